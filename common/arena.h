@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A bump allocator with a ceiling, for everything that lives as long as one request, batch or window.
+ *
+ * Memory is zeroed, aligned to 16 bytes, and given back all at once. Not thread-safe.
+ */
+
+#include "common/base.h"
+
+struct arena;
+
+/* At most @ceiling_bytes are ever held. 0 or -ENOMEM. */
+int arena_new(size_t ceiling_bytes, struct arena **ret_arena);
+struct arena *arena_free(struct arena *arena);
+
+/* Gives back all memory but the first block. */
+void arena_clear(struct arena *arena);
+
+/* NULL when the ceiling is reached, @count * @size overflows, or memory is short. */
+void *arena_alloc(struct arena *arena, size_t size) must_check;
+void *arena_alloc_array(struct arena *arena, size_t count, size_t size) must_check;
+void *arena_copy(struct arena *arena, const void *data, size_t size) must_check;
+
+/* A NUL-terminated copy of @length bytes of @text. */
+char *arena_copy_text(struct arena *arena, const char *text, size_t length) must_check;
+char *arena_format(struct arena *arena, const char *format, ...) printf_like(2, 3) must_check;
+
+size_t arena_used_bytes(const struct arena *arena);
+
+#include "common/scoped.h"
+DEFINE_SCOPED(struct arena *, arena_free);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A frame is {kind, executable, address}. The numbers are part of the wire format, of the store and of stack ids:
+ * never reuse one.
+ *
+ *   NATIVE, KERNEL   address is an ELF virtual address in the executable; a return address is already minus one, so
+ *                    that it lies in the call instruction. KERNEL in the kernel image: pc - running _text.
+ *                    With executable NONE: the raw pc (NATIVE: nothing was mapped there; KERNEL: unknown module).
+ *   *_FILE_OFFSET    the process was gone before its program headers could be read: a file offset, which the server
+ *                    converts once it knows the executable's load segments.
+ *   NAMED            no executable; the address is the key of a name in the batch's side table (BPF JIT code, ftrace
+ *                    trampolines: KERNEL_NAMED).
+ */
+
+#include "common/base.h"
+
+enum frame_kind {
+	FRAME_NATIVE = 1,
+	FRAME_KERNEL = 2,
+	FRAME_NATIVE_FILE_OFFSET = 3,
+	FRAME_KERNEL_NAMED = 4,
+	FRAME_KIND_END,
+};
+
+/* Why a stack ends before its natural end. 0: it does not. Sentences are for people, in answers and docs. */
+#define STACK_CUTS(X)                                                                                       \
+	X(NONE,           0, "complete",         "the stack reached its natural end")                       \
+	X(DEPTH,          1, "depth",            "more frames than one stack may hold")                     \
+	X(READ_FAULT,     2, "read-fault",       "a stack page was not resident")                           \
+	X(NO_MAPPING,     3, "no-mapping",       "a return address lies in no executable mapping")          \
+	X(BAD_FRAME,      4, "bad-frame",        "the frame pointer is misaligned or does not rise")        \
+	X(UNKNOWN,        5, "unknown-process",  "the process was not known yet: only what frame pointers gave") \
+	X(NO_USER_REGS,   6, "no-user-registers","the user registers could not be read")
+
+enum stack_cut {
+#define X(id, number, ...) STACK_CUT_##id = number,
+	STACK_CUTS(X)
+#undef X
+	STACK_CUT_END,
+};
+
+/* Deepest stack anywhere: kernel and user frames together. */
+#define STACK_MAX_FRAMES 640
+
+const char *stack_cut_name(unsigned int cut);

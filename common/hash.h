@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Content hashes (XXH3) and hexadecimal text. A hash128 is stored in XXH128's canonical (big-endian) byte order.
+ */
+
+#include "common/bytes.h"
+
+struct hash128 {
+	uint8_t bytes[16];
+};
+
+struct hash128 hash128_of(const void *data, size_t size);
+uint64_t hash64_of(const void *data, size_t size);
+
+/* Lower-case hex with NUL into @ret_text[2 * size + 1]. */
+void hex_encode(const void *data, size_t size, char *ret_text);
+
+/* Decodes exactly @length hex digits (either case; must be even). The number of bytes, -EINVAL, or -ENOSPC. */
+int hex_decode(const char *text, size_t length, void *ret_data, size_t capacity);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Counters and gauges from a metrics.def table, printed in the Prometheus text format 0.0.4.
+ *
+ * A program lists its metrics as X(ID, "name", COUNTER|GAUGE, "label=\"value\",..." or "", "help"); rows of one name
+ * stand together. Values are atomics: any thread may add.
+ */
+
+#include <stdatomic.h>
+
+#include "common/bytes.h"
+
+enum metric_type {
+	METRIC_COUNTER,
+	METRIC_GAUGE,
+};
+
+struct metric_row {
+	const char *name; /* without the prefix */
+	enum metric_type type;
+	const char *labels;
+	const char *help;
+};
+
+static inline void metric_add(_Atomic uint64_t *values, unsigned int id, uint64_t amount)
+{
+	atomic_fetch_add_explicit(&values[id], amount, memory_order_relaxed);
+}
+
+static inline void metric_set(_Atomic uint64_t *values, unsigned int id, uint64_t value)
+{
+	atomic_store_explicit(&values[id], value, memory_order_relaxed);
+}
+
+static inline uint64_t metric_get(_Atomic uint64_t *values, unsigned int id)
+{
+	return atomic_load_explicit(&values[id], memory_order_relaxed);
+}
+
+/* @prefix is e.g. "hearth_agent_". */
+int metrics_print(const char *prefix, const struct metric_row *rows, _Atomic uint64_t *values, size_t count,
+		  struct bytes *out);

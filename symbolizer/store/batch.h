@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A decoded batch: what ingest hands to a storage engine. Everything lives in the arena it was decoded into, and
+ * every count, index and text was checked by batch_decode(). Numbers are the agent's, valid within its epoch.
+ * Times of rows are already wall clock.
+ */
+
+#include "common/elf/elf_file.h"
+#include "common/event_type.h"
+#include "common/executable_id.h"
+#include "common/frame.h"
+#include "common/hash.h"
+#include "common/limits.h"
+
+struct label {
+	const char *name;
+	const char *value;
+};
+
+enum executable_role {
+	ROLE_USER = 0,
+	ROLE_KERNEL = 1,
+	ROLE_KERNEL_MODULE = 2,
+	ROLE_VDSO = 3,
+};
+
+struct batch_executable {
+	uint32_t number;
+	struct executable_id id;
+	const char *name; /* base name */
+	enum executable_role role;
+	struct load_segment *segments; /* n_segments; empty: not known (yet) */
+	uint32_t n_segments;
+};
+
+struct batch_path {
+	uint32_t executable; /* number */
+	const char *path;
+};
+
+struct batch_process {
+	uint32_t number;
+	uint32_t pid;
+	uint32_t parent_pid;
+	uint64_t start_time_ns; /* since boot */
+	const char *name;	/* app_service */
+	const char *executable_path;
+	uint32_t main_executable; /* number, 0 unknown */
+	bool kernel_thread;
+	bool without_stacks;
+	struct batch_path *paths;
+	uint32_t n_paths;
+	struct label *labels;
+	uint32_t n_labels;
+};
+
+struct batch_series {
+	uint32_t number;
+	uint32_t process; /* number */
+	uint32_t tid;
+	const char *thread_name;
+	enum event_type type;
+	int cpu; /* -1: CPUs are not kept apart */
+	uint64_t period_ns;
+};
+
+struct batch_frame {
+	uint8_t kind;	     /* enum frame_kind */
+	uint32_t executable; /* number, 0 none */
+	uint64_t address;
+};
+
+struct batch_stack {
+	uint32_t number;
+	uint8_t cut; /* enum stack_cut */
+	uint32_t n_frames;
+	const struct batch_frame *frames; /* leaf first */
+};
+
+struct batch_row {
+	uint32_t series; /* number */
+	uint32_t stack;	 /* number, 0: only counted */
+	uint64_t slot;	 /* wall clock / SLOT_NS */
+	uint64_t value;	 /* counts of period_ns, else ns or bytes */
+};
+
+struct batch_named_frame {
+	uint64_t key;
+	const char *name;
+};
+
+struct batch_counter {
+	const char *name;
+	uint64_t value;
+};
+
+struct batch_host {
+	const char *name;
+	const char *machine_id;
+	const char *boot_id;
+	const char *agent_version;
+	const char *kernel_release;
+	const char *architecture;
+	uint32_t n_cpus;
+	const char **ips;
+	uint32_t n_ips;
+	struct label *labels;
+	uint32_t n_labels;
+};
+
+struct batch {
+	struct hash128 agent_id;
+	uint64_t epoch;
+	uint64_t sequence;
+	uint64_t opened_wall_ns;
+	uint64_t closed_wall_ns;
+	struct batch_host host;
+	struct batch_executable *executables;
+	struct batch_process *processes;
+	struct batch_series *series;
+	struct batch_stack *stacks;
+	struct batch_row *rows; /* sorted by (series, slot, stack) */
+	struct batch_named_frame *named_frames;
+	struct batch_counter *counters;
+	uint32_t n_executables;
+	uint32_t n_processes;
+	uint32_t n_series;
+	uint32_t n_stacks;
+	uint32_t n_rows;
+	uint32_t n_named_frames;
+	uint32_t n_counters;
+};
