@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The agent's configuration: one struct, filled from agent/config.def by common/config.h.
+ */
+
+#include "common/config.h"
+
+struct agent_config {
+	char *server;
+	char *token;
+	char *token_file;
+	char *ca_file;
+	bool insecure_tls;
+
+	char *host_name;   /* "" : the system's host name */
+	char *host_labels; /* "name=value" per line */
+
+	bool on_cpu_disabled;
+	uint64_t on_cpu_frequency; /* Hz */
+	uint64_t on_cpu_cpu;	   /* 1: CPUs are kept apart */
+	char *on_cpu_regex;	   /* names of processes whose stacks are taken */
+	char *on_cpu_cpus;	   /* list of CPUs ("0-3,8"); "": all but isolated and nohz_full ones */
+
+	char *process_matcher; /* "REGEX=NAME" per line: processes whose name matches are reported as NAME */
+
+	uint64_t batch_interval_ns;
+	char *spool_folder;
+	uint64_t spool_max_bytes;
+	uint64_t upload_bytes_per_s; /* 0: never upload debuginfo */
+
+	uint64_t budget_memory_bytes;
+	uint64_t ring_bytes; /* BPF ring buffer */
+
+	char *metrics_file; /* Prometheus text, replaced with every batch; "": none */
+	char *log_level;
+};
+
+extern const struct config_table agent_config_table;

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Executables: the files behind mappings, each identified once per host and numbered for the wire.
+ *
+ * The cache finds an executable by (device, inode, mtime, size) or by its GNU build-ID, so that a file is opened once,
+ * not once per process. Numbers are dense from 1 within this run and never reused; number 1 is the kernel image.
+ * Entries are kept while mapped by a live process (executable_ref/unref), then leave by least use when there are more
+ * than @max_items. Files are read by pread only. Used by the agent's main thread.
+ */
+
+#include "common/elf/build_id.h"
+#include "common/limits.h"
+
+#define KERNEL_EXECUTABLE_NUMBER 1
+
+/* As on the wire (proto/batch.proto, Executable.role). */
+enum executable_role {
+	EXECUTABLE_USER = 0,
+	EXECUTABLE_KERNEL = 1,
+	EXECUTABLE_KERNEL_MODULE = 2,
+	EXECUTABLE_VDSO = 3,
+};
+
+struct executable {
+	uint32_t number;
+	enum executable_role role;
+	struct executable_id id; /* kind NONE only for executables that could not be identified at all */
+	char *name;		 /* base name of the file, "[kernel]", module name, "[vdso]" */
+	struct load_segment *segments; /* empty: could not be read (the process was gone) */
+	size_t n_segments;
+	uint64_t first_sent_sequence; /* of the batch whose definition carried it first; 0 never */
+	unsigned int references;
+	/* Where it was last seen, for uploads: read through /proc/PID/map_files first, else /proc/PID/root + path. */
+	uint32_t source_pid;
+	uint64_t source_start, source_end; /* the mapping's range; map_files name */
+	char *source_path;		   /* as the process sees it */
+};
+
+struct executable_cache;
+
+int executable_cache_new(size_t max_items, struct executable_cache **ret_cache);
+struct executable_cache *executable_cache_free(struct executable_cache *cache);
+
+/* One executable mapping of a process, as /proc/PID/maps or PERF_RECORD_MMAP2 tells it. */
+struct mapped_file {
+	uint32_t pid;
+	uint64_t start, end;
+	uint64_t file_offset;
+	const char *path;	     /* as the process sees it; may end in " (deleted)" in /proc/PID/maps */
+	struct executable_id known_id; /* the GNU build-ID from the event, kind NONE if not told */
+};
+
+/*
+ * Identifies the file behind a mapping. Opens /proc/PID/map_files/START-END, else /proc/PID/root/PATH, else (the
+ * process is gone) PATH on the host when its build-ID equals known_id. With a known_id that is in the cache no file is
+ * touched. 1: *ret_executable (borrowed; take a reference to keep it). 0: nothing to identify (no file could be read
+ * and no id known). Negative errno only when memory is short.
+ */
+int executable_cache_identify(struct executable_cache *cache, const struct mapped_file *file,
+			      struct executable **ret_executable);
+
+/* The vDSO of a process, by the build-ID note in its memory (/proc/PID/mem, or our own vDSO when it is gone). */
+int executable_cache_identify_vdso(struct executable_cache *cache, uint32_t pid, uint64_t start, uint64_t end,
+				   struct executable **ret_executable);
+
+/* Registers the kernel image (must be the first: number 1) and its modules. */
+struct kernel_layout;
+int executable_cache_add_kernel(struct executable_cache *cache, const struct kernel_layout *layout);
+
+/* NULL when it left the cache. */
+struct executable *executable_cache_by_number(struct executable_cache *cache, uint32_t number);
+struct executable *executable_cache_by_id(struct executable_cache *cache, const struct executable_id *id);
+
+void executable_ref(struct executable *executable);
+void executable_unref(struct executable_cache *cache, struct executable *executable);
+
+size_t executable_cache_count(const struct executable_cache *cache);
+
+/*
+ * Opens the file of an executable for reading (an upload), by its source or by any path that still gives the same
+ * identity. The fd, or negative errno (-ENOENT: no copy is left).
+ */
+int executable_open(const struct executable *executable);
+
+/* Load bias of a mapping: pc - bias is an ELF virtual address. 1 found, 0: no segment holds @file_offset. */
+int executable_load_bias(const struct executable *executable, uint64_t start, uint64_t file_offset,
+			 uint64_t *ret_bias);
+
+#include "common/scoped.h"
+DEFINE_SCOPED(struct executable_cache *, executable_cache_free);

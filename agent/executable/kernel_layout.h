@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Where the kernel's code is: the image's text ([_text, _end) of /proc/kallsyms, read once as a stream, never kept)
+ * and the modules (/proc/modules, /sys/module/NAME/notes and sections). Addresses are kernel virtual.
+ */
+
+#include "common/bytes.h"
+#include "common/executable_id.h"
+
+struct kernel_module {
+	char name[64];
+	uint64_t start, end;
+	struct executable_id id; /* NONE when it has no build-ID note */
+};
+
+struct kernel_layout {
+	struct executable_id id; /* from /sys/kernel/notes */
+	uint64_t text_start;	 /* _text */
+	uint64_t text_end;	 /* _end, or the last image symbol */
+	struct kernel_module *modules;
+	size_t n_modules;
+};
+
+/* -EPERM when kallsyms shows only zeros (kptr_restrict): the caller goes on without kernel addresses and says so. */
+int kernel_layout_read(struct kernel_layout *ret_layout);
+void kernel_layout_release(struct kernel_layout *layout);
+
+/*
+ * The name of code outside image and modules (BPF JIT code, ftrace trampolines): streams /proc/kallsyms and finds the
+ * symbol below @pc. Writes "bpf_prog_..._name" or "". Costs some 30 ms: callers cache and limit it.
+ */
+int kernel_symbol_at(uint64_t pc, char *ret_name, size_t size);
+
+/*
+ * The kernel's own symbols as an ELF file (ET_EXEC, GNU build-ID note, .symtab with absolute addresses of this boot,
+ * _text among them, modules left out), made from /proc/kallsyms for the upload.
+ */
+int kernel_symbols_elf(const struct kernel_layout *layout, struct bytes *out);
+
+/* The same for one module: addresses relative to the module's start. */
+int kernel_module_symbols_elf(const struct kernel_module *module, struct bytes *out);

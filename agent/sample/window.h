@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A closed window: everything one batch says, as plain arrays that the encoder reads. Who fills it decides which
+ * definitions go along (those the server has not acknowledged). All pointers are borrowed for the call.
+ */
+
+#include "agent/executable/executable.h"
+#include "common/event_type.h"
+#include "common/frame.h"
+
+struct window_label {
+	const char *name;
+	const char *value;
+};
+
+struct window_frame {
+	uint64_t address;
+	uint32_t executable; /* number, 0 none */
+	uint8_t kind;	     /* enum frame_kind */
+	uint8_t zero[3];     /* frames are hashed as bytes */
+};
+
+struct window_stack {
+	uint32_t number;
+	uint8_t cut; /* enum stack_cut */
+	uint32_t n_frames;
+	const struct window_frame *frames; /* leaf first */
+};
+
+struct window_path {
+	uint32_t executable; /* number */
+	const char *path;
+};
+
+struct window_process {
+	uint32_t number;
+	uint32_t pid;
+	uint32_t parent_pid;
+	uint64_t start_time_ns; /* since boot */
+	const char *name;
+	const char *executable_path; /* "" unknown */
+	uint32_t main_executable;    /* number, 0 unknown */
+	bool kernel_thread;
+	bool without_stacks;
+	const struct window_path *paths;
+	size_t n_paths;
+	const struct window_label *labels;
+	size_t n_labels;
+};
+
+struct window_series {
+	uint32_t number;
+	uint32_t process; /* number */
+	uint32_t tid;
+	const char *thread_name;
+	enum event_type type;
+	int cpu; /* -1: CPUs are not kept apart */
+	uint64_t period_ns;
+};
+
+struct window_row {
+	uint32_t series;
+	uint32_t stack; /* 0: only counted */
+	uint64_t slot;	/* CLOCK_MONOTONIC / SLOT_NS */
+	uint64_t value;
+};
+
+struct window_named_frame {
+	uint64_t key;
+	const char *name;
+};
+
+struct window_counter {
+	const char *name;
+	uint64_t value;
+};
+
+struct window_host {
+	const char *name;
+	const char *machine_id;
+	const char *boot_id;
+	const char *kernel_release;
+	const char *architecture;
+	uint32_t n_cpus;
+	const char *const *ips;
+	size_t n_ips;
+	const struct window_label *labels;
+	size_t n_labels;
+};
+
+struct window {
+	uint8_t agent_id[16];
+	uint64_t epoch;
+	uint64_t sequence;
+	uint64_t opened_monotonic_ns;
+	uint64_t closed_monotonic_ns;
+	uint64_t closed_wall_ns;
+	struct window_host host;
+	struct executable *const *executables;
+	size_t n_executables;
+	const struct window_process *processes;
+	size_t n_processes;
+	const struct window_series *series;
+	size_t n_series;
+	struct window_stack *stacks; /* the encoder sorts them root first */
+	size_t n_stacks;
+	struct window_row *rows; /* the encoder sorts them by (series, slot, stack) and joins equal ones */
+	size_t n_rows;
+	const struct window_named_frame *named_frames;
+	size_t n_named_frames;
+	const struct window_counter *counters;
+	size_t n_counters;
+};

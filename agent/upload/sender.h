@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The agent's only thread that talks to the network: sends batches in order (memory first; to the spool on disk when
+ * the server is away), hands answers back, and uploads debuginfo at a bounded rate between batches.
+ *
+ * The main thread never blocks on it: batches go in by sender_submit(), and what came back is fetched by
+ * sender_poll() when sender_event_fd() is readable.
+ */
+
+#include "common/bytes.h"
+#include "common/executable_id.h"
+
+struct sender;
+
+struct sender_options {
+	const char *server;	  /* "http://host:port" or https */
+	const char *token;	  /* NULL none */
+	const char *ca_file;	  /* NULL: the system's */
+	const char *spool_folder; /* NULL: memory only */
+	uint64_t spool_max_bytes;
+	uint64_t memory_max_bytes;    /* undelivered batches kept in memory before they go to the spool */
+	uint64_t upload_bytes_per_s;  /* 0: no uploads */
+	uint64_t retry_max_ns;	      /* ceiling of the back-off */
+	bool insecure_tls;
+};
+
+enum sender_event_type {
+	SENDER_ACKNOWLEDGED = 1, /* epoch, sequence */
+	SENDER_DROPPED = 2,	 /* epoch, sequence: the spool was full, or the server refused the batch for good */
+	SENDER_UNKNOWN = 3,	 /* epoch, sequence + numbers: define them by sender_supplement(); the batch waits */
+	SENDER_WANTED = 4,	 /* id, what: the server asks for this executable */
+	SENDER_INTERVAL = 5,	 /* batch_interval_ms asked for by the server; 0 as configured */
+};
+
+struct sender_event {
+	enum sender_event_type type;
+	uint64_t epoch;
+	uint64_t sequence;
+	uint32_t *unknown_stacks, *unknown_series, *unknown_processes, *unknown_executables; /* owned by the event */
+	size_t n_unknown_stacks, n_unknown_series, n_unknown_processes, n_unknown_executables;
+	struct executable_id wanted_id;
+	uint32_t wanted_what; /* proto/batch.proto, Wanted.what */
+	uint32_t batch_interval_ms;
+};
+
+void sender_event_release(struct sender_event *event);
+
+/* Starts the thread; batches left in the spool by an earlier run are sent first. */
+int sender_new(const struct sender_options *options, struct sender **ret_sender);
+
+/* Stops the thread: tries for up to @linger_ns to deliver what is queued, then spools the rest. */
+struct sender *sender_free(struct sender *sender);
+void sender_stop(struct sender *sender, uint64_t linger_ns);
+
+/* Takes the bytes out of @batch (leaves it empty). 0 or -ENOMEM. */
+int sender_submit(struct sender *sender, uint64_t epoch, uint64_t sequence, struct bytes *batch);
+
+/* An encoded batch with definitions only, which goes out before the batch that waits for it. */
+int sender_supplement(struct sender *sender, uint64_t epoch, uint64_t sequence, struct bytes *batch);
+
+/* 1: *ret_event filled, release it. 0: nothing waits. */
+int sender_poll(struct sender *sender, struct sender_event *ret_event);
+int sender_event_fd(const struct sender *sender);
+
+/*
+ * Queues the upload of an executable: exactly one of @fd (taken; an ELF file, of which only the sections asked for
+ * are sent) and @content (taken; a whole file made in memory) is given. At most a few wait; -EBUSY beyond.
+ */
+int sender_upload_take(struct sender *sender, const struct executable_id *id, const char *name, uint32_t what, int fd,
+		       struct bytes *content);
+
+struct sender_stats {
+	uint64_t batches_sent, bytes_sent, batches_spooled, spool_bytes, batches_dropped, send_errors;
+	uint64_t uploads_done, uploads_failed, upload_bytes;
+	bool server_reachable;
+};
+
+void sender_stats(struct sender *sender, struct sender_stats *ret_stats);
