@@ -1,0 +1,281 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# From a clone to a flame graph of this host: installs what is missing, builds, runs the server and an agent until
+# Ctrl-C, and leaves nothing behind but build/ and the data folder.
+#
+#   sudo ./deploy/quickstart.sh [--duration SECONDS] [--port N] [--data DIR]
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$root/build
+bin=$build/bin
+log=$build/quickstart.log
+server_log=$build/quickstart-symbolizer.log
+agent_log=$build/quickstart-agent.log
+
+# A first picture is worth showing after this much profiling, and is shown at the latest after that much.
+readonly FIRST_LOOK_S=8 FIRST_LOOK_AT_MOST_S=14
+readonly READY_S=30 STOP_S=15
+
+duration= port=20416 data=/var/lib/hearth
+server_pid= agent_pid= private= stop_signals=0
+
+say() { printf '%s\n' "$*"; }
+die() {
+	printf 'quickstart: %s\n' "$*" >&2
+	exit 1
+}
+
+usage() {
+	cat <<-EOT
+		usage: sudo $0 [--duration SECONDS] [--port N] [--data DIR]
+
+		  --duration SECONDS  stop by itself (default: run until Ctrl-C)
+		  --port N            of the server, on loopback (default: 20416)
+		  --data DIR          where the server keeps its data (default: /var/lib/hearth)
+	EOT
+}
+
+is_number() { [[ $1 =~ ^[0-9]+$ ]]; }
+
+parse_arguments() {
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--duration=* | --port=* | --data=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+		esac
+		case $1 in
+		-h | --help)
+			usage
+			exit 0
+			;;
+		--duration | --port | --data) [ $# -ge 2 ] || die "$1 needs a value" ;;
+		*)
+			usage >&2
+			exit 2
+			;;
+		esac
+		case $1 in
+		--duration) duration=$2 ;;
+		--port) port=$2 ;;
+		--data) data=$2 ;;
+		esac
+		shift 2
+	done
+	[ -z "$duration" ] || is_number "$duration" || die "--duration '$duration' is not a number of seconds"
+	is_number "$port" && [ "$port" -ge 1 ] && [ "$port" -le 65535 ] || die "--port '$port' is not a port"
+	[ -n "$data" ] || die "--data needs a folder"
+	data=$(realpath -m -- "$data")
+}
+
+# Waits a moment without starting a process; a signal ends it early.
+exec {nap_fd}<> <(:)
+nap() { read -rt "$1" -u "$nap_fd" || true; }
+
+is_alive() { [ -n "$1" ] && kill -0 "$1" 2>/dev/null; }
+
+# http_status PATH: the status the server answers with, nothing when it does not.
+http_status() {
+	local fd protocol status=
+	{ exec {fd}<>"/dev/tcp/127.0.0.1/$port"; } 2>/dev/null || return 0
+	printf 'GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n' "$1" >&"$fd" 2>/dev/null || true
+	read -rt 2 -u "$fd" protocol status _ || true
+	exec {fd}>&-
+	[ -z "$protocol" ] || printf '%s' "$status"
+}
+
+# The command and pid of whoever listens on the port, from /proc.
+port_owner() {
+	local inode fd
+	inode=$(awk -v port=":$(printf '%04X' "$port")" '
+		$4 == "0A" && substr($2, length($2) - 4) == port { print $10; exit }' /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+	[ -n "$inode" ] || return 0
+	fd=$(find /proc/[0-9]*/fd -lname "socket:\[$inode\]" -print -quit 2>/dev/null || true)
+	[[ $fd =~ ^/proc/([0-9]+)/ ]] || return 0
+	printf '%s (pid %s)' "$(cat "/proc/${BASH_REMATCH[1]}/comm")" "${BASH_REMATCH[1]}"
+}
+
+check_host() {
+	[ "$(uname -s)" = Linux ] || die "runs on Linux only, this is $(uname -s)"
+	[ "$(id -u)" = 0 ] || die "must be run as root, to load eBPF programs and install packages: sudo $0"
+	if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+		local owner
+		owner=$(port_owner)
+		die "port $port is in use${owner:+ by $owner}; choose another with --port N"
+	fi
+}
+
+# on_failure WHAT: says what failed, with the lines that matter, and where the rest is.
+build_failed() {
+	printf 'quickstart: %s failed:\n' "$1" >&2
+	grep -nE 'FAILED:|error:|Error[ :]|undefined reference|CMake Error|not found' "$log" | head -n 20 >&2 ||
+		tail -n 20 "$log" >&2
+	die "the full log is $log"
+}
+
+# Reads the build tool's output, keeps it in the log, shows the last "[12/345]" or "[ 12%]" of it.
+show_build() {
+	local line
+	while IFS= read -r line; do
+		printf '%s\n' "$line" >>"$log"
+		if [ -t 1 ] && [[ $line =~ ^\[[[:space:]0-9/%]+\] ]]; then
+			printf '\r  %s\033[K' "${BASH_REMATCH[0]}"
+		fi
+	done
+	[ ! -t 1 ] || printf '\r\033[K'
+}
+
+build_programs() {
+	local generator=() started=$SECONDS
+	# An existing folder keeps the generator it was made with.
+	[ -e "$build/CMakeCache.txt" ] || generator=(-G Ninja)
+	say "building hearth-agent, hearth-symbolizer and hearth (about a minute the first time)"
+	cmake -S "$root" -B "$build" "${generator[@]}" >>"$log" 2>&1 || build_failed "configuring the build"
+	cmake --build "$build" --parallel "$(nproc)" --target hearth-agent hearth-symbolizer hearth 2>&1 | show_build ||
+		build_failed "the build"
+	say "  built in $((SECONDS - started)) s"
+	# Under sudo the folder would otherwise belong to root, and the user's own next build would fail.
+	chown -R --reference="$root" "$build"
+}
+
+# start_failed PROGRAM LOG: the program's own words say best why it does not run.
+start_failed() {
+	printf 'quickstart: %s does not run; it said:\n' "$1" >&2
+	tail -n 15 "$2" | sed 's/^/  /' >&2
+	die "the full log is $2"
+}
+
+# Both run in sessions of their own, so that Ctrl-C reaches this script alone, which stops them in order.
+start_server() {
+	setsid "$bin/hearth-symbolizer" --listen "127.0.0.1:$port" --data "$data" >"$server_log" 2>&1 </dev/null &
+	server_pid=$!
+	local deadline=$((SECONDS + READY_S))
+	until [ "$(http_status /readyz)" = 200 ]; do
+		is_alive "$server_pid" || start_failed hearth-symbolizer "$server_log"
+		[ $SECONDS -lt $deadline ] || start_failed hearth-symbolizer "$server_log"
+		[ "$stop_signals" = 0 ] || exit 130
+		nap 0.1
+	done
+}
+
+start_agent() {
+	private=$(mktemp -d "${TMPDIR:-/tmp}/hearth-quickstart.XXXXXX")
+	setsid "$bin/hearth-agent" --server "http://127.0.0.1:$port" --spool "$private/spool" >"$agent_log" 2>&1 \
+		</dev/null &
+	agent_pid=$!
+}
+
+hearth() { "$bin/hearth" "$@" --server "http://127.0.0.1:$port"; }
+
+# The service with the most samples of the last minute, without this demonstration's own programs if there is another.
+busiest_service() {
+	hearth flame --service Total --last 1m --json 2>/dev/null | tr -d '\n' | grep -o '{[^{}]*}' |
+		sed -n 's/.*"profile_location_str": *"\[p\] \([^"]*\)".*"total_value": *\([0-9]*\).*/\2 \1/p' |
+		sort -rn | awk '{ value = $1; sub(/^[0-9]+ /, ""); print }' |
+		awk '/^hearth-/ { if (!own) own = $0; next } { print; found = 1; exit } END { if (!found && own) print own }'
+}
+
+print_first_look() {
+	local started=$SECONDS service
+	say "profiling this host, a first look in $FIRST_LOOK_S seconds"
+	while [ $((SECONDS - started)) -lt $FIRST_LOOK_AT_MOST_S ]; do
+		is_alive "$agent_pid" || start_failed hearth-agent "$agent_log"
+		is_alive "$server_pid" || start_failed hearth-symbolizer "$server_log"
+		[ "$stop_signals" = 0 ] || return 0
+		if [ $((SECONDS - started)) -ge $FIRST_LOOK_S ] && [ -n "$(busiest_service)" ]; then
+			break
+		fi
+		nap 0.5
+	done
+
+	say
+	say "== this host, by process =="
+	hearth flame --service Total --last 1m || say "(no samples yet: the host has been idle)"
+	service=$(busiest_service)
+	if [ -n "$service" ]; then
+		say
+		say "== $service =="
+		hearth flame --service "$service" --last 1m || true
+		say
+		say "== $service, hottest functions =="
+		hearth top --service "$service" --last 1m || true
+	fi
+}
+
+print_addresses() {
+	say
+	say "  page      http://127.0.0.1:$port/"
+	say "  data      $data (kept)"
+	say "  logs      $server_log"
+	say "            $agent_log"
+	if [ -n "$duration" ]; then
+		say "running for $duration s, or until Ctrl-C"
+	else
+		say "running until Ctrl-C"
+	fi
+}
+
+run_until_told() {
+	local deadline=
+	[ -z "$duration" ] || deadline=$((SECONDS + duration))
+	while [ "$stop_signals" = 0 ]; do
+		[ -z "$deadline" ] || [ $SECONDS -lt "$deadline" ] || return 0
+		is_alive "$agent_pid" || start_failed hearth-agent "$agent_log"
+		is_alive "$server_pid" || start_failed hearth-symbolizer "$server_log"
+		nap 0.5
+	done
+}
+
+# stop PID NAME: asks once, waits, then forces; a second Ctrl-C forces at once.
+stop() {
+	local pid=$1 deadline=$((SECONDS + STOP_S))
+	is_alive "$pid" || return 0
+	kill -TERM "$pid" 2>/dev/null || true
+	while is_alive "$pid"; do
+		if [ $SECONDS -ge $deadline ] || [ "$stop_signals" -gt 1 ]; then
+			say "  $2 is ended by force"
+			kill -KILL "$pid" 2>/dev/null || true
+			break
+		fi
+		nap 0.1
+	done
+	wait "$pid" 2>/dev/null || true
+}
+
+clean_up() {
+	local status=$?
+	trap - EXIT
+	set +e
+	if [ -n "$server_pid$agent_pid" ]; then
+		say "stopping"
+		# The agent first: it delivers what it has gathered to a server that still listens.
+		stop "$agent_pid" hearth-agent
+		stop "$server_pid" hearth-symbolizer
+	fi
+	[ -z "$private" ] || rm -rf -- "$private"
+	[ -z "$server_pid" ] || say "the data is in $data"
+	exit $status
+}
+
+on_stop_signal() {
+	stop_signals=$((stop_signals + 1))
+	[ "$stop_signals" = 1 ] || kill -KILL $agent_pid $server_pid 2>/dev/null || true
+}
+
+parse_arguments "$@"
+check_host
+mkdir -p "$build"
+: >"$log"
+HEARTH_INSTALL_LOG=$log "$root/deploy/install-packages.sh" run build
+build_programs
+
+trap clean_up EXIT
+trap on_stop_signal INT TERM HUP
+started=$SECONDS
+start_server
+start_agent
+print_first_look
+print_addresses
+# --duration counts from the start of the profiling, so that a script knows when it is over.
+[ -z "$duration" ] || duration=$((duration > SECONDS - started ? duration - (SECONDS - started) : 0))
+run_until_told
