@@ -65,7 +65,7 @@ struct bytes_reader {
 
 static inline struct bytes_reader bytes_reader_of(struct bytes_view view)
 {
-	return (struct bytes_reader){ .next = view.data, .end = view.data + view.size };
+	return (struct bytes_reader){ .next = view.data, .end = view.size ? view.data + view.size : view.data };
 }
 
 uint64_t bytes_read_varint(struct bytes_reader *reader);

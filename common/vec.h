@@ -11,6 +11,8 @@
  *   vec_release(&ids);
  */
 
+#include <stdlib.h>
+
 #include "common/base.h"
 
 #define VEC_DEFINE(name, type)      \

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/arena.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/*
+ * A list of blocks, the newest first; allocations are carved from the newest. Blocks double from 64
+ * KiB to 4 MiB, so that a small request stays small and a large one costs few calls of the
+ * allocator. What would waste much of a block gets one of its own, put behind the newest.
+ */
+
+#define ARENA_ALIGNMENT        ((size_t)16)
+#define ARENA_FIRST_BLOCK_SIZE ((size_t)(64 * KIB))
+#define ARENA_MAX_BLOCK_SIZE   ((size_t)(4 * MIB))
+
+struct arena_block {
+	struct arena_block *older;
+	size_t size; /* of @data */
+	size_t used;
+	_Alignas(16) uint8_t data[];
+};
+
+struct arena {
+	struct arena_block *newest;
+	size_t ceiling_bytes;
+	size_t held_bytes; /* blocks with their headers */
+	size_t used_bytes;
+	size_t next_block_size;
+};
+
+int arena_new(size_t ceiling_bytes, struct arena **ret_arena)
+{
+	struct arena *arena = calloc(1, sizeof(*arena));
+
+	if (!arena)
+		return -ENOMEM;
+	arena->ceiling_bytes = ceiling_bytes;
+	arena->next_block_size = ARENA_FIRST_BLOCK_SIZE;
+	*ret_arena = arena;
+	return 0;
+}
+
+static void free_newest_block(struct arena *arena)
+{
+	struct arena_block *block = arena->newest;
+
+	arena->newest = block->older;
+	arena->held_bytes -= sizeof(*block) + block->size;
+	free(block);
+}
+
+struct arena *arena_free(struct arena *arena)
+{
+	if (!arena)
+		return NULL;
+	while (arena->newest)
+		free_newest_block(arena);
+	free(arena);
+	return NULL;
+}
+
+void arena_clear(struct arena *arena)
+{
+	while (arena->newest && arena->newest->older)
+		free_newest_block(arena);
+	if (arena->newest) {
+		memset(arena->newest->data, 0, arena->newest->used);
+		arena->newest->used = 0;
+	}
+	arena->used_bytes = 0;
+	arena->next_block_size = ARENA_FIRST_BLOCK_SIZE;
+}
+
+static struct arena_block *add_block(struct arena *arena, size_t min_size, size_t wanted_size)
+{
+	size_t room = arena->ceiling_bytes - arena->held_bytes;
+	struct arena_block *block;
+	size_t size;
+
+	if (room < sizeof(*block) || room - sizeof(*block) < min_size)
+		return NULL;
+	size = MAX(min_size, MIN(wanted_size - sizeof(*block), room - sizeof(*block)));
+
+	block = calloc(1, sizeof(*block) + size);
+	if (!block)
+		return NULL;
+	block->size = size;
+	arena->held_bytes += sizeof(*block) + size;
+	return block;
+}
+
+static struct arena_block *block_with_room(struct arena *arena, size_t size)
+{
+	struct arena_block *newest = arena->newest;
+	struct arena_block *block;
+
+	if (newest && newest->size - newest->used >= size)
+		return newest;
+
+	if (newest && size > arena->next_block_size / 4) {
+		block = add_block(arena, size, sizeof(*block));
+		if (block) {
+			block->older = newest->older;
+			newest->older = block;
+		}
+		return block;
+	}
+
+	block = add_block(arena, size, arena->next_block_size);
+	if (block) {
+		block->older = newest;
+		arena->newest = block;
+		arena->next_block_size = MIN(arena->next_block_size * 2, ARENA_MAX_BLOCK_SIZE);
+	}
+	return block;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+	struct arena_block *block;
+	void *memory;
+
+	if (size > SIZE_MAX - ARENA_ALIGNMENT)
+		return NULL;
+	/* No bytes still get an address of their own. */
+	size = ROUND_UP(MAX(size, (size_t)1), ARENA_ALIGNMENT);
+
+	block = block_with_room(arena, size);
+	if (!block)
+		return NULL;
+	memory = block->data + block->used;
+	block->used += size;
+	arena->used_bytes += size;
+	return memory;
+}
+
+void *arena_alloc_array(struct arena *arena, size_t count, size_t size)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(count, size, &total))
+		return NULL;
+	return arena_alloc(arena, total);
+}
+
+void *arena_copy(struct arena *arena, const void *data, size_t size)
+{
+	void *copy = arena_alloc(arena, size);
+
+	if (copy && size > 0)
+		memcpy(copy, data, size);
+	return copy;
+}
+
+char *arena_copy_text(struct arena *arena, const char *text, size_t length)
+{
+	char *copy;
+
+	if (length == SIZE_MAX)
+		return NULL;
+	/* The NUL is there: memory comes zeroed. */
+	copy = arena_alloc(arena, length + 1);
+	if (copy && length > 0)
+		memcpy(copy, text, length);
+	return copy;
+}
+
+char *arena_format(struct arena *arena, const char *format, ...)
+{
+	va_list args;
+	char *text;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	if (length < 0)
+		return NULL;
+
+	text = arena_alloc(arena, (size_t)length + 1);
+	if (!text)
+		return NULL;
+	va_start(args, format);
+	(void)vsnprintf(text, (size_t)length + 1, format, args);
+	va_end(args);
+	return text;
+}
+
+size_t arena_used_bytes(const struct arena *arena)
+{
+	return arena->used_bytes;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/config.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/config_value.h"
+
+/* Setting values by name: defaults, flags and the environment. The file is read in config_file.c.
+ */
+
+/* Of a key; longer names in messages are cut. */
+#define MAX_NAME_LENGTH 128
+
+int config_set_defaults(const struct config_table *table, void *config)
+{
+	for (size_t i = 0; i < table->n_keys; i++) {
+		int r = config_value_parse(&table->keys[i], table->keys[i].default_text, config);
+
+		/* A default that its own key refuses is a mistake in the table. */
+		assert(r != -EINVAL);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+void config_release(const struct config_table *table, void *config)
+{
+	for (size_t i = 0; i < table->n_keys; i++) {
+		const struct config_key *key = &table->keys[i];
+
+		if (key->type == CONFIG_TEXT || key->type == CONFIG_LIST)
+			config_value_take_text(key, NULL, config);
+	}
+}
+
+const struct config_key *config_find_key(const struct config_table *table, const char *name)
+{
+	for (size_t i = 0; i < table->n_keys; i++)
+		if (strcmp(table->keys[i].name, name) == 0)
+			return &table->keys[i];
+	return NULL;
+}
+
+/* "on_cpu.frequency" becomes "HEARTH_AGENT_ON_CPU_FREQUENCY". */
+static void environment_name(const struct config_table *table, const struct config_key *key,
+			     char ret_name[MAX_NAME_LENGTH])
+{
+	size_t prefix_length = strlen(table->environment_prefix);
+	char *next;
+
+	(void)snprintf(ret_name, MAX_NAME_LENGTH, "%s%s", table->environment_prefix, key->name);
+	for (next = ret_name + MIN(prefix_length, strlen(ret_name)); *next; next++)
+		*next = *next == '.' || *next == '-' ? '_' : (char)toupper((unsigned char)*next);
+}
+
+/* Levenshtein's distance: how many letters to insert, remove or replace. Looks at the first
+ * MAX_NAME_LENGTH letters. */
+static size_t edit_distance(const char *a, const char *b)
+{
+	size_t a_length = strnlen(a, MAX_NAME_LENGTH);
+	size_t b_length = strnlen(b, MAX_NAME_LENGTH);
+	size_t row[MAX_NAME_LENGTH + 1];
+
+	for (size_t j = 0; j <= b_length; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= a_length; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= b_length; j++) {
+			size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+			size_t shifted = MIN(row[j], row[j - 1]) + 1;
+
+			diagonal = row[j];
+			row[j] = MIN(replaced, shifted);
+		}
+	}
+	return row[b_length];
+}
+
+int config_unknown_key(const struct config_table *table, const char *name, const char *source,
+		       char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	const char *nearest = NULL;
+	size_t nearest_distance = SIZE_MAX;
+
+	for (size_t i = 0; i < table->n_keys; i++) {
+		size_t distance = edit_distance(name, table->keys[i].name);
+
+		if (distance >= nearest_distance)
+			continue;
+		nearest = table->keys[i].name;
+		nearest_distance = distance;
+	}
+	(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE,
+		       "%s: unknown key '%.*s', did you mean '%s'?", source, MAX_NAME_LENGTH, name,
+		       nearest ? nearest : "");
+	return -EINVAL;
+}
+
+int config_set_key(const struct config_key *key, const char *value, const char *source,
+		   void *config, char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	char expected[CONFIG_EXPECTED_SIZE];
+	int r;
+
+	/* A flag without a value switches on. */
+	if (!value && key->type == CONFIG_BOOL)
+		value = "true";
+	r = value ? config_value_parse(key, value, config) : -EINVAL;
+	if (r == -ENOMEM)
+		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE,
+			       "%s: cannot set '%s': out of memory", source, key->name);
+	if (r != -EINVAL)
+		return r;
+
+	config_value_expected(key, expected);
+	(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE,
+		       "%s: '%.*s' is no value for '%s', expected %s", source, MAX_NAME_LENGTH,
+		       value ? value : "", key->name, expected);
+	return -EINVAL;
+}
+
+int config_set(const struct config_table *table, const char *name, const char *value,
+	       const char *source, void *config, char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	const struct config_key *key = config_find_key(table, name);
+
+	if (!key)
+		return config_unknown_key(table, name, source, ret_message);
+	return config_set_key(key, value, source, config, ret_message);
+}
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/*
+ * Kubernetes gives every container variables about the services of its namespace, named after them:
+ * one that is called hearth-agent makes HEARTH_AGENT_PORT=tcp://10.0.0.7:20416 and a dozen more.
+ * They are not meant for us.
+ */
+static bool is_service_link(const char *rest, const char *value)
+{
+	bool is_address = has_prefix(value, "tcp://") || has_prefix(value, "udp://") ||
+			  has_prefix(value, "sctp://");
+
+	return (has_prefix(rest, "PORT") && is_address) || has_prefix(rest, "PORT_") ||
+	       has_prefix(rest, "SERVICE_HOST") || has_prefix(rest, "SERVICE_PORT");
+}
+
+static const struct config_key *find_environment_key(const struct config_table *table,
+						     const char *name)
+{
+	for (size_t i = 0; i < table->n_keys; i++) {
+		char key_name[MAX_NAME_LENGTH];
+
+		environment_name(table, &table->keys[i], key_name);
+		if (strcmp(key_name, name) == 0)
+			return &table->keys[i];
+	}
+	return NULL;
+}
+
+static int set_from_environment(const struct config_table *table, const char *name,
+				const char *value, void *config,
+				char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	const char *rest = name + strlen(table->environment_prefix);
+	const struct config_key *key = find_environment_key(table, name);
+	char lower[MAX_NAME_LENGTH];
+	size_t i;
+
+	/* A number is meant for us even where the name looks like a link: the key may be called
+	 * port. */
+	if (is_service_link(rest, value) && (!key || strstr(value, "://")))
+		return 0;
+	if (key)
+		return config_set_key(key, value, name, config, ret_message);
+
+	/* In the letters of the keys, so that the nearest one is found. */
+	for (i = 0; rest[i] && i < sizeof(lower) - 1; i++)
+		lower[i] = (char)tolower((unsigned char)rest[i]);
+	lower[i] = '\0';
+	return config_unknown_key(table, lower, name, ret_message);
+}
+
+int config_load_environment(const struct config_table *table, char *const *environment,
+			    void *config, char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	for (; *environment; environment++) {
+		const char *equals = strchr(*environment, '=');
+		char name[MAX_NAME_LENGTH];
+		int r;
+
+		if (!equals || !has_prefix(*environment, table->environment_prefix))
+			continue;
+		(void)snprintf(name, sizeof(name), "%.*s",
+			       (int)MIN(equals - *environment, MAX_NAME_LENGTH), *environment);
+		r = set_from_environment(table, name, equals + 1, config, ret_message);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/elf/elf_file.h"
+
+#include <elf.h>
+#include <sys/stat.h>
+
+#include "common/file.h"
+#include "common/scoped.h"
+
+/*
+ * The program headers are what the kernel loaded by: without them (or with bad ones) there is no
+ * executable. The section headers are a convenience that sstrip and packers remove or spoil, and
+ * that running code does not need: with bad ones the file opens without sections, unless it has no
+ * program headers either (a relocatable object).
+ */
+
+/* Linkers emit below a hundred; e_phnum itself ends at 65534, beyond stands PN_XNUM. */
+#define MAX_PROGRAM_HEADERS 65536
+
+/* Objects of -ffunction-sections have tens of thousands. */
+#define MAX_SECTIONS 65536
+
+/* Names of 65536 sections, 256 bytes each: far above what any linker writes. */
+#define MAX_SECTION_NAMES_BYTES (16 * MIB)
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "headers are copied, not converted");
+static_assert(sizeof(((struct elf_file *)0)->header) == sizeof(Elf64_Ehdr), "holds an Elf64_Ehdr");
+
+static bool is_in_file(const struct elf_file *elf, uint64_t offset, uint64_t size)
+{
+	return offset <= elf->file_size && size <= elf->file_size - offset;
+}
+
+static int read_header(struct elf_file *elf, Elf64_Ehdr *ret_header)
+{
+	Elf64_Ehdr header = {};
+	int r;
+
+	r = pread_all(elf->fd, &header, MIN(elf->file_size, sizeof(header)), 0);
+	if (r < 0)
+		return r;
+	if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+		return -ENOEXEC;
+	if (elf->file_size < sizeof(header))
+		return -ENODATA;
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
+		return -ENOTSUP;
+
+	memcpy(elf->header, &header, sizeof(header));
+	elf->type = header.e_type;
+	elf->machine = header.e_machine;
+	elf->entry = header.e_entry;
+	*ret_header = header;
+	return 0;
+}
+
+/* Section 0 holds the numbers that do not fit into the header (gABI, "Sections", SHN_XINDEX). */
+static int read_section_zero(const struct elf_file *elf, const Elf64_Ehdr *header,
+			     Elf64_Shdr *ret_section)
+{
+	if (header->e_shoff == 0 || header->e_shentsize != sizeof(*ret_section))
+		return -EBADMSG;
+	if (!is_in_file(elf, header->e_shoff, sizeof(*ret_section)))
+		return -ENODATA;
+	return pread_all(elf->fd, ret_section, sizeof(*ret_section), header->e_shoff);
+}
+
+static int count_program_headers(const struct elf_file *elf, const Elf64_Ehdr *header,
+				 size_t *ret_count)
+{
+	Elf64_Shdr zero;
+	int r;
+
+	*ret_count = header->e_phnum;
+	if (header->e_phnum == PN_XNUM) {
+		r = read_section_zero(elf, header, &zero);
+		if (r < 0)
+			return r;
+		*ret_count = zero.sh_info;
+	}
+	if (*ret_count > MAX_PROGRAM_HEADERS)
+		return -EBADMSG;
+	return 0;
+}
+
+static int read_program_headers(struct elf_file *elf, const Elf64_Ehdr *header)
+{
+	size_t count, size;
+	int r;
+
+	r = count_program_headers(elf, header, &count);
+	if (r < 0 || count == 0)
+		return r;
+	if (header->e_phentsize != sizeof(Elf64_Phdr))
+		return -EBADMSG;
+	size = count * sizeof(Elf64_Phdr);
+	if (!is_in_file(elf, header->e_phoff, size))
+		return -ENODATA;
+
+	elf->program_headers = malloc(size);
+	if (!elf->program_headers)
+		return -ENOMEM;
+	r = pread_all(elf->fd, elf->program_headers, size, header->e_phoff);
+	if (r < 0)
+		return r;
+	elf->n_program_headers = count;
+	return 0;
+}
+
+static int collect_load_segments(struct elf_file *elf)
+{
+	if (elf->n_program_headers == 0)
+		return 0;
+	elf->load_segments = calloc(elf->n_program_headers, sizeof(*elf->load_segments));
+	if (!elf->load_segments)
+		return -ENOMEM;
+
+	for (size_t i = 0; i < elf->n_program_headers; i++) {
+		Elf64_Phdr segment;
+
+		memcpy(&segment, elf->program_headers + i * sizeof(segment), sizeof(segment));
+		if (segment.p_type != PT_LOAD)
+			continue;
+		elf->load_segments[elf->n_load_segments++] = (struct load_segment){
+			.file_offset = segment.p_offset,
+			.vaddr = segment.p_vaddr,
+			.file_size = segment.p_filesz,
+			.memory_size = segment.p_memsz,
+			.flags = segment.p_flags,
+		};
+	}
+	return 0;
+}
+
+/* Where the section headers and their names are. @ret_count is 0 when the file has none. */
+static int locate_sections(const struct elf_file *elf, const Elf64_Ehdr *header, size_t *ret_count,
+			   size_t *ret_names_index)
+{
+	uint64_t count = header->e_shnum;
+	uint64_t names_index = header->e_shstrndx;
+	Elf64_Shdr zero;
+	int r;
+
+	*ret_count = 0;
+	if (header->e_shoff == 0)
+		return 0;
+	r = read_section_zero(elf, header, &zero);
+	if (r < 0)
+		return r;
+	if (count == 0)
+		count = zero.sh_size;
+	if (names_index == SHN_XINDEX)
+		names_index = zero.sh_link;
+
+	if (count > MAX_SECTIONS || names_index >= count)
+		return -EBADMSG;
+	if (!is_in_file(elf, header->e_shoff, count * sizeof(Elf64_Shdr)))
+		return -ENODATA;
+	*ret_count = count;
+	*ret_names_index = names_index;
+	return 0;
+}
+
+static int read_section_names(struct elf_file *elf, const Elf64_Shdr *names)
+{
+	int r;
+
+	if (names->sh_type != SHT_STRTAB || names->sh_size > MAX_SECTION_NAMES_BYTES)
+		return -EBADMSG;
+	if (!is_in_file(elf, names->sh_offset, names->sh_size))
+		return -ENODATA;
+	elf->section_names = malloc(names->sh_size + 1);
+	if (!elf->section_names)
+		return -ENOMEM;
+	r = pread_all(elf->fd, elf->section_names, names->sh_size, names->sh_offset);
+	if (r < 0)
+		return r;
+	/* The last name need not end in the file. */
+	elf->section_names[names->sh_size] = '\0';
+	return 0;
+}
+
+static struct elf_section section_of(const struct elf_file *elf, const Elf64_Shdr *raw,
+				     uint64_t names_size)
+{
+	uint64_t name_offset = MIN((uint64_t)raw->sh_name, names_size);
+
+	return (struct elf_section){
+		.name = elf->section_names + name_offset,
+		.type = raw->sh_type,
+		.flags = raw->sh_flags,
+		.vaddr = raw->sh_addr,
+		.file_offset = raw->sh_offset,
+		.size = raw->sh_size,
+		.link = raw->sh_link,
+		.info = raw->sh_info,
+		.alignment = raw->sh_addralign,
+		.entry_size = raw->sh_entsize,
+	};
+}
+
+static int read_sections(struct elf_file *elf, const Elf64_Ehdr *header)
+{
+	scoped_free Elf64_Shdr *raw = NULL;
+	size_t count, names_index = 0;
+	int r;
+
+	r = locate_sections(elf, header, &count, &names_index);
+	if (r < 0 || count == 0)
+		return r;
+	raw = malloc(count * sizeof(*raw));
+	if (!raw)
+		return -ENOMEM;
+	r = pread_all(elf->fd, raw, count * sizeof(*raw), header->e_shoff);
+	if (r < 0)
+		return r;
+	r = read_section_names(elf, &raw[names_index]);
+	if (r < 0)
+		return r;
+
+	elf->sections = calloc(count, sizeof(*elf->sections));
+	if (!elf->sections)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		elf->sections[i] = section_of(elf, &raw[i], raw[names_index].sh_size);
+	elf->n_sections = count;
+	return 0;
+}
+
+int elf_file_open(int fd, struct elf_file **ret_elf)
+{
+	scoped(elf_file_freep) struct elf_file *elf = calloc(1, sizeof(*elf));
+	struct stat status;
+	Elf64_Ehdr header;
+	int r;
+
+	if (!elf)
+		return -ENOMEM;
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	elf->fd = fd;
+	elf->file_size = (uint64_t)MAX(status.st_size, (off_t)0);
+
+	r = read_header(elf, &header);
+	if (r < 0)
+		return r;
+	r = read_program_headers(elf, &header);
+	if (r < 0)
+		return r;
+	r = collect_load_segments(elf);
+	if (r < 0)
+		return r;
+	r = read_sections(elf, &header);
+	if (r < 0 && (r == -ENOMEM || elf->n_program_headers == 0))
+		return r;
+
+	*ret_elf = take_ptr(elf);
+	return 0;
+}
+
+struct elf_file *elf_file_free(struct elf_file *elf)
+{
+	if (!elf)
+		return NULL;
+	free(elf->load_segments);
+	free(elf->sections);
+	free(elf->section_names);
+	free(elf->program_headers);
+	free(elf);
+	return NULL;
+}
+
+const struct elf_section *elf_file_section(const struct elf_file *elf, const char *name)
+{
+	for (size_t i = 0; i < elf->n_sections; i++)
+		if (strcmp(elf->sections[i].name, name) == 0)
+			return &elf->sections[i];
+	return NULL;
+}
+
+int elf_file_read_section(const struct elf_file *elf, const struct elf_section *section,
+			  struct bytes *out)
+{
+	int r;
+
+	/* Such a section (.bss; nearly all of a .debug file) has a size, but no bytes in the file.
+	 */
+	if (section->type == SHT_NOBITS || section->size == 0)
+		return 0;
+	if (!is_in_file(elf, section->file_offset, section->size))
+		return -ENODATA;
+	r = bytes_reserve(out, section->size);
+	if (r < 0)
+		return r;
+	r = pread_all(elf->fd, out->data + out->size, section->size, section->file_offset);
+	if (r < 0)
+		return r;
+	out->size += section->size;
+	return 0;
+}
+
+int load_segments_offset_to_vaddr(const struct load_segment *segments, size_t count,
+				  uint64_t file_offset, uint64_t *ret_vaddr)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t into = file_offset - segments[i].file_offset;
+
+		if (file_offset < segments[i].file_offset || into >= segments[i].file_size)
+			continue;
+		*ret_vaddr = segments[i].vaddr + into;
+		return 1;
+	}
+	return 0;
+}

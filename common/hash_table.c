@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/hash_table.h"
+
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <xxhash.h>
+
+/*
+ * Two parallel arrays: tags (32 bits of the hash, 0 for an empty slot) that probing runs over, and
+ * items (key, then value) that are looked at only when the tag matches. A removed item leaves no
+ * tombstone: later items of its run move back.
+ *
+ * Every table draws its own seed, so that no sender of keys can prepare collisions, and copying one
+ * table into another in slot order does not cluster.
+ */
+
+#define HASH_TABLE_FIRST_SLOTS ((size_t)16)
+/* Tags have 32 bits, and they give the home slot. */
+#define HASH_TABLE_MAX_SLOTS ((size_t)1 << 31)
+
+struct hash_table {
+	size_t key_size;
+	size_t value_offset;
+	size_t item_size;
+	size_t max_items;
+	uint64_t seed;
+	uint32_t *tags;
+	uint8_t *items;
+	size_t n_slots; /* 0 or a power of two */
+	size_t count;
+};
+
+static uint64_t random_seed(void)
+{
+	struct timespec now;
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
+		return seed;
+	/* Only before the kernel's generator is ready, early at boot: still not the same on every
+	 * host. */
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)&seed;
+}
+
+/* Of an object of @size bytes: sizes of 8 and more may hold pointers. */
+static size_t alignment_of_size(size_t size)
+{
+	if (size >= 8)
+		return 8;
+	return size >= 4 ? 4 : size >= 2 ? 2 : 1;
+}
+
+int hash_table_new(size_t key_size, size_t value_size, size_t max_items,
+		   struct hash_table **ret_table)
+{
+	size_t key_alignment = alignment_of_size(key_size);
+	size_t value_alignment = alignment_of_size(value_size);
+	struct hash_table *table;
+
+	assert(key_size > 0);
+	table = calloc(1, sizeof(*table));
+	if (!table)
+		return -ENOMEM;
+	table->key_size = key_size;
+	table->value_offset = ROUND_UP(key_size, value_alignment);
+	table->item_size =
+		ROUND_UP(table->value_offset + value_size, MAX(key_alignment, value_alignment));
+	table->max_items = max_items;
+	table->seed = random_seed();
+	*ret_table = table;
+	return 0;
+}
+
+struct hash_table *hash_table_free(struct hash_table *table)
+{
+	if (!table)
+		return NULL;
+	free(table->tags);
+	free(table->items);
+	free(table);
+	return NULL;
+}
+
+void hash_table_clear(struct hash_table *table)
+{
+	if (table->count > 0)
+		memset(table->tags, 0, table->n_slots * sizeof(*table->tags));
+	table->count = 0;
+}
+
+static uint32_t tag_of(const struct hash_table *table, const void *key)
+{
+	uint32_t tag = (uint32_t)XXH3_64bits_withSeed(key, table->key_size, table->seed);
+
+	return tag ? tag : 1;
+}
+
+static uint8_t *item_at(const struct hash_table *table, size_t slot)
+{
+	return table->items + slot * table->item_size;
+}
+
+static size_t next_slot(const struct hash_table *table, size_t slot)
+{
+	return (slot + 1) & (table->n_slots - 1);
+}
+
+/* The slot of @key, or the empty one where it would go. There is always an empty slot. */
+static size_t probe(const struct hash_table *table, const void *key, uint32_t tag)
+{
+	size_t slot = tag & (table->n_slots - 1);
+
+	while (table->tags[slot] != 0) {
+		if (table->tags[slot] == tag &&
+		    memcmp(item_at(table, slot), key, table->key_size) == 0)
+			break;
+		slot = next_slot(table, slot);
+	}
+	return slot;
+}
+
+void *hash_table_find(const struct hash_table *table, const void *key)
+{
+	size_t slot;
+
+	if (table->count == 0)
+		return NULL;
+	slot = probe(table, key, tag_of(table, key));
+	return table->tags[slot] ? item_at(table, slot) + table->value_offset : NULL;
+}
+
+static void move_items_to(const struct hash_table *table, struct hash_table *larger)
+{
+	for (size_t old_slot = 0; old_slot < table->n_slots; old_slot++) {
+		size_t slot;
+
+		if (table->tags[old_slot] == 0)
+			continue;
+		slot = table->tags[old_slot] & (larger->n_slots - 1);
+		while (larger->tags[slot] != 0)
+			slot = next_slot(larger, slot);
+		larger->tags[slot] = table->tags[old_slot];
+		memcpy(item_at(larger, slot), item_at(table, old_slot), table->item_size);
+	}
+}
+
+static int grow(struct hash_table *table)
+{
+	struct hash_table larger = *table;
+	size_t bytes;
+
+	larger.n_slots = table->n_slots ? table->n_slots * 2 : HASH_TABLE_FIRST_SLOTS;
+	if (larger.n_slots > HASH_TABLE_MAX_SLOTS ||
+	    __builtin_mul_overflow(larger.n_slots, table->item_size, &bytes))
+		return -ENOMEM;
+
+	larger.tags = calloc(larger.n_slots, sizeof(*larger.tags));
+	larger.items = malloc(bytes);
+	if (!larger.tags || !larger.items) {
+		free(larger.tags);
+		free(larger.items);
+		return -ENOMEM;
+	}
+	move_items_to(table, &larger);
+	free(table->tags);
+	free(table->items);
+	*table = larger;
+	return 0;
+}
+
+/* Three quarters full: beyond, the runs of linear probing get long. */
+static bool is_full(const struct hash_table *table)
+{
+	return table->count >= table->n_slots / 4 * 3;
+}
+
+int hash_table_insert(struct hash_table *table, const void *key, void **ret_value)
+{
+	uint32_t tag = tag_of(table, key);
+	size_t slot = 0;
+	int r;
+
+	if (table->n_slots > 0) {
+		slot = probe(table, key, tag);
+		if (table->tags[slot] != 0) {
+			*ret_value = item_at(table, slot) + table->value_offset;
+			return 0;
+		}
+	}
+	if (table->max_items && table->count >= table->max_items)
+		return -ENOSPC;
+	if (is_full(table)) {
+		r = grow(table);
+		if (r < 0)
+			return r;
+		slot = probe(table, key, tag);
+	}
+
+	memset(item_at(table, slot), 0, table->item_size);
+	memcpy(item_at(table, slot), key, table->key_size);
+	table->tags[slot] = tag;
+	table->count++;
+	*ret_value = item_at(table, slot) + table->value_offset;
+	return 1;
+}
+
+static void remove_slot(struct hash_table *table, size_t hole)
+{
+	size_t mask = table->n_slots - 1;
+
+	for (size_t slot = next_slot(table, hole); table->tags[slot];
+	     slot = next_slot(table, slot)) {
+		size_t home = table->tags[slot] & mask;
+
+		/* It may move back to the hole unless its home lies behind the hole. */
+		if (((slot - home) & mask) < ((slot - hole) & mask))
+			continue;
+		table->tags[hole] = table->tags[slot];
+		memcpy(item_at(table, hole), item_at(table, slot), table->item_size);
+		hole = slot;
+	}
+	table->tags[hole] = 0;
+	table->count--;
+}
+
+bool hash_table_remove(struct hash_table *table, const void *key)
+{
+	size_t slot;
+
+	if (table->count == 0)
+		return false;
+	slot = probe(table, key, tag_of(table, key));
+	if (table->tags[slot] == 0)
+		return false;
+	remove_slot(table, slot);
+	return true;
+}
+
+size_t hash_table_count(const struct hash_table *table)
+{
+	return table->count;
+}
+
+size_t hash_table_memory_bytes(const struct hash_table *table)
+{
+	return sizeof(*table) + table->n_slots * (sizeof(*table->tags) + table->item_size);
+}
+
+bool hash_table_next(const struct hash_table *table, size_t *cursor, const void **ret_key,
+		     void **ret_value)
+{
+	for (; *cursor < table->n_slots; ++*cursor) {
+		if (table->tags[*cursor] == 0)
+			continue;
+		*ret_key = item_at(table, *cursor);
+		*ret_value = item_at(table, *cursor) + table->value_offset;
+		++*cursor;
+		return true;
+	}
+	return false;
+}
+
+void hash_table_remove_at_cursor(struct hash_table *table, size_t *cursor)
+{
+	assert(*cursor > 0 && *cursor <= table->n_slots && table->tags[*cursor - 1] != 0);
+	/* Items not seen yet only move back to slots from here on: look at this slot again. */
+	--*cursor;
+	remove_slot(table, *cursor);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/json_writer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * Text is copied in runs: everything between two characters that need an escape goes out in one
+ * append. An answer holds a hundred thousand names, and nearly all of them are one run.
+ */
+
+#define REPLACEMENT_CHARACTER "\xef\xbf\xbd"
+
+void json_writer_init(struct json_writer *json, struct bytes *out)
+{
+	*json = (struct json_writer){ .out = out };
+}
+
+static void before_value(struct json_writer *json)
+{
+	if (json->after_key) {
+		json->after_key = false;
+		return;
+	}
+	if (json->needs_comma[json->depth])
+		bytes_append_byte(json->out, ',');
+	json->needs_comma[json->depth] = true;
+}
+
+static void begin(struct json_writer *json, char bracket)
+{
+	before_value(json);
+	assert(json->depth < JSON_WRITER_MAX_DEPTH);
+	json->needs_comma[++json->depth] = false;
+	bytes_append_byte(json->out, (uint8_t)bracket);
+}
+
+static void end(struct json_writer *json, char bracket)
+{
+	assert(json->depth > 0 && !json->after_key);
+	json->depth--;
+	bytes_append_byte(json->out, (uint8_t)bracket);
+}
+
+void json_object_begin(struct json_writer *json)
+{
+	begin(json, '{');
+}
+
+void json_object_end(struct json_writer *json)
+{
+	end(json, '}');
+}
+
+void json_array_begin(struct json_writer *json)
+{
+	begin(json, '[');
+}
+
+void json_array_end(struct json_writer *json)
+{
+	end(json, ']');
+}
+
+static bool is_continuation(uint8_t byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+/* The length of the well-formed sequence at @text (Unicode 15, table 3-7), or 0. */
+static size_t utf8_sequence_length(const uint8_t *text, size_t size)
+{
+	uint8_t first = text[0];
+	uint8_t lowest = 0x80, highest = 0xbf;
+	size_t length;
+
+	if (first < 0x80)
+		return 1;
+	if (first >= 0xc2 && first <= 0xdf)
+		length = 2;
+	else if (first >= 0xe0 && first <= 0xef)
+		length = 3;
+	else if (first >= 0xf0 && first <= 0xf4)
+		length = 4;
+	else
+		return 0;
+	if (size < length)
+		return 0;
+
+	/* Refuses overlong forms, surrogates, and what lies beyond U+10FFFF. */
+	if (first == 0xe0)
+		lowest = 0xa0;
+	else if (first == 0xf0)
+		lowest = 0x90;
+	else if (first == 0xed)
+		highest = 0x9f;
+	else if (first == 0xf4)
+		highest = 0x8f;
+	if (text[1] < lowest || text[1] > highest)
+		return 0;
+	for (size_t i = 2; i < length; i++)
+		if (!is_continuation(text[i]))
+			return 0;
+	return length;
+}
+
+static bool needs_escape(uint8_t byte)
+{
+	return byte < 0x20 || byte == '"' || byte == '\\';
+}
+
+/* The length of the longest start of @text that may stand in JSON as it is. */
+static size_t plain_run_length(const uint8_t *text, size_t size)
+{
+	size_t i = 0;
+
+	while (i < size) {
+		size_t length;
+
+		if (text[i] < 0x80) {
+			if (needs_escape(text[i]))
+				break;
+			i++;
+			continue;
+		}
+		length = utf8_sequence_length(text + i, size - i);
+		if (length == 0)
+			break;
+		i += length;
+	}
+	return i;
+}
+
+static void append_escaped(struct bytes *out, uint8_t byte)
+{
+	static const char short_escapes[128] = {
+		['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
+		['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't',
+	};
+
+	if (byte >= 0x80)
+		bytes_append_text(out, REPLACEMENT_CHARACTER);
+	else if (short_escapes[byte])
+		bytes_append(out, (const char[]){ '\\', short_escapes[byte] }, 2);
+	else
+		bytes_append_format(out, "\\u%04x", (unsigned int)byte);
+}
+
+static void append_quoted(struct bytes *out, const char *text, size_t length)
+{
+	const uint8_t *next = (const uint8_t *)text;
+
+	bytes_append_byte(out, '"');
+	while (length > 0) {
+		size_t run = plain_run_length(next, length);
+
+		bytes_append(out, next, run);
+		next += run;
+		length -= run;
+		if (length == 0)
+			break;
+		append_escaped(out, *next);
+		next++;
+		length--;
+	}
+	bytes_append_byte(out, '"');
+}
+
+void json_key(struct json_writer *json, const char *key)
+{
+	assert(!json->after_key);
+	before_value(json);
+	append_quoted(json->out, key, strlen(key));
+	bytes_append_byte(json->out, ':');
+	json->after_key = true;
+}
+
+void json_text(struct json_writer *json, const char *text)
+{
+	json_text_sized(json, text, strlen(text));
+}
+
+void json_text_sized(struct json_writer *json, const char *text, size_t length)
+{
+	before_value(json);
+	append_quoted(json->out, text, length);
+}
+
+void json_uint(struct json_writer *json, uint64_t value)
+{
+	char digits[20]; /* UINT64_MAX has 20 */
+	size_t at = sizeof(digits);
+
+	before_value(json);
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value > 0);
+	bytes_append(json->out, digits + at, sizeof(digits) - at);
+}
+
+void json_int(struct json_writer *json, int64_t value)
+{
+	if (value >= 0) {
+		json_uint(json, (uint64_t)value);
+		return;
+	}
+	before_value(json);
+	bytes_append_format(json->out, "%" PRId64, value);
+}
+
+void json_double(struct json_writer *json, double value)
+{
+	char text[32];
+
+	/* JSON has no word for these. */
+	if (!isfinite(value)) {
+		json_null(json);
+		return;
+	}
+	/* 15 digits are always exact in text, 17 are always exact in binary: take the short form
+	 * where it is enough. */
+	snprintf(text, sizeof(text), "%.15g", value);
+	if (strtod(text, NULL) != value)
+		snprintf(text, sizeof(text), "%.17g", value);
+	before_value(json);
+	bytes_append_text(json->out, text);
+}
+
+void json_bool(struct json_writer *json, bool value)
+{
+	before_value(json);
+	bytes_append_text(json->out, value ? "true" : "false");
+}
+
+void json_null(struct json_writer *json)
+{
+	before_value(json);
+	bytes_append_text(json->out, "null");
+}
+
+void json_key_text(struct json_writer *json, const char *key, const char *text)
+{
+	json_key(json, key);
+	json_text(json, text);
+}
+
+void json_key_int(struct json_writer *json, const char *key, int64_t value)
+{
+	json_key(json, key);
+	json_int(json, value);
+}
+
+void json_key_uint(struct json_writer *json, const char *key, uint64_t value)
+{
+	json_key(json, key);
+	json_uint(json, value);
+}
+
+void json_key_bool(struct json_writer *json, const char *key, bool value)
+{
+	json_key(json, key);
+	json_bool(json, value);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/string_table.h"
+
+#include <string.h>
+
+#include "common/arena.h"
+#include "common/hash.h"
+#include "common/vec.h"
+
+/*
+ * Texts stand one behind the other in chunks of an arena (which would round each of them up to 16
+ * bytes). A hash table of {tag, id} finds them; comparing the tag first spares the look at the
+ * text.
+ */
+
+#define TEXT_CHUNK_BYTES ((size_t)(16 * KIB))
+#define FIRST_SLOTS      ((size_t)64)
+
+struct interned_text {
+	const char *text;
+	uint32_t length;
+};
+
+struct string_slot {
+	uint32_t tag;
+	uint32_t id_plus_one; /* 0: empty */
+};
+
+VEC_DEFINE(interned_texts, struct interned_text);
+
+struct string_table {
+	struct arena *arena;
+	char *chunk;
+	size_t chunk_left;
+	size_t text_bytes;
+	size_t max_bytes;
+	struct interned_texts texts;
+	struct string_slot *slots;
+	size_t n_slots; /* a power of two */
+};
+
+int string_table_new(size_t max_bytes, struct string_table **ret_table)
+{
+	scoped(string_table_freep) struct string_table *table = calloc(1, sizeof(*table));
+	string_id empty_id;
+	int r;
+
+	if (!table)
+		return -ENOMEM;
+	table->max_bytes = max_bytes;
+	table->n_slots = FIRST_SLOTS;
+	table->slots = calloc(FIRST_SLOTS, sizeof(*table->slots));
+	if (!table->slots)
+		return -ENOMEM;
+	/* max_bytes bounds the texts; the arena adds the ends of its chunks to them. */
+	r = arena_new(SIZE_MAX, &table->arena);
+	if (r < 0)
+		return r;
+	r = string_table_intern(table, "", 0, &empty_id);
+	if (r < 0)
+		return r;
+	assert(empty_id == 0);
+
+	*ret_table = take_ptr(table);
+	return 0;
+}
+
+struct string_table *string_table_free(struct string_table *table)
+{
+	if (!table)
+		return NULL;
+	arena_free(table->arena);
+	vec_release(&table->texts);
+	free(table->slots);
+	free(table);
+	return NULL;
+}
+
+static bool text_equals(const struct string_table *table, string_id id, const char *text,
+			size_t length)
+{
+	const struct interned_text *interned = &table->texts.items[id];
+
+	return interned->length == length && memcmp(interned->text, text, length) == 0;
+}
+
+/* The slot of @text, or the empty one where it would go. */
+static struct string_slot *probe(const struct string_table *table, const char *text, size_t length,
+				 uint32_t tag)
+{
+	size_t i = tag & (table->n_slots - 1);
+
+	while (table->slots[i].id_plus_one != 0) {
+		if (table->slots[i].tag == tag &&
+		    text_equals(table, table->slots[i].id_plus_one - 1, text, length))
+			break;
+		i = (i + 1) & (table->n_slots - 1);
+	}
+	return &table->slots[i];
+}
+
+static int grow_slots(struct string_table *table)
+{
+	size_t n_slots = table->n_slots * 2;
+	struct string_slot *slots = calloc(n_slots, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (size_t old = 0; old < table->n_slots; old++) {
+		size_t i = table->slots[old].tag & (n_slots - 1);
+
+		if (table->slots[old].id_plus_one == 0)
+			continue;
+		while (slots[i].id_plus_one != 0)
+			i = (i + 1) & (n_slots - 1);
+		slots[i] = table->slots[old];
+	}
+	free(table->slots);
+	table->slots = slots;
+	table->n_slots = n_slots;
+	return 0;
+}
+
+static char *text_memory(struct string_table *table, size_t size)
+{
+	char *memory;
+
+	if (size > TEXT_CHUNK_BYTES / 4)
+		return arena_alloc(table->arena, size);
+	if (size > table->chunk_left) {
+		memory = arena_alloc(table->arena, TEXT_CHUNK_BYTES);
+		if (!memory)
+			return NULL;
+		table->chunk = memory;
+		table->chunk_left = TEXT_CHUNK_BYTES;
+	}
+	memory = table->chunk;
+	table->chunk += size;
+	table->chunk_left -= size;
+	return memory;
+}
+
+static int add_text(struct string_table *table, const char *text, size_t length, string_id *ret_id)
+{
+	char *copy;
+	int r;
+
+	if (length > table->max_bytes - table->text_bytes || length >= UINT32_MAX ||
+	    table->texts.count >= UINT32_MAX - 1)
+		return -ENOSPC;
+	r = vec_reserve(&table->texts, 1);
+	if (r < 0)
+		return r;
+	copy = text_memory(table, length + 1);
+	if (!copy)
+		return -ENOMEM;
+	if (length > 0)
+		memcpy(copy, text, length);
+	copy[length] = '\0';
+
+	table->text_bytes += length;
+	*ret_id = (string_id)table->texts.count;
+	return vec_push(&table->texts,
+			(struct interned_text){ .text = copy, .length = (uint32_t)length });
+}
+
+int string_table_intern(struct string_table *table, const char *text, size_t length,
+			string_id *ret_id)
+{
+	uint32_t tag = (uint32_t)hash64_of(text, length);
+	struct string_slot *slot;
+	string_id id = 0;
+	int r;
+
+	slot = probe(table, text, length, tag);
+	if (slot->id_plus_one != 0) {
+		*ret_id = slot->id_plus_one - 1;
+		return 0;
+	}
+	if (table->texts.count >= table->n_slots / 4 * 3) {
+		r = grow_slots(table);
+		if (r < 0)
+			return r;
+		slot = probe(table, text, length, tag);
+	}
+	r = add_text(table, text, length, &id);
+	if (r < 0)
+		return r;
+
+	*slot = (struct string_slot){ .tag = tag, .id_plus_one = id + 1 };
+	*ret_id = id;
+	return 0;
+}
+
+const char *string_table_text(const struct string_table *table, string_id id)
+{
+	assert(id < table->texts.count);
+	return table->texts.items[id].text;
+}
+
+size_t string_table_length(const struct string_table *table, string_id id)
+{
+	assert(id < table->texts.count);
+	return table->texts.items[id].length;
+}
+
+uint32_t string_table_count(const struct string_table *table)
+{
+	return (uint32_t)table->texts.count;
+}
