@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks what the compiler does not: who includes whom, licences, banned functions, that headers compile alone, that
+every module of common/ has a test, hidden state, and that the tree holds nothing that is not the project.
+
+    check_tree.py [--root DIR] [--build DIR] [--sizes]
+
+Prints one line per finding, `path:line: what`, and exits 1 if there was any. --build names a build folder: it has the
+generated headers, and libraries to look for mutable globals in; without it those two checks are left out and said to
+be. --sizes reports the longest files and functions; sizes are never an error.
+"""
+
+import argparse
+import concurrent.futures
+import pathlib
+import re
+import subprocess
+import sys
+
+TOP_LEVEL = {
+    "agent", "symbolizer", "proto", "common", "bpf", "deploy", "tests", "docs",
+    "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE",
+}
+
+# Who may include whom: folder -> folders, or single headers. The longest key that is a prefix of the file's folder decides; a folder may
+# always include itself. What is not listed is an error: a new folder needs a decision.
+MAY_INCLUDE = {
+    "common": [],
+    "proto": ["common"],
+    "bpf/abi": [],
+    "bpf": ["bpf", "common/frame.h", "common/event_type.h"],
+
+    "agent": ["agent", "common", "proto", "bpf"],
+    "agent/executable": ["common", "bpf/abi"],
+    "agent/process": ["agent/executable", "common", "bpf/abi"],
+    "agent/unwind": ["agent/executable", "agent/process", "common", "bpf/abi"],
+    "agent/interpreter": ["agent/executable", "agent/process", "common", "bpf/abi"],
+    "agent/profile": ["common", "bpf"],
+    "agent/sample": ["agent/process", "agent/executable", "common", "bpf/abi"],
+    "agent/wire": ["agent/sample", "agent/process", "agent/executable", "common", "proto"],
+    "agent/upload": ["common", "proto"],
+
+    "symbolizer": ["symbolizer", "common", "proto"],
+    "symbolizer/http": ["common"],
+    "symbolizer/store": ["common"],
+    "symbolizer/flame": ["common"],
+    "symbolizer/debuginfo": ["common"],
+    "symbolizer/symbols": ["symbolizer/debuginfo", "common"],
+    "symbolizer/ingest": ["symbolizer/store", "symbolizer/debuginfo", "common", "proto"],
+    "symbolizer/query": ["symbolizer/store", "symbolizer/symbols", "symbolizer/flame", "symbolizer/debuginfo",
+                         "common"],
+    "symbolizer/export": ["symbolizer/query", "symbolizer/store", "symbolizer/flame", "common", "proto"],
+    "symbolizer/ui": ["common"],
+    "symbolizer/api": ["symbolizer/http", "symbolizer/ingest", "symbolizer/query", "symbolizer/debuginfo",
+                       "symbolizer/export", "symbolizer/flame", "symbolizer/store", "symbolizer/symbols",
+                       "symbolizer/ui", "common"],
+    "symbolizer/cli": ["symbolizer/flame", "common"],
+
+    "tests/workloads": [],
+    "tests": ["tests", "agent", "symbolizer", "common", "proto", "bpf"],
+}
+
+BANNED = {
+    "strcpy": "no bound", "strcat": "no bound", "sprintf": "no bound", "vsprintf": "no bound", "gets": "no bound",
+    "atoi": "no errors", "atol": "no errors", "atof": "no errors", "strtok": "hidden state",
+    "system": "a shell", "alloca": "no bound", "setjmp": "jumps over cleanup", "longjmp": "jumps over cleanup",
+}
+
+# Put together here, so that this file does not find itself.
+UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b"
+                        r"|not yet imple" "mented|unimple" "mented")
+
+# Hosts that may be named. Everything else would be somebody's machine, or a link that dies.
+URL = re.compile(r"\bhttps?://([A-Za-z0-9.\[\]-]+)")
+URL_HOSTS = re.compile(
+    r"^(127\.0\.0\.\d+|localhost|\[::1\]|0\.0\.0\.0|HOST|SERVER|[a-z0-9.-]*\.?example(\.(com|org|net))?"
+    r"|[a-z0-9-]+|(www\.)?apache\.org|www\.w3\.org|json-schema\.org)$")
+
+CODE_SUFFIXES = {".c", ".h"}
+SPDX_SUFFIXES = {".c", ".h", ".py", ".sh", ".js", ".mjs", ".css", ".cmake", ".proto", ".sql", ".def", ".yaml", ".yml"}
+BINARY_SUFFIXES = {".png", ".ico", ".elf", ".bin", ".gz", ".zst", ".debug", ".o", ".so"}
+
+# For the BPF compiler, and for the host build that puts its own helpers first: not for a plain C compiler.
+HEADERS_NOT_ALONE = ("bpf/include/", "tests/host_bpf/")
+
+
+class Finding:
+    def __init__(self, path, line, text):
+        self.path, self.line, self.text = str(path), line, text
+
+    def __str__(self):
+        return f"{self.path}:{self.line}: {self.text}"
+
+
+def tracked_files(root):
+    """Files of the project: what git knows or would add; without git, everything but build folders."""
+    try:
+        out = subprocess.run(
+            ["git", "-c", "safe.directory=*", "-C", str(root), "ls-files", "-z", "--cached", "--others",
+             "--exclude-standard"], check=True, capture_output=True).stdout
+        names = [name for name in out.decode().split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        names = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
+        names = [name for name in names if not re.match(r"(build|\.git/|\.cache/)", name)]
+    return sorted(pathlib.PurePosixPath(name) for name in names if (root / name).is_file())
+
+
+def strip_comments_and_texts(source):
+    """The same text with comments and literals blanked; line numbers stay."""
+    token = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+    def blank(match):
+        text = match.group(0)
+        keep = text[0] if text[0] in "\"'" else " "
+        return keep + "\n" * text.count("\n") + (keep if keep != " " else "")
+
+    return token.sub(blank, source)
+
+
+def line_of(text, offset):
+    return text.count("\n", 0, offset) + 1
+
+
+def rule_for(folder):
+    best = None
+    for key in MAY_INCLUDE:
+        if (folder == key or folder.startswith(key + "/")) and (best is None or len(key) > len(best)):
+            best = key
+    return best
+
+
+def check_top_level(files):
+    for name in sorted({path.parts[0] for path in files}):
+        if name not in TOP_LEVEL and not name.startswith("."):
+            yield Finding(name, 1, "does not belong at the top level")
+
+
+def check_includes(path, source, root):
+    folder = str(path.parent)
+    rule = rule_for(folder)
+    if rule is None:
+        yield Finding(path, 1, f"no rule says what '{folder}' may include: add one to {pathlib.Path(__file__).name}")
+        return
+    for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', source, re.M):
+        target = match.group(1)
+        line = line_of(source, match.start())
+        target_folder = str(pathlib.PurePosixPath(target).parent)
+        if target_folder == "." or target.startswith("../"):
+            # Test programs and workloads name their own neighbours, and generated files lie in no folder of ours;
+            # everything else includes from the top.
+            is_neighbour = (root / path.parent / target).is_file()
+            if target.startswith("../") or is_neighbour and not str(path).startswith("tests/"):
+                yield Finding(path, line, f"include from the top of the repository, not '{target}'")
+            continue
+        if target_folder == folder or (is_inside(target_folder, rule) and rule in ("common", "bpf/abi", "tests")):
+            continue
+        if not any(target == allowed or is_inside(target_folder, allowed) for allowed in MAY_INCLUDE[rule]):
+            yield Finding(path, line, f"'{rule}' may not include '{target_folder}'")
+
+
+def is_inside(folder, parent):
+    return folder == parent or folder.startswith(parent + "/")
+
+
+def check_spdx(path, text):
+    if path.suffix in SPDX_SUFFIXES or path.name == "CMakeLists.txt":
+        if not any("SPDX-License-Identifier:" in line for line in text.splitlines()[:3]):
+            yield Finding(path, 1, "no SPDX line")
+
+
+def check_pragma_once(path, source):
+    if path.suffix == ".h" and not re.search(r"^#pragma once$", source, re.M):
+        yield Finding(path, 1, "no #pragma once")
+
+
+def check_banned(path, stripped):
+    for match in re.finditer(r"\b(" + "|".join(BANNED) + r")\s*\(", stripped):
+        before = stripped[:match.start()].rstrip()
+        if before.endswith((".", "->")):
+            continue
+        name = match.group(1)
+        yield Finding(path, line_of(stripped, match.start()), f"{name}() is banned: {BANNED[name]}")
+
+
+def check_words(path, text, root):
+    for number, line in enumerate(text.splitlines(), 1):
+        match = UNFINISHED.search(line)
+        if match:
+            yield Finding(path, number, f"unfinished: '{match.group(0)}'")
+        for match in URL.finditer(line):
+            host = match.group(1).rstrip(".")
+            if not URL_HOSTS.match(host):
+                yield Finding(path, number, f"names the host '{host}'")
+        # A path of the machine it was written on.
+        if str(root) != "/" and str(root) in line or re.search(r"(^|[\s\"'=(])/(home|Users)/\w+", line):
+            yield Finding(path, number, "names a path of one machine")
+
+
+def check_common_tests(files):
+    names = {str(path) for path in files}
+    for path in files:
+        if path.suffix != ".c" or path.parts[0] != "common":
+            continue
+        # A module may be spread over files that share its name: config_file.c is tested by test_config.c.
+        words = path.stem.split("_")
+        tests = [f"tests/unit/{path.parent}/test_{'_'.join(words[:n])}.c" for n in range(len(words), 0, -1)]
+        if not names.intersection(tests):
+            yield Finding(path, 1, f"has no test: '{tests[0]}'")
+
+
+def compile_flags():
+    packages = ["libelf", "libdw", "libbpf", "libzstd", "sqlite3", "libmicrohttpd", "libprotobuf-c", "jansson",
+                "yaml-0.1", "libpcre2-8", "libcurl", "libxxhash", "uuid", "gnutls"]
+    return subprocess.run(["pkg-config", "--cflags", *packages], check=True, capture_output=True,
+                          text=True).stdout.split()
+
+
+def check_headers_alone(files, root, build):
+    headers = [path for path in files if path.suffix == ".h" and not str(path).startswith(HEADERS_NOT_ALONE)
+               and not path.name.endswith(".bpf.h")]
+    flags = ["-fsyntax-only", "-std=gnu17", "-D_GNU_SOURCE", '-DHEARTH_VERSION="0"', "-Wall", "-Wextra", "-Werror",
+             "-Wno-unused-function", "-Wno-unused-const-variable",
+             f"-I{root}", f"-I{build}", "-x", "c", *compile_flags()]
+
+    def compile_alone(path):
+        # Twice, which also shows a header that cannot be included again.
+        unit = f'#include "{path}"\n#include "{path}"\n'
+        run = subprocess.run(["gcc", *flags, "-"], input=unit, capture_output=True, text=True)
+        if run.returncode == 0:
+            return None
+        first = next((line for line in run.stderr.splitlines() if "error" in line), run.stderr.strip())
+        return Finding(path, 1, f"does not compile alone: {first}")
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        yield from (finding for finding in pool.map(compile_alone, headers) if finding)
+
+
+def check_mutable_globals(root, build):
+    """Symbols in .data, .bss or thread-local sections of our libraries, less those that are allowed by name."""
+    allowed = {}
+    allow_file = root / "tests/lint/mutable_globals.allow"
+    if allow_file.is_file():
+        for line in allow_file.read_text().splitlines():
+            name, _, reason = line.partition("#")
+            if name.strip():
+                allowed[name.strip()] = reason.strip()
+    archives = [path for folder in ("common", "agent", "symbolizer") for path in (build / folder).rglob("*.a")]
+    row = re.compile(r"^[0-9a-f]+ .{7} (\.data(?!\.rel\.ro)\S*|\.bss\S*|\.tbss\S*|\.tdata\S*|\*COM\*)\s+[0-9a-f]+ "
+                     r"(?:\.hidden )?(\S+)$")
+    for archive in archives:
+        out = subprocess.run(["objdump", "-t", str(archive)], check=True, capture_output=True, text=True).stdout
+        for line in out.splitlines():
+            match = row.match(line)
+            if not match:
+                continue
+            # Function-local statics carry a number: name.12
+            name = re.sub(r"\.\d+$", "", match.group(2))
+            if name.startswith((".", "__")) or name in allowed:
+                continue
+            yield Finding(archive.relative_to(build), 1,
+                          f"'{name}' is mutable and lives as long as the program: pass it, or list it with its reason "
+                          "in tests/lint/mutable_globals.allow")
+
+
+def function_lengths(stripped):
+    """(name, first line, lines) of functions: a body that starts and ends in the first column."""
+    lines = stripped.splitlines()
+    start = None
+    for number, line in enumerate(lines, 1):
+        if line == "{":
+            start = number
+        elif line == "}" and start is not None:
+            head = " ".join(lines[max(0, start - 4):start - 1])
+            names = re.findall(r"(\w+)\s*\(", head)
+            yield (names[0] if names else "?", start, number - start + 1)
+            start = None
+
+
+def print_sizes(files, root):
+    sizes, functions = [], []
+    for path in files:
+        if path.suffix not in CODE_SUFFIXES | {".js", ".py", ".sh"}:
+            continue
+        text = (root / path).read_text(errors="replace")
+        sizes.append((text.count("\n"), path))
+        if path.suffix in CODE_SUFFIXES:
+            functions += [(length, path, name, line)
+                          for name, line, length in function_lengths(strip_comments_and_texts(text))]
+    total = sum(size for size, _ in sizes)
+    over = sum(1 for size, _ in sizes if size > 500)
+    long_ones = sum(1 for row in functions if row[0] > 60)
+    print(f"sizes: {len(sizes)} files, {total} lines; {over} files over 500 lines, {long_ones} of "
+          f"{len(functions)} functions over 60")
+    for size, path in sorted(sizes, reverse=True, key=lambda row: row[0])[:5]:
+        if size > 500:
+            print(f"  {size:5} {path}")
+    for length, path, name, line in sorted(functions, reverse=True, key=lambda row: row[0])[:5]:
+        if length > 60:
+            print(f"  {length:5} {path}:{line} {name}()")
+
+
+def check_file(path, root):
+    if path.suffix in BINARY_SUFFIXES:
+        return
+    try:
+        text = (root / path).read_text()
+    except UnicodeDecodeError:
+        if not str(path).startswith(("tests/golden/", "tests/fuzz/corpus/")):
+            yield Finding(path, 1, "is not text")
+        return
+    yield from check_spdx(path, text)
+    if path.name != "LICENSE" and not str(path).startswith("tests/fuzz/corpus/"):
+        yield from check_words(path, text, root)
+    if path.suffix in CODE_SUFFIXES:
+        stripped = strip_comments_and_texts(text)
+        yield from check_includes(path, text, root)
+        yield from check_pragma_once(path, text)
+        yield from check_banned(path, stripped)
+
+
+def check(root, build=None):
+    files = tracked_files(root)
+    yield from check_top_level(files)
+    for path in files:
+        yield from check_file(path, root)
+    yield from check_common_tests(files)
+    if build:
+        yield from check_headers_alone(files, root, build)
+        yield from check_mutable_globals(root, build)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
+    parser.add_argument("--build", type=pathlib.Path)
+    parser.add_argument("--sizes", action="store_true")
+    arguments = parser.parse_args()
+
+    root = arguments.root.resolve()
+    build = arguments.build.resolve() if arguments.build else None
+    findings = list(check(root, build))
+    for finding in findings:
+        print(finding)
+    if arguments.sizes:
+        print_sizes(tracked_files(root), root)
+    if not build:
+        print("note: no --build, headers and mutable globals were not looked at")
+    print(f"{len(findings)} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
