@@ -5,8 +5,6 @@
  * Event types. The numbers are part of the wire format and of the store: never reuse one.
  */
 
-#include "common/base.h"
-
 /*          id         number name        unit    what one sample's value measures */
 #define EVENT_TYPES(X)                                                                            \
 	X(ON_CPU,    1, "on-cpu",    "ns",    "time on CPU, one period per sample")               \

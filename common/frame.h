@@ -14,8 +14,6 @@
  *                    trampolines: KERNEL_NAMED).
  */
 
-#include "common/base.h"
-
 enum frame_kind {
 	FRAME_NATIVE = 1,
 	FRAME_KERNEL = 2,

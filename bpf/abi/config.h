@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * What the agent tells the BPF programs before they are loaded; constant for the verifier afterwards.
+ */
+struct abi_config {
+	__u64 kernel_text_start; /* running address of _text; 0: kernel addresses are hidden from us */
+	__u64 kernel_text_end;
+	__u64 period_ns;	 /* of the on-CPU timer */
+	__u32 kernel_executable; /* number of the kernel image */
+	__u32 ring_wakeup_bytes; /* wake the agent when this much waits in the ring buffer */
+};
+
+/* What the agent changes while they run. */
+struct abi_control {
+	__u64 window; /* number of the open window: a stack goes out in full once in each */
+};

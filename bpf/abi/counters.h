@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * What the BPF programs count, per CPU. For ticks, always:
+ *     expected = idle + sampled + ring_full + failed + missed
+ * where expected are the periods that passed on the CPU's clock since its first tick. The agent computes `missed` as
+ * the difference: a late tick may make it one too high until the next tick comes.
+ */
+#define ABI_COUNTERS(X)                                                                                        \
+	X(TICKS_IDLE,       "ticks_idle",       "ticks that found the CPU idle")                               \
+	X(TICKS_SAMPLED,    "ticks_sampled",    "ticks whose sample reached the ring buffer")                  \
+	X(TICKS_RING_FULL,  "ticks_ring_full",  "ticks whose sample did not fit into the ring buffer: lost")   \
+	X(TICKS_FAILED,     "ticks_failed",     "ticks that could not be sampled for another reason: lost")    \
+	X(TICKS_EXPECTED,   "ticks_expected",   "periods that passed on the CPU's clock")                      \
+	X(STACKS_FULL,      "stacks_full",      "samples that carried their frames")                           \
+	X(STACKS_SEEN,      "stacks_seen",      "samples that carried the stack's hash only")                  \
+	X(UNKNOWN_PROCESS,  "unknown_process",  "samples of processes not in the maps yet")                    \
+	X(CUT_DEPTH,        "cut_depth",        "stacks cut: too deep")                                        \
+	X(CUT_READ_FAULT,   "cut_read_fault",   "stacks cut: a stack page was not resident")                   \
+	X(CUT_NO_MAPPING,   "cut_no_mapping",   "stacks cut: a return address in no executable mapping")       \
+	X(CUT_BAD_FRAME,    "cut_bad_frame",    "stacks cut: implausible frame pointer")                       \
+	X(CUT_NO_REGISTERS, "cut_no_registers", "stacks cut: user registers not readable")                     \
+	X(KERNEL_STACK_ERROR, "kernel_stack_error", "kernel stacks that could not be read")
+
+enum abi_counter {
+#define X(id, ...) ABI_COUNTER_##id,
+	ABI_COUNTERS(X)
+#undef X
+	ABI_COUNTER_COUNT,
+};

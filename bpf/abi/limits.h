@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * Sizes that the BPF programs and the agent agree on.
+ */
+
+/* Deepest user stack. With the kernel's part a record stays below half of a 32 KiB per-CPU value. */
+#define ABI_MAX_USER_FRAMES 512
+
+/* The kernel gives at most 127 by default (kernel.perf_event_max_stack). */
+#define ABI_MAX_KERNEL_FRAMES 127
+
+#define ABI_MAX_FRAMES (ABI_MAX_USER_FRAMES + ABI_MAX_KERNEL_FRAMES + 1)
+
+/* TASK_COMM_LEN of the kernel. */
+#define ABI_COMM_SIZE 16
+
+/*
+ * Mappings of one process come in chunks: a chunk is one hash value of 2 KiB, so that a small process (60 executable
+ * mappings are usual) costs one, and a process entry finds the chunk by the first address of each.
+ */
+#define ABI_MAPPINGS_PER_CHUNK 63
+#define ABI_MAX_CHUNKS 32
+
+/* Hash maps are not preallocated: these are ceilings, not memory. */
+#define ABI_MAX_PROCESSES 131072
+#define ABI_MAX_MAPPING_CHUNKS 262144
+
+/* Slots of the filter of stacks seen in this window: 8 bytes each. */
+#define ABI_SEEN_SLOTS 16384

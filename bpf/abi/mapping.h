@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * pc -> (executable, ELF address), per process. The agent fills these maps; the unwinder searches them.
+ *
+ *   processes       tgid -> struct abi_process: which mapping set, and the first address of each of its chunks
+ *   mapping_chunks  (set, index) -> struct abi_mapping_chunk: up to 63 mappings in rising order
+ *   exec_counts     tgid -> number of execs seen; written by the exec tracepoint only
+ *
+ * A process entry is used only while it fits the task: the start time must be equal (a reused pid) and so must the
+ * number of execs (the agent may write the old image's set just after an exec). Hash elements are reused under a
+ * reader: a chunk carries its set's id, which never comes back, and the unwinder checks it after reading too.
+ */
+
+#include "bpf/abi/limits.h"
+
+struct abi_mapping {
+	__u64 start; /* pc, inclusive */
+	__u64 end;   /* pc, exclusive */
+	__u64 bias;  /* pc - bias is the frame's address */
+	__u32 executable; /* number; 0: executable memory without a known file, the raw pc is the address */
+	__u32 kind;	  /* enum frame_kind of common/frame.h: NATIVE or NATIVE_FILE_OFFSET */
+};
+
+struct abi_mapping_chunk {
+	__u32 set;
+	__u32 n_mappings;
+	__u64 zero[3];
+	struct abi_mapping mappings[ABI_MAPPINGS_PER_CHUNK];
+};
+
+struct abi_chunk_key {
+	__u32 set;
+	__u32 index;
+};
+
+enum abi_process_flags {
+	ABI_PROCESS_WITHOUT_STACKS = 1, /* left out by regex: counted only */
+};
+
+struct abi_process {
+	__u64 start_time_10ms; /* boot time of the group leader's start, in ticks of 10 ms as /proc/PID/stat has it */
+	__u32 exec_count;
+	__u32 set; /* 0: no mappings known */
+	__u32 n_chunks;
+	__u32 flags;
+	__u64 chunk_start[ABI_MAX_CHUNKS]; /* first pc of each chunk, rising */
+};
+
+_Static_assert(sizeof(struct abi_mapping) == 32, "part of the BPF/userspace ABI");
+_Static_assert(sizeof(struct abi_mapping_chunk) == 2048, "a power of two: what the kernel's allocator hands out anyway");
+_Static_assert(sizeof(struct abi_process) == 280, "part of the BPF/userspace ABI");

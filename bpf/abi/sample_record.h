@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * What the sampling programs put into the ring buffer.
+ *
+ * A stack goes out in full once per window; later samples of it carry the hash alone. Frames: the kernel's first, leaf
+ * first, then the user's, leaf first. A frame with executable 0 holds a raw pc, which the agent converts (a process it
+ * had not told the kernel about yet); the hash then covers the process too.
+ */
+
+#include "bpf/abi/limits.h"
+
+struct abi_frame {
+	__u64 address;
+	__u32 executable; /* number */
+	__u32 kind;	  /* enum frame_kind; 0 never */
+};
+
+enum abi_sample_flags {
+	ABI_SAMPLE_FULL = 1,	     /* frames follow */
+	ABI_SAMPLE_UNRESOLVED = 2,   /* some frame has executable 0 */
+	ABI_SAMPLE_UNKNOWN = 4,	     /* the process was not in the maps */
+	ABI_SAMPLE_KERNEL_THREAD = 8,
+	ABI_SAMPLE_WITHOUT_STACK = 16, /* left out by regex */
+};
+
+struct abi_sample {
+	__u64 time_ns;	    /* CLOCK_MONOTONIC */
+	__u64 stack_hash;
+	__u64 start_time_ns; /* of the group leader, CLOCK_BOOTTIME */
+	__u64 value;	    /* on-cpu: 1 */
+	__u32 pid;	    /* kernel tgid */
+	__u32 tid;	    /* kernel pid */
+	__u32 parent_pid;
+	__u32 cpu;
+	__u32 exec_count;
+	__u16 n_kernel_frames;
+	__u16 n_user_frames;
+	__u8 event_type; /* enum event_type of common/event_type.h */
+	__u8 flags;	 /* enum abi_sample_flags */
+	__u8 cut;	 /* enum stack_cut of common/frame.h */
+	__u8 zero[5];
+	char comm[ABI_COMM_SIZE];	  /* of the thread */
+	char process_comm[ABI_COMM_SIZE]; /* of the group leader */
+	/* n_kernel_frames + n_user_frames times struct abi_frame follow when FULL. */
+};
+
+_Static_assert(sizeof(struct abi_frame) == 16, "part of the BPF/userspace ABI");
+_Static_assert(sizeof(struct abi_sample) == 96, "part of the BPF/userspace ABI");

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * The kernel's structs and fields that our programs read, and no others: libbpf relocates each access to the running
+ * kernel's layout (CO-RE). Fields stand in any order. Minimum kernel: see docs/architecture.md.
+ */
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u64 __be64;
+typedef __u16 __le16;
+typedef __u32 __le32;
+typedef __u64 __le64;
+typedef __u16 __sum16;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true  1
+#define false 0
+
+/* Values of the kernel's UAPI (include/uapi/linux/bpf.h); part of its stable interface. */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+enum {
+	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
+	BPF_EXIST = 2,
+};
+enum {
+	BPF_F_NO_PREALLOC = 1,
+};
+enum {
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+};
+enum {
+	BPF_RB_AVAIL_DATA = 0,
+};
+
+/* include/linux/sched.h */
+#define PF_IO_WORKER   0x00000010 /* 5.12 */
+#define PF_USER_WORKER 0x00004000 /* 6.4 */
+#define PF_KTHREAD     0x00200000
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct task_struct {
+	unsigned int flags;
+	int pid;
+	int tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	__u64 start_boottime; /* 5.5 */
+	char comm[16];
+};
+
+struct linux_binprm;
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long bp;
+	unsigned long ip;
+	unsigned long sp;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct user_pt_regs {
+	__u64 regs[31];
+	__u64 sp;
+	__u64 pc;
+	__u64 pstate;
+};
+struct pt_regs {
+	struct user_pt_regs user_regs;
+};
+#endif
+
+#pragma clang attribute pop
+
+/* The context of a perf_event program: the UAPI's layout, which the verifier translates by itself. */
+#if defined(__TARGET_ARCH_x86)
+struct perf_event_registers {
+	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct perf_event_registers {
+	__u64 regs[31];
+	__u64 sp;
+	__u64 pc;
+	__u64 pstate;
+};
+#endif
+
+struct bpf_perf_event_data {
+	struct perf_event_registers regs;
+	__u64 sample_period;
+	__u64 addr;
+};

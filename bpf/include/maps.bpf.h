@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * The maps that several programs share; defined in maps.bpf.c.
+ */
+
+#include "bpf/include/kernel_types.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi/config.h"
+#include "bpf/abi/counters.h"
+#include "bpf/abi/mapping.h"
+#include "bpf/abi/sample_record.h"
+
+extern const volatile struct abi_config config;
+extern struct abi_control control;
+
+struct processes_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, ABI_MAX_PROCESSES);
+	__type(key, __u32);
+	__type(value, struct abi_process);
+};
+
+struct mapping_chunks_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, ABI_MAX_MAPPING_CHUNKS);
+	__type(key, struct abi_chunk_key);
+	__type(value, struct abi_mapping_chunk);
+};
+
+struct exec_counts_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, ABI_MAX_PROCESSES);
+	__type(key, __u32);
+	__type(value, __u32);
+};
+
+/* Direct-mapped: the hash of the stack that last used the slot, mixed with the window. */
+struct seen_stacks_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ABI_SEEN_SLOTS);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+
+struct samples_map {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20); /* replaced by the configured size before loading */
+};
+
+struct counters_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ABI_COUNTER_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+
+extern struct processes_map processes SEC(".maps");
+extern struct mapping_chunks_map mapping_chunks SEC(".maps");
+extern struct exec_counts_map exec_counts SEC(".maps");
+extern struct seen_stacks_map seen_stacks SEC(".maps");
+extern struct samples_map samples SEC(".maps");
+extern struct counters_map counters SEC(".maps");
+
+static __always_inline void count(enum abi_counter id)
+{
+	__u32 key = id;
+	__u64 *value = bpf_map_lookup_elem(&counters, &key);
+
+	if (value)
+		(*value)++;
+}

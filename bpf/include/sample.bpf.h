@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * One sample in the making: the record as it goes out, and what unwinding needs beside it. It lives in per-CPU
+ * scratch, one slot per program type, because a tick may interrupt another program.
+ */
+
+#include "bpf/include/maps.bpf.h"
+#include "bpf/include/registers.bpf.h"
+
+struct sample {
+	struct abi_sample header;
+	struct abi_frame frames[ABI_MAX_FRAMES]; /* follows the header: both go out in one piece */
+	__u32 n_frames;
+	__u64 hash;
+
+	/* unwinding */
+	struct unwind_registers registers;
+	struct abi_mapping mapping; /* the last one found: the next pc is often in it as well */
+	__u32 set;		    /* mapping set of the process, 0 none */
+	__u32 n_chunks;
+	__u64 chunk_start[ABI_MAX_CHUNKS];
+	__u64 kernel_pcs[ABI_MAX_KERNEL_FRAMES];
+};
+
+/* Fills the header for the current task. */
+__hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value);
+
+/* Finds the mappings of the current process; counts and flags a process that is not known. */
+__hidden void sample_find_process(struct sample *sample);
+
+__hidden void unwind_kernel(struct sample *sample, void *context);
+__hidden void unwind_user(struct sample *sample);
+
+/* Into the ring buffer: in full when the stack was not seen in this window, else its hash. 0 or -1: did not fit. */
+__hidden int sample_submit(struct sample *sample);
+
+/* Appends a frame; false when the record is full. */
+static __always_inline bool sample_add_frame(struct sample *sample, __u32 kind, __u32 executable, __u64 address)
+{
+	__u32 index = sample->n_frames;
+
+	/* The verifier must see the bound on the very register that indexes. */
+	asm volatile("" : "+r"(index));
+	if (index >= ABI_MAX_FRAMES)
+		return false;
+	sample->frames[index].address = address;
+	sample->frames[index].executable = executable;
+	sample->frames[index].kind = kind;
+	sample->n_frames = index + 1;
+
+	/* Multiply-xorshift: cheap, and a single changed bit reaches all of the hash. */
+	__u64 hash = (sample->hash ^ address ^ ((__u64)executable << 40) ^ ((__u64)kind << 60)) *
+		     0x9e3779b97f4a7c15ULL;
+	sample->hash = hash ^ (hash >> 29);
+	if (executable == 0)
+		sample->header.flags |= ABI_SAMPLE_UNRESOLVED;
+	return true;
+}

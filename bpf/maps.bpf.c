@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * All maps that programs share, and what the agent tells the programs.
+ */
+#include "bpf/include/maps.bpf.h"
+
+const volatile struct abi_config config = {};
+struct abi_control control = {};
+
+struct processes_map processes SEC(".maps");
+struct mapping_chunks_map mapping_chunks SEC(".maps");
+struct exec_counts_map exec_counts SEC(".maps");
+struct seen_stacks_map seen_stacks SEC(".maps");
+struct samples_map samples SEC(".maps");
+struct counters_map counters SEC(".maps");
+
+char _license[] SEC("license") = "Dual BSD/GPL";

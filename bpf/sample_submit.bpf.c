@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * A sample's beginning and end: who was running, and the way into the ring buffer.
+ */
+#include "bpf/include/sample.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+
+#define START_TIME_TICK_NS 10000000ULL
+
+__hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *leader = task->group_leader;
+	struct abi_sample *header = &sample->header;
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	header->time_ns = bpf_ktime_get_ns();
+	header->start_time_ns = leader->start_boottime;
+	header->value = value;
+	header->pid = pid_tgid >> 32;
+	header->tid = (__u32)pid_tgid;
+	header->parent_pid = task->real_parent->tgid;
+	header->cpu = bpf_get_smp_processor_id();
+	header->exec_count = 0;
+	header->n_kernel_frames = 0;
+	header->n_user_frames = 0;
+	header->event_type = event_type;
+	header->flags = 0;
+	header->cut = 0;
+	bpf_get_current_comm(header->comm, sizeof(header->comm));
+	bpf_probe_read_kernel(header->process_comm, sizeof(header->process_comm), &leader->comm);
+	if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
+		header->flags |= ABI_SAMPLE_KERNEL_THREAD;
+
+	sample->n_frames = 0;
+	sample->hash = 0;
+	sample->set = 0;
+	sample->n_chunks = 0;
+	sample->mapping.start = 0;
+	sample->mapping.end = 0;
+}
+
+__hidden void sample_find_process(struct sample *sample)
+{
+	__u32 pid = sample->header.pid;
+	__u32 *execs = bpf_map_lookup_elem(&exec_counts, &pid);
+	struct abi_process *process;
+
+	sample->header.exec_count = execs ? *execs : 0;
+	process = bpf_map_lookup_elem(&processes, &pid);
+	if (!process || process->exec_count != sample->header.exec_count ||
+	    process->start_time_10ms != sample->header.start_time_ns / START_TIME_TICK_NS) {
+		sample->header.flags |= ABI_SAMPLE_UNKNOWN;
+		count(ABI_COUNTER_UNKNOWN_PROCESS);
+		return;
+	}
+	if (process->flags & ABI_PROCESS_WITHOUT_STACKS)
+		sample->header.flags |= ABI_SAMPLE_WITHOUT_STACK;
+	sample->set = process->set;
+	sample->n_chunks = process->n_chunks;
+	__builtin_memcpy(sample->chunk_start, process->chunk_start, sizeof(sample->chunk_start));
+}
+
+/* Whether this stack went out in full in this window already. */
+static bool seen(struct sample *sample, __u32 *ret_slot, __u64 *ret_tag)
+{
+	__u64 *tag;
+
+	*ret_slot = (__u32)(sample->hash >> 32) & (ABI_SEEN_SLOTS - 1);
+	*ret_tag = sample->hash ^ (control.window * 0xff51afd7ed558ccdULL);
+	tag = bpf_map_lookup_elem(&seen_stacks, ret_slot);
+	return tag && *tag == *ret_tag;
+}
+
+__hidden int sample_submit(struct sample *sample)
+{
+	__u64 size = sizeof(struct abi_sample);
+	__u64 wakeup = BPF_RB_NO_WAKEUP;
+	bool full = false;
+	__u64 tag = 0;
+	__u32 slot = 0;
+
+	/* Unresolved pcs mean nothing outside their process, nor outside its image. */
+	if (sample->header.flags & ABI_SAMPLE_UNRESOLVED)
+		sample->hash = (sample->hash ^ sample->header.pid ^ ((__u64)sample->header.exec_count << 32)) *
+			       0x9e3779b97f4a7c15ULL;
+	sample->hash ^= sample->header.cut;
+	sample->header.stack_hash = sample->hash;
+
+	if (sample->n_frames > 0 && !seen(sample, &slot, &tag)) {
+		__u32 n_frames = sample->n_frames;
+
+		full = true;
+		sample->header.flags |= ABI_SAMPLE_FULL;
+		asm volatile("" : "+r"(n_frames));
+		if (n_frames > ABI_MAX_FRAMES)
+			return -1;
+		size += n_frames * sizeof(struct abi_frame);
+	}
+
+	/* A new process is told at once: it may be gone soon. */
+	if (sample->header.flags & ABI_SAMPLE_UNKNOWN ||
+	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= config.ring_wakeup_bytes)
+		wakeup = BPF_RB_FORCE_WAKEUP;
+	if (bpf_ringbuf_output(&samples, sample, size, wakeup))
+		return -1;
+
+	if (full) {
+		/* Only now: a stack that did not get through must come again. */
+		bpf_map_update_elem(&seen_stacks, &slot, &tag, BPF_ANY);
+		count(ABI_COUNTER_STACKS_FULL);
+	} else {
+		count(ABI_COUNTER_STACKS_SEEN);
+	}
+	return 0;
+}

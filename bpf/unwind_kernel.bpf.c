@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Kernel stacks: the kernel's own unwinder gives the pcs; here they become (executable, address). In the image the
+ * address is pc - _text. Modules and JIT code keep the raw pc (executable 0): the agent knows their ranges.
+ */
+#include "bpf/include/sample.bpf.h"
+
+#include "common/frame.h"
+
+static long add_kernel_frame(__u64 index, void *argument)
+{
+	struct sample *sample = *(struct sample **)argument;
+	__u64 pc;
+
+	asm volatile("" : "+r"(index));
+	if (index >= ABI_MAX_KERNEL_FRAMES)
+		return 1;
+	pc = sample->kernel_pcs[index];
+	/* All but the first are return addresses: the call lies before them. */
+	if (index > 0)
+		pc--;
+	if (pc >= config.kernel_text_start && pc < config.kernel_text_end)
+		return !sample_add_frame(sample, FRAME_KERNEL, config.kernel_executable,
+					 pc - config.kernel_text_start);
+	return !sample_add_frame(sample, FRAME_KERNEL, 0, pc);
+}
+
+__hidden void unwind_kernel(struct sample *sample, void *context)
+{
+	long size = bpf_get_stack(context, sample->kernel_pcs, sizeof(sample->kernel_pcs), 0);
+
+	if (size < 0) {
+		count(ABI_COUNTER_KERNEL_STACK_ERROR);
+		return;
+	}
+	bpf_loop((__u32)size / sizeof(__u64), add_kernel_frame, &sample, 0);
+	sample->header.n_kernel_frames = sample->n_frames;
+}
