@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One request and its answer, between the HTTP library and a handler. Private to this folder.
+ */
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "symbolizer/http/server.h"
+#include "symbolizer/http/worker_pool.h"
+
+/*
+ * All request bodies held at a time. 32 batches of the largest size; agents beyond that are told to
+ * come again.
+ */
+#define HTTP_MAX_HELD_BODY_BYTES (256 * MIB)
+
+/* What exchanges share; the server owns it. */
+struct exchange_host {
+	struct http_server_options options;
+	struct worker_pool *workers;
+	bool loopback_only;               /* no tokens, and no other address */
+	_Atomic uint64_t held_body_bytes; /* against HTTP_MAX_HELD_BODY_BYTES */
+	atomic_bool stopping;
+	pthread_mutex_t lock;
+	pthread_cond_t idle;      /* n_exchanges fell to 0 */
+	unsigned int n_exchanges; /* under lock */
+};
+
+/* The library's callbacks; @arg is the struct exchange_host. */
+enum MHD_Result exchange_on_access(void *arg, struct MHD_Connection *connection, const char *url,
+				   const char *method, const char *version, const char *upload_data,
+				   size_t *upload_data_size, void **exchange);
+void exchange_on_completed(void *arg, struct MHD_Connection *connection, void **exchange,
+			   enum MHD_RequestTerminationCode code);

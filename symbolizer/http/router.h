@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A constant table of routes and the search in it.
+ *
+ * A pattern is a path; a last segment of "*" matches one segment that is not empty, which becomes
+ * the request's argument. A row without '*' wins over one with. HEAD is served by the row of GET.
+ */
+
+#include "symbolizer/http/message.h"
+
+/* Fills @response. @context is what the server was started with. Runs on a worker thread: it may
+ * block. */
+typedef void (*http_handler)(void *context, const struct http_request *request,
+			     struct http_response *response);
+
+/*
+ * For bodies too large to be held: the handler gets them in pieces, as they come. begin and append
+ * run on a thread that serves other connections too and must not wait for anything but the local
+ * disk; finish runs on a worker.
+ */
+struct http_stream_operations {
+	/*
+	 * @declared_bytes: the Content-Length, or UINT64_MAX. Returns NULL after filling @response
+	 * to refuse the body.
+	 */
+	void *(*begin)(void *context, const struct http_request *request, uint64_t declared_bytes,
+		       struct http_response *response);
+	/* false after filling @response: the rest is not wanted. */
+	bool (*append)(void *stream, struct bytes_view data, struct http_response *response);
+	/* All is there: fills @response. Called only when every append said true. */
+	void (*finish)(void *stream, const struct http_request *request,
+		       struct http_response *response);
+	/* Always the last call, also when the client went away. */
+	void (*free)(void *stream);
+};
+
+struct http_route {
+	enum http_method method;
+	const char *pattern;
+	unsigned int scopes;       /* any of them suffices; 0: open to everybody */
+	uint64_t body_limit_bytes; /* 413 beyond; for streams too */
+	http_handler handler;      /* NULL for a streaming route */
+	const struct http_stream_operations *stream;
+	http_error_style error_style;
+};
+
+enum router_result {
+	ROUTER_FOUND,
+	ROUTER_NO_SUCH_PATH,
+	ROUTER_WRONG_METHOD, /* *ret_route is some route of the path, for its error style */
+};
+
+/* On ROUTER_FOUND, *ret_argument points into @path. */
+enum router_result router_find(const struct http_route *routes, size_t count,
+			       enum http_method method, const char *path,
+			       const struct http_route **ret_route, const char **ret_argument);
+
+/* "GET, HEAD, DELETE": the methods of @path, for Allow. */
+#define ROUTER_ALLOW_SIZE 64
+void router_allow(const struct http_route *routes, size_t count, const char *path,
+		  char ret_text[ROUTER_ALLOW_SIZE]);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Start and stop: one libmicrohttpd daemon per listen address, one pool of workers for all.
+ */
+
+#include "symbolizer/http/server.h"
+
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/log.h"
+#include "symbolizer/http/exchange.h"
+#include "symbolizer/http/listen.h"
+
+#define MAX_LISTEN_ADDRESSES 8
+
+/* They parse headers and copy bytes; everything slow happens on the workers. */
+#define IO_THREADS_PER_ADDRESS 2u
+
+/* Headers, the query string and the socket's buffers of one connection. */
+#define CONNECTION_MEMORY_BYTES (32 * KIB)
+
+/* Without a byte in either direction. Agents keep their connection between batches, which are 5 s
+ * apart. */
+#define CONNECTION_TIMEOUT_S 60
+
+/* How long slow clients may hold up a stop. */
+#define STOP_PATIENCE_S 10
+
+struct http_server {
+	struct exchange_host host;
+	struct MHD_Daemon *daemons[MAX_LISTEN_ADDRESSES];
+	struct listen_address addresses[MAX_LISTEN_ADDRESSES];
+	unsigned int n_addresses;
+	unsigned int n_daemons;
+	unsigned int port;
+};
+
+static int parse_addresses(struct http_server *server, const char *list,
+			   char ret_message[HTTP_SERVER_MESSAGE_SIZE])
+{
+	while (*list) {
+		size_t length = strcspn(list, "\n");
+		int r;
+
+		if (server->n_addresses == MAX_LISTEN_ADDRESSES) {
+			(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE,
+				       "more than %d addresses to listen on", MAX_LISTEN_ADDRESSES);
+			return -EINVAL;
+		}
+		r = listen_address_parse(list, length, &server->addresses[server->n_addresses],
+					 ret_message);
+		if (r < 0)
+			return r;
+		server->n_addresses++;
+		list += length;
+		list += *list == '\n';
+	}
+	if (server->n_addresses == 0) {
+		(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE,
+			       "there is no address to listen on; set listen");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Without tokens everybody who reaches the server may read and write everything. */
+static int check_exposure(struct http_server *server, char ret_message[HTTP_SERVER_MESSAGE_SIZE])
+{
+	bool has_tokens = auth_has_tokens(server->host.options.auth);
+	char text[LISTEN_TEXT_SIZE];
+
+	server->host.loopback_only = !has_tokens;
+	for (unsigned int i = 0; i < server->n_addresses; i++) {
+		if (has_tokens || listen_address_is_loopback(&server->addresses[i]))
+			continue;
+		server->host.loopback_only = false;
+		if (server->host.options.insecure)
+			continue;
+		listen_address_format(&server->addresses[i], text);
+		(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE,
+			       "refusing to listen on '%s' without tokens, because everybody who "
+			       "reaches it could read "
+			       "and change all profiles; give --tokens FILE (hearth-symbolizer "
+			       "--make-token NAME --scopes "
+			       "read,ingest prints an entry for it), listen on 127.0.0.1, or say "
+			       "--insecure",
+			       text);
+		return -EPERM;
+	}
+	return 0;
+}
+
+static void log_library_message(void *arg, const char *format, va_list args)
+{
+	char message[256];
+
+	(void)arg;
+	if (!log_enabled(LOG_LEVEL_DEBUG))
+		return;
+	(void)vsnprintf(message, sizeof(message), format, args);
+	message[strcspn(message, "\n")] = '\0';
+	log_debug("http: %s", message);
+}
+
+static struct MHD_Daemon *start_daemon(struct http_server *server, int fd)
+{
+	unsigned int connections =
+		MAX(server->host.options.max_connections, IO_THREADS_PER_ADDRESS);
+
+	return MHD_start_daemon(
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
+		NULL, NULL, exchange_on_access, &server->host, MHD_OPTION_EXTERNAL_LOGGER,
+		log_library_message, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_THREAD_POOL_SIZE, IO_THREADS_PER_ADDRESS, MHD_OPTION_CONNECTION_LIMIT,
+		connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)CONNECTION_TIMEOUT_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
+		MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed, &server->host, MHD_OPTION_END);
+}
+
+static int start_daemons(struct http_server *server, char ret_message[HTTP_SERVER_MESSAGE_SIZE])
+{
+	for (unsigned int i = 0; i < server->n_addresses; i++) {
+		char text[LISTEN_TEXT_SIZE];
+		scoped_fd int fd = -1;
+		int r, port;
+
+		r = listen_open(&server->addresses[i], &fd, ret_message);
+		if (r < 0)
+			return r;
+		port = listen_port(fd);
+		server->daemons[i] = start_daemon(server, fd);
+		if (!server->daemons[i]) {
+			listen_address_format(&server->addresses[i], text);
+			(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE,
+				       "cannot start serving on '%s': threads or file descriptors "
+				       "are short",
+				       text);
+			return -ENOMEM;
+		}
+		(void)take_fd(fd);
+		server->n_daemons++;
+		if (i == 0)
+			server->port = (unsigned int)MAX(port, 0);
+	}
+	return 0;
+}
+
+static int host_init(struct exchange_host *host, const struct http_server_options *options)
+{
+	pthread_condattr_t attributes;
+
+	host->options = *options;
+	(void)pthread_condattr_init(&attributes);
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	(void)pthread_mutex_init(&host->lock, NULL);
+	(void)pthread_cond_init(&host->idle, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+	return worker_pool_new(options->n_workers, &host->workers);
+}
+
+int http_server_start(const struct http_server_options *options, struct http_server **ret_server,
+		      char ret_message[HTTP_SERVER_MESSAGE_SIZE])
+{
+	scoped(http_server_freep) struct http_server *server = calloc(1, sizeof(*server));
+	int r;
+
+	(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE, "out of memory");
+	if (!server)
+		return -ENOMEM;
+	r = host_init(&server->host, options);
+	if (r < 0) {
+		(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE,
+			       "cannot start %u worker threads: %s", options->n_workers,
+			       strerror(-r));
+		return r;
+	}
+	r = parse_addresses(server, options->listen, ret_message);
+	if (r < 0)
+		return r;
+	r = check_exposure(server, ret_message);
+	if (r < 0)
+		return r;
+	r = start_daemons(server, ret_message);
+	if (r < 0)
+		return r;
+	*ret_server = take_ptr(server);
+	return 0;
+}
+
+unsigned int http_server_port(const struct http_server *server)
+{
+	return server->port;
+}
+
+unsigned int http_server_connections(const struct http_server *server)
+{
+	unsigned int connections = 0;
+
+	for (unsigned int i = 0; i < server->n_daemons; i++) {
+		const union MHD_DaemonInfo *info = MHD_get_daemon_info(
+			server->daemons[i], MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+
+		if (info)
+			connections += info->num_connections;
+	}
+	return connections;
+}
+
+static void wait_until_idle(struct exchange_host *host)
+{
+	struct timespec deadline;
+	int r = 0;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += STOP_PATIENCE_S;
+	(void)pthread_mutex_lock(&host->lock);
+	while (host->n_exchanges > 0 && r == 0)
+		r = pthread_cond_timedwait(&host->idle, &host->lock, &deadline);
+	if (host->n_exchanges > 0)
+		log_warn("%u requests did not finish within %d s, dropping them", host->n_exchanges,
+			 STOP_PATIENCE_S);
+	(void)pthread_mutex_unlock(&host->lock);
+}
+
+/* Ends accepting; the socket is ours from then on. */
+static void close_listener(struct MHD_Daemon *daemon)
+{
+	int fd = MHD_quiesce_daemon(daemon);
+
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+struct http_server *http_server_free(struct http_server *server)
+{
+	if (!server)
+		return NULL;
+
+	atomic_store(&server->host.stopping, true);
+	for (unsigned int i = 0; i < server->n_daemons; i++)
+		close_listener(server->daemons[i]);
+	if (server->n_daemons > 0)
+		wait_until_idle(&server->host);
+
+	/* No connection may be suspended when the library stops: first the workers finish what they
+	 * hold. */
+	if (server->host.workers)
+		worker_pool_close(server->host.workers);
+	for (unsigned int i = 0; i < server->n_daemons; i++)
+		MHD_stop_daemon(server->daemons[i]);
+
+	(void)worker_pool_free(server->host.workers);
+	(void)pthread_cond_destroy(&server->host.idle);
+	(void)pthread_mutex_destroy(&server->host.lock);
+	free(server);
+	return NULL;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Threads that run jobs in the order they came. The jobs are embedded in their owners, so that
+ * submitting allocates nothing; a job belongs to the pool until its function is called.
+ */
+
+#include "common/base.h"
+
+struct worker_job {
+	struct worker_job *next; /* the pool's */
+	void (*run)(struct worker_job *job);
+};
+
+struct worker_pool;
+
+int worker_pool_new(unsigned int n_threads, struct worker_pool **ret_pool);
+
+/* false once the pool is closed; the job was not taken. */
+bool worker_pool_submit(struct worker_pool *pool, struct worker_job *job);
+
+/* Takes no more jobs and returns when all that were taken have run. */
+void worker_pool_close(struct worker_pool *pool);
+
+struct worker_pool *worker_pool_free(struct worker_pool *pool);
+
+#include "common/scoped.h"
+DEFINE_SCOPED(struct worker_pool *, worker_pool_free);
