@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# hearth_unit_test(<name> [SOURCES <file>...] [LIBS <library>...])
+#
+# A cmocka program made of SOURCES (else <name>.c), run by ctest under its path: test_bytes in unit/common becomes
+# unit/common/test_bytes, and the target unit_common_test_bytes. <name> may have a folder: elf/test_elf_file.
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+
+function(hearth_unit_test name)
+	cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LIBS")
+	if(NOT test_SOURCES)
+		set(test_SOURCES ${name}.c)
+	endif()
+
+	cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR
+		BASE_DIRECTORY ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.. OUTPUT_VARIABLE folder)
+	string(REPLACE "/" "_" target "${folder}/${name}")
+	cmake_path(GET name FILENAME output_name)
+	cmake_path(GET name PARENT_PATH sub_folder)
+
+	add_executable(${target} ${test_SOURCES})
+	set_target_properties(${target} PROPERTIES
+		OUTPUT_NAME ${output_name}
+		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${folder}/${sub_folder})
+	target_link_libraries(${target} PRIVATE ${test_LIBS} PkgConfig::CMOCKA)
+	add_test(NAME ${folder}/${name} COMMAND ${target})
+	set_tests_properties(${folder}/${name} PROPERTIES TIMEOUT 120)
+endfunction()
