@@ -25,6 +25,15 @@ struct kernel_layout {
 
 /* -EPERM when kallsyms shows only zeros (kptr_restrict): the caller goes on without kernel addresses and says so. */
 int kernel_layout_read(struct kernel_layout *ret_layout);
+
+/* The same from other files (tests). */
+struct kernel_layout_paths {
+	const char *kallsyms;
+	const char *modules; /* need not exist */
+	const char *notes;   /* need not exist */
+};
+
+int kernel_layout_read_from(const struct kernel_layout_paths *paths, struct kernel_layout *ret_layout);
 void kernel_layout_release(struct kernel_layout *layout);
 
 /*
@@ -41,3 +50,8 @@ int kernel_symbols_elf(const struct kernel_layout *layout, struct bytes *out);
 
 /* The same for one module: addresses relative to the module's start. */
 int kernel_module_symbols_elf(const struct kernel_module *module, struct bytes *out);
+
+/* The same from another file than /proc/kallsyms (tests). */
+int kernel_symbols_elf_from(const char *kallsyms_path, const struct kernel_layout *layout, struct bytes *out);
+int kernel_module_symbols_elf_from(const char *kallsyms_path, const struct kernel_module *module,
+				   struct bytes *out);

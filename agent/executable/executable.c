@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/executable/executable.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "agent/executable/executable_file.h"
+#include "common/scoped.h"
+
+/*
+ * What can be done with an executable without the cache: reading its file again, and converting
+ * addresses.
+ */
+
+static bool is_this_executable(int fd, const struct executable *executable)
+{
+	struct file_identity identity = {};
+	bool same;
+
+	if (file_identity_read(fd, &identity) != 1)
+		return false;
+	same = executable_id_equal(&identity.id, &executable->id);
+	file_identity_release(&identity);
+	return same;
+}
+
+/* Closes @fd unless it is the executable. */
+static int checked(int fd, const struct executable *executable)
+{
+	if (fd < 0)
+		return fd;
+	if (is_this_executable(fd, executable))
+		return fd;
+	(void)close(fd);
+	return -ENOENT;
+}
+
+int executable_open(const struct executable *executable)
+{
+	struct stat status;
+	int fd;
+
+	if (executable->role == EXECUTABLE_VDSO)
+		return checked(open_vdso(0, 0, executable->source_end), executable);
+	if (executable->role != EXECUTABLE_USER || !executable->source_path)
+		return -ENOENT;
+
+	fd = checked(open_mapped_file(executable->source_pid, executable->source_start,
+				      executable->source_end, &status),
+		     executable);
+	if (fd < 0)
+		fd = checked(
+			open_in_root_of(executable->source_pid, executable->source_path, &status),
+			executable);
+	if (fd < 0)
+		fd = checked(open_on_host(executable->source_path, &status), executable);
+	return fd < 0 ? -ENOENT : fd;
+}
+
+/* Where the loader maps the segment's first page from: offset and address are equal within a page.
+ */
+static uint64_t mapped_offset(const struct load_segment *segment, uint64_t page_bytes)
+{
+	return segment->file_offset - (segment->vaddr & (page_bytes - 1));
+}
+
+/*
+ * The last page of one segment and the first of the next may be the same page of the file: a
+ * mapping that begins exactly where a segment is mapped from is that segment; and code is what we
+ * are asked for.
+ */
+static unsigned int match_quality(const struct load_segment *segment, uint64_t file_offset,
+				  uint64_t page_bytes)
+{
+	uint64_t first = mapped_offset(segment, page_bytes);
+	uint64_t end = segment->file_offset + segment->file_size;
+	unsigned int quality = 1;
+
+	if (file_offset < first || file_offset >= end)
+		return 0;
+	if (file_offset == first)
+		quality += 1;
+	if (segment->flags & PF_X)
+		quality += 2;
+	return quality;
+}
+
+int executable_load_bias(const struct executable *executable, uint64_t start, uint64_t file_offset,
+			 uint64_t *ret_bias)
+{
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	const struct load_segment *best = NULL;
+	unsigned int best_quality = 0;
+
+	for (size_t i = 0; i < executable->n_segments; i++) {
+		const struct load_segment *segment = &executable->segments[i];
+		unsigned int quality = match_quality(segment, file_offset, page_bytes);
+
+		if (quality > best_quality) {
+			best = segment;
+			best_quality = quality;
+		}
+	}
+	if (!best)
+		return 0;
+	*ret_bias = start - (best->vaddr + (file_offset - best->file_offset));
+	return 1;
+}

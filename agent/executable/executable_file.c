@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/executable/executable_file.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "common/file.h"
+#include "common/scoped.h"
+
+/*
+ * A file is first opened with O_PATH, which touches no driver, looked at, and only then opened for
+ * reading through /proc/self/fd.
+ */
+
+/* "/proc/self/map_files/ffffffffffffffff-ffffffffffffffff" */
+#define PROC_PATH_SIZE 96
+
+/* Two pages on x86-64, one to four on arm64; with headers and padding far below this. */
+#define MAX_VDSO_BYTES ((uint64_t)(64 * KIB))
+
+static int open_for_reading(int path_fd, struct stat *ret_status)
+{
+	char path[PROC_PATH_SIZE];
+	struct stat status;
+	int fd;
+
+	if (fstat(path_fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode))
+		return -ENOEXEC;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	*ret_status = status;
+	return fd;
+}
+
+int open_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *ret_status)
+{
+	char path[PROC_PATH_SIZE];
+	scoped_fd int path_fd = -1;
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid,
+		       start, end);
+	path_fd = open(path, O_PATH | O_CLOEXEC);
+	if (path_fd < 0)
+		return -errno;
+	return open_for_reading(path_fd, ret_status);
+}
+
+static int open_path_inside(int root_fd, const char *path)
+{
+	const struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int open_in_root_of(uint32_t pid, const char *path, struct stat *ret_status)
+{
+	char root[PROC_PATH_SIZE];
+	scoped_fd int root_fd = -1;
+	scoped_fd int path_fd = -1;
+
+	(void)snprintf(root, sizeof(root), "/proc/%" PRIu32 "/root", pid);
+	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root_fd < 0)
+		return -errno;
+	path_fd = open_path_inside(root_fd, path);
+	if (path_fd < 0)
+		return path_fd;
+	return open_for_reading(path_fd, ret_status);
+}
+
+int open_on_host(const char *path, struct stat *ret_status)
+{
+	scoped_fd int path_fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (path_fd < 0)
+		return -errno;
+	return open_for_reading(path_fd, ret_status);
+}
+
+/* Of more segments than are kept, those with code are. */
+static int copy_segments(const struct elf_file *elf, struct file_identity *identity)
+{
+	size_t count = MIN(elf->n_load_segments, (size_t)MAX_LOAD_SEGMENTS);
+	bool only_code = elf->n_load_segments > MAX_LOAD_SEGMENTS;
+
+	if (count == 0)
+		return 0;
+	identity->segments = calloc(count, sizeof(*identity->segments));
+	if (!identity->segments)
+		return -ENOMEM;
+	for (size_t i = 0; i < elf->n_load_segments && identity->n_segments < count; i++) {
+		const struct load_segment *segment = &elf->load_segments[i];
+
+		if (!only_code || (segment->flags & PF_X))
+			identity->segments[identity->n_segments++] = *segment;
+	}
+	return 0;
+}
+
+int file_identity_read(int fd, struct file_identity *ret_identity)
+{
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	struct file_identity identity = {};
+	int r;
+
+	r = elf_file_open(fd, &elf);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	r = build_id_from_elf(elf, &identity.id);
+	if (r <= 0)
+		return r == -ENOMEM ? r : 0;
+	r = copy_segments(elf, &identity);
+	if (r < 0)
+		return r;
+	*ret_identity = identity;
+	return 1;
+}
+
+void file_identity_release(struct file_identity *identity)
+{
+	free(identity->segments);
+	*identity = (struct file_identity){};
+}
+
+/* What can be read of [start, end): the end may lie beyond the mapping. */
+static int read_memory(uint32_t pid, uint64_t start, uint64_t size, struct bytes *out)
+{
+	char path[PROC_PATH_SIZE];
+	scoped_fd int fd = -1;
+	ssize_t n;
+
+	if (pid == 0)
+		(void)snprintf(path, sizeof(path), "/proc/self/mem");
+	else
+		(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/mem", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (bytes_reserve(out, size) < 0)
+		return -ENOMEM;
+	n = pread(fd, out->data, size, (off_t)start);
+	if (n <= 0)
+		return n < 0 ? -errno : -ENODATA;
+	out->size = (size_t)n;
+	return 0;
+}
+
+static int file_in_memory(const struct bytes *content)
+{
+	scoped_fd int fd = memfd_create("hearth-vdso", MFD_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = write_all(fd, content->data, content->size);
+	return r < 0 ? r : take_fd(fd);
+}
+
+int open_vdso(uint32_t pid, uint64_t start, uint64_t end)
+{
+	scoped(bytes_release) struct bytes image = BYTES_INIT(MAX_VDSO_BYTES);
+	uint64_t size = end > start ? MIN(end - start, MAX_VDSO_BYTES) : 0;
+	int r;
+
+	if (pid == 0)
+		start = getauxval(AT_SYSINFO_EHDR);
+	if (start == 0 || size == 0)
+		return -ENOENT;
+	r = read_memory(pid, start, size, &image);
+	return r < 0 ? r : file_in_memory(&image);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/executable/kernel_layout.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/executable/kallsyms.h"
+#include "common/elf/build_id.h"
+#include "common/file.h"
+#include "common/scoped.h"
+#include "common/vec.h"
+
+/*
+ * One pass over kallsyms finds the image; the modules' extents come from /proc/modules. Since
+ * Linux 6.4 (ac3b43283923) a module's text, data and read-only data lie apart: the address there is
+ * that of the text, but the size is the sum of all, so that a module's range is cut where the next
+ * one begins.
+ */
+
+/* All lines of /proc/modules; a distribution's kernel with 500 modules has 30 KiB. */
+#define MAX_MODULES_BYTES (1 * MIB)
+
+/* A kernel's notes are below 2 KiB. */
+#define MAX_NOTES_BYTES (64 * KIB)
+
+/* BPF code and trampolines: the largest program image the kernel allocates alone is below this. */
+#define MAX_NAMED_CODE_BYTES (2 * MIB)
+
+VEC_DEFINE(module_vec, struct kernel_module);
+
+/* Reads one notes file; *ret_id is left alone when it holds no build-ID. */
+static void read_notes(int dir_fd, const char *path, struct executable_id *ret_id)
+{
+	struct bytes notes = BYTES_INIT(MAX_NOTES_BYTES);
+	struct executable_id id;
+
+	if (file_read_at(dir_fd, path, &notes) == 0 &&
+	    build_id_from_notes(bytes_view_of(&notes), &id) == 1)
+		*ret_id = id;
+	bytes_release(&notes);
+}
+
+static bool is_plain_name(const char *name)
+{
+	return name[0] && name[0] != '.' && !strchr(name, '/');
+}
+
+static void read_module_id(struct kernel_module *module)
+{
+	scoped_free char *path = NULL;
+	const struct dirent *entry;
+	DIR *folder;
+
+	if (!is_plain_name(module->name))
+		return;
+	if (asprintf(&path, "/sys/module/%s/notes", module->name) < 0) {
+		path = NULL;
+		return;
+	}
+	folder = opendir(path);
+	if (!folder)
+		return;
+	while (module->id.kind == EXECUTABLE_ID_NONE && (entry = readdir(folder)))
+		if (entry->d_name[0] != '.' || strncmp(entry->d_name, ".note", 5) == 0)
+			read_notes(dirfd(folder), entry->d_name, &module->id);
+	(void)closedir(folder);
+}
+
+/* "name size refcount dependencies state 0xaddress (taints)". Unloading and loading ones have no
+ * code to show. */
+static bool parse_module(const char *line, struct kernel_module *ret_module)
+{
+	uint64_t size, start;
+
+	*ret_module = (struct kernel_module){};
+	if (sscanf(line, "%63s %" SCNu64 " %*s %*s Live 0x%" SCNx64, ret_module->name, &size,
+		   &start) != 3)
+		return false;
+	if (start == 0 || size == 0 || start + size < start)
+		return false;
+	ret_module->start = start;
+	ret_module->end = start + size;
+	return true;
+}
+
+static int compare_modules(const void *a, const void *b)
+{
+	const struct kernel_module *one = a, *other = b;
+
+	return (one->start > other->start) - (one->start < other->start);
+}
+
+static int parse_modules(char *text, struct module_vec *modules)
+{
+	char *rest = text;
+
+	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+		struct kernel_module module;
+		int r;
+
+		if (!parse_module(line, &module))
+			continue;
+		read_module_id(&module);
+		r = vec_push(modules, module);
+		if (r < 0)
+			return r;
+	}
+	if (modules->count > 1)
+		qsort(modules->items, modules->count, sizeof(*modules->items), compare_modules);
+	for (size_t i = 1; i < modules->count; i++)
+		modules->items[i - 1].end = MIN(modules->items[i - 1].end, modules->items[i].start);
+	return 0;
+}
+
+/* A kernel without modules has no /proc/modules. */
+static int read_modules(const char *path, struct kernel_layout *layout)
+{
+	struct bytes text = BYTES_INIT(MAX_MODULES_BYTES);
+	struct module_vec modules = {};
+	int r;
+
+	r = file_read(path, &text);
+	if (r == 0)
+		r = bytes_append_byte(&text, 0);
+	if (r == 0)
+		r = parse_modules((char *)text.data, &modules);
+	bytes_release(&text);
+	if (r < 0) {
+		vec_release(&modules);
+		return r == -ENOENT ? 0 : r;
+	}
+	layout->modules = modules.items;
+	layout->n_modules = modules.count;
+	return 0;
+}
+
+/* What one pass over the symbols shows of the image. */
+struct image {
+	uint64_t text, stext, end, last;
+	bool shows_addresses;
+};
+
+static void look_at_symbol(struct image *image, const struct kallsyms_symbol *symbol)
+{
+	if (symbol->address)
+		image->shows_addresses = true;
+	/* Absolute symbols are constants or per-CPU offsets, not places in the image. */
+	if (symbol->owner[0] || symbol->type == 'A' || symbol->type == 'a')
+		return;
+	if (strcmp(symbol->name, "_text") == 0)
+		image->text = symbol->address;
+	else if (strcmp(symbol->name, "_stext") == 0)
+		image->stext = symbol->address;
+	else if (strcmp(symbol->name, "_end") == 0)
+		image->end = symbol->address;
+	image->last = MAX(image->last, symbol->address);
+}
+
+static int read_image(const char *path, struct kernel_layout *layout)
+{
+	scoped(kallsyms_closep) struct kallsyms *kallsyms = NULL;
+	struct kallsyms_symbol symbol;
+	struct image image = {};
+	int r;
+
+	r = kallsyms_open(path, &kallsyms);
+	if (r < 0)
+		return r;
+	while ((r = kallsyms_next(kallsyms, &symbol)) > 0) {
+		look_at_symbol(&image, &symbol);
+		if (image.text && image.end)
+			break;
+	}
+	if (r < 0)
+		return r;
+	if (!image.shows_addresses)
+		return -EPERM;
+	layout->text_start = image.text ? image.text : image.stext;
+	layout->text_end = image.end ? image.end : image.last;
+	if (layout->text_start == 0 || layout->text_end <= layout->text_start)
+		return -ENODATA;
+	return 0;
+}
+
+int kernel_layout_read_from(const struct kernel_layout_paths *paths,
+			    struct kernel_layout *ret_layout)
+{
+	struct kernel_layout layout = {};
+	int r;
+
+	r = read_image(paths->kallsyms, &layout);
+	if (r < 0)
+		return r;
+	read_notes(AT_FDCWD, paths->notes, &layout.id);
+	r = read_modules(paths->modules, &layout);
+	if (r < 0)
+		return r;
+	*ret_layout = layout;
+	return 0;
+}
+
+int kernel_layout_read(struct kernel_layout *ret_layout)
+{
+	static const struct kernel_layout_paths paths = {
+		.kallsyms = "/proc/kallsyms",
+		.modules = "/proc/modules",
+		.notes = "/sys/kernel/notes",
+	};
+
+	return kernel_layout_read_from(&paths, ret_layout);
+}
+
+void kernel_layout_release(struct kernel_layout *layout)
+{
+	free(layout->modules);
+	*layout = (struct kernel_layout){};
+}
+
+int kernel_symbol_at(uint64_t pc, char *ret_name, size_t size)
+{
+	scoped(kallsyms_closep) struct kallsyms *kallsyms = NULL;
+	struct kallsyms_symbol symbol;
+	uint64_t best = 0;
+	int r;
+
+	assert(size > 0);
+	r = kallsyms_open("/proc/kallsyms", &kallsyms);
+	if (r < 0)
+		return r;
+	ret_name[0] = '\0';
+	while ((r = kallsyms_next(kallsyms, &symbol)) > 0) {
+		/* The image's last symbol would answer for everything that lies above it. */
+		if (!symbol.owner[0] || !kallsyms_is_text(&symbol) || symbol.address > pc ||
+		    symbol.address < best || pc - symbol.address >= MAX_NAMED_CODE_BYTES)
+			continue;
+		best = symbol.address;
+		(void)snprintf(ret_name, size, "%s", symbol.name);
+	}
+	return r;
+}
