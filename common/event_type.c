@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/base.h"
+
 struct event_type_row {
 	const char *name;
 	const char *unit;
