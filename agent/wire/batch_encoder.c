@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/wire/batch_encoder.h"
+
+#include <string.h>
+
+#include "agent/wire/encode_tables.h"
+#include "common/arena.h"
+#include "common/scoped.h"
+#include "common/string_table.h"
+#include "common/zstd_frame.h"
+
+/*
+ * Builds the message tree in an arena, packs it, compresses it. Texts that repeat (names, paths,
+ * labels) become indices into the batch's own string table. The first thing that goes wrong is kept
+ * in the encoder, and checked once before packing.
+ */
+
+#define BATCH_FORMAT 1
+
+#define COMPRESSION_LEVEL 6
+
+struct encoder {
+	struct arena *arena;
+	struct string_table *strings;
+	int error;
+};
+
+/* NULL once something has failed. */
+static void *allocate(struct encoder *encoder, size_t count, size_t size)
+{
+	/* An empty array is no failure. */
+	void *memory = encoder->error
+			       ? NULL
+			       : arena_alloc_array(encoder->arena, MAX(count, (size_t)1), size);
+
+	if (!memory && !encoder->error)
+		encoder->error = -ENOMEM;
+	return memory;
+}
+
+/* What of @text goes on the wire: whole characters of UTF-8. */
+static size_t text_length(const char *text)
+{
+	size_t length = strnlen(text, BATCH_MAX_TEXT_BYTES);
+
+	if (length < BATCH_MAX_TEXT_BYTES)
+		return length;
+	while (length > 0 && ((uint8_t)text[length] & 0xc0) == 0x80)
+		length--;
+	return length;
+}
+
+static uint32_t intern(struct encoder *encoder, const char *text)
+{
+	string_id id = 0;
+	int r;
+
+	if (!text || encoder->error)
+		return 0;
+	r = string_table_intern(encoder->strings, text, text_length(text), &id);
+	if (r < 0)
+		encoder->error = r == -ENOSPC ? -EFBIG : r;
+	return id;
+}
+
+static char *copy_text(struct encoder *encoder, const char *text)
+{
+	char *copy;
+
+	if (encoder->error)
+		return NULL;
+	if (!text)
+		text = "";
+	copy = arena_copy_text(encoder->arena, text, text_length(text));
+	if (!copy)
+		encoder->error = -ENOMEM;
+	return copy;
+}
+
+static void encode_host(struct encoder *encoder, const struct window_host *host,
+			Hearth__V1__Host *out)
+{
+	hearth__v1__host__init(out);
+	out->name = copy_text(encoder, host->name);
+	out->machine_id = copy_text(encoder, host->machine_id);
+	out->boot_id = copy_text(encoder, host->boot_id);
+	out->agent_version = copy_text(encoder, HEARTH_VERSION);
+	out->kernel_release = copy_text(encoder, host->kernel_release);
+	out->architecture = copy_text(encoder, host->architecture);
+	out->n_cpus = host->n_cpus;
+
+	out->ip = allocate(encoder, host->n_ips, sizeof(*out->ip));
+	for (size_t i = 0; !encoder->error && i < host->n_ips; i++)
+		out->ip[out->n_ip++] = copy_text(encoder, host->ips[i]);
+	out->labels = allocate(encoder, host->n_labels, sizeof(*out->labels));
+	for (size_t i = 0; !encoder->error && i < host->n_labels; i++) {
+		Hearth__V1__Label *label = allocate(encoder, 1, sizeof(*label));
+
+		if (!label)
+			return;
+		hearth__v1__label__init(label);
+		label->name = copy_text(encoder, host->labels[i].name);
+		label->value = copy_text(encoder, host->labels[i].value);
+		out->labels[out->n_labels++] = label;
+	}
+}
+
+static void encode_executable(struct encoder *encoder, const struct executable *executable,
+			      Hearth__V1__Executable *out)
+{
+	size_t n_segments = MIN(executable->n_segments, (size_t)MAX_LOAD_SEGMENTS);
+
+	hearth__v1__executable__init(out);
+	out->number = executable->number;
+	out->id_kind = executable->id.kind;
+	out->id.len = executable->id.size;
+	out->id.data = (uint8_t *)executable->id.bytes;
+	out->name = intern(encoder, executable->name);
+	out->role = executable->role;
+	out->segment_file_offset = allocate(encoder, n_segments, sizeof(uint64_t));
+	out->segment_vaddr = allocate(encoder, n_segments, sizeof(uint64_t));
+	out->segment_file_size = allocate(encoder, n_segments, sizeof(uint64_t));
+	if (encoder->error)
+		return;
+	for (size_t i = 0; i < n_segments; i++) {
+		out->segment_file_offset[i] = executable->segments[i].file_offset;
+		out->segment_vaddr[i] = executable->segments[i].vaddr;
+		out->segment_file_size[i] = executable->segments[i].file_size;
+	}
+	out->n_segment_file_offset = out->n_segment_vaddr = out->n_segment_file_size = n_segments;
+}
+
+static void encode_process(struct encoder *encoder, const struct window_process *process,
+			   Hearth__V1__Process *out)
+{
+	size_t n_labels = MIN(process->n_labels, (size_t)MAX_LABELS_PER_PROCESS);
+
+	hearth__v1__process__init(out);
+	out->number = process->number;
+	out->pid = process->pid;
+	out->parent_pid = process->parent_pid;
+	out->start_time_ns = process->start_time_ns;
+	out->name = intern(encoder, process->name);
+	out->main_executable = process->main_executable;
+	out->executable_path = intern(encoder, process->executable_path);
+	out->kernel_thread = process->kernel_thread;
+	out->without_stacks = process->without_stacks;
+
+	out->path_executable = allocate(encoder, process->n_paths, sizeof(uint32_t));
+	out->path = allocate(encoder, process->n_paths, sizeof(uint32_t));
+	out->label_name = allocate(encoder, n_labels, sizeof(uint32_t));
+	out->label_value = allocate(encoder, n_labels, sizeof(uint32_t));
+	if (encoder->error)
+		return;
+	for (size_t i = 0; i < process->n_paths; i++) {
+		out->path_executable[i] = process->paths[i].executable;
+		out->path[i] = intern(encoder, process->paths[i].path);
+	}
+	out->n_path_executable = out->n_path = process->n_paths;
+	for (size_t i = 0; i < n_labels; i++) {
+		out->label_name[i] = intern(encoder, process->labels[i].name);
+		out->label_value[i] = intern(encoder, process->labels[i].value);
+	}
+	out->n_label_name = out->n_label_value = n_labels;
+}
+
+static void encode_series(struct encoder *encoder, const struct window_series *series,
+			  Hearth__V1__Series *out)
+{
+	hearth__v1__series__init(out);
+	out->number = series->number;
+	out->process = series->process;
+	out->tid = series->tid;
+	out->thread_name = intern(encoder, series->thread_name);
+	out->event_type = series->type;
+	out->cpu_plus_one = series->cpu < 0 ? 0 : (uint32_t)series->cpu + 1;
+	out->period_ns = series->period_ns;
+}
+
+static void encode_named_frame(struct encoder *encoder, const struct window_named_frame *frame,
+			       Hearth__V1__NamedFrame *out)
+{
+	hearth__v1__named_frame__init(out);
+	out->key = frame->key;
+	out->name = copy_text(encoder, frame->name);
+}
+
+static void encode_counter(struct encoder *encoder, const struct window_counter *counter,
+			   Hearth__V1__Counter *out)
+{
+	hearth__v1__counter__init(out);
+	out->name = copy_text(encoder, counter->name);
+	out->value = counter->value;
+}
+
+/* A repeated message field: @count pointers to zeroed messages of @size. NULL once something has
+ * failed. */
+static void *new_messages(struct encoder *encoder, size_t count, size_t size)
+{
+	uint8_t *messages = allocate(encoder, count, size);
+	void **pointers = allocate(encoder, count, sizeof(*pointers));
+
+	for (size_t i = 0; pointers && i < count; i++)
+		pointers[i] = messages + i * size;
+	return pointers;
+}
+
+static void encode_definitions(struct encoder *encoder, const struct window *window,
+			       Hearth__V1__Batch *batch)
+{
+	batch->executables =
+		new_messages(encoder, window->n_executables, sizeof(**batch->executables));
+	batch->processes = new_messages(encoder, window->n_processes, sizeof(**batch->processes));
+	batch->series = new_messages(encoder, window->n_series, sizeof(**batch->series));
+	if (encoder->error)
+		return;
+	for (size_t i = 0; i < window->n_executables; i++)
+		encode_executable(encoder, window->executables[i], batch->executables[i]);
+	for (size_t i = 0; i < window->n_processes; i++)
+		encode_process(encoder, &window->processes[i], batch->processes[i]);
+	for (size_t i = 0; i < window->n_series; i++)
+		encode_series(encoder, &window->series[i], batch->series[i]);
+	batch->n_executables = window->n_executables;
+	batch->n_processes = window->n_processes;
+	batch->n_series = window->n_series;
+}
+
+static void encode_side_tables(struct encoder *encoder, const struct window *window,
+			       Hearth__V1__Batch *batch)
+{
+	batch->named_frames =
+		new_messages(encoder, window->n_named_frames, sizeof(**batch->named_frames));
+	batch->counters = new_messages(encoder, window->n_counters, sizeof(**batch->counters));
+	if (encoder->error)
+		return;
+	for (size_t i = 0; i < window->n_named_frames; i++)
+		encode_named_frame(encoder, &window->named_frames[i], batch->named_frames[i]);
+	for (size_t i = 0; i < window->n_counters; i++)
+		encode_counter(encoder, &window->counters[i], batch->counters[i]);
+	batch->n_named_frames = window->n_named_frames;
+	batch->n_counters = window->n_counters;
+}
+
+/* After everything that interns. */
+static void encode_strings(struct encoder *encoder, Hearth__V1__Batch *batch)
+{
+	uint32_t count = string_table_count(encoder->strings);
+
+	batch->strings = allocate(encoder, count, sizeof(*batch->strings));
+	if (encoder->error)
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		batch->strings[i] = (char *)string_table_text(encoder->strings, i);
+	batch->n_strings = count;
+}
+
+static int build_batch(struct encoder *encoder, struct window *window, Hearth__V1__Batch *batch)
+{
+	int r;
+
+	hearth__v1__batch__init(batch);
+	batch->format = BATCH_FORMAT;
+	batch->agent_id.len = sizeof(window->agent_id);
+	batch->agent_id.data = window->agent_id;
+	batch->epoch = window->epoch;
+	batch->sequence = window->sequence;
+	batch->opened_monotonic_ns = window->opened_monotonic_ns;
+	batch->closed_monotonic_ns = window->closed_monotonic_ns;
+	batch->closed_wall_ns = window->closed_wall_ns;
+
+	batch->host = allocate(encoder, 1, sizeof(*batch->host));
+	if (batch->host)
+		encode_host(encoder, &window->host, batch->host);
+	encode_definitions(encoder, window, batch);
+	encode_side_tables(encoder, window, batch);
+	encode_strings(encoder, batch);
+	if (encoder->error)
+		return encoder->error;
+
+	r = encode_stacks(window, encoder->arena, &batch->stacks);
+	if (r < 0)
+		return r;
+	return encode_rows(window, encoder->arena, &batch->rows);
+}
+
+static int compress(struct bytes_view plain, struct bytes *out)
+{
+	const size_t old_size = out->size;
+	int r;
+
+	r = zstd_compress(plain, COMPRESSION_LEVEL, out);
+	if (r < 0)
+		return r;
+	if (out->size - old_size > BATCH_MAX_COMPRESSED_BYTES) {
+		out->size = old_size;
+		return -EFBIG;
+	}
+	return 0;
+}
+
+int batch_encode(struct window *window, struct bytes *out, size_t *ret_plain_bytes)
+{
+	scoped(string_table_freep) struct string_table *strings = NULL;
+	scoped(arena_freep) struct arena *arena = NULL;
+	scoped_free uint8_t *packed = NULL;
+	struct encoder encoder = {};
+	Hearth__V1__Batch batch;
+	size_t size;
+	int r;
+
+	r = arena_new(BATCH_MAX_DECODED_BYTES, &arena);
+	if (r == 0)
+		r = string_table_new(BATCH_MAX_BYTES, &strings);
+	if (r < 0)
+		return r;
+	encoder.arena = arena;
+	encoder.strings = strings;
+	r = build_batch(&encoder, window, &batch);
+	if (r < 0)
+		return r;
+
+	size = hearth__v1__batch__get_packed_size(&batch);
+	if (size > BATCH_MAX_BYTES)
+		return -EFBIG;
+	packed = malloc(size);
+	if (!packed)
+		return -ENOMEM;
+	(void)hearth__v1__batch__pack(&batch, packed);
+	r = compress((struct bytes_view){ .data = packed, .size = size }, out);
+	if (r < 0)
+		return r;
+	*ret_plain_bytes = size;
+	return 0;
+}
