@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/frame.h"
 
+#include "common/base.h"
+
 static const char *const stack_cut_names[] = {
 #define X(id, number, name, ...) [STACK_CUT_##id] = (name),
 	STACK_CUTS(X)
