@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The server's API as the page needs it. Paths are relative to the page, so that it also works below a path prefix.
+ */
+
+const TOKEN_KEY = "hearth-token";
+
+export class ApiError extends Error {
+	constructor(status, message) {
+		super(message);
+		this.status = status; /* of HTTP; 0 when there was no answer */
+	}
+}
+
+export function setToken(token) {
+	sessionStorage.setItem(TOKEN_KEY, token);
+}
+
+export function hasToken() {
+	return sessionStorage.getItem(TOKEN_KEY) !== null;
+}
+
+async function request(path, options) {
+	const headers = { ...options.headers };
+	const token = sessionStorage.getItem(TOKEN_KEY);
+	let response;
+
+	if (token)
+		headers.Authorization = `Bearer ${token}`;
+	try {
+		response = await fetch(path, { ...options, headers, cache: "no-store" });
+	} catch (error) {
+		if (error.name === "AbortError")
+			throw error;
+		throw new ApiError(0, "The server does not answer.");
+	}
+	if (!response.ok)
+		throw new ApiError(response.status, await describe(response));
+	return response;
+}
+
+/* The server's own words, whatever form they have. */
+async function describe(response) {
+	const text = await response.text().catch(() => "");
+
+	try {
+		const answer = JSON.parse(text);
+		const words = answer.DESCRIPTION ?? answer.error ?? answer.message;
+		if (typeof words === "string" && words)
+			return words;
+	} catch {
+		if (text && text.length < 500)
+			return text.trim();
+	}
+	return `${response.status} ${response.statusText}`.trim();
+}
+
+/* Services with samples in the range: [{name, event, hosts, processes}], by name. */
+export async function fetchServices(range, signal) {
+	const query = new URLSearchParams({ since: range.since, until: range.until });
+	const response = await request(`v1/services?${query}`, { signal });
+
+	return (await response.json()).services;
+}
+
+/*
+ * The profile of a selection: {result, description, stats, wait_ms}. result is null where there is nothing to show;
+ * description then says why.
+ */
+export async function fetchProfile(selection, signal) {
+	const started = performance.now();
+	const body = {
+		app_service: selection.service,
+		profile_event_type: selection.event,
+		profile_language_type: "eBPF",
+		tag_filter: selection.filter,
+		time_start: selection.since,
+		time_end: selection.until,
+		fold_threads: selection.fold,
+		format: "columns",
+	};
+	const response = await request("v1/profile/ProfileTracing", {
+		method: "POST",
+		headers: { "Content-Type": "application/json" },
+		body: JSON.stringify(body),
+		signal,
+	});
+	const answer = await response.json();
+
+	return {
+		result: answer.result?.functions ? answer.result : null,
+		description: answer.DESCRIPTION,
+		stats: statsOf(response.headers),
+		wait_ms: performance.now() - started,
+	};
+}
+
+/* X-Hearth-Lost-Samples: 3 as {"lost-samples": 3}. */
+function statsOf(headers) {
+	const stats = {};
+
+	for (const [name, value] of headers) {
+		if (name.startsWith("x-hearth-"))
+			stats[name.slice("x-hearth-".length)] = Number(value);
+	}
+	return stats;
+}

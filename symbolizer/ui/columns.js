@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A profile's tree in typed arrays, so that a million nodes cost tens of megabytes and no garbage.
+ *
+ * Nodes are in the order of the answer: parents first, depth first, children by falling total. So the subtree of a
+ * node is the run [node, end[node]), and its siblings are found by jumping from end to end.
+ *
+ *   fn[n]       index of the function     self[n], total[n]   values
+ *   parent[n]   -1 for the root           start[n]            the left edge, in the unit of the values
+ *   depth[n]    0 for the root            end[n]              one past the last node of the subtree
+ */
+
+import { KINDS } from "./format.js";
+
+const DEEPEST = 65535; /* depth is a Uint16Array */
+
+export function treeFromColumns(answer) {
+	const rows = answer.node_values.values;
+	const columns = columnOrder(answer.node_values.columns,
+		["function_id", "parent_node_id", "self_value", "total_value"]);
+	const n = rows.length;
+	const tree = {
+		n,
+		names: answer.functions,
+		types: answer.function_types,
+		fnSelf: functionColumn(answer, "self_value"),
+		fnTotal: functionColumn(answer, "total_value"),
+		fn: new Uint32Array(n),
+		parent: new Int32Array(n),
+		self: new Float64Array(n),
+		total: new Float64Array(n),
+		start: new Float64Array(n),
+		depth: new Uint16Array(n),
+		end: new Uint32Array(n),
+	};
+
+	for (let i = 0; i < n; i++) {
+		const row = rows[i];
+		tree.fn[i] = row[columns[0]];
+		tree.parent[i] = row[columns[1]];
+		tree.self[i] = row[columns[2]];
+		tree.total[i] = row[columns[3]];
+	}
+	place(tree);
+	return tree;
+}
+
+function columnOrder(columns, names) {
+	return names.map((name) => {
+		const index = columns.indexOf(name);
+		if (index < 0)
+			throw new Error(`The answer lacks the column ${name}.`);
+		return index;
+	});
+}
+
+function functionColumn(answer, name) {
+	const [index] = columnOrder(answer.function_values.columns, [name]);
+	return Float64Array.from(answer.function_values.values, (row) => row[index]);
+}
+
+/* Depths, left edges and ends; refuses rows in another order, which would be drawn as nonsense. */
+function place(tree) {
+	const { n, parent, total, start, depth, end } = tree;
+	const nextChild = new Float64Array(n); /* left edge of the next child to come */
+
+	for (let i = 0; i < n; i++) {
+		const p = parent[i];
+		if (i === 0 ? p !== -1 : !(p >= 0 && p < i))
+			throw new Error(`The answer's node ${i} stands before its parent.`);
+		if (i === 0)
+			continue;
+		depth[i] = Math.min(depth[p] + 1, DEEPEST);
+		start[i] = nextChild[p];
+		nextChild[i] = start[i];
+		nextChild[p] += total[i];
+	}
+
+	for (let i = n - 1; i >= 0; i--) {
+		end[i] = Math.max(end[i], i + 1);
+		if (i > 0)
+			end[parent[i]] = Math.max(end[parent[i]], end[i]);
+	}
+	for (let i = 1; i < n; i++) {
+		if (end[i] > end[parent[i]] || (i < n - 1 && depth[i + 1] > depth[i] + 1))
+			throw new Error(`The answer's node ${i} is out of order.`);
+	}
+}
+
+export function labelOf(tree, node) {
+	return tree.names[tree.fn[node]];
+}
+
+export function typeOf(tree, node) {
+	return tree.types[tree.fn[node]];
+}
+
+/* Labels from below the root to the node. Unlike a node's number they mean the same in the next answer. */
+export function pathOf(tree, node) {
+	const path = [];
+
+	for (; node > 0; node = tree.parent[node])
+		path.push(labelOf(tree, node));
+	return path.reverse();
+}
+
+/* The node at @path, or the last one on the way to it that is still there. */
+export function nodeAt(tree, path) {
+	let node = 0;
+
+	for (const label of path) {
+		const child = childCalled(tree, node, label);
+		if (child < 0)
+			break;
+		node = child;
+	}
+	return node;
+}
+
+function childCalled(tree, node, label) {
+	for (let child = node + 1; child < tree.end[node]; child = tree.end[child]) {
+		if (labelOf(tree, child) === label)
+			return child;
+	}
+	return -1;
+}
+
+/*
+ * A short name of a path for links, by 64 bits of hash; "" for the root. The other way round it takes one pass over all
+ * nodes, and 0 (the root) when the path is not there.
+ */
+export function hashOfPath(tree, node) {
+	return node === 0 ? "" : hexOf(pathOf(tree, node).reduce((hash, label) => mix(hash, hashOfText(label)), [0, 0]));
+}
+
+export function nodeOfHash(tree, hash) {
+	if (!/^[0-9a-f]{16}$/.test(hash))
+		return 0;
+
+	const labels = tree.names.map(hashOfText);
+	const [high, low] = [new Int32Array(tree.n), new Int32Array(tree.n)];
+	const wanted = [parseInt(hash.slice(0, 8), 16) | 0, parseInt(hash.slice(8), 16) | 0];
+	for (let i = 1; i < tree.n; i++) {
+		const p = tree.parent[i];
+		[high[i], low[i]] = mix([high[p], low[p]], labels[tree.fn[i]]);
+		if (high[i] === wanted[0] && low[i] === wanted[1])
+			return i;
+	}
+	return 0;
+}
+
+function hashOfText(text) {
+	let [high, low] = [0x811c9dc5, 0x1000193];
+
+	for (let i = 0; i < text.length; i++) {
+		high = Math.imul(high ^ text.charCodeAt(i), 0x01000193);
+		low = Math.imul(low ^ text.charCodeAt(i), 0x5bd1e995);
+	}
+	return [high | 0, (low ^ (low >>> 15)) | 0];
+}
+
+function mix(hash, label) {
+	return [Math.imul((hash[0] << 5 | hash[0] >>> 27) ^ label[0], 0x9e3779b1) | 0,
+		Math.imul((hash[1] << 7 | hash[1] >>> 25) ^ label[1], 0x85ebca6b) | 0];
+}
+
+function hexOf(hash) {
+	return hash.map((word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
+}
+
+/*
+ * What a search text selects: a Uint8Array by function, or null for an empty text. Plain text is looked for without
+ * regard to case, "text" in quotes is a whole name, /text/ a regular expression (SyntaxError when it is none), and
+ * kind:kernel all functions of a kind.
+ */
+export function matchFunctions(tree, text) {
+	if (!text)
+		return null;
+
+	const test = testOf(text);
+	const matches = new Uint8Array(tree.names.length);
+	for (let i = 0; i < matches.length; i++)
+		matches[i] = test(tree.names[i], tree.types[i]) ? 1 : 0;
+	return matches;
+}
+
+function testOf(text) {
+	if (text.length > 2 && text.startsWith('"') && text.endsWith('"')) {
+		const exact = text.slice(1, -1);
+		return (name) => name === exact;
+	}
+	if (text.length > 2 && text.startsWith("/") && text.endsWith("/")) {
+		const expression = new RegExp(text.slice(1, -1), "i");
+		return (name) => expression.test(name);
+	}
+	const kind = Object.keys(KINDS).find((type) => text === `kind:${KINDS[type]}`);
+	if (kind)
+		return (name, type) => type === kind;
+	const lower = text.toLowerCase();
+	return (name) => name.toLowerCase().includes(lower);
+}
+
+/* The topmost matching nodes below @root: none lies within another, so their totals may be added. */
+export function topmostMatches(tree, matches, root) {
+	const nodes = [];
+
+	for (let i = root; i < tree.end[root];) {
+		if (matches[tree.fn[i]]) {
+			nodes.push(i);
+			i = tree.end[i];
+		} else {
+			i++;
+		}
+	}
+	return nodes;
+}
+
+export function sumOfTotals(tree, nodes) {
+	return nodes.reduce((sum, node) => sum + tree.total[node], 0);
+}
+
+/*
+ * Self and total of each function: the answer's own for the whole tree, counted here for a part of it. A function that
+ * calls itself counts once: only its topmost node on a path adds to the total.
+ */
+export function functionValues(tree, root) {
+	if (root === 0)
+		return { self: tree.fnSelf, total: tree.fnTotal };
+
+	const self = new Float64Array(tree.names.length);
+	const total = new Float64Array(tree.names.length);
+	const countedUntil = new Uint32Array(tree.names.length);
+
+	for (let i = root; i < tree.end[root]; i++) {
+		const fn = tree.fn[i];
+		self[fn] += tree.self[i];
+		if (i >= countedUntil[fn]) {
+			total[fn] += tree.total[i];
+			countedUntil[fn] = tree.end[i];
+		}
+	}
+	return { self, total };
+}
+
+/* Self value by kind of function, largest first: [[type, value], ...]. */
+export function selfByKind(tree, values) {
+	const sums = new Map();
+
+	for (let i = 0; i < values.self.length; i++) {
+		if (values.self[i] > 0)
+			sums.set(tree.types[i], (sums.get(tree.types[i]) ?? 0) + values.self[i]);
+	}
+	return [...sums].sort((a, b) => b[1] - a[1]);
+}

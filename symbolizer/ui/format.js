@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Values as people read them. The server speaks microseconds for the types that measure time, bytes for the others.
+ */
+
+const MEMORY_TYPES = new Set(["mem-alloc", "mem-inuse", "hbm-alloc", "hbm-inuse", "rdma"]);
+
+export function isMemoryType(event) {
+	return MEMORY_TYPES.has(event);
+}
+
+/* Three significant digits, and never "1.00e+3". */
+function threeDigits(number) {
+	if (number >= 100 || Number.isInteger(number))
+		return Math.round(number).toString();
+	return number.toFixed(number >= 10 ? 1 : 2);
+}
+
+export function formatTime(us) {
+	if (us < 1e3)
+		return `${Math.round(us)} µs`;
+	if (us < 999.5e3)
+		return `${threeDigits(us / 1e3)} ms`;
+	if (us < 59.95e6)
+		return `${threeDigits(us / 1e6)} s`;
+
+	const seconds = Math.round(us / 1e6);
+	const [days, hours, minutes] = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24,
+		Math.floor(seconds / 60) % 60];
+	if (days > 0)
+		return `${days} d ${hours} h`;
+	if (hours > 0)
+		return `${hours} h ${minutes} m`;
+	return `${minutes} m ${seconds % 60} s`;
+}
+
+export function formatBytes(bytes) {
+	const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+	let unit = 0;
+
+	while (bytes >= 999.5 && unit < units.length - 1) {
+		bytes /= 1024;
+		unit++;
+	}
+	return `${threeDigits(bytes)} ${units[unit]}`;
+}
+
+export function formatValue(event, value) {
+	return isMemoryType(event) ? formatBytes(value) : formatTime(value);
+}
+
+/* "12.3 %"; what is there never reads as nothing. */
+export function formatShare(part, whole) {
+	const percent = whole > 0 ? 100 * part / whole : 0;
+
+	if (percent === 0)
+		return "0 %";
+	if (percent < 0.01)
+		return "< 0.01 %";
+	if (percent >= 99.995)
+		return "100 %";
+	return `${percent.toFixed(percent < 1 ? 2 : 1)} %`;
+}
+
+export function formatCount(count) {
+	return Math.round(count).toLocaleString("en").replaceAll(",", "\u2009");
+}
+
+/* What the letters of function_types mean, in the order of the legend. */
+export const KINDS = {
+	A: "application",
+	L: "library",
+	K: "kernel",
+	C: "CUDA",
+	O: "object",
+	T: "thread",
+	P: "process",
+	H: "host",
+	"?": "unresolved",
+};
+
+/* The prefix says what the colour says already: "[k] do_idle" is drawn as "do_idle". */
+export function shortName(label, type) {
+	return "LKCTP".includes(type) && /^\[[lkctp]\] ./.test(label) ? label.slice(4) : label;
+}

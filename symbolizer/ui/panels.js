@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The parts of the page around the graph: figures, legend, path of the zoom, tooltip, notices. Each function shows
+ * what it is given and keeps nothing.
+ */
+
+import { labelOf, pathOf, typeOf } from "./columns.js";
+import { formatCount, formatShare, formatTime, formatValue, isMemoryType, KINDS, shortName } from "./format.js";
+import { kindClass } from "./table.js";
+
+const TOOLTIP_DISTANCE = 14; /* pixels from the pointer */
+
+export function element(tag, className, ...children) {
+	const made = document.createElement(tag);
+
+	made.className = className;
+	made.append(...children);
+	return made;
+}
+
+/* Label and value pairs above the graph. @profile: {tree, event, seconds, stats, wait_ms, at} */
+export function showStats(list, profile) {
+	const { tree, event, seconds, stats } = profile;
+	const whole = tree.total[0];
+	const figures = [[isMemoryType(event) ? "Total" : "Time", formatValue(event, whole), ""]];
+
+	if (event === "on-cpu")
+		figures.push(["CPUs", (whole / 1e6 / seconds).toFixed(2), "average number of CPUs kept busy"]);
+	if (Number.isFinite(stats.samples))
+		figures.push(["Samples", formatCount(stats.samples), ""]);
+	figures.push(["Unsymbolized", formatShare(unsymbolized(profile), whole), "share of the value whose innermost frame has no name"]);
+	if (Number.isFinite(stats.lost))
+		figures.push(["Lost", formatCount(stats.lost), "samples that agents took and could not deliver"]);
+	figures.push(["Answer", `${formatCount(tree.n)} nodes in ${formatTime(profile.wait_ms * 1e3)}`, ""]);
+
+	list.replaceChildren(...figures.map(([name, value, title]) => {
+		const pair = element("div", "", element("dt", "", name), element("dd", "", value));
+		pair.title = title;
+		return pair;
+	}));
+}
+
+/* The server's own count where it says so; the sum over unresolved leaves otherwise. */
+function unsymbolized({ tree, stats }) {
+	if (Number.isFinite(stats["unsymbolized"]))
+		return stats["unsymbolized"];
+	return tree.fnSelf.reduce((sum, value, fn) => sum + (tree.types[fn] === "?" ? value : 0), 0);
+}
+
+/* @kinds as of selfByKind(); a click calls @pick("kernel"). */
+export function showLegend(list, kinds, whole, pick) {
+	list.replaceChildren(...kinds.map(([type, value]) => {
+		const button = element("button", `kind-${kindClass(type)}`, KINDS[type], element("span", "share", formatShare(value, whole)));
+		button.type = "button";
+		button.title = `Highlight ${KINDS[type]} frames`;
+		button.addEventListener("click", () => pick(KINDS[type]));
+		return element("li", "", button);
+	}));
+}
+
+/* The way from the root to the zoomed node. In "Total" a process leads on to its own profile. */
+export function showCrumbs(nav, list, tree, node, events) {
+	const way = [];
+
+	nav.hidden = node === 0;
+	for (let at = node; at >= 0; at = tree.parent[at])
+		way.unshift(at);
+	list.replaceChildren(...way.map((at) => crumb(tree, at, at === node, events)));
+
+	const process = pathOf(tree, node)[0];
+	if (labelOf(tree, 0) === "Total" && process?.startsWith("[p] ")) {
+		const open = element("button", "open", `Open ${process.slice(4)} →`);
+		open.type = "button";
+		open.addEventListener("click", () => events.open(process.slice(4)));
+		list.append(element("li", "", open));
+	}
+	list.scrollLeft = list.scrollWidth;
+}
+
+function crumb(tree, node, isLast, events) {
+	const name = shortName(labelOf(tree, node), typeOf(tree, node));
+
+	if (isLast) {
+		const last = element("span", "", name);
+		last.setAttribute("aria-current", "location");
+		return element("li", "", last);
+	}
+	const button = element("button", "", name);
+	button.type = "button";
+	button.addEventListener("click", () => events.zoom(node));
+	return element("li", "", button);
+}
+
+/* Everything about a frame: [[name, value], ...]. */
+export function frameFacts(tree, node, event, zoomed) {
+	const value = tree.total[node];
+	const parent = tree.parent[node];
+	const facts = [["Kind", KINDS[typeOf(tree, node)]], [isMemoryType(event) ? "Total" : "Time", formatValue(event, value)],
+		["Of everything", formatShare(value, tree.total[0])]];
+
+	if (zoomed > 0)
+		facts.push(["Of the zoom", node >= zoomed ? formatShare(value, tree.total[zoomed]) : "–"]);
+	if (parent >= 0)
+		facts.push(["Of its caller", formatShare(value, tree.total[parent])]);
+	facts.push(["Self", `${formatValue(event, tree.self[node])} (${formatShare(tree.self[node], tree.total[0])})`]);
+	return facts;
+}
+
+export function showTooltip(tooltip, tree, node, facts, pointer) {
+	const list = element("dl", "", ...facts.flatMap(([name, value]) => [element("dt", "", name), element("dd", "", value)]));
+
+	tooltip.replaceChildren(element("p", `kind-${kindClass(typeOf(tree, node))}`, labelOf(tree, node)), list);
+	tooltip.hidden = false;
+
+	const { offsetWidth: width, offsetHeight: height } = tooltip;
+	const x = pointer.clientX + TOOLTIP_DISTANCE;
+	const y = pointer.clientY + TOOLTIP_DISTANCE;
+	tooltip.style.left = `${Math.max(4, Math.min(x, innerWidth - width - 8))}px`;
+	tooltip.style.top = `${y + height > innerHeight - 8 ? Math.max(4, pointer.clientY - height - TOOLTIP_DISTANCE) : y}px`;
+}
+
+/* One line that names a frame, for the bar below the graph and for screen readers. */
+export function frameSentence(tree, node, event) {
+	const caller = tree.parent[node] >= 0 ? `, ${formatShare(tree.total[node], tree.total[tree.parent[node]])} of its caller` : "";
+
+	return `${labelOf(tree, node)} — ${formatValue(event, tree.total[node])}, ` +
+		`${formatShare(tree.total[node], tree.total[0])} of everything${caller}, self ${formatValue(event, tree.self[node])}`;
+}
+
+/*
+ * A message in place of the graph. @parts: title, then text; "code" is a command to copy, "action" [label, function].
+ */
+export function showNotice(notice, parts) {
+	const children = [element("h2", "", parts.title)];
+
+	if (parts.text)
+		children.push(element("p", "", parts.text));
+	for (const line of parts.hints ?? [])
+		children.push(element("p", "hint", line));
+	if (parts.code)
+		children.push(element("pre", "", parts.code));
+	if (parts.action) {
+		const button = element("button", "primary", parts.action[0]);
+		button.type = "button";
+		button.addEventListener("click", parts.action[1]);
+		children.push(button);
+	}
+	notice.replaceChildren(element("div", parts.isError ? "card error" : "card", ...children));
+	notice.setAttribute("role", parts.isError ? "alert" : "status");
+	notice.hidden = false;
+}
