@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Processes that are gone before the next look at /proc are in the picture with the names of their functions.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq
+
+readonly RUNS=20
+
+start_server
+start_agent
+need_workload short
+
+next_second
+from=$second
+pids=()
+for ((run = 0; run < RUNS; run++)); do
+	"$workloads/short" 200 &
+	pids+=($!)
+	wait $!
+done
+next_second
+to=$second
+# Something that outlives them, so that later batches are known to have come.
+start_workload shares 60
+wait_for_coverage "$((to + 1))"
+
+fetch_profile "$work/short.json" short "$from" "$to"
+expect_near "CPU time of all runs, in microseconds" "$(total_of "$work/short.json")" $((RUNS * 200000)) $((RUNS * 20000))
+expect_near "share of short_lived_work" "$(share_of "$work/short.json" short_lived_work)" 100 4
+expect_no_label "$work/short.json" "[unknown]"
+
+# Each single run: 200 ms are 20 ticks, so none can have been missed by chance.
+named=0
+for pid in "${pids[@]}"; do
+	query_profile short "$from" "$to" "{\"tag_filter\": \"process_id = $pid\"}" >"$work/one.json"
+	[ "$(value_of "$work/one.json" short_lived_work)" = 0 ] || named=$((named + 1))
+done
+expect_equal "runs with the name of their function" $named $RUNS

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Samples are stored as addresses: what is uploaded today names what was recorded before.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq readelf
+
+start_server
+start_agent
+
+start_workload stripped 60
+next_second
+from=$((second + 1))
+to=$((from + 9))
+wait_for_coverage $((to + 1))
+
+fetch_profile "$work/before.json" stripped "$from" "$to"
+expect_label "$work/before.json" "[$workloads/stripped]"
+expect_no_label "$work/before.json" work_a
+
+build_id=$(readelf -n "$workloads/stripped.debug" | sed -n 's/.*Build ID: //p')
+request PUT "/v1/debuginfo/$build_id" -T "$workloads/stripped.debug"
+expect_equal "status of the upload" "$status" 200
+
+names_have_come() {
+	query_profile stripped "$from" "$to" >"$work/after.json"
+	labels_of "$work/after.json" | grep -x work_a >/dev/null
+}
+# The symbol table is compiled at the side; the answer before that is the old one.
+expect_within 30s names_have_come
+
+expect_equal "the sum of the same range" "$(total_of "$work/after.json")" "$(total_of "$work/before.json")"
+expect_near "share of work_a" "$(share_of "$work/after.json" work_a)" 70 5
+expect_near "share of work_round" "$(share_of "$work/after.json" work_round)" 99 2
+expect_no_label "$work/after.json" "[$workloads/stripped]"
+
+# It is listed, it is what debuggers get, and it can be taken away again.
+request GET /v1/debuginfo
+[[ $body == *"$build_id"* ]] || fail "the list of debuginfo does not have $build_id: $body"
+curl -sS -m 20 -o "$work/fetched" "$server_url/buildid/$build_id/debuginfo"
+cmp "$work/fetched" "$workloads/stripped.debug" || fail "the debuginfod answer is not the file that was uploaded"
+request DELETE "/v1/debuginfo/$build_id"
+expect_equal "status of the removal" "$status" 200
+request GET "/buildid/$build_id/debuginfo"
+expect_equal "status after the removal" "$status" 404
+
+# A file under another identity is refused, and says so.
+request PUT "/v1/debuginfo/0123456789abcdef0123456789abcdef01234567" -T "$workloads/stripped.debug"
+expect_equal "status of a file with another build-ID" "$status" 400

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The server is killed in the middle of the load and stays away; when it is back, every sample that the agent took is
+# there, once. HEARTH_E2E_LONG=1 keeps it away for 60 s instead of 20.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq
+
+away_s=20
+[ -z "${HEARTH_E2E_LONG:-}" ] || away_s=60
+
+start_server
+start_agent
+from=$(now_s)
+start_workload shares $((away_s + 60))
+expect_within 30s has_samples shares "$from" $((from + 600))
+
+say "killing the server"
+stop_server KILL
+at_second $(($(now_s) + away_s))
+is_alive "$agent_pid" || fail "the agent did not survive the server"
+say "starting it again"
+start_server
+back=$(now_s)
+wait_for_coverage "$back"
+
+# The agent delivers the rest when it stops; from then on its numbers do not change.
+stop_agent
+to=$(($(now_s) + 1))
+taken=$(agent_metric ticks_sampled_total)
+batches=$(agent_metric batches_sent_total)
+say "the agent took $taken samples, and sent $batches batches"
+expect_at_least "samples taken" "$taken" $((away_s * 99))
+expect_equal "batches that the agent gave up" "$(agent_metric batches_dropped_total)" 0
+
+# Values are microseconds rounded per node; the root says how many periods it holds.
+samples_stored() {
+	query_profile Total $((from - 120)) "$to" '{"debug": true}' >"$work/total.json"
+	awk -v us="$(total_of "$work/total.json")" 'BEGIN { printf "%.0f\n", us * 99 / 1000000 }'
+}
+all_are_there() { [ "$(samples_stored)" -ge "$taken" ]; }
+wait_until 30s all_are_there || true
+stored=$(samples_stored)
+expect_near "samples stored" "$stored" "$taken" 1
+
+# No hole where the server was away.
+fetch_profile "$work/away.json" shares $((back - away_s + 2)) $((back - 2))
+expect_at_least "CPU time while the server was away, in microseconds" "$(total_of "$work/away.json")" \
+	$(((away_s - 4) * 1000000))

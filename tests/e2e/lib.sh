@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# What every end-to-end test begins with: `. "$(dirname "$0")/lib.sh"`.
+#
+# A test is a script on the real kernel, with a server and an agent of its own: free ports, a private folder ($work),
+# every process it started ended by its pid when it leaves, however it leaves. Exit 0 passed, 77 skipped (the last line
+# says why), anything else failed. Tests wait for conditions with a deadline, never for "long enough".
+set -euo pipefail
+
+e2e_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+: "${HEARTH_BUILD:=$e2e_root/build}"
+: "${HEARTH_BUILD_SANITIZE:=$e2e_root/build-sanitize}"
+workloads=$HEARTH_BUILD/workloads
+hearth=$HEARTH_BUILD/bin/hearth
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/hearth-e2e.XXXXXX")
+started_pids=()
+at_exit=()
+
+# Of a batch: closed, sent, stored. Twice the default interval and some.
+readonly COVERAGE_DEADLINE=40s
+
+# ---- ends -----------------------------------------------------------------------------------------------------------
+
+say() { printf '[%(%T)T] %s\n' -1 "$*"; }
+
+fail() {
+	say "FAILED: $*"
+	exit 1
+}
+
+skip() {
+	printf '%s\n' "$*"
+	exit 77
+}
+
+is_alive() { kill -0 "$1" 2>/dev/null; }
+
+# end_process PID [SIGNAL]: and waits until it is gone.
+end_process() {
+	local pid=$1 signal=${2:-TERM}
+	is_alive "$pid" || return 0
+	kill "-$signal" "$pid" 2>/dev/null || true
+	wait_until 20s is_gone "$pid" || kill -KILL "$pid" 2>/dev/null || true
+	wait "$pid" 2>/dev/null || true
+}
+
+is_gone() {
+	! is_alive "$1" || [ "$(process_state "$1")" = Z ]
+}
+
+process_state() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f1; }
+
+leave() {
+	local status=$? pid command
+	trap - EXIT
+	set +e
+	for pid in "${started_pids[@]}"; do
+		end_process "$pid"
+	done
+	for command in "${at_exit[@]}"; do
+		eval "$command"
+	done
+	if [ $status -ne 0 ] && [ $status -ne 77 ]; then
+		for log in "$work"/*.log; do
+			[ ! -s "$log" ] || { printf -- '---- %s\n' "${log##*/}"; tail -n 30 "$log"; }
+		done
+	fi
+	if [ -n "${HEARTH_E2E_KEEP:-}" ]; then
+		printf 'kept: %s\n' "$work"
+	else
+		rm -rf -- "$work"
+	fi
+	exit $status
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+
+# ---- needs ----------------------------------------------------------------------------------------------------------
+
+need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }
+
+need_tools() {
+	local tool
+	for tool in "$@"; do
+		command -v "$tool" >/dev/null || skip "needs $tool"
+	done
+}
+
+need_workload() { [ -x "$workloads/$1" ] || fail "the workload '$1' is not built in $workloads"; }
+
+# ---- time -----------------------------------------------------------------------------------------------------------
+
+exec {nap_fd}<> <(:)
+nap() { read -rt "$1" -u "$nap_fd" || true; }
+
+# wait_until DEADLINE COMMAND...: polls until COMMAND succeeds; 1 when the deadline ("20s") has passed.
+wait_until() {
+	local deadline=$((SECONDS + ${1%s}))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $deadline ] || return 1
+		nap 0.1
+	done
+}
+
+# expect_within DEADLINE COMMAND...: the same, and the end of the test when it does not happen.
+expect_within() { wait_until "$@" || fail "not within $1: ${*:2}"; }
+
+now_s() { printf '%(%s)T' -1; }
+
+# Waits for the instant EPOCH_SECONDS, to a few milliseconds.
+at_second() {
+	local left_us
+	while left_us=$(($1 * 1000000 - ${EPOCHREALTIME/[.,]/})) && [ $left_us -gt 0 ]; do
+		nap "$((left_us / 1000000)).$(printf '%06d' $((left_us % 1000000)))"
+	done
+}
+
+# next_second: waits until the next second of the wall clock begins, and sets $second to it.
+next_second() {
+	second=$(($(now_s) + 1))
+	at_second "$second"
+}
+
+# ---- server and agent -----------------------------------------------------------------------------------------------
+
+port_is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+free_port() {
+	local port
+	for _ in {1..50}; do
+		port=$((20000 + RANDOM % 12000))
+		if port_is_free $port; then
+			printf '%d' $port
+			return
+		fi
+	done
+	fail "no free port found"
+}
+
+# start_background NAME COMMAND...: sets $background_pid; output goes to $work/NAME.log
+start_background() {
+	local name=$1
+	shift
+	"$@" >>"$work/$name.log" 2>&1 </dev/null &
+	background_pid=$!
+	started_pids+=("$background_pid")
+}
+
+server_is_ready() { [ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "$server_url/readyz")" = 200 ]; }
+
+server_ready_or_gone() { server_is_ready || is_gone "$server_pid"; }
+
+# start_server [ARGUMENT...]: on $server_port (a free one the first time) with the data folder $server_data.
+start_server() {
+	: "${server_port:=$(free_port)}" "${server_data:=$work/data}" "${server_binary:=$HEARTH_BUILD/bin/hearth-symbolizer}"
+	server_url=http://127.0.0.1:$server_port
+	mkdir -p "$server_data"
+	start_background server "$server_binary" --listen "127.0.0.1:$server_port" --data "$server_data" "$@"
+	server_pid=$background_pid
+	expect_within 30s server_ready_or_gone
+	server_is_ready || fail "the server does not run"
+}
+
+# start_agent [ARGUMENT...]: against the server, with the spool $agent_spool.
+start_agent() {
+	: "${agent_spool:=$work/spool}"
+	agent_metrics=$work/agent.metrics
+	start_background agent "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$agent_spool" \
+		--metrics.file "$agent_metrics" --host.name e2e-host "$@"
+	agent_pid=$background_pid
+	expect_within 30s agent_reports_or_gone
+	! is_gone "$agent_pid" || fail "the agent does not run"
+}
+
+agent_reports_or_gone() { [ -s "$agent_metrics" ] || is_gone "$agent_pid"; }
+
+stop_server() { end_process "$server_pid" "${1:-TERM}"; }
+stop_agent() { end_process "$agent_pid" "${1:-TERM}"; }
+
+# start_workload NAME [ARGUMENT...]: sets $workload_pid
+start_workload() {
+	need_workload "$1"
+	start_background "workload-$1" "$workloads/$1" "${@:2}"
+	workload_pid=$background_pid
+}
+
+# agent_metric NAME: its value, summed over label sets; the file is replaced with every batch.
+agent_metric() {
+	awk -v name="hearth_agent_$1" '
+		$1 == name || index($1, name "{") == 1 { sum += $2 }
+		END { printf "%.0f\n", sum }' "$agent_metrics"
+}
+
+server_metric() {
+	curl -sS -m 10 "$server_url/metrics" | awk -v name="hearth_symbolizer_$1" '
+		$1 == name || index($1, name "{") == 1 { sum += $2 }
+		END { printf "%.0f\n", sum }'
+}
+
+# utime + stime of a process, in microseconds.
+cpu_time_us() {
+	sed 's/.*) //' "/proc/$1/stat" | awk -v hz="$(getconf CLK_TCK)" '{ printf "%.0f\n", ($12 + $13) * 1000000 / hz }'
+}
+
+# ---- asking ---------------------------------------------------------------------------------------------------------
+
+# query_profile SERVICE FROM TO [MORE_JSON]: unix seconds, both included, as the API has it; prints the whole answer.
+query_profile() {
+	local more=${4:-}
+	jq -nc --arg service "$1" --argjson from "$2" --argjson to "$3" --argjson more "${more:-"{}"}" '
+		{ app_service: $service, profile_event_type: "on-cpu", profile_language_type: "eBPF",
+		  time_start: $from, time_end: $to } + $more' |
+		curl -sS -m 30 -H 'Content-Type: application/json' --data-binary @- "$server_url/v1/profile/ProfileTracing"
+}
+
+# The same into a file under $work; fails unless it is a success with data.
+fetch_profile() {
+	local file=$1
+	shift
+	query_profile "$@" >"$file"
+	jq -e '.OPT_STATUS == "SUCCESS" and (.result | length) > 0' "$file" >/dev/null ||
+		fail "no profile of '$1': $(head -c 600 "$file")"
+}
+
+has_samples() { query_profile "$@" | jq -e '(.result | length) > 0' >/dev/null; }
+
+# Waits until everything up to EPOCH_SECONDS has arrived: until something of later has.
+wait_for_coverage() {
+	local host_is_covered=(has_samples Total "$1" $(($1 + 60)))
+	expect_within $COVERAGE_DEADLINE "${host_is_covered[@]}"
+}
+
+# total_of FILE: of the root.
+total_of() { jq '[.result[]? | select(.parent_node_id == "-1") | .total_value] | add // 0' "$1"; }
+
+# value_of FILE LABEL: total of the label, nodes below one of the same label not counted again.
+value_of() {
+	jq --arg label "$2" '
+		.result as $nodes | INDEX($nodes[]; .node_id) as $by_id
+		| def labels_above: [$by_id[.parent_node_id] // empty
+			| recurse($by_id[.parent_node_id] // empty) | .profile_location_str];
+		[$nodes[] | select(.profile_location_str == $label) | select((labels_above | index([$label])) == null)
+			| .total_value] | add // 0' "$1"
+}
+
+# share_of FILE LABEL: in percent of the root, with two decimals.
+share_of() {
+	awk -v value="$(value_of "$1" "$2")" -v total="$(total_of "$1")" \
+		'BEGIN { printf "%.2f\n", total ? 100 * value / total : 0 }'
+}
+
+labels_of() { jq -r '.result[]?.profile_location_str' "$1" | sort -u; }
+
+# children_of FILE LABEL: labels right under it.
+children_of() {
+	jq -r --arg label "$2" '
+		([.result[] | select(.profile_location_str == $label) | .node_id]) as $ids
+		| .result[] | select(.parent_node_id as $p | $ids | index([$p])) | .profile_location_str' "$1" | sort -u
+}
+
+# ---- expectations ---------------------------------------------------------------------------------------------------
+
+# expect_near WHAT ACTUAL EXPECTED TOLERANCE
+expect_near() {
+	say "$1: $2 (expected $3 ± $4)"
+	awk -v a="$2" -v e="$3" -v t="$4" 'BEGIN { exit !(a >= e - t && a <= e + t) }' || fail "$1 is $2, expected $3 ± $4"
+}
+
+expect_equal() {
+	say "$1: $2"
+	[ "$2" = "$3" ] || fail "$1 is '$2', expected '$3'"
+}
+
+expect_at_least() {
+	say "$1: $2 (at least $3)"
+	awk -v a="$2" -v m="$3" 'BEGIN { exit !(a >= m) }' || fail "$1 is $2, expected at least $3"
+}
+
+expect_at_most() {
+	say "$1: $2 (at most $3)"
+	awk -v a="$2" -v m="$3" 'BEGIN { exit !(a <= m) }' || fail "$1 is $2, expected at most $3"
+}
+
+# Not grep -q: what it leaves unread would end the pipeline's other side with an error.
+expect_label() { labels_of "$1" | grep -xF -- "$2" >/dev/null || fail "no '$2' among: $(labels_of "$1" | head -n 40 | tr '\n' '|')"; }
+expect_no_label() { ! labels_of "$1" | grep -F -- "$2" || fail "'$2' should not be there"; }
+
+# request METHOD PATH [CURL_ARGUMENT...]: sets $status and $body; $status is 000 when there was no answer.
+request() {
+	local method=$1 path=$2
+	shift 2
+	status=$(curl -s -m 20 -o "$work/body" -w '%{http_code}' -X "$method" "$@" "$server_url$path") || true
+	body=$(head -c 4096 "$work/body" 2>/dev/null | tr -d '\0') || body=
+}

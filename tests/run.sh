@@ -1,0 +1,199 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every test of the repository. Installs what is missing, builds (release, sanitizers, fuzzers), runs lint, unit tests
+# twice (as released, and under AddressSanitizer and UndefinedBehaviorSanitizer), every fuzz target for a few seconds,
+# and the end-to-end tests in order. Prints "N passed, N failed, N skipped" last; exits 1 if anything failed.
+#
+#   sudo ./tests/run.sh [--filter REGEX] [--only KIND,...] [--sanitize] [--fuzz-seconds N] [--list]
+#
+# Kinds: lint unit sanitize fuzz e2e. Logs, one per test: build/test-logs.
+set -uo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root" || exit 1
+build=$root/build
+build_sanitize=$root/build-sanitize
+export HEARTH_FUZZ_BUILD=$root/build-fuzz
+logs=$build/test-logs
+
+filter= kinds=lint,unit,sanitize,fuzz,e2e e2e_build=$build fuzz_seconds=5 list_only=
+passed=0 failed=0 skipped=0
+failures=() skips=()
+
+# Nothing of ours takes this long: a test that does hangs.
+readonly E2E_LIMIT_S=420 UNIT_LIMIT_S=120 TAIL_LINES=40
+
+usage() {
+	sed -n 's/^# \{0,1\}//; 4,11p' "${BASH_SOURCE[0]}"
+	exit "$1"
+}
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--filter) filter=${2:?--filter needs a regular expression}; shift 2 ;;
+	--filter=*) filter=${1#*=}; shift ;;
+	--only) kinds=${2:?--only needs kinds}; shift 2 ;;
+	--only=*) kinds=${1#*=}; shift ;;
+	--sanitize) e2e_build=$build_sanitize; shift ;;
+	--fuzz-seconds) fuzz_seconds=${2:?--fuzz-seconds needs a number}; shift 2 ;;
+	--fuzz-seconds=*) fuzz_seconds=${1#*=}; shift ;;
+	--list) list_only=1; shift ;;
+	-h | --help) usage 0 ;;
+	*) usage 2 >&2 ;;
+	esac
+done
+
+wants() { [[ ,$kinds, == *",$1,"* ]]; }
+is_selected() { [ -z "$filter" ] || [[ $1 =~ $filter ]]; }
+
+# record RESULT NAME SECONDS [REASON]: counts and prints one test.
+record() {
+	case $1 in
+	ok) passed=$((passed + 1)) ;;
+	FAILED)
+		failed=$((failed + 1))
+		failures+=("$2")
+		;;
+	skipped)
+		skipped=$((skipped + 1))
+		skips+=("$2: ${4:-no reason given}")
+		;;
+	esac
+	printf '%-8s %s (%s s)%s\n' "$1" "$2" "$3" "${4:+: $4}"
+}
+
+log_of() { printf '%s/%s.log' "$logs" "${1//\//_}"; }
+
+show_tail() {
+	printf -- '---- the end of %s\n' "$1"
+	tail -n $TAIL_LINES "$1"
+	printf -- '----\n'
+}
+
+# run_test NAME LIMIT_S COMMAND...: exit status 0 passes, 77 skips with its last line as the reason.
+run_test() {
+	local name=$1 limit=$2 log started=$SECONDS status
+	shift 2
+	is_selected "$name" || return 0
+	if [ -n "$list_only" ]; then
+		printf '%s\n' "$name"
+		return 0
+	fi
+	log=$(log_of "$name")
+	timeout --kill-after=20 "$limit" "$@" >"$log" 2>&1 </dev/null
+	status=$?
+	case $status in
+	0) record ok "$name" $((SECONDS - started)) ;;
+	77) record skipped "$name" $((SECONDS - started)) "$(tail -n 1 "$log")" ;;
+	124 | 137)
+		show_tail "$log"
+		record FAILED "$name" $((SECONDS - started)) "still running after $limit s"
+		;;
+	*)
+		show_tail "$log"
+		record FAILED "$name" $((SECONDS - started)) "exit status $status"
+		;;
+	esac
+}
+
+finish() {
+	local line
+	[ -z "$list_only" ] || exit 0
+	if [ ${#skips[@]} -gt 0 ]; then
+		printf '\nskipped:\n'
+		printf '  %s\n' "${skips[@]}"
+	fi
+	if [ ${#failures[@]} -gt 0 ]; then
+		printf '\nfailed:\n'
+		for line in "${failures[@]}"; do
+			printf '  %s   (%s)\n' "$line" "$(log_of "$line")"
+		done
+	fi
+	printf '\n%d passed, %d failed, %d skipped\n' $passed $failed $skipped
+	[ $failed -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
+	exit
+}
+
+# build_tree NAME FOLDER TARGETS CMAKE_ARGUMENTS...
+build_tree() {
+	local name=$1 folder=$2 targets=$3 log started=$SECONDS generator=()
+	shift 3
+	[ -z "$list_only" ] || return 0
+	log=$(log_of "build/$name")
+	[ -e "$folder/CMakeCache.txt" ] || generator=(-G Ninja)
+	# shellcheck disable=SC2086 # several targets
+	if cmake -S "$root" -B "$folder" "${generator[@]}" "$@" >"$log" 2>&1 &&
+		cmake --build "$folder" --parallel "$(nproc)" --target $targets >>"$log" 2>&1; then
+		printf 'built    %s (%s s)\n' "$name" $((SECONDS - started))
+		return 0
+	fi
+	grep -nE 'FAILED:|error:|CMake Error|undefined reference' "$log" | head -n 20
+	show_tail "$log"
+	record FAILED "build/$name" $((SECONDS - started))
+	return 1
+}
+
+# One cmocka program is one test. ctest knows them; they are run one by one, so that each has its log and its line.
+run_unit_tests() {
+	local kind=$1 folder=$2 test
+	mapfile -t tests < <(ctest --test-dir "$folder" -N 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: //p')
+	if [ ${#tests[@]} -eq 0 ] && [ -z "$list_only" ]; then
+		record FAILED "$kind" 0 "ctest knows no test in $folder"
+		return
+	fi
+	for test in "${tests[@]}"; do
+		run_test "$kind/$test" $UNIT_LIMIT_S ctest --test-dir "$folder" --output-on-failure --no-tests=error \
+			-R "^$(sed 's/[].[*^$+?(){}|\\]/\\&/g' <<<"$test")\$"
+	done
+}
+
+run_lint() {
+	local files
+	run_test lint/check-tree-finds-planted-faults 120 python3 -B tests/lint/test_check_tree.py
+	run_test lint/the-tree-keeps-its-rules 300 python3 -B tests/lint/check_tree.py --build "$build" --sizes
+	mapfile -t files < <(find agent symbolizer common proto bpf tests -name '*.[ch]' | sort)
+	run_test lint/code-is-formatted 120 clang-format --dry-run --Werror "${files[@]}"
+	run_test lint/shell-scripts-parse 60 bash -c 'for f in "$@"; do bash -n "$f" || exit 1; done' _ \
+		.ci/run deploy/*.sh tests/*.sh tests/*/*.sh
+}
+
+run_fuzz() {
+	local source
+	for source in tests/fuzz/fuzz_*.c; do
+		[ -e "$source" ] || continue
+		source=${source##*/}
+		run_test "fuzz/${source%.c}" $((fuzz_seconds + 300)) tests/fuzz/run.sh "$fuzz_seconds" "${source%.c}"
+	done
+}
+
+run_e2e() {
+	local script name
+	for script in tests/e2e/[0-9][0-9]-*.sh; do
+		name=${script##*/}
+		run_test "e2e/${name%.sh}" $E2E_LIMIT_S env HEARTH_BUILD="$e2e_build" bash "$script"
+	done
+}
+
+if [ -z "$list_only" ]; then
+	mkdir -p "$logs"
+	HEARTH_INSTALL_LOG=$logs/packages.log ./deploy/install-packages.sh run build test || {
+		record FAILED packages $SECONDS "what the tests need could not be installed"
+		finish
+	}
+fi
+
+# The release build is what everything else looks at. The workloads and the checker's generated headers come with it.
+build_tree release "$build" all -DHEARTH_TESTS=ON || finish
+if wants lint; then run_lint; fi
+if wants unit; then run_unit_tests unit "$build"; fi
+if wants sanitize || [ "$e2e_build" = "$build_sanitize" ]; then
+	if build_tree sanitize "$build_sanitize" all -DCMAKE_BUILD_TYPE=Debug -DHEARTH_SANITIZE=ON -DHEARTH_TESTS=ON; then
+		if wants sanitize; then run_unit_tests sanitize "$build_sanitize"; fi
+	elif [ "$e2e_build" = "$build_sanitize" ]; then
+		finish
+	fi
+fi
+if wants fuzz; then run_fuzz; fi
+if wants e2e; then HEARTH_BUILD_SANITIZE=$build_sanitize run_e2e; fi
+finish
