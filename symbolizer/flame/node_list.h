@@ -2,15 +2,18 @@
 #pragma once
 
 /*
- * A finished tree as DeepFlow's two answers. Values are divided by @unit_divisor and rounded once, here (on-cpu: ns to
- * microseconds, 1000; memory: 1). A node's total is the rounded sum, not the sum of rounded parts.
+ * A finished tree as DeepFlow's two answers. Values are divided by @unit_divisor and rounded once,
+ * here (on-cpu: ns to microseconds, 1000; memory: 1). A node's total is the rounded sum, not the
+ * sum of rounded parts.
  */
 
 #include "common/json_writer.h"
 #include "symbolizer/flame/tree.h"
 
-/* The array of {profile_location_str, node_id, parent_node_id, self_value, total_value}, depth-first. */
+/* The array of {profile_location_str, node_id, parent_node_id, self_value, total_value},
+ * depth-first. */
 int node_list_write(const struct tree *tree, uint64_t unit_divisor, struct json_writer *json);
 
 /* {functions, function_types, function_values, node_values}. */
-int node_columns_write(const struct tree *tree, uint64_t unit_divisor, bool memory_type, struct json_writer *json);
+int node_columns_write(const struct tree *tree, uint64_t unit_divisor, bool memory_type,
+		       struct json_writer *json);
