@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What one ELF file, which anybody with the right to upload may have made, can cost us. The largest
+ * files in practice (Chrome, ceph, vmlinux with debuginfo) stay below a quarter of each.
+ */
+
+#include "common/base.h"
+
+/* Symbols and subprogram ranges together; 40 bytes each while a table is built. Chrome has 1.3
+ * million. */
+#define SYMBOLS_MAX (8u << 20)
+
+/* Names that end in the table. */
+#define SYMBOL_NAMES_MAX_BYTES (512 * MIB)
+
+/* Names for people that a table remembers; later ones are made anew each time. */
+#define DISPLAY_NAMES_MAX_BYTES (64 * MIB)
+
+/* All compressed debug sections of a file together, expanded, and how much one may grow (zlib's
+ * best is 1032). */
+#define DEBUG_EXPANDED_MAX_BYTES (2 * GIB)
+#define DEBUG_EXPANSION_MAX      2000
+
+/* Nested scopes around a subprogram. Real C++ stays below 40. */
+#define DIE_MAX_DEPTH 256
+
+/* References from a concrete subprogram to its declaration. */
+#define DIE_MAX_ORIGINS 16
+
+/* How far the last symbol without a size and a section (from kallsyms) may reach. */
+#define UNBOUNDED_FUNCTION_MAX_BYTES (64 * KIB)
