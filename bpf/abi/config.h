@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
 #pragma once
 
+#include "bpf/abi/limits.h"
+
 /*
  * What the agent tells the BPF programs before they are loaded; constant for the verifier afterwards.
  */

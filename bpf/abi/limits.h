@@ -5,6 +5,10 @@
  * Sizes that the BPF programs and the agent agree on.
  */
 
+#ifndef __bpf__
+#include <linux/types.h> /* the programs have theirs from bpf/include/kernel_types.h */
+#endif
+
 /* Deepest user stack. With the kernel's part a record stays below half of a 32 KiB per-CPU value. */
 #define ABI_MAX_USER_FRAMES 512
 

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parsers of the /proc files that describe one process. Formats: proc(5). The files are made by the kernel, but their
+ * contents (names, paths, arguments) are the processes' own and may hold anything.
+ */
+#include "agent/process/proc_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/file.h"
+#include "common/scoped.h"
+
+/* A process with 65530 mappings (vm.max_map_count) of 100 bytes. */
+#define MAPS_MAX_BYTES (16 * MIB)
+#define SMALL_FILE_MAX_BYTES (64 * KIB)
+
+static void scoped_bytes_release(struct bytes *bytes)
+{
+	bytes_release(bytes);
+}
+
+#define scoped_bytes scoped(scoped_bytes_release) struct bytes
+
+/* Reads /proc/PID/NAME and ends it with NUL. */
+static int read_proc_file(uint32_t pid, const char *name, struct bytes *bytes)
+{
+	char path[64];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	r = file_read(path, bytes);
+	if (r == -ENOENT)
+		return -ESRCH;
+	if (r < 0)
+		return r;
+	return bytes_append_byte(bytes, 0);
+}
+
+int proc_stat_read(uint32_t pid, struct proc_stat *ret_stat)
+{
+	scoped_bytes bytes = BYTES_INIT(SMALL_FILE_MAX_BYTES);
+	struct proc_stat stat = {};
+	unsigned long long start_ticks;
+	const char *open_bracket;
+	const char *close_bracket;
+	int r;
+
+	r = read_proc_file(pid, "stat", &bytes);
+	if (r < 0)
+		return r;
+	open_bracket = strchr((const char *)bytes.data, '(');
+	close_bracket = strrchr((const char *)bytes.data, ')');
+	if (!open_bracket || !close_bracket || close_bracket < open_bracket)
+		return -EBADMSG;
+	memcpy(stat.comm, open_bracket + 1,
+	       MIN((size_t)(close_bracket - open_bracket - 1), sizeof(stat.comm) - 1));
+
+	/* Fields 3 (state), 4 (ppid), 9 (flags), 22 (starttime, in USER_HZ of 100). */
+	if (sscanf(close_bracket + 1,
+		   " %*c %" SCNu32 " %*s %*s %*s %*s %" SCNu32
+		   " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+		   &stat.parent_pid, &stat.flags, &start_ticks) != 3)
+		return -EBADMSG;
+	stat.start_time_ns = start_ticks * (NSEC_PER_SEC / 100);
+	*ret_stat = stat;
+	return 0;
+}
+
+/* "start-end perms offset dev inode    path": false when the line is none. */
+static bool parse_maps_line(char *line, struct proc_mapping *ret_mapping)
+{
+	struct proc_mapping mapping = {};
+	char permissions[5];
+	int path_at = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &mapping.start, &mapping.end,
+		   permissions, &mapping.file_offset, &mapping.inode, &path_at) != 5)
+		return false;
+	mapping.executable = permissions[2] == 'x';
+	mapping.path = path_at > 0 ? line + path_at : "";
+	*ret_mapping = mapping;
+	return true;
+}
+
+int proc_maps_read(uint32_t pid, int (*function)(void *arg, const struct proc_mapping *mapping), void *arg)
+{
+	scoped_bytes bytes = BYTES_INIT(MAPS_MAX_BYTES);
+	char *line;
+	int r;
+
+	r = read_proc_file(pid, "maps", &bytes);
+	if (r < 0)
+		return r;
+	line = (char *)bytes.data;
+	while (*line) {
+		char *end = strchrnul(line, '\n');
+		struct proc_mapping mapping;
+		bool last = *end == '\0';
+
+		*end = '\0';
+		if (parse_maps_line(line, &mapping)) {
+			r = function(arg, &mapping);
+			if (r < 0)
+				return r;
+		}
+		if (last)
+			break;
+		line = end + 1;
+	}
+	return 0;
+}
+
+int proc_exe_read(uint32_t pid, char *ret_path, size_t size)
+{
+	static const char deleted[] = " (deleted)";
+	char link[64];
+	char target[PATH_MAX];
+	ssize_t length;
+
+	(void)snprintf(link, sizeof(link), "/proc/%u/exe", pid);
+	length = readlink(link, target, sizeof(target) - 1);
+	if (length < 0)
+		return -errno;
+	target[length] = '\0';
+	if ((size_t)length >= sizeof(deleted) &&
+	    strcmp(target + length - (ssize_t)sizeof(deleted) + 1, deleted) == 0)
+		target[length - (ssize_t)sizeof(deleted) + 1] = '\0';
+	(void)snprintf(ret_path, size, "%s", target);
+	return 0;
+}
+
+static void copy_base_name(const char *path, char *ret_name, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+
+	(void)snprintf(ret_name, size, "%s", slash ? slash + 1 : path);
+}
+
+int proc_argument_names_read(uint32_t pid, char *ret_first, char *ret_second, size_t size)
+{
+	char buffer[4096];
+	char path[64];
+	scoped_fd int fd = -1;
+	ssize_t length;
+	size_t first_length;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	length = read(fd, buffer, sizeof(buffer) - 1);
+	if (length < 0)
+		return -errno;
+	buffer[length] = '\0';
+	copy_base_name(buffer, ret_first, size);
+	first_length = strlen(buffer);
+	ret_second[0] = '\0';
+	if ((ssize_t)first_length + 1 < length)
+		copy_base_name(buffer + first_length + 1, ret_second, size);
+	return 0;
+}
+
+int proc_cgroup_read(uint32_t pid, char *ret_path, size_t size)
+{
+	scoped_bytes bytes = BYTES_INIT(SMALL_FILE_MAX_BYTES);
+	const char *line;
+	int r;
+
+	r = read_proc_file(pid, "cgroup", &bytes);
+	if (r < 0)
+		return r;
+	/* "0::/path" is the unified hierarchy; without it the first one named will do. */
+	line = strstr((const char *)bytes.data, "0::");
+	if (!line || (line != (const char *)bytes.data && line[-1] != '\n'))
+		line = (const char *)bytes.data;
+	line = strchr(line, '/');
+	if (!line) {
+		ret_path[0] = '\0';
+		return 0;
+	}
+	(void)snprintf(ret_path, size, "%.*s", (int)strcspn(line, "\n"), line);
+	return 0;
+}
+
+static void scoped_closedir(DIR **folder)
+{
+	if (*folder)
+		(void)closedir(*folder);
+}
+
+int proc_list(int (*function)(void *arg, uint32_t pid), void *arg)
+{
+	scoped(scoped_closedir) DIR *folder = opendir("/proc");
+	const struct dirent *entry;
+
+	if (!folder)
+		return -errno;
+	while ((entry = readdir(folder))) {
+		char *end;
+		unsigned long pid = strtoul(entry->d_name, &end, 10);
+		int r;
+
+		if (*end != '\0' || pid == 0 || pid > INT32_MAX)
+			continue;
+		r = function(arg, (uint32_t)pid);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

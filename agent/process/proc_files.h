@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What /proc/PID tells of a process. Every function returns -ESRCH when the process is gone.
+ */
+
+#include "common/bytes.h"
+
+struct proc_stat {
+	char comm[64];
+	uint32_t parent_pid;
+	uint32_t flags;		/* PF_KTHREAD is 0x00200000 */
+	uint64_t start_time_ns; /* since boot, in steps of 10 ms */
+};
+
+#define PROC_FLAG_KERNEL_THREAD 0x00200000u
+
+/* /proc/PID/stat (proc(5)): comm may hold any byte, so the last ')' ends it. */
+int proc_stat_read(uint32_t pid, struct proc_stat *ret_stat);
+
+struct proc_mapping {
+	uint64_t start, end, file_offset;
+	bool executable;
+	uint64_t inode; /* 0: no file */
+	const char *path; /* "" for anonymous memory; valid during the call only */
+};
+
+/* Calls @function for every line of /proc/PID/maps; it returns < 0 to stop. */
+int proc_maps_read(uint32_t pid, int (*function)(void *arg, const struct proc_mapping *mapping), void *arg);
+
+/* The target of /proc/PID/exe without " (deleted)". -ENOENT for kernel threads. */
+int proc_exe_read(uint32_t pid, char *ret_path, size_t size);
+
+/*
+ * The base names that a process was started by: of argv[0], and of argv[1], which is the script of an interpreter.
+ * Nothing else of the command line is kept.
+ */
+int proc_argument_names_read(uint32_t pid, char *ret_first, char *ret_second, size_t size);
+
+/* The path in the unified (or first) hierarchy of /proc/PID/cgroup. */
+int proc_cgroup_read(uint32_t pid, char *ret_path, size_t size);
+
+/* Calls @function for every process in /proc. */
+int proc_list(int (*function)(void *arg, uint32_t pid), void *arg);

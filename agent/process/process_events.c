@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Per-CPU perf rings -> one queue sorted by time.
+ *
+ * Each ring is sorted already; records of all rings are appended to a vector and sorted when somebody asks. A record
+ * may wrap around the ring's end: it is then put together in a buffer first.
+ */
+#include "agent/process/process_events.h"
+
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "common/bytes.h"
+#include "common/vec.h"
+
+/* Data pages of one ring (a power of two): 128 KiB hold a thousand mappings. */
+#define RING_PAGES 32
+
+struct ring {
+	int fd;
+	struct perf_event_mmap_page *page;
+	size_t mapped_bytes;
+};
+
+VEC_DEFINE(event_vec, struct process_event);
+
+struct process_events {
+	struct ring *rings;
+	size_t n_rings;
+	struct event_vec queue;
+	size_t next; /* first event not handed out */
+	bool sorted;
+	uint64_t n_queued;
+	uint64_t lost;
+	uint8_t record[UINT16_MAX + 1]; /* perf_event_header.size has 16 bits */
+};
+
+/* Trailer of every record (sample_id_all with PERF_SAMPLE_TID | PERF_SAMPLE_TIME). */
+struct record_trailer {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+};
+
+struct mmap2_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t address, length, file_offset;
+	uint8_t build_id_size;
+	uint8_t reserved[3];
+	uint8_t build_id[20];
+	uint32_t protection, flags;
+	char path[];
+};
+
+struct comm_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	char comm[];
+};
+
+struct task_record {
+	struct perf_event_header header;
+	uint32_t pid, parent_pid, tid, parent_tid;
+	uint64_t time_ns;
+};
+
+struct lost_record {
+	struct perf_event_header header;
+	uint64_t id, lost;
+};
+
+static int open_event(uint32_t cpu)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.build_id = 1, /* 5.12 */
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+	};
+	long fd;
+
+	attr.wakeup_watermark = (uint32_t)(RING_PAGES * (size_t)sysconf(_SC_PAGESIZE) / 2);
+	fd = syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int ring_open(struct ring *ring, uint32_t cpu)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	void *address;
+
+	ring->fd = open_event(cpu);
+	if (ring->fd < 0)
+		return ring->fd;
+	ring->mapped_bytes = (1 + RING_PAGES) * page_bytes;
+	address = mmap(NULL, ring->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+	if (address == MAP_FAILED)
+		return -errno;
+	ring->page = address;
+	return 0;
+}
+
+int process_events_open(const uint32_t *cpus, size_t n_cpus, struct process_events **ret_events)
+{
+	scoped(process_events_freep) struct process_events *events = calloc(1, sizeof(*events));
+	int r;
+
+	if (!events)
+		return -ENOMEM;
+	events->rings = calloc(n_cpus, sizeof(*events->rings));
+	if (!events->rings)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_cpus; i++) {
+		events->rings[i].fd = -1;
+		r = ring_open(&events->rings[i], cpus[i]);
+		events->n_rings = i + 1;
+		if (r == -ENODEV || r == -ENXIO)
+			continue; /* the CPU went offline meanwhile */
+		if (r < 0)
+			return r;
+	}
+	*ret_events = take_ptr(events);
+	return 0;
+}
+
+struct process_events *process_events_free(struct process_events *events)
+{
+	if (!events)
+		return NULL;
+	for (size_t i = 0; i < events->n_rings; i++) {
+		if (events->rings[i].page)
+			munmap(events->rings[i].page, events->rings[i].mapped_bytes);
+		if (events->rings[i].fd >= 0)
+			close(events->rings[i].fd);
+	}
+	for (size_t i = 0; i < events->queue.count; i++)
+		free(events->queue.items[i].path);
+	vec_release(&events->queue);
+	free(events->rings);
+	free(events);
+	return NULL;
+}
+
+size_t process_events_fds(const struct process_events *events, int *ret_fds, size_t capacity)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < events->n_rings && count < capacity; i++) {
+		if (events->rings[i].fd >= 0)
+			ret_fds[count++] = events->rings[i].fd;
+	}
+	return count;
+}
+
+static int queue_event(struct process_events *events, const struct process_event *event)
+{
+	size_t last = events->queue.count;
+	struct process_event queued = *event;
+
+	queued.order = events->n_queued++;
+	if (last > events->next && events->queue.items[last - 1].time_ns > event->time_ns)
+		events->sorted = false;
+	return vec_push(&events->queue, queued);
+}
+
+static int queue_mapping(struct process_events *events, const struct mmap2_record *record, uint64_t time_ns)
+{
+	size_t path_capacity = record->header.size - sizeof(*record) - sizeof(struct record_trailer);
+	struct process_event event = {
+		.type = PROCESS_MAPPED,
+		.pid = record->pid,
+		.time_ns = time_ns,
+		.start = record->address,
+		.end = record->address + record->length,
+		.file_offset = record->file_offset,
+	};
+	int r;
+
+	if (!(record->protection & PROT_EXEC))
+		return 0;
+	if (record->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID && record->build_id_size <= 20)
+		(void)executable_id_set(&event.build_id, EXECUTABLE_ID_GNU, record->build_id,
+					record->build_id_size);
+	event.path = strndup(record->path, path_capacity);
+	if (!event.path)
+		return -ENOMEM;
+	r = queue_event(events, &event);
+	if (r < 0)
+		free(event.path);
+	return r;
+}
+
+static int queue_exec(struct process_events *events, const struct comm_record *record, uint64_t time_ns)
+{
+	size_t comm_capacity = record->header.size - sizeof(*record) - sizeof(struct record_trailer);
+	struct process_event event = {
+		.type = PROCESS_EXECED,
+		.pid = record->pid,
+		.time_ns = time_ns,
+	};
+
+	if (!(record->header.misc & PERF_RECORD_MISC_COMM_EXEC))
+		return 0; /* a thread renamed itself: samples carry thread names */
+	memcpy(event.comm, record->comm, MIN(comm_capacity, sizeof(event.comm) - 1));
+	return queue_event(events, &event);
+}
+
+static int queue_task(struct process_events *events, const struct task_record *record, enum process_event_type type)
+{
+	struct process_event event = {
+		.type = type,
+		.pid = record->pid,
+		.parent = record->parent_pid,
+		.time_ns = record->time_ns,
+	};
+
+	/* Threads come and go without us; a process is there while its leader is. */
+	if (record->pid != record->tid)
+		return 0;
+	return queue_event(events, &event);
+}
+
+static int queue_record(struct process_events *events, const struct perf_event_header *header)
+{
+	const uint8_t *bytes = (const uint8_t *)header;
+	struct record_trailer trailer;
+	uint64_t time_ns;
+
+	if (header->size < sizeof(*header) + sizeof(trailer))
+		return 0;
+	memcpy(&trailer, bytes + header->size - sizeof(trailer), sizeof(trailer));
+	time_ns = trailer.time_ns;
+
+	switch (header->type) {
+	case PERF_RECORD_MMAP2:
+		if (header->size < sizeof(struct mmap2_record) + sizeof(trailer))
+			return 0;
+		return queue_mapping(events, (const struct mmap2_record *)header, time_ns);
+	case PERF_RECORD_COMM:
+		if (header->size < sizeof(struct comm_record) + sizeof(trailer))
+			return 0;
+		return queue_exec(events, (const struct comm_record *)header, time_ns);
+	case PERF_RECORD_FORK:
+		return queue_task(events, (const struct task_record *)header, PROCESS_FORKED);
+	case PERF_RECORD_EXIT:
+		return queue_task(events, (const struct task_record *)header, PROCESS_EXITED);
+	case PERF_RECORD_LOST:
+		events->lost += ((const struct lost_record *)header)->lost;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* The record at @tail, put together when it wraps around the end. */
+static const struct perf_event_header *record_at(struct process_events *events, const uint8_t *data, size_t data_bytes,
+						 uint64_t tail)
+{
+	size_t offset = tail % data_bytes;
+	const struct perf_event_header *header = (const struct perf_event_header *)(data + offset);
+	size_t size = header->size; /* records are 8-byte aligned, so the header never wraps */
+	size_t first = MIN(size, data_bytes - offset);
+
+	if (first == size)
+		return header;
+	memcpy(events->record, data + offset, first);
+	memcpy(events->record + first, data, size - first);
+	return (const struct perf_event_header *)events->record;
+}
+
+static int ring_read(struct process_events *events, struct ring *ring)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	const uint8_t *data = (const uint8_t *)ring->page + page_bytes;
+	size_t data_bytes = RING_PAGES * page_bytes;
+	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->page->data_tail;
+	int r = 0;
+
+	while (tail < head && r == 0) {
+		const struct perf_event_header *header = record_at(events, data, data_bytes, tail);
+
+		if (header->size == 0)
+			break;
+		r = queue_record(events, header);
+		tail += header->size;
+	}
+	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+	return r;
+}
+
+static void drop_handed_out(struct process_events *events)
+{
+	for (size_t i = 0; i < events->next; i++)
+		free(events->queue.items[i].path);
+	memmove(events->queue.items, events->queue.items + events->next,
+		(events->queue.count - events->next) * sizeof(*events->queue.items));
+	events->queue.count -= events->next;
+	events->next = 0;
+}
+
+int process_events_read(struct process_events *events)
+{
+	int r;
+
+	if (events->next > 0)
+		drop_handed_out(events);
+	if (events->queue.count == 0)
+		events->sorted = true;
+	for (size_t i = 0; i < events->n_rings; i++) {
+		if (!events->rings[i].page)
+			continue;
+		r = ring_read(events, &events->rings[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Events of one CPU with equal times keep their order. */
+static int compare_events(const void *left, const void *right)
+{
+	const struct process_event *a = left;
+	const struct process_event *b = right;
+
+	if (a->time_ns != b->time_ns)
+		return a->time_ns > b->time_ns ? 1 : -1;
+	return (a->order > b->order) - (a->order < b->order);
+}
+
+const struct process_event *process_events_next(struct process_events *events, uint64_t until_ns)
+{
+	if (events->next >= events->queue.count)
+		return NULL;
+	if (!events->sorted) {
+		qsort(events->queue.items + events->next, events->queue.count - events->next,
+		      sizeof(*events->queue.items), compare_events);
+		events->sorted = true;
+	}
+	if (events->queue.items[events->next].time_ns > until_ns)
+		return NULL;
+	return &events->queue.items[events->next++];
+}
+
+uint64_t process_events_lost(struct process_events *events)
+{
+	uint64_t lost = events->lost;
+
+	events->lost = 0;
+	return lost;
+}

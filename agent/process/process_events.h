@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What processes do, as the kernel tells it: forks, execs, executable mappings and exits, through one dummy perf event
+ * per CPU (perf_event_open(2): PERF_COUNT_SW_DUMMY with mmap2, build_id, comm_exec and task records). No polling, and
+ * no tax on anybody's system calls; a mapping comes with the file's build-ID, so that even a process that is gone
+ * before we look can be named.
+ *
+ * Events come out in the order of their time over all CPUs. Used by the agent's main thread.
+ */
+
+#include "common/base.h"
+#include "common/executable_id.h"
+
+#define PROCESS_COMM_SIZE 16
+
+enum process_event_type {
+	PROCESS_FORKED = 1,
+	PROCESS_EXECED = 2,
+	PROCESS_MAPPED = 3,
+	PROCESS_EXITED = 4,
+};
+
+struct process_event {
+	enum process_event_type type;
+	uint32_t pid;	 /* kernel tgid */
+	uint32_t parent; /* FORKED: the parent's tgid */
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t order;	  /* among events of equal time */
+	char comm[PROCESS_COMM_SIZE]; /* EXECED */
+	/* MAPPED: executable mappings only */
+	uint64_t start, end, file_offset;
+	struct executable_id build_id; /* NONE when the file has none */
+	char *path;		       /* owned by the queue; as the process sees it, "//anon", "[vdso]" */
+};
+
+struct process_events;
+
+/* Opens one event on each of @cpus. -EPERM, -EACCES (no CAP_PERFMON), ... */
+int process_events_open(const uint32_t *cpus, size_t n_cpus, struct process_events **ret_events);
+struct process_events *process_events_free(struct process_events *events);
+
+/* The events' fds become readable when a ring is half full: add them to the caller's epoll. */
+size_t process_events_fds(const struct process_events *events, int *ret_fds, size_t capacity);
+
+/* Moves all records from the rings into the queue. 0 or -ENOMEM. */
+int process_events_read(struct process_events *events);
+
+/* The oldest queued event with time <= @until_ns, or NULL; valid until the next call. */
+const struct process_event *process_events_next(struct process_events *events, uint64_t until_ns);
+
+/* Records that the kernel could not write since the last call: the caller must look at /proc again. */
+uint64_t process_events_lost(struct process_events *events);
+
+#include "common/scoped.h"
+DEFINE_SCOPED(struct process_events *, process_events_free);

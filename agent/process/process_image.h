@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What process_table does to one image: its mappings, its names and labels. Used by process_table.c only.
+ */
+
+#include "agent/process/process_table.h"
+
+struct process_image_context {
+	struct executable_cache *executables;
+	struct string_table *strings;
+	const struct process_rules *rules;
+	const struct process_observer *observer;
+};
+
+struct process_mapping_source {
+	uint64_t start, end, file_offset;
+	const char *path;
+	struct executable_id known_id;
+};
+
+/* Unknown (0) fits everything. */
+bool process_image_same_start(uint64_t a_ns, uint64_t b_ns);
+
+/* Adds a mapping in its place; what it overlaps is cut back. The set is copied first when others share it. */
+int process_image_add_mapping(const struct process_image_context *context, struct process *process,
+			      const struct process_mapping_source *source);
+
+void process_image_drop_mappings(const struct process_image_context *context, struct process *process);
+
+/* Finds the file behind a mapping; afterwards its kind is set, whatever was found. */
+void process_image_identify(const struct process_image_context *context, struct process *process,
+			    struct process_mapping *mapping);
+
+/* The mapping that holds @pc, or NULL. */
+struct process_mapping *process_image_search(const struct process *process, uint64_t pc);
+
+/* fork: shares the mappings, copies names and labels. */
+int process_image_copy(struct process *child, const struct process *parent);
+int process_image_copy_labels(struct process *process, const struct process *from);
+
+/*
+ * Names a process that was running before us: its comm, unless the main thread renamed itself (the comm then fits
+ * neither the program nor its arguments), in which case the program's name is what the comm was at exec.
+ */
+void process_image_name_running(struct process *process, const char *comm);
+
+/* Service name and stacks or not, by the rules. */
+void process_image_apply_rules(const struct process_rules *rules, struct process *process);
+
+void process_image_find_main(const struct process_image_context *context, struct process *process);
+void process_image_read_labels(const struct process_image_context *context, struct process *process);
+
+/* See process_table_note_path(). */
+int process_image_note_path(struct process *process, uint32_t executable_number);
+
+struct process *process_image_free(const struct process_image_context *context, struct process *process);

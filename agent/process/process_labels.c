@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cgroup path of a process is cut at its slashes; the innermost part that looks like a container, pod or unit wins.
+ */
+#include "agent/process/process_labels.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CONTAINER_ID_LENGTH 64
+#define POD_UID_LENGTH	    36
+
+static bool is_hex(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (!isxdigit((unsigned char)text[i]))
+			return false;
+	}
+	return true;
+}
+
+/* A part "<prefix>-<64 hex>.scope" or just 64 hex digits. */
+static void parse_container(const char *part, size_t length, struct cgroup_labels *labels)
+{
+	static const char suffix[] = ".scope";
+
+	if (length > sizeof(suffix) - 1 &&
+	    memcmp(part + length - (sizeof(suffix) - 1), suffix, sizeof(suffix) - 1) == 0)
+		length -= sizeof(suffix) - 1;
+	if (length < CONTAINER_ID_LENGTH)
+		return;
+	part += length - CONTAINER_ID_LENGTH;
+	if (length > CONTAINER_ID_LENGTH && part[-1] != '-')
+		return;
+	if (!is_hex(part, CONTAINER_ID_LENGTH))
+		return;
+	memcpy(labels->container_id, part, CONTAINER_ID_LENGTH);
+	labels->container_id[CONTAINER_ID_LENGTH] = '\0';
+}
+
+/* "pod<uid>" or "kubepods-burstable-pod<uid with underscores>.slice". */
+static void parse_pod(const char *part, size_t length, struct cgroup_labels *labels)
+{
+	for (size_t at = 0; at + 3 + POD_UID_LENGTH <= length; at++) {
+		const char *uid = part + at + 3;
+
+		if (memcmp(part + at, "pod", 3) != 0)
+			continue;
+		for (size_t i = 0; i < POD_UID_LENGTH; i++) {
+			char c = uid[i] == '_' ? '-' : uid[i];
+
+			if (c != '-' && !isxdigit((unsigned char)c))
+				return;
+			labels->pod_uid[i] = c;
+		}
+		labels->pod_uid[POD_UID_LENGTH] = '\0';
+		return;
+	}
+}
+
+static bool ends_with(const char *part, size_t length, const char *suffix)
+{
+	size_t suffix_length = strlen(suffix);
+
+	return length > suffix_length && memcmp(part + length - suffix_length, suffix, suffix_length) == 0;
+}
+
+void cgroup_labels_parse(const char *path, struct cgroup_labels *ret_labels)
+{
+	struct cgroup_labels labels = {};
+
+	while (*path) {
+		size_t length = strcspn(path, "/");
+
+		if (length > 0) {
+			parse_container(path, length, &labels);
+			if (strstr(path, "pod"))
+				parse_pod(path, length, &labels);
+			if (ends_with(path, length, ".service") || ends_with(path, length, ".scope"))
+				(void)snprintf(labels.unit, sizeof(labels.unit), "%.*s", (int)length, path);
+		}
+		path += length;
+		path += *path == '/';
+	}
+	if (!labels.pod_uid[0] || strlen(labels.pod_uid) != POD_UID_LENGTH)
+		labels.pod_uid[0] = '\0';
+	/* A container's scope is no unit that a person named. */
+	if (labels.container_id[0] && strstr(labels.unit, labels.container_id))
+		labels.unit[0] = '\0';
+	*ret_labels = labels;
+}

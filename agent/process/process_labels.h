@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Labels that follow from a process's cgroup path: container id, Kubernetes pod UID, systemd unit.
+ *
+ *   kubepods .../pod<UID>/<64 hex>, kubepods-...-pod<UID with _>.slice/cri-containerd-<64 hex>.scope
+ *   /docker/<64 hex>, /system.slice/docker-<64 hex>.scope, libpod-<64 hex>.scope
+ *   /system.slice/nginx.service, /user.slice/.../app-x.scope
+ */
+
+#include "common/base.h"
+
+struct cgroup_labels {
+	char container_id[65]; /* "" none */
+	char pod_uid[37];
+	char unit[128]; /* with its suffix: "nginx.service" */
+};
+
+void cgroup_labels_parse(const char *path, struct cgroup_labels *ret_labels);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The executable mappings of an image: a sorted array, shared by forked children until it changes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/process/process_image.h"
+#include "common/frame.h"
+#include "common/vec.h"
+
+/* The kernel's limit on mappings of a process is 65530; executable ones are few. */
+#define MAX_MAPPINGS 8192
+
+static void release_mappings(const struct process_image_context *context, struct process_mappings *mappings)
+{
+	if (--mappings->references > 0)
+		return;
+	if (mappings->published_set && context->observer->mappings_gone)
+		context->observer->mappings_gone(context->observer->arg, mappings);
+	for (size_t i = 0; i < mappings->count; i++) {
+		if (mappings->items[i].executable)
+			executable_unref(context->executables, mappings->items[i].executable);
+	}
+	free(mappings->items);
+	free(mappings);
+}
+
+void process_image_drop_mappings(const struct process_image_context *context, struct process *process)
+{
+	if (!process->mappings)
+		return;
+	release_mappings(context, process->mappings);
+	process->mappings = NULL;
+}
+
+static struct process_mappings *copy_mappings(const struct process_mappings *from)
+{
+	struct process_mappings *mappings = calloc(1, sizeof(*mappings));
+
+	if (!mappings)
+		return NULL;
+	mappings->references = 1;
+	mappings->changed = true;
+	if (!from || from->count == 0)
+		return mappings;
+	mappings->items = malloc(from->count * sizeof(*from->items));
+	if (!mappings->items) {
+		free(mappings);
+		return NULL;
+	}
+	memcpy(mappings->items, from->items, from->count * sizeof(*from->items));
+	mappings->count = from->count;
+	mappings->capacity = from->count;
+	for (size_t i = 0; i < mappings->count; i++) {
+		if (mappings->items[i].executable)
+			executable_ref(mappings->items[i].executable);
+	}
+	return mappings;
+}
+
+/* Makes sure that nobody else sees what is changed now. */
+static int own_mappings(const struct process_image_context *context, struct process *process)
+{
+	struct process_mappings *copy;
+
+	if (process->mappings && process->mappings->references == 1) {
+		process->mappings->changed = true;
+		return 0;
+	}
+	copy = copy_mappings(process->mappings);
+	if (!copy)
+		return -ENOMEM;
+	process_image_drop_mappings(context, process);
+	process->mappings = copy;
+	return 0;
+}
+
+/* The first mapping that ends above @pc. */
+static size_t first_above(const struct process_mappings *mappings, uint64_t pc)
+{
+	size_t low = 0;
+	size_t high = mappings->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (mappings->items[middle].end <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct process_mapping *process_image_search(const struct process *process, uint64_t pc)
+{
+	size_t at;
+
+	if (!process->mappings)
+		return NULL;
+	at = first_above(process->mappings, pc);
+	if (at == process->mappings->count || process->mappings->items[at].start > pc)
+		return NULL;
+	return &process->mappings->items[at];
+}
+
+static int insert_at(struct process_mappings *mappings, size_t at, const struct process_mapping *mapping)
+{
+	int r = vec_reserve(mappings, 1);
+
+	if (r < 0)
+		return r;
+	memmove(&mappings->items[at + 1], &mappings->items[at], (mappings->count - at) * sizeof(*mappings->items));
+	mappings->items[at] = *mapping;
+	mappings->count++;
+	return 0;
+}
+
+static void remove_at(const struct process_image_context *context, struct process_mappings *mappings, size_t at)
+{
+	if (mappings->items[at].executable)
+		executable_unref(context->executables, mappings->items[at].executable);
+	mappings->count--;
+	memmove(&mappings->items[at], &mappings->items[at + 1], (mappings->count - at) * sizeof(*mappings->items));
+}
+
+/* A new mapping replaces what was there (MAP_FIXED, or an unmapping that we were not told of). */
+static int cut_out(const struct process_image_context *context, struct process_mappings *mappings, uint64_t start,
+		   uint64_t end)
+{
+	size_t at = first_above(mappings, start);
+
+	while (at < mappings->count && mappings->items[at].start < end) {
+		struct process_mapping *old = &mappings->items[at];
+
+		if (old->start < start && old->end > end) {
+			struct process_mapping tail = *old;
+			int r;
+
+			tail.file_offset += end - tail.start;
+			tail.start = end;
+			old->end = start;
+			if (tail.executable)
+				executable_ref(tail.executable);
+			r = insert_at(mappings, at + 1, &tail);
+			if (r < 0 && tail.executable)
+				executable_unref(context->executables, tail.executable);
+			return r;
+		}
+		if (old->start < start) {
+			old->end = start;
+			at++;
+		} else if (old->end > end) {
+			old->file_offset += end - old->start;
+			old->start = end;
+			return 0;
+		} else {
+			remove_at(context, mappings, at);
+		}
+	}
+	return 0;
+}
+
+int process_image_add_mapping(const struct process_image_context *context, struct process *process,
+			      const struct process_mapping_source *source)
+{
+	struct process_mapping mapping = {
+		.start = source->start,
+		.end = source->end,
+		.file_offset = source->file_offset,
+	};
+	const struct process_mapping *same;
+	int r;
+
+	if (source->start >= source->end)
+		return 0;
+	r = string_table_intern(context->strings, source->path, strlen(source->path), &mapping.path);
+	if (r < 0 && r != -ENOSPC)
+		return r;
+	if (source->known_id.kind == EXECUTABLE_ID_GNU && source->known_id.size <= sizeof(mapping.build_id)) {
+		mapping.build_id_size = source->known_id.size;
+		memcpy(mapping.build_id, source->known_id.bytes, source->known_id.size);
+	}
+	/* Told twice: by the event and by /proc. */
+	same = process_image_search(process, source->start);
+	if (same && same->start == mapping.start && same->end == mapping.end &&
+	    same->file_offset == mapping.file_offset && same->path == mapping.path &&
+	    (mapping.build_id_size == 0 || same->build_id_size == 0 ||
+	     memcmp(same->build_id, mapping.build_id, sizeof(mapping.build_id)) == 0))
+		return 0;
+
+	r = own_mappings(context, process);
+	if (r < 0)
+		return r;
+	r = cut_out(context, process->mappings, mapping.start, mapping.end);
+	if (r < 0)
+		return r;
+	if (process->mappings->count >= MAX_MAPPINGS)
+		return 0;
+	return insert_at(process->mappings, first_above(process->mappings, mapping.start), &mapping);
+}
+
+static bool is_file(const char *path)
+{
+	/* "//anon" is what the kernel's events call anonymous memory; a SYSV segment or /dev/zero is no ELF file. */
+	return path[0] == '/' && path[1] != '/' && strncmp(path, "/SYSV", 5) != 0 &&
+	       strncmp(path, "/dev/zero", 9) != 0;
+}
+
+void process_image_identify(const struct process_image_context *context, struct process *process,
+			    struct process_mapping *mapping)
+{
+	const char *path = string_table_text(context->strings, mapping->path);
+	struct executable *executable = NULL;
+	int found = 0;
+
+	/* Memory without a file: the raw pc is all there is. */
+	mapping->kind = FRAME_NATIVE;
+	mapping->bias = 0;
+	if (strcmp(path, "[vdso]") == 0) {
+		found = executable_cache_identify_vdso(context->executables, process->pid, mapping->start,
+						       mapping->end, &executable);
+	} else if (is_file(path)) {
+		struct mapped_file file = {
+			.pid = process->pid,
+			.start = mapping->start,
+			.end = mapping->end,
+			.file_offset = mapping->file_offset,
+			.path = path,
+		};
+
+		if (mapping->build_id_size)
+			(void)executable_id_set(&file.known_id, EXECUTABLE_ID_GNU, mapping->build_id,
+						mapping->build_id_size);
+		found = executable_cache_identify(context->executables, &file, &executable);
+	}
+	if (found != 1)
+		return;
+	if (executable_load_bias(executable, mapping->start, mapping->file_offset, &mapping->bias) != 1) {
+		mapping->kind = FRAME_NATIVE_FILE_OFFSET;
+		mapping->bias = mapping->start - mapping->file_offset;
+	}
+	executable_ref(executable);
+	mapping->executable = executable;
+}

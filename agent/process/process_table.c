@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Live images by pid in a hash table; retired ones (exec'ed over, pid reused) in a list until nobody refers to them.
+ */
+#include "agent/process/process_table.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/process/proc_files.h"
+#include "agent/process/process_image.h"
+#include "common/hash_table.h"
+
+/* /proc/PID/maps of one process is read again at most this often for pcs that no mapping holds. */
+#define MAPS_REREAD_NS NSEC_PER_SEC
+
+/* How long an image may outlive its process: samples of its last moments may still be in the ring buffer. */
+#define SWEEP_AFTER_WINDOWS 2
+
+struct process_table {
+	struct process_image_context context;
+	struct process_rules rules;
+	struct process_observer observer;
+	struct hash_table *by_pid; /* uint32_t -> struct process * */
+	struct process *retired;
+	uint64_t current_window;
+	uint32_t next_number;
+};
+
+int process_table_new(struct executable_cache *executables, struct string_table *strings,
+		      const struct process_rules *rules, const struct process_observer *observer,
+		      struct process_table **ret_table)
+{
+	scoped(process_table_freep) struct process_table *table = calloc(1, sizeof(*table));
+	int r;
+
+	if (!table)
+		return -ENOMEM;
+	table->rules = *rules;
+	if (observer)
+		table->observer = *observer;
+	table->context = (struct process_image_context){
+		.executables = executables,
+		.strings = strings,
+		.rules = &table->rules,
+		.observer = &table->observer,
+	};
+	table->next_number = 1;
+	r = hash_table_new(sizeof(uint32_t), sizeof(struct process *), 0, &table->by_pid);
+	if (r < 0)
+		return r;
+	*ret_table = take_ptr(table);
+	return 0;
+}
+
+struct process_table *process_table_free(struct process_table *table)
+{
+	size_t cursor = 0;
+	void *value;
+
+	if (!table)
+		return NULL;
+	while (table->by_pid && hash_table_next(table->by_pid, &cursor, NULL, &value))
+		process_image_free(&table->context, *(struct process **)value);
+	hash_table_free(table->by_pid);
+	while (table->retired) {
+		struct process *next = table->retired->next_retired;
+
+		process_image_free(&table->context, table->retired);
+		table->retired = next;
+	}
+	free(table);
+	return NULL;
+}
+
+size_t process_table_count(const struct process_table *table)
+{
+	return hash_table_count(table->by_pid);
+}
+
+static struct process *lookup(struct process_table *table, uint32_t pid)
+{
+	struct process **slot = hash_table_find(table->by_pid, &pid);
+
+	return slot ? *slot : NULL;
+}
+
+/* Puts a new, empty image in the place of @pid; the one that was there retires. */
+static int start_image(struct process_table *table, uint32_t pid, struct process **ret_process)
+{
+	struct process *process = calloc(1, sizeof(*process));
+	void *value;
+	int r;
+
+	if (!process)
+		return -ENOMEM;
+	process->pid = pid;
+	r = hash_table_insert(table->by_pid, &pid, &value);
+	if (r < 0) {
+		free(process);
+		return r;
+	}
+	if (r == 0) {
+		struct process *old = *(struct process **)value;
+
+		old->retired = true;
+		old->next_retired = table->retired;
+		table->retired = old;
+	}
+	*(struct process **)value = process;
+	*ret_process = process;
+	return 0;
+}
+
+struct mapping_sink {
+	const struct process_image_context *context;
+	struct process *process;
+};
+
+static int collect_mapping(void *arg, const struct proc_mapping *mapping)
+{
+	static const char deleted[] = " (deleted)";
+	struct mapping_sink *sink = arg;
+	struct process_mapping_source source = {
+		.start = mapping->start,
+		.end = mapping->end,
+		.file_offset = mapping->file_offset,
+	};
+	size_t length = strlen(mapping->path);
+	char path[PATH_MAX];
+
+	/* A replaced file keeps its name for people; it is read through map_files. */
+	if (length >= sizeof(deleted) && strcmp(mapping->path + length - (sizeof(deleted) - 1), deleted) == 0)
+		length -= sizeof(deleted) - 1;
+	(void)snprintf(path, sizeof(path), "%.*s", (int)length, mapping->path);
+	source.path = path;
+	if (!mapping->executable || strcmp(mapping->path, "[vsyscall]") == 0)
+		return 0;
+	return process_image_add_mapping(sink->context, sink->process, &source);
+}
+
+/* Replaces the mappings by what /proc/PID/maps says now. */
+static int read_maps(struct process_table *table, struct process *process, uint64_t now_ns)
+{
+	struct mapping_sink sink = { .context = &table->context, .process = process };
+	struct proc_stat stat;
+	int r;
+
+	process->maps_read_ns = now_ns ? now_ns : 1;
+	/* Another process may have the pid by now. */
+	r = proc_stat_read(process->pid, &stat);
+	if (r < 0)
+		return r;
+	if (!process_image_same_start(process->start_time_ns, stat.start_time_ns))
+		return -ESRCH;
+	process_image_drop_mappings(&table->context, process);
+	process->wants_publish = process->published;
+	return proc_maps_read(process->pid, collect_mapping, &sink);
+}
+
+/* A process that was there before us, or whose events were lost. -ESRCH: gone. */
+static int adopt(struct process_table *table, uint32_t pid, struct process **ret_process)
+{
+	struct process *process;
+	struct proc_stat stat;
+	int r;
+
+	r = proc_stat_read(pid, &stat);
+	if (r < 0)
+		return r;
+	r = start_image(table, pid, &process);
+	if (r < 0)
+		return r;
+	process->parent_pid = stat.parent_pid;
+	process->start_time_ns = stat.start_time_ns;
+	process->kernel_thread = stat.flags & PROC_FLAG_KERNEL_THREAD;
+	process_image_name_running(process, stat.comm);
+	process_image_apply_rules(&table->rules, process);
+	if (!process->kernel_thread)
+		(void)read_maps(table, process, 0);
+	*ret_process = process;
+	return 0;
+}
+
+static int adopt_unless_known(void *arg, uint32_t pid)
+{
+	struct process_table *table = arg;
+	struct process *process = lookup(table, pid);
+	int r;
+
+	if (process && !process->exited)
+		return process->kernel_thread || read_maps(table, process, 0) != -ENOMEM ? 0 : -ENOMEM;
+	r = adopt(table, pid, &process);
+	return r == -ENOMEM ? r : 0;
+}
+
+int process_table_scan(struct process_table *table)
+{
+	return proc_list(adopt_unless_known, table);
+}
+
+static int apply_fork(struct process_table *table, const struct process_event *event)
+{
+	const struct process *parent = lookup(table, event->parent);
+	struct process *child;
+	int r;
+
+	r = start_image(table, event->pid, &child);
+	if (r < 0)
+		return r;
+	child->parent_pid = event->parent;
+	if (!parent)
+		return 0;
+	/* The kernel copied the parent's set of mappings for the child (bpf/process_events.bpf.c): so do we. */
+	return process_image_copy(child, parent);
+}
+
+static int apply_exec(struct process_table *table, const struct process_event *event)
+{
+	struct process *old = lookup(table, event->pid);
+	struct process *process;
+	int r;
+
+	r = start_image(table, event->pid, &process);
+	if (r < 0)
+		return r;
+	if (old) {
+		process->parent_pid = old->parent_pid;
+		process->start_time_ns = old->start_time_ns;
+		r = process_image_copy_labels(process, old);
+		if (r < 0)
+			return r;
+	}
+	memcpy(process->image_name, event->comm, sizeof(process->image_name));
+	process_image_apply_rules(&table->rules, process);
+	return 0;
+}
+
+static int apply_mapping(struct process_table *table, const struct process_event *event)
+{
+	struct process *process = lookup(table, event->pid);
+	struct process_mapping_source source = {
+		.start = event->start,
+		.end = event->end,
+		.file_offset = event->file_offset,
+		.path = event->path,
+		.known_id = event->build_id,
+	};
+	int r;
+
+	if (!process) {
+		r = adopt(table, event->pid, &process);
+		return r == -ENOMEM ? r : 0;
+	}
+	/* The first file mapped after an exec is the program itself, its loader and libraries follow. */
+	if (!process->executable_path && event->path[0] == '/' && event->path[1] != '/') {
+		r = string_table_intern(table->context.strings, event->path, strlen(event->path),
+					&process->executable_path);
+		if (r < 0 && r != -ENOSPC)
+			return r;
+	}
+	/* What nobody sampled needs no maps in the kernel. */
+	process->wants_publish |= process->published;
+	return process_image_add_mapping(&table->context, process, &source);
+}
+
+static void apply_exit(struct process_table *table, const struct process_event *event)
+{
+	struct process *process = lookup(table, event->pid);
+
+	if (!process)
+		return;
+	if (table->observer.process_gone)
+		table->observer.process_gone(table->observer.arg, process);
+	if (process->number) {
+		process->exited = true;
+		process->last_window = table->current_window;
+		return;
+	}
+	/* Never sampled, and samples come in the order of time with events: nobody will ask for it. */
+	hash_table_remove(table->by_pid, &event->pid);
+	process_image_free(&table->context, process);
+}
+
+int process_table_apply(struct process_table *table, const struct process_event *event)
+{
+	switch (event->type) {
+	case PROCESS_FORKED:
+		return apply_fork(table, event);
+	case PROCESS_EXECED:
+		return apply_exec(table, event);
+	case PROCESS_MAPPED:
+		return apply_mapping(table, event);
+	case PROCESS_EXITED:
+		apply_exit(table, event);
+		return 0;
+	}
+	return 0;
+}
+
+int process_table_find(struct process_table *table, uint32_t pid, uint32_t parent_pid, uint64_t start_time_ns,
+		       const char *comm, bool kernel_thread, struct process **ret_process)
+{
+	struct process *process = lookup(table, pid);
+	int r;
+
+	if (process && !process_image_same_start(process->start_time_ns, start_time_ns))
+		process = NULL;
+	if (!process) {
+		r = adopt(table, pid, &process);
+		if (r == -ENOMEM)
+			return r;
+		if (r == 0 &&
+		    !process_image_same_start(process->start_time_ns, start_time_ns))
+			r = -ESRCH;
+		if (r < 0) {
+			r = start_image(table, pid, &process);
+			if (r < 0)
+				return r;
+			process->exited = true;
+			process->parent_pid = parent_pid;
+			process->kernel_thread = kernel_thread;
+			(void)snprintf(process->image_name, sizeof(process->image_name), "%s", comm);
+			process_image_apply_rules(&table->rules, process);
+		}
+	}
+	/* /proc rounds down to its tick; the sample knows the time exactly. */
+	process->start_time_ns = start_time_ns;
+	if (process->image_name[0] == '\0') {
+		(void)snprintf(process->image_name, sizeof(process->image_name), "%s", comm);
+		process_image_apply_rules(&table->rules, process);
+	}
+	if (!process->number)
+		process->number = table->next_number++;
+	*ret_process = process;
+	return 0;
+}
+
+struct process_mapping *process_table_mapping(struct process_table *table, struct process *process, uint64_t pc,
+					      uint64_t now_ns)
+{
+	struct process_mapping *mapping = process_image_search(process, pc);
+
+	if (!mapping && !process->exited && !process->retired && !process->kernel_thread &&
+	    (process->maps_read_ns == 0 || now_ns > process->maps_read_ns + MAPS_REREAD_NS)) {
+		(void)read_maps(table, process, now_ns);
+		mapping = process_image_search(process, pc);
+	}
+	if (mapping && mapping->kind == 0)
+		process_image_identify(&table->context, process, mapping);
+	return mapping;
+}
+
+void process_table_identify_mappings(struct process_table *table, struct process *process)
+{
+	for (size_t i = 0; process->mappings && i < process->mappings->count; i++) {
+		if (process->mappings->items[i].kind == 0)
+			process_image_identify(&table->context, process, &process->mappings->items[i]);
+	}
+}
+
+void process_table_read_details(struct process_table *table, struct process *process)
+{
+	if (process->details_read)
+		return;
+	process->details_read = true;
+	process_image_find_main(&table->context, process);
+	if (!process->exited && !process->retired)
+		process_image_read_labels(&table->context, process);
+}
+
+int process_table_note_path(struct process *process, uint32_t executable_number)
+{
+	return process_image_note_path(process, executable_number);
+}
+
+void process_table_sweep(struct process_table *table, uint64_t current_window)
+{
+	struct process **link = &table->retired;
+	size_t cursor = 0;
+	void *value;
+
+	table->current_window = current_window;
+	while (hash_table_next(table->by_pid, &cursor, NULL, &value)) {
+		struct process *process = *(struct process **)value;
+
+		if (!process->exited || process->last_window + SWEEP_AFTER_WINDOWS > current_window)
+			continue;
+		process_image_free(&table->context, process);
+		hash_table_remove_at_cursor(table->by_pid, &cursor);
+	}
+	while (*link) {
+		struct process *process = *link;
+
+		if (process->last_window + SWEEP_AFTER_WINDOWS > current_window) {
+			link = &process->next_retired;
+			continue;
+		}
+		*link = process->next_retired;
+		process_image_free(&table->context, process);
+	}
+}
+
+int process_table_each(struct process_table *table, int (*function)(void *arg, struct process *process), void *arg)
+{
+	size_t cursor = 0;
+	void *value;
+	int r;
+
+	while (hash_table_next(table->by_pid, &cursor, NULL, &value)) {
+		r = function(arg, *(struct process **)value);
+		if (r < 0)
+			return r;
+	}
+	for (struct process *process = table->retired; process; process = process->next_retired) {
+		r = function(arg, process);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int apply_rules_to(void *arg, struct process *process)
+{
+	const struct process_rules *rules = arg;
+	bool before = process->without_stacks;
+
+	process_image_apply_rules(rules, process);
+	if (before != process->without_stacks) {
+		process->wants_publish = true;
+		process->first_sent_sequence = 0;
+	}
+	return 0;
+}
+
+void process_table_set_rules(struct process_table *table, const struct process_rules *rules)
+{
+	table->rules = *rules;
+	(void)process_table_each(table, apply_rules_to, &table->rules);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The processes of this host and what they have mapped.
+ *
+ * A struct process is one program image: fork copies the parent's, exec retires the old one and starts a new one under
+ * the same pid, so that a sample taken before the exec still finds the image it was taken in. Retired images stay until
+ * process_table_sweep(), which the owner calls after each window.
+ *
+ * Files behind mappings are identified (opened) only when a sample needs it. Used by the agent's main thread.
+ */
+
+#include "agent/executable/executable.h"
+#include "agent/process/process_events.h"
+#include "common/pattern.h"
+#include "common/string_table.h"
+
+struct process_mapping {
+	uint64_t start, end, file_offset;
+	uint64_t bias;		       /* once identified: pc - bias is a frame's address */
+	struct executable *executable; /* NULL: not identified, or no file */
+	string_id path;
+	uint8_t kind;	      /* enum frame_kind once identified; 0: nobody looked yet */
+	uint8_t build_id_size; /* from the event; 0 if not told */
+	uint8_t build_id[20];
+};
+
+/* Shared by a process and the children it forked, until one of them maps something or execs. */
+struct process_mappings {
+	unsigned int references;
+	uint32_t published_set; /* id in the BPF maps, 0 none */
+	uint32_t n_published_chunks;
+	bool changed; /* since it was published */
+	size_t count, capacity;
+	struct process_mapping *items; /* by rising start */
+};
+
+struct process_label {
+	string_id name;
+	string_id value;
+};
+
+/* Where a sampled executable is mapped from, as it was told to the server. */
+struct process_path {
+	uint32_t executable; /* number */
+	string_id path;
+};
+
+/* Rules may rename a process to more than a comm. */
+#define PROCESS_NAME_SIZE 64
+
+struct process {
+	uint32_t pid;
+	uint32_t parent_pid;
+	uint64_t start_time_ns; /* since boot; 0: not known yet */
+	char image_name[PROCESS_COMM_SIZE]; /* comm at exec */
+	char name[PROCESS_NAME_SIZE];	    /* app_service: what rules make of it */
+	string_id executable_path;
+	struct executable *main_executable; /* set once identified */
+	bool kernel_thread;
+	bool without_stacks;
+	bool exited;
+	bool retired;
+	bool details_read; /* labels and main executable were looked up */
+
+	struct process_mappings *mappings;
+	uint64_t maps_read_ns; /* when /proc/PID/maps was read last, 0 never */
+
+	struct process_label *labels;
+	size_t n_labels;
+
+	/* The wire's view. */
+	uint32_t number; /* 0 until sampled */
+	uint64_t first_sent_sequence;
+	struct process_path *paths;
+	size_t n_paths, paths_capacity;
+	uint64_t last_window; /* in which it was sampled */
+
+	/* The BPF maps' view. */
+	bool wants_publish;
+	bool published;
+
+	struct process *next_retired;
+};
+
+struct process_rules {
+	const struct pattern *with_stacks; /* NULL: all */
+	const struct process_rename *renames;
+	size_t n_renames;
+};
+
+struct process_rename {
+	struct pattern *pattern;
+	const char *name;
+};
+
+/* What the owner is told of; both may be NULL. */
+struct process_observer {
+	void *arg;
+	void (*mappings_gone)(void *arg, struct process_mappings *mappings); /* take them out of the BPF maps */
+	void (*process_gone)(void *arg, const struct process *process);	     /* exited; not at an exec */
+};
+
+struct process_table;
+
+int process_table_new(struct executable_cache *executables, struct string_table *strings,
+		      const struct process_rules *rules, const struct process_observer *observer,
+		      struct process_table **ret_table);
+struct process_table *process_table_free(struct process_table *table);
+
+/* Reads all of /proc: at the start, and after events were lost. */
+int process_table_scan(struct process_table *table);
+
+/* Applies one event. */
+int process_table_apply(struct process_table *table, const struct process_event *event);
+
+/*
+ * The process that a sample names; looks at /proc when it is not known, and makes one of the sample alone when /proc
+ * has nothing any more. A @start_time_ns that does not fit means that the pid was reused. @comm is the group leader's.
+ */
+int process_table_find(struct process_table *table, uint32_t pid, uint32_t parent_pid, uint64_t start_time_ns,
+		       const char *comm, bool kernel_thread, struct process **ret_process);
+
+/* The mapping that holds @pc, identified; NULL when there is none. Reads the maps again at most once a second. */
+struct process_mapping *process_table_mapping(struct process_table *table, struct process *process, uint64_t pc,
+					      uint64_t now_ns);
+
+/* Identifies all mappings: before they are published. */
+void process_table_identify_mappings(struct process_table *table, struct process *process);
+
+/* Looks up main executable and labels when they were not yet. */
+void process_table_read_details(struct process_table *table, struct process *process);
+
+/* Remembers that the process maps @executable from the path of its mapping; marks the definition as changed. */
+int process_table_note_path(struct process *process, uint32_t executable_number);
+
+/* Forgets exited and retired images that no window refers to any more. */
+void process_table_sweep(struct process_table *table, uint64_t current_window);
+
+size_t process_table_count(const struct process_table *table);
+
+/* Walks all live and retired images; @function returns < 0 to stop. */
+int process_table_each(struct process_table *table, int (*function)(void *arg, struct process *process), void *arg);
+
+/* Rules changed (a reload): applies them to all images. */
+void process_table_set_rules(struct process_table *table, const struct process_rules *rules);
+
+DEFINE_SCOPED(struct process_table *, process_table_free);

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Around the generated skeleton. The only file that includes libbpf.
+ */
+#include "agent/profile/bpf_programs.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "bpf/hearth.skel.h"
+#include "common/bytes.h"
+#include "common/event_type.h"
+#include "common/file.h"
+#include "common/log.h"
+
+struct bpf_programs {
+	struct hearth_bpf *skeleton;
+	struct ring_buffer *ring;
+	size_t n_possible_cpus;
+	uint64_t *per_cpu; /* n_possible_cpus: one counter read from the kernel */
+	bpf_sample_function function;
+	void *function_arg;
+};
+
+static int forward_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	char line[1024];
+	size_t length;
+
+	if (level != LIBBPF_WARN && !log_enabled(LOG_LEVEL_DEBUG))
+		return 0;
+	(void)vsnprintf(line, sizeof(line), format, arguments);
+	length = strlen(line);
+	while (length > 0 && line[length - 1] == '\n')
+		line[--length] = '\0';
+	/* One failure, one line in the log: what libbpf says of it is for the developer. */
+	log_debug("libbpf: %s", line);
+	return 0;
+}
+
+/*
+ * bpf_probe_read_user() could freeze the machine on kernels whose copy_from_user_nofault() takes page faults in an
+ * interrupt: 5.19 to 6.3, mended by commit d319f344561d in 6.4 and in the stable releases 6.1.36 and 6.3.10.
+ * Distribution kernels carry the repair under other numbers: they may say so by HEARTH_AGENT_TRUST_KERNEL=1.
+ */
+static bool kernel_freezes_on_user_reads(const char *release)
+{
+	unsigned int major = 0;
+	unsigned int minor = 0;
+	unsigned int patch = 0;
+
+	if (sscanf(release, "%u.%u.%u", &major, &minor, &patch) < 2)
+		return false;
+	if (major == 5)
+		return minor == 19;
+	if (major != 6)
+		return false;
+	switch (minor) {
+	case 0:
+	case 2:
+		return true;
+	case 1:
+		return patch < 36;
+	case 3:
+		return patch < 10;
+	default:
+		return false;
+	}
+}
+
+static int probe_kernel(void)
+{
+	const char *trust = getenv("HEARTH_AGENT_TRUST_KERNEL");
+	struct utsname system;
+
+	if (uname(&system) < 0)
+		return -errno;
+	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0) {
+		log_error("kernel '%s' has no BTF (/sys/kernel/btf/vmlinux): a kernel built with CONFIG_DEBUG_INFO_BTF is "
+			  "needed, not starting",
+			  system.release);
+		return -ENOTSUP;
+	}
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 0) {
+		log_error("kernel '%s' has no bpf_loop() (5.17 or newer, RHEL 9): not starting", system.release);
+		return -ENOTSUP;
+	}
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, NULL) == 0) {
+		log_error("kernel '%s' has no bpf_task_pt_regs() (5.15 or newer): not starting", system.release);
+		return -ENOTSUP;
+	}
+	if (kernel_freezes_on_user_reads(system.release) && !(trust && strcmp(trust, "1") == 0)) {
+		log_error("kernel '%s' may freeze when a BPF program reads user memory (mended in 6.1.36, 6.3.10, 6.4): not "
+			  "starting; if your distribution has mended it, set HEARTH_AGENT_TRUST_KERNEL=1",
+			  system.release);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+static int on_ring_record(void *arg, void *record, size_t size)
+{
+	struct bpf_programs *programs = arg;
+	const struct abi_sample *sample = record;
+	size_t n_frames;
+
+	if (size < sizeof(*sample))
+		return 0;
+	n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
+	if (sample->flags & ABI_SAMPLE_FULL && size < sizeof(*sample) + n_frames * sizeof(struct abi_frame))
+		return 0;
+	return programs->function(programs->function_arg, sample, (const struct abi_frame *)(sample + 1));
+}
+
+static int open_skeleton(struct bpf_programs *programs, const struct bpf_programs_options *options)
+{
+	struct hearth_bpf *skeleton = hearth_bpf__open();
+
+	if (!skeleton)
+		return -errno;
+	programs->skeleton = skeleton;
+	/* The skeleton's copy of the struct has another name, and the same bytes. */
+	static_assert(sizeof(skeleton->rodata->config) == sizeof(options->config), "one header for both sides");
+	memcpy((void *)&skeleton->rodata->config, &options->config, sizeof(options->config));
+	return bpf_map__set_max_entries(skeleton->maps.samples, (uint32_t)options->ring_bytes);
+}
+
+int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_programs **ret_programs)
+{
+	scoped(bpf_programs_freep) struct bpf_programs *programs = calloc(1, sizeof(*programs));
+	int r;
+
+	if (!programs)
+		return -ENOMEM;
+	libbpf_set_print(forward_libbpf_message);
+	r = probe_kernel();
+	if (r < 0)
+		return r;
+	r = open_skeleton(programs, options);
+	if (r < 0)
+		return log_error_errno(r, "cannot open the BPF programs: %m");
+	r = hearth_bpf__load(programs->skeleton);
+	if (r == -EPERM || r == -EACCES)
+		return log_error_errno(r, "cannot load the BPF programs: %m; run as root, or with the capabilities "
+					  "CAP_BPF and CAP_PERFMON");
+	if (r < 0)
+		return log_error_errno(r, "cannot load the BPF programs: %m; --log_level=debug shows why");
+	r = hearth_bpf__attach(programs->skeleton);
+	if (r < 0)
+		return log_error_errno(r, "cannot attach to fork, exec and exit: %m");
+
+	r = libbpf_num_possible_cpus();
+	if (r < 0)
+		return r;
+	programs->n_possible_cpus = (size_t)r;
+	programs->per_cpu = calloc(programs->n_possible_cpus, sizeof(*programs->per_cpu));
+	if (!programs->per_cpu)
+		return -ENOMEM;
+	programs->ring =
+		ring_buffer__new(bpf_map__fd(programs->skeleton->maps.samples), on_ring_record, programs, NULL);
+	if (!programs->ring)
+		return log_error_errno(errno, "cannot map the ring buffer: %m");
+	*ret_programs = take_ptr(programs);
+	return 0;
+}
+
+struct bpf_programs *bpf_programs_free(struct bpf_programs *programs)
+{
+	if (!programs)
+		return NULL;
+	ring_buffer__free(programs->ring);
+	hearth_bpf__destroy(programs->skeleton);
+	free(programs->per_cpu);
+	free(programs);
+	return NULL;
+}
+
+int bpf_programs_on_cpu_fd(const struct bpf_programs *programs)
+{
+	return bpf_program__fd(programs->skeleton->progs.hearth_on_cpu_tick);
+}
+
+int bpf_programs_read_samples(struct bpf_programs *programs, bpf_sample_function function, void *arg)
+{
+	programs->function = function;
+	programs->function_arg = arg;
+	return ring_buffer__consume(programs->ring);
+}
+
+int bpf_programs_ring_fd(const struct bpf_programs *programs)
+{
+	return ring_buffer__epoll_fd(programs->ring);
+}
+
+int bpf_programs_read_counters(struct bpf_programs *programs, uint64_t ret_values[ABI_COUNTER_COUNT])
+{
+	int fd = bpf_map__fd(programs->skeleton->maps.counters);
+
+	for (uint32_t id = 0; id < ABI_COUNTER_COUNT; id++) {
+		if (bpf_map_lookup_elem(fd, &id, programs->per_cpu) < 0)
+			return -errno;
+		ret_values[id] = 0;
+		for (size_t cpu = 0; cpu < programs->n_possible_cpus; cpu++)
+			ret_values[id] += programs->per_cpu[cpu];
+	}
+	return 0;
+}
+
+void bpf_programs_set_window(struct bpf_programs *programs, uint64_t window)
+{
+	__atomic_store_n(&programs->skeleton->bss->control.window, window, __ATOMIC_RELAXED);
+}
+
+int bpf_programs_put_process(struct bpf_programs *programs, uint32_t pid, const struct abi_process *process)
+{
+	int fd = bpf_map__fd(programs->skeleton->maps.processes);
+
+	return bpf_map_update_elem(fd, &pid, process, BPF_ANY) < 0 ? -errno : 0;
+}
+
+void bpf_programs_remove_process(struct bpf_programs *programs, uint32_t pid)
+{
+	(void)bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.processes), &pid);
+}
+
+uint32_t bpf_programs_exec_count(struct bpf_programs *programs, uint32_t pid)
+{
+	uint32_t execs = 0;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(programs->skeleton->maps.exec_counts), &pid, &execs) < 0)
+		return 0;
+	return execs;
+}
+
+int bpf_programs_put_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key,
+			   const struct abi_mapping_chunk *chunk)
+{
+	int fd = bpf_map__fd(programs->skeleton->maps.mapping_chunks);
+
+	return bpf_map_update_elem(fd, key, chunk, BPF_ANY) < 0 ? -errno : 0;
+}
+
+void bpf_programs_remove_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key)
+{
+	(void)bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.mapping_chunks), key);
+}
+
+uint64_t bpf_programs_memory_bytes(const struct bpf_programs *programs)
+{
+	struct bpf_map *map;
+	uint64_t total = 0;
+
+	bpf_object__for_each_map(map, programs->skeleton->obj)
+	{
+		struct bytes text = BYTES_INIT(4096);
+		const char *line;
+		char path[64];
+
+		(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
+		if (file_read(path, &text) == 0 && bytes_append_byte(&text, 0) == 0) {
+			line = strstr((const char *)text.data, "memlock:");
+			if (line)
+				total += strtoull(line + strlen("memlock:"), NULL, 10);
+		}
+		bytes_release(&text);
+	}
+	return total;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The BPF programs and maps of this agent: loading with clear refusals, and typed access to the maps.
+ */
+
+#include "bpf/abi/config.h"
+#include "bpf/abi/counters.h"
+#include "bpf/abi/mapping.h"
+#include "bpf/abi/sample_record.h"
+#include "common/base.h"
+
+struct bpf_programs;
+
+struct bpf_programs_options {
+	struct abi_config config;
+	uint64_t ring_bytes; /* a power of two, at least a page */
+};
+
+/*
+ * Probes the kernel, loads and attaches the fork/exec/exit programs. On failure the reason was logged in one line
+ * that names what the kernel lacks or which permission is missing.
+ */
+int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_programs **ret_programs);
+struct bpf_programs *bpf_programs_free(struct bpf_programs *programs);
+
+/* For perf events to attach: fd of the on-CPU program. */
+int bpf_programs_on_cpu_fd(const struct bpf_programs *programs);
+
+/*
+ * Calls @function for each sample waiting in the ring buffer. @sample and its frames are valid during the call. The
+ * number of samples, or the negative value that @function returned.
+ */
+typedef int (*bpf_sample_function)(void *arg, const struct abi_sample *sample, const struct abi_frame *frames);
+int bpf_programs_read_samples(struct bpf_programs *programs, bpf_sample_function function, void *arg);
+int bpf_programs_ring_fd(const struct bpf_programs *programs);
+
+/* Sums over all CPUs. */
+int bpf_programs_read_counters(struct bpf_programs *programs, uint64_t ret_values[ABI_COUNTER_COUNT]);
+
+/* From now on a stack goes out in full once more. */
+void bpf_programs_set_window(struct bpf_programs *programs, uint64_t window);
+
+int bpf_programs_put_process(struct bpf_programs *programs, uint32_t pid, const struct abi_process *process);
+void bpf_programs_remove_process(struct bpf_programs *programs, uint32_t pid);
+uint32_t bpf_programs_exec_count(struct bpf_programs *programs, uint32_t pid);
+int bpf_programs_put_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key,
+			   const struct abi_mapping_chunk *chunk);
+void bpf_programs_remove_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key);
+
+/* What our maps and rings take of kernel memory: from /proc/self/fdinfo ("memlock"). */
+uint64_t bpf_programs_memory_bytes(const struct bpf_programs *programs);
+
+#include "common/scoped.h"
+DEFINE_SCOPED(struct bpf_programs *, bpf_programs_free);
