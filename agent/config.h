@@ -38,3 +38,12 @@ struct agent_config {
 };
 
 extern const struct config_table agent_config_table;
+
+#define AGENT_CONFIG_TITLE "Configuration of hearth-agent"
+
+/*
+ * What no single key can tell: that patterns compile, lists have the right form, sizes are powers of two. Reads
+ * token_file into token. 0, -ENOMEM, or -EINVAL with @ret_message filled.
+ */
+int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MESSAGE_SIZE]);
+void agent_config_release(struct agent_config *config);

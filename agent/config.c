@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/config.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/bytes.h"
+#include "common/file.h"
+#include "common/log.h"
+#include "common/pattern.h"
+#include "common/scoped.h"
+
+/*
+ * The table, and the checks that concern more than the form of one value. Each check names the key,
+ * the value and what is wrong with it.
+ */
+
+/* A token is one line; those that the server makes have 43 characters. */
+#define MAX_TOKEN_FILE_BYTES ((size_t)(4 * KIB))
+
+/* As many as the kernel can have. */
+#define MAX_CPU 8191
+
+static const struct config_key agent_config_keys[] = {
+#define CONFIG_KEY(field, key_name, key_type, default_value, min_value, max_value, help_text)      \
+	{                                                                                          \
+		.name = key_name,                                                                  \
+		.type = CONFIG_##key_type,                                                         \
+		.offset = offsetof(struct agent_config, field),                                    \
+		.default_text = default_value,                                                     \
+		.min = min_value,                                                                  \
+		.max = max_value,                                                                  \
+		.help = help_text,                                                                 \
+	},
+#include "agent/config.def"
+#undef CONFIG_KEY
+};
+
+const struct config_table agent_config_table = {
+	.keys = agent_config_keys,
+	.n_keys = ARRAY_SIZE(agent_config_keys),
+	.environment_prefix = "HEARTH_AGENT_",
+};
+
+printf_like(2, 3) static int refuse(char *message, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(message, CONFIG_MESSAGE_SIZE, format, arguments);
+	va_end(arguments);
+	return -EINVAL;
+}
+
+static int check_server(const struct agent_config *config, char *message)
+{
+	const char *rest = config->server;
+
+	if (strncmp(rest, "http://", 7) == 0)
+		rest += 7;
+	else if (strncmp(rest, "https://", 8) == 0)
+		rest += 8;
+	else
+		return refuse(message, "server: '%.200s' does not begin with http:// or https://",
+			      config->server);
+	if (*rest == '\0' || *rest == '/' || strpbrk(rest, " \t?#"))
+		return refuse(message, "server: '%.200s' is no URL of a server", config->server);
+	return 0;
+}
+
+static int check_pattern(const char *key, const char *text, size_t length, char *message)
+{
+	scoped_free char *copy = strndup(text, length);
+	struct pattern *pattern;
+	char problem[128] = "";
+	size_t offset = 0;
+	int r;
+
+	if (!copy)
+		return -ENOMEM;
+	r = pattern_new(copy, false, problem, sizeof(problem), &offset, &pattern);
+	if (r == -EINVAL)
+		return refuse(message, "%s: '%.120s' is no regular expression: %s (at %zu)", key,
+			      copy, problem, offset);
+	if (r < 0)
+		return r;
+	(void)pattern_free(pattern);
+	return 0;
+}
+
+/* Calls @check for every line of a list. */
+static int for_each_line(const char *list, int (*check)(const char *line, size_t length, char *),
+			 char *message)
+{
+	while (*list) {
+		size_t length = strcspn(list, "\n");
+		int r = check(list, length, message);
+
+		if (r < 0)
+			return r;
+		list += length + (list[length] == '\n');
+	}
+	return 0;
+}
+
+static int check_label(const char *line, size_t length, char *message)
+{
+	const char *equals = memchr(line, '=', length);
+
+	if (!equals || equals == line)
+		return refuse(message, "host.labels: '%.*s' is not of the form name=value",
+			      (int)MIN(length, (size_t)200), line);
+	return 0;
+}
+
+/* The name stands behind the last '=': a pattern may hold one, a service hardly does. */
+static int check_process_rule(const char *line, size_t length, char *message)
+{
+	const char *equals = memrchr(line, '=', length);
+
+	if (!equals || equals == line || equals + 1 == line + length)
+		return refuse(message, "process_matcher: '%.*s' is not of the form REGEX=NAME",
+			      (int)MIN(length, (size_t)200), line);
+	return check_pattern("process_matcher", line, (size_t)(equals - line), message);
+}
+
+static bool parse_cpu(const char **text, unsigned long *ret_cpu)
+{
+	char *end;
+
+	if (**text < '0' || **text > '9')
+		return false;
+	*ret_cpu = strtoul(*text, &end, 10);
+	*text = end;
+	return *ret_cpu <= MAX_CPU;
+}
+
+static bool is_cpu_list(const char *text)
+{
+	while (*text) {
+		unsigned long first, last;
+
+		if (!parse_cpu(&text, &first))
+			return false;
+		last = first;
+		if (*text == '-') {
+			text++;
+			if (!parse_cpu(&text, &last))
+				return false;
+		}
+		if (last < first || (*text && *text != ','))
+			return false;
+		if (*text == ',' && *++text == '\0')
+			return false;
+	}
+	return true;
+}
+
+static int read_token_file(struct agent_config *config, char *message)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(MAX_TOKEN_FILE_BYTES);
+	size_t length = 0;
+	char *token;
+	int r;
+
+	r = file_read(config->token_file, &content);
+	if (r < 0)
+		return refuse(message, "token_file: cannot read '%.200s': %s", config->token_file,
+			      strerror(-r));
+	while (length < content.size && !strchr("\r\n", content.data[length]))
+		length++;
+	if (length == 0)
+		return refuse(message, "token_file: the first line of '%.200s' is empty",
+			      config->token_file);
+	token = strndup((const char *)content.data, length);
+	if (!token)
+		return -ENOMEM;
+	free(config->token);
+	config->token = token;
+	return 0;
+}
+
+static int check_token(struct agent_config *config, char *message)
+{
+	if (*config->token_file) {
+		int r = read_token_file(config, message);
+
+		if (r < 0)
+			return r;
+	}
+	/* It becomes part of a header. */
+	for (const char *next = config->token; *next; next++)
+		if (*next <= ' ' || *next > '~')
+			return refuse(message, "token: holds a character that no token has");
+	return 0;
+}
+
+static int check_lists(const struct agent_config *config, char *message)
+{
+	int r;
+
+	r = for_each_line(config->host_labels, check_label, message);
+	if (r < 0)
+		return r;
+	r = for_each_line(config->process_matcher, check_process_rule, message);
+	if (r < 0)
+		return r;
+	if (!is_cpu_list(config->on_cpu_cpus))
+		return refuse(message, "on_cpu.cpus: '%.200s' is no list of CPUs, such as 0-3,8",
+			      config->on_cpu_cpus);
+	return 0;
+}
+
+int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	enum log_level level;
+	int r;
+
+	r = check_server(config, ret_message);
+	if (r == 0)
+		r = check_token(config, ret_message);
+	if (r == 0)
+		r = check_lists(config, ret_message);
+	if (r == 0)
+		r = check_pattern("on_cpu.regex", config->on_cpu_regex,
+				  strlen(config->on_cpu_regex), ret_message);
+	if (r < 0)
+		return r;
+
+	if ((config->ring_bytes & (config->ring_bytes - 1)) != 0)
+		return refuse(ret_message, "ring_size: %llu bytes is no power of two",
+			      (unsigned long long)config->ring_bytes);
+	if (!log_level_from_name(config->log_level, &level))
+		return refuse(ret_message,
+			      "log_level: '%.100s' is none of error, warn, info, debug",
+			      config->log_level);
+	return 0;
+}
+
+void agent_config_release(struct agent_config *config)
+{
+	config_release(&agent_config_table, config);
+	*config = (struct agent_config){};
+}
