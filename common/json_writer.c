@@ -217,7 +217,7 @@ void json_double(struct json_writer *json, double value)
 
 	/* JSON has no word for these. */
 	if (!isfinite(value)) {
-		json_null(json);
+		json_null_value(json);
 		return;
 	}
 	/* 15 digits are always exact in text, 17 are always exact in binary: take the short form
@@ -235,7 +235,7 @@ void json_bool(struct json_writer *json, bool value)
 	bytes_append_text(json->out, value ? "true" : "false");
 }
 
-void json_null(struct json_writer *json)
+void json_null_value(struct json_writer *json)
 {
 	before_value(json);
 	bytes_append_text(json->out, "null");

@@ -32,7 +32,8 @@ void json_int(struct json_writer *json, int64_t value);
 void json_uint(struct json_writer *json, uint64_t value);
 void json_double(struct json_writer *json, double value);
 void json_bool(struct json_writer *json, bool value);
-void json_null(struct json_writer *json);
+/* Not json_null(): jansson has one, and ours would take its place inside of jansson too. */
+void json_null_value(struct json_writer *json);
 
 /* key + value in one call */
 void json_key_text(struct json_writer *json, const char *key, const char *text);
