@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/config.h"
+
+#include "common/bytes.h"
+#include "tests/unit/common/config_fixture.h"
+
+static void load_text(const char *folder, const struct bytes *text, struct test_config *config)
+{
+	scoped_free char *path = write_file_in(folder, "config.yaml", text->data, text->size);
+	char message[CONFIG_MESSAGE_SIZE] = "";
+	int r = config_load_file(&test_table, path, config, message);
+
+	if (r < 0)
+		fail_msg("%s", message);
+}
+
+static void what_is_printed_loads_as_the_same_configuration(void **state)
+{
+	static const struct {
+		const char *name, *value;
+	} changes[] = {
+		{ "on_cpu.disabled", "yes" },
+		{ "on_cpu.regex", "\"quoted\": #\xc3\xa4\n\tx" },
+		{ "interval", "90s" },
+		{ "memory", "1000" },
+		{ "unlimited", "18446744073709551615" },
+		{ "hosts", "no, 12, a b, /x" },
+	};
+	scoped(bytes_release) struct bytes text = BYTES_INIT(MIB);
+	SCOPED_TEST_CONFIG(changed);
+	SCOPED_TEST_CONFIG(loaded);
+	char message[CONFIG_MESSAGE_SIZE];
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++)
+		assert_ok(config_set(&test_table, changes[i].name, changes[i].value, "test",
+				     &changed, message));
+	assert_ok(config_print(&test_table, &changed, &text));
+	load_text(*state, &text, &loaded);
+	assert_test_config_equal(&loaded, &changed);
+}
+
+static void the_configuration_is_printed_in_the_order_of_the_table(void **state)
+{
+	scoped(bytes_release) struct bytes text = BYTES_INIT(MIB);
+	SCOPED_TEST_CONFIG(config);
+
+	(void)state;
+	assert_ok(config_print(&test_table, &config, &text));
+	assert_bytes_equal_text(&text, "on_cpu.disabled: false\n"
+				       "on_cpu.frequency: 99\n"
+				       "on_cpu.regex: \"^(a|b).*$\"\n"
+				       "interval: 5s\n"
+				       "memory: 32MiB\n"
+				       "unlimited: 7\n"
+				       "port: 20416\n"
+				       "hosts: [a, b]\n");
+}
+
+/* Takes the '#' from the lines that hold a key, as a person would. */
+static void uncomment_keys(struct bytes *text)
+{
+	for (size_t i = 0; i + 1 < text->size; i++)
+		if ((i == 0 || text->data[i - 1] == '\n') && text->data[i] == '#' &&
+		    text->data[i + 1] >= 'a' && text->data[i + 1] <= 'z')
+			text->data[i] = ' ';
+}
+
+static void the_default_file_gives_the_defaults_commented_or_not(void **state)
+{
+	scoped(bytes_release) struct bytes text = BYTES_INIT(MIB);
+	struct test_config config = {};
+	SCOPED_TEST_CONFIG(defaults);
+	SCOPED_TEST_CONFIG(as_printed);
+
+	assert_ok(config_print_default_file(&test_table, "A title.", &text));
+	load_text(*state, &text, &as_printed);
+	assert_test_config_equal(&as_printed, &defaults);
+
+	/* From zero: every key must be in the file. */
+	uncomment_keys(&text);
+	load_text(*state, &text, &config);
+	assert_test_config_equal(&config, &defaults);
+	test_config_release(&config);
+}
+
+static void the_markdown_table_has_a_row_per_key(void **state)
+{
+	scoped(bytes_release) struct bytes text = BYTES_INIT(MIB);
+
+	(void)state;
+	assert_ok(config_print_markdown(&test_table, "A title", &text));
+	assert_ok(bytes_append_byte(&text, '\0'));
+	assert_ptr_equal(strstr((char *)text.data, "# A title\n\n| key "), text.data);
+	assert_non_null(strstr((char *)text.data,
+			       "| `on_cpu.frequency` | `99` | a whole number from 1 to 1000 | "
+			       "Samples per second. |\n"));
+	assert_non_null(strstr((char *)text.data, "| `\"^(a\\|b).*$\"` |"));
+}
+
+static void a_full_buffer_is_reported(void **state)
+{
+	scoped(bytes_release) struct bytes text = BYTES_INIT(100);
+	SCOPED_TEST_CONFIG(config);
+
+	(void)state;
+	assert_errno(config_print(&test_table, &config, &text), -EFBIG);
+	bytes_clear(&text);
+	assert_errno(config_print_default_file(&test_table, "", &text), -EFBIG);
+	bytes_clear(&text);
+	assert_errno(config_print_markdown(&test_table, "", &text), -EFBIG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_is_printed_loads_as_the_same_configuration,
+						temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test(the_configuration_is_printed_in_the_order_of_the_table),
+		cmocka_unit_test_setup_teardown(
+			the_default_file_gives_the_defaults_commented_or_not, temp_folder_setup,
+			temp_folder_teardown),
+		cmocka_unit_test(the_markdown_table_has_a_row_per_key),
+		cmocka_unit_test(a_full_buffer_is_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
