@@ -27,6 +27,7 @@ void *arena_copy(struct arena *arena, const void *data, size_t size) must_check;
 char *arena_copy_text(struct arena *arena, const char *text, size_t length) must_check;
 char *arena_format(struct arena *arena, const char *format, ...) printf_like(2, 3) must_check;
 
+/* What was handed out since the last clear, with its alignment. */
 size_t arena_used_bytes(const struct arena *arena);
 
 #include "common/scoped.h"

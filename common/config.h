@@ -30,7 +30,7 @@ struct config_key {
 	size_t offset;		  /* of the field in the config struct */
 	const char *default_text; /* in the form a user would write */
 	uint64_t min;		  /* UINT, DURATION (ns), SIZE (bytes) */
-	uint64_t max;
+	uint64_t max;		  /* 0: no limit */
 	const char *help; /* one sentence; units where the type does not say them */
 };
 
