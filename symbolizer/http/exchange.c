@@ -46,6 +46,7 @@ struct exchange {
 	uint64_t received_bytes;
 	uint64_t drained_bytes;
 	uint64_t held_bytes; /* counted in the host */
+	char argument[ROUTER_ARGUMENT_SIZE];
 	void *stream;
 	struct bytes body;
 	struct http_caller caller;
@@ -149,7 +150,7 @@ static int exchange_new(struct exchange_host *host, struct MHD_Connection *conne
 	exchange->started_ns = clock_monotonic_ns(host->options.clock);
 	exchange->request.method = http_method_from_name(method);
 	exchange->request.path = url;
-	exchange->request.argument = "";
+	exchange->request.argument = exchange->argument;
 	exchange->request.caller = &exchange->caller;
 	http_response_init(&exchange->response);
 
@@ -175,7 +176,7 @@ static void find_route(struct exchange *exchange)
 	char allow[ROUTER_ALLOW_SIZE];
 
 	switch (router_find(options->routes, options->n_routes, exchange->request.method, path,
-			    &exchange->route, &exchange->request.argument)) {
+			    &exchange->route, exchange->argument)) {
 	case ROUTER_FOUND:
 		response->error_style = exchange->route->error_style;
 		exchange->body.ceiling = exchange->route->body_limit_bytes;
@@ -289,16 +290,23 @@ static void check_headers(struct exchange *exchange)
 		begin_body(exchange);
 }
 
+/* The bytes of the answer; a buffer belongs to the exchange, which lives until it is sent. */
+static struct MHD_Response *make_content(struct http_response *response)
+{
+	struct bytes_view body =
+		response->fixed_body.data ? response->fixed_body : bytes_view_of(&response->body);
+
+	if (response->file >= 0)
+		return MHD_create_response_from_fd64(response->file_bytes, take_fd(response->file));
+	return MHD_create_response_from_buffer(body.size, (void *)body.data,
+					       MHD_RESPMEM_PERSISTENT);
+}
+
 static struct MHD_Response *make_response(struct exchange *exchange)
 {
 	struct http_response *response = &exchange->response;
-	struct bytes_view body =
-		response->fixed_body.data ? response->fixed_body : bytes_view_of(&response->body);
-	struct MHD_Response *message;
+	struct MHD_Response *message = make_content(response);
 
-	/* The buffer belongs to the exchange, which lives until the answer is sent. */
-	message = MHD_create_response_from_buffer(body.size, (void *)body.data,
-						  MHD_RESPMEM_PERSISTENT);
 	if (!message)
 		return NULL;
 	if (response->content_type)

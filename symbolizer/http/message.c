@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "common/json_writer.h"
 
@@ -75,7 +76,8 @@ const char *http_request_parameter(const struct http_request *request, const cha
 {
 	for (size_t i = 0; i < request->n_parameters; i++)
 		if (strcmp(request->parameters[i].name, name) == 0)
-			return request->parameters[i].value;
+			return request->parameters[i].value[0] ? request->parameters[i].value
+							       : NULL;
 	return NULL;
 }
 
@@ -129,11 +131,20 @@ void http_response_init(struct http_response *response)
 		.status = 200,
 		.content_type = "application/json",
 		.body = BYTES_INIT(HTTP_RESPONSE_MAX_BYTES),
+		.file = -1,
 	};
+}
+
+static void close_file(struct http_response *response)
+{
+	if (response->file >= 0)
+		(void)close(response->file);
+	response->file = -1;
 }
 
 void http_response_release(struct http_response *response)
 {
+	close_file(response);
 	bytes_release(&response->body);
 }
 
@@ -189,6 +200,7 @@ void http_response_error(struct http_response *response, unsigned int status, co
 	response->content_type = "application/json";
 	response->fixed_body = (struct bytes_view){};
 	response->fixed_encoding = NULL;
+	close_file(response);
 	bytes_clear(&response->body);
 	style(response, status, message);
 }

@@ -73,8 +73,10 @@ struct http_request {
 	const struct http_caller *caller;
 };
 
-/* NULL when absent; header names match without regard to case. The first one counts. */
+/* NULL when absent; names match without regard to case. The first one counts. */
 const char *http_request_header(const struct http_request *request, const char *name);
+
+/* NULL when absent or empty: forms send all their fields. The first one counts. */
 const char *http_request_parameter(const struct http_request *request, const char *name);
 
 /* Whether the comma-separated list in header @name holds @token with a quality above zero
@@ -102,6 +104,8 @@ struct http_response {
 	struct bytes_view fixed_body; /* sent instead of @body when data is set; lives as long as
 					 the program */
 	const char *fixed_encoding;   /* of fixed_body, "gzip", or NULL */
+	int file;                     /* owned; sent from offset 0 instead of either, unless -1 */
+	uint64_t file_bytes;
 	http_error_style error_style; /* NULL: {"error": "..."} */
 	struct http_response_header headers[HTTP_RESPONSE_MAX_HEADERS];
 	unsigned int n_headers;

@@ -10,38 +10,43 @@
 #include <stdio.h>
 #include <string.h>
 
-enum pattern_match {
+enum match_kind {
 	MATCH_NONE,
 	MATCH_WILDCARD,
 	MATCH_EXACT,
 };
 
-static enum pattern_match match_pattern(const char *pattern, const char *path,
-					const char **ret_argument)
+/* What the '*' stands for, within the path. */
+struct argument {
+	const char *text;
+	size_t length;
+};
+
+static enum match_kind match_pattern(const char *pattern, const char *path,
+				     struct argument *ret_argument)
 {
-	size_t fixed = strlen(pattern);
+	const char *star = strchr(pattern, '*');
 	const char *rest;
 
-	*ret_argument = "";
-	if (fixed == 0 || pattern[fixed - 1] != '*')
+	*ret_argument = (struct argument){ .text = "" };
+	if (!star)
 		return strcmp(pattern, path) == 0 ? MATCH_EXACT : MATCH_NONE;
+	if (strncmp(pattern, path, (size_t)(star - pattern)) != 0)
+		return MATCH_NONE;
 
-	fixed--;
-	if (strncmp(pattern, path, fixed) != 0)
+	rest = path + (star - pattern);
+	ret_argument->text = rest;
+	ret_argument->length = strcspn(rest, "/");
+	if (ret_argument->length == 0 || ret_argument->length >= ROUTER_ARGUMENT_SIZE)
 		return MATCH_NONE;
-	rest = path + fixed;
-	if (*rest == '\0' || strchr(rest, '/'))
-		return MATCH_NONE;
-	*ret_argument = rest;
-	return MATCH_WILDCARD;
+	return strcmp(star + 1, rest + ret_argument->length) == 0 ? MATCH_WILDCARD : MATCH_NONE;
 }
 
 /* The best match that any row has for @path, whatever its method. */
-static enum pattern_match best_match(const struct http_route *routes, size_t count,
-				     const char *path)
+static enum match_kind best_match(const struct http_route *routes, size_t count, const char *path)
 {
-	enum pattern_match best = MATCH_NONE;
-	const char *argument;
+	enum match_kind best = MATCH_NONE;
+	struct argument argument;
 
 	for (size_t i = 0; i < count; i++)
 		best = MAX(best, match_pattern(routes[i].pattern, path, &argument));
@@ -50,11 +55,12 @@ static enum pattern_match best_match(const struct http_route *routes, size_t cou
 
 enum router_result router_find(const struct http_route *routes, size_t count,
 			       enum http_method method, const char *path,
-			       const struct http_route **ret_route, const char **ret_argument)
+			       const struct http_route **ret_route,
+			       char ret_argument[ROUTER_ARGUMENT_SIZE])
 {
 	enum http_method wanted = method == HTTP_HEAD ? HTTP_GET : method;
-	enum pattern_match best = best_match(routes, count, path);
-	const char *argument;
+	enum match_kind best = best_match(routes, count, path);
+	struct argument argument;
 
 	if (best == MATCH_NONE)
 		return ROUTER_NO_SUCH_PATH;
@@ -65,7 +71,8 @@ enum router_result router_find(const struct http_route *routes, size_t count,
 		*ret_route = &routes[i];
 		if (routes[i].method != wanted)
 			continue;
-		*ret_argument = argument;
+		memcpy(ret_argument, argument.text, argument.length);
+		ret_argument[argument.length] = '\0';
 		return ROUTER_FOUND;
 	}
 	return ROUTER_WRONG_METHOD;
@@ -74,8 +81,8 @@ enum router_result router_find(const struct http_route *routes, size_t count,
 void router_allow(const struct http_route *routes, size_t count, const char *path,
 		  char ret_text[ROUTER_ALLOW_SIZE])
 {
-	enum pattern_match best = best_match(routes, count, path);
-	const char *argument;
+	enum match_kind best = best_match(routes, count, path);
+	struct argument argument;
 	size_t used = 0;
 
 	ret_text[0] = '\0';

@@ -52,10 +52,15 @@ enum router_result {
 	ROUTER_WRONG_METHOD, /* *ret_route is some route of the path, for its error style */
 };
 
-/* On ROUTER_FOUND, *ret_argument points into @path. */
+/* A segment matched by '*' that is longer matches nothing: no name in a path is, and it is copied.
+ */
+#define ROUTER_ARGUMENT_SIZE 512
+
+/* Fills @ret_argument and *ret_route on ROUTER_FOUND. */
 enum router_result router_find(const struct http_route *routes, size_t count,
 			       enum http_method method, const char *path,
-			       const struct http_route **ret_route, const char **ret_argument);
+			       const struct http_route **ret_route,
+			       char ret_argument[ROUTER_ARGUMENT_SIZE]);
 
 /* "GET, HEAD, DELETE": the methods of @path, for Allow. */
 #define ROUTER_ALLOW_SIZE 64

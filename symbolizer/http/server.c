@@ -106,6 +106,22 @@ static void log_library_message(void *arg, const char *format, va_list args)
 	log_debug("http: %s", message);
 }
 
+/*
+ * Percent-decoding, in place. A decoded NUL would end the text early and make "/%00" the page: it
+ * becomes 0x01, which is in no path and no name.
+ */
+static size_t decode_percent(void *arg, struct MHD_Connection *connection, char *text)
+{
+	size_t length = MHD_http_unescape(text);
+
+	(void)arg;
+	(void)connection;
+	for (size_t i = 0; i < length; i++)
+		if (text[i] == '\0')
+			text[i] = '\1';
+	return length;
+}
+
 static struct MHD_Daemon *start_daemon(struct http_server *server, int fd)
 {
 	unsigned int connections =
@@ -118,7 +134,8 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, int fd)
 		MHD_OPTION_THREAD_POOL_SIZE, IO_THREADS_PER_ADDRESS, MHD_OPTION_CONNECTION_LIMIT,
 		connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)CONNECTION_TIMEOUT_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
-		MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed, &server->host, MHD_OPTION_END);
+		MHD_OPTION_UNESCAPE_CALLBACK, decode_percent, NULL, MHD_OPTION_NOTIFY_COMPLETED,
+		exchange_on_completed, &server->host, MHD_OPTION_END);
 }
 
 static int start_daemons(struct http_server *server, char ret_message[HTTP_SERVER_MESSAGE_SIZE])

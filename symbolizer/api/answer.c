@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The table of figures is walked for headers and for JSON, so that both always say the same.
+ */
+
+#include "symbolizer/api/answer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "symbolizer/flame/node_list.h"
+
+enum stat_kind {
+	STAT_COUNT,
+	STAT_VALUE,
+	STAT_TIME,
+};
+
+static const struct stat_row {
+	size_t offset;
+	const char *key;
+	const char *header;
+	enum stat_kind kind;
+} stat_rows[] = {
+#define X(field, key, header, kind)                                                                \
+	{ offsetof(struct profile_stats, field), key, header, STAT_##kind },
+	ANSWER_STATS(X)
+#undef X
+};
+
+static bool is_time(enum event_type type)
+{
+	const char *unit = event_type_unit(type);
+
+	return unit && strcmp(unit, "ns") == 0;
+}
+
+uint64_t answer_unit_divisor(enum event_type type)
+{
+	return is_time(type) ? NSEC_PER_USEC : 1;
+}
+
+const char *answer_unit_name(enum event_type type)
+{
+	return is_time(type) ? "microseconds" : "bytes";
+}
+
+uint64_t answer_value(enum event_type type, uint64_t value)
+{
+	uint64_t divisor = answer_unit_divisor(type);
+
+	uint64_t rest = value % divisor;
+
+	/* As node_list.h rounds: half goes up. */
+	return value / divisor + (rest >= divisor - rest ? 1 : 0);
+}
+
+static uint64_t stat_value(const struct stat_row *row, enum event_type type,
+			   const struct profile_stats *stats)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)stats + row->offset, sizeof(value));
+	if (row->kind == STAT_TIME)
+		return value / NSEC_PER_USEC;
+	return row->kind == STAT_VALUE ? answer_value(type, value) : value;
+}
+
+void answer_headers(struct http_response *response, enum event_type type,
+		    const struct profile_stats *stats)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(stat_rows); i++)
+		http_response_header(response, stat_rows[i].header, "%" PRIu64,
+				     stat_value(&stat_rows[i], type, stats));
+}
+
+void answer_stats(struct json_writer *json, enum event_type type, const struct profile_stats *stats)
+{
+	json_object_begin(json);
+	for (size_t i = 0; i < ARRAY_SIZE(stat_rows); i++)
+		json_key_uint(json, stat_rows[i].key, stat_value(&stat_rows[i], type, stats));
+	json_key_text(json, "unit", answer_unit_name(type));
+	json_object_end(json);
+}
+
+/* Leaves of these are objects, not functions. */
+static bool is_memory_type(enum event_type type)
+{
+	return type == EVENT_MEM_ALLOC || type == EVENT_MEM_INUSE || type == EVENT_HBM_ALLOC ||
+	       type == EVENT_HBM_INUSE;
+}
+
+int answer_tree(struct json_writer *json, enum event_type type, bool columns,
+		const struct tree *tree)
+{
+	if (!tree) {
+		json_null_value(json);
+		return 0;
+	}
+	if (columns)
+		return node_columns_write(tree, answer_unit_divisor(type), is_memory_type(type),
+					  json);
+	return node_list_write(tree, answer_unit_divisor(type), json);
+}
+
+int answer_query(struct api_context *context, const struct profile_request *request,
+		 struct tree **ret_tree, struct profile_stats *ret_stats,
+		 char ret_message[PROFILE_MESSAGE_SIZE])
+{
+	int r;
+
+	*ret_stats = (struct profile_stats){};
+	ret_message[0] = '\0';
+	r = profile_query(context->store, context->resolver, context->clock, request, ret_tree,
+			  ret_stats, ret_message);
+
+	api_count(context, API_METRIC_QUERY_ROWS, ret_stats->n_rows);
+	api_count(context, API_METRIC_QUERY_VALUE, ret_stats->value_total);
+	api_count(context, API_METRIC_QUERY_UNSYMBOLIZED, ret_stats->value_unsymbolized);
+	if (r > 0) {
+		api_count(context, API_METRIC_QUERIES_OK, 1);
+	} else if (r == 0) {
+		api_count(context, API_METRIC_QUERIES_EMPTY, 1);
+	} else if (r == -EINVAL) {
+		api_count(context, API_METRIC_QUERIES_INVALID, 1);
+	} else {
+		api_count(context, API_METRIC_QUERIES_FAILED, 1);
+		api_count(context, API_METRIC_STORE_ERRORS, 1);
+		if (!ret_message[0])
+			(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
+				       "the sample store failed: %s", strerror(-r));
+		(void)log_error_errno(r,
+				      "cannot answer a profile query of service '%s', answering "
+				      "with an error: %m",
+				      request->service ? request->service : "");
+	}
+	return r;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The four keys come out in one place, so that none can be forgotten.
+ */
+
+#include "symbolizer/api/envelope.h"
+
+void envelope_begin(struct json_writer *json, struct http_response *response, const char *status,
+		    const char *description)
+{
+	json_writer_init(json, &response->body);
+	json_object_begin(json);
+	json_key_text(json, "OPT_STATUS", status);
+	json_key_text(json, "DESCRIPTION", description);
+	json_key(json, "result");
+}
+
+void envelope_debug(struct json_writer *json)
+{
+	json_key(json, "debug");
+}
+
+void envelope_end(struct json_writer *json)
+{
+	json_object_end(json);
+}
+
+static void write_empty(struct http_response *response, const char *status, const char *description)
+{
+	struct json_writer json;
+
+	envelope_begin(&json, response, status, description);
+	json_null_value(&json);
+	envelope_debug(&json);
+	json_null_value(&json);
+	envelope_end(&json);
+}
+
+void envelope_store_failed(struct http_response *response, const char *description)
+{
+	response->status = 500;
+	bytes_clear(&response->body);
+	write_empty(response, "FAIL", description);
+}
+
+void envelope_error(struct http_response *response, unsigned int status, const char *message)
+{
+	if (status == 400 || status == 413)
+		write_empty(response, "INVALID_POST_DATA", message);
+	else if (status == 500)
+		write_empty(response, "SERVER_ERROR", message);
+	else
+		write_empty(response, "FAIL", message);
+}

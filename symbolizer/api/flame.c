@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * GET /v1/flame and GET /v1/top: one selection, as a tree or as the functions in it.
+ */
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "symbolizer/api/answer.h"
+#include "symbolizer/api/selection.h"
+#include "symbolizer/flame/function_table.h"
+
+#define TOP_DEFAULT_COUNT 50
+#define TOP_MAX_COUNT     100000
+
+struct selected {
+	struct selection selection;
+	struct profile_stats stats;
+	struct tree *tree; /* NULL: nothing there, and message says why */
+	char message[PROFILE_MESSAGE_SIZE];
+};
+
+/* False after filling @response with an error. */
+static bool select_profile(struct api_context *context, const struct http_request *request,
+			   struct http_response *response, struct selected *selected)
+{
+	char message[SELECTION_MESSAGE_SIZE];
+	int r;
+
+	r = selection_parse(request, context->clock, &selected->selection, message);
+	if (r < 0) {
+		http_response_error(response, 400, "%s", message);
+		return false;
+	}
+	r = answer_query(context, &selected->selection.profile, &selected->tree, &selected->stats,
+			 selected->message);
+	answer_headers(response, selected->selection.profile.type, &selected->stats);
+	if (r < 0)
+		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", selected->message);
+	return r >= 0;
+}
+
+/* What stands beside the result in both answers. */
+static void write_rest(struct json_writer *json, const struct selected *selected)
+{
+	const struct profile_request *profile = &selected->selection.profile;
+
+	json_key_text(json, "event", event_type_name(profile->type));
+	json_key_text(json, "unit", answer_unit_name(profile->type));
+	json_key_uint(json, "since", selected->selection.range.since_wall_ns / NSEC_PER_SEC);
+	json_key_uint(json, "until", selected->selection.range.until_wall_ns / NSEC_PER_SEC);
+	json_key_text(json, "message", selected->message);
+	json_key(json, "stats");
+	answer_stats(json, profile->type, &selected->stats);
+	json_object_end(json);
+}
+
+static void write_flame(const struct selected *selected, bool columns,
+			struct http_response *response)
+{
+	struct json_writer json;
+	int r;
+
+	json_writer_init(&json, &response->body);
+	json_object_begin(&json);
+	json_key(&json, "result");
+	r = answer_tree(&json, selected->selection.profile.type, columns, selected->tree);
+	if (r < 0) {
+		http_response_error(response, 500, "cannot write the answer: %s", strerror(-r));
+		return;
+	}
+	write_rest(&json, selected);
+}
+
+void api_flame(struct api_context *context, const struct http_request *request,
+	       struct http_response *response)
+{
+	const char *format = http_request_parameter(request, "format");
+	bool nodes = format && strcmp(format, "nodes") == 0;
+	struct selected selected = {};
+
+	if (format && !nodes && strcmp(format, "columns") != 0) {
+		http_response_error(response, 400, "format: '%.40s' is neither columns nor nodes",
+				    format);
+		return;
+	}
+	if (select_profile(context, request, response, &selected))
+		write_flame(&selected, !nodes, response);
+	(void)tree_free(selected.tree);
+}
+
+struct ranked {
+	uint64_t key;
+	uint32_t function;
+};
+
+/* Falling keys; equal ones in the table's order, so that an answer is the same every time. */
+static int compare_ranked(const void *a, const void *b)
+{
+	const struct ranked *left = a, *right = b;
+
+	if (left->key != right->key)
+		return left->key > right->key ? -1 : 1;
+	return left->function < right->function ? -1 : left->function > right->function;
+}
+
+static void write_functions(struct json_writer *json, const struct tree *tree,
+			    const struct function_table *table, const struct ranked *ranking,
+			    size_t count, enum event_type type)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct function *function = &table->functions[ranking[i].function];
+
+		json_object_begin(json);
+		json_key_text(json, "function", tree_label(tree, function->first_node));
+		json_key(json, "type");
+		json_text_sized(json, &function->type, 1);
+		json_key_uint(json, "self", answer_value(type, function->self));
+		json_key_uint(json, "total", answer_value(type, function->total));
+		json_object_end(json);
+	}
+}
+
+static int write_ranking(struct json_writer *json, const struct selected *selected, size_t limit,
+			 bool by_total)
+{
+	enum event_type type = selected->selection.profile.type;
+	scoped_free struct ranked *ranking = NULL;
+	struct function_table table;
+	size_t count = 0;
+	int r;
+
+	r = function_table_init(&table, selected->tree);
+	if (r < 0)
+		return r;
+	ranking = calloc(table.n_functions, sizeof(*ranking));
+	/* Function 0 is the root, which is no function. */
+	for (uint32_t i = 1; ranking && i < table.n_functions; i++)
+		ranking[count++] = (struct ranked){
+			.key = by_total ? table.functions[i].total : table.functions[i].self,
+			.function = i,
+		};
+	if (ranking) {
+		qsort(ranking, count, sizeof(*ranking), compare_ranked);
+		write_functions(json, selected->tree, &table, ranking, MIN(count, limit), type);
+	}
+	function_table_release(&table);
+	return ranking ? 0 : -ENOMEM;
+}
+
+static void write_top(const struct selected *selected, size_t limit, bool by_total,
+		      struct http_response *response)
+{
+	struct json_writer json;
+	int r = 0;
+
+	json_writer_init(&json, &response->body);
+	json_object_begin(&json);
+	json_key(&json, "functions");
+	json_array_begin(&json);
+	if (selected->tree)
+		r = write_ranking(&json, selected, limit, by_total);
+	if (r < 0) {
+		http_response_error(response, 500, "cannot write the answer: %s", strerror(-r));
+		return;
+	}
+	json_array_end(&json);
+	write_rest(&json, selected);
+}
+
+void api_top(struct api_context *context, const struct http_request *request,
+	     struct http_response *response)
+{
+	const char *sort = http_request_parameter(request, "sort");
+	bool by_total = sort && strcmp(sort, "total") == 0;
+	char message[SELECTION_MESSAGE_SIZE];
+	struct selected selected = {};
+	int64_t limit;
+
+	if (sort && !by_total && strcmp(sort, "self") != 0) {
+		http_response_error(response, 400, "sort: '%.40s' is neither self nor total", sort);
+		return;
+	}
+	if (parameter_integer(request, "limit", 1, TOP_MAX_COUNT, TOP_DEFAULT_COUNT, &limit,
+			      message) < 0) {
+		http_response_error(response, 400, "%s", message);
+		return;
+	}
+	if (select_profile(context, request, response, &selected))
+		write_top(&selected, (size_t)limit, by_total, response);
+	(void)tree_free(selected.tree);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * /metrics, /healthz and /readyz: for Prometheus and for whoever restarts or routes around this
+ * process.
+ */
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/json_writer.h"
+#include "common/metrics.h"
+#include "symbolizer/api/api.h"
+
+#define METRIC_PREFIX "hearth_symbolizer_"
+
+static const struct metric_row metric_rows[] = {
+#define METRIC(id, name, type, labels, help) { name, type, labels, help },
+#include "symbolizer/api/metrics.def"
+#undef METRIC
+};
+
+static_assert(ARRAY_SIZE(metric_rows) == API_METRIC_COUNT, "every metric needs a row");
+
+/* Resident pages of this process, from the second number of /proc/self/statm. 0 when it cannot be
+ * read. */
+static uint64_t resident_bytes(void)
+{
+	scoped_file FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long long size_pages, resident_pages;
+
+	if (!file || fscanf(file, "%llu %llu", &size_pages, &resident_pages) != 2)
+		return 0;
+	return resident_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void set_gauges(struct api_context *context)
+{
+	struct store_stats stats = {};
+
+	metric_set(context->metrics, API_METRIC_RSS_BYTES, resident_bytes());
+	metric_set(context->metrics, API_METRIC_DEBUGINFO_GENERATION,
+		   debuginfo_generation(context->debuginfo));
+	if (context->connections)
+		metric_set(context->metrics, API_METRIC_OPEN_CONNECTIONS,
+			   context->connections(context->connections_arg));
+	if (store_stats(context->store, &stats) < 0) {
+		api_count(context, API_METRIC_STORE_ERRORS, 1);
+		return;
+	}
+	metric_set(context->metrics, API_METRIC_STORE_BATCHES, stats.n_batches);
+	metric_set(context->metrics, API_METRIC_STORE_ROWS, stats.n_rows);
+	metric_set(context->metrics, API_METRIC_STORE_STACKS, stats.n_stacks);
+	metric_set(context->metrics, API_METRIC_STORE_SERIES, stats.n_series);
+	metric_set(context->metrics, API_METRIC_STORE_PROCESSES, stats.n_processes);
+	metric_set(context->metrics, API_METRIC_STORE_DISK_BYTES, stats.disk_bytes);
+}
+
+void api_metrics(struct api_context *context, const struct http_request *request,
+		 struct http_response *response)
+{
+	(void)request;
+	set_gauges(context);
+	if (context->route_metrics)
+		route_metrics_print(context->route_metrics, METRIC_PREFIX, &response->body);
+	(void)metrics_print(METRIC_PREFIX, metric_rows, context->metrics, API_METRIC_COUNT,
+			    &response->body);
+	response->content_type = "text/plain; version=0.0.4; charset=utf-8";
+}
+
+static void write_ok(struct http_response *response)
+{
+	struct json_writer json;
+
+	json_writer_init(&json, &response->body);
+	json_object_begin(&json);
+	json_key_text(&json, "status", "ok");
+	json_object_end(&json);
+}
+
+void api_healthz(struct api_context *context, const struct http_request *request,
+		 struct http_response *response)
+{
+	(void)context;
+	(void)request;
+	write_ok(response);
+}
+
+void api_readyz(struct api_context *context, const struct http_request *request,
+		struct http_response *response)
+{
+	int r = store_check(context->store);
+
+	(void)request;
+	if (r < 0)
+		http_response_error(response, 503, "samples cannot be stored: %s", strerror(-r));
+	else
+		write_ok(response);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * POST /v1/ingest. The status tells an agent what to do with its batch: 200 forget it (or define
+ * what is missing, the answer says), 400 and 413 give it up, 507 and 503 keep it and come again.
+ */
+
+#include <string.h>
+
+#include "common/log.h"
+#include "symbolizer/api/api.h"
+
+/* An agent spools meanwhile; a store that failed is rarely back sooner. */
+#define RETRY_AFTER "10"
+
+static void count_success(struct api_context *context, const struct ingest_result *result)
+{
+	api_count(context, result->stored ? API_METRIC_INGEST_STORED : API_METRIC_INGEST_NOT_STORED,
+		  1);
+	if (result->stored)
+		api_count(context, API_METRIC_INGEST_ROWS, result->n_rows);
+}
+
+static void refuse(struct api_context *context, struct http_response *response, int error,
+		   const char *message)
+{
+	if (error == -EBADMSG) {
+		api_count(context, API_METRIC_INGEST_BAD, 1);
+		http_response_error(response, 400, "%s", message);
+		return;
+	}
+	if (error == -EFBIG) {
+		api_count(context, API_METRIC_INGEST_TOO_LARGE, 1);
+		http_response_error(response, 413, "%s", message);
+		return;
+	}
+	api_count(context, API_METRIC_STORE_ERRORS, 1);
+	api_count(context,
+		  error == -ENOSPC ? API_METRIC_INGEST_NO_SPACE : API_METRIC_INGEST_STORE_FAILED,
+		  1);
+	http_response_header(response, "Retry-After", RETRY_AFTER);
+	http_response_error(response, error == -ENOSPC ? 507 : 503, "%s", message);
+	(void)log_error_errno(
+		error, "cannot store a batch: %s; the agent keeps it and tries again: %m", message);
+}
+
+void api_ingest(struct api_context *context, const struct http_request *request,
+		struct http_response *response)
+{
+	struct ingest_result result = {};
+	int r;
+
+	api_count(context, API_METRIC_INGEST_BYTES, request->body.size);
+	r = ingest_batch(context->ingest, request->caller->tenant, request->body, &response->body,
+			 &result);
+	if (r < 0) {
+		refuse(context, response, r, result.message[0] ? result.message : strerror(-r));
+		return;
+	}
+	count_success(context, &result);
+	response->content_type = "application/x-protobuf";
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * GET /v1/services and GET /v1/hosts: what there is to ask for.
+ */
+
+#include <string.h>
+
+#include "common/log.h"
+#include "symbolizer/api/answer.h"
+#include "symbolizer/api/selection.h"
+#include "symbolizer/api/tracing_request.h"
+
+/* Whoever looks for a service wants to see those that ran today. */
+#define SERVICES_DEFAULT_LAST_NS (24 * 3600 * NSEC_PER_SEC)
+
+/* A hundred thousand services or hosts of a kilobyte each. */
+#define LIST_ARENA_BYTES (128 * MIB)
+
+/* Logs, counts and answers a failure of the store. */
+static void store_failed(struct api_context *context, struct http_response *response, int error,
+			 const char *what)
+{
+	api_count(context, API_METRIC_STORE_ERRORS, 1);
+	(void)log_error_errno(error, "cannot list %s, answering with an error: %m", what);
+	http_response_error(response, 500, "cannot list %s: the sample store failed: %s", what,
+			    strerror(-error));
+}
+
+static void write_services(const struct service_summary *services, size_t count,
+			   enum event_type only, const struct time_range *range,
+			   struct http_response *response)
+{
+	struct json_writer json;
+
+	json_writer_init(&json, &response->body);
+	json_object_begin(&json);
+	json_key(&json, "services");
+	json_array_begin(&json);
+	for (size_t i = 0; i < count; i++) {
+		if (only != EVENT_NONE && services[i].type != only)
+			continue;
+		json_object_begin(&json);
+		json_key_text(&json, "name", services[i].name);
+		json_key_text(&json, "event", event_type_name(services[i].type));
+		json_key_uint(&json, "first_time", services[i].first_wall_ns / NSEC_PER_SEC);
+		json_key_uint(&json, "last_time", services[i].last_wall_ns / NSEC_PER_SEC);
+		json_key_uint(&json, "hosts", services[i].n_hosts);
+		json_key_uint(&json, "processes", services[i].n_processes);
+		json_object_end(&json);
+	}
+	json_array_end(&json);
+	json_key_uint(&json, "since", range->since_wall_ns / NSEC_PER_SEC);
+	json_key_uint(&json, "until", range->until_wall_ns / NSEC_PER_SEC);
+	json_object_end(&json);
+}
+
+void api_services(struct api_context *context, const struct http_request *request,
+		  struct http_response *response)
+{
+	const char *event = http_request_parameter(request, "event");
+	scoped(arena_freep) struct arena *arena = NULL;
+	char message[SELECTION_MESSAGE_SIZE];
+	struct service_summary *services;
+	enum event_type only = EVENT_NONE;
+	struct time_range range;
+	size_t count;
+	int r;
+
+	if (event) {
+		only = event_type_of_request(event, message, sizeof(message));
+		if (only == EVENT_NONE) {
+			http_response_error(response, 400, "event: %s", message);
+			return;
+		}
+	}
+	if (time_range_parse(request, context->clock, SERVICES_DEFAULT_LAST_NS, &range, message) <
+	    0) {
+		http_response_error(response, 400, "%s", message);
+		return;
+	}
+	r = arena_new(LIST_ARENA_BYTES, &arena);
+	if (r == 0)
+		r = profile_list_services(context->store, request->caller->tenant, range.from_slot,
+					  range.to_slot, arena, &services, &count);
+	if (r < 0)
+		store_failed(context, response, r, "services");
+	else
+		write_services(services, count, only, &range, response);
+}
+
+static void write_labels(struct json_writer *json, const struct label *labels, uint32_t count)
+{
+	json_key(json, "labels");
+	json_object_begin(json);
+	for (uint32_t i = 0; i < count; i++)
+		json_key_text(json, labels[i].name, labels[i].value);
+	json_object_end(json);
+}
+
+static void write_host(struct json_writer *json, const struct store_host *host)
+{
+	json_object_begin(json);
+	json_key_text(json, "name", host->name);
+	json_key_text(json, "agent_id", host->agent_id);
+	json_key_text(json, "agent_version", host->agent_version);
+	json_key_text(json, "kernel_release", host->kernel_release);
+	json_key_text(json, "architecture", host->architecture);
+	json_key_text(json, "boot_id", host->boot_id);
+	json_key_uint(json, "cpus", host->n_cpus);
+	json_key(json, "ips");
+	json_array_begin(json);
+	for (uint32_t i = 0; i < host->n_ips; i++)
+		json_text(json, host->ips[i]);
+	json_array_end(json);
+	write_labels(json, host->labels, host->n_labels);
+	json_key_uint(json, "first_time", host->first_seen_ns / NSEC_PER_SEC);
+	json_key_uint(json, "last_time", host->last_seen_ns / NSEC_PER_SEC);
+	json_object_end(json);
+}
+
+void api_hosts(struct api_context *context, const struct http_request *request,
+	       struct http_response *response)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct store_host *hosts;
+	struct json_writer json;
+	size_t count;
+	int r;
+
+	r = arena_new(LIST_ARENA_BYTES, &arena);
+	if (r == 0)
+		r = store_list_hosts(context->store, request->caller->tenant, arena, &hosts,
+				     &count);
+	if (r < 0) {
+		store_failed(context, response, r, "hosts");
+		return;
+	}
+	json_writer_init(&json, &response->body);
+	json_object_begin(&json);
+	json_key(&json, "hosts");
+	json_array_begin(&json);
+	for (size_t i = 0; i < count; i++)
+		write_host(&json, &hosts[i]);
+	json_array_end(&json);
+	json_object_end(&json);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * POST /v1/profile/ProfileTracing. The contract, with every status and text, is in
+ * docs/http-api.md.
+ */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "symbolizer/api/answer.h"
+#include "symbolizer/api/envelope.h"
+#include "symbolizer/api/tracing_request.h"
+
+/* The texts of one request: the body has at most one megabyte. */
+#define REQUEST_ARENA_BYTES (4 * MIB)
+
+/* Pruned nodes are said in words too: a script that reads only the node list must be able to find
+ * out. */
+static void describe_pruning(const struct tracing_request *request,
+			     const struct profile_stats *stats,
+			     char description[PROFILE_MESSAGE_SIZE])
+{
+	if (stats->n_nodes_pruned == 0 || description[0])
+		return;
+	(void)snprintf(description, PROFILE_MESSAGE_SIZE,
+		       "%" PRIu64
+		       " nodes with the smallest totals were left out to keep max_nodes %" PRIu32,
+		       stats->n_nodes_pruned, request->profile.max_nodes);
+}
+
+static void write_answer(struct http_response *response, const struct tracing_request *request,
+			 const struct tree *tree, const struct profile_stats *stats,
+			 const char *description)
+{
+	struct json_writer json;
+	int r;
+
+	envelope_begin(&json, response, "SUCCESS", description);
+	r = answer_tree(&json, request->profile.type, request->columns, tree);
+	if (r < 0) {
+		http_response_error(response, 500, "cannot write the answer: %s", strerror(-r));
+		return;
+	}
+	envelope_debug(&json);
+	if (request->debug)
+		answer_stats(&json, request->profile.type, stats);
+	else
+		json_null_value(&json);
+	envelope_end(&json);
+}
+
+static void answer(struct api_context *context, const struct tracing_request *request,
+		   struct http_response *response)
+{
+	scoped(tree_freep) struct tree *tree = NULL;
+	char description[PROFILE_MESSAGE_SIZE];
+	struct profile_stats stats;
+	int r;
+
+	r = answer_query(context, &request->profile, &tree, &stats, description);
+	answer_headers(response, request->profile.type, &stats);
+	if (r == -EINVAL) {
+		http_response_error(response, 400, "%s", description);
+		return;
+	}
+	if (r < 0) {
+		envelope_store_failed(response, description);
+		return;
+	}
+	describe_pruning(request, &stats, description);
+	write_answer(response, request, tree, &stats, description);
+}
+
+void api_profile_tracing(struct api_context *context, const struct http_request *request,
+			 struct http_response *response)
+{
+	static const struct profile_stats nothing;
+	scoped(arena_freep) struct arena *arena = NULL;
+	char message[TRACING_MESSAGE_SIZE];
+	struct tracing_request parsed;
+	int r;
+
+	r = arena_new(REQUEST_ARENA_BYTES, &arena);
+	if (r == 0)
+		r = tracing_request_parse(request->body, arena, &parsed, message);
+	if (r < 0) {
+		answer_headers(response, EVENT_ON_CPU, &nothing);
+		if (r == -EINVAL)
+			http_response_error(response, 400, "%s", message);
+		else
+			http_response_error(response, 500, "cannot read the request: %s",
+					    strerror(-r));
+		return;
+	}
+	parsed.profile.tenant = request->caller->tenant;
+	answer(context, &parsed, response);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Each parameter is checked by its own few lines; the first that is wrong is named.
+ */
+
+#include "symbolizer/api/selection.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "symbolizer/api/tracing_request.h"
+
+int parameter_integer(const struct http_request *request, const char *name, int64_t min,
+		      int64_t max, int64_t fallback, int64_t *ret_value,
+		      char ret_message[SELECTION_MESSAGE_SIZE])
+{
+	const char *text = http_request_parameter(request, name);
+	long long value = fallback;
+	char *end = NULL;
+
+	errno = 0;
+	if (text)
+		value = strtoll(text, &end, 10);
+	if (errno || (text && *end) || value < min || value > max) {
+		(void)snprintf(ret_message, SELECTION_MESSAGE_SIZE,
+			       "%s: '%.40s' is no whole number between %" PRId64 " and %" PRId64,
+			       name, text, min, max);
+		return -EINVAL;
+	}
+	*ret_value = value;
+	return 0;
+}
+
+static int parameter_flag(const struct http_request *request, const char *name, bool *ret_value,
+			  char ret_message[SELECTION_MESSAGE_SIZE])
+{
+	static const char *const words[] = { "false", "true", "0", "1", "no", "yes" };
+	const char *text = http_request_parameter(request, name);
+
+	if (!text)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strcasecmp(text, words[i]) == 0) {
+			*ret_value = i % 2;
+			return 0;
+		}
+	}
+	(void)snprintf(ret_message, SELECTION_MESSAGE_SIZE, "%s: '%.40s' is neither true nor false",
+		       name, text);
+	return -EINVAL;
+}
+
+static int read_event(const struct http_request *request, enum event_type *ret_type,
+		      char ret_message[SELECTION_MESSAGE_SIZE])
+{
+	const char *name = http_request_parameter(request, "event");
+	char reason[SELECTION_MESSAGE_SIZE - sizeof("event: ")];
+
+	if (!name) {
+		*ret_type = EVENT_ON_CPU;
+		return 0;
+	}
+	*ret_type = event_type_of_request(name, reason, sizeof(reason));
+	if (*ret_type != EVENT_NONE)
+		return 0;
+	(void)snprintf(ret_message, SELECTION_MESSAGE_SIZE, "event: %s", reason);
+	return -EINVAL;
+}
+
+static int read_options(const struct http_request *request, struct profile_request *profile,
+			char ret_message[SELECTION_MESSAGE_SIZE])
+{
+	int64_t max_nodes, kernel_depth;
+	int r;
+
+	r = parameter_flag(request, "fold_threads", &profile->fold_threads, ret_message);
+	if (r < 0)
+		return r;
+	r = parameter_integer(request, "max_nodes", 0, UINT32_MAX, 0, &max_nodes, ret_message);
+	if (r < 0)
+		return r;
+	r = parameter_integer(request, "max_kernel_stack_depth", -1, INT_MAX, -1, &kernel_depth,
+			      ret_message);
+	if (r < 0)
+		return r;
+	profile->max_nodes = (uint32_t)max_nodes;
+	profile->max_kernel_stack_depth = (int)kernel_depth;
+	return 0;
+}
+
+int selection_parse(const struct http_request *request, const struct clock *clock,
+		    struct selection *ret_selection, char ret_message[SELECTION_MESSAGE_SIZE])
+{
+	struct selection selection = {
+		.profile = {
+			.tenant = request->caller->tenant,
+			.service = http_request_parameter(request, "service"),
+			.tag_filter = http_request_parameter(request, "filter"),
+			.group_by = http_request_parameter(request, "group_by"),
+		},
+	};
+	int r;
+
+	r = read_event(request, &selection.profile.type, ret_message);
+	if (r < 0)
+		return r;
+	r = read_options(request, &selection.profile, ret_message);
+	if (r < 0)
+		return r;
+	r = time_range_parse(request, clock, SELECTION_DEFAULT_LAST_NS, &selection.range,
+			     ret_message);
+	if (r < 0)
+		return r;
+	selection.profile.from_slot = selection.range.from_slot;
+	selection.profile.to_slot = selection.range.to_slot;
+	*ret_selection = selection;
+	return 0;
+}
