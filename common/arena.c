@@ -5,9 +5,9 @@
 #include <string.h>
 
 /*
- * A list of blocks, the newest first; allocations are carved from the newest. Blocks double from 64
- * KiB to 4 MiB, so that a small request stays small and a large one costs few calls of the
- * allocator. What would waste much of a block gets one of its own, put behind the newest.
+ * A list of shared blocks, the newest first; allocations are carved from the newest. They double
+ * from 64 KiB to 4 MiB, so that a small request stays small and a large one costs few calls of the
+ * allocator. What would waste much of a shared block gets a block of its own, in a second list.
  */
 
 #define ARENA_ALIGNMENT        ((size_t)16)
@@ -22,7 +22,8 @@ struct arena_block {
 };
 
 struct arena {
-	struct arena_block *newest;
+	struct arena_block *shared; /* newest first */
+	struct arena_block *single; /* one allocation each */
 	size_t ceiling_bytes;
 	size_t held_bytes; /* blocks with their headers */
 	size_t used_bytes;
@@ -41,38 +42,50 @@ int arena_new(size_t ceiling_bytes, struct arena **ret_arena)
 	return 0;
 }
 
-static void free_newest_block(struct arena *arena)
+/* Frees blocks from the head of @list up to @last. */
+static void free_blocks(struct arena *arena, struct arena_block **list,
+			const struct arena_block *last)
 {
-	struct arena_block *block = arena->newest;
+	while (*list != last) {
+		struct arena_block *block = *list;
 
-	arena->newest = block->older;
-	arena->held_bytes -= sizeof(*block) + block->size;
-	free(block);
+		*list = block->older;
+		arena->held_bytes -= sizeof(*block) + block->size;
+		free(block);
+	}
 }
 
 struct arena *arena_free(struct arena *arena)
 {
 	if (!arena)
 		return NULL;
-	while (arena->newest)
-		free_newest_block(arena);
+	free_blocks(arena, &arena->single, NULL);
+	free_blocks(arena, &arena->shared, NULL);
 	free(arena);
 	return NULL;
 }
 
 void arena_clear(struct arena *arena)
 {
-	while (arena->newest && arena->newest->older)
-		free_newest_block(arena);
-	if (arena->newest) {
-		memset(arena->newest->data, 0, arena->newest->used);
-		arena->newest->used = 0;
-	}
+	struct arena_block *first = arena->shared;
+
+	while (first && first->older)
+		first = first->older;
+	free_blocks(arena, &arena->single, NULL);
+	free_blocks(arena, &arena->shared, first);
 	arena->used_bytes = 0;
 	arena->next_block_size = ARENA_FIRST_BLOCK_SIZE;
+	if (first) {
+		memset(first->data, 0, first->used);
+		first->used = 0;
+		arena->next_block_size *= 2;
+	}
 }
 
-static struct arena_block *add_block(struct arena *arena, size_t min_size, size_t wanted_size)
+/* Puts a block for @min_size bytes, better @wanted_size, at the head of @list. NULL when the
+ * ceiling is reached. */
+static struct arena_block *add_block(struct arena *arena, struct arena_block **list,
+				     size_t min_size, size_t wanted_size)
 {
 	size_t room = arena->ceiling_bytes - arena->held_bytes;
 	struct arena_block *block;
@@ -80,39 +93,31 @@ static struct arena_block *add_block(struct arena *arena, size_t min_size, size_
 
 	if (room < sizeof(*block) || room - sizeof(*block) < min_size)
 		return NULL;
-	size = MAX(min_size, MIN(wanted_size - sizeof(*block), room - sizeof(*block)));
+	size = MIN(wanted_size, room - sizeof(*block));
 
 	block = calloc(1, sizeof(*block) + size);
 	if (!block)
 		return NULL;
 	block->size = size;
+	block->older = *list;
+	*list = block;
 	arena->held_bytes += sizeof(*block) + size;
 	return block;
 }
 
 static struct arena_block *block_with_room(struct arena *arena, size_t size)
 {
-	struct arena_block *newest = arena->newest;
-	struct arena_block *block;
+	struct arena_block *block = arena->shared;
 
-	if (newest && newest->size - newest->used >= size)
-		return newest;
-
-	if (newest && size > arena->next_block_size / 4) {
-		block = add_block(arena, size, sizeof(*block));
-		if (block) {
-			block->older = newest->older;
-			newest->older = block;
-		}
+	if (block && block->size - block->used >= size)
 		return block;
-	}
+	if (size > arena->next_block_size / 4)
+		return add_block(arena, &arena->single, size, size);
 
-	block = add_block(arena, size, arena->next_block_size);
-	if (block) {
-		block->older = newest;
-		arena->newest = block;
+	block = add_block(arena, &arena->shared, size,
+			  arena->next_block_size - sizeof(struct arena_block));
+	if (block)
 		arena->next_block_size = MIN(arena->next_block_size * 2, ARENA_MAX_BLOCK_SIZE);
-	}
 	return block;
 }
 

@@ -42,10 +42,10 @@ int bytes_reserve(struct bytes *bytes, size_t extra)
 
 	if (bytes->error)
 		return bytes->error;
-	if (bytes->capacity - bytes->size >= extra)
-		return 0;
 	if (bytes->size > bytes->ceiling || extra > bytes->ceiling - bytes->size)
 		return bytes_fail(bytes, -EFBIG);
+	if (bytes->capacity - bytes->size >= extra)
+		return 0;
 
 	wanted = bytes->size + extra;
 	capacity = MAX(bytes->capacity, BYTES_FIRST_CAPACITY);

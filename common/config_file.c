@@ -87,21 +87,24 @@ static bool is_section(const struct config_table *table, const char *name)
 	return false;
 }
 
-static int find_key_once(struct config_reader *reader, const char *name, const yaml_mark_t *mark,
-			 const struct config_key **ret_key)
+/* NULL when there is no such key, or it was set before; the message says which. */
+static const struct config_key *find_key_once(struct config_reader *reader, const char *name,
+					      const yaml_mark_t *mark)
 {
 	const struct config_key *key = config_find_key(reader->table, name);
 	char source[CONFIG_MESSAGE_SIZE];
 
 	if (!key) {
 		format_source(reader, mark, source);
-		return config_unknown_key(reader->table, name, source, reader->message);
+		(void)config_unknown_key(reader->table, name, source, reader->message);
+		return NULL;
 	}
-	if (reader->seen[key - reader->table->keys])
-		return fail_at(reader, mark, "key '%s' is set twice", name);
+	if (reader->seen[key - reader->table->keys]) {
+		(void)fail_at(reader, mark, "key '%s' is set twice", name);
+		return NULL;
+	}
 	reader->seen[key - reader->table->keys] = true;
-	*ret_key = key;
-	return 0;
+	return key;
 }
 
 static bool is_null(const yaml_event_t *event)
@@ -120,17 +123,16 @@ static bool holds_nul(const yaml_event_t *event)
 static int read_scalar(struct config_reader *reader, const char *name, const yaml_mark_t *name_mark,
 		       const yaml_event_t *event)
 {
-	const struct config_key *key = NULL;
-	char source[CONFIG_MESSAGE_SIZE];
 	const char *value = (const char *)event->data.scalar.value;
-	int r;
+	const struct config_key *key;
+	char source[CONFIG_MESSAGE_SIZE];
 
 	/* A section of which every line is commented out. */
 	if (is_null(event) && is_section(reader->table, name))
 		return 0;
-	r = find_key_once(reader, name, name_mark, &key);
-	if (r < 0)
-		return r;
+	key = find_key_once(reader, name, name_mark);
+	if (!key)
+		return -EINVAL;
 	if (holds_nul(event))
 		return fail_at(reader, &event->start_mark, "'%s' holds a NUL character", name);
 	format_source(reader, &event->start_mark, source);
@@ -175,13 +177,13 @@ static int read_list(struct config_reader *reader, const char *name, const yaml_
 {
 	/* No more than the file holds, and a separator each. */
 	scoped(bytes_release) struct bytes items = BYTES_INIT(2 * MAX_FILE_BYTES);
-	const struct config_key *key = NULL;
+	const struct config_key *key;
 	char *text;
 	int r;
 
-	r = find_key_once(reader, name, name_mark, &key);
-	if (r < 0)
-		return r;
+	key = find_key_once(reader, name, name_mark);
+	if (!key)
+		return -EINVAL;
 	if (key->type != CONFIG_LIST)
 		return fail_at(reader, name_mark, "'%s' is no list: it takes one value", name);
 	r = collect_items(reader, name, &items);

@@ -94,6 +94,19 @@ static void copies_are_equal_and_texts_end(void **state)
 	assert_non_null(arena_copy(arena, NULL, 0));
 }
 
+static void a_clear_gives_large_objects_back(void **state)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+
+	(void)state;
+	assert_ok(arena_new(1000000, &arena));
+	assert_non_null(arena_alloc(arena, 16));
+	assert_non_null(arena_alloc(arena, 500000));
+	assert_null(arena_alloc(arena, 600000));
+	arena_clear(arena);
+	assert_non_null(arena_alloc(arena, 600000));
+}
+
 static void a_large_object_does_not_waste_the_current_block(void **state)
 {
 	scoped(arena_freep) struct arena *arena = NULL;
@@ -115,6 +128,7 @@ int main(void)
 		cmocka_unit_test(the_ceiling_bounds_small_and_large_requests),
 		cmocka_unit_test(sizes_that_overflow_give_null),
 		cmocka_unit_test(copies_are_equal_and_texts_end),
+		cmocka_unit_test(a_clear_gives_large_objects_back),
 		cmocka_unit_test(a_large_object_does_not_waste_the_current_block),
 	};
 

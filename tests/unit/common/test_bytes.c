@@ -64,6 +64,7 @@ static void long_formats_fill_the_buffer_to_its_ceiling(void **state)
 	assert_int_equal(bytes.size, 1000);
 	assert_int_equal(bytes.data[999], '7');
 	assert_int_equal(bytes.ceiling, 1000);
+	assert_errno(bytes_append_byte(&bytes, 'x'), -EFBIG);
 	bytes_clear(&bytes);
 	assert_errno(bytes_append_format(&bytes, "%01001d", 7), -EFBIG);
 }
