@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# the agent's memory and CPU on a host with 100 processes and 300 libraries, idle and busy, beside perf record
+. "$(dirname "$0")/figures.sh"
+need_root
+need_tools curl jq gcc
+
+readonly PROCESSES=100 LIBRARIES=300 LIBRARIES_PER_PROCESS=6
+idle_s=${HEARTH_BENCH_IDLE_S:-30} busy_s=${HEARTH_BENCH_BUSY_S:-60}
+
+enable_bpf_statistics
+
+# ---- a host: libraries of different build-IDs, processes that each load some and wake up now and then
+make_host() {
+	local i
+	say "making $LIBRARIES libraries"
+	mkdir -p "$work/host"
+	cat >"$work/host/library.c" <<-END
+		unsigned long SYMBOL(unsigned long n);
+		unsigned long SYMBOL(unsigned long n)
+		{
+			for (unsigned long i = 0; i < 1000000; i++)
+				n = n * 6364136223846793005u + SALT;
+			return n;
+		}
+	END
+	seq $LIBRARIES | xargs -P "$(nproc)" -I{} gcc -O1 -shared -fPIC -fno-omit-frame-pointer -Wl,--build-id \
+		-DSALT={} -DSYMBOL=library_{} -o "$work/host/liblib{}.so" "$work/host/library.c"
+	cat >"$work/host/process.c" <<-'END'
+		#include <dlfcn.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <unistd.h>
+		/* process FOLDER FIRST COUNT N_LIBRARIES: calls a function of each library, four times a second. */
+		int main(int argc, char **argv)
+		{
+			int first = atoi(argv[2]), count = atoi(argv[3]), n_libraries = atoi(argv[4]);
+			unsigned long (*functions[64])(unsigned long), value = argc;
+			for (int i = 0; i < count; i++) {
+				char path[512], symbol[64];
+				int number = (first + i) % n_libraries + 1;
+				snprintf(path, sizeof(path), "%s/liblib%d.so", argv[1], number);
+				snprintf(symbol, sizeof(symbol), "library_%d", number);
+				void *library = dlopen(path, RTLD_NOW);
+				if (!library)
+					return 1;
+				functions[i] = (unsigned long (*)(unsigned long))dlsym(library, symbol);
+			}
+			for (unsigned int turn = 0;; turn++) {
+				value = functions[turn % count](value);
+				usleep(250000);
+			}
+		}
+	END
+	gcc -O1 -w -fno-omit-frame-pointer -o "$work/host/process" "$work/host/process.c" -ldl
+	for ((i = 0; i < PROCESSES; i++)); do
+		start_background "host" "$work/host/process" "$work/host" $((i * LIBRARIES / PROCESSES)) \
+			$LIBRARIES_PER_PROCESS $LIBRARIES
+	done
+}
+
+# measure SECONDS PID...: CPU of the processes over the time, in percent of the host; sets $cpu_pct and $bpf_pct
+measure() {
+	local seconds=$1 pid=$2 cpu bpf
+	cpu=$(cpu_time_us "$pid")
+	bpf=$(bpf_time_ns "$pid")
+	at_second $(($(now_s) + seconds))
+	cpu=$(($(cpu_time_us "$pid") - cpu))
+	bpf=$(($(bpf_time_ns "$pid") - bpf))
+	cpu_pct=$(calculate "100 * $cpu / ($seconds * 1e6 * $(nproc))")
+	bpf_pct=$(calculate "100 * $bpf / ($seconds * 1e9 * $(nproc))")
+}
+
+start_perf() {
+	perf_pid=
+	command -v perf >/dev/null || return 0
+	start_background perf perf record -F 99 -a -g -o "$work/perf.data"
+	perf_pid=$background_pid
+	# It loads symbols of the running processes before it records.
+	wait_until 20s test -s "$work/perf.data" || true
+}
+
+make_host
+start_server
+start_agent
+at_second $(($(now_s) + 10))
+expect_within 60s has_samples Total $(($(now_s) - 10)) "$(now_s)"
+
+say "idle, $idle_s s"
+measure "$idle_s" "$agent_pid"
+figure agent.cpu_idle_pct "$(calculate "$cpu_pct + $bpf_pct")" "% of the host"
+figure agent.cpu_idle_bpf_pct "$bpf_pct" "% of the host"
+
+say "busy, $busy_s s"
+start_workload shares $((2 * busy_s + 60))
+measure "$busy_s" "$agent_pid"
+ours=$(calculate "$cpu_pct + $bpf_pct")
+figure agent.cpu_busy_pct "$ours" "% of the host"
+figure agent.cpu_busy_bpf_pct "$bpf_pct" "% of the host"
+figure agent.rss_anon_bytes $(($(status_kib "$agent_pid" RssAnon) * 1024)) bytes
+figure agent.rss_peak_bytes $(($(status_kib "$agent_pid" VmHWM) * 1024)) bytes
+figure agent.map_bytes "$(bpf_map_bytes "$agent_pid")" bytes
+
+# From the first sample of a new program to the answer that shows it.
+visible() {
+	local began=${EPOCHREALTIME/[.,]/}
+	start_background fresh "$workloads/deep" 20 40
+	expect_within 40s has_samples deep $((began / 1000000 - 1)) $((began / 1000000 + 60))
+	figure agent.visible_s "$(calculate "(${EPOCHREALTIME/[.,]/} - $began) / 1e6" %.1f)" s
+	end_process "$background_pid"
+}
+visible
+stop_agent
+
+# The same host and load under perf record, alone. What its sampling costs in the kernel is not in its own CPU time.
+start_perf
+if [ -n "$perf_pid" ]; then
+	say "perf record -F 99 -a -g, $busy_s s"
+	measure "$busy_s" "$perf_pid"
+	figure agent.perf_cpu_busy_pct "$cpu_pct" "% of the host, without what its interrupts take"
+	figure agent.perf_rss_anon_bytes $(($(status_kib "$perf_pid" RssAnon) * 1024)) bytes
+	figure agent.perf_bytes_per_s "$(calculate "$(stat -c %s "$work/perf.data") / $busy_s" %.0f)" bytes/s
+	ratio agent.cpu_busy_ratio "$ours" "$cpu_pct"
+else
+	say "perf is not installed: no peer"
+fi

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Benchmarks: each prints its figures as `NAME.figure value unit`, the peer's beside ours with the ratio, in under ten
+# minutes. They are aims to be beaten, not tests.
+#
+#   tests/bench/run.sh --list
+#   tests/bench/run.sh NAME...      those that measure a running agent need root
+#
+# A benchmark is tests/bench/NAME.sh; its third line says what it measures.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+here=$root/tests/bench
+export HEARTH_BUILD=${HEARTH_BUILD:-$root/build}
+
+names() { find "$here" -name '*.sh' ! -name run.sh ! -name figures.sh -printf '%f\n' | sed 's/\.sh$//' | sort; }
+
+list() {
+	local name
+	for name in $(names); do
+		printf '%-8s %s\n' "$name" "$(sed -n '4s/^# //p' "$here/$name.sh")"
+	done
+}
+
+build() {
+	local log=$HEARTH_BUILD/bench-build.log generator=()
+	mkdir -p "$HEARTH_BUILD"
+	if [ "$(id -u)" = 0 ]; then
+		HEARTH_INSTALL_LOG=$log "$root/deploy/install-packages.sh" run build test bench
+	fi
+	[ -e "$HEARTH_BUILD/CMakeCache.txt" ] || generator=(-G Ninja)
+	{ cmake -S "$root" -B "$HEARTH_BUILD" "${generator[@]}" -DHEARTH_TESTS=ON &&
+		cmake --build "$HEARTH_BUILD" --parallel "$(nproc)"; } >"$log" 2>&1 || {
+		tail -n 30 "$log" >&2
+		printf 'bench: the build failed, the full log is %s\n' "$log" >&2
+		exit 1
+	}
+}
+
+[ $# -gt 0 ] || set -- --help
+case $1 in
+--list)
+	list
+	exit 0
+	;;
+-h | --help)
+	sed -n '4,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+	exit 2
+	;;
+esac
+
+for name in "$@"; do
+	names | grep -xF -- "$name" >/dev/null || {
+		printf "bench: there is no '%s'; there are: %s\n" "$name" "$(names | tr '\n' ' ')" >&2
+		exit 2
+	}
+done
+build
+result=0
+for name in "$@"; do
+	bash "$here/$name.sh" || result=1
+done
+exit $result

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# bytes on the wire for each sample, after compression, stacks included: a mix of services, and a build host
+. "$(dirname "$0")/figures.sh"
+need_root
+need_tools curl jq sqlite3 python3 cmake
+
+warm_s=${HEARTH_BENCH_WARM_S:-60} window_s=${HEARTH_BENCH_WINDOW_S:-90}
+
+# Programs that do what services do: parse, query, compress, serve.
+start_services() {
+	local seconds=$1
+	start_workload shares "$seconds"
+	start_workload syscalls "$seconds"
+	start_background database timeout "$seconds" sqlite3 :memory: \
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000000000)
+		 SELECT count(DISTINCT i % 977), sum(length(hex(i))) FROM n;"
+	start_background json timeout "$seconds" python3 -c '
+import json, random
+rows = [{"id": i, "name": "row %d" % i, "values": [random.random() for _ in range(8)]} for i in range(2000)]
+while True:
+    assert json.loads(json.dumps(rows, sort_keys=True))[7]["id"] == 7
+'
+	start_background compressor timeout "$seconds" bash -c \
+		"while :; do head -c 50000000 '$HEARTH_BUILD/bin/hearth-symbolizer' | zstd -q -12 -c >/dev/null; done"
+}
+
+# A build of this repository, over and over.
+start_builds() {
+	start_background builds timeout "$1" bash -c "
+		while :; do
+			rm -rf '$work/tree'
+			cmake -S '$e2e_root' -B '$work/tree' -DHEARTH_TESTS=OFF && cmake --build '$work/tree' --parallel $(nproc)
+		done"
+}
+
+# The counters are of the last batch; a window begins and ends with one.
+next_report() {
+	local before
+	before=$(stat -c '%Y %i' "$agent_metrics")
+	expect_within 60s report_is_newer "$before"
+}
+report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
+
+# measure FIGURE: steady state, after $warm_s
+measure() {
+	local bytes samples
+	at_second $(($(now_s) + warm_s))
+	next_report
+	bytes=$(agent_metric bytes_sent_total)
+	samples=$(agent_metric ticks_sampled_total)
+	at_second $(($(now_s) + window_s))
+	next_report
+	bytes=$(($(agent_metric bytes_sent_total) - bytes))
+	samples=$(($(agent_metric ticks_sampled_total) - samples))
+	say "$samples samples, $bytes bytes"
+	figure "wire.$1_bytes" "$(calculate "$bytes / $samples" %.2f)" "bytes/sample"
+	figure "wire.$1_bytes_per_s" "$(calculate "$bytes / $window_s" %.0f)" "bytes/s"
+}
+
+start_server
+start_agent
+start_services $((warm_s + window_s + 60))
+services=("${started_pids[@]:2}")
+measure service
+for pid in "${services[@]}"; do
+	end_process "$pid"
+done
+start_builds $((warm_s + window_s + 60))
+measure build
