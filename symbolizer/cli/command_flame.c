@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * hearth flame: a profile as a tree for the terminal, as folded stacks, or as the server's JSON.
+ */
+
+#include <stdio.h>
+
+#include "common/log.h"
+#include "symbolizer/cli/command.h"
+#include "symbolizer/cli/flame_text.h"
+#include "symbolizer/cli/human.h"
+#include "symbolizer/cli/profile_question.h"
+#include "symbolizer/cli/terminal.h"
+
+/* What a terminal shows is chosen from so many of the largest nodes. */
+#define TERMINAL_MAX_NODES 20000
+
+/* Lines around the tree that should stay visible with it: heading, remark and prompt. */
+#define LINES_AROUND 4
+
+#define MAX_TEXT_BYTES GIB
+
+enum flame_key {
+	KEY_FOLDED = 0x200,
+	KEY_ROWS,
+	KEY_WIDTH,
+};
+
+struct flame_options {
+	struct connection_options connection;
+	struct selection_options selection;
+	bool folded;
+	uint32_t rows;
+	bool has_rows;
+	uint32_t width;
+};
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct flame_options *options = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &options->selection;
+		state->child_inputs[1] = &options->connection;
+		return 0;
+	case KEY_FOLDED:
+		options->folded = true;
+		return 0;
+	case KEY_ROWS:
+		options->rows = options_number(state, "--rows", text, 1000000);
+		options->has_rows = true;
+		return 0;
+	case KEY_WIDTH:
+		options->width = options_number(state, "--width", text, 10000);
+		return 0;
+	case ARGP_KEY_END:
+		if (options->folded && options->connection.json)
+			argp_error(state, "give --folded or --json, not both");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option rows_of_flame[] = {
+	{ NULL, 0, NULL, 0, "Output:", 6 },
+	{ "folded", KEY_FOLDED, NULL, 0, "one line per stack, \"root;caller;callee value\"", 0 },
+	{ "rows", KEY_ROWS, "N", 0, "at most N lines (what fits the terminal; 0: all)", 0 },
+	{ "width", KEY_WIDTH, "N", 0, "columns (of the terminal)", 0 },
+	{}
+};
+
+static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 }, { &connection_argp, 0, NULL, 0 }, {} };
+
+static const struct argp flame_argp = {
+	.options = rows_of_flame,
+	.parser = parse,
+	.children = children,
+	.doc = "Shows where a service spends its time (or memory): each line is a frame with its share, below its caller.",
+};
+
+static enum exit_code print_json(struct client *client, const struct flame_options *options)
+{
+	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
+
+	if (profile_ask(client, &options->selection, PROFILE_NODES, 0, &answer) < 0)
+		return EXIT_ERROR;
+	(void)bytes_append_byte(&answer, '\n');
+	return terminal_print(&answer) < 0 ? EXIT_ERROR : EXIT_OK;
+}
+
+static void append_heading(struct bytes *out, const struct flame_options *options, const struct call_tree *tree)
+{
+	const struct time_range *range = &options->selection.range.range;
+	uint64_t seconds = range->until_s - range->since_s + 1;
+	char total[HUMAN_SIZE], length[HUMAN_SIZE];
+
+	human_value(options->selection.event, tree->nodes[0].total, total);
+	human_value(EVENT_ON_CPU, seconds * 1000000, length);
+	(void)human_append(out, call_tree_function(tree, 0)->name, -1);
+	(void)bytes_append_format(out, ", %s: %s in %s", event_type_name(options->selection.event), total, length);
+	if (options->selection.event == EVENT_ON_CPU)
+		(void)bytes_append_format(out, " (%.2f CPUs)",
+					  (double)tree->nodes[0].total / 1e6 / (double)seconds);
+	(void)bytes_append_text(out, "\n");
+}
+
+static int write_tree(const struct flame_options *options, const struct call_tree *tree, struct bytes *out)
+{
+	struct terminal terminal = terminal_of_stdout();
+	struct flame_text_options text = {
+		.type = options->selection.event,
+		.width = options->width > 0 ? (int)options->width : terminal.width,
+		.max_rows = options->has_rows ? options->rows : (uint32_t)(terminal.height - LINES_AROUND),
+		.colours = terminal.colours,
+		.ascii = terminal.ascii,
+	};
+	uint32_t n_hidden;
+	int r;
+
+	append_heading(out, options, tree);
+	r = flame_text_write(tree, &text, out, &n_hidden);
+	if (r == 0 && n_hidden > 0)
+		(void)bytes_append_format(out, "%u smaller frames are not shown (--rows 0 shows all)\n", n_hidden);
+	return r;
+}
+
+static enum exit_code print_tree(struct client *client, const struct flame_options *options)
+{
+	scoped(call_tree_freep) struct call_tree *tree = NULL;
+	scoped_bytes struct bytes text = BYTES_INIT(MAX_TEXT_BYTES);
+	bool all = options->folded || (options->has_rows && options->rows == 0);
+	int r = profile_ask_tree(client, &options->selection, all ? 0 : TERMINAL_MAX_NODES, &tree);
+
+	if (r <= 0)
+		return r < 0 ? EXIT_ERROR : EXIT_NO_DATA;
+	r = options->folded ? folded_write(tree, &text) : write_tree(options, tree, &text);
+	if (r < 0) {
+		(void)log_error_errno(r, "cannot print the profile: %m");
+		return EXIT_ERROR;
+	}
+	return terminal_print(&text) < 0 ? EXIT_ERROR : EXIT_OK;
+}
+
+enum exit_code command_flame(int argc, char **argv)
+{
+	scoped(client_freep) struct client *client = NULL;
+	struct flame_options options = {};
+
+	if (argp_parse(&flame_argp, argc, argv, 0, NULL, &options) != 0)
+		return EXIT_USAGE;
+	if (client_new(&options.connection, &client) < 0)
+		return EXIT_ERROR;
+	return options.connection.json ? print_json(client, &options) : print_tree(client, &options);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Values and texts for people: "1.25 s", "3.4 MiB", "12.3 %", and names that cannot command the terminal.
+ */
+
+#include "common/bytes.h"
+#include "common/event_type.h"
+
+#define HUMAN_SIZE 24
+
+/* @value in microseconds or bytes, as the event type has it. */
+void human_value(enum event_type type, uint64_t value, char ret_text[HUMAN_SIZE]);
+void human_bytes(uint64_t bytes, char ret_text[HUMAN_SIZE]);
+
+/* "12.3 %"; "0.0 %" when @whole is 0. */
+void human_share(uint64_t part, uint64_t whole, char ret_text[HUMAN_SIZE]);
+
+/* "just now", "12 s ago", "3 h ago", "5 d ago". */
+void human_age(uint64_t seconds, char ret_text[HUMAN_SIZE]);
+
+/*
+ * Appends @text cut to @max_columns columns, an ellipsis for what went; -1: all of it. Control characters, which could
+ * move the cursor or worse, become '?'. Returns the columns used; a character counts as one.
+ */
+int human_append(struct bytes *out, const char *text, int max_columns);

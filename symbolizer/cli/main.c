@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * hearth: asks a hearth-symbolizer from a terminal or a script. The first word chooses the command; everything behind
+ * it is that command's own.
+ */
+
+#include <argp.h>
+#include <curl/curl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base.h"
+#include "symbolizer/cli/command.h"
+
+/* "hearth NAME": what argp calls the program in usage and mistakes. */
+#define COMMAND_LINE_SIZE 64
+
+struct command {
+	const char *name;
+	const char *line;
+	enum exit_code (*run)(int argc, char **argv);
+	const char *summary;
+};
+
+static const struct command commands[] = {
+#define COMMAND(name_, run_, summary_)              \
+	{ .name = name_, .line = "hearth " name_, .run = run_, .summary = summary_ },
+#include "symbolizer/cli/commands.def"
+#undef COMMAND
+};
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	}
+	return NULL;
+}
+
+static enum exit_code run_command(const struct command *command, int argc, char **argv)
+{
+	char line[COMMAND_LINE_SIZE];
+
+	(void)snprintf(line, sizeof(line), "%s", command->line);
+	argv[0] = line;
+	return command->run(argc, argv);
+}
+
+static void print_overview(FILE *stream)
+{
+	(void)fprintf(stream, "usage: hearth COMMAND [OPTION...]\n\n");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		(void)fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
+}
+
+static void print_manual(void)
+{
+	print_overview(stdout);
+	(void)printf("\n"
+		     "'hearth help COMMAND' lists the options of one. Most take these:\n"
+		     "\n"
+		     "  --server URL          the server, else HEARTH_SERVER, else http://127.0.0.1:20416\n"
+		     "  --token-file FILE     the token it asks for; or HEARTH_TOKEN, or --token\n"
+		     "  --service NAME        what to look at; Total is every process of every host\n"
+		     "  --event TYPE          on-cpu (default), off-cpu, mem-alloc, mem-inuse ...\n"
+		     "  --filter EXPRESSION   tags: \"host = 'web-1' AND thread NOT LIKE 'gc*'\"\n"
+		     "  --last DURATION       the last 5m, 2h, 7d ... (default 15m)\n"
+		     "  --since, --until TIME now, -10m, 1724230800, 2026-08-21T09:30:00Z\n"
+		     "  --json                the server's answer as it is, for scripts\n"
+		     "\n"
+		     "Examples:\n"
+		     "  hearth services                               what is there?\n"
+		     "  hearth flame --service nginx --last 5m        what is it doing?\n"
+		     "  hearth top --service nginx --event off-cpu    what does it wait for?\n"
+		     "  hearth flame --service nginx --folded | flamegraph.pl > nginx.svg\n"
+		     "  hearth upload build/*.debug                   names for stripped programs\n"
+		     "\n"
+		     "Exit status: 0 done, 1 an error (said on stderr), 2 a mistake in the arguments, 3 no data.\n");
+}
+
+enum exit_code command_help(int argc, char **argv)
+{
+	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+	char help[] = "--help";
+	char *help_argv[] = { argv[0], help, NULL };
+
+	if (argc > 1 && !command) {
+		(void)fprintf(stderr, "hearth: '%s' is no command\n", argv[1]);
+		print_overview(stderr);
+		return EXIT_USAGE;
+	}
+	if (command && command->run != command_help)
+		return run_command(command, 2, help_argv);
+	print_manual();
+	return EXIT_OK;
+}
+
+enum exit_code command_version(int argc, char **argv)
+{
+	(void)argv;
+	if (argc > 1 && strcmp(argv[1], "--help") != 0) {
+		(void)fprintf(stderr, "hearth: version takes no arguments\n");
+		return EXIT_USAGE;
+	}
+	(void)printf("hearth %s\n", HEARTH_VERSION);
+	return EXIT_OK;
+}
+
+/* The words that other programs taught people to type. */
+static const char *known_as(const char *word)
+{
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+		return "help";
+	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+		return "version";
+	return word;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command;
+	enum exit_code status;
+
+	(void)setlocale(LC_ALL, "");
+	(void)signal(SIGPIPE, SIG_IGN);
+	argp_err_exit_status = EXIT_USAGE;
+	if (argc < 2) {
+		print_overview(stderr);
+		return EXIT_USAGE;
+	}
+
+	command = find_command(known_as(argv[1]));
+	if (!command) {
+		(void)fprintf(stderr, "hearth: '%s' is no command\n", argv[1]);
+		print_overview(stderr);
+		return EXIT_USAGE;
+	}
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return EXIT_ERROR;
+	status = run_command(command, argc - 1, argv + 1);
+	curl_global_cleanup();
+	return (int)status;
+}

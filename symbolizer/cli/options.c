@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * argp calls the parser of a child with ARGP_KEY_INIT before and ARGP_KEY_END after the arguments: defaults are set at
+ * the one and what depends on several options is checked at the other.
+ */
+
+#include "symbolizer/cli/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "symbolizer/cli/command.h"
+
+#define DEFAULT_SERVER "http://127.0.0.1:20416"
+
+/* Long options without a short form, beyond the characters. */
+enum option_key {
+	KEY_TOKEN = 0x100,
+	KEY_TOKEN_FILE,
+	KEY_SINCE,
+	KEY_UNTIL,
+	KEY_FOLD_THREADS,
+};
+
+static error_t parse_connection(int key, char *text, struct argp_state *state)
+{
+	struct connection_options *options = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		options->server = getenv("HEARTH_SERVER");
+		options->token = getenv("HEARTH_TOKEN");
+		return 0;
+	case 's':
+		options->server = text;
+		return 0;
+	case KEY_TOKEN:
+		options->token = text;
+		return 0;
+	case KEY_TOKEN_FILE:
+		options->token_file = text;
+		return 0;
+	case 'j':
+		options->json = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (!options->server || options->server[0] == '\0')
+			options->server = DEFAULT_SERVER;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option connection_rows[] = {
+	{ NULL, 0, NULL, 0, "Server:", 10 },
+	{ "server", 's', "URL", 0, "the server (HEARTH_SERVER; " DEFAULT_SERVER ")", 0 },
+	{ "token", KEY_TOKEN, "TOKEN", 0, "a token for it (HEARTH_TOKEN); others on this host can see it here", 0 },
+	{ "token-file", KEY_TOKEN_FILE, "FILE", 0, "read the token from a file", 0 },
+	{ "json", 'j', NULL, 0, "print the answer as JSON", 0 },
+	{}
+};
+
+const struct argp connection_argp = { .options = connection_rows, .parser = parse_connection };
+
+static error_t parse_range(int key, char *text, struct argp_state *state)
+{
+	struct range_options *options = state->input;
+	char message[TIME_RANGE_MESSAGE_SIZE];
+
+	switch (key) {
+	case KEY_SINCE:
+		options->texts.since = text;
+		return 0;
+	case KEY_UNTIL:
+		options->texts.until = text;
+		return 0;
+	case 'l':
+		options->texts.last = text;
+		return 0;
+	case ARGP_KEY_END:
+		if (time_range_resolve(&options->texts, clock_wall_ns(&system_clock) / NSEC_PER_SEC, &options->range,
+				       message) < 0)
+			argp_error(state, "%s", message);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option range_rows[] = {
+	{ NULL, 0, NULL, 0, "Time range:", 5 },
+	{ "last", 'l', "DURATION", 0, "the last 5m, 2h, 7d ... (" TIME_RANGE_DEFAULT_LAST ")", 0 },
+	{ "since", KEY_SINCE, "TIME", 0, "from: -10m, unix seconds or 2026-08-21T09:30:00Z", 0 },
+	{ "until", KEY_UNTIL, "TIME", 0, "to, included (now)", 0 },
+	{}
+};
+
+const struct argp range_argp = { .options = range_rows, .parser = parse_range };
+
+static error_t parse_selection(int key, char *text, struct argp_state *state)
+{
+	struct selection_options *options = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		options->event = EVENT_ON_CPU;
+		state->child_inputs[0] = &options->range;
+		return 0;
+	case 'S':
+		options->service = text;
+		return 0;
+	case 'e':
+		options->event = event_type_from_name(text);
+		if (options->event == EVENT_NONE)
+			argp_error(state, "--event '%.40s' is no event type; try on-cpu or off-cpu", text);
+		return 0;
+	case 'f':
+		options->filter = text;
+		return 0;
+	case KEY_FOLD_THREADS:
+		options->fold_threads = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option selection_rows[] = {
+	{ NULL, 0, NULL, 0, "What to look at:", 4 },
+	{ "service", 'S', "NAME", 0, "the service, or Total for whole hosts", 0 },
+	{ "event", 'e', "TYPE", 0, "on-cpu (default), off-cpu, mem-alloc, mem-inuse ...", 0 },
+	{ "filter", 'f', "EXPRESSION", 0, "tags, e.g. \"host = 'web-1' AND thread NOT LIKE 'gc*'\"", 0 },
+	{ "fold-threads", KEY_FOLD_THREADS, NULL, 0, "merge the threads of a process", 0 },
+	{}
+};
+
+static const struct argp_child selection_children[] = { { &range_argp, 0, NULL, 0 }, {} };
+
+const struct argp selection_argp = {
+	.options = selection_rows,
+	.parser = parse_selection,
+	.children = selection_children,
+};
+
+uint32_t options_number(struct argp_state *state, const char *option, const char *text, uint32_t max)
+{
+	char *end;
+	unsigned long number;
+
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number > max)
+		argp_error(state, "%s '%.40s' is no number from 0 to %u", option, text, max);
+	return (uint32_t)number;
+}

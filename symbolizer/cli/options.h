@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The options that commands share, as argp children: a command lists those it has, and its parser points
+ * state->child_inputs at the structs to fill. Mistakes end the program with status 2, --help with 0.
+ */
+
+#include <argp.h>
+
+#include "common/base.h"
+#include "common/event_type.h"
+#include "symbolizer/cli/time_range.h"
+
+/* --server, --token, --token-file, --json; HEARTH_SERVER and HEARTH_TOKEN where they are not given. */
+struct connection_options {
+	const char *server;
+	const char *token;
+	const char *token_file;
+	bool json;
+};
+
+/* --since, --until, --last. @range is resolved when all is read. */
+struct range_options {
+	struct time_range_texts texts;
+	struct time_range range;
+};
+
+/* --service, --event, --filter, --fold-threads and the range. */
+struct selection_options {
+	const char *service; /* NULL: what the filter leaves */
+	enum event_type event;
+	const char *filter;
+	bool fold_threads;
+	struct range_options range;
+};
+
+extern const struct argp connection_argp;
+extern const struct argp range_argp;
+extern const struct argp selection_argp;
+
+/* Exits with status 2 and the text when @text is no number of at most @max. */
+uint32_t options_number(struct argp_state *state, const char *option, const char *text, uint32_t max);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Keys that the user did not give are left out, so that the server's defaults hold.
+ */
+
+#include "symbolizer/cli/profile_question.h"
+
+#include <stdio.h>
+
+#include "common/json_writer.h"
+#include "common/log.h"
+#include "symbolizer/cli/human.h"
+
+/* A filter of a person fits many times over. */
+#define MAX_QUESTION_BYTES MIB
+
+int profile_question_write(const struct selection_options *selection, enum profile_format format, uint32_t max_nodes,
+			   struct bytes *out)
+{
+	struct json_writer json;
+
+	json_writer_init(&json, out);
+	json_object_begin(&json);
+	if (selection->service)
+		json_key_text(&json, "app_service", selection->service);
+	json_key_text(&json, "profile_event_type", event_type_name(selection->event));
+	json_key_text(&json, "profile_language_type", "eBPF");
+	json_key_uint(&json, "time_start", selection->range.range.since_s);
+	json_key_uint(&json, "time_end", selection->range.range.until_s);
+	if (selection->filter)
+		json_key_text(&json, "tag_filter", selection->filter);
+	if (selection->fold_threads)
+		json_key_bool(&json, "fold_threads", true);
+	if (max_nodes > 0)
+		json_key_uint(&json, "max_nodes", max_nodes);
+	json_key_text(&json, "format", format == PROFILE_COLUMNS ? "columns" : "nodes");
+	json_object_end(&json);
+	return bytes_error(out);
+}
+
+int profile_ask(struct client *client, const struct selection_options *selection, enum profile_format format,
+		uint32_t max_nodes, struct bytes *ret_answer)
+{
+	scoped_bytes struct bytes question = BYTES_INIT(MAX_QUESTION_BYTES);
+	int r = profile_question_write(selection, format, max_nodes, &question);
+
+	if (r < 0)
+		return log_error_errno(r, "cannot write the question: %m");
+	return client_post_json(client, "/v1/profile/ProfileTracing", bytes_view_of(&question), ret_answer);
+}
+
+int profile_ask_tree(struct client *client, const struct selection_options *selection, uint32_t max_nodes,
+		     struct call_tree **ret_tree)
+{
+	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
+	scoped_bytes struct bytes words = BYTES_INIT(4 * KIB);
+	char description[1024];
+	int r;
+
+	r = profile_ask(client, selection, PROFILE_COLUMNS, max_nodes, &answer);
+	if (r < 0)
+		return r;
+	r = call_tree_from_answer(bytes_view_of(&answer), ret_tree, description, sizeof(description));
+	if (r < 0)
+		return log_error_errno(r, "the server's answer is not a profile: %m");
+	if (r == 0) {
+		(void)human_append(&words, description[0] ? description : "no data", -1);
+		(void)bytes_append_byte(&words, '\0');
+		(void)fprintf(stderr, "%s\n", bytes_error(&words) < 0 ? "no data" : (const char *)words.data);
+	}
+	return r;
+}
