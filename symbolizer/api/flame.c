@@ -116,8 +116,8 @@ static void write_functions(struct json_writer *json, const struct tree *tree,
 		json_key_text(json, "function", tree_label(tree, function->first_node));
 		json_key(json, "type");
 		json_text_sized(json, &function->type, 1);
-		json_key_uint(json, "self", answer_value(type, function->self));
-		json_key_uint(json, "total", answer_value(type, function->total));
+		json_key_uint(json, "self_value", answer_value(type, function->self));
+		json_key_uint(json, "total_value", answer_value(type, function->total));
 		json_object_end(json);
 	}
 }

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The table of config.def, and the checks that --check-config makes beyond those of single values.
+ */
+
+#include "symbolizer/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "symbolizer/http/auth.h"
+#include "symbolizer/http/listen.h"
+
+static const struct config_key keys[] = {
+#define CONFIG_KEY(field_, name_, type_, default_, min_, max_, help_)                              \
+	{                                                                                          \
+		.name = name_,                                                                     \
+		.type = CONFIG_##type_,                                                            \
+		.offset = offsetof(struct symbolizer_config, field_),                              \
+		.default_text = default_,                                                          \
+		.min = min_,                                                                       \
+		.max = max_,                                                                       \
+		.help = help_,                                                                     \
+	},
+#include "symbolizer/config.def"
+#undef CONFIG_KEY
+};
+
+const struct config_table symbolizer_config_table = {
+	.keys = keys,
+	.n_keys = ARRAY_SIZE(keys),
+	.environment_prefix = "HEARTH_SYMBOLIZER_",
+};
+
+void symbolizer_config_release(struct symbolizer_config *config)
+{
+	config_release(&symbolizer_config_table, config);
+}
+
+static int check_listen(const char *list, char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	struct listen_address address;
+	char reason[LISTEN_MESSAGE_SIZE];
+
+	while (*list) {
+		size_t length = strcspn(list, "\n");
+
+		if (listen_address_parse(list, length, &address, reason) < 0) {
+			(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE, "listen: %s", reason);
+			return -EINVAL;
+		}
+		list += length;
+		list += *list == '\n';
+	}
+	return 0;
+}
+
+static int check_tokens(const char *path, char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	scoped(auth_freep) struct auth *auth = NULL;
+	char reason[AUTH_MESSAGE_SIZE];
+	int r;
+
+	r = auth_new(&auth);
+	if (r < 0)
+		return r;
+	r = auth_load(auth, path, reason);
+	if (r < 0)
+		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE, "tokens: %.*s",
+			       CONFIG_MESSAGE_SIZE - 16, reason);
+	return r;
+}
+
+int symbolizer_config_check(const struct symbolizer_config *config,
+			    char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	enum log_level level;
+	int r;
+
+	r = check_listen(config->listen, ret_message);
+	if (r < 0)
+		return r;
+	if (!*config->data) {
+		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE, "data: a folder is needed");
+		return -EINVAL;
+	}
+	if (!log_level_from_name(config->log_level, &level)) {
+		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE,
+			       "log_level: '%.64s' is none of error, warn, info and debug",
+			       config->log_level);
+		return -EINVAL;
+	}
+	return *config->tokens ? check_tokens(config->tokens, ret_message) : 0;
+}
+
+enum log_level symbolizer_config_log_level(const struct symbolizer_config *config)
+{
+	enum log_level level = LOG_LEVEL_INFO;
+
+	(void)log_level_from_name(config->log_level, &level);
+	return level;
+}

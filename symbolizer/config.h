@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The symbolizer's configuration: one struct, filled from symbolizer/config.def by common/config.h.
+ */
+
+#include "common/config.h"
+#include "common/log.h"
+
+struct symbolizer_config {
+	char *listen; /* one address per line */
+	char *data;
+	char *tokens; /* path; "": none */
+	bool insecure;
+	uint64_t retention_ns;
+	uint64_t symbol_cache_bytes;
+	bool debuginfo_from_agents;
+	uint64_t debuginfo_max_upload_bytes;
+	uint64_t threads; /* 0: by the number of CPUs */
+	uint64_t max_connections;
+	char *log_level;
+};
+
+extern const struct config_table symbolizer_config_table;
+
+#define SYMBOLIZER_CONFIG_TITLE "Configuration of hearth-symbolizer"
+
+/*
+ * What no single key can tell: that the addresses are addresses, the log level is one, and the
+ * tokens file, if there is one, is valid. 0, -ENOMEM, or -EINVAL with @ret_message filled.
+ */
+int symbolizer_config_check(const struct symbolizer_config *config,
+			    char ret_message[CONFIG_MESSAGE_SIZE]);
+
+/* The level of a checked configuration. */
+enum log_level symbolizer_config_log_level(const struct symbolizer_config *config);
+
+void symbolizer_config_release(struct symbolizer_config *config);

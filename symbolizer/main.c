@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * hearth-symbolizer: reads the configuration, starts the server and then waits for signals;
+ * everything else happens on the threads of the HTTP server.
+ */
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/log.h"
+#include "symbolizer/options.h"
+#include "symbolizer/service_manager.h"
+#include "symbolizer/symbolizer.h"
+
+#define PRUNE_INTERVAL_S 3600
+
+/* The signals that this program waits for; blocked before any thread starts, so that all threads
+ * leave them to us. */
+static sigset_t block_signals(void)
+{
+	sigset_t signals;
+
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGTERM);
+	(void)sigaddset(&signals, SIGINT);
+	(void)sigaddset(&signals, SIGHUP);
+	(void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	/* A client that goes away while it is answered is an error of write(), not the end of the
+	 * server. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	return signals;
+}
+
+static void reload(struct symbolizer *symbolizer, int argc, char **argv)
+{
+	scoped(symbolizer_config_release) struct symbolizer_config config = {};
+	char message[OPTIONS_MESSAGE_SIZE];
+
+	if (options_parse(argc, argv, environ, stdout, &config, message) == OPTIONS_RUN)
+		symbolizer_reload(symbolizer, &config);
+	else
+		log_error("cannot read the configuration again, the old one stays: %s", message);
+}
+
+/* Until SIGTERM or SIGINT. */
+static void wait_for_signals(struct symbolizer *symbolizer, const sigset_t *signals, int argc,
+			     char **argv)
+{
+	const struct timespec patience = { .tv_sec = PRUNE_INTERVAL_S };
+
+	symbolizer_prune(symbolizer);
+	for (;;) {
+		int number = sigtimedwait(signals, NULL, &patience);
+
+		if (number == SIGHUP)
+			reload(symbolizer, argc, argv);
+		else if (number > 0)
+			return;
+		else if (errno == EAGAIN)
+			symbolizer_prune(symbolizer);
+	}
+}
+
+static int serve(const struct symbolizer_config *config, int argc, char **argv)
+{
+	scoped(symbolizer_freep) struct symbolizer *symbolizer = NULL;
+	const char *notify_socket = getenv("NOTIFY_SOCKET");
+	char message[SYMBOLIZER_MESSAGE_SIZE];
+	sigset_t signals = block_signals();
+
+	log_set_level(symbolizer_config_log_level(config));
+	if (symbolizer_start(config, &system_clock, &symbolizer, message) < 0) {
+		log_error("%s", message);
+		return EXIT_FAILURE;
+	}
+	log_info("hearth-symbolizer " HEARTH_VERSION " serves port %u, data in '%s'",
+		 symbolizer_port(symbolizer), config->data);
+	(void)service_manager_notify(notify_socket, "READY=1");
+
+	wait_for_signals(symbolizer, &signals, argc, argv);
+
+	(void)service_manager_notify(notify_socket, "STOPPING=1");
+	log_info("stopping");
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	scoped(symbolizer_config_release) struct symbolizer_config config = {};
+	char message[OPTIONS_MESSAGE_SIZE];
+	int r;
+
+	r = options_parse(argc, argv, environ, stdout, &config, message);
+	if (r < 0) {
+		log_error("%s", message);
+		return EXIT_FAILURE;
+	}
+	return r == OPTIONS_RUN ? serve(&config, argc, argv) : EXIT_SUCCESS;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Start and stop. Every failure at the start is one message that says which thing, why, and what to
+ * do about it: this is what somebody sees who has just installed the server.
+ */
+
+#include "symbolizer/symbolizer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "common/file.h"
+#include "common/log.h"
+#include "symbolizer/api/api.h"
+#include "symbolizer/http/server.h"
+#include "symbolizer/store/sqlite_store.h"
+
+#define DATA_FOLDER_MODE 0750
+
+#define MIN_WORKERS 4
+
+struct symbolizer {
+	const struct clock *clock;
+	uint64_t retention_ns;
+	struct store *store;
+	struct debuginfo_store *debuginfo;
+	struct resolver *resolver;
+	struct ingest *ingest;
+	struct auth *auth;
+	struct route_metrics *route_metrics;
+	struct api_context api;
+	_Atomic(struct http_server *)
+		http; /* workers read it for /metrics, from their first request on */
+};
+
+static const char *remedy_for_folder(int error)
+{
+	switch (-error) {
+	case EBUSY:
+		return "another hearth-symbolizer uses it: stop that one, or choose another folder "
+		       "with --data";
+	case EACCES:
+	case EPERM:
+		return "run as the folder's owner, or choose another folder with --data";
+	case EROFS:
+		return "the file system is read-only: choose another folder with --data";
+	case ENOSPC:
+	case EDQUOT:
+		return "make room, or choose another folder with --data";
+	case ENOTDIR:
+		return "a part of the path is no folder: choose another with --data";
+	default:
+		return "check the folder, or choose another with --data";
+	}
+}
+
+static int folder_failed(const struct symbolizer_config *config, const char *what, int error,
+			 char ret_message[SYMBOLIZER_MESSAGE_SIZE])
+{
+	(void)snprintf(ret_message, SYMBOLIZER_MESSAGE_SIZE, "cannot open %s in '%s': %s; %s", what,
+		       config->data, strerror(-error), remedy_for_folder(error));
+	return error;
+}
+
+static int open_stores(struct symbolizer *symbolizer, const struct symbolizer_config *config,
+		       char ret_message[SYMBOLIZER_MESSAGE_SIZE])
+{
+	int r;
+
+	r = make_folders(config->data, DATA_FOLDER_MODE);
+	if (r < 0)
+		return folder_failed(config, "the data folder", r, ret_message);
+	r = sqlite_store_open(config->data, symbolizer->clock, &symbolizer->store);
+	if (r < 0)
+		return folder_failed(config, "the sample store", r, ret_message);
+	r = debuginfo_store_open(config->data, symbolizer->clock, &symbolizer->debuginfo);
+	if (r < 0)
+		return folder_failed(config, "the debuginfo store", r, ret_message);
+	return 0;
+}
+
+static int make_parts(struct symbolizer *symbolizer, const struct symbolizer_config *config)
+{
+	size_t n_routes;
+	const struct http_route *routes = api_routes(&n_routes);
+	int r;
+
+	r = resolver_new(symbolizer->debuginfo, config->symbol_cache_bytes, &symbolizer->resolver);
+	if (r < 0)
+		return r;
+	r = ingest_new(symbolizer->store, symbolizer->debuginfo, symbolizer->clock,
+		       &symbolizer->ingest);
+	if (r < 0)
+		return r;
+	r = route_metrics_new(routes, n_routes, &symbolizer->route_metrics);
+	if (r < 0)
+		return r;
+	return auth_new(&symbolizer->auth);
+}
+
+static unsigned int open_connections(void *arg)
+{
+	struct symbolizer *symbolizer = arg;
+	struct http_server *http = atomic_load(&symbolizer->http);
+
+	/* A request can come before http_server_start() has returned. */
+	return http ? http_server_connections(http) : 0;
+}
+
+static void fill_context(struct symbolizer *symbolizer, const struct symbolizer_config *config)
+{
+	struct api_context *api = &symbolizer->api;
+
+	api->store = symbolizer->store;
+	api->debuginfo = symbolizer->debuginfo;
+	api->resolver = symbolizer->resolver;
+	api->ingest = symbolizer->ingest;
+	api->clock = symbolizer->clock;
+	api->agents_may_upload = config->debuginfo_from_agents;
+	api->max_upload_bytes = config->debuginfo_max_upload_bytes;
+	api->route_metrics = symbolizer->route_metrics;
+	api->connections = open_connections;
+	api->connections_arg = symbolizer;
+}
+
+static unsigned int count_workers(const struct symbolizer_config *config)
+{
+	long wanted = 2 * sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (config->threads > 0)
+		return (unsigned int)config->threads;
+	return (unsigned int)MAX(wanted, (long)MIN_WORKERS);
+}
+
+static int serve(struct symbolizer *symbolizer, const struct symbolizer_config *config,
+		 char ret_message[SYMBOLIZER_MESSAGE_SIZE])
+{
+	struct http_server_options options = {
+		.context = &symbolizer->api,
+		.auth = symbolizer->auth,
+		.metrics = symbolizer->route_metrics,
+		.clock = symbolizer->clock,
+		.listen = config->listen,
+		.n_workers = count_workers(config),
+		.max_connections = (unsigned int)config->max_connections,
+		.insecure = config->insecure,
+	};
+	struct http_server *http;
+	int r;
+
+	if (*config->tokens) {
+		r = auth_load(symbolizer->auth, config->tokens, ret_message);
+		if (r < 0)
+			return r;
+	}
+	options.routes = api_routes(&options.n_routes);
+	r = http_server_start(&options, &http, ret_message);
+	if (r == 0)
+		atomic_store(&symbolizer->http, http);
+	return r;
+}
+
+/* Each connection is a file, and each agent keeps one: the usual soft limit of 1024 is for programs
+ * with select(). */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		(void)log_warn_errno(
+			errno,
+			"cannot raise the limit of open files, fewer agents can connect: %m");
+}
+
+int symbolizer_start(const struct symbolizer_config *config, const struct clock *clock,
+		     struct symbolizer **ret_symbolizer, char ret_message[SYMBOLIZER_MESSAGE_SIZE])
+{
+	scoped(symbolizer_freep) struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+	int r;
+
+	(void)snprintf(ret_message, SYMBOLIZER_MESSAGE_SIZE, "out of memory");
+	if (!symbolizer)
+		return -ENOMEM;
+	symbolizer->clock = clock;
+	symbolizer->retention_ns = config->retention_ns;
+	raise_file_limit();
+
+	r = open_stores(symbolizer, config, ret_message);
+	if (r < 0)
+		return r;
+	r = make_parts(symbolizer, config);
+	if (r < 0)
+		return r;
+	fill_context(symbolizer, config);
+	r = serve(symbolizer, config, ret_message);
+	if (r < 0)
+		return r;
+	*ret_symbolizer = take_ptr(symbolizer);
+	return 0;
+}
+
+struct symbolizer *symbolizer_free(struct symbolizer *symbolizer)
+{
+	if (!symbolizer)
+		return NULL;
+	/* First who asks, then what is asked. */
+	(void)http_server_free(symbolizer->http);
+	(void)auth_free(symbolizer->auth);
+	(void)route_metrics_free(symbolizer->route_metrics);
+	(void)ingest_free(symbolizer->ingest);
+	(void)resolver_free(symbolizer->resolver);
+	(void)debuginfo_store_free(symbolizer->debuginfo);
+	(void)store_free(symbolizer->store);
+	free(symbolizer);
+	return NULL;
+}
+
+void symbolizer_reload(struct symbolizer *symbolizer, const struct symbolizer_config *config)
+{
+	char message[AUTH_MESSAGE_SIZE];
+
+	log_set_level(symbolizer_config_log_level(config));
+	if (!*config->tokens) {
+		if (auth_has_tokens(symbolizer->auth))
+			log_warn("tokens were taken out of the configuration; the old ones stay "
+				 "until a restart");
+		return;
+	}
+	if (auth_load(symbolizer->auth, config->tokens, message) < 0)
+		log_error("%s; the old tokens stay", message);
+	else
+		log_info("read the tokens in '%s' again", config->tokens);
+}
+
+void symbolizer_prune(struct symbolizer *symbolizer)
+{
+	uint64_t now_ns = clock_wall_ns(symbolizer->clock);
+	int r;
+
+	if (now_ns <= symbolizer->retention_ns)
+		return;
+	r = sqlite_store_prune(symbolizer->store, now_ns - symbolizer->retention_ns);
+	if (r < 0)
+		(void)log_warn_errno(
+			r,
+			"cannot remove samples beyond the retention, trying again in an hour: %m");
+}
+
+unsigned int symbolizer_port(const struct symbolizer *symbolizer)
+{
+	return http_server_port(symbolizer->http);
+}
