@@ -167,12 +167,27 @@ start_agent() {
 
 hearth() { "$bin/hearth" "$@" --server "http://127.0.0.1:$port"; }
 
-# The service with the most samples of the last minute, without this demonstration's own programs if there is another.
+# The process with the most samples of the last minute; this demonstration's own programs only if there is no other.
 busiest_service() {
-	hearth flame --service Total --last 1m --json 2>/dev/null | tr -d '\n' | grep -o '{[^{}]*}' |
-		sed -n 's/.*"profile_location_str": *"\[p\] \([^"]*\)".*"total_value": *\([0-9]*\).*/\2 \1/p' |
-		sort -rn | awk '{ value = $1; sub(/^[0-9]+ /, ""); print }' |
-		awk '/^hearth-/ { if (!own) own = $0; next } { print; found = 1; exit } END { if (!found && own) print own }'
+	hearth flame --service Total --last 1m --folded 2>/dev/null | awk -F';' '
+		{
+			value = $NF
+			sub(/.* /, "", value)
+			sub(/ [0-9]+$/, "", $NF)
+			name = $2
+			if (sub(/^\[p\] /, "", name))
+				sum[name] += value
+		}
+		END {
+			for (name in sum) {
+				own = name ~ /^hearth-/
+				if (best == "" || own < best_own || (own == best_own && sum[name] > sum[best])) {
+					best = name
+					best_own = own
+				}
+			}
+			print best
+		}'
 }
 
 print_first_look() {

@@ -28,14 +28,6 @@ cpu_time_of_us() {
 	printf '%d' $sum
 }
 
-# Programs and maps that a process holds, by its file descriptors: JSON rows of bpftool.
-bpf_ids_of() { # PID KIND(prog|map)
-	local info
-	for info in /proc/"$1"/fdinfo/*; do
-		sed -n "s/^$2_id:[[:space:]]*//p" "$info" 2>/dev/null || true
-	done | sort -un
-}
-
 # Nanoseconds that the BPF programs of PID have run, while statistics are on.
 bpf_time_ns() {
 	local info

@@ -48,12 +48,12 @@ measure() {
 	local bytes samples
 	at_second $(($(now_s) + warm_s))
 	next_report
-	bytes=$(agent_metric bytes_sent_total)
-	samples=$(agent_metric ticks_sampled_total)
+	bytes=$(agent_metric 'batch_bytes_total{form="wire"}')
+	samples=$(agent_metric samples_total)
 	at_second $(($(now_s) + window_s))
 	next_report
-	bytes=$(($(agent_metric bytes_sent_total) - bytes))
-	samples=$(($(agent_metric ticks_sampled_total) - samples))
+	bytes=$(($(agent_metric 'batch_bytes_total{form="wire"}') - bytes))
+	samples=$(($(agent_metric samples_total) - samples))
 	say "$samples samples, $bytes bytes"
 	figure "wire.$1_bytes" "$(calculate "$bytes / $samples" %.2f)" "bytes/sample"
 	figure "wire.$1_bytes_per_s" "$(calculate "$bytes / $window_s" %.0f)" "bytes/s"

@@ -29,13 +29,18 @@ at_second $(($(now_s) + WINDOW_S))
 take_report "$work/second.metrics"
 
 expected=$(grown ticks_expected_total)
-sampled=$(grown ticks_sampled_total)
-idle=$(grown ticks_idle_total)
-lost=$(grown ticks_lost_total)
+ticks() { grown "ticks_total{outcome=\"$1\"}"; }
+sampled=$(ticks sampled)
+idle=$(ticks idle)
+lost=$(($(ticks ring_full) + $(ticks failed) + $(ticks missed)))
 say "expected $expected = sampled $sampled + idle $idle + lost $lost"
 
 # A tick that is late is missed until it comes: one for each CPU may be on either side of a report.
 expect_near "ticks accounted for" $((sampled + idle + lost)) "$expected" "$(nproc)"
+
+# The kernel's own clocks of the timers agree with what the programs expect, and every sample is in a batch.
+expect_near "ticks by the events' own clocks" "$(grown ticks_clock)" "$expected" $((expected / 100 + 2 * $(nproc)))
+expect_near "samples taken into batches" "$(grown samples_total)" "$sampled" $((sampled / 50 + 2))
 expect_near "ticks expected at 99 Hz" "$expected" $((WINDOW_S * 99 * $(nproc))) $((WINDOW_S * 99 * $(nproc) / 2))
 expect_at_most "lost, in percent" "$(awk -v l="$lost" -v e="$expected" 'BEGIN { printf "%.2f", 100 * l / e }')" 5
 expect_at_least "samples while every CPU is busy, in percent" \

@@ -28,7 +28,7 @@ wait_for_coverage "$back"
 # The agent delivers the rest when it stops; from then on its numbers do not change.
 stop_agent
 to=$(($(now_s) + 1))
-taken=$(agent_metric ticks_sampled_total)
+taken=$(agent_metric samples_total)
 batches=$(agent_metric batches_sent_total)
 say "the agent took $taken samples, and sent $batches batches"
 expect_at_least "samples taken" "$taken" $((away_s * 99))
