@@ -78,6 +78,7 @@ struct process {
 	uint64_t last_window; /* in which it was sampled */
 
 	/* The BPF maps' view. */
+	uint32_t exec_count; /* of this image, as its last sample said */
 	bool wants_publish;
 	bool published;
 

@@ -228,15 +228,6 @@ void bpf_programs_remove_process(struct bpf_programs *programs, uint32_t pid)
 	(void)bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.processes), &pid);
 }
 
-uint32_t bpf_programs_exec_count(struct bpf_programs *programs, uint32_t pid)
-{
-	uint32_t execs = 0;
-
-	if (bpf_map_lookup_elem(bpf_map__fd(programs->skeleton->maps.exec_counts), &pid, &execs) < 0)
-		return 0;
-	return execs;
-}
-
 int bpf_programs_put_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key,
 			   const struct abi_mapping_chunk *chunk)
 {

@@ -44,7 +44,6 @@ void bpf_programs_set_window(struct bpf_programs *programs, uint64_t window);
 
 int bpf_programs_put_process(struct bpf_programs *programs, uint32_t pid, const struct abi_process *process);
 void bpf_programs_remove_process(struct bpf_programs *programs, uint32_t pid);
-uint32_t bpf_programs_exec_count(struct bpf_programs *programs, uint32_t pid);
 int bpf_programs_put_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key,
 			   const struct abi_mapping_chunk *chunk);
 void bpf_programs_remove_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key);

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Order of time: a sample must meet the mappings its process had at that moment. So before a sample is looked at, all
+ * process events older than it are applied; the rings of events are read again whenever a sample is younger than the
+ * last reading.
+ */
+#include "agent/agent.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+
+#include "agent/agent_internal.h"
+#include "common/log.h"
+
+/* How often the rings are drained when nothing asks for it earlier. */
+#define DRAIN_INTERVAL_NS (250 * NSEC_PER_MSEC)
+
+/* Executables kept after their last process is gone; each is some 300 bytes. */
+#define MAX_IDLE_EXECUTABLES 4096
+
+/* Paths and label values of all processes. */
+#define MAX_STRING_BYTES (16 * MIB)
+
+#define MAX_FDS 1024
+
+/* How long a stopping agent tries to deliver what it has. */
+#define STOP_LINGER_NS (2 * NSEC_PER_SEC)
+
+/* A full ring buffer wakes us long before it is full. */
+#define RING_WAKEUP_FRACTION 4
+
+static int load_programs(struct agent *agent)
+{
+	struct bpf_programs_options options = {
+		.ring_bytes = agent->config->ring_bytes,
+		.config = {
+			.kernel_text_start = agent->kernel.text_start,
+			.kernel_text_end = agent->kernel.text_end,
+			.period_ns = NSEC_PER_SEC / agent->config->on_cpu_frequency,
+			.kernel_executable = KERNEL_EXECUTABLE_NUMBER,
+			.ring_wakeup_bytes = (uint32_t)(agent->config->ring_bytes / RING_WAKEUP_FRACTION),
+		},
+	};
+
+	return bpf_programs_load(&options, &agent->programs);
+}
+
+static int read_kernel(struct agent *agent)
+{
+	int r = kernel_layout_read(&agent->kernel);
+
+	if (r == -EPERM)
+		log_warn("kernel addresses are hidden (kernel.kptr_restrict, CAP_SYSLOG): kernel frames have no names");
+	else if (r < 0)
+		return log_error_errno(r, "cannot read the kernel's layout from /proc/kallsyms: %m");
+	return executable_cache_add_kernel(agent->executables, &agent->kernel);
+}
+
+static int make_tables(struct agent *agent)
+{
+	const struct process_observer observer = {
+		.arg = &agent->publisher,
+		.mappings_gone = mapping_publisher_mappings_gone,
+		.process_gone = mapping_publisher_process_gone,
+	};
+	int r;
+
+	r = string_table_new(MAX_STRING_BYTES, &agent->strings);
+	if (r == 0)
+		r = executable_cache_new(MAX_IDLE_EXECUTABLES, &agent->executables);
+	if (r == 0)
+		r = read_kernel(agent);
+	if (r == 0)
+		r = process_table_new(agent->executables, agent->strings, &agent->rules.view, &observer,
+				      &agent->processes);
+	if (r == 0)
+		r = frame_resolver_new(agent->processes, agent->executables, &agent->kernel, &agent->frames);
+	if (r == 0)
+		r = collector_new(
+			&(struct collector_options){
+				.processes = agent->processes,
+				.executables = agent->executables,
+				.strings = agent->strings,
+				.frames = agent->frames,
+				.on_cpu_period_ns = NSEC_PER_SEC / agent->config->on_cpu_frequency,
+				.keep_cpus_apart = agent->config->on_cpu_cpu == 1,
+			},
+			&agent->collector);
+	return r;
+}
+
+static int start_sender(struct agent *agent)
+{
+	const struct agent_config *config = agent->config;
+
+	return sender_new(
+		&(struct sender_options){
+			.server = config->server,
+			.token = config->token[0] ? config->token : NULL,
+			.ca_file = config->ca_file[0] ? config->ca_file : NULL,
+			.insecure_tls = config->insecure_tls,
+			.spool_folder = config->spool_folder[0] ? config->spool_folder : NULL,
+			.spool_max_bytes = config->spool_max_bytes,
+			.memory_max_bytes = 2 * MIB,
+			.upload_bytes_per_s = config->upload_bytes_per_s,
+			.retry_max_ns = 15 * NSEC_PER_SEC,
+		},
+		&agent->sender);
+}
+
+static int watch(struct agent *agent, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(agent->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int make_event_loop(struct agent *agent)
+{
+	struct itimerspec interval = {
+		.it_interval.tv_nsec = DRAIN_INTERVAL_NS,
+		.it_value.tv_nsec = DRAIN_INTERVAL_NS,
+	};
+	int fds[MAX_FDS];
+	size_t n_fds;
+	sigset_t signals;
+	int r;
+
+	agent->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	agent->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	agent->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (agent->epoll_fd < 0 || agent->timer_fd < 0 || agent->signal_fd < 0)
+		return -errno;
+	if (timerfd_settime(agent->timer_fd, 0, &interval, NULL) < 0)
+		return -errno;
+
+	n_fds = process_events_fds(agent->events, fds, MAX_FDS - 4);
+	fds[n_fds++] = agent->timer_fd;
+	fds[n_fds++] = agent->signal_fd;
+	fds[n_fds++] = bpf_programs_ring_fd(agent->programs);
+	fds[n_fds++] = sender_event_fd(agent->sender);
+	for (size_t i = 0; i < n_fds; i++) {
+		r = watch(agent, fds[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int start_sampling(struct agent *agent)
+{
+	int r;
+
+	/* Events first: what happens while /proc is read is then not missed. */
+	r = process_events_open(agent->cpus.items, agent->cpus.count, &agent->events);
+	if (r < 0)
+		return log_error_errno(r, "cannot watch processes through perf events: %m; CAP_PERFMON is needed");
+	r = load_programs(agent);
+	if (r < 0)
+		return r;
+	agent->publisher = (struct mapping_publisher){
+		.programs = agent->programs,
+		.processes = agent->processes,
+	};
+	r = process_table_scan(agent->processes);
+	if (r < 0)
+		return r;
+	bpf_programs_set_window(agent->programs, collector_window(agent->collector));
+	if (agent->config->on_cpu_disabled)
+		return 0;
+	return on_cpu_start(bpf_programs_on_cpu_fd(agent->programs), NSEC_PER_SEC / agent->config->on_cpu_frequency,
+			    agent->cpus.items, agent->cpus.count, &agent->on_cpu);
+}
+
+static void raise_limits(void)
+{
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY };
+
+	/* Kernels before 5.11 charge BPF maps to RLIMIT_MEMLOCK; perf's rings still are beyond their allowance. */
+	(void)setrlimit(RLIMIT_MEMLOCK, &limit);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+int agent_new(const struct agent_config *config, struct agent **ret_agent)
+{
+	scoped(agent_freep) struct agent *agent = calloc(1, sizeof(*agent));
+	int r;
+
+	if (!agent)
+		return -ENOMEM;
+	agent->epoll_fd = agent->timer_fd = agent->signal_fd = -1;
+	agent->config = config;
+	agent->clock = &system_clock;
+	agent->batch_interval_ns = config->batch_interval_ns;
+	agent->epoch = clock_wall_ns(agent->clock);
+	agent->window_opened_ns = clock_monotonic_ns(agent->clock);
+	raise_limits();
+	r = host_info_init(&agent->host, config);
+	if (r == 0)
+		r = rules_init(&agent->rules, config);
+	if (r == 0)
+		r = cpu_list_to_sample(config->on_cpu_cpus, &agent->cpus);
+	if (r == 0 && agent->cpus.count == 0)
+		r = log_error_errno(EINVAL, "on_cpu.cpus '%s' names no CPU that is online", config->on_cpu_cpus);
+	if (r == 0)
+		r = make_tables(agent);
+	if (r == 0)
+		r = start_sampling(agent);
+	if (r == 0)
+		r = start_sender(agent);
+	if (r == 0)
+		r = make_event_loop(agent);
+	if (r < 0)
+		return r;
+	log_info("sampling %zu CPUs at %" PRIu64 " Hz, %zu processes known, sending to '%s' as host '%s'",
+		 agent->on_cpu ? agent->cpus.count : 0, config->on_cpu_frequency,
+		 process_table_count(agent->processes), config->server, agent->host.host.name);
+	*ret_agent = take_ptr(agent);
+	return 0;
+}
+
+struct agent *agent_free(struct agent *agent)
+{
+	if (!agent)
+		return NULL;
+	/* Sampling ends first; the table tells the publisher of what goes, so the programs outlive it. */
+	on_cpu_free(agent->on_cpu);
+	sender_free(agent->sender);
+	collector_free(agent->collector);
+	frame_resolver_free(agent->frames);
+	if (agent->programs)
+		process_table_free(agent->processes);
+	bpf_programs_free(agent->programs);
+	process_events_free(agent->events);
+	executable_cache_free(agent->executables);
+	string_table_free(agent->strings);
+	kernel_layout_release(&agent->kernel);
+	rules_release(&agent->rules);
+	host_info_release(&agent->host);
+	vec_release(&agent->cpus);
+	scoped_close(&agent->epoll_fd);
+	scoped_close(&agent->timer_fd);
+	scoped_close(&agent->signal_fd);
+	free(agent);
+	return NULL;
+}
+
+static int apply_events_until(struct agent *agent, uint64_t until_ns)
+{
+	const struct process_event *event;
+
+	while ((event = process_events_next(agent->events, until_ns))) {
+		int r = process_table_apply(agent->processes, event);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int read_events(struct agent *agent)
+{
+	uint64_t now_ns = clock_monotonic_ns(agent->clock);
+	int r;
+
+	r = process_events_read(agent->events);
+	if (r < 0)
+		return r;
+	agent->events_read_ns = now_ns;
+	return 0;
+}
+
+static int on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames)
+{
+	struct agent *agent = arg;
+	int r;
+
+	if (sample->time_ns > agent->events_read_ns) {
+		r = read_events(agent);
+		if (r < 0)
+			return r;
+	}
+	r = apply_events_until(agent, sample->time_ns);
+	if (r < 0)
+		return r;
+	r = collector_add(agent->collector, sample, frames);
+	if (r < 0)
+		return r;
+	/* Other samples wait in the ring buffer: they belong to the next window. */
+	return collector_is_full(agent->collector) ? agent_close_window(agent) : 0;
+}
+
+/* Moves everything that waits in the kernel into the open window. */
+static int drain(struct agent *agent)
+{
+	uint64_t began_ns = clock_monotonic_ns(agent->clock);
+	uint64_t lost;
+	int r;
+
+	r = bpf_programs_read_samples(agent->programs, on_sample, agent);
+	if (r < 0)
+		return r;
+	r = read_events(agent);
+	if (r < 0)
+		return r;
+	/* Every sample older than the beginning has been seen. */
+	r = apply_events_until(agent, began_ns);
+	if (r < 0)
+		return r;
+	lost = process_events_lost(agent->events);
+	if (lost > 0) {
+		metric_add(agent->metrics, AGENT_METRIC_EVENTS_LOST, lost);
+		log_warn("%" PRIu64 " process events were lost, reading /proc again", lost);
+		r = process_table_scan(agent->processes);
+		if (r < 0)
+			return r;
+	}
+	return mapping_publisher_run(&agent->publisher);
+}
+
+static void read_timer(struct agent *agent)
+{
+	uint64_t expirations;
+
+	(void)!read(agent->timer_fd, &expirations, sizeof(expirations));
+}
+
+/* 1 stop, 0 go on. */
+static int handle_signal(struct agent *agent, void (*reload)(void *arg, struct agent *agent), void *arg)
+{
+	struct signalfd_siginfo info;
+
+	if (read(agent->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return 0;
+	if (info.ssi_signo != SIGHUP)
+		return 1;
+	if (reload)
+		reload(arg, agent);
+	return 0;
+}
+
+static int stop(struct agent *agent)
+{
+	int r;
+
+	log_info("stopping: sending what is left");
+	agent->on_cpu = on_cpu_free(agent->on_cpu);
+	r = drain(agent);
+	if (r == 0)
+		r = agent_close_window(agent);
+	sender_stop(agent->sender, STOP_LINGER_NS);
+	return r;
+}
+
+int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent), void *arg)
+{
+	struct epoll_event events[16];
+	bool stopping = false;
+	int r = 0;
+
+	while (!stopping) {
+		int n_events = epoll_wait(agent->epoll_fd, events, ARRAY_SIZE(events), -1);
+
+		if (n_events < 0 && errno != EINTR)
+			return -errno;
+		for (int i = 0; i < n_events; i++) {
+			if (events[i].data.fd == agent->timer_fd)
+				read_timer(agent);
+			else if (events[i].data.fd == agent->signal_fd)
+				stopping = handle_signal(agent, reload, arg);
+		}
+		r = drain(agent);
+		if (r == 0)
+			r = agent_handle_answers(agent);
+		if (r == 0 &&
+		    clock_monotonic_ns(agent->clock) >= agent->window_opened_ns + agent->batch_interval_ns)
+			r = agent_close_window(agent);
+		if (r < 0)
+			return log_error_errno(r, "cannot go on: %m");
+	}
+	return stop(agent);
+}
+
+int agent_set_config(struct agent *agent, const struct agent_config *config)
+{
+	struct rules rules;
+	int r;
+
+	r = rules_init(&rules, config);
+	if (r < 0) {
+		rules_release(&rules);
+		return r;
+	}
+	process_table_set_rules(agent->processes, &rules.view);
+	rules_release(&agent->rules);
+	agent->rules = rules;
+	if (config->on_cpu_frequency != agent->config->on_cpu_frequency ||
+	    config->on_cpu_disabled != agent->config->on_cpu_disabled ||
+	    strcmp(config->server, agent->config->server) != 0)
+		log_warn("on_cpu.frequency, on_cpu.disabled and server take effect after a restart");
+	agent->batch_interval_ns = config->batch_interval_ns;
+	agent->config = config;
+	return 0;
+}

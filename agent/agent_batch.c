@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Windows out to the sender, and the server's answers in: acknowledgements, numbers it lost, executables it wants.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "agent/agent_internal.h"
+#include "agent/executable/kernel_layout.h"
+#include "agent/wire/batch_encoder.h"
+#include "common/limits.h"
+#include "common/log.h"
+
+/* What the server asks for (proto/batch.proto, Wanted.what). */
+#define WANTED_KERNEL_SYMBOLS 3
+
+/* Symbols of the kernel as an ELF file: 200 thousand of them are 12 MB. */
+#define KERNEL_ELF_MAX_BYTES (64 * MIB)
+
+static void begin_window(struct agent *agent, struct window *window)
+{
+	*window = (struct window){
+		.epoch = agent->epoch,
+		.sequence = ++agent->sequence,
+		.opened_monotonic_ns = agent->window_opened_ns,
+		.closed_monotonic_ns = clock_monotonic_ns(agent->clock),
+		.closed_wall_ns = clock_wall_ns(agent->clock),
+		.host = agent->host.host,
+	};
+	memcpy(window->agent_id, agent->host.agent_id, sizeof(window->agent_id));
+}
+
+static int encode(struct agent *agent, struct window *window, struct bytes *batch)
+{
+	size_t plain_bytes = 0;
+	int r;
+
+	*batch = BYTES_INIT(BATCH_MAX_COMPRESSED_BYTES);
+	r = batch_encode(window, batch, &plain_bytes);
+	if (r < 0) {
+		bytes_release(batch);
+		return log_error_errno(r, "cannot encode batch %" PRIu64 " with %zu rows, its samples are lost: %m",
+				       window->sequence, window->n_rows);
+	}
+	metric_add(agent->metrics, AGENT_METRIC_BATCH_BYTES, batch->size);
+	metric_add(agent->metrics, AGENT_METRIC_BATCH_PLAIN_BYTES, plain_bytes);
+	return 0;
+}
+
+int agent_close_window(struct agent *agent)
+{
+	struct window_counter counters[AGENT_METRIC_COUNT];
+	struct window window;
+	struct bytes batch;
+	int r;
+
+	/* First, so that stacks go out in full for the window that opens now. */
+	bpf_programs_set_window(agent->programs, collector_window(agent->collector) + 1);
+	agent_update_metrics(agent);
+	begin_window(agent, &window);
+	r = collector_close(agent->collector, &window);
+	agent->window_opened_ns = window.closed_monotonic_ns;
+	if (r < 0)
+		return log_error_errno(r, "cannot close a window, its samples are lost: %m");
+	window.counters = counters;
+	window.n_counters = agent_counters_since_last_batch(agent, counters);
+	r = encode(agent, &window, &batch);
+	if (r < 0) {
+		collector_forget(agent->collector, false);
+		return r == -ENOMEM ? r : 0;
+	}
+	metric_add(agent->metrics, AGENT_METRIC_BATCHES_CLOSED, 1);
+	r = sender_submit(agent->sender, window.epoch, window.sequence, &batch);
+	bytes_release(&batch);
+	(void)agent_write_metrics_file(agent);
+	return r;
+}
+
+/* The server lost numbers (its data folder is new): defines again all that is still there. */
+static int supplement(struct agent *agent, const struct sender_event *event)
+{
+	struct window window;
+	struct bytes batch;
+	int r;
+
+	log_info("the server does not know %zu stacks and %zu series of batch %" PRIu64 ", defining them again",
+		 event->n_unknown_stacks, event->n_unknown_series, event->sequence);
+	begin_window(agent, &window);
+	window.opened_monotonic_ns = window.closed_monotonic_ns;
+	r = collector_supplement(agent->collector, event->unknown_stacks, event->n_unknown_stacks, &window);
+	if (r < 0)
+		return r;
+	r = encode(agent, &window, &batch);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	r = sender_supplement(agent->sender, window.epoch, window.sequence, &batch);
+	bytes_release(&batch);
+	return r;
+}
+
+static int upload_kernel(struct agent *agent, const struct executable *executable, uint32_t what)
+{
+	struct bytes content = BYTES_INIT(KERNEL_ELF_MAX_BYTES);
+	int r = -ENOENT;
+
+	if (executable->role == EXECUTABLE_KERNEL) {
+		r = kernel_symbols_elf(&agent->kernel, &content);
+	} else {
+		for (size_t i = 0; i < agent->kernel.n_modules; i++) {
+			if (executable_id_equal(&agent->kernel.modules[i].id, &executable->id))
+				r = kernel_module_symbols_elf(&agent->kernel.modules[i], &content);
+		}
+	}
+	if (r == 0)
+		r = sender_upload_take(agent->sender, &executable->id, executable->name, what, -1, &content);
+	bytes_release(&content);
+	return r;
+}
+
+/* An upload that fails is asked for again by the server, later and perhaps of another agent. */
+static void upload(struct agent *agent, const struct sender_event *event)
+{
+	const struct executable *executable = executable_cache_by_id(agent->executables, &event->wanted_id);
+	char id[EXECUTABLE_ID_TEXT_SIZE];
+	int r;
+
+	if (agent->config->upload_bytes_per_s == 0)
+		return;
+	executable_id_format(&event->wanted_id, id);
+	if (!executable) {
+		log_debug("the server wants '%s', which is not mapped here any more", id);
+		return;
+	}
+	if (executable->role == EXECUTABLE_KERNEL || executable->role == EXECUTABLE_KERNEL_MODULE) {
+		r = upload_kernel(agent, executable, WANTED_KERNEL_SYMBOLS);
+	} else {
+		r = executable_open(executable);
+		if (r >= 0)
+			r = sender_upload_take(agent->sender, &executable->id, executable->name, event->wanted_what, r,
+					       NULL);
+	}
+	if (r < 0)
+		log_debug_errno(r, "cannot upload '%s' (build ID %s): %m", executable->name, id);
+}
+
+static int handle(struct agent *agent, const struct sender_event *event)
+{
+	switch (event->type) {
+	case SENDER_ACKNOWLEDGED:
+		if (event->epoch == agent->epoch)
+			definitions_acknowledge(collector_definitions(agent->collector), event->sequence);
+		return 0;
+	case SENDER_DROPPED:
+		if (event->epoch == agent->epoch)
+			collector_forget(agent->collector, false);
+		return 0;
+	case SENDER_UNKNOWN:
+		return event->epoch == agent->epoch ? supplement(agent, event) : 0;
+	case SENDER_WANTED:
+		upload(agent, event);
+		return 0;
+	case SENDER_INTERVAL:
+		agent->batch_interval_ns = MAX(agent->config->batch_interval_ns,
+					       (uint64_t)event->batch_interval_ms * NSEC_PER_MSEC);
+		return 0;
+	}
+	return 0;
+}
+
+int agent_handle_answers(struct agent *agent)
+{
+	struct sender_event event;
+	int r = 0;
+
+	while (r == 0 && sender_poll(agent->sender, &event) == 1) {
+		r = handle(agent, &event);
+		sender_event_release(&event);
+	}
+	return r;
+}

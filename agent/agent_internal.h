@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The agent's parts, shared by agent.c (life and loop), agent_batch.c (windows out, answers in) and agent_metrics.c.
+ */
+
+#include <stdatomic.h>
+
+#include "agent/agent.h"
+#include "agent/host_info.h"
+#include "agent/mapping_publisher.h"
+#include "agent/profile/cpu_list.h"
+#include "agent/profile/on_cpu.h"
+#include "agent/rules.h"
+#include "agent/sample/collector.h"
+#include "agent/upload/sender.h"
+#include "common/clock.h"
+#include "common/metrics.h"
+
+enum agent_metric {
+#define AGENT_METRIC(id, ...) AGENT_METRIC_##id,
+#include "agent/metrics.def"
+#undef AGENT_METRIC
+	AGENT_METRIC_COUNT,
+};
+
+struct agent {
+	const struct agent_config *config;
+	const struct clock *clock;
+	struct host_info host;
+	struct rules rules;
+	struct kernel_layout kernel;
+	struct cpu_vec cpus;
+	struct string_table *strings;
+	struct executable_cache *executables;
+	struct process_table *processes;
+	struct frame_resolver *frames;
+	struct collector *collector;
+	struct process_events *events;
+	struct bpf_programs *programs;
+	struct mapping_publisher publisher;
+	struct on_cpu *on_cpu;
+	struct sender *sender;
+
+	uint64_t epoch;
+	uint64_t sequence;
+	uint64_t window_opened_ns;
+	uint64_t batch_interval_ns; /* as configured, or what the server asks for if that is longer */
+	uint64_t events_read_ns;    /* process events before this time are queued */
+	int epoll_fd;
+	int timer_fd;
+	int signal_fd;
+
+	_Atomic uint64_t metrics[AGENT_METRIC_COUNT];
+	uint64_t sent_counters[AGENT_METRIC_COUNT]; /* as of the last batch */
+};
+
+/* agent_batch.c */
+
+/* Closes the open window and hands it to the sender. */
+int agent_close_window(struct agent *agent);
+
+/* Handles everything the sender has for us. */
+int agent_handle_answers(struct agent *agent);
+
+/* agent_metrics.c */
+
+void agent_update_metrics(struct agent *agent);
+int agent_write_metrics_file(struct agent *agent);
+
+/* Counters that rose since the last batch, into ret_counters[AGENT_METRIC_COUNT]. Returns how many. */
+size_t agent_counters_since_last_batch(struct agent *agent, struct window_counter *ret_counters);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's account of itself: gathered once per batch from the parts that count.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "agent/agent_internal.h"
+#include "common/file.h"
+#include "common/log.h"
+
+static const struct metric_row agent_metric_rows[] = {
+#define AGENT_METRIC(id, metric_name, metric_type, metric_labels, metric_help)                     \
+	{ .name = metric_name, .type = METRIC_##metric_type, .labels = metric_labels, .help = metric_help },
+#include "agent/metrics.def"
+#undef AGENT_METRIC
+};
+
+static_assert(ARRAY_SIZE(agent_metric_rows) == AGENT_METRIC_COUNT, "every metric needs a row");
+
+static void set(struct agent *agent, enum agent_metric metric, uint64_t value)
+{
+	metric_set(agent->metrics, metric, value);
+}
+
+static void gather_kernel_counters(struct agent *agent)
+{
+	uint64_t values[ABI_COUNTER_COUNT];
+	uint64_t received;
+	uint64_t clock_ticks = 0;
+
+	if (bpf_programs_read_counters(agent->programs, values) < 0)
+		return;
+	received = values[ABI_COUNTER_TICKS_IDLE] + values[ABI_COUNTER_TICKS_SAMPLED] +
+		   values[ABI_COUNTER_TICKS_RING_FULL] + values[ABI_COUNTER_TICKS_FAILED];
+	set(agent, AGENT_METRIC_TICKS_EXPECTED, MAX(values[ABI_COUNTER_TICKS_EXPECTED], received));
+	set(agent, AGENT_METRIC_TICKS_MISSED,
+	    values[ABI_COUNTER_TICKS_EXPECTED] > received ? values[ABI_COUNTER_TICKS_EXPECTED] - received : 0);
+	set(agent, AGENT_METRIC_TICKS_IDLE, values[ABI_COUNTER_TICKS_IDLE]);
+	set(agent, AGENT_METRIC_TICKS_SAMPLED, values[ABI_COUNTER_TICKS_SAMPLED]);
+	set(agent, AGENT_METRIC_TICKS_RING_FULL, values[ABI_COUNTER_TICKS_RING_FULL]);
+	set(agent, AGENT_METRIC_TICKS_FAILED, values[ABI_COUNTER_TICKS_FAILED]);
+	set(agent, AGENT_METRIC_STACKS_FULL, values[ABI_COUNTER_STACKS_FULL]);
+	set(agent, AGENT_METRIC_STACKS_SEEN, values[ABI_COUNTER_STACKS_SEEN]);
+	set(agent, AGENT_METRIC_UNKNOWN_PROCESS, values[ABI_COUNTER_UNKNOWN_PROCESS]);
+	set(agent, AGENT_METRIC_CUT_DEPTH, values[ABI_COUNTER_CUT_DEPTH]);
+	set(agent, AGENT_METRIC_CUT_READ_FAULT, values[ABI_COUNTER_CUT_READ_FAULT]);
+	set(agent, AGENT_METRIC_CUT_NO_MAPPING, values[ABI_COUNTER_CUT_NO_MAPPING]);
+	set(agent, AGENT_METRIC_CUT_BAD_FRAME, values[ABI_COUNTER_CUT_BAD_FRAME]);
+	set(agent, AGENT_METRIC_CUT_NO_REGISTERS, values[ABI_COUNTER_CUT_NO_REGISTERS]);
+	set(agent, AGENT_METRIC_KERNEL_STACK_ERROR, values[ABI_COUNTER_KERNEL_STACK_ERROR]);
+	if (agent->on_cpu && on_cpu_expected_ticks(agent->on_cpu, &clock_ticks) == 0)
+		set(agent, AGENT_METRIC_TICKS_CLOCK, clock_ticks);
+}
+
+static void gather_sender(struct agent *agent)
+{
+	struct sender_stats stats;
+
+	sender_stats(agent->sender, &stats);
+	set(agent, AGENT_METRIC_BATCHES_SENT, stats.batches_sent);
+	set(agent, AGENT_METRIC_BATCHES_DROPPED, stats.batches_dropped);
+	set(agent, AGENT_METRIC_SEND_ERRORS, stats.send_errors);
+	set(agent, AGENT_METRIC_SPOOL_BYTES, stats.spool_bytes);
+	set(agent, AGENT_METRIC_UPLOADS_DONE, stats.uploads_done);
+	set(agent, AGENT_METRIC_UPLOADS_FAILED, stats.uploads_failed);
+	set(agent, AGENT_METRIC_UPLOAD_BYTES, stats.upload_bytes);
+}
+
+/* "RssAnon:     1234 kB" of /proc/self/status. */
+static uint64_t status_bytes(const char *status, const char *key)
+{
+	const char *line = strstr(status, key);
+	uint64_t kib = 0;
+
+	if (!line || sscanf(line + strlen(key), " %" SCNu64, &kib) != 1)
+		return 0;
+	return kib * KIB;
+}
+
+static void gather_own_costs(struct agent *agent)
+{
+	struct bytes status = BYTES_INIT(16 * KIB);
+	struct rusage usage;
+
+	if (file_read("/proc/self/status", &status) == 0 && bytes_append_byte(&status, 0) == 0) {
+		set(agent, AGENT_METRIC_RSS_BYTES, status_bytes((const char *)status.data, "VmRSS:"));
+		set(agent, AGENT_METRIC_RSS_ANON_BYTES, status_bytes((const char *)status.data, "RssAnon:"));
+	}
+	bytes_release(&status);
+	set(agent, AGENT_METRIC_MAP_BYTES, bpf_programs_memory_bytes(agent->programs));
+	if (getrusage(RUSAGE_SELF, &usage) == 0)
+		set(agent, AGENT_METRIC_CPU_NS,
+		    (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NSEC_PER_SEC +
+			    (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NSEC_PER_USEC);
+}
+
+void agent_update_metrics(struct agent *agent)
+{
+	struct collector_stats collected;
+
+	gather_kernel_counters(agent);
+	gather_sender(agent);
+	gather_own_costs(agent);
+	collector_stats(agent->collector, &collected);
+	set(agent, AGENT_METRIC_SAMPLES, collected.samples);
+	set(agent, AGENT_METRIC_ROWS, collected.rows);
+	set(agent, AGENT_METRIC_STACKS_LOST, collected.stacks_lost);
+	set(agent, AGENT_METRIC_STACKS_DROPPED, collected.stacks_dropped);
+	set(agent, AGENT_METRIC_PUBLISH_FAILURES, agent->publisher.failures);
+	set(agent, AGENT_METRIC_PROCESSES, process_table_count(agent->processes));
+	set(agent, AGENT_METRIC_EXECUTABLES, executable_cache_count(agent->executables));
+}
+
+int agent_write_metrics_file(struct agent *agent)
+{
+	struct bytes text = BYTES_INIT(MIB);
+	int r;
+
+	if (agent->config->metrics_file[0] == '\0')
+		return 0;
+	r = metrics_print("hearth_agent_", agent_metric_rows, agent->metrics, AGENT_METRIC_COUNT, &text);
+	if (r == 0)
+		r = file_replace(agent->config->metrics_file, text.data, text.size, 0644);
+	bytes_release(&text);
+	if (r < 0)
+		return log_warn_errno(r, "cannot write metrics to '%s', going on without: %m",
+				      agent->config->metrics_file);
+	return 0;
+}
+
+/* Rows of one name stand together and differ in their label: the wire has one text for both. */
+static const char *const counter_names[] = {
+#define AGENT_METRIC(id, metric_name, metric_type, metric_labels, metric_help) metric_name "{" metric_labels "}",
+#include "agent/metrics.def"
+#undef AGENT_METRIC
+};
+
+size_t agent_counters_since_last_batch(struct agent *agent, struct window_counter *ret_counters)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < AGENT_METRIC_COUNT; i++) {
+		uint64_t value = metric_get(agent->metrics, (unsigned int)i);
+
+		if (agent_metric_rows[i].type != METRIC_COUNTER || value <= agent->sent_counters[i])
+			continue;
+		ret_counters[count].name = counter_names[i];
+		ret_counters[count++].value = value - agent->sent_counters[i];
+		agent->sent_counters[i] = value;
+	}
+	return count;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host's identity from the config, /etc/machine-id, the kernel's boot id and the network interfaces.
+ */
+#include "agent/host_info.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/bytes.h"
+#include "common/file.h"
+#include "common/hash.h"
+#include "common/log.h"
+#include "common/scoped.h"
+
+/* Addresses that are sent; a container host may have thousands of veth pairs. */
+#define MAX_IPS 32
+
+static void read_first_line(const char *path, char *ret_line, size_t size)
+{
+	struct bytes text = BYTES_INIT(4 * KIB);
+
+	ret_line[0] = '\0';
+	if (file_read(path, &text) == 0 && bytes_append_byte(&text, 0) == 0) {
+		size_t length = MIN(strcspn((const char *)text.data, "\n"), size - 1);
+
+		memcpy(ret_line, text.data, length);
+		ret_line[length] = '\0';
+	}
+	bytes_release(&text);
+}
+
+static void scoped_freeifaddrs(struct ifaddrs **addresses)
+{
+	if (*addresses)
+		freeifaddrs(*addresses);
+}
+
+static int add_ip(struct host_info *info, const struct sockaddr *address)
+{
+	char text[INET6_ADDRSTRLEN];
+	const void *bytes;
+	char *copy;
+	int r;
+
+	if (address->sa_family == AF_INET)
+		bytes = &((const struct sockaddr_in *)(const void *)address)->sin_addr;
+	else
+		bytes = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+	if (!inet_ntop(address->sa_family, bytes, text, sizeof(text)))
+		return 0;
+	copy = strdup(text);
+	if (!copy)
+		return -ENOMEM;
+	r = vec_push(&info->ips, copy);
+	if (r < 0)
+		free(copy);
+	return r;
+}
+
+static int read_ips(struct host_info *info)
+{
+	scoped(scoped_freeifaddrs) struct ifaddrs *addresses = NULL;
+	int r;
+
+	if (getifaddrs(&addresses) < 0)
+		return 0;
+	for (const struct ifaddrs *at = addresses; at && info->ips.count < MAX_IPS; at = at->ifa_next) {
+		if (!at->ifa_addr || at->ifa_flags & IFF_LOOPBACK)
+			continue;
+		if (at->ifa_addr->sa_family != AF_INET && at->ifa_addr->sa_family != AF_INET6)
+			continue;
+		r = add_ip(info, at->ifa_addr);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int add_label(struct host_info *info, const char *text, size_t length)
+{
+	const char *equals = memchr(text, '=', length);
+	struct window_label label;
+
+	if (!equals || equals == text)
+		return log_error_errno(EINVAL, "host.labels: '%.*s' is not name=value", (int)length, text);
+	label.name = strndup(text, (size_t)(equals - text));
+	label.value = strndup(equals + 1, length - (size_t)(equals - text) - 1);
+	if (!label.name || !label.value || vec_push(&info->labels, label) < 0) {
+		free((char *)label.name);
+		free((char *)label.value);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_labels(struct host_info *info, const char *list)
+{
+	while (*list) {
+		size_t length = strcspn(list, "\n");
+
+		if (length > 0) {
+			int r = add_label(info, list, length);
+
+			if (r < 0)
+				return r;
+		}
+		list += length;
+		list += *list == '\n';
+	}
+	return 0;
+}
+
+static void make_agent_id(struct host_info *info)
+{
+	struct bytes identity = BYTES_INIT(64 * KIB);
+	struct hash128 hash;
+
+	(void)bytes_append_format(&identity, "%s\n%s\n%s", info->host.name, info->machine_id, info->boot_id);
+	hash = hash128_of(identity.data, identity.size);
+	memcpy(info->agent_id, hash.bytes, sizeof(info->agent_id));
+	bytes_release(&identity);
+}
+
+int host_info_init(struct host_info *info, const struct agent_config *config)
+{
+	int r;
+
+	*info = (struct host_info){};
+	if (uname(&info->system) < 0)
+		return -errno;
+	read_first_line("/etc/machine-id", info->machine_id, sizeof(info->machine_id));
+	read_first_line("/proc/sys/kernel/random/boot_id", info->boot_id, sizeof(info->boot_id));
+	r = read_ips(info);
+	if (r == 0)
+		r = read_labels(info, config->host_labels);
+	if (r < 0)
+		return r;
+	info->host = (struct window_host){
+		.name = config->host_name[0] ? config->host_name : info->system.nodename,
+		.machine_id = info->machine_id,
+		.boot_id = info->boot_id,
+		.kernel_release = info->system.release,
+		.architecture = info->system.machine,
+		.n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
+		.ips = (const char *const *)info->ips.items,
+		.n_ips = info->ips.count,
+		.labels = info->labels.items,
+		.n_labels = info->labels.count,
+	};
+	make_agent_id(info);
+	return 0;
+}
+
+void host_info_release(struct host_info *info)
+{
+	for (size_t i = 0; i < info->ips.count; i++)
+		free(info->ips.items[i]);
+	for (size_t i = 0; i < info->labels.count; i++) {
+		free((char *)info->labels.items[i].name);
+		free((char *)info->labels.items[i].value);
+	}
+	vec_release(&info->ips);
+	vec_release(&info->labels);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hearth-agent: configuration, run, exit code.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/options.h"
+#include "common/log.h"
+
+struct reloader {
+	int argc;
+	char **argv;
+	struct agent_config configs[2]; /* the one in use, and the one before or after it */
+	size_t current;
+};
+
+static void set_log_level(const struct agent_config *config)
+{
+	enum log_level level;
+
+	if (log_level_from_name(config->log_level, &level))
+		log_set_level(level);
+}
+
+static void reload(void *arg, struct agent *agent)
+{
+	struct reloader *reloader = arg;
+	struct agent_config *next = &reloader->configs[!reloader->current];
+	char message[CONFIG_MESSAGE_SIZE];
+	int r;
+
+	r = options_parse(reloader->argc, reloader->argv, environ, stderr, next, message);
+	if (r != OPTIONS_RUN) {
+		log_error("not reloaded, going on as before: %s", r < 0 ? message : "the flags ask for no run");
+		return;
+	}
+	if (agent_set_config(agent, next) < 0) {
+		agent_config_release(next);
+		log_error("not reloaded, going on as before");
+		return;
+	}
+	agent_config_release(&reloader->configs[reloader->current]);
+	reloader->current = !reloader->current;
+	set_log_level(next);
+	log_info("configuration reloaded");
+}
+
+/* Before any thread starts: all inherit the mask, and signalfd gets them. */
+static void block_signals(void)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+}
+
+int main(int argc, char **argv)
+{
+	scoped(agent_freep) struct agent *agent = NULL;
+	struct reloader reloader = { .argc = argc, .argv = argv };
+	char message[CONFIG_MESSAGE_SIZE];
+	int r;
+
+	r = options_parse(argc, argv, environ, stdout, &reloader.configs[0], message);
+	if (r < 0) {
+		log_error("%s", message);
+		return EXIT_FAILURE;
+	}
+	if (r == OPTIONS_ANSWERED)
+		return EXIT_SUCCESS;
+	set_log_level(&reloader.configs[0]);
+	block_signals();
+	r = agent_new(&reloader.configs[0], &agent);
+	if (r == 0)
+		r = agent_run(agent, reload, &reloader);
+	agent = agent_free(agent);
+	agent_config_release(&reloader.configs[reloader.current]);
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A set never changes once it is published: changed mappings become a new set, the process entry is pointed to it, and
+ * then the old set's chunks go. A reader in between finds either set whole, or a missing chunk, and then sends raw pcs.
+ */
+#include "agent/mapping_publisher.h"
+
+#include <string.h>
+
+#include "common/frame.h"
+
+#define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
+
+static void remove_set(struct mapping_publisher *publisher, uint32_t set, uint32_t n_chunks)
+{
+	for (uint32_t i = 0; set && i < n_chunks; i++)
+		bpf_programs_remove_chunk(publisher->programs, &(struct abi_chunk_key){ .set = set, .index = i });
+}
+
+void mapping_publisher_mappings_gone(void *arg, struct process_mappings *mappings)
+{
+	remove_set(arg, mappings->published_set, mappings->n_published_chunks);
+}
+
+void mapping_publisher_process_gone(void *arg, const struct process *process)
+{
+	struct mapping_publisher *publisher = arg;
+
+	/* The exit program removes it too; this is for a leader that outlived its threads' last samples. */
+	if (process->published)
+		bpf_programs_remove_process(publisher->programs, process->pid);
+}
+
+static int publish_set(struct mapping_publisher *publisher, struct process_mappings *mappings)
+{
+	uint32_t old_set = mappings->published_set;
+	uint32_t old_chunks = mappings->n_published_chunks;
+	struct abi_mapping_chunk chunk;
+	uint32_t n_chunks = 0;
+	int r = 0;
+
+	mappings->published_set = ++publisher->last_set;
+	for (size_t at = 0; at < mappings->count && n_chunks < ABI_MAX_CHUNKS && r == 0; n_chunks++) {
+		struct abi_chunk_key key = { .set = mappings->published_set, .index = n_chunks };
+
+		memset(&chunk, 0, sizeof(chunk));
+		chunk.set = key.set;
+		while (chunk.n_mappings < ABI_MAPPINGS_PER_CHUNK && at < mappings->count) {
+			const struct process_mapping *mapping = &mappings->items[at++];
+
+			chunk.mappings[chunk.n_mappings++] = (struct abi_mapping){
+				.start = mapping->start,
+				.end = mapping->end,
+				.bias = mapping->executable ? mapping->bias : 0,
+				.executable = mapping->executable ? mapping->executable->number : 0,
+				.kind = mapping->executable ? mapping->kind : FRAME_NATIVE,
+			};
+		}
+		r = bpf_programs_put_chunk(publisher->programs, &key, &chunk);
+	}
+	mappings->n_published_chunks = n_chunks;
+	mappings->changed = false;
+	remove_set(publisher, old_set, old_chunks);
+	return r;
+}
+
+static int publish(struct mapping_publisher *publisher, struct process *process)
+{
+	struct process_mappings *mappings = process->mappings;
+	struct abi_process entry = {
+		.start_time_10ms = process->start_time_ns / START_TIME_TICK_NS,
+		/* An exec that we have not heard of yet has made it higher: the entry is then worthless, not wrong. */
+		.exec_count = process->exec_count,
+		.flags = process->without_stacks ? ABI_PROCESS_WITHOUT_STACKS : 0,
+	};
+	uint32_t old_set = mappings ? mappings->published_set : 0;
+	int r = 0;
+
+	if (mappings && !process->without_stacks) {
+		process_table_identify_mappings(publisher->processes, process);
+		if (!old_set || mappings->changed)
+			r = publish_set(publisher, mappings);
+		if (r < 0)
+			return r;
+		entry.set = mappings->published_set;
+		entry.n_chunks = MIN(mappings->n_published_chunks, (uint32_t)ABI_MAX_CHUNKS);
+		for (uint32_t i = 0; i < entry.n_chunks; i++)
+			entry.chunk_start[i] = mappings->items[(size_t)i * ABI_MAPPINGS_PER_CHUNK].start;
+	}
+	r = bpf_programs_put_process(publisher->programs, process->pid, &entry);
+	if (r < 0)
+		return r;
+	process->published = true;
+	return 0;
+}
+
+static int publish_if_wanted(void *arg, struct process *process)
+{
+	struct mapping_publisher *publisher = arg;
+
+	if (!process->wants_publish || process->exited || process->retired)
+		return 0;
+	process->wants_publish = false;
+	if (publish(publisher, process) < 0)
+		publisher->failures++;
+	return 0;
+}
+
+int mapping_publisher_run(struct mapping_publisher *publisher)
+{
+	return process_table_each(publisher->processes, publish_if_wanted, publisher);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Puts processes' mappings into the BPF maps, so that the unwinder turns pcs into frames by itself. Only processes that
+ * were sampled are published; children of a fork share their parent's set.
+ */
+
+#include "agent/process/process_table.h"
+#include "agent/profile/bpf_programs.h"
+
+struct mapping_publisher {
+	struct bpf_programs *programs;
+	struct process_table *processes;
+	uint32_t last_set;
+	uint64_t failures; /* map full, or the kernel out of memory: samples stay raw, which costs more but loses nothing */
+};
+
+/* Publishes every process that wants it. 0 or -ENOMEM. */
+int mapping_publisher_run(struct mapping_publisher *publisher);
+
+/* Observers of the process table; @arg is the publisher. */
+void mapping_publisher_mappings_gone(void *arg, struct process_mappings *mappings);
+void mapping_publisher_process_gone(void *arg, const struct process *process);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+
+static int compile(const char *key, const char *text, struct pattern **ret_pattern)
+{
+	char message[128];
+	size_t offset;
+	int r;
+
+	r = pattern_new(text, false, message, sizeof(message), &offset, ret_pattern);
+	if (r == -EINVAL)
+		return log_error_errno(r, "%s: '%s' is no regular expression: %s at character %zu", key, text, message,
+				       offset + 1);
+	return r;
+}
+
+static int add_rename(struct rules *rules, const char *line, size_t length)
+{
+	/* The last '=' parts them: a service name has none, a regular expression may. */
+	const char *equals = memrchr(line, '=', length);
+	scoped_free char *text = NULL;
+	struct process_rename rename = {};
+	int r;
+
+	if (!equals || equals == line || equals + 1 == line + length)
+		return log_error_errno(EINVAL, "process_matcher: '%.*s' is not REGEX=NAME", (int)length, line);
+	text = strndup(line, (size_t)(equals - line));
+	if (!text)
+		return -ENOMEM;
+	r = compile("process_matcher", text, &rename.pattern);
+	if (r < 0)
+		return r;
+	rename.name = strndup(equals + 1, length - (size_t)(equals - line) - 1);
+	if (!rename.name) {
+		pattern_free(rename.pattern);
+		return -ENOMEM;
+	}
+	rules->renames[rules->n_renames++] = rename;
+	return 0;
+}
+
+static size_t count_lines(const char *list)
+{
+	size_t count = 1;
+
+	for (; *list; list++)
+		count += *list == '\n';
+	return count;
+}
+
+int rules_init(struct rules *rules, const struct agent_config *config)
+{
+	const char *list = config->process_matcher;
+	int r;
+
+	*rules = (struct rules){};
+	/* The default takes all: then nothing needs to be matched. */
+	if (strcmp(config->on_cpu_regex, ".*") != 0 && config->on_cpu_regex[0]) {
+		r = compile("on_cpu.regex", config->on_cpu_regex, &rules->with_stacks);
+		if (r < 0)
+			return r;
+	}
+	rules->renames = calloc(count_lines(list), sizeof(*rules->renames));
+	if (!rules->renames)
+		return -ENOMEM;
+	while (*list) {
+		size_t length = strcspn(list, "\n");
+
+		if (length > 0) {
+			r = add_rename(rules, list, length);
+			if (r < 0)
+				return r;
+		}
+		list += length;
+		list += *list == '\n';
+	}
+	rules->view = (struct process_rules){
+		.with_stacks = rules->with_stacks,
+		.renames = rules->renames,
+		.n_renames = rules->n_renames,
+	};
+	return 0;
+}
+
+void rules_release(struct rules *rules)
+{
+	pattern_free(rules->with_stacks);
+	for (size_t i = 0; i < rules->n_renames; i++) {
+		pattern_free(rules->renames[i].pattern);
+		free((char *)rules->renames[i].name);
+	}
+	free(rules->renames);
+	*rules = (struct rules){};
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The open window: samples become rows {series, stack, slot} -> value, with every process, stack and executable
+ * numbered for the wire. Closing it gives a struct window for the encoder. Used by the agent's main thread.
+ */
+
+#include "agent/process/process_table.h"
+#include "agent/sample/definitions.h"
+#include "agent/sample/frame_resolver.h"
+#include "agent/sample/window.h"
+#include "bpf/abi/sample_record.h"
+
+struct collector;
+
+struct collector_options {
+	struct process_table *processes;
+	struct executable_cache *executables;
+	struct string_table *strings;
+	struct frame_resolver *frames;
+	uint64_t on_cpu_period_ns;
+	bool keep_cpus_apart;
+};
+
+struct collector_stats {
+	uint64_t samples;	/* taken into windows */
+	uint64_t rows;
+	uint64_t stacks_lost;	/* samples whose stack was told by hash only, and the hash is not known */
+	uint64_t stacks_dropped; /* memory ran out: counted without stack */
+};
+
+int collector_new(const struct collector_options *options, struct collector **ret_collector);
+struct collector *collector_free(struct collector *collector);
+
+/* 0 or -ENOMEM (the sample then counts without its stack where that is possible). */
+int collector_add(struct collector *collector, const struct abi_sample *sample, const struct abi_frame *frames);
+
+/* The window should be closed now, whatever the clock says. */
+bool collector_is_full(const struct collector *collector);
+
+/*
+ * Closes the window: fills the rows and definitions of @window (whose sequence is set) with arrays that are valid until
+ * the next close, and opens the next one. 0 or -ENOMEM.
+ */
+int collector_close(struct collector *collector, struct window *window);
+
+/* Definitions only, for a server that lost them: all executables, processes and series, and the stacks asked for. */
+int collector_supplement(struct collector *collector, const uint32_t *stacks, size_t n_stacks, struct window *window);
+
+struct definitions *collector_definitions(struct collector *collector);
+void collector_stats(const struct collector *collector, struct collector_stats *ret_stats);
+
+/* A batch was dropped or the server lost numbers: see definitions_forget(). */
+void collector_forget(struct collector *collector, bool all);
+
+uint64_t collector_window(const struct collector *collector);
+
+DEFINE_SCOPED(struct collector *, collector_free);

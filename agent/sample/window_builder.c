@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The window out: which definitions go along with its rows.
+ *
+ *   rows -> series -> processes -> executables (main program, paths)
+ *   stacks -> executables
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/sample/collector_internal.h"
+#include "common/frame.h"
+
+/* Labels made here beside those of the process: version, service. */
+#define EXTRA_LABELS 2
+
+VEC_DEFINE(executable_vec, struct executable *);
+
+struct builder {
+	struct collector *collector;
+	struct window *window;
+	struct arena *arena;
+	struct hash_table *executables; /* uint32_t number: goes along or is known */
+	struct hash_table *processes;	/* a supplement: uint32_t number of those it carries; else NULL */
+	struct executable_vec wanted;
+};
+
+static int want_executable(struct builder *builder, uint32_t number)
+{
+	struct executable *executable;
+	int r;
+
+	if (number == 0)
+		return 0;
+	r = hash_table_insert(builder->executables, &number, NULL);
+	if (r <= 0)
+		return r;
+	executable = executable_cache_by_number(builder->collector->options.executables, number);
+	if (!executable ||
+	    !definitions_must_send(&builder->collector->definitions, &executable->first_sent_sequence,
+				   builder->window->sequence))
+		return 0;
+	return vec_push(&builder->wanted, executable);
+}
+
+static int build_labels(struct builder *builder, const struct process *process, struct window_process *ret_process)
+{
+	const struct string_table *strings = builder->collector->options.strings;
+	struct window_label *labels = arena_alloc_array(builder->arena, process->n_labels + EXTRA_LABELS, sizeof(*labels));
+	const char *service = process->name;
+	size_t count = 0;
+
+	if (!labels)
+		return -ENOMEM;
+	for (size_t i = 0; i < process->n_labels; i++) {
+		labels[count].name = string_table_text(strings, process->labels[i].name);
+		labels[count].value = string_table_text(strings, process->labels[i].value);
+		if (strcmp(labels[count].name, "unit") == 0)
+			service = arena_copy_text(builder->arena, labels[count].value,
+						  strcspn(labels[count].value, "."));
+		count++;
+	}
+	if (process->main_executable) {
+		char text[EXECUTABLE_ID_TEXT_SIZE];
+
+		executable_id_format(&process->main_executable->id, text);
+		labels[count].name = "version";
+		labels[count++].value = arena_copy_text(builder->arena, text, strlen(text));
+	}
+	labels[count].name = "service";
+	labels[count++].value = service;
+	for (size_t i = 0; i < count; i++) {
+		if (!labels[i].value)
+			return -ENOMEM;
+	}
+	ret_process->labels = labels;
+	ret_process->n_labels = count;
+	return 0;
+}
+
+static int build_process(struct builder *builder, const struct process *process, struct window_process *ret_process)
+{
+	const struct string_table *strings = builder->collector->options.strings;
+	struct window_path *paths = arena_alloc_array(builder->arena, process->n_paths + 1, sizeof(*paths));
+	int r;
+
+	if (!paths)
+		return -ENOMEM;
+	for (size_t i = 0; i < process->n_paths; i++) {
+		paths[i].executable = process->paths[i].executable;
+		paths[i].path = string_table_text(strings, process->paths[i].path);
+		r = want_executable(builder, paths[i].executable);
+		if (r < 0)
+			return r;
+	}
+	*ret_process = (struct window_process){
+		.number = process->number,
+		.pid = process->pid,
+		.parent_pid = process->parent_pid,
+		.start_time_ns = process->start_time_ns,
+		.name = process->name,
+		.executable_path = string_table_text(strings, process->executable_path),
+		.main_executable = process->main_executable ? process->main_executable->number : 0,
+		.kernel_thread = process->kernel_thread,
+		.without_stacks = process->without_stacks,
+		.paths = paths,
+		.n_paths = process->n_paths,
+	};
+	r = want_executable(builder, ret_process->main_executable);
+	if (r < 0)
+		return r;
+	return build_labels(builder, process, ret_process);
+}
+
+static int build_processes(struct builder *builder)
+{
+	struct collector *collector = builder->collector;
+	size_t capacity = hash_table_count(collector->processes);
+	struct window_process *processes = arena_alloc_array(builder->arena, capacity + 1, sizeof(*processes));
+	size_t cursor = 0;
+	size_t count = 0;
+	void *value;
+	int r;
+
+	if (!processes)
+		return -ENOMEM;
+	while (hash_table_next(collector->processes, &cursor, NULL, &value)) {
+		struct process *process = *(struct process **)value;
+
+		if (!definitions_must_send(&collector->definitions, &process->first_sent_sequence,
+					   builder->window->sequence))
+			continue;
+		r = build_process(builder, process, &processes[count++]);
+		if (r < 0)
+			return r;
+	}
+	builder->window->processes = processes;
+	builder->window->n_processes = count;
+	return 0;
+}
+
+/* All series sampled in @window_number (0: all there are) that the server does not know. */
+static int build_series(struct builder *builder, uint64_t window_number)
+{
+	struct collector *collector = builder->collector;
+	struct hash_table *table = collector->definitions.series;
+	struct window_series *series = arena_alloc_array(builder->arena, hash_table_count(table) + 1, sizeof(*series));
+	const void *found_key;
+	size_t cursor = 0;
+	size_t count = 0;
+	void *value;
+
+	if (!series)
+		return -ENOMEM;
+	while (hash_table_next(table, &cursor, &found_key, &value)) {
+		const struct series_key *key = found_key;
+		struct series_number *number = value;
+
+		if (window_number && number->last_window != window_number)
+			continue;
+		if (builder->processes && !hash_table_find(builder->processes, &key->process))
+			continue; /* its process is gone: nobody could make sense of it */
+		if (!definitions_must_send(&collector->definitions, &number->first_sent_sequence,
+					   builder->window->sequence))
+			continue;
+		series[count].number = number->number;
+		series[count].process = key->process;
+		series[count].tid = key->tid;
+		series[count].thread_name = arena_copy_text(builder->arena, key->thread_name, strlen(key->thread_name));
+		series[count].type = (enum event_type)key->type;
+		series[count].cpu = key->cpu;
+		series[count].period_ns = key->type == EVENT_ON_CPU ? collector->options.on_cpu_period_ns : 0;
+		if (!series[count++].thread_name)
+			return -ENOMEM;
+	}
+	builder->window->series = series;
+	builder->window->n_series = count;
+	return 0;
+}
+
+static int add_stack(struct builder *builder, const struct open_stack *stack, struct window_stack *stacks)
+{
+	int r;
+
+	for (uint32_t i = 0; i < stack->n_frames; i++) {
+		r = want_executable(builder, stack->frames[i].executable);
+		if (r < 0)
+			return r;
+	}
+	stacks[builder->window->n_stacks++] = (struct window_stack){
+		.number = stack->number,
+		.cut = stack->cut,
+		.n_frames = stack->n_frames,
+		.frames = stack->frames,
+	};
+	return 0;
+}
+
+static int build_stacks(struct builder *builder)
+{
+	struct collector *collector = builder->collector;
+	const struct open_stack_vec *open = &collector->open.stacks;
+	int r;
+
+	builder->window->stacks = arena_alloc_array(builder->arena, open->count + 1, sizeof(*builder->window->stacks));
+	if (!builder->window->stacks)
+		return -ENOMEM;
+	for (size_t i = 0; i < open->count; i++) {
+		struct stack_number *number =
+			hash_table_find(collector->definitions.stacks, &open->items[i].content_hash);
+
+		/* The number may have been swept since: then the stack has no rows the server could not read. */
+		if (number && number->number == open->items[i].number &&
+		    !definitions_must_send(&collector->definitions, &number->first_sent_sequence,
+					   builder->window->sequence))
+			continue;
+		r = add_stack(builder, &open->items[i], builder->window->stacks);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int build_named_frames(struct builder *builder)
+{
+	struct collector *collector = builder->collector;
+	size_t capacity = hash_table_count(collector->named_frames);
+	struct window_named_frame *named = arena_alloc_array(builder->arena, capacity + 1, sizeof(*named));
+	const void *key;
+	size_t cursor = 0;
+	size_t count = 0;
+
+	if (!named)
+		return -ENOMEM;
+	while (hash_table_next(collector->named_frames, &cursor, &key, NULL)) {
+		memcpy(&named[count].key, key, sizeof(uint64_t));
+		named[count].name = frame_resolver_name(collector->options.frames, named[count].key);
+		if (named[count].name)
+			count++;
+	}
+	builder->window->named_frames = named;
+	builder->window->n_named_frames = count;
+	return 0;
+}
+
+static int finish_executables(struct builder *builder)
+{
+	builder->window->executables = arena_copy(builder->arena, builder->wanted.items,
+						  builder->wanted.count * sizeof(*builder->wanted.items) + 1);
+	builder->window->n_executables = builder->wanted.count;
+	return builder->window->executables ? 0 : -ENOMEM;
+}
+
+static void open_next_window(struct collector *collector)
+{
+	struct window_stacks before = collector->before;
+
+	collector->before = collector->open;
+	collector->open = before;
+	arena_clear(collector->open.arena);
+	vec_clear(&collector->open.stacks);
+	hash_table_clear(collector->open.by_sample_hash);
+	hash_table_clear(collector->open.by_content);
+	hash_table_clear(collector->processes);
+	hash_table_clear(collector->process_stacks);
+	hash_table_clear(collector->named_frames);
+	collector->window++;
+	definitions_sweep(&collector->definitions, collector->window);
+	process_table_sweep(collector->options.processes, collector->window);
+}
+
+static int builder_init(struct builder *builder, struct collector *collector, struct window *window)
+{
+	*builder = (struct builder){ .collector = collector, .window = window, .arena = collector->close_arena };
+	arena_clear(collector->close_arena);
+	return hash_table_new(sizeof(uint32_t), 0, 0, &builder->executables);
+}
+
+static void builder_release(struct builder *builder)
+{
+	builder->executables = hash_table_free(builder->executables);
+	builder->processes = hash_table_free(builder->processes);
+	vec_release(&builder->wanted);
+}
+
+int collector_close(struct collector *collector, struct window *window)
+{
+	struct builder builder;
+	int r;
+
+	r = builder_init(&builder, collector, window);
+	if (r == 0)
+		r = build_processes(&builder);
+	if (r == 0)
+		r = build_series(&builder, collector->window);
+	if (r == 0)
+		r = build_stacks(&builder);
+	if (r == 0)
+		r = build_named_frames(&builder);
+	if (r == 0)
+		r = finish_executables(&builder);
+	if (r == 0) {
+		window->rows = arena_copy(builder.arena, collector->rows.items,
+					  collector->rows.count * sizeof(*collector->rows.items) + 1);
+		window->n_rows = collector->rows.count;
+		r = window->rows ? 0 : -ENOMEM;
+	}
+	collector->stats.rows += collector->rows.count;
+	vec_clear(&collector->rows);
+	builder_release(&builder);
+	open_next_window(collector);
+	return r;
+}
+
+static int supplement_process(void *arg, struct process *process)
+{
+	struct builder *builder = arg;
+	struct window_process *processes = (struct window_process *)builder->window->processes;
+	int r;
+
+	if (!process->number)
+		return 0;
+	process->first_sent_sequence = builder->window->sequence;
+	r = hash_table_insert(builder->processes, &process->number, NULL);
+	if (r < 0)
+		return r;
+	return build_process(builder, process, &processes[builder->window->n_processes++]);
+}
+
+static int count_process(void *arg, struct process *process)
+{
+	size_t *count = arg;
+
+	*count += process->number != 0;
+	return 0;
+}
+
+static const struct open_stack *stack_of_number(const struct window_stacks *stacks, uint32_t number)
+{
+	for (size_t i = 0; i < stacks->stacks.count; i++) {
+		if (stacks->stacks.items[i].number == number)
+			return &stacks->stacks.items[i];
+	}
+	return NULL;
+}
+
+int collector_supplement(struct collector *collector, const uint32_t *stacks, size_t n_stacks, struct window *window)
+{
+	struct builder builder;
+	size_t n_processes = 0;
+	int r;
+
+	collector_forget(collector, true);
+	r = builder_init(&builder, collector, window);
+	if (r == 0)
+		r = hash_table_new(sizeof(uint32_t), 0, 0, &builder.processes);
+	(void)process_table_each(collector->options.processes, count_process, &n_processes);
+	if (r == 0) {
+		window->processes = arena_alloc_array(builder.arena, n_processes + 1, sizeof(*window->processes));
+		window->stacks = arena_alloc_array(builder.arena, n_stacks + 1, sizeof(*window->stacks));
+		r = window->processes && window->stacks ? 0 : -ENOMEM;
+	}
+	if (r == 0)
+		r = process_table_each(collector->options.processes, supplement_process, &builder);
+	if (r == 0)
+		r = build_series(&builder, 0);
+	for (size_t i = 0; i < n_stacks && r == 0; i++) {
+		const struct open_stack *stack = stack_of_number(&collector->open, stacks[i]);
+		struct open_stack gone = { .number = stacks[i] };
+
+		if (!stack)
+			stack = stack_of_number(&collector->before, stacks[i]);
+		/* Frames are kept for two windows; a stack without frames says that they are gone. */
+		r = add_stack(&builder, stack ? stack : &gone, window->stacks);
+	}
+	if (r == 0)
+		r = finish_executables(&builder);
+	builder_release(&builder);
+	return r;
+}
