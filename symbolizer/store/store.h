@@ -70,7 +70,7 @@ struct store_series {
 	enum event_type type;
 	int cpu; /* -1 */
 	uint64_t period_ns;
-	uint64_t first_slot; /* of the samples stored for it */
+	uint64_t first_slot; /* of its samples on the days that the query touches */
 	uint64_t last_slot;
 };
 
@@ -129,6 +129,9 @@ struct store_operations {
 			  size_t *ret_count);
 	int (*find_executable)(struct store *store, const struct executable_id *identity, struct arena *arena,
 			       struct store_executable *ret_executable);
+	int (*agent_executables)(struct store *store, const char *tenant, const struct hash128 *agent, uint64_t epoch,
+				 size_t max, struct arena *arena, struct store_executable **ret_executables,
+				 size_t *ret_count);
 	int (*check)(struct store *store);
 	int (*stats)(struct store *store, struct store_stats *ret_stats);
 	struct store *(*free)(struct store *store);
@@ -153,7 +156,10 @@ static inline int store_find_series(struct store *store, const struct store_seri
 	return store->operations->find_series(store, query, arena, ret_series, ret_count);
 }
 
-/* Calls @function for every row of the series (ids ascending) with from_slot <= slot < to_slot, in no order. */
+/*
+ * Calls @function for every row of the series (ids ascending) with from_slot <= slot < to_slot, in no order. The
+ * function must not call the store: the scan holds one of few readers, and it could wait for itself.
+ */
 static inline int store_scan(struct store *store, const uint32_t *series_ids, size_t count, uint64_t from_slot,
 			     uint64_t to_slot, store_row_function function, void *arg)
 {
@@ -198,6 +204,15 @@ static inline int store_find_executable(struct store *store, const struct execut
 					struct store_executable *ret_executable)
 {
 	return store->operations->find_executable(store, identity, arena, ret_executable);
+}
+
+/* The last @max executables that a run of an agent has defined, the newest first. */
+static inline int store_agent_executables(struct store *store, const char *tenant, const struct hash128 *agent,
+					  uint64_t epoch, size_t max, struct arena *arena,
+					  struct store_executable **ret_executables, size_t *ret_count)
+{
+	return store->operations->agent_executables(store, tenant, agent, epoch, max, arena, ret_executables,
+						    ret_count);
 }
 
 /* Whether writes would succeed right now: 0, or the errno (-ENOSPC, -EROFS, ...). For /readyz. */

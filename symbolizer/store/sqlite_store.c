@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/store/sqlite_store.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "common/file.h"
+#include "common/log.h"
+#include "symbolizer/store/sqlite_read.h"
+#include "symbolizer/store/sqlite_stacks.h"
+#include "symbolizer/store/sqlite_write.h"
+
+/*
+ * The engine as a whole: one writer behind a mutex, a pool of readers that WAL keeps from waiting for it, and what
+ * they share in memory, rebuilt from the files when the store is opened.
+ */
+
+/* What store_check() tries to get: more than a batch needs in the WAL. */
+#define CHECK_BYTES (256 * KIB)
+
+struct sqlite_store {
+	struct store store;
+	char *folder;
+	int folder_fd; /* holds the lock */
+	struct store_identity identity;
+	struct store_state *state;
+	struct reader_pool *readers;
+	struct node_cache *nodes;
+	pthread_mutex_t write_lock;
+	struct sqlite_writer *writer;
+};
+
+static struct sqlite_store *sqlite_store_of(struct store *store)
+{
+	return container_of(store, struct sqlite_store, store);
+}
+
+static int operation_write(struct store *store, const char *tenant, const struct batch *batch, struct arena *arena,
+			   struct store_missing *ret_missing)
+{
+	struct sqlite_store *self = sqlite_store_of(store);
+	int r;
+
+	(void)pthread_mutex_lock(&self->write_lock);
+	r = sqlite_writer_write(self->writer, tenant, batch, arena, ret_missing);
+	(void)pthread_mutex_unlock(&self->write_lock);
+	return r;
+}
+
+static int operation_find_series(struct store *store, const struct store_series_query *query, struct arena *arena,
+				 struct store_series **ret_series, size_t *ret_count)
+{
+	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+
+	return read_find_series(reader.set, query, arena, ret_series, ret_count);
+}
+
+static int operation_scan(struct store *store, const uint32_t *series_ids, size_t count, uint64_t from_slot,
+			  uint64_t to_slot, store_row_function function, void *arg)
+{
+	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+
+	return read_scan(reader.set, series_ids, count, from_slot, to_slot, function, arg);
+}
+
+static int operation_load_stacks(struct store *store, const uint64_t *stack_ids, size_t count, struct arena *arena,
+				 struct store_stack *ret_stacks)
+{
+	struct sqlite_store *self = sqlite_store_of(store);
+	scoped(reader_returnp) struct reader reader = reader_borrow(self->readers);
+	struct sqlite_db *hearth;
+	int r;
+
+	r = connection_set_hearth(reader.set, &hearth);
+	return r < 0 ? r : stacks_load(self->nodes, hearth, stack_ids, count, arena, ret_stacks);
+}
+
+static int operation_load_executables(struct store *store, const uint32_t *ids, size_t count, struct arena *arena,
+				      struct store_executable *ret_executables)
+{
+	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+
+	return read_executables(reader.set, ids, count, arena, ret_executables);
+}
+
+static int operation_path_of(struct store *store, uint32_t process, uint32_t executable, struct arena *arena,
+			     const char **ret_path)
+{
+	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+
+	return read_path_of(reader.set, process, executable, arena, ret_path);
+}
+
+static int operation_named_frame(struct store *store, uint64_t key, struct arena *arena, const char **ret_name)
+{
+	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+
+	return read_named_frame(reader.set, key, arena, ret_name);
+}
+
+static int operation_list_hosts(struct store *store, const char *tenant, struct arena *arena,
+				struct store_host **ret_hosts, size_t *ret_count)
+{
+	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+
+	return read_list_hosts(reader.set, tenant, arena, ret_hosts, ret_count);
+}
+
+static int operation_find_executable(struct store *store, const struct executable_id *identity, struct arena *arena,
+				     struct store_executable *ret_executable)
+{
+	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+
+	return read_executable_by_identity(reader.set, identity, arena, ret_executable);
+}
+
+static int operation_agent_executables(struct store *store, const char *tenant, const struct hash128 *agent,
+				       uint64_t epoch, size_t max, struct arena *arena,
+				       struct store_executable **ret_executables, size_t *ret_count)
+{
+	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+
+	return read_agent_executables(reader.set, tenant, agent, epoch, max, arena, ret_executables, ret_count);
+}
+
+/* Asks the file system, not SQLite: a probe must not cost a synchronous write every few seconds. */
+static int operation_check(struct store *store)
+{
+	struct sqlite_store *self = sqlite_store_of(store);
+	scoped_fd int fd = openat(self->folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	error = posix_fallocate(fd, 0, CHECK_BYTES);
+	return -error;
+}
+
+static uint64_t disk_bytes(const struct sqlite_store *self)
+{
+	DIR *folder = opendir(self->folder);
+	const struct dirent *entry;
+	uint64_t bytes = 0;
+
+	while (folder && (entry = readdir(folder))) {
+		struct stat status;
+
+		if (strncmp(entry->d_name, "samples-", strlen("samples-")) != 0 &&
+		    strncmp(entry->d_name, "hearth.db", strlen("hearth.db")) != 0)
+			continue;
+		if (fstatat(self->folder_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+			bytes += (uint64_t)status.st_blocks * 512;
+	}
+	if (folder)
+		(void)closedir(folder);
+	return bytes;
+}
+
+static int operation_stats(struct store *store, struct store_stats *ret_stats)
+{
+	struct sqlite_store *self = sqlite_store_of(store);
+	struct store_counts counts = store_state_counts(self->state);
+
+	*ret_stats = (struct store_stats){
+		.n_batches = counts.n_batches,
+		.n_rows = counts.n_rows,
+		.n_series = counts.n_series,
+		.n_stacks = self->writer->n_stacks,
+		.n_processes = self->writer->n_processes,
+		.disk_bytes = disk_bytes(self),
+	};
+	return 0;
+}
+
+static struct store *operation_free(struct store *store)
+{
+	struct sqlite_store *self = sqlite_store_of(store);
+
+	(void)reader_pool_free(self->readers);
+	(void)sqlite_writer_free(self->writer);
+	(void)node_cache_free(self->nodes);
+	(void)store_state_free(self->state);
+	(void)pthread_mutex_destroy(&self->write_lock);
+	scoped_close(&self->folder_fd);
+	free(self->folder);
+	free(self);
+	return NULL;
+}
+
+static const struct store_operations sqlite_operations = {
+	.write = operation_write,
+	.find_series = operation_find_series,
+	.scan = operation_scan,
+	.load_stacks = operation_load_stacks,
+	.load_executables = operation_load_executables,
+	.path_of = operation_path_of,
+	.named_frame = operation_named_frame,
+	.list_hosts = operation_list_hosts,
+	.find_executable = operation_find_executable,
+	.agent_executables = operation_agent_executables,
+	.check = operation_check,
+	.stats = operation_stats,
+	.free = operation_free,
+};
+
+static int lock_folder(struct sqlite_store *self)
+{
+	self->folder_fd = open(self->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (self->folder_fd < 0)
+		return -errno;
+	if (flock(self->folder_fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return 0;
+}
+
+/* A file that cannot be read costs its day, not the server. One of another hearth.db would give wrong names. */
+static int add_day(struct sqlite_store *self, day_number day)
+{
+	struct connection_set *connections = &self->writer->connections;
+	struct day_total total = {};
+	struct sqlite_db *db;
+	int r;
+
+	r = connection_set_day(connections, day, &db);
+	if (r == 0)
+		r = day_db_total(db, &total);
+	if (r == -ESTALE || r == -ENOMEM || r == -ENOTSUP)
+		return r;
+	if (r < 0) {
+		char name[DAY_FILE_NAME_SIZE];
+
+		day_file_name(day, name);
+		log_error_errno(r, "cannot open '%s/%s', its samples are missing from answers: %m", self->folder, name);
+		return 0;
+	}
+	return store_state_set_day(self->state, day, &total);
+}
+
+static int find_day_files(struct sqlite_store *self)
+{
+	DIR *folder = opendir(self->folder);
+	const struct dirent *entry;
+	day_number day;
+	int r = 0;
+
+	if (!folder)
+		return -errno;
+	while (r == 0 && (entry = readdir(folder)))
+		if (day_file_parse(entry->d_name, &day))
+			r = add_day(self, day);
+	(void)closedir(folder);
+	connection_set_close_days(&self->writer->connections);
+	return r;
+}
+
+static int load_series_hosts(struct sqlite_store *self, struct sqlite_db *hearth)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(hearth, SQL_SERIES_HOSTS, &row, SQL_INT(0));
+	while (r > 0) {
+		r = store_state_set_series_host(self->state, (uint32_t)sqlite3_column_int64(row, 0),
+						(uint32_t)sqlite3_column_int64(row, 1));
+		if (r == 0)
+			r = sqlite_step(hearth, row);
+	}
+	return r;
+}
+
+/* Rows are never removed from these tables: the largest id is their number. */
+static int load_count(struct sqlite_db *hearth, enum hearth_statement statement, _Atomic uint64_t *ret_count)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(hearth, statement, &row);
+	if (r > 0)
+		*ret_count = (uint64_t)sqlite3_column_int64(row, 0);
+	return MIN(r, 0);
+}
+
+static int load_state(struct sqlite_store *self)
+{
+	struct sqlite_db *hearth;
+	int r;
+
+	r = connection_set_hearth(&self->writer->connections, &hearth);
+	if (r == 0)
+		r = hearth_db_identity(hearth, &self->identity);
+	if (r == 0)
+		r = find_day_files(self);
+	if (r == 0)
+		r = load_series_hosts(self, hearth);
+	if (r == 0)
+		r = load_count(hearth, SQL_STACK_MAX, &self->writer->n_stacks);
+	if (r == 0)
+		r = load_count(hearth, SQL_PROCESS_MAX, &self->writer->n_processes);
+	return r;
+}
+
+int sqlite_store_open(const char *folder, const struct clock *clock, struct store **ret_store)
+{
+	struct sqlite_store *self = calloc(1, sizeof(*self));
+	scoped(store_freep) struct store *store = self ? &self->store : NULL;
+	int r;
+
+	if (!self)
+		return -ENOMEM;
+	self->store.operations = &sqlite_operations;
+	self->folder_fd = -1;
+	(void)pthread_mutex_init(&self->write_lock, NULL);
+	self->folder = strdup(folder);
+	if (!self->folder)
+		return -ENOMEM;
+	r = make_folders(folder, 0750);
+	if (r == 0)
+		r = lock_folder(self);
+	if (r == 0)
+		r = store_state_new(&self->state);
+	if (r == 0)
+		r = node_cache_new(&self->nodes);
+	if (r == 0)
+		r = reader_pool_new(self->folder, &self->identity, self->state, &self->readers);
+	if (r == 0)
+		r = sqlite_writer_new(self->folder, &self->identity, self->state, clock, &self->writer);
+	if (r == 0)
+		r = load_state(self);
+	if (r < 0)
+		return r;
+	*ret_store = take_ptr(store);
+	return 0;
+}
+
+/* The WAL and its index go with the file: a new one of this name must not find them. */
+static int remove_day_file(const struct sqlite_store *self, day_number day)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
+	char name[DAY_FILE_NAME_SIZE];
+	int r = 0;
+
+	day_file_name(day, name);
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		char path[DAY_FILE_NAME_SIZE + 8];
+
+		(void)snprintf(path, sizeof(path), "%s%s", name, suffixes[i]);
+		if (unlinkat(self->folder_fd, path, 0) < 0 && errno != ENOENT)
+			r = -errno;
+	}
+	return r;
+}
+
+int sqlite_store_prune(struct store *store, uint64_t before_wall_ns, size_t *ret_removed)
+{
+	struct sqlite_store *self = sqlite_store_of(store);
+	day_number end = day_of_wall_ns(before_wall_ns);
+	size_t removed = 0;
+	day_number day;
+	int r = 0;
+
+	assert(store->operations == &sqlite_operations);
+	(void)pthread_mutex_lock(&self->write_lock);
+	while (r == 0 && store_state_take_day_before(self->state, end, &day)) {
+		connection_set_close_days(&self->writer->connections);
+		r = remove_day_file(self, day);
+		removed++;
+	}
+	(void)pthread_mutex_unlock(&self->write_lock);
+	if (r < 0)
+		return r;
+	*ret_removed = removed;
+	return 0;
+}
