@@ -238,11 +238,11 @@ total_of() { jq '[.result[]? | select(.parent_node_id == "-1") | .total_value] |
 
 # value_of FILE LABEL: total of the label, nodes below one of the same label not counted again.
 value_of() {
-	jq --arg label "$2" '
+	jq --arg wanted "$2" '
 		.result as $nodes | INDEX($nodes[]; .node_id) as $by_id
 		| def labels_above: [$by_id[.parent_node_id] // empty
 			| recurse($by_id[.parent_node_id] // empty) | .profile_location_str];
-		[$nodes[] | select(.profile_location_str == $label) | select((labels_above | index([$label])) == null)
+		[$nodes[] | select(.profile_location_str == $wanted) | select((labels_above | index([$wanted])) == null)
 			| .total_value] | add // 0' "$1"
 }
 
@@ -256,8 +256,8 @@ labels_of() { jq -r '.result[]?.profile_location_str' "$1" | sort -u; }
 
 # children_of FILE LABEL: labels right under it.
 children_of() {
-	jq -r --arg label "$2" '
-		([.result[] | select(.profile_location_str == $label) | .node_id]) as $ids
+	jq -r --arg wanted "$2" '
+		([.result[] | select(.profile_location_str == $wanted) | .node_id]) as $ids
 		| .result[] | select(.parent_node_id as $p | $ids | index([$p])) | .profile_location_str' "$1" | sort -u
 }
 
