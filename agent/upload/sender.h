@@ -2,8 +2,11 @@
 #pragma once
 
 /*
- * The agent's only thread that talks to the network: sends batches in order (memory first; to the spool on disk when
- * the server is away), hands answers back, and uploads debuginfo at a bounded rate between batches.
+ * The agent's way to the network: one thread sends batches in order (from memory; from the spool on disk after the
+ * server was away) and hands answers back, a second one uploads debuginfo at a bounded rate.
+ *
+ * Nothing leaves the spool before the server has acknowledged it. A batch is tried again until it is acknowledged,
+ * refused for good (400, 413, 415, 422), or the spool is full.
  *
  * The main thread never blocks on it: batches go in by sender_submit(), and what came back is fetched by
  * sender_poll() when sender_event_fd() is readable.
@@ -57,7 +60,10 @@ void sender_stop(struct sender *sender, uint64_t linger_ns);
 /* Takes the bytes out of @batch (leaves it empty). 0 or -ENOMEM. */
 int sender_submit(struct sender *sender, uint64_t epoch, uint64_t sequence, struct bytes *batch);
 
-/* An encoded batch with definitions only, which goes out before the batch that waits for it. */
+/*
+ * An encoded batch with definitions only, which goes out before the batch that waits for it (at most 10 s). It has a
+ * sequence of its own, and is acknowledged or dropped under it; too late, it is dropped.
+ */
 int sender_supplement(struct sender *sender, uint64_t epoch, uint64_t sequence, struct bytes *batch);
 
 /* 1: *ret_event filled, release it. 0: nothing waits. */
@@ -65,8 +71,9 @@ int sender_poll(struct sender *sender, struct sender_event *ret_event);
 int sender_event_fd(const struct sender *sender);
 
 /*
- * Queues the upload of an executable: exactly one of @fd (taken; an ELF file, of which only the sections asked for
- * are sent) and @content (taken; a whole file made in memory) is given. At most a few wait; -EBUSY beyond.
+ * Queues the upload of an executable: exactly one of @fd (else -1; an ELF file, of which only the sections asked for
+ * are sent) and @content (else NULL; a whole file made in memory) is given. Both are taken, on failure too. At most a
+ * few wait: -EBUSY beyond. -EPERM: upload_bytes_per_s is 0.
  */
 int sender_upload_take(struct sender *sender, const struct executable_id *id, const char *name, uint32_t what, int fd,
 		       struct bytes *content);

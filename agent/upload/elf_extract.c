@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/upload/elf_extract.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/file.h"
+#include "common/vec.h"
+
+/*
+ * The file to be is a list of pieces, each either bytes in memory or a range of the original:
+ * headers, the kept sections in order of their number (with padding between), section headers.
+ * Reading walks the list.
+ */
+
+/* An original of this many bytes of headers would have been refused by elf_file_open(). */
+#define MAX_HEADERS_BYTES (16 * MIB)
+
+/* Alignment beyond a page is for loading, which nobody does with this file. */
+#define MAX_ALIGNMENT 4096
+
+struct piece {
+	uint64_t size;
+	const uint8_t *memory;  /* or NULL: */
+	uint64_t source_offset; /* in the original */
+};
+
+VEC_DEFINE(piece_vec, struct piece);
+
+struct elf_extract {
+	int fd; /* borrowed */
+	struct piece_vec pieces;
+	uint64_t size;
+	Elf64_Ehdr header;
+	uint8_t *program_headers;
+	Elf64_Shdr *sections;
+	size_t n_sections;
+
+	size_t piece; /* where reading stands */
+	uint64_t piece_offset;
+};
+
+static const uint8_t zeros[MAX_ALIGNMENT];
+
+struct section_rule {
+	const char *name; /* ends in '*': a prefix */
+	uint32_t what;    /* the least that asks for it */
+};
+
+static const struct section_rule rules[] = {
+	{ ".symtab", EXTRACT_SYMBOLS },
+	{ ".symtab_shndx", EXTRACT_SYMBOLS },
+	{ ".strtab", EXTRACT_SYMBOLS },
+	{ ".dynsym", EXTRACT_SYMBOLS },
+	{ ".dynstr", EXTRACT_SYMBOLS },
+	{ ".gopclntab", EXTRACT_SYMBOLS },
+	{ ".gosymtab", EXTRACT_SYMBOLS },
+	/* Position-independent Go programs keep theirs here. */
+	{ ".data.rel.ro.gopclntab", EXTRACT_SYMBOLS },
+	{ ".data.rel.ro.gosymtab", EXTRACT_SYMBOLS },
+	{ ".note.*", EXTRACT_SYMBOLS },
+	{ ".gnu_debuglink", EXTRACT_SYMBOLS },
+	{ ".gnu_debugdata", EXTRACT_SYMBOLS },
+	{ ".gnu_debugaltlink", EXTRACT_DEBUG },
+	{ ".debug_*", EXTRACT_DEBUG },
+	{ ".zdebug_*", EXTRACT_DEBUG },
+};
+
+static bool name_matches(const char *pattern, const char *name)
+{
+	size_t length = strlen(pattern);
+
+	if (pattern[length - 1] == '*')
+		return strncmp(pattern, name, length - 1) == 0;
+	return strcmp(pattern, name) == 0;
+}
+
+static bool is_wanted(const struct elf_section *section, uint32_t what)
+{
+	if (section->type == SHT_NOBITS || section->type == SHT_NULL)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+		if (rules[i].what <= what && name_matches(rules[i].name, section->name))
+			return true;
+	return false;
+}
+
+static bool is_in_file(const struct elf_file *elf, const struct elf_section *section)
+{
+	return section->file_offset <= elf->file_size &&
+	       section->size <= elf->file_size - section->file_offset;
+}
+
+static int add_piece(struct elf_extract *extract, const struct piece *piece)
+{
+	int r;
+
+	if (piece->size == 0)
+		return 0;
+	r = vec_push(&extract->pieces, *piece);
+	if (r < 0)
+		return r;
+	extract->size += piece->size;
+	return 0;
+}
+
+static int add_memory(struct elf_extract *extract, const void *memory, size_t size)
+{
+	return add_piece(extract, &(struct piece){ .size = size, .memory = memory });
+}
+
+static int align(struct elf_extract *extract, uint64_t alignment)
+{
+	uint64_t padding;
+
+	if (alignment < 2 || alignment > MAX_ALIGNMENT || (alignment & (alignment - 1)) != 0)
+		return 0;
+	padding = ROUND_UP(extract->size, alignment) - extract->size;
+	return add_memory(extract, zeros, padding);
+}
+
+static size_t index_of_names(const struct elf_file *elf, const Elf64_Ehdr *header)
+{
+	return header->e_shstrndx == SHN_XINDEX ? elf->sections[0].link : header->e_shstrndx;
+}
+
+static Elf64_Shdr section_header(const struct elf_file *elf, const struct elf_section *section)
+{
+	return (Elf64_Shdr){
+		.sh_name = (Elf64_Word)(section->name - elf->section_names),
+		.sh_type = section->type,
+		.sh_flags = section->flags,
+		.sh_addr = section->vaddr,
+		.sh_size = section->size,
+		.sh_link = section->link,
+		.sh_info = section->info,
+		.sh_addralign = section->alignment,
+		.sh_entsize = section->entry_size,
+	};
+}
+
+static int add_kept_section(struct elf_extract *extract, const struct elf_section *section,
+			    Elf64_Shdr *header)
+{
+	int r;
+
+	r = align(extract, section->alignment);
+	if (r < 0)
+		return r;
+	header->sh_offset = extract->size;
+	return add_piece(extract, &(struct piece){ .size = section->size,
+						   .source_offset = section->file_offset });
+}
+
+/* Loaded ones are where they were; of the others nothing but the number matters. */
+static void empty_section(const struct elf_extract *extract, Elf64_Shdr *header)
+{
+	header->sh_type = SHT_NOBITS;
+	header->sh_offset = extract->size;
+	header->sh_flags &= ~(Elf64_Xword)SHF_COMPRESSED;
+	if (!(header->sh_flags & SHF_ALLOC))
+		header->sh_size = 0;
+}
+
+static int add_sections(struct elf_extract *extract, const struct elf_file *elf, uint32_t what)
+{
+	size_t names = index_of_names(elf, &extract->header);
+	uint64_t content = 0;
+	bool names_code = false;
+
+	/* Section 0 has no content; its fields hold what the header has no room for. */
+	extract->sections[0] = section_header(elf, &elf->sections[0]);
+	for (size_t i = 1; i < elf->n_sections; i++) {
+		const struct elf_section *section = &elf->sections[i];
+		Elf64_Shdr *header = &extract->sections[i];
+		bool wanted = is_wanted(section, what) && is_in_file(elf, section);
+		int r;
+
+		*header = section_header(elf, section);
+		if (!wanted && i != names) {
+			if (section->type != SHT_NULL)
+				empty_section(extract, header);
+			continue;
+		}
+		r = add_kept_section(extract, section, header);
+		if (r < 0)
+			return r;
+		names_code = names_code || (wanted && section->type != SHT_NOTE);
+		/* Sections do not overlap: together they are no larger than the file. */
+		if (section->size > elf->file_size - content)
+			return -EBADMSG;
+		content += section->size;
+	}
+	return names_code ? 0 : -ENODATA;
+}
+
+static int copy_headers(struct elf_extract *extract, const struct elf_file *elf)
+{
+	size_t size = elf->n_program_headers * sizeof(Elf64_Phdr);
+
+	if (size > MAX_HEADERS_BYTES)
+		return -EBADMSG;
+	memcpy(&extract->header, elf->header, sizeof(extract->header));
+	extract->n_sections = elf->n_sections;
+	extract->sections = calloc(elf->n_sections, sizeof(*extract->sections));
+	extract->program_headers = malloc(MAX(size, (size_t)1));
+	if (!extract->sections || !extract->program_headers)
+		return -ENOMEM;
+	if (size)
+		memcpy(extract->program_headers, elf->program_headers, size);
+
+	extract->header.e_phoff = elf->n_program_headers ? sizeof(Elf64_Ehdr) : 0;
+	extract->header.e_ehsize = sizeof(Elf64_Ehdr);
+	if (add_memory(extract, &extract->header, sizeof(extract->header)) < 0 ||
+	    add_memory(extract, extract->program_headers, size) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int plan(struct elf_extract *extract, const struct elf_file *elf, uint32_t what)
+{
+	int r;
+
+	if (elf->n_sections < 2)
+		return -ENODATA;
+	r = copy_headers(extract, elf);
+	if (r < 0)
+		return r;
+	r = add_sections(extract, elf, what);
+	if (r < 0)
+		return r;
+	r = align(extract, sizeof(uint64_t));
+	if (r < 0)
+		return r;
+	extract->header.e_shoff = extract->size;
+	extract->header.e_shentsize = sizeof(Elf64_Shdr);
+	return add_memory(extract, extract->sections,
+			  extract->n_sections * sizeof(*extract->sections));
+}
+
+int elf_extract_new(int fd, uint32_t what, struct elf_extract **ret_extract)
+{
+	scoped(elf_extract_freep) struct elf_extract *extract = calloc(1, sizeof(*extract));
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	int r;
+
+	if (!extract)
+		return -ENOMEM;
+	extract->fd = fd;
+	r = elf_file_open(fd, &elf);
+	if (r < 0)
+		return r;
+	r = plan(extract, elf, what);
+	if (r < 0)
+		return r;
+	*ret_extract = take_ptr(extract);
+	return 0;
+}
+
+struct elf_extract *elf_extract_free(struct elf_extract *extract)
+{
+	if (!extract)
+		return NULL;
+	vec_release(&extract->pieces);
+	free(extract->program_headers);
+	free(extract->sections);
+	free(extract);
+	return NULL;
+}
+
+uint64_t elf_extract_size(const struct elf_extract *extract)
+{
+	return extract->size;
+}
+
+void elf_extract_rewind(struct elf_extract *extract)
+{
+	extract->piece = 0;
+	extract->piece_offset = 0;
+}
+
+int elf_extract_read(struct elf_extract *extract, void *buffer, size_t size)
+{
+	uint8_t *next = buffer;
+
+	while (size > 0) {
+		const struct piece *piece;
+		size_t n;
+		int r = 0;
+
+		assert(extract->piece < extract->pieces.count);
+		piece = &extract->pieces.items[extract->piece];
+		n = (size_t)MIN((uint64_t)size, piece->size - extract->piece_offset);
+		if (piece->memory)
+			memcpy(next, piece->memory + extract->piece_offset, n);
+		else
+			r = pread_all(extract->fd, next, n,
+				      piece->source_offset + extract->piece_offset);
+		if (r < 0)
+			return r;
+		next += n;
+		size -= n;
+		extract->piece_offset += n;
+		if (extract->piece_offset == piece->size) {
+			extract->piece++;
+			extract->piece_offset = 0;
+		}
+	}
+	return 0;
+}

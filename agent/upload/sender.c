@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/upload/sender_private.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/*
+ * The main thread's side: a queue under a lock towards the network thread, events back. Nothing
+ * here waits but sender_stop().
+ */
+
+/* The server may be restarting: the first retry is soon. */
+#define FIRST_RETRY_NS NSEC_PER_SEC
+
+uint64_t sender_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+struct queued_batch *queued_batch_free(struct queued_batch *batch)
+{
+	if (!batch)
+		return NULL;
+	bytes_release(&batch->content);
+	free(batch);
+	return NULL;
+}
+
+static uint64_t cost_of(const struct queued_batch *batch)
+{
+	return sizeof(*batch) + batch->content.size;
+}
+
+void batch_queue_append(struct batch_queue *queue, struct queued_batch *batch)
+{
+	batch->next = NULL;
+	if (queue->last)
+		queue->last->next = batch;
+	else
+		queue->first = batch;
+	queue->last = batch;
+	queue->bytes += cost_of(batch);
+	queue->count++;
+}
+
+void batch_queue_prepend(struct batch_queue *queue, struct queued_batch *batch)
+{
+	batch->next = queue->first;
+	queue->first = batch;
+	if (!queue->last)
+		queue->last = batch;
+	queue->bytes += cost_of(batch);
+	queue->count++;
+}
+
+struct queued_batch *batch_queue_take_first(struct batch_queue *queue)
+{
+	struct queued_batch *batch = queue->first;
+
+	if (!batch)
+		return NULL;
+	queue->first = batch->next;
+	if (!queue->first)
+		queue->last = NULL;
+	queue->bytes -= cost_of(batch);
+	queue->count--;
+	batch->next = NULL;
+	return batch;
+}
+
+void sender_report_lost(struct sender *sender, const struct spool_key *key)
+{
+	struct sender_event event = {
+		.type = SENDER_DROPPED,
+		.epoch = key->epoch,
+		.sequence = key->sequence,
+	};
+
+	(void)pthread_mutex_lock(&sender->lock);
+	sender->stats.batches_dropped++;
+	(void)pthread_mutex_unlock(&sender->lock);
+	(void)event_queue_push_take(&sender->events, &event);
+}
+
+static int init_locks(struct sender *sender)
+{
+	pthread_condattr_t attributes;
+
+	(void)pthread_mutex_init(&sender->lock, NULL);
+	(void)pthread_condattr_init(&attributes);
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&sender->wake, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+	return event_queue_init(&sender->events);
+}
+
+/* Signals are the main thread's. */
+static int start_thread(struct sender *sender)
+{
+	sigset_t all, old;
+	int r;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&sender->thread, NULL, sender_thread, sender);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r != 0)
+		return -r;
+	(void)pthread_setname_np(sender->thread, "hearth-sender");
+	sender->is_running = true;
+	return 0;
+}
+
+static int set_up(struct sender *sender, const struct sender_options *options)
+{
+	const struct http_client_options client_options = {
+		.server = options->server,
+		.token = options->token,
+		.ca_file = options->ca_file,
+		.insecure_tls = options->insecure_tls,
+	};
+	int r;
+
+	sender->memory_max_bytes = options->memory_max_bytes;
+	sender->server = strdup(options->server);
+	if (!sender->server)
+		return -ENOMEM;
+	backoff_init(&sender->backoff, MIN(FIRST_RETRY_NS, options->retry_max_ns),
+		     options->retry_max_ns, sender_now_ns());
+	r = http_client_new(&client_options, &sender->client);
+	if (r == 0 && options->upload_bytes_per_s)
+		r = uploader_new(options, &sender->uploader);
+	if (r == 0)
+		r = sender_open_spool(sender, options);
+	if (r == 0)
+		r = start_thread(sender);
+	return r;
+}
+
+int sender_new(const struct sender_options *options, struct sender **ret_sender)
+{
+	struct sender *sender = calloc(1, sizeof(*sender));
+	int r;
+
+	if (!sender)
+		return -ENOMEM;
+	r = init_locks(sender);
+	if (r == 0)
+		r = set_up(sender, options);
+	if (r < 0) {
+		(void)sender_free(sender);
+		return r;
+	}
+	*ret_sender = sender;
+	return 0;
+}
+
+void sender_stop(struct sender *sender, uint64_t linger_ns)
+{
+	if (!sender->is_running)
+		return;
+	(void)pthread_mutex_lock(&sender->lock);
+	sender->stopping = true;
+	sender->stop_deadline_ns = sender_now_ns() + linger_ns;
+	(void)pthread_cond_broadcast(&sender->wake);
+	(void)pthread_mutex_unlock(&sender->lock);
+	http_client_wake(sender->client);
+	(void)pthread_join(sender->thread, NULL);
+	sender->is_running = false;
+}
+
+struct sender *sender_free(struct sender *sender)
+{
+	struct queued_batch *batch;
+
+	if (!sender)
+		return NULL;
+	sender_stop(sender, 0);
+	(void)uploader_free(sender->uploader);
+	while ((batch = batch_queue_take_first(&sender->queue)))
+		(void)queued_batch_free(batch);
+	(void)queued_batch_free(sender->supplement);
+	(void)queued_batch_free(sender->current);
+	(void)spool_close(sender->spool);
+	(void)http_client_free(sender->client);
+	event_queue_release(&sender->events);
+	(void)pthread_cond_destroy(&sender->wake);
+	(void)pthread_mutex_destroy(&sender->lock);
+	free(sender->server);
+	free(sender);
+	return NULL;
+}
+
+static struct queued_batch *take_batch(uint64_t epoch, uint64_t sequence, struct bytes *content)
+{
+	struct queued_batch *batch = calloc(1, sizeof(*batch));
+
+	if (!batch)
+		return NULL;
+	batch->key = (struct spool_key){ .epoch = epoch, .sequence = sequence };
+	batch->content = *content;
+	*content = BYTES_INIT(content->ceiling);
+	return batch;
+}
+
+int sender_submit(struct sender *sender, uint64_t epoch, uint64_t sequence, struct bytes *batch)
+{
+	struct queued_batch *queued = take_batch(epoch, sequence, batch);
+	bool too_much;
+
+	if (!queued)
+		return -ENOMEM;
+	(void)pthread_mutex_lock(&sender->lock);
+	sender->current_epoch = epoch;
+	batch_queue_append(&sender->queue, queued);
+	too_much = sender->queue.bytes > sender->memory_max_bytes;
+	(void)pthread_cond_broadcast(&sender->wake);
+	(void)pthread_mutex_unlock(&sender->lock);
+	/* In the middle of a request, too, the thread puts aside what is too much. */
+	if (too_much)
+		http_client_wake(sender->client);
+	return 0;
+}
+
+int sender_supplement(struct sender *sender, uint64_t epoch, uint64_t sequence, struct bytes *batch)
+{
+	struct queued_batch *supplement = take_batch(epoch, sequence, batch);
+	bool too_late;
+
+	if (!supplement)
+		return -ENOMEM;
+	(void)pthread_mutex_lock(&sender->lock);
+	too_late = !sender->waits_for_supplement || sender->supplement;
+	if (!too_late) {
+		sender->supplement = supplement;
+		(void)pthread_cond_broadcast(&sender->wake);
+	}
+	(void)pthread_mutex_unlock(&sender->lock);
+	if (too_late) {
+		sender_report_lost(sender, &supplement->key);
+		(void)queued_batch_free(supplement);
+	}
+	return 0;
+}
+
+int sender_poll(struct sender *sender, struct sender_event *ret_event)
+{
+	return event_queue_pop(&sender->events, ret_event);
+}
+
+int sender_event_fd(const struct sender *sender)
+{
+	return sender->events.fd;
+}
+
+int sender_upload_take(struct sender *sender, const struct executable_id *id, const char *name,
+		       uint32_t what, int fd, struct bytes *content)
+{
+	if (sender->uploader)
+		return uploader_take(sender->uploader, id, name, what, fd, content);
+	if (fd >= 0)
+		(void)close(fd);
+	if (content)
+		bytes_release(content);
+	return -EPERM;
+}
+
+void sender_stats(struct sender *sender, struct sender_stats *ret_stats)
+{
+	(void)pthread_mutex_lock(&sender->lock);
+	*ret_stats = sender->stats;
+	(void)pthread_mutex_unlock(&sender->lock);
+	if (sender->uploader)
+		uploader_stats(sender->uploader, ret_stats);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/upload/sender_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/arena.h"
+#include "common/log.h"
+#include "proto/batch.pb-c.h"
+#include "proto/proto_arena.h"
+
+/*
+ * From an HTTP answer to what happens with the batch. The body is bounded before it gets here, and
+ * the arena bounds what it may unfold to.
+ */
+
+#define MAX_ANSWER_ARENA_BYTES (16 * MIB)
+
+/* The server's text in a log line. */
+#define MAX_TEXT_LENGTH 300
+
+/* A wrong token is said again so often. */
+#define TOKEN_REFUSAL_INTERVAL_NS (60 * NSEC_PER_SEC)
+
+static int text_length(const struct bytes *body)
+{
+	size_t length = 0;
+
+	/* One line. */
+	while (length < body->size && length < MAX_TEXT_LENGTH && body->data[length] >= ' ')
+		length++;
+	return (int)length;
+}
+
+static void emit(struct sender *sender, struct sender_event event)
+{
+	(void)event_queue_push_take(&sender->events, &event);
+}
+
+static void emit_orders(struct sender *sender, const Hearth__V1__BatchAnswer *answer)
+{
+	for (size_t i = 0; i < answer->n_wanted; i++) {
+		const Hearth__V1__Wanted *wanted = answer->wanted[i];
+		struct sender_event event = {
+			.type = SENDER_WANTED,
+			.wanted_what = wanted->what,
+		};
+
+		if (executable_id_set(&event.wanted_id, wanted->id_kind, wanted->id.data,
+				      wanted->id.len) == 0)
+			emit(sender, event);
+	}
+	if (answer->batch_interval_ms != sender->interval_ms) {
+		sender->interval_ms = answer->batch_interval_ms;
+		emit(sender, (struct sender_event){ .type = SENDER_INTERVAL,
+						    .batch_interval_ms = sender->interval_ms });
+	}
+}
+
+static int copy_numbers(const uint32_t *numbers, size_t count, uint32_t **ret_numbers,
+			size_t *ret_count)
+{
+	if (count == 0)
+		return 0;
+	*ret_numbers = malloc(count * sizeof(*numbers));
+	if (!*ret_numbers)
+		return -ENOMEM;
+	memcpy(*ret_numbers, numbers, count * sizeof(*numbers));
+	*ret_count = count;
+	return 0;
+}
+
+static bool has_unknown(const Hearth__V1__BatchAnswer *answer)
+{
+	return answer->n_unknown_stacks || answer->n_unknown_series ||
+	       answer->n_unknown_processes || answer->n_unknown_executables;
+}
+
+static int fill_unknown(const struct spool_key *key, const Hearth__V1__BatchAnswer *answer,
+			struct sender_event *ret_event)
+{
+	struct sender_event event = {
+		.type = SENDER_UNKNOWN,
+		.epoch = key->epoch,
+		.sequence = key->sequence,
+	};
+
+	if (copy_numbers(answer->unknown_stacks, answer->n_unknown_stacks, &event.unknown_stacks,
+			 &event.n_unknown_stacks) < 0 ||
+	    copy_numbers(answer->unknown_series, answer->n_unknown_series, &event.unknown_series,
+			 &event.n_unknown_series) < 0 ||
+	    copy_numbers(answer->unknown_processes, answer->n_unknown_processes,
+			 &event.unknown_processes, &event.n_unknown_processes) < 0 ||
+	    copy_numbers(answer->unknown_executables, answer->n_unknown_executables,
+			 &event.unknown_executables, &event.n_unknown_executables) < 0) {
+		sender_event_release(&event);
+		return -ENOMEM;
+	}
+	*ret_event = event;
+	return 0;
+}
+
+/* The server has read the batch. */
+static enum delivery judge_answer(struct sender *sender, const struct spool_key *key,
+				  struct http_answer *http, struct sender_event *ret_unknown)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+	Hearth__V1__BatchAnswer *answer = NULL;
+	ProtobufCAllocator allocator;
+
+	if (arena_new(MAX_ANSWER_ARENA_BYTES, &arena) < 0)
+		return TRY_AGAIN;
+	allocator = proto_arena_allocator(arena);
+	answer = hearth__v1__batch_answer__unpack(&allocator, http->body.size, http->body.data);
+	if (!answer) {
+		(void)snprintf(http->message, sizeof(http->message),
+			       "what answers there is no hearth-symbolizer");
+		return TRY_AGAIN;
+	}
+	if (has_unknown(answer)) {
+		emit_orders(sender, answer);
+		return fill_unknown(key, answer, ret_unknown) < 0 ? TRY_AGAIN : UNKNOWN_NUMBERS;
+	}
+	if (answer->epoch != key->epoch || answer->acknowledged_sequence != key->sequence) {
+		(void)snprintf(http->message, sizeof(http->message),
+			       "the answer does not acknowledge the batch");
+		return TRY_AGAIN;
+	}
+	emit_orders(sender, answer);
+	return DELIVERED;
+}
+
+static void say_token_refusal(struct sender *sender, const struct http_answer *http)
+{
+	uint64_t now = sender_now_ns();
+
+	/* This line says it; that the server does not take batches need not be said too. */
+	sender->away = true;
+	if (sender->token_refusal_said_ns &&
+	    now - sender->token_refusal_said_ns < TOKEN_REFUSAL_INTERVAL_NS)
+		return;
+	sender->token_refusal_said_ns = now;
+	log_error("server '%s' refuses the token (status %ld), keeping batches: "
+		  "set token_file (or token) to a token with the scopes ingest and upload: %.*s",
+		  sender->server, http->status, text_length(&http->body),
+		  http->body.size ? (const char *)http->body.data : "");
+}
+
+enum delivery sender_judge(struct sender *sender, const struct spool_key *key, int r,
+			   struct http_answer *http, struct sender_event *ret_unknown)
+{
+	if (r == -ECANCELED)
+		return CANCELED;
+	if (r < 0)
+		return TRY_AGAIN;
+
+	switch (http->status) {
+	case 200:
+		return judge_answer(sender, key, http, ret_unknown);
+	case 400: /* not a batch */
+	case 413: /* too large */
+	case 415: /* not a type it takes */
+	case 422:
+		log_error("server '%s' refuses a batch for good (status %ld), dropping it: %.*s",
+			  sender->server, http->status, text_length(&http->body),
+			  http->body.size ? (const char *)http->body.data : "");
+		return REFUSED;
+	case 401:
+	case 403:
+		say_token_refusal(sender, http);
+		break;
+	default:
+		break;
+	}
+	(void)snprintf(http->message, sizeof(http->message), "status %ld: %.*s", http->status,
+		       MIN(text_length(&http->body), 200),
+		       http->body.size ? (const char *)http->body.data : "");
+	return TRY_AGAIN;
+}

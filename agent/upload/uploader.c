@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/upload/uploader.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/upload/elf_extract.h"
+#include "agent/upload/http_client.h"
+#include "common/log.h"
+
+/*
+ * A short ring of orders under a lock. An upload that fails for want of a connection is tried a few
+ * times; then it is given up: the server asks again for what it still misses, maybe another agent.
+ */
+
+#define MAX_WAITING_UPLOADS 4
+#define MAX_ATTEMPTS        3
+#define FIRST_PAUSE_S       2
+#define MAX_ANSWER_BYTES    ((size_t)(16 * KIB))
+#define MAX_NAME_SIZE       256
+
+struct upload {
+	struct executable_id id;
+	char name[MAX_NAME_SIZE]; /* for messages */
+	uint32_t what;
+	int fd;               /* or -1: */
+	struct bytes content; /* a whole file */
+};
+
+struct uploader {
+	char *server; /* for messages */
+	uint64_t bytes_per_s;
+	struct http_client *client;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool is_running;
+	atomic_bool stopping;
+	struct upload waiting[MAX_WAITING_UPLOADS];
+	size_t n_waiting;
+	uint64_t done, failed, bytes;
+};
+
+/* Where the bytes of one upload come from. */
+struct upload_source {
+	struct uploader *uploader;
+	struct elf_extract *extract; /* or NULL: */
+	struct bytes_view content;
+	size_t next;
+};
+
+static void upload_release(struct upload *upload)
+{
+	if (upload->fd >= 0)
+		(void)close(upload->fd);
+	bytes_release(&upload->content);
+	*upload = (struct upload){ .fd = -1 };
+}
+
+static int read_source(void *argument, void *buffer, size_t size)
+{
+	struct upload_source *source = argument;
+
+	if (source->extract)
+		return elf_extract_read(source->extract, buffer, size);
+	assert(size <= source->content.size - source->next);
+	memcpy(buffer, source->content.data + source->next, size);
+	source->next += size;
+	return 0;
+}
+
+static int rewind_source(void *argument)
+{
+	struct upload_source *source = argument;
+
+	if (source->extract)
+		elf_extract_rewind(source->extract);
+	source->next = 0;
+	return 0;
+}
+
+static bool watch_source(void *argument)
+{
+	const struct upload_source *source = argument;
+
+	return !atomic_load(&source->uploader->stopping);
+}
+
+/* 1 done, 0 to be tried again, negative errno: given up. */
+static int judge(const struct upload *upload, const struct uploader *uploader, int r,
+		 const struct http_answer *answer)
+{
+	if (r == -ECANCELED)
+		return r;
+	if (r == -EIO || (r == 0 && (answer->status >= 500 || answer->status == 429))) {
+		log_debug("cannot upload '%s' to '%s' yet: %s (status %ld)", upload->name,
+			  uploader->server, answer->message, answer->status);
+		return 0;
+	}
+	if (r < 0)
+		return log_warn_errno(r, "cannot read '%s' for the upload, giving up: %m",
+				      upload->name);
+	/* 409: somebody else has brought it in the meantime. */
+	if ((answer->status >= 200 && answer->status < 300) || answer->status == 409)
+		return 1;
+	log_warn("server '%s' refuses debuginfo of '%s' (status %ld), giving up: %.*s",
+		 uploader->server, upload->name, answer->status, (int)MIN(answer->body.size, 200u),
+		 answer->body.size ? (const char *)answer->body.data : "");
+	return -EBADMSG;
+}
+
+static int send_once(struct uploader *uploader, const struct upload *upload,
+		     struct upload_source *source, uint64_t size)
+{
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MAX_ANSWER_BYTES);
+	struct http_answer answer = { .body = body };
+	char id[EXECUTABLE_ID_TEXT_SIZE];
+	scoped_free char *path = NULL;
+	int r;
+
+	executable_id_format(&upload->id, id);
+	if (asprintf(&path, "/v1/debuginfo/%s", id) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	(void)rewind_source(source);
+	r = http_client_request(uploader->client,
+				&(struct http_request){
+					.path = path,
+					.content_type = "application/octet-stream",
+					.header = "X-Hearth-Origin: agent",
+					.size = size,
+					.read = read_source,
+					.rewind = rewind_source,
+					.max_bytes_per_s = uploader->bytes_per_s,
+					.watch = watch_source,
+					.argument = source,
+				},
+				&answer);
+	body = answer.body;
+	return judge(upload, uploader, r, &answer);
+}
+
+/* False when the wait was cut short by the end. */
+static bool pause_for(struct uploader *uploader, unsigned int seconds)
+{
+	struct timespec until;
+	int r = 0;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += seconds;
+	(void)pthread_mutex_lock(&uploader->lock);
+	while (!atomic_load(&uploader->stopping) && r == 0)
+		r = pthread_cond_timedwait(&uploader->wake, &uploader->lock, &until);
+	(void)pthread_mutex_unlock(&uploader->lock);
+	return !atomic_load(&uploader->stopping);
+}
+
+static int send_all_attempts(struct uploader *uploader, const struct upload *upload,
+			     struct upload_source *source, uint64_t size)
+{
+	for (unsigned int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+		int r;
+
+		if (attempt > 0 && !pause_for(uploader, FIRST_PAUSE_S << attempt))
+			return -ECANCELED;
+		r = send_once(uploader, upload, source, size);
+		if (r != 0)
+			return r;
+	}
+	log_warn("cannot upload debuginfo of '%s' to '%s' after %d attempts, giving up",
+		 upload->name, uploader->server, MAX_ATTEMPTS);
+	return -EIO;
+}
+
+static void process(struct uploader *uploader, const struct upload *upload)
+{
+	scoped(elf_extract_freep) struct elf_extract *extract = NULL;
+	struct upload_source source = { .uploader = uploader };
+	uint64_t size = upload->content.size;
+	int r = 0;
+
+	if (upload->fd >= 0) {
+		r = elf_extract_new(upload->fd, upload->what, &extract);
+		if (r == 0)
+			size = elf_extract_size(extract);
+		else
+			log_debug_errno(r, "'%s' has nothing to upload: %m", upload->name);
+	}
+	source.extract = extract;
+	source.content = bytes_view_of(&upload->content);
+	if (r == 0)
+		r = send_all_attempts(uploader, upload, &source, size);
+
+	(void)pthread_mutex_lock(&uploader->lock);
+	if (r == 1) {
+		uploader->done++;
+		uploader->bytes += size;
+	} else {
+		uploader->failed++;
+	}
+	(void)pthread_mutex_unlock(&uploader->lock);
+	if (r == 1)
+		log_info("uploaded debuginfo of '%s' (%" PRIu64 " KiB) to '%s'", upload->name,
+			 size / KIB, uploader->server);
+}
+
+/* False at the end. */
+static bool wait_for_upload(struct uploader *uploader, struct upload *ret_upload)
+{
+	(void)pthread_mutex_lock(&uploader->lock);
+	while (!atomic_load(&uploader->stopping) && uploader->n_waiting == 0)
+		(void)pthread_cond_wait(&uploader->wake, &uploader->lock);
+	if (!atomic_load(&uploader->stopping)) {
+		*ret_upload = uploader->waiting[0];
+		uploader->n_waiting--;
+		memmove(&uploader->waiting[0], &uploader->waiting[1],
+			uploader->n_waiting * sizeof(uploader->waiting[0]));
+	}
+	(void)pthread_mutex_unlock(&uploader->lock);
+	return !atomic_load(&uploader->stopping);
+}
+
+static void *run(void *argument)
+{
+	struct uploader *uploader = argument;
+	struct upload upload = { .fd = -1 };
+
+	while (wait_for_upload(uploader, &upload)) {
+		process(uploader, &upload);
+		upload_release(&upload);
+	}
+	return NULL;
+}
+
+static void init_lock(struct uploader *uploader)
+{
+	pthread_condattr_t attributes;
+
+	(void)pthread_mutex_init(&uploader->lock, NULL);
+	(void)pthread_condattr_init(&attributes);
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&uploader->wake, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+}
+
+/* Signals are the main thread's. */
+static int start(struct uploader *uploader)
+{
+	sigset_t all, old;
+	int r;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&uploader->thread, NULL, run, uploader);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r != 0)
+		return -r;
+	(void)pthread_setname_np(uploader->thread, "hearth-upload");
+	uploader->is_running = true;
+	return 0;
+}
+
+int uploader_new(const struct sender_options *options, struct uploader **ret_uploader)
+{
+	const struct http_client_options client_options = {
+		.server = options->server,
+		.token = options->token,
+		.ca_file = options->ca_file,
+		.insecure_tls = options->insecure_tls,
+	};
+	scoped(uploader_freep) struct uploader *uploader = calloc(1, sizeof(*uploader));
+	int r;
+
+	if (!uploader)
+		return -ENOMEM;
+	init_lock(uploader);
+	uploader->bytes_per_s = options->upload_bytes_per_s;
+	uploader->server = strdup(options->server);
+	if (!uploader->server)
+		return -ENOMEM;
+	r = http_client_new(&client_options, &uploader->client);
+	if (r == 0)
+		r = start(uploader);
+	if (r < 0)
+		return r;
+	*ret_uploader = take_ptr(uploader);
+	return 0;
+}
+
+struct uploader *uploader_free(struct uploader *uploader)
+{
+	if (!uploader)
+		return NULL;
+	if (uploader->is_running) {
+		(void)pthread_mutex_lock(&uploader->lock);
+		atomic_store(&uploader->stopping, true);
+		(void)pthread_cond_broadcast(&uploader->wake);
+		(void)pthread_mutex_unlock(&uploader->lock);
+		http_client_wake(uploader->client);
+		(void)pthread_join(uploader->thread, NULL);
+	}
+	for (size_t i = 0; i < uploader->n_waiting; i++)
+		upload_release(&uploader->waiting[i]);
+	(void)http_client_free(uploader->client);
+	(void)pthread_cond_destroy(&uploader->wake);
+	(void)pthread_mutex_destroy(&uploader->lock);
+	free(uploader->server);
+	free(uploader);
+	return NULL;
+}
+
+int uploader_take(struct uploader *uploader, const struct executable_id *id, const char *name,
+		  uint32_t what, int fd, struct bytes *content)
+{
+	struct upload upload = { .id = *id, .what = what, .fd = fd };
+	int r = 0;
+
+	(void)snprintf(upload.name, sizeof(upload.name), "%s", name ? name : "");
+	if (content) {
+		upload.content = *content;
+		*content = BYTES_INIT(content->ceiling);
+	}
+	(void)pthread_mutex_lock(&uploader->lock);
+	if (uploader->n_waiting == MAX_WAITING_UPLOADS) {
+		r = -EBUSY;
+	} else {
+		uploader->waiting[uploader->n_waiting++] = upload;
+		(void)pthread_cond_signal(&uploader->wake);
+	}
+	(void)pthread_mutex_unlock(&uploader->lock);
+	if (r < 0)
+		upload_release(&upload);
+	return r;
+}
+
+void uploader_stats(struct uploader *uploader, struct sender_stats *stats)
+{
+	(void)pthread_mutex_lock(&uploader->lock);
+	stats->uploads_done = uploader->done;
+	stats->uploads_failed = uploader->failed;
+	stats->upload_bytes = uploader->bytes;
+	(void)pthread_mutex_unlock(&uploader->lock);
+}
