@@ -4,7 +4,6 @@
  *
  *   deep [DEPTH [SECONDS]]    default 200, 10
  */
-#define _GNU_SOURCE
 #include <stdlib.h>
 
 #include "spin.h"

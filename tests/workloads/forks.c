@@ -5,7 +5,6 @@
  *
  *   forks SECONDS PROGRAM [ARGUMENT...]
  */
-#define _GNU_SOURCE
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>

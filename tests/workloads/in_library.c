@@ -4,7 +4,6 @@
  *
  *   in_library [SECONDS]
  */
-#define _GNU_SOURCE
 #include <stdlib.h>
 
 #include "shares_lib.h"

@@ -6,7 +6,6 @@
  *
  *   rename_threads [SECONDS]
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
 

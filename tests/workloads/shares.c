@@ -7,7 +7,6 @@
  *
  *   shares [SECONDS]    default 10; prints its truth first, its CPU time last
  */
-#define _GNU_SOURCE
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
  *
  *   short [MILLISECONDS]
  */
-#define _GNU_SOURCE
 #include <stdlib.h>
 
 #include "spin.h"

@@ -5,7 +5,6 @@
  *
  *   syscalls [SECONDS]
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
