@@ -167,6 +167,11 @@ int tree_child(struct tree *tree, uint32_t parent, const char *label, char type,
 	return tree_child_of_label(tree, parent, id, type, ret_node);
 }
 
+char tree_label_type(const struct tree *tree, string_id label)
+{
+	return label_type(string_table_text(tree->labels, label));
+}
+
 void tree_add_self(struct tree *tree, uint32_t node, uint64_t value)
 {
 	assert(!tree->finished && node < tree->nodes.count);

@@ -42,6 +42,9 @@ int tree_intern_label(struct tree *tree, const char *text, size_t length, string
 int tree_child_of_label(struct tree *tree, uint32_t parent, string_id label, char type,
 			uint32_t *ret_node);
 
+/* label_type() of an interned label. */
+char tree_label_type(const struct tree *tree, string_id label);
+
 void tree_add_self(struct tree *tree, uint32_t node, uint64_t value);
 
 /* Totals and order of children. */

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * One profile: a selection of series and time, merged into a tree with names. This is where the store and the
- * symbols meet.
+ * One profile: a selection of series and time, merged into a tree with names. This is where the
+ * store and the symbols meet.
  */
 
 #include "common/clock.h"
@@ -14,10 +14,11 @@
 struct profile_request {
 	const char *tenant;
 	enum event_type type;
-	const char *service;	/* NULL: whatever the filter leaves, at most ten services; "Total": whole hosts */
+	const char *service;    /* NULL: whatever the filter leaves, at most ten services; "Total":
+				   whole hosts */
 	const char *tag_filter; /* NULL or "": all */
-	const char *group_by;	/* NULL or "": none */
-	uint64_t from_slot;	/* [from_slot, to_slot) */
+	const char *group_by;   /* NULL or "": none */
+	uint64_t from_slot;     /* [from_slot, to_slot) */
 	uint64_t to_slot;
 	int max_kernel_stack_depth; /* -1: all */
 	bool fold_threads;
@@ -27,23 +28,26 @@ struct profile_request {
 /* What is said beside the tree: X-Hearth-* headers and the debug object. */
 struct profile_stats {
 	uint64_t n_series, n_rows, n_stacks, n_frames, n_nodes, n_nodes_pruned;
-	uint64_t value_total;	     /* in the event type's unit */
+	uint64_t value_total;        /* in the event type's unit */
 	uint64_t value_unsymbolized; /* whose leaf frame has no name */
-	uint64_t value_cut;	     /* whose stack was cut */
-	uint64_t unsymbolized_no_debuginfo, unsymbolized_no_symbol, unsymbolized_table_failed, unsymbolized_no_mapping;
+	uint64_t value_cut;          /* whose stack was cut */
+	uint64_t unsymbolized_no_debuginfo, unsymbolized_no_symbol, unsymbolized_table_failed,
+		unsymbolized_no_mapping;
 	uint64_t scan_ns, resolve_ns, merge_ns;
 };
 
-#define PROFILE_MESSAGE_SIZE 384
+/* Holds a list of the known tags. */
+#define PROFILE_MESSAGE_SIZE 768
 
 /*
- * 1: *ret_tree holds the profile. 0: no data, and ret_message says why (no such service; service known but no
- * samples in the range, last sample at ...). -EINVAL: the request is at fault, ret_message says where ("tag_filter:
+ * 1: *ret_tree holds the profile. 0: no data, and ret_message says why (no such service; service
+ * known but no samples in the range, last sample at ...). -EINVAL: the request is at fault,
+ * ret_message says where ("tag_filter:
  * ... at character N", "app_service count N is invalid"). Other negative errno: the store failed.
  */
 int profile_query(struct store *store, struct resolver *resolver, const struct clock *clock,
-		  const struct profile_request *request, struct tree **ret_tree, struct profile_stats *ret_stats,
-		  char ret_message[PROFILE_MESSAGE_SIZE]);
+		  const struct profile_request *request, struct tree **ret_tree,
+		  struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE]);
 
 struct service_summary {
 	const char *name;
@@ -52,6 +56,8 @@ struct service_summary {
 	uint32_t n_hosts, n_processes;
 };
 
-/* Services with samples in [from_slot, to_slot), by name then type; in @arena. "Total" is not among them. */
-int profile_list_services(struct store *store, const char *tenant, uint64_t from_slot, uint64_t to_slot,
-			  struct arena *arena, struct service_summary **ret_services, size_t *ret_count);
+/* Services with samples in [from_slot, to_slot), by name then type; in @arena. "Total" is not among
+ * them. */
+int profile_list_services(struct store *store, const char *tenant, uint64_t from_slot,
+			  uint64_t to_slot, struct arena *arena,
+			  struct service_summary **ret_services, size_t *ret_count);

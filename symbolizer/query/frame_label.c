@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stack stays in one executable for several frames at a time, so that the last view of a process
+ * on an executable is remembered before the hash table is asked.
+ */
+
+#include "symbolizer/query/frame_label.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "symbolizer/flame/label.h"
+
+/* "[k] [", a path, "]". */
+#define LABEL_TEXT_BYTES (BATCH_MAX_TEXT_BYTES + 16)
+
+struct view_key {
+	uint32_t process;
+	uint32_t executable; /* store id */
+};
+
+/* An executable as a process sees it. */
+struct executable_view {
+	bool made;
+	bool own;
+	string_id nameless_label; /* of frames without a name */
+};
+
+int frame_labels_init(struct frame_labels *labels, struct tree *tree, struct store *store,
+		      struct arena *arena, struct frame_table *frames)
+{
+	*labels = (struct frame_labels){
+		.tree = tree, .store = store, .arena = arena, .frames = frames
+	};
+	return hash_table_new(sizeof(struct view_key), sizeof(struct executable_view), 0,
+			      &labels->views);
+}
+
+void frame_labels_release(struct frame_labels *labels)
+{
+	hash_table_free(labels->views);
+	labels->views = NULL;
+}
+
+static int intern_format(struct frame_labels *labels, string_id *ret_label, const char *format, ...)
+	printf_like(3, 4);
+
+static int intern_format(struct frame_labels *labels, string_id *ret_label, const char *format, ...)
+{
+	char text[LABEL_TEXT_BYTES];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	return tree_intern_label(labels->tree, text, strlen(text), ret_label);
+}
+
+static const struct store_executable *executable_of(const struct frame_labels *labels,
+						    const struct frame *frame)
+{
+	return frame->executable == FRAME_NO_EXECUTABLE
+		       ? NULL
+		       : &labels->frames->executables[frame->executable];
+}
+
+static bool has_text(const char *text)
+{
+	return text && text[0];
+}
+
+/* Names like "[vdso]" bring their brackets with them. */
+static int intern_in_brackets(struct frame_labels *labels, const char *prefix, const char *name,
+			      string_id *ret_label)
+{
+	bool bare = name[0] != '[';
+
+	return intern_format(labels, ret_label, "%s%s%s%s", prefix, bare ? "[" : "", name,
+			     bare ? "]" : "");
+}
+
+/* Whether @executable is the program that @process runs. */
+static bool is_own(const struct store_process *process, const struct store_executable *executable,
+		   const char *path)
+{
+	if (executable->role != ROLE_USER)
+		return false;
+	if (process->main_executable != 0)
+		return executable->id == process->main_executable;
+	/* The agent did not learn which one it is. */
+	if (has_text(process->executable_path) && has_text(path))
+		return strcmp(process->executable_path, path) == 0;
+	return !has_text(executable->name) || !strstr(executable->name, ".so");
+}
+
+static int make_view(struct frame_labels *labels, const struct store_process *process,
+		     const struct store_executable *executable, struct executable_view *view)
+{
+	const char *path = NULL;
+	int r;
+
+	r = store_path_of(labels->store, process->id, executable->id, labels->arena, &path);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		path = NULL;
+	if (has_text(path))
+		r = intern_in_brackets(labels, "", path, &view->nameless_label);
+	else
+		r = intern_in_brackets(labels, "",
+				       has_text(executable->name) ? executable->name : "unknown",
+				       &view->nameless_label);
+	if (r < 0)
+		return r;
+	view->own = is_own(process, executable, path);
+	view->made = true;
+	return 0;
+}
+
+static int view_of(struct frame_labels *labels, const struct store_process *process,
+		   const struct store_executable *executable,
+		   const struct executable_view **ret_view)
+{
+	struct view_key key = { .process = process->id, .executable = executable->id };
+	void *value;
+	int r;
+
+	if (!labels->last_view || labels->last_process != key.process ||
+	    labels->last_executable != key.executable) {
+		r = hash_table_insert(labels->views, &key, &value);
+		if (r < 0)
+			return r;
+		labels->last_view = value;
+		labels->last_process = key.process;
+		labels->last_executable = key.executable;
+	}
+	if (!labels->last_view->made) {
+		r = make_view(labels, process, executable, labels->last_view);
+		if (r < 0)
+			return r;
+	}
+	*ret_view = labels->last_view;
+	return 0;
+}
+
+static int make_kernel_label(struct frame_labels *labels, const struct frame *frame,
+			     string_id *ret_label)
+{
+	const struct store_executable *executable = executable_of(labels, frame);
+
+	if (frame->status == FRAME_NAMED)
+		return intern_format(labels, ret_label, "[k] %s", frame->function);
+	if (executable && executable->role == ROLE_KERNEL)
+		return intern_format(labels, ret_label, "[k] [kernel]");
+	if (executable && has_text(executable->name))
+		return intern_in_brackets(labels, "[k] ", executable->name, ret_label);
+	return intern_format(labels, ret_label, "[k] [unknown]");
+}
+
+/* The label that does not depend on the process. */
+static int make_own_label(struct frame_labels *labels, const struct frame *frame,
+			  string_id *ret_label)
+{
+	if (frame->kernel)
+		return make_kernel_label(labels, frame, ret_label);
+	if (frame->status == FRAME_NAMED)
+		return tree_intern_label(labels->tree, frame->function, strlen(frame->function),
+					 ret_label);
+	return intern_format(labels, ret_label, "[unknown] 0x%016" PRIx64, frame->stored.address);
+}
+
+static int make_library_label(struct frame_labels *labels, const struct frame *frame,
+			      string_id *ret_label)
+{
+	char prefixed[LABEL_MAX_BYTES + 1];
+
+	(void)snprintf(prefixed, sizeof(prefixed), "[l] %s", frame->function);
+	return tree_intern_label(labels->tree, prefixed, strlen(prefixed), ret_label);
+}
+
+/* What @memo remembers (1 + id), made by @make the first time. */
+static int remembered_label(struct frame_labels *labels, const struct frame *frame, uint32_t *memo,
+			    int (*make)(struct frame_labels *, const struct frame *, string_id *),
+			    string_id *ret_label)
+{
+	string_id label;
+	int r;
+
+	if (*memo == 0) {
+		r = make(labels, frame, &label);
+		if (r < 0)
+			return r;
+		*memo = label + 1;
+	}
+	*ret_label = *memo - 1;
+	return 0;
+}
+
+static int native_label(struct frame_labels *labels, const struct store_process *process,
+			struct frame *frame, bool outermost, string_id *ret_label)
+{
+	const struct store_executable *executable = executable_of(labels, frame);
+	const struct executable_view *view;
+	int r;
+
+	if (!executable) {
+		if (outermost)
+			return intern_format(labels, ret_label, "[unknown start_thread?]");
+		return remembered_label(labels, frame, &frame->own_label, make_own_label,
+					ret_label);
+	}
+	r = view_of(labels, process, executable, &view);
+	if (r < 0)
+		return r;
+	if (frame->status != FRAME_NAMED) {
+		*ret_label = view->nameless_label;
+		return 0;
+	}
+	if (view->own)
+		return remembered_label(labels, frame, &frame->own_label, make_own_label,
+					ret_label);
+	return remembered_label(labels, frame, &frame->library_label, make_library_label,
+				ret_label);
+}
+
+int frame_label(struct frame_labels *labels, const struct store_process *process, uint32_t index,
+		bool outermost, string_id *ret_label, char *ret_type)
+{
+	struct frame *frame = &labels->frames->frames[index];
+	int r;
+
+	if (frame->kernel)
+		r = remembered_label(labels, frame, &frame->own_label, make_own_label, ret_label);
+	else
+		r = native_label(labels, process, frame, outermost, ret_label);
+	if (r < 0)
+		return r;
+	*ret_type = tree_label_type(labels->tree, *ret_label);
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The label of a frame in the stack of a process:
+ *
+ *   f                        the process's main program
+ *   [l] f                    any other file, the vDSO among them
+ *   [k] f                    the kernel and its modules
+ *   [/path/of/module]        no name, but a path; [name] when only the file's name is known
+ *   [k] [module]             no name in the kernel; [k] [kernel] for the image
+ *   [unknown] 0x%016x        no file; [unknown start_thread?] for the outermost user frame
+ *
+ * Labels are interned in the tree; each is made once per frame, or once per (process, executable)
+ * where the process matters.
+ */
+
+#include "common/hash_table.h"
+#include "symbolizer/flame/tree.h"
+#include "symbolizer/query/frame_table.h"
+
+struct frame_labels {
+	struct tree *tree;
+	struct store *store;
+	struct arena *arena;
+	struct frame_table *frames;
+	struct hash_table *views; /* (process, executable) -> struct executable_view */
+	uint32_t last_process, last_executable; /* of @last_view */
+	struct executable_view *last_view;
+};
+
+/* All are borrowed. */
+int frame_labels_init(struct frame_labels *labels, struct tree *tree, struct store *store,
+		      struct arena *arena, struct frame_table *frames);
+void frame_labels_release(struct frame_labels *labels);
+
+/* @outermost: the user frame that no other one called. 0 or negative errno. */
+int frame_label(struct frame_labels *labels, const struct store_process *process, uint32_t frame,
+		bool outermost, string_id *ret_label, char *ret_type);

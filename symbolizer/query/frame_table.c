@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames repeat in nearly every stack: a lookup here is the innermost step of a query. They are
+ * resolved executable by executable, in order of address, which is what the tables are fastest at.
+ */
+
+#include "symbolizer/query/frame_table.h"
+
+#include "common/vec.h"
+
+#define FIRST_SLOTS 4096
+
+VEC_DEFINE(id_vec, uint32_t);
+
+static uint64_t frame_hash(const struct store_frame *frame)
+{
+	uint64_t hash = frame->address * UINT64_C(0x9e3779b97f4a7c15) + frame->executable;
+
+	hash = (hash ^ hash >> 32) * UINT64_C(0xbf58476d1ce4e5b9) + frame->kind;
+	return hash ^ hash >> 29;
+}
+
+static bool same_frame(const struct store_frame *a, const struct store_frame *b)
+{
+	return a->address == b->address && a->executable == b->executable && a->kind == b->kind;
+}
+
+static uint32_t *frame_slot(const struct frame_table *table, const struct store_frame *frame)
+{
+	size_t index = frame_hash(frame) & table->slot_mask;
+
+	for (;; index = (index + 1) & table->slot_mask) {
+		uint32_t *slot = &table->slots[index];
+
+		if (*slot == 0 || same_frame(&table->frames[*slot - 1].stored, frame))
+			return slot;
+	}
+}
+
+static int grow_slots(struct frame_table *table)
+{
+	size_t n_slots = table->slots ? (table->slot_mask + 1) * 2 : FIRST_SLOTS;
+	uint32_t *slots = calloc(n_slots, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	free(table->slots);
+	table->slots = slots;
+	table->slot_mask = n_slots - 1;
+	for (size_t i = 0; i < table->n_frames; i++)
+		*frame_slot(table, &table->frames[i].stored) = (uint32_t)i + 1;
+	return 0;
+}
+
+int frame_table_init(struct frame_table *table)
+{
+	*table = (struct frame_table){};
+	return grow_slots(table);
+}
+
+void frame_table_release(struct frame_table *table)
+{
+	free(table->frames);
+	free(table->slots);
+	*table = (struct frame_table){};
+}
+
+static bool is_kernel(uint8_t kind)
+{
+	return kind == FRAME_KERNEL || kind == FRAME_KERNEL_NAMED;
+}
+
+int frame_table_add(struct frame_table *table, const struct store_frame *frame, uint32_t *ret_index)
+{
+	uint32_t *slot = frame_slot(table, frame);
+	int r;
+
+	if (*slot != 0) {
+		*ret_index = *slot - 1;
+		return 0;
+	}
+	if ((table->n_frames + 1) * 2 > table->slot_mask + 1) {
+		r = grow_slots(table);
+		if (r < 0)
+			return r;
+		slot = frame_slot(table, frame);
+	}
+	r = vec_reserve_items((void **)&table->frames, table->n_frames, &table->capacity, 1,
+			      sizeof(*table->frames));
+	if (r < 0)
+		return r;
+
+	table->frames[table->n_frames++] = (struct frame){
+		.stored = *frame,
+		.status = FRAME_NO_MAPPING,
+		.executable = FRAME_NO_EXECUTABLE,
+		.kernel = is_kernel(frame->kind),
+	};
+	*slot = (uint32_t)table->n_frames;
+	*ret_index = *slot - 1;
+	return 0;
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left;
+	uint32_t b = *(const uint32_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static bool has_executable(const struct frame *frame)
+{
+	return frame->stored.kind != FRAME_KERNEL_NAMED && frame->stored.executable != 0;
+}
+
+/* The different executables of all frames, rising. */
+static int list_executables(const struct frame_table *table, struct id_vec *ids)
+{
+	size_t kept = 0;
+	uint32_t previous = 0;
+
+	for (size_t i = 0; i < table->n_frames; i++) {
+		uint32_t id =
+			has_executable(&table->frames[i]) ? table->frames[i].stored.executable : 0;
+		int r;
+
+		/* Neighbours in a stack often lie in one executable. */
+		if (id == 0 || id == previous)
+			continue;
+		r = vec_push(ids, id);
+		if (r < 0)
+			return r;
+		previous = id;
+	}
+	if (ids->count > 0)
+		qsort(ids->items, ids->count, sizeof(*ids->items), compare_ids);
+	for (size_t i = 0; i < ids->count; i++) {
+		if (i == 0 || ids->items[i] != ids->items[i - 1])
+			ids->items[kept++] = ids->items[i];
+	}
+	ids->count = kept;
+	return 0;
+}
+
+static int load_executables(struct frame_table *table, struct store *store, struct arena *arena)
+{
+	struct id_vec ids = {};
+	int r;
+
+	r = list_executables(table, &ids);
+	if (r == 0 && ids.count > 0) {
+		table->executables =
+			arena_alloc_array(arena, ids.count, sizeof(*table->executables));
+		r = table->executables ? store_load_executables(store, ids.items, ids.count, arena,
+								table->executables)
+				       : -ENOMEM;
+		table->n_executables = ids.count;
+	}
+	for (size_t i = 0; r >= 0 && i < table->n_frames; i++) {
+		struct frame *frame = &table->frames[i];
+		const uint32_t *found = NULL;
+
+		if (has_executable(frame))
+			found = bsearch(&frame->stored.executable, ids.items, ids.count,
+					sizeof(*ids.items), compare_ids);
+		if (found)
+			frame->executable = (uint32_t)(found - ids.items);
+	}
+	vec_release(&ids);
+	return r < 0 ? r : 0;
+}
+
+/* A frame that can be looked up in its executable's table. */
+struct lookup {
+	uint32_t executable;
+	uint32_t frame;
+	uint64_t address;
+};
+
+VEC_DEFINE(lookup_vec, struct lookup);
+
+static int compare_lookups(const void *left, const void *right)
+{
+	const struct lookup *a = left;
+	const struct lookup *b = right;
+
+	if (a->executable != b->executable)
+		return a->executable < b->executable ? -1 : 1;
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static int list_lookups(const struct frame_table *table, struct lookup_vec *lookups)
+{
+	for (size_t i = 0; i < table->n_frames; i++) {
+		const struct frame *frame = &table->frames[i];
+		const struct store_executable *executable;
+		struct lookup lookup = { .executable = frame->executable, .frame = (uint32_t)i };
+		int r;
+
+		if (frame->executable == FRAME_NO_EXECUTABLE)
+			continue;
+		executable = &table->executables[frame->executable];
+		lookup.address = frame->stored.address;
+		if (frame->stored.kind == FRAME_NATIVE_FILE_OFFSET &&
+		    load_segments_offset_to_vaddr(executable->segments, executable->n_segments,
+						  frame->stored.address, &lookup.address) <= 0)
+			continue;
+		r = vec_push(lookups, lookup);
+		if (r < 0)
+			return r;
+	}
+	if (lookups->count > 0)
+		qsort(lookups->items, lookups->count, sizeof(*lookups->items), compare_lookups);
+	return 0;
+}
+
+static enum frame_status status_of(enum resolve_status status)
+{
+	switch (status) {
+	case RESOLVED:
+		return FRAME_NAMED;
+	case RESOLVE_NO_DEBUGINFO:
+		return FRAME_NO_DEBUGINFO;
+	case RESOLVE_TABLE_FAILED:
+		return FRAME_TABLE_FAILED;
+	case RESOLVE_NO_SYMBOL:
+		break;
+	}
+	return FRAME_NO_SYMBOL;
+}
+
+/* Resolves lookups[0 .. count), which are of one executable. */
+static int resolve_run(struct frame_table *table, struct resolver *resolver,
+		       const struct lookup *lookups, size_t count, struct arena *arena)
+{
+	const struct store_executable *executable = &table->executables[lookups[0].executable];
+	uint64_t *addresses = arena_alloc_array(arena, count, sizeof(*addresses));
+	struct symbol *symbols = arena_alloc_array(arena, count, sizeof(*symbols));
+	int r;
+
+	if (!addresses || !symbols)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		addresses[i] = lookups[i].address;
+	r = resolver_resolve(resolver, &executable->identity, executable->role == ROLE_KERNEL,
+			     addresses, count, arena, symbols);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count; i++) {
+		table->frames[lookups[i].frame].status = status_of(symbols[i].status);
+		table->frames[lookups[i].frame].function = symbols[i].function;
+	}
+	return 0;
+}
+
+static int resolve_lookups(struct frame_table *table, struct resolver *resolver,
+			   const struct lookup_vec *lookups, struct arena *arena)
+{
+	size_t start = 0;
+	int r;
+
+	for (size_t i = 1; i <= lookups->count; i++) {
+		if (i < lookups->count &&
+		    lookups->items[i].executable == lookups->items[start].executable)
+			continue;
+		r = resolve_run(table, resolver, lookups->items + start, i - start, arena);
+		if (r < 0)
+			return r;
+		start = i;
+	}
+	return 0;
+}
+
+static int load_named_frames(struct frame_table *table, struct store *store, struct arena *arena)
+{
+	for (size_t i = 0; i < table->n_frames; i++) {
+		struct frame *frame = &table->frames[i];
+		int r;
+
+		if (frame->stored.kind != FRAME_KERNEL_NAMED)
+			continue;
+		r = store_named_frame(store, frame->stored.address, arena, &frame->function);
+		if (r < 0)
+			return r;
+		if (r > 0)
+			frame->status = FRAME_NAMED;
+	}
+	return 0;
+}
+
+int frame_table_resolve(struct frame_table *table, struct store *store, struct resolver *resolver,
+			struct arena *arena)
+{
+	struct lookup_vec lookups = {};
+	int r;
+
+	r = load_executables(table, store, arena);
+	if (r == 0)
+		r = list_lookups(table, &lookups);
+	if (r == 0)
+		r = resolve_lookups(table, resolver, &lookups, arena);
+	if (r == 0)
+		r = load_named_frames(table, store, arena);
+	vec_release(&lookups);
+	return r;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/query/groups.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/hash_table.h"
+#include "symbolizer/flame/label.h"
+#include "symbolizer/query/tags.h"
+
+struct group_key {
+	uint32_t process;
+	uint32_t levels[GROUP_MAX_LEVELS]; /* 1 + string_id, 0 none */
+};
+
+static int add_level(struct group *group, struct tree *tree, const char *text)
+{
+	assert(group->n_levels < GROUP_MAX_LEVELS);
+	return tree_intern_label(tree, text, strlen(text), &group->levels[group->n_levels++]);
+}
+
+static int add_named_level(struct group *group, struct tree *tree, char letter, const char *name)
+{
+	char text[LABEL_MAX_BYTES];
+
+	(void)snprintf(text, sizeof(text), "[%c] %s", letter, name && name[0] ? name : "unknown");
+	return add_level(group, tree, text);
+}
+
+/* "[g] tag=value"; several values (addresses) joined by commas; NULL where the series has none. */
+static int add_tag_level(struct group *group, const struct store_series *series, const char *tag,
+			 struct tree *tree)
+{
+	struct series_tags tags = { .series = series };
+	const char *const *values = NULL;
+	size_t n_values = series_tag_values(&tags, tag, &values);
+	char text[LABEL_MAX_BYTES];
+	size_t used;
+
+	used = (size_t)snprintf(text, sizeof(text), "[g] %.*s=", FILTER_MAX_NAME_BYTES, tag);
+	if (n_values == 0)
+		(void)snprintf(text + used, sizeof(text) - used, "NULL");
+	for (size_t i = 0; i < n_values && used < sizeof(text) - 1; i++) {
+		(void)snprintf(text + used, sizeof(text) - used, "%s%s", i > 0 ? "," : "",
+			       values[i]);
+		used += strlen(text + used);
+	}
+	return add_level(group, tree, text);
+}
+
+static int describe_group(const struct store_series *series, const struct group_options *options,
+			  struct tree *tree, struct group *ret_group)
+{
+	const struct store_process *process = series->process;
+	bool main_thread = series->tid == process->pid;
+	struct group group = { .process = process };
+	int r = 0;
+
+	if (options->group_by)
+		r = add_tag_level(&group, series, options->group_by, tree);
+	if (r == 0 && (options->total || (main_thread && !options->fold_threads)))
+		r = add_named_level(&group, tree, 'p', process->name);
+	if (r == 0 && !main_thread && !options->fold_threads)
+		r = add_named_level(&group, tree, 't', series->thread_name);
+	if (r < 0)
+		return r;
+	*ret_group = group;
+	return 0;
+}
+
+static struct group_key key_of(const struct group *group)
+{
+	struct group_key key = { .process = group->process->id };
+
+	for (uint32_t i = 0; i < group->n_levels; i++)
+		key.levels[i] = group->levels[i] + 1;
+	return key;
+}
+
+static int number_group(struct groups *groups, struct hash_table *numbers,
+			const struct group *group, uint32_t *ret_number)
+{
+	struct group_key key = key_of(group);
+	void *value;
+	int r;
+
+	r = hash_table_insert(numbers, &key, &value);
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		*(uint32_t *)value = groups->n_groups;
+		groups->groups[groups->n_groups++] = *group;
+	}
+	*ret_number = *(uint32_t *)value;
+	return 0;
+}
+
+int groups_make(const struct store_series *series, size_t n_series,
+		const struct group_options *options, struct tree *tree, struct arena *arena,
+		struct groups *ret_groups)
+{
+	scoped(hash_table_freep) struct hash_table *numbers = NULL;
+	struct groups groups = {
+		.groups = arena_alloc_array(arena, n_series, sizeof(*groups.groups)),
+		.group_of_series =
+			arena_alloc_array(arena, n_series, sizeof(*groups.group_of_series)),
+	};
+	int r;
+
+	if (!groups.groups || !groups.group_of_series)
+		return -ENOMEM;
+	r = hash_table_new(sizeof(struct group_key), sizeof(uint32_t), 0, &numbers);
+	if (r < 0)
+		return r;
+
+	for (size_t i = 0; i < n_series; i++) {
+		struct group group;
+
+		r = describe_group(&series[i], options, tree, &group);
+		if (r == 0)
+			r = number_group(&groups, numbers, &group, &groups.group_of_series[i]);
+		if (r < 0)
+			return r;
+	}
+	*ret_groups = groups;
+	return 0;
+}
+
+int group_node(const struct group *group, struct tree *tree, uint32_t *ret_node)
+{
+	uint32_t node = 0;
+
+	for (uint32_t i = 0; i < group->n_levels; i++) {
+		char type = tree_label_type(tree, group->levels[i]);
+		int r;
+
+		r = tree_child_of_label(tree, node, group->levels[i], type, &node);
+		if (r < 0)
+			return r;
+	}
+	*ret_node = node;
+	return 0;
+}

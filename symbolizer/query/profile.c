@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way of a query: select series, sum their rows per (place in the tree, stack), name the frames
+ * of the stacks, lay them into the tree. Total needs no stacks: there a row's value is its
+ * thread's.
+ */
+
+#include "symbolizer/query/profile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/hash_table.h"
+#include "common/limits.h"
+#include "symbolizer/flame/prune.h"
+#include "symbolizer/query/groups.h"
+#include "symbolizer/query/no_data.h"
+#include "symbolizer/query/selection.h"
+#include "symbolizer/query/stack_tree.h"
+#include "symbolizer/query/stack_values.h"
+
+/* Everything but the tree. A stack of 50 frames takes 1 KiB with its names. */
+#define QUERY_ARENA_MAX_BYTES GIB
+
+/* 50 bytes each, before max_nodes is applied. */
+#define QUERY_TREE_MAX_NODES (8u << 20)
+
+/*
+ * An agent reports all memory in use every 10 s: what its process's last report lacks was freed.
+ * Half of that leaves room for a report that is spread over several batches.
+ */
+#define STATE_STALE_SLOTS (5 * NSEC_PER_SEC / SLOT_NS)
+
+struct query {
+	struct store *store;
+	struct resolver *resolver;
+	const struct clock *clock;
+	const struct profile_request *request;
+	struct arena *arena;
+	struct selection selection;
+	struct tree *tree;
+	struct groups groups;
+	struct stack_values *values;
+	struct profile_stats *stats;
+	char *message; /* [PROFILE_MESSAGE_SIZE] */
+};
+
+static int add_row(void *arg, uint32_t series_index, uint64_t stack, uint64_t slot, uint64_t value)
+{
+	struct query *query = arg;
+	uint64_t period_ns = query->selection.series[series_index].period_ns;
+	uint32_t group = query->groups.group_of_series[series_index];
+
+	query->stats->n_rows++;
+	if (period_ns != 0 && __builtin_mul_overflow(value, period_ns, &value))
+		value = UINT64_MAX;
+	if (query->selection.total)
+		stack = 0;
+	if (is_state_type(query->request->type))
+		return stack_values_replace(query->values, group, stack, slot, value);
+	return stack_values_add(query->values, group, stack, slot, value);
+}
+
+static int scan(struct query *query)
+{
+	const struct selection *selection = &query->selection;
+	uint32_t *ids = arena_alloc_array(query->arena, selection->n_series, sizeof(*ids));
+	uint64_t start_ns = clock_monotonic_ns(query->clock);
+	int r;
+
+	if (!ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < selection->n_series; i++)
+		ids[i] = selection->series[i].id;
+	query->stats->n_series = selection->n_series;
+	r = store_scan(query->store, ids, selection->n_series, query->request->from_slot,
+		       query->request->to_slot, add_row, query);
+	query->stats->scan_ns += clock_monotonic_ns(query->clock) - start_ns;
+	if (r == -ENOSPC) {
+		(void)snprintf(query->message, PROFILE_MESSAGE_SIZE,
+			       "more than %u different stacks: choose a shorter time, a service or "
+			       "a tag_filter",
+			       STACK_VALUES_MAX);
+		return -EINVAL;
+	}
+	return r;
+}
+
+/* The last slot that a process reported anything in. */
+static int last_reports(const struct query *query, const struct stack_value *items, size_t count,
+			struct hash_table **ret_last_slots)
+{
+	scoped(hash_table_freep) struct hash_table *last_slots = NULL;
+	int r;
+
+	r = hash_table_new(sizeof(uint32_t), sizeof(uint64_t), 0, &last_slots);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t *process = &query->groups.groups[items[i].group].process->id;
+		void *value;
+
+		r = hash_table_insert(last_slots, process, &value);
+		if (r < 0)
+			return r;
+		*(uint64_t *)value = MAX(*(uint64_t *)value, items[i].last_slot);
+	}
+	*ret_last_slots = take_ptr(last_slots);
+	return 0;
+}
+
+/* Sets what its process no longer reported to zero. */
+static int forget_freed(const struct query *query, struct stack_value *items, size_t count)
+{
+	scoped(hash_table_freep) struct hash_table *last_slots = NULL;
+	int r;
+
+	r = last_reports(query, items, count, &last_slots);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t *process = &query->groups.groups[items[i].group].process->id;
+		const uint64_t *last_slot = hash_table_find(last_slots, process);
+
+		if (last_slot && items[i].last_slot + STATE_STALE_SLOTS < *last_slot)
+			items[i].value = 0;
+	}
+	return 0;
+}
+
+/* The items that have a value, at the front. */
+static int live_items(const struct query *query, struct stack_value **ret_items, size_t *ret_count)
+{
+	size_t count;
+	struct stack_value *items = stack_values_items(query->values, &count);
+	size_t kept = 0;
+	int r;
+
+	if (is_state_type(query->request->type)) {
+		r = forget_freed(query, items, count);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (items[i].value > 0)
+			items[kept++] = items[i];
+	}
+	*ret_items = items;
+	*ret_count = kept;
+	return 0;
+}
+
+static int add_totals(struct query *query, const struct stack_value *items, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t node;
+		int r;
+
+		r = group_node(&query->groups.groups[items[i].group], query->tree, &node);
+		if (r < 0)
+			return r;
+		tree_add_self(query->tree, node, items[i].value);
+		query->stats->value_total += items[i].value;
+	}
+	return 0;
+}
+
+static int add_stacks(struct query *query, struct stack_value *items, size_t count)
+{
+	const struct stack_tree build = {
+		.store = query->store,
+		.resolver = query->resolver,
+		.clock = query->clock,
+		.arena = query->arena,
+		.tree = query->tree,
+		.groups = &query->groups,
+		.max_kernel_stack_depth = query->request->max_kernel_stack_depth,
+		.stats = query->stats,
+	};
+
+	return stack_tree_add(&build, items, count);
+}
+
+static int finish(struct query *query)
+{
+	uint64_t n_pruned = 0;
+	uint32_t n_nodes;
+	int r;
+
+	r = tree_finish(query->tree);
+	if (r == 0 && query->request->max_nodes > 0)
+		r = tree_prune(query->tree, query->request->max_nodes, &n_pruned);
+	if (r < 0)
+		return r;
+	(void)tree_nodes(query->tree, &n_nodes);
+	query->stats->n_nodes = n_nodes;
+	query->stats->n_nodes_pruned += n_pruned;
+	return 0;
+}
+
+static int make_groups(struct query *query)
+{
+	const struct profile_request *request = query->request;
+	const struct group_options options = {
+		.total = query->selection.total,
+		.fold_threads = request->fold_threads,
+		.group_by = request->group_by && request->group_by[0] ? request->group_by : NULL,
+	};
+
+	return groups_make(query->selection.series, query->selection.n_series, &options,
+			   query->tree, query->arena, &query->groups);
+}
+
+/* 1 the tree is built, 0 there was nothing to put into it. */
+static int build(struct query *query)
+{
+	struct stack_value *items = NULL;
+	size_t count = 0;
+	int r;
+
+	r = tree_new(query->selection.label, query->selection.total ? 'H' : 'P',
+		     QUERY_TREE_MAX_NODES, &query->tree);
+	if (r == 0)
+		r = make_groups(query);
+	if (r == 0)
+		r = stack_values_new(&query->values);
+	if (r == 0)
+		r = scan(query);
+	if (r == 0)
+		r = live_items(query, &items, &count);
+	if (r < 0 || count == 0)
+		return r;
+
+	r = query->selection.total ? add_totals(query, items, count)
+				   : add_stacks(query, items, count);
+	if (r == 0)
+		r = finish(query);
+	return r < 0 ? r : 1;
+}
+
+static int run(struct query *query)
+{
+	int r;
+
+	r = selection_make(query->store, query->request, query->arena, &query->selection,
+			   query->message);
+	if (r > 0 && query->selection.total && !is_time_type(query->request->type)) {
+		(void)snprintf(query->message, PROFILE_MESSAGE_SIZE, "'%s' sums time: it has no %s",
+			       TOTAL_SERVICE, event_type_name(query->request->type));
+		return 0;
+	}
+	if (r > 0)
+		r = build(query);
+	if (r == 0)
+		r = no_data_message(query->store, query->request, &query->selection, query->arena,
+				    query->message);
+	return r;
+}
+
+int profile_query(struct store *store, struct resolver *resolver, const struct clock *clock,
+		  const struct profile_request *request, struct tree **ret_tree,
+		  struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct query query = {
+		.store = store,
+		.resolver = resolver,
+		.clock = clock,
+		.request = request,
+		.stats = ret_stats,
+		.message = ret_message,
+	};
+	int r;
+
+	*ret_stats = (struct profile_stats){};
+	ret_message[0] = '\0';
+	r = arena_new(QUERY_ARENA_MAX_BYTES, &arena);
+	if (r < 0)
+		return r;
+
+	query.arena = arena;
+	r = run(&query);
+	stack_values_free(query.values);
+	if (r > 0)
+		*ret_tree = take_ptr(query.tree);
+	tree_free(query.tree);
+	return r;
+}

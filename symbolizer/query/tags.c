@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/query/tags.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "symbolizer/query/tags.def"
+
+enum tag_source {
+	SOURCE_SERVICE,
+	SOURCE_PID,
+	SOURCE_THREAD,
+	SOURCE_TID,
+	SOURCE_CPU,
+	SOURCE_HOST,
+	SOURCE_IP,
+	SOURCE_AGENT,
+	SOURCE_KERNEL,
+	SOURCE_ARCHITECTURE,
+	SOURCE_EVENT_TYPE,
+	SOURCE_LANGUAGE,
+	SOURCE_UNIT,
+	SOURCE_LABEL,
+	SOURCE_NEVER,
+};
+
+static const struct tag {
+	const char *name;
+	enum tag_source source;
+} tags[] = {
+#define X(name, source, help) { name, SOURCE_##source },
+	TAGS(X)
+#undef X
+};
+
+static const char *const families[] = {
+#define X(prefix) prefix,
+	TAG_FAMILIES(X)
+#undef X
+};
+
+static const char label_prefix[] = "label.";
+
+static const struct tag *find_tag(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tags); i++) {
+		if (strcmp(tags[i].name, name) == 0)
+			return &tags[i];
+	}
+	return NULL;
+}
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static const char *find_label(const struct label *labels, uint32_t count, const char *name)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (strcmp(labels[i].name, name) == 0)
+			return labels[i].value;
+	}
+	return NULL;
+}
+
+static const char *label_of(const struct store_process *process, const char *name)
+{
+	const char *value = find_label(process->labels, process->n_labels, name);
+
+	if (!value)
+		value = find_label(process->host->labels, process->host->n_labels, name);
+	if (!value && has_prefix(name, label_prefix))
+		value = label_of(process, name + strlen(label_prefix));
+	return value;
+}
+
+static const char *number_text(struct series_tags *tags_of, int64_t number)
+{
+	(void)snprintf(tags_of->number, sizeof(tags_of->number), "%lld", (long long)number);
+	return tags_of->number;
+}
+
+static const char *unit_name(enum event_type type)
+{
+	const char *unit = event_type_unit(type);
+
+	return unit && strcmp(unit, "ns") == 0 ? "microseconds" : unit;
+}
+
+static const char *tag_value(struct series_tags *tags_of, enum tag_source source, const char *name)
+{
+	const struct store_series *series = tags_of->series;
+	const struct store_process *process = series->process;
+
+	switch (source) {
+	case SOURCE_SERVICE:
+		return process->name;
+	case SOURCE_PID:
+		return number_text(tags_of, process->pid);
+	case SOURCE_THREAD:
+		return series->thread_name;
+	case SOURCE_TID:
+		return number_text(tags_of, series->tid);
+	case SOURCE_CPU:
+		return series->cpu >= 0 ? number_text(tags_of, series->cpu) : NULL;
+	case SOURCE_HOST:
+		return process->host->name;
+	case SOURCE_AGENT:
+		return process->host->agent_id;
+	case SOURCE_KERNEL:
+		return process->host->kernel_release;
+	case SOURCE_ARCHITECTURE:
+		return process->host->architecture;
+	case SOURCE_EVENT_TYPE:
+		return event_type_name(series->type);
+	case SOURCE_LANGUAGE:
+		return "eBPF";
+	case SOURCE_UNIT:
+		return unit_name(series->type);
+	case SOURCE_LABEL:
+		return label_of(process, name);
+	case SOURCE_IP:
+	case SOURCE_NEVER:
+		break;
+	}
+	return NULL;
+}
+
+size_t series_tag_values(void *series_tags, const char *name, const char *const **ret_values)
+{
+	struct series_tags *tags_of = series_tags;
+	const struct tag *tag = find_tag(name);
+
+	if (tag && tag->source == SOURCE_IP) {
+		*ret_values = tags_of->series->process->host->ips;
+		return tags_of->series->process->host->n_ips;
+	}
+	tags_of->value = tag_value(tags_of, tag ? tag->source : SOURCE_LABEL, name);
+	*ret_values = &tags_of->value;
+	return tags_of->value ? 1 : 0;
+}
+
+static bool series_have_label(const struct store_series *series, size_t count, const char *name)
+{
+	const struct store_process *previous = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		/* The threads of a process stand together more often than not. */
+		if (series[i].process != previous && label_of(series[i].process, name))
+			return true;
+		previous = series[i].process;
+	}
+	return false;
+}
+
+static bool hosts_have_label(struct tag_names *names, const char *name)
+{
+	const char *bare = has_prefix(name, label_prefix) ? name + strlen(label_prefix) : name;
+	struct store_host *hosts;
+	size_t count;
+	int r;
+
+	r = store_list_hosts(names->store, names->tenant, names->arena, &hosts, &count);
+	if (r < 0) {
+		names->error = r;
+		return false;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (find_label(hosts[i].labels, hosts[i].n_labels, name) ||
+		    find_label(hosts[i].labels, hosts[i].n_labels, bare))
+			return true;
+	}
+	return false;
+}
+
+/* All series of the tenant, from now on @names' own. */
+static bool all_series_have_label(struct tag_names *names, const char *name)
+{
+	const struct store_series_query query = { .tenant = names->tenant, .type = EVENT_NONE };
+	struct store_series *series;
+	size_t count;
+	int r;
+
+	r = store_find_series(names->store, &query, names->arena, &series, &count);
+	if (r < 0) {
+		names->error = r;
+		return false;
+	}
+	names->series = series;
+	names->n_series = count;
+	return series_have_label(series, count, name);
+}
+
+bool tag_is_known(void *tag_names, const char *name)
+{
+	struct tag_names *names = tag_names;
+
+	if (find_tag(name))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		if (has_prefix(name, families[i]) && name[strlen(families[i])] != '\0')
+			return true;
+	}
+	return series_have_label(names->series, names->n_series, name) ||
+	       hosts_have_label(names, name) || all_series_have_label(names, name);
+}
+
+/* Appends ", name" where it fits, leaving room for "...". */
+static void print_name(const char *name, char *text, size_t size)
+{
+	size_t used = strlen(text);
+
+	if (used + strlen(name) + sizeof(", ...") < size)
+		(void)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+	else if (used >= 3 && used + sizeof(", ...") <= size && strcmp(text + used - 3, "...") != 0)
+		(void)snprintf(text + used, size - used, ", ...");
+}
+
+static bool is_listed(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *found = strstr(text, name); found; found = strstr(found + 1, name)) {
+		bool starts = found == text || found[-1] == ' ';
+
+		if (starts && (found[length] == '\0' || found[length] == ','))
+			return true;
+	}
+	return false;
+}
+
+static void print_labels(const struct label *labels, uint32_t count, char *text, size_t size)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (!is_listed(text, labels[i].name))
+			print_name(labels[i].name, text, size);
+	}
+}
+
+void tag_names_print(const struct tag_names *names, char *ret_text, size_t size)
+{
+	const struct store_process *previous = NULL;
+
+	ret_text[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(tags); i++) {
+		if (tags[i].source != SOURCE_NEVER)
+			print_name(tags[i].name, ret_text, size);
+	}
+	for (size_t i = 0; i < names->n_series; i++) {
+		const struct store_process *process = names->series[i].process;
+
+		if (process == previous)
+			continue;
+		previous = process;
+		print_labels(process->labels, process->n_labels, ret_text, size);
+		print_labels(process->host->labels, process->host->n_labels, ret_text, size);
+	}
+}
