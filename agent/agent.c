@@ -356,7 +356,8 @@ static int stop(struct agent *agent)
 	int r;
 
 	log_info("stopping: sending what is left");
-	agent->on_cpu = on_cpu_free(agent->on_cpu);
+	if (agent->on_cpu)
+		on_cpu_stop(agent->on_cpu);
 	r = drain(agent);
 	if (r == 0)
 		r = agent_close_window(agent);

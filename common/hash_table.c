@@ -185,7 +185,8 @@ int hash_table_insert(struct hash_table *table, const void *key, void **ret_valu
 	if (table->n_slots > 0) {
 		slot = probe(table, key, tag);
 		if (table->tags[slot] != 0) {
-			*ret_value = item_at(table, slot) + table->value_offset;
+			if (ret_value)
+				*ret_value = item_at(table, slot) + table->value_offset;
 			return 0;
 		}
 	}
@@ -202,7 +203,8 @@ int hash_table_insert(struct hash_table *table, const void *key, void **ret_valu
 	memcpy(item_at(table, slot), key, table->key_size);
 	table->tags[slot] = tag;
 	table->count++;
-	*ret_value = item_at(table, slot) + table->value_offset;
+	if (ret_value)
+		*ret_value = item_at(table, slot) + table->value_offset;
 	return 1;
 }
 
@@ -254,8 +256,10 @@ bool hash_table_next(const struct hash_table *table, size_t *cursor, const void 
 	for (; *cursor < table->n_slots; ++*cursor) {
 		if (table->tags[*cursor] == 0)
 			continue;
-		*ret_key = item_at(table, *cursor);
-		*ret_value = item_at(table, *cursor) + table->value_offset;
+		if (ret_key)
+			*ret_key = item_at(table, *cursor);
+		if (ret_value)
+			*ret_value = item_at(table, *cursor) + table->value_offset;
 		++*cursor;
 		return true;
 	}

@@ -76,6 +76,9 @@ struct executable *executable_cache_by_id(struct executable_cache *cache, const 
 void executable_ref(struct executable *executable);
 void executable_unref(struct executable_cache *cache, struct executable *executable);
 
+/* Every definition first sent after this batch counts as never sent (0: all of them). */
+void executable_cache_forget_sendings(struct executable_cache *cache, uint64_t acknowledged_sequence);
+
 size_t executable_cache_count(const struct executable_cache *cache);
 
 /*

@@ -531,3 +531,16 @@ int executable_cache_add_kernel(struct executable_cache *cache, const struct ker
 	}
 	return r;
 }
+
+void executable_cache_forget_sendings(struct executable_cache *cache, uint64_t acknowledged_sequence)
+{
+	size_t cursor = 0;
+	void *value;
+
+	while (hash_table_next(cache->by_number, &cursor, NULL, &value)) {
+		struct executable *executable = &(*(struct cached_executable **)value)->executable;
+
+		if (executable->first_sent_sequence > acknowledged_sequence)
+			executable->first_sent_sequence = 0;
+	}
+}

@@ -74,6 +74,12 @@ struct on_cpu *on_cpu_free(struct on_cpu *on_cpu)
 	return NULL;
 }
 
+void on_cpu_stop(struct on_cpu *on_cpu)
+{
+	for (size_t i = 0; i < on_cpu->n_fds; i++)
+		(void)ioctl(on_cpu->fds[i], PERF_EVENT_IOC_DISABLE, 0);
+}
+
 int on_cpu_expected_ticks(const struct on_cpu *on_cpu, uint64_t *ret_ticks)
 {
 	uint64_t total = 0;

@@ -13,6 +13,9 @@ struct on_cpu;
 int on_cpu_start(int program_fd, uint64_t period_ns, const uint32_t *cpus, size_t n_cpus, struct on_cpu **ret_on_cpu);
 struct on_cpu *on_cpu_free(struct on_cpu *on_cpu);
 
+/* No more ticks from now on; the clocks stand still and can be read. */
+void on_cpu_stop(struct on_cpu *on_cpu);
+
 /* Periods that passed on all events' own clocks: what the kernel says, beside what the programs counted. */
 int on_cpu_expected_ticks(const struct on_cpu *on_cpu, uint64_t *ret_ticks);
 

@@ -27,9 +27,9 @@
 #define ABI_MAPPINGS_PER_CHUNK 63
 #define ABI_MAX_CHUNKS 32
 
-/* Hash maps are not preallocated: these are ceilings, not memory. */
-#define ABI_MAX_PROCESSES 131072
-#define ABI_MAX_MAPPING_CHUNKS 262144
+/* Hash maps are not preallocated: these are ceilings, of which only the buckets (16 bytes each) are memory. */
+#define ABI_MAX_PROCESSES 65536
+#define ABI_MAX_MAPPING_CHUNKS 65536
 
 /* Slots of the filter of stacks seen in this window: 8 bytes each. */
 #define ABI_SEEN_SLOTS 16384
