@@ -10,6 +10,7 @@
 #include "symbolizer/cli/command.h"
 #include "symbolizer/cli/flame_text.h"
 #include "symbolizer/cli/human.h"
+#include "symbolizer/cli/json_text.h"
 #include "symbolizer/cli/profile_question.h"
 #include "symbolizer/cli/terminal.h"
 
@@ -81,14 +82,31 @@ static const struct argp flame_argp = {
 	.doc = "Shows where a service spends its time (or memory): each line is a frame with its share, below its caller.",
 };
 
+/* An answer without a profile is short; a long one need not be parsed to know. */
+#define MAX_EMPTY_ANSWER_BYTES (64 * KIB)
+
+static bool is_empty(const struct bytes *answer)
+{
+	scoped(json_freep) json_t *root = NULL;
+
+	if (answer->size > MAX_EMPTY_ANSWER_BYTES)
+		return false;
+	root = json_loadb((const char *)answer->data, answer->size, 0, NULL);
+	return json_array_size(json_object_get(root, "result")) == 0;
+}
+
 static enum exit_code print_json(struct client *client, const struct flame_options *options)
 {
 	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
+	bool empty;
 
 	if (profile_ask(client, &options->selection, PROFILE_NODES, 0, &answer) < 0)
 		return EXIT_ERROR;
+	empty = is_empty(&answer);
 	(void)bytes_append_byte(&answer, '\n');
-	return terminal_print(&answer) < 0 ? EXIT_ERROR : EXIT_OK;
+	if (terminal_print(&answer) < 0)
+		return EXIT_ERROR;
+	return empty ? EXIT_NO_DATA : EXIT_OK;
 }
 
 static void append_heading(struct bytes *out, const struct flame_options *options, const struct call_tree *tree)

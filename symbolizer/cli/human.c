@@ -29,6 +29,8 @@ static void format_time(uint64_t us, char ret_text[HUMAN_SIZE])
 		format_scaled((double)us / 1e3, "ms", ret_text);
 	else if (us < 59950000)
 		format_scaled((double)us / 1e6, "s", ret_text);
+	else if (seconds < 3600 && seconds % 60 == 0)
+		(void)snprintf(ret_text, HUMAN_SIZE, "%d m", (int)(seconds / 60));
 	else if (seconds < 3600)
 		(void)snprintf(ret_text, HUMAN_SIZE, "%d m %d s", (int)(seconds / 60), (int)(seconds % 60));
 	else if (seconds < 86400)

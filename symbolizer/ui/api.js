@@ -4,6 +4,8 @@
  * The server's API as the page needs it. Paths are relative to the page, so that it also works below a path prefix.
  */
 
+import { parseAnswer, treeFromColumns } from "./columns.js";
+
 const TOKEN_KEY = "hearth-token";
 
 export class ApiError extends Error {
@@ -58,14 +60,15 @@ async function describe(response) {
 
 /* Services with samples in the range: [{name, event, hosts, processes}], by name. */
 export async function fetchServices(range, signal) {
-	const query = new URLSearchParams({ since: range.since, until: range.until });
+	/* This path's range is open at its end; a profile's includes its last second. */
+	const query = new URLSearchParams({ since: range.since, until: range.until + 1 });
 	const response = await request(`v1/services?${query}`, { signal });
 
-	return (await response.json()).services;
+	return (await response.json()).services ?? [];
 }
 
 /*
- * The profile of a selection: {result, description, stats, wait_ms}. result is null where there is nothing to show;
+ * The profile of a selection: {tree, description, stats, wait_ms}. tree is null where there is nothing to show;
  * description then says why.
  */
 export async function fetchProfile(selection, signal) {
@@ -86,17 +89,17 @@ export async function fetchProfile(selection, signal) {
 		body: JSON.stringify(body),
 		signal,
 	});
-	const answer = await response.json();
+	const { answer, nodes } = parseAnswer(await response.text());
 
 	return {
-		result: answer.result?.functions ? answer.result : null,
+		tree: answer.result?.functions ? treeFromColumns(answer.result, nodes) : null,
 		description: answer.DESCRIPTION,
 		stats: statsOf(response.headers),
 		wait_ms: performance.now() - started,
 	};
 }
 
-/* X-Hearth-Lost-Samples: 3 as {"lost-samples": 3}. */
+/* X-Hearth-Nodes-Pruned: 3 as {"nodes-pruned": 3}. */
 function statsOf(headers) {
 	const stats = {};
 

@@ -7,8 +7,7 @@
  */
 
 import { ApiError, fetchProfile, fetchServices, hasToken, setToken } from "./api.js";
-import { functionValues, hashOfPath, matchFunctions, nodeAt, nodeOfHash, pathOf, selfByKind, sumOfTotals, topmostMatches,
-	treeFromColumns } from "./columns.js";
+import { functionValues, hashOfPath, matchFunctions, nodeAt, nodeOfHash, pathOf, selfByKind, sumOfTotals, topmostMatches } from "./columns.js";
 import { FlameView } from "./flame.js";
 import { formatShare, formatValue } from "./format.js";
 import { frameFacts, frameSentence, showCrumbs, showLegend, showNotice, showStats, showTooltip } from "./panels.js";
@@ -95,13 +94,13 @@ function show(asked, answer) {
 	const zoomPath = profile && state.zoom ? pathOf(profile.tree, zoomed) : null;
 
 	$("filter-error").hidden = true;
-	if (!answer.result) {
+	if (!answer.tree) {
 		profile = null;
 		render();
 		showEmpty(asked, answer.description);
 		return;
 	}
-	const tree = treeFromColumns(answer.result);
+	const { tree } = answer;
 	profile = { tree, event: asked.event, seconds: Math.max(1, asked.until - asked.since), stats: answer.stats,
 		wait_ms: answer.wait_ms };
 	$("notice").hidden = true;
@@ -315,6 +314,7 @@ function zoomTo(node, remember = true) {
 	zoomed = node;
 	state.zoom = hashOfPath(profile.tree, node);
 	history.pushState(null, "", urlFromState(state));
+	$("tooltip").hidden = true;
 	flame.zoomTo(node);
 	showZoom();
 }
@@ -322,8 +322,11 @@ function zoomTo(node, remember = true) {
 function back() {
 	if (!profile)
 		return;
-	const path = trail.pop();
-	const target = path ? nodeAt(profile.tree, path) : profile.tree.parent[zoomed];
+	let target = zoomed;
+	while (trail.length && target === zoomed)
+		target = nodeAt(profile.tree, trail.pop());
+	if (target === zoomed)
+		target = profile.tree.parent[zoomed];
 	if (target >= 0)
 		zoomTo(target, false);
 }

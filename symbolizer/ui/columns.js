@@ -9,39 +9,93 @@
  *   fn[n]       index of the function     self[n], total[n]   values
  *   parent[n]   -1 for the root           start[n]            the left edge, in the unit of the values
  *   depth[n]    0 for the root            end[n]              one past the last node of the subtree
+ *   kidsEnd[n]  the right edge of the last child; from there to start + total - self lies what the server pruned
  */
 
 import { KINDS } from "./format.js";
 
 const DEEPEST = 65535; /* depth is a Uint16Array */
 
-export function treeFromColumns(answer) {
-	const rows = answer.node_values.values;
-	const columns = columnOrder(answer.node_values.columns,
-		["function_id", "parent_node_id", "self_value", "total_value"]);
-	const n = rows.length;
+/*
+ * Takes the answer apart: {answer, nodes}. The rows of nodes, nearly all of a large answer, are read straight into one
+ * array of numbers (row by row): JSON.parse() would make a million small arrays first. No label can look like the key,
+ * for quotes within labels are escaped. answer.result.node_values.values is left empty.
+ */
+export function parseAnswer(text) {
+	const key = /"node_values"\s*:\s*\{\s*"columns"\s*:\s*\[[^\]]*\]\s*,\s*"values"\s*:\s*\[/.exec(text);
+
+	if (!key)
+		return { answer: JSON.parse(text), nodes: null };
+	const begin = key.index + key[0].length;
+	const { numbers, end } = scanNumbers(text, begin);
+	return { answer: JSON.parse(text.slice(0, begin) + text.slice(end)), nodes: numbers };
+}
+
+const [MINUS, ZERO, NINE, OPEN, CLOSE, QUOTE] = [..."-09[]\""].map((character) => character.charCodeAt(0));
+
+/* All whole numbers up to the bracket that closes the rows. */
+function scanNumbers(text, at) {
+	let numbers = new Float64Array(4096);
+	let count = 0;
+
+	for (let depth = 1; ; at++) {
+		const code = text.charCodeAt(at);
+		if (code >= ZERO && code <= NINE) {
+			const sign = text.charCodeAt(at - 1) === MINUS ? -1 : 1;
+			let number = 0;
+			for (let digit; (digit = text.charCodeAt(at) - ZERO) >= 0 && digit <= 9; at++)
+				number = number * 10 + digit;
+			if (count === numbers.length)
+				numbers = grown(numbers);
+			numbers[count++] = sign * number;
+			at--;
+		} else if (code === OPEN) {
+			depth++;
+		} else if (code === CLOSE) {
+			if (--depth === 0)
+				return { numbers: numbers.subarray(0, count), end: at };
+		} else if (code === QUOTE || Number.isNaN(code)) {
+			throw new Error("The answer's nodes are not numbers.");
+		}
+	}
+}
+
+function grown(numbers) {
+	const larger = new Float64Array(numbers.length * 2);
+	larger.set(numbers);
+	return larger;
+}
+
+/* @answer.result and @nodes of parseAnswer(). */
+export function treeFromColumns(result, nodes) {
+	const names = ["function_id", "parent_node_id", "self_value", "total_value"];
+	const columns = columnOrder(result.node_values.columns, names);
+	const width = result.node_values.columns.length;
+	const n = nodes.length / width;
+	const column = (Type, index) => {
+		const values = new Type(n);
+		for (let i = 0, at = columns[index]; i < n; i++, at += width)
+			values[i] = nodes[at];
+		return values;
+	};
+	if (!Number.isInteger(n) || n === 0)
+		throw new Error("The answer's nodes are incomplete.");
+
 	const tree = {
 		n,
-		names: answer.functions,
-		types: answer.function_types,
-		fnSelf: functionColumn(answer, "self_value"),
-		fnTotal: functionColumn(answer, "total_value"),
-		fn: new Uint32Array(n),
-		parent: new Int32Array(n),
-		self: new Float64Array(n),
-		total: new Float64Array(n),
+		names: result.functions,
+		types: result.function_types,
+		fnSelf: functionColumn(result, "self_value"),
+		fnTotal: functionColumn(result, "total_value"),
+		fn: column(Uint32Array, 0),
+		parent: column(Int32Array, 1),
+		self: column(Float64Array, 2),
+		total: column(Float64Array, 3),
 		start: new Float64Array(n),
 		depth: new Uint16Array(n),
 		end: new Uint32Array(n),
+		kidsEnd: new Float64Array(n),
 	};
-
-	for (let i = 0; i < n; i++) {
-		const row = rows[i];
-		tree.fn[i] = row[columns[0]];
-		tree.parent[i] = row[columns[1]];
-		tree.self[i] = row[columns[2]];
-		tree.total[i] = row[columns[3]];
-	}
 	place(tree);
 	return tree;
 }
@@ -55,36 +109,39 @@ function columnOrder(columns, names) {
 	});
 }
 
-function functionColumn(answer, name) {
-	const [index] = columnOrder(answer.function_values.columns, [name]);
-	return Float64Array.from(answer.function_values.values, (row) => row[index]);
+function functionColumn(result, name) {
+	const [index] = columnOrder(result.function_values.columns, [name]);
+	return Float64Array.from(result.function_values.values, (row) => row[index]);
 }
 
 /* Depths, left edges and ends; refuses rows in another order, which would be drawn as nonsense. */
 function place(tree) {
-	const { n, parent, total, start, depth, end } = tree;
-	const nextChild = new Float64Array(n); /* left edge of the next child to come */
+	const { n, fn, parent, total, start, depth, end, kidsEnd, names } = tree;
 
 	for (let i = 0; i < n; i++) {
 		const p = parent[i];
 		if (i === 0 ? p !== -1 : !(p >= 0 && p < i))
 			throw new Error(`The answer's node ${i} stands before its parent.`);
+		if (fn[i] >= names.length)
+			throw new Error(`The answer's node ${i} has no function.`);
 		if (i === 0)
 			continue;
+		closeUpTo(tree, i, p);
 		depth[i] = Math.min(depth[p] + 1, DEEPEST);
-		start[i] = nextChild[p];
-		nextChild[i] = start[i];
-		nextChild[p] += total[i];
+		start[i] = kidsEnd[p];
+		kidsEnd[i] = start[i];
+		kidsEnd[p] += total[i];
 	}
+	for (let node = n - 1; node >= 0; node = parent[node])
+		end[node] = n;
+}
 
-	for (let i = n - 1; i >= 0; i--) {
-		end[i] = Math.max(end[i], i + 1);
-		if (i > 0)
-			end[parent[i]] = Math.max(end[parent[i]], end[i]);
-	}
-	for (let i = 1; i < n; i++) {
-		if (end[i] > end[parent[i]] || (i < n - 1 && depth[i + 1] > depth[i] + 1))
+/* Node @i ends the subtrees between the node before it and its own parent, which must be open still. */
+function closeUpTo({ parent, end }, i, p) {
+	for (let open = i - 1; open !== p; open = parent[open]) {
+		if (open < p)
 			throw new Error(`The answer's node ${i} is out of order.`);
+		end[open] = i;
 	}
 }
 

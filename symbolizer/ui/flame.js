@@ -182,10 +182,10 @@ export class FlameView {
 
 	/*
 	 * Calls @frame(node, x, width) for what is wide enough within [left, right) and the rows [firstRow, lastRow], and
-	 * @rest(row, x, width) for each run of siblings that is not.
+	 * @rest(row, x, width) for each run of siblings that is not, and for what the server pruned.
 	 */
 	walk(left, right, firstRow, lastRow, frame, rest) {
-		const { n, parent, total, self, start, depth, end } = this.tree;
+		const { n, parent, total, self, start, depth, end, kidsEnd } = this.tree;
 		const scale = this.width / (right - left);
 
 		for (let i = 0; i < n;) {
@@ -201,8 +201,11 @@ export class FlameView {
 					rest(depth[i], x, (start[p] + total[p] - self[p] - start[i]) * scale);
 				i = end[p];
 			} else {
+				const pruned = start[i] + total[i] - self[i] - kidsEnd[i];
 				if (depth[i] >= firstRow)
 					frame(i, x, width);
+				if (pruned * scale >= NARROWEST && depth[i] + 1 >= firstRow)
+					rest(depth[i] + 1, (kidsEnd[i] - left) * scale, pruned * scale);
 				i++;
 			}
 		}

@@ -27,11 +27,13 @@ export function showStats(list, profile) {
 
 	if (event === "on-cpu")
 		figures.push(["CPUs", (whole / 1e6 / seconds).toFixed(2), "average number of CPUs kept busy"]);
-	if (Number.isFinite(stats.samples))
-		figures.push(["Samples", formatCount(stats.samples), ""]);
-	figures.push(["Unsymbolized", formatShare(unsymbolized(profile), whole), "share of the value whose innermost frame has no name"]);
+	figures.push(["Unsymbolized", formatShare(unsymbolized(profile), whole), unsymbolizedReasons(profile)]);
+	if (stats.cut > 0)
+		figures.push(["Cut short", formatShare(stats.cut, whole), "share of the value whose stack could not be followed to its outermost frame"]);
 	if (Number.isFinite(stats.lost))
 		figures.push(["Lost", formatCount(stats.lost), "samples that agents took and could not deliver"]);
+	if (stats["nodes-pruned"] > 0)
+		figures.push(["Pruned", formatCount(stats["nodes-pruned"]), "of the smallest frames, drawn as pale blocks"]);
 	figures.push(["Answer", `${formatCount(tree.n)} nodes in ${formatTime(profile.wait_ms * 1e3)}`, ""]);
 
 	list.replaceChildren(...figures.map(([name, value, title]) => {
@@ -41,10 +43,21 @@ export function showStats(list, profile) {
 	}));
 }
 
+const REASONS = { "no-debuginfo": "no debuginfo on the server", "no-symbol": "no symbol at the address",
+	"table-failed": "debuginfo that could not be read", "no-mapping": "no file behind the address" };
+
+/* Why names are missing, in the server's figures: it says what to upload. */
+function unsymbolizedReasons({ stats, event }) {
+	const reasons = Object.entries(REASONS).filter(([key]) => stats[`unsymbolized-${key}`] > 0)
+		.map(([key, words]) => `${words}: ${formatValue(event, stats[`unsymbolized-${key}`])}`);
+
+	return ["share of the value whose innermost frame has no name", ...reasons].join("\n");
+}
+
 /* The server's own count where it says so; the sum over unresolved leaves otherwise. */
 function unsymbolized({ tree, stats }) {
-	if (Number.isFinite(stats["unsymbolized"]))
-		return stats["unsymbolized"];
+	if (Number.isFinite(stats.unsymbolized))
+		return stats.unsymbolized;
 	return tree.fnSelf.reduce((sum, value, fn) => sum + (tree.types[fn] === "?" ? value : 0), 0);
 }
 

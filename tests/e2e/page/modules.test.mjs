@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The page's modules without the page: pure functions, called in a browser because they are the browser's.
+ */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { startBrowser } from "./browser.mjs";
+import { startFixture } from "./fixture_server.mjs";
+
+let fixture, browser, page;
+
+before(async () => {
+	fixture = await startFixture();
+	browser = await startBrowser(process.env.CHROMIUM ?? "chromium");
+	page = await browser.newPage();
+	await page.open(`${fixture.url}/icon.svg`);
+});
+
+after(async () => {
+	await browser?.close();
+	fixture?.close();
+});
+
+const call = (module, expression) => page.evaluate(`import("/${module}.js").then((m) => ${expression})`);
+
+test("values are written as people say them", async () => {
+	const cases = [
+		["formatTime(0)", "0 µs"], ["formatTime(999)", "999 µs"], ["formatTime(1000)", "1 ms"], ["formatTime(10101)", "10.1 ms"],
+		["formatTime(999499)", "999 ms"], ["formatTime(999500)", "1.00 s"], ["formatTime(59949999)", "59.9 s"],
+		["formatTime(59950000)", "1 m 0 s"], ["formatTime(3600e6)", "1 h 0 m"], ["formatTime(90061e6)", "1 d 1 h"],
+		["formatBytes(0)", "0 B"], ["formatBytes(999)", "999 B"], ["formatBytes(1000)", "0.98 KiB"], ["formatBytes(3 * 1024 ** 3)", "3 GiB"],
+		["formatShare(0, 5)", "0 %"], ["formatShare(1, 1e6)", "< 0.01 %"], ["formatShare(1, 1000)", "0.10 %"], ["formatShare(5, 5)", "100 %"],
+		["formatShare(1, 0)", "0 %"], ["formatCount(1234567)", "1\u2009234\u2009567"],
+		["shortName('[k] do_idle', 'K')", "do_idle"], ["shortName('[k] [ext4]', 'K')", "[ext4]"], ["shortName('[/a.so]', '?')", "[/a.so]"],
+	];
+
+	for (const [expression, expected] of cases)
+		assert.equal(await call("format", `m.${expression}`), expected, expression);
+});
+
+test("a link says everything that differs from the defaults, and nothing else", async () => {
+	const cases = ["", "?service=a+b&event=off-cpu", "?service=x&since=100&until=200", "?service=x&last=24h&filter=host+%3D+%27a%26b%27&fold=1",
+		"?service=x&search=%2Ffoo%2F&sort=total&zoom=0123456789abcdef"];
+
+	for (const text of cases)
+		assert.equal(await call("state", `m.urlFromState(m.stateFromUrl(${JSON.stringify(text)}))`), text || "./");
+	assert.equal(await call("state", `m.stateFromUrl("?last=soon").last`), "15m");
+	assert.deepEqual(await call("state", `m.rangeOf(m.stateFromUrl("?last=5m"), 1000)`), { since: 700, until: 1000 });
+	assert.equal(await call("state", `m.stateFromUrl("?since=200&until=100").since`), 0);
+});
+
+/* root 10 → a 7 (→ b 4 → a 3, c 1), a's other child d 0; b 2 */
+const ANSWER = { OPT_STATUS: "SUCCESS", DESCRIPTION: "", debug: null, result: {
+	functions: ["root", "a", "b", "c \"node_values\": {\"columns\":[],\"values\":["],
+	function_types: ["P", "A", "L", "K"],
+	function_values: { columns: ["self_value", "total_value"], values: [[1, 10], [5, 7], [3, 6], [1, 1]] },
+	node_values: { columns: ["function_id", "parent_node_id", "self_value", "total_value"],
+		values: [[0, -1, 1, 10], [1, 0, 2, 7], [2, 1, 1, 4], [1, 2, 3, 3], [3, 1, 1, 1], [2, 0, 2, 2]] } } };
+
+const withTree = (expression, answer = ANSWER) => call("columns",
+	`(() => { const { answer, nodes } = m.parseAnswer(${JSON.stringify(JSON.stringify(answer))}); const tree = m.treeFromColumns(answer.result, nodes); return ${expression}; })()`);
+
+test("columns become a tree with edges, depths and ends", async () => {
+	assert.deepEqual(await withTree("[...tree.start]"), [0, 0, 0, 0, 4, 7]);
+	assert.deepEqual(await withTree("[...tree.depth]"), [0, 1, 2, 3, 2, 1]);
+	assert.deepEqual(await withTree("[...tree.end]"), [6, 5, 4, 4, 5, 6]);
+	assert.deepEqual(await withTree("m.pathOf(tree, 3)"), ["a", "b", "a"]);
+	assert.equal(await withTree("m.nodeAt(tree, ['a', 'b', 'gone'])"), 2);
+	assert.equal(await withTree("m.nodeOfHash(tree, m.hashOfPath(tree, 3))"), 3);
+	assert.equal(await withTree("m.nodeOfHash(tree, '0123456789abcdef')"), 0);
+});
+
+test("a recursive function counts once, in searches and in parts of the tree", async () => {
+	assert.equal(await withTree("m.sumOfTotals(tree, m.topmostMatches(tree, m.matchFunctions(tree, 'A'), 0))"), 7);
+	assert.equal(await withTree("m.sumOfTotals(tree, m.topmostMatches(tree, m.matchFunctions(tree, '\"b\"'), 0))"), 6);
+	assert.equal(await withTree("m.topmostMatches(tree, m.matchFunctions(tree, 'kind:kernel'), 0).length"), 1);
+	assert.deepEqual(await withTree("[...m.functionValues(tree, 1).total]"), [0, 7, 4, 1]);
+	assert.deepEqual(await withTree("[...m.functionValues(tree, 1).self]"), [0, 5, 1, 1]);
+});
+
+test("an answer out of order is refused", async () => {
+	const broken = [[[0, 0, 1, 1]], [[0, -1, 0, 1], [1, 2, 0, 1], [1, 1, 1, 1]], [[0, -1, 0, 2], [1, 0, 0, 1], [1, 0, 1, 1], [2, 1, 1, 1]],
+		[[9, -1, 1, 1]], [[0, -1, 1]], []];
+
+	for (const values of broken) {
+		const answer = structuredClone(ANSWER);
+		answer.result.node_values.values = values;
+		await assert.rejects(withTree("tree.n", answer), /The answer's/, JSON.stringify(values));
+	}
+});

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The page in a browser, against a server: HEARTH_URL (and HEARTH_SERVICE, a service that has samples), else against a
+ * made-up profile.
+ *
+ *   node --test tests/e2e/page/*.test.mjs
+ *
+ * What the page should show is worked out here from the answer that it got, with code that is not the page's. With
+ * HEARTH_WORK set, pictures of what was seen are left there.
+ */
+
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+
+import { startBrowser } from "./browser.mjs";
+import { startFixture } from "./fixture_server.mjs";
+
+const TRACING = "/v1/profile/ProfileTracing";
+const ROW_HEIGHT = 21;
+const SERVICE = process.env.HEARTH_SERVICE ?? "search-api";
+
+let fixture, browser, url, page;
+
+before(async () => {
+	fixture = process.env.HEARTH_URL ? null : await startFixture();
+	url = (process.env.HEARTH_URL ?? fixture.url).replace(/\/$/, "");
+	browser = await startBrowser(process.env.CHROMIUM ?? "chromium");
+});
+
+after(async () => {
+	await browser?.close();
+	fixture?.close();
+});
+
+beforeEach(async () => {
+	page = await browser.newPage();
+});
+
+afterEach(async () => {
+	await page.close();
+});
+
+/* Opens the page and waits for the graph; returns the profile it got, as a tree. */
+async function openService(parameters = {}) {
+	await page.open(`${url}/?${new URLSearchParams({ service: SERVICE, last: "1h", ...parameters })}`);
+	return await shownProfile();
+}
+
+async function shownProfile() {
+	await settled();
+	const { asked, answer } = await page.lastAnswer(TRACING);
+	return { asked, ...treeOf(answer.result) };
+}
+
+const settled = () => page.until("document.getElementById('progress').hidden && (document.querySelector('#stats dd') || !document.getElementById('notice').hidden)");
+
+/* Nodes as objects with children and a left edge, by the numbers of the answer. */
+function treeOf(result) {
+	const nodes = result.node_values.values.map(([fn, parent, self, total], id) => ({ id, fn, parent, self, total,
+		label: result.functions[fn], type: result.function_types[fn], children: [], x: 0, depth: 0 }));
+
+	for (const node of nodes.slice(1)) {
+		const parent = nodes[node.parent];
+		node.depth = parent.depth + 1;
+		node.x = parent.x + parent.children.reduce((sum, child) => sum + child.total, 0);
+		parent.children.push(node);
+	}
+	return { result, nodes, root: nodes[0] };
+}
+
+/* The middle of a node on the screen, where @zoomed fills the width. */
+async function placeOf(node, zoomed) {
+	const canvas = await page.box("#canvas");
+	const scroll = await page.evaluate("document.getElementById('scroller').scrollTop");
+	const scale = canvas.width / zoomed.total;
+
+	return { x: canvas.x + (node.x - zoomed.x + node.total / 2) * scale,
+		y: canvas.y + node.depth * ROW_HEIGHT - scroll + ROW_HEIGHT / 2, width: node.total * scale };
+}
+
+const callees = (root, chosen) => root.children.flatMap((child) => [...(chosen(child) ? [child] : []), ...callees(child, chosen)]);
+
+/* Sum of the topmost nodes with such a label. */
+const matched = (node, fits) => fits(node.label) ? node.total : node.children.reduce((sum, child) => sum + matched(child, fits), 0);
+
+/* In the page's own words, so that only what is said is compared here, not how numbers are written. */
+const inWords = (call) => page.evaluate(`import("./format.js").then((format) => format.${call})`);
+
+async function picture(name) {
+	if (process.env.HEARTH_WORK)
+		writeFileSync(join(process.env.HEARTH_WORK, `${name}.png`), await page.screenshot());
+}
+
+async function assertQuiet() {
+	assert.deepEqual(page.complaints, []);
+	const elsewhere = page.requests.filter((request) => !request.url.startsWith(url) && request.url !== "about:blank");
+	assert.deepEqual(elsewhere, [], "everything comes from the server itself");
+}
+
+test("the page shows the profile that the server answered, without a complaint of the browser", async () => {
+	const { root, asked } = await openService();
+
+	assert.equal(asked.app_service, SERVICE);
+	assert.equal(asked.profile_event_type, "on-cpu");
+	assert.equal(asked.time_end - asked.time_start, 3600);
+	const stats = await page.text("stats");
+	assert.ok(stats.includes(await inWords(`formatTime(${root.total})`)), stats);
+	assert.equal(await page.text("service-name"), SERVICE);
+	await picture("page-light");
+	await assertQuiet();
+});
+
+test("pointing at a frame tells its name, value and shares", async () => {
+	const { root, nodes } = await openService();
+	const wide = nodes.filter((node) => node.total > root.total / 20 && node.depth < 12);
+
+	assert.ok(wide.length >= 3);
+	for (const node of wide) {
+		const { x, y } = await placeOf(node, root);
+		await page.moveTo(x, y);
+		const text = await page.until(`!document.getElementById('tooltip').hidden && document.getElementById('tooltip').innerText`);
+		assert.ok(text.startsWith(node.label), `${text} at ${node.label}`);
+		assert.ok(text.includes(await inWords(`formatTime(${node.total})`)), text);
+		assert.ok(text.includes(await inWords(`formatShare(${node.total}, ${root.total})`)), text);
+		if (node.parent >= 0)
+			assert.ok(text.includes(await inWords(`formatShare(${node.total}, ${nodes[node.parent].total})`)), text);
+	}
+	await page.moveTo(5, 5);
+	await page.until("document.getElementById('tooltip').hidden");
+});
+
+test("a click zooms, the link keeps it, Back and Escape lead out", async () => {
+	const { root } = await openService();
+	const [node] = callees(root, ({ depth, total }) => depth === 3 && total > root.total / 50);
+	const place = await placeOf(node, root);
+
+	await page.click(place.x, place.y);
+	await page.until("!document.getElementById('crumbs').hidden");
+	const link = await page.evaluate("location.href");
+	assert.match(link, /zoom=[0-9a-f]{16}/);
+	assert.equal(await page.evaluate("document.querySelector('#crumb-list [aria-current]').textContent"),
+		await inWords(`shortName(${JSON.stringify(node.label)}, ${JSON.stringify(node.type)})`));
+	const zoomedPlace = await placeOf(node, node);
+	await page.moveTo(zoomedPlace.x - zoomedPlace.width / 2 + 8, zoomedPlace.y);
+	await page.until(`document.getElementById('tooltip').innerText.startsWith(${JSON.stringify(node.label)})`);
+
+	await page.open(link);
+	await settled();
+	assert.equal(await page.evaluate("document.getElementById('crumbs').hidden"), false, "a link shows the same zoom");
+	await page.press("Escape");
+	await page.until("document.getElementById('crumbs').hidden && !location.search.includes('zoom')");
+	await page.evaluate("history.back()");
+	await page.until("!document.getElementById('crumbs').hidden");
+	await page.clickOn("#back");
+	await page.until("document.querySelectorAll('#crumb-list li').length < 4");
+	await assertQuiet();
+});
+
+test("a search counts the topmost matches only and lists what matched", async () => {
+	const { root, result } = await openService();
+	const deepest = callees(root, () => true).sort((a, b) => b.depth - a.depth)[0];
+	const word = deepest.label.replace(/^\[.\] /, "").slice(0, 6).toLowerCase();
+
+	await page.press("/");
+	assert.equal(await page.evaluate("document.activeElement.id"), "search");
+	await page.type(word);
+	const share = matched(root, (label) => label.toLowerCase().includes(word));
+	const words = await inWords(`formatShare(${share}, ${root.total})`);
+	await page.until(`document.getElementById('match').textContent === ${JSON.stringify(`${words} matched`)}`);
+	const rows = await page.evaluate("[...document.querySelectorAll('#functions tbody td.name')].map((cell) => cell.title)");
+	assert.ok(rows.length > 0);
+	assert.ok(rows.every((name) => name.toLowerCase().includes(word)), rows.join());
+	await picture("page-search");
+
+	await page.type(`/^${deepest.label.replace(/[^a-z]/gi, ".")}$/`);
+	await page.until("document.querySelectorAll('#functions tbody tr').length >= 1");
+	await page.type("/(/");
+	await page.until("document.getElementById('match').classList.contains('wrong')");
+	await page.press("Escape");
+	await page.until("document.getElementById('search').value === '' && document.getElementById('match').textContent === ''");
+	assert.ok(result.functions.length > 0);
+	await assertQuiet();
+});
+
+test("the table has the functions by self and total, and keys move in it", async () => {
+	const { result } = await openService();
+	const largest = (column) => result.function_values.values
+		.map((values, fn) => ({ name: result.functions[fn], type: result.function_types[fn], value: values[column] }))
+		.filter(({ type }) => !"PTH".includes(type)).sort((a, b) => b.value - a.value)[0];
+	const firstRow = "document.querySelector('#functions tbody td.name').title";
+	const valueOf = (name, column) => result.function_values.values[result.functions.indexOf(name)][column];
+
+	assert.equal(valueOf(await page.evaluate(firstRow), 0), largest(0).value);
+	await page.clickOn("#sort-total");
+	await page.until("location.search.includes('sort=total')");
+	const first = await page.evaluate(firstRow);
+	assert.equal(valueOf(first, 1), largest(1).value);
+
+	await page.evaluate("document.querySelector('#functions tbody tr').focus()");
+	await page.press("ArrowDown");
+	const second = await page.evaluate("document.activeElement.querySelector('td.name').title");
+	assert.notEqual(second, first);
+	await page.press("Enter");
+	await page.until(`document.getElementById('search').value === ${JSON.stringify(`"${second}"`)}`);
+	await assertQuiet();
+});
+
+test("arrow keys walk the graph and say where they are, Enter zooms", async () => {
+	const { root } = await openService();
+	const says = (node) => page.until(`document.getElementById('frame-text').textContent.startsWith(${JSON.stringify(node.label)})`);
+	let node = root;
+
+	await page.press("ArrowDown"); /* the first key only selects */
+	await says(root);
+	for (; node.children.length && node.depth < 4; node = node.children[0], await says(node))
+		await page.press("ArrowDown");
+	assert.ok(node.depth >= 2);
+	await page.press("Enter");
+	await page.until("!document.getElementById('crumbs').hidden");
+	await page.press("ArrowUp");
+	const caller = node.depth === 1 ? root : parentOf(root, node);
+	await says(caller);
+	await page.press("Escape");
+	await page.until("document.getElementById('crumbs').hidden");
+	await assertQuiet();
+});
+
+const parentOf = (root, node) => [root, ...callees(root, () => true)].find(({ id }) => id === node.parent);
+
+test("the picker finds a service by typing", async () => {
+	await openService();
+	await page.clickOn("#service-button");
+	await page.until("document.activeElement.id === 'service-search'");
+	const listed = await page.evaluate("[...document.querySelectorAll('#service-list [role=option] span:first-child')].map((e) => e.textContent)");
+	assert.ok(listed.includes(SERVICE) && listed[0] === "Total", listed.join());
+	await page.type("tota");
+	await page.press("Enter");
+	await page.until("document.getElementById('service-name').textContent === 'Total'");
+	await settled();
+	const { asked } = await page.lastAnswer(TRACING);
+	assert.equal(asked.app_service, "Total");
+	await picture("page-total");
+	await assertQuiet();
+});
+
+test("threads can be folded", async () => {
+	await openService();
+	await page.clickOn("#fold + span");
+	await page.until("location.search.includes('fold=1')");
+	const { asked, root } = await shownProfile();
+
+	assert.equal(asked.fold_threads, true);
+	assert.deepEqual(root.children.filter(({ type }) => type === "T"), []);
+});
+
+test("a wrong filter is explained in the server's words, and can be cleared", async () => {
+	await openService();
+	await page.evaluate("document.getElementById('filter').focus()");
+	await page.type("host =");
+	await page.press("Enter");
+	const words = await page.until("!document.getElementById('filter-error').hidden && document.getElementById('filter-error').textContent");
+	assert.match(words, /tag_filter/);
+	await picture("page-filter-error");
+	await page.clickOn("#notice button");
+	await page.until("document.getElementById('notice').hidden && document.querySelector('#stats dd')");
+	assert.equal(await page.evaluate("document.getElementById('filter').value"), "");
+});
+
+test("where there is nothing, the page says why", async () => {
+	await page.open(`${url}/?${new URLSearchParams({ service: SERVICE, last: "1h", filter: "host = 'nowhere'" })}`);
+	await settled();
+	const { answer } = await page.lastAnswer(TRACING);
+	const notice = await page.text("notice");
+
+	assert.equal(answer.result, null);
+	assert.ok(answer.DESCRIPTION.length > 0);
+	assert.ok(notice.includes(answer.DESCRIPTION), notice);
+	await picture("page-empty");
+	await assertQuiet();
+});
+
+test("a server that wants a token gets it from a prompt, and it is kept in this tab", async () => {
+	await page.intercept("/v1/", ({ headers }) => headers.Authorization === "Bearer let-me-in" ? null
+		: { status: 401, body: JSON.stringify({ error: "a token is needed" }) });
+	await page.open(`${url}/?service=${SERVICE}&last=1h`);
+	await page.until("document.getElementById('token-dialog').open");
+	await picture("page-token");
+	await page.type("wrong");
+	await page.press("Enter");
+	await page.until("/did not accept/.test(document.getElementById('token-reason').textContent)");
+	await page.until("document.getElementById('token-dialog').open && document.activeElement.id === 'token'");
+	await page.type("let-me-in");
+	await page.press("Enter");
+	await page.until("document.querySelector('#stats dd')");
+	await page.open(`${url}/?service=${SERVICE}&last=1h`);
+	await page.until("document.querySelector('#stats dd')");
+});
+
+test("a server that is gone is said, and asked again on demand", async () => {
+	let gone = false;
+
+	await page.intercept("/v1/", () => gone ? { status: 503, body: JSON.stringify({ error: "closing for repairs" }) } : null);
+	await openService();
+	gone = true;
+	await page.press("r");
+	await page.until("/closing for repairs/.test(document.getElementById('notice').textContent)");
+	gone = false;
+	await page.clickOn("#notice button");
+	await page.until("document.getElementById('notice').hidden && document.querySelector('#stats dd')");
+});
+
+test("dark and light follow the system", async () => {
+	const dark = await browser.newPage({ dark: true, scale: 2 });
+	const brightness = (which) => which.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0)");
+
+	await openService();
+	const light = page;
+	await dark.open(await light.evaluate("location.href"));
+	await dark.until("document.querySelector('#stats dd')");
+	assert.ok(await brightness(light) > 600);
+	assert.ok(await brightness(dark) < 150);
+	page = dark;
+	await picture("page-dark");
+	assert.equal(await dark.evaluate("document.getElementById('canvas').width / document.getElementById('canvas').clientWidth"), 2);
+	await light.close();
+});
+
+test("a profile of a million nodes is drawn, searched and zoomed", async () => {
+	const large = await startFixture({ nodes: 1000000 });
+
+	try {
+		await page.open(`${large.url}/?service=search-api`);
+		await page.until("document.querySelector('#stats dd')", 60000);
+		/* The browser does not keep so large an answer; the fixture gives the same one again. */
+		const { body } = page.requests.findLast((request) => request.url.endsWith(TRACING));
+		const response = await fetch(`${large.url}${TRACING}`, { method: "POST", body });
+		const { root, nodes } = treeOf((await response.json()).result);
+		assert.ok(nodes.length > 900000);
+		await page.press("/");
+		await page.type("memmove");
+		const share = matched(root, (label) => label.includes("memmove"));
+		const words = await inWords(`formatShare(${share}, ${root.total})`);
+		await page.until(`document.getElementById('match').textContent === ${JSON.stringify(`${words} matched`)}`);
+		const place = await placeOf(root.children[0], root);
+		await page.click(place.x, place.y);
+		await page.until("!document.getElementById('crumbs').hidden");
+	} finally {
+		large.close();
+	}
+});
