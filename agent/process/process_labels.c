@@ -39,23 +39,28 @@ static void parse_container(const char *part, size_t length, struct cgroup_label
 	labels->container_id[CONTAINER_ID_LENGTH] = '\0';
 }
 
-/* "pod<uid>" or "kubepods-burstable-pod<uid with underscores>.slice". */
+/* 8-4-4-4-12 hex digits; systemd's slices have '_' where the UID has '-'. */
+static bool copy_uid(const char *text, char ret_uid[POD_UID_LENGTH + 1])
+{
+	for (size_t i = 0; i < POD_UID_LENGTH; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+		if (dash ? text[i] != '-' && text[i] != '_' : !isxdigit((unsigned char)text[i]))
+			return false;
+		ret_uid[i] = dash ? '-' : text[i];
+	}
+	ret_uid[POD_UID_LENGTH] = '\0';
+	return true;
+}
+
+/* "pod<uid>" or "kubepods-burstable-pod<uid>.slice". */
 static void parse_pod(const char *part, size_t length, struct cgroup_labels *labels)
 {
+	char uid[POD_UID_LENGTH + 1];
+
 	for (size_t at = 0; at + 3 + POD_UID_LENGTH <= length; at++) {
-		const char *uid = part + at + 3;
-
-		if (memcmp(part + at, "pod", 3) != 0)
-			continue;
-		for (size_t i = 0; i < POD_UID_LENGTH; i++) {
-			char c = uid[i] == '_' ? '-' : uid[i];
-
-			if (c != '-' && !isxdigit((unsigned char)c))
-				return;
-			labels->pod_uid[i] = c;
-		}
-		labels->pod_uid[POD_UID_LENGTH] = '\0';
-		return;
+		if (memcmp(part + at, "pod", 3) == 0 && copy_uid(part + at + 3, uid))
+			memcpy(labels->pod_uid, uid, sizeof(uid));
 	}
 }
 
@@ -75,16 +80,13 @@ void cgroup_labels_parse(const char *path, struct cgroup_labels *ret_labels)
 
 		if (length > 0) {
 			parse_container(path, length, &labels);
-			if (strstr(path, "pod"))
-				parse_pod(path, length, &labels);
+			parse_pod(path, length, &labels);
 			if (ends_with(path, length, ".service") || ends_with(path, length, ".scope"))
 				(void)snprintf(labels.unit, sizeof(labels.unit), "%.*s", (int)length, path);
 		}
 		path += length;
 		path += *path == '/';
 	}
-	if (!labels.pod_uid[0] || strlen(labels.pod_uid) != POD_UID_LENGTH)
-		labels.pod_uid[0] = '\0';
 	/* A container's scope is no unit that a person named. */
 	if (labels.container_id[0] && strstr(labels.unit, labels.container_id))
 		labels.unit[0] = '\0';

@@ -243,10 +243,20 @@ static int build_named_frames(struct builder *builder)
 	return 0;
 }
 
+/* A copy in the arena that is there even when it is empty. */
+static void *copy_items(struct arena *arena, const void *items, size_t count, size_t item_size)
+{
+	void *copy = arena_alloc_array(arena, count + 1, item_size);
+
+	if (copy && count > 0)
+		memcpy(copy, items, count * item_size);
+	return copy;
+}
+
 static int finish_executables(struct builder *builder)
 {
-	builder->window->executables = arena_copy(builder->arena, builder->wanted.items,
-						  builder->wanted.count * sizeof(*builder->wanted.items) + 1);
+	builder->window->executables = copy_items(builder->arena, builder->wanted.items, builder->wanted.count,
+						  sizeof(*builder->wanted.items));
 	builder->window->n_executables = builder->wanted.count;
 	return builder->window->executables ? 0 : -ENOMEM;
 }
@@ -300,8 +310,8 @@ int collector_close(struct collector *collector, struct window *window)
 	if (r == 0)
 		r = finish_executables(&builder);
 	if (r == 0) {
-		window->rows = arena_copy(builder.arena, collector->rows.items,
-					  collector->rows.count * sizeof(*collector->rows.items) + 1);
+		window->rows = copy_items(builder.arena, collector->rows.items, collector->rows.count,
+					  sizeof(*collector->rows.items));
 		window->n_rows = collector->rows.count;
 		r = window->rows ? 0 : -ENOMEM;
 	}

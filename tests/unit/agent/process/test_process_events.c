@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/process/process_events.h"
+
+#include <sys/wait.h>
+
+#include "agent/profile/cpu_list.h"
+#include "tests/support/unit.h"
+
+struct seen {
+	int forked, execed, exited, mapped_program, with_build_id;
+	uint64_t last_ns;
+	bool in_order;
+	char comm[PROCESS_COMM_SIZE];
+};
+
+static void look_at(struct seen *seen, const struct process_event *event, uint32_t pid)
+{
+	if (event->time_ns < seen->last_ns)
+		seen->in_order = false;
+	seen->last_ns = event->time_ns;
+	if (event->pid != pid)
+		return;
+	switch (event->type) {
+	case PROCESS_FORKED:
+		seen->forked++;
+		assert_int_equal(event->parent, getpid());
+		break;
+	case PROCESS_EXECED:
+		seen->execed++;
+		memcpy(seen->comm, event->comm, sizeof(seen->comm));
+		break;
+	case PROCESS_MAPPED:
+		if (strstr(event->path, "true")) {
+			seen->mapped_program++;
+			seen->with_build_id += event->build_id.kind == EXECUTABLE_ID_GNU;
+		}
+		break;
+	case PROCESS_EXITED:
+		seen->exited++;
+		break;
+	}
+}
+
+static void a_short_process_is_told_from_fork_to_exit_in_order(void **state)
+{
+	scoped(process_events_freep) struct process_events *events = NULL;
+	struct seen seen = { .in_order = true };
+	const struct process_event *event;
+	struct cpu_vec cpus = {};
+	pid_t pid;
+	int r;
+
+	(void)state;
+	assert_ok(cpu_list_to_sample("", &cpus));
+	r = process_events_open(cpus.items, cpus.count, &events);
+	vec_release(&cpus);
+	if (r == -EPERM || r == -EACCES) {
+		print_message("perf events need root: skipped\n");
+		skip();
+	}
+	assert_ok(r);
+	pid = fork();
+	if (pid == 0) {
+		execl("/bin/true", "true", NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	/* The exit's record is written by the dying task itself, perhaps after its parent was woken. */
+	for (int i = 0; i < 1000 && !seen.exited; i++) {
+		assert_ok(process_events_read(events));
+		while ((event = process_events_next(events, UINT64_MAX)))
+			look_at(&seen, event, (uint32_t)pid);
+		usleep(1000);
+	}
+	assert_int_equal(seen.forked, 1);
+	assert_int_equal(seen.execed, 1);
+	assert_string_equal(seen.comm, "true");
+	assert_int_equal(seen.mapped_program, 1);
+	assert_int_equal(seen.with_build_id, 1);
+	assert_int_equal(seen.exited, 1);
+	assert_true(seen.in_order);
+	assert_int_equal(process_events_lost(events), 0);
+}
+
+static void events_after_the_given_time_stay_in_the_queue(void **state)
+{
+	scoped(process_events_freep) struct process_events *events = NULL;
+	struct cpu_vec cpus = {};
+	pid_t pid;
+	int r;
+
+	(void)state;
+	assert_ok(cpu_list_to_sample("", &cpus));
+	r = process_events_open(cpus.items, cpus.count, &events);
+	vec_release(&cpus);
+	if (r == -EPERM || r == -EACCES) {
+		print_message("perf events need root: skipped\n");
+		skip();
+	}
+	assert_ok(r);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_ok(process_events_read(events));
+	assert_null(process_events_next(events, 1));
+	assert_non_null(process_events_next(events, UINT64_MAX));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_short_process_is_told_from_fork_to_exit_in_order),
+		cmocka_unit_test(events_after_the_given_time_stay_in_the_queue),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

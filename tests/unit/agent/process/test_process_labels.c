@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/process/process_labels.h"
+
+#include "tests/support/unit.h"
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void a_cgroup_path_tells_container_pod_and_unit(void **state)
+{
+	static const struct {
+		const char *path;
+		const char *container_id;
+		const char *pod_uid;
+		const char *unit;
+	} cases[] = {
+		{ "/", "", "", "" },
+		{ "/system.slice/nginx.service", "", "", "nginx.service" },
+		{ "/user.slice/user-0.slice/session-3.scope", "", "", "session-3.scope" },
+		{ "/docker/" ID, ID, "", "" },
+		{ "/system.slice/docker-" ID ".scope", ID, "", "" },
+		{ "/machine.slice/libpod-" ID ".scope/container", ID, "", "" },
+		{ "/kubepods/burstable/pod11111111-2222-3333-4444-555555555555/" ID, ID,
+		  "11111111-2222-3333-4444-555555555555", "" },
+		{ "/kubepods.slice/kubepods-besteffort.slice/"
+		  "kubepods-besteffort-pod11111111_2222_3333_4444_555555555555.slice/cri-containerd-" ID ".scope",
+		  ID, "11111111-2222-3333-4444-555555555555", "" },
+		/* looks like one, and is none */
+		{ "/docker/0123", "", "", "" },
+		{ "/podcast/x", "", "", "" },
+		{ "/x" ID, "", "", "" },
+		{ "/kubepods/podnot-a-uid-at-all-but-just-as-long-xx", "", "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cgroup_labels labels;
+
+		cgroup_labels_parse(cases[i].path, &labels);
+		assert_string_equal(labels.container_id, cases[i].container_id);
+		assert_string_equal(labels.pod_uid, cases[i].pod_uid);
+		assert_string_equal(labels.unit, cases[i].unit);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cgroup_path_tells_container_pod_and_unit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

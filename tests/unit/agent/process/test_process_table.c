@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/process/process_table.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "common/frame.h"
+#include "tests/support/unit.h"
+
+/* Pids that cannot be alive: above the largest pid_max. */
+#define PARENT 5000001u
+#define CHILD  5000002u
+
+struct fixture {
+	struct executable_cache *executables;
+	struct string_table *strings;
+	struct process_table *table;
+	struct process_rules rules;
+	int sets_gone;
+	int processes_gone;
+};
+
+static void count_set(void *arg, struct process_mappings *mappings)
+{
+	struct fixture *fixture = arg;
+
+	(void)mappings;
+	fixture->sets_gone++;
+}
+
+static void count_process(void *arg, const struct process *process)
+{
+	struct fixture *fixture = arg;
+
+	(void)process;
+	fixture->processes_gone++;
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct process_observer observer = {
+		.arg = fixture,
+		.mappings_gone = count_set,
+		.process_gone = count_process,
+	};
+
+	assert_non_null(fixture);
+	assert_ok(executable_cache_new(100, &fixture->executables));
+	assert_ok(string_table_new(MIB, &fixture->strings));
+	assert_ok(process_table_new(fixture->executables, fixture->strings, &fixture->rules, &observer,
+				    &fixture->table));
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	process_table_free(fixture->table);
+	executable_cache_free(fixture->executables);
+	string_table_free(fixture->strings);
+	free(fixture);
+	return 0;
+}
+
+static void forked(struct fixture *fixture, uint32_t parent, uint32_t child)
+{
+	struct process_event event = { .type = PROCESS_FORKED, .pid = child, .parent = parent };
+
+	assert_ok(process_table_apply(fixture->table, &event));
+}
+
+static void execed(struct fixture *fixture, uint32_t pid, const char *comm)
+{
+	struct process_event event = { .type = PROCESS_EXECED, .pid = pid };
+
+	(void)snprintf(event.comm, sizeof(event.comm), "%s", comm);
+	assert_ok(process_table_apply(fixture->table, &event));
+}
+
+static void mapped(struct fixture *fixture, uint32_t pid, uint64_t start, uint64_t end, const char *path)
+{
+	struct process_event event = {
+		.type = PROCESS_MAPPED,
+		.pid = pid,
+		.start = start,
+		.end = end,
+		.path = (char *)path,
+	};
+
+	assert_ok(process_table_apply(fixture->table, &event));
+}
+
+static void exited(struct fixture *fixture, uint32_t pid)
+{
+	assert_ok(process_table_apply(fixture->table, &(struct process_event){ .type = PROCESS_EXITED, .pid = pid }));
+}
+
+static struct process *find(struct fixture *fixture, uint32_t pid)
+{
+	struct process *process;
+
+	assert_ok(process_table_find(fixture->table, pid, 1, 0, "sampled", false, &process));
+	return process;
+}
+
+static const char *path_at(struct fixture *fixture, struct process *process, uint64_t pc)
+{
+	const struct process_mapping *mapping = process_table_mapping(fixture->table, process, pc, 1);
+
+	return mapping ? string_table_text(fixture->strings, mapping->path) : NULL;
+}
+
+static void a_process_is_named_at_exec(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process;
+
+	forked(fixture, 1, PARENT);
+	execed(fixture, PARENT, "server");
+	process = find(fixture, PARENT);
+	assert_string_equal(process->name, "server");
+	assert_int_equal(process->number, 1);
+	assert_ptr_equal(find(fixture, PARENT), process);
+}
+
+static void a_child_shares_its_parents_mappings_until_it_maps_something(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *parent;
+	struct process *child;
+
+	forked(fixture, 1, PARENT);
+	execed(fixture, PARENT, "server");
+	mapped(fixture, PARENT, 0x1000, 0x3000, "/no/such/a");
+	forked(fixture, PARENT, CHILD);
+	parent = find(fixture, PARENT);
+	child = find(fixture, CHILD);
+	assert_string_equal(child->name, "server");
+	assert_ptr_equal(parent->mappings, child->mappings);
+
+	mapped(fixture, CHILD, 0x8000, 0x9000, "/no/such/b");
+	assert_ptr_not_equal(parent->mappings, child->mappings);
+	assert_string_equal(path_at(fixture, child, 0x8010), "/no/such/b");
+	assert_string_equal(path_at(fixture, child, 0x1010), "/no/such/a");
+	assert_null(path_at(fixture, parent, 0x8010));
+}
+
+static void a_mapping_replaces_what_it_overlaps(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process;
+
+	forked(fixture, 1, PARENT);
+	execed(fixture, PARENT, "x");
+	mapped(fixture, PARENT, 0x1000, 0x9000, "/no/such/a");
+	mapped(fixture, PARENT, 0x3000, 0x5000, "/no/such/b"); /* in the middle */
+	mapped(fixture, PARENT, 0x8000, 0xa000, "/no/such/c"); /* over the end */
+	process = find(fixture, PARENT);
+	assert_string_equal(path_at(fixture, process, 0x2fff), "/no/such/a");
+	assert_string_equal(path_at(fixture, process, 0x3000), "/no/such/b");
+	assert_string_equal(path_at(fixture, process, 0x4fff), "/no/such/b");
+	assert_string_equal(path_at(fixture, process, 0x5000), "/no/such/a");
+	assert_string_equal(path_at(fixture, process, 0x8000), "/no/such/c");
+	assert_string_equal(path_at(fixture, process, 0x9fff), "/no/such/c");
+	assert_null(path_at(fixture, process, 0xa000));
+	assert_null(path_at(fixture, process, 0xfff));
+	assert_int_equal(process->mappings->count, 4);
+	/* The rest of a cut mapping still stands at its place in the file. */
+	assert_int_equal(process->mappings->items[2].file_offset, 0x4000);
+
+	mapped(fixture, PARENT, 0, 0x10000, "/no/such/all");
+	assert_int_equal(process->mappings->count, 1);
+}
+
+static void random_mappings_agree_with_a_page_table(void **state)
+{
+	enum { PAGES = 64 };
+	struct fixture *fixture = *state;
+	int owner[PAGES] = {};
+	unsigned int seed = 12345;
+	struct process *process;
+
+	forked(fixture, 1, PARENT);
+	execed(fixture, PARENT, "x");
+	for (int round = 1; round <= 300; round++) {
+		unsigned int first = (unsigned int)rand_r(&seed) % PAGES;
+		unsigned int count = 1 + (unsigned int)rand_r(&seed) % 12;
+		char path[32];
+
+		(void)snprintf(path, sizeof(path), "/no/such/%d", round);
+		count = MIN(count, PAGES - first);
+		mapped(fixture, PARENT, (first + 1) * 0x1000u, (first + 1 + count) * 0x1000u, path);
+		for (unsigned int page = first; page < first + count; page++)
+			owner[page] = round;
+	}
+	process = find(fixture, PARENT);
+	for (unsigned int page = 0; page < PAGES; page++) {
+		const char *path = path_at(fixture, process, (page + 1) * 0x1000u + 5);
+		char expected[32];
+
+		(void)snprintf(expected, sizeof(expected), "/no/such/%d", owner[page]);
+		if (owner[page] == 0)
+			assert_null(path);
+		else
+			assert_string_equal(path, expected);
+	}
+}
+
+static void an_exec_starts_a_new_image_and_keeps_the_old_one_for_late_readers(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *before;
+	struct process *after;
+
+	forked(fixture, 1, PARENT);
+	execed(fixture, PARENT, "sh");
+	mapped(fixture, PARENT, 0x1000, 0x2000, "/no/such/sh");
+	before = find(fixture, PARENT);
+	execed(fixture, PARENT, "worker");
+	mapped(fixture, PARENT, 0x1000, 0x2000, "/no/such/worker");
+	after = find(fixture, PARENT);
+	assert_ptr_not_equal(before, after);
+	assert_true(before->retired);
+	assert_string_equal(before->name, "sh");
+	assert_string_equal(after->name, "worker");
+	assert_string_equal(path_at(fixture, after, 0x1000), "/no/such/worker");
+	assert_int_not_equal(before->number, after->number);
+}
+
+static void a_process_that_nobody_sampled_goes_at_its_exit(void **state)
+{
+	struct fixture *fixture = *state;
+
+	forked(fixture, 1, PARENT);
+	assert_int_equal(process_table_count(fixture->table), 1);
+	exited(fixture, PARENT);
+	assert_int_equal(process_table_count(fixture->table), 0);
+	assert_int_equal(fixture->processes_gone, 1);
+}
+
+static void a_sampled_process_stays_until_its_windows_are_over(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process;
+
+	process_table_sweep(fixture->table, 5);
+	forked(fixture, 1, PARENT);
+	execed(fixture, PARENT, "x");
+	mapped(fixture, PARENT, 0x1000, 0x2000, "/no/such/x");
+	process = find(fixture, PARENT);
+	process->last_window = 5;
+	process->mappings->published_set = 7;
+	exited(fixture, PARENT);
+	process_table_sweep(fixture->table, 6);
+	assert_int_equal(process_table_count(fixture->table), 1);
+	process_table_sweep(fixture->table, 7);
+	assert_int_equal(process_table_count(fixture->table), 0);
+	assert_int_equal(fixture->sets_gone, 1);
+}
+
+static void a_reused_pid_is_another_process(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *first;
+	struct process *second;
+
+	assert_ok(process_table_find(fixture->table, PARENT, 1, 10 * NSEC_PER_SEC, "first", false, &first));
+	assert_ok(process_table_find(fixture->table, PARENT, 1, 20 * NSEC_PER_SEC, "second", false, &second));
+	assert_ptr_not_equal(first, second);
+	assert_string_equal(second->name, "second");
+	/* /proc's clock tick is no difference */
+	assert_ok(process_table_find(fixture->table, PARENT, 1, 20 * NSEC_PER_SEC + 9 * NSEC_PER_MSEC, "second", false,
+				     &first));
+	assert_ptr_equal(first, second);
+}
+
+static void a_running_process_is_found_in_proc_with_its_program(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process;
+	struct process_mapping *mapping;
+	uint64_t pc = (uint64_t)(uintptr_t)a_running_process_is_found_in_proc_with_its_program;
+	char exe[4096] = "";
+
+	process = find(fixture, (uint32_t)getpid());
+	process_table_read_details(fixture->table, process);
+	mapping = process_table_mapping(fixture->table, process, pc, 1);
+	assert_non_null(mapping);
+	assert_non_null(mapping->executable);
+	assert_int_equal(mapping->kind, FRAME_NATIVE);
+	assert_ptr_equal(process->main_executable, mapping->executable);
+	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	assert_string_equal(string_table_text(fixture->strings, process->executable_path), exe);
+	/* The path is noted once, and makes the definition new again. */
+	process->first_sent_sequence = 9;
+	assert_int_equal(process_table_note_path(process, mapping->executable->number), 1);
+	assert_int_equal(process->first_sent_sequence, 0);
+	assert_int_equal(process_table_note_path(process, mapping->executable->number), 0);
+	assert_int_equal(process->n_paths, 1);
+}
+
+static void rules_name_services_and_leave_stacks_out(void **state)
+{
+	struct fixture *fixture = *state;
+	scoped(pattern_freep) struct pattern *with_stacks = NULL;
+	scoped(pattern_freep) struct pattern *python = NULL;
+	char message[64];
+	size_t offset;
+	struct process_rename rename;
+	struct process_rules rules;
+
+	assert_ok(pattern_new("^py", false, message, sizeof(message), &offset, &with_stacks));
+	assert_ok(pattern_new("^python3", false, message, sizeof(message), &offset, &python));
+	rename = (struct process_rename){ .pattern = python, .name = "shop" };
+	rules = (struct process_rules){ .with_stacks = with_stacks, .renames = &rename, .n_renames = 1 };
+
+	forked(fixture, 1, PARENT);
+	execed(fixture, PARENT, "python3.11");
+	forked(fixture, 1, CHILD);
+	execed(fixture, CHILD, "nginx");
+	process_table_set_rules(fixture->table, &rules);
+	assert_string_equal(find(fixture, PARENT)->name, "shop");
+	assert_false(find(fixture, PARENT)->without_stacks);
+	assert_string_equal(find(fixture, CHILD)->name, "nginx");
+	assert_true(find(fixture, CHILD)->without_stacks);
+
+	/* and back: the name at exec is not forgotten */
+	process_table_set_rules(fixture->table, &(struct process_rules){});
+	assert_string_equal(find(fixture, PARENT)->name, "python3.11");
+	assert_false(find(fixture, CHILD)->without_stacks);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_process_is_named_at_exec),
+		TEST(a_child_shares_its_parents_mappings_until_it_maps_something),
+		TEST(a_mapping_replaces_what_it_overlaps),
+		TEST(random_mappings_agree_with_a_page_table),
+		TEST(an_exec_starts_a_new_image_and_keeps_the_old_one_for_late_readers),
+		TEST(a_process_that_nobody_sampled_goes_at_its_exit),
+		TEST(a_sampled_process_stays_until_its_windows_are_over),
+		TEST(a_reused_pid_is_another_process),
+		TEST(a_running_process_is_found_in_proc_with_its_program),
+		TEST(rules_name_services_and_leave_stacks_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

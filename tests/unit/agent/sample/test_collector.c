@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sample/collector.h"
+
+#include "common/frame.h"
+#include "tests/support/unit.h"
+
+#define PID 5000001u
+
+struct fixture {
+	struct executable_cache *executables;
+	struct string_table *strings;
+	struct process_table *processes;
+	struct kernel_layout kernel;
+	struct frame_resolver *frames;
+	struct collector *collector;
+	uint64_t sequence;
+};
+
+static int setup_with(void **state, bool keep_cpus_apart)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	const struct process_rules rules = {};
+
+	assert_non_null(fixture);
+	assert_ok(executable_cache_new(100, &fixture->executables));
+	assert_ok(string_table_new(MIB, &fixture->strings));
+	assert_ok(process_table_new(fixture->executables, fixture->strings, &rules, NULL, &fixture->processes));
+	assert_ok(frame_resolver_new(fixture->processes, fixture->executables, &fixture->kernel, &fixture->frames));
+	assert_ok(collector_new(
+		&(struct collector_options){
+			.processes = fixture->processes,
+			.executables = fixture->executables,
+			.strings = fixture->strings,
+			.frames = fixture->frames,
+			.on_cpu_period_ns = 10101010,
+			.keep_cpus_apart = keep_cpus_apart,
+		},
+		&fixture->collector));
+	*state = fixture;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_with(state, false);
+}
+
+static int setup_by_cpu(void **state)
+{
+	return setup_with(state, true);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	collector_free(fixture->collector);
+	frame_resolver_free(fixture->frames);
+	process_table_free(fixture->processes);
+	executable_cache_free(fixture->executables);
+	string_table_free(fixture->strings);
+	free(fixture);
+	return 0;
+}
+
+static struct abi_sample sample_at(uint64_t time_ns, uint64_t hash)
+{
+	struct abi_sample sample = {
+		.time_ns = time_ns,
+		.stack_hash = hash,
+		.start_time_ns = NSEC_PER_SEC,
+		.value = 1,
+		.pid = PID,
+		.tid = PID,
+		.parent_pid = 1,
+		.event_type = EVENT_ON_CPU,
+		.comm = "main",
+		.process_comm = "server",
+	};
+
+	return sample;
+}
+
+/* Kernel frames of number 1: their executable needs no process to be known. */
+static void add_full(struct fixture *fixture, struct abi_sample sample, uint64_t leaf)
+{
+	struct abi_frame frames[2] = {
+		{ .address = leaf, .executable = 1, .kind = FRAME_KERNEL },
+		{ .address = 0x100, .executable = 1, .kind = FRAME_KERNEL },
+	};
+
+	sample.flags |= ABI_SAMPLE_FULL;
+	sample.n_kernel_frames = 2;
+	assert_ok(collector_add(fixture->collector, &sample, frames));
+}
+
+static void add_hash(struct fixture *fixture, struct abi_sample sample)
+{
+	sample.n_kernel_frames = 2;
+	assert_ok(collector_add(fixture->collector, &sample, NULL));
+}
+
+static struct window close_window(struct fixture *fixture)
+{
+	struct window window = { .sequence = ++fixture->sequence };
+
+	assert_ok(collector_close(fixture->collector, &window));
+	return window;
+}
+
+static void a_sample_becomes_a_row_of_its_slot_with_its_definitions(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window window;
+
+	add_full(fixture, sample_at(1234567890, 77), 0x500);
+	window = close_window(fixture);
+	assert_int_equal(window.n_rows, 1);
+	assert_int_equal(window.rows[0].slot, 123);
+	assert_int_equal(window.rows[0].value, 1);
+	assert_int_equal(window.n_series, 1);
+	assert_int_equal(window.rows[0].series, window.series[0].number);
+	assert_string_equal(window.series[0].thread_name, "main");
+	assert_int_equal(window.series[0].period_ns, 10101010);
+	assert_int_equal(window.series[0].cpu, -1);
+	assert_int_equal(window.n_processes, 1);
+	assert_int_equal(window.series[0].process, window.processes[0].number);
+	assert_string_equal(window.processes[0].name, "server");
+	assert_int_equal(window.processes[0].start_time_ns, NSEC_PER_SEC);
+	assert_int_equal(window.n_stacks, 1);
+	assert_int_equal(window.rows[0].stack, window.stacks[0].number);
+	assert_int_equal(window.stacks[0].n_frames, 2);
+	assert_int_equal(window.stacks[0].frames[0].address, 0x500);
+}
+
+static void a_hash_means_the_stack_that_came_in_full(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window window;
+
+	add_full(fixture, sample_at(0, 77), 0x500);
+	add_full(fixture, sample_at(0, 78), 0x600);
+	add_hash(fixture, sample_at(NSEC_PER_SEC, 77));
+	window = close_window(fixture);
+	assert_int_equal(window.n_rows, 3);
+	assert_int_equal(window.n_stacks, 2);
+	assert_int_equal(window.rows[2].stack, window.rows[0].stack);
+	assert_int_not_equal(window.rows[1].stack, window.rows[0].stack);
+}
+
+static void a_hash_of_the_window_before_is_still_understood(void **state)
+{
+	struct fixture *fixture = *state;
+	struct collector_stats stats;
+	struct window window;
+	uint32_t number;
+
+	add_full(fixture, sample_at(0, 77), 0x500);
+	window = close_window(fixture);
+	number = window.rows[0].stack;
+	add_hash(fixture, sample_at(NSEC_PER_SEC, 77));
+	window = close_window(fixture);
+	assert_int_equal(window.rows[0].stack, number);
+	/* Nothing was acknowledged: the definition goes along again. */
+	assert_int_equal(window.n_stacks, 1);
+	collector_stats(fixture->collector, &stats);
+	assert_int_equal(stats.stacks_lost, 0);
+}
+
+static void an_unknown_hash_is_counted_and_its_time_is_kept(void **state)
+{
+	struct fixture *fixture = *state;
+	struct collector_stats stats;
+	struct window window;
+
+	add_hash(fixture, sample_at(0, 99));
+	window = close_window(fixture);
+	assert_int_equal(window.n_rows, 1);
+	assert_int_equal(window.rows[0].stack, 0);
+	collector_stats(fixture->collector, &stats);
+	assert_int_equal(stats.stacks_lost, 1);
+}
+
+static void what_is_acknowledged_is_not_defined_again(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window window;
+
+	add_full(fixture, sample_at(0, 77), 0x500);
+	window = close_window(fixture);
+	definitions_acknowledge(collector_definitions(fixture->collector), window.sequence);
+	add_full(fixture, sample_at(NSEC_PER_SEC, 77), 0x500);
+	window = close_window(fixture);
+	assert_int_equal(window.n_rows, 1);
+	assert_int_equal(window.n_stacks, 0);
+	assert_int_equal(window.n_series, 0);
+	assert_int_equal(window.n_processes, 0);
+
+	collector_forget(fixture->collector, true);
+	add_full(fixture, sample_at(2 * NSEC_PER_SEC, 77), 0x500);
+	window = close_window(fixture);
+	assert_int_equal(window.n_stacks, 1);
+	assert_int_equal(window.n_series, 1);
+	assert_int_equal(window.n_processes, 1);
+}
+
+static void a_renamed_thread_is_a_new_series(void **state)
+{
+	struct fixture *fixture = *state;
+	struct abi_sample sample = sample_at(0, 77);
+	struct window window;
+
+	add_full(fixture, sample, 0x500);
+	memcpy(sample.comm, "worker", sizeof("worker"));
+	add_full(fixture, sample, 0x500);
+	window = close_window(fixture);
+	assert_int_equal(window.n_series, 2);
+	assert_int_not_equal(window.rows[0].series, window.rows[1].series);
+	assert_int_equal(window.n_processes, 1);
+}
+
+static void cpus_are_kept_apart_when_asked(void **state)
+{
+	struct fixture *fixture = *state;
+	struct abi_sample sample = sample_at(0, 77);
+	struct window window;
+
+	add_full(fixture, sample, 0x500);
+	sample.cpu = 3;
+	add_full(fixture, sample, 0x500);
+	window = close_window(fixture);
+	assert_int_equal(window.n_series, 2);
+	assert_int_equal(window.series[0].cpu + window.series[1].cpu, 3);
+}
+
+static void a_process_left_out_by_the_kernel_side_counts_without_stack(void **state)
+{
+	struct fixture *fixture = *state;
+	struct abi_sample sample = sample_at(0, 0);
+	struct window window;
+
+	sample.flags = ABI_SAMPLE_WITHOUT_STACK;
+	assert_ok(collector_add(fixture->collector, &sample, NULL));
+	window = close_window(fixture);
+	assert_int_equal(window.n_rows, 1);
+	assert_int_equal(window.rows[0].stack, 0);
+	assert_int_equal(window.n_stacks, 0);
+}
+
+static void a_supplement_defines_what_is_left_and_says_what_is_gone(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window window;
+	struct window supplement = {};
+	uint32_t asked[2];
+
+	add_full(fixture, sample_at(0, 77), 0x500);
+	window = close_window(fixture);
+	definitions_acknowledge(collector_definitions(fixture->collector), window.sequence);
+	asked[0] = window.rows[0].stack;
+	asked[1] = 4711;
+	supplement.sequence = ++fixture->sequence;
+	assert_ok(collector_supplement(fixture->collector, asked, ARRAY_SIZE(asked), &supplement));
+	assert_int_equal(supplement.n_rows, 0);
+	assert_int_equal(supplement.n_processes, 1);
+	assert_int_equal(supplement.n_series, 1);
+	assert_int_equal(supplement.n_stacks, 2);
+	assert_int_equal(supplement.stacks[0].n_frames, 2);
+	assert_int_equal(supplement.stacks[1].number, 4711);
+	assert_int_equal(supplement.stacks[1].n_frames, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_sample_becomes_a_row_of_its_slot_with_its_definitions),
+		TEST(a_hash_means_the_stack_that_came_in_full),
+		TEST(a_hash_of_the_window_before_is_still_understood),
+		TEST(an_unknown_hash_is_counted_and_its_time_is_kept),
+		TEST(what_is_acknowledged_is_not_defined_again),
+		TEST(a_renamed_thread_is_a_new_series),
+		cmocka_unit_test_setup_teardown(cpus_are_kept_apart_when_asked, setup_by_cpu, teardown),
+		TEST(a_process_left_out_by_the_kernel_side_counts_without_stack),
+		TEST(a_supplement_defines_what_is_left_and_says_what_is_gone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
