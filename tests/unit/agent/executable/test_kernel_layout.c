@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/executable/kernel_layout.h"
+
+#include "tests/support/command.h"
+#include "tests/support/unit.h"
+
+struct files {
+	char *kallsyms, *modules, *notes;
+};
+
+static struct files write_files(const char *folder, const char *kallsyms, const char *modules)
+{
+	static const uint8_t note[] = { 4, 0, 0,   0,   4,   0, 0, 0, 3, 0,
+					0, 0, 'G', 'N', 'U', 0, 1, 2, 3, 4 };
+
+	return (struct files){
+		.kallsyms = write_file_in(folder, "kallsyms", kallsyms, strlen(kallsyms)),
+		.modules = modules ? write_file_in(folder, "modules", modules, strlen(modules))
+				   : strdup("/nonexistent/modules"),
+		.notes = write_file_in(folder, "notes", note, sizeof(note)),
+	};
+}
+
+static int read_layout(const char *folder, const char *kallsyms, const char *modules,
+		       struct kernel_layout *ret_layout)
+{
+	struct files files = write_files(folder, kallsyms, modules);
+	const struct kernel_layout_paths paths = {
+		.kallsyms = files.kallsyms,
+		.modules = files.modules,
+		.notes = files.notes,
+	};
+	int r = kernel_layout_read_from(&paths, ret_layout);
+
+	free(files.kallsyms);
+	free(files.modules);
+	free(files.notes);
+	return r;
+}
+
+static void the_image_reaches_from_text_to_end(void **state)
+{
+	struct kernel_layout layout;
+
+	assert_ok(read_layout(*state,
+			      "ffffffff81000000 T _stext\n"
+			      "ffffffff81000000 T _text\n"
+			      "ffffffff81800000 T some_function\n"
+			      "ffffffff83f00000 B _end\n"
+			      "ffffffffc0000000 t of_a_module\t[module]\n",
+			      NULL, &layout));
+	assert_int_equal(layout.text_start, 0xffffffff81000000);
+	assert_int_equal(layout.text_end, 0xffffffff83f00000);
+	assert_int_equal(layout.n_modules, 0);
+	assert_int_equal(layout.id.kind, EXECUTABLE_ID_GNU);
+	assert_int_equal(layout.id.size, 4);
+	kernel_layout_release(&layout);
+}
+
+static void without_an_end_the_last_symbol_of_the_image_is_it(void **state)
+{
+	struct kernel_layout layout;
+
+	assert_ok(read_layout(*state,
+			      "0000000000001000 A per_cpu_offset\n"
+			      "ffffffff81000000 T _text\n"
+			      "ffffffff82200000 R last_of_the_image\n"
+			      "ffffffffff600000 A absolute\n"
+			      "ffffffffc0000000 t of_a_module\t[module]\n",
+			      NULL, &layout));
+	assert_int_equal(layout.text_end, 0xffffffff82200000);
+	kernel_layout_release(&layout);
+}
+
+static void hidden_addresses_are_refused(void **state)
+{
+	struct kernel_layout layout;
+
+	assert_errno(read_layout(*state,
+				 "0000000000000000 T _text\n"
+				 "0000000000000000 B _end\n",
+				 NULL, &layout),
+		     -EPERM);
+}
+
+static void modules_are_sorted_and_end_before_the_next(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t start, end;
+	} expected[] = {
+		/* Its size counts data that lies elsewhere. */
+		{ "overlay", 0xffffffffc0100000, 0xffffffffc0110000 },
+		{ "nf_tables", 0xffffffffc0110000, 0xffffffffc0110000 + 331776 },
+		{ "ext4", 0xffffffffc0400000, 0xffffffffc0400000 + 1000 },
+	};
+	struct kernel_layout layout;
+
+	assert_ok(read_layout(*state, "ffffffff81000000 T _text\nffffffff83f00000 B _end\n",
+			      "ext4 1000 3 mbcache,jbd2, Live 0xffffffffc0400000\n"
+			      "nf_tables 331776 0 - Live 0xffffffffc0110000 (E)\n"
+			      "going 4096 0 - Unloading 0xffffffffc0500000\n"
+			      "hidden 4096 0 - Live 0x0000000000000000\n"
+			      "overlay 151552 12 - Live 0xffffffffc0100000\n"
+			      "garbage\n",
+			      &layout));
+	assert_int_equal(layout.n_modules, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		assert_string_equal(layout.modules[i].name, expected[i].name);
+		assert_int_equal(layout.modules[i].start, expected[i].start);
+		assert_int_equal(layout.modules[i].end, expected[i].end);
+	}
+	kernel_layout_release(&layout);
+}
+
+/* Skips where the kernel hides its addresses from us. */
+static uint64_t address_of(const char *symbol)
+{
+	struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+	char command[256];
+	uint64_t address;
+
+	(void)snprintf(command, sizeof(command),
+		       "awk '$3 == \"%s\" { print $1; exit }' /proc/kallsyms", symbol);
+	assert_int_equal(command_output(command, &out), 0);
+	address = strtoull((char *)out.data, NULL, 16);
+	bytes_release(&out);
+	if (address == 0) {
+		print_message("/proc/kallsyms shows no addresses (kptr_restrict, or not root)\n");
+		skip();
+	}
+	return address;
+}
+
+static void the_running_kernel_is_where_kallsyms_says(void **state)
+{
+	uint64_t text = address_of("_text");
+	uint64_t function = address_of("schedule");
+	struct kernel_layout layout;
+
+	(void)state;
+	assert_ok(kernel_layout_read(&layout));
+	assert_int_equal(layout.text_start, text);
+	assert_true(function > layout.text_start && function < layout.text_end);
+	assert_int_equal(layout.id.kind, EXECUTABLE_ID_GNU);
+	kernel_layout_release(&layout);
+}
+
+static void code_of_the_image_is_not_named_by_what_lies_elsewhere(void **state)
+{
+	uint64_t text = address_of("_text");
+	char name[128] = "x";
+
+	(void)state;
+	assert_ok(kernel_symbol_at(text + 5, name, sizeof(name)));
+	assert_string_equal(name, "");
+}
+
+static void trampolines_and_bpf_programs_are_named(void **state)
+{
+	struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+	char expected[256], name[256];
+	uint64_t address;
+
+	(void)state;
+	(void)address_of("_text");
+	(void)command_output(
+		"awk '$4 ~ /bpf|ftrace/ && $2 ~ /[tT]/ { print $1, $3; exit }' /proc/kallsyms",
+		&out);
+	if (sscanf((char *)out.data, "%lx %255s", &address, expected) != 2) {
+		bytes_release(&out);
+		print_message("this kernel runs no code of that kind\n");
+		skip();
+	}
+	bytes_release(&out);
+	assert_ok(kernel_symbol_at(address + 1, name, sizeof(name)));
+	assert_string_equal(name, expected);
+}
+
+#define in_folder(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_folder(the_image_reaches_from_text_to_end),
+		in_folder(without_an_end_the_last_symbol_of_the_image_is_it),
+		in_folder(hidden_addresses_are_refused),
+		in_folder(modules_are_sorted_and_end_before_the_next),
+		cmocka_unit_test(the_running_kernel_is_where_kallsyms_says),
+		cmocka_unit_test(code_of_the_image_is_not_named_by_what_lies_elsewhere),
+		cmocka_unit_test(trampolines_and_bpf_programs_are_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
