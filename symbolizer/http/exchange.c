@@ -18,6 +18,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "common/log.h"
 #include "symbolizer/http/gzip.h"
@@ -372,10 +373,29 @@ static void stream_body(struct exchange *exchange, struct bytes_view data)
 		exchange->state = EXCHANGE_ANSWERED;
 }
 
+/*
+ * Whether the client hung up before it sent all that it declared. The library (0.9.75) waits for
+ * edges of epoll and takes a short read for "nothing more": it misses an end that arrived together
+ * with the last data, and would keep the connection until its timeout.
+ */
+static bool client_is_gone(const struct exchange *exchange)
+{
+	const union MHD_ConnectionInfo *info;
+	char byte;
+
+	if (exchange->declared_bytes == LENGTH_UNKNOWN ||
+	    exchange->received_bytes >= exchange->declared_bytes)
+		return false;
+	info = MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	return info && recv(info->connect_fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 /* One piece of the body. MHD_NO closes the connection. */
 static enum MHD_Result take_body(struct exchange *exchange, struct bytes_view data)
 {
 	exchange->received_bytes += data.size;
+	if (client_is_gone(exchange))
+		return MHD_NO;
 	if (exchange->state == EXCHANGE_READING) {
 		if (exchange->stream)
 			stream_body(exchange, data);

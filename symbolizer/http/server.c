@@ -25,7 +25,7 @@
 
 /* Without a byte in either direction. Agents keep their connection between batches, which are 5 s
  * apart. */
-#define CONNECTION_TIMEOUT_S 60
+#define CONNECTION_TIMEOUT_S 30
 
 /* How long slow clients may hold up a stop. */
 #define STOP_PATIENCE_S 10

@@ -1,0 +1,752 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The server over real sockets on loopback, asked by libcurl.
+ */
+
+#include "symbolizer/http/server.h"
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "tests/support/unit.h"
+
+#define ECHO_LIMIT   1000
+#define STREAM_LIMIT (64 * MIB)
+#define LARGE_BYTES  300000
+
+/* What the routes below share with a test. */
+struct site {
+	atomic_uint streams_open;
+	atomic_ullong stream_bytes;
+	pthread_barrier_t gate; /* GET /gate waits here until a test does too */
+	atomic_bool at_gate;
+	struct auth *auth;
+	struct route_metrics *metrics;
+	struct http_server *server;
+	unsigned int port; /* of the first address */
+};
+
+static void say_hello(void *context, const struct http_request *request,
+		      struct http_response *response)
+{
+	const char *name = http_request_parameter(request, "name");
+
+	(void)context;
+	bytes_append_format(&response->body, "{\"hello\":\"%s\",\"argument\":\"%s\"}",
+			    name ? name : "", request->argument);
+}
+
+static void send_large(void *context, const struct http_request *request,
+		       struct http_response *response)
+{
+	(void)context;
+	(void)request;
+	for (size_t i = 0; i < LARGE_BYTES; i++)
+		bytes_append_byte(&response->body, (uint8_t)('a' + i % 7));
+}
+
+static void send_too_much(void *context, const struct http_request *request,
+			  struct http_response *response)
+{
+	response->body.ceiling = 1000;
+	send_large(context, request, response);
+}
+
+static void echo(void *context, const struct http_request *request, struct http_response *response)
+{
+	(void)context;
+	bytes_append(&response->body, request->body.data, request->body.size);
+}
+
+static void send_file(void *context, const struct http_request *request,
+		      struct http_response *response)
+{
+	FILE *file = tmpfile();
+
+	(void)context;
+	(void)request;
+	assert_non_null(file);
+	assert_int_equal(fputs("what the file holds", file), 1);
+	assert_int_equal(fflush(file), 0);
+	response->file = dup(fileno(file));
+	assert_int_equal(lseek(response->file, 0, SEEK_SET), 0);
+	response->file_bytes = strlen("what the file holds");
+	(void)fclose(file);
+}
+
+static void wait_at_gate(void *context, const struct http_request *request,
+			 struct http_response *response)
+{
+	struct site *site = context;
+
+	(void)request;
+	atomic_store(&site->at_gate, true);
+	(void)pthread_barrier_wait(&site->gate);
+	bytes_append_text(&response->body, "through");
+}
+
+static void *stream_begin(void *context, const struct http_request *request,
+			  uint64_t declared_bytes, struct http_response *response)
+{
+	struct site *site = context;
+
+	(void)declared_bytes;
+	if (strcmp(request->argument, "refuse") == 0) {
+		http_response_error(response, 400, "refused at the beginning");
+		return NULL;
+	}
+	atomic_fetch_add(&site->streams_open, 1);
+	atomic_store(&site->stream_bytes, 0);
+	return site;
+}
+
+static bool stream_append(void *stream, struct bytes_view data, struct http_response *response)
+{
+	struct site *site = stream;
+
+	if (memchr(data.data, '!', data.size)) {
+		http_response_error(response, 507, "refused in the middle");
+		return false;
+	}
+	atomic_fetch_add(&site->stream_bytes, data.size);
+	return true;
+}
+
+static void stream_finish(void *stream, const struct http_request *request,
+			  struct http_response *response)
+{
+	struct site *site = stream;
+
+	(void)request;
+	bytes_append_format(&response->body, "%llu",
+			    (unsigned long long)atomic_load(&site->stream_bytes));
+}
+
+static void stream_free(void *stream)
+{
+	atomic_fetch_sub(&((struct site *)stream)->streams_open, 1);
+}
+
+static const struct http_stream_operations stream = { stream_begin, stream_append, stream_finish,
+						      stream_free };
+
+static const struct http_route routes[] = {
+	{ .method = HTTP_GET, .pattern = "/", .handler = say_hello },
+	{ .method = HTTP_GET,
+	  .pattern = "/hello/*",
+	  .handler = say_hello,
+	  .scopes = HTTP_SCOPE_READ },
+	{ .method = HTTP_GET,
+	  .pattern = "/large",
+	  .handler = send_large,
+	  .scopes = HTTP_SCOPE_READ },
+	{ .method = HTTP_GET, .pattern = "/too-much", .handler = send_too_much },
+	{ .method = HTTP_GET, .pattern = "/file", .handler = send_file },
+	{ .method = HTTP_GET, .pattern = "/gate", .handler = wait_at_gate },
+	{ .method = HTTP_POST,
+	  .pattern = "/echo",
+	  .handler = echo,
+	  .body_limit_bytes = ECHO_LIMIT },
+	{ .method = HTTP_DELETE,
+	  .pattern = "/hello/*",
+	  .handler = say_hello,
+	  .scopes = HTTP_SCOPE_ADMIN | HTTP_SCOPE_UPLOAD },
+	{ .method = HTTP_PUT,
+	  .pattern = "/stream/*",
+	  .stream = &stream,
+	  .body_limit_bytes = STREAM_LIMIT },
+};
+
+static int start(struct site *site, const char *listen, bool insecure, char *message)
+{
+	const struct http_server_options options = {
+		.routes = routes,
+		.n_routes = ARRAY_SIZE(routes),
+		.context = site,
+		.auth = site->auth,
+		.metrics = site->metrics,
+		.clock = &system_clock,
+		.listen = listen,
+		.n_workers = 4,
+		.max_connections = 64,
+		.insecure = insecure,
+	};
+
+	int r = http_server_start(&options, &site->server, message);
+
+	if (r == 0)
+		site->port = http_server_port(site->server);
+	return r;
+}
+
+static int site_new(struct site **ret_site)
+{
+	struct site *site = calloc(1, sizeof(*site));
+
+	if (!site)
+		return -1;
+	(void)pthread_barrier_init(&site->gate, NULL, 2);
+	assert_ok(auth_new(&site->auth));
+	assert_ok(route_metrics_new(routes, ARRAY_SIZE(routes), &site->metrics));
+	*ret_site = site;
+	return 0;
+}
+
+static int site_setup(void **state)
+{
+	char message[HTTP_SERVER_MESSAGE_SIZE];
+	struct site *site;
+
+	assert_int_equal(site_new(&site), 0);
+	if (start(site, "127.0.0.1:0", false, message) < 0)
+		fail_msg("%s", message);
+	*state = site;
+	return 0;
+}
+
+static int site_teardown(void **state)
+{
+	struct site *site = *state;
+
+	(void)http_server_free(site->server);
+	(void)auth_free(site->auth);
+	(void)route_metrics_free(site->metrics);
+	(void)pthread_barrier_destroy(&site->gate);
+	free(site);
+	return 0;
+}
+
+struct answer {
+	long status;
+	struct bytes headers;
+	struct bytes body;
+};
+
+static size_t collect(char *data, size_t size, size_t count, void *arg)
+{
+	return bytes_append(arg, data, size * count) < 0 ? 0 : size * count;
+}
+
+static void answer_release(struct answer *answer)
+{
+	bytes_release(&answer->headers);
+	bytes_release(&answer->body);
+}
+
+/* A question that a test changes before it is asked. */
+static CURL *question(const struct site *site, const char *method, const char *path)
+{
+	CURL *curl = curl_easy_init();
+	char url[256];
+
+	assert_non_null(curl);
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u%s", site->port, path);
+	(void)curl_easy_setopt(curl, CURLOPT_URL, url);
+	(void)curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
+	(void)curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT, 20L);
+	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+	if (strcmp(method, "HEAD") == 0)
+		(void)curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+	return curl;
+}
+
+/* Asks; the handle can be used again. */
+static CURLcode perform(CURL *curl, struct answer *answer)
+{
+	CURLcode code;
+
+	*answer = (struct answer){ .headers = BYTES_INIT(MIB), .body = BYTES_INIT(MIB) };
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer->body);
+	(void)curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, collect);
+	(void)curl_easy_setopt(curl, CURLOPT_HEADERDATA, &answer->headers);
+	code = curl_easy_perform(curl);
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->status);
+	bytes_append_byte(&answer->headers, '\0');
+	bytes_append_byte(&answer->body, '\0');
+	return code;
+}
+
+static const char *text_of(const struct bytes *bytes)
+{
+	return (const char *)bytes->data;
+}
+
+/* One question from beginning to end; @header is one more header, or NULL. */
+static void ask(const struct site *site, const char *method, const char *path, const char *header,
+		const char *body, struct answer *answer)
+{
+	struct curl_slist *headers = curl_slist_append(NULL, header ? header : "X-None: 1");
+	CURL *curl = question(site, method, path);
+	CURLcode code;
+
+	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	if (body)
+		(void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+	code = perform(curl, answer);
+	curl_easy_cleanup(curl);
+	curl_slist_free_all(headers);
+	if (code != CURLE_OK)
+		fail_msg("%s %s: %s", method, path, curl_easy_strerror(code));
+}
+
+static void assert_status(const struct site *site, const char *method, const char *path,
+			  const char *header, const char *body, long status)
+{
+	scoped(answer_release) struct answer answer;
+
+	ask(site, method, path, header, body, &answer);
+	if (answer.status != status)
+		fail_msg("%s %s: %ld instead of %ld: %s", method, path, answer.status, status,
+			 text_of(&answer.body));
+}
+
+static void a_get_is_answered_by_its_handler(void **state)
+{
+	scoped(answer_release) struct answer answer;
+
+	ask(*state, "GET", "/hello/wor%6cd?name=a%20b%26c&name=later", NULL, NULL, &answer);
+	assert_int_equal(answer.status, 200);
+	assert_string_equal(text_of(&answer.body), "{\"hello\":\"a b&c\",\"argument\":\"world\"}");
+	assert_non_null(strstr(text_of(&answer.headers), "Content-Type: application/json\r\n"));
+	assert_non_null(strstr(text_of(&answer.headers), "Cache-Control: no-store\r\n"));
+	assert_non_null(strstr(text_of(&answer.headers), "X-Content-Type-Options: nosniff\r\n"));
+}
+
+static void a_head_has_the_headers_of_a_get_and_no_body(void **state)
+{
+	scoped(answer_release) struct answer answer;
+
+	ask(*state, "HEAD", "/large", NULL, NULL, &answer);
+	assert_int_equal(answer.status, 200);
+	assert_int_equal(answer.body.size, 1);
+	assert_non_null(strstr(text_of(&answer.headers), "Content-Length: 300000\r\n"));
+}
+
+static void a_file_is_sent_as_it_is(void **state)
+{
+	scoped(answer_release) struct answer answer;
+
+	ask(*state, "GET", "/file", "Accept-Encoding: gzip", NULL, &answer);
+	assert_string_equal(text_of(&answer.body), "what the file holds");
+}
+
+static void a_large_answer_is_compressed_for_who_accepts_it(void **state)
+{
+	scoped(answer_release) struct answer plain, packed;
+
+	ask(*state, "GET", "/large", NULL, NULL, &plain);
+	assert_int_equal(plain.body.size, LARGE_BYTES + 1);
+	ask(*state, "GET", "/large", "Accept-Encoding: gzip", NULL, &packed);
+	assert_true(packed.body.size < LARGE_BYTES / 10);
+	assert_non_null(strstr(text_of(&packed.headers), "Content-Encoding: gzip\r\n"));
+	assert_memory_equal(packed.body.data, "\x1f\x8b", 2);
+}
+
+static void an_answer_beyond_its_limit_is_an_error_that_says_so(void **state)
+{
+	scoped(answer_release) struct answer answer;
+
+	ask(*state, "GET", "/too-much", NULL, NULL, &answer);
+	assert_int_equal(answer.status, 500);
+	assert_non_null(strstr(text_of(&answer.body), "larger than"));
+}
+
+static void a_connection_serves_one_request_after_another(void **state)
+{
+	CURL *curl = question(*state, "POST", "/echo");
+
+	for (unsigned int i = 0; i < 5; i++) {
+		scoped(answer_release) struct answer answer;
+		char body[16];
+		long connects;
+
+		(void)snprintf(body, sizeof(body), "body %u", i);
+		(void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+		assert_int_equal(perform(curl, &answer), CURLE_OK);
+		assert_string_equal(text_of(&answer.body), body);
+		(void)curl_easy_getinfo(curl, CURLINFO_NUM_CONNECTS, &connects);
+		assert_int_equal(connects, i == 0 ? 1 : 0);
+	}
+	curl_easy_cleanup(curl);
+}
+
+static void unknown_paths_and_methods_are_told_apart(void **state)
+{
+	scoped(answer_release) struct answer answer;
+
+	assert_status(*state, "GET", "/nothing", NULL, NULL, 404);
+	assert_status(*state, "GET", "/../../etc/passwd", NULL, NULL, 404);
+	assert_status(*state, "GET", "/%00", NULL, NULL, 404);
+	assert_status(*state, "BREW", "/hello/x", NULL, NULL, 405);
+	ask(*state, "POST", "/hello/x", NULL, "some body", &answer);
+	assert_int_equal(answer.status, 405);
+	assert_non_null(strstr(text_of(&answer.headers), "Allow: GET, HEAD, DELETE\r\n"));
+	assert_non_null(strstr(text_of(&answer.body), "\"error\""));
+}
+
+static void a_body_beyond_the_limit_is_refused(void **state)
+{
+	char body[ECHO_LIMIT + 2];
+
+	memset(body, 'x', sizeof(body));
+	body[ECHO_LIMIT] = '\0';
+	assert_status(*state, "POST", "/echo", NULL, body, 200);
+	body[ECHO_LIMIT] = 'x';
+	body[ECHO_LIMIT + 1] = '\0';
+	assert_status(*state, "POST", "/echo", NULL, body, 413);
+	/* Without a length it is noticed on the way. */
+	assert_status(*state, "POST", "/echo", "Transfer-Encoding: chunked", body, 413);
+}
+
+static size_t never_called(char *data, size_t size, size_t count, void *arg)
+{
+	(void)data;
+	(void)size;
+	(void)count;
+	*(bool *)arg = true;
+	return CURL_READFUNC_ABORT;
+}
+
+static void a_body_declared_too_large_is_refused_before_it_is_sent(void **state)
+{
+	struct curl_slist *headers = curl_slist_append(NULL, "Expect: 100-continue");
+	CURL *curl = question(*state, "POST", "/echo");
+	scoped(answer_release) struct answer answer;
+	bool was_sent = false;
+
+	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	(void)curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, 15000L);
+	(void)curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)10 * 1024 * 1024 * 1024);
+	(void)curl_easy_setopt(curl, CURLOPT_READFUNCTION, never_called);
+	(void)curl_easy_setopt(curl, CURLOPT_READDATA, &was_sent);
+	assert_int_equal(perform(curl, &answer), CURLE_OK);
+	assert_int_equal(answer.status, 413);
+	assert_false(was_sent);
+	curl_easy_cleanup(curl);
+	curl_slist_free_all(headers);
+}
+
+/* Gives @remaining bytes of @byte. */
+struct source {
+	uint64_t remaining;
+	char byte;
+};
+
+static size_t give(char *data, size_t size, size_t count, void *arg)
+{
+	struct source *source = arg;
+	size_t given = MIN((uint64_t)(size * count), source->remaining);
+
+	memset(data, source->byte, given);
+	source->remaining -= given;
+	return given;
+}
+
+static CURLcode upload(const struct site *site, const char *path, struct source *source,
+		       bool say_size, struct answer *answer)
+{
+	struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
+	CURL *curl = question(site, "PUT", path);
+	CURLcode code;
+
+	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	(void)curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+	if (say_size)
+		(void)curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE,
+				       (curl_off_t)source->remaining);
+	(void)curl_easy_setopt(curl, CURLOPT_READFUNCTION, give);
+	(void)curl_easy_setopt(curl, CURLOPT_READDATA, source);
+	code = perform(curl, answer);
+	curl_easy_cleanup(curl);
+	curl_slist_free_all(headers);
+	return code;
+}
+
+static void a_large_upload_passes_in_pieces(void **state)
+{
+	for (unsigned int say_size = 0; say_size < 2; say_size++) {
+		struct source source = { .remaining = 20 * MIB, .byte = 'x' };
+		scoped(answer_release) struct answer answer;
+
+		assert_int_equal(upload(*state, "/stream/x", &source, say_size, &answer), CURLE_OK);
+		assert_int_equal(answer.status, 200);
+		assert_string_equal(text_of(&answer.body), "20971520");
+	}
+}
+
+static void a_refused_upload_gets_its_reason(void **state)
+{
+	static const struct {
+		const char *path;
+		struct source source;
+		long status;
+	} cases[] = {
+		{ "/stream/refuse", { .remaining = 50000, .byte = 'x' }, 400 },
+		{ "/stream/x", { .remaining = 300000, .byte = '!' }, 507 },
+		{ "/stream/x", { .remaining = 0, .byte = 'x' }, 200 },
+	};
+	struct site *site = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(answer_release) struct answer answer;
+		struct source source = cases[i].source;
+
+		assert_int_equal(upload(site, cases[i].path, &source, true, &answer), CURLE_OK);
+		assert_int_equal(answer.status, cases[i].status);
+	}
+}
+
+static size_t give_up_half_way(char *data, size_t size, size_t count, void *arg)
+{
+	struct source *source = arg;
+
+	return source->remaining < MIB ? CURL_READFUNC_ABORT : give(data, size, count, arg);
+}
+
+static void wait_until_zero(atomic_uint *number)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (unsigned int i = 0; i < 10000 && atomic_load(number) != 0; i++)
+		(void)nanosleep(&pause, NULL);
+	assert_int_equal(atomic_load(number), 0);
+}
+
+static void an_upload_that_breaks_off_is_forgotten(void **state)
+{
+	struct source source = { .remaining = 2 * MIB, .byte = 'x' };
+	CURL *curl = question(*state, "PUT", "/stream/x");
+	scoped(answer_release) struct answer answer;
+	struct site *site = *state;
+
+	(void)curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)(2 * MIB));
+	(void)curl_easy_setopt(curl, CURLOPT_READFUNCTION, give_up_half_way);
+	(void)curl_easy_setopt(curl, CURLOPT_READDATA, &source);
+	assert_int_equal(perform(curl, &answer), CURLE_ABORTED_BY_CALLBACK);
+	curl_easy_cleanup(curl);
+	wait_until_zero(&site->streams_open);
+}
+
+/* Sends @text over a connection of its own and hangs up at once. */
+static void send_and_hang_up(const struct site *site, const char *text)
+{
+	scoped_fd int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)site->port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+}
+
+static void a_client_that_hangs_up_half_way_is_noticed_at_once(void **state)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	struct site *site = *state;
+
+	for (unsigned int i = 0; i < 40; i++)
+		send_and_hang_up(site, "PUT /stream/x HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+				       "Content-Length: 100000\r\n\r\nhalf");
+	for (unsigned int i = 0; i < 10000 && http_server_connections(site->server) > 0; i++)
+		(void)nanosleep(&pause, NULL);
+	assert_int_equal(http_server_connections(site->server), 0);
+	wait_until_zero(&site->streams_open);
+}
+
+#define HASH_A "8766b9cb08e6040b704f1e3ee1e186efccf2635b1d2634d6525333007e6aeae1"
+
+static void scopes_decide_once_there_are_tokens(void **state)
+{
+	static const char tokens[] = "tokens: [{name: reader, sha256: " HASH_A ", scopes: [read]}]";
+	static const char good[] = "Authorization: Bearer secret-a";
+	char folder[] = "/tmp/hearth-test-XXXXXX", message[AUTH_MESSAGE_SIZE];
+	scoped(answer_release) struct answer missing, forbidden;
+	struct site *site = *state;
+	scoped_free char *path = NULL;
+
+	assert_non_null(mkdtemp(folder));
+	path = write_file_in(folder, "tokens", tokens, strlen(tokens));
+	assert_ok(auth_load(site->auth, path, message));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+
+	ask(site, "GET", "/hello/x", NULL, NULL, &missing);
+	assert_int_equal(missing.status, 401);
+	assert_non_null(
+		strstr(text_of(&missing.headers), "WWW-Authenticate: Bearer realm=\"hearth\"\r\n"));
+	assert_non_null(strstr(text_of(&missing.body), "Authorization: Bearer TOKEN"));
+	assert_status(site, "GET", "/hello/x", "Authorization: Bearer nonsense", NULL, 401);
+	assert_status(site, "GET", "/hello/x", good, NULL, 200);
+	ask(site, "DELETE", "/hello/x", good, NULL, &forbidden);
+	assert_int_equal(forbidden.status, 403);
+	assert_non_null(strstr(text_of(&forbidden.body), "'reader'"));
+	assert_non_null(strstr(text_of(&forbidden.body), "upload, admin"));
+	/* What needs no scope is open, also to a token that is not known. */
+	assert_status(site, "GET", "/", NULL, NULL, 200);
+	assert_status(site, "GET", "/", "Authorization: Bearer nonsense", NULL, 200);
+}
+
+static void strangers_pages_are_kept_out_without_tokens(void **state)
+{
+	assert_status(*state, "GET", "/large", "Host: evil.example.com", NULL, 403);
+	assert_status(*state, "POST", "/echo", "Origin: https://evil.example.com", "x", 403);
+	assert_status(*state, "GET", "/large", "Host: localhost", NULL, 200);
+}
+
+static void other_addresses_need_tokens_or_the_word_insecure(void **state)
+{
+	char message[HTTP_SERVER_MESSAGE_SIZE] = "";
+	struct site *site;
+
+	(void)state;
+	assert_int_equal(site_new(&site), 0);
+	assert_errno(start(site, "127.0.0.1:0\n0.0.0.0:0", false, message), -EPERM);
+	assert_non_null(strstr(message, "'0.0.0.0:0'"));
+	assert_non_null(strstr(message, "--tokens"));
+	assert_non_null(strstr(message, "--insecure"));
+	assert_ok(start(site, "127.0.0.1:0\n0.0.0.0:0", true, message));
+	assert_status(site, "GET", "/large", "Host: any.example.com", NULL, 200);
+	(void)site_teardown((void **)&site);
+}
+
+static void a_port_in_use_fails_with_one_message(void **state)
+{
+	const struct site *first = *state;
+	char message[HTTP_SERVER_MESSAGE_SIZE] = "", listen[64];
+	struct site *second;
+
+	(void)snprintf(listen, sizeof(listen), "127.0.0.1:%u", http_server_port(first->server));
+	assert_int_equal(site_new(&second), 0);
+	assert_errno(start(second, listen, false, message), -EADDRINUSE);
+	assert_non_null(strstr(message, listen));
+	assert_non_null(strstr(message, "--port"));
+	(void)site_teardown((void **)&second);
+}
+
+struct visit {
+	const struct site *site;
+	struct answer answer;
+};
+
+static void *visit_gate(void *arg)
+{
+	struct visit *visit = arg;
+
+	ask(visit->site, "GET", "/gate", NULL, NULL, &visit->answer);
+	return NULL;
+}
+
+static void a_slow_handler_keeps_nobody_waiting(void **state)
+{
+	struct site *site = *state;
+	struct visit visit = { .site = site };
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, visit_gate, &visit), 0);
+	/* More connections than there are threads that read: one of them shares a thread with the
+	 * one at the gate. */
+	for (unsigned int i = 0; i < 12; i++)
+		assert_status(site, "GET", "/hello/x", NULL, NULL, 200);
+	(void)pthread_barrier_wait(&site->gate);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_string_equal(text_of(&visit.answer.body), "through");
+	answer_release(&visit.answer);
+}
+
+/* Opens the gate once the server takes no more connections: it is stopping then. */
+static void *open_gate_late(void *arg)
+{
+	CURLcode code = CURLE_OK;
+	struct site *site = arg;
+
+	while (code != CURLE_COULDNT_CONNECT) {
+		CURL *curl = question(site, "GET", "/");
+		struct answer answer;
+
+		code = perform(curl, &answer);
+		answer_release(&answer);
+		curl_easy_cleanup(curl);
+	}
+	(void)pthread_barrier_wait(&site->gate);
+	return NULL;
+}
+
+static void a_request_that_has_begun_is_finished_by_a_stop(void **state)
+{
+	struct site *site = *state;
+	struct visit visit = { .site = site };
+	pthread_t visitor, opener;
+
+	assert_int_equal(pthread_create(&visitor, NULL, visit_gate, &visit), 0);
+	while (!atomic_load(&site->at_gate))
+		(void)sched_yield();
+	assert_int_equal(pthread_create(&opener, NULL, open_gate_late, site), 0);
+	(void)http_server_free(site->server);
+	assert_int_equal(pthread_join(opener, NULL), 0);
+	assert_int_equal(pthread_join(visitor, NULL), 0);
+	site->server = NULL;
+	assert_string_equal(text_of(&visit.answer.body), "through");
+	answer_release(&visit.answer);
+}
+
+static void requests_are_counted(void **state)
+{
+	struct site *site = *state;
+	scoped(bytes_release) struct bytes out = BYTES_INIT(100000);
+
+	assert_status(site, "GET", "/hello/x", NULL, NULL, 200);
+	assert_status(site, "GET", "/nothing", NULL, NULL, 404);
+	site->server = http_server_free(site->server);
+	route_metrics_print(site->metrics, "", &out);
+	assert_ok(bytes_append_byte(&out, '\0'));
+	assert_non_null(
+		strstr(text_of(&out),
+		       "requests_total{route=\"/hello/*\",method=\"GET\",class=\"2xx\"} 1\n"));
+	assert_non_null(strstr(text_of(&out),
+			       "requests_total{route=\"unknown\",method=\"\",class=\"4xx\"} 1\n"));
+}
+
+#define SITE_TEST(name) cmocka_unit_test_setup_teardown(name, site_setup, site_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SITE_TEST(a_get_is_answered_by_its_handler),
+		SITE_TEST(a_head_has_the_headers_of_a_get_and_no_body),
+		SITE_TEST(a_file_is_sent_as_it_is),
+		SITE_TEST(a_large_answer_is_compressed_for_who_accepts_it),
+		SITE_TEST(an_answer_beyond_its_limit_is_an_error_that_says_so),
+		SITE_TEST(a_connection_serves_one_request_after_another),
+		SITE_TEST(unknown_paths_and_methods_are_told_apart),
+		SITE_TEST(a_body_beyond_the_limit_is_refused),
+		SITE_TEST(a_body_declared_too_large_is_refused_before_it_is_sent),
+		SITE_TEST(a_large_upload_passes_in_pieces),
+		SITE_TEST(a_refused_upload_gets_its_reason),
+		SITE_TEST(an_upload_that_breaks_off_is_forgotten),
+		SITE_TEST(a_client_that_hangs_up_half_way_is_noticed_at_once),
+		SITE_TEST(scopes_decide_once_there_are_tokens),
+		SITE_TEST(strangers_pages_are_kept_out_without_tokens),
+		cmocka_unit_test(other_addresses_need_tokens_or_the_word_insecure),
+		SITE_TEST(a_port_in_use_fails_with_one_message),
+		SITE_TEST(a_slow_handler_keeps_nobody_waiting),
+		SITE_TEST(a_request_that_has_begun_is_finished_by_a_stop),
+		SITE_TEST(requests_are_counted),
+	};
+
+	(void)curl_global_init(CURL_GLOBAL_DEFAULT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/http/worker_pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "tests/support/unit.h"
+
+struct counted_job {
+	struct worker_job job;
+	atomic_uint *runs;
+	unsigned int order; /* in which it ran, from 1 */
+};
+
+static void count_run(struct worker_job *job)
+{
+	struct counted_job *counted = container_of(job, struct counted_job, job);
+
+	counted->order = atomic_fetch_add(counted->runs, 1) + 1;
+}
+
+static void every_job_runs_once_before_close_returns(void **state)
+{
+	static struct counted_job jobs[1000];
+	scoped(worker_pool_freep) struct worker_pool *pool = NULL;
+	atomic_uint runs = 0;
+
+	(void)state;
+	assert_ok(worker_pool_new(3, &pool));
+	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++) {
+		jobs[i] = (struct counted_job){ .job.run = count_run, .runs = &runs };
+		assert_true(worker_pool_submit(pool, &jobs[i].job));
+	}
+	worker_pool_close(pool);
+	assert_int_equal(runs, ARRAY_SIZE(jobs));
+	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++)
+		assert_int_not_equal(jobs[i].order, 0);
+}
+
+static void one_thread_keeps_the_order(void **state)
+{
+	scoped(worker_pool_freep) struct worker_pool *pool = NULL;
+	struct counted_job jobs[100];
+	atomic_uint runs = 0;
+
+	(void)state;
+	assert_ok(worker_pool_new(1, &pool));
+	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++) {
+		jobs[i] = (struct counted_job){ .job.run = count_run, .runs = &runs };
+		assert_true(worker_pool_submit(pool, &jobs[i].job));
+	}
+	worker_pool_close(pool);
+	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++)
+		assert_int_equal(jobs[i].order, i + 1);
+}
+
+struct meeting_job {
+	struct worker_job job;
+	pthread_barrier_t *barrier;
+};
+
+static void meet(struct worker_job *job)
+{
+	(void)pthread_barrier_wait(container_of(job, struct meeting_job, job)->barrier);
+}
+
+static void jobs_run_at_the_same_time(void **state)
+{
+	scoped(worker_pool_freep) struct worker_pool *pool = NULL;
+	struct meeting_job jobs[2];
+	pthread_barrier_t barrier;
+
+	(void)state;
+	/* Each of the two waits for the other: one thread could never finish them. */
+	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+	assert_ok(worker_pool_new(2, &pool));
+	for (size_t i = 0; i < 2; i++) {
+		jobs[i] = (struct meeting_job){ .job.run = meet, .barrier = &barrier };
+		assert_true(worker_pool_submit(pool, &jobs[i].job));
+	}
+	worker_pool_close(pool);
+	(void)pthread_barrier_destroy(&barrier);
+}
+
+static void a_closed_pool_takes_no_job(void **state)
+{
+	scoped(worker_pool_freep) struct worker_pool *pool = NULL;
+	atomic_uint runs = 0;
+	struct counted_job job = { .job.run = count_run, .runs = &runs };
+
+	(void)state;
+	assert_ok(worker_pool_new(2, &pool));
+	worker_pool_close(pool);
+	assert_false(worker_pool_submit(pool, &job.job));
+	assert_int_equal(runs, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_job_runs_once_before_close_returns),
+		cmocka_unit_test(one_thread_keeps_the_order),
+		cmocka_unit_test(jobs_run_at_the_same_time),
+		cmocka_unit_test(a_closed_pool_takes_no_job),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
