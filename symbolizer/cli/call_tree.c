@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * JSON columns to arrays. Each table is checked as it is read, so that whoever walks the tree later needs no checks:
- * every function exists, a parent stands before its children, and the rows are in depth-first order, which is seen by
- * following the path of open nodes.
+ * JSON columns to arrays. Each table is checked as it is read, so that whoever walks the tree later
+ * needs no checks: every function exists, a parent stands before its children, and the rows are in
+ * depth-first order, which is seen by following the path of open nodes.
  */
 
 #include "symbolizer/cli/call_tree.h"
@@ -40,7 +40,8 @@ static bool read_value(const json_t *row, size_t column, uint64_t *ret_value)
 }
 
 /* The table's rows, after a look at whether its columns are the expected ones. */
-static const json_t *table_rows(const json_t *result, const char *name, const char *const *columns, size_t n_columns)
+static const json_t *table_rows(const json_t *result, const char *name, const char *const *columns,
+				size_t n_columns)
 {
 	const json_t *table = json_object_get(result, name);
 	const json_t *given = json_object_get(table, "columns");
@@ -75,7 +76,8 @@ static int read_functions(struct call_tree *tree, const json_t *result)
 		const char *type = json_string_value(json_array_get(types, i));
 		const json_t *row = json_array_get(rows, i);
 
-		if (!name || !type || !read_value(row, 0, &function->self) || !read_value(row, 1, &function->total))
+		if (!name || !type || !read_value(row, 0, &function->self) ||
+		    !read_value(row, 1, &function->total))
 			return -EBADMSG;
 		function->type = type[0];
 		function->name = strdup(name);
@@ -86,13 +88,15 @@ static int read_functions(struct call_tree *tree, const json_t *result)
 	return 0;
 }
 
-static bool read_node(const struct call_tree *tree, const json_t *row, uint32_t index, struct call_node *ret_node)
+static bool read_node(const struct call_tree *tree, const json_t *row, uint32_t index,
+		      struct call_node *ret_node)
 {
 	const json_t *parent = json_array_get(row, 1);
 	uint64_t function;
 
-	if (!read_value(row, 0, &function) || function >= tree->n_functions || !json_is_integer(parent) ||
-	    !read_value(row, 2, &ret_node->self) || !read_value(row, 3, &ret_node->total))
+	if (!read_value(row, 0, &function) || function >= tree->n_functions ||
+	    !json_is_integer(parent) || !read_value(row, 2, &ret_node->self) ||
+	    !read_value(row, 3, &ret_node->total))
 		return false;
 	ret_node->function = (uint32_t)function;
 	if (index == 0)
@@ -103,7 +107,8 @@ static bool read_node(const struct call_tree *tree, const json_t *row, uint32_t 
 	return true;
 }
 
-/* Closes the nodes between the node before and @index's parent; false when the parent is closed already. */
+/* Closes the nodes between the node before and @index's parent; false when the parent is closed
+ * already. */
 static bool follow_path(struct call_tree *tree, uint32_t index)
 {
 	uint32_t parent = tree->nodes[index].parent;
@@ -130,7 +135,8 @@ static void close_path(struct call_tree *tree)
 
 static int read_nodes(struct call_tree *tree, const json_t *result)
 {
-	static const char *const columns[] = { "function_id", "parent_node_id", "self_value", "total_value" };
+	static const char *const columns[] = { "function_id", "parent_node_id", "self_value",
+					       "total_value" };
 	const json_t *rows = table_rows(result, "node_values", columns, ARRAY_SIZE(columns));
 	size_t count = json_array_size(rows);
 
@@ -151,8 +157,8 @@ static int read_nodes(struct call_tree *tree, const json_t *result)
 	return 0;
 }
 
-int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree, char *ret_description,
-			  size_t description_size)
+int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree,
+			  char *ret_description, size_t description_size)
 {
 	scoped(json_freep) json_t *root = NULL;
 	scoped(call_tree_freep) struct call_tree *tree = NULL;
@@ -166,7 +172,8 @@ int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree,
 	if (!json_is_array(json_object_get(result, "functions"))) {
 		const char *description = json_string_value(json_object_get(root, "DESCRIPTION"));
 
-		(void)snprintf(ret_description, description_size, "%s", description ? description : "");
+		(void)snprintf(ret_description, description_size, "%s",
+			       description ? description : "");
 		return 0;
 	}
 

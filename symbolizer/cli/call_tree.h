@@ -2,13 +2,15 @@
 #pragma once
 
 /*
- * A profile as the server's columns tell it: nodes parents first, depth first, children by falling total.
+ * A profile as the server's columns tell it: nodes parents first, depth first, children by falling
+ * total.
  *
  *   nodes[n_nodes]           node 0 is the root; the subtree of i is nodes[i .. nodes[i].end)
- *   functions[n_functions]   self and total of a function over all its nodes, a recursive path counted once
+ *   functions[n_functions]   self and total of a function over all its nodes, a recursive path
+ * counted once
  *
- * Values are microseconds or bytes. Names belong to the tree. Nothing in it is trusted: the order and every index of an
- * answer are checked when it is read.
+ * Values are microseconds or bytes. Names belong to the tree. Nothing in it is trusted: the order
+ * and every index of an answer are checked when it is read.
  */
 
 #include "common/bytes.h"
@@ -37,14 +39,16 @@ struct call_tree {
 };
 
 /*
- * Reads the answer of ProfileTracing with format "columns". 1: *ret_tree is the profile. 0: the answer holds none, and
+ * Reads the answer of ProfileTracing with format "columns". 1: *ret_tree is the profile. 0: the
+ * answer holds none, and
  * @ret_description (of @description_size) says why. -EBADMSG: it is not such an answer. -ENOMEM.
  */
-int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree, char *ret_description,
-			  size_t description_size);
+int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree,
+			  char *ret_description, size_t description_size);
 struct call_tree *call_tree_free(struct call_tree *tree);
 
-static inline const struct call_function *call_tree_function(const struct call_tree *tree, uint32_t node)
+static inline const struct call_function *call_tree_function(const struct call_tree *tree,
+							     uint32_t node)
 {
 	return &tree->functions[tree->nodes[node].function];
 }

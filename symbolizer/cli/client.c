@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One easy handle, reused, so that a second request finds the connection open. The answer is read whole before the
- * status is judged, because the server says in the body of an error what is wrong.
+ * One easy handle, reused, so that a second request finds the connection open. The answer is read
+ * whole before the status is judged, because the server says in the body of an error what is wrong.
  */
 
 #include "symbolizer/cli/client.h"
@@ -27,9 +27,9 @@
 
 struct client {
 	CURL *curl;
-	struct curl_slist *headers;	 /* of every request */
+	struct curl_slist *headers;      /* of every request */
 	struct curl_slist *json_headers; /* of those with a JSON body: the same, and its type */
-	char *server;			 /* without a slash at the end */
+	char *server;                    /* without a slash at the end */
 	char curl_message[CURL_ERROR_SIZE];
 };
 
@@ -73,7 +73,8 @@ static int add_token(struct client *client, const char *token)
 	}
 	(void)bytes_append_format(&line, "Authorization: Bearer %s", token);
 	(void)bytes_append_byte(&line, '\0');
-	return bytes_error(&line) < 0 ? bytes_error(&line) : add_header(client, (const char *)line.data);
+	return bytes_error(&line) < 0 ? bytes_error(&line)
+				      : add_header(client, (const char *)line.data);
 }
 
 static int add_token_of_file(struct client *client, const char *path)
@@ -100,7 +101,8 @@ static int add_headers(struct client *client, const struct connection_options *o
 	if (r < 0)
 		return r;
 
-	/* No answer is awaited before a body is sent: the server takes it or says at once why not. */
+	/* No answer is awaited before a body is sent: the server takes it or says at once why not.
+	 */
 	r = add_header(client, "Expect:");
 	return r < 0 ? r : append_header(&client->json_headers, "Content-Type: application/json");
 }
@@ -142,19 +144,21 @@ static size_t give_file(char *buffer, size_t size, size_t count, void *arg)
 
 static void say_unreachable(const struct client *client, CURLcode code)
 {
-	const char *cause = client->curl_message[0] ? client->curl_message : curl_easy_strerror(code);
+	const char *cause =
+		client->curl_message[0] ? client->curl_message : curl_easy_strerror(code);
 
 	switch (code) {
 	case CURLE_COULDNT_CONNECT:
 	case CURLE_COULDNT_RESOLVE_HOST:
-		log_error("cannot reach the server at '%s': %s; is hearth-symbolizer running there? "
-			  "--server URL or HEARTH_SERVER names another",
-			  client->server, cause);
+		log_error(
+			"cannot reach the server at '%s': %s; is hearth-symbolizer running there? "
+			"--server URL or HEARTH_SERVER names another",
+			client->server, cause);
 		break;
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
-		log_error("'%s' is no address of a server: %s; it looks like http://HOST:20416", client->server,
-			  cause);
+		log_error("'%s' is no address of a server: %s; it looks like http://HOST:20416",
+			  client->server, cause);
 		break;
 	case CURLE_WRITE_ERROR:
 		log_error("the answer of '%s' is larger than %d MiB; ask for less", client->server,
@@ -173,7 +177,8 @@ static void find_words(struct bytes_view body, struct bytes *ret_words)
 
 	if (!words)
 		words = json_string_value(json_object_get(root, "error"));
-	if (!words && !root && body.size > 0 && body.size < 512 && !memchr(body.data, '<', body.size)) {
+	if (!words && !root && body.size > 0 && body.size < 512 &&
+	    !memchr(body.data, '<', body.size)) {
 		size_t end = body.size;
 
 		while (end > 0 && strchr("\r\n ", body.data[end - 1]))
@@ -191,19 +196,23 @@ static int say_refused(const struct client *client, long status, struct bytes_vi
 	const char *words;
 
 	find_words(body, &buffer);
-	words = bytes_error(&buffer) == 0 && buffer.data[0] != '\0' ? (const char *)buffer.data : "no reason given";
+	words = bytes_error(&buffer) == 0 && buffer.data[0] != '\0' ? (const char *)buffer.data
+								    : "no reason given";
 	if (status == 401)
-		log_error("the server at '%s' wants a token: %s; give one with --token-file FILE or HEARTH_TOKEN",
+		log_error("the server at '%s' wants a token: %s; give one with --token-file FILE "
+			  "or HEARTH_TOKEN",
 			  client->server, words);
 	else if (status == 403)
 		log_error("the token may not do this: %s", words);
 	else if (status == 400 || status == 413)
 		log_error("the server does not accept the request: %s", words);
 	else if (status == 404)
-		log_error("'%s' does not know this request (%s); is it a hearth-symbolizer, and not an older one?",
+		log_error("'%s' does not know this request (%s); is it a hearth-symbolizer, and "
+			  "not an older one?",
 			  client->server, words);
 	else
-		log_error("the server at '%s' failed with status %ld: %s", client->server, status, words);
+		log_error("the server at '%s' failed with status %ld: %s", client->server, status,
+			  words);
 	return -EIO;
 }
 
@@ -234,7 +243,8 @@ static int perform(struct client *client, const char *path_and_query, struct byt
 	code = curl_easy_perform(client->curl);
 	(void)curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
 
-	/* A server that refuses an upload may close before it has read it all; its words are there nevertheless. */
+	/* A server that refuses an upload may close before it has read it all; its words are there
+	 * nevertheless. */
 	if (code != CURLE_OK && status < 400) {
 		say_unreachable(client, code);
 		return -EIO;
@@ -251,7 +261,8 @@ int client_get(struct client *client, const char *path_and_query, struct bytes *
 	return perform(client, path_and_query, ret_body);
 }
 
-int client_post_json(struct client *client, const char *path, struct bytes_view json, struct bytes *ret_body)
+int client_post_json(struct client *client, const char *path, struct bytes_view json,
+		     struct bytes *ret_body)
 {
 	curl_easy_reset(client->curl);
 	(void)curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, client->json_headers);
@@ -261,7 +272,8 @@ int client_post_json(struct client *client, const char *path, struct bytes_view 
 	return perform(client, path, ret_body);
 }
 
-int client_put_file(struct client *client, const char *path, int fd, uint64_t size, struct bytes *ret_body)
+int client_put_file(struct client *client, const char *path, int fd, uint64_t size,
+		    struct bytes *ret_body)
 {
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return -errno;
@@ -286,7 +298,8 @@ int client_path(struct client *client, struct bytes *ret_path, const char *path,
 		const char *value = va_arg(pairs, const char *);
 		char *escaped = curl_easy_escape(client->curl, value, 0);
 
-		(void)bytes_append_format(ret_path, "%s%s=%s", separator, name, escaped ? escaped : "");
+		(void)bytes_append_format(ret_path, "%s%s=%s", separator, name,
+					  escaped ? escaped : "");
 		curl_free(escaped);
 		separator = "&";
 	}

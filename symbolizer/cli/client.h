@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The server's HTTP API over libcurl, one request at a time. Whatever goes wrong is said on stderr, with the remedy
- * where there is one; callers only give up.
+ * The server's HTTP API over libcurl, one request at a time. Whatever goes wrong is said on stderr,
+ * with the remedy where there is one; callers only give up.
  */
 
 #include "common/bytes.h"
@@ -16,17 +16,21 @@ int client_new(const struct connection_options *options, struct client **ret_cli
 struct client *client_free(struct client *client);
 
 /*
- * GET @path_and_query ("/v1/hosts"), or POST with a JSON body. The body of a 200 is appended to @ret_body; every other
- * status is a message and -EIO.
+ * GET @path_and_query ("/v1/hosts"), or POST with a JSON body. The body of a 200 is appended to
+ * @ret_body; every other status is a message and -EIO.
  */
 int client_get(struct client *client, const char *path_and_query, struct bytes *ret_body);
-int client_post_json(struct client *client, const char *path, struct bytes_view json, struct bytes *ret_body);
+int client_post_json(struct client *client, const char *path, struct bytes_view json,
+		     struct bytes *ret_body);
 
 /* PUT of the @size bytes of @fd from its start. */
-int client_put_file(struct client *client, const char *path, int fd, uint64_t size, struct bytes *ret_body);
+int client_put_file(struct client *client, const char *path, int fd, uint64_t size,
+		    struct bytes *ret_body);
 
-/* A path with parameters, values percent-encoded: client_path(client, &path, "/v1/services", "last", "5m", NULL). */
-int client_path(struct client *client, struct bytes *ret_path, const char *path, ...) __attribute__((sentinel));
+/* A path with parameters, values percent-encoded: client_path(client, &path, "/v1/services",
+ * "last", "5m", NULL). */
+int client_path(struct client *client, struct bytes *ret_path, const char *path, ...)
+	__attribute__((sentinel));
 
 #include "common/scoped.h"
 DEFINE_SCOPED(struct client *, client_free);

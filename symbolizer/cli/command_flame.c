@@ -73,13 +73,16 @@ static const struct argp_option rows_of_flame[] = {
 	{}
 };
 
-static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 }, { &connection_argp, 0, NULL, 0 }, {} };
+static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
+					      { &connection_argp, 0, NULL, 0 },
+					      {} };
 
 static const struct argp flame_argp = {
 	.options = rows_of_flame,
 	.parser = parse,
 	.children = children,
-	.doc = "Shows where a service spends its time (or memory): each line is a frame with its share, below its caller.",
+	.doc = "Shows where a service spends its time (or memory): each line is a frame with its "
+	       "share, below its caller.",
 };
 
 /* An answer without a profile is short; a long one need not be parsed to know. */
@@ -109,7 +112,8 @@ static enum exit_code print_json(struct client *client, const struct flame_optio
 	return empty ? EXIT_NO_DATA : EXIT_OK;
 }
 
-static void append_heading(struct bytes *out, const struct flame_options *options, const struct call_tree *tree)
+static void append_heading(struct bytes *out, const struct flame_options *options,
+			   const struct call_tree *tree)
 {
 	const struct time_range *range = &options->selection.range.range;
 	uint64_t seconds = range->until_s - range->since_s + 1;
@@ -118,20 +122,23 @@ static void append_heading(struct bytes *out, const struct flame_options *option
 	human_value(options->selection.event, tree->nodes[0].total, total);
 	human_value(EVENT_ON_CPU, seconds * 1000000, length);
 	(void)human_append(out, call_tree_function(tree, 0)->name, -1);
-	(void)bytes_append_format(out, ", %s: %s in %s", event_type_name(options->selection.event), total, length);
+	(void)bytes_append_format(out, ", %s: %s in %s", event_type_name(options->selection.event),
+				  total, length);
 	if (options->selection.event == EVENT_ON_CPU)
 		(void)bytes_append_format(out, " (%.2f CPUs)",
 					  (double)tree->nodes[0].total / 1e6 / (double)seconds);
 	(void)bytes_append_text(out, "\n");
 }
 
-static int write_tree(const struct flame_options *options, const struct call_tree *tree, struct bytes *out)
+static int write_tree(const struct flame_options *options, const struct call_tree *tree,
+		      struct bytes *out)
 {
 	struct terminal terminal = terminal_of_stdout();
 	struct flame_text_options text = {
 		.type = options->selection.event,
 		.width = options->width > 0 ? (int)options->width : terminal.width,
-		.max_rows = options->has_rows ? options->rows : (uint32_t)(terminal.height - LINES_AROUND),
+		.max_rows = options->has_rows ? options->rows
+					      : (uint32_t)(terminal.height - LINES_AROUND),
 		.colours = terminal.colours,
 		.ascii = terminal.ascii,
 	};
@@ -141,7 +148,8 @@ static int write_tree(const struct flame_options *options, const struct call_tre
 	append_heading(out, options, tree);
 	r = flame_text_write(tree, &text, out, &n_hidden);
 	if (r == 0 && n_hidden > 0)
-		(void)bytes_append_format(out, "%u smaller frames are not shown (--rows 0 shows all)\n", n_hidden);
+		(void)bytes_append_format(
+			out, "%u smaller frames are not shown (--rows 0 shows all)\n", n_hidden);
 	return r;
 }
 
@@ -171,5 +179,6 @@ enum exit_code command_flame(int argc, char **argv)
 		return EXIT_USAGE;
 	if (client_new(&options.connection, &client) < 0)
 		return EXIT_ERROR;
-	return options.connection.json ? print_json(client, &options) : print_tree(client, &options);
+	return options.connection.json ? print_json(client, &options)
+				       : print_tree(client, &options);
 }

@@ -35,8 +35,8 @@ static void append_cell(struct bytes *out, const char *text, int width)
 
 static void format_hosts(const json_t *rows, uint64_t now_s, struct bytes *out)
 {
-	(void)bytes_append_format(out, "%-32s  %4s  %-24s  %-8s  %-8s  %s\n", "host", "CPUs", "kernel", "arch", "agent",
-				  "last batch");
+	(void)bytes_append_format(out, "%-32s  %4s  %-24s  %-8s  %-8s  %s\n", "host", "CPUs",
+				  "kernel", "arch", "agent", "last batch");
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		const json_t *row = json_array_get(rows, i);
 		uint64_t last_s = list_number(row, "last_time");
@@ -62,5 +62,6 @@ enum exit_code command_hosts(int argc, char **argv)
 	if (client_new(&options, &client) < 0)
 		return EXIT_ERROR;
 	return list_print(&options, client, "/v1/hosts", "hosts",
-			  "no host has sent samples to this server yet; run hearth-agent on one", format_hosts);
+			  "no host has sent samples to this server yet; run hearth-agent on one",
+			  format_hosts);
 }

@@ -30,7 +30,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &range_argp, 0, NULL, 0 }, { &connection_argp, 0, NULL, 0 }, {} };
+static const struct argp_child children[] = { { &range_argp, 0, NULL, 0 },
+					      { &connection_argp, 0, NULL, 0 },
+					      {} };
 
 static const struct argp services_argp = {
 	.parser = parse,
@@ -40,8 +42,8 @@ static const struct argp services_argp = {
 
 static void format_services(const json_t *rows, uint64_t now_s, struct bytes *out)
 {
-	(void)bytes_append_format(out, "%-32s  %-9s  %6s  %9s  %s\n", "service", "event", "hosts", "processes",
-				  "last sample");
+	(void)bytes_append_format(out, "%-32s  %-9s  %6s  %9s  %s\n", "service", "event", "hosts",
+				  "processes", "last sample");
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		const json_t *row = json_array_get(rows, i);
 		uint64_t last_s = list_number(row, "last_time");
@@ -51,8 +53,9 @@ static void format_services(const json_t *rows, uint64_t now_s, struct bytes *ou
 		human_age(now_s > last_s ? now_s - last_s : 0, age);
 		(void)bytes_append_format(out, "%*s  ", MAX(32 - columns, 0), "");
 		columns = human_append(out, list_text(row, "event"), 9);
-		(void)bytes_append_format(out, "%*s  %6" PRIu64 "  %9" PRIu64 "  %s\n", 9 - columns, "",
-					  list_number(row, "hosts"), list_number(row, "processes"), age);
+		(void)bytes_append_format(out, "%*s  %6" PRIu64 "  %9" PRIu64 "  %s\n", 9 - columns,
+					  "", list_number(row, "hosts"),
+					  list_number(row, "processes"), age);
 	}
 }
 
@@ -72,8 +75,9 @@ enum exit_code command_services(int argc, char **argv)
 	(void)snprintf(until, sizeof(until), "%" PRIu64, options.range.range.until_s + 1);
 	if (client_path(client, &path, "/v1/services", "since", since, "until", until, NULL) < 0)
 		return EXIT_ERROR;
-	return list_print(&options.connection, client, (const char *)path.data, "services",
-			  "no service has samples in this time range; a longer one (--last 24h) may have, "
-			  "and 'hearth hosts' lists the hosts whose agents sent any",
-			  format_services);
+	return list_print(
+		&options.connection, client, (const char *)path.data, "services",
+		"no service has samples in this time range; a longer one (--last 24h) may have, "
+		"and 'hearth hosts' lists the hosts whose agents sent any",
+		format_services);
 }

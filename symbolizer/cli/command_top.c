@@ -62,17 +62,21 @@ static const struct argp_option rows_of_top[] = {
 	{}
 };
 
-static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 }, { &connection_argp, 0, NULL, 0 }, {} };
+static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
+					      { &connection_argp, 0, NULL, 0 },
+					      {} };
 
 static const struct argp top_argp = {
 	.options = rows_of_top,
 	.parser = parse,
 	.children = children,
-	.doc = "Lists the functions of a service: self is what was spent in the function, total adds all it called.",
+	.doc = "Lists the functions of a service: self is what was spent in the function, total "
+	       "adds all it called.",
 };
 
 /* All functions in the order of the answer; values are in the unit of the event type. */
-static int write_json(const struct top_options *options, const struct call_tree *tree, struct bytes *out)
+static int write_json(const struct top_options *options, const struct call_tree *tree,
+		      struct bytes *out)
 {
 	const char *unit = event_type_unit(options->selection.event);
 	struct json_writer json;
@@ -100,7 +104,8 @@ static int write_json(const struct top_options *options, const struct call_tree 
 	return bytes_append_byte(out, '\n');
 }
 
-static int write_text(const struct top_options *options, const struct call_tree *tree, struct bytes *out)
+static int write_text(const struct top_options *options, const struct call_tree *tree,
+		      struct bytes *out)
 {
 	struct terminal terminal = terminal_of_stdout();
 	struct function_text_options text = {
@@ -130,7 +135,8 @@ enum exit_code command_top(int argc, char **argv)
 	if (r <= 0)
 		return r < 0 ? EXIT_ERROR : EXIT_NO_DATA;
 
-	r = options.connection.json ? write_json(&options, tree, &text) : write_text(&options, tree, &text);
+	r = options.connection.json ? write_json(&options, tree, &text)
+				    : write_text(&options, tree, &text);
 	if (r < 0) {
 		(void)log_error_errno(r, "cannot print the functions: %m");
 		return EXIT_ERROR;

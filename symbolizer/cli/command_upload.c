@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * hearth upload: ELF files to the server under their identity. A build pipeline may give everything that it built:
- * what is no ELF file, or has no identity, is skipped with a word.
+ * hearth upload: ELF files to the server under their identity. A build pipeline may give everything
+ * that it built: what is no ELF file, or has no identity, is skipped with a word.
  */
 
 #include <fcntl.h>
@@ -49,7 +49,8 @@ static const struct argp upload_argp = {
 	.parser = parse,
 	.args_doc = "FILE...",
 	.children = children,
-	.doc = "Uploads executables, libraries or debug files under their build-ID, so that their functions get names, "
+	.doc = "Uploads executables, libraries or debug files under their build-ID, so that their "
+	       "functions get names, "
 	       "also in samples that were taken before.",
 };
 
@@ -69,14 +70,17 @@ static int identify(const char *path, int fd, struct executable_id *ret_id)
 	if (r < 0)
 		return log_error_errno(r, "cannot read '%s': %m", path);
 	if (r == 0)
-		(void)fprintf(stderr, "skipped '%s': it has no build-ID (link it with -Wl,--build-id)\n", path);
+		(void)fprintf(stderr,
+			      "skipped '%s': it has no build-ID (link it with -Wl,--build-id)\n",
+			      path);
 	return r;
 }
 
-static void print_outcome(const struct connection_options *options, const char *path, const char *id, uint64_t size,
-			  const struct bytes *answer)
+static void print_outcome(const struct connection_options *options, const char *path,
+			  const char *id, uint64_t size, const struct bytes *answer)
 {
-	scoped(json_freep) json_t *root = json_loadb((const char *)answer->data, answer->size, 0, NULL);
+	scoped(json_freep) json_t *root =
+		json_loadb((const char *)answer->data, answer->size, 0, NULL);
 	bool stored = json_is_true(json_object_get(root, "stored"));
 	const char *message = json_string_value(json_object_get(root, "message"));
 	char text[HUMAN_SIZE];
@@ -94,7 +98,8 @@ static void print_outcome(const struct connection_options *options, const char *
 }
 
 /* 1 uploaded, 0 skipped, negative errno after a message. */
-static int upload_file(struct client *client, const struct connection_options *options, const char *path)
+static int upload_file(struct client *client, const struct connection_options *options,
+		       const char *path)
 {
 	scoped_bytes struct bytes answer = BYTES_INIT(MIB);
 	scoped_bytes struct bytes url_path = BYTES_INIT(KIB);
@@ -118,7 +123,8 @@ static int upload_file(struct client *client, const struct connection_options *o
 	executable_id_format(&id, id_text);
 	(void)bytes_append_format(&url_path, "/v1/debuginfo/%s", id_text);
 	(void)bytes_append_byte(&url_path, '\0');
-	r = client_put_file(client, (const char *)url_path.data, fd, (uint64_t)status.st_size, &answer);
+	r = client_put_file(client, (const char *)url_path.data, fd, (uint64_t)status.st_size,
+			    &answer);
 	if (r < 0)
 		return log_error_errno(r, "'%s' was not uploaded", path);
 	print_outcome(options, path, id_text, (uint64_t)status.st_size, &answer);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Three steps: nodes become rows (chains merged), the rows that fit are chosen by their totals, and those are printed.
+ * Three steps: nodes become rows (chains merged), the rows that fit are chosen by their totals, and
+ * those are printed.
  */
 
 #include "symbolizer/cli/flame_text.h"
@@ -120,12 +121,14 @@ static void append_bar(struct bytes *out, uint64_t part, uint64_t whole, bool as
 		if (i < columns)
 			(void)bytes_append_text(out, ascii ? "#" : "█");
 		else
-			(void)bytes_append_text(out, i == columns && !ascii ? eighths[filled % 8] : " ");
+			(void)bytes_append_text(out,
+						i == columns && !ascii ? eighths[filled % 8] : " ");
 	}
 }
 
 /* Names of a chain, as many as fit: the first and the last say most, so the middle goes. */
-static void append_chain(struct bytes *out, const struct call_tree *tree, const struct row *row, int room)
+static void append_chain(struct bytes *out, const struct call_tree *tree, const struct row *row,
+			 int room)
 {
 	int used = human_append(out, call_tree_function(tree, row->first)->name, room);
 
@@ -148,18 +151,21 @@ static void append_chain(struct bytes *out, const struct call_tree *tree, const 
 		(void)bytes_append_byte(out, ' ');
 }
 
-static void append_row(struct bytes *out, const struct call_tree *tree, const struct flame_text_options *options,
-		       const struct row *row)
+static void append_row(struct bytes *out, const struct call_tree *tree,
+		       const struct flame_text_options *options, const struct row *row)
 {
 	const struct call_node *node = &tree->nodes[row->first];
 	int indent = (int)MIN(row->depth, (uint32_t)MAX_INDENT_COLUMNS);
-	int room = MAX(options->width - SHARE_COLUMNS - BAR_COLUMNS - 1 - indent - VALUE_COLUMNS, 12);
+	int room =
+		MAX(options->width - SHARE_COLUMNS - BAR_COLUMNS - 1 - indent - VALUE_COLUMNS, 12);
 	char share[HUMAN_SIZE], value[HUMAN_SIZE];
 
 	human_share(node->total, tree->nodes[0].total, share);
 	human_value(options->type, node->total, value);
 	(void)bytes_append_format(out, "%7s  ", share);
-	(void)bytes_append_text(out, options->colours ? colour_of_kind(call_tree_function(tree, row->last)->type) : "");
+	(void)bytes_append_text(
+		out,
+		options->colours ? colour_of_kind(call_tree_function(tree, row->last)->type) : "");
 	append_bar(out, node->total, tree->nodes[0].total, options->ascii);
 	(void)bytes_append_text(out, options->colours ? COLOUR_RESET : "");
 	(void)bytes_append_format(out, " %*s", indent, "");
@@ -167,8 +173,8 @@ static void append_row(struct bytes *out, const struct call_tree *tree, const st
 	(void)bytes_append_format(out, "%*s\n", VALUE_COLUMNS, value);
 }
 
-int flame_text_write(const struct call_tree *tree, const struct flame_text_options *options, struct bytes *out,
-		     uint32_t *ret_n_hidden)
+int flame_text_write(const struct call_tree *tree, const struct flame_text_options *options,
+		     struct bytes *out, uint32_t *ret_n_hidden)
 {
 	scoped(row_vec_releasep) struct row_vec rows = {};
 	uint64_t min_total = (uint64_t)(options->min_pct / 100 * (double)tree->nodes[0].total);

@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * A call tree as lines of text: share, bar and indented name, the largest children first. A pure function of its
- * arguments; the terminal's size and colours come in as options.
+ * A call tree as lines of text: share, bar and indented name, the largest children first. A pure
+ * function of its arguments; the terminal's size and colours come in as options.
  *
- * A frame with one callee and nothing of its own shares its line ("main > run > loop"), and of more lines than fit the
- * largest stay: as a frame is never larger than its caller, the way to each of them stays too.
+ * A frame with one callee and nothing of its own shares its line ("main > run > loop"), and of more
+ * lines than fit the largest stay: as a frame is never larger than its caller, the way to each of
+ * them stays too.
  */
 
 #include "common/bytes.h"
@@ -15,16 +16,16 @@
 
 struct flame_text_options {
 	enum event_type type;
-	int width;	   /* columns; lines are cut to it */
+	int width;         /* columns; lines are cut to it */
 	uint32_t max_rows; /* lines of the tree; 0: all */
-	double min_pct;	   /* frames below this share of everything are left out */
-	bool colours;	   /* ANSI sequences */
-	bool ascii;	   /* bars of '#' */
+	double min_pct;    /* frames below this share of everything are left out */
+	bool colours;      /* ANSI sequences */
+	bool ascii;        /* bars of '#' */
 };
 
 /* Appends the lines to @out. 0 or -ENOMEM; *ret_n_hidden: frames that are not shown. */
-int flame_text_write(const struct call_tree *tree, const struct flame_text_options *options, struct bytes *out,
-		     uint32_t *ret_n_hidden);
+int flame_text_write(const struct call_tree *tree, const struct flame_text_options *options,
+		     struct bytes *out, uint32_t *ret_n_hidden);
 
 /* Appends "root;caller;callee value" for each stack. */
 int folded_write(const struct call_tree *tree, struct bytes *out);
@@ -33,9 +34,11 @@ struct function_text_options {
 	enum event_type type;
 	int width;
 	uint32_t max_rows; /* 0: all */
-	bool by_total;	   /* instead of by self */
+	bool by_total;     /* instead of by self */
 	bool colours;
 };
 
-/* Appends the functions with the largest self (or total) value, threads and processes left out. 0 or -ENOMEM. */
-int function_text_write(const struct call_tree *tree, const struct function_text_options *options, struct bytes *out);
+/* Appends the functions with the largest self (or total) value, threads and processes left out. 0
+ * or -ENOMEM. */
+int function_text_write(const struct call_tree *tree, const struct function_text_options *options,
+			struct bytes *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One line per stack, as flamegraph.pl, speedscope and inferno read it. The path is kept as a text with marks of where
- * each depth ends, so that a line costs what its last name costs.
+ * One line per stack, as flamegraph.pl, speedscope and inferno read it. The path is kept as a text
+ * with marks of where each depth ends, so that a line costs what its last name costs.
  */
 
 #include <stdlib.h>

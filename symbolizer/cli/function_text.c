@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Functions sorted through an array of pointers; ties by the other value, then by name, so that two runs agree.
+ * Functions sorted through an array of pointers; ties by the other value, then by name, so that two
+ * runs agree.
  */
 
 #include <stdlib.h>
@@ -38,7 +39,8 @@ static int compare_by_total(const void *a_ptr, const void *b_ptr)
 	return order != 0 ? order : compare_by_self(a_ptr, b_ptr);
 }
 
-static uint32_t collect_functions(const struct call_tree *tree, const struct call_function **functions)
+static uint32_t collect_functions(const struct call_tree *tree,
+				  const struct call_function **functions)
 {
 	uint32_t count = 0;
 
@@ -58,23 +60,28 @@ static void append_function(struct bytes *out, const struct function_text_option
 	human_share(function->self, whole, self_share);
 	human_value(options->type, function->total, total);
 	human_share(function->total, whole, total_share);
-	(void)bytes_append_format(out, "%11s  %7s  %11s  %7s  ", self, self_share, total, total_share);
+	(void)bytes_append_format(out, "%11s  %7s  %11s  %7s  ", self, self_share, total,
+				  total_share);
 	(void)bytes_append_text(out, options->colours ? colour_of_kind(function->type) : "");
 	(void)human_append(out, function->name, MAX(options->width - FIGURES_COLUMNS, 12));
 	(void)bytes_append_text(out, options->colours ? COLOUR_RESET "\n" : "\n");
 }
 
-int function_text_write(const struct call_tree *tree, const struct function_text_options *options, struct bytes *out)
+int function_text_write(const struct call_tree *tree, const struct function_text_options *options,
+			struct bytes *out)
 {
-	scoped_free const struct call_function **functions = calloc(tree->n_functions + 1, sizeof(*functions));
+	scoped_free const struct call_function **functions =
+		calloc(tree->n_functions + 1, sizeof(*functions));
 	uint32_t count;
 
 	if (!functions)
 		return -ENOMEM;
 	count = collect_functions(tree, functions);
-	qsort(functions, count, sizeof(*functions), options->by_total ? compare_by_total : compare_by_self);
+	qsort(functions, count, sizeof(*functions),
+	      options->by_total ? compare_by_total : compare_by_self);
 
-	(void)bytes_append_format(out, "%11s  %7s  %11s  %7s  %s\n", "self", "", "total", "", "function");
+	(void)bytes_append_format(out, "%11s  %7s  %11s  %7s  %s\n", "self", "", "total", "",
+				  "function");
 	if (options->max_rows > 0)
 		count = MIN(count, options->max_rows);
 	for (uint32_t i = 0; i < count; i++)

@@ -32,12 +32,14 @@ static void format_time(uint64_t us, char ret_text[HUMAN_SIZE])
 	else if (seconds < 3600 && seconds % 60 == 0)
 		(void)snprintf(ret_text, HUMAN_SIZE, "%d m", (int)(seconds / 60));
 	else if (seconds < 3600)
-		(void)snprintf(ret_text, HUMAN_SIZE, "%d m %d s", (int)(seconds / 60), (int)(seconds % 60));
+		(void)snprintf(ret_text, HUMAN_SIZE, "%d m %d s", (int)(seconds / 60),
+			       (int)(seconds % 60));
 	else if (seconds < 86400)
-		(void)snprintf(ret_text, HUMAN_SIZE, "%d h %d m", (int)(seconds / 3600), (int)(seconds / 60 % 60));
+		(void)snprintf(ret_text, HUMAN_SIZE, "%d h %d m", (int)(seconds / 3600),
+			       (int)(seconds / 60 % 60));
 	else
-		(void)snprintf(ret_text, HUMAN_SIZE, "%llu d %d h", (unsigned long long)(seconds / 86400),
-			       (int)(seconds / 3600 % 24));
+		(void)snprintf(ret_text, HUMAN_SIZE, "%llu d %d h",
+			       (unsigned long long)(seconds / 86400), (int)(seconds / 3600 % 24));
 }
 
 void human_bytes(uint64_t bytes, char ret_text[HUMAN_SIZE])
@@ -85,7 +87,8 @@ void human_age(uint64_t seconds, char ret_text[HUMAN_SIZE])
 	else if (seconds < 172800)
 		(void)snprintf(ret_text, HUMAN_SIZE, "%d h ago", (int)(seconds / 3600));
 	else
-		(void)snprintf(ret_text, HUMAN_SIZE, "%llu d ago", (unsigned long long)(seconds / 86400));
+		(void)snprintf(ret_text, HUMAN_SIZE, "%llu d ago",
+			       (unsigned long long)(seconds / 86400));
 }
 
 static bool is_continuation(char byte)

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * Values and texts for people: "1.25 s", "3.4 MiB", "12.3 %", and names that cannot command the terminal.
+ * Values and texts for people: "1.25 s", "3.4 MiB", "12.3 %", and names that cannot command the
+ * terminal.
  */
 
 #include "common/bytes.h"
@@ -21,7 +22,8 @@ void human_share(uint64_t part, uint64_t whole, char ret_text[HUMAN_SIZE]);
 void human_age(uint64_t seconds, char ret_text[HUMAN_SIZE]);
 
 /*
- * Appends @text cut to @max_columns columns, an ellipsis for what went; -1: all of it. Control characters, which could
- * move the cursor or worse, become '?'. Returns the columns used; a character counts as one.
+ * Appends @text cut to @max_columns columns, an ellipsis for what went; -1: all of it. Control
+ * characters, which could move the cursor or worse, become '?'. Returns the columns used; a
+ * character counts as one.
  */
 int human_append(struct bytes *out, const char *text, int max_columns);

@@ -27,8 +27,8 @@ uint64_t list_number(const json_t *row, const char *key)
 	return number > 0 ? (uint64_t)number : 0;
 }
 
-enum exit_code list_print(const struct connection_options *options, struct client *client, const char *path,
-			  const char *name, const char *empty, list_format format)
+enum exit_code list_print(const struct connection_options *options, struct client *client,
+			  const char *path, const char *name, const char *empty, list_format format)
 {
 	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
 	scoped_bytes struct bytes text = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * hearth: asks a hearth-symbolizer from a terminal or a script. The first word chooses the command; everything behind
- * it is that command's own.
+ * hearth: asks a hearth-symbolizer from a terminal or a script. The first word chooses the command;
+ * everything behind it is that command's own.
  */
 
 #include <argp.h>
@@ -27,7 +27,7 @@ struct command {
 };
 
 static const struct command commands[] = {
-#define COMMAND(name_, run_, summary_)              \
+#define COMMAND(name_, run_, summary_)                                                             \
 	{ .name = name_, .line = "hearth " name_, .run = run_, .summary = summary_ },
 #include "symbolizer/cli/commands.def"
 #undef COMMAND
@@ -61,26 +61,29 @@ static void print_overview(FILE *stream)
 static void print_manual(void)
 {
 	print_overview(stdout);
-	(void)printf("\n"
-		     "'hearth help COMMAND' lists the options of one. Most take these:\n"
-		     "\n"
-		     "  --server URL          the server, else HEARTH_SERVER, else http://127.0.0.1:20416\n"
-		     "  --token-file FILE     the token it asks for; or HEARTH_TOKEN, or --token\n"
-		     "  --service NAME        what to look at; Total is every process of every host\n"
-		     "  --event TYPE          on-cpu (default), off-cpu, mem-alloc, mem-inuse ...\n"
-		     "  --filter EXPRESSION   tags: \"host = 'web-1' AND thread NOT LIKE 'gc*'\"\n"
-		     "  --last DURATION       the last 5m, 2h, 7d ... (default 15m)\n"
-		     "  --since, --until TIME now, -10m, 1724230800, 2026-08-21T09:30:00Z\n"
-		     "  --json                the server's answer as it is, for scripts\n"
-		     "\n"
-		     "Examples:\n"
-		     "  hearth services                               what is there?\n"
-		     "  hearth flame --service nginx --last 5m        what is it doing?\n"
-		     "  hearth top --service nginx --event off-cpu    what does it wait for?\n"
-		     "  hearth flame --service nginx --folded | flamegraph.pl > nginx.svg\n"
-		     "  hearth upload build/*.debug                   names for stripped programs\n"
-		     "\n"
-		     "Exit status: 0 done, 1 an error (said on stderr), 2 a mistake in the arguments, 3 no data.\n");
+	(void)printf(
+		"\n"
+		"'hearth help COMMAND' lists the options of one. Most take these:\n"
+		"\n"
+		"  --server URL          the server, else HEARTH_SERVER, else "
+		"http://127.0.0.1:20416\n"
+		"  --token-file FILE     the token it asks for; or HEARTH_TOKEN, or --token\n"
+		"  --service NAME        what to look at; Total is every process of every host\n"
+		"  --event TYPE          on-cpu (default), off-cpu, mem-alloc, mem-inuse ...\n"
+		"  --filter EXPRESSION   tags: \"host = 'web-1' AND thread NOT LIKE 'gc*'\"\n"
+		"  --last DURATION       the last 5m, 2h, 7d ... (default 15m)\n"
+		"  --since, --until TIME now, -10m, 1724230800, 2026-08-21T09:30:00Z\n"
+		"  --json                the server's answer as it is, for scripts\n"
+		"\n"
+		"Examples:\n"
+		"  hearth services                               what is there?\n"
+		"  hearth flame --service nginx --last 5m        what is it doing?\n"
+		"  hearth top --service nginx --event off-cpu    what does it wait for?\n"
+		"  hearth flame --service nginx --folded | flamegraph.pl > nginx.svg\n"
+		"  hearth upload build/*.debug                   names for stripped programs\n"
+		"\n"
+		"Exit status: 0 done, 1 an error (said on stderr), 2 a mistake in the arguments, 3 "
+		"no data.\n");
 }
 
 enum exit_code command_help(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * argp calls the parser of a child with ARGP_KEY_INIT before and ARGP_KEY_END after the arguments: defaults are set at
- * the one and what depends on several options is checked at the other.
+ * argp calls the parser of a child with ARGP_KEY_INIT before and ARGP_KEY_END after the arguments:
+ * defaults are set at the one and what depends on several options is checked at the other.
  */
 
 #include "symbolizer/cli/options.h"
@@ -57,7 +57,8 @@ static error_t parse_connection(int key, char *text, struct argp_state *state)
 static const struct argp_option connection_rows[] = {
 	{ NULL, 0, NULL, 0, "Server:", 10 },
 	{ "server", 's', "URL", 0, "the server (HEARTH_SERVER; " DEFAULT_SERVER ")", 0 },
-	{ "token", KEY_TOKEN, "TOKEN", 0, "a token for it (HEARTH_TOKEN); others on this host can see it here", 0 },
+	{ "token", KEY_TOKEN, "TOKEN", 0,
+	  "a token for it (HEARTH_TOKEN); others on this host can see it here", 0 },
 	{ "token-file", KEY_TOKEN_FILE, "FILE", 0, "read the token from a file", 0 },
 	{ "json", 'j', NULL, 0, "print the answer as JSON", 0 },
 	{}
@@ -81,8 +82,8 @@ static error_t parse_range(int key, char *text, struct argp_state *state)
 		options->texts.last = text;
 		return 0;
 	case ARGP_KEY_END:
-		if (time_range_resolve(&options->texts, clock_wall_ns(&system_clock) / NSEC_PER_SEC, &options->range,
-				       message) < 0)
+		if (time_range_resolve(&options->texts, clock_wall_ns(&system_clock) / NSEC_PER_SEC,
+				       &options->range, message) < 0)
 			argp_error(state, "%s", message);
 		return 0;
 	default:
@@ -115,7 +116,8 @@ static error_t parse_selection(int key, char *text, struct argp_state *state)
 	case 'e':
 		options->event = event_type_from_name(text);
 		if (options->event == EVENT_NONE)
-			argp_error(state, "--event '%.40s' is no event type; try on-cpu or off-cpu", text);
+			argp_error(state, "--event '%.40s' is no event type; try on-cpu or off-cpu",
+				   text);
 		return 0;
 	case 'f':
 		options->filter = text;
@@ -132,7 +134,8 @@ static const struct argp_option selection_rows[] = {
 	{ NULL, 0, NULL, 0, "What to look at:", 4 },
 	{ "service", 'S', "NAME", 0, "the service, or Total for whole hosts", 0 },
 	{ "event", 'e', "TYPE", 0, "on-cpu (default), off-cpu, mem-alloc, mem-inuse ...", 0 },
-	{ "filter", 'f', "EXPRESSION", 0, "tags, e.g. \"host = 'web-1' AND thread NOT LIKE 'gc*'\"", 0 },
+	{ "filter", 'f', "EXPRESSION", 0, "tags, e.g. \"host = 'web-1' AND thread NOT LIKE 'gc*'\"",
+	  0 },
 	{ "fold-threads", KEY_FOLD_THREADS, NULL, 0, "merge the threads of a process", 0 },
 	{}
 };
@@ -145,7 +148,8 @@ const struct argp selection_argp = {
 	.children = selection_children,
 };
 
-uint32_t options_number(struct argp_state *state, const char *option, const char *text, uint32_t max)
+uint32_t options_number(struct argp_state *state, const char *option, const char *text,
+			uint32_t max)
 {
 	char *end;
 	unsigned long number;

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The options that commands share, as argp children: a command lists those it has, and its parser points
- * state->child_inputs at the structs to fill. Mistakes end the program with status 2, --help with 0.
+ * The options that commands share, as argp children: a command lists those it has, and its parser
+ * points state->child_inputs at the structs to fill. Mistakes end the program with status 2, --help
+ * with 0.
  */
 
 #include <argp.h>
@@ -12,7 +13,8 @@
 #include "common/event_type.h"
 #include "symbolizer/cli/time_range.h"
 
-/* --server, --token, --token-file, --json; HEARTH_SERVER and HEARTH_TOKEN where they are not given. */
+/* --server, --token, --token-file, --json; HEARTH_SERVER and HEARTH_TOKEN where they are not given.
+ */
 struct connection_options {
 	const char *server;
 	const char *token;
@@ -40,4 +42,5 @@ extern const struct argp range_argp;
 extern const struct argp selection_argp;
 
 /* Exits with status 2 and the text when @text is no number of at most @max. */
-uint32_t options_number(struct argp_state *state, const char *option, const char *text, uint32_t max);
+uint32_t options_number(struct argp_state *state, const char *option, const char *text,
+			uint32_t max);

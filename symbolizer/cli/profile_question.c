@@ -15,8 +15,8 @@
 /* A filter of a person fits many times over. */
 #define MAX_QUESTION_BYTES MIB
 
-int profile_question_write(const struct selection_options *selection, enum profile_format format, uint32_t max_nodes,
-			   struct bytes *out)
+int profile_question_write(const struct selection_options *selection, enum profile_format format,
+			   uint32_t max_nodes, struct bytes *out)
 {
 	struct json_writer json;
 
@@ -39,19 +39,20 @@ int profile_question_write(const struct selection_options *selection, enum profi
 	return bytes_error(out);
 }
 
-int profile_ask(struct client *client, const struct selection_options *selection, enum profile_format format,
-		uint32_t max_nodes, struct bytes *ret_answer)
+int profile_ask(struct client *client, const struct selection_options *selection,
+		enum profile_format format, uint32_t max_nodes, struct bytes *ret_answer)
 {
 	scoped_bytes struct bytes question = BYTES_INIT(MAX_QUESTION_BYTES);
 	int r = profile_question_write(selection, format, max_nodes, &question);
 
 	if (r < 0)
 		return log_error_errno(r, "cannot write the question: %m");
-	return client_post_json(client, "/v1/profile/ProfileTracing", bytes_view_of(&question), ret_answer);
+	return client_post_json(client, "/v1/profile/ProfileTracing", bytes_view_of(&question),
+				ret_answer);
 }
 
-int profile_ask_tree(struct client *client, const struct selection_options *selection, uint32_t max_nodes,
-		     struct call_tree **ret_tree)
+int profile_ask_tree(struct client *client, const struct selection_options *selection,
+		     uint32_t max_nodes, struct call_tree **ret_tree)
 {
 	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
 	scoped_bytes struct bytes words = BYTES_INIT(4 * KIB);
@@ -61,13 +62,15 @@ int profile_ask_tree(struct client *client, const struct selection_options *sele
 	r = profile_ask(client, selection, PROFILE_COLUMNS, max_nodes, &answer);
 	if (r < 0)
 		return r;
-	r = call_tree_from_answer(bytes_view_of(&answer), ret_tree, description, sizeof(description));
+	r = call_tree_from_answer(bytes_view_of(&answer), ret_tree, description,
+				  sizeof(description));
 	if (r < 0)
 		return log_error_errno(r, "the server's answer is not a profile: %m");
 	if (r == 0) {
 		(void)human_append(&words, description[0] ? description : "no data", -1);
 		(void)bytes_append_byte(&words, '\0');
-		(void)fprintf(stderr, "%s\n", bytes_error(&words) < 0 ? "no data" : (const char *)words.data);
+		(void)fprintf(stderr, "%s\n",
+			      bytes_error(&words) < 0 ? "no data" : (const char *)words.data);
 	}
 	return r;
 }

@@ -8,20 +8,21 @@
 #include "symbolizer/cli/client.h"
 
 enum profile_format {
-	PROFILE_NODES,	 /* the default of the API: what --json prints */
+	PROFILE_NODES,   /* the default of the API: what --json prints */
 	PROFILE_COLUMNS, /* what call_tree_from_answer() reads */
 };
 
 /* Appends the JSON body. @max_nodes 0: all. */
-int profile_question_write(const struct selection_options *selection, enum profile_format format, uint32_t max_nodes,
-			   struct bytes *out);
+int profile_question_write(const struct selection_options *selection, enum profile_format format,
+			   uint32_t max_nodes, struct bytes *out);
 
 /* Asks and appends the whole answer. Errors are said. */
-int profile_ask(struct client *client, const struct selection_options *selection, enum profile_format format,
-		uint32_t max_nodes, struct bytes *ret_answer);
+int profile_ask(struct client *client, const struct selection_options *selection,
+		enum profile_format format, uint32_t max_nodes, struct bytes *ret_answer);
 
 /*
- * The same with columns, as a tree. 1 found; 0 no data, and the server's explanation is on stderr; errors are said.
+ * The same with columns, as a tree. 1 found; 0 no data, and the server's explanation is on stderr;
+ * errors are said.
  */
-int profile_ask_tree(struct client *client, const struct selection_options *selection, uint32_t max_nodes,
-		     struct call_tree **ret_tree);
+int profile_ask_tree(struct client *client, const struct selection_options *selection,
+		     uint32_t max_nodes, struct call_tree **ret_tree);

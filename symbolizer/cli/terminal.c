@@ -28,7 +28,8 @@ struct terminal terminal_of_stdout(void)
 	terminal.is_terminal = isatty(STDOUT_FILENO) == 1;
 	terminal.colours = terminal.is_terminal && (!no_color || no_color[0] == '\0');
 	terminal.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-	if (terminal.is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+	if (terminal.is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+	    size.ws_col > 0) {
 		terminal.width = size.ws_col;
 		terminal.height = MAX(size.ws_row, 10);
 	}

@@ -16,5 +16,6 @@ struct terminal {
 /* A pipe or file counts as 120 columns and 50 lines. */
 struct terminal terminal_of_stdout(void);
 
-/* Writes all to standard output. A reader that went away (`| head`) is no error. 0 or a negative errno, said. */
+/* Writes all to standard output. A reader that went away (`| head`) is no error. 0 or a negative
+ * errno, said. */
 int terminal_print(const struct bytes *text);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Numbers are read by hand, digit by digit: strptime() and strtoull() accept blanks, signs and other bases that are
- * mistakes here. A date is right when the calendar gives it back unchanged ("February 30" becomes March 2).
+ * Numbers are read by hand, digit by digit: strptime() and strtoull() accept blanks, signs and
+ * other bases that are mistakes here. A date is right when the calendar gives it back unchanged
+ * ("February 30" becomes March 2).
  */
 
 #include "symbolizer/cli/time_range.h"
@@ -198,20 +199,21 @@ int time_moment_parse(const char *text, uint64_t now_s, uint64_t *ret_moment_s)
 	return parse_ago(text, now_s, ret_moment_s);
 }
 
-static int moment_of_option(const char *option, const char *text, uint64_t now_s, uint64_t *ret_moment_s,
-			    char ret_message[TIME_RANGE_MESSAGE_SIZE])
+static int moment_of_option(const char *option, const char *text, uint64_t now_s,
+			    uint64_t *ret_moment_s, char ret_message[TIME_RANGE_MESSAGE_SIZE])
 {
 	if (!text)
 		return 0;
 	if (time_moment_parse(text, now_s, ret_moment_s) == 0)
 		return 0;
 	(void)snprintf(ret_message, TIME_RANGE_MESSAGE_SIZE,
-		       "%s '%.40s' is no time; try now, -10m, unix seconds or 2026-08-21T09:30:00Z", option, text);
+		       "%s '%.40s' is no time; try now, -10m, unix seconds or 2026-08-21T09:30:00Z",
+		       option, text);
 	return -EINVAL;
 }
 
-int time_range_resolve(const struct time_range_texts *texts, uint64_t now_s, struct time_range *ret_range,
-		       char ret_message[TIME_RANGE_MESSAGE_SIZE])
+int time_range_resolve(const struct time_range_texts *texts, uint64_t now_s,
+		       struct time_range *ret_range, char ret_message[TIME_RANGE_MESSAGE_SIZE])
 {
 	const char *last = texts->last ? texts->last : TIME_RANGE_DEFAULT_LAST;
 	struct time_range range = { .until_s = now_s };
@@ -219,7 +221,8 @@ int time_range_resolve(const struct time_range_texts *texts, uint64_t now_s, str
 	int r;
 
 	if (texts->since && texts->last) {
-		(void)snprintf(ret_message, TIME_RANGE_MESSAGE_SIZE, "give --since or --last, not both");
+		(void)snprintf(ret_message, TIME_RANGE_MESSAGE_SIZE,
+			       "give --since or --last, not both");
 		return -EINVAL;
 	}
 	r = moment_of_option("--until", texts->until, now_s, &range.until_s, ret_message);
@@ -238,7 +241,8 @@ int time_range_resolve(const struct time_range_texts *texts, uint64_t now_s, str
 		return r;
 
 	if (range.since_s > range.until_s) {
-		(void)snprintf(ret_message, TIME_RANGE_MESSAGE_SIZE, "--since is later than --until");
+		(void)snprintf(ret_message, TIME_RANGE_MESSAGE_SIZE,
+			       "--since is later than --until");
 		return -EINVAL;
 	}
 	*ret_range = range;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The assembler copies each file and its gzip form into .rodata, and the table points there. embed.cmake makes the
- * gzip forms and ui_files.h, which says how large each is; a file that assets.def names and the build did not make is
- * an error, so that the two lists cannot disagree.
+ * The assembler copies each file and its gzip form into .rodata, and the table points there.
+ * embed.cmake makes the gzip forms and ui_files.h, which says how large each is; a file that
+ * assets.def names and the build did not make is an error, so that the two lists cannot disagree.
  */
 
 #include "symbolizer/ui/assets.h"
@@ -12,31 +12,32 @@
 
 #include "ui_files.h"
 
-/* The symbols are local to this file; "hidden" tells the compiler that no other library can replace them. */
-#define EMBED(symbol, path)                                         \
-	__asm__(".pushsection .rodata, \"a\", @progbits\n"          \
-		".balign 16\n"                                      \
-		".local " #symbol "\n" #symbol ":\n"                \
-		".incbin \"" path "\"\n"                            \
-		".popsection\n");                                   \
+/* The symbols are local to this file; "hidden" tells the compiler that no other library can replace
+ * them. */
+#define EMBED(symbol, path)                                                                        \
+	__asm__(".pushsection .rodata, \"a\", @progbits\n"                                         \
+		".balign 16\n"                                                                     \
+		".local " #symbol "\n" #symbol ":\n"                                               \
+		".incbin \"" path "\"\n"                                                           \
+		".popsection\n");                                                                  \
 	extern const uint8_t symbol[] __attribute__((visibility("hidden")))
 
-#define UI_ASSET(id, file, content_type)                     \
-	EMBED(ui_plain_##id, UI_SOURCE_FOLDER "/" file);     \
+#define UI_ASSET(id, file, content_type)                                                           \
+	EMBED(ui_plain_##id, UI_SOURCE_FOLDER "/" file);                                           \
 	EMBED(ui_gzip_##id, UI_BUILD_FOLDER "/" file ".gz");
 #include "symbolizer/ui/assets.def"
 #undef UI_ASSET
 
 static const struct ui_asset assets[] = {
-#define UI_ASSET(id, file, type)                    \
-	{                                           \
-		.path = "/" file,                   \
-		.content_type = type,               \
-		.etag = UI_ETAG_##id,               \
-		.gzip = ui_gzip_##id,               \
-		.gzip_size = UI_GZIP_SIZE_##id,     \
-		.plain = ui_plain_##id,             \
-		.plain_size = UI_PLAIN_SIZE_##id,   \
+#define UI_ASSET(id, file, type)                                                                   \
+	{                                                                                          \
+		.path = "/" file,                                                                  \
+		.content_type = type,                                                              \
+		.etag = UI_ETAG_##id,                                                              \
+		.gzip = ui_gzip_##id,                                                              \
+		.gzip_size = UI_GZIP_SIZE_##id,                                                    \
+		.plain = ui_plain_##id,                                                            \
+		.plain_size = UI_PLAIN_SIZE_##id,                                                  \
 	},
 #include "symbolizer/ui/assets.def"
 #undef UI_ASSET
