@@ -25,19 +25,35 @@ static void set(struct agent *agent, enum agent_metric metric, uint64_t value)
 	metric_set(agent->metrics, metric, value);
 }
 
+/*
+ * Where the periods went that brought no tick: some CPUs sleep through their timer when idle (asleep), the rest is lost
+ * (missed). Whatever the rounding of the scheduler's account, the outcomes always add up to what was expected.
+ */
+static void account_ticks(struct agent *agent, const uint64_t values[ABI_COUNTER_COUNT])
+{
+	uint64_t period_ns = NSEC_PER_SEC / agent->config->on_cpu_frequency;
+	uint64_t received = values[ABI_COUNTER_TICKS_IDLE] + values[ABI_COUNTER_TICKS_SAMPLED] +
+			    values[ABI_COUNTER_TICKS_RING_FULL] + values[ABI_COUNTER_TICKS_FAILED];
+	uint64_t expected = MAX(values[ABI_COUNTER_TICKS_EXPECTED], received);
+	uint64_t asleep = 0;
+	uint64_t idle_ns = 0;
+
+	if (agent->on_cpu && on_cpu_idle_ns(agent->on_cpu, &idle_ns) == 0 &&
+	    idle_ns / period_ns > values[ABI_COUNTER_TICKS_IDLE])
+		asleep = MIN(idle_ns / period_ns - values[ABI_COUNTER_TICKS_IDLE], expected - received);
+	set(agent, AGENT_METRIC_TICKS_EXPECTED, expected);
+	set(agent, AGENT_METRIC_TICKS_ASLEEP, asleep);
+	set(agent, AGENT_METRIC_TICKS_MISSED, expected - received - asleep);
+}
+
 static void gather_kernel_counters(struct agent *agent)
 {
 	uint64_t values[ABI_COUNTER_COUNT];
-	uint64_t received;
 	uint64_t clock_ticks = 0;
 
 	if (bpf_programs_read_counters(agent->programs, values) < 0)
 		return;
-	received = values[ABI_COUNTER_TICKS_IDLE] + values[ABI_COUNTER_TICKS_SAMPLED] +
-		   values[ABI_COUNTER_TICKS_RING_FULL] + values[ABI_COUNTER_TICKS_FAILED];
-	set(agent, AGENT_METRIC_TICKS_EXPECTED, MAX(values[ABI_COUNTER_TICKS_EXPECTED], received));
-	set(agent, AGENT_METRIC_TICKS_MISSED,
-	    values[ABI_COUNTER_TICKS_EXPECTED] > received ? values[ABI_COUNTER_TICKS_EXPECTED] - received : 0);
+	account_ticks(agent, values);
 	set(agent, AGENT_METRIC_TICKS_IDLE, values[ABI_COUNTER_TICKS_IDLE]);
 	set(agent, AGENT_METRIC_TICKS_SAMPLED, values[ABI_COUNTER_TICKS_SAMPLED]);
 	set(agent, AGENT_METRIC_TICKS_RING_FULL, values[ABI_COUNTER_TICKS_RING_FULL]);

@@ -276,7 +276,7 @@ static void apply_exit(struct process_table *table, const struct process_event *
 		table->observer.process_gone(table->observer.arg, process);
 	if (process->number) {
 		process->exited = true;
-		process->last_window = table->current_window;
+		process->last_window = MAX(process->last_window, table->current_window);
 		return;
 	}
 	/* Never sampled, and samples come in the order of time with events: nobody will ask for it. */

@@ -19,5 +19,11 @@ void on_cpu_stop(struct on_cpu *on_cpu);
 /* Periods that passed on all events' own clocks: what the kernel says, beside what the programs counted. */
 int on_cpu_expected_ticks(const struct on_cpu *on_cpu, uint64_t *ret_ticks);
 
+/*
+ * Time that the CPUs spent idle since the start, by the scheduler's account (/proc/stat: idle and iowait). Some CPUs
+ * sleep through their timers: these periods are no loss.
+ */
+int on_cpu_idle_ns(const struct on_cpu *on_cpu, uint64_t *ret_idle_ns);
+
 #include "common/scoped.h"
 DEFINE_SCOPED(struct on_cpu *, on_cpu_free);
