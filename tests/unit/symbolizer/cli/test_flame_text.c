@@ -18,7 +18,8 @@ static void assert_flame(const struct flame_text_options *options, const char *e
 	bytes_release(&out);
 }
 
-/* clang-format off: the lines are what a terminal shows */
+/* The lines are what a terminal shows. */
+/* clang-format off */
 static void frames_stand_below_their_callers_with_bars_and_shares(void **state)
 {
 	static const struct flame_text_options options = { .type = EVENT_ON_CPU, .width = 76 };
