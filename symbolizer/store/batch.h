@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A decoded batch: what ingest hands to a storage engine. Everything lives in the arena it was decoded into, and
- * every count, index and text was checked by batch_decode(). Numbers are the agent's, valid within its epoch.
- * Times of rows are already wall clock.
+ * A decoded batch: what ingest hands to a storage engine. Everything lives in the arena it was
+ * decoded into, and every count, index and text was checked by batch_decode(). Numbers are the
+ * agent's, valid within its epoch. Times of rows are already wall clock.
  */
 
 #include "common/elf/elf_file.h"
@@ -45,7 +45,7 @@ struct batch_process {
 	uint32_t pid;
 	uint32_t parent_pid;
 	uint64_t start_time_ns; /* since boot */
-	const char *name;	/* app_service */
+	const char *name;       /* app_service */
 	const char *executable_path;
 	uint32_t main_executable; /* number, 0 unknown */
 	bool kernel_thread;
@@ -67,7 +67,7 @@ struct batch_series {
 };
 
 struct batch_frame {
-	uint8_t kind;	     /* enum frame_kind */
+	uint8_t kind;        /* enum frame_kind */
 	uint32_t executable; /* number, 0 none */
 	uint64_t address;
 };
@@ -81,9 +81,9 @@ struct batch_stack {
 
 struct batch_row {
 	uint32_t series; /* number */
-	uint32_t stack;	 /* number, 0: only counted */
-	uint64_t slot;	 /* wall clock / SLOT_NS */
-	uint64_t value;	 /* counts of period_ns, else ns or bytes */
+	uint32_t stack;  /* number, 0: only counted */
+	uint64_t slot;   /* wall clock / SLOT_NS */
+	uint64_t value;  /* counts of period_ns, else ns or bytes */
 };
 
 struct batch_named_frame {

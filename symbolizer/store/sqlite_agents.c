@@ -2,9 +2,10 @@
 #include "symbolizer/store/sqlite_agents.h"
 
 /*
- * Agents are in a list, the latest used first, and in a hash table by a hash of (tenant, agent, epoch). Two bounds
- * hold the memory: numbers per agent (when reached, its table starts over and fills again from hearth.db) and numbers
- * of all agents (when reached, agents leave from the end of the list).
+ * Agents are in a list, the latest used first, and in a hash table by a hash of (tenant, agent,
+ * epoch). Two bounds hold the memory: numbers per agent (when reached, its table starts over and
+ * fills again from hearth.db) and numbers of all agents (when reached, agents leave from the end of
+ * the list).
  */
 
 #define AGENT_MAX_NUMBERS (1u << 18)
@@ -84,7 +85,8 @@ struct agent_cache *agent_cache_free(struct agent_cache *cache)
 	return NULL;
 }
 
-static struct hash128 key_of(const struct agent_cache *cache, const char *tenant, const struct batch *batch)
+static struct hash128 key_of(const struct agent_cache *cache, const char *tenant,
+			     const struct batch *batch)
 {
 	struct {
 		uint8_t secret[16];
@@ -101,7 +103,8 @@ static struct hash128 key_of(const struct agent_cache *cache, const char *tenant
 	return hash128_of(&parts, sizeof(parts));
 }
 
-static int load_agent(struct sqlite_db *hearth, const char *tenant, const struct batch *batch, struct agent *agent)
+static int load_agent(struct sqlite_db *hearth, const char *tenant, const struct batch *batch,
+		      struct agent *agent)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *epoch = NULL;
 	scoped(sqlite_resetp) sqlite3_stmt *host = NULL;
@@ -109,7 +112,8 @@ static int load_agent(struct sqlite_db *hearth, const char *tenant, const struct
 	int r;
 
 	r = sqlite_query(hearth, SQL_EPOCH_FIND, &epoch, SQL_TEXT(tenant),
-			 SQL_BLOB(batch->agent_id.bytes, sizeof(batch->agent_id.bytes)), SQL_INT(batch->epoch));
+			 SQL_BLOB(batch->agent_id.bytes, sizeof(batch->agent_id.bytes)),
+			 SQL_INT(batch->epoch));
 	if (r > 0) {
 		agent->epoch_id = sqlite3_column_int64(epoch, 0);
 		agent->epoch_saved_ns = (uint64_t)sqlite3_column_int64(epoch, 1);
@@ -134,7 +138,8 @@ static int add_entry(struct agent_cache *cache, struct hash128 key, struct agent
 
 	if (!entry)
 		return -ENOMEM;
-	r = hash_table_new(sizeof(struct number_key), sizeof(uint64_t), AGENT_MAX_NUMBERS, &entry->numbers);
+	r = hash_table_new(sizeof(struct number_key), sizeof(uint64_t), AGENT_MAX_NUMBERS,
+			   &entry->numbers);
 	if (r == 0)
 		r = hash_table_insert(cache->by_key, &key, &slot);
 	if (r < 0) {
@@ -152,8 +157,8 @@ static int add_entry(struct agent_cache *cache, struct hash128 key, struct agent
 
 static void make_room(struct agent_cache *cache)
 {
-	while (cache->oldest &&
-	       (cache->n_numbers > CACHE_MAX_NUMBERS || hash_table_count(cache->by_key) >= CACHE_MAX_AGENTS))
+	while (cache->oldest && (cache->n_numbers > CACHE_MAX_NUMBERS ||
+				 hash_table_count(cache->by_key) >= CACHE_MAX_AGENTS))
 		remove_entry(cache, cache->oldest);
 }
 
@@ -184,8 +189,8 @@ int agent_cache_find(struct agent_cache *cache, struct sqlite_db *hearth, const 
 	return 0;
 }
 
-int agent_number(struct agent_cache *cache, struct sqlite_db *hearth, struct agent *agent, enum number_kind kind,
-		 uint32_t number, uint64_t *ret_id)
+int agent_number(struct agent_cache *cache, struct sqlite_db *hearth, struct agent *agent,
+		 enum number_kind kind, uint32_t number, uint64_t *ret_id)
 {
 	struct number_key key = { .kind = kind, .number = number };
 	const uint64_t *cached = hash_table_find(agent->entry->numbers, &key);
@@ -198,7 +203,8 @@ int agent_number(struct agent_cache *cache, struct sqlite_db *hearth, struct age
 	}
 	if (agent->epoch_id == 0)
 		return 0;
-	r = sqlite_query(hearth, SQL_NUMBER_FIND, &row, SQL_INT(agent->epoch_id), SQL_INT(kind), SQL_INT(number));
+	r = sqlite_query(hearth, SQL_NUMBER_FIND, &row, SQL_INT(agent->epoch_id), SQL_INT(kind),
+			 SQL_INT(number));
 	if (r <= 0)
 		return r;
 	*ret_id = (uint64_t)sqlite3_column_int64(row, 0);
@@ -206,8 +212,8 @@ int agent_number(struct agent_cache *cache, struct sqlite_db *hearth, struct age
 	return 1;
 }
 
-void agent_remember(struct agent_cache *cache, struct agent *agent, enum number_kind kind, uint32_t number,
-		    uint64_t id)
+void agent_remember(struct agent_cache *cache, struct agent *agent, enum number_kind kind,
+		    uint32_t number, uint64_t id)
 {
 	struct hash_table *numbers = agent->entry->numbers;
 	struct number_key key = { .kind = kind, .number = number };

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What the numbers of agents mean: (agent, epoch, kind, number) -> store id. The truth is table number in hearth.db;
- * this is a bounded cache of it, so that a batch of a known agent asks SQLite nothing. Used by the writer only, and
- * told only what is committed.
+ * What the numbers of agents mean: (agent, epoch, kind, number) -> store id. The truth is table
+ * number in hearth.db; this is a bounded cache of it, so that a batch of a known agent asks SQLite
+ * nothing. Used by the writer only, and told only what is committed.
  */
 
 #include "common/hash_table.h"
@@ -16,9 +16,9 @@ struct agent_cache;
 /* One epoch of one agent. The fields are the writer's to keep up to date after a commit. */
 struct agent {
 	int64_t epoch_id; /* 0: not in hearth.db yet */
-	uint32_t host;	  /* store id, 0: not known yet */
+	uint32_t host;    /* store id, 0: not known yet */
 	struct hash128 host_attributes;
-	uint64_t host_saved_ns;	 /* host.last_seen_ns as it stands in hearth.db */
+	uint64_t host_saved_ns;  /* host.last_seen_ns as it stands in hearth.db */
 	uint64_t epoch_saved_ns; /* epoch.last_seen_ns as it stands in hearth.db */
 	struct agent_entry *entry;
 };
@@ -27,19 +27,20 @@ int agent_cache_new(struct agent_cache **ret_cache);
 struct agent_cache *agent_cache_free(struct agent_cache *cache);
 
 /*
- * The agent's epoch, from the cache or from hearth.db; new ones have epoch_id 0. Stays valid until the next call of
- * agent_cache_find() or agent_cache_forget().
+ * The agent's epoch, from the cache or from hearth.db; new ones have epoch_id 0. Stays valid until
+ * the next call of agent_cache_find() or agent_cache_forget().
  */
 int agent_cache_find(struct agent_cache *cache, struct sqlite_db *hearth, const char *tenant,
 		     const struct batch *batch, struct agent **ret_agent);
 
 /* 1 found, 0 the number is not known. */
-int agent_number(struct agent_cache *cache, struct sqlite_db *hearth, struct agent *agent, enum number_kind kind,
-		 uint32_t number, uint64_t *ret_id);
+int agent_number(struct agent_cache *cache, struct sqlite_db *hearth, struct agent *agent,
+		 enum number_kind kind, uint32_t number, uint64_t *ret_id);
 
-/* Remembers what was committed. Without memory for it the cache forgets instead: hearth.db still knows. */
-void agent_remember(struct agent_cache *cache, struct agent *agent, enum number_kind kind, uint32_t number,
-		    uint64_t id);
+/* Remembers what was committed. Without memory for it the cache forgets instead: hearth.db still
+ * knows. */
+void agent_remember(struct agent_cache *cache, struct agent *agent, enum number_kind kind,
+		    uint32_t number, uint64_t id);
 
 /* Drops the epoch of this row from the cache. */
 void agent_cache_forget(struct agent_cache *cache, int64_t epoch_id);

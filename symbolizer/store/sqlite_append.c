@@ -2,9 +2,9 @@
 #include "symbolizer/store/sqlite_write.h"
 
 /*
- * The rows of a batch become one block in the file of each day they belong to; nearly always that is one. A block's
- * key (agent, epoch, sequence, tenant) is what recognises a retry, so each day that the batch covers gets a block,
- * even one without rows: it also says that the agent was there.
+ * The rows of a batch become one block in the file of each day they belong to; nearly always that
+ * is one. A block's key (agent, epoch, sequence, tenant) is what recognises a retry, so each day
+ * that the batch covers gets a block, even one without rows: it also says that the agent was there.
  */
 
 static uint64_t first_covered_slot(const struct batch *batch)
@@ -45,7 +45,8 @@ int write_find_days(const struct batch *batch, struct write_days *ret_days)
 	return 0;
 }
 
-int write_is_stored(struct sqlite_writer *writer, const char *tenant, const struct batch *batch, day_number day)
+int write_is_stored(struct sqlite_writer *writer, const char *tenant, const struct batch *batch,
+		    day_number day)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	struct sqlite_db *db;
@@ -56,7 +57,8 @@ int write_is_stored(struct sqlite_writer *writer, const char *tenant, const stru
 	r = connection_set_day(&writer->connections, day, &db);
 	if (r < 0)
 		return r;
-	return sqlite_query(db, SQL_BLOCK_EXISTS, &row, SQL_BLOB(batch->agent_id.bytes, sizeof(batch->agent_id.bytes)),
+	return sqlite_query(db, SQL_BLOCK_EXISTS, &row,
+			    SQL_BLOB(batch->agent_id.bytes, sizeof(batch->agent_id.bytes)),
 			    SQL_INT(batch->epoch), SQL_TEXT(tenant), SQL_INT(batch->sequence));
 }
 
@@ -69,11 +71,12 @@ struct used_stack {
 struct day_share {
 	day_number day;
 	uint64_t first_slot, end_slot; /* of the day */
-	struct block_row *rows;	       /* in order of the store's series; stack_index is still the ordinal */
+	struct block_row
+		*rows; /* in order of the store's series; stack_index is still the ordinal */
 	uint32_t n_rows;
 	uint32_t n_without_series;
 	uint64_t min_slot, max_slot; /* of the rows */
-	uint64_t *stacks;	     /* distinct ids, ascending */
+	uint64_t *stacks;            /* distinct ids, ascending */
 	uint32_t n_stacks;
 };
 
@@ -137,7 +140,8 @@ static int index_stacks(struct write *write, struct day_share *share)
 		if (index_of[ordinal])
 			continue;
 		index_of[ordinal] = 1;
-		used[n_used++] = (struct used_stack){ .id = write->stack_ids[ordinal], .ordinal = ordinal };
+		used[n_used++] =
+			(struct used_stack){ .id = write->stack_ids[ordinal], .ordinal = ordinal };
 	}
 	if (n_used > 0)
 		qsort(used, n_used, sizeof(*used), compare_stacks);
@@ -157,13 +161,15 @@ static int find_sender(struct write *write, struct sqlite_db *db, int64_t *ret_s
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;
 
-	r = sqlite_query(db, SQL_SENDER_FIND, &row, SQL_BLOB(batch->agent_id.bytes, sizeof(batch->agent_id.bytes)),
+	r = sqlite_query(db, SQL_SENDER_FIND, &row,
+			 SQL_BLOB(batch->agent_id.bytes, sizeof(batch->agent_id.bytes)),
 			 SQL_INT(batch->epoch), SQL_TEXT(write->tenant));
 	if (r > 0)
 		*ret_sender = sqlite3_column_int64(row, 0);
 	if (r != 0)
 		return MIN(r, 0);
-	r = sqlite_run(db, SQL_SENDER_ADD, SQL_BLOB(batch->agent_id.bytes, sizeof(batch->agent_id.bytes)),
+	r = sqlite_run(db, SQL_SENDER_ADD,
+		       SQL_BLOB(batch->agent_id.bytes, sizeof(batch->agent_id.bytes)),
 		       SQL_INT(batch->epoch), SQL_TEXT(write->tenant), SQL_INT(write->host));
 	if (r == 0)
 		*ret_sender = sqlite_last_id(db);
@@ -176,7 +182,8 @@ static uint64_t clip_to_day(uint64_t wall_ns, const struct day_share *share)
 	return MIN(MAX(wall_ns, share->first_slot * SLOT_NS), share->end_slot * SLOT_NS);
 }
 
-static int add_block(struct write *write, struct sqlite_db *db, const struct day_share *share, bool first)
+static int add_block(struct write *write, struct sqlite_db *db, const struct day_share *share,
+		     bool first)
 {
 	const struct batch *batch = write->batch;
 	struct bytes *counters = &write->writer->buffer;
@@ -192,11 +199,12 @@ static int add_block(struct write *write, struct sqlite_db *db, const struct day
 		r = find_sender(write, db, &sender);
 	if (r < 0)
 		return r;
-	return sqlite_run(db, SQL_BLOCK_ADD, SQL_INT(sender), SQL_INT(batch->sequence),
-			  SQL_INT(clip_to_day(batch->opened_wall_ns, share)),
-			  SQL_INT(clip_to_day(batch->closed_wall_ns, share)), SQL_INT(share->min_slot),
-			  SQL_INT(share->max_slot), SQL_INT(share->n_rows), SQL_INT(share->n_without_series),
-			  SQL_BLOB(counters->data, counters->size), SQL_BLOB(block->data, block->size));
+	return sqlite_run(
+		db, SQL_BLOCK_ADD, SQL_INT(sender), SQL_INT(batch->sequence),
+		SQL_INT(clip_to_day(batch->opened_wall_ns, share)),
+		SQL_INT(clip_to_day(batch->closed_wall_ns, share)), SQL_INT(share->min_slot),
+		SQL_INT(share->max_slot), SQL_INT(share->n_rows), SQL_INT(share->n_without_series),
+		SQL_BLOB(counters->data, counters->size), SQL_BLOB(block->data, block->size));
 }
 
 static int add_activity(struct sqlite_db *db, const struct day_share *share)
@@ -213,12 +221,14 @@ static int add_activity(struct sqlite_db *db, const struct day_share *share)
 			first = MIN(first, share->rows[i].slot);
 			last = MAX(last, share->rows[i].slot);
 		}
-		r = sqlite_run(db, SQL_ACTIVITY_SET, SQL_INT(series), SQL_INT(first), SQL_INT(last));
+		r = sqlite_run(db, SQL_ACTIVITY_SET, SQL_INT(series), SQL_INT(first),
+			       SQL_INT(last));
 	}
 	return r;
 }
 
-static int store_share(struct write *write, struct sqlite_db *db, const struct day_share *share, bool first)
+static int store_share(struct write *write, struct sqlite_db *db, const struct day_share *share,
+		       bool first)
 {
 	int r;
 

@@ -4,9 +4,9 @@
 #include "common/zstd_frame.h"
 
 /*
- * Why columns: neighbours in a column resemble each other (slots rise by little, few stacks repeat), so each costs a
- * byte or two before and less than that after compression. Why the dictionary of stacks: ids are large and spread,
- * indexes are small.
+ * Why columns: neighbours in a column resemble each other (slots rise by little, few stacks
+ * repeat), so each costs a byte or two before and less than that after compression. Why the
+ * dictionary of stacks: ids are large and spread, indexes are small.
  */
 
 #define BLOCK_FORMAT 1
@@ -22,13 +22,15 @@ struct run {
 	size_t count;
 };
 
-/* A run ends where the series changes or, with two runs of one series, where the slots start again. */
+/* A run ends where the series changes or, with two runs of one series, where the slots start again.
+ */
 static struct run next_run(const struct block_rows *rows, size_t first)
 {
 	const struct block_row *row = rows->rows;
 	size_t end = first + 1;
 
-	while (end < rows->n_rows && row[end].series == row[first].series && row[end].slot >= row[end - 1].slot)
+	while (end < rows->n_rows && row[end].series == row[first].series &&
+	       row[end].slot >= row[end - 1].slot)
 		end++;
 	return (struct run){ .first = first, .count = end - first };
 }
@@ -147,7 +149,8 @@ struct open_block {
 	uint64_t n_stacks;
 };
 
-static int read_stack_ids(struct bytes_reader *in, struct block_scratch *scratch, struct open_block *block)
+static int read_stack_ids(struct bytes_reader *in, struct block_scratch *scratch,
+			  struct open_block *block)
 {
 	uint64_t id = 0;
 	int r;
@@ -189,13 +192,16 @@ static int find_columns(struct bytes_reader *in, struct open_block *block)
 		return -EBADMSG;
 
 	block->slots = bytes_reader_of((struct bytes_view){ .data = in->next, .size = sizes[0] });
-	block->stacks = bytes_reader_of((struct bytes_view){ .data = block->slots.end, .size = sizes[1] });
-	block->values = bytes_reader_of((struct bytes_view){ .data = block->stacks.end, .size = sizes[2] });
+	block->stacks =
+		bytes_reader_of((struct bytes_view){ .data = block->slots.end, .size = sizes[1] });
+	block->values =
+		bytes_reader_of((struct bytes_view){ .data = block->stacks.end, .size = sizes[2] });
 	block->all_one = sizes[2] == 0;
 	return 0;
 }
 
-static int open_block(struct bytes_view content, struct block_scratch *scratch, struct open_block *ret_block)
+static int open_block(struct bytes_view content, struct block_scratch *scratch,
+		      struct open_block *ret_block)
 {
 	struct bytes_reader in;
 	int r;
@@ -228,8 +234,8 @@ static void skip_run(struct open_block *block, uint64_t count)
 		skip_varints(&block->values, count);
 }
 
-static int scan_run(struct open_block *block, uint64_t count, uint32_t series_index, const struct block_scan *scan,
-		    int *ret_stopped)
+static int scan_run(struct open_block *block, uint64_t count, uint32_t series_index,
+		    const struct block_scan *scan, int *ret_stopped)
 {
 	uint64_t slot = block->min_slot;
 
@@ -239,19 +245,21 @@ static int scan_run(struct open_block *block, uint64_t count, uint32_t series_in
 		slot += bytes_read_varint(&block->slots);
 		stack = bytes_read_varint(&block->stacks);
 		value = block->all_one ? 1 : bytes_read_varint(&block->values);
-		if (block->slots.error || block->stacks.error || block->values.error || stack >= block->n_stacks)
+		if (block->slots.error || block->stacks.error || block->values.error ||
+		    stack >= block->n_stacks)
 			return -EBADMSG;
 		if (slot < scan->from_slot || slot >= scan->to_slot)
 			continue;
-		*ret_stopped = scan->function(scan->arg, series_index, block->stack_ids[stack], slot, value);
+		*ret_stopped = scan->function(scan->arg, series_index, block->stack_ids[stack],
+					      slot, value);
 		if (*ret_stopped < 0)
 			return 0;
 	}
 	return 0;
 }
 
-int block_scan_rows(struct bytes_view content, uint64_t min_slot, uint64_t n_rows, const struct block_scan *scan,
-		    struct block_scratch *scratch, int *ret_stopped)
+int block_scan_rows(struct bytes_view content, uint64_t min_slot, uint64_t n_rows,
+		    const struct block_scan *scan, struct block_scratch *scratch, int *ret_stopped)
 {
 	struct open_block block = { .min_slot = min_slot };
 	uint64_t series = 0;

@@ -2,17 +2,17 @@
 #pragma once
 
 /*
- * A block: the rows that one batch brought for one day, columnar and compressed. Pure functions of bytes.
+ * A block: the rows that one batch brought for one day, columnar and compressed. Pure functions of
+ * bytes.
  *
  * Before compression (all numbers are varints):
  *
  *   format (1)
  *   n_stacks, then the ids of the stacks used, ascending, as differences
  *   n_runs, then per run (rows of one series): difference of the series id, number of rows
- *   size of the slot column in bytes, size of the stack column, 0 or the size of the value column (0: all values are 1)
- *   slot column: per run the first slot - min_slot, then differences within the run
- *   stack column: per row the index among the stacks used
- *   value column: per row
+ *   size of the slot column in bytes, size of the stack column, 0 or the size of the value column
+ * (0: all values are 1) slot column: per run the first slot - min_slot, then differences within the
+ * run stack column: per row the index among the stacks used value column: per row
  */
 
 #include "common/bytes.h"
@@ -57,8 +57,9 @@ struct block_scan {
 };
 
 /*
- * Hands the rows of @block that @scan asks for to its function. -EBADMSG: the block is damaged. What the function
- * returns below 0 ends the walk and comes back in *ret_stopped (then the result is 0).
+ * Hands the rows of @block that @scan asks for to its function. -EBADMSG: the block is damaged.
+ * What the function returns below 0 ends the walk and comes back in *ret_stopped (then the result
+ * is 0).
  */
-int block_scan_rows(struct bytes_view block, uint64_t min_slot, uint64_t n_rows, const struct block_scan *scan,
-		    struct block_scratch *scratch, int *ret_stopped);
+int block_scan_rows(struct bytes_view block, uint64_t min_slot, uint64_t n_rows,
+		    const struct block_scan *scan, struct block_scratch *scratch, int *ret_stopped);

@@ -2,8 +2,8 @@
 #include "symbolizer/store/sqlite_codec.h"
 
 /*
- * Counts read back are bounded by the bytes that are there (every item has at least one byte), so that a damaged
- * column cannot ask for much memory.
+ * Counts read back are bounded by the bytes that are there (every item has at least one byte), so
+ * that a damaged column cannot ask for much memory.
  */
 
 static void add_text(struct bytes *out, const char *text)
@@ -51,7 +51,8 @@ void codec_add_labels(struct bytes *out, const struct label *labels, uint32_t co
 	}
 }
 
-static int read_labels(struct bytes_reader *in, struct arena *arena, struct label **ret_labels, uint32_t *ret_count)
+static int read_labels(struct bytes_reader *in, struct arena *arena, struct label **ret_labels,
+		       uint32_t *ret_count)
 {
 	uint32_t count = read_count(in);
 	struct label *labels = arena_alloc_array(arena, count, sizeof(*labels));
@@ -69,7 +70,8 @@ static int read_labels(struct bytes_reader *in, struct arena *arena, struct labe
 	return 0;
 }
 
-int codec_read_labels(struct bytes_view in, struct arena *arena, struct label **ret_labels, uint32_t *ret_count)
+int codec_read_labels(struct bytes_view in, struct arena *arena, struct label **ret_labels,
+		      uint32_t *ret_count)
 {
 	struct bytes_reader reader = bytes_reader_of(in);
 
@@ -90,7 +92,8 @@ void codec_add_paths(struct bytes *out, const struct stored_path *paths, uint32_
 	}
 }
 
-int codec_find_path(struct bytes_view in, uint32_t executable, struct arena *arena, const char **ret_path)
+int codec_find_path(struct bytes_view in, uint32_t executable, struct arena *arena,
+		    const char **ret_path)
 {
 	struct bytes_reader reader = bytes_reader_of(in);
 
@@ -101,7 +104,8 @@ int codec_find_path(struct bytes_view in, uint32_t executable, struct arena *are
 		if (reader.error || length > (uint64_t)(reader.end - reader.next))
 			return -EBADMSG;
 		if (id == executable) {
-			const char *path = arena_copy_text(arena, (const char *)reader.next, length);
+			const char *path =
+				arena_copy_text(arena, (const char *)reader.next, length);
 
 			if (!path)
 				return -ENOMEM;
@@ -122,11 +126,12 @@ void codec_add_segments(struct bytes *out, const struct load_segment *segments, 
 	}
 }
 
-int codec_read_segments(struct bytes_view in, struct arena *arena, const struct load_segment **ret_segments,
-			uint32_t *ret_count)
+int codec_read_segments(struct bytes_view in, struct arena *arena,
+			const struct load_segment **ret_segments, uint32_t *ret_count)
 {
 	struct bytes_reader reader = bytes_reader_of(in);
-	struct load_segment *segments = arena_alloc_array(arena, MAX_LOAD_SEGMENTS, sizeof(*segments));
+	struct load_segment *segments =
+		arena_alloc_array(arena, MAX_LOAD_SEGMENTS, sizeof(*segments));
 	uint32_t count = 0;
 
 	if (!segments)

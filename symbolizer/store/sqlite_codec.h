@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * How small lists are kept inside of one column: varints, and texts as a length and bytes. Pure functions.
+ * How small lists are kept inside of one column: varints, and texts as a length and bytes. Pure
+ * functions.
  *
- * Encoders append to a buffer and report through bytes_error(). Decoders copy into an arena; -EBADMSG for bytes that
- * no encoder wrote.
+ * Encoders append to a buffer and report through bytes_error(). Decoders copy into an arena;
+ * -EBADMSG for bytes that no encoder wrote.
  */
 
 #include "common/arena.h"
@@ -19,16 +20,18 @@ struct stored_path {
 };
 
 void codec_add_labels(struct bytes *out, const struct label *labels, uint32_t count);
-int codec_read_labels(struct bytes_view in, struct arena *arena, struct label **ret_labels, uint32_t *ret_count);
+int codec_read_labels(struct bytes_view in, struct arena *arena, struct label **ret_labels,
+		      uint32_t *ret_count);
 
 void codec_add_paths(struct bytes *out, const struct stored_path *paths, uint32_t count);
 
 /* 1 found, 0 not. */
-int codec_find_path(struct bytes_view in, uint32_t executable, struct arena *arena, const char **ret_path);
+int codec_find_path(struct bytes_view in, uint32_t executable, struct arena *arena,
+		    const char **ret_path);
 
 void codec_add_segments(struct bytes *out, const struct load_segment *segments, uint32_t count);
-int codec_read_segments(struct bytes_view in, struct arena *arena, const struct load_segment **ret_segments,
-			uint32_t *ret_count);
+int codec_read_segments(struct bytes_view in, struct arena *arena,
+			const struct load_segment **ret_segments, uint32_t *ret_count);
 
 void codec_add_counters(struct bytes *out, const struct batch_counter *counters, uint32_t count);
 

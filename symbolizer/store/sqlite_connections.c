@@ -4,8 +4,9 @@
 #include <pthread.h>
 
 /*
- * A day file that retention removed may still be open here, and a new one of the same name may exist: when the list
- * of days has lost an entry, a set closes its day connections before it uses the next one.
+ * A day file that retention removed may still be open here, and a new one of the same name may
+ * exist: when the list of days has lost an entry, a set closes its day connections before it uses
+ * the next one.
  */
 
 /* Queries that read at the same time; each has page caches of its own. */
@@ -85,8 +86,8 @@ int connection_set_day(struct connection_set *set, day_number day, struct sqlite
 	return 0;
 }
 
-int reader_pool_new(const char *folder, const struct store_identity *identity, struct store_state *state,
-		    struct reader_pool **ret_pool)
+int reader_pool_new(const char *folder, const struct store_identity *identity,
+		    struct store_state *state, struct reader_pool **ret_pool)
 {
 	struct reader_pool *pool = calloc(1, sizeof(*pool));
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Connections of the SQLite engine: a set has one to hearth.db and some to day files, opened when asked for and kept,
- * the least used one closed first. The writer owns a set; readers borrow one of a small pool, so that at most that
- * many queries read at once and the rest wait.
+ * Connections of the SQLite engine: a set has one to hearth.db and some to day files, opened when
+ * asked for and kept, the least used one closed first. The writer owns a set; readers borrow one of
+ * a small pool, so that at most that many queries read at once and the rest wait.
  */
 
 #include "symbolizer/store/sqlite_block.h"
@@ -41,8 +41,8 @@ void connection_set_close_days(struct connection_set *set);
 
 struct reader_pool;
 
-int reader_pool_new(const char *folder, const struct store_identity *identity, struct store_state *state,
-		    struct reader_pool **ret_pool);
+int reader_pool_new(const char *folder, const struct store_identity *identity,
+		    struct store_state *state, struct reader_pool **ret_pool);
 struct reader_pool *reader_pool_free(struct reader_pool *pool);
 
 /* Waits for a set that is free. Give it back with scoped(reader_returnp) or reader_return(). */

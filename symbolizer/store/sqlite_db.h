@@ -4,17 +4,17 @@
 /*
  * A SQLite connection with its prepared statements, for the engines that keep their data in SQLite.
  *
- * Statements are rows of a table that the connection is opened with; each is prepared at its first use and kept.
- * A connection belongs to one thread at a time. A statement that was started must be reset before the next use and
- * before the end of a transaction: declare it scoped(sqlite_resetp).
+ * Statements are rows of a table that the connection is opened with; each is prepared at its first
+ * use and kept. A connection belongs to one thread at a time. A statement that was started must be
+ * reset before the next use and before the end of a transaction: declare it scoped(sqlite_resetp).
  *
  *   scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
  *   r = sqlite_query(db, SQL_HOST_FIND, &row, SQL_TEXT(tenant), SQL_BLOB(id, 16));
  *   if (r > 0)                                      -- 1: a row, 0: none, < 0: errno
  *           *ret_id = sqlite3_column_int64(row, 0);
  *
- * Errors: -ENOSPC (also a quota), -EIO, -EROFS, -ENOMEM, -EBUSY; a damaged file is -EIO. Header only: two libraries
- * that do not link each other use it.
+ * Errors: -ENOSPC (also a quota), -EIO, -EROFS, -ENOMEM, -EBUSY; a damaged file is -EIO. Header
+ * only: two libraries that do not link each other use it.
  */
 
 #include <sqlite3.h>
@@ -24,14 +24,15 @@
 #include "common/bytes.h"
 #include "common/scoped.h"
 
-/* How long one of our connections waits for another one (a checkpoint, a recovery after a crash). */
+/* How long one of our connections waits for another one (a checkpoint, a recovery after a crash).
+ */
 #define SQLITE_DB_BUSY_MS 10000
 
 /* A WAL that a long read let grow is cut back to this. */
-#define SQLITE_DB_PRAGMAS              \
-	"PRAGMA journal_mode=WAL;"     \
-	"PRAGMA synchronous=FULL;"     \
-	"PRAGMA temp_store=MEMORY;"    \
+#define SQLITE_DB_PRAGMAS                                                                          \
+	"PRAGMA journal_mode=WAL;"                                                                 \
+	"PRAGMA synchronous=FULL;"                                                                 \
+	"PRAGMA temp_store=MEMORY;"                                                                \
 	"PRAGMA journal_size_limit=67108864;"
 
 struct sqlite_db {
@@ -48,15 +49,16 @@ struct sqlite_value {
 	size_t size;
 };
 
-#define SQL_INT(value) ((struct sqlite_value){ .type = SQLITE_INTEGER, .integer = (int64_t)(value) })
-#define SQL_BLOB(pointer, length) \
+#define SQL_INT(value)                                                                             \
+	((struct sqlite_value){ .type = SQLITE_INTEGER, .integer = (int64_t)(value) })
+#define SQL_BLOB(pointer, length)                                                                  \
 	((struct sqlite_value){ .type = SQLITE_BLOB, .data = (pointer), .size = (length) })
-#define SQL_TEXT(text)                                                    \
-	({                                                                \
-		const char *sql_text_ = (text);                           \
-		(struct sqlite_value){ .type = SQLITE_TEXT,               \
-				       .data = sql_text_,                 \
-				       .size = strlen(sql_text_) };       \
+#define SQL_TEXT(text)                                                                             \
+	({                                                                                         \
+		const char *sql_text_ = (text);                                                    \
+		(struct sqlite_value){ .type = SQLITE_TEXT,                                        \
+				       .data = sql_text_,                                          \
+				       .size = strlen(sql_text_) };                                \
 	})
 
 static inline struct sqlite_db *sqlite_db_free(struct sqlite_db *db)
@@ -118,11 +120,11 @@ static inline int sqlite_db_run(struct sqlite_db *db, const char *sql)
 }
 
 /*
- * @flags are SQLite's (SQLITE_OPEN_READWRITE, SQLITE_OPEN_CREATE). A NULL handle in an error does not happen: the
- * connection is freed here.
+ * @flags are SQLite's (SQLITE_OPEN_READWRITE, SQLITE_OPEN_CREATE). A NULL handle in an error does
+ * not happen: the connection is freed here.
  */
-static inline int sqlite_db_open(const char *path, int flags, const char *const *sql, unsigned int n_statements,
-				 struct sqlite_db **ret_db)
+static inline int sqlite_db_open(const char *path, int flags, const char *const *sql,
+				 unsigned int n_statements, struct sqlite_db **ret_db)
 {
 	scoped(sqlite_db_freep) struct sqlite_db *db =
 		calloc(1, sizeof(*db) + n_statements * sizeof(sqlite3_stmt *));
@@ -143,12 +145,13 @@ static inline int sqlite_db_open(const char *path, int flags, const char *const 
 	return 0;
 }
 
-static inline int sqlite_prepare(struct sqlite_db *db, unsigned int id, sqlite3_stmt **ret_statement)
+static inline int sqlite_prepare(struct sqlite_db *db, unsigned int id,
+				 sqlite3_stmt **ret_statement)
 {
 	assert(id < db->n_statements);
 	if (!db->statements[id]) {
-		int code = sqlite3_prepare_v3(db->handle, db->sql[id], -1, SQLITE_PREPARE_PERSISTENT,
-					      &db->statements[id], NULL);
+		int code = sqlite3_prepare_v3(db->handle, db->sql[id], -1,
+					      SQLITE_PREPARE_PERSISTENT, &db->statements[id], NULL);
 
 		if (code != SQLITE_OK)
 			return sqlite_db_error(db, code);
@@ -157,7 +160,8 @@ static inline int sqlite_prepare(struct sqlite_db *db, unsigned int id, sqlite3_
 	return 0;
 }
 
-static inline int sqlite_bind_value(sqlite3_stmt *statement, int position, const struct sqlite_value *value)
+static inline int sqlite_bind_value(sqlite3_stmt *statement, int position,
+				    const struct sqlite_value *value)
 {
 	/* NULL bytes would be bound as NULL, not as an empty blob. */
 	const void *data = value->data ? value->data : "";
@@ -166,7 +170,8 @@ static inline int sqlite_bind_value(sqlite3_stmt *statement, int position, const
 	case SQLITE_INTEGER:
 		return sqlite3_bind_int64(statement, position, value->integer);
 	case SQLITE_TEXT:
-		return sqlite3_bind_text64(statement, position, data, value->size, SQLITE_STATIC, SQLITE_UTF8);
+		return sqlite3_bind_text64(statement, position, data, value->size, SQLITE_STATIC,
+					   SQLITE_UTF8);
 	default:
 		return sqlite3_bind_blob64(statement, position, data, value->size, SQLITE_STATIC);
 	}
@@ -183,8 +188,9 @@ static inline int sqlite_step(struct sqlite_db *db, sqlite3_stmt *statement)
 }
 
 /* Starts statement @id with @values and makes the first step: 1 a row, 0 none. */
-static inline int sqlite_query_values(struct sqlite_db *db, unsigned int id, const struct sqlite_value *values,
-				      size_t n_values, sqlite3_stmt **ret_row)
+static inline int sqlite_query_values(struct sqlite_db *db, unsigned int id,
+				      const struct sqlite_value *values, size_t n_values,
+				      sqlite3_stmt **ret_row)
 {
 	sqlite3_stmt *statement;
 	int r;
@@ -203,18 +209,18 @@ static inline int sqlite_query_values(struct sqlite_db *db, unsigned int id, con
 	return sqlite_step(db, statement);
 }
 
-#define sqlite_query(db, id, ret_row, ...)                                                            \
-	sqlite_query_values((db), (id), (const struct sqlite_value[]){ __VA_ARGS__ },                 \
-			    sizeof((const struct sqlite_value[]){ __VA_ARGS__ }) /                    \
-				    sizeof(struct sqlite_value),                                      \
+#define sqlite_query(db, id, ret_row, ...)                                                         \
+	sqlite_query_values((db), (id), (const struct sqlite_value[]){ __VA_ARGS__ },              \
+			    sizeof((const struct sqlite_value[]){ __VA_ARGS__ }) /                 \
+				    sizeof(struct sqlite_value),                                   \
 			    (ret_row))
 
 /* Runs statement @id to its end; for those that give no rows. */
-#define sqlite_run(db, id, ...)                                                       \
-	({                                                                            \
-		scoped(sqlite_resetp) sqlite3_stmt *run_row_ = NULL;                  \
-		int run_r_ = sqlite_query((db), (id), &run_row_, __VA_ARGS__);        \
-		run_r_ < 0 ? run_r_ : 0;                                              \
+#define sqlite_run(db, id, ...)                                                                    \
+	({                                                                                         \
+		scoped(sqlite_resetp) sqlite3_stmt *run_row_ = NULL;                               \
+		int run_r_ = sqlite_query((db), (id), &run_row_, __VA_ARGS__);                     \
+		run_r_ < 0 ? run_r_ : 0;                                                           \
 	})
 
 static inline int sqlite_begin(struct sqlite_db *db)
@@ -250,7 +256,8 @@ static inline struct bytes_view sqlite_blob(sqlite3_stmt *row, int column)
 {
 	const void *data = sqlite3_column_blob(row, column);
 
-	return (struct bytes_view){ .data = data, .size = data ? (size_t)sqlite3_column_bytes(row, column) : 0 };
+	return (struct bytes_view){ .data = data,
+				    .size = data ? (size_t)sqlite3_column_bytes(row, column) : 0 };
 }
 
 static inline int64_t sqlite_last_id(const struct sqlite_db *db)

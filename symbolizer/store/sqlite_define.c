@@ -2,11 +2,13 @@
 #include "symbolizer/store/sqlite_write.h"
 
 /*
- * The definitions of a batch become rows of hearth.db. Each is looked for first: agents define again what they do not
- * know to be acknowledged, and a batch that brings nothing new then needs no transaction here at all.
+ * The definitions of a batch become rows of hearth.db. Each is looked for first: agents define
+ * again what they do not know to be acknowledged, and a batch that brings nothing new then needs no
+ * transaction here at all.
  *
- * A number keeps the sequence of the batch that set it, so that a late batch from a spool does not bring back what a
- * process was called before its exec. Within its own batch, a definition always counts.
+ * A number keeps the sequence of the batch that set it, so that a late batch from a spool does not
+ * bring back what a process was called before its exec. Within its own batch, a definition always
+ * counts.
  */
 
 /* Times in host and epoch rows may lag by this; they would cost every batch a transaction. */
@@ -36,7 +38,8 @@ static int ensure_epoch(struct write *write)
 	if (r < 0)
 		return r;
 	if (write->epoch_id != 0) {
-		r = sqlite_run(write->hearth, SQL_EPOCH_SEEN, SQL_INT(write->epoch_id), SQL_INT(now));
+		r = sqlite_run(write->hearth, SQL_EPOCH_SEEN, SQL_INT(write->epoch_id),
+			       SQL_INT(now));
 	} else {
 		r = sqlite_run(write->hearth, SQL_EPOCH_ADD, SQL_TEXT(write->tenant),
 			       SQL_BLOB(batch->agent_id.bytes, sizeof(batch->agent_id.bytes)),
@@ -77,8 +80,9 @@ static int ensure_host(struct write *write)
 	hash = hash128_of(attributes->data, attributes->size);
 	changed = memcmp(&hash, &write->host_attributes, sizeof(hash)) != 0;
 	/* A late batch from a spool says how the host was, not how it is. */
-	if (write->host != 0 && (batch->closed_wall_ns < write->host_saved_ns ||
-				 (!changed && batch->closed_wall_ns < write->host_saved_ns + HOST_SEEN_LAG_NS)))
+	if (write->host != 0 &&
+	    (batch->closed_wall_ns < write->host_saved_ns ||
+	     (!changed && batch->closed_wall_ns < write->host_saved_ns + HOST_SEEN_LAG_NS)))
 		return 0;
 
 	r = write_begin(write);
@@ -89,11 +93,12 @@ static int ensure_host(struct write *write)
 		return add_host(write, bytes_view_of(attributes));
 	write->host_saved_ns = batch->closed_wall_ns;
 	return sqlite_run(write->hearth, SQL_HOST_UPDATE, SQL_INT(write->host),
-			  SQL_BLOB(attributes->data, attributes->size), SQL_INT(batch->closed_wall_ns),
-			  SQL_TEXT(batch->host.name));
+			  SQL_BLOB(attributes->data, attributes->size),
+			  SQL_INT(batch->closed_wall_ns), SQL_TEXT(batch->host.name));
 }
 
-int write_set_number(struct write *write, enum number_kind kind, uint32_t number, uint64_t id, bool *ret_applied)
+int write_set_number(struct write *write, enum number_kind kind, uint32_t number, uint64_t id,
+		     bool *ret_applied)
 {
 	struct number_entry *entry = write_number(write, kind, number);
 	int r;
@@ -102,14 +107,16 @@ int write_set_number(struct write *write, enum number_kind kind, uint32_t number
 	entry->id = id;
 	r = write_begin(write);
 	if (r == 0)
-		r = sqlite_run(write->hearth, SQL_NUMBER_SET, SQL_INT(write->epoch_id), SQL_INT(kind),
-			       SQL_INT(number), SQL_INT(id), SQL_INT(write->batch->sequence));
+		r = sqlite_run(write->hearth, SQL_NUMBER_SET, SQL_INT(write->epoch_id),
+			       SQL_INT(kind), SQL_INT(number), SQL_INT(id),
+			       SQL_INT(write->batch->sequence));
 	if (r < 0)
 		return r;
 	*ret_applied = sqlite3_changes(write->hearth->handle) > 0;
 	if (!*ret_applied)
 		return 0;
-	return vec_push(&write->learned, (struct learned_number){ .kind = kind, .number = number, .id = id });
+	return vec_push(&write->learned,
+			(struct learned_number){ .kind = kind, .number = number, .id = id });
 }
 
 /* For what does not change: says it again only where hearth.db says something else. */
@@ -124,7 +131,8 @@ static int set_number_once(struct write *write, enum number_kind kind, uint32_t 
 	return write_set_number(write, kind, number, id, &applied);
 }
 
-static int add_executable(struct write *write, const struct batch_executable *executable, uint64_t *ret_id)
+static int add_executable(struct write *write, const struct batch_executable *executable,
+			  uint64_t *ret_id)
 {
 	struct bytes *segments = &write->writer->buffer;
 	int r;
@@ -136,16 +144,17 @@ static int add_executable(struct write *write, const struct batch_executable *ex
 		r = write_begin(write);
 	if (r == 0)
 		r = sqlite_run(write->hearth, SQL_EXECUTABLE_ADD, SQL_INT(executable->id.kind),
-			       SQL_BLOB(executable->id.bytes, executable->id.size), SQL_TEXT(executable->name),
-			       SQL_INT(executable->role), SQL_BLOB(segments->data, segments->size));
+			       SQL_BLOB(executable->id.bytes, executable->id.size),
+			       SQL_TEXT(executable->name), SQL_INT(executable->role),
+			       SQL_BLOB(segments->data, segments->size));
 	if (r == 0)
 		*ret_id = (uint64_t)sqlite_last_id(write->hearth);
 	return r;
 }
 
 /* Fills in what an earlier definition of the same identity did not know. */
-static int complete_executable(struct write *write, const struct batch_executable *executable, uint64_t id,
-			       bool lacks_segments, bool lacks_name)
+static int complete_executable(struct write *write, const struct batch_executable *executable,
+			       uint64_t id, bool lacks_segments, bool lacks_name)
 {
 	struct bytes *segments = &write->writer->buffer;
 	int r = 0;
@@ -163,13 +172,14 @@ static int complete_executable(struct write *write, const struct batch_executabl
 	if (r == 0 && lacks_name && executable->name[0] != '\0') {
 		r = write_begin(write);
 		if (r == 0)
-			r = sqlite_run(write->hearth, SQL_EXECUTABLE_NAME, SQL_INT(id), SQL_TEXT(executable->name));
+			r = sqlite_run(write->hearth, SQL_EXECUTABLE_NAME, SQL_INT(id),
+				       SQL_TEXT(executable->name));
 	}
 	return r;
 }
 
-static int find_executable(struct write *write, const struct batch_executable *executable, uint64_t *ret_id,
-			   bool *ret_lacks_segments, bool *ret_lacks_name)
+static int find_executable(struct write *write, const struct batch_executable *executable,
+			   uint64_t *ret_id, bool *ret_lacks_segments, bool *ret_lacks_name)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;
@@ -226,33 +236,36 @@ static int define_named_frames(struct write *write)
 }
 
 /* 1 found, 0 not. */
-static int find_series_row(struct write *write, const struct batch_series *series, uint64_t process, uint64_t *ret_id)
+static int find_series_row(struct write *write, const struct batch_series *series, uint64_t process,
+			   uint64_t *ret_id)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;
 
-	r = sqlite_query(write->hearth, SQL_SERIES_FIND, &row, SQL_INT(process), SQL_INT(series->type),
-			 SQL_INT(series->tid), SQL_INT(series->cpu), SQL_INT(series->period_ns),
-			 SQL_TEXT(series->thread_name));
+	r = sqlite_query(write->hearth, SQL_SERIES_FIND, &row, SQL_INT(process),
+			 SQL_INT(series->type), SQL_INT(series->tid), SQL_INT(series->cpu),
+			 SQL_INT(series->period_ns), SQL_TEXT(series->thread_name));
 	if (r > 0)
 		*ret_id = (uint64_t)sqlite3_column_int64(row, 0);
 	return r;
 }
 
-static int add_series_row(struct write *write, const struct batch_series *series, uint64_t process, uint64_t *ret_id)
+static int add_series_row(struct write *write, const struct batch_series *series, uint64_t process,
+			  uint64_t *ret_id)
 {
 	int r;
 
 	r = write_begin(write);
 	if (r == 0)
-		r = sqlite_run(write->hearth, SQL_SERIES_ADD, SQL_INT(process), SQL_INT(series->type),
-			       SQL_INT(series->tid), SQL_INT(series->cpu), SQL_INT(series->period_ns),
-			       SQL_TEXT(series->thread_name), SQL_INT(write->host));
+		r = sqlite_run(write->hearth, SQL_SERIES_ADD, SQL_INT(process),
+			       SQL_INT(series->type), SQL_INT(series->tid), SQL_INT(series->cpu),
+			       SQL_INT(series->period_ns), SQL_TEXT(series->thread_name),
+			       SQL_INT(write->host));
 	if (r < 0)
 		return r;
 	*ret_id = (uint64_t)sqlite_last_id(write->hearth);
-	/* Before the commit, because it may fail: should the row be rolled back, the next one to get its id says
-	 * it again. */
+	/* Before the commit, because it may fail: should the row be rolled back, the next one to
+	 * get its id says it again. */
 	return store_state_set_series_host(write->writer->state, (uint32_t)*ret_id, write->host);
 }
 

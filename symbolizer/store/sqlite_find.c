@@ -5,9 +5,9 @@
 #include "symbolizer/store/sqlite_codec.h"
 
 /*
- * Finding series: first which ones have samples in the range, from the activity tables of its days, then those that
- * match by name and type, from hearth.db. With a service the index by name leads and activity filters; without one
- * activity leads.
+ * Finding series: first which ones have samples in the range, from the activity tables of its days,
+ * then those that match by name and type, from hearth.db. With a service the index by name leads
+ * and activity filters; without one activity leads.
  */
 
 struct activity {
@@ -20,9 +20,10 @@ struct series_search {
 	struct sqlite_db *hearth;
 	const struct store_series_query *query;
 	struct arena *arena;
-	struct hash_table *active;    /* uint32_t series -> struct activity */
-	struct hash_table *processes; /* uint32_t id -> struct store_process *, NULL: of another tenant */
-	struct hash_table *hosts;     /* uint32_t id -> struct store_host *, NULL: of another tenant */
+	struct hash_table *active; /* uint32_t series -> struct activity */
+	struct hash_table
+		*processes; /* uint32_t id -> struct store_process *, NULL: of another tenant */
+	struct hash_table *hosts; /* uint32_t id -> struct store_host *, NULL: of another tenant */
 	VEC_DEFINE(, uint32_t) ids;
 	VEC_DEFINE(, struct store_series) found;
 };
@@ -44,7 +45,8 @@ static int add_activity_of_day(struct series_search *search, day_number day, uin
 
 	r = connection_set_day(search->set, day, &db);
 	if (r == 0)
-		r = sqlite_query(db, SQL_ACTIVITY_LIST, &row, SQL_INT(search->query->from_slot), SQL_INT(to_slot));
+		r = sqlite_query(db, SQL_ACTIVITY_LIST, &row, SQL_INT(search->query->from_slot),
+				 SQL_INT(to_slot));
 	while (r > 0) {
 		uint32_t series = (uint32_t)sqlite3_column_int64(row, 0);
 		uint64_t first = (uint64_t)sqlite3_column_int64(row, 1);
@@ -56,7 +58,8 @@ static int add_activity_of_day(struct series_search *search, day_number day, uin
 			return r;
 		added = r == 1;
 		activity->first_slot = added ? first : MIN(activity->first_slot, first);
-		activity->last_slot = MAX(activity->last_slot, (uint64_t)sqlite3_column_int64(row, 2));
+		activity->last_slot =
+			MAX(activity->last_slot, (uint64_t)sqlite3_column_int64(row, 2));
 		r = sqlite_step(db, row);
 	}
 	return r;
@@ -71,8 +74,8 @@ static int collect_activity(struct series_search *search)
 
 	to_slot = MIN(to_slot, (uint64_t)INT64_MAX);
 	r = store_state_days(search->set->state, day_of_slot(search->query->from_slot),
-			     (day_number)MIN((to_slot - 1) / SLOTS_PER_DAY, (uint64_t)UINT32_MAX), search->arena,
-			     &days, &n_days);
+			     (day_number)MIN((to_slot - 1) / SLOTS_PER_DAY, (uint64_t)UINT32_MAX),
+			     search->arena, &days, &n_days);
 	for (size_t i = 0; r == 0 && i < n_days; i++) {
 		r = add_activity_of_day(search, days[i].day, to_slot);
 		/* Retention took the file since the list was made. */
@@ -100,7 +103,8 @@ static int collect_ids_of_service(struct series_search *search)
 	int r;
 
 	if (search->query->type == EVENT_NONE)
-		r = sqlite_query(search->hearth, SQL_SERIES_OF_SERVICE, &row, SQL_TEXT(search->query->service));
+		r = sqlite_query(search->hearth, SQL_SERIES_OF_SERVICE, &row,
+				 SQL_TEXT(search->query->service));
 	else
 		r = sqlite_query(search->hearth, SQL_SERIES_OF_SERVICE_AND_TYPE, &row,
 				 SQL_TEXT(search->query->service), SQL_INT(search->query->type));
@@ -148,7 +152,8 @@ static int find_host(struct series_search *search, uint32_t id, const struct sto
 }
 
 /* NULL in *ret_process for one of another tenant. */
-static int load_process(struct series_search *search, uint32_t id, struct store_process **ret_process)
+static int load_process(struct series_search *search, uint32_t id,
+			struct store_process **ret_process)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	struct store_process *process;
@@ -172,9 +177,10 @@ static int load_process(struct series_search *search, uint32_t id, struct store_
 	*process = (struct store_process){
 		.id = id,
 		.host = host,
-		.name = arena_copy_text(search->arena, sqlite_text(row, 2), (size_t)sqlite3_column_bytes(row, 2)),
-		.executable_path =
-			arena_copy_text(search->arena, sqlite_text(row, 3), (size_t)sqlite3_column_bytes(row, 3)),
+		.name = arena_copy_text(search->arena, sqlite_text(row, 2),
+					(size_t)sqlite3_column_bytes(row, 2)),
+		.executable_path = arena_copy_text(search->arena, sqlite_text(row, 3),
+						   (size_t)sqlite3_column_bytes(row, 3)),
 		.pid = (uint32_t)sqlite3_column_int64(row, 4),
 		.start_time_ns = (uint64_t)sqlite3_column_int64(row, 5),
 		.main_executable = (uint32_t)sqlite3_column_int64(row, 6),
@@ -184,10 +190,12 @@ static int load_process(struct series_search *search, uint32_t id, struct store_
 	if (!process->name || !process->executable_path)
 		return -ENOMEM;
 	*ret_process = process;
-	return codec_read_labels(sqlite_blob(row, 8), search->arena, &process->labels, &process->n_labels);
+	return codec_read_labels(sqlite_blob(row, 8), search->arena, &process->labels,
+				 &process->n_labels);
 }
 
-static int find_process(struct series_search *search, uint32_t id, const struct store_process **ret_process)
+static int find_process(struct series_search *search, uint32_t id,
+			const struct store_process **ret_process)
 {
 	struct store_process **slot;
 	int r;
@@ -231,8 +239,8 @@ static int add_series(struct series_search *search, uint32_t id)
 	if (!process || (query->service && strcmp(process->name, query->service) != 0))
 		return 0;
 	series.process = process;
-	series.thread_name =
-		arena_copy_text(search->arena, sqlite_text(row, 3), (size_t)sqlite3_column_bytes(row, 3));
+	series.thread_name = arena_copy_text(search->arena, sqlite_text(row, 3),
+					     (size_t)sqlite3_column_bytes(row, 3));
 	return series.thread_name ? vec_push(&search->found, series) : -ENOMEM;
 }
 
@@ -250,7 +258,8 @@ static int search_series(struct series_search *search)
 	if (r == 0)
 		r = collect_activity(search);
 	if (r == 0)
-		r = search->query->service ? collect_ids_of_service(search) : collect_active_ids(search);
+		r = search->query->service ? collect_ids_of_service(search)
+					   : collect_active_ids(search);
 	if (r == 0 && search->ids.count > 0)
 		qsort(search->ids.items, search->ids.count, sizeof(uint32_t), compare_ids);
 	for (size_t i = 0; r == 0 && i < search->ids.count; i++)
@@ -258,8 +267,8 @@ static int search_series(struct series_search *search)
 	return r;
 }
 
-int read_find_series(struct connection_set *set, const struct store_series_query *query, struct arena *arena,
-		     struct store_series **ret_series, size_t *ret_count)
+int read_find_series(struct connection_set *set, const struct store_series_query *query,
+		     struct arena *arena, struct store_series **ret_series, size_t *ret_count)
 {
 	scoped(series_search_release) struct series_search search = {
 		.set = set,

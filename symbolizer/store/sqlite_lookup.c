@@ -15,8 +15,8 @@ static const char *copy_text(struct arena *arena, sqlite3_stmt *row, int column)
 	return arena_copy_text(arena, text, strlen(text));
 }
 
-int read_host(struct connection_set *set, uint32_t id, struct arena *arena, struct store_host *ret_host,
-	      const char **ret_tenant)
+int read_host(struct connection_set *set, uint32_t id, struct arena *arena,
+	      struct store_host *ret_host, const char **ret_tenant)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	struct sqlite_db *hearth;
@@ -47,8 +47,8 @@ int read_host(struct connection_set *set, uint32_t id, struct arena *arena, stru
 	return r < 0 ? r : 1;
 }
 
-static int collect_host_ids(struct connection_set *set, const char *tenant, struct arena *arena, uint32_t **ret_ids,
-			    size_t *ret_count)
+static int collect_host_ids(struct connection_set *set, const char *tenant, struct arena *arena,
+			    uint32_t **ret_ids, size_t *ret_count)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	VEC_DEFINE(, uint32_t) ids = {};
@@ -97,7 +97,8 @@ int read_list_hosts(struct connection_set *set, const char *tenant, struct arena
 	return 0;
 }
 
-static int executable_of_row(sqlite3_stmt *row, struct arena *arena, struct store_executable *ret_executable)
+static int executable_of_row(sqlite3_stmt *row, struct arena *arena,
+			     struct store_executable *ret_executable)
 {
 	struct bytes_view identity = sqlite_blob(row, 2);
 	struct store_executable executable = {
@@ -109,18 +110,19 @@ static int executable_of_row(sqlite3_stmt *row, struct arena *arena, struct stor
 
 	if (!executable.name)
 		return -ENOMEM;
-	if (executable_id_set(&executable.identity, (unsigned int)sqlite3_column_int(row, 1), identity.data,
-			      identity.size) < 0)
+	if (executable_id_set(&executable.identity, (unsigned int)sqlite3_column_int(row, 1),
+			      identity.data, identity.size) < 0)
 		return -EIO;
-	r = codec_read_segments(sqlite_blob(row, 5), arena, &executable.segments, &executable.n_segments);
+	r = codec_read_segments(sqlite_blob(row, 5), arena, &executable.segments,
+				&executable.n_segments);
 	if (r < 0)
 		return r;
 	*ret_executable = executable;
 	return 0;
 }
 
-int read_executables(struct connection_set *set, const uint32_t *ids, size_t count, struct arena *arena,
-		     struct store_executable *ret_executables)
+int read_executables(struct connection_set *set, const uint32_t *ids, size_t count,
+		     struct arena *arena, struct store_executable *ret_executables)
 {
 	struct sqlite_db *hearth;
 	int r;
@@ -156,8 +158,9 @@ int read_executable_by_identity(struct connection_set *set, const struct executa
 	return r < 0 ? r : 1;
 }
 
-int read_agent_executables(struct connection_set *set, const char *tenant, const struct hash128 *agent,
-			   uint64_t epoch, size_t max, struct arena *arena, struct store_executable **ret_executables,
+int read_agent_executables(struct connection_set *set, const char *tenant,
+			   const struct hash128 *agent, uint64_t epoch, size_t max,
+			   struct arena *arena, struct store_executable **ret_executables,
 			   size_t *ret_count)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
@@ -168,7 +171,8 @@ int read_agent_executables(struct connection_set *set, const char *tenant, const
 	r = connection_set_hearth(set, &hearth);
 	if (r == 0)
 		r = sqlite_query(hearth, SQL_EXECUTABLES_OF_EPOCH, &row, SQL_TEXT(tenant),
-				 SQL_BLOB(agent->bytes, sizeof(agent->bytes)), SQL_INT(epoch), SQL_INT(max));
+				 SQL_BLOB(agent->bytes, sizeof(agent->bytes)), SQL_INT(epoch),
+				 SQL_INT(max));
 	while (r > 0) {
 		struct store_executable executable;
 
@@ -179,7 +183,8 @@ int read_agent_executables(struct connection_set *set, const char *tenant, const
 			r = sqlite_step(hearth, row);
 	}
 	if (r == 0) {
-		*ret_executables = arena_copy(arena, found.items, found.count * sizeof(*found.items));
+		*ret_executables =
+			arena_copy(arena, found.items, found.count * sizeof(*found.items));
 		*ret_count = found.count;
 		r = *ret_executables ? 0 : -ENOMEM;
 	}
@@ -187,8 +192,8 @@ int read_agent_executables(struct connection_set *set, const char *tenant, const
 	return r;
 }
 
-int read_path_of(struct connection_set *set, uint32_t process, uint32_t executable, struct arena *arena,
-		 const char **ret_path)
+int read_path_of(struct connection_set *set, uint32_t process, uint32_t executable,
+		 struct arena *arena, const char **ret_path)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	struct sqlite_db *hearth;
@@ -202,7 +207,8 @@ int read_path_of(struct connection_set *set, uint32_t process, uint32_t executab
 	return codec_find_path(sqlite_blob(row, 0), executable, arena, ret_path);
 }
 
-int read_named_frame(struct connection_set *set, uint64_t key, struct arena *arena, const char **ret_name)
+int read_named_frame(struct connection_set *set, uint64_t key, struct arena *arena,
+		     const char **ret_name)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	struct sqlite_db *hearth;

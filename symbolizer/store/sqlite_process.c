@@ -2,14 +2,15 @@
 #include "symbolizer/store/sqlite_write.h"
 
 /*
- * A process is who it is by host, pid, start time, name and main executable: an exec makes a new row, so that what
- * ran before keeps its name. What else is known of it is updated in place.
+ * A process is who it is by host, pid, start time, name and main executable: an exec makes a new
+ * row, so that what ran before keeps its name. What else is known of it is updated in place.
  *
- * Thousands of processes share their set of paths (a compiler, a shell) or of labels (a container): sets are stored
- * once, found by a hash of their bytes.
+ * Thousands of processes share their set of paths (a compiler, a shell) or of labels (a container):
+ * sets are stored once, found by a hash of their bytes.
  */
 
-/* Two sets with one hash do not happen by chance; whoever makes them on purpose gets that many tries. */
+/* Two sets with one hash do not happen by chance; whoever makes them on purpose gets that many
+ * tries. */
 #define MAX_HASH_ROUNDS 4
 
 struct process_row {
@@ -17,18 +18,19 @@ struct process_row {
 	uint32_t parent_pid;
 	unsigned int flags;
 	const char *executable_path;
-	uint64_t paths;	 /* text_set ids, 0: empty */
+	uint64_t paths; /* text_set ids, 0: empty */
 	uint64_t labels;
 };
 
 /* 1 found, 0 nothing has this hash, 2: something else has it. */
-static int find_text_set(struct sqlite_db *hearth, const struct hash128 *hash, struct bytes_view content,
-			 uint64_t *ret_id)
+static int find_text_set(struct sqlite_db *hearth, const struct hash128 *hash,
+			 struct bytes_view content, uint64_t *ret_id)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;
 
-	r = sqlite_query(hearth, SQL_TEXT_SET_FIND, &row, SQL_BLOB(hash->bytes, sizeof(hash->bytes)),
+	r = sqlite_query(hearth, SQL_TEXT_SET_FIND, &row,
+			 SQL_BLOB(hash->bytes, sizeof(hash->bytes)),
 			 SQL_BLOB(content.data, content.size));
 	if (r <= 0)
 		return r;
@@ -50,7 +52,8 @@ static int intern_text_set(struct write *write, struct bytes_view content, uint6
 		return r == 2 ? -EEXIST : MIN(r, 0);
 	r = write_begin(write);
 	if (r == 0)
-		r = sqlite_run(write->hearth, SQL_TEXT_SET_ADD, SQL_BLOB(hash.bytes, sizeof(hash.bytes)),
+		r = sqlite_run(write->hearth, SQL_TEXT_SET_ADD,
+			       SQL_BLOB(hash.bytes, sizeof(hash.bytes)),
 			       SQL_BLOB(content.data, content.size));
 	if (r == 0)
 		*ret_id = (uint64_t)sqlite_last_id(write->hearth);
@@ -69,7 +72,8 @@ static int compare_paths(const void *a, const void *b)
 
 static int intern_paths(struct write *write, const struct batch_process *process, uint64_t *ret_id)
 {
-	struct stored_path *paths = arena_alloc_array(write->scratch, process->n_paths, sizeof(*paths));
+	struct stored_path *paths =
+		arena_alloc_array(write->scratch, process->n_paths, sizeof(*paths));
 	struct bytes *content = &write->writer->buffer;
 	uint32_t count = 0;
 
@@ -119,14 +123,15 @@ static uint64_t main_executable_of(const struct write *write, const struct batch
 }
 
 /* 1 found, 0 not; *ret_same: it stands there as @wanted has it. */
-static int find_process(struct write *write, const struct batch_process *process, const struct process_row *wanted,
-			uint64_t *ret_id, bool *ret_same)
+static int find_process(struct write *write, const struct batch_process *process,
+			const struct process_row *wanted, uint64_t *ret_id, bool *ret_same)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;
 
-	r = sqlite_query(write->hearth, SQL_PROCESS_FIND, &row, SQL_TEXT(process->name), SQL_INT(write->host),
-			 SQL_INT(process->pid), SQL_INT(process->start_time_ns),
+	r = sqlite_query(write->hearth, SQL_PROCESS_FIND, &row, SQL_TEXT(process->name),
+			 SQL_INT(write->host), SQL_INT(process->pid),
+			 SQL_INT(process->start_time_ns),
 			 SQL_INT(main_executable_of(write, process)));
 	if (r <= 0)
 		return r;
@@ -139,16 +144,19 @@ static int find_process(struct write *write, const struct batch_process *process
 	return 1;
 }
 
-static int add_process(struct write *write, const struct batch_process *process, struct process_row *row)
+static int add_process(struct write *write, const struct batch_process *process,
+		       struct process_row *row)
 {
 	int r;
 
 	r = write_begin(write);
 	if (r == 0)
-		r = sqlite_run(write->hearth, SQL_PROCESS_ADD, SQL_TEXT(process->name), SQL_INT(write->host),
-			       SQL_INT(process->pid), SQL_INT(process->start_time_ns),
-			       SQL_INT(main_executable_of(write, process)), SQL_INT(row->parent_pid),
-			       SQL_INT(row->flags), SQL_TEXT(row->executable_path), SQL_INT(row->paths),
+		r = sqlite_run(write->hearth, SQL_PROCESS_ADD, SQL_TEXT(process->name),
+			       SQL_INT(write->host), SQL_INT(process->pid),
+			       SQL_INT(process->start_time_ns),
+			       SQL_INT(main_executable_of(write, process)),
+			       SQL_INT(row->parent_pid), SQL_INT(row->flags),
+			       SQL_TEXT(row->executable_path), SQL_INT(row->paths),
 			       SQL_INT(row->labels));
 	if (r < 0)
 		return r;
@@ -159,8 +167,9 @@ static int add_process(struct write *write, const struct batch_process *process,
 
 static int update_process(struct write *write, const struct process_row *row)
 {
-	return sqlite_run(write->hearth, SQL_PROCESS_UPDATE, SQL_INT(row->id), SQL_INT(row->parent_pid),
-			  SQL_INT(row->flags), SQL_TEXT(row->executable_path), SQL_INT(row->paths),
+	return sqlite_run(write->hearth, SQL_PROCESS_UPDATE, SQL_INT(row->id),
+			  SQL_INT(row->parent_pid), SQL_INT(row->flags),
+			  SQL_TEXT(row->executable_path), SQL_INT(row->paths),
 			  SQL_INT(row->labels));
 }
 

@@ -2,9 +2,9 @@
 #include "symbolizer/store/sqlite_write.h"
 
 /*
- * Every number that a batch mentions gets one entry in a table of the batch: defined here, known from before, or
- * missing. Rows are looked at once; afterwards they are described by runs (one per series) and by ordinals of the
- * distinct stacks, so that no later step looks a number up per row.
+ * Every number that a batch mentions gets one entry in a table of the batch: defined here, known
+ * from before, or missing. Rows are looked at once; afterwards they are described by runs (one per
+ * series) and by ordinals of the distinct stacks, so that no later step looks a number up per row.
  */
 
 struct batch_number {
@@ -30,7 +30,8 @@ struct number_entry *write_number(const struct write *write, enum number_kind ki
 }
 
 /* 1 the entry is new. */
-static int add_number(struct write *write, enum number_kind kind, uint32_t number, struct number_entry **ret_entry)
+static int add_number(struct write *write, enum number_kind kind, uint32_t number,
+		      struct number_entry **ret_entry)
 {
 	struct batch_number key = { .kind = kind, .number = number };
 
@@ -39,7 +40,8 @@ static int add_number(struct write *write, enum number_kind kind, uint32_t numbe
 
 static int look_up(struct write *write, enum number_kind kind, uint32_t number, uint64_t *ret_id)
 {
-	return agent_number(write->writer->agents, write->hearth, write->agent, kind, number, ret_id);
+	return agent_number(write->writer->agents, write->hearth, write->agent, kind, number,
+			    ret_id);
 }
 
 static int define_number(struct write *write, enum number_kind kind, uint32_t number)
@@ -56,7 +58,8 @@ static int define_number(struct write *write, enum number_kind kind, uint32_t nu
 }
 
 /* A reference: known from before, defined here, or else to be asked for. */
-static int use_number(struct write *write, enum number_kind kind, uint32_t number, struct number_entry **ret_entry)
+static int use_number(struct write *write, enum number_kind kind, uint32_t number,
+		      struct number_entry **ret_entry)
 {
 	struct number_entry *entry;
 	int r;
@@ -129,7 +132,8 @@ static int use_stack(struct write *write, uint32_t number, uint32_t *ret_ordinal
 	struct number_entry *entry;
 	int r;
 
-	r = number ? use_number(write, NUMBER_STACK, number, &entry) : add_number(write, NUMBER_STACK, 0, &entry);
+	r = number ? use_number(write, NUMBER_STACK, number, &entry)
+		   : add_number(write, NUMBER_STACK, 0, &entry);
 	if (r < 0)
 		return r;
 	if (entry->ordinal_plus_one == 0) {
@@ -159,7 +163,8 @@ static int use_numbers_of_rows(struct write *write)
 	const struct batch *batch = write->batch;
 	int r;
 
-	write->row_stack = arena_alloc_array(write->scratch, batch->n_rows, sizeof(*write->row_stack));
+	write->row_stack =
+		arena_alloc_array(write->scratch, batch->n_rows, sizeof(*write->row_stack));
 	if (!write->row_stack)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < batch->n_rows; i++) {
@@ -182,7 +187,8 @@ int write_resolve(struct write *write)
 {
 	int r;
 
-	r = hash_table_new(sizeof(struct batch_number), sizeof(struct number_entry), 0, &write->numbers);
+	r = hash_table_new(sizeof(struct batch_number), sizeof(struct number_entry), 0,
+			   &write->numbers);
 	if (r == 0)
 		r = collect_definitions(write);
 	if (r == 0)
@@ -218,11 +224,12 @@ static void tell_caches(struct write *write)
 	agent->host_saved_ns = write->host_saved_ns;
 	agent->epoch_saved_ns = write->epoch_saved_ns;
 	for (size_t i = 0; i < write->learned.count; i++)
-		agent_remember(writer->agents, agent, write->learned.items[i].kind, write->learned.items[i].number,
-			       write->learned.items[i].id);
+		agent_remember(writer->agents, agent, write->learned.items[i].kind,
+			       write->learned.items[i].number, write->learned.items[i].id);
 	writer->n_stacks += write->n_new_stacks;
 	writer->n_processes += write->n_new_processes;
-	/* Without memory for it, lists of hosts show the time that hearth.db has: up to a minute older. */
+	/* Without memory for it, lists of hosts show the time that hearth.db has: up to a minute
+	 * older. */
 	(void)store_state_set_host_seen(writer->state, write->host, write->batch->closed_wall_ns);
 }
 
@@ -231,14 +238,17 @@ int write_apply(struct write *write)
 	tell_caches(write);
 	for (size_t i = 0; i < write->runs.count; i++)
 		write->runs.items[i].series =
-			(uint32_t)write_number(write, NUMBER_SERIES, write->runs.items[i].number)->id;
+			(uint32_t)write_number(write, NUMBER_SERIES, write->runs.items[i].number)
+				->id;
 	if (write->runs.count > 0)
 		qsort(write->runs.items, write->runs.count, sizeof(struct row_run), compare_runs);
 
-	write->stack_ids = arena_alloc_array(write->scratch, write->stack_numbers.count, sizeof(uint64_t));
+	write->stack_ids =
+		arena_alloc_array(write->scratch, write->stack_numbers.count, sizeof(uint64_t));
 	if (!write->stack_ids)
 		return -ENOMEM;
 	for (size_t i = 0; i < write->stack_numbers.count; i++)
-		write->stack_ids[i] = write_number(write, NUMBER_STACK, write->stack_numbers.items[i])->id;
+		write->stack_ids[i] =
+			write_number(write, NUMBER_STACK, write->stack_numbers.items[i])->id;
 	return 0;
 }

@@ -4,9 +4,10 @@
 #include "common/log.h"
 
 /*
- * A scan asks each day file of the range for the blocks of the hosts that the series belong to, whose slots overlap
- * the range, and unpacks those. The index is on (sender, max_slot): since no block of the file spans more than
- * max_span slots, blocks beyond the range's end + max_span need not be looked at.
+ * A scan asks each day file of the range for the blocks of the hosts that the series belong to,
+ * whose slots overlap the range, and unpacks those. The index is on (sender, max_slot): since no
+ * block of the file spans more than max_span slots, blocks beyond the range's end + max_span need
+ * not be looked at.
  */
 
 struct day_scan {
@@ -26,7 +27,8 @@ static int scan_block(struct day_scan *scan, sqlite3_stmt *row)
 	int r;
 
 	r = block_scan_rows(sqlite_blob(row, 3), (uint64_t)sqlite3_column_int64(row, 1),
-			    (uint64_t)sqlite3_column_int64(row, 2), &scan->rows, &scan->set->scratch, &scan->stopped);
+			    (uint64_t)sqlite3_column_int64(row, 2), &scan->rows,
+			    &scan->set->scratch, &scan->stopped);
 	if (scan->stopped < 0)
 		return scan->stopped;
 	if (r == -EBADMSG) {
@@ -46,8 +48,9 @@ static int scan_sender(struct day_scan *scan, int64_t sender)
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;
 
-	r = sqlite_query(scan->db, SQL_BLOCK_SCAN, &row, SQL_INT(sender), SQL_INT(scan->rows.from_slot),
-			 SQL_INT(scan->rows.to_slot), SQL_INT(scan->max_span));
+	r = sqlite_query(scan->db, SQL_BLOCK_SCAN, &row, SQL_INT(sender),
+			 SQL_INT(scan->rows.from_slot), SQL_INT(scan->rows.to_slot),
+			 SQL_INT(scan->max_span));
 	while (r > 0) {
 		r = scan_block(scan, row);
 		if (r == 0)
@@ -94,20 +97,25 @@ static int tolerate_day(const struct day_scan *scan, int error)
 {
 	char name[DAY_FILE_NAME_SIZE];
 
-	if (scan->stopped < 0 || error == -ENOMEM || !store_state_has_day(scan->set->state, scan->day))
+	if (scan->stopped < 0 || error == -ENOMEM ||
+	    !store_state_has_day(scan->set->state, scan->day))
 		return scan->stopped < 0 || error == -ENOMEM ? error : 0;
 	day_file_name(scan->day, name);
-	return log_error_errno(error, "cannot read samples from '%s/%s', the answer fails: %m", scan->set->folder, name);
+	return log_error_errno(error, "cannot read samples from '%s/%s', the answer fails: %m",
+			       scan->set->folder, name);
 }
 
-int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t count, uint64_t from_slot,
-	      uint64_t to_slot, store_row_function function, void *arg)
+int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t count,
+	      uint64_t from_slot, uint64_t to_slot, store_row_function function, void *arg)
 {
 	scoped(hash_table_freep) struct hash_table *hosts = NULL;
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct day_scan scan = {
 		.set = set,
-		.rows = { .series_ids = series_ids, .n_series = count, .function = function, .arg = arg },
+		.rows = { .series_ids = series_ids,
+			  .n_series = count,
+			  .function = function,
+			  .arg = arg },
 	};
 	struct day_entry *days;
 	size_t n_days;
@@ -121,8 +129,8 @@ int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t cou
 	if (r == 0)
 		r = store_state_hosts_of(set->state, series_ids, count, hosts);
 	if (r == 0)
-		r = store_state_days(set->state, day_of_slot(from_slot), day_of_slot(to_slot - 1), arena, &days,
-				     &n_days);
+		r = store_state_days(set->state, day_of_slot(from_slot), day_of_slot(to_slot - 1),
+				     arena, &days, &n_days);
 	scan.hosts = hosts;
 	for (size_t i = 0; r == 0 && i < n_days; i++) {
 		scan.day = days[i].day;

@@ -8,12 +8,13 @@
 #include "common/log.h"
 
 /*
- * Tables are made in one transaction at the first opening, so that a crash or a full disk leaves either none or all
- * of them; user_version tells which.
+ * Tables are made in one transaction at the first opening, so that a crash or a full disk leaves
+ * either none or all of them; user_version tells which.
  *
- * Notes on the shape: what repeats in many processes (the set of mapped paths, the set of labels) is stored once in
- * text_set. A stack is a leaf in the prefix tree of nodes; a node's parent has a smaller id. frame is kind |
- * executable << 3. The unique index of process begins with the name because queries ask by it.
+ * Notes on the shape: what repeats in many processes (the set of mapped paths, the set of labels)
+ * is stored once in text_set. A stack is a leaf in the prefix tree of nodes; a node's parent has a
+ * smaller id. frame is kind | executable << 3. The unique index of process begins with the name
+ * because queries ask by it.
  */
 
 #define HEARTH_VERSION_OF_FILE 1
@@ -25,42 +26,59 @@
 static const char hearth_schema[] =
 	"CREATE TABLE identity(store BLOB NOT NULL);"
 	"INSERT INTO identity(store) VALUES(randomblob(16));"
-	"CREATE TABLE host(id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, agent BLOB NOT NULL, name TEXT NOT NULL,"
+	"CREATE TABLE host(id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, agent BLOB NOT NULL, name "
+	"TEXT NOT NULL,"
 	" attributes BLOB NOT NULL, first_seen_ns INTEGER NOT NULL, last_seen_ns INTEGER NOT NULL,"
 	" UNIQUE(tenant, agent));"
-	"CREATE TABLE epoch(id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, agent BLOB NOT NULL, epoch INTEGER NOT NULL,"
+	"CREATE TABLE epoch(id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, agent BLOB NOT NULL, "
+	"epoch INTEGER NOT NULL,"
 	" last_seen_ns INTEGER NOT NULL, UNIQUE(tenant, agent, epoch));"
-	"CREATE TABLE number(epoch INTEGER NOT NULL, what INTEGER NOT NULL, number INTEGER NOT NULL,"
-	" id INTEGER NOT NULL, sequence INTEGER NOT NULL, PRIMARY KEY(epoch, what, number)) WITHOUT ROWID;"
-	"CREATE TABLE executable(id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, identity BLOB NOT NULL,"
-	" name TEXT NOT NULL, role INTEGER NOT NULL, segments BLOB NOT NULL, UNIQUE(kind, identity));"
-	"CREATE TABLE text_set(id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, content BLOB NOT NULL);"
-	"CREATE TABLE process(id INTEGER PRIMARY KEY, name TEXT NOT NULL, host INTEGER NOT NULL, pid INTEGER NOT NULL,"
-	" start_time_ns INTEGER NOT NULL, main_executable INTEGER NOT NULL, parent_pid INTEGER NOT NULL,"
-	" flags INTEGER NOT NULL, executable_path TEXT NOT NULL, paths INTEGER NOT NULL, labels INTEGER NOT NULL,"
+	"CREATE TABLE number(epoch INTEGER NOT NULL, what INTEGER NOT NULL, number INTEGER NOT "
+	"NULL,"
+	" id INTEGER NOT NULL, sequence INTEGER NOT NULL, PRIMARY KEY(epoch, what, number)) "
+	"WITHOUT ROWID;"
+	"CREATE TABLE executable(id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, identity BLOB NOT "
+	"NULL,"
+	" name TEXT NOT NULL, role INTEGER NOT NULL, segments BLOB NOT NULL, UNIQUE(kind, "
+	"identity));"
+	"CREATE TABLE text_set(id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, content BLOB NOT "
+	"NULL);"
+	"CREATE TABLE process(id INTEGER PRIMARY KEY, name TEXT NOT NULL, host INTEGER NOT NULL, "
+	"pid INTEGER NOT NULL,"
+	" start_time_ns INTEGER NOT NULL, main_executable INTEGER NOT NULL, parent_pid INTEGER NOT "
+	"NULL,"
+	" flags INTEGER NOT NULL, executable_path TEXT NOT NULL, paths INTEGER NOT NULL, labels "
+	"INTEGER NOT NULL,"
 	" UNIQUE(name, host, pid, start_time_ns, main_executable));"
-	"CREATE TABLE series(id INTEGER PRIMARY KEY, process INTEGER NOT NULL, type INTEGER NOT NULL,"
-	" tid INTEGER NOT NULL, cpu INTEGER NOT NULL, period_ns INTEGER NOT NULL, thread_name TEXT NOT NULL,"
+	"CREATE TABLE series(id INTEGER PRIMARY KEY, process INTEGER NOT NULL, type INTEGER NOT "
+	"NULL,"
+	" tid INTEGER NOT NULL, cpu INTEGER NOT NULL, period_ns INTEGER NOT NULL, thread_name TEXT "
+	"NOT NULL,"
 	" host INTEGER NOT NULL, UNIQUE(process, type, tid, cpu, period_ns, thread_name));"
 	"CREATE TABLE node(id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame INTEGER NOT NULL,"
 	" address INTEGER NOT NULL, UNIQUE(parent, frame, address));"
 	"CREATE TABLE stack(id INTEGER PRIMARY KEY, leaf INTEGER NOT NULL, cut INTEGER NOT NULL);"
-	"CREATE TABLE stack_hash(hash BLOB NOT NULL PRIMARY KEY, stack INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE stack_hash(hash BLOB NOT NULL PRIMARY KEY, stack INTEGER NOT NULL) WITHOUT "
+	"ROWID;"
 	"CREATE TABLE named_frame(key INTEGER PRIMARY KEY, name TEXT NOT NULL);";
 
 static const char day_schema[] =
-	"CREATE TABLE total(n_batches INTEGER NOT NULL, n_rows INTEGER NOT NULL, max_span INTEGER NOT NULL,"
+	"CREATE TABLE total(n_batches INTEGER NOT NULL, n_rows INTEGER NOT NULL, max_span INTEGER "
+	"NOT NULL,"
 	" store BLOB NOT NULL);"
-	"CREATE TABLE sender(id INTEGER PRIMARY KEY, agent BLOB NOT NULL, epoch INTEGER NOT NULL, tenant TEXT NOT NULL,"
+	"CREATE TABLE sender(id INTEGER PRIMARY KEY, agent BLOB NOT NULL, epoch INTEGER NOT NULL, "
+	"tenant TEXT NOT NULL,"
 	" host INTEGER NOT NULL, UNIQUE(agent, epoch, tenant));"
 	"CREATE INDEX sender_host ON sender(host);"
-	"CREATE TABLE block(id INTEGER PRIMARY KEY, sender INTEGER NOT NULL, sequence INTEGER NOT NULL,"
+	"CREATE TABLE block(id INTEGER PRIMARY KEY, sender INTEGER NOT NULL, sequence INTEGER NOT "
+	"NULL,"
 	" opened_ns INTEGER NOT NULL, closed_ns INTEGER NOT NULL, min_slot INTEGER NOT NULL,"
 	" max_slot INTEGER NOT NULL, n_rows INTEGER NOT NULL, n_without_series INTEGER NOT NULL,"
 	" counters BLOB NOT NULL, content BLOB NOT NULL);"
 	"CREATE UNIQUE INDEX block_key ON block(sender, sequence);"
 	"CREATE INDEX block_slots ON block(sender, max_slot, min_slot);"
-	"CREATE TABLE activity(series INTEGER PRIMARY KEY, first_slot INTEGER NOT NULL, last_slot INTEGER NOT NULL);";
+	"CREATE TABLE activity(series INTEGER PRIMARY KEY, first_slot INTEGER NOT NULL, last_slot "
+	"INTEGER NOT NULL);";
 
 static const char *const hearth_statements[] = {
 #define X(id, sql) sql,
@@ -122,7 +140,8 @@ static int user_version(struct sqlite_db *db, int *ret_version)
 	return r;
 }
 
-static int create_tables(struct sqlite_db *db, const char *schema, int version, const struct store_identity *identity)
+static int create_tables(struct sqlite_db *db, const char *schema, int version,
+			 const struct store_identity *identity)
 {
 	char set_version[64];
 	int r;
@@ -133,7 +152,8 @@ static int create_tables(struct sqlite_db *db, const char *schema, int version, 
 		char add_total[128];
 
 		hex_encode(identity->bytes, sizeof(identity->bytes), hex);
-		(void)snprintf(add_total, sizeof(add_total), "INSERT INTO total VALUES(0, 0, 0, x'%s')", hex);
+		(void)snprintf(add_total, sizeof(add_total),
+			       "INSERT INTO total VALUES(0, 0, 0, x'%s')", hex);
 		r = sqlite_db_run(db, add_total);
 	}
 	(void)snprintf(set_version, sizeof(set_version), "PRAGMA user_version=%d", version);
@@ -143,7 +163,8 @@ static int create_tables(struct sqlite_db *db, const char *schema, int version, 
 }
 
 /* Looks again inside of the transaction: another connection may have made them since. */
-static int ensure_tables(struct sqlite_db *db, const char *schema, int version, const struct store_identity *identity)
+static int ensure_tables(struct sqlite_db *db, const char *schema, int version,
+			 const struct store_identity *identity)
 {
 	int found = 0;
 	int r;
@@ -152,7 +173,8 @@ static int ensure_tables(struct sqlite_db *db, const char *schema, int version, 
 	if (r < 0)
 		return r;
 	if (found > version)
-		return log_error_errno(ENOTSUP, "'%s' has format %d, this version knows up to %d: %m",
+		return log_error_errno(ENOTSUP,
+				       "'%s' has format %d, this version knows up to %d: %m",
 				       sqlite3_db_filename(db->handle, "main"), found, version);
 	if (found != 0)
 		return 0;
@@ -166,8 +188,8 @@ static int ensure_tables(struct sqlite_db *db, const char *schema, int version, 
 	return r;
 }
 
-static int open_file(const char *path, bool writer, const char *const *sql, unsigned int n_statements,
-		     struct sqlite_db **ret_db)
+static int open_file(const char *path, bool writer, const char *const *sql,
+		     unsigned int n_statements, struct sqlite_db **ret_db)
 {
 	int flags = SQLITE_OPEN_READWRITE | (writer ? SQLITE_OPEN_CREATE : 0);
 	int r;
@@ -175,8 +197,10 @@ static int open_file(const char *path, bool writer, const char *const *sql, unsi
 	r = sqlite_db_open(path, flags, sql, n_statements, ret_db);
 	if (r < 0)
 		return r;
-	/* Readers open for writing too: the first connection after a crash has to recover the WAL. */
-	return sqlite_db_run(*ret_db, writer ? SQLITE_DB_PRAGMAS WRITER_CACHE : "PRAGMA query_only=1;");
+	/* Readers open for writing too: the first connection after a crash has to recover the WAL.
+	 */
+	return sqlite_db_run(*ret_db,
+			     writer ? SQLITE_DB_PRAGMAS WRITER_CACHE : "PRAGMA query_only=1;");
 }
 
 int hearth_db_open(const char *folder, bool writer, struct sqlite_db **ret_db)
@@ -201,7 +225,8 @@ int hearth_db_identity(struct sqlite_db *db, struct store_identity *ret_identity
 	sqlite3_stmt *row = NULL;
 	int r = -EIO;
 
-	if (sqlite3_prepare_v2(db->handle, "SELECT store FROM identity", -1, &row, NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(db->handle, "SELECT store FROM identity", -1, &row, NULL) !=
+	    SQLITE_OK)
 		return sqlite_db_error(db, sqlite3_extended_errcode(db->handle));
 	if (sqlite_step(db, row) > 0 && sqlite_blob(row, 0).size == sizeof(ret_identity->bytes)) {
 		memcpy(ret_identity->bytes, sqlite_blob(row, 0).data, sizeof(ret_identity->bytes));
@@ -221,16 +246,18 @@ static int check_identity(struct sqlite_db *db, const struct store_identity *ide
 	if (r <= 0)
 		return r < 0 ? r : -EIO;
 	store = sqlite_blob(row, 3);
-	if (store.size != sizeof(identity->bytes) || memcmp(store.data, identity->bytes, store.size) != 0)
-		return log_error_errno(ESTALE,
-				       "'%s' belongs to another hearth.db and its ids mean something else there:"
-				       " move it away, or bring that hearth.db back: %m",
-				       sqlite3_db_filename(db->handle, "main"));
+	if (store.size != sizeof(identity->bytes) ||
+	    memcmp(store.data, identity->bytes, store.size) != 0)
+		return log_error_errno(
+			ESTALE,
+			"'%s' belongs to another hearth.db and its ids mean something else there:"
+			" move it away, or bring that hearth.db back: %m",
+			sqlite3_db_filename(db->handle, "main"));
 	return 0;
 }
 
-int day_db_open(const char *folder, day_number day, bool writer, const struct store_identity *identity,
-		struct sqlite_db **ret_db)
+int day_db_open(const char *folder, day_number day, bool writer,
+		const struct store_identity *identity, struct sqlite_db **ret_db)
 {
 	scoped(sqlite_db_freep) struct sqlite_db *db = NULL;
 	char name[DAY_FILE_NAME_SIZE];

@@ -4,9 +4,9 @@
 /*
  * The files of the SQLite engine: what is in them, and opening them.
  *
- * hearth.db keeps what lasts. samples-YYYY-MM-DD.db keeps the samples of one UTC day as blocks (sqlite_block.h), one
- * per batch; its rows name hosts and series by hearth.db's ids, so each day file carries the identity of the hearth.db
- * that it belongs to.
+ * hearth.db keeps what lasts. samples-YYYY-MM-DD.db keeps the samples of one UTC day as blocks
+ * (sqlite_block.h), one per batch; its rows name hosts and series by hearth.db's ids, so each day
+ * file carries the identity of the hearth.db that it belongs to.
  */
 
 #include "common/limits.h"
@@ -19,14 +19,14 @@ enum hearth_statement {
 #define X(id, sql) SQL_##id,
 	HEARTH_STATEMENTS(X)
 #undef X
-	HEARTH_STATEMENT_COUNT,
+		HEARTH_STATEMENT_COUNT,
 };
 
 enum day_statement {
 #define X(id, sql) SQL_##id,
 	DAY_STATEMENTS(X)
 #undef X
-	DAY_STATEMENT_COUNT,
+		DAY_STATEMENT_COUNT,
 };
 
 /* The `what` of rows of table number. Part of the file format. */
@@ -80,9 +80,9 @@ int hearth_db_open(const char *folder, bool writer, struct sqlite_db **ret_db);
 int hearth_db_identity(struct sqlite_db *db, struct store_identity *ret_identity);
 
 /*
- * Opens the file of @day; the writer's connection makes it where it is not there yet. -ESTALE: it belongs to another
- * hearth.db.
+ * Opens the file of @day; the writer's connection makes it where it is not there yet. -ESTALE: it
+ * belongs to another hearth.db.
  */
-int day_db_open(const char *folder, day_number day, bool writer, const struct store_identity *identity,
-		struct sqlite_db **ret_db);
+int day_db_open(const char *folder, day_number day, bool writer,
+		const struct store_identity *identity, struct sqlite_db **ret_db);
 int day_db_total(struct sqlite_db *db, struct day_total *ret_total);

@@ -2,16 +2,16 @@
 #include "symbolizer/store/sqlite_write.h"
 
 /*
- * New stacks of a batch: hash, look for it, else add its path to the prefix tree. The stacks of a batch come sorted by
- * their outermost frames, so most of a path is that of the stack before; below the first frame that is new all are
- * new, and need not be looked for.
+ * New stacks of a batch: hash, look for it, else add its path to the prefix tree. The stacks of a
+ * batch come sorted by their outermost frames, so most of a path is that of the stack before; below
+ * the first frame that is new all are new, and need not be looked for.
  */
 
 /* Of one frame in the input of the hash: frame kind, id kind, size, id, address. */
 #define MAX_HASHED_FRAME_BYTES (3 + EXECUTABLE_ID_MAX_BYTES + 8)
 
-static int identity_of(struct write *write, uint32_t number, const struct executable_id **ret_identity,
-		       uint64_t *ret_id)
+static int identity_of(struct write *write, uint32_t number,
+		       const struct executable_id **ret_identity, uint64_t *ret_id)
 {
 	struct number_entry *entry = write_number(write, NUMBER_EXECUTABLE, number);
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
@@ -33,7 +33,8 @@ static int identity_of(struct write *write, uint32_t number, const struct execut
 		if (r <= 0)
 			return r < 0 ? r : -EIO;
 		bytes = sqlite_blob(row, 2);
-		r = executable_id_set(identity, (unsigned int)sqlite3_column_int(row, 1), bytes.data, bytes.size);
+		r = executable_id_set(identity, (unsigned int)sqlite3_column_int(row, 1),
+				      bytes.data, bytes.size);
 		if (r < 0)
 			return -EIO;
 	}
@@ -42,7 +43,8 @@ static int identity_of(struct write *write, uint32_t number, const struct execut
 	return 0;
 }
 
-static void hash_frame(struct bytes *input, const struct batch_frame *frame, const struct executable_id *identity)
+static void hash_frame(struct bytes *input, const struct batch_frame *frame,
+		       const struct executable_id *identity)
 {
 	uint8_t head[3] = { frame->kind, identity->kind, identity->size };
 	uint8_t address[8];
@@ -55,8 +57,8 @@ static void hash_frame(struct bytes *input, const struct batch_frame *frame, con
 }
 
 /* The hash of @stack, and its frames root first with the store's ids in @path. */
-static int hash_stack(struct write *write, const struct batch_stack *stack, struct batch_frame *path,
-		      struct hash128 *ret_hash)
+static int hash_stack(struct write *write, const struct batch_stack *stack,
+		      struct batch_frame *path, struct hash128 *ret_hash)
 {
 	static const struct executable_id none;
 	struct bytes *input = &write->writer->buffer;
@@ -94,23 +96,27 @@ static bool is_same_frame(const struct batch_frame *a, const struct batch_frame 
 }
 
 /* 1 found, 0 not. */
-static int find_node(struct sqlite_db *hearth, uint64_t parent, const struct batch_frame *frame, uint64_t *ret_node)
+static int find_node(struct sqlite_db *hearth, uint64_t parent, const struct batch_frame *frame,
+		     uint64_t *ret_node)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;
 
 	r = sqlite_query(hearth, SQL_NODE_FIND, &row, SQL_INT(parent),
-			 SQL_INT(frame->kind | (uint64_t)frame->executable << 3), SQL_INT(frame->address));
+			 SQL_INT(frame->kind | (uint64_t)frame->executable << 3),
+			 SQL_INT(frame->address));
 	if (r > 0)
 		*ret_node = (uint64_t)sqlite3_column_int64(row, 0);
 	return r;
 }
 
-static int add_node(struct sqlite_db *hearth, uint64_t parent, const struct batch_frame *frame, uint64_t *ret_node)
+static int add_node(struct sqlite_db *hearth, uint64_t parent, const struct batch_frame *frame,
+		    uint64_t *ret_node)
 {
 	int r;
 
-	r = sqlite_run(hearth, SQL_NODE_ADD, SQL_INT(parent), SQL_INT(frame->kind | (uint64_t)frame->executable << 3),
+	r = sqlite_run(hearth, SQL_NODE_ADD, SQL_INT(parent),
+		       SQL_INT(frame->kind | (uint64_t)frame->executable << 3),
 		       SQL_INT(frame->address));
 	if (r == 0)
 		*ret_node = (uint64_t)sqlite_last_id(hearth);
@@ -118,20 +124,23 @@ static int add_node(struct sqlite_db *hearth, uint64_t parent, const struct batc
 }
 
 /* Finds or adds the nodes of @frames (root first); the writer's path becomes this one. */
-static int add_path(struct write *write, const struct batch_frame *frames, uint32_t count, uint64_t *ret_leaf)
+static int add_path(struct write *write, const struct batch_frame *frames, uint32_t count,
+		    uint64_t *ret_leaf)
 {
 	struct stack_path *path = &write->writer->path;
 	bool all_new = false;
 	uint32_t depth = 0;
 	int r;
 
-	while (depth < count && depth < path->depth && is_same_frame(&frames[depth], &path->frames[depth]))
+	while (depth < count && depth < path->depth &&
+	       is_same_frame(&frames[depth], &path->frames[depth]))
 		depth++;
 	for (path->depth = depth; path->depth < count; path->depth++) {
 		uint64_t parent = path->depth ? path->nodes[path->depth - 1] : 0;
 		const struct batch_frame *frame = &frames[path->depth];
 
-		r = all_new ? 0 : find_node(write->hearth, parent, frame, &path->nodes[path->depth]);
+		r = all_new ? 0
+			    : find_node(write->hearth, parent, frame, &path->nodes[path->depth]);
 		if (r == 0) {
 			all_new = true;
 			r = add_node(write->hearth, parent, frame, &path->nodes[path->depth]);
@@ -144,8 +153,8 @@ static int add_path(struct write *write, const struct batch_frame *frames, uint3
 	return 0;
 }
 
-static int add_stack(struct write *write, const struct batch_stack *stack, const struct batch_frame *frames,
-		     const struct hash128 *hash, uint64_t *ret_id)
+static int add_stack(struct write *write, const struct batch_stack *stack,
+		     const struct batch_frame *frames, const struct hash128 *hash, uint64_t *ret_id)
 {
 	uint64_t leaf;
 	int r;
@@ -159,8 +168,8 @@ static int add_stack(struct write *write, const struct batch_stack *stack, const
 		return r;
 	*ret_id = (uint64_t)sqlite_last_id(write->hearth);
 	write->n_new_stacks++;
-	return sqlite_run(write->hearth, SQL_STACK_HASH_ADD, SQL_BLOB(hash->bytes, sizeof(hash->bytes)),
-			  SQL_INT(*ret_id));
+	return sqlite_run(write->hearth, SQL_STACK_HASH_ADD,
+			  SQL_BLOB(hash->bytes, sizeof(hash->bytes)), SQL_INT(*ret_id));
 }
 
 /* 1 found, 0 not. */
@@ -184,7 +193,8 @@ static int define_stack(struct write *write, const struct batch_stack *stack)
 	uint64_t id;
 	int r;
 
-	/* A number of a stack never means another one: it was defined again for want of an answer. */
+	/* A number of a stack never means another one: it was defined again for want of an answer.
+	 */
 	assert(entry && stack->n_frames <= STACK_MAX_FRAMES);
 	if (entry->known)
 		return 0;

@@ -4,9 +4,10 @@
 #include <pthread.h>
 
 /*
- * A query asks for thousands of stacks that share most of their callers; walking up the tree with one lookup in
- * SQLite per frame would take most of its time. The cache is direct-mapped: a node has one place, and the last one
- * that was put there stays. Stacks are cached as well, as if they were nodes: the parent is the leaf.
+ * A query asks for thousands of stacks that share most of their callers; walking up the tree with
+ * one lookup in SQLite per frame would take most of its time. The cache is direct-mapped: a node
+ * has one place, and the last one that was put there stays. Stacks are cached as well, as if they
+ * were nodes: the parent is the leaf.
  */
 
 #define CACHE_SLOTS (1u << 18)
@@ -61,7 +62,8 @@ static int read_row(struct sqlite_db *hearth, uint64_t key, struct cached_node *
 	bool is_stack = key & STACK_KEY;
 	int r;
 
-	r = sqlite_query(hearth, is_stack ? SQL_STACK_LOAD : SQL_NODE_LOAD, &row, SQL_INT(key & ~STACK_KEY));
+	r = sqlite_query(hearth, is_stack ? SQL_STACK_LOAD : SQL_NODE_LOAD, &row,
+			 SQL_INT(key & ~STACK_KEY));
 	if (r <= 0)
 		return r;
 	*ret_node = (struct cached_node){
@@ -74,7 +76,8 @@ static int read_row(struct sqlite_db *hearth, uint64_t key, struct cached_node *
 }
 
 /* Called and left with the lock held, but does not hold it while it reads the file. */
-static int find_node(struct node_cache *cache, struct sqlite_db *hearth, uint64_t key, struct cached_node *ret_node)
+static int find_node(struct node_cache *cache, struct sqlite_db *hearth, uint64_t key,
+		     struct cached_node *ret_node)
 {
 	struct cached_node *slot = slot_of(cache, key);
 	int r;
@@ -91,7 +94,8 @@ static int find_node(struct node_cache *cache, struct sqlite_db *hearth, uint64_
 	return r;
 }
 
-/* Walks from the leaf up. -EIO where the tree is damaged: parents have smaller ids, and stacks an end. */
+/* Walks from the leaf up. -EIO where the tree is damaged: parents have smaller ids, and stacks an
+ * end. */
 static int collect_frames(struct node_cache *cache, struct sqlite_db *hearth, uint64_t leaf,
 			  struct store_frame frames[STACK_MAX_FRAMES], uint32_t *ret_count)
 {
@@ -118,8 +122,8 @@ static int collect_frames(struct node_cache *cache, struct sqlite_db *hearth, ui
 	return 0;
 }
 
-static int load_stack(struct node_cache *cache, struct sqlite_db *hearth, uint64_t id, struct arena *arena,
-		      struct store_stack *ret_stack)
+static int load_stack(struct node_cache *cache, struct sqlite_db *hearth, uint64_t id,
+		      struct arena *arena, struct store_stack *ret_stack)
 {
 	struct store_frame frames[STACK_MAX_FRAMES];
 	struct cached_node stack;
@@ -142,8 +146,8 @@ static int load_stack(struct node_cache *cache, struct sqlite_db *hearth, uint64
 	return ret_stack->frames ? 0 : -ENOMEM;
 }
 
-int stacks_load(struct node_cache *cache, struct sqlite_db *hearth, const uint64_t *stack_ids, size_t count,
-		struct arena *arena, struct store_stack *ret_stacks)
+int stacks_load(struct node_cache *cache, struct sqlite_db *hearth, const uint64_t *stack_ids,
+		size_t count, struct arena *arena, struct store_stack *ret_stacks)
 {
 	for (size_t i = 0; i < count; i++) {
 		int r = load_stack(cache, hearth, stack_ids[i], arena, &ret_stacks[i]);

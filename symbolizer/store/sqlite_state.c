@@ -6,8 +6,8 @@
 #include "common/vec.h"
 
 /*
- * Series ids are dense, so their hosts are an array: 4 bytes a series save one lookup in hearth.db per series and
- * query, and let a scan pass over the blocks of hosts that it does not ask for.
+ * Series ids are dense, so their hosts are an array: 4 bytes a series save one lookup in hearth.db
+ * per series and query, and let a scan pass over the blocks of hosts that it does not ask for.
  */
 
 struct store_state {
@@ -108,7 +108,8 @@ int store_state_take_day_before(struct store_state *state, day_number end, day_n
 	if (taken) {
 		*ret_day = state->days.items[0].day;
 		state->days.count--;
-		memmove(&state->days.items[0], &state->days.items[1], state->days.count * sizeof(struct day_entry));
+		memmove(&state->days.items[0], &state->days.items[1],
+			state->days.count * sizeof(struct day_entry));
 		state->generation++;
 	}
 	(void)pthread_mutex_unlock(&state->lock);
@@ -125,8 +126,8 @@ uint64_t store_state_generation(struct store_state *state)
 	return generation;
 }
 
-int store_state_days(struct store_state *state, day_number first, day_number last, struct arena *arena,
-		     struct day_entry **ret_days, size_t *ret_count)
+int store_state_days(struct store_state *state, day_number first, day_number last,
+		     struct arena *arena, struct day_entry **ret_days, size_t *ret_count)
 {
 	struct day_entry *days;
 	size_t begin, end;
@@ -156,7 +157,8 @@ int store_state_set_series_host(struct store_state *state, uint32_t series, uint
 
 		r = vec_reserve(&state->series_hosts, missing);
 		if (r == 0) {
-			memset(&state->series_hosts.items[state->series_hosts.count], 0, missing * sizeof(uint32_t));
+			memset(&state->series_hosts.items[state->series_hosts.count], 0,
+			       missing * sizeof(uint32_t));
 			state->series_hosts.count += missing;
 		}
 	}
@@ -168,14 +170,17 @@ int store_state_set_series_host(struct store_state *state, uint32_t series, uint
 	return r;
 }
 
-int store_state_hosts_of(struct store_state *state, const uint32_t *series, size_t count, struct hash_table *hosts)
+int store_state_hosts_of(struct store_state *state, const uint32_t *series, size_t count,
+			 struct hash_table *hosts)
 {
 	uint32_t last = 0;
 	int r = 0;
 
 	(void)pthread_mutex_lock(&state->lock);
 	for (size_t i = 0; i < count && r >= 0; i++) {
-		uint32_t host = series[i] < state->series_hosts.count ? state->series_hosts.items[series[i]] : 0;
+		uint32_t host = series[i] < state->series_hosts.count
+					? state->series_hosts.items[series[i]]
+					: 0;
 		void *unused;
 
 		if (host == 0 || host == last)

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * What the threads of the SQLite engine share in memory: which day files there are, whose host each series is, when
- * a host was last heard of. All of it can be rebuilt from the files. Thread-safe; locks are held for moments only.
+ * What the threads of the SQLite engine share in memory: which day files there are, whose host each
+ * series is, when a host was last heard of. All of it can be rebuilt from the files. Thread-safe;
+ * locks are held for moments only.
  */
 
 #include "common/arena.h"
@@ -25,20 +26,22 @@ int store_state_set_day(struct store_state *state, day_number day, const struct 
 bool store_state_has_day(struct store_state *state, day_number day);
 
 /*
- * Takes the oldest day before @end out of the list: 1 taken, 0 none. Connections to it that are cached become stale:
- * store_state_generation() changes.
+ * Takes the oldest day before @end out of the list: 1 taken, 0 none. Connections to it that are
+ * cached become stale: store_state_generation() changes.
  */
 int store_state_take_day_before(struct store_state *state, day_number end, day_number *ret_day);
 uint64_t store_state_generation(struct store_state *state);
 
 /* The days from @first to @last that have a file, ascending, in @arena. */
-int store_state_days(struct store_state *state, day_number first, day_number last, struct arena *arena,
-		     struct day_entry **ret_days, size_t *ret_count);
+int store_state_days(struct store_state *state, day_number first, day_number last,
+		     struct arena *arena, struct day_entry **ret_days, size_t *ret_count);
 
 int store_state_set_series_host(struct store_state *state, uint32_t series, uint32_t host);
 
-/* The hosts of these series, each once: a set of uint32_t. Series that are not known add nothing. */
-int store_state_hosts_of(struct store_state *state, const uint32_t *series, size_t count, struct hash_table *hosts);
+/* The hosts of these series, each once: a set of uint32_t. Series that are not known add nothing.
+ */
+int store_state_hosts_of(struct store_state *state, const uint32_t *series, size_t count,
+			 struct hash_table *hosts);
 
 /* Later times win. */
 int store_state_set_host_seen(struct store_state *state, uint32_t host, uint64_t wall_ns);

@@ -15,8 +15,8 @@
 #include "symbolizer/store/sqlite_write.h"
 
 /*
- * The engine as a whole: one writer behind a mutex, a pool of readers that WAL keeps from waiting for it, and what
- * they share in memory, rebuilt from the files when the store is opened.
+ * The engine as a whole: one writer behind a mutex, a pool of readers that WAL keeps from waiting
+ * for it, and what they share in memory, rebuilt from the files when the store is opened.
  */
 
 /* What store_check() tries to get: more than a batch needs in the WAL. */
@@ -39,8 +39,8 @@ static struct sqlite_store *sqlite_store_of(struct store *store)
 	return container_of(store, struct sqlite_store, store);
 }
 
-static int operation_write(struct store *store, const char *tenant, const struct batch *batch, struct arena *arena,
-			   struct store_missing *ret_missing)
+static int operation_write(struct store *store, const char *tenant, const struct batch *batch,
+			   struct arena *arena, struct store_missing *ret_missing)
 {
 	struct sqlite_store *self = sqlite_store_of(store);
 	int r;
@@ -51,24 +51,28 @@ static int operation_write(struct store *store, const char *tenant, const struct
 	return r;
 }
 
-static int operation_find_series(struct store *store, const struct store_series_query *query, struct arena *arena,
-				 struct store_series **ret_series, size_t *ret_count)
+static int operation_find_series(struct store *store, const struct store_series_query *query,
+				 struct arena *arena, struct store_series **ret_series,
+				 size_t *ret_count)
 {
-	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+	scoped(reader_returnp) struct reader reader =
+		reader_borrow(sqlite_store_of(store)->readers);
 
 	return read_find_series(reader.set, query, arena, ret_series, ret_count);
 }
 
-static int operation_scan(struct store *store, const uint32_t *series_ids, size_t count, uint64_t from_slot,
-			  uint64_t to_slot, store_row_function function, void *arg)
+static int operation_scan(struct store *store, const uint32_t *series_ids, size_t count,
+			  uint64_t from_slot, uint64_t to_slot, store_row_function function,
+			  void *arg)
 {
-	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+	scoped(reader_returnp) struct reader reader =
+		reader_borrow(sqlite_store_of(store)->readers);
 
 	return read_scan(reader.set, series_ids, count, from_slot, to_slot, function, arg);
 }
 
-static int operation_load_stacks(struct store *store, const uint64_t *stack_ids, size_t count, struct arena *arena,
-				 struct store_stack *ret_stacks)
+static int operation_load_stacks(struct store *store, const uint64_t *stack_ids, size_t count,
+				 struct arena *arena, struct store_stack *ret_stacks)
 {
 	struct sqlite_store *self = sqlite_store_of(store);
 	scoped(reader_returnp) struct reader reader = reader_borrow(self->readers);
@@ -79,25 +83,29 @@ static int operation_load_stacks(struct store *store, const uint64_t *stack_ids,
 	return r < 0 ? r : stacks_load(self->nodes, hearth, stack_ids, count, arena, ret_stacks);
 }
 
-static int operation_load_executables(struct store *store, const uint32_t *ids, size_t count, struct arena *arena,
-				      struct store_executable *ret_executables)
+static int operation_load_executables(struct store *store, const uint32_t *ids, size_t count,
+				      struct arena *arena, struct store_executable *ret_executables)
 {
-	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+	scoped(reader_returnp) struct reader reader =
+		reader_borrow(sqlite_store_of(store)->readers);
 
 	return read_executables(reader.set, ids, count, arena, ret_executables);
 }
 
-static int operation_path_of(struct store *store, uint32_t process, uint32_t executable, struct arena *arena,
-			     const char **ret_path)
+static int operation_path_of(struct store *store, uint32_t process, uint32_t executable,
+			     struct arena *arena, const char **ret_path)
 {
-	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+	scoped(reader_returnp) struct reader reader =
+		reader_borrow(sqlite_store_of(store)->readers);
 
 	return read_path_of(reader.set, process, executable, arena, ret_path);
 }
 
-static int operation_named_frame(struct store *store, uint64_t key, struct arena *arena, const char **ret_name)
+static int operation_named_frame(struct store *store, uint64_t key, struct arena *arena,
+				 const char **ret_name)
 {
-	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+	scoped(reader_returnp) struct reader reader =
+		reader_borrow(sqlite_store_of(store)->readers);
 
 	return read_named_frame(reader.set, key, arena, ret_name);
 }
@@ -105,26 +113,31 @@ static int operation_named_frame(struct store *store, uint64_t key, struct arena
 static int operation_list_hosts(struct store *store, const char *tenant, struct arena *arena,
 				struct store_host **ret_hosts, size_t *ret_count)
 {
-	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+	scoped(reader_returnp) struct reader reader =
+		reader_borrow(sqlite_store_of(store)->readers);
 
 	return read_list_hosts(reader.set, tenant, arena, ret_hosts, ret_count);
 }
 
-static int operation_find_executable(struct store *store, const struct executable_id *identity, struct arena *arena,
-				     struct store_executable *ret_executable)
+static int operation_find_executable(struct store *store, const struct executable_id *identity,
+				     struct arena *arena, struct store_executable *ret_executable)
 {
-	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+	scoped(reader_returnp) struct reader reader =
+		reader_borrow(sqlite_store_of(store)->readers);
 
 	return read_executable_by_identity(reader.set, identity, arena, ret_executable);
 }
 
-static int operation_agent_executables(struct store *store, const char *tenant, const struct hash128 *agent,
-				       uint64_t epoch, size_t max, struct arena *arena,
+static int operation_agent_executables(struct store *store, const char *tenant,
+				       const struct hash128 *agent, uint64_t epoch, size_t max,
+				       struct arena *arena,
 				       struct store_executable **ret_executables, size_t *ret_count)
 {
-	scoped(reader_returnp) struct reader reader = reader_borrow(sqlite_store_of(store)->readers);
+	scoped(reader_returnp) struct reader reader =
+		reader_borrow(sqlite_store_of(store)->readers);
 
-	return read_agent_executables(reader.set, tenant, agent, epoch, max, arena, ret_executables, ret_count);
+	return read_agent_executables(reader.set, tenant, agent, epoch, max, arena, ret_executables,
+				      ret_count);
 }
 
 /* Asks the file system, not SQLite: a probe must not cost a synchronous write every few seconds. */
@@ -217,7 +230,8 @@ static int lock_folder(struct sqlite_store *self)
 	return 0;
 }
 
-/* A file that cannot be read costs its day, not the server. One of another hearth.db would give wrong names. */
+/* A file that cannot be read costs its day, not the server. One of another hearth.db would give
+ * wrong names. */
 static int add_day(struct sqlite_store *self, day_number day)
 {
 	struct connection_set *connections = &self->writer->connections;
@@ -234,7 +248,8 @@ static int add_day(struct sqlite_store *self, day_number day)
 		char name[DAY_FILE_NAME_SIZE];
 
 		day_file_name(day, name);
-		log_error_errno(r, "cannot open '%s/%s', its samples are missing from answers: %m", self->folder, name);
+		log_error_errno(r, "cannot open '%s/%s', its samples are missing from answers: %m",
+				self->folder, name);
 		return 0;
 	}
 	return store_state_set_day(self->state, day, &total);
@@ -273,7 +288,8 @@ static int load_series_hosts(struct sqlite_store *self, struct sqlite_db *hearth
 }
 
 /* Rows are never removed from these tables: the largest id is their number. */
-static int load_count(struct sqlite_db *hearth, enum hearth_statement statement, _Atomic uint64_t *ret_count)
+static int load_count(struct sqlite_db *hearth, enum hearth_statement statement,
+		      _Atomic uint64_t *ret_count)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;
@@ -327,7 +343,8 @@ int sqlite_store_open(const char *folder, const struct clock *clock, struct stor
 	if (r == 0)
 		r = reader_pool_new(self->folder, &self->identity, self->state, &self->readers);
 	if (r == 0)
-		r = sqlite_writer_new(self->folder, &self->identity, self->state, clock, &self->writer);
+		r = sqlite_writer_new(self->folder, &self->identity, self->state, clock,
+				      &self->writer);
 	if (r == 0)
 		r = load_state(self);
 	if (r < 0)

@@ -4,12 +4,13 @@
 /*
  * One batch on its way into the SQLite engine. The steps, each in a file of its own:
  *
- *   resolve   what every number of the batch means, or that it must be asked for   (sqlite_resolve.c)
- *   define    new hosts, executables, processes, series, stacks -> hearth.db       (sqlite_define.c, sqlite_process.c,
- *                                                                                   sqlite_stacks.c)
- *   append    a block to the file of each day that the batch touches               (sqlite_append.c)
+ *   resolve   what every number of the batch means, or that it must be asked for (sqlite_resolve.c)
+ *   define    new hosts, executables, processes, series, stacks -> hearth.db (sqlite_define.c,
+ * sqlite_process.c, sqlite_stacks.c) append    a block to the file of each day that the batch
+ * touches               (sqlite_append.c)
  *
- * All under the writer's lock. Caches of what numbers mean change only after hearth.db has committed.
+ * All under the writer's lock. Caches of what numbers mean change only after hearth.db has
+ * committed.
  */
 
 #include "common/clock.h"
@@ -18,7 +19,8 @@
 #include "symbolizer/store/sqlite_codec.h"
 #include "symbolizer/store/sqlite_connections.h"
 
-/* Days that one batch may touch. Agents close batches after seconds; a stopped one may sleep over a weekend. */
+/* Days that one batch may touch. Agents close batches after seconds; a stopped one may sleep over a
+ * weekend. */
 #define WRITE_MAX_DAYS 16
 
 /* The node path of the stack stored last: the next one shares its outermost frames. */
@@ -42,8 +44,9 @@ struct sqlite_writer {
 	_Atomic uint64_t n_stacks, n_processes; /* for statistics */
 };
 
-int sqlite_writer_new(const char *folder, const struct store_identity *identity, struct store_state *state,
-		      const struct clock *clock, struct sqlite_writer **ret_writer);
+int sqlite_writer_new(const char *folder, const struct store_identity *identity,
+		      struct store_state *state, const struct clock *clock,
+		      struct sqlite_writer **ret_writer);
 struct sqlite_writer *sqlite_writer_free(struct sqlite_writer *writer);
 
 /* As store_write(); the caller holds the writer's lock. */
@@ -52,9 +55,10 @@ int sqlite_writer_write(struct sqlite_writer *writer, const char *tenant, const 
 
 /* What a number of this batch means. */
 struct number_entry {
-	uint64_t id;	/* store id; 0: none (yet), or an empty definition */
-	uint32_t ordinal_plus_one; /* stacks: position in write.stack_numbers, 0: not used by rows */
-	bool known; /* hearth.db has it already, as id */
+	uint64_t id; /* store id; 0: none (yet), or an empty definition */
+	uint32_t
+		ordinal_plus_one; /* stacks: position in write.stack_numbers, 0: not used by rows */
+	bool known;               /* hearth.db has it already, as id */
 	const struct executable_id *identity; /* executables: once asked for */
 };
 
@@ -87,8 +91,8 @@ struct write {
 	VEC_DEFINE(, uint32_t) missing[NUMBER_KIND_END];
 	VEC_DEFINE(, struct row_run) runs;
 	VEC_DEFINE(, uint32_t) stack_numbers; /* the stacks that rows use, by ordinal */
-	uint64_t *stack_ids;		      /* the same as store ids, after define */
-	uint32_t *row_stack;		      /* per row the ordinal of its stack */
+	uint64_t *stack_ids;                  /* the same as store ids, after define */
+	uint32_t *row_stack;                  /* per row the ordinal of its stack */
 
 	/* What the caches are told after the commit. */
 	VEC_DEFINE(, struct learned_number) learned;
@@ -99,8 +103,10 @@ struct write {
 
 void write_release(struct write *write);
 
-/* NULL when the batch does not use this number. Valid until the next number is added: not after resolve. */
-struct number_entry *write_number(const struct write *write, enum number_kind kind, uint32_t number);
+/* NULL when the batch does not use this number. Valid until the next number is added: not after
+ * resolve. */
+struct number_entry *write_number(const struct write *write, enum number_kind kind,
+				  uint32_t number);
 
 /* Fills numbers, runs, row_stack; 1 all are known, 0 some are missing (write->missing). */
 int write_resolve(struct write *write);
@@ -108,8 +114,10 @@ int write_resolve(struct write *write);
 /* Begins the transaction on hearth.db, if this is the first change. */
 int write_begin(struct write *write);
 
-/* Records what @number means; *ret_applied: whether it is now so, or a later batch has already said otherwise. */
-int write_set_number(struct write *write, enum number_kind kind, uint32_t number, uint64_t id, bool *ret_applied);
+/* Records what @number means; *ret_applied: whether it is now so, or a later batch has already said
+ * otherwise. */
+int write_set_number(struct write *write, enum number_kind kind, uint32_t number, uint64_t id,
+		     bool *ret_applied);
 
 /* Everything of the batch that lasts; leaves the transaction open. */
 int write_define(struct write *write);
@@ -127,9 +135,11 @@ struct write_days {
 int write_find_days(const struct batch *batch, struct write_days *ret_days);
 
 /* 1 the batch is in this day's file, 0 not. */
-int write_is_stored(struct sqlite_writer *writer, const char *tenant, const struct batch *batch, day_number day);
+int write_is_stored(struct sqlite_writer *writer, const char *tenant, const struct batch *batch,
+		    day_number day);
 
-/* The block of one day, in a transaction of its own. @first: counters and the batch itself are counted here. */
+/* The block of one day, in a transaction of its own. @first: counters and the batch itself are
+ * counted here. */
 int write_append_day(struct write *write, day_number day, bool first);
 
 DEFINE_SCOPED(struct sqlite_writer *, sqlite_writer_free);

@@ -4,15 +4,17 @@
 #include "common/log.h"
 
 /*
- * The way of a batch through the writer. hearth.db is committed before the day files: a crash in between leaves
- * definitions that nothing uses yet, and the agent, which has no answer, sends the batch again. Each day file is a
- * transaction of its own and knows by itself whether it has the batch; a batch is a duplicate when all of its days do.
+ * The way of a batch through the writer. hearth.db is committed before the day files: a crash in
+ * between leaves definitions that nothing uses yet, and the agent, which has no answer, sends the
+ * batch again. Each day file is a transaction of its own and knows by itself whether it has the
+ * batch; a batch is a duplicate when all of its days do.
  */
 
 /* A column or one hash input; a process with 65536 paths of 4 KiB does not exist. */
 #define MAX_COLUMN_BYTES (64 * MIB)
 
-/* Everything that one batch needs besides itself: 32 bytes a row for the largest one, and its sets. */
+/* Everything that one batch needs besides itself: 32 bytes a row for the largest one, and its sets.
+ */
 #define MAX_SCRATCH_BYTES (512 * MIB)
 
 /* Beyond this a spool has given up too: what an epoch's numbers mean is forgotten. */
@@ -20,8 +22,9 @@
 
 #define EXPIRY_INTERVAL_NS (24 * 3600 * NSEC_PER_SEC)
 
-int sqlite_writer_new(const char *folder, const struct store_identity *identity, struct store_state *state,
-		      const struct clock *clock, struct sqlite_writer **ret_writer)
+int sqlite_writer_new(const char *folder, const struct store_identity *identity,
+		      struct store_state *state, const struct clock *clock,
+		      struct sqlite_writer **ret_writer)
 {
 	scoped(sqlite_writer_freep) struct sqlite_writer *writer = calloc(1, sizeof(*writer));
 	int r;
@@ -105,31 +108,36 @@ static void expire_epochs(struct sqlite_writer *writer, struct sqlite_db *hearth
 			break;
 	}
 	if (r < 0)
-		log_warn_errno(r, "cannot forget the numbers of old runs of agents in '%s', trying again tomorrow: %m",
+		log_warn_errno(r,
+			       "cannot forget the numbers of old runs of agents in '%s', trying "
+			       "again tomorrow: %m",
 			       writer->connections.folder);
 }
 
-static int copy_missing(struct arena *arena, const uint32_t *numbers, size_t count, uint32_t **ret_numbers,
-			size_t *ret_count)
+static int copy_missing(struct arena *arena, const uint32_t *numbers, size_t count,
+			uint32_t **ret_numbers, size_t *ret_count)
 {
 	*ret_numbers = arena_copy(arena, numbers, count * sizeof(*numbers));
 	*ret_count = count;
 	return *ret_numbers ? 0 : -ENOMEM;
 }
 
-static int report_missing(const struct write *write, struct arena *arena, struct store_missing *ret_missing)
+static int report_missing(const struct write *write, struct arena *arena,
+			  struct store_missing *ret_missing)
 {
 	struct store_missing missing = {};
 	int r;
 
-	r = copy_missing(arena, write->missing[NUMBER_STACK].items, write->missing[NUMBER_STACK].count,
-			 &missing.stacks, &missing.n_stacks);
+	r = copy_missing(arena, write->missing[NUMBER_STACK].items,
+			 write->missing[NUMBER_STACK].count, &missing.stacks, &missing.n_stacks);
 	if (r == 0)
-		r = copy_missing(arena, write->missing[NUMBER_SERIES].items, write->missing[NUMBER_SERIES].count,
-				 &missing.series, &missing.n_series);
+		r = copy_missing(arena, write->missing[NUMBER_SERIES].items,
+				 write->missing[NUMBER_SERIES].count, &missing.series,
+				 &missing.n_series);
 	if (r == 0)
-		r = copy_missing(arena, write->missing[NUMBER_PROCESS].items, write->missing[NUMBER_PROCESS].count,
-				 &missing.processes, &missing.n_processes);
+		r = copy_missing(arena, write->missing[NUMBER_PROCESS].items,
+				 write->missing[NUMBER_PROCESS].count, &missing.processes,
+				 &missing.n_processes);
 	if (r == 0)
 		r = copy_missing(arena, write->missing[NUMBER_EXECUTABLE].items,
 				 write->missing[NUMBER_EXECUTABLE].count, &missing.executables,
@@ -153,8 +161,9 @@ static int commit_definitions(struct write *write)
 }
 
 /* Bit i is set where the batch is in the file of its i-th day already. */
-static int find_stored_days(struct sqlite_writer *writer, const char *tenant, const struct batch *batch,
-			    const struct write_days *days, uint32_t *ret_stored)
+static int find_stored_days(struct sqlite_writer *writer, const char *tenant,
+			    const struct batch *batch, const struct write_days *days,
+			    uint32_t *ret_stored)
 {
 	*ret_stored = 0;
 	for (size_t i = 0; i < days->count; i++) {
@@ -177,13 +186,14 @@ static int append_days(struct write *write, const struct write_days *days, uint3
 	return r;
 }
 
-static int write_new_batch(struct write *write, const struct write_days *days, uint32_t stored, struct arena *arena,
-			   struct store_missing *ret_missing)
+static int write_new_batch(struct write *write, const struct write_days *days, uint32_t stored,
+			   struct arena *arena, struct store_missing *ret_missing)
 {
 	struct sqlite_writer *writer = write->writer;
 	int r;
 
-	r = agent_cache_find(writer->agents, write->hearth, write->tenant, write->batch, &write->agent);
+	r = agent_cache_find(writer->agents, write->hearth, write->tenant, write->batch,
+			     &write->agent);
 	if (r < 0)
 		return r;
 	write->epoch_id = write->agent->epoch_id;
@@ -240,7 +250,8 @@ static void log_change(struct sqlite_writer *writer, int result)
 	if (error == writer->last_error)
 		return;
 	if (error < 0)
-		log_error_errno(error, "cannot store batches in '%s', agents keep them and try again: %m",
+		log_error_errno(error,
+				"cannot store batches in '%s', agents keep them and try again: %m",
 				writer->connections.folder);
 	else
 		log_info("storing batches in '%s' again", writer->connections.folder);

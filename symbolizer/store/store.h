@@ -4,13 +4,14 @@
 /*
  * The sample store: one interface, several engines (SQLite here; ClickHouse later).
  *
- * An engine keeps what lasts (hosts, processes, executables, stacks, series) under small integer ids of its own and
- * samples as (series, stack, slot) -> value. It never sees a user's text: queries arrive as series ids. All functions
- * are thread-safe. Errors are negative errno; -ENOSPC and -EIO leave what was accepted before intact.
+ * An engine keeps what lasts (hosts, processes, executables, stacks, series) under small integer
+ * ids of its own and samples as (series, stack, slot) -> value. It never sees a user's text:
+ * queries arrive as series ids. All functions are thread-safe. Errors are negative errno; -ENOSPC
+ * and -EIO leave what was accepted before intact.
  *
- * Identity of a stack: XXH3-128 over its frames, leaf first, each {u8 kind, u8 length and bytes of the executable's
- * identity (kind byte included in the bytes' place: u8 id kind, u8 size, bytes), u64 little-endian address}, then the
- * u8 cut reason. Computed here, never taken from a client.
+ * Identity of a stack: XXH3-128 over its frames, leaf first, each {u8 kind, u8 length and bytes of
+ * the executable's identity (kind byte included in the bytes' place: u8 id kind, u8 size, bytes),
+ * u64 little-endian address}, then the u8 cut reason. Computed here, never taken from a client.
  */
 
 #include "common/arena.h"
@@ -20,9 +21,10 @@ struct store;
 
 /* What became of a batch. */
 enum store_outcome {
-	STORE_STORED = 1,	/* durable now */
-	STORE_DUPLICATE = 2,	/* (agent, epoch, sequence) was stored before: acknowledge again */
-	STORE_NEEDS_NUMBERS = 3 /* nothing stored; ret_missing lists the numbers that must be defined */
+	STORE_STORED = 1,    /* durable now */
+	STORE_DUPLICATE = 2, /* (agent, epoch, sequence) was stored before: acknowledge again */
+	STORE_NEEDS_NUMBERS =
+		3 /* nothing stored; ret_missing lists the numbers that must be defined */
 };
 
 struct store_missing {
@@ -82,7 +84,7 @@ struct store_frame {
 
 struct store_stack {
 	uint8_t cut;
-	uint32_t n_frames;		  /* 0 also for an id that is not known */
+	uint32_t n_frames;                /* 0 also for an id that is not known */
 	const struct store_frame *frames; /* leaf first */
 };
 
@@ -97,40 +99,46 @@ struct store_executable {
 
 /* Selects series; zero or NULL fields do not restrict. */
 struct store_series_query {
-	const char *tenant;	/* required */
-	enum event_type type;	/* EVENT_NONE: all */
-	const char *service;	/* process name */
-	uint64_t from_slot;	/* series with samples in [from_slot, to_slot) only; to_slot 0: no limit */
+	const char *tenant;   /* required */
+	enum event_type type; /* EVENT_NONE: all */
+	const char *service;  /* process name */
+	uint64_t from_slot; /* series with samples in [from_slot, to_slot) only; to_slot 0: no limit
+			     */
 	uint64_t to_slot;
 };
 
-/* Return < 0 to stop the scan with that error. @series_index indexes the ids given to store_scan(). */
-typedef int (*store_row_function)(void *arg, uint32_t series_index, uint64_t stack_id, uint64_t slot, uint64_t value);
+/* Return < 0 to stop the scan with that error. @series_index indexes the ids given to store_scan().
+ */
+typedef int (*store_row_function)(void *arg, uint32_t series_index, uint64_t stack_id,
+				  uint64_t slot, uint64_t value);
 
 struct store_stats {
 	uint64_t n_batches, n_rows, n_stacks, n_series, n_processes, disk_bytes;
 };
 
 struct store_operations {
-	int (*write)(struct store *store, const char *tenant, const struct batch *batch, struct arena *arena,
-		     struct store_missing *ret_missing);
-	int (*find_series)(struct store *store, const struct store_series_query *query, struct arena *arena,
-			   struct store_series **ret_series, size_t *ret_count);
-	int (*scan)(struct store *store, const uint32_t *series_ids, size_t count, uint64_t from_slot, uint64_t to_slot,
-		    store_row_function function, void *arg);
-	int (*load_stacks)(struct store *store, const uint64_t *stack_ids, size_t count, struct arena *arena,
-			   struct store_stack *ret_stacks);
-	int (*load_executables)(struct store *store, const uint32_t *ids, size_t count, struct arena *arena,
-				struct store_executable *ret_executables);
-	int (*path_of)(struct store *store, uint32_t process, uint32_t executable, struct arena *arena,
-		       const char **ret_path);
-	int (*named_frame)(struct store *store, uint64_t key, struct arena *arena, const char **ret_name);
-	int (*list_hosts)(struct store *store, const char *tenant, struct arena *arena, struct store_host **ret_hosts,
-			  size_t *ret_count);
-	int (*find_executable)(struct store *store, const struct executable_id *identity, struct arena *arena,
-			       struct store_executable *ret_executable);
-	int (*agent_executables)(struct store *store, const char *tenant, const struct hash128 *agent, uint64_t epoch,
-				 size_t max, struct arena *arena, struct store_executable **ret_executables,
+	int (*write)(struct store *store, const char *tenant, const struct batch *batch,
+		     struct arena *arena, struct store_missing *ret_missing);
+	int (*find_series)(struct store *store, const struct store_series_query *query,
+			   struct arena *arena, struct store_series **ret_series,
+			   size_t *ret_count);
+	int (*scan)(struct store *store, const uint32_t *series_ids, size_t count,
+		    uint64_t from_slot, uint64_t to_slot, store_row_function function, void *arg);
+	int (*load_stacks)(struct store *store, const uint64_t *stack_ids, size_t count,
+			   struct arena *arena, struct store_stack *ret_stacks);
+	int (*load_executables)(struct store *store, const uint32_t *ids, size_t count,
+				struct arena *arena, struct store_executable *ret_executables);
+	int (*path_of)(struct store *store, uint32_t process, uint32_t executable,
+		       struct arena *arena, const char **ret_path);
+	int (*named_frame)(struct store *store, uint64_t key, struct arena *arena,
+			   const char **ret_name);
+	int (*list_hosts)(struct store *store, const char *tenant, struct arena *arena,
+			  struct store_host **ret_hosts, size_t *ret_count);
+	int (*find_executable)(struct store *store, const struct executable_id *identity,
+			       struct arena *arena, struct store_executable *ret_executable);
+	int (*agent_executables)(struct store *store, const char *tenant,
+				 const struct hash128 *agent, uint64_t epoch, size_t max,
+				 struct arena *arena, struct store_executable **ret_executables,
 				 size_t *ret_count);
 	int (*check)(struct store *store);
 	int (*stats)(struct store *store, struct store_stats *ret_stats);
@@ -143,52 +151,58 @@ struct store {
 };
 
 /* enum store_outcome or negative errno. @arena only holds ret_missing's arrays. */
-static inline int store_write(struct store *store, const char *tenant, const struct batch *batch, struct arena *arena,
-			      struct store_missing *ret_missing)
+static inline int store_write(struct store *store, const char *tenant, const struct batch *batch,
+			      struct arena *arena, struct store_missing *ret_missing)
 {
 	return store->operations->write(store, tenant, batch, arena, ret_missing);
 }
 
-/* ret_series[0..*ret_count) in @arena, in order of id; processes and hosts are shared between them. */
-static inline int store_find_series(struct store *store, const struct store_series_query *query, struct arena *arena,
-				    struct store_series **ret_series, size_t *ret_count)
+/* ret_series[0..*ret_count) in @arena, in order of id; processes and hosts are shared between them.
+ */
+static inline int store_find_series(struct store *store, const struct store_series_query *query,
+				    struct arena *arena, struct store_series **ret_series,
+				    size_t *ret_count)
 {
 	return store->operations->find_series(store, query, arena, ret_series, ret_count);
 }
 
 /*
- * Calls @function for every row of the series (ids ascending) with from_slot <= slot < to_slot, in no order. The
- * function must not call the store: the scan holds one of few readers, and it could wait for itself.
+ * Calls @function for every row of the series (ids ascending) with from_slot <= slot < to_slot, in
+ * no order. The function must not call the store: the scan holds one of few readers, and it could
+ * wait for itself.
  */
-static inline int store_scan(struct store *store, const uint32_t *series_ids, size_t count, uint64_t from_slot,
-			     uint64_t to_slot, store_row_function function, void *arg)
+static inline int store_scan(struct store *store, const uint32_t *series_ids, size_t count,
+			     uint64_t from_slot, uint64_t to_slot, store_row_function function,
+			     void *arg)
 {
 	return store->operations->scan(store, series_ids, count, from_slot, to_slot, function, arg);
 }
 
 /* Fills ret_stacks[count]. Stack id 0 ("only counted") and unknown ids give no frames. */
-static inline int store_load_stacks(struct store *store, const uint64_t *stack_ids, size_t count, struct arena *arena,
-				    struct store_stack *ret_stacks)
+static inline int store_load_stacks(struct store *store, const uint64_t *stack_ids, size_t count,
+				    struct arena *arena, struct store_stack *ret_stacks)
 {
 	return store->operations->load_stacks(store, stack_ids, count, arena, ret_stacks);
 }
 
 /* Fills ret_executables[count]; id 0 and unknown ids give an identity of kind NONE. */
-static inline int store_load_executables(struct store *store, const uint32_t *ids, size_t count, struct arena *arena,
+static inline int store_load_executables(struct store *store, const uint32_t *ids, size_t count,
+					 struct arena *arena,
 					 struct store_executable *ret_executables)
 {
 	return store->operations->load_executables(store, ids, count, arena, ret_executables);
 }
 
 /* Where @process maps @executable from; 1 found, 0 not known. */
-static inline int store_path_of(struct store *store, uint32_t process, uint32_t executable, struct arena *arena,
-				const char **ret_path)
+static inline int store_path_of(struct store *store, uint32_t process, uint32_t executable,
+				struct arena *arena, const char **ret_path)
 {
 	return store->operations->path_of(store, process, executable, arena, ret_path);
 }
 
 /* The name behind a KERNEL_NAMED frame; 1 found, 0 not known. */
-static inline int store_named_frame(struct store *store, uint64_t key, struct arena *arena, const char **ret_name)
+static inline int store_named_frame(struct store *store, uint64_t key, struct arena *arena,
+				    const char **ret_name)
 {
 	return store->operations->named_frame(store, key, arena, ret_name);
 }
@@ -200,19 +214,22 @@ static inline int store_list_hosts(struct store *store, const char *tenant, stru
 }
 
 /* 1 found, 0 not known. */
-static inline int store_find_executable(struct store *store, const struct executable_id *identity, struct arena *arena,
+static inline int store_find_executable(struct store *store, const struct executable_id *identity,
+					struct arena *arena,
 					struct store_executable *ret_executable)
 {
 	return store->operations->find_executable(store, identity, arena, ret_executable);
 }
 
 /* The last @max executables that a run of an agent has defined, the newest first. */
-static inline int store_agent_executables(struct store *store, const char *tenant, const struct hash128 *agent,
-					  uint64_t epoch, size_t max, struct arena *arena,
-					  struct store_executable **ret_executables, size_t *ret_count)
+static inline int store_agent_executables(struct store *store, const char *tenant,
+					  const struct hash128 *agent, uint64_t epoch, size_t max,
+					  struct arena *arena,
+					  struct store_executable **ret_executables,
+					  size_t *ret_count)
 {
-	return store->operations->agent_executables(store, tenant, agent, epoch, max, arena, ret_executables,
-						    ret_count);
+	return store->operations->agent_executables(store, tenant, agent, epoch, max, arena,
+						    ret_executables, ret_count);
 }
 
 /* Whether writes would succeed right now: 0, or the errno (-ENOSPC, -EROFS, ...). For /readyz. */

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/debuginfo/debuginfo_inspect.h"
+
+#include <elf.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <xxhash.h>
+
+#include "common/elf/build_id.h"
+#include "common/file.h"
+
+/*
+ * Looks at headers, notes and at most the bytes of .text; what the sections hold is for the symbol
+ * compiler, which runs apart from the server. Truncation is the common damage (an upload cut short
+ * by a proxy), so every section that has contents must lie within the file.
+ */
+
+#define TEXT_PIECE_BYTES ((size_t)(256 * KIB))
+
+/* A Go note holds 83 bytes. */
+#define MAX_NOTE_BYTES (64 * KIB)
+
+struct inspection {
+	const struct elf_file *elf;
+	const struct executable_id *id;
+	char *message;
+};
+
+printf_like(2, 3) static int refuse(char *message, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(message, DEBUGINFO_MESSAGE_SIZE, format, args);
+	va_end(args);
+	return -EBADMSG;
+}
+
+static bool has_contents(const struct elf_section *section)
+{
+	return section && section->type != SHT_NOBITS && section->type != SHT_NULL &&
+	       section->size > 0;
+}
+
+static int check_sections(const struct inspection *in)
+{
+	for (size_t i = 0; i < in->elf->n_sections; i++) {
+		const struct elf_section *section = &in->elf->sections[i];
+
+		if (has_contents(section) &&
+		    (section->file_offset > in->elf->file_size ||
+		     section->size > in->elf->file_size - section->file_offset))
+			return refuse(
+				in->message,
+				"the file is cut short: section '%.64s' ends beyond its %llu bytes",
+				section->name, (unsigned long long)in->elf->file_size);
+	}
+	return 0;
+}
+
+static void scoped_free_hash_state(XXH3_state_t **state)
+{
+	(void)XXH3_freeState(*state);
+}
+
+static int hash_text(const struct inspection *in, const struct elf_section *text,
+		     struct executable_id *ret_id)
+{
+	scoped(scoped_free_hash_state) XXH3_state_t *state = XXH3_createState();
+	scoped_free uint8_t *piece = malloc(TEXT_PIECE_BYTES);
+	XXH128_canonical_t hash;
+	uint64_t done = 0;
+
+	if (!state || !piece)
+		return -ENOMEM;
+	(void)XXH3_128bits_reset(state);
+	while (done < text->size) {
+		size_t size = MIN(TEXT_PIECE_BYTES, text->size - done);
+		int r = pread_all(in->elf->fd, piece, size, text->file_offset + done);
+
+		if (r < 0)
+			return r;
+		(void)XXH3_128bits_update(state, piece, size);
+		done += size;
+	}
+	XXH128_canonicalFromHash(&hash, XXH3_128bits_digest(state));
+	return executable_id_set(ret_id, EXECUTABLE_ID_TEXT, hash.digest, sizeof(hash.digest));
+}
+
+static int mismatch(const struct inspection *in, const struct executable_id *found)
+{
+	char text[EXECUTABLE_ID_TEXT_SIZE];
+
+	executable_id_format(found, text);
+	return refuse(in->message, "the file is '%.100s', not what it was sent as", text);
+}
+
+static int check_text_identity(const struct inspection *in)
+{
+	const struct elf_section *text = elf_file_section(in->elf, ".text");
+	struct executable_id found = {};
+	int r;
+
+	/* A file of debug sections only has no code to compare: its sender is believed. */
+	if (!has_contents(text))
+		return 0;
+	r = hash_text(in, text, &found);
+	if (r < 0)
+		return r;
+	return executable_id_equal(&found, in->id) ? 0 : mismatch(in, &found);
+}
+
+/* A Go program linked by a C linker has both notes, and the GNU one comes first. 1 found, 0 not. */
+static int go_identity(const struct inspection *in, struct executable_id *ret_id)
+{
+	const struct elf_section *note = elf_file_section(in->elf, ".note.go.buildid");
+	scoped(bytes_release) struct bytes bytes = BYTES_INIT(MAX_NOTE_BYTES);
+	int r;
+
+	if (!has_contents(note))
+		return 0;
+	r = elf_file_read_section(in->elf, note, &bytes);
+	return r < 0 ? r : build_id_from_notes(bytes_view_of(&bytes), ret_id);
+}
+
+static int check_identity(const struct inspection *in)
+{
+	struct executable_id found = {};
+	int r = 0;
+
+	if (in->id->kind == EXECUTABLE_ID_TEXT)
+		return check_text_identity(in);
+	if (in->id->kind == EXECUTABLE_ID_GO)
+		r = go_identity(in, &found);
+	if (r <= 0 || !executable_id_equal(&found, in->id))
+		r = build_id_from_elf(in->elf, &found);
+	if (r < 0 && r != -EBADMSG && r != -ENODATA && r != -EFBIG)
+		return r;
+	if (r <= 0)
+		return refuse(in->message, "the file has no build-ID note");
+	return executable_id_equal(&found, in->id) ? 0 : mismatch(in, &found);
+}
+
+/* A symbol table has at least one entry besides the empty first one. */
+static bool has_symbols(const struct elf_file *elf)
+{
+	static const char *const tables[] = { ".symtab", ".dynsym" };
+	static const char *const others[] = { ".gopclntab", ".data.rel.ro.gopclntab",
+					      ".gnu_debugdata" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		const struct elf_section *table = elf_file_section(elf, tables[i]);
+
+		if (has_contents(table) && table->size > sizeof(Elf64_Sym))
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (has_contents(elf_file_section(elf, others[i])))
+			return true;
+	return false;
+}
+
+static enum debuginfo_richness richness_of(const struct elf_file *elf)
+{
+	if (has_contents(elf_file_section(elf, ".debug_info")) ||
+	    has_contents(elf_file_section(elf, ".zdebug_info")))
+		return DEBUGINFO_DWARF;
+	if (has_contents(elf_file_section(elf, ".debug_line")) ||
+	    has_contents(elf_file_section(elf, ".zdebug_line")))
+		return DEBUGINFO_LINES;
+	return has_symbols(elf) ? DEBUGINFO_SYMBOLS : DEBUGINFO_NOTHING;
+}
+
+static int open_elf(int fd, struct elf_file **ret_elf, char *message)
+{
+	int r;
+
+	r = elf_file_open(fd, ret_elf);
+	switch (r) {
+	case -ENOEXEC:
+		return refuse(message, "not an ELF file");
+	case -ENOTSUP:
+		return refuse(message, "not a 64-bit little-endian ELF file");
+	case -EBADMSG:
+		return refuse(message, "the ELF headers contradict each other");
+	case -ENODATA:
+		return refuse(message, "the file is cut short: its headers end beyond it");
+	default:
+		return r;
+	}
+}
+
+int debuginfo_inspect(int fd, const struct executable_id *id, enum debuginfo_richness *ret_richness,
+		      char ret_message[DEBUGINFO_MESSAGE_SIZE])
+{
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	struct inspection in = { .id = id, .message = ret_message };
+	enum debuginfo_richness richness;
+	int r;
+
+	r = open_elf(fd, &elf, ret_message);
+	if (r < 0)
+		return r;
+	in.elf = elf;
+	/* A file that is cut short loses its end first, and there stand the section headers. */
+	if (elf->n_sections == 0)
+		return refuse(ret_message,
+			      "the file has no section headers: stripped of them, or cut short");
+	r = check_sections(&in);
+	if (r == 0)
+		r = check_identity(&in);
+	if (r < 0)
+		return r;
+	richness = richness_of(elf);
+	if (richness == DEBUGINFO_NOTHING)
+		return refuse(ret_message, "the file has neither symbols nor debug sections");
+	*ret_richness = richness;
+	return 0;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/ingest/ingest.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "proto/batch.pb-c.h"
+#include "symbolizer/ingest/batch_decoder.h"
+#include "symbolizer/ingest/executables_in_use.h"
+
+/*
+ * Each call decodes into an arena of its own, so that many can decode at once; the store puts them
+ * in a row. Wanted executables are looked for after the batch is durable: whatever goes wrong there
+ * must not refuse it.
+ */
+
+/* How many executables one answer asks for: an agent uploads one after the other, at a bounded
+ * rate. */
+#define MAX_WANTED 8
+
+/* How many of the agent's executables each batch checks again. */
+#define CHECKED_PER_BATCH 64
+
+/* Executables that an agent is known to use after a restart of the server: its latest. */
+#define MAX_RELOADED 65536
+
+/* Clocks differ; days do not. A batch from further ahead would hide behind retention for years. */
+#define MAX_CLOCK_AHEAD_NS (24 * 3600 * NSEC_PER_SEC)
+
+/* Lists of numbers that are asked for; the largest is below 5 bytes a row of the largest batch. */
+#define MAX_ANSWER_BYTES (64 * MIB)
+
+struct ingest {
+	struct store *store;
+	struct debuginfo_store *debuginfo;
+	const struct clock *clock;
+	enum ingest_policy policy;
+	pthread_mutex_t lock; /* of @in_use */
+	struct executables_in_use *in_use;
+};
+
+/* One call. */
+struct ingest_call {
+	struct ingest *ingest;
+	const char *tenant;
+	struct arena *arena;
+	struct batch batch;
+	struct store_missing missing;
+	struct ingest_result *result;
+	Hearth__V1__BatchAnswer answer;
+	Hearth__V1__Wanted wanted[MAX_WANTED];
+	Hearth__V1__Wanted *wanted_list[MAX_WANTED];
+};
+
+int ingest_new(struct store *store, struct debuginfo_store *debuginfo, const struct clock *clock,
+	       struct ingest **ret_ingest)
+{
+	scoped(ingest_freep) struct ingest *ingest = calloc(1, sizeof(*ingest));
+	int r;
+
+	if (!ingest)
+		return -ENOMEM;
+	ingest->store = store;
+	ingest->debuginfo = debuginfo;
+	ingest->clock = clock;
+	ingest->policy = INGEST_WANTS_SYMBOLS;
+	(void)pthread_mutex_init(&ingest->lock, NULL);
+	r = executables_in_use_new(&ingest->in_use);
+	if (r < 0)
+		return r;
+	*ret_ingest = take_ptr(ingest);
+	return 0;
+}
+
+struct ingest *ingest_free(struct ingest *ingest)
+{
+	if (!ingest)
+		return NULL;
+	(void)executables_in_use_free(ingest->in_use);
+	(void)pthread_mutex_destroy(&ingest->lock);
+	free(ingest);
+	return NULL;
+}
+
+void ingest_set_policy(struct ingest *ingest, enum ingest_policy policy)
+{
+	ingest->policy = policy;
+}
+
+static int fail(struct ingest_call *call, int error, const char *what)
+{
+	char text[128];
+
+	(void)snprintf(call->result->message, INGEST_MESSAGE_SIZE, "%s: %s", what,
+		       strerror_r(-error, text, sizeof(text)));
+	return error;
+}
+
+static int check_clock(struct ingest_call *call)
+{
+	uint64_t now = clock_wall_ns(call->ingest->clock);
+
+	if (call->batch.closed_wall_ns <= now + MAX_CLOCK_AHEAD_NS)
+		return 0;
+	(void)snprintf(call->result->message, INGEST_MESSAGE_SIZE,
+		       "the clock of host '%.100s' is %" PRIu64 " s ahead of the server's",
+		       call->batch.host.name, (call->batch.closed_wall_ns - now) / NSEC_PER_SEC);
+	return -EBADMSG;
+}
+
+static int decode(struct ingest_call *call, struct bytes_view body)
+{
+	char message[DECODE_MESSAGE_SIZE];
+	int r;
+
+	r = batch_decode(body, call->arena, &call->batch, message);
+	if (r < 0) {
+		(void)snprintf(call->result->message, INGEST_MESSAGE_SIZE, "%s", message);
+		return r;
+	}
+	return check_clock(call);
+}
+
+/* Adds @executable to the answer when nobody else was asked for it. 1 the answer is full. */
+static int offer(struct ingest_call *call, const struct executable_id *id,
+		 enum executable_role role, const char *name)
+{
+	Hearth__V1__Wanted *wanted = &call->wanted[call->answer.n_wanted];
+	uint8_t *bytes;
+	char *its_name;
+	int r;
+
+	if (call->answer.n_wanted == MAX_WANTED)
+		return 1;
+	r = debuginfo_want(call->ingest->debuginfo, id, call->batch.agent_id.bytes);
+	if (r <= 0)
+		return r;
+	bytes = arena_copy(call->arena, id->bytes, id->size);
+	its_name = arena_copy_text(call->arena, name, strlen(name));
+	if (!bytes || !its_name)
+		return -ENOMEM;
+	hearth__v1__wanted__init(wanted);
+	wanted->id_kind = id->kind;
+	wanted->id = (ProtobufCBinaryData){ .len = id->size, .data = bytes };
+	wanted->what = role == ROLE_KERNEL ? 3 : (uint32_t)call->ingest->policy;
+	wanted->name = its_name;
+	call->wanted_list[call->answer.n_wanted++] = wanted;
+	return 0;
+}
+
+/* After a restart of the server the agent does not define again what was acknowledged: the store
+ * knows it. */
+static int reload_uses(struct ingest_call *call, struct agent_in_use *agent)
+{
+	struct store_executable *executables;
+	size_t count;
+	int r;
+
+	r = store_agent_executables(call->ingest->store, call->tenant, &call->batch.agent_id,
+				    call->batch.epoch, MAX_RELOADED, call->arena, &executables,
+				    &count);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = agent_use_add(call->ingest->in_use, agent, &executables[i].identity,
+				  executables[i].role, executables[i].name);
+	return r;
+}
+
+static int note_uses(struct ingest_call *call, struct agent_in_use **ret_agent)
+{
+	const struct batch *batch = &call->batch;
+	int r;
+
+	r = agent_use(call->ingest->in_use, call->tenant, batch, ret_agent);
+	if (r > 0)
+		return reload_uses(call, *ret_agent);
+	for (uint32_t i = 0; r == 0 && i < batch->n_executables; i++) {
+		const struct batch_executable *executable = &batch->executables[i];
+
+		if (executable->id.kind != EXECUTABLE_ID_NONE)
+			r = agent_use_add(call->ingest->in_use, *ret_agent, &executable->id,
+					  executable->role, executable->name);
+	}
+	return r;
+}
+
+/* With the lock held. */
+static int find_wanted(struct ingest_call *call)
+{
+	const struct batch *batch = &call->batch;
+	struct agent_in_use *agent;
+	size_t n_checks;
+	int r;
+
+	r = note_uses(call, &agent);
+	for (uint32_t i = 0; r == 0 && i < batch->n_executables; i++)
+		r = offer(call, &batch->executables[i].id, batch->executables[i].role,
+			  batch->executables[i].name);
+	if (r < 0)
+		return r;
+	n_checks = MIN((size_t)CHECKED_PER_BATCH, agent_use_count(agent));
+	for (size_t i = 0; r == 0 && i < n_checks; i++) {
+		const struct executable_in_use *next = agent_use_next(call->ingest->in_use, agent);
+
+		r = offer(call, &next->id, next->role, next->name);
+	}
+	return r;
+}
+
+/* What fails here is tried again with the next batch; this one is stored. */
+static void add_wanted(struct ingest_call *call)
+{
+	(void)pthread_mutex_lock(&call->ingest->lock);
+	(void)find_wanted(call);
+	(void)pthread_mutex_unlock(&call->ingest->lock);
+	call->answer.wanted = call->wanted_list;
+}
+
+static void add_missing(struct ingest_call *call)
+{
+	struct store_missing *missing = &call->missing;
+
+	call->answer.unknown_stacks = missing->stacks;
+	call->answer.n_unknown_stacks = missing->n_stacks;
+	call->answer.unknown_series = missing->series;
+	call->answer.n_unknown_series = missing->n_series;
+	call->answer.unknown_processes = missing->processes;
+	call->answer.n_unknown_processes = missing->n_processes;
+	call->answer.unknown_executables = missing->executables;
+	call->answer.n_unknown_executables = missing->n_executables;
+	(void)snprintf(call->result->message, INGEST_MESSAGE_SIZE,
+		       "unknown numbers: %zu stacks, %zu series, %zu processes, %zu executables",
+		       missing->n_stacks, missing->n_series, missing->n_processes,
+		       missing->n_executables);
+}
+
+static int store(struct ingest_call *call)
+{
+	int r;
+
+	r = store_write(call->ingest->store, call->tenant, &call->batch, call->arena,
+			&call->missing);
+	if (r < 0)
+		return fail(call, r, "cannot store the batch");
+	call->answer.epoch = call->batch.epoch;
+	call->result->n_rows = call->batch.n_rows;
+	if (r == STORE_NEEDS_NUMBERS) {
+		add_missing(call);
+		return 0;
+	}
+	call->answer.acknowledged_sequence = call->batch.sequence;
+	call->result->stored = r == STORE_STORED;
+	add_wanted(call);
+	return 0;
+}
+
+static int append_answer(struct ingest_call *call, struct bytes *answer)
+{
+	size_t size = hearth__v1__batch_answer__get_packed_size(&call->answer);
+	int r;
+
+	if (size > MAX_ANSWER_BYTES)
+		return fail(call, -EFBIG, "cannot answer");
+	r = bytes_reserve(answer, size);
+	if (r < 0)
+		return fail(call, r, "cannot answer");
+	answer->size += hearth__v1__batch_answer__pack(&call->answer, answer->data + answer->size);
+	return 0;
+}
+
+int ingest_batch(struct ingest *ingest, const char *tenant, struct bytes_view body,
+		 struct bytes *answer, struct ingest_result *ret_result)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct ingest_call call = { .ingest = ingest, .tenant = tenant, .result = ret_result };
+	int r;
+
+	*ret_result = (struct ingest_result){};
+	hearth__v1__batch_answer__init(&call.answer);
+	r = arena_new(BATCH_MAX_DECODED_BYTES, &arena);
+	if (r < 0)
+		return fail(&call, r, "cannot decode the batch");
+	call.arena = arena;
+	r = decode(&call, body);
+	if (r == 0)
+		r = store(&call);
+	if (r == 0)
+		r = append_answer(&call, answer);
+	return r;
+}
