@@ -31,7 +31,7 @@ take_report "$work/second.metrics"
 expected=$(grown ticks_expected_total)
 ticks() { grown "ticks_total{outcome=\"$1\"}"; }
 sampled=$(ticks sampled)
-idle=$(ticks idle)
+idle=$(($(ticks idle) + $(ticks asleep)))
 lost=$(($(ticks ring_full) + $(ticks failed) + $(ticks missed)))
 say "expected $expected = sampled $sampled + idle $idle + lost $lost"
 
