@@ -50,6 +50,9 @@ static const char *remedy_for_folder(int error)
 	case ENOSPC:
 	case EDQUOT:
 		return "make room, or choose another folder with --data";
+	case ESTALE:
+		return "it holds files of another data folder: put back what belongs together, or choose another folder "
+		       "with --data";
 	case ENOTDIR:
 		return "a part of the path is no folder: choose another with --data";
 	default:
@@ -241,11 +244,14 @@ void symbolizer_reload(struct symbolizer *symbolizer, const struct symbolizer_co
 void symbolizer_prune(struct symbolizer *symbolizer)
 {
 	uint64_t now_ns = clock_wall_ns(symbolizer->clock);
+	size_t n_days = 0;
 	int r;
 
 	if (now_ns <= symbolizer->retention_ns)
 		return;
-	r = sqlite_store_prune(symbolizer->store, now_ns - symbolizer->retention_ns);
+	r = sqlite_store_prune(symbolizer->store, now_ns - symbolizer->retention_ns, &n_days);
+	if (n_days > 0)
+		log_info("removed the samples of %zu days, which are beyond the retention", n_days);
 	if (r < 0)
 		(void)log_warn_errno(
 			r,

@@ -106,6 +106,16 @@ int answer_tree(struct json_writer *json, enum event_type type, bool columns,
 	return node_list_write(tree, answer_unit_divisor(type), json);
 }
 
+static void describe_failure(int error, char ret_message[PROFILE_MESSAGE_SIZE])
+{
+	if (error == -ENOMEM || error == -ENOSPC)
+		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
+			       "the profile needs more memory than one query may have: choose a shorter time, a service or "
+			       "a tag_filter");
+	else if (!ret_message[0])
+		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE, "the sample store failed: %s", strerror(-error));
+}
+
 int answer_query(struct api_context *context, const struct profile_request *request,
 		 struct tree **ret_tree, struct profile_stats *ret_stats,
 		 char ret_message[PROFILE_MESSAGE_SIZE])
@@ -129,9 +139,7 @@ int answer_query(struct api_context *context, const struct profile_request *requ
 	} else {
 		api_count(context, API_METRIC_QUERIES_FAILED, 1);
 		api_count(context, API_METRIC_STORE_ERRORS, 1);
-		if (!ret_message[0])
-			(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
-				       "the sample store failed: %s", strerror(-r));
+		describe_failure(r, ret_message);
 		(void)log_error_errno(r,
 				      "cannot answer a profile query of service '%s', answering "
 				      "with an error: %m",

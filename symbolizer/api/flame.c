@@ -4,15 +4,18 @@
  * GET /v1/flame and GET /v1/top: one selection, as a tree or as the functions in it.
  */
 
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "symbolizer/api/answer.h"
 #include "symbolizer/api/selection.h"
-#include "symbolizer/flame/function_table.h"
+#include "symbolizer/query/top.h"
 
 #define TOP_DEFAULT_COUNT 50
 #define TOP_MAX_COUNT     100000
+
+/* 32 bytes a function, of the eight million nodes that a tree may have. */
+#define TOP_ARENA_BYTES (512 * MIB)
 
 struct selected {
 	struct selection selection;
@@ -90,81 +93,64 @@ void api_flame(struct api_context *context, const struct http_request *request,
 	(void)tree_free(selected.tree);
 }
 
-struct ranked {
-	uint64_t key;
-	uint32_t function;
-};
-
-/* Falling keys; equal ones in the table's order, so that an answer is the same every time. */
-static int compare_ranked(const void *a, const void *b)
+/* Total alone decides; equal ones stay in top_make()'s order, which is by self. */
+static int compare_totals(const void *left, const void *right)
 {
-	const struct ranked *left = a, *right = b;
+	const struct top_row *a = left, *b = right;
 
-	if (left->key != right->key)
-		return left->key > right->key ? -1 : 1;
-	return left->function < right->function ? -1 : left->function > right->function;
+	if (a->total != b->total)
+		return a->total > b->total ? -1 : 1;
+	if (a->self != b->self)
+		return a->self > b->self ? -1 : 1;
+	return strcmp(a->label, b->label);
 }
 
-static void write_functions(struct json_writer *json, const struct tree *tree,
-			    const struct function_table *table, const struct ranked *ranking,
-			    size_t count, enum event_type type)
+static void write_rows(struct json_writer *json, const struct top_row *rows, size_t count, enum event_type type)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct function *function = &table->functions[ranking[i].function];
-
 		json_object_begin(json);
-		json_key_text(json, "function", tree_label(tree, function->first_node));
+		json_key_text(json, "function", rows[i].label);
 		json_key(json, "type");
-		json_text_sized(json, &function->type, 1);
-		json_key_uint(json, "self_value", answer_value(type, function->self));
-		json_key_uint(json, "total_value", answer_value(type, function->total));
+		json_text_sized(json, &rows[i].type, 1);
+		json_key_uint(json, "self_value", answer_value(type, rows[i].self));
+		json_key_uint(json, "total_value", answer_value(type, rows[i].total));
 		json_object_end(json);
 	}
 }
 
-static int write_ranking(struct json_writer *json, const struct selected *selected, size_t limit,
-			 bool by_total)
+static int make_rows(const struct selected *selected, bool by_total, struct arena *arena, struct top_row **ret_rows,
+		     size_t *ret_count)
 {
-	enum event_type type = selected->selection.profile.type;
-	scoped_free struct ranked *ranking = NULL;
-	struct function_table table;
+	int r;
+
+	if (!selected->tree)
+		return 0;
+	r = top_make(selected->tree, 0, arena, ret_rows, ret_count);
+	if (r == 0 && by_total)
+		qsort(*ret_rows, *ret_count, sizeof(**ret_rows), compare_totals);
+	return r;
+}
+
+static void write_top(const struct selected *selected, size_t limit, bool by_total, struct http_response *response)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct top_row *rows = NULL;
+	struct json_writer json;
 	size_t count = 0;
 	int r;
 
-	r = function_table_init(&table, selected->tree);
-	if (r < 0)
-		return r;
-	ranking = calloc(table.n_functions, sizeof(*ranking));
-	/* Function 0 is the root, which is no function. */
-	for (uint32_t i = 1; ranking && i < table.n_functions; i++)
-		ranking[count++] = (struct ranked){
-			.key = by_total ? table.functions[i].total : table.functions[i].self,
-			.function = i,
-		};
-	if (ranking) {
-		qsort(ranking, count, sizeof(*ranking), compare_ranked);
-		write_functions(json, selected->tree, &table, ranking, MIN(count, limit), type);
-	}
-	function_table_release(&table);
-	return ranking ? 0 : -ENOMEM;
-}
-
-static void write_top(const struct selected *selected, size_t limit, bool by_total,
-		      struct http_response *response)
-{
-	struct json_writer json;
-	int r = 0;
-
-	json_writer_init(&json, &response->body);
-	json_object_begin(&json);
-	json_key(&json, "functions");
-	json_array_begin(&json);
-	if (selected->tree)
-		r = write_ranking(&json, selected, limit, by_total);
+	r = arena_new(TOP_ARENA_BYTES, &arena);
+	if (r == 0)
+		r = make_rows(selected, by_total, arena, &rows, &count);
 	if (r < 0) {
 		http_response_error(response, 500, "cannot write the answer: %s", strerror(-r));
 		return;
 	}
+	json_writer_init(&json, &response->body);
+	json_object_begin(&json);
+	json_key(&json, "functions");
+	json_array_begin(&json);
+	write_rows(&json, rows, MIN(count, limit), selected->selection.profile.type);
 	json_array_end(&json);
 	write_rest(&json, selected);
 }
