@@ -91,6 +91,13 @@ int open_on_host(const char *path, struct stat *ret_status)
 	return open_for_reading(path_fd, ret_status);
 }
 
+/* A segment that ends beyond the address space describes nothing that could be mapped. */
+static bool is_sane(const struct load_segment *segment)
+{
+	return segment->file_size <= UINT64_MAX - segment->vaddr &&
+	       segment->file_size <= UINT64_MAX - segment->file_offset;
+}
+
 /* Of more segments than are kept, those with code are. */
 static int copy_segments(const struct elf_file *elf, struct file_identity *identity)
 {
@@ -105,7 +112,7 @@ static int copy_segments(const struct elf_file *elf, struct file_identity *ident
 	for (size_t i = 0; i < elf->n_load_segments && identity->n_segments < count; i++) {
 		const struct load_segment *segment = &elf->load_segments[i];
 
-		if (!only_code || (segment->flags & PF_X))
+		if (is_sane(segment) && (!only_code || (segment->flags & PF_X)))
 			identity->segments[identity->n_segments++] = *segment;
 	}
 	return 0;

@@ -19,6 +19,11 @@
 
 #define COMPRESSION_LEVEL 6
 
+/* What the server takes. A host with more addresses or a process with more paths is known well
+ * enough by these. */
+#define MAX_IPS   256
+#define MAX_PATHS 65536
+
 struct encoder {
 	struct arena *arena;
 	struct string_table *strings;
@@ -77,9 +82,36 @@ static char *copy_text(struct encoder *encoder, const char *text)
 	return copy;
 }
 
+static bool has_name(const struct window_label *label)
+{
+	return label->name && *label->name;
+}
+
+static void encode_host_labels(struct encoder *encoder, const struct window_host *host,
+			       Hearth__V1__Host *out)
+{
+	size_t n_labels = MIN(host->n_labels, (size_t)MAX_LABELS_PER_PROCESS);
+
+	out->labels = allocate(encoder, n_labels, sizeof(*out->labels));
+	for (size_t i = 0; !encoder->error && i < n_labels; i++) {
+		Hearth__V1__Label *label = allocate(encoder, 1, sizeof(*label));
+
+		if (!label)
+			return;
+		if (!has_name(&host->labels[i]))
+			continue;
+		hearth__v1__label__init(label);
+		label->name = copy_text(encoder, host->labels[i].name);
+		label->value = copy_text(encoder, host->labels[i].value);
+		out->labels[out->n_labels++] = label;
+	}
+}
+
 static void encode_host(struct encoder *encoder, const struct window_host *host,
 			Hearth__V1__Host *out)
 {
+	size_t n_ips;
+
 	hearth__v1__host__init(out);
 	out->name = copy_text(encoder, host->name);
 	out->machine_id = copy_text(encoder, host->machine_id);
@@ -89,20 +121,11 @@ static void encode_host(struct encoder *encoder, const struct window_host *host,
 	out->architecture = copy_text(encoder, host->architecture);
 	out->n_cpus = host->n_cpus;
 
-	out->ip = allocate(encoder, host->n_ips, sizeof(*out->ip));
-	for (size_t i = 0; !encoder->error && i < host->n_ips; i++)
+	n_ips = MIN(host->n_ips, (size_t)MAX_IPS);
+	out->ip = allocate(encoder, n_ips, sizeof(*out->ip));
+	for (size_t i = 0; !encoder->error && i < n_ips; i++)
 		out->ip[out->n_ip++] = copy_text(encoder, host->ips[i]);
-	out->labels = allocate(encoder, host->n_labels, sizeof(*out->labels));
-	for (size_t i = 0; !encoder->error && i < host->n_labels; i++) {
-		Hearth__V1__Label *label = allocate(encoder, 1, sizeof(*label));
-
-		if (!label)
-			return;
-		hearth__v1__label__init(label);
-		label->name = copy_text(encoder, host->labels[i].name);
-		label->value = copy_text(encoder, host->labels[i].value);
-		out->labels[out->n_labels++] = label;
-	}
+	encode_host_labels(encoder, host, out);
 }
 
 static void encode_executable(struct encoder *encoder, const struct executable *executable,
@@ -134,6 +157,7 @@ static void encode_process(struct encoder *encoder, const struct window_process 
 			   Hearth__V1__Process *out)
 {
 	size_t n_labels = MIN(process->n_labels, (size_t)MAX_LABELS_PER_PROCESS);
+	size_t n_paths = MIN(process->n_paths, (size_t)MAX_PATHS);
 
 	hearth__v1__process__init(out);
 	out->number = process->number;
@@ -146,22 +170,23 @@ static void encode_process(struct encoder *encoder, const struct window_process 
 	out->kernel_thread = process->kernel_thread;
 	out->without_stacks = process->without_stacks;
 
-	out->path_executable = allocate(encoder, process->n_paths, sizeof(uint32_t));
-	out->path = allocate(encoder, process->n_paths, sizeof(uint32_t));
+	out->path_executable = allocate(encoder, n_paths, sizeof(uint32_t));
+	out->path = allocate(encoder, n_paths, sizeof(uint32_t));
 	out->label_name = allocate(encoder, n_labels, sizeof(uint32_t));
 	out->label_value = allocate(encoder, n_labels, sizeof(uint32_t));
 	if (encoder->error)
 		return;
-	for (size_t i = 0; i < process->n_paths; i++) {
+	for (size_t i = 0; i < n_paths; i++) {
 		out->path_executable[i] = process->paths[i].executable;
 		out->path[i] = intern(encoder, process->paths[i].path);
 	}
-	out->n_path_executable = out->n_path = process->n_paths;
+	out->n_path_executable = out->n_path = n_paths;
 	for (size_t i = 0; i < n_labels; i++) {
-		out->label_name[i] = intern(encoder, process->labels[i].name);
-		out->label_value[i] = intern(encoder, process->labels[i].value);
+		if (!has_name(&process->labels[i]))
+			continue;
+		out->label_name[out->n_label_name++] = intern(encoder, process->labels[i].name);
+		out->label_value[out->n_label_value++] = intern(encoder, process->labels[i].value);
 	}
-	out->n_label_name = out->n_label_value = n_labels;
 }
 
 static void encode_series(struct encoder *encoder, const struct window_series *series,

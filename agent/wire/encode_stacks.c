@@ -74,7 +74,8 @@ static int encode_frame(struct stack_encoder *encoder, const struct window_frame
 	uint64_t *last;
 	int r;
 
-	if (frame->executable > MAX_EXECUTABLE_NUMBER || frame->kind >= FRAME_KIND_END)
+	if (frame->executable > MAX_EXECUTABLE_NUMBER || frame->kind == 0 ||
+	    frame->kind >= FRAME_KIND_END)
 		return -ERANGE;
 	r = hash_table_insert(encoder->last_addresses, &key, (void **)&last);
 	if (r < 0)

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/wire/batch_encoder.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "common/hash.h"
+#include "common/limits.h"
+#include "random_window.h"
+#include "tests/support/unit.h"
+#include "window_text.h"
+
+#define WINDOWS    300
+#define TEXT_BYTES (64 * MIB)
+
+/* The seed can be given, to see a failure again. */
+static uint64_t first_seed(void)
+{
+	const char *given = getenv("HEARTH_TEST_SEED");
+	struct timespec now;
+
+	if (given)
+		return strtoull(given, NULL, 0);
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* Shows where two texts part. */
+static void assert_same_text(const struct bytes *read, const struct bytes *expected, uint64_t seed)
+{
+	size_t same = 0, start;
+
+	assert_int_equal(bytes_error(read), 0);
+	assert_int_equal(bytes_error(expected), 0);
+	while (same < read->size && same < expected->size &&
+	       read->data[same] == expected->data[same])
+		same++;
+	if (same == read->size && same == expected->size)
+		return;
+	start = same > 100 ? same - 100 : 0;
+	fail_msg("seed %" PRIu64 ": the server reads '%.*s', not '%.*s'", seed,
+		 (int)MIN(read->size - start, (size_t)200), (const char *)read->data + start,
+		 (int)MIN(expected->size - start, (size_t)200),
+		 (const char *)expected->data + start);
+}
+
+static void check_round_trip(struct window *window, uint64_t seed)
+{
+	scoped(bytes_release) struct bytes batch = BYTES_INIT(BATCH_MAX_COMPRESSED_BYTES);
+	scoped(bytes_release) struct bytes expected = BYTES_INIT(TEXT_BYTES);
+	scoped(bytes_release) struct bytes read = BYTES_INIT(TEXT_BYTES);
+	size_t plain_bytes = 0;
+	int r;
+
+	window_text(window, &expected);
+	r = batch_encode(window, &batch, &plain_bytes);
+	if (r < 0)
+		fail_msg("seed %" PRIu64 ": cannot encode: %s", seed, strerror(-r));
+	assert_true(plain_bytes > 0);
+	r = decoded_text(bytes_view_of(&batch), &read);
+	if (r < 0)
+		fail_msg("seed %" PRIu64 ": the server says '%.*s'", seed, (int)read.size,
+			 (const char *)read.data);
+	assert_same_text(&read, &expected, seed);
+}
+
+static void the_server_reads_what_the_agent_wrote(void **state)
+{
+	uint64_t seed = first_seed();
+
+	(void)state;
+	print_message("HEARTH_TEST_SEED=%" PRIu64 "\n", seed);
+	for (uint64_t i = 0; i < WINDOWS; i++) {
+		scoped(arena_freep) struct arena *arena = NULL;
+		struct window window;
+
+		assert_ok(arena_new(256 * MIB, &arena));
+		random_window(seed + i, arena, &window);
+		check_round_trip(&window, seed + i);
+	}
+}
+
+static struct window empty_window(void)
+{
+	return (struct window){
+		.epoch = 1,
+		.sequence = 1,
+		.opened_monotonic_ns = 10 * NSEC_PER_SEC,
+		.closed_monotonic_ns = 15 * NSEC_PER_SEC,
+		.closed_wall_ns = 1700000000 * NSEC_PER_SEC,
+		.host = { .name = "h",
+			  .machine_id = "",
+			  .boot_id = "",
+			  .kernel_release = "",
+			  .architecture = "" },
+	};
+}
+
+static void a_window_without_anything_is_a_batch_that_says_idle(void **state)
+{
+	struct window window = empty_window();
+
+	(void)state;
+	check_round_trip(&window, 0);
+}
+
+static void texts_end_at_the_limit_of_the_wire_with_a_whole_character(void **state)
+{
+	scoped(bytes_release) struct bytes batch = BYTES_INIT(BATCH_MAX_COMPRESSED_BYTES);
+	scoped(bytes_release) struct bytes read = BYTES_INIT(TEXT_BYTES);
+	static char name[BATCH_MAX_TEXT_BYTES + 100];
+	struct window_process process = { .number = 1, .name = name, .executable_path = "" };
+	struct window window = empty_window();
+	const char *found;
+	size_t plain_bytes;
+
+	(void)state;
+	/* 4095 letters, then characters of three bytes. */
+	memset(name, 'x', sizeof(name) - 1);
+	for (size_t i = BATCH_MAX_TEXT_BYTES - 1; i + 3 < sizeof(name); i += 3)
+		memcpy(name + i, "本", 3);
+	window.processes = &process;
+	window.n_processes = 1;
+	assert_ok(batch_encode(&window, &batch, &plain_bytes));
+	assert_ok(decoded_text(bytes_view_of(&batch), &read));
+	assert_ok(bytes_append_byte(&read, 0));
+	found = strstr((const char *)read.data, "xxxx");
+	assert_non_null(found);
+	assert_int_equal(strspn(found, "x"), BATCH_MAX_TEXT_BYTES - 1);
+	assert_int_equal(found[BATCH_MAX_TEXT_BYTES - 1], ' ');
+}
+
+static void what_the_server_would_refuse_does_not_leave_the_agent(void **state)
+{
+	scoped(bytes_release) struct bytes batch = BYTES_INIT(BATCH_MAX_COMPRESSED_BYTES);
+	scoped(bytes_release) struct bytes read = BYTES_INIT(TEXT_BYTES);
+	static const struct window_label labels[] = { { "", "no name" },
+						      { NULL, "none" },
+						      { "name", "value" } };
+	struct window_row rows[] = {
+		{ .series = 1, .slot = 1200, .stack = 1, .value = 0 },
+		{ .series = 1, .slot = 1200, .stack = 2, .value = UINT64_MAX },
+		{ .series = 1, .slot = 1200, .stack = 2, .value = 7 },
+		{ .series = 2, .slot = 1300, .stack = 0, .value = UINT64_MAX },
+	};
+	struct window window = empty_window();
+	size_t plain_bytes;
+
+	(void)state;
+	window.host.labels = labels;
+	window.host.n_labels = ARRAY_SIZE(labels);
+	window.rows = rows;
+	window.n_rows = ARRAY_SIZE(rows);
+	assert_ok(batch_encode(&window, &batch, &plain_bytes));
+	assert_ok(decoded_text(bytes_view_of(&batch), &read));
+	assert_ok(bytes_append_byte(&read, 0));
+	assert_non_null(strstr((const char *)read.data, "  label name=value\n"));
+	assert_null(strstr((const char *)read.data, "no name"));
+	assert_non_null(strstr((const char *)read.data, " 2 9007199254740992\n"));
+	assert_non_null(strstr((const char *)read.data, " 0 9007199254740992\n"));
+	assert_null(strstr((const char *)read.data, " 1 0\n"));
+}
+
+static void a_window_that_is_too_large_is_told_so_and_nothing_is_appended(void **state)
+{
+	scoped(bytes_release) struct bytes batch = BYTES_INIT(2 * BATCH_MAX_COMPRESSED_BYTES);
+	/* 20000 stacks of 640 frames of which nothing repeats. */
+	const size_t n_stacks = 20000;
+	scoped_free struct window_stack *stacks = calloc(n_stacks, sizeof(*stacks));
+	scoped_free struct window_frame *all = calloc(n_stacks * STACK_MAX_FRAMES, sizeof(*all));
+	struct window window = empty_window();
+	uint64_t address = 1;
+	size_t plain_bytes = 0;
+
+	(void)state;
+	for (size_t i = 0; i < n_stacks; i++) {
+		for (size_t k = 0; k < STACK_MAX_FRAMES; k++) {
+			address = address * UINT64_C(6364136223846793005) + 1442695040888963407;
+			all[i * STACK_MAX_FRAMES + k] = (struct window_frame){ .kind = FRAME_NATIVE,
+									       .executable = 1,
+									       .address = address };
+		}
+		stacks[i] = (struct window_stack){ .number = (uint32_t)i + 1,
+						   .n_frames = STACK_MAX_FRAMES,
+						   .frames = all + i * STACK_MAX_FRAMES };
+	}
+	window.stacks = stacks;
+	window.n_stacks = n_stacks;
+	assert_errno(batch_encode(&window, &batch, &plain_bytes), -EFBIG);
+	assert_int_equal(batch.size, 0);
+	window.n_stacks = 2000;
+	assert_errno(batch_encode(&window, &batch, &plain_bytes), -EFBIG);
+	assert_int_equal(batch.size, 0);
+	window.n_stacks = 10;
+	assert_ok(batch_encode(&window, &batch, &plain_bytes));
+	assert_true(batch.size > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_server_reads_what_the_agent_wrote),
+		cmocka_unit_test(a_window_without_anything_is_a_batch_that_says_idle),
+		cmocka_unit_test(texts_end_at_the_limit_of_the_wire_with_a_whole_character),
+		cmocka_unit_test(what_the_server_would_refuse_does_not_leave_the_agent),
+		cmocka_unit_test(a_window_that_is_too_large_is_told_so_and_nothing_is_appended),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
