@@ -169,12 +169,26 @@ static int check_section(struct function_source *source, Elf_Scn *scn, size_t na
 	return add_code_section(source, &header, elf_ndxscn(scn), name);
 }
 
+/* libelf takes a section table that lies beyond the end for none. */
+static bool section_table_is_whole(const struct function_source *source, uint64_t file_size)
+{
+	GElf_Ehdr header;
+	uint64_t size;
+
+	if (!gelf_getehdr(source->elf, &header))
+		return false;
+	size = (uint64_t)header.e_shnum * header.e_shentsize;
+	return header.e_shoff <= file_size && size <= file_size - header.e_shoff;
+}
+
 int function_source_check(struct function_source *source, uint64_t file_size)
 {
 	uint64_t expanded_bytes = 0;
 	size_t names;
 	int r;
 
+	if (!section_table_is_whole(source, file_size))
+		return refuse(source, -EBADMSG, "the file is truncated", "section table");
 	if (elf_getshdrstrndx(source->elf, &names) < 0)
 		return refuse(source, -EBADMSG, "the section table is damaged", "?");
 	for (Elf_Scn *scn = elf_nextscn(source->elf, NULL); scn;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A debuginfo store of files on disk, in the place of the real one: add fake_debuginfo.c to the
+ * test's SOURCES. It counts what it is asked for and can hold a reader up.
+ */
+
+#include <pthread.h>
+
+#include "symbolizer/debuginfo/debuginfo_store.h"
+
+#define FAKE_DEBUGINFO_MAX_FILES 32
+
+struct fake_debuginfo_file {
+	struct executable_id id;
+	char path[256];
+	uint64_t generation;
+	int error; /* what opening gives instead of the file */
+	unsigned int n_opened;
+};
+
+struct debuginfo_store {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct fake_debuginfo_file files[FAKE_DEBUGINFO_MAX_FILES];
+	size_t n_files;
+	uint64_t generation;
+	unsigned int n_finds;
+	const struct fake_debuginfo_file *held; /* opening it waits until it is no longer held */
+	unsigned int n_waiting;
+};
+
+void fake_debuginfo_init(struct debuginfo_store *store);
+
+/* Adds or replaces the file of @id. */
+void fake_debuginfo_put(struct debuginfo_store *store, const struct executable_id *id,
+			const char *path);
+void fake_debuginfo_fail(struct debuginfo_store *store, const struct executable_id *id, int error);
+
+unsigned int fake_debuginfo_opened(struct debuginfo_store *store, const struct executable_id *id);
+
+/* Holds readers of @id (NULL: lets them go on). */
+void fake_debuginfo_hold(struct debuginfo_store *store, const struct executable_id *id);
+/* Waits until a reader is held. */
+void fake_debuginfo_wait_held(struct debuginfo_store *store);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Real ELF files, made by the compiler and binutils when the test runs, and what nm says about
+ * them.
+ */
+
+#include <sys/random.h>
+
+#include "symbolizer/symbols/symbol_table.h"
+#include "tests/support/command.h"
+
+/* Runs a command, which must succeed; its output to be freed. */
+static inline char *command_text(const char *format, ...) printf_like(1, 2);
+static inline char *command_text(const char *format, ...)
+{
+	struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+	char command[4096];
+	va_list arguments;
+
+	va_start(arguments, format);
+	assert_in_range(vsnprintf(command, sizeof(command), format, arguments), 1,
+			(int)sizeof(command) - 1);
+	va_end(arguments);
+	if (command_output(command, &out) != 0)
+		fail_msg("failed: %s", command);
+	return (char *)out.data;
+}
+
+#define run_command(...) free(command_text(__VA_ARGS__))
+
+static inline int open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static inline struct symbol_table *table_of(const char *path)
+{
+	char message[SYMBOL_TABLE_MESSAGE_SIZE];
+	struct symbol_table *table = NULL;
+	scoped_fd int fd = open_file(path);
+	int r;
+
+	r = symbol_table_build(fd, &table, message);
+	if (r < 0)
+		fail_msg("%s: %s: %s", path, strerror(-r), message);
+	return table;
+}
+
+/* The linkage name at @elf_addr, or NULL. */
+static inline const char *name_at(const struct symbol_table *table, uint64_t elf_addr)
+{
+	uint32_t function;
+
+	symbol_table_find(table, &elf_addr, 1, &function);
+	return function == SYMBOL_TABLE_NO_FUNCTION ? NULL
+						    : symbol_table_linkage_name(table, function);
+}
+
+/* The value of @symbol in nm's output, which must hold it. */
+static inline uint64_t address_in(const char *nm, const char *symbol)
+{
+	size_t length = strlen(symbol);
+
+	for (const char *line = nm; line && *line;
+	     line = strchr(line, '\n'), line += line != NULL) {
+		const char *end = strchrnul(line, '\n');
+		const char *name = end;
+
+		while (name > line && name[-1] != ' ')
+			name--;
+		if ((size_t)(end - name) == length && strncmp(name, symbol, length) == 0)
+			return strtoull(line, NULL, 16);
+	}
+	fail_msg("no symbol '%s'", symbol);
+	return 0;
+}
+
+/* Statics, inlining, recursion, an alias, a weak alias, an indirect function, a destructor. */
+static const char program_c[] =
+	"#include <stdio.h>\n"
+	"#include <string.h>\n"
+	"volatile int sink;\n"
+	"static int __attribute__((noinline)) helper(int x) { sink = x; return x * 3; }\n"
+	"int public_work(int x) { return helper(x) + helper(x + 1); }\n"
+	"extern int _alias_of_work(int) __attribute__((alias(\"public_work\")));\n"
+	"extern int weak_alias_of_work(int) __attribute__((weak, alias(\"public_work\")));\n"
+	"static int one(int x) { return x; }\n"
+	"static int (*choose(void))(int) { return one; }\n"
+	"int chosen(int) __attribute__((ifunc(\"choose\")));\n"
+	"static int __attribute__((noinline)) deep(int n) { return n ? deep(n - 1) + 1 : "
+	"helper(n); }\n"
+	"__attribute__((destructor)) static void done(void) { sink = 1; }\n"
+	"int main(int argc, char **argv) { (void)argv; return public_work(argc) + deep(argc) + "
+	"chosen(argc); }\n";
+
+static const char program_cpp[] =
+	"#include <algorithm>\n"
+	"#include <functional>\n"
+	"#include <string>\n"
+	"#include <vector>\n"
+	"namespace app {\n"
+	"template <class T> struct box { T value; T get(int n) const; };\n"
+	"template <class T> T __attribute__((noinline)) box<T>::get(int n) const { return value + "
+	"T(n); }\n"
+	"namespace { int __attribute__((noinline)) hidden(int n) { return n * 7; } }\n"
+	"int lambda(int n) {\n"
+	"	std::vector<int> v{n, 2, 3};\n"
+	"	std::function<int(int)> f = [&](int x) __attribute__((noinline)) { return x + v[0] "
+	"+ hidden(x); };\n"
+	"	std::sort(v.begin(), v.end(), [](int a, int b) __attribute__((noinline)) { return "
+	"a > b; });\n"
+	"	return f(n);\n"
+	"}\n"
+	"}\n"
+	"int main(int argc, char **) {\n"
+	"	app::box<double> b{1.5}; app::box<std::string> *none = nullptr; (void)none;\n"
+	"	return app::lambda(argc) + int(b.get(argc));\n"
+	"}\n";
+
+/* @source compiled to @folder/@name with @flags; the path, to be freed. */
+static inline char *compile(const char *folder, const char *name, const char *compiler,
+			    const char *suffix, const char *source, const char *flags)
+{
+	char *path = path_in(folder, name);
+	scoped_free char *source_path = NULL;
+	char source_name[64];
+
+	(void)snprintf(source_name, sizeof(source_name), "%s.%s", name, suffix);
+	source_path = write_file_in(folder, source_name, source, strlen(source));
+	assert_non_null(path);
+	run_command("%s %s -o %s %s 2>&1", compiler, flags, path, source_path);
+	return path;
+}
+
+/* Of HEARTH_TEST_SEED, or a new one; printed, so that a failure can be repeated. */
+static inline uint64_t random_seed(void)
+{
+	const char *text = getenv("HEARTH_TEST_SEED");
+	uint64_t seed = text ? strtoull(text, NULL, 0) : 0;
+
+	if (!text)
+		assert_int_equal(getrandom(&seed, sizeof(seed), 0), sizeof(seed));
+	seed |= 1;
+	print_message("HEARTH_TEST_SEED=%#llx\n", (unsigned long long)seed);
+	return seed;
+}
+
+static inline uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * UINT64_C(0x2545f4914f6cdd1d);
+}
