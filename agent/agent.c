@@ -250,6 +250,7 @@ struct agent *agent_free(struct agent *agent)
 	rules_release(&agent->rules);
 	host_info_release(&agent->host);
 	vec_release(&agent->cpus);
+	vec_release(&agent->wanted);
 	scoped_close(&agent->epoll_fd);
 	scoped_close(&agent->timer_fd);
 	scoped_close(&agent->signal_fd);
@@ -385,6 +386,8 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 		r = drain(agent);
 		if (r == 0)
 			r = agent_handle_answers(agent);
+		if (r == 0)
+			agent_feed_uploads(agent);
 		if (r == 0 &&
 		    clock_monotonic_ns(agent->clock) >= agent->window_opened_ns + agent->batch_interval_ns)
 			r = agent_close_window(agent);

@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/agent_internal.h"
 #include "agent/executable/kernel_layout.h"
@@ -13,6 +14,9 @@
 
 /* What the server asks for (proto/batch.proto, Wanted.what). */
 #define WANTED_KERNEL_SYMBOLS 3
+
+/* Executables asked for that may wait for their upload: more than any host runs. */
+#define MAX_WANTED 4096
 
 /* Symbols of the kernel as an ELF file: 200 thousand of them are 12 MB. */
 #define KERNEL_ELF_MAX_BYTES (64 * MIB)
@@ -117,30 +121,55 @@ static int upload_kernel(struct agent *agent, const struct executable *executabl
 	return r;
 }
 
-/* An upload that fails is asked for again by the server, later and perhaps of another agent. */
-static void upload(struct agent *agent, const struct sender_event *event)
+static int upload(struct agent *agent, const struct executable *executable, uint32_t what)
 {
-	const struct executable *executable = executable_cache_by_id(agent->executables, &event->wanted_id);
-	char id[EXECUTABLE_ID_TEXT_SIZE];
-	int r;
+	int fd;
 
-	if (agent->config->upload_bytes_per_s == 0)
-		return;
-	executable_id_format(&event->wanted_id, id);
-	if (!executable) {
-		log_debug("the server wants '%s', which is not mapped here any more", id);
-		return;
+	if (executable->role == EXECUTABLE_KERNEL || executable->role == EXECUTABLE_KERNEL_MODULE)
+		return upload_kernel(agent, executable, WANTED_KERNEL_SYMBOLS);
+	fd = executable_open(executable);
+	if (fd < 0)
+		return fd;
+	return sender_upload_take(agent->sender, &executable->id, executable->name, what, fd, NULL);
+}
+
+/* An upload that fails is asked for again by the server, later and perhaps of another agent. */
+void agent_feed_uploads(struct agent *agent)
+{
+	size_t done = 0;
+
+	while (done < agent->wanted.count && sender_has_upload_room(agent->sender)) {
+		const struct wanted *wanted = &agent->wanted.items[done++];
+		const struct executable *executable = executable_cache_by_id(agent->executables, &wanted->id);
+		char id[EXECUTABLE_ID_TEXT_SIZE];
+		int r;
+
+		executable_id_format(&wanted->id, id);
+		if (!executable) {
+			log_debug("the server wants '%s', which is not known here any more", id);
+			continue;
+		}
+		r = upload(agent, executable, wanted->what);
+		if (r < 0)
+			log_debug_errno(r, "cannot upload '%s' (build ID %s): %m", executable->name, id);
 	}
-	if (executable->role == EXECUTABLE_KERNEL || executable->role == EXECUTABLE_KERNEL_MODULE) {
-		r = upload_kernel(agent, executable, WANTED_KERNEL_SYMBOLS);
-	} else {
-		r = executable_open(executable);
-		if (r >= 0)
-			r = sender_upload_take(agent->sender, &executable->id, executable->name, event->wanted_what, r,
-					       NULL);
+	if (done == 0)
+		return;
+	agent->wanted.count -= done;
+	memmove(agent->wanted.items, agent->wanted.items + done, agent->wanted.count * sizeof(*agent->wanted.items));
+}
+
+static int want(struct agent *agent, const struct sender_event *event)
+{
+	struct wanted wanted = { .id = event->wanted_id, .what = event->wanted_what };
+
+	if (agent->config->upload_bytes_per_s == 0 || agent->wanted.count >= MAX_WANTED)
+		return 0;
+	for (size_t i = 0; i < agent->wanted.count; i++) {
+		if (executable_id_equal(&agent->wanted.items[i].id, &wanted.id))
+			return 0;
 	}
-	if (r < 0)
-		log_debug_errno(r, "cannot upload '%s' (build ID %s): %m", executable->name, id);
+	return vec_push(&agent->wanted, wanted);
 }
 
 static int handle(struct agent *agent, const struct sender_event *event)
@@ -157,8 +186,7 @@ static int handle(struct agent *agent, const struct sender_event *event)
 	case SENDER_UNKNOWN:
 		return event->epoch == agent->epoch ? supplement(agent, event) : 0;
 	case SENDER_WANTED:
-		upload(agent, event);
-		return 0;
+		return want(agent, event);
 	case SENDER_INTERVAL:
 		agent->batch_interval_ns = MAX(agent->config->batch_interval_ns,
 					       (uint64_t)event->batch_interval_ms * NSEC_PER_MSEC);

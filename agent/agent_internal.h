@@ -25,6 +25,14 @@ enum agent_metric {
 	AGENT_METRIC_COUNT,
 };
 
+/* An executable that the server asked for and that is not uploaded yet. */
+struct wanted {
+	struct executable_id id;
+	uint32_t what;
+};
+
+VEC_DEFINE(wanted_vec, struct wanted);
+
 struct agent {
 	const struct agent_config *config;
 	const struct clock *clock;
@@ -42,6 +50,7 @@ struct agent {
 	struct mapping_publisher publisher;
 	struct on_cpu *on_cpu;
 	struct sender *sender;
+	struct wanted_vec wanted; /* first come, first served */
 
 	uint64_t epoch;
 	uint64_t sequence;
@@ -63,6 +72,9 @@ int agent_close_window(struct agent *agent);
 
 /* Handles everything the sender has for us. */
 int agent_handle_answers(struct agent *agent);
+
+/* Hands uploads to the sender while it has room for them. */
+void agent_feed_uploads(struct agent *agent);
 
 /* agent_metrics.c */
 

@@ -270,6 +270,11 @@ int sender_upload_take(struct sender *sender, const struct executable_id *id, co
 	return -EPERM;
 }
 
+bool sender_has_upload_room(struct sender *sender)
+{
+	return sender->uploader && uploader_has_room(sender->uploader);
+}
+
 void sender_stats(struct sender *sender, struct sender_stats *ret_stats)
 {
 	(void)pthread_mutex_lock(&sender->lock);

@@ -78,6 +78,9 @@ int sender_event_fd(const struct sender *sender);
 int sender_upload_take(struct sender *sender, const struct executable_id *id, const char *name, uint32_t what, int fd,
 		       struct bytes *content);
 
+/* Whether an upload would be taken now: ask before making one. */
+bool sender_has_upload_room(struct sender *sender);
+
 struct sender_stats {
 	uint64_t batches_sent, bytes_sent, batches_spooled, spool_bytes, batches_dropped, send_errors;
 	uint64_t uploads_done, uploads_failed, upload_bytes;

@@ -338,6 +338,16 @@ int uploader_take(struct uploader *uploader, const struct executable_id *id, con
 	return r;
 }
 
+bool uploader_has_room(struct uploader *uploader)
+{
+	bool has_room;
+
+	(void)pthread_mutex_lock(&uploader->lock);
+	has_room = uploader->n_waiting < MAX_WAITING_UPLOADS;
+	(void)pthread_mutex_unlock(&uploader->lock);
+	return has_room;
+}
+
 void uploader_stats(struct uploader *uploader, struct sender_stats *stats)
 {
 	(void)pthread_mutex_lock(&uploader->lock);

@@ -19,6 +19,9 @@ int uploader_take(struct uploader *uploader, const struct executable_id *id, con
 		  struct bytes *content);
 
 /* Fills the uploads_... fields only. */
+/* Whether uploader_take() would find a place. */
+bool uploader_has_room(struct uploader *uploader);
+
 void uploader_stats(struct uploader *uploader, struct sender_stats *stats);
 
 #include "common/scoped.h"

@@ -15,9 +15,9 @@
  * must not refuse it.
  */
 
-/* How many executables one answer asks for: an agent uploads one after the other, at a bounded
- * rate. */
-#define MAX_WANTED 8
+/* How many executables one answer asks for: the agent queues them and uploads at a bounded rate. A
+ * host that is new here runs some hundred. */
+#define MAX_WANTED 64
 
 /* How many of the agent's executables each batch checks again. */
 #define CHECKED_PER_BATCH 64
