@@ -7,7 +7,8 @@
  */
 
 import { ApiError, fetchProfile, fetchServices, hasToken, setToken } from "./api.js";
-import { functionValues, hashOfPath, matchFunctions, nodeAt, nodeOfHash, pathOf, selfByKind, sumOfTotals, topmostMatches } from "./columns.js";
+import { functionValues, hashOfPath, isOfHosts, matchFunctions, nodeAt, nodeOfHash, pathOf, selfByKind, sumOfTotals,
+	topmostMatches } from "./columns.js";
 import { FlameView } from "./flame.js";
 import { formatShare, formatValue } from "./format.js";
 import { frameFacts, frameSentence, showCrumbs, showLegend, showNotice, showStats, showTooltip } from "./panels.js";
@@ -41,7 +42,8 @@ const flame = new FlameView($("scroller"), $("canvas"), $("height"), {
 
 const table = new FunctionTable($("functions"), $("more"), { self: $("sort-self"), total: $("sort-total") }, {
 	sort: (by) => change({ sort: by }, showTable),
-	pick: (label) => search(state.search === `"${label}"` ? "" : `"${label}"`),
+	pick: (label) => isOfHosts(profile.tree) ? chooseService(label.slice("[p] ".length))
+		: search(state.search === `"${label}"` ? "" : `"${label}"`),
 });
 
 const picker = new Picker({ button: $("service-button"), label: $("service-name"), popup: $("service-popup"),
@@ -134,7 +136,7 @@ function showZoom() {
 	const values = functionValues(tree, zoomed);
 
 	showCrumbs($("crumbs"), $("crumb-list"), tree, zoomed, { zoom: zoomTo, open: chooseService });
-	showLegend($("legend"), selfByKind(tree, values), tree.total[zoomed], (kind) => search(`kind:${kind}`));
+	showLegend($("legend"), isOfHosts(tree) ? [] : selfByKind(tree, values), tree.total[zoomed], (kind) => search(`kind:${kind}`));
 	showMatches();
 }
 
@@ -171,6 +173,8 @@ function showTable(selected = matchFunctions(profile.tree, state.search)) {
 	const { tree, event } = profile;
 
 	table.show({ tree, event, by: state.sort, matches: selected, values: functionValues(tree, zoomed), whole: tree.total[zoomed] });
+	$("table-title").textContent = isOfHosts(tree) ? "Top processes" : "Top functions";
+	$("table-column").textContent = isOfHosts(tree) ? "Process" : "Function";
 	$("table-scope").textContent = zoomed ? "within the zoom" : "";
 }
 

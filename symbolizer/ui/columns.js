@@ -153,6 +153,16 @@ export function typeOf(tree, node) {
 	return tree.types[tree.fn[node]];
 }
 
+/* The tree of whole hosts, from processes down: they are to it what functions are to others. */
+export function isOfHosts(tree) {
+	return tree.types[tree.fn[0]] === "H";
+}
+
+/* What colour a function has. */
+export function colourOf(tree, fn) {
+	return isOfHosts(tree) && tree.types[fn] === "P" ? "A" : tree.types[fn];
+}
+
 /* Labels from below the root to the node. Unlike a node's number they mean the same in the next answer. */
 export function pathOf(tree, node) {
 	const path = [];

@@ -8,7 +8,7 @@
  * is a window [left, right) in the unit of the values, and zooming moves that window.
  */
 
-import { typeOf } from "./columns.js";
+import { colourOf } from "./columns.js";
 import { shortName } from "./format.js";
 
 export const ROW_HEIGHT = 21;
@@ -240,7 +240,7 @@ export class FlameView {
 		const matched = this.matches?.[fn];
 
 		context.globalAlpha = this.alphaOf(node, matched);
-		context.fillStyle = matched ? this.colours.match : this.shades[typeOf(this.tree, node)][this.shadeOf[fn]];
+		context.fillStyle = matched ? this.colours.match : this.shades[colourOf(this.tree, fn)][this.shadeOf[fn]];
 		context.fillRect(from, y, to - from - gap, ROW_HEIGHT - 1);
 
 		if (to - from >= NARROWEST_TEXT) {

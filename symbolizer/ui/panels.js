@@ -5,7 +5,7 @@
  * what it is given and keeps nothing.
  */
 
-import { labelOf, pathOf, typeOf } from "./columns.js";
+import { colourOf, isOfHosts, labelOf, pathOf, typeOf } from "./columns.js";
 import { formatCount, formatShare, formatTime, formatValue, isMemoryType, KINDS, shortName } from "./format.js";
 import { kindClass } from "./table.js";
 
@@ -82,7 +82,7 @@ export function showCrumbs(nav, list, tree, node, events) {
 	list.replaceChildren(...way.map((at) => crumb(tree, at, at === node, events)));
 
 	const process = pathOf(tree, node)[0];
-	if (labelOf(tree, 0) === "Total" && process?.startsWith("[p] ")) {
+	if (isOfHosts(tree) && process?.startsWith("[p] ")) {
 		const open = element("button", "open", `Open ${process.slice(4)} →`);
 		open.type = "button";
 		open.addEventListener("click", () => events.open(process.slice(4)));
@@ -123,7 +123,7 @@ export function frameFacts(tree, node, event, zoomed) {
 export function showTooltip(tooltip, tree, node, facts, pointer) {
 	const list = element("dl", "", ...facts.flatMap(([name, value]) => [element("dt", "", name), element("dd", "", value)]));
 
-	tooltip.replaceChildren(element("p", `kind-${kindClass(typeOf(tree, node))}`, labelOf(tree, node)), list);
+	tooltip.replaceChildren(element("p", `kind-${kindClass(colourOf(tree, tree.fn[node]))}`, labelOf(tree, node)), list);
 	tooltip.hidden = false;
 
 	const { offsetWidth: width, offsetHeight: height } = tooltip;

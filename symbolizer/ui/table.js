@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * "Top functions": the largest by self or total. One row is in the tab order; arrow keys move between rows, Enter
- * highlights the function in the graph.
+ * "Top functions": the largest by self or total; of whole hosts, the processes. One row is in the tab order; arrow keys
+ * move between rows, Enter picks one.
  */
 
+import { colourOf, isOfHosts } from "./columns.js";
 import { formatShare, formatValue, shortName } from "./format.js";
 
 const PAGE_ROWS = 100;
@@ -30,11 +31,12 @@ export class FunctionTable {
 	show(view) {
 		const { tree, values, by, matches } = view;
 		const other = by === "self" ? "total" : "self";
+		const isListed = isOfHosts(tree) ? (type) => type === "P" : (type) => !"PTH".includes(type);
 
 		this.view = view;
 		this.order = [];
 		for (let i = 0; i < tree.names.length; i++) {
-			if (values.total[i] > 0 && (!matches || matches[i]) && !"PTH".includes(tree.types[i]))
+			if (values.total[i] > 0 && (!matches || matches[i]) && isListed(tree.types[i]))
 				this.order.push(i);
 		}
 		this.order.sort((a, b) => values[by][b] - values[by][a] || values[other][b] - values[other][a]);
@@ -73,7 +75,7 @@ export class FunctionTable {
 
 		row.tabIndex = -1;
 		row.dataset.fn = fn;
-		name.className = `name kind-${kindClass(tree.types[fn])}`;
+		name.className = `name kind-${kindClass(colourOf(tree, fn))}`;
 		text.textContent = shortName(tree.names[fn], tree.types[fn]);
 		name.title = tree.names[fn];
 		name.append(text);

@@ -24,11 +24,24 @@ export function makeProfile({ service, event, nodes, folded, seed = 1 }) {
 	const builder = new Builder(service);
 	let budget = nodes;
 
+	if (service === "Total")
+		return addHosts(builder, random);
 	while (budget > 0) {
 		const before = builder.count;
 		const thread = folded ? THREADS[0] : THREADS[Math.floor(random() ** 1.7 * THREADS.length)];
 		addStack(builder, thread, random, nodes);
 		budget -= Math.max(1, builder.count - before);
+	}
+	return builder.finish();
+}
+
+/* Whole hosts: processes, main threads as their self value, other threads below them. */
+function addHosts(builder, random) {
+	for (const name of ["search-api", "nginx", "postgres", "checkout", "kworker/0:1"]) {
+		const process = builder.child(0, `[p] ${name}`, "P");
+		builder.addSelf(process, 10101 * Math.floor(random() * 900));
+		for (let thread = 0; thread < 3; thread++)
+			builder.addSelf(builder.child(process, `[t] worker-${thread}`, "T"), 10101 * Math.floor(random() * 900));
 	}
 	return builder.finish();
 }

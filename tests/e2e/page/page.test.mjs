@@ -230,7 +230,7 @@ test("arrow keys walk the graph and say where they are, Enter zooms", async () =
 
 const parentOf = (root, node) => [root, ...callees(root, () => true)].find(({ id }) => id === node.parent);
 
-test("the picker finds a service by typing", async () => {
+test("the picker finds a service by typing, and Total leads on to each", async () => {
 	await openService();
 	await page.clickOn("#service-button");
 	await page.until("document.activeElement.id === 'service-search'");
@@ -242,7 +242,12 @@ test("the picker finds a service by typing", async () => {
 	await settled();
 	const { asked } = await page.lastAnswer(TRACING);
 	assert.equal(asked.app_service, "Total");
+	assert.equal(await page.text("table-title"), "Top processes");
 	await picture("page-total");
+	await page.evaluate(`[...document.querySelectorAll('#functions tbody tr')].find((row) => row.textContent.startsWith(${JSON.stringify(SERVICE)})).focus()`);
+	await page.press("Enter");
+	await page.until(`document.getElementById('service-name').textContent === ${JSON.stringify(SERVICE)}`);
+	await settled();
 	await assertQuiet();
 });
 
