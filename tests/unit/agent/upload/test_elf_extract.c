@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/upload/elf_extract.h"
+
+#include <elf.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "common/elf/build_id.h"
+#include "common/file.h"
+#include "tests/support/command.h"
+#include "tests/support/unit.h"
+
+/* Reads the whole extract in pieces of odd sizes. */
+static void read_all(struct elf_extract *extract, struct bytes *out)
+{
+	uint64_t left = elf_extract_size(extract);
+	uint8_t piece[777];
+
+	elf_extract_rewind(extract);
+	for (size_t size = 1; left > 0; size = size % sizeof(piece) + 1) {
+		size_t n = (size_t)MIN((uint64_t)size, left);
+
+		assert_ok(elf_extract_read(extract, piece, n));
+		assert_ok(bytes_append(out, piece, n));
+		left -= n;
+	}
+}
+
+/* The extract of @path as a file in @folder; its path, to be freed. */
+static char *extract_to(const char *folder, const char *path, uint32_t what)
+{
+	scoped(elf_extract_freep) struct elf_extract *extract = NULL;
+	scoped(bytes_release) struct bytes content = BYTES_INIT(256 * MIB);
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_ok(elf_extract_new(fd, what, &extract));
+	read_all(extract, &content);
+	assert_int_equal(content.size, elf_extract_size(extract));
+	return write_file_in(folder, "extract", content.data, content.size);
+}
+
+static int tool(struct bytes *out, const char *tool_and_flags, const char *path)
+{
+	char command[4096];
+
+	(void)snprintf(command, sizeof(command), "LC_ALL=C %s '%s' 2>&1", tool_and_flags, path);
+	bytes_clear(out);
+	return command_output(command, out);
+}
+
+/* @command prints the same of both files. */
+static void assert_same_output(const char *command, const char *one, const char *other)
+{
+	scoped(bytes_release) struct bytes of_one = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+	scoped(bytes_release) struct bytes of_other = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+
+	assert_int_equal(tool(&of_one, command, one), 0);
+	assert_int_equal(tool(&of_other, command, other), 0);
+	assert_true(of_one.size > 0);
+	assert_int_equal(of_one.size, of_other.size);
+	assert_memory_equal(of_one.data, of_other.data, of_one.size);
+}
+
+static void symbols_are_those_of_the_original(void **state)
+{
+	scoped_free char *path = extract_to(*state, EXTRACTED_PROGRAM, EXTRACT_SYMBOLS);
+	scoped(bytes_release) struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+
+	/* Without nm's letter: data without content is BSS to it. */
+	assert_same_output("sh -c 'nm -n \"$0\" | awk \"{ print \\$1, \\$NF }\"'",
+			   EXTRACTED_PROGRAM, path);
+	assert_same_output("nm -D --without-symbol-versions", EXTRACTED_PROGRAM, path);
+	assert_int_equal(tool(&out, "nm", path), 0);
+	assert_non_null(strstr((char *)out.data, " t extracted_local"));
+	assert_non_null(strstr((char *)out.data, " T extracted_global"));
+}
+
+static void debug_sections_come_only_when_asked_for(void **state)
+{
+	scoped_free char *path = extract_to(*state, EXTRACTED_PROGRAM, EXTRACT_SYMBOLS);
+	scoped(bytes_release) struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+	struct stat without, with;
+
+	assert_int_equal(tool(&out, "readelf --debug-dump=line", path), 0);
+	assert_null(strstr((char *)out.data, "extracted_program.c"));
+	assert_int_equal(stat(path, &without), 0);
+	free(path);
+	path = extract_to(*state, EXTRACTED_PROGRAM, EXTRACT_DEBUG);
+	assert_int_equal(stat(path, &with), 0);
+	assert_true(with.st_size > without.st_size);
+	assert_same_output("readelf --debug-dump=info,line,str", EXTRACTED_PROGRAM, path);
+}
+
+static void compressed_debug_sections_stay_compressed(void **state)
+{
+	scoped_free char *path = extract_to(*state, EXTRACTED_COMPRESSED, EXTRACT_DEBUG);
+	scoped(bytes_release) struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+
+	assert_int_equal(tool(&out, "readelf -SW", path), 0);
+	assert_non_null(strstr((char *)out.data, ".debug_info"));
+	assert_int_equal(tool(&out, "readelf --debug-dump=info", path), 0);
+	assert_non_null(strstr((char *)out.data, "extracted_local"));
+}
+
+static void headers_and_identity_survive(void **state)
+{
+	static const uint32_t whats[] = { EXTRACT_SYMBOLS, EXTRACT_DEBUG };
+
+	for (size_t i = 0; i < ARRAY_SIZE(whats); i++) {
+		scoped_free char *path = extract_to(*state, EXTRACTED_PROGRAM, whats[i]);
+		scoped(elf_file_freep) struct elf_file *original = NULL;
+		scoped(elf_file_freep) struct elf_file *extract = NULL;
+		scoped_fd int original_fd = open(EXTRACTED_PROGRAM, O_RDONLY | O_CLOEXEC);
+		scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+		struct executable_id original_id, id;
+
+		assert_ok(elf_file_open(original_fd, &original));
+		assert_ok(elf_file_open(fd, &extract));
+		assert_int_equal(extract->n_program_headers, original->n_program_headers);
+		assert_memory_equal(extract->program_headers, original->program_headers,
+				    original->n_program_headers * sizeof(Elf64_Phdr));
+		assert_int_equal(build_id_from_elf(original, &original_id), 1);
+		assert_int_equal(build_id_from_elf(extract, &id), 1);
+		assert_true(executable_id_equal(&id, &original_id));
+
+		assert_int_equal(extract->n_sections, original->n_sections);
+		for (size_t k = 0; k < original->n_sections; k++) {
+			assert_string_equal(extract->sections[k].name, original->sections[k].name);
+			assert_int_equal(extract->sections[k].vaddr, original->sections[k].vaddr);
+			if (original->sections[k].flags & SHF_ALLOC)
+				assert_int_equal(extract->sections[k].size,
+						 original->sections[k].size);
+		}
+		assert_int_equal(elf_file_section(extract, ".text")->type, SHT_NOBITS);
+	}
+}
+
+static void elflint_accepts_it_as_a_debug_file(void **state)
+{
+	scoped_free char *path = extract_to(*state, EXTRACTED_PROGRAM, EXTRACT_DEBUG);
+	scoped(bytes_release) struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+
+	assert_int_equal(tool(&out, "readelf -a", path), 0);
+	if (!command_exists("eu-elflint"))
+		skip();
+	if (tool(&out, "eu-elflint --gnu-ld --debuginfo", path) != 0)
+		fail_msg("%s", (const char *)out.data);
+}
+
+static void a_file_that_is_cut_short_while_it_is_read_is_an_error(void **state)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(16 * MIB);
+	scoped(elf_extract_freep) struct elf_extract *extract = NULL;
+	scoped_free char *path = NULL;
+	scoped_fd int fd = -1;
+	uint8_t *all;
+
+	assert_ok(file_read(EXTRACTED_PROGRAM, &content));
+	path = write_file_in(*state, "program", content.data, content.size);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_ok(elf_extract_new(fd, EXTRACT_DEBUG, &extract));
+	assert_int_equal(truncate(path, 5000), 0);
+	all = malloc(elf_extract_size(extract));
+	assert_errno(elf_extract_read(extract, all, elf_extract_size(extract)), -ENODATA);
+	free(all);
+}
+
+static void files_that_name_nothing_are_refused(void **state)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(16 * MIB);
+	scoped(bytes_release) struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+	struct elf_extract *extract = NULL;
+	scoped_free char *text = write_file_in(*state, "text", "#!/bin/sh\n", 10);
+	scoped_free char *sectionless = NULL;
+	scoped_fd int text_fd = open(text, O_RDONLY | O_CLOEXEC);
+	scoped_fd int fd = -1;
+
+	assert_errno(elf_extract_new(text_fd, EXTRACT_SYMBOLS, &extract), -ENOEXEC);
+	/* As sstrip leaves it. */
+	assert_ok(file_read(EXTRACTED_PROGRAM, &content));
+	memset(content.data + offsetof(Elf64_Ehdr, e_shoff), 0, 8);
+	memset(content.data + offsetof(Elf64_Ehdr, e_shnum), 0, 4);
+	sectionless = write_file_in(*state, "sectionless", content.data, content.size);
+	fd = open(sectionless, O_RDONLY | O_CLOEXEC);
+	assert_errno(elf_extract_new(fd, EXTRACT_DEBUG, &extract), -ENODATA);
+}
+
+static void sections_that_overlap_cannot_blow_the_extract_up(void **state)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(16 * MIB);
+	struct elf_extract *extract = NULL;
+	scoped_free char *path = NULL;
+	scoped_fd int fd = -1;
+	Elf64_Ehdr header;
+
+	assert_ok(file_read(EXTRACTED_PROGRAM, &content));
+	memcpy(&header, content.data, sizeof(header));
+	for (size_t i = 1; i < header.e_shnum; i++) {
+		Elf64_Shdr section;
+		uint8_t *at = content.data + header.e_shoff + i * sizeof(section);
+
+		memcpy(&section, at, sizeof(section));
+		if (section.sh_type == SHT_STRTAB)
+			continue;
+		section.sh_offset = 0;
+		section.sh_size = content.size;
+		memcpy(at, &section, sizeof(section));
+	}
+	path = write_file_in(*state, "overlapping", content.data, content.size);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_errno(elf_extract_new(fd, EXTRACT_DEBUG, &extract), -EBADMSG);
+}
+
+#define in_folder(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_folder(symbols_are_those_of_the_original),
+		in_folder(debug_sections_come_only_when_asked_for),
+		in_folder(compressed_debug_sections_stay_compressed),
+		in_folder(headers_and_identity_survive),
+		in_folder(elflint_accepts_it_as_a_debug_file),
+		in_folder(a_file_that_is_cut_short_while_it_is_read_is_an_error),
+		in_folder(files_that_name_nothing_are_refused),
+		in_folder(sections_that_overlap_cannot_blow_the_extract_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "agent/upload/elf_extract.h"
+#include "agent/upload/sender.h"
+#include "common/log.h"
+#include "tests/support/http_peer.h"
+#include "tests/support/unit.h"
+
+/* Uploads against a server that keeps the last one. */
+
+#define UPLOAD_LIMIT_MS 20000
+
+struct server {
+	struct http_peer *peer;
+	pthread_mutex_t lock;
+	unsigned int status; /* what it answers; 0: closes the connection */
+	unsigned int n_requests;
+	char method[16], path[256], origin[32], content_type[64];
+	struct bytes body;
+};
+
+static void on_request(void *argument, const struct http_peer_request *request,
+		       struct http_peer_answer *answer)
+{
+	struct server *server = argument;
+
+	(void)pthread_mutex_lock(&server->lock);
+	server->n_requests++;
+	(void)snprintf(server->method, sizeof(server->method), "%s", request->method);
+	(void)snprintf(server->path, sizeof(server->path), "%s", request->path);
+	(void)snprintf(server->origin, sizeof(server->origin), "%s", request->origin);
+	(void)snprintf(server->content_type, sizeof(server->content_type), "%s",
+		       request->content_type);
+	bytes_clear(&server->body);
+	assert_ok(bytes_append(&server->body, request->body.data, request->body.size));
+	answer->status = server->status;
+	(void)pthread_mutex_unlock(&server->lock);
+}
+
+static struct server *new_server(unsigned int status)
+{
+	struct server *server = calloc(1, sizeof(*server));
+
+	assert_non_null(server);
+	(void)pthread_mutex_init(&server->lock, NULL);
+	server->status = status;
+	server->body = BYTES_INIT(64 * MIB);
+	assert_ok(http_peer_start(0, on_request, server, &server->peer));
+	return server;
+}
+
+static void free_server(struct server *server)
+{
+	(void)http_peer_stop(server->peer);
+	bytes_release(&server->body);
+	(void)pthread_mutex_destroy(&server->lock);
+	free(server);
+}
+
+static struct sender *new_sender(const struct server *server, uint64_t bytes_per_s)
+{
+	char url[64];
+	const struct sender_options options = {
+		.server = url,
+		.memory_max_bytes = MIB,
+		.retry_max_ns = NSEC_PER_MSEC,
+		.upload_bytes_per_s = bytes_per_s,
+	};
+	struct sender *sender = NULL;
+
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/", http_peer_port(server->peer));
+	assert_ok(sender_new(&options, &sender));
+	return sender;
+}
+
+static struct sender_stats wait_for_uploads(struct sender *sender, uint64_t count)
+{
+	struct sender_stats stats;
+
+	for (unsigned int i = 0; i < UPLOAD_LIMIT_MS; i++) {
+		sender_stats(sender, &stats);
+		if (stats.uploads_done + stats.uploads_failed >= count)
+			return stats;
+		(void)poll(NULL, 0, 1);
+	}
+	fail_msg("the upload does not end");
+	return stats;
+}
+
+static struct executable_id some_id(void)
+{
+	struct executable_id id;
+
+	assert_ok(executable_id_parse("0123456789abcdef0123456789abcdef01234567", &id));
+	return id;
+}
+
+static int own_program(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_ok(fd);
+	return fd;
+}
+
+static void the_server_gets_the_extract_of_the_executable(void **state)
+{
+	struct server *server = new_server(201);
+	struct sender *sender = new_sender(server, GIB);
+	struct executable_id id = some_id();
+	scoped(elf_extract_freep) struct elf_extract *extract = NULL;
+	scoped_fd int fd = own_program();
+	struct sender_stats stats;
+	uint8_t *expected;
+
+	(void)state;
+	assert_ok(sender_upload_take(sender, &id, "program", EXTRACT_DEBUG, own_program(), NULL));
+	stats = wait_for_uploads(sender, 1);
+	assert_int_equal(stats.uploads_done, 1);
+
+	assert_ok(elf_extract_new(fd, EXTRACT_DEBUG, &extract));
+	assert_int_equal(stats.upload_bytes, elf_extract_size(extract));
+	assert_string_equal(server->method, "PUT");
+	assert_string_equal(server->path, "/v1/debuginfo/0123456789abcdef0123456789abcdef01234567");
+	assert_string_equal(server->origin, "agent");
+	assert_string_equal(server->content_type, "application/octet-stream");
+	assert_int_equal(server->body.size, elf_extract_size(extract));
+	expected = malloc(server->body.size);
+	assert_non_null(expected);
+	assert_ok(elf_extract_read(extract, expected, server->body.size));
+	assert_memory_equal(server->body.data, expected, server->body.size);
+	free(expected);
+	(void)sender_free(sender);
+	free_server(server);
+}
+
+static void a_file_made_in_memory_goes_as_it_is(void **state)
+{
+	struct server *server = new_server(200);
+	struct sender *sender = new_sender(server, GIB);
+	struct executable_id id = some_id();
+	struct bytes content = BYTES_INIT(4 * MIB);
+
+	(void)state;
+	for (uint32_t i = 0; i < 100000; i++)
+		assert_ok(bytes_append(&content, &i, sizeof(i)));
+	assert_ok(sender_upload_take(sender, &id, "[kernel]", 3, -1, &content));
+	assert_int_equal(content.size, 0);
+	(void)wait_for_uploads(sender, 1);
+	assert_int_equal(server->body.size, 400000);
+	for (uint32_t i = 0; i < 100000; i++)
+		assert_memory_equal(server->body.data + i * sizeof(i), &i, sizeof(i));
+	bytes_release(&content);
+	(void)sender_free(sender);
+	free_server(server);
+}
+
+static void refusals_are_final_and_files_without_symbols_are_not_sent(void **state)
+{
+	struct server *server = new_server(400);
+	struct sender *sender = new_sender(server, GIB);
+	struct executable_id id = some_id();
+	scoped_free char *path = write_file_in(*state, "text", "no program", 10);
+	struct sender_stats stats;
+
+	assert_ok(sender_upload_take(sender, &id, "program", EXTRACT_SYMBOLS, own_program(), NULL));
+	stats = wait_for_uploads(sender, 1);
+	assert_int_equal(stats.uploads_failed, 1);
+	assert_int_equal(server->n_requests, 1);
+	assert_ok(sender_upload_take(sender, &id, "text", EXTRACT_SYMBOLS,
+				     open(path, O_RDONLY | O_CLOEXEC), NULL));
+	stats = wait_for_uploads(sender, 2);
+	assert_int_equal(stats.uploads_failed, 2);
+	assert_int_equal(server->n_requests, 1);
+	(void)sender_free(sender);
+	free_server(server);
+}
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void only_a_few_uploads_wait_and_the_rest_is_told_so(void **state)
+{
+	/* One byte a second: the first upload lasts. */
+	struct server *server = new_server(200);
+	struct sender *sender = new_sender(server, 1);
+	struct executable_id id = some_id();
+	unsigned int accepted = 0;
+	int fd = -1, r = 0;
+
+	(void)state;
+	while (r == 0 && accepted < 100) {
+		fd = own_program();
+		r = sender_upload_take(sender, &id, "program", EXTRACT_SYMBOLS, fd, NULL);
+		accepted += r == 0;
+	}
+	assert_errno(r, -EBUSY);
+	assert_true(accepted >= 4 && accepted < 10);
+	assert_false(is_open(fd));
+	/* In the middle of the first. */
+	(void)sender_free(sender);
+	free_server(server);
+}
+
+static void without_a_rate_nothing_is_uploaded(void **state)
+{
+	struct server *server = new_server(200);
+	struct sender *sender = new_sender(server, 0);
+	struct executable_id id = some_id();
+	struct bytes content = BYTES_INIT(KIB);
+	int fd = own_program();
+
+	(void)state;
+	assert_errno(sender_upload_take(sender, &id, "program", EXTRACT_SYMBOLS, fd, NULL), -EPERM);
+	assert_false(is_open(fd));
+	assert_ok(bytes_append_text(&content, "content"));
+	assert_errno(sender_upload_take(sender, &id, "program", 3, -1, &content), -EPERM);
+	assert_null(content.data);
+	(void)sender_free(sender);
+	assert_int_equal(server->n_requests, 0);
+	free_server(server);
+}
+
+#define in_folder(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_server_gets_the_extract_of_the_executable),
+		cmocka_unit_test(a_file_made_in_memory_goes_as_it_is),
+		in_folder(refusals_are_final_and_files_without_symbols_are_not_sent),
+		cmocka_unit_test(only_a_few_uploads_wait_and_the_rest_is_told_so),
+		cmocka_unit_test(without_a_rate_nothing_is_uploaded),
+	};
+
+	log_set_level(LOG_LEVEL_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
