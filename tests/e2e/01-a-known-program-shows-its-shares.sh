@@ -22,8 +22,10 @@ cpu_before=$(cpu_time_us "$shares_pid")
 at_second $((from + WINDOW_S))
 cpu_after=$(cpu_time_us "$shares_pid")
 wait_for_coverage $((from + WINDOW_S))
+wait_for_name work_a shares "$from" $((from + WINDOW_S - 1))
 
-fetch_profile "$work/shares.json" shares "$from" $((from + WINDOW_S - 1))
+# By process: somebody else may run a program of that name.
+fetch_profile "$work/shares.json" shares "$from" $((from + WINDOW_S - 1)) "{\"tag_filter\": \"process_id = $shares_pid\"}"
 total=$(total_of "$work/shares.json")
 cpu=$((cpu_after - cpu_before))
 
@@ -56,6 +58,9 @@ next_second
 from=$((second + 2))
 at_second $((from + 8))
 wait_for_coverage $((from + 8))
+wait_for_name '[l] library_work' in_library "$from" $((from + 7))
+wait_for_name read_zeros syscalls "$from" $((from + 7))
+wait_for_name '[k] ksys_read' syscalls "$from" $((from + 7))
 
 fetch_profile "$work/library.json" in_library "$from" $((from + 7))
 expect_near "share of the library's function" "$(share_of "$work/library.json" '[l] library_work')" 100 3

@@ -25,6 +25,7 @@ to=$second
 # Something that outlives them, so that later batches are known to have come.
 start_workload shares 60
 wait_for_coverage "$((to + 1))"
+wait_for_name short_lived_work short "$from" "$to"
 
 fetch_profile "$work/short.json" short "$from" "$to"
 expect_near "CPU time of all runs, in microseconds" "$(total_of "$work/short.json")" $((RUNS * 200000)) $((RUNS * 20000))

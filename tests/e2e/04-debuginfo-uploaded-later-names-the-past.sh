@@ -23,12 +23,8 @@ build_id=$(readelf -n "$workloads/stripped.debug" | sed -n 's/.*Build ID: //p')
 request PUT "/v1/debuginfo/$build_id" -T "$workloads/stripped.debug"
 expect_equal "status of the upload" "$status" 200
 
-names_have_come() {
-	query_profile stripped "$from" "$to" >"$work/after.json"
-	labels_of "$work/after.json" | grep -x work_a >/dev/null
-}
-# The symbol table is compiled at the side; the answer before that is the old one.
-expect_within 30s names_have_come
+wait_for_name work_a stripped "$from" "$to"
+fetch_profile "$work/after.json" stripped "$from" "$to"
 
 expect_equal "the sum of the same range" "$(total_of "$work/after.json")" "$(total_of "$work/before.json")"
 expect_near "share of work_a" "$(share_of "$work/after.json" work_a)" 70 5

@@ -53,11 +53,12 @@ is_gone() {
 process_state() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f1; }
 
 leave() {
-	local status=$? pid command
+	local status=$? i command
 	trap - EXIT
 	set +e
-	for pid in "${started_pids[@]}"; do
-		end_process "$pid"
+	# The last started first: an agent before its server.
+	for ((i = ${#started_pids[@]} - 1; i >= 0; i--)); do
+		end_process "${started_pids[i]}"
 	done
 	for command in "${at_exit[@]}"; do
 		eval "$command"
@@ -101,7 +102,7 @@ wait_until() {
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $deadline ] || return 1
-		nap 0.1
+		nap 0.25
 	done
 }
 
@@ -231,6 +232,15 @@ has_samples() { query_profile "$@" | jq -e '(.result | length) > 0' >/dev/null; 
 wait_for_coverage() {
 	local host_is_covered=(has_samples Total "$1" $(($1 + 60)))
 	expect_within $COVERAGE_DEADLINE "${host_is_covered[@]}"
+}
+
+# Waits until LABEL is in the profile of SERVICE from FROM to TO: the server asks agents for symbols one by one, and
+# names what it had stored before.
+wait_for_name() {
+	local name=$1
+	shift
+	is_named() { query_profile "$@" | jq -r '.result[]?.profile_location_str' | grep -xF -- "$name" >/dev/null; }
+	expect_within 90s is_named "$@"
 }
 
 # total_of FILE: of the root.

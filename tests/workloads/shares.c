@@ -41,7 +41,7 @@ struct worker {
  * One round is 1 to 3 ms, never the same twice in a row: rounds of one length could beat with the
  * profiler's timer, and a function be seen too often or never.
  */
-static uint64_t work_round(uint64_t seed)
+VISIBLE static uint64_t work_round(uint64_t seed)
 {
 	uint64_t scale = 10 + (seed >> 33) % 21;
 
