@@ -69,6 +69,7 @@ static int read_functions(struct call_tree *tree, const json_t *result)
 	tree->functions = calloc(count + 1, sizeof(*tree->functions));
 	if (!tree->functions)
 		return -ENOMEM;
+	tree->n_functions = (uint32_t)count;
 
 	for (size_t i = 0; i < count; i++) {
 		struct call_function *function = &tree->functions[i];
@@ -83,7 +84,6 @@ static int read_functions(struct call_tree *tree, const json_t *result)
 		function->name = strdup(name);
 		if (!function->name)
 			return -ENOMEM;
-		tree->n_functions++;
 	}
 	return 0;
 }

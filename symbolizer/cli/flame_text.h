@@ -38,7 +38,9 @@ struct function_text_options {
 	bool colours;
 };
 
-/* Appends the functions with the largest self (or total) value, threads and processes left out. 0
- * or -ENOMEM. */
+/*
+ * Appends the functions with the largest self (or total) value; threads and processes are left out,
+ * but of whole hosts the processes are listed. 0 or -ENOMEM.
+ */
 int function_text_write(const struct call_tree *tree, const struct function_text_options *options,
 			struct bytes *out);

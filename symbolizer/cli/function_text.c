@@ -39,13 +39,23 @@ static int compare_by_total(const void *a_ptr, const void *b_ptr)
 	return order != 0 ? order : compare_by_self(a_ptr, b_ptr);
 }
 
+/* Of whole hosts the processes are listed: there are no functions in it. */
+static bool is_listed(const struct call_tree *tree, const struct call_function *function)
+{
+	if (function->total == 0)
+		return false;
+	if (call_tree_function(tree, 0)->type == 'H')
+		return function->type == 'P';
+	return !strchr("HPT", function->type);
+}
+
 static uint32_t collect_functions(const struct call_tree *tree,
 				  const struct call_function **functions)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < tree->n_functions; i++) {
-		if (!strchr("HPT", tree->functions[i].type) && tree->functions[i].total > 0)
+		if (is_listed(tree, &tree->functions[i]))
 			functions[count++] = &tree->functions[i];
 	}
 	return count;
