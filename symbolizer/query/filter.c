@@ -310,7 +310,8 @@ static int parse_exist(struct parser *parser, struct filter_node *node)
 
 static int parse_primary(struct parser *parser, struct filter_node **ret_node)
 {
-	bool exist = at_keyword(parser, "exist") && parser->text[parser->token.end] == '(';
+	const char *rest = parser->text + parser->token.end;
+	bool exist = at_keyword(parser, "exist") && rest[strspn(rest, " \t\r\n")] == '(';
 	int r;
 
 	if (parser->token.kind == TOKEN_OPEN) {

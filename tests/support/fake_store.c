@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/fake_store.h"
+
+#include <string.h>
+
+static struct fake_store *fake_of(struct store *store)
+{
+	return container_of(store, struct fake_store, store);
+}
+
+static bool is_selected(const struct store_series *series, const struct store_series_query *query)
+{
+	return strcmp(series->tenant, query->tenant) == 0 &&
+	       (query->type == EVENT_NONE || series->type == query->type) &&
+	       (!query->service || strcmp(series->process->name, query->service) == 0) &&
+	       series->last_slot >= query->from_slot && (query->to_slot == 0 || series->first_slot < query->to_slot);
+}
+
+static int find_series(struct store *store, const struct store_series_query *query, struct arena *arena,
+		       struct store_series **ret_series, size_t *ret_count)
+{
+	struct fake_store *fake = fake_of(store);
+	struct store_series *series = arena_alloc_array(arena, fake->n_series + 1, sizeof(*series));
+	size_t count = 0;
+
+	if (fake->fail_with || !series)
+		return fake->fail_with ? fake->fail_with : -ENOMEM;
+	for (size_t i = 0; i < fake->n_series; i++) {
+		if (is_selected(&fake->series[i], query))
+			series[count++] = fake->series[i];
+	}
+	*ret_series = series;
+	*ret_count = count;
+	return 0;
+}
+
+static int scan(struct store *store, const uint32_t *series_ids, size_t count, uint64_t from_slot, uint64_t to_slot,
+		store_row_function function, void *arg)
+{
+	struct fake_store *fake = fake_of(store);
+
+	if (fake->fail_with)
+		return fake->fail_with;
+	for (size_t i = 0; i < fake->n_rows; i++) {
+		const struct fake_row *row = &fake->rows[i];
+
+		for (uint32_t k = 0; k < count; k++) {
+			int r;
+
+			assert(k == 0 || series_ids[k] > series_ids[k - 1]);
+			if (series_ids[k] != row->series || row->slot < from_slot || row->slot >= to_slot)
+				continue;
+			r = function(arg, k, row->stack, row->slot, row->value);
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+static int load_stacks(struct store *store, const uint64_t *stack_ids, size_t count, struct arena *arena,
+		       struct store_stack *ret_stacks)
+{
+	struct fake_store *fake = fake_of(store);
+
+	(void)arena;
+	if (fake->fail_with)
+		return fake->fail_with;
+	for (size_t i = 0; i < count; i++) {
+		ret_stacks[i] = (struct store_stack){};
+		for (size_t k = 0; k < fake->n_stacks; k++) {
+			if (fake->stacks[k].id == stack_ids[i])
+				ret_stacks[i] = fake->stacks[k].stack;
+		}
+	}
+	return 0;
+}
+
+static int load_executables(struct store *store, const uint32_t *ids, size_t count, struct arena *arena,
+			    struct store_executable *ret_executables)
+{
+	struct fake_store *fake = fake_of(store);
+
+	(void)arena;
+	if (fake->fail_with)
+		return fake->fail_with;
+	for (size_t i = 0; i < count; i++) {
+		ret_executables[i] = (struct store_executable){ .id = ids[i] };
+		for (size_t k = 0; k < fake->n_executables; k++) {
+			if (fake->executables[k].id == ids[i])
+				ret_executables[i] = fake->executables[k];
+		}
+	}
+	return 0;
+}
+
+static int path_of(struct store *store, uint32_t process, uint32_t executable, struct arena *arena,
+		   const char **ret_path)
+{
+	struct fake_store *fake = fake_of(store);
+
+	(void)arena;
+	for (size_t i = 0; i < fake->n_paths; i++) {
+		if (fake->paths[i].process == process && fake->paths[i].executable == executable) {
+			*ret_path = fake->paths[i].path;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static int named_frame(struct store *store, uint64_t key, struct arena *arena, const char **ret_name)
+{
+	struct fake_store *fake = fake_of(store);
+
+	(void)arena;
+	for (size_t i = 0; i < fake->n_names; i++) {
+		if (fake->names[i].key == key) {
+			*ret_name = fake->names[i].name;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static int list_hosts(struct store *store, const char *tenant, struct arena *arena, struct store_host **ret_hosts,
+		      size_t *ret_count)
+{
+	struct fake_store *fake = fake_of(store);
+
+	(void)tenant;
+	if (fake->fail_with)
+		return fake->fail_with;
+	*ret_hosts = fake->n_hosts ? arena_copy(arena, fake->hosts, fake->n_hosts * sizeof(*fake->hosts)) : NULL;
+	*ret_count = fake->n_hosts;
+	return *ret_hosts || fake->n_hosts == 0 ? 0 : -ENOMEM;
+}
+
+struct store *fake_store_init(struct fake_store *fake)
+{
+	static const struct store_operations operations = {
+		.find_series = find_series,
+		.scan = scan,
+		.load_stacks = load_stacks,
+		.load_executables = load_executables,
+		.path_of = path_of,
+		.named_frame = named_frame,
+		.list_hosts = list_hosts,
+	};
+
+	fake->store.operations = &operations;
+	return &fake->store;
+}

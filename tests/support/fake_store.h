@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A sample store of arrays that the test fills, behind struct store_operations. Only reading works. @fail_with makes
+ * every call fail.
+ */
+
+#include "symbolizer/store/store.h"
+
+struct fake_row {
+	uint32_t series; /* id */
+	uint64_t stack;
+	uint64_t slot;
+	uint64_t value;
+};
+
+struct fake_stack {
+	uint64_t id;
+	struct store_stack stack;
+};
+
+struct fake_path {
+	uint32_t process;
+	uint32_t executable;
+	const char *path;
+};
+
+struct fake_name {
+	uint64_t key;
+	const char *name;
+};
+
+struct fake_store {
+	struct store store;
+	const struct store_series *series; /* by id, rising */
+	size_t n_series;
+	const struct fake_row *rows;
+	size_t n_rows;
+	const struct fake_stack *stacks;
+	size_t n_stacks;
+	const struct store_executable *executables;
+	size_t n_executables;
+	const struct fake_path *paths;
+	size_t n_paths;
+	const struct fake_name *names;
+	size_t n_names;
+	const struct store_host *hosts;
+	size_t n_hosts;
+	int fail_with; /* negative errno */
+};
+
+/* Sets the operations; the arrays stay as they are. */
+struct store *fake_store_init(struct fake_store *fake);
