@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What executable_cache.c (the indices) and executable_identify.c (from a mapping to an entry) share.
+ */
+
+#include "agent/executable/executable.h"
+#include "agent/executable/executable_file.h"
+
+/* No padding: it is a hash key. */
+struct file_key {
+	uint64_t device, inode;
+	int64_t mtime_s, mtime_ns;
+	int64_t size;
+};
+
+/* It has been used: the others leave before it. */
+void executable_cache_touch(struct executable_cache *cache, struct executable *executable);
+
+/* A new entry without references. The segments of @identity (NULL: none) are taken. 0 or -ENOMEM. */
+int executable_cache_add(struct executable_cache *cache, const struct executable_id *id, enum executable_role role,
+			 const char *name, struct file_identity *identity, struct executable **ret_executable);
+
+/* The executable that was last found in this file, or NULL. */
+struct executable *executable_cache_by_file(struct executable_cache *cache, const struct file_key *key);
+int executable_cache_remember_file(struct executable_cache *cache, const struct file_key *key,
+				   const struct executable *executable);
