@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * Unwind tables: at an ELF address, how to get the caller's registers.
+ *
+ *   rows    sorted by address, 4 bytes each: the low 16 bits of the address, and the number of a rule. A row holds until
+ *           the next one. Gaps between FDEs are rows too (rule NONE).
+ *   pages   for every 64 KiB of the executable's text the first row in it, so that the low 16 bits say it all
+ *   rules   the few hundred distinct rules of the executable
+ *
+ * Rules are compiled from call frame information (DWARF 5 §6.4, LSB Core §10.6 for .eh_frame) by agent/unwind.
+ */
+
+#include "bpf/abi/limits.h"
+
+#define UNWIND_PAGE_SHIFT 16
+
+struct abi_unwind_row {
+	__u16 address_low;
+	__u16 rule; /* index into the executable's rules */
+};
+
+/* How the CFA comes about. */
+enum unwind_cfa {
+	UNWIND_CFA_NONE = 0,	   /* nothing is known here: try the frame pointer */
+	UNWIND_CFA_END = 1,	   /* the outermost frame: return address undefined */
+	UNWIND_CFA_SP = 2,	   /* sp + offset */
+	UNWIND_CFA_FP = 3,	   /* fp + offset */
+	UNWIND_CFA_REGISTER = 4,   /* DWARF register cfa_register + offset; known in the innermost frame only, unless it
+				    * is one that the unwinder carries */
+	UNWIND_CFA_DEREF_SP = 5,   /* *(sp + offset) + addend */
+	UNWIND_CFA_DEREF_FP = 6,   /* *(fp + offset) + addend */
+	UNWIND_CFA_PLT = 7,	   /* x86-64 lazy PLT: sp + 8 + ((pc & 15) >= offset ? 8 : 0) */
+	UNWIND_CFA_SIGNAL = 8,	   /* the kernel's signal frame lies at sp */
+	UNWIND_CFA_UNSUPPORTED = 9 /* an expression of no known shape: try the frame pointer, count it */
+};
+
+/* Where the caller's frame pointer and return address are. */
+enum unwind_saved {
+	UNWIND_SAVED_SAME = 0,	    /* still in the register (frame pointer), in the link register (return address) */
+	UNWIND_SAVED_CFA = 1,	    /* at CFA + offset */
+	UNWIND_SAVED_REGISTER = 2,  /* in another register: offset is its DWARF number */
+	UNWIND_SAVED_UNDEFINED = 3, /* lost (frame pointer), or the outermost frame (return address) */
+	UNWIND_SAVED_FP_DEREF = 4   /* at fp + offset (expressions of realigned frames) */
+};
+
+struct abi_unwind_rule {
+	__s32 cfa_offset;
+	__s16 cfa_addend;
+	__s16 fp_offset;
+	__s16 ra_offset;   /* x86-64: -8 */
+	__u8 cfa;	   /* enum unwind_cfa */
+	__u8 cfa_register; /* DWARF number */
+	__u8 fp;	   /* enum unwind_saved */
+	__u8 ra;	   /* enum unwind_saved */
+	__u8 zero[2];
+};
+
+_Static_assert(sizeof(struct abi_unwind_row) == 4, "what a row costs");
+_Static_assert(sizeof(struct abi_unwind_rule) == 16, "part of the BPF/userspace ABI");
