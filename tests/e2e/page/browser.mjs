@@ -173,7 +173,7 @@ class Page {
 	}
 
 	/* Waits until an expression in the page is true. */
-	async until(expression, limit_ms = 10000) {
+	async until(expression, limit_ms = 30000) {
 		const deadline = Date.now() + limit_ms;
 		for (;;) {
 			const value = await this.evaluate(expression).catch(() => false);
