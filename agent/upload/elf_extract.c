@@ -17,8 +17,11 @@
 /* An original of this many bytes of headers would have been refused by elf_file_open(). */
 #define MAX_HEADERS_BYTES (16 * MIB)
 
-/* Alignment beyond a page is for loading, which nobody does with this file. */
-#define MAX_ALIGNMENT 4096
+/*
+ * Tables and notes want 4 to 16. Alignment to pages is for loading, which nobody does with this file, and would make
+ * a page of padding out of every tiny section of a hostile one.
+ */
+#define MAX_ALIGNMENT 64
 
 struct piece {
 	uint64_t size;
@@ -59,7 +62,7 @@ static const struct section_rule rules[] = {
 	/* Position-independent Go programs keep theirs here. */
 	{ ".data.rel.ro.gopclntab", EXTRACT_SYMBOLS },
 	{ ".data.rel.ro.gosymtab", EXTRACT_SYMBOLS },
-	{ ".note.*", EXTRACT_SYMBOLS },
+	{ ".note*", EXTRACT_SYMBOLS }, /* the vDSO has a plain ".note" */
 	{ ".gnu_debuglink", EXTRACT_SYMBOLS },
 	{ ".gnu_debugdata", EXTRACT_SYMBOLS },
 	{ ".gnu_debugaltlink", EXTRACT_DEBUG },
