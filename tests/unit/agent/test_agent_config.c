@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/config.h"
+
+#include "tests/support/unit.h"
+
+static int finish_with(const char *key, const char *value, char message[CONFIG_MESSAGE_SIZE])
+{
+	scoped(agent_config_release) struct agent_config config = {};
+	int r;
+
+	assert_ok(config_set_defaults(&agent_config_table, &config));
+	r = config_set(&agent_config_table, key, value, "test", &config, message);
+	return r < 0 ? r : agent_config_finish(&config, message);
+}
+
+static void the_defaults_are_valid(void **state)
+{
+	scoped(agent_config_release) struct agent_config config = {};
+	char message[CONFIG_MESSAGE_SIZE] = "";
+
+	(void)state;
+	assert_ok(config_set_defaults(&agent_config_table, &config));
+	assert_int_equal(agent_config_finish(&config, message), 0);
+	assert_string_equal(config.server, "http://127.0.0.1:20416");
+	assert_int_equal(config.on_cpu_frequency, 99);
+	assert_int_equal(config.batch_interval_ns, 5 * NSEC_PER_SEC);
+	assert_int_equal(config.spool_max_bytes, 256 * MIB);
+	assert_int_equal(config.ring_bytes, 4 * MIB);
+	assert_string_equal(config.on_cpu_regex, ".*");
+	assert_false(config.on_cpu_disabled);
+}
+
+static void values_are_checked_and_the_key_is_named(void **state)
+{
+	static const struct {
+		const char *key, *value;
+		int result;
+	} cases[] = {
+		{ "server", "https://profiles.example.net:20416/hearth", 0 },
+		{ "server", "profiles.example.net", -EINVAL },
+		{ "server", "http://", -EINVAL },
+		{ "server", "http://host/?a=b", -EINVAL },
+		{ "token", "abc-DEF_123", 0 },
+		{ "token", "a b", -EINVAL },
+		{ "token", "line\r\nX-Header: 1", -EINVAL },
+		{ "token_file", "/nonexistent/token", -EINVAL },
+		{ "host.labels", "zone=eu, team=", 0 },
+		{ "host.labels", "zone", -EINVAL },
+		{ "host.labels", "=eu", -EINVAL },
+		{ "on_cpu.frequency", "1000", 0 },
+		{ "on_cpu.frequency", "1001", -EINVAL },
+		{ "on_cpu.frequency", "0", -EINVAL },
+		{ "on_cpu.cpu", "1", 0 },
+		{ "on_cpu.cpu", "2", -EINVAL },
+		{ "on_cpu.regex", "^(nginx|postgres)$", 0 },
+		{ "on_cpu.regex", "(", -EINVAL },
+		{ "on_cpu.cpus", "0-3,8,10-11", 0 },
+		{ "on_cpu.cpus", "3-0", -EINVAL },
+		{ "on_cpu.cpus", "0,", -EINVAL },
+		{ "on_cpu.cpus", "-1", -EINVAL },
+		{ "on_cpu.cpus", "0-", -EINVAL },
+		{ "on_cpu.cpus", "9999", -EINVAL },
+		{ "process_matcher", "^python3?$=scripts, a=b=c", 0 },
+		{ "process_matcher", "python", -EINVAL },
+		{ "process_matcher", "python=", -EINVAL },
+		{ "process_matcher", "=name", -EINVAL },
+		{ "process_matcher", "(=name", -EINVAL },
+		{ "batch_interval", "1s", 0 },
+		{ "batch_interval", "999ms", -EINVAL },
+		{ "batch_interval", "61s", -EINVAL },
+		{ "ring_size", "8MiB", 0 },
+		{ "ring_size", "5MiB", -EINVAL },
+		{ "upload.rate", "0", 0 },
+		{ "log_level", "debug", 0 },
+		{ "log_level", "loud", -EINVAL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char message[CONFIG_MESSAGE_SIZE] = "";
+		int r = finish_with(cases[i].key, cases[i].value, message);
+
+		if (r != cases[i].result)
+			fail_msg("%s: '%s' gives %d: %s", cases[i].key, cases[i].value, r, message);
+		if (r < 0 && !strstr(message, cases[i].key))
+			fail_msg("%s: not named in '%s'", cases[i].key, message);
+	}
+}
+
+static void the_token_is_the_first_line_of_its_file(void **state)
+{
+	scoped_free char *path = write_file_in(*state, "token", "s3cret\r\nsecond line\n", 20);
+	scoped_free char *empty = write_file_in(*state, "empty", "\n", 1);
+	scoped(agent_config_release) struct agent_config config = {};
+	char message[CONFIG_MESSAGE_SIZE] = "";
+
+	assert_ok(config_set_defaults(&agent_config_table, &config));
+	assert_ok(
+		config_set(&agent_config_table, "token", "from a flag", "test", &config, message));
+	assert_ok(config_set(&agent_config_table, "token_file", path, "test", &config, message));
+	assert_ok(agent_config_finish(&config, message));
+	assert_string_equal(config.token, "s3cret");
+	assert_ok(config_set(&agent_config_table, "token_file", empty, "test", &config, message));
+	assert_errno(agent_config_finish(&config, message), -EINVAL);
+}
+
+#define in_folder(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_defaults_are_valid),
+		cmocka_unit_test(values_are_checked_and_the_key_is_named),
+		in_folder(the_token_is_the_first_line_of_its_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/options.h"
+
+#include "common/file.h"
+#include "tests/support/unit.h"
+
+#define MAX_ARGUMENTS 8
+
+static char *no_environment[] = { NULL };
+
+/* What one command line leads to. */
+struct outcome {
+	int r;
+	struct agent_config config;
+	char message[CONFIG_MESSAGE_SIZE];
+	char *output; /* what was written */
+	size_t output_size;
+};
+
+static void outcome_release(struct outcome *outcome)
+{
+	agent_config_release(&outcome->config);
+	free(outcome->output);
+}
+
+static struct outcome parse(char *const *environment, const char *const *arguments)
+{
+	struct outcome outcome = {};
+	char *argv[MAX_ARGUMENTS + 2] = { (char *)"hearth-agent" };
+	FILE *out = open_memstream(&outcome.output, &outcome.output_size);
+	int argc = 1;
+
+	assert_non_null(out);
+	for (; arguments[argc - 1]; argc++) {
+		assert_true(argc <= MAX_ARGUMENTS);
+		argv[argc] = (char *)arguments[argc - 1];
+	}
+	outcome.r = options_parse(argc, argv, environment, out, &outcome.config, outcome.message);
+	/* The same again on SIGHUP: nothing was moved. */
+	for (int i = 1; i < argc; i++)
+		assert_ptr_equal(argv[i], arguments[i - 1]);
+	(void)fclose(out);
+	return outcome;
+}
+
+#define parse_flags(...) parse(no_environment, (const char *const[]){ __VA_ARGS__, NULL })
+
+static void flags_win_over_the_environment_and_it_over_the_file(void **state)
+{
+	static const char yaml[] =
+		"on_cpu:\n  frequency: 10\n  cpu: 1\nserver: http://file:1\nhost.name: file\n";
+	static char *environment[] = { (char *)"HEARTH_AGENT_SERVER=http://environment:1",
+				       (char *)"HEARTH_AGENT_HOST_NAME=environment",
+				       (char *)"PATH=/bin", NULL };
+	scoped_free char *path = write_file_in(*state, "agent.yaml", yaml, strlen(yaml));
+	scoped(outcome_release) struct outcome outcome =
+		parse(environment,
+		      (const char *const[]){ "--server=http://flag:1", "--config", path, NULL });
+
+	assert_int_equal(outcome.r, OPTIONS_RUN);
+	assert_string_equal(outcome.config.server, "http://flag:1");
+	assert_string_equal(outcome.config.host_name, "environment");
+	assert_int_equal(outcome.config.on_cpu_frequency, 10);
+	assert_int_equal(outcome.config.on_cpu_cpu, 1);
+	assert_int_equal(outcome.config.upload_bytes_per_s, 4 * MIB);
+}
+
+static void every_key_is_a_flag_and_some_have_a_second_name(void **state)
+{
+	scoped(outcome_release) struct outcome outcome =
+		parse_flags("--on_cpu.frequency=49", "--spool", "/somewhere", "--insecure_tls",
+			    "--log_level", "debug");
+
+	(void)state;
+	assert_int_equal(outcome.r, OPTIONS_RUN);
+	assert_int_equal(outcome.config.on_cpu_frequency, 49);
+	assert_string_equal(outcome.config.spool_folder, "/somewhere");
+	assert_true(outcome.config.insecure_tls);
+	assert_string_equal(outcome.config.log_level, "debug");
+}
+
+static void mistakes_name_the_flag(void **state)
+{
+	static const struct {
+		const char *argument, *in_message;
+	} cases[] = {
+		{ "--on_cpu.frequency=fast", "--on_cpu.frequency" },
+		{ "--config=/nonexistent.yaml", "'/nonexistent.yaml' does not exist" },
+		{ "--ring_size=3MiB", "ring_size" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(outcome_release) struct outcome outcome = parse_flags(cases[i].argument);
+
+		assert_true(outcome.r < 0);
+		if (!strstr(outcome.message, cases[i].in_message))
+			fail_msg("'%s' is not in '%s'", cases[i].in_message, outcome.message);
+	}
+}
+
+static void checking_and_printing_answer_instead_of_running(void **state)
+{
+	scoped(outcome_release) struct outcome check = parse_flags("--check-config");
+	scoped(outcome_release) struct outcome bad_check =
+		parse_flags("--check-config", "--server=nonsense");
+	scoped(outcome_release) struct outcome print =
+		parse_flags("--print-config", "--on_cpu.frequency=7");
+	scoped(outcome_release) struct outcome version = parse_flags("--version");
+	scoped(outcome_release) struct outcome help = parse_flags("--help");
+
+	(void)state;
+	assert_int_equal(check.r, OPTIONS_ANSWERED);
+	assert_string_equal(check.output, "the configuration is valid\n");
+	assert_int_equal(bad_check.r, -EINVAL);
+	assert_int_equal(print.r, OPTIONS_ANSWERED);
+	assert_non_null(strstr(print.output, "\non_cpu.frequency: 7\n"));
+	assert_int_equal(version.r, OPTIONS_ANSWERED);
+	assert_string_equal(version.output, "hearth-agent " HEARTH_VERSION "\n");
+	assert_int_equal(help.r, OPTIONS_ANSWERED);
+	for (size_t i = 0; i < agent_config_table.n_keys; i++)
+		assert_non_null(strstr(help.output, agent_config_table.keys[i].name));
+}
+
+static void what_is_printed_is_a_configuration_and_holds_no_token(void **state)
+{
+	scoped(outcome_release) struct outcome first = parse_flags(
+		"--print-config", "--token=abc", "--host.labels=a=b,c=d", "--batch_interval=7s");
+	scoped_free char *path = NULL;
+
+	assert_int_equal(first.r, OPTIONS_ANSWERED);
+	assert_null(strstr(first.output, "abc"));
+	path = write_file_in(*state, "agent.yaml", first.output, first.output_size);
+	{
+		scoped(outcome_release) struct outcome second = parse_flags("--config", path);
+
+		assert_int_equal(second.r, OPTIONS_RUN);
+		assert_string_equal(second.config.host_labels, "a=b\nc=d");
+		assert_int_equal(second.config.batch_interval_ns, 7 * NSEC_PER_SEC);
+	}
+}
+
+/* They are printed from the table: `hearth-agent --print-...` makes them new. */
+static void the_files_in_the_tree_are_those_of_the_table(void **state)
+{
+	static const struct {
+		const char *flag, *path;
+	} cases[] = {
+		{ "--print-default-config", SOURCE_FOLDER "/deploy/config/agent.yaml" },
+		{ "--print-config-markdown", SOURCE_FOLDER "/docs/configuration-agent.md" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(outcome_release) struct outcome outcome = parse_flags(cases[i].flag);
+		scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+
+		assert_int_equal(outcome.r, OPTIONS_ANSWERED);
+		assert_ok(file_read(cases[i].path, &content));
+		if (content.size != outcome.output_size ||
+		    memcmp(content.data, outcome.output, content.size) != 0)
+			fail_msg("'%s' is not what hearth-agent %s prints", cases[i].path,
+				 cases[i].flag);
+	}
+}
+
+static void the_default_file_is_valid_with_every_comment_taken_away(void **state)
+{
+	scoped(outcome_release) struct outcome outcome = parse_flags("--print-default-config");
+	scoped_free char *yaml = calloc(1, outcome.output_size + 1);
+	scoped_free char *path = NULL;
+	char *to = yaml;
+
+	/* "#key: value" is a key, "# text" a comment. */
+	for (const char *line = outcome.output; *line;) {
+		size_t length = strcspn(line, "\n") + 1;
+		size_t skip = line[0] == '#' && line[1] != ' ' && line[1] != '\n' ? 1 : 0;
+
+		memcpy(to, line + skip, length - skip);
+		to += length - skip;
+		line += length;
+	}
+	path = write_file_in(*state, "agent.yaml", yaml, strlen(yaml));
+	{
+		scoped(outcome_release) struct outcome read = parse_flags("--config", path);
+
+		if (read.r != OPTIONS_RUN)
+			fail_msg("%s", read.message);
+		assert_int_equal(read.config.on_cpu_frequency, 99);
+	}
+}
+
+#define in_folder(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_folder(flags_win_over_the_environment_and_it_over_the_file),
+		cmocka_unit_test(every_key_is_a_flag_and_some_have_a_second_name),
+		cmocka_unit_test(mistakes_name_the_flag),
+		cmocka_unit_test(checking_and_printing_answer_instead_of_running),
+		in_folder(what_is_printed_is_a_configuration_and_holds_no_token),
+		cmocka_unit_test(the_files_in_the_tree_are_those_of_the_table),
+		in_folder(the_default_file_is_valid_with_every_comment_taken_away),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
