@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/unit.h"
+
+#include <malloc.h>
+
+#include "common/zstd_frame.h"
+#include "symbolizer/ingest/batch_decoder.h"
+#include "tests/support/batch_builder.h"
+
+/*
+ * The decoder against batches that a builder of its own makes, and against what a hostile or broken
+ * sender makes of them.
+ */
+
+#define OPENED (UINT64_C(1767225600) * NSEC_PER_SEC) /* 2026-01-01 00:00 UTC */
+#define CLOSED (OPENED + 5 * NSEC_PER_SEC)
+
+static struct batch_builder *small_batch(void)
+{
+	struct batch_builder *builder = batch_builder_new(7, 1000, 3, OPENED, CLOSED);
+	struct executable_id libc = test_build_id(1);
+	struct executable_id kernel = test_build_id(2);
+	const struct batch_frame deep[] = {
+		{ FRAME_KERNEL, 2, 0x1234 },
+		{ FRAME_NATIVE, 1, 0x2000 },
+		{ FRAME_NATIVE, 1, 0x1000 },
+		{ FRAME_NATIVE, 0, UINT64_MAX },
+	};
+
+	batch_builder_executable(builder, 1, &libc, "libc.so.6", ROLE_USER);
+	batch_builder_segment(builder, 0, 0x400000, 0x1000);
+	batch_builder_segment(builder, 0x1000, 0x402000, 0x500);
+	batch_builder_executable(builder, 2, &kernel, "[kernel]", ROLE_KERNEL);
+	batch_builder_process(builder, 1, 4711, 99, "nginx", 1);
+	batch_builder_path(builder, 1, "/usr/lib/libc.so.6");
+	batch_builder_label(builder, "service", "web");
+	batch_builder_series(builder, 1, 1, 4711, "nginx", EVENT_ON_CPU, 10 * NSEC_PER_MSEC);
+	batch_builder_series(builder, 2, 1, 4712, "worker", EVENT_OFF_CPU, 0);
+	batch_builder_stack(builder, 1, STACK_CUT_NONE, deep, 4);
+	batch_builder_stack(builder, 2, STACK_CUT_READ_FAULT, deep + 1, 3);
+	batch_builder_stack(builder, 3, STACK_CUT_NONE, NULL, 0);
+	batch_builder_row(builder, 1, 1, OPENED, 1);
+	batch_builder_row(builder, 1, 2, OPENED + NSEC_PER_SEC, 2);
+	batch_builder_row(builder, 2, 2, OPENED + NSEC_PER_SEC, 700);
+	batch_builder_row(builder, 2, 0, OPENED, 5);
+	(void)batch_builder_named_frame(builder, "bpf_prog_1");
+	batch_builder_counter(builder, "samples_total", 12);
+	return builder;
+}
+
+static int decode_message(const Hearth__V1__Batch *message, struct arena *arena,
+			  struct batch *batch, char *reason)
+{
+	struct bytes body = BYTES_INIT(64 * MIB);
+	int r;
+
+	batch_pack(message, &body);
+	r = batch_decode(bytes_view_of(&body), arena, batch, reason);
+	bytes_release(&body);
+	return r;
+}
+
+static void a_batch_comes_out_as_it_went_in(void **state)
+{
+	scoped(batch_builder_freep) struct batch_builder *builder = small_batch();
+	char reason[DECODE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct batch batch;
+
+	(void)state;
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	assert_ok(decode_message(batch_builder_message(builder), arena, &batch, reason));
+
+	assert_int_equal(batch.agent_id.bytes[15], 7);
+	assert_int_equal(batch.epoch, 1000);
+	assert_int_equal(batch.sequence, 3);
+	assert_int_equal(batch.opened_wall_ns, OPENED);
+	assert_int_equal(batch.closed_wall_ns, CLOSED);
+	assert_string_equal(batch.host.name, "host-7");
+	assert_int_equal(batch.n_executables, 2);
+	assert_string_equal(batch.executables[0].name, "libc.so.6");
+	assert_int_equal(batch.executables[0].n_segments, 2);
+	assert_int_equal(batch.executables[0].segments[1].vaddr, 0x402000);
+	assert_int_equal(batch.executables[1].role, ROLE_KERNEL);
+	assert_int_equal(batch.n_processes, 1);
+	assert_string_equal(batch.processes[0].paths[0].path, "/usr/lib/libc.so.6");
+	assert_string_equal(batch.processes[0].labels[0].value, "web");
+	assert_int_equal(batch.n_series, 2);
+	assert_int_equal(batch.series[0].cpu, -1);
+	assert_string_equal(batch.series[1].thread_name, "worker");
+	assert_string_equal(batch.named_frames[0].name, "bpf_prog_1");
+	assert_string_equal(batch.counters[0].name, "samples_total");
+	assert_int_equal(batch.counters[0].value, 12);
+}
+
+static const struct batch_stack *stack_of_number(const struct batch *batch, uint32_t number)
+{
+	for (uint32_t i = 0; i < batch->n_stacks; i++)
+		if (batch->stacks[i].number == number)
+			return &batch->stacks[i];
+	fail_msg("stack %u is not there", number);
+	return NULL;
+}
+
+static void stacks_are_expanded_leaf_first(void **state)
+{
+	scoped(batch_builder_freep) struct batch_builder *builder = small_batch();
+	char reason[DECODE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	const struct batch_stack *stack;
+	struct batch batch;
+
+	(void)state;
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	assert_ok(decode_message(batch_builder_message(builder), arena, &batch, reason));
+
+	assert_int_equal(batch.n_stacks, 3);
+	stack = stack_of_number(&batch, 1);
+	assert_int_equal(stack->n_frames, 4);
+	assert_int_equal(stack->frames[0].kind, FRAME_KERNEL);
+	assert_int_equal(stack->frames[0].address, 0x1234);
+	assert_int_equal(stack->frames[1].address, 0x2000);
+	assert_int_equal(stack->frames[2].address, 0x1000);
+	assert_true(stack->frames[3].address == UINT64_MAX);
+	assert_int_equal(stack->frames[3].executable, 0);
+	stack = stack_of_number(&batch, 2);
+	assert_int_equal(stack->n_frames, 3);
+	assert_int_equal(stack->cut, STACK_CUT_READ_FAULT);
+	assert_int_equal(stack->frames[0].address, 0x2000);
+	assert_int_equal(stack_of_number(&batch, 3)->n_frames, 0);
+}
+
+static void rows_get_wall_clock_slots(void **state)
+{
+	scoped(batch_builder_freep) struct batch_builder *builder = small_batch();
+	char reason[DECODE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct batch batch;
+
+	(void)state;
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	assert_ok(decode_message(batch_builder_message(builder), arena, &batch, reason));
+
+	assert_int_equal(batch.n_rows, 4);
+	assert_int_equal(batch.rows[0].series, 1);
+	assert_int_equal(batch.rows[0].slot, OPENED / SLOT_NS);
+	assert_int_equal(batch.rows[1].slot, OPENED / SLOT_NS + 100);
+	assert_int_equal(batch.rows[1].value, 2);
+	assert_int_equal(batch.rows[2].series, 2);
+	assert_int_equal(batch.rows[2].slot, OPENED / SLOT_NS);
+	assert_int_equal(batch.rows[2].stack, 0);
+	assert_int_equal(batch.rows[3].value, 700);
+}
+
+static void rows_without_values_count_one_each(void **state)
+{
+	struct batch_builder *builder = batch_builder_new(1, 1, 1, OPENED, CLOSED);
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+	char reason[DECODE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct batch batch;
+
+	(void)state;
+	batch_builder_row(builder, 1, 0, OPENED, 1);
+	batch_builder_row(builder, 9, 0, OPENED, 1);
+	assert_int_equal(batch_builder_message(builder)->rows->n_value, 0);
+	batch_builder_finish(builder, &body);
+	assert_ok(arena_new(MIB, &arena));
+	assert_ok(batch_decode(bytes_view_of(&body), arena, &batch, reason));
+	assert_int_equal(batch.rows[1].series, 9);
+	assert_int_equal(batch.rows[1].value, 1);
+}
+
+/* One lie at a time. */
+typedef void (*spoil_function)(Hearth__V1__Batch *message);
+
+#define SPOIL(name, ...)                                                                           \
+	static void spoil_##name(Hearth__V1__Batch *m)                                             \
+	{                                                                                          \
+		__VA_ARGS__;                                                                       \
+	}
+
+SPOIL(format, m->format = 2)
+SPOIL(agent_id, m->agent_id.len = 15)
+SPOIL(epoch, m->epoch = 0)
+SPOIL(sequence, m->sequence = UINT64_MAX)
+SPOIL(clocks, m->opened_monotonic_ns = m->closed_monotonic_ns + 1)
+SPOIL(long_batch, m->opened_monotonic_ns = m->closed_monotonic_ns - 8 * 24 * 3600 * NSEC_PER_SEC)
+SPOIL(wall_clock, m->closed_wall_ns = 5)
+SPOIL(far_future, m->closed_wall_ns = UINT64_MAX)
+SPOIL(no_host, m->host = NULL)
+SPOIL(first_string, m->strings[0] = m->strings[1])
+SPOIL(executable_number, m->executables[0]->number = 0)
+SPOIL(id_kind, m->executables[0]->id_kind = 9)
+SPOIL(id_size, m->executables[0]->id.len = 2)
+SPOIL(role, m->executables[0]->role = 4)
+SPOIL(executable_name, m->executables[1]->name = 100000)
+SPOIL(segment_columns, m->executables[0]->n_segment_vaddr = 1)
+SPOIL(segment_sizes, m->executables[0]->n_segment_file_size = 0)
+SPOIL(segment_wraps, m->executables[0]->segment_file_size[0] = UINT64_MAX)
+SPOIL(process_number, m->processes[0]->number = 0)
+SPOIL(process_name, m->processes[0]->name = UINT32_MAX)
+SPOIL(process_start, m->processes[0]->start_time_ns = UINT64_MAX)
+SPOIL(executable_path, m->processes[0]->executable_path = 77)
+SPOIL(path_columns, m->processes[0]->n_path = 0)
+SPOIL(path_string, m->processes[0]->path[0] = 99)
+SPOIL(path_executable, m->processes[0]->path_executable[0] = 0)
+SPOIL(label_columns, m->processes[0]->n_label_value = 0)
+SPOIL(label_name, m->processes[0]->label_name[0] = 0)
+SPOIL(label_value, m->processes[0]->label_value[0] = 99)
+SPOIL(series_number, m->series[1]->number = 0)
+SPOIL(series_type, m->series[1]->event_type = EVENT_TYPE_END)
+SPOIL(series_no_type, m->series[1]->event_type = 0)
+SPOIL(series_process, m->series[0]->process = 0)
+SPOIL(series_thread, m->series[0]->thread_name = 1000)
+SPOIL(series_cpu, m->series[0]->cpu_plus_one = UINT32_MAX)
+SPOIL(series_period, m->series[0]->period_ns = UINT64_MAX)
+SPOIL(stack_numbers, m->stacks->n_number = 2)
+SPOIL(stack_shared_column, m->stacks->n_shared = 2)
+SPOIL(stack_n_frames_column, m->stacks->n_n_frames = 2)
+SPOIL(stack_cut_column, m->stacks->n_cut = 2)
+SPOIL(frame_columns, m->stacks->n_frame_address--)
+SPOIL(frame_kind_column, m->stacks->n_frame_kind_executable--)
+SPOIL(stack_number, m->stacks->number[0] = 0)
+SPOIL(stack_cut, m->stacks->cut[0] = STACK_CUT_END)
+SPOIL(stack_first_shares, m->stacks->shared[0] = 1)
+SPOIL(stack_shares_too_much, m->stacks->shared[2] = 4)
+SPOIL(stack_deep, m->stacks->n_frames[0] = STACK_MAX_FRAMES + 1)
+SPOIL(stack_wraps, m->stacks->n_frames[0] = UINT32_MAX)
+SPOIL(stack_lists_more, m->stacks->n_frames[1]++)
+SPOIL(frame_kind, m->stacks->frame_kind_executable[0] = 0)
+SPOIL(frame_kind_high, m->stacks->frame_kind_executable[0] = 7)
+SPOIL(named_with_executable, m->stacks->frame_kind_executable[0] = FRAME_KERNEL_NAMED | 1 << 3)
+SPOIL(row_slots, m->rows->n_slot--)
+SPOIL(row_stacks, m->rows->n_stack--)
+SPOIL(row_series, m->rows->n_series--)
+SPOIL(row_values, m->rows->n_value--)
+SPOIL(row_series_zero, m->rows->series[0] = 0)
+SPOIL(row_series_negative, m->rows->series[0] = INT32_MIN)
+SPOIL(row_slot_before, m->rows->slot[0] = -400000)
+SPOIL(row_slot_after, m->rows->slot[1] = 502)
+SPOIL(row_slot_far, m->rows->first_slot = UINT64_MAX)
+SPOIL(row_value_zero, m->rows->value[2] = 0)
+SPOIL(row_value_huge, m->rows->value[2] = UINT64_MAX)
+SPOIL(row_order, m->rows->stack[1] = 1; m->rows->slot[1] = 0; m->rows->stack[0] = 2)
+SPOIL(named_key, m->named_frames[0]->key++)
+
+static const struct {
+	spoil_function spoil;
+	const char *names; /* what the message must mention */
+} lies[] = {
+	{ spoil_format, "format 2" },
+	{ spoil_agent_id, "agent_id" },
+	{ spoil_epoch, "epoch" },
+	{ spoil_sequence, "sequence" },
+	{ spoil_clocks, "opened_monotonic_ns" },
+	{ spoil_long_batch, "7 days" },
+	{ spoil_wall_clock, "closed_wall_ns" },
+	{ spoil_far_future, "closed_wall_ns" },
+	{ spoil_no_host, "host" },
+	{ spoil_first_string, "strings[0]" },
+	{ spoil_executable_number, "executables[0].number" },
+	{ spoil_id_kind, "executables[0].id" },
+	{ spoil_id_size, "executables[0].id" },
+	{ spoil_role, "executables[0].role" },
+	{ spoil_executable_name, "executables.name of item 1" },
+	{ spoil_segment_columns, "executables[0]: segment columns" },
+	{ spoil_segment_sizes, "executables[0]: segment columns" },
+	{ spoil_segment_wraps, "segment 0" },
+	{ spoil_process_number, "processes[0].number" },
+	{ spoil_process_name, "processes.name of item 0" },
+	{ spoil_process_start, "processes[0].start_time_ns" },
+	{ spoil_executable_path, "processes.executable_path" },
+	{ spoil_path_columns, "processes[0]: path columns" },
+	{ spoil_path_string, "processes.path of item 0" },
+	{ spoil_path_executable, "processes[0].path_executable[0]" },
+	{ spoil_label_columns, "processes[0]: label columns" },
+	{ spoil_label_name, "processes[0].label_name[0]" },
+	{ spoil_label_value, "processes.label_value" },
+	{ spoil_series_number, "series[1].number" },
+	{ spoil_series_type, "series[1].event_type" },
+	{ spoil_series_no_type, "series[1].event_type" },
+	{ spoil_series_process, "series[0].process" },
+	{ spoil_series_thread, "series.thread_name of item 0" },
+	{ spoil_series_cpu, "series[0].cpu_plus_one" },
+	{ spoil_series_period, "series[0].period_ns" },
+	{ spoil_stack_numbers, "stacks: columns" },
+	{ spoil_stack_shared_column, "stacks: columns" },
+	{ spoil_stack_n_frames_column, "stacks: columns" },
+	{ spoil_stack_cut_column, "stacks: columns" },
+	{ spoil_frame_columns, "stacks: frame columns" },
+	{ spoil_frame_kind_column, "stacks: frame columns" },
+	{ spoil_stack_number, "stacks.number[0]" },
+	{ spoil_stack_cut, "stacks.cut[0]" },
+	{ spoil_stack_first_shares, "stacks.shared[0]" },
+	{ spoil_stack_shares_too_much, "stacks.shared[2]" },
+	{ spoil_stack_deep, "stacks[0] has" },
+	{ spoil_stack_wraps, "stacks[0] has" },
+	{ spoil_stack_lists_more, "stacks.n_frames add up" },
+	{ spoil_frame_kind, "stacks.frame_kind_executable[0]" },
+	{ spoil_frame_kind_high, "stacks.frame_kind_executable[0]" },
+	{ spoil_named_with_executable, "stacks.frame_kind_executable[0]" },
+	{ spoil_row_slots, "rows: columns" },
+	{ spoil_row_stacks, "rows: columns" },
+	{ spoil_row_series, "rows: columns" },
+	{ spoil_row_values, "values for" },
+	{ spoil_row_series_zero, "rows.series[0]" },
+	{ spoil_row_series_negative, "rows.series[0]" },
+	{ spoil_row_slot_before, "rows.slot[0]" },
+	{ spoil_row_slot_after, "rows.slot[1]" },
+	{ spoil_row_slot_far, "rows.first_slot" },
+	{ spoil_row_value_zero, "rows.value[2]" },
+	{ spoil_row_value_huge, "rows.value[2]" },
+	{ spoil_row_order, "rows[1] is not sorted" },
+	{ spoil_named_key, "named_frames[0].key" },
+};
+
+static void every_lie_is_refused_with_its_field_and_index(void **state)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+
+	(void)state;
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
+		scoped(batch_builder_freep) struct batch_builder *builder = small_batch();
+		Hearth__V1__Batch *message = batch_builder_message(builder);
+		char reason[DECODE_MESSAGE_SIZE];
+		struct batch batch;
+
+		lies[i].spoil(message);
+		arena_clear(arena);
+		assert_errno(decode_message(message, arena, &batch, reason), -EBADMSG);
+		if (!strstr(reason, lies[i].names))
+			fail_msg("'%s' does not mention '%s'", reason, lies[i].names);
+	}
+}
+
+static void texts_beyond_the_limit_are_refused(void **state)
+{
+	scoped(batch_builder_freep) struct batch_builder *builder =
+		batch_builder_new(1, 1, 1, OPENED, CLOSED);
+	char longest[BATCH_MAX_TEXT_BYTES + 2] = {};
+	char reason[DECODE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct batch batch;
+
+	(void)state;
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	memset(longest, 'a', BATCH_MAX_TEXT_BYTES);
+	batch_builder_process(builder, 1, 1, 1, longest, 0);
+	assert_ok(decode_message(batch_builder_message(builder), arena, &batch, reason));
+	memset(longest, 'b', BATCH_MAX_TEXT_BYTES + 1);
+	batch_builder_process(builder, 2, 2, 1, longest, 0);
+	assert_errno(decode_message(batch_builder_message(builder), arena, &batch, reason),
+		     -EBADMSG);
+	assert_non_null(strstr(reason, "strings of item 2"));
+}
+
+static void a_definition_may_be_empty(void **state)
+{
+	scoped(batch_builder_freep) struct batch_builder *builder =
+		batch_builder_new(1, 1, 1, OPENED, CLOSED);
+	char reason[DECODE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct batch batch;
+
+	(void)state;
+	batch_builder_executable(builder, 1, NULL, "", ROLE_USER);
+	batch_builder_process(builder, 1, 0, 0, "", 0);
+	batch_builder_series(builder, 1, 0, 0, "", EVENT_NONE, 0);
+	batch_builder_stack(builder, 1, STACK_CUT_NONE, NULL, 0);
+	assert_ok(arena_new(MIB, &arena));
+	assert_ok(decode_message(batch_builder_message(builder), arena, &batch, reason));
+	assert_int_equal(batch.executables[0].id.kind, EXECUTABLE_ID_NONE);
+	assert_int_equal(batch.series[0].type, EVENT_NONE);
+}
+
+static void what_sharing_blows_up_is_bounded(void **state)
+{
+	/* Each of these costs a few bytes on the wire and 640 frames when it is expanded. */
+	enum { N_STACKS = 40000 };
+	scoped(batch_builder_freep) struct batch_builder *builder =
+		batch_builder_new(1, 1, 1, OPENED, CLOSED);
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct batch_frame frames[STACK_MAX_FRAMES] = {};
+	char reason[DECODE_MESSAGE_SIZE];
+	Hearth__V1__StackTable *table;
+	struct batch batch;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
+		frames[i].kind = FRAME_NATIVE;
+	batch_builder_stack(builder, 1, STACK_CUT_NONE, frames, STACK_MAX_FRAMES);
+	table = batch_builder_message(builder)->stacks;
+	table->number = calloc(N_STACKS, sizeof(uint32_t));
+	table->shared = calloc(N_STACKS, sizeof(uint32_t));
+	table->cut = calloc(N_STACKS, sizeof(uint32_t));
+	table->n_frames = calloc(N_STACKS, sizeof(uint32_t));
+	table->n_number = table->n_shared = table->n_cut = table->n_n_frames = N_STACKS;
+	for (uint32_t i = 0; i < N_STACKS; i++) {
+		table->number[i] = i + 1;
+		table->shared[i] = i ? STACK_MAX_FRAMES : 0;
+		table->n_frames[i] = i ? 0 : STACK_MAX_FRAMES;
+	}
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	{
+		scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+		const Hearth__V1__Batch message = {
+			PROTOBUF_C_MESSAGE_INIT(&hearth__v1__batch__descriptor),
+			.format = 1,
+			.epoch = 1,
+			.sequence = 1,
+			.agent_id = { .len = 16, .data = (uint8_t *)"0123456789abcdef" },
+			.closed_wall_ns = CLOSED,
+			.host = &(Hearth__V1__Host)HEARTH__V1__HOST__INIT,
+			.stacks = table,
+		};
+
+		batch_pack(&message, &body);
+		assert_true(body.size < 256 * KIB);
+		assert_errno(batch_decode(bytes_view_of(&body), arena, &batch, reason), -EFBIG);
+	}
+	assert_true(arena_used_bytes(arena) < 4 * MIB);
+	free(table->number);
+	free(table->shared);
+	free(table->cut);
+	free(table->n_frames);
+}
+
+static void a_bomb_is_refused(void **state)
+{
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+	scoped_free uint8_t *zeros = calloc(1, BATCH_MAX_BYTES + 1);
+	char reason[DECODE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct batch batch;
+
+	(void)state;
+	assert_ok(zstd_compress((struct bytes_view){ zeros, BATCH_MAX_BYTES + 1 }, 1, &body));
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	assert_errno(batch_decode(bytes_view_of(&body), arena, &batch, reason), -EFBIG);
+}
+
+static void many_tiny_items_hit_the_ceiling_of_the_arena(void **state)
+{
+	/* An empty string costs two bytes on the wire and 32 in memory. */
+	const size_t n_bytes = 32 * MIB;
+	scoped_free uint8_t *message = malloc(n_bytes);
+	char reason[DECODE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct batch batch;
+
+	(void)state;
+	for (size_t i = 0; i < n_bytes; i += 2) {
+		message[i] = 9 << 3 | 2;
+		message[i + 1] = 0;
+	}
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	assert_errno(
+		batch_decode_plain((struct bytes_view){ message, n_bytes }, arena, &batch, reason),
+		-EFBIG);
+}
+
+static void a_body_cut_at_any_length_is_refused(void **state)
+{
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+	char reason[DECODE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct batch batch;
+
+	(void)state;
+	batch_builder_finish(small_batch(), &body);
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	for (size_t size = 0; size < body.size; size++) {
+		arena_clear(arena);
+		assert_errno(
+			batch_decode((struct bytes_view){ body.data, size }, arena, &batch, reason),
+			-EBADMSG);
+		assert_true(reason[0] != '\0');
+	}
+}
+
+static void a_message_cut_at_any_length_does_no_harm(void **state)
+{
+	scoped(batch_builder_freep) struct batch_builder *builder = small_batch();
+	scoped(bytes_release) struct bytes plain = BYTES_INIT(MIB);
+	char reason[DECODE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	size_t n_refused = 0;
+	struct batch batch;
+
+	(void)state;
+	batch_pack_plain(batch_builder_message(builder), &plain);
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	for (size_t size = 0; size < plain.size; size++) {
+		/* On the heap, so that a byte too far is seen. */
+		scoped_free uint8_t *cut = malloc(size + 1);
+		int r;
+
+		memcpy(cut, plain.data, size);
+		arena_clear(arena);
+		r = batch_decode_plain((struct bytes_view){ cut, size }, arena, &batch, reason);
+		assert_true(r == 0 || r == -EBADMSG);
+		n_refused += r < 0;
+	}
+	/* Cut between two fields it is a shorter batch. */
+	assert_true(n_refused > plain.size / 2);
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+static void random_bodies_leave_memory_flat(void **state)
+{
+	scoped(batch_builder_freep) struct batch_builder *builder = small_batch();
+	scoped(bytes_release) struct bytes plain = BYTES_INIT(MIB);
+	char reason[DECODE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	uint64_t seed = 88172645463325252u;
+	size_t in_use_before = 0;
+	struct batch batch;
+
+	(void)state;
+	batch_pack_plain(batch_builder_message(builder), &plain);
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	for (int i = 0; i < 10000; i++) {
+		uint8_t body[2048];
+		size_t size = plain.size;
+		int r;
+
+		assert_true(size <= sizeof(body));
+		memcpy(body, plain.data, size);
+		if (i % 2) {
+			size = next_random(&seed) % sizeof(body);
+			for (size_t k = 0; k < size; k++)
+				body[k] = (uint8_t)next_random(&seed);
+		} else {
+			for (size_t k = 0; k < 1 + next_random(&seed) % 4; k++)
+				body[next_random(&seed) % size] = (uint8_t)next_random(&seed);
+		}
+		arena_clear(arena);
+		r = batch_decode_plain((struct bytes_view){ body, size }, arena, &batch, reason);
+		assert_true(r == 0 || r == -EBADMSG || r == -EFBIG);
+		r = batch_decode((struct bytes_view){ body, size }, arena, &batch, reason);
+		assert_true(r < 0);
+		if (i == 100)
+			in_use_before = mallinfo2().uordblks;
+	}
+	arena_clear(arena);
+	assert_true(mallinfo2().uordblks <= in_use_before + 128 * KIB);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_batch_comes_out_as_it_went_in),
+		cmocka_unit_test(stacks_are_expanded_leaf_first),
+		cmocka_unit_test(rows_get_wall_clock_slots),
+		cmocka_unit_test(rows_without_values_count_one_each),
+		cmocka_unit_test(every_lie_is_refused_with_its_field_and_index),
+		cmocka_unit_test(texts_beyond_the_limit_are_refused),
+		cmocka_unit_test(a_definition_may_be_empty),
+		cmocka_unit_test(what_sharing_blows_up_is_bounded),
+		cmocka_unit_test(a_bomb_is_refused),
+		cmocka_unit_test(many_tiny_items_hit_the_ceiling_of_the_arena),
+		cmocka_unit_test(a_body_cut_at_any_length_is_refused),
+		cmocka_unit_test(a_message_cut_at_any_length_does_no_harm),
+		cmocka_unit_test(random_bodies_leave_memory_flat),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
