@@ -51,8 +51,11 @@ __hidden void sample_find_process(struct sample *sample)
 	process = bpf_map_lookup_elem(&processes, &pid);
 	if (!process || process->exec_count != sample->header.exec_count ||
 	    process->start_time_10ms != sample->header.start_time_ns / START_TIME_TICK_NS) {
-		sample->header.flags |= ABI_SAMPLE_UNKNOWN;
-		count(ABI_COUNTER_UNKNOWN_PROCESS);
+		/* A kernel thread has no mappings that anybody could tell us. */
+		if (!(sample->header.flags & ABI_SAMPLE_KERNEL_THREAD)) {
+			sample->header.flags |= ABI_SAMPLE_UNKNOWN;
+			count(ABI_COUNTER_UNKNOWN_PROCESS);
+		}
 		return;
 	}
 	if (process->flags & ABI_PROCESS_WITHOUT_STACKS)

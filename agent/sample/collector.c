@@ -291,7 +291,7 @@ int collector_add(struct collector *collector, const struct abi_sample *sample, 
 	process->last_window = collector->window;
 	/* Samples and events come in one order of time: this count belongs to this image. */
 	process->exec_count = sample->exec_count;
-	if (sample->flags & ABI_SAMPLE_UNKNOWN && (!process->kernel_thread || process->without_stacks))
+	if (sample->flags & ABI_SAMPLE_UNKNOWN)
 		process->wants_publish = true;
 
 	r = stack_of(collector, process, sample, frames, &row.stack);
