@@ -38,6 +38,30 @@ void symbolizer_config_release(struct symbolizer_config *config)
 	config_release(&symbolizer_config_table, config);
 }
 
+static const char *const from_agents_names[] = {
+	[DEBUGINFO_FROM_AGENTS_NONE] = "none",
+	[DEBUGINFO_FROM_AGENTS_SYMBOLS] = "symbols",
+	[DEBUGINFO_FROM_AGENTS_ALL] = "all",
+};
+
+/* ARRAY_SIZE(from_agents_names) when it is none of them. */
+static size_t find_from_agents(const char *name)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(from_agents_names) && strcmp(from_agents_names[i], name) != 0)
+		i++;
+	return i;
+}
+
+enum debuginfo_from_agents symbolizer_config_from_agents(const struct symbolizer_config *config)
+{
+	size_t found = find_from_agents(config->debuginfo_from_agents);
+
+	assert(found < ARRAY_SIZE(from_agents_names)); /* symbolizer_config_check() */
+	return (enum debuginfo_from_agents)found;
+}
+
 static int check_listen(const char *list, char ret_message[CONFIG_MESSAGE_SIZE])
 {
 	struct listen_address address;
@@ -89,6 +113,12 @@ int symbolizer_config_check(const struct symbolizer_config *config,
 		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE,
 			       "log_level: '%.64s' is none of error, warn, info and debug",
 			       config->log_level);
+		return -EINVAL;
+	}
+	if (find_from_agents(config->debuginfo_from_agents) == ARRAY_SIZE(from_agents_names)) {
+		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE,
+			       "debuginfo.from_agents: '%.64s' is none of none, symbols and all",
+			       config->debuginfo_from_agents);
 		return -EINVAL;
 	}
 	return *config->tokens ? check_tokens(config->tokens, ret_message) : 0;

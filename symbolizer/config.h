@@ -15,11 +15,17 @@ struct symbolizer_config {
 	bool insecure;
 	uint64_t retention_ns;
 	uint64_t symbol_cache_bytes;
-	bool debuginfo_from_agents;
+	char *debuginfo_from_agents; /* a name of enum debuginfo_from_agents */
 	uint64_t debuginfo_max_upload_bytes;
 	uint64_t threads; /* 0: by the number of CPUs */
 	uint64_t max_connections;
 	char *log_level;
+};
+
+enum debuginfo_from_agents {
+	DEBUGINFO_FROM_AGENTS_NONE,
+	DEBUGINFO_FROM_AGENTS_SYMBOLS,
+	DEBUGINFO_FROM_AGENTS_ALL,
 };
 
 extern const struct config_table symbolizer_config_table;
@@ -33,7 +39,8 @@ extern const struct config_table symbolizer_config_table;
 int symbolizer_config_check(const struct symbolizer_config *config,
 			    char ret_message[CONFIG_MESSAGE_SIZE]);
 
-/* The level of a checked configuration. */
+/* Values of a checked configuration. */
+enum debuginfo_from_agents symbolizer_config_from_agents(const struct symbolizer_config *config);
 enum log_level symbolizer_config_log_level(const struct symbolizer_config *config);
 
 void symbolizer_config_release(struct symbolizer_config *config);

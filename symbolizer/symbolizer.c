@@ -51,7 +51,8 @@ static const char *remedy_for_folder(int error)
 	case EDQUOT:
 		return "make room, or choose another folder with --data";
 	case ESTALE:
-		return "it holds files of another data folder: put back what belongs together, or choose another folder "
+		return "it holds files of another data folder: put back what belongs together, or "
+		       "choose another folder "
 		       "with --data";
 	case ENOTDIR:
 		return "a part of the path is no folder: choose another with --data";
@@ -98,6 +99,8 @@ static int make_parts(struct symbolizer *symbolizer, const struct symbolizer_con
 		       &symbolizer->ingest);
 	if (r < 0)
 		return r;
+	if (symbolizer_config_from_agents(config) == DEBUGINFO_FROM_AGENTS_ALL)
+		ingest_set_policy(symbolizer->ingest, INGEST_WANTS_DEBUG_SECTIONS);
 	r = route_metrics_new(routes, n_routes, &symbolizer->route_metrics);
 	if (r < 0)
 		return r;
@@ -122,7 +125,8 @@ static void fill_context(struct symbolizer *symbolizer, const struct symbolizer_
 	api->resolver = symbolizer->resolver;
 	api->ingest = symbolizer->ingest;
 	api->clock = symbolizer->clock;
-	api->agents_may_upload = config->debuginfo_from_agents;
+	api->agents_may_upload =
+		symbolizer_config_from_agents(config) != DEBUGINFO_FROM_AGENTS_NONE;
 	api->max_upload_bytes = config->debuginfo_max_upload_bytes;
 	api->route_metrics = symbolizer->route_metrics;
 	api->connections = open_connections;

@@ -36,6 +36,7 @@ struct api_context {
 	unsigned int (*connections)(void *arg); /* open ones, for /metrics; NULL: not known */
 	void *connections_arg;
 	struct route_metrics *route_metrics; /* printed by /metrics; NULL: none */
+	atomic_int ingest_error; /* why batches are refused just now, a negative errno, or 0 */
 	_Atomic uint64_t metrics[API_METRIC_COUNT];
 };
 

@@ -137,7 +137,8 @@ void api_debuginfo_delete(struct api_context *context, const struct http_request
 		json_object_begin(&json);
 		json_key_text(&json, "removed", request->argument);
 		json_object_end(&json);
-		log_info("removed the debuginfo of '%s' as token '%s' asked", request->argument,
+		log_info("removed the debuginfo of '%s', asked by %s%s", request->argument,
+			 request->caller->anonymous ? "a client without token" : "token ",
 			 request->caller->name);
 	}
 }

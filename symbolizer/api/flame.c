@@ -105,7 +105,8 @@ static int compare_totals(const void *left, const void *right)
 	return strcmp(a->label, b->label);
 }
 
-static void write_rows(struct json_writer *json, const struct top_row *rows, size_t count, enum event_type type)
+static void write_rows(struct json_writer *json, const struct top_row *rows, size_t count,
+		       enum event_type type)
 {
 	for (size_t i = 0; i < count; i++) {
 		json_object_begin(json);
@@ -118,8 +119,8 @@ static void write_rows(struct json_writer *json, const struct top_row *rows, siz
 	}
 }
 
-static int make_rows(const struct selected *selected, bool by_total, struct arena *arena, struct top_row **ret_rows,
-		     size_t *ret_count)
+static int make_rows(const struct selected *selected, bool by_total, struct arena *arena,
+		     struct top_row **ret_rows, size_t *ret_count)
 {
 	int r;
 
@@ -131,7 +132,8 @@ static int make_rows(const struct selected *selected, bool by_total, struct aren
 	return r;
 }
 
-static void write_top(const struct selected *selected, size_t limit, bool by_total, struct http_response *response)
+static void write_top(const struct selected *selected, size_t limit, bool by_total,
+		      struct http_response *response)
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct top_row *rows = NULL;

@@ -13,12 +13,33 @@
 /* An agent spools meanwhile; a store that failed is rarely back sooner. */
 #define RETRY_AFTER "10"
 
-static void count_success(struct api_context *context, const struct ingest_result *result)
+static void count_answer(struct api_context *context, const struct ingest_result *result)
 {
-	api_count(context, result->stored ? API_METRIC_INGEST_STORED : API_METRIC_INGEST_NOT_STORED,
-		  1);
-	if (result->stored)
+	if (result->stored) {
+		api_count(context, API_METRIC_INGEST_STORED, 1);
 		api_count(context, API_METRIC_INGEST_ROWS, result->n_rows);
+	} else if (result->message[0]) {
+		/* The message lists numbers that the agent has to define. */
+		api_count(context, API_METRIC_INGEST_INCOMPLETE, 1);
+	} else {
+		api_count(context, API_METRIC_INGEST_DUPLICATE, 1);
+	}
+}
+
+/* Every agent comes back every few seconds: the log gets the first failure and the end of it,
+ * metrics the rest. */
+static void log_first_failure(struct api_context *context, int error)
+{
+	if (atomic_exchange(&context->ingest_error, error) != error)
+		(void)log_error_errno(error,
+				      "cannot store batches, agents keep them and try again: %m");
+}
+
+static void log_recovery(struct api_context *context)
+{
+	if (atomic_load(&context->ingest_error) != 0 &&
+	    atomic_exchange(&context->ingest_error, 0) != 0)
+		log_info("batches are stored again");
 }
 
 static void refuse(struct api_context *context, struct http_response *response, int error,
@@ -40,8 +61,7 @@ static void refuse(struct api_context *context, struct http_response *response, 
 		  1);
 	http_response_header(response, "Retry-After", RETRY_AFTER);
 	http_response_error(response, error == -ENOSPC ? 507 : 503, "%s", message);
-	(void)log_error_errno(
-		error, "cannot store a batch: %s; the agent keeps it and tries again: %m", message);
+	log_first_failure(context, error);
 }
 
 void api_ingest(struct api_context *context, const struct http_request *request,
@@ -57,6 +77,8 @@ void api_ingest(struct api_context *context, const struct http_request *request,
 		refuse(context, response, r, result.message[0] ? result.message : strerror(-r));
 		return;
 	}
-	count_success(context, &result);
+	if (result.stored)
+		log_recovery(context);
+	count_answer(context, &result);
 	response->content_type = "application/x-protobuf";
 }

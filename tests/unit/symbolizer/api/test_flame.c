@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/symbolizer/api/api_fixture.h"
+
+#define RANGE { "since", "1700000000" }, { "until", "1700000001" }
+
+static void a_flame_graph_comes_as_columns_with_its_figures(void **state)
+{
+	static const struct http_field parameters[] = { { "service", "shares" }, RANGE, {} };
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+
+	ask_handler(*state, api_flame, parameters, NULL, &response);
+	json = json_of(&response);
+	assert_int_equal(response.status, 200);
+	assert_int_equal(json_array_size(json_object_get(json_object_get(json, "result"), "functions")), 5);
+	assert_int_equal(json_number_at(json_object_get(json, "stats"), "total"), 30303);
+	assert_string_equal(json_text_at(json, "event"), "on-cpu");
+	assert_string_equal(json_text_at(json, "unit"), "microseconds");
+	assert_string_equal(json_text_at(json, "message"), "");
+	assert_int_equal(json_number_at(json, "since"), 1700000000);
+	assert_int_equal(json_number_at(json, "until"), 1700000001);
+	assert_string_equal(http_response_find_header(&response, "X-Hearth-Total"), "30303");
+}
+
+static void a_flame_graph_comes_as_nodes_when_asked(void **state)
+{
+	static const struct http_field parameters[] = {
+		{ "service", "heap" }, { "event", "mem-alloc" }, { "format", "nodes" }, RANGE, {}
+	};
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+
+	ask_handler(*state, api_flame, parameters, NULL, &response);
+	json = json_of(&response);
+	assert_int_equal(json_array_size(json_object_get(json, "result")), 3);
+	assert_string_equal(json_text_at(json, "unit"), "bytes");
+}
+
+static void options_of_the_tree_are_passed_on(void **state)
+{
+	static const struct http_field parameters[] = { { "service", "shares" },
+							{ "format", "nodes" },
+							{ "fold_threads", "true" },
+							{ "max_kernel_stack_depth", "0" },
+							RANGE,
+							{} };
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+	const json_t *result;
+
+	/* Without threads and without the kernel, one function is left. */
+	ask_handler(*state, api_flame, parameters, NULL, &response);
+	json = json_of(&response);
+	result = json_object_get(json, "result");
+	assert_string_equal(json_text_at(json_array_get(result, json_array_size(result) - 1), "profile_location_str"),
+			    "[/opt/shares]");
+	assert_int_equal(json_number_at(json_array_get(result, json_array_size(result) - 1), "self_value"), 30303);
+}
+
+static void nothing_found_is_no_error_and_says_why(void **state)
+{
+	static const struct http_field parameters[] = { { "service", "nobody" }, RANGE, {} };
+	static const api_handler handlers[] = { api_flame, api_top };
+
+	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
+		scoped(http_response_release) struct http_response response;
+		scoped(json_decrefp) json_t *json = NULL;
+
+		ask_handler(*state, handlers[i], parameters, NULL, &response);
+		json = json_of(&response);
+		assert_int_equal(response.status, 200);
+		assert_non_null(strstr(json_text_at(json, "message"), "nobody"));
+	}
+}
+
+static void top_functions_are_sorted_and_limited(void **state)
+{
+	static const struct {
+		struct http_field parameters[6];
+		const char *labels[3];
+	} cases[] = {
+		{ { { "service", "shares" }, RANGE }, { "[k] do_syscall", "[/opt/shares]" } },
+		{ { { "service", "shares" }, RANGE, { "sort", "total" } }, { "[/opt/shares]", "[k] do_syscall" } },
+		{ { { "service", "shares" }, RANGE, { "limit", "1" } }, { "[k] do_syscall" } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(http_response_release) struct http_response response;
+		scoped(json_decrefp) json_t *json = NULL;
+		const json_t *functions;
+		size_t count = 0;
+
+		ask_handler(*state, api_top, cases[i].parameters, NULL, &response);
+		json = json_of(&response);
+		functions = json_object_get(json, "functions");
+		for (; cases[i].labels[count]; count++)
+			assert_string_equal(json_text_at(json_array_get(functions, count), "function"),
+					    cases[i].labels[count]);
+		assert_int_equal(json_array_size(functions), count);
+	}
+}
+
+static void a_top_function_has_self_and_total_over_the_whole_tree(void **state)
+{
+	static const struct http_field parameters[] = { { "service", "shares" }, { "sort", "total" }, RANGE, {} };
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+	const json_t *first;
+
+	ask_handler(*state, api_top, parameters, NULL, &response);
+	json = json_of(&response);
+	first = json_array_get(json_object_get(json, "functions"), 0);
+	assert_string_equal(json_text_at(first, "type"), "?");
+	assert_int_equal(json_number_at(first, "self_value"), 10101);
+	assert_int_equal(json_number_at(first, "total_value"), 30303);
+}
+
+static void wrong_parameters_are_named(void **state)
+{
+	static const struct {
+		api_handler handler;
+		struct http_field parameters[3];
+		const char *message;
+	} cases[] = {
+		{ api_flame, { { "event", "on-fire" } }, "event: 'on-fire' is no event type; there are on-cpu" },
+		{ api_flame, { { "format", "xml" } }, "format: 'xml' is neither columns nor nodes" },
+		{ api_flame, { { "filter", "=" } }, "filter" },
+		{ api_flame, { { "last", "soon" } }, "last: 'soon'" },
+		{ api_flame, { { "fold_threads", "maybe" } }, "fold_threads: 'maybe' is neither true nor false" },
+		{ api_flame, { { "max_nodes", "many" } }, "max_nodes: 'many' is no whole number between 0 and" },
+		{ api_flame, { { "max_nodes", "-1" } }, "max_nodes: '-1'" },
+		{ api_flame, { { "max_kernel_stack_depth", "-2" } }, "max_kernel_stack_depth: '-2'" },
+		{ api_flame,
+		  { { "max_nodes", "99999999999999999999" } },
+		  "max_nodes: '99999999999999999999' is no whole number" },
+		{ api_top, { { "limit", "0" } }, "limit: '0' is no whole number between 1 and 100000" },
+		{ api_top, { { "sort", "name" } }, "sort: 'name' is neither self nor total" },
+		{ api_top, { { "since", "100" }, { "until", "50" } }, "since must be before until" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(http_response_release) struct http_response response;
+
+		ask_handler(*state, cases[i].handler, cases[i].parameters, NULL, &response);
+		assert_error(&response, 400, cases[i].message);
+	}
+}
+
+static void a_store_that_fails_is_a_500(void **state)
+{
+	struct api_fixture *fixture = *state;
+	scoped(http_response_release) struct http_response response;
+
+	fixture->store.error = -EIO;
+	ask_handler(fixture, api_flame, NULL, NULL, &response);
+	assert_error(&response, 500, "Input/output error");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		API_TEST(a_flame_graph_comes_as_columns_with_its_figures),
+		API_TEST(a_flame_graph_comes_as_nodes_when_asked),
+		API_TEST(options_of_the_tree_are_passed_on),
+		API_TEST(nothing_found_is_no_error_and_says_why),
+		API_TEST(top_functions_are_sorted_and_limited),
+		API_TEST(a_top_function_has_self_and_total_over_the_whole_tree),
+		API_TEST(wrong_parameters_are_named),
+		API_TEST(a_store_that_fails_is_a_500),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

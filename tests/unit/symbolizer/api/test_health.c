@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/symbolizer/api/api_fixture.h"
+
+static void the_process_is_healthy_while_it_answers(void **state)
+{
+	struct api_fixture *fixture = *state;
+	scoped(http_response_release) struct http_response response;
+
+	fixture->store.check_error = -ENOSPC;
+	ask_handler(fixture, api_healthz, NULL, NULL, &response);
+	assert_int_equal(response.status, 200);
+	assert_bytes_equal_text(&response.body, "{\"status\":\"ok\"}");
+}
+
+static void it_is_ready_while_samples_can_be_stored(void **state)
+{
+	struct api_fixture *fixture = *state;
+	scoped(http_response_release) struct http_response ready, full;
+
+	ask_handler(fixture, api_readyz, NULL, NULL, &ready);
+	assert_int_equal(ready.status, 200);
+	fixture->store.check_error = -ENOSPC;
+	ask_handler(fixture, api_readyz, NULL, NULL, &full);
+	assert_error(&full, 503, "No space left on device");
+}
+
+static unsigned int seven_connections(void *arg)
+{
+	(void)arg;
+	return 7;
+}
+
+static void metrics_are_in_the_text_format_of_prometheus(void **state)
+{
+	static const char *const lines[] = {
+		"# TYPE hearth_symbolizer_ingest_batches_total counter\n",
+		"hearth_symbolizer_ingest_batches_total{outcome=\"stored\"} 3\n",
+		"hearth_symbolizer_ingest_batches_total{outcome=\"bad\"} 0\n",
+		"hearth_symbolizer_store_rows 4\n",
+		"hearth_symbolizer_store_disk_bytes 12345\n",
+		"hearth_symbolizer_http_open_connections 7\n",
+		"hearth_symbolizer_http_requests_total{route=\"/v1/ingest\",method=\"POST\",class=\"2xx\"} 1\n",
+	};
+	struct api_fixture *fixture = *state;
+	scoped(route_metrics_freep) struct route_metrics *route_metrics = NULL;
+	scoped(http_response_release) struct http_response response;
+	const struct http_route *routes;
+	const char *text;
+	size_t count;
+
+	routes = api_routes(&count);
+	assert_ok(route_metrics_new(routes, count, &route_metrics));
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(routes[i].pattern, "/v1/ingest") == 0)
+			route_metrics_add(route_metrics, &routes[i], 200, 1);
+	fixture->context.route_metrics = route_metrics;
+	fixture->context.connections = seven_connections;
+	api_count(&fixture->context, API_METRIC_INGEST_STORED, 3);
+
+	ask_handler(fixture, api_metrics, NULL, NULL, &response);
+	assert_int_equal(response.status, 200);
+	assert_string_equal(response.content_type, "text/plain; version=0.0.4; charset=utf-8");
+	assert_ok(bytes_append_byte(&response.body, '\0'));
+	text = (const char *)response.body.data;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		if (!strstr(text, lines[i]))
+			fail_msg("no '%s' in:\n%s", lines[i], text);
+	assert_null(strstr(text, "resident_memory_bytes 0\n"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		API_TEST(the_process_is_healthy_while_it_answers),
+		API_TEST(it_is_ready_while_samples_can_be_stored),
+		API_TEST(metrics_are_in_the_text_format_of_prometheus),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The contract of POST /v1/profile/ProfileTracing, from the bytes of the request to the bytes of the answer.
+ */
+
+#include "symbolizer/api/envelope.h"
+#include "tests/unit/symbolizer/api/api_fixture.h"
+
+#define QUESTION(more)                                                                           \
+	"{\"app_service\":\"shares\",\"profile_event_type\":\"on-cpu\","                          \
+	"\"profile_language_type\":\"eBPF\",\"time_start\":1700000000,\"time_end\":1700000000" more "}"
+
+static void ask(struct api_fixture *fixture, const char *body, struct http_response *response)
+{
+	fixture->error_style = envelope_error;
+	ask_handler(fixture, api_profile_tracing, NULL, body, response);
+}
+
+/* All four keys in their order, and no more. */
+static json_t *envelope_of(const struct http_response *response, unsigned int status, const char *opt_status)
+{
+	static const char *const keys[] = { "OPT_STATUS", "DESCRIPTION", "result", "debug" };
+	json_t *json = json_of(response);
+	const char *key;
+	json_t *value;
+	size_t n = 0;
+
+	if (response->status != status || strcmp(json_text_at(json, "OPT_STATUS"), opt_status) != 0)
+		fail_msg("%u %s: %s", response->status, json_text_at(json, "OPT_STATUS"),
+			 json_text_at(json, "DESCRIPTION"));
+	assert_string_equal(response->content_type, "application/json");
+	assert_int_equal(json_object_size(json), ARRAY_SIZE(keys));
+	json_object_foreach(json, key, value)
+		assert_string_equal(key, keys[n++]);
+	return json;
+}
+
+static void assert_refused(struct api_fixture *fixture, const char *body, unsigned int status, const char *opt_status,
+			   const char *description)
+{
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+
+	ask(fixture, body, &response);
+	json = envelope_of(&response, status, opt_status);
+	assert_true(json_is_null(json_object_get(json, "result")));
+	assert_true(json_is_null(json_object_get(json, "debug")));
+	if (!strstr(json_text_at(json, "DESCRIPTION"), description))
+		fail_msg("%s: %s", body, json_text_at(json, "DESCRIPTION"));
+}
+
+static void a_profile_is_a_list_of_nodes_depth_first(void **state)
+{
+	static const struct {
+		const char *label, *parent_label;
+		json_int_t self, total;
+	} nodes[] = {
+		/* 3, 2 and 1 samples of 10101.01 us, each sum rounded once */
+		{ "shares", NULL, 0, 30303 },
+		{ "[p] shares", "shares", 0, 20202 },
+		{ "[/opt/shares]", "[p] shares", 0, 20202 },
+		{ "[k] do_syscall", "[/opt/shares]", 20202, 20202 },
+		{ "[t] worker", "shares", 0, 10101 },
+	};
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+	const json_t *result;
+
+	ask(*state, QUESTION(), &response);
+	json = envelope_of(&response, 200, "SUCCESS");
+	assert_string_equal(json_text_at(json, "DESCRIPTION"), "");
+	assert_true(json_is_null(json_object_get(json, "debug")));
+
+	result = json_object_get(json, "result");
+	assert_int_equal(json_array_size(result), ARRAY_SIZE(nodes) + 1);
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+		const json_t *node = json_array_get(result, i);
+
+		assert_int_equal(json_object_size(node), 5);
+		assert_string_equal(json_text_at(node, "profile_location_str"), nodes[i].label);
+		assert_int_equal(json_number_at(node, "self_value"), nodes[i].self);
+		assert_int_equal(json_number_at(node, "total_value"), nodes[i].total);
+	}
+	/* DeepFlow's numbering: the root is "" below "-1", the others are known by their path. */
+	assert_string_equal(json_text_at(json_array_get(result, 0), "node_id"), "");
+	assert_string_equal(json_text_at(json_array_get(result, 0), "parent_node_id"), "-1");
+	assert_string_equal(json_text_at(json_array_get(result, 1), "parent_node_id"), "");
+	assert_string_equal(json_text_at(json_array_get(result, 2), "parent_node_id"),
+			    json_text_at(json_array_get(result, 1), "node_id"));
+}
+
+static void the_columns_hold_the_same_profile(void **state)
+{
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+	const json_t *result, *rows;
+
+	ask(*state, QUESTION(",\"format\":\"columns\""), &response);
+	json = envelope_of(&response, 200, "SUCCESS");
+	result = json_object_get(json, "result");
+	assert_int_equal(json_object_size(result), 4);
+	assert_string_equal(json_string_value(json_array_get(json_object_get(result, "functions"), 0)), "shares");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(result, "function_types"), 0)), "P");
+	rows = json_object_get(json_object_get(result, "node_values"), "values");
+	assert_int_equal(json_array_size(rows), 6);
+	assert_int_equal(json_integer_value(json_array_get(json_array_get(rows, 0), 3)), 30303);
+}
+
+static void figures_stand_in_headers_always(void **state)
+{
+	static const struct {
+		const char *name, *value;
+	} headers[] = {
+		{ "X-Hearth-Series", "2" },
+		{ "X-Hearth-Rows", "3" },
+		{ "X-Hearth-Stacks", "2" },
+		{ "X-Hearth-Nodes", "6" },
+		{ "X-Hearth-Nodes-Pruned", "0" },
+		{ "X-Hearth-Total", "30303" },
+		{ "X-Hearth-Unsymbolized", "10101" },
+		{ "X-Hearth-Unsymbolized-No-Debuginfo", "10101" },
+		{ "X-Hearth-Cut", "0" },
+	};
+	scoped(http_response_release) struct http_response response, refused;
+
+	ask(*state, QUESTION(), &response);
+	for (size_t i = 0; i < ARRAY_SIZE(headers); i++) {
+		const char *value = http_response_find_header(&response, headers[i].name);
+
+		if (!value || strcmp(value, headers[i].value) != 0)
+			fail_msg("%s: %s instead of %s", headers[i].name, value, headers[i].value);
+	}
+	ask(*state, "nonsense", &refused);
+	assert_string_equal(http_response_find_header(&refused, "X-Hearth-Rows"), "0");
+}
+
+static void debug_gives_the_figures_in_the_body_too(void **state)
+{
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+	const json_t *debug;
+
+	ask(*state, QUESTION(",\"debug\":true"), &response);
+	json = envelope_of(&response, 200, "SUCCESS");
+	debug = json_object_get(json, "debug");
+	assert_int_equal(json_number_at(debug, "series"), 2);
+	assert_int_equal(json_number_at(debug, "rows"), 3);
+	assert_int_equal(json_number_at(debug, "total"), 30303);
+	assert_int_equal(json_number_at(debug, "unsymbolized"), 10101);
+	assert_string_equal(json_text_at(debug, "unit"), "microseconds");
+}
+
+static void memory_is_in_bytes(void **state)
+{
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+
+	ask(*state,
+	    "{\"app_service\":\"heap\",\"profile_event_type\":\"mem-alloc\",\"profile_language_type\":\"eBPF\","
+	    "\"time_start\":1700000000,\"time_end\":1700000000,\"debug\":true}",
+	    &response);
+	json = envelope_of(&response, 200, "SUCCESS");
+	assert_int_equal(json_number_at(json_array_get(json_object_get(json, "result"), 0), "total_value"), 1000);
+	assert_string_equal(json_text_at(json_object_get(json, "debug"), "unit"), "bytes");
+}
+
+static void the_range_has_both_its_first_and_its_last_second(void **state)
+{
+	static const struct {
+		const char *times;
+		json_int_t total; /* -1: nothing */
+	} cases[] = {
+		{ "\"time_start\":1700000000,\"time_end\":1700000000", 30303 },
+		{ "\"time_start\":1699999999,\"time_end\":1700000001", 30303 },
+		{ "\"time_start\":1699999990,\"time_end\":1699999999", -1 },
+		{ "\"time_start\":1700000001,\"time_end\":1700000009", -1 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(http_response_release) struct http_response response;
+		scoped(json_decrefp) json_t *json = NULL;
+		char body[512];
+
+		(void)snprintf(body, sizeof(body),
+			       "{\"app_service\":\"shares\",\"profile_event_type\":\"on-cpu\","
+			       "\"profile_language_type\":\"eBPF\",%s}",
+			       cases[i].times);
+		ask(*state, body, &response);
+		json = envelope_of(&response, 200, "SUCCESS");
+		if (cases[i].total < 0) {
+			assert_true(json_is_null(json_object_get(json, "result")));
+			assert_string_not_equal(json_text_at(json, "DESCRIPTION"), "");
+		} else {
+			assert_int_equal(json_number_at(json_array_get(json_object_get(json, "result"), 0),
+							"total_value"),
+					 cases[i].total);
+		}
+	}
+}
+
+static void no_data_is_a_success_that_says_why(void **state)
+{
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+
+	ask(*state,
+	    "{\"app_service\":\"nobody\",\"profile_event_type\":\"on-cpu\",\"profile_language_type\":\"eBPF\","
+	    "\"time_start\":1700000000,\"time_end\":1700000000,\"debug\":true}",
+	    &response);
+	json = envelope_of(&response, 200, "SUCCESS");
+	assert_true(json_is_null(json_object_get(json, "result")));
+	assert_non_null(strstr(json_text_at(json, "DESCRIPTION"), "nobody"));
+	assert_true(json_is_object(json_object_get(json, "debug")));
+}
+
+static void another_tenant_sees_nothing(void **state)
+{
+	struct api_fixture *fixture = *state;
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+
+	memcpy(fixture->caller.tenant, "other", sizeof("other"));
+	ask(fixture, QUESTION(), &response);
+	json = envelope_of(&response, 200, "SUCCESS");
+	assert_true(json_is_null(json_object_get(json, "result")));
+}
+
+static void pruning_is_said_in_words(void **state)
+{
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+
+	ask(*state, QUESTION(",\"max_nodes\":3"), &response);
+	json = envelope_of(&response, 200, "SUCCESS");
+	assert_int_equal(json_array_size(json_object_get(json, "result")), 3);
+	assert_string_equal(json_text_at(json, "DESCRIPTION"),
+			    "3 nodes with the smallest totals were left out to keep max_nodes 3");
+	assert_string_equal(http_response_find_header(&response, "X-Hearth-Nodes-Pruned"), "3");
+}
+
+static void wrong_input_is_the_users_error(void **state)
+{
+	static const struct {
+		const char *body, *description;
+	} cases[] = {
+		{ "", "empty" },
+		{ "{\"app_service\":", "not JSON" },
+		{ "{}", "profile_event_type, profile_language_type, time_start, time_end" },
+		{ QUESTION(",\"tag_filter\":\"host =\""), "tag_filter" },
+		{ QUESTION(",\"tag_filter\":\"no_such_tag = 1\""), "no_such_tag" },
+		{ QUESTION(",\"group_by\":\"no_such_tag\""), "no_such_tag" },
+		{ QUESTION(",\"format\":\"\\u003cxml>\""), "'<xml>'" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_refused(*state, cases[i].body, 400, "INVALID_POST_DATA", cases[i].description);
+}
+
+static void a_store_that_fails_is_not_the_users_fault(void **state)
+{
+	struct api_fixture *fixture = *state;
+
+	fixture->store.error = -EIO;
+	assert_refused(fixture, QUESTION(), 500, "FAIL", "Input/output error");
+	assert_int_equal(fixture->context.metrics[API_METRIC_STORE_ERRORS], 1);
+	assert_int_equal(fixture->context.metrics[API_METRIC_QUERIES_FAILED], 1);
+	fixture->store.error = -ENOMEM;
+	assert_refused(fixture, QUESTION(), 500, "FAIL", "choose a shorter time");
+}
+
+static void queries_are_counted(void **state)
+{
+	struct api_fixture *fixture = *state;
+	scoped(http_response_release) struct http_response response;
+
+	ask(fixture, QUESTION(), &response);
+	assert_int_equal(fixture->context.metrics[API_METRIC_QUERIES_OK], 1);
+	assert_int_equal(fixture->context.metrics[API_METRIC_QUERY_ROWS], 3);
+	assert_int_equal(fixture->context.metrics[API_METRIC_QUERY_VALUE], 3 * FIXTURE_PERIOD_NS);
+	assert_int_equal(fixture->context.metrics[API_METRIC_QUERY_UNSYMBOLIZED], FIXTURE_PERIOD_NS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		API_TEST(a_profile_is_a_list_of_nodes_depth_first),
+		API_TEST(the_columns_hold_the_same_profile),
+		API_TEST(figures_stand_in_headers_always),
+		API_TEST(debug_gives_the_figures_in_the_body_too),
+		API_TEST(memory_is_in_bytes),
+		API_TEST(the_range_has_both_its_first_and_its_last_second),
+		API_TEST(no_data_is_a_success_that_says_why),
+		API_TEST(another_tenant_sees_nothing),
+		API_TEST(pruning_is_said_in_words),
+		API_TEST(wrong_input_is_the_users_error),
+		API_TEST(a_store_that_fails_is_not_the_users_fault),
+		API_TEST(queries_are_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
