@@ -17,6 +17,12 @@
 
 #define BATCH_FORMAT 1
 
+/*
+ * Measured on batches of a 2-CPU build host (62 KiB in 7 batches; together: level 3 33.9 KB in 0.25
+ * ms, 6 33.3 KB in 0.48 ms, 9 33.3 KB in 0.95 ms) and on a made-up one of 64 CPUs (494 KB: 3 354.6
+ * KB in 1.5 ms, 6 352.0 KB in 2.8 ms, 9 351.9 KB in 3.1 ms). Once in 5 s the time is nothing;
+ * beyond 6 nothing is gained.
+ */
 #define COMPRESSION_LEVEL 6
 
 /* What the server takes. A host with more addresses or a process with more paths is known well
