@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/unit.h"
+
+#include <dirent.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include "common/elf/build_id.h"
+#include "common/file.h"
+#include "symbolizer/debuginfo/debuginfo_store.h"
+
+/*
+ * Uploads of real files: a program, the same stripped, and what objcopy took out of it.
+ */
+
+#define FULL     SAMPLE ".full"
+#define STRIPPED SAMPLE ".stripped"
+#define DEBUG    SAMPLE ".debug"
+#define PLAIN    SAMPLE ".plain"
+
+static struct debuginfo_store *open_debuginfo(const char *folder)
+{
+	struct debuginfo_store *store = NULL;
+
+	assert_ok(debuginfo_store_open(folder, &system_clock, &store));
+	return store;
+}
+
+static struct executable_id sample_id(void)
+{
+	struct executable_id id;
+
+	assert_ok(executable_id_parse("00112233445566778899aabbccddeeff00112233", &id));
+	return id;
+}
+
+static struct executable_id id_of_file(const char *path)
+{
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct executable_id id;
+
+	assert_true(fd >= 0);
+	assert_ok(elf_file_open(fd, &elf));
+	assert_int_equal(build_id_from_elf(elf, &id), 1);
+	return id;
+}
+
+static void read_whole(const char *path, struct bytes *bytes)
+{
+	*bytes = BYTES_INIT(256 * MIB);
+	assert_ok(file_read(path, bytes));
+}
+
+static int upload_bytes(struct debuginfo_store *store, const struct executable_id *id,
+			enum debuginfo_origin origin, struct bytes_view content, size_t piece,
+			struct debuginfo_entry *entry, char *message)
+{
+	scoped(debuginfo_upload_freep) struct debuginfo_upload *upload = NULL;
+
+	assert_ok(debuginfo_upload_begin(store, id, origin, &upload, message));
+	for (size_t i = 0; i < content.size; i += piece)
+		assert_ok(debuginfo_upload_append(
+			upload,
+			(struct bytes_view){ content.data + i, MIN(piece, content.size - i) },
+			message));
+	return debuginfo_upload_commit(upload, entry, message);
+}
+
+static int upload_file(struct debuginfo_store *store, const struct executable_id *id,
+		       enum debuginfo_origin origin, const char *path,
+		       struct debuginfo_entry *entry, char *message)
+{
+	scoped(bytes_release) struct bytes content = {};
+
+	read_whole(path, &content);
+	return upload_bytes(store, id, origin, bytes_view_of(&content), 10000, entry, message);
+}
+
+static void assert_same_content(int fd, const char *path)
+{
+	scoped(bytes_release) struct bytes wanted = {};
+	scoped_free uint8_t *got = NULL;
+	struct stat status;
+
+	read_whole(path, &wanted);
+	assert_ok(fstat(fd, &status));
+	assert_int_equal(status.st_size, wanted.size);
+	assert_int_equal(status.st_nlink, 0);
+	got = malloc(wanted.size);
+	assert_int_equal(read(fd, got, wanted.size), wanted.size);
+	assert_memory_equal(got, wanted.data, wanted.size);
+}
+
+static size_t count_leftovers(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	size_t count = 0;
+
+	while ((entry = readdir(dir)))
+		count += strncmp(entry->d_name, "debuginfo-upload-", 17) == 0;
+	(void)closedir(dir);
+	return count;
+}
+
+static void what_was_uploaded_is_read_back(void **state)
+{
+	static const struct {
+		const char *path;
+		enum debuginfo_richness richness;
+	} cases[] = {
+		{ STRIPPED, DEBUGINFO_SYMBOLS }, /* .dynsym */
+		{ DEBUG, DEBUGINFO_DWARF },
+	};
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id id = sample_id();
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+
+	assert_int_equal(debuginfo_find(store, &id, &entry), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped_fd int fd = -1;
+
+		assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, cases[i].path,
+					     &entry, message),
+				 1);
+		assert_int_equal(entry.richness, cases[i].richness);
+		assert_int_equal(entry.origin, DEBUGINFO_FROM_AGENT);
+		assert_int_equal(debuginfo_find(store, &id, &entry), 1);
+		assert_int_equal(entry.richness, cases[i].richness);
+		assert_true(entry.stored_bytes > 0 && entry.stored_bytes < entry.size_bytes);
+		assert_true(executable_id_equal(&entry.id, &id));
+		assert_int_equal(debuginfo_open_file(store, &id, &fd, &entry), 1);
+		assert_same_content(fd, cases[i].path);
+	}
+	assert_int_equal(count_leftovers(*state), 0);
+}
+
+static void a_system_binary_is_taken(void **state)
+{
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id id = id_of_file("/bin/true");
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+	scoped_fd int fd = -1;
+
+	assert_int_equal(
+		upload_file(store, &id, DEBUGINFO_FROM_AGENT, "/bin/true", &entry, message), 1);
+	assert_int_equal(debuginfo_open_file(store, &id, &fd, &entry), 1);
+	assert_same_content(fd, "/bin/true");
+}
+
+static void content_of_many_chunks_survives_a_restart(void **state)
+{
+	struct debuginfo_store *store = open_debuginfo(*state);
+	scoped(bytes_release) struct bytes large = {};
+	struct executable_id id = sample_id();
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+	scoped_free char *path = NULL;
+	scoped_fd int fd = -1;
+	uint32_t random = 1;
+
+	/* More than one transaction of chunks, and an end in the middle of one. */
+	read_whole(FULL, &large);
+	while (large.size < 9 * MIB + 12345) {
+		random = random * 1664525 + 1013904223;
+		assert_ok(bytes_append(&large, &random, sizeof(random)));
+	}
+	path = write_file_in(*state, "large", large.data, large.size);
+	assert_int_equal(upload_bytes(store, &id, DEBUGINFO_FROM_PIPELINE, bytes_view_of(&large),
+				      700001, &entry, message),
+			 1);
+	assert_int_equal(entry.size_bytes, large.size);
+	(void)debuginfo_store_free(store);
+	store = open_debuginfo(*state);
+	assert_int_equal(debuginfo_open_file(store, &id, &fd, &entry), 1);
+	assert_same_content(fd, path);
+	assert_true(entry.uploaded_wall_ns > 0);
+	(void)debuginfo_store_free(store);
+}
+
+static void what_is_not_what_it_claims_is_refused(void **state)
+{
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id right = sample_id();
+	struct executable_id wrong = sample_id();
+	scoped(bytes_release) struct bytes content = {};
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+
+	wrong.bytes[0] = 0xee;
+	read_whole(FULL, &content);
+	{
+		const struct {
+			const struct executable_id *id;
+			struct bytes_view content;
+			const char *says;
+		} cases[] = {
+			{ &wrong, bytes_view_of(&content),
+			  "the file is '00112233445566778899aabbccddeeff00112233'" },
+			{ &right, { (const uint8_t *)"#!/bin/sh\n", 10 }, "not an ELF file" },
+			{ &right, { NULL, 0 }, "not an ELF file" },
+			{ &right, { content.data, content.size - 1 }, "cut short" },
+			{ &right, { content.data, content.size / 2 }, "cut short" },
+			{ &right, { content.data, 64 }, "cut short" },
+			{ &right, { content.data, 10 }, "cut short" },
+		};
+
+		for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+			assert_errno(upload_bytes(store, cases[i].id, DEBUGINFO_FROM_AGENT,
+						  cases[i].content, 4096, &entry, message),
+				     -EBADMSG);
+			if (!strstr(message, cases[i].says))
+				fail_msg("case %zu: '%s'", i, message);
+		}
+	}
+	assert_errno(upload_file(store, &right, DEBUGINFO_FROM_AGENT, PLAIN, &entry, message),
+		     -EBADMSG);
+	assert_int_equal(debuginfo_find(store, &right, &entry), 0);
+	assert_int_equal(count_leftovers(*state), 0);
+}
+
+static void cut_anywhere_it_is_refused(void **state)
+{
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id id = sample_id();
+	scoped(bytes_release) struct bytes content = {};
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+
+	read_whole(STRIPPED, &content);
+	for (size_t size = 0; size < content.size; size += 97)
+		assert_errno(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT,
+					  (struct bytes_view){ content.data, size }, MIB, &entry,
+					  message),
+			     -EBADMSG);
+}
+
+static void a_text_identity_is_checked_where_there_is_text(void **state)
+{
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id id = id_of_file(PLAIN);
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+	struct executable_id other = id;
+
+	assert_int_equal(id.kind, EXECUTABLE_ID_TEXT);
+	other.bytes[5] ^= 1;
+	assert_errno(upload_file(store, &other, DEBUGINFO_FROM_AGENT, PLAIN, &entry, message),
+		     -EBADMSG);
+	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, PLAIN, &entry, message), 1);
+	/* No code in it: its sender is believed. */
+	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, DEBUG, &entry, message), 1);
+}
+
+static void better_files_replace_and_poorer_ones_do_not(void **state)
+{
+	static const struct {
+		enum debuginfo_origin origin;
+		const char *path;
+		int r;
+		enum debuginfo_origin best_origin;
+		enum debuginfo_richness best;
+		size_t n_files;
+	} steps[] = {
+		{ DEBUGINFO_FROM_AGENT, STRIPPED, 1, DEBUGINFO_FROM_AGENT, DEBUGINFO_SYMBOLS, 1 },
+		{ DEBUGINFO_FROM_AGENT, STRIPPED, 0, DEBUGINFO_FROM_AGENT, DEBUGINFO_SYMBOLS, 1 },
+		{ DEBUGINFO_FROM_AGENT, FULL, 1, DEBUGINFO_FROM_AGENT, DEBUGINFO_DWARF, 1 },
+		{ DEBUGINFO_FROM_AGENT, STRIPPED, 0, DEBUGINFO_FROM_AGENT, DEBUGINFO_DWARF, 1 },
+		/* A pipeline's word counts more, but the agent's richer file is kept beside it. */
+		{ DEBUGINFO_FROM_PIPELINE, STRIPPED, 1, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_SYMBOLS,
+		  2 },
+		{ DEBUGINFO_FROM_AGENT, FULL, 0, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_SYMBOLS, 2 },
+		{ DEBUGINFO_FROM_PIPELINE, DEBUG, 1, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_DWARF, 1 },
+		{ DEBUGINFO_FROM_PIPELINE, STRIPPED, 0, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_DWARF,
+		  1 },
+	};
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id id = sample_id();
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		uint64_t generation = debuginfo_generation(store);
+		scoped(arena_freep) struct arena *arena = NULL;
+		struct debuginfo_entry entry, *entries;
+		char message[DEBUGINFO_MESSAGE_SIZE];
+		size_t count;
+
+		assert_int_equal(
+			upload_file(store, &id, steps[i].origin, steps[i].path, &entry, message),
+			steps[i].r);
+		assert_int_equal(debuginfo_find(store, &id, &entry), 1);
+		assert_int_equal(entry.origin, steps[i].best_origin);
+		assert_int_equal(entry.richness, steps[i].best);
+		assert_ok(arena_new(MIB, &arena));
+		assert_ok(debuginfo_list(store, arena, &entries, &count));
+		assert_int_equal(count, steps[i].n_files);
+		assert_true(debuginfo_generation(store) > generation || steps[i].r == 0);
+		assert_true(message[0] != '\0' || steps[i].r == 1);
+	}
+}
+
+static void an_interrupted_upload_leaves_nothing(void **state)
+{
+	struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id id = sample_id();
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_upload *upload;
+	struct debuginfo_entry entry;
+	scoped_free char *leftover = NULL;
+
+	assert_ok(debuginfo_upload_begin(store, &id, DEBUGINFO_FROM_AGENT, &upload, message));
+	assert_ok(debuginfo_upload_append(
+		upload, (struct bytes_view){ (const uint8_t *)"\177ELF", 4 }, message));
+	assert_int_equal(count_leftovers(*state), 1);
+	(void)debuginfo_upload_free(upload);
+	assert_int_equal(count_leftovers(*state), 0);
+	(void)debuginfo_store_free(store);
+
+	/* As a crash would leave it. */
+	leftover = write_file_in(*state, "debuginfo-upload-AbCdEf", "x", 1);
+	store = open_debuginfo(*state);
+	assert_int_equal(count_leftovers(*state), 0);
+	assert_int_equal(debuginfo_find(store, &id, &entry), 0);
+	(void)debuginfo_store_free(store);
+}
+
+static void run_sql(const char *folder, const char *sql)
+{
+	scoped_free char *path = path_in(folder, "debuginfo.db");
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	(void)sqlite3_close(db);
+}
+
+static void an_incomplete_file_does_not_count_and_goes_away(void **state)
+{
+	struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id id = sample_id();
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+
+	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, FULL, &entry, message), 1);
+	(void)debuginfo_store_free(store);
+	/* As a crash while its chunks were written. */
+	run_sql(*state, "UPDATE file SET complete = 0");
+	store = open_debuginfo(*state);
+	assert_int_equal(debuginfo_find(store, &id, &entry), 0);
+	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, FULL, &entry, message), 1);
+	(void)debuginfo_store_free(store);
+}
+
+static void damage_is_an_error_and_never_content(void **state)
+{
+	static const char *const damages[] = {
+		"UPDATE chunk SET hash = x'00'",
+		"UPDATE chunk SET content = x'28b52ffd'",
+		"UPDATE chunk SET content = (SELECT content FROM chunk ORDER BY id DESC LIMIT 1)",
+		"DELETE FROM chunk WHERE id & 1",
+		"DELETE FROM chunk WHERE id = (SELECT max(id) FROM chunk)",
+	};
+	struct executable_id id = sample_id();
+	scoped(bytes_release) struct bytes large = {};
+
+	read_whole(FULL, &large);
+	while (large.size < MIB)
+		assert_ok(bytes_append(&large, &large.size, sizeof(large.size)));
+	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
+		struct debuginfo_store *store = open_debuginfo(*state);
+		char message[DEBUGINFO_MESSAGE_SIZE];
+		struct debuginfo_entry entry;
+		int fd = -1;
+
+		assert_int_equal(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT,
+					      bytes_view_of(&large), MIB, &entry, message),
+				 1);
+		(void)debuginfo_store_free(store);
+		run_sql(*state, damages[i]);
+		store = open_debuginfo(*state);
+		assert_errno(debuginfo_open_file(store, &id, &fd, &entry), -EIO);
+		assert_int_equal(fd, -1);
+		assert_int_equal(debuginfo_remove(store, &id), 1);
+		(void)debuginfo_store_free(store);
+	}
+}
+
+static void removed_files_give_their_space_back(void **state)
+{
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id id = sample_id();
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+	uint64_t generation, generation_of_file;
+	int fd = -1;
+
+	assert_int_equal(debuginfo_remove(store, &id), 0);
+	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_PIPELINE, FULL, &entry, message),
+			 1);
+	generation = debuginfo_generation(store);
+	generation_of_file = entry.generation;
+	assert_int_equal(debuginfo_remove(store, &id), 1);
+	assert_true(debuginfo_generation(store) > generation);
+	assert_int_equal(debuginfo_find(store, &id, &entry), 0);
+	assert_int_equal(debuginfo_open_file(store, &id, &fd, &entry), 0);
+	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_PIPELINE, FULL, &entry, message),
+			 1);
+	assert_true(entry.generation != generation_of_file);
+}
+
+static void reading_is_remembered(void **state)
+{
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id id = sample_id();
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+	scoped_fd int fd = -1;
+
+	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, FULL, &entry, message), 1);
+	assert_int_equal(entry.last_used_wall_ns, 0);
+	assert_int_equal(debuginfo_open_file(store, &id, &fd, &entry), 1);
+	assert_int_equal(debuginfo_find(store, &id, &entry), 1);
+	assert_true(entry.last_used_wall_ns >= entry.uploaded_wall_ns);
+}
+
+static void a_folder_has_one_server(void **state)
+{
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	struct debuginfo_store *second;
+
+	assert_errno(debuginfo_store_open(*state, &system_clock, &second), -EBUSY);
+}
+
+#define in_folder(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_folder(what_was_uploaded_is_read_back),
+		in_folder(a_system_binary_is_taken),
+		in_folder(content_of_many_chunks_survives_a_restart),
+		in_folder(what_is_not_what_it_claims_is_refused),
+		in_folder(cut_anywhere_it_is_refused),
+		in_folder(a_text_identity_is_checked_where_there_is_text),
+		in_folder(better_files_replace_and_poorer_ones_do_not),
+		in_folder(an_interrupted_upload_leaves_nothing),
+		in_folder(an_incomplete_file_does_not_count_and_goes_away),
+		in_folder(damage_is_an_error_and_never_content),
+		in_folder(removed_files_give_their_space_back),
+		in_folder(reading_is_remembered),
+		in_folder(a_folder_has_one_server),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

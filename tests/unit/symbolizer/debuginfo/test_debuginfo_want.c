@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/unit.h"
+
+#include "common/elf/build_id.h"
+#include "common/file.h"
+#include "symbolizer/debuginfo/debuginfo_store.h"
+
+/*
+ * Who is asked for an executable, and when again.
+ */
+
+struct moving_clock {
+	struct clock clock;
+	uint64_t now_ns;
+};
+
+static uint64_t moving_now(const struct clock *clock)
+{
+	return container_of(clock, struct moving_clock, clock)->now_ns;
+}
+
+static struct moving_clock clock_at(uint64_t now_ns)
+{
+	return (struct moving_clock){
+		.clock = { .monotonic_ns = moving_now, .wall_ns = moving_now },
+		.now_ns = now_ns,
+	};
+}
+
+static const uint8_t agent[16] = { 1 };
+
+static struct executable_id id_of(uint32_t seed)
+{
+	struct executable_id id;
+	uint32_t bytes[5] = { seed };
+
+	assert_ok(executable_id_set(&id, EXECUTABLE_ID_GNU, bytes, sizeof(bytes)));
+	return id;
+}
+
+static void it_is_asked_once_in_ten_minutes(void **state)
+{
+	struct moving_clock clock = clock_at(NSEC_PER_SEC);
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = NULL;
+	struct executable_id one = id_of(1);
+	struct executable_id other = id_of(2);
+	const struct executable_id none = {};
+
+	assert_ok(debuginfo_store_open(*state, &clock.clock, &store));
+	assert_int_equal(debuginfo_want(store, &one, agent), 1);
+	assert_int_equal(debuginfo_want(store, &one, agent), 0);
+	assert_int_equal(debuginfo_want(store, &other, agent), 1);
+	assert_int_equal(debuginfo_want(store, &none, agent), 0);
+	clock.now_ns += 599 * NSEC_PER_SEC;
+	assert_int_equal(debuginfo_want(store, &one, agent), 0);
+	clock.now_ns += 2 * NSEC_PER_SEC;
+	assert_int_equal(debuginfo_want(store, &one, agent), 1);
+}
+
+static void after_a_refused_upload_it_waits_an_hour(void **state)
+{
+	struct moving_clock clock = clock_at(NSEC_PER_SEC);
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = NULL;
+	scoped(debuginfo_upload_freep) struct debuginfo_upload *upload = NULL;
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct executable_id id = id_of(1);
+	struct debuginfo_entry entry;
+
+	assert_ok(debuginfo_store_open(*state, &clock.clock, &store));
+	assert_int_equal(debuginfo_want(store, &id, agent), 1);
+	assert_ok(debuginfo_upload_begin(store, &id, DEBUGINFO_FROM_AGENT, &upload, message));
+	assert_errno(debuginfo_upload_commit(upload, &entry, message), -EBADMSG);
+	clock.now_ns += 3599 * NSEC_PER_SEC;
+	assert_int_equal(debuginfo_want(store, &id, agent), 0);
+	clock.now_ns += 2 * NSEC_PER_SEC;
+	assert_int_equal(debuginfo_want(store, &id, agent), 1);
+}
+
+static void what_is_there_is_not_asked_for_until_it_is_removed(void **state)
+{
+	struct moving_clock clock = clock_at(NSEC_PER_SEC);
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = NULL;
+	struct debuginfo_upload *upload = NULL;
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	scoped(bytes_release) struct bytes content = BYTES_INIT(16 * MIB);
+	struct debuginfo_entry entry;
+	struct executable_id id;
+
+	assert_ok(debuginfo_store_open(*state, &clock.clock, &store));
+	{
+		scoped(elf_file_freep) struct elf_file *elf = NULL;
+		scoped_fd int fd = open("/bin/true", O_RDONLY | O_CLOEXEC);
+
+		assert_ok(elf_file_open(fd, &elf));
+		assert_int_equal(build_id_from_elf(elf, &id), 1);
+		assert_ok(file_read("/bin/true", &content));
+	}
+	assert_ok(debuginfo_upload_begin(store, &id, DEBUGINFO_FROM_AGENT, &upload, message));
+	assert_ok(debuginfo_upload_append(upload, bytes_view_of(&content), message));
+	assert_int_equal(debuginfo_upload_commit(upload, &entry, message), 1);
+	(void)debuginfo_upload_free(upload);
+	assert_int_equal(debuginfo_want(store, &id, agent), 0);
+	clock.now_ns += 24 * 3600 * NSEC_PER_SEC;
+	assert_int_equal(debuginfo_want(store, &id, agent), 0);
+	assert_int_equal(debuginfo_remove(store, &id), 1);
+	assert_int_equal(debuginfo_want(store, &id, agent), 1);
+}
+
+static void a_full_table_forgets_the_answered_and_asks_on(void **state)
+{
+	enum { FIT = 65536, MORE_THAN_FIT = FIT + 200 };
+	struct moving_clock clock = clock_at(NSEC_PER_SEC);
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = NULL;
+	struct executable_id new_one = id_of(MORE_THAN_FIT + 1);
+	unsigned int asked = 0;
+
+	assert_ok(debuginfo_store_open(*state, &clock.clock, &store));
+	for (uint32_t i = 0; i < MORE_THAN_FIT; i++) {
+		struct executable_id id = id_of(i);
+
+		asked += debuginfo_want(store, &id, agent) == 1;
+	}
+	assert_int_equal(asked, FIT);
+	clock.now_ns += 601 * NSEC_PER_SEC;
+	assert_int_equal(debuginfo_want(store, &new_one, agent), 1);
+}
+
+#define in_folder(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_folder(it_is_asked_once_in_ten_minutes),
+		in_folder(after_a_refused_upload_it_waits_an_hour),
+		in_folder(what_is_there_is_not_asked_for_until_it_is_removed),
+		in_folder(a_full_table_forgets_the_answered_and_asks_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/unit.h"
+
+#include "symbolizer/ingest/ingest.h"
+#include "symbolizer/store/sqlite_store.h"
+#include "tests/support/batch_builder.h"
+
+/*
+ * A batch's whole way in, as the HTTP handler takes it, and what the agent is answered.
+ */
+
+#define NOON (UINT64_C(1767268800) * NSEC_PER_SEC) /* 2026-01-01 12:00 UTC */
+
+struct fixture {
+	struct clock clock;
+	uint64_t now_ns;
+	char *folder;
+	struct store *store;
+	struct debuginfo_store *debuginfo;
+	struct ingest *ingest;
+};
+
+static uint64_t fixture_now(const struct clock *clock)
+{
+	return container_of(clock, struct fixture, clock)->now_ns;
+}
+
+static void start_server(struct fixture *fixture)
+{
+	assert_ok(sqlite_store_open(fixture->folder, &fixture->clock, &fixture->store));
+	assert_ok(debuginfo_store_open(fixture->folder, &fixture->clock, &fixture->debuginfo));
+	assert_ok(
+		ingest_new(fixture->store, fixture->debuginfo, &fixture->clock, &fixture->ingest));
+}
+
+static void stop_server(struct fixture *fixture)
+{
+	fixture->ingest = ingest_free(fixture->ingest);
+	fixture->debuginfo = debuginfo_store_free(fixture->debuginfo);
+	fixture->store = store_free(fixture->store);
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	fixture->clock = (struct clock){ .monotonic_ns = fixture_now, .wall_ns = fixture_now };
+	fixture->now_ns = NOON;
+	assert_ok(temp_folder_setup((void **)&fixture->folder));
+	start_server(fixture);
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	stop_server(fixture);
+	assert_ok(temp_folder_teardown((void **)&fixture->folder));
+	free(fixture);
+	return 0;
+}
+
+/* A batch of @agent that uses executable 1 (build-ID @agent + 100) and the kernel (build-ID 200).
+ */
+static struct batch_builder *batch_of(uint8_t agent, uint64_t sequence, bool defined)
+{
+	const struct batch_frame frames[] = { { FRAME_KERNEL, 2, 16 },
+					      { FRAME_NATIVE, 1, 0x1000 } };
+	struct batch_builder *builder =
+		batch_builder_new(agent, 7, sequence, NOON - NSEC_PER_SEC, NOON);
+	struct executable_id id = test_build_id((uint8_t)(agent + 100));
+	struct executable_id kernel = test_build_id(200);
+
+	if (defined) {
+		batch_builder_executable(builder, 1, &id, "server", ROLE_USER);
+		batch_builder_executable(builder, 2, &kernel, "[kernel]", ROLE_KERNEL);
+		batch_builder_process(builder, 1, 4711, 99, "server", 1);
+		batch_builder_series(builder, 1, 1, 4711, "server", EVENT_ON_CPU,
+				     10 * NSEC_PER_MSEC);
+		batch_builder_stack(builder, 1, STACK_CUT_NONE, frames, 2);
+	}
+	batch_builder_row(builder, 1, 1, NOON - NSEC_PER_SEC, 1);
+	return builder;
+}
+
+/* The answer, to be freed with hearth__v1__batch_answer__free_unpacked(). */
+static Hearth__V1__BatchAnswer *send_batch(struct fixture *fixture, struct batch_builder *builder,
+					   struct ingest_result *result)
+{
+	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+	Hearth__V1__BatchAnswer *unpacked;
+
+	batch_builder_finish(builder, &body);
+	assert_ok(ingest_batch(fixture->ingest, "default", bytes_view_of(&body), &answer, result));
+	unpacked = hearth__v1__batch_answer__unpack(NULL, answer.size, answer.data);
+	assert_non_null(unpacked);
+	return unpacked;
+}
+
+static void free_answer(Hearth__V1__BatchAnswer **answer)
+{
+	hearth__v1__batch_answer__free_unpacked(*answer, NULL);
+}
+
+#define scoped_answer scoped(free_answer) Hearth__V1__BatchAnswer *
+
+static void a_stored_batch_is_acknowledged(void **state)
+{
+	struct ingest_result result;
+	scoped_answer answer = send_batch(*state, batch_of(1, 5, true), &result);
+
+	assert_true(result.stored);
+	assert_int_equal(result.n_rows, 1);
+	assert_int_equal(answer->epoch, 7);
+	assert_int_equal(answer->acknowledged_sequence, 5);
+	assert_int_equal(answer->n_unknown_stacks, 0);
+}
+
+static void a_retry_is_acknowledged_again(void **state)
+{
+	struct ingest_result result;
+	scoped_answer first = send_batch(*state, batch_of(1, 5, true), &result);
+	scoped_answer second = send_batch(*state, batch_of(1, 5, true), &result);
+
+	assert_int_equal(first->acknowledged_sequence, 5);
+	assert_false(result.stored);
+	assert_int_equal(second->acknowledged_sequence, 5);
+}
+
+static void unknown_numbers_are_asked_for_and_nothing_is_acknowledged(void **state)
+{
+	struct ingest_result result;
+	scoped_answer answer = send_batch(*state, batch_of(1, 5, false), &result);
+
+	assert_false(result.stored);
+	assert_int_equal(answer->epoch, 7);
+	assert_int_equal(answer->acknowledged_sequence, 0);
+	assert_int_equal(answer->n_unknown_stacks, 1);
+	assert_int_equal(answer->unknown_stacks[0], 1);
+	assert_int_equal(answer->n_unknown_series, 1);
+	assert_int_equal(answer->n_wanted, 0);
+	assert_non_null(strstr(result.message, "1 stacks, 1 series"));
+}
+
+static void a_body_that_is_no_batch_is_the_senders_fault(void **state)
+{
+	struct fixture *fixture = *state;
+	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+	struct bytes_view body = { (const uint8_t *)"hello", 5 };
+	struct ingest_result result;
+
+	assert_errno(ingest_batch(fixture->ingest, "default", body, &answer, &result), -EBADMSG);
+	assert_true(result.message[0] != '\0');
+	assert_int_equal(answer.size, 0);
+}
+
+static void a_clock_days_ahead_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+	struct ingest_result result;
+
+	batch_builder_finish(batch_of(1, 1, true), &body);
+	fixture->now_ns = NOON - 25 * 3600 * NSEC_PER_SEC;
+	assert_errno(
+		ingest_batch(fixture->ingest, "default", bytes_view_of(&body), &answer, &result),
+		-EBADMSG);
+	assert_non_null(strstr(result.message, "clock of host 'host-1' is 90000 s ahead"));
+}
+
+static const Hearth__V1__Wanted *wanted_of(const Hearth__V1__BatchAnswer *answer, uint8_t build_id)
+{
+	for (size_t i = 0; i < answer->n_wanted; i++)
+		if (answer->wanted[i]->id.data[0] == build_id)
+			return answer->wanted[i];
+	return NULL;
+}
+
+static void one_agent_is_asked_for_an_executable(void **state)
+{
+	struct ingest_result result;
+	scoped_answer first = send_batch(*state, batch_of(1, 1, true), &result);
+	scoped_answer second = send_batch(*state, batch_of(2, 1, true), &result);
+
+	assert_int_equal(first->n_wanted, 2);
+	assert_int_equal(wanted_of(first, 101)->what, 1);
+	assert_int_equal(wanted_of(first, 101)->id.len, 20);
+	assert_int_equal(wanted_of(first, 101)->id_kind, EXECUTABLE_ID_GNU);
+	assert_string_equal(wanted_of(first, 101)->name, "server");
+	assert_int_equal(wanted_of(first, 200)->what, 3);
+	/* The second host has the same kernel. */
+	assert_int_equal(second->n_wanted, 1);
+	assert_non_null(wanted_of(second, 102));
+}
+
+static void after_ten_minutes_another_one_is_asked(void **state)
+{
+	struct fixture *fixture = *state;
+	struct ingest_result result;
+	scoped_answer first = send_batch(fixture, batch_of(1, 1, true), &result);
+	scoped_answer second = send_batch(fixture, batch_of(2, 1, true), &result);
+	scoped_answer soon = NULL;
+	scoped_answer late = NULL;
+
+	assert_non_null(wanted_of(first, 200));
+	assert_null(wanted_of(second, 200));
+	fixture->now_ns += 599 * NSEC_PER_SEC;
+	soon = send_batch(fixture, batch_of(2, 2, false), &result);
+	assert_int_equal(soon->n_wanted, 0);
+	fixture->now_ns += 2 * NSEC_PER_SEC;
+	late = send_batch(fixture, batch_of(2, 3, false), &result);
+	assert_non_null(wanted_of(late, 200));
+}
+
+static void a_restarted_server_knows_what_agents_use(void **state)
+{
+	struct fixture *fixture = *state;
+	struct ingest_result result;
+	scoped_answer first = send_batch(fixture, batch_of(1, 1, true), &result);
+	scoped_answer second = NULL;
+
+	assert_int_equal(first->n_wanted, 2);
+	stop_server(fixture);
+	start_server(fixture);
+	/* Nothing is defined again: it was acknowledged. */
+	second = send_batch(fixture, batch_of(1, 2, false), &result);
+	assert_true(result.stored);
+	assert_int_equal(second->n_wanted, 2);
+	assert_non_null(wanted_of(second, 101));
+	assert_int_equal(wanted_of(second, 200)->what, 3);
+}
+
+static void an_answer_asks_for_a_few_executables_at_a_time(void **state)
+{
+	struct fixture *fixture = *state;
+	struct batch_builder *builder = batch_of(1, 1, true);
+	struct ingest_result result;
+	size_t n_wanted = 0;
+
+	for (uint32_t i = 0; i < 90; i++) {
+		struct executable_id id = test_build_id((uint8_t)(i + 1));
+
+		batch_builder_executable(builder, 10 + i, &id, "lib", ROLE_USER);
+	}
+	ingest_set_policy(fixture->ingest, INGEST_WANTS_DEBUG_SECTIONS);
+	for (uint64_t sequence = 1; sequence <= 6; sequence++) {
+		scoped_answer answer = send_batch(
+			fixture, sequence == 1 ? builder : batch_of(1, sequence, false), &result);
+
+		assert_true(answer->n_wanted <= 64);
+		for (size_t i = 0; i < answer->n_wanted; i++)
+			assert_int_equal(answer->wanted[i]->what,
+					 answer->wanted[i]->id.data[0] == 200 ? 3 : 2);
+		n_wanted += answer->n_wanted;
+	}
+	assert_int_equal(n_wanted, 92);
+}
+
+int main(void)
+{
+#define with_server(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		with_server(a_stored_batch_is_acknowledged),
+		with_server(a_retry_is_acknowledged_again),
+		with_server(unknown_numbers_are_asked_for_and_nothing_is_acknowledged),
+		with_server(a_body_that_is_no_batch_is_the_senders_fault),
+		with_server(a_clock_days_ahead_is_refused),
+		with_server(one_agent_is_asked_for_an_executable),
+		with_server(after_ten_minutes_another_one_is_asked),
+		with_server(a_restarted_server_knows_what_agents_use),
+		with_server(an_answer_asks_for_a_few_executables_at_a_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
