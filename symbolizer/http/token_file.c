@@ -184,7 +184,7 @@ static int find_list(struct token_file *file, const yaml_node_t **ret_list)
 
 static int read_document(struct token_file *file, struct token_set *set)
 {
-	const yaml_node_t *list;
+	const yaml_node_t *list = NULL;
 	int r;
 
 	r = find_list(file, &list);

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * What tests of handlers share: a store with a few samples made by hand behind the interface that an engine has, a clock
- * that stands still, and questions without a socket.
+ * What tests of handlers share: a store with a few samples made by hand behind the interface that
+ * an engine has, a clock that stands still, and questions without a socket.
  *
- * In the store: host "web-1"; process "shares" (pid 100) with its main thread and a thread "worker", on-cpu at 99 Hz:
+ * In the store: host "web-1"; process "shares" (pid 100) with its main thread and a thread
+ * "worker", on-cpu at 99 Hz:
  *
  *   main     2 x  do_syscall in the kernel, called by [/opt/shares]
  *   worker   1 x  [/opt/shares]
@@ -20,14 +21,14 @@
 #include "symbolizer/api/api.h"
 #include "tests/support/unit.h"
 
-#define FIXTURE_SECOND	  UINT64_C(1700000000)
-#define FIXTURE_NOW	  (FIXTURE_SECOND + 60)
+#define FIXTURE_SECOND    UINT64_C(1700000000)
+#define FIXTURE_NOW       (FIXTURE_SECOND + 60)
 #define FIXTURE_PERIOD_NS UINT64_C(10101010)
 #define SLOTS_PER_SECOND  (NSEC_PER_SEC / SLOT_NS)
 
 struct fake_store {
 	struct store store;
-	int error;	 /* what reading gives, 0 nothing */
+	int error;       /* what reading gives, 0 nothing */
 	int check_error; /* what store_check() gives */
 };
 
@@ -49,23 +50,52 @@ static const struct store_host fake_host = {
 };
 
 static const struct store_process fake_processes[] = {
-	{ .id = 1, .host = &fake_host, .name = "shares", .executable_path = "/opt/shares", .pid = 100,
+	{ .id = 1,
+	  .host = &fake_host,
+	  .name = "shares",
+	  .executable_path = "/opt/shares",
+	  .pid = 100,
 	  .main_executable = 1 },
-	{ .id = 2, .host = &fake_host, .name = "heap", .executable_path = "/opt/shares", .pid = 200,
+	{ .id = 2,
+	  .host = &fake_host,
+	  .name = "heap",
+	  .executable_path = "/opt/shares",
+	  .pid = 200,
 	  .main_executable = 1 },
 };
 
 #define FAKE_FIRST_SLOT (FIXTURE_SECOND * SLOTS_PER_SECOND)
 
 static const struct store_series fake_series[] = {
-	{ .id = 1, .tenant = "default", .process = &fake_processes[0], .tid = 100, .thread_name = "shares",
-	  .type = EVENT_ON_CPU, .cpu = -1, .period_ns = FIXTURE_PERIOD_NS, .first_slot = FAKE_FIRST_SLOT,
+	{ .id = 1,
+	  .tenant = "default",
+	  .process = &fake_processes[0],
+	  .tid = 100,
+	  .thread_name = "shares",
+	  .type = EVENT_ON_CPU,
+	  .cpu = -1,
+	  .period_ns = FIXTURE_PERIOD_NS,
+	  .first_slot = FAKE_FIRST_SLOT,
 	  .last_slot = FAKE_FIRST_SLOT + 50 },
-	{ .id = 2, .tenant = "default", .process = &fake_processes[0], .tid = 101, .thread_name = "worker",
-	  .type = EVENT_ON_CPU, .cpu = -1, .period_ns = FIXTURE_PERIOD_NS, .first_slot = FAKE_FIRST_SLOT + 99,
+	{ .id = 2,
+	  .tenant = "default",
+	  .process = &fake_processes[0],
+	  .tid = 101,
+	  .thread_name = "worker",
+	  .type = EVENT_ON_CPU,
+	  .cpu = -1,
+	  .period_ns = FIXTURE_PERIOD_NS,
+	  .first_slot = FAKE_FIRST_SLOT + 99,
 	  .last_slot = FAKE_FIRST_SLOT + 99 },
-	{ .id = 3, .tenant = "default", .process = &fake_processes[1], .tid = 200, .thread_name = "heap",
-	  .type = EVENT_MEM_ALLOC, .cpu = -1, .first_slot = FAKE_FIRST_SLOT, .last_slot = FAKE_FIRST_SLOT },
+	{ .id = 3,
+	  .tenant = "default",
+	  .process = &fake_processes[1],
+	  .tid = 200,
+	  .thread_name = "heap",
+	  .type = EVENT_MEM_ALLOC,
+	  .cpu = -1,
+	  .first_slot = FAKE_FIRST_SLOT,
+	  .last_slot = FAKE_FIRST_SLOT },
 };
 
 static const struct fake_row {
@@ -93,18 +123,22 @@ static inline int fake_error(struct store *store)
 	return container_of(store, struct fake_store, store)->error;
 }
 
-static inline bool fake_selects(const struct store_series_query *query, const struct store_series *series)
+static inline bool fake_selects(const struct store_series_query *query,
+				const struct store_series *series)
 {
 	return strcmp(query->tenant, series->tenant) == 0 &&
 	       (query->type == EVENT_NONE || query->type == series->type) &&
 	       (!query->service || strcmp(query->service, series->process->name) == 0) &&
-	       (query->to_slot == 0 || series->first_slot < query->to_slot) && series->last_slot >= query->from_slot;
+	       (query->to_slot == 0 || series->first_slot < query->to_slot) &&
+	       series->last_slot >= query->from_slot;
 }
 
-static inline int fake_find_series(struct store *store, const struct store_series_query *query, struct arena *arena,
-				   struct store_series **ret_series, size_t *ret_count)
+static inline int fake_find_series(struct store *store, const struct store_series_query *query,
+				   struct arena *arena, struct store_series **ret_series,
+				   size_t *ret_count)
 {
-	struct store_series *series = arena_alloc_array(arena, ARRAY_SIZE(fake_series), sizeof(*series));
+	struct store_series *series =
+		arena_alloc_array(arena, ARRAY_SIZE(fake_series), sizeof(*series));
 	size_t count = 0;
 
 	if (fake_error(store) < 0)
@@ -118,8 +152,9 @@ static inline int fake_find_series(struct store *store, const struct store_serie
 	return 0;
 }
 
-static inline int fake_scan(struct store *store, const uint32_t *series_ids, size_t count, uint64_t from_slot,
-			    uint64_t to_slot, store_row_function function, void *arg)
+static inline int fake_scan(struct store *store, const uint32_t *series_ids, size_t count,
+			    uint64_t from_slot, uint64_t to_slot, store_row_function function,
+			    void *arg)
 {
 	if (fake_error(store) < 0)
 		return fake_error(store);
@@ -128,7 +163,8 @@ static inline int fake_scan(struct store *store, const uint32_t *series_ids, siz
 			const struct fake_row *row = &fake_rows[j];
 			int r = 0;
 
-			if (row->series == series_ids[i] && row->slot >= from_slot && row->slot < to_slot)
+			if (row->series == series_ids[i] && row->slot >= from_slot &&
+			    row->slot < to_slot)
 				r = function(arg, i, row->stack, row->slot, row->value);
 			if (r < 0)
 				return r;
@@ -137,34 +173,38 @@ static inline int fake_scan(struct store *store, const uint32_t *series_ids, siz
 	return 0;
 }
 
-static inline int fake_load_stacks(struct store *store, const uint64_t *stack_ids, size_t count, struct arena *arena,
-				   struct store_stack *ret_stacks)
+static inline int fake_load_stacks(struct store *store, const uint64_t *stack_ids, size_t count,
+				   struct arena *arena, struct store_stack *ret_stacks)
 {
 	(void)arena;
 	for (size_t i = 0; i < count; i++) {
 		ret_stacks[i] = (struct store_stack){};
 		if (stack_ids[i] == 1)
-			ret_stacks[i] = (struct store_stack){ .frames = &fake_frames[0], .n_frames = 2 };
+			ret_stacks[i] =
+				(struct store_stack){ .frames = &fake_frames[0], .n_frames = 2 };
 		else if (stack_ids[i] == 2)
-			ret_stacks[i] = (struct store_stack){ .frames = &fake_frames[2], .n_frames = 1 };
+			ret_stacks[i] =
+				(struct store_stack){ .frames = &fake_frames[2], .n_frames = 1 };
 	}
 	return fake_error(store);
 }
 
-static inline int fake_load_executables(struct store *store, const uint32_t *ids, size_t count, struct arena *arena,
+static inline int fake_load_executables(struct store *store, const uint32_t *ids, size_t count,
+					struct arena *arena,
 					struct store_executable *ret_executables)
 {
 	(void)arena;
 	for (size_t i = 0; i < count; i++) {
 		ret_executables[i] = (struct store_executable){ .id = ids[i], .name = "shares" };
 		if (ids[i] == 1)
-			assert_ok(executable_id_set(&ret_executables[i].identity, EXECUTABLE_ID_GNU, "01234567", 8));
+			assert_ok(executable_id_set(&ret_executables[i].identity, EXECUTABLE_ID_GNU,
+						    "01234567", 8));
 	}
 	return fake_error(store);
 }
 
-static inline int fake_path_of(struct store *store, uint32_t process, uint32_t executable, struct arena *arena,
-			       const char **ret_path)
+static inline int fake_path_of(struct store *store, uint32_t process, uint32_t executable,
+			       struct arena *arena, const char **ret_path)
 {
 	(void)process;
 	(void)arena;
@@ -174,7 +214,8 @@ static inline int fake_path_of(struct store *store, uint32_t process, uint32_t e
 	return fake_error(store) < 0 ? fake_error(store) : 1;
 }
 
-static inline int fake_named_frame(struct store *store, uint64_t key, struct arena *arena, const char **ret_name)
+static inline int fake_named_frame(struct store *store, uint64_t key, struct arena *arena,
+				   const char **ret_name)
 {
 	(void)arena;
 	if (key != FAKE_NAME_KEY)
@@ -252,10 +293,11 @@ static inline int api_fixture_setup(void **state)
 	fixture->context.clock = &fixture_clock;
 	fixture->context.agents_may_upload = true;
 	fixture->context.max_upload_bytes = 64 * MIB;
-	fixture->caller = (struct http_caller){
-		.tenant = "default", .scopes = HTTP_SCOPE_ALL, .anonymous = true
-	};
-	assert_ok(debuginfo_store_open(fixture->folder, &fixture_clock, &fixture->context.debuginfo));
+	fixture->caller = (struct http_caller){ .tenant = "default",
+						.scopes = HTTP_SCOPE_ALL,
+						.anonymous = true };
+	assert_ok(
+		debuginfo_store_open(fixture->folder, &fixture_clock, &fixture->context.debuginfo));
 	assert_ok(resolver_new(fixture->context.debuginfo, 16 * MIB, &fixture->context.resolver));
 	*state = fixture;
 	return 0;
@@ -272,14 +314,17 @@ static inline int api_fixture_teardown(void **state)
 	return temp_folder_teardown(&folder);
 }
 
-#define API_TEST(name) cmocka_unit_test_setup_teardown(name, api_fixture_setup, api_fixture_teardown)
+#define API_TEST(name)                                                                             \
+	cmocka_unit_test_setup_teardown(name, api_fixture_setup, api_fixture_teardown)
 
 typedef void (*api_handler)(struct api_context *context, const struct http_request *request,
 			    struct http_response *response);
 
-/* Calls a handler; http_response_release() the response. @parameters: up to 8, ends with a NULL name; or NULL. */
-static inline void ask_handler(struct api_fixture *fixture, api_handler handler, const struct http_field *parameters,
-			       const char *body, struct http_response *response)
+/* Calls a handler; http_response_release() the response. @parameters: up to 8, ends with a NULL
+ * name; or NULL. */
+static inline void ask_handler(struct api_fixture *fixture, api_handler handler,
+			       const struct http_field *parameters, const char *body,
+			       struct http_response *response)
 {
 	struct http_request request = {
 		.path = "/asked/for",
@@ -291,7 +336,8 @@ static inline void ask_handler(struct api_fixture *fixture, api_handler handler,
 	while (parameters && parameters[request.n_parameters].name)
 		request.n_parameters++;
 	if (body)
-		request.body = (struct bytes_view){ .data = (const uint8_t *)body, .size = strlen(body) };
+		request.body =
+			(struct bytes_view){ .data = (const uint8_t *)body, .size = strlen(body) };
 	http_response_init(response);
 	response->error_style = fixture->error_style;
 	handler(&fixture->context, &request, response);
@@ -301,10 +347,12 @@ static inline void ask_handler(struct api_fixture *fixture, api_handler handler,
 static inline json_t *json_of(const struct http_response *response)
 {
 	json_error_t error;
-	json_t *json = json_loadb((const char *)response->body.data, response->body.size, 0, &error);
+	json_t *json =
+		json_loadb((const char *)response->body.data, response->body.size, 0, &error);
 
 	if (!json)
-		fail_msg("%s: %.*s", error.text, (int)response->body.size, (const char *)response->body.data);
+		fail_msg("%s: %.*s", error.text, (int)response->body.size,
+			 (const char *)response->body.data);
 	return json;
 }
 
@@ -325,7 +373,8 @@ static inline json_int_t json_number_at(const json_t *object, const char *key)
 }
 
 /* {"error": "..."} with this status, and @part in the text. */
-static inline void assert_error(const struct http_response *response, unsigned int status, const char *part)
+static inline void assert_error(const struct http_response *response, unsigned int status,
+				const char *part)
 {
 	scoped(json_decrefp) json_t *json = json_of(response);
 

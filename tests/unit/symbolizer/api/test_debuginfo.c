@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Uploads of this very program, whose build ID and symbols are known, into a store in a folder of the test.
+ * Uploads of this very program, whose build ID and symbols are known, into a store in a folder of
+ * the test.
  */
 
 #include <fcntl.h>
@@ -38,8 +39,8 @@ static void read_this_program(struct program *program)
 }
 
 /* What the server does with a streaming route, in pieces of @piece bytes. */
-static void put(struct api_fixture *fixture, const char *id, const char *origin, struct bytes_view body, size_t piece,
-		struct http_response *response)
+static void put(struct api_fixture *fixture, const char *id, const char *origin,
+		struct bytes_view body, size_t piece, struct http_response *response)
 {
 	const struct http_field header = { "X-Hearth-Origin", origin };
 	const struct http_request request = {
@@ -59,15 +60,20 @@ static void put(struct api_fixture *fixture, const char *id, const char *origin,
 		return;
 	for (size_t done = 0; goes_on && done < body.size; done += piece)
 		goes_on = api_debuginfo_put.append(
-			stream, (struct bytes_view){ body.data + done, MIN(piece, body.size - done) }, response);
+			stream,
+			(struct bytes_view){ body.data + done, MIN(piece, body.size - done) },
+			response);
 	if (goes_on)
 		api_debuginfo_put.finish(stream, &request, response);
 	api_debuginfo_put.free(stream);
 }
 
-static void ask_about(struct api_fixture *fixture, api_handler handler, const char *id, struct http_response *response)
+static void ask_about(struct api_fixture *fixture, api_handler handler, const char *id,
+		      struct http_response *response)
 {
-	const struct http_request request = { .path = "/v1/debuginfo/id", .argument = id, .caller = &fixture->caller };
+	const struct http_request request = { .path = "/v1/debuginfo/id",
+					      .argument = id,
+					      .caller = &fixture->caller };
 
 	http_response_init(response);
 	handler(&fixture->context, &request, response);
@@ -126,9 +132,12 @@ static void who_uploads_decides_the_origin(void **state)
 		const char *header;
 		const char *origin;
 	} cases[] = {
-		{ HTTP_SCOPE_ALL, NULL, "pipeline" },	 { HTTP_SCOPE_ALL, "agent", "agent" },
-		{ HTTP_SCOPE_UPLOAD, NULL, "pipeline" }, { HTTP_SCOPE_UPLOAD | HTTP_SCOPE_INGEST, "agent", "agent" },
-		{ HTTP_SCOPE_INGEST, NULL, "agent" },	 { HTTP_SCOPE_INGEST, "pipeline", "agent" },
+		{ HTTP_SCOPE_ALL, NULL, "pipeline" },
+		{ HTTP_SCOPE_ALL, "agent", "agent" },
+		{ HTTP_SCOPE_UPLOAD, NULL, "pipeline" },
+		{ HTTP_SCOPE_UPLOAD | HTTP_SCOPE_INGEST, "agent", "agent" },
+		{ HTTP_SCOPE_INGEST, NULL, "agent" },
+		{ HTTP_SCOPE_INGEST, "pipeline", "agent" },
 	};
 	struct api_fixture *fixture = *state;
 	scoped(program_release) struct program program;
@@ -139,9 +148,11 @@ static void who_uploads_decides_the_origin(void **state)
 		scoped(json_decrefp) json_t *json = NULL;
 
 		fixture->caller.scopes = cases[i].scopes;
-		put(fixture, program.id, cases[i].header, bytes_view_of(&program.elf), MIB, &response);
+		put(fixture, program.id, cases[i].header, bytes_view_of(&program.elf), MIB,
+		    &response);
 		json = json_of(&response);
-		assert_string_equal(json_text_at(json_object_get(json, "debuginfo"), "origin"), cases[i].origin);
+		assert_string_equal(json_text_at(json_object_get(json, "debuginfo"), "origin"),
+				    cases[i].origin);
 		ask_about(fixture, api_debuginfo_delete, program.id, &removed);
 		assert_int_equal(removed.status, 200);
 	}
@@ -192,7 +203,8 @@ static void wrong_uploads_are_refused(void **state)
 			put(fixture, cases[i].id, NULL, cases[i].body, MIB, &response);
 			assert_error(&response, cases[i].status, cases[i].reason);
 		}
-		assert_int_equal(fixture->context.metrics[API_METRIC_UPLOADS_REFUSED], ARRAY_SIZE(cases));
+		assert_int_equal(fixture->context.metrics[API_METRIC_UPLOADS_REFUSED],
+				 ARRAY_SIZE(cases));
 	}
 }
 
@@ -217,7 +229,8 @@ static void the_policy_of_the_server_is_kept(void **state)
 	http_response_init(&longer);
 	stream = api_debuginfo_put.begin(&fixture->context, &request, UINT64_MAX, &longer);
 	assert_non_null(stream);
-	assert_false(api_debuginfo_put.append(stream, (struct bytes_view){ data, sizeof(data) }, &longer));
+	assert_false(api_debuginfo_put.append(stream, (struct bytes_view){ data, sizeof(data) },
+					      &longer));
 	api_debuginfo_put.free(stream);
 	assert_error(&longer, 413, "debuginfo.max_upload_size");
 }
@@ -225,14 +238,19 @@ static void the_policy_of_the_server_is_kept(void **state)
 static void an_upload_that_breaks_off_leaves_nothing(void **state)
 {
 	struct api_fixture *fixture = *state;
-	const struct http_request request = { .argument = "0123456789abcdef", .caller = &fixture->caller };
+	const struct http_request request = { .argument = "0123456789abcdef",
+					      .caller = &fixture->caller };
 	scoped(http_response_release) struct http_response response, list;
 	void *stream;
 
 	http_response_init(&response);
 	stream = api_debuginfo_put.begin(&fixture->context, &request, UINT64_MAX, &response);
 	assert_non_null(stream);
-	assert_true(api_debuginfo_put.append(stream, (struct bytes_view){ (const uint8_t *)"\x7f" "ELF", 4 }, &response));
+	assert_true(api_debuginfo_put.append(stream,
+					     (struct bytes_view){ (const uint8_t *)"\x7f"
+										   "ELF",
+								  4 },
+					     &response));
 	api_debuginfo_put.free(stream);
 
 	ask_about(fixture, api_debuginfo_list, "", &list);
@@ -242,7 +260,8 @@ static void an_upload_that_breaks_off_leaves_nothing(void **state)
 
 static void what_is_not_there_is_not_found(void **state)
 {
-	static const api_handler handlers[] = { api_debuginfo_get, api_debuginfo_delete, api_debuginfod };
+	static const api_handler handlers[] = { api_debuginfo_get, api_debuginfo_delete,
+						api_debuginfod };
 
 	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
 		scoped(http_response_release) struct http_response missing, no_id;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
-#define RANGE { "since", "1700000000" }, { "until", "1700000001" }
+#define RANGE                                                                                      \
+	{ "since", "1700000000" },                                                                 \
+	{                                                                                          \
+		"until", "1700000001"                                                              \
+	}
 
 static void a_flame_graph_comes_as_columns_with_its_figures(void **state)
 {
@@ -12,7 +16,8 @@ static void a_flame_graph_comes_as_columns_with_its_figures(void **state)
 	ask_handler(*state, api_flame, parameters, NULL, &response);
 	json = json_of(&response);
 	assert_int_equal(response.status, 200);
-	assert_int_equal(json_array_size(json_object_get(json_object_get(json, "result"), "functions")), 5);
+	assert_int_equal(
+		json_array_size(json_object_get(json_object_get(json, "result"), "functions")), 5);
 	assert_int_equal(json_number_at(json_object_get(json, "stats"), "total"), 30303);
 	assert_string_equal(json_text_at(json, "event"), "on-cpu");
 	assert_string_equal(json_text_at(json, "unit"), "microseconds");
@@ -52,9 +57,12 @@ static void options_of_the_tree_are_passed_on(void **state)
 	ask_handler(*state, api_flame, parameters, NULL, &response);
 	json = json_of(&response);
 	result = json_object_get(json, "result");
-	assert_string_equal(json_text_at(json_array_get(result, json_array_size(result) - 1), "profile_location_str"),
+	assert_string_equal(json_text_at(json_array_get(result, json_array_size(result) - 1),
+					 "profile_location_str"),
 			    "[/opt/shares]");
-	assert_int_equal(json_number_at(json_array_get(result, json_array_size(result) - 1), "self_value"), 30303);
+	assert_int_equal(
+		json_number_at(json_array_get(result, json_array_size(result) - 1), "self_value"),
+		30303);
 }
 
 static void nothing_found_is_no_error_and_says_why(void **state)
@@ -80,7 +88,8 @@ static void top_functions_are_sorted_and_limited(void **state)
 		const char *labels[3];
 	} cases[] = {
 		{ { { "service", "shares" }, RANGE }, { "[k] do_syscall", "[/opt/shares]" } },
-		{ { { "service", "shares" }, RANGE, { "sort", "total" } }, { "[/opt/shares]", "[k] do_syscall" } },
+		{ { { "service", "shares" }, RANGE, { "sort", "total" } },
+		  { "[/opt/shares]", "[k] do_syscall" } },
 		{ { { "service", "shares" }, RANGE, { "limit", "1" } }, { "[k] do_syscall" } },
 	};
 
@@ -94,15 +103,18 @@ static void top_functions_are_sorted_and_limited(void **state)
 		json = json_of(&response);
 		functions = json_object_get(json, "functions");
 		for (; cases[i].labels[count]; count++)
-			assert_string_equal(json_text_at(json_array_get(functions, count), "function"),
-					    cases[i].labels[count]);
+			assert_string_equal(
+				json_text_at(json_array_get(functions, count), "function"),
+				cases[i].labels[count]);
 		assert_int_equal(json_array_size(functions), count);
 	}
 }
 
 static void a_top_function_has_self_and_total_over_the_whole_tree(void **state)
 {
-	static const struct http_field parameters[] = { { "service", "shares" }, { "sort", "total" }, RANGE, {} };
+	static const struct http_field parameters[] = {
+		{ "service", "shares" }, { "sort", "total" }, RANGE, {}
+	};
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
 	const json_t *first;
@@ -122,20 +134,34 @@ static void wrong_parameters_are_named(void **state)
 		struct http_field parameters[3];
 		const char *message;
 	} cases[] = {
-		{ api_flame, { { "event", "on-fire" } }, "event: 'on-fire' is no event type; there are on-cpu" },
-		{ api_flame, { { "format", "xml" } }, "format: 'xml' is neither columns nor nodes" },
+		{ api_flame,
+		  { { "event", "on-fire" } },
+		  "event: 'on-fire' is no event type; there are on-cpu" },
+		{ api_flame,
+		  { { "format", "xml" } },
+		  "format: 'xml' is neither columns nor nodes" },
 		{ api_flame, { { "filter", "=" } }, "filter" },
 		{ api_flame, { { "last", "soon" } }, "last: 'soon'" },
-		{ api_flame, { { "fold_threads", "maybe" } }, "fold_threads: 'maybe' is neither true nor false" },
-		{ api_flame, { { "max_nodes", "many" } }, "max_nodes: 'many' is no whole number between 0 and" },
+		{ api_flame,
+		  { { "fold_threads", "maybe" } },
+		  "fold_threads: 'maybe' is neither true nor false" },
+		{ api_flame,
+		  { { "max_nodes", "many" } },
+		  "max_nodes: 'many' is no whole number between 0 and" },
 		{ api_flame, { { "max_nodes", "-1" } }, "max_nodes: '-1'" },
-		{ api_flame, { { "max_kernel_stack_depth", "-2" } }, "max_kernel_stack_depth: '-2'" },
+		{ api_flame,
+		  { { "max_kernel_stack_depth", "-2" } },
+		  "max_kernel_stack_depth: '-2'" },
 		{ api_flame,
 		  { { "max_nodes", "99999999999999999999" } },
 		  "max_nodes: '99999999999999999999' is no whole number" },
-		{ api_top, { { "limit", "0" } }, "limit: '0' is no whole number between 1 and 100000" },
+		{ api_top,
+		  { { "limit", "0" } },
+		  "limit: '0' is no whole number between 1 and 100000" },
 		{ api_top, { { "sort", "name" } }, "sort: 'name' is neither self nor total" },
-		{ api_top, { { "since", "100" }, { "until", "50" } }, "since must be before until" },
+		{ api_top,
+		  { { "since", "100" }, { "until", "50" } },
+		  "since must be before until" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

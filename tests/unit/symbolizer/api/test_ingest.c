@@ -14,8 +14,8 @@ struct writing_store {
 	char tenant[HTTP_CALLER_TEXT_SIZE];
 };
 
-static int write_batch(struct store *store, const char *tenant, const struct batch *batch, struct arena *arena,
-		       struct store_missing *ret_missing)
+static int write_batch(struct store *store, const char *tenant, const struct batch *batch,
+		       struct arena *arena, struct store_missing *ret_missing)
 {
 	struct writing_store *writing = container_of(store, struct writing_store, store);
 
@@ -30,8 +30,9 @@ static int write_batch(struct store *store, const char *tenant, const struct bat
 	return writing->outcome;
 }
 
-static int no_executables(struct store *store, const char *tenant, const struct hash128 *agent, uint64_t epoch,
-			  size_t max, struct arena *arena, struct store_executable **ret_executables, size_t *ret_count)
+static int no_executables(struct store *store, const char *tenant, const struct hash128 *agent,
+			  uint64_t epoch, size_t max, struct arena *arena,
+			  struct store_executable **ret_executables, size_t *ret_count)
 {
 	(void)store;
 	(void)tenant;
@@ -77,8 +78,8 @@ static void make_batch(struct bytes *body)
 	assert_ok(zstd_compress((struct bytes_view){ packed, size }, 1, body));
 }
 
-static void send_batch(struct api_fixture *fixture, struct writing_store *store, struct bytes_view body,
-		       struct http_response *response)
+static void send_batch(struct api_fixture *fixture, struct writing_store *store,
+		       struct bytes_view body, struct http_response *response)
 {
 	scoped(ingest_freep) struct ingest *ingest = NULL;
 	const struct http_request request = {
@@ -120,7 +121,8 @@ static void a_batch_that_is_known_is_acknowledged(void **state)
 			fail_msg("%.*s", (int)response.body.size, (const char *)response.body.data);
 		assert_string_equal(store.tenant, "team-x");
 		assert_string_equal(response.content_type, "application/x-protobuf");
-		answer = hearth__v1__batch_answer__unpack(NULL, response.body.size, response.body.data);
+		answer = hearth__v1__batch_answer__unpack(NULL, response.body.size,
+							  response.body.data);
 		assert_non_null(answer);
 		assert_int_equal(answer->acknowledged_sequence, cases[i].acknowledged);
 		assert_int_equal(answer->n_unknown_stacks, cases[i].n_unknown_stacks);
@@ -166,7 +168,8 @@ static void what_is_no_batch_is_the_clients_fault(void **state)
 		struct writing_store store = { .outcome = STORE_STORED };
 
 		send_batch(fixture, &store,
-			   (struct bytes_view){ (const uint8_t *)bodies[i], strlen(bodies[i]) }, &response);
+			   (struct bytes_view){ (const uint8_t *)bodies[i], strlen(bodies[i]) },
+			   &response);
 		assert_error(&response, 400, "");
 		assert_null(http_response_find_header(&response, "Retry-After"));
 	}
@@ -176,7 +179,8 @@ static void what_is_no_batch_is_the_clients_fault(void **state)
 static void a_batch_that_expands_too_far_is_too_large(void **state)
 {
 	struct api_fixture *fixture = *state;
-	scoped(bytes_release) struct bytes zeros = BYTES_INIT(BATCH_MAX_BYTES + MIB), body = BYTES_INIT(MIB);
+	scoped(bytes_release) struct bytes zeros = BYTES_INIT(BATCH_MAX_BYTES + MIB),
+					   body = BYTES_INIT(MIB);
 	scoped(http_response_release) struct http_response response;
 	struct writing_store store = { .outcome = STORE_STORED };
 

@@ -41,7 +41,8 @@ static void services_can_be_those_of_one_event_type(void **state)
 
 		ask_handler(*state, api_services, cases[i].parameters, NULL, &response);
 		json = json_of(&response);
-		assert_int_equal(json_array_size(json_object_get(json, "services")), cases[i].count);
+		assert_int_equal(json_array_size(json_object_get(json, "services")),
+				 cases[i].count);
 	}
 }
 

@@ -2,8 +2,8 @@
 #include "symbolizer/ui/assets.h"
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
-static void get(struct api_fixture *fixture, const char *path, const char *header, const char *value,
-		struct http_response *response)
+static void get(struct api_fixture *fixture, const char *path, const char *header,
+		const char *value, struct http_response *response)
 {
 	const struct http_field headers[] = { { header, value } };
 	const struct http_request request = {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The contract of POST /v1/profile/ProfileTracing, from the bytes of the request to the bytes of the answer.
+ * The contract of POST /v1/profile/ProfileTracing, from the bytes of the request to the bytes of
+ * the answer.
  */
 
 #include "symbolizer/api/envelope.h"
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
-#define QUESTION(more)                                                                           \
-	"{\"app_service\":\"shares\",\"profile_event_type\":\"on-cpu\","                          \
-	"\"profile_language_type\":\"eBPF\",\"time_start\":1700000000,\"time_end\":1700000000" more "}"
+#define QUESTION(more)                                                                             \
+	"{\"app_service\":\"shares\",\"profile_event_type\":\"on-cpu\","                           \
+	"\"profile_language_type\":\"eBPF\",\"time_start\":1700000000,\"time_end\":"               \
+	"1700000000" more "}"
 
 static void ask(struct api_fixture *fixture, const char *body, struct http_response *response)
 {
@@ -18,7 +20,8 @@ static void ask(struct api_fixture *fixture, const char *body, struct http_respo
 }
 
 /* All four keys in their order, and no more. */
-static json_t *envelope_of(const struct http_response *response, unsigned int status, const char *opt_status)
+static json_t *envelope_of(const struct http_response *response, unsigned int status,
+			   const char *opt_status)
 {
 	static const char *const keys[] = { "OPT_STATUS", "DESCRIPTION", "result", "debug" };
 	json_t *json = json_of(response);
@@ -31,13 +34,12 @@ static json_t *envelope_of(const struct http_response *response, unsigned int st
 			 json_text_at(json, "DESCRIPTION"));
 	assert_string_equal(response->content_type, "application/json");
 	assert_int_equal(json_object_size(json), ARRAY_SIZE(keys));
-	json_object_foreach(json, key, value)
-		assert_string_equal(key, keys[n++]);
+	json_object_foreach(json, key, value) assert_string_equal(key, keys[n++]);
 	return json;
 }
 
-static void assert_refused(struct api_fixture *fixture, const char *body, unsigned int status, const char *opt_status,
-			   const char *description)
+static void assert_refused(struct api_fixture *fixture, const char *body, unsigned int status,
+			   const char *opt_status, const char *description)
 {
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
@@ -100,8 +102,12 @@ static void the_columns_hold_the_same_profile(void **state)
 	json = envelope_of(&response, 200, "SUCCESS");
 	result = json_object_get(json, "result");
 	assert_int_equal(json_object_size(result), 4);
-	assert_string_equal(json_string_value(json_array_get(json_object_get(result, "functions"), 0)), "shares");
-	assert_string_equal(json_string_value(json_array_get(json_object_get(result, "function_types"), 0)), "P");
+	assert_string_equal(
+		json_string_value(json_array_get(json_object_get(result, "functions"), 0)),
+		"shares");
+	assert_string_equal(
+		json_string_value(json_array_get(json_object_get(result, "function_types"), 0)),
+		"P");
 	rows = json_object_get(json_object_get(result, "node_values"), "values");
 	assert_int_equal(json_array_size(rows), 6);
 	assert_int_equal(json_integer_value(json_array_get(json_array_get(rows, 0), 3)), 30303);
@@ -157,11 +163,14 @@ static void memory_is_in_bytes(void **state)
 	scoped(json_decrefp) json_t *json = NULL;
 
 	ask(*state,
-	    "{\"app_service\":\"heap\",\"profile_event_type\":\"mem-alloc\",\"profile_language_type\":\"eBPF\","
+	    "{\"app_service\":\"heap\",\"profile_event_type\":\"mem-alloc\",\"profile_language_"
+	    "type\":\"eBPF\","
 	    "\"time_start\":1700000000,\"time_end\":1700000000,\"debug\":true}",
 	    &response);
 	json = envelope_of(&response, 200, "SUCCESS");
-	assert_int_equal(json_number_at(json_array_get(json_object_get(json, "result"), 0), "total_value"), 1000);
+	assert_int_equal(
+		json_number_at(json_array_get(json_object_get(json, "result"), 0), "total_value"),
+		1000);
 	assert_string_equal(json_text_at(json_object_get(json, "debug"), "unit"), "bytes");
 }
 
@@ -192,9 +201,10 @@ static void the_range_has_both_its_first_and_its_last_second(void **state)
 			assert_true(json_is_null(json_object_get(json, "result")));
 			assert_string_not_equal(json_text_at(json, "DESCRIPTION"), "");
 		} else {
-			assert_int_equal(json_number_at(json_array_get(json_object_get(json, "result"), 0),
-							"total_value"),
-					 cases[i].total);
+			assert_int_equal(
+				json_number_at(json_array_get(json_object_get(json, "result"), 0),
+					       "total_value"),
+				cases[i].total);
 		}
 	}
 }
@@ -205,7 +215,8 @@ static void no_data_is_a_success_that_says_why(void **state)
 	scoped(json_decrefp) json_t *json = NULL;
 
 	ask(*state,
-	    "{\"app_service\":\"nobody\",\"profile_event_type\":\"on-cpu\",\"profile_language_type\":\"eBPF\","
+	    "{\"app_service\":\"nobody\",\"profile_event_type\":\"on-cpu\",\"profile_language_"
+	    "type\":\"eBPF\","
 	    "\"time_start\":1700000000,\"time_end\":1700000000,\"debug\":true}",
 	    &response);
 	json = envelope_of(&response, 200, "SUCCESS");
@@ -254,7 +265,8 @@ static void wrong_input_is_the_users_error(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_refused(*state, cases[i].body, 400, "INVALID_POST_DATA", cases[i].description);
+		assert_refused(*state, cases[i].body, 400, "INVALID_POST_DATA",
+			       cases[i].description);
 }
 
 static void a_store_that_fails_is_not_the_users_fault(void **state)
@@ -278,7 +290,8 @@ static void queries_are_counted(void **state)
 	assert_int_equal(fixture->context.metrics[API_METRIC_QUERIES_OK], 1);
 	assert_int_equal(fixture->context.metrics[API_METRIC_QUERY_ROWS], 3);
 	assert_int_equal(fixture->context.metrics[API_METRIC_QUERY_VALUE], 3 * FIXTURE_PERIOD_NS);
-	assert_int_equal(fixture->context.metrics[API_METRIC_QUERY_UNSYMBOLIZED], FIXTURE_PERIOD_NS);
+	assert_int_equal(fixture->context.metrics[API_METRIC_QUERY_UNSYMBOLIZED],
+			 FIXTURE_PERIOD_NS);
 }
 
 int main(void)

@@ -8,13 +8,16 @@ static void addresses_without_debuginfo_say_so(void **state)
 	const json_t *frames;
 
 	ask_handler(*state, api_symbolize, NULL,
-		    "{\"build_id\":\"0123456789abcdef\",\"addresses\":[\"0x1139\",\"ffffffffffffffff\",255,0]}", &response);
+		    "{\"build_id\":\"0123456789abcdef\",\"addresses\":[\"0x1139\","
+		    "\"ffffffffffffffff\",255,0]}",
+		    &response);
 	json = json_of(&response);
 	assert_int_equal(response.status, 200);
 	frames = json_object_get(json, "frames");
 	assert_int_equal(json_array_size(frames), 4);
 	assert_string_equal(json_text_at(json_array_get(frames, 0), "address"), "0x1139");
-	assert_string_equal(json_text_at(json_array_get(frames, 1), "address"), "0xffffffffffffffff");
+	assert_string_equal(json_text_at(json_array_get(frames, 1), "address"),
+			    "0xffffffffffffffff");
 	assert_string_equal(json_text_at(json_array_get(frames, 2), "address"), "0xff");
 	assert_string_equal(json_text_at(json_array_get(frames, 0), "status"),
 			    resolve_status_name(RESOLVE_NO_DEBUGINFO));
@@ -33,7 +36,8 @@ static void wrong_requests_are_named(void **state)
 		{ "{}", "build_id: " },
 		{ "{\"build_id\":7,\"addresses\":[1]}", "build_id: " },
 		{ "{\"build_id\":\"../../x\",\"addresses\":[1]}", "build_id: " },
-		{ "{\"build_id\":\"01234567\"}", "addresses: a list of 1 to 100000 addresses is expected" },
+		{ "{\"build_id\":\"01234567\"}",
+		  "addresses: a list of 1 to 100000 addresses is expected" },
 		{ "{\"build_id\":\"01234567\",\"addresses\":[]}", "addresses: a list" },
 		{ "{\"build_id\":\"01234567\",\"addresses\":{\"0\":1}}", "addresses: a list" },
 		{ "{\"build_id\":\"01234567\",\"addresses\":[1,\"0xg\"]}", "addresses[1]: " },
@@ -42,7 +46,8 @@ static void wrong_requests_are_named(void **state)
 		{ "{\"build_id\":\"01234567\",\"addresses\":[\"\"]}", "addresses[0]: " },
 		{ "{\"build_id\":\"01234567\",\"addresses\":[-1]}", "addresses[0]: " },
 		{ "{\"build_id\":\"01234567\",\"addresses\":[1.5]}", "addresses[0]: " },
-		{ "{\"build_id\":\"01234567\",\"addresses\":[\"0x10000000000000000\"]}", "addresses[0]: " },
+		{ "{\"build_id\":\"01234567\",\"addresses\":[\"0x10000000000000000\"]}",
+		  "addresses[0]: " },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -116,11 +116,14 @@ static void a_wrong_range_is_refused_by_name(void **state)
 		struct http_field parameters[4];
 		const char *message;
 	} cases[] = {
-		{ { { "last", "soon" } }, "last: 'soon' is no duration; write it as 90s, 15m, 2h or 7d" },
+		{ { { "last", "soon" } },
+		  "last: 'soon' is no duration; write it as 90s, 15m, 2h or 7d" },
 		{ { { "since", "x" } },
-		  "since: 'x' is no time; give unix seconds (1735689600) or RFC 3339 (2025-01-01T00:00:00Z)" },
+		  "since: 'x' is no time; give unix seconds (1735689600) or RFC 3339 "
+		  "(2025-01-01T00:00:00Z)" },
 		{ { { "until", "1e9" } },
-		  "until: '1e9' is no time; give unix seconds (1735689600) or RFC 3339 (2025-01-01T00:00:00Z)" },
+		  "until: '1e9' is no time; give unix seconds (1735689600) or RFC 3339 "
+		  "(2025-01-01T00:00:00Z)" },
 		{ { { "since", "5" }, { "until", "5" } }, "since must be before until" },
 		{ { { "since", "1700000061" } }, "since must be before until" },
 		{ { { "since", "5" }, { "last", "5m" } }, "last and since exclude each other" },

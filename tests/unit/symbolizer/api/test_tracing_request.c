@@ -9,7 +9,9 @@ static struct bytes_view view_of(const char *text)
 	return (struct bytes_view){ .data = (const uint8_t *)text, .size = strlen(text) };
 }
 
-#define REQUIRED "\"profile_event_type\":\"on-cpu\",\"profile_language_type\":\"eBPF\",\"time_start\":10,\"time_end\":19"
+#define REQUIRED                                                                                   \
+	"\"profile_event_type\":\"on-cpu\",\"profile_language_type\":\"eBPF\",\"time_start\":10,"  \
+	"\"time_end\":19"
 
 static int arena_setup(void **state)
 {
@@ -49,9 +51,12 @@ static void what_is_not_said_has_its_default(void **state)
 static void everything_that_is_said_arrives(void **state)
 {
 	static const char body[] =
-		"{\"app_service\":\"web\",\"profile_event_type\":\"mem-inuse\",\"profile_language_type\":\"eBPF\","
-		"\"tag_filter\":\"host = 'a'\",\"group_by\":\"pod\",\"time_start\":1,\"time_end\":1,\"debug\":true,"
-		"\"max_kernel_stack_depth\":0,\"format\":\"columns\",\"fold_threads\":true,\"max_nodes\":4294967295}";
+		"{\"app_service\":\"web\",\"profile_event_type\":\"mem-inuse\",\"profile_language_"
+		"type\":\"eBPF\","
+		"\"tag_filter\":\"host = "
+		"'a'\",\"group_by\":\"pod\",\"time_start\":1,\"time_end\":1,\"debug\":true,"
+		"\"max_kernel_stack_depth\":0,\"format\":\"columns\",\"fold_threads\":true,\"max_"
+		"nodes\":4294967295}";
 	struct tracing_request request;
 	char message[TRACING_MESSAGE_SIZE];
 
@@ -60,7 +65,8 @@ static void everything_that_is_said_arrives(void **state)
 	assert_int_equal(request.profile.type, EVENT_MEM_INUSE);
 	assert_string_equal(request.profile.tag_filter, "host = 'a'");
 	assert_string_equal(request.profile.group_by, "pod");
-	assert_int_equal(request.profile.to_slot - request.profile.from_slot, NSEC_PER_SEC / SLOT_NS);
+	assert_int_equal(request.profile.to_slot - request.profile.from_slot,
+			 NSEC_PER_SEC / SLOT_NS);
 	assert_true(request.debug);
 	assert_int_equal(request.profile.max_kernel_stack_depth, 0);
 	assert_true(request.columns);
@@ -72,12 +78,14 @@ static void bodies_that_gos_decoder_takes_are_taken(void **state)
 {
 	static const char *const bodies[] = {
 		/* keys without regard to case, the last one wins */
-		"{\"Profile_Event_Type\":\"on-cpu\",\"PROFILE_LANGUAGE_TYPE\":\"eBPF\",\"Time_Start\":1,\"TIME_END\":2}",
+		"{\"Profile_Event_Type\":\"on-cpu\",\"PROFILE_LANGUAGE_TYPE\":\"eBPF\",\"Time_"
+		"Start\":1,\"TIME_END\":2}",
 		"{" REQUIRED ",\"TIME_END\":20,\"time_end\":19}",
 		/* unknown keys of any type */
 		"{" REQUIRED ",\"orgid\":[1,{\"a\":null}],\"context\":{}}",
 		/* null is absent */
-		"{" REQUIRED ",\"app_service\":null,\"debug\":null,\"max_kernel_stack_depth\":null,\"max_nodes\":null}",
+		"{" REQUIRED ",\"app_service\":null,\"debug\":null,\"max_kernel_stack_depth\":null,"
+			     "\"max_nodes\":null}",
 		"{" REQUIRED ",\"app_service\":\"\"}",
 		/* what follows the value is not read */
 		"{" REQUIRED "} and more",
@@ -116,46 +124,65 @@ static void a_wrong_body_is_refused_with_the_key_at_fault(void **state)
 		{ "42", "the body must be a JSON object, not an integer" },
 		{ "null", "the body must be a JSON object, not null" },
 		{ "\"text\"", "the body must be a JSON object, not a string" },
-		{ "{}", "required and missing, empty or zero: profile_event_type, profile_language_type, time_start, "
+		{ "{}", "required and missing, empty or zero: profile_event_type, "
+			"profile_language_type, time_start, "
 			"time_end" },
-		{ "{\"profile_event_type\":\"\",\"profile_language_type\":null,\"time_start\":0,\"time_end\":5}",
-		  "required and missing, empty or zero: profile_event_type, profile_language_type, time_start" },
-		{ "{" REQUIRED ",\"time_start\":\"10\"}", "time_start: an integer is expected, not a string" },
-		{ "{" REQUIRED ",\"time_end\":1.5}", "time_end: an integer is expected, not a number with a fraction" },
-		{ "{" REQUIRED ",\"time_end\":{}}", "time_end: an integer is expected, not an object" },
-		{ "{" REQUIRED ",\"time_end\":true}", "time_end: an integer is expected, not a boolean" },
-		{ "{" REQUIRED ",\"app_service\":7}", "app_service: a string is expected, not an integer" },
-		{ "{" REQUIRED ",\"TAG_FILTER\":[]}", "tag_filter: a string is expected, not an array" },
-		{ "{" REQUIRED ",\"debug\":\"yes\"}", "debug: true or false is expected, not a string" },
-		{ "{" REQUIRED ",\"debug\":1}", "debug: true or false is expected, not an integer" },
-		{ "{" REQUIRED ",\"fold_threads\":0}", "fold_threads: true or false is expected, not an integer" },
+		{ "{\"profile_event_type\":\"\",\"profile_language_type\":null,\"time_start\":0,"
+		  "\"time_end\":5}",
+		  "required and missing, empty or zero: profile_event_type, profile_language_type, "
+		  "time_start" },
+		{ "{" REQUIRED ",\"time_start\":\"10\"}",
+		  "time_start: an integer is expected, not a string" },
+		{ "{" REQUIRED ",\"time_end\":1.5}",
+		  "time_end: an integer is expected, not a number with a fraction" },
+		{ "{" REQUIRED ",\"time_end\":{}}",
+		  "time_end: an integer is expected, not an object" },
+		{ "{" REQUIRED ",\"time_end\":true}",
+		  "time_end: an integer is expected, not a boolean" },
+		{ "{" REQUIRED ",\"app_service\":7}",
+		  "app_service: a string is expected, not an integer" },
+		{ "{" REQUIRED ",\"TAG_FILTER\":[]}",
+		  "tag_filter: a string is expected, not an array" },
+		{ "{" REQUIRED ",\"debug\":\"yes\"}",
+		  "debug: true or false is expected, not a string" },
+		{ "{" REQUIRED ",\"debug\":1}",
+		  "debug: true or false is expected, not an integer" },
+		{ "{" REQUIRED ",\"fold_threads\":0}",
+		  "fold_threads: true or false is expected, not an integer" },
 		{ "{" REQUIRED ",\"profile_event_type\":\"on-fire\"}",
-		  "profile_event_type: 'on-fire' is no event type; there are on-cpu, off-cpu, on-gpu, mem-alloc, "
+		  "profile_event_type: 'on-fire' is no event type; there are on-cpu, off-cpu, "
+		  "on-gpu, mem-alloc, "
 		  "mem-inuse, hbm-alloc, hbm-inuse, rdma" },
-		{ "{" REQUIRED ",\"profile_event_type\":\"ON-CPU\"}", "profile_event_type: 'ON-CPU' is no event type" },
+		{ "{" REQUIRED ",\"profile_event_type\":\"ON-CPU\"}",
+		  "profile_event_type: 'ON-CPU' is no event type" },
 		{ "{" REQUIRED ",\"profile_language_type\":\"Java\"}",
 		  "profile_language_type: 'Java' is not collected, only eBPF is" },
 		{ "{" REQUIRED ",\"time_start\":-1}",
 		  "time_start: -1 is not between the years 1970 and 9999; times are unix seconds" },
 		{ "{" REQUIRED ",\"time_end\":1700000000000}",
-		  "time_end: 1700000000000 is not between the years 1970 and 9999; times are unix seconds" },
+		  "time_end: 1700000000000 is not between the years 1970 and 9999; times are unix "
+		  "seconds" },
 		{ "{" REQUIRED ",\"time_end\":9}", "time_end: 9 is before time_start 10" },
-		{ "{" REQUIRED ",\"format\":\"xml\"}", "format: 'xml' is neither nodes nor columns" },
+		{ "{" REQUIRED ",\"format\":\"xml\"}",
+		  "format: 'xml' is neither nodes nor columns" },
 		{ "{" REQUIRED ",\"max_kernel_stack_depth\":-2}",
 		  "max_kernel_stack_depth: -2 is below -1, which keeps all kernel frames" },
 		{ "{" REQUIRED ",\"max_nodes\":-1}",
 		  "max_nodes: -1 is not between 0, which keeps all nodes, and 4294967295" },
-		{ "{" REQUIRED ",\"max_nodes\":4294967296}", "max_nodes: 4294967296 is not between" },
+		{ "{" REQUIRED ",\"max_nodes\":4294967296}",
+		  "max_nodes: 4294967296 is not between" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char message[TRACING_MESSAGE_SIZE] = "";
 		struct tracing_request request;
 
-		if (tracing_request_parse(view_of(cases[i].body), *state, &request, message) != -EINVAL)
+		if (tracing_request_parse(view_of(cases[i].body), *state, &request, message) !=
+		    -EINVAL)
 			fail_msg("accepted: %s", cases[i].body);
 		if (strncmp(message, cases[i].message, strlen(cases[i].message)) != 0)
-			fail_msg("%s: '%s' instead of '%s'", cases[i].body, message, cases[i].message);
+			fail_msg("%s: '%s' instead of '%s'", cases[i].body, message,
+				 cases[i].message);
 	}
 }
 
@@ -164,9 +191,11 @@ static void times_reach_to_the_end_of_the_year_9999(void **state)
 	char message[TRACING_MESSAGE_SIZE];
 	struct tracing_request request;
 
-	assert_ok(tracing_request_parse(view_of("{" REQUIRED ",\"time_end\":253402300799}"), *state, &request, message));
+	assert_ok(tracing_request_parse(view_of("{" REQUIRED ",\"time_end\":253402300799}"), *state,
+					&request, message));
 	assert_true(request.profile.to_slot == UINT64_C(253402300800) * 100);
-	assert_errno(tracing_request_parse(view_of("{" REQUIRED ",\"time_end\":253402300800}"), *state, &request, message),
+	assert_errno(tracing_request_parse(view_of("{" REQUIRED ",\"time_end\":253402300800}"),
+					   *state, &request, message),
 		     -EINVAL);
 }
 
@@ -180,7 +209,8 @@ static void a_text_that_is_too_long_is_refused(void **state)
 	for (size_t i = 0; i < 65537; i++)
 		bytes_append_byte(&body, 'x');
 	bytes_append_text(&body, "\"}");
-	assert_errno(tracing_request_parse(bytes_view_of(&body), *state, &request, message), -EINVAL);
+	assert_errno(tracing_request_parse(bytes_view_of(&body), *state, &request, message),
+		     -EINVAL);
 	assert_string_equal(message, "tag_filter: longer than 65536 bytes");
 }
 
@@ -192,7 +222,8 @@ static void nesting_without_end_is_refused(void **state)
 
 	for (size_t i = 0; i < 500000; i++)
 		bytes_append_byte(&body, '[');
-	assert_errno(tracing_request_parse(bytes_view_of(&body), *state, &request, message), -EINVAL);
+	assert_errno(tracing_request_parse(bytes_view_of(&body), *state, &request, message),
+		     -EINVAL);
 	assert_non_null(strstr(message, "depth"));
 }
 
