@@ -252,11 +252,12 @@ int executable_cache_add(struct executable_cache *cache, const struct executable
 			 struct file_identity *identity, struct executable **ret_executable)
 {
 	struct cached_executable *entry = calloc(1, sizeof(*entry));
-	struct executable *executable = &entry->executable;
+	struct executable *executable;
 	int r = -ENOMEM;
 
 	if (!entry)
 		return -ENOMEM;
+	executable = &entry->executable;
 	executable->number = cache->last_number + 1;
 	executable->role = role;
 	executable->id = *id;

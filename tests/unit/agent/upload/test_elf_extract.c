@@ -168,7 +168,6 @@ static void a_file_that_is_cut_short_while_it_is_read_is_an_error(void **state)
 static void files_that_name_nothing_are_refused(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(16 * MIB);
-	scoped(bytes_release) struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
 	struct elf_extract *extract = NULL;
 	scoped_free char *text = write_file_in(*state, "text", "#!/bin/sh\n", 10);
 	scoped_free char *sectionless = NULL;
