@@ -44,7 +44,7 @@ MAY_INCLUDE = {
     "symbolizer/http": ["common"],
     "symbolizer/store": ["common"],
     "symbolizer/flame": ["common"],
-    "symbolizer/debuginfo": ["common"],
+    "symbolizer/debuginfo": ["symbolizer/store", "common"],
     "symbolizer/symbols": ["symbolizer/debuginfo", "common"],
     "symbolizer/ingest": ["symbolizer/store", "symbolizer/debuginfo", "common", "proto"],
     "symbolizer/query": ["symbolizer/store", "symbolizer/symbols", "symbolizer/flame", "symbolizer/debuginfo",

@@ -430,6 +430,7 @@ static void a_folder_has_one_server(void **state)
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 	struct debuginfo_store *second;
 
+	assert_non_null(store);
 	assert_errno(debuginfo_store_open(*state, &system_clock, &second), -EBUSY);
 }
 
