@@ -233,6 +233,7 @@ void symbolizer_reload(struct symbolizer *symbolizer, const struct symbolizer_co
 	char message[AUTH_MESSAGE_SIZE];
 
 	log_set_level(symbolizer_config_log_level(config));
+	log_info("read the configuration again; log level and tokens are taken from it");
 	if (!*config->tokens) {
 		if (auth_has_tokens(symbolizer->auth))
 			log_warn("tokens were taken out of the configuration; the old ones stay "

@@ -152,7 +152,8 @@ static void write_top(const struct selected *selected, size_t limit, bool by_tot
 	json_object_begin(&json);
 	json_key(&json, "functions");
 	json_array_begin(&json);
-	write_rows(&json, rows, MIN(count, limit), selected->selection.profile.type);
+	if (rows)
+		write_rows(&json, rows, MIN(count, limit), selected->selection.profile.type);
 	json_array_end(&json);
 	write_rest(&json, selected);
 }

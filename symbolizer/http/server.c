@@ -94,7 +94,7 @@ static int check_exposure(struct http_server *server, char ret_message[HTTP_SERV
 	return 0;
 }
 
-static void log_library_message(void *arg, const char *format, va_list args)
+printf_like(2, 0) static void log_library_message(void *arg, const char *format, va_list args)
 {
 	char message[256];
 

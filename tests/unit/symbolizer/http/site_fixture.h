@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A site for tests of the server: routes of every kind, a server with them on a free port of
+ * loopback, and questions asked by libcurl.
+ */
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "symbolizer/http/server.h"
+#include "tests/support/unit.h"
+
+#define ECHO_LIMIT   1000
+#define STREAM_LIMIT (64 * MIB)
+#define LARGE_BYTES  300000
+
+/* What the routes below share with a test. */
+struct site {
+	atomic_uint streams_open;
+	atomic_ullong stream_bytes;
+	pthread_barrier_t gate; /* GET /gate waits here until a test does too */
+	atomic_bool at_gate;
+	struct auth *auth;
+	struct route_metrics *metrics;
+	struct http_server *server;
+	unsigned int port; /* of the first address */
+};
+
+static inline void say_hello(void *context, const struct http_request *request,
+			     struct http_response *response)
+{
+	const char *name = http_request_parameter(request, "name");
+
+	(void)context;
+	bytes_append_format(&response->body, "{\"hello\":\"%s\",\"argument\":\"%s\"}",
+			    name ? name : "", request->argument);
+}
+
+static inline void send_large(void *context, const struct http_request *request,
+			      struct http_response *response)
+{
+	(void)context;
+	(void)request;
+	for (size_t i = 0; i < LARGE_BYTES; i++)
+		bytes_append_byte(&response->body, (uint8_t)('a' + i % 7));
+}
+
+static inline void send_too_much(void *context, const struct http_request *request,
+				 struct http_response *response)
+{
+	response->body.ceiling = 1000;
+	send_large(context, request, response);
+}
+
+static inline void echo(void *context, const struct http_request *request,
+			struct http_response *response)
+{
+	(void)context;
+	bytes_append(&response->body, request->body.data, request->body.size);
+}
+
+static inline void send_file(void *context, const struct http_request *request,
+			     struct http_response *response)
+{
+	FILE *file = tmpfile();
+
+	(void)context;
+	(void)request;
+	assert_non_null(file);
+	assert_int_equal(fputs("what the file holds", file), 1);
+	assert_int_equal(fflush(file), 0);
+	response->file = dup(fileno(file));
+	assert_int_equal(lseek(response->file, 0, SEEK_SET), 0);
+	response->file_bytes = strlen("what the file holds");
+	(void)fclose(file);
+}
+
+static inline void wait_at_gate(void *context, const struct http_request *request,
+				struct http_response *response)
+{
+	struct site *site = context;
+
+	(void)request;
+	atomic_store(&site->at_gate, true);
+	(void)pthread_barrier_wait(&site->gate);
+	bytes_append_text(&response->body, "through");
+}
+
+static inline void *stream_begin(void *context, const struct http_request *request,
+				 uint64_t declared_bytes, struct http_response *response)
+{
+	struct site *site = context;
+
+	(void)declared_bytes;
+	if (strcmp(request->argument, "refuse") == 0) {
+		http_response_error(response, 400, "refused at the beginning");
+		return NULL;
+	}
+	atomic_fetch_add(&site->streams_open, 1);
+	atomic_store(&site->stream_bytes, 0);
+	return site;
+}
+
+static inline bool stream_append(void *stream, struct bytes_view data,
+				 struct http_response *response)
+{
+	struct site *site = stream;
+
+	if (memchr(data.data, '!', data.size)) {
+		http_response_error(response, 507, "refused in the middle");
+		return false;
+	}
+	atomic_fetch_add(&site->stream_bytes, data.size);
+	return true;
+}
+
+static inline void stream_finish(void *stream, const struct http_request *request,
+				 struct http_response *response)
+{
+	struct site *site = stream;
+
+	(void)request;
+	bytes_append_format(&response->body, "%llu",
+			    (unsigned long long)atomic_load(&site->stream_bytes));
+}
+
+static inline void stream_free(void *stream)
+{
+	atomic_fetch_sub(&((struct site *)stream)->streams_open, 1);
+}
+
+static const struct http_stream_operations stream = { stream_begin, stream_append, stream_finish,
+						      stream_free };
+
+static const struct http_route routes[] = {
+	{ .method = HTTP_GET, .pattern = "/", .handler = say_hello },
+	{ .method = HTTP_GET,
+	  .pattern = "/hello/*",
+	  .handler = say_hello,
+	  .scopes = HTTP_SCOPE_READ },
+	{ .method = HTTP_GET,
+	  .pattern = "/large",
+	  .handler = send_large,
+	  .scopes = HTTP_SCOPE_READ },
+	{ .method = HTTP_GET, .pattern = "/too-much", .handler = send_too_much },
+	{ .method = HTTP_GET, .pattern = "/file", .handler = send_file },
+	{ .method = HTTP_GET, .pattern = "/gate", .handler = wait_at_gate },
+	{ .method = HTTP_POST,
+	  .pattern = "/echo",
+	  .handler = echo,
+	  .body_limit_bytes = ECHO_LIMIT },
+	{ .method = HTTP_DELETE,
+	  .pattern = "/hello/*",
+	  .handler = say_hello,
+	  .scopes = HTTP_SCOPE_ADMIN | HTTP_SCOPE_UPLOAD },
+	{ .method = HTTP_PUT,
+	  .pattern = "/stream/*",
+	  .stream = &stream,
+	  .body_limit_bytes = STREAM_LIMIT },
+};
+
+static inline int start(struct site *site, const char *listen, bool insecure, char *message)
+{
+	const struct http_server_options options = {
+		.routes = routes,
+		.n_routes = ARRAY_SIZE(routes),
+		.context = site,
+		.auth = site->auth,
+		.metrics = site->metrics,
+		.clock = &system_clock,
+		.listen = listen,
+		.n_workers = 4,
+		.max_connections = 64,
+		.insecure = insecure,
+	};
+
+	int r = http_server_start(&options, &site->server, message);
+
+	if (r == 0)
+		site->port = http_server_port(site->server);
+	return r;
+}
+
+static inline int site_new(struct site **ret_site)
+{
+	struct site *site = calloc(1, sizeof(*site));
+
+	if (!site)
+		return -1;
+	(void)pthread_barrier_init(&site->gate, NULL, 2);
+	assert_ok(auth_new(&site->auth));
+	assert_ok(route_metrics_new(routes, ARRAY_SIZE(routes), &site->metrics));
+	*ret_site = site;
+	return 0;
+}
+
+static inline int site_setup(void **state)
+{
+	char message[HTTP_SERVER_MESSAGE_SIZE];
+	struct site *site;
+
+	assert_int_equal(site_new(&site), 0);
+	if (start(site, "127.0.0.1:0", false, message) < 0)
+		fail_msg("%s", message);
+	*state = site;
+	return 0;
+}
+
+static inline int site_teardown(void **state)
+{
+	struct site *site = *state;
+
+	(void)http_server_free(site->server);
+	(void)auth_free(site->auth);
+	(void)route_metrics_free(site->metrics);
+	(void)pthread_barrier_destroy(&site->gate);
+	free(site);
+	return 0;
+}
+
+struct answer {
+	long status;
+	struct bytes headers;
+	struct bytes body;
+};
+
+static inline size_t collect(char *data, size_t size, size_t count, void *arg)
+{
+	return bytes_append(arg, data, size * count) < 0 ? 0 : size * count;
+}
+
+static inline void answer_release(struct answer *answer)
+{
+	bytes_release(&answer->headers);
+	bytes_release(&answer->body);
+}
+
+/* A question that a test changes before it is asked. */
+static inline CURL *question(const struct site *site, const char *method, const char *path)
+{
+	CURL *curl = curl_easy_init();
+	char url[256];
+
+	assert_non_null(curl);
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u%s", site->port, path);
+	(void)curl_easy_setopt(curl, CURLOPT_URL, url);
+	(void)curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
+	(void)curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT, 20L);
+	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+	if (strcmp(method, "HEAD") == 0)
+		(void)curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+	return curl;
+}
+
+/* Asks; the handle can be used again. */
+static inline CURLcode perform(CURL *curl, struct answer *answer)
+{
+	CURLcode code;
+
+	*answer = (struct answer){ .headers = BYTES_INIT(MIB), .body = BYTES_INIT(MIB) };
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer->body);
+	(void)curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, collect);
+	(void)curl_easy_setopt(curl, CURLOPT_HEADERDATA, &answer->headers);
+	code = curl_easy_perform(curl);
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->status);
+	bytes_append_byte(&answer->headers, '\0');
+	bytes_append_byte(&answer->body, '\0');
+	return code;
+}
+
+static const char *text_of(const struct bytes *bytes)
+{
+	return (const char *)bytes->data;
+}
+
+/* One question from beginning to end; @header is one more header, or NULL. */
+static inline void ask(const struct site *site, const char *method, const char *path,
+		       const char *header, const char *body, struct answer *answer)
+{
+	struct curl_slist *headers = curl_slist_append(NULL, header ? header : "X-None: 1");
+	CURL *curl = question(site, method, path);
+	CURLcode code;
+
+	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	if (body)
+		(void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+	code = perform(curl, answer);
+	curl_easy_cleanup(curl);
+	curl_slist_free_all(headers);
+	if (code != CURLE_OK)
+		fail_msg("%s %s: %s", method, path, curl_easy_strerror(code));
+}
+
+static inline void assert_status(const struct site *site, const char *method, const char *path,
+				 const char *header, const char *body, long status)
+{
+	scoped(answer_release) struct answer answer;
+
+	ask(site, method, path, header, body, &answer);
+	if (answer.status != status)
+		fail_msg("%s %s: %ld instead of %ld: %s", method, path, answer.status, status,
+			 text_of(&answer.body));
+}
