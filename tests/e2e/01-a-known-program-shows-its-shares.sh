@@ -29,12 +29,7 @@ fetch_profile "$work/shares.json" shares "$from" $((from + WINDOW_S - 1)) "{\"ta
 total=$(total_of "$work/shares.json")
 cpu=$((cpu_after - cpu_before))
 
-# What the kernel says, within 2 %; where other programs took part of the CPUs, plus three standard deviations of a
-# count of ticks, each of which hits the program or not.
-tolerance=$(awk -v cpu=$cpu -v wall=$((WINDOW_S * 1000000 * $(nproc))) 'BEGIN {
-	period = 1000000 / 99; p = cpu / wall; p = p > 1 ? 1 : p
-	printf "%.0f\n", 0.02 * cpu + 3 * period * sqrt(wall / period * p * (1 - p)) }')
-expect_near "CPU time of the program, in microseconds" "$total" "$cpu" "$tolerance"
+expect_near "CPU time of the program, in microseconds" "$total" "$cpu" "$(cpu_tolerance $cpu $WINDOW_S)"
 expect_at_least "samples" $((total * 99 / 1000000)) 1000
 
 expect_near "share of work_a" "$(share_of "$work/shares.json" work_a)" 70 2

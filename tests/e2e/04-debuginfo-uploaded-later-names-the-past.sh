@@ -19,7 +19,7 @@ fetch_profile "$work/before.json" stripped "$from" "$to"
 expect_label "$work/before.json" "[$workloads/stripped]"
 expect_no_label "$work/before.json" work_a
 
-build_id=$(readelf -n "$workloads/stripped.debug" | sed -n 's/.*Build ID: //p')
+build_id=$(readelf -n "$workloads/stripped.debug" 2>/dev/null | sed -n 's/.*Build ID: //p')
 request PUT "/v1/debuginfo/$build_id" -T "$workloads/stripped.debug"
 expect_equal "status of the upload" "$status" 200
 
@@ -31,15 +31,23 @@ expect_near "share of work_a" "$(share_of "$work/after.json" work_a)" 70 5
 expect_near "share of work_round" "$(share_of "$work/after.json" work_round)" 99 2
 expect_no_label "$work/after.json" "[$workloads/stripped]"
 
-# It is listed, it is what debuggers get, and it can be taken away again.
+# It is listed as what a pipeline uploaded, and can be taken away again.
 request GET /v1/debuginfo
-[[ $body == *"$build_id"* ]] || fail "the list of debuginfo does not have $build_id: $body"
+jq -e --arg id "$build_id" '.debuginfo[] | select(.build_id == $id) | .origin == "pipeline" and .has == "dwarf"' \
+	"$work/body" >/dev/null || fail "the list of debuginfo does not have $build_id as it should"
+request GET "/v1/debuginfo/$build_id"
+expect_equal "status of a look at it" "$status" 200
+
+# Debuggers get the file as it was sent.
 curl -sS -m 20 -o "$work/fetched" "$server_url/buildid/$build_id/debuginfo"
 cmp "$work/fetched" "$workloads/stripped.debug" || fail "the debuginfod answer is not the file that was uploaded"
+
 request DELETE "/v1/debuginfo/$build_id"
 expect_equal "status of the removal" "$status" 200
-request GET "/buildid/$build_id/debuginfo"
+request GET "/v1/debuginfo/$build_id"
 expect_equal "status after the removal" "$status" 404
+query_profile stripped "$from" "$to" >"$work/removed.json"
+expect_no_label "$work/removed.json" work_a
 
 # A file under another identity is refused, and says so.
 request PUT "/v1/debuginfo/0123456789abcdef0123456789abcdef01234567" -T "$workloads/stripped.debug"

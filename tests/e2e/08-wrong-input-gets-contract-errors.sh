@@ -130,7 +130,7 @@ check_debuginfo() {
 	refused "half an ELF file" 400 PUT "/v1/debuginfo/$id" -T "$work/cut.elf"
 	refused "a build-ID that is none" 400 PUT /v1/debuginfo/nothex -T "$work/text"
 	refused "a build-ID of odd length" 400 PUT /v1/debuginfo/abc -T "$work/text"
-	refused "debuginfo that is not there" 404 GET "/buildid/$id/debuginfo"
+	refused "debuginfo that is not there" 404 GET "/v1/debuginfo/$id"
 	refused "removal of what is not there" 404 DELETE "/v1/debuginfo/$id"
 	refused "symbolize without JSON" 400 POST /v1/symbolize --data-binary 'x'
 	refused "symbolize without addresses" 400 POST /v1/symbolize --data-binary '{}'

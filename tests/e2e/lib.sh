@@ -206,6 +206,14 @@ cpu_time_us() {
 	sed 's/.*) //' "/proc/$1/stat" | awk -v hz="$(getconf CLK_TCK)" '{ printf "%.0f\n", ($12 + $13) * 1000000 / hz }'
 }
 
+# cpu_tolerance CPU_US WALL_S: how far a count of ticks may be from the kernel's own accounting: 2 %, and where other
+# programs take part of the CPUs, three standard deviations of so many ticks that hit the program or not.
+cpu_tolerance() {
+	awk -v cpu="$1" -v wall=$(($2 * 1000000 * $(nproc))) 'BEGIN {
+		period = 1000000 / 99; p = cpu / wall; p = p > 1 ? 1 : p
+		printf "%.0f\n", 0.02 * cpu + 3 * period * sqrt(wall / period * p * (1 - p)) }'
+}
+
 # ---- asking ---------------------------------------------------------------------------------------------------------
 
 # query_profile SERVICE FROM TO [MORE_JSON]: unix seconds, both included, as the API has it; prints the whole answer.
