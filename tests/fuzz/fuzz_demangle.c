@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz-libs: symbolizer_symbols */
+#include "common/scoped.h"
+#include "symbolizer/symbols/demangle.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	scoped(bytes_release) struct bytes out = BYTES_INIT(MIB);
+	int r;
+
+	r = demangle_append(&out, (const char *)data, size);
+	assert(r == 0);
+	assert(out.size <= DEMANGLED_NAME_MAX_BYTES + MANGLED_NAME_MAX_BYTES);
+	return 0;
+}
