@@ -188,7 +188,7 @@ static int add_block(struct write *write, struct sqlite_db *db, const struct day
 	const struct batch *batch = write->batch;
 	struct bytes *counters = &write->writer->buffer;
 	struct bytes *block = &write->writer->block;
-	int64_t sender;
+	int64_t sender = 0;
 	int r;
 
 	bytes_clear(counters);

@@ -197,7 +197,8 @@ static int find_executable(struct write *write, const struct batch_executable *e
 static int define_executable(struct write *write, const struct batch_executable *executable)
 {
 	struct number_entry *entry = write_number(write, NUMBER_EXECUTABLE, executable->number);
-	bool lacks_segments, lacks_name;
+	bool lacks_segments = false;
+	bool lacks_name = false;
 	uint64_t id = 0;
 	int r = 0;
 

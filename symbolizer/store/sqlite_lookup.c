@@ -77,8 +77,8 @@ int read_list_hosts(struct connection_set *set, const char *tenant, struct arena
 {
 	struct store_host *hosts;
 	const char *its_tenant;
-	uint32_t *ids;
-	size_t count;
+	uint32_t *ids = NULL;
+	size_t count = 0;
 	int r;
 
 	r = collect_host_ids(set, tenant, arena, &ids, &count);

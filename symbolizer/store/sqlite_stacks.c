@@ -190,7 +190,7 @@ static int define_stack(struct write *write, const struct batch_stack *stack)
 	struct batch_frame frames[STACK_MAX_FRAMES];
 	struct hash128 hash;
 	bool applied;
-	uint64_t id;
+	uint64_t id = 0;
 	int r;
 
 	/* A number of a stack never means another one: it was defined again for want of an answer.

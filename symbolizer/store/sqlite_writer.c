@@ -224,7 +224,7 @@ static int write_batch(struct sqlite_writer *writer, const char *tenant, const s
 		.scratch = writer->scratch,
 	};
 	struct write_days days;
-	uint32_t stored;
+	uint32_t stored = 0;
 	int r;
 
 	arena_clear(writer->scratch);
