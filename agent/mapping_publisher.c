@@ -94,19 +94,12 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 	return 0;
 }
 
-static int publish_if_wanted(void *arg, struct process *process)
+void mapping_publisher_run(struct mapping_publisher *publisher)
 {
-	struct mapping_publisher *publisher = arg;
+	struct process *process;
 
-	if (!process->wants_publish || process->exited || process->retired)
-		return 0;
-	process->wants_publish = false;
-	if (publish(publisher, process) < 0)
-		publisher->failures++;
-	return 0;
-}
-
-int mapping_publisher_run(struct mapping_publisher *publisher)
-{
-	return process_table_each(publisher->processes, publish_if_wanted, publisher);
+	while ((process = process_table_take_wanting(publisher->processes))) {
+		if (publish(publisher, process) < 0)
+			publisher->failures++;
+	}
 }

@@ -16,8 +16,8 @@ struct mapping_publisher {
 	uint64_t failures; /* map full, or the kernel out of memory: samples stay raw, which costs more but loses nothing */
 };
 
-/* Publishes every process that wants it. 0 or -ENOMEM. */
-int mapping_publisher_run(struct mapping_publisher *publisher);
+/* Publishes every process that wants it. */
+void mapping_publisher_run(struct mapping_publisher *publisher);
 
 /* Observers of the process table; @arg is the publisher. */
 void mapping_publisher_mappings_gone(void *arg, struct process_mappings *mappings);

@@ -32,6 +32,8 @@ struct executable_cache {
 	struct hash_table *by_id;     /* struct executable_id -> struct cached_executable * */
 	struct hash_table *by_file;   /* struct file_key -> uint32_t number */
 	struct cached_executable *oldest_idle, *newest_idle;
+	uint32_t vdso_number;
+	uint64_t vdso_size;
 };
 
 static struct cached_executable *as_cached(struct executable *executable)
@@ -326,4 +328,17 @@ void executable_cache_forget_sendings(struct executable_cache *cache,
 		if (executable->first_sent_sequence > acknowledged_sequence)
 			executable->first_sent_sequence = 0;
 	}
+}
+
+struct executable *executable_cache_known_vdso(struct executable_cache *cache, uint64_t size)
+{
+	if (!cache->vdso_number || cache->vdso_size != size)
+		return NULL;
+	return executable_cache_by_number(cache, cache->vdso_number);
+}
+
+void executable_cache_set_vdso(struct executable_cache *cache, const struct executable *executable, uint64_t size)
+{
+	cache->vdso_number = executable->number;
+	cache->vdso_size = size;
 }

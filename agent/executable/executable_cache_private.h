@@ -26,3 +26,7 @@ int executable_cache_add(struct executable_cache *cache, const struct executable
 struct executable *executable_cache_by_file(struct executable_cache *cache, const struct file_key *key);
 int executable_cache_remember_file(struct executable_cache *cache, const struct file_key *key,
 				   const struct executable *executable);
+
+/* The vDSO of this size that was identified before, or NULL. */
+struct executable *executable_cache_known_vdso(struct executable_cache *cache, uint64_t size);
+void executable_cache_set_vdso(struct executable_cache *cache, const struct executable *executable, uint64_t size);

@@ -204,10 +204,18 @@ int executable_cache_identify_vdso(struct executable_cache *cache, uint32_t pid,
 				   uint64_t end, struct executable **ret_executable)
 {
 	scoped(file_identity_release) struct file_identity identity = {};
-	struct executable *executable;
+	struct executable *executable = NULL;
 	scoped_fd int fd = -1;
 	int r;
 
+	/* The kernel has one for all 64-bit processes; that of a 32-bit one lies below 4 GiB. */
+	if (start > UINT32_MAX)
+		executable = executable_cache_known_vdso(cache, end - start);
+	if (executable) {
+		executable_cache_touch(cache, executable);
+		*ret_executable = executable;
+		return 1;
+	}
 	fd = open_vdso(pid, start, end);
 	if (fd < 0 && fd != -ENOMEM)
 		fd = open_vdso(0, start, end);
@@ -225,6 +233,8 @@ int executable_cache_identify_vdso(struct executable_cache *cache, uint32_t pid,
 			return r;
 		executable->source_end = end - start;
 	}
+	if (start > UINT32_MAX)
+		executable_cache_set_vdso(cache, executable, end - start);
 	executable_cache_touch(cache, executable);
 	*ret_executable = executable;
 	return 1;

@@ -12,6 +12,7 @@
 #include "agent/process/proc_files.h"
 #include "agent/process/process_image.h"
 #include "common/hash_table.h"
+#include "common/vec.h"
 
 /* /proc/PID/maps of one process is read again at most this often for pcs that no mapping holds. */
 #define MAPS_REREAD_NS NSEC_PER_SEC
@@ -19,12 +20,15 @@
 /* How long an image may outlive its process: samples of its last moments may still be in the ring buffer. */
 #define SWEEP_AFTER_WINDOWS 2
 
+VEC_DEFINE(pid_vec, uint32_t);
+
 struct process_table {
 	struct process_image_context context;
 	struct process_rules rules;
 	struct process_observer observer;
 	struct hash_table *by_pid; /* uint32_t -> struct process * */
 	struct process *retired;
+	struct pid_vec wanting; /* to be published */
 	uint64_t current_window;
 	uint32_t next_number;
 };
@@ -65,6 +69,7 @@ struct process_table *process_table_free(struct process_table *table)
 	while (table->by_pid && hash_table_next(table->by_pid, &cursor, NULL, &value))
 		process_image_free(&table->context, *(struct process **)value);
 	hash_table_free(table->by_pid);
+	vec_release(&table->wanting);
 	while (table->retired) {
 		struct process *next = table->retired->next_retired;
 
@@ -156,7 +161,9 @@ static int read_maps(struct process_table *table, struct process *process, uint6
 	if (!process_image_same_start(process->start_time_ns, stat.start_time_ns))
 		return -ESRCH;
 	process_image_drop_mappings(&table->context, process);
-	process->wants_publish = process->published;
+	r = process->published ? process_table_want_publish(table, process) : 0;
+	if (r < 0)
+		return r;
 	return proc_maps_read(process->pid, collect_mapping, &sink);
 }
 
@@ -262,7 +269,9 @@ static int apply_mapping(struct process_table *table, const struct process_event
 			return r;
 	}
 	/* What nobody sampled needs no maps in the kernel. */
-	process->wants_publish |= process->published;
+	r = process->published ? process_table_want_publish(table, process) : 0;
+	if (r < 0)
+		return r;
 	return process_image_add_mapping(&table->context, process, &source);
 }
 
@@ -353,6 +362,31 @@ struct process_mapping *process_table_mapping(struct process_table *table, struc
 	return mapping;
 }
 
+int process_table_want_publish(struct process_table *table, struct process *process)
+{
+	int r;
+
+	if (process->wants_publish || process->exited || process->retired)
+		return 0;
+	r = vec_push(&table->wanting, process->pid);
+	process->wants_publish = r == 0;
+	return r;
+}
+
+struct process *process_table_take_wanting(struct process_table *table)
+{
+	while (table->wanting.count > 0) {
+		struct process *process = lookup(table, table->wanting.items[--table->wanting.count]);
+
+		/* It may have exited or exec'ed since. */
+		if (!process || !process->wants_publish || process->exited)
+			continue;
+		process->wants_publish = false;
+		return process;
+	}
+	return NULL;
+}
+
 void process_table_identify_mappings(struct process_table *table, struct process *process)
 {
 	for (size_t i = 0; process->mappings && i < process->mappings->count; i++) {
@@ -424,19 +458,18 @@ int process_table_each(struct process_table *table, int (*function)(void *arg, s
 
 static int apply_rules_to(void *arg, struct process *process)
 {
-	const struct process_rules *rules = arg;
+	struct process_table *table = arg;
 	bool before = process->without_stacks;
 
-	process_image_apply_rules(rules, process);
-	if (before != process->without_stacks) {
-		process->wants_publish = true;
-		process->first_sent_sequence = 0;
-	}
-	return 0;
+	process_image_apply_rules(&table->rules, process);
+	if (before == process->without_stacks)
+		return 0;
+	process->first_sent_sequence = 0;
+	return process_table_want_publish(table, process);
 }
 
 void process_table_set_rules(struct process_table *table, const struct process_rules *rules)
 {
 	table->rules = *rules;
-	(void)process_table_each(table, apply_rules_to, &table->rules);
+	(void)process_table_each(table, apply_rules_to, table);
 }

@@ -127,6 +127,12 @@ int process_table_find(struct process_table *table, uint32_t pid, uint32_t paren
 struct process_mapping *process_table_mapping(struct process_table *table, struct process *process, uint64_t pc,
 					      uint64_t now_ns);
 
+/* Its mappings should be published (again): once, until they were taken. */
+int process_table_want_publish(struct process_table *table, struct process *process);
+
+/* The next live process that wants it; NULL when there is none left. */
+struct process *process_table_take_wanting(struct process_table *table);
+
 /* Identifies all mappings: before they are published. */
 void process_table_identify_mappings(struct process_table *table, struct process *process);
 

@@ -291,8 +291,11 @@ int collector_add(struct collector *collector, const struct abi_sample *sample, 
 	process->last_window = collector->window;
 	/* Samples and events come in one order of time: this count belongs to this image. */
 	process->exec_count = sample->exec_count;
-	if (sample->flags & ABI_SAMPLE_UNKNOWN)
-		process->wants_publish = true;
+	if (sample->flags & ABI_SAMPLE_UNKNOWN) {
+		r = process_table_want_publish(collector->options.processes, process);
+		if (r < 0)
+			return r;
+	}
 
 	r = stack_of(collector, process, sample, frames, &row.stack);
 	if (r < 0)

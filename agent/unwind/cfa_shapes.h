@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * DWARF expressions in call frame information, reduced to the few shapes that a table row can hold.
+ *
+ * The unwinder has no DWARF machine: compilers and the C library write only a handful of shapes, and each has a meaning
+ * of its own. What is none of them is CFA_SHAPE_UNKNOWN; the row is then said to be unsupported, never guessed.
+ */
+
+#include "common/bytes.h"
+
+enum cfa_shape_kind {
+	CFA_SHAPE_UNKNOWN = 0,
+	CFA_SHAPE_REGISTER, /* reg + offset */
+	CFA_SHAPE_DEREF,    /* *(reg + offset) + addend */
+	CFA_SHAPE_PLT	    /* x86-64: rsp + 8 + ((rip & 15) >= offset ? 8 : 0) */
+};
+
+struct cfa_shape {
+	uint8_t kind; /* enum cfa_shape_kind */
+	uint8_t reg;  /* DWARF number */
+	int32_t offset;
+	int32_t addend;
+};
+
+/* @expression: the operations, without their length. */
+struct cfa_shape cfa_shape_of(struct bytes_view expression);
