@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/store/sqlite_block.h"
 
-#include "common/zstd_frame.h"
+#include <zstd.h>
+
+#include "common/scoped.h"
 
 /*
  * Why columns: neighbours in a column resemble each other (slots rise by little, few stacks
@@ -91,6 +93,10 @@ static void add_values(const struct block_rows *rows, struct bytes *out)
 
 void block_scratch_release(struct block_scratch *scratch)
 {
+	(void)ZSTD_freeCCtx(scratch->compressor);
+	(void)ZSTD_freeDCtx(scratch->decompressor);
+	scratch->compressor = NULL;
+	scratch->decompressor = NULL;
 	bytes_release(&scratch->plain);
 	bytes_release(&scratch->columns);
 	vec_release(&scratch->stack_ids);
@@ -105,6 +111,57 @@ static void prepare_scratch(struct block_scratch *scratch, uint64_t n_rows)
 	scratch->columns.ceiling = MAX(ceiling, scratch->columns.capacity);
 	bytes_clear(&scratch->plain);
 	bytes_clear(&scratch->columns);
+}
+
+static int compress(struct block_scratch *scratch, struct bytes *out)
+{
+	size_t bound = ZSTD_compressBound(scratch->plain.size);
+	size_t written;
+	int r;
+
+	if (!scratch->compressor)
+		scratch->compressor = ZSTD_createCCtx();
+	if (!scratch->compressor)
+		return -ENOMEM;
+	if (ZSTD_isError(ZSTD_CCtx_setParameter(scratch->compressor, ZSTD_c_compressionLevel,
+						BLOCK_ZSTD_LEVEL)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(scratch->compressor, ZSTD_c_checksumFlag, 1)))
+		return -ENOMEM;
+	r = bytes_reserve(out, bound);
+	if (r < 0)
+		return r;
+	written = ZSTD_compress2(scratch->compressor, out->data + out->size, bound,
+				 scratch->plain.data, scratch->plain.size);
+	if (ZSTD_isError(written))
+		return -ENOMEM;
+	out->size += written;
+	return 0;
+}
+
+/* Blocks are written with their size in front; it counts only as far as the ceiling allows. */
+static int decompress(struct bytes_view content, struct block_scratch *scratch)
+{
+	unsigned long long size = ZSTD_getFrameContentSize(content.data, content.size);
+	struct bytes *plain = &scratch->plain;
+	size_t written;
+	int r;
+
+	if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR ||
+	    size > plain->ceiling)
+		return -EBADMSG;
+	if (!scratch->decompressor)
+		scratch->decompressor = ZSTD_createDCtx();
+	if (!scratch->decompressor)
+		return -ENOMEM;
+	r = bytes_reserve(plain, MAX(size, 1ULL));
+	if (r < 0)
+		return r;
+	written = ZSTD_decompressDCtx(scratch->decompressor, plain->data, size, content.data,
+				      content.size);
+	if (ZSTD_isError(written))
+		return -EBADMSG;
+	plain->size = written;
+	return 0;
 }
 
 int block_encode(const struct block_rows *rows, struct block_scratch *scratch, struct bytes *out)
@@ -133,7 +190,7 @@ int block_encode(const struct block_rows *rows, struct block_scratch *scratch, s
 	r = bytes_error(plain);
 	if (r < 0)
 		return r;
-	return zstd_compress(bytes_view_of(plain), BLOCK_ZSTD_LEVEL, out);
+	return compress(scratch, out);
 }
 
 /* A block being read: the directory and the three columns side by side. */
@@ -206,9 +263,9 @@ static int open_block(struct bytes_view content, struct block_scratch *scratch,
 	struct bytes_reader in;
 	int r;
 
-	r = zstd_decompress(content, &scratch->plain);
+	r = decompress(content, scratch);
 	if (r < 0)
-		return r == -EFBIG ? -EBADMSG : r;
+		return r;
 	in = bytes_reader_of(bytes_view_of(&scratch->plain));
 	if (bytes_read_varint(&in) != BLOCK_FORMAT)
 		return -EBADMSG;

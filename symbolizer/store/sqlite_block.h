@@ -34,8 +34,11 @@ struct block_rows {
 	uint64_t min_slot;
 };
 
-/* Memory that calls reuse; zeroed before the first. One per thread. */
+/* What calls reuse: memory, and zstd's contexts, which cost more to make than a small block to
+ * unpack. Zeroed before the first call; one per thread. */
 struct block_scratch {
+	struct ZSTD_CCtx_s *compressor;
+	struct ZSTD_DCtx_s *decompressor;
 	struct bytes plain;
 	struct bytes columns;
 	VEC_DEFINE(, uint64_t) stack_ids;

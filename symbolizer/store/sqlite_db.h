@@ -235,6 +235,26 @@ static inline void sqlite_rollback(struct sqlite_db *db)
 		(void)sqlite_db_run(db, "ROLLBACK");
 }
 
+/*
+ * Many lookups in one read transaction: each alone would take and release the WAL's locks, which
+ * costs more than the lookup. Ends with the scope: scoped(sqlite_end_readp) struct sqlite_db
+ * *reading = NULL; r = sqlite_begin_read(db, &reading).
+ */
+static inline int sqlite_begin_read(struct sqlite_db *db, struct sqlite_db **ret_reading)
+{
+	int r = sqlite_db_run(db, "BEGIN");
+
+	if (r == 0)
+		*ret_reading = db;
+	return r;
+}
+
+static inline void sqlite_end_readp(struct sqlite_db **reading)
+{
+	if (*reading)
+		sqlite_rollback(*reading);
+}
+
 static inline int sqlite_commit(struct sqlite_db *db)
 {
 	int r = sqlite_db_run(db, "COMMIT");

@@ -246,6 +246,7 @@ static int add_series(struct series_search *search, uint32_t id)
 
 static int search_series(struct series_search *search)
 {
+	scoped(sqlite_end_readp) struct sqlite_db *reading = NULL;
 	int r;
 
 	r = connection_set_hearth(search->set, &search->hearth);
@@ -257,6 +258,9 @@ static int search_series(struct series_search *search)
 		r = hash_table_new(sizeof(uint32_t), sizeof(void *), 0, &search->hosts);
 	if (r == 0)
 		r = collect_activity(search);
+	/* After the days: what they name is in hearth.db before. */
+	if (r == 0)
+		r = sqlite_begin_read(search->hearth, &reading);
 	if (r == 0)
 		r = search->query->service ? collect_ids_of_service(search)
 					   : collect_active_ids(search);

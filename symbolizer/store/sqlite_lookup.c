@@ -76,12 +76,18 @@ int read_list_hosts(struct connection_set *set, const char *tenant, struct arena
 		    struct store_host **ret_hosts, size_t *ret_count)
 {
 	struct store_host *hosts;
+	scoped(sqlite_end_readp) struct sqlite_db *reading = NULL;
+	struct sqlite_db *hearth;
 	const char *its_tenant;
 	uint32_t *ids = NULL;
 	size_t count = 0;
 	int r;
 
-	r = collect_host_ids(set, tenant, arena, &ids, &count);
+	r = connection_set_hearth(set, &hearth);
+	if (r == 0)
+		r = sqlite_begin_read(hearth, &reading);
+	if (r == 0)
+		r = collect_host_ids(set, tenant, arena, &ids, &count);
 	if (r < 0)
 		return r;
 	hosts = arena_alloc_array(arena, count, sizeof(*hosts));
@@ -124,10 +130,13 @@ static int executable_of_row(sqlite3_stmt *row, struct arena *arena,
 int read_executables(struct connection_set *set, const uint32_t *ids, size_t count,
 		     struct arena *arena, struct store_executable *ret_executables)
 {
+	scoped(sqlite_end_readp) struct sqlite_db *reading = NULL;
 	struct sqlite_db *hearth;
 	int r;
 
 	r = connection_set_hearth(set, &hearth);
+	if (r == 0)
+		r = sqlite_begin_read(hearth, &reading);
 	for (size_t i = 0; r >= 0 && i < count; i++) {
 		scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 

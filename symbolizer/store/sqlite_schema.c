@@ -23,6 +23,9 @@
 /* In KiB. New stacks touch the index of their random hashes all over; a day file is appended to. */
 #define WRITER_CACHE "PRAGMA cache_size=-32768;"
 
+/* A query walks up thousands of stacks: their nodes are small and spread. */
+#define READER_PRAGMAS "PRAGMA query_only=1; PRAGMA cache_size=-16384;"
+
 static const char hearth_schema[] =
 	"CREATE TABLE identity(store BLOB NOT NULL);"
 	"INSERT INTO identity(store) VALUES(randomblob(16));"
@@ -199,8 +202,7 @@ static int open_file(const char *path, bool writer, const char *const *sql,
 		return r;
 	/* Readers open for writing too: the first connection after a crash has to recover the WAL.
 	 */
-	return sqlite_db_run(*ret_db,
-			     writer ? SQLITE_DB_PRAGMAS WRITER_CACHE : "PRAGMA query_only=1;");
+	return sqlite_db_run(*ret_db, writer ? SQLITE_DB_PRAGMAS WRITER_CACHE : READER_PRAGMAS);
 }
 
 int hearth_db_open(const char *folder, bool writer, struct sqlite_db **ret_db)

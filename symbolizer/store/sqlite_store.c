@@ -76,10 +76,13 @@ static int operation_load_stacks(struct store *store, const uint64_t *stack_ids,
 {
 	struct sqlite_store *self = sqlite_store_of(store);
 	scoped(reader_returnp) struct reader reader = reader_borrow(self->readers);
+	scoped(sqlite_end_readp) struct sqlite_db *reading = NULL;
 	struct sqlite_db *hearth;
 	int r;
 
 	r = connection_set_hearth(reader.set, &hearth);
+	if (r == 0)
+		r = sqlite_begin_read(hearth, &reading);
 	return r < 0 ? r : stacks_load(self->nodes, hearth, stack_ids, count, arena, ret_stacks);
 }
 
