@@ -28,6 +28,10 @@
 /* Clocks differ; days do not. A batch from further ahead would hide behind retention for years. */
 #define MAX_CLOCK_AHEAD_NS (24 * 3600 * NSEC_PER_SEC)
 
+/* Spools keep days. A host whose clock stands at 1970 would make a file of its own per day since.
+ */
+#define MAX_CLOCK_BEHIND_NS (366 * 24 * 3600 * NSEC_PER_SEC)
+
 /* Lists of numbers that are asked for; the largest is below 5 bytes a row of the largest batch. */
 #define MAX_ANSWER_BYTES (64 * MIB)
 
@@ -100,12 +104,16 @@ static int fail(struct ingest_call *call, int error, const char *what)
 static int check_clock(struct ingest_call *call)
 {
 	uint64_t now = clock_wall_ns(call->ingest->clock);
+	uint64_t closed = call->batch.closed_wall_ns;
+	bool ahead = closed > now;
+	uint64_t difference_ns = ahead ? closed - now : now - closed;
 
-	if (call->batch.closed_wall_ns <= now + MAX_CLOCK_AHEAD_NS)
+	if (difference_ns <= (ahead ? MAX_CLOCK_AHEAD_NS : MAX_CLOCK_BEHIND_NS))
 		return 0;
 	(void)snprintf(call->result->message, INGEST_MESSAGE_SIZE,
-		       "the clock of host '%.100s' is %" PRIu64 " s ahead of the server's",
-		       call->batch.host.name, (call->batch.closed_wall_ns - now) / NSEC_PER_SEC);
+		       "the clock of host '%.100s' was %" PRIu64 " s %s the server's",
+		       call->batch.host.name, difference_ns / NSEC_PER_SEC,
+		       ahead ? "ahead of" : "behind");
 	return -EBADMSG;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "common/file.h"
 #include "common/log.h"
@@ -143,17 +144,28 @@ static int operation_agent_executables(struct store *store, const char *tenant,
 				      ret_count);
 }
 
+/* For file systems without unlinked files: they only tell what they believe to have. */
+static int check_free_space(int folder_fd)
+{
+	struct statvfs status;
+
+	if (fstatvfs(folder_fd, &status) < 0)
+		return -errno;
+	if (status.f_flag & ST_RDONLY)
+		return -EROFS;
+	return (uint64_t)status.f_bavail * status.f_frsize < CHECK_BYTES ? -ENOSPC : 0;
+}
+
 /* Asks the file system, not SQLite: a probe must not cost a synchronous write every few seconds. */
 static int operation_check(struct store *store)
 {
 	struct sqlite_store *self = sqlite_store_of(store);
 	scoped_fd int fd = openat(self->folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	int error;
 
 	if (fd < 0)
-		return -errno;
-	error = posix_fallocate(fd, 0, CHECK_BYTES);
-	return -error;
+		return errno == EOPNOTSUPP || errno == EISDIR ? check_free_space(self->folder_fd)
+							      : -errno;
+	return -posix_fallocate(fd, 0, CHECK_BYTES);
 }
 
 static uint64_t disk_bytes(const struct sqlite_store *self)

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <sqlite3.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "common/elf/build_id.h"
@@ -425,6 +426,51 @@ static void reading_is_remembered(void **state)
 	assert_true(entry.last_used_wall_ns >= entry.uploaded_wall_ns);
 }
 
+static void a_full_disk_refuses_uploads_and_keeps_what_is_there(void **state)
+{
+	const char *folder = *state;
+	scoped(bytes_release) struct bytes large = {};
+	struct executable_id id = sample_id();
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_upload *upload = NULL;
+	struct debuginfo_store *store;
+	struct debuginfo_entry entry;
+	uint32_t random = 1;
+	int fd = -1;
+	int r = 0;
+
+	if (geteuid() != 0 || mount("none", folder, "tmpfs", 0, "size=6m") < 0) {
+		print_message("needs root to mount a small file system\n");
+		skip();
+	}
+	read_whole(FULL, &large);
+	while (large.size < 4 * MIB) {
+		random = random * 1664525 + 1013904223;
+		assert_ok(bytes_append(&large, &random, sizeof(random)));
+	}
+	store = open_debuginfo(folder);
+	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, STRIPPED, &entry, message),
+			 1);
+	/* It fits beside the database, but not into it as well. */
+	assert_errno(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT, bytes_view_of(&large), MIB,
+				  &entry, message),
+		     -ENOSPC);
+	assert_non_null(strstr(message, "cannot store the file"));
+	/* Nor does the second copy of it, while it comes in. */
+	assert_ok(debuginfo_upload_begin(store, &id, DEBUGINFO_FROM_AGENT, &upload, message));
+	for (int i = 0; i < 3 && r == 0; i++)
+		r = debuginfo_upload_append(upload, bytes_view_of(&large), message);
+	assert_errno(r, -ENOSPC);
+	(void)debuginfo_upload_free(upload);
+
+	assert_int_equal(debuginfo_open_file(store, &id, &fd, &entry), 1);
+	assert_same_content(fd, STRIPPED);
+	(void)close(fd);
+	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, DEBUG, &entry, message), 1);
+	(void)debuginfo_store_free(store);
+	assert_ok(umount2(folder, MNT_DETACH));
+}
+
 static void a_folder_has_one_server(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
@@ -452,6 +498,7 @@ int main(void)
 		in_folder(damage_is_an_error_and_never_content),
 		in_folder(removed_files_give_their_space_back),
 		in_folder(reading_is_remembered),
+		in_folder(a_full_disk_refuses_uploads_and_keeps_what_is_there),
 		in_folder(a_folder_has_one_server),
 	};
 
