@@ -175,7 +175,8 @@ static int make_own_label(struct frame_labels *labels, const struct frame *frame
 static int make_library_label(struct frame_labels *labels, const struct frame *frame,
 			      string_id *ret_label)
 {
-	char prefixed[LABEL_MAX_BYTES + 1];
+	/* One that is too long must still be so behind its prefix, to be cut visibly. */
+	char prefixed[LABEL_MAX_BYTES + 16];
 
 	(void)snprintf(prefixed, sizeof(prefixed), "[l] %s", frame->function);
 	return tree_intern_label(labels->tree, prefixed, strlen(prefixed), ret_label);

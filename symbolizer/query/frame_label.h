@@ -35,5 +35,5 @@ int frame_labels_init(struct frame_labels *labels, struct tree *tree, struct sto
 void frame_labels_release(struct frame_labels *labels);
 
 /* @outermost: the user frame that no other one called. 0 or negative errno. */
-int frame_label(struct frame_labels *labels, const struct store_process *process, uint32_t frame,
+int frame_label(struct frame_labels *labels, const struct store_process *process, uint32_t index,
 		bool outermost, string_id *ret_label, char *ret_type);

@@ -25,7 +25,11 @@ struct profile_request {
 	uint32_t max_nodes; /* 0: no pruning */
 };
 
-/* What is said beside the tree: X-Hearth-* headers and the debug object. */
+/*
+ * What is said beside the tree: X-Hearth-* headers and the debug object. n_frames counts different
+ * frames. A value is unsymbolized when the leaf that is shown has no name; the four reasons add up
+ * to value_unsymbolized. n_nodes_pruned: by max_nodes, or because the tree was full.
+ */
 struct profile_stats {
 	uint64_t n_series, n_rows, n_stacks, n_frames, n_nodes, n_nodes_pruned;
 	uint64_t value_total;        /* in the event type's unit */

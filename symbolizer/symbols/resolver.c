@@ -163,6 +163,8 @@ static int resolve_in_table(struct symbol_table *table, bool kernel_image,
 	int r;
 
 	if (kernel_image && !symbol_table_text_address(table, &base)) {
+		log_warn("the debuginfo of a kernel has no symbol '_text', its frames stay without "
+			 "names");
 		fill(ret_symbols, count, RESOLVE_TABLE_FAILED);
 		return 0;
 	}

@@ -13,11 +13,12 @@ static bool is_selected(const struct store_series *series, const struct store_se
 	return strcmp(series->tenant, query->tenant) == 0 &&
 	       (query->type == EVENT_NONE || series->type == query->type) &&
 	       (!query->service || strcmp(series->process->name, query->service) == 0) &&
-	       series->last_slot >= query->from_slot && (query->to_slot == 0 || series->first_slot < query->to_slot);
+	       series->last_slot >= query->from_slot &&
+	       (query->to_slot == 0 || series->first_slot < query->to_slot);
 }
 
-static int find_series(struct store *store, const struct store_series_query *query, struct arena *arena,
-		       struct store_series **ret_series, size_t *ret_count)
+static int find_series(struct store *store, const struct store_series_query *query,
+		       struct arena *arena, struct store_series **ret_series, size_t *ret_count)
 {
 	struct fake_store *fake = fake_of(store);
 	struct store_series *series = arena_alloc_array(arena, fake->n_series + 1, sizeof(*series));
@@ -34,8 +35,8 @@ static int find_series(struct store *store, const struct store_series_query *que
 	return 0;
 }
 
-static int scan(struct store *store, const uint32_t *series_ids, size_t count, uint64_t from_slot, uint64_t to_slot,
-		store_row_function function, void *arg)
+static int scan(struct store *store, const uint32_t *series_ids, size_t count, uint64_t from_slot,
+		uint64_t to_slot, store_row_function function, void *arg)
 {
 	struct fake_store *fake = fake_of(store);
 
@@ -48,7 +49,8 @@ static int scan(struct store *store, const uint32_t *series_ids, size_t count, u
 			int r;
 
 			assert(k == 0 || series_ids[k] > series_ids[k - 1]);
-			if (series_ids[k] != row->series || row->slot < from_slot || row->slot >= to_slot)
+			if (series_ids[k] != row->series || row->slot < from_slot ||
+			    row->slot >= to_slot)
 				continue;
 			r = function(arg, k, row->stack, row->slot, row->value);
 			if (r < 0)
@@ -58,8 +60,8 @@ static int scan(struct store *store, const uint32_t *series_ids, size_t count, u
 	return 0;
 }
 
-static int load_stacks(struct store *store, const uint64_t *stack_ids, size_t count, struct arena *arena,
-		       struct store_stack *ret_stacks)
+static int load_stacks(struct store *store, const uint64_t *stack_ids, size_t count,
+		       struct arena *arena, struct store_stack *ret_stacks)
 {
 	struct fake_store *fake = fake_of(store);
 
@@ -76,8 +78,8 @@ static int load_stacks(struct store *store, const uint64_t *stack_ids, size_t co
 	return 0;
 }
 
-static int load_executables(struct store *store, const uint32_t *ids, size_t count, struct arena *arena,
-			    struct store_executable *ret_executables)
+static int load_executables(struct store *store, const uint32_t *ids, size_t count,
+			    struct arena *arena, struct store_executable *ret_executables)
 {
 	struct fake_store *fake = fake_of(store);
 
@@ -109,7 +111,8 @@ static int path_of(struct store *store, uint32_t process, uint32_t executable, s
 	return 0;
 }
 
-static int named_frame(struct store *store, uint64_t key, struct arena *arena, const char **ret_name)
+static int named_frame(struct store *store, uint64_t key, struct arena *arena,
+		       const char **ret_name)
 {
 	struct fake_store *fake = fake_of(store);
 
@@ -123,15 +126,17 @@ static int named_frame(struct store *store, uint64_t key, struct arena *arena, c
 	return 0;
 }
 
-static int list_hosts(struct store *store, const char *tenant, struct arena *arena, struct store_host **ret_hosts,
-		      size_t *ret_count)
+static int list_hosts(struct store *store, const char *tenant, struct arena *arena,
+		      struct store_host **ret_hosts, size_t *ret_count)
 {
 	struct fake_store *fake = fake_of(store);
 
 	(void)tenant;
 	if (fake->fail_with)
 		return fake->fail_with;
-	*ret_hosts = fake->n_hosts ? arena_copy(arena, fake->hosts, fake->n_hosts * sizeof(*fake->hosts)) : NULL;
+	*ret_hosts = fake->n_hosts
+			     ? arena_copy(arena, fake->hosts, fake->n_hosts * sizeof(*fake->hosts))
+			     : NULL;
 	*ret_count = fake->n_hosts;
 	return *ret_hosts || fake->n_hosts == 0 ? 0 : -ENOMEM;
 }

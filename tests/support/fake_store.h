@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A sample store of arrays that the test fills, behind struct store_operations. Only reading works. @fail_with makes
- * every call fail.
+ * A sample store of arrays that the test fills, behind struct store_operations. Only reading works.
+ * @fail_with makes every call fail.
  */
 
 #include "symbolizer/store/store.h"
