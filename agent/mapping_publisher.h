@@ -13,7 +13,7 @@ struct mapping_publisher {
 	struct bpf_programs *programs;
 	struct process_table *processes;
 	uint32_t last_set;
-	uint64_t failures; /* map full, or the kernel out of memory: samples stay raw, which costs more but loses nothing */
+	uint64_t failures; /* map full, or no kernel memory: samples stay raw, which costs more but loses nothing */
 };
 
 /* Publishes every process that wants it. */

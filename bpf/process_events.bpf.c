@@ -58,7 +58,7 @@ int BPF_PROG(hearth_on_exit, struct task_struct *task)
 {
 	__u32 pid = task->tgid;
 
-	/* The leader may exit before its threads: they are then sampled as an unknown process, which the agent knows. */
+	/* The leader may exit before its threads: they are then an unknown process, which the agent knows. */
 	if (task->pid != task->tgid)
 		return 0;
 	bpf_map_delete_elem(&exec_counts, &pid);

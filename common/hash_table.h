@@ -21,8 +21,8 @@ void hash_table_clear(struct hash_table *table);
 void *hash_table_find(const struct hash_table *table, const void *key);
 
 /*
- * Finds or adds @key; a new value is zeroed. *ret_value (may be NULL) points to the value. 1 added, 0 was there, -ENOSPC when
- * max_items is reached, -ENOMEM.
+ * Finds or adds @key; a new value is zeroed. *ret_value (may be NULL) points to the value. 1 added, 0 was there,
+ * -ENOSPC when max_items is reached, -ENOMEM.
  */
 int hash_table_insert(struct hash_table *table, const void *key, void **ret_value);
 
@@ -33,8 +33,11 @@ size_t hash_table_count(const struct hash_table *table);
 size_t hash_table_memory_bytes(const struct hash_table *table);
 
 /*
- * Walks all items in no order; ret_key and ret_value may be NULL: size_t cursor = 0; while (hash_table_next(table, &cursor, &key, &value)) ...
- * Only hash_table_remove_at_cursor() may change the table during a walk; a moved item may then be seen twice, never missed.
+ * Walks all items in no order; ret_key and ret_value may be NULL:
+ *	size_t cursor = 0;
+ *	while (hash_table_next(table, &cursor, &key, &value)) ...
+ * Only hash_table_remove_at_cursor() may change the table during a walk; a moved item may then be seen twice, never
+ * missed.
  */
 bool hash_table_next(const struct hash_table *table, size_t *cursor, const void **ret_key, void **ret_value);
 void hash_table_remove_at_cursor(struct hash_table *table, size_t *cursor);

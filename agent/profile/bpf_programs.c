@@ -81,8 +81,8 @@ static int probe_kernel(void)
 	if (uname(&system) < 0)
 		return -errno;
 	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0) {
-		log_error("kernel '%s' has no BTF (/sys/kernel/btf/vmlinux): a kernel built with CONFIG_DEBUG_INFO_BTF is "
-			  "needed, not starting",
+		log_error("kernel '%s' has no BTF (/sys/kernel/btf/vmlinux): a kernel built with "
+			  "CONFIG_DEBUG_INFO_BTF is needed, not starting",
 			  system.release);
 		return -ENOTSUP;
 	}
@@ -95,8 +95,8 @@ static int probe_kernel(void)
 		return -ENOTSUP;
 	}
 	if (kernel_freezes_on_user_reads(system.release) && !(trust && strcmp(trust, "1") == 0)) {
-		log_error("kernel '%s' may freeze when a BPF program reads user memory (mended in 6.1.36, 6.3.10, 6.4): not "
-			  "starting; if your distribution has mended it, set HEARTH_AGENT_TRUST_KERNEL=1",
+		log_error("kernel '%s' may freeze when a BPF program reads user memory (mended in 6.1.36, 6.3.10, "
+			  "6.4): not starting; if your distribution has mended it, set HEARTH_AGENT_TRUST_KERNEL=1",
 			  system.release);
 		return -ENOTSUP;
 	}

@@ -97,7 +97,8 @@ static int name_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uin
 	return 1;
 }
 
-static void convert_kernel(struct frame_resolver *resolver, uint64_t pc, uint64_t now_ns, struct window_frame *ret_frame)
+static void convert_kernel(struct frame_resolver *resolver, uint64_t pc, uint64_t now_ns,
+			   struct window_frame *ret_frame)
 {
 	const struct kernel_layout *layout = resolver->layout;
 

@@ -46,7 +46,8 @@ static int want_executable(struct builder *builder, uint32_t number)
 static int build_labels(struct builder *builder, const struct process *process, struct window_process *ret_process)
 {
 	const struct string_table *strings = builder->collector->options.strings;
-	struct window_label *labels = arena_alloc_array(builder->arena, process->n_labels + EXTRA_LABELS, sizeof(*labels));
+	struct window_label *labels =
+		arena_alloc_array(builder->arena, process->n_labels + EXTRA_LABELS, sizeof(*labels));
 	const char *service = process->name;
 	size_t count = 0;
 

@@ -29,7 +29,7 @@ struct elf_extract *elf_extract_free(struct elf_extract *extract);
 
 uint64_t elf_extract_size(const struct elf_extract *extract);
 
-/* The next @size bytes; the caller asks for no more than elf_extract_size() in all. 0, -ENODATA (file cut short), ... */
+/* The next @size bytes; no more than elf_extract_size() in all may be asked for. 0, -ENODATA (file cut short), ... */
 int elf_extract_read(struct elf_extract *extract, void *buffer, size_t size);
 
 void elf_extract_rewind(struct elf_extract *extract);

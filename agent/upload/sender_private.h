@@ -103,7 +103,7 @@ enum delivery {
 };
 
 /* sender_answer.c: reads the answer to a batch, and emits the events that it holds besides the acknowledgement. */
-enum delivery sender_judge(struct sender *sender, const struct spool_key *key, int r, struct http_answer *answer,
+enum delivery sender_judge(struct sender *sender, const struct spool_key *key, int r, struct http_answer *http,
 			   struct sender_event *ret_unknown);
 
 #include "common/scoped.h"

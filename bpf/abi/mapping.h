@@ -49,5 +49,5 @@ struct abi_process {
 };
 
 _Static_assert(sizeof(struct abi_mapping) == 32, "part of the BPF/userspace ABI");
-_Static_assert(sizeof(struct abi_mapping_chunk) == 2048, "a power of two: what the kernel's allocator hands out anyway");
+_Static_assert(sizeof(struct abi_mapping_chunk) == 2048, "a power of two: what the allocator hands out anyway");
 _Static_assert(sizeof(struct abi_process) == 280, "part of the BPF/userspace ABI");

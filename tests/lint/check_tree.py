@@ -83,6 +83,9 @@ URL_HOSTS = re.compile(
     r"|[a-z0-9-]+|(www\.)?apache\.org|www\.w3\.org|json-schema\.org)$")
 
 CODE_SUFFIXES = {".c", ".h"}
+
+# clang-format fills code to 100 columns; comments and tables may be as wide as two files side by side allow.
+MAX_COLUMNS = 120
 SPDX_SUFFIXES = {".c", ".h", ".py", ".sh", ".js", ".mjs", ".css", ".cmake", ".proto", ".sql", ".def", ".yaml", ".yml"}
 BINARY_SUFFIXES = {".png", ".ico", ".elf", ".bin", ".gz", ".zst", ".debug", ".o", ".so"}
 
@@ -180,6 +183,19 @@ def check_spdx(path, text):
 def check_pragma_once(path, source):
     if path.suffix == ".h" and not re.search(r"^#pragma once$", source, re.M):
         yield Finding(path, 1, "no #pragma once")
+
+
+def check_layout(path, source):
+    """What holds in every file, also in the tables that clang-format would take apart."""
+    for number, line in enumerate(source.split("\n"), 1):
+        if line != line.rstrip():
+            yield Finding(path, number, "blanks at the end of the line")
+        if re.match(r"\t* {8}", line):
+            yield Finding(path, number, "indented with blanks: tabs are used")
+        if len(line.expandtabs(8)) > MAX_COLUMNS:
+            yield Finding(path, number, f"longer than {MAX_COLUMNS} columns")
+    if not source.endswith("\n") or source.endswith("\n\n"):
+        yield Finding(path, source.count("\n") + 1, "must end with one line end")
 
 
 def check_banned(path, stripped):
@@ -327,6 +343,7 @@ def check_file(path, root):
         yield from check_includes(path, text, root)
         yield from check_pragma_once(path, text)
         yield from check_banned(path, stripped)
+        yield from check_layout(path, text)
 
 
 def check(root, build=None):

@@ -46,6 +46,10 @@ FAULTS = [
     ({"docs/a.md": "FIX" "ME\n"}, "unfinished"),
     ({"docs/a.md": "fetch http" "://mirror.of.somebody.net/debian\n"}, "names the host 'mirror.of.somebody.net'"),
     ({"docs/a.md": "see /ho" "me/somebody/notes\n"}, "names a path of one machine"),
+    ({"common/file.c": C + "int x; \n"}, "blanks at the end"),
+    ({"common/file.c": C + "        int x;\n"}, "indented with blanks"),
+    ({"common/file.c": C + "/* " + "x" * 120 + " */\n"}, "longer than 120 columns"),
+    ({"common/file.c": C + "int x;"}, "must end with one line end"),
     ({"common/clock.c": C}, "has no test: 'tests/unit/common/test_clock.c'"),
     ({"common/elf/elf_file.c": C}, "has no test: 'tests/unit/common/elf/test_elf_file.c'"),
 ]
