@@ -151,9 +151,7 @@ run_unit_tests() {
 run_lint() {
 	run_test lint/check-tree-finds-planted-faults 120 python3 -B tests/lint/test_check_tree.py
 	run_test lint/the-tree-keeps-its-rules 300 python3 -B tests/lint/check_tree.py --build "$build" --sizes
-	# Generated sources and BPF programs are not looked at.
-	run_test lint/clang-tidy 900 run-clang-tidy -quiet -p "$build" -extra-arg=-Wno-unknown-warning-option \
-		"$root/(agent|symbolizer|common|proto)/.*\.c\$"
+	run_test lint/clang-tidy 900 tests/lint/clang_tidy.sh "$build"
 	run_test lint/generated-documentation-is-fresh 60 tests/lint/check_generated.sh "$build/bin"
 	run_test lint/shell-scripts-parse 60 bash -c 'for f in "$@"; do bash -n "$f" || exit 1; done' _ \
 		.ci/run deploy/*.sh tests/*.sh tests/*/*.sh
