@@ -36,12 +36,13 @@ grep -F "$server_url/" "$work/quickstart.log" >/dev/null || fail "the page's add
 expect_clean
 
 # ---- Ctrl-C stops it, and what was stored is still there the next time
-setsid "$quickstart" --port "$server_port" --data "$data" </dev/null >"$work/second.log" 2>&1 &
+: >"$work/second.log"
+# A script's background commands ignore SIGINT, which they could then not take back.
+env --default-signal=INT setsid "$quickstart" --port "$server_port" --data "$data" </dev/null >"$work/second.log" 2>&1 &
 quickstart_pid=$!
 started_pids+=("$quickstart_pid")
 is_running() { grep -F "running until Ctrl-C" "$work/second.log" >/dev/null; }
 expect_within 60s is_running
-now=$(now_s)
 curl -sS -m 10 "$server_url/v1/services?last=1h" | grep -F '"shares"' >/dev/null || fail "the data of the first run is gone"
 
 # ---- a second one says who has the port
