@@ -4,9 +4,10 @@
 #include "agent/unwind/frame_cursor.h"
 
 /*
- * One shape, the procedure linkage table's, is compared byte by byte (every linker writes the same). The others are
- * found by evaluating the expression on a small stack of terms instead of numbers: a term is a constant, a register plus
- * a constant, or what lies in memory there plus a constant. So it does not matter in how many ways "plus 8" is written.
+ * One shape, the procedure linkage table's, is compared byte by byte (every linker writes the
+ * same). The others are found by evaluating the expression on a small stack of terms instead of
+ * numbers: a term is a constant, a register plus a constant, or what lies in memory there plus a
+ * constant. So it does not matter in how many ways "plus 8" is written.
  */
 
 enum {
@@ -194,7 +195,8 @@ static struct cfa_shape shape_of_term(const struct term *term)
 	return shape;
 }
 
-/* breg7 8; breg16 0; lit15; and; litN; ge; lit3; shl; plus - N is where in a stub of 16 bytes the number was pushed */
+/* breg7 8; breg16 0; lit15; and; litN; ge; lit3; shl; plus - N is where in a stub of 16 bytes the
+ * number was pushed */
 static bool is_plt(struct bytes_view expression, struct cfa_shape *ret_shape)
 {
 	static const uint8_t before[] = { 0x77, 8, 0x80, 0, OP_LIT0 + 15, 0x1a };

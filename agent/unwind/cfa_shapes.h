@@ -4,8 +4,9 @@
 /*
  * DWARF expressions in call frame information, reduced to the few shapes that a table row can hold.
  *
- * The unwinder has no DWARF machine: compilers and the C library write only a handful of shapes, and each has a meaning
- * of its own. What is none of them is CFA_SHAPE_UNKNOWN; the row is then said to be unsupported, never guessed.
+ * The unwinder has no DWARF machine: compilers and the C library write only a handful of shapes,
+ * and each has a meaning of its own. What is none of them is CFA_SHAPE_UNKNOWN; the row is then
+ * said to be unsupported, never guessed.
  */
 
 #include "common/bytes.h"
@@ -14,7 +15,7 @@ enum cfa_shape_kind {
 	CFA_SHAPE_UNKNOWN = 0,
 	CFA_SHAPE_REGISTER, /* reg + offset */
 	CFA_SHAPE_DEREF,    /* *(reg + offset) + addend */
-	CFA_SHAPE_PLT	    /* x86-64: rsp + 8 + ((rip & 15) >= offset ? 8 : 0) */
+	CFA_SHAPE_PLT       /* x86-64: rsp + 8 + ((rip & 15) >= offset ? 8 : 0) */
 };
 
 struct cfa_shape {

@@ -4,8 +4,9 @@
 #include <elf.h>
 
 /*
- * A row is complete when the location advances: until then every instruction changes the state in place. Each group of
- * instructions (location, CFA, registers) has a function; the number of steps is bounded by the number of bytes.
+ * A row is complete when the location advances: until then every instruction changes the state in
+ * place. Each group of instructions (location, CFA, registers) has a function; the number of steps
+ * is bounded by the number of bytes.
  */
 
 enum {
@@ -39,10 +40,11 @@ enum {
 	OP_VAL_OFFSET = 0x14,
 	OP_VAL_OFFSET_SF = 0x15,
 	OP_VAL_EXPRESSION = 0x16,
-	OP_ADVANCE_LOC8 = 0x1d,			 /* MIPS, and GNU as for huge functions */
+	OP_ADVANCE_LOC8 = 0x1d, /* MIPS, and GNU as for huge functions */
 	OP_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
-	OP_AARCH64_NEGATE_RA_STATE = 0x2d,	 /* the return address is signed from here on, or no longer */
-	OP_GNU_ARGS_SIZE = 0x2e,		 /* for exception handling only */
+	OP_AARCH64_NEGATE_RA_STATE =
+		0x2d,            /* the return address is signed from here on, or no longer */
+	OP_GNU_ARGS_SIZE = 0x2e, /* for exception handling only */
 	OP_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
@@ -76,7 +78,8 @@ const struct cfi_machine *cfi_machine_of(uint16_t elf_machine)
 }
 
 /* The rule of @reg in @state, NULL for a register that is not followed. */
-static inline struct cfi_rule *rule_of(const struct cfi_context *context, struct cfi_state *state, uint64_t reg)
+static inline struct cfi_rule *rule_of(const struct cfi_context *context, struct cfi_state *state,
+				       uint64_t reg)
 {
 	if (reg == context->ra_column)
 		return &state->ra;
@@ -87,7 +90,8 @@ static inline struct cfi_rule *rule_of(const struct cfi_context *context, struct
 	return NULL;
 }
 
-static inline void set_rule(struct interpreter *run, uint64_t reg, enum cfi_where where, int64_t value)
+static inline void set_rule(struct interpreter *run, uint64_t reg, enum cfi_where where,
+			    int64_t value)
 {
 	struct cfi_rule *rule = rule_of(run->context, &run->state, reg);
 
@@ -148,7 +152,8 @@ static int set_location(struct interpreter *run)
 		return -EBADMSG;
 	field_vaddr = run->program->instructions_vaddr +
 		      (uint64_t)(cursor->next - run->program->instructions.data);
-	location = eh_pointer_read(cursor, run->context->address_encoding, field_vaddr, &run->context->bases);
+	location = eh_pointer_read(cursor, run->context->address_encoding, field_vaddr,
+				   &run->context->bases);
 	return cursor->error < 0 ? -EBADMSG : advance_to(run, location);
 }
 
@@ -203,7 +208,8 @@ static int step_cfa(struct interpreter *run, uint8_t op)
 	case OP_DEF_CFA_REGISTER:
 		define_cfa(state, cursor_uleb(cursor), state->cfa_offset);
 		break;
-	/* An offset without a register says nothing, and after an expression only what a later register will use. */
+	/* An offset without a register says nothing, and after an expression only what a later
+	 * register will use. */
 	case OP_DEF_CFA_OFFSET:
 		state->cfa_offset = (int64_t)cursor_uleb(cursor);
 		break;
@@ -228,7 +234,9 @@ static void set_rule_by_expression(struct interpreter *run, bool is_value)
 	*rule = (struct cfi_rule){ .where = CFI_EXPRESSION };
 	shape = cfa_shape_of(expression);
 	if (!is_value && shape.kind == CFA_SHAPE_REGISTER)
-		*rule = (struct cfi_rule){ .where = CFI_AT_REGISTER, .base = shape.reg, .value = shape.offset };
+		*rule = (struct cfi_rule){ .where = CFI_AT_REGISTER,
+					   .base = shape.reg,
+					   .value = shape.offset };
 }
 
 static int step_register(struct interpreter *run, uint8_t op)
@@ -375,7 +383,8 @@ static void interpreter_init(struct interpreter *run, const struct cfi_context *
 	run->n_remembered = 0;
 }
 
-int cfi_run_initial(const struct cfi_context *context, struct bytes_view instructions, struct cfi_state *ret_state)
+int cfi_run_initial(const struct cfi_context *context, struct bytes_view instructions,
+		    struct cfi_state *ret_state)
 {
 	struct interpreter run;
 	int r;
@@ -386,8 +395,8 @@ int cfi_run_initial(const struct cfi_context *context, struct bytes_view instruc
 	return r < 0 ? r : 0;
 }
 
-int cfi_run(const struct cfi_context *context, const struct cfi_program *program, const struct cfi_state *initial,
-	    cfi_row_function on_row, void *on_row_argument)
+int cfi_run(const struct cfi_context *context, const struct cfi_program *program,
+	    const struct cfi_state *initial, cfi_row_function on_row, void *on_row_argument)
 {
 	struct interpreter run;
 	int r;

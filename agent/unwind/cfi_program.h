@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * The interpreter of call frame instructions (DWARF 5 §6.4.2): a program of a few bytes per function, which says from
- * which address on which rules hold.
+ * The interpreter of call frame instructions (DWARF 5 §6.4.2): a program of a few bytes per
+ * function, which says from which address on which rules hold.
  *
- * Of all registers only those that a row can speak of are followed: the frame pointer, the return address, and whether
- * the stack pointer has a rule of its own. Instructions about others are read and forgotten.
+ * Of all registers only those that a row can speak of are followed: the frame pointer, the return
+ * address, and whether the stack pointer has a rule of its own. Instructions about others are read
+ * and forgotten.
  */
 
 #include "agent/unwind/cfa_shapes.h"
@@ -31,11 +32,11 @@ enum cfi_where {
 	CFI_UNSPECIFIED = 0,
 	CFI_UNDEFINED,
 	CFI_SAME,
-	CFI_AT_CFA,	 /* saved at CFA + value */
-	CFI_IS_CFA,	 /* is CFA + value */
+	CFI_AT_CFA,      /* saved at CFA + value */
+	CFI_IS_CFA,      /* is CFA + value */
 	CFI_IN_REGISTER, /* value is a DWARF number */
 	CFI_AT_REGISTER, /* saved at base + value (expression) */
-	CFI_EXPRESSION	 /* any other expression */
+	CFI_EXPRESSION   /* any other expression */
 };
 
 struct cfi_rule {
@@ -45,8 +46,9 @@ struct cfi_rule {
 };
 
 /*
- * The rules that hold at an address. The CFA is register + offset, or with @cfa_is_shape an expression's shape; register
- * and offset outlive an expression, as def_cfa_register and def_cfa_offset change one of them each.
+ * The rules that hold at an address. The CFA is register + offset, or with @cfa_is_shape an
+ * expression's shape; register and offset outlive an expression, as def_cfa_register and
+ * def_cfa_offset change one of them each.
  */
 struct cfi_state {
 	bool has_cfa;
@@ -76,15 +78,18 @@ struct cfi_program {
 	uint64_t end;
 };
 
-/* @state holds from @address to the next row's address, or to the end. Negative: stops the program, which returns it. */
+/* @state holds from @address to the next row's address, or to the end. Negative: stops the program,
+ * which returns it. */
 typedef int (*cfi_row_function)(void *argument, uint64_t address, const struct cfi_state *state);
 
 /* Runs a CIE's initial instructions. 0, -EBADMSG. @ret_state is written on failure too. */
-int cfi_run_initial(const struct cfi_context *context, struct bytes_view instructions, struct cfi_state *ret_state);
+int cfi_run_initial(const struct cfi_context *context, struct bytes_view instructions,
+		    struct cfi_state *ret_state);
 
 /*
- * Runs an FDE's instructions on top of @initial. Rows come by rising address, all within [start, end), the first at
- * start; what the program says of addresses beyond the end is not looked at. 0, -EBADMSG, or what @on_row returned.
+ * Runs an FDE's instructions on top of @initial. Rows come by rising address, all within [start,
+ * end), the first at start; what the program says of addresses beyond the end is not looked at. 0,
+ * -EBADMSG, or what @on_row returned.
  */
-int cfi_run(const struct cfi_context *context, const struct cfi_program *program, const struct cfi_state *initial,
-	    cfi_row_function on_row, void *on_row_argument);
+int cfi_run(const struct cfi_context *context, const struct cfi_program *program,
+	    const struct cfi_state *initial, cfi_row_function on_row, void *on_row_argument);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Encoded pointers of .eh_frame and .eh_frame_hdr (LSB Core §10.5.1): a byte says how the value is stored, and what it
- * is relative to.
+ * Encoded pointers of .eh_frame and .eh_frame_hdr (LSB Core §10.5.1): a byte says how the value is
+ * stored, and what it is relative to.
  */
 
 #include "agent/unwind/frame_cursor.h"
@@ -40,8 +40,9 @@ struct eh_pointer_bases {
 };
 
 /*
- * Reads one pointer; @field_vaddr is the address of the cursor's next byte. What cannot be known from the file (an
- * indirect pointer's target, an unknown encoding) sets the cursor's error as a read past the end does.
+ * Reads one pointer; @field_vaddr is the address of the cursor's next byte. What cannot be known
+ * from the file (an indirect pointer's target, an unknown encoding) sets the cursor's error as a
+ * read past the end does.
  */
 uint64_t eh_pointer_read(struct bytes_reader *cursor, uint8_t encoding, uint64_t field_vaddr,
 			 const struct eh_pointer_bases *bases);

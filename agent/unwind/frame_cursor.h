@@ -2,10 +2,12 @@
 #pragma once
 
 /*
- * Reading the numbers of DWARF from a bytes_reader, inline because a table is made of tens of millions of them.
+ * Reading the numbers of DWARF from a bytes_reader, inline because a table is made of tens of
+ * millions of them.
  *
- * As with every bytes_reader: a read past the end gives 0 and sets the error, which is looked at once, later.
- * A LEB128 number may be padded without limit; bits beyond the 64th are dropped (DWARF 5 §7.6).
+ * As with every bytes_reader: a read past the end gives 0 and sets the error, which is looked at
+ * once, later. A LEB128 number may be padded without limit; bits beyond the 64th are dropped (DWARF
+ * 5 §7.6).
  */
 
 #include "common/bytes.h"

@@ -5,7 +5,8 @@
  * Unwind tables: at an ELF address, how to get the caller's registers.
  *
  *   rows    sorted by address, 4 bytes each: the low 16 bits of the address, and the number of a rule. A row holds until
- *           the next one. Gaps between FDEs are rows too (rule NONE).
+ *           the next one. Gaps between FDEs are rows too (rule NONE), unless they are padding: less than 16 bytes up to
+ *           an FDE that begins at a multiple of 16, where no code is; the row before them goes on.
  *   pages   for every 64 KiB of the executable's text the first row in it, so that the low 16 bits say it all
  *   rules   the few hundred distinct rules of the executable
  *
@@ -45,16 +46,20 @@ enum unwind_saved {
 	UNWIND_SAVED_FP_DEREF = 4   /* at fp + offset (expressions of realigned frames) */
 };
 
+/*
+ * Offsets have 32 bits: a frame record at the bottom of a large frame (arm64) is farther than 32 KiB from the CFA.
+ */
 struct abi_unwind_rule {
 	__s32 cfa_offset;
-	__s16 cfa_addend;
-	__s16 fp_offset;
-	__s16 ra_offset;   /* x86-64: -8 */
-	__u8 cfa;	   /* enum unwind_cfa */
-	__u8 cfa_register; /* DWARF number */
-	__u8 fp;	   /* enum unwind_saved */
-	__u8 ra;	   /* enum unwind_saved */
-	__u8 zero[2];
+	__s32 fp_offset;
+	__s32 ra_offset; /* x86-64: -8 */
+	__u8 cfa;	 /* enum unwind_cfa */
+	__u8 fp;	 /* enum unwind_saved */
+	__u8 ra;	 /* enum unwind_saved */
+	union {
+		__u8 cfa_register; /* of UNWIND_CFA_REGISTER: DWARF number */
+		__s8 cfa_addend;   /* of UNWIND_CFA_DEREF_*: 8 nearly always */
+	};
 };
 
 _Static_assert(sizeof(struct abi_unwind_row) == 4, "what a row costs");

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/unwind/unwind_table.h"
+
+#include <elf.h>
+
+#include "agent/unwind/unwind_builder.h"
+#include "common/file.h"
+
+/*
+ * Finds the call frame information of a file, and feeds it to the parser in windows: memory is what
+ * the rows take, and a window. Everything else is done by what this folder's other files do with
+ * bytes.
+ */
+
+#define WINDOW_BYTES (256 * KIB)
+
+/* The largest browsers have 30 MiB. What a section has beyond it is not read. */
+#define MAX_SECTION_BYTES (256 * MIB)
+
+/* More sections of one name than any linker leaves. */
+#define MAX_SECTIONS_OF_A_NAME 8
+
+/* ---- windows
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+/* Reads on behind what is left in @window. */
+static int read_on(const struct elf_file *elf, struct bytes *window, uint64_t file_offset,
+		   uint64_t size)
+{
+	int r = bytes_reserve(window, size);
+
+	if (r < 0)
+		return r;
+	r = pread_all(elf->fd, window->data + window->size, size, file_offset);
+	if (r < 0)
+		return r;
+	window->size += size;
+	return 0;
+}
+
+static int parse_in_windows(const struct elf_file *elf, const struct eh_frame_section *section,
+			    uint64_t file_offset, struct eh_frame_parser *parser)
+{
+	scoped(bytes_release) struct bytes window = BYTES_INIT(2 * EH_FRAME_MAX_ENTRY_BYTES);
+	uint64_t at = 0;
+	size_t consumed;
+	int r = 1;
+
+	while (r == 1 && at < section->size) {
+		uint64_t size = MIN(section->size - at, WINDOW_BYTES);
+
+		r = read_on(elf, &window, file_offset + at, size);
+		if (r < 0)
+			return r;
+		at += size;
+		r = eh_frame_parse(parser, bytes_view_of(&window), &consumed);
+		if (r < 0)
+			return r;
+		window.size -= consumed;
+		memmove(window.data, window.data + consumed, window.size);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int add_section(const struct elf_file *elf, struct eh_frame_section *section,
+		       uint64_t file_offset, struct unwind_builder *builder)
+{
+	scoped(eh_frame_parser_freep) struct eh_frame_parser *parser = NULL;
+	int r;
+
+	if (file_offset > elf->file_size)
+		return 0;
+	section->size = MIN(section->size, elf->file_size - file_offset);
+	section->size = MIN(section->size, MAX_SECTION_BYTES);
+	r = eh_frame_parser_new(section, cfi_machine_of(elf->machine), unwind_builder_add_fde,
+				builder, &parser);
+	if (r < 0)
+		return r;
+	r = parse_in_windows(elf, section, file_offset, parser);
+	unwind_builder_count_fdes(builder, parser);
+	return r;
+}
+
+/* ---- sections
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+static uint64_t vaddr_of_section(const struct elf_file *elf, const char *name)
+{
+	const struct elf_section *section = elf_file_section(elf, name);
+
+	return section ? section->vaddr : 0;
+}
+
+/* A compressed section (.debug_frame of Go, whose code has frame pointers) is left out. */
+static bool has_bytes(const struct elf_section *section)
+{
+	return section->type != SHT_NOBITS && !(section->flags & SHF_COMPRESSED) &&
+	       section->size > 0;
+}
+
+/* The number of sections of this name, or negative. */
+static int add_sections(const struct elf_file *elf, const char *name, bool is_debug_frame,
+			struct unwind_builder *builder)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < elf->n_sections && count < MAX_SECTIONS_OF_A_NAME; i++) {
+		const struct elf_section *found = &elf->sections[i];
+		struct eh_frame_section section = {
+			.vaddr = found->vaddr,
+			.size = found->size,
+			.text_vaddr = vaddr_of_section(elf, ".text"),
+			.data_vaddr = vaddr_of_section(elf, ".got"),
+			.is_debug_frame = is_debug_frame,
+		};
+		int r;
+
+		if (strcmp(found->name, name) != 0 || !has_bytes(found))
+			continue;
+		r = add_section(elf, &section, found->file_offset, builder);
+		if (r < 0)
+			return r;
+		count++;
+	}
+	return count;
+}
+
+/* ---- .eh_frame_hdr
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static const struct load_segment *segment_of(const struct elf_file *elf, uint64_t vaddr)
+{
+	for (size_t i = 0; i < elf->n_load_segments; i++)
+		if (vaddr >= elf->load_segments[i].vaddr &&
+		    vaddr - elf->load_segments[i].vaddr < elf->load_segments[i].file_size)
+			return &elf->load_segments[i];
+	return NULL;
+}
+
+static bool find_program_header(const struct elf_file *elf, uint32_t type, Elf64_Phdr *ret_header)
+{
+	for (size_t i = 0; i < elf->n_program_headers; i++) {
+		memcpy(ret_header, elf->program_headers + i * sizeof(*ret_header),
+		       sizeof(*ret_header));
+		if (ret_header->p_type == type)
+			return true;
+	}
+	return false;
+}
+
+/* Without section headers: PT_GNU_EH_FRAME leads to .eh_frame. */
+static int add_by_header(const struct elf_file *elf, struct unwind_builder *builder)
+{
+	struct eh_frame_section section = { .is_open_ended = true };
+	const struct load_segment *segment;
+	uint8_t content[32];
+	struct bytes_view header = { .data = content };
+	Elf64_Phdr program_header;
+	int r;
+
+	if (!find_program_header(elf, PT_GNU_EH_FRAME, &program_header) ||
+	    program_header.p_offset > elf->file_size)
+		return 0;
+	header.size = MIN(sizeof(content), program_header.p_filesz);
+	header.size = MIN(header.size, elf->file_size - program_header.p_offset);
+	r = pread_all(elf->fd, content, header.size, program_header.p_offset);
+	if (r < 0)
+		return r;
+	if (!eh_frame_header_parse(header, program_header.p_vaddr, &section.vaddr,
+				   &section.n_fdes_expected))
+		return 0;
+	segment = segment_of(elf, section.vaddr);
+	if (!segment)
+		return 0;
+	section.size = segment->file_size - (section.vaddr - segment->vaddr);
+	return add_section(elf, &section, segment->file_offset + (section.vaddr - segment->vaddr),
+			   builder);
+}
+
+/* ---- the table
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/* .eh_frame first: where both cover an address, it wins. */
+static int add_all(const struct elf_file *elf, struct unwind_builder *builder)
+{
+	int r = add_sections(elf, ".eh_frame", false, builder);
+
+	if (r == 0)
+		r = add_by_header(elf, builder);
+	return r < 0 ? r : add_sections(elf, ".debug_frame", true, builder);
+}
+
+int unwind_table_compile(const struct elf_file *elf, struct unwind_table *ret_table,
+			 struct unwind_table_stats *ret_stats)
+{
+	const struct cfi_machine *machine = cfi_machine_of(elf->machine);
+	scoped(unwind_builder_freep) struct unwind_builder *builder = NULL;
+	int r;
+
+	/* Relocatable objects have no addresses yet. */
+	if (!machine || (elf->type != ET_EXEC && elf->type != ET_DYN)) {
+		*ret_table = (struct unwind_table){};
+		*ret_stats = (struct unwind_table_stats){};
+		return 0;
+	}
+	r = unwind_builder_new(machine, elf->load_segments, elf->n_load_segments, &builder);
+	if (r < 0)
+		return r;
+	r = add_all(elf, builder);
+	if (r < 0)
+		return r;
+	r = unwind_builder_finish(builder, ret_table, ret_stats);
+	return r < 0 ? r : ret_table->n_rows > 0;
+}
+
+void unwind_table_release(struct unwind_table *table)
+{
+	free(table->page_first);
+	free(table->rows);
+	free(table->rules);
+	*table = (struct unwind_table){};
+}
+
+/* The last row at or below the address in its page, of which there is one. */
+static const struct abi_unwind_row *find_row(const struct unwind_table *table, uint64_t page,
+					     uint16_t address_low)
+{
+	uint32_t low = table->page_first[page];
+	uint32_t high = table->page_first[page + 1];
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (table->rows[middle].address_low <= address_low)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &table->rows[low];
+}
+
+const struct abi_unwind_rule *unwind_table_find(const struct unwind_table *table, uint64_t elf_addr)
+{
+	static const struct abi_unwind_rule none = { .cfa = UNWIND_CFA_NONE };
+	uint64_t page = (elf_addr - table->base_address) >> UNWIND_PAGE_SHIFT;
+
+	if (elf_addr < table->base_address || page >= table->n_pages)
+		return &none;
+	return &table->rules[find_row(table, page, (uint16_t)elf_addr)->rule];
+}
