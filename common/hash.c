@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/hash.h"
 
+#include <sys/random.h>
+#include <time.h>
 #include <xxhash.h>
 
 struct hash128 hash128_of(const void *data, size_t size)
@@ -17,6 +19,23 @@ struct hash128 hash128_of(const void *data, size_t size)
 uint64_t hash64_of(const void *data, size_t size)
 {
 	return XXH3_64bits(data, size);
+}
+
+uint64_t hash_seed(void)
+{
+	struct timespec now;
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
+		return seed;
+	/* Only before the kernel's generator is ready, early at boot: still not the same on every host. */
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)&seed;
+}
+
+uint64_t hash64_seeded(const void *data, size_t size, uint64_t seed)
+{
+	return XXH3_64bits_withSeed(data, size, seed);
 }
 
 void hex_encode(const void *data, size_t size, char *ret_text)

@@ -14,6 +14,13 @@ struct hash128 {
 struct hash128 hash128_of(const void *data, size_t size);
 uint64_t hash64_of(const void *data, size_t size);
 
+/*
+ * For tables in memory whose keys others choose: with a seed of its own per table nobody can prepare keys that collide.
+ * hash_seed() draws a new one each time; hashes with a seed are never stored.
+ */
+uint64_t hash_seed(void);
+uint64_t hash64_seeded(const void *data, size_t size, uint64_t seed);
+
 /* Lower-case hex with NUL into @ret_text[2 * size + 1]. */
 void hex_encode(const void *data, size_t size, char *ret_text);
 

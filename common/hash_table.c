@@ -2,9 +2,8 @@
 #include "common/hash_table.h"
 
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
-#include <xxhash.h>
+
+#include "common/hash.h"
 
 /*
  * Two parallel arrays: tags (32 bits of the hash, 0 for an empty slot) that probing runs over, and
@@ -31,19 +30,6 @@ struct hash_table {
 	size_t count;
 };
 
-static uint64_t random_seed(void)
-{
-	struct timespec now;
-	uint64_t seed;
-
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
-		return seed;
-	/* Only before the kernel's generator is ready, early at boot: still not the same on every
-	 * host. */
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)&seed;
-}
-
 /* Of an object of @size bytes: sizes of 8 and more may hold pointers. */
 static size_t alignment_of_size(size_t size)
 {
@@ -68,7 +54,7 @@ int hash_table_new(size_t key_size, size_t value_size, size_t max_items,
 	table->item_size =
 		ROUND_UP(table->value_offset + value_size, MAX(key_alignment, value_alignment));
 	table->max_items = max_items;
-	table->seed = random_seed();
+	table->seed = hash_seed();
 	*ret_table = table;
 	return 0;
 }
@@ -92,7 +78,7 @@ void hash_table_clear(struct hash_table *table)
 
 static uint32_t tag_of(const struct hash_table *table, const void *key)
 {
-	uint32_t tag = (uint32_t)XXH3_64bits_withSeed(key, table->key_size, table->seed);
+	uint32_t tag = (uint32_t)hash64_seeded(key, table->key_size, table->seed);
 
 	return tag ? tag : 1;
 }

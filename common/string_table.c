@@ -10,7 +10,8 @@
 /*
  * Texts stand one behind the other in chunks of an arena (which would round each of them up to 16
  * bytes). A hash table of {tag, id} finds them; comparing the tag first spares the look at the
- * text.
+ * text. Tags are seeded per table: names of functions and processes are chosen by whoever wrote the
+ * program, and prepared collisions would make a table of n names cost n * n.
  */
 
 #define TEXT_CHUNK_BYTES ((size_t)(16 * KIB))
@@ -37,6 +38,7 @@ struct string_table {
 	struct interned_texts texts;
 	struct string_slot *slots;
 	size_t n_slots; /* a power of two */
+	uint64_t seed;
 };
 
 int string_table_new(size_t max_bytes, struct string_table **ret_table)
@@ -49,6 +51,7 @@ int string_table_new(size_t max_bytes, struct string_table **ret_table)
 		return -ENOMEM;
 	table->max_bytes = max_bytes;
 	table->n_slots = FIRST_SLOTS;
+	table->seed = hash_seed();
 	table->slots = calloc(FIRST_SLOTS, sizeof(*table->slots));
 	if (!table->slots)
 		return -ENOMEM;
@@ -167,7 +170,7 @@ static int add_text(struct string_table *table, const char *text, size_t length,
 int string_table_intern(struct string_table *table, const char *text, size_t length,
 			string_id *ret_id)
 {
-	uint32_t tag = (uint32_t)hash64_of(text, length);
+	uint32_t tag = (uint32_t)hash64_seeded(text, length, table->seed);
 	struct string_slot *slot;
 	string_id id = 0;
 	int r;
@@ -190,6 +193,19 @@ int string_table_intern(struct string_table *table, const char *text, size_t len
 	*slot = (struct string_slot){ .tag = tag, .id_plus_one = id + 1 };
 	*ret_id = id;
 	return 0;
+}
+
+size_t string_table_longest_run(const struct string_table *table)
+{
+	size_t longest = 0;
+	size_t run = 0;
+
+	/* Twice around: a run may go over the end. There is always an empty slot. */
+	for (size_t i = 0; i < 2 * table->n_slots; i++) {
+		run = table->slots[i & (table->n_slots - 1)].id_plus_one ? run + 1 : 0;
+		longest = MAX(longest, run);
+	}
+	return longest;
 }
 
 const char *string_table_text(const struct string_table *table, string_id id)

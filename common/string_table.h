@@ -3,7 +3,7 @@
 
 /*
  * Interned strings: equal strings get equal ids, dense from 0 (0 is always ""). Strings live as long as the table.
- * Not thread-safe.
+ * Strings may be chosen by others (hashes are seeded). Not thread-safe.
  */
 
 #include "common/base.h"
@@ -23,6 +23,9 @@ int string_table_intern(struct string_table *table, const char *text, size_t len
 const char *string_table_text(const struct string_table *table, string_id id);
 size_t string_table_length(const struct string_table *table, string_id id);
 uint32_t string_table_count(const struct string_table *table);
+
+/* The most slots that one search may have to look at: how well the hash spreads the strings that are there. */
+size_t string_table_longest_run(const struct string_table *table);
 
 #include "common/scoped.h"
 DEFINE_SCOPED(struct string_table *, string_table_free);

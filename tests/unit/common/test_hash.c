@@ -48,11 +48,23 @@ static void what_is_no_hex_is_refused_and_changes_nothing(void **state)
 	}
 }
 
+static void every_seed_is_another_and_changes_the_hash(void **state)
+{
+	uint64_t first = hash_seed();
+	uint64_t second = hash_seed();
+
+	(void)state;
+	assert_true(first != second);
+	assert_true(hash64_seeded("name", 4, first) != hash64_seeded("name", 4, second));
+	assert_true(hash64_seeded("name", 4, 0) == hash64_of("name", 4));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hashes_are_those_of_xxh3_in_canonical_order),
 		cmocka_unit_test(hex_comes_back_in_either_case),
+		cmocka_unit_test(every_seed_is_another_and_changes_the_hash),
 		cmocka_unit_test(what_is_no_hex_is_refused_and_changes_nothing),
 	};
 

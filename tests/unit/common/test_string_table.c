@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/hash.h"
 #include "common/string_table.h"
 
 #include "tests/support/unit.h"
@@ -82,6 +83,28 @@ static void a_full_table_still_knows_its_strings(void **state)
 	assert_int_equal(intern(table, "12345"), 1);
 }
 
+/* All of them share the low bits of their plain hash, as an attacker would choose them. */
+static void chosen_names_do_not_crowd_one_place_of_the_table(void **state)
+{
+	enum { N_NAMES = 600, COMMON_BITS = 10 };
+	scoped(string_table_freep) struct string_table *table = NULL;
+	char text[32];
+	int found = 0;
+
+	(void)state;
+	assert_ok(string_table_new(MIB, &table));
+	for (uint64_t i = 0; found < N_NAMES; i++) {
+		int length = snprintf(text, sizeof(text), "name_%llx", (unsigned long long)i);
+
+		if ((hash64_of(text, (size_t)length) & ((1u << COMMON_BITS) - 1)) != 0)
+			continue;
+		(void)intern(table, text);
+		found++;
+	}
+	/* Without a seed: all 600. With one, at this load, runs of 100 are beyond all chance. */
+	assert_in_range(string_table_longest_run(table), 1, 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -89,6 +112,7 @@ int main(void)
 		cmocka_unit_test(texts_end_in_nul_and_stay_where_they_are),
 		cmocka_unit_test(strings_may_hold_nul_and_be_long),
 		cmocka_unit_test(a_full_table_still_knows_its_strings),
+		cmocka_unit_test(chosen_names_do_not_crowd_one_place_of_the_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
