@@ -28,7 +28,8 @@ uint64_t hash_seed(void)
 
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
 		return seed;
-	/* Only before the kernel's generator is ready, early at boot: still not the same on every host. */
+	/* Only before the kernel's generator is ready, early at boot: still not the same on every
+	 * host. */
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)&seed;
 }

@@ -48,10 +48,10 @@ static inline void api_count(struct api_context *context, enum api_metric metric
 	atomic_fetch_add_explicit(&context->metrics[metric], amount, memory_order_relaxed);
 }
 
-#define ROUTE(id, method, pattern, scopes, limit, style, help)                                     \
+#define ROUTE(id, method, pattern, lane, scopes, limit, style, help)                                     \
 	void api_##id(struct api_context *context, const struct http_request *request,             \
 		      struct http_response *response);
-#define STREAM_ROUTE(id, method, pattern, scopes, limit, help)                                     \
+#define STREAM_ROUTE(id, method, pattern, lane, scopes, limit, help)                                     \
 	extern const struct http_stream_operations api_##id;
 #include "symbolizer/api/routes.def"
 #undef ROUTE

@@ -21,16 +21,18 @@
 #undef STREAM_ROUTE
 
 static const struct http_route routes[] = {
-#define ROUTE(id, method_, pattern_, scopes_, limit_, style_, help)                                \
+#define ROUTE(id, method_, pattern_, lane_, scopes_, limit_, style_, help)                         \
 	{ .method = method_,                                                                       \
 	  .pattern = pattern_,                                                                     \
+	  .lane = lane_,                                                                           \
 	  .scopes = scopes_,                                                                       \
 	  .body_limit_bytes = limit_,                                                              \
 	  .handler = call_##id,                                                                    \
 	  .error_style = style_ },
-#define STREAM_ROUTE(id, method_, pattern_, scopes_, limit_, help)                                 \
+#define STREAM_ROUTE(id, method_, pattern_, lane_, scopes_, limit_, help)                          \
 	{ .method = method_,                                                                       \
 	  .pattern = pattern_,                                                                     \
+	  .lane = lane_,                                                                           \
 	  .scopes = scopes_,                                                                       \
 	  .body_limit_bytes = limit_,                                                              \
 	  .stream = &api_##id },

@@ -262,6 +262,22 @@ static void refuse_stopping(struct exchange *exchange)
 	exchange->state = EXCHANGE_ANSWERED;
 }
 
+static void refuse_full(struct exchange *exchange)
+{
+	static const char *const lane_names[] = {
+#define X(id, name, ...) name,
+		HTTP_LANES(X)
+#undef X
+	};
+
+	http_response_header(&exchange->response, "Retry-After", "5");
+	http_response_error(
+		&exchange->response, 503,
+		"too many requests of the kind '%s' wait already; try again in a moment",
+		lane_names[exchange->route->lane]);
+	exchange->state = EXCHANGE_ANSWERED;
+}
+
 static void begin_body(struct exchange *exchange)
 {
 	const struct http_route *route = exchange->route;
@@ -452,10 +468,18 @@ static enum MHD_Result hand_over(struct exchange *exchange)
 	/* First suspend: the worker may be done before submit returns, and resumes what must be
 	 * suspended by then. */
 	MHD_suspend_connection(exchange->connection);
-	if (!worker_pool_submit(exchange->host->workers, &exchange->job)) {
+	switch (worker_pool_submit(exchange->host->workers[exchange->route->lane],
+				   &exchange->job)) {
+	case WORKER_POOL_TAKEN:
+		return MHD_YES;
+	case WORKER_POOL_FULL:
+		refuse_full(exchange);
+		break;
+	case WORKER_POOL_CLOSED:
 		refuse_stopping(exchange);
-		MHD_resume_connection(exchange->connection);
+		break;
 	}
+	MHD_resume_connection(exchange->connection);
 	return MHD_YES;
 }
 

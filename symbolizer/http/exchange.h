@@ -21,7 +21,7 @@
 /* What exchanges share; the server owns it. */
 struct exchange_host {
 	struct http_server_options options;
-	struct worker_pool *workers;
+	struct worker_pool *workers[HTTP_LANE_COUNT];
 	bool loopback_only;               /* no tokens, and no other address */
 	_Atomic uint64_t held_body_bytes; /* against HTTP_MAX_HELD_BODY_BYTES */
 	atomic_bool stopping;

@@ -36,9 +36,29 @@ struct http_stream_operations {
 	void (*free)(void *stream);
 };
 
+/*
+ * Requests of a lane wait only for each other: each lane has its own workers and its own queue, so that health and
+ * ingest are answered while queries take seconds. X(id, name, most that wait beyond the workers, what belongs in it)
+ *
+ * More than may wait are told to come again: whoever asked would be gone before a longer queue got to it. As many
+ * agents as have connections may send a batch at the same moment.
+ */
+#define HTTP_LANES(X)                                                                              \
+	X(SHORT, "short", 4096, "milliseconds: batches, health, lists, metrics, the page")         \
+	X(QUERY, "query", 256, "up to seconds: profiles, and symbols whose table is made first")   \
+	X(FILES, "files", 64, "debuginfo, which is compressed or expanded whole")
+
+enum http_lane {
+#define X(id, ...) HTTP_LANE_##id,
+	HTTP_LANES(X)
+#undef X
+		HTTP_LANE_COUNT,
+};
+
 struct http_route {
 	enum http_method method;
 	const char *pattern;
+	enum http_lane lane;
 	unsigned int scopes;       /* any of them suffices; 0: open to everybody */
 	uint64_t body_limit_bytes; /* 413 beyond; for streams too */
 	http_handler handler;      /* NULL for a streaming route */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Start and stop: one libmicrohttpd daemon per listen address, one pool of workers for all.
+ * Start and stop: one libmicrohttpd daemon per listen address, one pool of workers per lane.
  */
 
 #include "symbolizer/http/server.h"
@@ -166,6 +166,12 @@ static int start_daemons(struct http_server *server, char ret_message[HTTP_SERVE
 	return 0;
 }
 
+static const unsigned int waiting_limits[] = {
+#define X(id, name, max_waiting, ...) max_waiting,
+	HTTP_LANES(X)
+#undef X
+};
+
 static int host_init(struct exchange_host *host, const struct http_server_options *options)
 {
 	pthread_condattr_t attributes;
@@ -176,7 +182,15 @@ static int host_init(struct exchange_host *host, const struct http_server_option
 	(void)pthread_mutex_init(&host->lock, NULL);
 	(void)pthread_cond_init(&host->idle, &attributes);
 	(void)pthread_condattr_destroy(&attributes);
-	return worker_pool_new(options->n_workers, &host->workers);
+	for (unsigned int lane = 0; lane < HTTP_LANE_COUNT; lane++) {
+		unsigned int waiting =
+			options->max_waiting ? options->max_waiting : waiting_limits[lane];
+		int r = worker_pool_new(options->n_workers, waiting, &host->workers[lane]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 int http_server_start(const struct http_server_options *options, struct http_server **ret_server,
@@ -191,8 +205,8 @@ int http_server_start(const struct http_server_options *options, struct http_ser
 	r = host_init(&server->host, options);
 	if (r < 0) {
 		(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE,
-			       "cannot start %u worker threads: %s", options->n_workers,
-			       strerror(-r));
+			       "cannot start %u worker threads: %s",
+			       options->n_workers * HTTP_LANE_COUNT, strerror(-r));
 		return r;
 	}
 	r = parse_addresses(server, options->listen, ret_message);
@@ -265,12 +279,15 @@ struct http_server *http_server_free(struct http_server *server)
 
 	/* No connection may be suspended when the library stops: first the workers finish what they
 	 * hold. */
-	if (server->host.workers)
-		worker_pool_close(server->host.workers);
+	for (unsigned int lane = 0; lane < HTTP_LANE_COUNT; lane++) {
+		if (server->host.workers[lane])
+			worker_pool_close(server->host.workers[lane]);
+	}
 	for (unsigned int i = 0; i < server->n_daemons; i++)
 		MHD_stop_daemon(server->daemons[i]);
 
-	(void)worker_pool_free(server->host.workers);
+	for (unsigned int lane = 0; lane < HTTP_LANE_COUNT; lane++)
+		(void)worker_pool_free(server->host.workers[lane]);
 	(void)pthread_cond_destroy(&server->host.idle);
 	(void)pthread_mutex_destroy(&server->host.lock);
 	free(server);

@@ -5,8 +5,8 @@
  * The HTTP server: routes in, sockets out. It checks who asks, bounds what is read, and calls the
  * route's handler on a worker thread; slow handlers do not keep other connections waiting.
  *
- * Threads: two per listen address move bytes (epoll), n_workers run handlers. While a handler works
- * its connection is suspended.
+ * Threads: two per listen address move bytes (epoll), n_workers per lane run handlers. While a
+ * handler works its connection is suspended.
  */
 
 #include "common/clock.h"
@@ -24,7 +24,8 @@ struct http_server_options {
 	struct route_metrics *metrics; /* NULL: not kept */
 	const struct clock *clock;
 	const char *listen; /* addresses as in listen.h, one per line */
-	unsigned int n_workers;
+	unsigned int n_workers;   /* per lane */
+	unsigned int max_waiting; /* requests per lane; 0: what the lane's row says */
 	unsigned int max_connections;
 	bool insecure; /* other addresses than loopback without tokens are meant */
 };

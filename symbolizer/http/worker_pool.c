@@ -15,6 +15,7 @@ struct worker_pool {
 	pthread_cond_t changed;
 	struct worker_job *first, *last;
 	bool closed;
+	unsigned int n_waiting, max_waiting;
 	unsigned int n_threads;
 	pthread_t threads[];
 };
@@ -29,6 +30,7 @@ static struct worker_job *next_job(struct worker_pool *pool)
 	job = pool->first;
 	if (job) {
 		pool->first = job->next;
+		pool->n_waiting--;
 		if (!pool->first)
 			pool->last = NULL;
 	}
@@ -46,13 +48,14 @@ static void *work(void *arg)
 	return NULL;
 }
 
-int worker_pool_new(unsigned int n_threads, struct worker_pool **ret_pool)
+int worker_pool_new(unsigned int n_threads, unsigned int max_waiting, struct worker_pool **ret_pool)
 {
 	scoped(worker_pool_freep) struct worker_pool *pool =
 		calloc(1, sizeof(*pool) + n_threads * sizeof(pthread_t));
 
 	if (!pool)
 		return -ENOMEM;
+	pool->max_waiting = max_waiting;
 	(void)pthread_mutex_init(&pool->lock, NULL);
 	(void)pthread_cond_init(&pool->changed, NULL);
 	for (; pool->n_threads < n_threads; pool->n_threads++) {
@@ -65,23 +68,32 @@ int worker_pool_new(unsigned int n_threads, struct worker_pool **ret_pool)
 	return 0;
 }
 
-bool worker_pool_submit(struct worker_pool *pool, struct worker_job *job)
+/* With the lock held. */
+static void append_job(struct worker_pool *pool, struct worker_job *job)
 {
-	bool taken;
-
 	job->next = NULL;
+	if (pool->last)
+		pool->last->next = job;
+	else
+		pool->first = job;
+	pool->last = job;
+	pool->n_waiting++;
+	(void)pthread_cond_signal(&pool->changed);
+}
+
+enum worker_pool_result worker_pool_submit(struct worker_pool *pool, struct worker_job *job)
+{
+	enum worker_pool_result result = WORKER_POOL_TAKEN;
+
 	(void)pthread_mutex_lock(&pool->lock);
-	taken = !pool->closed;
-	if (taken) {
-		if (pool->last)
-			pool->last->next = job;
-		else
-			pool->first = job;
-		pool->last = job;
-		(void)pthread_cond_signal(&pool->changed);
-	}
+	if (pool->closed)
+		result = WORKER_POOL_CLOSED;
+	else if (pool->n_waiting >= pool->max_waiting)
+		result = WORKER_POOL_FULL;
+	else
+		append_job(pool, job);
 	(void)pthread_mutex_unlock(&pool->lock);
-	return taken;
+	return result;
 }
 
 void worker_pool_close(struct worker_pool *pool)

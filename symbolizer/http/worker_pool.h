@@ -15,10 +15,17 @@ struct worker_job {
 
 struct worker_pool;
 
-int worker_pool_new(unsigned int n_threads, struct worker_pool **ret_pool);
+enum worker_pool_result {
+	WORKER_POOL_TAKEN,
+	WORKER_POOL_FULL,   /* max_waiting jobs wait already; the job was not taken */
+	WORKER_POOL_CLOSED, /* the job was not taken */
+};
 
-/* false once the pool is closed; the job was not taken. */
-bool worker_pool_submit(struct worker_pool *pool, struct worker_job *job);
+/* At most @max_waiting jobs wait besides those that run. */
+int worker_pool_new(unsigned int n_threads, unsigned int max_waiting,
+		    struct worker_pool **ret_pool);
+
+enum worker_pool_result worker_pool_submit(struct worker_pool *pool, struct worker_job *job);
 
 /* Takes no more jobs and returns when all that were taken have run. */
 void worker_pool_close(struct worker_pool *pool);

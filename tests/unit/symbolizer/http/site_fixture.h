@@ -8,6 +8,7 @@
 
 #include <curl/curl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "symbolizer/http/server.h"
@@ -16,6 +17,8 @@
 #define ECHO_LIMIT   1000
 #define STREAM_LIMIT (64 * MIB)
 #define LARGE_BYTES  300000
+#define N_WORKERS    4
+#define MAX_WAITING  2
 
 /* What the routes below share with a test. */
 struct site {
@@ -23,6 +26,8 @@ struct site {
 	atomic_ullong stream_bytes;
 	pthread_barrier_t gate; /* GET /gate waits here until a test does too */
 	atomic_bool at_gate;
+	sem_t leaves; /* GET /hold takes one before it answers */
+	atomic_uint holding;
 	struct auth *auth;
 	struct route_metrics *metrics;
 	struct http_server *server;
@@ -89,6 +94,17 @@ static inline void wait_at_gate(void *context, const struct http_request *reques
 	bytes_append_text(&response->body, "through");
 }
 
+static inline void hold(void *context, const struct http_request *request,
+			struct http_response *response)
+{
+	struct site *site = context;
+
+	(void)request;
+	(void)response;
+	atomic_fetch_add(&site->holding, 1);
+	(void)sem_wait(&site->leaves);
+}
+
 static inline void *stream_begin(void *context, const struct http_request *request,
 				 uint64_t declared_bytes, struct http_response *response)
 {
@@ -148,6 +164,7 @@ static const struct http_route routes[] = {
 	{ .method = HTTP_GET, .pattern = "/too-much", .handler = send_too_much },
 	{ .method = HTTP_GET, .pattern = "/file", .handler = send_file },
 	{ .method = HTTP_GET, .pattern = "/gate", .handler = wait_at_gate },
+	{ .method = HTTP_GET, .pattern = "/hold", .lane = HTTP_LANE_QUERY, .handler = hold },
 	{ .method = HTTP_POST,
 	  .pattern = "/echo",
 	  .handler = echo,
@@ -172,7 +189,8 @@ static inline int start(struct site *site, const char *listen, bool insecure, ch
 		.metrics = site->metrics,
 		.clock = &system_clock,
 		.listen = listen,
-		.n_workers = 4,
+		.n_workers = N_WORKERS,
+		.max_waiting = MAX_WAITING,
 		.max_connections = 64,
 		.insecure = insecure,
 	};
@@ -191,6 +209,7 @@ static inline int site_new(struct site **ret_site)
 	if (!site)
 		return -1;
 	(void)pthread_barrier_init(&site->gate, NULL, 2);
+	(void)sem_init(&site->leaves, 0, 0);
 	assert_ok(auth_new(&site->auth));
 	assert_ok(route_metrics_new(routes, ARRAY_SIZE(routes), &site->metrics));
 	*ret_site = site;
@@ -217,6 +236,7 @@ static inline int site_teardown(void **state)
 	(void)auth_free(site->auth);
 	(void)route_metrics_free(site->metrics);
 	(void)pthread_barrier_destroy(&site->gate);
+	(void)sem_destroy(&site->leaves);
 	free(site);
 	return 0;
 }

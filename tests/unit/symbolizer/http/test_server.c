@@ -371,6 +371,56 @@ static void a_slow_handler_keeps_nobody_waiting(void **state)
 	answer_release(&visit.answer);
 }
 
+struct held_visit {
+	const struct site *site;
+	struct answer answer;
+	atomic_uint *n_refused;
+};
+
+static void *visit_hold(void *arg)
+{
+	struct held_visit *visit = arg;
+
+	ask(visit->site, "GET", "/hold", NULL, NULL, &visit->answer);
+	if (visit->answer.status == 503)
+		atomic_fetch_add(visit->n_refused, 1);
+	return NULL;
+}
+
+static void a_full_lane_refuses_and_leaves_the_others_alone(void **state)
+{
+	enum { N_SERVED = N_WORKERS + MAX_WAITING, N_REFUSED = 3, N_VISITS = N_SERVED + N_REFUSED };
+	struct held_visit visits[N_VISITS];
+	pthread_t threads[N_VISITS];
+	struct site *site = *state;
+	atomic_uint n_refused = 0;
+	unsigned int n_served = 0;
+
+	for (unsigned int i = 0; i < N_VISITS; i++) {
+		visits[i] = (struct held_visit){ .site = site, .n_refused = &n_refused };
+		assert_int_equal(pthread_create(&threads[i], NULL, visit_hold, &visits[i]), 0);
+		/* First all workers of the lane are held, then its queue fills up. */
+		while (i < N_WORKERS && atomic_load(&site->holding) <= i)
+			(void)sched_yield();
+	}
+	while (atomic_load(&n_refused) < N_REFUSED)
+		(void)sched_yield();
+	assert_status(site, "GET", "/", NULL, NULL, 200);
+
+	for (unsigned int i = 0; i < N_SERVED; i++)
+		(void)sem_post(&site->leaves);
+	for (unsigned int i = 0; i < N_VISITS; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		n_served += visits[i].answer.status == 200;
+		if (visits[i].answer.status == 503)
+			assert_non_null(
+				strstr(text_of(&visits[i].answer.headers), "Retry-After: 5"));
+		answer_release(&visits[i].answer);
+	}
+	assert_int_equal(n_served, N_SERVED);
+	assert_int_equal(n_refused, N_REFUSED);
+}
+
 /* Opens the gate once the server takes no more connections: it is stopping then. */
 static void *open_gate_late(void *arg)
 {
@@ -447,6 +497,7 @@ int main(void)
 		cmocka_unit_test(other_addresses_need_tokens_or_the_word_insecure),
 		SITE_TEST(a_port_in_use_fails_with_one_message),
 		SITE_TEST(a_slow_handler_keeps_nobody_waiting),
+		SITE_TEST(a_full_lane_refuses_and_leaves_the_others_alone),
 		SITE_TEST(a_request_that_has_begun_is_finished_by_a_stop),
 		SITE_TEST(requests_are_counted),
 	};

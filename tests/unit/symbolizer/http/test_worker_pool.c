@@ -26,10 +26,10 @@ static void every_job_runs_once_before_close_returns(void **state)
 	atomic_uint runs = 0;
 
 	(void)state;
-	assert_ok(worker_pool_new(3, &pool));
+	assert_ok(worker_pool_new(3, 1000, &pool));
 	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++) {
 		jobs[i] = (struct counted_job){ .job.run = count_run, .runs = &runs };
-		assert_true(worker_pool_submit(pool, &jobs[i].job));
+		assert_int_equal(worker_pool_submit(pool, &jobs[i].job), WORKER_POOL_TAKEN);
 	}
 	worker_pool_close(pool);
 	assert_int_equal(runs, ARRAY_SIZE(jobs));
@@ -44,10 +44,10 @@ static void one_thread_keeps_the_order(void **state)
 	atomic_uint runs = 0;
 
 	(void)state;
-	assert_ok(worker_pool_new(1, &pool));
+	assert_ok(worker_pool_new(1, 100, &pool));
 	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++) {
 		jobs[i] = (struct counted_job){ .job.run = count_run, .runs = &runs };
-		assert_true(worker_pool_submit(pool, &jobs[i].job));
+		assert_int_equal(worker_pool_submit(pool, &jobs[i].job), WORKER_POOL_TAKEN);
 	}
 	worker_pool_close(pool);
 	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++)
@@ -64,6 +64,12 @@ static void meet(struct worker_job *job)
 	(void)pthread_barrier_wait(container_of(job, struct meeting_job, job)->barrier);
 }
 
+static void meet_twice(struct worker_job *job)
+{
+	meet(job);
+	meet(job);
+}
+
 static void jobs_run_at_the_same_time(void **state)
 {
 	scoped(worker_pool_freep) struct worker_pool *pool = NULL;
@@ -73,10 +79,10 @@ static void jobs_run_at_the_same_time(void **state)
 	(void)state;
 	/* Each of the two waits for the other: one thread could never finish them. */
 	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
-	assert_ok(worker_pool_new(2, &pool));
+	assert_ok(worker_pool_new(2, 2, &pool));
 	for (size_t i = 0; i < 2; i++) {
 		jobs[i] = (struct meeting_job){ .job.run = meet, .barrier = &barrier };
-		assert_true(worker_pool_submit(pool, &jobs[i].job));
+		assert_int_equal(worker_pool_submit(pool, &jobs[i].job), WORKER_POOL_TAKEN);
 	}
 	worker_pool_close(pool);
 	(void)pthread_barrier_destroy(&barrier);
@@ -89,10 +95,36 @@ static void a_closed_pool_takes_no_job(void **state)
 	struct counted_job job = { .job.run = count_run, .runs = &runs };
 
 	(void)state;
-	assert_ok(worker_pool_new(2, &pool));
+	assert_ok(worker_pool_new(2, 2, &pool));
 	worker_pool_close(pool);
-	assert_false(worker_pool_submit(pool, &job.job));
+	assert_int_equal(worker_pool_submit(pool, &job.job), WORKER_POOL_CLOSED);
 	assert_int_equal(runs, 0);
+}
+
+static void a_full_queue_takes_no_more_until_a_job_is_begun(void **state)
+{
+	scoped(worker_pool_freep) struct worker_pool *pool = NULL;
+	struct counted_job counted[3];
+	struct meeting_job busy;
+	pthread_barrier_t barrier;
+	atomic_uint runs = 0;
+
+	(void)state;
+	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+	assert_ok(worker_pool_new(1, 2, &pool));
+	/* The first one is met twice: when it has begun, and when it may end. */
+	busy = (struct meeting_job){ .job.run = meet_twice, .barrier = &barrier };
+	assert_int_equal(worker_pool_submit(pool, &busy.job), WORKER_POOL_TAKEN);
+	(void)pthread_barrier_wait(&barrier);
+	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
+		counted[i] = (struct counted_job){ .job.run = count_run, .runs = &runs };
+		assert_int_equal(worker_pool_submit(pool, &counted[i].job),
+				 i < 2 ? WORKER_POOL_TAKEN : WORKER_POOL_FULL);
+	}
+	(void)pthread_barrier_wait(&barrier);
+	worker_pool_close(pool);
+	assert_int_equal(runs, 2);
+	(void)pthread_barrier_destroy(&barrier);
 }
 
 int main(void)
@@ -102,6 +134,7 @@ int main(void)
 		cmocka_unit_test(one_thread_keeps_the_order),
 		cmocka_unit_test(jobs_run_at_the_same_time),
 		cmocka_unit_test(a_closed_pool_takes_no_job),
+		cmocka_unit_test(a_full_queue_takes_no_more_until_a_job_is_begun),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
