@@ -71,7 +71,8 @@ struct debuginfo_store {
 	struct sqlite_db *reader;
 
 	pthread_mutex_t asked_lock;
-	struct hash_table *asked; /* struct executable_id -> struct asked */
+	struct hash_table *asked;      /* struct executable_id -> struct asked */
+	uint64_t asked_sweep_after_ns; /* monotonic: @asked is not walked before */
 };
 
 static inline int64_t first_chunk_id(int64_t file)

@@ -25,6 +25,10 @@ int debuginfo_asked_new(struct hash_table **ret_asked)
 			      ret_asked);
 }
 
+/* With the table full of asked agents every look at it would walk all of it, in vain: nothing that was in time a moment
+ * ago is over now. */
+#define SWEEP_INTERVAL_NS (10 * NSEC_PER_SEC)
+
 static void drop_idle_entries(struct hash_table *asked, uint64_t now)
 {
 	const void *id;
@@ -47,7 +51,8 @@ static struct asked *entry_of(struct debuginfo_store *store, const struct execut
 	int r;
 
 	r = hash_table_insert(store->asked, id, &value);
-	if (r == -ENOSPC) {
+	if (r == -ENOSPC && now >= store->asked_sweep_after_ns) {
+		store->asked_sweep_after_ns = now + SWEEP_INTERVAL_NS;
 		drop_idle_entries(store->asked, now);
 		r = hash_table_insert(store->asked, id, &value);
 	}

@@ -125,6 +125,29 @@ static void a_full_table_forgets_the_answered_and_asks_on(void **state)
 	assert_int_equal(debuginfo_want(store, &new_one, agent), 1);
 }
 
+static void a_full_table_is_walked_at_most_every_ten_seconds(void **state)
+{
+	enum { FIT = 65536 };
+	struct moving_clock clock = clock_at(NSEC_PER_SEC);
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = NULL;
+	struct executable_id new_one = id_of(FIT + 1);
+	struct executable_id id;
+
+	assert_ok(debuginfo_store_open(*state, &clock.clock, &store));
+	for (uint32_t i = 0; i < FIT; i++) {
+		id = id_of(i);
+		assert_int_equal(debuginfo_want(store, &id, agent), 1);
+	}
+	/* One second before their time is over the table is walked in vain; when it is over two seconds later, the next
+	 * walk is not yet due. */
+	clock.now_ns += 599 * NSEC_PER_SEC;
+	assert_int_equal(debuginfo_want(store, &new_one, agent), 0);
+	clock.now_ns += 2 * NSEC_PER_SEC;
+	assert_int_equal(debuginfo_want(store, &new_one, agent), 0);
+	clock.now_ns += 8 * NSEC_PER_SEC;
+	assert_int_equal(debuginfo_want(store, &new_one, agent), 1);
+}
+
 #define in_folder(test)                                                                            \
 	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
 
@@ -135,6 +158,7 @@ int main(void)
 		in_folder(after_a_refused_upload_it_waits_an_hour),
 		in_folder(what_is_there_is_not_asked_for_until_it_is_removed),
 		in_folder(a_full_table_forgets_the_answered_and_asks_on),
+		in_folder(a_full_table_is_walked_at_most_every_ten_seconds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
