@@ -10,9 +10,6 @@
 
 #define AGENT_MAX_NUMBERS (1u << 18)
 
-/* About 100 MiB: a thousand agents with 2000 numbers each. */
-#define CACHE_MAX_NUMBERS (1u << 21)
-
 /* Agents with few numbers cost memory as well. */
 #define CACHE_MAX_AGENTS 20000
 
@@ -31,17 +28,18 @@ struct agent_entry {
 struct agent_cache {
 	struct hash_table *by_key; /* struct hash128 -> struct agent_entry * */
 	struct agent_entry *newest, *oldest;
-	size_t n_numbers;
+	size_t n_numbers, max_numbers;
 	uint8_t secret[16]; /* in the key: nobody outside can make two agents collide */
 };
 
-int agent_cache_new(struct agent_cache **ret_cache)
+int agent_cache_new(size_t max_numbers, struct agent_cache **ret_cache)
 {
 	scoped(agent_cache_freep) struct agent_cache *cache = calloc(1, sizeof(*cache));
 	int r;
 
 	if (!cache)
 		return -ENOMEM;
+	cache->max_numbers = max_numbers;
 	sqlite3_randomness(sizeof(cache->secret), cache->secret);
 	r = hash_table_new(sizeof(struct hash128), sizeof(struct agent_entry *), 0, &cache->by_key);
 	if (r < 0)
@@ -155,10 +153,16 @@ static int add_entry(struct agent_cache *cache, struct hash128 key, struct agent
 	return 0;
 }
 
-static void make_room(struct agent_cache *cache)
+/* The entry that is in use stays, whatever it takes: AGENT_MAX_NUMBERS bounds it. */
+static void keep_within_numbers(struct agent_cache *cache, const struct agent_entry *in_use)
 {
-	while (cache->oldest && (cache->n_numbers > CACHE_MAX_NUMBERS ||
-				 hash_table_count(cache->by_key) >= CACHE_MAX_AGENTS))
+	while (cache->n_numbers > cache->max_numbers && cache->oldest && cache->oldest != in_use)
+		remove_entry(cache, cache->oldest);
+}
+
+static void make_room_for_agent(struct agent_cache *cache)
+{
+	while (cache->oldest && hash_table_count(cache->by_key) >= CACHE_MAX_AGENTS)
 		remove_entry(cache, cache->oldest);
 }
 
@@ -175,7 +179,7 @@ int agent_cache_find(struct agent_cache *cache, struct sqlite_db *hearth, const 
 		unlink_entry(cache, entry);
 		link_newest(cache, entry);
 	} else {
-		make_room(cache);
+		make_room_for_agent(cache);
 		r = add_entry(cache, key, &entry);
 		if (r < 0)
 			return r;
@@ -185,6 +189,7 @@ int agent_cache_find(struct agent_cache *cache, struct sqlite_db *hearth, const 
 			return r;
 		}
 	}
+	keep_within_numbers(cache, entry);
 	*ret_agent = &entry->agent;
 	return 0;
 }
@@ -230,6 +235,12 @@ void agent_remember(struct agent_cache *cache, struct agent *agent, enum number_
 		return;
 	cache->n_numbers += r == 1;
 	memcpy(value, &id, sizeof(id));
+	keep_within_numbers(cache, agent->entry);
+}
+
+size_t agent_cache_count(const struct agent_cache *cache)
+{
+	return cache->n_numbers;
 }
 
 void agent_cache_forget(struct agent_cache *cache, int64_t epoch_id)

@@ -23,7 +23,11 @@ struct agent {
 	struct agent_entry *entry;
 };
 
-int agent_cache_new(struct agent_cache **ret_cache);
+/* About 100 MiB: a thousand agents with 2000 numbers each. */
+#define AGENT_CACHE_MAX_NUMBERS (1u << 21)
+
+/* Keeps @max_numbers of all agents together; those of the agent in use always fit. */
+int agent_cache_new(size_t max_numbers, struct agent_cache **ret_cache);
 struct agent_cache *agent_cache_free(struct agent_cache *cache);
 
 /*
@@ -41,6 +45,9 @@ int agent_number(struct agent_cache *cache, struct sqlite_db *hearth, struct age
  * knows. */
 void agent_remember(struct agent_cache *cache, struct agent *agent, enum number_kind kind,
 		    uint32_t number, uint64_t id);
+
+/* Numbers of all agents that are kept now. */
+size_t agent_cache_count(const struct agent_cache *cache);
 
 /* Drops the epoch of this row from the cache. */
 void agent_cache_forget(struct agent_cache *cache, int64_t epoch_id);

@@ -41,7 +41,7 @@ int sqlite_writer_new(const char *folder, const struct store_identity *identity,
 	writer->clock = clock;
 	writer->buffer = BYTES_INIT(MAX_COLUMN_BYTES);
 	writer->block = BYTES_INIT(MAX_SCRATCH_BYTES);
-	r = agent_cache_new(&writer->agents);
+	r = agent_cache_new(AGENT_CACHE_MAX_NUMBERS, &writer->agents);
 	if (r == 0)
 		r = arena_new(MAX_SCRATCH_BYTES, &writer->scratch);
 	if (r < 0)
