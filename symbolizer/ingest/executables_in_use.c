@@ -131,6 +131,15 @@ static struct hash128 key_of(const char *tenant, const struct batch *batch)
 	return hash128_of(parts, sizeof(parts));
 }
 
+bool agent_use_is_known(const struct executables_in_use *table, const char *tenant,
+			const struct batch *batch)
+{
+	struct hash128 key = key_of(tenant, batch);
+	struct agent_in_use **found = hash_table_find(table->agents, &key);
+
+	return found && (*found)->epoch >= batch->epoch;
+}
+
 int agent_use(struct executables_in_use *table, const char *tenant, const struct batch *batch,
 	      struct agent_in_use **ret_agent)
 {

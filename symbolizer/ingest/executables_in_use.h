@@ -24,6 +24,10 @@ struct executables_in_use *executables_in_use_free(struct executables_in_use *ta
 /* An agent's run. Valid until the next call of agent_use(). */
 struct agent_in_use;
 
+/* Whether agent_use() would say 0. */
+bool agent_use_is_known(const struct executables_in_use *table, const char *tenant,
+			const struct batch *batch);
+
 /* 1 the agent (or this run of it) is new here: what it uses has to be told from the beginning; 0
  * known. */
 int agent_use(struct executables_in_use *table, const char *tenant, const struct batch *batch,

@@ -22,6 +22,10 @@
 /* How many of the agent's executables each batch checks again. */
 #define CHECKED_PER_BATCH 64
 
+/* Questions to the debuginfo store that one batch may cost, under the lock: what a batch defines
+ * beyond them has its turn with later ones. */
+#define MAX_OFFERS 256
+
 /* Executables that an agent is known to use after a restart of the server: its latest. */
 #define MAX_RELOADED 65536
 
@@ -52,6 +56,9 @@ struct ingest_call {
 	struct batch batch;
 	struct store_missing missing;
 	struct ingest_result *result;
+	struct store_executable *reloaded; /* what the store knows that the agent uses */
+	size_t n_reloaded;
+	size_t n_offers;
 	Hearth__V1__BatchAnswer answer;
 	Hearth__V1__Wanted wanted[MAX_WANTED];
 	Hearth__V1__Wanted *wanted_list[MAX_WANTED];
@@ -130,7 +137,8 @@ static int decode(struct ingest_call *call, struct bytes_view body)
 	return check_clock(call);
 }
 
-/* Adds @executable to the answer when nobody else was asked for it. 1 the answer is full. */
+/* Adds @executable to the answer when nobody else was asked for it. 1 the answer is full, or enough
+ * was looked for. */
 static int offer(struct ingest_call *call, const struct executable_id *id,
 		 enum executable_role role, const char *name)
 {
@@ -139,7 +147,7 @@ static int offer(struct ingest_call *call, const struct executable_id *id,
 	char *its_name;
 	int r;
 
-	if (call->answer.n_wanted == MAX_WANTED)
+	if (call->answer.n_wanted == MAX_WANTED || call->n_offers++ == MAX_OFFERS)
 		return 1;
 	r = debuginfo_want(call->ingest->debuginfo, id, call->batch.agent_id.bytes);
 	if (r <= 0)
@@ -157,39 +165,46 @@ static int offer(struct ingest_call *call, const struct executable_id *id,
 	return 0;
 }
 
-/* After a restart of the server the agent does not define again what was acknowledged: the store
- * knows it. */
-static int reload_uses(struct ingest_call *call, struct agent_in_use *agent)
+/*
+ * After a restart of the server the agent does not define again what was acknowledged: the store
+ * knows it. Without the lock, because the store's readers may all be busy with queries. 1 the agent
+ * is new here and what it uses was read, 0 it is known.
+ */
+static int read_uses(struct ingest_call *call)
 {
-	struct store_executable *executables;
-	size_t count;
+	struct ingest *ingest = call->ingest;
+	bool known;
 	int r;
 
-	r = store_agent_executables(call->ingest->store, call->tenant, &call->batch.agent_id,
-				    call->batch.epoch, MAX_RELOADED, call->arena, &executables,
-				    &count);
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = agent_use_add(call->ingest->in_use, agent, &executables[i].identity,
-				  executables[i].role, executables[i].name);
-	return r;
+	(void)pthread_mutex_lock(&ingest->lock);
+	known = agent_use_is_known(ingest->in_use, call->tenant, &call->batch);
+	(void)pthread_mutex_unlock(&ingest->lock);
+	if (known)
+		return 0;
+	r = store_agent_executables(ingest->store, call->tenant, &call->batch.agent_id,
+				    call->batch.epoch, MAX_RELOADED, call->arena, &call->reloaded,
+				    &call->n_reloaded);
+	return r < 0 ? r : 1;
 }
 
 static int note_uses(struct ingest_call *call, struct agent_in_use **ret_agent)
 {
+	struct executables_in_use *in_use = call->ingest->in_use;
 	const struct batch *batch = &call->batch;
 	int r;
 
-	r = agent_use(call->ingest->in_use, call->tenant, batch, ret_agent);
-	if (r > 0)
-		return reload_uses(call, *ret_agent);
-	for (uint32_t i = 0; r == 0 && i < batch->n_executables; i++) {
+	r = agent_use(in_use, call->tenant, batch, ret_agent);
+	for (size_t i = 0; r >= 0 && i < call->n_reloaded; i++)
+		r = agent_use_add(in_use, *ret_agent, &call->reloaded[i].identity,
+				  call->reloaded[i].role, call->reloaded[i].name);
+	for (uint32_t i = 0; r >= 0 && i < batch->n_executables; i++) {
 		const struct batch_executable *executable = &batch->executables[i];
 
 		if (executable->id.kind != EXECUTABLE_ID_NONE)
-			r = agent_use_add(call->ingest->in_use, *ret_agent, &executable->id,
-					  executable->role, executable->name);
+			r = agent_use_add(in_use, *ret_agent, &executable->id, executable->role,
+					  executable->name);
 	}
-	return r;
+	return MIN(r, 0);
 }
 
 /* With the lock held. */
@@ -218,9 +233,14 @@ static int find_wanted(struct ingest_call *call)
 /* What fails here is tried again with the next batch; this one is stored. */
 static void add_wanted(struct ingest_call *call)
 {
-	(void)pthread_mutex_lock(&call->ingest->lock);
-	(void)find_wanted(call);
-	(void)pthread_mutex_unlock(&call->ingest->lock);
+	struct ingest *ingest = call->ingest;
+	int r = read_uses(call);
+
+	(void)pthread_mutex_lock(&ingest->lock);
+	/* Not so when the agent had to leave the table since: its next batch reads what it uses. */
+	if (r > 0 || (r == 0 && agent_use_is_known(ingest->in_use, call->tenant, &call->batch)))
+		(void)find_wanted(call);
+	(void)pthread_mutex_unlock(&ingest->lock);
 	call->answer.wanted = call->wanted_list;
 }
 

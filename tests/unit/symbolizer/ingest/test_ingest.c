@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/unit.h"
 
+#include <pthread.h>
+#include <time.h>
+
 #include "symbolizer/ingest/ingest.h"
 #include "symbolizer/store/sqlite_store.h"
 #include "tests/support/batch_builder.h"
@@ -275,6 +278,102 @@ static void an_answer_asks_for_a_few_executables_at_a_time(void **state)
 	assert_int_equal(n_wanted, 92);
 }
 
+static void a_batch_may_ask_for_debuginfo_that_many_times_only(void **state)
+{
+	enum { N_ASKED = 256, N_NEW = 4 };
+	struct batch_builder *builder = batch_of(2, 1, true);
+	struct fixture *fixture = *state;
+	struct ingest_result result;
+	scoped_answer answer = NULL;
+	size_t n_late = 0;
+
+	for (uint32_t i = 0; i < N_ASKED + N_NEW; i++) {
+		const uint8_t bytes[20] = { 1, (uint8_t)i, (uint8_t)(i >> 8) };
+		const uint8_t somebody[16] = { 77 };
+		struct executable_id id;
+
+		assert_ok(executable_id_set(&id, EXECUTABLE_ID_GNU, bytes, sizeof(bytes)));
+		batch_builder_executable(builder, 10 + i, &id, "lib", ROLE_USER);
+		if (i < N_ASKED)
+			assert_true(debuginfo_want(fixture->debuginfo, &id, somebody) > 0);
+	}
+	/* The first two are the batch's own; all others that it may look for were asked for. */
+	answer = send_batch(fixture, builder, &result);
+	assert_int_equal(answer->n_wanted, 2);
+	/* The rest has its turn. */
+	for (uint64_t sequence = 2; sequence < 8; sequence++) {
+		scoped_answer late = send_batch(fixture, batch_of(2, sequence, false), &result);
+
+		n_late += late->n_wanted;
+	}
+	assert_int_equal(n_late, N_NEW);
+}
+
+/* A store whose executables take until the batch of another agent went through. */
+struct slow_store {
+	struct store_operations operations; /* of the real one, but for agent_executables */
+	struct fixture *fixture;
+	bool is_waiting;
+	bool other_went_through;
+};
+
+static void *send_of_known_agent(void *arg)
+{
+	struct fixture *fixture = arg;
+	struct ingest_result result;
+	scoped_answer answer = send_batch(fixture, batch_of(1, 2, false), &result);
+
+	assert_true(result.stored);
+	return NULL;
+}
+
+static int wait_for_other_batch(struct store *store, const char *tenant,
+				const struct hash128 *agent, uint64_t epoch, size_t max,
+				struct arena *arena, struct store_executable **ret_executables,
+				size_t *ret_count)
+{
+	struct slow_store *slow = container_of(store->operations, struct slow_store, operations);
+	struct timespec deadline;
+	pthread_t thread;
+
+	(void)tenant;
+	(void)agent;
+	(void)epoch;
+	(void)max;
+	(void)arena;
+	*ret_executables = NULL;
+	*ret_count = 0;
+	/* The other batch must not come back here: its agent is known. */
+	assert_false(slow->is_waiting);
+	slow->is_waiting = true;
+	assert_int_equal(pthread_create(&thread, NULL, send_of_known_agent, slow->fixture), 0);
+	(void)clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec += 10;
+	slow->other_went_through = pthread_timedjoin_np(thread, NULL, &deadline) == 0;
+	if (!slow->other_went_through)
+		(void)pthread_detach(thread);
+	return 0;
+}
+
+static void an_agent_that_is_new_here_holds_up_nobody_else(void **state)
+{
+	struct fixture *fixture = *state;
+	struct ingest_result result;
+	scoped_answer known = send_batch(fixture, batch_of(1, 1, true), &result);
+	scoped_answer new = NULL;
+	const struct store_operations *real = fixture->store->operations;
+	struct slow_store slow = { .operations = *real, .fixture = fixture };
+
+	slow.operations.agent_executables = wait_for_other_batch;
+	fixture->store->operations = &slow.operations;
+	new = send_batch(fixture, batch_of(2, 1, true), &result);
+	fixture->store->operations = real;
+	assert_true(slow.is_waiting);
+	assert_true(slow.other_went_through);
+	assert_int_equal(known->n_wanted, 2);
+	assert_int_equal(new->n_wanted, 1);
+}
+
 int main(void)
 {
 #define with_server(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -288,6 +387,8 @@ int main(void)
 		with_server(after_ten_minutes_another_one_is_asked),
 		with_server(a_restarted_server_knows_what_agents_use),
 		with_server(an_answer_asks_for_a_few_executables_at_a_time),
+		with_server(a_batch_may_ask_for_debuginfo_that_many_times_only),
+		with_server(an_agent_that_is_new_here_holds_up_nobody_else),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
