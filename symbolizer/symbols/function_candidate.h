@@ -37,6 +37,7 @@ struct function_source {
 	bool relocatable; /* a kernel module's object file: addresses are offsets in .text */
 	struct code_section_vec code; /* executable sections by start */
 	uint64_t debug_info_bytes;    /* of .debug_info, expanded; 0 none */
+	int dwarf_error; /* why DWARF must not be opened (the message tells more), or 0 */
 	struct candidate_vec functions;
 	bool has_text;
 	uint64_t text; /* value of _text */
@@ -50,8 +51,10 @@ void function_source_release(struct function_source *source);
 /* The executable section around @elf_addr, or NULL. */
 const struct code_section *code_section_at(const struct code_section_vec *code, uint64_t elf_addr);
 
-/* Sections within the file, what debug sections expand to, and which are code. -EBADMSG, -EFBIG,
- * -ENOMEM. */
+/*
+ * Sections within the file, what debug sections expand to, and which are code. -EBADMSG, -ENOMEM.
+ * Debug sections beyond a limit are no error: they set dwarf_error.
+ */
 int function_source_check(struct function_source *source, uint64_t file_size);
 
 /* The candidates of .symtab and .dynsym. */

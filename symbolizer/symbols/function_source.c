@@ -2,7 +2,8 @@
 /*
  * The look at the section table that comes before libdw may touch a file: libdw expands every
  * compressed debug section at once when it opens one, so that a megabyte could become a gigabyte.
- * Whatever is beyond a limit here is refused before a byte of it is expanded.
+ * Where that is beyond a limit the DWARF is left alone, before a byte of it is expanded; the
+ * symbols of the file, which are not compressed, are of use all the same.
  */
 
 #include <stdio.h>
@@ -86,14 +87,17 @@ static int check_expansion(struct function_source *source, Elf_Scn *scn, const G
 	if (header->sh_type == SHT_NOBITS)
 		return 0;
 	if (!expanded_size(scn, header, name, &size))
-		return refuse(source, -EBADMSG, "a compression header is damaged", name);
+		return refuse(source, -EBADMSG, "no DWARF is read: a compression header is damaged",
+			      name);
 	if (size == header->sh_size && !(header->sh_flags & SHF_COMPRESSED))
 		return 0;
 	if (size / DEBUG_EXPANSION_MAX > header->sh_size)
-		return refuse(source, -EFBIG, "a section expands by an implausible factor", name);
+		return refuse(source, -EFBIG,
+			      "no DWARF is read: a section expands by an implausible factor", name);
 	if (__builtin_add_overflow(*total_bytes, size, total_bytes) ||
 	    *total_bytes > DEBUG_EXPANDED_MAX_BYTES)
-		return refuse(source, -EFBIG, "the debug sections expand beyond the limit", name);
+		return refuse(source, -EFBIG,
+			      "no DWARF is read: the debug sections expand beyond the limit", name);
 	return 0;
 }
 
@@ -147,7 +151,6 @@ static int check_section(struct function_source *source, Elf_Scn *scn, size_t na
 	GElf_Shdr header;
 	const char *name;
 	uint64_t size;
-	int r;
 
 	if (!gelf_getshdr(scn, &header))
 		return refuse(source, -EBADMSG, "a section header is damaged", "?");
@@ -159,9 +162,9 @@ static int check_section(struct function_source *source, Elf_Scn *scn, size_t na
 		return refuse(source, -EBADMSG, "a section lies beyond the end of the file", name);
 
 	if (is_debug_section(name)) {
-		r = check_expansion(source, scn, &header, name, expanded_bytes);
-		if (r < 0)
-			return r;
+		if (source->dwarf_error == 0)
+			source->dwarf_error =
+				check_expansion(source, scn, &header, name, expanded_bytes);
 		if (strstr(name, "debug_info") && header.sh_type != SHT_NOBITS &&
 		    expanded_size(scn, &header, name, &size))
 			source->debug_info_bytes += size;

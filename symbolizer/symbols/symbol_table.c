@@ -84,6 +84,21 @@ static int table_from_source(struct function_source *source, struct symbol_table
 	return 0;
 }
 
+static int read_dwarf(struct function_source *source)
+{
+	int r;
+
+	/* The message says which section, and what is wrong with it. */
+	if (source->dwarf_error < 0)
+		return source->dwarf_error;
+	r = function_source_read_dwarf(source);
+	if (r < 0)
+		snprintf(source->message, SYMBOL_TABLE_MESSAGE_SIZE,
+			 "the DWARF is damaged or in a form that cannot be read: functions that "
+			 "only it names are unknown");
+	return r;
+}
+
 /* Damage in DWARF costs what only DWARF knows, not the symbols. */
 static int read_functions(struct function_source *source, uint64_t file_size)
 {
@@ -98,14 +113,10 @@ static int read_functions(struct function_source *source, uint64_t file_size)
 			 "the symbol table is damaged or too large");
 		return r;
 	}
-	if (source->debug_info_bytes == 0 || source->relocatable)
+	if (source->relocatable || (source->debug_info_bytes == 0 && source->dwarf_error == 0))
 		return 0;
 
-	r = function_source_read_dwarf(source);
-	if (r < 0)
-		snprintf(source->message, SYMBOL_TABLE_MESSAGE_SIZE,
-			 "the DWARF is damaged or in a form that cannot be read: functions that "
-			 "only it names are unknown");
+	r = read_dwarf(source);
 	return r < 0 && (r == -ENOMEM || source->functions.count == 0) ? r : 0;
 }
 
