@@ -26,6 +26,29 @@ int write_begin(struct write *write)
 	return r;
 }
 
+int write_tenant(struct write *write, int64_t *ret_tenant)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r = 0;
+
+	if (write->tenant_id == 0) {
+		r = sqlite_query(write->hearth, SQL_TENANT_FIND, &row, SQL_TEXT(write->tenant));
+		if (r > 0)
+			write->tenant_id = sqlite3_column_int64(row, 0);
+		else if (r == 0)
+			r = write_begin(write);
+	}
+	if (r == 0 && write->tenant_id == 0) {
+		r = sqlite_run(write->hearth, SQL_TENANT_ADD, SQL_TEXT(write->tenant));
+		if (r == 0)
+			write->tenant_id = sqlite_last_id(write->hearth);
+	}
+	if (r < 0)
+		return r;
+	*ret_tenant = write->tenant_id;
+	return 0;
+}
+
 static int ensure_epoch(struct write *write)
 {
 	const struct batch *batch = write->batch;
@@ -135,15 +158,19 @@ static int add_executable(struct write *write, const struct batch_executable *ex
 			  uint64_t *ret_id)
 {
 	struct bytes *segments = &write->writer->buffer;
+	int64_t tenant = 0;
 	int r;
 
 	bytes_clear(segments);
 	codec_add_segments(segments, executable->segments, executable->n_segments);
 	r = bytes_error(segments);
 	if (r == 0)
+		r = write_tenant(write, &tenant);
+	if (r == 0)
 		r = write_begin(write);
 	if (r == 0)
-		r = sqlite_run(write->hearth, SQL_EXECUTABLE_ADD, SQL_INT(executable->id.kind),
+		r = sqlite_run(write->hearth, SQL_EXECUTABLE_ADD, SQL_INT(tenant),
+			       SQL_INT(executable->id.kind),
 			       SQL_BLOB(executable->id.bytes, executable->id.size),
 			       SQL_TEXT(executable->name), SQL_INT(executable->role),
 			       SQL_BLOB(segments->data, segments->size));
@@ -152,68 +179,129 @@ static int add_executable(struct write *write, const struct batch_executable *ex
 	return r;
 }
 
-/* Fills in what an earlier definition of the same identity did not know. */
-static int complete_executable(struct write *write, const struct batch_executable *executable,
-			       uint64_t id, bool lacks_segments, bool lacks_name)
+/* What hearth.db has of an executable that is defined again. */
+struct executable_row {
+	uint64_t id;
+	bool lacks_segments;
+	bool lacks_name;
+	enum executable_role role;
+};
+
+static int set_segments(struct write *write, const struct batch_executable *executable, uint64_t id)
 {
 	struct bytes *segments = &write->writer->buffer;
+	int r;
+
+	bytes_clear(segments);
+	codec_add_segments(segments, executable->segments, executable->n_segments);
+	r = bytes_error(segments);
+	if (r == 0)
+		r = write_begin(write);
+	if (r == 0)
+		r = sqlite_run(write->hearth, SQL_EXECUTABLE_SEGMENTS, SQL_INT(id),
+			       SQL_BLOB(segments->data, segments->size));
+	return r;
+}
+
+/*
+ * Fills in what an earlier definition of the same identity did not know. That it is the kernel is
+ * known only by who has it as such: a process may map the file of the running kernel as well, and
+ * frames of the kernel count from _text.
+ */
+static int complete_executable(struct write *write, const struct batch_executable *executable,
+			       const struct executable_row *row)
+{
 	int r = 0;
 
-	if (lacks_segments && executable->n_segments > 0) {
-		bytes_clear(segments);
-		codec_add_segments(segments, executable->segments, executable->n_segments);
-		r = bytes_error(segments);
-		if (r == 0)
-			r = write_begin(write);
-		if (r == 0)
-			r = sqlite_run(write->hearth, SQL_EXECUTABLE_SEGMENTS, SQL_INT(id),
-				       SQL_BLOB(segments->data, segments->size));
-	}
-	if (r == 0 && lacks_name && executable->name[0] != '\0') {
+	if (row->lacks_segments && executable->n_segments > 0)
+		r = set_segments(write, executable, row->id);
+	if (r == 0 && row->lacks_name && executable->name[0] != '\0') {
 		r = write_begin(write);
 		if (r == 0)
-			r = sqlite_run(write->hearth, SQL_EXECUTABLE_NAME, SQL_INT(id),
+			r = sqlite_run(write->hearth, SQL_EXECUTABLE_NAME, SQL_INT(row->id),
 				       SQL_TEXT(executable->name));
+	}
+	if (r == 0 && row->role == ROLE_USER && executable->role != ROLE_USER) {
+		r = write_begin(write);
+		if (r == 0)
+			r = sqlite_run(write->hearth, SQL_EXECUTABLE_ROLE, SQL_INT(row->id),
+				       SQL_INT(executable->role));
 	}
 	return r;
 }
 
 static int find_executable(struct write *write, const struct batch_executable *executable,
-			   uint64_t *ret_id, bool *ret_lacks_segments, bool *ret_lacks_name)
+			   struct executable_row *ret_row)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int64_t tenant;
 	int r;
 
-	r = sqlite_query(write->hearth, SQL_EXECUTABLE_FIND, &row, SQL_INT(executable->id.kind),
-			 SQL_BLOB(executable->id.bytes, executable->id.size));
+	r = write_tenant(write, &tenant);
+	if (r == 0)
+		r = sqlite_query(write->hearth, SQL_EXECUTABLE_FIND, &row, SQL_INT(tenant),
+				 SQL_INT(executable->id.kind),
+				 SQL_BLOB(executable->id.bytes, executable->id.size));
 	if (r <= 0)
 		return r;
-	*ret_id = (uint64_t)sqlite3_column_int64(row, 0);
-	*ret_lacks_segments = sqlite3_column_int64(row, 1) == 0;
-	*ret_lacks_name = sqlite3_column_bytes(row, 2) == 0;
+	*ret_row = (struct executable_row){
+		.id = (uint64_t)sqlite3_column_int64(row, 0),
+		.lacks_segments = sqlite3_column_int64(row, 1) == 0,
+		.lacks_name = sqlite3_column_bytes(row, 2) == 0,
+		.role = (enum executable_role)sqlite3_column_int(row, 3),
+	};
 	return 1;
 }
 
 static int define_executable(struct write *write, const struct batch_executable *executable)
 {
 	struct number_entry *entry = write_number(write, NUMBER_EXECUTABLE, executable->number);
-	bool lacks_segments = false;
-	bool lacks_name = false;
-	uint64_t id = 0;
+	struct executable_row row = {};
 	int r = 0;
 
 	assert(entry);
 	entry->identity = &executable->id;
 	if (executable->id.kind != EXECUTABLE_ID_NONE) {
-		r = find_executable(write, executable, &id, &lacks_segments, &lacks_name);
+		r = find_executable(write, executable, &row);
 		if (r == 0)
-			r = add_executable(write, executable, &id);
+			r = add_executable(write, executable, &row.id);
 		else if (r > 0)
-			r = complete_executable(write, executable, id, lacks_segments, lacks_name);
+			r = complete_executable(write, executable, &row);
 	}
 	if (r < 0)
 		return r;
-	return set_number_once(write, NUMBER_EXECUTABLE, executable->number, id);
+	return set_number_once(write, NUMBER_EXECUTABLE, executable->number, row.id);
+}
+
+static int add_named_frame(struct write *write, int64_t tenant, uint64_t key, uint64_t *ret_id)
+{
+	int r;
+
+	r = write_begin(write);
+	if (r == 0)
+		r = sqlite_run(write->hearth, SQL_NAMED_FRAME_ADD, SQL_INT(tenant), SQL_INT(key),
+			       SQL_TEXT(""));
+	if (r == 0)
+		*ret_id = (uint64_t)sqlite_last_id(write->hearth);
+	return r;
+}
+
+int write_find_named_frame(struct write *write, uint64_t key, uint64_t *ret_id, bool *ret_has_name)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int64_t tenant;
+	int r;
+
+	r = write_tenant(write, &tenant);
+	if (r == 0)
+		r = sqlite_query(write->hearth, SQL_NAMED_FRAME_FIND, &row, SQL_INT(tenant),
+				 SQL_INT(key));
+	*ret_has_name = r > 0 && sqlite3_column_int(row, 1);
+	if (r > 0)
+		*ret_id = (uint64_t)sqlite3_column_int64(row, 0);
+	else if (r == 0)
+		r = add_named_frame(write, tenant, key, ret_id);
+	return MIN(r, 0);
 }
 
 static int define_named_frames(struct write *write)
@@ -221,19 +309,20 @@ static int define_named_frames(struct write *write)
 	const struct batch *batch = write->batch;
 	int r = 0;
 
-	for (uint32_t i = 0; i < batch->n_named_frames && r >= 0; i++) {
+	for (uint32_t i = 0; i < batch->n_named_frames && r == 0; i++) {
 		const struct batch_named_frame *frame = &batch->named_frames[i];
-		scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+		bool has_name = false;
+		uint64_t id;
 
-		r = sqlite_query(write->hearth, SQL_NAMED_FRAME_FIND, &row, SQL_INT(frame->key));
-		if (r != 0)
+		r = write_find_named_frame(write, frame->key, &id, &has_name);
+		if (r < 0 || has_name)
 			continue;
 		r = write_begin(write);
 		if (r == 0)
-			r = sqlite_run(write->hearth, SQL_NAMED_FRAME_ADD, SQL_INT(frame->key),
+			r = sqlite_run(write->hearth, SQL_NAMED_FRAME_NAME, SQL_INT(id),
 				       SQL_TEXT(frame->name));
 	}
-	return r < 0 ? r : 0;
+	return r;
 }
 
 /* 1 found, 0 not. */

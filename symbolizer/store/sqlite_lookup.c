@@ -150,8 +150,9 @@ int read_executables(struct connection_set *set, const uint32_t *ids, size_t cou
 	return MIN(r, 0);
 }
 
-int read_executable_by_identity(struct connection_set *set, const struct executable_id *identity,
-				struct arena *arena, struct store_executable *ret_executable)
+int read_executable_by_identity(struct connection_set *set, const char *tenant,
+				const struct executable_id *identity, struct arena *arena,
+				struct store_executable *ret_executable)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	struct sqlite_db *hearth;
@@ -159,7 +160,8 @@ int read_executable_by_identity(struct connection_set *set, const struct executa
 
 	r = connection_set_hearth(set, &hearth);
 	if (r == 0)
-		r = sqlite_query(hearth, SQL_EXECUTABLE_BY_IDENTITY, &row, SQL_INT(identity->kind),
+		r = sqlite_query(hearth, SQL_EXECUTABLE_BY_IDENTITY, &row, SQL_TEXT(tenant),
+				 SQL_INT(identity->kind),
 				 SQL_BLOB(identity->bytes, identity->size));
 	if (r <= 0)
 		return r;
@@ -216,7 +218,7 @@ int read_path_of(struct connection_set *set, uint32_t process, uint32_t executab
 	return codec_find_path(sqlite_blob(row, 0), executable, arena, ret_path);
 }
 
-int read_named_frame(struct connection_set *set, uint64_t key, struct arena *arena,
+int read_named_frame(struct connection_set *set, uint64_t id, struct arena *arena,
 		     const char **ret_name)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
@@ -225,7 +227,7 @@ int read_named_frame(struct connection_set *set, uint64_t key, struct arena *are
 
 	r = connection_set_hearth(set, &hearth);
 	if (r == 0)
-		r = sqlite_query(hearth, SQL_NAMED_FRAME_FIND, &row, SQL_INT(key));
+		r = sqlite_query(hearth, SQL_NAMED_FRAME_LOAD, &row, SQL_INT(id));
 	if (r <= 0)
 		return r;
 	*ret_name = copy_text(arena, row, 0);

@@ -19,13 +19,14 @@ int read_host(struct connection_set *set, uint32_t id, struct arena *arena,
 	      struct store_host *ret_host, const char **ret_tenant);
 int read_path_of(struct connection_set *set, uint32_t process, uint32_t executable,
 		 struct arena *arena, const char **ret_path);
-int read_named_frame(struct connection_set *set, uint64_t key, struct arena *arena,
+int read_named_frame(struct connection_set *set, uint64_t id, struct arena *arena,
 		     const char **ret_name);
 
 int read_executables(struct connection_set *set, const uint32_t *ids, size_t count,
 		     struct arena *arena, struct store_executable *ret_executables);
-int read_executable_by_identity(struct connection_set *set, const struct executable_id *identity,
-				struct arena *arena, struct store_executable *ret_executable);
+int read_executable_by_identity(struct connection_set *set, const char *tenant,
+				const struct executable_id *identity, struct arena *arena,
+				struct store_executable *ret_executable);
 int read_agent_executables(struct connection_set *set, const char *tenant,
 			   const struct hash128 *agent, uint64_t epoch, size_t max,
 			   struct arena *arena, struct store_executable **ret_executables,

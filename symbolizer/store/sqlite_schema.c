@@ -13,11 +13,14 @@
  *
  * Notes on the shape: what repeats in many processes (the set of mapped paths, the set of labels)
  * is stored once in text_set. A stack is a leaf in the prefix tree of nodes; a node's parent has a
- * smaller id. frame is kind | executable << 3. The unique index of process begins with the name
- * because queries ask by it.
+ * smaller id. frame is kind | executable << 3; the address of a KERNEL_NAMED frame is the id of its
+ * named_frame. The unique index of process begins with the name because queries ask by it.
+ *
+ * Executables and named frames belong to a tenant, and so do the stacks that refer to them: what
+ * one tenant's agents say about a build-ID must not rename another's.
  */
 
-#define HEARTH_VERSION_OF_FILE 1
+#define HEARTH_VERSION_OF_FILE 2
 #define DAY_VERSION_OF_FILE    1
 
 /* In KiB. New stacks touch the index of their random hashes all over; a day file is appended to. */
@@ -29,6 +32,7 @@
 static const char hearth_schema[] =
 	"CREATE TABLE identity(store BLOB NOT NULL);"
 	"INSERT INTO identity(store) VALUES(randomblob(16));"
+	"CREATE TABLE tenant(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
 	"CREATE TABLE host(id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, agent BLOB NOT NULL, name "
 	"TEXT NOT NULL,"
 	" attributes BLOB NOT NULL, first_seen_ns INTEGER NOT NULL, last_seen_ns INTEGER NOT NULL,"
@@ -36,13 +40,14 @@ static const char hearth_schema[] =
 	"CREATE TABLE epoch(id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, agent BLOB NOT NULL, "
 	"epoch INTEGER NOT NULL,"
 	" last_seen_ns INTEGER NOT NULL, UNIQUE(tenant, agent, epoch));"
+	"CREATE INDEX epoch_seen ON epoch(last_seen_ns);"
 	"CREATE TABLE number(epoch INTEGER NOT NULL, what INTEGER NOT NULL, number INTEGER NOT "
 	"NULL,"
 	" id INTEGER NOT NULL, sequence INTEGER NOT NULL, PRIMARY KEY(epoch, what, number)) "
 	"WITHOUT ROWID;"
-	"CREATE TABLE executable(id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, identity BLOB NOT "
-	"NULL,"
-	" name TEXT NOT NULL, role INTEGER NOT NULL, segments BLOB NOT NULL, UNIQUE(kind, "
+	"CREATE TABLE executable(id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, kind INTEGER NOT "
+	"NULL, identity BLOB NOT NULL,"
+	" name TEXT NOT NULL, role INTEGER NOT NULL, segments BLOB NOT NULL, UNIQUE(tenant, kind, "
 	"identity));"
 	"CREATE TABLE text_set(id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, content BLOB NOT "
 	"NULL);"
@@ -61,9 +66,11 @@ static const char hearth_schema[] =
 	"CREATE TABLE node(id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame INTEGER NOT NULL,"
 	" address INTEGER NOT NULL, UNIQUE(parent, frame, address));"
 	"CREATE TABLE stack(id INTEGER PRIMARY KEY, leaf INTEGER NOT NULL, cut INTEGER NOT NULL);"
-	"CREATE TABLE stack_hash(hash BLOB NOT NULL PRIMARY KEY, stack INTEGER NOT NULL) WITHOUT "
-	"ROWID;"
-	"CREATE TABLE named_frame(key INTEGER PRIMARY KEY, name TEXT NOT NULL);";
+	"CREATE TABLE stack_hash(tenant INTEGER NOT NULL, hash BLOB NOT NULL, stack INTEGER NOT "
+	"NULL, PRIMARY KEY(tenant, hash)) WITHOUT ROWID;"
+	"CREATE TABLE named_frame(id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, key INTEGER NOT "
+	"NULL,"
+	" name TEXT NOT NULL, UNIQUE(tenant, key));";
 
 static const char day_schema[] =
 	"CREATE TABLE total(n_batches INTEGER NOT NULL, n_rows INTEGER NOT NULL, max_span INTEGER "
@@ -175,9 +182,10 @@ static int ensure_tables(struct sqlite_db *db, const char *schema, int version,
 	r = user_version(db, &found);
 	if (r < 0)
 		return r;
-	if (found > version)
+	if (found != 0 && found != version)
 		return log_error_errno(ENOTSUP,
-				       "'%s' has format %d, this version knows up to %d: %m",
+				       "'%s' has format %d and this version reads format %d, move "
+				       "the folder away or use the version that made it: %m",
 				       sqlite3_db_filename(db->handle, "main"), found, version);
 	if (found != 0)
 		return 0;

@@ -123,6 +123,19 @@ static int add_node(struct sqlite_db *hearth, uint64_t parent, const struct batc
 	return r;
 }
 
+/* In the tree the address of a named frame is that of its row: names are the tenant's. */
+static int place_named_frames(struct write *write, struct batch_frame *frames, uint32_t count)
+{
+	bool has_name;
+	int r = 0;
+
+	for (uint32_t i = 0; i < count && r == 0; i++)
+		if (frames[i].kind == FRAME_KERNEL_NAMED)
+			r = write_find_named_frame(write, frames[i].address, &frames[i].address,
+						   &has_name);
+	return r;
+}
+
 /* Finds or adds the nodes of @frames (root first); the writer's path becomes this one. */
 static int add_path(struct write *write, const struct batch_frame *frames, uint32_t count,
 		    uint64_t *ret_leaf)
@@ -154,12 +167,17 @@ static int add_path(struct write *write, const struct batch_frame *frames, uint3
 }
 
 static int add_stack(struct write *write, const struct batch_stack *stack,
-		     const struct batch_frame *frames, const struct hash128 *hash, uint64_t *ret_id)
+		     struct batch_frame *frames, const struct hash128 *hash, uint64_t *ret_id)
 {
+	int64_t tenant = 0;
 	uint64_t leaf;
 	int r;
 
 	r = write_begin(write);
+	if (r == 0)
+		r = write_tenant(write, &tenant);
+	if (r == 0)
+		r = place_named_frames(write, frames, stack->n_frames);
 	if (r == 0)
 		r = add_path(write, frames, stack->n_frames, &leaf);
 	if (r == 0)
@@ -168,17 +186,21 @@ static int add_stack(struct write *write, const struct batch_stack *stack,
 		return r;
 	*ret_id = (uint64_t)sqlite_last_id(write->hearth);
 	write->n_new_stacks++;
-	return sqlite_run(write->hearth, SQL_STACK_HASH_ADD,
+	return sqlite_run(write->hearth, SQL_STACK_HASH_ADD, SQL_INT(tenant),
 			  SQL_BLOB(hash->bytes, sizeof(hash->bytes)), SQL_INT(*ret_id));
 }
 
 /* 1 found, 0 not. */
-static int find_stack(struct sqlite_db *hearth, const struct hash128 *hash, uint64_t *ret_id)
+static int find_stack(struct write *write, const struct hash128 *hash, uint64_t *ret_id)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int64_t tenant;
 	int r;
 
-	r = sqlite_query(hearth, SQL_STACK_FIND, &row, SQL_BLOB(hash->bytes, sizeof(hash->bytes)));
+	r = write_tenant(write, &tenant);
+	if (r == 0)
+		r = sqlite_query(write->hearth, SQL_STACK_FIND, &row, SQL_INT(tenant),
+				 SQL_BLOB(hash->bytes, sizeof(hash->bytes)));
 	if (r > 0)
 		*ret_id = (uint64_t)sqlite3_column_int64(row, 0);
 	return r;
@@ -200,7 +222,7 @@ static int define_stack(struct write *write, const struct batch_stack *stack)
 		return 0;
 	r = hash_stack(write, stack, frames, &hash);
 	if (r == 0)
-		r = find_stack(write->hearth, &hash, &id);
+		r = find_stack(write, &hash, &id);
 	if (r == 0)
 		r = add_stack(write, stack, frames, &hash, &id);
 	if (r < 0)

@@ -105,13 +105,13 @@ static int operation_path_of(struct store *store, uint32_t process, uint32_t exe
 	return read_path_of(reader.set, process, executable, arena, ret_path);
 }
 
-static int operation_named_frame(struct store *store, uint64_t key, struct arena *arena,
+static int operation_named_frame(struct store *store, uint64_t address, struct arena *arena,
 				 const char **ret_name)
 {
 	scoped(reader_returnp) struct reader reader =
 		reader_borrow(sqlite_store_of(store)->readers);
 
-	return read_named_frame(reader.set, key, arena, ret_name);
+	return read_named_frame(reader.set, address, arena, ret_name);
 }
 
 static int operation_list_hosts(struct store *store, const char *tenant, struct arena *arena,
@@ -123,13 +123,14 @@ static int operation_list_hosts(struct store *store, const char *tenant, struct 
 	return read_list_hosts(reader.set, tenant, arena, ret_hosts, ret_count);
 }
 
-static int operation_find_executable(struct store *store, const struct executable_id *identity,
-				     struct arena *arena, struct store_executable *ret_executable)
+static int operation_find_executable(struct store *store, const char *tenant,
+				     const struct executable_id *identity, struct arena *arena,
+				     struct store_executable *ret_executable)
 {
 	scoped(reader_returnp) struct reader reader =
 		reader_borrow(sqlite_store_of(store)->readers);
 
-	return read_executable_by_identity(reader.set, identity, arena, ret_executable);
+	return read_executable_by_identity(reader.set, tenant, identity, arena, ret_executable);
 }
 
 static int operation_agent_executables(struct store *store, const char *tenant,

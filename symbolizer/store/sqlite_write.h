@@ -84,6 +84,7 @@ struct write {
 	struct arena *scratch;
 	struct agent *agent;
 	int64_t epoch_id;
+	int64_t tenant_id; /* 0: not asked for yet */
 	uint32_t host;
 	bool in_transaction;
 
@@ -113,6 +114,12 @@ int write_resolve(struct write *write);
 
 /* Begins the transaction on hearth.db, if this is the first change. */
 int write_begin(struct write *write);
+
+/* The row of the batch's tenant, added when it is new. */
+int write_tenant(struct write *write, int64_t *ret_tenant);
+
+/* The row of the tenant's named frame, added without its name when it is new. */
+int write_find_named_frame(struct write *write, uint64_t key, uint64_t *ret_id, bool *ret_has_name);
 
 /* Records what @number means; *ret_applied: whether it is now so, or a later batch has already said
  * otherwise. */

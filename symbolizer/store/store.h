@@ -12,6 +12,8 @@
  * Identity of a stack: XXH3-128 over its frames, leaf first, each {u8 kind, u8 length and bytes of
  * the executable's identity (kind byte included in the bytes' place: u8 id kind, u8 size, bytes),
  * u64 little-endian address}, then the u8 cut reason. Computed here, never taken from a client.
+ * Executables, named frames and stacks are a tenant's own: equal identities of two tenants have
+ * different ids.
  */
 
 #include "common/arena.h"
@@ -130,12 +132,13 @@ struct store_operations {
 				struct arena *arena, struct store_executable *ret_executables);
 	int (*path_of)(struct store *store, uint32_t process, uint32_t executable,
 		       struct arena *arena, const char **ret_path);
-	int (*named_frame)(struct store *store, uint64_t key, struct arena *arena,
+	int (*named_frame)(struct store *store, uint64_t address, struct arena *arena,
 			   const char **ret_name);
 	int (*list_hosts)(struct store *store, const char *tenant, struct arena *arena,
 			  struct store_host **ret_hosts, size_t *ret_count);
-	int (*find_executable)(struct store *store, const struct executable_id *identity,
-			       struct arena *arena, struct store_executable *ret_executable);
+	int (*find_executable)(struct store *store, const char *tenant,
+			       const struct executable_id *identity, struct arena *arena,
+			       struct store_executable *ret_executable);
 	int (*agent_executables)(struct store *store, const char *tenant,
 				 const struct hash128 *agent, uint64_t epoch, size_t max,
 				 struct arena *arena, struct store_executable **ret_executables,
@@ -200,11 +203,12 @@ static inline int store_path_of(struct store *store, uint32_t process, uint32_t 
 	return store->operations->path_of(store, process, executable, arena, ret_path);
 }
 
-/* The name behind a KERNEL_NAMED frame; 1 found, 0 not known. */
-static inline int store_named_frame(struct store *store, uint64_t key, struct arena *arena,
+/* The name behind a KERNEL_NAMED frame, by the address that the frame has in a store_stack; 1
+ * found, 0 not known. */
+static inline int store_named_frame(struct store *store, uint64_t address, struct arena *arena,
 				    const char **ret_name)
 {
-	return store->operations->named_frame(store, key, arena, ret_name);
+	return store->operations->named_frame(store, address, arena, ret_name);
 }
 
 static inline int store_list_hosts(struct store *store, const char *tenant, struct arena *arena,
@@ -214,11 +218,11 @@ static inline int store_list_hosts(struct store *store, const char *tenant, stru
 }
 
 /* 1 found, 0 not known. */
-static inline int store_find_executable(struct store *store, const struct executable_id *identity,
-					struct arena *arena,
+static inline int store_find_executable(struct store *store, const char *tenant,
+					const struct executable_id *identity, struct arena *arena,
 					struct store_executable *ret_executable)
 {
-	return store->operations->find_executable(store, identity, arena, ret_executable);
+	return store->operations->find_executable(store, tenant, identity, arena, ret_executable);
 }
 
 /* The last @max executables that a run of an agent has defined, the newest first. */

@@ -86,15 +86,21 @@ static void a_day_file_of_another_hearth_db_is_refused(void **state)
 	assert_errno(day_db_open(folder, 20454, false, &identity, &day), -ESTALE);
 }
 
-static void a_newer_format_is_refused(void **state)
+static void another_format_is_refused(void **state)
 {
+	static const char *const versions[] = { "PRAGMA user_version=99", "PRAGMA user_version=1" };
 	const char *folder = *state;
 	scoped(sqlite_db_freep) struct sqlite_db *hearth = NULL;
 
-	assert_ok(hearth_db_open(folder, true, &hearth));
-	assert_ok(sqlite_db_run(hearth, "PRAGMA user_version=99"));
-	hearth = sqlite_db_free(hearth);
-	assert_errno(hearth_db_open(folder, true, &hearth), -ENOTSUP);
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		scoped_free char *path = path_in(folder, "hearth.db");
+
+		assert_ok(hearth_db_open(folder, true, &hearth));
+		assert_ok(sqlite_db_run(hearth, versions[i]));
+		hearth = sqlite_db_free(hearth);
+		assert_errno(hearth_db_open(folder, true, &hearth), -ENOTSUP);
+		assert_ok(unlink(path));
+	}
 }
 
 int main(void)
@@ -107,7 +113,7 @@ int main(void)
 						temp_folder_teardown),
 		cmocka_unit_test_setup_teardown(a_day_file_of_another_hearth_db_is_refused,
 						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_newer_format_is_refused, temp_folder_setup,
+		cmocka_unit_test_setup_teardown(another_format_is_refused, temp_folder_setup,
 						temp_folder_teardown),
 	};
 

@@ -128,7 +128,7 @@ static void stacks_come_back_leaf_first(void **state)
 	assert_int_equal(executable.segments[0].vaddr, 0x400000);
 }
 
-static void executables_paths_and_named_frames_are_looked_up(void **state)
+static void executables_and_paths_are_looked_up(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
@@ -139,15 +139,13 @@ static void executables_paths_and_named_frames_are_looked_up(void **state)
 	struct store_executable executables[3];
 	uint32_t ids[3] = { 0, 1, 1000 };
 	const char *text = NULL;
-	uint64_t key;
 
 	assert_ok(arena_new(16 * MIB, &arena));
-	key = batch_builder_named_frame(builder, "bpf_prog_7");
 	assert_int_equal(write_batch(store, builder), STORE_STORED);
-	assert_int_equal(store_find_executable(store, &known, arena, executables), 1);
+	assert_int_equal(store_find_executable(store, "default", &known, arena, executables), 1);
 	assert_int_equal(executables[0].id, 1);
 	assert_true(executable_id_equal(&executables[0].identity, &known));
-	assert_int_equal(store_find_executable(store, &unknown, arena, executables), 0);
+	assert_int_equal(store_find_executable(store, "default", &unknown, arena, executables), 0);
 	assert_ok(store_load_executables(store, ids, 3, arena, executables));
 	assert_int_equal(executables[0].identity.kind, EXECUTABLE_ID_NONE);
 	assert_string_equal(executables[1].name, "server");
@@ -156,9 +154,6 @@ static void executables_paths_and_named_frames_are_looked_up(void **state)
 	assert_string_equal(text, "/usr/bin/server");
 	assert_int_equal(store_path_of(store, 1, 2, arena, &text), 0);
 	assert_int_equal(store_path_of(store, 2, 1, arena, &text), 0);
-	assert_int_equal(store_named_frame(store, key, arena, &text), 1);
-	assert_string_equal(text, "bpf_prog_7");
-	assert_int_equal(store_named_frame(store, key + 1, arena, &text), 0);
 }
 
 static void one_stack_has_one_id_whoever_sends_it(void **state)
@@ -405,7 +400,7 @@ int main(void)
 		in_folder(what_was_written_is_found),
 		in_folder(queries_select_by_service_type_tenant_and_time),
 		in_folder(stacks_come_back_leaf_first),
-		in_folder(executables_paths_and_named_frames_are_looked_up),
+		in_folder(executables_and_paths_are_looked_up),
 		in_folder(one_stack_has_one_id_whoever_sends_it),
 		in_folder(a_retry_is_a_duplicate),
 		in_folder(a_batch_over_midnight_goes_to_both_days),
