@@ -141,12 +141,14 @@ static int check_identity(const struct inspection *in)
 	return executable_id_equal(&found, in->id) ? 0 : mismatch(in, &found);
 }
 
-/* A symbol table has at least one entry besides the empty first one. */
+/*
+ * A symbol table has at least one entry besides the empty first one. Only what the readers of
+ * symbolizer/symbols can read counts: a file that has but .gopclntab (Go) or .gnu_debugdata (xz)
+ * would name nothing, and would end the asking for one that does.
+ */
 static bool has_symbols(const struct elf_file *elf)
 {
 	static const char *const tables[] = { ".symtab", ".dynsym" };
-	static const char *const others[] = { ".gopclntab", ".data.rel.ro.gopclntab",
-					      ".gnu_debugdata" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		const struct elf_section *table = elf_file_section(elf, tables[i]);
@@ -154,9 +156,6 @@ static bool has_symbols(const struct elf_file *elf)
 		if (has_contents(table) && table->size > sizeof(Elf64_Sym))
 			return true;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		if (has_contents(elf_file_section(elf, others[i])))
-			return true;
 	return false;
 }
 
@@ -213,7 +212,8 @@ int debuginfo_inspect(int fd, const struct executable_id *id, enum debuginfo_ric
 		return r;
 	richness = richness_of(elf);
 	if (richness == DEBUGINFO_NOTHING)
-		return refuse(ret_message, "the file has neither symbols nor debug sections");
+		return refuse(ret_message,
+			      "the file has neither symbols (.symtab, .dynsym) nor debug sections");
 	*ret_richness = richness;
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 
 #include "common/file.h"
 #include "common/log.h"
@@ -20,6 +21,9 @@
 
 /* How often last_used_ns is brought up to date. */
 #define USED_LAG_NS (3600 * NSEC_PER_SEC)
+
+/* Expanded files below this stay in memory. Callers bound how many there are at a time. */
+#define IN_MEMORY_BELOW_BYTES (64 * MIB)
 
 static int lock_folder(struct debuginfo_store *store)
 {
@@ -78,6 +82,35 @@ static int remove_file(struct sqlite_db *db, int64_t file)
 	if (r < 0)
 		sqlite_rollback(db);
 	return r;
+}
+
+/*
+ * A damaged file is worse than none: as long as it stands, an equal one is not better, a poorer one
+ * of a lower rank is not looked at, and nobody is asked for another.
+ */
+static void forget_damaged_file(struct debuginfo_store *store, int64_t file)
+{
+	uint64_t generation;
+	int r;
+
+	(void)pthread_mutex_lock(&store->write_lock);
+	r = sqlite_begin(store->writer);
+	if (r == 0)
+		r = debuginfo_db_remove_file(store->writer, file);
+	if (r == 0)
+		r = debuginfo_db_raise_generation(store->writer, &generation);
+	if (r == 0)
+		r = sqlite_commit(store->writer);
+	if (r < 0)
+		sqlite_rollback(store->writer);
+	else
+		atomic_store(&store->generation, generation);
+	(void)pthread_mutex_unlock(&store->write_lock);
+	if (r < 0)
+		log_warn_errno(r,
+			       "cannot remove damaged debuginfo from '%s/debuginfo.db', it can be "
+			       "removed with DELETE /v1/debuginfo/BUILDID: %m",
+			       store->folder);
 }
 
 /* They take space, no more: where they cannot be removed (a full disk), the next start tries again.
@@ -174,12 +207,21 @@ int debuginfo_find(struct debuginfo_store *store, const struct executable_id *id
 	return r;
 }
 
-/* A file with content that nobody else can see, and that goes away with its descriptor. */
-static int open_unlinked(const char *folder)
+/*
+ * A file with content that nobody else can see, and that goes away with its descriptor. Smaller
+ * ones are kept in memory: they can be read when the disk is full, and most of them are symbols
+ * that a query waits for.
+ */
+static int open_unlinked(const char *folder, uint64_t size_bytes)
 {
 	scoped_free char *path = NULL;
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int fd;
 
+	if (size_bytes < IN_MEMORY_BELOW_BYTES) {
+		fd = memfd_create("hearth-debuginfo", MFD_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	}
+	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
 		return fd >= 0 ? fd : -errno;
 	if (asprintf(&path, "%s/" UPLOAD_PREFIX "XXXXXX", folder) < 0)
@@ -198,20 +240,23 @@ struct expansion {
 	struct debuginfo_entry entry;
 	struct hash128 hash;
 	int fd;
+	bool damaged;
 	uint64_t n_chunks;
 	uint64_t size;
 	struct bytes plain;
 	struct bytes hashes;
 };
 
-static int damaged(const struct expansion *expansion, const char *what)
+static int damaged(struct expansion *expansion, const char *what)
 {
 	char id[EXECUTABLE_ID_TEXT_SIZE];
 
+	expansion->damaged = true;
 	executable_id_format(&expansion->entry.id, id);
-	return log_error_errno(
-		EIO, "debuginfo of '%s' in '%s/debuginfo.db' is damaged (%s), upload it again: %m",
-		id, expansion->store->folder, what);
+	return log_error_errno(EIO,
+			       "debuginfo of '%s' in '%s/debuginfo.db' is damaged (%s), removing "
+			       "it, upload it again: %m",
+			       id, expansion->store->folder, what);
 }
 
 static int expand_chunk(struct expansion *expansion, sqlite3_stmt *row)
@@ -273,7 +318,7 @@ static int expand_best(struct expansion *expansion, const struct executable_id *
 		r = debuginfo_db_best(expansion->db, id, &expansion->entry, &expansion->hash);
 	if (r <= 0)
 		return r;
-	expansion->fd = open_unlinked(expansion->store->folder);
+	expansion->fd = open_unlinked(expansion->store->folder, expansion->entry.size_bytes);
 	if (expansion->fd < 0)
 		return expansion->fd;
 	r = expand_chunks(expansion);
@@ -315,6 +360,10 @@ int debuginfo_open_file(struct debuginfo_store *store, const struct executable_i
 		*ret_fd = take_fd(expansion.fd);
 		*ret_entry = expansion.entry;
 	}
+	/* Its read transaction goes first: it would keep the removed pages alive. */
+	expansion.db = db = sqlite_db_free(db);
+	if (expansion.damaged)
+		forget_damaged_file(store, (int64_t)expansion.entry.generation);
 	scoped_close(&expansion.fd);
 	bytes_release(&expansion.plain);
 	bytes_release(&expansion.hashes);

@@ -26,7 +26,7 @@ enum debuginfo_origin {
 
 enum debuginfo_richness {
 	DEBUGINFO_NOTHING = 0,
-	DEBUGINFO_SYMBOLS = 1, /* .dynsym, .symtab, .gopclntab or .gnu_debugdata */
+	DEBUGINFO_SYMBOLS = 1, /* .dynsym or .symtab with entries */
 	DEBUGINFO_LINES = 2,   /* .debug_line without .debug_info */
 	DEBUGINFO_DWARF = 3,   /* .debug_info */
 };
@@ -76,8 +76,11 @@ struct debuginfo_upload *debuginfo_upload_free(struct debuginfo_upload *upload);
 int debuginfo_find(struct debuginfo_store *store, const struct executable_id *id,
 		   struct debuginfo_entry *ret_entry);
 
-/* Expands the best file of @id into an unlinked temporary file; *ret_fd is at offset 0. 1 found, 0
- * none. */
+/*
+ * Expands the best file of @id into memory (below 64 MiB) or an unlinked temporary file; *ret_fd is
+ * at offset 0. 1 found, 0 none. -EIO when it is damaged: then it is removed, so that the same file
+ * can be uploaded again.
+ */
 int debuginfo_open_file(struct debuginfo_store *store, const struct executable_id *id, int *ret_fd,
 			struct debuginfo_entry *ret_entry);
 

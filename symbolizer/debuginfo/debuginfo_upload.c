@@ -34,7 +34,8 @@ struct debuginfo_upload {
 struct new_file {
 	struct debuginfo_upload *upload;
 	enum debuginfo_richness richness;
-	int64_t id;
+	int64_t id; /* 0: there is none, or it is published and no longer ours to remove */
+	uint64_t uploaded_wall_ns;
 	uint64_t stored_bytes;
 	uint64_t n_chunks;
 	struct bytes hashes; /* of all chunks, one after the other */
@@ -140,11 +141,12 @@ static int add_file_row(struct new_file *file)
 	struct debuginfo_store *store = upload->store;
 	int r;
 
+	file->uploaded_wall_ns = clock_wall_ns(store->clock);
 	(void)pthread_mutex_lock(&store->write_lock);
 	r = sqlite_run(store->writer, SQL_FILE_ADD, SQL_INT(upload->id.kind),
 		       SQL_BLOB(upload->id.bytes, upload->id.size), SQL_INT(upload->origin),
 		       SQL_INT(file->richness), SQL_INT(upload->size),
-		       SQL_INT(clock_wall_ns(store->clock)));
+		       SQL_INT(file->uploaded_wall_ns));
 	if (r == 0)
 		file->id = sqlite_last_id(store->writer);
 	(void)pthread_mutex_unlock(&store->write_lock);
@@ -268,6 +270,21 @@ static int complete_file(struct new_file *file, uint64_t *ret_generation, char *
 	return r < 0 ? r : 1;
 }
 
+/* From what is known, not from the database: once the file is published nothing may fail any more.
+ */
+static struct debuginfo_entry entry_of_file(const struct new_file *file)
+{
+	return (struct debuginfo_entry){
+		.id = file->upload->id,
+		.origin = file->upload->origin,
+		.richness = file->richness,
+		.size_bytes = file->upload->size,
+		.stored_bytes = file->stored_bytes,
+		.uploaded_wall_ns = file->uploaded_wall_ns,
+		.generation = (uint64_t)file->id,
+	};
+}
+
 static int publish(struct new_file *file, struct debuginfo_entry *ret_entry, char *message)
 {
 	struct debuginfo_store *store = file->upload->store;
@@ -284,8 +301,9 @@ static int publish(struct new_file *file, struct debuginfo_entry *ret_entry, cha
 		sqlite_rollback(store->writer);
 	if (r > 0) {
 		(void)sqlite_db_run(store->writer, "PRAGMA incremental_vacuum");
-		r = debuginfo_db_best(store->writer, &file->upload->id, ret_entry, NULL);
 		atomic_store(&store->generation, generation);
+		*ret_entry = entry_of_file(file);
+		file->id = 0;
 	}
 	(void)pthread_mutex_unlock(&store->write_lock);
 	return r;

@@ -25,8 +25,8 @@ int debuginfo_asked_new(struct hash_table **ret_asked)
 			      ret_asked);
 }
 
-/* With the table full of asked agents every look at it would walk all of it, in vain: nothing that was in time a moment
- * ago is over now. */
+/* With the table full of asked agents every look at it would walk all of it, in vain: nothing that
+ * was in time a moment ago is over now. */
 #define SWEEP_INTERVAL_NS (10 * NSEC_PER_SEC)
 
 static void drop_idle_entries(struct hash_table *asked, uint64_t now)

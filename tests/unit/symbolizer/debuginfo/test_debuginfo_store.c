@@ -2,6 +2,7 @@
 #include "tests/support/unit.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <sqlite3.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -256,6 +257,51 @@ static void a_text_identity_is_checked_where_there_is_text(void **state)
 	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, DEBUG, &entry, message), 1);
 }
 
+static void rename_section(uint8_t *elf, const char *from, const char *to)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)elf;
+	Elf64_Shdr *sections = (Elf64_Shdr *)(elf + header->e_shoff);
+
+	for (size_t i = 0; i < header->e_shnum; i++) {
+		char *name =
+			(char *)elf + sections[header->e_shstrndx].sh_offset + sections[i].sh_name;
+
+		if (strcmp(name, from) == 0)
+			memcpy(name, to, strlen(to) + 1);
+		else if (strcmp(name, ".dynsym") == 0)
+			sections[i].sh_size = sizeof(Elf64_Sym); /* the empty entry alone */
+	}
+}
+
+static void what_no_reader_knows_does_not_stand_for_symbols(void **state)
+{
+	static const struct {
+		const char *section;
+		const char *renamed;
+	} cases[] = {
+		{ ".eh_frame_hdr", ".gopclntab" },
+		{ ".gnu.version_r", ".gnu_debugdata" },
+	};
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id id = sample_id();
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(bytes_release) struct bytes content = {};
+
+		read_whole(STRIPPED, &content);
+		rename_section(content.data, cases[i].section, cases[i].renamed);
+		assert_errno(upload_bytes(store, &id, DEBUGINFO_FROM_PIPELINE,
+					  bytes_view_of(&content), MIB, &entry, message),
+			     -EBADMSG);
+		assert_non_null(strstr(message, "neither symbols"));
+		assert_int_equal(debuginfo_find(store, &id, &entry), 0);
+	}
+	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, STRIPPED, &entry, message),
+			 1);
+}
+
 static void better_files_replace_and_poorer_ones_do_not(void **state)
 {
 	static const struct {
@@ -354,7 +400,7 @@ static void an_incomplete_file_does_not_count_and_goes_away(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-static void damage_is_an_error_and_never_content(void **state)
+static void damage_is_an_error_never_content_and_gives_way_to_the_same_file(void **state)
 {
 	static const char *const damages[] = {
 		"UPDATE chunk SET hash = x'00'",
@@ -383,8 +429,82 @@ static void damage_is_an_error_and_never_content(void **state)
 		store = open_debuginfo(*state);
 		assert_errno(debuginfo_open_file(store, &id, &fd, &entry), -EIO);
 		assert_int_equal(fd, -1);
+		/* Now the same file is better than what is there. */
+		assert_int_equal(debuginfo_find(store, &id, &entry), 0);
+		assert_int_equal(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT,
+					      bytes_view_of(&large), MIB, &entry, message),
+				 1);
+		assert_int_equal(debuginfo_open_file(store, &id, &fd, &entry), 1);
+		(void)close(fd);
 		assert_int_equal(debuginfo_remove(store, &id), 1);
 		(void)debuginfo_store_free(store);
+	}
+}
+
+static int64_t count_rows(const char *folder, const char *sql)
+{
+	scoped_free char *path = path_in(folder, "debuginfo.db");
+	sqlite3_stmt *row = NULL;
+	sqlite3 *db = NULL;
+	int64_t count;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+	count = sqlite3_column_int64(row, 0);
+	(void)sqlite3_finalize(row);
+	(void)sqlite3_close(db);
+	return count;
+}
+
+static void what_is_published_stays_whatever_a_look_at_it_says(void **state)
+{
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id id = sample_id();
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+
+	/* The file is not found under its identity from the moment it is complete, as if the look
+	 * after the commit failed. */
+	run_sql(*state, "CREATE TRIGGER hide AFTER UPDATE OF complete ON file BEGIN"
+			" UPDATE file SET kind = 99 WHERE id = new.id; END");
+	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, FULL, &entry, message), 1);
+	assert_true(executable_id_equal(&entry.id, &id));
+	assert_int_equal(entry.richness, DEBUGINFO_DWARF);
+	assert_int_equal(count_rows(*state, "SELECT count(*) FROM file WHERE complete"), 1);
+	assert_true(count_rows(*state, "SELECT count(*) FROM chunk") > 0);
+}
+
+static void small_files_expand_in_memory_and_large_ones_on_disk(void **state)
+{
+	static const struct {
+		size_t size;
+		bool in_memory;
+	} cases[] = { { 0, true }, { 65 * MIB, false } };
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id id = sample_id();
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(bytes_release) struct bytes content = {};
+		char message[DEBUGINFO_MESSAGE_SIZE];
+		char link[64], target[128] = "";
+		struct debuginfo_entry entry;
+		scoped_fd int fd = -1;
+
+		read_whole(FULL, &content);
+		if (content.size < cases[i].size) {
+			assert_ok(bytes_reserve(&content, cases[i].size - content.size));
+			memset(content.data + content.size, 0, cases[i].size - content.size);
+			content.size = cases[i].size;
+		}
+		assert_int_equal(upload_bytes(store, &id, DEBUGINFO_FROM_PIPELINE,
+					      bytes_view_of(&content), MIB, &entry, message),
+				 1);
+		assert_int_equal(debuginfo_open_file(store, &id, &fd, &entry), 1);
+		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		assert_true(readlink(link, target, sizeof(target) - 1) > 0);
+		assert_int_equal(strncmp(target, "/memfd:", 7) == 0, cases[i].in_memory);
+		assert_int_equal(debuginfo_remove(store, &id), 1);
 	}
 }
 
@@ -495,7 +615,10 @@ int main(void)
 		in_folder(better_files_replace_and_poorer_ones_do_not),
 		in_folder(an_interrupted_upload_leaves_nothing),
 		in_folder(an_incomplete_file_does_not_count_and_goes_away),
-		in_folder(damage_is_an_error_and_never_content),
+		in_folder(damage_is_an_error_never_content_and_gives_way_to_the_same_file),
+		in_folder(what_no_reader_knows_does_not_stand_for_symbols),
+		in_folder(what_is_published_stays_whatever_a_look_at_it_says),
+		in_folder(small_files_expand_in_memory_and_large_ones_on_disk),
 		in_folder(removed_files_give_their_space_back),
 		in_folder(reading_is_remembered),
 		in_folder(a_full_disk_refuses_uploads_and_keeps_what_is_there),

@@ -138,8 +138,8 @@ static void a_full_table_is_walked_at_most_every_ten_seconds(void **state)
 		id = id_of(i);
 		assert_int_equal(debuginfo_want(store, &id, agent), 1);
 	}
-	/* One second before their time is over the table is walked in vain; when it is over two seconds later, the next
-	 * walk is not yet due. */
+	/* One second before their time is over the table is walked in vain; when it is over two
+	 * seconds later, the next walk is not yet due. */
 	clock.now_ns += 599 * NSEC_PER_SEC;
 	assert_int_equal(debuginfo_want(store, &new_one, agent), 0);
 	clock.now_ns += 2 * NSEC_PER_SEC;
