@@ -140,8 +140,11 @@ int host_info_init(struct host_info *info, const struct agent_config *config)
 		r = read_labels(info, config->host_labels);
 	if (r < 0)
 		return r;
+	info->name = strdup(config->host_name[0] ? config->host_name : info->system.nodename);
+	if (!info->name)
+		return -ENOMEM;
 	info->host = (struct window_host){
-		.name = config->host_name[0] ? config->host_name : info->system.nodename,
+		.name = info->name,
 		.machine_id = info->machine_id,
 		.boot_id = info->boot_id,
 		.kernel_release = info->system.release,
@@ -164,6 +167,7 @@ void host_info_release(struct host_info *info)
 		free((char *)info->labels.items[i].name);
 		free((char *)info->labels.items[i].value);
 	}
+	free(info->name);
 	vec_release(&info->ips);
 	vec_release(&info->labels);
 }

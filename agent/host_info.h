@@ -15,15 +15,16 @@ VEC_DEFINE(text_vec, char *);
 VEC_DEFINE(label_vec, struct window_label);
 
 struct host_info {
+	char *name; /* configured, or the system's */
 	struct utsname system;
 	char machine_id[64];
 	char boot_id[64];
 	struct text_vec ips;
 	struct label_vec labels; /* texts owned */
-	struct window_host host; /* borrows from the above and from the config */
+	struct window_host host; /* borrows from the above */
 	uint8_t agent_id[16];	 /* XXH3-128 of host name, machine-id and boot id: one id per boot of a host */
 };
 
-/* @config is borrowed. -EINVAL with a log line when host.labels is not name=value. */
+/* -EINVAL with a log line when host.labels is not name=value. */
 int host_info_init(struct host_info *info, const struct agent_config *config);
 void host_info_release(struct host_info *info);

@@ -79,6 +79,20 @@ struct string_table *string_table_free(struct string_table *table)
 	return NULL;
 }
 
+size_t string_table_bytes(const struct string_table *table)
+{
+	return table->text_bytes;
+}
+
+void string_table_replace_take(struct string_table *table, struct string_table *from)
+{
+	struct string_table old = *table;
+
+	*table = *from;
+	*from = old;
+	(void)string_table_free(from);
+}
+
 static bool text_equals(const struct string_table *table, string_id id, const char *text,
 			size_t length)
 {

@@ -27,5 +27,11 @@ uint32_t string_table_count(const struct string_table *table);
 /* The most slots that one search may have to look at: how well the hash spreads the strings that are there. */
 size_t string_table_longest_run(const struct string_table *table);
 
+/* What counts against max_bytes. */
+size_t string_table_bytes(const struct string_table *table);
+
+/* @table becomes @from, which is freed: how strings that nobody needs any more are let go of. Old ids are void. */
+void string_table_replace_take(struct string_table *table, struct string_table *from);
+
 #include "common/scoped.h"
 DEFINE_SCOPED(struct string_table *, string_table_free);

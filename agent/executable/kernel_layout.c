@@ -25,9 +25,6 @@
 /* A kernel's notes are below 2 KiB. */
 #define MAX_NOTES_BYTES (64 * KIB)
 
-/* BPF code and trampolines: the largest program image the kernel allocates alone is below this. */
-#define MAX_NAMED_CODE_BYTES (2 * MIB)
-
 VEC_DEFINE(module_vec, struct kernel_module);
 
 /* Reads one notes file; *ret_id is left alone when it holds no build-ID. */
@@ -216,27 +213,4 @@ void kernel_layout_release(struct kernel_layout *layout)
 {
 	free(layout->modules);
 	*layout = (struct kernel_layout){};
-}
-
-int kernel_symbol_at(uint64_t pc, char *ret_name, size_t size)
-{
-	scoped(kallsyms_closep) struct kallsyms *kallsyms = NULL;
-	struct kallsyms_symbol symbol;
-	uint64_t best = 0;
-	int r;
-
-	assert(size > 0);
-	r = kallsyms_open("/proc/kallsyms", &kallsyms);
-	if (r < 0)
-		return r;
-	ret_name[0] = '\0';
-	while ((r = kallsyms_next(kallsyms, &symbol)) > 0) {
-		/* The image's last symbol would answer for everything that lies above it. */
-		if (!symbol.owner[0] || !kallsyms_is_text(&symbol) || symbol.address > pc ||
-		    symbol.address < best || pc - symbol.address >= MAX_NAMED_CODE_BYTES)
-			continue;
-		best = symbol.address;
-		(void)snprintf(ret_name, size, "%s", symbol.name);
-	}
-	return r;
 }

@@ -37,12 +37,6 @@ int kernel_layout_read_from(const struct kernel_layout_paths *paths, struct kern
 void kernel_layout_release(struct kernel_layout *layout);
 
 /*
- * The name of code outside image and modules (BPF JIT code, ftrace trampolines): streams /proc/kallsyms and finds the
- * symbol below @pc. Writes "bpf_prog_..._name" or "". Costs some 30 ms: callers cache and limit it.
- */
-int kernel_symbol_at(uint64_t pc, char *ret_name, size_t size);
-
-/*
  * The kernel's own symbols as an ELF file (ET_EXEC, GNU build-ID note, .symtab with absolute addresses of this boot,
  * _text among them, modules left out), made from /proc/kallsyms for the upload.
  */

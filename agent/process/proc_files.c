@@ -193,6 +193,42 @@ static void scoped_closedir(DIR **folder)
 		(void)closedir(*folder);
 }
 
+/* Z and X: gone but for being waited for. */
+static bool thread_is_alive(uint32_t pid, const char *tid)
+{
+	char path[96];
+	char text[512];
+	const char *state;
+	scoped_fd int fd = -1;
+	ssize_t length;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/task/%.20s/stat", pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (length <= 0)
+		return false;
+	text[length] = '\0';
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' && state[2] != 'Z' && state[2] != 'X';
+}
+
+bool proc_has_live_threads(uint32_t pid)
+{
+	scoped(scoped_closedir) DIR *folder = NULL;
+	const struct dirent *entry;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	folder = opendir(path);
+	if (!folder)
+		return false;
+	while ((entry = readdir(folder))) {
+		if (entry->d_name[0] != '.' && thread_is_alive(pid, entry->d_name))
+			return true;
+	}
+	return false;
+}
+
 int proc_list(int (*function)(void *arg, uint32_t pid), void *arg)
 {
 	scoped(scoped_closedir) DIR *folder = opendir("/proc");

@@ -15,6 +15,7 @@ struct proc_stat {
 };
 
 #define PROC_FLAG_KERNEL_THREAD 0x00200000u
+#define PROC_FLAG_EXITING	0x00000004u
 
 /* /proc/PID/stat (proc(5)): comm may hold any byte, so the last ')' ends it. */
 int proc_stat_read(uint32_t pid, struct proc_stat *ret_stat);
@@ -40,6 +41,9 @@ int proc_argument_names_read(uint32_t pid, char *ret_first, char *ret_second, si
 
 /* The path in the unified (or first) hierarchy of /proc/PID/cgroup. */
 int proc_cgroup_read(uint32_t pid, char *ret_path, size_t size);
+
+/* Whether a process has threads that are alive; the leader itself may be a zombie. */
+bool proc_has_live_threads(uint32_t pid);
 
 /* Calls @function for every process in /proc. */
 int proc_list(int (*function)(void *arg, uint32_t pid), void *arg);

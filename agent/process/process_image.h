@@ -28,6 +28,10 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 			      const struct process_mapping_source *source);
 
 void process_image_drop_mappings(const struct process_image_context *context, struct process *process);
+void process_image_release_mappings(const struct process_image_context *context, struct process_mappings *mappings);
+
+/* Takes over what is known of equal mappings: build-IDs from events, files identified before. @from may be NULL. */
+void process_image_inherit(struct process_mappings *mappings, const struct process_mappings *from);
 
 /* Finds the file behind a mapping; afterwards its kind is set, whatever was found. */
 void process_image_identify(const struct process_image_context *context, struct process *process,

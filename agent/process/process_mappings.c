@@ -12,9 +12,9 @@
 /* The kernel's limit on mappings of a process is 65530; executable ones are few. */
 #define MAX_MAPPINGS 8192
 
-static void release_mappings(const struct process_image_context *context, struct process_mappings *mappings)
+void process_image_release_mappings(const struct process_image_context *context, struct process_mappings *mappings)
 {
-	if (--mappings->references > 0)
+	if (!mappings || --mappings->references > 0)
 		return;
 	if (mappings->published_set && context->observer->mappings_gone)
 		context->observer->mappings_gone(context->observer->arg, mappings);
@@ -28,9 +28,7 @@ static void release_mappings(const struct process_image_context *context, struct
 
 void process_image_drop_mappings(const struct process_image_context *context, struct process *process)
 {
-	if (!process->mappings)
-		return;
-	release_mappings(context, process->mappings);
+	process_image_release_mappings(context, process->mappings);
 	process->mappings = NULL;
 }
 
@@ -57,6 +55,28 @@ static struct process_mappings *copy_mappings(const struct process_mappings *fro
 			executable_ref(mappings->items[i].executable);
 	}
 	return mappings;
+}
+
+void process_image_inherit(struct process_mappings *mappings, const struct process_mappings *from)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; from && i < mappings->count; i++) {
+		struct process_mapping *to = &mappings->items[i];
+		const struct process_mapping *same;
+
+		while (at < from->count && from->items[at].start < to->start)
+			at++;
+		if (at == from->count)
+			return;
+		same = &from->items[at];
+		if (same->start != to->start || same->end != to->end || same->file_offset != to->file_offset ||
+		    same->path != to->path)
+			continue;
+		*to = *same;
+		if (to->executable)
+			executable_ref(to->executable);
+	}
 }
 
 /* Makes sure that nobody else sees what is changed now. */

@@ -30,6 +30,8 @@ struct process_table {
 	struct process *retired;
 	struct pid_vec wanting; /* to be published */
 	uint64_t current_window;
+	uint64_t scan; /* readings of /proc */
+	uint64_t compaction;
 	uint32_t next_number;
 };
 
@@ -146,10 +148,11 @@ static int collect_mapping(void *arg, const struct proc_mapping *mapping)
 	return process_image_add_mapping(sink->context, sink->process, &source);
 }
 
-/* Replaces the mappings by what /proc/PID/maps says now. */
+/* Replaces the mappings by what /proc/PID/maps says now; keeps what was there when it says nothing. */
 static int read_maps(struct process_table *table, struct process *process, uint64_t now_ns)
 {
 	struct mapping_sink sink = { .context = &table->context, .process = process };
+	struct process_mappings *before = process->mappings;
 	struct proc_stat stat;
 	int r;
 
@@ -160,11 +163,17 @@ static int read_maps(struct process_table *table, struct process *process, uint6
 		return r;
 	if (!process_image_same_start(process->start_time_ns, stat.start_time_ns))
 		return -ESRCH;
-	process_image_drop_mappings(&table->context, process);
-	r = process->published ? process_table_want_publish(table, process) : 0;
-	if (r < 0)
+	process->mappings = NULL;
+	r = proc_maps_read(process->pid, collect_mapping, &sink);
+	if (r < 0 || !process->mappings) {
+		/* Not allowed to look, or the process is dying: the events told more. */
+		process_image_drop_mappings(&table->context, process);
+		process->mappings = before;
 		return r;
-	return proc_maps_read(process->pid, collect_mapping, &sink);
+	}
+	process_image_inherit(process->mappings, before);
+	process_image_release_mappings(&table->context, before);
+	return process->published ? process_table_want_publish(table, process) : 0;
 }
 
 /* A process that was there before us, or whose events were lost. -ESRCH: gone. */
@@ -183,6 +192,10 @@ static int adopt(struct process_table *table, uint32_t pid, struct process **ret
 	process->parent_pid = stat.parent_pid;
 	process->start_time_ns = stat.start_time_ns;
 	process->kernel_thread = stat.flags & PROC_FLAG_KERNEL_THREAD;
+	/* Its exit was told before its last samples: nothing will tell it again. */
+	process->exited = stat.flags & PROC_FLAG_EXITING && !proc_has_live_threads(pid);
+	process->last_window = table->current_window;
+	process->scan = table->scan;
 	process_image_name_running(process, stat.comm);
 	process_image_apply_rules(&table->rules, process);
 	if (!process->kernel_thread)
@@ -191,21 +204,52 @@ static int adopt(struct process_table *table, uint32_t pid, struct process **ret
 	return 0;
 }
 
-static int adopt_unless_known(void *arg, uint32_t pid)
+/* The program that runs under the pid is not the one we know: its exec was not told. */
+static bool is_another_program(const struct process_table *table, const struct process *process)
+{
+	char exe[PATH_MAX];
+
+	return process->executable_path && proc_exe_read(process->pid, exe, sizeof(exe)) == 0 &&
+	       strcmp(exe, string_table_text(table->context.strings, process->executable_path)) != 0;
+}
+
+static int look_at_process(void *arg, uint32_t pid)
 {
 	struct process_table *table = arg;
 	struct process *process = lookup(table, pid);
-	int r;
+	int r = 0;
 
-	if (process && !process->exited)
-		return process->kernel_thread || read_maps(table, process, 0) != -ENOMEM ? 0 : -ENOMEM;
-	r = adopt(table, pid, &process);
+	if (!process || process->exited || is_another_program(table, process))
+		r = adopt(table, pid, &process);
+	else if (!process->kernel_thread)
+		r = read_maps(table, process, 0);
+	if (process)
+		process->scan = table->scan;
 	return r == -ENOMEM ? r : 0;
 }
 
 int process_table_scan(struct process_table *table)
 {
-	return proc_list(adopt_unless_known, table);
+	size_t cursor = 0;
+	void *value;
+	int r;
+
+	table->scan++;
+	r = proc_list(look_at_process, table);
+	if (r < 0)
+		return r;
+	/* Whose exit was not told. */
+	while (hash_table_next(table->by_pid, &cursor, NULL, &value)) {
+		struct process *process = *(struct process **)value;
+
+		if (process->scan == table->scan || process->exited)
+			continue;
+		process->exited = true;
+		process->last_window = MAX(process->last_window, table->current_window);
+		if (table->observer.process_gone)
+			table->observer.process_gone(table->observer.arg, process);
+	}
+	return 0;
 }
 
 static int apply_fork(struct process_table *table, const struct process_event *event)
@@ -221,6 +265,7 @@ static int apply_fork(struct process_table *table, const struct process_event *e
 	if (!parent)
 		return 0;
 	/* The kernel copied the parent's set of mappings for the child (bpf/process_events.bpf.c): so do we. */
+	child->published = parent->published;
 	return process_image_copy(child, parent);
 }
 
@@ -275,12 +320,10 @@ static int apply_mapping(struct process_table *table, const struct process_event
 	return process_image_add_mapping(&table->context, process, &source);
 }
 
-static void apply_exit(struct process_table *table, const struct process_event *event)
+static void end_process(struct process_table *table, struct process *process)
 {
-	struct process *process = lookup(table, event->pid);
+	uint32_t pid = process->pid;
 
-	if (!process)
-		return;
 	if (table->observer.process_gone)
 		table->observer.process_gone(table->observer.arg, process);
 	if (process->number) {
@@ -289,8 +332,22 @@ static void apply_exit(struct process_table *table, const struct process_event *
 		return;
 	}
 	/* Never sampled, and samples come in the order of time with events: nobody will ask for it. */
-	hash_table_remove(table->by_pid, &event->pid);
+	hash_table_remove(table->by_pid, &pid);
 	process_image_free(&table->context, process);
+}
+
+static void apply_exit(struct process_table *table, const struct process_event *event)
+{
+	struct process *process = lookup(table, event->pid);
+
+	if (!process)
+		return;
+	/* Told of the leader, which may leave its threads behind; the sweep looks for their end. */
+	if (process->number && proc_has_live_threads(process->pid)) {
+		process->leader_exited = true;
+		return;
+	}
+	end_process(table, process);
 }
 
 int process_table_apply(struct process_table *table, const struct process_event *event)
@@ -420,6 +477,12 @@ void process_table_sweep(struct process_table *table, uint64_t current_window)
 	while (hash_table_next(table->by_pid, &cursor, NULL, &value)) {
 		struct process *process = *(struct process **)value;
 
+		if (process->leader_exited && !process->exited && !proc_has_live_threads(process->pid)) {
+			process->exited = true;
+			process->last_window = MAX(process->last_window, current_window);
+			if (table->observer.process_gone)
+				table->observer.process_gone(table->observer.arg, process);
+		}
 		if (!process->exited || process->last_window + SWEEP_AFTER_WINDOWS > current_window)
 			continue;
 		process_image_free(&table->context, process);
@@ -456,16 +519,73 @@ int process_table_each(struct process_table *table, int (*function)(void *arg, s
 	return 0;
 }
 
+struct compaction {
+	const struct string_table *old;
+	struct string_table *fresh;
+	uint64_t number;
+};
+
+static int move_string(struct compaction *compaction, string_id *id)
+{
+	return string_table_intern(compaction->fresh, string_table_text(compaction->old, *id),
+				   string_table_length(compaction->old, *id), id);
+}
+
+static int move_strings_of(void *arg, struct process *process)
+{
+	struct process_mappings *mappings = process->mappings;
+	struct compaction *compaction = arg;
+	int r;
+
+	r = move_string(compaction, &process->executable_path);
+	for (size_t i = 0; i < process->n_labels && r == 0; i++) {
+		r = move_string(compaction, &process->labels[i].name);
+		if (r == 0)
+			r = move_string(compaction, &process->labels[i].value);
+	}
+	for (size_t i = 0; i < process->n_paths && r == 0; i++)
+		r = move_string(compaction, &process->paths[i].path);
+	/* Shared by forked children: once is enough. */
+	if (!mappings || mappings->compaction == compaction->number)
+		return r;
+	mappings->compaction = compaction->number;
+	for (size_t i = 0; i < mappings->count && r == 0; i++)
+		r = move_string(compaction, &mappings->items[i].path);
+	return r;
+}
+
+int process_table_compact_strings(struct process_table *table, size_t limit_bytes, size_t max_bytes)
+{
+	struct compaction compaction = { .old = table->context.strings, .number = ++table->compaction };
+	int r;
+
+	if (string_table_bytes(table->context.strings) <= limit_bytes)
+		return 0;
+	/* The live ones fit: they fitted before. No error can come between but want of memory, which ends the agent. */
+	r = string_table_new(max_bytes, &compaction.fresh);
+	if (r < 0)
+		return r;
+	r = process_table_each(table, move_strings_of, &compaction);
+	if (r < 0) {
+		(void)string_table_free(compaction.fresh);
+		return r;
+	}
+	string_table_replace_take(table->context.strings, compaction.fresh);
+	return 0;
+}
+
 static int apply_rules_to(void *arg, struct process *process)
 {
 	struct process_table *table = arg;
 	bool before = process->without_stacks;
+	char name[PROCESS_NAME_SIZE];
 
+	memcpy(name, process->name, sizeof(name));
 	process_image_apply_rules(&table->rules, process);
-	if (before == process->without_stacks)
+	if (before == process->without_stacks && strcmp(name, process->name) == 0)
 		return 0;
 	process->first_sent_sequence = 0;
-	return process_table_want_publish(table, process);
+	return process->published ? process_table_want_publish(table, process) : 0;
 }
 
 void process_table_set_rules(struct process_table *table, const struct process_rules *rules)

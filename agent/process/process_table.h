@@ -32,6 +32,7 @@ struct process_mappings {
 	uint32_t published_set; /* id in the BPF maps, 0 none */
 	uint32_t n_published_chunks;
 	bool changed; /* since it was published */
+	uint64_t compaction; /* the last one that renumbered its paths */
 	size_t count, capacity;
 	struct process_mapping *items; /* by rising start */
 };
@@ -61,6 +62,7 @@ struct process {
 	bool kernel_thread;
 	bool without_stacks;
 	bool exited;
+	bool leader_exited; /* its threads may go on */
 	bool retired;
 	bool details_read; /* labels and main executable were looked up */
 
@@ -78,6 +80,7 @@ struct process {
 	uint64_t last_window; /* in which it was sampled */
 
 	/* The BPF maps' view. */
+	uint64_t scan;	     /* the last reading of /proc that saw it */
 	uint32_t exec_count; /* of this image, as its last sample said */
 	bool wants_publish;
 	bool published;
@@ -149,6 +152,12 @@ size_t process_table_count(const struct process_table *table);
 
 /* Walks all live and retired images; @function returns < 0 to stop. */
 int process_table_each(struct process_table *table, int (*function)(void *arg, struct process *process), void *arg);
+
+/*
+ * When the strings take more than @limit_bytes, keeps only those that images still use. Every string_id but those in
+ * the table's own images is void afterwards. 0 or -ENOMEM (nothing changed).
+ */
+int process_table_compact_strings(struct process_table *table, size_t limit_bytes, size_t max_bytes);
 
 /* Rules changed (a reload): applies them to all images. */
 void process_table_set_rules(struct process_table *table, const struct process_rules *rules);

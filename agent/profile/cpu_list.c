@@ -72,6 +72,11 @@ static void scoped_release(struct cpu_vec *cpus)
 	vec_release(cpus);
 }
 
+int cpu_list_online(struct cpu_vec *cpus)
+{
+	return read_list("/sys/devices/system/cpu/online", cpus);
+}
+
 int cpu_list_to_sample(const char *wanted, struct cpu_vec *cpus)
 {
 	scoped(scoped_release) struct cpu_vec online = {};
@@ -81,7 +86,7 @@ int cpu_list_to_sample(const char *wanted, struct cpu_vec *cpus)
 
 	r = cpu_list_parse(wanted, &asked);
 	if (r == 0)
-		r = read_list("/sys/devices/system/cpu/online", &online);
+		r = cpu_list_online(&online);
 	if (r == 0)
 		r = read_list("/sys/devices/system/cpu/isolated", &aside);
 	if (r == 0)

@@ -231,8 +231,7 @@ static int stack_of(struct collector *collector, struct process *process, const 
 	int r;
 
 	*ret_number = 0;
-	if (sample->flags & ABI_SAMPLE_WITHOUT_STACK || process->without_stacks ||
-	    sample->n_kernel_frames + sample->n_user_frames == 0)
+	if (sample->flags & ABI_SAMPLE_WITHOUT_STACK || sample->n_kernel_frames + sample->n_user_frames == 0)
 		return 0;
 	if (sample->flags & ABI_SAMPLE_FULL) {
 		r = full_stack(collector, process, sample, frames, &index);
@@ -247,6 +246,9 @@ static int stack_of(struct collector *collector, struct process *process, const 
 		collector->stats.stacks_dropped++;
 		return r == -ENOMEM ? 0 : r;
 	}
+	/* The kernel side did not know that it is left out. The stack was read all the same: others may refer to it. */
+	if (process->without_stacks)
+		return 0;
 	stack = &collector->open.stacks.items[index];
 	*ret_number = stack->n_frames > 0 ? stack->number : 0;
 	return note_paths(collector, process, stack);

@@ -45,8 +45,9 @@ bool collector_is_full(const struct collector *collector);
  */
 int collector_close(struct collector *collector, struct window *window);
 
-/* Definitions only, for a server that lost them: all executables, processes and series, and the stacks asked for. */
-int collector_supplement(struct collector *collector, const uint32_t *stacks, size_t n_stacks, struct window *window);
+/* Definitions only, for a server that lost them: processes and series, and the stacks and executables asked for. */
+int collector_supplement(struct collector *collector, const uint32_t *stacks, size_t n_stacks,
+			 const uint32_t *executables, size_t n_executables, struct window *window);
 
 struct definitions *collector_definitions(struct collector *collector);
 void collector_stats(const struct collector *collector, struct collector_stats *ret_stats);

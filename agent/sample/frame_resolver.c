@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel pcs outside the image: modules by their ranges, everything else by one look into kallsyms per page of code,
- * because such a look costs tens of milliseconds.
+ * Kernel pcs outside the image: modules by their ranges, everything else by the names of run-time code, which are read
+ * from kallsyms again when a pc is not among them (code is made, freed and made again at the same place).
  */
 #include "agent/sample/frame_resolver.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/executable/kernel_code.h"
 #include "common/frame.h"
 #include "common/hash.h"
 #include "common/hash_table.h"
 
-/* Names of run-time code that are kept; each is a BPF program or a trampoline. */
-#define MAX_NAMES 4096
+/* Names of run-time code that were told to the server; each is a BPF program or a trampoline. */
+#define MAX_NAMES 16384
 
-/* At most one look into kallsyms in this time. */
-#define KALLSYMS_EVERY_NS (250 * NSEC_PER_MSEC)
+/* kallsyms is read again for unknown code at most this often. */
+#define KALLSYMS_EVERY_NS (10 * NSEC_PER_SEC)
 
-#define NAME_SIZE 96
+struct named_code {
+	char name[sizeof(((struct kernel_code_symbol *)0)->name)];
+};
 
 struct frame_resolver {
 	struct process_table *processes;
 	struct executable_cache *executables;
 	const struct kernel_layout *layout;
-	struct hash_table *keys;  /* pc >> 6 -> uint64_t key of its name */
-	struct hash_table *names; /* key -> char[NAME_SIZE] */
-	uint64_t looked_ns;
+	struct kernel_code code;
+	struct hash_table *names; /* uint64_t key -> struct named_code */
+	uint64_t read_ns;	  /* when kallsyms was read last, 0 never */
 };
 
 int frame_resolver_new(struct process_table *processes, struct executable_cache *executables,
@@ -40,10 +44,7 @@ int frame_resolver_new(struct process_table *processes, struct executable_cache 
 	resolver->processes = processes;
 	resolver->executables = executables;
 	resolver->layout = layout;
-	r = hash_table_new(sizeof(uint64_t), sizeof(uint64_t), MAX_NAMES, &resolver->keys);
-	if (r < 0)
-		return r;
-	r = hash_table_new(sizeof(uint64_t), NAME_SIZE, MAX_NAMES, &resolver->names);
+	r = hash_table_new(sizeof(uint64_t), sizeof(struct named_code), 0, &resolver->names);
 	if (r < 0)
 		return r;
 	*ret_resolver = take_ptr(resolver);
@@ -54,7 +55,7 @@ struct frame_resolver *frame_resolver_free(struct frame_resolver *resolver)
 {
 	if (!resolver)
 		return NULL;
-	hash_table_free(resolver->keys);
+	kernel_code_release(&resolver->code);
 	hash_table_free(resolver->names);
 	free(resolver);
 	return NULL;
@@ -62,38 +63,35 @@ struct frame_resolver *frame_resolver_free(struct frame_resolver *resolver)
 
 const char *frame_resolver_name(const struct frame_resolver *resolver, uint64_t key)
 {
-	return hash_table_find(resolver->names, &key);
+	const struct named_code *code = hash_table_find(resolver->names, &key);
+
+	return code ? code->name : NULL;
 }
 
-/* 1: *ret_key names the code at @pc. 0: no name, or not now. */
+/* 1: *ret_key names the code at @pc. 0: it has no name, or none that we know yet. */
 static int name_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uint64_t now_ns, uint64_t *ret_key)
 {
-	uint64_t place = pc >> 6;
-	const uint64_t *known = hash_table_find(resolver->keys, &place);
-	char name[NAME_SIZE] = "";
+	const char *name = kernel_code_find(&resolver->code, pc);
 	void *value;
-	uint64_t key;
+	int r;
 
-	if (known) {
-		*ret_key = *known;
-		return *known != 0;
-	}
-	if (resolver->looked_ns && now_ns < resolver->looked_ns + KALLSYMS_EVERY_NS)
+	/* Without addresses of our own everything would look like that. */
+	if (resolver->layout->text_start == 0)
 		return 0;
-	resolver->looked_ns = now_ns;
-	if (hash_table_count(resolver->keys) >= MAX_NAMES)
-		hash_table_clear(resolver->keys);
+	if (!name && (resolver->read_ns == 0 || now_ns >= resolver->read_ns + KALLSYMS_EVERY_NS)) {
+		resolver->read_ns = now_ns;
+		(void)kernel_code_read(&resolver->code, resolver->layout);
+		name = kernel_code_find(&resolver->code, pc);
+	}
+	if (!name)
+		return 0;
+	*ret_key = hash64_of(name, strlen(name));
 	if (hash_table_count(resolver->names) >= MAX_NAMES)
 		hash_table_clear(resolver->names);
-
-	(void)kernel_symbol_at(pc, name, sizeof(name));
-	key = name[0] ? hash64_of(name, strlen(name)) : 0;
-	if (hash_table_insert(resolver->keys, &place, &value) >= 0)
-		*(uint64_t *)value = key;
-	if (key == 0 || hash_table_insert(resolver->names, &key, &value) < 0)
-		return 0;
-	memcpy(value, name, sizeof(name));
-	*ret_key = key;
+	r = hash_table_insert(resolver->names, ret_key, &value);
+	if (r < 0)
+		return r;
+	(void)snprintf(((struct named_code *)value)->name, sizeof(struct named_code), "%s", name);
 	return 1;
 }
 

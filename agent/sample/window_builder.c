@@ -83,14 +83,20 @@ static int build_process(struct builder *builder, const struct process *process,
 {
 	const struct string_table *strings = builder->collector->options.strings;
 	struct window_path *paths = arena_alloc_array(builder->arena, process->n_paths + 1, sizeof(*paths));
+	size_t n_paths = 0;
 	int r;
 
 	if (!paths)
 		return -ENOMEM;
 	for (size_t i = 0; i < process->n_paths; i++) {
-		paths[i].executable = process->paths[i].executable;
-		paths[i].path = string_table_text(strings, process->paths[i].path);
-		r = want_executable(builder, paths[i].executable);
+		uint32_t number = process->paths[i].executable;
+
+		/* One that left the cache could not be defined any more. */
+		if (!executable_cache_by_number(builder->collector->options.executables, number))
+			continue;
+		paths[n_paths].executable = number;
+		paths[n_paths++].path = string_table_text(strings, process->paths[i].path);
+		r = want_executable(builder, number);
 		if (r < 0)
 			return r;
 	}
@@ -105,7 +111,7 @@ static int build_process(struct builder *builder, const struct process *process,
 		.kernel_thread = process->kernel_thread,
 		.without_stacks = process->without_stacks,
 		.paths = paths,
-		.n_paths = process->n_paths,
+		.n_paths = n_paths,
 	};
 	r = want_executable(builder, ret_process->main_executable);
 	if (r < 0)
@@ -355,7 +361,8 @@ static const struct open_stack *stack_of_number(const struct window_stacks *stac
 	return NULL;
 }
 
-int collector_supplement(struct collector *collector, const uint32_t *stacks, size_t n_stacks, struct window *window)
+int collector_supplement(struct collector *collector, const uint32_t *stacks, size_t n_stacks,
+			 const uint32_t *executables, size_t n_executables, struct window *window)
 {
 	struct builder builder;
 	size_t n_processes = 0;
@@ -384,6 +391,8 @@ int collector_supplement(struct collector *collector, const uint32_t *stacks, si
 		/* Frames are kept for two windows; a stack without frames says that they are gone. */
 		r = add_stack(&builder, stack ? stack : &gone, window->stacks);
 	}
+	for (size_t i = 0; i < n_executables && r == 0; i++)
+		r = want_executable(&builder, executables[i]);
 	if (r == 0)
 		r = finish_executables(&builder);
 	builder_release(&builder);

@@ -175,6 +175,9 @@ static int search_note_sections(struct note_search *search)
 	return 0;
 }
 
+/* Above the largest programs known (Chromium: 200 MB); hashing takes 0.1 s. */
+#define MAX_TEXT_BYTES ((uint64_t)(512 * MIB))
+
 static void scoped_free_hash_state(XXH3_state_t **state)
 {
 	(void)XXH3_freeState(*state);
@@ -211,6 +214,9 @@ static int text_hash(const struct elf_file *elf, struct executable_id *ret_id)
 	/* A .debug file has no text to hash; the hash of nothing would make all empty ones equal.
 	 */
 	if (!text || text->type == SHT_NOBITS || text->size == 0)
+		return 0;
+	/* Anybody can make a file whose .text is a hole of terabytes. */
+	if (text->size > MAX_TEXT_BYTES)
 		return 0;
 	r = hash_of_range(elf->fd, text->file_offset, text->size, &hash);
 	if (r < 0)

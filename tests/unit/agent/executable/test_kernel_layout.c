@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/executable/kernel_code.h"
 #include "agent/executable/kernel_layout.h"
 
 #include "tests/support/command.h"
@@ -149,17 +150,21 @@ static void the_running_kernel_is_where_kallsyms_says(void **state)
 static void code_of_the_image_is_not_named_by_what_lies_elsewhere(void **state)
 {
 	uint64_t text = address_of("_text");
-	char name[128] = "x";
+	scoped(kernel_layout_release) struct kernel_layout layout = {};
+	scoped(kernel_code_release) struct kernel_code code = {};
 
 	(void)state;
-	assert_ok(kernel_symbol_at(text + 5, name, sizeof(name)));
-	assert_string_equal(name, "");
+	assert_ok(kernel_layout_read(&layout));
+	assert_ok(kernel_code_read(&code, &layout));
+	assert_null(kernel_code_find(&code, text + 5));
 }
 
 static void trampolines_and_bpf_programs_are_named(void **state)
 {
 	struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
-	char expected[256], name[256];
+	scoped(kernel_layout_release) struct kernel_layout layout = {};
+	scoped(kernel_code_release) struct kernel_code code = {};
+	char expected[256];
 	uint64_t address;
 
 	(void)state;
@@ -173,8 +178,9 @@ static void trampolines_and_bpf_programs_are_named(void **state)
 		skip();
 	}
 	bytes_release(&out);
-	assert_ok(kernel_symbol_at(address + 1, name, sizeof(name)));
-	assert_string_equal(name, expected);
+	assert_ok(kernel_layout_read(&layout));
+	assert_ok(kernel_code_read(&code, &layout));
+	assert_string_equal(kernel_code_find(&code, address + 1), expected);
 }
 
 #define in_folder(test)                                                                            \

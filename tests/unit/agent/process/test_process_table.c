@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/process/process_table.h"
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -261,6 +262,99 @@ static void a_sampled_process_stays_until_its_windows_are_over(void **state)
 	assert_int_equal(fixture->sets_gone, 1);
 }
 
+static void a_child_of_a_published_parent_is_published_again_when_it_maps_something(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *child;
+
+	forked(fixture, 1, PARENT);
+	execed(fixture, PARENT, "x");
+	mapped(fixture, PARENT, 0x1000, 0x2000, "/no/such/x");
+	find(fixture, PARENT)->published = true;
+	/* The kernel side copied the parent's entry at the fork: the child counts as published too. */
+	forked(fixture, PARENT, CHILD);
+	mapped(fixture, CHILD, 0x8000, 0x9000, "/no/such/late");
+	child = process_table_take_wanting(fixture->table);
+	assert_non_null(child);
+	assert_int_equal(child->pid, CHILD);
+	assert_null(process_table_take_wanting(fixture->table));
+}
+
+static void a_zombie_told_by_a_late_sample_goes_with_its_window(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	/* It exits, and nobody waits for it yet. */
+	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){}, WEXITED | WNOWAIT), 0);
+	process_table_sweep(fixture->table, 5);
+	process = find(fixture, (uint32_t)pid);
+	assert_true(process->exited);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	process_table_sweep(fixture->table, 8);
+	assert_int_equal(process_table_count(fixture->table), 0);
+}
+
+static void a_scan_finds_exits_that_nobody_told(void **state)
+{
+	struct fixture *fixture = *state;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	(void)find(fixture, (uint32_t)pid);
+	assert_ok(process_table_scan(fixture->table));
+	assert_false(find(fixture, (uint32_t)pid)->exited);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_ok(process_table_scan(fixture->table));
+	assert_true(find(fixture, (uint32_t)pid)->exited);
+	assert_true(fixture->processes_gone >= 1);
+}
+
+static void maps_that_cannot_be_read_keep_what_events_told(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process;
+
+	forked(fixture, 1, PARENT);
+	execed(fixture, PARENT, "x");
+	mapped(fixture, PARENT, 0x1000, 0x2000, "/no/such/x");
+	process = find(fixture, PARENT);
+	/* A pc elsewhere makes the table look at /proc, which has no such process. */
+	assert_null(path_at(fixture, process, 0x9000));
+	assert_string_equal(path_at(fixture, process, 0x1000), "/no/such/x");
+}
+
+static void strings_that_nobody_uses_are_let_go_of(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process;
+	char path[64];
+	size_t before;
+
+	forked(fixture, 1, PARENT);
+	execed(fixture, PARENT, "x");
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(path, sizeof(path), "/no/such/sandbox-%d/program", i);
+		mapped(fixture, PARENT, 0x1000, 0x2000, path);
+	}
+	forked(fixture, PARENT, CHILD);
+	process = find(fixture, PARENT);
+	before = string_table_bytes(fixture->strings);
+	assert_ok(process_table_compact_strings(fixture->table, before, MIB));
+	assert_int_equal(string_table_bytes(fixture->strings), before);
+	assert_ok(process_table_compact_strings(fixture->table, 1000, MIB));
+	assert_true(string_table_bytes(fixture->strings) < 200);
+	assert_string_equal(path_at(fixture, process, 0x1000), "/no/such/sandbox-999/program");
+	assert_string_equal(path_at(fixture, find(fixture, CHILD), 0x1000), "/no/such/sandbox-999/program");
+}
+
 static void a_reused_pid_is_another_process(void **state)
 {
 	struct fixture *fixture = *state;
@@ -344,6 +438,11 @@ int main(void)
 		TEST(an_exec_starts_a_new_image_and_keeps_the_old_one_for_late_readers),
 		TEST(a_process_that_nobody_sampled_goes_at_its_exit),
 		TEST(a_sampled_process_stays_until_its_windows_are_over),
+		TEST(a_child_of_a_published_parent_is_published_again_when_it_maps_something),
+		TEST(a_zombie_told_by_a_late_sample_goes_with_its_window),
+		TEST(a_scan_finds_exits_that_nobody_told),
+		TEST(maps_that_cannot_be_read_keep_what_events_told),
+		TEST(strings_that_nobody_uses_are_let_go_of),
 		TEST(a_reused_pid_is_another_process),
 		TEST(a_running_process_is_found_in_proc_with_its_program),
 		TEST(rules_name_services_and_leave_stacks_out),

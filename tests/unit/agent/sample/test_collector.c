@@ -233,6 +233,31 @@ static void cpus_are_kept_apart_when_asked(void **state)
 	assert_int_equal(window.series[0].cpu + window.series[1].cpu, 3);
 }
 
+static void a_stack_of_a_process_left_out_is_known_to_others(void **state)
+{
+	struct fixture *fixture = *state;
+	scoped(pattern_freep) struct pattern *nobody = NULL;
+	struct process_rules rules = {};
+	struct abi_sample other = sample_at(0, 77);
+	struct collector_stats stats;
+	struct window window;
+	char message[64];
+	size_t offset;
+
+	assert_ok(pattern_new("^other$", false, message, sizeof(message), &offset, &nobody));
+	rules.with_stacks = nobody;
+	process_table_set_rules(fixture->processes, &rules);
+	add_full(fixture, sample_at(0, 77), 0x500);
+	other.pid = other.tid = PID + 1;
+	memcpy(other.process_comm, "other", sizeof("other"));
+	add_hash(fixture, other);
+	window = close_window(fixture);
+	assert_int_equal(window.rows[0].stack, 0);
+	assert_int_not_equal(window.rows[1].stack, 0);
+	collector_stats(fixture->collector, &stats);
+	assert_int_equal(stats.stacks_lost, 0);
+}
+
 static void a_process_left_out_by_the_kernel_side_counts_without_stack(void **state)
 {
 	struct fixture *fixture = *state;
@@ -260,7 +285,7 @@ static void a_supplement_defines_what_is_left_and_says_what_is_gone(void **state
 	asked[0] = window.rows[0].stack;
 	asked[1] = 4711;
 	supplement.sequence = ++fixture->sequence;
-	assert_ok(collector_supplement(fixture->collector, asked, ARRAY_SIZE(asked), &supplement));
+	assert_ok(collector_supplement(fixture->collector, asked, ARRAY_SIZE(asked), NULL, 0, &supplement));
 	assert_int_equal(supplement.n_rows, 0);
 	assert_int_equal(supplement.n_processes, 1);
 	assert_int_equal(supplement.n_series, 1);
@@ -281,6 +306,7 @@ int main(void)
 		TEST(what_is_acknowledged_is_not_defined_again),
 		TEST(a_renamed_thread_is_a_new_series),
 		cmocka_unit_test_setup_teardown(cpus_are_kept_apart_when_asked, setup_by_cpu, teardown),
+		TEST(a_stack_of_a_process_left_out_is_known_to_others),
 		TEST(a_process_left_out_by_the_kernel_side_counts_without_stack),
 		TEST(a_supplement_defines_what_is_left_and_says_what_is_gone),
 	};
