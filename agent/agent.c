@@ -23,8 +23,8 @@
 /* Executables kept after their last process is gone; each is some 300 bytes. */
 #define MAX_IDLE_EXECUTABLES 4096
 
-/* Paths and label values of all processes. */
-#define MAX_STRING_BYTES (16 * MIB)
+/* /proc is read again for lost events at most this often. */
+#define SCAN_EVERY_NS (10 * NSEC_PER_SEC)
 
 #define MAX_FDS 1024
 
@@ -38,6 +38,7 @@ static int load_programs(struct agent *agent)
 {
 	struct bpf_programs_options options = {
 		.ring_bytes = agent->config->ring_bytes,
+		.unwind_bytes = agent->config->unwind_bytes,
 		.config = {
 			.kernel_text_start = agent->kernel.text_start,
 			.kernel_text_end = agent->kernel.text_end,
@@ -158,18 +159,29 @@ static int make_event_loop(struct agent *agent)
 
 static int start_sampling(struct agent *agent)
 {
+	struct cpu_vec online = {};
 	int r;
 
-	/* Events first: what happens while /proc is read is then not missed. */
-	r = process_events_open(agent->cpus.items, agent->cpus.count, &agent->events);
+	/*
+	 * Events first: what happens while /proc is read is then not missed. On every CPU, also on those that are not
+	 * sampled: processes move.
+	 */
+	r = cpu_list_online(&online);
+	if (r == 0)
+		r = process_events_open(online.items, online.count, &agent->events);
+	vec_release(&online);
 	if (r < 0)
 		return log_error_errno(r, "cannot watch processes through perf events: %m; CAP_PERFMON is needed");
 	r = load_programs(agent);
 	if (r < 0)
 		return r;
+	r = unwind_publisher_init(&agent->tables, agent->programs, agent->executables);
+	if (r < 0)
+		return log_error_errno(r, "cannot map the unwind tables' arrays: %m");
 	agent->publisher = (struct mapping_publisher){
 		.programs = agent->programs,
 		.processes = agent->processes,
+		.tables = &agent->tables,
 	};
 	r = process_table_scan(agent->processes);
 	if (r < 0)
@@ -203,7 +215,7 @@ int agent_new(const struct agent_config *config, struct agent **ret_agent)
 	agent->epoll_fd = agent->timer_fd = agent->signal_fd = -1;
 	agent->config = config;
 	agent->clock = &system_clock;
-	agent->batch_interval_ns = config->batch_interval_ns;
+	agent->period_ns = NSEC_PER_SEC / config->on_cpu_frequency;
 	agent->epoch = clock_wall_ns(agent->clock);
 	agent->window_opened_ns = clock_monotonic_ns(agent->clock);
 	raise_limits();
@@ -242,6 +254,7 @@ struct agent *agent_free(struct agent *agent)
 	frame_resolver_free(agent->frames);
 	if (agent->programs)
 		process_table_free(agent->processes);
+	unwind_publisher_release(&agent->tables);
 	bpf_programs_free(agent->programs);
 	process_events_free(agent->events);
 	executable_cache_free(agent->executables);
@@ -303,6 +316,17 @@ static int on_sample(void *arg, const struct abi_sample *sample, const struct ab
 	return collector_is_full(agent->collector) ? agent_close_window(agent) : 0;
 }
 
+/* Reading all of /proc takes a while, in which more events may be lost: not too often. */
+static int scan_if_due(struct agent *agent, uint64_t now_ns)
+{
+	if (!agent->scan_is_due || now_ns < agent->scanned_ns + SCAN_EVERY_NS)
+		return 0;
+	agent->scan_is_due = false;
+	agent->scanned_ns = now_ns;
+	log_warn("process events were lost, reading /proc again");
+	return process_table_scan(agent->processes);
+}
+
 /* Moves everything that waits in the kernel into the open window. */
 static int drain(struct agent *agent)
 {
@@ -323,11 +347,11 @@ static int drain(struct agent *agent)
 	lost = process_events_lost(agent->events);
 	if (lost > 0) {
 		metric_add(agent->metrics, AGENT_METRIC_EVENTS_LOST, lost);
-		log_warn("%" PRIu64 " process events were lost, reading /proc again", lost);
-		r = process_table_scan(agent->processes);
-		if (r < 0)
-			return r;
+		agent->scan_is_due = true;
 	}
+	r = scan_if_due(agent, began_ns);
+	if (r < 0)
+		return r;
 	mapping_publisher_run(&agent->publisher);
 	return 0;
 }
@@ -390,7 +414,8 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 		if (r == 0)
 			agent_feed_uploads(agent);
 		if (r == 0 &&
-		    clock_monotonic_ns(agent->clock) >= agent->window_opened_ns + agent->batch_interval_ns)
+		    clock_monotonic_ns(agent->clock) >= agent->window_opened_ns +
+						MAX(agent->config->batch_interval_ns, agent->server_interval_ns))
 			r = agent_close_window(agent);
 		if (r < 0)
 			return log_error_errno(r, "cannot go on: %m");
@@ -415,7 +440,6 @@ int agent_set_config(struct agent *agent, const struct agent_config *config)
 	    config->on_cpu_disabled != agent->config->on_cpu_disabled ||
 	    strcmp(config->server, agent->config->server) != 0)
 		log_warn("on_cpu.frequency, on_cpu.disabled and server take effect after a restart");
-	agent->batch_interval_ns = config->batch_interval_ns;
 	agent->config = config;
 	return 0;
 }

@@ -61,6 +61,9 @@ int agent_close_window(struct agent *agent)
 	/* First, so that stacks go out in full for the window that opens now. */
 	bpf_programs_set_window(agent->programs, collector_window(agent->collector) + 1);
 	agent_update_metrics(agent);
+	r = process_table_compact_strings(agent->processes, MAX_STRING_BYTES / 2, MAX_STRING_BYTES);
+	if (r < 0)
+		return r;
 	begin_window(agent, &window);
 	r = collector_close(agent->collector, &window);
 	agent->window_opened_ns = window.closed_monotonic_ns;
@@ -91,7 +94,8 @@ static int supplement(struct agent *agent, const struct sender_event *event)
 		 event->n_unknown_stacks, event->n_unknown_series, event->sequence);
 	begin_window(agent, &window);
 	window.opened_monotonic_ns = window.closed_monotonic_ns;
-	r = collector_supplement(agent->collector, event->unknown_stacks, event->n_unknown_stacks, &window);
+	r = collector_supplement(agent->collector, event->unknown_stacks, event->n_unknown_stacks,
+				 event->unknown_executables, event->n_unknown_executables, &window);
 	if (r < 0)
 		return r;
 	r = encode(agent, &window, &batch);
@@ -188,8 +192,7 @@ static int handle(struct agent *agent, const struct sender_event *event)
 	case SENDER_WANTED:
 		return want(agent, event);
 	case SENDER_INTERVAL:
-		agent->batch_interval_ns = MAX(agent->config->batch_interval_ns,
-					       (uint64_t)event->batch_interval_ms * NSEC_PER_MSEC);
+		agent->server_interval_ns = (uint64_t)event->batch_interval_ms * NSEC_PER_MSEC;
 		return 0;
 	}
 	return 0;

@@ -14,6 +14,7 @@
 #include "agent/profile/on_cpu.h"
 #include "agent/rules.h"
 #include "agent/sample/collector.h"
+#include "agent/unwind_publisher.h"
 #include "agent/upload/sender.h"
 #include "common/clock.h"
 #include "common/metrics.h"
@@ -33,6 +34,9 @@ struct wanted {
 
 VEC_DEFINE(wanted_vec, struct wanted);
 
+/* Paths and label values of all processes; compacted when half full. */
+#define MAX_STRING_BYTES (16 * MIB)
+
 struct agent {
 	const struct agent_config *config;
 	const struct clock *clock;
@@ -48,6 +52,7 @@ struct agent {
 	struct process_events *events;
 	struct bpf_programs *programs;
 	struct mapping_publisher publisher;
+	struct unwind_publisher tables;
 	struct on_cpu *on_cpu;
 	struct sender *sender;
 	struct wanted_vec wanted; /* first come, first served */
@@ -55,7 +60,11 @@ struct agent {
 	uint64_t epoch;
 	uint64_t sequence;
 	uint64_t window_opened_ns;
-	uint64_t batch_interval_ns; /* as configured, or what the server asks for if that is longer */
+	uint64_t server_interval_ns; /* between batches, when the server asks for longer than configured */
+	uint64_t period_ns;	     /* of the on-CPU timer that runs */
+	uint64_t scanned_ns;	     /* when /proc was read last */
+	bool scan_is_due;
+	bool over_budget;
 	uint64_t events_read_ns;    /* process events before this time are queued */
 	int epoll_fd;
 	int timer_fd;

@@ -31,7 +31,7 @@ static void set(struct agent *agent, enum agent_metric metric, uint64_t value)
  */
 static void account_ticks(struct agent *agent, const uint64_t values[ABI_COUNTER_COUNT])
 {
-	uint64_t period_ns = NSEC_PER_SEC / agent->config->on_cpu_frequency;
+	uint64_t period_ns = agent->period_ns;
 	uint64_t received = values[ABI_COUNTER_TICKS_IDLE] + values[ABI_COUNTER_TICKS_SAMPLED] +
 			    values[ABI_COUNTER_TICKS_RING_FULL] + values[ABI_COUNTER_TICKS_FAILED];
 	uint64_t expected = MAX(values[ABI_COUNTER_TICKS_EXPECTED], received);
@@ -66,6 +66,10 @@ static void gather_kernel_counters(struct agent *agent)
 	set(agent, AGENT_METRIC_CUT_NO_MAPPING, values[ABI_COUNTER_CUT_NO_MAPPING]);
 	set(agent, AGENT_METRIC_CUT_BAD_FRAME, values[ABI_COUNTER_CUT_BAD_FRAME]);
 	set(agent, AGENT_METRIC_CUT_NO_REGISTERS, values[ABI_COUNTER_CUT_NO_REGISTERS]);
+	set(agent, AGENT_METRIC_FRAMES_BY_TABLE, values[ABI_COUNTER_FRAMES_BY_TABLE]);
+	set(agent, AGENT_METRIC_FRAMES_BY_POINTER, values[ABI_COUNTER_FRAMES_BY_POINTER]);
+	set(agent, AGENT_METRIC_FRAMES_UNSUPPORTED, values[ABI_COUNTER_FRAMES_UNSUPPORTED]);
+	set(agent, AGENT_METRIC_NO_TABLE, values[ABI_COUNTER_NO_TABLE]);
 	set(agent, AGENT_METRIC_KERNEL_STACK_ERROR, values[ABI_COUNTER_KERNEL_STACK_ERROR]);
 	if (agent->on_cpu && on_cpu_expected_ticks(agent->on_cpu, &clock_ticks) == 0)
 		set(agent, AGENT_METRIC_TICKS_CLOCK, clock_ticks);
@@ -113,13 +117,38 @@ static void gather_own_costs(struct agent *agent)
 			    (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NSEC_PER_USEC);
 }
 
+static void gather_tables(struct agent *agent)
+{
+	set(agent, AGENT_METRIC_TABLES_COMPILED, agent->tables.n_compiled);
+	set(agent, AGENT_METRIC_TABLES_WITHOUT, agent->tables.n_without);
+	set(agent, AGENT_METRIC_TABLES_FAILED, agent->tables.n_failed);
+	set(agent, AGENT_METRIC_TABLES_EVICTED, agent->tables.n_evicted);
+	set(agent, AGENT_METRIC_TABLE_ROWS, agent->tables.rows.used);
+	set(agent, AGENT_METRIC_COMPILE_NS, agent->tables.compile_ns);
+}
+
+static void check_budget(struct agent *agent)
+{
+	uint64_t used_bytes = metric_get(agent->metrics, AGENT_METRIC_RSS_ANON_BYTES) +
+			      metric_get(agent->metrics, AGENT_METRIC_MAP_BYTES);
+	bool over = used_bytes > agent->config->budget_memory_bytes;
+
+	if (over && !agent->over_budget)
+		log_warn("the agent needs %" PRIu64 " KiB, more than budget.memory allows (%" PRIu64
+			 " KiB): unwind.table_size and ring_size are its largest parts",
+			 used_bytes / KIB, agent->config->budget_memory_bytes / KIB);
+	agent->over_budget = over;
+}
+
 void agent_update_metrics(struct agent *agent)
 {
 	struct collector_stats collected;
 
 	gather_kernel_counters(agent);
 	gather_sender(agent);
+	gather_tables(agent);
 	gather_own_costs(agent);
+	check_budget(agent);
 	collector_stats(agent->collector, &collected);
 	set(agent, AGENT_METRIC_SAMPLES, collected.samples);
 	set(agent, AGENT_METRIC_ROWS, collected.rows);

@@ -31,7 +31,8 @@ struct agent_config {
 	uint64_t upload_bytes_per_s; /* 0: never upload debuginfo */
 
 	uint64_t budget_memory_bytes;
-	uint64_t ring_bytes; /* BPF ring buffer */
+	uint64_t ring_bytes;   /* BPF ring buffer */
+	uint64_t unwind_bytes; /* unwind tables in BPF maps */
 
 	char *metrics_file; /* Prometheus text, replaced with every batch; "": none */
 	char *log_level;

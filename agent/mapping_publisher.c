@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/frame.h"
 
 #define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
@@ -31,36 +32,61 @@ void mapping_publisher_process_gone(void *arg, const struct process *process)
 		bpf_programs_remove_process(publisher->programs, process->pid);
 }
 
+static void fill_chunk(const struct process_mappings *mappings, size_t first, struct abi_mapping_chunk *chunk)
+{
+	size_t end = MIN(first + ABI_MAPPINGS_PER_CHUNK, mappings->count);
+
+	for (size_t at = first; at < end; at++) {
+		const struct process_mapping *mapping = &mappings->items[at];
+
+		chunk->mappings[chunk->n_mappings++] = (struct abi_mapping){
+			.start = mapping->start,
+			.end = mapping->end,
+			.bias = mapping->executable ? mapping->bias : 0,
+			.executable = mapping->executable ? mapping->executable->number : 0,
+			.kind = mapping->executable ? mapping->kind : FRAME_NATIVE,
+		};
+	}
+}
+
+/* Afterwards published_set is the new set, or 0: none, samples stay raw. */
 static int publish_set(struct mapping_publisher *publisher, struct process_mappings *mappings)
 {
+	size_t n_chunks = (mappings->count + ABI_MAPPINGS_PER_CHUNK - 1) / ABI_MAPPINGS_PER_CHUNK;
 	uint32_t old_set = mappings->published_set;
 	uint32_t old_chunks = mappings->n_published_chunks;
-	struct abi_mapping_chunk chunk;
-	uint32_t n_chunks = 0;
+	uint32_t set = ++publisher->last_set;
 	int r = 0;
 
-	mappings->published_set = ++publisher->last_set;
-	for (size_t at = 0; at < mappings->count && n_chunks < ABI_MAX_CHUNKS && r == 0; n_chunks++) {
-		struct abi_chunk_key key = { .set = mappings->published_set, .index = n_chunks };
+	/* Half a set would cut stacks at what it lacks. */
+	if (n_chunks > ABI_MAX_CHUNKS)
+		n_chunks = 0;
+	for (uint32_t i = 0; i < n_chunks && r == 0; i++) {
+		struct abi_chunk_key key = { .set = set, .index = i };
+		struct abi_mapping_chunk chunk = { .set = set };
 
-		memset(&chunk, 0, sizeof(chunk));
-		chunk.set = key.set;
-		while (chunk.n_mappings < ABI_MAPPINGS_PER_CHUNK && at < mappings->count) {
-			const struct process_mapping *mapping = &mappings->items[at++];
-
-			chunk.mappings[chunk.n_mappings++] = (struct abi_mapping){
-				.start = mapping->start,
-				.end = mapping->end,
-				.bias = mapping->executable ? mapping->bias : 0,
-				.executable = mapping->executable ? mapping->executable->number : 0,
-				.kind = mapping->executable ? mapping->kind : FRAME_NATIVE,
-			};
-		}
+		fill_chunk(mappings, (size_t)i * ABI_MAPPINGS_PER_CHUNK, &chunk);
 		r = bpf_programs_put_chunk(publisher->programs, &key, &chunk);
 	}
-	mappings->n_published_chunks = n_chunks;
-	mappings->changed = false;
+	if (r < 0)
+		remove_set(publisher, set, (uint32_t)n_chunks);
+	mappings->published_set = r == 0 && n_chunks > 0 ? set : 0;
+	mappings->n_published_chunks = mappings->published_set ? (uint32_t)n_chunks : 0;
+	mappings->changed = r < 0;
 	remove_set(publisher, old_set, old_chunks);
+	return r;
+}
+
+/* Tables first: a process that is published without them would be unwound by frame pointers meanwhile. */
+static int want_tables(struct mapping_publisher *publisher, const struct process_mappings *mappings)
+{
+	uint64_t now_ns = clock_monotonic_ns(&system_clock);
+	int r = 0;
+
+	for (size_t i = 0; publisher->tables && i < mappings->count && r == 0; i++) {
+		if (mappings->items[i].executable)
+			r = unwind_publisher_want(publisher->tables, mappings->items[i].executable, now_ns);
+	}
 	return r;
 }
 
@@ -73,17 +99,28 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 		.exec_count = process->exec_count,
 		.flags = process->without_stacks ? ABI_PROCESS_WITHOUT_STACKS : 0,
 	};
-	uint32_t old_set = mappings ? mappings->published_set : 0;
 	int r = 0;
+
+	/* A forked child that was not sampled yet: its next sample tells the start time, and asks again. */
+	if (process->start_time_ns == 0) {
+		bpf_programs_remove_process(publisher->programs, process->pid);
+		process->published = false;
+		return 0;
+	}
 
 	if (mappings && !process->without_stacks) {
 		process_table_identify_mappings(publisher->processes, process);
-		if (!old_set || mappings->changed)
-			r = publish_set(publisher, mappings);
+		r = want_tables(publisher, mappings);
 		if (r < 0)
 			return r;
+		if (!mappings->published_set || mappings->changed)
+			r = publish_set(publisher, mappings);
+		if (r < 0) {
+			bpf_programs_remove_process(publisher->programs, process->pid);
+			return r;
+		}
 		entry.set = mappings->published_set;
-		entry.n_chunks = MIN(mappings->n_published_chunks, (uint32_t)ABI_MAX_CHUNKS);
+		entry.n_chunks = mappings->n_published_chunks;
 		for (uint32_t i = 0; i < entry.n_chunks; i++)
 			entry.chunk_start[i] = mappings->items[(size_t)i * ABI_MAPPINGS_PER_CHUNK].start;
 	}

@@ -8,10 +8,12 @@
 
 #include "agent/process/process_table.h"
 #include "agent/profile/bpf_programs.h"
+#include "agent/unwind_publisher.h"
 
 struct mapping_publisher {
 	struct bpf_programs *programs;
 	struct process_table *processes;
+	struct unwind_publisher *tables; /* NULL: frame pointers only */
 	uint32_t last_set;
 	uint64_t failures; /* map full, or no kernel memory: samples stay raw, which costs more but loses nothing */
 };

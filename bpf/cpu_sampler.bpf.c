@@ -69,12 +69,12 @@ int hearth_on_cpu_tick(struct bpf_perf_event_data *context)
 			unwind_kernel(sample, context);
 		if (!(sample->header.flags & ABI_SAMPLE_KERNEL_THREAD)) {
 			if (user_mode) {
-				sample->registers = registers_from_context(context);
+				registers_from_context(&sample->registers, context);
 			} else {
 				struct pt_regs *registers =
 					(struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 
-				sample->registers = registers_from_task(registers);
+				registers_from_task(&sample->registers, registers);
 			}
 			unwind_user(sample);
 		}

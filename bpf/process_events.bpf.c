@@ -58,8 +58,8 @@ int BPF_PROG(hearth_on_exit, struct task_struct *task)
 {
 	__u32 pid = task->tgid;
 
-	/* The leader may exit before its threads: they are then an unknown process, which the agent knows. */
-	if (task->pid != task->tgid)
+	/* The leader may exit before its threads: the process ends with the last of them. */
+	if (task->signal->live.counter > 0)
 		return 0;
 	bpf_map_delete_elem(&exec_counts, &pid);
 	bpf_map_delete_elem(&processes, &pid);

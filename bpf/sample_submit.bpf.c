@@ -37,6 +37,9 @@ __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
 	sample->hash = 0;
 	sample->set = 0;
 	sample->n_chunks = 0;
+	sample->table_executable = 0;
+	sample->pc_is_exact = true;
+	sample->innermost = true;
 	sample->mapping.start = 0;
 	sample->mapping.end = 0;
 }

@@ -4,11 +4,12 @@
  *
  *   find the mapping of the pc  ->  frame (executable, ELF address)  ->  caller's registers  ->  next step
  *
- * caller_registers() is where rules for a pc are applied: the frame pointer chain, checked. A frame pointer must be
- * aligned and above the stack pointer and the one before, and a return address must lie in executable memory: code
- * that uses the register for something else ends the stack with a reason instead of inventing frames.
+ * The caller's registers come from the row of the executable's unwind table; where there is none, or it cannot be
+ * expressed, from the frame pointer chain, checked: a frame pointer must be aligned and above the stack pointer and the
+ * one before, and a return address must lie in executable memory. Code that uses the register for something else ends
+ * the stack with a reason instead of inventing frames.
  */
-#include "bpf/include/sample.bpf.h"
+#include "bpf/include/unwind_rule.bpf.h"
 
 #include "common/frame.h"
 
@@ -32,8 +33,14 @@ static __always_inline __u32 chunk_of(const struct sample *sample, __u64 pc)
 	return low ? low - 1 : ABI_MAX_CHUNKS;
 }
 
+enum mapping_found {
+	MAPPING_FOUND,
+	MAPPING_NONE,	 /* nothing executable is there */
+	MAPPING_UNKNOWN, /* the process's mappings are not in the maps, or not any more */
+};
+
 /* Copies the mapping that holds @pc into sample->mapping. */
-static __always_inline bool find_mapping(struct sample *sample, __u64 pc)
+static __always_inline enum mapping_found find_mapping(struct sample *sample, __u64 pc)
 {
 	struct abi_chunk_key key = { .set = sample->set };
 	struct abi_mapping_chunk *chunk;
@@ -41,13 +48,15 @@ static __always_inline bool find_mapping(struct sample *sample, __u64 pc)
 	__u32 high;
 
 	if (pc >= sample->mapping.start && pc < sample->mapping.end)
-		return true;
+		return MAPPING_FOUND;
 	key.index = chunk_of(sample, pc);
-	if (!key.set || key.index >= ABI_MAX_CHUNKS)
-		return false;
+	if (!key.set)
+		return MAPPING_UNKNOWN;
+	if (key.index >= ABI_MAX_CHUNKS)
+		return MAPPING_NONE;
 	chunk = bpf_map_lookup_elem(&mapping_chunks, &key);
 	if (!chunk || chunk->set != key.set)
-		return false;
+		return MAPPING_UNKNOWN;
 
 	high = chunk->n_mappings;
 #pragma unroll
@@ -64,15 +73,15 @@ static __always_inline bool find_mapping(struct sample *sample, __u64 pc)
 	low--; /* wraps to a huge value when there is none */
 	asm volatile("" : "+r"(low));
 	if (low >= ABI_MAPPINGS_PER_CHUNK || pc >= chunk->mappings[low].end)
-		return false;
+		return MAPPING_NONE;
 	sample->mapping = chunk->mappings[low];
 	/* The element may have been given to another set while we read. */
 	asm volatile("" ::: "memory");
 	if (chunk->set != key.set) {
 		sample->mapping.end = 0;
-		return false;
+		return MAPPING_UNKNOWN;
 	}
-	return true;
+	return MAPPING_FOUND;
 }
 
 static __always_inline long cut(struct sample *sample, __u8 reason, enum abi_counter counter)
@@ -82,47 +91,224 @@ static __always_inline long cut(struct sample *sample, __u8 reason, enum abi_cou
 	return 1;
 }
 
-/* Replaces sample->registers by the caller's. 0 go on, 1 the stack ended or was cut. */
-static __always_inline long caller_registers(struct sample *sample)
+enum step {
+	STEP_CALLER, /* the registers are the caller's now */
+	STEP_END,    /* the stack ended, or was cut with a reason */
+};
+
+/* By the frame pointer chain, checked. */
+static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 {
 	struct unwind_registers *registers = &sample->registers;
 	__u64 link[2]; /* caller's frame pointer, return address */
 
+	count(ABI_COUNTER_FRAMES_BY_POINTER);
 	if (registers->fp == 0)
-		return 1; /* the outermost frame: the ABI has it cleared there (psABI x86-64 §3.4.1) */
-	if (registers->fp & 7 || registers->fp < registers->sp)
-		return cut(sample, STACK_CUT_BAD_FRAME, ABI_COUNTER_CUT_BAD_FRAME);
-	if (bpf_probe_read_user(link, sizeof(link), (void *)registers->fp))
-		return cut(sample, STACK_CUT_READ_FAULT, ABI_COUNTER_CUT_READ_FAULT);
+		return STEP_END; /* the outermost frame: the ABI has it cleared there (psABI x86-64 §3.4.1) */
+	if (registers->fp & 7 || registers->fp < registers->sp) {
+		cut(sample, STACK_CUT_BAD_FRAME, ABI_COUNTER_CUT_BAD_FRAME);
+		return STEP_END;
+	}
+	if (bpf_probe_read_user(link, sizeof(link), (void *)registers->fp)) {
+		cut(sample, STACK_CUT_READ_FAULT, ABI_COUNTER_CUT_READ_FAULT);
+		return STEP_END;
+	}
 	if (link[1] == 0)
-		return 1;
+		return STEP_END;
 	registers->sp = registers->fp + sizeof(link);
 	registers->pc = link[1];
 	registers->fp = link[0];
-	return 0;
+	sample->pc_is_exact = false;
+	return STEP_CALLER;
+}
+
+static __always_inline bool read_u64(__u64 address, __u64 *ret_value)
+{
+	return bpf_probe_read_user(ret_value, sizeof(*ret_value), (void *)address) == 0;
+}
+
+/* A register of this frame: the carried ones always, the others in the innermost frame only. */
+static __always_inline bool register_value(struct sample *sample, __u32 number, __u64 *ret_value)
+{
+	if (number == REGISTER_SP) {
+		*ret_value = sample->registers.sp;
+		return true;
+	}
+	if (number == REGISTER_FP) {
+		*ret_value = sample->registers.fp;
+		return true;
+	}
+	asm volatile("" : "+r"(number));
+	if (!sample->innermost || number >= N_GENERAL_REGISTERS)
+		return false;
+	*ret_value = sample->registers.general[number];
+	return true;
+}
+
+/*
+ * The kernel's signal frame (x86-64: struct rt_sigframe after its return address was popped, so sp points to the
+ * ucontext; its registers begin at 40. arm64: struct rt_sigframe at sp, 128 bytes of siginfo, then the ucontext, whose
+ * sigcontext begins at 176 and has fault_address before the registers).
+ */
+#if defined(__TARGET_ARCH_x86)
+#define SIGNAL_FRAME_FP 120
+#define SIGNAL_FRAME_SP 160
+#define SIGNAL_FRAME_PC 168
+#else
+#define SIGNAL_FRAME_FP (128 + 176 + 8 + 29 * 8)
+#define SIGNAL_FRAME_SP (128 + 176 + 8 + 31 * 8)
+#define SIGNAL_FRAME_PC (128 + 176 + 8 + 32 * 8)
+#endif
+
+static __always_inline enum step step_over_signal(struct sample *sample)
+{
+	struct unwind_registers *registers = &sample->registers;
+	__u64 frame = registers->sp;
+
+	if (!read_u64(frame + SIGNAL_FRAME_FP, &registers->fp) || !read_u64(frame + SIGNAL_FRAME_PC, &registers->pc) ||
+	    !read_u64(frame + SIGNAL_FRAME_SP, &registers->sp)) {
+		cut(sample, STACK_CUT_READ_FAULT, ABI_COUNTER_CUT_READ_FAULT);
+		return STEP_END;
+	}
+	sample->pc_is_exact = true;
+	return registers->pc ? STEP_CALLER : STEP_END;
+}
+
+/* False: a register that is not known here. */
+static __always_inline bool compute_cfa(struct sample *sample, const struct abi_unwind_rule *rule, __u64 *ret_cfa)
+{
+	const struct unwind_registers *registers = &sample->registers;
+	__u64 base = 0;
+
+	switch (rule->cfa) {
+	case UNWIND_CFA_SP:
+		*ret_cfa = registers->sp + rule->cfa_offset;
+		return true;
+	case UNWIND_CFA_FP:
+		*ret_cfa = registers->fp + rule->cfa_offset;
+		return true;
+	case UNWIND_CFA_REGISTER:
+		if (!register_value(sample, rule->cfa_register, &base))
+			return false;
+		*ret_cfa = base + rule->cfa_offset;
+		return true;
+	case UNWIND_CFA_DEREF_SP:
+		base = registers->sp + rule->cfa_offset;
+		break;
+	case UNWIND_CFA_DEREF_FP:
+		base = registers->fp + rule->cfa_offset;
+		break;
+	case UNWIND_CFA_PLT:
+		*ret_cfa = registers->sp + 8 + ((registers->pc & 15) >= (__u64)rule->cfa_offset ? 8 : 0);
+		return true;
+	default:
+		return false;
+	}
+	if (!read_u64(base, &base))
+		return false;
+	*ret_cfa = base + rule->cfa_addend;
+	return true;
+}
+
+/* By a row of the executable's table. */
+static __always_inline enum step step_by_rule(struct sample *sample, const struct abi_unwind_rule *rule)
+{
+	struct unwind_registers *registers = &sample->registers;
+	__u64 caller_fp = registers->fp;
+	__u64 caller_pc = 0;
+	__u64 cfa;
+	bool read = true;
+
+	if (rule->cfa == UNWIND_CFA_END || rule->ra == UNWIND_SAVED_UNDEFINED)
+		return STEP_END;
+	if (rule->cfa == UNWIND_CFA_SIGNAL)
+		return step_over_signal(sample);
+	if (!compute_cfa(sample, rule, &cfa)) {
+		count(ABI_COUNTER_FRAMES_UNSUPPORTED);
+		return step_by_frame_pointer(sample);
+	}
+	if (rule->ra == UNWIND_SAVED_CFA)
+		read = read_u64(cfa + rule->ra_offset, &caller_pc);
+#if defined(__TARGET_ARCH_arm64)
+	else if (rule->ra == UNWIND_SAVED_SAME)
+		read = register_value(sample, REGISTER_LR, &caller_pc);
+#endif
+	else
+		read = register_value(sample, (__u32)rule->ra_offset, &caller_pc);
+	if (rule->fp == UNWIND_SAVED_CFA)
+		read = read && read_u64(cfa + rule->fp_offset, &caller_fp);
+	else if (rule->fp == UNWIND_SAVED_FP_DEREF)
+		read = read && read_u64(registers->fp + rule->fp_offset, &caller_fp);
+	else if (rule->fp == UNWIND_SAVED_REGISTER)
+		read = read && register_value(sample, (__u32)rule->fp_offset, &caller_fp);
+	if (!read) {
+		cut(sample, STACK_CUT_READ_FAULT, ABI_COUNTER_CUT_READ_FAULT);
+		return STEP_END;
+	}
+	/* A caller's frame is above ours; the same CFA twice would go on for ever. */
+	if (cfa <= registers->sp && !sample->innermost) {
+		cut(sample, STACK_CUT_BAD_FRAME, ABI_COUNTER_CUT_BAD_FRAME);
+		return STEP_END;
+	}
+	count(ABI_COUNTER_FRAMES_BY_TABLE);
+	registers->sp = cfa;
+	registers->fp = caller_fp;
+	registers->pc = caller_pc;
+	sample->pc_is_exact = false;
+	return caller_pc ? STEP_CALLER : STEP_END;
+}
+
+/* Replaces sample->registers by the caller's. @pc is the one that was looked up. */
+static __always_inline enum step step_to_caller(struct sample *sample, __u64 pc, bool mapped)
+{
+	struct abi_unwind_rule rule;
+	enum rule_found found;
+
+	if (!mapped || sample->mapping.executable == 0 || sample->mapping.kind != FRAME_NATIVE)
+		return step_by_frame_pointer(sample);
+	found = find_rule(sample, sample->mapping.executable, pc - sample->mapping.bias, &rule);
+	if (found == RULE_NO_TABLE)
+		count(ABI_COUNTER_NO_TABLE);
+	if (found != RULE_FOUND || rule.cfa == UNWIND_CFA_NONE)
+		return step_by_frame_pointer(sample);
+	if (rule.cfa == UNWIND_CFA_UNSUPPORTED) {
+		count(ABI_COUNTER_FRAMES_UNSUPPORTED);
+		return step_by_frame_pointer(sample);
+	}
+	return step_by_rule(sample, &rule);
 }
 
 static long unwind_step(__u64 index, void *argument)
 {
 	struct sample *sample = *(struct sample **)argument;
 	/* A return address lies after its call: look up the byte before. */
-	__u64 pc = sample->registers.pc - (index > 0);
-	bool added;
+	__u64 pc = sample->registers.pc - (sample->pc_is_exact ? 0 : 1);
+	enum mapping_found found = find_mapping(sample, pc);
+	bool mapped = found == MAPPING_FOUND;
+	enum step step;
 
-	if (find_mapping(sample, pc)) {
+	if (found == MAPPING_UNKNOWN && sample->set != 0) {
+		/* The set was replaced or went with another process: from here on as if it had never been told. */
+		sample->set = 0;
+		sample->header.flags |= ABI_SAMPLE_UNKNOWN;
+		count(ABI_COUNTER_UNKNOWN_PROCESS);
+	}
+	if (mapped) {
 		bool known = sample->mapping.executable != 0;
 
-		added = sample_add_frame(sample, sample->mapping.kind, sample->mapping.executable,
-					 known ? pc - sample->mapping.bias : pc);
-	} else if (sample->set == 0 || index == 0) {
+		if (!sample_add_frame(sample, sample->mapping.kind, sample->mapping.executable,
+				      known ? pc - sample->mapping.bias : pc))
+			return cut(sample, STACK_CUT_DEPTH, ABI_COUNTER_CUT_DEPTH);
+	} else if (sample->set == 0 || sample->innermost) {
 		/* Unknown process: the agent looks the pcs up. A leaf outside all mappings is told as it is. */
-		added = sample_add_frame(sample, FRAME_NATIVE, 0, pc);
+		if (!sample_add_frame(sample, FRAME_NATIVE, 0, pc))
+			return cut(sample, STACK_CUT_DEPTH, ABI_COUNTER_CUT_DEPTH);
 	} else {
 		return cut(sample, STACK_CUT_NO_MAPPING, ABI_COUNTER_CUT_NO_MAPPING);
 	}
-	if (!added)
-		return cut(sample, STACK_CUT_DEPTH, ABI_COUNTER_CUT_DEPTH);
-	return caller_registers(sample);
+	step = step_to_caller(sample, pc, mapped);
+	sample->innermost = false;
+	return step == STEP_END;
 }
 
 __hidden void unwind_user(struct sample *sample)

@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 
+#include "agent/profile/unwind_maps.h"
 #include "bpf/hearth.skel.h"
 #include "common/bytes.h"
 #include "common/event_type.h"
@@ -25,6 +27,10 @@ struct bpf_programs {
 	uint64_t *per_cpu; /* n_possible_cpus: one counter read from the kernel */
 	bpf_sample_function function;
 	void *function_arg;
+	struct {
+		void *address;
+		size_t size;
+	} mapped[3]; /* rows, pages, rules */
 };
 
 static int forward_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -120,6 +126,8 @@ static int on_ring_record(void *arg, void *record, size_t size)
 static int open_skeleton(struct bpf_programs *programs, const struct bpf_programs_options *options)
 {
 	struct hearth_bpf *skeleton = hearth_bpf__open();
+	uint64_t chunks;
+	int r;
 
 	if (!skeleton)
 		return -errno;
@@ -127,6 +135,14 @@ static int open_skeleton(struct bpf_programs *programs, const struct bpf_program
 	/* The skeleton's copy of the struct has another name, and the same bytes. */
 	static_assert(sizeof(skeleton->rodata->config) == sizeof(options->config), "one header for both sides");
 	memcpy((void *)&skeleton->rodata->config, &options->config, sizeof(options->config));
+	chunks = MAX(options->unwind_bytes / UNWIND_CHUNK_BYTES, UINT64_C(16));
+	r = bpf_map__set_max_entries(skeleton->maps.unwind_rows, (uint32_t)(chunks * 13 / 16));
+	if (r == 0)
+		r = bpf_map__set_max_entries(skeleton->maps.unwind_rules, (uint32_t)(chunks * 2 / 16));
+	if (r == 0)
+		r = bpf_map__set_max_entries(skeleton->maps.unwind_pages, (uint32_t)(chunks / 16));
+	if (r < 0)
+		return r;
 	return bpf_map__set_max_entries(skeleton->maps.samples, (uint32_t)options->ring_bytes);
 }
 
@@ -176,6 +192,10 @@ struct bpf_programs *bpf_programs_free(struct bpf_programs *programs)
 	ring_buffer__free(programs->ring);
 	hearth_bpf__destroy(programs->skeleton);
 	free(programs->per_cpu);
+	for (size_t i = 0; i < ARRAY_SIZE(programs->mapped); i++) {
+		if (programs->mapped[i].address)
+			munmap(programs->mapped[i].address, programs->mapped[i].size);
+	}
 	free(programs);
 	return NULL;
 }
@@ -261,4 +281,53 @@ uint64_t bpf_programs_memory_bytes(const struct bpf_programs *programs)
 		bytes_release(&text);
 	}
 	return total;
+}
+
+static int map_array(struct bpf_programs *programs, size_t slot, const struct bpf_map *map, uint32_t *ret_chunks)
+{
+	size_t size = (size_t)bpf_map__max_entries(map) * UNWIND_CHUNK_BYTES;
+	void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (address == MAP_FAILED)
+		return -errno;
+	programs->mapped[slot].address = address;
+	programs->mapped[slot].size = size;
+	*ret_chunks = bpf_map__max_entries(map);
+	return 0;
+}
+
+int bpf_programs_map_unwind_arrays(struct bpf_programs *programs, struct unwind_arrays *ret_arrays)
+{
+	uint32_t row_chunks, page_chunks, rule_chunks;
+	int r;
+
+	r = map_array(programs, 0, programs->skeleton->maps.unwind_rows, &row_chunks);
+	if (r == 0)
+		r = map_array(programs, 1, programs->skeleton->maps.unwind_pages, &page_chunks);
+	if (r == 0)
+		r = map_array(programs, 2, programs->skeleton->maps.unwind_rules, &rule_chunks);
+	if (r < 0)
+		return r;
+	*ret_arrays = (struct unwind_arrays){
+		.rows = programs->mapped[0].address,
+		.page_first = programs->mapped[1].address,
+		.rules = programs->mapped[2].address,
+		.n_rows = row_chunks * (uint32_t)UNWIND_ROWS_PER_CHUNK,
+		.n_pages = page_chunks * (uint32_t)UNWIND_PAGES_PER_CHUNK,
+		.n_rules = rule_chunks * (uint32_t)UNWIND_RULES_PER_CHUNK,
+	};
+	return 0;
+}
+
+int bpf_programs_put_unwind_table(struct bpf_programs *programs, uint32_t executable,
+				  const struct abi_unwind_info *info)
+{
+	int fd = bpf_map__fd(programs->skeleton->maps.unwind_tables);
+
+	return bpf_map_update_elem(fd, &executable, info, BPF_ANY) < 0 ? -errno : 0;
+}
+
+void bpf_programs_remove_unwind_table(struct bpf_programs *programs, uint32_t executable)
+{
+	(void)bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.unwind_tables), &executable);
 }

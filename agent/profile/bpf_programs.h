@@ -16,6 +16,7 @@ struct bpf_programs;
 struct bpf_programs_options {
 	struct abi_config config;
 	uint64_t ring_bytes; /* a power of two, at least a page */
+	uint64_t unwind_bytes; /* for unwind tables: 13/16 rows, 2/16 rules, 1/16 pages */
 };
 
 /*

@@ -21,6 +21,10 @@
 	X(CUT_NO_MAPPING,   "cut_no_mapping",   "stacks cut: a return address in no executable mapping")       \
 	X(CUT_BAD_FRAME,    "cut_bad_frame",    "stacks cut: implausible frame pointer")                       \
 	X(CUT_NO_REGISTERS, "cut_no_registers", "stacks cut: user registers not readable")                     \
+	X(FRAMES_BY_TABLE,  "frames_by_table",  "frames left by a row of an unwind table")                     \
+	X(FRAMES_BY_POINTER, "frames_by_pointer", "frames left by the frame pointer, for want of a row")        \
+	X(FRAMES_UNSUPPORTED, "frames_unsupported", "frames whose row cannot be expressed: frame pointer tried") \
+	X(NO_TABLE,         "no_table",         "frames of executables whose table is not there (yet)")        \
 	X(KERNEL_STACK_ERROR, "kernel_stack_error", "kernel stacks that could not be read")
 
 enum abi_counter {

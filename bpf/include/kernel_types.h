@@ -40,6 +40,7 @@ enum {
 };
 enum {
 	BPF_F_NO_PREALLOC = 1,
+	BPF_F_MMAPABLE = 1024, /* 5.5 */
 };
 enum {
 	BPF_RB_NO_WAKEUP = 1,
@@ -56,7 +57,14 @@ enum {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct signal_struct {
+	struct {
+		int counter;
+	} live; /* threads that have not exited */
+};
+
 struct task_struct {
+	struct signal_struct *signal;
 	unsigned int flags;
 	int pid;
 	int tgid;
@@ -70,7 +78,7 @@ struct linux_binprm;
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
-	unsigned long bp;
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
 	unsigned long ip;
 	unsigned long sp;
 };

@@ -13,6 +13,7 @@
 #include "bpf/abi/counters.h"
 #include "bpf/abi/mapping.h"
 #include "bpf/abi/sample_record.h"
+#include "bpf/abi/unwind_maps.h"
 
 extern const volatile struct abi_config config;
 extern struct abi_control control;
@@ -41,6 +42,39 @@ struct exec_counts_map {
 	__type(value, __u32);
 };
 
+struct unwind_tables_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, UNWIND_MAX_TABLES);
+	__type(key, __u32);
+	__type(value, struct abi_unwind_info);
+};
+
+/* Written by the agent through a mapping: no system call, which would make ticks of its CPU go missing. */
+struct unwind_rows_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct abi_unwind_row_chunk);
+};
+
+struct unwind_pages_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct abi_unwind_page_chunk);
+};
+
+struct unwind_rules_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct abi_unwind_rule_chunk);
+};
+
 /* Direct-mapped: the hash of the stack that last used the slot, mixed with the window. */
 struct seen_stacks_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -64,6 +98,10 @@ struct counters_map {
 extern struct processes_map processes SEC(".maps");
 extern struct mapping_chunks_map mapping_chunks SEC(".maps");
 extern struct exec_counts_map exec_counts SEC(".maps");
+extern struct unwind_tables_map unwind_tables SEC(".maps");
+extern struct unwind_rows_map unwind_rows SEC(".maps");
+extern struct unwind_pages_map unwind_pages SEC(".maps");
+extern struct unwind_rules_map unwind_rules SEC(".maps");
 extern struct seen_stacks_map seen_stacks SEC(".maps");
 extern struct samples_map samples SEC(".maps");
 extern struct counters_map counters SEC(".maps");

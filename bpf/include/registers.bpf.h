@@ -2,45 +2,87 @@
 #pragma once
 
 /*
- * The registers that unwinding starts from, per architecture.
+ * The registers that unwinding works on, per architecture. All of them are known in the innermost frame only; after
+ * the first step pc, sp and fp are what is carried along.
  */
 
 #include "bpf/include/kernel_types.h"
-
-struct unwind_registers {
-	__u64 pc;
-	__u64 sp;
-	__u64 fp; /* rbp, x29 */
-};
 
 /* The verifier wants each access as context + constant; volatile keeps the compiler from sharing a moved pointer. */
 #define context_read(context, field) (*(volatile __u64 *)&(context)->regs.field)
 
 #if defined(__TARGET_ARCH_x86)
 
+/* DWARF numbers (psABI x86-64 figure 3.36): rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15 */
+#define N_GENERAL_REGISTERS 16
+#define REGISTER_FP	    6
+#define REGISTER_SP	    7
+
 /* Privilege level of the code segment: 3 is user mode. */
 #define in_user_mode(context) ((context_read(context, cs) & 3) == 3)
 
-#define registers_from_context(context)                                                        \
-	((struct unwind_registers){ context_read(context, ip), context_read(context, sp),      \
-				    context_read(context, bp) })
+#define FOR_EACH_GENERAL_REGISTER(X)                                                           \
+	X(0, ax) X(1, dx) X(2, cx) X(3, bx) X(4, si) X(5, di) X(6, bp) X(7, sp)                \
+	X(8, r8) X(9, r9) X(10, r10) X(11, r11) X(12, r12) X(13, r13) X(14, r14) X(15, r15)
 
-#define registers_from_task(registers)                                                         \
-	((struct unwind_registers){ (registers)->ip, (registers)->sp, (registers)->bp })
+#define registers_pc_field ip
 
 #elif defined(__TARGET_ARCH_arm64)
+
+/* DWARF numbers (AADWARF64 §4.1): x0 ... x30, sp */
+#define N_GENERAL_REGISTERS 32
+#define REGISTER_FP	    29
+#define REGISTER_LR	    30
+#define REGISTER_SP	    31
 
 /* PSTATE.M[3:0]: 0 is EL0. */
 #define in_user_mode(context) ((context_read(context, pstate) & 0xf) == 0)
 
-#define registers_from_context(context)                                                        \
-	((struct unwind_registers){ context_read(context, pc), context_read(context, sp),      \
-				    context_read(context, regs[29]) })
+#define FOR_EACH_GENERAL_REGISTER(X)                                                           \
+	X(0, regs[0]) X(1, regs[1]) X(2, regs[2]) X(3, regs[3]) X(4, regs[4]) X(5, regs[5])    \
+	X(6, regs[6]) X(7, regs[7]) X(8, regs[8]) X(9, regs[9]) X(10, regs[10])                \
+	X(11, regs[11]) X(12, regs[12]) X(13, regs[13]) X(14, regs[14]) X(15, regs[15])        \
+	X(16, regs[16]) X(17, regs[17]) X(18, regs[18]) X(19, regs[19]) X(20, regs[20])        \
+	X(21, regs[21]) X(22, regs[22]) X(23, regs[23]) X(24, regs[24]) X(25, regs[25])        \
+	X(26, regs[26]) X(27, regs[27]) X(28, regs[28]) X(29, regs[29]) X(30, regs[30]) X(31, sp)
 
-#define registers_from_task(registers)                                                         \
-	((struct unwind_registers){ (registers)->user_regs.pc, (registers)->user_regs.sp,      \
-				    (registers)->user_regs.regs[29] })
+#define registers_pc_field pc
 
 #else
 #error "no registers for this architecture"
 #endif
+
+struct unwind_registers {
+	__u64 pc;
+	__u64 sp;
+	__u64 fp; /* rbp, x29 */
+	__u64 general[N_GENERAL_REGISTERS]; /* of the innermost frame, by DWARF number */
+};
+
+static __always_inline void registers_from_context(struct unwind_registers *registers,
+						   struct bpf_perf_event_data *context)
+{
+#define X(number, field) registers->general[number] = context_read(context, field);
+	FOR_EACH_GENERAL_REGISTER(X)
+#undef X
+	registers->pc = context_read(context, registers_pc_field);
+	registers->sp = registers->general[REGISTER_SP];
+	registers->fp = registers->general[REGISTER_FP];
+}
+
+static __always_inline void registers_from_task(struct unwind_registers *registers,
+						struct pt_regs *task_registers)
+{
+#if defined(__TARGET_ARCH_arm64)
+	struct user_pt_regs *from = &task_registers->user_regs;
+#else
+	struct pt_regs *from = task_registers;
+#endif
+
+#define X(number, field) registers->general[number] = from->field;
+	FOR_EACH_GENERAL_REGISTER(X)
+#undef X
+	registers->pc = from->registers_pc_field;
+	registers->sp = registers->general[REGISTER_SP];
+	registers->fp = registers->general[REGISTER_FP];
+}

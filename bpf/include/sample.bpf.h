@@ -17,6 +17,10 @@ struct sample {
 
 	/* unwinding */
 	struct unwind_registers registers;
+	bool pc_is_exact;	    /* not a return address: the innermost frame, or one that a signal interrupted */
+	bool innermost;
+	struct abi_unwind_info table; /* of table_executable */
+	__u32 table_executable;	      /* 0 none looked up yet */
 	struct abi_mapping mapping; /* the last one found: the next pc is often in it as well */
 	__u32 set;		    /* mapping set of the process, 0 none */
 	__u32 n_chunks;

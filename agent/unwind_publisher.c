@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table is written into free extents through the mapping, and only then named in the hash that programs look at. One
+ * that leaves is first taken out of the hash; its extents are free after a grace period of RCU, when no program can
+ * hold its place any more (membarrier(2), MEMBARRIER_CMD_GLOBAL waits for one).
+ */
+#include "agent/unwind_publisher.h"
+
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/unwind/unwind_table.h"
+#include "common/clock.h"
+#include "common/log.h"
+
+/* Tables that leave together, so that one grace period does for all of them. */
+#define EVICT_FRACTION 8
+
+int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_programs *programs,
+			  struct executable_cache *executables)
+{
+	int r;
+
+	*publisher = (struct unwind_publisher){ .programs = programs, .executables = executables };
+	r = bpf_programs_map_unwind_arrays(programs, &publisher->arrays);
+	if (r == 0)
+		r = extents_init(&publisher->rows, publisher->arrays.n_rows);
+	if (r == 0)
+		r = extents_init(&publisher->pages, publisher->arrays.n_pages);
+	if (r == 0)
+		r = extents_init(&publisher->rules, publisher->arrays.n_rules);
+	if (r == 0)
+		r = hash_table_new(sizeof(uint32_t), sizeof(struct published_table), UNWIND_MAX_TABLES,
+				   &publisher->tables);
+	return r;
+}
+
+void unwind_publisher_release(struct unwind_publisher *publisher)
+{
+	extents_release(&publisher->rows);
+	extents_release(&publisher->pages);
+	extents_release(&publisher->rules);
+	publisher->tables = hash_table_free(publisher->tables);
+}
+
+static int take_extents(struct unwind_publisher *publisher, const struct unwind_table *table,
+			struct published_table *published)
+{
+	int r;
+
+	r = extents_take(&publisher->rows, table->n_rows, &published->rows);
+	if (r <= 0)
+		return r;
+	r = extents_take(&publisher->pages, table->n_pages + 1, &published->pages);
+	if (r > 0) {
+		r = extents_take(&publisher->rules, table->n_rules, &published->rules);
+		if (r > 0)
+			return 1;
+		(void)extents_give_back(&publisher->pages, published->pages);
+	}
+	(void)extents_give_back(&publisher->rows, published->rows);
+	*published = (struct published_table){};
+	return r;
+}
+
+static void give_back(struct unwind_publisher *publisher, const struct published_table *published)
+{
+	(void)extents_give_back(&publisher->rows, published->rows);
+	(void)extents_give_back(&publisher->pages, published->pages);
+	(void)extents_give_back(&publisher->rules, published->rules);
+}
+
+static bool is_mapped(const struct unwind_publisher *publisher, uint32_t number)
+{
+	const struct executable *executable = executable_cache_by_number(publisher->executables, number);
+
+	return executable && executable->references > 0;
+}
+
+/* The table that leaves next: not mapped before mapped, then by least use. NULL when there is none. */
+static bool find_victim(const struct unwind_publisher *publisher, uint32_t *ret_number)
+{
+	bool found_mapped = true;
+	uint64_t oldest_ns = UINT64_MAX;
+	const void *key;
+	size_t cursor = 0;
+	void *value;
+
+	while (hash_table_next(publisher->tables, &cursor, &key, &value)) {
+		const struct published_table *table = value;
+		uint32_t number;
+		bool mapped;
+
+		if (table->without)
+			continue;
+		memcpy(&number, key, sizeof(number));
+		mapped = is_mapped(publisher, number);
+		if (mapped > found_mapped || (mapped == found_mapped && table->asked_ns >= oldest_ns))
+			continue;
+		found_mapped = mapped;
+		oldest_ns = table->asked_ns;
+		*ret_number = number;
+	}
+	return oldest_ns != UINT64_MAX;
+}
+
+/* Lets some tables go. False when there is none to go. */
+static bool evict(struct unwind_publisher *publisher)
+{
+	size_t n_victims = MAX(hash_table_count(publisher->tables) / EVICT_FRACTION, (size_t)1);
+	struct published_table gone[64];
+	size_t n_gone = 0;
+	uint32_t number;
+
+	while (n_gone < MIN(n_victims, ARRAY_SIZE(gone)) && find_victim(publisher, &number)) {
+		gone[n_gone++] = *(struct published_table *)hash_table_find(publisher->tables, &number);
+		bpf_programs_remove_unwind_table(publisher->programs, number);
+		(void)hash_table_remove(publisher->tables, &number);
+	}
+	if (n_gone == 0)
+		return false;
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+		return false; /* the extents are lost, but never read wrongly */
+	for (size_t i = 0; i < n_gone; i++)
+		give_back(publisher, &gone[i]);
+	publisher->n_evicted += n_gone;
+	return true;
+}
+
+static int write_table(struct unwind_publisher *publisher, uint32_t number, const struct unwind_table *table,
+		       struct published_table *published)
+{
+	const struct unwind_arrays *arrays = &publisher->arrays;
+	struct abi_unwind_info info = {
+		.base_address = table->base_address,
+		.n_pages = table->n_pages,
+		.n_rules = table->n_rules,
+	};
+	int r;
+
+	r = take_extents(publisher, table, published);
+	while (r == 0 && evict(publisher))
+		r = take_extents(publisher, table, published);
+	if (r <= 0)
+		return r < 0 ? r : -ENOSPC;
+	memcpy(arrays->rows + published->rows.first, table->rows, table->n_rows * sizeof(*table->rows));
+	memcpy(arrays->page_first + published->pages.first, table->page_first,
+	       (table->n_pages + 1) * sizeof(*table->page_first));
+	memcpy(arrays->rules + published->rules.first, table->rules, table->n_rules * sizeof(*table->rules));
+	info.first_row = published->rows.first;
+	info.first_page = published->pages.first;
+	info.first_rule = published->rules.first;
+	r = bpf_programs_put_unwind_table(publisher->programs, number, &info);
+	if (r < 0)
+		give_back(publisher, published);
+	return r;
+}
+
+/* 1 made, 0 the file has no call frame information, negative errno. */
+static int compile(const struct executable *executable, struct unwind_table *ret_table)
+{
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	struct unwind_table_stats stats;
+	scoped_fd int fd = executable_open(executable);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = elf_file_open(fd, &elf);
+	if (r < 0)
+		return r;
+	return unwind_table_compile(elf, ret_table, &stats);
+}
+
+int unwind_publisher_want(struct unwind_publisher *publisher, struct executable *executable, uint64_t now_ns)
+{
+	struct published_table *known = hash_table_find(publisher->tables, &executable->number);
+	struct published_table published = { .asked_ns = now_ns };
+	struct unwind_table table = {};
+	uint64_t began_ns;
+	void *value;
+	int r;
+
+	if (known) {
+		known->asked_ns = now_ns;
+		return 0;
+	}
+	began_ns = clock_monotonic_ns(&system_clock);
+	r = compile(executable, &table);
+	publisher->compile_ns += clock_monotonic_ns(&system_clock) - began_ns;
+	if (r > 0)
+		r = write_table(publisher, executable->number, &table, &published) ?: 1;
+	unwind_table_release(&table);
+	publisher->n_compiled += r == 1;
+	publisher->n_without += r == 0;
+	publisher->n_failed += r < 0;
+	if (r < 0)
+		log_debug_errno(r, "no unwind table for '%s', its frames are left to frame pointers: %m",
+				executable->name);
+	published.without = r <= 0;
+	published.asked_ns = now_ns;
+	r = hash_table_insert(publisher->tables, &executable->number, &value);
+	if (r < 0)
+		return r == -ENOSPC ? 0 : r;
+	*(struct published_table *)value = published;
+	return 0;
+}
