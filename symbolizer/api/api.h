@@ -36,6 +36,8 @@ struct api_context {
 	unsigned int (*connections)(void *arg); /* open ones, for /metrics; NULL: not known */
 	void *connections_arg;
 	struct route_metrics *route_metrics; /* printed by /metrics; NULL: none */
+	atomic_uint n_expansions;            /* debuginfo being expanded for /buildid/ */
+	atomic_uint n_downloads; /* expanded debuginfo that is held until its answer is sent */
 	atomic_int ingest_error; /* why batches are refused just now, a negative errno, or 0 */
 	_Atomic uint64_t metrics[API_METRIC_COUNT];
 };
@@ -48,10 +50,10 @@ static inline void api_count(struct api_context *context, enum api_metric metric
 	atomic_fetch_add_explicit(&context->metrics[metric], amount, memory_order_relaxed);
 }
 
-#define ROUTE(id, method, pattern, lane, scopes, limit, style, help)                                     \
+#define ROUTE(id, method, pattern, lane, scopes, limit, style, help)                               \
 	void api_##id(struct api_context *context, const struct http_request *request,             \
 		      struct http_response *response);
-#define STREAM_ROUTE(id, method, pattern, lane, scopes, limit, help)                                     \
+#define STREAM_ROUTE(id, method, pattern, lane, scopes, limit, help)                               \
 	extern const struct http_stream_operations api_##id;
 #include "symbolizer/api/routes.def"
 #undef ROUTE

@@ -14,6 +14,12 @@
 /* A hundred thousand files' entries. */
 #define LIST_ARENA_BYTES (64 * MIB)
 
+/* Each takes a CPU and reads from the disk that samples are written to. */
+#define MAX_EXPANSIONS 4
+
+/* Expanded files wait in memory (below 64 MiB) or on disk until slow clients have taken them. */
+#define MAX_DOWNLOADS 32
+
 static bool parse_id(const struct http_request *request, struct http_response *response,
 		     struct executable_id *ret_id)
 {
@@ -143,28 +149,66 @@ void api_debuginfo_delete(struct api_context *context, const struct http_request
 	}
 }
 
+static bool take_place(atomic_uint *taken, unsigned int places)
+{
+	if (atomic_fetch_add(taken, 1) < places)
+		return true;
+	atomic_fetch_sub(taken, 1);
+	return false;
+}
+
+static void leave_place(void *taken)
+{
+	atomic_fetch_sub((atomic_uint *)taken, 1);
+}
+
+/* 1 @response has the file, 0 there is none, -EBUSY too many at a time. */
+static int open_download(struct api_context *context, const struct executable_id *id,
+			 struct http_response *response, struct debuginfo_entry *ret_entry)
+{
+	int r;
+
+	if (!take_place(&context->n_downloads, MAX_DOWNLOADS))
+		return -EBUSY;
+	response->on_release = leave_place;
+	response->on_release_arg = &context->n_downloads;
+	if (!take_place(&context->n_expansions, MAX_EXPANSIONS))
+		return -EBUSY;
+	r = debuginfo_open_file(context->debuginfo, id, &response->file, ret_entry);
+	leave_place(&context->n_expansions);
+	if (r > 0)
+		response->file_bytes = ret_entry->size_bytes;
+	return r;
+}
+
 void api_debuginfod(struct api_context *context, const struct http_request *request,
 		    struct http_response *response)
 {
 	struct debuginfo_entry entry;
 	struct executable_id id;
-	int fd, r;
+	int r;
 
 	if (!parse_id(request, response, &id))
 		return;
-	r = debuginfo_open_file(context->debuginfo, &id, &fd, &entry);
-	if (r < 0) {
+	if (request->method == HTTP_HEAD)
+		r = debuginfo_find(context->debuginfo, &id, &entry);
+	else
+		r = open_download(context, &id, response, &entry);
+	if (r == -EBUSY) {
+		http_response_header(response, "Retry-After", "5");
+		http_response_error(
+			response, 503,
+			"too many debuginfo files are being sent; try again in a moment");
+	} else if (r < 0) {
 		store_failed(response, r, "read");
-		return;
-	}
-	if (r == 0) {
+	} else if (r == 0) {
 		not_found(request, response);
-		return;
+	} else {
+		if (request->method == HTTP_HEAD)
+			response->head_bytes = entry.size_bytes;
+		response->content_type = "application/octet-stream";
+		http_response_header(response, "X-DEBUGINFOD-SIZE", "%" PRIu64, entry.size_bytes);
 	}
-	response->file = fd;
-	response->file_bytes = entry.size_bytes;
-	response->content_type = "application/octet-stream";
-	http_response_header(response, "X-DEBUGINFOD-SIZE", "%" PRIu64, entry.size_bytes);
 }
 
 struct upload {

@@ -307,6 +307,16 @@ static void check_headers(struct exchange *exchange)
 		begin_body(exchange);
 }
 
+/* Of an answer to HEAD, of which only the length is sent. */
+static ssize_t read_nothing(void *arg, uint64_t position, char *buffer, size_t size)
+{
+	(void)arg;
+	(void)position;
+	(void)buffer;
+	(void)size;
+	return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
 /* The bytes of the answer; a buffer belongs to the exchange, which lives until it is sent. */
 static struct MHD_Response *make_content(struct http_response *response)
 {
@@ -315,6 +325,9 @@ static struct MHD_Response *make_content(struct http_response *response)
 
 	if (response->file >= 0)
 		return MHD_create_response_from_fd64(response->file_bytes, take_fd(response->file));
+	if (response->head_bytes > 0)
+		return MHD_create_response_from_callback(response->head_bytes, 4 * KIB,
+							 read_nothing, NULL, NULL);
 	return MHD_create_response_from_buffer(body.size, (void *)body.data,
 					       MHD_RESPMEM_PERSISTENT);
 }

@@ -146,6 +146,9 @@ void http_response_release(struct http_response *response)
 {
 	close_file(response);
 	bytes_release(&response->body);
+	if (response->on_release)
+		response->on_release(response->on_release_arg);
+	response->on_release = NULL;
 }
 
 void http_response_header(struct http_response *response, const char *name, const char *format, ...)

@@ -6,8 +6,9 @@
  * hand.
  *
  * A request and all it points to is borrowed and lives until the handler returns. A response is
- * owned by whoever called http_response_init(); the handler fills it. A handler serves HEAD exactly
- * as GET: the server leaves the body out.
+ * owned by whoever called http_response_init(); the handler fills it. A handler may serve HEAD
+ * exactly as GET: the server leaves the body out. One whose body costs much sets head_bytes
+ * instead.
  */
 
 #include "common/bytes.h"
@@ -106,6 +107,10 @@ struct http_response {
 	const char *fixed_encoding;   /* of fixed_body, "gzip", or NULL */
 	int file;                     /* owned; sent from offset 0 instead of either, unless -1 */
 	uint64_t file_bytes;
+	uint64_t head_bytes; /* of an answer to HEAD without anything to send: what GET would send;
+				else 0 */
+	void (*on_release)(void *arg); /* once the answer is sent or dropped; NULL: none */
+	void *on_release_arg;
 	http_error_style error_style; /* NULL: {"error": "..."} */
 	struct http_response_header headers[HTTP_RESPONSE_MAX_HEADERS];
 	unsigned int n_headers;

@@ -125,6 +125,64 @@ static void an_upload_is_stored_listed_sent_back_and_removed(void **state)
 	assert_error(&gone, 404, program.id);
 }
 
+static void a_head_knows_the_length_without_the_file(void **state)
+{
+	struct api_fixture *fixture = *state;
+	scoped(program_release) struct program program;
+	scoped(http_response_release) struct http_response stored, head, gone;
+	struct http_request request = { .method = HTTP_HEAD,
+					.path = "/buildid/id/debuginfo",
+					.caller = &fixture->caller };
+
+	read_this_program(&program);
+	put(fixture, program.id, NULL, bytes_view_of(&program.elf), MIB, &stored);
+	request.argument = program.id;
+	http_response_init(&head);
+	api_debuginfod(&fixture->context, &request, &head);
+	assert_int_equal(head.status, 200);
+	assert_int_equal(head.file, -1);
+	assert_int_equal(head.head_bytes, program.elf.size);
+	assert_non_null(http_response_find_header(&head, "X-DEBUGINFOD-SIZE"));
+
+	request.argument = "0011223344556677";
+	http_response_init(&gone);
+	api_debuginfod(&fixture->context, &request, &gone);
+	assert_error(&gone, 404, "0011223344556677");
+}
+
+static void downloads_beyond_the_limit_are_told_to_come_again(void **state)
+{
+	enum { MAX_DOWNLOADS = 32, MAX_EXPANSIONS = 4 };
+	struct api_fixture *fixture = *state;
+	scoped(program_release) struct program program;
+	scoped(http_response_release) struct http_response stored;
+	struct http_response sent[MAX_DOWNLOADS + 1];
+
+	read_this_program(&program);
+	put(fixture, program.id, NULL, bytes_view_of(&program.elf), MIB, &stored);
+	/* An answer counts until it is released, which is when it has been sent. */
+	for (size_t i = 0; i < ARRAY_SIZE(sent); i++)
+		ask_about(fixture, api_debuginfod, program.id, &sent[i]);
+	for (size_t i = 0; i < MAX_DOWNLOADS; i++)
+		assert_int_equal(sent[i].status, 200);
+	assert_error(&sent[MAX_DOWNLOADS], 503, "try again");
+	assert_string_equal(http_response_find_header(&sent[MAX_DOWNLOADS], "Retry-After"), "5");
+	for (size_t i = 0; i < ARRAY_SIZE(sent); i++)
+		http_response_release(&sent[i]);
+	assert_int_equal(fixture->context.n_downloads, 0);
+
+	fixture->context.n_expansions = MAX_EXPANSIONS;
+	ask_about(fixture, api_debuginfod, program.id, &sent[0]);
+	assert_error(&sent[0], 503, "try again");
+	http_response_release(&sent[0]);
+	fixture->context.n_expansions--;
+	ask_about(fixture, api_debuginfod, program.id, &sent[0]);
+	assert_int_equal(sent[0].status, 200);
+	http_response_release(&sent[0]);
+	assert_int_equal(fixture->context.n_expansions, MAX_EXPANSIONS - 1);
+	assert_int_equal(fixture->context.n_downloads, 0);
+}
+
 static void who_uploads_decides_the_origin(void **state)
 {
 	static const struct {
@@ -277,6 +335,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(an_upload_is_stored_listed_sent_back_and_removed),
+		API_TEST(a_head_knows_the_length_without_the_file),
+		API_TEST(downloads_beyond_the_limit_are_told_to_come_again),
 		API_TEST(who_uploads_decides_the_origin),
 		API_TEST(a_second_upload_that_is_no_better_says_so),
 		API_TEST(wrong_uploads_are_refused),

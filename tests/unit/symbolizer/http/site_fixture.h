@@ -83,6 +83,16 @@ static inline void send_file(void *context, const struct http_request *request,
 	(void)fclose(file);
 }
 
+/* Serves GET and HEAD apart, as a route whose body costs much. */
+static inline void send_costly(void *context, const struct http_request *request,
+			       struct http_response *response)
+{
+	if (request->method == HTTP_HEAD)
+		response->head_bytes = UINT64_C(5) * GIB;
+	else
+		send_file(context, request, response);
+}
+
 static inline void wait_at_gate(void *context, const struct http_request *request,
 				struct http_response *response)
 {
@@ -163,6 +173,7 @@ static const struct http_route routes[] = {
 	  .scopes = HTTP_SCOPE_READ },
 	{ .method = HTTP_GET, .pattern = "/too-much", .handler = send_too_much },
 	{ .method = HTTP_GET, .pattern = "/file", .handler = send_file },
+	{ .method = HTTP_GET, .pattern = "/costly", .handler = send_costly },
 	{ .method = HTTP_GET, .pattern = "/gate", .handler = wait_at_gate },
 	{ .method = HTTP_GET, .pattern = "/hold", .lane = HTTP_LANE_QUERY, .handler = hold },
 	{ .method = HTTP_POST,

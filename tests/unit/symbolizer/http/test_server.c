@@ -35,6 +35,16 @@ static void a_head_has_the_headers_of_a_get_and_no_body(void **state)
 	assert_non_null(strstr(text_of(&answer.headers), "Content-Length: 300000\r\n"));
 }
 
+static void a_head_may_tell_the_length_without_a_body_being_made(void **state)
+{
+	scoped(answer_release) struct answer answer;
+
+	ask(*state, "HEAD", "/costly", NULL, NULL, &answer);
+	assert_int_equal(answer.status, 200);
+	assert_int_equal(answer.body.size, 1);
+	assert_non_null(strstr(text_of(&answer.headers), "Content-Length: 5368709120\r\n"));
+}
+
 static void a_file_is_sent_as_it_is(void **state)
 {
 	scoped(answer_release) struct answer answer;
@@ -481,6 +491,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SITE_TEST(a_get_is_answered_by_its_handler),
 		SITE_TEST(a_head_has_the_headers_of_a_get_and_no_body),
+		SITE_TEST(a_head_may_tell_the_length_without_a_body_being_made),
 		SITE_TEST(a_file_is_sent_as_it_is),
 		SITE_TEST(a_large_answer_is_compressed_for_who_accepts_it),
 		SITE_TEST(an_answer_beyond_its_limit_is_an_error_that_says_so),
