@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/store/sqlite_write.h"
 
+#include "common/log.h"
+
 /*
  * The rows of a batch become one block in the file of each day they belong to; nearly always that
  * is one. A block's key (agent, epoch, sequence, tenant) is what recognises a retry, so each day
@@ -45,8 +47,28 @@ int write_find_days(const struct batch *batch, struct write_days *ret_days)
 	return 0;
 }
 
-int write_is_stored(struct sqlite_writer *writer, const char *tenant, const struct batch *batch,
-		    day_number day)
+int write_set_day_aside(struct sqlite_writer *writer, day_number day)
+{
+	const char *folder = writer->connections.folder;
+	char name[DAY_FILE_NAME_SIZE], aside[DAY_FILE_ASIDE_SIZE];
+	int r;
+
+	store_state_take_day(writer->state, day);
+	connection_set_close_days(&writer->connections);
+	day_file_name(day, name);
+	r = day_file_set_aside(folder, day, clock_wall_ns(writer->clock), aside);
+	if (r < 0)
+		return log_error_errno(
+			r,
+			"'%s/%s' is damaged and cannot be moved away, its batches are refused: %m",
+			folder, name);
+	log_error("'%s/%s' is damaged: it is kept as '%s', its samples are missing from answers",
+		  folder, name, aside);
+	return 0;
+}
+
+static int find_block(struct sqlite_writer *writer, const char *tenant, const struct batch *batch,
+		      day_number day)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	struct sqlite_db *db;
@@ -60,6 +82,14 @@ int write_is_stored(struct sqlite_writer *writer, const char *tenant, const stru
 	return sqlite_query(db, SQL_BLOCK_EXISTS, &row,
 			    SQL_BLOB(batch->agent_id.bytes, sizeof(batch->agent_id.bytes)),
 			    SQL_INT(batch->epoch), SQL_TEXT(tenant), SQL_INT(batch->sequence));
+}
+
+int write_is_stored(struct sqlite_writer *writer, const char *tenant, const struct batch *batch,
+		    day_number day)
+{
+	int r = find_block(writer, tenant, batch, day);
+
+	return r == -EUCLEAN ? write_set_day_aside(writer, day) : r;
 }
 
 struct used_stack {
@@ -227,6 +257,7 @@ static int add_activity(struct sqlite_db *db, const struct day_share *share)
 	return r;
 }
 
+/* 1 stored, 0 the block is there already: its day was not in the list when it was looked for. */
 static int store_share(struct write *write, struct sqlite_db *db, const struct day_share *share,
 		       bool first)
 {
@@ -235,6 +266,10 @@ static int store_share(struct write *write, struct sqlite_db *db, const struct d
 	r = sqlite_begin(db);
 	if (r == 0)
 		r = add_block(write, db, share, first);
+	if (r == -EEXIST) {
+		sqlite_rollback(db);
+		return 0;
+	}
 	if (r == 0)
 		r = add_activity(db, share);
 	if (r == 0)
@@ -244,7 +279,7 @@ static int store_share(struct write *write, struct sqlite_db *db, const struct d
 		r = sqlite_commit(db);
 	if (r < 0)
 		sqlite_rollback(db);
-	return r;
+	return r < 0 ? r : 1;
 }
 
 static int encode_share(struct write *write, const struct day_share *share)
@@ -262,6 +297,26 @@ static int encode_share(struct write *write, const struct day_share *share)
 	return share->n_rows ? block_encode(&rows, &write->writer->connections.scratch, block) : 0;
 }
 
+static int append_to_file(struct write *write, const struct day_share *share, bool first)
+{
+	struct sqlite_writer *writer = write->writer;
+	struct day_total total;
+	struct sqlite_db *db;
+	int stored;
+	int r;
+
+	r = connection_set_day(&writer->connections, share->day, &db);
+	if (r < 0)
+		return r;
+	stored = store_share(write, db, share, first);
+	if (stored < 0)
+		return stored;
+	r = day_db_total(db, &total);
+	if (r == 0)
+		r = store_state_set_day(writer->state, share->day, &total);
+	return r < 0 ? r : stored;
+}
+
 int write_append_day(struct write *write, day_number day, bool first)
 {
 	struct day_share share = {
@@ -269,9 +324,6 @@ int write_append_day(struct write *write, day_number day, bool first)
 		.first_slot = day * SLOTS_PER_DAY,
 		.end_slot = (day + 1) * SLOTS_PER_DAY,
 	};
-	struct sqlite_writer *writer = write->writer;
-	struct day_total total;
-	struct sqlite_db *db;
 	int r;
 
 	r = take_rows(write, &share);
@@ -279,13 +331,11 @@ int write_append_day(struct write *write, day_number day, bool first)
 		r = index_stacks(write, &share);
 	if (r == 0)
 		r = encode_share(write, &share);
-	if (r == 0)
-		r = connection_set_day(&writer->connections, day, &db);
-	if (r == 0)
-		r = store_share(write, db, &share, first);
-	if (r == 0)
-		r = day_db_total(db, &total);
-	if (r == 0)
-		r = store_state_set_day(writer->state, day, &total);
-	return r;
+	if (r < 0)
+		return r;
+	r = append_to_file(write, &share, first);
+	if (r != -EUCLEAN)
+		return r;
+	r = write_set_day_aside(write->writer, day);
+	return r < 0 ? r : append_to_file(write, &share, first);
 }

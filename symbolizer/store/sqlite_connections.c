@@ -6,7 +6,8 @@
 /*
  * A day file that retention removed may still be open here, and a new one of the same name may
  * exist: when the list of days has lost an entry, a set closes its day connections before it uses
- * the next one.
+ * the next one. Sets that nobody uses are closed by who removes the file, and a set that was in use
+ * meanwhile when it is given back: the space of a removed file is free once nobody has it open.
  */
 
 /* Queries that read at the same time; each has page caches of its own. */
@@ -62,16 +63,22 @@ static struct day_connection *slot_for(struct connection_set *set, day_number da
 	return oldest;
 }
 
-int connection_set_day(struct connection_set *set, day_number day, struct sqlite_db **ret_db)
+static void close_stale_days(struct connection_set *set)
 {
 	uint64_t generation = store_state_generation(set->state);
+
+	if (generation == set->generation)
+		return;
+	connection_set_close_days(set);
+	set->generation = generation;
+}
+
+int connection_set_day(struct connection_set *set, day_number day, struct sqlite_db **ret_db)
+{
 	struct day_connection *slot;
 	int r;
 
-	if (generation != set->generation) {
-		connection_set_close_days(set);
-		set->generation = generation;
-	}
+	close_stale_days(set);
 	slot = slot_for(set, day);
 	if (!slot->db || slot->day != day) {
 		slot->db = sqlite_db_free(slot->db);
@@ -142,7 +149,18 @@ struct reader reader_borrow(struct reader_pool *pool)
 void reader_returnp(struct reader *reader)
 {
 	(void)pthread_mutex_lock(&reader->pool->lock);
+	/* With the lock: a set is either busy here or seen by reader_pool_close_stale(). */
+	close_stale_days(reader->set);
 	reader->set->busy = false;
 	(void)pthread_cond_signal(&reader->pool->returned);
 	(void)pthread_mutex_unlock(&reader->pool->lock);
+}
+
+void reader_pool_close_stale(struct reader_pool *pool)
+{
+	(void)pthread_mutex_lock(&pool->lock);
+	for (size_t i = 0; i < READER_COUNT; i++)
+		if (!pool->sets[i].busy)
+			close_stale_days(&pool->sets[i]);
+	(void)pthread_mutex_unlock(&pool->lock);
 }

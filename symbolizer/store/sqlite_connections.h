@@ -53,4 +53,7 @@ struct reader {
 struct reader reader_borrow(struct reader_pool *pool);
 void reader_returnp(struct reader *reader);
 
+/* After a day left the list: closes what idle sets have open. */
+void reader_pool_close_stale(struct reader_pool *pool);
+
 DEFINE_SCOPED(struct reader_pool *, reader_pool_free);

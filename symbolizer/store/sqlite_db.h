@@ -13,8 +13,9 @@
  *   if (r > 0)                                      -- 1: a row, 0: none, < 0: errno
  *           *ret_id = sqlite3_column_int64(row, 0);
  *
- * Errors: -ENOSPC (also a quota), -EIO, -EROFS, -ENOMEM, -EBUSY; a damaged file is -EIO. Header
- * only: two libraries that do not link each other use it.
+ * Errors: -ENOSPC (also a quota), -EIO, -EROFS, -ENOMEM, -EBUSY; -EUCLEAN a damaged file, or one
+ * that is no database; -EEXIST a row that is there already. Header only: two libraries that do not
+ * link each other use it.
  */
 
 #include <sqlite3.h>
@@ -100,6 +101,11 @@ static inline int sqlite_db_error(const struct sqlite_db *db, int code)
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return -EBUSY;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return -EUCLEAN;
+	case SQLITE_CONSTRAINT:
+		return -EEXIST;
 	default:
 		return -EIO;
 	}

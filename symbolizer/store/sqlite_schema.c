@@ -134,6 +134,40 @@ bool day_file_parse(const char *name, day_number *ret_day)
 	return true;
 }
 
+static int rename_in(const char *folder, const char *from, const char *to)
+{
+	scoped_free char *from_path = NULL;
+	scoped_free char *to_path = NULL;
+
+	if (asprintf(&from_path, "%s/%s", folder, from) < 0 ||
+	    asprintf(&to_path, "%s/%s", folder, to) < 0)
+		return -ENOMEM;
+	return rename(from_path, to_path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int day_file_set_aside(const char *folder, day_number day, uint64_t wall_ns,
+		       char ret_name[DAY_FILE_ASIDE_SIZE])
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
+	char name[DAY_FILE_NAME_SIZE], aside[DAY_FILE_ASIDE_SIZE];
+	int r = 0;
+
+	day_file_name(day, name);
+	(void)snprintf(aside, sizeof(aside), "%s.damaged-%llu", name,
+		       (unsigned long long)(wall_ns / NSEC_PER_SEC));
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes) && r == 0; i++) {
+		char from[DAY_FILE_NAME_SIZE + 8], to[DAY_FILE_ASIDE_SIZE + 8];
+
+		(void)snprintf(from, sizeof(from), "%s%s", name, suffixes[i]);
+		(void)snprintf(to, sizeof(to), "%s%s", aside, suffixes[i]);
+		r = rename_in(folder, from, to);
+	}
+	if (r < 0)
+		return r;
+	memcpy(ret_name, aside, sizeof(aside));
+	return 0;
+}
+
 static int user_version(struct sqlite_db *db, int *ret_version)
 {
 	sqlite3_stmt *row = NULL;

@@ -75,6 +75,14 @@ void day_file_name(day_number day, char ret_name[DAY_FILE_NAME_SIZE]);
 /* Whether @name is the name of a day file (not of its WAL). */
 bool day_file_parse(const char *name, day_number *ret_day);
 
+/*
+ * Renames a damaged day file, with its WAL, to @ret_name in the same folder: for people, and out of
+ * the way of a new one. Nothing may have it open for writing.
+ */
+#define DAY_FILE_ASIDE_SIZE (DAY_FILE_NAME_SIZE + sizeof(".damaged-18446744073709551615"))
+int day_file_set_aside(const char *folder, day_number day, uint64_t wall_ns,
+		       char ret_name[DAY_FILE_ASIDE_SIZE]);
+
 /* Opens <folder>/hearth.db. The writer's connection makes it where it is not there yet. */
 int hearth_db_open(const char *folder, bool writer, struct sqlite_db **ret_db);
 int hearth_db_identity(struct sqlite_db *db, struct store_identity *ret_identity);

@@ -99,21 +99,19 @@ bool store_state_has_day(struct store_state *state, day_number day)
 	return found;
 }
 
-int store_state_take_day_before(struct store_state *state, day_number end, day_number *ret_day)
+void store_state_take_day(struct store_state *state, day_number day)
 {
-	bool taken;
+	size_t position;
 
 	(void)pthread_mutex_lock(&state->lock);
-	taken = state->days.count > 0 && state->days.items[0].day < end;
-	if (taken) {
-		*ret_day = state->days.items[0].day;
+	position = find_day(state, day);
+	if (is_day_at(state, position, day)) {
 		state->days.count--;
-		memmove(&state->days.items[0], &state->days.items[1],
-			state->days.count * sizeof(struct day_entry));
+		memmove(&state->days.items[position], &state->days.items[position + 1],
+			(state->days.count - position) * sizeof(struct day_entry));
 		state->generation++;
 	}
 	(void)pthread_mutex_unlock(&state->lock);
-	return taken;
 }
 
 uint64_t store_state_generation(struct store_state *state)

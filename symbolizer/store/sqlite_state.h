@@ -25,11 +25,9 @@ struct day_entry {
 int store_state_set_day(struct store_state *state, day_number day, const struct day_total *total);
 bool store_state_has_day(struct store_state *state, day_number day);
 
-/*
- * Takes the oldest day before @end out of the list: 1 taken, 0 none. Connections to it that are
- * cached become stale: store_state_generation() changes.
- */
-int store_state_take_day_before(struct store_state *state, day_number end, day_number *ret_day);
+/* Takes @day out of the list. Connections to it that are cached become stale:
+ * store_state_generation() changes. */
+void store_state_take_day(struct store_state *state, day_number day);
 uint64_t store_state_generation(struct store_state *state);
 
 /* The days from @first to @last that have a file, ascending, in @arena. */

@@ -246,11 +246,15 @@ static int lock_folder(struct sqlite_store *self)
 	return 0;
 }
 
-/* A file that cannot be read costs its day, not the server. One of another hearth.db would give
- * wrong names. */
+/*
+ * A damaged file costs its day, not the server; one of another hearth.db would give wrong names.
+ * Whatever else is wrong may pass (no file left to open, no space for the index of a WAL): the day
+ * is there, and answers that need it fail until then.
+ */
 static int add_day(struct sqlite_store *self, day_number day)
 {
 	struct connection_set *connections = &self->writer->connections;
+	char name[DAY_FILE_NAME_SIZE];
 	struct day_total total = {};
 	struct sqlite_db *db;
 	int r;
@@ -258,15 +262,15 @@ static int add_day(struct sqlite_store *self, day_number day)
 	r = connection_set_day(connections, day, &db);
 	if (r == 0)
 		r = day_db_total(db, &total);
+	if (r == -EUCLEAN)
+		return write_set_day_aside(self->writer, day);
 	if (r == -ESTALE || r == -ENOMEM || r == -ENOTSUP)
 		return r;
 	if (r < 0) {
-		char name[DAY_FILE_NAME_SIZE];
-
+		total = (struct day_total){};
 		day_file_name(day, name);
-		log_error_errno(r, "cannot open '%s/%s', its samples are missing from answers: %m",
-				self->folder, name);
-		return 0;
+		(void)log_warn_errno(r, "cannot open '%s/%s', its samples are not counted yet: %m",
+				     self->folder, name);
 	}
 	return store_state_set_day(self->state, day, &total);
 }
@@ -274,6 +278,7 @@ static int add_day(struct sqlite_store *self, day_number day)
 static int find_day_files(struct sqlite_store *self)
 {
 	DIR *folder = opendir(self->folder);
+	VEC_DEFINE(, day_number) days = {};
 	const struct dirent *entry;
 	day_number day;
 	int r = 0;
@@ -282,8 +287,12 @@ static int find_day_files(struct sqlite_store *self)
 		return -errno;
 	while (r == 0 && (entry = readdir(folder)))
 		if (day_file_parse(entry->d_name, &day))
-			r = add_day(self, day);
+			r = vec_push(&days, day);
 	(void)closedir(folder);
+	/* Opening makes and renames files: not while the folder is being read. */
+	for (size_t i = 0; i < days.count && r == 0; i++)
+		r = add_day(self, days.items[i]);
+	vec_release(&days);
 	connection_set_close_days(&self->writer->connections);
 	return r;
 }
@@ -369,7 +378,8 @@ int sqlite_store_open(const char *folder, const struct clock *clock, struct stor
 	return 0;
 }
 
-/* The WAL and its index go with the file: a new one of this name must not find them. */
+/* The WAL and its index go with the file, and not before it: a new one of this name must not find
+ * them. */
 static int remove_day_file(const struct sqlite_store *self, day_number day)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm" };
@@ -377,7 +387,7 @@ static int remove_day_file(const struct sqlite_store *self, day_number day)
 	int r = 0;
 
 	day_file_name(day, name);
-	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes) && r == 0; i++) {
 		char path[DAY_FILE_NAME_SIZE + 8];
 
 		(void)snprintf(path, sizeof(path), "%s%s", name, suffixes[i]);
@@ -387,20 +397,45 @@ static int remove_day_file(const struct sqlite_store *self, day_number day)
 	return r;
 }
 
+/* Readers must not find the day any more when its file goes; it is back in the list, for the next
+ * round of retention, when the file stays. */
+static int prune_day(struct sqlite_store *self, const struct day_entry *entry)
+{
+	char name[DAY_FILE_NAME_SIZE];
+	int r;
+
+	store_state_take_day(self->state, entry->day);
+	connection_set_close_days(&self->writer->connections);
+	reader_pool_close_stale(self->readers);
+	r = remove_day_file(self, entry->day);
+	day_file_name(entry->day, name);
+	if (r < 0 && faccessat(self->folder_fd, name, F_OK, 0) == 0)
+		(void)store_state_set_day(self->state, entry->day, &entry->total);
+	return r;
+}
+
 int sqlite_store_prune(struct store *store, uint64_t before_wall_ns, size_t *ret_removed)
 {
 	struct sqlite_store *self = sqlite_store_of(store);
 	day_number end = day_of_wall_ns(before_wall_ns);
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct day_entry *days = NULL;
+	size_t n_days = 0;
 	size_t removed = 0;
-	day_number day;
-	int r = 0;
+	int r;
 
 	assert(store->operations == &sqlite_operations);
+	r = arena_new(MIB, &arena);
+	if (r < 0)
+		return r;
 	(void)pthread_mutex_lock(&self->write_lock);
-	while (r == 0 && store_state_take_day_before(self->state, end, &day)) {
-		connection_set_close_days(&self->writer->connections);
-		r = remove_day_file(self, day);
-		removed++;
+	if (end > 0)
+		r = store_state_days(self->state, 0, end - 1, arena, &days, &n_days);
+	for (size_t i = 0; i < n_days; i++) {
+		int error = prune_day(self, &days[i]);
+
+		removed += error == 0;
+		r = r < 0 ? r : error;
 	}
 	(void)pthread_mutex_unlock(&self->write_lock);
 	if (r < 0)

@@ -141,12 +141,15 @@ struct write_days {
 };
 int write_find_days(const struct batch *batch, struct write_days *ret_days);
 
+/* Moves the damaged file of @day out of the way and says so: the next batch makes a new one. */
+int write_set_day_aside(struct sqlite_writer *writer, day_number day);
+
 /* 1 the batch is in this day's file, 0 not. */
 int write_is_stored(struct sqlite_writer *writer, const char *tenant, const struct batch *batch,
 		    day_number day);
 
 /* The block of one day, in a transaction of its own. @first: counters and the batch itself are
- * counted here. */
+ * counted here. 1 stored, 0 it was there already. */
 int write_append_day(struct write *write, day_number day, bool first);
 
 DEFINE_SCOPED(struct sqlite_writer *, sqlite_writer_free);

@@ -178,12 +178,17 @@ static int find_stored_days(struct sqlite_writer *writer, const char *tenant,
 
 static int append_days(struct write *write, const struct write_days *days, uint32_t stored)
 {
+	int outcome = STORE_DUPLICATE;
 	int r = 0;
 
-	for (size_t i = 0; i < days->count && r == 0; i++)
-		if (!(stored >> i & 1))
-			r = write_append_day(write, days->days[i], i == 0);
-	return r;
+	for (size_t i = 0; i < days->count && r >= 0; i++) {
+		if (stored >> i & 1)
+			continue;
+		r = write_append_day(write, days->days[i], i == 0);
+		if (r > 0)
+			outcome = STORE_STORED;
+	}
+	return r < 0 ? r : outcome;
 }
 
 static int write_new_batch(struct write *write, const struct write_days *days, uint32_t stored,
@@ -211,7 +216,7 @@ static int write_new_batch(struct write *write, const struct write_days *days, u
 		r = write_apply(write);
 	if (r == 0)
 		r = append_days(write, days, stored);
-	return r < 0 ? r : STORE_STORED;
+	return r;
 }
 
 static int write_batch(struct sqlite_writer *writer, const char *tenant, const struct batch *batch,

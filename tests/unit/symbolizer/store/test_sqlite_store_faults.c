@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/store/store_fixture.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -233,6 +235,15 @@ static void a_damaged_block_costs_its_own_samples_only(void **state)
 	(void)store_free(store);
 }
 
+static void assert_aside(const char *folder, const char *name, off_t min_bytes)
+{
+	scoped_free char *path = path_in(folder, name);
+	struct stat status;
+
+	assert_ok(stat(path, &status));
+	assert_true(status.st_size >= min_bytes);
+}
+
 static void a_day_file_that_is_no_database_costs_its_own_day_only(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
@@ -246,9 +257,180 @@ static void a_day_file_that_is_no_database_costs_its_own_day_only(void **state)
 	store = open_store(*state, &clock);
 	assert_totals(store, 0, 0, 3, 7);
 	assert_int_equal(write_batch(store, batch_at(2, NOON, false)), STORE_STORED);
-	assert_errno(write_batch(store, batch_at(3, NOON + 24 * 3600 * NSEC_PER_SEC, false)), -EIO);
+	/* It is out of the way of what belongs there. */
+	assert_int_equal(write_batch(store, batch_at(3, NOON + 24 * 3600 * NSEC_PER_SEC, false)),
+			 STORE_STORED);
+	assert_totals(store, 0, 0, 9, 21);
+	(void)store_free(store);
+	assert_aside(*state, "samples-2026-01-02.db.damaged-1767268800", 49);
+}
+
+/* The pages of table block, in a file that looks well from outside. */
+static void spoil_table(const char *folder)
+{
+	scoped_free char *path = path_in(folder, "samples-2026-01-01.db");
+	uint8_t bad[4096];
+	sqlite3_stmt *row = NULL;
+	sqlite3 *db = NULL;
+	int page;
+	int fd;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(
+				 db, "SELECT rootpage FROM sqlite_master WHERE name = 'block_key'",
+				 -1, &row, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+	page = sqlite3_column_int(row, 0);
+	(void)sqlite3_finalize(row);
+	(void)sqlite3_close(db);
+	memset(bad, 0xff, sizeof(bad));
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, bad, sizeof(bad), (page - 1) * (off_t)sizeof(bad)),
+			 sizeof(bad));
+	(void)close(fd);
+}
+
+static void a_file_found_damaged_while_writing_makes_room_for_a_new_one(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	struct store *store = open_store(*state, &clock);
+
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	(void)store_free(store);
+	spoil_table(*state);
+	store = open_store(*state, &clock);
+	assert_int_equal(write_batch(store, batch_at(2, NOON, false)), STORE_STORED);
+	assert_int_equal(write_batch(store, batch_at(3, NOON, false)), STORE_STORED);
 	assert_totals(store, 0, 0, 6, 14);
 	(void)store_free(store);
+	assert_aside(*state, "samples-2026-01-01.db.damaged-1767268800", 4096);
+}
+
+static void what_cannot_be_opened_now_may_be_later(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	struct store *store = open_store(*state, &clock);
+	scoped_free char *wal = path_in(*state, "samples-2026-01-01.db-wal");
+
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	(void)store_free(store);
+	/* A folder in the place of its WAL: the file itself is sound, but does not open. */
+	assert_ok(mkdir(wal, 0700));
+	store = open_store(*state, &clock);
+	assert_ok(rmdir(wal));
+	assert_totals(store, 0, 0, 3, 7);
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_DUPLICATE);
+	(void)store_free(store);
+}
+
+static void a_batch_in_a_file_that_appeared_later_is_a_duplicate(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	struct store *store = open_store(*state, &clock);
+	scoped_free char *path = path_in(*state, "samples-2026-01-01.db");
+	scoped_free char *away = path_in(*state, "away");
+
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	(void)store_free(store);
+	assert_ok(rename(path, away));
+	store = open_store(*state, &clock);
+	assert_ok(rename(away, path));
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_DUPLICATE);
+	assert_int_equal(write_batch(store, batch_at(2, NOON, true)), STORE_STORED);
+	assert_totals(store, 0, 0, 6, 14);
+	(void)store_free(store);
+}
+
+static void a_file_that_cannot_be_removed_is_tried_again(void **state)
+{
+	const uint64_t day = 24 * 3600 * NSEC_PER_SEC;
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped_free char *path = path_in(*state, "samples-2026-01-01.db");
+	scoped_free char *second = path_in(*state, "samples-2026-01-02.db");
+	size_t removed = 0;
+
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(write_batch(store, batch_at(1 + i, NOON + i * day, i == 0)),
+				 STORE_STORED);
+	/* What unlink() does not take, whoever asks. */
+	assert_ok(unlink(path));
+	assert_ok(mkdir(path, 0700));
+	assert_true(sqlite_store_prune(store, NOON + 2 * day, &removed) < 0);
+	/* The other one is gone nevertheless. */
+	assert_int_equal(access(second, F_OK), -1);
+	assert_ok(rmdir(path));
+	free(write_file_in(*state, "samples-2026-01-01.db", "", 0));
+	assert_ok(sqlite_store_prune(store, NOON + 2 * day, &removed));
+	assert_int_equal(removed, 1);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_totals(store, 0, 0, 3, 7);
+}
+
+/* How many files whose names begin with @prefix this process has open. */
+static size_t count_open(const char *prefix)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	size_t count = 0;
+
+	assert_non_null(folder);
+	while ((entry = readdir(folder))) {
+		char target[PATH_MAX + 1] = "";
+
+		if (readlinkat(dirfd(folder), entry->d_name, target, PATH_MAX) > 0)
+			count += strncmp(target, prefix, strlen(prefix)) == 0;
+	}
+	(void)closedir(folder);
+	return count;
+}
+
+struct pruning {
+	struct store *store;
+	const char *prefix;
+	size_t open_meanwhile;
+};
+
+static int prune_during_scan(void *arg, uint32_t series_index, uint64_t stack_id, uint64_t slot,
+			     uint64_t value)
+{
+	struct pruning *pruning = arg;
+	size_t removed = 0;
+
+	(void)series_index;
+	(void)stack_id;
+	(void)slot;
+	(void)value;
+	if (pruning->open_meanwhile)
+		return 0;
+	assert_ok(sqlite_store_prune(pruning->store, NOON + 24 * 3600 * NSEC_PER_SEC, &removed));
+	assert_int_equal(removed, 1);
+	pruning->open_meanwhile = count_open(pruning->prefix);
+	return 0;
+}
+
+static void removed_files_are_not_kept_open(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped_free char *path = path_in(*state, "samples-");
+	struct pruning pruning = { .store = store, .prefix = path };
+	uint32_t series = 1;
+	size_t removed = 0;
+
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	assert_totals(store, 0, 0, 3, 7);
+	assert_true(count_open(path) > 0);
+	/* By idle readers and the writer. */
+	assert_ok(sqlite_store_prune(store, NOON + 24 * 3600 * NSEC_PER_SEC, &removed));
+	assert_int_equal(count_open(path), 0);
+	/* A reader at work keeps its file until it is done. */
+	assert_int_equal(write_batch(store, batch_at(2, NOON, false)), STORE_STORED);
+	assert_ok(store_scan(store, &series, 1, 0, UINT64_MAX, prune_during_scan, &pruning));
+	assert_true(pruning.open_meanwhile > 0);
+	assert_int_equal(count_open(path), 0);
 }
 
 static void day_files_without_their_hearth_db_are_not_taken_for_ours(void **state)
@@ -274,6 +456,11 @@ int main(void)
 		in_folder(a_killed_server_has_every_acknowledged_batch_exactly_once),
 		in_folder(a_damaged_block_costs_its_own_samples_only),
 		in_folder(a_day_file_that_is_no_database_costs_its_own_day_only),
+		in_folder(a_file_found_damaged_while_writing_makes_room_for_a_new_one),
+		in_folder(what_cannot_be_opened_now_may_be_later),
+		in_folder(a_batch_in_a_file_that_appeared_later_is_a_duplicate),
+		in_folder(a_file_that_cannot_be_removed_is_tried_again),
+		in_folder(removed_files_are_not_kept_open),
 		in_folder(day_files_without_their_hearth_db_are_not_taken_for_ours),
 	};
 
