@@ -38,7 +38,6 @@ struct api_context {
 	struct route_metrics *route_metrics; /* printed by /metrics; NULL: none */
 	atomic_uint n_expansions;            /* debuginfo being expanded for /buildid/ */
 	atomic_uint n_downloads; /* expanded debuginfo that is held until its answer is sent */
-	atomic_int ingest_error; /* why batches are refused just now, a negative errno, or 0 */
 	_Atomic uint64_t metrics[API_METRIC_COUNT];
 };
 

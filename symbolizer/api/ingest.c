@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "common/log.h"
 #include "symbolizer/api/api.h"
 
 /* An agent spools meanwhile; a store that failed is rarely back sooner. */
@@ -26,22 +25,10 @@ static void count_answer(struct api_context *context, const struct ingest_result
 	}
 }
 
-/* Every agent comes back every few seconds: the log gets the first failure and the end of it,
- * metrics the rest. */
-static void log_first_failure(struct api_context *context, int error)
-{
-	if (atomic_exchange(&context->ingest_error, error) != error)
-		(void)log_error_errno(error,
-				      "cannot store batches, agents keep them and try again: %m");
-}
-
-static void log_recovery(struct api_context *context)
-{
-	if (atomic_load(&context->ingest_error) != 0 &&
-	    atomic_exchange(&context->ingest_error, 0) != 0)
-		log_info("batches are stored again");
-}
-
+/*
+ * Says nothing in the log: every agent comes back every few seconds, and the store has a line for
+ * when it begins to fail and one for when that is over. Metrics count the rest.
+ */
 static void refuse(struct api_context *context, struct http_response *response, int error,
 		   const char *message)
 {
@@ -61,7 +48,6 @@ static void refuse(struct api_context *context, struct http_response *response, 
 		  1);
 	http_response_header(response, "Retry-After", RETRY_AFTER);
 	http_response_error(response, error == -ENOSPC ? 507 : 503, "%s", message);
-	log_first_failure(context, error);
 }
 
 void api_ingest(struct api_context *context, const struct http_request *request,
@@ -77,8 +63,6 @@ void api_ingest(struct api_context *context, const struct http_request *request,
 		refuse(context, response, r, result.message[0] ? result.message : strerror(-r));
 		return;
 	}
-	if (result.stored)
-		log_recovery(context);
 	count_answer(context, &result);
 	response->content_type = "application/x-protobuf";
 }

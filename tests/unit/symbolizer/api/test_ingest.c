@@ -4,6 +4,9 @@
  * What each outcome of a batch tells the agent. The store below says what it is told to say.
  */
 
+#include <fcntl.h>
+
+#include "common/file.h"
 #include "common/zstd_frame.h"
 #include "proto/batch.pb-c.h"
 #include "tests/unit/symbolizer/api/api_fixture.h"
@@ -158,6 +161,31 @@ static void a_failure_of_the_store_asks_the_agent_to_come_again(void **state)
 	assert_int_equal(fixture->context.metrics[API_METRIC_STORE_ERRORS], 2);
 }
 
+/* The store logs when it begins to fail and when that is over; this one, made for the test, says
+ * nothing. */
+static void a_failing_store_is_not_logged_again_for_every_batch(void **state)
+{
+	static const int outcomes[] = { -ENOSPC, -EIO, -ENOSPC, STORE_STORED, -ENOSPC };
+	struct api_fixture *fixture = *state;
+	scoped_free char *path = write_file_in(fixture->folder, "log", "", 0);
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB), log = BYTES_INIT(MIB);
+	scoped_fd int saved = dup(STDERR_FILENO);
+	scoped_fd int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	make_batch(&body);
+	assert_true(saved >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++) {
+		scoped(http_response_release) struct http_response response;
+		struct writing_store store = { .outcome = outcomes[i] };
+
+		send_batch(fixture, &store, bytes_view_of(&body), &response);
+	}
+	assert_true(dup2(saved, STDERR_FILENO) >= 0);
+	assert_ok(file_read(path, &log));
+	if (log.size > 0)
+		fail_msg("%.*s", (int)log.size, (const char *)log.data);
+}
+
 static void what_is_no_batch_is_the_clients_fault(void **state)
 {
 	struct api_fixture *fixture = *state;
@@ -198,6 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		API_TEST(a_batch_that_is_known_is_acknowledged),
 		API_TEST(a_failure_of_the_store_asks_the_agent_to_come_again),
+		API_TEST(a_failing_store_is_not_logged_again_for_every_batch),
 		API_TEST(what_is_no_batch_is_the_clients_fault),
 		API_TEST(a_batch_that_expands_too_far_is_too_large),
 	};
