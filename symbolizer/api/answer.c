@@ -77,6 +77,24 @@ void answer_headers(struct http_response *response, enum event_type type,
 				     stat_value(&stat_rows[i], type, stats));
 }
 
+void answer_describe_loss(const struct profile_stats *stats, uint32_t max_nodes,
+			  char text[PROFILE_MESSAGE_SIZE])
+{
+	size_t used = strlen(text);
+
+	if (stats->n_nodes_pruned > 0)
+		(void)snprintf(text + used, PROFILE_MESSAGE_SIZE - used,
+			       "%s%" PRIu64 " nodes with the smallest totals were left out to keep "
+			       "max_nodes %" PRIu32,
+			       used > 0 ? "; " : "", stats->n_nodes_pruned, max_nodes);
+	used = strlen(text);
+	if (stats->n_stacks_shortened > 0)
+		(void)snprintf(text + used, PROFILE_MESSAGE_SIZE - used,
+			       "%s%" PRIu64 " stacks are shortened because a tree has at most %u "
+			       "nodes: choose a shorter time, a service or a tag_filter",
+			       used > 0 ? "; " : "", stats->n_stacks_shortened, PROFILE_MAX_NODES);
+}
+
 void answer_stats(struct json_writer *json, enum event_type type, const struct profile_stats *stats)
 {
 	json_object_begin(json);

@@ -22,6 +22,7 @@
 	X(n_frames, "frames", "X-Hearth-Frames", COUNT)                                            \
 	X(n_nodes, "nodes", "X-Hearth-Nodes", COUNT)                                               \
 	X(n_nodes_pruned, "nodes_pruned", "X-Hearth-Nodes-Pruned", COUNT)                          \
+	X(n_stacks_shortened, "stacks_shortened", "X-Hearth-Stacks-Shortened", COUNT)              \
 	X(value_total, "total", "X-Hearth-Total", VALUE)                                           \
 	X(value_unsymbolized, "unsymbolized", "X-Hearth-Unsymbolized", VALUE)                      \
 	X(unsymbolized_no_debuginfo, "unsymbolized_no_debuginfo",                                  \
@@ -44,6 +45,10 @@ const char *answer_unit_name(enum event_type type); /* "microseconds" or "bytes"
 
 void answer_headers(struct http_response *response, enum event_type type,
 		    const struct profile_stats *stats);
+
+/* Appends to @text what the tree leaves out, in words, and why; nothing when it is whole. */
+void answer_describe_loss(const struct profile_stats *stats, uint32_t max_nodes,
+			  char text[PROFILE_MESSAGE_SIZE]);
 
 /* One object. */
 void answer_stats(struct json_writer *json, enum event_type type,

@@ -5,8 +5,6 @@
  * docs/http-api.md.
  */
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "symbolizer/api/answer.h"
@@ -15,20 +13,6 @@
 
 /* The texts of one request: the body has at most one megabyte. */
 #define REQUEST_ARENA_BYTES (4 * MIB)
-
-/* Pruned nodes are said in words too: a script that reads only the node list must be able to find
- * out. */
-static void describe_pruning(const struct tracing_request *request,
-			     const struct profile_stats *stats,
-			     char description[PROFILE_MESSAGE_SIZE])
-{
-	if (stats->n_nodes_pruned == 0 || description[0])
-		return;
-	(void)snprintf(description, PROFILE_MESSAGE_SIZE,
-		       "%" PRIu64
-		       " nodes with the smallest totals were left out to keep max_nodes %" PRIu32,
-		       stats->n_nodes_pruned, request->profile.max_nodes);
-}
 
 static void write_answer(struct http_response *response, const struct tracing_request *request,
 			 const struct tree *tree, const struct profile_stats *stats,
@@ -69,7 +53,8 @@ static void answer(struct api_context *context, const struct tracing_request *re
 		envelope_store_failed(response, description);
 		return;
 	}
-	describe_pruning(request, &stats, description);
+	/* A script that reads only the node list must be able to find out. */
+	answer_describe_loss(&stats, request->profile.max_nodes, description);
 	write_answer(response, request, tree, &stats, description);
 }
 

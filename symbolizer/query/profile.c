@@ -22,9 +22,6 @@
 /* Everything but the tree. A stack of 50 frames takes 1 KiB with its names. */
 #define QUERY_ARENA_MAX_BYTES GIB
 
-/* 50 bytes each, before max_nodes is applied. */
-#define QUERY_TREE_MAX_NODES (8u << 20)
-
 /*
  * An agent reports all memory in use every 10 s: what its process's last report lacks was freed.
  * Half of that leaves room for a report that is spread over several batches.
@@ -194,7 +191,7 @@ static int finish(struct query *query)
 		return r;
 	(void)tree_nodes(query->tree, &n_nodes);
 	query->stats->n_nodes = n_nodes;
-	query->stats->n_nodes_pruned += n_pruned;
+	query->stats->n_nodes_pruned = n_pruned;
 	return 0;
 }
 
@@ -218,8 +215,8 @@ static int build(struct query *query)
 	size_t count = 0;
 	int r;
 
-	r = tree_new(query->selection.label, query->selection.total ? 'H' : 'P',
-		     QUERY_TREE_MAX_NODES, &query->tree);
+	r = tree_new(query->selection.label, query->selection.total ? 'H' : 'P', PROFILE_MAX_NODES,
+		     &query->tree);
 	if (r == 0)
 		r = make_groups(query);
 	if (r == 0)

@@ -28,10 +28,11 @@ struct profile_request {
 /*
  * What is said beside the tree: X-Hearth-* headers and the debug object. n_frames counts different
  * frames. A value is unsymbolized when the leaf that is shown has no name; the four reasons add up
- * to value_unsymbolized. n_nodes_pruned: by max_nodes, or because the tree was full.
+ * to value_unsymbolized. n_nodes_pruned: by max_nodes. n_stacks_shortened: the tree was full
+ * (PROFILE_MAX_NODES), their values stand at the last frame that had room.
  */
 struct profile_stats {
-	uint64_t n_series, n_rows, n_stacks, n_frames, n_nodes, n_nodes_pruned;
+	uint64_t n_series, n_rows, n_stacks, n_frames, n_nodes, n_nodes_pruned, n_stacks_shortened;
 	uint64_t value_total;        /* in the event type's unit */
 	uint64_t value_unsymbolized; /* whose leaf frame has no name */
 	uint64_t value_cut;          /* whose stack was cut */
@@ -39,6 +40,9 @@ struct profile_stats {
 		unsymbolized_no_mapping;
 	uint64_t scan_ns, resolve_ns, merge_ns;
 };
+
+/* Of the tree before max_nodes is applied; 50 bytes each. */
+#define PROFILE_MAX_NODES (8u << 20)
 
 /* Holds a list of the known tags. */
 #define PROFILE_MESSAGE_SIZE 768

@@ -101,7 +101,7 @@ static int path_step(struct path *path, string_id label, char type)
 	r = tree_child_of_label(path->build->tree, path->node, label, type, &path->node);
 	if (r == -ENOSPC) {
 		path->full = true;
-		path->build->stats->n_nodes_pruned++;
+		path->build->stats->n_stacks_shortened++;
 		return 0;
 	}
 	return r;
@@ -223,7 +223,7 @@ static int add_item(const struct stack_tree *build, struct frame_labels *labels,
 	r = group_node(group, build->tree, &path.node);
 	if (r == -ENOSPC) {
 		path.full = true;
-		build->stats->n_nodes_pruned++;
+		build->stats->n_stacks_shortened++;
 		r = 0;
 	}
 	/* Only counted (0): the value is the thread's. Any other stack without frames was lost by

@@ -6,6 +6,7 @@
  */
 
 #include "symbolizer/api/envelope.h"
+#include "symbolizer/api/answer.h"
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
 #define QUESTION(more)                                                                             \
@@ -250,6 +251,39 @@ static void pruning_is_said_in_words(void **state)
 	assert_string_equal(http_response_find_header(&response, "X-Hearth-Nodes-Pruned"), "3");
 }
 
+static void what_the_tree_lacks_is_said_with_its_reason(void **state)
+{
+	static const struct {
+		struct profile_stats stats;
+		uint32_t max_nodes;
+		const char *text;
+	} cases[] = {
+		{ {}, 0, "" },
+		{ { .n_nodes_pruned = 3 },
+		  5,
+		  "3 nodes with the smallest totals were left out to keep max_nodes 5" },
+		{ { .n_stacks_shortened = 7 },
+		  0,
+		  "7 stacks are shortened because a tree has at most 8388608 nodes: choose a "
+		  "shorter time, a service or "
+		  "a tag_filter" },
+		{ { .n_nodes_pruned = 3, .n_stacks_shortened = 7 },
+		  5,
+		  "3 nodes with the smallest totals were left out to keep max_nodes 5; 7 stacks "
+		  "are shortened because a "
+		  "tree has at most 8388608 nodes: choose a shorter time, a service or a "
+		  "tag_filter" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char text[PROFILE_MESSAGE_SIZE] = "";
+
+		answer_describe_loss(&cases[i].stats, cases[i].max_nodes, text);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
 static void wrong_input_is_the_users_error(void **state)
 {
 	static const struct {
@@ -306,6 +340,7 @@ int main(void)
 		API_TEST(no_data_is_a_success_that_says_why),
 		API_TEST(another_tenant_sees_nothing),
 		API_TEST(pruning_is_said_in_words),
+		cmocka_unit_test(what_the_tree_lacks_is_said_with_its_reason),
 		API_TEST(wrong_input_is_the_users_error),
 		API_TEST(a_store_that_fails_is_not_the_users_fault),
 		API_TEST(queries_are_counted),
