@@ -43,7 +43,8 @@ struct decode {
 	const Hearth__V1__Batch *message;
 	struct arena *arena;
 	struct batch *batch;
-	char *reason; /* DECODE_MESSAGE_SIZE */
+	char *reason;         /* DECODE_MESSAGE_SIZE */
+	size_t refused_bytes; /* what decode_array() did not get */
 };
 
 /* Says what is wrong; returns -EBADMSG. */
@@ -52,7 +53,10 @@ int decode_bad(struct decode *decode, const char *format, ...) printf_like(2, 3)
 /* Too much of something: -EFBIG. */
 int decode_too_much(struct decode *decode, const char *format, ...) printf_like(2, 3);
 
-/* -ENOMEM, with the message that the batch does not fit. */
+/* In the arena; NULL when there is no room: return decode_no_room() then. */
+void *decode_array(struct decode *decode, size_t count, size_t size) must_check;
+
+/* -EFBIG when the batch is too large for the arena's ceiling, else -ENOMEM; with the message. */
 int decode_no_room(struct decode *decode);
 
 /* String @index of the table for @field of item @item. */

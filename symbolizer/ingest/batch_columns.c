@@ -137,9 +137,9 @@ int decode_stacks(struct decode *decode)
 	r = check_stacks(decode, reader.table, &total);
 	if (r < 0)
 		return r;
-	decode->batch->stacks = arena_alloc_array(decode->arena, reader.table->n_number,
-						  sizeof(*decode->batch->stacks));
-	frames = arena_alloc_array(decode->arena, total, sizeof(*frames));
+	decode->batch->stacks =
+		decode_array(decode, reader.table->n_number, sizeof(*decode->batch->stacks));
+	frames = decode_array(decode, total, sizeof(*frames));
 	if (!decode->batch->stacks || !frames)
 		return decode_no_room(decode);
 	r = hash_table_new(sizeof(uint32_t), sizeof(uint64_t), DECODE_MAX_FRAME_KEYS,
@@ -241,7 +241,7 @@ int decode_rows(struct decode *decode)
 	r = check_row_columns(decode, table);
 	if (r < 0)
 		return r;
-	rows = arena_alloc_array(decode->arena, table->n_series, sizeof(*rows));
+	rows = decode_array(decode, table->n_series, sizeof(*rows));
 	if (!rows)
 		return decode_no_room(decode);
 	r = decode_row_columns(decode, table, rows);

@@ -63,8 +63,27 @@ int decode_too_much(struct decode *decode, const char *format, ...)
 	return -EFBIG;
 }
 
+void *decode_array(struct decode *decode, size_t count, size_t size)
+{
+	void *items = arena_alloc_array(decode->arena, count, size);
+
+	if (!items && __builtin_mul_overflow(count, size, &decode->refused_bytes))
+		decode->refused_bytes = SIZE_MAX / 2;
+	return items;
+}
+
+/*
+ * An arena does not say whether its ceiling was reached or the machine's memory. Its blocks are
+ * filled to three quarters at least: below half of the ceiling it was not the ceiling. What is too
+ * large stays so, and must not be sent again for ever.
+ */
 int decode_no_room(struct decode *decode)
 {
+	if (decode->arena &&
+	    arena_used_bytes(decode->arena) + decode->refused_bytes > BATCH_MAX_DECODED_BYTES / 2)
+		return decode_too_much(
+			decode, "the batch takes more memory than %llu MiB when it is decoded",
+			(unsigned long long)(BATCH_MAX_DECODED_BYTES / MIB));
 	(void)snprintf(decode->reason, DECODE_MESSAGE_SIZE, "no memory to decode the batch");
 	return -ENOMEM;
 }
@@ -149,7 +168,7 @@ static int decode_host_labels(struct decode *decode)
 	if (host->n_labels > MAX_LABELS_PER_PROCESS)
 		return decode_bad(decode, "host.labels: %zu, at most %d", host->n_labels,
 				  MAX_LABELS_PER_PROCESS);
-	labels = arena_alloc_array(decode->arena, host->n_labels, sizeof(*labels));
+	labels = decode_array(decode, host->n_labels, sizeof(*labels));
 	if (!labels)
 		return decode_no_room(decode);
 	for (size_t i = 0; i < host->n_labels; i++) {
@@ -209,7 +228,7 @@ static int decode_named_frames(struct decode *decode)
 {
 	const Hearth__V1__Batch *message = decode->message;
 	struct batch_named_frame *frames =
-		arena_alloc_array(decode->arena, message->n_named_frames, sizeof(*frames));
+		decode_array(decode, message->n_named_frames, sizeof(*frames));
 	int r;
 
 	if (!frames)
@@ -234,7 +253,7 @@ static int decode_counters(struct decode *decode)
 {
 	const Hearth__V1__Batch *message = decode->message;
 	struct batch_counter *counters =
-		arena_alloc_array(decode->arena, message->n_counters, sizeof(*counters));
+		decode_array(decode, message->n_counters, sizeof(*counters));
 	int r;
 
 	if (!counters)

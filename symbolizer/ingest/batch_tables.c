@@ -19,7 +19,7 @@ static int decode_segments(struct decode *decode, const Hearth__V1__Executable *
 	if (count > MAX_LOAD_SEGMENTS)
 		return decode_bad(decode, "executables[%zu]: %zu segments, at most %d", index,
 				  count, MAX_LOAD_SEGMENTS);
-	out->segments = arena_alloc_array(decode->arena, count, sizeof(*out->segments));
+	out->segments = decode_array(decode, count, sizeof(*out->segments));
 	if (!out->segments)
 		return decode_no_room(decode);
 	for (size_t i = 0; i < count; i++) {
@@ -68,8 +68,7 @@ static int decode_executable(struct decode *decode, size_t index, struct batch_e
 int decode_executables(struct decode *decode)
 {
 	size_t count = decode->message->n_executables;
-	struct batch_executable *executables =
-		arena_alloc_array(decode->arena, count, sizeof(*executables));
+	struct batch_executable *executables = decode_array(decode, count, sizeof(*executables));
 
 	if (!executables)
 		return decode_no_room(decode);
@@ -96,7 +95,7 @@ static int decode_paths(struct decode *decode, const Hearth__V1__Process *proces
 	if (count > DECODE_MAX_PATHS)
 		return decode_bad(decode, "processes[%zu]: %zu paths, at most %d", index, count,
 				  DECODE_MAX_PATHS);
-	out->paths = arena_alloc_array(decode->arena, count, sizeof(*out->paths));
+	out->paths = decode_array(decode, count, sizeof(*out->paths));
 	if (!out->paths)
 		return decode_no_room(decode);
 	for (size_t i = 0; i < count; i++) {
@@ -125,7 +124,7 @@ static int decode_labels(struct decode *decode, const Hearth__V1__Process *proce
 	if (count > MAX_LABELS_PER_PROCESS)
 		return decode_bad(decode, "processes[%zu]: %zu labels, at most %d", index, count,
 				  MAX_LABELS_PER_PROCESS);
-	out->labels = arena_alloc_array(decode->arena, count, sizeof(*out->labels));
+	out->labels = decode_array(decode, count, sizeof(*out->labels));
 	if (!out->labels)
 		return decode_no_room(decode);
 	for (size_t i = 0; i < count; i++) {
@@ -174,8 +173,7 @@ static int decode_process(struct decode *decode, size_t index, struct batch_proc
 int decode_processes(struct decode *decode)
 {
 	size_t count = decode->message->n_processes;
-	struct batch_process *processes =
-		arena_alloc_array(decode->arena, count, sizeof(*processes));
+	struct batch_process *processes = decode_array(decode, count, sizeof(*processes));
 
 	if (!processes)
 		return decode_no_room(decode);
@@ -222,7 +220,7 @@ static int decode_one_series(struct decode *decode, size_t index, struct batch_s
 int decode_series(struct decode *decode)
 {
 	size_t count = decode->message->n_series;
-	struct batch_series *series = arena_alloc_array(decode->arena, count, sizeof(*series));
+	struct batch_series *series = decode_array(decode, count, sizeof(*series));
 
 	if (!series)
 		return decode_no_room(decode);

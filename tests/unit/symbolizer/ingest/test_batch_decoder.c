@@ -228,6 +228,36 @@ static void a_bomb_is_refused(void **state)
 	assert_errno(batch_decode(bytes_view_of(&body), arena, &batch, reason), -EFBIG);
 }
 
+/* As columns the most rows take 96 MiB, which is below the ceiling; as rows they pass it. */
+static void more_rows_than_fit_are_the_batchs_fault(void **state)
+{
+	const size_t n_rows = BATCH_MAX_ROWS;
+	scoped(batch_builder_freep) struct batch_builder *builder =
+		batch_builder_new(1, 1, 1, CLOSED - NSEC_PER_SEC, CLOSED);
+	scoped(bytes_release) struct bytes plain = BYTES_INIT(BATCH_MAX_BYTES);
+	char reason[DECODE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	Hearth__V1__RowTable rows = HEARTH__V1__ROW_TABLE__INIT;
+	Hearth__V1__Batch *message;
+	struct batch batch;
+
+	(void)state;
+	message = batch_builder_message(builder);
+	rows.n_series = rows.n_slot = rows.n_stack = n_rows;
+	rows.series = calloc(n_rows, sizeof(*rows.series));
+	rows.slot = calloc(n_rows, sizeof(*rows.slot));
+	rows.stack = calloc(n_rows, sizeof(*rows.stack));
+	message->rows = &rows;
+	batch_pack_plain(message, &plain);
+	message->rows = NULL;
+	free(rows.series);
+	free(rows.slot);
+	free(rows.stack);
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	assert_errno(batch_decode_plain(bytes_view_of(&plain), arena, &batch, reason), -EFBIG);
+	assert_non_null(strstr(reason, "takes more memory"));
+}
+
 static void many_tiny_items_hit_the_ceiling_of_the_arena(void **state)
 {
 	/* An empty string costs two bytes on the wire and 32 in memory. */
@@ -353,6 +383,7 @@ int main(void)
 		cmocka_unit_test(a_definition_may_be_empty),
 		cmocka_unit_test(what_sharing_blows_up_is_bounded),
 		cmocka_unit_test(a_bomb_is_refused),
+		cmocka_unit_test(more_rows_than_fit_are_the_batchs_fault),
 		cmocka_unit_test(many_tiny_items_hit_the_ceiling_of_the_arena),
 		cmocka_unit_test(a_body_cut_at_any_length_is_refused),
 		cmocka_unit_test(a_message_cut_at_any_length_does_no_harm),
