@@ -73,6 +73,7 @@ static int scan(struct query *query)
 	r = store_scan(query->store, ids, selection->n_series, query->request->from_slot,
 		       query->request->to_slot, add_row, query);
 	query->stats->scan_ns += clock_monotonic_ns(query->clock) - start_ns;
+	query->stats->n_damaged_blocks += (uint64_t)MAX(r, 0);
 	if (r == -ENOSPC) {
 		(void)snprintf(query->message, PROFILE_MESSAGE_SIZE,
 			       "more than %u different stacks: choose a shorter time, a service or "
@@ -80,7 +81,7 @@ static int scan(struct query *query)
 			       STACK_VALUES_MAX);
 		return -EINVAL;
 	}
-	return r;
+	return MIN(r, 0);
 }
 
 /* The last slot that a process reported anything in. */
@@ -235,6 +236,17 @@ static int build(struct query *query)
 	return r < 0 ? r : 1;
 }
 
+static void say_what_is_missing(struct query *query)
+{
+	uint64_t n_damaged = query->stats->n_damaged_blocks;
+	size_t used = strlen(query->message);
+
+	if (n_damaged > 0)
+		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used,
+			       "%s%llu damaged blocks of samples are left out",
+			       used > 0 ? "; " : "", (unsigned long long)n_damaged);
+}
+
 static int run(struct query *query)
 {
 	int r;
@@ -251,6 +263,8 @@ static int run(struct query *query)
 	if (r == 0)
 		r = no_data_message(query->store, query->request, &query->selection, query->arena,
 				    query->message);
+	if (r >= 0)
+		say_what_is_missing(query);
 	return r;
 }
 

@@ -38,6 +38,7 @@ struct profile_stats {
 	uint64_t value_cut;          /* whose stack was cut */
 	uint64_t unsymbolized_no_debuginfo, unsymbolized_no_symbol, unsymbolized_table_failed,
 		unsymbolized_no_mapping;
+	uint64_t n_damaged_blocks; /* of the store, whose samples are missing */
 	uint64_t scan_ns, resolve_ns, merge_ns;
 };
 
@@ -48,9 +49,9 @@ struct profile_stats {
 #define PROFILE_MESSAGE_SIZE 768
 
 /*
- * 1: *ret_tree holds the profile. 0: no data, and ret_message says why (no such service; service
- * known but no samples in the range, last sample at ...). -EINVAL: the request is at fault,
- * ret_message says where ("tag_filter:
+ * 1: *ret_tree holds the profile; ret_message is empty, or says what it lacks. 0: no data, and
+ * ret_message says why (no such service; service known but no samples in the range, last sample at
+ * ...). -EINVAL: the request is at fault, ret_message says where ("tag_filter:
  * ... at character N", "app_service count N is invalid"). Other negative errno: the store failed.
  */
 int profile_query(struct store *store, struct resolver *resolver, const struct clock *clock,

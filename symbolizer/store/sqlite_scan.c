@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/store/sqlite_read.h"
 
+#include <limits.h>
+
 #include "common/log.h"
 
 /*
@@ -141,5 +143,5 @@ int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t cou
 		if (r < 0)
 			r = tolerate_day(&scan, r);
 	}
-	return r;
+	return r < 0 ? r : (int)MIN(scan.n_damaged, (uint64_t)INT_MAX);
 }

@@ -170,6 +170,8 @@ static inline int store_find_series(struct store *store, const struct store_seri
 }
 
 /*
+ * 0, or how many damaged blocks (INT_MAX at most) of the series' hosts were left out.
+ *
  * Calls @function for every row of the series (ids ascending) with from_slot <= slot < to_slot, in
  * no order. The function must not call the store: the scan holds one of few readers, and it could
  * wait for itself.

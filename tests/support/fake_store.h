@@ -47,6 +47,7 @@ struct fake_store {
 	size_t n_names;
 	const struct store_host *hosts;
 	size_t n_hosts;
+	int n_damaged_blocks;
 	int fail_with; /* negative errno */
 };
 

@@ -374,6 +374,18 @@ static void memory_in_use_is_what_the_last_report_of_each_process_says(void **st
 		       "last sample at 2024-02-21T03:12:00Z");
 }
 
+static void damaged_blocks_are_counted_and_said(void **state)
+{
+	struct fixture *fixture = *state;
+	scoped(tree_freep) struct tree *tree = NULL;
+
+	set_fleet(fixture);
+	fixture->fake.n_damaged_blocks = 3;
+	assert_int_equal(query(fixture, &tree), 1);
+	assert_int_equal(fixture->stats.n_damaged_blocks, 3);
+	assert_string_equal(fixture->message, "3 damaged blocks of samples are left out");
+}
+
 static void small_nodes_are_pruned_on_request(void **state)
 {
 	struct fixture *fixture = *state;
@@ -442,6 +454,7 @@ int main(void)
 		WITH_FLEET(only_counted_samples_of_a_service_are_the_thread_s),
 		WITH_FLEET(values_without_a_period_are_taken_as_they_are_and_saturate),
 		WITH_FLEET(memory_in_use_is_what_the_last_report_of_each_process_says),
+		WITH_FLEET(damaged_blocks_are_counted_and_said),
 		WITH_FLEET(small_nodes_are_pruned_on_request),
 		WITH_FLEET(names_of_threads_are_made_clean),
 		WITH_FLEET(debuginfo_that_arrives_later_names_the_past),

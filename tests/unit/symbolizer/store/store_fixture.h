@@ -41,6 +41,7 @@ struct batch_builder *batch_at(uint64_t sequence, uint64_t closed_wall_ns, bool 
 struct totals {
 	uint64_t n_rows;
 	uint64_t sum;
+	int n_damaged; /* blocks */
 };
 
 /* All rows of the tenant "default" with from <= slot < to; @to_ns 0: no limit. */

@@ -232,6 +232,8 @@ static void a_damaged_block_costs_its_own_samples_only(void **state)
 	spoil_block(*state);
 	store = open_store(*state, &clock);
 	assert_totals(store, 0, 0, 6, 14);
+	assert_int_equal(total_of(store, 0, 0).n_damaged, 1);
+	assert_int_equal(total_of(store, NOON, 0).n_damaged, 0);
 	(void)store_free(store);
 }
 
