@@ -17,6 +17,12 @@
  * case. */
 #define NEVER_CHECKED UINT64_MAX
 
+/*
+ * A table of the largest files takes seconds and a gigabyte while it is built, and a file can be
+ * made to take as much: a few of them must not take all the workers' memory and processors at once.
+ */
+#define MAX_BUILDS 2
+
 struct cached_table {
 	struct symbol_table *table;
 	size_t bytes;
@@ -44,6 +50,9 @@ struct table_cache {
 	struct cache_entry *newest;
 	struct cache_entry *oldest;
 	size_t bytes;
+	pthread_cond_t build_ended;
+	unsigned int n_builds;  /* at most MAX_BUILDS */
+	unsigned int n_waiting; /* to build */
 };
 
 int table_cache_new(struct debuginfo_store *debuginfo, size_t max_bytes,
@@ -65,6 +74,7 @@ int table_cache_new(struct debuginfo_store *debuginfo, size_t max_bytes,
 	cache->max_bytes = max_bytes;
 	pthread_mutex_init(&cache->lock, NULL);
 	pthread_cond_init(&cache->idle, NULL);
+	pthread_cond_init(&cache->build_ended, NULL);
 	*ret_cache = cache;
 	return 0;
 }
@@ -122,6 +132,7 @@ struct table_cache *table_cache_free(struct table_cache *cache)
 	while (cache->oldest)
 		drop_entry(cache, cache->oldest);
 	hash_table_free(cache->entries);
+	pthread_cond_destroy(&cache->build_ended);
 	pthread_cond_destroy(&cache->idle);
 	pthread_mutex_destroy(&cache->lock);
 	free(cache);
@@ -214,22 +225,34 @@ static int build_table(int fd, const struct executable_id *id, struct finding *f
 	return 0;
 }
 
-static int look_up(struct table_cache *cache, const struct executable_id *id,
-		   uint64_t known_generation, struct finding *ret_finding)
+static void begin_build(struct table_cache *cache)
+{
+	pthread_mutex_lock(&cache->lock);
+	cache->n_waiting++;
+	while (cache->n_builds >= MAX_BUILDS)
+		pthread_cond_wait(&cache->build_ended, &cache->lock);
+	cache->n_waiting--;
+	cache->n_builds++;
+	pthread_mutex_unlock(&cache->lock);
+}
+
+static void end_build(struct table_cache *cache)
+{
+	pthread_mutex_lock(&cache->lock);
+	cache->n_builds--;
+	pthread_cond_signal(&cache->build_ended);
+	pthread_mutex_unlock(&cache->lock);
+}
+
+static int open_and_build(struct table_cache *cache, const struct executable_id *id,
+			  struct finding *finding)
 {
 	char id_text[EXECUTABLE_ID_TEXT_SIZE];
 	struct debuginfo_entry file;
 	scoped_fd int fd = -1;
 	int r;
 
-	*ret_finding = (struct finding){ .state = TABLE_NONE };
-	r = debuginfo_find(cache->debuginfo, id, &file);
-	if (r > 0 && file.generation == known_generation) {
-		ret_finding->unchanged = true;
-		return 0;
-	}
-	if (r > 0)
-		r = debuginfo_open_file(cache->debuginfo, id, &fd, &file);
+	r = debuginfo_open_file(cache->debuginfo, id, &fd, &file);
 	if (r == -ENOMEM || r == 0)
 		return r;
 	if (r < 0) {
@@ -238,12 +261,33 @@ static int look_up(struct table_cache *cache, const struct executable_id *id,
 			       "cannot read the debuginfo of '%s' from the store, its frames stay "
 			       "without names: %m",
 			       id_text);
-		ret_finding->state = TABLE_FAILED;
-		ret_finding->ask_again = true;
+		finding->state = TABLE_FAILED;
+		finding->ask_again = true;
 		return 0;
 	}
-	ret_finding->file_generation = file.generation;
-	return build_table(fd, id, ret_finding);
+	finding->file_generation = file.generation;
+	return build_table(fd, id, finding);
+}
+
+static int look_up(struct table_cache *cache, const struct executable_id *id,
+		   uint64_t known_generation, struct finding *ret_finding)
+{
+	struct debuginfo_entry file;
+	int r;
+
+	*ret_finding = (struct finding){ .state = TABLE_NONE };
+	r = debuginfo_find(cache->debuginfo, id, &file);
+	if (r > 0 && file.generation == known_generation) {
+		ret_finding->unchanged = true;
+		return 0;
+	}
+	if (r == 0)
+		return 0;
+	/* What failed to be found fails to be opened as well, and is reported there. */
+	begin_build(cache);
+	r = open_and_build(cache, id, ret_finding);
+	end_build(cache);
+	return r;
 }
 
 static void install(struct table_cache *cache, struct cache_entry *entry,
@@ -347,4 +391,14 @@ size_t table_cache_bytes(struct table_cache *cache)
 	bytes = cache->bytes;
 	pthread_mutex_unlock(&cache->lock);
 	return bytes;
+}
+
+unsigned int table_cache_waiting(struct table_cache *cache)
+{
+	unsigned int n_waiting;
+
+	pthread_mutex_lock(&cache->lock);
+	n_waiting = cache->n_waiting;
+	pthread_mutex_unlock(&cache->lock);
+	return n_waiting;
 }

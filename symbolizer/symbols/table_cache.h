@@ -6,7 +6,7 @@
  * bytes. The newest one always stays, whatever its size, or each query for a huge executable would
  * build it anew. A table in use is not freed before it is given back. A richer upload replaces the
  * table at the next use. One thread builds a table while others that want the same one wait; those
- * that want another are not held up. Thread-safe.
+ * that want another are not held up, but at most two tables are built at a time. Thread-safe.
  */
 
 #include "symbolizer/debuginfo/debuginfo_store.h"
@@ -36,6 +36,9 @@ int table_cache_borrow(struct table_cache *cache, const struct executable_id *id
 void table_cache_give_back(struct table_cache *cache, struct table_loan *loan);
 
 size_t table_cache_bytes(struct table_cache *cache);
+
+/* Threads that wait now because two others build a table each. */
+unsigned int table_cache_waiting(struct table_cache *cache);
 
 #include "common/scoped.h"
 DEFINE_SCOPED(struct table_cache *, table_cache_free);

@@ -65,6 +65,24 @@ void fake_debuginfo_hold(struct debuginfo_store *store, const struct executable_
 	pthread_mutex_unlock(&store->lock);
 }
 
+void fake_debuginfo_hold_all(struct debuginfo_store *store, bool hold)
+{
+	pthread_mutex_lock(&store->lock);
+	store->all_held = hold;
+	pthread_cond_broadcast(&store->changed);
+	pthread_mutex_unlock(&store->lock);
+}
+
+unsigned int fake_debuginfo_held(struct debuginfo_store *store)
+{
+	unsigned int n_held;
+
+	pthread_mutex_lock(&store->lock);
+	n_held = store->n_waiting;
+	pthread_mutex_unlock(&store->lock);
+	return n_held;
+}
+
 void fake_debuginfo_wait_held(struct debuginfo_store *store)
 {
 	pthread_mutex_lock(&store->lock);
@@ -107,7 +125,7 @@ int debuginfo_open_file(struct debuginfo_store *store, const struct executable_i
 	file = find_file(store, id);
 	if (file) {
 		file->n_opened++;
-		while (store->held == file) {
+		while (store->all_held || store->held == file) {
 			store->n_waiting++;
 			pthread_cond_broadcast(&store->changed);
 			pthread_cond_wait(&store->changed, &store->lock);

@@ -28,6 +28,7 @@ struct debuginfo_store {
 	uint64_t generation;
 	unsigned int n_finds;
 	const struct fake_debuginfo_file *held; /* opening it waits until it is no longer held */
+	bool all_held;
 	unsigned int n_waiting;
 };
 
@@ -42,5 +43,9 @@ unsigned int fake_debuginfo_opened(struct debuginfo_store *store, const struct e
 
 /* Holds readers of @id (NULL: lets them go on). */
 void fake_debuginfo_hold(struct debuginfo_store *store, const struct executable_id *id);
+/* Holds readers of all files. */
+void fake_debuginfo_hold_all(struct debuginfo_store *store, bool hold);
+/* How many readers are held. */
+unsigned int fake_debuginfo_held(struct debuginfo_store *store);
 /* Waits until a reader is held. */
 void fake_debuginfo_wait_held(struct debuginfo_store *store);

@@ -222,6 +222,35 @@ static void one_thread_builds_others_wait_and_other_tables_are_not_held_up(void 
 	assert_int_equal(fake_debuginfo_opened(&fixture->debuginfo, &fixture->ids[0]), 1);
 }
 
+static void two_tables_are_built_at_a_time_and_no_more(void **state)
+{
+	struct fixture *fixture = *state;
+	scoped(table_cache_freep) struct table_cache *cache = NULL;
+	struct borrower borrowers[3] = {};
+	unsigned int n_building;
+	pthread_t threads[3];
+
+	assert_ok(table_cache_new(&fixture->debuginfo, MIB, &cache));
+	fake_debuginfo_hold_all(&fixture->debuginfo, true);
+	for (int i = 0; i < 3; i++) {
+		borrowers[i] = (struct borrower){ .cache = cache, .id = &fixture->ids[i] };
+		assert_int_equal(pthread_create(&threads[i], NULL, borrow, &borrowers[i]), 0);
+	}
+	/* Who builds does not wait any more, and the other way round: all three have come as far as
+	 * they get. */
+	do {
+		(void)sched_yield();
+		n_building = fake_debuginfo_held(&fixture->debuginfo);
+	} while (n_building < 2 || n_building + table_cache_waiting(cache) < 3);
+	fake_debuginfo_hold_all(&fixture->debuginfo, false);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_int_equal(borrowers[i].name[1], '0' + i);
+	}
+	assert_int_equal(n_building, 2);
+	assert_int_equal(table_cache_waiting(cache), 0);
+}
+
 struct churner {
 	struct fixture *fixture;
 	struct table_cache *cache;
@@ -288,6 +317,7 @@ int main(void)
 		WITH_FILES(a_damaged_file_fails_once_per_file),
 		WITH_FILES(a_store_that_cannot_be_read_is_asked_again),
 		WITH_FILES(one_thread_builds_others_wait_and_other_tables_are_not_held_up),
+		WITH_FILES(two_tables_are_built_at_a_time_and_no_more),
 		WITH_FILES(many_threads_with_little_room_and_uploads_agree),
 	};
 
