@@ -65,8 +65,8 @@ struct interpreter {
 };
 
 static const struct cfi_machine machines[] = {
-	{ .elf_machine = EM_X86_64, .fp = 6, .sp = 7, .ra = 16 },
-	{ .elf_machine = EM_AARCH64, .fp = 29, .sp = 31, .ra = 30 },
+	{ .elf_machine = EM_X86_64, .fp = 6, .sp = 7, .ra = 16, .kept = 3 },
+	{ .elf_machine = EM_AARCH64, .fp = 29, .sp = 31, .ra = 30, .kept = NO_REGISTER },
 };
 
 const struct cfi_machine *cfi_machine_of(uint16_t elf_machine)
@@ -87,6 +87,8 @@ static inline struct cfi_rule *rule_of(const struct cfi_context *context, struct
 		return &state->fp;
 	if (reg == context->machine->sp)
 		return &state->sp;
+	if (reg == context->machine->kept)
+		return &state->kept;
 	return NULL;
 }
 

@@ -6,8 +6,9 @@
  * function, which says from which address on which rules hold.
  *
  * Of all registers only those that a row can speak of are followed: the frame pointer, the return
- * address, and whether the stack pointer has a rule of its own. Instructions about others are read
- * and forgotten.
+ * address, and whether the stack pointer has a rule of its own,
+ * and one callee-saved register that CFAs are made of (x86-64: rbx). Instructions about others are
+ * read and forgotten.
  */
 
 #include "agent/unwind/cfa_shapes.h"
@@ -16,12 +17,16 @@
 /* Nested remember_state: compilers reach 2 or 3. A program that goes deeper is lost. */
 #define CFI_MAX_REMEMBERED 32
 
+#define NO_REGISTER 0xff
+
 /* DWARF register numbers of an architecture. */
 struct cfi_machine {
 	uint16_t elf_machine;
 	uint8_t fp;
 	uint8_t sp;
-	uint8_t ra; /* where the return address is, by convention */
+	uint8_t ra;   /* where the return address is, by convention */
+	uint8_t kept; /* a callee-saved register that is the base of CFAs beside sp and fp, or
+			 NO_REGISTER */
 };
 
 /* NULL for an architecture whose frames are not known here. @elf_machine: EM_X86_64, EM_AARCH64. */
@@ -59,6 +64,7 @@ struct cfi_state {
 	struct cfi_rule fp;
 	struct cfi_rule ra;
 	struct cfi_rule sp;
+	struct cfi_rule kept;
 };
 
 /* What the instructions of a CIE and its FDEs have in common. */

@@ -22,7 +22,8 @@ void extents_release(struct extents *extents)
 static void remove_at(struct extent_vec *holes, size_t at)
 {
 	holes->count--;
-	memmove(&holes->items[at], &holes->items[at + 1], (holes->count - at) * sizeof(*holes->items));
+	memmove(&holes->items[at], &holes->items[at + 1],
+		(holes->count - at) * sizeof(*holes->items));
 }
 
 int extents_take(struct extents *extents, uint32_t count, struct extent *ret_extent)
@@ -77,7 +78,8 @@ int extents_give_back(struct extents *extents, struct extent extent)
 	r = vec_reserve(holes, 1);
 	if (r < 0)
 		return r;
-	memmove(&holes->items[at + 1], &holes->items[at], (holes->count - at) * sizeof(*holes->items));
+	memmove(&holes->items[at + 1], &holes->items[at],
+		(holes->count - at) * sizeof(*holes->items));
 	holes->items[at] = extent;
 	holes->count++;
 	return 0;

@@ -44,7 +44,8 @@ VEC_DEFINE(row_vec, struct row);
 VEC_DEFINE(fde_vec, struct fde);
 
 struct unwind_builder {
-	const struct cfi_machine *machine;
+	struct unwind_dialect dialect;
+	bool needs_kept;
 	struct range ranges[MAX_RANGES];
 	size_t n_ranges;
 	size_t last_range; /* FDEs mostly are where the one before was */
@@ -107,7 +108,7 @@ static bool is_code(struct unwind_builder *builder, uint64_t start, uint64_t end
  * -------------------------------------------------------------------------------------------------------
  */
 
-int unwind_builder_new(const struct cfi_machine *machine, const struct load_segment *segments,
+int unwind_builder_new(const struct unwind_dialect *dialect, const struct load_segment *segments,
 		       size_t n_segments, struct unwind_builder **ret_builder)
 {
 	scoped(unwind_builder_freep) struct unwind_builder *builder = calloc(1, sizeof(*builder));
@@ -118,7 +119,7 @@ int unwind_builder_new(const struct cfi_machine *machine, const struct load_segm
 	r = unwind_rule_set_init(&builder->rules);
 	if (r < 0)
 		return r;
-	builder->machine = machine;
+	builder->dialect = *dialect;
 	collect_ranges(builder, segments, n_segments);
 	*ret_builder = take_ptr(builder);
 	return 0;
@@ -149,7 +150,7 @@ static int add_row(void *argument, uint64_t address, const struct cfi_state *sta
 	struct unwind_builder *builder = addition->builder;
 	struct row_vec *rows = &builder->rows;
 	struct abi_unwind_rule rule =
-		unwind_rule_of(builder->machine, state, addition->fde->context->ra_column,
+		unwind_rule_of(&builder->dialect, state, addition->fde->context->ra_column,
 			       addition->fde->is_signal_frame);
 	struct row row = { .address = (uint32_t)(address - builder->base_address) };
 	int r;
@@ -157,6 +158,7 @@ static int add_row(void *argument, uint64_t address, const struct cfi_state *sta
 	r = unwind_rule_set_intern(&builder->rules, &rule, &row.rule);
 	if (r < 0)
 		return r;
+	builder->needs_kept |= unwind_rule_needs_kept(&builder->dialect, &rule);
 	addition->n_rows++;
 	addition->n_unsupported += row.rule == UNWIND_RULE_UNSUPPORTED;
 	if (rows->count > addition->first_row && rows->items[rows->count - 1].rule == row.rule)
@@ -211,6 +213,11 @@ int unwind_builder_add_fde(void *argument, const struct eh_frame_fde *fde)
 	return vec_push(&builder->fdes, added);
 }
 
+bool unwind_builder_needs_kept(const struct unwind_builder *builder)
+{
+	return builder->needs_kept && !builder->dialect.follows_kept;
+}
+
 void unwind_builder_count_fdes(struct unwind_builder *builder, const struct eh_frame_parser *parser)
 {
 	builder->stats.n_fdes += eh_frame_parser_fdes(parser);
@@ -224,7 +231,7 @@ int unwind_builder_add_section(struct unwind_builder *builder,
 	size_t consumed;
 	int r;
 
-	r = eh_frame_parser_new(section, builder->machine, unwind_builder_add_fde, builder,
+	r = eh_frame_parser_new(section, builder->dialect.machine, unwind_builder_add_fde, builder,
 				&parser);
 	if (r < 0)
 		return r;

@@ -11,6 +11,7 @@
  */
 
 #include "agent/unwind/eh_frame.h"
+#include "agent/unwind/unwind_rule.h"
 #include "agent/unwind/unwind_table.h"
 
 /* Executable segments beyond this distance from the first one are left out. Code reaches 2 GiB. */
@@ -19,7 +20,7 @@
 struct unwind_builder;
 
 /* The executable ones of @segments (at most 64; later ones are left out) are where rows may be. */
-int unwind_builder_new(const struct cfi_machine *machine, const struct load_segment *segments,
+int unwind_builder_new(const struct unwind_dialect *dialect, const struct load_segment *segments,
 		       size_t n_segments, struct unwind_builder **ret_builder);
 struct unwind_builder *unwind_builder_free(struct unwind_builder *builder);
 
@@ -37,6 +38,10 @@ int unwind_builder_add_section(struct unwind_builder *builder,
 /* Counts FDEs that a parser met and lost, for the statistics. */
 void unwind_builder_count_fdes(struct unwind_builder *builder,
 			       const struct eh_frame_parser *parser);
+
+/* What was added has a CFA that can only be found if the kept register is followed, and it is not.
+ */
+bool unwind_builder_needs_kept(const struct unwind_builder *builder);
 
 /* The table of what was added; the builder can only be freed after it. 0 or -ENOMEM. */
 int unwind_builder_finish(struct unwind_builder *builder, struct unwind_table *ret_table,

@@ -171,11 +171,39 @@ static struct cfi_rule return_address_rule(const struct cfi_machine *machine,
 	return rule;
 }
 
-struct abi_unwind_rule unwind_rule_of(const struct cfi_machine *machine,
+static bool set_return_address(struct saved ra, struct saved fp, struct abi_unwind_rule *rule)
+{
+	rule->ra = ra.where;
+	rule->ra_offset = (int16_t)ra.offset;
+	if (rule->ra_offset == ra.offset)
+		return true;
+	if (ra.where != UNWIND_SAVED_CFA || fp.where != UNWIND_SAVED_CFA ||
+	    (int64_t)ra.offset != (int64_t)fp.offset + 8)
+		return false;
+	rule->ra = UNWIND_SAVED_BESIDE_FP;
+	rule->ra_offset = 0;
+	return true;
+}
+
+static int16_t kept_offset(const struct unwind_dialect *dialect, const struct cfi_state *state)
+{
+	const struct cfi_rule *kept = &state->kept;
+
+	if (!dialect->follows_kept)
+		return UNWIND_RBX_LOST;
+	if (kept->where == CFI_UNSPECIFIED || kept->where == CFI_SAME)
+		return 0;
+	if (kept->where != CFI_AT_CFA || kept->value != (int16_t)kept->value || kept->value == 0)
+		return UNWIND_RBX_LOST;
+	return (int16_t)kept->value;
+}
+
+struct abi_unwind_rule unwind_rule_of(const struct unwind_dialect *dialect,
 				      const struct cfi_state *state, uint64_t ra_column,
 				      bool is_signal_frame)
 {
 	static const struct abi_unwind_rule unsupported = { .cfa = UNWIND_CFA_UNSUPPORTED };
+	const struct cfi_machine *machine = dialect->machine;
 	struct cfi_rule ra_rule = return_address_rule(machine, state, ra_column);
 	struct abi_unwind_rule rule = {};
 	struct saved fp, ra;
@@ -189,11 +217,16 @@ struct abi_unwind_rule unwind_rule_of(const struct cfi_machine *machine,
 		return unsupported;
 	if (!saved_by(machine, &state->fp, &rule, &fp))
 		fp = (struct saved){ UNWIND_SAVED_UNDEFINED, 0 };
-	rule.ra = ra.where;
-	rule.ra_offset = ra.offset;
 	rule.fp = fp.where;
 	rule.fp_offset = fp.offset;
-	return rule;
+	rule.rbx_offset = kept_offset(dialect, state);
+	return set_return_address(ra, fp, &rule) ? rule : unsupported;
+}
+
+bool unwind_rule_needs_kept(const struct unwind_dialect *dialect,
+			    const struct abi_unwind_rule *rule)
+{
+	return rule->cfa == UNWIND_CFA_REGISTER && rule->cfa_register == dialect->machine->kept;
 }
 
 /* ---- the set

@@ -17,9 +17,20 @@
 #define UNWIND_RULE_NONE        0
 #define UNWIND_RULE_UNSUPPORTED 1
 
-struct abi_unwind_rule unwind_rule_of(const struct cfi_machine *machine,
+/* How states of one executable's frames become rules. */
+struct unwind_dialect {
+	const struct cfi_machine *machine;
+	/* The machine's kept register is followed: it is the base of a CFA of this executable. */
+	bool follows_kept;
+};
+
+struct abi_unwind_rule unwind_rule_of(const struct unwind_dialect *dialect,
 				      const struct cfi_state *state, uint64_t ra_column,
 				      bool is_signal_frame);
+
+/* Whether the CFA's base is the machine's kept register. */
+bool unwind_rule_needs_kept(const struct unwind_dialect *dialect,
+			    const struct abi_unwind_rule *rule);
 
 VEC_DEFINE(unwind_rule_vec, struct abi_unwind_rule);
 

@@ -194,26 +194,43 @@ static int add_all(const struct elf_file *elf, struct unwind_builder *builder)
 	return r < 0 ? r : add_sections(elf, ".debug_frame", true, builder);
 }
 
-int unwind_table_compile(const struct elf_file *elf, struct unwind_table *ret_table,
-			 struct unwind_table_stats *ret_stats)
+/* 1 done; 0 it has to be done again, with the kept register followed. */
+static int compile_as(const struct elf_file *elf, const struct unwind_dialect *dialect,
+		      struct unwind_table *ret_table, struct unwind_table_stats *ret_stats)
 {
-	const struct cfi_machine *machine = cfi_machine_of(elf->machine);
 	scoped(unwind_builder_freep) struct unwind_builder *builder = NULL;
 	int r;
 
-	/* Relocatable objects have no addresses yet. */
-	if (!machine || (elf->type != ET_EXEC && elf->type != ET_DYN)) {
-		*ret_table = (struct unwind_table){};
-		*ret_stats = (struct unwind_table_stats){};
-		return 0;
-	}
-	r = unwind_builder_new(machine, elf->load_segments, elf->n_load_segments, &builder);
+	r = unwind_builder_new(dialect, elf->load_segments, elf->n_load_segments, &builder);
 	if (r < 0)
 		return r;
 	r = add_all(elf, builder);
 	if (r < 0)
 		return r;
+	if (unwind_builder_needs_kept(builder))
+		return 0;
 	r = unwind_builder_finish(builder, ret_table, ret_stats);
+	return r < 0 ? r : 1;
+}
+
+int unwind_table_compile(const struct elf_file *elf, struct unwind_table *ret_table,
+			 struct unwind_table_stats *ret_stats)
+{
+	struct unwind_dialect dialect = { .machine = cfi_machine_of(elf->machine) };
+	int r;
+
+	/* Relocatable objects have no addresses yet. */
+	if (!dialect.machine || (elf->type != ET_EXEC && elf->type != ET_DYN)) {
+		*ret_table = (struct unwind_table){};
+		*ret_stats = (struct unwind_table_stats){};
+		return 0;
+	}
+	/* Following the register costs rules and rows, and hardly any executable needs it. */
+	r = compile_as(elf, &dialect, ret_table, ret_stats);
+	if (r == 0) {
+		dialect.follows_kept = true;
+		r = compile_as(elf, &dialect, ret_table, ret_stats);
+	}
 	return r < 0 ? r : ret_table->n_rows > 0;
 }
 

@@ -28,8 +28,8 @@ enum unwind_cfa {
 	UNWIND_CFA_END = 1,	   /* the outermost frame: return address undefined */
 	UNWIND_CFA_SP = 2,	   /* sp + offset */
 	UNWIND_CFA_FP = 3,	   /* fp + offset */
-	UNWIND_CFA_REGISTER = 4,   /* DWARF register cfa_register + offset; known in the innermost frame only, unless it
-				    * is one that the unwinder carries */
+	UNWIND_CFA_REGISTER = 4,   /* DWARF register cfa_register + offset; known in the innermost frame only, and rbx
+				    * where it was followed */
 	UNWIND_CFA_DEREF_SP = 5,   /* *(sp + offset) + addend */
 	UNWIND_CFA_DEREF_FP = 6,   /* *(fp + offset) + addend */
 	UNWIND_CFA_PLT = 7,	   /* x86-64 lazy PLT: sp + 8 + ((pc & 15) >= offset ? 8 : 0) */
@@ -43,19 +43,29 @@ enum unwind_saved {
 	UNWIND_SAVED_CFA = 1,	    /* at CFA + offset */
 	UNWIND_SAVED_REGISTER = 2,  /* in another register: offset is its DWARF number */
 	UNWIND_SAVED_UNDEFINED = 3, /* lost (frame pointer), or the outermost frame (return address) */
-	UNWIND_SAVED_FP_DEREF = 4   /* at fp + offset (expressions of realigned frames) */
+	UNWIND_SAVED_FP_DEREF = 4,  /* at fp + offset (expressions of realigned frames) */
+	UNWIND_SAVED_BESIDE_FP = 5  /* return address: 8 bytes above the caller's frame pointer (arm64's frame record) */
 };
 
+/* Of rbx_offset: not followed, or lost. */
+#define UNWIND_RBX_LOST (-32768)
+
 /*
- * Offsets have 32 bits: a frame record at the bottom of a large frame (arm64) is farther than 32 KiB from the CFA.
+ * The frame pointer's offset has 32 bits: a frame record at the bottom of a large frame (arm64) is farther than 32 KiB
+ * from the CFA. The return address is beside it then.
+ *
+ * rbx (x86-64) is the CFA's base in the dynamic linker's _dl_runtime_resolve, under which every lazily bound function is
+ * looked up. It is followed only in executables that have such a CFA, as there the functions above it are: elsewhere its
+ * offset is UNWIND_RBX_LOST. 0: it is still in the register.
  */
 struct abi_unwind_rule {
 	__s32 cfa_offset;
 	__s32 fp_offset;
-	__s32 ra_offset; /* x86-64: -8 */
-	__u8 cfa;	 /* enum unwind_cfa */
-	__u8 fp;	 /* enum unwind_saved */
-	__u8 ra;	 /* enum unwind_saved */
+	__s16 ra_offset; /* x86-64: -8 */
+	__s16 rbx_offset;
+	__u8 cfa; /* enum unwind_cfa */
+	__u8 fp;  /* enum unwind_saved */
+	__u8 ra;  /* enum unwind_saved */
 	union {
 		__u8 cfa_register; /* of UNWIND_CFA_REGISTER: DWARF number */
 		__s8 cfa_addend;   /* of UNWIND_CFA_DEREF_*: 8 nearly always */

@@ -189,7 +189,9 @@ static enum match match_rule(const struct check *check, const struct readelf_fde
 	default:
 		cfa = match_cfa(check, row->cfa, rule);
 		fp = match_saved(row->fp, rule->fp, rule->fp_offset);
-		ra = match_saved(row->ra, rule->ra, rule->ra_offset);
+		ra = rule->ra == UNWIND_SAVED_BESIDE_FP
+			     ? match_saved(row->ra, UNWIND_SAVED_CFA, rule->fp_offset + 8)
+			     : match_saved(row->ra, rule->ra, rule->ra_offset);
 		fp = MAX(fp, ra);
 		return MAX(cfa, fp);
 	}
@@ -223,15 +225,16 @@ static int expect_text(struct check *check, const struct readelf_fde *fde,
 	struct expected_text text = { .is_debug_frame = fde->is_debug_frame,
 				      .fde_offset = fde->offset,
 				      .address = row->address };
-	int from_fp = rule->fp_offset;
+	/* An offset from the CFA's own register was made one from the CFA. */
+	bool is_from_cfa = rule->fp == UNWIND_SAVED_CFA;
+	bool is_from_sp = is_from_cfa && rule->cfa == UNWIND_CFA_SP;
 
 	if (strcmp(row->cfa, "exp") == 0)
 		text_of_cfa(rule, text.cfa, sizeof(text.cfa));
-	if (rule->fp == UNWIND_SAVED_CFA)
-		from_fp += rule->cfa_offset;
 	if (strcmp(row->fp, "exp") == 0)
 		(void)snprintf(text.fp, sizeof(text.fp), "r6 (rbp) (DW_OP_breg%s: %d)",
-			       rule->cfa == UNWIND_CFA_SP ? "7 (rsp)" : "6 (rbp)", from_fp);
+			       is_from_sp ? "7 (rsp)" : "6 (rbp)",
+			       rule->fp_offset + (is_from_cfa ? rule->cfa_offset : 0));
 	return vec_push(&check->texts, text);
 }
 
@@ -401,7 +404,7 @@ static void explain_mismatches(struct check *check)
 		check->comparison->counts[outcome]++;
 		fprintf(check->details,
 			"%s: %" PRIx64 ": %s: readelf %s fp %s ra %s; table cfa %u %d register %u "
-				       "fp %u %d ra %u %d\n",
+			"fp %u %d ra %u %d\n",
 			check->path, mismatch->address, names[outcome], mismatch->row.cfa,
 			mismatch->row.fp, mismatch->row.ra, mismatch->rule.cfa,
 			mismatch->rule.cfa_offset, mismatch->rule.cfa_register, mismatch->rule.fp,

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/unwind/eh_frame.h"
+
+#include <elf.h>
+
+#include "tests/unit/agent/unwind/frame_writer.h"
+
+/*
+ * Sections put together by hand, FDEs as text: "start..end" and the CFA of the first row, "S" for a
+ * signal frame.
+ */
+
+#define SECTION_VADDR 0x10000
+
+static const struct instructions no_instructions = {};
+static const struct instructions absolute = INSTRUCTIONS(EH_PE_ABSPTR);
+
+struct fde_printer {
+	char text[2048];
+	size_t length;
+};
+
+static int print_cfa(void *argument, uint64_t address, const struct cfi_state *state)
+{
+	struct fde_printer *printer = argument;
+
+	(void)address;
+	printer->length += (size_t)snprintf(printer->text + printer->length,
+					    sizeof(printer->text) - printer->length, " %+ld",
+					    (long)state->cfa_offset);
+	assert_true(printer->length < sizeof(printer->text));
+	return 0;
+}
+
+static int print_fde(void *argument, const struct eh_frame_fde *fde)
+{
+	struct fde_printer *printer = argument;
+	size_t length = printer->length;
+	int r;
+
+	printer->length +=
+		(size_t)snprintf(printer->text + length, sizeof(printer->text) - length,
+				 "%lx..%lx%s", (unsigned long)fde->program.start,
+				 (unsigned long)fde->program.end, fde->is_signal_frame ? " S" : "");
+	r = cfi_run(fde->context, &fde->program, fde->initial, print_cfa, printer);
+	if (r == 0)
+		printer->text[printer->length++] = '\n';
+	else
+		printer->length = length;
+	printer->text[printer->length] = '\0';
+	return r;
+}
+
+/* Feeds @content in pieces that grow by @step bytes whenever nothing is consumed (0: all at once).
+ * The lost FDEs. */
+static uint32_t parse(const struct eh_frame_section *section, struct bytes_view content,
+		      size_t step, struct fde_printer *printer)
+{
+	scoped(eh_frame_parser_freep) struct eh_frame_parser *parser = NULL;
+	size_t at = 0, length = step ? step : content.size;
+	size_t consumed;
+	int r = 1;
+
+	*printer = (struct fde_printer){};
+	assert_ok(eh_frame_parser_new(section, cfi_machine_of(EM_X86_64), print_fde, printer,
+				      &parser));
+	while (r == 1) {
+		struct bytes_view piece = { content.data + at, MIN(length, content.size - at) };
+
+		r = eh_frame_parse(parser, piece, &consumed);
+		assert_ok(r);
+		at += consumed;
+		if (at + piece.size - consumed == content.size)
+			break;
+		length = consumed == 0 ? length + step : step;
+	}
+	return eh_frame_parser_lost(parser);
+}
+
+static struct eh_frame_section section_of(const struct bytes *content)
+{
+	return (struct eh_frame_section){ .vaddr = SECTION_VADDR, .size = content->size };
+}
+
+static void assert_fdes(const struct bytes *content, const char *expected, uint32_t lost)
+{
+	struct eh_frame_section section = section_of(content);
+	struct fde_printer printer;
+
+	assert_int_equal(parse(&section, bytes_view_of(content), 0, &printer), lost);
+	assert_string_equal(printer.text, expected);
+}
+
+static void augmentations_are_understood(void **state)
+{
+	static const struct {
+		const char *letters;
+		struct instructions data;
+		const char *fdes; /* "": the CIE cannot be used */
+	} cases[] = {
+		{ "zR", INSTRUCTIONS(EH_PE_ABSPTR), "1000..1100 +8\n" },
+		{ "zRS", INSTRUCTIONS(EH_PE_ABSPTR), "1000..1100 S +8\n" },
+		{ "zPLR",
+		  INSTRUCTIONS(EH_PE_SDATA4 | EH_PE_PCREL | EH_PE_INDIRECT, 1, 2, 3, 4, 0x1b,
+			       EH_PE_ABSPTR),
+		  "1000..1100 +8\n" },
+		{ "zRB", INSTRUCTIONS(EH_PE_ABSPTR), "1000..1100 +8\n" },
+		{ "zRG", INSTRUCTIONS(EH_PE_ABSPTR), "1000..1100 +8\n" },
+		/* what nobody knows yet: its data is skipped by the length */
+		{ "zRq", INSTRUCTIONS(EH_PE_ABSPTR, 7, 7, 7), "1000..1100 +8\n" },
+		{ "zq", INSTRUCTIONS(7, 7, 7), "1000..1100 +8\n" },
+		/* ... unless the encoding stands behind it */
+		{ "zqR", INSTRUCTIONS(7, 7, 7), "" },
+		/* the data ends before the encoding */
+		{ "zR", INSTRUCTIONS_NONE, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+		size_t cie = write_cie(&content, cases[i].letters, &cases[i].data);
+
+		write_fde(&content, cie, 0x1000, 0x100, &no_instructions);
+		assert_fdes(&content, cases[i].fdes, cases[i].fdes[0] == '\0');
+	}
+}
+
+/* An FDE whose start is @pointer's bytes. */
+static void write_encoded_fde(struct bytes *out, size_t cie, const struct instructions *pointer,
+			      const struct instructions *range)
+{
+	struct entry_writer entry = entry_begin(out, false);
+
+	write_fixed(out, out->size - cie, 4);
+	assert_ok(bytes_append(out, pointer->bytes, pointer->size));
+	assert_ok(bytes_append(out, range->bytes, range->size));
+	write_fixed(out, 0, 1);
+	entry_end(&entry);
+}
+
+static void pointers_of_every_encoding_are_read(void **state)
+{
+	/* The CIE takes 24 bytes: the pointer is at 24 + 8 = 0x20. */
+	static const struct {
+		uint8_t encoding;
+		struct instructions pointer, range;
+		const char *fdes;
+	} cases[] = {
+		{ EH_PE_ABSPTR, INSTRUCTIONS(0, 0x10, 0, 0, 0, 0, 0, 0),
+		  INSTRUCTIONS(16, 0, 0, 0, 0, 0, 0, 0), "1000..1010 +8\n" },
+		{ EH_PE_UDATA8, INSTRUCTIONS(0, 0x10, 0, 0, 1, 0, 0, 0),
+		  INSTRUCTIONS(16, 0, 0, 0, 0, 0, 0, 0), "100001000..100001010 +8\n" },
+		{ EH_PE_UDATA2, INSTRUCTIONS(0, 0xf0), INSTRUCTIONS(16, 0), "f000..f010 +8\n" },
+		{ EH_PE_UDATA4, INSTRUCTIONS(0, 0, 0, 0xf0), INSTRUCTIONS(16, 0, 0, 0),
+		  "f0000000..f0000010 +8\n" },
+		{ EH_PE_ULEB128, INSTRUCTIONS(0x80, 0x20), INSTRUCTIONS(16), "1000..1010 +8\n" },
+		{ EH_PE_SLEB128, INSTRUCTIONS(0x80, 0x20), INSTRUCTIONS(16), "1000..1010 +8\n" },
+		{ EH_PE_PCREL | EH_PE_SDATA4, INSTRUCTIONS(0xe0, 0xff, 0xff, 0xff),
+		  INSTRUCTIONS(16, 0, 0, 0), "10000..10010 +8\n" },
+		{ EH_PE_PCREL | EH_PE_SDATA2, INSTRUCTIONS(0xe0, 0xff), INSTRUCTIONS(16, 0),
+		  "10000..10010 +8\n" },
+		{ EH_PE_PCREL | EH_PE_SDATA8,
+		  INSTRUCTIONS(0xe0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff),
+		  INSTRUCTIONS(16, 0, 0, 0, 0, 0, 0, 0), "10000..10010 +8\n" },
+		{ EH_PE_TEXTREL | EH_PE_UDATA4, INSTRUCTIONS(8, 0, 0, 0), INSTRUCTIONS(16, 0, 0, 0),
+		  "20008..20018 +8\n" },
+		{ EH_PE_DATAREL | EH_PE_SDATA4, INSTRUCTIONS(0xf8, 0xff, 0xff, 0xff),
+		  INSTRUCTIONS(16, 0, 0, 0), "2fff8..30008 +8\n" },
+		{ EH_PE_ALIGNED, INSTRUCTIONS(0, 0x10, 0, 0, 0, 0, 0, 0),
+		  INSTRUCTIONS(16, 0, 0, 0, 0, 0, 0, 0), "1000..1010 +8\n" },
+		/* what lies in memory is not known, nor is what these mean */
+		{ EH_PE_INDIRECT | EH_PE_PCREL | EH_PE_SDATA4, INSTRUCTIONS(0, 0, 0, 0),
+		  INSTRUCTIONS(16, 0, 0, 0), "" },
+		{ 0x05, INSTRUCTIONS(0, 0, 0, 0), INSTRUCTIONS(16, 0, 0, 0), "" },
+		{ 0x70, INSTRUCTIONS(0, 0, 0, 0), INSTRUCTIONS(16, 0, 0, 0), "" },
+		{ EH_PE_OMIT, INSTRUCTIONS(0, 0, 0, 0), INSTRUCTIONS(16, 0, 0, 0), "" },
+		/* a range that wraps around */
+		{ EH_PE_SDATA4, INSTRUCTIONS(0, 0x10, 0, 0), INSTRUCTIONS(0xff, 0xff, 0xff, 0xff),
+		  "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+		struct instructions encoding = INSTRUCTIONS(cases[i].encoding);
+		size_t cie = write_cie(&content, "zR", &encoding);
+		struct eh_frame_section section;
+		struct fde_printer printer;
+
+		assert_int_equal(content.size, 24);
+		write_encoded_fde(&content, cie, &cases[i].pointer, &cases[i].range);
+		section = section_of(&content);
+		section.text_vaddr = 0x20000;
+		section.data_vaddr = 0x30000;
+		assert_int_equal(parse(&section, bytes_view_of(&content), 0, &printer),
+				 cases[i].fdes[0] == '\0');
+		assert_string_equal(printer.text, cases[i].fdes);
+	}
+}
+
+/* A .debug_frame of one CIE and one FDE. */
+static void write_debug_frame(struct bytes *out, uint8_t version, bool is_64_bit)
+{
+	size_t cie = out->size;
+	size_t id_size = is_64_bit ? 8 : 4;
+	struct entry_writer entry = entry_begin(out, is_64_bit);
+
+	write_fixed(out, UINT64_MAX, id_size);
+	write_fixed(out, version, 1);
+	write_fixed(out, 0, 1); /* no augmentation */
+	if (version >= 4)
+		write_fixed(out, 8, 2); /* sizes of addresses and segment selectors: 8, 0 */
+	write_fixed(out, 1, 1);
+	write_fixed(out, 0x78, 1);
+	write_fixed(out, 16, 1);
+	assert_ok(bytes_append(out, x86_initial.bytes, x86_initial.size));
+	entry_end(&entry);
+
+	entry = entry_begin(out, is_64_bit);
+	write_fixed(out, cie, id_size);
+	write_fixed(out, 0x1000, 8);
+	write_fixed(out, 0x100, 8);
+	entry_end(&entry);
+}
+
+static void debug_frame_is_read_in_every_version_and_format(void **state)
+{
+	static const uint8_t versions[] = { 1, 3, 4, 5 };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(versions); i++) {
+		scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+		struct eh_frame_section section;
+		struct fde_printer printer;
+
+		/* Something before it, so that offsets are not zero. */
+		write_debug_frame(&content, 3, false);
+		write_debug_frame(&content, versions[i / 2], i % 2);
+		section = section_of(&content);
+		section.is_debug_frame = true;
+		assert_int_equal(parse(&section, bytes_view_of(&content), 0, &printer), 0);
+		assert_string_equal(printer.text, "1000..1100 +8\n1000..1100 +8\n");
+	}
+}
+
+static void unknown_versions_lose_their_fdes(void **state)
+{
+	static const uint8_t versions[] = { 0, 2, 6, 255 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+		struct eh_frame_section section;
+		struct fde_printer printer;
+
+		write_debug_frame(&content, versions[i], false);
+		write_debug_frame(&content, 3, false);
+		section = section_of(&content);
+		section.is_debug_frame = true;
+		assert_int_equal(parse(&section, bytes_view_of(&content), 0, &printer), 1);
+		assert_string_equal(printer.text, "1000..1100 +8\n");
+	}
+}
+
+/* In the 64-bit format .eh_frame's ids keep four bytes. */
+static void eh_frame_of_the_64_bit_format_is_read(void **state)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+	struct entry_writer entry = entry_begin(&content, true);
+
+	(void)state;
+	write_fixed(&content, 0, 4);
+	write_fixed(&content, 1, 1);
+	assert_ok(bytes_append(&content, "zR", 3));
+	write_fixed(&content, 1, 1);
+	write_fixed(&content, 0x78, 1);
+	write_fixed(&content, 16, 1);
+	write_fixed(&content, 1, 1);
+	write_fixed(&content, EH_PE_ABSPTR, 1);
+	assert_ok(bytes_append(&content, x86_initial.bytes, x86_initial.size));
+	entry_end(&entry);
+	entry = entry_begin(&content, true);
+	write_fixed(&content, content.size, 4);
+	write_fixed(&content, 0x1000, 8);
+	write_fixed(&content, 0x100, 8);
+	write_fixed(&content, 0, 1);
+	entry_end(&entry);
+	assert_fdes(&content, "1000..1100 +8\n", 0);
+}
+
+static void gcc_2s_pointer_is_skipped(void **state)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+	struct entry_writer entry = entry_begin(&content, false);
+
+	(void)state;
+	write_fixed(&content, 0, 4);
+	write_fixed(&content, 1, 1);
+	assert_ok(bytes_append(&content, "eh", 3));
+	write_fixed(&content, 0x1234, 8);
+	write_fixed(&content, 1, 1);
+	write_fixed(&content, 0x78, 1);
+	write_fixed(&content, 16, 1);
+	assert_ok(bytes_append(&content, x86_initial.bytes, x86_initial.size));
+	entry_end(&entry);
+	entry = entry_begin(&content, false);
+	write_fixed(&content, content.size, 4);
+	write_fixed(&content, 0x1000, 8);
+	write_fixed(&content, 0x100, 8);
+	entry_end(&entry);
+	assert_fdes(&content, "1000..1100 +8\n", 0);
+}
+
+static void a_bad_fde_is_lost_alone(void **state)
+{
+	static const struct instructions bad = INSTRUCTIONS(0x41, 0x0e, 16, 0x3f);
+	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+	size_t cie = write_plain_cie(&content);
+
+	(void)state;
+	write_fde(&content, cie, 0x1000, 0x100, &no_instructions);
+	write_fde(&content, cie, 0x1100, 0x100, &bad);
+	write_fde(&content, cie + 1, 0x1200, 0x100, &no_instructions); /* there is no CIE */
+	write_fde(&content, cie, 0x1300, 0, &bad); /* says nothing about nothing */
+	write_fde(&content, cie, 0x1400, 0x100, &no_instructions);
+	assert_fdes(&content, "1000..1100 +8\n1400..1500 +8\n", 2);
+}
+
+/* crtend.o's zero may stand before what other objects bring. */
+static void a_zero_ends_a_part_but_not_the_section(void **state)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+	struct eh_frame_section section;
+	struct fde_printer printer;
+	size_t cie = write_plain_cie(&content);
+
+	(void)state;
+	write_fde(&content, cie, 0x1000, 0x100, &no_instructions);
+	write_fixed(&content, 0, 4);
+	write_fixed(&content, 0, 4);
+	write_fde(&content, cie, 0x1100, 0x100, &no_instructions);
+	assert_fdes(&content, "1000..1100 +8\n1100..1200 +8\n", 0);
+
+	/* Without a section header the zero is all that there is to know, */
+	section = section_of(&content);
+	section.is_open_ended = true;
+	assert_int_equal(parse(&section, bytes_view_of(&content), 0, &printer), 0);
+	assert_string_equal(printer.text, "1000..1100 +8\n");
+
+	/* unless .eh_frame_hdr counts more FDEs. */
+	section.n_fdes_expected = 2;
+	assert_int_equal(parse(&section, bytes_view_of(&content), 0, &printer), 0);
+	assert_string_equal(printer.text, "1000..1100 +8\n1100..1200 +8\n");
+	section.n_fdes_expected = 1;
+	assert_int_equal(parse(&section, bytes_view_of(&content), 0, &printer), 0);
+	assert_string_equal(printer.text, "1000..1100 +8\n");
+}
+
+/* Several CIEs, FDEs that go back and forth between them, and instructions. */
+static void write_mixed_section(struct bytes *content)
+{
+	static const struct instructions push =
+		INSTRUCTIONS(0x41, 0x0e, 16, 0x86, 2, 0x02, 20, 0xc6, 0x0e, 8);
+	static const struct instructions bad = INSTRUCTIONS(0x3f);
+	size_t first = write_plain_cie(content);
+	size_t second;
+
+	write_fde(content, first, 0x1000, 0x100, &push);
+	second = write_cie(content, "zRS", &absolute);
+	write_fde(content, second, 0x1100, 0x100, &push);
+	write_fde(content, first, 0x1200, 0x80, &no_instructions);
+	write_fde(content, second, 0x1300, 0x80, &bad);
+	write_fde(content, first, 0x1400, 0x80, &push);
+}
+
+static void pieces_of_any_size_give_the_same(void **state)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+	struct fde_printer whole, pieces;
+	struct eh_frame_section section;
+
+	(void)state;
+	write_mixed_section(&content);
+	section = section_of(&content);
+	assert_int_equal(parse(&section, bytes_view_of(&content), 0, &whole), 1);
+	assert_string_equal(whole.text,
+			    "1000..1100 +8 +16 +8\n1100..1200 S +8 +16 +8\n1200..1280 +8\n"
+			    "1400..1480 +8 +16 +8\n");
+	for (size_t step = 1; step < content.size; step++) {
+		assert_int_equal(parse(&section, bytes_view_of(&content), step, &pieces), 1);
+		assert_string_equal(pieces.text, whole.text);
+	}
+}
+
+static void a_section_cut_at_any_length_gives_what_is_whole(void **state)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+	struct fde_printer whole, cut;
+	struct eh_frame_section section;
+
+	(void)state;
+	write_mixed_section(&content);
+	section = section_of(&content);
+	(void)parse(&section, bytes_view_of(&content), 0, &whole);
+	for (size_t size = 0; size < content.size; size++) {
+		/* Memory of its own: a byte too far is found by the sanitizer. */
+		scoped_free uint8_t *copy = malloc(size + 1);
+
+		assert_non_null(copy);
+		memmove(copy + 1, content.data, size);
+		section.size = size;
+		(void)parse(&section, (struct bytes_view){ copy + 1, size }, 0, &cut);
+		assert_memory_equal(cut.text, whole.text, cut.length);
+	}
+}
+
+/* Also a length of 4 GiB, and of 2^64 - 1. */
+static void an_entry_too_long_is_lost_alone_or_ends_the_section(void **state)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(4 * MIB);
+	size_t cie = write_plain_cie(&content);
+	struct entry_writer entry;
+	struct fde_printer printer;
+	struct eh_frame_section section;
+
+	(void)state;
+	entry = entry_begin(&content, false);
+	for (size_t i = 0; i < EH_FRAME_MAX_ENTRY_BYTES / 8 + 1; i++)
+		write_fixed(&content, 0, 8);
+	entry_end(&entry);
+	write_fde(&content, cie, 0x1000, 0x100, &no_instructions);
+	assert_fdes(&content, "1000..1100 +8\n", 1);
+	section = section_of(&content);
+	assert_int_equal(parse(&section, bytes_view_of(&content), 1000, &printer), 1);
+	assert_string_equal(printer.text, "1000..1100 +8\n");
+
+	write_fixed(&content, 0xfffffff0, 4);
+	write_fde(&content, cie, 0x1100, 0x100, &no_instructions);
+	assert_fdes(&content, "1000..1100 +8\n", 2);
+	memcpy(content.data, &(uint32_t){ UINT32_MAX }, 4);
+	memcpy(content.data + 4, &(uint64_t){ UINT64_MAX }, 8);
+	assert_fdes(&content, "", 1);
+}
+
+static int ignore_row(void *argument, uint64_t address, const struct cfi_state *state)
+{
+	uint64_t *last = argument;
+
+	(void)state;
+	assert_true(*last < address || *last == 0);
+	*last = address;
+	return 0;
+}
+
+static int run_fde(void *argument, const struct eh_frame_fde *fde)
+{
+	uint64_t last = 0;
+
+	(*(size_t *)argument)++;
+	return cfi_run(fde->context, &fde->program, fde->initial, ignore_row, &last);
+}
+
+/* Nothing but the promises is checked: rows rise, no byte beyond the section is read, FDEs are
+ * counted. */
+static void random_changes_do_no_harm(void **state)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+	uint64_t seed = 88172645463325252;
+
+	(void)state;
+	write_mixed_section(&content);
+	for (size_t round = 0; round < 20000; round++) {
+		scoped(eh_frame_parser_freep) struct eh_frame_parser *parser = NULL;
+		scoped_free uint8_t *copy = malloc(content.size);
+		struct eh_frame_section section = section_of(&content);
+		size_t n_fdes = 0, consumed;
+
+		assert_non_null(copy);
+		memcpy(copy, content.data, content.size);
+		for (size_t i = 0; i <= round % 4; i++) {
+			seed ^= seed << 13;
+			seed ^= seed >> 7;
+			seed ^= seed << 17;
+			copy[seed % content.size] = (uint8_t)(seed >> 32);
+		}
+		section.is_debug_frame = round % 5 == 0;
+		section.is_open_ended = round % 7 == 0;
+		assert_ok(eh_frame_parser_new(&section, cfi_machine_of(EM_X86_64), run_fde, &n_fdes,
+					      &parser));
+		assert_ok(eh_frame_parse(parser, (struct bytes_view){ copy, content.size },
+					 &consumed));
+		assert_true(consumed <= content.size);
+		assert_true(n_fdes <= eh_frame_parser_fdes(parser));
+		assert_true(eh_frame_parser_lost(parser) <= eh_frame_parser_fdes(parser));
+	}
+}
+
+static int refuse_fde(void *argument, const struct eh_frame_fde *fde)
+{
+	(void)argument;
+	(void)fde;
+	return -ENOMEM;
+}
+
+static void other_errors_of_the_receiver_end_the_parsing(void **state)
+{
+	scoped(eh_frame_parser_freep) struct eh_frame_parser *parser = NULL;
+	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+	struct eh_frame_section section;
+	size_t consumed;
+
+	(void)state;
+	write_mixed_section(&content);
+	section = section_of(&content);
+	assert_ok(eh_frame_parser_new(&section, cfi_machine_of(EM_X86_64), refuse_fde, NULL,
+				      &parser));
+	assert_errno(eh_frame_parse(parser, bytes_view_of(&content), &consumed), -ENOMEM);
+}
+
+static void the_header_says_where_eh_frame_is(void **state)
+{
+	static const struct {
+		struct instructions header;
+		int found;
+		uint64_t vaddr, n_fdes;
+	} cases[] = {
+		/* what linkers write: pcrel sdata4, udata4, a table */
+		{ INSTRUCTIONS(1, 0x1b, 0x03, 0x3b, 0x00, 0xff, 0xff, 0xff, 7, 0, 0, 0), 1, 0x3f04,
+		  7 },
+		{ INSTRUCTIONS(1, 0x1b, 0xff, 0xff, 0x00, 0xff, 0xff, 0xff), 1, 0x3f04, 0 },
+		{ INSTRUCTIONS(1, 0x3b, 0xff, 0xff, 0x10, 0, 0, 0), 1, 0x4010, 0 },
+		{ INSTRUCTIONS(2, 0x1b, 0x03, 0x3b, 0, 0, 0, 0, 7, 0, 0, 0), 0, 0, 0 },
+		{ INSTRUCTIONS(1, 0xff, 0xff, 0xff), 0, 0, 0 },
+		{ INSTRUCTIONS(1, 0x1b, 0xff, 0xff, 0, 0, 0), 0, 0, 0 },
+		{ INSTRUCTIONS_NONE, 0, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t vaddr = 0, n_fdes = 0;
+
+		assert_int_equal(eh_frame_header_parse(instructions_view(&cases[i].header), 0x4000,
+						       &vaddr, &n_fdes),
+				 cases[i].found);
+		assert_int_equal(vaddr, cases[i].vaddr);
+		assert_int_equal(n_fdes, cases[i].n_fdes);
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(augmentations_are_understood),
+		cmocka_unit_test(pointers_of_every_encoding_are_read),
+		cmocka_unit_test(debug_frame_is_read_in_every_version_and_format),
+		cmocka_unit_test(unknown_versions_lose_their_fdes),
+		cmocka_unit_test(eh_frame_of_the_64_bit_format_is_read),
+		cmocka_unit_test(gcc_2s_pointer_is_skipped),
+		cmocka_unit_test(a_bad_fde_is_lost_alone),
+		cmocka_unit_test(a_zero_ends_a_part_but_not_the_section),
+		cmocka_unit_test(pieces_of_any_size_give_the_same),
+		cmocka_unit_test(a_section_cut_at_any_length_gives_what_is_whole),
+		cmocka_unit_test(an_entry_too_long_is_lost_alone_or_ends_the_section),
+		cmocka_unit_test(random_changes_do_no_harm),
+		cmocka_unit_test(other_errors_of_the_receiver_end_the_parsing),
+		cmocka_unit_test(the_header_says_where_eh_frame_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
