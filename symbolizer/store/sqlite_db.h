@@ -36,8 +36,23 @@
 	"PRAGMA temp_store=MEMORY;"                                                                \
 	"PRAGMA journal_size_limit=67108864;"
 
+/* A WAL beyond this is emptied even if its readers have to wait for a moment. */
+#define SQLITE_DB_MAX_WAL_BYTES (64 * MIB)
+
+/* How long a commit may wait for readers then; they wait no longer than the copying takes. */
+#define SQLITE_DB_RESTART_BUSY_MS 200
+
+/* Pages after which what the WAL has is copied into the file, as far as readers let it: SQLite's
+ * own default, which a hook of ours replaces. */
+#define SQLITE_DB_CHECKPOINT_PAGES 1000
+
+/* SQLite's default, which files of ours have. */
+#define SQLITE_DB_PAGE_BYTES 4096
+
 struct sqlite_db {
 	sqlite3 *handle;
+	size_t max_wal_bytes;
+	int restart_at_pages;   /* no further try to empty the WAL before it has so many */
 	const char *const *sql; /* n_statements texts, borrowed */
 	unsigned int n_statements;
 	sqlite3_stmt *statements[];
@@ -181,6 +196,39 @@ static inline int sqlite_bind_value(sqlite3_stmt *statement, int position,
 	default:
 		return sqlite3_bind_blob64(statement, position, data, value->size, SQLITE_STATIC);
 	}
+}
+
+/*
+ * After each commit of a connection that asked for it. SQLite starts a WAL over only when nobody
+ * reads from it at that moment: with queries that overlap all day that moment never comes, and it
+ * grows until the disk is full. A restart makes the readers that come read from the file.
+ */
+static inline int sqlite_db_wal_hook(void *arg, sqlite3 *handle, const char *name, int n_pages)
+{
+	struct sqlite_db *db = arg;
+	bool restart = (size_t)n_pages * SQLITE_DB_PAGE_BYTES > db->max_wal_bytes &&
+		       n_pages >= db->restart_at_pages;
+	int code;
+
+	if (!restart) {
+		if (n_pages >= SQLITE_DB_CHECKPOINT_PAGES)
+			(void)sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_PASSIVE,
+							NULL, NULL);
+		return SQLITE_OK;
+	}
+	(void)sqlite3_busy_timeout(handle, SQLITE_DB_RESTART_BUSY_MS);
+	code = sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+	(void)sqlite3_busy_timeout(handle, SQLITE_DB_BUSY_MS);
+	/* A query that takes minutes: not every commit has to wait in vain. */
+	db->restart_at_pages = code == SQLITE_OK ? 0 : n_pages + 4 * SQLITE_DB_CHECKPOINT_PAGES;
+	return SQLITE_OK;
+}
+
+/* Bounds the WAL of a connection that writes. */
+static inline void sqlite_db_bound_wal(struct sqlite_db *db, size_t max_wal_bytes)
+{
+	db->max_wal_bytes = max_wal_bytes;
+	(void)sqlite3_wal_hook(db->handle, sqlite_db_wal_hook, db);
 }
 
 /* 1 a row, 0 done. */

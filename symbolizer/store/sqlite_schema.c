@@ -244,7 +244,10 @@ static int open_file(const char *path, bool writer, const char *const *sql,
 		return r;
 	/* Readers open for writing too: the first connection after a crash has to recover the WAL.
 	 */
-	return sqlite_db_run(*ret_db, writer ? SQLITE_DB_PRAGMAS WRITER_CACHE : READER_PRAGMAS);
+	r = sqlite_db_run(*ret_db, writer ? SQLITE_DB_PRAGMAS WRITER_CACHE : READER_PRAGMAS);
+	if (r == 0 && writer)
+		sqlite_db_bound_wal(*ret_db, SQLITE_DB_MAX_WAL_BYTES);
+	return r;
 }
 
 int hearth_db_open(const char *folder, bool writer, struct sqlite_db **ret_db)

@@ -22,6 +22,10 @@
 
 #define EXPIRY_INTERVAL_NS (24 * 3600 * NSEC_PER_SEC)
 
+/* Epochs that one batch removes, each a transaction and up to some 100,000 numbers: a fleet that
+ * was restarted eight days ago must not hold up the others' batches. */
+#define EXPIRED_PER_BATCH 16
+
 int sqlite_writer_new(const char *folder, const struct store_identity *identity,
 		      struct store_state *state, const struct clock *clock,
 		      struct sqlite_writer **ret_writer)
@@ -97,16 +101,21 @@ static void expire_epochs(struct sqlite_writer *writer, struct sqlite_db *hearth
 {
 	uint64_t now = clock_wall_ns(writer->clock);
 	int64_t epoch;
-	int r;
+	int r = 1;
 
 	if (now < writer->next_expiry_ns || now < EPOCH_KEPT_NS)
 		return;
-	writer->next_expiry_ns = now + EXPIRY_INTERVAL_NS;
-	while ((r = find_expired(hearth, now - EPOCH_KEPT_NS, &epoch)) > 0) {
-		r = remove_epoch(writer, hearth, epoch);
-		if (r < 0)
-			break;
+	for (int i = 0; i < EXPIRED_PER_BATCH && r > 0; i++) {
+		r = find_expired(hearth, now - EPOCH_KEPT_NS, &epoch);
+		if (r > 0) {
+			int error = remove_epoch(writer, hearth, epoch);
+
+			r = error < 0 ? error : 1;
+		}
 	}
+	/* The next batch goes on where this one stopped. */
+	if (r <= 0)
+		writer->next_expiry_ns = now + EXPIRY_INTERVAL_NS;
 	if (r < 0)
 		log_warn_errno(r,
 			       "cannot forget the numbers of old runs of agents in '%s', trying "

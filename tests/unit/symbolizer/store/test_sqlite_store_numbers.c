@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/store/store_fixture.h"
 
+#include <sqlite3.h>
+
 /*
  * What an agent's numbers mean: they outlive restarts of the server, are asked for when it has lost
  * them, and are forgotten when the agent is long gone.
@@ -143,6 +145,43 @@ static void numbers_of_agents_long_gone_are_forgotten(void **state)
 	(void)store_free(store);
 }
 
+static int64_t count_epochs(const char *folder)
+{
+	scoped_free char *path = path_in(folder, "hearth.db");
+	sqlite3_stmt *row = NULL;
+	sqlite3 *db = NULL;
+	int64_t count;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM epoch", -1, &row, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+	count = sqlite3_column_int64(row, 0);
+	(void)sqlite3_finalize(row);
+	(void)sqlite3_close(db);
+	return count;
+}
+
+static void many_agents_long_gone_are_forgotten_a_few_at_a_time(void **state)
+{
+	enum { N_GONE = 40 };
+	static const int64_t left_after[] = { N_GONE - 16 + 1, N_GONE - 32 + 1, 1, 1 };
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+
+	for (uint8_t agent = 10; agent < 10 + N_GONE; agent++)
+		assert_int_equal(write_batch(store, batch_builder_new(agent, EPOCH, 1, NOON,
+								      NOON + NSEC_PER_SEC)),
+				 STORE_STORED);
+	clock.wall_ns = NOON + UINT64_C(9 * 24 * 3600) * NSEC_PER_SEC;
+	for (size_t i = 0; i < ARRAY_SIZE(left_after); i++) {
+		assert_int_equal(write_batch(store, batch_builder_new(1, EPOCH, 1 + i, NOON,
+								      NOON + NSEC_PER_SEC)),
+				 STORE_STORED);
+		assert_int_equal(count_epochs(*state), left_after[i]);
+	}
+}
+
 static void the_executables_of_a_run_are_listed(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
@@ -215,6 +254,7 @@ int main(void)
 		in_folder(empty_definitions_end_the_asking),
 		in_folder(an_epoch_has_numbers_of_its_own),
 		in_folder(numbers_of_agents_long_gone_are_forgotten),
+		in_folder(many_agents_long_gone_are_forgotten_a_few_at_a_time),
 		in_folder(the_executables_of_a_run_are_listed),
 		in_folder(thousands_of_numbers_are_right_with_and_without_the_cache),
 	};
