@@ -68,9 +68,43 @@ static void metrics_are_in_the_text_format_of_prometheus(void **state)
 	assert_null(strstr(text, "resident_memory_bytes 0\n"));
 }
 
+static void batches_and_health_do_not_wait_for_queries_or_files(void **state)
+{
+	static const struct {
+		enum http_method method;
+		const char *path;
+		enum http_lane lane;
+	} cases[] = {
+		{ HTTP_GET, "/healthz", HTTP_LANE_SHORT },
+		{ HTTP_GET, "/readyz", HTTP_LANE_SHORT },
+		{ HTTP_POST, "/v1/ingest", HTTP_LANE_SHORT },
+		{ HTTP_GET, "/metrics", HTTP_LANE_SHORT },
+		{ HTTP_POST, "/v1/profile/ProfileTracing", HTTP_LANE_QUERY },
+		{ HTTP_GET, "/v1/flame", HTTP_LANE_QUERY },
+		{ HTTP_POST, "/v1/symbolize", HTTP_LANE_QUERY },
+		{ HTTP_PUT, "/v1/debuginfo/00112233", HTTP_LANE_FILES },
+		{ HTTP_GET, "/buildid/00112233/debuginfo", HTTP_LANE_FILES },
+	};
+	const struct http_route *routes;
+	size_t count;
+
+	(void)state;
+	routes = api_routes(&count);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char argument[ROUTER_ARGUMENT_SIZE];
+		const struct http_route *route;
+
+		assert_int_equal(router_find(routes, count, cases[i].method, cases[i].path, &route,
+					     argument),
+				 ROUTER_FOUND);
+		assert_int_equal(route->lane, cases[i].lane);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(batches_and_health_do_not_wait_for_queries_or_files),
 		API_TEST(the_process_is_healthy_while_it_answers),
 		API_TEST(it_is_ready_while_samples_can_be_stored),
 		API_TEST(metrics_are_in_the_text_format_of_prometheus),
