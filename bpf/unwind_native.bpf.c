@@ -96,6 +96,13 @@ enum step {
 	STEP_END,    /* the stack ended, or was cut with a reason */
 };
 
+static __always_inline void lose_rbx(struct unwind_registers *registers)
+{
+#if defined(__TARGET_ARCH_x86)
+	registers->rbx_known = false;
+#endif
+}
+
 /* By the frame pointer chain, checked. */
 static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 {
@@ -118,6 +125,7 @@ static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 	registers->sp = registers->fp + sizeof(link);
 	registers->pc = link[1];
 	registers->fp = link[0];
+	lose_rbx(registers);
 	sample->pc_is_exact = false;
 	return STEP_CALLER;
 }
@@ -138,6 +146,12 @@ static __always_inline bool register_value(struct sample *sample, __u32 number, 
 		*ret_value = sample->registers.fp;
 		return true;
 	}
+#if defined(__TARGET_ARCH_x86)
+	if (number == REGISTER_RBX && sample->registers.rbx_known) {
+		*ret_value = sample->registers.rbx;
+		return true;
+	}
+#endif
 	asm volatile("" : "+r"(number));
 	if (!sample->innermost || number >= N_GENERAL_REGISTERS)
 		return false;
@@ -151,6 +165,7 @@ static __always_inline bool register_value(struct sample *sample, __u32 number, 
  * sigcontext begins at 176 and has fault_address before the registers).
  */
 #if defined(__TARGET_ARCH_x86)
+#define SIGNAL_FRAME_RBX 128
 #define SIGNAL_FRAME_FP 120
 #define SIGNAL_FRAME_SP 160
 #define SIGNAL_FRAME_PC 168
@@ -170,6 +185,9 @@ static __always_inline enum step step_over_signal(struct sample *sample)
 		cut(sample, STACK_CUT_READ_FAULT, ABI_COUNTER_CUT_READ_FAULT);
 		return STEP_END;
 	}
+#if defined(__TARGET_ARCH_x86)
+	registers->rbx_known = read_u64(frame + SIGNAL_FRAME_RBX, &registers->rbx);
+#endif
 	sample->pc_is_exact = true;
 	return registers->pc ? STEP_CALLER : STEP_END;
 }
@@ -210,6 +228,17 @@ static __always_inline bool compute_cfa(struct sample *sample, const struct abi_
 	return true;
 }
 
+static __always_inline void follow_rbx_by_rule(struct unwind_registers *registers, const struct abi_unwind_rule *rule,
+					       __u64 cfa)
+{
+#if defined(__TARGET_ARCH_x86)
+	if (rule->rbx_offset == UNWIND_RBX_LOST)
+		registers->rbx_known = false;
+	else if (rule->rbx_offset != 0)
+		registers->rbx_known = read_u64(cfa + rule->rbx_offset, &registers->rbx);
+#endif
+}
+
 /* By a row of the executable's table. */
 static __always_inline enum step step_by_rule(struct sample *sample, const struct abi_unwind_rule *rule)
 {
@@ -229,6 +258,8 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 	}
 	if (rule->ra == UNWIND_SAVED_CFA)
 		read = read_u64(cfa + rule->ra_offset, &caller_pc);
+	else if (rule->ra == UNWIND_SAVED_BESIDE_FP)
+		read = read_u64(cfa + rule->fp_offset + 8, &caller_pc);
 #if defined(__TARGET_ARCH_arm64)
 	else if (rule->ra == UNWIND_SAVED_SAME)
 		read = register_value(sample, REGISTER_LR, &caller_pc);
@@ -250,6 +281,7 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 		cut(sample, STACK_CUT_BAD_FRAME, ABI_COUNTER_CUT_BAD_FRAME);
 		return STEP_END;
 	}
+	follow_rbx_by_rule(registers, rule, cfa);
 	count(ABI_COUNTER_FRAMES_BY_TABLE);
 	registers->sp = cfa;
 	registers->fp = caller_fp;

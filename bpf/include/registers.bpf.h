@@ -15,6 +15,7 @@
 
 /* DWARF numbers (psABI x86-64 figure 3.36): rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15 */
 #define N_GENERAL_REGISTERS 16
+#define REGISTER_RBX	    3
 #define REGISTER_FP	    6
 #define REGISTER_SP	    7
 
@@ -56,8 +57,20 @@ struct unwind_registers {
 	__u64 pc;
 	__u64 sp;
 	__u64 fp; /* rbp, x29 */
+#if defined(__TARGET_ARCH_x86)
+	__u64 rbx;
+	bool rbx_known; /* it is followed only where some CFA is made of it */
+#endif
 	__u64 general[N_GENERAL_REGISTERS]; /* of the innermost frame, by DWARF number */
 };
+
+static __always_inline void follow_rbx(struct unwind_registers *registers)
+{
+#if defined(__TARGET_ARCH_x86)
+	registers->rbx = registers->general[REGISTER_RBX];
+	registers->rbx_known = true;
+#endif
+}
 
 static __always_inline void registers_from_context(struct unwind_registers *registers,
 						   struct bpf_perf_event_data *context)
@@ -68,6 +81,7 @@ static __always_inline void registers_from_context(struct unwind_registers *regi
 	registers->pc = context_read(context, registers_pc_field);
 	registers->sp = registers->general[REGISTER_SP];
 	registers->fp = registers->general[REGISTER_FP];
+	follow_rbx(registers);
 }
 
 static __always_inline void registers_from_task(struct unwind_registers *registers,
@@ -85,4 +99,5 @@ static __always_inline void registers_from_task(struct unwind_registers *registe
 	registers->pc = from->registers_pc_field;
 	registers->sp = registers->general[REGISTER_SP];
 	registers->fp = registers->general[REGISTER_FP];
+	follow_rbx(registers);
 }
