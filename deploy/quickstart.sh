@@ -16,6 +16,7 @@ agent_log=$build/quickstart-agent.log
 
 # A first picture is worth showing after this much profiling, and is shown at the latest after that much.
 readonly FIRST_LOOK_S=8 FIRST_LOOK_AT_MOST_S=14
+readonly FIRST_LOOK_ROWS=20
 readonly READY_S=30 STOP_S=15
 
 duration= port=20416 data=/var/lib/hearth
@@ -205,15 +206,15 @@ print_first_look() {
 
 	say
 	say "== this host, by process =="
-	hearth flame --service Total --last 1m || say "(no samples yet: the host has been idle)"
+	hearth flame --service Total --last 1m --rows "$FIRST_LOOK_ROWS" || say "(no samples yet: the host has been idle)"
 	service=$(busiest_service)
 	if [ -n "$service" ]; then
 		say
 		say "== $service =="
-		hearth flame --service "$service" --last 1m || true
+		hearth flame --service "$service" --last 1m --rows "$FIRST_LOOK_ROWS" || true
 		say
 		say "== $service, hottest functions =="
-		hearth top --service "$service" --last 1m || true
+		hearth top --service "$service" --last 1m --rows 10 || true
 	fi
 }
 

@@ -14,7 +14,7 @@ figure() { printf '%s %s %s\n' "$1" "$2" "$3"; }
 ratio() { figure "$1" "$(calculate "$3 > 0 ? $2 / $3 : 0" %.2f)" x; }
 
 # calculate EXPRESSION [FORMAT]
-calculate() { awk "BEGIN { printf \"${2:-%.4f}\", $1 }"; }
+calculate() { awk "BEGIN { printf \"${2:-%.4f}\", ($1) }"; }
 
 # status_kib PID FIELD: of /proc/PID/status
 status_kib() { sed -n "s/^$2:[[:space:]]*\([0-9]*\).*/\1/p" "/proc/$1/status"; }
