@@ -262,6 +262,18 @@ static void add_missing(struct ingest_call *call)
 		       missing->n_executables);
 }
 
+static int refuse_old(struct ingest_call *call)
+{
+	uint64_t now = clock_wall_ns(call->ingest->clock);
+
+	call->result->too_old = true;
+	(void)snprintf(call->result->message, INGEST_MESSAGE_SIZE,
+		       "the batch of host '%.100s' ended %" PRIu64
+		       " s ago, which is beyond this server's retention",
+		       call->batch.host.name, (now - call->batch.closed_wall_ns) / NSEC_PER_SEC);
+	return -EBADMSG;
+}
+
 static int store(struct ingest_call *call)
 {
 	int r;
@@ -270,6 +282,8 @@ static int store(struct ingest_call *call)
 			&call->missing);
 	if (r < 0)
 		return fail(call, r, "cannot store the batch");
+	if (r == STORE_TOO_OLD)
+		return refuse_old(call);
 	call->answer.epoch = call->batch.epoch;
 	call->result->n_rows = call->batch.n_rows;
 	if (r == STORE_NEEDS_NUMBERS) {

@@ -31,7 +31,8 @@ void ingest_set_policy(struct ingest *ingest, enum ingest_policy policy);
 #define INGEST_MESSAGE_SIZE 320
 
 struct ingest_result {
-	bool stored; /* false: duplicate or unknown numbers */
+	bool stored;  /* false: duplicate or unknown numbers */
+	bool too_old; /* refused: beyond the store's retention */
 	uint32_t n_rows;
 	char message[INGEST_MESSAGE_SIZE]; /* what was wrong, for the client */
 };

@@ -113,6 +113,19 @@ static int intern_labels(struct write *write, const struct batch_process *proces
 	return intern_text_set(write, bytes_view_of(content), ret_id);
 }
 
+/* For who asks by a label that no series at hand has. */
+static int add_label_names(struct write *write, const struct batch_process *process)
+{
+	int64_t tenant = 0;
+	int r;
+
+	r = process->n_labels > 0 ? write_tenant(write, &tenant) : 0;
+	for (uint32_t i = 0; i < process->n_labels && r == 0; i++)
+		r = sqlite_run(write->hearth, SQL_LABEL_NAME_ADD, SQL_INT(tenant),
+			       SQL_TEXT(process->labels[i].name));
+	return r;
+}
+
 static uint64_t main_executable_of(const struct write *write, const struct batch_process *process)
 {
 	const struct number_entry *entry = NULL;
@@ -162,7 +175,7 @@ static int add_process(struct write *write, const struct batch_process *process,
 		return r;
 	row->id = (uint64_t)sqlite_last_id(write->hearth);
 	write->n_new_processes++;
-	return 0;
+	return add_label_names(write, process);
 }
 
 static int update_process(struct write *write, const struct process_row *row)
@@ -201,5 +214,7 @@ int write_define_process(struct write *write, const struct batch_process *proces
 	r = write_set_number(write, NUMBER_PROCESS, process->number, row.id, &applied);
 	if (r == 0 && applied && !same)
 		r = update_process(write, &row);
+	if (r == 0 && applied && !same)
+		r = add_label_names(write, process);
 	return r;
 }

@@ -32,5 +32,14 @@ int read_agent_executables(struct connection_set *set, const char *tenant,
 			   struct arena *arena, struct store_executable **ret_executables,
 			   size_t *ret_count);
 
+/* sqlite_known.c */
+int read_list_services(struct connection_set *set, const char *tenant, size_t max,
+		       struct arena *arena, struct store_service **ret_services, size_t *ret_count);
+int read_last_slot(struct connection_set *set, const char *tenant, const char *service,
+		   enum event_type type, uint64_t *ret_slot);
+int read_list_label_names(struct connection_set *set, const char *tenant, const char *from,
+			  size_t max, struct arena *arena, const char ***ret_names,
+			  size_t *ret_count);
+
 int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t count,
 	      uint64_t from_slot, uint64_t to_slot, store_row_function function, void *arg);

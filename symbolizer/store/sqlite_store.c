@@ -145,6 +145,40 @@ static int operation_agent_executables(struct store *store, const char *tenant,
 				      ret_count);
 }
 
+static int operation_list_services(struct store *store, const char *tenant, size_t max,
+				   struct arena *arena, struct store_service **ret_services,
+				   size_t *ret_count)
+{
+	scoped(reader_returnp) struct reader reader =
+		reader_borrow(sqlite_store_of(store)->readers);
+
+	return read_list_services(reader.set, tenant, max, arena, ret_services, ret_count);
+}
+
+static int operation_last_slot(struct store *store, const char *tenant, const char *service,
+			       enum event_type type, uint64_t *ret_slot)
+{
+	scoped(reader_returnp) struct reader reader =
+		reader_borrow(sqlite_store_of(store)->readers);
+
+	return read_last_slot(reader.set, tenant, service, type, ret_slot);
+}
+
+static int operation_list_label_names(struct store *store, const char *tenant, const char *from,
+				      size_t max, struct arena *arena, const char ***ret_names,
+				      size_t *ret_count)
+{
+	scoped(reader_returnp) struct reader reader =
+		reader_borrow(sqlite_store_of(store)->readers);
+
+	return read_list_label_names(reader.set, tenant, from, max, arena, ret_names, ret_count);
+}
+
+static void operation_set_retention(struct store *store, uint64_t retention_ns)
+{
+	sqlite_store_of(store)->writer->retention_ns = retention_ns;
+}
+
 /* For file systems without unlinked files: they only tell what they believe to have. */
 static int check_free_space(int folder_fd)
 {
@@ -198,6 +232,7 @@ static int operation_stats(struct store *store, struct store_stats *ret_stats)
 		.n_batches = counts.n_batches,
 		.n_rows = counts.n_rows,
 		.n_series = counts.n_series,
+		.n_too_old_batches = self->writer->n_too_old,
 		.n_stacks = self->writer->n_stacks,
 		.n_processes = self->writer->n_processes,
 		.disk_bytes = disk_bytes(self),
@@ -231,6 +266,10 @@ static const struct store_operations sqlite_operations = {
 	.list_hosts = operation_list_hosts,
 	.find_executable = operation_find_executable,
 	.agent_executables = operation_agent_executables,
+	.list_services = operation_list_services,
+	.last_slot = operation_last_slot,
+	.list_label_names = operation_list_label_names,
+	.set_retention = operation_set_retention,
 	.check = operation_check,
 	.stats = operation_stats,
 	.free = operation_free,

@@ -41,7 +41,8 @@ struct sqlite_writer {
 	struct bytes block;
 	uint64_t next_expiry_ns; /* wall */
 	int last_error;
-	_Atomic uint64_t n_stacks, n_processes; /* for statistics */
+	_Atomic uint64_t n_stacks, n_processes, n_too_old; /* for statistics */
+	_Atomic uint64_t retention_ns;                     /* 0: none */
 };
 
 int sqlite_writer_new(const char *folder, const struct store_identity *identity,

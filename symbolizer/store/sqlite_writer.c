@@ -228,6 +228,16 @@ static int write_new_batch(struct write *write, const struct write_days *days, u
 	return r;
 }
 
+/* Retention would remove it at once, and would have forgotten whether it was there before. */
+static bool is_too_old(const struct sqlite_writer *writer, const struct write_days *days)
+{
+	uint64_t now = clock_wall_ns(writer->clock);
+	uint64_t retention_ns = writer->retention_ns;
+
+	return retention_ns != 0 && now > retention_ns &&
+	       days->days[days->count - 1] < day_of_wall_ns(now - retention_ns);
+}
+
 static int write_batch(struct sqlite_writer *writer, const char *tenant, const struct batch *batch,
 		       struct arena *arena, struct store_missing *ret_missing)
 {
@@ -247,6 +257,10 @@ static int write_batch(struct sqlite_writer *writer, const char *tenant, const s
 		expire_epochs(writer, write.hearth);
 	if (r == 0)
 		r = write_find_days(batch, &days);
+	if (r == 0 && is_too_old(writer, &days)) {
+		writer->n_too_old++;
+		return STORE_TOO_OLD;
+	}
 	if (r == 0)
 		r = find_stored_days(writer, tenant, batch, &days, &stored);
 	if (r < 0)

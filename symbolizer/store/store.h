@@ -26,7 +26,8 @@ enum store_outcome {
 	STORE_STORED = 1,    /* durable now */
 	STORE_DUPLICATE = 2, /* (agent, epoch, sequence) was stored before: acknowledge again */
 	STORE_NEEDS_NUMBERS =
-		3 /* nothing stored; ret_missing lists the numbers that must be defined */
+		3,         /* nothing stored; ret_missing lists the numbers that must be defined */
+	STORE_TOO_OLD = 4, /* nothing stored: all of it is beyond the retention */
 };
 
 struct store_missing {
@@ -114,7 +115,14 @@ struct store_series_query {
 typedef int (*store_row_function)(void *arg, uint32_t series_index, uint64_t stack_id,
 				  uint64_t slot, uint64_t value);
 
+/* A name that processes of the tenant go by. */
+struct store_service {
+	const char *name;
+	bool without_stacks; /* by the first process of that name that was found */
+};
+
 struct store_stats {
+	uint64_t n_too_old_batches; /* refused since the start */
 	uint64_t n_batches, n_rows, n_stacks, n_series, n_processes, disk_bytes;
 };
 
@@ -143,6 +151,15 @@ struct store_operations {
 				 const struct hash128 *agent, uint64_t epoch, size_t max,
 				 struct arena *arena, struct store_executable **ret_executables,
 				 size_t *ret_count);
+	int (*list_services)(struct store *store, const char *tenant, size_t max,
+			     struct arena *arena, struct store_service **ret_services,
+			     size_t *ret_count);
+	int (*last_slot)(struct store *store, const char *tenant, const char *service,
+			 enum event_type type, uint64_t *ret_slot);
+	int (*list_label_names)(struct store *store, const char *tenant, const char *from,
+				size_t max, struct arena *arena, const char ***ret_names,
+				size_t *ret_count);
+	void (*set_retention)(struct store *store, uint64_t retention_ns);
 	int (*check)(struct store *store);
 	int (*stats)(struct store *store, struct store_stats *ret_stats);
 	struct store *(*free)(struct store *store);
@@ -236,6 +253,51 @@ static inline int store_agent_executables(struct store *store, const char *tenan
 {
 	return store->operations->agent_executables(store, tenant, agent, epoch, max, arena,
 						    ret_executables, ret_count);
+}
+
+/*
+ * For messages to people: the cost is bounded, whatever the store holds, and so is the answer. All
+ * three may be missing in an engine: -EOPNOTSUPP.
+ *
+ * Names of processes of any time, at most @max, in order. Those of other tenants cost time too:
+ * with very many of them the list ends early.
+ */
+static inline int store_list_services(struct store *store, const char *tenant, size_t max,
+				      struct arena *arena, struct store_service **ret_services,
+				      size_t *ret_count)
+{
+	if (!store->operations->list_services)
+		return -EOPNOTSUPP;
+	return store->operations->list_services(store, tenant, max, arena, ret_services, ret_count);
+}
+
+/* The last slot with a sample of @type, of @service or (NULL) of all, as far as its latest
+ * thousands of series tell; 1 found, 0 none is kept. */
+static inline int store_last_slot(struct store *store, const char *tenant, const char *service,
+				  enum event_type type, uint64_t *ret_slot)
+{
+	if (!store->operations->last_slot)
+		return -EOPNOTSUPP;
+	return store->operations->last_slot(store, tenant, service, type, ret_slot);
+}
+
+/* Names of labels of processes, of any time: at most @max of those that are not before @from. */
+static inline int store_list_label_names(struct store *store, const char *tenant, const char *from,
+					 size_t max, struct arena *arena, const char ***ret_names,
+					 size_t *ret_count)
+{
+	if (!store->operations->list_label_names)
+		return -EOPNOTSUPP;
+	return store->operations->list_label_names(store, tenant, from, max, arena, ret_names,
+						   ret_count);
+}
+
+/* From now on batches that lie wholly before it are refused (STORE_TOO_OLD); 0: none, as at first.
+ */
+static inline void store_set_retention(struct store *store, uint64_t retention_ns)
+{
+	if (store->operations->set_retention)
+		store->operations->set_retention(store, retention_ns);
 }
 
 /* Whether writes would succeed right now: 0, or the errno (-ENOSPC, -EROFS, ...). For /readyz. */

@@ -190,6 +190,24 @@ static void a_clock_that_is_not_set_is_refused(void **state)
 	}
 }
 
+static void a_batch_beyond_the_retention_is_refused_and_says_so(void **state)
+{
+	struct fixture *fixture = *state;
+	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
+	struct ingest_result result;
+
+	store_set_retention(fixture->store, UINT64_C(24 * 3600) * NSEC_PER_SEC);
+	fixture->now_ns = NOON + UINT64_C(3 * 24 * 3600) * NSEC_PER_SEC;
+	batch_builder_finish(batch_of(1, 1, true), &body);
+	assert_errno(
+		ingest_batch(fixture->ingest, "default", bytes_view_of(&body), &answer, &result),
+		-EBADMSG);
+	assert_true(result.too_old);
+	assert_string_equal(result.message, "the batch of host 'host-1' ended 259200 s ago, which "
+					    "is beyond this server's retention");
+}
+
 static const Hearth__V1__Wanted *wanted_of(const Hearth__V1__BatchAnswer *answer, uint8_t build_id)
 {
 	for (size_t i = 0; i < answer->n_wanted; i++)
@@ -323,6 +341,7 @@ static void *send_of_known_agent(void *arg)
 	struct ingest_result result;
 	scoped_answer answer = send_batch(fixture, batch_of(1, 2, false), &result);
 
+	assert_non_null(answer);
 	assert_true(result.stored);
 	return NULL;
 }
@@ -383,6 +402,7 @@ int main(void)
 		with_server(unknown_numbers_are_asked_for_and_nothing_is_acknowledged),
 		with_server(a_body_that_is_no_batch_is_the_senders_fault),
 		with_server(a_clock_that_is_not_set_is_refused),
+		with_server(a_batch_beyond_the_retention_is_refused_and_says_so),
 		with_server(one_agent_is_asked_for_an_executable),
 		with_server(after_ten_minutes_another_one_is_asked),
 		with_server(a_restarted_server_knows_what_agents_use),
