@@ -10,6 +10,9 @@
 
 #define SUGGESTED_SERVICES 5
 
+/* Names that the nearest are looked for among: whoever has more asks for the list. */
+#define MAX_CONSIDERED_SERVICES 10000
+
 #define TIME_TEXT_SIZE sizeof("2024-02-21T03:12:00Z")
 
 static const char *slot_time(uint64_t slot, char ret_text[TIME_TEXT_SIZE])
@@ -69,28 +72,37 @@ static void suggest(struct suggestions *suggestions, const char *name, unsigned 
 	suggestions->items[place] = (struct suggestion){ .name = name, .distance = distance };
 }
 
-static void unknown_service_message(const struct profile_request *request,
-				    const struct store_series *series, size_t n_series,
-				    char *message)
+/* What the messages are made of: looked up by name and type, because the samples of a fleet's past
+ * days are too many to be read for a message. */
+struct known {
+	struct store *store;
+	const struct profile_request *request;
+	const struct store_service *services;
+	size_t n_services;
+	bool listed; /* services could be read */
+};
+
+static void unknown_service_message(const struct known *known, char *message)
 {
+	const char *service = known->request->service;
 	struct suggestions suggestions = {};
 	size_t used;
 
-	for (size_t i = 0; i < n_series; i++) {
-		const struct store_process *process = series[i].process;
+	for (size_t i = 0; i < known->n_services; i++) {
+		const struct store_service *other = &known->services[i];
 
-		if (is_service(process) && (i == 0 || process != series[i - 1].process))
-			suggest(&suggestions, process->name,
-				name_distance(request->service, process->name));
+		if (!other->without_stacks && strcmp(other->name, TOTAL_SERVICE) != 0)
+			suggest(&suggestions, other->name, name_distance(service, other->name));
 	}
-	used = (size_t)snprintf(message, PROFILE_MESSAGE_SIZE, "no service '%.100s'; ",
-				request->service);
+	used = (size_t)snprintf(message, PROFILE_MESSAGE_SIZE, "no service '%.100s'", service);
+	if (!known->listed)
+		return;
 	if (suggestions.count == 0) {
 		(void)snprintf(message + used, PROFILE_MESSAGE_SIZE - used,
-			       "no service is known yet");
+			       "; no service is known yet");
 		return;
 	}
-	used += (size_t)snprintf(message + used, PROFILE_MESSAGE_SIZE - used, "known services: ");
+	used += (size_t)snprintf(message + used, PROFILE_MESSAGE_SIZE - used, "; known services: ");
 	for (size_t i = 0; i < suggestions.count; i++)
 		used += (size_t)snprintf(message + used, PROFILE_MESSAGE_SIZE - used, "%s%.60s",
 					 i > 0 ? ", " : "", suggestions.items[i].name);
@@ -98,90 +110,95 @@ static void unknown_service_message(const struct profile_request *request,
 		(void)snprintf(message + used, PROFILE_MESSAGE_SIZE - used, ", ...");
 }
 
-struct service_history {
-	bool known;          /* has any sample of any type */
-	bool without_stacks; /* is only counted */
-	bool has_type;
-	uint64_t last_slot; /* of the type */
-	enum event_type other_type;
-};
-
-static struct service_history history_of(const struct profile_request *request,
-					 const struct store_series *series, size_t n_series)
+static const struct store_service *find_service(const struct known *known)
 {
-	struct service_history history = {};
-
-	for (size_t i = 0; i < n_series; i++) {
-		if (strcmp(series[i].process->name, request->service) != 0)
-			continue;
-		if (!is_service(series[i].process)) {
-			history.without_stacks = true;
-			continue;
-		}
-		history.known = true;
-		if (series[i].type == request->type) {
-			history.has_type = true;
-			history.last_slot = MAX(history.last_slot, series[i].last_slot);
-		} else {
-			history.other_type = series[i].type;
-		}
-	}
-	return history;
+	for (size_t i = 0; i < known->n_services; i++)
+		if (strcmp(known->services[i].name, known->request->service) == 0)
+			return &known->services[i];
+	return NULL;
 }
 
-static void service_message(const struct profile_request *request,
-			    const struct store_series *series, size_t n_series, char *message)
+/* The last slot of the type, 0: none, or it cannot be read. @service NULL: of all. */
+static uint64_t last_slot_of(const struct known *known, const char *service, enum event_type type)
 {
-	const struct service_history history = history_of(request, series, n_series);
+	uint64_t slot = 0;
+	int r;
+
+	r = store_last_slot(known->store, known->request->tenant, service, type, &slot);
+	return r > 0 ? slot : 0;
+}
+
+/* EVENT_NONE: it has no samples of another type either. */
+static enum event_type find_other_type(const struct known *known)
+{
+	for (enum event_type type = EVENT_NONE + 1; type < EVENT_TYPE_END; type++)
+		if (type != known->request->type &&
+		    last_slot_of(known, known->request->service, type) != 0)
+			return type;
+	return EVENT_NONE;
+}
+
+static void known_service_message(const struct known *known, char *message)
+{
+	const struct profile_request *request = known->request;
+	uint64_t last_slot = last_slot_of(known, request->service, request->type);
 	const char *type = event_type_name(request->type);
+	enum event_type other_type;
 	char range[64], last[TIME_TEXT_SIZE];
 
-	if (!history.known && history.without_stacks)
-		(void)snprintf(message, PROFILE_MESSAGE_SIZE,
-			       "process '%.100s' is left out by the agent's configuration: it "
-			       "counts in '%s' only",
-			       request->service, TOTAL_SERVICE);
-	else if (!history.known)
-		unknown_service_message(request, series, n_series, message);
-	else if (history.has_type)
+	if (last_slot != 0) {
 		(void)snprintf(message, PROFILE_MESSAGE_SIZE,
 			       "service '%.100s' has no %s samples %s; last sample at %s",
 			       request->service, type, range_text(request, range),
-			       slot_time(history.last_slot, last));
-	else
+			       slot_time(last_slot, last));
+		return;
+	}
+	other_type = find_other_type(known);
+	if (other_type != EVENT_NONE)
 		(void)snprintf(message, PROFILE_MESSAGE_SIZE,
 			       "service '%.100s' has no %s samples, only others (%s)",
-			       request->service, type, event_type_name(history.other_type));
+			       request->service, type, event_type_name(other_type));
+	else
+		(void)snprintf(message, PROFILE_MESSAGE_SIZE, "service '%.100s' has no %s samples",
+			       request->service, type);
 }
 
-static void fleet_message(const struct profile_request *request, const struct store_series *series,
-			  size_t n_series, char *message)
+static void service_message(const struct known *known, char *message)
 {
-	const char *type = event_type_name(request->type);
-	uint64_t last_slot = 0;
+	const struct store_service *service = find_service(known);
+
+	if (!service)
+		unknown_service_message(known, message);
+	else if (service->without_stacks)
+		(void)snprintf(message, PROFILE_MESSAGE_SIZE,
+			       "process '%.100s' is left out by the agent's configuration: it "
+			       "counts in '%s' only",
+			       service->name, TOTAL_SERVICE);
+	else
+		known_service_message(known, message);
+}
+
+static void fleet_message(const struct known *known, char *message)
+{
+	uint64_t last_slot = last_slot_of(known, NULL, known->request->type);
+	const char *type = event_type_name(known->request->type);
 	char range[64], last[TIME_TEXT_SIZE];
 
-	for (size_t i = 0; i < n_series; i++) {
-		if (series[i].type == request->type)
-			last_slot = MAX(last_slot, series[i].last_slot);
-	}
 	if (last_slot == 0)
 		(void)snprintf(message, PROFILE_MESSAGE_SIZE, "no %s samples were ever stored",
 			       type);
 	else
 		(void)snprintf(message, PROFILE_MESSAGE_SIZE, "no %s samples %s; last sample at %s",
-			       type, range_text(request, range), slot_time(last_slot, last));
+			       type, range_text(known->request, range), slot_time(last_slot, last));
 }
 
 int no_data_message(struct store *store, const struct profile_request *request,
 		    const struct selection *selection, struct arena *arena,
 		    char ret_message[PROFILE_MESSAGE_SIZE])
 {
-	const struct store_series_query query = { .tenant = request->tenant, .type = EVENT_NONE };
-	struct store_series *series;
-	size_t n_series;
+	struct known known = { .store = store, .request = request };
+	struct store_service *services = NULL;
 	char range[64];
-	int r;
 
 	if (selection->n_series == 0 && selection->n_filtered > 0) {
 		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
@@ -190,12 +207,14 @@ int no_data_message(struct store *store, const struct profile_request *request,
 			       range_text(request, range));
 		return 0;
 	}
-	r = store_find_series(store, &query, arena, &series, &n_series);
-	if (r < 0)
-		return r;
-	if (selection->total || !request->service || !request->service[0])
-		fleet_message(request, series, n_series, ret_message);
-	else
-		service_message(request, series, n_series, ret_message);
+	if (selection->total || !request->service || !request->service[0]) {
+		fleet_message(&known, ret_message);
+		return 0;
+	}
+	/* That there is no data is known; why is worth a try, and no failure of the query. */
+	known.listed = store_list_services(store, request->tenant, MAX_CONSIDERED_SERVICES, arena,
+					   &services, &known.n_services) == 0;
+	known.services = services;
+	service_message(&known, ret_message);
 	return 0;
 }

@@ -174,22 +174,33 @@ static bool hosts_have_label(struct tag_names *names, const char *name)
 	return false;
 }
 
-/* All series of the tenant, from now on @names' own. */
-static bool all_series_have_label(struct tag_names *names, const char *name)
+/* Names of labels that a list of known ones may have. */
+#define MAX_LISTED_LABELS 64
+
+static bool is_label_name(struct tag_names *names, const char *name)
 {
-	const struct store_series_query query = { .tenant = names->tenant, .type = EVENT_NONE };
-	struct store_series *series;
+	const char **found;
 	size_t count;
 	int r;
 
-	r = store_find_series(names->store, &query, names->arena, &series, &count);
-	if (r < 0) {
-		names->error = r;
-		return false;
-	}
-	names->series = series;
-	names->n_series = count;
-	return series_have_label(series, count, name);
+	r = store_list_label_names(names->store, names->tenant, name, 1, names->arena, &found,
+				   &count);
+	return r == 0 && count > 0 && strcmp(found[0], name) == 0;
+}
+
+/*
+ * The labels of all processes, also of those that have no samples in the range. Where the store
+ * cannot tell, the name is not known.
+ */
+static bool processes_have_label(struct tag_names *names, const char *name)
+{
+	if (is_label_name(names, name) ||
+	    (has_prefix(name, label_prefix) && is_label_name(names, name + strlen(label_prefix))))
+		return true;
+	if (store_list_label_names(names->store, names->tenant, "", MAX_LISTED_LABELS, names->arena,
+				   &names->labels, &names->n_labels) < 0)
+		names->n_labels = 0;
+	return false;
 }
 
 bool tag_is_known(void *tag_names, const char *name)
@@ -203,7 +214,7 @@ bool tag_is_known(void *tag_names, const char *name)
 			return true;
 	}
 	return series_have_label(names->series, names->n_series, name) ||
-	       hosts_have_label(names, name) || all_series_have_label(names, name);
+	       hosts_have_label(names, name) || processes_have_label(names, name);
 }
 
 /* Appends ", name" where it fits, leaving room for "...". */
@@ -255,5 +266,9 @@ void tag_names_print(const struct tag_names *names, char *ret_text, size_t size)
 		previous = process;
 		print_labels(process->labels, process->n_labels, ret_text, size);
 		print_labels(process->host->labels, process->host->n_labels, ret_text, size);
+	}
+	for (size_t i = 0; i < names->n_labels; i++) {
+		if (!is_listed(ret_text, names->labels[i]))
+			print_name(names->labels[i], ret_text, size);
 	}
 }

@@ -22,8 +22,8 @@ size_t series_tag_values(void *series_tags, const char *name, const char *const 
 
 /*
  * The names that are tags. Labels are looked for among the series at hand, then among all hosts and
- * series of the tenant, which is only done for a name that is not known yet. @error is the store's,
- * when it failed meanwhile.
+ * label names of the tenant, which is only done for a name that is not known yet. @error is the
+ * store's, when it failed meanwhile.
  */
 struct tag_names {
 	struct store *store;
@@ -31,6 +31,8 @@ struct tag_names {
 	struct arena *arena;
 	const struct store_series *series;
 	size_t n_series;
+	const char **labels; /* of the store, once a name was not known */
+	size_t n_labels;
 	int error;
 };
 

@@ -24,6 +24,7 @@ static int find_series(struct store *store, const struct store_series_query *que
 	struct store_series *series = arena_alloc_array(arena, fake->n_series + 1, sizeof(*series));
 	size_t count = 0;
 
+	fake->n_searches++;
 	if (fake->fail_with || !series)
 		return fake->fail_with ? fake->fail_with : -ENOMEM;
 	for (size_t i = 0; i < fake->n_series; i++) {
@@ -141,6 +142,94 @@ static int list_hosts(struct store *store, const char *tenant, struct arena *are
 	return *ret_hosts || fake->n_hosts == 0 ? 0 : -ENOMEM;
 }
 
+/* In order of the alphabet, each once. */
+static void add_name(const char **names, size_t *count, const char *name)
+{
+	size_t place = 0;
+
+	while (place < *count && strcmp(names[place], name) < 0)
+		place++;
+	if (place < *count && strcmp(names[place], name) == 0)
+		return;
+	memmove(&names[place + 1], &names[place], (*count - place) * sizeof(*names));
+	names[place] = name;
+	(*count)++;
+}
+
+static int list_services(struct store *store, const char *tenant, size_t max, struct arena *arena,
+			 struct store_service **ret_services, size_t *ret_count)
+{
+	struct fake_store *fake = fake_of(store);
+	struct store_service *services =
+		arena_alloc_array(arena, fake->n_series + 1, sizeof(*services));
+	size_t count = 0;
+
+	if (fake->known_fails_with || !services)
+		return fake->known_fails_with ? fake->known_fails_with : -ENOMEM;
+	for (size_t i = 0; i < fake->n_series; i++) {
+		const struct store_process *process = fake->series[i].process;
+		bool listed = false;
+
+		for (size_t k = 0; k < count; k++)
+			listed |= strcmp(services[k].name, process->name) == 0;
+		if (!listed && count < max && strcmp(fake->series[i].tenant, tenant) == 0)
+			services[count++] = (struct store_service){
+				.name = process->name,
+				.without_stacks = process->without_stacks,
+			};
+	}
+	*ret_services = services;
+	*ret_count = count;
+	return 0;
+}
+
+static int last_slot(struct store *store, const char *tenant, const char *service,
+		     enum event_type type, uint64_t *ret_slot)
+{
+	struct fake_store *fake = fake_of(store);
+	uint64_t last = 0;
+
+	if (fake->known_fails_with)
+		return fake->known_fails_with;
+	for (size_t i = 0; i < fake->n_series; i++) {
+		const struct store_series *series = &fake->series[i];
+
+		if (strcmp(series->tenant, tenant) == 0 && series->type == type &&
+		    (!service || strcmp(series->process->name, service) == 0))
+			last = MAX(last, series->last_slot);
+	}
+	*ret_slot = last;
+	return last != 0;
+}
+
+static int list_label_names(struct store *store, const char *tenant, const char *from, size_t max,
+			    struct arena *arena, const char ***ret_names, size_t *ret_count)
+{
+	struct fake_store *fake = fake_of(store);
+	size_t room = 1;
+	const char **names;
+	size_t count = 0;
+
+	if (fake->known_fails_with)
+		return fake->known_fails_with;
+	for (size_t i = 0; i < fake->n_series; i++)
+		room += fake->series[i].process->n_labels;
+	names = arena_alloc_array(arena, room, sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	for (size_t i = 0; i < fake->n_series; i++) {
+		const struct store_process *process = fake->series[i].process;
+
+		for (uint32_t k = 0; k < process->n_labels; k++)
+			if (strcmp(fake->series[i].tenant, tenant) == 0 &&
+			    strcmp(process->labels[k].name, from) >= 0)
+				add_name(names, &count, process->labels[k].name);
+	}
+	*ret_names = names;
+	*ret_count = MIN(count, max);
+	return 0;
+}
+
 struct store *fake_store_init(struct fake_store *fake)
 {
 	static const struct store_operations operations = {
@@ -151,6 +240,9 @@ struct store *fake_store_init(struct fake_store *fake)
 		.path_of = path_of,
 		.named_frame = named_frame,
 		.list_hosts = list_hosts,
+		.list_services = list_services,
+		.last_slot = last_slot,
+		.list_label_names = list_label_names,
 	};
 
 	fake->store.operations = &operations;

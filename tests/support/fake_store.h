@@ -48,7 +48,9 @@ struct fake_store {
 	const struct store_host *hosts;
 	size_t n_hosts;
 	int n_damaged_blocks;
-	int fail_with; /* negative errno */
+	int fail_with;        /* negative errno */
+	int known_fails_with; /* of what only messages need */
+	size_t n_searches;    /* for series */
 };
 
 /* Sets the operations; the arrays stay as they are. */

@@ -257,6 +257,40 @@ static void an_empty_answer_says_why(void **state)
 	assert_message(fixture, 0, "no service 'app'; no service is known yet");
 }
 
+static void assert_errno_of_query(struct fixture *fixture, int expected)
+{
+	scoped(tree_freep) struct tree *tree = NULL;
+
+	assert_errno(query(fixture, &tree), expected);
+}
+
+static void a_typo_searches_for_series_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	set_fleet(fixture);
+	fixture->request.service = "ap";
+	assert_message(fixture, 0, "no service 'ap'; known services: app, shop");
+	assert_int_equal(fixture->fake.n_searches, 1);
+	fixture->request.service = NULL;
+	fixture->request.tag_filter = "colour = 'red'";
+	assert_errno_of_query(fixture, -EINVAL);
+	assert_int_equal(fixture->fake.n_searches, 2);
+}
+
+static void a_store_that_cannot_say_why_shortens_the_message(void **state)
+{
+	struct fixture *fixture = *state;
+
+	set_fleet(fixture);
+	fixture->fake.known_fails_with = -EIO;
+	fixture->request.service = "ap";
+	assert_message(fixture, 0, "no service 'ap'");
+	fixture->request.service = NULL;
+	fixture->request.tag_filter = "colour = 'red'";
+	assert_errno_of_query(fixture, -EINVAL);
+}
+
 static void at_most_ten_services_are_merged(void **state)
 {
 	struct store_process many[12];
@@ -375,6 +409,8 @@ int main(void)
 		WITH_FLEET(an_unknown_tag_is_answered_with_the_known_ones),
 		WITH_FLEET(a_label_of_a_host_or_of_other_samples_is_known),
 		WITH_FLEET(an_empty_answer_says_why),
+		WITH_FLEET(a_typo_searches_for_series_once),
+		WITH_FLEET(a_store_that_cannot_say_why_shortens_the_message),
 		WITH_FLEET(at_most_ten_services_are_merged),
 		WITH_FLEET(a_regular_expression_that_explodes_is_the_user_s_fault),
 		WITH_FLEET(services_are_listed_with_where_and_when),
