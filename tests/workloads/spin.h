@@ -29,7 +29,11 @@ static inline __attribute__((always_inline)) uint64_t spin(uint64_t seed, uint64
 }
 
 /* Of a function whose frame must appear in the stacks under its own name. */
+#ifdef __clang__
+#define VISIBLE __attribute__((noinline))
+#else
 #define VISIBLE __attribute__((noinline, noclone))
+#endif
 
 static inline uint64_t clock_read_ns(clockid_t clock)
 {

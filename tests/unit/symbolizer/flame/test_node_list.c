@@ -121,8 +121,8 @@ static void node_ids_are_those_of_deepflow(void **state)
 	static const char *const ids[] = {
 		"\"node_id\":\"9d3c5fd3-4cd2-5d04-be22-e0f27144f638\",\"parent_node_id\":\"\"",
 		"\"node_id\":\"1762633e-a955-5c80-a5be-22529903b0bf\",\"parent_node_id\":\"\"",
-		"\"node_id\":\"99e8ce53-e3bf-5b33-a63d-aa47e00e2ff4\","
-		"\"parent_node_id\":\"1762633e-a955-5c80-a5be-22529903b0bf\"",
+		("\"node_id\":\"99e8ce53-e3bf-5b33-a63d-aa47e00e2ff4\","
+		 "\"parent_node_id\":\"1762633e-a955-5c80-a5be-22529903b0bf\""),
 	};
 	scoped(tree_freep) struct tree *tree = tree_from_folded("Total", total, ARRAY_SIZE(total));
 	scoped(bytes_release) struct bytes out = BYTES_INIT(64 * KIB);
