@@ -195,8 +195,10 @@ static struct cfa_shape shape_of_term(const struct term *term)
 	return shape;
 }
 
-/* breg7 8; breg16 0; lit15; and; litN; ge; lit3; shl; plus - N is where in a stub of 16 bytes the
- * number was pushed */
+/*
+ * breg7 8; breg16 0; lit15; and; litN; ge; lit3; shl; plus - N is where in a stub of 16 bytes the
+ * number was pushed
+ */
 static bool is_plt(struct bytes_view expression, struct cfa_shape *ret_shape)
 {
 	static const uint8_t before[] = { 0x77, 8, 0x80, 0, OP_LIT0 + 15, 0x1a };

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * DWARF expressions in call frame information, reduced to the few shapes that a table row can hold.
+ * DWARF expressions in call frame information, reduced to the few shapes that a table row can
+ * hold.
  *
  * The unwinder has no DWARF machine: compilers and the C library write only a handful of shapes,
  * and each has a meaning of its own. What is none of them is CFA_SHAPE_UNKNOWN; the row is then

@@ -5,8 +5,8 @@
 
 /*
  * A row is complete when the location advances: until then every instruction changes the state in
- * place. Each group of instructions (location, CFA, registers) has a function; the number of steps
- * is bounded by the number of bytes.
+ * place. Each group of instructions (location, CFA, registers) has a function; the number of
+ * steps is bounded by the number of bytes.
  */
 
 enum {
@@ -210,8 +210,10 @@ static int step_cfa(struct interpreter *run, uint8_t op)
 	case OP_DEF_CFA_REGISTER:
 		define_cfa(state, cursor_uleb(cursor), state->cfa_offset);
 		break;
-	/* An offset without a register says nothing, and after an expression only what a later
-	 * register will use. */
+	/*
+	 * An offset without a register says nothing, and after an expression only what a later
+	 * register will use.
+	 */
 	case OP_DEF_CFA_OFFSET:
 		state->cfa_offset = (int64_t)cursor_uleb(cursor);
 		break;

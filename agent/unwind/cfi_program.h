@@ -6,9 +6,8 @@
  * function, which says from which address on which rules hold.
  *
  * Of all registers only those that a row can speak of are followed: the frame pointer, the return
- * address, and whether the stack pointer has a rule of its own,
- * and one callee-saved register that CFAs are made of (x86-64: rbx). Instructions about others are
- * read and forgotten.
+ * address, and whether the stack pointer has a rule of its own, and one callee-saved register
+ * that CFAs are made of (x86-64: rbx). Instructions about others are read and forgotten.
  */
 
 #include "agent/unwind/cfa_shapes.h"
@@ -84,8 +83,10 @@ struct cfi_program {
 	uint64_t end;
 };
 
-/* @state holds from @address to the next row's address, or to the end. Negative: stops the program,
- * which returns it. */
+/*
+ * @state holds from @address to the next row's address, or to the end. Negative: stops the program,
+ * which returns it.
+ */
 typedef int (*cfi_row_function)(void *argument, uint64_t address, const struct cfi_state *state);
 
 /* Runs a CIE's initial instructions. 0, -EBADMSG. @ret_state is written on failure too. */
@@ -94,8 +95,8 @@ int cfi_run_initial(const struct cfi_context *context, struct bytes_view instruc
 
 /*
  * Runs an FDE's instructions on top of @initial. Rows come by rising address, all within [start,
- * end), the first at start; what the program says of addresses beyond the end is not looked at. 0,
- * -EBADMSG, or what @on_row returned.
+ * end), the first at start; what the program says of addresses beyond the end is not looked at.
+ * 0, -EBADMSG, or what @on_row returned.
  */
 int cfi_run(const struct cfi_context *context, const struct cfi_program *program,
 	    const struct cfi_state *initial, cfi_row_function on_row, void *on_row_argument);

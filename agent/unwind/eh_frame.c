@@ -5,9 +5,9 @@
 
 /*
  * An entry is a length, an id, and a body. The id tells CIEs (0 in .eh_frame, all ones in
- * .debug_frame) from FDEs, whose id leads to their CIE: backwards from the id itself in .eh_frame,
- * from the section's start in .debug_frame. In the 64-bit format .eh_frame's ids keep their four
- * bytes (LSB Core §10.6.1.1).
+ * .debug_frame) from FDEs, whose id leads to their CIE: backwards from the id itself in
+ * .eh_frame, from the section's start in .debug_frame. In the 64-bit format .eh_frame's ids keep
+ * their four bytes (LSB Core §10.6.1.1).
  *
  * CIEs are met by rising offset, so that their list is sorted; FDEs mostly use the CIE that the
  * last one used.
@@ -84,9 +84,7 @@ uint32_t eh_frame_parser_lost(const struct eh_frame_parser *parser)
 	return parser->n_lost;
 }
 
-/* ---- CIEs
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- CIEs ------------------------------------------------------------------------------------ */
 
 struct augmentation {
 	uint8_t address_encoding;
@@ -94,8 +92,10 @@ struct augmentation {
 	bool is_signal_frame;
 };
 
-/* The data of one letter. An unknown letter may have data of unknown size: what follows it cannot
- * be read. */
+/*
+ * The data of one letter. An unknown letter may have data of unknown size: what follows it cannot
+ * be read.
+ */
 static int read_augmentation_letter(char letter, struct bytes_reader *data,
 				    struct augmentation *augmentation)
 {
@@ -260,9 +260,7 @@ static const struct cie *find_cie(struct eh_frame_parser *parser, uint64_t offse
 	return &cies[low];
 }
 
-/* ---- FDEs
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- FDEs ------------------------------------------------------------------------------------ */
 
 static int parse_fde(struct eh_frame_parser *parser, const struct entry *entry,
 		     struct bytes_reader *cursor)
@@ -298,9 +296,7 @@ static int parse_fde(struct eh_frame_parser *parser, const struct entry *entry,
 	return parser->on_fde(parser->on_fde_argument, &fde);
 }
 
-/* ---- entries
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static bool is_cie_id(const struct eh_frame_parser *parser, const struct entry *entry)
 {
@@ -342,8 +338,8 @@ static bool has_all_expected(const struct eh_frame_parser *parser)
 }
 
 /*
- * Measures the entry at the start of @rest. 1: measured (a size that is larger than @rest, or 4 for
- * a terminator); 0: too few bytes to say.
+ * Measures the entry at the start of @rest. 1: measured (a size that is larger than @rest, or 4
+ * for a terminator); 0: too few bytes to say.
  */
 static int measure_entry(const struct eh_frame_parser *parser, struct bytes_view rest,
 			 struct entry *ret_entry)
@@ -367,8 +363,10 @@ static int measure_entry(const struct eh_frame_parser *parser, struct bytes_view
 	return 1;
 }
 
-/* One entry. 1 it was consumed (@ret_size bytes of it), 0 it was not: there is no more, or not
- * enough of it. */
+/*
+ * One entry. 1 it was consumed (@ret_size bytes of it), 0 it was not: there is no more, or not
+ * enough of it.
+ */
 static int parse_next(struct eh_frame_parser *parser, struct bytes_view rest, uint64_t *ret_size)
 {
 	uint64_t section_left = parser->section.size - parser->offset;

@@ -2,14 +2,15 @@
 #pragma once
 
 /*
- * The parser of .eh_frame (LSB Core §10.6) and .debug_frame (DWARF 5 §6.4.1, CIE versions 1, 3, 4,
- * 5), both in the 32-bit and the 64-bit format: it finds the FDEs, and what their CIEs say of them.
+ * The parser of .eh_frame (LSB Core §10.6) and .debug_frame (DWARF 5 §6.4.1, CIE versions 1, 3,
+ * 4, 5), both in the 32-bit and the 64-bit format: it finds the FDEs, and what their CIEs say of
+ * them.
  *
- * A section is fed to it in pieces, from its beginning, so that nobody needs a whole one in memory:
- * each call consumes the whole entries at the start of the piece, and what is left has to begin the
- * next piece. CIEs are interpreted once, when they are met; an FDE that names anything else than a
- * CIE before it is lost (no linker writes one), so that the work is linear in the section's size
- * whatever it contains.
+ * A section is fed to it in pieces, from its beginning, so that nobody needs a whole one in
+ * memory: each call consumes the whole entries at the start of the piece, and what is left has to
+ * begin the next piece. CIEs are interpreted once, when they are met; an FDE that names anything
+ * else than a CIE before it is lost (no linker writes one), so that the work is linear in the
+ * section's size whatever it contains.
  *
  * An entry that makes no sense is lost alone: its length says where the next one is.
  */
@@ -19,8 +20,10 @@
 /* Longer entries are lost: the longest that compilers write have some KiB. */
 #define EH_FRAME_MAX_ENTRY_BYTES (1u << 20)
 
-/* Beyond it FDEs are lost. Without merging by the linker (.debug_frame) there is one for each
- * object file. */
+/*
+ * Beyond it FDEs are lost. Without merging by the linker (.debug_frame) there is one for each
+ * object file.
+ */
 #define EH_FRAME_MAX_CIES (1u << 16)
 
 struct eh_frame_section {
@@ -31,8 +34,8 @@ struct eh_frame_section {
 	bool is_debug_frame;
 	/*
 	 * Known from .eh_frame_hdr alone: where a zero terminator stands after @n_fdes_expected
-	 * FDEs (any number if 0), or once there are so many, the section ends. Otherwise a zero is
-	 * only the end of one object file's part.
+	 * FDEs (any number if 0), or once there are so many, the section ends. Otherwise a zero
+	 * is only the end of one object file's part.
 	 */
 	bool is_open_ended;
 	uint64_t n_fdes_expected;
@@ -63,7 +66,8 @@ struct eh_frame_parser *eh_frame_parser_free(struct eh_frame_parser *parser);
  */
 int eh_frame_parse(struct eh_frame_parser *parser, struct bytes_view piece, size_t *ret_consumed);
 
-/* FDEs met, and of these those that could not be used. An entry of unknown kind counts as an FDE.
+/*
+ * FDEs met, and of these those that could not be used. An entry of unknown kind counts as an FDE.
  */
 uint32_t eh_frame_parser_fdes(const struct eh_frame_parser *parser);
 uint32_t eh_frame_parser_lost(const struct eh_frame_parser *parser);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/eh_pointer.h"
 
-/*
- * Sums are modulo 2^64: a negative distance is a large unsigned number.
- */
+/* Sums are modulo 2^64: a negative distance is a large unsigned number. */
 
 uint64_t eh_pointer_read_number(struct bytes_reader *cursor, uint8_t encoding)
 {

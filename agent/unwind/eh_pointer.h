@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Encoded pointers of .eh_frame and .eh_frame_hdr (LSB Core §10.5.1): a byte says how the value is
- * stored, and what it is relative to.
+ * Encoded pointers of .eh_frame and .eh_frame_hdr (LSB Core §10.5.1): a byte says how the value
+ * is stored, and what it is relative to.
  */
 
 #include "agent/unwind/frame_cursor.h"

@@ -6,8 +6,8 @@
  * millions of them.
  *
  * As with every bytes_reader: a read past the end gives 0 and sets the error, which is looked at
- * once, later. A LEB128 number may be padded without limit; bits beyond the 64th are dropped (DWARF
- * 5 §7.6).
+ * once, later. A LEB128 number may be padded without limit; bits beyond the 64th are dropped
+ * (DWARF 5 §7.6).
  */
 
 #include "common/bytes.h"

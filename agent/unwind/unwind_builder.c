@@ -59,9 +59,7 @@ struct unwind_builder {
 	struct unwind_table_stats stats;
 };
 
-/* ---- where code is
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- where code is --------------------------------------------------------------------------- */
 
 static void collect_ranges(struct unwind_builder *builder, const struct load_segment *segments,
 			   size_t n_segments)
@@ -104,9 +102,7 @@ static bool is_code(struct unwind_builder *builder, uint64_t start, uint64_t end
 	return end - builder->base_address < UNWIND_MAX_SPAN_BYTES - (1u << UNWIND_PAGE_SHIFT);
 }
 
-/* ---- adding
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 int unwind_builder_new(const struct unwind_dialect *dialect, const struct load_segment *segments,
 		       size_t n_segments, struct unwind_builder **ret_builder)
@@ -240,9 +236,7 @@ int unwind_builder_add_section(struct unwind_builder *builder,
 	return r < 0 ? r : 0;
 }
 
-/* ---- the sweep
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- the sweep ------------------------------------------------------------------------------- */
 
 static int compare_fdes(const void *left, const void *right)
 {
@@ -386,9 +380,7 @@ static int sweep_all(struct sweep *sweep, struct unwind_packer *packer)
 	return r < 0 ? r : unwind_packer_end(packer, sweep->position);
 }
 
-/* ---- the end
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 /* Last in rank: whatever else covers the byte has it. */
 static int add_bytes_before_signal_frames(struct unwind_builder *builder)

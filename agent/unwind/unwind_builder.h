@@ -30,7 +30,9 @@ struct unwind_builder *unwind_builder_free(struct unwind_builder *builder);
  */
 int unwind_builder_add_fde(void *builder, const struct eh_frame_fde *fde);
 
-/* A whole section that lies in memory. 0 or what unwind_builder_add_fde() says, -EBADMSG excepted.
+/*
+ * A whole section that lies in memory. 0 or what unwind_builder_add_fde() says, -EBADMSG
+ * excepted.
  */
 int unwind_builder_add_section(struct unwind_builder *builder,
 			       const struct eh_frame_section *section, struct bytes_view content);
@@ -39,7 +41,9 @@ int unwind_builder_add_section(struct unwind_builder *builder,
 void unwind_builder_count_fdes(struct unwind_builder *builder,
 			       const struct eh_frame_parser *parser);
 
-/* What was added has a CFA that can only be found if the kept register is followed, and it is not.
+/*
+ * What was added has a CFA that can only be found if the kept register is followed, and it is
+ * not.
  */
 bool unwind_builder_needs_kept(const struct unwind_builder *builder);
 

@@ -2,8 +2,8 @@
 #include "agent/unwind/unwind_packer.h"
 
 /*
- * Pages are opened one after the other up to the one that is written to. A page's first row repeats
- * the rule of the page before, unless one of its own begins at the same address.
+ * Pages are opened one after the other up to the one that is written to. A page's first row
+ * repeats the rule of the page before, unless one of its own begins at the same address.
  */
 
 static int push_row(struct unwind_packer *packer, uint32_t address, uint16_t rule)

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Writes the rows of an unwind table, by rising address: merges equal neighbours, splits at pages,
- * gives every page a first row. Addresses are relative to a base that is a multiple of a page.
+ * Writes the rows of an unwind table, by rising address: merges equal neighbours, splits at
+ * pages, gives every page a first row. Addresses are relative to a base that is a multiple of a
+ * page.
  */
 
 #include "agent/unwind/unwind_rule.h"

@@ -8,8 +8,10 @@
  * register becomes UNWIND_CFA_UNSUPPORTED, a frame pointer that cannot be found becomes "lost".
  */
 
-/* glibc's __restore_rt: rsp is at the ucontext, where the interrupted rsp and rip are at these
- * offsets. */
+/*
+ * glibc's __restore_rt: rsp is at the ucontext, where the interrupted rsp and rip are at these
+ * offsets.
+ */
 #define RESTORE_RT_RSP_OFFSET 160
 #define RESTORE_RT_RIP_OFFSET 168
 
@@ -36,9 +38,10 @@ static bool sp_is_cfa(const struct cfi_state *state)
 }
 
 /*
- * "S" marks a frame that the kernel made. On x86-64 some hand-written code has it too, whose CFA is
- * plain; the kernel's interrupted stack pointer can only be had from memory. On arm64 the kernel's
- * vDSO describes its frame record, which gives the link register instead of the interrupted pc.
+ * "S" marks a frame that the kernel made. On x86-64 some hand-written code has it too, whose CFA
+ * is plain; the kernel's interrupted stack pointer can only be had from memory. On arm64 the
+ * kernel's vDSO describes its frame record, which gives the link register instead of the
+ * interrupted pc.
  */
 static bool is_kernel_signal_frame(const struct cfi_machine *machine, const struct cfi_state *state,
 				   bool is_signal_frame)
@@ -128,8 +131,10 @@ static bool saved_at_register(const struct cfi_machine *machine, const struct cf
 	return is_fp && fits(rule->value);
 }
 
-/* False where the value is somewhere, but not where a row can say. @cfa: the rule, of which the CFA
- * is known. */
+/*
+ * False where the value is somewhere, but not where a row can say. @cfa: the rule, of which the
+ * CFA is known.
+ */
 static bool saved_by(const struct cfi_machine *machine, const struct cfi_rule *rule,
 		     const struct abi_unwind_rule *cfa, struct saved *ret_saved)
 {
@@ -154,8 +159,10 @@ static bool saved_by(const struct cfi_machine *machine, const struct cfi_rule *r
 	}
 }
 
-/* x86-64's return address has no register that it could still be in; another column than the usual
- * one names one. */
+/*
+ * x86-64's return address has no register that it could still be in; another column than the
+ * usual one names one.
+ */
 static struct cfi_rule return_address_rule(const struct cfi_machine *machine,
 					   const struct cfi_state *state, uint64_t ra_column)
 {
@@ -229,9 +236,7 @@ bool unwind_rule_needs_kept(const struct unwind_dialect *dialect,
 	return rule->cfa == UNWIND_CFA_REGISTER && rule->cfa_register == dialect->machine->kept;
 }
 
-/* ---- the set
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- the set --------------------------------------------------------------------------------- */
 
 /*
  * A quarter full at most, the longest run of taken slots is below twenty; a file that was made to

@@ -7,9 +7,9 @@
 #include "common/file.h"
 
 /*
- * Finds the call frame information of a file, and feeds it to the parser in windows: memory is what
- * the rows take, and a window. Everything else is done by what this folder's other files do with
- * bytes.
+ * Finds the call frame information of a file, and feeds it to the parser in windows: memory is
+ * what the rows take, and a window. Everything else is done by what this folder's other files do
+ * with bytes.
  */
 
 #define WINDOW_BYTES (256 * KIB)
@@ -20,9 +20,7 @@
 /* More sections of one name than any linker leaves. */
 #define MAX_SECTIONS_OF_A_NAME 8
 
-/* ---- windows
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 /* Reads on behind what is left in @window. */
 static int read_on(const struct elf_file *elf, struct bytes *window, uint64_t file_offset,
@@ -82,9 +80,7 @@ static int add_section(const struct elf_file *elf, struct eh_frame_section *sect
 	return r;
 }
 
-/* ---- sections
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- sections -------------------------------------------------------------------------------- */
 
 static uint64_t vaddr_of_section(const struct elf_file *elf, const char *name)
 {
@@ -127,9 +123,7 @@ static int add_sections(const struct elf_file *elf, const char *name, bool is_de
 	return count;
 }
 
-/* ---- .eh_frame_hdr
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- .eh_frame_hdr --------------------------------------------------------------------------- */
 
 static const struct load_segment *segment_of(const struct elf_file *elf, uint64_t vaddr)
 {
@@ -180,9 +174,7 @@ static int add_by_header(const struct elf_file *elf, struct unwind_builder *buil
 			   builder);
 }
 
-/* ---- the table
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 /* .eh_frame first: where both cover an address, it wins. */
 static int add_all(const struct elf_file *elf, struct unwind_builder *builder)

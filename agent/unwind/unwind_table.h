@@ -8,8 +8,8 @@
  *   rows[n_rows]        by rising address; rows of page p are rows[page_first[p] .. page_first[p +
  * 1]) page_first[n_pages + 1] rules[n_rules]      rule 0 is always {UNWIND_CFA_NONE}
  *
- * page 0 begins at base_address (a multiple of 64 KiB). Every page begins with a row (the rule that
- * holds where the page before ends), so that a lookup never needs the page before.
+ * page 0 begins at base_address (a multiple of 64 KiB). Every page begins with a row (the rule
+ * that holds where the page before ends), so that a lookup never needs the page before.
  */
 
 #include "bpf/abi/unwind_table.h"
@@ -38,16 +38,18 @@ struct unwind_table_stats {
 };
 
 /*
- * Compiles .eh_frame (by .eh_frame_hdr's PT_GNU_EH_FRAME or the section) and .debug_frame of @elf;
- * where both cover an address .eh_frame wins. Reads by pread in pieces; memory is bounded by the
- * rows. 1 done; 0: the file has no call frame information (the table is empty); -ENODATA, -EBADMSG,
- * -ENOMEM, -E2BIG (more than UNWIND_MAX_ROWS).
+ * Compiles .eh_frame (by .eh_frame_hdr's PT_GNU_EH_FRAME or the section) and .debug_frame of
+ * @elf; where both cover an address .eh_frame wins. Reads by pread in pieces; memory is bounded
+ * by the rows. 1 done; 0: the file has no call frame information (the table is empty); -ENODATA,
+ * -EBADMSG, -ENOMEM, -E2BIG (more than UNWIND_MAX_ROWS).
  */
 int unwind_table_compile(const struct elf_file *elf, struct unwind_table *ret_table,
 			 struct unwind_table_stats *ret_stats);
 void unwind_table_release(struct unwind_table *table);
 
-/* The rule at an ELF address (for a return address: of the byte before it); rule 0 outside the
- * table. */
+/*
+ * The rule at an ELF address (for a return address: of the byte before it); rule 0 outside the
+ * table.
+ */
 const struct abi_unwind_rule *unwind_table_find(const struct unwind_table *table,
 						uint64_t elf_addr);

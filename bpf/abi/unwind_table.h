@@ -4,8 +4,8 @@
 /*
  * Unwind tables: at an ELF address, how to get the caller's registers.
  *
- *   rows    sorted by address, 4 bytes each: the low 16 bits of the address, and the number of a rule. A row holds until
- *           the next one. Gaps between FDEs are rows too (rule NONE), unless they are padding: less than 16 bytes up to
+ *   rows    sorted by address, 4 bytes each: the low 16 bits of the address, and the number of a rule. A row holds
+ *           until the next one. Gaps between FDEs are rows too (rule NONE), unless they are padding: less than 16 bytes up to
  *           an FDE that begins at a multiple of 16, where no code is; the row before them goes on.
  *   pages   for every 64 KiB of the executable's text the first row in it, so that the low 16 bits say it all
  *   rules   the few hundred distinct rules of the executable
@@ -44,7 +44,7 @@ enum unwind_saved {
 	UNWIND_SAVED_REGISTER = 2,  /* in another register: offset is its DWARF number */
 	UNWIND_SAVED_UNDEFINED = 3, /* lost (frame pointer), or the outermost frame (return address) */
 	UNWIND_SAVED_FP_DEREF = 4,  /* at fp + offset (expressions of realigned frames) */
-	UNWIND_SAVED_BESIDE_FP = 5  /* return address: 8 bytes above the caller's frame pointer (arm64's frame record) */
+	UNWIND_SAVED_BESIDE_FP = 5  /* return address: 8 above the place of the frame pointer (arm64's frame record) */
 };
 
 /* Of rbx_offset: not followed, or lost. */
@@ -54,9 +54,9 @@ enum unwind_saved {
  * The frame pointer's offset has 32 bits: a frame record at the bottom of a large frame (arm64) is farther than 32 KiB
  * from the CFA. The return address is beside it then.
  *
- * rbx (x86-64) is the CFA's base in the dynamic linker's _dl_runtime_resolve, under which every lazily bound function is
- * looked up. It is followed only in executables that have such a CFA, as there the functions above it are: elsewhere its
- * offset is UNWIND_RBX_LOST. 0: it is still in the register.
+ * rbx (x86-64) is the CFA's base in the dynamic linker's _dl_runtime_resolve, under which every lazily bound function
+ * is looked up. Only executables with such a CFA follow it, as that is where the functions above it are: the caller's
+ * rbx is at CFA + rbx_offset, or still in the register (0). Elsewhere it is UNWIND_RBX_LOST.
  */
 struct abi_unwind_rule {
 	__s32 cfa_offset;

@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/unwind/cfi_program.h"
 #include "agent/unwind/unwind_table.h"
 #include "common/elf/elf_file.h"
 #include "common/scoped.h"
-#include "tests/unwind_check/readelf_frames.h"
+#include "tests/unwind_check/match.h"
 
 /*
  * readelf's FDEs are looked at as they come. What does not match is kept, and explained when all
@@ -67,157 +66,7 @@ struct check {
 	FILE *details;
 };
 
-enum match { MATCH_EQUAL, MATCH_EXPRESSION, MATCH_NOT_EXPRESSIBLE, MATCH_NOT };
-
-/* ---- names
- * --------------------------------------------------------------------------------------------------------
- */
-
-static const char *const x86_names[] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi",
-					 "rbp", "rsp", "r8",  "r9",  "r10", "r11",
-					 "r12", "r13", "r14", "r15", "rip" };
-
-/* The DWARF number of a register, or -1. */
-static long register_of(const struct cfi_machine *machine, const char *name, size_t length)
-{
-	long number;
-	char *end;
-
-	if (machine->elf_machine == EM_X86_64) {
-		for (size_t i = 0; i < ARRAY_SIZE(x86_names); i++)
-			if (strlen(x86_names[i]) == length &&
-			    memcmp(x86_names[i], name, length) == 0)
-				return (long)i;
-		return -1;
-	}
-	if (length == 2 && memcmp(name, "sp", 2) == 0)
-		return 31;
-	if (length < 2 || name[0] != 'x')
-		return -1;
-	number = strtol(name + 1, &end, 10);
-	return end == name + length ? number : -1;
-}
-
-/* "rsp+16" */
-static bool parse_place(const struct cfi_machine *machine, const char *text, long *ret_register,
-			long *ret_offset)
-{
-	size_t name = strcspn(text, "+-");
-
-	*ret_register = register_of(machine, text, name);
-	*ret_offset = strtol(text + name, NULL, 10);
-	return *ret_register >= 0 && text[name] != '\0';
-}
-
-/* ---- one row
- * ------------------------------------------------------------------------------------------------------
- */
-
-static long register_of_cfa(const struct cfi_machine *machine, const struct abi_unwind_rule *rule)
-{
-	switch (rule->cfa) {
-	case UNWIND_CFA_SP:
-		return machine->sp;
-	case UNWIND_CFA_FP:
-		return machine->fp;
-	case UNWIND_CFA_REGISTER:
-		return rule->cfa_register;
-	default:
-		return -1;
-	}
-}
-
-static enum match match_cfa(const struct check *check, const char *expected,
-			    const struct abi_unwind_rule *rule)
-{
-	long reg, offset;
-
-	if (strcmp(expected, "exp") == 0)
-		return rule->cfa == UNWIND_CFA_UNSUPPORTED ? MATCH_NOT_EXPRESSIBLE
-		       : rule->cfa == UNWIND_CFA_NONE      ? MATCH_NOT
-							   : MATCH_EXPRESSION;
-	if (!parse_place(check->machine, expected, &reg, &offset))
-		return MATCH_NOT;
-	return reg == register_of_cfa(check->machine, rule) && offset == rule->cfa_offset
-		       ? MATCH_EQUAL
-		       : MATCH_NOT;
-}
-
-static enum match match_saved(const char *expected, uint8_t where, int32_t value)
-{
-	char text[READELF_TOKEN_BYTES];
-
-	switch (where) {
-	case UNWIND_SAVED_SAME:
-		return *expected == '\0' || strcmp(expected, "u") == 0 || strcmp(expected, "s") == 0
-			       ? MATCH_EQUAL
-			       : MATCH_NOT;
-	case UNWIND_SAVED_CFA:
-		if (strcmp(expected, "exp") == 0)
-			return MATCH_EXPRESSION;
-		(void)snprintf(text, sizeof(text), "c%+d", value);
-		return strcmp(expected, text) == 0 ? MATCH_EQUAL : MATCH_NOT;
-	case UNWIND_SAVED_REGISTER:
-		(void)snprintf(text, sizeof(text), "r%d", value);
-		return strcmp(expected, text) == 0 ? MATCH_EQUAL : MATCH_NOT;
-	case UNWIND_SAVED_FP_DEREF:
-		return strcmp(expected, "exp") == 0 ? MATCH_EXPRESSION : MATCH_NOT;
-	default:
-		if (strcmp(expected, "u") == 0)
-			return MATCH_EQUAL;
-		return strcmp(expected, "exp") == 0 || strcmp(expected, "vexp") == 0 ||
-				       expected[0] == 'v'
-			       ? MATCH_NOT_EXPRESSIBLE
-			       : MATCH_NOT;
-	}
-}
-
-static enum match match_rule(const struct check *check, const struct readelf_fde *fde,
-			     const struct readelf_row *row, const struct abi_unwind_rule *rule)
-{
-	enum match cfa, fp, ra;
-
-	switch (rule->cfa) {
-	case UNWIND_CFA_NONE:
-		return MATCH_NOT;
-	case UNWIND_CFA_END:
-		return strcmp(row->ra, "u") == 0 ? MATCH_EQUAL : MATCH_NOT;
-	case UNWIND_CFA_SIGNAL:
-		return fde->is_signal_frame ? MATCH_EQUAL : MATCH_NOT;
-	case UNWIND_CFA_UNSUPPORTED:
-		return MATCH_NOT_EXPRESSIBLE;
-	default:
-		cfa = match_cfa(check, row->cfa, rule);
-		fp = match_saved(row->fp, rule->fp, rule->fp_offset);
-		ra = rule->ra == UNWIND_SAVED_BESIDE_FP
-			     ? match_saved(row->ra, UNWIND_SAVED_CFA, rule->fp_offset + 8)
-			     : match_saved(row->ra, rule->ra, rule->ra_offset);
-		fp = MAX(fp, ra);
-		return MAX(cfa, fp);
-	}
-}
-
-/* ---- expressions
- * --------------------------------------------------------------------------------------------------
- */
-
-static void text_of_cfa(const struct abi_unwind_rule *rule, char *ret_text, size_t size)
-{
-	const char *base =
-		rule->cfa == UNWIND_CFA_DEREF_FP ? "DW_OP_breg6 (rbp)" : "DW_OP_breg7 (rsp)";
-
-	if (rule->cfa == UNWIND_CFA_PLT)
-		(void)snprintf(ret_text, size,
-			       "(DW_OP_breg7 (rsp): 8; DW_OP_breg16 (rip): 0; DW_OP_lit15; "
-			       "DW_OP_and; DW_OP_lit%d; "
-			       "DW_OP_ge; DW_OP_lit3; DW_OP_shl; DW_OP_plus)",
-			       rule->cfa_offset);
-	else if (rule->cfa_addend != 0)
-		(void)snprintf(ret_text, size, "(%s: %d; DW_OP_deref; DW_OP_plus_uconst: %d)", base,
-			       rule->cfa_offset, rule->cfa_addend);
-	else
-		(void)snprintf(ret_text, size, "(%s: %d; DW_OP_deref)", base, rule->cfa_offset);
-}
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static int expect_text(struct check *check, const struct readelf_fde *fde,
 		       const struct readelf_row *row, const struct abi_unwind_rule *rule)
@@ -225,16 +74,11 @@ static int expect_text(struct check *check, const struct readelf_fde *fde,
 	struct expected_text text = { .is_debug_frame = fde->is_debug_frame,
 				      .fde_offset = fde->offset,
 				      .address = row->address };
-	/* An offset from the CFA's own register was made one from the CFA. */
-	bool is_from_cfa = rule->fp == UNWIND_SAVED_CFA;
-	bool is_from_sp = is_from_cfa && rule->cfa == UNWIND_CFA_SP;
 
 	if (strcmp(row->cfa, "exp") == 0)
 		text_of_cfa(rule, text.cfa, sizeof(text.cfa));
 	if (strcmp(row->fp, "exp") == 0)
-		(void)snprintf(text.fp, sizeof(text.fp), "r6 (rbp) (DW_OP_breg%s: %d)",
-			       is_from_sp ? "7 (rsp)" : "6 (rbp)",
-			       rule->fp_offset + (is_from_cfa ? rule->cfa_offset : 0));
+		text_of_fp(rule, text.fp, sizeof(text.fp));
 	return vec_push(&check->texts, text);
 }
 
@@ -275,9 +119,7 @@ static int check_expressions(struct check *check)
 	return r;
 }
 
-/* ---- FDEs
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- FDEs ------------------------------------------------------------------------------------ */
 
 /* The last row at or below @address; SIZE_MAX when there is none. */
 static size_t flat_row_at(const struct check *check, uint64_t address)
@@ -314,7 +156,7 @@ static int check_row(struct check *check, const struct readelf_fde *fde,
 		     const struct readelf_row *row, uint64_t end)
 {
 	const struct abi_unwind_rule *rule = unwind_table_find(&check->table, row->address);
-	enum match match = match_rule(check, fde, row, rule);
+	enum match match = match_rule(check->machine, fde->is_signal_frame, row, rule);
 	uint64_t at = row->address;
 	size_t i = flat_row_at(check, at);
 
@@ -325,7 +167,7 @@ static int check_row(struct check *check, const struct readelf_fde *fde,
 		if (flat->address >= end)
 			break;
 		rule = &check->table.rules[flat->rule];
-		match = MAX(match, match_rule(check, fde, row, rule));
+		match = MAX(match, match_rule(check->machine, fde->is_signal_frame, row, rule));
 		at = flat->address;
 	}
 	if (match < MATCH_NOT && unwind_table_find(&check->table, end - 1) != rule) {
@@ -361,8 +203,7 @@ static int on_fde(void *argument, const struct readelf_fde *fde)
 	return r;
 }
 
-/* ---- what did not match
- * ------------------------------------------------------------------------------------------- */
+/* ---- what did not match ---------------------------------------------------------------------- */
 
 static bool is_in_executable_segment(const struct elf_file *elf, uint64_t start, uint64_t end)
 {
@@ -412,9 +253,7 @@ static void explain_mismatches(struct check *check)
 	}
 }
 
-/* ---- gaps
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- gaps ------------------------------------------------------------------------------------ */
 
 static int compare_covered(const void *left, const void *right)
 {
@@ -423,8 +262,10 @@ static int compare_covered(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* [start, end) has no FDE: the table may only say something of padding, and of the byte before a
- * signal frame. */
+/*
+ * [start, end) has no FDE: the table may only say something of padding, and of the byte before a
+ * signal frame.
+ */
 static void check_gap(struct check *check, uint64_t start, uint64_t end)
 {
 	bool is_padding = end - start < 16 && end % 16 == 0;
@@ -465,9 +306,7 @@ static void check_gaps(struct check *check)
 			  MAX(end, check->rows.items[check->rows.count - 1].address) + 1);
 }
 
-/* ---- files
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static int flatten(struct check *check)
 {

@@ -38,9 +38,9 @@ struct comparison {
 };
 
 /*
- * Adds the comparison of one file; what is neither equal nor an expression is printed to @details.
- * 1 compared; 0 nothing to compare (not ELF, another architecture, relocatable); negative: the
- * table could not be compiled, or readelf's text not be read.
+ * Adds the comparison of one file; what is neither equal nor an expression is printed to
+ * @details. 1 compared; 0 nothing to compare (not ELF, another architecture, relocatable);
+ * negative: the table could not be compiled, or readelf's text not be read.
  */
 int compare_file(const char *path, struct comparison *comparison, FILE *details);
 

@@ -14,8 +14,8 @@
 
 /*
  * The text is read line by line. A line that begins with three hexadecimal numbers opens a CIE or
- * an FDE, "LOC" names columns, and a line of 16 digits and as many words as there are columns is a
- * row.
+ * an FDE, "LOC" names columns, and a line of 16 digits and as many words as there are columns is
+ * a row.
  */
 
 /* rax .. r15, ra, mask and vector registers: more have not been seen. */
@@ -26,9 +26,7 @@
 
 extern char **environ;
 
-/* ---- the program
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 static int start_readelf(const char *option, const char *path, FILE **ret_output, pid_t *ret_pid)
 {
@@ -75,9 +73,7 @@ static int for_each_line(const char *option, const char *path, line_function on_
 	return r;
 }
 
-/* ---- entries
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 struct entry_line {
 	bool is_fde;
@@ -122,9 +118,7 @@ static bool parse_section_line(const char *line, bool *ret_is_debug_frame)
 	return true;
 }
 
-/* ---- rows
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 struct known_cie {
 	uint64_t offset;
@@ -300,9 +294,7 @@ int readelf_rows(const char *path, const char *fp_name, readelf_fde_function on_
 	return r;
 }
 
-/* ---- expressions
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 struct text_reader {
 	readelf_text_function on_text;

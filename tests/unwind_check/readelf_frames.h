@@ -5,9 +5,9 @@
  * What readelf says of a file's call frame information, read from its text.
  *
  * `readelf --debug-dump=frames-interp` prints for every FDE a table of its rows, with one column
- * for the CFA and one for each register that the FDE speaks of. An FDE without instructions has no
- * table: its CIE's row holds. Expressions are only "exp" there; `readelf --debug-dump=frames` has
- * their text.
+ * for the CFA and one for each register that the FDE speaks of. An FDE without instructions has
+ * no table: its CIE's row holds. Expressions are only "exp" there; `readelf --debug-dump=frames`
+ * has their text.
  */
 
 #include "common/base.h"
@@ -37,8 +37,10 @@ struct readelf_fde {
 /* Negative: stops the reading, which returns it. */
 typedef int (*readelf_fde_function)(void *argument, const struct readelf_fde *fde);
 
-/* @fp_name: the column of the frame pointer ("rbp", "x29"). 0, negative errno; -EBADMSG: its text
- * is not understood. */
+/*
+ * @fp_name: the column of the frame pointer ("rbp", "x29"). 0, negative errno; -EBADMSG: its text
+ * is not understood.
+ */
 int readelf_rows(const char *path, const char *fp_name, readelf_fde_function on_fde,
 		 void *argument);
 

@@ -5,8 +5,8 @@
  *
  *   unwind_check [-v] FILE...     FILE of "-": names come from standard input, one a line
  *
- * Prints what agrees and what does not, by reason. Exits 1 if a file was refused, or if below 99.9
- * % of the rows agree.
+ * Prints what agrees and what does not, by reason. Exits 1 if a file was refused, or if below
+ * 99.9 % of the rows agree.
  */
 
 #include <inttypes.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * Call frame information put together by hand, and rules as text, for the tests of agent/unwind.
- */
+/* Call frame information put together by hand, and rules as text, for the tests of agent/unwind. */
 
 #include "agent/unwind/unwind_rule.h"
 #include "tests/support/unit.h"

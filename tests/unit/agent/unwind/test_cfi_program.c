@@ -7,8 +7,8 @@
 
 /*
  * Programs as bytes, their rows as text: every instruction of DWARF 5 §6.4.2 and the extensions
- * that are in use. All run on [0x1000, 0x1100) after a CIE that says: CFA = sp + 8, return address
- * at CFA - 8.
+ * that are in use. All run on [0x1000, 0x1100) after a CIE that says: CFA = sp + 8, return
+ * address at CFA - 8.
  */
 
 #define START 0x1000
@@ -178,21 +178,27 @@ static void registers_are_found_by_every_instruction(void **state)
 		  "1000 sp+8 c-16 c-8\n1001 sp+8 same c-8\n1003 sp+8 c-16 c-8\n1006 sp+8 same "
 		  "c-8\n" },
 		{ INSTRUCTIONS(0x07, 16, 0x41, 0xd0), "1000 end\n1001 sp+8 same c-8\n" },
-		/* expression rbp: breg6 0, where the CFA has another base, and where it has the
-		   same */
+		/*
+		 * expression rbp: breg6 0, where the CFA has another base, and where it has the
+		 * same
+		 */
 		{ INSTRUCTIONS(0x0c, 10, 0, 0x10, 6, 2, 0x76, 0), "1000 r10+0 *(fp+0) c-8\n" },
 		{ INSTRUCTIONS(0x0c, 6, 16, 0x10, 6, 2, 0x76, 0), "1000 fp+16 c-16 c-8\n" },
 		{ INSTRUCTIONS(0x0e, 32, 0x10, 6, 2, 0x77, 8), "1000 sp+32 c-24 c-8\n" },
-		/* what a row cannot say of rbp loses rbp only: expression breg9 0, val_expression,
-		   val_offset, _sf */
+		/*
+		 * what a row cannot say of rbp loses rbp only: expression breg9 0,
+		 * val_expression, val_offset, _sf
+		 */
 		{ INSTRUCTIONS(0x10, 6, 2, 0x79, 0), "1000 sp+8 lost c-8\n" },
 		{ INSTRUCTIONS(0x16, 6, 2, 0x76, 0), "1000 sp+8 lost c-8\n" },
 		{ INSTRUCTIONS(0x14, 6, 2), "1000 sp+8 lost c-8\n" },
 		{ INSTRUCTIONS(0x15, 6, 2), "1000 sp+8 lost c-8\n" },
 		/* what it cannot say of rip loses the row */
 		{ INSTRUCTIONS(0x16, 16, 2, 0x76, 0), "1000 unsupported\n" },
-		/* so does a stack pointer that is not the CFA: val_offset rsp 1, offset rsp; 0 is
-		   what it is anyway */
+		/*
+		 * so does a stack pointer that is not the CFA: val_offset rsp 1, offset rsp; 0 is
+		 * what it is anyway
+		 */
 		{ INSTRUCTIONS(0x14, 7, 1), "1000 unsupported\n" },
 		{ INSTRUCTIONS(0x87, 1), "1000 unsupported\n" },
 		{ INSTRUCTIONS(0x14, 7, 0), "1000 sp+8 same c-8\n" },
@@ -250,8 +256,10 @@ static void arm64_programs_follow_the_link_register(void **state)
 static void rows_end_with_the_range(void **state)
 {
 	static const struct program_case cases[] = {
-		/* advance to the last byte, then to the end: what follows does not matter, not even
-		   nonsense */
+		/*
+		 * advance to the last byte, then to the end: what follows does not matter, not
+		 * even nonsense
+		 */
 		{ INSTRUCTIONS(0x02, 0xff, 0x0e, 16, 0x41, 0x0e, 24, 0x3f),
 		  "1000 sp+8 same c-8\n10ff sp+16 same c-8\n" },
 		/* beyond every address */
@@ -292,8 +300,10 @@ static void programs_that_make_no_sense_are_errors(void **state)
 
 static void frames_of_the_kernel_are_signal_frames(void **state)
 {
-	/* glibc's: def_cfa_expression breg7 160; deref - expression rip: breg7 168, and rbp, and
-	 * rsp */
+	/*
+	 * glibc's: def_cfa_expression breg7 160; deref - expression rip: breg7 168, and rbp, and
+	 * rsp
+	 */
 	static const struct instructions restore_rt =
 		INSTRUCTIONS(0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 16, 3, 0x77, 0xa8, 1, 0x10, 6, 3,
 			     0x77, 0xf8, 0, 0x10, 7, 3, 0x77, 0xa0, 1);

@@ -314,8 +314,10 @@ static void a_lost_fde_leaves_no_trace(void **state)
 	assert_int_equal(cfa_at(&table, 0x401020), 24);
 }
 
-/* Return addresses are looked up one byte before: the kernel "returns" to the first byte of the
- * trampoline. */
+/*
+ * Return addresses are looked up one byte before: the kernel "returns" to the first byte of the
+ * trampoline.
+ */
 static void the_byte_before_a_signal_frame_belongs_to_it_unless_it_has_an_fde(void **state)
 {
 	static const struct instructions restore_rt =
@@ -376,8 +378,7 @@ static void more_rules_than_a_row_can_name_are_unsupported(void **state)
 			 UNWIND_CFA_UNSUPPORTED);
 }
 
-/* ---- against a list that is searched from the start
- * ----------------------------------------------------------------- */
+/* ---- against a list that is searched from the start ------------------------------------------ */
 
 struct random {
 	uint64_t state;

@@ -14,13 +14,13 @@
 #include "tests/support/unit.h"
 
 /*
- * Unwinds this process by its own tables, and compares with what libgcc's unwinder says at the same
- * moment.
+ * Unwinds this process by its own tables, and compares with what libgcc's unwinder says at the
+ * same moment.
  *
  * The moments are all of them: the processor runs some code step by step (the trap flag), through
  * prologues and epilogues, the procedure linkage table, the dynamic linker's lazy binding, the
- * vDSO. In the handler of each SIGTRAP one walk starts from the interrupted registers, and another
- * from the handler itself, through the signal frame.
+ * vDSO. In the handler of each SIGTRAP one walk starts from the interrupted registers, and
+ * another from the handler itself, through the signal frame.
  */
 
 #if defined(__x86_64__)
@@ -57,9 +57,7 @@ static struct {
 	size_t first_lengths[2];
 } live;
 
-/* ---- modules
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 static int open_module(const struct dl_phdr_info *info)
 {
@@ -111,9 +109,7 @@ static const struct module *module_of(uint64_t pc)
 	return NULL;
 }
 
-/* ---- walking
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 struct walk {
 	uint64_t pcs[MAX_FRAMES];
@@ -266,9 +262,7 @@ static _Unwind_Reason_Code on_frame(struct _Unwind_Context *context, void *argum
 	return walk->count < MAX_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-/* ---- stepping
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- stepping -------------------------------------------------------------------------------- */
 
 /* The part of @walk from the interrupted pc on. */
 static bool part_from(const struct walk *walk, uint64_t pc, struct walk *ret_part)

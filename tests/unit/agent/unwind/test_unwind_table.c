@@ -75,6 +75,14 @@ static void the_c_library_and_this_test_agree_with_readelf(void **state)
 	assert_agrees_with_readelf(path, 100, 0);
 }
 
+static void arm64_code_agrees_with_readelf(void **state)
+{
+	(void)state;
+	if (access(FIXTURES "/arm64.so", R_OK) < 0)
+		skip();
+	assert_agrees_with_readelf(FIXTURES "/arm64.so", 15, 0);
+}
+
 static int compile(const char *path, struct unwind_table *ret_table,
 		   struct unwind_table_stats *ret_stats)
 {
@@ -100,8 +108,10 @@ static void the_signal_trampoline_of_libc_is_known_with_the_byte_before(void **s
 	end = table.base_address + ((uint64_t)table.n_pages << UNWIND_PAGE_SHIFT);
 	for (uint64_t elf_addr = table.base_address; elf_addr < end; elf_addr++)
 		n_bytes += unwind_table_find(&table, elf_addr)->cfa == UNWIND_CFA_SIGNAL;
-	/* mov $15, %rax; syscall: 9 bytes, the one before, perhaps another that the FDE has itself,
-	 * padding behind. */
+	/*
+	 * mov $15, %rax; syscall: 9 bytes, the one before, perhaps another that the FDE has
+	 * itself, padding behind.
+	 */
 	assert_in_range(n_bytes, 10, 11 + 15);
 }
 
@@ -266,6 +276,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_program_without_frame_pointers_agrees_with_readelf),
 		cmocka_unit_test(debug_frame_alone_agrees_with_readelf),
+		cmocka_unit_test(arm64_code_agrees_with_readelf),
 		cmocka_unit_test(the_c_library_and_this_test_agree_with_readelf),
 		cmocka_unit_test(the_signal_trampoline_of_libc_is_known_with_the_byte_before),
 		cmocka_unit_test(without_section_headers_the_table_is_the_same),

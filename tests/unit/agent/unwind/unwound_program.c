@@ -6,8 +6,8 @@
 
 /*
  * A program whose call frame information has everything that compilers and linkers write for C:
- * frames without a frame pointer, a realigned one whose size is known at run time only (its CFA has
- * to be read from memory), cold parts, calls through the procedure linkage table.
+ * frames without a frame pointer, a realigned one whose size is known at run time only (its CFA
+ * has to be read from memory), cold parts, calls through the procedure linkage table.
  */
 
 static volatile sig_atomic_t n_signals;

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# unwind tables: how fast they are compiled, their size and the memory it takes, beside libdw
+. "$(dirname "$0")/figures.sh"
+
+# Small ones, large ones, and the largest that is here.
+candidates() {
+	ls -L /lib/*/libc.so.6 /lib64/libc.so.6 /usr/bin/python3 /usr/bin/node /usr/bin/gdb 2>/dev/null || true
+	find /usr/lib /usr/lib64 -type f -name '*.so*' -size +10M -printf '%s %p\n' 2>/dev/null | sort -rn | head -n 1 |
+		cut -d' ' -f2-
+}
+
+mapfile -t files < <(candidates | xargs -r -n 1 readlink -f | sort -u)
+"$HEARTH_BUILD/bin/unwind_bench" "${files[@]}"
