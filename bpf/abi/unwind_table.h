@@ -5,8 +5,8 @@
  * Unwind tables: at an ELF address, how to get the caller's registers.
  *
  *   rows    sorted by address, 4 bytes each: the low 16 bits of the address, and the number of a rule. A row holds
- *           until the next one. Gaps between FDEs are rows too (rule NONE), unless they are padding: less than 16 bytes up to
- *           an FDE that begins at a multiple of 16, where no code is; the row before them goes on.
+ *           until the next one. Gaps between FDEs are rows too (rule NONE), unless they are padding: less than 16
+ *           bytes up to an FDE that begins at a multiple of 16, where no code is; the row before them goes on.
  *   pages   for every 64 KiB of the executable's text the first row in it, so that the low 16 bits say it all
  *   rules   the few hundred distinct rules of the executable
  *

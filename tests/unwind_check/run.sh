@@ -6,7 +6,7 @@
 #   tests/unwind_check/run.sh [-v] FILE-OR-DIR...       -v: every difference; builds unwind_check first
 #
 # Exits 1 when a file is refused, when the table has a rule where there is no FDE, or below 99.9 % of agreement.
-# /usr/bin /usr/sbin /usr/lib take about an hour, nearly all of it in readelf.
+# /usr/bin /usr/sbin /usr/lib take some ten minutes, nearly all of it in readelf.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
