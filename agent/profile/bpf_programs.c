@@ -34,7 +34,8 @@ struct bpf_programs {
 };
 
 /* libbpf's own formats come through here. */
-__attribute__((format(printf, 2, 0))) static int forward_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static int
+forward_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	char line[1024];
 	size_t length;

@@ -25,10 +25,10 @@ int unwind_builder_new(const struct unwind_dialect *dialect, const struct load_s
 struct unwind_builder *unwind_builder_free(struct unwind_builder *builder);
 
 /*
- * An eh_frame_fde_function: runs the FDE's program. -EBADMSG (the FDE is lost, without a trace),
+ * An eh_frame_fde_function; @argument is the builder: runs the FDE's program. -EBADMSG (the FDE is lost, without a trace),
  * -ENOMEM, -E2BIG (more than UNWIND_MAX_ROWS).
  */
-int unwind_builder_add_fde(void *builder, const struct eh_frame_fde *fde);
+int unwind_builder_add_fde(void *argument, const struct eh_frame_fde *fde);
 
 /*
  * A whole section that lies in memory. 0 or what unwind_builder_add_fde() says, -EBADMSG

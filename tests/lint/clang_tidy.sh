@@ -11,5 +11,5 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 # gcc's own flags are unknown to clang; BPF programs and generated sources are not looked at.
 run-clang-tidy -quiet -p "$build" -extra-arg=-Wno-unknown-warning-option "$root/(agent|symbolizer|common|proto)/.*\.c$" \
-	2>&1 | grep -vE '^(clang-tidy|[0-9]+ warnings? generated|Enabled checks|    |$)'
+	2>&1 | sed 's/\x1b\[[0-9;]*m//g' | grep -vE '^(clang-tidy|[0-9]+ warnings? generated|Enabled checks|    |$)'
 exit "${PIPESTATUS[0]}"
