@@ -201,6 +201,7 @@ int symbolizer_start(const struct symbolizer_config *config, const struct clock 
 	r = open_stores(symbolizer, config, ret_message);
 	if (r < 0)
 		return r;
+	store_set_retention(symbolizer->store, symbolizer->retention_ns);
 	r = make_parts(symbolizer, config);
 	if (r < 0)
 		return r;

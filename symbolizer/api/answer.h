@@ -23,6 +23,7 @@
 	X(n_nodes, "nodes", "X-Hearth-Nodes", COUNT)                                               \
 	X(n_nodes_pruned, "nodes_pruned", "X-Hearth-Nodes-Pruned", COUNT)                          \
 	X(n_stacks_shortened, "stacks_shortened", "X-Hearth-Stacks-Shortened", COUNT)              \
+	X(n_damaged_blocks, "damaged_blocks", "X-Hearth-Damaged-Blocks", COUNT)                    \
 	X(value_total, "total", "X-Hearth-Total", VALUE)                                           \
 	X(value_unsymbolized, "unsymbolized", "X-Hearth-Unsymbolized", VALUE)                      \
 	X(unsymbolized_no_debuginfo, "unsymbolized_no_debuginfo",                                  \

@@ -175,6 +175,7 @@ static int load_executables(struct frame_table *table, struct store *store, stru
 struct lookup {
 	uint32_t executable;
 	uint32_t frame;
+	bool from_text; /* the address counts from _text: kernel frames of the image, whatever role somebody gave it */
 	uint64_t address;
 };
 
@@ -187,6 +188,8 @@ static int compare_lookups(const void *left, const void *right)
 
 	if (a->executable != b->executable)
 		return a->executable < b->executable ? -1 : 1;
+	if (a->from_text != b->from_text)
+		return a->from_text ? 1 : -1;
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
@@ -202,6 +205,8 @@ static int list_lookups(const struct frame_table *table, struct lookup_vec *look
 			continue;
 		executable = &table->executables[frame->executable];
 		lookup.address = frame->stored.address;
+		lookup.from_text =
+			frame->stored.kind == FRAME_KERNEL && executable->role != ROLE_KERNEL_MODULE;
 		if (frame->stored.kind == FRAME_NATIVE_FILE_OFFSET &&
 		    load_segments_offset_to_vaddr(executable->segments, executable->n_segments,
 						  frame->stored.address, &lookup.address) <= 0)
@@ -230,7 +235,7 @@ static enum frame_status status_of(enum resolve_status status)
 	return FRAME_NO_SYMBOL;
 }
 
-/* Resolves lookups[0 .. count), which are of one executable. */
+/* Resolves lookups[0 .. count), which are of one executable and one way of counting addresses. */
 static int resolve_run(struct frame_table *table, struct resolver *resolver,
 		       const struct lookup *lookups, size_t count, struct arena *arena)
 {
@@ -243,7 +248,7 @@ static int resolve_run(struct frame_table *table, struct resolver *resolver,
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		addresses[i] = lookups[i].address;
-	r = resolver_resolve(resolver, &executable->identity, executable->role == ROLE_KERNEL,
+	r = resolver_resolve(resolver, &executable->identity, lookups[0].from_text,
 			     addresses, count, arena, symbols);
 	if (r < 0)
 		return r;
@@ -262,7 +267,8 @@ static int resolve_lookups(struct frame_table *table, struct resolver *resolver,
 
 	for (size_t i = 1; i <= lookups->count; i++) {
 		if (i < lookups->count &&
-		    lookups->items[i].executable == lookups->items[start].executable)
+		    lookups->items[i].executable == lookups->items[start].executable &&
+		    lookups->items[i].from_text == lookups->items[start].from_text)
 			continue;
 		r = resolve_run(table, resolver, lookups->items + start, i - start, arena);
 		if (r < 0)
