@@ -25,8 +25,8 @@ int unwind_builder_new(const struct unwind_dialect *dialect, const struct load_s
 struct unwind_builder *unwind_builder_free(struct unwind_builder *builder);
 
 /*
- * An eh_frame_fde_function; @argument is the builder: runs the FDE's program. -EBADMSG (the FDE is lost, without a trace),
- * -ENOMEM, -E2BIG (more than UNWIND_MAX_ROWS).
+ * An eh_frame_fde_function, @argument is the builder: runs the FDE's program. -EBADMSG (the FDE is
+ * lost, without a trace), -ENOMEM, -E2BIG (more than UNWIND_MAX_ROWS).
  */
 int unwind_builder_add_fde(void *argument, const struct eh_frame_fde *fde);
 
