@@ -3,6 +3,7 @@
 
 #include <elf.h>
 
+#include "agent/unwind/section_reader.h"
 #include "agent/unwind/unwind_builder.h"
 #include "common/file.h"
 
@@ -22,60 +23,53 @@
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* Reads on behind what is left in @window. */
-static int read_on(const struct elf_file *elf, struct bytes *window, uint64_t file_offset,
-		   uint64_t size)
+/* Reads on behind what is left in @window. The number of bytes, 0 at the end. */
+static ssize_t read_on(struct section_reader *reader, struct bytes *window)
 {
-	int r = bytes_reserve(window, size);
+	int r = bytes_reserve(window, WINDOW_BYTES);
+	ssize_t n;
 
 	if (r < 0)
 		return r;
-	r = pread_all(elf->fd, window->data + window->size, size, file_offset);
-	if (r < 0)
-		return r;
-	window->size += size;
-	return 0;
+	n = section_reader_read(reader, window->data + window->size, WINDOW_BYTES);
+	if (n > 0)
+		window->size += (size_t)n;
+	return n;
 }
 
-static int parse_in_windows(const struct elf_file *elf, const struct eh_frame_section *section,
-			    uint64_t file_offset, struct eh_frame_parser *parser)
+static int parse_in_windows(struct section_reader *reader, struct eh_frame_parser *parser)
 {
 	scoped(bytes_release) struct bytes window = BYTES_INIT(2 * EH_FRAME_MAX_ENTRY_BYTES);
-	uint64_t at = 0;
 	size_t consumed;
+	ssize_t n = 1;
 	int r = 1;
 
-	while (r == 1 && at < section->size) {
-		uint64_t size = MIN(section->size - at, WINDOW_BYTES);
-
-		r = read_on(elf, &window, file_offset + at, size);
-		if (r < 0)
-			return r;
-		at += size;
+	while (r == 1 && n > 0) {
+		n = read_on(reader, &window);
+		if (n < 0)
+			return (int)n;
 		r = eh_frame_parse(parser, bytes_view_of(&window), &consumed);
 		if (r < 0)
 			return r;
 		window.size -= consumed;
 		memmove(window.data, window.data + consumed, window.size);
 	}
-	return r < 0 ? r : 0;
+	return 0;
 }
 
+/* @section's size is known when its reader is there. */
 static int add_section(const struct elf_file *elf, struct eh_frame_section *section,
-		       uint64_t file_offset, struct unwind_builder *builder)
+		       struct section_reader *reader, struct unwind_builder *builder)
 {
 	scoped(eh_frame_parser_freep) struct eh_frame_parser *parser = NULL;
 	int r;
 
-	if (file_offset > elf->file_size)
-		return 0;
-	section->size = MIN(section->size, elf->file_size - file_offset);
-	section->size = MIN(section->size, MAX_SECTION_BYTES);
+	section->size = section_reader_size(reader);
 	r = eh_frame_parser_new(section, cfi_machine_of(elf->machine), unwind_builder_add_fde,
 				builder, &parser);
 	if (r < 0)
 		return r;
-	r = parse_in_windows(elf, section, file_offset, parser);
+	r = parse_in_windows(reader, parser);
 	unwind_builder_count_fdes(builder, parser);
 	return r;
 }
@@ -89,11 +83,27 @@ static uint64_t vaddr_of_section(const struct elf_file *elf, const char *name)
 	return section ? section->vaddr : 0;
 }
 
-/* A compressed section (.debug_frame of Go, whose code has frame pointers) is left out. */
-static bool has_bytes(const struct elf_section *section)
+/* 1 added, 0 there is nothing to be read in it. */
+static int add_elf_section(const struct elf_file *elf, const struct elf_section *found,
+			   bool is_debug_frame, struct unwind_builder *builder)
 {
-	return section->type != SHT_NOBITS && !(section->flags & SHF_COMPRESSED) &&
-	       section->size > 0;
+	scoped(section_reader_freep) struct section_reader *reader = NULL;
+	struct eh_frame_section section = {
+		.vaddr = found->vaddr,
+		.text_vaddr = vaddr_of_section(elf, ".text"),
+		.data_vaddr = vaddr_of_section(elf, ".got"),
+		.is_debug_frame = is_debug_frame,
+	};
+	int r;
+
+	if (found->type == SHT_NOBITS || found->size == 0)
+		return 0;
+	r = section_reader_new(elf, found->file_offset, found->size, found->flags & SHF_COMPRESSED,
+			       MAX_SECTION_BYTES, &reader);
+	if (r <= 0)
+		return r;
+	r = add_section(elf, &section, reader, builder);
+	return r < 0 ? r : 1;
 }
 
 /* The number of sections of this name, or negative. */
@@ -103,22 +113,14 @@ static int add_sections(const struct elf_file *elf, const char *name, bool is_de
 	int count = 0;
 
 	for (size_t i = 0; i < elf->n_sections && count < MAX_SECTIONS_OF_A_NAME; i++) {
-		const struct elf_section *found = &elf->sections[i];
-		struct eh_frame_section section = {
-			.vaddr = found->vaddr,
-			.size = found->size,
-			.text_vaddr = vaddr_of_section(elf, ".text"),
-			.data_vaddr = vaddr_of_section(elf, ".got"),
-			.is_debug_frame = is_debug_frame,
-		};
 		int r;
 
-		if (strcmp(found->name, name) != 0 || !has_bytes(found))
+		if (strcmp(elf->sections[i].name, name) != 0)
 			continue;
-		r = add_section(elf, &section, found->file_offset, builder);
+		r = add_elf_section(elf, &elf->sections[i], is_debug_frame, builder);
 		if (r < 0)
 			return r;
-		count++;
+		count += r;
 	}
 	return count;
 }
@@ -149,8 +151,10 @@ static bool find_program_header(const struct elf_file *elf, uint32_t type, Elf64
 static int add_by_header(const struct elf_file *elf, struct unwind_builder *builder)
 {
 	struct eh_frame_section section = { .is_open_ended = true };
+	scoped(section_reader_freep) struct section_reader *reader = NULL;
 	const struct load_segment *segment;
 	uint8_t content[32];
+	uint64_t into_segment;
 	struct bytes_view header = { .data = content };
 	Elf64_Phdr program_header;
 	int r;
@@ -169,9 +173,11 @@ static int add_by_header(const struct elf_file *elf, struct unwind_builder *buil
 	segment = segment_of(elf, section.vaddr);
 	if (!segment)
 		return 0;
-	section.size = segment->file_size - (section.vaddr - segment->vaddr);
-	return add_section(elf, &section, segment->file_offset + (section.vaddr - segment->vaddr),
-			   builder);
+	into_segment = section.vaddr - segment->vaddr;
+	r = section_reader_new(elf, segment->file_offset + into_segment,
+			       segment->file_size - into_segment, false, MAX_SECTION_BYTES,
+			       &reader);
+	return r <= 0 ? r : add_section(elf, &section, reader, builder);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

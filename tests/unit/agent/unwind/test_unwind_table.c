@@ -166,6 +166,19 @@ static void without_section_headers_the_table_is_the_same(void **state)
 	}
 }
 
+/* As Go writes it. */
+static void a_compressed_section_gives_the_same_table(void **state)
+{
+	scoped(unwind_table_release) struct unwind_table plain = {}, compressed = {};
+	struct unwind_table_stats stats;
+
+	(void)state;
+	assert_int_equal(compile(FIXTURES "/program.debug_frame", &plain, &stats), 1);
+	assert_int_equal(compile(FIXTURES "/program.compressed", &compressed, &stats), 1);
+	assert_equal_tables(&plain, &compressed);
+	assert_int_equal(stats.n_fdes_lost, 0);
+}
+
 static void a_file_cut_at_any_length_is_an_error_or_a_smaller_table(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(64 * MIB);
@@ -206,14 +219,15 @@ static void a_file_truncated_under_us_is_an_error(void **state)
 	assert_null(table.rows);
 }
 
-static void random_changes_of_a_file_do_no_harm(void **state)
+/* Changes eight bytes of [first, end) at a time. */
+static void change_at_random(const char *path, size_t first, size_t end, size_t n_rounds)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(64 * MIB);
-	scoped_fd int fd = open_copy(FIXTURES "/library", &content);
+	scoped_fd int fd = open_copy(path, &content);
 	uint64_t seed = 0x2545f4914f6cdd1d;
 
-	(void)state;
-	for (size_t round = 0; round < 2000; round++) {
+	end = MIN(end, content.size);
+	for (size_t round = 0; round < n_rounds; round++) {
 		scoped(unwind_table_release) struct unwind_table table = {};
 		scoped(elf_file_freep) struct elf_file *elf = NULL;
 		struct unwind_table_stats stats;
@@ -226,7 +240,7 @@ static void random_changes_of_a_file_do_no_harm(void **state)
 			seed ^= seed >> 7;
 			seed ^= seed << 17;
 			byte = (uint8_t)(seed >> 40);
-			at[i] = (off_t)(seed % content.size);
+			at[i] = (off_t)(first + seed % (end - first));
 			assert_int_equal(pwrite(fd, &byte, 1, at[i]), 1);
 		}
 		if (elf_file_open(fd, &elf) == 0 && unwind_table_compile(elf, &table, &stats) == 1)
@@ -235,6 +249,28 @@ static void random_changes_of_a_file_do_no_harm(void **state)
 		for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 			assert_int_equal(pwrite(fd, content.data + at[i], 1, at[i]), 1);
 	}
+}
+
+static void random_changes_of_a_file_do_no_harm(void **state)
+{
+	(void)state;
+	change_at_random(FIXTURES "/library", 0, SIZE_MAX, 2000);
+}
+
+static void random_changes_of_a_compressed_section_do_no_harm(void **state)
+{
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	scoped_fd int fd = open(FIXTURES "/program.compressed", O_RDONLY | O_CLOEXEC);
+	const struct elf_section *section;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_ok(elf_file_open(fd, &elf));
+	section = elf_file_section(elf, ".debug_frame");
+	assert_non_null(section);
+	assert_true(section->flags & SHF_COMPRESSED);
+	change_at_random(FIXTURES "/program.compressed", section->file_offset,
+			 section->file_offset + section->size, 2000);
 }
 
 static void files_without_frames_have_empty_tables(void **state)
@@ -280,9 +316,11 @@ int main(void)
 		cmocka_unit_test(the_c_library_and_this_test_agree_with_readelf),
 		cmocka_unit_test(the_signal_trampoline_of_libc_is_known_with_the_byte_before),
 		cmocka_unit_test(without_section_headers_the_table_is_the_same),
+		cmocka_unit_test(a_compressed_section_gives_the_same_table),
 		cmocka_unit_test(a_file_cut_at_any_length_is_an_error_or_a_smaller_table),
 		cmocka_unit_test(a_file_truncated_under_us_is_an_error),
 		cmocka_unit_test(random_changes_of_a_file_do_no_harm),
+		cmocka_unit_test(random_changes_of_a_compressed_section_do_no_harm),
 		cmocka_unit_test(files_without_frames_have_empty_tables),
 		cmocka_unit_test(the_vdso_has_a_table),
 	};
