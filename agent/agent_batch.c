@@ -163,6 +163,21 @@ void agent_feed_uploads(struct agent *agent)
 	memmove(agent->wanted.items, agent->wanted.items + done, agent->wanted.count * sizeof(*agent->wanted.items));
 }
 
+/* The kernel goes first: it is in nearly every stack, and asked for once in the whole fleet. */
+static int put_in_queue(struct agent *agent, const struct wanted *wanted)
+{
+	const struct executable *executable = executable_cache_by_id(agent->executables, &wanted->id);
+	struct wanted_vec *queue = &agent->wanted;
+	int r;
+
+	r = vec_push(queue, *wanted);
+	if (r < 0 || !executable || executable->role != EXECUTABLE_KERNEL)
+		return r;
+	memmove(queue->items + 1, queue->items, (queue->count - 1) * sizeof(*queue->items));
+	queue->items[0] = *wanted;
+	return 0;
+}
+
 static int want(struct agent *agent, const struct sender_event *event)
 {
 	struct wanted wanted = { .id = event->wanted_id, .what = event->wanted_what };
@@ -173,7 +188,7 @@ static int want(struct agent *agent, const struct sender_event *event)
 		if (executable_id_equal(&agent->wanted.items[i].id, &wanted.id))
 			return 0;
 	}
-	return vec_push(&agent->wanted, wanted);
+	return put_in_queue(agent, &wanted);
 }
 
 static int handle(struct agent *agent, const struct sender_event *event)
