@@ -347,8 +347,10 @@ __hidden void unwind_user(struct sample *sample)
 {
 	long steps;
 
-	if (sample->registers.pc == 0)
+	if (sample->registers.pc == 0) {
+		cut(sample, STACK_CUT_NO_USER_REGS, ABI_COUNTER_CUT_NO_REGISTERS);
 		return;
+	}
 	steps = bpf_loop(ABI_MAX_USER_FRAMES + 1, unwind_step, &sample, 0);
 	if (steps > ABI_MAX_USER_FRAMES)
 		cut(sample, STACK_CUT_DEPTH, ABI_COUNTER_CUT_DEPTH);
