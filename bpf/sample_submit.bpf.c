@@ -38,6 +38,9 @@ __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
 	sample->set = 0;
 	sample->n_chunks = 0;
 	sample->table_executable = 0;
+	sample->window_bytes = 0;
+	sample->n_by_table = 0;
+	sample->n_by_pointer = 0;
 	sample->pc_is_exact = true;
 	sample->innermost = true;
 	sample->mapping.start = 0;

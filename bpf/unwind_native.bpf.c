@@ -84,6 +84,43 @@ static __always_inline enum mapping_found find_mapping(struct sample *sample, __
 	return MAPPING_FOUND;
 }
 
+/*
+ * Reads of the stack go through a window: neighbouring frames are in one copy, and a copy costs the same for 8 bytes
+ * as for some hundreds.
+ */
+static __noinline int read_window(struct sample *sample, __u64 address)
+{
+	__u64 start = address & ~7ULL;
+
+	if (bpf_probe_read_user(sample->window, sizeof(sample->window), (void *)start) == 0) {
+		sample->window_start = start;
+		sample->window_bytes = sizeof(sample->window);
+		return 0;
+	}
+	/* The end of the stack, or of its resident part, is near. */
+	sample->window_bytes = 0;
+	if (bpf_probe_read_user(sample->window, sizeof(__u64), (void *)address))
+		return -1;
+	return 1;
+}
+
+static __always_inline bool read_u64(struct sample *sample, __u64 address, __u64 *ret_value)
+{
+	__u64 offset = address - sample->window_start;
+
+	if (offset + sizeof(__u64) > sample->window_bytes || offset > sizeof(sample->window)) {
+		int r = read_window(sample, address);
+
+		if (r < 0)
+			return false;
+		offset = r == 0 ? address & 7 : 0;
+	}
+	if (offset & 7) /* no compiler aligns a stack like that */
+		return bpf_probe_read_user(ret_value, sizeof(*ret_value), (void *)address) == 0;
+	*ret_value = sample->window[(offset / sizeof(__u64)) % SAMPLE_WINDOW_WORDS];
+	return true;
+}
+
 static __always_inline long cut(struct sample *sample, __u8 reason, enum abi_counter counter)
 {
 	sample->header.cut = reason;
@@ -107,32 +144,27 @@ static __always_inline void lose_rbx(struct unwind_registers *registers)
 static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 {
 	struct unwind_registers *registers = &sample->registers;
-	__u64 link[2]; /* caller's frame pointer, return address */
+	__u64 caller_fp, caller_pc;
 
-	count(ABI_COUNTER_FRAMES_BY_POINTER);
+	sample->n_by_pointer++;
 	if (registers->fp == 0)
 		return STEP_END; /* the outermost frame: the ABI has it cleared there (psABI x86-64 §3.4.1) */
 	if (registers->fp & 7 || registers->fp < registers->sp) {
 		cut(sample, STACK_CUT_BAD_FRAME, ABI_COUNTER_CUT_BAD_FRAME);
 		return STEP_END;
 	}
-	if (bpf_probe_read_user(link, sizeof(link), (void *)registers->fp)) {
+	if (!read_u64(sample, registers->fp, &caller_fp) || !read_u64(sample, registers->fp + 8, &caller_pc)) {
 		cut(sample, STACK_CUT_READ_FAULT, ABI_COUNTER_CUT_READ_FAULT);
 		return STEP_END;
 	}
-	if (link[1] == 0)
+	if (caller_pc == 0)
 		return STEP_END;
-	registers->sp = registers->fp + sizeof(link);
-	registers->pc = link[1];
-	registers->fp = link[0];
+	registers->sp = registers->fp + 16;
+	registers->pc = caller_pc;
+	registers->fp = caller_fp;
 	lose_rbx(registers);
 	sample->pc_is_exact = false;
 	return STEP_CALLER;
-}
-
-static __always_inline bool read_u64(__u64 address, __u64 *ret_value)
-{
-	return bpf_probe_read_user(ret_value, sizeof(*ret_value), (void *)address) == 0;
 }
 
 /* A register of this frame: the carried ones always, the others in the innermost frame only. */
@@ -180,13 +212,14 @@ static __always_inline enum step step_over_signal(struct sample *sample)
 	struct unwind_registers *registers = &sample->registers;
 	__u64 frame = registers->sp;
 
-	if (!read_u64(frame + SIGNAL_FRAME_FP, &registers->fp) || !read_u64(frame + SIGNAL_FRAME_PC, &registers->pc) ||
-	    !read_u64(frame + SIGNAL_FRAME_SP, &registers->sp)) {
+	if (!read_u64(sample, frame + SIGNAL_FRAME_FP, &registers->fp) ||
+	    !read_u64(sample, frame + SIGNAL_FRAME_PC, &registers->pc) ||
+	    !read_u64(sample, frame + SIGNAL_FRAME_SP, &registers->sp)) {
 		cut(sample, STACK_CUT_READ_FAULT, ABI_COUNTER_CUT_READ_FAULT);
 		return STEP_END;
 	}
 #if defined(__TARGET_ARCH_x86)
-	registers->rbx_known = read_u64(frame + SIGNAL_FRAME_RBX, &registers->rbx);
+	registers->rbx_known = read_u64(sample, frame + SIGNAL_FRAME_RBX, &registers->rbx);
 #endif
 	sample->pc_is_exact = true;
 	return registers->pc ? STEP_CALLER : STEP_END;
@@ -222,20 +255,21 @@ static __always_inline bool compute_cfa(struct sample *sample, const struct abi_
 	default:
 		return false;
 	}
-	if (!read_u64(base, &base))
+	if (!read_u64(sample, base, &base))
 		return false;
 	*ret_cfa = base + rule->cfa_addend;
 	return true;
 }
 
-static __always_inline void follow_rbx_by_rule(struct unwind_registers *registers, const struct abi_unwind_rule *rule,
-					       __u64 cfa)
+static __always_inline void follow_rbx_by_rule(struct sample *sample, const struct abi_unwind_rule *rule, __u64 cfa)
 {
 #if defined(__TARGET_ARCH_x86)
+	struct unwind_registers *registers = &sample->registers;
+
 	if (rule->rbx_offset == UNWIND_RBX_LOST)
 		registers->rbx_known = false;
 	else if (rule->rbx_offset != 0)
-		registers->rbx_known = read_u64(cfa + rule->rbx_offset, &registers->rbx);
+		registers->rbx_known = read_u64(sample, cfa + rule->rbx_offset, &registers->rbx);
 #endif
 }
 
@@ -256,22 +290,23 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 		count(ABI_COUNTER_FRAMES_UNSUPPORTED);
 		return step_by_frame_pointer(sample);
 	}
+	/* The frame pointer first: it lies below the return address, where the window then begins. */
+	if (rule->fp == UNWIND_SAVED_CFA)
+		read = read_u64(sample, cfa + rule->fp_offset, &caller_fp);
+	else if (rule->fp == UNWIND_SAVED_FP_DEREF)
+		read = read_u64(sample, registers->fp + rule->fp_offset, &caller_fp);
+	else if (rule->fp == UNWIND_SAVED_REGISTER)
+		read = register_value(sample, (__u32)rule->fp_offset, &caller_fp);
 	if (rule->ra == UNWIND_SAVED_CFA)
-		read = read_u64(cfa + rule->ra_offset, &caller_pc);
+		read = read && read_u64(sample, cfa + rule->ra_offset, &caller_pc);
 	else if (rule->ra == UNWIND_SAVED_BESIDE_FP)
-		read = read_u64(cfa + rule->fp_offset + 8, &caller_pc);
+		read = read && read_u64(sample, cfa + rule->fp_offset + 8, &caller_pc);
 #if defined(__TARGET_ARCH_arm64)
 	else if (rule->ra == UNWIND_SAVED_SAME)
-		read = register_value(sample, REGISTER_LR, &caller_pc);
+		read = read && register_value(sample, REGISTER_LR, &caller_pc);
 #endif
 	else
-		read = register_value(sample, (__u32)rule->ra_offset, &caller_pc);
-	if (rule->fp == UNWIND_SAVED_CFA)
-		read = read && read_u64(cfa + rule->fp_offset, &caller_fp);
-	else if (rule->fp == UNWIND_SAVED_FP_DEREF)
-		read = read && read_u64(registers->fp + rule->fp_offset, &caller_fp);
-	else if (rule->fp == UNWIND_SAVED_REGISTER)
-		read = read && register_value(sample, (__u32)rule->fp_offset, &caller_fp);
+		read = read && register_value(sample, (__u32)rule->ra_offset, &caller_pc);
 	if (!read) {
 		cut(sample, STACK_CUT_READ_FAULT, ABI_COUNTER_CUT_READ_FAULT);
 		return STEP_END;
@@ -281,8 +316,8 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 		cut(sample, STACK_CUT_BAD_FRAME, ABI_COUNTER_CUT_BAD_FRAME);
 		return STEP_END;
 	}
-	follow_rbx_by_rule(registers, rule, cfa);
-	count(ABI_COUNTER_FRAMES_BY_TABLE);
+	follow_rbx_by_rule(sample, rule, cfa);
+	sample->n_by_table++;
 	registers->sp = cfa;
 	registers->fp = caller_fp;
 	registers->pc = caller_pc;
@@ -293,7 +328,7 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 /* Replaces sample->registers by the caller's. @pc is the one that was looked up. */
 static __always_inline enum step step_to_caller(struct sample *sample, __u64 pc, bool mapped)
 {
-	struct abi_unwind_rule rule;
+	const struct abi_unwind_rule *rule;
 	enum rule_found found;
 
 	if (!mapped || sample->mapping.executable == 0 || sample->mapping.kind != FRAME_NATIVE)
@@ -301,13 +336,13 @@ static __always_inline enum step step_to_caller(struct sample *sample, __u64 pc,
 	found = find_rule(sample, sample->mapping.executable, pc - sample->mapping.bias, &rule);
 	if (found == RULE_NO_TABLE)
 		count(ABI_COUNTER_NO_TABLE);
-	if (found != RULE_FOUND || rule.cfa == UNWIND_CFA_NONE)
+	if (found != RULE_FOUND || rule->cfa == UNWIND_CFA_NONE)
 		return step_by_frame_pointer(sample);
-	if (rule.cfa == UNWIND_CFA_UNSUPPORTED) {
+	if (rule->cfa == UNWIND_CFA_UNSUPPORTED) {
 		count(ABI_COUNTER_FRAMES_UNSUPPORTED);
 		return step_by_frame_pointer(sample);
 	}
-	return step_by_rule(sample, &rule);
+	return step_by_rule(sample, rule);
 }
 
 static long unwind_step(__u64 index, void *argument)
@@ -354,5 +389,7 @@ __hidden void unwind_user(struct sample *sample)
 	steps = bpf_loop(ABI_MAX_USER_FRAMES + 1, unwind_step, &sample, 0);
 	if (steps > ABI_MAX_USER_FRAMES)
 		cut(sample, STACK_CUT_DEPTH, ABI_COUNTER_CUT_DEPTH);
+	count_many(ABI_COUNTER_FRAMES_BY_TABLE, sample->n_by_table);
+	count_many(ABI_COUNTER_FRAMES_BY_POINTER, sample->n_by_pointer);
 	sample->header.n_user_frames = sample->n_frames - sample->header.n_kernel_frames;
 }

@@ -285,6 +285,13 @@ uint64_t bpf_programs_memory_bytes(const struct bpf_programs *programs)
 	return total;
 }
 
+int bpf_programs_map_fd(const struct bpf_programs *programs, const char *name)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(programs->skeleton->obj, name);
+
+	return map ? bpf_map__fd(map) : -ENOENT;
+}
+
 static int map_array(struct bpf_programs *programs, size_t slot, const struct bpf_map *map, uint32_t *ret_chunks)
 {
 	size_t size = (size_t)bpf_map__max_entries(map) * UNWIND_CHUNK_BYTES;

@@ -52,5 +52,8 @@ void bpf_programs_remove_chunk(struct bpf_programs *programs, const struct abi_c
 /* What our maps and rings take of kernel memory: from /proc/self/fdinfo ("memlock"). */
 uint64_t bpf_programs_memory_bytes(const struct bpf_programs *programs);
 
+/* The fd (borrowed) of the map of this name, or -ENOENT: for programs beside ours that work on the same maps. */
+int bpf_programs_map_fd(const struct bpf_programs *programs, const char *name);
+
 #include "common/scoped.h"
 DEFINE_SCOPED(struct bpf_programs *, bpf_programs_free);

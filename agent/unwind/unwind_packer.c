@@ -9,7 +9,7 @@
 static int push_row(struct unwind_packer *packer, uint32_t address, uint16_t rule)
 {
 	return vec_push(&packer->rows,
-			(struct abi_unwind_row){ .address_low = (uint16_t)address, .rule = rule });
+			(struct abi_unwind_row){ .offset = (uint16_t)(address & UNWIND_PAGE_MASK), .rule = rule });
 }
 
 static int open_page(struct unwind_packer *packer, bool has_row_at_start)
@@ -23,7 +23,7 @@ static int open_page(struct unwind_packer *packer, bool has_row_at_start)
 static int open_pages(struct unwind_packer *packer, uint32_t address, bool has_row_at_address)
 {
 	uint32_t page = address >> UNWIND_PAGE_SHIFT;
-	bool is_page_start = (address & ((1u << UNWIND_PAGE_SHIFT) - 1)) == 0;
+	bool is_page_start = (address & UNWIND_PAGE_MASK) == 0;
 	int r = 0;
 
 	if (packer->page_first.count == 0)
@@ -59,7 +59,7 @@ int unwind_packer_end(struct unwind_packer *packer, uint32_t address)
 	if (r < 0)
 		return r;
 	/* At the end of a page nothing has to be said: behind the last page nothing holds. */
-	if ((address & ((1u << UNWIND_PAGE_SHIFT) - 1)) == 0)
+	if ((address & UNWIND_PAGE_MASK) == 0)
 		return 0;
 	return unwind_packer_put(packer, address, UNWIND_RULE_NONE);
 }

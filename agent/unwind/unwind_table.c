@@ -242,7 +242,7 @@ void unwind_table_release(struct unwind_table *table)
 
 /* The last row at or below the address in its page, of which there is one. */
 static const struct abi_unwind_row *find_row(const struct unwind_table *table, uint64_t page,
-					     uint16_t address_low)
+					     uint16_t offset)
 {
 	uint32_t low = table->page_first[page];
 	uint32_t high = table->page_first[page + 1];
@@ -250,7 +250,7 @@ static const struct abi_unwind_row *find_row(const struct unwind_table *table, u
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (table->rows[middle].address_low <= address_low)
+		if (table->rows[middle].offset <= offset)
 			low = middle;
 		else
 			high = middle;
@@ -265,5 +265,5 @@ const struct abi_unwind_rule *unwind_table_find(const struct unwind_table *table
 
 	if (elf_addr < table->base_address || page >= table->n_pages)
 		return &none;
-	return &table->rules[find_row(table, page, (uint16_t)elf_addr)->rule];
+	return &table->rules[find_row(table, page, (uint16_t)(elf_addr & UNWIND_PAGE_MASK))->rule];
 }

@@ -8,7 +8,7 @@
  *   rows[n_rows]        by rising address; rows of page p are rows[page_first[p] .. page_first[p +
  * 1]) page_first[n_pages + 1] rules[n_rules]      rule 0 is always {UNWIND_CFA_NONE}
  *
- * page 0 begins at base_address (a multiple of 64 KiB). Every page begins with a row (the rule
+ * page 0 begins at base_address (a multiple of 4 KiB). Every page begins with a row (the rule
  * that holds where the page before ends), so that a lookup never needs the page before.
  */
 

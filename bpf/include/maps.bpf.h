@@ -106,11 +106,16 @@ extern struct seen_stacks_map seen_stacks SEC(".maps");
 extern struct samples_map samples SEC(".maps");
 extern struct counters_map counters SEC(".maps");
 
-static __always_inline void count(enum abi_counter id)
+static __always_inline void count_many(enum abi_counter id, __u64 n)
 {
 	__u32 key = id;
 	__u64 *value = bpf_map_lookup_elem(&counters, &key);
 
 	if (value)
-		(*value)++;
+		*value += n;
+}
+
+static __always_inline void count(enum abi_counter id)
+{
+	count_many(id, 1);
 }

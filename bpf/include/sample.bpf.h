@@ -9,6 +9,9 @@
 #include "bpf/include/maps.bpf.h"
 #include "bpf/include/registers.bpf.h"
 
+/* A frame is some ten words. */
+#define SAMPLE_WINDOW_WORDS 64
+
 struct sample {
 	struct abi_sample header;
 	struct abi_frame frames[ABI_MAX_FRAMES]; /* follows the header: both go out in one piece */
@@ -17,6 +20,10 @@ struct sample {
 
 	/* unwinding */
 	struct unwind_registers registers;
+	__u64 window_start; /* user address of window[0] */
+	__u64 window_bytes; /* 0: nothing in it */
+	__u64 window[SAMPLE_WINDOW_WORDS];
+	__u32 n_by_table, n_by_pointer; /* frames */
 	bool pc_is_exact;	    /* not a return address: the innermost frame, or one that a signal interrupted */
 	bool innermost;
 	struct abi_unwind_info table; /* of table_executable */

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# unwind tables: how fast they are compiled, their size and the memory it takes, beside libdw
+# unwind tables: how fast they are compiled, their size and memory, beside libdw; what a stack of 30 frames costs, beside
+# the kernel's walk along frame pointers
 . "$(dirname "$0")/figures.sh"
 
 # Small ones, large ones, and the largest that is here.
@@ -13,3 +14,10 @@ candidates() {
 
 mapfile -t files < <(candidates | xargs -r -n 1 readlink -f | sort -u)
 "$HEARTH_BUILD/bin/unwind_bench" "${files[@]}"
+
+# BPF programs need privileges; the rest does not.
+if [ "$(id -u)" -eq 0 ]; then
+	"$HEARTH_BUILD/bin/unwind_cost"
+else
+	say "unwind.hot_us and unwind.cold_us need root"
+fi

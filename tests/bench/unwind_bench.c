@@ -92,7 +92,7 @@ static void measure_peer(const char *path, const struct unwind_table *table,
 		for (uint32_t i = table->page_first[page]; i < table->page_first[page + 1]; i++) {
 			uint64_t elf_addr = table->base_address +
 					    ((uint64_t)page << UNWIND_PAGE_SHIFT) +
-					    table->rows[i].address_low;
+					    table->rows[i].offset;
 			Dwarf_Frame *frame = NULL;
 
 			if (i % step != 0)

@@ -318,7 +318,7 @@ static int flatten(struct check *check)
 			check->rows.items[check->rows.count++] = (struct flat_row){
 				.address = table->base_address +
 					   ((uint64_t)page << UNWIND_PAGE_SHIFT) +
-					   table->rows[i].address_low,
+					   table->rows[i].offset,
 				.rule = table->rows[i].rule,
 			};
 	return r;

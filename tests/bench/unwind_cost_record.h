@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/* What unwind_cost asks of its BPF programs, and what they tell. */
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+struct unwind_cost {
+	__u32 rounds;
+	__u32 n_frames; /* of the last stack */
+	__u32 cut;
+	__u64 ns; /* of the last run, all rounds together */
+	__s64 fp_walk_bytes;
+};
