@@ -117,8 +117,8 @@ static __always_inline enum rule_found find_rule(struct sample *sample, __u32 ex
 	page = (elf_addr - table->base_address) >> UNWIND_PAGE_SHIFT;
 	if (elf_addr < table->base_address || page >= table->n_pages)
 		return RULE_NONE;
-	if (!rows_of_page(table, (__u32)page, &low, &high) || !find_row((__u16)(elf_addr & UNWIND_PAGE_MASK), low, high, &rule) ||
-	    rule >= table->n_rules)
+	if (!rows_of_page(table, (__u32)page, &low, &high) ||
+	    !find_row((__u16)(elf_addr & UNWIND_PAGE_MASK), low, high, &rule) || rule >= table->n_rules)
 		return RULE_NONE;
 	rule += table->first_rule;
 	chunk_index = rule / UNWIND_RULES_PER_CHUNK;
