@@ -90,7 +90,7 @@ SPDX_SUFFIXES = {".c", ".h", ".py", ".sh", ".js", ".mjs", ".css", ".cmake", ".pr
 BINARY_SUFFIXES = {".png", ".ico", ".elf", ".bin", ".gz", ".zst", ".debug", ".o", ".so"}
 
 # For the BPF compiler, and for the host build that puts its own helpers first: not for a plain C compiler.
-HEADERS_NOT_ALONE = ("bpf/include/", "tests/host_bpf/")
+HEADERS_NOT_ALONE = ("bpf/include/", "bpf/host/include/")
 
 
 class Finding:

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The programs' sources as they are, and a function that does what cpu_sampler.bpf.c does at a tick in user mode.
+ * Compiled once for each architecture, with -D__TARGET_ARCH_* and this folder's include/ before libbpf's.
+ */
+#include "bpf/unwind_native.bpf.c"
+
+#include "bpf/sample_submit.bpf.c"
+
+#include "common/event_type.h"
+
+#if defined(__TARGET_ARCH_x86)
+#define host_unwind host_unwind_x86
+#else
+#define host_unwind host_unwind_arm64
+#endif
+
+_Static_assert(N_GENERAL_REGISTERS <= HOST_UNWIND_MAX_REGISTERS, "one array for both architectures");
+
+/* A sample in the making, and the task that it is of. */
+struct program_run {
+	struct host_run run;
+	struct task_struct task;
+	struct sample sample;
+};
+
+static struct task_struct *host_program_task(void)
+{
+	return &((struct program_run *)host_run_current())->task;
+}
+
+static void fill_task(struct task_struct *task, const struct host_unwind_process *process)
+{
+	*task = (struct task_struct){
+		.pid = (int)process->tid,
+		.tgid = (int)process->pid,
+		.real_parent = task,
+		.group_leader = task,
+		.start_boottime = process->start_time_ns,
+	};
+}
+
+static void fill_context(struct bpf_perf_event_data *context, const struct host_unwind_registers *registers)
+{
+	*context = (struct bpf_perf_event_data){};
+#define X(number, field) context->regs.field = registers->general[number];
+	FOR_EACH_GENERAL_REGISTER(X)
+#undef X
+	context->regs.registers_pc_field = registers->pc;
+}
+
+void host_unwind(const struct host_unwind_input *input, struct host_unwind_output *ret_output)
+{
+	struct bpf_perf_event_data context;
+	struct program_run program;
+	struct sample *sample = &program.sample;
+
+	/* Not the sample: like the kernel's scratch it holds what was there before. */
+	program.run = (struct host_run){ .input = input, .output = ret_output };
+	__builtin_memset(ret_output, 0, sizeof(*ret_output));
+	fill_task(&program.task, &input->process);
+	fill_context(&context, &input->registers);
+
+	host_run_begin(&program.run);
+	sample_begin(sample, EVENT_ON_CPU, 1);
+	sample_find_process(sample);
+	registers_from_context(&sample->registers, &context);
+	unwind_user(sample);
+	(void)sample_submit(sample);
+	host_run_end();
+}

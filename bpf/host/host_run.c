@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The helpers of the kernel, on the host. None of them knows an architecture: programs of both share them.
+ */
+#include "bpf/host/host_run.h"
+
+#include <assert.h>
+#include <string.h>
+#include <time.h>
+
+/* In the kernel it is the CPU that says whose call it is; a helper has no argument for it. */
+static _Thread_local struct host_run *current_run;
+
+void host_run_begin(struct host_run *run)
+{
+	assert(!current_run);
+	current_run = run;
+}
+
+struct host_run *host_run_current(void)
+{
+	return current_run;
+}
+
+void host_run_end(void)
+{
+	current_run = NULL;
+}
+
+/* Programs write to no element of what the caller owns; the helper's type has no const. */
+static void *chunk_at(const void *chunks, uint32_t n_chunks, size_t chunk_size, const void *key)
+{
+	uint32_t index;
+
+	memcpy(&index, key, sizeof(index));
+	return index < n_chunks ? (char *)chunks + index * chunk_size : NULL;
+}
+
+static void *find_mapping_chunk(const struct host_unwind_process *process, const void *key)
+{
+	struct abi_chunk_key chunk;
+
+	memcpy(&chunk, key, sizeof(chunk));
+	if (!process->entry || chunk.set != process->entry->set || chunk.index >= process->n_chunks)
+		return NULL;
+	return (void *)&process->chunks[chunk.index];
+}
+
+static void *find_table_element(const struct host_unwind_tables *tables, enum host_map map, const void *key)
+{
+	uint32_t executable;
+
+	if (!tables)
+		return NULL;
+	switch (map) {
+	case HOST_MAP_UNWIND_TABLES:
+		memcpy(&executable, key, sizeof(executable));
+		return (void *)tables->find(tables->find_argument, executable);
+	case HOST_MAP_UNWIND_ROWS:
+		return chunk_at(tables->rows, tables->n_row_chunks, sizeof(*tables->rows), key);
+	case HOST_MAP_UNWIND_PAGES:
+		return chunk_at(tables->pages, tables->n_page_chunks, sizeof(*tables->pages), key);
+	case HOST_MAP_UNWIND_RULES:
+		return chunk_at(tables->rules, tables->n_rule_chunks, sizeof(*tables->rules), key);
+	default:
+		return NULL;
+	}
+}
+
+void *host_map_lookup_elem(enum host_map map, const void *key)
+{
+	const struct host_unwind_input *input = current_run->input;
+	uint32_t number;
+
+	memcpy(&number, key, sizeof(number));
+	switch (map) {
+	case HOST_MAP_PROCESSES:
+		return number == input->process.pid ? (void *)input->process.entry : NULL;
+	case HOST_MAP_MAPPING_CHUNKS:
+		return find_mapping_chunk(&input->process, key);
+	case HOST_MAP_EXEC_COUNTS:
+		return number == input->process.pid ? (void *)&input->process.exec_count : NULL;
+	case HOST_MAP_SEEN_STACKS:
+		return &current_run->seen_stack;
+	case HOST_MAP_COUNTERS:
+		return number < ABI_COUNTER_COUNT ? &current_run->output->counters[number] : NULL;
+	default:
+		return find_table_element(input->tables, map, key);
+	}
+}
+
+/* The filter of seen stacks is the only map that a sample changes. */
+long host_map_update_elem(enum host_map map, const void *key, const void *value, uint64_t flags)
+{
+	(void)key;
+	(void)flags;
+	if (map != HOST_MAP_SEEN_STACKS)
+		return -1;
+	memcpy(&current_run->seen_stack, value, sizeof(current_run->seen_stack));
+	return 0;
+}
+
+/* Memory of the "kernel": what the driver set up for this run. */
+long host_probe_read(void *destination, uint32_t size, const void *address)
+{
+	memcpy(destination, address, size);
+	return 0;
+}
+
+long host_probe_read_user(void *destination, uint32_t size, const void *address)
+{
+	const struct host_unwind_input *input = current_run->input;
+
+	if (input->read(input->read_argument, (uint64_t)(uintptr_t)address, destination, size) == 0)
+		return 0;
+	/* The kernel leaves no old bytes behind either. */
+	memset(destination, 0, size);
+	return -1;
+}
+
+long host_loop(uint32_t n_loops, long (*function)(__u64 index, void *argument), void *argument, uint64_t flags)
+{
+	(void)flags;
+	for (uint32_t i = 0; i < n_loops; i++) {
+		if (function(i, argument))
+			return (long)i + 1;
+	}
+	return n_loops;
+}
+
+long host_ringbuf_output(enum host_map map, const void *data, uint64_t size, uint64_t flags)
+{
+	struct host_unwind_output *output = current_run->output;
+
+	(void)flags;
+	if (map != HOST_MAP_SAMPLES || size > offsetof(struct host_unwind_output, counters))
+		return -1;
+	memcpy(output, data, size);
+	return 0;
+}
+
+/* One record is all that there ever is, and it is taken at once. */
+uint64_t host_ringbuf_query(enum host_map map, uint64_t flags)
+{
+	(void)map;
+	(void)flags;
+	return 0;
+}
+
+uint64_t host_ktime_get_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t host_get_current_pid_tgid(void)
+{
+	const struct host_unwind_process *process = &current_run->input->process;
+
+	return (uint64_t)process->pid << 32 | process->tid;
+}
+
+uint32_t host_get_smp_processor_id(void)
+{
+	return 0;
+}
+
+long host_get_current_comm(void *buffer, uint32_t size)
+{
+	memset(buffer, 0, size);
+	return 0;
+}
+
+const volatile struct abi_config *host_config(void)
+{
+	return current_run->input->config;
+}
+
+struct abi_control *host_control(void)
+{
+	return &current_run->control;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * What a program's helper calls work on when it runs on the host. Helpers have no argument that says who calls (in the
+ * kernel it is the CPU), so the run of a thread travels in a thread-local pointer; it is set between begin and end
+ * only. Included by the shadow headers: nothing here may need a header that defines what bpf/include/kernel_types.h
+ * does (stdbool.h, linux/bpf.h, asm/ptrace.h).
+ */
+
+#include "bpf/host/host_unwind.h"
+
+struct host_run {
+	const struct host_unwind_input *input;
+	struct host_unwind_output *output;
+	struct abi_control control;
+	uint64_t seen_stack; /* the slot of the map `seen_stacks`: always one that was not seen */
+};
+
+void host_run_begin(struct host_run *run);
+struct host_run *host_run_current(void);
+void host_run_end(void);
+
+/* The maps that programs share. Each is told apart by the type of its definition in bpf/include/maps.bpf.h. */
+enum host_map {
+	HOST_MAP_PROCESSES,
+	HOST_MAP_MAPPING_CHUNKS,
+	HOST_MAP_EXEC_COUNTS,
+	HOST_MAP_UNWIND_TABLES,
+	HOST_MAP_UNWIND_ROWS,
+	HOST_MAP_UNWIND_PAGES,
+	HOST_MAP_UNWIND_RULES,
+	HOST_MAP_SEEN_STACKS,
+	HOST_MAP_SAMPLES,
+	HOST_MAP_COUNTERS,
+};
+
+/* The helpers, with the meaning that bpf-helpers(7) gives them. */
+void *host_map_lookup_elem(enum host_map map, const void *key);
+long host_map_update_elem(enum host_map map, const void *key, const void *value, uint64_t flags);
+long host_probe_read(void *destination, uint32_t size, const void *address);
+long host_probe_read_user(void *destination, uint32_t size, const void *address);
+long host_loop(uint32_t n_loops, long (*function)(__u64 index, void *argument), void *argument, uint64_t flags);
+long host_ringbuf_output(enum host_map map, const void *data, uint64_t size, uint64_t flags);
+uint64_t host_ringbuf_query(enum host_map map, uint64_t flags);
+uint64_t host_ktime_get_ns(void);
+uint64_t host_get_current_pid_tgid(void);
+uint32_t host_get_smp_processor_id(void);
+long host_get_current_comm(void *buffer, uint32_t size);
+
+/* The global variables `config` and `control`. */
+const volatile struct abi_config *host_config(void);
+struct abi_control *host_control(void);

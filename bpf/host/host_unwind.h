@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * The unwinder that runs in the kernel, compiled for the host from the same sources: one sample of a stack whose
+ * registers and memory somebody hands in. It runs without privileges: in tests on recorded memory, and on copies of
+ * stacks of processes that the kernel side does not know yet.
+ *
+ * One function per architecture of the stack, whatever machine it runs on. A run keeps nothing, allocates nothing, and
+ * touches nothing but its arguments; any number of threads may run at once.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi/config.h"
+#include "bpf/abi/counters.h"
+#include "bpf/abi/mapping.h"
+#include "bpf/abi/sample_record.h"
+#include "bpf/abi/unwind_maps.h"
+
+/* By DWARF number. x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15; arm64: x0 ... x30, sp. */
+#define HOST_UNWIND_MAX_REGISTERS 32
+
+struct host_unwind_registers {
+	uint64_t pc;
+	uint64_t general[HOST_UNWIND_MAX_REGISTERS];
+};
+
+/* 0: all of [@address, @address + @size) was copied to @buffer; -1: some of it is not there. */
+typedef int (*host_unwind_read)(void *argument, uint64_t address, void *buffer, size_t size);
+
+/* The table of an executable, or NULL: the map `unwind_tables`. */
+typedef const struct abi_unwind_info *(*host_unwind_find_table)(void *argument, uint32_t executable);
+
+/* Unwind tables as the maps hold them: three long arrays cut into values, and where each table stands in them. */
+struct host_unwind_tables {
+	host_unwind_find_table find;
+	void *find_argument;
+	const struct abi_unwind_row_chunk *rows;
+	const struct abi_unwind_page_chunk *pages;
+	const struct abi_unwind_rule_chunk *rules;
+	uint32_t n_row_chunks;
+	uint32_t n_page_chunks;
+	uint32_t n_rule_chunks;
+};
+
+/*
+ * Who is sampled, and what the maps say of it.
+ *
+ *   chunks[n_chunks]   chunk i is the element (process->set, i) of the map `mapping_chunks`
+ *
+ * As in the kernel a process entry counts only if its start time and number of execs fit, and a chunk only if it
+ * belongs to the entry's set.
+ */
+struct host_unwind_process {
+	uint32_t pid;
+	uint32_t tid;
+	uint32_t exec_count;
+	uint64_t start_time_ns;		 /* CLOCK_BOOTTIME */
+	const struct abi_process *entry; /* NULL: the process is not known */
+	const struct abi_mapping_chunk *chunks;
+	size_t n_chunks;
+};
+
+struct host_unwind_input {
+	const struct abi_config *config;
+	struct host_unwind_registers registers;
+	host_unwind_read read;
+	void *read_argument;
+	struct host_unwind_process process;
+	const struct host_unwind_tables *tables; /* NULL: none */
+};
+
+/* The record as it would go into the ring buffer, in full, and what was counted on the way. */
+struct host_unwind_output {
+	struct abi_sample header; /* n_user_frames, cut, flags; no times and names: nobody is scheduled here */
+	struct abi_frame frames[ABI_MAX_FRAMES];
+	uint64_t counters[ABI_COUNTER_COUNT];
+};
+
+void host_unwind_x86(const struct host_unwind_input *input, struct host_unwind_output *ret_output);
+void host_unwind_arm64(const struct host_unwind_input *input, struct host_unwind_output *ret_output);
