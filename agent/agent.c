@@ -178,6 +178,9 @@ static int start_sampling(struct agent *agent)
 	r = unwind_publisher_init(&agent->tables, agent->programs, agent->executables);
 	if (r < 0)
 		return log_error_errno(r, "cannot map the unwind tables' arrays: %m");
+	if (agent->config->unwind_cache_folder[0])
+		unwind_publisher_use_cache(&agent->tables, agent->config->unwind_cache_folder,
+					   agent->config->unwind_cache_bytes);
 	agent->publisher = (struct mapping_publisher){
 		.programs = agent->programs,
 		.processes = agent->processes,

@@ -33,6 +33,8 @@ struct agent_config {
 	uint64_t budget_memory_bytes;
 	uint64_t ring_bytes;   /* BPF ring buffer */
 	uint64_t unwind_bytes; /* unwind tables in BPF maps */
+	char *unwind_cache_folder; /* "": none */
+	uint64_t unwind_cache_bytes;
 
 	char *metrics_file; /* Prometheus text, replaced with every batch; "": none */
 	char *log_level;

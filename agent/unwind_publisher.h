@@ -2,14 +2,16 @@
 #pragma once
 
 /*
- * Puts unwind tables of executables into the BPF maps: compiled once per executable, shared by all processes. When the
- * maps are full, tables of executables that nobody maps any more leave first, then those asked for longest ago.
+ * Puts unwind tables of executables into the BPF maps: compiled once per executable, or taken from the cache on disk,
+ * shared by all processes. When the maps are full, tables of executables that nobody maps any more leave first, then
+ * those asked for longest ago.
  */
 
 #include "agent/executable/executable.h"
 #include "agent/profile/bpf_programs.h"
 #include "agent/profile/unwind_maps.h"
 #include "agent/unwind/extents.h"
+#include "agent/unwind/table_cache.h"
 #include "common/hash_table.h"
 
 struct unwind_publisher {
@@ -18,7 +20,9 @@ struct unwind_publisher {
 	struct unwind_arrays arrays;
 	struct extents rows, pages, rules;
 	struct hash_table *tables; /* uint32_t executable number -> struct published_table */
-	uint64_t n_compiled, n_without, n_failed, n_evicted, compile_ns;
+	struct table_cache *cache; /* NULL: none */
+	bool cache_failed;	   /* a table could not be stored, which was logged */
+	uint64_t n_compiled, n_cached, n_without, n_failed, n_evicted, compile_ns, cache_ns;
 };
 
 struct published_table {
@@ -29,6 +33,9 @@ struct published_table {
 
 int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_programs *programs,
 			  struct executable_cache *executables);
+
+/* Keeps tables in @folder from now on. One that cannot be had is logged, and gone on without. */
+void unwind_publisher_use_cache(struct unwind_publisher *publisher, const char *folder, uint64_t max_bytes);
 void unwind_publisher_release(struct unwind_publisher *publisher);
 
 /* Makes sure that the table of @executable is there. Failures are counted and leave it to the frame pointer. */

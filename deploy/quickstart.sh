@@ -161,7 +161,8 @@ start_server() {
 
 start_agent() {
 	private=$(mktemp -d "${TMPDIR:-/tmp}/hearth-quickstart.XXXXXX")
-	setsid "$bin/hearth-agent" --server "http://127.0.0.1:$port" --spool "$private/spool" >"$agent_log" 2>&1 \
+	setsid "$bin/hearth-agent" --server "http://127.0.0.1:$port" --spool "$private/spool" \
+		--unwind.cache_folder "$private/unwind" >"$agent_log" 2>&1 \
 		</dev/null &
 	agent_pid=$!
 }

@@ -170,7 +170,7 @@ start_agent() {
 	: "${agent_spool:=$work/spool}"
 	agent_metrics=$work/agent.metrics
 	start_background agent "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$agent_spool" \
-		--metrics.file "$agent_metrics" --host.name e2e-host "$@"
+		--unwind.cache_folder "$work/unwind" --metrics.file "$agent_metrics" --host.name e2e-host "$@"
 	agent_pid=$background_pid
 	expect_within 30s agent_reports_or_gone
 	! is_gone "$agent_pid" || fail "the agent does not run"

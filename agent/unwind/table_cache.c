@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/unwind/table_cache.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "agent/unwind/table_file.h"
+#include "common/file.h"
+#include "common/vec.h"
+
+/*
+ * The index is a plain array: a host has some hundred tables, and each is looked for once in the life of an agent. A
+ * file's time of change is the time of its last use, so that the order outlives us.
+ */
+
+/* "<maker>-<key>.table", 16 and 32 hex digits. */
+#define NAME_MAKER_DIGITS 16
+#define NAME_KEY_DIGITS   32
+#define NAME_SUFFIX	  ".table"
+#define NAME_SIZE	  (NAME_MAKER_DIGITS + 1 + NAME_KEY_DIGITS + sizeof(NAME_SUFFIX))
+#define TEMPORARY	  "incoming.tmp"
+#define FOLDER_MODE	  0700
+#define FILE_MODE	  0600
+
+/* What a file takes of a disk at least. */
+#define BLOCK_BYTES UINT64_C(4096)
+
+/* As many as the maps can hold. */
+#define MAX_ENTRIES 8192
+
+struct entry {
+	struct hash128 key;
+	uint64_t bytes;
+	uint64_t used; /* rises with every use; before this run: nanoseconds of the wall clock */
+};
+
+VEC_DEFINE(entry_vec, struct entry);
+
+struct table_cache {
+	int folder_fd;
+	uint64_t max_bytes;
+	uint64_t maker;
+	struct entry_vec entries;
+	uint64_t bytes;
+	uint64_t last_used;
+};
+
+uint64_t table_cache_bytes(const struct table_cache *cache)
+{
+	return cache->bytes;
+}
+
+size_t table_cache_count(const struct table_cache *cache)
+{
+	return cache->entries.count;
+}
+
+static void format_name(const struct table_cache *cache, const struct hash128 *key, char ret_name[NAME_SIZE])
+{
+	char digits[NAME_KEY_DIGITS + 1];
+
+	hex_encode(key, sizeof(*key), digits);
+	(void)snprintf(ret_name, NAME_SIZE, "%016" PRIx64 "-%s" NAME_SUFFIX, cache->maker, digits);
+}
+
+enum name_kind {
+	NAME_FOREIGN, /* not a name that we give: left alone */
+	NAME_OF_ANOTHER_MAKER,
+	NAME_OURS,
+};
+
+static enum name_kind parse_name(const struct table_cache *cache, const char *name, struct hash128 *ret_key)
+{
+	uint8_t maker[NAME_MAKER_DIGITS / 2];
+	char ours[NAME_SIZE];
+
+	if (strlen(name) != NAME_SIZE - 1 || name[NAME_MAKER_DIGITS] != '-' ||
+	    strcmp(name + NAME_MAKER_DIGITS + 1 + NAME_KEY_DIGITS, NAME_SUFFIX) != 0 ||
+	    hex_decode(name, NAME_MAKER_DIGITS, maker, sizeof(maker)) < 0 ||
+	    hex_decode(name + NAME_MAKER_DIGITS + 1, NAME_KEY_DIGITS, ret_key, sizeof(*ret_key)) < 0)
+		return NAME_FOREIGN;
+	format_name(cache, ret_key, ours);
+	return strcmp(name, ours) == 0 ? NAME_OURS : NAME_OF_ANOTHER_MAKER;
+}
+
+static struct entry *find(struct table_cache *cache, const struct hash128 *key)
+{
+	for (size_t i = 0; i < cache->entries.count; i++)
+		if (memcmp(&cache->entries.items[i].key, key, sizeof(*key)) == 0)
+			return &cache->entries.items[i];
+	return NULL;
+}
+
+static void remove_entry(struct table_cache *cache, struct entry *entry)
+{
+	char name[NAME_SIZE];
+
+	format_name(cache, &entry->key, name);
+	(void)unlinkat(cache->folder_fd, name, 0);
+	cache->bytes -= entry->bytes;
+	*entry = cache->entries.items[--cache->entries.count];
+}
+
+static struct entry *least_used(struct table_cache *cache)
+{
+	struct entry *oldest = &cache->entries.items[0];
+
+	for (size_t i = 1; i < cache->entries.count; i++)
+		if (cache->entries.items[i].used < oldest->used)
+			oldest = &cache->entries.items[i];
+	return oldest;
+}
+
+/* False: @extra_bytes do not fit even into an empty cache. */
+static bool make_room(struct table_cache *cache, uint64_t extra_bytes)
+{
+	if (extra_bytes > cache->max_bytes)
+		return false;
+	while (cache->bytes + extra_bytes > cache->max_bytes || cache->entries.count >= MAX_ENTRIES)
+		remove_entry(cache, least_used(cache));
+	return true;
+}
+
+static uint64_t disk_bytes(uint64_t file_bytes)
+{
+	return ROUND_UP(file_bytes, BLOCK_BYTES);
+}
+
+/* ---- the folder ------------------------------------------------------------------------------------------------ */
+
+static int add_found_file(struct table_cache *cache, const char *name)
+{
+	struct stat status;
+	struct entry entry;
+	enum name_kind kind = parse_name(cache, name, &entry.key);
+
+	if (kind == NAME_FOREIGN)
+		return 0;
+	if (kind == NAME_OF_ANOTHER_MAKER ||
+	    fstatat(cache->folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(status.st_mode)) {
+		(void)unlinkat(cache->folder_fd, name, 0);
+		return 0;
+	}
+	entry.bytes = disk_bytes((uint64_t)status.st_size);
+	entry.used = (uint64_t)status.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)status.st_mtim.tv_nsec;
+	cache->bytes += entry.bytes;
+	cache->last_used = MAX(cache->last_used, entry.used);
+	return vec_push(&cache->entries, entry);
+}
+
+static int find_files(struct table_cache *cache)
+{
+	int fd = openat(cache->folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	int r = 0;
+
+	if (!folder) {
+		r = -errno;
+		if (fd >= 0)
+			(void)close(fd);
+		return r;
+	}
+	while (r == 0 && (entry = readdir(folder)))
+		r = add_found_file(cache, entry->d_name);
+	(void)closedir(folder);
+	return r;
+}
+
+static int open_folder(struct table_cache *cache, const char *path)
+{
+	struct stat status;
+	int r;
+
+	r = make_folders(path, FOLDER_MODE);
+	if (r < 0)
+		return r;
+	cache->folder_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cache->folder_fd < 0 || fstat(cache->folder_fd, &status) < 0)
+		return -errno;
+	/* Who could write to it could lead our unwinder astray. */
+	if (status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH))
+		return -EPERM;
+	if (flock(cache->folder_fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	(void)unlinkat(cache->folder_fd, TEMPORARY, 0);
+	return 0;
+}
+
+int table_cache_open(const struct table_cache_options *options, struct table_cache **ret_cache)
+{
+	scoped(table_cache_closep) struct table_cache *cache = calloc(1, sizeof(*cache));
+	int r;
+
+	if (!cache)
+		return -ENOMEM;
+	cache->folder_fd = -1;
+	cache->max_bytes = options->max_bytes;
+	cache->maker = options->maker;
+	r = open_folder(cache, options->folder);
+	if (r == 0)
+		r = find_files(cache);
+	if (r < 0)
+		return r;
+	(void)make_room(cache, 0);
+	*ret_cache = take_ptr(cache);
+	return 0;
+}
+
+struct table_cache *table_cache_close(struct table_cache *cache)
+{
+	if (!cache)
+		return NULL;
+	if (cache->folder_fd >= 0)
+		(void)close(cache->folder_fd);
+	vec_release(&cache->entries);
+	free(cache);
+	return NULL;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------------------------- */
+
+static int read_table(const struct table_cache *cache, const struct hash128 *key, struct unwind_table *ret_table)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(TABLE_FILE_MAX_BYTES);
+	scoped_fd int fd = -1;
+	char name[NAME_SIZE];
+	struct stat status;
+	int r;
+
+	format_name(cache, key, name);
+	fd = openat(cache->folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return -errno;
+	r = bytes_reserve(&content, (size_t)status.st_size);
+	if (r < 0)
+		return r;
+	r = pread_all(fd, content.data, (size_t)status.st_size, 0);
+	if (r < 0)
+		return r;
+	content.size = (size_t)status.st_size;
+	r = table_file_decode(bytes_view_of(&content), key, ret_table);
+	if (r == 0)
+		(void)futimens(fd, (const struct timespec[2]){ { .tv_nsec = UTIME_OMIT }, { .tv_nsec = UTIME_NOW } });
+	return r;
+}
+
+int table_cache_load(struct table_cache *cache, const struct hash128 *key, struct unwind_table *ret_table)
+{
+	struct entry *entry = find(cache, key);
+	int r;
+
+	if (!entry)
+		return 0;
+	r = read_table(cache, key, ret_table);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		remove_entry(cache, entry);
+		return 0;
+	}
+	entry->used = ++cache->last_used;
+	return 1;
+}
+
+static int write_file(const struct table_cache *cache, const struct hash128 *key, struct bytes_view content)
+{
+	char name[NAME_SIZE];
+	scoped_fd int fd = openat(cache->folder_fd, TEMPORARY, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+				  FILE_MODE);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	format_name(cache, key, name);
+	r = write_all(fd, content.data, content.size);
+	if (r == 0 && renameat(cache->folder_fd, TEMPORARY, cache->folder_fd, name) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(cache->folder_fd, TEMPORARY, 0);
+	return r;
+}
+
+int table_cache_store(struct table_cache *cache, const struct hash128 *key, const struct unwind_table *table)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(TABLE_FILE_MAX_BYTES);
+	struct entry *known = find(cache, key);
+	struct entry entry = { .key = *key };
+	int r;
+
+	r = table_file_encode(table, key, &content);
+	if (r < 0)
+		return r == -EFBIG ? 0 : r;
+	entry.bytes = disk_bytes(content.size);
+	if (known)
+		remove_entry(cache, known);
+	if (!make_room(cache, entry.bytes))
+		return 0;
+	r = vec_reserve(&cache->entries, 1);
+	if (r == 0)
+		r = write_file(cache, key, bytes_view_of(&content));
+	if (r < 0)
+		return r;
+	entry.used = ++cache->last_used;
+	cache->entries.items[cache->entries.count++] = entry;
+	cache->bytes += entry.bytes;
+	return 1;
+}

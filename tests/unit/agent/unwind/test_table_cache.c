@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/unwind/table_cache.h"
+
+#include <dirent.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "agent/unwind/table_file.h"
+#include "agent/unwind/unwind_input.h"
+#include "common/elf/elf_file.h"
+#include "common/file.h"
+#include "tests/support/unit.h"
+
+#define MANY_BYTES (64 * MIB)
+#define MAKER	   UINT64_C(0x0123456789abcdef)
+
+#define ROW_BYTES     16
+#define ROWS_PER_PAGE ((1u << UNWIND_PAGE_SHIFT) / ROW_BYTES)
+
+static struct hash128 key_of(uint64_t number)
+{
+	return hash128_of(&number, sizeof(number));
+}
+
+/* A sound table; the rules are the number's own. */
+static struct unwind_table make_table(uint32_t number, uint32_t n_rows)
+{
+	struct unwind_table table = {
+		.base_address = UINT64_C(0x10000) * number,
+		.n_pages = (n_rows + ROWS_PER_PAGE - 1) / ROWS_PER_PAGE,
+		.n_rows = n_rows,
+		.n_rules = 7,
+	};
+
+	table.rows = calloc(table.n_rows, sizeof(*table.rows));
+	table.rules = calloc(table.n_rules, sizeof(*table.rules));
+	table.page_first = calloc((size_t)table.n_pages + 1, sizeof(*table.page_first));
+	assert_true(table.rows && table.rules && table.page_first);
+	for (uint32_t i = 0; i < n_rows; i++)
+		table.rows[i] = (struct abi_unwind_row){ .offset = (uint16_t)(i % ROWS_PER_PAGE * ROW_BYTES),
+							 .rule = (uint16_t)((i + number) % table.n_rules) };
+	for (uint32_t i = 0; i < table.n_rules; i++)
+		table.rules[i] = (struct abi_unwind_rule){ .cfa = UNWIND_CFA_SP,
+							   .cfa_offset = (int32_t)(number + i) };
+	for (uint32_t i = 0; i <= table.n_pages; i++)
+		table.page_first[i] = MIN(i * ROWS_PER_PAGE, n_rows);
+	return table;
+}
+
+static struct table_cache *open_cache(const char *folder, uint64_t max_bytes, uint64_t maker)
+{
+	const struct table_cache_options options = { .folder = folder, .max_bytes = max_bytes, .maker = maker };
+	struct table_cache *cache = NULL;
+
+	assert_ok(table_cache_open(&options, &cache));
+	return cache;
+}
+
+static void put(struct table_cache *cache, uint32_t number, uint32_t n_rows)
+{
+	scoped(unwind_table_release) struct unwind_table table = make_table(number, n_rows);
+	struct hash128 key = key_of(number);
+
+	assert_int_equal(table_cache_store(cache, &key, &table), 1);
+}
+
+static bool has(struct table_cache *cache, uint32_t number)
+{
+	scoped(unwind_table_release) struct unwind_table table = {};
+	struct hash128 key = key_of(number);
+	int r = table_cache_load(cache, &key, &table);
+
+	assert_ok(r);
+	if (r == 0)
+		return false;
+	assert_int_equal(table.base_address, UINT64_C(0x10000) * number);
+	assert_int_equal(unwind_table_find(&table, table.base_address + ROW_BYTES)->cfa_offset,
+			 number + (1 + number) % 7);
+	return true;
+}
+
+/* The only file in the folder. */
+static char *only_file(const char *folder)
+{
+	DIR *stream = opendir(folder);
+	const struct dirent *entry;
+	char *path = NULL;
+
+	assert_non_null(stream);
+	while ((entry = readdir(stream))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		assert_null(path);
+		path = path_in(folder, entry->d_name);
+	}
+	(void)closedir(stream);
+	assert_non_null(path);
+	return path;
+}
+
+static void a_later_run_finds_the_same_table(void **state)
+{
+	scoped(unwind_table_release) struct unwind_table stored = make_table(3, 10000);
+	scoped(unwind_table_release) struct unwind_table found = {};
+	struct table_cache *cache = open_cache(*state, MANY_BYTES, MAKER);
+	struct hash128 key = key_of(3);
+	uint64_t bytes;
+
+	assert_int_equal(table_cache_load(cache, &key, &found), 0);
+	put(cache, 3, 10000);
+	bytes = table_cache_bytes(cache);
+	assert_true(bytes >= 40000 && bytes % 4096 == 0);
+	(void)table_cache_close(cache);
+
+	cache = open_cache(*state, MANY_BYTES, MAKER);
+	assert_int_equal(table_cache_count(cache), 1);
+	assert_int_equal(table_cache_bytes(cache), bytes);
+	assert_int_equal(table_cache_load(cache, &key, &found), 1);
+	assert_int_equal(found.n_rows, stored.n_rows);
+	assert_int_equal(found.n_pages, stored.n_pages);
+	assert_int_equal(found.n_rules, stored.n_rules);
+	assert_memory_equal(found.rows, stored.rows, stored.n_rows * sizeof(*stored.rows));
+	assert_memory_equal(found.rules, stored.rules, stored.n_rules * sizeof(*stored.rules));
+	assert_memory_equal(found.page_first, stored.page_first, (stored.n_pages + 1) * sizeof(*stored.page_first));
+	(void)table_cache_close(cache);
+}
+
+static void a_file_cut_at_any_length_is_removed_and_can_be_stored_again(void **state)
+{
+	scoped(table_cache_closep) struct table_cache *cache = open_cache(*state, MANY_BYTES, MAKER);
+	scoped_free char *path = NULL;
+	struct stat status;
+
+	put(cache, 1, 300);
+	path = only_file(*state);
+	assert_int_equal(stat(path, &status), 0);
+	for (off_t size = 0; size < status.st_size; size++) {
+		assert_int_equal(truncate(path, size), 0);
+		assert_false(has(cache, 1));
+		assert_int_equal(access(path, F_OK), -1);
+		assert_int_equal(table_cache_bytes(cache), 0);
+		put(cache, 1, 300);
+	}
+	assert_true(has(cache, 1));
+}
+
+static void a_changed_byte_anywhere_makes_it_damaged(void **state)
+{
+	scoped(table_cache_closep) struct table_cache *cache = open_cache(*state, MANY_BYTES, MAKER);
+	scoped_free char *path = NULL;
+	struct stat status;
+
+	put(cache, 1, 300);
+	path = only_file(*state);
+	assert_int_equal(stat(path, &status), 0);
+	for (off_t at = 0; at < status.st_size; at++) {
+		scoped_fd int fd = open(path, O_RDWR | O_CLOEXEC);
+		uint8_t byte;
+
+		assert_int_equal(pread(fd, &byte, 1, at), 1);
+		byte ^= (uint8_t)(1u << at % 8);
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+		assert_false(has(cache, 1));
+		put(cache, 1, 300);
+	}
+}
+
+/* Numbers that would lead a lookup astray, under a right checksum. */
+static void a_table_that_makes_no_sense_is_refused_whatever_its_checksum(void **state)
+{
+	struct hash128 key = key_of(1);
+
+	(void)state;
+	for (int change = 0; change < 5; change++) {
+		scoped(bytes_release) struct bytes file = BYTES_INIT(MIB);
+		scoped(unwind_table_release) struct unwind_table table = make_table(1, 9000);
+		scoped(unwind_table_release) struct unwind_table decoded = {};
+
+		if (change == 1)
+			table.rows[8999].rule = 7;
+		if (change == 2)
+			table.page_first[1] = 9001;
+		if (change == 3)
+			table.page_first[0] = 1;
+		if (change == 4)
+			table.page_first[table.n_pages] = 8999;
+		assert_ok(table_file_encode(&table, &key, &file));
+		assert_int_equal(table_file_decode(bytes_view_of(&file), &key, &decoded), change ? -EBADMSG : 0);
+	}
+}
+
+static void a_table_under_another_key_is_refused(void **state)
+{
+	scoped(bytes_release) struct bytes file = BYTES_INIT(MIB);
+	scoped(unwind_table_release) struct unwind_table table = make_table(1, 10);
+	scoped(unwind_table_release) struct unwind_table decoded = {};
+	struct hash128 key = key_of(1), other = key_of(2);
+
+	(void)state;
+	assert_ok(table_file_encode(&table, &key, &file));
+	assert_int_equal(table_file_decode(bytes_view_of(&file), &other, &decoded), -EBADMSG);
+}
+
+/* Last used so long ago. The kernel stamps files by its tick only. */
+static void age(const char *folder, uint32_t number, time_t ago_s)
+{
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = time(NULL) - ago_s } };
+	struct hash128 key = key_of(number);
+	char digits[33], name[80];
+	scoped_free char *path = NULL;
+
+	hex_encode(&key, sizeof(key), digits);
+	(void)snprintf(name, sizeof(name), "%016llx-%s.table", (unsigned long long)MAKER, digits);
+	path = path_in(folder, name);
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void those_used_longest_ago_leave_first_also_after_a_restart(void **state)
+{
+	struct table_cache *cache = open_cache(*state, 6 * 8192, MAKER);
+
+	for (uint32_t number = 1; number <= 6; number++) {
+		put(cache, number, 1500);
+		age(*state, number, 100 - number);
+	}
+	assert_int_equal(table_cache_count(cache), 6);
+	assert_true(has(cache, 1));
+	(void)table_cache_close(cache);
+
+	cache = open_cache(*state, 3 * 8192, MAKER);
+	assert_int_equal(table_cache_count(cache), 3);
+	assert_true(has(cache, 1));
+	assert_true(has(cache, 5));
+	put(cache, 7, 1500);
+	assert_false(has(cache, 6));
+	assert_true(has(cache, 1));
+	assert_true(has(cache, 5));
+	assert_true(has(cache, 7));
+	assert_true(table_cache_bytes(cache) <= 3 * 8192);
+	(void)table_cache_close(cache);
+}
+
+static void a_table_larger_than_the_bound_is_left_out_and_removes_nothing(void **state)
+{
+	scoped(table_cache_closep) struct table_cache *cache = open_cache(*state, 3 * 8192, MAKER);
+	scoped(unwind_table_release) struct unwind_table table = make_table(9, 100000);
+	struct hash128 key = key_of(9);
+
+	put(cache, 1, 1500);
+	assert_int_equal(table_cache_store(cache, &key, &table), 0);
+	assert_true(has(cache, 1));
+	assert_int_equal(table_cache_count(cache), 1);
+}
+
+static void tables_of_another_maker_are_removed_and_foreign_files_are_not(void **state)
+{
+	struct table_cache *cache = open_cache(*state, MANY_BYTES, MAKER + 1);
+	scoped_free char *foreign = write_file_in(*state, "notes.txt", "keep", 4);
+	scoped_free char *left = NULL;
+
+	put(cache, 1, 1500);
+	(void)table_cache_close(cache);
+	cache = open_cache(*state, MANY_BYTES, MAKER);
+	assert_int_equal(table_cache_count(cache), 0);
+	assert_false(has(cache, 1));
+	(void)table_cache_close(cache);
+	left = only_file(*state);
+	assert_string_equal(left, foreign);
+}
+
+static void the_folder_is_ours_alone(void **state)
+{
+	scoped_free char *folder = path_in(*state, "a/b");
+	const struct table_cache_options options = { .folder = folder, .max_bytes = MANY_BYTES, .maker = MAKER };
+	struct table_cache *cache = NULL, *second = NULL;
+	struct stat status;
+
+	assert_ok(table_cache_open(&options, &cache));
+	assert_int_equal(stat(folder, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0700);
+	assert_errno(table_cache_open(&options, &second), -EBUSY);
+	(void)table_cache_close(cache);
+	assert_int_equal(chmod(folder, 0777), 0);
+	assert_errno(table_cache_open(&options, &second), -EPERM);
+}
+
+/* A file system of 64 KiB. */
+static void a_full_disk_is_an_error_that_leaves_what_was_there(void **state)
+{
+	scoped(unwind_table_release) struct unwind_table table = make_table(2, 40000);
+	struct hash128 key = key_of(2);
+	struct table_cache *cache;
+
+	if (geteuid() != 0 || mount("none", *state, "tmpfs", 0, "size=64k,mode=0700") < 0)
+		skip();
+	cache = open_cache(*state, MANY_BYTES, MAKER);
+	put(cache, 1, 1500);
+	assert_errno(table_cache_store(cache, &key, &table), -ENOSPC);
+	assert_true(has(cache, 1));
+	put(cache, 3, 1500);
+	assert_true(has(cache, 3));
+	assert_int_equal(table_cache_count(cache), 2);
+	(void)table_cache_close(cache);
+	assert_int_equal(umount2(*state, MNT_DETACH), 0);
+}
+
+/* ---- keys ------------------------------------------------------------------------------------------------------ */
+
+static struct hash128 input_hash_of(int fd)
+{
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	struct hash128 hash;
+	uint64_t n_bytes;
+
+	assert_ok(elf_file_open(fd, &elf));
+	assert_int_equal(unwind_input_hash(elf, &hash, &n_bytes), 1);
+	assert_true(n_bytes > 0);
+	return hash;
+}
+
+/* As a file does that claims another's build-ID. */
+static void files_that_differ_in_their_frames_have_different_keys_under_one_build_id(void **state)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(64 * MIB);
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	scoped_fd int fd = memfd_create("copy", MFD_CLOEXEC);
+	const struct elf_section *frames;
+	struct hash128 before, after;
+	uint8_t byte;
+
+	(void)state;
+	assert_ok(file_read("/proc/self/exe", &content));
+	assert_ok(write_all(fd, content.data, content.size));
+	assert_ok(elf_file_open(fd, &elf));
+	frames = elf_file_section(elf, ".eh_frame");
+	assert_non_null(frames);
+	before = input_hash_of(fd);
+	for (uint64_t at = 0; at < frames->size; at += 97) {
+		byte = content.data[frames->file_offset + at] ^ 0x10;
+		assert_int_equal(pwrite(fd, &byte, 1, (off_t)(frames->file_offset + at)), 1);
+		after = input_hash_of(fd);
+		assert_memory_not_equal(&before, &after, sizeof(before));
+		byte ^= 0x10;
+		assert_int_equal(pwrite(fd, &byte, 1, (off_t)(frames->file_offset + at)), 1);
+	}
+	after = input_hash_of(fd);
+	assert_memory_equal(&before, &after, sizeof(before));
+}
+
+int main(void)
+{
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+	static const struct CMUnitTest tests[] = {
+		WITH_FOLDER(a_later_run_finds_the_same_table),
+		WITH_FOLDER(a_file_cut_at_any_length_is_removed_and_can_be_stored_again),
+		WITH_FOLDER(a_changed_byte_anywhere_makes_it_damaged),
+		cmocka_unit_test(a_table_that_makes_no_sense_is_refused_whatever_its_checksum),
+		cmocka_unit_test(a_table_under_another_key_is_refused),
+		WITH_FOLDER(those_used_longest_ago_leave_first_also_after_a_restart),
+		WITH_FOLDER(a_table_larger_than_the_bound_is_left_out_and_removes_nothing),
+		WITH_FOLDER(tables_of_another_maker_are_removed_and_foreign_files_are_not),
+		WITH_FOLDER(the_folder_is_ours_alone),
+		WITH_FOLDER(a_full_disk_is_an_error_that_leaves_what_was_there),
+		cmocka_unit_test(files_that_differ_in_their_frames_have_different_keys_under_one_build_id),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
