@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -25,35 +26,42 @@ static void set(struct agent *agent, enum agent_metric metric, uint64_t value)
 	metric_set(agent->metrics, metric, value);
 }
 
-/*
- * Where the periods went that brought no tick: some CPUs sleep through their timer when idle (asleep), the rest is lost
- * (missed). Whatever the rounding of the scheduler's account, the outcomes always add up to what was expected.
- */
-static void account_ticks(struct agent *agent, const uint64_t values[ABI_COUNTER_COUNT])
+/* After the counters were read; the clocks were read before them. */
+static void account_ticks(struct agent *agent)
 {
-	uint64_t period_ns = agent->period_ns;
-	uint64_t received = values[ABI_COUNTER_TICKS_IDLE] + values[ABI_COUNTER_TICKS_SAMPLED] +
-			    values[ABI_COUNTER_TICKS_RING_FULL] + values[ABI_COUNTER_TICKS_FAILED];
-	uint64_t expected = MAX(values[ABI_COUNTER_TICKS_EXPECTED], received);
-	uint64_t asleep = 0;
-	uint64_t idle_ns = 0;
+	static const enum abi_counter received_as[] = {
+		ABI_COUNTER_TICKS_IDLE,
+		ABI_COUNTER_TICKS_SAMPLED,
+		ABI_COUNTER_TICKS_RING_FULL,
+		ABI_COUNTER_TICKS_FAILED,
+	};
+	size_t n_cpus = bpf_programs_n_cpus(agent->programs);
+	scoped_free struct on_cpu_received *received = calloc(n_cpus, sizeof(*received));
+	struct on_cpu_ticks ticks;
 
-	if (agent->on_cpu && on_cpu_idle_ns(agent->on_cpu, &idle_ns) == 0 &&
-	    idle_ns / period_ns > values[ABI_COUNTER_TICKS_IDLE])
-		asleep = MIN(idle_ns / period_ns - values[ABI_COUNTER_TICKS_IDLE], expected - received);
-	set(agent, AGENT_METRIC_TICKS_EXPECTED, expected);
-	set(agent, AGENT_METRIC_TICKS_ASLEEP, asleep);
-	set(agent, AGENT_METRIC_TICKS_MISSED, expected - received - asleep);
+	if (!received)
+		return;
+	for (size_t cpu = 0; cpu < n_cpus; cpu++) {
+		for (size_t i = 0; i < ARRAY_SIZE(received_as); i++)
+			received[cpu].all += bpf_programs_counter_of_cpu(agent->programs, received_as[i], cpu);
+		received[cpu].idle = bpf_programs_counter_of_cpu(agent->programs, ABI_COUNTER_TICKS_IDLE, cpu);
+	}
+	on_cpu_account(agent->on_cpu, received, n_cpus, &ticks);
+	set(agent, AGENT_METRIC_TICKS_EXPECTED, ticks.expected);
+	set(agent, AGENT_METRIC_TICKS_CLOCK, ticks.clock);
+	set(agent, AGENT_METRIC_TICKS_ASLEEP, ticks.asleep);
+	set(agent, AGENT_METRIC_TICKS_MISSED, ticks.missed);
 }
 
 static void gather_kernel_counters(struct agent *agent)
 {
 	uint64_t values[ABI_COUNTER_COUNT];
-	uint64_t clock_ticks = 0;
+	bool clocks_are_read = agent->on_cpu && on_cpu_read_clocks(agent->on_cpu) == 0;
 
 	if (bpf_programs_read_counters(agent->programs, values) < 0)
 		return;
-	account_ticks(agent, values);
+	if (clocks_are_read)
+		account_ticks(agent);
 	set(agent, AGENT_METRIC_TICKS_IDLE, values[ABI_COUNTER_TICKS_IDLE]);
 	set(agent, AGENT_METRIC_TICKS_SAMPLED, values[ABI_COUNTER_TICKS_SAMPLED]);
 	set(agent, AGENT_METRIC_TICKS_RING_FULL, values[ABI_COUNTER_TICKS_RING_FULL]);
@@ -71,8 +79,6 @@ static void gather_kernel_counters(struct agent *agent)
 	set(agent, AGENT_METRIC_FRAMES_UNSUPPORTED, values[ABI_COUNTER_FRAMES_UNSUPPORTED]);
 	set(agent, AGENT_METRIC_NO_TABLE, values[ABI_COUNTER_NO_TABLE]);
 	set(agent, AGENT_METRIC_KERNEL_STACK_ERROR, values[ABI_COUNTER_KERNEL_STACK_ERROR]);
-	if (agent->on_cpu && on_cpu_expected_ticks(agent->on_cpu, &clock_ticks) == 0)
-		set(agent, AGENT_METRIC_TICKS_CLOCK, clock_ticks);
 }
 
 static void gather_sender(struct agent *agent)

@@ -4,6 +4,7 @@
  */
 #include "agent/profile/bpf_programs.h"
 
+#include <assert.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <inttypes.h>
@@ -24,7 +25,7 @@ struct bpf_programs {
 	struct hearth_bpf *skeleton;
 	struct ring_buffer *ring;
 	size_t n_possible_cpus;
-	uint64_t *per_cpu; /* n_possible_cpus: one counter read from the kernel */
+	uint64_t *per_cpu; /* [ABI_COUNTER_COUNT][n_possible_cpus]: counters as they were read last */
 	bpf_sample_function function;
 	void *function_arg;
 	struct {
@@ -176,7 +177,7 @@ int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_pro
 	if (r < 0)
 		return r;
 	programs->n_possible_cpus = (size_t)r;
-	programs->per_cpu = calloc(programs->n_possible_cpus, sizeof(*programs->per_cpu));
+	programs->per_cpu = calloc(programs->n_possible_cpus * ABI_COUNTER_COUNT, sizeof(*programs->per_cpu));
 	if (!programs->per_cpu)
 		return -ENOMEM;
 	programs->ring =
@@ -224,13 +225,26 @@ int bpf_programs_read_counters(struct bpf_programs *programs, uint64_t ret_value
 	int fd = bpf_map__fd(programs->skeleton->maps.counters);
 
 	for (uint32_t id = 0; id < ABI_COUNTER_COUNT; id++) {
-		if (bpf_map_lookup_elem(fd, &id, programs->per_cpu) < 0)
+		uint64_t *values = programs->per_cpu + id * programs->n_possible_cpus;
+
+		if (bpf_map_lookup_elem(fd, &id, values) < 0)
 			return -errno;
 		ret_values[id] = 0;
 		for (size_t cpu = 0; cpu < programs->n_possible_cpus; cpu++)
-			ret_values[id] += programs->per_cpu[cpu];
+			ret_values[id] += values[cpu];
 	}
 	return 0;
+}
+
+uint64_t bpf_programs_counter_of_cpu(const struct bpf_programs *programs, enum abi_counter id, size_t cpu)
+{
+	assert(cpu < programs->n_possible_cpus);
+	return programs->per_cpu[id * programs->n_possible_cpus + cpu];
+}
+
+size_t bpf_programs_n_cpus(const struct bpf_programs *programs)
+{
+	return programs->n_possible_cpus;
 }
 
 void bpf_programs_set_window(struct bpf_programs *programs, uint64_t window)

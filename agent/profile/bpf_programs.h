@@ -37,8 +37,12 @@ typedef int (*bpf_sample_function)(void *arg, const struct abi_sample *sample, c
 int bpf_programs_read_samples(struct bpf_programs *programs, bpf_sample_function function, void *arg);
 int bpf_programs_ring_fd(const struct bpf_programs *programs);
 
-/* Sums over all CPUs. */
+/* Reads them of all CPUs; ret_values has their sums. */
 int bpf_programs_read_counters(struct bpf_programs *programs, uint64_t ret_values[ABI_COUNTER_COUNT]);
+
+/* One CPU's, as of the last reading. */
+uint64_t bpf_programs_counter_of_cpu(const struct bpf_programs *programs, enum abi_counter id, size_t cpu);
+size_t bpf_programs_n_cpus(const struct bpf_programs *programs);
 
 /* From now on a stack goes out in full once more. */
 void bpf_programs_set_window(struct bpf_programs *programs, uint64_t window);

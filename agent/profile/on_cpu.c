@@ -14,16 +14,24 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/profile/tick_account.h"
 #include "common/bytes.h"
 #include "common/file.h"
 #include "common/log.h"
 
+struct timer {
+	int fd;
+	uint32_t cpu;
+	uint64_t enabled_ns; /* when its clock was read last */
+	uint64_t idle_before_ns;
+	uint64_t idle_ns;
+	struct tick_account account;
+};
+
 struct on_cpu {
 	uint64_t period_ns;
-	int *fds;
-	uint32_t *cpus; /* of each fd */
-	size_t n_fds;
-	uint64_t idle_before_ns;
+	struct timer *timers;
+	size_t n_timers;
 };
 
 /* 8192 CPUs with ten fields each, and the interrupts' line. */
@@ -32,20 +40,19 @@ struct on_cpu {
 /* USER_HZ of the kernel's ABI. */
 #define STAT_TICK_NS (NSEC_PER_SEC / 100)
 
-static bool is_sampled(const struct on_cpu *on_cpu, uint32_t cpu)
+static struct timer *find_timer(struct on_cpu *on_cpu, uint32_t cpu)
 {
-	for (size_t i = 0; i < on_cpu->n_fds; i++) {
-		if (on_cpu->cpus[i] == cpu)
-			return true;
+	for (size_t i = 0; i < on_cpu->n_timers; i++) {
+		if (on_cpu->timers[i].cpu == cpu)
+			return &on_cpu->timers[i];
 	}
-	return false;
+	return NULL;
 }
 
-/* Sums fields 4 (idle) and 5 (iowait) of the "cpuN" lines of our CPUs. */
-static int read_idle_ns(const struct on_cpu *on_cpu, uint64_t *ret_idle_ns)
+/* Fields 4 (idle) and 5 (iowait) of the "cpuN" lines. A CPU that is offline has none and keeps what it had. */
+static int read_idle(struct on_cpu *on_cpu)
 {
 	struct bytes text = BYTES_INIT(PROC_STAT_MAX_BYTES);
-	uint64_t ticks = 0;
 	const char *line;
 	int r;
 
@@ -55,20 +62,20 @@ static int read_idle_ns(const struct on_cpu *on_cpu, uint64_t *ret_idle_ns)
 	for (line = r == 0 ? (const char *)text.data : NULL; line; line = strchr(line, '\n')) {
 		unsigned long long idle;
 		unsigned long long iowait;
+		struct timer *timer;
 		uint32_t cpu;
 
 		line += *line == '\n';
 		if (strncmp(line, "cpu", 3) != 0)
 			break; /* they stand first */
-		if (sscanf(line, "cpu%" SCNu32 " %*u %*u %*u %llu %llu", &cpu, &idle, &iowait) == 3 &&
-		    is_sampled(on_cpu, cpu))
-			ticks += idle + iowait;
+		if (sscanf(line, "cpu%" SCNu32 " %*u %*u %*u %llu %llu", &cpu, &idle, &iowait) != 3)
+			continue;
+		timer = find_timer(on_cpu, cpu);
+		if (timer)
+			timer->idle_ns = (idle + iowait) * STAT_TICK_NS;
 	}
 	bytes_release(&text);
-	if (r < 0)
-		return r;
-	*ret_idle_ns = ticks * STAT_TICK_NS;
-	return 0;
+	return r;
 }
 
 static int open_timer(uint32_t cpu, uint64_t period_ns, int program_fd)
@@ -99,9 +106,8 @@ int on_cpu_start(int program_fd, uint64_t period_ns, const uint32_t *cpus, size_
 	if (!on_cpu)
 		return -ENOMEM;
 	on_cpu->period_ns = period_ns;
-	on_cpu->fds = calloc(n_cpus, sizeof(*on_cpu->fds));
-	on_cpu->cpus = calloc(n_cpus, sizeof(*on_cpu->cpus));
-	if (!on_cpu->fds || !on_cpu->cpus)
+	on_cpu->timers = calloc(n_cpus, sizeof(*on_cpu->timers));
+	if (!on_cpu->timers)
 		return -ENOMEM;
 	for (size_t i = 0; i < n_cpus; i++) {
 		fd = open_timer(cpus[i], period_ns, program_fd);
@@ -111,12 +117,13 @@ int on_cpu_start(int program_fd, uint64_t period_ns, const uint32_t *cpus, size_
 			return log_error_errno(fd, "cannot open the sampling timer on CPU %u: %m; CAP_PERFMON, or "
 						   "kernel.perf_event_paranoid, may forbid it",
 					       cpus[i]);
-		on_cpu->cpus[on_cpu->n_fds] = cpus[i];
-		on_cpu->fds[on_cpu->n_fds++] = fd;
+		on_cpu->timers[on_cpu->n_timers++] = (struct timer){ .fd = fd, .cpu = cpus[i] };
 	}
-	r = read_idle_ns(on_cpu, &on_cpu->idle_before_ns);
+	r = read_idle(on_cpu);
 	if (r < 0)
 		return log_error_errno(r, "cannot read '/proc/stat': %m");
+	for (size_t i = 0; i < on_cpu->n_timers; i++)
+		on_cpu->timers[i].idle_before_ns = on_cpu->timers[i].idle_ns;
 	*ret_on_cpu = take_ptr(on_cpu);
 	return 0;
 }
@@ -125,45 +132,53 @@ struct on_cpu *on_cpu_free(struct on_cpu *on_cpu)
 {
 	if (!on_cpu)
 		return NULL;
-	for (size_t i = 0; i < on_cpu->n_fds; i++)
-		close(on_cpu->fds[i]);
-	free(on_cpu->fds);
-	free(on_cpu->cpus);
+	for (size_t i = 0; i < on_cpu->n_timers; i++)
+		close(on_cpu->timers[i].fd);
+	free(on_cpu->timers);
 	free(on_cpu);
 	return NULL;
 }
 
 void on_cpu_stop(struct on_cpu *on_cpu)
 {
-	for (size_t i = 0; i < on_cpu->n_fds; i++)
-		(void)ioctl(on_cpu->fds[i], PERF_EVENT_IOC_DISABLE, 0);
+	for (size_t i = 0; i < on_cpu->n_timers; i++)
+		(void)ioctl(on_cpu->timers[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-int on_cpu_expected_ticks(const struct on_cpu *on_cpu, uint64_t *ret_ticks)
+int on_cpu_read_clocks(struct on_cpu *on_cpu)
 {
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < on_cpu->n_fds; i++) {
+	for (size_t i = 0; i < on_cpu->n_timers; i++) {
 		struct {
 			uint64_t value, enabled_ns, running_ns;
 		} reading;
 
-		if (read(on_cpu->fds[i], &reading, sizeof(reading)) != (ssize_t)sizeof(reading))
+		if (read(on_cpu->timers[i].fd, &reading, sizeof(reading)) != (ssize_t)sizeof(reading))
 			return errno ? -errno : -EIO;
-		total += reading.enabled_ns / on_cpu->period_ns;
+		on_cpu->timers[i].enabled_ns = reading.enabled_ns;
 	}
-	*ret_ticks = total;
 	return 0;
 }
 
-int on_cpu_idle_ns(const struct on_cpu *on_cpu, uint64_t *ret_idle_ns)
+void on_cpu_account(struct on_cpu *on_cpu, const struct on_cpu_received *received, size_t n_received,
+		    struct on_cpu_ticks *ret_ticks)
 {
-	uint64_t idle_ns;
-	int r;
+	*ret_ticks = (struct on_cpu_ticks){};
+	/* Without the scheduler's account what did not come is taken for lost: better than for idle. */
+	(void)read_idle(on_cpu);
+	for (size_t i = 0; i < on_cpu->n_timers; i++) {
+		struct timer *timer = &on_cpu->timers[i];
+		struct tick_reading reading = { .enabled_ns = timer->enabled_ns };
 
-	r = read_idle_ns(on_cpu, &idle_ns);
-	if (r < 0)
-		return r;
-	*ret_idle_ns = idle_ns > on_cpu->idle_before_ns ? idle_ns - on_cpu->idle_before_ns : 0;
-	return 0;
+		if (timer->cpu >= n_received)
+			continue;
+		reading.received = received[timer->cpu].all;
+		reading.idle = received[timer->cpu].idle;
+		if (timer->idle_ns > timer->idle_before_ns)
+			reading.idle_ns = timer->idle_ns - timer->idle_before_ns;
+		tick_account_update(&timer->account, on_cpu->period_ns, &reading);
+		ret_ticks->clock += timer->enabled_ns / on_cpu->period_ns;
+		ret_ticks->expected += timer->account.expected;
+		ret_ticks->asleep += timer->account.asleep;
+		ret_ticks->missed += timer->account.missed;
+	}
 }

@@ -2,17 +2,14 @@
 #pragma once
 
 /*
- * What the BPF programs count, per CPU. For ticks, always:
- *     expected = idle + sampled + ring_full + failed + missed
- * where expected are the periods that passed on the CPU's clock since its first tick. The agent computes `missed` as
- * the difference: a late tick may make it one too high until the next tick comes.
+ * What the BPF programs count, per CPU. The agent knows from the timers' own clocks how many ticks were due, and
+ * counts those that came to no program (agent/profile/tick_account.h).
  */
 #define ABI_COUNTERS(X)                                                                                        \
 	X(TICKS_IDLE,       "ticks_idle",       "ticks that found the CPU idle")                               \
 	X(TICKS_SAMPLED,    "ticks_sampled",    "ticks whose sample reached the ring buffer")                  \
 	X(TICKS_RING_FULL,  "ticks_ring_full",  "ticks whose sample did not fit into the ring buffer: lost")   \
 	X(TICKS_FAILED,     "ticks_failed",     "ticks that could not be sampled for another reason: lost")    \
-	X(TICKS_EXPECTED,   "ticks_expected",   "periods that passed on the CPU's clock")                      \
 	X(STACKS_FULL,      "stacks_full",      "samples that carried their frames")                           \
 	X(STACKS_SEEN,      "stacks_seen",      "samples that carried the stack's hash only")                  \
 	X(UNKNOWN_PROCESS,  "unknown_process",  "samples of processes not in the maps yet")                    \
