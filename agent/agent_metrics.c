@@ -126,21 +126,21 @@ static void gather_own_costs(struct agent *agent)
 static void gather_tables(struct agent *agent)
 {
 	set(agent, AGENT_METRIC_TABLES_COMPILED, agent->tables.n_compiled);
+	set(agent, AGENT_METRIC_TABLES_CACHED, agent->tables.n_cached);
 	set(agent, AGENT_METRIC_TABLES_WITHOUT, agent->tables.n_without);
 	set(agent, AGENT_METRIC_TABLES_FAILED, agent->tables.n_failed);
 	set(agent, AGENT_METRIC_TABLES_EVICTED, agent->tables.n_evicted);
 	set(agent, AGENT_METRIC_TABLE_ROWS, agent->tables.rows.used);
 	set(agent, AGENT_METRIC_COMPILE_NS, agent->tables.compile_ns);
+	set(agent, AGENT_METRIC_TABLE_CACHE_NS, agent->tables.cache_ns);
+	if (agent->tables.cache)
+		set(agent, AGENT_METRIC_TABLE_CACHE_BYTES, table_cache_bytes(agent->tables.cache));
 }
-	set(agent, AGENT_METRIC_TABLES_CACHED, agent->tables.n_cached);
 
 static void check_budget(struct agent *agent)
 {
 	uint64_t used_bytes = metric_get(agent->metrics, AGENT_METRIC_RSS_ANON_BYTES) +
 			      metric_get(agent->metrics, AGENT_METRIC_MAP_BYTES);
-	set(agent, AGENT_METRIC_TABLE_CACHE_NS, agent->tables.cache_ns);
-	if (agent->tables.cache)
-		set(agent, AGENT_METRIC_TABLE_CACHE_BYTES, table_cache_bytes(agent->tables.cache));
 	bool over = used_bytes > agent->config->budget_memory_bytes;
 
 	if (over && !agent->over_budget)
