@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which function of an ELF file holds an address, by one rule for everybody who asks.
+
+A function begins where an FDE of .eh_frame_hdr's table, or a function symbol, begins, and ends where the next begins.
+The identity is (path, start); a symbol gives it a name for people. Addresses are ELF virtual addresses.
+"""
+import bisect
+import os
+import struct
+import subprocess
+
+PT_LOAD, PT_NOTE, PT_GNU_EH_FRAME = 1, 4, 0x6474E550
+NT_GNU_BUILD_ID = 3
+SHT_SYMTAB, SHT_DYNSYM = 2, 11
+STT_FUNC, STT_GNU_IFUNC = 2, 10
+VDSO, ANONYMOUS = "[vdso]", "[anonymous]"
+
+
+def vdso_image():
+    """The vDSO of this process, which is that of all."""
+    with open("/proc/self/maps", encoding="ascii", errors="replace") as maps:
+        for line in maps:
+            if line.rstrip().endswith("[vdso]"):
+                start, end = (int(text, 16) for text in line.split()[0].split("-"))
+                with open("/proc/self/mem", "rb", buffering=0) as memory:
+                    memory.seek(start)
+                    return memory.read(end - start)
+    return b""
+
+
+class ElfFunctions:
+    def __init__(self, path):
+        self.path = path
+        self.segments = []  # (file offset, size in the file, address)
+        self.starts = []
+        self.names = {}
+        self.entry = None
+        self.build_id = ""
+        self.undefined_return = None
+        try:
+            data = vdso_image() if path == VDSO else open(path, "rb").read()
+        except OSError:
+            data = b""
+        if data[:6] == b"\x7fELF\x02\x01":
+            self.parse(data)
+
+    def parse(self, data):
+        self.entry, phoff = struct.unpack_from("<QQ", data, 24)
+        (phnum,) = struct.unpack_from("<H", data, 56)
+        starts = set()
+        for i in range(phnum):
+            kind, _, offset, vaddr, _, size = struct.unpack_from("<IIQQQQ", data, phoff + 56 * i)
+            if kind == PT_LOAD:
+                self.segments.append((offset, size, vaddr))
+            elif kind == PT_GNU_EH_FRAME:
+                starts.update(self.fde_starts(data, offset, vaddr))
+            elif kind == PT_NOTE:
+                self.build_id = self.build_id or self.build_id_of(data[offset:offset + size])
+        self.add_all_symbols(data, starts)
+        self.add_debug_symbols(starts)
+        if self.entry:
+            self.names.setdefault(self.entry, "_start")
+            starts.add(self.entry)
+        self.starts = sorted(starts)
+
+    def add_debug_symbols(self, starts):
+        """Of the file that a -dbg package installs beside this one."""
+        identity = self.build_id
+        path = f"/usr/lib/debug/.build-id/{identity[:2]}/{identity[2:]}.debug"
+        if not identity or not os.path.exists(path):
+            return
+        with open(path, "rb") as file:
+            self.add_all_symbols(file.read(), starts)
+
+    @staticmethod
+    def build_id_of(notes):
+        offset = 0
+        while offset + 12 <= len(notes):
+            name_size, size, kind = struct.unpack_from("<III", notes, offset)
+            content = offset + 12 + (name_size + 3) // 4 * 4
+            if kind == NT_GNU_BUILD_ID and notes[offset + 12:offset + 16] == b"GNU\0":
+                return notes[content:content + size].hex()
+            offset = content + (size + 3) // 4 * 4
+        return ""
+
+    @staticmethod
+    def fde_starts(data, offset, vaddr):
+        version, pointer_encoding, count_encoding, table_encoding = struct.unpack_from("<BBBB", data, offset)
+        if (version, pointer_encoding, count_encoding, table_encoding) != (1, 0x1B, 0x03, 0x3B):
+            return []
+        (count,) = struct.unpack_from("<I", data, offset + 8)
+        return [(vaddr + start) & 0xFFFFFFFFFFFFFFFF
+                for start, _ in struct.iter_unpack("<ii", data[offset + 12:offset + 12 + 8 * count])]
+
+    def add_all_symbols(self, data, starts):
+        (shoff,) = struct.unpack_from("<Q", data, 40)
+        (shnum,) = struct.unpack_from("<H", data, 60)
+        sections = [struct.unpack_from("<IIQQQQII", data, shoff + 64 * i) for i in range(shnum)] if shoff else []
+        for section in sections:
+            if section[1] in (SHT_SYMTAB, SHT_DYNSYM):
+                self.add_symbols(data, section, sections[section[6]], starts)
+
+    def add_symbols(self, data, section, strings, starts):
+        table = data[section[4]:section[4] + section[5]]
+        for name, info, _, index, value, size in struct.iter_unpack("<IBBHQQ", table[:len(table) // 24 * 24]):
+            if index == 0 or (info & 15) not in (STT_FUNC, STT_GNU_IFUNC):
+                continue
+            if size or value not in self.names:
+                starts.add(value)
+                end = data.index(b"\0", strings[4] + name)
+                self.names[value] = data[strings[4] + name:end].decode("utf-8", "replace").split("@")[0]
+
+    def address_of_offset(self, offset):
+        for start, size, vaddr in self.segments:
+            if start <= offset < start + size:
+                return offset - start + vaddr
+        return offset
+
+    def start_of(self, address):
+        """Of the function that holds it; below the first one the start is 0."""
+        i = bisect.bisect_right(self.starts, address)
+        return self.starts[i - 1] if i else 0
+
+    def name_of(self, start):
+        return self.names.get(start) or f"0x{start:x}"
+
+    def ends_stacks(self, start):
+        """Whether the call frame information says that the function of this start has no caller."""
+        if self.undefined_return is None:
+            self.undefined_return = self.read_undefined_return()
+        return start in self.undefined_return
+
+    def read_undefined_return(self):
+        """readelf is nobody's unwinder here: an independent word about which functions are outermost ones."""
+        found, start = set(), 0
+        with subprocess.Popen(["readelf", "--debug-dump=frames", self.path], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, errors="replace") as dump:
+            for line in dump.stdout:
+                if " FDE " in line:
+                    start = int(line.split("pc=")[1].split("..")[0], 16)
+                elif "DW_CFA_undefined: r16" in line:
+                    found.add(start)
+        return found
+
+
+class Functions:
+    """(path, address) → (path, start), with the files kept."""
+
+    def __init__(self):
+        self.files = {}
+
+    def file(self, path):
+        if path not in self.files:
+            self.files[path] = ElfFunctions(path)
+        return self.files[path]
+
+    def identify(self, path, address):
+        if path == ANONYMOUS:
+            return ANONYMOUS, 0
+        return path, self.file(path).start_of(address)
+
+    def label(self, function):
+        path, start = function
+        if path in (ANONYMOUS, "[kernel]"):
+            return path
+        return f"{path.rsplit('/', 1)[-1]}:{self.file(path).name_of(start)}"

@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Are our stacks those of the program? Runs real programs that nobody of ours wrote, takes them with hearth-agent and with
+# `perf record --call-graph dwarf` at the same time, and compares: complete stacks, and the shares of functions.
+#
+#   sudo tests/live_check/run.sh [--seconds N] [--keep FOLDER] [PROGRAM...]     --list: their names
+#
+# What it needs is installed with `deploy/install-packages.sh live bench`. perf writes some 60 KB a sample: 3 GB of disk
+# under $TMPDIR. A table of all programs comes last. Exit status 1: one of them differs; a program that is not installed
+# is said, and left out.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+build=${HEARTH_BUILD:-$root/build}
+# shellcheck source=tests/live_check/programs.sh
+. "$here/programs.sh"
+
+readonly FREQUENCY=997 PERF_FREQUENCY=983 # two periods that do not beat
+readonly STACK_BYTES=65528		  # the most perf can copy
+seconds=25 keep='' names=()
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--seconds) seconds=$2; shift 2 ;;
+	--keep) keep=$2; shift 2 ;;
+	--list) list_programs; exit 0 ;;
+	-*) sed -n '4,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+	*) names+=("$1"); shift ;;
+	esac
+done
+[ ${#names[@]} -gt 0 ] || mapfile -t names < <(list_programs)
+[ "$(id -u)" = 0 ] || { echo "live_check: needs root" >&2; exit 77; }
+command -v perf >/dev/null || { echo "live_check: needs perf" >&2; exit 77; }
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/hearth-live.XXXXXX")
+chmod 755 "$work"
+results=$work/results
+: >"$results"
+pids=()
+
+end_all() {
+	local pid
+	for pid in "${pids[@]}"; do
+		kill -TERM "$pid" 2>/dev/null || true
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid" 2>/dev/null || true
+	done
+	pids=()
+}
+trap 'end_all; [ -n "${LIVE_KEEP_WORK:-}" ] || rm -rf -- "$work"' EXIT
+trap 'exit 130' INT TERM
+
+now_ns() { date +%s%N; }
+
+agent_writes() { [ -s "$work/agent.metrics" ]; }
+
+# wait_for SECONDS COMMAND...
+wait_for() {
+	local deadline=$((SECONDS + $1))
+	until "${@:2}"; do
+		[ $SECONDS -lt $deadline ] || return 1
+		sleep 0.1
+	done
+}
+
+# No server listens there: batches stay in the spool.
+start_agent() {
+	rm -rf "$work/spool" "$work/agent.metrics"
+	"$build/bin/hearth-agent" --server http://127.0.0.1:9 --spool.folder "$work/spool" --spool.max_size 8GiB \
+		--on_cpu.frequency $FREQUENCY --metrics.file "$work/agent.metrics" --unwind.table_size 64MiB \
+		--batch_interval 2s --ring_size 16MiB --budget.memory 512MiB >"$work/agent.log" 2>&1 &
+	agent_pid=$!
+	pids+=("$agent_pid")
+	wait_for 30 agent_writes || { tail "$work/agent.log" >&2; return 1; }
+}
+
+program_runs() { [ -s "$work/root.pid" ]; }
+
+# The program under perf; $root_pid is the first of its processes.
+start_program() {
+	rm -f "$work/root.pid"
+	perf record -q --buildid-mmap -e cpu-clock -F $PERF_FREQUENCY --call-graph dwarf,$STACK_BYTES -k CLOCK_REALTIME -m 16M \
+		-o "$work/perf.data" -- bash -c 'echo $$ >"$0/root.pid"; . "$1"; cd "$0"; work=$0; seconds=$3; run_$2' \
+		"$work" "$here/programs.sh" "$1" "$seconds" >"$work/program.log" 2>&1 &
+	perf_pid=$!
+	pids+=("$perf_pid")
+	wait_for 30 program_runs
+	root_pid=$(cat "$work/root.pid")
+}
+
+# end_tree PID: the program and all it started, by pid.
+end_tree() {
+	local child
+	for child in $(pgrep -P "$1" || true); do
+		end_tree "$child"
+	done
+	kill -TERM "$1" 2>/dev/null || true
+}
+
+take_samples() {
+	local name=$1
+	start_agent
+	start_program "$name"
+	if declare -F "load_$name" >/dev/null; then
+		"ready_$name"
+		(cd "$work" && exec >"$work/load.log" 2>&1 && "load_$name") &
+		load_pid=$!
+		pids+=("$load_pid")
+	fi
+	sleep 2 # its first pages and mappings are not what is looked at
+	from=$(now_ns)
+	sleep "$seconds"
+	to=$(now_ns)
+	kill -TERM "$agent_pid"
+	wait "$agent_pid" || { tail "$work/agent.log" >&2; return 1; }
+	end_tree "$root_pid"
+	wait "$perf_pid" || true
+}
+
+check() {
+	local name=$1
+	"needs_$name" || { printf '%s: not installed, left out\n' "$name"; return 0; }
+	rm -rf "$work/data" && mkdir "$work/data" && chmod 777 "$work/data"
+	(cd "$work" && seconds=$((seconds + 10)) && "setup_$name") >"$work/setup.log" 2>&1 || { tail "$work/setup.log"; return 1; }
+	seconds=$seconds take_samples "$name"
+	end_all
+	"$build/bin/batch_dump" "$work/spool" "$from" "$to" >"$work/ours"
+	perf script -i "$work/perf.data" -F pid,tid,time,ip,dso --ns --no-inline --show-task-events \
+		--show-lost-events >"$work/perf" 2>"$work/script.log"
+	rm -f "$work/perf.data"
+	python3 -B "$here/compare.py" --name "$name" --from "$from" --to "$to" --ours "$work/ours" --perf "$work/perf" \
+		--root "$root_pid" --result "$results" || failed=1
+	if [ -n "$keep" ]; then
+		mkdir -p "$keep/$name" && cp "$work/ours" "$work/perf" "$work"/*.log "$keep/$name/"
+		printf -- '--name %s --from %s --to %s --root %s\n' "$name" "$from" "$to" "$root_pid" >"$keep/$name/options"
+	fi
+}
+
+failed=0
+cmake --build "$build" --target hearth-agent batch_dump >"$work/build.log" 2>&1 || { tail "$work/build.log" >&2; exit 1; }
+for name in "${names[@]}"; do
+	declare -F "run_$name" >/dev/null || { printf 'no program %s\n' "$name" >&2; exit 2; }
+	check "$name"
+done
+python3 -B "$here/table.py" "$results"
+exit $failed
