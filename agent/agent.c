@@ -39,14 +39,16 @@ static int load_programs(struct agent *agent)
 	struct bpf_programs_options options = {
 		.ring_bytes = agent->config->ring_bytes,
 		.unwind_bytes = agent->config->unwind_bytes,
-		.config = {
-			.kernel_text_start = agent->kernel.text_start,
-			.kernel_text_end = agent->kernel.text_end,
-			.period_ns = NSEC_PER_SEC / agent->config->on_cpu_frequency,
-			.kernel_executable = KERNEL_EXECUTABLE_NUMBER,
-			.ring_wakeup_bytes = (uint32_t)(agent->config->ring_bytes / RING_WAKEUP_FRACTION),
-		},
 	};
+
+	agent->bpf_config = (struct abi_config){
+		.kernel_text_start = agent->kernel.text_start,
+		.kernel_text_end = agent->kernel.text_end,
+		.period_ns = NSEC_PER_SEC / agent->config->on_cpu_frequency,
+		.kernel_executable = KERNEL_EXECUTABLE_NUMBER,
+		.ring_wakeup_bytes = (uint32_t)(agent->config->ring_bytes / RING_WAKEUP_FRACTION),
+	};
+	options.config = agent->bpf_config;
 
 	return bpf_programs_load(&options, &agent->programs);
 }
@@ -186,6 +188,9 @@ static int start_sampling(struct agent *agent)
 		.processes = agent->processes,
 		.tables = &agent->tables,
 	};
+	r = stack_copier_new(&agent->bpf_config, &agent->publisher, &agent->copier);
+	if (r < 0)
+		return r;
 	r = process_table_scan(agent->processes);
 	if (r < 0)
 		return r;
@@ -257,6 +262,7 @@ struct agent *agent_free(struct agent *agent)
 	frame_resolver_free(agent->frames);
 	if (agent->programs)
 		process_table_free(agent->processes);
+	stack_copier_free(agent->copier);
 	unwind_publisher_release(&agent->tables);
 	bpf_programs_free(agent->programs);
 	process_events_free(agent->events);
@@ -299,24 +305,54 @@ static int read_events(struct agent *agent)
 	return 0;
 }
 
-static int on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames)
+/* Everything that happened to processes before @time_ns, so that a sample of then meets what it met. */
+static int catch_up(struct agent *agent, uint64_t time_ns)
 {
-	struct agent *agent = arg;
 	int r;
 
-	if (sample->time_ns > agent->events_read_ns) {
+	if (time_ns > agent->events_read_ns) {
 		r = read_events(agent);
 		if (r < 0)
 			return r;
 	}
-	r = apply_events_until(agent, sample->time_ns);
-	if (r < 0)
-		return r;
+	return apply_events_until(agent, time_ns);
+}
+
+static int add_sample(struct agent *agent, const struct abi_sample *sample, const struct abi_frame *frames)
+{
+	int r;
+
 	r = collector_add(agent->collector, sample, frames);
 	if (r < 0)
 		return r;
 	/* Other samples wait in the ring buffer: they belong to the next window. */
 	return collector_is_full(agent->collector) ? agent_close_window(agent) : 0;
+}
+
+static int on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames)
+{
+	struct agent *agent = arg;
+	int r;
+
+	r = catch_up(agent, sample->time_ns);
+	return r < 0 ? r : add_sample(agent, sample, frames);
+}
+
+static int on_stack_copy(void *arg, const struct abi_stack_copy *copy)
+{
+	struct agent *agent = arg;
+	const struct abi_sample *sample;
+	const struct abi_frame *frames;
+	struct process *process;
+	int r;
+
+	r = catch_up(agent, copy->header.time_ns);
+	if (r == 0)
+		r = collector_process(agent->collector, &copy->header, &process);
+	if (r < 0)
+		return r;
+	stack_copier_unwind(agent->copier, copy, process, &sample, &frames);
+	return add_sample(agent, sample, frames);
 }
 
 /* Reading all of /proc takes a while, in which more events may be lost: not too often. */
@@ -333,11 +369,16 @@ static int scan_if_due(struct agent *agent, uint64_t now_ns)
 /* Moves everything that waits in the kernel into the open window. */
 static int drain(struct agent *agent)
 {
+	const struct bpf_record_functions functions = {
+		.arg = agent,
+		.sample = on_sample,
+		.stack_copy = on_stack_copy,
+	};
 	uint64_t began_ns = clock_monotonic_ns(agent->clock);
 	uint64_t lost;
 	int r;
 
-	r = bpf_programs_read_samples(agent->programs, on_sample, agent);
+	r = bpf_programs_read_samples(agent->programs, &functions);
 	if (r < 0)
 		return r;
 	r = read_events(agent);

@@ -14,6 +14,7 @@
 #include "agent/profile/on_cpu.h"
 #include "agent/rules.h"
 #include "agent/sample/collector.h"
+#include "agent/stack_copy.h"
 #include "agent/unwind_publisher.h"
 #include "agent/upload/sender.h"
 #include "common/clock.h"
@@ -50,9 +51,11 @@ struct agent {
 	struct frame_resolver *frames;
 	struct collector *collector;
 	struct process_events *events;
+	struct abi_config bpf_config; /* what they were loaded with */
 	struct bpf_programs *programs;
 	struct mapping_publisher publisher;
 	struct unwind_publisher tables;
+	struct stack_copier *copier;
 	struct on_cpu *on_cpu;
 	struct sender *sender;
 	struct wanted_vec wanted; /* first come, first served */

@@ -60,6 +60,8 @@ static void gather_kernel_counters(struct agent *agent)
 
 	if (bpf_programs_read_counters(agent->programs, values) < 0)
 		return;
+	for (size_t i = 0; i < ABI_COUNTER_COUNT; i++)
+		values[i] += stack_copier_counters(agent->copier)[i];
 	if (clocks_are_read)
 		account_ticks(agent);
 	set(agent, AGENT_METRIC_TICKS_IDLE, values[ABI_COUNTER_TICKS_IDLE]);
@@ -68,11 +70,13 @@ static void gather_kernel_counters(struct agent *agent)
 	set(agent, AGENT_METRIC_TICKS_FAILED, values[ABI_COUNTER_TICKS_FAILED]);
 	set(agent, AGENT_METRIC_STACKS_FULL, values[ABI_COUNTER_STACKS_FULL]);
 	set(agent, AGENT_METRIC_STACKS_SEEN, values[ABI_COUNTER_STACKS_SEEN]);
+	set(agent, AGENT_METRIC_STACKS_COPIED, values[ABI_COUNTER_STACKS_COPIED]);
 	set(agent, AGENT_METRIC_UNKNOWN_PROCESS, values[ABI_COUNTER_UNKNOWN_PROCESS]);
 	set(agent, AGENT_METRIC_CUT_DEPTH, values[ABI_COUNTER_CUT_DEPTH]);
 	set(agent, AGENT_METRIC_CUT_READ_FAULT, values[ABI_COUNTER_CUT_READ_FAULT]);
 	set(agent, AGENT_METRIC_CUT_NO_MAPPING, values[ABI_COUNTER_CUT_NO_MAPPING]);
 	set(agent, AGENT_METRIC_CUT_BAD_FRAME, values[ABI_COUNTER_CUT_BAD_FRAME]);
+	set(agent, AGENT_METRIC_CUT_UNKNOWN, values[ABI_COUNTER_CUT_UNKNOWN]);
 	set(agent, AGENT_METRIC_CUT_NO_REGISTERS, values[ABI_COUNTER_CUT_NO_REGISTERS]);
 	set(agent, AGENT_METRIC_FRAMES_BY_TABLE, values[ABI_COUNTER_FRAMES_BY_TABLE]);
 	set(agent, AGENT_METRIC_FRAMES_BY_POINTER, values[ABI_COUNTER_FRAMES_BY_POINTER]);

@@ -32,6 +32,11 @@ void mapping_publisher_process_gone(void *arg, const struct process *process)
 		bpf_programs_remove_process(publisher->programs, process->pid);
 }
 
+static size_t n_chunks_of(const struct process_mappings *mappings)
+{
+	return (mappings->count + ABI_MAPPINGS_PER_CHUNK - 1) / ABI_MAPPINGS_PER_CHUNK;
+}
+
 static void fill_chunk(const struct process_mappings *mappings, size_t first, struct abi_mapping_chunk *chunk)
 {
 	size_t end = MIN(first + ABI_MAPPINGS_PER_CHUNK, mappings->count);
@@ -49,10 +54,34 @@ static void fill_chunk(const struct process_mappings *mappings, size_t first, st
 	}
 }
 
+static void index_chunks(const struct process_mappings *mappings, uint32_t set, struct abi_process *entry)
+{
+	entry->set = set;
+	entry->n_chunks = (uint32_t)n_chunks_of(mappings);
+	for (uint32_t i = 0; i < entry->n_chunks; i++)
+		entry->chunk_start[i] = mappings->items[(size_t)i * ABI_MAPPINGS_PER_CHUNK].start;
+}
+
+bool mapping_publisher_describe(const struct process_mappings *mappings, uint32_t set, struct abi_process *entry,
+				struct abi_mapping_chunk *chunks)
+{
+	size_t n_chunks = n_chunks_of(mappings);
+
+	*entry = (struct abi_process){};
+	if (n_chunks == 0 || n_chunks > ABI_MAX_CHUNKS)
+		return false;
+	index_chunks(mappings, set, entry);
+	for (size_t i = 0; i < n_chunks; i++) {
+		chunks[i] = (struct abi_mapping_chunk){ .set = set };
+		fill_chunk(mappings, i * ABI_MAPPINGS_PER_CHUNK, &chunks[i]);
+	}
+	return true;
+}
+
 /* Afterwards published_set is the new set, or 0: none, samples stay raw. */
 static int publish_set(struct mapping_publisher *publisher, struct process_mappings *mappings)
 {
-	size_t n_chunks = (mappings->count + ABI_MAPPINGS_PER_CHUNK - 1) / ABI_MAPPINGS_PER_CHUNK;
+	size_t n_chunks = n_chunks_of(mappings);
 	uint32_t old_set = mappings->published_set;
 	uint32_t old_chunks = mappings->n_published_chunks;
 	uint32_t set = ++publisher->last_set;
@@ -77,7 +106,6 @@ static int publish_set(struct mapping_publisher *publisher, struct process_mappi
 	return r;
 }
 
-/* Tables first: a process that is published without them would be unwound by frame pointers meanwhile. */
 static int want_tables(struct mapping_publisher *publisher, const struct process_mappings *mappings)
 {
 	uint64_t now_ns = clock_monotonic_ns(&system_clock);
@@ -88,6 +116,14 @@ static int want_tables(struct mapping_publisher *publisher, const struct process
 			r = unwind_publisher_want(publisher->tables, mappings->items[i].executable, now_ns);
 	}
 	return r;
+}
+
+int mapping_publisher_prepare(struct mapping_publisher *publisher, struct process *process)
+{
+	if (!process->mappings || process->without_stacks)
+		return 0;
+	process_table_identify_mappings(publisher->processes, process);
+	return want_tables(publisher, process->mappings);
 }
 
 static int publish(struct mapping_publisher *publisher, struct process *process)
@@ -109,8 +145,8 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 	}
 
 	if (mappings && !process->without_stacks) {
-		process_table_identify_mappings(publisher->processes, process);
-		r = want_tables(publisher, mappings);
+		/* Tables first: a process published without them would be unwound by frame pointers meanwhile. */
+		r = mapping_publisher_prepare(publisher, process);
 		if (r < 0)
 			return r;
 		if (!mappings->published_set || mappings->changed)
@@ -119,10 +155,8 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 			bpf_programs_remove_process(publisher->programs, process->pid);
 			return r;
 		}
-		entry.set = mappings->published_set;
-		entry.n_chunks = mappings->n_published_chunks;
-		for (uint32_t i = 0; i < entry.n_chunks; i++)
-			entry.chunk_start[i] = mappings->items[(size_t)i * ABI_MAPPINGS_PER_CHUNK].start;
+		if (mappings->published_set)
+			index_chunks(mappings, mappings->published_set, &entry);
 	}
 	r = bpf_programs_put_process(publisher->programs, process->pid, &entry);
 	if (r < 0)

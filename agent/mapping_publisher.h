@@ -18,6 +18,16 @@ struct mapping_publisher {
 	uint64_t failures; /* map full, or no kernel memory: samples stay raw, which costs more but loses nothing */
 };
 
+/* Identifies what @process has mapped, and sees to it that the tables are in the maps. 0 or negative errno. */
+int mapping_publisher_prepare(struct mapping_publisher *publisher, struct process *process);
+
+/*
+ * Writes @mappings as the maps would hold them, under the number @set: chunks[ABI_MAX_CHUNKS], and of @entry the set
+ * and the index of chunks. False when there are none, or more than fit.
+ */
+bool mapping_publisher_describe(const struct process_mappings *mappings, uint32_t set, struct abi_process *entry,
+				struct abi_mapping_chunk *chunks);
+
 /* Publishes every process that wants it. */
 void mapping_publisher_run(struct mapping_publisher *publisher);
 

@@ -118,8 +118,11 @@ static bool is_mapped(const struct unwind_publisher *publisher, uint32_t number)
 	return executable && executable->references > 0;
 }
 
-/* The table that leaves next: not mapped before mapped, then by least use. NULL when there is none. */
-static bool find_victim(const struct unwind_publisher *publisher, uint32_t *ret_number)
+/*
+ * The table that leaves next: not mapped before mapped, then by least use. @for_room: not an empty one, which has no
+ * memory to give. False when there is none.
+ */
+static bool find_victim(const struct unwind_publisher *publisher, bool for_room, uint32_t *ret_number)
 {
 	bool found_mapped = true;
 	uint64_t oldest_ns = UINT64_MAX;
@@ -132,7 +135,7 @@ static bool find_victim(const struct unwind_publisher *publisher, uint32_t *ret_
 		uint32_t number;
 		bool mapped;
 
-		if (table->without)
+		if (table->without && for_room)
 			continue;
 		memcpy(&number, key, sizeof(number));
 		mapped = is_mapped(publisher, number);
@@ -146,14 +149,14 @@ static bool find_victim(const struct unwind_publisher *publisher, uint32_t *ret_
 }
 
 /* Lets some tables go. False when there is none to go. */
-static bool evict(struct unwind_publisher *publisher)
+static bool evict(struct unwind_publisher *publisher, bool for_room)
 {
 	size_t n_victims = MAX(hash_table_count(publisher->tables) / EVICT_FRACTION, (size_t)1);
 	struct published_table gone[64];
 	size_t n_gone = 0;
 	uint32_t number;
 
-	while (n_gone < MIN(n_victims, ARRAY_SIZE(gone)) && find_victim(publisher, &number)) {
+	while (n_gone < MIN(n_victims, ARRAY_SIZE(gone)) && find_victim(publisher, for_room, &number)) {
 		gone[n_gone++] = *(struct published_table *)hash_table_find(publisher->tables, &number);
 		bpf_programs_remove_unwind_table(publisher->programs, number);
 		(void)hash_table_remove(publisher->tables, &number);
@@ -179,8 +182,11 @@ static int write_table(struct unwind_publisher *publisher, uint32_t number, cons
 	};
 	int r;
 
+	/* No eviction helps one that is larger than everything. */
+	if (table->n_rows > arrays->n_rows || table->n_pages >= arrays->n_pages || table->n_rules > arrays->n_rules)
+		return -EFBIG;
 	r = take_extents(publisher, table, published);
-	while (r == 0 && evict(publisher))
+	while (r == 0 && evict(publisher, true))
 		r = take_extents(publisher, table, published);
 	if (r <= 0)
 		return r < 0 ? r : -ENOSPC;
@@ -194,6 +200,7 @@ static int write_table(struct unwind_publisher *publisher, uint32_t number, cons
 	r = bpf_programs_put_unwind_table(publisher->programs, number, &info);
 	if (r < 0)
 		give_back(publisher, published);
+	published->info = info;
 	return r;
 }
 
@@ -264,11 +271,35 @@ static int get_table(struct unwind_publisher *publisher, const struct executable
 	return r;
 }
 
+/*
+ * Into the maps, or an empty table there, so that the programs know that none will come. 0 even if there is none;
+ * negative when memory is short.
+ */
+static int publish_table(struct unwind_publisher *publisher, const struct executable *executable,
+			 struct published_table *published)
+{
+	struct unwind_table table = {};
+	int r;
+
+	r = get_table(publisher, executable, &table);
+	if (r > 0)
+		r = write_table(publisher, executable->number, &table, published) ?: 1;
+	unwind_table_release(&table);
+	publisher->n_without += r == 0;
+	publisher->n_failed += r < 0;
+	if (r > 0)
+		return 0;
+	if (r < 0)
+		log_debug_errno(r, "no unwind table for '%s', its frames are left to frame pointers: %m",
+				executable->name);
+	published->without = true;
+	return bpf_programs_put_unwind_table(publisher->programs, executable->number, &published->info);
+}
+
 int unwind_publisher_want(struct unwind_publisher *publisher, struct executable *executable, uint64_t now_ns)
 {
 	struct published_table *known = hash_table_find(publisher->tables, &executable->number);
 	struct published_table published = { .asked_ns = now_ns };
-	struct unwind_table table = {};
 	void *value;
 	int r;
 
@@ -276,20 +307,41 @@ int unwind_publisher_want(struct unwind_publisher *publisher, struct executable 
 		known->asked_ns = now_ns;
 		return 0;
 	}
-	r = get_table(publisher, executable, &table);
-	if (r > 0)
-		r = write_table(publisher, executable->number, &table, &published) ?: 1;
-	unwind_table_release(&table);
-	publisher->n_without += r == 0;
-	publisher->n_failed += r < 0;
-	if (r < 0)
-		log_debug_errno(r, "no unwind table for '%s', its frames are left to frame pointers: %m",
-				executable->name);
-	published.without = r <= 0;
-	published.asked_ns = now_ns;
+	if (hash_table_count(publisher->tables) >= UNWIND_MAX_TABLES)
+		(void)evict(publisher, false);
 	r = hash_table_insert(publisher->tables, &executable->number, &value);
 	if (r < 0)
 		return r == -ENOSPC ? 0 : r;
-	*(struct published_table *)value = published;
-	return 0;
+	/* Nothing to evict yet. */
+	*(struct published_table *)value = (struct published_table){ .asked_ns = now_ns, .without = true };
+	r = publish_table(publisher, executable, &published);
+	/* Making room for it may have moved the entries. */
+	known = hash_table_find(publisher->tables, &executable->number);
+	if (known)
+		*known = published;
+	return r;
+}
+
+static const struct abi_unwind_info *find_info(void *arg, uint32_t number)
+{
+	const struct unwind_publisher *publisher = arg;
+	const struct published_table *table = hash_table_find(publisher->tables, &number);
+
+	return table ? &table->info : NULL;
+}
+
+void unwind_publisher_view(const struct unwind_publisher *publisher, struct host_unwind_tables *ret_tables)
+{
+	const struct unwind_arrays *arrays = &publisher->arrays;
+
+	*ret_tables = (struct host_unwind_tables){
+		.find = find_info,
+		.find_argument = (void *)publisher,
+		.rows = (const struct abi_unwind_row_chunk *)arrays->rows,
+		.pages = (const struct abi_unwind_page_chunk *)arrays->page_first,
+		.rules = (const struct abi_unwind_rule_chunk *)arrays->rules,
+		.n_row_chunks = arrays->n_rows / (uint32_t)UNWIND_ROWS_PER_CHUNK,
+		.n_page_chunks = arrays->n_pages / (uint32_t)UNWIND_PAGES_PER_CHUNK,
+		.n_rule_chunks = arrays->n_rules / (uint32_t)UNWIND_RULES_PER_CHUNK,
+	};
 }

@@ -12,6 +12,7 @@
 #include "agent/profile/unwind_maps.h"
 #include "agent/unwind/extents.h"
 #include "agent/unwind/table_cache.h"
+#include "bpf/host/host_unwind.h"
 #include "common/hash_table.h"
 
 struct unwind_publisher {
@@ -27,8 +28,9 @@ struct unwind_publisher {
 
 struct published_table {
 	struct extent rows, pages, rules;
+	struct abi_unwind_info info;
 	uint64_t asked_ns; /* when a process that maps it was published last */
-	bool without;	   /* there is none, or it could not be made: not tried again */
+	bool without;	   /* there is none, or it could not be made: not tried again; the maps have an empty one */
 };
 
 int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_programs *programs,
@@ -40,3 +42,6 @@ void unwind_publisher_release(struct unwind_publisher *publisher);
 
 /* Makes sure that the table of @executable is there. Failures are counted and leave it to the frame pointer. */
 int unwind_publisher_want(struct unwind_publisher *publisher, struct executable *executable, uint64_t now_ns);
+
+/* The tables as the maps hold them, for the unwinder on the host. Valid until the next want. */
+void unwind_publisher_view(const struct unwind_publisher *publisher, struct host_unwind_tables *ret_tables);

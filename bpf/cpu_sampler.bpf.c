@@ -49,7 +49,7 @@ int hearth_on_cpu_tick(struct bpf_perf_event_data *context)
 			unwind_user(sample);
 		}
 	}
-	if (sample_submit(sample))
+	if (sample_deliver(sample))
 		count(ABI_COUNTER_TICKS_RING_FULL);
 	else
 		count(ABI_COUNTER_TICKS_SAMPLED);

@@ -6,6 +6,8 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "common/frame.h"
+
 #define START_TIME_TICK_NS 10000000ULL
 
 __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
@@ -41,6 +43,8 @@ __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
 	sample->window_bytes = 0;
 	sample->n_by_table = 0;
 	sample->n_by_pointer = 0;
+	sample->n_without_table = 0;
+	sample->registers.entry_pc = 0;
 	sample->pc_is_exact = true;
 	sample->innermost = true;
 	sample->mapping.start = 0;
@@ -82,6 +86,15 @@ static bool seen(struct sample *sample, __u32 *ret_slot, __u64 *ret_tag)
 	return tag && *tag == *ret_tag;
 }
 
+/* Counted here, not where it is met: a deferred read, or the agent, may yet come to the stack's end. */
+static __always_inline void count_cut(__u8 cut)
+{
+	_Static_assert(ABI_COUNTER_CUT_NO_REGISTERS - ABI_COUNTER_CUT_DEPTH == STACK_CUT_NO_USER_REGS - STACK_CUT_DEPTH,
+		       "counters of cuts stand in the order of the reasons");
+	if (cut != STACK_CUT_NONE)
+		count(ABI_COUNTER_CUT_DEPTH + cut - STACK_CUT_DEPTH);
+}
+
 __hidden int sample_submit(struct sample *sample)
 {
 	__u64 size = sizeof(struct abi_sample);
@@ -114,6 +127,7 @@ __hidden int sample_submit(struct sample *sample)
 		wakeup = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&samples, sample, size, wakeup))
 		return -1;
+	count_cut(sample->header.cut);
 
 	if (full) {
 		/* Only now: a stack that did not get through must come again. */

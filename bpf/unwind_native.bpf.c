@@ -121,10 +121,9 @@ static __always_inline bool read_u64(struct sample *sample, __u64 address, __u64
 	return true;
 }
 
-static __always_inline long cut(struct sample *sample, __u8 reason, enum abi_counter counter)
+static __always_inline long cut(struct sample *sample, __u8 reason)
 {
 	sample->header.cut = reason;
-	count(counter);
 	return 1;
 }
 
@@ -150,11 +149,11 @@ static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 	if (registers->fp == 0)
 		return STEP_END; /* the outermost frame: the ABI has it cleared there (psABI x86-64 §3.4.1) */
 	if (registers->fp & 7 || registers->fp < registers->sp) {
-		cut(sample, STACK_CUT_BAD_FRAME, ABI_COUNTER_CUT_BAD_FRAME);
+		cut(sample, STACK_CUT_BAD_FRAME);
 		return STEP_END;
 	}
 	if (!read_u64(sample, registers->fp, &caller_fp) || !read_u64(sample, registers->fp + 8, &caller_pc)) {
-		cut(sample, STACK_CUT_READ_FAULT, ABI_COUNTER_CUT_READ_FAULT);
+		cut(sample, STACK_CUT_READ_FAULT);
 		return STEP_END;
 	}
 	if (caller_pc == 0)
@@ -215,7 +214,7 @@ static __always_inline enum step step_over_signal(struct sample *sample)
 	if (!read_u64(sample, frame + SIGNAL_FRAME_FP, &registers->fp) ||
 	    !read_u64(sample, frame + SIGNAL_FRAME_PC, &registers->pc) ||
 	    !read_u64(sample, frame + SIGNAL_FRAME_SP, &registers->sp)) {
-		cut(sample, STACK_CUT_READ_FAULT, ABI_COUNTER_CUT_READ_FAULT);
+		cut(sample, STACK_CUT_READ_FAULT);
 		return STEP_END;
 	}
 #if defined(__TARGET_ARCH_x86)
@@ -308,12 +307,12 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 	else
 		read = read && register_value(sample, (__u32)rule->ra_offset, &caller_pc);
 	if (!read) {
-		cut(sample, STACK_CUT_READ_FAULT, ABI_COUNTER_CUT_READ_FAULT);
+		cut(sample, STACK_CUT_READ_FAULT);
 		return STEP_END;
 	}
 	/* A caller's frame is above ours; the same CFA twice would go on for ever. */
 	if (cfa <= registers->sp && !sample->innermost) {
-		cut(sample, STACK_CUT_BAD_FRAME, ABI_COUNTER_CUT_BAD_FRAME);
+		cut(sample, STACK_CUT_BAD_FRAME);
 		return STEP_END;
 	}
 	follow_rbx_by_rule(sample, rule, cfa);
@@ -335,7 +334,7 @@ static __always_inline enum step step_to_caller(struct sample *sample, __u64 pc,
 		return step_by_frame_pointer(sample);
 	found = find_rule(sample, sample->mapping.executable, pc - sample->mapping.bias, &rule);
 	if (found == RULE_NO_TABLE)
-		count(ABI_COUNTER_NO_TABLE);
+		sample->n_without_table++;
 	if (found != RULE_FOUND || rule->cfa == UNWIND_CFA_NONE)
 		return step_by_frame_pointer(sample);
 	if (rule->cfa == UNWIND_CFA_UNSUPPORTED) {
@@ -365,13 +364,13 @@ static long unwind_step(__u64 index, void *argument)
 
 		if (!sample_add_frame(sample, sample->mapping.kind, sample->mapping.executable,
 				      known ? pc - sample->mapping.bias : pc))
-			return cut(sample, STACK_CUT_DEPTH, ABI_COUNTER_CUT_DEPTH);
+			return cut(sample, STACK_CUT_DEPTH);
 	} else if (sample->set == 0 || sample->innermost) {
 		/* Unknown process: the agent looks the pcs up. A leaf outside all mappings is told as it is. */
 		if (!sample_add_frame(sample, FRAME_NATIVE, 0, pc))
-			return cut(sample, STACK_CUT_DEPTH, ABI_COUNTER_CUT_DEPTH);
+			return cut(sample, STACK_CUT_DEPTH);
 	} else {
-		return cut(sample, STACK_CUT_NO_MAPPING, ABI_COUNTER_CUT_NO_MAPPING);
+		return cut(sample, STACK_CUT_NO_MAPPING);
 	}
 	step = step_to_caller(sample, pc, mapped);
 	sample->innermost = false;
@@ -383,13 +382,15 @@ __hidden void unwind_user(struct sample *sample)
 	long steps;
 
 	if (sample->registers.pc == 0) {
-		cut(sample, STACK_CUT_NO_USER_REGS, ABI_COUNTER_CUT_NO_REGISTERS);
+		cut(sample, STACK_CUT_NO_USER_REGS);
 		return;
 	}
 	steps = bpf_loop(ABI_MAX_USER_FRAMES + 1, unwind_step, &sample, 0);
 	if (steps > ABI_MAX_USER_FRAMES)
-		cut(sample, STACK_CUT_DEPTH, ABI_COUNTER_CUT_DEPTH);
+		cut(sample, STACK_CUT_DEPTH);
 	count_many(ABI_COUNTER_FRAMES_BY_TABLE, sample->n_by_table);
 	count_many(ABI_COUNTER_FRAMES_BY_POINTER, sample->n_by_pointer);
+	if (sample->n_without_table > 0)
+		count_many(ABI_COUNTER_NO_TABLE, sample->n_without_table);
 	sample->header.n_user_frames = sample->n_frames - sample->header.n_kernel_frames;
 }

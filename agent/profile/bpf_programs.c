@@ -26,8 +26,7 @@ struct bpf_programs {
 	struct ring_buffer *ring;
 	size_t n_possible_cpus;
 	uint64_t *per_cpu; /* [ABI_COUNTER_COUNT][n_possible_cpus]: counters as they were read last */
-	bpf_sample_function function;
-	void *function_arg;
+	const struct bpf_record_functions *functions; /* during a reading */
 	struct {
 		void *address;
 		size_t size;
@@ -120,10 +119,14 @@ static int on_ring_record(void *arg, void *record, size_t size)
 
 	if (size < sizeof(*sample))
 		return 0;
+	if (sample->flags & ABI_SAMPLE_COPIED)
+		return size >= sizeof(struct abi_stack_copy)
+			       ? programs->functions->stack_copy(programs->functions->arg, record)
+			       : 0;
 	n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
 	if (sample->flags & ABI_SAMPLE_FULL && size < sizeof(*sample) + n_frames * sizeof(struct abi_frame))
 		return 0;
-	return programs->function(programs->function_arg, sample, (const struct abi_frame *)(sample + 1));
+	return programs->functions->sample(programs->functions->arg, sample, (const struct abi_frame *)(sample + 1));
 }
 
 static int open_skeleton(struct bpf_programs *programs, const struct bpf_programs_options *options)
@@ -208,10 +211,9 @@ int bpf_programs_on_cpu_fd(const struct bpf_programs *programs)
 	return bpf_program__fd(programs->skeleton->progs.hearth_on_cpu_tick);
 }
 
-int bpf_programs_read_samples(struct bpf_programs *programs, bpf_sample_function function, void *arg)
+int bpf_programs_read_samples(struct bpf_programs *programs, const struct bpf_record_functions *functions)
 {
-	programs->function = function;
-	programs->function_arg = arg;
+	programs->functions = functions;
 	return ring_buffer__consume(programs->ring);
 }
 

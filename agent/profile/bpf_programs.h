@@ -29,12 +29,15 @@ struct bpf_programs *bpf_programs_free(struct bpf_programs *programs);
 /* For perf events to attach: fd of the on-CPU program. */
 int bpf_programs_on_cpu_fd(const struct bpf_programs *programs);
 
-/*
- * Calls @function for each sample waiting in the ring buffer. @sample and its frames are valid during the call. The
- * number of samples, or the negative value that @function returned.
- */
-typedef int (*bpf_sample_function)(void *arg, const struct abi_sample *sample, const struct abi_frame *frames);
-int bpf_programs_read_samples(struct bpf_programs *programs, bpf_sample_function function, void *arg);
+/* Who takes what comes out of the ring buffer. Records are valid during the call; a negative value ends the reading. */
+struct bpf_record_functions {
+	void *arg;
+	int (*sample)(void *arg, const struct abi_sample *sample, const struct abi_frame *frames);
+	int (*stack_copy)(void *arg, const struct abi_stack_copy *copy);
+};
+
+/* Hands over each record waiting in the ring buffer. Their number, or the negative value that a function returned. */
+int bpf_programs_read_samples(struct bpf_programs *programs, const struct bpf_record_functions *functions);
 int bpf_programs_ring_fd(const struct bpf_programs *programs);
 
 /* Reads them of all CPUs; ret_values has their sums. */

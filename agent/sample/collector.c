@@ -275,12 +275,10 @@ static int series_of(struct collector *collector, const struct process *process,
 	return 0;
 }
 
-int collector_add(struct collector *collector, const struct abi_sample *sample, const struct abi_frame *frames)
+int collector_process(struct collector *collector, const struct abi_sample *sample, struct process **ret_process)
 {
-	struct window_row row = { .slot = sample->time_ns / SLOT_NS, .value = sample->value };
-	struct process *process;
 	char comm[ABI_COMM_SIZE + 1] = "";
-	void *value;
+	struct process *process;
 	int r;
 
 	memcpy(comm, sample->process_comm, strnlen(sample->process_comm, sizeof(sample->process_comm)));
@@ -298,7 +296,20 @@ int collector_add(struct collector *collector, const struct abi_sample *sample, 
 		if (r < 0)
 			return r;
 	}
+	*ret_process = process;
+	return 0;
+}
 
+int collector_add(struct collector *collector, const struct abi_sample *sample, const struct abi_frame *frames)
+{
+	struct window_row row = { .slot = sample->time_ns / SLOT_NS, .value = sample->value };
+	struct process *process;
+	void *value;
+	int r;
+
+	r = collector_process(collector, sample, &process);
+	if (r < 0)
+		return r;
 	r = stack_of(collector, process, sample, frames, &row.stack);
 	if (r < 0)
 		return r;

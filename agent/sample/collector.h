@@ -33,6 +33,12 @@ struct collector_stats {
 int collector_new(const struct collector_options *options, struct collector **ret_collector);
 struct collector *collector_free(struct collector *collector);
 
+/*
+ * The process of a sample, as this window's; with the labels that it had when it was first met. Its image is the one
+ * that was sampled if all events before the sample were applied. 0 or -ENOMEM.
+ */
+int collector_process(struct collector *collector, const struct abi_sample *sample, struct process **ret_process);
+
 /* 0 or -ENOMEM (the sample then counts without its stack where that is possible). */
 int collector_add(struct collector *collector, const struct abi_sample *sample, const struct abi_frame *frames);
 

@@ -11,7 +11,7 @@ struct abi_config {
 	__u64 kernel_text_end;
 	__u64 period_ns;	 /* of the on-CPU timer */
 	__u32 kernel_executable; /* number of the kernel image */
-	__u32 ring_wakeup_bytes; /* wake the agent when this much waits in the ring buffer */
+	__u32 ring_wakeup_bytes; /* wake the agent when this much waits in the ring buffer; a quarter of it */
 };
 
 /* What the agent changes while they run. */

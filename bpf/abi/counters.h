@@ -12,11 +12,13 @@
 	X(TICKS_FAILED,     "ticks_failed",     "ticks that could not be sampled for another reason: lost")    \
 	X(STACKS_FULL,      "stacks_full",      "samples that carried their frames")                           \
 	X(STACKS_SEEN,      "stacks_seen",      "samples that carried the stack's hash only")                  \
+	X(STACKS_COPIED,    "stacks_copied",    "samples that carried a copy of the stack for the agent")              \
 	X(UNKNOWN_PROCESS,  "unknown_process",  "samples of processes not in the maps yet")                    \
 	X(CUT_DEPTH,        "cut_depth",        "stacks cut: too deep")                                        \
 	X(CUT_READ_FAULT,   "cut_read_fault",   "stacks cut: a stack page was not resident")                   \
 	X(CUT_NO_MAPPING,   "cut_no_mapping",   "stacks cut: a return address in no executable mapping")       \
 	X(CUT_BAD_FRAME,    "cut_bad_frame",    "stacks cut: implausible frame pointer")                       \
+	X(CUT_UNKNOWN,      "cut_unknown",      "stacks cut: the copy of the stack ended")                     \
 	X(CUT_NO_REGISTERS, "cut_no_registers", "stacks cut: user registers not readable")                     \
 	X(FRAMES_BY_TABLE,  "frames_by_table",  "frames left by a row of an unwind table")                     \
 	X(FRAMES_BY_POINTER, "frames_by_pointer", "frames left by the frame pointer, for want of a row")        \

@@ -17,6 +17,12 @@
 
 #define ABI_MAX_FRAMES (ABI_MAX_USER_FRAMES + ABI_MAX_KERNEL_FRAMES + 1)
 
+/* arm64 has the most: x0 ... x30, sp. */
+#define ABI_GENERAL_REGISTERS 32
+
+/* Of a stack that the agent unwinds: 400 frames of a usual size. */
+#define ABI_STACK_COPY_BYTES 32768
+
 /* TASK_COMM_LEN of the kernel. */
 #define ABI_COMM_SIZE 16
 

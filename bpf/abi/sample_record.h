@@ -23,6 +23,7 @@ enum abi_sample_flags {
 	ABI_SAMPLE_UNKNOWN = 4,	     /* the process was not in the maps */
 	ABI_SAMPLE_KERNEL_THREAD = 8,
 	ABI_SAMPLE_WITHOUT_STACK = 16, /* left out by regex */
+	ABI_SAMPLE_COPIED = 32,	       /* the record is a struct abi_stack_copy */
 };
 
 struct abi_sample {
@@ -44,6 +45,19 @@ struct abi_sample {
 	char comm[ABI_COMM_SIZE];	  /* of the thread */
 	char process_comm[ABI_COMM_SIZE]; /* of the group leader */
 	/* n_kernel_frames + n_user_frames times struct abi_frame follow when FULL. */
+};
+
+/*
+ * A sample whose user stack could not be unwound in the kernel, because the process or one of its executables is new:
+ * the agent unwinds the copy. Its stack_hash is its own alone.
+ */
+struct abi_stack_copy {
+	struct abi_sample header; /* n_user_frames 0 */
+	__u64 pc;
+	__u64 general[ABI_GENERAL_REGISTERS]; /* by DWARF number */
+	struct abi_frame kernel_frames[ABI_MAX_KERNEL_FRAMES];
+	__u64 stack_bytes; /* multiple of 128; from the stack pointer up */
+	__u8 stack[ABI_STACK_COPY_BYTES];
 };
 
 _Static_assert(sizeof(struct abi_frame) == 16, "part of the BPF/userspace ABI");

@@ -61,6 +61,7 @@ struct unwind_registers {
 	__u64 rbx;
 	bool rbx_known; /* it is followed only where some CFA is made of it */
 #endif
+	__u64 entry_pc;			    /* of the innermost frame; 0: its registers could not be had */
 	__u64 general[N_GENERAL_REGISTERS]; /* of the innermost frame, by DWARF number */
 };
 
@@ -79,6 +80,7 @@ static __always_inline void registers_from_context(struct unwind_registers *regi
 	FOR_EACH_GENERAL_REGISTER(X)
 #undef X
 	registers->pc = context_read(context, registers_pc_field);
+	registers->entry_pc = registers->pc;
 	registers->sp = registers->general[REGISTER_SP];
 	registers->fp = registers->general[REGISTER_FP];
 	follow_rbx(registers);
@@ -97,6 +99,7 @@ static __always_inline void registers_from_task(struct unwind_registers *registe
 	FOR_EACH_GENERAL_REGISTER(X)
 #undef X
 	registers->pc = from->registers_pc_field;
+	registers->entry_pc = registers->pc;
 	registers->sp = registers->general[REGISTER_SP];
 	registers->fp = registers->general[REGISTER_FP];
 	follow_rbx(registers);

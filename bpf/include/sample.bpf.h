@@ -23,7 +23,7 @@ struct sample {
 	__u64 window_start; /* user address of window[0] */
 	__u64 window_bytes; /* 0: nothing in it */
 	__u64 window[SAMPLE_WINDOW_WORDS];
-	__u32 n_by_table, n_by_pointer; /* frames */
+	__u32 n_by_table, n_by_pointer, n_without_table; /* frames */
 	bool pc_is_exact;	    /* not a return address: the innermost frame, or one that a signal interrupted */
 	bool innermost;
 	struct abi_unwind_info table; /* of table_executable */
@@ -43,6 +43,12 @@ __hidden void sample_find_process(struct sample *sample);
 
 __hidden void unwind_kernel(struct sample *sample, void *context);
 __hidden void unwind_user(struct sample *sample);
+
+/*
+ * Into the ring buffer: with a copy of the stack where the agent can unwind it and we could not, else by
+ * sample_submit(). 0 or -1: did not fit.
+ */
+__hidden int sample_deliver(struct sample *sample);
 
 /* Into the ring buffer: in full when the stack was not seen in this window, else its hash. 0 or -1: did not fit. */
 __hidden int sample_submit(struct sample *sample);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/stack_copy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/host/host_unwind.h"
+#include "common/frame.h"
+
+/* Number of the set that an unwinding here uses: it is seen by nobody else. */
+#define LOCAL_SET 1
+
+struct stack_copier {
+	const struct abi_config *config;
+	struct mapping_publisher *publisher;
+	struct host_unwind_output output;
+	uint64_t counters[ABI_COUNTER_COUNT]; /* of all copies */
+	struct abi_mapping_chunk chunks[ABI_MAX_CHUNKS];
+	/* What is handed out: header and frames in one piece. */
+	struct abi_sample sample;
+	struct abi_frame frames[ABI_MAX_FRAMES];
+};
+
+int stack_copier_new(const struct abi_config *config, struct mapping_publisher *publisher,
+		     struct stack_copier **ret_copier)
+{
+	struct stack_copier *copier = calloc(1, sizeof(*copier));
+
+	if (!copier)
+		return -ENOMEM;
+	copier->config = config;
+	copier->publisher = publisher;
+	*ret_copier = copier;
+	return 0;
+}
+
+struct stack_copier *stack_copier_free(struct stack_copier *copier)
+{
+	free(copier);
+	return NULL;
+}
+
+#if defined(__aarch64__)
+#define host_unwind   host_unwind_arm64
+#define STACK_POINTER 31
+#else
+#define host_unwind   host_unwind_x86
+#define STACK_POINTER 7
+#endif
+
+/* Reads of the copy: what lies above it is as absent as a page that is not resident. */
+static int read_copy(void *arg, uint64_t address, void *buffer, size_t size)
+{
+	const struct abi_stack_copy *copy = arg;
+	uint64_t offset = address - copy->general[STACK_POINTER];
+
+	if (offset > copy->stack_bytes || size > copy->stack_bytes - offset)
+		return -1;
+	memcpy(buffer, copy->stack + offset, size);
+	return 0;
+}
+
+/* An image without mappings is unwound all the same, by frame pointers and to raw pcs. */
+static void fill_input(struct stack_copier *copier, const struct abi_stack_copy *copy,
+		       const struct process *process, struct abi_process *entry,
+		       struct host_unwind_input *ret_input)
+{
+	*ret_input = (struct host_unwind_input){
+		.config = copier->config,
+		.registers.pc = copy->pc,
+		.read = read_copy,
+		.read_argument = (void *)copy,
+		.process = {
+			.pid = copy->header.pid,
+			.tid = copy->header.tid,
+			.exec_count = copy->header.exec_count,
+			.start_time_ns = copy->header.start_time_ns,
+			.chunks = copier->chunks,
+		},
+	};
+	static_assert(HOST_UNWIND_MAX_REGISTERS == ARRAY_SIZE(copy->general), "one array for both");
+	memcpy(ret_input->registers.general, copy->general, sizeof(copy->general));
+	if (!process->mappings || process->without_stacks ||
+	    !mapping_publisher_describe(process->mappings, LOCAL_SET, entry, copier->chunks))
+		return;
+	/* Whatever the maps know by now, this is the image that was sampled. */
+	entry->exec_count = copy->header.exec_count;
+	entry->start_time_10ms = copy->header.start_time_ns / (10 * NSEC_PER_MSEC);
+	ret_input->process.entry = entry;
+	ret_input->process.n_chunks = entry->n_chunks;
+}
+
+/* The kernel's frames as they came, then ours. */
+static void put_together(struct stack_copier *copier, const struct abi_stack_copy *copy)
+{
+	const struct host_unwind_output *output = &copier->output;
+	struct abi_sample *sample = &copier->sample;
+	size_t n_kernel_frames = MIN(copy->header.n_kernel_frames, ABI_MAX_KERNEL_FRAMES);
+	size_t n_user_frames = MIN(output->header.n_user_frames, ABI_MAX_FRAMES - n_kernel_frames);
+
+	*sample = copy->header;
+	sample->flags &= (uint8_t) ~(ABI_SAMPLE_COPIED | ABI_SAMPLE_UNKNOWN);
+	sample->flags |= ABI_SAMPLE_FULL | (output->header.flags & ABI_SAMPLE_UNRESOLVED);
+	sample->n_kernel_frames = (uint16_t)n_kernel_frames;
+	sample->n_user_frames = (uint16_t)n_user_frames;
+	sample->cut = output->header.cut;
+	/* Not a page that was absent: the copy ends there. */
+	if (sample->cut == STACK_CUT_READ_FAULT)
+		sample->cut = STACK_CUT_UNKNOWN;
+	memcpy(copier->frames, copy->kernel_frames, n_kernel_frames * sizeof(*copier->frames));
+	memcpy(copier->frames + n_kernel_frames, output->frames,
+	       n_user_frames * sizeof(*copier->frames));
+}
+
+static void count_outcome(struct stack_copier *copier)
+{
+	uint64_t *counters = copier->output.counters;
+
+	counters[ABI_COUNTER_CUT_UNKNOWN] = counters[ABI_COUNTER_CUT_READ_FAULT];
+	counters[ABI_COUNTER_CUT_READ_FAULT] = 0;
+	for (size_t i = ABI_COUNTER_CUT_DEPTH; i <= ABI_COUNTER_NO_TABLE; i++)
+		copier->counters[i] += counters[i];
+}
+
+const uint64_t *stack_copier_counters(const struct stack_copier *copier)
+{
+	return copier->counters;
+}
+
+void stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy,
+			 struct process *process, const struct abi_sample **ret_sample,
+			 const struct abi_frame **ret_frames)
+{
+	struct host_unwind_tables tables;
+	struct host_unwind_input input;
+	struct abi_process entry;
+
+	/* Also of a process that is gone: what it had mapped is still known. */
+	if (mapping_publisher_prepare(copier->publisher, process) < 0)
+		copier->publisher->failures++;
+	fill_input(copier, copy, process, &entry, &input);
+	if (copier->publisher->tables) {
+		unwind_publisher_view(copier->publisher->tables, &tables);
+		input.tables = &tables;
+	}
+	host_unwind(&input, &copier->output);
+	count_outcome(copier);
+	put_together(copier, copy);
+	*ret_sample = &copier->sample;
+	*ret_frames = copier->frames;
+}
