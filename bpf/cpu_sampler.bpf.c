@@ -2,17 +2,24 @@
 /*
  * On-CPU sampling: one tick of a CPU's timer.
  */
-#include "bpf/include/sample.bpf.h"
+#include "bpf/include/tick.bpf.h"
 
 #include "common/event_type.h"
 #include "common/frame.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sample);
-} cpu_scratch SEC(".maps");
+struct cpu_scratch_map cpu_scratch SEC(".maps");
+struct tick_timers_map tick_timers SEC(".maps");
+
+static __always_inline void tell_timer(struct bpf_perf_event_data *context)
+{
+	__u32 key = 0;
+	struct tick_timer *timer = bpf_map_lookup_elem(&tick_timers, &key);
+
+	if (!timer)
+		return;
+	timer->sampled = 1;
+	timer->kernel_pc = in_user_mode(context) ? 0 : context_read(context, registers_pc_field);
+}
 
 SEC("perf_event")
 int hearth_on_cpu_tick(struct bpf_perf_event_data *context)
@@ -20,6 +27,7 @@ int hearth_on_cpu_tick(struct bpf_perf_event_data *context)
 	__u32 key = 0;
 	struct sample *sample;
 
+	tell_timer(context);
 	if ((__u32)bpf_get_current_pid_tgid() == 0) {
 		count(ABI_COUNTER_TICKS_IDLE);
 		return 0;

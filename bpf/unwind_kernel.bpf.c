@@ -25,9 +25,10 @@ static long add_kernel_frame(__u64 index, void *argument)
 	return !sample_add_frame(sample, FRAME_KERNEL, 0, pc);
 }
 
-__hidden void unwind_kernel(struct sample *sample, void *context)
+__hidden void unwind_kernel_without(struct sample *sample, void *context, __u32 n_innermost)
 {
-	long size = bpf_get_stack(context, sample->kernel_pcs, sizeof(sample->kernel_pcs), 0);
+	long size = bpf_get_stack(context, sample->kernel_pcs, sizeof(sample->kernel_pcs),
+				  n_innermost & BPF_F_SKIP_FIELD_MASK);
 
 	if (size < 0) {
 		count(ABI_COUNTER_KERNEL_STACK_ERROR);
@@ -35,4 +36,9 @@ __hidden void unwind_kernel(struct sample *sample, void *context)
 	}
 	bpf_loop((__u32)size / sizeof(__u64), add_kernel_frame, &sample, 0);
 	sample->header.n_kernel_frames = sample->n_frames;
+}
+
+__hidden void unwind_kernel(struct sample *sample, void *context)
+{
+	unwind_kernel_without(sample, context, 0);
 }

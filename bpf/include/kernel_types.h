@@ -41,6 +41,7 @@ enum {
 enum {
 	BPF_F_NO_PREALLOC = 1,
 	BPF_F_MMAPABLE = 1024, /* 5.5 */
+	BPF_F_SKIP_FIELD_MASK = 255,
 	BPF_F_USER_STACK = 256,
 };
 enum {

@@ -42,6 +42,10 @@ __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value);
 __hidden void sample_find_process(struct sample *sample);
 
 __hidden void unwind_kernel(struct sample *sample, void *context);
+
+/* The same without the @n_innermost frames, at most 255. */
+__hidden void unwind_kernel_without(struct sample *sample, void *context, __u32 n_innermost);
+
 __hidden void unwind_user(struct sample *sample);
 
 /*

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * What the two programs of the on-CPU timer share, per CPU: hearth_on_cpu_tick, which the perf event calls, and
+ * hearth_on_timer, which takes the ticks at which the kernel does not call it.
+ */
+
+#include "bpf/include/sample.bpf.h"
+
+/* Both run in the timer's interrupt, one after the other: one slot is enough. */
+struct cpu_scratch_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sample);
+};
+
+struct tick_timer {
+	__u64 ours;	     /* address of the timer in whose interrupt hearth_on_cpu_tick runs; for comparison only */
+	__u64 kernel_pc;     /* what its last interrupt interrupted, 0 user mode */
+	__u32 n_irq_frames;  /* kernel frames from hearth_on_timer up to what is interrupted; 0 not known yet */
+	__u32 sampled;	     /* hearth_on_cpu_tick ran in this interrupt */
+};
+
+struct tick_timers_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tick_timer);
+};
+
+extern struct cpu_scratch_map cpu_scratch SEC(".maps");
+extern struct tick_timers_map tick_timers SEC(".maps");

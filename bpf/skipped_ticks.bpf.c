@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Ticks that would be lost. The kernel does not call a perf event's program on a CPU where a program of a classic
+ * tracepoint or kprobe runs, nor where a BPF map is being changed by a system call (kernel/events/core.c,
+ * bpf_overflow_handler(): bpf_prog_active). Under bpftrace on every system call that is nearly every second tick. This
+ * program is called at the end of every timer's interrupt, where that rule does not hold, and takes the sample when the
+ * timer is ours and hearth_on_cpu_tick was not called.
+ */
+#include "bpf/include/tick.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+#include "common/event_type.h"
+
+struct frame_search {
+	struct sample *scratch;
+	__u64 pc;
+	__u32 found_at;
+};
+
+static long look_at_frame(__u64 index, void *argument)
+{
+	struct frame_search *search = argument;
+
+	asm volatile("" : "+r"(index));
+	if (index >= ABI_MAX_KERNEL_FRAMES)
+		return 1;
+	if (search->scratch->kernel_pcs[index] != search->pc)
+		return 0;
+	search->found_at = (__u32)index;
+	return 1;
+}
+
+/* How many frames the interrupt itself has: from here to the pc that hearth_on_cpu_tick found interrupted. */
+static __always_inline __u32 count_irq_frames(void *context, __u64 kernel_pc)
+{
+	struct frame_search search = { .pc = kernel_pc };
+	__u32 key = 0;
+	long size;
+
+	search.scratch = bpf_map_lookup_elem(&cpu_scratch, &key);
+	if (!search.scratch)
+		return 0;
+	size = bpf_get_stack(context, search.scratch->kernel_pcs, sizeof(search.scratch->kernel_pcs), 0);
+	if (size > 0)
+		bpf_loop((__u32)size / sizeof(__u64), look_at_frame, &search, 0);
+	return search.found_at;
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int BPF_PROG(hearth_on_timer, void *hrtimer)
+{
+	struct tick_timer *timer;
+	struct sample *sample;
+	__u32 key = 0;
+
+	timer = bpf_map_lookup_elem(&tick_timers, &key);
+	if (!timer)
+		return 0;
+	if (timer->sampled) {
+		timer->sampled = 0;
+		timer->ours = (__u64)hrtimer;
+		if (timer->n_irq_frames == 0 && timer->kernel_pc != 0)
+			timer->n_irq_frames = count_irq_frames(ctx, timer->kernel_pc);
+		return 0;
+	}
+	if (timer->ours != (__u64)hrtimer)
+		return 0;
+
+	count(ABI_COUNTER_TICKS_SKIPPED);
+	if ((__u32)bpf_get_current_pid_tgid() == 0) {
+		count(ABI_COUNTER_TICKS_IDLE);
+		return 0;
+	}
+	sample = bpf_map_lookup_elem(&cpu_scratch, &key);
+	if (!sample) {
+		count(ABI_COUNTER_TICKS_FAILED);
+		return 0;
+	}
+	sample_begin(sample, EVENT_ON_CPU, 1);
+	sample_find_process(sample);
+	if (!(sample->header.flags & ABI_SAMPLE_WITHOUT_STACK)) {
+		/* It is the kernel that was interrupted: no program runs in user mode. */
+		unwind_kernel_without(sample, ctx, timer->n_irq_frames);
+		if (!(sample->header.flags & ABI_SAMPLE_KERNEL_THREAD)) {
+			registers_from_task(&sample->registers,
+					    (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()));
+			unwind_user(sample);
+		}
+	}
+	if (sample_submit(sample))
+		count(ABI_COUNTER_TICKS_RING_FULL);
+	else
+		count(ABI_COUNTER_TICKS_SAMPLED);
+	return 0;
+}

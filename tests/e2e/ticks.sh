@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# Words for tests that account for every tick of the on-CPU timer between two reports of the agent.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+readonly TICK_OUTCOMES="idle asleep sampled ring_full failed missed"
+
+report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
+
+# take_report FILE: the next report of the agent, which is of one moment.
+take_report() {
+	local before
+	before=$(stat -c '%Y %i' "$agent_metrics")
+	expect_within 20s report_is_newer "$before"
+	cp "$agent_metrics" "$1"
+}
+
+metric_in() { agent_metrics=$1 agent_metric "$2"; }
+
+# grown METRIC: from the first report to the second.
+grown() { printf '%d' $(($(metric_in "$work/second.metrics" "$1") - $(metric_in "$work/first.metrics" "$1"))); }
+ticks() { grown "ticks_total{outcome=\"$1\"}"; }
+
+# in_percent PART WHOLE
+in_percent() { awk -v part="$1" -v whole="$2" 'BEGIN { printf "%.2f", whole ? 100 * part / whole : 0 }'; }
+
+# account_for_ticks SECONDS: takes both reports, that long apart; sets $expected $sampled $idle $lost $missed $skipped.
+account_for_ticks() {
+	local outcome report sum began_us
+	take_report "$work/first.metrics"
+	began_us=${EPOCHREALTIME/[.,]/}
+	at_second $(($(now_s) + $1))
+	take_report "$work/second.metrics"
+	took_us=$((${EPOCHREALTIME/[.,]/} - began_us))
+
+	for report in first second; do
+		expect_equal "sum of the outcomes, $report report" "$(metric_in "$work/$report.metrics" ticks_total)" \
+			"$(metric_in "$work/$report.metrics" ticks_expected_total)"
+	done
+	for outcome in $TICK_OUTCOMES; do
+		[ "$(ticks "$outcome")" -ge 0 ] || fail "ticks of outcome $outcome fell"
+	done
+	expected=$(grown ticks_expected_total)
+	sampled=$(ticks sampled)
+	idle=$(($(ticks idle) + $(ticks asleep)))
+	missed=$(ticks missed)
+	lost=$(($(ticks ring_full) + $(ticks failed) + missed))
+	skipped=$(grown ticks_skipped_total)
+	say "expected $expected = sampled $sampled + idle $idle + lost $lost; missed $(in_percent "$missed" "$expected") %," \
+		"skipped by the kernel and taken all the same $(in_percent "$skipped" "$expected") %"
+
+	# Whole periods: one for each CPU may be on either side of a report. And the time between two reports is that of
+	# two looks at a file.
+	expect_near "ticks by the events' own clocks" "$(grown ticks_clock)" "$expected" "$(nproc)"
+	expect_near "ticks expected at 99 Hz" "$expected" "$((took_us * 99 * $(nproc) / 1000000))" \
+		$((99 * $(nproc) / 2 + expected / 100))
+	expect_near "samples taken into batches" "$(grown samples_total)" "$sampled" $((sampled / 50 + 2))
+}
+
+# expect_cpu_time SERVICE CPU_US FROM TO: what the profile says of a program whose CPU time is known.
+expect_cpu_time() {
+	fetch_profile "$work/time.json" "$1" "$3" "$4"
+	expect_near "CPU time of $1 in the profile, in microseconds" "$(total_of "$work/time.json")" "$2" \
+		"$(cpu_tolerance "$2" $(($4 - $3 + 1)))"
+}
