@@ -15,6 +15,7 @@
 #include <sys/timerfd.h>
 
 #include "agent/agent_internal.h"
+#include "agent/profile/user_pc_mask.h"
 #include "common/log.h"
 
 /* How often the rings are drained when nothing asks for it earlier. */
@@ -45,6 +46,7 @@ static int load_programs(struct agent *agent)
 		.kernel_text_start = agent->kernel.text_start,
 		.kernel_text_end = agent->kernel.text_end,
 		.period_ns = NSEC_PER_SEC / agent->config->on_cpu_frequency,
+		.user_pc_mask = user_pc_mask(),
 		.kernel_executable = KERNEL_EXECUTABLE_NUMBER,
 		.ring_wakeup_bytes = (uint32_t)(agent->config->ring_bytes / RING_WAKEUP_FRACTION),
 	};

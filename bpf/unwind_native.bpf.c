@@ -127,6 +127,19 @@ static __always_inline long cut(struct sample *sample, __u8 reason)
 	return 1;
 }
 
+/*
+ * A return address of arm64 may carry a signature (PAC) in the bits between the address and bit 55, which is 0 for user
+ * memory; above it are tags.
+ */
+static __always_inline __u64 without_signature(__u64 pc)
+{
+#if defined(__TARGET_ARCH_arm64)
+	return pc & config.user_pc_mask;
+#else
+	return pc;
+#endif
+}
+
 enum step {
 	STEP_CALLER, /* the registers are the caller's now */
 	STEP_END,    /* the stack ended, or was cut with a reason */
@@ -156,6 +169,7 @@ static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 		cut(sample, STACK_CUT_READ_FAULT);
 		return STEP_END;
 	}
+	caller_pc = without_signature(caller_pc);
 	if (caller_pc == 0)
 		return STEP_END;
 	registers->sp = registers->fp + 16;
@@ -182,6 +196,11 @@ static __always_inline bool register_value(struct sample *sample, __u32 number, 
 		*ret_value = sample->registers.rbx;
 		return true;
 	}
+#elif defined(__TARGET_ARCH_arm64)
+	if (number == REGISTER_LR && sample->pc_is_exact) {
+		*ret_value = sample->registers.lr;
+		return true;
+	}
 #endif
 	asm volatile("" : "+r"(number));
 	if (!sample->innermost || number >= N_GENERAL_REGISTERS)
@@ -202,6 +221,7 @@ static __always_inline bool register_value(struct sample *sample, __u32 number, 
 #define SIGNAL_FRAME_PC 168
 #else
 #define SIGNAL_FRAME_FP (128 + 176 + 8 + 29 * 8)
+#define SIGNAL_FRAME_LR (128 + 176 + 8 + 30 * 8)
 #define SIGNAL_FRAME_SP (128 + 176 + 8 + 31 * 8)
 #define SIGNAL_FRAME_PC (128 + 176 + 8 + 32 * 8)
 #endif
@@ -219,6 +239,9 @@ static __always_inline enum step step_over_signal(struct sample *sample)
 	}
 #if defined(__TARGET_ARCH_x86)
 	registers->rbx_known = read_u64(sample, frame + SIGNAL_FRAME_RBX, &registers->rbx);
+#elif defined(__TARGET_ARCH_arm64)
+	/* It lies between two that could be read. */
+	(void)read_u64(sample, frame + SIGNAL_FRAME_LR, &registers->lr);
 #endif
 	sample->pc_is_exact = true;
 	return registers->pc ? STEP_CALLER : STEP_END;
@@ -272,6 +295,16 @@ static __always_inline void follow_rbx_by_rule(struct sample *sample, const stru
 #endif
 }
 
+/* The register that the return address is in. */
+static __always_inline __u32 return_register(const struct abi_unwind_rule *rule)
+{
+#if defined(__TARGET_ARCH_arm64)
+	if (rule->ra == UNWIND_SAVED_SAME)
+		return REGISTER_LR;
+#endif
+	return (__u32)rule->ra_offset;
+}
+
 /* By a row of the executable's table. */
 static __always_inline enum step step_by_rule(struct sample *sample, const struct abi_unwind_rule *rule)
 {
@@ -292,7 +325,8 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 	/* The frame pointer first: it lies below the return address, where the window then begins. */
 	if (rule->fp == UNWIND_SAVED_CFA)
 		read = read_u64(sample, cfa + rule->fp_offset, &caller_fp);
-	else if (rule->fp == UNWIND_SAVED_FP_DEREF)
+	else if (rule->fp == UNWIND_SAVED_FP_DEREF && registers->fp >= registers->sp && registers->fp < cfa)
+		/* Elsewhere it is the caller's already: gcc's epilogues pop it before their rows say so. */
 		read = read_u64(sample, registers->fp + rule->fp_offset, &caller_fp);
 	else if (rule->fp == UNWIND_SAVED_REGISTER)
 		read = register_value(sample, (__u32)rule->fp_offset, &caller_fp);
@@ -300,18 +334,17 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 		read = read && read_u64(sample, cfa + rule->ra_offset, &caller_pc);
 	else if (rule->ra == UNWIND_SAVED_BESIDE_FP)
 		read = read && read_u64(sample, cfa + rule->fp_offset + 8, &caller_pc);
-#if defined(__TARGET_ARCH_arm64)
-	else if (rule->ra == UNWIND_SAVED_SAME)
-		read = read && register_value(sample, REGISTER_LR, &caller_pc);
-#endif
-	else
-		read = read && register_value(sample, (__u32)rule->ra_offset, &caller_pc);
+	else if (!register_value(sample, return_register(rule), &caller_pc)) {
+		count(ABI_COUNTER_FRAMES_UNSUPPORTED);
+		return step_by_frame_pointer(sample);
+	}
 	if (!read) {
 		cut(sample, STACK_CUT_READ_FAULT);
 		return STEP_END;
 	}
-	/* A caller's frame is above ours; the same CFA twice would go on for ever. */
-	if (cfa <= registers->sp && !sample->innermost) {
+	caller_pc = without_signature(caller_pc);
+	/* A caller's frame is above ours; the same CFA twice would go on for ever. A leaf of arm64 may have no frame. */
+	if (!sample->innermost && (cfa < registers->sp || (cfa == registers->sp && !sample->pc_is_exact))) {
 		cut(sample, STACK_CUT_BAD_FRAME);
 		return STEP_END;
 	}
@@ -324,6 +357,35 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 	return caller_pc ? STEP_CALLER : STEP_END;
 }
 
+/*
+ * Without a row. On arm64 the return address of a leaf, and of any function before and after its frame is there, is in
+ * the link register alone: procedure linkage tables, the vDSO, generated code. After a call of its own a function finds
+ * an address of itself there; then it has a frame record. Where code is known to lack rows all through, an address in
+ * the same mapping is taken for that.
+ */
+static __always_inline enum step step_without_rule(struct sample *sample, bool has_table)
+{
+#if defined(__TARGET_ARCH_arm64)
+	struct unwind_registers *registers = &sample->registers;
+	__u64 lr = without_signature(registers->lr);
+	bool is_near = lr >= sample->mapping.start && lr < sample->mapping.end;
+	__u64 saved = 0;
+
+	if (sample->pc_is_exact && lr != 0 && (has_table || !is_near)) {
+		bool has_record = !(registers->fp & 7) && registers->fp >= registers->sp &&
+				  read_u64(sample, registers->fp + 8, &saved) && without_signature(saved) == lr;
+
+		if (!has_record) {
+			sample->n_by_pointer++;
+			registers->pc = lr;
+			sample->pc_is_exact = false;
+			return STEP_CALLER;
+		}
+	}
+#endif
+	return step_by_frame_pointer(sample);
+}
+
 /* Replaces sample->registers by the caller's. @pc is the one that was looked up. */
 static __always_inline enum step step_to_caller(struct sample *sample, __u64 pc, bool mapped)
 {
@@ -331,12 +393,12 @@ static __always_inline enum step step_to_caller(struct sample *sample, __u64 pc,
 	enum rule_found found;
 
 	if (!mapped || sample->mapping.executable == 0 || sample->mapping.kind != FRAME_NATIVE)
-		return step_by_frame_pointer(sample);
+		return step_without_rule(sample, false);
 	found = find_rule(sample, sample->mapping.executable, pc - sample->mapping.bias, &rule);
 	if (found == RULE_NO_TABLE)
 		sample->n_without_table++;
 	if (found != RULE_FOUND || rule->cfa == UNWIND_CFA_NONE)
-		return step_by_frame_pointer(sample);
+		return step_without_rule(sample, found != RULE_NO_TABLE);
 	if (rule->cfa == UNWIND_CFA_UNSUPPORTED) {
 		count(ABI_COUNTER_FRAMES_UNSUPPORTED);
 		return step_by_frame_pointer(sample);

@@ -10,6 +10,7 @@ struct abi_config {
 	__u64 kernel_text_start; /* running address of _text; 0: kernel addresses are hidden from us */
 	__u64 kernel_text_end;
 	__u64 period_ns;	 /* of the on-CPU timer */
+	__u64 user_pc_mask;	 /* arm64: bits of a return address that are not its signature; at most 55 */
 	__u32 kernel_executable; /* number of the kernel image */
 	__u32 ring_wakeup_bytes; /* wake the agent when this much waits in the ring buffer; a quarter of it */
 };

@@ -60,16 +60,21 @@ struct unwind_registers {
 #if defined(__TARGET_ARCH_x86)
 	__u64 rbx;
 	bool rbx_known; /* it is followed only where some CFA is made of it */
+#elif defined(__TARGET_ARCH_arm64)
+	__u64 lr; /* of a frame whose pc is exact: the innermost one, and what a signal interrupted */
 #endif
 	__u64 entry_pc;			    /* of the innermost frame; 0: its registers could not be had */
 	__u64 general[N_GENERAL_REGISTERS]; /* of the innermost frame, by DWARF number */
 };
 
-static __always_inline void follow_rbx(struct unwind_registers *registers)
+/* The one more register that is carried along. */
+static __always_inline void follow_register(struct unwind_registers *registers)
 {
 #if defined(__TARGET_ARCH_x86)
 	registers->rbx = registers->general[REGISTER_RBX];
 	registers->rbx_known = true;
+#elif defined(__TARGET_ARCH_arm64)
+	registers->lr = registers->general[REGISTER_LR];
 #endif
 }
 
@@ -83,7 +88,7 @@ static __always_inline void registers_from_context(struct unwind_registers *regi
 	registers->entry_pc = registers->pc;
 	registers->sp = registers->general[REGISTER_SP];
 	registers->fp = registers->general[REGISTER_FP];
-	follow_rbx(registers);
+	follow_register(registers);
 }
 
 static __always_inline void registers_from_task(struct unwind_registers *registers,
@@ -102,5 +107,5 @@ static __always_inline void registers_from_task(struct unwind_registers *registe
 	registers->entry_pc = registers->pc;
 	registers->sp = registers->general[REGISTER_SP];
 	registers->fp = registers->general[REGISTER_FP];
-	follow_rbx(registers);
+	follow_register(registers);
 }
