@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A program to be stepped through: between two breakpoint instructions it runs prologues and epilogues, library
+ * functions that are bound while it runs, callbacks, a frame whose CFA is in memory, the vDSO, and a signal handler on
+ * a stack of its own. Compiled without frame pointers.
+ */
+
+#include <regex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#define STACK_BYTES 65536
+
+static volatile int handled;
+
+static void on_signal(int number)
+{
+	char text[32];
+
+	handled += snprintf(text, sizeof(text), "signal %d", number);
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+	int a = *(const int *)left, b = *(const int *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+__attribute__((noinline)) static long sum_of_divisors(long n)
+{
+	long sum = 0;
+
+	if (n <= 1)
+		return n;
+	for (long i = 1; i * i <= n; i++)
+		if (n % i == 0)
+			sum += i;
+	return sum + sum_of_divisors(n / 2) + sum_of_divisors(n / 3);
+}
+
+/* Its frame is aligned beyond 16 bytes and has a size known at run time: the CFA is in memory. */
+__attribute__((noinline)) static size_t realigned(int a, int b, int c, int d, int e, int f, size_t size)
+{
+	_Alignas(64) char block[64];
+	char *copy = __builtin_alloca(size);
+
+	(void)snprintf(block, sizeof(block), "%d", a + b + c + d + e + f);
+	memset(copy, block[0], size);
+	__asm__ volatile("" : : "r"(copy) : "memory");
+	return strnlen(copy, size);
+}
+
+__attribute__((noinline)) static int match(const char *text)
+{
+	regex_t expression;
+	int found = 0;
+
+	if (regcomp(&expression, "t*x", REG_NOSUB) != 0)
+		return -1;
+	found = regexec(&expression, text, 0, NULL, 0) == 0;
+	regfree(&expression);
+	return found;
+}
+
+__attribute__((noinline)) static int work(void)
+{
+	int numbers[] = { 5, 3, 9, 1, 12, 7, 2, 4, 8, 6, 11, 10 };
+	struct timespec now;
+	char text[128], copy[128];
+
+	qsort(numbers, sizeof(numbers) / sizeof(numbers[0]), sizeof(numbers[0]), compare_numbers);
+	(void)snprintf(text, sizeof(text), "%d %s %.3f %08lx", numbers[0], "text", 1.5, sum_of_divisors(90));
+	memcpy(copy, text, sizeof(copy));
+	memmove(copy + 1, copy, (size_t)numbers[1] + 40);
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	numbers[1] += (int)realigned(1, 2, 3, 4, 5, 6, strlen(text));
+	(void)raise(SIGUSR1);
+	numbers[3] += match(text);
+	numbers[2] += (int)strtol("12345", NULL, 10) + (int)labs(now.tv_nsec % 2) + ffs(numbers[1]);
+	return numbers[0] + numbers[1] + numbers[2] + strncasecmp(copy, text, 3);
+}
+
+int main(void)
+{
+	static char stack[STACK_BYTES];
+	stack_t alternate = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
+	int result;
+
+	if (sigaltstack(&alternate, NULL) != 0 || sigaction(SIGUSR1, &action, NULL) != 0)
+		return 1;
+	__asm__ volatile("int3");
+	result = work();
+	__asm__ volatile("int3");
+	return result > 12345 && handled > 0 ? 0 : 1;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/host_bpf/stack_comparison.h"
+
+#include <inttypes.h>
+
+#include "common/frame.h"
+#include "tests/support/unit.h"
+
+/* More than these are too many to look at. */
+#define MAX_REPORTED 5
+
+#if defined(__x86_64__)
+#define host_unwind host_unwind_x86
+#else
+#define host_unwind host_unwind_arm64
+#endif
+
+static void note_outermost(struct stack_comparison *comparison)
+{
+	const struct oracle_frame_vec *frames = &comparison->expected;
+
+	assert_ok(target_registers(&comparison->target, &comparison->input.registers));
+	assert_ok(oracle_frames(comparison->oracle, false, &comparison->expected));
+	assert_true(frames->count >= ARRAY_SIZE(comparison->outermost));
+	for (size_t i = 0; i < ARRAY_SIZE(comparison->outermost); i++)
+		comparison->outermost[i] = frames->items[frames->count - ARRAY_SIZE(comparison->outermost) + i].address;
+}
+
+void stack_comparison_reload(struct stack_comparison *comparison)
+{
+	size_t n_modules = comparison->target.modules.count;
+	struct host_maps *maps = &comparison->maps;
+
+	assert_ok(target_load_mappings(&comparison->target));
+	if (!comparison->oracle || comparison->target.modules.count != n_modules) {
+		host_maps_release(maps);
+		*maps = (struct host_maps){};
+		assert_ok(target_fill_maps(&comparison->target, maps));
+		comparison->oracle = oracle_free(comparison->oracle);
+		assert_ok(oracle_new(&comparison->target, &comparison->oracle));
+	}
+	assert_ok(host_maps_set_mappings(maps, comparison->target.mappings.items, comparison->target.mappings.count));
+	host_maps_describe(maps, &comparison->input);
+}
+
+void stack_comparison_begin(struct stack_comparison *comparison, struct target *target)
+{
+	*comparison = (struct stack_comparison){ .target = *target };
+	*target = (struct target){};
+	comparison->input.config = &comparison->config;
+	comparison->input.read = target_read;
+	comparison->input.read_argument = &comparison->target;
+	stack_comparison_reload(comparison);
+	note_outermost(comparison);
+}
+
+void stack_comparison_end(struct stack_comparison *comparison)
+{
+	(void)oracle_free(comparison->oracle);
+	host_maps_release(&comparison->maps);
+	target_release(&comparison->target);
+	vec_release(&comparison->expected);
+}
+
+static uint64_t pc_of(const struct stack_comparison *comparison, const struct abi_frame *frame)
+{
+	uint64_t bias = frame->executable ? comparison->target.modules.items[frame->executable - 1].bias : 0;
+
+	return frame->address + bias;
+}
+
+/* The first frames, as many as libdw has. */
+static bool has_expected_frames(const struct stack_comparison *comparison)
+{
+	const struct host_unwind_output *output = &comparison->output;
+
+	if (output->header.cut != STACK_CUT_NONE || output->header.n_user_frames < comparison->expected.count)
+		return false;
+	for (size_t i = 0; i < comparison->expected.count; i++) {
+		const struct oracle_frame *expected = &comparison->expected.items[i];
+
+		if (output->frames[i].address != expected->elf_addr ||
+		    pc_of(comparison, &output->frames[i]) != expected->address)
+			return false;
+	}
+	return true;
+}
+
+static bool has_outermost_frames(const struct stack_comparison *comparison)
+{
+	const struct host_unwind_output *output = &comparison->output;
+	size_t n_outermost = ARRAY_SIZE(comparison->outermost);
+
+	for (size_t i = 0; i < n_outermost; i++) {
+		const struct abi_frame *frame = &output->frames[output->header.n_user_frames - n_outermost + i];
+
+		if (pc_of(comparison, frame) != comparison->outermost[i])
+			return false;
+	}
+	return true;
+}
+
+static void report(struct stack_comparison *comparison)
+{
+	const struct host_unwind_output *output = &comparison->output;
+	size_t n_rows;
+
+	if (comparison->n_different++ >= MAX_REPORTED)
+		return;
+	assert_ok(oracle_frames(comparison->oracle, true, &comparison->expected));
+	n_rows = MAX(comparison->expected.count, (size_t)output->header.n_user_frames);
+	print_message("stack %" PRIu64 ", pc %" PRIx64 ": %u frames, cut: %s\n", comparison->n_stacks,
+		      comparison->input.registers.pc, output->header.n_user_frames,
+		      stack_cut_name(output->header.cut));
+	for (size_t i = 0; i < n_rows; i++) {
+		if (i < output->header.n_user_frames)
+			print_message("   %u:%-12" PRIx64, output->frames[i].executable,
+				      (uint64_t)output->frames[i].address);
+		if (i < comparison->expected.count)
+			print_message("   expected %" PRIx64 " %s", comparison->expected.items[i].elf_addr,
+				      comparison->expected.items[i].function);
+		print_message("\n");
+	}
+}
+
+void stack_comparison_run(struct stack_comparison *comparison)
+{
+	assert_ok(target_registers(&comparison->target, &comparison->input.registers));
+	assert_ok(oracle_frames(comparison->oracle, false, &comparison->expected));
+	host_unwind(&comparison->input, &comparison->output);
+	comparison->n_stacks++;
+	comparison->n_by_table += comparison->output.counters[ABI_COUNTER_FRAMES_BY_TABLE];
+	comparison->n_by_pointer += comparison->output.counters[ABI_COUNTER_FRAMES_BY_POINTER];
+	if (!has_expected_frames(comparison))
+		report(comparison);
+	else if (comparison->output.header.n_user_frames == comparison->expected.count)
+		return;
+	else if (has_outermost_frames(comparison))
+		comparison->n_ended_early++;
+	else
+		report(comparison);
+}
+
+void stack_comparison_assert_equal(const struct stack_comparison *comparison)
+{
+	print_message("%" PRIu64 " stacks, %" PRIu64 " frames by tables, %" PRIu64 " by frame pointers; %" PRIu64
+		      " of libdw's end early\n",
+		      comparison->n_stacks, comparison->n_by_table, comparison->n_by_pointer,
+		      comparison->n_ended_early);
+	assert_int_equal(comparison->n_different, 0);
+	assert_true(comparison->n_ended_early * 100 <= comparison->n_stacks);
+}
