@@ -29,6 +29,12 @@
 
 #define MAX_FDS 1024
 
+/* A sample waits so long for its thread to finish it, which most do in microseconds. */
+#define DEFERRED_MAX_NS NSEC_PER_SEC
+
+/* A stopping agent waits this often, a millisecond each, for threads that are finishing theirs. */
+#define DEFERRED_STOP_ROUNDS 20
+
 /* How long a stopping agent tries to deliver what it has. */
 #define STOP_LINGER_NS (2 * NSEC_PER_SEC)
 
@@ -49,6 +55,7 @@ static int load_programs(struct agent *agent)
 		.user_pc_mask = user_pc_mask(),
 		.kernel_executable = KERNEL_EXECUTABLE_NUMBER,
 		.ring_wakeup_bytes = (uint32_t)(agent->config->ring_bytes / RING_WAKEUP_FRACTION),
+		.absent_pages = (uint32_t)agent_config_absent_pages(agent->config),
 	};
 	options.config = agent->bpf_config;
 
@@ -161,6 +168,25 @@ static int make_event_loop(struct agent *agent)
 	return 0;
 }
 
+static void on_absent_page(void *arg, uint32_t pid, uint64_t address)
+{
+	struct agent *agent = arg;
+
+	page_toucher_add(agent->toucher, (pid_t)pid, address);
+}
+
+static int start_toucher(struct agent *agent)
+{
+	int r;
+
+	if (agent_config_absent_pages(agent->config) == ABI_ABSENT_PAGES_LEAVE)
+		return 0;
+	r = page_toucher_new(&agent->toucher);
+	if (r == 0)
+		bpf_programs_on_absent_page(agent->programs, on_absent_page, agent);
+	return r;
+}
+
 static int start_sampling(struct agent *agent)
 {
 	struct cpu_vec online = {};
@@ -179,6 +205,9 @@ static int start_sampling(struct agent *agent)
 	r = load_programs(agent);
 	if (r < 0)
 		return r;
+	r = start_toucher(agent);
+	if (r < 0)
+		return log_error_errno(r, "cannot start the thread that touches absent pages: %m");
 	r = unwind_publisher_init(&agent->tables, agent->programs, agent->executables);
 	if (r < 0)
 		return log_error_errno(r, "cannot map the unwind tables' arrays: %m");
@@ -259,6 +288,7 @@ struct agent *agent_free(struct agent *agent)
 		return NULL;
 	/* Sampling ends first; the table tells the publisher of what goes, so the programs outlive it. */
 	on_cpu_free(agent->on_cpu);
+	page_toucher_free(agent->toucher);
 	sender_free(agent->sender);
 	collector_free(agent->collector);
 	frame_resolver_free(agent->frames);
@@ -380,6 +410,9 @@ static int drain(struct agent *agent)
 	uint64_t lost;
 	int r;
 
+	r = bpf_programs_sweep_deferred(agent->programs, began_ns - DEFERRED_MAX_NS);
+	if (r < 0)
+		return r;
 	r = bpf_programs_read_samples(agent->programs, &functions);
 	if (r < 0)
 		return r;
@@ -400,6 +433,22 @@ static int drain(struct agent *agent)
 		return r;
 	mapping_publisher_run(&agent->publisher);
 	return 0;
+}
+
+/* The last drain: whatever waits for its thread goes out as it is. */
+static int drain_deferred(struct agent *agent)
+{
+	const struct timespec pause = { .tv_nsec = NSEC_PER_MSEC };
+
+	for (int round = 0; round < DEFERRED_STOP_ROUNDS; round++) {
+		int waiting = bpf_programs_sweep_deferred(agent->programs, UINT64_MAX);
+		int r = waiting < 0 ? waiting : drain(agent);
+
+		if (r < 0 || waiting == 0)
+			return r;
+		(void)nanosleep(&pause, NULL);
+	}
+	return drain(agent);
 }
 
 static void read_timer(struct agent *agent)
@@ -430,7 +479,7 @@ static int stop(struct agent *agent)
 	log_info("stopping: sending what is left");
 	if (agent->on_cpu)
 		on_cpu_stop(agent->on_cpu);
-	r = drain(agent);
+	r = drain_deferred(agent);
 	if (r == 0)
 		r = agent_close_window(agent);
 	sender_stop(agent->sender, STOP_LINGER_NS);

@@ -12,6 +12,7 @@
 #include "agent/mapping_publisher.h"
 #include "agent/profile/cpu_list.h"
 #include "agent/profile/on_cpu.h"
+#include "agent/profile/page_toucher.h"
 #include "agent/rules.h"
 #include "agent/sample/collector.h"
 #include "agent/stack_copy.h"
@@ -57,6 +58,7 @@ struct agent {
 	struct unwind_publisher tables;
 	struct stack_copier *copier;
 	struct on_cpu *on_cpu;
+	struct page_toucher *toucher; /* NULL: absent pages are left alone */
 	struct sender *sender;
 	struct wanted_vec wanted; /* first come, first served */
 

@@ -53,6 +53,26 @@ static void account_ticks(struct agent *agent)
 	set(agent, AGENT_METRIC_TICKS_MISSED, ticks.missed);
 }
 
+static void gather_absent_pages(struct agent *agent, const uint64_t values[ABI_COUNTER_COUNT])
+{
+	struct page_toucher_stats touched = {};
+
+	if (agent->toucher)
+		page_toucher_stats(agent->toucher, &touched);
+	set(agent, AGENT_METRIC_DEFERRED_SCHEDULED, values[ABI_COUNTER_DEFERRED_SCHEDULED]);
+	set(agent, AGENT_METRIC_DEFERRED_WHOLE, values[ABI_COUNTER_DEFERRED_WHOLE]);
+	set(agent, AGENT_METRIC_DEFERRED_CUT, values[ABI_COUNTER_DEFERRED_CUT]);
+	set(agent, AGENT_METRIC_DEFERRED_GONE, values[ABI_COUNTER_DEFERRED_GONE]);
+	set(agent, AGENT_METRIC_DEFERRED_LATE, values[ABI_COUNTER_DEFERRED_LATE]);
+	set(agent, AGENT_METRIC_DEFERRED_NO_SLOT, values[ABI_COUNTER_DEFERRED_NO_SLOT]);
+	set(agent, AGENT_METRIC_PAGES_BY_THREAD, values[ABI_COUNTER_DEFERRED_PAGES]);
+	set(agent, AGENT_METRIC_PAGES_TOUCHED, touched.touched);
+	set(agent, AGENT_METRIC_PAGES_ABSENT, touched.absent);
+	set(agent, AGENT_METRIC_PAGES_GONE, touched.gone);
+	set(agent, AGENT_METRIC_PAGES_FAILED, touched.failed);
+	set(agent, AGENT_METRIC_PAGES_DROPPED, touched.dropped + values[ABI_COUNTER_TOUCH_LOST]);
+}
+
 static void gather_kernel_counters(struct agent *agent)
 {
 	uint64_t values[ABI_COUNTER_COUNT];
@@ -84,6 +104,7 @@ static void gather_kernel_counters(struct agent *agent)
 	set(agent, AGENT_METRIC_FRAMES_UNSUPPORTED, values[ABI_COUNTER_FRAMES_UNSUPPORTED]);
 	set(agent, AGENT_METRIC_NO_TABLE, values[ABI_COUNTER_NO_TABLE]);
 	set(agent, AGENT_METRIC_KERNEL_STACK_ERROR, values[ABI_COUNTER_KERNEL_STACK_ERROR]);
+	gather_absent_pages(agent, values);
 }
 
 static void gather_sender(struct agent *agent)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/abi/absent_pages.h"
 #include "common/bytes.h"
 #include "common/file.h"
 #include "common/log.h"
@@ -212,6 +213,21 @@ static int check_lists(const struct agent_config *config, char *message)
 	return 0;
 }
 
+int agent_config_absent_pages(const struct agent_config *config)
+{
+	static const char *const names[] = {
+		[ABI_ABSENT_PAGES_LEAVE] = "leave",
+		[ABI_ABSENT_PAGES_TOUCH] = "touch",
+		[ABI_ABSENT_PAGES_DEFER] = "defer",
+	};
+
+	for (int i = 0; i < (int)ARRAY_SIZE(names); i++) {
+		if (strcmp(config->unwind_absent_pages, names[i]) == 0)
+			return i;
+	}
+	return -EINVAL;
+}
+
 int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MESSAGE_SIZE])
 {
 	enum log_level level;
@@ -231,6 +247,9 @@ int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MES
 	if ((config->ring_bytes & (config->ring_bytes - 1)) != 0)
 		return refuse(ret_message, "ring_size: %llu bytes is no power of two",
 			      (unsigned long long)config->ring_bytes);
+	if (agent_config_absent_pages(config) < 0)
+		return refuse(ret_message, "unwind.absent_pages: '%.100s' is none of defer, touch, leave",
+			      config->unwind_absent_pages);
 	if (!log_level_from_name(config->log_level, &level))
 		return refuse(ret_message,
 			      "log_level: '%.100s' is none of error, warn, info, debug",

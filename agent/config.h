@@ -35,6 +35,7 @@ struct agent_config {
 	uint64_t unwind_bytes; /* unwind tables in BPF maps */
 	char *unwind_cache_folder; /* "": none */
 	uint64_t unwind_cache_bytes;
+	char *unwind_absent_pages;
 
 	char *metrics_file; /* Prometheus text, replaced with every batch; "": none */
 	char *log_level;
@@ -50,3 +51,6 @@ extern const struct config_table agent_config_table;
  */
 int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MESSAGE_SIZE]);
 void agent_config_release(struct agent_config *config);
+
+/* unwind.absent_pages as a number of enum abi_absent_pages; -EINVAL when it is none. */
+int agent_config_absent_pages(const struct agent_config *config);

@@ -57,6 +57,13 @@ int hearth_on_cpu_tick(struct bpf_perf_event_data *context)
 			unwind_user(sample);
 		}
 	}
+	if (sample->header.cut == STACK_CUT_READ_FAULT) {
+		if (sample_defer(sample)) {
+			count(ABI_COUNTER_TICKS_SAMPLED);
+			return 0;
+		}
+		sample_touch(sample);
+	}
 	if (sample_deliver(sample))
 		count(ABI_COUNTER_TICKS_RING_FULL);
 	else

@@ -43,6 +43,7 @@ __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
 	sample->window_bytes = 0;
 	sample->n_by_table = 0;
 	sample->n_by_pointer = 0;
+	sample->fault_address = 0;
 	sample->n_without_table = 0;
 	sample->registers.entry_pc = 0;
 	sample->pc_is_exact = true;
@@ -80,8 +81,8 @@ static bool seen(struct sample *sample, __u32 *ret_slot, __u64 *ret_tag)
 {
 	__u64 *tag;
 
-	*ret_slot = (__u32)(sample->hash >> 32) & (ABI_SEEN_SLOTS - 1);
-	*ret_tag = sample->hash ^ (control.window * 0xff51afd7ed558ccdULL);
+	*ret_slot = (__u32)(sample->header.stack_hash >> 32) & (ABI_SEEN_SLOTS - 1);
+	*ret_tag = sample->header.stack_hash ^ (control.window * 0xff51afd7ed558ccdULL);
 	tag = bpf_map_lookup_elem(&seen_stacks, ret_slot);
 	return tag && *tag == *ret_tag;
 }
@@ -99,16 +100,17 @@ __hidden int sample_submit(struct sample *sample)
 {
 	__u64 size = sizeof(struct abi_sample);
 	__u64 wakeup = BPF_RB_NO_WAKEUP;
+	__u64 hash = sample->hash;
 	bool full = false;
 	__u64 tag = 0;
 	__u32 slot = 0;
 
+	/* A sample that did not get through may come again. */
+	sample->header.flags &= ~ABI_SAMPLE_FULL;
 	/* Unresolved pcs mean nothing outside their process, nor outside its image. */
 	if (sample->header.flags & ABI_SAMPLE_UNRESOLVED)
-		sample->hash = (sample->hash ^ sample->header.pid ^ ((__u64)sample->header.exec_count << 32)) *
-			       0x9e3779b97f4a7c15ULL;
-	sample->hash ^= sample->header.cut;
-	sample->header.stack_hash = sample->hash;
+		hash = (hash ^ sample->header.pid ^ ((__u64)sample->header.exec_count << 32)) * 0x9e3779b97f4a7c15ULL;
+	sample->header.stack_hash = hash ^ sample->header.cut;
 
 	if (sample->n_frames > 0 && !seen(sample, &slot, &tag)) {
 		__u32 n_frames = sample->n_frames;

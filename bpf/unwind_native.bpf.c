@@ -99,9 +99,11 @@ static __noinline int read_window(struct sample *sample, __u64 address)
 	}
 	/* The end of the stack, or of its resident part, is near. */
 	sample->window_bytes = 0;
-	if (bpf_probe_read_user(sample->window, sizeof(__u64), (void *)address))
-		return -1;
-	return 1;
+	if (bpf_probe_read_user(sample->window, sizeof(__u64), (void *)address) == 0)
+		return 1;
+	sample->fault_address = address;
+	sample->fault_innermost = sample->innermost;
+	return -1;
 }
 
 static __always_inline bool read_u64(struct sample *sample, __u64 address, __u64 *ret_value)
@@ -145,6 +147,13 @@ enum step {
 	STEP_END,    /* the stack ended, or was cut with a reason */
 };
 
+/* A page is not resident. The registers are left as they are: unwind_user_again() begins with them. */
+static __always_inline enum step stopped_by_page(struct sample *sample)
+{
+	sample->header.cut = STACK_CUT_READ_FAULT;
+	return STEP_END;
+}
+
 static __always_inline void lose_rbx(struct unwind_registers *registers)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -165,10 +174,8 @@ static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 		cut(sample, STACK_CUT_BAD_FRAME);
 		return STEP_END;
 	}
-	if (!read_u64(sample, registers->fp, &caller_fp) || !read_u64(sample, registers->fp + 8, &caller_pc)) {
-		cut(sample, STACK_CUT_READ_FAULT);
-		return STEP_END;
-	}
+	if (!read_u64(sample, registers->fp, &caller_fp) || !read_u64(sample, registers->fp + 8, &caller_pc))
+		return stopped_by_page(sample);
 	caller_pc = without_signature(caller_pc);
 	if (caller_pc == 0)
 		return STEP_END;
@@ -230,13 +237,14 @@ static __always_inline enum step step_over_signal(struct sample *sample)
 {
 	struct unwind_registers *registers = &sample->registers;
 	__u64 frame = registers->sp;
+	__u64 fp, pc, sp;
 
-	if (!read_u64(sample, frame + SIGNAL_FRAME_FP, &registers->fp) ||
-	    !read_u64(sample, frame + SIGNAL_FRAME_PC, &registers->pc) ||
-	    !read_u64(sample, frame + SIGNAL_FRAME_SP, &registers->sp)) {
-		cut(sample, STACK_CUT_READ_FAULT);
-		return STEP_END;
-	}
+	if (!read_u64(sample, frame + SIGNAL_FRAME_FP, &fp) || !read_u64(sample, frame + SIGNAL_FRAME_PC, &pc) ||
+	    !read_u64(sample, frame + SIGNAL_FRAME_SP, &sp))
+		return stopped_by_page(sample);
+	registers->fp = fp;
+	registers->pc = pc;
+	registers->sp = sp;
 #if defined(__TARGET_ARCH_x86)
 	registers->rbx_known = read_u64(sample, frame + SIGNAL_FRAME_RBX, &registers->rbx);
 #elif defined(__TARGET_ARCH_arm64)
@@ -319,6 +327,8 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 	if (rule->cfa == UNWIND_CFA_SIGNAL)
 		return step_over_signal(sample);
 	if (!compute_cfa(sample, rule, &cfa)) {
+		if (rule->cfa == UNWIND_CFA_DEREF_SP || rule->cfa == UNWIND_CFA_DEREF_FP)
+			return stopped_by_page(sample);
 		count(ABI_COUNTER_FRAMES_UNSUPPORTED);
 		return step_by_frame_pointer(sample);
 	}
@@ -338,10 +348,8 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 		count(ABI_COUNTER_FRAMES_UNSUPPORTED);
 		return step_by_frame_pointer(sample);
 	}
-	if (!read) {
-		cut(sample, STACK_CUT_READ_FAULT);
-		return STEP_END;
-	}
+	if (!read)
+		return stopped_by_page(sample);
 	caller_pc = without_signature(caller_pc);
 	/* A caller's frame is above ours; the same CFA twice would go on for ever. A leaf of arm64 may have no frame. */
 	if (!sample->innermost && (cfa < registers->sp || (cfa == registers->sp && !sample->pc_is_exact))) {
@@ -439,20 +447,42 @@ static long unwind_step(__u64 index, void *argument)
 	return step == STEP_END;
 }
 
-__hidden void unwind_user(struct sample *sample)
+/* From sample->registers on. */
+static __always_inline void unwind(struct sample *sample)
 {
-	long steps;
+	__u32 n_steps = ABI_MAX_USER_FRAMES + 1 - (sample->n_frames - sample->header.n_kernel_frames);
+	long steps = bpf_loop(n_steps, unwind_step, &sample, 0);
 
-	if (sample->registers.pc == 0) {
-		cut(sample, STACK_CUT_NO_USER_REGS);
-		return;
-	}
-	steps = bpf_loop(ABI_MAX_USER_FRAMES + 1, unwind_step, &sample, 0);
-	if (steps > ABI_MAX_USER_FRAMES)
+	if (steps >= n_steps)
 		cut(sample, STACK_CUT_DEPTH);
 	count_many(ABI_COUNTER_FRAMES_BY_TABLE, sample->n_by_table);
 	count_many(ABI_COUNTER_FRAMES_BY_POINTER, sample->n_by_pointer);
 	if (sample->n_without_table > 0)
 		count_many(ABI_COUNTER_NO_TABLE, sample->n_without_table);
 	sample->header.n_user_frames = sample->n_frames - sample->header.n_kernel_frames;
+}
+
+__hidden void unwind_user(struct sample *sample)
+{
+	if (sample->registers.pc == 0) {
+		cut(sample, STACK_CUT_NO_USER_REGS);
+		return;
+	}
+	unwind(sample);
+}
+
+__hidden void unwind_user_again(struct sample *sample)
+{
+	/* The frame that could not be left is added once more. */
+	sample->n_frames--;
+	sample->hash = sample->hash_before;
+	sample->innermost = sample->fault_innermost;
+	sample->fault_address = 0;
+	sample->header.cut = 0;
+	/* Time has passed: tables may have moved. */
+	sample->table_executable = 0;
+	sample->n_by_table = 0;
+	sample->n_by_pointer = 0;
+	sample->n_without_table = 0;
+	unwind(sample);
 }

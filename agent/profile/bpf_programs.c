@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/utsname.h>
 
+#include "agent/profile/kernel_btf.h"
 #include "agent/profile/unwind_maps.h"
 #include "bpf/hearth.skel.h"
 #include "common/bytes.h"
@@ -27,6 +28,8 @@ struct bpf_programs {
 	size_t n_possible_cpus;
 	uint64_t *per_cpu; /* [ABI_COUNTER_COUNT][n_possible_cpus]: counters as they were read last */
 	const struct bpf_record_functions *functions; /* during a reading */
+	bpf_absent_page_function absent_page;
+	void *absent_page_arg;
 	struct {
 		void *address;
 		size_t size;
@@ -129,6 +132,40 @@ static int on_ring_record(void *arg, void *record, size_t size)
 	return programs->functions->sample(programs->functions->arg, sample, (const struct abi_frame *)(sample + 1));
 }
 
+static int on_absent_page(void *arg, void *record, size_t size)
+{
+	struct bpf_programs *programs = arg;
+	const struct abi_absent_page *page = record;
+
+	if (size >= sizeof(*page) && programs->absent_page)
+		programs->absent_page(programs->absent_page_arg, page->pid, page->address);
+	return 0;
+}
+
+static bool kernel_defers(void)
+{
+	return (kernel_btf_names("bpf_task_work_schedule_resume_impl") ||
+		kernel_btf_names("bpf_task_work_schedule_resume")) &&
+	       kernel_btf_names("bpf_local_irq_save");
+}
+
+/* Slots for deferred samples cost memory: only where the kernel can use them. */
+static int prepare_for_absent_pages(struct hearth_bpf *skeleton)
+{
+	uint32_t *wish = (uint32_t *)&skeleton->rodata->config.absent_pages;
+	int r;
+
+	if (*wish == ABI_ABSENT_PAGES_DEFER && !kernel_defers())
+		*wish = ABI_ABSENT_PAGES_TOUCH;
+	r = bpf_map__set_max_entries(skeleton->maps.absent_pages, (uint32_t)sysconf(_SC_PAGESIZE));
+	if (r < 0 || *wish == ABI_ABSENT_PAGES_DEFER)
+		return r;
+	r = bpf_program__set_autoload(skeleton->progs.hearth_sweep_deferred, false);
+	if (r < 0)
+		return r;
+	return bpf_map__set_max_entries(skeleton->maps.deferred_samples, 1);
+}
+
 static int open_skeleton(struct bpf_programs *programs, const struct bpf_programs_options *options)
 {
 	struct hearth_bpf *skeleton = hearth_bpf__open();
@@ -147,6 +184,8 @@ static int open_skeleton(struct bpf_programs *programs, const struct bpf_program
 		r = bpf_map__set_max_entries(skeleton->maps.unwind_rules, (uint32_t)(chunks * 2 / 16));
 	if (r == 0)
 		r = bpf_map__set_max_entries(skeleton->maps.unwind_pages, (uint32_t)(chunks / 16));
+	if (r == 0)
+		r = prepare_for_absent_pages(skeleton);
 	if (r < 0)
 		return r;
 	return bpf_map__set_max_entries(skeleton->maps.samples, (uint32_t)options->ring_bytes);
@@ -187,6 +226,10 @@ int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_pro
 		ring_buffer__new(bpf_map__fd(programs->skeleton->maps.samples), on_ring_record, programs, NULL);
 	if (!programs->ring)
 		return log_error_errno(errno, "cannot map the ring buffer: %m");
+	r = ring_buffer__add(programs->ring, bpf_map__fd(programs->skeleton->maps.absent_pages), on_absent_page,
+			     programs);
+	if (r < 0)
+		return log_error_errno(r, "cannot map the ring buffer of absent pages: %m");
 	*ret_programs = take_ptr(programs);
 	return 0;
 }
@@ -215,6 +258,36 @@ int bpf_programs_read_samples(struct bpf_programs *programs, const struct bpf_re
 {
 	programs->functions = functions;
 	return ring_buffer__consume(programs->ring);
+}
+
+void bpf_programs_on_absent_page(struct bpf_programs *programs, bpf_absent_page_function function, void *arg)
+{
+	programs->absent_page = function;
+	programs->absent_page_arg = arg;
+}
+
+static uint32_t count_deferred(const struct hearth_bpf *skeleton, uint64_t before_ns, uint32_t states)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < ABI_DEFERRED_SLOTS; i++) {
+		uint32_t state = __atomic_load_n(&skeleton->bss->deferred.state[i], __ATOMIC_RELAXED);
+
+		count += state & states && skeleton->bss->deferred.since_ns[i] < before_ns;
+	}
+	return count;
+}
+
+int bpf_programs_sweep_deferred(struct bpf_programs *programs, uint64_t before_ns)
+{
+	struct abi_deferred_sweep argument = { .before_ns = before_ns };
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &argument, .ctx_size_in = sizeof(argument));
+
+	/* Nearly always: a look into shared memory, no system call. */
+	if (count_deferred(programs->skeleton, before_ns, ABI_DEFERRED_WAITING) > 0 &&
+	    bpf_prog_test_run_opts(bpf_program__fd(programs->skeleton->progs.hearth_sweep_deferred), &options) < 0)
+		return -errno;
+	return (int)count_deferred(programs->skeleton, before_ns, ABI_DEFERRED_WAITING | ABI_DEFERRED_BUSY);
 }
 
 int bpf_programs_ring_fd(const struct bpf_programs *programs)

@@ -38,6 +38,19 @@ struct bpf_record_functions {
 
 /* Hands over each record waiting in the ring buffer. Their number, or the negative value that a function returned. */
 int bpf_programs_read_samples(struct bpf_programs *programs, const struct bpf_record_functions *functions);
+
+/*
+ * Called while samples are read, for each page that stacks could not be read from and that should be touched.
+ */
+typedef void (*bpf_absent_page_function)(void *arg, uint32_t pid, uint64_t address);
+void bpf_programs_on_absent_page(struct bpf_programs *programs, bpf_absent_page_function function, void *arg);
+
+/*
+ * Has samples submitted, as they are, that wait since before @before_ns for their thread to finish them. They are read
+ * like others. Returns how many of them still wait (the ring buffer is full, or their thread has just come back).
+ */
+int bpf_programs_sweep_deferred(struct bpf_programs *programs, uint64_t before_ns);
+
 int bpf_programs_ring_fd(const struct bpf_programs *programs);
 
 /* Reads them of all CPUs; ret_values has their sums. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
 #pragma once
 
+#include "bpf/abi/absent_pages.h"
 #include "bpf/abi/limits.h"
 
 /*
@@ -13,6 +14,8 @@ struct abi_config {
 	__u64 user_pc_mask;	 /* arm64: bits of a return address that are not its signature; at most 55 */
 	__u32 kernel_executable; /* number of the kernel image */
 	__u32 ring_wakeup_bytes; /* wake the agent when this much waits in the ring buffer; a quarter of it */
+	__u32 absent_pages;	 /* enum abi_absent_pages */
+	__u32 zero;
 };
 
 /* What the agent changes while they run. */

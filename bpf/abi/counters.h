@@ -7,7 +7,7 @@
  */
 #define ABI_COUNTERS(X)                                                                                        \
 	X(TICKS_IDLE,       "ticks_idle",       "ticks that found the CPU idle")                               \
-	X(TICKS_SAMPLED,    "ticks_sampled",    "ticks whose sample reached the ring buffer")                  \
+	X(TICKS_SAMPLED,    "ticks_sampled",    "ticks whose sample reached the ring buffer, or waits for it") \
 	X(TICKS_RING_FULL,  "ticks_ring_full",  "ticks whose sample did not fit into the ring buffer: lost")   \
 	X(TICKS_FAILED,     "ticks_failed",     "ticks that could not be sampled for another reason: lost")    \
 	X(TICKS_SKIPPED,    "ticks_skipped",    "ticks that the kernel gave to no perf event program, taken all the same") \
@@ -25,7 +25,15 @@
 	X(FRAMES_BY_POINTER, "frames_by_pointer", "frames left by the frame pointer, for want of a row")        \
 	X(FRAMES_UNSUPPORTED, "frames_unsupported", "frames whose row cannot be expressed: frame pointer tried") \
 	X(NO_TABLE,         "no_table",         "frames of executables whose table is not there (yet)")        \
-	X(KERNEL_STACK_ERROR, "kernel_stack_error", "kernel stacks that could not be read")
+	X(KERNEL_STACK_ERROR, "kernel_stack_error", "kernel stacks that could not be read")                    \
+	X(DEFERRED_SCHEDULED, "deferred_scheduled", "samples to be finished by their thread, with absent pages") \
+	X(DEFERRED_WHOLE,   "deferred_whole",   "of them: no page was absent any more")                        \
+	X(DEFERRED_CUT,     "deferred_cut",     "of them: still cut, the page cannot be had")                  \
+	X(DEFERRED_GONE,    "deferred_gone",    "of them: the thread was no longer where it was")              \
+	X(DEFERRED_LATE,    "deferred_late",    "of them: the thread did not come back in time")               \
+	X(DEFERRED_NO_SLOT, "deferred_no_slot", "samples that found no free slot")                             \
+	X(DEFERRED_PAGES,   "deferred_pages",   "pages that threads faulted in for their samples")             \
+	X(TOUCH_LOST,       "touch_lost",       "pages to touch that did not fit into their ring buffer")
 
 enum abi_counter {
 #define X(id, ...) ABI_COUNTER_##id,

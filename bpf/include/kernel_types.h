@@ -53,6 +53,7 @@ enum {
 };
 
 /* include/linux/sched.h */
+#define PF_EXITING     0x00000004
 #define PF_IO_WORKER   0x00000010 /* 5.12 */
 #define PF_USER_WORKER 0x00004000 /* 6.4 */
 #define PF_KTHREAD     0x00200000

@@ -19,6 +19,13 @@
 #define REGISTER_FP	    6
 #define REGISTER_SP	    7
 
+/*
+ * rax rcx rdx rsi rdi r8 ... r11 are the callee's to use. Call frame information that needs one of them behind a call is
+ * written by hand (OpenSSL's AES-GCM), for a callee that leaves it alone: then it still holds what it held in the
+ * innermost frame.
+ */
+#define REGISTERS_OF_CALLEE 0x0f37
+
 /* Privilege level of the code segment: 3 is user mode. */
 #define in_user_mode(context) ((context_read(context, cs) & 3) == 3)
 
@@ -28,6 +35,9 @@
 
 #define registers_pc_field ip
 
+#define task_registers_pc(registers) ((registers)->ip)
+#define task_registers_sp(registers) ((registers)->sp)
+
 #elif defined(__TARGET_ARCH_arm64)
 
 /* DWARF numbers (AADWARF64 §4.1): x0 ... x30, sp */
@@ -35,6 +45,7 @@
 #define REGISTER_FP	    29
 #define REGISTER_LR	    30
 #define REGISTER_SP	    31
+#define REGISTERS_OF_CALLEE 0
 
 /* PSTATE.M[3:0]: 0 is EL0. */
 #define in_user_mode(context) ((context_read(context, pstate) & 0xf) == 0)
@@ -48,6 +59,9 @@
 	X(26, regs[26]) X(27, regs[27]) X(28, regs[28]) X(29, regs[29]) X(30, regs[30]) X(31, sp)
 
 #define registers_pc_field pc
+
+#define task_registers_pc(registers) ((registers)->user_regs.pc)
+#define task_registers_sp(registers) ((registers)->user_regs.sp)
 
 #else
 #error "no registers for this architecture"
@@ -65,6 +79,7 @@ struct unwind_registers {
 #endif
 	__u64 entry_pc;			    /* of the innermost frame; 0: its registers could not be had */
 	__u64 general[N_GENERAL_REGISTERS]; /* of the innermost frame, by DWARF number */
+	bool general_passed; /* a signal's frame: general[] is of the handler, not of what it interrupted */
 };
 
 /* The one more register that is carried along. */
@@ -88,6 +103,7 @@ static __always_inline void registers_from_context(struct unwind_registers *regi
 	registers->entry_pc = registers->pc;
 	registers->sp = registers->general[REGISTER_SP];
 	registers->fp = registers->general[REGISTER_FP];
+	registers->general_passed = false;
 	follow_register(registers);
 }
 
@@ -107,5 +123,6 @@ static __always_inline void registers_from_task(struct unwind_registers *registe
 	registers->entry_pc = registers->pc;
 	registers->sp = registers->general[REGISTER_SP];
 	registers->fp = registers->general[REGISTER_FP];
+	registers->general_passed = false;
 	follow_register(registers);
 }

@@ -17,6 +17,7 @@ struct sample {
 	struct abi_frame frames[ABI_MAX_FRAMES]; /* follows the header: both go out in one piece */
 	__u32 n_frames;
 	__u64 hash;
+	__u64 hash_before; /* the last frame was added */
 
 	/* unwinding */
 	struct unwind_registers registers;
@@ -26,6 +27,8 @@ struct sample {
 	__u32 n_by_table, n_by_pointer, n_without_table; /* frames */
 	bool pc_is_exact;	    /* not a return address: the innermost frame, or one that a signal interrupted */
 	bool innermost;
+	bool fault_innermost; /* it was so at the fault */
+	__u64 fault_address;  /* what could not be read, 0 none */
 	struct abi_unwind_info table; /* of table_executable */
 	__u32 table_executable;	      /* 0 none looked up yet */
 	struct abi_mapping mapping; /* the last one found: the next pc is often in it as well */
@@ -48,6 +51,9 @@ __hidden void unwind_kernel_without(struct sample *sample, void *context, __u32 
 
 __hidden void unwind_user(struct sample *sample);
 
+/* After STACK_CUT_READ_FAULT: goes on from the frame that could not be left. */
+__hidden void unwind_user_again(struct sample *sample);
+
 /*
  * Into the ring buffer: with a copy of the stack where the agent can unwind it and we could not, else by
  * sample_submit(). 0 or -1: did not fit.
@@ -56,6 +62,13 @@ __hidden int sample_deliver(struct sample *sample);
 
 /* Into the ring buffer: in full when the stack was not seen in this window, else its hash. 0 or -1: did not fit. */
 __hidden int sample_submit(struct sample *sample);
+
+/*
+ * For a stack that was cut because a page is not resident. sample_defer(), at a tick only: true when the sample will be
+ * finished and submitted by its thread. sample_touch(): the agent is told to read the page, for the samples to come.
+ */
+__hidden bool sample_defer(struct sample *sample);
+__hidden void sample_touch(struct sample *sample);
 
 /* Appends a frame; false when the record is full. */
 static __always_inline bool sample_add_frame(struct sample *sample, __u32 kind, __u32 executable, __u64 address)
@@ -72,6 +85,7 @@ static __always_inline bool sample_add_frame(struct sample *sample, __u32 kind, 
 	sample->n_frames = index + 1;
 
 	/* Multiply-xorshift: cheap, and a single changed bit reaches all of the hash. */
+	sample->hash_before = sample->hash;
 	__u64 hash = (sample->hash ^ address ^ ((__u64)executable << 40) ^ ((__u64)kind << 60)) *
 		     0x9e3779b97f4a7c15ULL;
 	sample->hash = hash ^ (hash >> 29);

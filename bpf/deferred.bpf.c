@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Stacks with pages that are not resident (paged out, or of a file and never touched). A timer's interrupt cannot fault
+ * a page in, but the thread itself can, on its way back to user mode: where the kernel has task work for BPF (6.18) the
+ * unfinished sample is put into a slot, and a callback in the thread reads the page and goes on from the frame where
+ * unwinding had stopped. Nothing of the user's has run in between: the stack is still that of the tick, and so are the
+ * sample's time and its kernel part.
+ *
+ * A tick that went into a slot is a sample taken: it leaves the slot through the ring buffer and in no other way. When
+ * the callback takes too long (a thread that stays in a system call) or finds the ring buffer full, the agent has
+ * hearth_sweep_deferred submit the sample as it is.
+ *
+ * Where there is no callback (older kernels, no slot) the agent is told to touch the page: the next sample finds it.
+ */
+#include "bpf/include/sample.bpf.h"
+
+#include "common/frame.h"
+
+/* Faults may need the disk, and it is the thread's time: after one period of 99 Hz the rest of the stack is left. */
+#define FAULTS_MAX_NS 10000000ULL
+
+/* A page that could not be had, or that was told to be touched, is left alone for 2^28 ns, a quarter of a second. */
+#define KNOWN_SHIFT 28
+#define KNOWN_SLOTS 256
+
+/* The smallest page size: that of larger pages is not told to us, and more marks do no harm. */
+#define PAGE_SHIFT 12
+
+/* An unwinder's read is at most a pair of words. */
+#define READ_BYTES 16
+
+/* Struct of the kernel that it finds in map values by this name; opaque. */
+struct bpf_task_work {
+	__u64 opaque;
+} __attribute__((aligned(8)));
+
+struct deferred_sample {
+	struct bpf_task_work work;
+	__u64 pc, sp; /* user mode's, at the tick */
+	struct sample sample;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ABI_DEFERRED_SLOTS);
+	__type(key, __u32);
+	__type(value, struct deferred_sample);
+} deferred_samples SEC(".maps");
+
+/* A record and its header are 24 bytes: 170 pages between two drains. The agent makes it one page of the host's. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} absent_pages SEC(".maps");
+
+struct abi_deferred deferred = {};
+
+/* Direct-mapped: process, page and time. */
+__u64 known_absent[KNOWN_SLOTS] = {};
+
+/* libbpf compares our declarations with the kernel's: a struct must be one, whatever is in it. */
+struct bpf_map {};
+typedef int (*task_work_callback)(struct bpf_map *map, void *key, void *value);
+
+/* Weak: where there are none, all that leads to them is dead code. */
+extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map,
+					      task_work_callback callback, void *aux) __ksym __weak; /* 6.18 */
+extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *work, void *map,
+					 task_work_callback callback) __ksym __weak; /* 7.0 */
+extern void bpf_local_irq_save(unsigned long *flags) __ksym __weak;    /* 6.14 */
+extern void bpf_local_irq_restore(unsigned long *flags) __ksym __weak;
+
+/* The verifier must see the bound on the very register that indexes. */
+static __always_inline __u32 *state_of(__u32 slot)
+{
+	asm volatile("" : "+r"(slot));
+	return &deferred.state[slot % ABI_DEFERRED_SLOTS];
+}
+
+static __always_inline __u64 *since_of(__u32 slot)
+{
+	asm volatile("" : "+r"(slot));
+	return &deferred.since_ns[slot % ABI_DEFERRED_SLOTS];
+}
+
+/* Of one moment: a page is tried again in the next. */
+static __always_inline __u64 page_mark(const struct sample *sample)
+{
+	__u64 moment = bpf_ktime_get_ns() >> KNOWN_SHIFT;
+
+	return ((sample->fault_address >> PAGE_SHIFT) ^ ((__u64)sample->header.pid << 40) ^ (moment << 20) ^ 1) *
+	       0x9e3779b97f4a7c15ULL;
+}
+
+static __always_inline bool is_known_absent(const struct sample *sample)
+{
+	__u64 mark = page_mark(sample);
+
+	return known_absent[mark >> 56] == mark;
+}
+
+static __always_inline void note_known_absent(const struct sample *sample)
+{
+	__u64 mark = page_mark(sample);
+
+	known_absent[mark >> 56] = mark;
+}
+
+_Static_assert(KNOWN_SLOTS == 1 << 8, "the mark's highest byte is its slot");
+
+/* From where an interrupt may come: a plain addition would lose what the interrupt counts. */
+static __always_inline void count_preemptible(enum abi_counter id)
+{
+	__u32 key = id;
+	__u64 *value = bpf_map_lookup_elem(&counters, &key);
+
+	if (value)
+		__sync_fetch_and_add(value, 1);
+}
+
+/* Faults the words in that unwinding stopped at. */
+static __always_inline bool fault_in(__u64 address)
+{
+	__u64 last = address + READ_BYTES - 1;
+	__u8 byte;
+
+	if (bpf_copy_from_user(&byte, sizeof(byte), (const void *)address))
+		return false;
+	/* They may reach into the next page, which need not exist: then they are not wanted. */
+	if ((address ^ last) >> PAGE_SHIFT)
+		(void)bpf_copy_from_user(&byte, sizeof(byte), (const void *)last);
+	return true;
+}
+
+struct finishing {
+	struct deferred_sample *deferred;
+	__u64 began_ns;
+};
+
+/*
+ * Without interrupts, as at a tick: unwinding and submitting count as ticks do, which would otherwise interrupt them,
+ * and unwind tables stay in place as long (the agent waits for a grace period of RCU).
+ */
+static __always_inline void unwind_further(struct sample *sample)
+{
+	unsigned long flags;
+
+	bpf_local_irq_save(&flags);
+	unwind_user_again(sample);
+	bpf_local_irq_restore(&flags);
+}
+
+/* One page more. */
+static long fault_in_and_unwind(__u64 index, void *argument)
+{
+	struct finishing *finishing = argument;
+	struct sample *sample = &finishing->deferred->sample;
+	__u64 address = sample->fault_address;
+
+	if (!fault_in(address)) {
+		note_known_absent(sample);
+		return 1;
+	}
+	count_preemptible(ABI_COUNTER_DEFERRED_PAGES);
+	unwind_further(sample);
+	return sample->header.cut != STACK_CUT_READ_FAULT || sample->fault_address == 0 ||
+	       sample->fault_address == address || bpf_ktime_get_ns() - finishing->began_ns > FAULTS_MAX_NS;
+}
+
+/* Whether the thread is where it was at the tick: not in exit, in another program, or in a signal handler. */
+static __always_inline bool is_where_it_was(const struct deferred_sample *waiting)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	return !(task->flags & PF_EXITING) && task_registers_pc(registers) == waiting->pc &&
+	       task_registers_sp(registers) == waiting->sp;
+}
+
+/* In its thread: what has no unwind table (the pages that were absent may tell of another executable) can be copied. */
+static __always_inline int deliver(struct sample *sample)
+{
+	unsigned long flags;
+	int r;
+
+	bpf_local_irq_save(&flags);
+	r = sample_deliver(sample);
+	bpf_local_irq_restore(&flags);
+	return r;
+}
+
+static __always_inline void finish(struct deferred_sample *waiting)
+{
+	struct finishing finishing = { .deferred = waiting, .began_ns = bpf_ktime_get_ns() };
+
+	if (!is_where_it_was(waiting)) {
+		count_preemptible(ABI_COUNTER_DEFERRED_GONE);
+		return;
+	}
+	/* Each round leaves at least one frame behind. */
+	bpf_loop(ABI_MAX_USER_FRAMES, fault_in_and_unwind, &finishing, 0);
+	count_preemptible(waiting->sample.header.cut == STACK_CUT_READ_FAULT ? ABI_COUNTER_DEFERRED_CUT :
+									       ABI_COUNTER_DEFERRED_WHOLE);
+}
+
+/* In the sampled thread, before it goes back to user mode; or when it exits. May sleep. */
+static int on_return_to_user(struct bpf_map *map, void *key, void *value)
+{
+	struct deferred_sample *waiting = value;
+	__u32 slot = *(__u32 *)key;
+
+	if (__sync_val_compare_and_swap(state_of(slot), ABI_DEFERRED_WAITING | ABI_DEFERRED_DUE,
+					ABI_DEFERRED_BUSY) != (ABI_DEFERRED_WAITING | ABI_DEFERRED_DUE)) {
+		/* The sweep has the sample, or had it. */
+		__sync_fetch_and_and(state_of(slot), ~ABI_DEFERRED_DUE);
+		return 0;
+	}
+	finish(waiting);
+	if (deliver(&waiting->sample)) {
+		/* No room: the agent, which is about to make some, has it submitted. */
+		*since_of(slot) = 0;
+		__sync_lock_test_and_set(state_of(slot), ABI_DEFERRED_WAITING);
+	} else {
+		__sync_lock_test_and_set(state_of(slot), 0);
+	}
+	return 0;
+}
+
+static __always_inline int schedule(struct deferred_sample *waiting)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (bpf_task_work_schedule_resume)
+		return bpf_task_work_schedule_resume(task, &waiting->work, &deferred_samples, on_return_to_user);
+	if (bpf_task_work_schedule_resume_impl)
+		return bpf_task_work_schedule_resume_impl(task, &waiting->work, &deferred_samples, on_return_to_user,
+							  (void *)0);
+	return -1;
+}
+
+static long claim_slot(__u64 index, void *argument)
+{
+	__u32 *ret_slot = argument;
+	__u32 slot = (deferred.next + (__u32)index) % ABI_DEFERRED_SLOTS;
+
+	if (*state_of(slot) != 0 ||
+	    __sync_val_compare_and_swap(state_of(slot), 0, ABI_DEFERRED_BUSY) != 0)
+		return 0;
+	/* One that was in use a moment ago may still be so for the kernel. */
+	deferred.next = slot + 1;
+	*ret_slot = slot;
+	return 1;
+}
+
+static __always_inline bool put_into_slot(struct sample *sample, __u32 slot)
+{
+	struct deferred_sample *waiting = bpf_map_lookup_elem(&deferred_samples, &slot);
+
+	if (!waiting || bpf_probe_read_kernel(&waiting->sample, sizeof(waiting->sample), sample))
+		return false;
+	waiting->pc = sample->registers.entry_pc;
+	waiting->sp = sample->registers.general[REGISTER_SP];
+	*since_of(slot) = sample->header.time_ns;
+	__sync_lock_test_and_set(state_of(slot), ABI_DEFERRED_WAITING | ABI_DEFERRED_DUE);
+	return schedule(waiting) == 0;
+}
+
+/* Unwinding was stopped by a page that may be had in another way. */
+static __always_inline bool may_be_had(const struct sample *sample)
+{
+	return sample->header.cut == STACK_CUT_READ_FAULT && sample->fault_address >= 1 << PAGE_SHIFT &&
+	       (__s64)sample->fault_address > 0 && !is_known_absent(sample);
+}
+
+__hidden bool sample_defer(struct sample *sample)
+{
+	__u32 slot = ABI_DEFERRED_SLOTS;
+
+	/*
+	 * The agent has seen to it that the kernel has what it takes; where it has not, the verifier drops what follows.
+	 * What the agent can unwind better, from a copy, goes to it at once.
+	 * A thread that exits has lost its memory by the time its last task work runs. All others do run it: the kernel
+	 * takes it on in an interrupt of this very CPU, before the thread goes on.
+	 */
+	if (config.absent_pages != ABI_ABSENT_PAGES_DEFER || !may_be_had(sample) ||
+	    sample->header.flags & ABI_SAMPLE_UNKNOWN || sample->n_without_table > 0 ||
+	    bpf_get_current_task_btf()->flags & PF_EXITING)
+		return false;
+	bpf_loop(ABI_DEFERRED_SLOTS, claim_slot, &slot, 0);
+	if (slot >= ABI_DEFERRED_SLOTS) {
+		count(ABI_COUNTER_DEFERRED_NO_SLOT);
+		return false;
+	}
+	if (!put_into_slot(sample, slot)) {
+		__sync_lock_test_and_set(state_of(slot), 0);
+		count(ABI_COUNTER_DEFERRED_NO_SLOT);
+		return false;
+	}
+	count(ABI_COUNTER_DEFERRED_SCHEDULED);
+	return true;
+}
+
+__hidden void sample_touch(struct sample *sample)
+{
+	struct abi_absent_page page = { .address = sample->fault_address, .pid = sample->header.pid };
+
+	if (config.absent_pages == ABI_ABSENT_PAGES_LEAVE || !may_be_had(sample))
+		return;
+	note_known_absent(sample);
+	if (bpf_ringbuf_output(&absent_pages, &page, sizeof(page), BPF_RB_FORCE_WAKEUP))
+		count(ABI_COUNTER_TOUCH_LOST);
+}
+
+static __always_inline int submit(struct sample *sample)
+{
+	unsigned long flags;
+	int r;
+
+	bpf_local_irq_save(&flags);
+	r = sample_submit(sample);
+	bpf_local_irq_restore(&flags);
+	return r;
+}
+
+struct sweeping {
+	__u64 before_ns;
+	__u32 n_left; /* the ring buffer is full */
+};
+
+static long sweep_slot(__u64 index, void *argument)
+{
+	struct sweeping *sweeping = argument;
+	__u32 slot = index;
+	struct deferred_sample *waiting = bpf_map_lookup_elem(&deferred_samples, &slot);
+	__u32 state;
+
+	if (!waiting)
+		return 1;
+	state = *state_of(slot);
+	if (!(state & ABI_DEFERRED_WAITING) || *since_of(slot) >= sweeping->before_ns)
+		return 0;
+	if (__sync_val_compare_and_swap(state_of(slot), state,
+					(state & ABI_DEFERRED_DUE) | ABI_DEFERRED_BUSY) != state)
+		return 0;
+	if (submit(&waiting->sample)) {
+		__sync_fetch_and_xor(state_of(slot), ABI_DEFERRED_BUSY | ABI_DEFERRED_WAITING);
+		sweeping->n_left++;
+		return 0;
+	}
+	if (state & ABI_DEFERRED_DUE)
+		count_preemptible(ABI_COUNTER_DEFERRED_LATE);
+	__sync_fetch_and_and(state_of(slot), ~ABI_DEFERRED_BUSY);
+	return 0;
+}
+
+/* Returns how many samples still wait because the ring buffer is full. */
+SEC("syscall")
+int hearth_sweep_deferred(struct abi_deferred_sweep *argument)
+{
+	struct sweeping sweeping = { .before_ns = argument->before_ns };
+
+	bpf_loop(ABI_DEFERRED_SLOTS, sweep_slot, &sweeping, 0);
+	return sweeping.n_left;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks whose pages are not resident: a thread on a stack in a file calls itself DEPTH times (1 KiB a frame), and at
+ * the bottom drops all pages above from its page tables, again and again, while it spins or reads. What was in them is
+ * still in the file.
+ *
+ *   absent_stack [SECONDS [EVERY_MS [DEPTH]]]    default 10, 5, 200; prints how often pages were dropped
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "spin.h"
+
+#define STACK_BYTES ((size_t)4 << 20)
+#define FRAME_BYTES 1024
+#define PAGE_BYTES 4096
+
+/* Long enough to be hit by ticks: some 100 microseconds in the kernel. */
+#define READ_BYTES ((size_t)1 << 20)
+
+struct run {
+	char *stack;
+	char *buffer;
+	int zero_fd;
+	uint64_t depth, every_ns, end_ns;
+	uint64_t n_dropped;
+};
+
+VISIBLE uint64_t spin_above_absent_pages(const struct run *run, uint64_t seed);
+VISIBLE uint64_t read_above_absent_pages(const struct run *run);
+VISIBLE uint64_t at_the_bottom(struct run *run);
+VISIBLE uint64_t descend(struct run *run, uint64_t depth);
+VISIBLE void *on_a_stack_in_a_file(void *arg);
+
+/* All but the page that the caller is in, and the next. */
+static void drop_pages(struct run *run)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	char *from = (char *)((here / PAGE_BYTES + 2) * PAGE_BYTES);
+
+	if (madvise(from, (size_t)(run->stack + STACK_BYTES - from), MADV_DONTNEED) < 0)
+		abort();
+	run->n_dropped++;
+}
+
+uint64_t spin_above_absent_pages(const struct run *run, uint64_t seed)
+{
+	uint64_t end_ns = clock_read_ns(CLOCK_MONOTONIC) + run->every_ns;
+
+	while (clock_read_ns(CLOCK_MONOTONIC) < end_ns)
+		seed = spin(seed, 10);
+	return seed;
+}
+
+uint64_t read_above_absent_pages(const struct run *run)
+{
+	uint64_t end_ns = clock_read_ns(CLOCK_MONOTONIC) + run->every_ns;
+	uint64_t sum = 0;
+
+	while (clock_read_ns(CLOCK_MONOTONIC) < end_ns)
+		sum += (uint64_t)read(run->zero_fd, run->buffer, READ_BYTES);
+	return sum;
+}
+
+uint64_t at_the_bottom(struct run *run)
+{
+	uint64_t seed = 1;
+
+	while (clock_read_ns(CLOCK_MONOTONIC) < run->end_ns) {
+		drop_pages(run);
+		seed = spin_above_absent_pages(run, seed);
+		drop_pages(run);
+		seed += read_above_absent_pages(run);
+	}
+	return seed;
+}
+
+uint64_t descend(struct run *run, uint64_t depth)
+{
+	volatile char frame[FRAME_BYTES];
+	uint64_t result;
+
+	frame[0] = (char)depth;
+	result = depth == 0 ? at_the_bottom(run) : descend(run, depth - 1);
+	return result + (uint64_t)frame[0];
+}
+
+void *on_a_stack_in_a_file(void *arg)
+{
+	struct run *run = arg;
+	uint64_t result = descend(run, run->depth);
+
+	__asm__ volatile("" : "+r"(result));
+	return NULL;
+}
+
+static char *map_file(void)
+{
+	FILE *file = tmpfile();
+	char *memory;
+
+	if (!file || ftruncate(fileno(file), (off_t)STACK_BYTES) < 0)
+		abort();
+	memory = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+	if (memory == MAP_FAILED)
+		abort();
+	return memory;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seconds = argc > 1 ? strtoull(argv[1], NULL, 10) : 10;
+	struct run run = {
+		.stack = map_file(),
+		.buffer = malloc(READ_BYTES),
+		.depth = argc > 3 ? strtoull(argv[3], NULL, 10) : 200,
+		.every_ns = (argc > 2 ? strtoull(argv[2], NULL, 10) : 5) * 1000000u,
+		.end_ns = clock_read_ns(CLOCK_MONOTONIC) + seconds * 1000000000u,
+	};
+	FILE *zero = fopen("/dev/zero", "r");
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	if (!zero || !run.buffer)
+		return 1;
+	run.zero_fd = fileno(zero);
+	pthread_attr_init(&attributes);
+	if (pthread_attr_setstack(&attributes, run.stack, STACK_BYTES) != 0 ||
+	    pthread_create(&thread, &attributes, on_a_stack_in_a_file, &run) != 0)
+		return 1;
+	pthread_join(thread, NULL);
+	printf("%llu\n", (unsigned long long)run.n_dropped);
+	return 0;
+}
