@@ -130,11 +130,10 @@ static int path_step_frame(struct path *path, uint32_t frame, bool outermost)
 	return r;
 }
 
-/* A stack that lost its outermost frames says so where they would be. Other cuts lose what nobody
- * knows. */
+/* A stack that does not reach its outermost frame says so where that would be, or it would stand beside the whole ones. */
 static bool shows_cut(uint8_t cut)
 {
-	return cut == STACK_CUT_DEPTH || cut == STACK_CUT_READ_FAULT;
+	return cut != STACK_CUT_NONE && cut != STACK_CUT_NO_USER_REGS;
 }
 
 static int lay_user_frames(struct path *path, const struct loaded_stacks *loaded,
