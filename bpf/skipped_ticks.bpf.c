@@ -88,7 +88,7 @@ int BPF_PROG(hearth_on_timer, void *hrtimer)
 			unwind_user(sample);
 		}
 	}
-	if (sample_submit(sample))
+	if (sample_deliver(sample))
 		count(ABI_COUNTER_TICKS_RING_FULL);
 	else
 		count(ABI_COUNTER_TICKS_SAMPLED);

@@ -10,7 +10,7 @@
 	X(TICKS_SAMPLED,    "ticks_sampled",    "ticks whose sample reached the ring buffer, or waits for it") \
 	X(TICKS_RING_FULL,  "ticks_ring_full",  "ticks whose sample did not fit into the ring buffer: lost")   \
 	X(TICKS_FAILED,     "ticks_failed",     "ticks that could not be sampled for another reason: lost")    \
-	X(TICKS_SKIPPED,    "ticks_skipped",    "ticks that the kernel gave to no perf event program, taken all the same") \
+	X(TICKS_SKIPPED,    "ticks_skipped",    "ticks of these that the perf event did not bring") \
 	X(STACKS_FULL,      "stacks_full",      "samples that carried their frames")                           \
 	X(STACKS_SEEN,      "stacks_seen",      "samples that carried the stack's hash only")                  \
 	X(STACKS_COPIED,    "stacks_copied",    "samples that carried a copy of the stack for the agent")              \
