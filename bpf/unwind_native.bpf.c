@@ -187,7 +187,15 @@ static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 	return STEP_CALLER;
 }
 
-/* A register of this frame: the carried ones always, the others in the innermost frame only. */
+/* Whether general[] holds @number in this frame. */
+static __always_inline bool register_is_kept(const struct sample *sample, __u32 number)
+{
+	if (sample->innermost)
+		return true;
+	return !sample->registers.general_passed && (REGISTERS_OF_CALLEE >> number & 1);
+}
+
+/* A register of this frame: the carried ones always, the others in the innermost frame or where a call keeps them. */
 static __always_inline bool register_value(struct sample *sample, __u32 number, __u64 *ret_value)
 {
 	if (number == REGISTER_SP) {
@@ -210,7 +218,7 @@ static __always_inline bool register_value(struct sample *sample, __u32 number, 
 	}
 #endif
 	asm volatile("" : "+r"(number));
-	if (!sample->innermost || number >= N_GENERAL_REGISTERS)
+	if (number >= N_GENERAL_REGISTERS || !register_is_kept(sample, number))
 		return false;
 	*ret_value = sample->registers.general[number];
 	return true;
@@ -245,6 +253,7 @@ static __always_inline enum step step_over_signal(struct sample *sample)
 	registers->fp = fp;
 	registers->pc = pc;
 	registers->sp = sp;
+	registers->general_passed = true;
 #if defined(__TARGET_ARCH_x86)
 	registers->rbx_known = read_u64(sample, frame + SIGNAL_FRAME_RBX, &registers->rbx);
 #elif defined(__TARGET_ARCH_arm64)
@@ -279,6 +288,12 @@ static __always_inline bool compute_cfa(struct sample *sample, const struct abi_
 	case UNWIND_CFA_DEREF_FP:
 		base = registers->fp + rule->cfa_offset;
 		break;
+	case UNWIND_CFA_DEREF_INDEXED:
+		if (!register_value(sample, rule->cfa_register, &base) ||
+		    !read_u64(sample, registers->sp + rule->cfa_offset + 8 * base, &base))
+			return false;
+		*ret_cfa = base + 8;
+		return true;
 	case UNWIND_CFA_PLT:
 		*ret_cfa = registers->sp + 8 + ((registers->pc & 15) >= (__u64)rule->cfa_offset ? 8 : 0);
 		return true;
@@ -327,7 +342,8 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 	if (rule->cfa == UNWIND_CFA_SIGNAL)
 		return step_over_signal(sample);
 	if (!compute_cfa(sample, rule, &cfa)) {
-		if (rule->cfa == UNWIND_CFA_DEREF_SP || rule->cfa == UNWIND_CFA_DEREF_FP)
+		if (rule->cfa == UNWIND_CFA_DEREF_SP || rule->cfa == UNWIND_CFA_DEREF_FP ||
+		    rule->cfa == UNWIND_CFA_DEREF_INDEXED)
 			return stopped_by_page(sample);
 		count(ABI_COUNTER_FRAMES_UNSUPPORTED);
 		return step_by_frame_pointer(sample);

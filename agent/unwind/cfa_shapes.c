@@ -4,8 +4,8 @@
 #include "agent/unwind/frame_cursor.h"
 
 /*
- * One shape, the procedure linkage table's, is compared byte by byte (every linker writes the
- * same). The others are found by evaluating the expression on a small stack of terms instead of
+ * Two shapes are compared byte by byte: the procedure linkage table's (every linker writes the
+ * same) and that of OpenSSL's Montgomery multiplication. The others are found by evaluating the expression on a small stack of terms instead of
  * numbers: a term is a constant, a register plus a constant, or what lies in memory there plus a
  * constant. So it does not matter in how many ways "plus 8" is written.
  */
@@ -17,6 +17,7 @@ enum {
 	OP_CONSTU = 0x10,
 	OP_CONSTS = 0x11,
 	OP_MINUS = 0x1c,
+	OP_MUL = 0x1e,
 	OP_PLUS = 0x22,
 	OP_PLUS_UCONST = 0x23,
 	OP_LIT0 = 0x30,
@@ -216,13 +217,34 @@ static bool is_plt(struct bytes_view expression, struct cfa_shape *ret_shape)
 	return true;
 }
 
+/*
+ * breg7 offset; bregN 0; lit8; mul; plus; deref; plus_uconst 8 - where bn_mul_mont() and its like
+ * keep the stack pointer they came with: behind an array of N words
+ */
+static bool is_indexed(struct bytes_view expression, struct cfa_shape *ret_shape)
+{
+	static const uint8_t after[] = { 0, OP_LIT0 + 8, OP_MUL, OP_PLUS, OP_DEREF, OP_PLUS_UCONST, 8 };
+	uint8_t offset, reg;
+
+	if (expression.size != 3 + sizeof(after) || expression.data[0] != OP_BREG0 + 7 ||
+	    memcmp(expression.data + 3, after, sizeof(after)) != 0)
+		return false;
+	offset = expression.data[1];
+	reg = expression.data[2];
+	/* One byte of SLEB128 that is not negative; a general register. */
+	if (offset > 0x3f || reg < OP_BREG0 || reg > OP_BREG0 + 15)
+		return false;
+	*ret_shape = (struct cfa_shape){ .kind = CFA_SHAPE_INDEXED, .reg = reg - OP_BREG0, .offset = offset };
+	return true;
+}
+
 struct cfa_shape cfa_shape_of(struct bytes_view expression)
 {
 	struct bytes_reader cursor = bytes_reader_of(expression);
 	struct evaluation evaluation = {};
 	struct cfa_shape shape;
 
-	if (is_plt(expression, &shape))
+	if (is_plt(expression, &shape) || is_indexed(expression, &shape))
 		return shape;
 	while (cursor.next < cursor.end && !evaluation.is_unknown)
 		step(&evaluation, &cursor);

@@ -16,7 +16,8 @@ enum cfa_shape_kind {
 	CFA_SHAPE_UNKNOWN = 0,
 	CFA_SHAPE_REGISTER, /* reg + offset */
 	CFA_SHAPE_DEREF,    /* *(reg + offset) + addend */
-	CFA_SHAPE_PLT       /* x86-64: rsp + 8 + ((rip & 15) >= offset ? 8 : 0) */
+	CFA_SHAPE_PLT,      /* x86-64: rsp + 8 + ((rip & 15) >= offset ? 8 : 0) */
+	CFA_SHAPE_INDEXED   /* x86-64: *(rsp + offset + 8 * reg) + 8 */
 };
 
 struct cfa_shape {

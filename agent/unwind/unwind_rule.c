@@ -104,6 +104,11 @@ static bool set_cfa(const struct cfi_machine *machine, const struct cfi_state *s
 		rule->cfa = UNWIND_CFA_PLT;
 		rule->cfa_offset = shape->offset;
 		return machine->elf_machine == EM_X86_64;
+	case CFA_SHAPE_INDEXED:
+		rule->cfa = UNWIND_CFA_DEREF_INDEXED;
+		rule->cfa_offset = shape->offset;
+		rule->cfa_register = shape->reg;
+		return machine->elf_machine == EM_X86_64;
 	default:
 		return false;
 	}

@@ -30,13 +30,14 @@ enum unwind_cfa {
 	UNWIND_CFA_END = 1,	   /* the outermost frame: return address undefined */
 	UNWIND_CFA_SP = 2,	   /* sp + offset */
 	UNWIND_CFA_FP = 3,	   /* fp + offset */
-	UNWIND_CFA_REGISTER = 4,   /* DWARF register cfa_register + offset; known in the innermost frame only, and rbx
-				    * where it was followed */
+	UNWIND_CFA_REGISTER = 4,   /* DWARF register cfa_register + offset; known in the innermost frame, where a call
+				    * leaves it alone (x86-64: registers that are the callee's), and rbx if followed */
 	UNWIND_CFA_DEREF_SP = 5,   /* *(sp + offset) + addend */
 	UNWIND_CFA_DEREF_FP = 6,   /* *(fp + offset) + addend */
 	UNWIND_CFA_PLT = 7,	   /* x86-64 lazy PLT: sp + 8 + ((pc & 15) >= offset ? 8 : 0) */
 	UNWIND_CFA_SIGNAL = 8,	   /* the kernel's signal frame lies at sp */
-	UNWIND_CFA_UNSUPPORTED = 9 /* an expression of no known shape: try the frame pointer, count it */
+	UNWIND_CFA_UNSUPPORTED = 9, /* an expression of no known shape: try the frame pointer, count it */
+	UNWIND_CFA_DEREF_INDEXED = 10 /* *(sp + offset + 8 * DWARF register cfa_register) + 8 */
 };
 
 /* Where the caller's frame pointer and return address are. */
@@ -69,8 +70,8 @@ struct abi_unwind_rule {
 	__u8 fp;  /* enum unwind_saved */
 	__u8 ra;  /* enum unwind_saved */
 	union {
-		__u8 cfa_register; /* of UNWIND_CFA_REGISTER: DWARF number */
-		__s8 cfa_addend;   /* of UNWIND_CFA_DEREF_*: 8 nearly always */
+		__u8 cfa_register; /* of UNWIND_CFA_REGISTER and UNWIND_CFA_DEREF_INDEXED: DWARF number */
+		__s8 cfa_addend;   /* of UNWIND_CFA_DEREF_SP, _FP: 8 nearly always */
 	};
 };
 

@@ -167,6 +167,12 @@ static bool cfa_of(const struct registers *registers, const struct abi_unwind_ru
 		*ret_cfa = word_at(registers->fp + offset) + (uint64_t)(int64_t)rule->cfa_addend;
 		live.n_deref++;
 		return true;
+	case UNWIND_CFA_DEREF_INDEXED:
+		if (!read_register(registers, rule->cfa_register, &base))
+			return false;
+		*ret_cfa = word_at(registers->sp + offset + 8 * base) + 8;
+		live.n_deref++;
+		return true;
 	case UNWIND_CFA_PLT:
 		*ret_cfa = registers->sp + 8 + ((registers->pc & 15) >= offset ? 8 : 0);
 		live.n_plt++;
