@@ -27,7 +27,10 @@ TOLERANCE_POINTS = 2.0
 LEAST_COMPLETE_PCT = 99.0
 # Below it those of perf's stacks that can be compared are another population than ours.
 PERF_COMPARED_PCT = 98.0
-LEAST_STACKS_OF_A_LEAF = 30
+# A leaf is weighed where perf has most of its stacks, and they are weighed where most leaves can be.
+LEAST_STACKS_OF_A_LEAF = 20
+LEAST_OF_A_LEAF = 0.8
+LEAST_WEIGHED = 0.7
 KERNEL = ("[kernel]", 0)
 
 # Stacks of perf often end here, one or two functions short. Whether a stack gets further says nothing about the program:
@@ -35,8 +38,7 @@ KERNEL = ("[kernel]", 0)
 STARTERS = ("__libc_start_call_main", "__libc_start_main_impl", "__libc_start_main", "start_thread")
 
 # Where stacks of runtimes begin that make their own.
-RUNTIME_ENDS = ("runtime.goexit", "runtime.mstart", "runtime.rt0_go", "runtime.gogo", "runtime.mcall",
-                "runtime.systemstack_switch")
+RUNTIME_ENDS = ("runtime.goexit", "runtime.mstart", "runtime.rt0_go")
 
 
 class Side:
@@ -51,6 +53,7 @@ class Side:
         self.frames_of_compared = 0
         self.self_counts = collections.Counter()
         self.by_leaf = collections.defaultdict(collections.Counter)  # leaf → functions on its compared stacks
+        self.inner_counts = collections.Counter()
         self.compared_of_leaf = collections.Counter()
         self.ends = collections.Counter()
         self.known_ends = {}
@@ -85,7 +88,7 @@ class Side:
         leaf = KERNEL if stack.kernel or not identified else identified[0]
         self.samples += stack.count
         self.self_counts[leaf] += stack.count
-        if not identified and not stack.cut:
+        if not identified and not stack.cut or self.has_no_memory(identified, stack):
             self.without_user += stack.count
             return
         is_complete = bool(identified) and not stack.cut and self.is_end(identified[-1])
@@ -93,11 +96,18 @@ class Side:
             self.complete += stack.count
         if is_complete or identified and self.is_starter(identified[-1]):
             self.compare_inclusive(leaf, identified, stack)
+        self.count_inner(leaf, identified, stack)
         if not is_complete:
             outermost = stack.frames[-1] if stack.frames else ("[no frame]", 0)
             if outermost[0] == ANONYMOUS:
                 outermost = (ANONYMOUS, 0)
             self.ends[stack.cut or "ended", outermost] += stack.count
+
+    def has_no_memory(self, identified, stack):
+        """In exit(2) a process has user registers to its end, but soon no memory any more: perf gives no user part."""
+        if not stack.kernel or len(identified) != 1 or identified[0][0] == ANONYMOUS:
+            return False
+        return self.functions.file(identified[0][0]).name_of(identified[0][1]) in ("_exit", "_Exit")
 
     def compare_inclusive(self, leaf, identified, stack):
         inner = [function for function in identified if not self.is_starter(function) and not self.is_end(function)]
@@ -106,6 +116,20 @@ class Side:
         self.compared_of_leaf[leaf] += stack.count
         for function in set(inner) | ({KERNEL} if stack.kernel else set()):
             self.by_leaf[leaf][function] += stack.count
+
+    def count_inner(self, leaf, identified, stack):
+        """Functions up to the first one without an FDE: as far as perf can be right where code is made at run time."""
+        inner = {KERNEL} if leaf == KERNEL else set()
+        for function in identified:
+            if function[0] == ANONYMOUS or function[1] not in self.functions.file(function[0]).with_fde:
+                break
+            if not self.is_starter(function) and not self.is_end(function):
+                inner.add(function)
+        for function in inner:
+            self.inner_counts[function] += stack.count
+
+    def inner_shares(self):
+        return {function: 100.0 * count / self.samples for function, count in self.inner_counts.items()}
 
     def compared_pct(self):
         return 100.0 * self.compared / max(self.samples - self.without_user, 1)
@@ -130,14 +154,14 @@ class Side:
 
 
 def inclusive_of_both(ours, perf):
-    """(our shares, perf's, whether perf's were weighed)"""
+    """(our shares, perf's, how they were made comparable)"""
     if perf.compared_pct() >= PERF_COMPARED_PCT:
-        return (ours.inclusive_shares(ours.compared_of_leaf), perf.inclusive_shares(perf.compared_of_leaf), False)
+        return ours.inclusive_shares(ours.compared_of_leaf), perf.inclusive_shares(perf.compared_of_leaf), "whole"
     weights = {leaf: count for leaf, count in ours.compared_of_leaf.items()
-               if perf.compared_of_leaf[leaf] >= LEAST_STACKS_OF_A_LEAF}
-    if not weights:
-        return {}, {}, True
-    return ours.inclusive_shares(weights), perf.inclusive_shares(weights), True
+               if perf.compared_of_leaf[leaf] >= max(LEAST_STACKS_OF_A_LEAF, LEAST_OF_A_LEAF * perf.self_counts[leaf])}
+    if sum(weights.values()) >= LEAST_WEIGHED * ours.compared:
+        return ours.inclusive_shares(weights), perf.inclusive_shares(weights), "by leaf"
+    return ours.inner_shares(), perf.inner_shares(), "inner"
 
 
 def top_differences(ours, perf):
@@ -236,7 +260,7 @@ def main():
     functions = Functions()
     ours, perf, lost, counters = read_both(options, functions)
     self_rows = top_differences(ours.self_shares(), perf.self_shares())
-    our_shares, perf_shares, weighed = inclusive_of_both(ours, perf)
+    our_shares, perf_shares, kind = inclusive_of_both(ours, perf)
     inclusive_rows = top_differences(our_shares, perf_shares)
     problems = verdict(ours, self_rows, inclusive_rows)
 
@@ -244,7 +268,7 @@ def main():
           f"{ours.complete_pct():.2f} / {perf.complete_pct():.2f} %, frames {ours.mean_frames():.1f} / "
           f"{perf.mean_frames():.1f}, without user part {ours.without_user} / {perf.without_user}")
     print_rows("self", self_rows, functions)
-    print_rows("inclusive" + (" (perf weighed by leaf)" if weighed else ""), inclusive_rows, functions)
+    print_rows(f"inclusive ({kind})", inclusive_rows, functions)
     print("  ours that are not complete end at")
     print_ends(ours, functions, True)
     print("  perf's that are not complete end at")
@@ -255,7 +279,7 @@ def main():
     row = {"program": options.name, "samples": [ours.samples, perf.samples],
            "complete": [round(ours.complete_pct(), 2), round(perf.complete_pct(), 2)],
            "self": round(worst_of(self_rows), 2), "inclusive": round(worst_of(inclusive_rows), 2),
-           "weighed": weighed, "problems": problems}
+           "kind": kind, "problems": problems}
     if options.result:
         with open(options.result, "a", encoding="utf-8") as result:
             result.write(json.dumps(row) + "\n")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which function of an ELF file holds an address, by one rule for everybody who asks.
 
-A function begins where an FDE of .eh_frame_hdr's table, or a function symbol, begins, and ends where the next begins.
-The identity is (path, start); a symbol gives it a name for people. Addresses are ELF virtual addresses.
+A function begins where an FDE of .eh_frame_hdr's table, or a function symbol, or a function of Go's table begins, and
+ends where the next begins. The identity is (path, start); a symbol gives it a name for people. Addresses are ELF virtual addresses.
 """
 import bisect
 import os
@@ -12,6 +12,7 @@ import subprocess
 PT_LOAD, PT_NOTE, PT_GNU_EH_FRAME = 1, 4, 0x6474E550
 NT_GNU_BUILD_ID = 3
 SHT_SYMTAB, SHT_DYNSYM = 2, 11
+GO_1_18_TABLE, GO_1_20_TABLE = 0xFFFFFFF0, 0xFFFFFFF1
 STT_FUNC, STT_GNU_IFUNC = 2, 10
 VDSO, ANONYMOUS = "[vdso]", "[anonymous]"
 
@@ -33,6 +34,7 @@ class ElfFunctions:
         self.path = path
         self.segments = []  # (file offset, size in the file, address)
         self.starts = []
+        self.with_fde = set()
         self.names = {}
         self.entry = None
         self.build_id = ""
@@ -53,7 +55,8 @@ class ElfFunctions:
             if kind == PT_LOAD:
                 self.segments.append((offset, size, vaddr))
             elif kind == PT_GNU_EH_FRAME:
-                starts.update(self.fde_starts(data, offset, vaddr))
+                self.with_fde.update(self.fde_starts(data, offset, vaddr))
+                starts.update(self.with_fde)
             elif kind == PT_NOTE:
                 self.build_id = self.build_id or self.build_id_of(data[offset:offset + size])
         self.add_all_symbols(data, starts)
@@ -96,9 +99,26 @@ class ElfFunctions:
         (shoff,) = struct.unpack_from("<Q", data, 40)
         (shnum,) = struct.unpack_from("<H", data, 60)
         sections = [struct.unpack_from("<IIQQQQII", data, shoff + 64 * i) for i in range(shnum)] if shoff else []
+        (names_index,) = struct.unpack_from("<H", data, 62)
         for section in sections:
             if section[1] in (SHT_SYMTAB, SHT_DYNSYM):
                 self.add_symbols(data, section, sections[section[6]], starts)
+            elif self.text_at(data, sections[names_index][4] + section[0]) == ".gopclntab":
+                self.add_go_functions(data[section[4]:section[4] + section[5]], starts)
+
+    @staticmethod
+    def text_at(data, offset):
+        return data[offset:data.index(b"\0", offset)].decode("utf-8", "replace")
+
+    def add_go_functions(self, table, starts):
+        if struct.unpack_from("<I", table)[0] not in (GO_1_18_TABLE, GO_1_20_TABLE):
+            return
+        count, _, text, names, _, _, _, functions = struct.unpack_from("<8Q", table, 8)
+        for i in range(count):
+            entry, function = struct.unpack_from("<II", table, functions + 8 * i)
+            (name,) = struct.unpack_from("<i", table, functions + function + 4)
+            starts.add(text + entry)
+            self.names[text + entry] = self.text_at(table, names + name)
 
     def add_symbols(self, data, section, strings, starts):
         table = data[section[4]:section[4] + section[5]]
@@ -107,8 +127,7 @@ class ElfFunctions:
                 continue
             if size or value not in self.names:
                 starts.add(value)
-                end = data.index(b"\0", strings[4] + name)
-                self.names[value] = data[strings[4] + name:end].decode("utf-8", "replace").split("@")[0]
+                self.names[value] = self.text_at(data, strings[4] + name).split("@")[0]
 
     def address_of_offset(self, offset):
         for start, size, vaddr in self.segments:

@@ -188,7 +188,7 @@ run_cc1() {
 needs_go() { has go; }
 setup_go() { :; }
 run_go() {
-	export GOCACHE=$work/data/go GOFLAGS=-mod=mod HOME=$work/data GOTELEMETRY=off
+	export GOCACHE=$work/data/go GOTMPDIR=$work/data HOME=$work/data
 	again go build -a -p 2 std
 }
 
@@ -212,14 +212,10 @@ run_ffmpeg() {
 needs_openssl() { has openssl; }
 setup_openssl() { :; }
 run_openssl() {
-	again openssl speed -seconds 1 rsa2048 ecdsap256 ecdsap384 dsa2048 2>/dev/null &
-	again openssl speed -seconds 1 sha256 sha512 md5 2>/dev/null &
-	local cipher
-	while :; do
-		for cipher in aes-256-gcm aes-128-cbc chacha20-poly1305 aes-256-ctr camellia-128-cbc; do
-			openssl speed -seconds 1 -evp $cipher 2>/dev/null
-		done
-	done
+	openssl speed -seconds 2 rsa2048 ecdsap256 ecdsap384 dsa2048 sha256 aes-256-cbc camellia-128-cbc 2>/dev/null &
+	openssl speed -seconds 9 -evp aes-256-gcm 2>/dev/null &
+	openssl speed -seconds 9 -evp chacha20-poly1305 2>/dev/null &
+	again openssl speed -seconds 3 sha512 md5 2>/dev/null
 }
 
 needs_xz() { has xz; }
