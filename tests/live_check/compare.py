@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the stacks of our agent with those that perf took of the same program at the same time.
 
-  compare.py --name NAME --from NS --to NS --ours DUMP --perf SCRIPT --root PID [--result FILE]
+  compare.py --name NAME --from NS --to NS --ours DUMP --perf SCRIPT --pids PID,... [--result FILE]
 
-DUMP is what batch_dump printed, SCRIPT what `perf script` printed; both are read once ("-" of one is standard input).
-Prints the differences, and where stacks end that are not complete, with the code there. Exit status 1: a difference.
+DUMP is what batch_dump printed, SCRIPT what `perf script` printed. Prints the differences, and where stacks end that are not complete, with the code there. Exit status 1: a difference.
 
 Complete is a stack of which nothing was cut and whose outermost function is one that its call frame information, or the
 runtime that made the stack, says to be the first: _start, clone3, runtime.goexit. Self shares are over all samples.
-Inclusive shares are over complete stacks, and those that end in the C library's start code; where perf has few, the stacks of each leaf function weigh on perf's
-side what they weigh on ours, so that what makes perf fail does not look like a difference.
+Inclusive shares are over complete stacks, and those that end in the C library's start code; where perf has few, the
+stacks of each leaf function weigh on perf's side what they weigh on ours, so that what makes perf fail does not look
+like a difference.
 """
 import argparse
 import collections
@@ -204,34 +204,18 @@ def print_ends(side, functions, with_code):
         print(f"    {total} of {side.samples} in all")
 
 
-def descendants(root, *families):
-    """All pids that come from @root by the (child → parent) tables."""
-    known = {root}
-    grown = True
-    while grown:
-        grown = False
-        for parents in families:
-            for child, parent in parents.items():
-                if parent in known and child not in known:
-                    known.add(child)
-                    grown = True
-    return known
-
-
 def read_both(options, functions):
     perf_reader, our_reader = PerfStacks(functions), OurStacks(functions)
     perf, ours = Side(functions), Side(functions)
-    perf_pids = set()
+    pids = {int(text) for text in options.pids.split(",")}
     with open(options.perf, encoding="utf-8", errors="replace") as script:
         for stack in perf_reader.read(script, getattr(options, "from"), options.to):
-            perf.add(stack)
-            perf_pids.add(stack.pid)
+            if stack.pid in pids:
+                perf.add(stack)
     with open(options.ours, encoding="utf-8", errors="replace") as dump:
-        stacks = list(our_reader.read(dump))
-    pids = descendants(options.root, perf_reader.parents, our_reader.parents) | perf_pids
-    for stack in stacks:
-        if stack.pid in pids:
-            ours.add(stack)
+        for stack in our_reader.read(dump):
+            if stack.pid in pids:
+                ours.add(stack)
     return ours, perf, perf_reader.lost, our_reader.counters
 
 
@@ -250,9 +234,9 @@ def verdict(ours, self_rows, inclusive_rows):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("--name", "--ours", "--perf"):
+    for name in ("--name", "--ours", "--perf", "--pids"):
         parser.add_argument(name, required=True)
-    for name in ("--from", "--to", "--root"):
+    for name in ("--from", "--to"):
         parser.add_argument(name, required=True, type=int)
     parser.add_argument("--result")
     options = parser.parse_args()

@@ -43,14 +43,14 @@ pids=()
 end_all() {
 	local pid
 	for pid in "${pids[@]}"; do
-		kill -TERM "$pid" 2>/dev/null || true
+		end_tree "$pid"
 	done
 	for pid in "${pids[@]}"; do
 		wait "$pid" 2>/dev/null || true
 	done
 	pids=()
 }
-trap 'end_all; [ -n "${LIVE_KEEP_WORK:-}" ] || rm -rf -- "$work"' EXIT
+trap 'end_all; rm -rf -- "$work"' EXIT
 trap 'exit 130' INT TERM
 
 now_ns() { date +%s%N; }
@@ -68,7 +68,7 @@ wait_for() {
 
 # No server listens there: batches stay in the spool.
 start_agent() {
-	rm -rf "$work/spool" "$work/agent.metrics"
+	rm -rf "$work/spool" "$work/agent.metrics" "$work/script.log"
 	"$build/bin/hearth-agent" --server http://127.0.0.1:9 --spool.folder "$work/spool" --spool.max_size 8GiB \
 		--on_cpu.frequency $FREQUENCY --metrics.file "$work/agent.metrics" --unwind.table_size 64MiB \
 		--batch_interval 2s --ring_size 16MiB --budget.memory 512MiB >"$work/agent.log" 2>&1 &
@@ -79,46 +79,57 @@ start_agent() {
 
 program_runs() { [ -s "$work/root.pid" ]; }
 
-# The program under perf; $root_pid is the first of its processes.
+# The program; $root_pid is the first of its processes.
 start_program() {
-	rm -f "$work/root.pid"
-	perf record -q --buildid-mmap -e cpu-clock -F $PERF_FREQUENCY --call-graph dwarf,$STACK_BYTES -k CLOCK_REALTIME -m 16M \
-		-o "$work/perf.data" -- bash -c 'echo $$ >"$0/root.pid"; . "$1"; cd "$0"; work=$0; seconds=$3; run_$2' \
-		"$work" "$here/programs.sh" "$1" "$seconds" >"$work/program.log" 2>&1 &
-	perf_pid=$!
-	pids+=("$perf_pid")
-	wait_for 30 program_runs
-	root_pid=$(cat "$work/root.pid")
+	(cd "$work" && exec bash -c 'here=$0; work=$1; seconds=$3; . "$here/programs.sh"; run_$2' \
+		"$here" "$work" "$1" "$seconds" >"$work/program.log" 2>&1) &
+	root_pid=$!
+	if declare -F "load_$1" >/dev/null; then
+		"ready_$1"
+		(cd "$work" && exec >"$work/load.log" 2>&1 && "load_$1") &
+		load_pid=$!
+	fi
 }
 
-# end_tree PID: the program and all it started, by pid.
+# end_tree PID: the program and all it started, by pid; parents first, so that nothing is started again.
 end_tree() {
-	local child
-	for child in $(pgrep -P "$1" || true); do
+	local children
+	children=$(pgrep -P "$1" || true)
+	kill -TERM "$1" 2>/dev/null || true
+	for child in $children; do
 		end_tree "$child"
 	done
-	kill -TERM "$1" 2>/dev/null || true
 }
 
+# Of the whole host, as ours: a timer for each CPU that no change of threads stops. With an event for each thread the
+# timer goes on where it stopped, which shows more of the kernel in programs that sleep often.
+# --buildid-mmap: while somebody on the host asks the kernel for build-IDs in mmap records (the agent does), kernels up to
+# 6.18 flag those of all others too, and perf takes their inodes for build-IDs.
 take_samples() {
 	local name=$1
+	load_pid=
 	start_agent
 	start_program "$name"
-	if declare -F "load_$name" >/dev/null; then
-		"ready_$name"
-		(cd "$work" && exec >"$work/load.log" 2>&1 && "load_$name") &
-		load_pid=$!
-		pids+=("$load_pid")
-	fi
-	sleep 2 # its first pages and mappings are not what is looked at
+	sleep 3 # its first pages and mappings are not what is looked at
+	perf record -q -a -r 1 --buildid-mmap -e cpu-clock -F $PERF_FREQUENCY --call-graph dwarf,$STACK_BYTES -k CLOCK_REALTIME \
+		-m 64M -o "$work/perf.data" >"$work/record.log" 2>&1 &
+	perf_pid=$!
+	pids+=("$perf_pid")
+	sleep 2
 	from=$(now_ns)
 	sleep "$seconds"
 	to=$(now_ns)
+	kill -INT "$perf_pid"
 	kill -TERM "$agent_pid"
 	wait "$agent_pid" || { tail "$work/agent.log" >&2; return 1; }
-	end_tree "$root_pid"
 	wait "$perf_pid" || true
+	[ -z "$load_pid" ] || end_tree "$load_pid"
+	end_tree "$root_pid"
+	wait "$root_pid" $load_pid 2>/dev/null || true
+	pids=()
 }
+
+print_script() { perf script -i "$work/perf.data" --ns "$@" 2>>"$work/script.log"; }
 
 check() {
 	local name=$1
@@ -126,16 +137,17 @@ check() {
 	rm -rf "$work/data" && mkdir "$work/data" && chmod 777 "$work/data"
 	(cd "$work" && seconds=$((seconds + 10)) && "setup_$name") >"$work/setup.log" 2>&1 || { tail "$work/setup.log"; return 1; }
 	seconds=$seconds take_samples "$name"
-	end_all
 	"$build/bin/batch_dump" "$work/spool" "$from" "$to" >"$work/ours"
-	perf script -i "$work/perf.data" -F pid,tid,time,ip,dso --ns --no-inline --show-task-events \
-		--show-lost-events >"$work/perf" 2>"$work/script.log"
+	# Twice: unwinding is what takes long, so only the stacks of the program are.
+	print_script -F pid,tid,time --show-task-events --show-lost-events >"$work/perf-events"
+	family=$(python3 -B "$here/family.py" "$root_pid" "$work/ours" "$work/perf-events")
+	print_script -F pid,tid,time,ip,dso --no-inline --show-lost-events --pid "$family" >"$work/perf"
 	rm -f "$work/perf.data"
 	python3 -B "$here/compare.py" --name "$name" --from "$from" --to "$to" --ours "$work/ours" --perf "$work/perf" \
-		--root "$root_pid" --result "$results" || failed=1
+		--pids "$family" --result "$results" || failed=1
 	if [ -n "$keep" ]; then
 		mkdir -p "$keep/$name" && cp "$work/ours" "$work/perf" "$work"/*.log "$keep/$name/"
-		printf -- '--name %s --from %s --to %s --root %s\n' "$name" "$from" "$to" "$root_pid" >"$keep/$name/options"
+		printf -- '--name %s --from %s --to %s --pids %s\n' "$name" "$from" "$to" "$family" >"$keep/$name/options"
 	fi
 }
 

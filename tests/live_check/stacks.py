@@ -24,8 +24,6 @@ class OurStacks:
 
     def __init__(self, functions):
         self.functions = functions
-        self.parents = {}  # pid → parent's pid
-        self.names = {}
         self.counters = collections.Counter()
 
     def read(self, lines):
@@ -36,8 +34,6 @@ class OurStacks:
                 executables[fields[0]] = fields[2]
             elif kind == "process":
                 pids[fields[0]] = int(fields[1])
-                self.parents[int(fields[1])] = int(fields[2])
-                self.names[int(fields[1])] = fields[3]
             elif kind == "path":
                 paths[fields[0], fields[1]] = fields[2]
             elif kind == "counter":
@@ -65,14 +61,13 @@ class OurStacks:
 
 
 class PerfStacks:
-    """Reads `perf script -F pid,tid,time,ip,dso --show-task-events --show-lost-events`.
+    """Reads `perf script -F pid,tid,time,ip,dso --show-lost-events`.
 
     For an address in a file perf prints the file's offset, for all others the address.
     """
 
     def __init__(self, functions):
         self.functions = functions
-        self.parents = {}
         self.lost = 0
 
     def read(self, lines, from_ns, to_ns):
@@ -93,11 +88,6 @@ class PerfStacks:
             yield self.stack(sample[0], frames)
 
     def record(self, line):
-        found = FORK.search(line)
-        if found:
-            if found[1] != found[2]:
-                self.parents[int(found[1])] = int(found[2])
-            return
         found = LOST.search(line)
         if found:
             self.lost += int(found[1])
