@@ -10,9 +10,11 @@
 #include "common/event_type.h"
 
 #if defined(__TARGET_ARCH_x86)
-#define host_unwind host_unwind_x86
+#define host_unwind	      host_unwind_x86
+#define host_unwind_find_rule host_unwind_find_rule_x86
 #else
-#define host_unwind host_unwind_arm64
+#define host_unwind	      host_unwind_arm64
+#define host_unwind_find_rule host_unwind_find_rule_arm64
 #endif
 
 _Static_assert(N_GENERAL_REGISTERS <= HOST_UNWIND_MAX_REGISTERS, "one array for both architectures");
@@ -68,4 +70,22 @@ void host_unwind(const struct host_unwind_input *input, struct host_unwind_outpu
 	unwind_user(sample);
 	(void)sample_submit(sample);
 	host_run_end();
+}
+
+int host_unwind_find_rule(const struct host_unwind_tables *tables, uint32_t executable, uint64_t elf_addr,
+			  struct abi_unwind_rule *ret_rule)
+{
+	struct host_unwind_input input = { .tables = tables };
+	struct host_run run = { .input = &input };
+	const struct abi_unwind_rule *rule = NULL;
+	struct sample sample;
+	enum rule_found found;
+
+	sample.table_executable = 0;
+	host_run_begin(&run);
+	found = find_rule(&sample, executable, elf_addr, &rule);
+	host_run_end();
+	if (found == RULE_FOUND)
+		*ret_rule = *rule;
+	return found == RULE_FOUND ? 1 : found == RULE_NO_TABLE ? -1 : 0;
 }

@@ -81,3 +81,12 @@ struct host_unwind_output {
 
 void host_unwind_x86(const struct host_unwind_input *input, struct host_unwind_output *ret_output);
 void host_unwind_arm64(const struct host_unwind_input *input, struct host_unwind_output *ret_output);
+
+/*
+ * The rule at an address of an executable, found as a run finds it. 1 found; 0: the address is outside the table; -1:
+ * the executable has no table.
+ */
+int host_unwind_find_rule_x86(const struct host_unwind_tables *tables, uint32_t executable, uint64_t elf_addr,
+			      struct abi_unwind_rule *ret_rule);
+int host_unwind_find_rule_arm64(const struct host_unwind_tables *tables, uint32_t executable, uint64_t elf_addr,
+				struct abi_unwind_rule *ret_rule);

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/host_bpf/made_up_stack.h"
+
+/*
+ * Why a stack of x86-64 ends: naturally, or cut with a reason. rbp is register 6, rsp 7.
+ */
+
+#define RBP 6
+#define RSP 7
+
+enum function {
+	PLAIN,	     /* CFA = rsp + 16 */
+	WITH_FP,     /* CFA = rbp + 16, rbp saved */
+	OUTERMOST,   /* return address undefined */
+	UNEXPRESSED, /* an expression of no known shape */
+	BY_R15,	     /* CFA = r15 + 8 */
+	REALIGNED,   /* CFA = *(rbp - 8), rbp saved at rbp */
+	EPILOGUE,    /* of it: CFA = r10, rbp popped, though the row says that it is saved at rbp */
+	N_FUNCTIONS
+};
+
+static const struct abi_unwind_rule rules[N_FUNCTIONS] = {
+	[PLAIN] = { .cfa = UNWIND_CFA_SP, .cfa_offset = 16, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
+		    .rbx_offset = UNWIND_RBX_LOST },
+	[WITH_FP] = { .cfa = UNWIND_CFA_FP, .cfa_offset = 16, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
+		      .fp = UNWIND_SAVED_CFA, .fp_offset = -16, .rbx_offset = UNWIND_RBX_LOST },
+	[OUTERMOST] = { .cfa = UNWIND_CFA_END },
+	[UNEXPRESSED] = { .cfa = UNWIND_CFA_UNSUPPORTED },
+	[BY_R15] = { .cfa = UNWIND_CFA_REGISTER, .cfa_register = 15, .cfa_offset = 8, .ra = UNWIND_SAVED_CFA,
+		     .ra_offset = -8, .rbx_offset = UNWIND_RBX_LOST },
+	[REALIGNED] = { .cfa = UNWIND_CFA_DEREF_FP, .cfa_offset = -8, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
+			.fp = UNWIND_SAVED_FP_DEREF, .rbx_offset = UNWIND_RBX_LOST },
+	[EPILOGUE] = { .cfa = UNWIND_CFA_REGISTER, .cfa_register = 10, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
+		       .fp = UNWIND_SAVED_FP_DEREF, .rbx_offset = UNWIND_RBX_LOST },
+};
+
+static int setup(void **state)
+{
+	*state = made_up_new(rules, N_FUNCTIONS);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	made_up_free(*state);
+	return 0;
+}
+
+static void begin(struct made_up *process, uint64_t pc, unsigned int sp_word, uint64_t fp)
+{
+	process->input.registers.pc = pc;
+	process->input.registers.general[RSP] = at_word(sp_word);
+	process->input.registers.general[RBP] = fp;
+}
+
+static void run(struct made_up *process)
+{
+	host_unwind_x86(&process->input, &process->output);
+}
+
+/* Frame pointer and return address, as "push %rbp" leaves them. */
+static void link_frame(struct made_up *process, unsigned int word, uint64_t caller_fp, uint64_t return_address)
+{
+	process->words[word] = caller_fp;
+	process->words[word + 1] = return_address;
+}
+
+static void a_chain_of_frame_pointers_ends_at_zero(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, OTHER_START + 8, 10, at_word(20));
+	link_frame(process, 20, at_word(30), OTHER_START + 100);
+	link_frame(process, 30, 0, OTHER_START + 200);
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, OTHER_START + 8, OTHER_START + 99, OTHER_START + 199);
+	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_POINTER], 3);
+	assert_true(process->output.header.flags & ABI_SAMPLE_UNRESOLVED);
+}
+
+static void an_undefined_return_address_is_a_natural_end(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, in_function(PLAIN), 10, 0);
+	process->words[11] = in_function(OUTERMOST);
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, in_function(PLAIN), in_function(OUTERMOST) - 1);
+	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_TABLE], 1);
+	assert_false(process->output.header.flags & ABI_SAMPLE_UNRESOLVED);
+}
+
+static void a_return_address_of_zero_is_a_natural_end(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, in_function(PLAIN), 10, 0);
+	process->words[11] = 0;
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, in_function(PLAIN));
+}
+
+static void a_page_that_cannot_be_read_cuts_the_stack(void **state)
+{
+	struct made_up *process = *state;
+
+	process->readable_bytes = 8 * 20;
+	begin(process, in_function(PLAIN), 17, 0);
+	process->words[18] = in_function(PLAIN); /* the next return address is at word 20 */
+	run(process);
+	expect_frames(process, STACK_CUT_READ_FAULT, in_function(PLAIN), in_function(PLAIN) - 1);
+}
+
+static void a_frame_pointer_into_a_page_that_cannot_be_read_cuts_the_stack(void **state)
+{
+	struct made_up *process = *state;
+
+	process->readable_bytes = 8 * 20;
+	begin(process, OTHER_START + 8, 10, at_word(20));
+	run(process);
+	expect_frames(process, STACK_CUT_READ_FAULT, OTHER_START + 8);
+}
+
+static void the_last_words_before_an_unreadable_page_are_read(void **state)
+{
+	struct made_up *process = *state;
+
+	process->readable_bytes = 8 * 20;
+	begin(process, in_function(PLAIN), 16, 0);
+	process->words[17] = in_function(PLAIN);
+	process->words[19] = in_function(OUTERMOST);
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, in_function(PLAIN), in_function(PLAIN) - 1, in_function(OUTERMOST) - 1);
+}
+
+static void a_return_address_in_no_mapping_cuts_the_stack(void **state)
+{
+	static const uint64_t nowhere[] = { 1, CODE_START, CODE_START + CODE_BYTES + 1, OTHER_START - 5,
+					    OTHER_START + OTHER_BYTES + 1, STACK_START, UINT64_MAX };
+	struct made_up *process = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(nowhere); i++) {
+		begin(process, in_function(PLAIN), 10, 0);
+		process->words[11] = in_function(PLAIN);
+		process->words[13] = nowhere[i];
+		run(process);
+		expect_frames(process, STACK_CUT_NO_MAPPING, in_function(PLAIN), in_function(PLAIN) - 1);
+	}
+}
+
+static void a_leaf_in_no_mapping_is_told_as_it_is(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, 0x1234, 10, at_word(20));
+	link_frame(process, 20, 0, in_function(OUTERMOST));
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, 0x1234, in_function(OUTERMOST) - 1);
+}
+
+static void implausible_frame_pointers_cut_the_stack(void **state)
+{
+	const struct {
+		uint64_t fp;
+	} cases[] = { { at_word(20) + 4 }, { at_word(20) + 1 }, { at_word(9) }, { 0x1000 } };
+	struct made_up *process = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin(process, OTHER_START + 8, 10, cases[i].fp);
+		run(process);
+		expect_frames(process, STACK_CUT_BAD_FRAME, OTHER_START + 8);
+	}
+}
+
+static void a_loop_of_frame_pointers_ends(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, OTHER_START + 8, 10, at_word(20));
+	link_frame(process, 20, at_word(30), OTHER_START + 100);
+	link_frame(process, 30, at_word(20), OTHER_START + 200);
+	run(process);
+	expect_frames(process, STACK_CUT_BAD_FRAME, OTHER_START + 8, OTHER_START + 99, OTHER_START + 199);
+}
+
+static void a_loop_of_frames_with_rows_ends(void **state)
+{
+	struct made_up *process = *state;
+
+	/* The frame above points back to the first one. */
+	begin(process, in_function(WITH_FP), 10, at_word(20));
+	link_frame(process, 20, at_word(30), in_function(WITH_FP));
+	link_frame(process, 30, at_word(20), in_function(WITH_FP));
+	run(process);
+	expect_frames(process, STACK_CUT_BAD_FRAME, in_function(WITH_FP), in_function(WITH_FP) - 1,
+		      in_function(WITH_FP) - 1);
+}
+
+static void a_stack_that_never_ends_is_cut_at_the_depth_that_fits(void **state)
+{
+	struct made_up *process = *state;
+	size_t n_frames;
+
+	for (size_t i = 0; i < STACK_WORDS; i++)
+		process->words[i] = in_function(PLAIN);
+	/* 512 frames of two words are all of the stack: they must fit, and one more must not. */
+	begin(process, in_function(PLAIN), 0, 0);
+	run(process);
+	n_frames = process->output.header.n_user_frames;
+	assert_int_equal(process->output.header.cut, STACK_CUT_DEPTH);
+	assert_int_equal(process->output.counters[ABI_COUNTER_CUT_DEPTH], 1);
+	assert_true(n_frames >= ABI_MAX_USER_FRAMES && n_frames <= ABI_MAX_USER_FRAMES + 1);
+}
+
+static void as_many_frames_as_fit_are_not_cut(void **state)
+{
+	struct made_up *process = *state;
+
+	for (size_t i = 0; i < STACK_WORDS; i++)
+		process->words[i] = in_function(PLAIN);
+	process->words[2 * (ABI_MAX_USER_FRAMES - 2) + 1] = in_function(OUTERMOST);
+	begin(process, in_function(PLAIN), 0, 0);
+	run(process);
+	assert_int_equal(process->output.header.cut, STACK_CUT_NONE);
+	assert_int_equal(process->output.header.n_user_frames, ABI_MAX_USER_FRAMES);
+}
+
+static void without_registers_there_is_no_stack(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, 0, 10, 0);
+	run(process);
+	expect_stack(process, STACK_CUT_NO_USER_REGS, NULL, 0);
+}
+
+static void where_nothing_is_expressed_the_frame_pointer_is_tried(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, in_function(UNEXPRESSED), 10, at_word(20));
+	link_frame(process, 20, at_word(30), in_function(N_FUNCTIONS)); /* a place without a row */
+	link_frame(process, 30, 0, in_function(OUTERMOST));
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, in_function(UNEXPRESSED), in_function(N_FUNCTIONS) - 1,
+		      in_function(OUTERMOST) - 1);
+	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_UNSUPPORTED], 1);
+	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_POINTER], 2);
+}
+
+static void a_register_is_known_in_the_innermost_frame_only(void **state)
+{
+	struct made_up *process = *state;
+
+	process->input.registers.general[15] = at_word(14);
+	begin(process, in_function(BY_R15), 10, at_word(40));
+	process->words[14] = in_function(BY_R15); /* whose r15 is not known: by the frame pointer */
+	link_frame(process, 40, 0, in_function(OUTERMOST));
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, in_function(BY_R15), in_function(BY_R15) - 1,
+		      in_function(OUTERMOST) - 1);
+	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_TABLE], 1);
+	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_UNSUPPORTED], 1);
+}
+
+static void a_realigned_frame_finds_its_callers_frame_pointer(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, in_function(REALIGNED), 10, at_word(20));
+	process->words[19] = at_word(30); /* CFA */
+	process->words[20] = at_word(40); /* the caller's rbp */
+	process->words[29] = in_function(WITH_FP);
+	link_frame(process, 40, 0, in_function(OUTERMOST));
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, in_function(REALIGNED), in_function(WITH_FP) - 1,
+		      in_function(OUTERMOST) - 1);
+}
+
+/* gcc's row says that rbp is still saved at rbp when it has been popped. */
+static void behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_the_register(void **state)
+{
+	static const uint64_t of_caller[] = { at_word(40), 7, 0 };
+	struct made_up *process = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_caller); i++) {
+		process->input.registers.general[10] = at_word(30);
+		begin(process, in_function(EPILOGUE), 28, of_caller[i]);
+		process->words[29] = in_function(of_caller[i] == at_word(40) ? WITH_FP : PLAIN);
+		process->words[31] = in_function(OUTERMOST);
+		link_frame(process, 40, 0, in_function(OUTERMOST));
+		run(process);
+		expect_frames(process, STACK_CUT_NONE, in_function(EPILOGUE), process->words[29] - 1,
+			      in_function(OUTERMOST) - 1);
+	}
+}
+
+static void a_process_that_is_not_known_is_unwound_by_frame_pointers(void **state)
+{
+	struct made_up *process = *state;
+
+	process->input.process.entry = NULL;
+	begin(process, in_function(WITH_FP), 10, at_word(20));
+	link_frame(process, 20, at_word(30), 0x5000);
+	link_frame(process, 30, 0, in_function(PLAIN));
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, in_function(WITH_FP), 0x4fff, in_function(PLAIN) - 1);
+	assert_true(process->output.header.flags & ABI_SAMPLE_UNKNOWN);
+	assert_int_equal(process->output.counters[ABI_COUNTER_UNKNOWN_PROCESS], 1);
+}
+
+static void an_entry_of_another_process_or_image_does_not_count(void **state)
+{
+	struct made_up *process = *state;
+
+	for (int i = 0; i < 2; i++) {
+		made_up_map(process);
+		process->maps.process.start_time_10ms += i == 0;
+		process->maps.process.exec_count += i == 1;
+		begin(process, in_function(WITH_FP), 10, 0);
+		run(process);
+		expect_frames(process, STACK_CUT_NONE, in_function(WITH_FP));
+		assert_true(process->output.header.flags & ABI_SAMPLE_UNKNOWN);
+	}
+}
+
+static void an_executable_without_a_table_is_counted(void **state)
+{
+	struct made_up *process = made_up_new(NULL, 0);
+
+	(void)state;
+	begin(process, in_function(WITH_FP), 10, at_word(20));
+	link_frame(process, 20, 0, in_function(PLAIN));
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, in_function(WITH_FP), in_function(PLAIN) - 1);
+	assert_int_equal(process->output.counters[ABI_COUNTER_NO_TABLE], 2);
+	made_up_free(process);
+}
+
+#define with_process(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		with_process(a_chain_of_frame_pointers_ends_at_zero),
+		with_process(an_undefined_return_address_is_a_natural_end),
+		with_process(a_return_address_of_zero_is_a_natural_end),
+		with_process(a_page_that_cannot_be_read_cuts_the_stack),
+		with_process(a_frame_pointer_into_a_page_that_cannot_be_read_cuts_the_stack),
+		with_process(the_last_words_before_an_unreadable_page_are_read),
+		with_process(a_return_address_in_no_mapping_cuts_the_stack),
+		with_process(a_leaf_in_no_mapping_is_told_as_it_is),
+		with_process(implausible_frame_pointers_cut_the_stack),
+		with_process(a_loop_of_frame_pointers_ends),
+		with_process(a_loop_of_frames_with_rows_ends),
+		with_process(a_stack_that_never_ends_is_cut_at_the_depth_that_fits),
+		with_process(as_many_frames_as_fit_are_not_cut),
+		with_process(without_registers_there_is_no_stack),
+		with_process(where_nothing_is_expressed_the_frame_pointer_is_tried),
+		with_process(a_register_is_known_in_the_innermost_frame_only),
+		with_process(a_realigned_frame_finds_its_callers_frame_pointer),
+		with_process(behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_the_register),
+		with_process(a_process_that_is_not_known_is_unwound_by_frame_pointers),
+		with_process(an_entry_of_another_process_or_image_does_not_count),
+		cmocka_unit_test(an_executable_without_a_table_is_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

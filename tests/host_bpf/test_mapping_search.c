@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "bpf/host/host_unwind.h"
+#include "common/frame.h"
+#include "tests/host_bpf/host_maps.h"
+#include "tests/support/unit.h"
+
+/*
+ * Finding the mapping of a pc, by runs whose stack is one frame: nothing can be read.
+ */
+
+#define MAPPING_BYTES UINT64_C(0x3000)
+#define FIRST_START   UINT64_C(0x400000)
+#define MAX_MAPPINGS  (ABI_MAPPINGS_PER_CHUNK * ABI_MAX_CHUNKS)
+
+/* Searches while the chunk changes. */
+#define N_RACES 300000
+
+struct search {
+	struct abi_mapping mappings[MAX_MAPPINGS];
+	size_t n_mappings;
+	struct host_maps maps;
+	struct abi_config config;
+	struct host_unwind_input input;
+	struct host_unwind_output output;
+};
+
+static int read_nothing(void *argument, uint64_t address, void *buffer, size_t size)
+{
+	(void)argument;
+	(void)address;
+	(void)buffer;
+	(void)size;
+	return -1;
+}
+
+/* Every third one begins where the one before ends. Each has a bias of its own. */
+static struct search *search_new(size_t n_mappings)
+{
+	struct search *search = calloc(1, sizeof(*search));
+	uint64_t start = FIRST_START;
+
+	assert_non_null(search);
+	search->n_mappings = n_mappings;
+	for (size_t i = 0; i < n_mappings; i++) {
+		search->mappings[i] = (struct abi_mapping){ .start = start,
+							    .end = start + MAPPING_BYTES,
+							    .bias = start - 0x1000 * (i + 1),
+							    .executable = (uint32_t)i + 1,
+							    .kind = FRAME_NATIVE };
+		start += MAPPING_BYTES + (i % 3 == 0 ? 0 : 0x5000);
+	}
+	assert_ok(host_maps_set_mappings(&search->maps, search->mappings, n_mappings));
+	host_maps_describe(&search->maps, &search->input);
+	search->input.config = &search->config;
+	search->input.read = read_nothing;
+	return search;
+}
+
+static void search_free(struct search *search)
+{
+	host_maps_release(&search->maps);
+	free(search);
+}
+
+static void run(struct search *search, uint64_t pc)
+{
+	search->input.registers.pc = pc;
+	host_unwind_x86(&search->input, &search->output);
+	assert_int_equal(search->output.header.n_user_frames, 1);
+}
+
+static void expect_mapping(struct search *search, uint64_t pc, const struct abi_mapping *mapping)
+{
+	run(search, pc);
+	assert_int_equal(search->output.frames[0].executable, mapping->executable);
+	assert_int_equal(search->output.frames[0].address, pc - mapping->bias);
+	assert_int_equal(search->output.header.flags & (ABI_SAMPLE_UNKNOWN | ABI_SAMPLE_UNRESOLVED), 0);
+}
+
+static void expect_none(struct search *search, uint64_t pc)
+{
+	run(search, pc);
+	assert_int_equal(search->output.frames[0].executable, 0);
+	assert_int_equal(search->output.frames[0].address, pc);
+	assert_int_equal(search->output.header.flags & ABI_SAMPLE_UNKNOWN, 0);
+}
+
+static void every_mapping_is_found_from_its_first_to_its_last_byte(void **state)
+{
+	static const size_t counts[] = { 1, 2, 62, 63, 64, 65, 126, 127, 500, MAX_MAPPINGS };
+
+	(void)state;
+	for (size_t c = 0; c < ARRAY_SIZE(counts); c++) {
+		struct search *search = search_new(counts[c]);
+
+		for (size_t i = 0; i < search->n_mappings; i++) {
+			const struct abi_mapping *mapping = &search->mappings[i];
+			bool is_followed = i + 1 < search->n_mappings && mapping[1].start == mapping->end;
+
+			expect_mapping(search, mapping->start, mapping);
+			expect_mapping(search, mapping->start + MAPPING_BYTES / 2, mapping);
+			expect_mapping(search, mapping->end - 1, mapping);
+			if (is_followed)
+				expect_mapping(search, mapping->end, mapping + 1);
+			else
+				expect_none(search, mapping->end);
+		}
+		expect_none(search, FIRST_START - 1);
+		expect_none(search, 1);
+		expect_none(search, UINT64_MAX - 1);
+		search_free(search);
+	}
+}
+
+static void a_process_without_mappings_is_not_known(void **state)
+{
+	struct search *search = search_new(1);
+
+	(void)state;
+	search->maps.process.set = 0;
+	search->maps.process.n_chunks = 0;
+	run(search, FIRST_START);
+	assert_int_equal(search->output.frames[0].executable, 0);
+	assert_int_equal(search->output.frames[0].address, FIRST_START);
+	search_free(search);
+}
+
+static void a_chunk_of_another_set_is_not_believed(void **state)
+{
+	struct search *search = search_new(200);
+
+	(void)state;
+	search->maps.chunks.items[2].set = HOST_MAPS_SET + 1;
+	expect_mapping(search, search->mappings[0].start, &search->mappings[0]);
+	run(search, search->mappings[2 * ABI_MAPPINGS_PER_CHUNK].start);
+	assert_int_equal(search->output.frames[0].executable, 0);
+	assert_true(search->output.header.flags & ABI_SAMPLE_UNKNOWN);
+	assert_int_equal(search->output.counters[ABI_COUNTER_UNKNOWN_PROCESS], 1);
+	search_free(search);
+}
+
+static void a_chunk_that_is_gone_makes_the_process_unknown(void **state)
+{
+	struct search *search = search_new(200);
+
+	(void)state;
+	search->input.process.n_chunks = 3;
+	run(search, search->mappings[199].start);
+	assert_int_equal(search->output.frames[0].executable, 0);
+	assert_true(search->output.header.flags & ABI_SAMPLE_UNKNOWN);
+	search_free(search);
+}
+
+static void a_chunk_with_an_impossible_count_finds_nothing_outside_itself(void **state)
+{
+	static const uint32_t counts[] = { ABI_MAPPINGS_PER_CHUNK + 1, 100, 1000, UINT32_MAX };
+	struct search *search = search_new(2 * ABI_MAPPINGS_PER_CHUNK);
+
+	(void)state;
+	/* What lies behind the chunk would fit. */
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		search->maps.process.n_chunks = 1;
+		search->maps.chunks.items[0].n_mappings = counts[i];
+		run(search, search->mappings[ABI_MAPPINGS_PER_CHUNK + 5].start);
+		assert_int_equal(search->output.frames[0].executable, 0);
+	}
+	search_free(search);
+}
+
+struct reuse {
+	struct abi_mapping_chunk *chunk;
+	atomic_bool stop;
+};
+
+/* As the kernel fills an element: from its beginning to its end, the set first. */
+static void write_chunk(struct abi_mapping_chunk *chunk, uint32_t set, uint64_t bias)
+{
+	*(volatile uint32_t *)&chunk->set = set;
+	atomic_thread_fence(memory_order_seq_cst);
+	for (size_t i = 0; i < ABI_MAPPINGS_PER_CHUNK; i++)
+		*(volatile __u64 *)&chunk->mappings[i].bias = bias;
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+static void *reuse_element(void *argument)
+{
+	struct reuse *reuse = argument;
+
+	/* A set's number never comes back while somebody may still have it; ours does, between two other writes. */
+	while (!atomic_load(&reuse->stop)) {
+		write_chunk(reuse->chunk, HOST_MAPS_SET + 1, 0x2000);
+		write_chunk(reuse->chunk, HOST_MAPS_SET + 2, 0x1000);
+		*(volatile uint32_t *)&reuse->chunk->set = HOST_MAPS_SET;
+		for (int i = 0; i < 100; i++)
+			atomic_thread_fence(memory_order_seq_cst);
+	}
+	return NULL;
+}
+
+static void an_element_that_is_reused_under_its_reader_gives_no_wrong_frame(void **state)
+{
+	struct search *search = search_new(ABI_MAPPINGS_PER_CHUNK);
+	struct reuse reuse = { .chunk = search->maps.chunks.items };
+	uint64_t n_known = 0, n_unknown = 0;
+	pthread_t thread;
+
+	(void)state;
+	write_chunk(reuse.chunk, HOST_MAPS_SET, 0x1000);
+	assert_int_equal(pthread_create(&thread, NULL, reuse_element, &reuse), 0);
+	/* And for as long as it takes until the other thread was run. */
+	for (uint64_t i = 0; i < N_RACES || n_known == 0 || n_unknown == 0; i++) {
+		const struct abi_mapping *mapping = &search->mappings[i % ABI_MAPPINGS_PER_CHUNK];
+
+		run(search, mapping->start);
+		if (search->output.header.flags & ABI_SAMPLE_UNKNOWN) {
+			n_unknown++;
+			assert_int_equal(search->output.frames[0].executable, 0);
+			assert_int_equal(search->output.frames[0].address, mapping->start);
+			continue;
+		}
+		n_known++;
+		assert_int_equal(search->output.frames[0].executable, mapping->executable);
+		assert_int_equal(search->output.frames[0].address, mapping->start - 0x1000);
+	}
+	atomic_store(&reuse.stop, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	print_message("%lu known, %lu unknown\n", (unsigned long)n_known, (unsigned long)n_unknown);
+	search_free(search);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_mapping_is_found_from_its_first_to_its_last_byte),
+		cmocka_unit_test(a_process_without_mappings_is_not_known),
+		cmocka_unit_test(a_chunk_of_another_set_is_not_believed),
+		cmocka_unit_test(a_chunk_that_is_gone_makes_the_process_unknown),
+		cmocka_unit_test(a_chunk_with_an_impossible_count_finds_nothing_outside_itself),
+		cmocka_unit_test(an_element_that_is_reused_under_its_reader_gives_no_wrong_frame),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <elf.h>
+#include <glob.h>
+
+#include "tests/host_bpf/host_maps.h"
+#include "tests/support/unit.h"
+
+/*
+ * The kernel's search of unwind tables beside the agent's, over tables of this host that stand one after the other.
+ */
+
+#define N_RANDOM 1000000
+
+/* Larger than a chunk of rows, with a row for every byte: what no compiler writes. */
+#define DENSE_PAGES 3
+
+struct searched {
+	uint32_t n_tables;
+	struct unwind_table tables[8]; /* of executable i + 1 */
+	struct host_maps maps;
+	struct host_unwind_input input;
+	uint64_t n_found, n_outside;
+};
+
+static int compile(const char *path, struct unwind_table *ret_table)
+{
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	struct unwind_table_stats stats;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = elf_file_open(fd, &elf);
+	return r < 0 ? r : unwind_table_compile(elf, ret_table, &stats);
+}
+
+static void add(struct searched *searched, const struct unwind_table *table)
+{
+	assert_true(searched->n_tables < ARRAY_SIZE(searched->tables));
+	searched->tables[searched->n_tables++] = *table;
+	assert_ok(host_maps_add_table(&searched->maps, searched->n_tables, table));
+}
+
+static void add_file(struct searched *searched, const char *pattern)
+{
+	struct unwind_table table;
+	glob_t paths = {};
+
+	if (glob(pattern, 0, NULL, &paths) == 0) {
+		assert_int_equal(compile(paths.gl_pathv[0], &table), 1);
+		print_message("%s: %u rows\n", paths.gl_pathv[0], table.n_rows);
+		add(searched, &table);
+	}
+	globfree(&paths);
+}
+
+static void add_dense(struct searched *searched)
+{
+	struct unwind_table table = { .base_address = 0x7000, .n_pages = DENSE_PAGES, .n_rules = 200 };
+
+	table.page_first = calloc(DENSE_PAGES + 1, sizeof(*table.page_first));
+	table.rows = calloc((size_t)DENSE_PAGES << UNWIND_PAGE_SHIFT, sizeof(*table.rows));
+	table.rules = calloc(table.n_rules, sizeof(*table.rules));
+	assert_true(table.page_first && table.rows && table.rules);
+	for (uint32_t page = 0; page < DENSE_PAGES; page++) {
+		table.page_first[page] = table.n_rows;
+		for (uint32_t offset = 0; offset <= UNWIND_PAGE_MASK; offset += 1 + (page == 1)) {
+			table.rows[table.n_rows] = (struct abi_unwind_row){ (uint16_t)offset,
+									    (uint16_t)(table.n_rows % table.n_rules) };
+			table.n_rows++;
+		}
+	}
+	table.page_first[DENSE_PAGES] = table.n_rows;
+	for (uint32_t i = 0; i < table.n_rules; i++)
+		table.rules[i] = (struct abi_unwind_rule){ .cfa = UNWIND_CFA_SP, .cfa_offset = (int32_t)i };
+	add(searched, &table);
+}
+
+static int setup(void **state)
+{
+	struct searched *searched = calloc(1, sizeof(*searched));
+
+	if (!searched)
+		return -1;
+	add_file(searched, "/usr/lib/*-linux-gnu/libc.so.6");
+	add_file(searched, "/usr/bin/python3");
+	add_dense(searched);
+	add_file(searched, "/usr/lib/*-linux-gnu/libcrypto.so.3");
+	add_file(searched, "/proc/self/exe");
+	assert_true(searched->n_tables >= 3);
+	host_maps_describe(&searched->maps, &searched->input);
+	*state = searched;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct searched *searched = *state;
+
+	for (uint32_t i = 0; i < searched->n_tables; i++)
+		unwind_table_release(&searched->tables[i]);
+	host_maps_release(&searched->maps);
+	free(searched);
+	return 0;
+}
+
+/* Outside of a table the kernel's search says so, the agent's gives rule 0. */
+static void compare(struct searched *searched, uint32_t executable, uint64_t elf_addr)
+{
+	const struct abi_unwind_rule *expected = unwind_table_find(&searched->tables[executable - 1], elf_addr);
+	struct abi_unwind_rule by_x86 = {}, by_arm64 = {};
+	int r = host_unwind_find_rule_x86(searched->input.tables, executable, elf_addr, &by_x86);
+
+	assert_int_equal(host_unwind_find_rule_arm64(searched->input.tables, executable, elf_addr, &by_arm64), r);
+	assert_true(r == 0 || r == 1);
+	if (memcmp(&by_x86, expected, sizeof(by_x86)) != 0 || memcmp(&by_arm64, expected, sizeof(by_arm64)) != 0)
+		fail_msg("executable %u: another rule at %lx", executable, (unsigned long)elf_addr);
+	searched->n_found += r == 1;
+	searched->n_outside += r == 0;
+}
+
+/* xorshift64*: the same addresses in every run. */
+static uint64_t next_random(uint64_t *random)
+{
+	*random ^= *random >> 12;
+	*random ^= *random << 25;
+	*random ^= *random >> 27;
+	return *random * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+static void both_searches_find_the_same_rule_at_random_addresses(void **state)
+{
+	struct searched *searched = *state;
+	uint64_t random = 20416;
+
+	for (int i = 0; i < N_RANDOM; i++) {
+		uint32_t executable = 1 + (uint32_t)(next_random(&random) % searched->n_tables);
+		const struct unwind_table *table = &searched->tables[executable - 1];
+		uint64_t span = (uint64_t)(table->n_pages + 2) << UNWIND_PAGE_SHIFT;
+
+		/* From a page before the table to a page behind it. */
+		compare(searched, executable,
+			table->base_address - (1u << UNWIND_PAGE_SHIFT) + next_random(&random) % span);
+	}
+	print_message("%lu found, %lu outside\n", (unsigned long)searched->n_found,
+		      (unsigned long)searched->n_outside);
+	assert_true(searched->n_found > N_RANDOM / 2 && searched->n_outside > 0);
+}
+
+static void both_searches_find_the_same_rule_around_every_row(void **state)
+{
+	struct searched *searched = *state;
+
+	for (uint32_t executable = 1; executable <= searched->n_tables; executable++) {
+		const struct unwind_table *table = &searched->tables[executable - 1];
+
+		for (uint32_t page = 0; page < table->n_pages; page++) {
+			uint64_t start = table->base_address + ((uint64_t)page << UNWIND_PAGE_SHIFT);
+
+			for (uint32_t i = table->page_first[page]; i < table->page_first[page + 1]; i++) {
+				compare(searched, executable, start + table->rows[i].offset);
+				compare(searched, executable, start + table->rows[i].offset - 1);
+			}
+			compare(searched, executable, start + UNWIND_PAGE_MASK);
+		}
+	}
+}
+
+static void addresses_far_from_a_table_have_no_rule(void **state)
+{
+	static const uint64_t far[] = { 0, 1, UINT64_C(1) << 32, UINT64_C(1) << 44, UINT64_MAX, UINT64_MAX - 0xffff };
+	struct searched *searched = *state;
+	struct abi_unwind_rule rule;
+
+	for (size_t i = 0; i < ARRAY_SIZE(far); i++)
+		for (uint32_t executable = 1; executable <= searched->n_tables; executable++)
+			if (far[i] - searched->tables[executable - 1].base_address >=
+			    (uint64_t)searched->tables[executable - 1].n_pages << UNWIND_PAGE_SHIFT)
+				compare(searched, executable, far[i]);
+	assert_int_equal(host_unwind_find_rule_x86(searched->input.tables, searched->n_tables + 1, 0x1000, &rule), -1);
+	assert_int_equal(host_unwind_find_rule_x86(NULL, 1, 0x1000, &rule), -1);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_searches_find_the_same_rule_at_random_addresses),
+		cmocka_unit_test(both_searches_find_the_same_rule_around_every_row),
+		cmocka_unit_test(addresses_far_from_a_table_have_no_rule),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
