@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starts RATE of the small programs a second, whatever becomes of those before: most run for some hundred microseconds,
+ * one in twenty for 55 ms of CPU time. Half of them are forked in the way of a shell, by a child that does some work of
+ * its own before it becomes another program. For each long one that ended, a line:
+ *
+ *   PROGRAM PID STARTED_NS ENDED_NS CPU_US          (wall clock)
+ *
+ * and at the end `started N, held back N`: those not started because too many were still running.
+ *
+ *   churn_driver SECONDS RATE FOLDER
+ */
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/workloads/spin.h"
+
+#define MAX_RUNNING 128
+#define LONG_US	    55000
+#define LONG_ONE_IN 20
+
+struct run {
+	pid_t pid; /* 0: a free slot */
+	unsigned int program;
+	int is_long;
+	uint64_t started_ns;
+};
+
+struct driver {
+	const char *folder;
+	struct run runs[MAX_RUNNING];
+	uint32_t seed;
+	uint64_t n_started, n_held_back;
+};
+
+static uint32_t random_below(struct driver *driver, uint32_t bound)
+{
+	driver->seed = driver->seed * 1664525u + 1013904223u;
+	return (driver->seed >> 8) % bound;
+}
+
+static struct run *free_slot(struct driver *driver)
+{
+	for (int i = 0; i < MAX_RUNNING; i++) {
+		if (driver->runs[i].pid == 0)
+			return &driver->runs[i];
+	}
+	return NULL;
+}
+
+/* What a shell does between fork and exec, on a stack that is a copy of ours. */
+VISIBLE uint64_t work_before_exec(uint64_t units);
+
+uint64_t work_before_exec(uint64_t units)
+{
+	return spin(units, units);
+}
+
+static pid_t start_program(int by_fork, char *const arguments[])
+{
+	pid_t pid;
+
+	if (!by_fork)
+		return posix_spawn(&pid, arguments[0], NULL, NULL, arguments, environ) == 0 ? pid : -1;
+	pid = fork();
+	if (pid == 0) {
+		if (work_before_exec(20) != 1)
+			execv(arguments[0], arguments);
+		_exit(127);
+	}
+	return pid;
+}
+
+static void start_one(struct driver *driver)
+{
+	struct run *run = free_slot(driver);
+	char path[512], us[32], library[512], function[64];
+	char *arguments[] = { path, us, library, function, NULL };
+
+	if (!run) {
+		driver->n_held_back++;
+		return;
+	}
+	run->program = random_below(driver, N_PROGRAMS);
+	run->is_long = random_below(driver, LONG_ONE_IN) == 0;
+	(void)snprintf(path, sizeof(path), "%s/churn_%u", driver->folder, run->program);
+	(void)snprintf(us, sizeof(us), "%u", run->is_long ? LONG_US : random_below(driver, 2000));
+	(void)snprintf(library, sizeof(library), "%s/libchurn_%u.so", driver->folder, run->program);
+	(void)snprintf(function, sizeof(function), "spin_in_library_%u_", run->program);
+	if (random_below(driver, 3) != 0)
+		arguments[2] = NULL;
+	run->started_ns = clock_read_ns(CLOCK_REALTIME);
+	run->pid = start_program(random_below(driver, 2) == 0, arguments);
+	if (run->pid < 0) {
+		run->pid = 0;
+		driver->n_held_back++;
+		return;
+	}
+	driver->n_started++;
+}
+
+/* 0 or 1: a program failed. */
+static int reap(struct driver *driver, int flags)
+{
+	struct rusage usage;
+	int status;
+	pid_t pid;
+
+	while ((pid = wait4(-1, &status, flags, &usage)) > 0) {
+		if (status != 0)
+			return 1;
+		for (int i = 0; i < MAX_RUNNING; i++) {
+			struct run *run = &driver->runs[i];
+
+			if (run->pid != pid)
+				continue;
+			run->pid = 0;
+			if (run->is_long)
+				printf("churn_%u %d %llu %llu %llu\n", run->program, pid,
+				       (unsigned long long)run->started_ns,
+				       (unsigned long long)clock_read_ns(CLOCK_REALTIME),
+				       (unsigned long long)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000u +
+					       (unsigned long long)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec));
+			break;
+		}
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct driver driver = { .seed = 1 };
+	uint64_t began_ns = clock_read_ns(CLOCK_MONOTONIC);
+	uint64_t n_due, seconds, rate;
+	int result = 0;
+
+	if (argc != 4)
+		return 2;
+	seconds = strtoull(argv[1], NULL, 10);
+	rate = strtoull(argv[2], NULL, 10);
+	driver.folder = argv[3];
+	n_due = seconds * rate;
+	for (uint64_t i = 0; i < n_due && result == 0; i++) {
+		uint64_t due_ns = began_ns + i * 1000000000u / rate;
+		struct timespec due = { (time_t)(due_ns / 1000000000u), (long)(due_ns % 1000000000u) };
+
+		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+		result = reap(&driver, WNOHANG);
+		start_one(&driver);
+	}
+	if (result == 0)
+		result = reap(&driver, 0);
+	printf("started %llu, held back %llu\n", (unsigned long long)driver.n_started,
+	       (unsigned long long)driver.n_held_back);
+	return result;
+}

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Programs come and go, 200 a second, for ten minutes: the agent's memory stays as it is, no stack is read with the
+# mappings of another program (pids are used again every few seconds), and no program of 50 ms of CPU time is lost.
+#
+#   HEARTH_CHURN_S=600 HEARTH_CHURN_RATE=200 HEARTH_CHURN_PID_MAX=2048 tests/churn/run.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../bench/figures.sh"
+need_root
+need_tools curl jq python3
+
+readonly SECONDS_OF_CHURN=${HEARTH_CHURN_S:-600} RATE=${HEARTH_CHURN_RATE:-200} PID_MAX=${HEARTH_CHURN_PID_MAX:-2048}
+churn=$workloads/churn
+# Until every executable has been met and every cache is as large as it gets.
+readonly WARM_UP_S=$((SECONDS_OF_CHURN / 3))
+
+# Pids are taken in turn, so that a small range makes them come back. All processes of the host share it.
+lower_pid_max() {
+	local before
+	before=$(cat /proc/sys/kernel/pid_max)
+	[ "$before" -gt "$PID_MAX" ] || return 0
+	at_exit+=("echo $before >/proc/sys/kernel/pid_max")
+	echo "$PID_MAX" >/proc/sys/kernel/pid_max
+}
+
+# look: one line of what the agent holds: anonymous and whole memory, maps, in KiB; fds; processes and executables.
+look() {
+	local fds=("/proc/$agent_pid/fd"/*)
+	printf '%d %d %d %d %d %d\n' "$(status_kib "$agent_pid" RssAnon)" "$(status_kib "$agent_pid" VmRSS)" \
+		$(($(agent_metric map_bytes) / 1024)) ${#fds[@]} "$(agent_metric processes)" "$(agent_metric executables)"
+}
+
+# column N FILE: the median.
+median() { awk -v n="$1" '{ print $n }' "$2" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+
+# expect_flat WHAT COLUMN UNIT ALLOWED: from the time after the warm-up to the last third.
+expect_flat() {
+	local early late
+	early=$(median "$2" "$work/early.look")
+	late=$(median "$2" "$work/late.look")
+	figure "churn.$1" "$late" "$3"
+	figure "churn.$1_growth" $((late - early)) "$3"
+	[ $((late - early)) -le "$4" ] || fail "$1 grew from $early to $late $3, allowed $4"
+}
+
+[ -x "$churn/churn_driver" ] || fail "the programs are not built in $churn"
+start_server
+start_agent
+lower_pid_max
+next_second
+from=$second
+cpu=$(cpu_time_us "$agent_pid")
+start_background runs "$churn/churn_driver" "$SECONDS_OF_CHURN" "$RATE" "$churn"
+driver_pid=$background_pid
+for ((at = 5; at <= SECONDS_OF_CHURN; at += 5)); do
+	at_second $((from + at))
+	! is_gone "$driver_pid" || break
+	if [ $at -gt $WARM_UP_S ] && [ $at -le $((2 * WARM_UP_S)) ]; then
+		look >>"$work/early.look"
+	elif [ $at -gt $WARM_UP_S ]; then
+		look >>"$work/late.look"
+	fi
+done
+expect_within 60s is_gone "$driver_pid"
+wait "$driver_pid" || fail "the driver failed: $(tail -n 1 "$work/runs.log")"
+next_second
+to=$second
+say "$(tail -n 1 "$work/runs.log")"
+cpu=$(($(cpu_time_us "$agent_pid") - cpu))
+figure churn.agent_cpu_pct "$(calculate "100 * $cpu / (($to - $from) * 1e6 * $(nproc))" %.3f)" "% of the host, without BPF"
+start_workload shares 120
+wait_for_coverage $((to + 1))
+wait_for_name spin_in_program_0_ churn_0 "$from" "$to"
+wait_for_name spin_in_program_15_ churn_15 "$from" "$to"
+
+for metric in ticks_expected_total 'ticks_total{outcome="missed"}' 'ticks_total{outcome="ring_full"}' \
+	unknown_process_total process_events_lost_total stacks_lost_total batches_dropped_total; do
+	figure "churn.$metric" "$(agent_metric "$metric")" ""
+done
+expect_flat rss_anon 1 KiB 1024
+expect_flat rss 2 KiB 1536
+expect_flat map 3 KiB 1024
+expect_flat fds 4 "" 8
+expect_flat processes 5 "" 128
+expect_flat executables 6 "" 64
+python3 -B "$(dirname "$0")/check_runs.py" "$server_url" "$work/runs.log" "$from" "$to" ||
+	fail "the profile of the programs is not what their parent knows"
