@@ -55,8 +55,8 @@ struct {
 
 struct abi_deferred deferred = {};
 
-/* Direct-mapped: process, page and time. */
-__u64 known_absent[KNOWN_SLOTS] = {};
+/* Direct-mapped: process, page and time, and what is known of it. */
+__u64 known_pages[KNOWN_SLOTS] = {};
 
 /* libbpf compares our declarations with the kernel's: a struct must be one, whatever is in it. */
 struct bpf_map {};
@@ -83,27 +83,32 @@ static __always_inline __u64 *since_of(__u32 slot)
 	return &deferred.since_ns[slot % ABI_DEFERRED_SLOTS];
 }
 
+enum known {
+	KNOWN_UNREADABLE = 1,
+	KNOWN_TOLD = 2, /* to the agent */
+};
+
 /* Of one moment: a page is tried again in the next. */
-static __always_inline __u64 page_mark(const struct sample *sample)
+static __always_inline __u64 page_mark(const struct sample *sample, enum known what)
 {
 	__u64 moment = bpf_ktime_get_ns() >> KNOWN_SHIFT;
 
-	return ((sample->fault_address >> PAGE_SHIFT) ^ ((__u64)sample->header.pid << 40) ^ (moment << 20) ^ 1) *
+	return ((sample->fault_address >> PAGE_SHIFT) ^ ((__u64)sample->header.pid << 40) ^ (moment << 20) ^ what) *
 	       0x9e3779b97f4a7c15ULL;
 }
 
-static __always_inline bool is_known_absent(const struct sample *sample)
+static __always_inline bool is_known(const struct sample *sample, enum known what)
 {
-	__u64 mark = page_mark(sample);
+	__u64 mark = page_mark(sample, what);
 
-	return known_absent[mark >> 56] == mark;
+	return known_pages[mark >> 56] == mark;
 }
 
-static __always_inline void note_known_absent(const struct sample *sample)
+static __always_inline void note_known(const struct sample *sample, enum known what)
 {
-	__u64 mark = page_mark(sample);
+	__u64 mark = page_mark(sample, what);
 
-	known_absent[mark >> 56] = mark;
+	known_pages[mark >> 56] = mark;
 }
 
 _Static_assert(KNOWN_SLOTS == 1 << 8, "the mark's highest byte is its slot");
@@ -158,7 +163,7 @@ static long fault_in_and_unwind(__u64 index, void *argument)
 	__u64 address = sample->fault_address;
 
 	if (!fault_in(address)) {
-		note_known_absent(sample);
+		note_known(sample, KNOWN_UNREADABLE);
 		return 1;
 	}
 	count_preemptible(ABI_COUNTER_DEFERRED_PAGES);
@@ -269,7 +274,18 @@ static __always_inline bool put_into_slot(struct sample *sample, __u32 slot)
 static __always_inline bool may_be_had(const struct sample *sample)
 {
 	return sample->header.cut == STACK_CUT_READ_FAULT && sample->fault_address >= 1 << PAGE_SHIFT &&
-	       (__s64)sample->fault_address > 0 && !is_known_absent(sample);
+	       (__s64)sample->fault_address > 0 && !is_known(sample, KNOWN_UNREADABLE);
+}
+
+__hidden void sample_touch(struct sample *sample)
+{
+	struct abi_absent_page page = { .address = sample->fault_address, .pid = sample->header.pid };
+
+	if (config.absent_pages == ABI_ABSENT_PAGES_LEAVE || !may_be_had(sample) || is_known(sample, KNOWN_TOLD))
+		return;
+	note_known(sample, KNOWN_TOLD);
+	if (bpf_ringbuf_output(&absent_pages, &page, sizeof(page), BPF_RB_FORCE_WAKEUP))
+		count(ABI_COUNTER_TOUCH_LOST);
 }
 
 __hidden bool sample_defer(struct sample *sample)
@@ -297,18 +313,10 @@ __hidden bool sample_defer(struct sample *sample)
 		return false;
 	}
 	count(ABI_COUNTER_DEFERRED_SCHEDULED);
+	/* A system call may take long: the next ticks in it should not need slots too. */
+	if (sample->header.n_kernel_frames > 0)
+		sample_touch(sample);
 	return true;
-}
-
-__hidden void sample_touch(struct sample *sample)
-{
-	struct abi_absent_page page = { .address = sample->fault_address, .pid = sample->header.pid };
-
-	if (config.absent_pages == ABI_ABSENT_PAGES_LEAVE || !may_be_had(sample))
-		return;
-	note_known_absent(sample);
-	if (bpf_ringbuf_output(&absent_pages, &page, sizeof(page), BPF_RB_FORCE_WAKEUP))
-		count(ABI_COUNTER_TOUCH_LOST);
 }
 
 static __always_inline int submit(struct sample *sample)

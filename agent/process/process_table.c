@@ -285,6 +285,7 @@ static int apply_exec(struct process_table *table, const struct process_event *e
 		if (r < 0)
 			return r;
 	}
+	process->began_ns = event->time_ns;
 	memcpy(process->image_name, event->comm, sizeof(process->image_name));
 	process_image_apply_rules(&table->rules, process);
 	return 0;
@@ -402,6 +403,23 @@ int process_table_find(struct process_table *table, uint32_t pid, uint32_t paren
 		process->number = table->next_number++;
 	*ret_process = process;
 	return 0;
+}
+
+struct process *process_table_image_at(struct process_table *table, struct process *process, uint64_t time_ns)
+{
+	struct process *image = table->retired;
+
+	if (time_ns >= process->began_ns)
+		return process;
+	/* The latest comes first. */
+	while (image && (image->pid != process->pid || image->began_ns > time_ns ||
+			 !process_image_same_start(image->start_time_ns, process->start_time_ns)))
+		image = image->next_retired;
+	if (!image)
+		return process;
+	if (!image->number)
+		image->number = table->next_number++;
+	return image;
 }
 
 struct process_mapping *process_table_mapping(struct process_table *table, struct process *process, uint64_t pc,

@@ -55,6 +55,7 @@ struct process {
 	uint32_t pid;
 	uint32_t parent_pid;
 	uint64_t start_time_ns; /* since boot; 0: not known yet */
+	uint64_t began_ns;	/* the exec that made it this image; 0: not seen */
 	char image_name[PROCESS_COMM_SIZE]; /* comm at exec */
 	char name[PROCESS_NAME_SIZE];	    /* app_service: what rules make of it */
 	string_id executable_path;
@@ -125,6 +126,12 @@ int process_table_apply(struct process_table *table, const struct process_event 
  */
 int process_table_find(struct process_table *table, uint32_t pid, uint32_t parent_pid, uint64_t start_time_ns,
 		       const char *comm, bool kernel_thread, struct process **ret_process);
+
+/*
+ * Which image of @process a sample of @time_ns was taken in: samples that wait for absent pages may come after the exec
+ * that ended theirs. @process itself where the older one is forgotten.
+ */
+struct process *process_table_image_at(struct process_table *table, struct process *process, uint64_t time_ns);
 
 /* The mapping that holds @pc, identified; NULL when there is none. Reads the maps again at most once a second. */
 struct process_mapping *process_table_mapping(struct process_table *table, struct process *process, uint64_t pc,

@@ -286,10 +286,11 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
 			       comm, sample->flags & ABI_SAMPLE_KERNEL_THREAD && sample->pid == sample->tid, &process);
 	if (r < 0)
 		return r;
+	process = process_table_image_at(collector->options.processes, process, sample->time_ns);
 	if (process->last_window != collector->window)
 		process_table_read_details(collector->options.processes, process);
 	process->last_window = collector->window;
-	/* Samples and events come in one order of time: this count belongs to this image. */
+	/* The image is that of the sample's time, and so is the count. */
 	process->exec_count = sample->exec_count;
 	if (sample->flags & ABI_SAMPLE_UNKNOWN) {
 		r = process_table_want_publish(collector->options.processes, process);

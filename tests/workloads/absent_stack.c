@@ -4,17 +4,21 @@
  * the bottom drops all pages above from its page tables, again and again, while it spins or reads. What was in them is
  * still in the file.
  *
- *   absent_stack [SECONDS [EVERY_MS [DEPTH]]]    default 10, 5, 200; prints how often pages were dropped
+ *   absent_stack [SECONDS [EVERY_MS [LONG_READ_MIB]]]    default 10, 5, 0; prints how often pages were dropped
+ *
+ * LONG_READ_MIB is read in one system call after the others, some 3 seconds for a GiB.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "spin.h"
 
 #define STACK_BYTES ((size_t)4 << 20)
+#define DEPTH	    200
 #define FRAME_BYTES 1024
 #define PAGE_BYTES 4096
 
@@ -24,13 +28,15 @@
 struct run {
 	char *stack;
 	char *buffer;
-	int zero_fd;
-	uint64_t depth, every_ns, end_ns;
+	int zero_fd, random_fd;
+	uint64_t every_ns, end_ns;
+	uint64_t long_read_mib;
 	uint64_t n_dropped;
 };
 
 VISIBLE uint64_t spin_above_absent_pages(const struct run *run, uint64_t seed);
 VISIBLE uint64_t read_above_absent_pages(const struct run *run);
+VISIBLE uint64_t read_long_above_absent_pages(const struct run *run);
 VISIBLE uint64_t at_the_bottom(struct run *run);
 VISIBLE uint64_t descend(struct run *run, uint64_t depth);
 VISIBLE void *on_a_stack_in_a_file(void *arg);
@@ -65,6 +71,17 @@ uint64_t read_above_absent_pages(const struct run *run)
 	return sum;
 }
 
+/* All into one buffer. The kernel makes these bytes, a page at a time. */
+uint64_t read_long_above_absent_pages(const struct run *run)
+{
+	struct iovec parts[1024];
+	int n_parts = run->long_read_mib < 1024 ? (int)run->long_read_mib : 1024;
+
+	for (int i = 0; i < n_parts; i++)
+		parts[i] = (struct iovec){ .iov_base = run->buffer, .iov_len = READ_BYTES };
+	return (uint64_t)readv(run->random_fd, parts, n_parts);
+}
+
 uint64_t at_the_bottom(struct run *run)
 {
 	uint64_t seed = 1;
@@ -74,6 +91,10 @@ uint64_t at_the_bottom(struct run *run)
 		seed = spin_above_absent_pages(run, seed);
 		drop_pages(run);
 		seed += read_above_absent_pages(run);
+		if (run->long_read_mib) {
+			drop_pages(run);
+			seed += read_long_above_absent_pages(run);
+		}
 	}
 	return seed;
 }
@@ -91,7 +112,7 @@ uint64_t descend(struct run *run, uint64_t depth)
 void *on_a_stack_in_a_file(void *arg)
 {
 	struct run *run = arg;
-	uint64_t result = descend(run, run->depth);
+	uint64_t result = descend(run, DEPTH);
 
 	__asm__ volatile("" : "+r"(result));
 	return NULL;
@@ -116,17 +137,19 @@ int main(int argc, char **argv)
 	struct run run = {
 		.stack = map_file(),
 		.buffer = malloc(READ_BYTES),
-		.depth = argc > 3 ? strtoull(argv[3], NULL, 10) : 200,
 		.every_ns = (argc > 2 ? strtoull(argv[2], NULL, 10) : 5) * 1000000u,
+		.long_read_mib = argc > 3 ? strtoull(argv[3], NULL, 10) : 0,
 		.end_ns = clock_read_ns(CLOCK_MONOTONIC) + seconds * 1000000000u,
 	};
 	FILE *zero = fopen("/dev/zero", "r");
+	FILE *random = fopen("/dev/urandom", "r");
 	pthread_attr_t attributes;
 	pthread_t thread;
 
-	if (!zero || !run.buffer)
+	if (!zero || !random || !run.buffer)
 		return 1;
 	run.zero_fd = fileno(zero);
+	run.random_fd = fileno(random);
 	pthread_attr_init(&attributes);
 	if (pthread_attr_setstack(&attributes, run.stack, STACK_BYTES) != 0 ||
 	    pthread_create(&thread, &attributes, on_a_stack_in_a_file, &run) != 0)

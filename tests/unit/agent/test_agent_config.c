@@ -70,6 +70,8 @@ static void values_are_checked_and_the_key_is_named(void **state)
 		{ "batch_interval", "61s", -EINVAL },
 		{ "ring_size", "8MiB", 0 },
 		{ "ring_size", "5MiB", -EINVAL },
+		{ "unwind.absent_pages", "touch", 0 },
+		{ "unwind.absent_pages", "sometimes", -EINVAL },
 		{ "upload.rate", "0", 0 },
 		{ "log_level", "debug", 0 },
 		{ "log_level", "loud", -EINVAL },

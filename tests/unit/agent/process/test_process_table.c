@@ -231,6 +231,40 @@ static void an_exec_starts_a_new_image_and_keeps_the_old_one_for_late_readers(vo
 	assert_int_not_equal(before->number, after->number);
 }
 
+static void a_sample_that_comes_after_an_exec_belongs_to_the_image_before(void **state)
+{
+	struct process_event exec = { .type = PROCESS_EXECED, .pid = PARENT, .time_ns = 1000, .comm = "sh" };
+	struct fixture *fixture = *state;
+	struct process *first, *second, *third;
+
+	forked(fixture, 1, PARENT);
+	assert_ok(process_table_apply(fixture->table, &exec));
+	first = find(fixture, PARENT);
+	exec.time_ns = 2000;
+	assert_ok(process_table_apply(fixture->table, &exec));
+	exec.time_ns = 3000;
+	second = find(fixture, PARENT);
+	assert_ok(process_table_apply(fixture->table, &exec));
+	third = find(fixture, PARENT);
+
+	assert_ptr_equal(process_table_image_at(fixture->table, third, 3000), third);
+	assert_ptr_equal(process_table_image_at(fixture->table, third, 2999), second);
+	assert_ptr_equal(process_table_image_at(fixture->table, third, 2000), second);
+	assert_ptr_equal(process_table_image_at(fixture->table, third, 1999), first);
+	assert_int_not_equal(first->number, 0);
+}
+
+static void without_the_older_image_a_late_sample_stays_with_the_process(void **state)
+{
+	struct process_event exec = { .type = PROCESS_EXECED, .pid = PARENT, .time_ns = 1000, .comm = "sh" };
+	struct fixture *fixture = *state;
+	struct process *process;
+
+	assert_ok(process_table_apply(fixture->table, &exec));
+	process = find(fixture, PARENT);
+	assert_ptr_equal(process_table_image_at(fixture->table, process, 999), process);
+}
+
 static void a_process_that_nobody_sampled_goes_at_its_exit(void **state)
 {
 	struct fixture *fixture = *state;
@@ -436,6 +470,8 @@ int main(void)
 		TEST(a_mapping_replaces_what_it_overlaps),
 		TEST(random_mappings_agree_with_a_page_table),
 		TEST(an_exec_starts_a_new_image_and_keeps_the_old_one_for_late_readers),
+		TEST(a_sample_that_comes_after_an_exec_belongs_to_the_image_before),
+		TEST(without_the_older_image_a_late_sample_stays_with_the_process),
 		TEST(a_process_that_nobody_sampled_goes_at_its_exit),
 		TEST(a_sampled_process_stays_until_its_windows_are_over),
 		TEST(a_child_of_a_published_parent_is_published_again_when_it_maps_something),
