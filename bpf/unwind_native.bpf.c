@@ -161,6 +161,14 @@ static __always_inline void lose_rbx(struct unwind_registers *registers)
 #endif
 }
 
+static __always_inline void set_sp(struct unwind_registers *registers, __u64 sp, bool is_exact)
+{
+	registers->sp = sp;
+#if defined(__TARGET_ARCH_arm64)
+	registers->sp_is_exact = is_exact;
+#endif
+}
+
 /* By the frame pointer chain, checked. */
 static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 {
@@ -179,7 +187,7 @@ static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 	caller_pc = without_signature(caller_pc);
 	if (caller_pc == 0)
 		return STEP_END;
-	registers->sp = registers->fp + 16;
+	set_sp(registers, registers->fp + 16, false);
 	registers->pc = caller_pc;
 	registers->fp = caller_fp;
 	lose_rbx(registers);
@@ -252,7 +260,7 @@ static __always_inline enum step step_over_signal(struct sample *sample)
 		return stopped_by_page(sample);
 	registers->fp = fp;
 	registers->pc = pc;
-	registers->sp = sp;
+	set_sp(registers, sp, true);
 	registers->general_passed = true;
 #if defined(__TARGET_ARCH_x86)
 	registers->rbx_known = read_u64(sample, frame + SIGNAL_FRAME_RBX, &registers->rbx);
@@ -264,6 +272,20 @@ static __always_inline enum step step_over_signal(struct sample *sample)
 	return registers->pc ? STEP_CALLER : STEP_END;
 }
 
+static __always_inline bool compute_cfa_by_sp(const struct unwind_registers *registers,
+					      const struct abi_unwind_rule *rule, __u64 *ret_cfa)
+{
+#if defined(__TARGET_ARCH_arm64)
+	if (!registers->sp_is_exact) {
+		/* But the row says where in the frame the record is that the frame pointer points to. */
+		*ret_cfa = registers->fp - rule->fp_offset;
+		return rule->fp == UNWIND_SAVED_CFA;
+	}
+#endif
+	*ret_cfa = registers->sp + rule->cfa_offset;
+	return true;
+}
+
 /* False: a register that is not known here. */
 static __always_inline bool compute_cfa(struct sample *sample, const struct abi_unwind_rule *rule, __u64 *ret_cfa)
 {
@@ -272,8 +294,7 @@ static __always_inline bool compute_cfa(struct sample *sample, const struct abi_
 
 	switch (rule->cfa) {
 	case UNWIND_CFA_SP:
-		*ret_cfa = registers->sp + rule->cfa_offset;
-		return true;
+		return compute_cfa_by_sp(registers, rule, ret_cfa);
 	case UNWIND_CFA_FP:
 		*ret_cfa = registers->fp + rule->cfa_offset;
 		return true;
@@ -374,18 +395,22 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 	}
 	follow_rbx_by_rule(sample, rule, cfa);
 	sample->n_by_table++;
-	registers->sp = cfa;
+	set_sp(registers, cfa, true);
 	registers->fp = caller_fp;
 	registers->pc = caller_pc;
 	sample->pc_is_exact = false;
 	return caller_pc ? STEP_CALLER : STEP_END;
 }
 
+#if defined(__TARGET_ARCH_arm64)
+#define SIGNAL_TRAMPOLINE 0xd4000001d2801168ULL /* mov x8, #139 (rt_sigreturn); svc #0 */
+#endif
+
 /*
  * Without a row. On arm64 the return address of a leaf, and of any function before and after its frame is there, is in
  * the link register alone: procedure linkage tables, the vDSO, generated code. After a call of its own a function finds
  * an address of itself there; then it has a frame record. Where code is known to lack rows all through, an address in
- * the same mapping is taken for that.
+ * the same mapping is taken for that. The signal trampoline of the vDSO has no rows since Linux 5.8: its code tells.
  */
 static __always_inline enum step step_without_rule(struct sample *sample, bool has_table)
 {
@@ -393,8 +418,10 @@ static __always_inline enum step step_without_rule(struct sample *sample, bool h
 	struct unwind_registers *registers = &sample->registers;
 	__u64 lr = without_signature(registers->lr);
 	bool is_near = lr >= sample->mapping.start && lr < sample->mapping.end;
-	__u64 saved = 0;
+	__u64 saved = 0, code = 0;
 
+	if (bpf_probe_read_user(&code, sizeof(code), (void *)registers->pc) == 0 && code == SIGNAL_TRAMPOLINE)
+		return step_over_signal(sample);
 	if (sample->pc_is_exact && lr != 0 && (has_table || !is_near)) {
 		bool has_record = !(registers->fp & 7) && registers->fp >= registers->sp &&
 				  read_u64(sample, registers->fp + 8, &saved) && without_signature(saved) == lr;

@@ -189,12 +189,15 @@ static bool set_return_address(struct saved ra, struct saved fp, struct abi_unwi
 	rule->ra_offset = (int16_t)ra.offset;
 	if (rule->ra_offset == ra.offset)
 		return true;
-	if (ra.where != UNWIND_SAVED_CFA || fp.where != UNWIND_SAVED_CFA ||
-	    (int64_t)ra.offset != (int64_t)fp.offset + 8)
+	if (ra.where != UNWIND_SAVED_CFA)
 		return false;
 	rule->ra = UNWIND_SAVED_BESIDE_FP;
 	rule->ra_offset = 0;
-	return true;
+	if (fp.where == UNWIND_SAVED_CFA)
+		return (int64_t)ra.offset == (int64_t)fp.offset + 8;
+	/* The place of a frame pointer that is not saved is free for it. */
+	rule->fp_offset = (int32_t)((int64_t)ra.offset - 8);
+	return (fp.where == UNWIND_SAVED_SAME || fp.where == UNWIND_SAVED_UNDEFINED) && fits((int64_t)ra.offset - 8);
 }
 
 static int16_t kept_offset(const struct unwind_dialect *dialect, const struct cfi_state *state)

@@ -47,7 +47,8 @@ enum unwind_saved {
 	UNWIND_SAVED_REGISTER = 2,  /* in another register: offset is its DWARF number */
 	UNWIND_SAVED_UNDEFINED = 3, /* lost (frame pointer), or the outermost frame (return address) */
 	UNWIND_SAVED_FP_DEREF = 4,  /* at fp + offset (expressions of realigned frames) */
-	UNWIND_SAVED_BESIDE_FP = 5  /* return address: 8 above the place of the frame pointer (arm64's frame record) */
+	UNWIND_SAVED_BESIDE_FP = 5  /* return address: at CFA + fp_offset + 8, above the frame pointer in arm64's frame
+				     * record, or without one */
 };
 
 /* Of rbx_offset: not followed, or lost. */

@@ -77,6 +77,30 @@ static void a_return_address_far_away_lies_beside_the_frame_pointer_or_is_unsupp
 	}
 }
 
+/* As code without frame pointers has it. */
+static void a_return_address_far_away_needs_no_frame_pointer_beside_it(void **state)
+{
+	static const enum cfi_where kinds[] = { CFI_UNSPECIFIED, CFI_SAME, CFI_UNDEFINED };
+	struct unwind_dialect dialect = { .machine = cfi_machine_of(EM_AARCH64) };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct cfi_state frame = plain_state(dialect.machine);
+		struct abi_unwind_rule rule;
+
+		frame.fp = (struct cfi_rule){ .where = kinds[i] };
+		frame.ra = (struct cfi_rule){ .where = CFI_AT_CFA, .value = -100008 };
+		rule = unwind_rule_of(&dialect, &frame, 30, false);
+		assert_int_equal(rule.ra, UNWIND_SAVED_BESIDE_FP);
+		assert_int_equal(rule.fp_offset, -100016);
+		assert_int_equal(rule.fp, kinds[i] == CFI_UNDEFINED ? UNWIND_SAVED_UNDEFINED :
+								      UNWIND_SAVED_SAME);
+		frame.fp = (struct cfi_rule){ .where = CFI_IN_REGISTER, .value = 19 };
+		rule = unwind_rule_of(&dialect, &frame, 30, false);
+		assert_int_equal(rule.cfa, UNWIND_CFA_UNSUPPORTED);
+	}
+}
+
 /* A CIE may name another column than the usual one: it is a register then. */
 static void an_unusual_return_address_column_is_a_register(void **state)
 {
@@ -145,6 +169,7 @@ int main(void)
 		cmocka_unit_test(rbx_is_followed_only_where_it_is_asked_for),
 		cmocka_unit_test(
 			a_return_address_far_away_lies_beside_the_frame_pointer_or_is_unsupported),
+		cmocka_unit_test(a_return_address_far_away_needs_no_frame_pointer_beside_it),
 		cmocka_unit_test(an_unusual_return_address_column_is_a_register),
 		cmocka_unit_test(equal_rules_have_one_number),
 		cmocka_unit_test(rules_that_every_set_has_keep_their_numbers),
