@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "agent/executable/executable_file.h"
 #include "agent/process/proc_files.h"
@@ -126,6 +127,23 @@ int target_run_to_trap(const struct target *target)
 int target_step(const struct target *target)
 {
 	return run_to_stop(target->pid, PTRACE_SINGLESTEP, SIGTRAP);
+}
+
+int target_run_for(const struct target *target, uint64_t duration_ns)
+{
+	struct timespec duration = { (time_t)(duration_ns / NSEC_PER_SEC), (long)(duration_ns % NSEC_PER_SEC) };
+	int signal = 0;
+
+	if (ptrace(PTRACE_CONT, target->pid, NULL, NULL) < 0)
+		return -errno;
+	(void)nanosleep(&duration, NULL);
+	if (kill(target->pid, SIGSTOP) < 0)
+		return -errno;
+	/* It may have stopped for another signal meanwhile, which is delivered before ours. */
+	while ((signal = wait_for_stop(target->pid)) > 0 && signal != SIGSTOP)
+		if (ptrace(PTRACE_CONT, target->pid, NULL, (long)signal) < 0)
+			return -errno;
+	return signal < 0 ? signal : signal == SIGSTOP;
 }
 
 int target_run_to_system_call(const struct target *target, long number)

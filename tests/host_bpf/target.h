@@ -42,6 +42,9 @@ int target_run_to_trap(const struct target *target);
 /* Runs until it enters system call @number. 1 there, 0 the process has ended. */
 int target_run_to_system_call(const struct target *target, long number);
 
+/* Runs for a while, to wherever it is then. 1 there, 0 the process has ended. */
+int target_run_for(const struct target *target, uint64_t duration_ns);
+
 /* One instruction. 1 done; 0: the process has ended. */
 int target_step(const struct target *target);
 

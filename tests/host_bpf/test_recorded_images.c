@@ -24,6 +24,7 @@ struct replay {
 static void run(struct replay *replay)
 {
 	host_maps_describe(&replay->maps, &replay->input);
+	replay->config.user_pc_mask = replay->image.pc_mask;
 	replay->input.config = &replay->config;
 	replay->input.registers = replay->image.registers;
 	replay->input.read = image_read_memory;
@@ -107,13 +108,20 @@ static void replay_all(const char *pattern, size_t n_at_least)
 static void recorded_stacks_of_x86_64_are_found_again(void **state)
 {
 	(void)state;
-	replay_all(IMAGES "/x86-64-*.zst", 12);
+	replay_all(IMAGES "/x86-64-*.zst", 13);
+}
+
+static void recorded_stacks_of_arm64_are_found_again(void **state)
+{
+	(void)state;
+	replay_all(IMAGES "/arm64-*.zst", 13);
 }
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recorded_stacks_of_x86_64_are_found_again),
+		cmocka_unit_test(recorded_stacks_of_arm64_are_found_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,7 @@ static long call_many_registers(void)
 __attribute__((noinline)) static int called_back(int n)
 {
 	STOP();
-	return n + 1;
+	return read_through(&n) + 1;
 }
 
 /* Code as a just-in-time compiler writes it: a frame pointer, and no call frame information. */

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records one stopped program of arm64, which QEMU runs, for test_recorded_images. Run by gdb; see record_arm64.sh.
+
+gdb has stepped nothing yet: the program is at its first instruction. What is asked for comes in the environment:
+
+    IMAGE   the file to write (not compressed)     MODULE   name of the program in modules/
+    ABOUT   what is to be seen                     MASK     bits of return addresses that are no signature, in hex
+    UNTIL   step into this function or section     STEPS    and so many instructions more
+    ORACLE  "gdb": gdb's own unwinder; "records": the chain of frame records, for signed return addresses, which gdb
+            cannot read without help of the machine
+"""
+
+import os
+
+import gdb
+
+MARGIN = 512
+MAX_STEPS = 100000
+STACK_BELOW_ENTRY = 256 * 1024
+
+
+def register(name):
+    return int(gdb.parse_and_eval(f"(unsigned long)${name}"))
+
+
+def read_word(address):
+    try:
+        return int.from_bytes(gdb.selected_inferior().read_memory(address, 8).tobytes(), "little")
+    except gdb.MemoryError:
+        return None
+
+
+def function_at(pc):
+    text = gdb.execute(f"info symbol {pc:#x}", to_string=True)
+    return text.split()[0] if " in section " in text else ""
+
+
+def section_at(pc):
+    text = gdb.execute(f"info symbol {pc:#x}", to_string=True)
+    if " in section " in text:
+        return text.split(" in section ")[1].split()[0]
+    for line in gdb.execute("info files", to_string=True).splitlines():
+        words = line.split()
+        if len(words) >= 5 and words[1] == "-" and words[3] == "is":
+            if int(words[0], 16) <= pc < int(words[2], 16):
+                return words[4]
+    return ""
+
+
+def step_to_place():
+    until = os.environ.get("UNTIL", "")
+    for _ in range(MAX_STEPS):
+        pc = register("pc")
+        if not until or until in (function_at(pc), section_at(pc)):
+            break
+        gdb.execute("stepi", to_string=True)
+    else:
+        raise gdb.GdbError(f"never comes to {until}")
+    for _ in range(int(os.environ.get("STEPS", "0"))):
+        gdb.execute("stepi", to_string=True)
+
+
+def frames_of_gdb():
+    """The address of each frame, leaf first; of a return address one less."""
+    frame, newer = gdb.newest_frame(), None
+    while frame:
+        exact = newer is None or newer.type() == gdb.SIGTRAMP_FRAME
+        yield frame.pc() - (0 if exact else 1)
+        frame, newer = frame.older(), frame
+
+
+def frames_of_records(mask):
+    yield register("pc")
+    record = register("x29")
+    while record:
+        pc = (read_word(record + 8) or 0) & mask
+        if pc == 0:
+            break
+        yield pc - 1
+        record = read_word(record)
+
+
+def segments(path):
+    """Executable load segments of an ELF file that is linked to fixed addresses."""
+    with open(path, "rb") as file:
+        data = file.read()
+    offset, size, count = (int.from_bytes(data[at:at + n], "little") for at, n in ((32, 8), (54, 2), (56, 2)))
+    for i in range(count):
+        header = data[offset + i * size:offset + (i + 1) * size]
+        kind, flags = (int.from_bytes(header[at:at + 4], "little") for at in (0, 4))
+        start, length = (int.from_bytes(header[at:at + 8], "little") for at in (16, 40))
+        if kind == 1 and flags & 1:
+            yield start & ~0xfff, (start + length + 0xfff) & ~0xfff
+
+
+def stack_ranges(sp, entry_sp):
+    """The stack that the program is on, and the main one if that is another."""
+    if entry_sp - STACK_BELOW_ENTRY <= sp <= entry_sp:
+        yield sp - MARGIN, entry_sp + 64
+        return
+    yield sp - MARGIN, sp + 16 * 1024
+    yield entry_sp - 4 * 1024, entry_sp + 64
+
+
+def memory_lines(ranges):
+    for start, end in sorted(ranges):
+        for line in range(start & ~63, end, 64):
+            words = [read_word(line + i) for i in range(0, 64, 8)]
+            if None not in words:
+                yield f"memory {line:x} " + " ".join(f"{word:x}" for word in words)
+
+
+def image_lines(entry_sp):
+    mask = int(os.environ["MASK"], 16)
+    path = gdb.current_progspace().filename
+    code = list(segments(path))
+    frames = list(frames_of_gdb() if os.environ["ORACLE"] == "gdb" else frames_of_records(mask))
+    # Code of no file. QEMU's signal trampoline begins at the start of a page, where the kernel's has an instruction
+    # before it, so that an address less is in it too.
+    generated = [pc for pc in frames if not any(start <= pc < end for start, end in code)]
+    pages = sorted({page & ~0xfff for pc in generated for page in (pc, pc + 1)})
+
+    yield "hearth-image arm64"
+    yield f"about {os.environ['ABOUT']}"
+    yield f"pc {register('pc'):x}"
+    for number in range(31):
+        yield f"register {number} {register(f'x{number}'):x}"
+    yield f"register 31 {register('sp'):x}"
+    yield f"pc-mask {mask:x}"
+    yield f"module 1 {os.environ['MODULE']}"
+    mappings = [(start, end, 1) for start, end in code] + [(page, page + 0x1000, 0) for page in pages]
+    for start, end, number in sorted(mappings):
+        yield f"mapping {start:x} {end:x} 0 {number}"
+    yield from memory_lines([*stack_ranges(register("sp"), entry_sp), *((pc + 1, pc + 9) for pc in generated)])
+    for pc in frames:
+        number = 1 if any(start <= pc < end for start, end in code) else 0
+        yield f"frame {number} {pc:x} {function_at(pc) or '?'}"
+    yield f"cut {os.environ.get('CUT') or 'complete'}"
+
+
+def record():
+    entry_sp = register("sp")
+    gdb.execute("handle SIGSEGV nostop noprint pass", to_string=True)
+    gdb.execute("continue", to_string=True)
+    if os.environ.get("UNTIL"):
+        # Over the breakpoint instruction, which the processor does not leave by itself.
+        gdb.execute("set $pc = $pc + 4")
+    step_to_place()
+    lines = list(image_lines(entry_sp))
+    with open(os.environ["IMAGE"], "w", encoding="ascii") as file:
+        file.write("\n".join(lines) + "\n")
+    for line in lines:
+        if line.startswith(("frame", "cut", "about")):
+            print(line)
+
+
+gdb.execute("set backtrace past-main on")
+gdb.execute("set backtrace past-entry on")
+gdb.execute("set backtrace limit 1000")
+record()
