@@ -296,6 +296,7 @@ static __always_inline bool compute_cfa(struct sample *sample, const struct abi_
 	case UNWIND_CFA_SP:
 		return compute_cfa_by_sp(registers, rule, ret_cfa);
 	case UNWIND_CFA_FP:
+	case UNWIND_CFA_OTHER_STACK:
 		*ret_cfa = registers->fp + rule->cfa_offset;
 		return true;
 	case UNWIND_CFA_REGISTER:
@@ -362,6 +363,8 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 		return STEP_END;
 	if (rule->cfa == UNWIND_CFA_SIGNAL)
 		return step_over_signal(sample);
+	if (rule->cfa == UNWIND_CFA_OTHER_STACK && registers->fp == 0)
+		return STEP_END;
 	if (!compute_cfa(sample, rule, &cfa)) {
 		if (rule->cfa == UNWIND_CFA_DEREF_SP || rule->cfa == UNWIND_CFA_DEREF_FP ||
 		    rule->cfa == UNWIND_CFA_DEREF_INDEXED)
@@ -389,7 +392,8 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 		return stopped_by_page(sample);
 	caller_pc = without_signature(caller_pc);
 	/* A caller's frame is above ours; the same CFA twice would go on for ever. A leaf of arm64 may have no frame. */
-	if (!sample->innermost && (cfa < registers->sp || (cfa == registers->sp && !sample->pc_is_exact))) {
+	if (!sample->innermost && rule->cfa != UNWIND_CFA_OTHER_STACK &&
+	    (cfa < registers->sp || (cfa == registers->sp && !sample->pc_is_exact))) {
 		cut(sample, STACK_CUT_BAD_FRAME);
 		return STEP_END;
 	}

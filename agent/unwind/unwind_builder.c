@@ -140,28 +140,42 @@ struct addition {
 	uint32_t n_rows;
 };
 
-static int add_row(void *argument, uint64_t address, const struct cfi_state *state)
+/* Joins it with the row before, of those from @first_row on, where both have one rule. */
+static int push_row(struct unwind_builder *builder, size_t first_row, uint64_t address,
+		    const struct abi_unwind_rule *rule, uint16_t *ret_number)
 {
-	struct addition *addition = argument;
-	struct unwind_builder *builder = addition->builder;
 	struct row_vec *rows = &builder->rows;
-	struct abi_unwind_rule rule =
-		unwind_rule_of(&builder->dialect, state, addition->fde->context->ra_column,
-			       addition->fde->is_signal_frame);
 	struct row row = { .address = (uint32_t)(address - builder->base_address) };
 	int r;
 
-	r = unwind_rule_set_intern(&builder->rules, &rule, &row.rule);
+	r = unwind_rule_set_intern(&builder->rules, rule, &row.rule);
 	if (r < 0)
 		return r;
-	builder->needs_kept |= unwind_rule_needs_kept(&builder->dialect, &rule);
-	addition->n_rows++;
-	addition->n_unsupported += row.rule == UNWIND_RULE_UNSUPPORTED;
-	if (rows->count > addition->first_row && rows->items[rows->count - 1].rule == row.rule)
+	*ret_number = row.rule;
+	if (rows->count > first_row && rows->items[rows->count - 1].rule == row.rule)
 		return 0;
 	if (rows->count == UNWIND_MAX_ROWS)
 		return -E2BIG;
 	return vec_push(rows, row);
+}
+
+static int add_row(void *argument, uint64_t address, const struct cfi_state *state)
+{
+	struct addition *addition = argument;
+	struct unwind_builder *builder = addition->builder;
+	struct abi_unwind_rule rule =
+		unwind_rule_of(&builder->dialect, state, addition->fde->context->ra_column,
+			       addition->fde->is_signal_frame);
+	uint16_t number;
+	int r;
+
+	r = push_row(builder, addition->first_row, address, &rule, &number);
+	if (r < 0)
+		return r;
+	builder->needs_kept |= unwind_rule_needs_kept(&builder->dialect, &rule);
+	addition->n_rows++;
+	addition->n_unsupported += number == UNWIND_RULE_UNSUPPORTED;
+	return 0;
 }
 
 /*
@@ -179,13 +193,26 @@ static void remember_signal_frame(struct unwind_builder *builder, const struct f
 	builder->signal_rules[builder->n_signals++] = rule;
 }
 
+/* The rows from @first_row on are what holds in [start, end). */
+static int push_fde(struct unwind_builder *builder, uint64_t start, uint64_t end, size_t first_row)
+{
+	struct fde added = {
+		.start = (uint32_t)(start - builder->base_address),
+		.end = (uint32_t)(end - builder->base_address),
+		.first_row = (uint32_t)first_row,
+		.n_rows = (uint32_t)(builder->rows.count - first_row),
+	};
+
+	remember_signal_frame(builder, &added);
+	return vec_push(&builder->fdes, added);
+}
+
 int unwind_builder_add_fde(void *argument, const struct eh_frame_fde *fde)
 {
 	struct unwind_builder *builder = argument;
 	struct addition addition = { .builder = builder,
 				     .fde = fde,
 				     .first_row = builder->rows.count };
-	struct fde added;
 	int r;
 
 	if (!is_code(builder, fde->program.start, fde->program.end)) {
@@ -199,14 +226,29 @@ int unwind_builder_add_fde(void *argument, const struct eh_frame_fde *fde)
 	}
 	builder->stats.n_rows_before_merge += addition.n_rows;
 	builder->stats.n_rows_unsupported += addition.n_unsupported;
-	added = (struct fde){
-		.start = (uint32_t)(fde->program.start - builder->base_address),
-		.end = (uint32_t)(fde->program.end - builder->base_address),
-		.first_row = (uint32_t)addition.first_row,
-		.n_rows = (uint32_t)(builder->rows.count - addition.first_row),
-	};
-	remember_signal_frame(builder, &added);
-	return vec_push(&builder->fdes, added);
+	return push_fde(builder, fde->program.start, fde->program.end, addition.first_row);
+}
+
+int unwind_builder_add_rows(struct unwind_builder *builder, const struct unwind_builder_row *rows,
+			    size_t n_rows, uint64_t end)
+{
+	size_t first_row = builder->rows.count;
+	uint16_t number;
+	int r = 0;
+
+	if (!is_code(builder, rows[0].start, end)) {
+		builder->stats.n_fdes_outside++;
+		return 0;
+	}
+	for (size_t i = 0; i < n_rows && r == 0; i++)
+		r = push_row(builder, first_row, rows[i].start, &rows[i].rule, &number);
+	if (r < 0) {
+		builder->rows.count = first_row;
+		return r;
+	}
+	builder->stats.n_fdes++;
+	builder->stats.n_rows_before_merge += (uint32_t)n_rows;
+	return push_fde(builder, rows[0].start, end, first_row);
 }
 
 bool unwind_builder_needs_kept(const struct unwind_builder *builder)

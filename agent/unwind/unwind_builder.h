@@ -30,6 +30,19 @@ struct unwind_builder *unwind_builder_free(struct unwind_builder *builder);
  */
 int unwind_builder_add_fde(void *argument, const struct eh_frame_fde *fde);
 
+/* A rule that holds from an address on. */
+struct unwind_builder_row {
+	uint64_t start;
+	struct abi_unwind_rule rule;
+};
+
+/*
+ * What is known of [start, end) from elsewhere: @n_rows, at least one, by rising address, the first
+ * at @start. 0 (also where no code is), -ENOMEM, -E2BIG.
+ */
+int unwind_builder_add_rows(struct unwind_builder *builder, const struct unwind_builder_row *rows,
+			    size_t n_rows, uint64_t end);
+
 /*
  * A whole section that lies in memory. 0 or what unwind_builder_add_fde() says, -EBADMSG
  * excepted.

@@ -4,12 +4,14 @@
 #include <elf.h>
 #include <xxhash.h>
 
+#include "agent/unwind/go_file.h"
 #include "common/file.h"
 #include "common/scoped.h"
 
 /*
  * Headers, and the sections that hold call frame information as they stand in the file, compressed or not: hashing is
- * a hundred times faster than compiling them. Of the other sections their places.
+ * a hundred times faster than compiling them. Of the other sections their places. The prologues of Go's hand-written
+ * functions are left out: they are tied to addresses that are in.
  */
 
 #define PIECE_BYTES (64 * KIB)
@@ -69,6 +71,18 @@ static void hash_headers(XXH3_state_t *state, const struct elf_file *elf)
 	}
 }
 
+static int hash_go(XXH3_state_t *state, const struct elf_file *elf, uint64_t *bytes)
+{
+	struct go_file go;
+	int r = go_file_find(elf, &go);
+
+	if (r <= 0)
+		return r;
+	(void)XXH3_128bits_update(state, &go.text_start, sizeof(go.text_start));
+	*bytes += go.pclntab.size;
+	return hash_range(state, elf, go.pclntab.file_offset, go.pclntab.size);
+}
+
 int unwind_input_hash(const struct elf_file *elf, struct hash128 *ret_hash, uint64_t *ret_bytes)
 {
 	scoped(free_state) XXH3_state_t *state = XXH3_createState();
@@ -91,6 +105,9 @@ int unwind_input_hash(const struct elf_file *elf, struct hash128 *ret_hash, uint
 			return r;
 		bytes += section->size;
 	}
+	r = hash_go(state, elf, &bytes);
+	if (r < 0)
+		return r;
 	if (bytes == 0)
 		return 0;
 	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));

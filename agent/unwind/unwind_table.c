@@ -3,6 +3,8 @@
 
 #include <elf.h>
 
+#include "agent/unwind/go_file.h"
+#include "agent/unwind/go_frames.h"
 #include "agent/unwind/section_reader.h"
 #include "agent/unwind/unwind_builder.h"
 #include "common/file.h"
@@ -182,14 +184,32 @@ static int add_by_header(const struct elf_file *elf, struct unwind_builder *buil
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* .eh_frame first: where both cover an address, it wins. */
-static int add_all(const struct elf_file *elf, struct unwind_builder *builder)
+/* 1 added, 0 no Go program. */
+static int add_go(const struct elf_file *elf, const struct unwind_dialect *dialect,
+		  struct unwind_builder *builder)
+{
+	struct go_file go;
+	int r = go_file_find(elf, &go);
+
+	if (r <= 0)
+		return r;
+	return go_frames_add(elf, &go.pclntab, go.text_start, dialect, builder);
+}
+
+/*
+ * .eh_frame first: where both cover an address, it wins. Go's own table knows of frame pointers and
+ * of other stacks, which Go's .debug_frame does not; that is read where it stands alone.
+ */
+static int add_all(const struct elf_file *elf, const struct unwind_dialect *dialect,
+		   struct unwind_builder *builder)
 {
 	int r = add_sections(elf, ".eh_frame", false, builder);
 
 	if (r == 0)
 		r = add_by_header(elf, builder);
-	return r < 0 ? r : add_sections(elf, ".debug_frame", true, builder);
+	if (r >= 0)
+		r = add_go(elf, dialect, builder);
+	return r != 0 ? r : add_sections(elf, ".debug_frame", true, builder);
 }
 
 /* 1 done; 0 it has to be done again, with the kept register followed. */
@@ -202,7 +222,7 @@ static int compile_as(const struct elf_file *elf, const struct unwind_dialect *d
 	r = unwind_builder_new(dialect, elf->load_segments, elf->n_load_segments, &builder);
 	if (r < 0)
 		return r;
-	r = add_all(elf, builder);
+	r = add_all(elf, dialect, builder);
 	if (r < 0)
 		return r;
 	if (unwind_builder_needs_kept(builder))
