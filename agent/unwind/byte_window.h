@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A long range of bytes, of a file or in memory, looked at through a window that moves: for tables that are read nearly
- * in order and are too long to be held as a whole. Files are read by pread, as everything of others is.
+ * A long range of bytes, of a file or in memory, looked at through a window that moves: for tables that are read
+ * nearly in order and are too long to be held as a whole. Files are read by pread, as everything of others is.
  */
 
 #include "common/bytes.h"

@@ -4,10 +4,10 @@
 #include "agent/unwind/frame_cursor.h"
 
 /*
- * Two shapes are compared byte by byte: the procedure linkage table's (every linker writes the
- * same) and that of OpenSSL's Montgomery multiplication. The others are found by evaluating the expression on a small stack of terms instead of
- * numbers: a term is a constant, a register plus a constant, or what lies in memory there plus a
- * constant. So it does not matter in how many ways "plus 8" is written.
+ * Two shapes are compared byte by byte: the procedure linkage table's (every linker writes the same) and that of
+ * OpenSSL's Montgomery multiplication. The others are found by evaluating the expression on a small stack of terms
+ * instead of numbers: a term is a constant, a register plus a constant, or what lies in memory there plus a constant.
+ * So it does not matter in how many ways "plus 8" is written.
  */
 
 enum {

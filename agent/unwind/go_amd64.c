@@ -9,9 +9,10 @@
  *   until Go 1.20   sub $N,%rsp; mov %rbp,N-8(%rsp); lea N-8(%rsp),%rbp
  *   since Go 1.21   push %rbp; mov %rsp,%rbp; sub $N-8,%rsp
  *
- * A function that goes on on another stack (systemstack, asmcgocall, cgocallback, ...) leaves rbp alone: it still points
- * into the frame that was left. Where the function has a frame of its own (nearly always since Go 1.21) that is exact.
- * Where it has none rbp is its caller's: the caller is skipped, except that of asmcgocall, whose frame's size is known.
+ * A function that goes on on another stack (systemstack, asmcgocall, cgocallback, ...) leaves rbp alone: it still
+ * points into the frame that was left. Where the function has a frame of its own (nearly always since Go 1.21) that
+ * is exact. Where it has none rbp is its caller's: the caller is skipped, except that of asmcgocall, whose frame's
+ * size is known.
  */
 
 #define CODE_BYTES 512
@@ -94,7 +95,7 @@ static int find_prologue(const struct go_frames *frames, const struct go_frame *
 	return r;
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------ */
+/* ---- rules -------------------------------------------------------------------------------------------------- */
 
 static struct abi_unwind_rule rule_of(int32_t delta, bool fp_is_saved)
 {
@@ -166,11 +167,11 @@ static int make_rules(struct go_row_vec *rows, const struct go_frame *frame, con
 	return r;
 }
 
-/* ---- other stacks ----------------------------------------------------------------------------------------------- */
+/* ---- other stacks ------------------------------------------------------------------------------------------- */
 
 /*
- * The end of the first instruction at or after @at that moves something into rsp, or aligns it; @size if there is none.
- * Code is not decoded: these functions are short, and their other bytes do not look like it.
+ * The end of the first instruction at or after @at that moves something into rsp, or aligns it; @size if there is
+ * none. Code is not decoded: these functions are short, and their other bytes do not look like it.
  */
 static size_t after_sp_write(const uint8_t *code, size_t size, size_t at)
 {

@@ -4,8 +4,8 @@
 #include <elf.h>
 
 /*
- * Functions one after the other: rows of the stack pointer, then what the machine makes of them. Most are plain; a few
- * are known by name or by the flags that the runtime has for its own walks.
+ * Functions one after the other: rows of the stack pointer, then what the machine makes of them. Most are plain; a
+ * few are known by name or by the flags that the runtime has for its own walks.
  */
 
 /* All of dockerd, which has 70 thousand functions, is 0.6 million. */
@@ -63,7 +63,7 @@ static bool is_hand_written(const struct go_frames *frames, const struct go_func
 	return kind != GO_PLAIN || strcmp(name, "crosscall2") == 0 || strstr(name, SIGNAL_HANDLER);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------- */
+/* ---- rows --------------------------------------------------------------------------------------------------- */
 
 int go_rows_replace_from(struct go_row_vec *rows, uint64_t address, const struct abi_unwind_rule *rule)
 {
@@ -112,7 +112,7 @@ static int finish_rows(struct go_frames *frames, const struct go_frame *frame)
 	return go_arm64_finish_rows(frames, frame);
 }
 
-/* ---- functions -------------------------------------------------------------------------------------------------- */
+/* ---- functions ---------------------------------------------------------------------------------------------- */
 
 static int32_t deepest(const struct go_row_vec *rows)
 {

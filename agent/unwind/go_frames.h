@@ -49,8 +49,8 @@ int go_frames_add(const struct elf_file *elf, const struct byte_window *pclntab,
 		  const struct unwind_dialect *dialect, struct unwind_builder *builder);
 
 /*
- * Rows of one machine: from those of the stack pointer (frames->rows, whose rules have the delta as their cfa_offset) to
- * whole ones.
+ * Rows of one machine: from those of the stack pointer (frames->rows, whose rules have the delta as their cfa_offset)
+ * to whole ones.
  */
 int go_amd64_finish_rows(struct go_frames *frames, const struct go_frame *frame);
 int go_arm64_finish_rows(struct go_frames *frames, const struct go_frame *frame);

@@ -209,7 +209,9 @@ struct go_pcsp go_pcsp_of(const struct go_pclntab *table, const struct go_functi
 	};
 }
 
-/* Pairs of LEB128 numbers: change of the delta (zigzag), length in instructions. A change of 0 behind the first ends. */
+/*
+ * Pairs of LEB128 numbers: change of the delta (zigzag), length in instructions. A change of 0 behind the first ends.
+ */
 bool go_pcsp_next(struct go_pcsp *pcsp, struct go_pcsp_row *ret_row)
 {
 	uint32_t change = (uint32_t)cursor_uleb(&pcsp->reader);

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Go's table of functions, .gopclntab, as far as unwinding goes: where functions begin, what they are called, and by how
- * much their code has lowered the stack pointer at each of its instructions ("pcsp"). The runtime itself walks stacks by
- * it, so it is in every Go program, stripped or not.
+ * Go's table of functions, .gopclntab, as far as unwinding goes: where functions begin, what they are called, and by
+ * how much their code has lowered the stack pointer at each of its instructions ("pcsp"). The runtime itself walks
+ * stacks by it, so it is in every Go program, stripped or not.
  *
- * Read are the layouts of Go 1.16 (also 1.17), 1.18 (1.19) and 1.20 (until today, 1.26), each named by a magic number;
- * little-endian, 64-bit (runtime/symtab.go of those versions: pcHeader, functab, _func, step()).
+ * Read are the layouts of Go 1.16 (also 1.17), 1.18 (1.19) and 1.20 (until today, 1.26), each named by a magic
+ * number; little-endian, 64-bit (runtime/symtab.go of those versions: pcHeader, functab, _func, step()).
  */
 
 #include "agent/unwind/byte_window.h"

@@ -23,7 +23,7 @@
 int table_file_encode(const struct unwind_table *table, const struct hash128 *key, struct bytes *out);
 
 /*
- * 0 or -EBADMSG (anything that is not a whole, sound table of this key), -ENOMEM. A table that comes out may be looked
- * up at any address.
+ * 0 or -EBADMSG (anything that is not a whole, sound table of this key), -ENOMEM. A table that comes out may be
+ * looked up at any address.
  */
 int table_file_decode(struct bytes_view file, const struct hash128 *key, struct unwind_table *ret_table);

@@ -5,7 +5,8 @@
 #include <elf.h>
 
 /*
- * The input is a .gopclntab; its first byte chooses the machine. Functions begin at 0x1000 where the table does not say.
+ * The input is a .gopclntab; its first byte chooses the machine. Functions begin at 0x1000 where the table does not
+ * say.
  */
 
 static void look_up(const struct unwind_table *table)

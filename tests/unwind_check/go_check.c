@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Compares the two sources of rows that an unstripped Go program has: Go's own table of functions, and the .debug_frame
- * that Go's linker writes. At every address where a row of either begins, the CFA has to be the same one.
+ * Compares the two sources of rows that an unstripped Go program has: Go's own table of functions, and the
+ * .debug_frame that Go's linker writes. At every address where a row of either begins, the CFA has to be the same
+ * one.
  *
  *   go_check [-v] FILE...      exits 1 below 99.9 % of agreement, or where a file has not both
  */

@@ -9,13 +9,15 @@
 #include "tests/unit/agent/unwind/go_writer.h"
 
 /*
- * Tables are written here, code is a few instructions where rules depend on it. That rows are right in real programs is
- * what tests/unwind_check/go_check says.
+ * Tables are written here, code is a few instructions where rules depend on it. That rows are right in real programs
+ * is what tests/unwind_check/go_check says.
  */
 
 #define TEXT UINT64_C(0x401000)
 
-static const struct load_segment text = { .vaddr = TEXT, .memory_size = 0x10000, .file_size = 0x10000, .flags = PF_X };
+static const struct load_segment text = {
+	.vaddr = TEXT, .memory_size = 0x10000, .file_size = 0x10000, .flags = PF_X
+};
 
 static const struct go_written_function worker = {
 	.start = TEXT + 0x100,
@@ -149,7 +151,7 @@ static void the_signal_trampoline_is_known_with_the_byte_before(void **state)
 	assert_rule(&table, TEXT + 0x205, UNWIND_CFA_SIGNAL, 0, 0);
 }
 
-/* ---- other stacks: by code -------------------------------------------------------------------------------------- */
+/* ---- other stacks: by code ---------------------------------------------------------------------------------- */
 
 #define PUSH_FP	     0x55, 0x48, 0x89, 0xe5	  /* push %rbp; mov %rsp,%rbp */
 #define LOAD_SP	     0x48, 0x8b, 0x66, 0x38	  /* mov 56(%rsi),%rsp */
@@ -210,7 +212,9 @@ static void a_function_that_never_comes_back_ends_the_stack(void **state)
 	assert_rule(&table, TEXT + 7, UNWIND_CFA_END, 0, 0);
 }
 
-/* Without a frame of its own: by its caller's, whose size is known; and where it stays on its stack by what it keeps. */
+/*
+ * Without a frame of its own: by its caller's, whose size is known; and where it stays on its stack by what it keeps.
+ */
 static void asmcgocall_leads_back_to_the_goroutine(void **state)
 {
 	static const uint8_t code[] = { 0x90,	  LOAD_SP, ALIGN_SP, CALL,    MOVE_SP, RETURN, /* 15 bytes */
@@ -252,7 +256,7 @@ static void hand_written_code_is_looked_at_for_where_it_saves_the_frame_pointer(
 	assert_rule(&other, TEXT + 9, UNWIND_CFA_SP, 48, 0);
 }
 
-/* ---- arm64 ------------------------------------------------------------------------------------------------------ */
+/* ---- arm64 -------------------------------------------------------------------------------------------------- */
 
 static void arm64_has_the_return_address_at_the_bottom_of_the_frame(void **state)
 {
@@ -281,7 +285,7 @@ static void arm64_has_the_return_address_at_the_bottom_of_the_frame(void **state
 	assert_rule(&table, TEXT + 0x408, UNWIND_CFA_END, 0, 0);
 }
 
-/* ---- damage ----------------------------------------------------------------------------------------------------- */
+/* ---- damage ------------------------------------------------------------------------------------------------- */
 
 static int add(struct bytes_view content, struct unwind_table *ret_table)
 {
