@@ -391,7 +391,7 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 	if (!read)
 		return stopped_by_page(sample);
 	caller_pc = without_signature(caller_pc);
-	/* A caller's frame is above ours; the same CFA twice would go on for ever. A leaf of arm64 may have no frame. */
+	/* A caller's frame is above ours; the same CFA twice would go on for ever. Leaves of arm64 have no frame. */
 	if (!sample->innermost && rule->cfa != UNWIND_CFA_OTHER_STACK &&
 	    (cfa < registers->sp || (cfa == registers->sp && !sample->pc_is_exact))) {
 		cut(sample, STACK_CUT_BAD_FRAME);

@@ -76,7 +76,7 @@ struct unwind_registers {
 	bool rbx_known; /* it is followed only where some CFA is made of it */
 #elif defined(__TARGET_ARCH_arm64)
 	__u64 lr; /* of a frame whose pc is exact: the innermost one, and what a signal interrupted */
-	bool sp_is_exact; /* a frame record may lie anywhere in its frame: behind one, sp is no more than a lower bound */
+	bool sp_is_exact; /* a frame record may lie anywhere in its frame: behind one, sp is only a lower bound */
 #endif
 	__u64 entry_pc;			    /* of the innermost frame; 0: its registers could not be had */
 	__u64 general[N_GENERAL_REGISTERS]; /* of the innermost frame, by DWARF number */

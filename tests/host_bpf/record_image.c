@@ -293,8 +293,16 @@ static int record_module(const struct arguments *arguments)
 
 /* ---- command line ---------------------------------------------------------------------------- */
 
-enum { KEY_ABOUT = 'a', KEY_UNTIL = 'u', KEY_STEPS = 's', KEY_PID = 'p', KEY_RETURN = 'r', KEY_CALL = 'c',
-       KEY_MODULE = 'm', KEY_CUT = 'x' };
+enum {
+	KEY_ABOUT = 'a',
+	KEY_CALL = 'c',
+	KEY_CUT = 'x',
+	KEY_MODULE = 'm',
+	KEY_PID = 'p',
+	KEY_RETURN = 'r',
+	KEY_STEPS = 's',
+	KEY_UNTIL = 'u',
+};
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
@@ -351,8 +359,12 @@ static const struct argp_option options[] = {
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = { options, parse_option, "FOLDER [NAME [PROGRAM [ARGUMENT...]]]",
-					  "Records a stopped program for the tests of the unwinder.", NULL, NULL, NULL };
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse_option,
+		.args_doc = "FOLDER [NAME [PROGRAM [ARGUMENT...]]]",
+		.doc = "Records a stopped program for the tests of the unwinder.",
+	};
 	struct arguments arguments = { .system_call = -1, .about = "" };
 	struct target target = {};
 	int r;

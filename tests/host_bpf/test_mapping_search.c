@@ -172,58 +172,66 @@ static void a_chunk_with_an_impossible_count_finds_nothing_outside_itself(void *
 
 struct reuse {
 	struct abi_mapping_chunk *chunk;
+	atomic_uint written; /* the last set whose chunk was whole */
 	atomic_bool stop;
 };
 
-/* As the kernel fills an element: from its beginning to its end, the set first. */
-static void write_chunk(struct abi_mapping_chunk *chunk, uint32_t set, uint64_t bias)
+/* Each set has a bias of its own. As the kernel fills an element: from its beginning to its end, the set first. */
+static void write_chunk(struct abi_mapping_chunk *chunk, uint32_t set)
 {
 	*(volatile uint32_t *)&chunk->set = set;
 	atomic_thread_fence(memory_order_seq_cst);
 	for (size_t i = 0; i < ABI_MAPPINGS_PER_CHUNK; i++)
-		*(volatile __u64 *)&chunk->mappings[i].bias = bias;
+		*(volatile __u64 *)&chunk->mappings[i].bias = (uint64_t)set << 12;
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
+/* One set after the other has the element. A number never comes back. */
 static void *reuse_element(void *argument)
 {
 	struct reuse *reuse = argument;
 
-	/* A set's number never comes back while somebody may still have it; ours does, between two other writes. */
-	while (!atomic_load(&reuse->stop)) {
-		write_chunk(reuse->chunk, HOST_MAPS_SET + 1, 0x2000);
-		write_chunk(reuse->chunk, HOST_MAPS_SET + 2, 0x1000);
-		*(volatile uint32_t *)&reuse->chunk->set = HOST_MAPS_SET;
+	for (uint32_t set = HOST_MAPS_SET; !atomic_load(&reuse->stop); set++) {
+		write_chunk(reuse->chunk, set);
+		atomic_store(&reuse->written, set);
 		for (int i = 0; i < 100; i++)
 			atomic_thread_fence(memory_order_seq_cst);
 	}
 	return NULL;
 }
 
+/* True when the frame was found; it is then the one of the set that the process had. */
+static bool run_while_reused(struct search *search, const struct reuse *reuse, const struct abi_mapping *mapping)
+{
+	search->maps.process.set = atomic_load(&reuse->written);
+	run(search, mapping->start);
+	if (search->output.header.flags & ABI_SAMPLE_UNKNOWN) {
+		assert_int_equal(search->output.frames[0].executable, 0);
+		assert_int_equal(search->output.frames[0].address, mapping->start);
+		return false;
+	}
+	assert_int_equal(search->output.frames[0].executable, mapping->executable);
+	assert_int_equal(search->output.frames[0].address,
+			 mapping->start - ((uint64_t)search->maps.process.set << 12));
+	return true;
+}
+
 static void an_element_that_is_reused_under_its_reader_gives_no_wrong_frame(void **state)
 {
 	struct search *search = search_new(ABI_MAPPINGS_PER_CHUNK);
-	struct reuse reuse = { .chunk = search->maps.chunks.items };
+	struct reuse reuse = { .chunk = search->maps.chunks.items, .written = HOST_MAPS_SET };
 	uint64_t n_known = 0, n_unknown = 0;
 	pthread_t thread;
 
 	(void)state;
-	write_chunk(reuse.chunk, HOST_MAPS_SET, 0x1000);
+	write_chunk(reuse.chunk, HOST_MAPS_SET);
 	assert_int_equal(pthread_create(&thread, NULL, reuse_element, &reuse), 0);
 	/* And for as long as it takes until the other thread was run. */
 	for (uint64_t i = 0; i < N_RACES || n_known == 0 || n_unknown == 0; i++) {
-		const struct abi_mapping *mapping = &search->mappings[i % ABI_MAPPINGS_PER_CHUNK];
-
-		run(search, mapping->start);
-		if (search->output.header.flags & ABI_SAMPLE_UNKNOWN) {
+		if (run_while_reused(search, &reuse, &search->mappings[i % ABI_MAPPINGS_PER_CHUNK]))
+			n_known++;
+		else
 			n_unknown++;
-			assert_int_equal(search->output.frames[0].executable, 0);
-			assert_int_equal(search->output.frames[0].address, mapping->start);
-			continue;
-		}
-		n_known++;
-		assert_int_equal(search->output.frames[0].executable, mapping->executable);
-		assert_int_equal(search->output.frames[0].address, mapping->start - 0x1000);
 	}
 	atomic_store(&reuse.stop, true);
 	assert_int_equal(pthread_join(thread, NULL), 0);
