@@ -257,11 +257,28 @@ static long claim_slot(__u64 index, void *argument)
 	return 1;
 }
 
+/*
+ * The frames there are, and what unwinding goes on from (kernel_pcs, which are the last, are done with): slots are cold,
+ * so that each line of the cache that is left out counts.
+ */
+static __always_inline bool copy_sample(struct sample *to, const struct sample *from)
+{
+	const __u32 rest = offsetof(struct sample, n_frames);
+	__u32 n_frames = from->n_frames;
+
+	asm volatile("" : "+r"(n_frames));
+	if (n_frames > ABI_MAX_FRAMES)
+		return false;
+	return bpf_probe_read_kernel(to, offsetof(struct sample, frames) + n_frames * sizeof(to->frames[0]), from) == 0 &&
+	       bpf_probe_read_kernel((char *)to + rest, offsetof(struct sample, kernel_pcs) - rest,
+				     (const char *)from + rest) == 0;
+}
+
 static __always_inline bool put_into_slot(struct sample *sample, __u32 slot)
 {
 	struct deferred_sample *waiting = bpf_map_lookup_elem(&deferred_samples, &slot);
 
-	if (!waiting || bpf_probe_read_kernel(&waiting->sample, sizeof(waiting->sample), sample))
+	if (!waiting || !copy_sample(&waiting->sample, sample))
 		return false;
 	waiting->pc = sample->registers.entry_pc;
 	waiting->sp = sample->registers.general[REGISTER_SP];

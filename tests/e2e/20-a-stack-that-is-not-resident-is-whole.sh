@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A thread whose stack is dropped from the page tables every 5 ms: each of its samples is finished by the thread itself,
+# by call frame information and by frame pointers alike, and no tick is counted twice or not at all. In a system call
+# that takes longer than a sample may wait, one sample or two are cut; the page is touched for those that follow.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq
+grep -q -w 'bpf_task_work_schedule_resume\(_impl\)\?' /proc/kallsyms || skip "needs task work for BPF (Linux 6.18)"
+
+readonly WINDOW_S=8
+readonly ROOT=on_a_stack_in_a_file
+
+start_server
+start_agent
+start_workload absent_stack 100
+start_workload absent_stack_fp 100
+
+metric_in() { agent_metrics=$1 agent_metric "$2"; }
+grown() { printf '%d' $(($(metric_in "$work/second.metrics" "$1") - $(metric_in "$work/first.metrics" "$1"))); }
+take_report() {
+	local before
+	before=$(stat -c '%Y %i' "$agent_metrics")
+	expect_within 20s report_is_newer "$before"
+	cp "$agent_metrics" "$1"
+}
+report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
+
+# The first samples tell the agent of the programs.
+next_second
+at_second $((second + 2))
+take_report "$work/first.metrics"
+next_second
+from=$second
+to=$((from + WINDOW_S - 1))
+at_second $((to + 1))
+take_report "$work/second.metrics"
+wait_for_coverage $((to + 1))
+
+for program in absent_stack absent_stack_fp; do
+	wait_for_name $ROOT $program "$from" "$to"
+	fetch_profile "$work/$program.json" $program "$from" "$to"
+	expect_at_least "time of $program, in ms" $(($(total_of "$work/$program.json") / 1000)) $((WINDOW_S * 50))
+	expect_near "share of $program from the stack's beginning" "$(share_of "$work/$program.json" $ROOT)" 100 0.5
+	expect_at_least "share in system calls" "$(share_of "$work/$program.json" read_above_absent_pages)" 20
+done
+
+scheduled=$(grown stacks_deferred_total)
+outcomes=$(grown stacks_deferred_by_outcome_total)
+whole=$(grown 'stacks_deferred_by_outcome_total{outcome="whole"}')
+say "deferred $scheduled, of them whole $whole; pages read $(grown 'absent_pages_total{outcome="by-thread"}')"
+expect_at_least "deferred stacks" "$scheduled" $((WINDOW_S * 5))
+expect_near "outcomes of deferred stacks" "$outcomes" "$scheduled" 4
+# Others on this host may exec or exit with a page missing.
+expect_at_least "deferred stacks that are whole, in percent" $((100 * whole / outcomes)) 95
+
+expected=$(grown ticks_expected_total)
+accounted=$(grown ticks_total)
+expect_near "ticks accounted for" "$accounted" "$expected" "$(nproc)"
+sampled=$(grown 'ticks_total{outcome="sampled"}')
+expect_near "samples taken into batches" "$(grown samples_total)" "$sampled" $((sampled / 50 + 2))
+
+say "a system call that takes longer than a sample may wait"
+start_workload absent_stack 100 5 1024
+cp "$work/second.metrics" "$work/first.metrics"
+late_is_counted() {
+	cp "$agent_metrics" "$work/second.metrics"
+	[ "$(grown 'stacks_deferred_by_outcome_total{outcome="late"}')" -ge 1 ]
+}
+expect_within 60s late_is_counted
+late=$(grown 'stacks_deferred_by_outcome_total{outcome="late"}')
+expect_at_least "pages touched meanwhile" "$(grown 'absent_pages_total{outcome="touched"}')" 1
+expect_at_most "samples that were late" "$late" $(($(grown 'ticks_total{outcome="sampled"}') / 5))
+# Those of this moment may still wait.
+expect_near "outcomes of deferred stacks" "$(grown stacks_deferred_by_outcome_total)" "$(grown stacks_deferred_total)" 16
