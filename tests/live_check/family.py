@@ -22,17 +22,22 @@ def children_of(dump, events):
     return children
 
 
-def main():
-    with open(sys.argv[2], encoding="utf-8", errors="replace") as dump, \
-         open(sys.argv[3], encoding="utf-8", errors="replace") as events:
-        children = children_of(dump, events)
-    family, waiting = set(), [int(sys.argv[1])]
+def family_of(root, children):
+    family, waiting = set(), [root]
     while waiting:
         pid = waiting.pop()
         if pid not in family:
             family.add(pid)
             waiting.extend(children[pid])
-    print(",".join(map(str, sorted(family))))
+    return family
 
 
-main()
+def main():
+    with open(sys.argv[2], encoding="utf-8", errors="replace") as dump, \
+         open(sys.argv[3], encoding="utf-8", errors="replace") as events:
+        children = children_of(dump, events)
+    print(",".join(map(str, sorted(family_of(int(sys.argv[1]), children)))))
+
+
+if __name__ == "__main__":
+    main()

@@ -2,14 +2,14 @@
 """Stacks of both profilers in one form.
 
 Stack: `frames` are the user part, leaf first, each (path, ELF address); `kernel` whether kernel frames lie above;
-`cut` is our reason, or "" (perf gives none); `pid`, `count`.
+`cut` is our reason, `name` that of the process (perf gives neither: ""); `pid`, `count`.
 """
 import collections
 import re
 
 from elf_functions import ANONYMOUS, VDSO
 
-Stack = collections.namedtuple("Stack", "count pid cut kernel frames")
+Stack = collections.namedtuple("Stack", "count pid name cut kernel frames")
 
 FRAME_NATIVE, FRAME_KERNEL, FRAME_FILE_OFFSET, FRAME_KERNEL_NAMED = 1, 2, 3, 4
 KERNEL_SPACE = 1 << 63
@@ -27,21 +27,21 @@ class OurStacks:
         self.counters = collections.Counter()
 
     def read(self, lines):
-        executables, pids, paths = {}, {}, {}
+        executables, processes, paths = {}, {}, {}
         for line in lines:
             kind, *fields = line.rstrip("\n").split("\t")
             if kind == "executable":
                 executables[fields[0]] = fields[2]
             elif kind == "process":
-                pids[fields[0]] = int(fields[1])
+                processes[fields[0]] = int(fields[1]), fields[3]
             elif kind == "path":
                 paths[fields[0], fields[1]] = fields[2]
             elif kind == "counter":
                 self.counters[fields[0]] += int(fields[1])
             elif kind == "stack":
-                yield self.stack(fields, executables, pids, paths)
+                yield self.stack(fields, executables, processes, paths)
 
-    def stack(self, fields, executables, pids, paths):
+    def stack(self, fields, executables, processes, paths):
         count, cut, process = int(fields[0]), fields[1], fields[2]
         frames, kernel = [], False
         for text in fields[3:]:
@@ -57,7 +57,8 @@ class OurStacks:
             if kind == FRAME_FILE_OFFSET:
                 address = self.functions.file(path).address_of_offset(address)
             frames.append((path, address))
-        return Stack(count, pids.get(process, 0), "" if cut == "complete" else cut, kernel, frames)
+        pid, name = processes.get(process, (0, ""))
+        return Stack(count, pid, name, "" if cut == "complete" else cut, kernel, frames)
 
 
 class PerfStacks:
@@ -105,4 +106,4 @@ class PerfStacks:
                 frames.append((path, self.functions.file(path).address_of_offset(address)))
             else:
                 frames.append((ANONYMOUS, address))
-        return Stack(1, pid, "", kernel, frames)
+        return Stack(1, pid, "", "", kernel, frames)

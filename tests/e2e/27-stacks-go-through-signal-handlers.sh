@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A handler's stack goes on in the code that the signal interrupted: called by raise(), on a stack of its own, and by a
+# timer at any instruction of a program that spends its time in prologues, epilogues and the C library.
+. "$(dirname "$0")/known_stacks.sh"
+
+sample_programs unwound:signal unwound:altstack unwound:interrupt
+
+end='main;libc;_start'
+for mode in signal altstack; do
+	expect_stacks unwound:$mode --leaf leaf_a --leaf leaf_b --share 70 \
+		--stacks "(leaf_a;handler;libc|leaf_b);run_signal;$end"
+done
+expect_stacks unwound:interrupt --leaf leaf_a \
+	--stacks "leaf_a;handler;libc;(\[vdso\];|\?;|libc;)*(small_step;)?(run_interrupt;)?$end"

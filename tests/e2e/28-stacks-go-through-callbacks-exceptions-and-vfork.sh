@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# qsort() calls back; C++ exceptions are thrown through 20 levels, where the time is the runtime's own unwinder's; a
+# child of vfork() runs on its parent's stack.
+. "$(dirname "$0")/known_stacks.sh"
+
+[ -x "$workloads/exceptions" ] || skip "needs g++ when it is built"
+sample_programs unwound:qsort exceptions unwound:vfork
+
+end='main;libc;_start'
+expect_stacks unwound:qsort --leaf leaf_a --leaf leaf_b --share 70 --stacks "leaf_[ab];compare;libc;run_qsort;$end"
+# Where _Unwind_RaiseException has found the handler, it writes the handler's registers over its own frame's, and goes
+# there: for some instructions that frame has no caller that anybody could find.
+expect_stacks exceptions --leaf libgcc_s --whole 99 \
+	--stacks "libgcc_s;(libstdc\+\+;|libc;|libgcc_s;)*((throw_one;)?level(\*[0-9]+)?;)?catch_one;$end"
+expect_stacks unwound:vfork --leaf leaf_a --stacks "leaf_a;run_vfork;$end"

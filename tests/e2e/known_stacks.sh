@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# For tests of stacks that are known: programs run side by side under an agent whose batches stay in its spool, and what
+# is there is compared address by address, without a server.
+#
+#   sample_programs NAME[:MODE]...     runs them, and samples them into $work/dump, until each has had $LEAST_CPU_US
+#   expect_stacks NAME[:MODE] ...      see tests/live_check/expect_stacks.py
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools python3
+
+readonly FREQUENCY=997 LEAST_CPU_US=2500000
+declare -A program_pids cpu_before
+
+says_ready() { grep -q '^ready$' "$work/workload-$1.log"; }
+
+# Of a program and its children so far.
+family_cpu_us() {
+	sed 's/.*) //' "/proc/$1/stat" | awk -v hz="$(getconf CLK_TCK)" \
+		'{ printf "%.0f\n", ($12 + $13 + $14 + $15) * 1000000 / hz }'
+}
+
+have_run() {
+	local program
+	for program in "${!program_pids[@]}"; do
+		[ "$(family_cpu_us "${program_pids[$program]}")" -ge $((cpu_before[$program] + LEAST_CPU_US)) ] || return 1
+	done
+}
+
+sample_programs() {
+	local program name mode from
+	server_url=http://127.0.0.1:$(free_port) # nobody listens there
+	# Whatever else runs on the host: it must not take the place of these programs' tables.
+	start_agent --on_cpu.frequency $FREQUENCY --batch_interval 2s --unwind.table_size 64MiB
+	for program in "$@"; do
+		name=${program%%:*} mode=${program#"$name"}
+		need_workload "$name"
+		# shellcheck disable=SC2086 # no mode is no argument
+		start_background "workload-$program" "$workloads/$name" ${mode#:} 120
+		program_pids[$program]=$background_pid
+		expect_within 10s says_ready "$program"
+	done
+	# An agent that has just started has every process of the host to look at.
+	next_second
+	from=$((second + 3))
+	at_second $from
+	for program in "$@"; do
+		cpu_before[$program]=$(family_cpu_us "${program_pids[$program]}")
+	done
+	expect_within 90s have_run
+	next_second
+	stop_agent
+	for program in "$@"; do
+		end_process "${program_pids[$program]}"
+	done
+	"$HEARTH_BUILD/bin/batch_dump" "$agent_spool" "${from}000000000" "$((second - 1))000000000" >"$work/dump"
+}
+
+expect_stacks() {
+	local program=$1
+	shift
+	say "$program"
+	python3 -B "$e2e_root/tests/live_check/expect_stacks.py" "$work/dump" "$workloads/${program%%:*}" \
+		"${program_pids[$program]}" "$@" || fail "the stacks of $program are not what they should be"
+}

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the stacks of a program whose stacks are known.
+
+  expect_stacks.py DUMP PROGRAM PID --stacks REGEX --leaf NAME [--leaf NAME --share PERCENT] [--least N]
+                   [--whole PERCENT]
+
+DUMP is what batch_dump printed, PROGRAM the path of the executable, PID its first process; processes that come from it
+count too. A stack is written as its functions, leaf first, with semicolons: those of the program by name (of its
+procedure linkage table, which has no symbols: ?), all others by file (libc); N times the same in a row is "name*N". Kernel
+frames are left out. Expected of at least 99.9 % (--whole) each:
+
+  all stacks end at _start;
+  those whose innermost function is one of the leaves match the regular expression;
+
+and of the leaves' time the first has its share, to three standard deviations and half a point.
+"""
+import argparse
+import collections
+import itertools
+import math
+import os
+import re
+import sys
+
+from elf_functions import ANONYMOUS, Functions
+from family import children_of, family_of
+from stacks import OurStacks
+
+
+def label(functions, program, frame):
+    path, address = frame
+    if path == ANONYMOUS:
+        return path
+    file = functions.file(path)
+    start = file.start_of(address)
+    if os.path.realpath(path) != os.path.realpath(program):
+        # That of the dynamic linker, before there is a main().
+        return "_start" if start == file.start_of(file.entry or -1) else os.path.basename(path).split(".so")[0]
+    # The part of a function that is seldom run is that function.
+    return file.names.get(start, "?").removesuffix(".cold")
+
+
+def text_of(functions, program, stack):
+    names = [label(functions, program, frame) for frame in stack.frames]
+    runs = [(name, len(list(group))) for name, group in itertools.groupby(names)]
+    # How many of its own functions a library calls is its own affair.
+    return ";".join(f"{name}*{n}" if n > 1 and not name.startswith("lib") else name for name, n in runs)
+
+
+def read(options):
+    functions = Functions()
+    reader = OurStacks(functions)
+    with open(options.dump, encoding="utf-8") as dump:
+        lines = dump.readlines()
+    pids = family_of(options.pid, children_of(lines, []))
+    name = os.path.basename(options.program)[:15]
+    counts, cuts = collections.Counter(), collections.Counter()
+    for stack in reader.read(lines):
+        # The name as well: a pid may have been somebody else's before, or be so again.
+        if stack.pid in pids and stack.name == name:
+            text = text_of(functions, options.program, stack)
+            counts[text] += stack.count
+            if stack.cut:
+                cuts[text] += stack.count
+    return counts, cuts
+
+
+def expect_share(what, least_pct, good, total, bad):
+    """@bad: stacks with their counts, to be shown."""
+    pct = 100.0 * good / total if total else 0.0
+    print(f"{what}: {good} of {total} ({pct:.2f} %)")
+    if pct >= least_pct:
+        return True
+    for text, count in sorted(bad.items(), key=lambda item: -item[1])[:6]:
+        print(f"    {count} times {text[:400]}")
+    return False
+
+
+def expect_proportion(options, counts):
+    by_leaf = {leaf: sum(count for text, count in counts.items() if text.split(";")[0] == leaf) for leaf in options.leaf}
+    total = sum(by_leaf.values())
+    share = 100.0 * by_leaf[options.leaf[0]] / max(total, 1)
+    tolerance = 0.5 + 300.0 * math.sqrt(options.share / 100 * (1 - options.share / 100) / max(total, 1))
+    print(f"share of {options.leaf[0]}: {share:.2f} % (expected {options.share} ± {tolerance:.2f})")
+    return abs(share - options.share) <= tolerance
+
+
+def check(options):
+    counts, cuts = read(options)
+    total = sum(counts.values())
+    print(f"{total} samples (at least {options.least})")
+    is_whole = {text: text.endswith("_start") and cuts[text] == 0 for text in counts}
+    of_leaves = {text: count for text, count in counts.items() if text.split(";")[0] in options.leaf}
+    pattern = re.compile(options.stacks)
+    matching = sum(count for text, count in of_leaves.items() if pattern.fullmatch(text))
+    results = [
+        total >= options.least,
+        expect_share("end at _start", options.whole, sum(n for text, n in counts.items() if is_whole[text]), total,
+                     {text: n for text, n in counts.items() if not is_whole[text]}),
+        expect_share(f"stacks of {' and '.join(options.leaf)} as expected", options.whole, matching,
+                     sum(of_leaves.values()),
+                     {text: count for text, count in of_leaves.items() if not pattern.fullmatch(text)}),
+        options.share is None or expect_proportion(options, counts),
+    ]
+    return all(results)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("dump")
+    parser.add_argument("program")
+    parser.add_argument("pid", type=int)
+    parser.add_argument("--stacks", required=True)
+    parser.add_argument("--leaf", action="append", required=True)
+    parser.add_argument("--share", type=float)
+    parser.add_argument("--least", type=int, default=1000)
+    parser.add_argument("--whole", type=float, default=99.9)
+    sys.exit(0 if check(parser.parse_args()) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// C++ exceptions, one after the other, through 20 levels with something to destroy in each:
+//
+//   exceptions [SECONDS]    default 10
+//
+// throw_one() at the bottom, catch_one() above the top; most of the time goes into the runtime's own unwinder, which
+// calls back into the linker's list of files. Prints "ready" when it begins.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "spin.h"
+
+static volatile int destroyed;
+
+struct Guard {
+	~Guard() { destroyed = (destroyed + 1) % 1000; }
+};
+
+extern "C" {
+VISIBLE void throw_one(int value);
+VISIBLE void level(int left);
+VISIBLE int catch_one(int value);
+}
+
+void throw_one(int value)
+{
+	throw std::runtime_error(value % 2 ? "odd" : "even");
+}
+
+void level(int left)
+{
+	Guard guard;
+
+	// The compiler must not know that this never returns.
+	if (left == 0 && destroyed >= 0)
+		throw_one(destroyed);
+	else if (left > 0)
+		level(left - 1);
+	destroyed = destroyed + 1;
+}
+
+int catch_one(int value)
+{
+	try {
+		level(20);
+	} catch (const std::exception &error) {
+		return value + error.what()[0];
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seconds = argc > 1 ? strtoull(argv[1], nullptr, 10) : 10;
+	uint64_t end_ns = clock_read_ns(CLOCK_MONOTONIC) + seconds * 1000000000u;
+	int value = 0;
+
+	puts("ready");
+	(void)fflush(stdout);
+	while (clock_read_ns(CLOCK_MONOTONIC) < end_ns)
+		value = catch_one(value);
+	return value == 1;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks that are hard to walk, without frame pointers, of known shape and known shares (by count of loop steps):
+ *
+ *   unwound MODE [SECONDS]    default 10
+ *
+ *   deep       descend() 400 levels, frames of three sizes; 70 % of the time leaf_a(), 30 % leaf_b()
+ *   mutual     is_even() and is_odd() call each other 100 levels; below them as above
+ *   signal     raise(): 30 % leaf_b() in normal code, 70 % leaf_a() in the handler
+ *   altstack   the same, the handler on a stack of its own
+ *   interrupt  a timer's signal every millisecond, wherever the program is (prologues, epilogues, PLT stubs); leaf_a()
+ *              in the handler
+ *   qsort      the C library calls back: 70 % leaf_a(), 30 % leaf_b(), both in compare()
+ *   vfork      children on their parent's stack: leaf_a()
+ *   realigned  main's frame is aligned to 64 bytes and of variable size; below it as in deep
+ *   jit        machine code made at run time, with a frame pointer and no call frame information, calls back
+ *
+ * Prints "ready" when it begins.
+ */
+#include <alloca.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "spin.h"
+
+#define DEEP_LEVELS 400
+#define MUTUAL_LEVELS 100
+
+/* Something left to do after a call keeps it from becoming a jump. */
+#define AFTER_CALL(value) __asm__ volatile("" : "+r"(value) : : "memory")
+
+VISIBLE uint64_t leaf_a(uint64_t seed, uint64_t units);
+VISIBLE uint64_t leaf_b(uint64_t seed, uint64_t units);
+VISIBLE uint64_t both_leaves(uint64_t seed);
+VISIBLE uint64_t descend(uint64_t seed, unsigned int levels);
+VISIBLE uint64_t is_even(uint64_t seed, unsigned int levels);
+VISIBLE uint64_t is_odd(uint64_t seed, unsigned int levels);
+VISIBLE uint64_t small_step(uint64_t seed);
+VISIBLE uint64_t realigned(uint64_t seed, size_t size);
+
+__attribute__((aligned(64))) uint64_t leaf_a(uint64_t seed, uint64_t units)
+{
+	return spin(seed, units);
+}
+
+__attribute__((aligned(64))) uint64_t leaf_b(uint64_t seed, uint64_t units)
+{
+	return spin(seed, units);
+}
+
+/* Of no fixed length: rounds of one length could beat with the profiler's timer. */
+uint64_t both_leaves(uint64_t seed)
+{
+	uint64_t scale = 2 + (seed >> 33) % 5;
+
+	seed = leaf_a(seed, 7 * scale);
+	seed = leaf_b(seed, 3 * scale);
+	AFTER_CALL(seed);
+	return seed;
+}
+
+/* alloca(): the frame's size is not what the call frame information can know, so it is made of a frame pointer. */
+uint64_t descend(uint64_t seed, unsigned int levels)
+{
+	if (levels == 0) {
+		seed = both_leaves(seed);
+	} else if (levels % 3 == 0) {
+		volatile char *large = alloca(16 * (levels % 7 + 1));
+
+		large[0] = 1;
+		seed = descend(seed, levels - 1);
+	} else {
+		seed = descend(seed, levels - 1);
+	}
+	AFTER_CALL(seed);
+	return seed + 1;
+}
+
+uint64_t is_even(uint64_t seed, unsigned int levels)
+{
+	volatile uint64_t local[5] = { seed };
+
+	seed = levels == 0 ? both_leaves(seed) : is_odd(seed, levels - 1);
+	AFTER_CALL(seed);
+	return seed + local[0] % 2;
+}
+
+uint64_t is_odd(uint64_t seed, unsigned int levels)
+{
+	seed = levels == 0 ? both_leaves(seed) : is_even(seed, levels - 1);
+	AFTER_CALL(seed);
+	return seed + 1;
+}
+
+static uint64_t run_deep(uint64_t seed)
+{
+	seed = descend(seed, DEEP_LEVELS);
+	AFTER_CALL(seed);
+	return seed;
+}
+
+static uint64_t run_mutual(uint64_t seed)
+{
+	seed = is_even(seed, MUTUAL_LEVELS);
+	AFTER_CALL(seed);
+	return seed;
+}
+
+/* ---- signals */
+
+VISIBLE void handler(int number);
+
+void handler(int number)
+{
+	uint64_t seed = leaf_a((uint64_t)number, 14);
+
+	AFTER_CALL(seed);
+}
+
+static void handle(int number, int flags)
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
+	static char stack[1 << 16];
+	const stack_t alternate = { .ss_sp = stack, .ss_size = sizeof(stack) };
+
+	if (sigaltstack(&alternate, NULL) != 0 || sigaction(number, &action, NULL) != 0)
+		abort();
+}
+
+static uint64_t run_signal(uint64_t seed)
+{
+	seed = leaf_b(seed, 6);
+	(void)raise(SIGUSR1);
+	AFTER_CALL(seed);
+	return seed;
+}
+
+uint64_t small_step(uint64_t seed)
+{
+	char text[32];
+
+	/* Through the procedure linkage table, into code with prologues of its own. */
+	(void)snprintf(text, sizeof(text), "%u", (unsigned int)seed % 1000);
+	AFTER_CALL(seed);
+	return seed * 6364136223846793005u + (uint64_t)strlen(text);
+}
+
+static uint64_t run_interrupt(uint64_t seed)
+{
+	for (int i = 0; i < 1000; i++)
+		seed = small_step(seed);
+	AFTER_CALL(seed);
+	return seed;
+}
+
+static void interrupt_every_ms(void)
+{
+	const struct itimerval each_ms = { { 0, 1000 }, { 0, 1000 } };
+
+	handle(SIGALRM, SA_RESTART);
+	if (setitimer(ITIMER_REAL, &each_ms, NULL) != 0)
+		abort();
+}
+
+/* ---- callbacks */
+
+VISIBLE int compare(const void *left, const void *right);
+
+int compare(const void *left, const void *right)
+{
+	uint64_t seed = leaf_a(*(const uint64_t *)left, 7);
+
+	seed = leaf_b(seed, 3);
+	AFTER_CALL(seed);
+	return *(const uint64_t *)left < *(const uint64_t *)right ? -1 : 1;
+}
+
+static uint64_t run_qsort(uint64_t seed)
+{
+	uint64_t values[32];
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		values[i] = seed = seed * 6364136223846793005u + 1442695040888963407u;
+	qsort(values, sizeof(values) / sizeof(values[0]), sizeof(values[0]), compare);
+	AFTER_CALL(seed);
+	return seed;
+}
+
+static uint64_t run_vfork(uint64_t seed)
+{
+	pid_t child = vfork();
+
+	if (child < 0)
+		abort();
+	if (child == 0) {
+		/* Some 300 ms. */
+		seed = leaf_a(seed, 30000);
+		AFTER_CALL(seed);
+		_exit(0);
+	}
+	(void)waitpid(child, NULL, 0);
+	return seed + 1;
+}
+
+/* ---- frames and code of other kinds */
+
+uint64_t realigned(uint64_t seed, size_t size)
+{
+	_Alignas(64) volatile char wide[256];
+	volatile char *variable = alloca(size);
+
+	wide[seed % sizeof(wide)] = 1;
+	variable[seed % size] = 1;
+	seed = both_leaves(seed);
+	AFTER_CALL(seed);
+	return seed + (uint64_t)wide[0] + (uint64_t)variable[0];
+}
+
+static uint64_t run_realigned(uint64_t seed)
+{
+	seed = realigned(seed, 64 + seed % 64);
+	AFTER_CALL(seed);
+	return seed;
+}
+
+typedef uint64_t (*made_code)(uint64_t seed);
+
+/* Twice nested, so that one made frame has another as its caller. */
+static made_code make_code(void)
+{
+	static const unsigned char outer[] = {
+		0x55,		  /* push %rbp */
+		0x48, 0x89, 0xe5, /* mov %rsp, %rbp */
+		0xe8, 7, 0, 0, 0, /* call inner */
+		0x5d,		  /* pop %rbp */
+		0xc3,		  /* ret */
+		0x90, 0x90, 0x90, 0x90, 0x90,
+	};
+	static const unsigned char inner[] = {
+		0x55, 0x48, 0x89, 0xe5, 0x53, /* ...; push %rbx */
+		0x48, 0x83, 0xec, 0x28,	      /* sub $40, %rsp */
+		0x48, 0xb8,		      /* movabs $both_leaves, %rax */
+	};
+	static const unsigned char end[] = {
+		0xff, 0xd0,		      /* call *%rax */
+		0x48, 0x83, 0xc4, 0x28,	      /* add $40, %rsp */
+		0x5b, 0x5d, 0xc3,	      /* pop %rbx; pop %rbp; ret */
+	};
+	uint64_t (*target)(uint64_t) = both_leaves;
+	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *next = code;
+
+	if (code == MAP_FAILED)
+		abort();
+	next = mempcpy(next, outer, sizeof(outer));
+	next = mempcpy(next, inner, sizeof(inner));
+	next = mempcpy(next, &target, sizeof(target));
+	(void)memcpy(next, end, sizeof(end));
+	if (mprotect(code, 4096, PROT_READ | PROT_EXEC) != 0)
+		abort();
+	return (made_code)(void *)code;
+}
+
+static uint64_t run_jit(uint64_t seed)
+{
+	static made_code code;
+
+	if (!code)
+		code = make_code();
+	seed = code(seed);
+	AFTER_CALL(seed);
+	return seed;
+}
+
+static const struct {
+	const char *name;
+	uint64_t (*run)(uint64_t seed);
+} modes[] = {
+	{ "deep", run_deep },	{ "mutual", run_mutual }, { "signal", run_signal }, { "altstack", run_signal },
+	{ "interrupt", run_interrupt }, { "qsort", run_qsort },	  { "vfork", run_vfork },   { "realigned", run_realigned },
+	{ "jit", run_jit },
+};
+
+int main(int argc, char **argv)
+{
+	uint64_t seconds = argc > 2 ? strtoull(argv[2], NULL, 10) : 10;
+	uint64_t end_ns = clock_read_ns(CLOCK_MONOTONIC) + seconds * 1000000000u;
+	uint64_t seed = end_ns;
+	size_t mode = 0;
+
+	while (mode < sizeof(modes) / sizeof(modes[0]) && (argc < 2 || strcmp(argv[1], modes[mode].name) != 0))
+		mode++;
+	if (mode == sizeof(modes) / sizeof(modes[0]))
+		return 2;
+	handle(SIGUSR1, strcmp(argv[1], "altstack") == 0 ? SA_ONSTACK : 0);
+	if (modes[mode].run == run_interrupt)
+		interrupt_every_ms();
+	puts("ready");
+	(void)fflush(stdout);
+	while (clock_read_ns(CLOCK_MONOTONIC) < end_ns)
+		seed = modes[mode].run(seed);
+	return 0;
+}
