@@ -20,8 +20,8 @@
 #define REGISTER_SP	    7
 
 /*
- * rax rcx rdx rsi rdi r8 ... r11 are the callee's to use. Call frame information that needs one of them behind a call is
- * written by hand (OpenSSL's AES-GCM), for a callee that leaves it alone: then it still holds what it held in the
+ * rax rcx rdx rsi rdi r8 ... r11 are the callee's to use. Call frame information that needs one of them behind a call
+ * is written by hand (OpenSSL's AES-GCM), for a callee that leaves it alone: then it still holds what it held in the
  * innermost frame.
  */
 #define REGISTERS_OF_CALLEE 0x0f37
@@ -37,6 +37,9 @@
 
 #define task_registers_pc(registers) ((registers)->ip)
 #define task_registers_sp(registers) ((registers)->sp)
+
+/* execve and execveat of 64-bit programs (arch/x86/entry/syscalls/syscall_64.tbl). */
+#define task_registers_in_exec(registers) ((registers)->orig_ax == 59 || (registers)->orig_ax == 322)
 
 #elif defined(__TARGET_ARCH_arm64)
 
@@ -62,6 +65,9 @@
 
 #define task_registers_pc(registers) ((registers)->user_regs.pc)
 #define task_registers_sp(registers) ((registers)->user_regs.sp)
+
+/* execve and execveat (include/uapi/asm-generic/unistd.h). */
+#define task_registers_in_exec(registers) ((registers)->syscallno == 221 || (registers)->syscallno == 281)
 
 #else
 #error "no registers for this architecture"

@@ -17,7 +17,6 @@
  *
  * Prints "ready" when it begins.
  */
-#include <alloca.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,13 +64,13 @@ uint64_t both_leaves(uint64_t seed)
 	return seed;
 }
 
-/* alloca(): the frame's size is not what the call frame information can know, so it is made of a frame pointer. */
+/* An array of no fixed size: call frame information cannot know the frame's, and goes by a frame pointer there. */
 uint64_t descend(uint64_t seed, unsigned int levels)
 {
 	if (levels == 0) {
 		seed = both_leaves(seed);
 	} else if (levels % 3 == 0) {
-		volatile char *large = alloca(16 * (levels % 7 + 1));
+		volatile char large[16 * (levels % 7 + 1)];
 
 		large[0] = 1;
 		seed = descend(seed, levels - 1);
@@ -213,7 +212,7 @@ static uint64_t run_vfork(uint64_t seed)
 uint64_t realigned(uint64_t seed, size_t size)
 {
 	_Alignas(64) volatile char wide[256];
-	volatile char *variable = alloca(size);
+	volatile char variable[size];
 
 	wide[seed % sizeof(wide)] = 1;
 	variable[seed % size] = 1;
@@ -282,8 +281,14 @@ static const struct {
 	const char *name;
 	uint64_t (*run)(uint64_t seed);
 } modes[] = {
-	{ "deep", run_deep },	{ "mutual", run_mutual }, { "signal", run_signal }, { "altstack", run_signal },
-	{ "interrupt", run_interrupt }, { "qsort", run_qsort },	  { "vfork", run_vfork },   { "realigned", run_realigned },
+	{ "deep", run_deep },
+	{ "mutual", run_mutual },
+	{ "signal", run_signal },
+	{ "altstack", run_signal },
+	{ "interrupt", run_interrupt },
+	{ "qsort", run_qsort },
+	{ "vfork", run_vfork },
+	{ "realigned", run_realigned },
 	{ "jit", run_jit },
 };
 
