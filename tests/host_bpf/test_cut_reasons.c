@@ -5,6 +5,7 @@
  * Why a stack of x86-64 ends: naturally, or cut with a reason. rbp is register 6, rsp 7.
  */
 
+#define RBX 3
 #define RBP 6
 #define RSP 7
 
@@ -15,6 +16,9 @@ enum function {
 	UNEXPRESSED, /* an expression of no known shape */
 	BY_R15,	     /* CFA = r15 + 8 */
 	REALIGNED,   /* CFA = *(rbp - 8), rbp saved at rbp */
+	BY_RBX,	     /* CFA = rbx + 8, as in the dynamic linker's entry */
+	KEEPS_RBX,   /* CFA = rsp + 16, rbx untouched */
+	SAVES_RBX,   /* CFA = rsp + 24, rbx saved */
 	EPILOGUE,    /* of it: CFA = r10, rbp popped, though the row says that it is saved at rbp */
 	N_FUNCTIONS
 };
@@ -28,6 +32,11 @@ static const struct abi_unwind_rule rules[N_FUNCTIONS] = {
 	[UNEXPRESSED] = { .cfa = UNWIND_CFA_UNSUPPORTED },
 	[BY_R15] = { .cfa = UNWIND_CFA_REGISTER, .cfa_register = 15, .cfa_offset = 8, .ra = UNWIND_SAVED_CFA,
 		     .ra_offset = -8, .rbx_offset = UNWIND_RBX_LOST },
+	[BY_RBX] = { .cfa = UNWIND_CFA_REGISTER, .cfa_register = RBX, .cfa_offset = 8, .ra = UNWIND_SAVED_CFA,
+		     .ra_offset = -8, .rbx_offset = -16 },
+	[KEEPS_RBX] = { .cfa = UNWIND_CFA_SP, .cfa_offset = 16, .ra = UNWIND_SAVED_CFA, .ra_offset = -8 },
+	[SAVES_RBX] = { .cfa = UNWIND_CFA_SP, .cfa_offset = 24, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
+			.rbx_offset = -24 },
 	[REALIGNED] = { .cfa = UNWIND_CFA_DEREF_FP, .cfa_offset = -8, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
 			.fp = UNWIND_SAVED_FP_DEREF, .rbx_offset = UNWIND_RBX_LOST },
 	[EPILOGUE] = { .cfa = UNWIND_CFA_REGISTER, .cfa_register = 10, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
@@ -277,6 +286,75 @@ static void a_realigned_frame_finds_its_callers_frame_pointer(void **state)
 		      in_function(OUTERMOST) - 1);
 }
 
+static void rbx_is_followed_to_the_frame_whose_cfa_is_made_of_it(void **state)
+{
+	struct made_up *process = *state;
+
+	/* The leaf keeps it, the next one has saved it. */
+	process->input.registers.general[RBX] = 0x1234;
+	begin(process, in_function(KEEPS_RBX), 10, 0);
+	process->words[11] = in_function(SAVES_RBX);
+	process->words[12] = at_word(50);
+	process->words[14] = in_function(BY_RBX);
+	process->words[50] = in_function(OUTERMOST);
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, in_function(KEEPS_RBX), in_function(SAVES_RBX) - 1,
+		      in_function(BY_RBX) - 1, in_function(OUTERMOST) - 1);
+	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_TABLE], 3);
+}
+
+static void where_rbx_was_lost_it_is_not_guessed(void **state)
+{
+	const uint64_t losing[] = { in_function(PLAIN), OTHER_START + 8 };
+	struct made_up *process = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(losing); i++) {
+		process->input.registers.general[RBX] = at_word(50);
+		begin(process, losing[i], 10, at_word(10));
+		link_frame(process, 10, at_word(60), in_function(BY_RBX));
+		process->words[50] = in_function(PLAIN);
+		link_frame(process, 60, 0, in_function(OUTERMOST));
+		if (i == 0)
+			process->input.registers.general[RBP] = at_word(60);
+		run(process);
+		expect_frames(process, STACK_CUT_NONE, losing[i], in_function(BY_RBX) - 1,
+			      in_function(OUTERMOST) - 1);
+		assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_UNSUPPORTED], 1);
+	}
+}
+
+static void a_stack_that_is_not_aligned_is_read_all_the_same(void **state)
+{
+	const uint64_t return_addresses[] = { in_function(PLAIN), in_function(OUTERMOST) };
+	struct made_up *process = *state;
+
+	for (size_t shift = 1; shift < 8; shift++) {
+		uint8_t *stack = (uint8_t *)&process->words[10] + shift;
+
+		memset(process->words, 0x5a, sizeof(process->words));
+		memcpy(stack + 8, &return_addresses[0], 8);
+		memcpy(stack + 24, &return_addresses[1], 8);
+		begin(process, in_function(PLAIN), 10, 0);
+		process->input.registers.general[RSP] += shift;
+		run(process);
+		expect_frames(process, STACK_CUT_NONE, in_function(PLAIN), in_function(PLAIN) - 1,
+			      in_function(OUTERMOST) - 1);
+	}
+}
+
+static void a_row_that_names_no_rule_is_none(void **state)
+{
+	struct made_up *process = *state;
+
+	process->maps.infos.items[1].n_rules = PLAIN + 1;
+	begin(process, in_function(PLAIN), 10, at_word(20));
+	process->words[11] = 0x1;
+	link_frame(process, 20, 0, in_function(OUTERMOST));
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, in_function(PLAIN), in_function(OUTERMOST) - 1);
+	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_POINTER], 2);
+}
+
 /* gcc's row says that rbp is still saved at rbp when it has been popped. */
 static void behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_the_register(void **state)
 {
@@ -359,6 +437,10 @@ int main(void)
 		with_process(where_nothing_is_expressed_the_frame_pointer_is_tried),
 		with_process(a_register_is_known_in_the_innermost_frame_only),
 		with_process(a_realigned_frame_finds_its_callers_frame_pointer),
+		with_process(rbx_is_followed_to_the_frame_whose_cfa_is_made_of_it),
+		with_process(where_rbx_was_lost_it_is_not_guessed),
+		with_process(a_stack_that_is_not_aligned_is_read_all_the_same),
+		with_process(a_row_that_names_no_rule_is_none),
 		with_process(behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_the_register),
 		with_process(a_process_that_is_not_known_is_unwound_by_frame_pointers),
 		with_process(an_entry_of_another_process_or_image_does_not_count),

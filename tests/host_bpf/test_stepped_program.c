@@ -7,8 +7,6 @@
  * Runs a program instruction by instruction and unwinds it at each: wherever it stands, its stack must be whole.
  */
 
-#if defined(__x86_64__)
-
 static bool is_at_breakpoint(const struct target *target, uint64_t pc)
 {
 	uint8_t instruction = 0;
@@ -34,16 +32,6 @@ static void at_every_instruction_the_stack_is_what_libdw_says(void **state)
 	assert_true(comparison.n_stacks > 20000);
 	stack_comparison_end(&comparison);
 }
-
-#else
-
-static void at_every_instruction_the_stack_is_what_libdw_says(void **state)
-{
-	(void)state;
-	skip();
-}
-
-#endif
 
 int main(void)
 {
