@@ -8,7 +8,8 @@
 sample_programs unwound:deep unwound:mutual unwound:realigned
 
 end='main;libc;_start'
-expect_stacks unwound:deep --leaf leaf_a --leaf leaf_b --share 70 --stacks "leaf_[ab];both_leaves;descend\*401;run_deep;$end"
+expect_stacks unwound:deep --leaf leaf_a --leaf leaf_b --share 70 --stacks \
+	"leaf_[ab];both_leaves;(descend_by_pointer;descend\*2;){133}descend_by_pointer;descend;run_deep;$end"
 expect_stacks unwound:mutual --leaf leaf_a --leaf leaf_b --share 70 \
 	--stacks "leaf_[ab];both_leaves;(is_even;is_odd;){50}is_even;run_mutual;$end"
 expect_stacks unwound:realigned --leaf leaf_a --leaf leaf_b --share 70 \

@@ -4,7 +4,7 @@
  *
  *   unwound MODE [SECONDS]    default 10
  *
- *   deep       descend() 400 levels, frames of three sizes; 70 % of the time leaf_a(), 30 % leaf_b()
+ *   deep       400 levels, every third a frame of variable size; 70 % of the time leaf_a(), 30 % leaf_b()
  *   mutual     is_even() and is_odd() call each other 100 levels; below them as above
  *   signal     raise(): 30 % leaf_b() in normal code, 70 % leaf_a() in the handler
  *   altstack   the same, the handler on a stack of its own
@@ -38,6 +38,7 @@ VISIBLE uint64_t leaf_a(uint64_t seed, uint64_t units);
 VISIBLE uint64_t leaf_b(uint64_t seed, uint64_t units);
 VISIBLE uint64_t both_leaves(uint64_t seed);
 VISIBLE uint64_t descend(uint64_t seed, unsigned int levels);
+VISIBLE uint64_t descend_by_pointer(uint64_t seed, unsigned int levels);
 VISIBLE uint64_t is_even(uint64_t seed, unsigned int levels);
 VISIBLE uint64_t is_odd(uint64_t seed, unsigned int levels);
 VISIBLE uint64_t small_step(uint64_t seed);
@@ -64,21 +65,23 @@ uint64_t both_leaves(uint64_t seed)
 	return seed;
 }
 
-/* An array of no fixed size: call frame information cannot know the frame's, and goes by a frame pointer there. */
+/* Without a frame pointer, so that the register holds what a caller has in it. */
 uint64_t descend(uint64_t seed, unsigned int levels)
 {
-	if (levels == 0) {
-		seed = both_leaves(seed);
-	} else if (levels % 3 == 0) {
-		volatile char large[16 * (levels % 7 + 1)];
-
-		large[0] = 1;
-		seed = descend(seed, levels - 1);
-	} else {
-		seed = descend(seed, levels - 1);
-	}
+	seed = levels % 3 == 1 ? descend_by_pointer(seed, levels - 1) : descend(seed, levels - 1);
 	AFTER_CALL(seed);
 	return seed + 1;
+}
+
+/* The frame's size is not what call frame information can know: it goes by a frame pointer, here alone. */
+uint64_t descend_by_pointer(uint64_t seed, unsigned int levels)
+{
+	volatile char large[16 * (levels % 7 + 1)];
+
+	large[0] = 1;
+	seed = levels == 0 ? both_leaves(seed) : descend(seed, levels - 1);
+	AFTER_CALL(seed);
+	return seed + (uint64_t)large[0];
 }
 
 uint64_t is_even(uint64_t seed, unsigned int levels)
