@@ -287,11 +287,20 @@ static __always_inline bool put_into_slot(struct sample *sample, __u32 slot)
 	return schedule(waiting) == 0;
 }
 
+/* The thread exits or executes another program: what was its stack is lost, or will be when its task work runs. */
+static __always_inline bool is_leaving(const struct sample *sample)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->flags & PF_EXITING ||
+	       (sample->header.n_kernel_frames > 0 && task_registers_in_exec((struct pt_regs *)bpf_task_pt_regs(task)));
+}
+
 /* Unwinding was stopped by a page that may be had in another way. */
 static __always_inline bool may_be_had(const struct sample *sample)
 {
 	return sample->header.cut == STACK_CUT_READ_FAULT && sample->fault_address >= 1 << PAGE_SHIFT &&
-	       (__s64)sample->fault_address > 0 && !is_known(sample, KNOWN_UNREADABLE);
+	       (__s64)sample->fault_address > 0 && !is_known(sample, KNOWN_UNREADABLE) && !is_leaving(sample);
 }
 
 __hidden void sample_touch(struct sample *sample)
@@ -312,12 +321,11 @@ __hidden bool sample_defer(struct sample *sample)
 	/*
 	 * The agent has seen to it that the kernel has what it takes; where it has not, the verifier drops what follows.
 	 * What the agent can unwind better, from a copy, goes to it at once.
-	 * A thread that exits has lost its memory by the time its last task work runs. All others do run it: the kernel
-	 * takes it on in an interrupt of this very CPU, before the thread goes on.
+	 * What a thread was given to do it will do: the kernel takes it on in an interrupt of this very CPU, before the
+	 * thread goes on.
 	 */
 	if (config.absent_pages != ABI_ABSENT_PAGES_DEFER || !may_be_had(sample) ||
-	    sample->header.flags & ABI_SAMPLE_UNKNOWN || sample->n_without_table > 0 ||
-	    bpf_get_current_task_btf()->flags & PF_EXITING)
+	    sample->header.flags & ABI_SAMPLE_UNKNOWN || sample->n_without_table > 0)
 		return false;
 	bpf_loop(ABI_DEFERRED_SLOTS, claim_slot, &slot, 0);
 	if (slot >= ABI_DEFERRED_SLOTS) {

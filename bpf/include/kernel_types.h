@@ -58,6 +58,9 @@ enum {
 #define PF_USER_WORKER 0x00004000 /* 6.4 */
 #define PF_KTHREAD     0x00200000
 
+/* include/linux/mm.h */
+#define VM_EXEC 0x00000004
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct signal_struct {
@@ -78,10 +81,18 @@ struct task_struct {
 };
 
 struct linux_binprm;
+struct file;
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end;
+	unsigned long vm_flags;
+	struct file *vm_file;
+};
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+	unsigned long orig_ax; /* number of the system call, -1 in none */
 	unsigned long ip;
 	unsigned long sp;
 };
@@ -94,6 +105,7 @@ struct user_pt_regs {
 };
 struct pt_regs {
 	struct user_pt_regs user_regs;
+	__s32 syscallno; /* -1 in none */
 };
 #endif
 
