@@ -142,7 +142,8 @@ static void gather_own_costs(struct agent *agent)
 		set(agent, AGENT_METRIC_RSS_ANON_BYTES, status_bytes((const char *)status.data, "RssAnon:"));
 	}
 	bytes_release(&status);
-	set(agent, AGENT_METRIC_MAP_BYTES, bpf_programs_memory_bytes(agent->programs));
+	set(agent, AGENT_METRIC_MAP_BYTES,
+	    bpf_programs_memory_bytes(agent->programs) + process_events_memory_bytes(agent->events));
 	if (getrusage(RUSAGE_SELF, &usage) == 0)
 		set(agent, AGENT_METRIC_CPU_NS,
 		    (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NSEC_PER_SEC +

@@ -2,6 +2,7 @@
 /*
  * hearth-agent: configuration, run, exit code.
  */
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -61,6 +62,18 @@ static void block_signals(void)
 	(void)signal(SIGPIPE, SIG_IGN);
 }
 
+/*
+ * What is large lives shortly: a table being compiled, a file being uploaded. glibc would learn from the first of them
+ * to keep such memory for the next; here it goes back, and grows without being copied. One arena, because threads that
+ * allocate little would keep one each.
+ */
+static void keep_memory_small(void)
+{
+	(void)mallopt(M_MMAP_THRESHOLD, 128 * (int)KIB);
+	(void)mallopt(M_TRIM_THRESHOLD, 256 * (int)KIB);
+	(void)mallopt(M_ARENA_MAX, 1);
+}
+
 int main(int argc, char **argv)
 {
 	scoped(agent_freep) struct agent *agent = NULL;
@@ -68,6 +81,7 @@ int main(int argc, char **argv)
 	char message[CONFIG_MESSAGE_SIZE];
 	int r;
 
+	keep_memory_small();
 	r = options_parse(argc, argv, environ, stdout, &reloader.configs[0], message);
 	if (r < 0) {
 		log_error("%s", message);

@@ -35,13 +35,13 @@ int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_program
 	int r;
 
 	*publisher = (struct unwind_publisher){ .programs = programs, .executables = executables };
-	r = bpf_programs_map_unwind_arrays(programs, &publisher->arrays);
+	r = bpf_programs_unwind_arrays(programs, &publisher->arrays);
 	if (r == 0)
-		r = extents_init(&publisher->rows, publisher->arrays.n_rows);
+		r = extents_init(&publisher->rows, publisher->arrays.rows.n);
 	if (r == 0)
-		r = extents_init(&publisher->pages, publisher->arrays.n_pages);
+		r = extents_init(&publisher->pages, publisher->arrays.pages.n);
 	if (r == 0)
-		r = extents_init(&publisher->rules, publisher->arrays.n_rules);
+		r = extents_init(&publisher->rules, publisher->arrays.rules.n);
 	if (r == 0)
 		r = hash_table_new(sizeof(uint32_t), sizeof(struct published_table), UNWIND_MAX_TABLES,
 				   &publisher->tables);
@@ -78,6 +78,7 @@ void unwind_publisher_use_cache(struct unwind_publisher *publisher, const char *
 void unwind_publisher_release(struct unwind_publisher *publisher)
 {
 	publisher->cache = table_cache_close(publisher->cache);
+	unwind_arrays_release(&publisher->arrays);
 	extents_release(&publisher->rows);
 	extents_release(&publisher->pages);
 	extents_release(&publisher->rules);
@@ -174,7 +175,7 @@ static bool evict(struct unwind_publisher *publisher, bool for_room)
 static int write_table(struct unwind_publisher *publisher, uint32_t number, const struct unwind_table *table,
 		       struct published_table *published)
 {
-	const struct unwind_arrays *arrays = &publisher->arrays;
+	struct unwind_arrays *arrays = &publisher->arrays;
 	struct abi_unwind_info info = {
 		.base_address = table->base_address,
 		.n_pages = table->n_pages,
@@ -183,21 +184,23 @@ static int write_table(struct unwind_publisher *publisher, uint32_t number, cons
 	int r;
 
 	/* No eviction helps one that is larger than everything. */
-	if (table->n_rows > arrays->n_rows || table->n_pages >= arrays->n_pages || table->n_rules > arrays->n_rules)
+	if (table->n_rows > arrays->rows.n || table->n_pages >= arrays->pages.n || table->n_rules > arrays->rules.n)
 		return -EFBIG;
 	r = take_extents(publisher, table, published);
 	while (r == 0 && evict(publisher, true))
 		r = take_extents(publisher, table, published);
 	if (r <= 0)
 		return r < 0 ? r : -ENOSPC;
-	memcpy(arrays->rows + published->rows.first, table->rows, table->n_rows * sizeof(*table->rows));
-	memcpy(arrays->page_first + published->pages.first, table->page_first,
-	       (table->n_pages + 1) * sizeof(*table->page_first));
-	memcpy(arrays->rules + published->rules.first, table->rules, table->n_rules * sizeof(*table->rules));
+	r = unwind_array_write(&arrays->rows, published->rows.first, table->rows, table->n_rows);
+	if (r == 0)
+		r = unwind_array_write(&arrays->pages, published->pages.first, table->page_first, table->n_pages + 1);
+	if (r == 0)
+		r = unwind_array_write(&arrays->rules, published->rules.first, table->rules, table->n_rules);
 	info.first_row = published->rows.first;
 	info.first_page = published->pages.first;
 	info.first_rule = published->rules.first;
-	r = bpf_programs_put_unwind_table(publisher->programs, number, &info);
+	if (r == 0)
+		r = bpf_programs_put_unwind_table(publisher->programs, number, &info);
 	if (r < 0)
 		give_back(publisher, published);
 	published->info = info;
@@ -337,11 +340,11 @@ void unwind_publisher_view(const struct unwind_publisher *publisher, struct host
 	*ret_tables = (struct host_unwind_tables){
 		.find = find_info,
 		.find_argument = (void *)publisher,
-		.rows = (const struct abi_unwind_row_chunk *)arrays->rows,
-		.pages = (const struct abi_unwind_page_chunk *)arrays->page_first,
-		.rules = (const struct abi_unwind_rule_chunk *)arrays->rules,
-		.n_row_chunks = arrays->n_rows / (uint32_t)UNWIND_ROWS_PER_CHUNK,
-		.n_page_chunks = arrays->n_pages / (uint32_t)UNWIND_PAGES_PER_CHUNK,
-		.n_rule_chunks = arrays->n_rules / (uint32_t)UNWIND_RULES_PER_CHUNK,
+		.rows = (const struct abi_unwind_row_chunk *)arrays->rows.address,
+		.pages = (const struct abi_unwind_page_chunk *)arrays->pages.address,
+		.rules = (const struct abi_unwind_rule_chunk *)arrays->rules.address,
+		.n_row_chunks = arrays->rows.n / (uint32_t)UNWIND_ROWS_PER_CHUNK,
+		.n_page_chunks = arrays->pages.n / (uint32_t)UNWIND_PAGES_PER_CHUNK,
+		.n_rule_chunks = arrays->rules.n / (uint32_t)UNWIND_RULES_PER_CHUNK,
 	};
 }

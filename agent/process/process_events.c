@@ -16,8 +16,13 @@
 #include "common/bytes.h"
 #include "common/vec.h"
 
-/* Data pages of one ring (a power of two): 128 KiB hold a thousand mappings. */
-#define RING_PAGES 32
+/*
+ * Data of one ring: 128 KiB hold a thousand mappings. The fewer CPUs there are, the more of what happens is on each,
+ * and the longer we may have to wait for one of them ourselves.
+ */
+#define RING_MIN_BYTES	((size_t)(128 * KIB))
+#define RING_MAX_BYTES	((size_t)(512 * KIB))
+#define ALL_RINGS_BYTES ((size_t)(1 * MIB))
 
 struct ring {
 	int fd;
@@ -30,6 +35,7 @@ VEC_DEFINE(event_vec, struct process_event);
 struct process_events {
 	struct ring *rings;
 	size_t n_rings;
+	size_t ring_bytes; /* of data, a power of two */
 	struct event_vec queue;
 	size_t next; /* first event not handed out */
 	bool sorted;
@@ -72,7 +78,7 @@ struct lost_record {
 	uint64_t id, lost;
 };
 
-static int open_event(uint32_t cpu)
+static int open_event(uint32_t cpu, size_t ring_bytes)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -92,25 +98,33 @@ static int open_event(uint32_t cpu)
 	};
 	long fd;
 
-	attr.wakeup_watermark = (uint32_t)(RING_PAGES * (size_t)sysconf(_SC_PAGESIZE) / 2);
+	attr.wakeup_watermark = (uint32_t)(ring_bytes / 2);
 	fd = syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static int ring_open(struct ring *ring, uint32_t cpu)
+static int ring_open(struct ring *ring, uint32_t cpu, size_t ring_bytes)
 {
-	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	void *address;
 
-	ring->fd = open_event(cpu);
+	ring->fd = open_event(cpu, ring_bytes);
 	if (ring->fd < 0)
 		return ring->fd;
-	ring->mapped_bytes = (1 + RING_PAGES) * page_bytes;
+	ring->mapped_bytes = (size_t)sysconf(_SC_PAGESIZE) + ring_bytes;
 	address = mmap(NULL, ring->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
 	if (address == MAP_FAILED)
 		return -errno;
 	ring->page = address;
 	return 0;
+}
+
+static size_t choose_ring_bytes(size_t n_cpus)
+{
+	size_t bytes = RING_MAX_BYTES;
+
+	while (bytes > RING_MIN_BYTES && bytes * n_cpus > ALL_RINGS_BYTES)
+		bytes /= 2;
+	return bytes;
 }
 
 int process_events_open(const uint32_t *cpus, size_t n_cpus, struct process_events **ret_events)
@@ -123,9 +137,10 @@ int process_events_open(const uint32_t *cpus, size_t n_cpus, struct process_even
 	events->rings = calloc(n_cpus, sizeof(*events->rings));
 	if (!events->rings)
 		return -ENOMEM;
+	events->ring_bytes = choose_ring_bytes(n_cpus);
 	for (size_t i = 0; i < n_cpus; i++) {
 		events->rings[i].fd = -1;
-		r = ring_open(&events->rings[i], cpus[i]);
+		r = ring_open(&events->rings[i], cpus[i], events->ring_bytes);
 		events->n_rings = i + 1;
 		if (r == -ENODEV || r == -ENXIO)
 			continue; /* the CPU went offline meanwhile */
@@ -285,7 +300,7 @@ static int ring_read(struct process_events *events, struct ring *ring)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	const uint8_t *data = (const uint8_t *)ring->page + page_bytes;
-	size_t data_bytes = RING_PAGES * page_bytes;
+	size_t data_bytes = events->ring_bytes;
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->page->data_tail;
 	int r = 0;
@@ -353,6 +368,15 @@ const struct process_event *process_events_next(struct process_events *events, u
 	if (events->queue.items[events->next].time_ns > until_ns)
 		return NULL;
 	return &events->queue.items[events->next++];
+}
+
+size_t process_events_memory_bytes(const struct process_events *events)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < events->n_rings; i++)
+		total += events->rings[i].page ? events->rings[i].mapped_bytes : 0;
+	return total;
 }
 
 uint64_t process_events_lost(struct process_events *events)

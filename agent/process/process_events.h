@@ -53,5 +53,8 @@ const struct process_event *process_events_next(struct process_events *events, u
 /* Records that the kernel could not write since the last call: the caller must look at /proc again. */
 uint64_t process_events_lost(struct process_events *events);
 
+/* Memory of the rings. */
+size_t process_events_memory_bytes(const struct process_events *events);
+
 #include "common/scoped.h"
 DEFINE_SCOPED(struct process_events *, process_events_free);

@@ -11,10 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/epoll.h>
 #include <sys/utsname.h>
 
 #include "agent/profile/kernel_btf.h"
+#include "agent/profile/record_ring.h"
 #include "agent/profile/unwind_maps.h"
 #include "bpf/hearth.skel.h"
 #include "common/bytes.h"
@@ -24,16 +25,14 @@
 
 struct bpf_programs {
 	struct hearth_bpf *skeleton;
-	struct ring_buffer *ring;
+	struct record_ring *samples;
+	struct record_ring *absent_pages;
+	int ring_fd; /* an epoll of both */
 	size_t n_possible_cpus;
 	uint64_t *per_cpu; /* [ABI_COUNTER_COUNT][n_possible_cpus]: counters as they were read last */
 	const struct bpf_record_functions *functions; /* during a reading */
 	bpf_absent_page_function absent_page;
 	void *absent_page_arg;
-	struct {
-		void *address;
-		size_t size;
-	} mapped[3]; /* rows, pages, rules */
 };
 
 /* libbpf's own formats come through here. */
@@ -191,6 +190,30 @@ static int open_skeleton(struct bpf_programs *programs, const struct bpf_program
 	return bpf_map__set_max_entries(skeleton->maps.samples, (uint32_t)options->ring_bytes);
 }
 
+static int open_ring(struct bpf_programs *programs, const struct bpf_map *map, record_function function,
+		     struct record_ring **ret_ring)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = bpf_map__fd(map) };
+
+	if (epoll_ctl(programs->ring_fd, EPOLL_CTL_ADD, bpf_map__fd(map), &event) < 0)
+		return -errno;
+	return record_ring_new(bpf_map__fd(map), bpf_map__max_entries(map), function, programs, ret_ring);
+}
+
+static int open_rings(struct bpf_programs *programs)
+{
+	const struct hearth_bpf *skeleton = programs->skeleton;
+	int r;
+
+	programs->ring_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (programs->ring_fd < 0)
+		return -errno;
+	r = open_ring(programs, skeleton->maps.samples, on_ring_record, &programs->samples);
+	if (r < 0)
+		return r;
+	return open_ring(programs, skeleton->maps.absent_pages, on_absent_page, &programs->absent_pages);
+}
+
 int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_programs **ret_programs)
 {
 	scoped(bpf_programs_freep) struct bpf_programs *programs = calloc(1, sizeof(*programs));
@@ -198,6 +221,7 @@ int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_pro
 
 	if (!programs)
 		return -ENOMEM;
+	programs->ring_fd = -1;
 	libbpf_set_print(forward_libbpf_message);
 	r = probe_kernel();
 	if (r < 0)
@@ -222,14 +246,9 @@ int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_pro
 	programs->per_cpu = calloc(programs->n_possible_cpus * ABI_COUNTER_COUNT, sizeof(*programs->per_cpu));
 	if (!programs->per_cpu)
 		return -ENOMEM;
-	programs->ring =
-		ring_buffer__new(bpf_map__fd(programs->skeleton->maps.samples), on_ring_record, programs, NULL);
-	if (!programs->ring)
-		return log_error_errno(errno, "cannot map the ring buffer: %m");
-	r = ring_buffer__add(programs->ring, bpf_map__fd(programs->skeleton->maps.absent_pages), on_absent_page,
-			     programs);
+	r = open_rings(programs);
 	if (r < 0)
-		return log_error_errno(r, "cannot map the ring buffer of absent pages: %m");
+		return log_error_errno(r, "cannot map the ring buffers: %m");
 	*ret_programs = take_ptr(programs);
 	return 0;
 }
@@ -238,13 +257,11 @@ struct bpf_programs *bpf_programs_free(struct bpf_programs *programs)
 {
 	if (!programs)
 		return NULL;
-	ring_buffer__free(programs->ring);
+	record_ring_free(programs->samples);
+	record_ring_free(programs->absent_pages);
+	scoped_close(&programs->ring_fd);
 	hearth_bpf__destroy(programs->skeleton);
 	free(programs->per_cpu);
-	for (size_t i = 0; i < ARRAY_SIZE(programs->mapped); i++) {
-		if (programs->mapped[i].address)
-			munmap(programs->mapped[i].address, programs->mapped[i].size);
-	}
 	free(programs);
 	return NULL;
 }
@@ -256,8 +273,16 @@ int bpf_programs_on_cpu_fd(const struct bpf_programs *programs)
 
 int bpf_programs_read_samples(struct bpf_programs *programs, const struct bpf_record_functions *functions)
 {
+	int n_samples;
+	int r;
+
 	programs->functions = functions;
-	return ring_buffer__consume(programs->ring);
+	r = record_ring_read(programs->samples);
+	if (r < 0)
+		return r;
+	n_samples = r;
+	r = record_ring_read(programs->absent_pages);
+	return r < 0 ? r : n_samples;
 }
 
 void bpf_programs_on_absent_page(struct bpf_programs *programs, bpf_absent_page_function function, void *arg)
@@ -292,7 +317,7 @@ int bpf_programs_sweep_deferred(struct bpf_programs *programs, uint64_t before_n
 
 int bpf_programs_ring_fd(const struct bpf_programs *programs)
 {
-	return ring_buffer__epoll_fd(programs->ring);
+	return programs->ring_fd;
 }
 
 int bpf_programs_read_counters(struct bpf_programs *programs, uint64_t ret_values[ABI_COUNTER_COUNT])
@@ -381,39 +406,29 @@ int bpf_programs_map_fd(const struct bpf_programs *programs, const char *name)
 	return map ? bpf_map__fd(map) : -ENOENT;
 }
 
-static int map_array(struct bpf_programs *programs, size_t slot, const struct bpf_map *map, uint32_t *ret_chunks)
+int bpf_programs_unwind_arrays(const struct bpf_programs *programs, struct unwind_arrays *ret_arrays)
 {
-	size_t size = (size_t)bpf_map__max_entries(map) * UNWIND_CHUNK_BYTES;
-	void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-
-	if (address == MAP_FAILED)
-		return -errno;
-	programs->mapped[slot].address = address;
-	programs->mapped[slot].size = size;
-	*ret_chunks = bpf_map__max_entries(map);
-	return 0;
-}
-
-int bpf_programs_map_unwind_arrays(struct bpf_programs *programs, struct unwind_arrays *ret_arrays)
-{
-	uint32_t row_chunks, page_chunks, rule_chunks;
-	int r;
-
-	r = map_array(programs, 0, programs->skeleton->maps.unwind_rows, &row_chunks);
-	if (r == 0)
-		r = map_array(programs, 1, programs->skeleton->maps.unwind_pages, &page_chunks);
-	if (r == 0)
-		r = map_array(programs, 2, programs->skeleton->maps.unwind_rules, &rule_chunks);
-	if (r < 0)
-		return r;
-	*ret_arrays = (struct unwind_arrays){
-		.rows = programs->mapped[0].address,
-		.page_first = programs->mapped[1].address,
-		.rules = programs->mapped[2].address,
-		.n_rows = row_chunks * (uint32_t)UNWIND_ROWS_PER_CHUNK,
-		.n_pages = page_chunks * (uint32_t)UNWIND_PAGES_PER_CHUNK,
-		.n_rules = rule_chunks * (uint32_t)UNWIND_RULES_PER_CHUNK,
+	const struct hearth_bpf *skeleton = programs->skeleton;
+	struct unwind_arrays arrays = {};
+	const struct {
+		const struct bpf_map *map;
+		uint32_t element_bytes;
+		struct unwind_array *ret_array;
+	} all[] = {
+		{ skeleton->maps.unwind_rows, sizeof(struct abi_unwind_row), &arrays.rows },
+		{ skeleton->maps.unwind_pages, sizeof(uint32_t), &arrays.pages },
+		{ skeleton->maps.unwind_rules, sizeof(struct abi_unwind_rule), &arrays.rules },
 	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(all) && r == 0; i++)
+		r = unwind_array_init(bpf_map__fd(all[i].map), bpf_map__max_entries(all[i].map), all[i].element_bytes,
+				      all[i].ret_array);
+	if (r < 0) {
+		unwind_arrays_release(&arrays);
+		return r;
+	}
+	*ret_arrays = arrays;
 	return 0;
 }
 
