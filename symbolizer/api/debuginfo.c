@@ -39,18 +39,6 @@ static void store_failed(struct http_response *response, int error, const char *
 			    attempt, strerror(-error));
 }
 
-static const char *richness_name(enum debuginfo_richness richness)
-{
-	static const char *const names[] = {
-		[DEBUGINFO_NOTHING] = "nothing",
-		[DEBUGINFO_SYMBOLS] = "symbols",
-		[DEBUGINFO_LINES] = "lines",
-		[DEBUGINFO_DWARF] = "dwarf",
-	};
-
-	return (size_t)richness < ARRAY_SIZE(names) ? names[richness] : "unknown";
-}
-
 static void write_entry(struct json_writer *json, const struct debuginfo_entry *entry)
 {
 	char id[EXECUTABLE_ID_TEXT_SIZE];
@@ -59,8 +47,8 @@ static void write_entry(struct json_writer *json, const struct debuginfo_entry *
 	json_object_begin(json);
 	json_key_text(json, "build_id", id);
 	json_key_text(json, "origin",
-		      entry->origin == DEBUGINFO_FROM_PIPELINE ? "pipeline" : "agent");
-	json_key_text(json, "has", richness_name(entry->richness));
+		      debuginfo_origin_name(entry->origin));
+	json_key_text(json, "has", debuginfo_richness_name(entry->richness));
 	json_key_uint(json, "size_bytes", entry->size_bytes);
 	json_key_uint(json, "stored_bytes", entry->stored_bytes);
 	json_key_uint(json, "uploaded_time", entry->uploaded_wall_ns / NSEC_PER_SEC);

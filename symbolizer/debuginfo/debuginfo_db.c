@@ -9,26 +9,59 @@
  * Ids of files are never used again (AUTOINCREMENT), so that an id tells caches apart what the best
  * file of an identity was and is. Space of removed files goes back to the file system (auto_vacuum,
  * incremental): whoever removes debuginfo from a full disk wants the space now.
+ *
+ * Format 1 had one table for files and content, and knew no sources, executables and upstream
+ * servers. Its chunks stay where they are: content takes the ids of the files.
  */
 
-#define VERSION_OF_FILE 1
+#define VERSION_OF_FILE 2
 
-static const char schema[] = "BEGIN IMMEDIATE;"
-			     "CREATE TABLE IF NOT EXISTS file(id INTEGER PRIMARY KEY "
-			     "AUTOINCREMENT, kind INTEGER NOT NULL,"
-			     " identity BLOB NOT NULL, origin INTEGER NOT NULL, richness INTEGER "
-			     "NOT NULL, size INTEGER NOT NULL,"
-			     " stored_bytes INTEGER NOT NULL, uploaded_ns INTEGER NOT NULL, "
-			     "last_used_ns INTEGER NOT NULL,"
-			     " hash BLOB NOT NULL, complete INTEGER NOT NULL);"
-			     "CREATE INDEX IF NOT EXISTS file_identity ON file(kind, identity);"
-			     "CREATE TABLE IF NOT EXISTS chunk(id INTEGER PRIMARY KEY, hash BLOB "
-			     "NOT NULL, content BLOB NOT NULL);"
-			     "CREATE TABLE IF NOT EXISTS generation(id INTEGER PRIMARY KEY "
-			     "CHECK(id = 1), value INTEGER NOT NULL);"
-			     "INSERT OR IGNORE INTO generation VALUES(1, 1);"
-			     "PRAGMA user_version=1;"
-			     "COMMIT;";
+static const char new_tables[] =
+	"CREATE TABLE content(id INTEGER PRIMARY KEY AUTOINCREMENT, size INTEGER NOT NULL,"
+	" stored_bytes INTEGER NOT NULL, hash BLOB NOT NULL, sha256 BLOB NOT NULL,"
+	" complete INTEGER NOT NULL);"
+	"CREATE INDEX content_sha256 ON content(sha256) WHERE sha256 <> x'';"
+	"CREATE TABLE session(name TEXT PRIMARY KEY, kind INTEGER NOT NULL, identity BLOB NOT NULL,"
+	" path TEXT NOT NULL, origin INTEGER NOT NULL, size INTEGER NOT NULL, sha256 BLOB NOT NULL,"
+	" touched_ns INTEGER NOT NULL);"
+	"CREATE TABLE miss(kind INTEGER NOT NULL, identity BLOB NOT NULL, what INTEGER NOT NULL,"
+	" path TEXT NOT NULL, failures INTEGER NOT NULL, not_before_ns INTEGER NOT NULL,"
+	" PRIMARY KEY(kind, identity, what, path)) WITHOUT ROWID;"
+	"CREATE TABLE total(id INTEGER PRIMARY KEY CHECK(id = 1), stored_bytes INTEGER NOT NULL);";
+
+static const char new_indexes[] =
+	"CREATE INDEX file_identity ON file(kind, identity, role, path);"
+	"CREATE INDEX file_content ON file(content);"
+	"INSERT INTO total SELECT 1, ifnull(sum(stored_bytes), 0) FROM content WHERE complete;"
+	"PRAGMA user_version=2;";
+
+static const char format_0_to_2[] =
+	"CREATE TABLE file(id INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL,"
+	" identity BLOB NOT NULL, origin INTEGER NOT NULL, richness INTEGER NOT NULL,"
+	" uploaded_ns INTEGER NOT NULL, last_used_ns INTEGER NOT NULL DEFAULT 0,"
+	" role INTEGER NOT NULL DEFAULT 1, path TEXT NOT NULL DEFAULT '', code INTEGER,"
+	" content INTEGER NOT NULL DEFAULT 0, first_used_ns INTEGER NOT NULL DEFAULT 0);"
+	"CREATE TABLE chunk(id INTEGER PRIMARY KEY, hash BLOB NOT NULL, content BLOB NOT NULL);"
+	"CREATE TABLE generation(id INTEGER PRIMARY KEY CHECK(id = 1), value INTEGER NOT NULL);"
+	"INSERT INTO generation VALUES(1, 1);";
+
+static const char format_1_to_2[] =
+	"INSERT INTO content(id, size, stored_bytes, hash, sha256, complete)"
+	" SELECT id, size, stored_bytes, hash, x'', complete FROM file;"
+	"DELETE FROM file WHERE NOT complete;"
+	"DROP INDEX file_identity;"
+	"ALTER TABLE file ADD COLUMN role INTEGER NOT NULL DEFAULT 1;"
+	"ALTER TABLE file ADD COLUMN path TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE file ADD COLUMN code INTEGER;"
+	"ALTER TABLE file ADD COLUMN content INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE file ADD COLUMN first_used_ns INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE file SET content = id, first_used_ns = last_used_ns,"
+	" origin = CASE origin WHEN 2 THEN 3 ELSE origin END;"
+	"ALTER TABLE file DROP COLUMN size;"
+	"ALTER TABLE file DROP COLUMN stored_bytes;"
+	"ALTER TABLE file DROP COLUMN hash;"
+	"ALTER TABLE file DROP COLUMN complete;"
+	"UPDATE generation SET value = value + 1;";
 
 static const char *const statements[] = {
 #define X(id, sql) sql,
@@ -52,6 +85,26 @@ static int user_version(struct sqlite_db *db, int *ret_version)
 	return MIN(r, 0);
 }
 
+static int make_tables(struct sqlite_db *db, int version)
+{
+	int r;
+
+	r = sqlite_begin(db);
+	if (r == 0)
+		r = sqlite_db_run(db, new_tables);
+	if (r == 0)
+		r = sqlite_db_run(db, version == 0 ? format_0_to_2 : format_1_to_2);
+	if (r == 0)
+		r = sqlite_db_run(db, new_indexes);
+	if (r == 0)
+		return sqlite_commit(db);
+	sqlite_rollback(db);
+	if (version == 0)
+		return r;
+	return log_error_errno(r, "cannot bring '%s' from format %d to %d, it is as it was: %m",
+			       sqlite3_db_filename(db->handle, "main"), version, VERSION_OF_FILE);
+}
+
 /* Writes nothing when they are there: a server must start on a full disk too. */
 static int ensure_tables(struct sqlite_db *db)
 {
@@ -59,13 +112,13 @@ static int ensure_tables(struct sqlite_db *db)
 	int r;
 
 	r = user_version(db, &version);
-	if (r < 0)
+	if (r < 0 || version == VERSION_OF_FILE)
 		return r;
 	if (version > VERSION_OF_FILE)
 		return log_error_errno(
 			ENOTSUP, "'%s' has format %d, this version knows up to %d: %m",
 			sqlite3_db_filename(db->handle, "main"), version, VERSION_OF_FILE);
-	return version == 0 ? sqlite_db_run(db, schema) : 0;
+	return make_tables(db, version);
 }
 
 int debuginfo_db_open(const char *folder, bool writer, struct sqlite_db **ret_db)
@@ -93,63 +146,145 @@ int debuginfo_db_open(const char *folder, bool writer, struct sqlite_db **ret_db
 	return 0;
 }
 
-int debuginfo_db_entry(sqlite3_stmt *row, struct debuginfo_entry *ret_entry)
+static void copy_blob(sqlite3_stmt *row, int column, void *bytes, size_t size)
+{
+	struct bytes_view blob = sqlite_blob(row, column);
+
+	if (blob.size == size)
+		memcpy(bytes, blob.data, size);
+}
+
+/* Columns as in FILE_COLUMNS. */
+int debuginfo_db_row(sqlite3_stmt *row, struct stored_file *ret_file)
 {
 	struct bytes_view identity = sqlite_blob(row, 2);
-	struct debuginfo_entry entry = {
-		.origin = (enum debuginfo_origin)sqlite3_column_int(row, 3),
-		.richness = (enum debuginfo_richness)sqlite3_column_int(row, 4),
-		.size_bytes = (uint64_t)sqlite3_column_int64(row, 5),
-		.stored_bytes = (uint64_t)sqlite3_column_int64(row, 6),
-		.uploaded_wall_ns = (uint64_t)sqlite3_column_int64(row, 7),
-		.last_used_wall_ns = (uint64_t)sqlite3_column_int64(row, 8),
-		.generation = (uint64_t)sqlite3_column_int64(row, 0),
+	bool is_source = sqlite3_column_int(row, 3) == ROLE_SOURCE;
+	struct stored_file file = {
+		.id = sqlite3_column_int64(row, 0),
+		.content = sqlite3_column_int64(row, 7),
+		.code_unknown = sqlite3_column_type(row, 6) == SQLITE_NULL,
+		.entry = {
+			.origin = (enum debuginfo_origin)sqlite3_column_int(row, 4),
+			.richness = (enum debuginfo_richness)sqlite3_column_int(row, 5),
+			.is_source = is_source,
+			.has_code = sqlite3_column_int(row, 6) != 0,
+			.n_files = 1,
+			.uploaded_wall_ns = (uint64_t)sqlite3_column_int64(row, 8),
+			.first_used_wall_ns = (uint64_t)sqlite3_column_int64(row, 9),
+			.last_used_wall_ns = (uint64_t)sqlite3_column_int64(row, 10),
+			.size_bytes = (uint64_t)sqlite3_column_int64(row, 11),
+			.stored_bytes = (uint64_t)sqlite3_column_int64(row, 12),
+			.generation = (uint64_t)sqlite3_column_int64(row, 0),
+		},
 	};
 
-	if (executable_id_set(&entry.id, (unsigned int)sqlite3_column_int(row, 1), identity.data,
-			      identity.size) < 0)
+	copy_blob(row, 13, file.entry.hash.bytes, sizeof(file.entry.hash.bytes));
+	copy_blob(row, 14, file.entry.sha256, sizeof(file.entry.sha256));
+	if (executable_id_set(&file.entry.id, (unsigned int)sqlite3_column_int(row, 1),
+			      identity.data, identity.size) < 0)
 		return -EIO;
-	*ret_entry = entry;
+	*ret_file = file;
 	return 0;
 }
 
-int debuginfo_db_best(struct sqlite_db *db, const struct executable_id *id,
-		      struct debuginfo_entry *ret_entry, struct hash128 *ret_hash)
+int debuginfo_db_best(struct sqlite_db *db, const struct debuginfo_key *key,
+		      struct stored_file *ret_file)
 {
+	static const enum debuginfo_statement of_kind[] = {
+		[DEBUGINFO_KIND_NAMES] = SQL_FILE_FOR_NAMES,
+		[DEBUGINFO_KIND_DEBUGINFO] = SQL_FILE_DEBUGINFO,
+		[DEBUGINFO_KIND_EXECUTABLE] = SQL_FILE_EXECUTABLE,
+	};
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
-	struct bytes_view hash;
 	int r;
 
-	r = sqlite_query(db, SQL_FILE_BEST, &row, SQL_INT(id->kind), SQL_BLOB(id->bytes, id->size));
+	if (key->kind == DEBUGINFO_KIND_SOURCE)
+		r = sqlite_query(db, SQL_FILE_SOURCE, &row, SQL_INT(key->id.kind),
+				 SQL_BLOB(key->id.bytes, key->id.size), SQL_TEXT(key->path));
+	else
+		r = sqlite_query(db, of_kind[key->kind], &row, SQL_INT(key->id.kind),
+				 SQL_BLOB(key->id.bytes, key->id.size));
 	if (r <= 0)
 		return r;
-	r = debuginfo_db_entry(row, ret_entry);
-	if (r < 0)
+	r = debuginfo_db_row(row, ret_file);
+	return r < 0 ? r : 1;
+}
+
+int debuginfo_db_by_id(struct sqlite_db *db, int64_t id, struct stored_file *ret_file)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(db, SQL_FILE_BY_ID, &row, SQL_INT(id));
+	if (r <= 0)
 		return r;
-	hash = sqlite_blob(row, 9);
-	if (ret_hash && hash.size == sizeof(ret_hash->bytes))
-		memcpy(ret_hash->bytes, hash.data, sizeof(ret_hash->bytes));
-	return 1;
+	r = debuginfo_db_row(row, ret_file);
+	return r < 0 ? r : 1;
+}
+
+static int has_files(struct sqlite_db *db, int64_t content)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+
+	return sqlite_query(db, SQL_CONTENT_FILES, &row, SQL_INT(content));
+}
+
+static int number_of(struct sqlite_db *db, enum debuginfo_statement statement, int64_t id,
+		     int64_t *ret_number)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(db, statement, &row, SQL_INT(id));
+	if (r > 0)
+		*ret_number = sqlite3_column_int64(row, 0);
+	return r;
+}
+
+int debuginfo_db_remove_content(struct sqlite_db *db, int64_t content)
+{
+	int64_t stored_bytes = 0;
+	int r;
+
+	r = number_of(db, SQL_CONTENT_BYTES, content, &stored_bytes);
+	if (r > 0)
+		r = sqlite_run(db, SQL_TOTAL_ADD, SQL_INT(-stored_bytes));
+	if (r >= 0)
+		r = sqlite_run(db, SQL_CHUNKS_REMOVE, SQL_INT(first_chunk_id(content)),
+			       SQL_INT(first_chunk_id(content + 1)));
+	return r < 0 ? r : sqlite_run(db, SQL_CONTENT_REMOVE, SQL_INT(content));
 }
 
 int debuginfo_db_remove_file(struct sqlite_db *db, int64_t file)
 {
+	int64_t content = 0;
 	int r;
 
-	r = sqlite_run(db, SQL_CHUNKS_REMOVE, SQL_INT(first_chunk_id(file)),
-		       SQL_INT(first_chunk_id(file + 1)));
-	return r < 0 ? r : sqlite_run(db, SQL_FILE_REMOVE, SQL_INT(file));
+	r = number_of(db, SQL_FILE_CONTENT, file, &content);
+	if (r <= 0)
+		return r;
+	r = sqlite_run(db, SQL_FILE_REMOVE, SQL_INT(file));
+	if (r == 0)
+		r = has_files(db, content);
+	return r == 0 ? debuginfo_db_remove_content(db, content) : MIN(r, 0);
 }
 
 int debuginfo_db_raise_generation(struct sqlite_db *db, uint64_t *ret_generation)
 {
-	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;
 
 	r = sqlite_run(db, SQL_GENERATION_RAISE);
-	if (r == 0)
-		r = sqlite_query(db, SQL_GENERATION, &row);
+	return r < 0 ? r : debuginfo_db_number(db, SQL_GENERATION, ret_generation);
+}
+
+int debuginfo_db_number(struct sqlite_db *db, enum debuginfo_statement statement,
+			uint64_t *ret_number)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(db, statement, &row);
 	if (r > 0)
-		*ret_generation = (uint64_t)sqlite3_column_int64(row, 0);
+		*ret_number = (uint64_t)sqlite3_column_int64(row, 0);
 	return r > 0 ? 0 : MIN(r, -EIO);
 }

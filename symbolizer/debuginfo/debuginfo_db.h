@@ -2,8 +2,14 @@
 #pragma once
 
 /*
- * debuginfo.db: table file (one row per ELF file, `complete` once all of its chunks are there) and
- * table chunk, whose id is file << 24 | number. Shared by the files of this folder.
+ * debuginfo.db, format 2. Shared by the files of this folder.
+ *
+ *   file      what an identity has: ELF files (path "") and source files
+ *   content   bytes; files with equal bytes share one. `complete` once all of its chunks are there
+ *   chunk     its id is content << 24 | number
+ *   session   uploads in pieces that are not finished
+ *   miss      what upstream servers did not have
+ *   total     stored_bytes of all complete content, kept in step with it
  */
 
 #include <pthread.h>
@@ -24,31 +30,91 @@ static_assert((UINT64_C(1) << CHUNK_NUMBER_BITS) * CHUNK_BYTES >= DEBUGINFO_MAX_
 
 #define UPLOAD_PREFIX "debuginfo-upload-"
 
+enum file_role {
+	ROLE_ELF = 1,
+	ROLE_SOURCE = 2,
+};
+
 #define FILE_COLUMNS                                                                               \
-	"id, kind, identity, origin, richness, size, stored_bytes, uploaded_ns, last_used_ns, "    \
-	"hash"
+	"file.id, kind, identity, role, origin, richness, code, content, uploaded_ns,"             \
+	" first_used_ns, last_used_ns, size, stored_bytes, hash, sha256"
+
+#define FROM_FILES " FROM file JOIN content ON content.id = file.content"
+
+/* @condition: besides kind and identity. The best by origin, then by richness. */
+#define BEST_ELF(condition)                                                                        \
+	"SELECT " FILE_COLUMNS FROM_FILES                                                          \
+	" WHERE kind = ? AND identity = ? AND role = 1 AND path = '' AND " condition               \
+	" ORDER BY origin DESC, richness DESC, file.id DESC LIMIT 1"
+
+#define SOURCES_SUMMED                                                                             \
+	"SELECT 0, kind, identity, role, max(origin), 0, 0, count(*), max(uploaded_ns),"           \
+	" min(nullif(first_used_ns, 0)), max(last_used_ns), sum(size), sum(stored_bytes), x'', "   \
+	"x''"
 
 #define DEBUGINFO_STATEMENTS(X)                                                                    \
-	X(FILE_BEST,                                                                               \
-	  "SELECT " FILE_COLUMNS " FROM file WHERE kind = ? AND identity = ? AND complete"         \
-	  " ORDER BY origin DESC, richness DESC, id DESC LIMIT 1")                                 \
-	X(FILE_LIST, "SELECT " FILE_COLUMNS                                                        \
-		     " FROM file WHERE complete ORDER BY kind, identity, origin, richness")        \
+	X(FILE_FOR_NAMES, BEST_ELF("richness > 0"))                                                \
+	X(FILE_DEBUGINFO, BEST_ELF("(richness > 1 OR (richness = 1 AND NOT code))"))               \
+	X(FILE_EXECUTABLE, BEST_ELF("code"))                                                       \
+	X(FILE_SOURCE, "SELECT " FILE_COLUMNS FROM_FILES                                           \
+		       " WHERE kind = ? AND identity = ? AND role = 2 AND path = ?"                \
+		       " ORDER BY origin DESC, file.id DESC LIMIT 1")                              \
+	X(FILE_BY_ID, "SELECT " FILE_COLUMNS FROM_FILES " WHERE file.id = ?")                      \
+	X(FILES_OF, "SELECT file.id FROM file WHERE kind = ? AND identity = ?")                    \
+	X(ELVES_OF, "SELECT " FILE_COLUMNS FROM_FILES                                              \
+		    " WHERE kind = ? AND identity = ? AND role = 1 ORDER BY file.id DESC")         \
+	X(ELVES_ALL, "SELECT " FILE_COLUMNS FROM_FILES                                             \
+		     " WHERE role = 1 ORDER BY kind, identity, origin, richness")                  \
+	X(SOURCES_OF, SOURCES_SUMMED FROM_FILES " WHERE kind = ? AND identity = ? AND role = 2"    \
+						" GROUP BY kind, identity")                        \
+	X(SOURCES_ALL, SOURCES_SUMMED FROM_FILES " WHERE role = 2 GROUP BY kind, identity")        \
+	X(FILE_UNKNOWN_CODE, "SELECT id FROM file WHERE code IS NULL LIMIT 1")                     \
+	X(FILE_SET_CODE, "UPDATE file SET code = ?2 WHERE id = ?1")                                \
 	X(FILE_ADD,                                                                                \
-	  "INSERT INTO file(kind, identity, origin, richness, size, stored_bytes, uploaded_ns,"    \
-	  " last_used_ns, hash, complete) VALUES(?, ?, ?, ?, ?, 0, ?, 0, x'', 0)")                 \
-	X(FILE_COMPLETE,                                                                           \
-	  "UPDATE file SET complete = 1, stored_bytes = ?2, hash = ?3 WHERE id = ?1")              \
-	X(FILE_USED, "UPDATE file SET last_used_ns = ?2 WHERE id = ?1")                            \
-	X(FILE_POORER,                                                                             \
-	  "SELECT id FROM file WHERE kind = ? AND identity = ? AND complete AND origin <= ?"       \
-	  " AND richness <= ? AND id <> ? LIMIT 1")                                                \
-	X(FILE_OF, "SELECT id FROM file WHERE kind = ? AND identity = ? AND complete LIMIT 1")     \
-	X(FILE_INCOMPLETE, "SELECT id FROM file WHERE NOT complete LIMIT 1")                       \
+	  "INSERT INTO file(kind, identity, role, path, origin, richness, code, content,"          \
+	  " uploaded_ns, last_used_ns) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, 0)")                      \
+	X(FILE_USED, "UPDATE file SET last_used_ns = ?2, first_used_ns ="                          \
+		     " CASE first_used_ns WHEN 0 THEN ?2 ELSE first_used_ns END WHERE id = ?1")    \
 	X(FILE_REMOVE, "DELETE FROM file WHERE id = ?")                                            \
+	X(FILE_CONTENT, "SELECT content FROM file WHERE id = ?")                                   \
+	X(EVICTION_ORDER, "SELECT file.id, content, stored_bytes" FROM_FILES                       \
+			  " WHERE origin < ?1 AND file.id <> ?2"                                   \
+			  " ORDER BY origin = 3, max(uploaded_ns, last_used_ns) LIMIT 256")        \
+	X(PIPELINE_BYTES, "SELECT ifnull(sum(stored_bytes), 0) FROM content WHERE id IN"           \
+			  " (SELECT content FROM file WHERE origin = 3)")                          \
+	X(CONTENT_ADD, "INSERT INTO content(size, stored_bytes, hash, sha256, complete)"           \
+		       " VALUES(?, 0, x'', ?, 0)")                                                 \
+	X(CONTENT_COMPLETE,                                                                        \
+	  "UPDATE content SET complete = 1, stored_bytes = ?2, hash = ?3 WHERE id = ?1")           \
+	X(CONTENT_BY_SHA256,                                                                       \
+	  "SELECT id, stored_bytes, hash FROM content"                                             \
+	  " WHERE sha256 = ? AND sha256 <> x'' AND complete AND id <> ? LIMIT 1")                  \
+	X(CONTENT_FILES, "SELECT 1 FROM file WHERE content = ? LIMIT 1")                           \
+	X(CONTENT_BYTES, "SELECT stored_bytes FROM content WHERE id = ? AND complete")             \
+	X(CONTENT_UNUSED, "SELECT id FROM content WHERE NOT complete OR NOT EXISTS"                \
+			  " (SELECT 1 FROM file WHERE content = content.id) LIMIT 1")              \
+	X(CONTENT_REMOVE, "DELETE FROM content WHERE id = ?")                                      \
 	X(CHUNKS_REMOVE, "DELETE FROM chunk WHERE id >= ? AND id < ?")                             \
 	X(CHUNK_ADD, "INSERT INTO chunk(id, hash, content) VALUES(?, ?, ?)")                       \
 	X(CHUNKS_READ, "SELECT id, hash, content FROM chunk WHERE id >= ? AND id < ? ORDER BY id") \
+	X(TOTAL, "SELECT stored_bytes FROM total")                                                 \
+	X(TOTAL_ADD, "UPDATE total SET stored_bytes = stored_bytes + ?")                           \
+	X(SESSION_ADD, "INSERT INTO session(name, kind, identity, path, origin, size, sha256,"     \
+		       " touched_ns) VALUES(?, ?, ?, ?, ?, ?, ?, ?)")                              \
+	X(SESSION_READ, "SELECT name, kind, identity, path, origin, size, sha256, touched_ns"      \
+			" FROM session WHERE name = ?")                                            \
+	X(SESSION_SAME, "SELECT name FROM session WHERE kind = ? AND identity = ? AND path = ?"    \
+			" AND origin = ? AND size = ? AND sha256 = ?")                             \
+	X(SESSION_TOUCH, "UPDATE session SET touched_ns = ?2 WHERE name = ?1")                     \
+	X(SESSION_REMOVE, "DELETE FROM session WHERE name = ?")                                    \
+	X(SESSION_STALE, "SELECT name FROM session WHERE touched_ns < ? LIMIT 1")                  \
+	X(SESSION_COUNT, "SELECT count(*) FROM session")                                           \
+	X(MISS_READ, "SELECT failures, not_before_ns FROM miss"                                    \
+		     " WHERE kind = ? AND identity = ? AND what = ? AND path = ?")                 \
+	X(MISS_PUT, "INSERT OR REPLACE INTO miss(kind, identity, what, path, failures,"            \
+		    " not_before_ns) VALUES(?, ?, ?, ?, ?, ?)")                                    \
+	X(MISS_CLEAR, "DELETE FROM miss WHERE kind = ? AND identity = ?")                          \
+	X(MISS_OLD, "DELETE FROM miss WHERE not_before_ns < ?")                                    \
 	X(GENERATION, "SELECT value FROM generation")                                              \
 	X(GENERATION_RAISE, "UPDATE generation SET value = value + 1")
 
@@ -58,6 +124,11 @@ enum debuginfo_statement {
 #undef X
 		DEBUGINFO_STATEMENT_COUNT,
 };
+
+/* Connections that read are kept for the next reader: opening one costs more than a section. */
+#define MAX_IDLE_READERS 8
+
+struct debuginfo_upstream;
 
 struct debuginfo_store {
 	char *folder;
@@ -70,28 +141,53 @@ struct debuginfo_store {
 	pthread_mutex_t read_lock;
 	struct sqlite_db *reader;
 
+	pthread_mutex_t idle_lock;
+	struct sqlite_db *idle[MAX_IDLE_READERS];
+	unsigned int n_idle;
+	struct hash_table *pins; /* under idle_lock: content -> unsigned int, how many read it */
+
+	_Atomic uint64_t quota_bytes; /* 0: none */
+	_Atomic uint64_t low_bytes;
+	_Atomic uint64_t stored_bytes;
+	_Atomic uint64_t n_evicted;
+
 	pthread_mutex_t asked_lock;
 	struct hash_table *asked;      /* struct executable_id -> struct asked */
 	uint64_t asked_sweep_after_ns; /* monotonic: @asked is not walked before */
+
+	pthread_mutex_t session_lock;
+	struct hash_table *sessions_in_use; /* their names */
+
+	_Atomic(struct debuginfo_upstream *) upstream; /* NULL: none is asked */
 };
 
-static inline int64_t first_chunk_id(int64_t file)
+static inline int64_t first_chunk_id(int64_t content)
 {
-	return file << CHUNK_NUMBER_BITS;
+	return content << CHUNK_NUMBER_BITS;
 }
 
 int debuginfo_db_open(const char *folder, bool writer, struct sqlite_db **ret_db);
 
-/* 1 found, 0 none. @ret_hash may be NULL. */
-int debuginfo_db_best(struct sqlite_db *db, const struct executable_id *id,
-		      struct debuginfo_entry *ret_entry, struct hash128 *ret_hash);
-int debuginfo_db_entry(sqlite3_stmt *row, struct debuginfo_entry *ret_entry);
+/* A file row with its content. */
+struct stored_file {
+	struct debuginfo_entry entry;
+	int64_t id;
+	int64_t content;
+	bool code_unknown; /* of format 1: not looked at since */
+};
 
-/* Within a transaction of the caller's. */
+int debuginfo_db_row(sqlite3_stmt *row, struct stored_file *ret_file);
+
+/* 1 found, 0 none. */
+int debuginfo_db_best(struct sqlite_db *db, const struct debuginfo_key *key,
+		      struct stored_file *ret_file);
+int debuginfo_db_by_id(struct sqlite_db *db, int64_t id, struct stored_file *ret_file);
+
+/* Within a transaction of the caller's. Content goes with its last file. */
 int debuginfo_db_remove_file(struct sqlite_db *db, int64_t file);
+int debuginfo_db_remove_content(struct sqlite_db *db, int64_t content);
 int debuginfo_db_raise_generation(struct sqlite_db *db, uint64_t *ret_generation);
 
-int debuginfo_asked_new(struct hash_table **ret_asked);
-
-/* Remembers that what was sent as @id was of no use. */
-void debuginfo_refused(struct debuginfo_store *store, const struct executable_id *id);
+/* One number from a statement without parameters. */
+int debuginfo_db_number(struct sqlite_db *db, enum debuginfo_statement statement,
+			uint64_t *ret_number);

@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "common/elf/build_id.h"
+#include "common/elf/richness.h"
 #include "common/file.h"
 
 /*
@@ -36,18 +37,12 @@ printf_like(2, 3) static int refuse(char *message, const char *format, ...)
 	return -EBADMSG;
 }
 
-static bool has_contents(const struct elf_section *section)
-{
-	return section && section->type != SHT_NOBITS && section->type != SHT_NULL &&
-	       section->size > 0;
-}
-
 static int check_sections(const struct inspection *in)
 {
 	for (size_t i = 0; i < in->elf->n_sections; i++) {
 		const struct elf_section *section = &in->elf->sections[i];
 
-		if (has_contents(section) &&
+		if (elf_section_has_contents(section) &&
 		    (section->file_offset > in->elf->file_size ||
 		     section->size > in->elf->file_size - section->file_offset))
 			return refuse(
@@ -102,7 +97,7 @@ static int check_text_identity(const struct inspection *in)
 	int r;
 
 	/* A file of debug sections only has no code to compare: its sender is believed. */
-	if (!has_contents(text))
+	if (!elf_section_has_contents(text))
 		return 0;
 	r = hash_text(in, text, &found);
 	if (r < 0)
@@ -117,7 +112,7 @@ static int go_identity(const struct inspection *in, struct executable_id *ret_id
 	scoped(bytes_release) struct bytes bytes = BYTES_INIT(MAX_NOTE_BYTES);
 	int r;
 
-	if (!has_contents(note))
+	if (!elf_section_has_contents(note))
 		return 0;
 	r = elf_file_read_section(in->elf, note, &bytes);
 	return r < 0 ? r : build_id_from_notes(bytes_view_of(&bytes), ret_id);
@@ -141,35 +136,6 @@ static int check_identity(const struct inspection *in)
 	return executable_id_equal(&found, in->id) ? 0 : mismatch(in, &found);
 }
 
-/*
- * A symbol table has at least one entry besides the empty first one. Only what the readers of
- * symbolizer/symbols can read counts: a file that has but .gopclntab (Go) or .gnu_debugdata (xz)
- * would name nothing, and would end the asking for one that does.
- */
-static bool has_symbols(const struct elf_file *elf)
-{
-	static const char *const tables[] = { ".symtab", ".dynsym" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		const struct elf_section *table = elf_file_section(elf, tables[i]);
-
-		if (has_contents(table) && table->size > sizeof(Elf64_Sym))
-			return true;
-	}
-	return false;
-}
-
-static enum debuginfo_richness richness_of(const struct elf_file *elf)
-{
-	if (has_contents(elf_file_section(elf, ".debug_info")) ||
-	    has_contents(elf_file_section(elf, ".zdebug_info")))
-		return DEBUGINFO_DWARF;
-	if (has_contents(elf_file_section(elf, ".debug_line")) ||
-	    has_contents(elf_file_section(elf, ".zdebug_line")))
-		return DEBUGINFO_LINES;
-	return has_symbols(elf) ? DEBUGINFO_SYMBOLS : DEBUGINFO_NOTHING;
-}
-
 static int open_elf(int fd, struct elf_file **ret_elf, char *message)
 {
 	int r;
@@ -189,15 +155,26 @@ static int open_elf(int fd, struct elf_file **ret_elf, char *message)
 	}
 }
 
-int debuginfo_inspect(int fd, const struct executable_id *id, enum debuginfo_richness *ret_richness,
+/* An agent is asked for what names functions; code that names none would end the asking. */
+static int check_use(const struct debuginfo_arrival *arrival, const struct debuginfo_entry *entry,
+		     char *message)
+{
+	if (entry->richness > DEBUGINFO_NOTHING ||
+	    (entry->has_code && arrival->origin != DEBUGINFO_FROM_AGENT))
+		return 0;
+	return refuse(message,
+		      "the file has neither symbols (.symtab, .dynsym) nor debug sections%s",
+		      arrival->origin == DEBUGINFO_FROM_AGENT ? "" : " nor code");
+}
+
+int debuginfo_inspect(const struct debuginfo_arrival *arrival, struct debuginfo_entry *entry,
 		      char ret_message[DEBUGINFO_MESSAGE_SIZE])
 {
 	scoped(elf_file_freep) struct elf_file *elf = NULL;
-	struct inspection in = { .id = id, .message = ret_message };
-	enum debuginfo_richness richness;
+	struct inspection in = { .id = &arrival->id, .message = ret_message };
 	int r;
 
-	r = open_elf(fd, &elf, ret_message);
+	r = open_elf(arrival->fd, &elf, ret_message);
 	if (r < 0)
 		return r;
 	in.elf = elf;
@@ -210,10 +187,7 @@ int debuginfo_inspect(int fd, const struct executable_id *id, enum debuginfo_ric
 		r = check_identity(&in);
 	if (r < 0)
 		return r;
-	richness = richness_of(elf);
-	if (richness == DEBUGINFO_NOTHING)
-		return refuse(ret_message,
-			      "the file has neither symbols (.symtab, .dynsym) nor debug sections");
-	*ret_richness = richness;
-	return 0;
+	entry->richness = elf_file_richness(elf);
+	entry->has_code = elf_file_has_code(elf);
+	return check_use(arrival, entry, ret_message);
 }

@@ -2,12 +2,13 @@
 #pragma once
 
 /*
- * What an uploaded file is: whether it is a complete ELF file of this identity, and how much it can
- * tell.
+ * What an uploaded file is: whether it is a complete ELF file of this identity, how much it can
+ * tell, and whether it has the code.
  */
 
-#include "symbolizer/debuginfo/debuginfo_store.h"
+#include "symbolizer/debuginfo/debuginfo_publish.h"
 
-/* 0; -EBADMSG with a message for whoever sent it; other errors are ours. */
-int debuginfo_inspect(int fd, const struct executable_id *id, enum debuginfo_richness *ret_richness,
+/* Fills richness and has_code. 0; -EBADMSG with a message for whoever sent it; other errors are
+ * ours. */
+int debuginfo_inspect(const struct debuginfo_arrival *arrival, struct debuginfo_entry *entry,
 		      char ret_message[DEBUGINFO_MESSAGE_SIZE]);

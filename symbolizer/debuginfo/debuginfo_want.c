@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/debuginfo/debuginfo_db.h"
+#include "symbolizer/debuginfo/debuginfo_private.h"
 
 /*
  * Who was asked for what. A fleet names the same executables in every batch: the table answers

@@ -275,6 +275,7 @@ static void rename_section(uint8_t *elf, const char *from, const char *to)
 
 static void what_no_reader_knows_does_not_stand_for_symbols(void **state)
 {
+	/* A pipeline's file without names is an executable all the same. */
 	static const struct {
 		const char *section;
 		const char *renamed;
@@ -292,10 +293,13 @@ static void what_no_reader_knows_does_not_stand_for_symbols(void **state)
 
 		read_whole(STRIPPED, &content);
 		rename_section(content.data, cases[i].section, cases[i].renamed);
-		assert_errno(upload_bytes(store, &id, DEBUGINFO_FROM_PIPELINE,
-					  bytes_view_of(&content), MIB, &entry, message),
+		assert_errno(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT, bytes_view_of(&content),
+					  MIB, &entry, message),
 			     -EBADMSG);
 		assert_non_null(strstr(message, "neither symbols"));
+		assert_int_equal(upload_bytes(store, &id, DEBUGINFO_FROM_PIPELINE,
+					      bytes_view_of(&content), MIB, &entry, message),
+				 i == 0);
 		assert_int_equal(debuginfo_find(store, &id, &entry), 0);
 	}
 	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, STRIPPED, &entry, message),
@@ -320,9 +324,13 @@ static void better_files_replace_and_poorer_ones_do_not(void **state)
 		{ DEBUGINFO_FROM_PIPELINE, STRIPPED, 1, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_SYMBOLS,
 		  2 },
 		{ DEBUGINFO_FROM_AGENT, FULL, 0, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_SYMBOLS, 2 },
-		{ DEBUGINFO_FROM_PIPELINE, DEBUG, 1, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_DWARF, 1 },
+		/* It makes the agent's superfluous; the stripped one is the executable. */
+		{ DEBUGINFO_FROM_PIPELINE, DEBUG, 1, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_DWARF, 2 },
 		{ DEBUGINFO_FROM_PIPELINE, STRIPPED, 0, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_DWARF,
-		  1 },
+		  2 },
+		{ DEBUGINFO_FROM_UPSTREAM, FULL, 0, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_DWARF, 2 },
+		/* What it has is there, in two files. */
+		{ DEBUGINFO_FROM_PIPELINE, FULL, 0, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_DWARF, 2 },
 	};
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 	struct executable_id id = sample_id();
@@ -393,7 +401,7 @@ static void an_incomplete_file_does_not_count_and_goes_away(void **state)
 	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, FULL, &entry, message), 1);
 	(void)debuginfo_store_free(store);
 	/* As a crash while its chunks were written. */
-	run_sql(*state, "UPDATE file SET complete = 0");
+	run_sql(*state, "UPDATE content SET complete = 0; DELETE FROM file");
 	store = open_debuginfo(*state);
 	assert_int_equal(debuginfo_find(store, &id, &entry), 0);
 	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, FULL, &entry, message), 1);
@@ -464,14 +472,14 @@ static void what_is_published_stays_whatever_a_look_at_it_says(void **state)
 	char message[DEBUGINFO_MESSAGE_SIZE];
 	struct debuginfo_entry entry;
 
-	/* The file is not found under its identity from the moment it is complete, as if the look
+	/* The file is not found under its identity from the moment it is there, as if the look
 	 * after the commit failed. */
-	run_sql(*state, "CREATE TRIGGER hide AFTER UPDATE OF complete ON file BEGIN"
+	run_sql(*state, "CREATE TRIGGER hide AFTER INSERT ON file BEGIN"
 			" UPDATE file SET kind = 99 WHERE id = new.id; END");
 	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, FULL, &entry, message), 1);
 	assert_true(executable_id_equal(&entry.id, &id));
 	assert_int_equal(entry.richness, DEBUGINFO_DWARF);
-	assert_int_equal(count_rows(*state, "SELECT count(*) FROM file WHERE complete"), 1);
+	assert_int_equal(count_rows(*state, "SELECT count(*) FROM content WHERE complete"), 1);
 	assert_true(count_rows(*state, "SELECT count(*) FROM chunk") > 0);
 }
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What an ELF file can tell about its functions, from its section headers alone; the same for who uploads it and for
+ * who stores it.
+ */
+
+#include "common/elf/elf_file.h"
+
+/* The numbers stand in databases. */
+enum debuginfo_richness {
+	DEBUGINFO_NOTHING = 0,
+	DEBUGINFO_SYMBOLS = 1, /* .dynsym or .symtab with entries */
+	DEBUGINFO_LINES = 2,   /* .debug_line without .debug_info */
+	DEBUGINFO_DWARF = 3,   /* .debug_info */
+};
+
+/* Whether the file has bytes for the section, not but a header of it. NULL: none. */
+bool elf_section_has_contents(const struct elf_section *section);
+
+enum debuginfo_richness elf_file_richness(const struct elf_file *elf);
+
+/* Whether the bytes of the program are in it: of some section that is executed. */
+bool elf_file_has_code(const struct elf_file *elf);
+
+/* "nothing", "symbols", "lines", "dwarf". */
+const char *debuginfo_richness_name(enum debuginfo_richness richness);
+
+/* false when no richness has this name. */
+bool debuginfo_richness_from_name(const char *name, enum debuginfo_richness *ret_richness);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/debuginfo/debuginfo_private.h"
+
+/*
+ * Every change goes through one function: the lock, the transaction, and what has to be told after
+ * it are then the same for all.
+ */
+
+static void publish_totals(struct debuginfo_store *store, uint64_t generation)
+{
+	uint64_t stored_bytes;
+
+	atomic_store(&store->generation, generation);
+	if (debuginfo_db_number(store->writer, SQL_TOTAL, &stored_bytes) == 0)
+		atomic_store(&store->stored_bytes, stored_bytes);
+	(void)sqlite_db_run(store->writer, "PRAGMA incremental_vacuum");
+}
+
+int debuginfo_change(struct debuginfo_store *store, debuginfo_change_function function, void *arg)
+{
+	uint64_t generation = 0;
+	int r, result = 0;
+
+	(void)pthread_mutex_lock(&store->write_lock);
+	r = sqlite_begin(store->writer);
+	if (r == 0)
+		r = result = function(store, arg);
+	if (r > 0)
+		r = debuginfo_db_raise_generation(store->writer, &generation);
+	if (r == 0 && result > 0)
+		r = sqlite_commit(store->writer);
+	if (r < 0 || result <= 0)
+		sqlite_rollback(store->writer);
+	else
+		publish_totals(store, generation);
+	(void)pthread_mutex_unlock(&store->write_lock);
+	return r < 0 ? r : result;
+}
+
+static int remove_file(struct debuginfo_store *store, void *arg)
+{
+	const int64_t *file = arg;
+	int r;
+
+	r = debuginfo_db_remove_file(store->writer, *file);
+	return r < 0 ? r : 1;
+}
+
+int debuginfo_remove_file(struct debuginfo_store *store, int64_t file)
+{
+	return debuginfo_change(store, remove_file, &file);
+}
+
+static int remove_one_unused(struct debuginfo_store *store, void *arg)
+{
+	uint64_t content = 0;
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	(void)arg;
+	r = sqlite_query(store->writer, SQL_CONTENT_UNUSED, &row);
+	if (r <= 0)
+		return r;
+	content = (uint64_t)sqlite3_column_int64(row, 0);
+	(void)sqlite3_reset(row);
+	r = debuginfo_db_remove_content(store->writer, (int64_t)content);
+	return r < 0 ? r : 1;
+}
+
+int debuginfo_remove_unused(struct debuginfo_store *store)
+{
+	int r;
+
+	do
+		r = debuginfo_change(store, remove_one_unused, NULL);
+	while (r > 0);
+	return r;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "common/log.h"
+#include "symbolizer/debuginfo/debuginfo_private.h"
+
+/*
+ * The bound on what is stored, and what is being read, which is not thrown out: it would only be
+ * asked for again.
+ */
+
+void debuginfo_store_set_quota(struct debuginfo_store *store, uint64_t quota_bytes,
+			       uint64_t low_bytes)
+{
+	atomic_store(&store->low_bytes, MIN(low_bytes, quota_bytes));
+	atomic_store(&store->quota_bytes, quota_bytes);
+}
+
+struct debuginfo_totals debuginfo_store_totals(struct debuginfo_store *store)
+{
+	return (struct debuginfo_totals){
+		.stored_bytes = atomic_load(&store->stored_bytes),
+		.n_evicted = atomic_load(&store->n_evicted),
+	};
+}
+
+/* A pin that cannot be remembered costs a second upload at worst: readers see what they began to
+ * read in any case. */
+void debuginfo_pin(struct debuginfo_store *store, int64_t content)
+{
+	void *count;
+
+	(void)pthread_mutex_lock(&store->idle_lock);
+	if (hash_table_insert(store->pins, &content, &count) >= 0)
+		*(unsigned int *)count += 1;
+	(void)pthread_mutex_unlock(&store->idle_lock);
+}
+
+void debuginfo_unpin(struct debuginfo_store *store, int64_t content)
+{
+	unsigned int *count;
+
+	(void)pthread_mutex_lock(&store->idle_lock);
+	count = hash_table_find(store->pins, &content);
+	if (count && --*count == 0)
+		(void)hash_table_remove(store->pins, &content);
+	(void)pthread_mutex_unlock(&store->idle_lock);
+}
+
+static bool is_pinned(struct debuginfo_store *store, int64_t content)
+{
+	bool pinned;
+
+	(void)pthread_mutex_lock(&store->idle_lock);
+	pinned = hash_table_find(store->pins, &content) != NULL;
+	(void)pthread_mutex_unlock(&store->idle_lock);
+	return pinned;
+}
+
+int debuginfo_quota_allows(struct debuginfo_store *store, enum debuginfo_origin origin,
+			   uint64_t size)
+{
+	uint64_t quota = atomic_load(&store->quota_bytes);
+	uint64_t taken = 0;
+	int r = 0;
+
+	if (quota == 0 || atomic_load(&store->stored_bytes) + size <= quota)
+		return 0;
+	if (origin < DEBUGINFO_FROM_PIPELINE) {
+		(void)pthread_mutex_lock(&store->read_lock);
+		r = debuginfo_db_number(store->reader, SQL_PIPELINE_BYTES, &taken);
+		(void)pthread_mutex_unlock(&store->read_lock);
+	}
+	if (r < 0)
+		return r;
+	return size > quota || taken > quota - size ? -EDQUOT : 0;
+}
+
+/* What goes next. */
+struct eviction {
+	int64_t keep;                /* the file that needs the room; 0: may go as well */
+	enum debuginfo_origin below; /* only files of lesser origins */
+	int64_t file;
+	uint64_t freed_bytes;
+	uint64_t n_files;
+};
+
+/* With the transaction open. 1 removed, 0 nothing can go. */
+static int evict_one(struct debuginfo_store *store, void *arg)
+{
+	struct eviction *eviction = arg;
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	uint64_t bytes = 0;
+	int r;
+
+	r = sqlite_query(store->writer, SQL_EVICTION_ORDER, &row, SQL_INT(eviction->below),
+			 SQL_INT(eviction->keep));
+	while (r > 0 && is_pinned(store, sqlite3_column_int64(row, 1)))
+		r = sqlite_step(store->writer, row);
+	if (r <= 0)
+		return r;
+	eviction->file = sqlite3_column_int64(row, 0);
+	bytes = (uint64_t)sqlite3_column_int64(row, 2);
+	(void)sqlite3_reset(row);
+	r = debuginfo_db_remove_file(store->writer, eviction->file);
+	if (r < 0)
+		return r;
+	eviction->freed_bytes += bytes;
+	eviction->n_files++;
+	return 1;
+}
+
+int debuginfo_enforce_quota(struct debuginfo_store *store, int64_t file,
+			    enum debuginfo_origin origin)
+{
+	bool is_last_to_go = origin == DEBUGINFO_FROM_PIPELINE;
+	struct eviction eviction = {
+		.keep = is_last_to_go ? file : 0,
+		.below = is_last_to_go ? DEBUGINFO_FROM_PIPELINE + 1 : DEBUGINFO_FROM_PIPELINE,
+	};
+	uint64_t quota = atomic_load(&store->quota_bytes);
+	bool went_itself = false;
+	int r = 1;
+
+	if (quota == 0 || atomic_load(&store->stored_bytes) <= quota)
+		return 0;
+	while (r > 0 && atomic_load(&store->stored_bytes) > atomic_load(&store->low_bytes)) {
+		r = debuginfo_change(store, evict_one, &eviction);
+		went_itself = went_itself || (r > 0 && eviction.file == file);
+	}
+	atomic_fetch_add(&store->n_evicted, eviction.n_files);
+	if (eviction.n_files > 0)
+		log_info("removed %" PRIu64 " debuginfo files to keep debuginfo.quota, the least "
+			 "recently used that can be had again first",
+			 eviction.n_files);
+	if (r < 0)
+		return r;
+	return went_itself ? -EDQUOT : 0;
+}
