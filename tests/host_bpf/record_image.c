@@ -384,6 +384,7 @@ int main(int argc, char **argv)
 		target_release(&target);
 	}
 	if (r < 0)
-		fprintf(stderr, "%s: %s\n", argv[0], strerror(-r));
+		fprintf(stderr, "%s: %s\n", argv[0],
+			r == -ESRCH ? "the program ended before it came to the place" : strerror(-r));
 	return r < 0;
 }
