@@ -27,10 +27,11 @@ TOLERANCE_POINTS = 2.0
 LEAST_COMPLETE_PCT = 99.0
 # Below it those of perf's stacks that can be compared are another population than ours.
 PERF_COMPARED_PCT = 98.0
-# A leaf is weighed where perf has most of its stacks, and they are weighed where most leaves can be.
-LEAST_STACKS_OF_A_LEAF = 20
+# A leaf is weighed where perf has most of its stacks.
+LEAST_STACKS_OF_A_LEAF = 3
 LEAST_OF_A_LEAF = 0.8
-LEAST_WEIGHED = 0.7
+# From this share of stacks with code that has no call frame information perf can be compared up to there only.
+MUCH_WITHOUT_FDE = 0.2
 KERNEL = ("[kernel]", 0)
 
 # Stacks of perf often end here, one or two functions short. Whether a stack gets further says nothing about the program:
@@ -50,6 +51,7 @@ class Side:
         self.without_user = 0
         self.complete = 0
         self.compared = 0
+        self.without_fde = 0
         self.frames_of_compared = 0
         self.self_counts = collections.Counter()
         self.by_leaf = collections.defaultdict(collections.Counter)  # leaf → functions on its compared stacks
@@ -122,6 +124,7 @@ class Side:
         inner = {KERNEL} if leaf == KERNEL else set()
         for function in identified:
             if function[0] == ANONYMOUS or function[1] not in self.functions.file(function[0]).with_fde:
+                self.without_fde += stack.count
                 break
             if not self.is_starter(function) and not self.is_end(function):
                 inner.add(function)
@@ -159,7 +162,7 @@ def inclusive_of_both(ours, perf):
         return ours.inclusive_shares(ours.compared_of_leaf), perf.inclusive_shares(perf.compared_of_leaf), "whole"
     weights = {leaf: count for leaf, count in ours.compared_of_leaf.items()
                if perf.compared_of_leaf[leaf] >= max(LEAST_STACKS_OF_A_LEAF, LEAST_OF_A_LEAF * perf.self_counts[leaf])}
-    if sum(weights.values()) >= LEAST_WEIGHED * ours.compared:
+    if weights and ours.without_fde < MUCH_WITHOUT_FDE * ours.samples:
         return ours.inclusive_shares(weights), perf.inclusive_shares(weights), "by leaf"
     return ours.inner_shares(), perf.inner_shares(), "inner"
 

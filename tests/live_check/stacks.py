@@ -98,8 +98,10 @@ class PerfStacks:
         for line in lines:
             address, dso = line.split(None, 1)
             address, path = int(address, 16), dso.rstrip()[1:-1]
-            if address >= KERNEL_SPACE:
+            if address >= KERNEL_SPACE and not frames:
                 kernel = True
+            elif address >= KERNEL_SPACE:
+                break  # what perf took for a return address where its copy of the stack ended
             elif path == VDSO:
                 frames.append((VDSO, address))
             elif path.startswith("/") and not path.startswith(("//anon", "/tmp/perf-")):
