@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# the agent's memory and CPU on a host with 100 processes and 300 libraries, idle and busy, beside perf record
+# the agent's memory and CPU on a host with 100 processes and 300 libraries: idle, busy, under a build; beside perf record
 . "$(dirname "$0")/figures.sh"
 need_root
 need_tools curl jq gcc
 
 readonly PROCESSES=100 LIBRARIES=300 LIBRARIES_PER_PROCESS=6
-idle_s=${HEARTH_BENCH_IDLE_S:-30} busy_s=${HEARTH_BENCH_BUSY_S:-60}
+idle_s=${HEARTH_BENCH_IDLE_S:-30} busy_s=${HEARTH_BENCH_BUSY_S:-60} build_s=${HEARTH_BENCH_BUILD_S:-60}
 
 enable_bpf_statistics
 
@@ -63,7 +63,7 @@ make_host() {
 	done
 }
 
-# measure SECONDS PID...: CPU of the processes over the time, in percent of the host; sets $cpu_pct and $bpf_pct
+# measure SECONDS PID: its CPU over the time, in percent of the host; sets $cpu_pct and $bpf_pct
 measure() {
 	local seconds=$1 pid=$2 cpu bpf
 	cpu=$(cpu_time_us "$pid")
@@ -75,13 +75,41 @@ measure() {
 	bpf_pct=$(calculate "100 * $bpf / ($seconds * 1e9 * $(nproc))")
 }
 
+# Files of our own, compiled again and again on all CPUs while $work/building is there: short processes, deep stacks.
+build_all() {
+	# shellcheck disable=SC2016 # for the inner shell, which ends xargs by 255
+	while [ -e "$work/building" ]; do
+		find "$e2e_root/common" "$e2e_root/symbolizer" "$e2e_root/agent" -name '*.c'
+	done | xargs -P "$(nproc)" -I{} sh -c '[ -e "$0" ] || exit 255
+		gcc -std=gnu17 -O2 -g -w -I"$1" -I"$2" -c -o /dev/null "$3" 2>/dev/null || :' \
+		"$work/building" "$e2e_root" "$HEARTH_BUILD" {}
+}
+
+# start_perf MODE: sets $perf_pid; empty where there is no perf.
 start_perf() {
 	perf_pid=
 	command -v perf >/dev/null || return 0
-	start_background perf perf record -F 99 -a -g -o "$work/perf.data"
+	start_background perf perf record -F 99 -a --call-graph "$1" -o "$work/perf.$1"
 	perf_pid=$background_pid
 	# It loads symbols of the running processes before it records.
-	wait_until 20s test -s "$work/perf.data" || true
+	wait_until 20s test -s "$work/perf.$1" || true
+}
+
+# measure_perf MODE WHAT: what it costs over $busy_s, and what it writes.
+measure_perf() {
+	start_perf "$1"
+	if [ -z "$perf_pid" ]; then
+		say "perf is not installed: no peer"
+		return
+	fi
+	say "perf record -F 99 -a --call-graph $1, $busy_s s"
+	measure "$busy_s" "$perf_pid"
+	figure "agent.perf_$1_cpu_busy_pct" "$cpu_pct" "% of the host, without what its interrupts take"
+	figure "agent.perf_$1_rss_anon_bytes" $(($(status_kib "$perf_pid" RssAnon) * 1024)) bytes
+	figure "agent.perf_$1_bytes_per_s" "$(calculate "$(stat -c %s "$work/perf.$1") / $busy_s" %.0f)" bytes/s
+	ratio "agent.cpu_busy_to_perf_$1" "$ours" "$cpu_pct"
+	end_process "$perf_pid" INT
+	rm -f "$work/perf.$1"
 }
 
 # The first minutes of a new agent on a new server go to uploads of symbols: steady is when none came for a while.
@@ -102,20 +130,26 @@ start_agent
 wait_for_uploads
 say "idle, $idle_s s"
 measure "$idle_s" "$agent_pid"
-figure agent.cpu_idle_pct "$(calculate "$cpu_pct + $bpf_pct")" "% of the host"
+figure agent.cpu_idle_pct "$(calculate "$cpu_pct + $bpf_pct")" "% of the host (aim 0.05)"
 figure agent.cpu_idle_bpf_pct "$bpf_pct" "% of the host"
 
 say "busy, $busy_s s"
 touch "$work/host/busy"
 start_workload shares $((2 * busy_s + 240))
 wait_for_uploads
+before_sampled=$(agent_metric 'ticks_total{outcome="sampled"}')
+bytes_before=$(agent_metric 'batch_bytes_total{form="wire"}')
 measure "$busy_s" "$agent_pid"
+samples=$(($(agent_metric 'ticks_total{outcome="sampled"}') - before_sampled))
 ours=$(calculate "$cpu_pct + $bpf_pct")
-figure agent.cpu_busy_pct "$ours" "% of the host"
+figure agent.cpu_busy_pct "$ours" "% of the host (aim 0.15)"
 figure agent.cpu_busy_bpf_pct "$bpf_pct" "% of the host"
-figure agent.rss_anon_bytes $(($(status_kib "$agent_pid" RssAnon) * 1024)) bytes
-figure agent.rss_peak_bytes $(($(status_kib "$agent_pid" VmHWM) * 1024)) bytes
-figure agent.map_bytes "$(bpf_map_bytes "$agent_pid")" bytes
+figure agent.bpf_us_per_sample "$(calculate "$bpf_pct / 100 * $busy_s * 1e6 * $(nproc) / $samples" %.2f)" us
+figure agent.bytes_per_s "$(calculate "($(agent_metric 'batch_bytes_total{form="wire"}') - $bytes_before) / $busy_s" %.0f)" bytes/s
+figure agent.rss_anon_bytes $(($(status_kib "$agent_pid" RssAnon) * 1024)) "bytes (aim 12582912)"
+figure agent.rss_bytes $(($(status_kib "$agent_pid" VmRSS) * 1024)) bytes
+figure agent.rss_peak_bytes $(($(status_kib "$agent_pid" VmHWM) * 1024)) "bytes (aim 33554432)"
+figure agent.map_bytes "$(agent_metric map_bytes)" "bytes (aim 33554432)"
 
 # From the first sample of a new program to the answer that shows it.
 visible() {
@@ -126,17 +160,25 @@ visible() {
 	end_process "$background_pid"
 }
 visible
+
+say "a build on all CPUs, $build_s s"
+end_process "$workload_pid"
+touch "$work/building"
+start_background build build_all
+build_pid=$background_pid
+wait_for_uploads
+build_forks=$(awk '$1 == "processes" { print $2 }' /proc/stat)
+measure "$build_s" "$agent_pid"
+figure agent.cpu_build_pct "$(calculate "$cpu_pct + $bpf_pct")" "% of the host (aim 0.5)"
+figure agent.cpu_build_bpf_pct "$bpf_pct" "% of the host"
+figure agent.build_forks_per_s $((($(awk '$1 == "processes" { print $2 }' /proc/stat) - build_forks) / build_s)) forks/s
+figure agent.build_rss_anon_bytes $(($(status_kib "$agent_pid" RssAnon) * 1024)) bytes
+figure agent.build_rss_peak_bytes $(($(status_kib "$agent_pid" VmHWM) * 1024)) bytes
+rm "$work/building"
+expect_within 30s is_gone "$build_pid"
 stop_agent
 
 # The same host and load under perf record, alone. What its sampling costs in the kernel is not in its own CPU time.
-start_perf
-if [ -n "$perf_pid" ]; then
-	say "perf record -F 99 -a -g, $busy_s s"
-	measure "$busy_s" "$perf_pid"
-	figure agent.perf_cpu_busy_pct "$cpu_pct" "% of the host, without what its interrupts take"
-	figure agent.perf_rss_anon_bytes $(($(status_kib "$perf_pid" RssAnon) * 1024)) bytes
-	figure agent.perf_bytes_per_s "$(calculate "$(stat -c %s "$work/perf.data") / $busy_s" %.0f)" bytes/s
-	ratio agent.cpu_busy_ratio "$ours" "$cpu_pct"
-else
-	say "perf is not installed: no peer"
-fi
+start_workload shares $((3 * busy_s + 60))
+measure_perf fp
+measure_perf dwarf

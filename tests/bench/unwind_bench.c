@@ -19,6 +19,7 @@
 #include "agent/unwind/unwind_table.h"
 #include "common/elf/elf_file.h"
 #include "common/scoped.h"
+#include "tests/bench/array_map.h"
 
 /* Long enough for a clock, short enough for a bench. */
 #define LEAST_RUN_NS (500 * NSEC_PER_MSEC)
@@ -31,6 +32,7 @@ struct figures {
 	uint64_t compile_ns;
 	uint64_t n_rows;
 	uint64_t n_bytes;
+	uint64_t n_array_bytes; /* as elements of one array for each file */
 	uint64_t n_peer_rows;
 	uint64_t peer_ns;
 	uint64_t peak_bytes; /* of one file, the highest */
@@ -131,11 +133,14 @@ static int measure_compile(const char *path, const struct elf_file *elf, struct 
 	figures->compile_ns += elapsed;
 	figures->n_rows += table.n_rows;
 	figures->n_bytes += table_bytes(&table);
+	figures->n_array_bytes += array_map_bytes(table.n_rows);
 	figures->peak_bytes = MAX(figures->peak_bytes, peak);
-	fprintf(stderr, "# %s: %u FDEs, %u lost, %u rows -> %u, %u rules, %.2f ms, peak %.1f MiB\n",
-		path, stats.n_fdes, stats.n_fdes_lost, stats.n_rows_before_merge, table.n_rows,
-		table.n_rules, (double)elapsed / (double)n_runs / NSEC_PER_MSEC,
-		(double)peak / MIB);
+	fprintf(stderr,
+		"# %s: %u FDEs, %u lost, %u rows -> %u, %u rules, %.2f ms, peak %.1f MiB; %" PRIu64
+		" bytes, as an array of elements %" PRIu64 "\n",
+		path, stats.n_fdes, stats.n_fdes_lost, stats.n_rows_before_merge, table.n_rows, table.n_rules,
+		(double)elapsed / (double)n_runs / NSEC_PER_MSEC, (double)peak / MIB, table_bytes(&table),
+		array_map_bytes(table.n_rows));
 	measure_peer(path, &table, figures);
 	unwind_table_release(&table);
 	return 1;
@@ -180,5 +185,11 @@ int main(int argc, char **argv)
 	printf("unwind.compile_peak_bytes %" PRIu64 " bytes\n", figures.peak_bytes);
 	printf("unwind.bytes_per_row %.3f bytes/row\n",
 	       (double)figures.n_bytes / (double)figures.n_rows);
+	if (figures.n_array_bytes > 0) {
+		printf("unwind.array_bytes_per_row %.3f bytes/row\n",
+		       (double)figures.n_array_bytes / (double)figures.n_rows);
+		printf("unwind.array_bytes_ratio %.2f x\n",
+		       (double)figures.n_array_bytes / (double)figures.n_bytes);
+	}
 	return 0;
 }
