@@ -244,6 +244,14 @@ static void raise_limits(void)
 	}
 }
 
+static int refuse_foreign_namespace(void)
+{
+	if (host_info_sees_all_processes("/proc/self/ns/pid") != 0)
+		return 0;
+	return log_error_errno(ENOTSUP, "this is not the host's PID namespace, processes could not be told apart: "
+					"not starting; run the container with the host's (hostPID: true, --pid=host)");
+}
+
 int agent_new(const struct agent_config *config, struct agent **ret_agent)
 {
 	scoped(agent_freep) struct agent *agent = calloc(1, sizeof(*agent));
@@ -258,7 +266,9 @@ int agent_new(const struct agent_config *config, struct agent **ret_agent)
 	agent->epoch = clock_wall_ns(agent->clock);
 	agent->window_opened_ns = clock_monotonic_ns(agent->clock);
 	raise_limits();
-	r = host_info_init(&agent->host, config);
+	r = refuse_foreign_namespace();
+	if (r == 0)
+		r = host_info_init(&agent->host, config);
 	if (r == 0)
 		r = rules_init(&agent->rules, config);
 	if (r == 0)

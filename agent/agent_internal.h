@@ -68,6 +68,7 @@ struct agent {
 	uint64_t server_interval_ns; /* between batches, when the server asks for longer than configured */
 	uint64_t period_ns;	     /* of the on-CPU timer that runs */
 	uint64_t scanned_ns;	     /* when /proc was read last */
+	uint64_t map_bytes_read_ns;
 	bool scan_is_due;
 	bool over_budget;
 	uint64_t events_read_ns;    /* process events before this time are queued */

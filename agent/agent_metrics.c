@@ -12,6 +12,8 @@
 #include "common/file.h"
 #include "common/log.h"
 
+#define READ_MAP_BYTES_EVERY_NS (30 * NSEC_PER_SEC)
+
 static const struct metric_row agent_metric_rows[] = {
 #define AGENT_METRIC(id, metric_name, metric_type, metric_labels, metric_help)                     \
 	{ .name = metric_name, .type = METRIC_##metric_type, .labels = metric_labels, .help = metric_help },
@@ -132,6 +134,18 @@ static uint64_t status_bytes(const char *status, const char *key)
 	return kib * KIB;
 }
 
+/* Each map is a file to read, and most of them never change their size. */
+static void gather_map_bytes(struct agent *agent)
+{
+	uint64_t now_ns = clock_monotonic_ns(agent->clock);
+
+	if (agent->map_bytes_read_ns != 0 && now_ns < agent->map_bytes_read_ns + READ_MAP_BYTES_EVERY_NS)
+		return;
+	agent->map_bytes_read_ns = now_ns;
+	set(agent, AGENT_METRIC_MAP_BYTES,
+	    bpf_programs_memory_bytes(agent->programs) + process_events_memory_bytes(agent->events));
+}
+
 static void gather_own_costs(struct agent *agent)
 {
 	struct bytes status = BYTES_INIT(16 * KIB);
@@ -142,8 +156,7 @@ static void gather_own_costs(struct agent *agent)
 		set(agent, AGENT_METRIC_RSS_ANON_BYTES, status_bytes((const char *)status.data, "RssAnon:"));
 	}
 	bytes_release(&status);
-	set(agent, AGENT_METRIC_MAP_BYTES,
-	    bpf_programs_memory_bytes(agent->programs) + process_events_memory_bytes(agent->events));
+	gather_map_bytes(agent);
 	if (getrusage(RUSAGE_SELF, &usage) == 0)
 		set(agent, AGENT_METRIC_CPU_NS,
 		    (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NSEC_PER_SEC +

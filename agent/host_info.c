@@ -9,6 +9,7 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/bytes.h"
@@ -19,6 +20,9 @@
 
 /* Addresses that are sent; a container host may have thousands of veth pairs. */
 #define MAX_IPS 32
+
+/* PROC_PID_INIT_INO of include/linux/proc_ns.h: the same on every kernel since 3.8. */
+#define INITIAL_PID_NAMESPACE 0xeffffffcu
 
 static void read_first_line(const char *path, char *ret_line, size_t size)
 {
@@ -124,6 +128,15 @@ static void make_agent_id(struct host_info *info)
 	hash = hash128_of(identity.data, identity.size);
 	memcpy(info->agent_id, hash.bytes, sizeof(info->agent_id));
 	bytes_release(&identity);
+}
+
+int host_info_sees_all_processes(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0)
+		return -errno;
+	return status.st_ino == INITIAL_PID_NAMESPACE;
 }
 
 int host_info_init(struct host_info *info, const struct agent_config *config)

@@ -25,6 +25,12 @@ struct host_info {
 	uint8_t agent_id[16];	 /* XXH3-128 of host name, machine-id and boot id: one id per boot of a host */
 };
 
+/*
+ * Whether @path (/proc/self/ns/pid but in tests) is the PID namespace that the machine was started with. The kernel
+ * side tells pids of that one: in any other, /proc would show other processes under them. 1, 0, or negative errno.
+ */
+int host_info_sees_all_processes(const char *path);
+
 /* -EINVAL with a log line when host.labels is not name=value. */
 int host_info_init(struct host_info *info, const struct agent_config *config);
 void host_info_release(struct host_info *info);
