@@ -10,7 +10,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 
-#include "symbolizer/symbols/function_candidate.h"
+#include "symbolizer/symbols/function_source.h"
 #include "symbolizer/symbols/symbol_limits.h"
 
 struct dwarf_walk {

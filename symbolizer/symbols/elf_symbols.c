@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "symbolizer/symbols/function_candidate.h"
+#include "symbolizer/symbols/function_source.h"
 #include "symbolizer/symbols/symbol_limits.h"
 
 /* "$x", "$d.12", ...: ARM's and RISC-V's marks of code and data within functions; ".L": the

@@ -97,12 +97,14 @@ static size_t infer_sizes(struct function_candidate *functions, size_t count)
 }
 
 static int append_range(struct function_range_vec *ranges, uint64_t start, uint64_t end,
-			const char *name)
+			const struct function_range *function)
 {
 	if (start >= end)
 		return 0;
-	return vec_push(ranges,
-			(struct function_range){ .start = start, .end = end, .name = name });
+	return vec_push(ranges, (struct function_range){ .start = start,
+							 .end = end,
+							 .name = function->name,
+							 .label = function->label });
 }
 
 /* Closes the open functions that end at or before @until. */
@@ -113,7 +115,7 @@ static int close_functions(struct function_range_vec *open, uint64_t until, uint
 		const struct function_range *innermost = &open->items[--open->count];
 		int r;
 
-		r = append_range(ranges, *cursor, innermost->end, innermost->name);
+		r = append_range(ranges, *cursor, innermost->end, innermost);
 		if (r < 0)
 			return r;
 		*cursor = MAX(*cursor, innermost->end);
@@ -133,13 +135,14 @@ static int sweep(const struct function_candidate *functions, size_t count,
 		r = close_functions(open, function->start, &cursor, ranges);
 		if (r == 0 && open->count > 0)
 			r = append_range(ranges, cursor, function->start,
-					 open->items[open->count - 1].name);
+					 &open->items[open->count - 1]);
 		if (r < 0)
 			return r;
 		cursor = function->start;
 		r = vec_push(open, (struct function_range){ .start = function->start,
 							    .end = function->start + function->size,
-							    .name = function->name });
+							    .name = function->name,
+							    .label = function->label });
 		if (r < 0)
 			return r;
 	}

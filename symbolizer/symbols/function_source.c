@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/scoped.h"
-#include "symbolizer/symbols/function_candidate.h"
+#include "symbolizer/symbols/function_source.h"
 #include "symbolizer/symbols/symbol_limits.h"
 
 /* The header of a ".zdebug_" section: "ZLIB" and the expanded size, big-endian. */

@@ -26,8 +26,20 @@
 /* Nested scopes around a subprogram. Real C++ stays below 40. */
 #define DIE_MAX_DEPTH 256
 
+/* Entries within each other, lexical blocks and inlined functions too. The deepest in ceph is 96. */
+#define DWARF_MAX_DEPTH 1024
+
+/* Ranges of functions and of inlined ones in one unit. The largest in ceph has 120 thousand. */
+#define UNIT_RANGES_MAX (16u << 20)
+
 /* References from a concrete subprogram to its declaration. */
 #define DIE_MAX_ORIGINS 16
 
 /* How far the last symbol without a size and a section (from kallsyms) may reach. */
 #define UNBOUNDED_FUNCTION_MAX_BYTES (64 * KIB)
+
+/* What .gnu_debugdata may expand to. Fedora's largest is 3 MiB. */
+#define MINI_DEBUGINFO_MAX_BYTES (256 * MIB)
+
+/* A flat table. That of ceph-osd has 58 MB. */
+#define SYMBOL_FLAT_MAX_BYTES (4 * GIB)

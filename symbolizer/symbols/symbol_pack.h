@@ -14,7 +14,8 @@ int symbol_pack(struct bytes_view flat, struct bytes *out);
 
 /*
  * Appends the flat form to @out, whose ceiling bounds it. -EBADMSG: damaged; -ESTALE: another
- * version; -EFBIG; -ENOMEM. What it gives passes symbol_file_open_memory().
+ * version; -EFBIG; -ENOMEM. Who has no reason to trust the stored bytes still opens what comes out
+ * with symbol_file.h, which checks it.
  */
 int symbol_unpack(struct bytes_view stored, struct bytes *out);
 

@@ -15,7 +15,7 @@
 
 #include "common/string_table.h"
 #include "symbolizer/symbols/demangle.h"
-#include "symbolizer/symbols/function_candidate.h"
+#include "symbolizer/symbols/function_source.h"
 #include "symbolizer/symbols/symbol_limits.h"
 
 struct symbol_table {

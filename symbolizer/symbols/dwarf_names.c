@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/symbols/dwarf_names.h"
+
+#include <dwarf.h>
+
+#include "symbolizer/symbols/demangle.h"
+#include "symbolizer/symbols/symbol_limits.h"
+
+/* What is known of a function after following its origins. */
+struct found_name {
+	const char *linkage;
+	const char *name;
+	dwarf_ref named; /* the entry that has the name: where it is declared */
+	uint32_t scope;
+};
+
+/* From an instance to what it is an instance of, to its declaration. */
+static void find_name(const struct dwarf_names *names, dwarf_ref entry, struct found_name *ret)
+{
+	*ret = (struct found_name){ .named = entry, .scope = NO_SCOPE };
+	for (int i = 0; i < DIE_MAX_ORIGINS && entry != DWARF_NO_REF; i++) {
+		struct dwarf_function function;
+		struct dwarf_unit *unit;
+
+		if (!dwarf_function_at(names->file, entry, &unit, &function))
+			return;
+		if (function.name && !ret->name)
+			ret->name = function.name;
+		if (function.linkage_name) {
+			ret->linkage = function.linkage_name;
+			return;
+		}
+		if (ret->scope == NO_SCOPE)
+			ret->scope = dwarf_scopes_find(names->scopes, entry);
+		entry = function.origin;
+	}
+}
+
+static const char *unnamed(uint16_t tag)
+{
+	switch (tag) {
+	case DW_TAG_namespace:
+		return "(anonymous namespace)";
+	case DW_TAG_enumeration_type:
+		return "{enum}";
+	case DW_TAG_union_type:
+		return "{union}";
+	default:
+		return "{class}";
+	}
+}
+
+/* A function around is called by its full name, which says what it is in. */
+static int append_function_scope(const struct dwarf_names *names, dwarf_ref entry,
+				 struct bytes *display, bool *ret_full)
+{
+	struct found_name found;
+
+	find_name(names, entry, &found);
+	*ret_full = found.linkage != NULL;
+	if (found.linkage)
+		return demangle_append(display, found.linkage, strlen(found.linkage));
+	return bytes_append_text(display, found.name ? found.name : "{function}");
+}
+
+static int append_scope_name(const struct dwarf_names *names, dwarf_ref entry,
+			     struct bytes *display, bool *ret_full)
+{
+	struct dwarf_function scope, type;
+	struct dwarf_unit *unit;
+
+	*ret_full = false;
+	if (!dwarf_function_at(names->file, entry, &unit, &scope))
+		return bytes_append_text(display, "?");
+	if (scope.tag == DW_TAG_subprogram)
+		return append_function_scope(names, entry, display, ret_full);
+	if (!scope.name && scope.signature != DWARF_NO_REF &&
+	    dwarf_function_at(names->file, scope.signature, &unit, &type))
+		scope.name = type.name;
+	return bytes_append_text(display, scope.name ? scope.name : unnamed(scope.tag));
+}
+
+/* "a::b::" for what is in b in a. */
+static int append_scopes(const struct dwarf_names *names, uint32_t scope, unsigned int depth,
+			 struct bytes *display)
+{
+	const struct dwarf_scope *found;
+	struct bytes name = BYTES_INIT(DEMANGLED_NAME_MAX_BYTES);
+	bool is_full;
+	int r;
+
+	if (scope == NO_SCOPE || depth > DIE_MAX_DEPTH)
+		return 0;
+	found = &names->scopes->scopes.items[scope];
+	r = append_scope_name(names, found->entry, &name, &is_full);
+	if (r == 0 && !is_full)
+		r = append_scopes(names, found->parent, depth + 1, display);
+	if (r == 0)
+		r = bytes_append(display, name.data, name.size);
+	if (r == 0)
+		r = bytes_append_text(display, "::");
+	bytes_release(&name);
+	return r;
+}
+
+static int append_display(const struct dwarf_names *names, const struct found_name *found,
+			  struct bytes *display)
+{
+	int r;
+
+	if (found->linkage)
+		return demangle_append(display, found->linkage, strlen(found->linkage));
+	r = append_scopes(names, found->scope, 0, display);
+	if (r == -EFBIG) {
+		/* The plain name is better than none. */
+		bytes_clear(display);
+		r = 0;
+	}
+	return r < 0 ? r : bytes_append_text(display, found->name);
+}
+
+int dwarf_names_append(const struct dwarf_names *names, dwarf_ref entry, struct bytes *linkage,
+		       struct bytes *display)
+{
+	struct found_name found;
+	const char *text;
+	int r;
+
+	find_name(names, entry, &found);
+	text = found.linkage ? found.linkage : found.name;
+	if (!text || text[0] == '\0')
+		return 0;
+	r = bytes_append(linkage, text, strnlen(text, MANGLED_NAME_MAX_BYTES));
+	if (r == 0)
+		r = append_display(names, &found, display);
+	return r < 0 ? r : 1;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What a function of DWARF is called. A linkage name where there is one; else the name and where it
+ * is declared, put together as the demangler would: GCC gives no linkage name to functions local to
+ * a unit, and flame graphs are full of "operator()" where nobody does this.
+ */
+
+#include "symbolizer/symbols/dwarf_scopes.h"
+
+struct dwarf_names {
+	struct dwarf_file *file;
+	const struct dwarf_scopes *scopes; /* sorted */
+};
+
+/* Appends both names of the function @entry. 1, 0 it has none, -ENOMEM, -EFBIG. */
+int dwarf_names_append(const struct dwarf_names *names, dwarf_ref entry, struct bytes *linkage,
+		       struct bytes *display);

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers are given in the order in which a walk up the addresses meets what they are for, callers
+ * before what was inlined into them. Functions are named only now, so that names are made for what
+ * is really there, and once; functions of one name become one.
+ */
+
+#include <string.h>
+
+#include "common/hash_table.h"
+#include "symbolizer/symbols/demangle.h"
+#include "symbolizer/symbols/symbol_limits.h"
+#include "symbolizer/symbols/table_builder.h"
+
+#define NOT_NUMBERED (UINT32_MAX - 1)
+
+/* Of a function: texts in the string table. */
+struct text_pair {
+	string_id display;
+	string_id linkage;
+};
+
+VEC_DEFINE(text_pair_vec, struct text_pair);
+VEC_DEFINE(text_vec, string_id);
+
+struct numbering {
+	struct table_builder *builder;
+	const struct builder_output *output;
+	uint32_t *location_numbers; /* [builder locations] */
+	uint32_t *function_numbers; /* [builder functions] */
+	uint32_t *path_numbers;     /* [builder paths] */
+	struct location_table locations;
+	struct text_pair_vec functions;
+	struct hash_table *functions_by_text; /* struct text_pair -> number */
+	struct text_vec paths;
+	struct string_table *texts;
+	struct bytes linkage;
+	struct bytes display;
+};
+
+static uint32_t *number_array(size_t count)
+{
+	uint32_t *numbers = malloc((count + 1) * sizeof(*numbers));
+
+	for (size_t i = 0; numbers && i < count; i++)
+		numbers[i] = NOT_NUMBERED;
+	return numbers;
+}
+
+static int numbering_init(struct numbering *numbering, struct table_builder *builder,
+			  const struct builder_output *output)
+{
+	int r;
+
+	*numbering = (struct numbering){
+		.builder = builder,
+		.output = output,
+		.linkage = BYTES_INIT(MANGLED_NAME_MAX_BYTES),
+		.display = BYTES_INIT(DEMANGLED_NAME_MAX_BYTES + MANGLED_NAME_MAX_BYTES),
+	};
+	numbering->location_numbers = number_array(builder->locations.locations.count);
+	numbering->function_numbers = number_array(builder->functions.count);
+	numbering->path_numbers = number_array(string_table_count(builder->paths));
+	if (!numbering->location_numbers || !numbering->function_numbers ||
+	    !numbering->path_numbers)
+		return -ENOMEM;
+	r = location_table_init(&numbering->locations);
+	if (r == 0)
+		r = hash_table_new(sizeof(struct text_pair), sizeof(uint32_t), 0,
+				   &numbering->functions_by_text);
+	if (r == 0)
+		r = string_table_new(SYMBOL_NAMES_MAX_BYTES, &numbering->texts);
+	return r;
+}
+
+static void numbering_release(struct numbering *numbering)
+{
+	free(numbering->location_numbers);
+	free(numbering->function_numbers);
+	free(numbering->path_numbers);
+	location_table_release(&numbering->locations);
+	vec_release(&numbering->functions);
+	vec_release(&numbering->paths);
+	hash_table_free(numbering->functions_by_text);
+	string_table_free(numbering->texts);
+	bytes_release(&numbering->linkage);
+	bytes_release(&numbering->display);
+}
+
+/* Fills linkage and display. 1, 0 the function has no name, negative errno. */
+static int make_names(struct numbering *numbering, const struct builder_function *function)
+{
+	const struct builder_output *output = numbering->output;
+	int r;
+
+	bytes_clear(&numbering->linkage);
+	bytes_clear(&numbering->display);
+	if (!function->name)
+		return output->names(output->names_argument, function->entry, &numbering->linkage,
+				     &numbering->display);
+	r = bytes_append(&numbering->linkage, function->name,
+			 strnlen(function->name, MANGLED_NAME_MAX_BYTES));
+	if (r == 0)
+		r = demangle_append(&numbering->display, (const char *)numbering->linkage.data,
+				    numbering->linkage.size);
+	return r < 0 ? r : 1;
+}
+
+static int intern(struct numbering *numbering, const struct bytes *text, string_id *ret_id)
+{
+	int r = string_table_intern(numbering->texts, (const char *)text->data, text->size, ret_id);
+
+	return r == -ENOSPC ? -EFBIG : r;
+}
+
+static int number_function(struct numbering *numbering, uint32_t function, uint32_t *ret_number)
+{
+	struct text_pair texts;
+	void *number;
+	int r;
+
+	r = make_names(numbering, &numbering->builder->functions.items[function]);
+	if (r <= 0) {
+		*ret_number = SYMBOL_NONE;
+		return r;
+	}
+	r = intern(numbering, &numbering->display, &texts.display);
+	if (r == 0)
+		r = intern(numbering, &numbering->linkage, &texts.linkage);
+	if (r == 0)
+		r = hash_table_insert(numbering->functions_by_text, &texts, &number);
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		const uint32_t next = (uint32_t)numbering->functions.count;
+
+		r = vec_push(&numbering->functions, texts);
+		memcpy(number, &next, sizeof(next));
+	}
+	memcpy(ret_number, number, sizeof(*ret_number));
+	return r;
+}
+
+static int number_path(struct numbering *numbering, string_id path, uint32_t *ret_number)
+{
+	const struct string_table *paths = numbering->builder->paths;
+	string_id text;
+	int r;
+
+	r = string_table_intern(numbering->texts, string_table_text(paths, path),
+				string_table_length(paths, path), &text);
+	if (r == 0)
+		r = vec_push(&numbering->paths, text);
+	if (r == 0)
+		*ret_number = (uint32_t)numbering->paths.count - 1;
+	return r == -ENOSPC ? -EFBIG : r;
+}
+
+/* The number that @index has in @numbers, which is given now if there is none. */
+static int renumber(struct numbering *numbering, uint32_t *numbers, uint32_t index,
+		    int (*number)(struct numbering *, uint32_t, uint32_t *), uint32_t *ret_number)
+{
+	int r = 0;
+
+	if (index == SYMBOL_NONE) {
+		*ret_number = SYMBOL_NONE;
+		return 0;
+	}
+	if (numbers[index] == NOT_NUMBERED)
+		r = number(numbering, index, &numbers[index]);
+	*ret_number = numbers[index];
+	return r;
+}
+
+static int number_location(struct numbering *numbering, uint32_t index, uint32_t *ret_number)
+{
+	const struct symbol_location *old =
+		&numbering->builder->locations.locations.items[index];
+	struct symbol_location location = { .line = old->line };
+	int r;
+
+	/* Chains are at most SYMBOL_CHAIN_MAX long: so deep this goes. */
+	r = renumber(numbering, numbering->location_numbers, old->caller, number_location,
+		     &location.caller);
+	if (r == 0)
+		r = renumber(numbering, numbering->function_numbers, old->function,
+			     number_function, &location.function);
+	if (r == 0)
+		r = renumber(numbering, numbering->path_numbers, old->path, number_path,
+			     &location.path);
+	return r < 0 ? r : location_table_add(&numbering->locations, &location, ret_number);
+}
+
+static int number_all(struct numbering *numbering, struct merged_ranges *merged)
+{
+	for (size_t i = 0; i < merged->segments.count; i++) {
+		int r = renumber(numbering, numbering->location_numbers,
+				 merged->segments.items[i].location, number_location,
+				 &merged->segments.items[i].location);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Two of the builder's locations may have become one. */
+static void join_equal_neighbours(struct merged_ranges *merged)
+{
+	struct builder_segment *segments = merged->segments.items;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < merged->segments.count; i++) {
+		if (kept > 0 && segments[kept - 1].location == segments[i].location)
+			continue;
+		segments[kept++] = segments[i];
+	}
+	merged->segments.count = kept;
+}
+
+static void fill_header(const struct numbering *numbering, const struct merged_ranges *merged,
+			struct symbol_header *header)
+{
+	const struct builder_segment_vec *segments = &merged->segments;
+
+	*header = numbering->output->header;
+	memcpy(header->magic, SYMBOL_FLAT_MAGIC, sizeof(header->magic));
+	header->version = SYMBOL_LAYOUT_VERSION;
+	header->base = numbering->builder->base;
+	header->n_ranges = (uint32_t)segments->count;
+	header->n_locations = (uint32_t)numbering->locations.locations.count;
+	header->n_functions = (uint32_t)numbering->functions.count;
+	header->n_paths = (uint32_t)numbering->paths.count;
+	if (segments->count > 0) {
+		const uint32_t last = segments->items[segments->count - 1].start;
+
+		header->page_shift = symbol_layout_page_shift(last, header->n_ranges);
+		header->n_pages = (last >> header->page_shift) + 1;
+	}
+	for (string_id id = 0; id < string_table_count(numbering->texts); id++)
+		header->text_bytes += string_table_length(numbering->texts, id) + 1;
+	header->total_bytes = symbol_layout_bytes(header);
+}
+
+static void write_ranges(const struct merged_ranges *merged, const struct symbol_header *header,
+			 const struct symbol_arrays *arrays)
+{
+	uint32_t *starts = (uint32_t *)arrays->starts;
+	uint32_t *location_of = (uint32_t *)arrays->location_of;
+
+	for (size_t i = 0; i < merged->segments.count; i++) {
+		starts[i] = merged->segments.items[i].start;
+		location_of[i] = merged->segments.items[i].location;
+	}
+	symbol_layout_fill_pages(starts, header->n_ranges, header->page_shift, header->n_pages,
+				 (uint32_t *)arrays->pages);
+}
+
+/* Texts in the order of their ids; then what refers to them. */
+static int write_texts(const struct numbering *numbering, const struct symbol_arrays *arrays)
+{
+	const uint32_t count = string_table_count(numbering->texts);
+	scoped_free uint32_t *offsets = malloc(count * sizeof(*offsets));
+	struct symbol_function *functions = (struct symbol_function *)arrays->functions;
+	uint32_t *paths = (uint32_t *)arrays->paths;
+	char *texts = (char *)arrays->texts;
+	uint32_t offset = 0;
+
+	if (!offsets)
+		return -ENOMEM;
+	for (string_id id = 0; id < count; id++) {
+		const size_t size = string_table_length(numbering->texts, id) + 1;
+
+		offsets[id] = offset;
+		memcpy(texts + offset, string_table_text(numbering->texts, id), size);
+		offset += (uint32_t)size;
+	}
+	for (size_t i = 0; i < numbering->functions.count; i++) {
+		functions[i].display = offsets[numbering->functions.items[i].display];
+		functions[i].linkage = offsets[numbering->functions.items[i].linkage];
+	}
+	for (size_t i = 0; i < numbering->paths.count; i++)
+		paths[i] = offsets[numbering->paths.items[i]];
+	return 0;
+}
+
+static int write_flat(const struct numbering *numbering, const struct merged_ranges *merged,
+		      struct bytes *out)
+{
+	struct symbol_arrays arrays;
+	struct symbol_header header;
+	struct bytes_view flat;
+	uint8_t *to;
+	int r;
+
+	fill_header(numbering, merged, &header);
+	r = bytes_reserve(out, header.total_bytes);
+	if (r < 0)
+		return r;
+	to = out->data + out->size;
+	flat = (struct bytes_view){ to, (size_t)header.total_bytes };
+	memset(to, 0, flat.size);
+	symbol_layout_arrays(&header, to, &arrays);
+	if (header.n_segments > 0)
+		memcpy((void *)arrays.segments, numbering->output->segments,
+		       header.n_segments * sizeof(*arrays.segments));
+	write_ranges(merged, &header, &arrays);
+	if (header.n_locations > 0)
+		memcpy((void *)arrays.locations, numbering->locations.locations.items,
+		       header.n_locations * sizeof(*arrays.locations));
+	r = write_texts(numbering, &arrays);
+	if (r < 0)
+		return r;
+	memcpy(to, &header, sizeof(header));
+	header.checksum = symbol_layout_checksum(flat);
+	memcpy(to, &header, sizeof(header));
+	out->size += flat.size;
+	return 0;
+}
+
+int table_builder_finish(struct table_builder *builder, const struct builder_output *output,
+			 struct bytes *flat)
+{
+	struct merged_ranges merged = {};
+	struct numbering numbering;
+	int r;
+
+	r = table_builder_merge(builder, &merged);
+	for (size_t i = 0; i < N_LAYERS; i++)
+		vec_release(&builder->layers[i].segments);
+	if (r == 0) {
+		r = numbering_init(&numbering, builder, output);
+		if (r == 0)
+			r = number_all(&numbering, &merged);
+		if (r == 0) {
+			join_equal_neighbours(&merged);
+			r = write_flat(&numbering, &merged, flat);
+		}
+		numbering_release(&numbering);
+	}
+	vec_release(&merged.segments);
+	return r;
+}
