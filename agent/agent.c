@@ -27,6 +27,9 @@
 /* /proc is read again for lost events at most this often. */
 #define SCAN_EVERY_NS (10 * NSEC_PER_SEC)
 
+/* How often waits are looked for whose stack was not taken as they began. */
+#define WALK_EVERY_NS NSEC_PER_SEC
+
 #define MAX_FDS 1024
 
 /* A sample waits so long for its thread to finish it, which most do in microseconds. */
@@ -46,6 +49,7 @@ static int load_programs(struct agent *agent)
 	struct bpf_programs_options options = {
 		.ring_bytes = agent->config->ring_bytes,
 		.unwind_bytes = agent->config->unwind_bytes,
+		.off_cpu = !agent->config->off_cpu_disabled,
 	};
 
 	agent->bpf_config = (struct abi_config){
@@ -54,6 +58,9 @@ static int load_programs(struct agent *agent)
 		.period_ns = NSEC_PER_SEC / agent->config->on_cpu_frequency,
 		.user_pc_mask = user_pc_mask(),
 		.kernel_executable = KERNEL_EXECUTABLE_NUMBER,
+		.off_cpu_min_ns = agent->config->off_cpu_min_blocking_time_ns,
+		.schedule_start = agent->kernel.schedule_start,
+		.schedule_end = agent->kernel.schedule_end,
 		.ring_wakeup_bytes = (uint32_t)(agent->config->ring_bytes / RING_WAKEUP_FRACTION),
 		.absent_pages = (uint32_t)agent_config_absent_pages(agent->config),
 	};
@@ -101,6 +108,7 @@ static int make_tables(struct agent *agent)
 				.frames = agent->frames,
 				.on_cpu_period_ns = NSEC_PER_SEC / agent->config->on_cpu_frequency,
 				.keep_cpus_apart = agent->config->on_cpu_cpu == 1,
+				.keep_wait_cpus_apart = agent->config->off_cpu_cpu == 1,
 			},
 			&agent->collector);
 	return r;
@@ -226,6 +234,14 @@ static int start_sampling(struct agent *agent)
 	if (r < 0)
 		return r;
 	bpf_programs_set_window(agent->programs, collector_window(agent->collector));
+	if (!agent->config->off_cpu_disabled) {
+		r = off_cpu_start(agent->programs, &agent->off_cpu);
+		/* The threads that sleep by now wait from here on. */
+		if (r == 0)
+			r = agent_walk_waits(agent, false);
+		if (r < 0)
+			return r;
+	}
 	if (agent->config->on_cpu_disabled)
 		return 0;
 	return on_cpu_start(bpf_programs_on_cpu_fd(agent->programs), NSEC_PER_SEC / agent->config->on_cpu_frequency,
@@ -298,6 +314,7 @@ struct agent *agent_free(struct agent *agent)
 		return NULL;
 	/* Sampling ends first; the table tells the publisher of what goes, so the programs outlive it. */
 	on_cpu_free(agent->on_cpu);
+	off_cpu_free(agent->off_cpu);
 	page_toucher_free(agent->toucher);
 	sender_free(agent->sender);
 	collector_free(agent->collector);
@@ -367,11 +384,11 @@ static int add_sample(struct agent *agent, const struct abi_sample *sample, cons
 	r = collector_add(agent->collector, sample, frames);
 	if (r < 0)
 		return r;
-	/* Other samples wait in the ring buffer: they belong to the next window. */
-	return collector_is_full(agent->collector) ? agent_close_window(agent) : 0;
+	/* Other samples wait in the ring buffer: they belong to the next window. A walk's belong to this one. */
+	return collector_is_full(agent->collector) && !agent->is_walking ? -EXFULL : 0;
 }
 
-static int on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames)
+int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames)
 {
 	struct agent *agent = arg;
 	int r;
@@ -380,7 +397,7 @@ static int on_sample(void *arg, const struct abi_sample *sample, const struct ab
 	return r < 0 ? r : add_sample(agent, sample, frames);
 }
 
-static int on_stack_copy(void *arg, const struct abi_stack_copy *copy)
+int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy)
 {
 	struct agent *agent = arg;
 	const struct abi_sample *sample;
@@ -408,14 +425,26 @@ static int scan_if_due(struct agent *agent, uint64_t now_ns)
 	return process_table_scan(agent->processes);
 }
 
-/* Moves everything that waits in the kernel into the open window. */
-static int drain(struct agent *agent)
+int agent_read_samples(struct agent *agent)
 {
 	const struct bpf_record_functions functions = {
 		.arg = agent,
-		.sample = on_sample,
-		.stack_copy = on_stack_copy,
+		.sample = agent_on_sample,
+		.stack_copy = agent_on_stack_copy,
 	};
+	int r;
+
+	while ((r = bpf_programs_read_samples(agent->programs, &functions)) == -EXFULL) {
+		r = agent_close_window(agent);
+		if (r < 0)
+			return r;
+	}
+	return MIN(r, 0);
+}
+
+/* Moves everything that waits in the kernel into the open window. */
+static int drain(struct agent *agent)
+{
 	uint64_t began_ns = clock_monotonic_ns(agent->clock);
 	uint64_t lost;
 	int r;
@@ -423,7 +452,7 @@ static int drain(struct agent *agent)
 	r = bpf_programs_sweep_deferred(agent->programs, began_ns - DEFERRED_MAX_NS);
 	if (r < 0)
 		return r;
-	r = bpf_programs_read_samples(agent->programs, &functions);
+	r = agent_read_samples(agent);
 	if (r < 0)
 		return r;
 	r = read_events(agent);
@@ -514,6 +543,8 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 				stopping = handle_signal(agent, reload, arg);
 		}
 		r = drain(agent);
+		if (r == 0 && clock_monotonic_ns(agent->clock) >= agent->walked_ns + WALK_EVERY_NS)
+			r = agent_walk_waits(agent, false);
 		if (r == 0)
 			r = agent_handle_answers(agent);
 		if (r == 0)
@@ -543,8 +574,11 @@ int agent_set_config(struct agent *agent, const struct agent_config *config)
 	agent->rules = rules;
 	if (config->on_cpu_frequency != agent->config->on_cpu_frequency ||
 	    config->on_cpu_disabled != agent->config->on_cpu_disabled ||
+	    config->off_cpu_disabled != agent->config->off_cpu_disabled ||
+	    config->off_cpu_min_blocking_time_ns != agent->config->off_cpu_min_blocking_time_ns ||
 	    strcmp(config->server, agent->config->server) != 0)
-		log_warn("on_cpu.frequency, on_cpu.disabled and server take effect after a restart");
+		log_warn("on_cpu.frequency, on_cpu.disabled, off_cpu.disabled, off_cpu.min_blocking_time and server "
+			 "take effect after a restart");
 	agent->config = config;
 	return 0;
 }

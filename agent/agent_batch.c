@@ -58,7 +58,11 @@ int agent_close_window(struct agent *agent)
 	struct bytes batch;
 	int r;
 
-	/* First, so that stacks go out in full for the window that opens now. */
+	/* Waits that go on are told up to now, in the window that covers it. */
+	r = agent_walk_waits(agent, true);
+	if (r < 0)
+		return r;
+	/* Before the window closes, so that stacks go out in full for the one that opens now. */
 	bpf_programs_set_window(agent->programs, collector_window(agent->collector) + 1);
 	agent_update_metrics(agent);
 	r = process_table_compact_strings(agent->processes, MAX_STRING_BYTES / 2, MAX_STRING_BYTES);

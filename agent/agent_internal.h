@@ -11,6 +11,7 @@
 #include "agent/host_info.h"
 #include "agent/mapping_publisher.h"
 #include "agent/profile/cpu_list.h"
+#include "agent/profile/off_cpu.h"
 #include "agent/profile/on_cpu.h"
 #include "agent/profile/page_toucher.h"
 #include "agent/rules.h"
@@ -59,6 +60,7 @@ struct agent {
 	struct stack_copier *copier;
 	struct on_cpu *on_cpu;
 	struct page_toucher *toucher; /* NULL: absent pages are left alone */
+	struct off_cpu *off_cpu; /* NULL: disabled */
 	struct sender *sender;
 	struct wanted_vec wanted; /* first come, first served */
 
@@ -69,7 +71,9 @@ struct agent {
 	uint64_t period_ns;	     /* of the on-CPU timer that runs */
 	uint64_t scanned_ns;	     /* when /proc was read last */
 	uint64_t map_bytes_read_ns;
+	uint64_t walked_ns;	     /* when the open waits were looked at last */
 	bool scan_is_due;
+	bool is_walking; /* its samples are of the open window, however full that is */
 	bool over_budget;
 	uint64_t events_read_ns;    /* process events before this time are queued */
 	int epoll_fd;
@@ -79,6 +83,20 @@ struct agent {
 	_Atomic uint64_t metrics[AGENT_METRIC_COUNT];
 	uint64_t sent_counters[AGENT_METRIC_COUNT]; /* as of the last batch */
 };
+
+/* agent.c */
+
+/* Reads what waits in the ring buffer, and closes windows that become full unless a walk goes on. */
+int agent_read_samples(struct agent *agent);
+
+/* Records, of the ring buffer or a walk, into the open window; -EXFULL: it should be closed. @arg is the agent. */
+int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames);
+int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy);
+
+/* agent_waits.c */
+
+/* Into the open window: the stacks of open waits that are not known yet; with @reports how long each took so far. */
+int agent_walk_waits(struct agent *agent, bool reports);
 
 /* agent_batch.c */
 

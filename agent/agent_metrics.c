@@ -75,6 +75,30 @@ static void gather_absent_pages(struct agent *agent, const uint64_t values[ABI_C
 	set(agent, AGENT_METRIC_PAGES_DROPPED, touched.dropped + values[ABI_COUNTER_TOUCH_LOST]);
 }
 
+static void gather_off_cpu_counters(struct agent *agent, const uint64_t values[ABI_COUNTER_COUNT])
+{
+	struct off_cpu_stats stats;
+
+	if (!agent->off_cpu)
+		return;
+	off_cpu_stats(agent->off_cpu, &stats);
+	set(agent, AGENT_METRIC_OFF_CPU_SWITCHES, values[ABI_COUNTER_OFF_CPU_SWITCHES]);
+	set(agent, AGENT_METRIC_OFF_CPU_CAPTURED, values[ABI_COUNTER_OFF_CPU_CAPTURED]);
+	set(agent, AGENT_METRIC_OFF_CPU_THINNED, values[ABI_COUNTER_OFF_CPU_THINNED]);
+	set(agent, AGENT_METRIC_OFF_CPU_LEFT_OUT, values[ABI_COUNTER_OFF_CPU_LEFT_OUT]);
+	set(agent, AGENT_METRIC_OFF_CPU_NO_USER, values[ABI_COUNTER_OFF_CPU_NO_USER]);
+	set(agent, AGENT_METRIC_OFF_CPU_UNREADY, values[ABI_COUNTER_OFF_CPU_UNREADY]);
+	set(agent, AGENT_METRIC_OFF_CPU_WALKED, values[ABI_COUNTER_OFF_CPU_WALKED]);
+	set(agent, AGENT_METRIC_OFF_CPU_WAITED_NS, values[ABI_COUNTER_OFF_CPU_WAITED_NS]);
+	set(agent, AGENT_METRIC_OFF_CPU_TOO_SHORT, values[ABI_COUNTER_OFF_CPU_TOO_SHORT]);
+	set(agent, AGENT_METRIC_OFF_CPU_TOO_LONG, values[ABI_COUNTER_OFF_CPU_TOO_LONG]);
+	set(agent, AGENT_METRIC_OFF_CPU_LOST, values[ABI_COUNTER_OFF_CPU_LOST]);
+	set(agent, AGENT_METRIC_OFF_CPU_LOST_NS, values[ABI_COUNTER_OFF_CPU_LOST_NS]);
+	set(agent, AGENT_METRIC_OFF_CPU_CAPTURE_NS, values[ABI_COUNTER_OFF_CPU_CAPTURE_NS]);
+	set(agent, AGENT_METRIC_OFF_CPU_WALK_NS, stats.walk_cpu_ns);
+	set(agent, AGENT_METRIC_OFF_CPU_OPEN, stats.open_waits);
+}
+
 static void gather_kernel_counters(struct agent *agent)
 {
 	uint64_t values[ABI_COUNTER_COUNT];
@@ -107,6 +131,7 @@ static void gather_kernel_counters(struct agent *agent)
 	set(agent, AGENT_METRIC_NO_TABLE, values[ABI_COUNTER_NO_TABLE]);
 	set(agent, AGENT_METRIC_KERNEL_STACK_ERROR, values[ABI_COUNTER_KERNEL_STACK_ERROR]);
 	gather_absent_pages(agent, values);
+	gather_off_cpu_counters(agent, values);
 }
 
 static void gather_sender(struct agent *agent)

@@ -241,6 +241,9 @@ int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MES
 	if (r == 0)
 		r = check_pattern("on_cpu.regex", config->on_cpu_regex,
 				  strlen(config->on_cpu_regex), ret_message);
+	if (r == 0)
+		r = check_pattern("off_cpu.regex", config->off_cpu_regex,
+				  strlen(config->off_cpu_regex), ret_message);
 	if (r < 0)
 		return r;
 

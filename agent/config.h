@@ -23,6 +23,11 @@ struct agent_config {
 	char *on_cpu_regex;	   /* names of processes whose stacks are taken */
 	char *on_cpu_cpus;	   /* list of CPUs ("0-3,8"); "": all but isolated and nohz_full ones */
 
+	bool off_cpu_disabled;
+	uint64_t off_cpu_min_blocking_time_ns;
+	uint64_t off_cpu_cpu; /* 1: CPUs are kept apart */
+	char *off_cpu_regex;  /* names of processes whose waits are taken */
+
 	char *process_matcher; /* "REGEX=NAME" per line: processes whose name matches are reported as NAME */
 
 	uint64_t batch_interval_ns;

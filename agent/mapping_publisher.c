@@ -120,7 +120,7 @@ static int want_tables(struct mapping_publisher *publisher, const struct process
 
 int mapping_publisher_prepare(struct mapping_publisher *publisher, struct process *process)
 {
-	if (!process->mappings || process->without_stacks)
+	if (!process->mappings || (process->without_stacks && process->without_waits))
 		return 0;
 	process_table_identify_mappings(publisher->processes, process);
 	return want_tables(publisher, process->mappings);
@@ -133,7 +133,8 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 		.start_time_10ms = process->start_time_ns / START_TIME_TICK_NS,
 		/* An exec that we have not heard of yet has made it higher: the entry is then worthless, not wrong. */
 		.exec_count = process->exec_count,
-		.flags = process->without_stacks ? ABI_PROCESS_WITHOUT_STACKS : 0,
+		.flags = (process->without_stacks ? ABI_PROCESS_WITHOUT_STACKS : 0) |
+			 (process->without_waits ? ABI_PROCESS_WITHOUT_OFF_CPU : 0),
 	};
 	int r = 0;
 
@@ -144,7 +145,7 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 		return 0;
 	}
 
-	if (mappings && !process->without_stacks) {
+	if (mappings && !(process->without_stacks && process->without_waits)) {
 		/* Tables first: a process published without them would be unwound by frame pointers meanwhile. */
 		r = mapping_publisher_prepare(publisher, process);
 		if (r < 0)

@@ -19,6 +19,12 @@ static int compile(const char *key, const char *text, struct pattern **ret_patte
 	return r;
 }
 
+/* The default takes all: then nothing needs to be matched. */
+static int compile_names(const char *key, const char *text, struct pattern **ret_pattern)
+{
+	return strcmp(text, ".*") != 0 && text[0] ? compile(key, text, ret_pattern) : 0;
+}
+
 static int add_rename(struct rules *rules, const char *line, size_t length)
 {
 	/* The last '=' parts them: a service name has none, a regular expression may. */
@@ -59,12 +65,11 @@ int rules_init(struct rules *rules, const struct agent_config *config)
 	int r;
 
 	*rules = (struct rules){};
-	/* The default takes all: then nothing needs to be matched. */
-	if (strcmp(config->on_cpu_regex, ".*") != 0 && config->on_cpu_regex[0]) {
-		r = compile("on_cpu.regex", config->on_cpu_regex, &rules->with_stacks);
-		if (r < 0)
-			return r;
-	}
+	r = compile_names("on_cpu.regex", config->on_cpu_regex, &rules->with_stacks);
+	if (r == 0)
+		r = compile_names("off_cpu.regex", config->off_cpu_regex, &rules->with_waits);
+	if (r < 0)
+		return r;
 	rules->renames = calloc(count_lines(list), sizeof(*rules->renames));
 	if (!rules->renames)
 		return -ENOMEM;
@@ -81,6 +86,8 @@ int rules_init(struct rules *rules, const struct agent_config *config)
 	}
 	rules->view = (struct process_rules){
 		.with_stacks = rules->with_stacks,
+		.with_waits = rules->with_waits,
+		.take_waits = !config->off_cpu_disabled,
 		.renames = rules->renames,
 		.n_renames = rules->n_renames,
 	};
@@ -90,6 +97,7 @@ int rules_init(struct rules *rules, const struct agent_config *config)
 void rules_release(struct rules *rules)
 {
 	pattern_free(rules->with_stacks);
+	pattern_free(rules->with_waits);
 	for (size_t i = 0; i < rules->n_renames; i++) {
 		pattern_free(rules->renames[i].pattern);
 		free((char *)rules->renames[i].name);

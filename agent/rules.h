@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * on_cpu.regex and process_matcher, compiled.
+ * on_cpu.regex, off_cpu.regex and process_matcher, compiled.
  */
 
 #include "agent/config.h"
@@ -10,6 +10,7 @@
 
 struct rules {
 	struct pattern *with_stacks;
+	struct pattern *with_waits;
 	struct process_rename *renames; /* names and patterns owned */
 	size_t n_renames;
 	struct process_rules view; /* borrows from the above */

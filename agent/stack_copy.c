@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bpf/host/host_unwind.h"
+#include "common/event_type.h"
 #include "common/frame.h"
 
 /* Number of the set that an unwinding here uses: it is seen by nobody else. */
@@ -60,6 +61,11 @@ static int read_copy(void *arg, uint64_t address, void *buffer, size_t size)
 	return 0;
 }
 
+static bool is_left_out(const struct process *process, const struct abi_stack_copy *copy)
+{
+	return copy->header.event_type == EVENT_OFF_CPU ? process->without_waits : process->without_stacks;
+}
+
 /* An image without mappings is unwound all the same, by frame pointers and to raw pcs. */
 static void fill_input(struct stack_copier *copier, const struct abi_stack_copy *copy,
 		       const struct process *process, struct abi_process *entry,
@@ -80,7 +86,7 @@ static void fill_input(struct stack_copier *copier, const struct abi_stack_copy 
 	};
 	static_assert(HOST_UNWIND_MAX_REGISTERS == ARRAY_SIZE(copy->general), "one array for both");
 	memcpy(ret_input->registers.general, copy->general, sizeof(copy->general));
-	if (!process->mappings || process->without_stacks ||
+	if (!process->mappings || is_left_out(process, copy) ||
 	    !mapping_publisher_describe(process->mappings, LOCAL_SET, entry, copier->chunks))
 		return;
 	/* Whatever the maps know by now, this is the image that was sampled. */

@@ -2,7 +2,7 @@
 /*
  * All maps that programs share, and what the agent tells the programs.
  */
-#include "bpf/include/maps.bpf.h"
+#include "bpf/include/off_cpu.bpf.h"
 
 const volatile struct abi_config config = {};
 struct abi_control control = {};
@@ -17,5 +17,6 @@ struct unwind_rules_map unwind_rules SEC(".maps");
 struct seen_stacks_map seen_stacks SEC(".maps");
 struct samples_map samples SEC(".maps");
 struct counters_map counters SEC(".maps");
+struct thread_waits_map thread_waits SEC(".maps");
 
 char _license[] SEC("license") = "Dual BSD/GPL";

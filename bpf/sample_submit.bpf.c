@@ -10,18 +10,16 @@
 
 #define START_TIME_TICK_NS 10000000ULL
 
-__hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
+__hidden void sample_begin_task(struct sample *sample, struct task_struct *task, __u8 event_type, __u64 value)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_struct *leader = task->group_leader;
 	struct abi_sample *header = &sample->header;
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
 
 	header->time_ns = bpf_ktime_get_ns();
 	header->start_time_ns = leader->start_boottime;
 	header->value = value;
-	header->pid = pid_tgid >> 32;
-	header->tid = (__u32)pid_tgid;
+	header->pid = task->tgid;
+	header->tid = task->pid;
 	header->parent_pid = task->real_parent->tgid;
 	header->cpu = bpf_get_smp_processor_id();
 	header->exec_count = 0;
@@ -30,13 +28,14 @@ __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
 	header->event_type = event_type;
 	header->flags = 0;
 	header->cut = 0;
-	bpf_get_current_comm(header->comm, sizeof(header->comm));
+	bpf_probe_read_kernel(header->comm, sizeof(header->comm), &task->comm);
 	bpf_probe_read_kernel(header->process_comm, sizeof(header->process_comm), &leader->comm);
 	if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
 		header->flags |= ABI_SAMPLE_KERNEL_THREAD;
 
 	sample->n_frames = 0;
 	sample->hash = 0;
+	sample->process_flags = 0;
 	sample->set = 0;
 	sample->n_chunks = 0;
 	sample->table_executable = 0;
@@ -50,6 +49,11 @@ __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
 	sample->innermost = true;
 	sample->mapping.start = 0;
 	sample->mapping.end = 0;
+}
+
+__hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
+{
+	sample_begin_task(sample, bpf_get_current_task_btf(), event_type, value);
 }
 
 __hidden void sample_find_process(struct sample *sample)
@@ -71,6 +75,7 @@ __hidden void sample_find_process(struct sample *sample)
 	}
 	if (process->flags & ABI_PROCESS_WITHOUT_STACKS)
 		sample->header.flags |= ABI_SAMPLE_WITHOUT_STACK;
+	sample->process_flags = process->flags;
 	sample->set = process->set;
 	sample->n_chunks = process->n_chunks;
 	__builtin_memcpy(sample->chunk_start, process->chunk_start, sizeof(sample->chunk_start));
@@ -96,10 +101,18 @@ static __always_inline void count_cut(__u8 cut)
 		count(ABI_COUNTER_CUT_DEPTH + cut - STACK_CUT_DEPTH);
 }
 
+/* A new process is told at once: it may be gone soon. */
+static __always_inline __u64 wakeup_flags(const struct sample *sample)
+{
+	if (sample->header.flags & ABI_SAMPLE_UNKNOWN ||
+	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= config.ring_wakeup_bytes)
+		return BPF_RB_FORCE_WAKEUP;
+	return BPF_RB_NO_WAKEUP;
+}
+
 __hidden int sample_submit(struct sample *sample)
 {
 	__u64 size = sizeof(struct abi_sample);
-	__u64 wakeup = BPF_RB_NO_WAKEUP;
 	__u64 hash = sample->hash;
 	bool full = false;
 	__u64 tag = 0;
@@ -123,11 +136,9 @@ __hidden int sample_submit(struct sample *sample)
 		size += n_frames * sizeof(struct abi_frame);
 	}
 
-	/* A new process is told at once: it may be gone soon. */
-	if (sample->header.flags & ABI_SAMPLE_UNKNOWN ||
-	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= config.ring_wakeup_bytes)
-		wakeup = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&samples, sample, size, wakeup))
+	if (sample->header.flags & ABI_SAMPLE_DEFINITION && !full)
+		return 0;
+	if (bpf_ringbuf_output(&samples, sample, size, wakeup_flags(sample)))
 		return -1;
 	count_cut(sample->header.cut);
 
@@ -138,5 +149,17 @@ __hidden int sample_submit(struct sample *sample)
 	} else {
 		count(ABI_COUNTER_STACKS_SEEN);
 	}
+	return 0;
+}
+
+__hidden int sample_submit_known(struct sample *sample)
+{
+	__u64 size = sizeof(struct abi_sample);
+
+	if (sample->header.flags & ABI_SAMPLE_STANDS)
+		size += sizeof(struct abi_wait);
+	if (bpf_ringbuf_output(&samples, sample, size, wakeup_flags(sample)))
+		return -1;
+	count(ABI_COUNTER_STACKS_SEEN);
 	return 0;
 }

@@ -7,18 +7,26 @@
 
 #include "common/frame.h"
 
+struct kernel_walk {
+	struct sample *sample;
+	__u32 first;
+	bool first_is_exact; /* no return address */
+};
+
 static long add_kernel_frame(__u64 index, void *argument)
 {
-	struct sample *sample = *(struct sample **)argument;
+	struct kernel_walk *walk = argument;
+	struct sample *sample = walk->sample;
 	__u64 pc;
 
+	/* A return address lies after its call. */
+	bool is_exact = walk->first_is_exact && index == 0;
+
+	index += walk->first;
 	asm volatile("" : "+r"(index));
 	if (index >= ABI_MAX_KERNEL_FRAMES)
 		return 1;
-	pc = sample->kernel_pcs[index];
-	/* All but the first are return addresses: the call lies before them. */
-	if (index > 0)
-		pc--;
+	pc = sample->kernel_pcs[index] - (is_exact ? 0 : 1);
 	if (pc >= config.kernel_text_start && pc < config.kernel_text_end)
 		return !sample_add_frame(sample, FRAME_KERNEL, config.kernel_executable,
 					 pc - config.kernel_text_start);
@@ -27,6 +35,7 @@ static long add_kernel_frame(__u64 index, void *argument)
 
 __hidden void unwind_kernel_without(struct sample *sample, void *context, __u32 n_innermost)
 {
+	struct kernel_walk walk = { .sample = sample, .first_is_exact = true };
 	long size = bpf_get_stack(context, sample->kernel_pcs, sizeof(sample->kernel_pcs),
 				  n_innermost & BPF_F_SKIP_FIELD_MASK);
 
@@ -34,7 +43,16 @@ __hidden void unwind_kernel_without(struct sample *sample, void *context, __u32 
 		count(ABI_COUNTER_KERNEL_STACK_ERROR);
 		return;
 	}
-	bpf_loop((__u32)size / sizeof(__u64), add_kernel_frame, &sample, 0);
+	bpf_loop((__u32)size / sizeof(__u64), add_kernel_frame, &walk, 0);
+	sample->header.n_kernel_frames = sample->n_frames;
+}
+
+__hidden void unwind_kernel_callers(struct sample *sample, __u32 first, __u32 n_pcs)
+{
+	struct kernel_walk walk = { .sample = sample, .first = first };
+
+	if (first < n_pcs)
+		bpf_loop(n_pcs - first, add_kernel_frame, &walk, 0);
 	sample->header.n_kernel_frames = sample->n_frames;
 }
 

@@ -136,6 +136,7 @@ static int read_modules(const char *path, struct kernel_layout *layout)
 /* What one pass over the symbols shows of the image. */
 struct image {
 	uint64_t text, stext, end, last;
+	uint64_t schedule, schedule_end;
 	bool shows_addresses;
 };
 
@@ -152,6 +153,11 @@ static void look_at_symbol(struct image *image, const struct kallsyms_symbol *sy
 		image->stext = symbol->address;
 	else if (strcmp(symbol->name, "_end") == 0)
 		image->end = symbol->address;
+	else if (strcmp(symbol->name, "__schedule") == 0)
+		image->schedule = symbol->address;
+	/* The image's symbols come in rising order. */
+	if (image->schedule && !image->schedule_end && symbol->address > image->schedule)
+		image->schedule_end = symbol->address;
 	image->last = MAX(image->last, symbol->address);
 }
 
@@ -176,6 +182,8 @@ static int read_image(const char *path, struct kernel_layout *layout)
 		return -EPERM;
 	layout->text_start = image.text ? image.text : image.stext;
 	layout->text_end = image.end ? image.end : image.last;
+	layout->schedule_start = image.schedule_end ? image.schedule : 0;
+	layout->schedule_end = image.schedule_end;
 	if (layout->text_start == 0 || layout->text_end <= layout->text_start)
 		return -ENODATA;
 	return 0;

@@ -19,6 +19,8 @@ struct kernel_layout {
 	struct executable_id id; /* from /sys/kernel/notes */
 	uint64_t text_start;	 /* _text */
 	uint64_t text_end;	 /* _end, or the last image symbol */
+	uint64_t schedule_start; /* __schedule(), where every wait's stack begins; 0 not found */
+	uint64_t schedule_end;
 	struct kernel_module *modules;
 	size_t n_modules;
 };

@@ -45,6 +45,7 @@ int process_image_copy(struct process *child, const struct process *parent)
 	child->executable_path = parent->executable_path;
 	child->kernel_thread = parent->kernel_thread;
 	child->without_stacks = parent->without_stacks;
+	child->without_waits = parent->without_waits;
 	if (parent->main_executable) {
 		child->main_executable = parent->main_executable;
 		executable_ref(child->main_executable);
@@ -103,6 +104,9 @@ void process_image_apply_rules(const struct process_rules *rules, struct process
 	}
 	process->without_stacks =
 		rules->with_stacks && pattern_matches(rules->with_stacks, process->image_name, length) != 1;
+	process->without_waits =
+		!rules->take_waits ||
+		(rules->with_waits && pattern_matches(rules->with_waits, process->image_name, length) != 1);
 }
 
 void process_image_find_main(const struct process_image_context *context, struct process *process)

@@ -595,12 +595,14 @@ int process_table_compact_strings(struct process_table *table, size_t limit_byte
 static int apply_rules_to(void *arg, struct process *process)
 {
 	struct process_table *table = arg;
-	bool before = process->without_stacks;
+	bool without_stacks = process->without_stacks;
+	bool without_waits = process->without_waits;
 	char name[PROCESS_NAME_SIZE];
 
 	memcpy(name, process->name, sizeof(name));
 	process_image_apply_rules(&table->rules, process);
-	if (before == process->without_stacks && strcmp(name, process->name) == 0)
+	if (without_stacks == process->without_stacks && without_waits == process->without_waits &&
+	    strcmp(name, process->name) == 0)
 		return 0;
 	process->first_sent_sequence = 0;
 	return process->published ? process_table_want_publish(table, process) : 0;

@@ -61,7 +61,8 @@ struct process {
 	string_id executable_path;
 	struct executable *main_executable; /* set once identified */
 	bool kernel_thread;
-	bool without_stacks;
+	bool without_stacks; /* left out of on-cpu profiles but for Total */
+	bool without_waits;  /* left out of off-cpu profiles */
 	bool exited;
 	bool leader_exited; /* its threads may go on */
 	bool retired;
@@ -91,6 +92,8 @@ struct process {
 
 struct process_rules {
 	const struct pattern *with_stacks; /* NULL: all */
+	const struct pattern *with_waits;  /* NULL: all */
+	bool take_waits;		   /* there are off-cpu profiles at all */
 	const struct process_rename *renames;
 	size_t n_renames;
 };

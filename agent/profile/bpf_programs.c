@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Around the generated skeleton. The only file that includes libbpf.
+ * Around the generated skeleton. Only this file and bpf_off_cpu.c know libbpf.
  */
 #include "agent/profile/bpf_programs.h"
 
@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/utsname.h>
 
+#include "agent/profile/bpf_off_cpu.h"
 #include "agent/profile/kernel_btf.h"
 #include "agent/profile/record_ring.h"
 #include "agent/profile/unwind_maps.h"
@@ -25,6 +26,7 @@
 
 struct bpf_programs {
 	struct hearth_bpf *skeleton;
+	struct bpf_off_cpu off_cpu;
 	struct record_ring *samples;
 	struct record_ring *absent_pages;
 	int ring_fd; /* an epoll of both */
@@ -126,6 +128,8 @@ static int on_ring_record(void *arg, void *record, size_t size)
 			       ? programs->functions->stack_copy(programs->functions->arg, record)
 			       : 0;
 	n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
+	if (sample->flags & ABI_SAMPLE_STANDS && size < sizeof(*sample) + sizeof(struct abi_wait))
+		return 0;
 	if (sample->flags & ABI_SAMPLE_FULL && size < sizeof(*sample) + n_frames * sizeof(struct abi_frame))
 		return 0;
 	return programs->functions->sample(programs->functions->arg, sample, (const struct abi_frame *)(sample + 1));
@@ -185,6 +189,8 @@ static int open_skeleton(struct bpf_programs *programs, const struct bpf_program
 		r = bpf_map__set_max_entries(skeleton->maps.unwind_pages, (uint32_t)(chunks / 16));
 	if (r == 0)
 		r = prepare_for_absent_pages(skeleton);
+	if (r == 0)
+		r = bpf_off_cpu_choose(skeleton, options->off_cpu);
 	if (r < 0)
 		return r;
 	return bpf_map__set_max_entries(skeleton->maps.samples, (uint32_t)options->ring_bytes);
@@ -233,6 +239,9 @@ int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_pro
 	if (r == -EPERM || r == -EACCES)
 		return log_error_errno(r, "cannot load the BPF programs: %m; run as root, or with the capabilities "
 					  "CAP_BPF and CAP_PERFMON");
+	if (r < 0 && options->off_cpu)
+		return log_error_errno(r, "cannot load the BPF programs: %m; off-cpu profiles need Linux 6.1 or RHEL "
+					  "9.4, --log_level=debug shows more");
 	if (r < 0)
 		return log_error_errno(r, "cannot load the BPF programs: %m; --log_level=debug shows why");
 	r = hearth_bpf__attach(programs->skeleton);
@@ -257,6 +266,7 @@ struct bpf_programs *bpf_programs_free(struct bpf_programs *programs)
 {
 	if (!programs)
 		return NULL;
+	bpf_off_cpu_release(&programs->off_cpu);
 	record_ring_free(programs->samples);
 	record_ring_free(programs->absent_pages);
 	scoped_close(&programs->ring_fd);
@@ -318,6 +328,16 @@ int bpf_programs_sweep_deferred(struct bpf_programs *programs, uint64_t before_n
 int bpf_programs_ring_fd(const struct bpf_programs *programs)
 {
 	return programs->ring_fd;
+}
+
+int bpf_programs_attach_off_cpu(struct bpf_programs *programs)
+{
+	return bpf_off_cpu_attach(programs->skeleton, &programs->off_cpu);
+}
+
+int bpf_programs_open_walk(struct bpf_programs *programs, bool reports)
+{
+	return bpf_off_cpu_open_walk(programs->skeleton, &programs->off_cpu, reports);
 }
 
 int bpf_programs_read_counters(struct bpf_programs *programs, uint64_t ret_values[ABI_COUNTER_COUNT])

@@ -17,6 +17,7 @@ struct bpf_programs_options {
 	struct abi_config config;
 	uint64_t ring_bytes; /* a power of two, at least a page */
 	uint64_t unwind_bytes; /* for unwind tables: 13/16 rows, 2/16 rules, 1/16 pages */
+	bool off_cpu;	       /* else its programs are not loaded and its maps not made */
 };
 
 /*
@@ -32,6 +33,7 @@ int bpf_programs_on_cpu_fd(const struct bpf_programs *programs);
 /* Who takes what comes out of the ring buffer. Records are valid during the call; a negative value ends the reading. */
 struct bpf_record_functions {
 	void *arg;
+	/* Where the sample STANDS for others, struct abi_wait is in the place of the frames. */
 	int (*sample)(void *arg, const struct abi_sample *sample, const struct abi_frame *frames);
 	int (*stack_copy)(void *arg, const struct abi_stack_copy *copy);
 };
@@ -52,6 +54,16 @@ void bpf_programs_on_absent_page(struct bpf_programs *programs, bpf_absent_page_
 int bpf_programs_sweep_deferred(struct bpf_programs *programs, uint64_t before_ns);
 
 int bpf_programs_ring_fd(const struct bpf_programs *programs);
+
+/* Watches context switches from now on. What failed was logged. */
+int bpf_programs_attach_off_cpu(struct bpf_programs *programs);
+
+/*
+ * A file from which one walk over all threads can be read: records as in the ring buffer, one after the other, but of a
+ * copied stack no more than was copied. With @reports it tells how long each wait took so far, without only stacks that
+ * are not known. Returns the fd.
+ */
+int bpf_programs_open_walk(struct bpf_programs *programs, bool reports);
 
 /* Reads them of all CPUs; ret_values has their sums. */
 int bpf_programs_read_counters(struct bpf_programs *programs, uint64_t ret_values[ABI_COUNTER_COUNT]);

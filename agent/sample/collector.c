@@ -20,6 +20,12 @@
 /* Definitions handed out by one close. */
 #define CLOSE_ARENA_BYTES (64 * MIB)
 
+/* Time that one row of a wait may cover. */
+#define WAIT_PIECE_NS NSEC_PER_SEC
+
+/* A wait that began hours ago is an error of the clock; the server takes rows of the last hour. */
+#define MAX_WAIT_PIECES 3600
+
 static_assert(ABI_MAX_FRAMES <= STACK_MAX_FRAMES, "what the kernel side sends must fit the wire");
 
 static int window_stacks_init(struct window_stacks *stacks)
@@ -54,6 +60,8 @@ int collector_new(const struct collector_options *options, struct collector **re
 	collector->window = 1;
 	r = definitions_init(&collector->definitions);
 	if (r == 0)
+		r = wait_shares_init(&collector->wait_shares);
+	if (r == 0)
 		r = window_stacks_init(&collector->open);
 	if (r == 0)
 		r = window_stacks_init(&collector->before);
@@ -79,6 +87,7 @@ struct collector *collector_free(struct collector *collector)
 	window_stacks_release(&collector->open);
 	window_stacks_release(&collector->before);
 	vec_release(&collector->rows);
+	wait_shares_release(&collector->wait_shares);
 	hash_table_free(collector->processes);
 	hash_table_free(collector->process_stacks);
 	hash_table_free(collector->named_frames);
@@ -247,11 +256,17 @@ static int stack_of(struct collector *collector, struct process *process, const 
 		return r == -ENOMEM ? 0 : r;
 	}
 	/* The kernel side did not know that it is left out. The stack was read all the same: others may refer to it. */
-	if (process->without_stacks)
+	if (sample->event_type == EVENT_ON_CPU && process->without_stacks)
 		return 0;
 	stack = &collector->open.stacks.items[index];
 	*ret_number = stack->n_frames > 0 ? stack->number : 0;
 	return note_paths(collector, process, stack);
+}
+
+static bool keeps_cpus_apart(const struct collector *collector, const struct abi_sample *sample)
+{
+	return sample->event_type == EVENT_OFF_CPU ? collector->options.keep_wait_cpus_apart
+						   : collector->options.keep_cpus_apart;
 }
 
 static int series_of(struct collector *collector, const struct process *process, const struct abi_sample *sample,
@@ -260,7 +275,7 @@ static int series_of(struct collector *collector, const struct process *process,
 	struct series_key key = {
 		.process = process->number,
 		.tid = sample->tid,
-		.cpu = collector->options.keep_cpus_apart ? (int32_t)sample->cpu : -1,
+		.cpu = keeps_cpus_apart(collector, sample) ? (int32_t)sample->cpu : -1,
 		.type = sample->event_type,
 	};
 	struct series_number *series;
@@ -301,6 +316,31 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
 	return 0;
 }
 
+/* The pieces of a wait, from its end backwards, each in the slot of its last nanosecond. */
+static int add_wait_rows(struct collector *collector, const struct process *process, const struct abi_sample *sample,
+			 const struct abi_wait *wait, struct window_row row)
+{
+	struct wait_owner owner = { .process = process->number, .tid = sample->tid, .site = wait ? wait->site : 0 };
+	uint64_t left_ns = MIN(sample->value, MAX_WAIT_PIECES * WAIT_PIECE_NS);
+	uint64_t end_ns = sample->time_ns;
+	uint32_t site = 0;
+	int r = 0;
+
+	if (wait)
+		r = wait_shares_add_time(&collector->wait_shares, &owner, wait->others_ns, &site);
+	while (left_ns > 0 && r == 0) {
+		row.value = MIN(left_ns, WAIT_PIECE_NS);
+		row.slot = (end_ns - 1) / SLOT_NS;
+		r = vec_push(&collector->rows, row);
+		if (r == 0 && wait)
+			r = wait_shares_add_row(&collector->wait_shares, site, wait, collector->rows.count - 1,
+						row.value);
+		end_ns -= row.value;
+		left_ns -= row.value;
+	}
+	return r;
+}
+
 int collector_add(struct collector *collector, const struct abi_sample *sample, const struct abi_frame *frames)
 {
 	struct window_row row = { .slot = sample->time_ns / SLOT_NS, .value = sample->value };
@@ -311,8 +351,10 @@ int collector_add(struct collector *collector, const struct abi_sample *sample, 
 	r = collector_process(collector, sample, &process);
 	if (r < 0)
 		return r;
+	if (sample->event_type == EVENT_OFF_CPU && process->without_waits)
+		return 0;
 	r = stack_of(collector, process, sample, frames, &row.stack);
-	if (r < 0)
+	if (r < 0 || sample->flags & ABI_SAMPLE_DEFINITION)
 		return r;
 	r = series_of(collector, process, sample, &row.series);
 	if (r < 0)
@@ -322,7 +364,10 @@ int collector_add(struct collector *collector, const struct abi_sample *sample, 
 		return r;
 	*(struct process **)value = process;
 	collector->stats.samples++;
-	return vec_push(&collector->rows, row);
+	if (sample->event_type != EVENT_OFF_CPU)
+		return vec_push(&collector->rows, row);
+	return add_wait_rows(collector, process, sample,
+			     sample->flags & ABI_SAMPLE_STANDS ? (const struct abi_wait *)frames : NULL, row);
 }
 
 static void forget_sendings(void *arg, uint64_t *first_sent_sequence, bool all)

@@ -20,7 +20,8 @@ struct collector_options {
 	struct string_table *strings;
 	struct frame_resolver *frames;
 	uint64_t on_cpu_period_ns;
-	bool keep_cpus_apart;
+	bool keep_cpus_apart;	   /* on-cpu */
+	bool keep_wait_cpus_apart; /* off-cpu */
 };
 
 struct collector_stats {
@@ -39,7 +40,11 @@ struct collector *collector_free(struct collector *collector);
  */
 int collector_process(struct collector *collector, const struct abi_sample *sample, struct process **ret_process);
 
-/* 0 or -ENOMEM (the sample then counts without its stack where that is possible). */
+/*
+ * 0 or -ENOMEM (the sample then counts without its stack where that is possible). A wait (off-cpu) becomes a row for
+ * each second of it, in the slot in which that second ends; a definition only makes its stack known. Where a wait
+ * STANDS for others, @frames is its struct abi_wait.
+ */
 int collector_add(struct collector *collector, const struct abi_sample *sample, const struct abi_frame *frames);
 
 /* The window should be closed now, whatever the clock says. */

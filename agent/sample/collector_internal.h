@@ -6,6 +6,7 @@
  */
 
 #include "agent/sample/collector.h"
+#include "agent/sample/wait_shares.h"
 #include "common/arena.h"
 #include "common/vec.h"
 
@@ -41,6 +42,7 @@ struct collector {
 	struct window_stacks open;
 	struct window_stacks before;
 	struct row_vec rows;
+	struct wait_shares wait_shares;
 	struct hash_table *processes;	   /* uint32_t number -> struct process *: sampled in this window */
 	struct hash_table *process_stacks; /* struct process_stack: paths were noted */
 	struct hash_table *named_frames;   /* uint64_t key */

@@ -109,7 +109,7 @@ static int build_process(struct builder *builder, const struct process *process,
 		.executable_path = string_table_text(strings, process->executable_path),
 		.main_executable = process->main_executable ? process->main_executable->number : 0,
 		.kernel_thread = process->kernel_thread,
-		.without_stacks = process->without_stacks,
+		.without_stacks = process->without_stacks && process->without_waits,
 		.paths = paths,
 		.n_paths = n_paths,
 	};
@@ -305,6 +305,7 @@ int collector_close(struct collector *collector, struct window *window)
 	struct builder builder;
 	int r;
 
+	wait_shares_settle(&collector->wait_shares, collector->rows.items);
 	r = builder_init(&builder, collector, window);
 	if (r == 0)
 		r = build_processes(&builder);

@@ -15,10 +15,16 @@ struct abi_config {
 	__u32 kernel_executable; /* number of the kernel image */
 	__u32 ring_wakeup_bytes; /* wake the agent when this much waits in the ring buffer; a quarter of it */
 	__u32 absent_pages;	 /* enum abi_absent_pages */
-	__u32 zero;
+	__u32 switch_tells_state; /* sched_switch has the state as its fourth argument (5.18) */
+
+	/* off-cpu */
+	__u64 off_cpu_min_ns;	 /* shorter waits are dropped when they end */
+	__u64 schedule_start;	 /* __schedule() of the kernel, which each wait goes through; 0: not known */
+	__u64 schedule_end;
 };
 
 /* What the agent changes while they run. */
 struct abi_control {
 	__u64 window; /* number of the open window: a stack goes out in full once in each */
+	__u64 walk_reports; /* the walk over the open waits tells how long they took so far, not their stacks alone */
 };

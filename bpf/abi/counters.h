@@ -33,7 +33,20 @@
 	X(DEFERRED_LATE,    "deferred_late",    "of them: the thread did not come back in time")               \
 	X(DEFERRED_NO_SLOT, "deferred_no_slot", "samples that found no free slot")                             \
 	X(DEFERRED_PAGES,   "deferred_pages",   "pages that threads faulted in for their samples")             \
-	X(TOUCH_LOST,       "touch_lost",       "pages to touch that did not fit into their ring buffer")
+	X(TOUCH_LOST,       "touch_lost",       "pages to touch that did not fit into their ring buffer")             \
+	X(OFF_CPU_SWITCHES, "off_cpu_switches", "context switches seen")                                       \
+	X(OFF_CPU_CAPTURED, "off_cpu_captured", "waits whose stack was taken as they began")                   \
+	X(OFF_CPU_THINNED,  "off_cpu_thinned",  "waits whose stack was not taken: others like them stand for them") \
+	X(OFF_CPU_WALKED,   "off_cpu_walked",   "waits whose stack was taken while they went on")              \
+	X(OFF_CPU_LEFT_OUT, "off_cpu_left_out", "waits of processes that off_cpu.regex leaves out")            \
+	X(OFF_CPU_NO_USER,  "off_cpu_no_user",  "waits without a user frame: not counted")                     \
+	X(OFF_CPU_UNREADY,  "off_cpu_unready",  "waits of threads that nothing is kept of yet: not counted")   \
+	X(OFF_CPU_WAITED_NS, "off_cpu_waited_ns", "time of all waits that ended, thinned or not")              \
+	X(OFF_CPU_TOO_SHORT, "off_cpu_too_short", "waits below off_cpu.min_blocking_time: dropped")            \
+	X(OFF_CPU_TOO_LONG, "off_cpu_too_long", "waits that were cut after an hour")                           \
+	X(OFF_CPU_LOST,     "off_cpu_lost",     "waits that did not fit into the ring buffer: lost")           \
+	X(OFF_CPU_LOST_NS,  "off_cpu_lost_ns",  "their time")                                                  \
+	X(OFF_CPU_CAPTURE_NS, "off_cpu_capture_ns", "time spent on taking stacks of waits")
 
 enum abi_counter {
 #define X(id, ...) ABI_COUNTER_##id,

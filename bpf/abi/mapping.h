@@ -36,7 +36,8 @@ struct abi_chunk_key {
 };
 
 enum abi_process_flags {
-	ABI_PROCESS_WITHOUT_STACKS = 1, /* left out by regex: counted only */
+	ABI_PROCESS_WITHOUT_STACKS = 1, /* left out by on_cpu.regex: counted only */
+	ABI_PROCESS_WITHOUT_OFF_CPU = 2, /* left out by off_cpu.regex: its waits are not taken */
 };
 
 struct abi_process {

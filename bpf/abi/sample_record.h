@@ -24,13 +24,15 @@ enum abi_sample_flags {
 	ABI_SAMPLE_KERNEL_THREAD = 8,
 	ABI_SAMPLE_WITHOUT_STACK = 16, /* left out by regex */
 	ABI_SAMPLE_COPIED = 32,	       /* the record is a struct abi_stack_copy */
+	ABI_SAMPLE_DEFINITION = 64,    /* off-cpu: the stack of a wait that goes on; value 0, no sample */
+	ABI_SAMPLE_STANDS = 128,       /* off-cpu: it stands for others too, struct abi_wait follows */
 };
 
 struct abi_sample {
 	__u64 time_ns;	    /* CLOCK_MONOTONIC */
 	__u64 stack_hash;
 	__u64 start_time_ns; /* of the group leader, CLOCK_BOOTTIME */
-	__u64 value;	    /* on-cpu: 1 */
+	__u64 value;	    /* on-cpu: 1; off-cpu: ns waited, up to time_ns */
 	__u32 pid;	    /* kernel tgid */
 	__u32 tid;	    /* kernel pid */
 	__u32 parent_pid;
@@ -60,5 +62,18 @@ struct abi_stack_copy {
 	__u8 stack[ABI_STACK_COPY_BYTES];
 };
 
+/*
+ * A wait that was taken by lot, one in 2^weight_shift, and those of its thread and site (the place where user code
+ * waits) that were not: their time is known, their stacks are not. All waits of a site that were taken share it.
+ */
+struct abi_wait {
+	__u64 others_ns;   /* since the last one of that site was told */
+	__u32 capture_ns;  /* that taking the stack took: it may have lengthened the wait */
+	__u8 weight_shift;
+	__u8 site;
+	__u8 zero[2];
+};
+
+_Static_assert(sizeof(struct abi_wait) == sizeof(struct abi_frame), "it is where the first frame would be");
 _Static_assert(sizeof(struct abi_frame) == 16, "part of the BPF/userspace ABI");
 _Static_assert(sizeof(struct abi_sample) == 96, "part of the BPF/userspace ABI");

@@ -32,6 +32,10 @@ enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29, /* 5.11 */
+};
+enum {
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 };
 enum {
 	BPF_ANY = 0,
@@ -69,8 +73,13 @@ struct signal_struct {
 	} live; /* threads that have not exited */
 };
 
+struct mm_struct;
+
 struct task_struct {
 	struct signal_struct *signal;
+	struct mm_struct *mm;
+	unsigned int __state; /* 5.14 */
+	int wake_cpu;	      /* that it ran on last */
 	unsigned int flags;
 	int pid;
 	int tgid;

@@ -32,6 +32,7 @@ struct sample {
 	struct abi_unwind_info table; /* of table_executable */
 	__u32 table_executable;	      /* 0 none looked up yet */
 	struct abi_mapping mapping; /* the last one found: the next pc is often in it as well */
+	__u32 process_flags;	    /* enum abi_process_flags */
 	__u32 set;		    /* mapping set of the process, 0 none */
 	__u32 n_chunks;
 	__u64 chunk_start[ABI_MAX_CHUNKS];
@@ -41,7 +42,10 @@ struct sample {
 /* Fills the header for the current task. */
 __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value);
 
-/* Finds the mappings of the current process; counts and flags a process that is not known. */
+/* The same for another task. */
+__hidden void sample_begin_task(struct sample *sample, struct task_struct *task, __u8 event_type, __u64 value);
+
+/* Finds the mappings of the sample's process; counts and flags a process that is not known. */
 __hidden void sample_find_process(struct sample *sample);
 
 __hidden void unwind_kernel(struct sample *sample, void *context);
@@ -50,6 +54,9 @@ __hidden void unwind_kernel(struct sample *sample, void *context);
 __hidden void unwind_kernel_without(struct sample *sample, void *context, __u32 n_innermost);
 
 __hidden void unwind_user(struct sample *sample);
+
+/* Adds sample->kernel_pcs[first] up to [n_pcs - 1], return addresses all of them. */
+__hidden void unwind_kernel_callers(struct sample *sample, __u32 first, __u32 n_pcs);
 
 /* After STACK_CUT_READ_FAULT: goes on from the frame that could not be left. */
 __hidden void unwind_user_again(struct sample *sample);
@@ -60,8 +67,14 @@ __hidden void unwind_user_again(struct sample *sample);
  */
 __hidden int sample_deliver(struct sample *sample);
 
-/* Into the ring buffer: in full when the stack was not seen in this window, else its hash. 0 or -1: did not fit. */
+/*
+ * Into the ring buffer: in full when the stack was not seen in this window, else its hash. A definition goes out in
+ * full or not at all. 0 or -1: did not fit.
+ */
 __hidden int sample_submit(struct sample *sample);
+
+/* A sample whose stack went out before and whose hash is in the header; with STANDS the first frame is abi_wait. */
+__hidden int sample_submit_known(struct sample *sample);
 
 /*
  * For a stack that was cut because a page is not resident. sample_defer(), at a tick only: true when the sample will be

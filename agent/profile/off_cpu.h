@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Off-CPU time: watching context switches, and the walks over all threads that tell of waits that are not over.
+ *
+ * A wait comes as records: its stack when it begins (through the ring buffer, a definition without value), and its time
+ * when it is over, or in parts while it goes on. Who closes a window walks first, so that each open wait is told, and
+ * its stack stays known, in every window. Used by the agent's main thread.
+ */
+
+#include "agent/profile/bpf_programs.h"
+#include "common/bytes.h"
+
+struct off_cpu;
+
+struct off_cpu_stats {
+	uint64_t open_waits; /* told by the last walk that reported */
+	uint64_t walk_cpu_ns; /* that the kernel needed for walks */
+};
+
+/* What a walk hands its records to. Each may return a negative errno, which ends the walk. */
+struct off_cpu_reader {
+	int (*before_records)(void *arg); /* records were read from the kernel, none was handed over yet */
+	struct bpf_record_functions functions;
+};
+
+/* @programs is borrowed. What failed was logged. */
+int off_cpu_start(struct bpf_programs *programs, struct off_cpu **ret_off_cpu);
+struct off_cpu *off_cpu_free(struct off_cpu *off_cpu);
+
+/* Visits all threads of the host. With @reports the time of open waits is told, else only stacks not told yet. */
+int off_cpu_walk(struct off_cpu *off_cpu, bool reports, const struct off_cpu_reader *reader);
+
+void off_cpu_stats(const struct off_cpu *off_cpu, struct off_cpu_stats *ret_stats);
+
+/*
+ * Takes the next record off the front of @view, which is aligned to 8 bytes. Its size, 0 when there is no whole one
+ * left, or -EBADMSG. It begins with its header; it is a struct abi_stack_copy up to its stack_bytes where that says so.
+ */
+int off_cpu_next_record(struct bytes_view *view, const struct abi_sample **ret_sample);
+
+#include "common/scoped.h"
+DEFINE_SCOPED(struct off_cpu *, off_cpu_free);

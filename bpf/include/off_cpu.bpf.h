@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * What off_cpu.bpf.c (threads leave and come back) and off_cpu_walk.bpf.c (the agent looks at who waits) share: what is
+ * kept of each thread, in task storage, so that it goes with the thread and follows it to another CPU.
+ *
+ * since_ns decides who tells a piece of a wait: a thread that comes back takes it by exchange, the walk moves it by
+ * compare-and-exchange, so that nothing is told twice. All else belongs to the wait that began at start_ns, and is
+ * written before since_ns. The fields of the walk are its own: they count for the wait that began at walk_start_ns.
+ */
+
+#include "bpf/include/sample.bpf.h"
+
+/* include/linux/sched.h */
+#define TASK_INTERRUPTIBLE   0x1
+#define TASK_UNINTERRUPTIBLE 0x2
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* include/linux/bpf.h, kernel/bpf/task_iter.c */
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+#define OFF_CPU_MAX_WAIT_NS (3600 * 1000000000ULL)
+
+enum wait_stack {
+	WAIT_STACK_NONE = 0,	/* not chosen: others like it stand for it, unless the walk finds it */
+	WAIT_STACK_TAKEN = 1,	/* stack_hash; the lot was one in 2^weight_shift */
+	WAIT_STACK_LOST = 2,	/* taken, but the ring buffer was full */
+	WAIT_STACK_IGNORED = 3, /* left out by regex, or without user frames */
+};
+
+/*
+ * Where in user code a thread waits: told apart by program counter and stack pointer, which is cheap, and enough to
+ * keep the lock that is waited for a thousand times a second apart from the queue that is waited for once. Those for
+ * which there is no room share one.
+ */
+struct wait_site {
+	__u64 tag;	 /* 0: free */
+	__u64 last_ns;	 /* start of the last wait here; 0: there was none */
+	__u64 gap_ns;	 /* mean time from one start to the next */
+	__u64 others_ns; /* time of waits without a stack since one with a stack was told */
+};
+
+#define N_WAIT_SITES 8
+
+struct thread_waits {
+	__u64 since_ns; /* from when on this wait is not told yet; 0: the thread does not wait */
+	__u64 start_ns; /* of the last wait; 0: there was none */
+	__u64 stack_hash;
+	__u64 walk_start_ns;
+	__u64 walk_hash; /* stack of the wait that began at walk_start_ns, which stands for itself alone */
+	__u32 capture_ns;
+	__u32 cpu; /* that the thread left */
+	__u8 site;
+	__u8 stack; /* enum wait_stack */
+	__u8 weight_shift;
+	__u8 zero[5];
+	struct wait_site sites[N_WAIT_SITES];
+};
+
+struct thread_waits_map {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_waits);
+};
+
+extern struct thread_waits_map thread_waits SEC(".maps");
+
+/* Kernel threads wait for work all the time, and have no user frame to tell by whom. */
+static __always_inline bool is_user_thread(const struct task_struct *task)
+{
+	return task->pid != 0 && !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER));
+}
+
+static __always_inline bool is_waiting_state(__u32 state)
+{
+	return state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE);
+}
+
+/* How many of sample->kernel_pcs, at the leaf, are the tracing that led here, and not the wait. */
+static __always_inline __u32 frames_above_schedule(const struct sample *sample)
+{
+#pragma unroll
+	for (__u32 i = 0; i < 8; i++) {
+		if (sample->kernel_pcs[i] > config.schedule_start && sample->kernel_pcs[i] <= config.schedule_end)
+			return i;
+	}
+	return 0;
+}
+
+static __always_inline void count_more(enum abi_counter id, __u64 more)
+{
+	__u32 key = id;
+	__u64 *value = bpf_map_lookup_elem(&counters, &key);
+
+	if (value)
+		*value += more;
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Off-CPU time. A user thread that leaves its CPU asleep begins a wait, and ends it when it is back on some CPU: with
+ * the exact time, and a stack that was taken as it left, because only then its memory can be read.
+ *
+ * Taking a stack costs some fifty times what the rest does, so a CPU has a budget of time for it. When that is used up,
+ * a thread has only some of its waits taken at a place where it waits often, by lot and before the wait, so that no
+ * kind of wait is preferred. At all places about as many are taken, so that all are where waits are rare. The time of
+ * those without a stack is summed up by place and goes to those with one: what is thinned are stacks, never time.
+ */
+#include "bpf/include/off_cpu.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "common/event_type.h"
+
+/*
+ * Share of each CPU's time that may go into taking stacks: 1/200 as long as thinning the waits of busy threads can keep
+ * it there, 1/50 before threads that wait less than a hundred times a second are thinned too.
+ */
+#define CAPTURE_SHARE	   200
+#define CAPTURE_SHARE_MOST 50
+#define RARE_INTERVAL_NS   10000000ULL
+
+/* How often what was spent is compared with what may be spent. */
+#define SLICE_NS 10000000ULL
+
+/* Time between two stacks of one thread: never less, for want of anything to gain, and never more. */
+#define MIN_INTERVAL_NS 100000ULL
+#define MAX_INTERVAL_NS 10000000000ULL
+
+/* Of a thread that never waited before, and the longest that counts. */
+#define RARE_GAP_NS 10000000000ULL
+
+/* Places that are tried for a site. */
+#define SITE_PROBES 4
+
+/* The lot is one in 65536 at least. */
+#define MAX_WEIGHT_SHIFT 16
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sample);
+} off_cpu_scratch SEC(".maps");
+
+struct capture_budget {
+	__u64 slice_start_ns;
+	__u64 spent_ns;	   /* since then */
+	__u64 interval_ns; /* between two stacks of one thread */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct capture_budget);
+} capture_budgets SEC(".maps");
+
+/* Looks at the slice when it is over, or at once when twice its share is spent. */
+static __always_inline void adjust_interval(struct capture_budget *budget, __u64 now_ns)
+{
+	__u64 interval_ns = budget->interval_ns;
+	__u64 share = interval_ns < RARE_INTERVAL_NS ? CAPTURE_SHARE : CAPTURE_SHARE_MOST;
+	__u64 elapsed_ns = now_ns - budget->slice_start_ns;
+	__u64 may_spend_ns = elapsed_ns / share;
+
+	if (elapsed_ns < SLICE_NS && budget->spent_ns < 2 * SLICE_NS / share)
+		return;
+	if (budget->spent_ns > may_spend_ns)
+		interval_ns = interval_ns < RARE_INTERVAL_NS && interval_ns * 2 > RARE_INTERVAL_NS ? RARE_INTERVAL_NS
+												   : interval_ns * 2;
+	else if (elapsed_ns > 100 * SLICE_NS)
+		interval_ns = 0; /* nothing happened here for a while */
+	else if (budget->spent_ns < may_spend_ns / 4 * 3)
+		interval_ns -= interval_ns / 8;
+	if (interval_ns < MIN_INTERVAL_NS)
+		interval_ns = MIN_INTERVAL_NS;
+	if (interval_ns > MAX_INTERVAL_NS)
+		interval_ns = MAX_INTERVAL_NS;
+	budget->interval_ns = interval_ns;
+	budget->slice_start_ns = now_ns;
+	budget->spent_ns = 0;
+}
+
+/* Index of the site that the thread waits at. */
+static __always_inline __u8 find_site(struct task_struct *task, struct thread_waits *waits, __u64 now_ns)
+{
+	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u64 tag = (task_registers_pc(registers) ^ task_registers_sp(registers) << 20) * 0x9e3779b97f4a7c15ULL | 1;
+	__u32 home = tag >> 61;
+	__u32 chosen = N_WAIT_SITES;
+
+	_Static_assert(N_WAIT_SITES == 1 << (64 - 61), "the tag's highest bits are its home");
+#pragma unroll
+	for (__u32 i = 0; i < SITE_PROBES; i++) {
+		__u32 index = (home + i) & (N_WAIT_SITES - 1);
+		const struct wait_site *site = &waits->sites[index];
+
+		if (site->tag == tag)
+			return index;
+		if (chosen == N_WAIT_SITES &&
+		    (site->tag == 0 || (site->others_ns == 0 && now_ns - site->last_ns > RARE_GAP_NS)))
+			chosen = index;
+	}
+	if (chosen == N_WAIT_SITES)
+		return home;
+	chosen &= N_WAIT_SITES - 1;
+	waits->sites[chosen] = (struct wait_site){ .tag = tag };
+	return chosen;
+}
+
+/*
+ * The lot is one in 2^result. It hangs on what was before, never on what this wait will be. A running mean of the gaps
+ * is one over the rate, also where short and long ones take turns.
+ */
+static __always_inline __u8 choose_weight(struct wait_site *site, __u64 interval_ns, __u64 now_ns)
+{
+	__u64 gap_ns = now_ns - site->last_ns;
+	__u64 mean_ns = site->gap_ns;
+	__u8 shift = 0;
+
+	if (site->last_ns == 0)
+		mean_ns = gap_ns = RARE_GAP_NS;
+	if (gap_ns > RARE_GAP_NS)
+		gap_ns = RARE_GAP_NS;
+	mean_ns += gap_ns / 8 - mean_ns / 8;
+	site->gap_ns = mean_ns;
+	site->last_ns = now_ns;
+	while (shift < MAX_WEIGHT_SHIFT && mean_ns < interval_ns) {
+		mean_ns *= 2;
+		shift++;
+	}
+	return shift;
+}
+
+/* prev is the current task still. */
+static __always_inline enum wait_stack take_stack(void *context, struct task_struct *task, struct thread_waits *waits)
+{
+	__u32 key = 0;
+	struct sample *sample = bpf_map_lookup_elem(&off_cpu_scratch, &key);
+	long size;
+
+	if (!sample)
+		return WAIT_STACK_IGNORED;
+	sample_begin_task(sample, task, EVENT_OFF_CPU, 0);
+	sample_find_process(sample);
+	if (sample->process_flags & ABI_PROCESS_WITHOUT_OFF_CPU) {
+		count(ABI_COUNTER_OFF_CPU_LEFT_OUT);
+		return WAIT_STACK_IGNORED;
+	}
+	sample->header.flags &= ~ABI_SAMPLE_WITHOUT_STACK; /* that is on_cpu.regex */
+	sample->header.flags |= ABI_SAMPLE_DEFINITION;
+	size = bpf_get_stack(context, sample->kernel_pcs, sizeof(sample->kernel_pcs), 0);
+	if (size > 0)
+		unwind_kernel_callers(sample, frames_above_schedule(sample), (__u32)size / sizeof(__u64));
+	else
+		count(ABI_COUNTER_KERNEL_STACK_ERROR);
+	registers_from_task(&sample->registers, (struct pt_regs *)bpf_task_pt_regs(task));
+	unwind_user(sample);
+	if (sample->header.n_user_frames == 0) {
+		count(ABI_COUNTER_OFF_CPU_NO_USER);
+		return WAIT_STACK_IGNORED;
+	}
+	count(ABI_COUNTER_OFF_CPU_CAPTURED);
+	sample_touch(sample);
+	if (sample_deliver(sample))
+		return WAIT_STACK_LOST;
+	waits->stack_hash = sample->header.stack_hash;
+	return WAIT_STACK_TAKEN;
+}
+
+static __always_inline void begin_wait(void *context, struct task_struct *task, __u64 now_ns)
+{
+	__u32 key = 0;
+	struct capture_budget *budget = bpf_map_lookup_elem(&capture_budgets, &key);
+	struct thread_waits *waits = bpf_task_storage_get(&thread_waits, task, NULL, 0);
+	enum wait_stack stack = WAIT_STACK_NONE;
+	__u64 spent_ns = 0;
+	__u8 site, shift;
+
+	if (!waits || !budget) {
+		count(ABI_COUNTER_OFF_CPU_UNREADY);
+		return;
+	}
+	adjust_interval(budget, now_ns);
+	site = find_site(task, waits, now_ns);
+	shift = choose_weight(&waits->sites[site & (N_WAIT_SITES - 1)], budget->interval_ns, now_ns);
+	if (shift == 0 || (bpf_get_prandom_u32() & ((1U << shift) - 1)) == 0) {
+		__u64 began_ns = bpf_ktime_get_ns();
+
+		stack = take_stack(context, task, waits);
+		spent_ns = bpf_ktime_get_ns() - began_ns;
+		budget->spent_ns += spent_ns;
+		count_more(ABI_COUNTER_OFF_CPU_CAPTURE_NS, spent_ns);
+	} else {
+		count(ABI_COUNTER_OFF_CPU_THINNED);
+	}
+	waits->start_ns = now_ns;
+	waits->capture_ns = spent_ns;
+	waits->site = site;
+	waits->cpu = bpf_get_smp_processor_id();
+	waits->stack = stack;
+	waits->weight_shift = shift;
+	__sync_lock_test_and_set(&waits->since_ns, now_ns);
+}
+
+/* Those of its site that had no stack share the stacks of those that had. */
+static __always_inline void add_others(struct sample *sample, const struct thread_waits *waits,
+				       const struct wait_site *site)
+{
+	struct abi_wait *wait = (struct abi_wait *)sample->frames;
+
+	if (waits->weight_shift == 0 && site->others_ns == 0)
+		return;
+	sample->header.flags |= ABI_SAMPLE_STANDS;
+	wait->others_ns = site->others_ns;
+	wait->capture_ns = waits->capture_ns;
+	wait->weight_shift = waits->weight_shift;
+	wait->site = waits->site;
+	wait->zero[0] = wait->zero[1] = 0;
+}
+
+/* [since_ns, until_ns) of a wait whose stack is known. */
+static __always_inline void tell_wait(struct task_struct *task, struct thread_waits *waits, __u64 since_ns,
+				      __u64 until_ns)
+{
+	struct wait_site *site = &waits->sites[waits->site & (N_WAIT_SITES - 1)];
+	bool by_walk = waits->walk_start_ns == waits->start_ns;
+	__u32 key = 0;
+	struct sample *sample = bpf_map_lookup_elem(&off_cpu_scratch, &key);
+	__u32 pid = task->tgid;
+	__u32 *execs = bpf_map_lookup_elem(&exec_counts, &pid);
+
+	if (!sample)
+		return;
+	sample_begin_task(sample, task, EVENT_OFF_CPU, until_ns - since_ns);
+	sample->header.time_ns = until_ns;
+	sample->header.cpu = waits->cpu;
+	sample->header.exec_count = execs ? *execs : 0;
+	sample->header.n_user_frames = 1; /* at least: the stack has the rest */
+	sample->header.stack_hash = by_walk ? waits->walk_hash : waits->stack_hash;
+	if (!by_walk)
+		add_others(sample, waits, site);
+	if ((!by_walk && waits->stack == WAIT_STACK_LOST) || sample_submit_known(sample)) {
+		count(ABI_COUNTER_OFF_CPU_LOST);
+		count_more(ABI_COUNTER_OFF_CPU_LOST_NS, until_ns - since_ns);
+	} else if (sample->header.flags & ABI_SAMPLE_STANDS) {
+		site->others_ns = 0;
+	}
+}
+
+static __always_inline void skip_wait(struct thread_waits *waits, __u64 duration_ns)
+{
+	if (waits->site < N_WAIT_SITES)
+		waits->sites[waits->site].others_ns += duration_ns;
+}
+
+static __always_inline void end_wait(struct task_struct *task, __u64 now_ns)
+{
+	struct thread_waits *waits = bpf_task_storage_get(&thread_waits, task, NULL, 0);
+	__u64 since_ns;
+	__u64 start_ns;
+
+	if (!waits || waits->since_ns == 0)
+		return;
+	since_ns = __sync_lock_test_and_set(&waits->since_ns, 0);
+	start_ns = waits->start_ns;
+	if (since_ns == 0 || waits->stack == WAIT_STACK_IGNORED)
+		return;
+	if (now_ns - start_ns < config.off_cpu_min_ns) {
+		count(ABI_COUNTER_OFF_CPU_TOO_SHORT);
+		return;
+	}
+	if (now_ns - start_ns > OFF_CPU_MAX_WAIT_NS) {
+		count(ABI_COUNTER_OFF_CPU_TOO_LONG);
+		now_ns = start_ns + OFF_CPU_MAX_WAIT_NS;
+	}
+	count_more(ABI_COUNTER_OFF_CPU_WAITED_NS, now_ns - start_ns);
+	if (waits->stack == WAIT_STACK_NONE && waits->walk_start_ns != start_ns)
+		skip_wait(waits, now_ns - start_ns);
+	else if (since_ns < now_ns)
+		tell_wait(task, waits, since_ns, now_ns);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(hearth_on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+	/* The argument is the state that was decided on; a waker may have changed the field meanwhile. */
+	__u32 state = config.switch_tells_state ? (__u32)ctx[3] : prev->__state;
+
+	count(ABI_COUNTER_OFF_CPU_SWITCHES);
+	if (is_user_thread(next))
+		end_wait(next, now_ns);
+	if (!preempt && is_waiting_state(state) && is_user_thread(prev) && prev->mm)
+		begin_wait(ctx, prev, now_ns);
+	return 0;
+}
+
+/* Memory for a thread is taken here and in the walk: not under the scheduler's locks. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(hearth_on_thread, struct task_struct *parent, struct task_struct *child)
+{
+	if (is_user_thread(child))
+		bpf_task_storage_get(&thread_waits, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return 0;
+}
