@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Stacks with pages that are not resident (paged out, or of a file and never touched). A timer's interrupt cannot fault
- * a page in, but the thread itself can, on its way back to user mode: where the kernel has task work for BPF (6.18) the
- * unfinished sample is put into a slot, and a callback in the thread reads the page and goes on from the frame where
- * unwinding had stopped. Nothing of the user's has run in between: the stack is still that of the tick, and so are the
- * sample's time and its kernel part.
+ * Stacks with pages that are not resident (paged out, or of a file and never touched). A timer's interrupt cannot
+ * fault a page in, but the thread itself can, on its way back to user mode: where the kernel has task work for BPF
+ * (6.18) the unfinished sample is put into a slot, and a callback in the thread reads the page and goes on from the
+ * frame where unwinding had stopped. Nothing of the user's has run in between: the stack is still that of the tick,
+ * and so are the sample's time and its kernel part.
  *
- * A tick that went into a slot is a sample taken: it leaves the slot through the ring buffer and in no other way. When
- * the callback takes too long (a thread that stays in a system call) or finds the ring buffer full, the agent has
- * hearth_sweep_deferred submit the sample as it is.
+ * A tick that went into a slot is a sample taken: it leaves the slot through the ring buffer and in no other way.
+ * When the callback takes too long (a thread that stays in a system call) or finds the ring buffer full, the agent
+ * has hearth_sweep_deferred submit the sample as it is.
  *
  * Where there is no callback (older kernels, no slot) the agent is told to touch the page: the next sample finds it.
  */
@@ -16,8 +16,8 @@
 
 #include "common/frame.h"
 
-/* Faults may need the disk, and it is the thread's time: after one period of 99 Hz the rest of the stack is left. */
-#define FAULTS_MAX_NS 10000000ULL
+/* Faults may wait for a disk, and it is the thread's time: after a period of 99 Hz the rest of the stack is left. */
+#define WAITING_MAX_NS 10000000ULL
 
 /* A page that could not be had, or that was told to be touched, is left alone for 2^28 ns, a quarter of a second. */
 #define KNOWN_SHIFT 28
@@ -140,6 +140,7 @@ static __always_inline bool fault_in(__u64 address)
 struct finishing {
 	struct deferred_sample *deferred;
 	__u64 began_ns;
+	__u64 n_waits; /* of the thread, in its life */
 };
 
 /*
@@ -153,6 +154,13 @@ static __always_inline void unwind_further(struct sample *sample)
 	bpf_local_irq_save(&flags);
 	unwind_user_again(sample);
 	bpf_local_irq_restore(&flags);
+}
+
+/* Not where it was merely preempted: on a busy host that takes longer than any disk. */
+static __always_inline bool waited_too_long(const struct finishing *finishing)
+{
+	return bpf_get_current_task_btf()->nvcsw != finishing->n_waits &&
+	       bpf_ktime_get_ns() - finishing->began_ns > WAITING_MAX_NS;
 }
 
 /* One page more. */
@@ -169,7 +177,7 @@ static long fault_in_and_unwind(__u64 index, void *argument)
 	count_preemptible(ABI_COUNTER_DEFERRED_PAGES);
 	unwind_further(sample);
 	return sample->header.cut != STACK_CUT_READ_FAULT || sample->fault_address == 0 ||
-	       sample->fault_address == address || bpf_ktime_get_ns() - finishing->began_ns > FAULTS_MAX_NS;
+	       sample->fault_address == address || waited_too_long(finishing);
 }
 
 /* Whether the thread is where it was at the tick: not in exit, in another program, or in a signal handler. */
@@ -182,7 +190,7 @@ static __always_inline bool is_where_it_was(const struct deferred_sample *waitin
 	       task_registers_sp(registers) == waiting->sp;
 }
 
-/* In its thread: what has no unwind table (the pages that were absent may tell of another executable) can be copied. */
+/* In its thread: what has no unwind table (pages that were absent may tell of another executable) can be copied. */
 static __always_inline int deliver(struct sample *sample)
 {
 	unsigned long flags;
@@ -196,7 +204,11 @@ static __always_inline int deliver(struct sample *sample)
 
 static __always_inline void finish(struct deferred_sample *waiting)
 {
-	struct finishing finishing = { .deferred = waiting, .began_ns = bpf_ktime_get_ns() };
+	struct finishing finishing = {
+		.deferred = waiting,
+		.began_ns = bpf_ktime_get_ns(),
+		.n_waits = bpf_get_current_task_btf()->nvcsw,
+	};
 
 	if (!is_where_it_was(waiting)) {
 		count_preemptible(ABI_COUNTER_DEFERRED_GONE);
@@ -258,18 +270,19 @@ static long claim_slot(__u64 index, void *argument)
 }
 
 /*
- * The frames there are, and what unwinding goes on from (kernel_pcs, which are the last, are done with): slots are cold,
- * so that each line of the cache that is left out counts.
+ * The frames there are, and what unwinding goes on from (kernel_pcs, which are the last, are done with). Slots are
+ * cold: each line of the cache that is left out counts.
  */
 static __always_inline bool copy_sample(struct sample *to, const struct sample *from)
 {
+	const __u32 start = offsetof(struct sample, frames);
 	const __u32 rest = offsetof(struct sample, n_frames);
 	__u32 n_frames = from->n_frames;
 
 	asm volatile("" : "+r"(n_frames));
 	if (n_frames > ABI_MAX_FRAMES)
 		return false;
-	return bpf_probe_read_kernel(to, offsetof(struct sample, frames) + n_frames * sizeof(to->frames[0]), from) == 0 &&
+	return bpf_probe_read_kernel(to, start + n_frames * sizeof(to->frames[0]), from) == 0 &&
 	       bpf_probe_read_kernel((char *)to + rest, offsetof(struct sample, kernel_pcs) - rest,
 				     (const char *)from + rest) == 0;
 }
@@ -291,15 +304,19 @@ static __always_inline bool put_into_slot(struct sample *sample, __u32 slot)
 static __always_inline bool is_leaving(const struct sample *sample)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
 
-	return task->flags & PF_EXITING ||
-	       (sample->header.n_kernel_frames > 0 && task_registers_in_exec((struct pt_regs *)bpf_task_pt_regs(task)));
+	return task->flags & PF_EXITING || (sample->header.n_kernel_frames > 0 && task_registers_in_exec(registers));
 }
 
-/* Unwinding was stopped by a page that may be had in another way. */
+/*
+ * Unwinding was stopped by a page that may be had in another way. Without mappings and tables an address is a guess,
+ * and the agent gets a copy of the stack.
+ */
 static __always_inline bool may_be_had(const struct sample *sample)
 {
-	return sample->header.cut == STACK_CUT_READ_FAULT && sample->fault_address >= 1 << PAGE_SHIFT &&
+	return sample->header.cut == STACK_CUT_READ_FAULT && !(sample->header.flags & ABI_SAMPLE_UNKNOWN) &&
+	       sample->n_without_table == 0 && sample->fault_address >= 1 << PAGE_SHIFT &&
 	       (__s64)sample->fault_address > 0 && !is_known(sample, KNOWN_UNREADABLE) && !is_leaving(sample);
 }
 
@@ -319,13 +336,11 @@ __hidden bool sample_defer(struct sample *sample)
 	__u32 slot = ABI_DEFERRED_SLOTS;
 
 	/*
-	 * The agent has seen to it that the kernel has what it takes; where it has not, the verifier drops what follows.
-	 * What the agent can unwind better, from a copy, goes to it at once.
-	 * What a thread was given to do it will do: the kernel takes it on in an interrupt of this very CPU, before the
-	 * thread goes on.
+	 * The agent has seen to it that the kernel has what it takes; where it has not, the verifier drops what
+	 * follows. What a thread was given to do it will do: the kernel takes it on in an interrupt of this very CPU,
+	 * before the thread goes on.
 	 */
-	if (config.absent_pages != ABI_ABSENT_PAGES_DEFER || !may_be_had(sample) ||
-	    sample->header.flags & ABI_SAMPLE_UNKNOWN || sample->n_without_table > 0)
+	if (config.absent_pages != ABI_ABSENT_PAGES_DEFER || !may_be_had(sample))
 		return false;
 	bpf_loop(ABI_DEFERRED_SLOTS, claim_slot, &slot, 0);
 	if (slot >= ABI_DEFERRED_SLOTS) {

@@ -16,8 +16,8 @@
 #define MAX_WAITING 256
 
 /*
- * The page, and those above it: there the callers' frames are, which would be missed one page and one sample after the
- * other. So much of a stack (256 KiB) at once; what is not mapped ends it.
+ * The page, and those above it: there the callers' frames are, which would be missed one page and one sample after
+ * the other. So much of a stack (256 KiB) at once; what is not mapped ends it.
  */
 #define TOUCH_PAGES 64
 #define PAGE_BYTES  4096

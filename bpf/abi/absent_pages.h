@@ -7,14 +7,14 @@
  * Stacks whose pages are not resident: an interrupt cannot read them. What is done about it:
  */
 enum abi_absent_pages {
-	ABI_ABSENT_PAGES_LEAVE,	 /* nothing: the stack ends there */
-	ABI_ABSENT_PAGES_TOUCH,	 /* the agent reads the page, so that the next sample finds it */
-	ABI_ABSENT_PAGES_DEFER,	 /* the thread reads it on its way back to user mode, for this very sample; else touched */
+	ABI_ABSENT_PAGES_LEAVE, /* nothing: the stack ends there */
+	ABI_ABSENT_PAGES_TOUCH, /* the agent reads the page, so that the next sample finds it */
+	ABI_ABSENT_PAGES_DEFER, /* the thread reads it before it returns to user mode, for this very sample; or touched */
 };
 
 /*
  * Samples that wait for their thread to return to user mode: 12 KiB each. A thread that was interrupted in user mode
- * returns within microseconds, so that one for each CPU would do; the others are for threads that stay in a system call.
+ * returns within microseconds, so that one for each CPU would do; the others are for threads in system calls.
  */
 #define ABI_DEFERRED_SLOTS 64
 
@@ -22,7 +22,7 @@ enum abi_absent_pages {
 enum abi_deferred_state {
 	ABI_DEFERRED_WAITING = 1, /* the sample is in it */
 	ABI_DEFERRED_BUSY = 2,	  /* it is being filled, finished or submitted */
-	ABI_DEFERRED_DUE = 4,	  /* the callback will still come; the kernel's part of the slot is taken until then */
+	ABI_DEFERRED_DUE = 4,	  /* the callback will still come: the kernel's part of the slot is taken */
 };
 
 struct abi_deferred {

@@ -83,6 +83,7 @@ struct task_struct {
 	unsigned int flags;
 	int pid;
 	int tgid;
+	unsigned long nvcsw; /* how often it waited */
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	__u64 start_boottime; /* 5.5 */

@@ -38,6 +38,10 @@ at_second $((to + 1))
 take_report "$work/second.metrics"
 wait_for_coverage $((to + 1))
 
+for reason in read-fault unknown-process no-mapping bad-frame; do
+	say "stacks cut on this host, $reason: $(grown "stacks_cut_total{reason=\"$reason\"}")"
+done
+say "deferred: $(grep '^hearth_agent_stacks_deferred' "$work/second.metrics" | sed 's/hearth_agent_stacks_//' | tr '\n' ' ')"
 for program in absent_stack absent_stack_fp; do
 	wait_for_name $ROOT $program "$from" "$to"
 	fetch_profile "$work/$program.json" $program "$from" "$to"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks whose pages are not resident: a thread on a stack in a file calls itself DEPTH times (1 KiB a frame), and at
- * the bottom drops all pages above from its page tables, again and again, while it spins or reads. What was in them is
- * still in the file.
+ * Stacks whose pages are not resident: a thread on a stack in a file calls itself DEPTH times (1 KiB a frame), and
+ * at the bottom drops all pages above from its page tables, again and again, while it spins or reads. What was in
+ * them is still in the file.
  *
  *   absent_stack [SECONDS [EVERY_MS [LONG_READ_MIB]]]    default 10, 5, 0; prints how often pages were dropped
  *

@@ -33,7 +33,9 @@ static size_t count_resident(const char *memory)
 		uint64_t entry = 0;
 
 		/* Bit 63: present in the page table (mincore() would tell of the page cache). */
-		assert_int_equal(fseek(file, (long)(((uintptr_t)memory / PAGE_BYTES + i) * sizeof(entry)), SEEK_SET), 0);
+		long at = (long)(((uintptr_t)memory / PAGE_BYTES + i) * sizeof(entry));
+
+		assert_int_equal(fseek(file, at, SEEK_SET), 0);
 		assert_int_equal(fread(&entry, sizeof(entry), 1, file), 1);
 		count += entry >> 63;
 	}
