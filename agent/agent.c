@@ -12,14 +12,19 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
+#include <time.h>
 
 #include "agent/agent_internal.h"
 #include "agent/profile/user_pc_mask.h"
 #include "common/log.h"
 
-/* How often the rings are drained when nothing asks for it earlier. */
-#define DRAIN_INTERVAL_NS (250 * NSEC_PER_MSEC)
+/*
+ * How often the rings are drained when nothing asks for it earlier: a new process and a ring that fills up do. On a
+ * quiet host, where a drain brings next to nothing, we need not wake up as often.
+ */
+#define DRAIN_INTERVAL_NS	(250 * NSEC_PER_MSEC)
+#define QUIET_DRAIN_INTERVAL_NS NSEC_PER_SEC
+#define QUIET_SAMPLES		8
 
 /* Executables kept after their last process is gone; each is some 300 bytes. */
 #define MAX_IDLE_EXECUTABLES 4096
@@ -142,29 +147,21 @@ static int watch(struct agent *agent, int fd)
 
 static int make_event_loop(struct agent *agent)
 {
-	struct itimerspec interval = {
-		.it_interval.tv_nsec = DRAIN_INTERVAL_NS,
-		.it_value.tv_nsec = DRAIN_INTERVAL_NS,
-	};
 	int fds[MAX_FDS];
 	size_t n_fds;
 	sigset_t signals;
 	int r;
 
 	agent->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	agent->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGHUP);
 	agent->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (agent->epoll_fd < 0 || agent->timer_fd < 0 || agent->signal_fd < 0)
-		return -errno;
-	if (timerfd_settime(agent->timer_fd, 0, &interval, NULL) < 0)
+	if (agent->epoll_fd < 0 || agent->signal_fd < 0)
 		return -errno;
 
-	n_fds = process_events_fds(agent->events, fds, MAX_FDS - 4);
-	fds[n_fds++] = agent->timer_fd;
+	n_fds = process_events_fds(agent->events, fds, MAX_FDS - 3);
 	fds[n_fds++] = agent->signal_fd;
 	fds[n_fds++] = bpf_programs_ring_fd(agent->programs);
 	fds[n_fds++] = sender_event_fd(agent->sender);
@@ -275,7 +272,7 @@ int agent_new(const struct agent_config *config, struct agent **ret_agent)
 
 	if (!agent)
 		return -ENOMEM;
-	agent->epoll_fd = agent->timer_fd = agent->signal_fd = -1;
+	agent->epoll_fd = agent->signal_fd = -1;
 	agent->config = config;
 	agent->clock = &system_clock;
 	agent->period_ns = NSEC_PER_SEC / config->on_cpu_frequency;
@@ -333,7 +330,6 @@ struct agent *agent_free(struct agent *agent)
 	vec_release(&agent->cpus);
 	vec_release(&agent->wanted);
 	scoped_close(&agent->epoll_fd);
-	scoped_close(&agent->timer_fd);
 	scoped_close(&agent->signal_fd);
 	free(agent);
 	return NULL;
@@ -455,6 +451,7 @@ static int drain(struct agent *agent)
 	r = agent_read_samples(agent);
 	if (r < 0)
 		return r;
+	agent->quiet = r < QUIET_SAMPLES;
 	r = read_events(agent);
 	if (r < 0)
 		return r;
@@ -490,11 +487,20 @@ static int drain_deferred(struct agent *agent)
 	return drain(agent);
 }
 
-static void read_timer(struct agent *agent)
+static uint64_t window_closes_ns(const struct agent *agent)
 {
-	uint64_t expirations;
+	return agent->window_opened_ns + MAX(agent->config->batch_interval_ns, agent->server_interval_ns);
+}
 
-	(void)!read(agent->timer_fd, &expirations, sizeof(expirations));
+/* How long there is nothing to do if nothing happens. */
+static int idle_ms(const struct agent *agent)
+{
+	uint64_t now_ns = clock_monotonic_ns(agent->clock);
+	uint64_t closes_ns = window_closes_ns(agent);
+	uint64_t left_ns = agent->quiet ? QUIET_DRAIN_INTERVAL_NS : DRAIN_INTERVAL_NS;
+
+	left_ns = MIN(left_ns, closes_ns > now_ns ? closes_ns - now_ns : 0);
+	return (int)((left_ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
 }
 
 /* 1 stop, 0 go on. */
@@ -532,14 +538,12 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 	int r = 0;
 
 	while (!stopping) {
-		int n_events = epoll_wait(agent->epoll_fd, events, ARRAY_SIZE(events), -1);
+		int n_events = epoll_wait(agent->epoll_fd, events, ARRAY_SIZE(events), idle_ms(agent));
 
 		if (n_events < 0 && errno != EINTR)
 			return -errno;
 		for (int i = 0; i < n_events; i++) {
-			if (events[i].data.fd == agent->timer_fd)
-				read_timer(agent);
-			else if (events[i].data.fd == agent->signal_fd)
+			if (events[i].data.fd == agent->signal_fd)
 				stopping = handle_signal(agent, reload, arg);
 		}
 		r = drain(agent);
@@ -549,9 +553,7 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 			r = agent_handle_answers(agent);
 		if (r == 0)
 			agent_feed_uploads(agent);
-		if (r == 0 &&
-		    clock_monotonic_ns(agent->clock) >= agent->window_opened_ns +
-						MAX(agent->config->batch_interval_ns, agent->server_interval_ns))
+		if (r == 0 && clock_monotonic_ns(agent->clock) >= window_closes_ns(agent))
 			r = agent_close_window(agent);
 		if (r < 0)
 			return log_error_errno(r, "cannot go on: %m");

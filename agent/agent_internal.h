@@ -75,9 +75,9 @@ struct agent {
 	bool scan_is_due;
 	bool is_walking; /* its samples are of the open window, however full that is */
 	bool over_budget;
+	bool quiet; /* the last drain brought next to nothing */
 	uint64_t events_read_ns;    /* process events before this time are queued */
 	int epoll_fd;
-	int timer_fd;
 	int signal_fd;
 
 	_Atomic uint64_t metrics[AGENT_METRIC_COUNT];
