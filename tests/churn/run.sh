@@ -34,13 +34,14 @@ look() {
 median() { awk -v n="$1" '{ print $n }' "$2" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
 # expect_flat WHAT COLUMN UNIT ALLOWED: from the time after the warm-up to the last third.
+grew=()
 expect_flat() {
 	local early late
 	early=$(median "$2" "$work/early.look")
 	late=$(median "$2" "$work/late.look")
 	figure "churn.$1" "$late" "$3"
 	figure "churn.$1_growth" $((late - early)) "$3"
-	[ $((late - early)) -le "$4" ] || fail "$1 grew from $early to $late $3, allowed $4"
+	[ $((late - early)) -le "$4" ] || grew+=("$1 from $early to $late $3, allowed $4;")
 }
 
 [ -x "$churn/churn_driver" ] || fail "the programs are not built in $churn"
@@ -55,6 +56,7 @@ driver_pid=$background_pid
 for ((at = 5; at <= SECONDS_OF_CHURN; at += 5)); do
 	at_second $((from + at))
 	! is_gone "$driver_pid" || break
+	[ $((at % 30)) -ne 0 ] || say "at $at s: $(look) (anonymous, resident, maps in KiB; fds, processes, executables)"
 	if [ $at -gt $WARM_UP_S ] && [ $at -le $((2 * WARM_UP_S)) ]; then
 		look >>"$work/early.look"
 	elif [ $at -gt $WARM_UP_S ]; then
@@ -85,3 +87,4 @@ expect_flat processes 5 "" 128
 expect_flat executables 6 "" 64
 python3 -B "$(dirname "$0")/check_runs.py" "$server_url" "$work/runs.log" "$from" "$to" ||
 	fail "the profile of the programs is not what their parent knows"
+[ ${#grew[@]} -eq 0 ] || fail "the agent grew: ${grew[*]}"
