@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "symbolizer/debuginfo/debuginfo_upstream.h"
 #include "symbolizer/http/auth.h"
 #include "symbolizer/http/listen.h"
 
@@ -80,6 +81,24 @@ static int check_listen(const char *list, char ret_message[CONFIG_MESSAGE_SIZE])
 	return 0;
 }
 
+static int check_upstream(const char *list, char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	char reason[DEBUGINFO_MESSAGE_SIZE];
+
+	while (*list) {
+		size_t length = strcspn(list, "\n");
+
+		if (debuginfo_upstream_check_url(list, length, reason) < 0) {
+			(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE, "debuginfo.upstream: %s",
+				       reason);
+			return -EINVAL;
+		}
+		list += length;
+		list += *list == '\n';
+	}
+	return 0;
+}
+
 static int check_tokens(const char *path, char ret_message[CONFIG_MESSAGE_SIZE])
 {
 	scoped(auth_freep) struct auth *auth = NULL;
@@ -121,6 +140,9 @@ int symbolizer_config_check(const struct symbolizer_config *config,
 			       config->debuginfo_from_agents);
 		return -EINVAL;
 	}
+	r = check_upstream(config->debuginfo_upstream, ret_message);
+	if (r < 0)
+		return r;
 	return *config->tokens ? check_tokens(config->tokens, ret_message) : 0;
 }
 

@@ -17,6 +17,12 @@ struct symbolizer_config {
 	uint64_t symbol_cache_bytes;
 	char *debuginfo_from_agents; /* a name of enum debuginfo_from_agents */
 	uint64_t debuginfo_max_upload_bytes;
+	uint64_t debuginfo_quota_bytes; /* 0: no bound */
+	uint64_t debuginfo_quota_low_pct;
+	char *debuginfo_upstream; /* one server per line */
+	uint64_t debuginfo_upstream_timeout_ns;
+	uint64_t debuginfo_upstream_max_bytes;
+	uint64_t debuginfo_upstream_wait_ns;
 	uint64_t threads; /* 0: by the number of CPUs */
 	uint64_t max_connections;
 	char *log_level;

@@ -27,6 +27,7 @@ struct symbolizer {
 	uint64_t retention_ns;
 	struct store *store;
 	struct debuginfo_store *debuginfo;
+	struct debuginfo_upstream *upstream; /* NULL: none is configured */
 	struct resolver *resolver;
 	struct ingest *ingest;
 	struct auth *auth;
@@ -107,6 +108,30 @@ static int make_parts(struct symbolizer *symbolizer, const struct symbolizer_con
 	return auth_new(&symbolizer->auth);
 }
 
+static uint64_t percent_of(uint64_t bytes, uint64_t percent)
+{
+	return bytes / 100 * percent + bytes % 100 * percent / 100;
+}
+
+/* What may be kept, and where what is lacking is asked for. */
+static int set_up_debuginfo(struct symbolizer *symbolizer, const struct symbolizer_config *config,
+			    char ret_message[SYMBOLIZER_MESSAGE_SIZE])
+{
+	const struct debuginfo_upstream_options options = {
+		.urls = config->debuginfo_upstream,
+		.timeout_ns = config->debuginfo_upstream_timeout_ns,
+		.max_bytes = config->debuginfo_upstream_max_bytes,
+	};
+
+	debuginfo_store_set_quota(symbolizer->debuginfo, config->debuginfo_quota_bytes,
+				  percent_of(config->debuginfo_quota_bytes,
+					     config->debuginfo_quota_low_pct));
+	if (!*config->debuginfo_upstream)
+		return 0;
+	return debuginfo_upstream_new(symbolizer->debuginfo, &options, &symbolizer->upstream,
+				      ret_message);
+}
+
 static unsigned int open_connections(void *arg)
 {
 	struct symbolizer *symbolizer = arg;
@@ -114,6 +139,15 @@ static unsigned int open_connections(void *arg)
 
 	/* A request can come before http_server_start() has returned. */
 	return http ? http_server_connections(http) : 0;
+}
+
+static unsigned int count_workers(const struct symbolizer_config *config)
+{
+	long wanted = 2 * sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (config->threads > 0)
+		return (unsigned int)config->threads;
+	return (unsigned int)MAX(wanted, (long)MIN_WORKERS);
 }
 
 static void fill_context(struct symbolizer *symbolizer, const struct symbolizer_config *config)
@@ -128,18 +162,13 @@ static void fill_context(struct symbolizer *symbolizer, const struct symbolizer_
 	api->agents_may_upload =
 		symbolizer_config_from_agents(config) != DEBUGINFO_FROM_AGENTS_NONE;
 	api->max_upload_bytes = config->debuginfo_max_upload_bytes;
+	api->upstream = symbolizer->upstream;
+	api->upstream_wait_ns = config->debuginfo_upstream_wait_ns;
+	/* The other half of the lane goes on serving what is there. */
+	api->max_upstream_waits = count_workers(config) / 2;
 	api->route_metrics = symbolizer->route_metrics;
 	api->connections = open_connections;
 	api->connections_arg = symbolizer;
-}
-
-static unsigned int count_workers(const struct symbolizer_config *config)
-{
-	long wanted = 2 * sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (config->threads > 0)
-		return (unsigned int)config->threads;
-	return (unsigned int)MAX(wanted, (long)MIN_WORKERS);
 }
 
 static int serve(struct symbolizer *symbolizer, const struct symbolizer_config *config,
@@ -203,6 +232,8 @@ int symbolizer_start(const struct symbolizer_config *config, const struct clock 
 		return r;
 	store_set_retention(symbolizer->store, symbolizer->retention_ns);
 	r = make_parts(symbolizer, config);
+	if (r == 0)
+		r = set_up_debuginfo(symbolizer, config, ret_message);
 	if (r < 0)
 		return r;
 	fill_context(symbolizer, config);
@@ -217,12 +248,14 @@ struct symbolizer *symbolizer_free(struct symbolizer *symbolizer)
 {
 	if (!symbolizer)
 		return NULL;
-	/* First who asks, then what is asked. */
+	/* First who asks, then what is asked. Nobody waits for another server any more. */
+	debuginfo_upstream_stop(symbolizer->upstream);
 	(void)http_server_free(symbolizer->http);
 	(void)auth_free(symbolizer->auth);
 	(void)route_metrics_free(symbolizer->route_metrics);
 	(void)ingest_free(symbolizer->ingest);
 	(void)resolver_free(symbolizer->resolver);
+	(void)debuginfo_upstream_free(symbolizer->upstream);
 	(void)debuginfo_store_free(symbolizer->debuginfo);
 	(void)store_free(symbolizer->store);
 	free(symbolizer);

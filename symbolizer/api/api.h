@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "symbolizer/debuginfo/debuginfo_store.h"
+#include "symbolizer/debuginfo/debuginfo_upstream.h"
 #include "symbolizer/http/route_metrics.h"
 #include "symbolizer/http/router.h"
 #include "symbolizer/ingest/ingest.h"
@@ -33,11 +34,15 @@ struct api_context {
 	const struct clock *clock;
 	bool agents_may_upload;                 /* debuginfo from agents is taken */
 	uint64_t max_upload_bytes;              /* of one debuginfo file */
+	struct debuginfo_upstream *upstream;    /* NULL: no other server is asked */
+	uint64_t upstream_wait_ns;              /* for it, by a request for a file */
+	unsigned int max_upstream_waits;        /* workers that may do so at a time */
 	unsigned int (*connections)(void *arg); /* open ones, for /metrics; NULL: not known */
 	void *connections_arg;
 	struct route_metrics *route_metrics; /* printed by /metrics; NULL: none */
 	atomic_uint n_expansions;            /* debuginfo being expanded for /buildid/ */
 	atomic_uint n_downloads; /* expanded debuginfo that is held until its answer is sent */
+	atomic_uint n_upstream_waits;
 	_Atomic uint64_t metrics[API_METRIC_COUNT];
 };
 

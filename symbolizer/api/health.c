@@ -35,6 +35,22 @@ static uint64_t resident_bytes(void)
 	return resident_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static void set_debuginfo_gauges(struct api_context *context)
+{
+	struct debuginfo_totals totals = debuginfo_store_totals(context->debuginfo);
+	struct debuginfo_upstream_counts upstream = {};
+
+	if (context->upstream)
+		upstream = debuginfo_upstream_counts(context->upstream);
+	metric_set(context->metrics, API_METRIC_DEBUGINFO_STORED_BYTES, totals.stored_bytes);
+	metric_set(context->metrics, API_METRIC_DEBUGINFO_EVICTED, totals.n_evicted);
+	metric_set(context->metrics, API_METRIC_UPSTREAM_FETCHED, upstream.n_fetched);
+	metric_set(context->metrics, API_METRIC_UPSTREAM_MISSING, upstream.n_missing);
+	metric_set(context->metrics, API_METRIC_UPSTREAM_REFUSED, upstream.n_refused);
+	metric_set(context->metrics, API_METRIC_UPSTREAM_FAILED, upstream.n_failed);
+	metric_set(context->metrics, API_METRIC_UPSTREAM_BYTES, upstream.bytes);
+}
+
 static void set_gauges(struct api_context *context)
 {
 	struct store_stats stats = {};
@@ -42,6 +58,7 @@ static void set_gauges(struct api_context *context)
 	metric_set(context->metrics, API_METRIC_RSS_BYTES, resident_bytes());
 	metric_set(context->metrics, API_METRIC_DEBUGINFO_GENERATION,
 		   debuginfo_generation(context->debuginfo));
+	set_debuginfo_gauges(context);
 	if (context->connections)
 		metric_set(context->metrics, API_METRIC_OPEN_CONNECTIONS,
 			   context->connections(context->connections_arg));

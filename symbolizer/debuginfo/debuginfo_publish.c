@@ -158,6 +158,9 @@ static int add_file(struct sqlite_db *db, struct publication *pub, int64_t conte
 	if (r < 0)
 		return r;
 	pub->file = sqlite_last_id(db);
+	/* What servers lacked may be there now; what came from one says nothing of the rest. */
+	if (arrival->origin == DEBUGINFO_FROM_UPSTREAM)
+		return 0;
 	return sqlite_run(db, SQL_MISS_CLEAR, SQL_INT(arrival->id.kind),
 			  SQL_BLOB(arrival->id.bytes, arrival->id.size));
 }

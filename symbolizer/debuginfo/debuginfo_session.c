@@ -65,7 +65,7 @@ static int read_row(sqlite3_stmt *row, struct debuginfo_session *ret_session)
 	return 1;
 }
 
-/* With the write lock: what stands in the last commit has to be seen. 1 found, 0 none. */
+/* 1 found, 0 none. */
 static int read_session(struct sqlite_db *db, const char *name,
 			struct debuginfo_session *ret_session)
 {
@@ -99,9 +99,10 @@ int debuginfo_session_find(struct debuginfo_store *store, const char *name,
 
 	if (!is_session_name(name))
 		return 0;
-	(void)pthread_mutex_lock(&store->write_lock);
-	r = read_session(store->writer, name, &session);
-	(void)pthread_mutex_unlock(&store->write_lock);
+	/* Never behind whoever writes: a piece begins on a thread that serves others too. */
+	(void)pthread_mutex_lock(&store->read_lock);
+	r = read_session(store->reader, name, &session);
+	(void)pthread_mutex_unlock(&store->read_lock);
 	if (r <= 0)
 		return r;
 	r = measure(store, &session);
@@ -309,15 +310,6 @@ static int open_end(struct debuginfo_piece *piece, uint64_t offset)
 	return (uint64_t)end == offset ? 1 : -ESPIPE;
 }
 
-static void touch(struct debuginfo_store *store, const char *name)
-{
-	/* A full disk is no reason to refuse a piece before it is known not to fit. */
-	(void)pthread_mutex_lock(&store->write_lock);
-	(void)sqlite_run(store->writer, SQL_SESSION_TOUCH, SQL_TEXT(name),
-			 SQL_INT(clock_wall_ns(store->clock)));
-	(void)pthread_mutex_unlock(&store->write_lock);
-}
-
 int debuginfo_piece_open(struct debuginfo_store *store, const char *name, uint64_t offset,
 			 struct debuginfo_piece **ret_piece)
 {
@@ -339,7 +331,6 @@ int debuginfo_piece_open(struct debuginfo_store *store, const char *name, uint64
 	r = open_end(piece, offset);
 	if (r < 0)
 		return r;
-	touch(store, name);
 	*ret_piece = take_ptr(piece);
 	return 1;
 }
@@ -387,6 +378,15 @@ static bool can_be_tried_again(int error)
 	return error < 0 && error != -EBADMSG && error != -EFBIG && error != -EINVAL;
 }
 
+static void touch(struct debuginfo_store *store, const char *name)
+{
+	/* A full disk is no reason to refuse a piece before it is known not to fit. */
+	(void)pthread_mutex_lock(&store->write_lock);
+	(void)sqlite_run(store->writer, SQL_SESSION_TOUCH, SQL_TEXT(name),
+			 SQL_INT(clock_wall_ns(store->clock)));
+	(void)pthread_mutex_unlock(&store->write_lock);
+}
+
 int debuginfo_piece_commit(struct debuginfo_piece *piece, struct debuginfo_entry *ret_entry,
 			   char ret_message[DEBUGINFO_MESSAGE_SIZE])
 {
@@ -401,10 +401,12 @@ int debuginfo_piece_commit(struct debuginfo_piece *piece, struct debuginfo_entry
 	int r;
 
 	ret_message[0] = '\0';
-	if (session->offset < session->size_bytes)
+	if (session->offset < session->size_bytes) {
+		touch(piece->store, session->name);
 		return debuginfo_fail(ret_message, -EAGAIN,
 				      "%" PRIu64 " of %" PRIu64 " bytes are here", session->offset,
 				      session->size_bytes);
+	}
 	r = check_sha256(piece, ret_message);
 	if (r == 0)
 		r = debuginfo_publish(piece->store, &arrival, ret_entry, ret_message);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/debuginfo/debuginfo_private.h"
+#include "symbolizer/debuginfo/debuginfo_upstream.h"
 
 /*
  * Who was asked for what. A fleet names the same executables in every batch: the table answers
@@ -71,6 +72,18 @@ void debuginfo_refused(struct debuginfo_store *store, const struct executable_id
 	(void)pthread_mutex_unlock(&store->asked_lock);
 }
 
+/* Debug sections are worth asking for where an agent sent symbols alone. */
+static void ask_upstream(struct debuginfo_store *store, const struct executable_id *id)
+{
+	const struct debuginfo_key key = { .id = *id,
+					   .kind = DEBUGINFO_KIND_DEBUGINFO,
+					   .path = "" };
+	struct debuginfo_upstream *upstream = atomic_load(&store->upstream);
+
+	if (upstream)
+		(void)debuginfo_upstream_want(upstream, &key, NULL);
+}
+
 /* With the lock held. */
 static int want(struct debuginfo_store *store, const struct executable_id *id)
 {
@@ -86,6 +99,8 @@ static int want(struct debuginfo_store *store, const struct executable_id *id)
 	if (r < 0)
 		return r;
 	entry->present_generation = r > 0 ? generation : 0;
+	if (r == 0 || found.richness < DEBUGINFO_LINES)
+		ask_upstream(store, id);
 	if (r > 0)
 		return 0;
 	entry->not_before_ns = now + ASK_AGAIN_NS;

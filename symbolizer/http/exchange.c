@@ -324,7 +324,8 @@ static struct MHD_Response *make_content(struct http_response *response)
 		response->fixed_body.data ? response->fixed_body : bytes_view_of(&response->body);
 
 	if (response->file >= 0)
-		return MHD_create_response_from_fd64(response->file_bytes, take_fd(response->file));
+		return MHD_create_response_from_fd_at_offset64(
+			response->file_bytes, take_fd(response->file), response->file_offset);
 	if (response->head_bytes > 0)
 		return MHD_create_response_from_callback(response->head_bytes, 4 * KIB,
 							 read_nothing, NULL, NULL);

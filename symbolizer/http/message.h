@@ -105,7 +105,8 @@ struct http_response {
 	struct bytes_view fixed_body; /* sent instead of @body when data is set; lives as long as
 					 the program */
 	const char *fixed_encoding;   /* of fixed_body, "gzip", or NULL */
-	int file;                     /* owned; sent from offset 0 instead of either, unless -1 */
+	int file;                     /* owned; sent instead of either, unless -1 */
+	uint64_t file_offset;
 	uint64_t file_bytes;
 	uint64_t head_bytes; /* of an answer to HEAD without anything to send: what GET would send;
 				else 0 */

@@ -12,6 +12,7 @@
 
 enum match_kind {
 	MATCH_NONE,
+	MATCH_REST,
 	MATCH_WILDCARD,
 	MATCH_EXACT,
 };
@@ -21,6 +22,17 @@ struct argument {
 	const char *text;
 	size_t length;
 };
+
+/* What follows the '*'. */
+static enum match_kind match_tail(const char *pattern, const char *path)
+{
+	const char *stars = strstr(pattern, "/**");
+	size_t length = stars ? (size_t)(stars - pattern) + 1 : 0;
+
+	if (!stars)
+		return strcmp(pattern, path) == 0 ? MATCH_WILDCARD : MATCH_NONE;
+	return strncmp(pattern, path, length) == 0 && path[length] ? MATCH_REST : MATCH_NONE;
+}
 
 static enum match_kind match_pattern(const char *pattern, const char *path,
 				     struct argument *ret_argument)
@@ -39,7 +51,7 @@ static enum match_kind match_pattern(const char *pattern, const char *path,
 	ret_argument->length = strcspn(rest, "/");
 	if (ret_argument->length == 0 || ret_argument->length >= ROUTER_ARGUMENT_SIZE)
 		return MATCH_NONE;
-	return strcmp(star + 1, rest + ret_argument->length) == 0 ? MATCH_WILDCARD : MATCH_NONE;
+	return match_tail(star + 1, rest + ret_argument->length);
 }
 
 /* The best match that any row has for @path, whatever its method. */

@@ -4,8 +4,10 @@
 /*
  * A constant table of routes and the search in it.
  *
- * A pattern is a path; a last segment of "*" matches one segment that is not empty, which becomes
- * the request's argument. A row without '*' wins over one with. HEAD is served by the row of GET.
+ * A pattern is a path; one segment may be "*", which matches one segment that is not empty and becomes
+ * the request's argument, and the last one may be "**", which matches all that is left of the path.
+ * A row without '*' wins over one with, and one without "**" over one with. HEAD is served by the
+ * row of GET.
  */
 
 #include "symbolizer/http/message.h"
@@ -46,7 +48,8 @@ struct http_stream_operations {
 #define HTTP_LANES(X)                                                                              \
 	X(SHORT, "short", 4096, "milliseconds: batches, health, lists, metrics, the page")         \
 	X(QUERY, "query", 256, "up to seconds: profiles, and symbols whose table is made first")   \
-	X(FILES, "files", 64, "debuginfo, which is compressed or expanded whole")
+	X(FILES, "files", 64, "debuginfo, which is compressed whole")                              \
+	X(DEBUGINFOD, "debuginfod", 64, "debuginfo, which is expanded, or fetched first")
 
 enum http_lane {
 #define X(id, ...) HTTP_LANE_##id,

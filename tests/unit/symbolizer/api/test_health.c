@@ -83,7 +83,10 @@ static void batches_and_health_do_not_wait_for_queries_or_files(void **state)
 		{ HTTP_GET, "/v1/flame", HTTP_LANE_QUERY },
 		{ HTTP_POST, "/v1/symbolize", HTTP_LANE_QUERY },
 		{ HTTP_PUT, "/v1/debuginfo/00112233", HTTP_LANE_FILES },
-		{ HTTP_GET, "/buildid/00112233/debuginfo", HTTP_LANE_FILES },
+		{ HTTP_PUT, "/v1/debuginfo/00112233/uploads/0011", HTTP_LANE_FILES },
+		{ HTTP_GET, "/buildid/00112233/debuginfo", HTTP_LANE_DEBUGINFOD },
+		{ HTTP_GET, "/buildid/00112233/section/.text", HTTP_LANE_DEBUGINFOD },
+		{ HTTP_GET, "/buildid/00112233/source/usr/src/a.c", HTTP_LANE_DEBUGINFOD },
 	};
 	const struct http_route *routes;
 	size_t count;

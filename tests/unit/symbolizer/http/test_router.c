@@ -9,6 +9,7 @@ enum row {
 	ROW_THING,
 	ROW_REMOVE_THING,
 	ROW_PART,
+	ROW_TREE,
 	ROW_ROOT,
 	ROW_FILE,
 };
@@ -19,6 +20,7 @@ static const struct http_route routes[] = {
 	[ROW_THING] = { .method = HTTP_GET, .pattern = "/things/*" },
 	[ROW_REMOVE_THING] = { .method = HTTP_DELETE, .pattern = "/things/*" },
 	[ROW_PART] = { .method = HTTP_GET, .pattern = "/things/*/part" },
+	[ROW_TREE] = { .method = HTTP_GET, .pattern = "/trees/*/leaf/**" },
 	[ROW_ROOT] = { .method = HTTP_GET, .pattern = "/" },
 	[ROW_FILE] = { .method = HTTP_GET, .pattern = "/*" },
 };
@@ -38,6 +40,9 @@ static void a_path_finds_its_row_and_what_the_star_stands_for(void **state)
 		{ HTTP_DELETE, "/things/a b", ROW_REMOVE_THING, "a b" },
 		{ HTTP_GET, "/things/*", ROW_THING, "*" },
 		{ HTTP_GET, "/things/7/part", ROW_PART, "7" },
+		{ HTTP_GET, "/trees/oak/leaf/a/b//c", ROW_TREE, "oak" },
+		{ HTTP_GET, "/trees/oak/leaf/../../x", ROW_TREE, "oak" },
+		{ HTTP_GET, "/trees/oak/leaf/a", ROW_TREE, "oak" },
 		{ HTTP_GET, "/", ROW_ROOT, "" },
 		{ HTTP_GET, "/app.js", ROW_FILE, "app.js" },
 	};
@@ -57,10 +62,18 @@ static void a_path_finds_its_row_and_what_the_star_stands_for(void **state)
 
 static void paths_that_no_row_has_are_not_found(void **state)
 {
-	static const char *const paths[] = {
-		"",     "things", "/things/", "/things/7/", "/things/7/parts", "/things//part",
-		"/a/b", "//"
-	};
+	static const char *const paths[] = { "/trees/oak/leaf",
+					     "/trees/oak/leaf/",
+					     "/trees//leaf/a",
+					     "/trees/oak/bark/a",
+					     "",
+					     "things",
+					     "/things/",
+					     "/things/7/",
+					     "/things/7/parts",
+					     "/things//part",
+					     "/a/b",
+					     "//" };
 	char argument[ROUTER_ARGUMENT_SIZE];
 	const struct http_route *route;
 

@@ -59,15 +59,26 @@ static void the_table_of_keys_is_current(void **state)
 	assert_bytes_equal_text(&printed, (const char *)file.data);
 }
 
+/* What "**" at the end of a pattern stands for. */
+static const char *rest_of(const char *pattern)
+{
+	if (strstr(pattern, "/source/"))
+		return "PATH";
+	return strstr(pattern, "/section/") ? "NAME" : "UPLOAD";
+}
+
 /* The star of a pattern is written as what it stands for. */
 static void describe(const struct http_route *route, char *ret_text, size_t size)
 {
 	const char *star = strchr(route->pattern, '*');
 	int before = star ? (int)(star - route->pattern) : (int)strlen(route->pattern);
 	const char *argument = !star ? "" : before == 1 ? "FILE" : "BUILDID";
+	const char *rest = star ? strstr(star + 1, "**") : NULL;
+	int between = rest ? (int)(rest - star) - 1 : star ? (int)strlen(star + 1) : 0;
 
-	(void)snprintf(ret_text, size, "`%s %.*s%s%s`", http_method_name(route->method), before,
-		       route->pattern, argument, star ? star + 1 : "");
+	(void)snprintf(ret_text, size, "`%s %.*s%s%.*s%s`", http_method_name(route->method), before,
+		       route->pattern, argument, between, star ? star + 1 : "",
+		       rest ? rest_of(route->pattern) : "");
 }
 
 static void every_route_is_in_the_document_of_the_api(void **state)

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The debuginfod protocol: gdb, perf, valgrind and elfutils get files by build ID. Its clients ask
+ * with plain GETs; HEAD, ranges, entity tags and zstd are there for those that know better.
+ *
+ * A missing thing is 404, never 503: elfutils takes 503 for "no sections here" and fetches the
+ * whole file.
+ */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/api/debuginfo_answer.h"
+#include "symbolizer/http/partial.h"
+
+/* Each takes a CPU and reads from the disk that samples are written to. */
+#define MAX_EXPANSIONS 4
+
+/* Expanded files wait in memory (below 64 MiB) or on disk until slow clients have taken them. */
+#define MAX_DOWNLOADS 32
+
+/* A request that came through other servers keeps them waiting: a loop that does not carry our own
+ * name (elfutils' debuginfod forwards no Via) has to end soon. */
+#define FORWARDED_PATIENCE_NS (2 * NSEC_PER_SEC)
+
+/* The file was replaced between the look at it and the reading; not every time. */
+#define MAX_OPEN_ATTEMPTS 3
+
+/* With quotes and the mark of an encoding. */
+#define ETAG_SIZE 48
+
+static bool take_place(atomic_uint *taken, unsigned int places)
+{
+	if (atomic_fetch_add(taken, 1) < places)
+		return true;
+	atomic_fetch_sub(taken, 1);
+	return false;
+}
+
+static void leave_place(void *taken)
+{
+	atomic_fetch_sub((atomic_uint *)taken, 1);
+}
+
+/* What is between the arguments of "/buildid/ID/KIND/REST", with its slash. */
+static const char *rest_of(const struct http_request *request, const char *kind)
+{
+	const char *rest = request->path;
+	size_t before = strlen("/buildid/") + strlen(request->argument) + strlen(kind);
+
+	return strlen(rest) >= before ? rest + before : "";
+}
+
+static void not_found(const struct http_request *request, struct http_response *response,
+		      const char *what)
+{
+	http_response_error(response, 404,
+			    "there is no %s of build ID '%.200s'; upload it with PUT "
+			    "/v1/debuginfo/BUILDID",
+			    what, request->argument);
+}
+
+static void too_many(struct http_response *response)
+{
+	http_response_header(response, "Retry-After", "5");
+	http_response_error(response, 503,
+			    "too many debuginfo files are being sent; try again in a moment");
+}
+
+static void write_etag(const struct hash128 *hash, const char *mark, char ret_etag[ETAG_SIZE])
+{
+	char hex[2 * sizeof(hash->bytes) + 1];
+
+	hex_encode(hash->bytes, sizeof(hash->bytes), hex);
+	(void)snprintf(ret_etag, ETAG_SIZE, "\"%s%s\"", hex, mark);
+}
+
+/* With tokens only the client itself may keep the answer, not a cache that others ask too. */
+static void write_headers(const struct http_request *request, struct http_response *response,
+			  const struct http_version *version, uint64_t size)
+{
+	char date[HTTP_DATE_SIZE];
+
+	http_date_format(version->modified_s, date);
+	response->content_type = "application/octet-stream";
+	http_response_header(response, "X-DEBUGINFOD-SIZE", "%" PRIu64, size);
+	http_response_header(response, "Last-Modified", "%s", date);
+	http_response_header(response, "ETag", "%s", version->etag);
+	http_response_header(response, "Accept-Ranges", "bytes");
+	http_response_header(response, "Vary", "Accept-Encoding");
+	http_response_header(response, "Cache-Control", "%s",
+			     request->caller->anonymous ? "public" : "private");
+}
+
+/* What the client says it will not take. */
+static bool is_too_large_for(const struct http_request *request, struct http_response *response,
+			     uint64_t size)
+{
+	const char *text = http_request_header(request, "X-DEBUGINFOD-MAXSIZE");
+	unsigned long long max = text ? strtoull(text, NULL, 10) : 0;
+
+	if (max == 0 || size <= max)
+		return false;
+	http_response_header(response, "X-DEBUGINFOD-SIZE", "%" PRIu64, size);
+	http_response_error(response, 406, "the file has %" PRIu64 " bytes, more than %llu", size,
+			    max);
+	return true;
+}
+
+/* How an entry is to be sent. */
+struct delivery {
+	struct api_context *context;
+	const struct http_request *request;
+	const struct debuginfo_key *key;
+	struct debuginfo_entry entry;
+	bool compressed;
+	enum http_range_result partial;
+	struct http_range range;
+	char etag[ETAG_SIZE];
+};
+
+static void plan(struct delivery *delivery)
+{
+	const struct http_request *request = delivery->request;
+	struct debuginfo_entry *entry = &delivery->entry;
+	struct http_version version = { .etag = delivery->etag };
+
+	version.modified_s = entry->uploaded_wall_ns / NSEC_PER_SEC;
+	write_etag(&entry->hash, "", delivery->etag);
+	delivery->partial = http_range_of(request, &version, entry->size_bytes, &delivery->range);
+	/* A range is one of the file, so that it means the same to every client. */
+	delivery->compressed = !http_request_header(request, "Range") && entry->size_bytes > 0 &&
+			       http_request_accepts(request, "Accept-Encoding", "zstd");
+	if (delivery->compressed)
+		write_etag(&entry->hash, "-zstd", delivery->etag);
+}
+
+/* 1 opened, 0 it is no longer there. */
+static int open_entry(const struct delivery *delivery, struct http_response *response,
+		      struct debuginfo_entry *ret_entry)
+{
+	struct debuginfo_store *store = delivery->context->debuginfo;
+	const struct debuginfo_range range = { .offset = delivery->range.first,
+					       .size = delivery->range.size };
+	uint64_t size = delivery->entry.size_bytes;
+	uint64_t offset = 0;
+	int r;
+
+	if (delivery->compressed) {
+		r = debuginfo_open_frames(store, delivery->key, &response->file, &size, ret_entry);
+	} else if (delivery->partial == HTTP_RANGE_PART) {
+		offset = range.offset;
+		size = range.size;
+		r = debuginfo_open_part(store, delivery->key, &range, &response->file, ret_entry);
+	} else {
+		r = debuginfo_open_kind(store, delivery->key, &response->file, ret_entry);
+	}
+	response->file_offset = offset;
+	response->file_bytes = size;
+	return r;
+}
+
+/* 1 @response has the file, 0 there is none, -EBUSY too many at a time, -EAGAIN it was replaced. */
+static int open_download(const struct delivery *delivery, struct http_response *response)
+{
+	struct api_context *context = delivery->context;
+	struct debuginfo_entry entry;
+	int r;
+
+	if (!response->on_release) {
+		if (!take_place(&context->n_downloads, MAX_DOWNLOADS))
+			return -EBUSY;
+		response->on_release = leave_place;
+		response->on_release_arg = &context->n_downloads;
+	}
+	if (!take_place(&context->n_expansions, MAX_EXPANSIONS))
+		return -EBUSY;
+	r = open_entry(delivery, response, &entry);
+	leave_place(&context->n_expansions);
+	if (r > 0 && entry.generation == delivery->entry.generation)
+		return 1;
+	if (response->file >= 0) {
+		scoped_close(&response->file);
+		response->file = -1;
+	}
+	return r > 0 || r == -ERANGE ? -EAGAIN : r;
+}
+
+static void answer_in_full(const struct delivery *delivery, struct http_response *response)
+{
+	if (delivery->request->method == HTTP_HEAD)
+		response->head_bytes = delivery->compressed ? delivery->entry.stored_bytes
+							    : delivery->entry.size_bytes;
+	if (delivery->compressed)
+		http_response_header(response, "Content-Encoding", "zstd");
+	if (delivery->partial == HTTP_RANGE_PART) {
+		response->status = 206;
+		http_response_header(
+			response, "Content-Range", "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
+			delivery->range.first, delivery->range.first + delivery->range.size - 1,
+			delivery->entry.size_bytes);
+		if (delivery->request->method == HTTP_HEAD)
+			response->head_bytes = delivery->range.size;
+	}
+}
+
+/* Answers that need not open the file. */
+static bool answer_without_file(const struct delivery *delivery, struct http_response *response,
+				const struct http_version *version)
+{
+	if (http_is_not_modified(delivery->request, version)) {
+		response->status = 304;
+		response->content_type = NULL;
+		return true;
+	}
+	if (delivery->partial == HTTP_RANGE_OUTSIDE) {
+		http_response_header(response, "Content-Range", "bytes */%" PRIu64,
+				     delivery->entry.size_bytes);
+		http_response_error(response, 416, "the file has %" PRIu64 " bytes",
+				    delivery->entry.size_bytes);
+		return true;
+	}
+	return delivery->request->method == HTTP_HEAD;
+}
+
+/* 1 answered, 0 there is none (any more), -EAGAIN it was replaced meanwhile. */
+static int deliver(struct delivery *delivery, struct http_response *response)
+{
+	struct http_version version = { .etag = delivery->etag };
+	int r;
+
+	r = debuginfo_find_kind(delivery->context->debuginfo, delivery->key, &delivery->entry);
+	if (r <= 0)
+		return r;
+	if (is_too_large_for(delivery->request, response, delivery->entry.size_bytes))
+		return 1;
+	plan(delivery);
+	version.modified_s = delivery->entry.uploaded_wall_ns / NSEC_PER_SEC;
+	if (answer_without_file(delivery, response, &version)) {
+		write_headers(delivery->request, response, &version, delivery->entry.size_bytes);
+		if (response->status == 200)
+			answer_in_full(delivery, response);
+		else if (response->status == 304)
+			response->content_type = NULL;
+		else
+			response->content_type = "application/json";
+		return 1;
+	}
+	r = open_download(delivery, response);
+	if (r <= 0)
+		return r;
+	write_headers(delivery->request, response, &version, delivery->entry.size_bytes);
+	answer_in_full(delivery, response);
+	return 1;
+}
+
+/* So many workers of the lane may wait for other servers; the others go on serving. */
+static bool may_wait(struct api_context *context)
+{
+	return take_place(&context->n_upstream_waits, context->max_upstream_waits);
+}
+
+/* Whether it is worth a second look: something was fetched, perhaps. */
+static bool ask_upstream(struct api_context *context, const struct http_request *request,
+			 const struct debuginfo_key *key)
+{
+	const struct debuginfo_hops hops = {
+		.via = http_request_header(request, "Via"),
+		.forwarded_for = http_request_header(request, "X-Forwarded-For"),
+	};
+	uint64_t patience_ns = context->upstream_wait_ns;
+
+	if (!context->upstream ||
+	    debuginfo_upstream_want(context->upstream, key, &hops) != UPSTREAM_IS_ASKED)
+		return false;
+	if (hops.forwarded_for)
+		patience_ns = MIN(patience_ns, FORWARDED_PATIENCE_NS);
+	if (patience_ns == 0 || !may_wait(context))
+		return false;
+	debuginfo_upstream_wait(context->upstream, key, patience_ns);
+	leave_place(&context->n_upstream_waits);
+	return true;
+}
+
+static int deliver_latest(struct delivery *delivery, struct http_response *response)
+{
+	int r = -EAGAIN;
+
+	for (int i = 0; i < MAX_OPEN_ATTEMPTS && r == -EAGAIN; i++)
+		r = deliver(delivery, response);
+	return r;
+}
+
+static void count(struct api_context *context, const struct http_response *response)
+{
+	enum api_metric outcome = API_METRIC_DEBUGINFOD_SENT;
+
+	if (response->status == 404)
+		outcome = API_METRIC_DEBUGINFOD_MISSING;
+	else if (response->status == 304)
+		outcome = API_METRIC_DEBUGINFOD_NOT_MODIFIED;
+	else if (response->status >= 400)
+		outcome = API_METRIC_DEBUGINFOD_REFUSED;
+	api_count(context, outcome, 1);
+}
+
+static void serve(struct api_context *context, const struct http_request *request,
+		  struct http_response *response, const struct debuginfo_key *key, const char *what)
+{
+	struct delivery delivery = { .context = context, .request = request, .key = key };
+	int r;
+
+	r = deliver_latest(&delivery, response);
+	if (r == 0 && ask_upstream(context, request, key))
+		r = deliver_latest(&delivery, response);
+	if (r == -EBUSY || r == -EAGAIN)
+		too_many(response);
+	else if (r < 0)
+		debuginfo_answer_failure(response, r, "read");
+	else if (r == 0)
+		not_found(request, response, what);
+	count(context, response);
+}
+
+void api_debuginfod(struct api_context *context, const struct http_request *request,
+		    struct http_response *response)
+{
+	struct debuginfo_key key = { .kind = DEBUGINFO_KIND_DEBUGINFO, .path = "" };
+
+	if (debuginfo_answer_id(request, response, &key.id))
+		serve(context, request, response, &key, "debuginfo");
+}
+
+void api_debuginfod_executable(struct api_context *context, const struct http_request *request,
+			       struct http_response *response)
+{
+	struct debuginfo_key key = { .kind = DEBUGINFO_KIND_EXECUTABLE, .path = "" };
+
+	if (debuginfo_answer_id(request, response, &key.id))
+		serve(context, request, response, &key, "executable");
+}
+
+void api_debuginfod_source(struct api_context *context, const struct http_request *request,
+			   struct http_response *response)
+{
+	struct debuginfo_key key = { .kind = DEBUGINFO_KIND_SOURCE };
+	char path[DEBUGINFO_MAX_PATH];
+
+	if (!debuginfo_answer_id(request, response, &key.id))
+		return;
+	key.path = path;
+	if (debuginfo_canonical_path(rest_of(request, "/source"), path) == 0) {
+		serve(context, request, response, &key, "such source file");
+	} else {
+		not_found(request, response, "such source file");
+		count(context, response);
+	}
+}
+
+static int open_section(struct api_context *context, const struct executable_id *id,
+			const char *name, struct http_response *response)
+{
+	struct debuginfo_range range;
+	int r;
+
+	if (!take_place(&context->n_downloads, MAX_DOWNLOADS))
+		return -EBUSY;
+	response->on_release = leave_place;
+	response->on_release_arg = &context->n_downloads;
+	if (!take_place(&context->n_expansions, MAX_EXPANSIONS))
+		return -EBUSY;
+	r = debuginfo_open_section(context->debuginfo, id, name, &response->file, &range);
+	leave_place(&context->n_expansions);
+	if (r > 0) {
+		response->file_offset = range.offset;
+		response->file_bytes = range.size;
+	}
+	return r;
+}
+
+/* What a section comes from: its version is that of the section. */
+static int find_section_file(struct api_context *context, const struct executable_id *id,
+			     struct debuginfo_entry *ret_entry)
+{
+	static const enum debuginfo_kind kinds[] = {
+		DEBUGINFO_KIND_DEBUGINFO,
+		DEBUGINFO_KIND_EXECUTABLE,
+		DEBUGINFO_KIND_NAMES,
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds) && r == 0; i++) {
+		const struct debuginfo_key key = { .id = *id, .kind = kinds[i], .path = "" };
+
+		r = debuginfo_find_kind(context->debuginfo, &key, ret_entry);
+	}
+	return r;
+}
+
+static int serve_section(struct api_context *context, const struct http_request *request,
+			 const struct executable_id *id, struct http_response *response)
+{
+	const struct debuginfo_key key = { .id = *id,
+					   .kind = DEBUGINFO_KIND_DEBUGINFO,
+					   .path = "" };
+	struct http_version version;
+	struct debuginfo_entry entry;
+	char etag[ETAG_SIZE];
+	int r;
+
+	r = find_section_file(context, id, &entry);
+	if (r == 0 && ask_upstream(context, request, &key))
+		r = find_section_file(context, id, &entry);
+	if (r > 0)
+		r = open_section(context, id, rest_of(request, "/section/"), response);
+	if (r <= 0)
+		return r;
+	/* The tag also names the section: one of debuginfo and one of code never agree in it. */
+	write_etag(&entry.hash, "-section", etag);
+	version = (struct http_version){ .etag = etag,
+					 .modified_s = entry.uploaded_wall_ns / NSEC_PER_SEC };
+	write_headers(request, response, &version, response->file_bytes);
+	if (http_is_not_modified(request, &version)) {
+		scoped_close(&response->file);
+		response->file = -1;
+		response->status = 304;
+		response->content_type = NULL;
+	}
+	return 1;
+}
+
+void api_debuginfod_section(struct api_context *context, const struct http_request *request,
+			    struct http_response *response)
+{
+	struct executable_id id;
+	int r;
+
+	if (!debuginfo_answer_id(request, response, &id))
+		return;
+	r = serve_section(context, request, &id, response);
+	if (r == -EBUSY)
+		too_many(response);
+	else if (r < 0)
+		debuginfo_answer_failure(response, r, "read");
+	else if (r == 0)
+		not_found(request, response, "such section");
+	count(context, response);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The debuginfod protocol, asked with this very program and a source file of it.
+ */
+
+#include <elf.h>
+
+#include "common/elf/build_id.h"
+#include "common/file.h"
+#include "common/zstd_frame.h"
+#include "tests/unit/symbolizer/api/api_fixture.h"
+
+#define MAX_PROGRAM_BYTES (256 * MIB)
+
+#define SOURCE_PATH "/build/app/src/main.c"
+#define SOURCE_TEXT "int main(void) { return 0; }\n"
+
+struct stored {
+	struct executable_id id;
+	char id_text[EXECUTABLE_ID_TEXT_SIZE];
+	struct bytes elf;
+	struct elf_file *headers;
+	int fd;
+};
+
+static void stored_release(struct stored *stored)
+{
+	bytes_release(&stored->elf);
+	(void)elf_file_free(stored->headers);
+	scoped_close(&stored->fd);
+}
+
+static void put_bytes(struct debuginfo_store *store, const struct stored *stored,
+		      struct bytes_view content, const char *source_path)
+{
+	scoped(debuginfo_upload_freep) struct debuginfo_upload *upload = NULL;
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+
+	assert_ok(debuginfo_upload_begin(store, &stored->id, DEBUGINFO_FROM_PIPELINE, &upload,
+					 message));
+	if (source_path)
+		assert_ok(debuginfo_upload_as_source(upload, source_path, message));
+	assert_ok(debuginfo_upload_append(upload, content, message));
+	assert_int_equal(debuginfo_upload_commit(upload, &entry, message), 1);
+}
+
+static void store_this_program(struct api_fixture *fixture, struct stored *stored)
+{
+	*stored = (struct stored){ .elf = BYTES_INIT(MAX_PROGRAM_BYTES) };
+	assert_ok(file_read("/proc/self/exe", &stored->elf));
+	stored->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_true(stored->fd >= 0);
+	assert_ok(elf_file_open(stored->fd, &stored->headers));
+	assert_int_equal(build_id_from_elf(stored->headers, &stored->id), 1);
+	executable_id_format(&stored->id, stored->id_text);
+	put_bytes(fixture->context.debuginfo, stored, bytes_view_of(&stored->elf), NULL);
+	put_bytes(fixture->context.debuginfo, stored,
+		  (struct bytes_view){ (const uint8_t *)SOURCE_TEXT, strlen(SOURCE_TEXT) },
+		  SOURCE_PATH);
+}
+
+/* What is asked: /buildid/ID/REST with up to 3 headers. */
+struct question {
+	enum http_method method;
+	const char *rest;
+	struct http_field headers[3];
+};
+
+static void ask(struct api_fixture *fixture, const struct stored *stored,
+		const struct question *question, struct http_response *response)
+{
+	static const struct {
+		const char *prefix;
+		api_handler handler;
+	} handlers[] = {
+		{ "debuginfo", api_debuginfod },
+		{ "executable", api_debuginfod_executable },
+		{ "source/", api_debuginfod_source },
+		{ "section/", api_debuginfod_section },
+	};
+	scoped_free char *path = NULL;
+	struct http_request request = {
+		.method = question->method,
+		.argument = stored->id_text,
+		.headers = question->headers,
+		.caller = &fixture->caller,
+	};
+
+	assert_true(asprintf(&path, "/buildid/%s/%s", stored->id_text, question->rest) > 0);
+	request.path = path;
+	while (request.n_headers < ARRAY_SIZE(question->headers) &&
+	       question->headers[request.n_headers].name)
+		request.n_headers++;
+	http_response_init(response);
+	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++)
+		if (strncmp(question->rest, handlers[i].prefix, strlen(handlers[i].prefix)) == 0)
+			handlers[i].handler(&fixture->context, &request, response);
+}
+
+static void assert_header(const struct http_response *response, const char *name, const char *value)
+{
+	const char *found = http_response_find_header(response, name);
+
+	assert_non_null(found);
+	assert_string_equal(found, value);
+}
+
+static void assert_sends(const struct http_response *response, const void *wanted, size_t size)
+{
+	scoped_free uint8_t *sent = malloc(size + 1);
+
+	assert_non_null(sent);
+	assert_int_equal(response->file_bytes, size);
+	assert_ok(pread_all(response->file, sent, size, response->file_offset));
+	assert_memory_equal(sent, wanted, size);
+}
+
+static void a_part_is_a_part_of_the_file(void **state)
+{
+	static const struct question whole = { .rest = "executable" };
+	static const struct question part = { .rest = "executable",
+					      .headers = { { "Range", "bytes=600000-600009" },
+							   { "Accept-Encoding", "zstd" } } };
+	static const struct question beyond = { .rest = "debuginfo",
+						.headers = { { "Range", "bytes=99999999999-" } } };
+	struct api_fixture *fixture = *state;
+	scoped(stored_release) struct stored stored;
+	scoped(http_response_release) struct http_response all, some, none;
+	char wanted[64];
+
+	store_this_program(fixture, &stored);
+	assert_true(stored.elf.size > 600010);
+	ask(fixture, &stored, &whole, &all);
+	assert_int_equal(all.status, 200);
+	assert_sends(&all, stored.elf.data, stored.elf.size);
+	assert_header(&all, "Accept-Ranges", "bytes");
+	assert_header(&all, "Last-Modified", "Tue, 14 Nov 2023 22:14:20 GMT");
+
+	ask(fixture, &stored, &part, &some);
+	assert_int_equal(some.status, 206);
+	assert_sends(&some, stored.elf.data + 600000, 10);
+	(void)snprintf(wanted, sizeof(wanted), "bytes 600000-600009/%zu", stored.elf.size);
+	assert_header(&some, "Content-Range", wanted);
+	assert_null(http_response_find_header(&some, "Content-Encoding"));
+	assert_string_equal(http_response_find_header(&some, "ETag"),
+			    http_response_find_header(&all, "ETag"));
+
+	ask(fixture, &stored, &beyond, &none);
+	assert_error(&none, 416, "bytes");
+	(void)snprintf(wanted, sizeof(wanted), "bytes */%zu", stored.elf.size);
+	assert_header(&none, "Content-Range", wanted);
+	assert_int_equal(none.file, -1);
+}
+
+static void who_takes_zstd_gets_what_is_stored(void **state)
+{
+	static const struct question plain = { .rest = "debuginfo" };
+	static const struct question zstd = {
+		.rest = "debuginfo", .headers = { { "Accept-Encoding", "deflate, gzip, br, zstd" } }
+	};
+	static const struct question head = { .method = HTTP_HEAD,
+					      .rest = "debuginfo",
+					      .headers = { { "Accept-Encoding", "zstd" } } };
+	struct api_fixture *fixture = *state;
+	scoped(bytes_release) struct bytes expanded = BYTES_INIT(MAX_PROGRAM_BYTES);
+	scoped(http_response_release) struct http_response as_is, compressed, length;
+	scoped(stored_release) struct stored stored;
+	scoped_free uint8_t *frames = NULL;
+	char size[32];
+
+	store_this_program(fixture, &stored);
+	ask(fixture, &stored, &plain, &as_is);
+	ask(fixture, &stored, &zstd, &compressed);
+	ask(fixture, &stored, &head, &length);
+	assert_header(&compressed, "Content-Encoding", "zstd");
+	assert_header(&compressed, "Vary", "Accept-Encoding");
+	assert_true(compressed.file_bytes < stored.elf.size);
+	frames = malloc(compressed.file_bytes);
+	assert_ok(pread_all(compressed.file, frames, compressed.file_bytes, 0));
+	assert_ok(zstd_decompress((struct bytes_view){ frames, compressed.file_bytes }, &expanded));
+	assert_int_equal(expanded.size, stored.elf.size);
+	assert_memory_equal(expanded.data, stored.elf.data, stored.elf.size);
+	/* Of the file, however it travels. */
+	(void)snprintf(size, sizeof(size), "%zu", stored.elf.size);
+	assert_header(&compressed, "X-DEBUGINFOD-SIZE", size);
+	assert_string_not_equal(http_response_find_header(&compressed, "ETag"),
+				http_response_find_header(&as_is, "ETag"));
+	assert_int_equal(length.head_bytes, compressed.file_bytes);
+}
+
+static void what_the_client_has_is_304(void **state)
+{
+	static const char *const rests[] = { "debuginfo", "executable", "source" SOURCE_PATH,
+					     "section/.text" };
+	struct api_fixture *fixture = *state;
+	scoped(stored_release) struct stored stored;
+
+	store_this_program(fixture, &stored);
+	for (size_t i = 0; i < ARRAY_SIZE(rests); i++) {
+		scoped(http_response_release) struct http_response first, again, later;
+		struct question question = { .rest = rests[i] };
+
+		ask(fixture, &stored, &question, &first);
+		assert_int_equal(first.status, 200);
+		question.headers[0] =
+			(struct http_field){ "If-None-Match",
+					     http_response_find_header(&first, "ETag") };
+		ask(fixture, &stored, &question, &again);
+		assert_int_equal(again.status, 304);
+		assert_int_equal(again.file, -1);
+		assert_int_equal(again.body.size, 0);
+		question.headers[0] =
+			(struct http_field){ "If-Modified-Since",
+					     http_response_find_header(&first, "Last-Modified") };
+		ask(fixture, &stored, &question, &later);
+		assert_int_equal(later.status, 304);
+	}
+	assert_int_equal(fixture->context.n_downloads, 0);
+}
+
+static void a_section_is_sent_raw(void **state)
+{
+	static const char *const names[] = { ".text", ".dynsym", ".debug_info" };
+	struct api_fixture *fixture = *state;
+	scoped(stored_release) struct stored stored;
+
+	store_this_program(fixture, &stored);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const struct elf_section *section = elf_file_section(stored.headers, names[i]);
+		scoped(http_response_release) struct http_response response;
+		struct question question = {};
+		char rest[64];
+
+		(void)snprintf(rest, sizeof(rest), "section/%s", names[i]);
+		question.rest = rest;
+		assert_non_null(section);
+		ask(fixture, &stored, &question, &response);
+		assert_int_equal(response.status, 200);
+		assert_sends(&response, stored.elf.data + section->file_offset, section->size);
+	}
+}
+
+static void a_source_is_found_by_either_spelling(void **state)
+{
+	static const char *const rests[] = { "source" SOURCE_PATH, "source/" SOURCE_PATH,
+					     "source/build/app/obj/../src/./main.c" };
+	struct api_fixture *fixture = *state;
+	scoped(stored_release) struct stored stored;
+
+	store_this_program(fixture, &stored);
+	for (size_t i = 0; i < ARRAY_SIZE(rests); i++) {
+		const struct question question = { .rest = rests[i] };
+		scoped(http_response_release) struct http_response response;
+
+		ask(fixture, &stored, &question, &response);
+		assert_int_equal(response.status, 200);
+		assert_sends(&response, SOURCE_TEXT, strlen(SOURCE_TEXT));
+	}
+}
+
+static void what_is_missing_or_hostile_is_404(void **state)
+{
+	static const char *const rests[] = {
+		"source/etc/passwd",
+		"source/../../../../etc/passwd",
+		"source/build/app/src/main.c/..",
+		"source/",
+		"source//..",
+		"section/.nothing",
+		"section/.bss",
+		"section/",
+		"section/../.text",
+		"section/.text/..",
+	};
+	struct api_fixture *fixture = *state;
+	scoped(stored_release) struct stored stored;
+
+	store_this_program(fixture, &stored);
+	for (size_t i = 0; i < ARRAY_SIZE(rests); i++) {
+		const struct question question = { .rest = rests[i] };
+		scoped(http_response_release) struct http_response response;
+
+		ask(fixture, &stored, &question, &response);
+		assert_error(&response, 404, "there is no such");
+	}
+	assert_int_equal(fixture->context.metrics[API_METRIC_DEBUGINFOD_MISSING],
+			 ARRAY_SIZE(rests));
+	assert_int_equal(fixture->context.n_downloads, 0);
+}
+
+static void more_than_the_client_takes_is_406(void **state)
+{
+	static const struct question small = { .rest = "debuginfo",
+					       .headers = { { "X-DEBUGINFOD-MAXSIZE", "1000" } } };
+	static const struct question large = {
+		.rest = "debuginfo", .headers = { { "X-DEBUGINFOD-MAXSIZE", "1000000000" } }
+	};
+	struct api_fixture *fixture = *state;
+	scoped(http_response_release) struct http_response refused, sent;
+	scoped(stored_release) struct stored stored;
+
+	store_this_program(fixture, &stored);
+	ask(fixture, &stored, &small, &refused);
+	assert_error(&refused, 406, "more than 1000");
+	ask(fixture, &stored, &large, &sent);
+	assert_int_equal(sent.status, 200);
+}
+
+static void caches_that_others_ask_keep_only_what_everybody_may_have(void **state)
+{
+	static const struct question question = { .rest = "debuginfo" };
+	struct api_fixture *fixture = *state;
+	scoped(http_response_release) struct http_response open, guarded;
+	scoped(stored_release) struct stored stored;
+
+	store_this_program(fixture, &stored);
+	ask(fixture, &stored, &question, &open);
+	assert_header(&open, "Cache-Control", "public");
+	fixture->caller.anonymous = false;
+	ask(fixture, &stored, &question, &guarded);
+	assert_header(&guarded, "Cache-Control", "private");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		API_TEST(a_part_is_a_part_of_the_file),
+		API_TEST(who_takes_zstd_gets_what_is_stored),
+		API_TEST(what_the_client_has_is_304),
+		API_TEST(a_section_is_sent_raw),
+		API_TEST(a_source_is_found_by_either_spelling),
+		API_TEST(what_is_missing_or_hostile_is_404),
+		API_TEST(more_than_the_client_takes_is_406),
+		API_TEST(caches_that_others_ask_keep_only_what_everybody_may_have),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
