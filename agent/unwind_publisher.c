@@ -30,11 +30,15 @@
 #define CACHED_FROM_BYTES (8 * KIB)
 
 int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_programs *programs,
-			  struct executable_cache *executables)
+			  struct executable_cache *executables, uint64_t in_use_ns)
 {
 	int r;
 
-	*publisher = (struct unwind_publisher){ .programs = programs, .executables = executables };
+	*publisher = (struct unwind_publisher){
+		.programs = programs,
+		.executables = executables,
+		.in_use_ns = in_use_ns,
+	};
 	r = bpf_programs_unwind_arrays(programs, &publisher->arrays);
 	if (r == 0)
 		r = extents_init(&publisher->rows, publisher->arrays.rows.n);
@@ -112,20 +116,17 @@ static void give_back(struct unwind_publisher *publisher, const struct published
 	(void)extents_give_back(&publisher->rules, published->rules);
 }
 
-static bool is_mapped(const struct unwind_publisher *publisher, uint32_t number)
+static bool is_in_use(const struct unwind_publisher *publisher, const struct published_table *table, uint64_t now_ns)
 {
-	const struct executable *executable = executable_cache_by_number(publisher->executables, number);
-
-	return executable && executable->references > 0;
+	return table->used_ns > 0 && table->used_ns + publisher->in_use_ns > now_ns;
 }
 
 /*
- * The table that leaves next: not mapped before mapped, then by least use. @for_room: not an empty one, which has no
- * memory to give. False when there is none.
+ * The table that leaves next: the one that was made or used longest ago. @for_room: not one in use, and not an empty
+ * one, which has no memory to give. False when there is none.
  */
-static bool find_victim(const struct unwind_publisher *publisher, bool for_room, uint32_t *ret_number)
+static bool find_victim(const struct unwind_publisher *publisher, bool for_room, uint64_t now_ns, uint32_t *ret_number)
 {
-	bool found_mapped = true;
 	uint64_t oldest_ns = UINT64_MAX;
 	const void *key;
 	size_t cursor = 0;
@@ -133,31 +134,26 @@ static bool find_victim(const struct unwind_publisher *publisher, bool for_room,
 
 	while (hash_table_next(publisher->tables, &cursor, &key, &value)) {
 		const struct published_table *table = value;
-		uint32_t number;
-		bool mapped;
 
-		if (table->without && for_room)
+		if (for_room && (table->without || is_in_use(publisher, table, now_ns)))
 			continue;
-		memcpy(&number, key, sizeof(number));
-		mapped = is_mapped(publisher, number);
-		if (mapped > found_mapped || (mapped == found_mapped && table->asked_ns >= oldest_ns))
+		if (MAX(table->made_ns, table->used_ns) >= oldest_ns)
 			continue;
-		found_mapped = mapped;
-		oldest_ns = table->asked_ns;
-		*ret_number = number;
+		oldest_ns = MAX(table->made_ns, table->used_ns);
+		memcpy(ret_number, key, sizeof(*ret_number));
 	}
 	return oldest_ns != UINT64_MAX;
 }
 
 /* Lets some tables go. False when there is none to go. */
-static bool evict(struct unwind_publisher *publisher, bool for_room)
+static bool evict(struct unwind_publisher *publisher, bool for_room, uint64_t now_ns)
 {
 	size_t n_victims = MAX(hash_table_count(publisher->tables) / EVICT_FRACTION, (size_t)1);
 	struct published_table gone[64];
 	size_t n_gone = 0;
 	uint32_t number;
 
-	while (n_gone < MIN(n_victims, ARRAY_SIZE(gone)) && find_victim(publisher, for_room, &number)) {
+	while (n_gone < MIN(n_victims, ARRAY_SIZE(gone)) && find_victim(publisher, for_room, now_ns, &number)) {
 		gone[n_gone++] = *(struct published_table *)hash_table_find(publisher->tables, &number);
 		bpf_programs_remove_unwind_table(publisher->programs, number);
 		(void)hash_table_remove(publisher->tables, &number);
@@ -172,8 +168,20 @@ static bool evict(struct unwind_publisher *publisher, bool for_room)
 	return true;
 }
 
+/* 1; 0: there is no room, and none that may be made. */
+static int make_room(struct unwind_publisher *publisher, const struct unwind_table *table, bool is_needed,
+		     struct published_table *published)
+{
+	int r = take_extents(publisher, table, published);
+
+	while (r == 0 && is_needed && evict(publisher, true, published->made_ns))
+		r = take_extents(publisher, table, published);
+	publisher->is_full = r == 0;
+	return r;
+}
+
 static int write_table(struct unwind_publisher *publisher, uint32_t number, const struct unwind_table *table,
-		       struct published_table *published)
+		       bool is_needed, struct published_table *published)
 {
 	struct unwind_arrays *arrays = &publisher->arrays;
 	struct abi_unwind_info info = {
@@ -186,9 +194,7 @@ static int write_table(struct unwind_publisher *publisher, uint32_t number, cons
 	/* No eviction helps one that is larger than everything. */
 	if (table->n_rows > arrays->rows.n || table->n_pages >= arrays->pages.n || table->n_rules > arrays->rules.n)
 		return -EFBIG;
-	r = take_extents(publisher, table, published);
-	while (r == 0 && evict(publisher, true))
-		r = take_extents(publisher, table, published);
+	r = make_room(publisher, table, is_needed, published);
 	if (r <= 0)
 		return r < 0 ? r : -ENOSPC;
 	r = unwind_array_write(&arrays->rows, published->rows.first, table->rows, table->n_rows);
@@ -278,7 +284,7 @@ static int get_table(struct unwind_publisher *publisher, const struct executable
  * Into the maps, or an empty table there, so that the programs know that none will come. 0 even if there is none;
  * negative when memory is short.
  */
-static int publish_table(struct unwind_publisher *publisher, const struct executable *executable,
+static int publish_table(struct unwind_publisher *publisher, const struct executable *executable, bool is_needed,
 			 struct published_table *published)
 {
 	struct unwind_table table = {};
@@ -286,8 +292,10 @@ static int publish_table(struct unwind_publisher *publisher, const struct execut
 
 	r = get_table(publisher, executable, &table);
 	if (r > 0)
-		r = write_table(publisher, executable->number, &table, published) ?: 1;
+		r = write_table(publisher, executable->number, &table, is_needed, published) ?: 1;
 	unwind_table_release(&table);
+	if (r == -ENOSPC && !is_needed)
+		return r;
 	publisher->n_without += r == 0;
 	publisher->n_failed += r < 0;
 	if (r > 0)
@@ -296,28 +304,32 @@ static int publish_table(struct unwind_publisher *publisher, const struct execut
 		log_debug_errno(r, "no unwind table for '%s', its frames are left to frame pointers: %m",
 				executable->name);
 	published->without = true;
+	published->waits = r == -ENOSPC;
 	return bpf_programs_put_unwind_table(publisher->programs, executable->number, &published->info);
 }
 
-int unwind_publisher_want(struct unwind_publisher *publisher, struct executable *executable, uint64_t now_ns)
+/* @is_needed: a stack goes through it. */
+static int want(struct unwind_publisher *publisher, const struct executable *executable, bool is_needed, uint64_t now_ns)
 {
 	struct published_table *known = hash_table_find(publisher->tables, &executable->number);
-	struct published_table published = { .asked_ns = now_ns };
+	struct published_table published = { .made_ns = now_ns };
 	void *value;
 	int r;
 
-	if (known) {
-		known->asked_ns = now_ns;
+	if (known || (publisher->is_full && !is_needed))
 		return 0;
-	}
 	if (hash_table_count(publisher->tables) >= UNWIND_MAX_TABLES)
-		(void)evict(publisher, false);
+		(void)evict(publisher, false, now_ns);
 	r = hash_table_insert(publisher->tables, &executable->number, &value);
 	if (r < 0)
 		return r == -ENOSPC ? 0 : r;
 	/* Nothing to evict yet. */
-	*(struct published_table *)value = (struct published_table){ .asked_ns = now_ns, .without = true };
-	r = publish_table(publisher, executable, &published);
+	*(struct published_table *)value = (struct published_table){ .made_ns = now_ns, .without = true };
+	r = publish_table(publisher, executable, is_needed, &published);
+	if (r == -ENOSPC) {
+		(void)hash_table_remove(publisher->tables, &executable->number);
+		return 0;
+	}
 	/* Making room for it may have moved the entries. */
 	known = hash_table_find(publisher->tables, &executable->number);
 	if (known)
@@ -325,21 +337,59 @@ int unwind_publisher_want(struct unwind_publisher *publisher, struct executable 
 	return r;
 }
 
-static const struct abi_unwind_info *find_info(void *arg, uint32_t number)
+int unwind_publisher_want(struct unwind_publisher *publisher, struct executable *executable, uint64_t now_ns)
 {
-	const struct unwind_publisher *publisher = arg;
-	const struct published_table *table = hash_table_find(publisher->tables, &number);
-
-	return table ? &table->info : NULL;
+	return want(publisher, executable, false, now_ns);
 }
 
-void unwind_publisher_view(const struct unwind_publisher *publisher, struct host_unwind_tables *ret_tables)
+void unwind_publisher_used(struct unwind_publisher *publisher, uint32_t number, uint64_t now_ns)
+{
+	struct published_table *table = hash_table_find(publisher->tables, &number);
+
+	if (table)
+		table->used_ns = now_ns;
+}
+
+void unwind_publisher_ask_again(struct unwind_publisher *publisher)
+{
+	const void *key;
+	size_t cursor = 0;
+	uint32_t number;
+	void *value;
+
+	while (hash_table_next(publisher->tables, &cursor, &key, &value)) {
+		if (!((const struct published_table *)value)->waits)
+			continue;
+		memcpy(&number, key, sizeof(number));
+		bpf_programs_remove_unwind_table(publisher->programs, number);
+		hash_table_remove_at_cursor(publisher->tables, &cursor);
+	}
+}
+
+static const struct abi_unwind_info *find_info(void *arg, uint32_t number)
+{
+	struct unwind_publisher *publisher = arg;
+	const struct executable *executable = executable_cache_by_number(publisher->executables, number);
+	uint64_t now_ns = clock_monotonic_ns(&system_clock);
+	struct published_table *table;
+
+	if (!executable || want(publisher, executable, true, now_ns) < 0)
+		return NULL;
+	table = hash_table_find(publisher->tables, &number);
+	if (!table)
+		return NULL;
+	/* The rest of this stack must not take its place. */
+	table->used_ns = now_ns;
+	return &table->info;
+}
+
+void unwind_publisher_view(struct unwind_publisher *publisher, struct host_unwind_tables *ret_tables)
 {
 	const struct unwind_arrays *arrays = &publisher->arrays;
 
 	*ret_tables = (struct host_unwind_tables){
 		.find = find_info,
-		.find_argument = (void *)publisher,
+		.find_argument = publisher,
 		.rows = (const struct abi_unwind_row_chunk *)arrays->rows.address,
 		.pages = (const struct abi_unwind_page_chunk *)arrays->pages.address,
 		.rules = (const struct abi_unwind_rule_chunk *)arrays->rules.address,

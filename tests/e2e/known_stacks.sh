@@ -32,7 +32,7 @@ sample_programs() {
 	local program name mode from
 	server_url=http://127.0.0.1:$(free_port) # nobody listens there
 	# Whatever else runs on the host: it must not take the place of these programs' tables.
-	start_agent --on_cpu.frequency $FREQUENCY --batch_interval 2s --unwind.table_size 64MiB
+	start_agent --on_cpu.frequency $FREQUENCY --batch_interval 2s "${agent_arguments[@]:---unwind.table_size=64MiB}"
 	for program in "$@"; do
 		name=${program%%:*} mode=${program#"$name"}
 		need_workload "$name"
