@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A process that gives up what its work does not need, for work on bytes that somebody sent. From
+ * then on it can calculate, read the descriptors that it has, write to one of them, and end; what
+ * else it tries kills it. To be called by a process made for this work alone, before it has read
+ * any of those bytes, while it has one thread.
+ */
+
+#include <sys/types.h>
+
+#include "common/base.h"
+
+/* What a kernel may not have. */
+enum sandbox_fence {
+	SANDBOX_LANDLOCK = 1 << 0,
+	SANDBOX_SECCOMP = 1 << 1,
+};
+
+struct sandbox_rules {
+	int out_fd;                   /* the only one that may be written to, besides 2 */
+	uint64_t address_space_bytes; /* more: no memory */
+	uint64_t written_bytes;       /* per file; more: SIGXFSZ */
+	uint64_t cpu_s;               /* more: SIGXCPU */
+	unsigned int without;         /* enum sandbox_fence, or-ed: so that tests see each alone */
+};
+
+/*
+ * Gives up, for good. Returns the fences that there are not, or-ed; limits hold in any case. A
+ * negative errno: something failed that should be there; the process is not to go on.
+ */
+int sandbox_enter(const struct sandbox_rules *rules);
+
+/* Ends with the thread that started us, however that ends. -ESRCH: @parent is gone already. */
+int sandbox_end_with_parent(pid_t parent);
+
+/* Lets others go first, and be killed later when memory is short. What is refused is left. */
+void sandbox_yield_to_others(void);
