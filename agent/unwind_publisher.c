@@ -309,7 +309,8 @@ static int publish_table(struct unwind_publisher *publisher, const struct execut
 }
 
 /* @is_needed: a stack goes through it. */
-static int want(struct unwind_publisher *publisher, const struct executable *executable, bool is_needed, uint64_t now_ns)
+static int want(struct unwind_publisher *publisher, const struct executable *executable, bool is_needed,
+		uint64_t now_ns)
 {
 	struct published_table *known = hash_table_find(publisher->tables, &executable->number);
 	struct published_table published = { .made_ns = now_ns };

@@ -46,8 +46,8 @@ void unwind_publisher_use_cache(struct unwind_publisher *publisher, const char *
 void unwind_publisher_release(struct unwind_publisher *publisher);
 
 /*
- * Puts the table of @executable into the maps, if there is room: else the first stack that needs it makes some. Failures
- * are counted and leave it to the frame pointer.
+ * Puts the table of @executable into the maps, if there is room: else the first stack that needs it makes some.
+ * Failures are counted and leave it to the frame pointer.
  */
 int unwind_publisher_want(struct unwind_publisher *publisher, struct executable *executable, uint64_t now_ns);
 
