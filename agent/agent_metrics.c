@@ -3,6 +3,7 @@
  * The agent's account of itself: gathered once per batch from the parts that count.
  */
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,10 @@
 #include "common/file.h"
 #include "common/log.h"
 
-#define READ_MAP_BYTES_EVERY_NS (30 * NSEC_PER_SEC)
+#define READ_MEMORY_EVERY_NS (30 * NSEC_PER_SEC)
+
+/* A walk over the heap for less would cost more than it gives. */
+#define TRIM_FROM_BYTES ((size_t)(1 * MIB))
 
 static const struct metric_row agent_metric_rows[] = {
 #define AGENT_METRIC(id, metric_name, metric_type, metric_labels, metric_help)                     \
@@ -159,14 +163,22 @@ static uint64_t status_bytes(const char *status, const char *key)
 	return kib * KIB;
 }
 
-/* Each map is a file to read, and most of them never change their size. */
-static void gather_map_bytes(struct agent *agent)
+/* Gives back pages that lie free among others: freeing gives back those at the end of the heap only. */
+static void trim_heap(void)
+{
+	if (mallinfo2().fordblks > TRIM_FROM_BYTES)
+		(void)malloc_trim(0);
+}
+
+/* What is not worth doing for each batch: each map is a file to read, and most of them never change their size. */
+static void gather_memory(struct agent *agent)
 {
 	uint64_t now_ns = clock_monotonic_ns(agent->clock);
 
-	if (agent->map_bytes_read_ns != 0 && now_ns < agent->map_bytes_read_ns + READ_MAP_BYTES_EVERY_NS)
+	if (agent->memory_read_ns != 0 && now_ns < agent->memory_read_ns + READ_MEMORY_EVERY_NS)
 		return;
-	agent->map_bytes_read_ns = now_ns;
+	agent->memory_read_ns = now_ns;
+	trim_heap();
 	set(agent, AGENT_METRIC_MAP_BYTES,
 	    bpf_programs_memory_bytes(agent->programs) + process_events_memory_bytes(agent->events));
 }
@@ -176,12 +188,12 @@ static void gather_own_costs(struct agent *agent)
 	struct bytes status = BYTES_INIT(16 * KIB);
 	struct rusage usage;
 
+	gather_memory(agent);
 	if (file_read("/proc/self/status", &status) == 0 && bytes_append_byte(&status, 0) == 0) {
 		set(agent, AGENT_METRIC_RSS_BYTES, status_bytes((const char *)status.data, "VmRSS:"));
 		set(agent, AGENT_METRIC_RSS_ANON_BYTES, status_bytes((const char *)status.data, "RssAnon:"));
 	}
 	bytes_release(&status);
-	gather_map_bytes(agent);
 	if (getrusage(RUSAGE_SELF, &usage) == 0)
 		set(agent, AGENT_METRIC_CPU_NS,
 		    (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NSEC_PER_SEC +

@@ -11,6 +11,10 @@
 #define MAX_STACK_NUMBERS 65536
 #define MAX_SERIES_NUMBERS 32768
 
+/* From here on what is old is looked for: where programs come and go, most of it is of processes that have ended. */
+#define SWEEP_STACK_NUMBERS  (MAX_STACK_NUMBERS / 4)
+#define SWEEP_SERIES_NUMBERS (MAX_SERIES_NUMBERS / 4)
+
 /* Windows (5 s) after which an unused number leaves when room is needed. */
 #define KEEP_WINDOWS 12
 
@@ -107,7 +111,7 @@ void definitions_sweep(struct definitions *definitions, uint64_t window)
 	size_t cursor = 0;
 	void *value;
 
-	if (hash_table_count(definitions->stacks) > MAX_STACK_NUMBERS / 2) {
+	if (hash_table_count(definitions->stacks) > SWEEP_STACK_NUMBERS) {
 		while (hash_table_next(definitions->stacks, &cursor, NULL, &value)) {
 			if (((struct stack_number *)value)->last_window + KEEP_WINDOWS < window)
 				hash_table_remove_at_cursor(definitions->stacks, &cursor);
@@ -116,7 +120,7 @@ void definitions_sweep(struct definitions *definitions, uint64_t window)
 			hash_table_clear(definitions->stacks);
 	}
 	cursor = 0;
-	if (hash_table_count(definitions->series) > MAX_SERIES_NUMBERS / 2) {
+	if (hash_table_count(definitions->series) > SWEEP_SERIES_NUMBERS) {
 		while (hash_table_next(definitions->series, &cursor, NULL, &value)) {
 			if (((struct series_number *)value)->last_window + KEEP_WINDOWS < window)
 				hash_table_remove_at_cursor(definitions->series, &cursor);
