@@ -38,8 +38,9 @@ KERNEL = ("[kernel]", 0)
 # such a stack is not complete, but it is compared, and neither these functions nor those that end stacks are.
 STARTERS = ("__libc_start_call_main", "__libc_start_main_impl", "__libc_start_main", "start_thread")
 
-# Where stacks of runtimes begin that make their own.
-RUNTIME_ENDS = ("runtime.goexit", "runtime.mstart", "runtime.rt0_go")
+# Where stacks of runtimes begin that make their own: those at which Go's own traceback stops (topofstack()).
+RUNTIME_ENDS = ("runtime.goexit", "runtime.mstart", "runtime.rt0_go", "runtime.mcall", "runtime.morestack",
+                "runtime.asmcgocall")
 
 
 class Side:

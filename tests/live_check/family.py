@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the pids of a process and all that come from it, with commas between: family.py ROOT DUMP EVENTS
+"""Prints the pids of a process and all that come from it, with commas between: family.py ROOT DUMP EVENTS [NAMES]
 
+Only those whose name matches the regular expression NAMES: where pids are short, one may have been somebody else's.
 By what either side saw: DUMP is batch_dump's text, EVENTS `perf script --show-task-events`.
 """
 import collections
+import re
 import sys
 
 from stacks import FORK
@@ -22,6 +24,11 @@ def children_of(dump, events):
     return children
 
 
+def pids_named(names, dump):
+    processes = (line.rstrip("\n").split("\t") for line in dump if line.startswith("process\t"))
+    return {int(process[2]) for process in processes if re.fullmatch(names, process[4])}
+
+
 def family_of(root, children):
     family, waiting = set(), [root]
     while waiting:
@@ -36,7 +43,11 @@ def main():
     with open(sys.argv[2], encoding="utf-8", errors="replace") as dump, \
          open(sys.argv[3], encoding="utf-8", errors="replace") as events:
         children = children_of(dump, events)
-    print(",".join(map(str, sorted(family_of(int(sys.argv[1]), children)))))
+    family = family_of(int(sys.argv[1]), children)
+    if len(sys.argv) > 4:
+        with open(sys.argv[2], encoding="utf-8", errors="replace") as dump:
+            family &= pids_named(sys.argv[4], dump)
+    print(",".join(map(str, sorted(family))))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # The programs of run.sh. Of each: needs_NAME (is it installed), setup_NAME (files under $work/data), run_NAME (the
-# program, until it is ended; its processes are what is looked at), and for servers ready_NAME (it answers) and load_NAME
+# program, until it is ended; its processes are what is looked at, or those that names_NAME matches), and for servers ready_NAME (it answers) and load_NAME
 # (clients, which are not looked at). $seconds is how long it will be looked at, $work the folder of the run.
 
 list_programs() { declare -F | sed -n 's/^declare -f run_//p'; }
@@ -164,6 +164,7 @@ run_sqlite3() {
 
 # ---- compilers and tools
 
+names_git=git
 needs_git() { has git; }
 setup_git() {
 	git init -q data/repo
@@ -173,6 +174,7 @@ setup_git() {
 }
 run_git() { again git -C data/repo -c pack.threads=2 repack -q -a -d -f --window=30; }
 
+names_cc1='g\+\+|cc1plus|as'
 needs_cc1() { has g++; }
 setup_cc1() {
 	printf '#include <%s>\n' regex map unordered_map iostream algorithm functional vector string thread future >data/all.cc
@@ -185,6 +187,7 @@ run_cc1() {
 	again g++ -std=c++17 -O3 -c data/all.cc -o data/2.o
 }
 
+names_go='go|compile|asm|link|cgo|pack|buildid|vet'
 needs_go() { has go; }
 setup_go() { :; }
 run_go() {

@@ -129,6 +129,12 @@ take_samples() {
 	pids=()
 }
 
+# Of the processes that are looked at: all, where the program does not say.
+names_of() {
+	local names=names_$1
+	printf '%s' "${!names:-.*}"
+}
+
 print_script() { perf script -i "$work/perf.data" --ns "$@" 2>>"$work/script.log"; }
 
 check() {
@@ -140,7 +146,7 @@ check() {
 	"$build/bin/batch_dump" "$work/spool" "$from" "$to" >"$work/ours"
 	# Twice: unwinding is what takes long, so only the stacks of the program are.
 	print_script -F pid,tid,time --show-task-events --show-lost-events >"$work/perf-events"
-	family=$(python3 -B "$here/family.py" "$root_pid" "$work/ours" "$work/perf-events")
+	family=$(python3 -B "$here/family.py" "$root_pid" "$work/ours" "$work/perf-events" "$(names_of "$name")")
 	print_script -F pid,tid,time,ip,dso --no-inline --show-lost-events --pid "$family" >"$work/perf"
 	rm -f "$work/perf.data"
 	python3 -B "$here/compare.py" --name "$name" --from "$from" --to "$to" --ours "$work/ours" --perf "$work/perf" \
