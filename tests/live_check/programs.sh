@@ -2,8 +2,9 @@
 # shellcheck shell=bash
 #
 # The programs of run.sh. Of each: needs_NAME (is it installed), setup_NAME (files under $work/data), run_NAME (the
-# program, until it is ended; its processes are what is looked at, or those that names_NAME matches), and for servers ready_NAME (it answers) and load_NAME
-# (clients, which are not looked at). $seconds is how long it will be looked at, $work the folder of the run.
+# program, until it is ended; its processes are what is looked at, or those that names_NAME matches), and for servers
+# ready_NAME (it answers) and load_NAME (clients, which are not looked at). $seconds is how long it will be looked at,
+# $work the folder of the run.
 
 list_programs() { declare -F | sed -n 's/^declare -f run_//p'; }
 
