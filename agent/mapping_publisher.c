@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A set never changes once it is published: changed mappings become a new set, the process entry is pointed to it, and
- * then the old set's chunks go. A reader in between finds either set whole, or a missing chunk, and then sends raw pcs.
+ * A set never changes once it is published: changed mappings become a new set, the process entry is pointed to it,
+ * and then the old set's chunks go. A reader in between finds either set whole, or a missing chunk, and then sends
+ * raw pcs.
  */
 #include "agent/mapping_publisher.h"
 
@@ -126,12 +127,30 @@ int mapping_publisher_prepare(struct mapping_publisher *publisher, struct proces
 	return want_tables(publisher, process->mappings);
 }
 
+/*
+ * A place where code was has been given away: the code is gone, whether or not we have heard yet of what comes there.
+ * To publish it again would take what comes for what was.
+ */
+static void forget_replaced_code(struct mapping_publisher *publisher, struct process *process)
+{
+	struct abi_process entry;
+
+	if (!process->published || bpf_programs_find_process(publisher->programs, process->pid, &entry) == 0 ||
+	    entry.replaced_end == 0)
+		return;
+	/* What is read now is younger than what the count counts. */
+	process->exec_count = entry.exec_count;
+	process_table_reread_mappings(publisher->processes, process);
+}
+
 static int publish(struct mapping_publisher *publisher, struct process *process)
 {
-	struct process_mappings *mappings = process->mappings;
+	struct process_mappings *mappings;
 	struct abi_process entry = {
 		.start_time_10ms = process->start_time_ns / START_TIME_TICK_NS,
-		/* An exec that we have not heard of yet has made it higher: the entry is then worthless, not wrong. */
+		/*
+		 * An exec that we have not heard of yet has made it higher: the entry is then worthless, not wrong.
+		 */
 		.exec_count = process->exec_count,
 		.flags = (process->without_stacks ? ABI_PROCESS_WITHOUT_STACKS : 0) |
 			 (process->without_waits ? ABI_PROCESS_WITHOUT_OFF_CPU : 0),
@@ -145,6 +164,8 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 		return 0;
 	}
 
+	forget_replaced_code(publisher, process);
+	mappings = process->mappings;
 	if (mappings && !(process->without_stacks && process->without_waits)) {
 		/* Tables first: a process published without them would be unwound by frame pointers meanwhile. */
 		r = mapping_publisher_prepare(publisher, process);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What must happen at the very moment of a fork, exec or exit, because the agent hears of it later: a child starts
- * with its parent's mappings, and an exec makes the mappings known so far worthless.
+ * What must happen at the very moment of a fork, exec, mapping or exit, because the agent hears of it later: a child
+ * starts with its parent's mappings, an exec makes the mappings known so far worthless, and so does whatever is
+ * mapped where code was.
  */
 #include "bpf/include/maps.bpf.h"
 
@@ -50,6 +51,79 @@ int BPF_PROG(hearth_on_exec, struct task_struct *task, int old_pid, struct linux
 
 	bpf_map_update_elem(&exec_counts, &pid, &next, BPF_ANY);
 	bpf_map_delete_elem(&processes, &pid);
+	return 0;
+}
+
+/* The number of mappings in @chunk that begin before @end. */
+static __always_inline __u32 mappings_before(const struct abi_mapping_chunk *chunk, __u64 end)
+{
+	__u32 low = 0;
+	__u32 high = chunk->n_mappings;
+
+#pragma unroll
+	for (int step = 0; step < 6; step++) {
+		__u32 middle = (low + high) / 2;
+
+		if (low >= high || middle >= ABI_MAPPINGS_PER_CHUNK)
+			break;
+		if (chunk->mappings[middle].start < end)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Whether a file's code is in [start, end) by the mappings that the agent has written. */
+static __always_inline bool holds_code(const struct abi_process *process, __u64 start, __u64 end)
+{
+	struct abi_chunk_key key = { .set = process->set };
+	const struct abi_mapping_chunk *chunk;
+	__u32 last;
+
+	/* The last chunk that begins before the end has the last mapping that does. */
+	for (__u32 i = 1; i < ABI_MAX_CHUNKS && i < process->n_chunks && process->chunk_start[i] < end; i++)
+		key.index = i;
+	chunk = bpf_map_lookup_elem(&mapping_chunks, &key);
+	if (!chunk || chunk->set != key.set)
+		return false;
+	last = mappings_before(chunk, end) - 1;
+	asm volatile("" : "+r"(last));
+	if (last >= ABI_MAPPINGS_PER_CHUNK)
+		return false;
+	return chunk->mappings[last].end > start && chunk->mappings[last].executable != 0;
+}
+
+/*
+ * The kernel has chosen a place for a mapping that is about to be made, a library's whole range among others: nothing
+ * is there any more. (5.8. Where a program asks for a certain place it is not told: who maps over code by himself,
+ * such as one that puts its own onto larger pages, has the same code there.)
+ */
+SEC("tp_btf/vm_unmapped_area")
+int BPF_PROG(hearth_on_place_for_mapping, unsigned long address, struct vm_unmapped_area_info *info)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct abi_process *process = bpf_map_lookup_elem(&processes, &pid);
+	__u64 end = address + info->length;
+	__u32 next, *execs;
+
+	if (!process || process->set == 0 || end < address || !holds_code(process, address, end))
+		return 0;
+	execs = bpf_map_lookup_elem(&exec_counts, &pid);
+	next = execs ? *execs : 0;
+	if (process->exec_count != next)
+		return 0;
+	/* What the agent may be writing now, not knowing of this, has the old count. */
+	next++;
+	if (execs)
+		*execs = next;
+	else
+		bpf_map_update_elem(&exec_counts, &pid, &next, BPF_ANY);
+	if (process->replaced_end == 0 || address < process->replaced_start)
+		process->replaced_start = address;
+	if (end > process->replaced_end)
+		process->replaced_end = end;
+	process->exec_count = next;
 	return 0;
 }
 

@@ -38,6 +38,8 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->process_flags = 0;
 	sample->set = 0;
 	sample->n_chunks = 0;
+	sample->replaced_start = 0;
+	sample->replaced_end = 0;
 	sample->table_executable = 0;
 	sample->window_bytes = 0;
 	sample->n_by_table = 0;
@@ -78,6 +80,8 @@ __hidden void sample_find_process(struct sample *sample)
 	sample->process_flags = process->flags;
 	sample->set = process->set;
 	sample->n_chunks = process->n_chunks;
+	sample->replaced_start = process->replaced_start;
+	sample->replaced_end = process->replaced_end;
 	__builtin_memcpy(sample->chunk_start, process->chunk_start, sizeof(sample->chunk_start));
 }
 

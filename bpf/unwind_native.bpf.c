@@ -47,6 +47,10 @@ static __always_inline enum mapping_found find_mapping(struct sample *sample, __
 	__u32 low = 0;
 	__u32 high;
 
+	if (pc < sample->replaced_end && pc >= sample->replaced_start) {
+		sample->mapping = (struct abi_mapping){ .kind = FRAME_NATIVE };
+		return MAPPING_FOUND;
+	}
 	if (pc >= sample->mapping.start && pc < sample->mapping.end)
 		return MAPPING_FOUND;
 	key.index = chunk_of(sample, pc);

@@ -54,9 +54,18 @@ struct mmap2_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
 	uint64_t address, length, file_offset;
-	uint8_t build_id_size;
-	uint8_t reserved[3];
-	uint8_t build_id[20];
+	union {
+		/* With PERF_RECORD_MISC_MMAP_BUILD_ID. */
+		struct {
+			uint8_t build_id_size;
+			uint8_t reserved[3];
+			uint8_t build_id[20];
+		};
+		struct {
+			uint32_t device_major, device_minor;
+			uint64_t inode, inode_generation;
+		};
+	};
 	uint32_t protection, flags;
 	char path[];
 };
@@ -206,9 +215,13 @@ static int queue_mapping(struct process_events *events, const struct mmap2_recor
 
 	if (!(record->protection & PROT_EXEC))
 		return 0;
-	if (record->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID && record->build_id_size <= 20)
+	if (!(record->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+		event.inode = record->inode;
+		event.inode_generation = record->inode_generation;
+	} else if (record->build_id_size <= 20) {
 		(void)executable_id_set(&event.build_id, EXECUTABLE_ID_GNU, record->build_id,
 					record->build_id_size);
+	}
 	event.path = strndup(record->path, path_capacity);
 	if (!event.path)
 		return -ENOMEM;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * What processes do, as the kernel tells it: forks, execs, executable mappings and exits, through one dummy perf event
- * per CPU (perf_event_open(2): PERF_COUNT_SW_DUMMY with mmap2, build_id, comm_exec and task records). No polling, and
- * no tax on anybody's system calls; a mapping comes with the file's build-ID, so that even a process that is gone
- * before we look can be named.
+ * What processes do, as the kernel tells it: forks, execs, executable mappings and exits, through one dummy perf
+ * event per CPU (perf_event_open(2): PERF_COUNT_SW_DUMMY with mmap2, build_id, comm_exec and task records). No
+ * polling, and no tax on anybody's system calls; a mapping comes with the file's build-ID, so that even a process
+ * that is gone before we look can be named.
  *
  * Events come out in the order of their time over all CPUs. Used by the agent's main thread.
  */
@@ -32,6 +32,7 @@ struct process_event {
 	/* MAPPED: executable mappings only */
 	uint64_t start, end, file_offset;
 	struct executable_id build_id; /* NONE when the file has none */
+	uint64_t inode, inode_generation; /* told instead of a build-ID; 0 no file, or not told */
 	char *path;		       /* owned by the queue; as the process sees it, "//anon", "[vdso]" */
 };
 

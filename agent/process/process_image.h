@@ -18,6 +18,7 @@ struct process_mapping_source {
 	uint64_t start, end, file_offset;
 	const char *path;
 	struct executable_id known_id;
+	uint64_t inode, inode_generation; /* 0 if not told */
 };
 
 /* Unknown (0) fits everything. */
@@ -30,8 +31,9 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 void process_image_drop_mappings(const struct process_image_context *context, struct process *process);
 void process_image_release_mappings(const struct process_image_context *context, struct process_mappings *mappings);
 
-/* Takes over what is known of equal mappings: build-IDs from events, files identified before. @from may be NULL. */
-void process_image_inherit(struct process_mappings *mappings, const struct process_mappings *from);
+/* Takes over what is known of mappings of the same inode: files identified before. @from may be NULL. */
+void process_image_inherit(const struct process_image_context *context, struct process_mappings *mappings,
+			   const struct process_mappings *from);
 
 /* Finds the file behind a mapping; afterwards its kind is set, whatever was found. */
 void process_image_identify(const struct process_image_context *context, struct process *process,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cgroup path of a process is cut at its slashes; the innermost part that looks like a container, pod or unit wins.
+ * The cgroup path of a process is cut at its slashes; the innermost part that looks like a container, pod or unit
+ * wins.
  */
 #include "agent/process/process_labels.h"
 

@@ -57,7 +57,49 @@ static struct process_mappings *copy_mappings(const struct process_mappings *fro
 	return mappings;
 }
 
-void process_image_inherit(struct process_mappings *mappings, const struct process_mappings *from)
+static bool is_file(const char *path)
+{
+	/* "//anon" is what the kernel's events call anonymous memory; a SYSV segment or /dev/zero is no ELF file. */
+	return path[0] == '/' && path[1] != '/' && strncmp(path, "/SYSV", 5) != 0 &&
+	       strncmp(path, "/dev/zero", 9) != 0;
+}
+
+static bool is_same_place(const struct process_mapping *a, const struct process_mapping *b)
+{
+	return a->start == b->start && a->end == b->end && a->file_offset == b->file_offset && a->path == b->path;
+}
+
+/*
+ * Whether @b, which the kernel tells of, is the mapping @a that is known already. A library may have been unloaded,
+ * and another, or a new version of it under the same name, loaded in its place: the same file is what has the same
+ * build-ID, or the same inode of the same generation (inodes are used again). Otherwise it is identified again.
+ */
+static bool is_same_mapping(const struct process_image_context *context, const struct process_mapping *a,
+			    const struct process_mapping *b)
+{
+	if (!is_same_place(a, b))
+		return false;
+	if (a->build_id_size && b->build_id_size)
+		return memcmp(a->build_id, b->build_id, sizeof(a->build_id)) == 0;
+	if (b->build_id_size && a->executable && a->executable->id.kind == EXECUTABLE_ID_GNU)
+		return a->executable->id.size == b->build_id_size &&
+		       memcmp(a->executable->id.bytes, b->build_id, b->build_id_size) == 0;
+	if (a->inode_generation && b->inode_generation)
+		return a->inode == b->inode && a->inode_generation == b->inode_generation;
+	return !is_file(string_table_text(context->strings, a->path));
+}
+
+/* By two readings of /proc: events of what came in between were lost. */
+static bool seems_same(const struct process_image_context *context, const struct process_mapping *a,
+		       const struct process_mapping *b)
+{
+	if (!is_same_place(a, b))
+		return false;
+	return a->inode ? a->inode == b->inode : !is_file(string_table_text(context->strings, a->path));
+}
+
+void process_image_inherit(const struct process_image_context *context, struct process_mappings *mappings,
+			   const struct process_mappings *from)
 {
 	size_t at = 0;
 
@@ -70,8 +112,7 @@ void process_image_inherit(struct process_mappings *mappings, const struct proce
 		if (at == from->count)
 			return;
 		same = &from->items[at];
-		if (same->start != to->start || same->end != to->end || same->file_offset != to->file_offset ||
-		    same->path != to->path)
+		if (!seems_same(context, same, to))
 			continue;
 		*to = *same;
 		if (to->executable)
@@ -189,6 +230,8 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 		.start = source->start,
 		.end = source->end,
 		.file_offset = source->file_offset,
+		.inode = source->inode,
+		.inode_generation = source->inode_generation,
 	};
 	const struct process_mapping *same;
 	int r;
@@ -204,10 +247,7 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 	}
 	/* Told twice: by the event and by /proc. */
 	same = process_image_search(process, source->start);
-	if (same && same->start == mapping.start && same->end == mapping.end &&
-	    same->file_offset == mapping.file_offset && same->path == mapping.path &&
-	    (mapping.build_id_size == 0 || same->build_id_size == 0 ||
-	     memcmp(same->build_id, mapping.build_id, sizeof(mapping.build_id)) == 0))
+	if (same && is_same_mapping(context, same, &mapping))
 		return 0;
 
 	r = own_mappings(context, process);
@@ -219,13 +259,6 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 	if (process->mappings->count >= MAX_MAPPINGS)
 		return 0;
 	return insert_at(process->mappings, first_above(process->mappings, mapping.start), &mapping);
-}
-
-static bool is_file(const char *path)
-{
-	/* "//anon" is what the kernel's events call anonymous memory; a SYSV segment or /dev/zero is no ELF file. */
-	return path[0] == '/' && path[1] != '/' && strncmp(path, "/SYSV", 5) != 0 &&
-	       strncmp(path, "/dev/zero", 9) != 0;
 }
 
 void process_image_identify(const struct process_image_context *context, struct process *process,

@@ -134,6 +134,7 @@ static int collect_mapping(void *arg, const struct proc_mapping *mapping)
 		.start = mapping->start,
 		.end = mapping->end,
 		.file_offset = mapping->file_offset,
+		.inode = mapping->inode,
 	};
 	size_t length = strlen(mapping->path);
 	char path[PATH_MAX];
@@ -148,8 +149,11 @@ static int collect_mapping(void *arg, const struct proc_mapping *mapping)
 	return process_image_add_mapping(sink->context, sink->process, &source);
 }
 
-/* Replaces the mappings by what /proc/PID/maps says now; keeps what was there when it says nothing. */
-static int read_maps(struct process_table *table, struct process *process, uint64_t now_ns)
+/*
+ * Replaces the mappings by what /proc/PID/maps says now; keeps what was there when it says nothing. With @anew files
+ * are looked at again, whatever was known of what was in the same place.
+ */
+static int read_maps(struct process_table *table, struct process *process, uint64_t now_ns, bool anew)
 {
 	struct mapping_sink sink = { .context = &table->context, .process = process };
 	struct process_mappings *before = process->mappings;
@@ -171,7 +175,8 @@ static int read_maps(struct process_table *table, struct process *process, uint6
 		process->mappings = before;
 		return r;
 	}
-	process_image_inherit(process->mappings, before);
+	if (!anew)
+		process_image_inherit(&table->context, process->mappings, before);
 	process_image_release_mappings(&table->context, before);
 	return process->published ? process_table_want_publish(table, process) : 0;
 }
@@ -199,7 +204,7 @@ static int adopt(struct process_table *table, uint32_t pid, struct process **ret
 	process_image_name_running(process, stat.comm);
 	process_image_apply_rules(&table->rules, process);
 	if (!process->kernel_thread)
-		(void)read_maps(table, process, 0);
+		(void)read_maps(table, process, 0, false);
 	*ret_process = process;
 	return 0;
 }
@@ -222,7 +227,7 @@ static int look_at_process(void *arg, uint32_t pid)
 	if (!process || process->exited || is_another_program(table, process))
 		r = adopt(table, pid, &process);
 	else if (!process->kernel_thread)
-		r = read_maps(table, process, 0);
+		r = read_maps(table, process, 0, false);
 	if (process)
 		process->scan = table->scan;
 	return r == -ENOMEM ? r : 0;
@@ -300,6 +305,8 @@ static int apply_mapping(struct process_table *table, const struct process_event
 		.file_offset = event->file_offset,
 		.path = event->path,
 		.known_id = event->build_id,
+		.inode = event->inode,
+		.inode_generation = event->inode_generation,
 	};
 	int r;
 
@@ -429,12 +436,18 @@ struct process_mapping *process_table_mapping(struct process_table *table, struc
 
 	if (!mapping && !process->exited && !process->retired && !process->kernel_thread &&
 	    (process->maps_read_ns == 0 || now_ns > process->maps_read_ns + MAPS_REREAD_NS)) {
-		(void)read_maps(table, process, now_ns);
+		(void)read_maps(table, process, now_ns, false);
 		mapping = process_image_search(process, pc);
 	}
 	if (mapping && mapping->kind == 0)
 		process_image_identify(&table->context, process, mapping);
 	return mapping;
+}
+
+void process_table_reread_mappings(struct process_table *table, struct process *process)
+{
+	if (!process->exited && !process->retired && !process->kernel_thread)
+		(void)read_maps(table, process, process->maps_read_ns, true);
 }
 
 int process_table_want_publish(struct process_table *table, struct process *process)
@@ -579,7 +592,9 @@ int process_table_compact_strings(struct process_table *table, size_t limit_byte
 
 	if (string_table_bytes(table->context.strings) <= limit_bytes)
 		return 0;
-	/* The live ones fit: they fitted before. No error can come between but want of memory, which ends the agent. */
+	/*
+	 * The live ones fit: they fitted before. No error can come between but want of memory, which ends the agent.
+	 */
 	r = string_table_new(max_bytes, &compaction.fresh);
 	if (r < 0)
 		return r;

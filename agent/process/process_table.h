@@ -4,9 +4,9 @@
 /*
  * The processes of this host and what they have mapped.
  *
- * A struct process is one program image: fork copies the parent's, exec retires the old one and starts a new one under
- * the same pid, so that a sample taken before the exec still finds the image it was taken in. Retired images stay until
- * process_table_sweep(), which the owner calls after each window.
+ * A struct process is one program image: fork copies the parent's, exec retires the old one and starts a new one
+ * under the same pid, so that a sample taken before the exec still finds the image it was taken in. Retired images
+ * stay until process_table_sweep(), which the owner calls after each window.
  *
  * Files behind mappings are identified (opened) only when a sample needs it. Used by the agent's main thread.
  */
@@ -21,6 +21,7 @@ struct process_mapping {
 	uint64_t bias;		       /* once identified: pc - bias is a frame's address */
 	struct executable *executable; /* NULL: not identified, or no file */
 	string_id path;
+	uint64_t inode, inode_generation; /* 0 if not told; /proc does not know the generation */
 	uint8_t kind;	      /* enum frame_kind once identified; 0: nobody looked yet */
 	uint8_t build_id_size; /* from the event; 0 if not told */
 	uint8_t build_id[20];
@@ -125,20 +126,24 @@ int process_table_apply(struct process_table *table, const struct process_event 
 
 /*
  * The process that a sample names; looks at /proc when it is not known, and makes one of the sample alone when /proc
- * has nothing any more. A @start_time_ns that does not fit means that the pid was reused. @comm is the group leader's.
+ * has nothing any more. A @start_time_ns that does not fit means that the pid was reused. @comm is the group
+ * leader's.
  */
 int process_table_find(struct process_table *table, uint32_t pid, uint32_t parent_pid, uint64_t start_time_ns,
 		       const char *comm, bool kernel_thread, struct process **ret_process);
 
 /*
- * Which image of @process a sample of @time_ns was taken in: samples that wait for absent pages may come after the exec
- * that ended theirs. @process itself where the older one is forgotten.
+ * Which image of @process a sample of @time_ns was taken in: samples that wait for absent pages may come after the
+ * exec that ended theirs. @process itself where the older one is forgotten.
  */
 struct process *process_table_image_at(struct process_table *table, struct process *process, uint64_t time_ns);
 
 /* The mapping that holds @pc, identified; NULL when there is none. Reads the maps again at most once a second. */
 struct process_mapping *process_table_mapping(struct process_table *table, struct process *process, uint64_t pc,
 					      uint64_t now_ns);
+
+/* Something of it went that nobody tells of: looks at /proc what is left. Keeps what was known where it cannot. */
+void process_table_reread_mappings(struct process_table *table, struct process *process);
 
 /* Its mappings should be published (again): once, until they were taken. */
 int process_table_want_publish(struct process_table *table, struct process *process);

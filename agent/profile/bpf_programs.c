@@ -372,6 +372,11 @@ void bpf_programs_set_window(struct bpf_programs *programs, uint64_t window)
 	__atomic_store_n(&programs->skeleton->bss->control.window, window, __ATOMIC_RELAXED);
 }
 
+int bpf_programs_find_process(const struct bpf_programs *programs, uint32_t pid, struct abi_process *ret_process)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(programs->skeleton->maps.processes), &pid, ret_process) == 0;
+}
+
 int bpf_programs_put_process(struct bpf_programs *programs, uint32_t pid, const struct abi_process *process)
 {
 	int fd = bpf_map__fd(programs->skeleton->maps.processes);

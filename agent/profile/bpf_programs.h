@@ -75,6 +75,8 @@ size_t bpf_programs_n_cpus(const struct bpf_programs *programs);
 /* From now on a stack goes out in full once more. */
 void bpf_programs_set_window(struct bpf_programs *programs, uint64_t window);
 
+/* What the kernel side goes by now. 1; 0: it does not know the process. */
+int bpf_programs_find_process(const struct bpf_programs *programs, uint32_t pid, struct abi_process *ret_process);
 int bpf_programs_put_process(struct bpf_programs *programs, uint32_t pid, const struct abi_process *process);
 void bpf_programs_remove_process(struct bpf_programs *programs, uint32_t pid);
 int bpf_programs_put_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key,

@@ -6,11 +6,15 @@
  *
  *   processes       tgid -> struct abi_process: which mapping set, and the first address of each of its chunks
  *   mapping_chunks  (set, index) -> struct abi_mapping_chunk: up to 63 mappings in rising order
- *   exec_counts     tgid -> number of execs seen; written by the exec tracepoint only
+ *   exec_counts     tgid -> how often the image changed: by exec, or because other code came into the place of code;
+ *                   written by the kernel side only
  *
  * A process entry is used only while it fits the task: the start time must be equal (a reused pid) and so must the
- * number of execs (the agent may write the old image's set just after an exec). Hash elements are reused under a
+ * number of changes (the agent may write the old image's set just after an exec). Hash elements are reused under a
  * reader: a chunk carries its set's id, which never comes back, and the unwinder checks it after reading too.
+ *
+ * Nothing is told when code is unmapped. When its place is given away the kernel side notes that range in the entry,
+ * whose mappings it goes before until the agent has written a new one: pcs in it are told as they are.
  */
 
 #include "bpf/abi/limits.h"
@@ -46,9 +50,10 @@ struct abi_process {
 	__u32 set; /* 0: no mappings known */
 	__u32 n_chunks;
 	__u32 flags;
+	__u64 replaced_start, replaced_end; /* given away since the agent wrote this; 0 and 0: nothing */
 	__u64 chunk_start[ABI_MAX_CHUNKS]; /* first pc of each chunk, rising */
 };
 
 _Static_assert(sizeof(struct abi_mapping) == 32, "part of the BPF/userspace ABI");
 _Static_assert(sizeof(struct abi_mapping_chunk) == 2048, "a power of two: what the allocator hands out anyway");
-_Static_assert(sizeof(struct abi_process) == 280, "part of the BPF/userspace ABI");
+_Static_assert(sizeof(struct abi_process) == 296, "part of the BPF/userspace ABI");

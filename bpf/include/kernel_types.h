@@ -62,9 +62,6 @@ enum {
 #define PF_USER_WORKER 0x00004000 /* 6.4 */
 #define PF_KTHREAD     0x00200000
 
-/* include/linux/mm.h */
-#define VM_EXEC 0x00000004
-
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct signal_struct {
@@ -91,12 +88,9 @@ struct task_struct {
 };
 
 struct linux_binprm;
-struct file;
 
-struct vm_area_struct {
-	unsigned long vm_start, vm_end;
-	unsigned long vm_flags;
-	struct file *vm_file;
+struct vm_unmapped_area_info {
+	unsigned long length;
 };
 
 #if defined(__TARGET_ARCH_x86)

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A program unloads a library and loads another to the same address, several times a second: no stack has the one where
+# the other was.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq
+need_workload swap_libraries
+
+start_server
+start_agent --batch_interval 1s
+start_workload swap_libraries 60 "$workloads/libturn_a.so" "$workloads/libturn_b.so"
+wait_for_name "[l] work_of_a" swap_libraries "$(now_s)" $(($(now_s) + 60))
+wait_for_name "[l] work_of_b" swap_libraries "$(now_s)" $(($(now_s) + 60))
+
+next_second
+from=$second
+at_second $((from + 10))
+is_alive "$workload_pid" || fail "the workload ended: its libraries were not at one address"
+wait_for_coverage $((from + 10))
+fetch_profile "$work/turns.json" swap_libraries "$from" $((from + 9))
+
+# below LABEL: all that is anywhere below it.
+below() {
+	jq -r --arg wanted "$1" '
+		.result as $nodes | INDEX($nodes[]; .node_id) as $by_id
+		| $nodes[] | select([$by_id[.parent_node_id] // empty | recurse($by_id[.parent_node_id] // empty)
+			| .profile_location_str] | index([$wanted])) | .profile_location_str' "$work/turns.json" | sort -u
+}
+
+for turn in a:b b:a; do
+	say "below below_${turn%:*}: $(below "below_${turn%:*}" | tr '\n' ' ')"
+	below "below_${turn%:*}" | grep -qxF "[l] work_of_${turn%:*}" || fail "no work_of_${turn%:*}"
+	! below "below_${turn%:*}" | grep -xF "[l] work_of_${turn#*:}" || fail "work_of_${turn#*:} is taken for the other"
+done
+share=$(awk -v a="$(share_of "$work/turns.json" "[l] work_of_a")" -v b="$(share_of "$work/turns.json" "[l] work_of_b")" 'BEGIN { print a + b }')
+expect_at_least "percent with the name of their function" "$share" 95

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/process/process_table.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "agent/process/proc_files.h"
+#include "agent/profile/cpu_list.h"
+#include "common/elf/build_id.h"
+#include "common/file.h"
+#include "tests/support/unit.h"
+
+/*
+ * What becomes of mappings, by the real kernel: this process and children of it map libraries, and the table that the
+ * kernel's events are put into has to know which file each pc is of.
+ */
+
+/* Where nothing else is. */
+#define PLACE ((void *)UINT64_C(0x7e0000000000))
+#define PAGE  ((size_t)4096)
+
+struct fixture {
+	char *folder;
+	struct executable_cache *executables;
+	struct string_table *strings;
+	struct process_table *table;
+	struct process_rules rules;
+	struct process_observer observer;
+	struct process_events *events;
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct cpu_vec cpus = {};
+	void *folder;
+
+	assert_non_null(fixture);
+	assert_int_equal(temp_folder_setup(&folder), 0);
+	fixture->folder = folder;
+	assert_ok(executable_cache_new(100, &fixture->executables));
+	assert_ok(string_table_new(MIB, &fixture->strings));
+	assert_ok(process_table_new(fixture->executables, fixture->strings, &fixture->rules, &fixture->observer,
+				    &fixture->table));
+	assert_ok(cpu_list_online(&cpus));
+	/* Without the right to it: NULL, the tests are skipped. */
+	(void)process_events_open(cpus.items, cpus.count, &fixture->events);
+	vec_release(&cpus);
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+	void *folder = fixture->folder;
+
+	(void)munmap(PLACE, 64 * PAGE);
+	process_events_free(fixture->events);
+	process_table_free(fixture->table);
+	executable_cache_free(fixture->executables);
+	string_table_free(fixture->strings);
+	free(fixture);
+	return temp_folder_teardown(&folder);
+}
+
+/* Everything that has happened until now. */
+static void hear(struct fixture *fixture)
+{
+	const struct process_event *event;
+
+	assert_ok(process_events_read(fixture->events));
+	while ((event = process_events_next(fixture->events, UINT64_MAX)))
+		assert_ok(process_table_apply(fixture->table, event));
+}
+
+static struct process *known(struct fixture *fixture, pid_t pid)
+{
+	struct process *process;
+	struct proc_stat stat;
+
+	assert_ok(proc_stat_read((uint32_t)pid, &stat));
+	assert_ok(process_table_find(fixture->table, (uint32_t)pid, stat.parent_pid, stat.start_time_ns, "test", false,
+				     &process));
+	return process;
+}
+
+static struct process *begin(struct fixture *fixture)
+{
+	if (!fixture->events) {
+		print_message("perf events need root: skipped\n");
+		skip();
+	}
+	hear(fixture);
+	return known(fixture, getpid());
+}
+
+/* The library's text is its first page as well: small ones are one segment. */
+static void map_fd(int fd, void *place)
+{
+	assert_ptr_equal(mmap(place, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0), place);
+}
+
+static void map_file(const char *path)
+{
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	map_fd(fd, PLACE);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+
+	assert_ok(file_read(from, &content));
+	assert_ok(file_replace(to, content.data, content.size, 0755));
+}
+
+static struct executable_id id_of(const char *path)
+{
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct executable_id id = {};
+
+	assert_true(fd >= 0);
+	assert_ok(elf_file_open(fd, &elf));
+	assert_int_equal(build_id_from_elf(elf, &id), 1);
+	return id;
+}
+
+static void assert_is(struct fixture *fixture, struct process *process, const void *place, const char *library)
+{
+	struct process_mapping *mapping =
+		process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)place + 16, 1);
+	struct executable_id expected = id_of(library);
+
+	assert_non_null(mapping);
+	assert_non_null(mapping->executable);
+	assert_true(executable_id_equal(&mapping->executable->id, &expected));
+}
+
+static const char library_a[] = FIXTURES "/a.so", library_b[] = FIXTURES "/b.so";
+/* Without build-ID. */
+static const char plain_a[] = FIXTURES "/plain_a.so", plain_b[] = FIXTURES "/plain_b.so";
+
+static void a_library_that_is_loaded_late_is_known(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+
+	map_file(library_a);
+	hear(fixture);
+	assert_is(fixture, process, PLACE, library_a);
+}
+
+static void a_library_in_the_place_of_another_is_not_taken_for_it(void **state)
+{
+	static const char *const libraries[] = { library_a, library_b, plain_a, plain_b, library_a, plain_b };
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
+		map_file(libraries[i]);
+		hear(fixture);
+		assert_is(fixture, process, PLACE, libraries[i]);
+		assert_int_equal(munmap(PLACE, PAGE), 0);
+	}
+}
+
+/* As when a plug-in is built again and loaded again: same path, same address, no build-ID. */
+static void a_new_version_of_a_library_under_its_name_is_another_one(void **state)
+{
+	static const char *const versions[] = { plain_a, plain_b, library_a, library_b, plain_a };
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+	scoped_free char *path = path_in(fixture->folder, "plugin.so");
+
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		copy_file(versions[i], path);
+		map_file(path);
+		hear(fixture);
+		assert_is(fixture, process, PLACE, versions[i]);
+		assert_int_equal(munmap(PLACE, PAGE), 0);
+	}
+}
+
+static void the_same_is_seen_by_reading_proc_again(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+	scoped_free char *path = path_in(fixture->folder, "plugin.so");
+
+	copy_file(plain_a, path);
+	map_file(path);
+	hear(fixture);
+	assert_is(fixture, process, PLACE, plain_a);
+	copy_file(plain_b, path);
+	map_file(path);
+	/* Nobody tells: the events are not applied. */
+	process_table_reread_mappings(fixture->table, process);
+	assert_is(fixture, process, PLACE, plain_b);
+	process_table_reread_mappings(fixture->table, process);
+	assert_is(fixture, process, PLACE, plain_b);
+	assert_int_equal(munmap(PLACE, PAGE), 0);
+	process_table_reread_mappings(fixture->table, process);
+	assert_null(process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE, 1));
+}
+
+static void a_running_file_that_was_replaced_or_deleted_stays_what_it_was(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+	scoped_free char *path = path_in(fixture->folder, "library.so");
+	static const struct {
+		const char *library;
+		bool is_replaced;
+	} cases[] = { { library_a, true }, { plain_a, true }, { library_a, false }, { plain_a, false } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		copy_file(cases[i].library, path);
+		map_file(path);
+		/* Before anybody has looked at it. */
+		if (cases[i].is_replaced)
+			copy_file(library_b, path);
+		else
+			assert_int_equal(unlink(path), 0);
+		hear(fixture);
+		assert_is(fixture, process, PLACE, cases[i].library);
+		process_table_reread_mappings(fixture->table, process);
+		assert_is(fixture, process, PLACE, cases[i].library);
+		assert_int_equal(munmap(PLACE, PAGE), 0);
+	}
+}
+
+static void code_in_a_memfd_is_known_by_its_content(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+	static const char *const libraries[] = { plain_a, library_b };
+
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
+		scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+		scoped_fd int fd = memfd_create("code", MFD_CLOEXEC);
+
+		assert_ok(file_read(libraries[i], &content));
+		assert_ok(write_all(fd, content.data, content.size));
+		map_fd(fd, PLACE);
+		hear(fixture);
+		assert_is(fixture, process, PLACE, libraries[i]);
+		assert_int_equal(munmap(PLACE, PAGE), 0);
+	}
+}
+
+/* There is no event of that: it is looked for when a pc is in no mapping. */
+static void code_that_was_moved_is_found(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+	void *elsewhere = (uint8_t *)PLACE + 32 * PAGE;
+
+	map_file(library_a);
+	hear(fixture);
+	assert_is(fixture, process, PLACE, library_a);
+	assert_ptr_equal(mremap(PLACE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere), elsewhere);
+	/* At most once a second, and this is the second of the second. */
+	assert_non_null(process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)elsewhere,
+					      process->maps_read_ns + 2 * NSEC_PER_SEC));
+	assert_is(fixture, process, elsewhere, library_a);
+}
+
+static void code_that_memory_becomes_is_not_taken_for_the_library_before(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+	const struct process_mapping *mapping;
+
+	map_file(library_a);
+	hear(fixture);
+	assert_is(fixture, process, PLACE, library_a);
+	assert_ptr_equal(mmap(PLACE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 PLACE);
+	assert_int_equal(mprotect(PLACE, PAGE, PROT_READ | PROT_EXEC), 0);
+	hear(fixture);
+	mapping = process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE, 1);
+	assert_true(!mapping || !mapping->executable);
+}
+
+/* ---- other processes ---------------------------------------------------------------------------------------- */
+
+struct child {
+	pid_t pid;
+	int done_fd; /* a byte comes when it has done what it does */
+};
+
+static struct child start_child(void (*function)(const char *argument), const char *argument)
+{
+	struct child child;
+	int done[2];
+	char byte = 'x';
+
+	assert_int_equal(pipe2(done, O_CLOEXEC), 0);
+	child = (struct child){ .pid = fork(), .done_fd = done[0] };
+	assert_true(child.pid >= 0);
+	if (child.pid == 0) {
+		(void)alarm(60);
+		function(argument);
+		(void)!write(done[1], &byte, 1);
+		for (;;)
+			(void)pause();
+	}
+	(void)close(done[1]);
+	assert_int_equal(read(child.done_fd, &byte, 1), 1);
+	return child;
+}
+
+static void end_child(struct child *child)
+{
+	(void)close(child->done_fd);
+	assert_int_equal(kill(child->pid, SIGKILL), 0);
+	assert_int_equal(waitpid(child->pid, NULL, 0), child->pid);
+}
+
+static void do_nothing(const char *argument)
+{
+	(void)argument;
+}
+
+static void map_in_child(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || mmap(PLACE, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) != PLACE)
+		_exit(1);
+}
+
+static void a_child_has_its_parents_libraries_until_it_replaces_them(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+	struct child heir, other;
+
+	map_file(library_a);
+	hear(fixture);
+	heir = start_child(do_nothing, NULL);
+	other = start_child(map_in_child, library_b);
+	hear(fixture);
+	assert_is(fixture, known(fixture, heir.pid), PLACE, library_a);
+	assert_is(fixture, known(fixture, other.pid), PLACE, library_b);
+	assert_is(fixture, process, PLACE, library_a);
+	assert_ptr_equal(known(fixture, heir.pid)->mappings, process->mappings);
+	end_child(&heir);
+	end_child(&other);
+}
+
+/* Another file under the same path in another mount namespace: the argument is the path's folder. */
+static void map_in_namespace(const char *folder)
+{
+	scoped_free char *path = path_in(folder, "library.so");
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", folder, "tmpfs", 0, NULL) < 0)
+		_exit(1);
+	copy_file(strstr(folder, "plain") ? plain_b : library_b, path);
+	map_in_child(path);
+}
+
+static void one_path_in_two_mount_namespaces_is_two_files(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+	static const char *const names[] = { "named", "plain" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		scoped_free char *folder = path_in(fixture->folder, names[i]);
+		scoped_free char *path = NULL;
+		struct child child;
+
+		assert_int_equal(mkdir(folder, 0755), 0);
+		path = path_in(folder, "library.so");
+		copy_file(i == 0 ? library_a : plain_a, path);
+		map_file(path);
+		child = start_child(map_in_namespace, folder);
+		hear(fixture);
+		assert_is(fixture, known(fixture, child.pid), PLACE, i == 0 ? library_b : plain_b);
+		assert_is(fixture, process, PLACE, i == 0 ? library_a : plain_a);
+		end_child(&child);
+	}
+}
+
+static void an_exec_leaves_nothing_of_the_program_before(void **state)
+{
+	struct fixture *fixture = *state;
+	char *const arguments[] = { (char *)"sleep", (char *)"60", NULL };
+	const struct process_mapping *mapping;
+	struct process *process;
+	pid_t pid;
+
+	(void)begin(fixture);
+	map_file(library_a);
+	hear(fixture);
+	pid = fork();
+	if (pid == 0) {
+		execv("/bin/sleep", arguments);
+		_exit(127);
+	}
+	/* Once it is another program. */
+	for (int i = 0; i < 2000; i++) {
+		char exe[64] = "";
+
+		if (proc_exe_read((uint32_t)pid, exe, sizeof(exe)) == 0 && strstr(exe, "sleep"))
+			break;
+		usleep(1000);
+	}
+	hear(fixture);
+	process = known(fixture, pid);
+	mapping = process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE, 1);
+	assert_null(mapping);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		TEST(a_library_that_is_loaded_late_is_known),
+		TEST(a_library_in_the_place_of_another_is_not_taken_for_it),
+		TEST(a_new_version_of_a_library_under_its_name_is_another_one),
+		TEST(the_same_is_seen_by_reading_proc_again),
+		TEST(a_running_file_that_was_replaced_or_deleted_stays_what_it_was),
+		TEST(code_in_a_memfd_is_known_by_its_content),
+		TEST(code_that_was_moved_is_found),
+		TEST(code_that_memory_becomes_is_not_taken_for_the_library_before),
+		TEST(a_child_has_its_parents_libraries_until_it_replaces_them),
+		TEST(one_path_in_two_mount_namespaces_is_two_files),
+		TEST(an_exec_leaves_nothing_of_the_program_before),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
