@@ -33,6 +33,9 @@
 /* Of a thread that never waited before, and the longest that counts. */
 #define RARE_GAP_NS 10000000000ULL
 
+/* A copy costs 36 KiB of the ring buffer, and by then the agent will have told us what it takes to do without. */
+#define COPY_INTERVAL_NS 1000000000ULL
+
 /* Places that are tried for a site. */
 #define SITE_PROBES 4
 
@@ -136,8 +139,16 @@ static __always_inline __u8 choose_weight(struct wait_site *site, __u64 interval
 	return shift;
 }
 
+/* This stack would be no better than the copy that went to the agent a moment ago: that one stands for it. */
+static __always_inline bool was_copied(const struct sample *sample, const struct wait_site *site)
+{
+	return (sample->header.flags & ABI_SAMPLE_UNKNOWN || sample->n_without_table > 0) &&
+	       sample->header.time_ns - site->copied_ns < COPY_INTERVAL_NS;
+}
+
 /* prev is the current task still. */
-static __always_inline enum wait_stack take_stack(void *context, struct task_struct *task, struct thread_waits *waits)
+static __always_inline enum wait_stack take_stack(void *context, struct task_struct *task, struct thread_waits *waits,
+						  struct wait_site *site)
 {
 	__u32 key = 0;
 	struct sample *sample = bpf_map_lookup_elem(&off_cpu_scratch, &key);
@@ -150,6 +161,10 @@ static __always_inline enum wait_stack take_stack(void *context, struct task_str
 	if (sample->process_flags & ABI_PROCESS_WITHOUT_OFF_CPU) {
 		count(ABI_COUNTER_OFF_CPU_LEFT_OUT);
 		return WAIT_STACK_IGNORED;
+	}
+	if (was_copied(sample, site)) {
+		count(ABI_COUNTER_OFF_CPU_THINNED);
+		return WAIT_STACK_NONE;
 	}
 	sample->header.flags &= ~ABI_SAMPLE_WITHOUT_STACK; /* that is on_cpu.regex */
 	sample->header.flags |= ABI_SAMPLE_DEFINITION;
@@ -164,10 +179,16 @@ static __always_inline enum wait_stack take_stack(void *context, struct task_str
 		count(ABI_COUNTER_OFF_CPU_NO_USER);
 		return WAIT_STACK_IGNORED;
 	}
+	if (was_copied(sample, site)) {
+		count(ABI_COUNTER_OFF_CPU_THINNED);
+		return WAIT_STACK_NONE;
+	}
 	count(ABI_COUNTER_OFF_CPU_CAPTURED);
 	sample_touch(sample);
 	if (sample_deliver(sample))
 		return WAIT_STACK_LOST;
+	if (sample->header.flags & ABI_SAMPLE_COPIED)
+		site->copied_ns = sample->header.time_ns;
 	waits->stack_hash = sample->header.stack_hash;
 	return WAIT_STACK_TAKEN;
 }
@@ -178,20 +199,22 @@ static __always_inline void begin_wait(void *context, struct task_struct *task, 
 	struct capture_budget *budget = bpf_map_lookup_elem(&capture_budgets, &key);
 	struct thread_waits *waits = bpf_task_storage_get(&thread_waits, task, NULL, 0);
 	enum wait_stack stack = WAIT_STACK_NONE;
+	struct wait_site *site;
 	__u64 spent_ns = 0;
-	__u8 site, shift;
+	__u8 index, shift;
 
 	if (!waits || !budget) {
 		count(ABI_COUNTER_OFF_CPU_UNREADY);
 		return;
 	}
 	adjust_interval(budget, now_ns);
-	site = find_site(task, waits, now_ns);
-	shift = choose_weight(&waits->sites[site & (N_WAIT_SITES - 1)], budget->interval_ns, now_ns);
+	index = find_site(task, waits, now_ns);
+	site = &waits->sites[index & (N_WAIT_SITES - 1)];
+	shift = choose_weight(site, budget->interval_ns, now_ns);
 	if (shift == 0 || (bpf_get_prandom_u32() & ((1U << shift) - 1)) == 0) {
 		__u64 began_ns = bpf_ktime_get_ns();
 
-		stack = take_stack(context, task, waits);
+		stack = take_stack(context, task, waits, site);
 		spent_ns = bpf_ktime_get_ns() - began_ns;
 		budget->spent_ns += spent_ns;
 		count_more(ABI_COUNTER_OFF_CPU_CAPTURE_NS, spent_ns);
@@ -200,7 +223,7 @@ static __always_inline void begin_wait(void *context, struct task_struct *task, 
 	}
 	waits->start_ns = now_ns;
 	waits->capture_ns = spent_ns;
-	waits->site = site;
+	waits->site = index;
 	waits->cpu = bpf_get_smp_processor_id();
 	waits->stack = stack;
 	waits->weight_shift = shift;

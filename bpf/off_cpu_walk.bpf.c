@@ -174,19 +174,23 @@ int hearth_walk_waits(struct bpf_iter__task *context)
 	struct walk_scratch *scratch;
 	__u64 now_ns, start_ns, since_ns;
 	__u32 key = 0;
+	bool found;
 
 	if (!task || !is_user_thread(task) || !task->mm)
 		return 0;
 	waits = bpf_task_storage_get(&thread_waits, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!waits || !is_waiting_state(task->__state))
+	if (!waits)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	since_ns = *(volatile __u64 *)&waits->since_ns;
 	if (since_ns == 0) {
-		if (waits->start_ns == 0)
+		if (waits->start_ns == 0 && is_waiting_state(task->__state))
 			adopt(waits, task->wake_cpu, now_ns);
 		return 0;
 	}
+	/* It may be running by now: nobody saw how its wait began, nor whether it ended. */
+	if (waits->site == N_WAIT_SITES && !is_waiting_state(task->__state))
+		return 0;
 	start_ns = *(volatile __u64 *)&waits->start_ns;
 	if (now_ns < start_ns + MIN_AGE_NS || waits->stack == WAIT_STACK_IGNORED)
 		return 0;
@@ -198,9 +202,11 @@ int hearth_walk_waits(struct bpf_iter__task *context)
 	sample_begin_task(&scratch->sample, task, EVENT_OFF_CPU, 0);
 	scratch->sample.header.time_ns = now_ns;
 	scratch->sample.header.cpu = waits->cpu;
-	if (!find_stack(task, waits, start_ns, scratch)) {
-		if (*(volatile __u64 *)&waits->since_ns == since_ns)
-			waits->stack = WAIT_STACK_IGNORED;
+	found = find_stack(task, waits, start_ns, scratch);
+	if (*(volatile __u64 *)&waits->since_ns != since_ns)
+		return 0; /* it is over: what was copied may be of later */
+	if (!found) {
+		waits->stack = WAIT_STACK_IGNORED;
 		return 0;
 	}
 	visit_wait(context->meta->seq, waits, scratch, start_ns, since_ns);

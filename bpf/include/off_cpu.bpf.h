@@ -49,6 +49,7 @@ struct wait_site {
 	__u64 last_ns;	 /* start of the last wait here; 0: there was none */
 	__u64 gap_ns;	 /* mean time from one start to the next */
 	__u64 others_ns; /* time of waits without a stack since one with a stack was told */
+	__u64 copied_ns; /* when the stack went to the agent as a copy, for want of mappings or tables here */
 };
 
 #define N_WAIT_SITES 8

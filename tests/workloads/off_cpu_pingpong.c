@@ -2,13 +2,15 @@
 /*
  * As many context switches as there can be: pairs of threads that hand a byte to and fro over two pipes.
  *
- *   off_cpu_pingpong [PAIRS [SECONDS [WORK_NS [CPU]]]]    default 1, 10, 0
+ *   pingpong [PAIRS [SECONDS [WORK_NS [CPU]]]]    default 1, 10, 0
  *
  * Each thread works for WORK_NS before it hands the byte over. With CPU all threads stay on that one. They are batch
  * threads, which do not push each other off the CPU: who hands the byte over goes on until it waits, so that the time
  * it did not run is the time that it waited.
  *
- * Prints at the end: how often a byte was handed over, and the microseconds that the threads did not run.
+ * Prints at the end: how often a byte was handed over, the microseconds that the threads did not run, and for how many
+ * of them they could have (by the kernel's account: pushed off the CPU, which is no wait, or woken and not there yet,
+ * which still is one).
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -23,6 +25,7 @@ struct player {
 	int from, to;
 	uint64_t count;
 	uint64_t off_cpu_ns;
+	uint64_t delayed_ns;
 	pthread_t thread;
 };
 
@@ -50,12 +53,25 @@ void work(uint64_t seed)
 		__asm__ volatile("" : "+r"(seed));
 }
 
+/* Second field: time on a run queue. */
+static uint64_t delayed_ns(void)
+{
+	FILE *file = fopen("/proc/thread-self/schedstat", "r");
+	uint64_t delayed = 0;
+
+	if (!file || fscanf(file, "%*u %" SCNu64, &delayed) != 1)
+		exit(1);
+	fclose(file);
+	return delayed;
+}
+
 static void *play(void *arg)
 {
 	struct player *player = arg;
 	uint64_t start_ns = clock_read_ns(CLOCK_MONOTONIC);
 	uint64_t cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 
+	player->delayed_ns = delayed_ns();
 	while (wait_for_ball(player->from)) {
 		player->count++;
 		if (work_ns > 0)
@@ -69,6 +85,7 @@ static void *play(void *arg)
 	close(player->to);
 	player->off_cpu_ns = clock_read_ns(CLOCK_MONOTONIC) - start_ns -
 			     (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
+	player->delayed_ns = delayed_ns() - player->delayed_ns;
 	return NULL;
 }
 
@@ -79,6 +96,7 @@ int main(int argc, char **argv)
 	struct player *players = calloc(n_players, sizeof(*players));
 	uint64_t count = 0;
 	uint64_t off_cpu_ns = 0;
+	uint64_t delayed = 0;
 	const struct sched_param batch = {};
 	cpu_set_t cpus;
 
@@ -107,8 +125,9 @@ int main(int argc, char **argv)
 		pthread_join(players[i].thread, NULL);
 		count += players[i].count;
 		off_cpu_ns += players[i].off_cpu_ns;
+		delayed += players[i].delayed_ns;
 	}
-	printf("%" PRIu64 " %" PRIu64 "\n", count, off_cpu_ns / 1000);
+	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", count, off_cpu_ns / 1000, delayed / 1000);
 	free(players);
 	return 0;
 }

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Two threads that waited for each other's locks a thousand times hang for good: both stacks are there while they hang,
+# whole, with all of the time that passes. Also for an agent that was started when it was too late.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq
+
+readonly OFF_CPU='{"profile_event_type": "off-cpu"}'
+
+# expect_stuck WHAT FROM TO: both threads waited in pthread_mutex_lock() for all of the time.
+expect_stuck() {
+	local what=$1 from=$2 to=$3 function seconds
+	seconds=$((to - from + 1))
+	wait_for_name lock_second_then_first stuck "$from" "$to" "$OFF_CPU"
+	fetch_profile "$work/stuck.json" stuck "$from" "$to" "$OFF_CPU"
+	is_alive "$workload_pid" || fail "the program ended"
+	for function in lock_first_then_second lock_second_then_first; do
+		# A second is told where it ends: at the edges one may be in or out.
+		expect_near "$what: $function" "$(value_of "$work/stuck.json" $function)" $((seconds * 1000000)) 1100000
+		expect_label "$work/stuck.json" take_locks
+	done
+	expect_label "$work/stuck.json" "[t] first"
+	expect_label "$work/stuck.json" "[t] second"
+	expect_label "$work/stuck.json" "[k] futex_wait"
+}
+
+start_server
+start_agent --off_cpu.disabled=false
+start_workload stuck deadlock
+is_stuck() { grep -q stuck "$work/workload-stuck.log"; }
+expect_within 20s is_stuck
+next_second
+from=$((second + 1))
+at_second $((from + 8))
+wait_for_coverage $((from + 9))
+expect_stuck "since it hangs" $from $((from + 7))
+expect_at_least "open waits" "$(agent_metric off_cpu_open_waits)" 3
+
+# ---- a new agent knows of the threads only that they sleep
+stop_agent
+rm -f "$agent_metrics"
+start_agent --off_cpu.disabled=false
+next_second
+from=$((second + 2))
+at_second $((from + 6))
+wait_for_coverage $((from + 7))
+expect_stuck "for an agent that came later" $from $((from + 5))

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A wait is told in pieces while it lasts, each where its time is: every second of it has its second, the sum is exact,
+# and its end counts nothing twice. A minimum keeps shorter ones out, and a process that becomes another program takes
+# its waits along into neither. HEARTH_E2E_LONG_WAIT_S=180 waits for three minutes.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq
+
+readonly WAIT_S=${HEARTH_E2E_LONG_WAIT_S:-17} OFF_CPU='{"profile_event_type": "off-cpu"}'
+
+start_server
+start_agent --off_cpu.disabled=false --off_cpu.min_blocking_time 5ms --off_cpu.regex '^(stuck|off_cpu_waits)$'
+need_workload stuck
+next_second
+from=$second
+"$workloads/stuck" sleep "$WAIT_S" >"$work/slept" &
+started_pids+=($!)
+sleeper=$!
+"$workloads/off_cpu_waits" 5 >"$work/truth"
+"$workloads/stuck" exec 3 >"$work/exec"
+wait "$sleeper"
+to=$(($(now_s) + 1))
+wait_for_coverage $((to + 1))
+sleeper_is="\"tag_filter\": \"process_id = $sleeper\""
+wait_for_name sleep_long stuck "$from" "$to" "{\"profile_event_type\": \"off-cpu\", $sleeper_is}"
+fetch_profile "$work/all.json" stuck "$from" "$to" "{\"profile_event_type\": \"off-cpu\", $sleeper_is}"
+slept_us=$(cat "$work/slept")
+expect_near "the whole wait, in microseconds" "$(value_of "$work/all.json" sleep_long)" "$slept_us" $((slept_us / 500))
+
+# Every second but the first and the last has one second of it: a piece ends in each.
+second_of() {
+	query_profile stuck "$1" "$1" "{\"profile_event_type\": \"off-cpu\", $sleeper_is}" >"$work/second.json"
+	value_of "$work/second.json" sleep_long
+}
+odd=0
+for ((second = from + 2; second < from + WAIT_S - 2; second++)); do
+	value=$(second_of $second)
+	[ "$value" -ge 900000 ] && [ "$value" -le 2000000 ] || odd=$((odd + 1))
+done
+# Parts that are told with a batch begin where it was closed: a second may have none, and the next one two.
+expect_at_most "seconds without their second" $odd $((WAIT_S / 4))
+
+# ---- of 1 ms sleeps, a minimum of 5 ms leaves nothing; of longer waits all
+wait_for_name wait_for_pipe off_cpu_waits "$from" "$to" "$OFF_CPU"
+fetch_profile "$work/waits.json" off_cpu_waits "$from" "$to" "$OFF_CPU"
+expect_at_least "waits that were too short" "$(agent_metric 'off_cpu_dropped_total{reason="too-short"}')" 300
+expect_no_label "$work/waits.json" "[l] usleep"
+pipe_us=$(awk '$1 == "wait_for_pipe" { print $3 }' "$work/truth")
+expect_near "longer ones" "$(value_of "$work/waits.json" wait_for_pipe)" "$pipe_us" $((pipe_us / 20))
+
+# ---- one program, and after it another in the same process: 3 s each
+fetch_profile "$work/exec.json" stuck "$from" "$to" "{\"profile_event_type\": \"off-cpu\", \"tag_filter\": \"process_id != $sleeper\"}"
+expect_near "before it became another program" "$(value_of "$work/exec.json" become_another)" 3000000 60000
+expect_near "as another program" "$(value_of "$work/exec.json" sleep_long)" 3000000 60000
+
+# ---- regex: nobody else, also not in Total
+query_profile bash "$from" "$to" "$OFF_CPU" >"$work/other.json"
+expect_equal "waits of others" "$(total_of "$work/other.json")" 0
+fetch_profile "$work/total.json" Total "$from" "$to" "$OFF_CPU"
+expect_equal "services in Total" "$(children_of "$work/total.json" Total | tr '\n' ' ')" "[p] off_cpu_waits [p] stuck "

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Two threads that hand a byte to and fro a hundred thousand times a second: only some stacks are taken, so that their
+# cost stays within its share of the CPUs, and the time is all there, on the place where it was spent. Prints what a
+# context switch costs; HEARTH_E2E_ROUNDS repeats it, to see how far the totals spread.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq bpftool nice
+
+readonly WINDOW_S=8 WORK_NS=7500 OFF_CPU='{"profile_event_type": "off-cpu"}' ROUNDS=${HEARTH_E2E_ROUNDS:-1}
+
+start_server
+need_workload pingpong
+say "handed over without an agent: $(nice -n -20 "$workloads/pingpong" 1 2 $WORK_NS | cut -d' ' -f1) in 2 s"
+start_agent --off_cpu.disabled=false
+
+take_report() {
+	local before
+	before=$(stat -c '%Y %i' "$agent_metrics")
+	expect_within 20s report_is_newer "$before"
+	cp "$agent_metrics" "$1"
+}
+report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
+metric_in() { agent_metrics=$1 agent_metric "$2"; }
+grown() { printf '%d' $(($(metric_in "$work/after.metrics" "$1") - $(metric_in "$work/before.metrics" "$1"))); }
+
+# Kernel time and calls of the program at context switches, as the kernel counts them.
+program_stats() {
+	local id
+	for id in $(sed -n 's/^prog_id:[[:space:]]*//p' /proc/"$agent_pid"/fdinfo/* 2>/dev/null | sort -un); do
+		bpftool -j prog show id "$id" |
+			jq -r 'select(.name == "hearth_on_switch") | "\(.run_time_ns // 0) \(.run_cnt // 0)"'
+	done
+}
+stats_enabled=$(sysctl -n kernel.bpf_stats_enabled)
+at_exit+=("sysctl -q -w kernel.bpf_stats_enabled=$stats_enabled")
+sysctl -q -w kernel.bpf_stats_enabled=1
+
+for ((round = 1; round <= ROUNDS; round++)); do
+	take_report "$work/before.metrics"
+	read -r time_before count_before < <(program_stats)
+	from=$(now_s)
+	before_ms=${EPOCHREALTIME/[.,]/}
+	# Nobody should push them off the CPU: that is not a wait, but the program cannot tell.
+	nice -n -20 "$workloads/pingpong" 1 $WINDOW_S $WORK_NS >"$work/truth"
+	wall_us=$((${EPOCHREALTIME/[.,]/} - before_ms))
+	read -r time_after count_after < <(program_stats)
+	to=$(($(now_s) + 1))
+	take_report "$work/between.metrics"
+	take_report "$work/after.metrics"
+	wait_for_name wait_for_ball pingpong "$from" "$to" "$OFF_CPU"
+	fetch_profile "$work/ball.json" pingpong "$from" "$to" "$OFF_CPU"
+	read -r handed off_us delayed_us <"$work/truth"
+	switches=$((count_after - count_before))
+	taken=$(grown 'off_cpu_waits_total{stack="taken"}')
+	thinned=$(grown 'off_cpu_waits_total{stack="thinned"}')
+
+	say "handed over $handed times in $((wall_us / 1000)) ms, $switches context switches"
+	awk -v t=$((time_after - time_before)) -v n=$switches -v wall=$wall_us 'BEGIN {
+		printf "in the kernel: %.0f ns a switch, %.2f %% of one CPU\n", n ? t / n : 0, t / wall / 10 }'
+	say "stacks taken $taken, thinned $thinned"
+	expect_at_least "waits a second, at least" $(((taken + thinned) / WINDOW_S)) 10000
+	expect_at_least "thinned waits, in percent" $((100 * thinned / (taken + thinned))) 80
+	expect_at_least "stacks taken a second" $((taken / WINDOW_S)) 20
+	# 1/50 of each CPU is the most; the slice in which that is found out comes on top.
+	expect_at_most "CPU time for stacks, in percent of a CPU" \
+		"$(awk -v c="$(grown off_cpu_capture_ns_total)" -v s=$(((WINDOW_S + 15) * $(nproc))) 'BEGIN { printf "%.2f", c / s / 1e7 }')" 3
+
+	# Less what they were pushed off the CPU for: some of what they were kept from it.
+	got=$(value_of "$work/ball.json" wait_for_ball)
+	say "waited $got us; not on a CPU $off_us us, of which $delayed_us us on a run queue"
+	expect_at_least "time waited for the byte" "$got" $(((off_us - delayed_us) * 98 / 100))
+	expect_at_most "time waited for the byte" "$got" $((off_us * 102 / 100))
+	# Of the time at that place hardly any is told elsewhere.
+	threads=$(jq '[.result[] | select(.profile_location_str == "[t] pingpong") | .total_value] | add // 0' "$work/ball.json")
+	expect_near "time of its threads" "$threads" "$got" $((got / 100))
+done
+expect_equal "waits lost" "$(agent_metric off_cpu_lost_total)" 0
