@@ -6,7 +6,8 @@
  *
  *   PROGRAM PID STARTED_NS ENDED_NS CPU_US          (wall clock)
  *
- * and at the end `started N, held back N`: those not started because too many were still running, or too late.
+ * and at the end `started N, held back N, ended by others N`: held back are those not started
+ * because too many were still running, or too late.
  *
  *   churn_driver SECONDS RATE FOLDER
  */
@@ -37,7 +38,7 @@ struct driver {
 	const char *folder;
 	struct run runs[MAX_RUNNING];
 	uint32_t seed;
-	uint64_t n_started, n_held_back;
+	uint64_t n_started, n_held_back, n_ended_by_others;
 };
 
 static uint32_t random_below(struct driver *driver, uint32_t bound)
@@ -106,6 +107,16 @@ static void start_one(struct driver *driver)
 	driver->n_started++;
 }
 
+/* A stranger may end one of them, with a pid that was another process's a moment ago. */
+static int judge(struct driver *driver, pid_t pid, int status)
+{
+	if (status == 0)
+		return 0;
+	driver->n_ended_by_others += WIFSIGNALED(status);
+	printf("process %d: wait status 0x%x\n", pid, (unsigned int)status);
+	return !WIFSIGNALED(status);
+}
+
 /* 0 or 1: a program failed. */
 static int reap(struct driver *driver, int flags)
 {
@@ -114,7 +125,7 @@ static int reap(struct driver *driver, int flags)
 	pid_t pid;
 
 	while ((pid = wait4(-1, &status, flags, &usage)) > 0) {
-		if (status != 0)
+		if (judge(driver, pid, status))
 			return 1;
 		for (int i = 0; i < MAX_RUNNING; i++) {
 			struct run *run = &driver->runs[i];
@@ -122,7 +133,7 @@ static int reap(struct driver *driver, int flags)
 			if (run->pid != pid)
 				continue;
 			run->pid = 0;
-			if (run->is_long)
+			if (run->is_long && status == 0)
 				printf("churn_%u %d %llu %llu %llu\n", run->program, pid,
 				       (unsigned long long)run->started_ns,
 				       (unsigned long long)clock_read_ns(CLOCK_REALTIME),
@@ -161,7 +172,7 @@ int main(int argc, char **argv)
 	}
 	if (result == 0)
 		result = reap(&driver, 0);
-	printf("started %llu, held back %llu\n", (unsigned long long)driver.n_started,
-	       (unsigned long long)driver.n_held_back);
+	printf("started %llu, held back %llu, ended by others %llu\n", (unsigned long long)driver.n_started,
+	       (unsigned long long)driver.n_held_back, (unsigned long long)driver.n_ended_by_others);
 	return result;
 }
