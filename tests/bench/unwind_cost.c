@@ -131,7 +131,7 @@ static int host_init(struct host *host)
 	if (r == 0)
 		r = bpf_programs_load(&options, &host->programs);
 	if (r == 0)
-		r = unwind_publisher_init(&host->tables, host->programs, host->executables);
+		r = unwind_publisher_init(&host->tables, host->programs, host->executables, NSEC_PER_SEC);
 	if (r < 0)
 		return r;
 	host->publisher = (struct mapping_publisher){
