@@ -57,6 +57,7 @@ static int load_programs(struct agent *agent)
 	struct bpf_programs_options options = {
 		.ring_bytes = agent->config->ring_bytes,
 		.unwind_bytes = agent->config->unwind_bytes,
+		.on_cpu = !agent->config->on_cpu_disabled,
 		.off_cpu = !agent->config->off_cpu_disabled,
 	};
 

@@ -191,6 +191,8 @@ static int open_skeleton(struct bpf_programs *programs, const struct bpf_program
 		r = prepare_for_absent_pages(skeleton);
 	if (r == 0)
 		r = bpf_off_cpu_choose(skeleton, options->off_cpu);
+	if (r == 0)
+		r = bpf_program__set_autoload(skeleton->progs.hearth_on_timer, options->on_cpu);
 	if (r < 0)
 		return r;
 	return bpf_map__set_max_entries(skeleton->maps.samples, (uint32_t)options->ring_bytes);

@@ -17,6 +17,7 @@ struct bpf_programs_options {
 	struct abi_config config;
 	uint64_t ring_bytes; /* a power of two, at least a page */
 	uint64_t unwind_bytes; /* for unwind tables: 13/16 rows, 2/16 rules, 1/16 pages */
+	bool on_cpu;	       /* else nothing looks at timers */
 	bool off_cpu;	       /* else its programs are not loaded and its maps not made */
 };
 
