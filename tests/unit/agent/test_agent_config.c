@@ -28,6 +28,8 @@ static void the_defaults_are_valid(void **state)
 	assert_int_equal(config.ring_bytes, 4 * MIB);
 	assert_string_equal(config.on_cpu_regex, ".*");
 	assert_false(config.on_cpu_disabled);
+	assert_true(config.off_cpu_disabled);
+	assert_int_equal(config.off_cpu_min_blocking_time_ns, 0);
 }
 
 static void values_are_checked_and_the_key_is_named(void **state)
@@ -54,6 +56,11 @@ static void values_are_checked_and_the_key_is_named(void **state)
 		{ "on_cpu.cpu", "2", -EINVAL },
 		{ "on_cpu.regex", "^(nginx|postgres)$", 0 },
 		{ "on_cpu.regex", "(", -EINVAL },
+		{ "off_cpu.regex", "^(nginx|postgres)$", 0 },
+		{ "off_cpu.regex", "(", -EINVAL },
+		{ "off_cpu.min_blocking_time", "1h", 0 },
+		{ "off_cpu.min_blocking_time", "61m", -EINVAL },
+		{ "off_cpu.cpu", "2", -EINVAL },
 		{ "on_cpu.cpus", "0-3,8,10-11", 0 },
 		{ "on_cpu.cpus", "3-0", -EINVAL },
 		{ "on_cpu.cpus", "0,", -EINVAL },

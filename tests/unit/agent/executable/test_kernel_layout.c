@@ -73,6 +73,29 @@ static void without_an_end_the_last_symbol_of_the_image_is_it(void **state)
 	kernel_layout_release(&layout);
 }
 
+static void waits_begin_in_the_scheduler(void **state)
+{
+	static const struct {
+		const char *kallsyms;
+		uint64_t start, end;
+	} cases[] = {
+		{ "ffffffff81000000 T _text\nffffffff81fa6c00 t __schedule\nffffffff81fa6c00 t alias\n"
+		  "ffffffff81fa7b00 T schedule\nffffffff83f00000 B _end\n",
+		  0xffffffff81fa6c00, 0xffffffff81fa7b00 },
+		{ "ffffffff81000000 T _text\nffffffff81fa7b00 T schedule\nffffffff83f00000 B _end\n", 0, 0 },
+		{ "ffffffff81000000 T _text\nffffffff83f00000 B _end\nffffffffc0000000 t __schedule\t[module]\n", 0, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct kernel_layout layout;
+
+		assert_ok(read_layout(*state, cases[i].kallsyms, NULL, &layout));
+		assert_int_equal(layout.schedule_start, cases[i].start);
+		assert_int_equal(layout.schedule_end, cases[i].end);
+		kernel_layout_release(&layout);
+	}
+}
+
 static void hidden_addresses_are_refused(void **state)
 {
 	struct kernel_layout layout;
@@ -191,6 +214,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_folder(the_image_reaches_from_text_to_end),
 		in_folder(without_an_end_the_last_symbol_of_the_image_is_it),
+		in_folder(waits_begin_in_the_scheduler),
 		in_folder(hidden_addresses_are_refused),
 		in_folder(modules_are_sorted_and_end_before_the_next),
 		cmocka_unit_test(the_running_kernel_is_where_kallsyms_says),

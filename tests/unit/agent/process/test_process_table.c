@@ -454,6 +454,16 @@ static void rules_name_services_and_leave_stacks_out(void **state)
 	assert_false(find(fixture, PARENT)->without_stacks);
 	assert_string_equal(find(fixture, CHILD)->name, "nginx");
 	assert_true(find(fixture, CHILD)->without_stacks);
+	assert_true(find(fixture, PARENT)->without_waits);
+
+	/* Waits have their own. */
+	rules.with_waits = with_stacks;
+	rules.with_stacks = NULL;
+	rules.take_waits = true;
+	process_table_set_rules(fixture->table, &rules);
+	assert_false(find(fixture, PARENT)->without_waits);
+	assert_true(find(fixture, CHILD)->without_waits);
+	assert_false(find(fixture, CHILD)->without_stacks);
 
 	/* and back: the name at exec is not forgotten */
 	process_table_set_rules(fixture->table, &(struct process_rules){});

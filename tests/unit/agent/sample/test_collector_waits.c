@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sample/collector.h"
+
+#include "common/frame.h"
+#include "common/limits.h"
+#include "tests/support/unit.h"
+
+#define PID 5000002u
+#define HASH UINT64_C(77)
+
+struct fixture {
+	struct executable_cache *executables;
+	struct string_table *strings;
+	struct process_table *processes;
+	struct kernel_layout kernel;
+	struct frame_resolver *frames;
+	struct collector *collector;
+	uint64_t sequence;
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	const struct process_rules rules = { .take_waits = true };
+
+	assert_non_null(fixture);
+	assert_ok(executable_cache_new(100, &fixture->executables));
+	assert_ok(string_table_new(MIB, &fixture->strings));
+	assert_ok(process_table_new(fixture->executables, fixture->strings, &rules, NULL, &fixture->processes));
+	assert_ok(frame_resolver_new(fixture->processes, fixture->executables, &fixture->kernel, &fixture->frames));
+	assert_ok(collector_new(
+		&(struct collector_options){
+			.processes = fixture->processes,
+			.executables = fixture->executables,
+			.strings = fixture->strings,
+			.frames = fixture->frames,
+			.on_cpu_period_ns = 10101010,
+			.keep_wait_cpus_apart = true,
+		},
+		&fixture->collector));
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	collector_free(fixture->collector);
+	frame_resolver_free(fixture->frames);
+	process_table_free(fixture->processes);
+	executable_cache_free(fixture->executables);
+	string_table_free(fixture->strings);
+	free(fixture);
+	return 0;
+}
+
+static struct abi_sample wait_until(uint64_t time_ns, uint64_t duration_ns)
+{
+	return (struct abi_sample){
+		.time_ns = time_ns,
+		.stack_hash = HASH,
+		.start_time_ns = NSEC_PER_SEC,
+		.value = duration_ns,
+		.pid = PID,
+		.tid = PID + 1,
+		.parent_pid = 1,
+		.cpu = 3,
+		.n_user_frames = 1,
+		.event_type = EVENT_OFF_CPU,
+		.comm = "worker",
+		.process_comm = "server",
+	};
+}
+
+/* The stack of a wait that begins. */
+static void define(struct fixture *fixture, uint64_t time_ns)
+{
+	struct abi_sample sample = wait_until(time_ns, 0);
+	const struct abi_frame frame = { .address = 0x500, .executable = 1, .kind = FRAME_KERNEL };
+
+	sample.n_kernel_frames = 1;
+	sample.n_user_frames = 0;
+	sample.flags = ABI_SAMPLE_FULL | ABI_SAMPLE_DEFINITION;
+	assert_ok(collector_add(fixture->collector, &sample, &frame));
+}
+
+static void add(struct fixture *fixture, struct abi_sample sample)
+{
+	assert_ok(collector_add(fixture->collector, &sample, NULL));
+}
+
+static struct window close_window(struct fixture *fixture)
+{
+	struct window window = { .sequence = ++fixture->sequence };
+
+	assert_ok(collector_close(fixture->collector, &window));
+	return window;
+}
+
+static void a_definition_makes_a_stack_known_and_counts_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	struct collector_stats stats;
+	struct window window;
+
+	define(fixture, NSEC_PER_SEC);
+	collector_stats(fixture->collector, &stats);
+	assert_int_equal(stats.samples, 0);
+	window = close_window(fixture);
+	assert_int_equal(window.n_rows, 0);
+	assert_int_equal(window.n_series, 0);
+
+	add(fixture, wait_until(2 * NSEC_PER_SEC, 5 * NSEC_PER_MSEC));
+	window = close_window(fixture);
+	assert_int_equal(window.n_rows, 1);
+	assert_int_equal(window.n_stacks, 1);
+	assert_int_equal(window.rows[0].stack, window.stacks[0].number);
+	collector_stats(fixture->collector, &stats);
+	assert_int_equal(stats.stacks_lost, 0);
+}
+
+static void a_wait_is_one_row_for_each_second_where_that_ends(void **state)
+{
+	static const struct {
+		uint64_t end_ns, duration_ns;
+		size_t n_rows;
+		uint64_t slots[4], values[4];
+	} cases[] = {
+		{ 100 * SLOT_NS + 1, 3000000, 1, { 100 }, { 3000000 } },
+		/* Up to the beginning of slot 100 is still slot 99. */
+		{ 100 * SLOT_NS, 3000000, 1, { 99 }, { 3000000 } },
+		{ 500 * SLOT_NS, NSEC_PER_SEC, 1, { 499 }, { NSEC_PER_SEC } },
+		{ 500 * SLOT_NS, 2500 * NSEC_PER_MSEC, 3, { 499, 399, 299 },
+		  { NSEC_PER_SEC, NSEC_PER_SEC, 500 * NSEC_PER_MSEC } },
+		{ 500 * SLOT_NS, 0, 0, {}, {} },
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct window window;
+
+		define(fixture, 1);
+		add(fixture, wait_until(cases[i].end_ns, cases[i].duration_ns));
+		window = close_window(fixture);
+		assert_int_equal(window.n_rows, cases[i].n_rows);
+		for (size_t row = 0; row < cases[i].n_rows; row++) {
+			assert_int_equal(window.rows[row].slot, cases[i].slots[row]);
+			assert_int_equal(window.rows[row].value, cases[i].values[row]);
+		}
+	}
+}
+
+static void values_are_ns_and_the_cpu_is_the_one_that_was_left(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window window;
+
+	define(fixture, 1);
+	add(fixture, wait_until(NSEC_PER_SEC, 1234567));
+	window = close_window(fixture);
+	assert_int_equal(window.n_series, 1);
+	assert_int_equal(window.series[0].type, EVENT_OFF_CPU);
+	assert_int_equal(window.series[0].period_ns, 0);
+	assert_int_equal(window.series[0].cpu, 3);
+	assert_string_equal(window.series[0].thread_name, "worker");
+	assert_int_equal(window.rows[0].value, 1234567);
+}
+
+/* As the walk does it with every window. */
+static void a_stack_that_is_touched_in_every_window_stays_known(void **state)
+{
+	struct fixture *fixture = *state;
+	struct collector_stats stats;
+	struct window window;
+
+	define(fixture, 1);
+	for (uint64_t i = 1; i <= 5; i++) {
+		struct abi_sample touch = wait_until(i * NSEC_PER_SEC, 0);
+
+		touch.flags = ABI_SAMPLE_DEFINITION;
+		add(fixture, touch);
+		window = close_window(fixture);
+		assert_int_equal(window.n_rows, 0);
+	}
+	add(fixture, wait_until(6 * NSEC_PER_SEC, 6 * NSEC_PER_SEC - 1));
+	window = close_window(fixture);
+	assert_int_equal(window.n_rows, 6);
+	assert_int_not_equal(window.rows[0].stack, 0);
+	collector_stats(fixture->collector, &stats);
+	assert_int_equal(stats.stacks_lost, 0);
+}
+
+static void a_wait_that_stands_for_others_gets_their_time(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct abi_wait wait = { .others_ns = 9 * NSEC_PER_MSEC, .weight_shift = 4, .site = 5 };
+	struct abi_sample sample = wait_until(NSEC_PER_SEC, NSEC_PER_MSEC);
+	struct window window;
+
+	define(fixture, 1);
+	sample.flags = ABI_SAMPLE_STANDS;
+	assert_ok(collector_add(fixture->collector, &sample, (const struct abi_frame *)&wait));
+	/* The same place of another thread has its own. */
+	sample.tid++;
+	add(fixture, wait_until(NSEC_PER_SEC, NSEC_PER_MSEC));
+	window = close_window(fixture);
+	assert_int_equal(window.n_rows, 2);
+	assert_int_equal(window.rows[0].value, 10 * NSEC_PER_MSEC);
+	assert_int_equal(window.rows[1].value, NSEC_PER_MSEC);
+}
+
+static void waits_of_a_process_left_out_are_no_rows(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct process_rules none = { .take_waits = false };
+	struct window window;
+
+	process_table_set_rules(fixture->processes, &none);
+	define(fixture, 1);
+	add(fixture, wait_until(NSEC_PER_SEC, NSEC_PER_MSEC));
+	window = close_window(fixture);
+	assert_int_equal(window.n_rows, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_definition_makes_a_stack_known_and_counts_nothing),
+		TEST(a_wait_is_one_row_for_each_second_where_that_ends),
+		TEST(values_are_ns_and_the_cpu_is_the_one_that_was_left),
+		TEST(a_stack_that_is_touched_in_every_window_stays_known),
+		TEST(a_wait_that_stands_for_others_gets_their_time),
+		TEST(waits_of_a_process_left_out_are_no_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
