@@ -28,7 +28,8 @@ struct process_table {
 	struct process_observer observer;
 	struct hash_table *by_pid; /* uint32_t -> struct process * */
 	struct process *retired;
-	struct pid_vec wanting; /* to be published */
+	struct pid_vec wanting; /* to be published: who asked first, which is who runs most, first */
+	size_t next_wanting;
 	uint64_t current_window;
 	uint64_t scan; /* readings of /proc */
 	uint64_t compaction;
@@ -178,7 +179,8 @@ static int read_maps(struct process_table *table, struct process *process, uint6
 	if (!anew)
 		process_image_inherit(&table->context, process->mappings, before);
 	process_image_release_mappings(&table->context, before);
-	return process->published ? process_table_want_publish(table, process) : 0;
+	/* Who wants it anew is about to publish it. */
+	return process->published && !anew ? process_table_want_publish(table, process) : 0;
 }
 
 /* A process that was there before us, or whose events were lost. -ESRCH: gone. */
@@ -463,8 +465,8 @@ int process_table_want_publish(struct process_table *table, struct process *proc
 
 struct process *process_table_take_wanting(struct process_table *table)
 {
-	while (table->wanting.count > 0) {
-		struct process *process = lookup(table, table->wanting.items[--table->wanting.count]);
+	while (table->next_wanting < table->wanting.count) {
+		struct process *process = lookup(table, table->wanting.items[table->next_wanting++]);
 
 		/* It may have exited or exec'ed since. */
 		if (!process || !process->wants_publish || process->exited)
@@ -472,6 +474,8 @@ struct process *process_table_take_wanting(struct process_table *table)
 		process->wants_publish = false;
 		return process;
 	}
+	vec_clear(&table->wanting);
+	table->next_wanting = 0;
 	return NULL;
 }
 
