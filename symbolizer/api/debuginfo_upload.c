@@ -62,7 +62,11 @@ static void *begin(struct api_context *context, const struct http_request *reque
 		return NULL;
 	}
 	upload->context = context;
-	r = begin_in_store(upload, request, &id, source_path, message);
+	r = declared_bytes == UINT64_MAX
+		    ? 0
+		    : debuginfo_check_room(context->debuginfo, declared_bytes, message);
+	if (r == 0)
+		r = begin_in_store(upload, request, &id, source_path, message);
 	if (r < 0) {
 		upload_failed(upload, response, r, message);
 		return NULL;

@@ -7,12 +7,12 @@
 
 #include "symbolizer/cli/client.h"
 
-#include <curl/curl.h>
 #include <jansson.h>
 #include <stdarg.h>
 
 #include "common/file.h"
 #include "common/log.h"
+#include "symbolizer/cli/client_private.h"
 #include "symbolizer/cli/human.h"
 #include "symbolizer/cli/json_text.h"
 
@@ -24,14 +24,6 @@
 
 /* Tokens of ours have 71 characters. */
 #define MAX_TOKEN_FILE_BYTES 4096
-
-struct client {
-	CURL *curl;
-	struct curl_slist *headers;      /* of every request */
-	struct curl_slist *json_headers; /* of those with a JSON body: the same, and its type */
-	char *server;                    /* without a slash at the end */
-	char curl_message[CURL_ERROR_SIZE];
-};
 
 struct client *client_free(struct client *client)
 {
@@ -134,14 +126,6 @@ static size_t take_answer(char *data, size_t size, size_t count, void *arg)
 	return bytes_append(arg, data, size * count) < 0 ? 0 : size * count;
 }
 
-static size_t give_file(char *buffer, size_t size, size_t count, void *arg)
-{
-	const int *fd = arg;
-	ssize_t n = read(*fd, buffer, size * count);
-
-	return n < 0 ? CURL_READFUNC_ABORT : (size_t)n;
-}
-
 static void say_unreachable(const struct client *client, CURLcode code)
 {
 	const char *cause =
@@ -169,8 +153,7 @@ static void say_unreachable(const struct client *client, CURLcode code)
 	}
 }
 
-/* What the server says about its refusal: its envelope, {"error": ...}, or a short text. */
-static void find_words(struct bytes_view body, struct bytes *ret_words)
+void client_find_words(struct bytes_view body, struct bytes *ret_words)
 {
 	scoped(json_freep) json_t *root = json_loadb((const char *)body.data, body.size, 0, NULL);
 	const char *words = json_string_value(json_object_get(root, "DESCRIPTION"));
@@ -195,7 +178,7 @@ static int say_refused(const struct client *client, long status, struct bytes_vi
 	scoped_bytes struct bytes buffer = BYTES_INIT(64 * KIB);
 	const char *words;
 
-	find_words(body, &buffer);
+	client_find_words(body, &buffer);
 	words = bytes_error(&buffer) == 0 && buffer.data[0] != '\0' ? (const char *)buffer.data
 								    : "no reason given";
 	if (status == 401)
@@ -216,17 +199,17 @@ static int say_refused(const struct client *client, long status, struct bytes_vi
 	return -EIO;
 }
 
-static int perform(struct client *client, const char *path_and_query, struct bytes *ret_body)
+CURLcode client_run(struct client *client, const char *path_and_query, struct bytes *body,
+		    long *ret_status)
 {
 	scoped_bytes struct bytes url = BYTES_INIT(MIB);
-	scoped_bytes struct bytes body = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
-	long status = 0;
 	CURLcode code;
 
+	*ret_status = 0;
 	(void)bytes_append_format(&url, "%s%s", client->server, path_and_query);
 	(void)bytes_append_byte(&url, '\0');
 	if (bytes_error(&url) < 0)
-		return bytes_error(&url);
+		return CURLE_OUT_OF_MEMORY;
 
 	client->curl_message[0] = '\0';
 	(void)curl_easy_setopt(client->curl, CURLOPT_URL, (const char *)url.data);
@@ -239,10 +222,19 @@ static int perform(struct client *client, const char *path_and_query, struct byt
 	(void)curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	(void)curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_TIME, SILENCE_TIMEOUT_S);
 	(void)curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, take_answer);
-	(void)curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &body);
+	(void)curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, body);
 	code = curl_easy_perform(client->curl);
-	(void)curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+	(void)curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, ret_status);
+	return code;
+}
 
+static int perform(struct client *client, const char *path_and_query, struct bytes *ret_body)
+{
+	scoped_bytes struct bytes body = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
+	long status;
+	CURLcode code;
+
+	code = client_run(client, path_and_query, &body, &status);
 	/* A server that refuses an upload may close before it has read it all; its words are there
 	 * nevertheless. */
 	if (code != CURLE_OK && status < 400) {
@@ -269,20 +261,6 @@ int client_post_json(struct client *client, const char *path, struct bytes_view 
 	(void)curl_easy_setopt(client->curl, CURLOPT_POST, 1L);
 	(void)curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, json.data);
 	(void)curl_easy_setopt(client->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)json.size);
-	return perform(client, path, ret_body);
-}
-
-int client_put_file(struct client *client, const char *path, int fd, uint64_t size,
-		    struct bytes *ret_body)
-{
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return -errno;
-	curl_easy_reset(client->curl);
-	(void)curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, client->headers);
-	(void)curl_easy_setopt(client->curl, CURLOPT_UPLOAD, 1L);
-	(void)curl_easy_setopt(client->curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)size);
-	(void)curl_easy_setopt(client->curl, CURLOPT_READFUNCTION, give_file);
-	(void)curl_easy_setopt(client->curl, CURLOPT_READDATA, &fd);
 	return perform(client, path, ret_body);
 }
 

@@ -23,14 +23,37 @@ int client_get(struct client *client, const char *path_and_query, struct bytes *
 int client_post_json(struct client *client, const char *path, struct bytes_view json,
 		     struct bytes *ret_body);
 
-/* PUT of the @size bytes of @fd from its start. */
-int client_put_file(struct client *client, const char *path, int fd, uint64_t size,
-		    struct bytes *ret_body);
+/* A request whose answer the caller judges: nothing is said. */
+struct client_request {
+	const char *method;
+	const char *path;
+	const char *header;     /* one more, "Name: value"; NULL: none */
+	struct bytes_view json; /* a JSON body, when data is set */
+	int fd;                 /* of a PUT: @size bytes from @offset */
+	uint64_t offset;
+	uint64_t size;
+	_Atomic uint64_t *n_sent; /* counts the bytes as they leave; NULL: not */
+};
+
+#define CLIENT_WORDS_SIZE 512
+
+struct client_answer {
+	long status; /* 0: none came */
+	struct bytes body;
+	char words[CLIENT_WORDS_SIZE]; /* why not, in one line; "" for an answer below 400 */
+};
+
+/* 0 with an answer of any status, -EIO with none. bytes_release() the body in any case. */
+int client_exchange(struct client *client, const struct client_request *request,
+		    struct client_answer *ret_answer);
 
 /* A path with parameters, values percent-encoded: client_path(client, &path, "/v1/services",
  * "last", "5m", NULL). */
 int client_path(struct client *client, struct bytes *ret_path, const char *path, ...)
 	__attribute__((sentinel));
+
+/* Appends @path, which begins with a slash, percent-encoded but for its slashes, and a NUL. */
+int client_escape_path(struct client *client, struct bytes *ret_path, const char *path);
 
 #include "common/scoped.h"
 DEFINE_SCOPED(struct client *, client_free);

@@ -221,8 +221,11 @@ int debuginfo_session_begin(struct debuginfo_store *store, struct debuginfo_sess
 	(void)pthread_mutex_lock(&store->write_lock);
 	r = begin_session(store, session, ret_message);
 	(void)pthread_mutex_unlock(&store->write_lock);
-	if (r > 0 && measure(store, session) < 0)
-		r = -EIO;
+	if (r > 0)
+		r = measure(store, session) < 0 ? -EIO : 1;
+	if (r > 0 &&
+	    debuginfo_check_room(store, session->size_bytes - session->offset, ret_message) < 0)
+		r = -ENOSPC;
 	if (r < 0 && ret_message[0] == '\0')
 		return debuginfo_fail_errno(ret_message, r, "cannot begin the upload");
 	return r;

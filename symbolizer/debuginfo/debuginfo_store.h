@@ -106,6 +106,11 @@ int debuginfo_upload_begin(struct debuginfo_store *store, const struct executabl
  * be called right after begin. -EINVAL with a message when that is no absolute path. */
 int debuginfo_upload_as_source(struct debuginfo_upload *upload, const char *path,
 			       char ret_message[DEBUGINFO_MESSAGE_SIZE]);
+
+/* Whether @bytes more fit on the disk, which a client wants to know before it sends them. 0, or
+ * -ENOSPC with a message. */
+int debuginfo_check_room(struct debuginfo_store *store, uint64_t bytes,
+			 char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 int debuginfo_upload_append(struct debuginfo_upload *upload, struct bytes_view data,
 			    char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 int debuginfo_upload_commit(struct debuginfo_upload *upload, struct debuginfo_entry *ret_entry,

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "common/file.h"
@@ -91,6 +92,22 @@ struct debuginfo_upload *debuginfo_upload_free(struct debuginfo_upload *upload)
 	free(upload->path);
 	free(upload);
 	return NULL;
+}
+
+int debuginfo_check_room(struct debuginfo_store *store, uint64_t bytes,
+			 char ret_message[DEBUGINFO_MESSAGE_SIZE])
+{
+	struct statvfs status;
+	uint64_t left;
+
+	if (statvfs(store->folder, &status) < 0)
+		return 0;
+	left = (uint64_t)status.f_bavail * status.f_frsize;
+	if (bytes <= left)
+		return 0;
+	return debuginfo_fail(ret_message, -ENOSPC,
+			      "no space: the file has %llu MiB, and the data folder %llu MiB left",
+			      (unsigned long long)(bytes / MIB), (unsigned long long)(left / MIB));
 }
 
 int debuginfo_upload_append(struct debuginfo_upload *upload, struct bytes_view data,

@@ -12,6 +12,11 @@
 #include "symbolizer/debuginfo/debuginfo_store.h"
 #include "tests/support/unit.h"
 
+/* The build says where it lies. */
+#ifndef SAMPLE
+#define SAMPLE "sample"
+#endif
+
 #define SAMPLE_FULL     SAMPLE ".full"
 #define SAMPLE_STRIPPED SAMPLE ".stripped"
 #define SAMPLE_DEBUG    SAMPLE ".debug"

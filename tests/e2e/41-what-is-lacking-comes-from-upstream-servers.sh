@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Debian's own debuginfod as the upstream of our server: fetched once, checked, remembered when it is missing, and never
+# a wait without end, also when servers name each other.
+. "$(dirname "$0")/lib.sh"
+need_tools curl jq gcc objcopy readelf debuginfod python3 sqlite3
+
+unset DEBUGINFOD_URLS
+export HOME=$work DEBUGINFOD_CACHE_PATH=$work/cache
+
+# build NAME: a program with debug sections in $work/upstream, its build-ID in $id
+mkdir -p "$work/upstream" "$work/src"
+build() {
+	printf 'int main(void) { return sizeof("%s") == 1; }\n' "$1" >"$work/src/$1.c"
+	gcc -g -O0 -Wl,--build-id -o "$work/$1.full" "$work/src/$1.c"
+	objcopy --only-keep-debug "$work/$1.full" "$work/upstream/$1.debug"
+	objcopy --strip-all "$work/$1.full" "$work/upstream/$1"
+	id=$(readelf -n "$work/$1.full" | sed -n 's/.*Build ID: //p')
+}
+build first
+first=$id
+build second
+second=$id
+build lacking
+lacking=$id
+rm "$work/upstream/lacking" "$work/upstream/lacking.debug"
+
+upstream_port=$(free_port)
+start_background debuginfod debuginfod -F -d "$work/debuginfod.sqlite" -p "$upstream_port" -t 0 "$work/upstream"
+upstream=http://127.0.0.1:$upstream_port
+knows() { [ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "$upstream/buildid/$1/debuginfo")" = 200 ]; }
+expect_within 30s knows "$second"
+
+start_server --debuginfo.upstream "$upstream"
+counted() { curl -sS "$server_url/metrics" | sed -n "s/^hearth_symbolizer_upstream_fetches_total{outcome=\"$1\"} //p"; }
+
+# ---- what is there comes with the first request
+request GET "/buildid/$first/debuginfo"
+expect_equal "a file that upstream has" "$status" 200
+cmp "$work/body" "$work/upstream/first.debug" || fail "it is not the file of upstream"
+request GET "/buildid/$first/executable"
+expect_equal "the executable" "$status" 200
+cmp "$work/body" "$work/upstream/first" || fail "it is not the executable of upstream"
+request GET "/buildid/$first/source$work/src/first.c"
+expect_equal "the source" "$status" 200
+cmp "$work/body" "$work/src/first.c" || fail "it is not the source of upstream"
+expect_equal "fetches" "$(counted fetched)" 3
+request GET "/v1/debuginfo/$first"
+jq -e '.origin == "upstream" and .has == "dwarf"' "$work/body" >/dev/null || fail "it is kept as: $body"
+
+# ---- many who want the same cause one fetch
+for _ in {1..8}; do
+	start_background "client" curl -s -m 30 -o /dev/null "$server_url/buildid/$second/debuginfo"
+done
+request GET "/buildid/$second/debuginfo"
+expect_equal "a file that many want" "$status" 200
+expect_equal "fetches" "$(counted fetched)" 4
+
+# ---- what is missing is remembered, through a restart, until somebody uploads
+asked() { grep -c "GET /buildid/$1/debuginfo" "$work/debuginfod.log" || true; }
+request GET "/buildid/$lacking/debuginfo"
+expect_equal "what upstream lacks" "$status" 404
+before=$(asked "$lacking")
+expect_at_least "upstream was asked" "$before" 1
+stop_server
+start_server --debuginfo.upstream "$upstream"
+for _ in {1..5}; do
+	request GET "/buildid/$lacking/debuginfo"
+	expect_equal "again" "$status" 404
+done
+expect_equal "upstream was asked no more" "$(asked "$lacking")" "$before"
+expect_equal "times it was missing" "$(sqlite3 "$server_data/debuginfo.db" 'SELECT failures FROM miss')" 1
+objcopy --strip-all "$work/lacking.full" "$work/lacking"
+request PUT "/v1/debuginfo/$lacking" -T "$work/lacking"
+expect_equal "status of an upload" "$status" 200
+expect_equal "misses after it" "$(sqlite3 "$server_data/debuginfo.db" 'SELECT count(*) FROM miss')" 0
+request GET "/buildid/$lacking/debuginfo"
+expect_equal "asked once more" "$status" 404
+expect_equal "upstream was asked" "$(asked "$lacking")" $((before + 1))
+stop_server
+
+# ---- what claims to be it, and is not, is not taken
+mkdir -p "$work/liar/buildid/$second" "$work/liar/buildid/$first"
+cp "$work/upstream/first.debug" "$work/liar/buildid/$second/debuginfo"
+printf '<html>please log in</html>' >"$work/liar/buildid/$first/debuginfo"
+liar_port=$(free_port)
+start_background liar python3 -m http.server --bind 127.0.0.1 --directory "$work/liar" "$liar_port"
+liar_answers() { ! port_is_free "$liar_port"; }
+expect_within 20s liar_answers
+server_data=$work/data2
+start_server --debuginfo.upstream "http://127.0.0.1:$liar_port"
+for lie in "$first" "$second"; do
+	request GET "/buildid/$lie/debuginfo"
+	expect_equal "a lie about $lie" "$status" 404
+done
+expect_equal "refused" "$(counted refused)" 2
+request GET /v1/debuginfo
+expect_equal "kept of it" "$(jq '.debuginfo | length' "$work/body")" 0
+stop_server
+
+# ---- a server that is not there costs no time once that is known
+server_data=$work/data3
+start_server --debuginfo.upstream "http://127.0.0.1:$(free_port)" --debuginfo.upstream "http://127.0.0.1:$(free_port)"
+request GET "/buildid/$first/debuginfo"
+expect_equal "of a server that is not there" "$status" 404
+expect_equal "failed" "$(counted failed)" 1
+stop_server
+
+# ---- servers that name each other answer at once
+loop_port=$(free_port)
+server_port=$(free_port)
+server_data=$work/data4
+start_background loop "$HEARTH_BUILD/bin/hearth-symbolizer" --listen "127.0.0.1:$loop_port" --data "$work/data5" \
+	--debuginfo.upstream "http://127.0.0.1:$server_port" --debuginfo.upstream_wait 60s
+start_server --debuginfo.upstream "http://127.0.0.1:$loop_port" --debuginfo.upstream_wait 60s
+loop_answers() { [ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "http://127.0.0.1:$loop_port/readyz")" = 200 ]; }
+expect_within 20s loop_answers
+took=$(curl -s -m 100 -o /dev/null -w '%{http_code} %{time_total}' "$server_url/buildid/$lacking/debuginfo")
+say "a miss in a loop of two servers: $took"
+expect_equal "a miss in a loop" "${took% *}" 404
+expect_at_most "seconds it took" "${took#* }" 5
+
+# ---- and with Debian's, which forwards no name of ours, after a bounded wait
+stop_server
+end_process "$background_pid"
+server_data=$work/data6
+circle_port=$(free_port)
+export DEBUGINFOD_URLS=$server_url
+start_background circle debuginfod -F -d "$work/circle.sqlite" -p "$circle_port" -t 0 "$work/src"
+unset DEBUGINFOD_URLS
+start_server --debuginfo.upstream "http://127.0.0.1:$circle_port"
+circle_answers() { ! port_is_free "$circle_port"; }
+expect_within 20s circle_answers
+took=$(curl -s -m 100 -o /dev/null -w '%{http_code} %{time_total}' "http://127.0.0.1:$circle_port/buildid/$lacking/debuginfo")
+say "a miss in a loop with debuginfod: $took"
+expect_equal "a miss in a loop with debuginfod" "${took% *}" 404
+expect_at_most "seconds it took" "${took#* }" 20
