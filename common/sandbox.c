@@ -56,7 +56,8 @@ static int set_limits(const struct sandbox_rules *rules)
 	return r;
 }
 
-/* ---- Landlock ---------------------------------------------------------------------------------- */
+/* ---- Landlock ----------------------------------------------------------------------------------
+ */
 
 #ifndef LANDLOCK_CREATE_RULESET_VERSION
 #define LANDLOCK_CREATE_RULESET_VERSION (1U << 0)
@@ -85,8 +86,8 @@ static struct ruleset everything(long version, size_t *ret_size)
 /* 1 done, 0 the kernel does not have it or has it turned off. */
 static int enter_landlock(void)
 {
-	long version = syscall(SYS_landlock_create_ruleset, NULL, 0UL,
-			       LANDLOCK_CREATE_RULESET_VERSION);
+	long version =
+		syscall(SYS_landlock_create_ruleset, NULL, 0UL, LANDLOCK_CREATE_RULESET_VERSION);
 	scoped_fd int fd = -1;
 	struct ruleset ruleset;
 	size_t size;
@@ -100,18 +101,19 @@ static int enter_landlock(void)
 	return syscall(SYS_landlock_restrict_self, fd, 0U) < 0 ? -errno : 1;
 }
 
-/* ---- system calls ------------------------------------------------------------------------------ */
+/* ---- system calls ------------------------------------------------------------------------------
+ */
 
 /* Without conditions: memory, time, threads that wait for each other, the end. */
 static const int plain_calls[] = {
-	SCMP_SYS(read),         SCMP_SYS(pread64),       SCMP_SYS(lseek),
-	SCMP_SYS(fstat),        SCMP_SYS(close),         SCMP_SYS(munmap),
-	SCMP_SYS(mremap),       SCMP_SYS(madvise),       SCMP_SYS(brk),
-	SCMP_SYS(futex),        SCMP_SYS(sched_yield),   SCMP_SYS(set_robust_list),
-	SCMP_SYS(rseq),         SCMP_SYS(getrandom),     SCMP_SYS(clock_gettime),
-	SCMP_SYS(getpid),       SCMP_SYS(gettid),        SCMP_SYS(sigaltstack),
+	SCMP_SYS(read),         SCMP_SYS(pread64),        SCMP_SYS(lseek),
+	SCMP_SYS(fstat),        SCMP_SYS(close),          SCMP_SYS(munmap),
+	SCMP_SYS(mremap),       SCMP_SYS(madvise),        SCMP_SYS(brk),
+	SCMP_SYS(futex),        SCMP_SYS(sched_yield),    SCMP_SYS(set_robust_list),
+	SCMP_SYS(rseq),         SCMP_SYS(getrandom),      SCMP_SYS(clock_gettime),
+	SCMP_SYS(getpid),       SCMP_SYS(gettid),         SCMP_SYS(sigaltstack),
 	SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(exit),         SCMP_SYS(exit_group),    SCMP_SYS(restart_syscall),
+	SCMP_SYS(exit),         SCMP_SYS(exit_group),     SCMP_SYS(restart_syscall),
 };
 
 static int allow_plain_calls(scmp_filter_ctx filter)
@@ -133,7 +135,8 @@ static int allow_if(scmp_filter_ctx filter, int call, struct scmp_arg_cmp condit
 static int allow_conditioned_calls(scmp_filter_ctx filter, int out_fd)
 {
 	/* A name demangled on a larger stack: a thread, never a process. */
-	const scmp_datum_t thread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
+	const scmp_datum_t thread =
+		CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
 	const struct {
 		int call;
 		struct scmp_arg_cmp condition;

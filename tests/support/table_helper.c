@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Makes a test program its own table helper, as the server is: add this file to the test's SOURCES,
+ * and let "/proc/self/exe" be the helper's program.
+ */
+
+#include <unistd.h>
+
+#include "symbolizer/symbols/table_helper.h"
+
+__attribute__((constructor)) static void become_a_helper_if_asked(int argc, char **argv)
+{
+	if (table_helper_is_asked(argc, argv))
+		_exit(table_helper_main(argc, argv));
+}
