@@ -15,6 +15,7 @@ struct symbolizer_config {
 	bool insecure;
 	uint64_t retention_ns;
 	uint64_t symbol_cache_bytes;
+	uint64_t symbol_store_bytes;
 	char *debuginfo_from_agents; /* a name of enum debuginfo_from_agents */
 	uint64_t debuginfo_max_upload_bytes;
 	uint64_t debuginfo_quota_bytes; /* 0: no bound */

@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "symbolizer/options.h"
 #include "symbolizer/service_manager.h"
+#include "symbolizer/symbols/table_helper.h"
 #include "symbolizer/symbolizer.h"
 
 #define PRUNE_INTERVAL_S 3600
@@ -94,6 +95,9 @@ int main(int argc, char **argv)
 	char message[OPTIONS_MESSAGE_SIZE];
 	int r;
 
+	/* The same program in another part: see table_helper.h. */
+	if (table_helper_is_asked(argc, argv))
+		return table_helper_main(argc, argv);
 	r = options_parse(argc, argv, environ, stdout, &config, message);
 	if (r < 0) {
 		log_error("%s", message);

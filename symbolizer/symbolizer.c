@@ -89,11 +89,19 @@ static int open_stores(struct symbolizer *symbolizer, const struct symbolizer_co
 
 static int make_parts(struct symbolizer *symbolizer, const struct symbolizer_config *config)
 {
+	const struct table_cache_options tables = {
+		.debuginfo = symbolizer->debuginfo,
+		.clock = symbolizer->clock,
+		.folder = config->data,
+		.helper = "/proc/self/exe",
+		.max_bytes = config->symbol_cache_bytes,
+		.stored_bytes = config->symbol_store_bytes,
+	};
 	size_t n_routes;
 	const struct http_route *routes = api_routes(&n_routes);
 	int r;
 
-	r = resolver_new(symbolizer->debuginfo, config->symbol_cache_bytes, &symbolizer->resolver);
+	r = resolver_new(&tables, &symbolizer->resolver);
 	if (r < 0)
 		return r;
 	r = ingest_new(symbolizer->store, symbolizer->debuginfo, symbolizer->clock,

@@ -24,12 +24,14 @@
 	X(n_nodes_pruned, "nodes_pruned", "X-Hearth-Nodes-Pruned", COUNT)                          \
 	X(n_stacks_shortened, "stacks_shortened", "X-Hearth-Stacks-Shortened", COUNT)              \
 	X(n_damaged_blocks, "damaged_blocks", "X-Hearth-Damaged-Blocks", COUNT)                    \
+	X(n_tables_pending, "tables_pending", "X-Hearth-Tables-Pending", COUNT)                    \
 	X(value_total, "total", "X-Hearth-Total", VALUE)                                           \
 	X(value_unsymbolized, "unsymbolized", "X-Hearth-Unsymbolized", VALUE)                      \
 	X(unsymbolized_no_debuginfo, "unsymbolized_no_debuginfo",                                  \
 	  "X-Hearth-Unsymbolized-No-Debuginfo", VALUE)                                             \
-	X(unsymbolized_no_symbol, "unsymbolized_no_symbol", "X-Hearth-Unsymbolized-No-Symbol",     \
-	  VALUE)                                                                                   \
+	X(unsymbolized_stripped, "unsymbolized_stripped", "X-Hearth-Unsymbolized-Stripped", VALUE) \
+	X(unsymbolized_outside, "unsymbolized_outside", "X-Hearth-Unsymbolized-Outside", VALUE)    \
+	X(unsymbolized_pending, "unsymbolized_pending", "X-Hearth-Unsymbolized-Pending", VALUE)    \
 	X(unsymbolized_table_failed, "unsymbolized_table_failed",                                  \
 	  "X-Hearth-Unsymbolized-Table-Failed", VALUE)                                             \
 	X(unsymbolized_no_mapping, "unsymbolized_no_mapping", "X-Hearth-Unsymbolized-No-Mapping",  \

@@ -161,6 +161,9 @@ void api_debuginfo_delete(struct api_context *context, const struct http_request
 	if (!debuginfo_answer_id(request, response, &id))
 		return;
 	r = debuginfo_remove(context->debuginfo, &id);
+	if (r > 0 && resolver_forget(context->resolver, &id) < 0)
+		log_warn("cannot remove the symbol table of '%s', its functions keep their names",
+			 request->argument);
 	if (r < 0) {
 		debuginfo_answer_failure(response, r, "remove");
 	} else if (r == 0) {

@@ -75,11 +75,15 @@ static int read_options(const struct http_request *request, struct profile_reque
 			char ret_message[SELECTION_MESSAGE_SIZE])
 {
 	int64_t max_nodes, kernel_depth;
+	bool inlines = true;
 	int r;
 
 	r = parameter_flag(request, "fold_threads", &profile->fold_threads, ret_message);
+	if (r == 0)
+		r = parameter_flag(request, "inlines", &inlines, ret_message);
 	if (r < 0)
 		return r;
+	profile->no_inlines = !inlines;
 	r = parameter_integer(request, "max_nodes", 0, UINT32_MAX, 0, &max_nodes, ret_message);
 	if (r < 0)
 		return r;

@@ -13,6 +13,7 @@
 #include "common/json_writer.h"
 #include "common/log.h"
 #include "symbolizer/api/api.h"
+#include "symbolizer/query/profile.h"
 
 /* What fits the body limit in hex, and more than any stack or listing has. */
 #define MAX_ADDRESSES 100000
@@ -105,8 +106,44 @@ static void write_text_or_null(struct json_writer *json, const char *key, const 
 		json_null_value(json);
 }
 
-static void write_frames(const struct symbolize_request *parsed, const struct symbol *symbols,
-			 struct http_response *response)
+static void write_place(struct json_writer *json, const struct symbol_place *place)
+{
+	static const struct symbol_place unknown;
+
+	place = place ? place : &unknown;
+	write_text_or_null(json, "function", place->function);
+	write_text_or_null(json, "linkage_name", place->linkage_name);
+	write_text_or_null(json, "file", place->file);
+	json_key_uint(json, "line", place->line);
+}
+
+/* The place itself, and the calls around it that were inlined, innermost first. */
+static void write_frame(struct json_writer *json, uint64_t address, const struct symbol *symbol,
+			const struct symbol_place *places)
+{
+	const struct symbol_place *place =
+		symbol->place == RESOLVE_NO_PLACE ? NULL : &places[symbol->place];
+	char text[sizeof("0x") + 16];
+
+	(void)snprintf(text, sizeof(text), "0x%" PRIx64, address);
+	json_object_begin(json);
+	json_key_text(json, "address", text);
+	json_key_text(json, "status", resolve_status_name(symbol->status));
+	write_place(json, place);
+	json_key(json, "inlined_into");
+	json_array_begin(json);
+	while (place && place->caller != RESOLVE_NO_PLACE) {
+		place = &places[place->caller];
+		json_object_begin(json);
+		write_place(json, place);
+		json_object_end(json);
+	}
+	json_array_end(json);
+	json_object_end(json);
+}
+
+static void write_answer(const struct symbolize_request *parsed,
+			 const struct resolve_answer *answer, struct http_response *response)
 {
 	struct json_writer json;
 
@@ -114,20 +151,12 @@ static void write_frames(const struct symbolize_request *parsed, const struct sy
 	json_object_begin(&json);
 	json_key(&json, "frames");
 	json_array_begin(&json);
-	for (size_t i = 0; i < parsed->n_addresses; i++) {
-		char address[sizeof("0x") + 16];
-
-		(void)snprintf(address, sizeof(address), "0x%" PRIx64, parsed->addresses[i]);
-		json_object_begin(&json);
-		json_key_text(&json, "address", address);
-		json_key_text(&json, "status", resolve_status_name(symbols[i].status));
-		write_text_or_null(&json, "function", symbols[i].function);
-		write_text_or_null(&json, "linkage_name", symbols[i].linkage_name);
-		write_text_or_null(&json, "file", symbols[i].file);
-		json_key_uint(&json, "line", symbols[i].line);
-		json_object_end(&json);
-	}
+	for (size_t i = 0; i < parsed->n_addresses; i++)
+		write_frame(&json, parsed->addresses[i], &answer->symbols[i], answer->places);
 	json_array_end(&json);
+	json_key(&json, "pending");
+	json_bool(&json, answer->pending);
+	json_key_text(&json, "why", answer->why);
 	json_object_end(&json);
 }
 
@@ -136,7 +165,7 @@ void api_symbolize(struct api_context *context, const struct http_request *reque
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 	struct symbolize_request parsed = {};
-	struct symbol *symbols;
+	struct resolve_answer answer;
 	int r;
 
 	if (arena_new(SYMBOLIZE_ARENA_BYTES, &arena) < 0) {
@@ -145,10 +174,13 @@ void api_symbolize(struct api_context *context, const struct http_request *reque
 	}
 	if (!parse_request(request, arena, &parsed, response))
 		return;
-	symbols = arena_alloc_array(arena, parsed.n_addresses, sizeof(*symbols));
-	r = symbols ? resolver_resolve(context->resolver, &parsed.id, parsed.kernel_image,
-				       parsed.addresses, parsed.n_addresses, arena, symbols)
-		    : -ENOMEM;
+	r = resolver_resolve(context->resolver,
+			     &(struct resolve_request){ .id = &parsed.id,
+							.kernel_image = parsed.kernel_image,
+							.addresses = parsed.addresses,
+							.count = parsed.n_addresses,
+							.patience_ns = PROFILE_PATIENCE_NS },
+			     arena, &answer);
 	if (r < 0) {
 		http_response_error(response, 500, "cannot look up the addresses: %s",
 				    strerror(-r));
@@ -157,5 +189,5 @@ void api_symbolize(struct api_context *context, const struct http_request *reque
 				      parsed.n_addresses);
 		return;
 	}
-	write_frames(&parsed, symbols, response);
+	write_answer(&parsed, &answer, response);
 }

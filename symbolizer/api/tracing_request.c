@@ -41,6 +41,7 @@ struct raw_request {
 	int64_t max_nodes;
 	bool debug;
 	bool fold_threads;
+	bool inlines;
 };
 
 static const struct key_row {
@@ -62,6 +63,7 @@ static const struct key_row {
 	{ "max_nodes", KEY_INTEGER, false, offsetof(struct raw_request, max_nodes) },
 	{ "debug", KEY_FLAG, false, offsetof(struct raw_request, debug) },
 	{ "fold_threads", KEY_FLAG, false, offsetof(struct raw_request, fold_threads) },
+	{ "inlines", KEY_FLAG, false, offsetof(struct raw_request, inlines) },
 };
 
 printf_like(2, 3) static int refuse(char *message, const char *format, ...)
@@ -278,6 +280,7 @@ static int convert(const struct raw_request *raw, struct tracing_request *ret_re
 			.to_slot = ((uint64_t)raw->time_end + 1) * SLOTS_PER_SECOND,
 			.max_kernel_stack_depth = (int)MIN(raw->max_kernel_stack_depth, (int64_t)INT_MAX),
 			.fold_threads = raw->fold_threads,
+			.no_inlines = !raw->inlines,
 			.max_nodes = (uint32_t)raw->max_nodes,
 		},
 		.columns = raw->format && strcmp(raw->format, "columns") == 0,
@@ -290,7 +293,7 @@ int tracing_request_parse(struct bytes_view body, struct arena *arena,
 			  struct tracing_request *ret_request,
 			  char ret_message[TRACING_MESSAGE_SIZE])
 {
-	struct raw_request raw = { .max_kernel_stack_depth = -1 };
+	struct raw_request raw = { .max_kernel_stack_depth = -1, .inlines = true };
 	scoped(json_decrefp) json_t *root = NULL;
 	json_error_t error;
 	int r;

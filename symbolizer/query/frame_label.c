@@ -146,13 +146,15 @@ static int view_of(struct frame_labels *labels, const struct store_process *proc
 	return 0;
 }
 
-static int make_kernel_label(struct frame_labels *labels, const struct frame *frame,
-			     string_id *ret_label)
+/* A frame of the kernel, or of no executable, that has no name. */
+static int make_nameless_label(struct frame_labels *labels, const struct frame *frame,
+			       string_id *ret_label)
 {
 	const struct store_executable *executable = executable_of(labels, frame);
 
-	if (frame->status == FRAME_NAMED)
-		return intern_format(labels, ret_label, "[k] %s", frame->function);
+	if (!frame->kernel)
+		return intern_format(labels, ret_label, "[unknown] 0x%016" PRIx64,
+				     frame->stored.address);
 	if (executable && executable->role == ROLE_KERNEL)
 		return intern_format(labels, ret_label, "[k] [kernel]");
 	if (executable && has_text(executable->name))
@@ -160,38 +162,43 @@ static int make_kernel_label(struct frame_labels *labels, const struct frame *fr
 	return intern_format(labels, ret_label, "[k] [unknown]");
 }
 
-/* The label that does not depend on the process. */
-static int make_own_label(struct frame_labels *labels, const struct frame *frame,
-			  string_id *ret_label)
+static int nameless_label(struct frame_labels *labels, const struct store_process *process,
+			  struct frame *frame, bool outermost, string_id *ret_label)
 {
-	if (frame->kernel)
-		return make_kernel_label(labels, frame, ret_label);
-	if (frame->status == FRAME_NAMED)
-		return tree_intern_label(labels->tree, frame->function, strlen(frame->function),
-					 ret_label);
-	return intern_format(labels, ret_label, "[unknown] 0x%016" PRIx64, frame->stored.address);
+	const struct store_executable *executable = executable_of(labels, frame);
+	const struct executable_view *view;
+	int r = 0;
+
+	if (!frame->kernel && executable) {
+		r = view_of(labels, process, executable, &view);
+		if (r == 0)
+			*ret_label = view->nameless_label;
+		return r;
+	}
+	if (!frame->kernel && outermost)
+		return intern_format(labels, ret_label, "[unknown start_thread?]");
+	if (frame->nameless_label == 0) {
+		r = make_nameless_label(labels, frame, ret_label);
+		if (r < 0)
+			return r;
+		frame->nameless_label = *ret_label + 1;
+	}
+	*ret_label = frame->nameless_label - 1;
+	return 0;
 }
 
-static int make_library_label(struct frame_labels *labels, const struct frame *frame,
-			      string_id *ret_label)
+/* What @memo remembers (1 + id): @prefix and the function, made the first time. */
+static int function_label(struct frame_labels *labels, const char *prefix, const char *function,
+			  uint32_t *memo, string_id *ret_label)
 {
 	/* One that is too long must still be so behind its prefix, to be cut visibly. */
 	char prefixed[LABEL_MAX_BYTES + 16];
-
-	(void)snprintf(prefixed, sizeof(prefixed), "[l] %s", frame->function);
-	return tree_intern_label(labels->tree, prefixed, strlen(prefixed), ret_label);
-}
-
-/* What @memo remembers (1 + id), made by @make the first time. */
-static int remembered_label(struct frame_labels *labels, const struct frame *frame, uint32_t *memo,
-			    int (*make)(struct frame_labels *, const struct frame *, string_id *),
-			    string_id *ret_label)
-{
 	string_id label;
 	int r;
 
 	if (*memo == 0) {
-		r = make(labels, frame, &label);
+		(void)snprintf(prefixed, sizeof(prefixed), "%s%s", prefix, function);
+		r = tree_intern_label(labels->tree, prefixed, strlen(prefixed), &label);
 		if (r < 0)
 			return r;
 		*memo = label + 1;
@@ -200,43 +207,36 @@ static int remembered_label(struct frame_labels *labels, const struct frame *fra
 	return 0;
 }
 
-static int native_label(struct frame_labels *labels, const struct store_process *process,
-			struct frame *frame, bool outermost, string_id *ret_label)
+static int place_label(struct frame_labels *labels, const struct store_process *process,
+		       const struct frame *frame, struct frame_place *place, string_id *ret_label)
 {
 	const struct store_executable *executable = executable_of(labels, frame);
 	const struct executable_view *view;
 	int r;
 
-	if (!executable) {
-		if (outermost)
-			return intern_format(labels, ret_label, "[unknown start_thread?]");
-		return remembered_label(labels, frame, &frame->own_label, make_own_label,
-					ret_label);
-	}
+	if (frame->kernel)
+		return function_label(labels, "[k] ", place->function, &place->kernel_label,
+				      ret_label);
+	assert(executable);
 	r = view_of(labels, process, executable, &view);
 	if (r < 0)
 		return r;
-	if (frame->status != FRAME_NAMED) {
-		*ret_label = view->nameless_label;
-		return 0;
-	}
 	if (view->own)
-		return remembered_label(labels, frame, &frame->own_label, make_own_label,
-					ret_label);
-	return remembered_label(labels, frame, &frame->library_label, make_library_label,
-				ret_label);
+		return function_label(labels, "", place->function, &place->own_label, ret_label);
+	return function_label(labels, "[l] ", place->function, &place->library_label, ret_label);
 }
 
-int frame_label(struct frame_labels *labels, const struct store_process *process, uint32_t index,
-		bool outermost, string_id *ret_label, char *ret_type)
+int frame_label(struct frame_labels *labels, const struct store_process *process,
+		const struct frame_of_stack *of, string_id *ret_label, char *ret_type)
 {
-	struct frame *frame = &labels->frames->frames[index];
+	struct frame *frame = &labels->frames->frames[of->index];
 	int r;
 
-	if (frame->kernel)
-		r = remembered_label(labels, frame, &frame->own_label, make_own_label, ret_label);
+	if (of->place == RESOLVE_NO_PLACE)
+		r = nameless_label(labels, process, frame, of->outermost, ret_label);
 	else
-		r = native_label(labels, process, frame, outermost, ret_label);
+		r = place_label(labels, process, frame, &labels->frames->places.items[of->place],
+				ret_label);
 	if (r < 0)
 		return r;
 	*ret_type = tree_label_type(labels->tree, *ret_label);

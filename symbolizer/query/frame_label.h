@@ -11,8 +11,8 @@
  *   [k] [module]             no name in the kernel; [k] [kernel] for the image
  *   [unknown] 0x%016x        no file; [unknown start_thread?] for the outermost user frame
  *
- * Labels are interned in the tree; each is made once per frame, or once per (process, executable)
- * where the process matters.
+ * Labels are interned in the tree; each is made once per place of the source, or once per (process,
+ * executable) where the process matters.
  */
 
 #include "common/hash_table.h"
@@ -34,6 +34,14 @@ int frame_labels_init(struct frame_labels *labels, struct tree *tree, struct sto
 		      struct arena *arena, struct frame_table *frames);
 void frame_labels_release(struct frame_labels *labels);
 
-/* @outermost: the user frame that no other one called. 0 or negative errno. */
-int frame_label(struct frame_labels *labels, const struct store_process *process, uint32_t index,
-		bool outermost, string_id *ret_label, char *ret_type);
+/*
+ * @place: one of the frame's places, which has a function; or RESOLVE_NO_PLACE where the frame has
+ * no name. @outermost: the user frame that no other one called. 0 or negative errno.
+ */
+struct frame_of_stack {
+	uint32_t index;
+	uint32_t place;
+	bool outermost;
+};
+int frame_label(struct frame_labels *labels, const struct store_process *process,
+		const struct frame_of_stack *frame, string_id *ret_label, char *ret_type);

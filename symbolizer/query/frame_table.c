@@ -6,7 +6,7 @@
 
 #include "symbolizer/query/frame_table.h"
 
-#include "common/vec.h"
+#include "common/clock.h"
 
 #define FIRST_SLOTS 4096
 
@@ -62,6 +62,7 @@ void frame_table_release(struct frame_table *table)
 {
 	free(table->frames);
 	free(table->slots);
+	vec_release(&table->places);
 	*table = (struct frame_table){};
 }
 
@@ -93,6 +94,7 @@ int frame_table_add(struct frame_table *table, const struct store_frame *frame, 
 	table->frames[table->n_frames++] = (struct frame){
 		.stored = *frame,
 		.status = FRAME_NO_MAPPING,
+		.place = RESOLVE_NO_PLACE,
 		.executable = FRAME_NO_EXECUTABLE,
 		.kernel = is_kernel(frame->kind),
 	};
@@ -175,7 +177,8 @@ static int load_executables(struct frame_table *table, struct store *store, stru
 struct lookup {
 	uint32_t executable;
 	uint32_t frame;
-	bool from_text; /* the address counts from _text: kernel frames of the image, whatever role somebody gave it */
+	bool from_text; /* the address counts from _text: kernel frames of the image, whatever role
+			   somebody gave it */
 	uint64_t address;
 };
 
@@ -205,8 +208,8 @@ static int list_lookups(const struct frame_table *table, struct lookup_vec *look
 			continue;
 		executable = &table->executables[frame->executable];
 		lookup.address = frame->stored.address;
-		lookup.from_text =
-			frame->stored.kind == FRAME_KERNEL && executable->role != ROLE_KERNEL_MODULE;
+		lookup.from_text = frame->stored.kind == FRAME_KERNEL &&
+				   executable->role != ROLE_KERNEL_MODULE;
 		if (frame->stored.kind == FRAME_NATIVE_FILE_OFFSET &&
 		    load_segments_offset_to_vaddr(executable->segments, executable->n_segments,
 						  frame->stored.address, &lookup.address) <= 0)
@@ -227,50 +230,38 @@ static enum frame_status status_of(enum resolve_status status)
 		return FRAME_NAMED;
 	case RESOLVE_NO_DEBUGINFO:
 		return FRAME_NO_DEBUGINFO;
-	case RESOLVE_TABLE_FAILED:
+	case RESOLVE_STRIPPED:
+		return FRAME_STRIPPED;
+	case RESOLVE_PENDING:
+		return FRAME_TABLE_PENDING;
+	case RESOLVE_FAILED:
 		return FRAME_TABLE_FAILED;
-	case RESOLVE_NO_SYMBOL:
+	case RESOLVE_OUTSIDE:
 		break;
 	}
-	return FRAME_NO_SYMBOL;
+	return FRAME_OUTSIDE;
 }
 
-/* Resolves lookups[0 .. count), which are of one executable and one way of counting addresses. */
-static int resolve_run(struct frame_table *table, struct resolver *resolver,
-		       const struct lookup *lookups, size_t count, struct arena *arena)
-{
-	const struct store_executable *executable = &table->executables[lookups[0].executable];
-	uint64_t *addresses = arena_alloc_array(arena, count, sizeof(*addresses));
-	struct symbol *symbols = arena_alloc_array(arena, count, sizeof(*symbols));
-	int r;
+/* Lookups of one executable and one way of counting addresses. */
+struct lookup_run {
+	const struct lookup *lookups;
+	size_t count;
+};
 
-	if (!addresses || !symbols)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		addresses[i] = lookups[i].address;
-	r = resolver_resolve(resolver, &executable->identity, lookups[0].from_text,
-			     addresses, count, arena, symbols);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < count; i++) {
-		table->frames[lookups[i].frame].status = status_of(symbols[i].status);
-		table->frames[lookups[i].frame].function = symbols[i].function;
-	}
-	return 0;
-}
+VEC_DEFINE(lookup_run_vec, struct lookup_run);
 
-static int resolve_lookups(struct frame_table *table, struct resolver *resolver,
-			   const struct lookup_vec *lookups, struct arena *arena)
+static int list_runs(const struct lookup_vec *lookups, struct lookup_run_vec *runs)
 {
 	size_t start = 0;
-	int r;
 
 	for (size_t i = 1; i <= lookups->count; i++) {
-		if (i < lookups->count &&
-		    lookups->items[i].executable == lookups->items[start].executable &&
-		    lookups->items[i].from_text == lookups->items[start].from_text)
+		const struct lookup *first = &lookups->items[start];
+		int r;
+
+		if (i < lookups->count && lookups->items[i].executable == first->executable &&
+		    lookups->items[i].from_text == first->from_text)
 			continue;
-		r = resolve_run(table, resolver, lookups->items + start, i - start, arena);
+		r = vec_push(runs, (struct lookup_run){ first, i - start });
 		if (r < 0)
 			return r;
 		start = i;
@@ -278,36 +269,151 @@ static int resolve_lookups(struct frame_table *table, struct resolver *resolver,
 	return 0;
 }
 
-static int load_named_frames(struct frame_table *table, struct store *store, struct arena *arena)
+/* Appends the places of an answer; *ret_first is the number of the first one. */
+static int add_places(struct frame_table *table, const struct resolve_answer *answer,
+		      uint32_t *ret_first)
 {
-	for (size_t i = 0; i < table->n_frames; i++) {
-		struct frame *frame = &table->frames[i];
-		int r;
+	const uint32_t first = (uint32_t)table->places.count;
+	int r = vec_reserve(&table->places, answer->n_places);
 
-		if (frame->stored.kind != FRAME_KERNEL_NAMED)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < answer->n_places; i++) {
+		const struct symbol_place *place = &answer->places[i];
+
+		table->places.items[table->places.count++] = (struct frame_place){
+			.function = place->function,
+			.caller = place->caller == RESOLVE_NO_PLACE ? RESOLVE_NO_PLACE
+								    : first + place->caller,
+		};
+	}
+	*ret_first = first;
+	return 0;
+}
+
+/* The function that has the code. */
+static uint32_t outermost_place(const struct frame_table *table, uint32_t place)
+{
+	while (table->places.items[place].caller != RESOLVE_NO_PLACE)
+		place = table->places.items[place].caller;
+	return place;
+}
+
+/* 1: another answer may come. */
+static int resolve_run(struct frame_table *table, const struct frame_names *names,
+		       const struct lookup_run *run, uint64_t patience_ns)
+{
+	const struct lookup *first = &run->lookups[0];
+	uint64_t *addresses = arena_alloc_array(names->arena, run->count, sizeof(*addresses));
+	const struct resolve_request request = {
+		.id = &table->executables[first->executable].identity,
+		.kernel_image = first->from_text,
+		.addresses = addresses,
+		.count = run->count,
+		.patience_ns = patience_ns,
+	};
+	struct resolve_answer answer;
+	uint32_t first_place;
+	int r;
+
+	if (!addresses)
+		return -ENOMEM;
+	for (size_t i = 0; i < run->count; i++)
+		addresses[i] = run->lookups[i].address;
+	r = resolver_resolve(names->resolver, &request, names->arena, &answer);
+	if (r == 0)
+		r = add_places(table, &answer, &first_place);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < run->count; i++) {
+		struct frame *frame = &table->frames[run->lookups[i].frame];
+
+		frame->status = status_of(answer.symbols[i].status);
+		if (frame->status != FRAME_NAMED)
 			continue;
-		r = store_named_frame(store, frame->stored.address, arena, &frame->function);
+		frame->place = first_place + answer.symbols[i].place;
+		if (names->no_inlines)
+			frame->place = outermost_place(table, frame->place);
+	}
+	return answer.pending ? 1 : 0;
+}
+
+static uint64_t now_ns(void)
+{
+	return clock_monotonic_ns(&system_clock);
+}
+
+/*
+ * First without waiting, so that all tables that have to be made are under way; then what was
+ * pending once more. What is not there when the time is over, is not waited for.
+ */
+static int resolve_runs(struct frame_table *table, const struct frame_names *names,
+			struct lookup_run_vec *runs)
+{
+	uint64_t deadline_ns;
+	size_t n_pending = 0;
+	int r;
+
+	for (size_t i = 0; i < runs->count; i++) {
+		r = resolve_run(table, names, &runs->items[i], 0);
 		if (r < 0)
 			return r;
 		if (r > 0)
-			frame->status = FRAME_NAMED;
+			runs->items[n_pending++] = runs->items[i];
+	}
+	deadline_ns = now_ns() + names->patience_ns;
+	for (size_t i = 0; i < n_pending; i++) {
+		const uint64_t now = now_ns();
+
+		r = resolve_run(table, names, &runs->items[i],
+				now < deadline_ns ? deadline_ns - now : 0);
+		if (r < 0)
+			return r;
+		table->n_pending += (uint32_t)r;
 	}
 	return 0;
 }
 
-int frame_table_resolve(struct frame_table *table, struct store *store, struct resolver *resolver,
-			struct arena *arena)
+static int load_named_frames(struct frame_table *table, const struct frame_names *names)
+{
+	for (size_t i = 0; i < table->n_frames; i++) {
+		struct frame *frame = &table->frames[i];
+		struct frame_place place = { .caller = RESOLVE_NO_PLACE };
+		int r;
+
+		if (frame->stored.kind != FRAME_KERNEL_NAMED)
+			continue;
+		r = store_named_frame(names->store, frame->stored.address, names->arena,
+				      &place.function);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		r = vec_push(&table->places, place);
+		if (r < 0)
+			return r;
+		frame->status = FRAME_NAMED;
+		frame->place = (uint32_t)table->places.count - 1;
+	}
+	return 0;
+}
+
+int frame_table_resolve(struct frame_table *table, const struct frame_names *names)
 {
 	struct lookup_vec lookups = {};
+	struct lookup_run_vec runs = {};
 	int r;
 
-	r = load_executables(table, store, arena);
+	r = load_executables(table, names->store, names->arena);
 	if (r == 0)
 		r = list_lookups(table, &lookups);
+	if (r == 0 && lookups.count > 0)
+		r = list_runs(&lookups, &runs);
 	if (r == 0)
-		r = resolve_lookups(table, resolver, &lookups, arena);
+		r = resolve_runs(table, names, &runs);
 	if (r == 0)
-		r = load_named_frames(table, store, arena);
+		r = load_named_frames(table, names);
+	vec_release(&runs);
 	vec_release(&lookups);
 	return r;
 }

@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * The different frames of a selection's stacks, each resolved once. A frame's name does not depend
- * on the process; its label does (own code or library, and the path of what has no name), and is
- * made in frame_label.h.
+ * The different frames of a selection's stacks, each resolved once: to a place in the source, and
+ * the places of the calls that were inlined around it. A name does not depend on the process; its
+ * label does (own code or library, and the path of what has no name), and is made in frame_label.h.
  */
 
+#include "common/vec.h"
 #include "symbolizer/store/store.h"
 #include "symbolizer/symbols/resolver.h"
 
@@ -14,23 +15,38 @@
 enum frame_status {
 	FRAME_NAMED,
 	FRAME_NO_DEBUGINFO,
-	FRAME_NO_SYMBOL,
+	FRAME_STRIPPED,
+	FRAME_OUTSIDE,
+	FRAME_TABLE_PENDING,
 	FRAME_TABLE_FAILED,
 	FRAME_NO_MAPPING, /* no executable, or no way from the file offset to an address */
+};
+
+/*
+ * A function at a place in the source. Many addresses share one; labels are made once for each, not
+ * for each address.
+ */
+struct frame_place {
+	const char *function; /* NULL: only the line is known, there is nothing to show */
+	uint32_t caller;      /* lower: what it is inlined into; RESOLVE_NO_PLACE */
+	uint32_t
+		own_label; /* 1 + the tree's string_id, 0 not made yet: as the program's own code */
+	uint32_t library_label; /* the same, as a library's code */
+	uint32_t kernel_label;  /* and as the kernel's */
 };
 
 struct frame {
 	struct store_frame stored;
 	enum frame_status status;
-	const char *function; /* FRAME_NAMED */
-	uint32_t executable;  /* index in the table's executables; UINT32_MAX none */
+	uint32_t place;          /* FRAME_NAMED: the innermost */
+	uint32_t executable;     /* index in the table's executables; FRAME_NO_EXECUTABLE */
+	uint32_t nameless_label; /* as the place's labels, where there is no name */
 	bool kernel;
-	uint32_t own_label; /* 1 + the tree's string_id, 0 not made yet: as own code, as kernel, or
-			       as "[unknown]" */
-	uint32_t library_label; /* 1 + the tree's string_id, 0 not made yet: as a library's code */
 };
 
 #define FRAME_NO_EXECUTABLE UINT32_MAX
+
+VEC_DEFINE(frame_place_vec, struct frame_place);
 
 /*
  *   frames[n_frames]
@@ -42,8 +58,10 @@ struct frame_table {
 	size_t capacity;
 	uint32_t *slots;
 	size_t slot_mask;
+	struct frame_place_vec places;
 	struct store_executable *executables;
 	size_t n_executables;
+	uint32_t n_pending; /* executables whose symbol table is being made */
 };
 
 int frame_table_init(struct frame_table *table);
@@ -53,6 +71,13 @@ void frame_table_release(struct frame_table *table);
 int frame_table_add(struct frame_table *table, const struct store_frame *frame,
 		    uint32_t *ret_index);
 
-/* Names all frames. Texts live in @arena. */
-int frame_table_resolve(struct frame_table *table, struct store *store, struct resolver *resolver,
-			struct arena *arena);
+struct frame_names {
+	struct store *store;
+	struct resolver *resolver;
+	struct arena *arena;  /* for texts */
+	uint64_t patience_ns; /* for all tables that are being made together */
+	bool no_inlines;      /* name frames only by the function that has the code */
+};
+
+/* Names all frames. */
+int frame_table_resolve(struct frame_table *table, const struct frame_names *names);

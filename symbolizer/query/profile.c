@@ -173,6 +173,7 @@ static int add_stacks(struct query *query, struct stack_value *items, size_t cou
 		.tree = query->tree,
 		.groups = &query->groups,
 		.max_kernel_stack_depth = query->request->max_kernel_stack_depth,
+		.no_inlines = query->request->no_inlines,
 		.stats = query->stats,
 	};
 
@@ -239,12 +240,19 @@ static int build(struct query *query)
 static void say_what_is_missing(struct query *query)
 {
 	uint64_t n_damaged = query->stats->n_damaged_blocks;
+	uint64_t n_pending = query->stats->n_tables_pending;
 	size_t used = strlen(query->message);
 
 	if (n_damaged > 0)
 		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used,
 			       "%s%llu damaged blocks of samples are left out",
 			       used > 0 ? "; " : "", (unsigned long long)n_damaged);
+	used = strlen(query->message);
+	if (n_pending > 0)
+		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used,
+			       "%sthe symbol tables of %llu executables are being made: ask again "
+			       "in a moment for the names of their functions",
+			       used > 0 ? "; " : "", (unsigned long long)n_pending);
 }
 
 static int run(struct query *query)

@@ -20,15 +20,16 @@ struct profile_request {
 	const char *group_by;   /* NULL or "": none */
 	uint64_t from_slot;     /* [from_slot, to_slot) */
 	uint64_t to_slot;
-	int max_kernel_stack_depth; /* -1: all */
+	int max_kernel_stack_depth; /* -1: all; inlined functions count */
+	bool no_inlines;            /* no frames of their own for what was inlined */
 	bool fold_threads;
 	uint32_t max_nodes; /* 0: no pruning */
 };
 
 /*
  * What is said beside the tree: X-Hearth-* headers and the debug object. n_frames counts different
- * frames. A value is unsymbolized when the leaf that is shown has no name; the four reasons add up
- * to value_unsymbolized. n_nodes_pruned: by max_nodes. n_stacks_shortened: the tree was full
+ * frames. A value is unsymbolized when the leaf that is shown has no name; the six reasons add up
+ * to value_unsymbolized. n_tables_pending: executables that will have more names in a moment. n_nodes_pruned: by max_nodes. n_stacks_shortened: the tree was full
  * (PROFILE_MAX_NODES), their values stand at the last frame that had room.
  */
 struct profile_stats {
@@ -36,14 +37,18 @@ struct profile_stats {
 	uint64_t value_total;        /* in the event type's unit */
 	uint64_t value_unsymbolized; /* whose leaf frame has no name */
 	uint64_t value_cut;          /* whose stack was cut */
-	uint64_t unsymbolized_no_debuginfo, unsymbolized_no_symbol, unsymbolized_table_failed,
-		unsymbolized_no_mapping;
+	uint64_t unsymbolized_no_debuginfo, unsymbolized_stripped, unsymbolized_outside,
+		unsymbolized_pending, unsymbolized_table_failed, unsymbolized_no_mapping;
+	uint64_t n_tables_pending;
 	uint64_t n_damaged_blocks; /* of the store, whose samples are missing */
 	uint64_t scan_ns, resolve_ns, merge_ns;
 };
 
 /* Of the tree before max_nodes is applied; 50 bytes each. */
 #define PROFILE_MAX_NODES (8u << 20)
+
+/* How long a query waits for symbol tables that are being made. Small ones take milliseconds. */
+#define PROFILE_PATIENCE_NS (3 * NSEC_PER_SEC)
 
 /* Holds a list of the known tags. */
 #define PROFILE_MESSAGE_SIZE 768

@@ -11,6 +11,7 @@
 
 #include "symbolizer/flame/label.h"
 #include "symbolizer/query/frame_label.h"
+#include "symbolizer/symbols/symbol_layout.h"
 
 /*
  *   stacks[n_stacks]          the different stacks of the items, by id
@@ -116,21 +117,48 @@ static int path_step_text(struct path *path, const char *text)
 	return r < 0 ? r : path_step(path, label, label_type(text));
 }
 
-static int path_step_frame(struct path *path, uint32_t frame, bool outermost)
+static int path_step_place(struct path *path, const struct frame_of_stack *frame)
 {
 	string_id label;
 	char type;
 	int r;
 
-	r = frame_label(path->labels, path->process, frame, outermost, &label, &type);
+	r = frame_label(path->labels, path->process, frame, &label, &type);
 	if (r == 0)
 		r = path_step(path, label, type);
 	if (r == 0 && !path->full)
-		path->leaf = frame;
+		path->leaf = frame->index;
 	return r;
 }
 
-/* A stack that does not reach its outermost frame says so where that would be, or it would stand beside the whole ones. */
+/* Lays a frame and what is inlined into it, at most *max of them (-1: all), which is counted down.
+ */
+static int path_step_frame(struct path *path, uint32_t index, bool outermost, int *max)
+{
+	const struct frame_table *frames = path->labels->frames;
+	struct frame_of_stack frame = { .index = index, .outermost = outermost };
+	uint32_t chain[SYMBOL_CHAIN_MAX];
+	uint32_t place = frames->frames[index].place;
+	size_t depth = 0;
+	int r = 0;
+
+	for (; place != RESOLVE_NO_PLACE; place = frames->places.items[place].caller) {
+		/* Nothing to show where only a line is known. */
+		if (frames->places.items[place].function && depth < ARRAY_SIZE(chain))
+			chain[depth++] = place;
+	}
+	if (depth == 0)
+		chain[depth++] = RESOLVE_NO_PLACE;
+	while (depth-- > 0 && *max != 0 && r == 0 && !path->full) {
+		frame.place = chain[depth];
+		r = path_step_place(path, &frame);
+		*max -= *max > 0;
+	}
+	return r;
+}
+
+/* A stack that does not reach its outermost frame says so where that would be, or it would stand
+ * beside the whole ones. */
 static bool shows_cut(uint8_t cut)
 {
 	return cut != STACK_CUT_NONE && cut != STACK_CUT_NO_USER_REGS;
@@ -140,6 +168,7 @@ static int lay_user_frames(struct path *path, const struct loaded_stacks *loaded
 			   const uint32_t *frames, const struct store_stack *stack)
 {
 	bool outermost = true;
+	int all = -1;
 	int r;
 
 	if (shows_cut(stack->cut)) {
@@ -154,7 +183,7 @@ static int lay_user_frames(struct path *path, const struct loaded_stacks *loaded
 	for (uint32_t i = stack->n_frames; i-- > 0 && !path->full;) {
 		if (loaded->frames.frames[frames[i]].kernel)
 			continue;
-		r = path_step_frame(path, frames[i], outermost);
+		r = path_step_frame(path, frames[i], outermost, &all);
 		if (r < 0)
 			return r;
 		outermost = false;
@@ -166,21 +195,38 @@ static int lay_kernel_frames(struct path *path, const struct loaded_stacks *load
 			     const uint32_t *frames, uint32_t n_frames)
 {
 	int max = path->build->max_kernel_stack_depth;
-	int n_laid = 0;
 
-	for (uint32_t i = n_frames; i-- > 0 && !path->full;) {
+	for (uint32_t i = n_frames; i-- > 0 && !path->full && max != 0;) {
 		int r;
 
 		if (!loaded->frames.frames[frames[i]].kernel)
 			continue;
-		if (max >= 0 && n_laid == max)
-			break;
-		r = path_step_frame(path, frames[i], false);
+		r = path_step_frame(path, frames[i], false, &max);
 		if (r < 0)
 			return r;
-		n_laid++;
 	}
 	return 0;
+}
+
+static uint64_t *reason_counter(struct profile_stats *stats, enum frame_status status)
+{
+	switch (status) {
+	case FRAME_NO_DEBUGINFO:
+		return &stats->unsymbolized_no_debuginfo;
+	case FRAME_STRIPPED:
+		return &stats->unsymbolized_stripped;
+	case FRAME_OUTSIDE:
+		return &stats->unsymbolized_outside;
+	case FRAME_TABLE_PENDING:
+		return &stats->unsymbolized_pending;
+	case FRAME_TABLE_FAILED:
+		return &stats->unsymbolized_table_failed;
+	case FRAME_NO_MAPPING:
+		return &stats->unsymbolized_no_mapping;
+	case FRAME_NAMED:
+		break;
+	}
+	return NULL;
 }
 
 static void count_value(const struct stack_tree *build, const struct path *path,
@@ -195,16 +241,10 @@ static void count_value(const struct stack_tree *build, const struct path *path,
 	stats->value_total += value;
 	if (cut != STACK_CUT_NONE)
 		stats->value_cut += value;
-	if (status != FRAME_NAMED)
+	if (status != FRAME_NAMED) {
 		stats->value_unsymbolized += value;
-	if (status == FRAME_NO_DEBUGINFO)
-		stats->unsymbolized_no_debuginfo += value;
-	else if (status == FRAME_NO_SYMBOL)
-		stats->unsymbolized_no_symbol += value;
-	else if (status == FRAME_TABLE_FAILED)
-		stats->unsymbolized_table_failed += value;
-	else if (status == FRAME_NO_MAPPING)
-		stats->unsymbolized_no_mapping += value;
+		*reason_counter(stats, status) += value;
+	}
 }
 
 static int add_item(const struct stack_tree *build, struct frame_labels *labels,
@@ -264,13 +304,21 @@ static int add_items(const struct stack_tree *build, const struct loaded_stacks 
 static int name_and_merge(const struct stack_tree *build, const struct stack_value *items,
 			  size_t n_items, struct loaded_stacks *loaded)
 {
-	struct frame_labels labels;
+	const struct frame_names names = {
+		.store = build->store,
+		.resolver = build->resolver,
+		.arena = build->arena,
+		.patience_ns = PROFILE_PATIENCE_NS,
+		.no_inlines = build->no_inlines,
+	};
 	uint64_t start_ns = clock_monotonic_ns(build->clock);
+	struct frame_labels labels;
 	int r;
 
-	r = frame_table_resolve(&loaded->frames, build->store, build->resolver, build->arena);
+	r = frame_table_resolve(&loaded->frames, &names);
 	if (r < 0)
 		return r;
+	build->stats->n_tables_pending += loaded->frames.n_pending;
 	build->stats->resolve_ns += clock_monotonic_ns(build->clock) - start_ns;
 
 	start_ns = clock_monotonic_ns(build->clock);

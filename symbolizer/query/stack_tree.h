@@ -3,7 +3,8 @@
 
 /*
  * (group, stack) -> value becomes paths of the tree: the group's levels, user frames from the
- * outermost, kernel frames from the outermost; the value is the last one's own.
+ * outermost, kernel frames from the outermost; the value is the last one's own. A function that was
+ * inlined is a frame of its own, below the one that it was inlined into.
  */
 
 #include "symbolizer/query/groups.h"
@@ -18,6 +19,7 @@ struct stack_tree {
 	struct tree *tree;
 	const struct groups *groups;
 	int max_kernel_stack_depth;
+	bool no_inlines;
 	struct profile_stats *stats;
 };
 

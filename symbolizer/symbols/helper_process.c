@@ -313,9 +313,7 @@ static void say_compiled(const struct helper_job *job, int error, struct helper_
 		say(result, HELPER_DIED, "it needs more than %" PRIu64 " MiB of memory",
 		    job->limits.address_space_bytes / MIB);
 	else if (error < 0)
-		say(result, HELPER_REFUSED, "%s%s%s",
-		    error == -ENOEXEC ? "it is no ELF file" : strerror(-error), *detail ? ": " : "",
-		    detail);
+		say(result, HELPER_REFUSED, "%s", *detail ? detail : strerror(-error));
 	else
 		say(result, HELPER_MADE_TABLE, "%s", detail);
 }

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch is searched in order of address, which is several times faster than at random, and makes
- * equal functions neighbours: each name is copied into the caller's arena once, because the table
- * may leave the cache at any time.
+ * A batch is searched in order of address, which is several times faster than at random. What it
+ * found is copied into the caller's arena, each place and each text once, because the table may
+ * leave the cache at any time.
  */
 
 #include "symbolizer/symbols/resolver.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "symbolizer/symbols/table_cache.h"
+#include "common/hash_table.h"
+#include "common/vec.h"
+#include "symbolizer/symbols/symbol_layout.h"
 
 struct resolver {
 	struct table_cache *tables;
 };
 
-int resolver_new(struct debuginfo_store *debuginfo, size_t cache_bytes,
-		 struct resolver **ret_resolver)
+int resolver_new(const struct table_cache_options *options, struct resolver **ret_resolver)
 {
 	scoped(resolver_freep) struct resolver *resolver = calloc(1, sizeof(*resolver));
 	int r;
 
 	if (!resolver)
 		return -ENOMEM;
-	r = table_cache_new(debuginfo, cache_bytes, &resolver->tables);
+	r = table_cache_new(options, &resolver->tables);
 	if (r < 0)
 		return r;
 	*ret_resolver = take_ptr(resolver);
@@ -43,17 +44,123 @@ struct resolver *resolver_free(struct resolver *resolver)
 const char *resolve_status_name(enum resolve_status status)
 {
 	switch (status) {
-	case RESOLVED:
-		return "resolved";
-	case RESOLVE_NO_DEBUGINFO:
-		return "no-debuginfo";
-	case RESOLVE_NO_SYMBOL:
-		return "no-symbol";
-	case RESOLVE_TABLE_FAILED:
-		return "table-failed";
+#define X(id, number, name)                                                                        \
+	case id:                                                                                   \
+		return name;
+		RESOLVE_STATUSES(X)
+#undef X
 	}
 	return NULL;
 }
+
+/* ---- places ------------------------------------------------------------------------------------
+ */
+
+VEC_DEFINE(place_vec, struct symbol_place);
+
+/* What is copied out of a table. */
+struct copying {
+	const struct symbol_file *file;
+	struct arena *arena;
+	struct hash_table *place_of; /* location -> 1 + place */
+	struct hash_table *text_of;  /* text in the table -> text in the arena */
+	struct place_vec places;
+};
+
+static int copying_init(struct copying *copying, const struct symbol_file *file,
+			struct arena *arena)
+{
+	int r;
+
+	*copying = (struct copying){ .file = file, .arena = arena };
+	r = hash_table_new(sizeof(uint32_t), sizeof(uint32_t), 0, &copying->place_of);
+	if (r == 0)
+		r = hash_table_new(sizeof(const char *), sizeof(const char *), 0,
+				   &copying->text_of);
+	return r;
+}
+
+static void copying_release(struct copying *copying)
+{
+	hash_table_free(copying->place_of);
+	hash_table_free(copying->text_of);
+	vec_release(&copying->places);
+}
+
+/* Texts are the same where their address is. */
+static int copy_text(struct copying *copying, const char **text)
+{
+	void *value;
+	const char **copy;
+	int r;
+
+	if (!*text)
+		return 0;
+	r = hash_table_insert(copying->text_of, text, &value);
+	if (r < 0)
+		return r;
+	copy = value;
+	if (!*copy)
+		*copy = arena_copy_text(copying->arena, *text, strlen(*text));
+	*text = *copy;
+	return *copy ? 0 : -ENOMEM;
+}
+
+static int add_place(struct copying *copying, const struct symbol_frame *frame, uint32_t caller)
+{
+	struct symbol_place place = {
+		.function = frame->function,
+		.linkage_name = frame->linkage_name,
+		.file = frame->path,
+		.line = frame->line,
+		.caller = caller,
+	};
+	int r;
+
+	r = copy_text(copying, &place.function);
+	if (r == 0)
+		r = copy_text(copying, &place.linkage_name);
+	if (r == 0)
+		r = copy_text(copying, &place.file);
+	return r < 0 ? r : vec_push(&copying->places, place);
+}
+
+/* The place of @location, added with its callers where it is new. */
+static int place_of(struct copying *copying, uint32_t location, uint32_t *ret_place)
+{
+	uint32_t chain[SYMBOL_CHAIN_MAX];
+	struct symbol_frame frames[SYMBOL_CHAIN_MAX];
+	uint32_t place = RESOLVE_NO_PLACE;
+	size_t depth = 0;
+
+	while (location != SYMBOL_NO_LOCATION) {
+		const uint32_t *known = hash_table_find(copying->place_of, &location);
+
+		if (known) {
+			place = *known - 1;
+			break;
+		}
+		assert(depth < SYMBOL_CHAIN_MAX);
+		chain[depth] = location;
+		location = symbol_file_frame(copying->file, location, &frames[depth++]);
+	}
+	while (depth-- > 0) {
+		void *value;
+		int r = add_place(copying, &frames[depth], place);
+
+		if (r == 0)
+			r = hash_table_insert(copying->place_of, &chain[depth], &value);
+		if (r < 0)
+			return r;
+		place = (uint32_t)copying->places.count - 1;
+		*(uint32_t *)value = place + 1;
+	}
+	*ret_place = place;
+	return 0;
+}
+
+/* ---- a batch -----------------------------------------------------------------------------------
+ */
 
 struct batch_item {
 	uint64_t elf_addr;
@@ -62,12 +169,10 @@ struct batch_item {
 
 /* One batch's way through a table; arrays in the arena. */
 struct resolve_batch {
-	struct symbol_table *table;
-	struct arena *arena;
 	size_t count;
 	struct batch_item *items; /* by elf_addr */
 	uint64_t *elf_addrs;
-	uint32_t *functions;
+	uint32_t *locations;
 };
 
 static int compare_items(const void *left, const void *right)
@@ -78,19 +183,21 @@ static int compare_items(const void *left, const void *right)
 	return a->elf_addr < b->elf_addr ? -1 : a->elf_addr > b->elf_addr;
 }
 
-static int batch_search(struct resolve_batch *batch, uint64_t base, const uint64_t *addresses)
+static int batch_search(struct resolve_batch *batch, const struct symbol_file *file, uint64_t base,
+			const struct resolve_request *request, struct arena *arena)
 {
 	bool sorted = true;
 
-	batch->items = arena_alloc_array(batch->arena, batch->count, sizeof(*batch->items));
-	batch->elf_addrs = arena_alloc_array(batch->arena, batch->count, sizeof(*batch->elf_addrs));
-	batch->functions = arena_alloc_array(batch->arena, batch->count, sizeof(*batch->functions));
-	if (!batch->items || !batch->elf_addrs || !batch->functions)
+	batch->count = request->count;
+	batch->items = arena_alloc_array(arena, batch->count, sizeof(*batch->items));
+	batch->elf_addrs = arena_alloc_array(arena, batch->count, sizeof(*batch->elf_addrs));
+	batch->locations = arena_alloc_array(arena, batch->count, sizeof(*batch->locations));
+	if (!batch->items || !batch->elf_addrs || !batch->locations)
 		return -ENOMEM;
 
 	for (size_t i = 0; i < batch->count; i++) {
 		batch->items[i] =
-			(struct batch_item){ .elf_addr = base + addresses[i], .index = i };
+			(struct batch_item){ .elf_addr = base + request->addresses[i], .index = i };
 		sorted = sorted &&
 			 (i == 0 || batch->items[i - 1].elf_addr <= batch->items[i].elf_addr);
 	}
@@ -98,105 +205,149 @@ static int batch_search(struct resolve_batch *batch, uint64_t base, const uint64
 		qsort(batch->items, batch->count, sizeof(*batch->items), compare_items);
 	for (size_t i = 0; i < batch->count; i++)
 		batch->elf_addrs[i] = batch->items[i].elf_addr;
-	symbol_table_find(batch->table, batch->elf_addrs, batch->count, batch->functions);
+	symbol_file_find(file, batch->elf_addrs, batch->count, batch->locations);
 	return 0;
 }
 
-static int name_function(struct resolve_batch *batch, uint32_t function, struct symbol *ret_symbol)
+/* Why an address without a function has none. */
+static enum resolve_status reason_of(const struct table_loan *loan)
 {
-	const char *linkage_name = symbol_table_linkage_name(batch->table, function);
-	const char *display_name;
-	int r;
+	const uint32_t all_functions = SYMBOL_SOURCE_DWARF | SYMBOL_SOURCE_SYMTAB |
+				       SYMBOL_SOURCE_MINI_DEBUGINFO | SYMBOL_SOURCE_GO;
 
-	r = symbol_table_display_name(batch->table, function, batch->arena, &display_name);
-	if (r < 0)
-		return r;
-
-	*ret_symbol = (struct symbol){
-		.status = RESOLVED,
-		.linkage_name = arena_copy_text(batch->arena, linkage_name, strlen(linkage_name)),
-	};
-	ret_symbol->function =
-		strcmp(linkage_name, display_name) == 0
-			? ret_symbol->linkage_name
-			: arena_copy_text(batch->arena, display_name, strlen(display_name));
-	return ret_symbol->function && ret_symbol->linkage_name ? 0 : -ENOMEM;
+	if (loan->pending)
+		return RESOLVE_PENDING;
+	if (loan->state == TABLE_FAILED)
+		return RESOLVE_FAILED;
+	if (!loan->file)
+		return RESOLVE_NO_DEBUGINFO;
+	return symbol_file_info(loan->file)->sources & all_functions ? RESOLVE_OUTSIDE
+								     : RESOLVE_STRIPPED;
 }
 
-static int batch_name(struct resolve_batch *batch, struct symbol *ret_symbols)
+static int batch_name(const struct resolve_batch *batch, const struct table_loan *loan,
+		      struct copying *copying, struct symbol *ret_symbols)
 {
-	uint32_t previous = SYMBOL_TABLE_NO_FUNCTION;
-	struct symbol symbol = {};
+	const enum resolve_status reason = reason_of(loan);
+	uint32_t previous = SYMBOL_NO_LOCATION;
+	struct symbol symbol = { .status = reason, .place = RESOLVE_NO_PLACE };
 
 	for (size_t i = 0; i < batch->count; i++) {
-		uint32_t function = batch->functions[i];
-		int r;
+		uint32_t location = batch->locations[i];
 
-		if (function == SYMBOL_TABLE_NO_FUNCTION) {
-			ret_symbols[batch->items[i].index] =
-				(struct symbol){ .status = RESOLVE_NO_SYMBOL };
-			continue;
-		}
-		if (function != previous) {
-			r = name_function(batch, function, &symbol);
+		if (location != previous) {
+			int r = place_of(copying, location, &symbol.place);
+
 			if (r < 0)
 				return r;
-			previous = function;
+			previous = location;
+			symbol.status = symbol.place != RESOLVE_NO_PLACE &&
+							copying->places.items[symbol.place].function
+						? RESOLVED
+						: reason;
 		}
 		ret_symbols[batch->items[i].index] = symbol;
 	}
 	return 0;
 }
 
-static void fill(struct symbol *symbols, size_t count, enum resolve_status status)
+static int take_places(struct copying *copying, struct resolve_answer *answer)
 {
-	for (size_t i = 0; i < count; i++)
-		symbols[i] = (struct symbol){ .status = status };
+	answer->n_places = copying->places.count;
+	answer->places =
+		arena_alloc_array(copying->arena, answer->n_places + 1, sizeof(*answer->places));
+	if (!answer->places)
+		return -ENOMEM;
+	if (answer->n_places > 0)
+		memcpy(answer->places, copying->places.items,
+		       answer->n_places * sizeof(*answer->places));
+	return 0;
 }
 
-static int resolve_in_table(struct symbol_table *table, bool kernel_image,
-			    const uint64_t *addresses, size_t count, struct arena *arena,
-			    struct symbol *ret_symbols)
+static int resolve_in(const struct table_loan *loan, uint64_t base,
+		      const struct resolve_request *request, struct arena *arena,
+		      struct resolve_answer *answer)
 {
-	struct resolve_batch batch = { .table = table, .arena = arena, .count = count };
-	uint64_t base = 0;
+	struct resolve_batch batch = {};
+	struct copying copying;
 	int r;
 
-	if (kernel_image && !symbol_table_text_address(table, &base)) {
-		log_warn("the debuginfo of a kernel has no symbol '_text', its frames stay without "
-			 "names");
-		fill(ret_symbols, count, RESOLVE_TABLE_FAILED);
-		return 0;
-	}
-	r = batch_search(&batch, base, addresses);
-	return r < 0 ? r : batch_name(&batch, ret_symbols);
+	r = copying_init(&copying, loan->file, arena);
+	if (r == 0)
+		r = batch_search(&batch, loan->file, base, request, arena);
+	if (r == 0)
+		r = batch_name(&batch, loan, &copying, answer->symbols);
+	if (r == 0)
+		r = take_places(&copying, answer);
+	copying_release(&copying);
+	return r;
 }
 
-int resolver_resolve(struct resolver *resolver, const struct executable_id *id, bool kernel_image,
-		     const uint64_t *addresses, size_t count, struct arena *arena,
-		     struct symbol *ret_symbols)
+static void fill(struct resolve_answer *answer, size_t count, enum resolve_status status)
 {
+	for (size_t i = 0; i < count; i++)
+		answer->symbols[i] = (struct symbol){ .status = status, .place = RESOLVE_NO_PLACE };
+}
+
+static int resolve_with(const struct table_loan *loan, const struct resolve_request *request,
+			struct arena *arena, struct resolve_answer *answer)
+{
+	const struct symbol_file_info *info = loan->file ? symbol_file_info(loan->file) : NULL;
+
+	answer->pending = loan->pending;
+	answer->why = arena_copy_text(arena, loan->why, strlen(loan->why));
+	if (!answer->why)
+		return -ENOMEM;
+	if (info && request->kernel_image && !info->has_text) {
+		answer->why =
+			"the symbol _text, to which addresses of a kernel are relative, is missing";
+		fill(answer, request->count, loan->pending ? RESOLVE_PENDING : RESOLVE_FAILED);
+		return 0;
+	}
+	if (info)
+		return resolve_in(loan, request->kernel_image ? info->text : 0, request, arena,
+				  answer);
+	fill(answer, request->count, reason_of(loan));
+	return 0;
+}
+
+int resolver_resolve(struct resolver *resolver, const struct resolve_request *request,
+		     struct arena *arena, struct resolve_answer *ret_answer)
+{
+	struct resolve_answer answer = { .why = "" };
 	struct table_loan loan = {};
 	int r;
 
-	if (count == 0)
-		return 0;
-	if (id->kind == EXECUTABLE_ID_NONE) {
-		fill(ret_symbols, count, RESOLVE_NO_DEBUGINFO);
+	answer.symbols = arena_alloc_array(arena, request->count + 1, sizeof(*answer.symbols));
+	if (!answer.symbols)
+		return -ENOMEM;
+	if (request->id->kind == EXECUTABLE_ID_NONE) {
+		fill(&answer, request->count, RESOLVE_NO_DEBUGINFO);
+		*ret_answer = answer;
 		return 0;
 	}
-
-	r = table_cache_borrow(resolver->tables, id, &loan);
+	r = table_cache_borrow(resolver->tables, request->id, request->patience_ns, &loan);
 	if (r < 0)
 		return r;
-	if (r == TABLE_READY) {
-		r = resolve_in_table(loan.table, kernel_image, addresses, count, arena,
-				     ret_symbols);
-	} else {
-		fill(ret_symbols, count,
-		     r == TABLE_NONE ? RESOLVE_NO_DEBUGINFO : RESOLVE_TABLE_FAILED);
-		r = 0;
-	}
+	r = resolve_with(&loan, request, arena, &answer);
 	table_cache_give_back(resolver->tables, &loan);
+	if (r == 0)
+		*ret_answer = answer;
 	return r;
+}
+
+int resolver_status(struct resolver *resolver, const struct executable_id *id,
+		    struct table_status *ret_status)
+{
+	return table_cache_status(resolver->tables, id, ret_status);
+}
+
+int resolver_forget(struct resolver *resolver, const struct executable_id *id)
+{
+	return table_cache_forget(resolver->tables, id);
+}
+
+struct table_cache_counts resolver_counts(struct resolver *resolver)
+{
+	return table_cache_counts(resolver->tables);
 }

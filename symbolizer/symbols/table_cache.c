@@ -2,103 +2,53 @@
 /*
  * Two kinds of objects: an entry per identity, which knows what was found there and when it was
  * looked at last, and a counted table, which outlives its entry while somebody reads it. An entry
- * is checked against the debuginfo store only when the store's generation has moved, and is `busy`
- * while one thread does so without the lock.
+ * is compared with the debuginfo store only when the store's generation has moved, and is `busy`
+ * while one thread does so, or opens a table, without the lock. What takes longer is a job.
  */
 
 #include "symbolizer/symbols/table_cache.h"
 
-#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
 
-#include "common/hash_table.h"
 #include "common/log.h"
+#include "symbolizer/symbols/symbol_layout.h"
+#include "symbolizer/symbols/table_cache_private.h"
+#include "symbolizer/symbols/table_sources.h"
 
 /* Generations of the store start here at the earliest; an entry with this one is looked at in any
  * case. */
 #define NEVER_CHECKED UINT64_MAX
 
-/*
- * A table of the largest files takes seconds and a gigabyte while it is built, and a file can be
- * made to take as much: a few of them must not take all the workers' memory and processors at once.
+uint64_t table_cache_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* ---- entries -----------------------------------------------------------------------------------
  */
-#define MAX_BUILDS 2
 
-struct cached_table {
-	struct symbol_table *table;
-	size_t bytes;
-	unsigned int references; /* the entry's and the loans' */
-	bool in_entry;           /* counted in the cache's bytes */
-};
-
-struct cache_entry {
-	struct executable_id id;
-	enum table_state state;
-	struct cached_table *cached; /* TABLE_READY */
-	uint64_t file_generation;    /* of the file that the state comes from, 0 none */
-	uint64_t checked_at;         /* the store's generation */
-	bool busy;
-	struct cache_entry *newer;
-	struct cache_entry *older;
-};
-
-struct table_cache {
-	struct debuginfo_store *debuginfo;
-	size_t max_bytes;
-	pthread_mutex_t lock;       /* everything below */
-	pthread_cond_t idle;        /* an entry is no longer busy */
-	struct hash_table *entries; /* executable_id -> struct cache_entry * */
-	struct cache_entry *newest;
-	struct cache_entry *oldest;
-	size_t bytes;
-	pthread_cond_t build_ended;
-	unsigned int n_builds;  /* at most MAX_BUILDS */
-	unsigned int n_waiting; /* to build */
-};
-
-int table_cache_new(struct debuginfo_store *debuginfo, size_t max_bytes,
-		    struct table_cache **ret_cache)
-{
-	struct table_cache *cache = calloc(1, sizeof(*cache));
-	int r;
-
-	if (!cache)
-		return -ENOMEM;
-
-	r = hash_table_new(sizeof(struct executable_id), sizeof(struct cache_entry *), 0,
-			   &cache->entries);
-	if (r < 0) {
-		free(cache);
-		return r;
-	}
-	cache->debuginfo = debuginfo;
-	cache->max_bytes = max_bytes;
-	pthread_mutex_init(&cache->lock, NULL);
-	pthread_cond_init(&cache->idle, NULL);
-	pthread_cond_init(&cache->build_ended, NULL);
-	*ret_cache = cache;
-	return 0;
-}
-
-static void unreference(struct cached_table *cached)
-{
-	if (!cached || --cached->references > 0)
-		return;
-	symbol_table_free(cached->table);
-	free(cached);
-}
-
-static size_t entry_bytes(const struct cache_entry *entry)
+uint64_t table_cache_entry_bytes(const struct cache_entry *entry)
 {
 	return sizeof(*entry) + 2 * sizeof(entry->id) + (entry->cached ? entry->cached->bytes : 0);
 }
 
-/* The entry no longer has its table; loans may still. */
-static void release_table(struct cache_entry *entry)
+void table_cache_set_table(struct table_cache *cache, struct cache_entry *entry,
+			   struct cached_table *cached)
 {
-	if (entry->cached)
-		entry->cached->in_entry = false;
-	unreference(entry->cached);
-	entry->cached = NULL;
+	struct cached_table *old = entry->cached;
+
+	cache->bytes -= table_cache_entry_bytes(entry);
+	if (old && (!cached || memcmp(&old->name, &cached->name, sizeof(old->name)) != 0))
+		table_files_remove(cache->files, &old->name);
+	cached_table_release(old);
+	entry->cached = cached;
+	cache->n_open += (cached != NULL) - (uint64_t)(old != NULL);
+	cache->bytes += table_cache_entry_bytes(entry);
 }
 
 static void unlink_entry(struct table_cache *cache, struct cache_entry *entry)
@@ -115,39 +65,36 @@ static void link_newest(struct table_cache *cache, struct cache_entry *entry)
 	cache->newest = entry;
 }
 
+/* Its file stays: a new start finds it. */
 static void drop_entry(struct table_cache *cache, struct cache_entry *entry)
 {
-	cache->bytes -= entry_bytes(entry);
+	cache->bytes -= table_cache_entry_bytes(entry);
+	cache->n_open -= entry->cached != NULL;
 	unlink_entry(cache, entry);
 	hash_table_remove(cache->entries, &entry->id);
-	release_table(entry);
+	cached_table_release(entry->cached);
 	free(entry);
 }
 
-struct table_cache *table_cache_free(struct table_cache *cache)
+static bool has_too_much(struct table_cache *cache)
 {
-	if (!cache)
-		return NULL;
-
-	while (cache->oldest)
-		drop_entry(cache, cache->oldest);
-	hash_table_free(cache->entries);
-	pthread_cond_destroy(&cache->build_ended);
-	pthread_cond_destroy(&cache->idle);
-	pthread_mutex_destroy(&cache->lock);
-	free(cache);
-	return NULL;
+	return cache->bytes + table_files_left_bytes(cache->files) > cache->max_bytes;
 }
 
+/* Files that nobody has asked for since the start were used before all others. */
 static void evict(struct table_cache *cache)
 {
 	struct cache_entry *entry = cache->oldest;
 
-	while (entry && entry != cache->newest && cache->bytes > cache->max_bytes) {
+	while (has_too_much(cache) && table_files_remove_left(cache->files) > 0)
+		;
+	while (entry && entry != cache->newest && has_too_much(cache)) {
 		struct cache_entry *newer = entry->newer;
 
-		if (!entry->busy)
+		if (!entry->busy && entry->job == JOB_NONE) {
+			table_cache_set_table(cache, entry, NULL);
 			drop_entry(cache, entry);
+		}
 		entry = newer;
 	}
 }
@@ -176,229 +123,355 @@ static int find_or_add(struct table_cache *cache, const struct executable_id *id
 	entry->id = *id;
 	entry->checked_at = NEVER_CHECKED;
 	*(struct cache_entry **)value = entry;
-	cache->bytes += entry_bytes(entry);
+	cache->bytes += table_cache_entry_bytes(entry);
 	link_newest(cache, entry);
 	*ret_entry = entry;
 	return 0;
 }
 
-/* What one look at the debuginfo store gave. */
-struct finding {
-	bool unchanged;
-	enum table_state state;
-	struct cached_table *cached;
-	uint64_t file_generation;
-	bool ask_again; /* the failure may pass */
-};
+/* ---- start and end -----------------------------------------------------------------------------
+ */
 
-static int build_table(int fd, const struct executable_id *id, struct finding *finding)
+static int open_parts(struct table_cache *cache, const struct table_cache_options *options)
 {
-	scoped(symbol_table_freep) struct symbol_table *table = NULL;
-	char message[SYMBOL_TABLE_MESSAGE_SIZE];
-	char id_text[EXECUTABLE_ID_TEXT_SIZE];
-	struct cached_table *cached;
+	scoped_free char *folder = NULL;
 	int r;
 
-	executable_id_format(id, id_text);
-	r = symbol_table_build(fd, &table, message);
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0) {
-		log_warn_errno(
-			r,
-			"cannot read the symbols of '%s', its frames stay without names: %s (%m)",
-			id_text, message);
-		finding->state = TABLE_FAILED;
-		return 0;
-	}
-	if (message[0])
-		log_warn("the debuginfo of '%s' is used in part: %s", id_text, message);
-
-	cached = calloc(1, sizeof(*cached));
-	if (!cached)
+	if (asprintf(&folder, "%s/symbols", options->folder) < 0)
 		return -ENOMEM;
-	cached->bytes = symbol_table_memory_bytes(table);
-	cached->references = 1;
-	cached->table = take_ptr(table);
-	finding->cached = cached;
-	finding->state = TABLE_READY;
+	r = hash_table_new(sizeof(struct executable_id), sizeof(struct cache_entry *), 0,
+			   &cache->entries);
+	if (r == 0)
+		r = table_files_open(folder, &cache->files);
+	if (r == 0)
+		r = table_store_open(options->folder, options->clock, options->stored_bytes,
+				     &cache->maker.store);
+	return r == 0 ? table_jobs_start(cache) : r;
+}
+
+static void init_locks(struct table_cache *cache)
+{
+	pthread_condattr_t attributes;
+
+	(void)pthread_condattr_init(&attributes);
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	(void)pthread_mutex_init(&cache->lock, NULL);
+	(void)pthread_cond_init(&cache->changed, &attributes);
+	(void)pthread_cond_init(&cache->wanted, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+}
+
+int table_cache_new(const struct table_cache_options *options, struct table_cache **ret_cache)
+{
+	scoped(table_cache_freep) struct table_cache *cache = calloc(1, sizeof(*cache));
+	int r;
+
+	if (!cache)
+		return -ENOMEM;
+	cache->max_bytes = options->max_bytes;
+	cache->maker = (struct table_maker){
+		.debuginfo = options->debuginfo,
+		.clock = options->clock,
+		.program = options->helper,
+		.stop_fd = -1,
+	};
+	init_locks(cache);
+	r = open_parts(cache, options);
+	if (r < 0)
+		return r;
+	*ret_cache = take_ptr(cache);
 	return 0;
 }
 
-static void begin_build(struct table_cache *cache)
+struct table_cache *table_cache_free(struct table_cache *cache)
 {
-	pthread_mutex_lock(&cache->lock);
-	cache->n_waiting++;
-	while (cache->n_builds >= MAX_BUILDS)
-		pthread_cond_wait(&cache->build_ended, &cache->lock);
-	cache->n_waiting--;
-	cache->n_builds++;
-	pthread_mutex_unlock(&cache->lock);
+	if (!cache)
+		return NULL;
+
+	table_jobs_stop(cache);
+	while (cache->oldest)
+		drop_entry(cache, cache->oldest);
+	(void)table_store_free(cache->maker.store);
+	(void)table_files_free(cache->files);
+	hash_table_free(cache->entries);
+	(void)pthread_cond_destroy(&cache->wanted);
+	(void)pthread_cond_destroy(&cache->changed);
+	(void)pthread_mutex_destroy(&cache->lock);
+	free(cache);
+	return NULL;
 }
 
-static void end_build(struct table_cache *cache)
+/* ---- looking -----------------------------------------------------------------------------------
+ */
+
+/* What a look at the stores gave. */
+struct finding {
+	struct stored_table row;
+	bool has_sources;
+	bool wants_job;
+	bool ask_again;
+	struct cached_table *cached; /* a table that is not the entry's yet */
+};
+
+static bool is_due(struct table_cache *cache, const struct stored_table *row)
 {
-	pthread_mutex_lock(&cache->lock);
-	cache->n_builds--;
-	pthread_cond_signal(&cache->build_ended);
-	pthread_mutex_unlock(&cache->lock);
+	return clock_wall_ns(cache->maker.clock) >= table_retry_wall_ns(row);
 }
 
-static int open_and_build(struct table_cache *cache, const struct executable_id *id,
-			  struct finding *finding)
+/* Whether @row is what these sources give: then there is nothing to do. */
+static bool is_answer(struct table_cache *cache, const struct stored_table *row,
+		      const struct table_sources *sources)
 {
-	char id_text[EXECUTABLE_ID_TEXT_SIZE];
-	struct debuginfo_entry file;
-	scoped_fd int fd = -1;
-	int r;
+	return row->layout_version == SYMBOL_LAYOUT_VERSION &&
+	       table_sources_equal(&row->sources, sources) &&
+	       (row->outcome != HELPER_DIED || !is_due(cache, row));
+}
 
-	r = debuginfo_open_file(cache->debuginfo, id, &fd, &file);
-	if (r == -ENOMEM || r == 0)
+static int look(struct table_cache *cache, const struct executable_id *id,
+		const struct cached_table *open, struct finding *finding)
+{
+	struct table_sources sources = {};
+	int r = 0;
+
+	/* Nothing is known yet. */
+	if (finding->row.layout_version == 0)
+		r = table_store_find(cache->maker.store, id, &finding->row);
+	if (r >= 0)
+		r = table_sources_find(cache->maker.debuginfo, id, &finding->row.alt_id, &sources);
+	if (r < 0)
 		return r;
-	if (r < 0) {
-		executable_id_format(id, id_text);
-		log_warn_errno(r,
-			       "cannot read the debuginfo of '%s' from the store, its frames stay "
-			       "without names: %m",
-			       id_text);
-		finding->state = TABLE_FAILED;
-		finding->ask_again = true;
-		return 0;
+	finding->has_sources = r > 0;
+	if (!open) {
+		r = cached_table_of_row(cache->files, cache->maker.store, id, &finding->row,
+					&finding->cached);
+		if (r < 0)
+			return r;
+		/* Damaged, driven out by others, or of another version. */
+		if (r == 0 && finding->row.stored_bytes > 0)
+			finding->row.layout_version = 0;
+		if (r == 0)
+			finding->row.stored_bytes = 0;
 	}
-	finding->file_generation = file.generation;
-	return build_table(fd, id, finding);
+	finding->wants_job = finding->has_sources && !is_answer(cache, &finding->row, &sources);
+	return 0;
 }
 
-static int look_up(struct table_cache *cache, const struct executable_id *id,
-		   uint64_t known_generation, struct finding *ret_finding)
+void table_cache_reset(struct table_cache *cache, struct cache_entry *entry)
 {
-	struct debuginfo_entry file;
-	int r;
-
-	*ret_finding = (struct finding){ .state = TABLE_NONE };
-	r = debuginfo_find(cache->debuginfo, id, &file);
-	if (r > 0 && file.generation == known_generation) {
-		ret_finding->unchanged = true;
-		return 0;
-	}
-	if (r == 0)
-		return 0;
-	/* What failed to be found fails to be opened as well, and is reported there. */
-	begin_build(cache);
-	r = open_and_build(cache, id, ret_finding);
-	end_build(cache);
-	return r;
+	table_cache_set_table(cache, entry, NULL);
+	entry->row = (struct stored_table){};
+	entry->state = TABLE_NONE;
+	entry->checked_at = NEVER_CHECKED;
+	entry->forgotten = false;
 }
 
 static void install(struct table_cache *cache, struct cache_entry *entry,
-		    const struct finding *finding, uint64_t checked_at)
+		    const struct finding *finding)
 {
-	entry->checked_at = finding->ask_again ? NEVER_CHECKED : checked_at;
-	if (finding->unchanged)
+	if (entry->forgotten) {
+		cached_table_release(finding->cached);
+		table_cache_reset(cache, entry);
 		return;
-
-	cache->bytes -= entry_bytes(entry);
-	release_table(entry);
-	entry->cached = finding->cached;
-	if (entry->cached)
-		entry->cached->in_entry = true;
-	entry->state = finding->state;
-	entry->file_generation = finding->file_generation;
-	cache->bytes += entry_bytes(entry);
+	}
+	entry->row = finding->row;
+	if (finding->cached)
+		table_cache_set_table(cache, entry, finding->cached);
+	if (!finding->has_sources)
+		entry->state = entry->cached ? TABLE_READY : TABLE_NONE;
+	else if (finding->row.layout_version != 0 && finding->row.outcome != HELPER_MADE_TABLE)
+		entry->state = TABLE_FAILED;
+	else
+		entry->state = TABLE_READY;
+	if (finding->wants_job)
+		table_jobs_add(cache, entry);
 }
 
-/* Looks at the debuginfo store without the lock, which is held before and after. */
+static void look_failed(struct cache_entry *entry, int error)
+{
+	char id_text[EXECUTABLE_ID_TEXT_SIZE];
+
+	executable_id_format(&entry->id, id_text);
+	log_warn_errno(error,
+		       "cannot look for the debuginfo of '%s', its frames stay without names: %m",
+		       id_text);
+	entry->state = TABLE_FAILED;
+	(void)snprintf(entry->row.why, sizeof(entry->row.why), "not now: %s", strerror(-error));
+}
+
+/* Looks at the stores without the lock, which is held before and after. */
 static int refresh(struct table_cache *cache, struct cache_entry *entry)
 {
-	struct executable_id id = entry->id;
-	uint64_t known_generation = entry->file_generation;
-	uint64_t store_generation;
-	struct finding finding;
+	struct finding finding = { .row = entry->row };
+	struct cached_table *open = entry->cached;
+	uint64_t generation;
 	int r;
 
 	entry->busy = true;
-	pthread_mutex_unlock(&cache->lock);
-	store_generation = debuginfo_generation(cache->debuginfo);
-	r = look_up(cache, &id, known_generation, &finding);
-	pthread_mutex_lock(&cache->lock);
+	(void)pthread_mutex_unlock(&cache->lock);
+	generation = debuginfo_generation(cache->maker.debuginfo);
+	r = look(cache, &entry->id, open, &finding);
+	(void)pthread_mutex_lock(&cache->lock);
 
 	entry->busy = false;
+	entry->checked_at = generation;
+	entry->checked_wall_ns = clock_wall_ns(cache->maker.clock);
+	entry->ask_again = r < 0;
 	if (r == 0)
-		install(cache, entry, &finding, store_generation);
-	pthread_cond_broadcast(&cache->idle);
-	return r;
+		install(cache, entry, &finding);
+	else if (r != -ENOMEM)
+		look_failed(entry, r);
+	(void)pthread_cond_broadcast(&cache->changed);
+	return r == -ENOMEM ? r : 0;
+}
+
+static bool is_stale(struct table_cache *cache, const struct cache_entry *entry)
+{
+	return entry->checked_at == NEVER_CHECKED ||
+	       entry->checked_at < debuginfo_generation(cache->maker.debuginfo) ||
+	       (entry->state == TABLE_FAILED && is_due(cache, &entry->row));
+}
+
+/* ---- borrowing ---------------------------------------------------------------------------------
+ */
+
+/* Until something has changed or @until_ns; false: it is past that. */
+static bool wait_until(struct table_cache *cache, uint64_t until_ns)
+{
+	const struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
+					.tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
+
+	if (table_cache_now_ns() >= until_ns)
+		return false;
+	(void)pthread_cond_timedwait(&cache->changed, &cache->lock, &until);
+	return true;
+}
+
+/* The entry of @id as up to date as it gets within the time. With the lock. */
+static int find_current(struct table_cache *cache, const struct executable_id *id,
+			uint64_t patience_ns, struct cache_entry **ret_entry)
+{
+	const uint64_t deadline_ns = table_cache_now_ns() + patience_ns;
+	bool looked = false;
+
+	for (;;) {
+		struct cache_entry *entry;
+		int r = find_or_add(cache, id, &entry);
+
+		if (r < 0)
+			return r;
+		/* The entry may be gone when a wait is over: it is looked up again. */
+		if (entry->busy) {
+			(void)pthread_cond_wait(&cache->changed, &cache->lock);
+			continue;
+		}
+		if (entry->job == JOB_NONE &&
+		    (looked ? is_stale(cache, entry) && table_cache_now_ns() < deadline_ns
+			    : is_stale(cache, entry) || entry->ask_again)) {
+			looked = true;
+			r = refresh(cache, entry);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (entry->job == JOB_NONE ||
+		    !wait_until(cache, MIN(deadline_ns, entry->job_since_ns + patience_ns))) {
+			*ret_entry = entry;
+			return 0;
+		}
+		looked = true;
+	}
 }
 
 int table_cache_borrow(struct table_cache *cache, const struct executable_id *id,
-		       struct table_loan *ret_loan)
+		       uint64_t patience_ns, struct table_loan *ret_loan)
 {
-	uint64_t store_generation = debuginfo_generation(cache->debuginfo);
 	struct cache_entry *entry = NULL;
 	int r;
 
-	pthread_mutex_lock(&cache->lock);
-	for (;;) {
-		r = find_or_add(cache, id, &entry);
-		if (r < 0 || !entry->busy)
-			break;
-		/* The entry may be gone when the wait is over: it is looked up again. */
-		pthread_cond_wait(&cache->idle, &cache->lock);
-	}
-	if (r == 0 && (entry->checked_at == NEVER_CHECKED || entry->checked_at < store_generation))
-		r = refresh(cache, entry);
+	(void)pthread_mutex_lock(&cache->lock);
+	r = find_current(cache, id, patience_ns, &entry);
 	if (r == 0) {
-		ret_loan->cached = entry->cached;
-		ret_loan->table = entry->cached ? entry->cached->table : NULL;
+		*ret_loan = (struct table_loan){
+			.file = entry->cached ? entry->cached->file : NULL,
+			.state = entry->state,
+			.pending = entry->job != JOB_NONE,
+			.cached = entry->cached,
+		};
+		memcpy(ret_loan->why, entry->row.why, sizeof(ret_loan->why));
 		if (entry->cached)
 			entry->cached->references++;
 		unlink_entry(cache, entry);
 		link_newest(cache, entry);
-		r = (int)entry->state;
 		evict(cache);
 	}
-	pthread_mutex_unlock(&cache->lock);
+	(void)pthread_mutex_unlock(&cache->lock);
 	return r;
-}
-
-/* A table grows by the names for people that its users asked for. */
-static void count_growth(struct table_cache *cache, struct cached_table *cached)
-{
-	size_t bytes = symbol_table_memory_bytes(cached->table);
-
-	if (!cached->in_entry)
-		return;
-	cache->bytes += bytes - cached->bytes;
-	cached->bytes = bytes;
-	evict(cache);
 }
 
 void table_cache_give_back(struct table_cache *cache, struct table_loan *loan)
 {
 	if (!loan->cached)
 		return;
-	pthread_mutex_lock(&cache->lock);
-	count_growth(cache, loan->cached);
-	unreference(loan->cached);
-	pthread_mutex_unlock(&cache->lock);
+	(void)pthread_mutex_lock(&cache->lock);
+	cached_table_release(loan->cached);
+	(void)pthread_mutex_unlock(&cache->lock);
 	*loan = (struct table_loan){};
 }
 
-size_t table_cache_bytes(struct table_cache *cache)
+int table_cache_forget(struct table_cache *cache, const struct executable_id *id)
 {
-	size_t bytes;
+	struct cache_entry **value;
+	int r;
 
-	pthread_mutex_lock(&cache->lock);
-	bytes = cache->bytes;
-	pthread_mutex_unlock(&cache->lock);
-	return bytes;
+	r = table_store_remove(cache->maker.store, id);
+	(void)pthread_mutex_lock(&cache->lock);
+	value = hash_table_find(cache->entries, id);
+	if (value && ((*value)->busy || (*value)->job != JOB_NONE)) {
+		(*value)->forgotten = true;
+	} else if (value) {
+		table_cache_set_table(cache, *value, NULL);
+		drop_entry(cache, *value);
+	}
+	(void)pthread_mutex_unlock(&cache->lock);
+	return MIN(r, 0);
 }
 
-unsigned int table_cache_waiting(struct table_cache *cache)
-{
-	unsigned int n_waiting;
+/* ---- what is known -----------------------------------------------------------------------------
+ */
 
-	pthread_mutex_lock(&cache->lock);
-	n_waiting = cache->n_waiting;
-	pthread_mutex_unlock(&cache->lock);
-	return n_waiting;
+int table_cache_status(struct table_cache *cache, const struct executable_id *id,
+		       struct table_status *ret_status)
+{
+	struct cache_entry *entry;
+	int r;
+
+	(void)pthread_mutex_lock(&cache->lock);
+	r = find_current(cache, id, 0, &entry);
+	if (r == 0)
+		*ret_status = (struct table_status){
+			.state = entry->state,
+			.pending = entry->job != JOB_NONE,
+			.running = entry->job == JOB_RUNS,
+			.row = entry->row,
+			.checked_wall_ns = entry->checked_wall_ns,
+		};
+	(void)pthread_mutex_unlock(&cache->lock);
+	return r;
+}
+
+struct table_cache_counts table_cache_counts(struct table_cache *cache)
+{
+	struct table_cache_counts counts = {
+		.stored_bytes = table_store_bytes(cache->maker.store),
+		.n_made = atomic_load(&cache->maker.n_made),
+		.n_refused = atomic_load(&cache->maker.n_refused),
+		.n_died = atomic_load(&cache->maker.n_died),
+	};
+
+	(void)pthread_mutex_lock(&cache->lock);
+	counts.bytes = cache->bytes + table_files_left_bytes(cache->files);
+	counts.n_open = cache->n_open;
+	counts.n_pending = cache->n_pending;
+	(void)pthread_mutex_unlock(&cache->lock);
+	return counts;
 }

@@ -43,7 +43,8 @@ export function showStats(list, profile) {
 	}));
 }
 
-const REASONS = { "no-debuginfo": "no debuginfo on the server", "no-symbol": "no symbol at the address",
+const REASONS = { "no-debuginfo": "no debuginfo on the server", stripped: "only a stripped file on the server",
+	outside: "no function at the address", pending: "symbols that are being read, ask again",
 	"table-failed": "debuginfo that could not be read", "no-mapping": "no file behind the address" };
 
 /* Why names are missing, in the server's figures: it says what to upload. */

@@ -45,7 +45,7 @@ MAY_INCLUDE = {
     "symbolizer/store": ["common"],
     "symbolizer/flame": ["common"],
     "symbolizer/debuginfo": ["symbolizer/store", "common"],
-    "symbolizer/symbols": ["symbolizer/debuginfo", "common"],
+    "symbolizer/symbols": ["symbolizer/debuginfo", "symbolizer/store/sqlite_db.h", "common"],
     "symbolizer/ingest": ["symbolizer/store", "symbolizer/debuginfo", "common", "proto"],
     "symbolizer/query": ["symbolizer/store", "symbolizer/symbols", "symbolizer/flame", "symbolizer/debuginfo",
                          "common"],

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void fake_debuginfo_init(struct debuginfo_store *store)
 {
@@ -32,7 +33,7 @@ void fake_debuginfo_put(struct debuginfo_store *store, const struct executable_i
 	if (!file) {
 		assert(store->n_files < FAKE_DEBUGINFO_MAX_FILES);
 		file = &store->files[store->n_files++];
-		file->id = *id;
+		*file = (struct fake_debuginfo_file){ .id = *id, .has_code = true };
 	}
 	(void)snprintf(file->path, sizeof(file->path), "%s", path);
 	file->error = 0;
@@ -101,45 +102,136 @@ uint64_t debuginfo_generation(struct debuginfo_store *store)
 	return generation;
 }
 
-int debuginfo_find(struct debuginfo_store *store, const struct executable_id *id,
-		   struct debuginfo_entry *ret_entry)
+/* Every put gives other content. */
+static struct debuginfo_entry entry_of(const struct fake_debuginfo_file *file)
+{
+	struct debuginfo_entry entry = {
+		.id = file->id,
+		.generation = file->generation,
+		.has_code = file->has_code,
+	};
+
+	memcpy(&entry.hash, &file->generation, sizeof(file->generation));
+	return entry;
+}
+
+/* With the lock: the file of @id for @kind, or NULL. */
+static struct fake_debuginfo_file *find_kind(struct debuginfo_store *store,
+					     const struct debuginfo_key *key)
+{
+	struct fake_debuginfo_file *file = find_file(store, &key->id);
+
+	if (!file || (file->has_code ? key->kind == DEBUGINFO_KIND_DEBUGINFO
+				     : key->kind == DEBUGINFO_KIND_EXECUTABLE))
+		return NULL;
+	return file->without_names && key->kind == DEBUGINFO_KIND_NAMES ? NULL : file;
+}
+
+int debuginfo_find_kind(struct debuginfo_store *store, const struct debuginfo_key *key,
+			struct debuginfo_entry *ret_entry)
 {
 	struct fake_debuginfo_file *file;
 
 	pthread_mutex_lock(&store->lock);
 	store->n_finds++;
-	file = find_file(store, id);
+	file = find_kind(store, key);
 	if (file)
-		*ret_entry = (struct debuginfo_entry){ .id = *id, .generation = file->generation };
+		*ret_entry = entry_of(file);
 	pthread_mutex_unlock(&store->lock);
 	return file != NULL;
 }
 
-int debuginfo_open_file(struct debuginfo_store *store, const struct executable_id *id, int *ret_fd,
+int debuginfo_find(struct debuginfo_store *store, const struct executable_id *id,
+		   struct debuginfo_entry *ret_entry)
+{
+	const struct debuginfo_key key = { .id = *id, .kind = DEBUGINFO_KIND_NAMES, .path = "" };
+
+	return debuginfo_find_kind(store, &key, ret_entry);
+}
+
+/* With the lock, which is given up while the file is held. */
+static int open_file(struct debuginfo_store *store, struct fake_debuginfo_file *file)
+{
+	int fd;
+
+	file->n_opened++;
+	while (store->all_held || store->held == file) {
+		store->n_waiting++;
+		pthread_cond_broadcast(&store->changed);
+		pthread_cond_wait(&store->changed, &store->lock);
+		store->n_waiting--;
+	}
+	if (file->error)
+		return file->error;
+	fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int debuginfo_open_kind(struct debuginfo_store *store, const struct debuginfo_key *key, int *ret_fd,
 			struct debuginfo_entry *ret_entry)
 {
 	struct fake_debuginfo_file *file;
 	int r = 0;
 
 	pthread_mutex_lock(&store->lock);
-	file = find_file(store, id);
+	file = find_kind(store, key);
 	if (file) {
-		file->n_opened++;
-		while (store->all_held || store->held == file) {
-			store->n_waiting++;
-			pthread_cond_broadcast(&store->changed);
-			pthread_cond_wait(&store->changed, &store->lock);
-			store->n_waiting--;
-		}
-		r = file->error ? file->error : open(file->path, O_RDONLY | O_CLOEXEC);
-		if (!file->error && r < 0)
-			r = -errno;
-		*ret_entry = (struct debuginfo_entry){ .id = *id, .generation = file->generation };
+		r = open_file(store, file);
+		*ret_entry = entry_of(file);
 	}
 	pthread_mutex_unlock(&store->lock);
-	if (r < 0)
+	if (r < 0 || !file)
 		return r;
-	if (file)
-		*ret_fd = r;
-	return file != NULL;
+	*ret_fd = r;
+	return 1;
+}
+
+int debuginfo_open_file(struct debuginfo_store *store, const struct executable_id *id, int *ret_fd,
+			struct debuginfo_entry *ret_entry)
+{
+	const struct debuginfo_key key = { .id = *id, .kind = DEBUGINFO_KIND_NAMES, .path = "" };
+
+	return debuginfo_open_kind(store, &key, ret_fd, ret_entry);
+}
+
+/* Only the one that names an alternative file, whose bytes are a file of their own here. */
+int debuginfo_open_section(struct debuginfo_store *store, const struct executable_id *id,
+			   const char *name, int *ret_fd, struct debuginfo_range *ret_range)
+{
+	const struct fake_debuginfo_file *file;
+	struct stat status;
+	int fd = -1;
+
+	pthread_mutex_lock(&store->lock);
+	file = find_file(store, id);
+	if (file && file->alt_link_path[0] && strcmp(name, ".gnu_debugaltlink") == 0)
+		fd = open(file->alt_link_path, O_RDONLY | O_CLOEXEC);
+	pthread_mutex_unlock(&store->lock);
+	if (fd < 0)
+		return 0;
+	assert(fstat(fd, &status) == 0);
+	*ret_fd = fd;
+	*ret_range = (struct debuginfo_range){ .offset = 0, .size = (uint64_t)status.st_size };
+	return 1;
+}
+
+void fake_debuginfo_remove(struct debuginfo_store *store, const struct executable_id *id)
+{
+	pthread_mutex_lock(&store->lock);
+	*find_file(store, id) = store->files[--store->n_files];
+	store->generation++;
+	pthread_mutex_unlock(&store->lock);
+}
+
+void fake_debuginfo_describe(struct debuginfo_store *store, const struct executable_id *id,
+			     const struct fake_debuginfo_file *description)
+{
+	struct fake_debuginfo_file *file;
+
+	pthread_mutex_lock(&store->lock);
+	file = find_file(store, id);
+	file->has_code = description->has_code;
+	file->without_names = description->without_names;
+	memcpy(file->alt_link_path, description->alt_link_path, sizeof(file->alt_link_path));
+	pthread_mutex_unlock(&store->lock);
 }

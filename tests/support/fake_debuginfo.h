@@ -18,6 +18,9 @@ struct fake_debuginfo_file {
 	uint64_t generation;
 	int error; /* what opening gives instead of the file */
 	unsigned int n_opened;
+	bool has_code;           /* at first */
+	bool without_names;      /* no symbols: an executable only */
+	char alt_link_path[256]; /* of a file with the bytes of .gnu_debugaltlink, or "" */
 };
 
 struct debuginfo_store {
@@ -37,6 +40,11 @@ void fake_debuginfo_init(struct debuginfo_store *store);
 /* Adds or replaces the file of @id. */
 void fake_debuginfo_put(struct debuginfo_store *store, const struct executable_id *id,
 			const char *path);
+
+/* Takes has_code, without_names and alt_link_path. */
+void fake_debuginfo_describe(struct debuginfo_store *store, const struct executable_id *id,
+			     const struct fake_debuginfo_file *description);
+void fake_debuginfo_remove(struct debuginfo_store *store, const struct executable_id *id);
 void fake_debuginfo_fail(struct debuginfo_store *store, const struct executable_id *id, int error);
 
 unsigned int fake_debuginfo_opened(struct debuginfo_store *store, const struct executable_id *id);

@@ -36,7 +36,7 @@ static void without_flags_everything_has_its_default(void **state)
 	assert_string_equal(config.tokens, "");
 	assert_false(config.insecure);
 	assert_int_equal(config.retention_ns, UINT64_C(7) * 86400 * NSEC_PER_SEC);
-	assert_int_equal(config.symbol_cache_bytes, 256 * MIB);
+	assert_int_equal(config.symbol_cache_bytes, GIB);
 	assert_int_equal(symbolizer_config_from_agents(&config), DEBUGINFO_FROM_AGENTS_SYMBOLS);
 	assert_int_equal(config.threads, 0);
 	assert_int_equal(symbolizer_config_log_level(&config), LOG_LEVEL_INFO);

@@ -253,7 +253,7 @@ static void what_has_no_name_is_counted_by_reason(void **state)
 	FAKE_SET(fixture, rows, nameless_rows);
 	assert_int_equal(query(fixture, &tree), 1);
 	assert_int_equal(fixture->stats.unsymbolized_no_debuginfo, 10);
-	assert_int_equal(fixture->stats.unsymbolized_no_symbol, 20);
+	assert_int_equal(fixture->stats.unsymbolized_outside, 20);
 	assert_int_equal(fixture->stats.unsymbolized_table_failed, 40);
 	assert_int_equal(fixture->stats.unsymbolized_no_mapping, 80);
 	assert_int_equal(fixture->stats.value_unsymbolized, 150);

@@ -83,7 +83,7 @@ static const struct deed {
 	{ "sleeps", sleep_forever, true, HELPER_DIED, "not done within 1 s" },
 	{ "writes", write_without_end, false, HELPER_DIED, "the table has more than 1 MiB" },
 	{ "says-nothing", say_nothing, false, HELPER_DIED, "ended without a word" },
-	{ "lies", lie, false, HELPER_REFUSED, "Bad message" },
+	{ "lies", lie, false, HELPER_REFUSED, "   " },
 };
 
 /* A file descriptor is not one of them where the helper has none. */

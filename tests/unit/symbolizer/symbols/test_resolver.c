@@ -19,7 +19,13 @@ static int setup(void **state)
 	assert_non_null(fixture);
 	assert_int_equal(temp_folder_setup(&fixture->folder), 0);
 	fake_debuginfo_init(&fixture->debuginfo);
-	assert_ok(resolver_new(&fixture->debuginfo, MIB, &fixture->resolver));
+	assert_ok(resolver_new(&(struct table_cache_options){ .debuginfo = &fixture->debuginfo,
+							      .clock = &system_clock,
+							      .folder = fixture->folder,
+							      .helper = "/proc/self/exe",
+							      .max_bytes = 64 * MIB,
+							      .stored_bytes = GIB },
+			       &fixture->resolver));
 	assert_ok(arena_new(16 * MIB, &fixture->arena));
 	assert_ok(executable_id_set(&fixture->id, EXECUTABLE_ID_GNU, "\x01\x02\x03\x04", 4));
 	*state = fixture;
@@ -37,13 +43,40 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct symbol resolve_one(struct fixture *fixture, bool kernel_image, uint64_t address)
-{
-	struct symbol symbol = { .status = RESOLVE_TABLE_FAILED };
+/* Longer than any of these tables takes to be made. */
+#define PATIENCE_NS (60 * NSEC_PER_SEC)
 
-	assert_ok(resolver_resolve(fixture->resolver, &fixture->id, kernel_image, &address, 1,
-				   fixture->arena, &symbol));
-	return symbol;
+static void resolve(struct fixture *fixture, bool kernel_image, const uint64_t *addresses,
+		    size_t count, struct resolve_answer *ret_answer)
+{
+	const struct resolve_request request = {
+		.id = &fixture->id,
+		.kernel_image = kernel_image,
+		.addresses = addresses,
+		.count = count,
+		.patience_ns = PATIENCE_NS,
+	};
+
+	assert_ok(resolver_resolve(fixture->resolver, &request, fixture->arena, ret_answer));
+}
+
+/* One address: its status and its innermost place, zeros where there is none. */
+struct one {
+	enum resolve_status status;
+	struct symbol_place place;
+	const char *why;
+};
+
+static struct one resolve_one(struct fixture *fixture, bool kernel_image, uint64_t address)
+{
+	struct resolve_answer answer;
+	struct one one;
+
+	resolve(fixture, kernel_image, &address, 1, &answer);
+	one = (struct one){ .status = answer.symbols[0].status, .why = answer.why };
+	if (answer.symbols[0].place != RESOLVE_NO_PLACE)
+		one.place = answer.places[answer.symbols[0].place];
+	return one;
 }
 
 static void statuses_say_what_is_missing_and_a_late_upload_names_it(void **state)
@@ -56,26 +89,123 @@ static void statuses_say_what_is_missing_and_a_late_upload_names_it(void **state
 		write_file_in(fixture->folder, "damaged", "not an ELF file", 15);
 	scoped_free char *nm = command_text("nm %s", path);
 	uint64_t helper = address_in(nm, "helper") + 2;
-	struct symbol symbol;
+	struct one one;
 
-	symbol = resolve_one(fixture, false, helper);
-	assert_int_equal(symbol.status, RESOLVE_NO_DEBUGINFO);
-	assert_null(symbol.function);
+	one = resolve_one(fixture, false, helper);
+	assert_int_equal(one.status, RESOLVE_NO_DEBUGINFO);
+	assert_null(one.place.function);
 
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->id, damaged);
-	assert_int_equal(resolve_one(fixture, false, helper).status, RESOLVE_TABLE_FAILED);
+	one = resolve_one(fixture, false, helper);
+	assert_int_equal(one.status, RESOLVE_FAILED);
+	assert_non_null(strstr(one.why, "no ELF file"));
 
 	run_command("strip -o %s %s", stripped, path);
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->id, stripped);
-	assert_int_equal(resolve_one(fixture, false, helper).status, RESOLVE_NO_SYMBOL);
-	assert_string_equal(resolve_one(fixture, false, address_in(nm, "public_work")).function,
-			    "public_work");
+	assert_int_equal(resolve_one(fixture, false, helper).status, RESOLVE_STRIPPED);
+	one = resolve_one(fixture, false, address_in(nm, "public_work"));
+	assert_string_equal(one.place.function, "public_work");
 
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->id, path);
-	symbol = resolve_one(fixture, false, helper);
-	assert_int_equal(symbol.status, RESOLVED);
-	assert_string_equal(symbol.function, "helper");
-	assert_string_equal(symbol.linkage_name, "helper");
+	one = resolve_one(fixture, false, helper);
+	assert_int_equal(one.status, RESOLVED);
+	assert_string_equal(one.place.function, "helper");
+	assert_string_equal(one.place.linkage_name, "helper");
+	assert_non_null(strstr(one.place.file, "c.c"));
+	assert_int_equal(one.place.line, 4);
+	assert_int_equal(resolve_one(fixture, false, 1).status, RESOLVE_OUTSIDE);
+}
+
+/* A function that is inlined twice, and one within it. */
+static const char inlined_c[] =
+	"volatile int sink;\n"
+	"static inline __attribute__((always_inline)) void inner(int x)\n"
+	"{\n"
+	"	sink = x * 3;\n"
+	"}\n"
+	"static inline __attribute__((always_inline)) void middle(int x)\n"
+	"{\n"
+	"	inner(x + 1);\n"
+	"}\n"
+	"void __attribute__((noinline)) outer(int x)\n"
+	"{\n"
+	"	middle(x);\n"
+	"	middle(x + 100);\n"
+	"}\n"
+	"int main(int argc, char **argv) { (void)argv; outer(argc); return 0; }\n";
+
+static void every_inlined_function_is_a_place_with_its_caller(void **state)
+{
+	static const struct {
+		const char *function;
+		uint32_t line;
+	} first_chain[] = { { "inner", 4 }, { "middle", 8 }, { "outer", 12 } };
+	struct fixture *fixture = *state;
+	scoped_free char *path = compile(fixture->folder, "c", "gcc", "c", inlined_c, "-O2 -g");
+	scoped_free char *nm = command_text("nm -S %s", path);
+	uint64_t start = address_in(nm, "outer");
+	uint64_t addresses[64];
+	struct resolve_answer answer;
+	bool seen_first = false, seen_second = false;
+
+	fake_debuginfo_put(&fixture->debuginfo, &fixture->id, path);
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
+		addresses[i] = start + i % 24;
+	resolve(fixture, false, addresses, ARRAY_SIZE(addresses), &answer);
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+		uint32_t place = answer.symbols[i].place;
+		size_t depth = 0;
+
+		if (answer.symbols[i].status != RESOLVED)
+			continue;
+		/* Equal places have one number. */
+		assert_int_equal(place, answer.symbols[i % 24].place);
+		for (; place != RESOLVE_NO_PLACE; place = answer.places[place].caller) {
+			assert_true(place < answer.n_places);
+			assert_true(answer.places[place].caller == RESOLVE_NO_PLACE ||
+				    answer.places[place].caller < place);
+			if (strcmp(answer.places[place].function, first_chain[depth].function) != 0)
+				break;
+			if (depth == 2) {
+				seen_first |= answer.places[place].line == 12;
+				seen_second |= answer.places[place].line == 13;
+			} else {
+				assert_int_equal(answer.places[place].line,
+						 first_chain[depth].line);
+			}
+			if (++depth == 3)
+				break;
+		}
+	}
+	assert_true(seen_first && seen_second);
+	/* One for each of the two ways, and one for outer() itself at most per line of it. */
+	assert_in_range(answer.n_places, 6, 16);
+}
+
+static void an_answer_that_is_not_ready_says_so(void **state)
+{
+	struct fixture *fixture = *state;
+	scoped_free char *path = compile(fixture->folder, "c", "gcc", "c", program_c, "-O1 -g");
+	struct resolve_request request = { .id = &fixture->id, .count = 1 };
+	struct resolve_answer answer;
+	struct table_status status;
+	uint64_t address = 0x1000;
+
+	request.addresses = &address;
+	fake_debuginfo_put(&fixture->debuginfo, &fixture->id, path);
+	fake_debuginfo_hold(&fixture->debuginfo, &fixture->id);
+	assert_ok(resolver_resolve(fixture->resolver, &request, fixture->arena, &answer));
+	assert_true(answer.pending);
+	assert_int_equal(answer.symbols[0].status, RESOLVE_PENDING);
+	assert_ok(resolver_status(fixture->resolver, &fixture->id, &status));
+	assert_true(status.pending);
+	fake_debuginfo_hold(&fixture->debuginfo, NULL);
+	resolve(fixture, false, &address, 1, &answer);
+	assert_false(answer.pending);
+	assert_ok(resolver_status(fixture->resolver, &fixture->id, &status));
+	assert_int_equal(status.state, TABLE_READY);
+	assert_true(status.row.symbol_sources & SYMBOL_SOURCE_DWARF);
+	assert_ok(resolver_forget(fixture->resolver, &fixture->id));
 }
 
 static void a_batch_keeps_its_order_and_demangles(void **state)
@@ -93,22 +223,25 @@ static void a_batch_keeps_its_order_and_demangles(void **state)
 					 "-O1 -shared -fPIC -nostdlib");
 	scoped_free char *nm = command_text("nm %s", path);
 	uint64_t addresses[50];
-	struct symbol symbols[50];
+	struct resolve_answer answer;
 
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->id, path);
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
 		addresses[i] = i % 4 == 3 ? 1 : address_in(nm, linkage[(i * 7 + 2) % 3]) + i % 3;
-	assert_ok(resolver_resolve(fixture->resolver, &fixture->id, false, addresses,
-				   ARRAY_SIZE(addresses), fixture->arena, symbols));
+	resolve(fixture, false, addresses, ARRAY_SIZE(addresses), &answer);
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+		const struct symbol *symbol = &answer.symbols[i];
+
 		if (i % 4 == 3) {
-			assert_int_equal(symbols[i].status, RESOLVE_NO_SYMBOL);
-			assert_null(symbols[i].function);
+			assert_int_equal(symbol->status, RESOLVE_OUTSIDE);
+			assert_int_equal(symbol->place, RESOLVE_NO_PLACE);
 			continue;
 		}
-		assert_int_equal(symbols[i].status, RESOLVED);
-		assert_string_equal(symbols[i].linkage_name, linkage[(i * 7 + 2) % 3]);
-		assert_string_equal(symbols[i].function, display[(i * 7 + 2) % 3]);
+		assert_int_equal(symbol->status, RESOLVED);
+		assert_string_equal(answer.places[symbol->place].linkage_name,
+				    linkage[(i * 7 + 2) % 3]);
+		assert_string_equal(answer.places[symbol->place].function,
+				    display[(i * 7 + 2) % 3]);
 	}
 }
 
@@ -124,11 +257,12 @@ static void addresses_of_a_kernel_are_relative_to_its_text(void **state)
 		compile(fixture->folder, "k", "gcc", "s", source, "-nostdlib -static -Wl,-e,0");
 
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->id, path);
-	assert_string_equal(resolve_one(fixture, true, 0x41).function, "start_kernel");
-	assert_string_equal(resolve_one(fixture, true, 0x100).function, "schedule");
-	assert_int_equal(resolve_one(fixture, true, 0x3f).status, RESOLVE_NO_SYMBOL);
-	assert_string_equal(resolve_one(fixture, false, UINT64_C(0xffffffff81000100)).function,
-			    "schedule");
+	assert_string_equal(resolve_one(fixture, true, 0x41).place.function, "start_kernel");
+	assert_string_equal(resolve_one(fixture, true, 0x100).place.function, "schedule");
+	assert_int_equal(resolve_one(fixture, true, 0x3f).status, RESOLVE_OUTSIDE);
+	assert_string_equal(
+		resolve_one(fixture, false, UINT64_C(0xffffffff81000100)).place.function,
+		"schedule");
 }
 
 static void a_kernel_without_text_is_said_to_be_unusable(void **state)
@@ -137,7 +271,7 @@ static void a_kernel_without_text_is_said_to_be_unusable(void **state)
 	scoped_free char *path = compile(fixture->folder, "c", "gcc", "c", program_c, "-O1");
 
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->id, path);
-	assert_int_equal(resolve_one(fixture, true, 0x1000).status, RESOLVE_TABLE_FAILED);
+	assert_int_equal(resolve_one(fixture, true, 0x1000).status, RESOLVE_FAILED);
 }
 
 static void texts_outlive_the_table(void **state)
@@ -145,13 +279,13 @@ static void texts_outlive_the_table(void **state)
 	struct fixture *fixture = *state;
 	scoped_free char *path = compile(fixture->folder, "c", "gcc", "c", program_c, "-O1");
 	scoped_free char *nm = command_text("nm %s", path);
-	struct symbol symbol;
+	struct one one;
 
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->id, path);
-	symbol = resolve_one(fixture, false, address_in(nm, "main"));
+	one = resolve_one(fixture, false, address_in(nm, "main"));
 	fixture->resolver = resolver_free(fixture->resolver);
-	assert_string_equal(symbol.function, "main");
-	assert_string_equal(symbol.linkage_name, "main");
+	assert_string_equal(one.place.function, "main");
+	assert_string_equal(one.place.linkage_name, "main");
 }
 
 static void an_executable_without_identity_has_no_debuginfo(void **state)
@@ -169,22 +303,24 @@ static void too_small_an_arena_is_an_error(void **state)
 	scoped_free char *path = compile(fixture->folder, "c", "gcc", "c", program_c, "-O1");
 	scoped(arena_freep) struct arena *arena = NULL;
 	scoped_free uint64_t *addresses = calloc(4096, sizeof(*addresses));
-	scoped_free struct symbol *symbols = calloc(4096, sizeof(*symbols));
+	const struct resolve_request request = { .id = &fixture->id,
+						 .addresses = addresses,
+						 .count = 4096,
+						 .patience_ns = PATIENCE_NS };
+	struct resolve_answer answer;
 
-	assert_true(addresses && symbols);
+	assert_non_null(addresses);
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->id, path);
 	assert_ok(arena_new(64, &arena));
-	assert_errno(resolver_resolve(fixture->resolver, &fixture->id, false, addresses, 4096,
-				      arena, symbols),
-		     -ENOMEM);
+	assert_errno(resolver_resolve(fixture->resolver, &request, arena, &answer), -ENOMEM);
 }
 
 static void every_status_has_a_name(void **state)
 {
 	(void)state;
-	for (int status = RESOLVED; status <= RESOLVE_TABLE_FAILED; status++)
+	for (int status = RESOLVED; status <= RESOLVE_FAILED; status++)
 		assert_non_null(resolve_status_name(status));
-	assert_null(resolve_status_name(RESOLVE_TABLE_FAILED + 1));
+	assert_null(resolve_status_name((enum resolve_status)(RESOLVE_FAILED + 1)));
 }
 
 int main(void)
@@ -192,6 +328,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define WITH_RESOLVER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 		WITH_RESOLVER(statuses_say_what_is_missing_and_a_late_upload_names_it),
+		WITH_RESOLVER(every_inlined_function_is_a_place_with_its_caller),
+		WITH_RESOLVER(an_answer_that_is_not_ready_says_so),
 		WITH_RESOLVER(a_batch_keeps_its_order_and_demangles),
 		WITH_RESOLVER(addresses_of_a_kernel_are_relative_to_its_text),
 		WITH_RESOLVER(a_kernel_without_text_is_said_to_be_unusable),

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The folder of symbol tables in the form that queries map (symbol_file.h): one file per table,
+ * named by the hash of its stored form. Nothing is lost with any of them: they are made from the
+ * stored form, written under another name and renamed when they are whole, and made anew when they
+ * are damaged. Thread-safe.
+ *
+ * Who opens or writes a file accounts for it from then on, and removes it. Files of earlier runs
+ * that nobody has opened yet are this module's.
+ */
+
+#include "common/hash.h"
+#include "common/scoped.h"
+
+struct table_files;
+
+/* Makes the folder if it is not there, and removes what a crash left half-written. */
+int table_files_open(const char *folder, struct table_files **ret_files);
+struct table_files *table_files_free(struct table_files *files);
+
+/* 1 found, 0 there is none. Open for reading. */
+int table_files_take(struct table_files *files, const struct hash128 *name, int *ret_fd);
+
+/* Replaces the file; it is open for reading afterwards. -ENOSPC and the like leave nothing behind.
+ */
+int table_files_write(struct table_files *files, const struct hash128 *name, struct bytes_view flat,
+		      int *ret_fd);
+
+void table_files_remove(struct table_files *files, const struct hash128 *name);
+
+/* Of the files that nobody has opened yet. */
+uint64_t table_files_left_bytes(struct table_files *files);
+
+/* Removes the one of them that was used least recently. 1 removed, 0 none is left. */
+int table_files_remove_left(struct table_files *files);
+
+DEFINE_SCOPED(struct table_files *, table_files_free);
