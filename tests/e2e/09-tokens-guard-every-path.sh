@@ -35,6 +35,16 @@ GET    /v1/hosts                   read
 POST   /v1/symbolize               read
 POST   /v1/ingest                  ingest
 PUT    /v1/debuginfo/$id           upload,ingest
+PUT    /v1/debuginfo/$id/source/a  upload
+POST   /v1/debuginfo/$id/uploads   upload,ingest
+PUT    /v1/debuginfo/$id/uploads/0 upload,ingest
+GET    /v1/debuginfo/$id/uploads/0 upload,ingest
+DELETE /v1/debuginfo/$id/uploads/0 upload,ingest
+POST   /v1/debuginfo/$id/check     admin
+GET    /buildid/$id/debuginfo      read
+GET    /buildid/$id/executable     read
+GET    /buildid/$id/source/a       read
+GET    /buildid/$id/section/.text  read
 GET    /v1/debuginfo               read
 DELETE /v1/debuginfo/$id           admin
 GET    /metrics                    read
