@@ -38,6 +38,9 @@
 /* How often waits are looked for whose stack was not taken as they began. */
 #define WALK_EVERY_NS NSEC_PER_SEC
 
+/* A drain looks whether its window should be closed once in so many samples. */
+#define SAMPLES_PER_LOOK_AT_CLOCK 256
+
 #define MAX_FDS 1024
 
 /* A sample waits so long for its thread to finish it, which most do in microseconds. */
@@ -393,6 +396,22 @@ static void note_used_tables(struct agent *agent, const struct abi_sample *sampl
 	}
 }
 
+static uint64_t window_closes_ns(const struct agent *agent)
+{
+	return agent->window_opened_ns + MAX(agent->config->batch_interval_ns, agent->server_interval_ns);
+}
+
+/* Also in the middle of a drain: one that never catches up would otherwise never deliver anything. */
+static bool window_should_close(struct agent *agent)
+{
+	if (agent->is_walking)
+		return false;
+	if (collector_is_full(agent->collector))
+		return true;
+	return ++agent->n_added % SAMPLES_PER_LOOK_AT_CLOCK == 0 &&
+	       clock_monotonic_ns(agent->clock) >= window_closes_ns(agent);
+}
+
 static int add_sample(struct agent *agent, const struct abi_sample *sample, const struct abi_frame *frames)
 {
 	int r;
@@ -402,7 +421,7 @@ static int add_sample(struct agent *agent, const struct abi_sample *sample, cons
 	if (r < 0)
 		return r;
 	/* Other samples wait in the ring buffer: they belong to the next window. A walk's belong to this one. */
-	return collector_is_full(agent->collector) && !agent->is_walking ? -EXFULL : 0;
+	return window_should_close(agent) ? -EXFULL : 0;
 }
 
 int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames)
@@ -442,6 +461,7 @@ static int scan_if_due(struct agent *agent, uint64_t now_ns)
 	return process_table_scan(agent->processes);
 }
 
+/* How many there were, or negative errno. */
 int agent_read_samples(struct agent *agent)
 {
 	const struct bpf_record_functions functions = {
@@ -456,7 +476,7 @@ int agent_read_samples(struct agent *agent)
 		if (r < 0)
 			return r;
 	}
-	return MIN(r, 0);
+	return r;
 }
 
 /* Moves everything that waits in the kernel into the open window. */
@@ -506,11 +526,6 @@ static int drain_deferred(struct agent *agent)
 		(void)nanosleep(&pause, NULL);
 	}
 	return drain(agent);
-}
-
-static uint64_t window_closes_ns(const struct agent *agent)
-{
-	return agent->window_opened_ns + MAX(agent->config->batch_interval_ns, agent->server_interval_ns);
 }
 
 /* How long there is nothing to do if nothing happens. */

@@ -67,6 +67,7 @@ struct agent {
 	uint64_t epoch;
 	uint64_t sequence;
 	uint64_t window_opened_ns;
+	uint64_t n_added; /* samples, in all */
 	uint64_t server_interval_ns; /* between batches, when the server asks for longer than configured */
 	uint64_t period_ns;	     /* of the on-CPU timer that runs */
 	uint64_t scanned_ns;	     /* when /proc was read last */

@@ -8,7 +8,7 @@
 /* A stack taken a moment ago is in the ring buffer still. */
 static int read_samples(void *arg)
 {
-	return agent_read_samples(arg);
+	return MIN(agent_read_samples(arg), 0);
 }
 
 int agent_walk_waits(struct agent *agent, bool reports)
