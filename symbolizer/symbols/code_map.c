@@ -152,21 +152,37 @@ static const struct line_row *row_at(struct code_map *map, uint32_t offset, uint
 static int line_of(struct code_map *map, struct code_instance *instance,
 		   const struct line_row *row, struct symbol_location *location)
 {
-	int r;
+	int r = 0;
 
 	location->path = SYMBOL_NONE;
 	location->line = 0;
-	if (!row)
-		return 0;
-	if (row->line == 0 && instance->last_line != 0) {
+	if (row && row->line == 0 && instance->last_line != 0) {
 		location->path = instance->last_path;
 		location->line = instance->last_line;
 		return 0;
 	}
-	r = path_of(map, row->file, &location->path);
-	location->line = row->line;
+	if (row)
+		r = path_of(map, row->file, &location->path);
+	if (row)
+		location->line = row->line;
 	instance->last_path = location->path;
-	instance->last_line = row->line;
+	instance->last_line = location->line;
+	return r;
+}
+
+/* Code of several functions is mixed, but each of them goes on from the line where it was. */
+static int leaf_of(struct code_map *map, struct code_instance *instance,
+		   const struct symbol_location *location, bool is_last, uint32_t *ret_number)
+{
+	const uint32_t epoch = map->instances[instance->root].epoch;
+	int r = 0;
+
+	if (!is_last || instance->last_epoch != epoch) {
+		r = location_table_add(&map->builder->locations, location,
+				       &instance->last_location);
+		instance->last_epoch = epoch;
+	}
+	*ret_number = instance->last_location;
 	return r;
 }
 
@@ -183,10 +199,14 @@ static int add_code(struct code_map *map, uint32_t owner, uint32_t start, uint32
 		r = function_of(map, instance, &location.function);
 	while (r == 0 && start < end) {
 		const struct line_row *row = row_at(map, start, &row_end);
+		const uint32_t last_path = instance->last_path;
+		const uint32_t last_line = instance->last_line;
 
 		r = line_of(map, instance, row, &location);
 		if (r == 0)
-			r = location_table_add(&map->builder->locations, &location, &number);
+			r = leaf_of(map, instance, &location,
+				    location.path == last_path && location.line == last_line,
+				    &number);
 		if (r == 0)
 			r = table_builder_add(map->builder, LAYER_CODE, start, MIN(row_end, end),
 					      number);
@@ -300,6 +320,7 @@ static int reset(struct code_map *map, const struct dwarf_unit *unit, struct uni
 	for (size_t i = 0; i < code->instances.count; i++) {
 		code->instances.items[i].function_id = SYMBOL_NONE;
 		code->instances.items[i].epoch = 0;
+		code->instances.items[i].last_epoch = 0;
 	}
 	vec_clear(&map->paths);
 	r = vec_reserve(&map->paths, map->lines.files.count);

@@ -102,11 +102,14 @@ static int demangle(struct bytes *out, const char *name, size_t length, bool rus
 
 	if (length > MANGLED_NAME_MAX_BYTES || (rust && may_hold_memory(name, length)))
 		return 0;
-	demangling = calloc(1, sizeof(*demangling));
+	/* Not cleared: it is most of what a short name costs. */
+	demangling = malloc(sizeof(*demangling));
 	if (!demangling)
 		return -ENOMEM;
 
 	memcpy(demangling->name, name, length);
+	demangling->name[length] = '\0';
+	demangling->done = false;
 	demangling->rust = rust;
 	demangling->long_name = length > SHORT_NAME_BYTES;
 	demangling->sink = BYTES_INIT(DEMANGLED_NAME_MAX_BYTES);

@@ -5,6 +5,7 @@
 
 #include "symbolizer/symbols/demangle.h"
 #include "symbolizer/symbols/symbol_limits.h"
+#include "symbolizer/symbols/table_builder.h"
 
 /* What is known of a function after following its origins. */
 struct found_name {
@@ -103,22 +104,6 @@ static int append_scopes(const struct dwarf_names *names, uint32_t scope, unsign
 	return r;
 }
 
-static int append_display(const struct dwarf_names *names, const struct found_name *found,
-			  struct bytes *display)
-{
-	int r;
-
-	if (found->linkage)
-		return demangle_append(display, found->linkage, strlen(found->linkage));
-	r = append_scopes(names, found->scope, 0, display);
-	if (r == -EFBIG) {
-		/* The plain name is better than none. */
-		bytes_clear(display);
-		r = 0;
-	}
-	return r < 0 ? r : bytes_append_text(display, found->name);
-}
-
 int dwarf_names_append(const struct dwarf_names *names, dwarf_ref entry, struct bytes *linkage,
 		       struct bytes *display)
 {
@@ -129,9 +114,18 @@ int dwarf_names_append(const struct dwarf_names *names, dwarf_ref entry, struct 
 	find_name(names, entry, &found);
 	text = found.linkage ? found.linkage : found.name;
 	if (!text || text[0] == '\0')
-		return 0;
+		return NAMES_NONE;
 	r = bytes_append(linkage, text, strnlen(text, MANGLED_NAME_MAX_BYTES));
+	if (r < 0 || found.linkage || found.scope == NO_SCOPE)
+		return r < 0 ? r : NAMES_LINKAGE;
+
+	r = append_scopes(names, found.scope, 0, display);
+	if (r == -EFBIG) {
+		/* The plain name is better than none. */
+		bytes_clear(display);
+		r = 0;
+	}
 	if (r == 0)
-		r = append_display(names, &found, display);
-	return r < 0 ? r : 1;
+		r = bytes_append_text(display, found.name);
+	return r < 0 ? r : NAMES_BOTH;
 }

@@ -14,6 +14,6 @@ struct dwarf_names {
 	const struct dwarf_scopes *scopes; /* sorted */
 };
 
-/* Appends both names of the function @entry. 1, 0 it has none, -ENOMEM, -EFBIG. */
+/* As builder_names_function in table_builder.h: @display stays empty where a linkage name says all. */
 int dwarf_names_append(const struct dwarf_names *names, dwarf_ref entry, struct bytes *linkage,
 		       struct bytes *display);

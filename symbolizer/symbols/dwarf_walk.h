@@ -25,6 +25,8 @@ struct code_instance {
 	uint32_t epoch;
 	uint32_t last_path;
 	uint32_t last_line;
+	uint32_t last_location; /* of them; valid while last_epoch is the root's epoch */
+	uint32_t last_epoch;
 };
 
 struct code_range {

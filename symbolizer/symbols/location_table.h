@@ -18,9 +18,10 @@ struct location_slot {
 struct location_table {
 	struct symbol_location_vec locations;
 	struct location_slot *slots;
-	uint32_t n_slots; /* a power of two */
-	uint32_t n_used;
-	uint32_t generation;
+	uint32_t capacity;   /* of slots */
+	uint32_t n_slots;    /* in use; a power of two */
+	uint32_t generation; /* grows with every unit and every doubling: far below 2^32 */
+	size_t first;        /* location of this generation */
 };
 
 int location_table_init(struct location_table *table);

@@ -232,6 +232,23 @@ struct lookup {
 	uint32_t high;
 };
 
+/* Whoever asks for a location reads what it is made of next. */
+static void fetch_callers(const struct symbol_arrays *arrays, const uint32_t *locations,
+			  size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct symbol_location *location;
+
+		if (locations[i] == SYMBOL_NO_LOCATION)
+			continue;
+		location = &arrays->locations[locations[i]];
+		if (location->caller != SYMBOL_NONE)
+			__builtin_prefetch(&arrays->locations[location->caller]);
+		if (location->function != SYMBOL_NONE)
+			__builtin_prefetch(&arrays->functions[location->function]);
+	}
+}
+
 static void find_some(const struct symbol_file *file, const uint64_t *elf_addrs, size_t count,
 		      uint32_t *ret_locations)
 {
@@ -271,6 +288,7 @@ static void find_some(const struct symbol_file *file, const uint64_t *elf_addrs,
 		if (ret_locations[i] != SYMBOL_NO_LOCATION)
 			__builtin_prefetch(&arrays->locations[ret_locations[i]]);
 	}
+	fetch_callers(arrays, ret_locations, count);
 }
 
 void symbol_file_find(const struct symbol_file *file, const uint64_t *elf_addrs, size_t count,

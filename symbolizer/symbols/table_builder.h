@@ -80,7 +80,14 @@ int table_builder_symbol(struct table_builder *builder, uint32_t symbol, uint32_
 int table_builder_add(struct table_builder *builder, enum builder_layer_kind layer, uint32_t start,
 		      uint32_t end, uint32_t location);
 
-/* Names of DWARF entries: appends both, without NUL. 1 known, 0 not, -ENOMEM. */
+/* What is known of the names of a DWARF entry. */
+enum builder_names {
+	NAMES_NONE,    /* nothing */
+	NAMES_LINKAGE, /* the linkage name, which has only to be demangled */
+	NAMES_BOTH,
+};
+
+/* Appends the names, without NUL. enum builder_names, -ENOMEM, -EFBIG. */
 typedef int (*builder_names_function)(void *argument, uint64_t entry, struct bytes *linkage,
 				      struct bytes *display);
 

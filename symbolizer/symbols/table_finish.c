@@ -32,8 +32,13 @@ struct numbering {
 	struct location_table locations;
 	struct text_pair_vec functions;
 	struct hash_table *functions_by_text; /* struct text_pair -> number */
+	/* Functions whose linkage name says all, by the text of it: each unit that inlines one has an
+	 * entry of its own for it, but it is demangled once. */
+	struct text_vec demangled; /* number, or NOT_NUMBERED */
 	struct text_vec paths;
+	/* Apart, so that those of functions lie in the order of the functions: see symbol_pack.c. */
 	struct string_table *texts;
+	struct string_table *path_texts;
 	struct bytes linkage;
 	struct bytes display;
 };
@@ -70,6 +75,8 @@ static int numbering_init(struct numbering *numbering, struct table_builder *bui
 				   &numbering->functions_by_text);
 	if (r == 0)
 		r = string_table_new(SYMBOL_NAMES_MAX_BYTES, &numbering->texts);
+	if (r == 0)
+		r = string_table_new(SYMBOL_NAMES_MAX_BYTES, &numbering->path_texts);
 	return r;
 }
 
@@ -81,13 +88,15 @@ static void numbering_release(struct numbering *numbering)
 	location_table_release(&numbering->locations);
 	vec_release(&numbering->functions);
 	vec_release(&numbering->paths);
+	vec_release(&numbering->demangled);
 	hash_table_free(numbering->functions_by_text);
 	string_table_free(numbering->texts);
+	string_table_free(numbering->path_texts);
 	bytes_release(&numbering->linkage);
 	bytes_release(&numbering->display);
 }
 
-/* Fills linkage and display. 1, 0 the function has no name, negative errno. */
+/* Fills the linkage name, and the other if it does not follow from that. */
 static int make_names(struct numbering *numbering, const struct builder_function *function)
 {
 	const struct builder_output *output = numbering->output;
@@ -100,45 +109,72 @@ static int make_names(struct numbering *numbering, const struct builder_function
 				     &numbering->display);
 	r = bytes_append(&numbering->linkage, function->name,
 			 strnlen(function->name, MANGLED_NAME_MAX_BYTES));
-	if (r == 0)
-		r = demangle_append(&numbering->display, (const char *)numbering->linkage.data,
-				    numbering->linkage.size);
-	return r < 0 ? r : 1;
+	return r < 0 ? r : NAMES_LINKAGE;
 }
 
-static int intern(struct numbering *numbering, const struct bytes *text, string_id *ret_id)
+static int intern(struct string_table *texts, const struct bytes *text, string_id *ret_id)
 {
-	int r = string_table_intern(numbering->texts, (const char *)text->data, text->size, ret_id);
+	int r = string_table_intern(texts, (const char *)text->data, text->size, ret_id);
 
 	return r == -ENOSPC ? -EFBIG : r;
 }
 
-static int number_function(struct numbering *numbering, uint32_t function, uint32_t *ret_number)
+/* The number of the function with these two texts. */
+static int number_texts(struct numbering *numbering, const struct text_pair *texts,
+			uint32_t *ret_number)
 {
-	struct text_pair texts;
 	void *number;
-	int r;
+	int r = hash_table_insert(numbering->functions_by_text, texts, &number);
 
-	r = make_names(numbering, &numbering->builder->functions.items[function]);
-	if (r <= 0) {
-		*ret_number = SYMBOL_NONE;
-		return r;
-	}
-	r = intern(numbering, &numbering->display, &texts.display);
-	if (r == 0)
-		r = intern(numbering, &numbering->linkage, &texts.linkage);
-	if (r == 0)
-		r = hash_table_insert(numbering->functions_by_text, &texts, &number);
 	if (r < 0)
 		return r;
 	if (r > 0) {
 		const uint32_t next = (uint32_t)numbering->functions.count;
 
-		r = vec_push(&numbering->functions, texts);
+		r = vec_push(&numbering->functions, *texts);
 		memcpy(number, &next, sizeof(next));
 	}
 	memcpy(ret_number, number, sizeof(*ret_number));
 	return r;
+}
+
+static int number_linkage(struct numbering *numbering, string_id linkage, uint32_t *ret_number)
+{
+	struct text_pair texts = { .linkage = linkage };
+	int r = 0;
+
+	while (r == 0 && numbering->demangled.count <= linkage)
+		r = vec_push(&numbering->demangled, NOT_NUMBERED);
+	if (r < 0)
+		return r;
+	if (numbering->demangled.items[linkage] == NOT_NUMBERED) {
+		r = demangle_append(&numbering->display, (const char *)numbering->linkage.data,
+				    numbering->linkage.size);
+		if (r == 0)
+			r = intern(numbering->texts, &numbering->display, &texts.display);
+		if (r == 0)
+			r = number_texts(numbering, &texts,
+					 &numbering->demangled.items[linkage]);
+	}
+	*ret_number = numbering->demangled.items[linkage];
+	return r;
+}
+
+static int number_function(struct numbering *numbering, uint32_t function, uint32_t *ret_number)
+{
+	struct text_pair texts;
+	int kind, r;
+
+	kind = make_names(numbering, &numbering->builder->functions.items[function]);
+	if (kind <= 0) {
+		*ret_number = SYMBOL_NONE;
+		return kind;
+	}
+	r = intern(numbering->texts, &numbering->linkage, &texts.linkage);
+	if (r < 0 || kind == NAMES_LINKAGE)
+		return r < 0 ? r : number_linkage(numbering, texts.linkage, ret_number);
+	r = intern(numbering->texts, &numbering->display, &texts.display);
+	return r < 0 ? r : number_texts(numbering, &texts, ret_number);
 }
 
 static int number_path(struct numbering *numbering, string_id path, uint32_t *ret_number)
@@ -147,7 +183,7 @@ static int number_path(struct numbering *numbering, string_id path, uint32_t *re
 	string_id text;
 	int r;
 
-	r = string_table_intern(numbering->texts, string_table_text(paths, path),
+	r = string_table_intern(numbering->path_texts, string_table_text(paths, path),
 				string_table_length(paths, path), &text);
 	if (r == 0)
 		r = vec_push(&numbering->paths, text);
@@ -218,6 +254,16 @@ static void join_equal_neighbours(struct merged_ranges *merged)
 	merged->segments.count = kept;
 }
 
+/* With a NUL behind each; without text 0, which is "". */
+static uint64_t bytes_of(const struct string_table *texts)
+{
+	uint64_t bytes = 0;
+
+	for (string_id id = 1; id < string_table_count(texts); id++)
+		bytes += string_table_length(texts, id) + 1;
+	return bytes;
+}
+
 static void fill_header(const struct numbering *numbering, const struct merged_ranges *merged,
 			struct symbol_header *header)
 {
@@ -237,8 +283,7 @@ static void fill_header(const struct numbering *numbering, const struct merged_r
 		header->page_shift = symbol_layout_page_shift(last, header->n_ranges);
 		header->n_pages = (last >> header->page_shift) + 1;
 	}
-	for (string_id id = 0; id < string_table_count(numbering->texts); id++)
-		header->text_bytes += string_table_length(numbering->texts, id) + 1;
+	header->text_bytes = 1 + bytes_of(numbering->texts) + bytes_of(numbering->path_texts);
 	header->total_bytes = symbol_layout_bytes(header);
 }
 
@@ -256,31 +301,52 @@ static void write_ranges(const struct merged_ranges *merged, const struct symbol
 				 (uint32_t *)arrays->pages);
 }
 
-/* Texts in the order of their ids; then what refers to them. */
-static int write_texts(const struct numbering *numbering, const struct symbol_arrays *arrays)
+/*
+ * Writes texts in the order of their ids from *offset on; ret_offsets[] is where each begins. "" is
+ * at 0 for all tables.
+ */
+static int write_table(const struct string_table *table, char *texts, uint32_t *offset,
+		       uint32_t **ret_offsets)
 {
-	const uint32_t count = string_table_count(numbering->texts);
-	scoped_free uint32_t *offsets = malloc(count * sizeof(*offsets));
-	struct symbol_function *functions = (struct symbol_function *)arrays->functions;
-	uint32_t *paths = (uint32_t *)arrays->paths;
-	char *texts = (char *)arrays->texts;
-	uint32_t offset = 0;
+	const uint32_t count = string_table_count(table);
+	uint32_t *offsets = malloc(count * sizeof(*offsets));
 
 	if (!offsets)
 		return -ENOMEM;
-	for (string_id id = 0; id < count; id++) {
-		const size_t size = string_table_length(numbering->texts, id) + 1;
+	offsets[0] = 0;
+	for (string_id id = 1; id < count; id++) {
+		const size_t size = string_table_length(table, id) + 1;
 
-		offsets[id] = offset;
-		memcpy(texts + offset, string_table_text(numbering->texts, id), size);
-		offset += (uint32_t)size;
+		offsets[id] = *offset;
+		memcpy(texts + *offset, string_table_text(table, id), size);
+		*offset += (uint32_t)size;
 	}
+	*ret_offsets = offsets;
+	return 0;
+}
+
+/* Texts, and what refers to them. */
+static int write_texts(const struct numbering *numbering, const struct symbol_arrays *arrays)
+{
+	struct symbol_function *functions = (struct symbol_function *)arrays->functions;
+	uint32_t *paths = (uint32_t *)arrays->paths;
+	scoped_free uint32_t *function_texts = NULL;
+	scoped_free uint32_t *path_texts = NULL;
+	char *texts = (char *)arrays->texts;
+	uint32_t offset = 1;
+	int r;
+
+	r = write_table(numbering->texts, texts, &offset, &function_texts);
+	if (r == 0)
+		r = write_table(numbering->path_texts, texts, &offset, &path_texts);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < numbering->functions.count; i++) {
-		functions[i].display = offsets[numbering->functions.items[i].display];
-		functions[i].linkage = offsets[numbering->functions.items[i].linkage];
+		functions[i].display = function_texts[numbering->functions.items[i].display];
+		functions[i].linkage = function_texts[numbering->functions.items[i].linkage];
 	}
 	for (size_t i = 0; i < numbering->paths.count; i++)
-		paths[i] = offsets[numbering->paths.items[i]];
+		paths[i] = path_texts[numbering->paths.items[i]];
 	return 0;
 }
 
