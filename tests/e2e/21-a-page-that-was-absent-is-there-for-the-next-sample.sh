@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Where no thread can be asked to read its own stack (kernels before 6.18), the agent reads the page that was missing:
-# a stack that is dropped every two seconds is cut once each time, and whole from then on. Without that it is never whole.
+# a stack that is dropped every two seconds is cut once each time, and whole from then on. Without that it never is.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq pgrep
@@ -28,8 +28,8 @@ measure() {
 	[ -z "$2" ] || wait_for_name $ROOT absent_stack "$from" "$to"
 	fetch_profile "$work/$1.json" absent_stack "$from" "$to"
 	expect_at_least "time with $1, in ms" $(($(total_of "$work/$1.json") / 1000)) $((WINDOW_S * 50))
-	is_alone 1 || skip "another agent began to run on this host"
 	whole=$(share_of "$work/$1.json" $ROOT)
+	is_alone 1 || skip "another agent began to run on this host (share $whole)"
 }
 
 start_agent --unwind.absent_pages touch
