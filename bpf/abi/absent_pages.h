@@ -9,7 +9,7 @@
 enum abi_absent_pages {
 	ABI_ABSENT_PAGES_LEAVE, /* nothing: the stack ends there */
 	ABI_ABSENT_PAGES_TOUCH, /* the agent reads the page, so that the next sample finds it */
-	ABI_ABSENT_PAGES_DEFER, /* the thread reads it before it returns to user mode, for this very sample; or touched */
+	ABI_ABSENT_PAGES_DEFER, /* the thread reads it before it goes on, for this very sample; else touched */
 };
 
 /*
