@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/executable_id.h"
 #include "common/json_writer.h"
@@ -20,6 +21,9 @@
 #define MAX_ADDRESSES 100000
 
 #define MAX_LINE_BYTES 256
+
+/* For half a minute; the largest tables take some seconds. */
+#define MAX_ASKED_AGAIN 60
 
 enum option_key {
 	KEY_KERNEL = 0x300,
@@ -146,13 +150,13 @@ static void append_function(struct bytes *out, const json_t *frame)
 	(void)bytes_append_byte(out, '\n');
 }
 
-/* Who called it where it was inlined, if the server says so: from the inside out. */
+/* The functions that it was inlined into, from the inside out. */
 static void append_callers(struct bytes *out, const json_t *frame)
 {
-	const json_t *callers = json_object_get(frame, "inlined_by");
+	const json_t *callers = json_object_get(frame, "inlined_into");
 
 	for (size_t i = 0; i < json_array_size(callers); i++) {
-		(void)bytes_append_format(out, "%-18s    inlined by ", "");
+		(void)bytes_append_format(out, "%-18s    inlined into ", "");
 		append_function(out, json_array_get(callers, i));
 	}
 }
@@ -173,28 +177,58 @@ static bool format_frames(const json_t *frames, struct bytes *out)
 	return named;
 }
 
+/* The server may still be making the table of this program: then it says so, and names nothing. */
+static int ask(struct client *client, const struct bytes *question, struct bytes *answer,
+	       json_t **ret_root)
+{
+	const struct timespec nap = { .tv_nsec = 500 * 1000 * 1000 };
+
+	for (int i = 0;; i++) {
+		scoped(json_freep) json_t *root = NULL;
+		int r;
+
+		bytes_clear(answer);
+		r = client_post_json(client, "/v1/symbolize", bytes_view_of(question), answer);
+		if (r < 0)
+			return r;
+		root = json_loadb((const char *)answer->data, answer->size, 0, NULL);
+		if (i < MAX_ASKED_AGAIN && json_is_true(json_object_get(root, "pending"))) {
+			(void)nanosleep(&nap, NULL);
+			continue;
+		}
+		*ret_root = take_ptr(root);
+		return 0;
+	}
+}
+
+static enum exit_code print_answer(const json_t *root)
+{
+	scoped_bytes struct bytes text = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
+	bool named = format_frames(json_object_get(root, "frames"), &text);
+
+	if (terminal_print(&text) < 0)
+		return EXIT_ERROR;
+	if (!named && *list_text(root, "why"))
+		(void)fprintf(stderr, "no names: %s\n", list_text(root, "why"));
+	return named ? EXIT_OK : EXIT_NO_DATA;
+}
+
 enum exit_code command_symbolize(int argc, char **argv)
 {
 	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
-	scoped_bytes struct bytes text = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
-	scoped_bytes struct bytes body = BYTES_INIT(64 * MIB);
+	scoped_bytes struct bytes question = BYTES_INIT(64 * MIB);
 	scoped(client_freep) struct client *client = NULL;
 	scoped(json_freep) json_t *root = NULL;
 	struct symbolize_options options = {};
-	bool named;
 
 	if (argp_parse(&symbolize_argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
-	if (make_question(&options, &body) < 0 || client_new(&options.connection, &client) < 0 ||
-	    client_post_json(client, "/v1/symbolize", bytes_view_of(&body), &answer) < 0)
+	if (make_question(&options, &question) < 0 ||
+	    client_new(&options.connection, &client) < 0 ||
+	    ask(client, &question, &answer, &root) < 0)
 		return EXIT_ERROR;
-	if (options.connection.json) {
-		(void)bytes_append_byte(&answer, '\n');
-		return terminal_print(&answer) < 0 ? EXIT_ERROR : EXIT_OK;
-	}
-	root = json_loadb((const char *)answer.data, answer.size, 0, NULL);
-	named = format_frames(json_object_get(root, "frames"), &text);
-	if (terminal_print(&text) < 0)
-		return EXIT_ERROR;
-	return named ? EXIT_OK : EXIT_NO_DATA;
+	if (!options.connection.json)
+		return print_answer(root);
+	(void)bytes_append_byte(&answer, '\n');
+	return terminal_print(&answer) < 0 ? EXIT_ERROR : EXIT_OK;
 }
