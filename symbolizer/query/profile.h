@@ -28,9 +28,10 @@ struct profile_request {
 
 /*
  * What is said beside the tree: X-Hearth-* headers and the debug object. n_frames counts different
- * frames. A value is unsymbolized when the leaf that is shown has no name; the six reasons add up
- * to value_unsymbolized. n_tables_pending: executables that will have more names in a moment. n_nodes_pruned: by max_nodes. n_stacks_shortened: the tree was full
- * (PROFILE_MAX_NODES), their values stand at the last frame that had room.
+ * frames. A value is unsymbolized when the leaf that is shown has no name; the six reasons add up to
+ * value_unsymbolized. n_tables_pending: executables that have more names when their symbol tables
+ * are made. n_nodes_pruned: by max_nodes. n_stacks_shortened: the tree was full (PROFILE_MAX_NODES),
+ * their values stand at the last frame that had room.
  */
 struct profile_stats {
 	uint64_t n_series, n_rows, n_stacks, n_frames, n_nodes, n_nodes_pruned, n_stacks_shortened;

@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "common/file.h"
 #include "common/sandbox.h"
@@ -52,6 +53,8 @@ static int enter(const struct work *work)
 	r = sandbox_end_with_parent((pid_t)work->parent);
 	if (r < 0)
 		return r;
+	/* What ps shows, and the kernel's log of what a fence stopped. */
+	(void)prctl(PR_SET_NAME, "hearth-table", 0, 0, 0);
 	sandbox_yield_to_others();
 	/* A second heap for the threads that demangle would read from /sys how many CPUs there are.
 	 */

@@ -170,6 +170,26 @@ static void *in_a_thread(void *arg)
 	return NULL;
 }
 
+static int compare_numbers(const void *left, const void *right)
+{
+	const unsigned int a = *(const unsigned int *)left, b = *(const unsigned int *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* So much that the library looks how much memory it may take. */
+static bool sort_much(void)
+{
+	scoped_free unsigned int *numbers = calloc(MIB, sizeof(*numbers));
+
+	if (!numbers)
+		return false;
+	for (unsigned int i = 0; i < MIB; i++)
+		numbers[i] = i * 2654435761u;
+	qsort(numbers, MIB, sizeof(*numbers), compare_numbers);
+	return numbers[0] <= numbers[1];
+}
+
 static int work(void)
 {
 	int in_thread = 0;
@@ -182,6 +202,8 @@ static int work(void)
 	memset(memory, 1, 32 * MIB);
 	memory = realloc(memory, 64 * MIB);
 	free(memory);
+	if (!sort_much())
+		return 5;
 	if (pread(100, &byte, 1, 0) != 0 || write(100, "x", 1) != 1)
 		return 2;
 	if (pthread_create(&thread, NULL, in_a_thread, &in_thread) != 0)
