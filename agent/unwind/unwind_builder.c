@@ -5,12 +5,11 @@
 
 #include "agent/unwind/unwind_packer.h"
 #include "agent/unwind/unwind_rule.h"
+#include "agent/unwind/unwind_sweep.h"
 
 /*
- * Rows of one FDE lie together and in order, so only FDEs are sorted. Then a sweep over the
- * addresses keeps the FDEs that cover the current one in a heap, the first added on top; without
- * overlaps, which is nearly always, it holds one. Addresses are 32 bits, relative to the page of
- * the first executable segment.
+ * Rows of one FDE lie together and in order, so only FDEs are sorted, and then decided between (unwind_sweep.h).
+ * Addresses are 32 bits, relative to the page of the first executable segment.
  */
 
 /* Far more than linkers make; a file with more loses the code of the others. */
@@ -19,29 +18,13 @@
 /* Signal frames (at most two in a C library) of which the byte before is looked after. */
 #define MAX_SIGNAL_FRAMES 16
 
-/* Functions begin at multiples of it; what lies between the end of one and the next is padding. */
-#define FUNCTION_ALIGNMENT 16
-
 struct range {
 	uint64_t start;
 	uint64_t end;
 };
 
-struct row {
-	uint32_t address;
-	uint16_t rule;
-};
-
-/* FDEs that were added earlier have lower rows: first_row is their rank as well. */
-struct fde {
-	uint32_t start;
-	uint32_t end;
-	uint32_t first_row;
-	uint32_t n_rows;
-};
-
-VEC_DEFINE(row_vec, struct row);
-VEC_DEFINE(fde_vec, struct fde);
+VEC_DEFINE(unwind_row_list, struct sweep_row);
+VEC_DEFINE(fde_vec, struct sweep_fde);
 
 struct unwind_builder {
 	struct unwind_dialect dialect;
@@ -50,12 +33,13 @@ struct unwind_builder {
 	size_t n_ranges;
 	size_t last_range; /* FDEs mostly are where the one before was */
 	uint64_t base_address;
-	struct row_vec rows;
+	struct unwind_row_list rows;
 	struct fde_vec fdes;
 	struct unwind_rule_set rules;
 	uint32_t signal_starts[MAX_SIGNAL_FRAMES];
 	uint16_t signal_rules[MAX_SIGNAL_FRAMES];
 	size_t n_signals;
+	size_t n_sorted; /* FDEs, see unwind_builder_sort() */
 	struct unwind_table_stats stats;
 };
 
@@ -144,8 +128,8 @@ struct addition {
 static int push_row(struct unwind_builder *builder, size_t first_row, uint64_t address,
 		    const struct abi_unwind_rule *rule, uint16_t *ret_number)
 {
-	struct row_vec *rows = &builder->rows;
-	struct row row = { .address = (uint32_t)(address - builder->base_address) };
+	struct unwind_row_list *rows = &builder->rows;
+	struct sweep_row row = { .address = (uint32_t)(address - builder->base_address) };
 	int r;
 
 	r = unwind_rule_set_intern(&builder->rules, rule, &row.rule);
@@ -182,7 +166,7 @@ static int add_row(void *argument, uint64_t address, const struct cfi_state *sta
  * The kernel returns to the first byte of a signal trampoline, and return addresses are looked up
  * one byte before: where no other FDE has that byte, it belongs to the trampoline.
  */
-static void remember_signal_frame(struct unwind_builder *builder, const struct fde *fde)
+static void remember_signal_frame(struct unwind_builder *builder, const struct sweep_fde *fde)
 {
 	uint16_t rule = builder->rows.items[fde->first_row].rule;
 
@@ -196,7 +180,7 @@ static void remember_signal_frame(struct unwind_builder *builder, const struct f
 /* The rows from @first_row on are what holds in [start, end). */
 static int push_fde(struct unwind_builder *builder, uint64_t start, uint64_t end, size_t first_row)
 {
-	struct fde added = {
+	struct sweep_fde added = {
 		.start = (uint32_t)(start - builder->base_address),
 		.end = (uint32_t)(end - builder->base_address),
 		.first_row = (uint32_t)first_row,
@@ -278,148 +262,38 @@ int unwind_builder_add_section(struct unwind_builder *builder,
 	return r < 0 ? r : 0;
 }
 
-/* ---- the sweep ------------------------------------------------------------------------------- */
+/* ---- what is covered --------------------------------------------------------------------------- */
 
-static int compare_fdes(const void *left, const void *right)
+void unwind_builder_sort(struct unwind_builder *builder)
 {
-	const struct fde *a = left, *b = right;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->first_row < b->first_row ? -1 : a->first_row > b->first_row;
+	unwind_sweep_sort(builder->fdes.items, builder->fdes.count);
+	builder->n_sorted = builder->fdes.count;
 }
 
-static void sort_fdes(struct fde_vec *fdes)
+bool unwind_builder_covers(const struct unwind_builder *builder, uint64_t address)
 {
-	bool is_sorted = true;
+	size_t low = 0, high = builder->n_sorted;
 
-	for (size_t i = 1; i < fdes->count && is_sorted; i++)
-		is_sorted = compare_fdes(&fdes->items[i - 1], &fdes->items[i]) <= 0;
-	if (!is_sorted)
-		qsort(fdes->items, fdes->count, sizeof(*fdes->items), compare_fdes);
-}
+	address -= builder->base_address;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
 
-struct sweep {
-	struct fde *fdes;
-	size_t n_fdes;
-	const struct row *rows;
-	uint32_t *heap; /* indices of FDEs, the lowest first_row on top */
-	size_t heap_count;
-	size_t next; /* the first FDE that has not begun */
-	uint32_t position;
-};
-
-static bool ranks_before(const struct sweep *sweep, size_t a, size_t b)
-{
-	return sweep->fdes[sweep->heap[a]].first_row < sweep->fdes[sweep->heap[b]].first_row;
-}
-
-static void heap_swap(struct sweep *sweep, size_t a, size_t b)
-{
-	uint32_t kept = sweep->heap[a];
-
-	sweep->heap[a] = sweep->heap[b];
-	sweep->heap[b] = kept;
-}
-
-static void heap_push(struct sweep *sweep, size_t fde)
-{
-	size_t at = sweep->heap_count++;
-
-	sweep->heap[at] = (uint32_t)fde;
-	for (; at > 0 && ranks_before(sweep, at, (at - 1) / 2); at = (at - 1) / 2)
-		heap_swap(sweep, at, (at - 1) / 2);
-}
-
-static void heap_pop(struct sweep *sweep)
-{
-	size_t at = 0;
-
-	sweep->heap[0] = sweep->heap[--sweep->heap_count];
-	while (2 * at + 1 < sweep->heap_count) {
-		size_t child = 2 * at + 1;
-
-		if (child + 1 < sweep->heap_count && ranks_before(sweep, child + 1, child))
-			child++;
-		if (!ranks_before(sweep, child, at))
-			break;
-		heap_swap(sweep, at, child);
-		at = child;
-	}
-}
-
-/* Lets begin what begins here, and end what ends here. */
-static void update_heap(struct sweep *sweep)
-{
-	while (sweep->next < sweep->n_fdes && sweep->fdes[sweep->next].start <= sweep->position)
-		heap_push(sweep, sweep->next++);
-	while (sweep->heap_count > 0 && sweep->fdes[sweep->heap[0]].end <= sweep->position)
-		heap_pop(sweep);
-}
-
-/* The rows of @fde from the position up to @limit. Rows that are passed are dropped from it. */
-static int put_rows(struct sweep *sweep, struct fde *fde, uint32_t limit,
-		    struct unwind_packer *packer)
-{
-	int r;
-
-	while (fde->n_rows > 1 && sweep->rows[fde->first_row + 1].address <= sweep->position) {
-		fde->first_row++;
-		fde->n_rows--;
-	}
-	r = unwind_packer_put(packer, sweep->position, sweep->rows[fde->first_row].rule);
-	while (r == 0 && fde->n_rows > 1 && sweep->rows[fde->first_row + 1].address < limit) {
-		fde->first_row++;
-		fde->n_rows--;
-		r = unwind_packer_put(packer, sweep->rows[fde->first_row].address,
-				      sweep->rows[fde->first_row].rule);
-	}
-	return r;
-}
-
-static bool is_padding(uint32_t start, uint32_t end)
-{
-	return end - start < FUNCTION_ALIGNMENT && end % FUNCTION_ALIGNMENT == 0;
-}
-
-/* From the position to the next FDE, which there is. */
-static int put_gap(struct sweep *sweep, struct unwind_packer *packer)
-{
-	uint32_t start = sweep->position;
-	uint32_t end = sweep->fdes[sweep->next].start;
-
-	sweep->position = end;
-	return is_padding(start, end) ? 0 : unwind_packer_put(packer, start, UNWIND_RULE_NONE);
-}
-
-static int sweep_step(struct sweep *sweep, struct unwind_packer *packer)
-{
-	struct fde *fde = &sweep->fdes[sweep->heap[0]];
-	uint32_t limit = fde->end;
-	int r;
-
-	if (sweep->next < sweep->n_fdes)
-		limit = MIN(limit, sweep->fdes[sweep->next].start);
-	r = put_rows(sweep, fde, limit, packer);
-	sweep->position = limit;
-	return r;
-}
-
-static int sweep_all(struct sweep *sweep, struct unwind_packer *packer)
-{
-	int r = 0;
-
-	sweep->position = sweep->fdes[0].start;
-	while (r == 0) {
-		update_heap(sweep);
-		if (sweep->heap_count > 0)
-			r = sweep_step(sweep, packer);
-		else if (sweep->next < sweep->n_fdes)
-			r = put_gap(sweep, packer);
+		if (builder->fdes.items[middle].start <= address)
+			low = middle + 1;
 		else
-			break;
+			high = middle;
 	}
-	return r < 0 ? r : unwind_packer_end(packer, sweep->position);
+	return low > 0 && address < builder->fdes.items[low - 1].end;
+}
+
+bool unwind_builder_range(const struct unwind_builder *builder, size_t index, uint64_t *ret_start,
+			  uint64_t *ret_end)
+{
+	if (index >= builder->n_sorted)
+		return false;
+	*ret_start = builder->base_address + builder->fdes.items[index].start;
+	*ret_end = builder->base_address + builder->fdes.items[index].end;
+	return true;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -429,7 +303,7 @@ static int add_bytes_before_signal_frames(struct unwind_builder *builder)
 {
 	for (size_t i = 0; i < builder->n_signals; i++) {
 		uint32_t start = builder->signal_starts[i];
-		struct fde fde = { .start = start - 1,
+		struct sweep_fde fde = { .start = start - 1,
 				   .end = start,
 				   .first_row = (uint32_t)builder->rows.count,
 				   .n_rows = 1 };
@@ -437,7 +311,7 @@ static int add_bytes_before_signal_frames(struct unwind_builder *builder)
 
 		if (start == 0)
 			continue;
-		r = vec_push(&builder->rows, (struct row){ .address = start - 1,
+		r = vec_push(&builder->rows, (struct sweep_row){ .address = start - 1,
 							   .rule = builder->signal_rules[i] });
 		if (r == 0)
 			r = vec_push(&builder->fdes, fde);
@@ -445,20 +319,6 @@ static int add_bytes_before_signal_frames(struct unwind_builder *builder)
 			return r;
 	}
 	return 0;
-}
-
-static int pack(struct unwind_builder *builder, struct unwind_packer *packer)
-{
-	scoped_free uint32_t *heap = NULL;
-	struct sweep sweep = { .fdes = builder->fdes.items,
-			       .n_fdes = builder->fdes.count,
-			       .rows = builder->rows.items };
-
-	heap = malloc(MAX(sweep.n_fdes, (size_t)1) * sizeof(*heap));
-	if (!heap)
-		return -ENOMEM;
-	sweep.heap = heap;
-	return sweep.n_fdes > 0 ? sweep_all(&sweep, packer) : 0;
 }
 
 int unwind_builder_finish(struct unwind_builder *builder, struct unwind_table *ret_table,
@@ -470,8 +330,8 @@ int unwind_builder_finish(struct unwind_builder *builder, struct unwind_table *r
 	r = add_bytes_before_signal_frames(builder);
 	if (r < 0)
 		return r;
-	sort_fdes(&builder->fdes);
-	r = pack(builder, &packer);
+	unwind_sweep_sort(builder->fdes.items, builder->fdes.count);
+	r = unwind_sweep(builder->fdes.items, builder->fdes.count, builder->rows.items, &packer);
 	if (r < 0)
 		return r;
 	r = unwind_packer_finish(&packer, builder->base_address, &builder->rules.rules, ret_table);

@@ -44,6 +44,17 @@ int unwind_builder_add_rows(struct unwind_builder *builder, const struct unwind_
 			    size_t n_rows, uint64_t end);
 
 /*
+ * Whether what was added before the last call of unwind_builder_sort() says something of an
+ * address.
+ */
+void unwind_builder_sort(struct unwind_builder *builder);
+bool unwind_builder_covers(const struct unwind_builder *builder, uint64_t address);
+
+/* The ranges of what was added before, by rising start. False behind the last one. */
+bool unwind_builder_range(const struct unwind_builder *builder, size_t index, uint64_t *ret_start,
+			  uint64_t *ret_end);
+
+/*
  * A whole section that lies in memory. 0 or what unwind_builder_add_fde() says, -EBADMSG
  * excepted.
  */

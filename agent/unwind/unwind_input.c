@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "agent/unwind/go_file.h"
+#include "agent/unwind/musl_frames.h"
 #include "common/file.h"
 #include "common/scoped.h"
 
@@ -83,6 +84,21 @@ static int hash_go(XXH3_state_t *state, const struct elf_file *elf, uint64_t *by
 	return hash_range(state, elf, go.pclntab.file_offset, go.pclntab.size);
 }
 
+static int hash_code(XXH3_state_t *state, const struct elf_file *elf, uint64_t *bytes)
+{
+	const struct load_segment *segment;
+	uint64_t size;
+	int r = musl_frames_are_needed(elf);
+
+	if (r <= 0)
+		return r;
+	segment = musl_frames_segment(elf, &size);
+	if (!segment)
+		return 0;
+	*bytes += size;
+	return hash_range(state, elf, segment->file_offset, size);
+}
+
 int unwind_input_hash(const struct elf_file *elf, struct hash128 *ret_hash, uint64_t *ret_bytes)
 {
 	scoped(free_state) XXH3_state_t *state = XXH3_createState();
@@ -106,6 +122,8 @@ int unwind_input_hash(const struct elf_file *elf, struct hash128 *ret_hash, uint
 		bytes += section->size;
 	}
 	r = hash_go(state, elf, &bytes);
+	if (r == 0)
+		r = hash_code(state, elf, &bytes);
 	if (r < 0)
 		return r;
 	if (bytes == 0)

@@ -5,6 +5,7 @@
 
 #include "agent/unwind/go_file.h"
 #include "agent/unwind/go_frames.h"
+#include "agent/unwind/musl_frames.h"
 #include "agent/unwind/section_reader.h"
 #include "agent/unwind/unwind_builder.h"
 #include "common/file.h"
@@ -209,7 +210,11 @@ static int add_all(const struct elf_file *elf, const struct unwind_dialect *dial
 		r = add_by_header(elf, builder);
 	if (r >= 0)
 		r = add_go(elf, dialect, builder);
-	return r != 0 ? r : add_sections(elf, ".debug_frame", true, builder);
+	if (r == 0)
+		r = add_sections(elf, ".debug_frame", true, builder);
+	if (r >= 0)
+		r = musl_frames_are_needed(elf);
+	return r > 0 ? musl_frames_add(elf, builder) : r;
 }
 
 /* 1 done; 0 it has to be done again, with the kept register followed. */

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/unwind/code_frames.h"
+
+#include "agent/unwind/x86_instruction.h"
+
+/*
+ * A place has a state when some way leads there. Ways are followed one after the other; a jump is a surer way than
+ * what comes behind a call, which may never return, so that the first may replace the second once.
+ */
+
+/* Longer functions are left alone: each byte has a state. */
+#define MAX_FUNCTION_BYTES (256 * KIB)
+
+/* What else is a number. */
+#define FUNCTION_ALIGNMENT 16
+
+enum sureness {
+	UNREACHED = 0,
+	BEHIND_CALL,
+	REACHED,
+};
+
+struct code_state {
+	int32_t sp_delta;     /* bytes below the return address */
+	int32_t fp_delta;     /* rbp points so many bytes below the return address; if fp_is_base */
+	int32_t fp_saved_at;  /* the caller's rbp is so many bytes below the return address; 0: still in rbp */
+	uint8_t sureness;     /* enum sureness */
+	uint8_t length;	      /* of the instruction; 0: not looked at */
+	bool sp_is_known;
+	bool fp_is_base;
+	bool fp_is_lost;
+};
+
+VEC_DEFINE(way_vec, uint32_t);
+VEC_DEFINE(rule_row_vec, struct unwind_builder_row);
+
+struct code_frames {
+	struct code_range code;
+	struct code_state *states; /* one for each byte of the longest function so far */
+	size_t n_states;
+	struct way_vec ways; /* offsets to go on from */
+	struct rule_row_vec rows;
+};
+
+int code_frames_new(const struct code_range *code, struct code_frames **ret_frames)
+{
+	struct code_frames *frames = calloc(1, sizeof(*frames));
+
+	if (!frames)
+		return -ENOMEM;
+	frames->code = *code;
+	*ret_frames = frames;
+	return 0;
+}
+
+struct code_frames *code_frames_free(struct code_frames *frames)
+{
+	if (!frames)
+		return NULL;
+	free(frames->states);
+	vec_release(&frames->ways);
+	vec_release(&frames->rows);
+	free(frames);
+	return NULL;
+}
+
+const struct unwind_builder_row *code_frames_rows(const struct code_frames *frames, size_t *ret_count)
+{
+	*ret_count = frames->rows.count;
+	return frames->rows.items;
+}
+
+/* ---- one instruction ---------------------------------------------------------------------------------------- */
+
+static bool is_in_code(const struct code_frames *frames, uint64_t address)
+{
+	return address >= frames->code.vaddr && address - frames->code.vaddr < frames->code.bytes.size;
+}
+
+static void lose_sp(struct code_state *state)
+{
+	state->sp_is_known = false;
+}
+
+static void push_fp(struct code_state *state)
+{
+	/* What is pushed later may be anything. */
+	if (state->fp_saved_at == 0 && state->sp_is_known && !state->fp_is_lost && !state->fp_is_base)
+		state->fp_saved_at = state->sp_delta;
+}
+
+static void pop_fp(struct code_state *state, int32_t from)
+{
+	state->fp_is_base = false;
+	state->fp_is_lost = !state->sp_is_known || state->fp_saved_at != from;
+	if (!state->fp_is_lost)
+		state->fp_saved_at = 0;
+}
+
+static void leave(struct code_state *state)
+{
+	if (!state->fp_is_base) {
+		lose_sp(state);
+		return;
+	}
+	state->sp_is_known = true;
+	state->sp_delta = state->fp_delta;
+	pop_fp(state, state->sp_delta);
+	state->sp_delta -= 8;
+}
+
+/* No stack is larger, and sums of two of them are no trouble. */
+static bool is_plausible(int64_t bytes)
+{
+	return bytes > -(1 << 28) && bytes < 1 << 28;
+}
+
+/* @state before the instruction becomes that behind it. */
+static void apply(const struct x86_instruction *instruction, struct code_state *state)
+{
+	if (!is_plausible(instruction->value) || !is_plausible(state->sp_delta)) {
+		lose_sp(state);
+		state->sp_delta = 0;
+		return;
+	}
+	switch (instruction->effect) {
+	case X86_PUSH:
+		state->sp_delta += 8;
+		if (instruction->value == X86_RBP)
+			push_fp(state);
+		return;
+	case X86_POP:
+		if (instruction->value == X86_RBP)
+			pop_fp(state, state->sp_delta);
+		state->sp_delta -= 8;
+		return;
+	case X86_ADD_SP:
+		state->sp_delta -= (int32_t)instruction->value;
+		return;
+	case X86_STORE_FP:
+		if (state->fp_saved_at == 0 && state->sp_is_known && !state->fp_is_lost && !state->fp_is_base)
+			state->fp_saved_at = state->sp_delta - (int32_t)instruction->value;
+		return;
+	case X86_FP_FROM_SP:
+		state->fp_is_base = state->sp_is_known;
+		state->fp_delta = state->sp_delta - (int32_t)instruction->value;
+		return;
+	case X86_SP_FROM_FP:
+		state->sp_is_known = state->fp_is_base;
+		state->sp_delta = state->fp_delta - (int32_t)instruction->value;
+		return;
+	case X86_LEAVE:
+		leave(state);
+		return;
+	case X86_SP_LOST:
+		lose_sp(state);
+		return;
+	case X86_FP_LOST:
+		state->fp_is_base = false;
+		state->fp_is_lost = state->fp_saved_at == 0;
+		return;
+	default:
+		return;
+	}
+}
+
+/* ---- the ways through a function ---------------------------------------------------------------------------- */
+
+struct walk {
+	struct code_frames *frames;
+	struct code_address_vec *found;
+	uint64_t start;
+	uint32_t size;		  /* up to the function's end */
+	struct code_state at_jump; /* by a register: where the cases of a switch begin */
+	bool has_switch;
+};
+
+static int reach(struct walk *walk, uint64_t offset, const struct code_state *state, enum sureness sureness)
+{
+	struct code_state *there = &walk->frames->states[offset];
+	uint8_t length;
+
+	if (offset >= walk->size || there->sureness >= sureness)
+		return 0;
+	length = there->length;
+	*there = *state;
+	there->sureness = (uint8_t)sureness;
+	there->length = length;
+	return vec_push(&walk->frames->ways, (uint32_t)offset);
+}
+
+/* Also within the function, of which perhaps nobody knows where it ends. */
+static int note_address(struct walk *walk, uint64_t address)
+{
+	if (!is_in_code(walk->frames, address) || address == walk->start)
+		return 0;
+	return vec_push(walk->found, address);
+}
+
+/* On with what comes behind, and at the target. 1: there is something behind; 0: not; negative. */
+static int branch(struct walk *walk, const struct x86_instruction *instruction, const struct code_state *behind)
+{
+	uint64_t target = instruction->target - walk->start;
+	int r = 0;
+
+	switch (instruction->effect) {
+	case X86_JUMP:
+	case X86_JUMP_IF:
+		if (target < walk->size)
+			r = reach(walk, target, behind, REACHED);
+		else
+			r = note_address(walk, instruction->target);
+		return r < 0 ? r : instruction->effect == X86_JUMP_IF;
+	case X86_JUMP_INDIRECT:
+		if (!walk->has_switch)
+			walk->at_jump = *behind;
+		walk->has_switch = true;
+		return 0;
+	case X86_CALL:
+	case X86_ADDRESS:
+		r = note_address(walk, instruction->target);
+		return r < 0 ? r : 1;
+	case X86_NUMBER:
+		if (instruction->target % FUNCTION_ALIGNMENT == 0)
+			r = note_address(walk, instruction->target);
+		return r < 0 ? r : 1;
+	case X86_RETURN:
+	case X86_STOP:
+		return 0;
+	default:
+		return 1;
+	}
+}
+
+/* From a place on until it has no successor, or one that is known. */
+static int follow_way(struct walk *walk, uint32_t offset)
+{
+	struct code_frames *frames = walk->frames;
+	struct bytes_view code = frames->code.bytes;
+	size_t into_code = (size_t)(walk->start - frames->code.vaddr) + offset;
+	struct code_state *state = &frames->states[offset];
+	struct x86_instruction instruction;
+	enum sureness sureness = state->sureness;
+	struct code_state behind;
+	int r;
+
+	if (!x86_decode((struct bytes_view){ code.data + into_code, walk->size - offset }, walk->start + offset,
+			&instruction)) {
+		state->sureness = UNREACHED;
+		return 0;
+	}
+	state->length = instruction.length;
+	behind = *state;
+	behind.length = 0;
+	apply(&instruction, &behind);
+	r = branch(walk, &instruction, &behind);
+	if (r <= 0)
+		return r;
+	if (instruction.effect == X86_CALL || instruction.effect == X86_CALL_INDIRECT)
+		sureness = BEHIND_CALL;
+	return reach(walk, offset + instruction.length, &behind, sureness);
+}
+
+static int follow_ways(struct walk *walk)
+{
+	struct way_vec *ways = &walk->frames->ways;
+	int r = 0;
+
+	while (r == 0 && ways->count > 0)
+		r = follow_way(walk, ways->items[--ways->count]);
+	return r;
+}
+
+/* Cases of a switch are reached by a table that is not looked at: they stand where nothing else leads. */
+static int follow_cases(struct walk *walk)
+{
+	uint32_t offset = 0;
+	int r = 0;
+
+	while (r == 0 && walk->has_switch && offset < walk->size) {
+		const struct code_state *state = &walk->frames->states[offset];
+
+		if (state->sureness == UNREACHED) {
+			r = reach(walk, offset, &walk->at_jump, BEHIND_CALL);
+			if (r == 0)
+				r = follow_ways(walk);
+		}
+		offset += MAX((uint32_t)walk->frames->states[offset].length, 1u);
+	}
+	return r;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------------- */
+
+static struct abi_unwind_rule rule_of(const struct code_state *state)
+{
+	struct abi_unwind_rule rule = {
+		.ra = UNWIND_SAVED_CFA,
+		.ra_offset = -8,
+		.rbx_offset = UNWIND_RBX_LOST,
+	};
+
+	if (state->sureness == UNREACHED)
+		return (struct abi_unwind_rule){ .cfa = UNWIND_CFA_NONE };
+	if (state->sp_is_known && state->sp_delta >= 0) {
+		rule.cfa = UNWIND_CFA_SP;
+		rule.cfa_offset = state->sp_delta + 8;
+	} else if (state->fp_is_base && !state->sp_is_known) {
+		rule.cfa = UNWIND_CFA_FP;
+		rule.cfa_offset = state->fp_delta + 8;
+	} else {
+		return (struct abi_unwind_rule){ .cfa = UNWIND_CFA_NONE };
+	}
+	if (state->fp_saved_at > 0) {
+		rule.fp = UNWIND_SAVED_CFA;
+		rule.fp_offset = -8 - state->fp_saved_at;
+	} else if (state->fp_is_lost) {
+		rule.fp = UNWIND_SAVED_UNDEFINED;
+	}
+	return rule;
+}
+
+static int add_row(struct code_frames *frames, uint64_t address, const struct abi_unwind_rule *rule)
+{
+	const struct rule_row_vec *rows = &frames->rows;
+
+	if (rows->count > 0 && memcmp(&rows->items[rows->count - 1].rule, rule, sizeof(*rule)) == 0)
+		return 0;
+	return vec_push(&frames->rows, (struct unwind_builder_row){ .start = address, .rule = *rule });
+}
+
+/* Up to the end of the last instruction that is reached. */
+static int make_rows(struct walk *walk, uint64_t *ret_end)
+{
+	uint32_t offset = 0;
+	int r = 0;
+
+	*ret_end = walk->start;
+	while (r == 0 && offset < walk->size) {
+		const struct code_state *state = &walk->frames->states[offset];
+		struct abi_unwind_rule rule = rule_of(state);
+
+		r = add_row(walk->frames, walk->start + offset, &rule);
+		offset += MAX((uint32_t)state->length, 1u);
+		if (state->sureness != UNREACHED)
+			*ret_end = walk->start + MIN(offset, walk->size);
+	}
+	while (walk->frames->rows.count > 0 &&
+	       walk->frames->rows.items[walk->frames->rows.count - 1].start >= *ret_end)
+		walk->frames->rows.count--;
+	return r;
+}
+
+static int make_states(struct code_frames *frames, size_t n_states)
+{
+	if (n_states > frames->n_states) {
+		struct code_state *states = realloc(frames->states, n_states * sizeof(*states));
+
+		if (!states)
+			return -ENOMEM;
+		frames->states = states;
+		frames->n_states = n_states;
+	}
+	memset(frames->states, 0, n_states * sizeof(*frames->states));
+	return 0;
+}
+
+int code_frames_follow(struct code_frames *frames, uint64_t start, uint64_t end,
+		       struct code_address_vec *found, uint64_t *ret_end)
+{
+	const struct code_state at_entry = { .sp_is_known = true };
+	struct walk walk = { .frames = frames, .found = found, .start = start };
+	uint64_t code_end = frames->code.vaddr + frames->code.bytes.size;
+	int r;
+
+	vec_clear(&frames->rows);
+	vec_clear(&frames->ways);
+	end = MIN(end, code_end);
+	if (!is_in_code(frames, start) || end <= start || end - start > MAX_FUNCTION_BYTES)
+		return 0;
+	walk.size = (uint32_t)(end - start);
+	r = make_states(frames, walk.size);
+	if (r == 0)
+		r = reach(&walk, 0, &at_entry, REACHED);
+	if (r == 0)
+		r = follow_ways(&walk);
+	if (r == 0)
+		r = follow_cases(&walk);
+	if (r == 0)
+		r = make_rows(&walk, ret_end);
+	return r < 0 ? r : *ret_end > start;
+}

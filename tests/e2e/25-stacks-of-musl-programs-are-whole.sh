@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The C library musl has no call frame information and keeps no frame pointers: stacks through it, in callbacks of its
+# qsort, in signal handlers and in threads, end where the program and its threads begin; linked statically or not.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq musl-gcc
+
+source=$e2e_root/tests/workloads/through_libc.c
+musl-gcc -O2 -fomit-frame-pointer -o "$work/musl_dynamic" "$source"
+musl-gcc -O2 -fomit-frame-pointer -static -o "$work/musl_static" "$source"
+
+start_server
+start_agent --batch_interval 1s
+for program in musl_static musl_dynamic; do
+	start_background $program "$work/$program" 120
+	pid=$background_pid
+	is_named() { query_profile "$@" | jq -r '.result[]?.profile_location_str' | grep -x 'in_comparison' >/dev/null; }
+	expect_within 90s is_named $program "$(now_s)" $(($(now_s) + 90))
+	next_second
+	from=$second
+	at_second $((from + 6))
+	wait_for_coverage $((from + 6))
+	end_process "$pid"
+	fetch_profile "$work/$program.json" $program "$from" $((from + 5))
+	for label in in_comparison in_handler in_main; do
+		expect_at_least "$program: percent of $label" "$(share_of "$work/$program.json" $label)" 5
+	done
+	start=$(share_of "$work/$program.json" _start)
+	# In the shared library __clone has a name that is not exported: what else is outermost is the threads' part.
+	thread=$(share_of "$work/$program.json" in_thread)
+	main=$(share_of "$work/$program.json" main)
+	expect_near "$program: percent below _start, beside those below main" "$start" "$main" 2
+	expect_at_least "$program: percent in main and in the thread" "$(awk -v a="$main" -v b="$thread" 'BEGIN { print a + b }')" 97
+	[ $program = musl_dynamic ] ||
+		expect_near "$program: percent below __clone, beside those in the thread" \
+			"$(share_of "$work/$program.json" __clone)" "$thread" 2
+done

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Computes below functions of the C library: in comparisons of qsort(), in a signal handler, in a thread. Built by the
+ * test that uses it, with another C library.
+ *
+ *   through_libc SECONDS
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+
+static volatile unsigned long sum;
+
+__attribute__((noinline)) static void spin(int rounds)
+{
+	for (int i = 0; i < rounds; i++)
+		sum += (unsigned long)i;
+}
+
+__attribute__((noinline)) int in_comparison(const void *left, const void *right)
+{
+	spin(30);
+	return *(const int *)left - *(const int *)right;
+}
+
+__attribute__((noinline)) void in_handler(int signal)
+{
+	spin(300000 + signal);
+	sum++;
+}
+
+__attribute__((noinline)) void in_main(void)
+{
+	static int numbers[3000];
+
+	for (int i = 0; i < 3000; i++)
+		numbers[i] = i * 7919 % 3001;
+	qsort(numbers, 3000, sizeof(numbers[0]), in_comparison);
+	spin(400000);
+	sum++;
+}
+
+__attribute__((noinline)) void *in_thread(void *argument)
+{
+	for (;;) {
+		spin(400000);
+		sum++;
+	}
+	return argument;
+}
+
+int main(int argc, char **argv)
+{
+	const struct itimerval interval = { .it_interval = { .tv_usec = 5000 }, .it_value = { .tv_usec = 5000 } };
+	struct sigaction action = { .sa_handler = in_handler };
+	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 10);
+	sigset_t alarm_signal;
+	pthread_t thread;
+
+	sigemptyset(&alarm_signal);
+	sigaddset(&alarm_signal, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &alarm_signal, NULL);
+	pthread_create(&thread, NULL, in_thread, NULL);
+	pthread_sigmask(SIG_UNBLOCK, &alarm_signal, NULL);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &interval, NULL);
+	while (time(NULL) < end)
+		in_main();
+	return 0;
+}
