@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 {
 	const struct itimerval interval = { .it_interval = { .tv_usec = 5000 }, .it_value = { .tv_usec = 5000 } };
 	struct sigaction action = { .sa_handler = in_handler };
-	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 10);
+	time_t end = time(NULL) + (argc > 1 ? strtol(argv[1], NULL, 10) : 10);
 	sigset_t alarm_signal;
 	pthread_t thread;
 
