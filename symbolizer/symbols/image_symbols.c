@@ -51,6 +51,14 @@ static bool is_mark(const char *name)
 	return name[0] == '\0' || name[0] == '$' || strncmp(name, ".L", 2) == 0;
 }
 
+/* "net(.text)": Go's linker names what came from an object file of C so, beside its functions. */
+static bool is_section_name(const char *name)
+{
+	const size_t length = strlen(name);
+
+	return length > 0 && name[length - 1] == ')' && strstr(name, "(.text");
+}
+
 /* Where a symbol's range ends at the latest; 0: it is no function of this file. */
 static uint64_t symbol_limit(const struct image_symbols *symbols, const struct elf_image *image,
 			     const struct elf_image_symbol *symbol, bool label)
@@ -70,7 +78,7 @@ static uint64_t symbol_limit(const struct image_symbols *symbols, const struct e
 static int add_symbol(struct image_symbols *symbols, const struct elf_image *image,
 		      const struct elf_image_symbol *symbol)
 {
-	bool label = symbol->type == STT_NOTYPE;
+	bool label = symbol->type == STT_NOTYPE || is_section_name(symbol->name);
 	uint64_t limit;
 
 	if (symbol->section == SHN_UNDEF)

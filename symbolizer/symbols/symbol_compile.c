@@ -16,7 +16,9 @@
 #include "common/file.h"
 #include "common/scoped.h"
 #include "symbolizer/symbols/compile_dwarf.h"
+#include "symbolizer/symbols/go_table.h"
 #include "symbolizer/symbols/image_symbols.h"
+#include "symbolizer/symbols/symbol_file.h"
 #include "symbolizer/symbols/symbol_limits.h"
 #include "symbolizer/symbols/symbol_pack.h"
 #include "symbolizer/symbols/table_builder.h"
@@ -154,6 +156,26 @@ static int read_dwarf(struct compilation *compilation)
 			     &compilation->builder, compilation->report);
 }
 
+/* Go's own table, where there is no DWARF, which says more. */
+static int read_go(struct compilation *compilation)
+{
+	int r = 0;
+
+	if (compilation->report->sources & SYMBOL_SOURCE_DWARF)
+		return 0;
+	for (size_t i = FILE_MAIN; i <= FILE_EXECUTABLE && r == 0; i++) {
+		if (compilation->is_open[i])
+			r = go_table_read(&compilation->images[i], &compilation->code,
+					  &compilation->builder);
+	}
+	if (r > 0)
+		compilation->report->sources |= SYMBOL_SOURCE_GO | SYMBOL_SOURCE_LINES;
+	if (r < 0 && compilation->report->message[0] == '\0')
+		snprintf(compilation->report->message, sizeof(compilation->report->message),
+			 "Go's table is damaged: some functions and lines are unknown");
+	return keep_going(r);
+}
+
 static int dwarf_name(void *argument, uint64_t entry, struct bytes *linkage, struct bytes *display)
 {
 	struct compilation *compilation = argument;
@@ -237,6 +259,8 @@ static int compile(struct compilation *compilation, const struct symbol_compile_
 			       &compilation->ranges);
 	if (r == 0)
 		r = read_dwarf(compilation);
+	if (r == 0)
+		r = read_go(compilation);
 	return r < 0 ? r : finish(compilation, flat);
 }
 
