@@ -83,7 +83,9 @@ static void waits_begin_in_the_scheduler(void **state)
 		  "ffffffff81fa7b00 T schedule\nffffffff83f00000 B _end\n",
 		  0xffffffff81fa6c00, 0xffffffff81fa7b00 },
 		{ "ffffffff81000000 T _text\nffffffff81fa7b00 T schedule\nffffffff83f00000 B _end\n", 0, 0 },
-		{ "ffffffff81000000 T _text\nffffffff83f00000 B _end\nffffffffc0000000 t __schedule\t[module]\n", 0, 0 },
+		{ "ffffffff81000000 T _text\nffffffff83f00000 B _end\n"
+		  "ffffffffc0000000 t __schedule\t[module]\n",
+		  0, 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
