@@ -19,12 +19,14 @@ static const struct load_segment text = {
 	.vaddr = TEXT, .memory_size = 0x10000, .file_size = 0x10000, .flags = PF_X
 };
 
-static const struct go_written_function worker = {
-	.start = TEXT + 0x100,
-	.name = "main.worker",
-	/* A check of the stack's limit; sub $40; mov %rbp,32(%rsp) ...; add $40; ret; more code behind the ret. */
-	.rows = { { 10, 0 }, { 50, 40 }, { 1, 0 }, { 20, 40 } },
-};
+/* A check of the stack's limit; sub $40; mov %rbp,32(%rsp) ...; add $40; ret; more code behind the ret. */
+#define WORKER                                                                                             \
+	{                                                                                                  \
+		.start = TEXT + 0x100, .name = "main.worker",                                              \
+		.rows = { { 10, 0 }, { 50, 40 }, { 1, 0 }, { 20, 40 } },                                   \
+	}
+
+static const struct go_written_function worker = WORKER;
 
 /* Compiles the functions, with @code, if any, as what is at TEXT. */
 static void compile(const struct go_written_table *table, const struct bytes *code, struct unwind_table *ret_table)
@@ -138,7 +140,7 @@ static void stacks_end_where_the_runtime_says_that_they_do(void **state)
 static void the_signal_trampoline_is_known_with_the_byte_before(void **state)
 {
 	static const struct go_written_function functions[] = {
-		worker,
+		WORKER,
 		{ TEXT + 0x200, "runtime.sigreturn__sigaction", GO_FUNCTION_ASM, { { 10, 0 } } },
 	};
 	scoped(unwind_table_release) struct unwind_table table = {};
@@ -303,7 +305,7 @@ static int add(struct bytes_view content, struct unwind_table *ret_table)
 static void write_some(struct bytes *out)
 {
 	static const struct go_written_function functions[] = {
-		worker,
+		WORKER,
 		{ TEXT + 0x200, "runtime.goexit", 5, { { 6, 0 } } },
 		{ TEXT + 0x300, "main.other", 0, { { 1, 0 }, { 3, 8 }, { 30, 72 }, { 1, 8 }, { 1, 0 } } },
 	};
