@@ -72,8 +72,8 @@ void debuginfo_answer_entry(struct json_writer *json, const struct debuginfo_ent
 	json_object_end(json);
 }
 
-static void write_entries(struct json_writer *json, const char *key,
-			  const struct debuginfo_entry *entries, size_t count)
+void debuginfo_answer_entries(struct json_writer *json, const char *key,
+			      const struct debuginfo_entry *entries, size_t count)
 {
 	json_key(json, key);
 	json_array_begin(json);
@@ -101,7 +101,7 @@ void api_debuginfo_list(struct api_context *context, const struct http_request *
 	}
 	json_writer_init(&json, &response->body);
 	json_object_begin(&json);
-	write_entries(&json, "debuginfo", entries, count);
+	debuginfo_answer_entries(&json, "debuginfo", entries, count);
 	json_object_end(&json);
 }
 
@@ -122,7 +122,7 @@ static void write_identity(struct http_response *response, const struct debuginf
 	json_writer_init(&json, &response->body);
 	json_object_begin(&json);
 	debuginfo_answer_members(&json, best);
-	write_entries(&json, "all", entries, count);
+	debuginfo_answer_entries(&json, "all", entries, count);
 	json_object_end(&json);
 }
 

@@ -19,3 +19,5 @@ void debuginfo_answer_failure(struct http_response *response, int error, const c
 /* The members of an entry, within an object of the caller's. */
 void debuginfo_answer_members(struct json_writer *json, const struct debuginfo_entry *entry);
 void debuginfo_answer_entry(struct json_writer *json, const struct debuginfo_entry *entry);
+void debuginfo_answer_entries(struct json_writer *json, const char *key,
+			      const struct debuginfo_entry *entries, size_t count);

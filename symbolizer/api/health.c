@@ -51,6 +51,19 @@ static void set_debuginfo_gauges(struct api_context *context)
 	metric_set(context->metrics, API_METRIC_UPSTREAM_BYTES, upstream.bytes);
 }
 
+static void set_table_gauges(struct api_context *context)
+{
+	struct table_cache_counts counts = resolver_counts(context->resolver);
+
+	metric_set(context->metrics, API_METRIC_TABLES_MADE, counts.n_made);
+	metric_set(context->metrics, API_METRIC_TABLES_REFUSED, counts.n_refused);
+	metric_set(context->metrics, API_METRIC_TABLES_DIED, counts.n_died);
+	metric_set(context->metrics, API_METRIC_TABLES_PENDING, counts.n_pending);
+	metric_set(context->metrics, API_METRIC_TABLES_OPEN, counts.n_open);
+	metric_set(context->metrics, API_METRIC_TABLES_BYTES, counts.bytes);
+	metric_set(context->metrics, API_METRIC_TABLES_STORED_BYTES, counts.stored_bytes);
+}
+
 static void set_gauges(struct api_context *context)
 {
 	struct store_stats stats = {};
@@ -59,6 +72,7 @@ static void set_gauges(struct api_context *context)
 	metric_set(context->metrics, API_METRIC_DEBUGINFO_GENERATION,
 		   debuginfo_generation(context->debuginfo));
 	set_debuginfo_gauges(context);
+	set_table_gauges(context);
 	if (context->connections)
 		metric_set(context->metrics, API_METRIC_OPEN_CONNECTIONS,
 			   context->connections(context->connections_arg));

@@ -258,6 +258,16 @@ uint64_t debuginfo_generation(struct debuginfo_store *store);
 int debuginfo_want(struct debuginfo_store *store, const struct executable_id *id,
 		   const uint8_t agent_id[16]);
 
+/* Where else @id was looked for. Times are those from which it may be again; 0: it was not. */
+struct debuginfo_search {
+	uint64_t agents_again_wall_ns; /* an agent was asked, or what one sent was refused */
+	bool has_upstream;             /* other servers are asked, if there is a reason to */
+	uint32_t n_upstream_misses;    /* in a row: none of them had it, or could be asked */
+	uint64_t upstream_again_wall_ns;
+};
+int debuginfo_search_of(struct debuginfo_store *store, const struct executable_id *id,
+			struct debuginfo_search *ret_search);
+
 /*
  * The spelling under which a source file is kept: absolute, without empty, "." and ".." segments.
  * -EINVAL for an empty path or one that is too long. It is a key, never a path on this machine.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/debuginfo/debuginfo_private.h"
 #include "symbolizer/debuginfo/debuginfo_upstream.h"
+#include "symbolizer/debuginfo/upstream_private.h"
 
 /*
  * Who was asked for what. A fleet names the same executables in every batch: the table answers
@@ -121,4 +122,40 @@ int debuginfo_want(struct debuginfo_store *store, const struct executable_id *id
 	r = want(store, id);
 	(void)pthread_mutex_unlock(&store->asked_lock);
 	return r;
+}
+
+/* When an agent may be asked for @id again, by the monotonic clock; 0: none was. */
+static uint64_t agents_again_ns(struct debuginfo_store *store, const struct executable_id *id)
+{
+	const struct asked *entry;
+	uint64_t again_ns;
+
+	(void)pthread_mutex_lock(&store->asked_lock);
+	entry = hash_table_find(store->asked, id);
+	again_ns = entry ? entry->not_before_ns : 0;
+	(void)pthread_mutex_unlock(&store->asked_lock);
+	return again_ns;
+}
+
+int debuginfo_search_of(struct debuginfo_store *store, const struct executable_id *id,
+			struct debuginfo_search *ret_search)
+{
+	const struct debuginfo_key key = { .id = *id,
+					   .kind = DEBUGINFO_KIND_DEBUGINFO,
+					   .path = "" };
+	const uint64_t again_ns = agents_again_ns(store, id);
+	struct debuginfo_search search = {
+		.has_upstream = atomic_load(&store->upstream) != NULL,
+	};
+	int r;
+
+	if (again_ns > 0)
+		search.agents_again_wall_ns =
+			clock_wall_ns(store->clock) + again_ns - clock_monotonic_ns(store->clock);
+	r = upstream_last_miss(store, &key, &search.n_upstream_misses,
+			       &search.upstream_again_wall_ns);
+	if (r < 0)
+		return r;
+	*ret_search = search;
+	return 0;
 }

@@ -53,6 +53,19 @@ int upstream_is_missing(struct debuginfo_store *store, const struct debuginfo_ke
 	return r > 0 ? miss.not_before_ns > clock_wall_ns(store->clock) : r;
 }
 
+int upstream_last_miss(struct debuginfo_store *store, const struct debuginfo_key *key,
+		       uint32_t *ret_failures, uint64_t *ret_again_wall_ns)
+{
+	struct miss miss;
+	int r = read_miss(store, key, &miss);
+
+	if (r > 0) {
+		*ret_failures = miss.failures;
+		*ret_again_wall_ns = miss.not_before_ns;
+	}
+	return r;
+}
+
 static uint64_t wait_after(unsigned int failures, bool failed)
 {
 	uint64_t first = failed ? FAILED_FIRST_NS : MISSING_FIRST_NS;

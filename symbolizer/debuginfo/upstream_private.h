@@ -59,6 +59,11 @@ enum transfer_outcome transfer_run(struct transfer *transfer, const struct upstr
 /* 1 the key is known to be missing for now, 0 it may be asked for. */
 int upstream_is_missing(struct debuginfo_store *store, const struct debuginfo_key *key);
 
+/* How often in a row, and when it may be asked for again. 1 known to be missing, 0 was not found to
+ * be. */
+int upstream_last_miss(struct debuginfo_store *store, const struct debuginfo_key *key,
+		       uint32_t *ret_failures, uint64_t *ret_again_wall_ns);
+
 /* @failed: nobody could be asked, which says little about tomorrow. */
 void upstream_note_missing(struct debuginfo_store *store, const struct debuginfo_key *key,
 			   bool failed);

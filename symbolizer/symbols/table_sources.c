@@ -120,6 +120,7 @@ static int read_alt_link(struct debuginfo_store *debuginfo, const struct executa
 static int open_alt(struct debuginfo_store *debuginfo, const struct executable_id *id,
 		    struct table_inputs *inputs)
 {
+	static const uint8_t nobody[16];
 	struct debuginfo_entry alt;
 	int r;
 
@@ -135,6 +136,9 @@ static int open_alt(struct debuginfo_store *debuginfo, const struct executable_i
 		inputs->sources.alt = alt.hash;
 		inputs->size_bytes += alt.size_bytes;
 	}
+	/* Upstream servers may have it; when it comes, the table is made anew. */
+	if (r == 0)
+		r = debuginfo_want(debuginfo, &inputs->alt_id, nobody);
 	return MIN(r, 0);
 }
 

@@ -40,6 +40,7 @@ POST   /v1/debuginfo/$id/uploads   upload,ingest
 PUT    /v1/debuginfo/$id/uploads/0 upload,ingest
 GET    /v1/debuginfo/$id/uploads/0 upload,ingest
 DELETE /v1/debuginfo/$id/uploads/0 upload,ingest
+GET    /v1/debuginfo/$id/status    read,upload
 POST   /v1/debuginfo/$id/check     admin
 GET    /buildid/$id/debuginfo      read
 GET    /buildid/$id/executable     read

@@ -235,3 +235,13 @@ void fake_debuginfo_describe(struct debuginfo_store *store, const struct executa
 	memcpy(file->alt_link_path, description->alt_link_path, sizeof(file->alt_link_path));
 	pthread_mutex_unlock(&store->lock);
 }
+
+int debuginfo_want(struct debuginfo_store *store, const struct executable_id *id,
+		   const uint8_t agent_id[16])
+{
+	(void)agent_id;
+	pthread_mutex_lock(&store->lock);
+	store->last_wanted = *id;
+	pthread_mutex_unlock(&store->lock);
+	return 1;
+}

@@ -33,6 +33,7 @@ struct debuginfo_store {
 	const struct fake_debuginfo_file *held; /* opening it waits until it is no longer held */
 	bool all_held;
 	unsigned int n_waiting;
+	struct executable_id last_wanted; /* of debuginfo_want() */
 };
 
 void fake_debuginfo_init(struct debuginfo_store *store);

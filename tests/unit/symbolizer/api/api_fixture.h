@@ -300,7 +300,7 @@ static inline int api_fixture_setup(void **state)
 		debuginfo_store_open(fixture->folder, &fixture_clock, &fixture->context.debuginfo));
 	assert_ok(
 		resolver_new(&(struct table_cache_options){ .debuginfo = fixture->context.debuginfo,
-							    .clock = &system_clock,
+							    .clock = &fixture_clock,
 							    .folder = fixture->folder,
 							    .helper = "/proc/self/exe",
 							    .max_bytes = 16 * MIB,

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/elf/build_id.h"
+#include "common/file.h"
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
 static void addresses_without_debuginfo_say_so(void **state)
@@ -22,6 +24,79 @@ static void addresses_without_debuginfo_say_so(void **state)
 	assert_string_equal(json_text_at(json_array_get(frames, 0), "status"),
 			    resolve_status_name(RESOLVE_NO_DEBUGINFO));
 	assert_true(json_is_null(json_object_get(json_array_get(frames, 0), "function")));
+}
+
+volatile int sink;
+
+static inline __attribute__((always_inline)) void inlined_here(void)
+{
+	__asm__ volatile(".globl mark_of_inlined_here\nmark_of_inlined_here: nop\n\tnop");
+}
+
+__attribute__((noinline)) static void has_the_code(void)
+{
+	inlined_here();
+	sink = 1;
+}
+
+extern const char mark_of_inlined_here[];
+
+/* Uploads this very program; its identity, and the mark's address as its linker saw it. */
+static uint64_t upload_this_program(struct api_fixture *fixture,
+				    char ret_id[EXECUTABLE_ID_TEXT_SIZE])
+{
+	scoped(debuginfo_upload_freep) struct debuginfo_upload *upload = NULL;
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	struct bytes content = BYTES_INIT(256 * MIB);
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+	struct executable_id id;
+	scoped_fd int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	extern const char __executable_start[];
+
+	assert_ok(elf_file_open(fd, &elf));
+	assert_int_equal(build_id_from_elf(elf, &id), 1);
+	assert_ok(file_read("/proc/self/exe", &content));
+	assert_ok(debuginfo_upload_begin(fixture->context.debuginfo, &id, DEBUGINFO_FROM_PIPELINE,
+					 &upload, message));
+	assert_ok(debuginfo_upload_append(upload, bytes_view_of(&content), message));
+	assert_int_equal(debuginfo_upload_commit(upload, &entry, message), 1);
+	bytes_release(&content);
+	executable_id_format(&id, ret_id);
+	return (uint64_t)(mark_of_inlined_here - __executable_start);
+}
+
+static void inlined_functions_come_with_who_they_are_inlined_into(void **state)
+{
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+	char id[EXECUTABLE_ID_TEXT_SIZE], body[512];
+	const json_t *frame, *callers;
+	unsigned long long address;
+
+	has_the_code();
+	address = (unsigned long long)upload_this_program(*state, id);
+	(void)snprintf(body, sizeof(body),
+		       "{\"build_id\":\"%s\",\"addresses\":[\"%llx\",\"7fffffff0000\"]}", id,
+		       address);
+	ask_handler(*state, api_symbolize, NULL, body, &response);
+	json = json_of(&response);
+	assert_int_equal(response.status, 200);
+	assert_true(json_is_false(json_object_get(json, "pending")));
+	frame = json_array_get(json_object_get(json, "frames"), 0);
+	assert_string_equal(json_text_at(frame, "status"), "resolved");
+	assert_string_equal(json_text_at(frame, "function"), "inlined_here");
+	assert_non_null(strstr(json_text_at(frame, "file"), "test_symbolize.c"));
+	assert_true(json_number_at(frame, "line") > 1);
+	callers = json_object_get(frame, "inlined_into");
+	assert_int_equal(json_array_size(callers), 1);
+	assert_string_equal(json_text_at(json_array_get(callers, 0), "function"), "has_the_code");
+	assert_true(json_number_at(json_array_get(callers, 0), "line") >
+		    json_number_at(frame, "line"));
+
+	frame = json_array_get(json_object_get(json, "frames"), 1);
+	assert_string_equal(json_text_at(frame, "status"), "address outside");
+	assert_int_equal(json_array_size(json_object_get(frame, "inlined_into")), 0);
 }
 
 static void wrong_requests_are_named(void **state)
@@ -62,6 +137,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(addresses_without_debuginfo_say_so),
+		API_TEST(inlined_functions_come_with_who_they_are_inlined_into),
 		API_TEST(wrong_requests_are_named),
 	};
 

@@ -431,6 +431,114 @@ static void debuginfo_that_arrives_later_names_the_past(void **state)
 	assert_profile(fixture, "app;[p] app;[l] main=10\n");
 }
 
+/* mark_inner stands in inner(), that in middle(), and that in outer(). */
+static const char inlined_c[] =
+	"volatile int sink;\n"
+	"static inline __attribute__((always_inline)) void inner(void)\n"
+	"{\n"
+	"	__asm__ volatile(\".globl mark_inner\\nmark_inner: nop\\n nop\");\n"
+	"}\n"
+	"static inline __attribute__((always_inline)) void middle(void) { inner(); sink = 2; }\n"
+	"void __attribute__((noinline)) outer(void) { middle(); sink = 3; }\n"
+	"__asm__(\".globl _text\\n_text = 0x400000\");\n"
+	"void _start(void) { outer(); outer(); }\n";
+
+/* The address of mark_inner in a program that is the debuginfo of @executable from now on. */
+static unsigned long long add_inlined(struct fixture *fixture, int executable)
+{
+	struct bytes output = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+	scoped_free char *path = path_in(fixture->folder, "inlined");
+	unsigned long long address;
+	char command[1024];
+
+	free(write_file_in(fixture->folder, "inlined.c", inlined_c, strlen(inlined_c)));
+	(void)snprintf(command, sizeof(command),
+		       "gcc -O2 -g -nostdlib -static -o %s %s.c 2>&1 &&"
+		       " nm %s | sed -n 's/ . mark_inner//p'",
+		       path, path, path);
+	assert_int_equal(command_output(command, &output), 0);
+	address = strtoull((const char *)output.data, NULL, 16);
+	assert_true(address > 0x400000);
+	bytes_release(&output);
+	fake_debuginfo_put(&fixture->debuginfo, &fixture->executables[executable - 1].identity,
+			   path);
+	return address;
+}
+
+static void inlined_functions_are_frames_below_the_one_that_has_their_code(void **state)
+{
+	struct fixture *fixture = *state;
+	const unsigned long long address = add_inlined(fixture, EXE_LIB);
+	struct stack_text text = { 3, 0, NULL };
+	char frames[128];
+	static const struct fake_row inlined_rows[] = { { 1, 3, T0, 1 } };
+
+	(void)snprintf(frames, sizeof(frames), "native:lib:%#llx native:app:0x1110", address);
+	text.frames = frames;
+	FAKE_SET(fixture, series, series);
+	set_stacks(fixture, &text, 1);
+	FAKE_SET(fixture, rows, inlined_rows);
+	assert_profile(fixture, "app;[p] app;main;[l] outer;[l] middle;[l] inner=10\n");
+	assert_int_equal(fixture->stats.value_unsymbolized, 0);
+	assert_int_equal(fixture->stats.n_frames, 2);
+	fixture->request.no_inlines = true;
+	assert_profile(fixture, "app;[p] app;main;[l] outer=10\n");
+}
+
+static void inlined_functions_of_the_kernel_count_as_frames(void **state)
+{
+	static const struct {
+		int depth;
+		const char *expected;
+	} cases[] = {
+		{ -1, "app;[p] app;main;[k] outer;[k] middle;[k] inner=10\n" },
+		{ 0, "app;[p] app;main=10\n" },
+		{ 1, "app;[p] app;main;[k] outer=10\n" },
+		{ 2, "app;[p] app;main;[k] outer;[k] middle=10\n" },
+		{ 3, "app;[p] app;main;[k] outer;[k] middle;[k] inner=10\n" },
+	};
+	struct fixture *fixture = *state;
+	const unsigned long long address = add_inlined(fixture, EXE_KERNEL);
+	struct stack_text text = { 3, 0, NULL };
+	char frames[128];
+	static const struct fake_row inlined_rows[] = { { 1, 3, T0, 1 } };
+
+	(void)snprintf(frames, sizeof(frames), "kernel:kernel:%#llx native:app:0x1110",
+		       address - 0x400000);
+	text.frames = frames;
+	FAKE_SET(fixture, series, series);
+	set_stacks(fixture, &text, 1);
+	FAKE_SET(fixture, rows, inlined_rows);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		fixture->request.max_kernel_stack_depth = cases[i].depth;
+		assert_profile(fixture, cases[i].expected);
+	}
+}
+
+static void what_is_not_ready_in_time_is_said(void **state)
+{
+	static const struct stack_text app[] = { { 9, 0, "native:app:0x1110" } };
+	static const struct fake_row app_rows[] = { { 1, 9, T0, 1 } };
+	struct fixture *fixture = *state;
+	scoped(tree_freep) struct tree *tree = NULL;
+
+	FAKE_SET(fixture, series, series);
+	set_stacks(fixture, app, ARRAY_SIZE(app));
+	FAKE_SET(fixture, rows, app_rows);
+	fake_debuginfo_hold(&fixture->debuginfo, &fixture->executables[0].identity);
+	assert_int_equal(query(fixture, &tree), 1);
+	assert_int_equal(fixture->stats.n_tables_pending, 1);
+	assert_int_equal(fixture->stats.unsymbolized_pending, 10);
+	assert_non_null(strstr(fixture->message, "symbol tables of 1 executables are being made"));
+	fake_debuginfo_hold(&fixture->debuginfo, NULL);
+	do {
+		tree = tree_free(tree);
+		assert_int_equal(query(fixture, &tree), 1);
+	} while (fixture->stats.n_tables_pending > 0);
+	assert_profile(fixture, "app;[p] app;main=10\n");
+	assert_string_equal(fixture->message, "");
+}
+
 static void a_store_that_fails_fails_the_query(void **state)
 {
 	struct fixture *fixture = *state;
@@ -460,6 +568,9 @@ int main(void)
 		WITH_FLEET(small_nodes_are_pruned_on_request),
 		WITH_FLEET(names_of_threads_are_made_clean),
 		WITH_FLEET(debuginfo_that_arrives_later_names_the_past),
+		WITH_FLEET(inlined_functions_are_frames_below_the_one_that_has_their_code),
+		WITH_FLEET(inlined_functions_of_the_kernel_count_as_frames),
+		WITH_FLEET(what_is_not_ready_in_time_is_said),
 		WITH_FLEET(a_store_that_fails_fails_the_query),
 	};
 

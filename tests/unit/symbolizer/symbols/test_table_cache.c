@@ -562,6 +562,7 @@ static void an_alternative_file_that_comes_later_is_used(void **state)
 	assert_holds(cache, &fixture->ids[0], "f0");
 	assert_ok(table_cache_status(cache, &fixture->ids[0], &status));
 	assert_true(executable_id_equal(&status.row.alt_id, &fixture->unknown));
+	assert_true(executable_id_equal(&fixture->debuginfo.last_wanted, &fixture->unknown));
 
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->unknown, fixture->paths[1]);
 	fake_debuginfo_describe(&fixture->debuginfo, &fixture->unknown,

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * GET /v1/debuginfo/BUILDID/status: why functions of an executable have names, or have not. What is
+ * there, what became of it, and where else it was looked for.
+ */
+
+#include "symbolizer/api/debuginfo_answer.h"
+#include "symbolizer/symbols/symbol_file.h"
+
+/* The files of one identity. */
+#define STATUS_ARENA_BYTES (4 * MIB)
+
+static const struct source_row {
+	enum symbol_source source;
+	const char *name;
+} source_rows[] = {
+	{ SYMBOL_SOURCE_DWARF, "dwarf" },   { SYMBOL_SOURCE_LINES, "lines" },
+	{ SYMBOL_SOURCE_SYMTAB, "symtab" }, { SYMBOL_SOURCE_DYNSYM, "dynsym" },
+	{ SYMBOL_SOURCE_GO, "go" },         { SYMBOL_SOURCE_MINI_DEBUGINFO, "mini_debuginfo" },
+	{ SYMBOL_SOURCE_PLT, "plt" },
+};
+
+/* In the words of resolve_status_name(), where they mean the same. */
+static const char *state_name(const struct table_status *status)
+{
+	static const char *const names[] = {
+		[TABLE_NONE] = "no debuginfo",
+		[TABLE_FAILED] = "table failed",
+		[TABLE_READY] = "ready",
+	};
+
+	return status->pending ? resolve_status_name(RESOLVE_PENDING) : names[status->state];
+}
+
+static void write_sources(struct json_writer *json, uint32_t sources)
+{
+	json_key(json, "sources");
+	json_array_begin(json);
+	for (size_t i = 0; i < ARRAY_SIZE(source_rows); i++) {
+		if (sources & source_rows[i].source)
+			json_text(json, source_rows[i].name);
+	}
+	json_array_end(json);
+}
+
+static void write_table(struct json_writer *json, const struct table_status *status)
+{
+	const struct stored_table *row = &status->row;
+	char alt_id[EXECUTABLE_ID_TEXT_SIZE];
+
+	json_key(json, "table");
+	json_object_begin(json);
+	json_key_text(json, "status", state_name(status));
+	json_key_bool(json, "running", status->running);
+	json_key_text(json, "why", row->why);
+	write_sources(json, row->stored_bytes > 0 ? row->symbol_sources : 0);
+	json_key_uint(json, "functions", row->n_functions);
+	json_key_uint(json, "places", row->n_locations);
+	json_key_uint(json, "stored_bytes", row->stored_bytes);
+	json_key_uint(json, "made_time", row->made_wall_ns / NSEC_PER_SEC);
+	json_key_uint(json, "tried_time", row->tried_wall_ns / NSEC_PER_SEC);
+	json_key_uint(json, "deaths", row->n_deaths);
+	executable_id_format(&row->alt_id, alt_id);
+	json_key_text(json, "alternative", alt_id);
+	json_object_end(json);
+}
+
+static void write_search(struct json_writer *json, const struct debuginfo_search *search,
+			 const struct table_status *status)
+{
+	json_key(json, "looked_for");
+	json_object_begin(json);
+	json_key_uint(json, "here_time", status->checked_wall_ns / NSEC_PER_SEC);
+	json_key_uint(json, "agents_again_time", search->agents_again_wall_ns / NSEC_PER_SEC);
+	json_key_bool(json, "upstream", search->has_upstream);
+	json_key_uint(json, "upstream_misses", search->n_upstream_misses);
+	json_key_uint(json, "upstream_again_time", search->upstream_again_wall_ns / NSEC_PER_SEC);
+	json_object_end(json);
+}
+
+/* What is known of one identity. */
+struct identity_status {
+	struct executable_id id;
+	struct debuginfo_entry *files;
+	size_t n_files;
+	struct table_status table;
+	struct debuginfo_search search;
+};
+
+static int look(struct api_context *context, struct arena *arena, struct identity_status *identity)
+{
+	int r;
+
+	r = debuginfo_list_of(context->debuginfo, &identity->id, arena, &identity->files,
+			      &identity->n_files);
+	if (r >= 0)
+		r = debuginfo_search_of(context->debuginfo, &identity->id, &identity->search);
+	return r < 0 ? r : resolver_status(context->resolver, &identity->id, &identity->table);
+}
+
+void api_debuginfo_status(struct api_context *context, const struct http_request *request,
+			  struct http_response *response)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct identity_status identity = {};
+	char id_text[EXECUTABLE_ID_TEXT_SIZE];
+	struct json_writer json;
+	int r;
+
+	if (!debuginfo_answer_id(request, response, &identity.id))
+		return;
+	r = arena_new(STATUS_ARENA_BYTES, &arena);
+	if (r == 0)
+		r = look(context, arena, &identity);
+	if (r < 0) {
+		debuginfo_answer_failure(response, r, "look up");
+		return;
+	}
+	executable_id_format(&identity.id, id_text);
+	json_writer_init(&json, &response->body);
+	json_object_begin(&json);
+	json_key_text(&json, "build_id", id_text);
+	debuginfo_answer_entries(&json, "files", identity.files, identity.n_files);
+	write_table(&json, &identity.table);
+	write_search(&json, &identity.search, &identity.table);
+	json_object_end(&json);
+}

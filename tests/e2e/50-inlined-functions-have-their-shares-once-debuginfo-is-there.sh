@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A stripped program, sampled first: its names, with everything inlined, come with the upload of its debug file.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq readelf
+
+start_server
+start_agent
+
+start_workload inlined 60
+pid=$workload_pid
+next_second
+from=$((second + 1))
+to=$((from + 19))
+wait_for_coverage $((to + 1))
+mine="{\"tag_filter\": \"process_id = $pid\"}"
+
+fetch_profile "$work/before.json" inlined "$from" "$to" "$mine"
+expect_no_label "$work/before.json" work_round
+expect_no_label "$work/before.json" step_a
+
+build_id=$(readelf -n "$workloads/inlined.debug" 2>/dev/null | sed -n 's/.*Build ID: //p')
+table_status() { request GET "/v1/debuginfo/$build_id/status" && jq -r .table.status "$work/body"; }
+say "before the upload: $(table_status)"
+request PUT "/v1/debuginfo/$build_id" -T "$workloads/inlined.debug"
+expect_equal "status of the upload" "$status" 200
+wait_for_name step_a inlined "$from" "$to"
+
+fetch_profile "$work/after.json" inlined "$from" "$to" "$mine"
+expect_equal "the sum of the same range" "$(total_of "$work/after.json")" "$(total_of "$work/before.json")"
+expect_near "share of step_a" "$(share_of "$work/after.json" step_a)" 70 5
+expect_near "share of step_b" "$(share_of "$work/after.json" step_b)" 20 4
+expect_near "share of step_c" "$(share_of "$work/after.json" step_c)" 10 3
+expect_near "share of wrap_c" "$(share_of "$work/after.json" wrap_c)" "$(share_of "$work/after.json" step_c)" 0.5
+expect_equal "what wrap_c calls" "$(children_of "$work/after.json" wrap_c | tr '\n' ' ')" "step_c "
+expect_equal "what step_a calls" "$(children_of "$work/after.json" step_a | tr '\n' ' ')" "spin "
+for caller in step_a step_b wrap_c; do
+	children_of "$work/after.json" work_round | grep -xF $caller >/dev/null || fail "$caller is not called by work_round"
+done
+
+# The same without them, for comparison: all of it is the one function that has the code.
+fetch_profile "$work/plain.json" inlined "$from" "$to" "{\"tag_filter\": \"process_id = $pid\", \"inlines\": false}"
+expect_no_label "$work/plain.json" step_a
+expect_near "share of work_round without inlines" "$(share_of "$work/plain.json" work_round)" 99 2
+expect_equal "the sum without inlines" "$(total_of "$work/plain.json")" "$(total_of "$work/after.json")"
+
+# Every way of asking has them.
+top=$(curl -sS -m 20 "$server_url/v1/top?service=inlined&since=$from&until=$((to + 1))&sort=total&limit=20" |
+	jq -r '.functions[].function')
+grep -xF step_b <<<"$top" >/dev/null || fail "step_b is not among the functions: $top"
+top=$(curl -sS -m 20 "$server_url/v1/top?service=inlined&since=$from&until=$((to + 1))&limit=20&inlines=0" |
+	jq -r '.functions[].function')
+! grep -xF step_b <<<"$top" || fail "step_b is among the functions without inlines"
+"$hearth" flame --server "$server_url" --service inlined --since "$from" --until "$((to + 1))" >"$work/flame.txt"
+grep -F step_a "$work/flame.txt" >/dev/null || fail "the flame graph in the terminal has no step_a"
+
+request GET "/v1/debuginfo/$build_id/status"
+expect_equal "status of the table" "$(jq -r .table.status "$work/body")" ready
+jq -e '.table.sources | contains(["dwarf", "lines"])' "$work/body" >/dev/null || fail "the table has no lines: $(cat "$work/body")"
+
+# An address in it, for machines: the chain with files and lines.
+address=$(readelf -sW "$workloads/inlined.debug" | awk '$8 == "work_round" { print $2; exit }')
+jq -nc --arg id "$build_id" --arg at "$address" \
+	'{ build_id: $id, addresses: [range(0; 256) | . + ($at | ltrimstr("0x") | explode
+		| reduce .[] as $c (0; . * 16 + (if $c > 96 then $c - 87 else $c - 48 end)))] }' >"$work/question.json"
+request POST /v1/symbolize --data-binary "@$work/question.json"
+jq -e '[.frames[] | select([.inlined_into[].function] == ["step_c", "wrap_c", "work_round"])
+	| select((.file | endswith("spin.h")) and .line > 0 and (.inlined_into | all(.line > 0)))] | length > 0' \
+	"$work/body" >/dev/null || fail "no chain of spin in step_c in wrap_c in work_round: $(head -c 600 "$work/body")"

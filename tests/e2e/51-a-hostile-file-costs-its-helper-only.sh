@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Files made to hurt: the server answers all along, says why each has no table, and names what is not hostile.
+. "$(dirname "$0")/lib.sh"
+need_tools curl jq gcc objcopy readelf python3
+
+start_server
+
+# hostile_program NAME BUILD_ID: a small program with debuginfo of its own.
+cat >"$work/program.c" <<'C'
+static inline __attribute__((always_inline)) int inner(int x) { return x * 3; }
+int outer(int x) { return inner(x) + 1; }
+int main(int argc, char **argv) { (void)argv; return outer(argc); }
+C
+program() {
+	gcc -O1 -g "-Wl,--build-id=0x$2" -o "$work/$1" "$work/program.c"
+}
+
+upload() {
+	request PUT "/v1/debuginfo/$2" -T "$work/$1"
+	say "$1: upload answers $status"
+}
+
+# table_of BUILD_ID: its status and why, when it is no longer pending.
+is_decided() {
+	request GET "/v1/debuginfo/$1/status"
+	[ "$status" = 200 ] && [ "$(jq -r .table.status "$work/body")" != "table pending" ]
+}
+table_of() {
+	expect_within 300s is_decided "$1" >&2
+	jq -r '.table.status + ": " + .table.why' "$work/body"
+}
+
+# ---- a section that expands to gigabytes (zeros compress a thousandfold)
+program bomb aaaa0000000000000000000000000000000000a1
+python3 - "$work/bomb" "$work/section" <<'PY'
+import struct, sys, zlib
+# Elf64_Chdr: ZLIB, size, alignment; then 3 GiB of zeros
+out = open(sys.argv[2], "wb")
+out.write(struct.pack("<IIQQ", 1, 0, 3 << 30, 1))
+c = zlib.compressobj(9)
+for _ in range(3 << 10):
+    out.write(c.compress(bytes(1 << 20)))
+out.write(c.flush())
+PY
+objcopy --update-section .debug_str="$work/section" --set-section-flags .debug_str=readonly "$work/bomb" "$work/bomb.elf"
+# objcopy does not set SHF_COMPRESSED: the flag is bit 11 of sh_flags.
+python3 - "$work/bomb.elf" <<'PY'
+import struct, sys
+f = open(sys.argv[1], "r+b"); data = bytearray(f.read())
+shoff = struct.unpack_from("<Q", data, 0x28)[0]; n, names = struct.unpack_from("<HH", data, 0x3c)
+name_at = struct.unpack_from("<Q", data, shoff + names * 64 + 24)[0]
+for i in range(n):
+    at = shoff + i * 64
+    name = name_at + struct.unpack_from("<I", data, at)[0]
+    if data[name:data.index(0, name)] == b".debug_str":
+        struct.pack_into("<Q", data, at + 8, struct.unpack_from("<Q", data, at + 8)[0] | 0x800)
+f.seek(0); f.write(data)
+PY
+upload bomb.elf aaaa0000000000000000000000000000000000a1
+
+# ---- every section header and every byte of the debug sections at random, thirty times
+for i in {1..30}; do
+	id=$(printf 'bbbb%036d' "$i")
+	program "mutant$i" "$id"
+	python3 - "$work/mutant$i" "$i" <<'PY'
+import random, struct, sys
+random.seed(int(sys.argv[2])); path = sys.argv[1]
+data = bytearray(open(path, "rb").read())
+shoff = struct.unpack_from("<Q", data, 0x28)[0]; n, names = struct.unpack_from("<HH", data, 0x3c)
+name_at = struct.unpack_from("<Q", data, shoff + names * 64 + 24)[0]
+for i in range(n):
+    at = shoff + i * 64
+    name = name_at + struct.unpack_from("<I", data, at)[0]
+    if data[name:data.index(0, name)].startswith(b".debug_"):
+        offset, size = struct.unpack_from("<QQ", data, at + 24)
+        for _ in range(max(1, size // 20)):
+            data[offset + random.randrange(size)] = random.randrange(256)
+open(path, "wb").write(data)
+PY
+	upload "mutant$i" "$id"
+done
+
+# ---- and one that is as it should be
+program good cccc0000000000000000000000000000000000c1
+upload good cccc0000000000000000000000000000000000c1
+
+expect_equal "the good one's table" "$(table_of cccc0000000000000000000000000000000000c1)" "ready: "
+say "the bomb's table: $(table_of aaaa0000000000000000000000000000000000a1)"
+for i in {1..30}; do
+	say "mutant $i: $(table_of "$(printf 'bbbb%036d' "$i")")"
+done
+
+# One process, which never died; and its memory is not that of the bomb.
+is_alive "$server_pid" || fail "the server is gone"
+expect_equal "the server answers" "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "$server_url/readyz")" 200
+peak_kib=$(awk '/^VmHWM/ { print $2 }' "/proc/$server_pid/status")
+expect_at_most "peak memory of the server, KiB" "$peak_kib" 400000
+expect_equal "helpers that are left" "$(pgrep -P "$server_pid" | wc -l)" 0

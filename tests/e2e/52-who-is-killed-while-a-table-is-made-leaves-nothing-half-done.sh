@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# SIGKILL of the helper, and of the server with its helper, in the middle of a compilation.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq gcc readelf
+
+start_server
+
+# A program whose table takes seconds: very many functions with very many inlined ones.
+id=dddd0000000000000000000000000000000000d1
+{
+	printf 'volatile int sink;\n'
+	printf 'static inline __attribute__((always_inline)) void leaf(int x) { sink = x; }\n'
+	for i in {1..1500}; do
+		printf 'static inline __attribute__((always_inline)) void mid%d(int x) { leaf(x); leaf(x + %d); }\n' "$i" "$i"
+		printf 'void f%d(int x) { mid%d(x); mid%d(x * 3); leaf(x); }\n' "$i" "$i" "$i"
+	done
+	printf 'int main(void) { return 0; }\n'
+} >"$work/large.c"
+gcc -O1 -g "-Wl,--build-id=0x$id" -o "$work/large" "$work/large.c"
+request PUT "/v1/debuginfo/$id" -T "$work/large"
+expect_equal "status of the upload" "$status" 200
+
+ask() { curl -s -m 20 -o "$work/status.json" "$server_url/v1/debuginfo/$id/status"; }
+table_status() { ask && jq -r .table.status "$work/status.json"; }
+helper_of() { pgrep -P "$1" | head -n 1 || true; }
+
+# stop_a_helper: a compilation is under way and does not get on; its pid is $helper. A helper is quick: it is asked for
+# until one is caught.
+stop_a_helper() {
+	local i
+	for i in {1..200}; do
+		ask
+		helper=$(helper_of "$server_pid")
+		[ -n "$helper" ] && kill -STOP "$helper" 2>/dev/null && [ "$(process_state "$helper")" = T ] && return
+		[ "$(jq -r .table.status "$work/status.json")" = "table pending" ] || forget
+	done
+	fail "no helper was caught at work"
+}
+
+# Makes the server compile again: without the file there is no table either.
+forget() {
+	request DELETE "/v1/debuginfo/$id"
+	request PUT "/v1/debuginfo/$id" -T "$work/large"
+}
+
+# ---- the server goes: so does the helper
+stop_a_helper
+say "helper $helper is stopped at work"
+stop_server KILL
+expect_within 10s is_gone "$helper"
+say "the helper went with the server"
+! find "$server_data/symbols" -type f | grep . || fail "something is left of the table"
+start_server
+expect_within 60s eval '[ "$(table_status)" = ready ]'
+say "after a new start the table is made"
+
+# ---- the helper goes: that is said, and the server stays
+forget
+stop_a_helper
+kill -KILL "$helper"
+expect_within 30s eval '[ "$(table_status)" = "table failed" ]'
+jq -e '.table.why | contains("SIGKILL")' "$work/status.json" >/dev/null || fail "why: $(cat "$work/status.json")"
+is_alive "$server_pid" || fail "the server went with its helper"
+! find "$server_data/symbols" -type f | grep . || fail "something is left of the table"
+request POST /v1/symbolize --data-binary "{\"build_id\": \"$id\", \"addresses\": [4096]}"
+expect_equal "status of a frame" "$(jq -r '.frames[0].status' "$work/body")" "table failed"
+
+# ---- a second server at the same folder finds all of it in order
+forget
+expect_within 60s eval '[ "$(table_status)" = ready ]'
+made=$(server_metric symbol_tables_total)
+stop_server
+start_server
+expect_equal "the table after a restart" "$(table_status)" ready
+expect_equal "tables made anew" "$(server_metric symbol_tables_total)" 0
+say "$made tries before, none after"

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/elf/build_id.h"
+#include "common/file.h"
+#include "tests/unit/symbolizer/api/api_fixture.h"
+
+/* Uploads the program at @path; its identity as text. */
+static void upload(struct api_fixture *fixture, const char *path,
+		   char ret_id[EXECUTABLE_ID_TEXT_SIZE])
+{
+	scoped(debuginfo_upload_freep) struct debuginfo_upload *pending = NULL;
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	struct bytes content = BYTES_INIT(256 * MIB);
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+	struct executable_id id;
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_ok(elf_file_open(fd, &elf));
+	assert_int_equal(build_id_from_elf(elf, &id), 1);
+	assert_ok(file_read(path, &content));
+	assert_ok(debuginfo_upload_begin(fixture->context.debuginfo, &id, DEBUGINFO_FROM_PIPELINE,
+					 &pending, message));
+	assert_ok(debuginfo_upload_append(pending, bytes_view_of(&content), message));
+	assert_int_equal(debuginfo_upload_commit(pending, &entry, message), 1);
+	bytes_release(&content);
+	executable_id_format(&id, ret_id);
+}
+
+static json_t *ask_status(struct api_fixture *fixture, const char *id)
+{
+	const struct http_request request = { .path = "/v1/debuginfo/id/status",
+					      .argument = id,
+					      .caller = &fixture->caller };
+	scoped(http_response_release) struct http_response response;
+
+	http_response_init(&response);
+	api_debuginfo_status(&fixture->context, &request, &response);
+	assert_int_equal(response.status, 200);
+	return json_of(&response);
+}
+
+/* The answer once the table is no longer being made. */
+static json_t *ask_until_made(struct api_fixture *fixture, const char *id)
+{
+	json_t *json = ask_status(fixture, id);
+
+	while (strcmp(json_text_at(json_object_get(json, "table"), "status"), "table pending") ==
+	       0) {
+		json_decref(json);
+		(void)usleep(1000);
+		json = ask_status(fixture, id);
+	}
+	return json;
+}
+
+static bool has_text(const json_t *list, const char *text)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void of_a_file_it_says_what_was_made_of_it(void **state)
+{
+	char id[EXECUTABLE_ID_TEXT_SIZE];
+	scoped(json_decrefp) json_t *json = NULL;
+	const json_t *table;
+
+	upload(*state, "/proc/self/exe", id);
+	json = ask_until_made(*state, id);
+	assert_string_equal(json_text_at(json, "build_id"), id);
+	assert_int_equal(json_array_size(json_object_get(json, "files")), 1);
+	table = json_object_get(json, "table");
+	assert_string_equal(json_text_at(table, "status"), "ready");
+	assert_true(has_text(json_object_get(table, "sources"), "dwarf"));
+	assert_true(has_text(json_object_get(table, "sources"), "symtab"));
+	assert_false(has_text(json_object_get(table, "sources"), "go"));
+	assert_true(json_number_at(table, "functions") > 100);
+	assert_true(json_number_at(table, "places") > json_number_at(table, "functions"));
+	assert_true(json_number_at(table, "stored_bytes") > 1000);
+	assert_int_equal(json_number_at(table, "made_time"), FIXTURE_NOW);
+	assert_int_equal(json_number_at(json_object_get(json, "looked_for"), "here_time"),
+			 FIXTURE_NOW);
+}
+
+static void of_nothing_it_says_where_it_was_looked_for(void **state)
+{
+	static const uint8_t agent[16];
+	struct api_fixture *fixture = *state;
+	scoped(json_decrefp) json_t *before = NULL, *after = NULL;
+	const json_t *search;
+	struct executable_id id;
+
+	before = ask_status(fixture, "0123456789abcdef");
+	assert_string_equal(json_text_at(json_object_get(before, "table"), "status"),
+			    "no debuginfo");
+	assert_int_equal(json_array_size(json_object_get(before, "files")), 0);
+	search = json_object_get(before, "looked_for");
+	assert_int_equal(json_number_at(search, "agents_again_time"), 0);
+	assert_true(json_is_false(json_object_get(search, "upstream")));
+
+	assert_ok(executable_id_parse("0123456789abcdef", &id));
+	assert_int_equal(debuginfo_want(fixture->context.debuginfo, &id, agent), 1);
+	after = ask_status(fixture, "0123456789abcdef");
+	search = json_object_get(after, "looked_for");
+	assert_true(json_number_at(search, "agents_again_time") > (json_int_t)FIXTURE_NOW);
+}
+
+static void what_is_no_build_id_is_refused(void **state)
+{
+	struct api_fixture *fixture = *state;
+	const struct http_request request = { .path = "/v1/debuginfo/id/status",
+					      .argument = "../etc",
+					      .caller = &fixture->caller };
+	scoped(http_response_release) struct http_response response;
+
+	http_response_init(&response);
+	api_debuginfo_status(&fixture->context, &request, &response);
+	assert_error(&response, 400, "is no build ID");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		API_TEST(of_a_file_it_says_what_was_made_of_it),
+		API_TEST(of_nothing_it_says_where_it_was_looked_for),
+		API_TEST(what_is_no_build_id_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
