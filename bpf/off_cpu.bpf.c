@@ -36,6 +36,9 @@
 /* A copy costs 36 KiB of the ring buffer, and by then the agent will have told us what it takes to do without. */
 #define COPY_INTERVAL_NS 1000000000ULL
 
+/* Time of waits for which none of their length has a stack is kept so long. */
+#define FLUSH_NS 5000000000ULL
+
 /* Places that are tried for a site. */
 #define SITE_PROBES 4
 
@@ -88,6 +91,12 @@ static __always_inline void adjust_interval(struct capture_budget *budget, __u64
 	budget->spent_ns = 0;
 }
 
+static __always_inline bool has_others(const struct wait_site *site)
+{
+	_Static_assert(N_WAIT_CLASSES == 4, "each is looked at");
+	return site->n_others[0] | site->n_others[1] | site->n_others[2] | site->n_others[3];
+}
+
 /* Index of the site that the thread waits at. */
 static __always_inline __u8 find_site(struct task_struct *task, struct thread_waits *waits, __u64 now_ns)
 {
@@ -105,7 +114,7 @@ static __always_inline __u8 find_site(struct task_struct *task, struct thread_wa
 		if (site->tag == tag)
 			return index;
 		if (chosen == N_WAIT_SITES &&
-		    (site->tag == 0 || (site->others_ns == 0 && now_ns - site->last_ns > RARE_GAP_NS)))
+		    (site->tag == 0 || (!has_others(site) && now_ns - site->last_ns > RARE_GAP_NS)))
 			chosen = index;
 	}
 	if (chosen == N_WAIT_SITES)
@@ -230,20 +239,50 @@ static __always_inline void begin_wait(void *context, struct task_struct *task, 
 	__sync_lock_test_and_set(&waits->since_ns, now_ns);
 }
 
+/* Waits like this one; after a while also those that were unlike it, for want of one that is like them. */
+static __always_inline void take_others(struct wait_site *site, __u8 class, bool all, struct abi_wait *wait)
+{
+	wait->others_ns = 0;
+	wait->n_others = 0;
+#pragma unroll
+	for (__u32 i = 0; i < N_WAIT_CLASSES; i++) {
+		if (!all && i != class)
+			continue;
+		wait->others_ns += site->others_ns[i];
+		wait->n_others += site->n_others[i];
+	}
+}
+
+static __always_inline void forget_others(struct wait_site *site, __u8 class, bool all)
+{
+#pragma unroll
+	for (__u32 i = 0; i < N_WAIT_CLASSES; i++) {
+		if (!all && i != class)
+			continue;
+		site->others_ns[i] = 0;
+		site->n_others[i] = 0;
+	}
+}
+
+static __always_inline bool is_flush_due(const struct wait_site *site, __u64 now_ns)
+{
+	return now_ns - site->told_ns > FLUSH_NS;
+}
+
 /* Those of its site that had no stack share the stacks of those that had. */
 static __always_inline void add_others(struct sample *sample, const struct thread_waits *waits,
-				       const struct wait_site *site)
+				       struct wait_site *site, __u8 class)
 {
 	struct abi_wait *wait = (struct abi_wait *)sample->frames;
+	__u32 capture_us = waits->capture_ns / 1000;
 
-	if (waits->weight_shift == 0 && site->others_ns == 0)
+	take_others(site, class, is_flush_due(site, sample->header.time_ns), wait);
+	if (waits->weight_shift == 0 && wait->others_ns == 0)
 		return;
 	sample->header.flags |= ABI_SAMPLE_STANDS;
-	wait->others_ns = site->others_ns;
-	wait->capture_ns = waits->capture_ns;
+	wait->capture_us = capture_us < 65535 ? capture_us : 65535;
 	wait->weight_shift = waits->weight_shift;
-	wait->site = waits->site;
-	wait->zero[0] = wait->zero[1] = 0;
+	wait->site = waits->site * N_WAIT_CLASSES + class;
 }
 
 /* [since_ns, until_ns) of a wait whose stack is known. */
@@ -252,6 +291,8 @@ static __always_inline void tell_wait(struct task_struct *task, struct thread_wa
 {
 	struct wait_site *site = &waits->sites[waits->site & (N_WAIT_SITES - 1)];
 	bool by_walk = waits->walk_start_ns == waits->start_ns;
+	__u64 duration_ns = until_ns - since_ns;
+	__u8 class = wait_class(duration_ns > waits->capture_ns ? duration_ns - waits->capture_ns : 0);
 	__u32 key = 0;
 	struct sample *sample = bpf_map_lookup_elem(&off_cpu_scratch, &key);
 	__u32 pid = task->tgid;
@@ -259,26 +300,34 @@ static __always_inline void tell_wait(struct task_struct *task, struct thread_wa
 
 	if (!sample)
 		return;
-	sample_begin_task(sample, task, EVENT_OFF_CPU, until_ns - since_ns);
+	sample_begin_task(sample, task, EVENT_OFF_CPU, duration_ns);
 	sample->header.time_ns = until_ns;
 	sample->header.cpu = waits->cpu;
 	sample->header.exec_count = execs ? *execs : 0;
 	sample->header.n_user_frames = 1; /* at least: the stack has the rest */
 	sample->header.stack_hash = by_walk ? waits->walk_hash : waits->stack_hash;
 	if (!by_walk)
-		add_others(sample, waits, site);
+		add_others(sample, waits, site, class);
 	if ((!by_walk && waits->stack == WAIT_STACK_LOST) || sample_submit_known(sample)) {
 		count(ABI_COUNTER_OFF_CPU_LOST);
-		count_more(ABI_COUNTER_OFF_CPU_LOST_NS, until_ns - since_ns);
-	} else if (sample->header.flags & ABI_SAMPLE_STANDS) {
-		site->others_ns = 0;
+		count_more(ABI_COUNTER_OFF_CPU_LOST_NS, duration_ns);
+	} else if (!by_walk) {
+		bool all = is_flush_due(site, until_ns);
+
+		forget_others(site, class, all);
+		if (all)
+			site->told_ns = until_ns;
 	}
 }
 
 static __always_inline void skip_wait(struct thread_waits *waits, __u64 duration_ns)
 {
-	if (waits->site < N_WAIT_SITES)
-		waits->sites[waits->site].others_ns += duration_ns;
+	__u8 class = wait_class(duration_ns);
+
+	if (waits->site < N_WAIT_SITES) {
+		waits->sites[waits->site].others_ns[class] += duration_ns;
+		waits->sites[waits->site].n_others[class]++;
+	}
 }
 
 static __always_inline void end_wait(struct task_struct *task, __u64 now_ns)

@@ -327,7 +327,7 @@ static int add_wait_rows(struct collector *collector, const struct process *proc
 	int r = 0;
 
 	if (wait)
-		r = wait_shares_add_time(&collector->wait_shares, &owner, wait->others_ns, &site);
+		r = wait_shares_add_time(&collector->wait_shares, &owner, wait, &site);
 	while (left_ns > 0 && r == 0) {
 		row.value = MIN(left_ns, WAIT_PIECE_NS);
 		row.slot = (end_ns - 1) / SLOT_NS;

@@ -16,9 +16,10 @@ void wait_shares_release(struct wait_shares *shares)
 	vec_release(&shares->shares);
 }
 
-int wait_shares_add_time(struct wait_shares *shares, const struct wait_owner *owner, uint64_t others_ns,
+int wait_shares_add_time(struct wait_shares *shares, const struct wait_owner *owner, const struct abi_wait *wait,
 			 uint32_t *ret_site)
 {
+	struct wait_site_total *site;
 	void *value;
 	int r;
 
@@ -34,43 +35,68 @@ int wait_shares_add_time(struct wait_shares *shares, const struct wait_owner *ow
 		}
 	}
 	*ret_site = *(uint32_t *)value;
-	shares->sites.items[*ret_site].others_ns += others_ns;
+	site = &shares->sites.items[*ret_site];
+	site->others_ns += wait->others_ns;
+	site->n_others += wait->n_others;
 	return 0;
 }
 
-/*
- * Waits like this one that had no stack: the kernel side drew one in 2^shift. Each of them was shorter by what taking
- * the stack added, where the CPU that was busy with it had to wake the thread. Never nothing: others may have come
- * while the lot was thinner than it is now.
- */
-static uint64_t weight_of(const struct abi_wait *wait, uint64_t piece_ns)
-{
-	uint64_t undisturbed_ns = MAX(piece_ns > wait->capture_ns ? piece_ns - wait->capture_ns : 0, piece_ns / 8);
-	uint64_t n_others = wait->weight_shift > 0 ? (UINT64_C(1) << wait->weight_shift) - 1 : 1;
-
-	return MAX(undisturbed_ns, UINT64_C(1)) * n_others;
-}
-
-int wait_shares_add_row(struct wait_shares *shares, uint32_t site, const struct abi_wait *wait, size_t row,
+int wait_shares_add_row(struct wait_shares *shares, uint32_t site_index, const struct abi_wait *wait, size_t row,
 			uint64_t piece_ns)
 {
-	struct wait_share share = { .row = row, .site = site, .weight = weight_of(wait, piece_ns) };
+	struct wait_site_total *site = &shares->sites.items[site_index];
 
-	shares->sites.items[site].weight += share.weight;
-	return vec_push(&shares->shares, share);
+	site->n_taken++;
+	site->taken_ns += piece_ns;
+	site->capture_ns += wait->capture_us * NSEC_PER_USEC;
+	return vec_push(&shares->shares,
+			(struct wait_share){
+				.row = row,
+				.site = site_index,
+				/* Never none: others may have come while the lot was thinner than it is now. */
+				.n_others = wait->weight_shift > 0 ? (UINT32_C(1) << wait->weight_shift) - 1 : 1,
+				.piece_ns = piece_ns,
+			});
+}
+
+/* Between nothing and all that taking the stacks took. */
+static uint64_t lengthened_ns(const struct wait_site_total *site)
+{
+	uint64_t taken_ns = site->taken_ns / site->n_taken;
+	uint64_t others_ns = site->n_others > 0 ? site->others_ns / site->n_others : taken_ns;
+
+	return taken_ns > others_ns ? MIN(taken_ns - others_ns, site->capture_ns / site->n_taken) : 0;
+}
+
+static uint64_t weight_of(const struct wait_share *share, const struct wait_site_total *site)
+{
+	uint64_t rest_ns = share->piece_ns > site->lengthened_ns ? share->piece_ns - site->lengthened_ns : 0;
+	uint64_t least_ns = share->piece_ns / 8 + 1;
+
+	return MAX(rest_ns, least_ns) * share->n_others;
 }
 
 void wait_shares_settle(struct wait_shares *shares, struct window_row *rows)
 {
+	for (size_t i = 0; i < shares->sites.count; i++) {
+		if (shares->sites.items[i].n_taken > 0)
+			shares->sites.items[i].lengthened_ns = lengthened_ns(&shares->sites.items[i]);
+	}
+	for (size_t i = 0; i < shares->shares.count; i++) {
+		struct wait_site_total *site = &shares->sites.items[shares->shares.items[i].site];
+
+		site->weight += weight_of(&shares->shares.items[i], site);
+	}
 	for (size_t i = 0; i < shares->shares.count; i++) {
 		const struct wait_share *share = &shares->shares.items[i];
 		struct wait_site_total *site = &shares->sites.items[share->site];
-		uint64_t part_ns = (uint64_t)((unsigned __int128)site->others_ns * share->weight / site->weight);
+		uint64_t weight = weight_of(share, site);
+		uint64_t part_ns = (uint64_t)((unsigned __int128)site->others_ns * weight / site->weight);
 
 		/* Of what is left, so that nothing is lost to rounding. */
 		rows[share->row].value += part_ns;
 		site->others_ns -= part_ns;
-		site->weight -= share->weight;
+		site->weight -= weight;
 	}
 	vec_clear(&shares->shares);
 	vec_clear(&shares->sites);

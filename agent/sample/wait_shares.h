@@ -4,9 +4,12 @@
 /*
  * Time of waits whose stacks were not taken, shared out among those of the same thread and site that were.
  *
- * The kernel side takes the stack of one wait in 2^weight_shift and tells with it the exact time of those that it
- * skipped. Within one window a site's skipped time goes to its rows by what each stands for: the sum is exact, and so
- * is each stack's part on the average. Used by the agent's main thread.
+ * The kernel side takes the stack of one wait in 2^weight_shift and tells with it the exact time and number of those
+ * that it skipped. Within one window a site's skipped time goes to its rows by what each stands for: the sum is exact,
+ * and so is each stack's part on the average. Used by the agent's main thread.
+ *
+ * Taking a stack lengthens a wait where the CPU that is busy with it has to wake the thread, and does not where another
+ * one does. How much it was tells the difference between the means of those with a stack and those without.
  */
 
 #include "agent/sample/window.h"
@@ -15,13 +18,21 @@
 #include "common/vec.h"
 
 struct wait_share {
-	size_t row; /* index */
+	size_t row;    /* index */
 	uint32_t site; /* index */
-	uint64_t weight;
+	uint32_t n_others; /* that it stands for, by the lot */
+	uint64_t piece_ns;
 };
 
 struct wait_site_total {
 	uint64_t others_ns;
+	uint64_t n_others;
+	/* Of those that had a stack. */
+	uint64_t n_taken;
+	uint64_t taken_ns;
+	uint64_t capture_ns;
+	/* While settling. */
+	uint64_t lengthened_ns;
 	unsigned __int128 weight;
 };
 
@@ -45,7 +56,7 @@ struct wait_owner {
 };
 
 /* Skipped time came in. *ret_site is for wait_shares_add_row(), which must follow. 0 or -ENOMEM. */
-int wait_shares_add_time(struct wait_shares *shares, const struct wait_owner *owner, uint64_t others_ns,
+int wait_shares_add_time(struct wait_shares *shares, const struct wait_owner *owner, const struct abi_wait *wait,
 			 uint32_t *ret_site);
 
 /* Row @row, which lasted @piece_ns itself, takes part. */

@@ -64,14 +64,14 @@ struct abi_stack_copy {
 
 /*
  * A wait that was taken by lot, one in 2^weight_shift, and those of its thread and site (the place where user code
- * waits) that were not: their time is known, their stacks are not. All waits of a site that were taken share it.
+ * waits, and how long) that were not: their time is known, their stacks are not. All that were taken share it.
  */
 struct abi_wait {
 	__u64 others_ns;   /* since the last one of that site was told */
-	__u32 capture_ns;  /* that taking the stack took: it may have lengthened the wait */
+	__u32 n_others;
+	__u16 capture_us;  /* that taking the stack took: it may have lengthened the wait */
 	__u8 weight_shift;
 	__u8 site;
-	__u8 zero[2];
 };
 
 _Static_assert(sizeof(struct abi_wait) == sizeof(struct abi_frame), "it is where the first frame would be");

@@ -40,6 +40,20 @@ enum wait_stack {
 };
 
 /*
+ * Waits that are alike in length stand for each other: else one that took a thousand times as long as most, because
+ * who held the lock was pushed off the CPU, would stand for a thousand others when its stack happened to be taken.
+ * Below 131 us, 1 ms, 8 ms, and above.
+ */
+#define N_WAIT_CLASSES 4
+
+static __always_inline __u8 wait_class(__u64 duration_ns)
+{
+	if (duration_ns < 1 << 20)
+		return duration_ns < 1 << 17 ? 0 : 1;
+	return duration_ns < 1 << 23 ? 2 : 3;
+}
+
+/*
  * Where in user code a thread waits: told apart by program counter and stack pointer, which is cheap, and enough to
  * keep the lock that is waited for a thousand times a second apart from the queue that is waited for once. Those for
  * which there is no room share one.
@@ -48,7 +62,9 @@ struct wait_site {
 	__u64 tag;	 /* 0: free */
 	__u64 last_ns;	 /* start of the last wait here; 0: there was none */
 	__u64 gap_ns;	 /* mean time from one start to the next */
-	__u64 others_ns; /* time of waits without a stack since one with a stack was told */
+	__u64 others_ns[N_WAIT_CLASSES]; /* time of waits without a stack since one with a stack was told */
+	__u32 n_others[N_WAIT_CLASSES];
+	__u64 told_ns; /* when all of it was told */
 	__u64 copied_ns; /* when the stack went to the agent as a copy, for want of mappings or tables here */
 };
 

@@ -55,12 +55,12 @@ below() {
 		| .result[] | select([recurse($nodes[.parent_node_id] // empty) | .profile_location_str] | index([$wanted]))
 			| .profile_location_str' "$work/waits.json" | sort -u
 }
-expect_below() { below "$1" | grep -xF -- "$2" >/dev/null || fail "no '$2' below $1: $(below "$1" | tr '\n' '|')"; }
-expect_below wait_in_nanosleep '[k] hrtimer_nanosleep'
-expect_below wait_for_mutex '[k] futex_wait'
-expect_below wait_for_condition '[k] futex_wait'
-expect_below wait_for_pipe '[k] anon_pipe_read'
-[ -z "$disk" ] || expect_below wait_for_disk '[k] ext4_file_read_iter'
+expect_below() { below "$1" | grep -xE -- "\\[k\\] $2" >/dev/null || fail "no '$2' below $1: $(below "$1" | tr '\n' '|')"; }
+expect_below wait_in_nanosleep hrtimer_nanosleep
+expect_below wait_for_mutex futex_wait
+expect_below wait_for_condition futex_wait
+expect_below wait_for_pipe '(anon_)?pipe_read'
+[ -z "$disk" ] || expect_below wait_for_disk '.*(dio|direct).*'
 # What was waited on is the leaf: nothing of the tracing that looks on.
 expect_equal "leaves" "$(jq -r '.result as $all | ($all | map(.parent_node_id)) as $parents
 	| [$all[] | select(.node_id as $id | $parents | index([$id]) | not) | .profile_location_str] | unique | join(" ")' \

@@ -14,6 +14,7 @@ expect_stuck() {
 	local what=$1 from=$2 to=$3 function seconds
 	seconds=$((to - from + 1))
 	wait_for_name lock_second_then_first stuck "$from" "$to" "$OFF_CPU"
+	wait_for_name '[k] futex_wait' stuck "$from" "$to" "$OFF_CPU"
 	fetch_profile "$work/stuck.json" stuck "$from" "$to" "$OFF_CPU"
 	is_alive "$workload_pid" || fail "the program ended"
 	for function in lock_first_then_second lock_second_then_first; do

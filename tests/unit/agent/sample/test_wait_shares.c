@@ -26,7 +26,7 @@ static void add(struct wait_shares *shares, uint32_t site_number, const struct a
 	struct wait_owner owner = { .process = 1, .tid = 2, .site = site_number };
 	uint32_t site;
 
-	assert_ok(wait_shares_add_time(shares, &owner, wait->others_ns, &site));
+	assert_ok(wait_shares_add_time(shares, &owner, wait, &site));
 	assert_ok(wait_shares_add_row(shares, site, wait, row, ns));
 }
 
@@ -67,17 +67,32 @@ static void places_keep_their_own_time(void **state)
 	assert_int_equal(rows[1].value, 17);
 }
 
-static void what_taking_the_stack_took_is_not_time_of_others(void **state)
+static void a_wait_that_taking_its_stack_made_longer_counts_as_long_as_others_were(void **state)
 {
-	struct window_row rows[] = { { .value = 15000 }, { .value = 60000 } };
+	static const struct {
+		uint64_t others_ns, parts_ns[2];
+	} cases[] = {
+		/* 5 and 50 us, each with 10 us on top, and 16 of each without: shares of 1 to 10, not of 1 to 4. */
+		{ 880000, { 80000, 800000 } },
+		/* Others are as long: the CPU that took the stack was not the one that woke the thread. */
+		{ 1200000, { 240000, 960000 } },
+		/* Others are far shorter, by chance: more than the capture took it cannot have been. */
+		{ 330000, { 30000, 300000 } },
+	};
 	struct wait_shares *shares = *state;
 
-	/* 5 and 50 us, each with 10 us on top: shares of 1 to 10, not of 1 to 4. */
-	add(shares, 0, &(struct abi_wait){ .others_ns = 0, .capture_ns = 10000, .weight_shift = 4 }, 0, 15000);
-	add(shares, 0, &(struct abi_wait){ .others_ns = 1100000, .capture_ns = 10000, .weight_shift = 4 }, 1, 60000);
-	wait_shares_settle(shares, rows);
-	assert_int_equal(rows[0].value, 15000 + 100000);
-	assert_int_equal(rows[1].value, 60000 + 1000000);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct window_row rows[] = { { .value = 15000 }, { .value = 60000 } };
+
+		add(shares, 0, &(struct abi_wait){ .capture_us = 10, .weight_shift = 4 }, 0, 15000);
+		add(shares, 0,
+		    &(struct abi_wait){
+			    .others_ns = cases[i].others_ns, .n_others = 32, .capture_us = 10, .weight_shift = 4 },
+		    1, 60000);
+		wait_shares_settle(shares, rows);
+		assert_int_equal(rows[0].value, 15000 + cases[i].parts_ns[0]);
+		assert_int_equal(rows[1].value, 60000 + cases[i].parts_ns[1]);
+	}
 }
 
 static void nothing_is_lost_to_rounding_nor_to_the_end_of_thinning(void **state)
@@ -126,7 +141,7 @@ int main(void)
 		TEST(time_of_others_goes_to_rows_by_what_they_stand_for),
 		TEST(a_thinner_lot_stands_for_more),
 		TEST(places_keep_their_own_time),
-		TEST(what_taking_the_stack_took_is_not_time_of_others),
+		TEST(a_wait_that_taking_its_stack_made_longer_counts_as_long_as_others_were),
 		TEST(nothing_is_lost_to_rounding_nor_to_the_end_of_thinning),
 		TEST(the_longest_waits_do_not_overflow),
 		TEST(what_was_settled_is_forgotten),
