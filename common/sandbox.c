@@ -106,15 +106,32 @@ static int enter_landlock(void)
 
 /* Without conditions: memory, time, threads that wait for each other, the end. */
 static const int plain_calls[] = {
-	SCMP_SYS(read),         SCMP_SYS(pread64),        SCMP_SYS(lseek),
-	SCMP_SYS(fstat),        SCMP_SYS(close),          SCMP_SYS(munmap),
-	SCMP_SYS(mremap),       SCMP_SYS(madvise),        SCMP_SYS(brk),
-	SCMP_SYS(futex),        SCMP_SYS(sched_yield),    SCMP_SYS(set_robust_list),
-	SCMP_SYS(rseq),         SCMP_SYS(getrandom),      SCMP_SYS(clock_gettime),
-	SCMP_SYS(getpid),       SCMP_SYS(gettid),         SCMP_SYS(sigaltstack),
-	SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(exit),         SCMP_SYS(exit_group),     SCMP_SYS(restart_syscall),
-	SCMP_SYS(sysinfo), /* qsort() asks how much memory there is */
+	SCMP_SYS(read),
+	SCMP_SYS(pread64),
+	SCMP_SYS(lseek),
+	SCMP_SYS(fstat),
+	SCMP_SYS(close),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(madvise),
+	SCMP_SYS(brk),
+	SCMP_SYS(futex),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(rseq),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(getpid),
+	SCMP_SYS(gettid),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(sysinfo),           /* qsort() asks how much memory there is */
+	SCMP_SYS(sched_getaffinity), /* a sanitizer asks about each thread */
 };
 
 static int allow_plain_calls(scmp_filter_ctx filter)
