@@ -205,7 +205,8 @@ static size_t find_kept_sp(const uint8_t *code, size_t size, int32_t *ret_offset
 			return at + 4;
 		}
 		if (code[at + 2] == 0x54) {
-			*ret_offset = (int8_t)code[at + 4];
+			/* disp8 is signed. */
+			*ret_offset = (code[at + 4] ^ 0x80) - 0x80;
 			return at + 5;
 		}
 	}

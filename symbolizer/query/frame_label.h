@@ -44,4 +44,4 @@ struct frame_of_stack {
 	bool outermost;
 };
 int frame_label(struct frame_labels *labels, const struct store_process *process,
-		const struct frame_of_stack *frame, string_id *ret_label, char *ret_type);
+		const struct frame_of_stack *of, string_id *ret_label, char *ret_type);

@@ -77,7 +77,7 @@ int table_builder_symbol(struct table_builder *builder, uint32_t symbol, uint32_
 
 /* Appends a segment; it continues the run before when that ends at @start. Within one caller,
  * starts rise. */
-int table_builder_add(struct table_builder *builder, enum builder_layer_kind layer, uint32_t start,
+int table_builder_add(struct table_builder *builder, enum builder_layer_kind kind, uint32_t start,
 		      uint32_t end, uint32_t location);
 
 /* What is known of the names of a DWARF entry. */
