@@ -159,14 +159,14 @@ static int allow_conditioned_calls(scmp_filter_ctx filter, int out_fd)
 		int call;
 		struct scmp_arg_cmp condition;
 	} rows[] = {
-		{ SCMP_SYS(write), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)out_fd) },
+		{ SCMP_SYS(write), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)out_fd, 0) },
 		/* Where assert() writes to; without it one could not tell what ended it. */
-		{ SCMP_SYS(write), SCMP_A0(SCMP_CMP_EQ, STDERR_FILENO) },
+		{ SCMP_SYS(write), SCMP_A0(SCMP_CMP_EQ, STDERR_FILENO, 0) },
 		{ SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
 		{ SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
-		{ SCMP_SYS(newfstatat), SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH) },
+		{ SCMP_SYS(newfstatat), SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0) },
 		{ SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, thread, thread) },
-		{ SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()) },
+		{ SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0) },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

@@ -220,9 +220,11 @@ static void it_can_calculate_read_write_its_result_and_use_a_thread(void **state
 
 static int take_memory(void)
 {
+	/* Or the compiler would see that nobody needs the memory. */
+	void *volatile piece;
 	size_t taken = 0;
 
-	while (malloc(16 * MIB))
+	while ((piece = malloc(16 * MIB)))
 		taken += 16 * MIB;
 	return taken < 512 * MIB;
 }
