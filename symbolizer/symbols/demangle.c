@@ -182,14 +182,13 @@ static size_t plain_length(const char *name, size_t length)
 	return (size_t)(at - name);
 }
 
-int demangle_append(struct bytes *out, const char *linkage_name, size_t length)
+static int append_plain(struct bytes *out, const char *linkage_name, size_t length)
 {
 	char name[MANGLED_NAME_MAX_BYTES + 1];
 	size_t mangled;
 	bool rust;
 	int r = 0;
 
-	length = strnlen(linkage_name, MIN(length, (size_t)MANGLED_NAME_MAX_BYTES));
 	memcpy(name, linkage_name, length);
 	name[length] = '\0';
 	length = plain_length(name, length);
@@ -208,4 +207,18 @@ int demangle_append(struct bytes *out, const char *linkage_name, size_t length)
 	if (r < 0)
 		return r;
 	return bytes_append(out, name + (r > 0 ? mangled : 0), r > 0 ? length - mangled : length);
+}
+
+int demangle_append(struct bytes *out, const char *linkage_name, size_t length)
+{
+	static const char stub[] = "@plt";
+	const size_t stub_length = sizeof(stub) - 1;
+	int r;
+
+	length = strnlen(linkage_name, MIN(length, (size_t)MANGLED_NAME_MAX_BYTES));
+	if (length <= stub_length ||
+	    memcmp(linkage_name + length - stub_length, stub, stub_length) != 0)
+		return append_plain(out, linkage_name, length);
+	r = append_plain(out, linkage_name, length - stub_length);
+	return r < 0 ? r : bytes_append(out, stub, stub_length);
 }

@@ -10,6 +10,7 @@
  *   _ZN3std2io6_print17h553351a860254660E  std::io::_print
  *   _Z4workv.part.0                        work.part.0        suffixes of GCC's clones stay
  *   memcpy@@GLIBC_2.14, f.llvm.8151        memcpy, f          versions and LTO's numbers go
+ *   _Z4workv@plt                           work@plt           stubs stay what they are
  *
  * Names are hostile: the output and the stack that a name may take are bounded. Thread-safe, keeps
  * no state.

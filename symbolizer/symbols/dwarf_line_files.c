@@ -3,6 +3,8 @@
 
 #include <dwarf.h>
 
+#include "symbolizer/symbols/source_path.h"
+
 /* Folders and files of one table, and kinds of content of one entry. */
 #define LINE_ENTRIES_MAX (1u << 20)
 #define LINE_FORMATS_MAX 32
@@ -133,43 +135,6 @@ int line_program_header_read(struct line_program_header *header, struct line_tab
 	return r < 0 ? r : 1;
 }
 
-/* Appends @text's components to @out, which holds a path already or is empty. */
-static int append_components(struct bytes *out, const char *text)
-{
-	const size_t at = out->size;
-	int r = 0;
-
-	if (text[0] == '/' && at == 0)
-		r = bytes_append_byte(out, '/');
-	while (r == 0 && *text) {
-		size_t length = strcspn(text, "/");
-		bool is_up = length == 2 && text[0] == '.' && text[1] == '.';
-
-		if (is_up && out->size > 1) {
-			const uint8_t *slash = memrchr(out->data, '/', out->size);
-			const uint8_t *last = slash ? slash + 1 : out->data;
-			bool was_up = out->data + out->size - last == 2 &&
-				      memcmp(last, "..", 2) == 0;
-
-			if (was_up)
-				r = bytes_append(out, "/..", 3);
-			else
-				out->size = slash == out->data ? 1
-					    : slash		? (size_t)(slash - out->data)
-								: 0;
-		} else if (length > 0 && !(length == 1 && text[0] == '.') &&
-			   !(is_up && out->size == 1 && out->data[0] == '/')) {
-			if (out->size > 0 && out->data[out->size - 1] != '/')
-				r = bytes_append_byte(out, '/');
-			if (r == 0)
-				r = bytes_append(out, text, length);
-		}
-		text += length;
-		text += strspn(text, "/");
-	}
-	return r;
-}
-
 int line_table_path(const struct line_table *table, const struct dwarf_unit *unit, uint64_t file,
 		    struct bytes *out)
 {
@@ -186,12 +151,12 @@ int line_table_path(const struct line_table *table, const struct dwarf_unit *uni
 		bool has_root = folder && folder[0] == '/';
 
 		if (!has_root && unit->folder)
-			r = append_components(out, unit->folder);
+			r = source_path_append(out, unit->folder);
 		/* Folder 0 is the unit's own, already there. */
 		if (r == 0 && folder && (has_root || entry->folder > 0))
-			r = append_components(out, folder);
+			r = source_path_append(out, folder);
 	}
 	if (r == 0)
-		r = append_components(out, entry->name);
+		r = source_path_append(out, entry->name);
 	return r < 0 ? r : 1;
 }

@@ -100,7 +100,7 @@ static int check_header(const struct symbol_header *header, uint64_t size)
 		return -EBADMSG;
 	if (header->version != SYMBOL_LAYOUT_VERSION)
 		return -ESTALE;
-	if (header->total_bytes != size || symbol_layout_bytes(header) != size)
+	if (header->zero != 0 || header->total_bytes != size || symbol_layout_bytes(header) != size)
 		return -EBADMSG;
 	if (header->page_shift > 31 || header->id.kind > EXECUTABLE_ID_TEXT ||
 	    header->id.size > sizeof(header->id.bytes))

@@ -21,7 +21,7 @@
 #include "symbolizer/symbols/symbol_file.h"
 
 /* Rises with every change of the layout or of what compilation puts into it. */
-#define SYMBOL_LAYOUT_VERSION 1
+#define SYMBOL_LAYOUT_VERSION 2
 
 #define SYMBOL_FLAT_MAGIC   "HrthSymF"
 #define SYMBOL_STORED_MAGIC "HrthSymS"
@@ -34,12 +34,13 @@
 struct symbol_header {
 	char magic[8];
 	uint32_t version;
-	uint32_t sources;
+	uint32_t zero;
 	uint64_t checksum; /* XXH3-64 of all that follows this field */
 	uint64_t total_bytes;
 	uint64_t base;
 	uint64_t text;
 	uint64_t text_bytes;
+	uint32_t sources; /* enum symbol_source */
 	uint32_t has_text;
 	uint32_t page_shift;
 	uint32_t n_segments;
@@ -49,9 +50,9 @@ struct symbol_header {
 	uint32_t n_functions;
 	uint32_t n_paths;
 	struct executable_id id;
-	uint8_t zero[6];
+	uint8_t zeroes[2];
 };
-static_assert(sizeof(struct symbol_header) == 192 && offsetof(struct symbol_header, id) == 88,
+static_assert(sizeof(struct symbol_header) == 192 && offsetof(struct symbol_header, id) == 92,
 	      "part of the format");
 
 #define SYMBOL_CHECKED_FROM (offsetof(struct symbol_header, checksum) + 8)

@@ -306,7 +306,7 @@ static int read_header(struct bytes_view stored, struct symbol_header *ret_heade
 		return -EBADMSG;
 	if (header.version != SYMBOL_LAYOUT_VERSION)
 		return -ESTALE;
-	if (symbol_layout_bytes(&header) != header.total_bytes || header.page_shift > 31)
+	if (header.zero != 0 || symbol_layout_bytes(&header) != header.total_bytes || header.page_shift > 31)
 		return -EBADMSG;
 	*ret_header = header;
 	return 0;

@@ -8,6 +8,9 @@
 
 #include "symbolizer/symbols/table_builder.h"
 
+/* No range but the last, which is a gap, reaches to here. */
+#define WINDOW_END (UINT32_MAX - 1)
+
 /* Where the next symbol begins, for somebody who goes up. */
 struct symbol_cursor {
 	const struct table_builder *builder;
@@ -81,10 +84,9 @@ static void seek_symbol(struct symbol_cursor *cursor, uint32_t offset, struct sy
 		uint64_t start = symbol->start > base ? symbol->start - base : 0;
 		uint64_t end = symbol->end - base;
 
-		if (start < UINT32_MAX) {
+		if (start < WINDOW_END) {
 			ret->start = MAX((uint32_t)start, offset);
-			/* The last range of all is a gap. */
-			ret->end = (uint32_t)MIN(end, (uint64_t)UINT32_MAX - 1);
+			ret->end = (uint32_t)MIN(end, (uint64_t)WINDOW_END);
 		}
 	}
 }
@@ -158,7 +160,7 @@ static int merge(struct merging *merging)
 	uint32_t offset = 0;
 	int r = 0;
 
-	while (r == 0 && offset < UINT32_MAX) {
+	while (r == 0 && offset < WINDOW_END) {
 		seek(&merging->code, offset);
 		if (merging->code.start == offset) {
 			r = append(merging->merged, offset, merging->code.location);
@@ -167,7 +169,7 @@ static int merge(struct merging *merging)
 			r = append_below(merging, offset, &offset);
 		}
 	}
-	return r;
+	return r < 0 ? r : append(merging->merged, WINDOW_END, SYMBOL_NO_LOCATION);
 }
 
 int table_builder_merge(struct table_builder *builder, struct merged_ranges *ret_merged)

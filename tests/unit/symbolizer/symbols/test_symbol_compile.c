@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a compiled table says of programs, beside what is known of them and what llvm-symbolizer says. */
+
+#include "common/file.h"
+#include "tests/unit/symbolizer/symbols/tables.h"
+
+/* Each statement on a line of its own, so that lines tell where code comes from. */
+static const char inlined_c[] =
+	"volatile int sink;\n"                                       /* 1 */
+	"static inline __attribute__((always_inline)) int inner(int x)\n"
+	"{\n"
+	"	return sink + x * 3;\n"                              /* 4 */
+	"}\n"
+	"static inline __attribute__((always_inline)) int middle(int x)\n"
+	"{\n"
+	"	return inner(x) + 1;\n"                              /* 8 */
+	"}\n"
+	"__attribute__((noinline)) int outer(int x)\n"
+	"{\n"
+	"	int y = middle(x);\n"                                /* 12 */
+	"	sink = y * x;\n"
+	"	return y;\n"
+	"}\n"
+	"int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
+
+/* The address of an instruction that reads sink within outer: the only load there. */
+static uint64_t load_in_outer(const char *path)
+{
+	scoped_free char *text = command_text("objdump -d --no-show-raw-insn "
+					      "--disassemble=outer %s | grep '<sink>' | head -n 1",
+					      path);
+
+	return strtoull(text, NULL, 16);
+}
+
+static void an_inlined_instruction_has_the_whole_chain_of_calls(void **state)
+{
+	static const char *const flags[] = {
+		"-O2 -g",
+		"-O2 -gdwarf-2 -gno-strict-dwarf",
+		"-O2 -gdwarf-3",
+		"-O2 -gdwarf-4",
+		"-O2 -gdwarf-5",
+		"-O2 -gdwarf64 -gdwarf-5",
+		"-O2 -g -flto",
+		"-O2 -g -static",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		scoped_free char *path =
+			compile(*state, "inlined", "gcc", "c", inlined_c, flags[i]);
+		scoped_compiled struct compiled compiled = compiled_of(path);
+		scoped_free char *chain = chain_at(&compiled, load_in_outer(path));
+
+		assert_string_equal(chain, "inner inlined.c:4 < middle inlined.c:8 < "
+					   "outer inlined.c:12");
+	}
+}
+
+static void clang_gives_the_same_chain(void **state)
+{
+	static const char *const flags[] = { "-O2 -g", "-O2 -gdwarf-4", "-O2 -g -gdwarf64" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		scoped_free char *path =
+			compile(*state, "inlined", "clang", "c", inlined_c, flags[i]);
+		scoped_compiled struct compiled compiled = compiled_of(path);
+		scoped_free char *chain = chain_at(&compiled, load_in_outer(path));
+
+		assert_string_equal(chain, "inner inlined.c:4 < middle inlined.c:8 < "
+					   "outer inlined.c:12");
+	}
+}
+
+static void names_without_a_linkage_name_are_put_together_from_their_scopes(void **state)
+{
+	static const char source[] =
+		"volatile int sink;\n"
+		"namespace app { namespace {\n"
+		"struct hidden {\n"
+		"	__attribute__((always_inline)) int work(int n) { return sink * n; }\n"
+		"};\n"
+		"} }\n"
+		"__attribute__((noinline)) int outer(int n) { app::hidden h; return h.work(n); }\n"
+		"int main(int argc, char **) { return outer(argc); }\n";
+	scoped_free char *path = compile(*state, "scopes", "g++", "cc", source, "-O2 -g");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+
+	assert_true(has_function(&compiled, "app::(anonymous namespace)::hidden::work"));
+	assert_true(has_function(&compiled, "outer"));
+	assert_true(has_function(&compiled, "main"));
+}
+
+static void a_part_that_gcc_splits_off_keeps_its_own_name(void **state)
+{
+	static const char source[] =
+		"#include <stdlib.h>\n"
+		"volatile int sink;\n"
+		"__attribute__((noinline, cold, noreturn)) static void fail(int n) { sink = n; "
+		"abort(); }\n"
+		"__attribute__((noinline)) int work(int n)\n"
+		"{\n"
+		"	if (n > 1000)\n"
+		"		fail(n * sink);\n"
+		"	return n * 3;\n"
+		"}\n"
+		"int main(int argc, char **argv) { (void)argv; return work(argc); }\n";
+	scoped_free char *path = compile(*state, "cold", "gcc", "c", source, "-O2 -g");
+	scoped_free char *nm = command_text("nm %s", path);
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	scoped_free char *hot = chain_at(&compiled, address_in(nm, "work"));
+	scoped_free char *cold = chain_at(&compiled, address_in(nm, "work.cold"));
+
+	assert_true(strncmp(hot, "work cold.c:", strlen("work cold.c:")) == 0);
+	assert_true(strncmp(cold, "work.cold cold.c:", strlen("work.cold cold.c:")) == 0);
+}
+
+static void code_without_a_line_counts_to_the_line_before(void **state)
+{
+	static const char source[] = "	.text\n"
+				     "	.file 1 \"made.c\"\n"
+				     "	.globl work\n"
+				     "	.type work, @function\n"
+				     "work:\n"
+				     "	.loc 1 7 0\n"
+				     "	nop\n"
+				     "	.loc 1 0 0\n"
+				     "	nop\n"
+				     "	.loc 1 9 0\n"
+				     "	ret\n"
+				     "	.size work, .-work\n";
+	scoped_free char *path = compile(*state, "made", "gcc", "s", source,
+					 "-g -nostdlib -static -Wl,-e,work");
+	scoped_free char *nm = command_text("nm %s", path);
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	const uint64_t work = address_in(nm, "work");
+	static const char *const expected[] = { "work made.c:7", "work made.c:7", "work made.c:9" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		scoped_free char *chain = chain_at(&compiled, work + i);
+
+		assert_string_equal(chain, expected[i]);
+	}
+}
+
+static void the_same_files_give_the_same_bytes(void **state)
+{
+	scoped_free char *path = compile(*state, "cpp", "g++", "cc", program_cpp, "-O2 -g");
+	scoped_compiled struct compiled first = compiled_of(path);
+	scoped_compiled struct compiled second = compiled_of(path);
+	struct bytes stored[2] = { BYTES_INIT(MIB), BYTES_INIT(MIB) };
+
+	assert_int_equal(first.flat.size, second.flat.size);
+	assert_memory_equal(first.flat.data, second.flat.data, first.flat.size);
+	assert_ok(symbol_pack(bytes_view_of(&first.flat), &stored[0]));
+	assert_ok(symbol_pack(bytes_view_of(&second.flat), &stored[1]));
+	assert_int_equal(stored[0].size, stored[1].size);
+	assert_memory_equal(stored[0].data, stored[1].data, stored[0].size);
+	bytes_release(&stored[0]);
+	bytes_release(&stored[1]);
+}
+
+static void a_table_is_written_in_its_stored_form(void **state)
+{
+	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	struct bytes stored = BYTES_INIT(MIB), flat = BYTES_INIT(16 * MIB);
+	scoped_free char *out_path = write_file_in(*state, "stored", "", 0);
+	scoped_fd int fd = open_file(path);
+	scoped_fd int out_fd = open(out_path, O_WRONLY | O_CLOEXEC);
+	const struct symbol_compile_input input = { fd, -1, -1, -1 };
+	struct symbol_compile_report report;
+
+	assert_ok(symbol_compile(&input, out_fd, &report));
+	assert_ok(file_read(out_path, &stored));
+	assert_ok(symbol_unpack(bytes_view_of(&stored), &flat));
+	assert_int_equal(flat.size, compiled.flat.size);
+	assert_memory_equal(flat.data, compiled.flat.data, flat.size);
+	assert_int_equal(report.n_functions, symbol_file_info(compiled.file)->n_functions);
+	bytes_release(&stored);
+	bytes_release(&flat);
+}
+
+static void a_table_knows_what_it_was_made_from(void **state)
+{
+	scoped_free char *path =
+		compile(*state, "c", "gcc", "c", program_c, "-O1 -g -Wl,--build-id=0x0123456789");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	const struct symbol_file_info *info = symbol_file_info(compiled.file);
+
+	assert_int_equal(info->id.kind, EXECUTABLE_ID_GNU);
+	assert_int_equal(info->id.size, 5);
+	assert_memory_equal(info->id.bytes, "\x01\x23\x45\x67\x89", 5);
+	assert_true(info->sources & SYMBOL_SOURCE_DWARF);
+	assert_true(info->sources & SYMBOL_SOURCE_LINES);
+	assert_true(info->sources & SYMBOL_SOURCE_SYMTAB);
+	assert_string_equal(compiled.report.message, "");
+}
+
+/* Lines of llvm-symbolizer for one address: "function", "path:line:column", ... until an empty one. */
+static char *llvm_chain(char **text)
+{
+	struct bytes chain = BYTES_INIT(MIB);
+
+	for (;;) {
+		char *name = strsep(text, "\n");
+		char *place, *slash, *column;
+
+		if (!name || !*name)
+			break;
+		place = strsep(text, "\n");
+		assert_non_null(place);
+		slash = strrchr(place, '/');
+		column = strrchr(place, ':');
+		*column = '\0';
+		assert_ok(bytes_append_format(&chain, "%s%s %s", chain.size > 0 ? " < " : "", name,
+					      slash ? slash + 1 : place));
+	}
+	assert_ok(bytes_append_byte(&chain, 0));
+	return (char *)chain.data;
+}
+
+/* Every instruction of C code, where display names and linkage names are the same. */
+static void every_instruction_gets_the_answer_that_llvm_symbolizer_gives(void **state)
+{
+	scoped_free char *path = compile(*state, "inlined", "gcc", "c", inlined_c, "-O2 -g");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	scoped_free char *addresses = command_text(
+		"objdump -d --no-show-raw-insn --disassemble=outer %s | grep -o '^ *[0-9a-f]*:' | "
+		"tr -d ' :' | sed 's/^/0x/'; objdump -d --no-show-raw-insn --disassemble=main %s | "
+		"grep -o '^ *[0-9a-f]*:' | tr -d ' :' | sed 's/^/0x/'",
+		path, path);
+	scoped_free char *list = write_file_in(*state, "addresses", addresses, strlen(addresses));
+	scoped_free char *answers = command_text("llvm-symbolizer --obj=%s < %s", path, list);
+	char *next_answer = answers;
+	char *next = addresses;
+	size_t compared = 0;
+
+	for (char *address; (address = strsep(&next, "\n")) && *address; compared++) {
+		scoped_free char *theirs = llvm_chain(&next_answer);
+		scoped_free char *ours = chain_at(&compiled, strtoull(address, NULL, 16));
+
+		assert_string_equal(ours, theirs);
+	}
+	assert_true(compared >= 6);
+}
+
+#define in_folder(test) \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_folder(an_inlined_instruction_has_the_whole_chain_of_calls),
+		in_folder(clang_gives_the_same_chain),
+		in_folder(names_without_a_linkage_name_are_put_together_from_their_scopes),
+		in_folder(a_part_that_gcc_splits_off_keeps_its_own_name),
+		in_folder(code_without_a_line_counts_to_the_line_before),
+		in_folder(the_same_files_give_the_same_bytes),
+		in_folder(a_table_is_written_in_its_stored_form),
+		in_folder(a_table_knows_what_it_was_made_from),
+		in_folder(every_instruction_gets_the_answer_that_llvm_symbolizer_gives),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
