@@ -40,6 +40,7 @@ expect_equal "self value of [p] in_library" \
 expect_near "Total, in microseconds" "$(total_of "$work/total.json")" $((10000000 * $(nproc))) $((1000000 * $(nproc)))
 
 # Both views of one process agree.
+wait_for_name work_a shares "$from" "$to"
 fetch_profile "$work/shares.json" shares "$from" "$to"
 expect_equal "shares in Total and by itself" "$(value_of "$work/total.json" "[p] shares")" "$(total_of "$work/shares.json")"
 expect_label "$work/shares.json" work_a
