@@ -17,6 +17,11 @@
 #define FIRST_RETRY_NS  (3600 * NSEC_PER_SEC)
 #define MAX_RETRY_SHIFT 5
 
+/* What this process allots to a table that comes back. That of ceph-osd has a tenth of its file,
+ * compressed ones a half. */
+#define FLAT_BASE_BYTES      (64 * MIB)
+#define FLAT_PER_INPUT_BYTES 4
+
 uint64_t table_retry_wall_ns(const struct stored_table *row)
 {
 	if (row->outcome != HELPER_DIED || row->n_deaths == 0)
@@ -152,6 +157,8 @@ static int run(struct table_maker *maker, const struct executable_id *id,
 	struct helper_result result;
 	int r;
 
+	made->flat = BYTES_INIT(MIN(TABLE_FLAT_MAX_BYTES,
+				    FLAT_BASE_BYTES + FLAT_PER_INPUT_BYTES * inputs->size_bytes));
 	r = helper_run(&job, &result);
 	if (r < 0)
 		return r;
@@ -166,7 +173,7 @@ int table_make(struct table_maker *maker, const struct executable_id *id,
 	struct table_inputs inputs;
 	int r;
 
-	*ret_made = (struct made_table){ .row = *before, .flat = BYTES_INIT(TABLE_FLAT_MAX_BYTES) };
+	*ret_made = (struct made_table){ .row = *before };
 	r = table_inputs_open(maker->debuginfo, id, &inputs);
 	if (r > 0) {
 		struct stored_table *row = &ret_made->row;
