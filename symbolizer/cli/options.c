@@ -22,6 +22,7 @@ enum option_key {
 	KEY_SINCE,
 	KEY_UNTIL,
 	KEY_FOLD_THREADS,
+	KEY_NO_INLINES,
 };
 
 static error_t parse_connection(int key, char *text, struct argp_state *state)
@@ -125,6 +126,9 @@ static error_t parse_selection(int key, char *text, struct argp_state *state)
 	case KEY_FOLD_THREADS:
 		options->fold_threads = true;
 		return 0;
+	case KEY_NO_INLINES:
+		options->no_inlines = true;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -137,6 +141,7 @@ static const struct argp_option selection_rows[] = {
 	{ "filter", 'f', "EXPRESSION", 0, "tags, e.g. \"host = 'web-1' AND thread NOT LIKE 'gc*'\"",
 	  0 },
 	{ "fold-threads", KEY_FOLD_THREADS, NULL, 0, "merge the threads of a process", 0 },
+	{ "no-inlines", KEY_NO_INLINES, NULL, 0, "no frames for functions that were inlined", 0 },
 	{}
 };
 

@@ -28,12 +28,13 @@ struct range_options {
 	struct time_range range;
 };
 
-/* --service, --event, --filter, --fold-threads and the range. */
+/* --service, --event, --filter, --fold-threads, --no-inlines and the range. */
 struct selection_options {
 	const char *service; /* NULL: what the filter leaves */
 	enum event_type event;
 	const char *filter;
 	bool fold_threads;
+	bool no_inlines;
 	struct range_options range;
 };
 

@@ -32,6 +32,8 @@ int profile_question_write(const struct selection_options *selection, enum profi
 		json_key_text(&json, "tag_filter", selection->filter);
 	if (selection->fold_threads)
 		json_key_bool(&json, "fold_threads", true);
+	if (selection->no_inlines)
+		json_key_bool(&json, "inlines", false);
 	if (max_nodes > 0)
 		json_key_uint(&json, "max_nodes", max_nodes);
 	json_key_text(&json, "format", format == PROFILE_COLUMNS ? "columns" : "nodes");

@@ -55,6 +55,8 @@ top=$(curl -sS -m 20 "$server_url/v1/top?service=inlined&since=$from&until=$((to
 ! grep -xF step_b <<<"$top" || fail "step_b is among the functions without inlines"
 "$hearth" flame --server "$server_url" --service inlined --since "$from" --until "$((to + 1))" >"$work/flame.txt"
 grep -F step_a "$work/flame.txt" >/dev/null || fail "the flame graph in the terminal has no step_a"
+"$hearth" flame --server "$server_url" --service inlined --since "$from" --until "$((to + 1))" --no-inlines >"$work/flame.txt"
+! grep -F step_a "$work/flame.txt" || fail "the flame graph without inlines has step_a"
 
 request GET "/v1/debuginfo/$build_id/status"
 expect_equal "status of the table" "$(jq -r .table.status "$work/body")" ready

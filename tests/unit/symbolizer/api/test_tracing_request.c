@@ -41,6 +41,7 @@ static void what_is_not_said_has_its_default(void **state)
 	assert_int_equal(request.profile.max_kernel_stack_depth, -1);
 	assert_int_equal(request.profile.max_nodes, 0);
 	assert_false(request.profile.fold_threads);
+	assert_false(request.profile.no_inlines);
 	assert_false(request.columns);
 	assert_false(request.debug);
 	/* From the start of the first second to the end of the last. */
@@ -55,8 +56,8 @@ static void everything_that_is_said_arrives(void **state)
 		"type\":\"eBPF\","
 		"\"tag_filter\":\"host = "
 		"'a'\",\"group_by\":\"pod\",\"time_start\":1,\"time_end\":1,\"debug\":true,"
-		"\"max_kernel_stack_depth\":0,\"format\":\"columns\",\"fold_threads\":true,\"max_"
-		"nodes\":4294967295}";
+		"\"max_kernel_stack_depth\":0,\"format\":\"columns\",\"fold_threads\":true,"
+		"\"inlines\":false,\"max_nodes\":4294967295}";
 	struct tracing_request request;
 	char message[TRACING_MESSAGE_SIZE];
 
@@ -69,6 +70,7 @@ static void everything_that_is_said_arrives(void **state)
 			 NSEC_PER_SEC / SLOT_NS);
 	assert_true(request.debug);
 	assert_int_equal(request.profile.max_kernel_stack_depth, 0);
+	assert_true(request.profile.no_inlines);
 	assert_true(request.columns);
 	assert_true(request.profile.fold_threads);
 	assert_int_equal(request.profile.max_nodes, UINT32_MAX);

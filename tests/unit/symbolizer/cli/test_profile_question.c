@@ -26,6 +26,7 @@ static void what_was_given_is_asked_for(void **state)
 		.event = EVENT_ON_CPU,
 		.filter = "host = 'x'",
 		.fold_threads = true,
+		.no_inlines = true,
 		.range = { .range = { .since_s = 100, .until_s = 200 } },
 	};
 	struct bytes out = BYTES_INIT(KIB);
@@ -36,7 +37,8 @@ static void what_was_given_is_asked_for(void **state)
 				"{\"app_service\":\"a\\\"b\",\"profile_event_type\":\"on-cpu\","
 				"\"profile_language_type\":\"eBPF\",\"time_start\":100,"
 				"\"time_end\":200,\"tag_filter\":\"host = 'x'\","
-				"\"fold_threads\":true,\"max_nodes\":500,\"format\":\"columns\"}");
+				"\"fold_threads\":true,\"inlines\":false,\"max_nodes\":500,"
+				"\"format\":\"columns\"}");
 	bytes_release(&out);
 }
 
