@@ -9,6 +9,20 @@
 #include "tests/support/fake_debuginfo.h"
 #include "tests/unit/symbolizer/symbols/programs.h"
 
+/* As a helper that somebody has taken over: says that all is well, and hands out rubbish. Before
+ * the one of table_helper.c. */
+__attribute__((constructor(101))) static void lie_if_asked(int argc, char **argv)
+{
+	const struct table_helper_report report = { .magic = TABLE_HELPER_MAGIC };
+	char rubbish[1000] = "HrthSymS";
+
+	if (!table_helper_is_asked(argc, argv) || !strstr(argv[0], "/liar"))
+		return;
+	memset(rubbish + 8, 0x5a, sizeof(rubbish) - 8);
+	_exit(write(TABLE_HELPER_OUT_FD, rubbish, sizeof(rubbish)) < 0 ||
+	      write(TABLE_HELPER_OUT_FD, &report, sizeof(report)) < 0);
+}
+
 /* Longer than any of these tables takes to be made. */
 #define PATIENCE_NS (60 * NSEC_PER_SEC)
 
@@ -368,11 +382,11 @@ static void nobody_waits_longer_than_its_patience(void **state)
 
 static void a_cache_that_ends_does_not_wait_for_tables(void **state)
 {
+	static const char text[] = "#!/bin/sh\nexec sleep 1000\n";
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = NULL;
+	scoped_free char *script = write_file_in(fixture->folder, "sleeps", text, strlen(text));
+	struct table_cache *cache;
 	struct table_loan loan;
-	scoped_free char *script =
-		write_file_in(fixture->folder, "sleeps", "#!/bin/sh\nexec sleep 1000\n", 27);
 
 	assert_int_equal(chmod(script, 0700), 0);
 	fixture->options.helper = script;
@@ -381,6 +395,7 @@ static void a_cache_that_ends_does_not_wait_for_tables(void **state)
 		assert_ok(table_cache_borrow(cache, &fixture->ids[i], 0, &loan));
 		assert_true(loan.pending);
 	}
+	cache = table_cache_free(cache);
 }
 
 static void the_least_recently_used_table_leaves_and_the_newest_stays(void **state)
@@ -484,6 +499,22 @@ static void a_bad_upload_does_not_take_names_away(void **state)
 		cache = table_cache_free(cache);
 		cache = new_cache(fixture);
 	}
+	cache = table_cache_free(cache);
+}
+
+static void a_helper_is_not_believed(void **state)
+{
+	struct fixture *fixture = *state;
+	scoped_free char *self = realpath("/proc/self/exe", NULL);
+	scoped_free char *liar = path_in(fixture->folder, "liar");
+	struct table_cache *cache;
+
+	assert_int_equal(symlink(self, liar), 0);
+	fixture->options.helper = liar;
+	cache = new_cache(fixture);
+	assert_state(cache, &fixture->ids[0], TABLE_FAILED, "the table is damaged");
+	assert_int_equal(table_cache_counts(cache).n_refused, 1);
+	assert_int_equal(table_cache_counts(cache).stored_bytes, 0);
 	cache = table_cache_free(cache);
 }
 
@@ -724,6 +755,7 @@ int main(void)
 		WITH_FILES(stored_tables_keep_their_quota),
 		WITH_FILES(a_damaged_file_fails_once_per_file_and_start),
 		WITH_FILES(a_bad_upload_does_not_take_names_away),
+		WITH_FILES(a_helper_is_not_believed),
 		WITH_FILES(a_helper_that_died_is_tried_again_less_and_less_often),
 		WITH_FILES(a_store_that_cannot_be_read_is_asked_again),
 		WITH_FILES(an_executable_without_symbols_is_read_too),
