@@ -14,6 +14,9 @@
 
 #define PATH_NOT_MADE (UINT32_MAX - 1)
 
+/* They are counted up with the ranges of functions, of which there are fewer. */
+#define NO_EPOCH UINT32_MAX
+
 /* Longer ones are cut off the table: PATH_MAX, twice. */
 #define PATH_MAX_BYTES 8192
 
@@ -70,10 +73,11 @@ static int make_path(struct code_map *map, uint64_t file, uint32_t *ret_path)
 	*ret_path = SYMBOL_NONE;
 	bytes_clear(&map->path);
 	r = line_table_path(&map->lines, map->unit, file, &map->path);
-	if (r <= 0)
-		return r == -EFBIG ? 0 : r;
-	return string_table_intern(map->builder->paths, (const char *)map->path.data,
-				   map->path.size, ret_path);
+	if (r <= 0 || map->path.size == 0)
+		return r == -EFBIG || r > 0 ? 0 : r;
+	r = string_table_intern(map->builder->paths, (const char *)map->path.data, map->path.size,
+				ret_path);
+	return r == -ENOSPC ? -EFBIG : r;
 }
 
 /* The builder's path of file @file of the unit, or SYMBOL_NONE. */
@@ -318,9 +322,13 @@ static int reset(struct code_map *map, const struct dwarf_unit *unit, struct uni
 	map->instances = code->instances.items;
 	map->row = 0;
 	for (size_t i = 0; i < code->instances.count; i++) {
-		code->instances.items[i].function_id = SYMBOL_NONE;
-		code->instances.items[i].epoch = 0;
-		code->instances.items[i].last_epoch = 0;
+		struct code_instance *instance = &code->instances.items[i];
+
+		instance->function_id = SYMBOL_NONE;
+		/* A callee may have code before its function has: then nothing of it is known yet
+		 * either. */
+		instance->epoch = instance->parent == NO_INSTANCE ? 0 : NO_EPOCH;
+		instance->last_epoch = NO_EPOCH;
 	}
 	vec_clear(&map->paths);
 	r = vec_reserve(&map->paths, map->lines.files.count);

@@ -150,7 +150,9 @@ static int number_linkage(struct numbering *numbering, string_id linkage, uint32
 	if (numbering->demangled.items[linkage] == NOT_NUMBERED) {
 		r = demangle_append(&numbering->display, (const char *)numbering->linkage.data,
 				    numbering->linkage.size);
-		if (r == 0)
+		/* Nothing is left of ".llvm.1". */
+		texts.display = linkage;
+		if (r == 0 && numbering->display.size > 0)
 			r = intern(numbering->texts, &numbering->display, &texts.display);
 		if (r == 0)
 			r = number_texts(numbering, &texts,
@@ -216,6 +218,7 @@ static int number_location(struct numbering *numbering, uint32_t index, uint32_t
 	int r;
 
 	/* Chains are at most SYMBOL_CHAIN_MAX long: so deep this goes. */
+	assert(old->caller < index || old->caller == SYMBOL_NONE);
 	r = renumber(numbering, numbering->location_numbers, old->caller, number_location,
 		     &location.caller);
 	if (r == 0)

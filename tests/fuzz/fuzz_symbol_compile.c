@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz-libs: symbolizer_symbols */
+#include <sys/mman.h>
+
+#include "common/file.h"
+#include "symbolizer/symbols/symbol_compile.h"
+#include "symbolizer/symbols/symbol_file.h"
+#include "symbolizer/symbols/symbol_pack.h"
+
+/* A few KiB of ELF do not make more. */
+#define FLAT_MAX_BYTES (256 * MIB)
+
+/* The table that comes out opens, and its stored form gives it back. */
+static void check_table(struct bytes *flat)
+{
+	struct bytes stored = BYTES_INIT(FLAT_MAX_BYTES), again = BYTES_INIT(FLAT_MAX_BYTES);
+	scoped(symbol_file_freep) struct symbol_file *file = NULL;
+	int r = symbol_file_open_memory(bytes_view_of(flat), &file);
+
+	assert(r == 0);
+	r = symbol_pack(bytes_view_of(flat), &stored);
+	assert(r == 0);
+	r = symbol_unpack(bytes_view_of(&stored), &again);
+	assert(r == 0 && again.size == flat->size);
+	assert(memcmp(again.data, flat->data, flat->size) == 0);
+	bytes_release(&stored);
+	bytes_release(&again);
+}
+
+/* The file stands for all that a compilation may be given: dwz's and split DWARF too. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct bytes flat = BYTES_INIT(FLAT_MAX_BYTES);
+	scoped_fd int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	struct symbol_compile_report report;
+	struct symbol_compile_input input = { fd, -1, fd, fd };
+
+	if (fd < 0 || write_all(fd, data, size) < 0)
+		return 0;
+	if (symbol_compile_flat(&input, &flat, &report) == 0)
+		check_table(&flat);
+	bytes_release(&flat);
+	return 0;
+}

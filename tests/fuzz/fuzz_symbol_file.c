@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz-libs: symbolizer_symbols */
+#include <stdlib.h>
+
+#include "symbolizer/symbols/symbol_file.h"
+#include "symbolizer/symbols/symbol_layout.h"
+
+/* Every chain ends, and every text can be read. */
+static void read_all(const struct symbol_file *file)
+{
+	const struct symbol_file_info *info = symbol_file_info(file);
+	size_t lengths = 0;
+
+	for (uint32_t i = 0; i < info->n_ranges; i++) {
+		struct symbol_range range;
+		uint32_t location;
+		unsigned int depth = 0;
+
+		symbol_file_range(file, i, &range);
+		symbol_file_find(file, &range.start, 1, &location);
+		while (location != SYMBOL_NO_LOCATION) {
+			struct symbol_frame frame;
+
+			location = symbol_file_frame(file, location, &frame);
+			assert(++depth <= SYMBOL_CHAIN_MAX);
+			lengths += frame.function ? strlen(frame.function) : 0;
+			lengths += frame.linkage_name ? strlen(frame.linkage_name) : 0;
+			lengths += frame.path ? strlen(frame.path) : 0;
+		}
+	}
+	assert(lengths < SIZE_MAX / 2);
+}
+
+/* A table with the checksum that it should have: what a hostile one has. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	scoped(symbol_file_freep) struct symbol_file *file = NULL;
+	scoped_free uint8_t *copy = malloc(size + 1);
+
+	if (!copy || size < sizeof(struct symbol_header))
+		return 0;
+	memcpy(copy, data, size);
+	((struct symbol_header *)(void *)copy)->checksum =
+		symbol_layout_checksum((struct bytes_view){ copy, size });
+	if (symbol_file_open_memory((struct bytes_view){ copy, size }, &file) == 0)
+		read_all(file);
+	return 0;
+}

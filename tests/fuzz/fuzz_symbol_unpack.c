@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz-libs: symbolizer_symbols */
+#include "symbolizer/symbols/symbol_file.h"
+#include "symbolizer/symbols/symbol_pack.h"
+
+#define FLAT_MAX_BYTES (64 * MIB)
+
+/* What expands is as large as was told before; whether it is a table shows when it is opened. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	scoped(symbol_file_freep) struct symbol_file *file = NULL;
+	struct bytes flat = BYTES_INIT(FLAT_MAX_BYTES);
+	uint64_t flat_bytes;
+
+	if (symbol_unpack((struct bytes_view){ data, size }, &flat) == 0) {
+		int r = symbol_pack_flat_bytes((struct bytes_view){ data, size }, &flat_bytes);
+
+		assert(r == 0 && flat_bytes == flat.size);
+		(void)symbol_file_open_memory(bytes_view_of(&flat), &file);
+	}
+	file = symbol_file_free(file);
+	bytes_release(&flat);
+	return 0;
+}
