@@ -247,5 +247,4 @@ void sandbox_yield_to_others(void)
 
 	if (fd >= 0)
 		(void)write_all(fd, "1000", 4);
-	(void)setpriority(PRIO_PROCESS, 0, 10);
 }

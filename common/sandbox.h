@@ -35,5 +35,8 @@ int sandbox_enter(const struct sandbox_rules *rules);
 /* Ends with the thread that started us, however that ends. -ESRCH: @parent is gone already. */
 int sandbox_end_with_parent(pid_t parent);
 
-/* Lets others go first, and be killed later when memory is short. What is refused is left. */
+/*
+ * First to go when memory is short. No niceness: names that nobody waits for are not made, and on a busy host a nice
+ * helper would not get to them.
+ */
 void sandbox_yield_to_others(void);

@@ -356,7 +356,7 @@ static int yield(void)
 
 	sandbox_yield_to_others();
 	fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
-	return getpriority(PRIO_PROCESS, 0) == 10 && read(fd, text, 5) == 5 &&
+	return read(fd, text, 5) == 5 &&
 	       strcmp(text, "1000\n") == 0;
 }
 
