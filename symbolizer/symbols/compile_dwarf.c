@@ -7,6 +7,8 @@
 #include "symbolizer/symbols/symbol_file.h"
 #include "symbolizer/symbols/symbol_limits.h"
 
+#define WALKED_BYTES_KEPT (64 * MIB)
+
 static void say(struct symbol_compile_report *report, const char *what)
 {
 	if (report->message[0] == '\0')
@@ -67,6 +69,19 @@ static struct dwarf_unit *split_unit_of(struct compile_dwarf *compile, struct dw
 	return found;
 }
 
+/* Now, while the unit is in memory, and not in the order of addresses at the end. */
+static void name_functions(struct compile_dwarf *compile)
+{
+	struct builder_function_vec *functions = &compile->map.builder->functions;
+
+	for (; compile->n_named < functions->count; compile->n_named++) {
+		struct builder_function *function = &functions->items[compile->n_named];
+
+		if (function->entry != UINT64_MAX)
+			function->name = dwarf_names_plain(&compile->names, function->entry);
+	}
+}
+
 static int read_unit(struct compile_dwarf *compile, struct dwarf_unit *unit,
 		     struct symbol_compile_report *report)
 {
@@ -89,6 +104,7 @@ static int read_unit(struct compile_dwarf *compile, struct dwarf_unit *unit,
 	if (compile->walk.code.ranges.count > 0)
 		report->sources |= SYMBOL_SOURCE_DWARF;
 	r = code_map_add(&compile->map, unit, &compile->walk.code);
+	name_functions(compile);
 	return r < 0 ? r : walked;
 }
 
@@ -104,9 +120,21 @@ static int read_split_ids(struct dwarf_file *file)
 	return 0;
 }
 
+/* References go back within a unit and rarely beyond it: what was walked is not kept in memory. */
+static void drop_walked(const struct dwarf_unit *unit, uint64_t *walked_bytes)
+{
+	*walked_bytes += unit->end - unit->start;
+	if (*walked_bytes < WALKED_BYTES_KEPT)
+		return;
+	elf_image_drop_pages(unit->file->image);
+	*walked_bytes = 0;
+}
+
 static int read_file(struct compile_dwarf *compile, struct dwarf_file *file,
 		     struct symbol_compile_report *report)
 {
+	uint64_t walked_bytes = 0;
+
 	for (size_t i = 0; i < file->units.count; i++) {
 		struct dwarf_unit *unit = &file->units.items[i];
 		int r;
@@ -124,7 +152,10 @@ static int read_file(struct compile_dwarf *compile, struct dwarf_file *file,
 		if (r < 0)
 			say(report, "a unit of the DWARF is damaged: some of its functions and "
 				    "lines are unknown");
+		drop_walked(unit, &walked_bytes);
 	}
+	if (file->image)
+		elf_image_drop_pages(file->image);
 	return 0;
 }
 
@@ -146,8 +177,7 @@ int compile_dwarf(struct compile_dwarf *compile, struct elf_image *const images[
 
 	*compile = (struct compile_dwarf){};
 	r = open_files(compile, images);
-	compile->names = (struct dwarf_names){ .file = &compile->files[DWARF_MAIN],
-					       .scopes = &compile->scopes };
+	compile->names.file = &compile->files[DWARF_MAIN];
 	if (r < 0) {
 		say(report, "the DWARF is damaged: it is not used");
 		return r == -ENOMEM ? r : 0;
@@ -158,6 +188,7 @@ int compile_dwarf(struct compile_dwarf *compile, struct elf_image *const images[
 	if (r == 0)
 		r = read_files(compile, report);
 	dwarf_scopes_sort(&compile->scopes);
+	compile->names.scopes = &compile->scopes;
 	return r;
 }
 

@@ -16,6 +16,7 @@ struct compile_dwarf {
 	struct dwarf_walk walk;
 	struct code_map map;
 	uint64_t rows_left;
+	size_t n_named; /* of the builder's functions */
 };
 
 /* @images[DWARF_MAIN] is there, the others may be NULL. 0 also when the DWARF is damaged: the

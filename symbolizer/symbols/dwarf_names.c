@@ -37,6 +37,34 @@ static void find_name(const struct dwarf_names *names, dwarf_ref entry, struct f
 	}
 }
 
+static bool has_no_scopes(uint16_t language)
+{
+	switch (language) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_Go:
+	case DW_LANG_Mips_Assembler:
+		return true;
+	default:
+		return false;
+	}
+}
+
+const char *dwarf_names_plain(const struct dwarf_names *names, dwarf_ref entry)
+{
+	const struct dwarf_unit *unit = dwarf_unit_at(names->file, entry);
+	struct found_name found;
+	const char *name;
+
+	find_name(names, entry, &found);
+	name = found.linkage;
+	if (!name && unit && has_no_scopes(unit->language))
+		name = found.name;
+	return name && name[0] != '\0' ? name : NULL;
+}
+
 static const char *unnamed(uint16_t tag)
 {
 	switch (tag) {

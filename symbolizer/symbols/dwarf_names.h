@@ -11,9 +11,16 @@
 
 struct dwarf_names {
 	struct dwarf_file *file;
-	const struct dwarf_scopes *scopes; /* sorted */
+	const struct dwarf_scopes *scopes; /* sorted; NULL while they are gathered */
 };
 
 /* As builder_names_function in table_builder.h: @display stays empty where a linkage name says all. */
 int dwarf_names_append(const struct dwarf_names *names, dwarf_ref entry, struct bytes *linkage,
 		       struct bytes *display);
+
+/*
+ * The name of @entry that needs nothing else to be known: its linkage name, or its name where the
+ * language has no scopes. NULL: there is none, or not yet. Lives as long as the file. Cheap while
+ * the unit of @entry is at hand.
+ */
+const char *dwarf_names_plain(const struct dwarf_names *names, dwarf_ref entry);

@@ -27,7 +27,7 @@ uint32_t dwarf_scopes_find(const struct dwarf_scopes *scopes, dwarf_ref entry)
 	const struct scoped_function wanted = { .entry = entry };
 	const struct scoped_function *found = NULL;
 
-	if (scopes->functions.count > 0)
+	if (scopes && scopes->functions.count > 0)
 		found = bsearch(&wanted, scopes->functions.items, scopes->functions.count,
 				sizeof(wanted), compare_functions);
 	return found ? found->scope : NO_SCOPE;

@@ -33,5 +33,5 @@ void dwarf_scopes_release(struct dwarf_scopes *scopes);
 /* After the walk, before the first question. */
 void dwarf_scopes_sort(struct dwarf_scopes *scopes);
 
-/* The scope of the function @entry, or NO_SCOPE. */
+/* The scope of the function @entry, or NO_SCOPE; @scopes may be NULL. */
 uint32_t dwarf_scopes_find(const struct dwarf_scopes *scopes, dwarf_ref entry);

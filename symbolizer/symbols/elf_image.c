@@ -251,6 +251,12 @@ void elf_image_forget(struct elf_image_section *section)
 	}
 }
 
+void elf_image_drop_pages(const struct elf_image *image)
+{
+	if (image->is_mapped)
+		(void)madvise((void *)image->file.data, image->file.size, MADV_DONTNEED);
+}
+
 void elf_image_release(struct elf_image *image)
 {
 	for (uint32_t i = 0; i < image->n_sections; i++)

@@ -73,6 +73,12 @@ int elf_image_data(struct elf_image *image, struct elf_image_section *section,
 /* Gives the expanded bytes of a section back; later it expands anew. */
 void elf_image_forget(struct elf_image_section *section);
 
+/*
+ * Lets go of the memory of the mapped file, which comes back from the page cache where it is read
+ * again. What was expanded stays.
+ */
+void elf_image_drop_pages(const struct elf_image *image);
+
 /* The bytes at @elf_addr to the end of their segment or section, or an empty view. */
 struct bytes_view elf_image_at(struct elf_image *image, uint64_t elf_addr);
 

@@ -20,7 +20,7 @@ struct hash_table;
 /* A function before it has its final number: an entry of DWARF, or a name. */
 struct builder_function {
 	uint64_t entry;   /* dwarf_ref, or UINT64_MAX */
-	const char *name; /* else the linkage name; outlives the builder */
+	const char *name; /* the linkage name, if that says all; outlives the builder */
 };
 
 struct builder_segment {
