@@ -3,6 +3,12 @@
 
 /*
  * What the readers of symbols find, before aliases are chosen and ranges cut.
+ *
+ * Where several symbols start at one address, the function is called by the one that is a function
+ * (not a bare label), not weak, has a size, has the fewest leading underscores, and comes first in
+ * the alphabet: the same on every run. A symbol without a size reaches to the next symbol of its
+ * section. A function inside another one's range wins there. Bare labels inside a function are not
+ * functions.
  */
 
 #include "common/vec.h"
@@ -14,7 +20,6 @@ struct function_candidate {
 	const char *name; /* of the open file */
 	bool label;       /* not marked as a function */
 	bool weak;
-	bool dwarf; /* a subprogram; symbols at the same address know its name better */
 };
 
 VEC_DEFINE(candidate_vec, struct function_candidate);

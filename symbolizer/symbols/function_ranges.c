@@ -16,15 +16,13 @@ static size_t leading_underscores(const char *name)
 	return strspn(name, "_");
 }
 
-/* Which of two names for one address is the better one; see symbol_table.h. */
+/* Which of two names for one address is the better one; see function_candidate.h. */
 static int compare_names(const struct function_candidate *a, const struct function_candidate *b)
 {
 	size_t a_underscores, b_underscores;
 
 	if (a->label != b->label)
 		return a->label - b->label;
-	if (a->dwarf != b->dwarf)
-		return a->dwarf - b->dwarf;
 	if (a->weak != b->weak)
 		return a->weak - b->weak;
 	if ((a->size == 0) != (b->size == 0))
@@ -59,8 +57,6 @@ static size_t merge_aliases(struct candidate_vec *functions)
 
 			best->size = MAX(best->size, next->size);
 			best->limit = MAX(best->limit, next->limit);
-			/* A label beside a subprogram of DWARF names a function. */
-			best->label = best->label && next->label;
 		} else {
 			functions->items[kept++] = *next;
 		}

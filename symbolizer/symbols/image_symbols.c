@@ -44,6 +44,22 @@ int image_code_sections(const struct elf_image *image, struct code_section_vec *
 	return 0;
 }
 
+const struct code_section *code_section_at(const struct code_section_vec *code, uint64_t elf_addr)
+{
+	size_t low = 0;
+	size_t high = code->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (code->items[middle].start <= elf_addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && elf_addr < code->items[low - 1].end ? &code->items[low - 1] : NULL;
+}
+
 /* "$x", "$d.12", ...: ARM's and RISC-V's marks of code and data within functions; ".L": the
  * compiler's own labels. */
 static bool is_mark(const char *name)

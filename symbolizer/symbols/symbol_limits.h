@@ -15,9 +15,6 @@
 /* Names that end in the table. */
 #define SYMBOL_NAMES_MAX_BYTES (512 * MIB)
 
-/* Names for people that a table remembers; later ones are made anew each time. */
-#define DISPLAY_NAMES_MAX_BYTES (64 * MIB)
-
 /* All compressed debug sections of a file together, expanded, and how much one may grow (zlib's
  * best is 1032). */
 #define DEBUG_EXPANDED_MAX_BYTES (2 * GIB)

@@ -25,7 +25,7 @@ GOAL = 0.999
 
 # class -> (verdict, why)
 CLASSES = {
-    "alias": ("name", "several symbols at one address: ours follows the rule of symbol_table.h, the peer the order of the file"),
+    "alias": ("name", "several symbols at one address: ours follows the rule of function_candidate.h, the peer the order of the file"),
     "clone of a constructor": ("name", "C1 and C2, D1 and D2, or DWARF's C4 and D4, are one piece of code"),
     "version": ("name", "name@VERSION of the symbol table"),
     "line 0": ("peer", "an instruction without a line: ours counts it to the line before it in the same function"),

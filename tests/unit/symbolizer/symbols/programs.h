@@ -8,7 +8,6 @@
 
 #include <sys/random.h>
 
-#include "symbolizer/symbols/symbol_table.h"
 #include "tests/support/command.h"
 
 /* Runs a command, which must succeed; its output to be freed. */
@@ -36,29 +35,6 @@ static inline int open_file(const char *path)
 
 	assert_true(fd >= 0);
 	return fd;
-}
-
-static inline struct symbol_table *table_of(const char *path)
-{
-	char message[SYMBOL_TABLE_MESSAGE_SIZE];
-	struct symbol_table *table = NULL;
-	scoped_fd int fd = open_file(path);
-	int r;
-
-	r = symbol_table_build(fd, &table, message);
-	if (r < 0)
-		fail_msg("%s: %s: %s", path, strerror(-r), message);
-	return table;
-}
-
-/* The linkage name at @elf_addr, or NULL. */
-static inline const char *name_at(const struct symbol_table *table, uint64_t elf_addr)
-{
-	uint32_t function;
-
-	symbol_table_find(table, &elf_addr, 1, &function);
-	return function == SYMBOL_TABLE_NO_FUNCTION ? NULL
-						    : symbol_table_linkage_name(table, function);
 }
 
 /* The value of @symbol in nm's output, which must hold it. */
