@@ -8,7 +8,8 @@
  * (not a bare label), not weak, has a size, has the fewest leading underscores, and comes first in
  * the alphabet: the same on every run. A symbol without a size reaches to the next symbol of its
  * section. A function inside another one's range wins there. Bare labels inside a function are not
- * functions.
+ * functions; inside what has a size and is no function they are: the kernel's entry code and its
+ * arrays of thunks (entry_SYSCALL_64_after_hwframe, __x86_indirect_thunk_rbx).
  */
 
 #include "common/vec.h"

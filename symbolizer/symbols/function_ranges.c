@@ -64,10 +64,11 @@ static size_t merge_aliases(struct candidate_vec *functions)
 	return kept;
 }
 
-/* Sizes what has none; drops labels within functions. Returns how many are left. */
+/* Sizes what has none; drops labels within functions, not those within a label that has a size. Returns
+ * how many are left. */
 static size_t infer_sizes(struct function_candidate *functions, size_t count)
 {
-	uint64_t sized_end = 0; /* of all sized functions so far */
+	uint64_t functions_end = 0; /* of those so far that have a size */
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -76,7 +77,7 @@ static size_t infer_sizes(struct function_candidate *functions, size_t count)
 		if (function.size == 0) {
 			uint64_t end = function.limit;
 
-			if (function.start < sized_end)
+			if (function.start < functions_end)
 				continue;
 			if (i + 1 < count)
 				end = MIN(end, functions[i + 1].start);
@@ -85,7 +86,8 @@ static size_t infer_sizes(struct function_candidate *functions, size_t count)
 			function.size = end - function.start;
 		} else {
 			function.size = MIN(function.size, UINT64_MAX - function.start);
-			sized_end = MAX(sized_end, function.start + function.size);
+			if (!function.label)
+				functions_end = MAX(functions_end, function.start + function.size);
 		}
 		functions[kept++] = function;
 	}

@@ -156,6 +156,11 @@ static const char shapes_s[] =
 	"nested: .skip 8\n	.size nested,8\n"
 	".skip 8\n	.size outer,32\n"
 	".skip 16\n" /* nobody's */
+	/* As the kernel's entry code: no function, but it has a size. */
+	"entry: .skip 8\n"
+	"after_entry: .skip 8\n"
+	"	.size entry,24\n"
+	"end_of_entry: .skip 8\n"
 	"	.type only_weak,@function\n	.weak only_weak\n"
 	"only_weak: .skip 8\n	.size only_weak,8\n"
 	"	.type last,@function\n"
@@ -183,6 +188,9 @@ static void aliases_sizes_and_labels_are_settled_by_rule(void **state)
 		{ "nested", 0, "nested" },       { "nested", 7, "nested" },
 		{ "nested", 8, "outer" },        { "nested", 15, "outer" },
 		{ "nested", 16, NULL },          { "nested", 31, NULL },
+		{ "entry", 0, "entry" },         { "entry", 7, "entry" },
+		{ "entry", 8, "after_entry" },   { "entry", 15, "after_entry" },
+		{ "entry", 16, "end_of_entry" }, { "entry", 23, "end_of_entry" },
 		{ "only_weak", 0, "only_weak" }, { "last", 0, "last" },
 		{ "last", 7, "last" },           { "elsewhere", 7, "elsewhere" },
 		{ "elsewhere", 8, NULL },        { "variable", 0, NULL },
