@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/code_frames.h"
 
-#include "agent/unwind/x86_instruction.h"
+#include "agent/unwind/code_state.h"
 
 /*
  * A place has a state when some way leads there. Ways are followed one after the other; a jump is a surer way than
@@ -20,15 +20,10 @@ enum sureness {
 	REACHED,
 };
 
-struct code_state {
-	int32_t sp_delta;     /* bytes below the return address */
-	int32_t fp_delta;     /* rbp points so many bytes below the return address; if fp_is_base */
-	int32_t fp_saved_at;  /* the caller's rbp is so many bytes below the return address; 0: still in rbp */
-	uint8_t sureness;     /* enum sureness */
-	uint8_t length;	      /* of the instruction; 0: not looked at */
-	bool sp_is_known;
-	bool fp_is_base;
-	bool fp_is_lost;
+struct place {
+	struct code_state state; /* before the instruction */
+	uint8_t sureness;	 /* enum sureness */
+	uint8_t length;		 /* of the instruction; 0: not looked at */
 };
 
 VEC_DEFINE(way_vec, uint32_t);
@@ -36,8 +31,8 @@ VEC_DEFINE(rule_row_vec, struct unwind_builder_row);
 
 struct code_frames {
 	struct code_range code;
-	struct code_state *states; /* one for each byte of the longest function so far */
-	size_t n_states;
+	struct place *places; /* one for each byte of the longest function so far */
+	size_t n_places;
 	struct way_vec ways; /* offsets to go on from */
 	struct rule_row_vec rows;
 };
@@ -57,7 +52,7 @@ struct code_frames *code_frames_free(struct code_frames *frames)
 {
 	if (!frames)
 		return NULL;
-	free(frames->states);
+	free(frames->places);
 	vec_release(&frames->ways);
 	vec_release(&frames->rows);
 	free(frames);
@@ -77,93 +72,6 @@ static bool is_in_code(const struct code_frames *frames, uint64_t address)
 	return address >= frames->code.vaddr && address - frames->code.vaddr < frames->code.bytes.size;
 }
 
-static void lose_sp(struct code_state *state)
-{
-	state->sp_is_known = false;
-}
-
-static void push_fp(struct code_state *state)
-{
-	/* What is pushed later may be anything. */
-	if (state->fp_saved_at == 0 && state->sp_is_known && !state->fp_is_lost && !state->fp_is_base)
-		state->fp_saved_at = state->sp_delta;
-}
-
-static void pop_fp(struct code_state *state, int32_t from)
-{
-	state->fp_is_base = false;
-	state->fp_is_lost = !state->sp_is_known || state->fp_saved_at != from;
-	if (!state->fp_is_lost)
-		state->fp_saved_at = 0;
-}
-
-static void leave(struct code_state *state)
-{
-	if (!state->fp_is_base) {
-		lose_sp(state);
-		return;
-	}
-	state->sp_is_known = true;
-	state->sp_delta = state->fp_delta;
-	pop_fp(state, state->sp_delta);
-	state->sp_delta -= 8;
-}
-
-/* No stack is larger, and sums of two of them are no trouble. */
-static bool is_plausible(int64_t bytes)
-{
-	return bytes > -(1 << 28) && bytes < 1 << 28;
-}
-
-/* @state before the instruction becomes that behind it. */
-static void apply(const struct x86_instruction *instruction, struct code_state *state)
-{
-	if (!is_plausible(instruction->value) || !is_plausible(state->sp_delta)) {
-		lose_sp(state);
-		state->sp_delta = 0;
-		return;
-	}
-	switch (instruction->effect) {
-	case X86_PUSH:
-		state->sp_delta += 8;
-		if (instruction->value == X86_RBP)
-			push_fp(state);
-		return;
-	case X86_POP:
-		if (instruction->value == X86_RBP)
-			pop_fp(state, state->sp_delta);
-		state->sp_delta -= 8;
-		return;
-	case X86_ADD_SP:
-		state->sp_delta -= (int32_t)instruction->value;
-		return;
-	case X86_STORE_FP:
-		if (state->fp_saved_at == 0 && state->sp_is_known && !state->fp_is_lost && !state->fp_is_base)
-			state->fp_saved_at = state->sp_delta - (int32_t)instruction->value;
-		return;
-	case X86_FP_FROM_SP:
-		state->fp_is_base = state->sp_is_known;
-		state->fp_delta = state->sp_delta - (int32_t)instruction->value;
-		return;
-	case X86_SP_FROM_FP:
-		state->sp_is_known = state->fp_is_base;
-		state->sp_delta = state->fp_delta - (int32_t)instruction->value;
-		return;
-	case X86_LEAVE:
-		leave(state);
-		return;
-	case X86_SP_LOST:
-		lose_sp(state);
-		return;
-	case X86_FP_LOST:
-		state->fp_is_base = false;
-		state->fp_is_lost = state->fp_saved_at == 0;
-		return;
-	default:
-		return;
-	}
-}
-
 /* ---- the ways through a function ---------------------------------------------------------------------------- */
 
 struct walk {
@@ -177,15 +85,12 @@ struct walk {
 
 static int reach(struct walk *walk, uint64_t offset, const struct code_state *state, enum sureness sureness)
 {
-	struct code_state *there = &walk->frames->states[offset];
-	uint8_t length;
+	struct place *place = &walk->frames->places[offset];
 
-	if (offset >= walk->size || there->sureness >= sureness)
+	if (offset >= walk->size || place->sureness >= sureness)
 		return 0;
-	length = there->length;
-	*there = *state;
-	there->sureness = (uint8_t)sureness;
-	there->length = length;
+	place->state = *state;
+	place->sureness = (uint8_t)sureness;
 	return vec_push(&walk->frames->ways, (uint32_t)offset);
 }
 
@@ -238,21 +143,20 @@ static int follow_way(struct walk *walk, uint32_t offset)
 	struct code_frames *frames = walk->frames;
 	struct bytes_view code = frames->code.bytes;
 	size_t into_code = (size_t)(walk->start - frames->code.vaddr) + offset;
-	struct code_state *state = &frames->states[offset];
+	struct place *place = &frames->places[offset];
 	struct x86_instruction instruction;
-	enum sureness sureness = state->sureness;
+	enum sureness sureness = place->sureness;
 	struct code_state behind;
 	int r;
 
 	if (!x86_decode((struct bytes_view){ code.data + into_code, walk->size - offset }, walk->start + offset,
 			&instruction)) {
-		state->sureness = UNREACHED;
+		place->sureness = UNREACHED;
 		return 0;
 	}
-	state->length = instruction.length;
-	behind = *state;
-	behind.length = 0;
-	apply(&instruction, &behind);
+	place->length = instruction.length;
+	behind = place->state;
+	code_state_apply(&behind, &instruction);
 	r = branch(walk, &instruction, &behind);
 	if (r <= 0)
 		return r;
@@ -278,46 +182,25 @@ static int follow_cases(struct walk *walk)
 	int r = 0;
 
 	while (r == 0 && walk->has_switch && offset < walk->size) {
-		const struct code_state *state = &walk->frames->states[offset];
+		const struct place *place = &walk->frames->places[offset];
 
-		if (state->sureness == UNREACHED) {
+		if (place->sureness == UNREACHED) {
 			r = reach(walk, offset, &walk->at_jump, BEHIND_CALL);
 			if (r == 0)
 				r = follow_ways(walk);
 		}
-		offset += MAX((uint32_t)walk->frames->states[offset].length, 1u);
+		offset += MAX((uint32_t)place->length, 1u);
 	}
 	return r;
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------------- */
 
-static struct abi_unwind_rule rule_of(const struct code_state *state)
+static struct abi_unwind_rule rule_of(const struct place *place)
 {
-	struct abi_unwind_rule rule = {
-		.ra = UNWIND_SAVED_CFA,
-		.ra_offset = -8,
-		.rbx_offset = UNWIND_RBX_LOST,
-	};
-
-	if (state->sureness == UNREACHED)
+	if (place->sureness == UNREACHED)
 		return (struct abi_unwind_rule){ .cfa = UNWIND_CFA_NONE };
-	if (state->sp_is_known && state->sp_delta >= 0) {
-		rule.cfa = UNWIND_CFA_SP;
-		rule.cfa_offset = state->sp_delta + 8;
-	} else if (state->fp_is_base && !state->sp_is_known) {
-		rule.cfa = UNWIND_CFA_FP;
-		rule.cfa_offset = state->fp_delta + 8;
-	} else {
-		return (struct abi_unwind_rule){ .cfa = UNWIND_CFA_NONE };
-	}
-	if (state->fp_saved_at > 0) {
-		rule.fp = UNWIND_SAVED_CFA;
-		rule.fp_offset = -8 - state->fp_saved_at;
-	} else if (state->fp_is_lost) {
-		rule.fp = UNWIND_SAVED_UNDEFINED;
-	}
-	return rule;
+	return code_state_rule(&place->state);
 }
 
 static int add_row(struct code_frames *frames, uint64_t address, const struct abi_unwind_rule *rule)
@@ -337,12 +220,12 @@ static int make_rows(struct walk *walk, uint64_t *ret_end)
 
 	*ret_end = walk->start;
 	while (r == 0 && offset < walk->size) {
-		const struct code_state *state = &walk->frames->states[offset];
-		struct abi_unwind_rule rule = rule_of(state);
+		const struct place *place = &walk->frames->places[offset];
+		struct abi_unwind_rule rule = rule_of(place);
 
 		r = add_row(walk->frames, walk->start + offset, &rule);
-		offset += MAX((uint32_t)state->length, 1u);
-		if (state->sureness != UNREACHED)
+		offset += MAX((uint32_t)place->length, 1u);
+		if (place->sureness != UNREACHED)
 			*ret_end = walk->start + MIN(offset, walk->size);
 	}
 	while (walk->frames->rows.count > 0 &&
@@ -351,24 +234,24 @@ static int make_rows(struct walk *walk, uint64_t *ret_end)
 	return r;
 }
 
-static int make_states(struct code_frames *frames, size_t n_states)
+static int make_places(struct code_frames *frames, size_t n_places)
 {
-	if (n_states > frames->n_states) {
-		struct code_state *states = realloc(frames->states, n_states * sizeof(*states));
+	if (n_places > frames->n_places) {
+		struct place *places = realloc(frames->places, n_places * sizeof(*places));
 
-		if (!states)
+		if (!places)
 			return -ENOMEM;
-		frames->states = states;
-		frames->n_states = n_states;
+		frames->places = places;
+		frames->n_places = n_places;
 	}
-	memset(frames->states, 0, n_states * sizeof(*frames->states));
+	memset(frames->places, 0, n_places * sizeof(*frames->places));
 	return 0;
 }
 
 int code_frames_follow(struct code_frames *frames, uint64_t start, uint64_t end,
 		       struct code_address_vec *found, uint64_t *ret_end)
 {
-	const struct code_state at_entry = { .sp_is_known = true };
+	const struct code_state at_entry = CODE_STATE_AT_ENTRY;
 	struct walk walk = { .frames = frames, .found = found, .start = start };
 	uint64_t code_end = frames->code.vaddr + frames->code.bytes.size;
 	int r;
@@ -379,7 +262,7 @@ int code_frames_follow(struct code_frames *frames, uint64_t start, uint64_t end,
 	if (!is_in_code(frames, start) || end <= start || end - start > MAX_FUNCTION_BYTES)
 		return 0;
 	walk.size = (uint32_t)(end - start);
-	r = make_states(frames, walk.size);
+	r = make_places(frames, walk.size);
 	if (r == 0)
 		r = reach(&walk, 0, &at_entry, REACHED);
 	if (r == 0)

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <xxhash.h>
 
+#include "agent/unwind/gap_frames.h"
 #include "agent/unwind/go_file.h"
 #include "agent/unwind/musl_frames.h"
 #include "common/file.h"
@@ -12,7 +13,8 @@
 /*
  * Headers, and the sections that hold call frame information as they stand in the file, compressed or not: hashing is
  * a hundred times faster than compiling them. Of the other sections their places. The prologues of Go's hand-written
- * functions are left out: they are tied to addresses that are in.
+ * functions are left out: they are tied to addresses that are in. Of files that have code without call frame
+ * information all code and what may point into it.
  */
 
 #define PIECE_BYTES (64 * KIB)
@@ -56,22 +58,25 @@ static int hash_range(XXH3_state_t *state, const struct elf_file *elf, uint64_t 
 	return r;
 }
 
+static void hash_place(XXH3_state_t *state, const struct elf_section *section)
+{
+	const uint64_t place[] = { section->type, section->flags, section->vaddr, section->file_offset, section->size };
+
+	(void)XXH3_128bits_update(state, section->name, strlen(section->name) + 1);
+	(void)XXH3_128bits_update(state, place, sizeof(place));
+}
+
 static void hash_headers(XXH3_state_t *state, const struct elf_file *elf)
 {
 	(void)XXH3_128bits_update(state, elf->header, sizeof(elf->header));
 	(void)XXH3_128bits_update(state, elf->program_headers, elf->n_program_headers * sizeof(Elf64_Phdr));
 	for (size_t i = 0; i < elf->n_sections; i++) {
-		const struct elf_section *section = &elf->sections[i];
-		const uint64_t place[] = { section->type, section->flags, section->vaddr, section->file_offset,
-					   section->size };
-
-		if (!is_one_of(section->name, placed_sections, ARRAY_SIZE(placed_sections)))
-			continue;
-		(void)XXH3_128bits_update(state, section->name, strlen(section->name) + 1);
-		(void)XXH3_128bits_update(state, place, sizeof(place));
+		if (is_one_of(elf->sections[i].name, placed_sections, ARRAY_SIZE(placed_sections)))
+			hash_place(state, &elf->sections[i]);
 	}
 }
 
+/* 1 it is a Go program, 0 not. */
 static int hash_go(XXH3_state_t *state, const struct elf_file *elf, uint64_t *bytes)
 {
 	struct go_file go;
@@ -81,9 +86,31 @@ static int hash_go(XXH3_state_t *state, const struct elf_file *elf, uint64_t *by
 		return r;
 	(void)XXH3_128bits_update(state, &go.text_start, sizeof(go.text_start));
 	*bytes += go.pclntab.size;
-	return hash_range(state, elf, go.pclntab.file_offset, go.pclntab.size);
+	r = hash_range(state, elf, go.pclntab.file_offset, go.pclntab.size);
+	return r < 0 ? r : 1;
 }
 
+/* What rows of code without call frame information come from. */
+static int hash_gaps(XXH3_state_t *state, const struct elf_file *elf, uint64_t *bytes)
+{
+	int r = gap_frames_are_needed(elf);
+
+	if (r <= 0)
+		return r;
+	r = 0;
+	for (size_t i = 0; r == 0 && i < elf->n_sections; i++) {
+		const struct elf_section *section = &elf->sections[i];
+
+		if (!gap_frames_reads(elf, section))
+			continue;
+		hash_place(state, section);
+		r = hash_range(state, elf, section->file_offset, section->size);
+		*bytes += section->size;
+	}
+	return r;
+}
+
+/* 1 it is musl's, 0 not. */
 static int hash_code(XXH3_state_t *state, const struct elf_file *elf, uint64_t *bytes)
 {
 	const struct load_segment *segment;
@@ -94,9 +121,10 @@ static int hash_code(XXH3_state_t *state, const struct elf_file *elf, uint64_t *
 		return r;
 	segment = musl_frames_segment(elf, &size);
 	if (!segment)
-		return 0;
+		return 1;
 	*bytes += size;
-	return hash_range(state, elf, segment->file_offset, size);
+	r = hash_range(state, elf, segment->file_offset, size);
+	return r < 0 ? r : 1;
 }
 
 int unwind_input_hash(const struct elf_file *elf, struct hash128 *ret_hash, uint64_t *ret_bytes)
@@ -104,6 +132,7 @@ int unwind_input_hash(const struct elf_file *elf, struct hash128 *ret_hash, uint
 	scoped(free_state) XXH3_state_t *state = XXH3_createState();
 	XXH128_canonical_t canonical;
 	uint64_t bytes = 0;
+	bool is_go;
 	int r;
 
 	if (!state)
@@ -122,8 +151,11 @@ int unwind_input_hash(const struct elf_file *elf, struct hash128 *ret_hash, uint
 		bytes += section->size;
 	}
 	r = hash_go(state, elf, &bytes);
-	if (r == 0)
+	is_go = r > 0;
+	if (r >= 0)
 		r = hash_code(state, elf, &bytes);
+	if (r == 0 && !is_go)
+		r = hash_gaps(state, elf, &bytes);
 	if (r < 0)
 		return r;
 	if (bytes == 0)

@@ -3,6 +3,8 @@
 
 #include <elf.h>
 
+#include "agent/unwind/eh_frame_file.h"
+#include "agent/unwind/gap_frames.h"
 #include "agent/unwind/go_file.h"
 #include "agent/unwind/go_frames.h"
 #include "agent/unwind/musl_frames.h"
@@ -11,54 +13,10 @@
 #include "common/file.h"
 
 /*
- * Finds the call frame information of a file, and feeds it to the parser in windows: memory is
- * what the rows take, and a window. Everything else is done by what this folder's other files do
- * with bytes.
+ * Finds the call frame information of a file, and feeds it to the parser in windows
+ * (eh_frame_file.h): memory is what the rows take, and a window. Everything else is done by what
+ * this folder's other files do with bytes.
  */
-
-#define WINDOW_BYTES (256 * KIB)
-
-/* The largest browsers have 30 MiB. What a section has beyond it is not read. */
-#define MAX_SECTION_BYTES (256 * MIB)
-
-/* More sections of one name than any linker leaves. */
-#define MAX_SECTIONS_OF_A_NAME 8
-
-/* ---- windows --------------------------------------------------------------------------------- */
-
-/* Reads on behind what is left in @window. The number of bytes, 0 at the end. */
-static ssize_t read_on(struct section_reader *reader, struct bytes *window)
-{
-	int r = bytes_reserve(window, WINDOW_BYTES);
-	ssize_t n;
-
-	if (r < 0)
-		return r;
-	n = section_reader_read(reader, window->data + window->size, WINDOW_BYTES);
-	if (n > 0)
-		window->size += (size_t)n;
-	return n;
-}
-
-static int parse_in_windows(struct section_reader *reader, struct eh_frame_parser *parser)
-{
-	scoped(bytes_release) struct bytes window = BYTES_INIT(2 * EH_FRAME_MAX_ENTRY_BYTES);
-	size_t consumed;
-	ssize_t n = 1;
-	int r = 1;
-
-	while (r == 1 && n > 0) {
-		n = read_on(reader, &window);
-		if (n < 0)
-			return (int)n;
-		r = eh_frame_parse(parser, bytes_view_of(&window), &consumed);
-		if (r < 0)
-			return r;
-		window.size -= consumed;
-		memmove(window.data, window.data + consumed, window.size);
-	}
-	return 0;
-}
 
 /* @section's size is known when its reader is there. */
 static int add_section(const struct elf_file *elf, struct eh_frame_section *section,
@@ -72,37 +30,25 @@ static int add_section(const struct elf_file *elf, struct eh_frame_section *sect
 				builder, &parser);
 	if (r < 0)
 		return r;
-	r = parse_in_windows(reader, parser);
+	r = eh_frame_file_read(reader, parser);
 	unwind_builder_count_fdes(builder, parser);
 	return r;
 }
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
-static uint64_t vaddr_of_section(const struct elf_file *elf, const char *name)
-{
-	const struct elf_section *section = elf_file_section(elf, name);
-
-	return section ? section->vaddr : 0;
-}
-
 /* 1 added, 0 there is nothing to be read in it. */
 static int add_elf_section(const struct elf_file *elf, const struct elf_section *found,
 			   bool is_debug_frame, struct unwind_builder *builder)
 {
 	scoped(section_reader_freep) struct section_reader *reader = NULL;
-	struct eh_frame_section section = {
-		.vaddr = found->vaddr,
-		.text_vaddr = vaddr_of_section(elf, ".text"),
-		.data_vaddr = vaddr_of_section(elf, ".got"),
-		.is_debug_frame = is_debug_frame,
-	};
+	struct eh_frame_section section = eh_frame_file_section(elf, found, is_debug_frame);
 	int r;
 
 	if (found->type == SHT_NOBITS || found->size == 0)
 		return 0;
 	r = section_reader_new(elf, found->file_offset, found->size, found->flags & SHF_COMPRESSED,
-			       MAX_SECTION_BYTES, &reader);
+			       EH_FRAME_FILE_MAX_BYTES, &reader);
 	if (r <= 0)
 		return r;
 	r = add_section(elf, &section, reader, builder);
@@ -115,7 +61,7 @@ static int add_sections(const struct elf_file *elf, const char *name, bool is_de
 {
 	int count = 0;
 
-	for (size_t i = 0; i < elf->n_sections && count < MAX_SECTIONS_OF_A_NAME; i++) {
+	for (size_t i = 0; i < elf->n_sections && count < EH_FRAME_FILE_MAX_SECTIONS; i++) {
 		int r;
 
 		if (strcmp(elf->sections[i].name, name) != 0)
@@ -178,7 +124,7 @@ static int add_by_header(const struct elf_file *elf, struct unwind_builder *buil
 		return 0;
 	into_segment = section.vaddr - segment->vaddr;
 	r = section_reader_new(elf, segment->file_offset + into_segment,
-			       segment->file_size - into_segment, false, MAX_SECTION_BYTES,
+			       segment->file_size - into_segment, false, EH_FRAME_FILE_MAX_BYTES,
 			       &reader);
 	return r <= 0 ? r : add_section(elf, &section, reader, builder);
 }
@@ -205,16 +151,20 @@ static int add_all(const struct elf_file *elf, const struct unwind_dialect *dial
 		   struct unwind_builder *builder)
 {
 	int r = add_sections(elf, ".eh_frame", false, builder);
+	bool is_go = false;
 
 	if (r == 0)
 		r = add_by_header(elf, builder);
 	if (r >= 0)
 		r = add_go(elf, dialect, builder);
+	is_go = r > 0;
 	if (r == 0)
 		r = add_sections(elf, ".debug_frame", true, builder);
 	if (r >= 0)
 		r = musl_frames_are_needed(elf);
-	return r > 0 ? musl_frames_add(elf, builder) : r;
+	if (r > 0)
+		return musl_frames_add(elf, builder);
+	return r == 0 && !is_go ? gap_frames_add(elf, builder) : r;
 }
 
 /* 1 done; 0 it has to be done again, with the kept register followed. */

@@ -1,224 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/x86_instruction.h"
 
-#include "agent/unwind/frame_cursor.h"
+#include "agent/unwind/x86_parts.h"
 
-/*
- * What follows an opcode is in two tables, one character for each: 'M' ModRM, 'b' ModRM and a byte, 'z' ModRM and an
- * immediate of 4 bytes (2 with the prefix 66), '1' a byte, '2' two bytes, '4' an immediate of 4 (2), '8' one of 4
- * (2), or 8 with REX.W, 'r' a relative byte, 'R' four relative bytes, 'o' an offset of 8, 'e' enter, '.' nothing, '-'
- * no such instruction, 'p' prefix, 'x' escapes.
- */
-static const char one_byte_map[] =
-	"MMMM14--MMMM14-x" /* 00 */
-	"MMMM14--MMMM14--" /* 10 */
-	"MMMM14p-MMMM14p-" /* 20 */
-	"MMMM14p-MMMM14p-" /* 30 */
-	"pppppppppppppppp" /* 40: REX */
-	"................" /* 50 */
-	"--xMpppp4z1b...." /* 60 */
-	"rrrrrrrrrrrrrrrr" /* 70 */
-	"bz-bMMMMMMMMMMMM" /* 80 */
-	"..........-....." /* 90 */
-	"oooo....14......" /* a0 */
-	"1111111188888888" /* b0 */
-	"bb2.xxbze.2..1-." /* c0 */
-	"MMMM---.MMMMMMMM" /* d0 */
-	"rrrr1111RR-r...." /* e0 */
-	"p.pp..MM......MM"; /* f0 */
-
-static const char two_byte_map[] =
-	"MMMM-.....-.-M.b" /* 00 */
-	"MMMMMMMMMMMMMMMM" /* 10 */
-	"MMMM----MMMMMMMM" /* 20 */
-	"........x-x-----" /* 30 */
-	"MMMMMMMMMMMMMMMM" /* 40 */
-	"MMMMMMMMMMMMMMMM" /* 50 */
-	"MMMMMMMMMMMMMMMM" /* 60 */
-	"bbbbMMM.MMMMMMMM" /* 70 */
-	"RRRRRRRRRRRRRRRR" /* 80 */
-	"MMMMMMMMMMMMMMMM" /* 90 */
-	"...MbM--...MbMMM" /* a0 */
-	"MMMMMMMMMMbMMMMM" /* b0 */
-	"MMbMbbbM........" /* c0 */
-	"MMMMMMMMMMMMMMMM" /* d0 */
-	"MMMMMMMMMMMMMMMM" /* e0 */
-	"MMMMMMMMMMMMMMMM"; /* f0 */
-
-static_assert(sizeof(one_byte_map) == 257 && sizeof(two_byte_map) == 257, "a character for each opcode");
-
-enum map {
-	MAP_ONE_BYTE = 0,
-	MAP_0F = 1,
-	MAP_0F38 = 2,
-	MAP_0F3A = 3,
-};
-
-/* An instruction taken apart. */
-struct parts {
-	struct bytes_reader reader;
-	uint8_t rex;
-	bool is_16_bit;
-	bool is_vector; /* VEX, EVEX */
-	enum map map;
-	uint8_t opcode;
-	bool has_modrm;
-	uint8_t mode, reg, rm; /* with the bits of REX */
-	bool is_rip_relative;
-	uint8_t base, index; /* of the memory operand; X86_NO_REGISTER */
-	int64_t displacement;
-	int64_t immediate;
-};
-
-#define REX_W 8
-#define REX_R 4
-#define REX_X 2
-#define REX_B 1
-
-#define RSP 4
-
-static bool is_prefix(uint8_t byte)
-{
-	return byte == 0x66 || byte == 0x67 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 || byte == 0x2e ||
-	       byte == 0x36 || byte == 0x3e || byte == 0x26 || byte == 0x64 || byte == 0x65;
-}
-
-static int64_t read_signed(struct bytes_reader *reader, size_t size)
-{
-	uint64_t value = cursor_fixed(reader, size);
-
-	switch (size) {
-	case 1:
-		return (int8_t)value;
-	case 2:
-		return (int16_t)value;
-	case 4:
-		return (int32_t)value;
-	default:
-		return (int64_t)value;
-	}
-}
-
-/* Of what VEX and EVEX have of REX only the width matters here: they leave rsp and rbp alone. */
-static void read_vector_prefix(struct parts *parts, uint8_t first)
-{
-	uint8_t byte = cursor_u8(&parts->reader);
-
-	parts->is_vector = true;
-	parts->map = MAP_0F;
-	if (first == 0xc5)
-		return;
-	parts->map = byte & (first == 0xc4 ? 0x1f : 0x07);
-	(void)cursor_u8(&parts->reader);
-	if (first == 0x62)
-		(void)cursor_u8(&parts->reader);
-}
-
-static void read_opcode(struct parts *parts)
-{
-	uint8_t byte = cursor_u8(&parts->reader);
-
-	while (is_prefix(byte) && !parts->reader.error) {
-		parts->is_16_bit |= byte == 0x66;
-		byte = cursor_u8(&parts->reader);
-	}
-	if ((byte & 0xf0) == 0x40) {
-		parts->rex = byte & 0x0f;
-		byte = cursor_u8(&parts->reader);
-	}
-	if (byte == 0xc4 || byte == 0xc5 || byte == 0x62) {
-		read_vector_prefix(parts, byte);
-		byte = cursor_u8(&parts->reader);
-	} else if (byte == 0x0f) {
-		parts->map = MAP_0F;
-		byte = cursor_u8(&parts->reader);
-		if (byte == 0x38 || byte == 0x3a) {
-			parts->map = byte == 0x38 ? MAP_0F38 : MAP_0F3A;
-			byte = cursor_u8(&parts->reader);
-		}
-	}
-	parts->opcode = byte;
-}
-
-static void read_modrm(struct parts *parts)
-{
-	uint8_t modrm = cursor_u8(&parts->reader);
-	uint8_t low = modrm & 7;
-
-	parts->has_modrm = true;
-	parts->mode = modrm >> 6;
-	parts->reg = (uint8_t)((modrm >> 3 & 7) | (parts->rex & REX_R ? 8 : 0));
-	parts->rm = (uint8_t)(low | (parts->rex & REX_B ? 8 : 0));
-	parts->base = X86_NO_REGISTER;
-	parts->index = X86_NO_REGISTER;
-	if (parts->mode == 3)
-		return;
-	parts->base = parts->rm;
-	if (low == 4) {
-		uint8_t sib = cursor_u8(&parts->reader);
-		uint8_t index = (uint8_t)((sib >> 3 & 7) | (parts->rex & REX_X ? 8 : 0));
-
-		parts->base = (uint8_t)((sib & 7) | (parts->rex & REX_B ? 8 : 0));
-		parts->index = index == RSP ? X86_NO_REGISTER : index;
-		low = sib & 7;
-		if (low == 5 && parts->mode == 0)
-			parts->base = X86_NO_REGISTER;
-	} else if (low == 5 && parts->mode == 0) {
-		parts->base = X86_NO_REGISTER;
-		parts->is_rip_relative = true;
-	}
-	if (parts->mode == 1)
-		parts->displacement = read_signed(&parts->reader, 1);
-	else if (parts->mode == 2 || (parts->mode == 0 && low == 5))
-		parts->displacement = read_signed(&parts->reader, 4);
-}
-
-static char form_of(const struct parts *parts)
-{
-	if (parts->map > MAP_0F3A)
-		return 'M'; /* EVEX maps 5 and 6 */
-	if (parts->map == MAP_0F38)
-		return 'M';
-	if (parts->map == MAP_0F3A)
-		return 'b';
-	if (parts->map == MAP_0F)
-		return two_byte_map[parts->opcode];
-	return one_byte_map[parts->opcode];
-}
-
-static bool read_operands(struct parts *parts)
-{
-	char form = form_of(parts);
-	size_t word = parts->is_16_bit ? 2 : 4;
-
-	if (form == '-' || form == 'x' || form == 'p')
-		return false;
-	if (form == 'M' || form == 'b' || form == 'z')
-		read_modrm(parts);
-	/* XOP, which few processors had. */
-	if (parts->map == MAP_ONE_BYTE && parts->opcode == 0x8f && (parts->reg & 7) != 0)
-		return false;
-	/* test, the only ones of their group that have an immediate. */
-	if (parts->map == MAP_ONE_BYTE && (parts->opcode & 0xfe) == 0xf6 && (parts->reg & 6) == 0)
-		form = parts->opcode == 0xf6 ? '1' : '4';
-	if (form == 'b' || form == '1' || form == 'r')
-		parts->immediate = read_signed(&parts->reader, 1);
-	else if (form == 'z' || form == '4')
-		parts->immediate = read_signed(&parts->reader, word);
-	else if (form == '8')
-		parts->immediate = read_signed(&parts->reader, parts->rex & REX_W ? 8 : word);
-	else if (form == 'R')
-		parts->immediate = read_signed(&parts->reader, 4);
-	else if (form == '2')
-		parts->immediate = read_signed(&parts->reader, 2);
-	else if (form == 'o')
-		parts->immediate = read_signed(&parts->reader, 8);
-	else if (form == 'e')
-		(void)cursor_fixed(&parts->reader, 3);
-	return !parts->reader.error;
-}
-
-/* ---- what it does ------------------------------------------------------------------------------------------- */
+#define RSP X86_RSP
 
 static void set(struct x86_instruction *instruction, enum x86_effect effect, int64_t value)
 {
@@ -232,18 +17,26 @@ static void wrote_register(struct x86_instruction *instruction, uint8_t reg)
 		set(instruction, X86_SP_LOST, 0);
 	else if (reg == X86_RBP)
 		set(instruction, X86_FP_LOST, 0);
+	else
+		instruction->written = reg;
 }
 
-static bool operand_is_register(const struct parts *parts)
+static void set_with_register(struct x86_instruction *instruction, enum x86_effect effect, uint8_t reg, int64_t value)
+{
+	set(instruction, effect, value);
+	instruction->reg = reg;
+}
+
+static bool operand_is_register(const struct x86_parts *parts)
 {
 	return parts->mode == 3;
 }
 
-/* lea, and the moves between rsp and rbp. */
-static void judge_move(const struct parts *parts, uint8_t to, uint8_t from, int64_t displacement,
+/* lea, and the moves between registers. */
+static void judge_move(const struct x86_parts *parts, uint8_t to, uint8_t from, int64_t displacement,
 		       struct x86_instruction *instruction)
 {
-	bool is_plain = (parts->rex & REX_W) && parts->index == X86_NO_REGISTER;
+	bool is_plain = (parts->rex & X86_REX_W) && parts->index == X86_NO_REGISTER;
 
 	if (to == RSP && from == RSP && is_plain)
 		set(instruction, X86_ADD_SP, displacement);
@@ -251,12 +44,16 @@ static void judge_move(const struct parts *parts, uint8_t to, uint8_t from, int6
 		set(instruction, X86_SP_FROM_FP, displacement);
 	else if (to == X86_RBP && from == RSP && is_plain)
 		set(instruction, X86_FP_FROM_SP, displacement);
+	else if (to == RSP && from != X86_NO_REGISTER && is_plain)
+		set_with_register(instruction, X86_SP_FROM_COPY, from, displacement);
+	else if (from == RSP && is_plain)
+		set_with_register(instruction, X86_COPY_SP, to, displacement);
 	else
 		wrote_register(instruction, to);
 }
 
 /* 00 to 3f: add, or, adc, sbb, and, sub, xor, cmp; the last one changes nothing. Of bytes number 4 is ah, not rsp. */
-static void judge_arithmetic(const struct parts *parts, struct x86_instruction *instruction)
+static void judge_arithmetic(const struct x86_parts *parts, struct x86_instruction *instruction)
 {
 	uint8_t form = parts->opcode & 7;
 
@@ -269,20 +66,22 @@ static void judge_arithmetic(const struct parts *parts, struct x86_instruction *
 }
 
 /* 80, 81, 83: the same with an immediate. */
-static void judge_immediate(const struct parts *parts, struct x86_instruction *instruction)
+static void judge_immediate(const struct x86_parts *parts, struct x86_instruction *instruction)
 {
 	uint8_t operation = parts->reg & 7;
 
 	if (!operand_is_register(parts) || operation == 7 || parts->opcode == 0x80)
 		return;
-	if (parts->rm == RSP && parts->rex & REX_W && (operation == 0 || operation == 5))
+	if (parts->rm == RSP && parts->rex & X86_REX_W && (operation == 0 || operation == 5))
 		set(instruction, X86_ADD_SP, operation == 0 ? parts->immediate : -parts->immediate);
+	else if (parts->rm == RSP && parts->rex & X86_REX_W && operation == 4)
+		set(instruction, X86_ALIGN_SP, 0);
 	else
 		wrote_register(instruction, parts->rm);
 }
 
 /* ff */
-static void judge_group_5(const struct parts *parts, struct x86_instruction *instruction)
+static void judge_group_5(const struct x86_parts *parts, struct x86_instruction *instruction)
 {
 	switch (parts->reg & 7) {
 	case 2:
@@ -302,19 +101,19 @@ static void judge_group_5(const struct parts *parts, struct x86_instruction *ins
 	}
 }
 
-static void judge_stack(const struct parts *parts, struct x86_instruction *instruction)
+static void judge_stack(const struct x86_parts *parts, struct x86_instruction *instruction)
 {
-	uint8_t reg = (uint8_t)((parts->opcode & 7) | (parts->rex & REX_B ? 8 : 0));
+	uint8_t reg = (uint8_t)((parts->opcode & 7) | (parts->rex & X86_REX_B ? 8 : 0));
 
 	if (parts->opcode < 0x58)
 		set(instruction, X86_PUSH, reg);
 	else if (reg == RSP)
-		set(instruction, X86_SP_LOST, 0);
+		set_with_register(instruction, X86_LOAD, RSP, 0);
 	else
 		set(instruction, X86_POP, reg);
 }
 
-static void judge_one_byte(const struct parts *parts, uint64_t next, struct x86_instruction *instruction)
+static void judge_one_byte(const struct x86_parts *parts, uint64_t next, struct x86_instruction *instruction)
 {
 	uint8_t opcode = parts->opcode;
 
@@ -328,12 +127,12 @@ static void judge_one_byte(const struct parts *parts, uint64_t next, struct x86_
 	} else if (opcode >= 0xb8 && opcode < 0xc0) {
 		instruction->effect = X86_NUMBER;
 		instruction->target = (uint64_t)parts->immediate;
-		wrote_register(instruction, (uint8_t)((opcode & 7) | (parts->rex & REX_B ? 8 : 0)));
+		wrote_register(instruction, (uint8_t)((opcode & 7) | (parts->rex & X86_REX_B ? 8 : 0)));
 	}
 }
 
 /* push, pop, enter, leave. False: none of them. */
-static bool judge_stack_forms(const struct parts *parts, struct x86_instruction *instruction)
+static bool judge_stack_forms(const struct x86_parts *parts, struct x86_instruction *instruction)
 {
 	switch (parts->opcode) {
 	case 0x68:
@@ -357,7 +156,7 @@ static bool judge_stack_forms(const struct parts *parts, struct x86_instruction 
 }
 
 /* Calls, jumps, returns, ends. */
-static bool judge_flow(const struct parts *parts, uint64_t next, struct x86_instruction *instruction)
+static bool judge_flow(const struct x86_parts *parts, uint64_t next, struct x86_instruction *instruction)
 {
 	switch (parts->opcode) {
 	case 0xc2:
@@ -385,7 +184,7 @@ static bool judge_flow(const struct parts *parts, uint64_t next, struct x86_inst
 	}
 }
 
-static void judge_lea(const struct parts *parts, uint64_t next, struct x86_instruction *instruction)
+static void judge_lea(const struct x86_parts *parts, uint64_t next, struct x86_instruction *instruction)
 {
 	judge_move(parts, parts->reg, parts->base, parts->displacement, instruction);
 	if (!parts->is_rip_relative || instruction->effect != X86_PLAIN)
@@ -394,16 +193,38 @@ static void judge_lea(const struct parts *parts, uint64_t next, struct x86_instr
 	instruction->target = next + (uint64_t)parts->displacement;
 }
 
+/* Whether the operand is eight bytes of the stack. */
+static bool operand_is_of_stack(const struct x86_parts *parts)
+{
+	return !operand_is_register(parts) && parts->base == RSP && parts->index == X86_NO_REGISTER &&
+	       parts->rex & X86_REX_W;
+}
+
 /* mov from a register. */
-static void judge_store(const struct parts *parts, struct x86_instruction *instruction)
+static void judge_store(const struct x86_parts *parts, struct x86_instruction *instruction)
 {
 	if (operand_is_register(parts))
 		judge_move(parts, parts->rm, parts->reg, 0, instruction);
-	else if (parts->reg == X86_RBP && parts->base == RSP && parts->index == X86_NO_REGISTER)
+	else if (!operand_is_of_stack(parts))
+		return;
+	else if (parts->reg == X86_RBP)
 		set(instruction, X86_STORE_FP, parts->displacement);
+	else
+		set_with_register(instruction, X86_STORE, parts->reg, parts->displacement);
 }
 
-static void judge_exchange(const struct parts *parts, struct x86_instruction *instruction)
+/* mov to a register. */
+static void judge_load(const struct x86_parts *parts, struct x86_instruction *instruction)
+{
+	if (operand_is_register(parts))
+		judge_move(parts, parts->reg, parts->rm, 0, instruction);
+	else if (operand_is_of_stack(parts))
+		set_with_register(instruction, X86_LOAD, parts->reg, parts->displacement);
+	else
+		wrote_register(instruction, parts->reg);
+}
+
+static void judge_exchange(const struct x86_parts *parts, struct x86_instruction *instruction)
 {
 	if (operand_is_register(parts))
 		wrote_register(instruction, parts->rm);
@@ -411,7 +232,7 @@ static void judge_exchange(const struct parts *parts, struct x86_instruction *in
 		wrote_register(instruction, parts->reg);
 }
 
-static void judge_by_opcode(const struct parts *parts, uint64_t next, struct x86_instruction *instruction)
+static void judge_by_opcode(const struct x86_parts *parts, uint64_t next, struct x86_instruction *instruction)
 {
 	if (judge_stack_forms(parts, instruction) || judge_flow(parts, next, instruction))
 		return;
@@ -433,15 +254,14 @@ static void judge_by_opcode(const struct parts *parts, uint64_t next, struct x86
 		judge_store(parts, instruction);
 		return;
 	case 0x8b:
-		judge_move(parts, parts->reg, operand_is_register(parts) ? parts->rm : X86_NO_REGISTER, 0,
-			   instruction);
+		judge_load(parts, instruction);
 		return;
 	case 0x8d:
 		judge_lea(parts, next, instruction);
 		return;
 	case 0x94:
 	case 0x95:
-		wrote_register(instruction, (uint8_t)((parts->opcode & 7) | (parts->rex & REX_B ? 8 : 0)));
+		wrote_register(instruction, (uint8_t)((parts->opcode & 7) | (parts->rex & X86_REX_B ? 8 : 0)));
 		return;
 	case 0xc7:
 		instruction->effect = X86_NUMBER;
@@ -454,7 +274,7 @@ static void judge_by_opcode(const struct parts *parts, uint64_t next, struct x86
 	}
 }
 
-static void judge_two_bytes(const struct parts *parts, uint64_t next, struct x86_instruction *instruction)
+static void judge_two_bytes(const struct x86_parts *parts, uint64_t next, struct x86_instruction *instruction)
 {
 	uint8_t opcode = parts->opcode;
 
@@ -475,21 +295,14 @@ static void judge_two_bytes(const struct parts *parts, uint64_t next, struct x86
 
 bool x86_decode(struct bytes_view code, uint64_t address, struct x86_instruction *ret_instruction)
 {
-	/* No instruction is longer. */
-	struct bytes_view view = { .data = code.data, .size = MIN(code.size, (size_t)15) };
-	struct parts parts = { .reader = bytes_reader_of(view) };
-	struct x86_instruction instruction = {};
+	struct x86_instruction instruction = { .written = X86_NO_REGISTER };
+	struct x86_parts parts;
 
-	read_opcode(&parts);
-	if (parts.reader.error || !read_operands(&parts))
+	if (!x86_take_apart(code, &parts, &instruction.length))
 		return false;
-	instruction.length = (uint8_t)(parts.reader.next - view.data);
-	/* Of a ModRM without an operand in memory too. */
-	if (!parts.has_modrm)
-		parts.base = parts.index = X86_NO_REGISTER;
-	if (!parts.is_vector && parts.map == MAP_ONE_BYTE)
+	if (!parts.is_vector && parts.map == X86_MAP_ONE_BYTE)
 		judge_by_opcode(&parts, address + instruction.length, &instruction);
-	else if (!parts.is_vector && parts.map == MAP_0F)
+	else if (!parts.is_vector && parts.map == X86_MAP_0F)
 		judge_two_bytes(&parts, address + instruction.length, &instruction);
 	*ret_instruction = instruction;
 	return true;

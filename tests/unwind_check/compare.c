@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/unwind/code_gaps.h"
 #include "agent/unwind/unwind_table.h"
 #include "common/elf/elf_file.h"
 #include "common/scoped.h"
@@ -58,6 +59,7 @@ struct check {
 	const struct cfi_machine *machine;
 	struct unwind_table table;
 	struct flat_row_vec rows;
+	struct code_gap_vec gaps;
 	struct covered_vec fdes; /* in readelf's order */
 	struct mismatch_vec mismatches;
 	struct expected_text_vec texts;
@@ -262,9 +264,15 @@ static int compare_covered(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
+/* The row at @address, or what it says of padding behind it, comes from code. */
+static bool is_from_code(const struct check *check, uint64_t address)
+{
+	return code_gaps_hold(&check->gaps, address) || code_gaps_hold(&check->gaps, (address + 15) / 16 * 16);
+}
+
 /*
- * [start, end) has no FDE: the table may only say something of padding, and of the byte before a
- * signal frame.
+ * [start, end) has no FDE: the table may only say something of padding, of the byte before a
+ * signal frame, and of what was read as code.
  */
 static void check_gap(struct check *check, uint64_t start, uint64_t end)
 {
@@ -279,6 +287,10 @@ static void check_gap(struct check *check, uint64_t start, uint64_t end)
 
 		if (rule->cfa == UNWIND_CFA_NONE || is_before_signal_frame || is_padding)
 			continue;
+		if (is_from_code(check, MAX(row->address, start))) {
+			check->comparison->counts[OUTCOME_FROM_CODE]++;
+			continue;
+		}
 		check->comparison->counts[OUTCOME_INVENTED]++;
 		fprintf(check->details,
 			"%s: %" PRIx64 ": invented: cfa %u %d in a gap of %" PRIu64 "\n",
@@ -336,6 +348,8 @@ static int run_check(struct check *check)
 					    check->table.n_pages * sizeof(uint32_t) +
 					    check->table.n_rules * sizeof(struct abi_unwind_rule);
 	r = flatten(check);
+	if (r == 0)
+		r = code_gaps_find(check->elf, &check->gaps);
 	if (r < 0)
 		return r;
 	r = readelf_rows(check->path, check->machine->elf_machine == EM_X86_64 ? "rbp" : "x29",
@@ -367,6 +381,7 @@ int compare_file(const char *path, struct comparison *comparison, FILE *details)
 	r = run_check(&check);
 	unwind_table_release(&check.table);
 	vec_release(&check.rows);
+	vec_release(&check.gaps);
 	vec_release(&check.fdes);
 	vec_release(&check.mismatches);
 	vec_release(&check.texts);

@@ -21,7 +21,8 @@
 	X(OUTSIDE, "outside", "the FDE lies in no executable segment")                             \
 	X(LOST, "lost", "the table has no rule there")                                             \
 	X(DIFFERS, "differs", "the rule says something else")                                      \
-	X(INVENTED, "invented", "the table has a rule where there is no FDE")
+	X(INVENTED, "invented", "the table has a rule where there is no FDE")                      \
+	X(FROM_CODE, "from code", "the same, read from the code of a gap (agent/unwind/code_gaps.h)")
 
 enum outcome {
 #define X(id, ...) OUTCOME_##id,
@@ -31,7 +32,7 @@ enum outcome {
 };
 
 struct comparison {
-	uint64_t counts[OUTCOME_COUNT]; /* of readelf's rows; OUTCOME_INVENTED: of ours */
+	uint64_t counts[OUTCOME_COUNT]; /* of readelf's rows; from OUTCOME_INVENTED on: of ours */
 	uint64_t n_fdes;
 	uint64_t n_table_rows;
 	uint64_t n_table_bytes; /* rows, pages, rules */
