@@ -515,6 +515,11 @@ static __always_inline void unwind(struct sample *sample)
 
 __hidden void unwind_user(struct sample *sample)
 {
+	/* What a task does after exit_mm() it does in the kernel alone, and nothing above it is left to be read. */
+	if (sample->without_memory) {
+		sample->registers.entry_pc = 0;
+		return;
+	}
 	if (sample->registers.pc == 0) {
 		cut(sample, STACK_CUT_NO_USER_REGS);
 		return;

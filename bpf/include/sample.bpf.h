@@ -28,6 +28,7 @@ struct sample {
 	bool pc_is_exact;	    /* not a return address: the innermost frame, or one that a signal interrupted */
 	bool innermost;
 	bool fault_innermost; /* it was so at the fault */
+	bool without_memory;  /* the task has given it back: exit_mm() is behind it */
 	__u64 fault_address;  /* what could not be read, 0 none */
 	struct abi_unwind_info table; /* of table_executable */
 	__u32 table_executable;	      /* 0 none looked up yet */

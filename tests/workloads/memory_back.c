@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes that end with much memory: most of what each does from then on, the kernel does after the process has given
+ * its memory back. At the end the CPU time of all of them is printed, in microseconds.
+ *
+ *   memory_back PROCESSES MIB
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "spin.h"
+
+VISIBLE int ends_with_much_memory(size_t bytes);
+
+int ends_with_much_memory(size_t bytes)
+{
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+	int processes = argc > 1 ? atoi(argv[1]) : 20;
+	size_t mib = argc > 2 ? strtoull(argv[2], NULL, 10) : 512;
+	struct rusage usage;
+
+	for (int i = 0; i < processes; i++) {
+		int status = 1;
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(ends_with_much_memory(mib << 20));
+		if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+			perror("memory_back: a process did not come to its end");
+			return 1;
+		}
+	}
+	if (getrusage(RUSAGE_CHILDREN, &usage) < 0)
+		return 1;
+	printf("%ld\n", (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 + usage.ru_utime.tv_usec +
+				usage.ru_stime.tv_usec);
+	return 0;
+}
