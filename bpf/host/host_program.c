@@ -38,6 +38,7 @@ static void fill_task(struct task_struct *task, const struct host_unwind_process
 		.tgid = (int)process->pid,
 		.real_parent = task,
 		.group_leader = task,
+		.mm = (struct mm_struct *)task, /* it has memory; nothing is read there */
 		.start_boottime = process->start_time_ns,
 	};
 }

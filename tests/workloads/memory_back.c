@@ -18,16 +18,18 @@ VISIBLE int ends_with_much_memory(size_t bytes);
 
 int ends_with_much_memory(size_t bytes)
 {
-	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED;
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED;
 }
 
 int main(int argc, char **argv)
 {
-	int processes = argc > 1 ? atoi(argv[1]) : 20;
+	long processes = argc > 1 ? strtol(argv[1], NULL, 10) : 20;
 	size_t mib = argc > 2 ? strtoull(argv[2], NULL, 10) : 512;
 	struct rusage usage;
 
-	for (int i = 0; i < processes; i++) {
+	for (long i = 0; i < processes; i++) {
 		int status = 1;
 		pid_t child = fork();
 
