@@ -31,5 +31,6 @@ alone=$(jq -r '
 		| .total_value] | add // 0' "$work/profile.json")
 printf 'CPU time %d us, sampled %d us, of these in the kernel alone %d us\n' "$true_us" "$all" "$alone"
 expect_near "sampled, in microseconds" "$all" "$true_us" $((true_us / 10 + 50000))
-expect_at_least "in the kernel alone, in percent" $((100 * alone / all)) 10
+# Some tenth: to make the pages takes longer than to free them. Stacks of the program have none of it.
+expect_at_least "in the kernel alone, in percent" $((100 * alone / all)) 3
 expect_no_label "$work/profile.json" "[truncated"
