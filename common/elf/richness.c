@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Only what the readers of symbol tables can read counts: a file that has but .gopclntab (Go) or .gnu_debugdata (xz)
- * would name nothing, and would end the asking for one that does.
+ * Only what the readers of symbol tables can read counts: a file that would name nothing would end the asking for one
+ * that does. What is embedded for other ends comes before symbols: stripped executables have it, and whatever was sent
+ * for its names has more.
  */
 
 #include "common/elf/richness.h"
@@ -12,6 +13,7 @@
 
 static const char *const names[] = {
 	[DEBUGINFO_NOTHING] = "nothing",
+	[DEBUGINFO_EMBEDDED] = "embedded",
 	[DEBUGINFO_SYMBOLS] = "symbols",
 	[DEBUGINFO_LINES] = "lines",
 	[DEBUGINFO_DWARF] = "dwarf",
@@ -25,6 +27,18 @@ bool elf_section_has_contents(const struct elf_section *section)
 static bool has_contents(const struct elf_file *elf, const char *name)
 {
 	return elf_section_has_contents(elf_file_section(elf, name));
+}
+
+/* Go's linker has the second name where the table is relocated. */
+static bool has_embedded_tables(const struct elf_file *elf)
+{
+	return has_contents(elf, ".gopclntab") || has_contents(elf, ".data.rel.ro.gopclntab") ||
+	       has_contents(elf, ".gnu_debugdata");
+}
+
+static bool has_split_dwarf(const struct elf_file *elf)
+{
+	return has_contents(elf, ".debug_info.dwo") || has_contents(elf, ".zdebug_info.dwo");
 }
 
 /* A symbol table has at least one entry besides the empty first one. */
@@ -43,11 +57,18 @@ static bool has_symbols(const struct elf_file *elf)
 
 enum debuginfo_richness elf_file_richness(const struct elf_file *elf)
 {
-	if (has_contents(elf, ".debug_info") || has_contents(elf, ".zdebug_info"))
+	if (has_contents(elf, ".debug_info") || has_contents(elf, ".zdebug_info") || elf_file_is_split_dwarf(elf))
 		return DEBUGINFO_DWARF;
 	if (has_contents(elf, ".debug_line") || has_contents(elf, ".zdebug_line"))
 		return DEBUGINFO_LINES;
-	return has_symbols(elf) ? DEBUGINFO_SYMBOLS : DEBUGINFO_NOTHING;
+	if (has_symbols(elf))
+		return DEBUGINFO_SYMBOLS;
+	return has_embedded_tables(elf) ? DEBUGINFO_EMBEDDED : DEBUGINFO_NOTHING;
+}
+
+bool elf_file_is_split_dwarf(const struct elf_file *elf)
+{
+	return has_split_dwarf(elf) && !has_contents(elf, ".debug_info") && !elf_file_has_code(elf);
 }
 
 bool elf_file_has_code(const struct elf_file *elf)

@@ -11,9 +11,10 @@
 /* The numbers stand in databases. */
 enum debuginfo_richness {
 	DEBUGINFO_NOTHING = 0,
-	DEBUGINFO_SYMBOLS = 1, /* .dynsym or .symtab with entries */
-	DEBUGINFO_LINES = 2,   /* .debug_line without .debug_info */
-	DEBUGINFO_DWARF = 3,   /* .debug_info */
+	DEBUGINFO_EMBEDDED = 1, /* .gopclntab (Go's runtime) or .gnu_debugdata (MiniDebugInfo) and nothing else */
+	DEBUGINFO_SYMBOLS = 2,  /* .dynsym or .symtab with entries */
+	DEBUGINFO_LINES = 3,    /* .debug_line without .debug_info */
+	DEBUGINFO_DWARF = 4,    /* .debug_info, or what was split off it */
 };
 
 /* Whether the file has bytes for the section, not but a header of it. NULL: none. */
@@ -24,7 +25,13 @@ enum debuginfo_richness elf_file_richness(const struct elf_file *elf);
 /* Whether the bytes of the program are in it: of some section that is executed. */
 bool elf_file_has_code(const struct elf_file *elf);
 
-/* "nothing", "symbols", "lines", "dwarf". */
+/*
+ * Whether it holds what the compiler split off the DWARF of a program: a .dwp, or the .dwo of one unit. It has no
+ * build-ID and no code.
+ */
+bool elf_file_is_split_dwarf(const struct elf_file *elf);
+
+/* "nothing", "embedded", "symbols", "lines", "dwarf". */
 const char *debuginfo_richness_name(enum debuginfo_richness richness);
 
 /* false when no richness has this name. */

@@ -52,7 +52,10 @@ void debuginfo_answer_members(struct json_writer *json, const struct debuginfo_e
 
 	executable_id_format(&entry->id, id);
 	json_key_text(json, "build_id", id);
-	json_key_text(json, "kind", entry->is_source ? "source" : "elf");
+	json_key_text(json, "kind",
+		      entry->is_source  ? "source"
+		      : entry->is_split ? "split"
+					: "elf");
 	json_key_text(json, "origin", debuginfo_origin_name(entry->origin));
 	json_key_text(json, "has", debuginfo_richness_name(entry->richness));
 	json_key_bool(json, "executable", entry->has_code);

@@ -99,7 +99,9 @@ static const char *words_for(const json_t *row)
 
 	if (strcmp(list_text(row, "kind"), "source") == 0)
 		return "sources";
-	if (strcmp(has, "nothing") == 0)
+	if (strcmp(list_text(row, "kind"), "split") == 0)
+		return "split DWARF";
+	if (strcmp(has, "nothing") == 0 || strcmp(has, "embedded") == 0)
 		return "code";
 	if (strcmp(has, "dwarf") == 0)
 		return executable ? "code, DWARF" : "DWARF";

@@ -19,6 +19,7 @@
 enum option_key {
 	KEY_FORCE = 0x200,
 	KEY_SOURCES_OF,
+	KEY_SPLIT_OF,
 };
 
 struct upload_options {
@@ -28,6 +29,8 @@ struct upload_options {
 	uint32_t jobs;
 	const char *sources_of;
 	struct executable_id source_id;
+	const char *split_of;
+	struct executable_id split_id;
 	char **files;
 	int n_files;
 };
@@ -55,6 +58,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		if (executable_id_parse(text, &options->source_id) < 0)
 			argp_error(state, "--sources-of '%.40s' is no build-ID", text);
 		return 0;
+	case KEY_SPLIT_OF:
+		options->split_of = text;
+		if (executable_id_parse(text, &options->split_id) < 0)
+			argp_error(state, "--split-of '%.40s' is no build-ID", text);
+		return 0;
 	case ARGP_KEY_ARGS:
 		options->files = state->argv + state->next;
 		options->n_files = state->argc - state->next;
@@ -73,6 +81,8 @@ static const struct argp_option rows[] = {
 	{ "force", KEY_FORCE, NULL, 0, "send also what the server seems to have", 0 },
 	{ "sources-of", KEY_SOURCES_OF, "BUILD-ID", 0,
 	  "the files are source files of this program, under their absolute paths", 0 },
+	{ "split-of", KEY_SPLIT_OF, "BUILD-ID", 0,
+	  "the files are split DWARF of this program (else PROGRAM.dwp lies beside PROGRAM)", 0 },
 	{}
 };
 
@@ -132,6 +142,7 @@ enum exit_code command_upload(int argc, char **argv)
 		return EXIT_USAGE;
 	settings.force = options.force;
 	settings.source_of = options.sources_of ? &options.source_id : NULL;
+	settings.split_of = options.split_of ? &options.split_id : NULL;
 	if (collect(&options, &list) < 0 ||
 	    upload_all(&options.connection, &settings, &list, options.jobs, &totals) < 0)
 		return EXIT_ERROR;

@@ -41,6 +41,7 @@ struct upload {
 	struct executable_id id;
 	enum debuginfo_richness richness;
 	bool has_code;
+	bool is_split;
 	struct backoff backoff;
 	struct upload_result *result;
 };
@@ -90,11 +91,57 @@ static bool open_it(struct upload *upload)
 	return true;
 }
 
+/* The identity of the program that PROGRAM.dwp lies beside. 1 found, 0 it has none. */
+static int program_id(const struct upload *upload, struct executable_id *ret_id)
+{
+	scoped_free char *program = strndup(upload->path, strlen(upload->path) - strlen(".dwp"));
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	scoped_fd int fd = -1;
+	int r;
+
+	if (!program)
+		return -ENOMEM;
+	fd = open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	r = elf_file_open(fd, &elf);
+	return r < 0 ? r : build_id_from_elf(elf, ret_id);
+}
+
+/* Split DWARF does not say whose it is. */
+static bool identify_split(struct upload *upload)
+{
+	const size_t length = strlen(upload->path);
+
+	upload->is_split = true;
+	if (upload->settings->split_of) {
+		upload->id = *upload->settings->split_of;
+		return true;
+	}
+	if (length < 5 || strcmp(upload->path + length - 4, ".dwp") != 0) {
+		end_with(upload, UPLOAD_SKIPPED,
+			 "the DWARF of one unit; pack all (dwp -e PROGRAM -o PROGRAM.dwp) or name the "
+			 "program with --split-of");
+		return false;
+	}
+	if (program_id(upload, &upload->id) > 0)
+		return true;
+	end_with(upload, UPLOAD_SKIPPED,
+		 "its program is not beside it, or has no build-ID; name it with --split-of");
+	return false;
+}
+
 static bool identify(struct upload *upload)
 {
 	scoped(elf_file_freep) struct elf_file *elf = NULL;
 	int r = elf_file_open(upload->fd, &elf);
 
+	if (r == 0 && elf_file_is_split_dwarf(elf))
+		return identify_split(upload);
+	if (r == 0 && upload->settings->split_of) {
+		end_with(upload, UPLOAD_SKIPPED, "no split DWARF (.dwp, .dwo)");
+		return false;
+	}
 	if (r == -ENOEXEC || r == -ENOTSUP) {
 		end_with(upload, UPLOAD_SKIPPED, "%s",
 			 r == -ENOEXEC ? "no ELF file" : "no 64-bit little-endian ELF file");
@@ -154,6 +201,45 @@ static bool is_covered(const struct upload *upload, const json_t *files)
 	return names && code && debug;
 }
 
+static int hash_file(const struct upload *upload, char ret_hex[2 * SHA256_BYTES + 1])
+{
+	scoped_free uint8_t *piece = malloc(HASH_PIECE_BYTES);
+	uint8_t digest[SHA256_BYTES];
+	gnutls_hash_hd_t state;
+	int r = 0;
+
+	if (!piece || gnutls_hash_init(&state, GNUTLS_DIG_SHA256) < 0)
+		return -ENOMEM;
+	for (uint64_t done = 0; done < upload->size && r == 0;) {
+		size_t length = MIN(HASH_PIECE_BYTES, upload->size - done);
+
+		r = pread_all(upload->fd, piece, length, done);
+		if (r == 0 && gnutls_hash(state, piece, length) < 0)
+			r = -EIO;
+		done += length;
+	}
+	gnutls_hash_deinit(state, digest);
+	hex_encode(digest, sizeof(digest), ret_hex);
+	return r;
+}
+
+/* What cannot be weighed is compared. */
+static bool is_the_same(const struct upload *upload, const json_t *files)
+{
+	char hash[2 * SHA256_BYTES + 1];
+
+	if (json_array_size(files) == 0 || hash_file(upload, hash) < 0)
+		return false;
+	for (size_t i = 0; i < json_array_size(files); i++) {
+		const char *other =
+			json_string_value(json_object_get(json_array_get(files, i), "sha256"));
+
+		if (other && strcmp(other, hash) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool is_there(struct upload *upload)
 {
 	scoped_free char *path = NULL;
@@ -169,7 +255,8 @@ static bool is_there(struct upload *upload)
 			    &answer) == 0 &&
 	    answer.status == 200) {
 		root = json_loadb((const char *)answer.body.data, answer.body.size, 0, NULL);
-		covered = is_covered(upload, json_object_get(root, "all"));
+		covered = upload->is_split ? is_the_same(upload, json_object_get(root, "all"))
+					   : is_covered(upload, json_object_get(root, "all"));
 	}
 	bytes_release(&answer.body);
 	if (covered)
@@ -255,28 +342,6 @@ static void send_at_once(struct upload *upload, const char *path)
 }
 
 /* ---- in pieces ------------------------------------------------------------------------------ */
-
-static int hash_file(const struct upload *upload, char ret_hex[2 * SHA256_BYTES + 1])
-{
-	scoped_free uint8_t *piece = malloc(HASH_PIECE_BYTES);
-	uint8_t digest[SHA256_BYTES];
-	gnutls_hash_hd_t state;
-	int r = 0;
-
-	if (!piece || gnutls_hash_init(&state, GNUTLS_DIG_SHA256) < 0)
-		return -ENOMEM;
-	for (uint64_t done = 0; done < upload->size && r == 0;) {
-		size_t length = MIN(HASH_PIECE_BYTES, upload->size - done);
-
-		r = pread_all(upload->fd, piece, length, done);
-		if (r == 0 && gnutls_hash(state, piece, length) < 0)
-			r = -EIO;
-		done += length;
-	}
-	gnutls_hash_deinit(state, digest);
-	hex_encode(digest, sizeof(digest), ret_hex);
-	return r;
-}
 
 /* Where the server is with this file. */
 struct session {

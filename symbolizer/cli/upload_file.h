@@ -22,6 +22,7 @@ enum upload_outcome {
 struct upload_settings {
 	bool force;                            /* also what the server has */
 	const struct executable_id *source_of; /* the files are sources of it; NULL: ELF files */
+	const struct executable_id *split_of;  /* NULL: of the program beside PROGRAM.dwp */
 	uint64_t at_once_bytes;                /* files beyond this go in pieces */
 	uint64_t piece_bytes;
 	uint64_t first_wait_ns; /* before the second try */

@@ -11,10 +11,11 @@
  * incremental): whoever removes debuginfo from a full disk wants the space now.
  *
  * Format 1 had one table for files and content, and knew no sources, executables and upstream
- * servers. Its chunks stay where they are: content takes the ids of the files.
+ * servers. Its chunks stay where they are: content takes the ids of the files. Format 2 had no number
+ * for tables within executables (DEBUGINFO_EMBEDDED), and no split DWARF.
  */
 
-#define VERSION_OF_FILE 2
+#define VERSION_OF_FILE 3
 
 static const char new_tables[] =
 	"CREATE TABLE content(id INTEGER PRIMARY KEY AUTOINCREMENT, size INTEGER NOT NULL,"
@@ -34,6 +35,10 @@ static const char new_indexes[] =
 	"CREATE INDEX file_content ON file(content);"
 	"INSERT INTO total SELECT 1, ifnull(sum(stored_bytes), 0) FROM content WHERE complete;"
 	"PRAGMA user_version=2;";
+
+static const char format_2_to_3[] =
+	"UPDATE file SET richness = richness + 1 WHERE richness > 0;"
+	"PRAGMA user_version=3;";
 
 static const char format_0_to_2[] =
 	"CREATE TABLE file(id INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL,"
@@ -90,12 +95,14 @@ static int make_tables(struct sqlite_db *db, int version)
 	int r;
 
 	r = sqlite_begin(db);
-	if (r == 0)
+	if (r == 0 && version < 2)
 		r = sqlite_db_run(db, new_tables);
-	if (r == 0)
+	if (r == 0 && version < 2)
 		r = sqlite_db_run(db, version == 0 ? format_0_to_2 : format_1_to_2);
-	if (r == 0)
+	if (r == 0 && version < 2)
 		r = sqlite_db_run(db, new_indexes);
+	if (r == 0)
+		r = sqlite_db_run(db, format_2_to_3);
 	if (r == 0)
 		return sqlite_commit(db);
 	sqlite_rollback(db);
@@ -158,7 +165,7 @@ static void copy_blob(sqlite3_stmt *row, int column, void *bytes, size_t size)
 int debuginfo_db_row(sqlite3_stmt *row, struct stored_file *ret_file)
 {
 	struct bytes_view identity = sqlite_blob(row, 2);
-	bool is_source = sqlite3_column_int(row, 3) == ROLE_SOURCE;
+	int role = sqlite3_column_int(row, 3);
 	struct stored_file file = {
 		.id = sqlite3_column_int64(row, 0),
 		.content = sqlite3_column_int64(row, 7),
@@ -166,7 +173,8 @@ int debuginfo_db_row(sqlite3_stmt *row, struct stored_file *ret_file)
 		.entry = {
 			.origin = (enum debuginfo_origin)sqlite3_column_int(row, 4),
 			.richness = (enum debuginfo_richness)sqlite3_column_int(row, 5),
-			.is_source = is_source,
+			.is_source = role == ROLE_SOURCE,
+			.is_split = role == ROLE_SPLIT,
 			.has_code = sqlite3_column_int(row, 6) != 0,
 			.n_files = 1,
 			.uploaded_wall_ns = (uint64_t)sqlite3_column_int64(row, 8),
@@ -194,6 +202,7 @@ int debuginfo_db_best(struct sqlite_db *db, const struct debuginfo_key *key,
 		[DEBUGINFO_KIND_NAMES] = SQL_FILE_FOR_NAMES,
 		[DEBUGINFO_KIND_DEBUGINFO] = SQL_FILE_DEBUGINFO,
 		[DEBUGINFO_KIND_EXECUTABLE] = SQL_FILE_EXECUTABLE,
+		[DEBUGINFO_KIND_SPLIT] = SQL_FILE_SPLIT,
 	};
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * debuginfo.db, format 2. Shared by the files of this folder.
+ * debuginfo.db, format 3. Shared by the files of this folder.
  *
- *   file      what an identity has: ELF files (path "") and source files
+ *   file      what an identity has: ELF files (path ""), split DWARF and source files
  *   content   bytes; files with equal bytes share one. `complete` once all of its chunks are there
  *   chunk     its id is content << 24 | number
  *   session   uploads in pieces that are not finished
@@ -33,6 +33,7 @@ static_assert((UINT64_C(1) << CHUNK_NUMBER_BITS) * CHUNK_BYTES >= DEBUGINFO_MAX_
 enum file_role {
 	ROLE_ELF = 1,
 	ROLE_SOURCE = 2,
+	ROLE_SPLIT = 3, /* path "" */
 };
 
 #define FILE_COLUMNS                                                                               \
@@ -54,17 +55,20 @@ enum file_role {
 
 #define DEBUGINFO_STATEMENTS(X)                                                                    \
 	X(FILE_FOR_NAMES, BEST_ELF("richness > 0"))                                                \
-	X(FILE_DEBUGINFO, BEST_ELF("(richness > 1 OR (richness = 1 AND NOT code))"))               \
+	X(FILE_DEBUGINFO, BEST_ELF("(richness > 2 OR (richness = 2 AND NOT code))"))               \
 	X(FILE_EXECUTABLE, BEST_ELF("code"))                                                       \
 	X(FILE_SOURCE, "SELECT " FILE_COLUMNS FROM_FILES                                           \
 		       " WHERE kind = ? AND identity = ? AND role = 2 AND path = ?"                \
 		       " ORDER BY origin DESC, file.id DESC LIMIT 1")                              \
+	X(FILE_SPLIT, "SELECT " FILE_COLUMNS FROM_FILES                                            \
+		      " WHERE kind = ? AND identity = ? AND role = 3"                              \
+		      " ORDER BY origin DESC, file.id DESC LIMIT 1")                               \
 	X(FILE_BY_ID, "SELECT " FILE_COLUMNS FROM_FILES " WHERE file.id = ?")                      \
 	X(FILES_OF, "SELECT file.id FROM file WHERE kind = ? AND identity = ?")                    \
 	X(ELVES_OF, "SELECT " FILE_COLUMNS FROM_FILES                                              \
-		    " WHERE kind = ? AND identity = ? AND role = 1 ORDER BY file.id DESC")         \
+		    " WHERE kind = ? AND identity = ? AND role <> 2 ORDER BY file.id DESC")        \
 	X(ELVES_ALL, "SELECT " FILE_COLUMNS FROM_FILES                                             \
-		     " WHERE role = 1 ORDER BY kind, identity, origin, richness")                  \
+		     " WHERE role <> 2 ORDER BY kind, identity, role, origin, richness")           \
 	X(SOURCES_OF, SOURCES_SUMMED FROM_FILES " WHERE kind = ? AND identity = ? AND role = 2"    \
 						" GROUP BY kind, identity")                        \
 	X(SOURCES_ALL, SOURCES_SUMMED FROM_FILES " WHERE role = 2 GROUP BY kind, identity")        \

@@ -163,7 +163,8 @@ static int check_use(const struct debuginfo_arrival *arrival, const struct debug
 	    (entry->has_code && arrival->origin != DEBUGINFO_FROM_AGENT))
 		return 0;
 	return refuse(message,
-		      "the file has neither symbols (.symtab, .dynsym) nor debug sections%s",
+		      "the file has neither symbols (.symtab, .dynsym, .gopclntab, .gnu_debugdata) nor "
+		      "debug sections%s",
 		      arrival->origin == DEBUGINFO_FROM_AGENT ? "" : " nor code");
 }
 
@@ -182,8 +183,10 @@ int debuginfo_inspect(const struct debuginfo_arrival *arrival, struct debuginfo_
 	if (elf->n_sections == 0)
 		return refuse(ret_message,
 			      "the file has no section headers: stripped of them, or cut short");
+	entry->is_split = elf_file_is_split_dwarf(elf);
 	r = check_sections(&in);
-	if (r == 0)
+	/* Split DWARF says nowhere what it belongs to but by ids of its units. */
+	if (r == 0 && !entry->is_split)
 		r = check_identity(&in);
 	if (r < 0)
 		return r;

@@ -8,7 +8,7 @@
 
 #include "symbolizer/debuginfo/debuginfo_publish.h"
 
-/* Fills richness and has_code. 0; -EBADMSG with a message for whoever sent it; other errors are
- * ours. */
+/* Fills richness, has_code and is_split. 0; -EBADMSG with a message for whoever sent it; other
+ * errors are ours. */
 int debuginfo_inspect(const struct debuginfo_arrival *arrival, struct debuginfo_entry *entry,
 		      char ret_message[DEBUGINFO_MESSAGE_SIZE]);

@@ -74,22 +74,47 @@ static int load_rivals(struct sqlite_db *db, const struct debuginfo_arrival *arr
 	return MIN(r, 0);
 }
 
-/* A source file that differs is a correction, if it comes from somebody as trusted. */
+static bool has_same_role(const struct debuginfo_entry *a, const struct debuginfo_entry *b)
+{
+	return a->is_source == b->is_source && a->is_split == b->is_split;
+}
+
+/* A source file or split DWARF that differs is a correction, if it comes from somebody as trusted. */
 static bool is_correction(const struct publication *pub, const struct debuginfo_entry *rival)
 {
-	return rival->is_source && rival->origin == pub->entry.origin &&
+	return has_same_role(rival, &pub->entry) && (rival->is_source || rival->is_split) &&
+	       rival->origin == pub->entry.origin &&
 	       memcmp(rival->sha256, pub->content.sha256, sizeof(rival->sha256)) != 0;
 }
 
 static const char *words_for(const struct debuginfo_entry *entry)
 {
-	static const char *const names[] = { "nothing but code", "symbols", "source lines",
-					     "full DWARF" };
+	static const char *const names[] = { "nothing but code", "tables for its own use", "symbols",
+					     "source lines", "full DWARF" };
 
+	if (entry->is_split)
+		return "split DWARF";
 	return entry->is_source ? "this source" : names[entry->richness];
 }
 
-/* 1 better than what is there, 0 not (the message says why). */
+/* The best of those that are there for the same use; it becomes the first. */
+static const struct debuginfo_entry *best_rival(const struct publication *pub, struct rivals *rivals)
+{
+	struct debuginfo_entry *best = &rivals->entries[0];
+
+	for (size_t i = 1; i < rivals->count; i++) {
+		const struct debuginfo_entry *rival = &rivals->entries[i];
+
+		if (!has_same_role(rival, &pub->entry))
+			continue;
+		if (!has_same_role(best, &pub->entry) || rival->origin > best->origin ||
+		    (rival->origin == best->origin && rival->richness > best->richness))
+			*best = *rival;
+	}
+	return best;
+}
+
+/* 1 better than what is there, 0 not (the message says why, and the first rival is what is there). */
 static int is_better(struct sqlite_db *db, struct publication *pub, struct rivals *rivals)
 {
 	const struct debuginfo_entry *best;
@@ -100,14 +125,10 @@ static int is_better(struct sqlite_db *db, struct publication *pub, struct rival
 		return debuginfo_fail_errno(pub->message, r, "cannot look for what is there");
 	if (debuginfo_is_needed(&pub->entry, rivals->entries, rivals->count))
 		return 1;
-	best = &rivals->entries[0];
-	if (is_correction(pub, best))
-		return 1;
-	for (size_t i = 1; i < rivals->count; i++)
-		if (rivals->entries[i].origin > best->origin ||
-		    (rivals->entries[i].origin == best->origin &&
-		     rivals->entries[i].richness > best->richness))
-			best = &rivals->entries[i];
+	for (size_t i = 0; i < rivals->count; i++)
+		if (is_correction(pub, &rivals->entries[i]))
+			return 1;
+	best = best_rival(pub, rivals);
 	return debuginfo_fail(pub->message, 0, "a file with %s from %s is there already",
 			      words_for(best),
 			      best->origin == DEBUGINFO_FROM_PIPELINE   ? "a build pipeline"
@@ -151,7 +172,9 @@ static int add_file(struct sqlite_db *db, struct publication *pub, int64_t conte
 
 	r = sqlite_run(db, SQL_FILE_ADD, SQL_INT(arrival->id.kind),
 		       SQL_BLOB(arrival->id.bytes, arrival->id.size),
-		       SQL_INT(pub->entry.is_source ? ROLE_SOURCE : ROLE_ELF),
+		       SQL_INT(pub->entry.is_source  ? ROLE_SOURCE
+			       : pub->entry.is_split ? ROLE_SPLIT
+						     : ROLE_ELF),
 		       SQL_TEXT(arrival->source_path), SQL_INT(arrival->origin),
 		       SQL_INT(pub->entry.richness), SQL_INT(pub->entry.has_code), SQL_INT(content),
 		       SQL_INT(pub->entry.uploaded_wall_ns));
@@ -235,6 +258,9 @@ static int check_and_store(struct debuginfo_store *store, struct publication *pu
 	r = pub->entry.is_source ? debuginfo_sha256_of_fd(pub->arrival->fd, pub->arrival->size,
 							  pub->content.sha256)
 				 : debuginfo_inspect(pub->arrival, &pub->entry, pub->message);
+	if (r == 0 && pub->entry.is_split)
+		r = debuginfo_sha256_of_fd(pub->arrival->fd, pub->arrival->size,
+					   pub->content.sha256);
 	if (r < 0)
 		return pub->message[0] ? r
 				       : debuginfo_fail_errno(pub->message, r,

@@ -9,17 +9,20 @@
 
 bool debuginfo_is_of_kind(const struct debuginfo_entry *entry, enum debuginfo_kind kind)
 {
+	const bool is_elf = !entry->is_source && !entry->is_split;
+
 	switch (kind) {
 	case DEBUGINFO_KIND_NAMES:
-		return !entry->is_source && entry->richness > DEBUGINFO_NOTHING;
+		return is_elf && entry->richness > DEBUGINFO_NOTHING;
 	case DEBUGINFO_KIND_DEBUGINFO:
-		return !entry->is_source &&
-		       (entry->richness > DEBUGINFO_SYMBOLS ||
-			(entry->richness == DEBUGINFO_SYMBOLS && !entry->has_code));
+		return is_elf && (entry->richness > DEBUGINFO_SYMBOLS ||
+				  (entry->richness == DEBUGINFO_SYMBOLS && !entry->has_code));
 	case DEBUGINFO_KIND_EXECUTABLE:
-		return !entry->is_source && entry->has_code;
+		return is_elf && entry->has_code;
 	case DEBUGINFO_KIND_SOURCE:
 		return entry->is_source;
+	case DEBUGINFO_KIND_SPLIT:
+		return entry->is_split;
 	}
 	return false;
 }
@@ -50,7 +53,8 @@ bool debuginfo_is_needed(const struct debuginfo_entry *entry, const struct debug
 	return is_needed_for(entry, DEBUGINFO_KIND_NAMES, others, n_others) ||
 	       is_needed_for(entry, DEBUGINFO_KIND_DEBUGINFO, others, n_others) ||
 	       is_needed_for(entry, DEBUGINFO_KIND_EXECUTABLE, others, n_others) ||
-	       is_needed_for(entry, DEBUGINFO_KIND_SOURCE, others, n_others);
+	       is_needed_for(entry, DEBUGINFO_KIND_SOURCE, others, n_others) ||
+	       is_needed_for(entry, DEBUGINFO_KIND_SPLIT, others, n_others);
 }
 
 const char *debuginfo_origin_name(enum debuginfo_origin origin)

@@ -12,6 +12,7 @@
  *   NAMES       symbols or more: what functions are named from
  *   DEBUGINFO   what debuggers want beside the executable: debug sections, or symbols without code
  *   EXECUTABLE  has the code
+ *   SPLIT       what the compiler split off its DWARF: a .dwp, or the .dwo of one unit
  *
  * Of each kind there is a best file: by origin (a pipeline's word counts more than an upstream
  * server's, and that more than an agent's), then by richness. A file stays as long as it is the
@@ -42,6 +43,7 @@ enum debuginfo_kind {
 	DEBUGINFO_KIND_DEBUGINFO,
 	DEBUGINFO_KIND_EXECUTABLE,
 	DEBUGINFO_KIND_SOURCE,
+	DEBUGINFO_KIND_SPLIT,
 };
 
 /* The largest file taken. Chromium with full debuginfo is about 5 GB. */
@@ -67,6 +69,7 @@ struct debuginfo_entry {
 	enum debuginfo_origin origin;
 	enum debuginfo_richness richness;
 	bool is_source;
+	bool is_split; /* split DWARF */
 	bool has_code;
 	uint32_t n_files;      /* 1; in a list, of all source files of an identity */
 	uint64_t size_bytes;   /* of the file */
@@ -89,7 +92,9 @@ struct debuginfo_store *debuginfo_store_free(struct debuginfo_store *store);
 
 /*
  * The identity has to be in the file: its GNU or Go note, or for TEXT the hash of its .text, which
- * only a file that has no .text bytes (objcopy --only-keep-debug) need not match.
+ * only a file that has no .text bytes (objcopy --only-keep-debug) need not match. Split DWARF has no
+ * identity: its sender is believed, and one of another program has no unit that the program asks
+ * for. There is one split file of an identity and origin, the last that came.
  *
  * An upload: begin, append in any pieces, then commit (or free, which forgets all of it). The bytes
  * go to a temporary file in the data folder and are checked at the commit: it is an ELF file,

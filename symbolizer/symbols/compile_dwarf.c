@@ -63,6 +63,9 @@ static struct dwarf_unit *split_unit_of(struct compile_dwarf *compile, struct dw
 		found = dwarf_unit_by_id(split, unit->id, false);
 	if (!found) {
 		report->wants_split = true;
+		say(report, split ? "the split DWARF lacks units that the program names: it is not the "
+				    "one of this build"
+				  : "the program's DWARF was split off: upload its .dwp too");
 		return unit;
 	}
 	found->skeleton = unit;

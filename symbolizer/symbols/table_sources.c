@@ -43,6 +43,17 @@ static int find_alt(struct debuginfo_store *debuginfo, const struct executable_i
 	return MIN(r, 0);
 }
 
+static int find_split(struct debuginfo_store *debuginfo, const struct executable_id *id,
+		      struct table_sources *sources)
+{
+	struct debuginfo_entry entry;
+	int r = find_kind(debuginfo, id, DEBUGINFO_KIND_SPLIT, &entry);
+
+	if (r > 0)
+		sources->split = entry.hash;
+	return MIN(r, 0);
+}
+
 int table_sources_find(struct debuginfo_store *debuginfo, const struct executable_id *id,
 		       const struct executable_id *alt_id, struct table_sources *ret_sources)
 {
@@ -63,6 +74,8 @@ int table_sources_find(struct debuginfo_store *debuginfo, const struct executabl
 	}
 	if (r >= 0)
 		r = find_alt(debuginfo, alt_id, &sources);
+	if (r >= 0)
+		r = find_split(debuginfo, id, &sources);
 	if (r < 0)
 		return r;
 	*ret_sources = sources;
@@ -142,6 +155,20 @@ static int open_alt(struct debuginfo_store *debuginfo, const struct executable_i
 	return MIN(r, 0);
 }
 
+static int open_split(struct debuginfo_store *debuginfo, const struct executable_id *id,
+		      struct table_inputs *inputs)
+{
+	struct debuginfo_entry split;
+	int r;
+
+	r = open_kind(debuginfo, id, DEBUGINFO_KIND_SPLIT, &inputs->fds.split_fd, &split);
+	if (r > 0) {
+		inputs->sources.split = split.hash;
+		inputs->size_bytes += split.size_bytes;
+	}
+	return MIN(r, 0);
+}
+
 int table_inputs_open(struct debuginfo_store *debuginfo, const struct executable_id *id,
 		      struct table_inputs *ret_inputs)
 {
@@ -154,6 +181,8 @@ int table_inputs_open(struct debuginfo_store *debuginfo, const struct executable
 	if (r <= 0)
 		return r;
 	r = open_alt(debuginfo, id, ret_inputs);
+	if (r >= 0)
+		r = open_split(debuginfo, id, ret_inputs);
 	return r < 0 ? r : 1;
 }
 
@@ -162,4 +191,5 @@ void table_inputs_release(struct table_inputs *inputs)
 	scoped_close(&inputs->fds.main_fd);
 	scoped_close(&inputs->fds.executable_fd);
 	scoped_close(&inputs->fds.alt_fd);
+	scoped_close(&inputs->fds.split_fd);
 }

@@ -4,7 +4,8 @@
 /*
  * Which stored files the symbol table of an executable is made from: the best one for names (or,
  * where none has symbols, the executable itself: Go's table and the PLT are in its code), the
- * executable beside debuginfo without code, and the file that dwz moved shared parts to.
+ * executable beside debuginfo without code, the file that dwz moved shared parts to, and what the
+ * compiler split off (.dwp).
  */
 
 #include "symbolizer/debuginfo/debuginfo_store.h"

@@ -16,25 +16,27 @@
 #include "symbolizer/symbols/symbol_layout.h"
 
 /* Of the database. Another one is no reason to keep anything: see the header. */
-#define FORMAT 1
+#define FORMAT 2
 
 #define MAKE_TABLES                                                                                \
 	"CREATE TABLE symbol_table(id INTEGER PRIMARY KEY, kind INTEGER NOT NULL,"                 \
 	" identity BLOB NOT NULL, main BLOB NOT NULL, executable BLOB NOT NULL,"                   \
 	" alt BLOB NOT NULL, alt_kind INTEGER NOT NULL, alt_identity BLOB NOT NULL,"               \
+	" split BLOB NOT NULL,"                                                                    \
 	" layout INTEGER NOT NULL, outcome INTEGER NOT NULL, deaths INTEGER NOT NULL,"             \
 	" tried_ns INTEGER NOT NULL, why TEXT NOT NULL, stored_bytes INTEGER NOT NULL DEFAULT 0,"  \
 	" made_ns INTEGER NOT NULL DEFAULT 0, symbol_sources INTEGER NOT NULL DEFAULT 0,"          \
 	" functions INTEGER NOT NULL DEFAULT 0, locations INTEGER NOT NULL DEFAULT 0,"             \
 	" hash BLOB NOT NULL DEFAULT x'', used_ns INTEGER NOT NULL DEFAULT 0, stored BLOB,"        \
 	" UNIQUE(kind, identity));"                                                                \
-	"PRAGMA user_version=1;"
+	"PRAGMA user_version=2;"
 
 /* It does not matter if the last tables are gone after a power cut. */
 #define PRAGMAS "PRAGMA auto_vacuum=INCREMENTAL;" SQLITE_DB_PRAGMAS "PRAGMA synchronous=NORMAL;"
 
 #define TRY_COLUMNS                                                                                \
-	"main, executable, alt, alt_kind, alt_identity, layout, outcome, deaths, tried_ns, why"
+	"main, executable, alt, alt_kind, alt_identity, layout, outcome, deaths, tried_ns, why,"   \
+	" split"
 #define TABLE_COLUMNS "stored_bytes, made_ns, symbol_sources, functions, locations, hash"
 
 #define TABLE_STATEMENTS(X)                                                                        \
@@ -44,10 +46,10 @@
 		" WHERE kind = ? AND identity = ? AND hash = ?")                                   \
 	X(USED, "UPDATE symbol_table SET used_ns = ?2 WHERE id = ?1")                              \
 	X(PUT_TRY, "INSERT INTO symbol_table(kind, identity, " TRY_COLUMNS ", used_ns)"            \
-		   " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?11)"               \
+		   " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?11)"          \
 		   " ON CONFLICT(kind, identity) DO UPDATE SET main = ?3, executable = ?4,"        \
 		   " alt = ?5, alt_kind = ?6, alt_identity = ?7, layout = ?8, outcome = ?9,"       \
-		   " deaths = ?10, tried_ns = ?11, why = ?12")                                     \
+		   " deaths = ?10, tried_ns = ?11, why = ?12, split = ?13")                                     \
 	X(PUT_TABLE, "UPDATE symbol_table SET stored_bytes = ?3, made_ns = ?4,"                    \
 		     " symbol_sources = ?5, functions = ?6, locations = ?7, hash = ?8,"            \
 		     " used_ns = ?4, stored = ?9 WHERE kind = ?1 AND identity = ?2")               \
@@ -226,17 +228,18 @@ static void read_row(sqlite3_stmt *row, struct stored_table *ret_table)
 		.number = sqlite3_column_int64(row, 0),
 		.sources = { .main = hash_column(row, 1),
 			     .executable = hash_column(row, 2),
-			     .alt = hash_column(row, 3) },
+			     .alt = hash_column(row, 3),
+			     .split = hash_column(row, 11) },
 		.layout_version = (uint32_t)sqlite3_column_int64(row, 6),
 		.outcome = (enum helper_outcome)sqlite3_column_int(row, 7),
 		.n_deaths = (uint32_t)sqlite3_column_int64(row, 8),
 		.tried_wall_ns = (uint64_t)sqlite3_column_int64(row, 9),
-		.stored_bytes = (uint64_t)sqlite3_column_int64(row, 11),
-		.made_wall_ns = (uint64_t)sqlite3_column_int64(row, 12),
-		.symbol_sources = (uint32_t)sqlite3_column_int64(row, 13),
-		.n_functions = (uint32_t)sqlite3_column_int64(row, 14),
-		.n_locations = (uint32_t)sqlite3_column_int64(row, 15),
-		.hash = hash_column(row, 16),
+		.stored_bytes = (uint64_t)sqlite3_column_int64(row, 12),
+		.made_wall_ns = (uint64_t)sqlite3_column_int64(row, 13),
+		.symbol_sources = (uint32_t)sqlite3_column_int64(row, 14),
+		.n_functions = (uint32_t)sqlite3_column_int64(row, 15),
+		.n_locations = (uint32_t)sqlite3_column_int64(row, 16),
+		.hash = hash_column(row, 17),
 	};
 	(void)executable_id_set(&ret_table->alt_id, (unsigned int)sqlite3_column_int(row, 4),
 				alt_id.data, alt_id.size);
@@ -316,7 +319,8 @@ static int put_try(struct table_store *store, const struct executable_id *id,
 			  SQL_BLOB(sources->executable.bytes, 16), SQL_BLOB(sources->alt.bytes, 16),
 			  SQL_ID(&table->alt_id), SQL_INT(table->layout_version),
 			  SQL_INT(table->outcome), SQL_INT(table->n_deaths),
-			  SQL_INT(table->tried_wall_ns), SQL_TEXT(table->why));
+			  SQL_INT(table->tried_wall_ns), SQL_TEXT(table->why),
+			  SQL_BLOB(sources->split.bytes, 16));
 }
 
 static int total_bytes(struct table_store *store, uint64_t *ret_bytes)

@@ -24,6 +24,7 @@ struct table_sources {
 	struct hash128 main;
 	struct hash128 executable; /* beside a main file that has no code */
 	struct hash128 alt;
+	struct hash128 split;
 };
 
 struct stored_table {

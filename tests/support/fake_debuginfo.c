@@ -41,6 +41,18 @@ void fake_debuginfo_put(struct debuginfo_store *store, const struct executable_i
 	pthread_mutex_unlock(&store->lock);
 }
 
+void fake_debuginfo_put_split(struct debuginfo_store *store, const struct executable_id *id,
+			      const char *path)
+{
+	struct fake_debuginfo_file *file;
+
+	pthread_mutex_lock(&store->lock);
+	file = find_file(store, id);
+	(void)snprintf(file->split_path, sizeof(file->split_path), "%s", path);
+	file->split_generation = ++store->generation;
+	pthread_mutex_unlock(&store->lock);
+}
+
 void fake_debuginfo_fail(struct debuginfo_store *store, const struct executable_id *id, int error)
 {
 	pthread_mutex_lock(&store->lock);
@@ -103,15 +115,19 @@ uint64_t debuginfo_generation(struct debuginfo_store *store)
 }
 
 /* Every put gives other content. */
-static struct debuginfo_entry entry_of(const struct fake_debuginfo_file *file)
+static struct debuginfo_entry entry_of(const struct fake_debuginfo_file *file,
+				       enum debuginfo_kind kind)
 {
+	const bool is_split = kind == DEBUGINFO_KIND_SPLIT;
+	const uint64_t generation = is_split ? file->split_generation : file->generation;
 	struct debuginfo_entry entry = {
 		.id = file->id,
-		.generation = file->generation,
-		.has_code = file->has_code,
+		.generation = generation,
+		.is_split = is_split,
+		.has_code = file->has_code && !is_split,
 	};
 
-	memcpy(&entry.hash, &file->generation, sizeof(file->generation));
+	memcpy(&entry.hash, &generation, sizeof(generation));
 	return entry;
 }
 
@@ -121,6 +137,8 @@ static struct fake_debuginfo_file *find_kind(struct debuginfo_store *store,
 {
 	struct fake_debuginfo_file *file = find_file(store, &key->id);
 
+	if (file && key->kind == DEBUGINFO_KIND_SPLIT)
+		return file->split_path[0] ? file : NULL;
 	if (!file || (file->has_code ? key->kind == DEBUGINFO_KIND_DEBUGINFO
 				     : key->kind == DEBUGINFO_KIND_EXECUTABLE))
 		return NULL;
@@ -136,7 +154,7 @@ int debuginfo_find_kind(struct debuginfo_store *store, const struct debuginfo_ke
 	store->n_finds++;
 	file = find_kind(store, key);
 	if (file)
-		*ret_entry = entry_of(file);
+		*ret_entry = entry_of(file, key->kind);
 	pthread_mutex_unlock(&store->lock);
 	return file != NULL;
 }
@@ -150,7 +168,8 @@ int debuginfo_find(struct debuginfo_store *store, const struct executable_id *id
 }
 
 /* With the lock, which is given up while the file is held. */
-static int open_file(struct debuginfo_store *store, struct fake_debuginfo_file *file)
+static int open_file(struct debuginfo_store *store, struct fake_debuginfo_file *file,
+		     enum debuginfo_kind kind)
 {
 	int fd;
 
@@ -163,7 +182,8 @@ static int open_file(struct debuginfo_store *store, struct fake_debuginfo_file *
 	}
 	if (file->error)
 		return file->error;
-	fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	fd = open(kind == DEBUGINFO_KIND_SPLIT ? file->split_path : file->path,
+		  O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -176,8 +196,8 @@ int debuginfo_open_kind(struct debuginfo_store *store, const struct debuginfo_ke
 	pthread_mutex_lock(&store->lock);
 	file = find_kind(store, key);
 	if (file) {
-		r = open_file(store, file);
-		*ret_entry = entry_of(file);
+		r = open_file(store, file, key->kind);
+		*ret_entry = entry_of(file, key->kind);
 	}
 	pthread_mutex_unlock(&store->lock);
 	if (r < 0 || !file)

@@ -21,6 +21,8 @@ struct fake_debuginfo_file {
 	bool has_code;           /* at first */
 	bool without_names;      /* no symbols: an executable only */
 	char alt_link_path[256]; /* of a file with the bytes of .gnu_debugaltlink, or "" */
+	char split_path[256];    /* of its split DWARF, or "" */
+	uint64_t split_generation;
 };
 
 struct debuginfo_store {
@@ -41,6 +43,10 @@ void fake_debuginfo_init(struct debuginfo_store *store);
 /* Adds or replaces the file of @id. */
 void fake_debuginfo_put(struct debuginfo_store *store, const struct executable_id *id,
 			const char *path);
+
+/* Adds or replaces the split DWARF of @id, which has a file. */
+void fake_debuginfo_put_split(struct debuginfo_store *store, const struct executable_id *id,
+			      const char *path);
 
 /* Takes has_code, without_names and alt_link_path. */
 void fake_debuginfo_describe(struct debuginfo_store *store, const struct executable_id *id,

@@ -19,6 +19,10 @@ static void a_file_is_as_rich_as_its_best_section_with_contents(void **state)
 		{ ".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, 1, DEBUGINFO_NOTHING, false },
 		{ ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, DEBUGINFO_NOTHING, false },
 		{ ".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 8, DEBUGINFO_NOTHING, false },
+		{ ".gopclntab", SHT_PROGBITS, SHF_ALLOC, 1, DEBUGINFO_EMBEDDED, false },
+		{ ".data.rel.ro.gopclntab", SHT_PROGBITS, SHF_ALLOC, 1, DEBUGINFO_EMBEDDED, false },
+		{ ".gopclntab", SHT_NOBITS, SHF_ALLOC, 1, DEBUGINFO_NOTHING, false },
+		{ ".gnu_debugdata", SHT_PROGBITS, 0, 1, DEBUGINFO_EMBEDDED, false },
 		{ ".symtab", SHT_SYMTAB, 0, 2 * sizeof(Elf64_Sym), DEBUGINFO_SYMBOLS, false },
 		{ ".symtab", SHT_SYMTAB, 0, sizeof(Elf64_Sym), DEBUGINFO_NOTHING, false },
 		{ ".dynsym", SHT_DYNSYM, SHF_ALLOC, 480, DEBUGINFO_SYMBOLS, false },
@@ -28,6 +32,8 @@ static void a_file_is_as_rich_as_its_best_section_with_contents(void **state)
 		{ ".debug_info", SHT_PROGBITS, SHF_COMPRESSED, 1, DEBUGINFO_DWARF, false },
 		{ ".zdebug_info", SHT_PROGBITS, 0, 1, DEBUGINFO_DWARF, false },
 		{ ".debug_info", SHT_NOBITS, 0, 1, DEBUGINFO_NOTHING, false },
+		{ ".debug_info.dwo", SHT_PROGBITS, SHF_EXCLUDE, 1, DEBUGINFO_DWARF, false },
+		{ ".zdebug_info.dwo", SHT_PROGBITS, SHF_EXCLUDE, 1, DEBUGINFO_DWARF, false },
 	};
 
 	(void)state;
@@ -44,6 +50,43 @@ static void a_file_is_as_rich_as_its_best_section_with_contents(void **state)
 		assert_int_equal(elf_file_richness(&elf), cases[i].richness);
 		assert_int_equal(elf_file_has_code(&elf), cases[i].has_code);
 	}
+}
+
+static void split_dwarf_is_told_from_a_program_that_has_some_beside_its_code(void **state)
+{
+	struct elf_section sections[] = {
+		{ .name = "" },
+		{ .name = ".debug_info.dwo", .type = SHT_PROGBITS, .size = 1 },
+		{ .name = ".text",
+		  .type = SHT_PROGBITS,
+		  .flags = SHF_ALLOC | SHF_EXECINSTR,
+		  .size = 1 },
+	};
+	struct elf_file elf = { .sections = sections, .n_sections = 2 };
+
+	(void)state;
+	assert_true(elf_file_is_split_dwarf(&elf));
+	elf.n_sections = 3;
+	assert_false(elf_file_is_split_dwarf(&elf));
+	assert_int_equal(elf_file_richness(&elf), DEBUGINFO_NOTHING);
+	sections[2] = (struct elf_section){ .name = ".debug_info", .type = SHT_PROGBITS, .size = 1 };
+	assert_false(elf_file_is_split_dwarf(&elf));
+}
+
+static void tables_within_an_executable_count_less_than_symbols(void **state)
+{
+	struct elf_section sections[] = {
+		{ .name = "" },
+		{ .name = ".gopclntab", .type = SHT_PROGBITS, .flags = SHF_ALLOC, .size = 1 },
+		{ .name = ".dynsym", .type = SHT_DYNSYM, .size = 2 * sizeof(Elf64_Sym) },
+	};
+	struct elf_file elf = { .sections = sections, .n_sections = 2 };
+
+	(void)state;
+	assert_int_equal(elf_file_richness(&elf), DEBUGINFO_EMBEDDED);
+	elf.n_sections = 3;
+	assert_int_equal(elf_file_richness(&elf), DEBUGINFO_SYMBOLS);
+	assert_true(DEBUGINFO_NOTHING < DEBUGINFO_EMBEDDED && DEBUGINFO_EMBEDDED < DEBUGINFO_SYMBOLS);
 }
 
 static void a_name_leads_back_to_what_has_it(void **state)
@@ -64,6 +107,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_as_rich_as_its_best_section_with_contents),
+		cmocka_unit_test(split_dwarf_is_told_from_a_program_that_has_some_beside_its_code),
+		cmocka_unit_test(tables_within_an_executable_count_less_than_symbols),
 		cmocka_unit_test(a_name_leads_back_to_what_has_it),
 	};
 

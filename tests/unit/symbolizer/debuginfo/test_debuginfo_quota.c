@@ -199,7 +199,8 @@ static const char back_to_format_1[] =
 	" identity BLOB NOT NULL, origin INTEGER NOT NULL, richness INTEGER NOT NULL,"
 	" size INTEGER NOT NULL, stored_bytes INTEGER NOT NULL, uploaded_ns INTEGER NOT NULL,"
 	" last_used_ns INTEGER NOT NULL, hash BLOB NOT NULL, complete INTEGER NOT NULL);"
-	"INSERT INTO file SELECT content.id, kind, identity, min(origin, 2), richness, size,"
+	"INSERT INTO file SELECT content.id, kind, identity, min(origin, 2),"
+	" richness - (richness > 0), size,"
 	" stored_bytes, uploaded_ns, last_used_ns, hash, 1 FROM file2 JOIN content"
 	" ON content.id = file2.content;"
 	"INSERT INTO file SELECT max(id) + 10, kind, identity, 1, 3, 5, 0, 0, 0, x'', 0 FROM file;"
@@ -231,15 +232,17 @@ static void a_database_of_the_version_before_is_taken_over(void **state)
 		scoped_fd int executable_fd = -1, debuginfo_fd = -1;
 
 		store = open_debuginfo_at(*state, &clock.clock);
-		assert_int_equal(debuginfo_number(*state, "PRAGMA user_version"), 2);
+		assert_int_equal(debuginfo_number(*state, "PRAGMA user_version"), 3);
 		assert_int_equal(debuginfo_number(*state, "SELECT count(*) FROM content"), 2);
 		assert_int_equal(debuginfo_store_totals(store).stored_bytes, stored_bytes);
 		assert_int_equal(debuginfo_open_kind(store, &executable, &executable_fd, &entry),
 				 1);
 		assert_int_equal(entry.origin, DEBUGINFO_FROM_AGENT);
+		assert_int_equal(entry.richness, DEBUGINFO_SYMBOLS);
 		assert_bytes_at(executable_fd, 0, &stripped, 0, stripped.size);
 		assert_int_equal(debuginfo_open_kind(store, &debuginfo, &debuginfo_fd, &entry), 1);
 		assert_int_equal(entry.origin, DEBUGINFO_FROM_PIPELINE);
+		assert_int_equal(entry.richness, DEBUGINFO_DWARF);
 		assert_false(entry.has_code);
 		assert_bytes_at(debuginfo_fd, 0, &debug, 0, debug.size);
 		(void)debuginfo_store_free(store);
@@ -249,6 +252,26 @@ static void a_database_of_the_version_before_is_taken_over(void **state)
 	assert_int_equal(put_file(store, DEBUGINFO_FROM_PIPELINE, SAMPLE_FULL, &entry), 1);
 	assert_true(entry.generation > 11);
 	(void)debuginfo_store_free(store);
+}
+
+static void a_database_of_format_2_keeps_what_its_files_tell(void **state)
+{
+	struct moving_clock clock = new_clock();
+	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
+	struct executable_id id = sample_identity();
+	struct debuginfo_entry entry;
+
+	assert_int_equal(put_file(store, DEBUGINFO_FROM_AGENT, SAMPLE_STRIPPED, &entry), 1);
+	(void)debuginfo_store_free(store);
+	debuginfo_sql(*state, "UPDATE file SET richness = 1; PRAGMA user_version=2;");
+
+	for (int start = 0; start < 2; start++) {
+		store = open_debuginfo_at(*state, &clock.clock);
+		assert_int_equal(debuginfo_number(*state, "PRAGMA user_version"), 3);
+		assert_int_equal(debuginfo_find(store, &id, &entry), 1);
+		assert_int_equal(entry.richness, DEBUGINFO_SYMBOLS);
+		(void)debuginfo_store_free(store);
+	}
 }
 
 static void the_first_and_the_last_use_are_remembered(void **state)
@@ -307,6 +330,7 @@ int main(void)
 		IN_FOLDER(equal_content_is_stored_once_and_goes_with_its_last_name),
 		IN_FOLDER(a_check_finds_what_is_damaged_and_removes_it),
 		IN_FOLDER(a_database_of_the_version_before_is_taken_over),
+		IN_FOLDER(a_database_of_format_2_keeps_what_its_files_tell),
 		IN_FOLDER(the_first_and_the_last_use_are_remembered),
 		IN_FOLDER(sources_of_an_identity_are_one_line_of_the_list),
 	};

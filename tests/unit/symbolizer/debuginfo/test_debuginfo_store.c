@@ -273,37 +273,60 @@ static void rename_section(uint8_t *elf, const char *from, const char *to)
 	}
 }
 
-static void what_no_reader_knows_does_not_stand_for_symbols(void **state)
+/* Go's table and MiniDebugInfo in a program that is stripped of everything else. */
+static void tables_within_an_executable_name_functions_until_symbols_come(void **state)
 {
-	/* A pipeline's file without names is an executable all the same. */
 	static const struct {
 		const char *section;
 		const char *renamed;
 	} cases[] = {
 		{ ".eh_frame_hdr", ".gopclntab" },
 		{ ".gnu.version_r", ".gnu_debugdata" },
+		{ ".eh_frame_hdr", ".no_such_tab" },
 	};
-	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 	struct executable_id id = sample_id();
 	char message[DEBUGINFO_MESSAGE_SIZE];
 	struct debuginfo_entry entry;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 		scoped(bytes_release) struct bytes content = {};
+		bool known = strstr(cases[i].renamed, "such") == NULL;
 
 		read_whole(STRIPPED, &content);
 		rename_section(content.data, cases[i].section, cases[i].renamed);
-		assert_errno(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT, bytes_view_of(&content),
-					  MIB, &entry, message),
-			     -EBADMSG);
-		assert_non_null(strstr(message, "neither symbols"));
-		assert_int_equal(upload_bytes(store, &id, DEBUGINFO_FROM_PIPELINE,
+		assert_int_equal(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT,
 					      bytes_view_of(&content), MIB, &entry, message),
-				 i == 0);
-		assert_int_equal(debuginfo_find(store, &id, &entry), 0);
+				 known ? 1 : -EBADMSG);
+		assert_int_equal(strstr(message, "neither symbols") == NULL, known);
+		assert_int_equal(debuginfo_find(store, &id, &entry), known);
+		if (known)
+			assert_int_equal(entry.richness, DEBUGINFO_EMBEDDED);
+		assert_int_equal(
+			upload_file(store, &id, DEBUGINFO_FROM_AGENT, STRIPPED, &entry, message), 1);
+		assert_int_equal(debuginfo_find(store, &id, &entry), 1);
+		assert_int_equal(entry.richness, DEBUGINFO_SYMBOLS);
+		assert_int_equal(debuginfo_remove(store, &id), 1);
 	}
-	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, STRIPPED, &entry, message),
+}
+
+static void code_without_any_names_is_taken_from_a_pipeline_only(void **state)
+{
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	scoped(bytes_release) struct bytes content = {};
+	struct executable_id id = sample_id();
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct debuginfo_entry entry;
+
+	read_whole(STRIPPED, &content);
+	rename_section(content.data, ".eh_frame_hdr", ".no_such_tab");
+	assert_errno(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT, bytes_view_of(&content), MIB,
+				  &entry, message),
+		     -EBADMSG);
+	assert_int_equal(upload_bytes(store, &id, DEBUGINFO_FROM_PIPELINE, bytes_view_of(&content),
+				      MIB, &entry, message),
 			 1);
+	assert_int_equal(debuginfo_find(store, &id, &entry), 0);
 }
 
 static void better_files_replace_and_poorer_ones_do_not(void **state)
@@ -624,7 +647,8 @@ int main(void)
 		in_folder(an_interrupted_upload_leaves_nothing),
 		in_folder(an_incomplete_file_does_not_count_and_goes_away),
 		in_folder(damage_is_an_error_never_content_and_gives_way_to_the_same_file),
-		in_folder(what_no_reader_knows_does_not_stand_for_symbols),
+		in_folder(tables_within_an_executable_name_functions_until_symbols_come),
+		in_folder(code_without_any_names_is_taken_from_a_pipeline_only),
 		in_folder(what_is_published_stays_whatever_a_look_at_it_says),
 		in_folder(small_files_expand_in_memory_and_large_ones_on_disk),
 		in_folder(removed_files_give_their_space_back),

@@ -607,6 +607,61 @@ static void an_alternative_file_that_comes_later_is_used(void **state)
 	assert_int_equal(opened(fixture, 0), 2);
 }
 
+static const char split_c[] =
+	"volatile int sink;\n"
+	"static inline int twice(int n) { return sink * n; }\n"
+	"int work(int n) { return twice(n) + 1; }\n";
+
+/* Whether an inlined function of this name is in the table. */
+static bool has_inlined(struct table_cache *cache, const struct executable_id *id, const char *name)
+{
+	struct table_loan loan;
+	bool found = false;
+
+	assert_ok(table_cache_borrow(cache, id, PATIENCE_NS, &loan));
+	assert_int_equal(loan.state, TABLE_READY);
+	for (uint32_t i = 0; !found && i < symbol_file_info(loan.file)->n_ranges; i++) {
+		struct symbol_range range;
+		struct symbol_frame frame;
+
+		symbol_file_range(loan.file, i, &range);
+		if (range.location != SYMBOL_NO_LOCATION &&
+		    symbol_file_frame(loan.file, range.location, &frame) != SYMBOL_NO_LOCATION)
+			found = frame.function && strcmp(frame.function, name) == 0;
+	}
+	table_cache_give_back(cache, &loan);
+	return found;
+}
+
+static void split_dwarf_that_comes_later_is_used(void **state)
+{
+	struct fixture *fixture = *state;
+	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped_free char *source = write_file_in(fixture->folder, "split.c", split_c,
+						 sizeof(split_c) - 1);
+	scoped_free char *program = path_in(fixture->folder, "split.so");
+	scoped_free char *split = path_in(fixture->folder, "split.dwp");
+	struct table_status status;
+
+	assert_non_null(source);
+	run_command("cd %s && gcc -O2 -g -gsplit-dwarf -fPIC -c split.c -o split.o && "
+		    "gcc -shared -nostdlib split.o -o split.so && "
+		    "llvm-dwp -e split.so -o split.dwp 2>&1",
+		    (char *)fixture->folder);
+	fake_debuginfo_put(&fixture->debuginfo, &fixture->ids[0], program);
+	assert_false(has_inlined(cache, &fixture->ids[0], "twice"));
+	assert_ok(table_cache_status(cache, &fixture->ids[0], &status));
+	assert_non_null(strstr(status.row.why, "upload its .dwp"));
+
+	fake_debuginfo_put_split(&fixture->debuginfo, &fixture->ids[0], split);
+	assert_true(has_inlined(cache, &fixture->ids[0], "twice"));
+	assert_ok(table_cache_status(cache, &fixture->ids[0], &status));
+	assert_string_equal(status.row.why, "");
+	assert_int_equal(opened(fixture, 0), 3);
+	assert_true(has_inlined(cache, &fixture->ids[0], "twice"));
+	assert_int_equal(opened(fixture, 0), 3);
+}
+
 struct borrower {
 	struct table_cache *cache;
 	const struct executable_id *id;
@@ -760,6 +815,7 @@ int main(void)
 		WITH_FILES(a_store_that_cannot_be_read_is_asked_again),
 		WITH_FILES(an_executable_without_symbols_is_read_too),
 		WITH_FILES(an_alternative_file_that_comes_later_is_used),
+		WITH_FILES(split_dwarf_that_comes_later_is_used),
 		WITH_FILES(many_who_want_a_table_get_the_one_that_is_made),
 		WITH_FILES(two_tables_are_made_at_a_time_and_no_more),
 		WITH_FILES(a_disk_that_takes_no_file_costs_memory_only),
