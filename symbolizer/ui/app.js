@@ -11,7 +11,8 @@ import { functionValues, hashOfPath, isOfHosts, matchFunctions, nodeAt, nodeOfHa
 	topmostMatches } from "./columns.js";
 import { FlameView } from "./flame.js";
 import { formatShare, formatValue } from "./format.js";
-import { frameFacts, frameSentence, showCrumbs, showLegend, showNotice, showStats, showTooltip } from "./panels.js";
+import { Patience, showNames } from "./names.js";
+import { frameFacts, frameSentence, showCrumbs, showLegend, showNotice, showStats, showTooltip, unsymbolized } from "./panels.js";
 import { Picker } from "./picker.js";
 import { durationSeconds, rangeOf, stateFromUrl, urlFromState } from "./state.js";
 import { FunctionTable } from "./table.js";
@@ -31,7 +32,8 @@ let trail = [];	     /* paths zoomed to before, for Back */
 let matches = [];    /* topmost matching nodes, largest first */
 let matchAt = -1;
 let request = null;  /* AbortController of the question under way */
-let liveTimer = 0;
+let nextTimer = 0;
+const patience = new Patience();
 
 const flame = new FlameView($("scroller"), $("canvas"), $("height"), {
 	hover: (node, pointer) => showTooltip($("tooltip"), profile.tree, node, frameFacts(profile.tree, node, profile.event, zoomed), pointer),
@@ -63,9 +65,22 @@ function ask(changes) {
 /* ---- asking ---- */
 
 async function load() {
-	const range = rangeOf(state, Math.floor(Date.now() / 1000));
-	const asked = { ...state, ...range };
+	patience.begin();
+	await question({ ...state, ...rangeOf(state, Math.floor(Date.now() / 1000)) });
+}
 
+/* The same once more, for the names: what is shown stays when it fails. */
+async function askForNames(asked) {
+	await question(asked, () => {
+		patience.end();
+		showNamesLine();
+	});
+}
+
+async function question(asked, failed = showError) {
+	const range = { since: asked.since, until: asked.until };
+
+	clearTimeout(nextTimer);
 	request?.abort();
 	request = new AbortController();
 	const { signal } = request;
@@ -80,16 +95,34 @@ async function load() {
 	} catch (error) {
 		if (error.name === "AbortError")
 			return;
-		showError(error);
+		failed(error);
 	}
 	$("progress").hidden = true;
-	planNext();
+	planNext(asked);
 }
 
-function planNext() {
-	clearTimeout(liveTimer);
-	if (state.live && !state.since)
-		liveTimer = setTimeout(() => (document.hidden ? planNext() : load()), LIVE_MS);
+/* Again in a while: everything where that is wanted, the same where names are on their way. */
+function planNext(asked) {
+	const names_ms = profile?.stats["tables-pending"] > 0 ? patience.next() : null;
+
+	clearTimeout(nextTimer);
+	if (names_ms !== null)
+		later(names_ms, () => askForNames(asked));
+	else if (state.live && !state.since)
+		later(LIVE_MS, load);
+	if (profile)
+		showNamesLine();
+}
+
+/* Nobody looks at a hidden page. */
+function later(wait_ms, then) {
+	nextTimer = setTimeout(() => (document.hidden ? later(wait_ms, then) : then()), wait_ms);
+}
+
+function showNamesLine() {
+	const { tree, stats } = profile;
+
+	showNames($("names"), { unsymbolized: unsymbolized(profile), whole: tree.total[0], stats }, patience, load);
 }
 
 function show(asked, answer) {
@@ -122,6 +155,7 @@ function render() {
 	if (!tree) {
 		for (const id of ["stats", "legend"])
 			$(id).replaceChildren();
+		$("names").hidden = true;
 		$("crumbs").hidden = true;
 		$("match").textContent = "";
 		table.clear();

@@ -6,18 +6,12 @@
  */
 
 import { colourOf, isOfHosts, labelOf, pathOf, typeOf } from "./columns.js";
+import { element } from "./element.js";
 import { formatCount, formatShare, formatTime, formatValue, isMemoryType, KINDS, shortName } from "./format.js";
+import { reasonsOf } from "./names.js";
 import { kindClass } from "./table.js";
 
 const TOOLTIP_DISTANCE = 14; /* pixels from the pointer */
-
-export function element(tag, className, ...children) {
-	const made = document.createElement(tag);
-
-	made.className = className;
-	made.append(...children);
-	return made;
-}
 
 /* Label and value pairs above the graph. @profile: {tree, event, seconds, stats, wait_ms, at} */
 export function showStats(list, profile) {
@@ -43,20 +37,15 @@ export function showStats(list, profile) {
 	}));
 }
 
-const REASONS = { "no-debuginfo": "no debuginfo on the server", stripped: "only a stripped file on the server",
-	outside: "no function at the address", pending: "symbols that are being read, ask again",
-	"table-failed": "debuginfo that could not be read", "no-mapping": "no file behind the address" };
-
 /* Why names are missing, in the server's figures: it says what to upload. */
 function unsymbolizedReasons({ stats, event }) {
-	const reasons = Object.entries(REASONS).filter(([key]) => stats[`unsymbolized-${key}`] > 0)
-		.map(([key, words]) => `${words}: ${formatValue(event, stats[`unsymbolized-${key}`])}`);
+	const reasons = reasonsOf(stats).map(([words, value]) => `${words}: ${formatValue(event, value)}`);
 
 	return ["share of the value whose innermost frame has no name", ...reasons].join("\n");
 }
 
 /* The server's own count where it says so; the sum over unresolved leaves otherwise. */
-function unsymbolized({ tree, stats }) {
+export function unsymbolized({ tree, stats }) {
 	if (Number.isFinite(stats.unsymbolized))
 		return stats.unsymbolized;
 	return tree.fnSelf.reduce((sum, value, fn) => sum + (tree.types[fn] === "?" ? value : 0), 0);

@@ -26,6 +26,27 @@ after(async () => {
 
 const call = (module, expression) => page.evaluate(`import("/${module}.js").then((m) => ${expression})`);
 
+test("names are asked for less and less often, and not for ever", async () => {
+	const waits = await call("names", `(() => {
+		const patience = new m.Patience(), waits = [];
+		for (let wait; (wait = patience.next()) !== null && waits.length < 1000;)
+			waits.push(wait);
+		return waits;
+	})()`);
+
+	assert.ok(waits.length > 10 && waits.length < 100, `${waits.length} questions`);
+	assert.ok(waits.every((wait, at) => wait >= 1000 && wait >= (waits[at - 1] ?? 0)), String(waits));
+	const sum_s = waits.reduce((sum, wait) => sum + wait, 0) / 1000;
+	assert.ok(sum_s > 120 && sum_s < 600, `${sum_s} s`);
+	assert.equal(await call("names", "(() => { const p = new m.Patience(); p.end(); const over = p.next(); p.begin(); return [over, p.next()]; })().join()"),
+		",1000");
+});
+
+test("reasons for missing names are told by their share", async () => {
+	assert.deepEqual(await call("names", `m.reasonsOf({ "unsymbolized-stripped": 5, "unsymbolized-pending": 7, "unsymbolized-outside": 0, lost: 3 })`),
+		[["symbols are being read", 7], ["only a stripped file on the server", 5]]);
+});
+
 test("values are written as people say them", async () => {
 	const cases = [
 		["formatTime(0)", "0 µs"], ["formatTime(999)", "999 µs"], ["formatTime(1000)", "1 ms"], ["formatTime(10101)", "10.1 ms"],

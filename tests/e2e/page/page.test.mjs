@@ -317,6 +317,52 @@ test("a server that is gone is said, and asked again on demand", async () => {
 	await page.until("document.getElementById('notice').hidden && document.querySelector('#stats dd')");
 });
 
+test("names that are being read come by themselves, and why others are missing is said", async () => {
+	const pending = await startFixture({ pending: 3 });
+	const questions = () => page.requests.filter((request) => request.url.endsWith(TRACING));
+
+	try {
+		await page.open(`${pending.url}/?service=search-api`);
+		await page.until("/names of 2 executables are being read/.test(document.getElementById('names').innerText)");
+		const line = await page.text("names");
+		assert.match(line, /has no name: symbols are being read \(.+%\), no debuginfo on the server \(.+%\)/);
+		await picture("page-names-pending");
+		const place = await page.box("#canvas");
+		await page.click(place.x + place.width / 2, place.y + 3 * ROW_HEIGHT);
+		const zoom = await page.evaluate("location.search");
+		await page.until("document.getElementById('names').hidden", 20000);
+		assert.equal(questions().length, 4);
+		assert.equal(new Set(questions().map(({ body }) => body)).size, 1, "the same is asked again, not a later range");
+		assert.equal(await page.evaluate("location.search"), zoom, "the zoom stays");
+		await picture("page-names-there");
+		/* Longer than any wait between the questions before. */
+		await new Promise((resolve) => setTimeout(resolve, 4000));
+		assert.equal(questions().length, 4, "and then no more");
+	} finally {
+		pending.close();
+	}
+});
+
+test("a server that goes away while names are awaited leaves the graph, and is asked again on demand", async () => {
+	const pending = await startFixture({ pending: 1000 });
+	let gone = false;
+
+	try {
+		await page.intercept("/v1/", () => gone ? { status: 503, body: JSON.stringify({ error: "closing for repairs" }) } : null);
+		await page.open(`${pending.url}/?service=search-api`);
+		await page.until("!document.getElementById('names').hidden");
+		gone = true;
+		await page.until("document.querySelector('#names button')", 20000);
+		assert.match(await page.text("names"), /are still being read/);
+		assert.ok(await page.evaluate("document.getElementById('notice').hidden && document.querySelector('#stats dd') !== null"));
+		gone = false;
+		await page.clickOn("#names button");
+		await page.until("document.querySelector('#names.waiting') && !document.querySelector('#names button')", 20000);
+	} finally {
+		pending.close();
+	}
+});
+
 test("dark and light follow the system", async () => {
 	const dark = await browser.newPage({ dark: true, scale: 2 });
 	const brightness = (which) => which.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0)");
