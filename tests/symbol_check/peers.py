@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a resolver over addresses and reads its answers: a list of (function, path, line), innermost first, for each."""
+
+import posixpath
+import re
+import subprocess
+
+
+def ask(command, addresses, out):
+    """Writes the answers to the file @out."""
+    text = "".join(f"0x{address:x}\n" for address in addresses)
+    with open(out, "w") as file:
+        subprocess.run(command, input=text, stdout=file, stderr=subprocess.DEVNULL, text=True, check=False)
+
+
+def normal_path(path):
+    return "??" if path in ("??", "", "??:0") else posixpath.normpath(path).replace("//", "/")
+
+
+def _place(text):
+    path, _, line = text.rpartition(":")
+    return normal_path(path), int(line) if line.isdigit() else 0
+
+
+def _blocks(path):
+    """Blocks of lines that end in an empty one."""
+    block = []
+    with open(path, errors="replace") as file:
+        for line in file:
+            line = line.rstrip("\n")
+            if line:
+                block.append(line)
+            else:
+                yield block
+                block = []
+
+
+def our_answers(path):
+    for block in _blocks(path):
+        yield [(name, *_place(place)) for name, place in zip(block[0::2], block[1::2])]
+
+
+def llvm_answers(path):
+    """path:line:column"""
+    for block in _blocks(path):
+        yield [(name, *_place(place.rpartition(":")[0] or place)) for name, place in zip(block[0::2], block[1::2])]
+
+
+def _eu_frames(block):
+    frames = []
+    for name, place in zip(block[0::2], block[1::2]):
+        name = name.split(" inlined at ")[0]
+        match = re.match(r"(.*?):(\d+)(?::\d+)?$", re.sub(r" \(discriminator \d+\)$", "", place))
+        path, line = (match.group(1), int(match.group(2))) if match else ("??", 0)
+        frames.append((name, normal_path(path), line))
+    return frames
+
+
+def eu_answers(path):
+    """Blocks that begin with the address; columns are there for some places only."""
+    block = None
+    with open(path, errors="replace") as file:
+        for line in file:
+            line = line.rstrip("\n")
+            if not re.fullmatch(r"0x[0-9a-f]{16}", line):
+                block.append(line)
+                continue
+            if block is not None:
+                yield _eu_frames(block)
+            block = []
+    if block is not None:
+        yield _eu_frames(block)
