@@ -10,8 +10,14 @@ say() { printf '# %s\n' "$*" >&2; }
 # figure NAME VALUE UNIT
 figure() { printf '%s %s %s\n' "$1" "$2" "$3"; }
 
-# ratio NAME OURS THEIRS
-ratio() { figure "$1" "$(calculate "$3 > 0 ? $2 / $3 : 0" %.2f)" x; }
+# ratio NAME OURS THEIRS: none where theirs is too small to be measured
+ratio() {
+	if awk -v theirs="$3" 'BEGIN { exit !(theirs > 0) }'; then
+		figure "$1" "$(calculate "$2 / $3" %.2f)" x
+	else
+		say "$1: theirs is too small to be measured"
+	fi
+}
 
 # calculate EXPRESSION [FORMAT]
 calculate() { awk "BEGIN { printf \"${2:-%.4f}\", ($1) }"; }
