@@ -4,8 +4,9 @@
 /*
  * Executables: the files behind mappings, each identified once per host and numbered for the wire.
  *
- * The cache finds an executable by (device, inode, mtime, size) or by its GNU build-ID, so that a file is opened once,
- * not once per process. Numbers are dense from 1 within this run and never reused; number 1 is the kernel image.
+ * The cache finds an executable by (device, inode, mtime, size), or by what the kernel told of its file when it was
+ * mapped, so that a file is opened once, not once per process. Numbers are dense from 1 within this run and never
+ * reused; number 1 is the kernel image.
  * Entries are kept while mapped by a live process (executable_ref/unref), then leave by least use when there are more
  * than @max_items. Files are read by pread only. Used by the agent's main thread.
  */
@@ -43,20 +44,31 @@ struct executable_cache;
 int executable_cache_new(size_t max_items, struct executable_cache **ret_cache);
 struct executable_cache *executable_cache_free(struct executable_cache *cache);
 
+/*
+ * What PERF_RECORD_MMAP2 tells of a file. On overlay and btrfs the device is not that of stat(2); the inode is. Inodes
+ * are used again, with another generation.
+ */
+struct told_file {
+	uint64_t device, inode, generation; /* 0: not told */
+	uint64_t mapped_ns; /* CLOCK_MONOTONIC: when it was told; 0: it was not, but read in /proc */
+};
+
 /* One executable mapping of a process, as /proc/PID/maps or PERF_RECORD_MMAP2 tells it. */
 struct mapped_file {
 	uint32_t pid;
+	uint32_t parent_pid; /* 0 not known */
 	uint64_t start, end;
 	uint64_t file_offset;
 	const char *path;	     /* as the process sees it; may end in " (deleted)" in /proc/PID/maps */
-	struct executable_id known_id; /* the GNU build-ID from the event, kind NONE if not told */
+	struct told_file told;
 };
 
 /*
- * Identifies the file behind a mapping. Opens /proc/PID/map_files/START-END, else /proc/PID/root/PATH, else (the
- * process is gone) PATH on the host when its build-ID equals known_id. With a known_id that is in the cache no file is
- * touched. 1: *ret_executable (borrowed; take a reference to keep it). 0: nothing to identify (no file could be read
- * and no id known). Negative errno only when memory is short.
+ * Identifies the file behind a mapping: /proc/PID/map_files/START-END, if it is what was told. Else, as the process is
+ * gone, or something else is mapped there by now: what was identified before of which the same was told; or PATH, in
+ * the process's root, its parent's or on the host, if it is the told inode and was not changed since it was mapped. 1:
+ * *ret_executable (borrowed; take a reference to keep it). 0: nothing to identify, or no file that is certainly it.
+ * Negative errno only when memory is short.
  */
 int executable_cache_identify(struct executable_cache *cache, const struct mapped_file *file,
 			      struct executable **ret_executable);

@@ -14,8 +14,13 @@
  * Entries without references hang in a list, the least recently used first.
  */
 
-/* Files remembered per executable, on average. */
-#define FILES_PER_ITEM 4
+/* Files remembered per executable, on average, each by what stat(2) says and by what the kernel tells of it. */
+#define FILES_PER_ITEM 8
+
+struct cached_file {
+	uint64_t generation; /* of the inode; 0 not known */
+	uint32_t number;
+};
 
 struct cached_executable {
 	struct executable executable;            /* first: the two pointers are the same */
@@ -30,7 +35,7 @@ struct executable_cache {
 	uint32_t last_number;
 	struct hash_table *by_number; /* uint32_t -> struct cached_executable * */
 	struct hash_table *by_id;     /* struct executable_id -> struct cached_executable * */
-	struct hash_table *by_file;   /* struct file_key -> uint32_t number */
+	struct hash_table *by_file;   /* struct file_key -> struct cached_file */
 	struct cached_executable *oldest_idle, *newest_idle;
 	uint32_t vdso_number;
 	uint64_t vdso_size;
@@ -101,7 +106,7 @@ int executable_cache_new(size_t max_items, struct executable_cache **ret_cache)
 		r = hash_table_new(sizeof(struct executable_id), sizeof(struct cached_executable *),
 				   0, &cache->by_id);
 	if (r == 0)
-		r = hash_table_new(sizeof(struct file_key), sizeof(uint32_t),
+		r = hash_table_new(sizeof(struct file_key), sizeof(struct cached_file),
 				   max_items * FILES_PER_ITEM, &cache->by_file);
 	if (r < 0)
 		return r;
@@ -198,21 +203,23 @@ static void sweep_files(struct executable_cache *cache)
 	void *value;
 
 	while (hash_table_next(cache->by_file, &cursor, &key, &value))
-		if (!executable_cache_by_number(cache, *(uint32_t *)value))
+		if (!executable_cache_by_number(cache, ((struct cached_file *)value)->number))
 			hash_table_remove_at_cursor(cache->by_file, &cursor);
 	if (hash_table_count(cache->by_file) == before)
 		hash_table_clear(cache->by_file);
 }
 
-struct executable *executable_cache_by_file(struct executable_cache *cache,
-					    const struct file_key *key)
+struct executable *executable_cache_by_file(struct executable_cache *cache, const struct file_key *key,
+					    uint64_t generation)
 {
-	const uint32_t *number = hash_table_find(cache->by_file, key);
+	const struct cached_file *file = hash_table_find(cache->by_file, key);
 
-	return number ? executable_cache_by_number(cache, *number) : NULL;
+	if (!file || (file->generation && generation && file->generation != generation))
+		return NULL;
+	return executable_cache_by_number(cache, file->number);
 }
 
-int executable_cache_remember_file(struct executable_cache *cache, const struct file_key *key,
+int executable_cache_remember_file(struct executable_cache *cache, const struct file_key *key, uint64_t generation,
 				   const struct executable *executable)
 {
 	void *value;
@@ -225,7 +232,7 @@ int executable_cache_remember_file(struct executable_cache *cache, const struct 
 	}
 	if (r < 0)
 		return r;
-	*(uint32_t *)value = executable->number;
+	*(struct cached_file *)value = (struct cached_file){ .generation = generation, .number = executable->number };
 	return 0;
 }
 

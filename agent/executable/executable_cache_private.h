@@ -22,9 +22,13 @@ void executable_cache_touch(struct executable_cache *cache, struct executable *e
 int executable_cache_add(struct executable_cache *cache, const struct executable_id *id, enum executable_role role,
 			 const char *name, struct file_identity *identity, struct executable **ret_executable);
 
-/* The executable that was last found in this file, or NULL. */
-struct executable *executable_cache_by_file(struct executable_cache *cache, const struct file_key *key);
-int executable_cache_remember_file(struct executable_cache *cache, const struct file_key *key,
+/*
+ * The executable that was last found in this file, or NULL. Generations of its inode that are known (not 0) have to be
+ * equal.
+ */
+struct executable *executable_cache_by_file(struct executable_cache *cache, const struct file_key *key,
+					    uint64_t generation);
+int executable_cache_remember_file(struct executable_cache *cache, const struct file_key *key, uint64_t generation,
 				   const struct executable *executable);
 
 /* The vDSO of this size that was identified before, or NULL. */

@@ -4,9 +4,11 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -40,6 +42,24 @@ static int open_for_reading(int path_fd, struct stat *ret_status)
 		return -errno;
 	*ret_status = status;
 	return fd;
+}
+
+int stat_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *ret_status)
+{
+	char path[PROC_PATH_SIZE];
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
+	return stat(path, ret_status) < 0 ? -errno : 0;
+}
+
+/* The kernel writes an int, whatever the ioctl's number says (ext4, xfs, btrfs). */
+uint64_t file_generation(int fd)
+{
+	uint64_t generation = 0;
+
+	if (ioctl(fd, FS_IOC_GETVERSION, &generation) < 0)
+		return 0;
+	return generation & UINT32_MAX;
 }
 
 int open_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *ret_status)

@@ -30,6 +30,12 @@ int open_in_root_of(uint32_t pid, const char *path, struct stat *ret_status);
 /* @path as we see it. The fd or negative errno. */
 int open_on_host(const char *path, struct stat *ret_status);
 
+/* What is mapped there, without opening it. 0 or negative errno. */
+int stat_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *ret_status);
+
+/* Of the inode; 0 where the file system does not say. */
+uint64_t file_generation(int fd);
+
 /* 1 identified, 0 the file is no executable that we understand, negative errno only when memory is
  * short. */
 int file_identity_read(int fd, struct file_identity *ret_identity);

@@ -3,14 +3,22 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
+#include "common/clock.h"
 #include "common/scoped.h"
 
 /*
- * From a mapping to an executable, the cheap ways first: an identity that is told and known needs
- * no file; a file that was seen before needs no reading; else its notes (or its code) are read
- * once.
+ * From a mapping to an executable, the cheap ways first: a file that was seen before needs no reading; else its notes
+ * (or its code) are read once. What the kernel told when it was mapped decides whether a file is the one: by now
+ * another one may be mapped there, or have its name.
  */
+
+/* No file has it: the key is of what was told. */
+#define TOLD_NOT_FOUND INT64_C(-1)
+
+/* Of the kernel's coarse clock, where it ticks slowest. */
+#define MAX_TICK_NS (10 * NSEC_PER_MSEC)
 
 static struct file_key file_key_of(const struct stat *status)
 {
@@ -77,43 +85,123 @@ static bool has_file(const struct mapped_file *file)
 
 struct found_file {
 	int fd;
-	struct file_key key;
+	struct stat status;
 	bool is_certain; /* the mapped file itself, not just one of the same name */
 };
 
-static bool find_file(const struct mapped_file *file, struct found_file *ret_found)
+static struct file_key key_of_told(const struct told_file *told)
 {
-	struct stat status;
-	bool deleted;
-	int fd;
+	return (struct file_key){
+		.device = told->device,
+		.inode = told->inode,
+		.mtime_s = (int64_t)told->generation,
+		.mtime_ns = TOLD_NOT_FOUND,
+		.size = TOLD_NOT_FOUND,
+	};
+}
 
-	(void)path_length(file->path, &deleted);
-	ret_found->is_certain = true;
-	fd = open_mapped_file(file->pid, file->start, file->end, &status);
-	if (fd < 0 && !deleted) {
-		ret_found->is_certain = false;
-		fd = open_in_root_of(file->pid, file->path, &status);
-	}
-	/* Without an identity to compare, our file of that name may be another container's. */
-	if (fd < 0 && !deleted && file->known_id.kind != EXECUTABLE_ID_NONE)
-		fd = open_on_host(file->path, &status);
-	if (fd < 0)
+/* By an event, not by /proc. */
+static bool is_told(const struct told_file *told)
+{
+	return told->mapped_ns && told->inode;
+}
+
+/*
+ * Enough was told to know the file again: overlay has no generations, and its inodes are used again as others are. A
+ * file system on a disk may have some of 0, but not twice.
+ */
+static bool is_told_for_good(const struct told_file *told)
+{
+	return is_told(told) && (told->generation || major(told->device));
+}
+
+static bool is_told_inode(const struct told_file *told, const struct stat *status)
+{
+	return told->inode == 0 || told->inode == status->st_ino;
+}
+
+static bool is_told_generation(const struct told_file *told, int fd)
+{
+	uint64_t generation = file_generation(fd);
+
+	return !is_told(told) || generation == 0 || told->generation == generation;
+}
+
+/*
+ * Its contents, and what else an inode holds, are what they were when it was mapped: the inode's time of change is
+ * before. That is of the kernel's coarse clock, which is up to a tick behind.
+ */
+static bool is_unchanged_since(const struct told_file *told, const struct stat *status, uint64_t slack_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns(&system_clock);
+	uint64_t now_wall_ns = clock_wall_ns(&system_clock);
+	uint64_t changed_ns = (uint64_t)status->st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)status->st_ctim.tv_nsec;
+	uint64_t ago_ns = now_ns > told->mapped_ns ? now_ns - told->mapped_ns : 0;
+
+	return changed_ns + slack_ns < now_wall_ns - MIN(ago_ns, now_wall_ns);
+}
+
+/* What is mapped there now, if it is what was told. */
+static bool find_mapped(const struct mapped_file *file, struct found_file *ret_found)
+{
+	struct found_file found = { .is_certain = true };
+
+	found.fd = open_mapped_file(file->pid, file->start, file->end, &found.status);
+	if (found.fd < 0)
 		return false;
-	ret_found->fd = fd;
-	ret_found->key = file_key_of(&status);
+	if (!is_told_inode(&file->told, &found.status) || !is_told_generation(&file->told, found.fd)) {
+		(void)close(found.fd);
+		return false;
+	}
+	*ret_found = found;
 	return true;
 }
 
-/* Takes the segments into an executable that was known by its identity only: its definition must be
- * sent again. */
-static void complete(struct executable *executable, struct file_identity *identity)
+/* Whether what has the name, in the process's root or another one, is what was told. */
+static bool is_told_file(const struct told_file *told, const struct found_file *found, bool is_own_root)
 {
-	if (executable->n_segments > 0 || identity->n_segments == 0)
-		return;
-	free(executable->segments);
-	executable->segments = take_ptr(identity->segments);
-	executable->n_segments = identity->n_segments;
-	executable->first_sent_sequence = 0;
+	uint64_t generation = file_generation(found->fd);
+
+	if (!is_told_inode(told, &found->status) || !is_told_generation(told, found->fd))
+		return false;
+	/* Inodes of another device, or used again: their generations say so, where they are known. */
+	if (generation == 0 && !is_own_root && found->status.st_dev != told->device)
+		return false;
+	return is_unchanged_since(told, &found->status, generation == 0 ? MAX_TICK_NS : 0);
+}
+
+/* In the roots of others, as the process is gone: its parent's, which mostly is the same, and ours. */
+static int open_elsewhere(const struct mapped_file *file, struct stat *ret_status)
+{
+	int fd = file->parent_pid ? open_in_root_of(file->parent_pid, file->path, ret_status) : -ESRCH;
+
+	return fd >= 0 ? fd : open_on_host(file->path, ret_status);
+}
+
+/* By its name, which another file may have by now: if nothing more was told, or if it is what was told. */
+static bool find_named(const struct mapped_file *file, struct found_file *ret_found)
+{
+	struct found_file found = { .is_certain = is_told(&file->told) };
+	bool is_own_root = true;
+	bool deleted;
+
+	(void)path_length(file->path, &deleted);
+	if (deleted)
+		return false;
+	found.fd = open_in_root_of(file->pid, file->path, &found.status);
+	/* Of what was not told, our file of that name may be another container's. */
+	if (found.fd < 0 && found.is_certain) {
+		is_own_root = false;
+		found.fd = open_elsewhere(file, &found.status);
+	}
+	if (found.fd < 0)
+		return false;
+	if (found.is_certain && !is_told_file(&file->told, &found, is_own_root)) {
+		(void)close(found.fd);
+		return false;
+	}
+	*ret_found = found;
+	return true;
 }
 
 static int find_or_add(struct executable_cache *cache, const struct mapped_file *file,
@@ -131,8 +219,6 @@ static int find_or_add(struct executable_cache *cache, const struct mapped_file 
 						 &executable);
 		if (r < 0)
 			return r;
-	} else if (identity) {
-		complete(executable, identity);
 	}
 	executable_cache_touch(cache, executable);
 	r = remember_source(executable, file);
@@ -140,6 +226,24 @@ static int find_or_add(struct executable_cache *cache, const struct mapped_file 
 		return r;
 	*ret_executable = executable;
 	return 1;
+}
+
+/* A file that is only found by name may be replaced between mapping and opening: it says nothing for others. */
+static int remember(struct executable_cache *cache, const struct mapped_file *file, const struct found_file *found,
+		    const struct executable *executable)
+{
+	uint64_t generation = file_generation(found->fd);
+	struct file_key key = file_key_of(&found->status);
+	int r = 0;
+
+	if (found->is_certain)
+		r = executable_cache_remember_file(cache, &key, generation ? generation : file->told.generation,
+						   executable);
+	if (r == 0 && is_told_for_good(&file->told)) {
+		key = key_of_told(&file->told);
+		r = executable_cache_remember_file(cache, &key, 0, executable);
+	}
+	return r;
 }
 
 static int identify_by_content(struct executable_cache *cache, const struct mapped_file *file,
@@ -151,53 +255,80 @@ static int identify_by_content(struct executable_cache *cache, const struct mapp
 	r = file_identity_read(found->fd, &identity);
 	if (r <= 0)
 		return r;
-	if (file->known_id.kind != EXECUTABLE_ID_NONE &&
-	    !executable_id_equal(&identity.id, &file->known_id))
-		return 0;
 	r = find_or_add(cache, file, &identity.id, &identity, ret_executable);
 	if (r < 0)
 		return r;
-	/* A file that is only found by name may be replaced between mapping and opening: it says
-	 * nothing for others. */
-	if (found->is_certain || file->known_id.kind != EXECUTABLE_ID_NONE)
-		r = executable_cache_remember_file(cache, &found->key, *ret_executable);
+	r = remember(cache, file, found, *ret_executable);
 	return r < 0 ? r : 1;
 }
 
 static int identify_by_file(struct executable_cache *cache, const struct mapped_file *file,
-			    struct executable **ret_executable)
+			    const struct found_file *found, struct executable **ret_executable)
 {
-	struct found_file found = { .fd = -1 };
-	struct executable *executable;
-	int r;
+	struct file_key key = file_key_of(&found->status);
+	struct executable *executable = executable_cache_by_file(cache, &key, file->told.generation);
 
-	if (!find_file(file, &found))
+	if (executable)
+		return find_or_add(cache, file, &executable->id, NULL, ret_executable);
+	return identify_by_content(cache, file, found, ret_executable);
+}
+
+/* What is mapped there; if nothing is any more, what has the name on the host, and is what was told. */
+static bool find_state(const struct mapped_file *file, bool is_mapped, struct stat *status)
+{
+	uint64_t slack_ns = file->told.generation ? 0 : MAX_TICK_NS;
+
+	if (is_mapped)
+		return is_told_inode(&file->told, status);
+	return is_told(&file->told) && stat(file->path, status) == 0 && is_told_inode(&file->told, status) &&
+	       status->st_dev == file->told.device && is_unchanged_since(&file->told, status, slack_ns);
+}
+
+/* A file that was identified before, by its state alone: this is what most mappings of short processes are. */
+static int identify_by_state(struct executable_cache *cache, const struct mapped_file *file, bool is_mapped,
+			     struct stat *status, struct executable **ret_executable)
+{
+	struct executable *executable;
+	struct file_key key;
+
+	if (!find_state(file, is_mapped, status))
 		return 0;
-	executable = executable_cache_by_file(cache, &found.key);
-	if (executable && executable->n_segments > 0 &&
-	    (file->known_id.kind == EXECUTABLE_ID_NONE ||
-	     executable_id_equal(&file->known_id, &executable->id)))
-		r = find_or_add(cache, file, &executable->id, NULL, ret_executable);
-	else
-		r = identify_by_content(cache, file, &found, ret_executable);
-	(void)close(found.fd);
-	return r;
+	key = file_key_of(status);
+	executable = executable_cache_by_file(cache, &key, file->told.generation);
+	return executable ? find_or_add(cache, file, &executable->id, NULL, ret_executable) : 0;
+}
+
+/* The process is gone, or has something else there by now. */
+static int identify_by_what_was_told(struct executable_cache *cache, const struct mapped_file *file,
+				     struct executable **ret_executable)
+{
+	struct file_key key = key_of_told(&file->told);
+	struct executable *executable = NULL;
+
+	if (is_told_for_good(&file->told))
+		executable = executable_cache_by_file(cache, &key, 0);
+	return executable ? find_or_add(cache, file, &executable->id, NULL, ret_executable) : 0;
 }
 
 int executable_cache_identify(struct executable_cache *cache, const struct mapped_file *file,
 			      struct executable **ret_executable)
 {
-	struct executable *known = executable_cache_by_id(cache, &file->known_id);
+	struct found_file found;
+	struct stat status;
+	bool is_mapped;
 	int r;
 
 	if (!has_file(file))
 		return 0;
-	if (known && known->n_segments > 0)
-		return find_or_add(cache, file, &known->id, NULL, ret_executable);
-	r = identify_by_file(cache, file, ret_executable);
-	if (r != 0 || file->known_id.kind == EXECUTABLE_ID_NONE)
+	is_mapped = stat_mapped_file(file->pid, file->start, file->end, &status) == 0;
+	r = identify_by_state(cache, file, is_mapped, &status, ret_executable);
+	if (r != 0)
 		return r;
-	return find_or_add(cache, file, &file->known_id, NULL, ret_executable);
+	if (!(is_mapped && find_mapped(file, &found)) && !find_named(file, &found))
+		return identify_by_what_was_told(cache, file, ret_executable);
+	r = identify_by_file(cache, file, &found, ret_executable);
+	(void)close(found.fd);
+	return r;
 }
 
 int executable_cache_identify_vdso(struct executable_cache *cache, uint32_t pid, uint64_t start,

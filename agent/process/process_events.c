@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 
 #include "common/bytes.h"
@@ -54,18 +55,8 @@ struct mmap2_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
 	uint64_t address, length, file_offset;
-	union {
-		/* With PERF_RECORD_MISC_MMAP_BUILD_ID. */
-		struct {
-			uint8_t build_id_size;
-			uint8_t reserved[3];
-			uint8_t build_id[20];
-		};
-		struct {
-			uint32_t device_major, device_minor;
-			uint64_t inode, inode_generation;
-		};
-	};
+	uint32_t device_major, device_minor;
+	uint64_t inode, inode_generation;
 	uint32_t protection, flags;
 	char path[];
 };
@@ -97,7 +88,6 @@ static int open_event(uint32_t cpu, size_t ring_bytes)
 		.sample_id_all = 1,
 		.mmap = 1,
 		.mmap2 = 1,
-		.build_id = 1, /* 5.12 */
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
@@ -215,13 +205,10 @@ static int queue_mapping(struct process_events *events, const struct mmap2_recor
 
 	if (!(record->protection & PROT_EXEC))
 		return 0;
-	if (!(record->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
-		event.inode = record->inode;
-		event.inode_generation = record->inode_generation;
-	} else if (record->build_id_size <= 20) {
-		(void)executable_id_set(&event.build_id, EXECUTABLE_ID_GNU, record->build_id,
-					record->build_id_size);
-	}
+	/* Never by its flag PERF_RECORD_MISC_MMAP_BUILD_ID: it may be that of somebody else's event. */
+	event.device = makedev(record->device_major, record->device_minor);
+	event.inode = record->inode;
+	event.inode_generation = record->inode_generation;
 	event.path = strndup(record->path, path_capacity);
 	if (!event.path)
 		return -ENOMEM;

@@ -3,15 +3,18 @@
 
 /*
  * What processes do, as the kernel tells it: forks, execs, executable mappings and exits, through one dummy perf
- * event per CPU (perf_event_open(2): PERF_COUNT_SW_DUMMY with mmap2, build_id, comm_exec and task records). No
- * polling, and no tax on anybody's system calls; a mapping comes with the file's build-ID, so that even a process
- * that is gone before we look can be named.
+ * event per CPU (perf_event_open(2): PERF_COUNT_SW_DUMMY with mmap2, comm_exec and task records). No polling, and no
+ * tax on anybody's system calls; a mapping comes with the file's device, inode and generation, so that a file that was
+ * met before is known again, and another one under its name is not taken for it.
+ *
+ * The kernel would tell the build-ID instead (attr.build_id, 5.12). It is not asked to: it then flags the records of
+ * other tools' events as well, which have inodes (Linux 6.18, perf_event_mmap_output() leaves
+ * PERF_RECORD_MISC_MMAP_BUILD_ID set for the events after ours), and perf 6.1 dies of them.
  *
  * Events come out in the order of their time over all CPUs. Used by the agent's main thread.
  */
 
 #include "common/base.h"
-#include "common/executable_id.h"
 
 #define PROCESS_COMM_SIZE 16
 
@@ -31,8 +34,7 @@ struct process_event {
 	char comm[PROCESS_COMM_SIZE]; /* EXECED */
 	/* MAPPED: executable mappings only */
 	uint64_t start, end, file_offset;
-	struct executable_id build_id; /* NONE when the file has none */
-	uint64_t inode, inode_generation; /* told instead of a build-ID; 0 no file, or not told */
+	uint64_t device, inode, inode_generation; /* 0: no file */
 	char *path;		       /* owned by the queue; as the process sees it, "//anon", "[vdso]" */
 };
 

@@ -17,8 +17,7 @@ struct process_image_context {
 struct process_mapping_source {
 	uint64_t start, end, file_offset;
 	const char *path;
-	struct executable_id known_id;
-	uint64_t inode, inode_generation; /* 0 if not told */
+	struct told_file told;
 };
 
 /* Unknown (0) fits everything. */

@@ -72,20 +72,16 @@ static bool is_same_place(const struct process_mapping *a, const struct process_
 /*
  * Whether @b, which the kernel tells of, is the mapping @a that is known already. A library may have been unloaded,
  * and another, or a new version of it under the same name, loaded in its place: the same file is what has the same
- * build-ID, or the same inode of the same generation (inodes are used again). Otherwise it is identified again.
+ * inode of the same generation (inodes are used again). Otherwise it is identified again.
  */
 static bool is_same_mapping(const struct process_image_context *context, const struct process_mapping *a,
 			    const struct process_mapping *b)
 {
 	if (!is_same_place(a, b))
 		return false;
-	if (a->build_id_size && b->build_id_size)
-		return memcmp(a->build_id, b->build_id, sizeof(a->build_id)) == 0;
-	if (b->build_id_size && a->executable && a->executable->id.kind == EXECUTABLE_ID_GNU)
-		return a->executable->id.size == b->build_id_size &&
-		       memcmp(a->executable->id.bytes, b->build_id, b->build_id_size) == 0;
-	if (a->inode_generation && b->inode_generation)
-		return a->inode == b->inode && a->inode_generation == b->inode_generation;
+	if (a->told.generation && b->told.generation)
+		return a->told.device == b->told.device && a->told.inode == b->told.inode &&
+		       a->told.generation == b->told.generation;
 	return !is_file(string_table_text(context->strings, a->path));
 }
 
@@ -95,7 +91,7 @@ static bool seems_same(const struct process_image_context *context, const struct
 {
 	if (!is_same_place(a, b))
 		return false;
-	return a->inode ? a->inode == b->inode : !is_file(string_table_text(context->strings, a->path));
+	return a->told.inode ? a->told.inode == b->told.inode : !is_file(string_table_text(context->strings, a->path));
 }
 
 void process_image_inherit(const struct process_image_context *context, struct process_mappings *mappings,
@@ -230,8 +226,7 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 		.start = source->start,
 		.end = source->end,
 		.file_offset = source->file_offset,
-		.inode = source->inode,
-		.inode_generation = source->inode_generation,
+		.told = source->told,
 	};
 	const struct process_mapping *same;
 	int r;
@@ -241,10 +236,6 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 	r = string_table_intern(context->strings, source->path, strlen(source->path), &mapping.path);
 	if (r < 0 && r != -ENOSPC)
 		return r;
-	if (source->known_id.kind == EXECUTABLE_ID_GNU && source->known_id.size <= sizeof(mapping.build_id)) {
-		mapping.build_id_size = source->known_id.size;
-		memcpy(mapping.build_id, source->known_id.bytes, source->known_id.size);
-	}
 	/* Told twice: by the event and by /proc. */
 	same = process_image_search(process, source->start);
 	if (same && is_same_mapping(context, same, &mapping))
@@ -277,15 +268,14 @@ void process_image_identify(const struct process_image_context *context, struct 
 	} else if (is_file(path)) {
 		struct mapped_file file = {
 			.pid = process->pid,
+			.parent_pid = process->parent_pid,
 			.start = mapping->start,
 			.end = mapping->end,
 			.file_offset = mapping->file_offset,
 			.path = path,
+			.told = mapping->told,
 		};
 
-		if (mapping->build_id_size)
-			(void)executable_id_set(&file.known_id, EXECUTABLE_ID_GNU, mapping->build_id,
-						mapping->build_id_size);
 		found = executable_cache_identify(context->executables, &file, &executable);
 	}
 	if (found != 1)

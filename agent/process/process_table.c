@@ -135,7 +135,7 @@ static int collect_mapping(void *arg, const struct proc_mapping *mapping)
 		.start = mapping->start,
 		.end = mapping->end,
 		.file_offset = mapping->file_offset,
-		.inode = mapping->inode,
+		.told = { .inode = mapping->inode },
 	};
 	size_t length = strlen(mapping->path);
 	char path[PATH_MAX];
@@ -306,9 +306,12 @@ static int apply_mapping(struct process_table *table, const struct process_event
 		.end = event->end,
 		.file_offset = event->file_offset,
 		.path = event->path,
-		.known_id = event->build_id,
-		.inode = event->inode,
-		.inode_generation = event->inode_generation,
+		.told = {
+			.device = event->device,
+			.inode = event->inode,
+			.generation = event->inode_generation,
+			.mapped_ns = event->time_ns,
+		},
 	};
 	int r;
 

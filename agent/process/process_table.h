@@ -21,10 +21,8 @@ struct process_mapping {
 	uint64_t bias;		       /* once identified: pc - bias is a frame's address */
 	struct executable *executable; /* NULL: not identified, or no file */
 	string_id path;
-	uint64_t inode, inode_generation; /* 0 if not told; /proc does not know the generation */
-	uint8_t kind;	      /* enum frame_kind once identified; 0: nobody looked yet */
-	uint8_t build_id_size; /* from the event; 0 if not told */
-	uint8_t build_id[20];
+	struct told_file told; /* by the event; /proc knows the inode alone */
+	uint8_t kind;	       /* enum frame_kind once identified; 0: nobody looked yet */
 };
 
 /* Shared by a process and the children it forked, until one of them maps something or execs. */

@@ -103,15 +103,13 @@ end_tree() {
 
 # Of the whole host, as ours: a timer for each CPU that no change of threads stops. With an event for each thread the
 # timer goes on where it stopped, which shows more of the kernel in programs that sleep often.
-# --buildid-mmap: while somebody on the host asks the kernel for build-IDs in mmap records (the agent does), kernels up to
-# 6.18 flag those of all others too, and perf takes their inodes for build-IDs.
 take_samples() {
 	local name=$1
 	load_pid=
 	start_agent
 	start_program "$name"
 	sleep 3 # its first pages and mappings are not what is looked at
-	perf record -q -a -r 1 --buildid-mmap -e cpu-clock -F $PERF_FREQUENCY --call-graph dwarf,$STACK_BYTES -k CLOCK_REALTIME \
+	perf record -q -a -r 1 -e cpu-clock -F $PERF_FREQUENCY --call-graph dwarf,$STACK_BYTES -k CLOCK_REALTIME \
 		-m 64M -o "$work/perf.data" >"$work/record.log" 2>&1 &
 	perf_pid=$!
 	pids+=("$perf_pid")

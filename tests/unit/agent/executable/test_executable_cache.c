@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/executable/executable.h"
+#include "agent/executable/executable_cache_private.h"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "agent/executable/kernel_layout.h"
+#include "common/clock.h"
 #include "common/file.h"
 #include "tests/support/command.h"
 #include "tests/support/unit.h"
@@ -342,66 +345,145 @@ static void mappings_without_a_file_are_not_identified(void **state)
 	}
 }
 
-/* A path outside of what exists: whoever looks at the file finds none. */
-static struct mapped_file vanished_file(const struct executable_id *id)
+/* What the kernel tells of a file that is mapped now. */
+static struct told_file told_of(const char *path)
 {
-	return (struct mapped_file){ .pid = UINT32_MAX / 2,
-				     .start = 0x1000,
-				     .end = 0x2000,
-				     .path = "/nonexistent/program",
-				     .known_id = *id };
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &status), 0);
+	return (struct told_file){
+		.device = status.st_dev,
+		.inode = status.st_ino,
+		/* File systems that do not say have one for the kernel, too. */
+		.generation = file_generation(fd) ? file_generation(fd) : 7,
+		.mapped_ns = clock_monotonic_ns(&system_clock),
+	};
 }
 
-static void a_known_build_id_needs_no_file(void **state)
+static bool file_generation_is_known(const char *path)
 {
-	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(CACHE_ITEMS);
-	struct executable *first = identify(cache, IDENTIFIED_PROGRAM), *again = NULL;
-	struct mapped_file file = vanished_file(&first->id);
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	(void)state;
-	assert_int_equal(executable_cache_identify(cache, &file, &again), 1);
-	assert_ptr_equal(again, first);
+	return fd >= 0 && file_generation(fd) != 0;
 }
 
-static void segments_that_come_later_make_the_definition_go_out_again(void **state)
+/* Of a process that is gone. */
+static int identify_told(struct executable_cache *cache, const char *path, const struct told_file *told,
+			 struct executable **ret_executable)
+{
+	const struct mapped_file file = {
+		.pid = UINT32_MAX / 2, .start = 0x1000, .end = 0x2000, .path = path, .told = *told
+	};
+
+	return executable_cache_identify(cache, &file, ret_executable);
+}
+
+/* Changes of files are told by a clock that ticks. */
+static void wait_for_the_next_tick(void)
+{
+	usleep(20000);
+}
+
+static void a_file_of_a_process_that_is_gone_is_found_by_its_name(void **state)
 {
 	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(CACHE_ITEMS);
+	struct told_file told = told_of(IDENTIFIED_PROGRAM);
 	struct executable *executable = NULL;
 	struct executable_id id;
-	struct mapped_file file;
 
 	(void)state;
 	read_build_id(IDENTIFIED_PROGRAM, &id);
-	file = vanished_file(&id);
-	assert_int_equal(executable_cache_identify(cache, &file, &executable), 1);
-	assert_int_equal(executable->n_segments, 0);
-	executable->first_sent_sequence = 7;
-
-	assert_ptr_equal(identify(cache, IDENTIFIED_PROGRAM), executable);
-	assert_true(executable->n_segments > 0);
-	assert_int_equal(executable->first_sent_sequence, 0);
-}
-
-static void a_file_found_by_name_must_have_the_build_id_of_the_event(void **state)
-{
-	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(CACHE_ITEMS);
-	struct executable *executable = NULL;
-	struct executable_id id;
-	struct mapped_file file;
-
-	(void)state;
-	read_build_id(IDENTIFIED_PROGRAM, &id);
-	/* The process is gone, and its path names a file of ours. */
-	file = vanished_file(&id);
-	file.path = IDENTIFIED_PROGRAM;
-	assert_int_equal(executable_cache_identify(cache, &file, &executable), 1);
-	assert_true(executable->n_segments > 0);
-
-	id.bytes[0] ^= 0xff;
-	file.known_id = id;
-	assert_int_equal(executable_cache_identify(cache, &file, &executable), 1);
+	assert_int_equal(identify_told(cache, IDENTIFIED_PROGRAM, &told, &executable), 1);
 	assert_true(executable_id_equal(&executable->id, &id));
-	assert_int_equal(executable->n_segments, 0);
+	assert_true(executable->n_segments > 0);
+}
+
+static void what_was_told_before_needs_no_file(void **state)
+{
+	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(CACHE_ITEMS);
+	struct told_file told = told_of(IDENTIFIED_PROGRAM);
+	struct executable *first = NULL, *again = NULL;
+
+	(void)state;
+	assert_int_equal(identify_told(cache, "/nonexistent/program", &told, &again), 0);
+	assert_int_equal(identify_told(cache, IDENTIFIED_PROGRAM, &told, &first), 1);
+	assert_int_equal(identify_told(cache, "/nonexistent/program", &told, &again), 1);
+	assert_ptr_equal(again, first);
+	/* The inode was used again. */
+	told.generation++;
+	assert_int_equal(identify_told(cache, "/nonexistent/program", &told, &again), 0);
+}
+
+static void another_file_of_the_same_name_is_not_taken_for_the_one_that_was_mapped(void **state)
+{
+	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(CACHE_ITEMS);
+	struct told_file told = told_of(IDENTIFIED_PROGRAM);
+	struct executable *executable = NULL;
+
+	(void)state;
+	told.inode++;
+	assert_int_equal(identify_told(cache, IDENTIFIED_PROGRAM, &told, &executable), 0);
+	told = told_of(IDENTIFIED_PROGRAM);
+	told.generation++;
+	assert_int_equal(identify_told(cache, IDENTIFIED_PROGRAM, &told, &executable),
+			 file_generation_is_known(IDENTIFIED_PROGRAM) ? 0 : 1);
+}
+
+/* Deleted and made again, with the inode of the one before or another one, or written anew. */
+static void a_file_that_was_changed_since_it_was_mapped_is_not_taken_for_it(void **state)
+{
+	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(CACHE_ITEMS);
+	scoped(bytes_release) struct bytes content = BYTES_INIT(64 * MIB);
+	char path[PATH_MAX];
+	struct executable *executable = NULL;
+	struct told_file told;
+
+	assert_ok(file_read(IDENTIFIED_PROGRAM, &content));
+	(void)snprintf(path, sizeof(path), "%s/program", (const char *)*state);
+	assert_ok(file_replace(path, content.data, content.size, 0755));
+	wait_for_the_next_tick();
+	told = told_of(path);
+	wait_for_the_next_tick();
+	for (int i = 0; i < 20; i++) {
+		scoped_fd int fd = -1;
+
+		if (i % 2)
+			assert_int_equal(unlink(path), 0);
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+		assert_true(fd >= 0);
+		assert_ok(write_all(fd, content.data, content.size));
+		assert_int_equal(identify_told(cache, path, &told, &executable), 0);
+	}
+	told = told_of(path);
+	wait_for_the_next_tick();
+	told.mapped_ns = clock_monotonic_ns(&system_clock);
+	assert_int_equal(identify_told(cache, path, &told, &executable), 1);
+}
+
+/* In the place where a file was mapped there is another one by the time that somebody looks. */
+static void what_is_mapped_now_is_not_taken_for_what_was_told(void **state)
+{
+	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(CACHE_ITEMS);
+	struct executable *now = identify(cache, IDENTIFIED_PROGRAM), *then = NULL;
+	struct told_file told = told_of("/proc/self/exe");
+	struct executable_id own;
+	scoped_fd int fd = open(IDENTIFIED_PROGRAM, O_RDONLY | O_CLOEXEC);
+	void *place = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	char path[PATH_MAX] = "";
+	struct mapped_file file = { .pid = (uint32_t)getpid(), .path = path, .told = told };
+
+	(void)state;
+	assert_true(place != MAP_FAILED);
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	read_build_id(path, &own);
+	file.start = (uint64_t)(uintptr_t)place;
+	file.end = file.start + 4096;
+	assert_int_equal(executable_cache_identify(cache, &file, &then), 1);
+	assert_ptr_not_equal(then, now);
+	assert_true(executable_id_equal(&then->id, &own));
+	assert_int_equal(munmap(place, 4096), 0);
 }
 
 static struct executable_id made_up_id(uint32_t number)
@@ -415,10 +497,12 @@ static struct executable_id made_up_id(uint32_t number)
 static struct executable *identify_made_up(struct executable_cache *cache, uint32_t number)
 {
 	struct executable_id id = made_up_id(number);
-	struct mapped_file file = vanished_file(&id);
-	struct executable *executable = NULL;
+	struct executable *executable = executable_cache_by_id(cache, &id);
 
-	assert_int_equal(executable_cache_identify(cache, &file, &executable), 1);
+	if (executable)
+		executable_cache_touch(cache, executable);
+	else
+		assert_ok(executable_cache_add(cache, &id, EXECUTABLE_USER, "made up", NULL, &executable));
 	return executable;
 }
 
@@ -501,9 +585,11 @@ int main(void)
 		in_folder(a_go_program_is_identified_by_its_go_build_id),
 		in_folder(odd_files_are_no_executables_and_no_harm),
 		cmocka_unit_test(mappings_without_a_file_are_not_identified),
-		cmocka_unit_test(a_known_build_id_needs_no_file),
-		cmocka_unit_test(segments_that_come_later_make_the_definition_go_out_again),
-		cmocka_unit_test(a_file_found_by_name_must_have_the_build_id_of_the_event),
+		cmocka_unit_test(a_file_of_a_process_that_is_gone_is_found_by_its_name),
+		cmocka_unit_test(what_was_told_before_needs_no_file),
+		cmocka_unit_test(another_file_of_the_same_name_is_not_taken_for_the_one_that_was_mapped),
+		in_folder(a_file_that_was_changed_since_it_was_mapped_is_not_taken_for_it),
+		cmocka_unit_test(what_is_mapped_now_is_not_taken_for_what_was_told),
 		cmocka_unit_test(unused_executables_leave_by_least_use_and_used_ones_stay),
 		cmocka_unit_test(numbers_are_never_used_twice),
 		cmocka_unit_test(the_kernel_is_number_one_and_its_modules_follow),
