@@ -120,7 +120,7 @@ static int read_split_ids(struct dwarf_file *file)
 		if (r == -ENOMEM)
 			return r;
 	}
-	return 0;
+	return dwarf_file_sort_ids(file);
 }
 
 /* References go back within a unit and rarely beyond it: what was walked is not kept in memory. */

@@ -119,6 +119,8 @@ int dwarf_file_open(struct dwarf_file *file, enum dwarf_file_index index, struct
 		r = read_headers(file, false);
 	if (r == 0)
 		r = read_headers(file, true);
+	if (r == 0)
+		r = dwarf_file_sort_ids(file);
 	return r < 0 ? r : file->units.count > 0;
 }
 
@@ -127,6 +129,7 @@ void dwarf_file_release(struct dwarf_file *file)
 	for (size_t i = 0; i < ABBREV_TABLES; i++)
 		dwarf_abbrev_table_release(&file->tables[i]);
 	vec_release(&file->units);
+	vec_release(&file->ids);
 	vec_release(&file->parts);
 }
 
@@ -178,15 +181,53 @@ struct dwarf_unit *dwarf_unit_at(struct dwarf_file *file, dwarf_ref ref)
 		       : NULL;
 }
 
+static int compare_ids(const void *left, const void *right)
+{
+	const struct dwarf_unit_id *a = left;
+	const struct dwarf_unit_id *b = right;
+
+	if (a->is_type != b->is_type)
+		return a->is_type - b->is_type;
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return a->unit < b->unit ? -1 : a->unit > b->unit;
+}
+
+int dwarf_file_sort_ids(struct dwarf_file *file)
+{
+	int r = 0;
+
+	vec_clear(&file->ids);
+	for (size_t i = 0; r == 0 && i < file->units.count; i++) {
+		const struct dwarf_unit *unit = &file->units.items[i];
+
+		if (unit->id != 0 || unit->is_type)
+			r = vec_push(&file->ids, (struct dwarf_unit_id){ .id = unit->id,
+									 .unit = (uint32_t)i,
+									 .is_type = unit->is_type });
+	}
+	if (r == 0 && file->ids.count > 0)
+		qsort(file->ids.items, file->ids.count, sizeof(*file->ids.items), compare_ids);
+	return r;
+}
+
 struct dwarf_unit *dwarf_unit_by_id(struct dwarf_file *file, uint64_t id, bool is_type)
 {
-	for (size_t i = 0; i < file->units.count; i++) {
-		struct dwarf_unit *unit = &file->units.items[i];
+	const struct dwarf_unit_id wanted = { .id = id, .is_type = is_type };
+	size_t low = 0, high = file->ids.count;
 
-		if (unit->is_type == is_type && unit->id == id)
-			return unit;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_ids(&file->ids.items[middle], &wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return NULL;
+	if (low == file->ids.count || file->ids.items[low].id != id ||
+	    file->ids.items[low].is_type != is_type)
+		return NULL;
+	return &file->units.items[file->ids.items[low].unit];
 }
 
 struct first_entry {

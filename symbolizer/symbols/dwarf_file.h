@@ -64,6 +64,14 @@ struct dwarf_unit {
 
 VEC_DEFINE(dwarf_unit_vec, struct dwarf_unit);
 
+struct dwarf_unit_id {
+	uint64_t id;
+	uint32_t unit; /* its place among the units */
+	bool is_type;
+};
+
+VEC_DEFINE(dwarf_unit_id_vec, struct dwarf_unit_id);
+
 /* What a .dwp says of one unit: where its parts of the sections begin. */
 struct dwarf_parts {
 	uint64_t info;
@@ -85,6 +93,7 @@ struct dwarf_file {
 	struct bytes_view info, types, abbrev, str, line, line_str, ranges, rnglists, addr,
 		str_offsets;
 	struct dwarf_unit_vec units; /* by (in_types, start) */
+	struct dwarf_unit_id_vec ids; /* those that have one, by (is_type, id, unit) */
 	struct dwarf_parts_vec parts;
 	struct dwarf_file *files[N_DWARF_FILES]; /* those that there are, this one too */
 	struct dwarf_abbrev_table tables[ABBREV_TABLES];
@@ -101,7 +110,10 @@ int dwarf_unit_read(struct dwarf_unit *unit);
 /* The unit around a reference, or NULL. */
 struct dwarf_unit *dwarf_unit_at(struct dwarf_file *file, dwarf_ref ref);
 
-/* The unit of this type signature (@is_type) or dwo_id, or NULL. */
+/* Split units of DWARF 4 have their id in the first entry: to be called once those are read. 0 or -ENOMEM. */
+int dwarf_file_sort_ids(struct dwarf_file *file);
+
+/* The first unit of this type signature (@is_type) or dwo_id, or NULL. */
 struct dwarf_unit *dwarf_unit_by_id(struct dwarf_file *file, uint64_t id, bool is_type);
 
 /* *ret_table lives until ABBREV_TABLES others were asked for. */
