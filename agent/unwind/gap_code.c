@@ -493,6 +493,8 @@ static int try_cases(struct gap_code *gap, struct onward from)
 		if (is_unreached && padding == 0 && gap->places[offset].sureness == UNREACHED)
 			break;
 		offset += padding > 0 ? padding : MAX(gap->places[offset].length, 1u);
+		/* Looking for cases is work, too: a piece may be all jumps. */
+		gap->steps_left -= MIN(gap->steps_left, 1u);
 	}
 	return r;
 }
