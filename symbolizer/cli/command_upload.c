@@ -5,11 +5,17 @@
  * that it built: what is no ELF file, or has no identity, is skipped with a word.
  */
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "common/file.h"
 #include "common/log.h"
 #include "symbolizer/cli/command.h"
+#include "symbolizer/cli/dwarf_pack.h"
 #include "symbolizer/cli/human.h"
 #include "symbolizer/cli/upload_pool.h"
 
@@ -82,7 +88,9 @@ static const struct argp_option rows[] = {
 	{ "sources-of", KEY_SOURCES_OF, "BUILD-ID", 0,
 	  "the files are source files of this program, under their absolute paths", 0 },
 	{ "split-of", KEY_SPLIT_OF, "BUILD-ID", 0,
-	  "the files are split DWARF of this program (else PROGRAM.dwp lies beside PROGRAM)", 0 },
+	  "the files are split DWARF of this program: a .dwp, or all of its .dwo (else PROGRAM.dwp lies "
+	  "beside PROGRAM)",
+	  0 },
 	{}
 };
 
@@ -109,6 +117,95 @@ static int collect(const struct upload_options *options, struct upload_list *lis
 	return 0;
 }
 
+static bool is_dwo(const char *path)
+{
+	const size_t length = strlen(path);
+
+	return length > 4 && strcmp(path + length - 4, ".dwo") == 0;
+}
+
+/* The files of a list become one of its own, which goes away with the command. */
+struct packed_split {
+	char path[4096]; /* "": there is none */
+};
+
+static void packed_split_release(struct packed_split *packed)
+{
+	if (packed->path[0])
+		(void)unlink(packed->path);
+}
+
+static int write_package(struct packed_split *packed, const struct bytes *package)
+{
+	const char *folder = getenv("TMPDIR");
+	scoped_fd int fd = -1;
+
+	(void)snprintf(packed->path, sizeof(packed->path), "%s/hearth-XXXXXX.dwp",
+		       folder ? folder : "/tmp");
+	fd = mkostemps(packed->path, 4, O_CLOEXEC);
+	if (fd < 0) {
+		int r = -errno;
+
+		packed->path[0] = '\0';
+		return r;
+	}
+	return write_all(fd, package->data, package->size);
+}
+
+/* Moves the .dwo files out of @list. Their paths are @ret_paths[count]. */
+static size_t take_dwo(struct upload_list *list, char **ret_paths)
+{
+	size_t kept = 0, taken = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (is_dwo(list->items[i].path))
+			ret_paths[taken++] = list->items[i].path;
+		else
+			list->items[kept++] = list->items[i];
+	}
+	list->count = kept;
+	return taken;
+}
+
+/* One program has one file of split DWARF: .dwo files are packed. A single one may be of what is not. */
+static int pack_split(struct upload_list *list, struct packed_split *packed)
+{
+	scoped_free char **paths = calloc(list->count + 1, sizeof(*paths));
+	scoped_bytes struct bytes package = BYTES_INIT(2 * DWARF_PACK_MAX_BYTES);
+	char message[DWARF_PACK_MESSAGE_SIZE];
+	size_t n_paths;
+	int r;
+
+	if (!paths)
+		return -ENOMEM;
+	n_paths = take_dwo(list, paths);
+	r = dwarf_pack((const char *const *)paths, n_paths, &package, message);
+	if (r == -ENOTSUP && n_paths == 1) {
+		message[0] = '\0';
+		r = upload_list_add(list, paths[0], false);
+	} else if (r == 0) {
+		r = write_package(packed, &package);
+		if (r == 0)
+			r = upload_list_add(list, packed->path, false);
+	}
+	for (size_t i = 0; i < n_paths; i++)
+		free(paths[i]);
+	if (r < 0 && message[0])
+		log_error("%s", message);
+	else if (r < 0)
+		(void)log_error_errno(r, "cannot pack the .dwo files: %m");
+	return r;
+}
+
+static bool has_dwo(const struct upload_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (is_dwo(list->items[i].path))
+			return true;
+	}
+	return false;
+}
+
 static void print_totals(const struct upload_totals *totals)
 {
 	char bytes[HUMAN_SIZE];
@@ -131,6 +228,7 @@ static enum exit_code exit_code_of(const struct upload_totals *totals)
 
 enum exit_code command_upload(int argc, char **argv)
 {
+	scoped(packed_split_release) struct packed_split packed = {};
 	scoped(upload_list_release) struct upload_list list = {};
 	struct upload_options options = {};
 	struct upload_totals totals = {};
@@ -143,8 +241,11 @@ enum exit_code command_upload(int argc, char **argv)
 	settings.force = options.force;
 	settings.source_of = options.sources_of ? &options.source_id : NULL;
 	settings.split_of = options.split_of ? &options.split_id : NULL;
-	if (collect(&options, &list) < 0 ||
-	    upload_all(&options.connection, &settings, &list, options.jobs, &totals) < 0)
+	if (collect(&options, &list) < 0)
+		return EXIT_ERROR;
+	if (settings.split_of && has_dwo(&list) && pack_split(&list, &packed) < 0)
+		return EXIT_ERROR;
+	if (upload_all(&options.connection, &settings, &list, options.jobs, &totals) < 0)
 		return EXIT_ERROR;
 	if (list.count == 0)
 		(void)fprintf(stderr, "there is no file in what was named\n");

@@ -22,20 +22,15 @@ static inline __attribute__((always_inline)) int divide(int x) { return sink / (
 __attribute__((noinline)) int inner_unit(int x) { return divide(x) - 1; }
 C
 
-cat >"$work/build/both.c" <<'C'
-#include "outer.c"
-#include "inner.c"
-C
-
 # build COMPILER DWARF_VERSION PACKER UNIT...: $program with a .dwp beside it, and $program.whole, the same with its DWARF
-# in it. Without a packer (binutils' crashes on DWARF 5, LLVM's never ends with GCC's of C) the .dwo of the only unit.
+# in it. Without a packer (binutils' crashes on DWARF 5, LLVM's never ends with GCC's of C) the .dwo files are left.
 build() {
 	program=$work/build/$1-$2
 	(cd "$work/build" && rm -f ./*.o ./*.dwo &&
 		"$1" -O2 -g "-gdwarf-$2" -gsplit-dwarf -c "${@:4}" &&
 		"$1" "-Wl,--build-id=sha1" ./*.o -o "$program" &&
 		"$1" -O2 -g "-gdwarf-$2" "-Wl,--build-id=sha1" "${@:4}" -o "$program.whole" &&
-		if [ "$3" = cp ]; then cp ./*.dwo "$program.dwp"; else "$3" -e "$program" -o "$program.dwp"; fi)
+		{ [ "$3" = hearth ] || "$3" -e "$program" -o "$program.dwp"; })
 	build_id=$(readelf -n "$program" 2>/dev/null | sed -n 's/.*Build ID: //p')
 }
 
@@ -68,7 +63,11 @@ check() {
 	is_ready
 	jq -e '.table.why | contains("upload its .dwp")' "$work/body" >/dev/null || fail "nothing says what is lacking: $(cat "$work/body")"
 
-	"$hearth" upload --server "$server_url" "$program" "$program.dwp" >"$work/upload.txt" || fail "$(cat "$work/upload.txt")"
+	if [ "$3" = hearth ]; then
+		"$hearth" upload --server "$server_url" --split-of "$build_id" "$work"/build/*.dwo
+	else
+		"$hearth" upload --server "$server_url" "$program" "$program.dwp"
+	fi >"$work/upload.txt" 2>&1 || fail "$(cat "$work/upload.txt")"
 	frames_of "$program" "$build_id" outer >/dev/null
 	expect_within 60s is_whole
 	"$hearth" upload --server "$server_url" "$program.whole"
@@ -84,7 +83,7 @@ check() {
 }
 
 check gcc 4 dwp outer.c inner.c
-check gcc 5 cp both.c
+check gcc 5 hearth outer.c inner.c
 check clang 4 llvm-dwp outer.c inner.c
 check clang 5 llvm-dwp outer.c inner.c
 
@@ -96,7 +95,7 @@ grep -F -- --split-of "$work/upload.txt" >/dev/null || fail "$(cat "$work/upload
 "$hearth" upload --server "$server_url" --force --split-of "$build_id" "$work/elsewhere.dwp"
 
 # One of another program is not used, and that is said.
-"$hearth" upload --server "$server_url" --split-of "$build_id" "$work/build/gcc-5.dwp"
+"$hearth" upload --server "$server_url" --split-of "$build_id" "$work/build/clang-4.dwp"
 says_so() { is_ready && jq -e '.table.why | contains("not the one of this build")' "$work/body" >/dev/null; }
 frames_of "$program" "$build_id" outer >/dev/null
 expect_within 60s says_so
