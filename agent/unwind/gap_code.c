@@ -26,13 +26,14 @@ enum sureness {
 	REACHED = 2,
 };
 
-/* Of a function that has been believed. */
+/* Of a function that has been believed, and where one begins. */
 #define BELIEVED 4
+#define ENTRY	 8
 
 struct place {
 	uint16_t state;
 	uint8_t length;
-	uint8_t sureness; /* enum sureness, with BELIEVED */
+	uint8_t sureness; /* enum sureness, with BELIEVED, ENTRY */
 };
 
 static_assert(sizeof(struct place) == 4, "one for each byte of code");
@@ -126,7 +127,7 @@ int gap_code_begin(struct gap_code *gap, const struct code_range *code)
 
 static enum sureness sureness_of(const struct place *place)
 {
-	return (enum sureness)(place->sureness & ~BELIEVED);
+	return (enum sureness)(place->sureness & ~(BELIEVED | ENTRY));
 }
 
 static bool rules_are_equal(const struct gap_code *gap, uint16_t left, uint16_t right)
@@ -408,6 +409,7 @@ static int try_at(struct gap_code *gap, uint32_t offset, bool is_guess)
 		gap->called.count = n_called;
 		return 0;
 	}
+	gap->places[offset].sureness |= ENTRY;
 	r = believe(gap);
 	return r < 0 ? r : 1;
 }
@@ -469,14 +471,6 @@ static int try_case(struct gap_code *gap, uint32_t offset, uint16_t state)
 	return r;
 }
 
-static bool is_entry(const struct gap_code *gap, uint32_t offset)
-{
-	const struct place *place = &gap->places[offset];
-
-	return (gap->code.vaddr + offset) % FUNCTION_ALIGNMENT == 0 && sureness_of(place) == REACHED &&
-	       place->state == 0;
-}
-
 /* Cases stand where nothing else leads, up to the next function; the first that is none is the last. */
 static int try_cases(struct gap_code *gap, struct onward from)
 {
@@ -484,7 +478,7 @@ static int try_cases(struct gap_code *gap, struct onward from)
 	uint32_t end = MIN(gap->size, from.offset + MAX_SWITCH_BYTES);
 	int r = 0;
 
-	while (r == 0 && offset < end && !is_entry(gap, offset) && gap->steps_left > 0) {
+	while (r == 0 && offset < end && !(gap->places[offset].sureness & ENTRY) && gap->steps_left > 0) {
 		bool is_unreached = gap->places[offset].sureness == UNREACHED;
 		uint32_t padding = is_unreached ? padding_at(gap, offset) : 0;
 
