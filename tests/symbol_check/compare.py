@@ -18,11 +18,12 @@ import random
 import sys
 import tempfile
 
-from classes import CLASSES, classify, is_borne_out
+from classes import CLASSES, classify, has_entries, is_borne_out
 from elf_facts import Lines, Symbols, is_object_file, random_addresses, stub_names
 from peers import ask, eu_answers, llvm_answers, our_answers
 
 GOAL = 0.999
+DEEP_LOT = 20 # for what takes seconds each: the entries of a whole function
 
 
 class Facts:
@@ -78,10 +79,13 @@ class Comparison:
                 self.explain(kind, facts)
             else:
                 self.refuted[kind] = [item for item in self.lots[kind].items if not is_borne_out(kind, item, facts)]
+            if kind == "fewer frames":
+                self.refuted[kind] += [item for item in self.lots[kind].items[:DEEP_LOT]
+                                       if has_entries(item, facts) is False]
 
     def explain(self, kind, facts):
         """Classes that only the judge can tell apart. The last one reads the entries of a whole function: a few."""
-        for explanation, most in (("several units", None), ("wrong scope", 20)):
+        for explanation, most in (("several units", None), ("wrong scope", DEEP_LOT)):
             lot, explained = self.lots[kind], self.lots[explanation]
             asked = lot.items[:most]
             borne_out = [item for item in asked if is_borne_out(explanation, item, facts)]

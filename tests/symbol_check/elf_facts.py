@@ -179,13 +179,13 @@ def _has(text, address):
 
 def call_lines(path, function, address):
     """DW_AT_call_line of what is inlined around the address in entries of this name, the innermost first; None: no entry."""
-    found = None
-    for _, tag, text in _entries(lines_of(["llvm-dwarfdump", f"--name={function}", "--show-children", path])):
-        if tag not in ("DW_TAG_subprogram", "DW_TAG_inlined_subroutine") or not _has(text, address):
-            continue
-        if tag == "DW_TAG_subprogram":
-            found = []
-        elif found is not None:
+    found, within = None, False
+    for depth, tag, text in _entries(lines_of(["llvm-dwarfdump", f"--name={function}", "--show-children", path])):
+        # What was inlined under this name elsewhere is printed on its own too, as an outermost entry.
+        if depth == 1:
+            within = tag == "DW_TAG_subprogram" and _has(text, address)
+            found = [] if within else found
+        elif within and tag == "DW_TAG_inlined_subroutine" and _has(text, address):
             line = re.search(r"DW_AT_call_line\t\((\d+)\)", "\n".join(text))
             found.insert(0, int(line.group(1)) if line else 0)
     return found
