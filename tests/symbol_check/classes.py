@@ -52,6 +52,13 @@ def same_before_cloning(symbol, name):
     return without_clone(symbol) == plain or re.sub(r"([CD])[12](?=[EI])", r"\g<1>4", without_clone(symbol)) == plain
 
 
+def mangled_part(name):
+    """What of a name without its namespaces stands in a linkage name."""
+    if name == "operator()":
+        return "clE"
+    return f"{len(name) - 1}{name[1:]}D" if name.startswith("~") else f"{len(name)}{name}"
+
+
 def outermost_class(address, ours, peer, symbols):
     if ours == peer:
         return None
@@ -65,8 +72,7 @@ def outermost_class(address, ours, peer, symbols):
         return "clone"
     if symbols.reaches(ours, address) and symbols.reaches(peer, address):
         return "label"
-    plain = peer.split("<")[0]
-    if f"{len(plain)}{plain}" in ours and symbols.reaches(peer, address) is None:
+    if mangled_part(peer.split("<")[0]) in ours and symbols.reaches(peer, address) is None:
         return "local function"
     if peer == "??":
         return "stub" if ours.endswith("@plt") else "no function"

@@ -41,7 +41,9 @@ debug_file_of() {
 }
 
 debian_programs() {
-	unpack ceph-osd ceph-osd-dbg linux-image-6.1.0-56-amd64-dbg libc6 libc6-dbg python3.11-minimal python3.11-dbg \
+	local kernel
+	kernel=$(apt-cache depends linux-image-amd64-dbg | sed -n 's/.*Depends: //p')
+	unpack ceph-osd ceph-osd-dbg "$kernel" libc6 libc6-dbg python3.11-minimal python3.11-dbg \
 		openjdk-17-jre-headless openjdk-17-dbg
 	debug_file_of "$x/usr/bin/ceph-osd"
 	echo "$x"/usr/lib/debug/boot/vmlinux-*
