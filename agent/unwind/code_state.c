@@ -283,14 +283,15 @@ static bool set_cfa_by_copy(const struct code_state *state, struct abi_unwind_ru
 
 static bool set_cfa(const struct code_state *state, struct abi_unwind_rule *rule)
 {
+	/* Before the stack pointer: callees of V8's builtins take their arguments off the stack, rbp stays. */
+	if (state->fp_is_base) {
+		rule->cfa = UNWIND_CFA_FP;
+		rule->cfa_offset = state->fp_delta + 8;
+		return true;
+	}
 	if (state->sp_is_known && state->sp_delta >= 0) {
 		rule->cfa = UNWIND_CFA_SP;
 		rule->cfa_offset = state->sp_delta + 8;
-		return true;
-	}
-	if (state->fp_is_base && !state->sp_is_known) {
-		rule->cfa = UNWIND_CFA_FP;
-		rule->cfa_offset = state->fp_delta + 8;
 		return true;
 	}
 	return !state->sp_is_known && set_cfa_by_copy(state, rule);

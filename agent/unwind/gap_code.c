@@ -17,6 +17,9 @@
 /* Functions with switches, of one piece. dav1d has 400 in all. */
 #define MAX_SWITCHES 4096
 
+/* The only form that compilers and assemblers write. */
+#define PUSH_RBP 0x55
+
 /* Cases stand behind the jump that leads to them. */
 #define MAX_SWITCH_BYTES ((uint32_t)(16 * KIB))
 
@@ -241,15 +244,28 @@ static int branch(struct gap_code *gap, const struct x86_instruction *instructio
 	}
 }
 
+/*
+ * "push rbp; mov rbp, rsp" begins a function: the return address is beside the saved rbp. Whoever comes there with more
+ * on the stack has put a return address of its own there, as V8's builtins do for those that they go on with.
+ */
+static bool is_frame_begun_late(const struct gap_code *gap, uint32_t offset, const struct code_state *before,
+				const struct x86_instruction *instruction)
+{
+	return instruction->effect == X86_FP_FROM_SP && instruction->value == 0 && before->sp_is_known &&
+	       before->sp_delta != 8 && offset > 0 && gap->code.bytes.data[offset - 1] == PUSH_RBP;
+}
+
 /* The number of the state behind the instruction. 1; 0: there are too many. */
-static int state_behind(struct gap_code *gap, uint16_t before, const struct x86_instruction *instruction,
+static int state_behind(struct gap_code *gap, uint32_t offset, const struct x86_instruction *instruction,
 			uint16_t *ret_state)
 {
+	const uint16_t before = gap->places[offset].state;
 	struct code_state state = gap->states.items[before];
 
 	*ret_state = before;
 	if (instruction->effect == X86_PLAIN && instruction->written == X86_NO_REGISTER)
 		return 1;
+	gap->findings.is_contradicted |= is_frame_begun_late(gap, offset, &state, instruction);
 	code_state_apply(&state, instruction);
 	/* Nothing is below its own return address. */
 	gap->findings.is_contradicted |= state.sp_is_known && state.sp_delta < 0 &&
@@ -273,7 +289,7 @@ static int follow_way(struct gap_code *gap, uint32_t offset)
 	}
 	gap->steps_left--;
 	place->length = instruction.length;
-	r = state_behind(gap, place->state, &instruction, &state);
+	r = state_behind(gap, offset, &instruction, &state);
 	if (r <= 0) {
 		gap->findings.is_contradicted |= r == 0;
 		return r;

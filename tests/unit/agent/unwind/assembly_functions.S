@@ -158,8 +158,8 @@ assembly_aligned_frame_pointer:
 	CFI(.cfi_def_cfa_offset 16)
 	CFI(.cfi_offset %rbp, -16)
 	mov %rsp, %rbp
-	and $-32, %rsp
 	CFI(.cfi_def_cfa %rbp, 16)
+	and $-32, %rsp
 	sub $64, %rsp
 	call assembly_leaf
 	leave

@@ -96,13 +96,17 @@ static void a_variable_frame_is_found_by_the_frame_pointer(void **state)
 		0x5b, 0x5d, 0xc3,		/* c: pop %rbx; pop %rbp; ret */
 	};
 	struct followed followed = follow(code, sizeof(code));
-	const struct abi_unwind_rule *rule = rule_at(followed.frames, TEXT + 7);
 
 	(void)state;
-	assert_int_equal(rule->cfa, UNWIND_CFA_FP);
-	assert_int_equal(rule->cfa_offset, 16);
-	assert_int_equal(rule->fp_offset, -16);
-	assert_sp(&followed, 0xc, 24, -16);
+	assert_sp(&followed, 1, 16, -16);
+	/* As long as rbp is the base, whatever callees do to the stack pointer. */
+	for (uint64_t at = 4; at <= 0xd; at++) {
+		const struct abi_unwind_rule *rule = rule_at(followed.frames, TEXT + at);
+
+		assert_int_equal(rule->cfa, UNWIND_CFA_FP);
+		assert_int_equal(rule->cfa_offset, 16);
+		assert_int_equal(rule->fp_offset, -16);
+	}
 	assert_sp(&followed, 0xe, 8, 0);
 	release(&followed);
 }
