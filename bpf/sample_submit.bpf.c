@@ -49,6 +49,7 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->registers.entry_pc = 0;
 	sample->pc_is_exact = true;
 	sample->innermost = true;
+	sample->met_unmapped = false;
 	sample->without_memory = task->mm == NULL;
 	sample->mapping.start = 0;
 	sample->mapping.end = 0;

@@ -9,10 +9,11 @@
 #include "common/frame.h"
 
 /*
- * Return addresses that lie in no known mapping are as often wrong as they are in a library that was loaded a moment
- * ago: of these each CPU sends so many a second. New processes are told without a limit: each is new but once.
+ * Addresses that lie in no known mapping are as often wrong as they are in a library that was loaded a moment ago, the
+ * first ones of a program above all: of these each CPU sends so many a second, and the agent, which a copy wakes, reads
+ * what came. New processes are told without a limit: each is new but once.
  */
-#define DOUBTFUL_COPIES_PER_S 8
+#define DOUBTFUL_COPIES_PER_S 16
 #define SECOND_SHIFT	      30 /* of ns: 1.07 s */
 
 #define PIECE_BYTES 1024
@@ -52,7 +53,7 @@ static __always_inline bool wants_copy(const struct sample *sample)
 		return false;
 	if (header->flags & ABI_SAMPLE_UNKNOWN || sample->n_without_table > 0)
 		return true;
-	return header->cut == STACK_CUT_NO_MAPPING && take_quota(header->time_ns);
+	return header->cut != STACK_CUT_NONE && sample->met_unmapped && take_quota(header->time_ns);
 }
 
 /* Copies what lies at @address and above, up to a page that is not there. Returns the bytes. */

@@ -480,6 +480,8 @@ static long unwind_step(__u64 index, void *argument)
 		sample->header.flags |= ABI_SAMPLE_UNKNOWN;
 		count(ABI_COUNTER_UNKNOWN_PROCESS);
 	}
+	/* A place that was given away is told as a mapping without an end. */
+	sample->met_unmapped |= found == MAPPING_NONE || (mapped && sample->mapping.end == 0);
 	if (mapped) {
 		bool known = sample->mapping.executable != 0;
 

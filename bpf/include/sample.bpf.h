@@ -28,6 +28,7 @@ struct sample {
 	bool pc_is_exact;	    /* not a return address: the innermost frame, or one that a signal interrupted */
 	bool innermost;
 	bool fault_innermost; /* it was so at the fault */
+	bool met_unmapped;    /* a pc where, as far as the maps know, no code is */
 	bool without_memory;  /* the task has given it back: exit_mm() is behind it */
 	__u64 fault_address;  /* what could not be read, 0 none */
 	struct abi_unwind_info table; /* of table_executable */
