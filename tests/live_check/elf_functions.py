@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which function of an ELF file holds an address, by one rule for everybody who asks.
 
-A function begins where an FDE of .eh_frame_hdr's table, or a function symbol, or a function of Go's table begins, and
-ends where the next begins. The identity is (path, start); a symbol gives it a name for people. Addresses are ELF virtual addresses.
+A function begins where an FDE of .eh_frame_hdr's table, or a function symbol, or a function of Go's table begins, or
+code that no FDE covers, and ends where the next begins. The identity is (path, start); a symbol gives it a name for people. Addresses are ELF virtual addresses.
 """
 import bisect
 import os
@@ -15,6 +15,7 @@ SHT_SYMTAB, SHT_DYNSYM = 2, 11
 GO_1_18_TABLE, GO_1_20_TABLE = 0xFFFFFFF0, 0xFFFFFFF1
 STT_FUNC, STT_GNU_IFUNC = 2, 10
 VDSO, ANONYMOUS = "[vdso]", "[anonymous]"
+MOST_PADDING_BYTES = 63
 
 
 def vdso_image():
@@ -55,8 +56,10 @@ class ElfFunctions:
             if kind == PT_LOAD:
                 self.segments.append((offset, size, vaddr))
             elif kind == PT_GNU_EH_FRAME:
-                self.with_fde.update(self.fde_starts(data, offset, vaddr))
+                fdes = self.fdes(data, offset, vaddr)
+                self.with_fde.update(start for start, _ in fdes)
                 starts.update(self.with_fde)
+                starts.update(self.gaps_behind(fdes))
             elif kind == PT_NOTE:
                 self.build_id = self.build_id or self.build_id_of(data[offset:offset + size])
         self.add_all_symbols(data, starts)
@@ -87,13 +90,26 @@ class ElfFunctions:
         return ""
 
     @staticmethod
-    def fde_starts(data, offset, vaddr):
+    def fdes(data, offset, vaddr):
+        """(start, end) of each; the end is 0 where an FDE has another shape than GNU's tools write."""
         version, pointer_encoding, count_encoding, table_encoding = struct.unpack_from("<BBBB", data, offset)
         if (version, pointer_encoding, count_encoding, table_encoding) != (1, 0x1B, 0x03, 0x3B):
             return []
         (count,) = struct.unpack_from("<I", data, offset + 8)
-        return [(vaddr + start) & 0xFFFFFFFFFFFFFFFF
-                for start, _ in struct.iter_unpack("<ii", data[offset + 12:offset + 12 + 8 * count])]
+        fdes = []
+        for to_start, to_fde in struct.iter_unpack("<ii", data[offset + 12:offset + 12 + 8 * count]):
+            start = (vaddr + to_start) & 0xFFFFFFFFFFFFFFFF
+            # Length, CIE, PC begin relative to itself, PC range; .eh_frame lies in the segment of its table.
+            begin, size = struct.unpack_from("<iI", data, offset + to_fde + 8)
+            fdes.append((start, start + size if vaddr + to_fde + 8 + begin == start else 0))
+        return fdes
+
+    @staticmethod
+    def gaps_behind(fdes):
+        """Code without an FDE is no part of the function before it."""
+        fdes = sorted(fdes)
+        next_starts = [start for start, _ in fdes[1:]] + [1 << 64]
+        return [end for (_, end), start in zip(fdes, next_starts) if end and start - end > MOST_PADDING_BYTES]
 
     def add_all_symbols(self, data, starts):
         (shoff,) = struct.unpack_from("<Q", data, 40)
