@@ -12,6 +12,10 @@
 
 #include "symbolizer/symbols/dwarf_line_files.h"
 
+/* Rows of a unit beyond two for each byte of code: sequences of code that was dropped have some,
+ * until they end. */
+#define SPARE_ROWS (1u << 20)
+
 struct line_sequence {
 	size_t first; /* row */
 	size_t count; /* with the gap that ends it */
@@ -79,6 +83,10 @@ static int add_row(struct line_program *program)
 	}
 	if (last && last->file == row.file && last->line == row.line)
 		return 0;
+	if (rows->count >= 2 * program->window->code_bytes + SPARE_ROWS) {
+		dwarf_fail(&program->cursor);
+		return 0;
+	}
 	return vec_push(rows, row);
 }
 

@@ -29,6 +29,7 @@ VEC_DEFINE(line_folder_vec, const char *);
 /* The addresses that are taken: code sections, at most 4 GiB from @start. */
 struct code_window {
 	uint64_t start;
+	uint64_t code_bytes; /* of all sections */
 	const struct code_section_vec *code;
 };
 
@@ -41,7 +42,8 @@ struct line_table {
 
 /*
  * Reads the table of @unit (of its skeleton, if it is split) into @table, whose memory is used
- * again. Damage ends the table. *rows_left bounds the work, over all units. 0, -EFBIG, -ENOMEM.
+ * again. Damage ends the table, and so does a row more than bytes of code that it could be of.
+ * *rows_left bounds the work, over all units. 0, -EFBIG, -ENOMEM.
  */
 int line_table_read(struct line_table *table, const struct dwarf_unit *unit,
 		    const struct code_window *window, uint64_t *rows_left);

@@ -124,7 +124,10 @@ static void choose_window(struct compilation *compilation)
 	const struct code_section_vec *code = &compilation->code;
 	uint64_t start = 0;
 	uint64_t largest = 0;
+	uint64_t code_bytes = 0;
 
+	for (size_t i = 0; i < code->count; i++)
+		code_bytes += code->items[i].end - code->items[i].start;
 	if (code->count > 0) {
 		const uint64_t end = code->items[code->count - 1].end;
 
@@ -140,7 +143,11 @@ static void choose_window(struct compilation *compilation)
 	} else if (compilation->ranges.count > 0) {
 		start = compilation->ranges.items[0].start;
 	}
-	compilation->window = (struct code_window){ .start = start, .code = code };
+	compilation->window = (struct code_window){
+		.start = start,
+		.code_bytes = code_bytes,
+		.code = code,
+	};
 }
 
 static int read_dwarf(struct compilation *compilation)

@@ -82,6 +82,44 @@ PY
 	upload "mutant$i" "$id"
 done
 
+# ---- a line table of 300 MB whose rows run far past the code, compressed
+program lines aaaa0000000000000000000000000000000000a2
+objcopy --dump-section .debug_line="$work/line" "$work/lines"
+python3 - "$work/line" <<'PY'
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+length, = struct.unpack_from("<I", data)
+unit = data[4:4 + length]
+# Each a row further on; then the end of the sequence, which the first unit had before.
+rows = bytes([0x21, 0x2f]) * (150 << 20)
+unit = unit[:-3] + rows + unit[-3:]
+open(sys.argv[1], "wb").write(struct.pack("<I", len(unit)) + unit + data[4 + length:])
+PY
+objcopy --update-section .debug_line="$work/line" "$work/lines" "$work/lines.long"
+objcopy --compress-debug-sections=zlib "$work/lines.long" "$work/lines.elf"
+rm "$work/line" "$work/lines.long"
+upload lines.elf aaaa0000000000000000000000000000000000a2
+
+# ---- a C++ name of 330 letters that is hundreds of megabytes long when demangled: each type is a pair of the one before
+name=_Z7explode1AIiiE
+for digit in '' 0 1 2 3 4 5 6 7 8 9 A B C D E F G H I J K L M; do
+	name+=S_IS${previous-0}_S${previous-0}_E
+	previous=$(tr -d '\n' <<<"$(python3 -c "d='0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ'; print(d[d.index('${previous-0}') + 1])")")
+done
+printf '	.text\n	.globl %s\n	.type %s,@function\n%s: ret\n	.size %s,1\n' "$name" "$name" "$name" "$name" >"$work/name.s"
+gcc -O1 -g -Wl,--build-id=0xaaaa0000000000000000000000000000000000a3 -o "$work/name" "$work/program.c" "$work/name.s"
+upload name aaaa0000000000000000000000000000000000a3
+name_address=$(nm "$work/name" | awk -v name="$name" '$3 == name { print $1 }')
+
+# ---- build-IDs that are paths
+for id in ../../../../../../tmp/x ..%2f..%2fx aaaa/../bbbb; do
+	request PUT "/v1/debuginfo/$id" --path-as-is -T "$work/name"
+	say "build-ID '$id': upload answers $status"
+	case $status in 400 | 404 | 405) ;; *) fail "the build-ID '$id' was not refused: $status" ;; esac
+	request GET "/buildid/$id/debuginfo" --path-as-is
+	case $status in 400 | 404 | 405) ;; *) fail "the build-ID '$id' was not refused: $status" ;; esac
+done
+
 # ---- and one that is as it should be
 program good cccc0000000000000000000000000000000000c1
 upload good cccc0000000000000000000000000000000000c1
@@ -91,6 +129,14 @@ say "the bomb's table: $(table_of aaaa0000000000000000000000000000000000a1)"
 for i in {1..30}; do
 	say "mutant $i: $(table_of "$(printf 'bbbb%036d' "$i")")"
 done
+
+expect_equal "the table of the many lines" "$(table_of aaaa0000000000000000000000000000000000a2)" "ready: "
+expect_equal "the table of the long name" "$(table_of aaaa0000000000000000000000000000000000a3)" "ready: "
+request POST /v1/symbolize -H 'Content-Type: application/json' \
+	-d "{\"build_id\": \"aaaa0000000000000000000000000000000000a3\", \"addresses\": [\"0x$name_address\"]}"
+expect_equal "status of the question for the long name" "$status" 200
+expect_at_most "bytes of the answer" "$(stat -c %s "$work/body")" 100000
+grep -F explode "$work/body" >/dev/null || fail "the long name is not called 'explode': $(head -c 400 "$work/body")"
 
 # One process, which never died; and its memory is not that of the bomb.
 is_alive "$server_pid" || fail "the server is gone"
