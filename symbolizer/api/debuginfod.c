@@ -5,7 +5,7 @@
  * with plain GETs; HEAD, ranges, entity tags and zstd are there for those that know better.
  *
  * A missing thing is 404, never 503: elfutils takes 503 for "no sections here" and fetches the
- * whole file.
+ * whole file. What is being fetched and cannot be waited for is not missing: clients remember that.
  */
 
 #include <inttypes.h>
@@ -68,6 +68,16 @@ static void too_many(struct http_response *response)
 	http_response_header(response, "Retry-After", "5");
 	http_response_error(response, 503,
 			    "too many debuginfo files are being sent; try again in a moment");
+}
+
+static void being_fetched(const struct http_request *request, struct http_response *response,
+			  const char *what)
+{
+	http_response_header(response, "Retry-After", "2");
+	http_response_error(response, 503,
+			    "the %s of build ID '%.200s' is being fetched from another server; try "
+			    "again in a moment",
+			    what, request->argument);
 }
 
 static void write_etag(const struct hash128 *hash, const char *mark, char ret_etag[ETAG_SIZE])
@@ -263,8 +273,13 @@ static bool may_wait(struct api_context *context)
 	return take_place(&context->n_upstream_waits, context->max_upstream_waits);
 }
 
-/* Whether it is worth a second look: something was fetched, perhaps. */
-static bool ask_upstream(struct api_context *context, const struct http_request *request,
+enum upstream_help {
+	UPSTREAM_NONE,	   /* nobody is asked */
+	UPSTREAM_ANSWERED, /* worth a second look: something was fetched, perhaps */
+	UPSTREAM_CROWDED,  /* it is being fetched, and too many wait already */
+};
+
+static enum upstream_help ask_upstream(struct api_context *context, const struct http_request *request,
 			 const struct debuginfo_key *key)
 {
 	const struct debuginfo_hops hops = {
@@ -275,14 +290,16 @@ static bool ask_upstream(struct api_context *context, const struct http_request 
 
 	if (!context->upstream ||
 	    debuginfo_upstream_want(context->upstream, key, &hops) != UPSTREAM_IS_ASKED)
-		return false;
+		return UPSTREAM_NONE;
 	if (hops.forwarded_for)
 		patience_ns = MIN(patience_ns, FORWARDED_PATIENCE_NS);
-	if (patience_ns == 0 || !may_wait(context))
-		return false;
+	if (patience_ns == 0)
+		return UPSTREAM_NONE;
+	if (!may_wait(context))
+		return UPSTREAM_CROWDED;
 	debuginfo_upstream_wait(context->upstream, key, patience_ns);
 	leave_place(&context->n_upstream_waits);
-	return true;
+	return UPSTREAM_ANSWERED;
 }
 
 static int deliver_latest(struct delivery *delivery, struct http_response *response)
@@ -311,13 +328,18 @@ static void serve(struct api_context *context, const struct http_request *reques
 		  struct http_response *response, const struct debuginfo_key *key, const char *what)
 {
 	struct delivery delivery = { .context = context, .request = request, .key = key };
+	enum upstream_help help = UPSTREAM_NONE;
 	int r;
 
 	r = deliver_latest(&delivery, response);
-	if (r == 0 && ask_upstream(context, request, key))
+	if (r == 0)
+		help = ask_upstream(context, request, key);
+	if (help == UPSTREAM_ANSWERED)
 		r = deliver_latest(&delivery, response);
 	if (r == -EBUSY || r == -EAGAIN)
 		too_many(response);
+	else if (r == 0 && help == UPSTREAM_CROWDED)
+		being_fetched(request, response, what);
 	else if (r < 0)
 		debuginfo_answer_failure(response, r, "read");
 	else if (r == 0)
