@@ -27,6 +27,9 @@ ask() { curl -s -m 20 -o "$work/status.json" "$server_url/v1/debuginfo/$id/statu
 table_status() { ask && jq -r .table.status "$work/status.json"; }
 helper_of() { pgrep -P "$1" | head -n 1 || true; }
 
+# Before that it has read nothing, and is only now about to tie its life to the server's.
+is_at_work() { grep -q '^Seccomp:[[:space:]]*2' "/proc/$1/status" 2>/dev/null; }
+
 # stop_a_helper: a compilation is under way and does not get on; its pid is $helper. A helper is quick: it is asked for
 # until one is caught.
 stop_a_helper() {
@@ -34,7 +37,10 @@ stop_a_helper() {
 	for i in {1..200}; do
 		ask
 		helper=$(helper_of "$server_pid")
-		[ -n "$helper" ] && kill -STOP "$helper" 2>/dev/null && [ "$(process_state "$helper")" = T ] && return
+		if [ -n "$helper" ] && kill -STOP "$helper" 2>/dev/null; then
+			[ "$(process_state "$helper")" = T ] && is_at_work "$helper" && return
+			kill -CONT "$helper" 2>/dev/null || true
+		fi
 		[ "$(jq -r .table.status "$work/status.json")" = "table pending" ] || forget
 	done
 	fail "no helper was caught at work"
