@@ -96,28 +96,53 @@ static void a_function_that_contradicts_another_one_is_not_believed(void **state
 	(void)gap_code_free(gap);
 }
 
-/* V8's builtins put arguments under their return address and go on elsewhere, where a frame begins as at a call. */
+/*
+ * V8's builtins put arguments under a return address and go on elsewhere, where a frame begins as at a call. That one
+ * returns with another stack pointer, and so contradicts nothing.
+ */
 static void a_frame_that_begins_beside_another_return_address_spoils_the_way_there(void **state)
 {
 	static const uint8_t code[] = {
-		0x59, 0x50, 0x50, 0x51,	/* 0: pop rcx; two arguments; push rcx */
+		0x74, 0x04,		/* 0: je 6 */
+		0x50, 0x50,		/* 2: an argument, and where to return to */
 		0xeb, 0x0a,		/* 4: jmp 10 */
-		0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+		0xc3,			/* 6 */
+		0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
 		0x55,			/* 10: push rbp; mov rsp,rbp */
 		0x48, 0x89, 0xe5,
-		0x50,			/* 14 */
-		0xff, 0xd0,		/* 15: call *rax, which may take the argument off the stack */
-		0xc9, 0xc3,		/* 17: leave; ret */
+		0xc9, 0x59,		/* 14: leave; pop rcx */
+		0x49, 0x8d, 0x67, 0x08, /* 16: lea 8(%r15),%rsp */
+		0x51, 0xc3,		/* 1a: push rcx; ret */
 	};
 	struct gap_code *gap = begin(code, sizeof(code));
 
 	(void)state;
 	assert_int_equal(gap_code_try(gap, TEXT), 0);
-	assert_int_equal(gap_code_try(gap, TEXT + 0x10), 1);
 	assert_nothing(gap, 3);
-	assert_depth(gap, 0x10, 8);
-	assert_int_equal(rule_at(gap, 0x17).cfa, UNWIND_CFA_FP);
-	assert_int_equal(rule_at(gap, 0x17).cfa_offset, 16);
+	assert_nothing(gap, 0x10);
+	assert_nothing(gap, 0x14);
+	(void)gap_code_free(gap);
+}
+
+/* A callee may take its arguments off the stack. */
+static void the_frame_pointer_is_trusted_before_the_stack_pointer(void **state)
+{
+	static const uint8_t code[] = {
+		0x55,		  /* 0: push rbp; mov rsp,rbp */
+		0x48, 0x89, 0xe5,
+		0x50,		  /* 4: an argument */
+		0xff, 0xd0,	  /* 5: call *rax */
+		0xc9, 0xc3,	  /* 7: leave; ret */
+	};
+	struct gap_code *gap = begin(code, sizeof(code));
+
+	(void)state;
+	assert_int_equal(gap_code_try(gap, TEXT), 1);
+	assert_depth(gap, 0, 8);
+	assert_depth(gap, 1, 16);
+	assert_int_equal(rule_at(gap, 7).cfa, UNWIND_CFA_FP);
+	assert_int_equal(rule_at(gap, 7).cfa_offset, 16);
+	assert_depth(gap, 8, 8);
 	(void)gap_code_free(gap);
 }
 
@@ -228,6 +253,7 @@ int main(void)
 		cmocka_unit_test(the_middle_of_a_function_with_a_frame_is_no_function),
 		cmocka_unit_test(a_function_that_contradicts_another_one_is_not_believed),
 		cmocka_unit_test(a_frame_that_begins_beside_another_return_address_spoils_the_way_there),
+		cmocka_unit_test(the_frame_pointer_is_trusted_before_the_stack_pointer),
 		cmocka_unit_test(code_that_never_returns_is_not_believed),
 		cmocka_unit_test(what_stands_behind_a_call_that_never_returns_does_not_spoil_its_function),
 		cmocka_unit_test(an_aligned_stack_without_a_copy_of_its_pointer_is_nothing),
