@@ -123,11 +123,12 @@ static uint64_t keep_disjoint(struct code_gap_vec *gaps)
 int code_gaps_find(const struct elf_file *elf, struct code_gap_vec *gaps)
 {
 	struct run_vec runs = {};
+	const struct eh_frame_visit visit = { .on_fde = add_fde, .argument = &runs };
 	int r = 0;
 
 	if (elf->machine != EM_X86_64 || code_bytes(elf) > MAX_CODE_BYTES)
 		return 0;
-	r = eh_frame_file_each(elf, add_fde, &runs);
+	r = eh_frame_file_each(elf, ".eh_frame", false, &visit);
 	if (runs.count > 1)
 		qsort(runs.items, runs.count, sizeof(*runs.items), compare_runs);
 	for (size_t i = 0; r > 0 && i < elf->n_sections; i++) {

@@ -6,6 +6,9 @@
 
 #define WINDOW_BYTES (256 * KIB)
 
+/* More sections of one name than any linker leaves. */
+#define MAX_SECTIONS 8
+
 static uint64_t vaddr_of_section(const struct elf_file *elf, const char *name)
 {
 	const struct elf_section *section = elf_file_section(elf, name);
@@ -13,8 +16,8 @@ static uint64_t vaddr_of_section(const struct elf_file *elf, const char *name)
 	return section ? section->vaddr : 0;
 }
 
-struct eh_frame_section eh_frame_file_section(const struct elf_file *elf, const struct elf_section *section,
-					      bool is_debug_frame)
+/* What the parser has to know of a section, but for its size, which the reader says. */
+static struct eh_frame_section describe(const struct elf_file *elf, const struct elf_section *section, bool is_debug_frame)
 {
 	return (struct eh_frame_section){
 		.vaddr = section->vaddr,
@@ -38,7 +41,7 @@ static ssize_t read_on(struct section_reader *reader, struct bytes *window)
 	return n;
 }
 
-int eh_frame_file_read(struct section_reader *reader, struct eh_frame_parser *parser)
+static int feed(struct section_reader *reader, struct eh_frame_parser *parser)
 {
 	scoped(bytes_release) struct bytes window = BYTES_INIT(2 * EH_FRAME_MAX_ENTRY_BYTES);
 	size_t consumed;
@@ -58,13 +61,28 @@ int eh_frame_file_read(struct section_reader *reader, struct eh_frame_parser *pa
 	return 0;
 }
 
+int eh_frame_file_read(const struct elf_file *elf, struct eh_frame_section *section, struct section_reader *reader,
+		       const struct eh_frame_visit *visit)
+{
+	scoped(eh_frame_parser_freep) struct eh_frame_parser *parser = NULL;
+	int r;
+
+	section->size = section_reader_size(reader);
+	r = eh_frame_parser_new(section, cfi_machine_of(elf->machine), visit->on_fde, visit->argument, &parser);
+	if (r < 0)
+		return r;
+	r = feed(reader, parser);
+	if (visit->on_end)
+		visit->on_end(visit->argument, parser);
+	return r;
+}
+
 /* 1 read; 0: nothing is in it that could be. */
-static int read_section(const struct elf_file *elf, const struct elf_section *found, eh_frame_fde_function on_fde,
-			void *argument)
+static int read_section(const struct elf_file *elf, const struct elf_section *found, bool is_debug_frame,
+			const struct eh_frame_visit *visit)
 {
 	scoped(section_reader_freep) struct section_reader *reader = NULL;
-	scoped(eh_frame_parser_freep) struct eh_frame_parser *parser = NULL;
-	struct eh_frame_section section = eh_frame_file_section(elf, found, false);
+	struct eh_frame_section section = describe(elf, found, is_debug_frame);
 	int r;
 
 	if (found->type == SHT_NOBITS || found->size == 0)
@@ -73,26 +91,24 @@ static int read_section(const struct elf_file *elf, const struct elf_section *fo
 			       EH_FRAME_FILE_MAX_BYTES, &reader);
 	if (r <= 0)
 		return r;
-	section.size = section_reader_size(reader);
-	r = eh_frame_parser_new(&section, cfi_machine_of(elf->machine), on_fde, argument, &parser);
-	if (r == 0)
-		r = eh_frame_file_read(reader, parser);
+	r = eh_frame_file_read(elf, &section, reader, visit);
 	return r < 0 ? r : 1;
 }
 
-int eh_frame_file_each(const struct elf_file *elf, eh_frame_fde_function on_fde, void *argument)
+int eh_frame_file_each(const struct elf_file *elf, const char *name, bool is_debug_frame,
+		       const struct eh_frame_visit *visit)
 {
 	int count = 0;
 
-	for (size_t i = 0; i < elf->n_sections && count < EH_FRAME_FILE_MAX_SECTIONS; i++) {
+	for (size_t i = 0; i < elf->n_sections && count < MAX_SECTIONS; i++) {
 		int r;
 
-		if (strcmp(elf->sections[i].name, ".eh_frame") != 0)
+		if (strcmp(elf->sections[i].name, name) != 0)
 			continue;
-		r = read_section(elf, &elf->sections[i], on_fde, argument);
+		r = read_section(elf, &elf->sections[i], is_debug_frame, visit);
 		if (r < 0)
 			return r;
 		count += r;
 	}
-	return count > 0;
+	return count;
 }

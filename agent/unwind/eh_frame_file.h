@@ -11,15 +11,20 @@
 /* The largest browsers have 30 MiB. What a section has beyond it is not read. */
 #define EH_FRAME_FILE_MAX_BYTES (256 * MIB)
 
-/* More sections of one name than any linker leaves. */
-#define EH_FRAME_FILE_MAX_SECTIONS 8
+/* What is done with the FDEs, and with the parser behind the last one, which knows how many there were; NULL: nothing. */
+struct eh_frame_visit {
+	eh_frame_fde_function on_fde;
+	void (*on_end)(void *argument, const struct eh_frame_parser *parser);
+	void *argument;
+};
 
-/* What the parser has to know of a section, but for its size, which the reader says. */
-struct eh_frame_section eh_frame_file_section(const struct elf_file *elf, const struct elf_section *section,
-					      bool is_debug_frame);
+/* All that @reader has of @section, whose size it says. 0, or what the parser or the visit says; -ENODATA, -ENOMEM. */
+int eh_frame_file_read(const struct elf_file *elf, struct eh_frame_section *section, struct section_reader *reader,
+		       const struct eh_frame_visit *visit);
 
-/* All that @reader has. 0, or what the parser says; -ENODATA. */
-int eh_frame_file_read(struct section_reader *reader, struct eh_frame_parser *parser);
-
-/* The FDEs of all sections .eh_frame. 1; 0: there is none; negative: what @on_fde said, -ENODATA, -ENOMEM. */
-int eh_frame_file_each(const struct elf_file *elf, eh_frame_fde_function on_fde, void *argument);
+/*
+ * The FDEs of all sections called @name. How many sections could be read; or negative: what the visit said, -ENODATA,
+ * -ENOMEM.
+ */
+int eh_frame_file_each(const struct elf_file *elf, const char *name, bool is_debug_frame,
+		       const struct eh_frame_visit *visit);

@@ -18,60 +18,18 @@
  * this folder's other files do with bytes.
  */
 
-/* @section's size is known when its reader is there. */
-static int add_section(const struct elf_file *elf, struct eh_frame_section *section,
-		       struct section_reader *reader, struct unwind_builder *builder)
+static void count_fdes(void *builder, const struct eh_frame_parser *parser)
 {
-	scoped(eh_frame_parser_freep) struct eh_frame_parser *parser = NULL;
-	int r;
-
-	section->size = section_reader_size(reader);
-	r = eh_frame_parser_new(section, cfi_machine_of(elf->machine), unwind_builder_add_fde,
-				builder, &parser);
-	if (r < 0)
-		return r;
-	r = eh_frame_file_read(reader, parser);
 	unwind_builder_count_fdes(builder, parser);
-	return r;
 }
 
-/* ---- sections -------------------------------------------------------------------------------- */
-
-/* 1 added, 0 there is nothing to be read in it. */
-static int add_elf_section(const struct elf_file *elf, const struct elf_section *found,
-			   bool is_debug_frame, struct unwind_builder *builder)
+static struct eh_frame_visit visit_of(struct unwind_builder *builder)
 {
-	scoped(section_reader_freep) struct section_reader *reader = NULL;
-	struct eh_frame_section section = eh_frame_file_section(elf, found, is_debug_frame);
-	int r;
-
-	if (found->type == SHT_NOBITS || found->size == 0)
-		return 0;
-	r = section_reader_new(elf, found->file_offset, found->size, found->flags & SHF_COMPRESSED,
-			       EH_FRAME_FILE_MAX_BYTES, &reader);
-	if (r <= 0)
-		return r;
-	r = add_section(elf, &section, reader, builder);
-	return r < 0 ? r : 1;
-}
-
-/* The number of sections of this name, or negative. */
-static int add_sections(const struct elf_file *elf, const char *name, bool is_debug_frame,
-			struct unwind_builder *builder)
-{
-	int count = 0;
-
-	for (size_t i = 0; i < elf->n_sections && count < EH_FRAME_FILE_MAX_SECTIONS; i++) {
-		int r;
-
-		if (strcmp(elf->sections[i].name, name) != 0)
-			continue;
-		r = add_elf_section(elf, &elf->sections[i], is_debug_frame, builder);
-		if (r < 0)
-			return r;
-		count += r;
-	}
-	return count;
+	return (struct eh_frame_visit){
+		.on_fde = unwind_builder_add_fde,
+		.on_end = count_fdes,
+		.argument = builder,
+	};
 }
 
 /* ---- .eh_frame_hdr --------------------------------------------------------------------------- */
@@ -99,6 +57,7 @@ static bool find_program_header(const struct elf_file *elf, uint32_t type, Elf64
 /* Without section headers: PT_GNU_EH_FRAME leads to .eh_frame. */
 static int add_by_header(const struct elf_file *elf, struct unwind_builder *builder)
 {
+	const struct eh_frame_visit visit = visit_of(builder);
 	struct eh_frame_section section = { .is_open_ended = true };
 	scoped(section_reader_freep) struct section_reader *reader = NULL;
 	const struct load_segment *segment;
@@ -126,7 +85,7 @@ static int add_by_header(const struct elf_file *elf, struct unwind_builder *buil
 	r = section_reader_new(elf, segment->file_offset + into_segment,
 			       segment->file_size - into_segment, false, EH_FRAME_FILE_MAX_BYTES,
 			       &reader);
-	return r <= 0 ? r : add_section(elf, &section, reader, builder);
+	return r <= 0 ? r : eh_frame_file_read(elf, &section, reader, &visit);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -150,7 +109,8 @@ static int add_go(const struct elf_file *elf, const struct unwind_dialect *diale
 static int add_all(const struct elf_file *elf, const struct unwind_dialect *dialect,
 		   struct unwind_builder *builder)
 {
-	int r = add_sections(elf, ".eh_frame", false, builder);
+	const struct eh_frame_visit visit = visit_of(builder);
+	int r = eh_frame_file_each(elf, ".eh_frame", false, &visit);
 	bool is_go = false;
 
 	if (r == 0)
@@ -159,7 +119,7 @@ static int add_all(const struct elf_file *elf, const struct unwind_dialect *dial
 		r = add_go(elf, dialect, builder);
 	is_go = r > 0;
 	if (r == 0)
-		r = add_sections(elf, ".debug_frame", true, builder);
+		r = eh_frame_file_each(elf, ".debug_frame", true, &visit);
 	if (r >= 0)
 		r = musl_frames_are_needed(elf);
 	if (r > 0)
