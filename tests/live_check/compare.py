@@ -91,7 +91,7 @@ class Side:
         leaf = KERNEL if stack.kernel or not identified else identified[0]
         self.samples += stack.count
         self.self_counts[leaf] += stack.count
-        if not identified and not stack.cut or self.has_no_memory(identified, stack):
+        if not identified and not stack.cut:
             self.without_user += stack.count
             return
         is_complete = bool(identified) and not stack.cut and self.is_end(identified[-1])
@@ -105,12 +105,6 @@ class Side:
             if outermost[0] == ANONYMOUS:
                 outermost = (ANONYMOUS, 0)
             self.ends[stack.cut or "ended", outermost] += stack.count
-
-    def has_no_memory(self, identified, stack):
-        """In exit(2) a process has user registers to its end, but soon no memory any more: perf gives no user part."""
-        if not stack.kernel or len(identified) != 1 or identified[0][0] == ANONYMOUS:
-            return False
-        return self.functions.file(identified[0][0]).name_of(identified[0][1]) in ("_exit", "_Exit")
 
     def compare_inclusive(self, leaf, identified, stack):
         inner = [function for function in identified if not self.is_starter(function) and not self.is_end(function)]
