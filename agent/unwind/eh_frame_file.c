@@ -17,7 +17,8 @@ static uint64_t vaddr_of_section(const struct elf_file *elf, const char *name)
 }
 
 /* What the parser has to know of a section, but for its size, which the reader says. */
-static struct eh_frame_section describe(const struct elf_file *elf, const struct elf_section *section, bool is_debug_frame)
+static struct eh_frame_section describe(const struct elf_file *elf, const struct elf_section *section,
+					bool is_debug_frame)
 {
 	return (struct eh_frame_section){
 		.vaddr = section->vaddr,

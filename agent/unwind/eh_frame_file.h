@@ -11,7 +11,7 @@
 /* The largest browsers have 30 MiB. What a section has beyond it is not read. */
 #define EH_FRAME_FILE_MAX_BYTES (256 * MIB)
 
-/* What is done with the FDEs, and with the parser behind the last one, which knows how many there were; NULL: nothing. */
+/* What is done with each FDE; and, unless it is NULL, with the parser behind the last one, which has counted them. */
 struct eh_frame_visit {
 	eh_frame_fde_function on_fde;
 	void (*on_end)(void *argument, const struct eh_frame_parser *parser);
