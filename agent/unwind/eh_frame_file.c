@@ -17,8 +17,8 @@ static uint64_t vaddr_of_section(const struct elf_file *elf, const char *name)
 }
 
 /* What the parser has to know of a section, but for its size, which the reader says. */
-static struct eh_frame_section describe(const struct elf_file *elf, const struct elf_section *section,
-					bool is_debug_frame)
+static struct eh_frame_section describe(const struct elf_file *elf,
+					const struct elf_section *section, bool is_debug_frame)
 {
 	return (struct eh_frame_section){
 		.vaddr = section->vaddr,
@@ -62,14 +62,15 @@ static int feed(struct section_reader *reader, struct eh_frame_parser *parser)
 	return 0;
 }
 
-int eh_frame_file_read(const struct elf_file *elf, struct eh_frame_section *section, struct section_reader *reader,
-		       const struct eh_frame_visit *visit)
+int eh_frame_file_read(const struct elf_file *elf, struct eh_frame_section *section,
+		       struct section_reader *reader, const struct eh_frame_visit *visit)
 {
 	scoped(eh_frame_parser_freep) struct eh_frame_parser *parser = NULL;
 	int r;
 
 	section->size = section_reader_size(reader);
-	r = eh_frame_parser_new(section, cfi_machine_of(elf->machine), visit->on_fde, visit->argument, &parser);
+	r = eh_frame_parser_new(section, cfi_machine_of(elf->machine), visit->on_fde,
+				visit->argument, &parser);
 	if (r < 0)
 		return r;
 	r = feed(reader, parser);
@@ -79,8 +80,8 @@ int eh_frame_file_read(const struct elf_file *elf, struct eh_frame_section *sect
 }
 
 /* 1 read; 0: nothing is in it that could be. */
-static int read_section(const struct elf_file *elf, const struct elf_section *found, bool is_debug_frame,
-			const struct eh_frame_visit *visit)
+static int read_section(const struct elf_file *elf, const struct elf_section *found,
+			bool is_debug_frame, const struct eh_frame_visit *visit)
 {
 	scoped(section_reader_freep) struct section_reader *reader = NULL;
 	struct eh_frame_section section = describe(elf, found, is_debug_frame);
