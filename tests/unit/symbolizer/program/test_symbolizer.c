@@ -71,12 +71,13 @@ static void a_new_server_is_ready_and_makes_its_folder(void **state)
 	static const struct {
 		const char *path, *part;
 	} cases[] = {
+		/* First: the server notices a moment later that a client has left. */
+		{ "/metrics", "hearth_symbolizer_http_open_connections 1" },
 		{ "/readyz", "ok" },
 		{ "/v1/services", "{\"services\":[]" },
 		{ "/v1/hosts", "{\"hosts\":[]}" },
 		{ "/v1/debuginfo", "{\"debuginfo\":[]}" },
 		{ "/v1/flame?service=x", "\"result\":null" },
-		{ "/metrics", "hearth_symbolizer_http_open_connections 1" },
 		{ "/", "<!doctype html>" },
 	};
 	scoped(symbolizer_freep) struct symbolizer *symbolizer = NULL;
