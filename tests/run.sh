@@ -53,7 +53,7 @@ record() {
 	ok) passed=$((passed + 1)) ;;
 	FAILED)
 		failed=$((failed + 1))
-		failures+=("$2")
+		failures+=("$2: ${4:-}")
 		;;
 	skipped)
 		skipped=$((skipped + 1))
@@ -70,6 +70,9 @@ show_tail() {
 	tail -n $TAIL_LINES "$1"
 	printf -- '----\n'
 }
+
+# What a script of ours (FAILED: ...) or cmocka (file:line: error) says did not hold; fails if there is no such line.
+assertion_in() { grep -m 1 -oE 'FAILED: .*|[^ ]+\.c:[0-9]+: error.*' "$1"; }
 
 # run_test NAME LIMIT_S COMMAND...: exit status 0 passes, 77 skips with its last line as the reason.
 run_test() {
@@ -92,7 +95,7 @@ run_test() {
 		;;
 	*)
 		show_tail "$log"
-		record FAILED "$name" $((SECONDS - started)) "exit status $status"
+		record FAILED "$name" $((SECONDS - started)) "$(assertion_in "$log" || echo "exit status $status")"
 		;;
 	esac
 }
@@ -107,7 +110,7 @@ finish() {
 	if [ ${#failures[@]} -gt 0 ]; then
 		printf '\nfailed:\n'
 		for line in "${failures[@]}"; do
-			printf '  %s   (%s)\n' "$line" "$(log_of "$line")"
+			printf '  %s   (%s)\n' "$line" "$(log_of "${line%%: *}")"
 		done
 	fi
 	printf '\n%d passed, %d failed, %d skipped\n' $passed $failed $skipped

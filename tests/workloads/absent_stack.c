@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks whose pages are not resident: a thread on a stack in a file calls itself DEPTH times (1 KiB a frame), and
- * at the bottom drops all pages above from its page tables, again and again, while it spins or reads. What was in
- * them is still in the file.
+ * Stacks whose pages are not resident: a thread on a stack in a file calls itself DEPTH times (1
+ * KiB a frame), and at the bottom drops all pages above from its page tables, again and again,
+ * while it spins or reads. What was in them is still in the file. How long it does either is drawn
+ * anew each time: turns of one length would keep in step with the ticks, which would then find the
+ * program always spinning or always reading.
  *
- *   absent_stack [SECONDS [EVERY_MS [LONG_READ_MIB]]]    default 10, 5, 0; prints how often pages were dropped
+ *   absent_stack [SECONDS [EVERY_MS [LONG_READ_MIB]]]    default 10, 5, 0; prints how often pages
+ * were dropped. A turn lasts EVERY_MS on average.
  *
  * LONG_READ_MIB is read in one system call after the others, some 3 seconds for a GiB.
  */
@@ -18,9 +21,9 @@
 #include "spin.h"
 
 #define STACK_BYTES ((size_t)4 << 20)
-#define DEPTH	    200
+#define DEPTH       200
 #define FRAME_BYTES 1024
-#define PAGE_BYTES 4096
+#define PAGE_BYTES  4096
 
 /* Long enough to be hit by ticks: some 100 microseconds in the kernel. */
 #define READ_BYTES ((size_t)1 << 20)
@@ -32,10 +35,11 @@ struct run {
 	uint64_t every_ns, end_ns;
 	uint64_t long_read_mib;
 	uint64_t n_dropped;
+	uint64_t random;
 };
 
-VISIBLE uint64_t spin_above_absent_pages(const struct run *run, uint64_t seed);
-VISIBLE uint64_t read_above_absent_pages(const struct run *run);
+VISIBLE uint64_t spin_above_absent_pages(uint64_t end_ns, uint64_t seed);
+VISIBLE uint64_t read_above_absent_pages(const struct run *run, uint64_t end_ns);
 VISIBLE uint64_t read_long_above_absent_pages(const struct run *run);
 VISIBLE uint64_t at_the_bottom(struct run *run);
 VISIBLE uint64_t descend(struct run *run, uint64_t depth);
@@ -52,18 +56,23 @@ static void drop_pages(struct run *run)
 	run->n_dropped++;
 }
 
-uint64_t spin_above_absent_pages(const struct run *run, uint64_t seed)
+/* Uniform between half and one and a half of every_ns from now (Knuth's MMIX generator). */
+static uint64_t draw_end(struct run *run)
 {
-	uint64_t end_ns = clock_read_ns(CLOCK_MONOTONIC) + run->every_ns;
+	run->random = run->random * 6364136223846793005u + 1442695040888963407u;
+	return clock_read_ns(CLOCK_MONOTONIC) + run->every_ns / 2 +
+	       (run->random >> 11) % (run->every_ns + 1);
+}
 
+uint64_t spin_above_absent_pages(uint64_t end_ns, uint64_t seed)
+{
 	while (clock_read_ns(CLOCK_MONOTONIC) < end_ns)
 		seed = spin(seed, 10);
 	return seed;
 }
 
-uint64_t read_above_absent_pages(const struct run *run)
+uint64_t read_above_absent_pages(const struct run *run, uint64_t end_ns)
 {
-	uint64_t end_ns = clock_read_ns(CLOCK_MONOTONIC) + run->every_ns;
 	uint64_t sum = 0;
 
 	while (clock_read_ns(CLOCK_MONOTONIC) < end_ns)
@@ -88,9 +97,9 @@ uint64_t at_the_bottom(struct run *run)
 
 	while (clock_read_ns(CLOCK_MONOTONIC) < run->end_ns) {
 		drop_pages(run);
-		seed = spin_above_absent_pages(run, seed);
+		seed = spin_above_absent_pages(draw_end(run), seed);
 		drop_pages(run);
-		seed += read_above_absent_pages(run);
+		seed += read_above_absent_pages(run, draw_end(run));
 		if (run->long_read_mib) {
 			drop_pages(run);
 			seed += read_long_above_absent_pages(run);
