@@ -5,6 +5,9 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+
+#include "common/scoped.h"
 
 /* One polling thread: requests are handled one after the other. */
 
@@ -94,14 +97,19 @@ static void on_completed(void *argument, struct MHD_Connection *connection, void
 	}
 }
 
-int http_peer_start(uint16_t port, http_peer_handler handler, void *argument,
-		    struct http_peer **ret_peer)
+static struct sockaddr_in address_of(uint16_t port)
 {
-	const struct sockaddr_in address = {
+	return (struct sockaddr_in){
 		.sin_family = AF_INET,
 		.sin_port = htons(port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
+}
+
+int http_peer_start(uint16_t port, http_peer_handler handler, void *argument,
+		    struct http_peer **ret_peer)
+{
+	const struct sockaddr_in address = address_of(port);
 	struct http_peer *peer = calloc(1, sizeof(*peer));
 	const union MHD_DaemonInfo *info;
 
@@ -135,4 +143,18 @@ struct http_peer *http_peer_stop(struct http_peer *peer)
 uint16_t http_peer_port(const struct http_peer *peer)
 {
 	return peer->port;
+}
+
+/* The daemon's socket has both options too: MHD_OPTION_LISTENING_ADDRESS_REUSE. */
+int http_peer_keep_port(const struct http_peer *peer)
+{
+	const struct sockaddr_in address = address_of(peer->port);
+	scoped_fd int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const int on = 1;
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) < 0 ||
+	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	return take_fd(fd);
 }

@@ -34,3 +34,10 @@ int http_peer_start(uint16_t port, http_peer_handler handler, void *argument,
 struct http_peer *http_peer_stop(struct http_peer *peer);
 
 uint16_t http_peer_port(const struct http_peer *peer);
+
+/*
+ * A socket that keeps the peer's port after http_peer_stop(), or a negative errno: as long as it is
+ * open connects are refused, no other program is given the port, and http_peer_start() can have it
+ * again.
+ */
+int http_peer_keep_port(const struct http_peer *peer);

@@ -25,6 +25,7 @@
 struct server {
 	struct http_peer *peer;
 	uint16_t port;
+	int port_keeper; /* while it is down, else -1 */
 	pthread_mutex_t lock;
 	struct spool_key taken[MAX_TAKEN];
 	size_t n_taken;
@@ -123,10 +124,14 @@ static void server_up(struct server *server)
 {
 	assert_ok(http_peer_start(server->port, on_request, server, &server->peer));
 	server->port = http_peer_port(server->peer);
+	scoped_close(&server->port_keeper);
+	server->port_keeper = -1;
 }
 
 static void server_down(struct server *server)
 {
+	server->port_keeper = http_peer_keep_port(server->peer);
+	assert_ok(server->port_keeper);
 	server->peer = http_peer_stop(server->peer);
 }
 
@@ -137,13 +142,15 @@ static struct server *new_server(void)
 
 	assert_non_null(server);
 	(void)pthread_mutex_init(&server->lock, NULL);
+	server->port_keeper = -1;
 	server_up(server);
 	return server;
 }
 
 static void free_server(struct server *server)
 {
-	server_down(server);
+	server->peer = http_peer_stop(server->peer);
+	scoped_close(&server->port_keeper);
 	(void)pthread_mutex_destroy(&server->lock);
 	free(server);
 }
@@ -216,18 +223,28 @@ static void expect_taken(struct server *server, size_t count, const uint64_t *se
 	(void)pthread_mutex_unlock(&server->lock);
 }
 
-/* Until the sender has counted @errors failures: it has seen that the server is away. */
-static void wait_for_errors(struct sender *sender, uint64_t errors)
+/* Until the sender has counted so many failures and batches. */
+static void wait_for_stats(struct sender *sender, const struct sender_stats *least)
 {
-	for (unsigned int i = 0; i < EVENT_LIMIT_MS; i++) {
-		struct sender_stats stats;
+	struct sender_stats stats;
 
+	for (unsigned int i = 0; i < EVENT_LIMIT_MS; i++) {
 		sender_stats(sender, &stats);
-		if (stats.send_errors >= errors)
+		if (stats.send_errors >= least->send_errors &&
+		    stats.batches_spooled >= least->batches_spooled &&
+		    stats.batches_dropped >= least->batches_dropped)
 			return;
 		(void)poll(NULL, 0, 1);
 	}
-	fail_msg("the sender has not noticed");
+	fail_msg("the sender has not noticed: %llu errors, %llu batches spooled, %llu dropped",
+		 (unsigned long long)stats.send_errors, (unsigned long long)stats.batches_spooled,
+		 (unsigned long long)stats.batches_dropped);
+}
+
+/* Until the sender has counted @errors failures: it has seen that the server is away. */
+static void wait_for_errors(struct sender *sender, uint64_t errors)
+{
+	wait_for_stats(sender, &(struct sender_stats){ .send_errors = errors });
 }
 
 static size_t count_spooled(const char *folder)
@@ -417,7 +434,7 @@ static void what_waits_while_the_server_is_away_is_delivered_once_and_in_order(v
 	server_down(server);
 	for (uint64_t i = 6; i <= 40; i++)
 		submit(sender, i);
-	wait_for_errors(sender, 3);
+	wait_for_stats(sender, &(struct sender_stats){ .send_errors = 3, .batches_spooled = 35 });
 	sender_stats(sender, &stats);
 	assert_false(stats.server_reachable);
 	for (uint64_t i = 41; i <= 60; i++)
@@ -584,29 +601,31 @@ static void without_a_disk_memory_keeps_the_newest(void **state)
 	struct sender *sender;
 	struct sender_stats stats;
 	struct sender_event event;
-	uint64_t last_dropped = 0;
+	uint64_t n_dropped = 0;
 
 	server_down(server);
 	/* A file is no folder. */
 	sender = new_sender(server, file, 300);
-	for (uint64_t i = 1; i <= 20; i++)
+	/* The first is on its way, and has left the queue, before the queue is too long. */
+	submit(sender, 1);
+	wait_for_errors(sender, 1);
+	for (uint64_t i = 2; i <= 20; i++)
 		submit(sender, i);
-	wait_for_errors(sender, 3);
+	wait_for_stats(sender, &(struct sender_stats){ .batches_dropped = 15 });
 	server_up(server);
 	event = next_event(sender);
 	while (event.type == SENDER_DROPPED) {
-		last_dropped = event.sequence;
+		n_dropped++;
+		assert_int_equal(event.sequence, n_dropped + 1);
 		event = next_event(sender);
 	}
 	assert_int_equal(event.type, SENDER_ACKNOWLEDGED);
-	/* The first may have been on its way already. */
-	if (event.sequence == 1)
-		event = next_event(sender);
-	assert_int_equal(event.sequence, last_dropped + 1);
-	for (uint64_t i = last_dropped + 2; i <= 20; i++)
+	assert_int_equal(event.sequence, 1);
+	for (uint64_t i = n_dropped + 2; i <= 20; i++)
 		expect_event(sender, SENDER_ACKNOWLEDGED, i);
 	sender_stats(sender, &stats);
 	assert_true(stats.batches_dropped >= 15);
+	assert_int_equal(stats.batches_dropped, n_dropped);
 	assert_int_equal(stats.batches_dropped + stats.batches_sent, 20);
 	(void)sender_free(sender);
 	free_server(server);

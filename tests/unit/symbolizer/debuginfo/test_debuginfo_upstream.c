@@ -251,8 +251,11 @@ static void a_server_that_is_away_rests_and_the_end_does_not_wait_for_it(void **
 	struct other_server other = {};
 	struct executable_id id = sample_identity();
 	struct debuginfo_key key = key_of(&id, DEBUGINFO_KIND_DEBUGINFO);
+	scoped_fd int port_keeper = -1;
 
 	start(&other, *state);
+	port_keeper = http_peer_keep_port(other.peer);
+	assert_ok(port_keeper);
 	other.peer = http_peer_stop(other.peer);
 	assert_false(fetch(&other, &key, &none));
 	assert_int_equal(debuginfo_upstream_counts(other.upstream).n_failed, 1);
