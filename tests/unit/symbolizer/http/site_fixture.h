@@ -23,6 +23,7 @@
 /* What the routes below share with a test. */
 struct site {
 	atomic_uint streams_open;
+	atomic_uint streams_begun;
 	atomic_ullong stream_bytes;
 	pthread_barrier_t gate; /* GET /gate waits here until a test does too */
 	atomic_bool at_gate;
@@ -126,6 +127,7 @@ static inline void *stream_begin(void *context, const struct http_request *reque
 		return NULL;
 	}
 	atomic_fetch_add(&site->streams_open, 1);
+	atomic_fetch_add(&site->streams_begun, 1);
 	atomic_store(&site->stream_bytes, 0);
 	return site;
 }

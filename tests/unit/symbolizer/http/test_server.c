@@ -270,11 +270,16 @@ static void send_and_hang_up(const struct site *site, const char *text)
 static void a_client_that_hangs_up_half_way_is_noticed_at_once(void **state)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
+	enum { N_CLIENTS = 40 };
 	struct site *site = *state;
 
-	for (unsigned int i = 0; i < 40; i++)
+	for (unsigned int i = 0; i < N_CLIENTS; i++)
 		send_and_hang_up(site, "PUT /stream/x HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 				       "Content-Length: 100000\r\n\r\nhalf");
+	/* Those that wait to be accepted are not counted yet: from here on the count only falls. */
+	for (unsigned int i = 0; i < 10000 && atomic_load(&site->streams_begun) < N_CLIENTS; i++)
+		(void)nanosleep(&pause, NULL);
+	assert_int_equal(atomic_load(&site->streams_begun), N_CLIENTS);
 	for (unsigned int i = 0; i < 10000 && http_server_connections(site->server) > 0; i++)
 		(void)nanosleep(&pause, NULL);
 	assert_int_equal(http_server_connections(site->server), 0);
