@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "agent/executable/kernel_layout.h"
 #include "common/clock.h"
@@ -15,6 +16,7 @@
 #include "tests/support/unit.h"
 
 #define CACHE_ITEMS 8
+#define MAX_TICK_NS (10 * NSEC_PER_MSEC) /* as in executable_identify.c */
 
 /* A file mapped executable into this process. */
 struct mapping {
@@ -380,10 +382,24 @@ static int identify_told(struct executable_cache *cache, const char *path, const
 	return executable_cache_identify(cache, &file, ret_executable);
 }
 
-/* Changes of files are told by a clock that ticks. */
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	assert_int_equal(clock_gettime(clock, &now), 0);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * Changes of files are told by a clock that ticks, and a tick may be late: until that clock, too, is later than now,
+ * by as much as is allowed for where files have no generations.
+ */
 static void wait_for_the_next_tick(void)
 {
-	usleep(20000);
+	uint64_t now_ns = clock_ns(CLOCK_REALTIME);
+
+	while (clock_ns(CLOCK_REALTIME_COARSE) <= now_ns + MAX_TICK_NS)
+		usleep(1000);
 }
 
 static void a_file_of_a_process_that_is_gone_is_found_by_its_name(void **state)
