@@ -9,10 +9,13 @@
 /* More than these are too many to look at. */
 #define MAX_REPORTED 5
 
+/* The registers by DWARF number: rsp and rbp, sp and x29. */
 #if defined(__x86_64__)
 #define host_unwind host_unwind_x86
+enum { STACK_POINTER = 7, FRAME_POINTER = 6 };
 #else
 #define host_unwind host_unwind_arm64
+enum { STACK_POINTER = 31, FRAME_POINTER = 29 };
 #endif
 
 static void note_outermost(struct stack_comparison *comparison)
@@ -115,8 +118,41 @@ static bool has_outermost_frames(const struct stack_comparison *comparison)
 	return true;
 }
 
+static struct stack_stop this_stop(const struct stack_comparison *comparison, const char *what)
+{
+	const struct host_unwind_registers *registers = &comparison->input.registers;
+	const struct abi_mapping *mapping = target_mapping(&comparison->target, registers->pc);
+
+	return (struct stack_stop){
+		.number = comparison->n_stacks,
+		.pc = registers->pc,
+		.sp = registers->general[STACK_POINTER],
+		.frame_pointer = registers->general[FRAME_POINTER],
+		.module = mapping ? mapping->executable : 0,
+		.what = what,
+	};
+}
+
+static void print_stop(const struct stack_comparison *comparison, const struct stack_stop *stop)
+{
+	const struct target_module *module =
+		stop->module ? &comparison->target.modules.items[stop->module - 1] : NULL;
+
+	print_message("stack %" PRIu64 " %s: pc %" PRIx64 " (%s %" PRIx64 "), sp %" PRIx64 ", frame pointer %" PRIx64
+		      "\n",
+		      stop->number, stop->what, stop->pc, module ? module->path : "no file",
+		      stop->pc - (module ? module->bias : 0), stop->sp, stop->frame_pointer);
+}
+
+static void note_stop(struct stack_comparison *comparison, const char *what)
+{
+	if (comparison->n_noted < ARRAY_SIZE(comparison->noted))
+		comparison->noted[comparison->n_noted++] = this_stop(comparison, what);
+}
+
 static void report(struct stack_comparison *comparison)
 {
+	const struct stack_stop stop = this_stop(comparison, "differs");
 	const struct host_unwind_output *output = &comparison->output;
 	size_t n_rows;
 
@@ -124,9 +160,8 @@ static void report(struct stack_comparison *comparison)
 		return;
 	assert_ok(oracle_frames(comparison->oracle, true, &comparison->expected));
 	n_rows = MAX(comparison->expected.count, (size_t)output->header.n_user_frames);
-	print_message("stack %" PRIu64 ", pc %" PRIx64 ": %u frames, cut: %s\n", comparison->n_stacks,
-		      comparison->input.registers.pc, output->header.n_user_frames,
-		      stack_cut_name(output->header.cut));
+	print_stop(comparison, &stop);
+	print_message("%u frames, cut: %s\n", output->header.n_user_frames, stack_cut_name(output->header.cut));
 	for (size_t i = 0; i < n_rows; i++) {
 		if (i < output->header.n_user_frames)
 			print_message("   %u:%-12" PRIx64, output->frames[i].executable,
@@ -140,10 +175,18 @@ static void report(struct stack_comparison *comparison)
 
 static void compare_cut(struct stack_comparison *comparison)
 {
-	if (comparison->output.header.n_user_frames == comparison->expected.count && !oracle_is_whole(comparison))
-		comparison->n_both_cut++;
-	else
+	if (comparison->output.header.n_user_frames != comparison->expected.count || oracle_is_whole(comparison)) {
 		report(comparison);
+		return;
+	}
+	comparison->n_both_cut++;
+	note_stop(comparison, "is cut for both");
+}
+
+static void accept_early_end(struct stack_comparison *comparison)
+{
+	comparison->n_ended_early++;
+	note_stop(comparison, "ends early for libdw");
 }
 
 void stack_comparison_run(struct stack_comparison *comparison)
@@ -161,17 +204,21 @@ void stack_comparison_run(struct stack_comparison *comparison)
 	else if (comparison->output.header.n_user_frames == comparison->expected.count)
 		return;
 	else if (has_outermost_frames(comparison))
-		comparison->n_ended_early++;
+		accept_early_end(comparison);
 	else
 		report(comparison);
 }
 
 void stack_comparison_assert_equal(const struct stack_comparison *comparison)
 {
+	bool are_too_many = (comparison->n_ended_early + comparison->n_both_cut) * 100 > comparison->n_stacks;
+
 	print_message("%" PRIu64 " stacks, %" PRIu64 " frames by tables, %" PRIu64 " by frame pointers; %" PRIu64
 		      " of libdw's end early, %" PRIu64 " of both\n",
 		      comparison->n_stacks, comparison->n_by_table, comparison->n_by_pointer, comparison->n_ended_early,
 		      comparison->n_both_cut);
 	assert_int_equal(comparison->n_different, 0);
-	assert_true((comparison->n_ended_early + comparison->n_both_cut) * 100 <= comparison->n_stacks);
+	for (size_t i = 0; i < comparison->n_noted && are_too_many; i++)
+		print_stop(comparison, &comparison->noted[i]);
+	assert_false(are_too_many);
 }

@@ -40,7 +40,10 @@ static void wherever_python_is_stopped_its_stack_is_what_libdw_says(void **state
 	stack_comparison_begin(&comparison, &target);
 	/* A pause of another length each time, so that it does not fall in step with the loop. */
 	for (uint64_t i = 0; i < N_STOPS; i++) {
-		assert_int_equal(target_run_for(&comparison.target, i * 7919 * NSEC_PER_USEC % MAX_PAUSE_NS), 1);
+		int r = target_run_for(&comparison.target, i * 7919 * NSEC_PER_USEC % MAX_PAUSE_NS);
+
+		if (r != 1)
+			fail_msg("stop %llu: %s", (unsigned long long)i, r == 0 ? "it has ended" : strerror(-r));
 		stack_comparison_reload(&comparison);
 		stack_comparison_run(&comparison);
 	}
