@@ -59,7 +59,7 @@ static void a_function_with_the_name_of_the_root_is_not_the_root(void **state)
 
 static void no_total_is_larger_than_the_root_s_and_selves_add_up(void **state)
 {
-	uint64_t seed = random_seed();
+	uint64_t seed = test_seed();
 	scoped(tree_freep) struct tree *tree = NULL;
 	struct function_table table;
 	uint64_t self = 0;

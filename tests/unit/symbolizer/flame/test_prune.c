@@ -53,7 +53,7 @@ static void the_largest_nodes_stay_and_totals_do_not_change(void **state)
 
 static void what_stays_of_a_random_tree_is_at_least_as_large_as_what_goes(void **state)
 {
-	uint64_t seed = random_seed();
+	uint64_t seed = test_seed();
 	scoped(tree_freep) struct tree *tree = NULL;
 	scoped(tree_freep) struct tree *pruned = NULL;
 	uint64_t n_pruned, smallest = UINT64_MAX, n_larger = 0;

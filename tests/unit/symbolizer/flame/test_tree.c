@@ -106,7 +106,7 @@ static void check_order(const struct tree *tree)
 
 static void a_tree_of_random_stacks_has_the_sums_of_brute_force(void **state)
 {
-	uint64_t seed = random_seed();
+	uint64_t seed = test_seed();
 
 	(void)state;
 	for (int round = 0; round < 3; round++) {

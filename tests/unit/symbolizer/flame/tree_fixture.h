@@ -3,11 +3,9 @@
 
 /* Trees from folded stacks, and random ones whose seed is printed. */
 
-#include <sys/random.h>
-
 #include "symbolizer/flame/label.h"
 #include "symbolizer/flame/tree.h"
-#include "tests/support/unit.h"
+#include "tests/support/test_seed.h"
 
 struct folded {
 	const char *path; /* "a;b;c" below the root */
@@ -56,19 +54,6 @@ static inline void path_of_node(const struct tree *tree, uint32_t node, char *pa
 				0, (int)MIN(size, sizeof(longer)) - 1);
 		memcpy(path, longer, strlen(longer) + 1);
 	}
-}
-
-/* Of HEARTH_TEST_SEED, or a new one; printed, so that a failure can be repeated. */
-static inline uint64_t random_seed(void)
-{
-	const char *text = getenv("HEARTH_TEST_SEED");
-	uint64_t seed = text ? strtoull(text, NULL, 0) : 0;
-
-	if (!text)
-		assert_int_equal(getrandom(&seed, sizeof(seed), 0), sizeof(seed));
-	seed |= 1;
-	print_message("HEARTH_TEST_SEED=%#llx\n", (unsigned long long)seed);
-	return seed;
 }
 
 static inline uint32_t random_below(uint64_t *state, uint32_t limit)

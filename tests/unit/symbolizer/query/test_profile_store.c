@@ -4,7 +4,6 @@
  * out is compared with a sum over the batches' rows.
  */
 
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "common/file.h"
@@ -12,6 +11,7 @@
 #include "symbolizer/query/profile.h"
 #include "symbolizer/store/sqlite_store.h"
 #include "tests/support/command.h"
+#include "tests/support/test_seed.h"
 
 enum {
 	N_FUNCTIONS = 6,
@@ -211,15 +211,9 @@ static void upload(struct fixture *fixture, uint32_t executable)
 static int setup(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	const char *seed = getenv("HEARTH_TEST_SEED");
 
 	assert_non_null(fixture);
-	fixture->seed = seed ? strtoull(seed, NULL, 0) : 0;
-	if (!seed)
-		assert_int_equal(getrandom(&fixture->seed, sizeof(fixture->seed), 0),
-				 sizeof(fixture->seed));
-	fixture->seed |= 1;
-	print_message("HEARTH_TEST_SEED=%#llx\n", (unsigned long long)fixture->seed);
+	fixture->seed = test_seed();
 	assert_int_equal(temp_folder_setup(&fixture->folder), 0);
 	assert_ok(sqlite_store_open(fixture->folder, &system_clock, &fixture->store));
 	assert_ok(debuginfo_store_open(fixture->folder, &system_clock, &fixture->debuginfo));

@@ -6,9 +6,8 @@
  * them.
  */
 
-#include <sys/random.h>
-
 #include "tests/support/command.h"
+#include "tests/support/test_seed.h"
 
 /* Runs a command, which must succeed; its output to be freed. */
 static inline char *command_text(const char *format, ...) printf_like(1, 2);
@@ -111,19 +110,6 @@ static inline char *compile(const char *folder, const char *name, const char *co
 	assert_non_null(path);
 	run_command("%s %s -o %s %s 2>&1", compiler, flags, path, source_path);
 	return path;
-}
-
-/* Of HEARTH_TEST_SEED, or a new one; printed, so that a failure can be repeated. */
-static inline uint64_t random_seed(void)
-{
-	const char *text = getenv("HEARTH_TEST_SEED");
-	uint64_t seed = text ? strtoull(text, NULL, 0) : 0;
-
-	if (!text)
-		assert_int_equal(getrandom(&seed, sizeof(seed), 0), sizeof(seed));
-	seed |= 1;
-	print_message("HEARTH_TEST_SEED=%#llx\n", (unsigned long long)seed);
-	return seed;
 }
 
 static inline uint64_t next_random(uint64_t *state)

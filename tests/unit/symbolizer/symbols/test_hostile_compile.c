@@ -77,7 +77,7 @@ static void damage_anywhere_leads_to_a_table_or_to_an_error(void **state)
 {
 	static const char *const flags[] = { "-O2 -g", "-O2 -gdwarf-4 -fdebug-types-section",
 					     "-O2 -g -gz" };
-	uint64_t seed = random_seed();
+	uint64_t seed = test_seed();
 	struct symbol_compile_report report;
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
