@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "agent/unwind/gap_frames.h"
+#include "agent/unwind/gap_starts.h"
 #include "agent/unwind/go_file.h"
 #include "agent/unwind/musl_frames.h"
 #include "common/file.h"
@@ -101,7 +102,7 @@ static int hash_gaps(XXH3_state_t *state, const struct elf_file *elf, uint64_t *
 	for (size_t i = 0; r == 0 && i < elf->n_sections; i++) {
 		const struct elf_section *section = &elf->sections[i];
 
-		if (!gap_frames_reads(elf, section))
+		if (!gap_starts_reads(elf, section))
 			continue;
 		hash_place(state, section);
 		r = hash_range(state, elf, section->file_offset, section->size);
