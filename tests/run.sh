@@ -21,8 +21,11 @@ filter= kinds=lint,unit,sanitize,fuzz,e2e e2e_build=$build fuzz_seconds=5 list_o
 passed=0 failed=0 skipped=0
 failures=() skips=()
 
+# Of what draws at random, so that a run can be repeated.
+export HEARTH_TEST_SEED=${HEARTH_TEST_SEED:-1}
+
 # Nothing of ours takes this long: a test that does hangs.
-readonly E2E_LIMIT_S=420 UNIT_LIMIT_S=120 TAIL_LINES=40
+readonly E2E_LIMIT_S=420 UNIT_LIMIT_S=120 TAIL_LINES=80
 
 usage() {
 	sed -n 's/^# \{0,1\}//; 4,11p' "${BASH_SOURCE[0]}"
@@ -74,30 +77,70 @@ show_tail() {
 # What a script of ours (FAILED: ...) or cmocka (file:line: error) says did not hold; fails if there is no such line.
 assertion_in() { grep -m 1 -oE 'FAILED: .*|[^ ]+\.c:[0-9]+: error.*' "$1"; }
 
-# run_test NAME LIMIT_S COMMAND...: exit status 0 passes, 77 skips with its last line as the reason.
-run_test() {
-	local name=$1 limit=$2 log started=$SECONDS status
+# execute NAME LIMIT_S COMMAND...: its log, and beside it how it ended and how long it took.
+execute() {
+	local name=$1 limit=$2 log started=$SECONDS
 	shift 2
-	is_selected "$name" || return 0
-	if [ -n "$list_only" ]; then
-		printf '%s\n' "$name"
-		return 0
-	fi
 	log=$(log_of "$name")
 	timeout --kill-after=20 "$limit" "$@" >"$log" 2>&1 </dev/null
-	status=$?
+	printf '%d %d\n' $? $((SECONDS - started)) >"$log.end"
+}
+
+# report NAME LIMIT_S: of a test that was executed. Exit status 0 passes, 77 skips with its last line as the reason.
+report() {
+	local name=$1 limit=$2 log status seconds
+	log=$(log_of "$name")
+	read -r status seconds <"$log.end"
 	case $status in
-	0) record ok "$name" $((SECONDS - started)) ;;
-	77) record skipped "$name" $((SECONDS - started)) "$(tail -n 1 "$log")" ;;
+	0) record ok "$name" "$seconds" ;;
+	77) record skipped "$name" "$seconds" "$(tail -n 1 "$log")" ;;
 	124 | 137)
 		show_tail "$log"
-		record FAILED "$name" $((SECONDS - started)) "still running after $limit s"
+		record FAILED "$name" "$seconds" "still running after $limit s"
 		;;
 	*)
 		show_tail "$log"
-		record FAILED "$name" $((SECONDS - started)) "$(assertion_in "$log" || echo "exit status $status")"
+		record FAILED "$name" "$seconds" "$(assertion_in "$log" || echo "exit status $status")"
 		;;
 	esac
+}
+
+# run_test NAME LIMIT_S COMMAND...: alone.
+run_test() {
+	is_selected "$1" || return 0
+	if [ -n "$list_only" ]; then
+		printf '%s\n' "$1"
+		return 0
+	fi
+	execute "$@"
+	report "$1" "$2"
+}
+
+# Those that begin while others run, and are reported in this order by report_all.
+begun=()
+
+# begin_test NAME LIMIT_S COMMAND...: beside others, as many as there are CPUs; for what does not look at the clock.
+begin_test() {
+	is_selected "$1" || return 0
+	if [ -n "$list_only" ]; then
+		printf '%s\n' "$1"
+		return 0
+	fi
+	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+		wait -n
+	done
+	execute "$@" &
+	begun+=("$1 $2")
+}
+
+report_all() {
+	local test
+	wait
+	for test in "${begun[@]}"; do
+		# shellcheck disable=SC2086 # a name and a number
+		report $test
+	done
+	begun=()
 }
 
 finish() {
@@ -137,18 +180,18 @@ build_tree() {
 	return 1
 }
 
-# One cmocka program is one test. ctest knows them; they are run one by one, so that each has its log and its line.
+# One cmocka program is one test. ctest knows them; each is a run of its own, so that it has its log and its line.
 run_unit_tests() {
-	local kind=$1 folder=$2 test
-	mapfile -t tests < <(ctest --test-dir "$folder" -N 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: //p')
-	if [ ${#tests[@]} -eq 0 ] && [ -z "$list_only" ]; then
+	local kind=$1 folder=$2 name program tests
+	tests=$(ctest --test-dir "$folder" --show-only=json-v1 | jq -r '.tests[] | [.name, .command[0]] | @tsv')
+	if [ -z "$tests" ] && [ -z "$list_only" ]; then
 		record FAILED "$kind" 0 "ctest knows no test in $folder"
 		return
 	fi
-	for test in "${tests[@]}"; do
-		run_test "$kind/$test" $UNIT_LIMIT_S ctest --test-dir "$folder" --output-on-failure --no-tests=error \
-			-R "^$(sed 's/[].[*^$+?(){}|\\]/\\&/g' <<<"$test")\$"
-	done
+	while IFS=$'\t' read -r name program; do
+		begin_test "$kind/$name" $UNIT_LIMIT_S env -C "$(dirname "$program")" "$program"
+	done <<<"$tests"
+	report_all
 }
 
 run_lint() {
@@ -165,8 +208,9 @@ run_fuzz() {
 	for source in tests/fuzz/fuzz_*.c; do
 		[ -e "$source" ] || continue
 		source=${source##*/}
-		run_test "fuzz/${source%.c}" $((fuzz_seconds + 300)) tests/fuzz/run.sh "$fuzz_seconds" "${source%.c}"
+		begin_test "fuzz/${source%.c}" $((fuzz_seconds + 300)) tests/fuzz/run.sh "$fuzz_seconds" "${source%.c}"
 	done
+	report_all
 }
 
 run_e2e() {

@@ -12,11 +12,17 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=${HEARTH_FUZZ_BUILD:-$root/build-fuzz}
 seconds=${1:-60}
 shift $(($# > 0 ? 1 : 0))
+# What CI runs is the same every time; whoever looks for faults names another.
+seed=${HEARTH_TEST_SEED:-$RANDOM}
 
 # An input of a few KiB reaches everything; a single input may neither hang nor take the machine.
 readonly MAX_INPUT_BYTES=65536 MAX_INPUT_SECONDS=10 MAX_RSS_MIB=2048
 
+# One at a time, where several of these run side by side.
 build_targets() {
+	mkdir -p "$build"
+	exec 9>"$build/being-built"
+	flock 9
 	if [ ! -e "$build/CMakeCache.txt" ]; then
 		(cd "$root" && cmake --preset fuzz -B "$build" >/dev/null)
 	fi
@@ -25,6 +31,7 @@ build_targets() {
 		printf 'fuzz: the build failed, the full log is %s\n' "$build/fuzz-build.log"
 		exit 1
 	}
+	exec 9>&-
 }
 
 # run_target NAME: 0 when nothing was found.
@@ -35,7 +42,7 @@ run_target() {
 	[ ! -d "$seeds" ] || options+=("$seeds")
 	[ ! -f "$dictionary" ] || options+=("-dict=$dictionary")
 	if ! "$build/fuzz/$name" "$corpus" "${options[@]}" -max_total_time="$seconds" -max_len=$MAX_INPUT_BYTES \
-		-timeout=$MAX_INPUT_SECONDS -rss_limit_mb=$MAX_RSS_MIB -artifact_prefix="$build/found/$name-" \
+		-seed="$seed" -timeout=$MAX_INPUT_SECONDS -rss_limit_mb=$MAX_RSS_MIB -artifact_prefix="$build/found/$name-" \
 		-print_final_stats=1 -verbosity=1 >"$build/logs/$name.log" 2>&1 </dev/null; then
 		tail -n 40 "$build/logs/$name.log"
 		printf 'not ok %s: see %s\n' "$name" "$build/logs/$name.log"
