@@ -192,6 +192,15 @@ busiest_service() {
 		}'
 }
 
+# The hottest function of the busiest service has its name: what a kernel's symbols weigh takes a while to arrive.
+has_names() {
+	local service hottest
+	service=$(busiest_service)
+	[ -n "$service" ] || return 1
+	hottest=$(hearth top --service "$service" --last 1m --rows 1 2>/dev/null | tail -n 1)
+	[[ $hottest != *"[/"* ]]
+}
+
 print_first_look() {
 	local started=$SECONDS service
 	say "profiling this host, a first look in $FIRST_LOOK_S seconds"
@@ -199,7 +208,7 @@ print_first_look() {
 		is_alive "$agent_pid" || start_failed hearth-agent "$agent_log"
 		is_alive "$server_pid" || start_failed hearth-symbolizer "$server_log"
 		[ "$stop_signals" = 0 ] || return 0
-		if [ $((SECONDS - started)) -ge $FIRST_LOOK_S ] && [ -n "$(busiest_service)" ]; then
+		if [ $((SECONDS - started)) -ge $FIRST_LOOK_S ] && has_names; then
 			break
 		fi
 		nap 0.5

@@ -12,6 +12,8 @@ from=$(now_s)
 start_workload shares 120
 expect_within 40s has_samples shares "$from" $((from + 600))
 wait_for_coverage $((from + 10))
+# While names are pending the page asks again by itself, and the graph changes under the pointer.
+wait_for_name work_a shares "$from" $((from + 600))
 
 tests=("$e2e_root"/tests/e2e/page/*.test.mjs)
 [ -e "${tests[0]}" ] || fail "no page tests in tests/e2e/page"

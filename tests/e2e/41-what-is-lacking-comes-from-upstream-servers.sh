@@ -30,6 +30,7 @@ upstream_port=$(free_port)
 start_background debuginfod debuginfod -F -d "$work/debuginfod.sqlite" -p "$upstream_port" -t 0 "$work/upstream"
 upstream=http://127.0.0.1:$upstream_port
 knows() { [ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "$upstream/buildid/$1/debuginfo")" = 200 ]; }
+expect_within 30s knows "$first"
 expect_within 30s knows "$second"
 
 start_server --debuginfo.upstream "$upstream"
@@ -116,6 +117,9 @@ stop_server
 # ---- servers that name each other answer at once
 loop_port=$(free_port)
 server_port=$(free_port)
+while [ "$server_port" = "$loop_port" ]; do
+	server_port=$(free_port)
+done
 server_data=$work/data4
 start_background loop "$HEARTH_BUILD/bin/hearth-symbolizer" --listen "127.0.0.1:$loop_port" --data "$work/data5" \
 	--debuginfo.upstream "http://127.0.0.1:$server_port" --debuginfo.upstream_wait 60s

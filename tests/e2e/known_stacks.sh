@@ -10,7 +10,7 @@
 need_root
 need_tools python3
 
-readonly FREQUENCY=997 LEAST_CPU_US=2500000
+readonly FREQUENCY=997 LEAST_CPU_US=6000000
 declare -A program_pids cpu_before
 
 says_ready() { grep -q '^ready$' "$work/workload-$1.log"; }

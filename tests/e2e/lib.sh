@@ -52,6 +52,17 @@ is_gone() {
 
 process_state() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f1; }
 
+# Of the profiles that a test had asked for: what their nodes were, the largest first.
+show_profiles() {
+	local profile
+	for profile in "$work"/*.json; do
+		[ -s "$profile" ] || continue
+		printf -- '---- %s: self, total, label\n' "${profile##*/}"
+		jq -r '[.result[]?] | sort_by(-.total_value)[:25][] | "\(.self_value)\t\(.total_value)\t\(.profile_location_str)"' \
+			"$profile" 2>/dev/null
+	done
+}
+
 leave() {
 	local status=$? i command
 	trap - EXIT
@@ -65,8 +76,9 @@ leave() {
 	done
 	if [ $status -ne 0 ] && [ $status -ne 77 ]; then
 		for log in "$work"/*.log; do
-			[ ! -s "$log" ] || { printf -- '---- %s\n' "${log##*/}"; tail -n 30 "$log"; }
+			[ ! -s "$log" ] || { printf -- '---- %s\n' "${log##*/}"; grep -v 'info uploaded' "$log" | tail -n 30; }
 		done
+		show_profiles
 	fi
 	if [ -n "${HEARTH_E2E_KEEP:-}" ]; then
 		printf 'kept: %s\n' "$work"
@@ -209,8 +221,8 @@ cpu_time_us() {
 # cpu_tolerance CPU_US WALL_S: how far a count of ticks may be from the kernel's own accounting: 2 %, and where other
 # programs take part of the CPUs, three standard deviations of so many ticks that hit the program or not.
 cpu_tolerance() {
-	awk -v cpu="$1" -v wall=$(($2 * 1000000 * $(nproc))) 'BEGIN {
-		period = 1000000 / 99; p = cpu / wall; p = p > 1 ? 1 : p
+	awk -v cpu="$1" -v wall=$(($2 * 1000000 * $(nproc))) -v hz="${SAMPLE_HZ:-99}" 'BEGIN {
+		period = 1000000 / hz; p = cpu / wall; p = p > 1 ? 1 : p
 		printf "%.0f\n", 0.02 * cpu + 3 * period * sqrt(wall / period * p * (1 - p)) }'
 }
 

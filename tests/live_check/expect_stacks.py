@@ -7,12 +7,12 @@
 DUMP is what batch_dump printed, PROGRAM the path of the executable, PID its first process; processes that come from it
 count too. A stack is written as its functions, leaf first, with semicolons: those of the program by name (of its
 procedure linkage table, which has no symbols: ?), all others by file (libc); N times the same in a row is "name*N". Kernel
-frames are left out. Expected of at least 99.9 % (--whole) each:
+frames are left out. Expected of at least 99.9 % (--whole) each, or of all but one:
 
   all stacks end at _start;
   those whose innermost function is one of the leaves match the regular expression;
 
-and of the leaves' time the first has its share, to three standard deviations and half a point.
+and of the leaves' time the first has its share, to four standard deviations and half a point.
 """
 import argparse
 import collections
@@ -69,18 +69,17 @@ def expect_share(what, least_pct, good, total, bad):
     """@bad: stacks with their counts, to be shown."""
     pct = 100.0 * good / total if total else 0.0
     print(f"{what}: {good} of {total} ({pct:.2f} %)")
-    if pct >= least_pct:
-        return True
     for text, count in sorted(bad.items(), key=lambda item: -item[1])[:6]:
         print(f"    {count} times {text[:400]}")
-    return False
+    # Of fewer than a thousand, one is more than a tenth of a percent.
+    return total > 0 and (pct >= least_pct or total - good <= 1)
 
 
 def expect_proportion(options, counts):
     by_leaf = {leaf: sum(count for text, count in counts.items() if text.split(";")[0] == leaf) for leaf in options.leaf}
     total = sum(by_leaf.values())
     share = 100.0 * by_leaf[options.leaf[0]] / max(total, 1)
-    tolerance = 0.5 + 300.0 * math.sqrt(options.share / 100 * (1 - options.share / 100) / max(total, 1))
+    tolerance = 0.5 + 400.0 * math.sqrt(options.share / 100 * (1 - options.share / 100) / max(total, 1))
     print(f"share of {options.leaf[0]}: {share:.2f} % (expected {options.share} ± {tolerance:.2f})")
     return abs(share - options.share) <= tolerance
 

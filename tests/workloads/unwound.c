@@ -54,10 +54,18 @@ __attribute__((aligned(64))) uint64_t leaf_b(uint64_t seed, uint64_t units)
 	return spin(seed, units);
 }
 
-/* Of no fixed length: rounds of one length could beat with the profiler's timer. */
+/* Rounds of one length could beat with the profiler's timer. */
+static uint64_t draw_scale(void)
+{
+	static uint64_t random;
+
+	random = random * 6364136223846793005u + 1442695040888963407u;
+	return 2 + (random >> 33) % 5;
+}
+
 uint64_t both_leaves(uint64_t seed)
 {
-	uint64_t scale = 2 + (seed >> 33) % 5;
+	uint64_t scale = draw_scale();
 
 	seed = leaf_a(seed, 7 * scale);
 	seed = leaf_b(seed, 3 * scale);
@@ -118,9 +126,12 @@ static uint64_t run_mutual(uint64_t seed)
 
 VISIBLE void handler(int number);
 
+/* Of the handler's time; what raises the signal draws it anew. */
+static volatile uint64_t handler_scale = 2;
+
 void handler(int number)
 {
-	uint64_t seed = leaf_a((uint64_t)number, 14);
+	uint64_t seed = leaf_a((uint64_t)number, 7 * handler_scale);
 
 	AFTER_CALL(seed);
 }
@@ -137,7 +148,10 @@ static void handle(int number, int flags)
 
 static uint64_t run_signal(uint64_t seed)
 {
-	seed = leaf_b(seed, 6);
+	uint64_t scale = draw_scale();
+
+	handler_scale = scale;
+	seed = leaf_b(seed, 3 * scale);
 	(void)raise(SIGUSR1);
 	AFTER_CALL(seed);
 	return seed;
@@ -176,9 +190,10 @@ VISIBLE int compare(const void *left, const void *right);
 
 int compare(const void *left, const void *right)
 {
-	uint64_t seed = leaf_a(*(const uint64_t *)left, 7);
+	uint64_t scale = draw_scale();
+	uint64_t seed = leaf_a(*(const uint64_t *)left, 7 * scale);
 
-	seed = leaf_b(seed, 3);
+	seed = leaf_b(seed, 3 * scale);
 	AFTER_CALL(seed);
 	return *(const uint64_t *)left < *(const uint64_t *)right ? -1 : 1;
 }
