@@ -96,6 +96,7 @@ static void gather_off_cpu_counters(struct agent *agent, const uint64_t values[A
 	set(agent, AGENT_METRIC_OFF_CPU_WAITED_NS, values[ABI_COUNTER_OFF_CPU_WAITED_NS]);
 	set(agent, AGENT_METRIC_OFF_CPU_TOO_SHORT, values[ABI_COUNTER_OFF_CPU_TOO_SHORT]);
 	set(agent, AGENT_METRIC_OFF_CPU_TOO_LONG, values[ABI_COUNTER_OFF_CPU_TOO_LONG]);
+	set(agent, AGENT_METRIC_OFF_CPU_UNSEEN, values[ABI_COUNTER_OFF_CPU_UNSEEN]);
 	set(agent, AGENT_METRIC_OFF_CPU_LOST, values[ABI_COUNTER_OFF_CPU_LOST]);
 	set(agent, AGENT_METRIC_OFF_CPU_LOST_NS, values[ABI_COUNTER_OFF_CPU_LOST_NS]);
 	set(agent, AGENT_METRIC_OFF_CPU_CAPTURE_NS, values[ABI_COUNTER_OFF_CPU_CAPTURE_NS]);

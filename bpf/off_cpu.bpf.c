@@ -202,43 +202,6 @@ static __always_inline enum wait_stack take_stack(void *context, struct task_str
 	return WAIT_STACK_TAKEN;
 }
 
-static __always_inline void begin_wait(void *context, struct task_struct *task, __u64 now_ns)
-{
-	__u32 key = 0;
-	struct capture_budget *budget = bpf_map_lookup_elem(&capture_budgets, &key);
-	struct thread_waits *waits = bpf_task_storage_get(&thread_waits, task, NULL, 0);
-	enum wait_stack stack = WAIT_STACK_NONE;
-	struct wait_site *site;
-	__u64 spent_ns = 0;
-	__u8 index, shift;
-
-	if (!waits || !budget) {
-		count(ABI_COUNTER_OFF_CPU_UNREADY);
-		return;
-	}
-	adjust_interval(budget, now_ns);
-	index = find_site(task, waits, now_ns);
-	site = &waits->sites[index & (N_WAIT_SITES - 1)];
-	shift = choose_weight(site, budget->interval_ns, now_ns);
-	if (shift == 0 || (bpf_get_prandom_u32() & ((1U << shift) - 1)) == 0) {
-		__u64 began_ns = bpf_ktime_get_ns();
-
-		stack = take_stack(context, task, waits, site);
-		spent_ns = bpf_ktime_get_ns() - began_ns;
-		budget->spent_ns += spent_ns;
-		count_more(ABI_COUNTER_OFF_CPU_CAPTURE_NS, spent_ns);
-	} else {
-		count(ABI_COUNTER_OFF_CPU_THINNED);
-	}
-	waits->start_ns = now_ns;
-	waits->capture_ns = spent_ns;
-	waits->site = index;
-	waits->cpu = bpf_get_smp_processor_id();
-	waits->stack = stack;
-	waits->weight_shift = shift;
-	__sync_lock_test_and_set(&waits->since_ns, now_ns);
-}
-
 /* Waits like this one; after a while also those that were unlike it, for want of one that is like them. */
 static __always_inline void take_others(struct wait_site *site, __u8 class, bool all, struct abi_wait *wait)
 {
@@ -330,15 +293,12 @@ static __always_inline void skip_wait(struct thread_waits *waits, __u64 duration
 	}
 }
 
-static __always_inline void end_wait(struct task_struct *task, __u64 now_ns)
+/* Twice in the program, and once in the kernel. */
+static __noinline void end_wait(struct task_struct *task, struct thread_waits *waits, __u64 now_ns)
 {
-	struct thread_waits *waits = bpf_task_storage_get(&thread_waits, task, NULL, 0);
-	__u64 since_ns;
+	__u64 since_ns = __sync_lock_test_and_set(&waits->since_ns, 0);
 	__u64 start_ns;
 
-	if (!waits || waits->since_ns == 0)
-		return;
-	since_ns = __sync_lock_test_and_set(&waits->since_ns, 0);
 	start_ns = waits->start_ns;
 	if (since_ns == 0 || waits->stack == WAIT_STACK_IGNORED)
 		return;
@@ -357,6 +317,77 @@ static __always_inline void end_wait(struct task_struct *task, __u64 now_ns)
 		tell_wait(task, waits, since_ns, now_ns);
 }
 
+static __always_inline void come_back(struct task_struct *task, __u64 now_ns)
+{
+	struct thread_waits *waits = bpf_task_storage_get(&thread_waits, task, NULL, 0);
+
+	if (waits && waits->since_ns != 0)
+		end_wait(task, waits, now_ns);
+}
+
+/*
+ * The kernel does not run programs at every switch: not, for one, where the thread that leaves is in the midst of what
+ * must not be traced. A thread that leaves, and still waits for all we know, came back then, and what it ran since says
+ * when, but for the time that it had to share its CPU.
+ */
+static __always_inline void end_unseen(struct task_struct *task, struct thread_waits *waits, __u64 now_ns)
+{
+	__u64 ran_ns = task->se.sum_exec_runtime - waits->ran_ns;
+	__u64 since_ns = waits->since_ns;
+
+	count(ABI_COUNTER_OFF_CPU_UNSEEN);
+	end_wait(task, waits, ran_ns < now_ns - since_ns ? now_ns - ran_ns : since_ns);
+}
+
+/* Whoever ends has no wait to begin, but may have one to end. */
+static __always_inline void leave_for_good(struct task_struct *task, __u64 now_ns)
+{
+	struct thread_waits *waits = bpf_task_storage_get(&thread_waits, task, NULL, 0);
+
+	if (waits && waits->since_ns != 0)
+		end_unseen(task, waits, now_ns);
+}
+
+static __always_inline void begin_wait(void *context, struct task_struct *task, __u64 now_ns)
+{
+	__u32 key = 0;
+	struct capture_budget *budget = bpf_map_lookup_elem(&capture_budgets, &key);
+	struct thread_waits *waits = bpf_task_storage_get(&thread_waits, task, NULL, 0);
+	enum wait_stack stack = WAIT_STACK_NONE;
+	struct wait_site *site;
+	__u64 spent_ns = 0;
+	__u8 index, shift;
+
+	if (!waits || !budget) {
+		count(ABI_COUNTER_OFF_CPU_UNREADY);
+		return;
+	}
+	if (waits->since_ns != 0)
+		end_unseen(task, waits, now_ns);
+	adjust_interval(budget, now_ns);
+	index = find_site(task, waits, now_ns);
+	site = &waits->sites[index & (N_WAIT_SITES - 1)];
+	shift = choose_weight(site, budget->interval_ns, now_ns);
+	if (shift == 0 || (bpf_get_prandom_u32() & ((1U << shift) - 1)) == 0) {
+		__u64 began_ns = bpf_ktime_get_ns();
+
+		stack = take_stack(context, task, waits, site);
+		spent_ns = bpf_ktime_get_ns() - began_ns;
+		budget->spent_ns += spent_ns;
+		count_more(ABI_COUNTER_OFF_CPU_CAPTURE_NS, spent_ns);
+	} else {
+		count(ABI_COUNTER_OFF_CPU_THINNED);
+	}
+	waits->start_ns = now_ns;
+	waits->ran_ns = task->se.sum_exec_runtime;
+	waits->capture_ns = spent_ns;
+	waits->site = index;
+	waits->cpu = bpf_get_smp_processor_id();
+	waits->stack = stack;
+	waits->weight_shift = shift;
+	__sync_lock_test_and_set(&waits->since_ns, now_ns);
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(hearth_on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -366,8 +397,12 @@ int BPF_PROG(hearth_on_switch, bool preempt, struct task_struct *prev, struct ta
 
 	count(ABI_COUNTER_OFF_CPU_SWITCHES);
 	if (is_user_thread(next))
-		end_wait(next, now_ns);
-	if (!preempt && is_waiting_state(state) && is_user_thread(prev) && prev->mm)
+		come_back(next, now_ns);
+	if (preempt || state == 0 || !is_user_thread(prev))
+		return 0;
+	if (state & TASK_DEAD)
+		leave_for_good(prev, now_ns);
+	else if (is_waiting_state(state) && prev->mm)
 		begin_wait(ctx, prev, now_ns);
 	return 0;
 }

@@ -107,12 +107,13 @@ static __always_inline int write_record(struct seq_file *file, struct walk_scrat
 }
 
 /* A thread that slept before we looked for the first time waits from now on, as far as we know. */
-static __always_inline void adopt(struct thread_waits *waits, __u32 cpu, __u64 now_ns)
+static __always_inline void adopt(struct thread_waits *waits, __u32 cpu, __u64 ran_ns, __u64 now_ns)
 {
 	waits->cpu = cpu;
 	waits->stack = WAIT_STACK_NONE;
 	waits->site = N_WAIT_SITES; /* where it waits was not seen */
 	waits->start_ns = now_ns;
+	waits->ran_ns = ran_ns;
 	(void)__sync_val_compare_and_swap(&waits->since_ns, 0, now_ns);
 }
 
@@ -185,11 +186,14 @@ int hearth_walk_waits(struct bpf_iter__task *context)
 	since_ns = *(volatile __u64 *)&waits->since_ns;
 	if (since_ns == 0) {
 		if (waits->start_ns == 0 && is_waiting_state(task->__state))
-			adopt(waits, task->wake_cpu, now_ns);
+			adopt(waits, task->wake_cpu, task->se.sum_exec_runtime, now_ns);
 		return 0;
 	}
 	/* It may be running by now: nobody saw how its wait began, nor whether it ended. */
 	if (waits->site == N_WAIT_SITES && !is_waiting_state(task->__state))
+		return 0;
+	/* Its end was not told, or is being told: what is left of it comes from elsewhere. */
+	if (waits->ran_ns != task->se.sum_exec_runtime)
 		return 0;
 	start_ns = *(volatile __u64 *)&waits->start_ns;
 	if (now_ns < start_ns + MIN_AGE_NS || waits->stack == WAIT_STACK_IGNORED)

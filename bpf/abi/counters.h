@@ -44,6 +44,7 @@
 	X(OFF_CPU_WAITED_NS, "off_cpu_waited_ns", "time of all waits that ended, thinned or not")              \
 	X(OFF_CPU_TOO_SHORT, "off_cpu_too_short", "waits below off_cpu.min_blocking_time: dropped")            \
 	X(OFF_CPU_TOO_LONG, "off_cpu_too_long", "waits that were cut after an hour")                           \
+	X(OFF_CPU_UNSEEN,   "off_cpu_unseen",   "ends of waits that the kernel did not tell: inferred") \
 	X(OFF_CPU_LOST,     "off_cpu_lost",     "waits that did not fit into the ring buffer: lost")           \
 	X(OFF_CPU_LOST_NS,  "off_cpu_lost_ns",  "their time")                                                  \
 	X(OFF_CPU_CAPTURE_NS, "off_cpu_capture_ns", "time spent on taking stacks of waits")

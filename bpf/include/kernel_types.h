@@ -72,7 +72,12 @@ struct signal_struct {
 
 struct mm_struct;
 
+struct sched_entity {
+	__u64 sum_exec_runtime; /* ns that the thread ran, whatever class it is in */
+};
+
 struct task_struct {
+	struct sched_entity se;
 	struct signal_struct *signal;
 	struct mm_struct *mm;
 	unsigned int __state; /* 5.14 */

@@ -15,6 +15,7 @@
 /* include/linux/sched.h */
 #define TASK_INTERRUPTIBLE   0x1
 #define TASK_UNINTERRUPTIBLE 0x2
+#define TASK_DEAD	     0x80
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -73,6 +74,7 @@ struct wait_site {
 struct thread_waits {
 	__u64 since_ns; /* from when on this wait is not told yet; 0: the thread does not wait */
 	__u64 start_ns; /* of the last wait; 0: there was none */
+	__u64 ran_ns;	/* what the thread had run by then: it does not wait any more when that grows */
 	__u64 stack_hash;
 	__u64 walk_start_ns;
 	__u64 walk_hash; /* stack of the wait that began at walk_start_ns, which stands for itself alone */

@@ -50,6 +50,8 @@ expect_no_label "$work/waits.json" "[l] usleep"
 pipe_us=$(awk '$1 == "wait_for_pipe" { print $3 }' "$work/truth")
 expect_near "longer ones" "$(value_of "$work/waits.json" wait_for_pipe)" "$pipe_us" $((pipe_us / 20))
 
+say "ends that the kernel did not tell: $(agent_metric off_cpu_unseen_ends_total)"
+
 # ---- one program, and after it another in the same process: 3 s each
 fetch_profile "$work/exec.json" stuck "$from" "$to" "{\"profile_event_type\": \"off-cpu\", \"tag_filter\": \"process_id != $sleeper\"}"
 expect_near "before it became another program" "$(value_of "$work/exec.json" become_another)" 3000000 60000
