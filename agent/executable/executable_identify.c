@@ -133,8 +133,9 @@ static bool is_told_generation(const struct told_file *told, int fd)
  */
 static bool is_unchanged_since(const struct told_file *told, const struct stat *status, uint64_t slack_ns)
 {
-	uint64_t now_ns = clock_monotonic_ns(&system_clock);
+	/* In this order: who is pushed off the CPU in between takes the mapping for older than it is. */
 	uint64_t now_wall_ns = clock_wall_ns(&system_clock);
+	uint64_t now_ns = clock_monotonic_ns(&system_clock);
 	uint64_t changed_ns = (uint64_t)status->st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)status->st_ctim.tv_nsec;
 	uint64_t ago_ns = now_ns > told->mapped_ns ? now_ns - told->mapped_ns : 0;
 
