@@ -6,8 +6,9 @@
 
 DUMP is what batch_dump printed, PROGRAM the path of the executable, PID its first process; processes that come from it
 count too. A stack is written as its functions, leaf first, with semicolons: those of the program by name (of its
-procedure linkage table, which has no symbols: ?), all others by file (libc); N times the same in a row is "name*N". Kernel
-frames are left out, and so are stacks that have no others and were not cut, at most one in a hundred. Expected of at least 99.9 % (--whole) each, or of all but one:
+procedure linkage table, which has no symbols: ?), all others by file (libc); N times the same in a row is "name*N".
+Kernel frames are left out, and so are stacks that have no others and were not cut, at most one in a hundred. Expected
+of at least 99.9 % (--whole) each, or of all but one:
 
   all stacks end at _start;
   those whose innermost function is one of the leaves match the regular expression;
