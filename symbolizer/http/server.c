@@ -6,12 +6,17 @@
 
 #include "symbolizer/http/server.h"
 
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/log.h"
+#include "common/scoped.h"
 #include "symbolizer/http/exchange.h"
 #include "symbolizer/http/listen.h"
 
@@ -257,13 +262,18 @@ static void wait_until_idle(struct exchange_host *host)
 	(void)pthread_mutex_unlock(&host->lock);
 }
 
-/* Ends accepting; the socket is ours from then on. */
+/*
+ * Ends accepting. Not by MHD_quiesce_daemon(): with a pool of threads its epoll_ctl() races with theirs, and the loser
+ * ends the process (libmicrohttpd 0.9.75 and later, "Failed to remove listen FD from epoll set"). What never is ready
+ * takes the place of the socket, which the kernel closes, and takes out of the epoll sets. The library closes the rest.
+ */
 static void close_listener(struct MHD_Daemon *daemon)
 {
-	int fd = MHD_quiesce_daemon(daemon);
+	const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_LISTEN_FD);
+	scoped_fd int never_ready = eventfd(0, EFD_CLOEXEC);
 
-	if (fd >= 0)
-		(void)close(fd);
+	if (info && (never_ready < 0 || dup3(never_ready, info->listen_fd, O_CLOEXEC) < 0))
+		(void)shutdown(info->listen_fd, SHUT_RDWR); /* the threads will spin till they end */
 }
 
 struct http_server *http_server_free(struct http_server *server)

@@ -474,6 +474,49 @@ static void a_request_that_has_begun_is_finished_by_a_stop(void **state)
 	answer_release(&visit.answer);
 }
 
+#define N_STOPS 1000
+
+struct passer_by {
+	atomic_uint port;
+	atomic_bool told;
+};
+
+/* Connects, and goes away again. */
+static void *pass_by_until_told(void *arg)
+{
+	struct passer_by *passer_by = arg;
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	while (!atomic_load(&passer_by->told)) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		address.sin_port = htons((uint16_t)atomic_load(&passer_by->port));
+		(void)connect(fd, (const struct sockaddr *)&address, sizeof(address));
+		(void)close(fd);
+	}
+	return NULL;
+}
+
+/* What the library's threads and a stop do to the same socket must not end the process: it did, once in a while. */
+static void a_stop_may_come_at_any_moment(void **state)
+{
+	struct passer_by passer_by = {};
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, pass_by_until_told, &passer_by), 0);
+	for (unsigned int i = 0; i < N_STOPS; i++) {
+		void *site;
+
+		assert_int_equal(site_setup(&site), 0);
+		atomic_store(&passer_by.port, http_server_port(((struct site *)site)->server));
+		(void)usleep(i % 32 * 20);
+		assert_int_equal(site_teardown(&site), 0);
+	}
+	atomic_store(&passer_by.told, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 static void requests_are_counted(void **state)
 {
 	struct site *site = *state;
@@ -517,6 +560,7 @@ int main(void)
 		SITE_TEST(a_slow_handler_keeps_nobody_waiting),
 		SITE_TEST(a_full_lane_refuses_and_leaves_the_others_alone),
 		SITE_TEST(a_request_that_has_begun_is_finished_by_a_stop),
+		cmocka_unit_test(a_stop_may_come_at_any_moment),
 		SITE_TEST(requests_are_counted),
 	};
 
