@@ -93,6 +93,27 @@ static bool may_hold_memory(const char *name, size_t length)
 	return false;
 }
 
+/*
+ * Rust's demangler counts the lifetimes that a binder names one by one, also where it prints none of
+ * them and nobody can stop it; as many as 64 bits hold would take it years. A binder ("G", a base-62
+ * number, "_") stands behind the "F" of a function or the "D" of a trait object only. Names with
+ * more than 63 lifetimes are left as they are; so is one whose identifier happens to look like that.
+ */
+static bool binds_many_lifetimes(const char *name, size_t length)
+{
+	for (size_t i = 0; i + 1 < length; i++) {
+		size_t end = i + 2;
+
+		if ((name[i] != 'F' && name[i] != 'D') || name[i + 1] != 'G')
+			continue;
+		while (end < length && isalnum((unsigned char)name[end]))
+			end++;
+		if (end - (i + 2) > 1 && end < length && name[end] == '_')
+			return true;
+	}
+	return false;
+}
+
 /* Appends the demangled form of @name: 1 done, 0 not a name that can be demangled, -ENOMEM, -EFBIG.
  */
 static int demangle(struct bytes *out, const char *name, size_t length, bool rust)
@@ -100,7 +121,8 @@ static int demangle(struct bytes *out, const char *name, size_t length, bool rus
 	scoped_free struct demangling *demangling = NULL;
 	int r = 0;
 
-	if (length > MANGLED_NAME_MAX_BYTES || (rust && may_hold_memory(name, length)))
+	if (length > MANGLED_NAME_MAX_BYTES ||
+	    (rust && (may_hold_memory(name, length) || binds_many_lifetimes(name, length))))
 		return 0;
 	/* Not cleared: it is most of what a short name costs. */
 	demangling = malloc(sizeof(*demangling));
