@@ -122,50 +122,25 @@ int pread_all(int fd, void *buffer, size_t size, uint64_t offset)
 	return 0;
 }
 
-/* The folder that holds @path, as text to be freed. */
-static char *folder_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	if (!slash)
-		return strdup(".");
-	return strndup(path, slash == path ? 1 : (size_t)(slash - path));
-}
-
-static int write_and_sync(int fd, const void *data, size_t size, unsigned int mode)
-{
-	int r;
-
-	if (fchmod(fd, mode) < 0)
-		return -errno;
-	r = write_all(fd, data, size);
-	if (r < 0)
-		return r;
-	return fsync(fd) < 0 ? -errno : 0;
-}
-
 int file_replace(const char *path, const void *data, size_t size, unsigned int mode)
 {
-	scoped_free char *folder = folder_of(path);
 	scoped_free char *temporary = NULL;
 	scoped_fd int fd = -1;
 	int r;
 
-	if (!folder || asprintf(&temporary, "%s.XXXXXX", path) < 0) {
+	if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
 		temporary = NULL;
 		return -ENOMEM;
 	}
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	r = write_and_sync(fd, data, size, mode);
+	r = fchmod(fd, mode) < 0 ? -errno : write_all(fd, data, size);
 	if (r == 0 && rename(temporary, path) < 0)
 		r = -errno;
-	if (r < 0) {
+	if (r < 0)
 		(void)unlink(temporary);
-		return r;
-	}
-	return fsync_folder(folder);
+	return r;
 }
 
 static int make_folder(const char *path, unsigned int mode)
@@ -200,13 +175,4 @@ int make_folders(const char *path, unsigned int mode)
 			return r;
 	}
 	return make_folder(prefix, mode);
-}
-
-int fsync_folder(const char *path)
-{
-	scoped_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	return fsync(fd) < 0 ? -errno : 0;
 }
