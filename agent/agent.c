@@ -409,7 +409,7 @@ static bool window_should_close(struct agent *agent)
 	if (collector_is_full(agent->collector))
 		return true;
 	return ++agent->n_added % SAMPLES_PER_LOOK_AT_CLOCK == 0 &&
-	       clock_monotonic_ns(agent->clock) >= window_closes_ns(agent);
+	       clock_monotonic_ns(agent->clock) >= window_closes_ns(agent) + DRAIN_INTERVAL_NS;
 }
 
 static int add_sample(struct agent *agent, const struct abi_sample *sample, const struct abi_frame *frames)
@@ -492,7 +492,10 @@ static int drain(struct agent *agent)
 	r = agent_read_samples(agent);
 	if (r < 0)
 		return r;
-	agent->quiet = r < QUIET_SAMPLES;
+	/* A look that comes soon after another finds little on a busy host, too. */
+	if (r >= QUIET_SAMPLES || began_ns >= agent->drained_ns + DRAIN_INTERVAL_NS)
+		agent->quiet = r < QUIET_SAMPLES;
+	agent->drained_ns = began_ns;
 	r = read_events(agent);
 	if (r < 0)
 		return r;

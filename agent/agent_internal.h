@@ -77,6 +77,7 @@ struct agent {
 	bool is_walking; /* its samples are of the open window, however full that is */
 	bool over_budget;
 	bool quiet; /* the last drain brought next to nothing */
+	uint64_t drained_ns; /* when the rings were read last */
 	uint64_t events_read_ns;    /* process events before this time are queued */
 	int epoll_fd;
 	int signal_fd;
