@@ -17,7 +17,7 @@ int write_all(int fd, const void *data, size_t size);
 /* Reads exactly @size bytes at @offset. -ENODATA when the file ends before (a file truncated under us). */
 int pread_all(int fd, void *buffer, size_t size, uint64_t offset);
 
-/* Replaces @path (temporary file beside it, rename): readers meet the old or the new content, whole. Nothing is synced. */
+/* Replaces @path (temporary file beside it, rename): readers meet old or new content, whole. Nothing is synced. */
 int file_replace(const char *path, const void *data, size_t size, unsigned int mode);
 
 /* mkdir -p. 0 also when it is there. */
