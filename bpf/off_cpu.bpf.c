@@ -293,7 +293,7 @@ static __always_inline void skip_wait(struct thread_waits *waits, __u64 duration
 	}
 }
 
-/* Twice in the program, and once in the kernel. */
+/* Called from three places: too long to stand there three times. */
 static __noinline void end_wait(struct task_struct *task, struct thread_waits *waits, __u64 now_ns)
 {
 	__u64 since_ns = __sync_lock_test_and_set(&waits->since_ns, 0);
@@ -326,9 +326,9 @@ static __always_inline void come_back(struct task_struct *task, __u64 now_ns)
 }
 
 /*
- * The kernel does not run programs at every switch: not, for one, where the thread that leaves is in the midst of what
- * must not be traced. A thread that leaves, and still waits for all we know, came back then, and what it ran since says
- * when, but for the time that it had to share its CPU.
+ * The kernel does not run programs at every switch: hosts were met where it runs none as certain threads leave. A
+ * thread that leaves, and still waits for all we know, came back unseen, and what it ran since says when, but for the
+ * time that it had to share its CPU.
  */
 static __always_inline void end_unseen(struct task_struct *task, struct thread_waits *waits, __u64 now_ns)
 {

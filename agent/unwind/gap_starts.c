@@ -76,8 +76,7 @@ bool gap_starts_reads(const struct elf_file *elf, const struct elf_section *sect
 	return content_of(elf, section) != CONTENT_NOTHING;
 }
 
-/* ---- the filter
- * --------------------------------------------------------------------------------------------- */
+/* ---- the filter */
 
 /* The gaps rise. */
 static void make_filter(struct gap_starts *gap)
@@ -106,8 +105,7 @@ static bool may_hold(const struct gap_starts *gap, uint64_t address)
 	       (gap->filter[bit / 64] >> bit % 64 & 1);
 }
 
-/* ---- what leads to a function
- * ------------------------------------------------------------------------------- */
+/* ---- what leads to a function */
 
 static int add_start(struct gap_starts *gap, uint64_t address)
 {

@@ -110,6 +110,7 @@ static bool binds_many_lifetimes(const char *name, size_t length)
 			end++;
 		if (end - (i + 2) > 1 && end < length && name[end] == '_')
 			return true;
+		i = end - 1; /* what else begins in between ends there too */
 	}
 	return false;
 }
