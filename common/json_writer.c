@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/utf8.h"
+
 /*
  * Text is copied in runs: everything between two characters that need an escape goes out in one
  * append. An answer holds a hundred thousand names, and nearly all of them are one run.
@@ -62,48 +64,6 @@ void json_array_begin(struct json_writer *json)
 void json_array_end(struct json_writer *json)
 {
 	end(json, ']');
-}
-
-static bool is_continuation(uint8_t byte)
-{
-	return (byte & 0xc0) == 0x80;
-}
-
-/* The length of the well-formed sequence at @text (Unicode 15, table 3-7), or 0. */
-static size_t utf8_sequence_length(const uint8_t *text, size_t size)
-{
-	uint8_t first = text[0];
-	uint8_t lowest = 0x80, highest = 0xbf;
-	size_t length;
-
-	if (first < 0x80)
-		return 1;
-	if (first >= 0xc2 && first <= 0xdf)
-		length = 2;
-	else if (first >= 0xe0 && first <= 0xef)
-		length = 3;
-	else if (first >= 0xf0 && first <= 0xf4)
-		length = 4;
-	else
-		return 0;
-	if (size < length)
-		return 0;
-
-	/* Refuses overlong forms, surrogates, and what lies beyond U+10FFFF. */
-	if (first == 0xe0)
-		lowest = 0xa0;
-	else if (first == 0xf0)
-		lowest = 0x90;
-	else if (first == 0xed)
-		highest = 0x9f;
-	else if (first == 0xf4)
-		highest = 0x8f;
-	if (text[1] < lowest || text[1] > highest)
-		return 0;
-	for (size_t i = 2; i < length; i++)
-		if (!is_continuation(text[i]))
-			return 0;
-	return length;
 }
 
 static bool needs_escape(uint8_t byte)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/executable/kernel_code.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/executable/kallsyms.h"
+#include "common/utf8.h"
 
 /* BPF code and trampolines: the largest program image the kernel allocates alone is below this. */
 #define MAX_CODE_BYTES (2 * MIB)
@@ -52,7 +52,8 @@ int kernel_code_read(struct kernel_code *code, const struct kernel_layout *layou
 
 		if (!kallsyms_is_text(&symbol) || symbol.address == 0 || is_in_layout(layout, &symbol))
 			continue;
-		(void)snprintf(found.name, sizeof(found.name), "%.*s", (int)sizeof(found.name) - 1, symbol.name);
+		/* Its hash is its key on the wire, where it must be UTF-8. */
+		(void)utf8_repair(symbol.name, strlen(symbol.name), found.name, sizeof(found.name) - 1);
 		r = vec_push(&code->symbols, found);
 		if (r < 0)
 			return r;

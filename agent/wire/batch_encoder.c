@@ -7,6 +7,7 @@
 #include "common/arena.h"
 #include "common/scoped.h"
 #include "common/string_table.h"
+#include "common/utf8.h"
 #include "common/zstd_frame.h"
 
 /*
@@ -49,26 +50,32 @@ static void *allocate(struct encoder *encoder, size_t count, size_t size)
 	return memory;
 }
 
-/* What of @text goes on the wire: whole characters of UTF-8. */
-static size_t text_length(const char *text)
+/*
+ * What of @text goes on the wire: whole characters of UTF-8, which a string of Protocol Buffers must be. The names of
+ * threads, files and cgroups are others' bytes; what is no character is replaced in @room.
+ */
+static struct bytes_view wire_text(const char *text, char room[BATCH_MAX_TEXT_BYTES])
 {
-	size_t length = strnlen(text, BATCH_MAX_TEXT_BYTES);
+	size_t length = strnlen(text, BATCH_MAX_TEXT_BYTES + 1);
+	size_t size = utf8_valid_length(text, MIN(length, (size_t)BATCH_MAX_TEXT_BYTES));
 
-	if (length < BATCH_MAX_TEXT_BYTES)
-		return length;
-	while (length > 0 && ((uint8_t)text[length] & 0xc0) == 0x80)
-		length--;
-	return length;
+	if (size == length)
+		return (struct bytes_view){ .data = (const uint8_t *)text, .size = size };
+	size = utf8_repair(text, length, room, BATCH_MAX_TEXT_BYTES);
+	return (struct bytes_view){ .data = (const uint8_t *)room, .size = size };
 }
 
 static uint32_t intern(struct encoder *encoder, const char *text)
 {
+	char room[BATCH_MAX_TEXT_BYTES];
+	struct bytes_view wire;
 	string_id id = 0;
 	int r;
 
 	if (!text || encoder->error)
 		return 0;
-	r = string_table_intern(encoder->strings, text, text_length(text), &id);
+	wire = wire_text(text, room);
+	r = string_table_intern(encoder->strings, (const char *)wire.data, wire.size, &id);
 	if (r < 0)
 		encoder->error = r == -ENOSPC ? -EFBIG : r;
 	return id;
@@ -76,13 +83,14 @@ static uint32_t intern(struct encoder *encoder, const char *text)
 
 static char *copy_text(struct encoder *encoder, const char *text)
 {
+	char room[BATCH_MAX_TEXT_BYTES];
+	struct bytes_view wire;
 	char *copy;
 
 	if (encoder->error)
 		return NULL;
-	if (!text)
-		text = "";
-	copy = arena_copy_text(encoder->arena, text, text_length(text));
+	wire = wire_text(text ? text : "", room);
+	copy = arena_copy_text(encoder->arena, (const char *)wire.data, wire.size);
 	if (!copy)
 		encoder->error = -ENOMEM;
 	return copy;
@@ -212,6 +220,7 @@ static void encode_named_frame(struct encoder *encoder, const struct window_name
 			       Hearth__V1__NamedFrame *out)
 {
 	hearth__v1__named_frame__init(out);
+	/* The hash of a name that is UTF-8 already: what the kernel calls its own code. */
 	out->key = frame->key;
 	out->name = copy_text(encoder, frame->name);
 }

@@ -66,7 +66,7 @@ static char *random_text(struct source *source)
 					     "日本語",
 					     "/usr/lib/x86_64-linux-gnu/libc.so.6",
 					     "libssl.so.3",
-					     "\x80\xff" };
+					     "caf\xc3\xa9 \xef\xbf\xbd" };
 	char *text = arena_format(source->arena, "%s%llu", words[below(source, ARRAY_SIZE(words))],
 				  (unsigned long long)below(source, 20));
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/wire/batch_encoder.h"
 
+#include <iconv.h>
 #include <inttypes.h>
 #include <time.h>
 
 #include "common/hash.h"
 #include "common/limits.h"
+#include "common/zstd_frame.h"
+#include "proto/batch.pb-c.h"
 #include "random_window.h"
 #include "tests/support/unit.h"
 #include "window_text.h"
@@ -130,6 +133,88 @@ static void texts_end_at_the_limit_of_the_wire_with_a_whole_character(void **sta
 	assert_int_equal(found[BATCH_MAX_TEXT_BYTES - 1], ' ');
 }
 
+/* By the C library's own decoder, which is strict. */
+static bool is_utf8(const char *text)
+{
+	iconv_t decoder = iconv_open("UTF-32LE", "UTF-8");
+	size_t left = strlen(text), room = 4 * BATCH_MAX_TEXT_BYTES;
+	scoped_free char *out = malloc(room);
+	char *from = (char *)text, *to = out;
+	size_t r;
+
+	assert_true(decoder != (iconv_t)-1);
+	assert_non_null(out);
+	r = iconv(decoder, &from, &left, &to, &room);
+	iconv_close(decoder);
+	return r != (size_t)-1;
+}
+
+/* All strings of @message and of the messages in it, as a strict decoder looks at them. Returns how many. */
+static size_t check_strings(const ProtobufCMessage *message)
+{
+	size_t n_strings = 0;
+
+	for (unsigned int i = 0; i < message->descriptor->n_fields; i++) {
+		const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
+		const uint8_t *base = (const uint8_t *)message;
+		bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
+		size_t count = repeated ? *(const size_t *)(base + field->quantifier_offset) : 1;
+		void *const *values = repeated ? *(void *const *const *)(base + field->offset)
+					       : (void *const *)(base + field->offset);
+
+		for (size_t at = 0; at < count; at++) {
+			if (field->type == PROTOBUF_C_TYPE_STRING) {
+				assert_true(is_utf8(values[at]));
+				n_strings++;
+			} else if (field->type == PROTOBUF_C_TYPE_MESSAGE && values[at]) {
+				n_strings += check_strings(values[at]);
+			}
+		}
+	}
+	return n_strings;
+}
+
+static void strings_are_utf8_whatever_bytes_names_have(void **state)
+{
+	scoped(bytes_release) struct bytes batch = BYTES_INIT(BATCH_MAX_COMPRESSED_BYTES);
+	scoped(bytes_release) struct bytes plain = BYTES_INIT(BATCH_MAX_BYTES);
+	static const char bad[] = "w\xff\xc0\xaf\xed\xa0\x80-\xe6\x97";
+	static const struct window_label labels[] = { { bad, bad } };
+	struct executable executable = { .number = 1 };
+	struct window_path paths[] = { { .executable = 1, .path = bad } };
+	struct window_process process = { .number = 1, .name = bad, .executable_path = bad, .paths = paths,
+					  .n_paths = 1, .labels = labels, .n_labels = 1 };
+	struct window_series series = { .number = 1, .process = 1, .thread_name = bad, .cpu = -1 };
+	struct executable *const executables[] = { &executable };
+	struct window_named_frame named = { .key = 1, .name = bad };
+	struct window_counter counter = { .name = bad, .value = 1 };
+	struct window window = empty_window();
+	Hearth__V1__Batch *decoded;
+	size_t plain_bytes;
+
+	(void)state;
+	executable.name = (char *)bad;
+	window.host = (struct window_host){ .name = bad, .machine_id = bad, .boot_id = bad, .kernel_release = bad,
+					    .architecture = bad, .ips = (const char *const[]){ bad }, .n_ips = 1,
+					    .labels = labels, .n_labels = 1 };
+	window.executables = executables;
+	window.n_executables = 1;
+	window.processes = &process;
+	window.n_processes = 1;
+	window.series = &series;
+	window.n_series = 1;
+	window.named_frames = &named;
+	window.n_named_frames = 1;
+	window.counters = &counter;
+	window.n_counters = 1;
+	assert_ok(batch_encode(&window, &batch, &plain_bytes));
+	assert_ok(zstd_decompress(bytes_view_of(&batch), &plain));
+	decoded = hearth__v1__batch__unpack(NULL, plain.size, plain.data);
+	assert_non_null(decoded);
+	assert_true(check_strings(&decoded->base) >= 12);
+	hearth__v1__batch__free_unpacked(decoded, NULL);
+}
+
 static void what_the_server_would_refuse_does_not_leave_the_agent(void **state)
 {
 	scoped(bytes_release) struct bytes batch = BYTES_INIT(BATCH_MAX_COMPRESSED_BYTES);
@@ -202,6 +287,7 @@ int main(void)
 		cmocka_unit_test(the_server_reads_what_the_agent_wrote),
 		cmocka_unit_test(a_window_without_anything_is_a_batch_that_says_idle),
 		cmocka_unit_test(texts_end_at_the_limit_of_the_wire_with_a_whole_character),
+		cmocka_unit_test(strings_are_utf8_whatever_bytes_names_have),
 		cmocka_unit_test(what_the_server_would_refuse_does_not_leave_the_agent),
 		cmocka_unit_test(a_window_that_is_too_large_is_told_so_and_nothing_is_appended),
 	};
