@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/process/kernel_thread.h"
 #include "agent/process/proc_files.h"
 #include "agent/process/process_labels.h"
 #include "common/vec.h"
@@ -71,8 +72,12 @@ void process_image_name_running(struct process *process, const char *comm)
 	size_t n_names = 0;
 	const char *base;
 
+	if (process->kernel_thread) {
+		kernel_thread_kind(comm, process->image_name, sizeof(process->image_name));
+		return;
+	}
 	copy_name(process->image_name, sizeof(process->image_name), comm);
-	if (process->kernel_thread || proc_exe_read(process->pid, exe, sizeof(exe)) < 0)
+	if (proc_exe_read(process->pid, exe, sizeof(exe)) < 0)
 		return;
 	base = strrchr(exe, '/');
 	base = base ? base + 1 : exe;

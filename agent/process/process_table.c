@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/process/kernel_thread.h"
 #include "agent/process/proc_files.h"
 #include "agent/process/process_image.h"
 #include "common/hash_table.h"
@@ -379,6 +380,17 @@ int process_table_apply(struct process_table *table, const struct process_event 
 	return 0;
 }
 
+/* For want of an exec, and of /proc. */
+static void name_by_sample(struct process_table *table, struct process *process, const char *comm, bool kernel_thread)
+{
+	process->kernel_thread = kernel_thread;
+	if (kernel_thread)
+		kernel_thread_kind(comm, process->image_name, sizeof(process->image_name));
+	else
+		(void)snprintf(process->image_name, sizeof(process->image_name), "%s", comm);
+	process_image_apply_rules(&table->rules, process);
+}
+
 int process_table_find(struct process_table *table, uint32_t pid, uint32_t parent_pid, uint64_t start_time_ns,
 		       const char *comm, bool kernel_thread, struct process **ret_process)
 {
@@ -400,17 +412,14 @@ int process_table_find(struct process_table *table, uint32_t pid, uint32_t paren
 				return r;
 			process->exited = true;
 			process->parent_pid = parent_pid;
-			process->kernel_thread = kernel_thread;
-			(void)snprintf(process->image_name, sizeof(process->image_name), "%s", comm);
-			process_image_apply_rules(&table->rules, process);
+			name_by_sample(table, process, comm, kernel_thread);
 		}
 	}
 	/* /proc rounds down to its tick; the sample knows the time exactly. */
 	process->start_time_ns = start_time_ns;
-	if (process->image_name[0] == '\0') {
-		(void)snprintf(process->image_name, sizeof(process->image_name), "%s", comm);
-		process_image_apply_rules(&table->rules, process);
-	}
+	/* A kernel thread is a copy of kthreadd until it gives itself a name, and no exec tells of that. */
+	if (process->image_name[0] == '\0' || (kernel_thread && !process->number))
+		name_by_sample(table, process, comm, kernel_thread);
 	if (!process->number)
 		process->number = table->next_number++;
 	*ret_process = process;

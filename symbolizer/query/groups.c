@@ -48,11 +48,24 @@ static int add_tag_level(struct group *group, const struct store_series *series,
 	return add_level(group, tree, text);
 }
 
+/*
+ * Every kernel thread is the main thread of a process of its own, but a service holds all of its kind: there the
+ * thread's name tells them apart.
+ */
+static bool is_main_thread(const struct store_series *series)
+{
+	const struct store_process *process = series->process;
+
+	if (series->tid != process->pid)
+		return false;
+	return !process->kernel_thread || !series->thread_name || strcmp(series->thread_name, process->name) == 0;
+}
+
 static int describe_group(const struct store_series *series, const struct group_options *options,
 			  struct tree *tree, struct group *ret_group)
 {
 	const struct store_process *process = series->process;
-	bool main_thread = series->tid == process->pid;
+	bool main_thread = is_main_thread(series);
 	struct group group = { .process = process };
 	int r = 0;
 

@@ -430,6 +430,22 @@ static void a_running_process_is_found_in_proc_with_its_program(void **state)
 	assert_int_equal(process->n_paths, 1);
 }
 
+static void a_new_kernel_thread_is_named_by_its_kind_not_by_its_parent(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process;
+
+	assert_ok(process_table_find(fixture->table, PARENT, 0, 7, "kthreadd", true, &process));
+	assert_string_equal(process->name, "kthreadd");
+	forked(fixture, PARENT, CHILD);
+	assert_ok(process_table_find(fixture->table, CHILD, PARENT, 8, "kworker/u8:3-ev", true, &process));
+	assert_string_equal(process->name, "kworker");
+	assert_true(process->kernel_thread);
+	/* A queue whose work it does now is no other service. */
+	assert_ok(process_table_find(fixture->table, CHILD, PARENT, 8, "kworker/u8:3-fl", true, &process));
+	assert_string_equal(process->name, "kworker");
+}
+
 static void rules_name_services_and_leave_stacks_out(void **state)
 {
 	struct fixture *fixture = *state;
@@ -491,6 +507,7 @@ int main(void)
 		TEST(strings_that_nobody_uses_are_let_go_of),
 		TEST(a_reused_pid_is_another_process),
 		TEST(a_running_process_is_found_in_proc_with_its_program),
+		TEST(a_new_kernel_thread_is_named_by_its_kind_not_by_its_parent),
 		TEST(rules_name_services_and_leave_stacks_out),
 	};
 

@@ -112,7 +112,7 @@ static const struct store_process processes[N_PROCESSES] = {
 		       .without_stacks = true },
 	[P_KWORKER] = { .id = 15,
 			.host = &hosts[0],
-			.name = "kworker/0:1",
+			.name = "kworker",
 			.pid = 5,
 			.kernel_thread = true,
 			.without_stacks = true },

@@ -271,7 +271,7 @@ static void total_counts_every_process_in_three_levels(void **state)
 				"Total;[p] hidden=60\n"
 				"Total;[p] hidden;[t] hider=70\n"
 				"Total;[p] shop=90\n"
-				"Total;[p] kworker/0:1=80\n");
+				"Total;[p] kworker;[t] kworker/0:1=80\n");
 	assert_int_equal(fixture->stats.value_total, 470);
 
 	fixture->request.tag_filter = "host = 'beta'";
@@ -280,7 +280,7 @@ static void total_counts_every_process_in_three_levels(void **state)
 	fixture->request.tag_filter = NULL;
 	fixture->request.fold_threads = true;
 	assert_profile(fixture, "Total;[p] app=170\nTotal;[p] hidden=130\nTotal;[p] "
-				"shop=90\nTotal;[p] kworker/0:1=80\n");
+				"shop=90\nTotal;[p] kworker=80\n");
 }
 
 static void total_s_root_is_a_host(void **state)
