@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Machine code (x86-64) and call frame instructions of one made function. No function keeps a frame
+ * pointer that leads to its caller's frame.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MADE_MAX_FUNCTION_BYTES 2048u
+
+struct piece {
+	uint8_t bytes[MADE_MAX_FUNCTION_BYTES];
+	uint32_t size;
+};
+
+struct made_code {
+	struct piece text;
+	struct piece rules;   /* call frame instructions */
+	uint32_t rules_until; /* bytes of the text that the rules cover so far */
+};
+
+struct made_function {
+	uint64_t seed;      /* everything that differs between functions comes from it */
+	uint32_t mean_body; /* bytes besides prologue, call and epilogue */
+	bool is_head;       /* of a chain: it loads rbp with a number that is no address */
+	bool is_leaf;       /* loops as many turns as its first argument says, and calls nothing */
+	int64_t callee_distance; /* from the start of the function; changes no size */
+};
+
+/* splitmix64: independent numbers for neighbouring states. */
+static inline uint64_t made_draw(uint64_t *state)
+{
+	uint64_t value = *state += 0x9e3779b97f4a7c15u;
+
+	value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+	value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+	return value ^ (value >> 31);
+}
+
+/* Appends; ends the program where @piece is full. */
+void piece_put(struct piece *piece, const void *bytes, uint32_t size);
+
+#define PIECE_PUT(piece, ...)                                                                      \
+	piece_put(piece, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+static inline void piece_put_u32(struct piece *piece, uint32_t value)
+{
+	piece_put(piece, &value, sizeof(value));
+}
+
+void made_code_emit(const struct made_function *function, struct made_code *code);
