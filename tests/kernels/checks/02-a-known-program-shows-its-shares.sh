@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# With frame pointers: 70, 20 and 10 % of the time, by count of loop steps. 3000 samples know a share of 70 % to 2.5
+# points, three standard deviations.
+. /hearth/tests/kernels/guest/lib.sh
+
+use_server
+use_agent
+from=$(now_s)
+start_workload shares 600
+profile_of "$work/shares.json" shares "$from" 3000 work_a
+expect_near "share of work_a" "$(share_of "$work/shares.json" work_a)" 70 3
+expect_near "share of work_b" "$(share_of "$work/shares.json" work_b)" 20 3
+expect_near "share of work_c" "$(share_of "$work/shares.json" work_c)" 10 2
+for thread in ingest parse render flush; do
+	expect_label "$work/shares.json" "[t] $thread"
+done

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# Words for checks that run inside a guest: those of tests/e2e/lib.sh, and one server and one agent that all checks of a
+# boot share. QEMU translates each instruction, ten to thirty times slower than a CPU runs it: windows are chosen by
+# counted samples, never by seconds, and deadlines are minutes.
+export HEARTH_BUILD=/hearth/build TMPDIR=/run
+. /hearth/tests/e2e/lib.sh
+
+readonly SHARED=/run/hearth GUEST_DEADLINE=300s
+server_url=http://127.0.0.1:20416
+agent_metrics=$SHARED/agent.metrics
+mkdir -p "$SHARED"
+
+# lacks FEATURE: the table of kernels says that the agent must do without it here.
+lacks() { [[ ,$HEARTH_LACKS, == *",$1,"* ]]; }
+
+# detach NAME COMMAND...: runs on after this check; its output is in $SHARED/NAME.log. Sets $detached_pid.
+detach() {
+	local name=$1
+	shift
+	setsid "$@" >>"$SHARED/$name.log" 2>&1 </dev/null &
+	detached_pid=$!
+	printf '%d\n' "$detached_pid" >"$SHARED/$name.pid"
+}
+
+shared_pid() { cat "$SHARED/$1.pid"; }
+
+# use_server: starts the boot's server, or takes the one that runs.
+use_server() {
+	if ! { [ -s "$SHARED/server.pid" ] && is_alive "$(shared_pid server)"; }; then
+		detach server "$HEARTH_BUILD/bin/hearth-symbolizer" --listen 127.0.0.1:20416 --data "$SHARED/data"
+	fi
+	expect_within "$GUEST_DEADLINE" server_is_ready
+}
+
+# use_agent: likewise the agent, with everything switched on that it can do.
+use_agent() {
+	if ! { [ -s "$SHARED/agent.pid" ] && is_alive "$(shared_pid agent)"; }; then
+		rm -f "$agent_metrics"
+		detach agent "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$SHARED/spool" \
+			--unwind.cache_folder "$SHARED/unwind" --metrics.file "$agent_metrics" --host.name guest \
+			--off_cpu.disabled=false --batch_interval 2s "$@"
+	fi
+	agent_pid=$(shared_pid agent)
+	wait_until "$GUEST_DEADLINE" agent_reports_or_gone || fail "the agent reports nothing"
+	if is_gone "$agent_pid"; then
+		tail -n 5 "$SHARED/agent.log"
+		fail "the agent does not run: $(grep -E '^(error|warn)' "$SHARED/agent.log" | tail -n 1)"
+	fi
+}
+
+# count_of SERVICE FROM TO [MORE_JSON]: its samples (on-cpu at 99 Hz), or its microseconds of another event type.
+value_since() { query_profile "$1" "$2" $(($(now_s) + 1)) "${3:-}" | jq '[.result[]? | select(.parent_node_id == "-1") | .total_value] | add // 0'; }
+
+# The sampling period at 99 Hz, in microseconds.
+readonly PERIOD_US=10101
+
+# has_samples_since SERVICE FROM COUNT
+has_counted() { [ "$(value_since "$1" "$2")" -ge $(($3 * PERIOD_US)) ]; }
+
+# profile_of FILE SERVICE FROM LEAST_SAMPLES NAME: waits until the service has that many samples since FROM and the
+# function NAME is known, then leaves the profile in FILE.
+profile_of() {
+	local file=$1 service=$2 from=$3 least=$4 name=$5
+	wait_until "$GUEST_DEADLINE" has_counted "$service" "$from" "$least" ||
+		fail "'$service' has $(value_since "$service" "$from") us since $from, not $least samples"
+	is_named_since() { query_profile "$service" "$from" $(($(now_s) + 1)) | jq -r '.result[]?.profile_location_str' | grep -xF -- "$name" >/dev/null; }
+	wait_until "$GUEST_DEADLINE" is_named_since || {
+		query_profile "$service" "$from" $(($(now_s) + 1)) | jq -r '.result[]?.profile_location_str' | sort | uniq -c | sort -rn | head -n 20
+		fail "no '$name' in the profile of '$service'"
+	}
+	fetch_profile "$file" "$service" "$from" $(($(now_s) + 1))
+}
+
+# depth_of FILE LABEL: in percent of all samples, those on stacks with at least COUNT frames LABEL.
+share_with_depth() {
+	jq -r --arg label "$2" --argjson count "$3" '
+		reduce .result[] as $n ({ depth: {}, deep: 0, all: 0 };
+			((.depth[$n.parent_node_id] // 0) + (if $n.profile_location_str == $label then 1 else 0 end)) as $d
+			| .depth[$n.node_id] = $d
+			| .all += $n.self_value
+			| if $d >= $count then .deep += $n.self_value else . end)
+		| if .all > 0 then 100 * .deep / .all else 0 end' "$1"
+}

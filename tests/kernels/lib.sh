@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# Words for booting Debian's kernels in a virtual machine: fetch a kernel, build an initramfs with our programs, boot it,
+# collect what the checks in it report. Used by run.sh; nothing here knows a check by name.
+#
+# A guest has no disk and no network but loopback: everything lies in the initramfs, everything it reports comes over the
+# serial console as lines that begin with "@@" (guest/init).
+
+kernels_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+kernels_root=$(cd "$kernels_dir/../.." && pwd)
+: "${HEARTH_BUILD:=$kernels_root/build}"
+: "${HEARTH_KERNELS_CACHE:=$HEARTH_BUILD/kernels}"
+
+# More than any boot with its checks takes on a busy machine: QEMU translates each instruction.
+: "${GUEST_LIMIT_S:=1500}"
+
+kernels_fail() {
+	printf 'FAILED: %s\n' "$*" >&2
+	exit 1
+}
+
+# ---- kernels --------------------------------------------------------------------------------------------------------
+
+kernel_rows() { grep -vE '^(#|$)' "$kernels_dir/kernels.txt"; }
+kernel_names() { kernel_rows | awk '{ print $1 }'; }
+ci_kernel_names() { kernel_rows | awk '$6 == "yes" { print $1 }'; }
+
+# kernel_field NAME COLUMN
+kernel_field() { kernel_rows | awk -v name="$1" -v column="$2" '$1 == name { print $column }'; }
+
+# The address of the mirror that this host's own apt uses, without a slash at the end.
+host_mirror() {
+	local mirror
+	mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null |
+		sed -nE 's/^(URIs:|deb (\[[^]]*\] )?)[[:space:]]*([a-z]+:[^ ]*\/debian)\/?([[:space:]].*)?$/\3/p' | head -n 1)
+	[ -n "$mirror" ] || kernels_fail "no Debian mirror found in /etc/apt/sources.list.d: cannot fetch a kernel"
+	printf '%s' "$mirror"
+}
+
+# apt_in SUITE ARCH COMMAND...: apt-get or apt-cache with a source list and state of its own below the cache folder;
+# the host's configuration of apt is neither read nor changed.
+apt_in() {
+	local suite=$1 arch=$2 state=$HEARTH_KERNELS_CACHE/apt/$1-$2 mirror
+	shift 2
+	if [ ! -e "$state/apt.conf" ]; then
+		mirror=$(host_mirror)
+		[ "$suite" = "${suite%-security}" ] || mirror=$mirror-security
+		mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
+		: >"$state/status"
+		printf 'deb [arch=%s signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' \
+			"$arch" "$mirror" "$suite" >"$state/sources.list"
+		cat >"$state/apt.conf" <<-END
+			Dir::Etc::SourceList "$state/sources.list";
+			Dir::Etc::SourceParts "/dev/null";
+			Dir::State "$state";
+			Dir::State::status "$state/status";
+			Dir::Cache "$state/cache";
+			APT::Architecture "$arch";
+			APT::Architectures { "$arch"; };
+			APT::Sandbox::User "root";
+			Acquire::Languages "none";
+			Acquire::Retries "3";
+		END
+	fi
+	APT_CONFIG=$state/apt.conf "$@"
+}
+
+# update_suite SUITE ARCH: reads the suite's list of packages, once a run.
+declare -A updated_suites
+update_suite() {
+	[ -z "${updated_suites[$1/$2]:-}" ] || return 0
+	apt_in "$1" "$2" apt-get -qq update >&2 || return 1
+	updated_suites[$1/$2]=1
+}
+
+# fetch_package SUITE ARCH NAME FOLDER: unpacks the package's files into FOLDER.
+fetch_package() {
+	local suite=$1 arch=$2 name=$3 folder=$4 download
+	update_suite "$suite" "$arch" || return 1
+	mkdir -p "$folder"
+	download=$(mktemp -d "$HEARTH_KERNELS_CACHE/download.XXXXXX")
+	(cd "$download" && apt_in "$suite" "$arch" apt-get -qq download "$name" >&2) &&
+		dpkg-deb --extract "$download"/*.deb "$folder"
+	local status=$?
+	rm -rf -- "$download"
+	return $status
+}
+
+# fetch_kernel NAME: leaves $HEARTH_KERNELS_CACHE/NAME/vmlinuz and, if the package has them, lib/modules. What is in the
+# cache is used as it is; remove it to get a newer one.
+fetch_kernel() {
+	local name=$1 arch suite pattern package folder=$HEARTH_KERNELS_CACHE/$1 unpacked
+	[ ! -e "$folder/vmlinuz" ] || return 0
+	arch=$(kernel_field "$name" 2) suite=$(kernel_field "$name" 3) pattern=$(kernel_field "$name" 4)
+	[ -n "$arch" ] || kernels_fail "no kernel '$name' in kernels.txt; there are: $(kernel_names | tr '\n' ' ')"
+	mkdir -p "$HEARTH_KERNELS_CACHE"
+	update_suite "$suite" "$arch" || kernels_fail "cannot read the package list of $suite"
+	package=$(apt_in "$suite" "$arch" apt-cache pkgnames | grep -xE "$pattern" | sort -V | tail -n 1)
+	[ -n "$package" ] || kernels_fail "no package of $suite is named $pattern"
+	unpacked=$(mktemp -d "$HEARTH_KERNELS_CACHE/unpack.XXXXXX")
+	fetch_package "$suite" "$arch" "$package" "$unpacked" || kernels_fail "cannot fetch $package"
+	mv "$unpacked"/boot/vmlinuz-* "$unpacked/vmlinuz"
+	printf '%s\n' "$package" >"$unpacked/package"
+	rm -rf -- "$folder"
+	mv "$unpacked" "$folder"
+}
+
+# ---- initramfs ------------------------------------------------------------------------------------------------------
+
+# Where programs and libraries of ARCH are looked for. A foreign architecture's sysroot has the layout of a Debian root.
+sysroot_of() {
+	if [ "$1" = "$(dpkg --print-architecture)" ]; then
+		printf ''
+	else
+		printf '%s' "$HEARTH_KERNELS_CACHE/sysroot-$1"
+	fi
+}
+
+# Where our programs for ARCH are built: HEARTH_BUILD for this machine's, HEARTH_BUILD_<ARCH> for another.
+build_of() {
+	local variable=HEARTH_BUILD_${1^^}
+	if [ "$1" = "$(dpkg --print-architecture)" ]; then
+		printf '%s' "$HEARTH_BUILD"
+	else
+		printf '%s' "${!variable:-$HEARTH_BUILD-$1}"
+	fi
+}
+
+gnu_triplet() {
+	case $1 in
+	amd64) printf 'x86_64-linux-gnu' ;;
+	arm64) printf 'aarch64-linux-gnu' ;;
+	*) kernels_fail "unknown architecture '$1'" ;;
+	esac
+}
+
+# find_library ARCH NAME: prints its path inside the sysroot.
+find_library() {
+	local sysroot folder
+	sysroot=$(sysroot_of "$1")
+	for folder in "/lib/$(gnu_triplet "$1")" "/usr/lib/$(gnu_triplet "$1")" /lib /lib64 /usr/lib \
+		"/usr/lib/$(gnu_triplet "$1")/systemd"; do
+		if [ -e "$sysroot$folder/$2" ]; then
+			printf '%s' "$folder/$2"
+			return 0
+		fi
+	done
+	return 1
+}
+
+# needed_by FILE: names of the shared libraries, the dynamic loader's path among them.
+needed_by() {
+	readelf -dW "$1" 2>/dev/null | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p'
+	readelf -lW "$1" 2>/dev/null | sed -nE 's/.*program interpreter: (.*)\]/\1/p'
+}
+
+# copy_libraries ARCH ROOT FILE: what FILE needs, and what that needs.
+copy_libraries() {
+	local arch=$1 root=$2 name path sysroot
+	sysroot=$(sysroot_of "$arch")
+	while read -r name; do
+		case $name in
+		/*) path=$name ;;
+		*)
+			# Of our own build: copied with it.
+			[ ! -e "$(build_of "$arch")/workloads/$name" ] || continue
+			path=$(find_library "$arch" "$name") || kernels_fail "no '$name' for $3 in '${sysroot:-/}'"
+			;;
+		esac
+		[ ! -e "$root$path" ] || continue
+		mkdir -p "$root$(dirname "$path")"
+		cp -L "$sysroot$path" "$root$path"
+		copy_libraries "$arch" "$root" "$sysroot$path"
+	done < <(needed_by "$3")
+}
+
+# copy_program ARCH ROOT FILE PATH: FILE becomes PATH in the guest, with its libraries.
+copy_program() {
+	mkdir -p "$2$(dirname "$4")"
+	cp -L "$3" "$2$4"
+	copy_libraries "$1" "$2" "$3"
+}
+
+# copy_tool ARCH ROOT NAME: a program of Debian, found in the sysroot's PATH.
+copy_tool() {
+	local sysroot folder
+	sysroot=$(sysroot_of "$1")
+	for folder in /usr/bin /bin /usr/sbin /sbin; do
+		if [ -e "$sysroot$folder/$3" ]; then
+			copy_program "$1" "$2" "$sysroot$folder/$3" "/usr/bin/$3"
+			return 0
+		fi
+	done
+	kernels_fail "no program '$3' for $1"
+}
+
+# What every guest has beside busybox, because the words of tests/e2e/lib.sh use it.
+readonly GUEST_TOOLS="bash jq curl mawk setpriv"
+
+# build_initramfs ARCH FILE [TOOL...]: our programs, the workloads, the tests' words and checks, and some tools of Debian.
+build_initramfs() {
+	local arch=$1 file=$2 root program build tool
+	shift 2
+	build=$(build_of "$arch")
+	[ -x "$build/bin/hearth-agent" ] || kernels_fail "no programs for $arch in '$build'"
+	root=$(mktemp -d "$HEARTH_KERNELS_CACHE/root.XXXXXX")
+	mkdir -p "$root"/{proc,sys,dev,run,tmp,var/lib,etc,root,usr/{bin,sbin},hearth/tests} "$root/hearth/build"
+	ln -s usr/bin "$root/bin"
+	ln -s usr/sbin "$root/sbin"
+	copy_tool "$arch" "$root" busybox
+	for tool in $GUEST_TOOLS "$@"; do
+		copy_tool "$arch" "$root" "$tool"
+	done
+	ln -s mawk "$root/usr/bin/awk"
+	for program in hearth-agent hearth-symbolizer hearth batch_dump; do
+		copy_program "$arch" "$root" "$build/bin/$program" "/hearth/build/bin/$program"
+	done
+	# Helpers that our programs execute lie beside them.
+	for program in "$build"/bin/hearth-*; do
+		[ -e "$root/hearth/build/bin/${program##*/}" ] ||
+			copy_program "$arch" "$root" "$program" "/hearth/build/bin/${program##*/}"
+	done
+	for program in "$build"/workloads/*; do
+		if [ -f "$program" ] && readelf -h "$program" >/dev/null 2>&1 && [ "$(stat -c %s "$program")" -lt 4000000 ]; then
+			copy_program "$arch" "$root" "$program" "/hearth/build/workloads/${program##*/}"
+		fi
+	done
+	# Workloads look for their own libraries where they were linked.
+	mkdir -p "$root$(dirname "$build")"
+	[ -e "$root$build" ] || ln -s /hearth/build "$root$build"
+	mkdir -p "$root/hearth/tests/e2e" "$root/hearth/tests/kernels"
+	cp "$kernels_root"/tests/e2e/*.sh "$root/hearth/tests/e2e/"
+	cp -r "$kernels_dir"/{guest,checks} "$root/hearth/tests/kernels/"
+	[ -z "${command:-}" ] || printf '. /hearth/tests/kernels/guest/lib.sh\nset +e\n%s\n' "$command" \
+		>"$root/hearth/tests/kernels/checks/00-command.sh"
+	printf 'root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/false\n' >"$root/etc/passwd"
+	printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+	printf '%s\n' 00000000000000000000000000000001 >"$root/etc/machine-id"
+	cp "$kernels_dir/guest/init" "$root/init"
+	chmod 755 "$root/init"
+	(cd "$root" && find . -print0 | sort -z | cpio --null --create --format=newc --owner=0:0 --quiet) | gzip -1 >"$file.new"
+	mv "$file.new" "$file"
+	rm -rf -- "$root"
+}
+
+# ---- boot -----------------------------------------------------------------------------------------------------------
+
+# start_machine ARCH VMLINUZ INITRAMFS CPUS MEMORY_MIB COMMAND_LINE: replaces the shell by the machine; its console is
+# standard output.
+start_machine() {
+	local machine console
+	case $1 in
+	amd64) machine=(qemu-system-x86_64 -M q35 -accel tcg,thread=multi -cpu max) console=ttyS0 ;;
+	arm64) machine=(qemu-system-aarch64 -M virt -accel tcg,thread=multi -cpu max,pauth-impdef=on) console=ttyAMA0 ;;
+	*) kernels_fail "unknown architecture '$1'" ;;
+	esac
+	exec "${machine[@]}" -smp "$4" -m "$5" -kernel "$2" -initrd "$3" -no-reboot -nodefaults -nographic -serial stdio \
+		-append "console=$console panic=-1 quiet loglevel=4 $6" </dev/null
+}
+
+# boot NAME INITRAMFS LOG CPUS MEMORY_MIB COMMAND_LINE CHECK...: boots the kernel and runs the checks in it. Returns when
+# the machine is off; the console is in LOG. 124 when it was still running after $GUEST_LIMIT_S.
+boot() {
+	local name=$1 initramfs=$2 log=$3 cpus=$4 memory=$5 line=$6 arch checks
+	shift 6
+	arch=$(kernel_field "$name" 2)
+	checks=$(printf '%s,' "$@")
+	export kernels_dir kernels_root HEARTH_BUILD HEARTH_KERNELS_CACHE
+	timeout --kill-after=10 "$GUEST_LIMIT_S" bash -c '. "$0/lib.sh"; start_machine "$@"' "$kernels_dir" \
+		"$arch" "$HEARTH_KERNELS_CACHE/$name/vmlinuz" "$initramfs" "$cpus" "$memory" \
+		"$line hearth.lacks=$(kernel_field "$name" 5) hearth.checks=${checks%,}" >"$log" 2>&1
+}
+
+# result_of LOG CHECK: "ok", "skipped REASON", "FAILED REASON"; "FAILED the machine ended before it" when there is none.
+result_of() {
+	local line
+	line=$(tr -d '\r' <"$1" | sed -n "s/^@@result $2 //p" | head -n 1)
+	printf '%s\n' "${line:-FAILED the machine ended before this check reported}"
+}
+
+# ---- checks ---------------------------------------------------------------------------------------------------------
+
+all_checks() {
+	local file
+	for file in "$kernels_dir"/checks/[0-9][0-9]-*.sh; do
+		file=${file##*/}
+		printf '%s\n' "${file%.sh}"
+	done
+}
+
+# check_header CHECK KEY: of the first lines of a check, "# KEY: VALUE". Keys: boot (words for the kernel's command line),
+# cpus, memory (MiB), tools (programs of Debian that it needs in the guest).
+check_header() { sed -n "2,20s/^# $2: //p" "$kernels_dir/checks/$1.sh" | head -n 1; }
+
+# machine_of CHECK: checks with the same machine run in one boot.
+machine_of() {
+	local cpus memory
+	cpus=$(check_header "$1" cpus) memory=$(check_header "$1" memory)
+	printf '%s|%s|%s\n' "${cpus:-2}" "${memory:-1024}" "$(check_header "$1" boot)"
+}

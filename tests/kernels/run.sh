@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Boots Debian's kernels in virtual machines and runs the agent in them. Each kernel runs the same list of checks
+# (checks/NN-<sentence>.sh); the result is a table, kernel x check, and exit status 0 if none failed.
+#
+#   tests/kernels/run.sh [--list] [--checks REGEX] [--cache FOLDER] [--command TEXT] [KERNEL...]
+#
+# --command: instead of the checks, runs TEXT in a shell of the guest and prints the console.
+#
+# KERNEL is a name of kernels.txt; without one, those that CI runs; "all" for all of them. Kernels come from the mirror
+# that this host's apt uses, into the folder $HEARTH_KERNELS_CACHE (default build/kernels). No root is needed. Consoles of
+# the guests are in that folder, under logs/. Exit status 77: this machine has no QEMU.
+set -uo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+usage() {
+	sed -n 's/^# \{0,1\}//; 4,15p' "${BASH_SOURCE[0]}"
+	exit "$1"
+}
+
+pattern=. kernels=() command=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--list)
+		printf 'kernels:\n'
+		kernel_rows | awk '{ printf "  %-10s %-6s %-18s%s\n", $1, $2, $3, $6 == "yes" ? " (CI)" : "" }'
+		printf 'checks:\n'
+		all_checks | sed 's/^/  /'
+		exit 0
+		;;
+	--checks) pattern=${2:?--checks needs a regular expression}; shift 2 ;;
+	--cache) HEARTH_KERNELS_CACHE=${2:?--cache needs a folder}; shift 2 ;;
+	--command) command=${2:?--command needs the text of a command}; shift 2 ;;
+	-h | --help) usage 0 ;;
+	-*) usage 2 >&2 ;;
+	*) kernels+=("$1"); shift ;;
+	esac
+done
+[ ${#kernels[@]} -gt 0 ] || mapfile -t kernels < <(ci_kernel_names)
+[ "${kernels[*]}" != all ] || mapfile -t kernels < <(kernel_names)
+mapfile -t checks < <(all_checks | grep -E -- "$pattern")
+[ ${#checks[@]} -gt 0 ] || kernels_fail "no check is named '$pattern'"
+for program in cpio dpkg-deb apt-get readelf; do
+	command -v "$program" >/dev/null || { echo "needs $program"; exit 77; }
+done
+
+mkdir -p "$HEARTH_KERNELS_CACHE/logs"
+declare -A results
+status=0
+
+# run_machine KERNEL MACHINE CHECK...: one boot.
+run_machine() {
+	local kernel=$1 machine=$2 cpus memory line log result check started=$SECONDS
+	shift 2
+	IFS='|' read -r cpus memory line <<<"$machine"
+	log=$HEARTH_KERNELS_CACHE/logs/$kernel${line:+-$(tr -c 'A-Za-z0-9_\n' - <<<"$line")}.log
+	boot "$kernel" "$HEARTH_KERNELS_CACHE/initramfs-$(kernel_field "$kernel" 2)" "$log" "$cpus" "$memory" "$line" "$@"
+	printf '%s: %s%s: %d s\n' "$kernel" "$(tr -d '\r' <"$log" | sed -n 's/^@@kernel //p')" "${line:+ [$line]}" $((SECONDS - started))
+	for check in "$@"; do
+		result=$(result_of "$log" "$check")
+		results[$kernel/$check]=$result
+		printf '  %-50s %s\n' "$check" "$result"
+		if [ "${result%% *}" = FAILED ]; then
+			status=1
+			tail -n 60 "$log" | sed 's/^/    | /'
+		fi
+	done
+}
+
+# run_kernel NAME: one boot for each kind of machine that the checks want.
+run_kernel() {
+	local kernel=$1 machine check selected
+	fetch_kernel "$kernel" || exit 1
+	while read -r machine; do
+		selected=()
+		for check in "${checks[@]}"; do
+			[ "$(machine_of "$check")" != "$machine" ] || selected+=("$check")
+		done
+		run_machine "$kernel" "$machine" "${selected[@]}"
+	done < <(for check in "${checks[@]}"; do machine_of "$check"; done | awk '!seen[$0]++')
+}
+
+print_table() {
+	local check kernel result
+	printf '\n%-52s' check
+	printf '%-10s' "${kernels[@]}"
+	printf '\n'
+	for check in "${checks[@]}"; do
+		printf '%-52s' "$check"
+		for kernel in "${kernels[@]}"; do
+			result=${results[$kernel/$check]:--}
+			printf '%-10s' "${result%% *}"
+		done
+		printf '\n'
+	done
+}
+
+# run_command KERNEL: the text that --command gave, as the only check.
+run_command() {
+	local kernel=$1 log=$HEARTH_KERNELS_CACHE/logs/$1-command.log
+	fetch_kernel "$kernel" || exit 1
+	boot "$kernel" "$HEARTH_KERNELS_CACHE/initramfs-$(kernel_field "$kernel" 2)" "$log" 2 1024 "" 00-command
+	tr -d '\r' <"$log" | sed -n '/^@@kernel/,/^@@result/p'
+}
+
+# Everything that is fetched or built comes first: a machine that cannot do this says so at once.
+for arch in $(for kernel in "${kernels[@]}"; do kernel_field "$kernel" 2; done | sort -u); do
+	case $arch in
+	amd64) emulator=qemu-system-x86_64 ;;
+	*) emulator=qemu-system-aarch64 ;;
+	esac
+	command -v $emulator >/dev/null || { echo "needs $emulator"; exit 77; }
+	# shellcheck disable=SC2046 # several tools
+	build_initramfs "$arch" "$HEARTH_KERNELS_CACHE/initramfs-$arch" \
+		$(for check in "${checks[@]}"; do check_header "$check" tools; done | tr ' ' '\n' | sort -u)
+done
+if [ -n "$command" ]; then
+	for kernel in "${kernels[@]}"; do
+		run_command "$kernel"
+	done
+	exit 0
+fi
+for kernel in "${kernels[@]}"; do
+	run_kernel "$kernel"
+done
+print_table
+exit $status
