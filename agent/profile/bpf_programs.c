@@ -37,21 +37,23 @@ struct bpf_programs {
 	void *absent_page_arg;
 };
 
-/* libbpf's own formats come through here. */
+/*
+ * One failure, one line in the log: what libbpf says of it is for the developer. The verifier's log is one message of
+ * many lines, each of which is a line of ours.
+ */
 __attribute__((format(printf, 2, 0))) static int
 forward_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
 {
-	char line[1024];
-	size_t length;
+	scoped_free char *text = NULL;
+	char *rest;
 
-	if (level != LIBBPF_WARN && !log_enabled(LOG_LEVEL_DEBUG))
+	(void)level;
+	if (!log_enabled(LOG_LEVEL_DEBUG) || vasprintf(&text, format, arguments) < 0)
 		return 0;
-	(void)vsnprintf(line, sizeof(line), format, arguments);
-	length = strlen(line);
-	while (length > 0 && line[length - 1] == '\n')
-		line[--length] = '\0';
-	/* One failure, one line in the log: what libbpf says of it is for the developer. */
-	log_debug("libbpf: %s", line);
+	rest = text;
+	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n"))
+		if (*line)
+			log_debug("libbpf: %s", line);
 	return 0;
 }
 
