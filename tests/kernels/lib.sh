@@ -100,7 +100,8 @@ fetch_kernel() {
 	[ -n "$package" ] || kernels_fail "no package of $suite is named $pattern"
 	unpacked=$(mktemp -d "$HEARTH_KERNELS_CACHE/unpack.XXXXXX")
 	fetch_package "$suite" "$arch" "$package" "$unpacked" || kernels_fail "cannot fetch $package"
-	mv "$unpacked"/boot/vmlinuz-* "$unpacked/vmlinuz"
+	find "$unpacked" -name 'vmlinuz*' -type f -exec mv {} "$unpacked/vmlinuz" \;
+	[ -e "$unpacked/vmlinuz" ] || kernels_fail "no vmlinuz in $package"
 	printf '%s\n' "$package" >"$unpacked/package"
 	rm -rf -- "$folder"
 	mv "$unpacked" "$folder"
