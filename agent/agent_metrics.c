@@ -245,6 +245,7 @@ void agent_update_metrics(struct agent *agent)
 	set(agent, AGENT_METRIC_PUBLISH_FAILURES, agent->publisher.failures);
 	set(agent, AGENT_METRIC_PROCESSES, process_table_count(agent->processes));
 	set(agent, AGENT_METRIC_EXECUTABLES, executable_cache_count(agent->executables));
+	set(agent, AGENT_METRIC_ID_CONFLICTS, executable_cache_id_conflicts(agent->executables));
 }
 
 int agent_write_metrics_file(struct agent *agent)

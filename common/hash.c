@@ -16,6 +16,11 @@ struct hash128 hash128_of(const void *data, size_t size)
 	return hash;
 }
 
+bool hash128_equal(const struct hash128 *a, const struct hash128 *b)
+{
+	return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
 uint64_t hash64_of(const void *data, size_t size)
 {
 	return XXH3_64bits(data, size);

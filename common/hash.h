@@ -12,6 +12,7 @@ struct hash128 {
 };
 
 struct hash128 hash128_of(const void *data, size_t size);
+bool hash128_equal(const struct hash128 *a, const struct hash128 *b);
 uint64_t hash64_of(const void *data, size_t size);
 
 /*

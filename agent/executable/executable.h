@@ -9,9 +9,15 @@
  * reused; number 1 is the kernel image.
  * Entries are kept while mapped by a live process (executable_ref/unref), then leave by least use when there are more
  * than @max_items. Files are read by pread only. Used by the agent's main thread.
+ *
+ * A build-ID is a note that anybody can write into a file. Files with one build-ID are one executable only if their
+ * content (executable_content.h) is equal, too. Of several contents one has the build-ID as its identity: the first,
+ * or the first in a file that only root can write. Each other one has a number of its own, and the hash of its code
+ * as identity.
  */
 
 #include "common/elf/build_id.h"
+#include "common/hash.h"
 #include "common/limits.h"
 
 #define KERNEL_EXECUTABLE_NUMBER 1
@@ -28,12 +34,16 @@ struct executable {
 	uint32_t number;
 	enum executable_role role;
 	struct executable_id id; /* kind NONE only for executables that could not be identified at all */
+	struct hash128 content;	 /* executable_content.h; zero for the kernel and its modules */
+	bool is_trusted;	 /* seen in a file that only root can write */
+	bool is_superseded;	 /* a trusted file took its identity: no further mapping becomes this executable */
 	char *name;		 /* base name of the file, "[kernel]", module name, "[vdso]" */
 	struct load_segment *segments; /* empty: could not be read (the process was gone) */
 	size_t n_segments;
 	uint64_t first_sent_sequence; /* of the batch whose definition carried it first; 0 never */
 	unsigned int references;
 	/* Where it was last seen, for uploads: read through /proc/PID/map_files first, else /proc/PID/root + path. */
+	bool source_is_trusted; /* only root can write that file */
 	uint32_t source_pid;
 	uint64_t source_start, source_end; /* the mapping's range; map_files name */
 	char *source_path;		   /* as the process sees it */
@@ -92,6 +102,9 @@ void executable_unref(struct executable_cache *cache, struct executable *executa
 void executable_cache_forget_sendings(struct executable_cache *cache, uint64_t acknowledged_sequence);
 
 size_t executable_cache_count(const struct executable_cache *cache);
+
+/* Files whose build-ID was already that of another content. */
+uint64_t executable_cache_id_conflicts(const struct executable_cache *cache);
 
 /*
  * Opens the file of an executable for reading (an upload), by its source or by any path that still gives the same

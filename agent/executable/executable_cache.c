@@ -20,6 +20,7 @@
 struct cached_file {
 	uint64_t generation; /* of the inode; 0 not known */
 	uint32_t number;
+	bool is_trusted; /* only root can write it */
 };
 
 struct cached_executable {
@@ -39,6 +40,7 @@ struct executable_cache {
 	struct cached_executable *oldest_idle, *newest_idle;
 	uint32_t vdso_number;
 	uint64_t vdso_size;
+	uint64_t n_conflicts;
 };
 
 static struct cached_executable *as_cached(struct executable *executable)
@@ -134,7 +136,8 @@ struct executable_cache *executable_cache_free(struct executable_cache *cache)
 static void forget(struct executable_cache *cache, struct cached_executable *entry)
 {
 	idle_remove(cache, entry);
-	(void)hash_table_remove(cache->by_id, &entry->executable.id);
+	if (!entry->executable.is_superseded)
+		(void)hash_table_remove(cache->by_id, &entry->executable.id);
 	(void)hash_table_remove(cache->by_number, &entry->executable.number);
 	entry_free(entry);
 }
@@ -210,17 +213,39 @@ static void sweep_files(struct executable_cache *cache)
 }
 
 struct executable *executable_cache_by_file(struct executable_cache *cache, const struct file_key *key,
-					    uint64_t generation)
+					    uint64_t generation, bool *ret_is_trusted)
 {
 	const struct cached_file *file = hash_table_find(cache->by_file, key);
+	struct executable *executable;
 
 	if (!file || (file->generation && generation && file->generation != generation))
 		return NULL;
-	return executable_cache_by_number(cache, file->number);
+	executable = executable_cache_by_number(cache, file->number);
+	if (!executable || executable->is_superseded)
+		return NULL;
+	*ret_is_trusted = file->is_trusted;
+	return executable;
+}
+
+void executable_cache_supersede(struct executable_cache *cache, struct executable *executable)
+{
+	assert(executable_cache_by_id(cache, &executable->id) == executable);
+	(void)hash_table_remove(cache->by_id, &executable->id);
+	executable->is_superseded = true;
+}
+
+bool executable_cache_count_conflict(struct executable_cache *cache)
+{
+	return cache->n_conflicts++ == 0;
+}
+
+uint64_t executable_cache_id_conflicts(const struct executable_cache *cache)
+{
+	return cache->n_conflicts;
 }
 
 int executable_cache_remember_file(struct executable_cache *cache, const struct file_key *key, uint64_t generation,
-				   const struct executable *executable)
+				   bool is_trusted, const struct executable *executable)
 {
 	void *value;
 	int r;
@@ -232,7 +257,11 @@ int executable_cache_remember_file(struct executable_cache *cache, const struct 
 	}
 	if (r < 0)
 		return r;
-	*(struct cached_file *)value = (struct cached_file){ .generation = generation, .number = executable->number };
+	*(struct cached_file *)value = (struct cached_file){
+		.generation = generation,
+		.number = executable->number,
+		.is_trusted = is_trusted,
+	};
 	return 0;
 }
 
@@ -279,6 +308,7 @@ int executable_cache_add(struct executable_cache *cache, const struct executable
 	}
 	cache->last_number++;
 	if (identity) {
+		executable->content = identity->content;
 		executable->segments = take_ptr(identity->segments);
 		executable->n_segments = identity->n_segments;
 	}

@@ -5,13 +5,16 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
+#include "agent/executable/executable_content.h"
 #include "common/file.h"
 #include "common/scoped.h"
 
@@ -150,11 +153,34 @@ int file_identity_read(int fd, struct file_identity *ret_identity)
 	r = build_id_from_elf(elf, &identity.id);
 	if (r <= 0)
 		return r == -ENOMEM ? r : 0;
+	r = executable_content_hash(elf, &identity.content);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
 	r = copy_segments(elf, &identity);
 	if (r < 0)
 		return r;
 	*ret_identity = identity;
 	return 1;
+}
+
+int file_text_identity_read(int fd, struct executable_id *ret_id)
+{
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	int r;
+
+	r = elf_file_open(fd, &elf);
+	if (r == 0)
+		r = build_id_from_text(elf, ret_id);
+	return r == 1 || r == -ENOMEM ? r : 0;
+}
+
+bool file_is_trusted(int fd, const struct stat *status)
+{
+	struct statfs file_system;
+
+	if (status->st_uid != 0 || status->st_mode & (S_IWGRP | S_IWOTH))
+		return false;
+	return fstatfs(fd, &file_system) == 0 && file_system.f_type != FUSE_SUPER_MAGIC;
 }
 
 void file_identity_release(struct file_identity *identity)

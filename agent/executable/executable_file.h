@@ -17,6 +17,7 @@
 /* What a file says of itself. */
 struct file_identity {
 	struct executable_id id;
+	struct hash128 content;	       /* executable_content.h */
 	struct load_segment *segments; /* owned; at most MAX_LOAD_SEGMENTS */
 	size_t n_segments;
 };
@@ -40,6 +41,15 @@ uint64_t file_generation(int fd);
  * short. */
 int file_identity_read(int fd, struct file_identity *ret_identity);
 void file_identity_release(struct file_identity *identity);
+
+/* The hash of its code, for a file whose build-ID is another content's. As file_identity_read(). */
+int file_text_identity_read(int fd, struct executable_id *ret_id);
+
+/*
+ * Whether only root can change the file. What a file system in user space says of owners is what its author makes it
+ * say.
+ */
+bool file_is_trusted(int fd, const struct stat *status);
 
 /*
  * The vDSO in the memory of @pid (0: our own) at [start, end), as a file in memory. The fd, or

@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/scoped.h"
 
 /*
@@ -56,13 +57,22 @@ static int base_name(const char *path, char **ret_name)
 /*
  * The process it was last seen in is where an upload reads it from. One that still lives is kept:
  * of two processes the one seen earlier is no worse, and most of those that come later are short.
+ * But a file that only root can write is better than one whose symbols somebody may have changed.
  */
-static int remember_source(struct executable *executable, const struct mapped_file *file)
+static bool is_better_source(const struct executable *executable, const struct mapped_file *file, bool is_trusted)
+{
+	if (executable->source_pid == 0)
+		return true;
+	if (is_trusted != executable->source_is_trusted)
+		return is_trusted;
+	return executable->source_pid != file->pid && kill((pid_t)executable->source_pid, 0) != 0;
+}
+
+static int remember_source(struct executable *executable, const struct mapped_file *file, bool is_trusted)
 {
 	char *path;
 
-	if (executable->source_pid != 0 &&
-	    (executable->source_pid == file->pid || kill((pid_t)executable->source_pid, 0) == 0))
+	if (!is_better_source(executable, file, is_trusted))
 		return 0;
 	if (!executable->source_path || strcmp(executable->source_path, file->path) != 0) {
 		path = strdup(file->path);
@@ -71,6 +81,7 @@ static int remember_source(struct executable *executable, const struct mapped_fi
 		free(executable->source_path);
 		executable->source_path = path;
 	}
+	executable->source_is_trusted = is_trusted;
 	executable->source_pid = file->pid;
 	executable->source_start = file->start;
 	executable->source_end = file->end;
@@ -87,6 +98,7 @@ struct found_file {
 	int fd;
 	struct stat status;
 	bool is_certain; /* the mapped file itself, not just one of the same name */
+	bool is_trusted;
 };
 
 static struct file_key key_of_told(const struct told_file *told)
@@ -205,28 +217,100 @@ static bool find_named(const struct mapped_file *file, struct found_file *ret_fo
 	return true;
 }
 
-static int find_or_add(struct executable_cache *cache, const struct mapped_file *file,
-		       const struct executable_id *id, struct file_identity *identity,
-		       struct executable **ret_executable)
+/* The executable was met in @file. 1 or -ENOMEM. */
+static int use(struct executable_cache *cache, const struct mapped_file *file, bool is_trusted,
+	       struct executable *executable, struct executable **ret_executable)
 {
-	struct executable *executable = executable_cache_by_id(cache, id);
-	scoped_free char *name = NULL;
 	int r;
 
-	if (!executable) {
-		r = base_name(file->path, &name);
-		if (r == 0)
-			r = executable_cache_add(cache, id, EXECUTABLE_USER, name, identity,
-						 &executable);
-		if (r < 0)
-			return r;
-	}
 	executable_cache_touch(cache, executable);
-	r = remember_source(executable, file);
+	r = remember_source(executable, file, is_trusted);
 	if (r < 0)
 		return r;
 	*ret_executable = executable;
 	return 1;
+}
+
+static void log_conflict(const struct executable *known, const struct mapped_file *file)
+{
+	char id[EXECUTABLE_ID_TEXT_SIZE];
+
+	executable_id_format(&known->id, id);
+	log_warn("'%s' of process %u has the build-ID %s of '%s', but other code: they are kept apart, and the one "
+		 "that not only root can write is identified by its code; further cases are only counted",
+		 file->path, file->pid, id, known->name);
+}
+
+/*
+ * Another identity for the file of @found, whose build-ID is another content's: its code; and where even that is
+ * another's, its whole content. 1, 0: the file cannot be read any more, or -ENOMEM.
+ */
+static int identity_of_own(struct executable_cache *cache, const struct found_file *found,
+			   struct file_identity *identity)
+{
+	const struct executable *known;
+	int r = file_text_identity_read(found->fd, &identity->id);
+
+	if (r < 0)
+		return r;
+	known = r > 0 ? executable_cache_by_id(cache, &identity->id) : NULL;
+	if (r == 0 || (known && !hash128_equal(&known->content, &identity->content)))
+		r = executable_id_set(&identity->id, EXECUTABLE_ID_TEXT, identity->content.bytes,
+				      sizeof(identity->content.bytes));
+	return r < 0 ? r : 1;
+}
+
+/*
+ * The executable with the content and build-ID of @identity, or NULL: there is none yet. Changes the ID of @identity
+ * where that of the file is another content's, and takes it from the other where this file is the one to trust.
+ */
+static int find_same(struct executable_cache *cache, const struct mapped_file *file, const struct found_file *found,
+		     struct file_identity *identity, struct executable **ret_executable)
+{
+	struct executable *known = executable_cache_by_id(cache, &identity->id);
+	int r;
+
+	*ret_executable = known;
+	if (!known || hash128_equal(&known->content, &identity->content))
+		return 1;
+	if (executable_cache_count_conflict(cache))
+		log_conflict(known, file);
+	*ret_executable = NULL;
+	if (found->is_trusted && !known->is_trusted) {
+		executable_cache_supersede(cache, known);
+		return 1;
+	}
+	r = identity_of_own(cache, found, identity);
+	if (r <= 0)
+		return r;
+	known = executable_cache_by_id(cache, &identity->id);
+	if (known && hash128_equal(&known->content, &identity->content))
+		*ret_executable = known;
+	else if (known)
+		return 0;
+	return 1;
+}
+
+static int find_or_add(struct executable_cache *cache, const struct mapped_file *file, const struct found_file *found,
+		       struct file_identity *identity, struct executable **ret_executable)
+{
+	struct executable *executable;
+	scoped_free char *name = NULL;
+	int r;
+
+	r = find_same(cache, file, found, identity, &executable);
+	if (r <= 0)
+		return r;
+	if (!executable) {
+		r = base_name(file->path, &name);
+		if (r == 0)
+			r = executable_cache_add(cache, &identity->id, EXECUTABLE_USER, name, identity,
+						 &executable);
+		if (r < 0)
+			return r;
+	}
+	executable->is_trusted |= found->is_trusted;
+	return use(cache, file, found->is_trusted, executable, ret_executable);
 }
 
 /* A file that is only found by name may be replaced between mapping and opening: it says nothing for others. */
@@ -239,10 +323,10 @@ static int remember(struct executable_cache *cache, const struct mapped_file *fi
 
 	if (found->is_certain)
 		r = executable_cache_remember_file(cache, &key, generation ? generation : file->told.generation,
-						   executable);
+						   found->is_trusted, executable);
 	if (r == 0 && is_told_for_good(&file->told)) {
 		key = key_of_told(&file->told);
-		r = executable_cache_remember_file(cache, &key, 0, executable);
+		r = executable_cache_remember_file(cache, &key, 0, found->is_trusted, executable);
 	}
 	return r;
 }
@@ -256,8 +340,8 @@ static int identify_by_content(struct executable_cache *cache, const struct mapp
 	r = file_identity_read(found->fd, &identity);
 	if (r <= 0)
 		return r;
-	r = find_or_add(cache, file, &identity.id, &identity, ret_executable);
-	if (r < 0)
+	r = find_or_add(cache, file, found, &identity, ret_executable);
+	if (r <= 0)
 		return r;
 	r = remember(cache, file, found, *ret_executable);
 	return r < 0 ? r : 1;
@@ -267,10 +351,12 @@ static int identify_by_file(struct executable_cache *cache, const struct mapped_
 			    const struct found_file *found, struct executable **ret_executable)
 {
 	struct file_key key = file_key_of(&found->status);
-	struct executable *executable = executable_cache_by_file(cache, &key, file->told.generation);
+	struct executable *executable;
+	bool was_trusted;
 
+	executable = executable_cache_by_file(cache, &key, file->told.generation, &was_trusted);
 	if (executable)
-		return find_or_add(cache, file, &executable->id, NULL, ret_executable);
+		return use(cache, file, found->is_trusted, executable, ret_executable);
 	return identify_by_content(cache, file, found, ret_executable);
 }
 
@@ -291,12 +377,13 @@ static int identify_by_state(struct executable_cache *cache, const struct mapped
 {
 	struct executable *executable;
 	struct file_key key;
+	bool is_trusted;
 
 	if (!find_state(file, is_mapped, status))
 		return 0;
 	key = file_key_of(status);
-	executable = executable_cache_by_file(cache, &key, file->told.generation);
-	return executable ? find_or_add(cache, file, &executable->id, NULL, ret_executable) : 0;
+	executable = executable_cache_by_file(cache, &key, file->told.generation, &is_trusted);
+	return executable ? use(cache, file, is_trusted, executable, ret_executable) : 0;
 }
 
 /* The process is gone, or has something else there by now. */
@@ -305,10 +392,11 @@ static int identify_by_what_was_told(struct executable_cache *cache, const struc
 {
 	struct file_key key = key_of_told(&file->told);
 	struct executable *executable = NULL;
+	bool is_trusted = false;
 
 	if (is_told_for_good(&file->told))
-		executable = executable_cache_by_file(cache, &key, 0);
-	return executable ? find_or_add(cache, file, &executable->id, NULL, ret_executable) : 0;
+		executable = executable_cache_by_file(cache, &key, 0, &is_trusted);
+	return executable ? use(cache, file, is_trusted, executable, ret_executable) : 0;
 }
 
 int executable_cache_identify(struct executable_cache *cache, const struct mapped_file *file,
@@ -327,6 +415,7 @@ int executable_cache_identify(struct executable_cache *cache, const struct mappe
 		return r;
 	if (!(is_mapped && find_mapped(file, &found)) && !find_named(file, &found))
 		return identify_by_what_was_told(cache, file, ret_executable);
+	found.is_trusted = file_is_trusted(found.fd, &found.status);
 	r = identify_by_file(cache, file, &found, ret_executable);
 	(void)close(found.fd);
 	return r;

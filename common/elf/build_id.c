@@ -205,7 +205,7 @@ static int hash_of_range(int fd, uint64_t offset, uint64_t size, XXH128_canonica
 	return 0;
 }
 
-static int text_hash(const struct elf_file *elf, struct executable_id *ret_id)
+int build_id_from_text(const struct elf_file *elf, struct executable_id *ret_id)
 {
 	const struct elf_section *text = elf_file_section(elf, ".text");
 	XXH128_canonical_t hash;
@@ -241,7 +241,7 @@ int build_id_from_elf(const struct elf_file *elf, struct executable_id *ret_id)
 	if (r < 0)
 		return r;
 	if (search.id.kind == EXECUTABLE_ID_NONE)
-		return text_hash(elf, ret_id);
+		return build_id_from_text(elf, ret_id);
 	*ret_id = search.id;
 	return 1;
 }

@@ -14,3 +14,6 @@ int build_id_from_notes(struct bytes_view notes, struct executable_id *ret_id);
 
 /* 1 found, 0 when the file has neither notes nor .text, negative errno when it cannot be read. */
 int build_id_from_elf(const struct elf_file *elf, struct executable_id *ret_id);
+
+/* The hash of .text alone, whatever the notes are. 1 hashed, 0 when there is no .text, or one of more than 512 MiB. */
+int build_id_from_text(const struct elf_file *elf, struct executable_id *ret_id);

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Three programs have one build-ID and different code. Two of them belong to a user, and run first. Each has its own
+# unwind table and its own names; the one that only root can write has the build-ID for the server, too.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq gcc
+
+build_id=5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed
+
+# program NAME FRAME_BYTES: without frame pointers; frames of another size, so that another's unwind table is no use.
+program() {
+	cat >"$work/$1.c" <<C
+volatile unsigned long sum;
+static __attribute__((noinline)) void work_of_$1(unsigned long n)
+{
+	volatile char room[$2];
+	for (unsigned long i = 0; i < n; i++)
+		sum += i * $2 + room[i % $2];
+}
+static __attribute__((noinline)) void middle_of_$1(unsigned long n)
+{
+	volatile char room[3 * $2];
+	room[0] = 1;
+	work_of_$1(n + room[0]);
+	room[1] = 2;
+}
+int main(void)
+{
+	for (;;)
+		middle_of_$1(1000000);
+}
+C
+	gcc -O1 -fomit-frame-pointer -fno-inline "-Wl,--build-id=0x$build_id" -o "$work/$1" "$work/$1.c"
+}
+program forged 48
+program twin 400
+program real 1072
+chmod 0777 "$work/forged" "$work/twin"
+chmod 0755 "$work/real"
+
+start_server
+start_agent --batch_interval 1s
+
+# The forger has long been there when the others start.
+start_background forged "$work/forged"
+wait_for_name work_of_forged forged "$(now_s)" $(($(now_s) + 60))
+start_background twin "$work/twin"
+start_background real "$work/real"
+for name in twin real; do
+	wait_for_name "work_of_$name" "$name" "$(now_s)" $(($(now_s) + 60))
+done
+
+next_second
+from=$second
+wait_for_coverage $((from + 11))
+for name in forged twin real; do
+	fetch_profile "$work/$name.json" "$name" "$from" $((from + 10))
+	expect_at_least "percent of $name below its main" "$(share_of "$work/$name.json" main)" 95
+	expect_at_least "percent of $name in its middle" "$(share_of "$work/$name.json" "middle_of_$name")" 95
+	expect_at_least "percent of $name in its work" "$(share_of "$work/$name.json" "work_of_$name")" 95
+	for other in forged twin real; do
+		[ "$other" = "$name" ] || expect_no_label "$work/$name.json" "_of_$other"
+	done
+done
+expect_at_least "build-ID conflicts counted" "$(agent_metric build_id_conflicts_total)" 2
+expect_equal "conflicts logged" "$(grep -c 'has the build-ID' "$work/agent.log")" 1
+
+# For the whole fleet the build-ID is that of the file that only root can write; but the forger had been asked first.
+request GET "/v1/debuginfo"
+say "debuginfo: $(jq -c '[.debuginfo[] | select(.build_id | startswith("text-") or startswith("5eed"))
+	| {build_id, origin}]' "$work/body")"
+[ "$(jq '[.debuginfo[] | select(.build_id | startswith("text-"))] | length' "$work/body")" -ge 1 ] ||
+	fail "no identity of its own for the twin"
