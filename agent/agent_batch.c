@@ -125,7 +125,14 @@ static int upload_kernel(struct agent *agent, const struct executable *executabl
 		}
 	}
 	if (r == 0)
-		r = sender_upload_take(agent->sender, &executable->id, executable->name, what, -1, &content);
+		r = sender_upload_take(agent->sender, &(struct sender_upload){
+							      .id = executable->id,
+							      .name = executable->name,
+							      .what = what,
+							      .is_trusted = true,
+							      .fd = -1,
+							      .content = &content,
+						      });
 	bytes_release(&content);
 	return r;
 }
@@ -139,33 +146,53 @@ static int upload(struct agent *agent, const struct executable *executable, uint
 	fd = executable_open(executable);
 	if (fd < 0)
 		return fd;
-	return sender_upload_take(agent->sender, &executable->id, executable->name, what, fd, NULL);
+	return sender_upload_take(agent->sender,
+				  &(struct sender_upload){
+					  .id = executable->id,
+					  .name = executable->name,
+					  .what = what,
+					  .is_trusted = executable->source_is_trusted || executable->role == EXECUTABLE_VDSO,
+					  .fd = fd,
+				  });
 }
 
 /* An upload that fails is asked for again by the server, later and perhaps of another agent. */
+static void try_upload(struct agent *agent, const struct wanted *wanted, const struct executable *executable)
+{
+	char id[EXECUTABLE_ID_TEXT_SIZE];
+	int r;
+
+	executable_id_format(&wanted->id, id);
+	if (!executable) {
+		log_debug("the server wants '%s', which is not known here any more", id);
+		return;
+	}
+	r = upload(agent, executable, wanted->what);
+	if (r < 0)
+		log_debug_errno(r, "cannot upload '%s' (build ID %s): %m", executable->name, id);
+}
+
 void agent_feed_uploads(struct agent *agent)
 {
-	size_t done = 0;
+	size_t kept = 0;
+	size_t next = 0;
 
-	while (done < agent->wanted.count && sender_has_upload_room(agent->sender)) {
-		const struct wanted *wanted = &agent->wanted.items[done++];
-		const struct executable *executable = executable_cache_by_id(agent->executables, &wanted->id);
-		char id[EXECUTABLE_ID_TEXT_SIZE];
-		int r;
+	while (next < agent->wanted.count && sender_has_upload_room(agent->sender)) {
+		const struct wanted wanted = agent->wanted.items[next++];
+		const struct executable *executable = executable_cache_by_id(agent->executables, &wanted.id);
 
-		executable_id_format(&wanted->id, id);
-		if (!executable) {
-			log_debug("the server wants '%s', which is not known here any more", id);
-			continue;
-		}
-		r = upload(agent, executable, wanted->what);
-		if (r < 0)
-			log_debug_errno(r, "cannot upload '%s' (build ID %s): %m", executable->name, id);
+		/* The server has the file of a user with this ID; here is no better one, so far. */
+		if (executable && wanted.trusted_only && executable->role == EXECUTABLE_USER &&
+		    !executable->source_is_trusted)
+			agent->wanted.items[kept++] = wanted;
+		else
+			try_upload(agent, &wanted, executable);
 	}
-	if (done == 0)
+	if (kept == next)
 		return;
-	agent->wanted.count -= done;
-	memmove(agent->wanted.items, agent->wanted.items + done, agent->wanted.count * sizeof(*agent->wanted.items));
+	memmove(agent->wanted.items + kept, agent->wanted.items + next,
+		(agent->wanted.count - next) * sizeof(*agent->wanted.items));
+	agent->wanted.count -= next - kept;
 }
 
 /* The kernel goes first: it is in nearly every stack, and asked for once in the whole fleet. */
@@ -185,13 +212,19 @@ static int put_in_queue(struct agent *agent, const struct wanted *wanted)
 
 static int want(struct agent *agent, const struct sender_event *event)
 {
-	struct wanted wanted = { .id = event->wanted_id, .what = event->wanted_what };
+	struct wanted wanted = {
+		.id = event->wanted_id,
+		.what = event->wanted_what,
+		.trusted_only = event->wanted_trusted_only,
+	};
 
 	if (agent->config->upload_bytes_per_s == 0 || agent->wanted.count >= MAX_WANTED)
 		return 0;
 	for (size_t i = 0; i < agent->wanted.count; i++) {
-		if (executable_id_equal(&agent->wanted.items[i].id, &wanted.id))
+		if (executable_id_equal(&agent->wanted.items[i].id, &wanted.id)) {
+			agent->wanted.items[i].trusted_only &= wanted.trusted_only;
 			return 0;
+		}
 	}
 	return put_in_queue(agent, &wanted);
 }

@@ -33,6 +33,7 @@ enum agent_metric {
 struct wanted {
 	struct executable_id id;
 	uint32_t what;
+	bool trusted_only; /* waits until a file is seen that only root can write */
 };
 
 VEC_DEFINE(wanted_vec, struct wanted);

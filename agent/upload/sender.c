@@ -258,15 +258,14 @@ int sender_event_fd(const struct sender *sender)
 	return sender->events.fd;
 }
 
-int sender_upload_take(struct sender *sender, const struct executable_id *id, const char *name,
-		       uint32_t what, int fd, struct bytes *content)
+int sender_upload_take(struct sender *sender, const struct sender_upload *upload)
 {
 	if (sender->uploader)
-		return uploader_take(sender->uploader, id, name, what, fd, content);
-	if (fd >= 0)
-		(void)close(fd);
-	if (content)
-		bytes_release(content);
+		return uploader_take(sender->uploader, upload);
+	if (upload->fd >= 0)
+		(void)close(upload->fd);
+	if (upload->content)
+		bytes_release(upload->content);
 	return -EPERM;
 }
 

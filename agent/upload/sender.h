@@ -44,7 +44,8 @@ struct sender_event {
 	uint32_t *unknown_stacks, *unknown_series, *unknown_processes, *unknown_executables; /* owned by the event */
 	size_t n_unknown_stacks, n_unknown_series, n_unknown_processes, n_unknown_executables;
 	struct executable_id wanted_id;
-	uint32_t wanted_what; /* proto/batch.proto, Wanted.what */
+	uint32_t wanted_what;	  /* proto/batch.proto, Wanted.what */
+	bool wanted_trusted_only; /* not from a file that others than root can write */
 	uint32_t batch_interval_ms;
 };
 
@@ -70,13 +71,21 @@ int sender_supplement(struct sender *sender, uint64_t epoch, uint64_t sequence, 
 int sender_poll(struct sender *sender, struct sender_event *ret_event);
 int sender_event_fd(const struct sender *sender);
 
+/* An executable to upload: of @fd and @content exactly one is given. */
+struct sender_upload {
+	struct executable_id id;
+	const char *name;      /* for messages */
+	uint32_t what;	       /* proto/batch.proto, Wanted.what */
+	bool is_trusted;       /* only root can write the file */
+	int fd;		       /* else -1; an ELF file, of which only the sections asked for are sent */
+	struct bytes *content; /* else NULL; a whole file made in memory */
+};
+
 /*
- * Queues the upload of an executable: exactly one of @fd (else -1; an ELF file, of which only the sections asked for
- * are sent) and @content (else NULL; a whole file made in memory) is given. Both are taken, on failure too. At most a
- * few wait: -EBUSY beyond. -EPERM: upload_bytes_per_s is 0.
+ * Queues an upload. Its fd and content are taken, on failure too. At most a few wait: -EBUSY beyond. -EPERM:
+ * upload_bytes_per_s is 0.
  */
-int sender_upload_take(struct sender *sender, const struct executable_id *id, const char *name, uint32_t what, int fd,
-		       struct bytes *content);
+int sender_upload_take(struct sender *sender, const struct sender_upload *upload);
 
 /* Whether an upload would be taken now: ask before making one. */
 bool sender_has_upload_room(struct sender *sender);

@@ -44,6 +44,7 @@ static void emit_orders(struct sender *sender, const Hearth__V1__BatchAnswer *an
 		struct sender_event event = {
 			.type = SENDER_WANTED,
 			.wanted_what = wanted->what,
+			.wanted_trusted_only = wanted->trusted_only,
 		};
 
 		if (executable_id_set(&event.wanted_id, wanted->id_kind, wanted->id.data,

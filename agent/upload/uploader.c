@@ -27,6 +27,7 @@ struct upload {
 	struct executable_id id;
 	char name[MAX_NAME_SIZE]; /* for messages */
 	uint32_t what;
+	bool is_trusted;
 	int fd;               /* or -1: */
 	struct bytes content; /* a whole file */
 };
@@ -132,7 +133,8 @@ static int send_once(struct uploader *uploader, const struct upload *upload,
 				&(struct http_request){
 					.path = path,
 					.content_type = "application/octet-stream",
-					.header = "X-Hearth-Origin: agent",
+					.header = upload->is_trusted ? "X-Hearth-Origin: agent"
+								     : "X-Hearth-Origin: agent-user",
 					.size = size,
 					.read = read_source,
 					.rewind = rewind_source,
@@ -314,16 +316,20 @@ struct uploader *uploader_free(struct uploader *uploader)
 	return NULL;
 }
 
-int uploader_take(struct uploader *uploader, const struct executable_id *id, const char *name,
-		  uint32_t what, int fd, struct bytes *content)
+int uploader_take(struct uploader *uploader, const struct sender_upload *order)
 {
-	struct upload upload = { .id = *id, .what = what, .fd = fd };
+	struct upload upload = {
+		.id = order->id,
+		.what = order->what,
+		.is_trusted = order->is_trusted,
+		.fd = order->fd,
+	};
 	int r = 0;
 
-	(void)snprintf(upload.name, sizeof(upload.name), "%s", name ? name : "");
-	if (content) {
-		upload.content = *content;
-		*content = BYTES_INIT(content->ceiling);
+	(void)snprintf(upload.name, sizeof(upload.name), "%s", order->name ? order->name : "");
+	if (order->content) {
+		upload.content = *order->content;
+		*order->content = BYTES_INIT(order->content->ceiling);
 	}
 	(void)pthread_mutex_lock(&uploader->lock);
 	if (uploader->n_waiting == MAX_WAITING_UPLOADS) {

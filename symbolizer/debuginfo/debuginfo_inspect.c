@@ -160,12 +160,12 @@ static int check_use(const struct debuginfo_arrival *arrival, const struct debug
 		     char *message)
 {
 	if (entry->richness > DEBUGINFO_NOTHING ||
-	    (entry->has_code && arrival->origin != DEBUGINFO_FROM_AGENT))
+	    (entry->has_code && arrival->origin > DEBUGINFO_FROM_AGENT))
 		return 0;
 	return refuse(message,
 		      "the file has neither symbols (.symtab, .dynsym, .gopclntab, .gnu_debugdata) nor "
 		      "debug sections%s",
-		      arrival->origin == DEBUGINFO_FROM_AGENT ? "" : " nor code");
+		      arrival->origin <= DEBUGINFO_FROM_AGENT ? "" : " nor code");
 }
 
 int debuginfo_inspect(const struct debuginfo_arrival *arrival, struct debuginfo_entry *entry,

@@ -120,6 +120,9 @@ int debuginfo_asked_new(struct hash_table **ret_asked);
 /* Remembers that what was sent as @id was of no use. */
 void debuginfo_refused(struct debuginfo_store *store, const struct executable_id *id);
 
+/* A file of DEBUGINFO_FROM_USER is there: a better one may be asked for at once. */
+void debuginfo_came_from_user(struct debuginfo_store *store, const struct executable_id *id);
+
 /* Uploads in pieces that nobody went on with for a day, and their files. */
 int debuginfo_sessions_sweep(struct debuginfo_store *store);
 

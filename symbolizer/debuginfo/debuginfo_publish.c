@@ -298,5 +298,7 @@ int debuginfo_publish(struct debuginfo_store *store, const struct debuginfo_arri
 	r = check_and_store(store, &pub, ret_entry);
 	if (r == -EBADMSG || r == -EDQUOT)
 		debuginfo_refused(store, &arrival->id);
+	if (r > 0 && arrival->origin == DEBUGINFO_FROM_USER)
+		debuginfo_came_from_user(store, &arrival->id);
 	return r;
 }

@@ -60,6 +60,7 @@ bool debuginfo_is_needed(const struct debuginfo_entry *entry, const struct debug
 const char *debuginfo_origin_name(enum debuginfo_origin origin)
 {
 	static const char *const names[] = {
+		[DEBUGINFO_FROM_USER] = "agent-user",
 		[DEBUGINFO_FROM_AGENT] = "agent",
 		[DEBUGINFO_FROM_UPSTREAM] = "upstream",
 		[DEBUGINFO_FROM_PIPELINE] = "pipeline",

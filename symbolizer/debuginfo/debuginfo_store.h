@@ -15,7 +15,8 @@
  *   SPLIT       what the compiler split off its DWARF: a .dwp, or the .dwo of one unit
  *
  * Of each kind there is a best file: by origin (a pipeline's word counts more than an upstream
- * server's, and that more than an agent's), then by richness. A file stays as long as it is the
+ * server's, that more than an agent's, and least counts what an agent sent from a file that others than root can write:
+ * its build-ID may be forged), then by richness. A file stays as long as it is the
  * best of some kind, or richer than a better origin's; what is neither goes when a better one
  * comes. An upload by an agent therefore never outranks one by a pipeline. Thread-safe.
  */
@@ -33,6 +34,7 @@ struct debuginfo_upload;
 
 /* The order is that of trust; the numbers stand in the database. */
 enum debuginfo_origin {
+	DEBUGINFO_FROM_USER = 0, /* an agent sent it, from a file that others than root can write */
 	DEBUGINFO_FROM_AGENT = 1,
 	DEBUGINFO_FROM_UPSTREAM = 2,
 	DEBUGINFO_FROM_PIPELINE = 3,
@@ -255,10 +257,14 @@ struct debuginfo_totals debuginfo_store_totals(struct debuginfo_store *store);
 /* Rises whenever anything was stored or removed: caches of names compare it. */
 uint64_t debuginfo_generation(struct debuginfo_store *store);
 
+#define DEBUGINFO_DO_NOT_ASK  0
+#define DEBUGINFO_ASK	      1
+#define DEBUGINFO_ASK_TRUSTED 2 /* what is there is DEBUGINFO_FROM_USER: only something better is of use */
+
 /*
- * Whether this agent should be asked for @id now: only when nothing is stored, and no agent was
- * asked within the last ten minutes, or within the last hour when what came was refused. Remembers
- * the asking. 1 ask, 0 do not.
+ * Whether this agent should be asked for @id now: only when nothing is stored, or nothing but what users can write, and
+ * no agent was asked within the last ten minutes, or within the last hour when what came was refused. Remembers the
+ * asking.
  */
 int debuginfo_want(struct debuginfo_store *store, const struct executable_id *id,
 		   const uint8_t agent_id[16]);

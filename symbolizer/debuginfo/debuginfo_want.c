@@ -95,17 +95,30 @@ static int want(struct debuginfo_store *store, const struct executable_id *id)
 	int r;
 
 	if (!entry || entry->not_before_ns > now || entry->present_generation == generation)
-		return 0;
+		return DEBUGINFO_DO_NOT_ASK;
 	r = debuginfo_find(store, id, &found);
 	if (r < 0)
 		return r;
-	entry->present_generation = r > 0 ? generation : 0;
 	if (r == 0 || found.richness < DEBUGINFO_LINES)
 		ask_upstream(store, id);
-	if (r > 0)
-		return 0;
+	if (r > 0 && found.origin > DEBUGINFO_FROM_USER) {
+		entry->present_generation = generation;
+		return DEBUGINFO_DO_NOT_ASK;
+	}
+	entry->present_generation = 0;
 	entry->not_before_ns = now + ASK_AGAIN_NS;
-	return 1;
+	return r > 0 ? DEBUGINFO_ASK_TRUSTED : DEBUGINFO_ASK;
+}
+
+void debuginfo_came_from_user(struct debuginfo_store *store, const struct executable_id *id)
+{
+	struct asked *entry;
+
+	(void)pthread_mutex_lock(&store->asked_lock);
+	entry = hash_table_find(store->asked, id);
+	if (entry)
+		entry->not_before_ns = 0;
+	(void)pthread_mutex_unlock(&store->asked_lock);
 }
 
 int debuginfo_want(struct debuginfo_store *store, const struct executable_id *id,

@@ -161,6 +161,7 @@ static int offer(struct ingest_call *call, const struct executable_id *id,
 	wanted->id = (ProtobufCBinaryData){ .len = id->size, .data = bytes };
 	wanted->what = role == ROLE_KERNEL ? 3 : (uint32_t)call->ingest->policy;
 	wanted->name = its_name;
+	wanted->trusted_only = r == DEBUGINFO_ASK_TRUSTED;
 	call->wanted_list[call->answer.n_wanted++] = wanted;
 	return 0;
 }

@@ -106,6 +106,17 @@ static int own_program(void)
 	return fd;
 }
 
+static int take(struct sender *sender, const struct executable_id *id, const char *name, uint32_t what, int fd,
+		struct bytes *content)
+{
+	return sender_upload_take(sender, &(struct sender_upload){ .id = *id,
+								   .name = name,
+								   .what = what,
+								   .is_trusted = true,
+								   .fd = fd,
+								   .content = content });
+}
+
 static void the_server_gets_the_extract_of_the_executable(void **state)
 {
 	struct server *server = new_server(201);
@@ -117,7 +128,7 @@ static void the_server_gets_the_extract_of_the_executable(void **state)
 	uint8_t *expected;
 
 	(void)state;
-	assert_ok(sender_upload_take(sender, &id, "program", EXTRACT_DEBUG, own_program(), NULL));
+	assert_ok(take(sender, &id, "program", EXTRACT_DEBUG, own_program(), NULL));
 	stats = wait_for_uploads(sender, 1);
 	assert_int_equal(stats.uploads_done, 1);
 
@@ -137,6 +148,22 @@ static void the_server_gets_the_extract_of_the_executable(void **state)
 	free_server(server);
 }
 
+static void a_file_that_others_can_write_is_sent_as_such(void **state)
+{
+	struct server *server = new_server(201);
+	struct sender *sender = new_sender(server, GIB);
+
+	(void)state;
+	assert_ok(sender_upload_take(sender, &(struct sender_upload){ .id = some_id(),
+								      .name = "program",
+								      .what = EXTRACT_SYMBOLS,
+								      .fd = own_program() }));
+	(void)wait_for_uploads(sender, 1);
+	assert_string_equal(server->origin, "agent-user");
+	(void)sender_free(sender);
+	free_server(server);
+}
+
 static void a_file_made_in_memory_goes_as_it_is(void **state)
 {
 	struct server *server = new_server(200);
@@ -147,7 +174,7 @@ static void a_file_made_in_memory_goes_as_it_is(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 100000; i++)
 		assert_ok(bytes_append(&content, &i, sizeof(i)));
-	assert_ok(sender_upload_take(sender, &id, "[kernel]", 3, -1, &content));
+	assert_ok(take(sender, &id, "[kernel]", 3, -1, &content));
 	assert_int_equal(content.size, 0);
 	(void)wait_for_uploads(sender, 1);
 	assert_int_equal(server->body.size, 400000);
@@ -166,12 +193,11 @@ static void refusals_are_final_and_files_without_symbols_are_not_sent(void **sta
 	scoped_free char *path = write_file_in(*state, "text", "no program", 10);
 	struct sender_stats stats;
 
-	assert_ok(sender_upload_take(sender, &id, "program", EXTRACT_SYMBOLS, own_program(), NULL));
+	assert_ok(take(sender, &id, "program", EXTRACT_SYMBOLS, own_program(), NULL));
 	stats = wait_for_uploads(sender, 1);
 	assert_int_equal(stats.uploads_failed, 1);
 	assert_int_equal(server->n_requests, 1);
-	assert_ok(sender_upload_take(sender, &id, "text", EXTRACT_SYMBOLS,
-				     open(path, O_RDONLY | O_CLOEXEC), NULL));
+	assert_ok(take(sender, &id, "text", EXTRACT_SYMBOLS, open(path, O_RDONLY | O_CLOEXEC), NULL));
 	stats = wait_for_uploads(sender, 2);
 	assert_int_equal(stats.uploads_failed, 2);
 	assert_int_equal(server->n_requests, 1);
@@ -196,7 +222,7 @@ static void only_a_few_uploads_wait_and_the_rest_is_told_so(void **state)
 	(void)state;
 	while (r == 0 && accepted < 100) {
 		fd = own_program();
-		r = sender_upload_take(sender, &id, "program", EXTRACT_SYMBOLS, fd, NULL);
+		r = take(sender, &id, "program", EXTRACT_SYMBOLS, fd, NULL);
 		accepted += r == 0;
 	}
 	assert_errno(r, -EBUSY);
@@ -216,10 +242,10 @@ static void without_a_rate_nothing_is_uploaded(void **state)
 	int fd = own_program();
 
 	(void)state;
-	assert_errno(sender_upload_take(sender, &id, "program", EXTRACT_SYMBOLS, fd, NULL), -EPERM);
+	assert_errno(take(sender, &id, "program", EXTRACT_SYMBOLS, fd, NULL), -EPERM);
 	assert_false(is_open(fd));
 	assert_ok(bytes_append_text(&content, "content"));
-	assert_errno(sender_upload_take(sender, &id, "program", 3, -1, &content), -EPERM);
+	assert_errno(take(sender, &id, "program", 3, -1, &content), -EPERM);
 	assert_null(content.data);
 	(void)sender_free(sender);
 	assert_int_equal(server->n_requests, 0);
@@ -233,6 +259,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_server_gets_the_extract_of_the_executable),
+		cmocka_unit_test(a_file_that_others_can_write_is_sent_as_such),
 		cmocka_unit_test(a_file_made_in_memory_goes_as_it_is),
 		in_folder(refusals_are_final_and_files_without_symbols_are_not_sent),
 		cmocka_unit_test(only_a_few_uploads_wait_and_the_rest_is_told_so),

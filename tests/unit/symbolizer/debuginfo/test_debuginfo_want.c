@@ -76,29 +76,62 @@ static void after_a_refused_upload_it_waits_an_hour(void **state)
 	assert_int_equal(debuginfo_want(store, &id, agent), 1);
 }
 
+static struct executable_id id_of_true(void)
+{
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	scoped_fd int fd = open("/bin/true", O_RDONLY | O_CLOEXEC);
+	struct executable_id id;
+
+	assert_ok(elf_file_open(fd, &elf));
+	assert_int_equal(build_id_from_elf(elf, &id), 1);
+	return id;
+}
+
+static void upload_true(struct debuginfo_store *store, enum debuginfo_origin origin)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(16 * MIB);
+	struct debuginfo_upload *upload = NULL;
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct executable_id id = id_of_true();
+	struct debuginfo_entry entry;
+
+	assert_ok(file_read("/bin/true", &content));
+	assert_ok(debuginfo_upload_begin(store, &id, origin, &upload, message));
+	assert_ok(debuginfo_upload_append(upload, bytes_view_of(&content), message));
+	assert_int_equal(debuginfo_upload_commit(upload, &entry, message), 1);
+	assert_int_equal(entry.origin, origin);
+	(void)debuginfo_upload_free(upload);
+}
+
+static void a_better_file_than_that_of_a_user_is_asked_for_at_once(void **state)
+{
+	struct moving_clock clock = clock_at(NSEC_PER_SEC);
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = NULL;
+	struct executable_id id = id_of_true();
+	struct debuginfo_entry entry;
+
+	assert_ok(debuginfo_store_open(*state, &clock.clock, &store));
+	assert_int_equal(debuginfo_want(store, &id, agent), DEBUGINFO_ASK);
+	upload_true(store, DEBUGINFO_FROM_USER);
+	assert_int_equal(debuginfo_want(store, &id, agent), DEBUGINFO_ASK_TRUSTED);
+	assert_int_equal(debuginfo_want(store, &id, agent), DEBUGINFO_DO_NOT_ASK);
+	clock.now_ns += 601 * NSEC_PER_SEC;
+	assert_int_equal(debuginfo_want(store, &id, agent), DEBUGINFO_ASK_TRUSTED);
+	upload_true(store, DEBUGINFO_FROM_AGENT);
+	clock.now_ns += 601 * NSEC_PER_SEC;
+	assert_int_equal(debuginfo_want(store, &id, agent), DEBUGINFO_DO_NOT_ASK);
+	assert_int_equal(debuginfo_find(store, &id, &entry), 1);
+	assert_int_equal(entry.origin, DEBUGINFO_FROM_AGENT);
+}
+
 static void what_is_there_is_not_asked_for_until_it_is_removed(void **state)
 {
 	struct moving_clock clock = clock_at(NSEC_PER_SEC);
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = NULL;
-	struct debuginfo_upload *upload = NULL;
-	char message[DEBUGINFO_MESSAGE_SIZE];
-	scoped(bytes_release) struct bytes content = BYTES_INIT(16 * MIB);
-	struct debuginfo_entry entry;
-	struct executable_id id;
+	struct executable_id id = id_of_true();
 
 	assert_ok(debuginfo_store_open(*state, &clock.clock, &store));
-	{
-		scoped(elf_file_freep) struct elf_file *elf = NULL;
-		scoped_fd int fd = open("/bin/true", O_RDONLY | O_CLOEXEC);
-
-		assert_ok(elf_file_open(fd, &elf));
-		assert_int_equal(build_id_from_elf(elf, &id), 1);
-		assert_ok(file_read("/bin/true", &content));
-	}
-	assert_ok(debuginfo_upload_begin(store, &id, DEBUGINFO_FROM_AGENT, &upload, message));
-	assert_ok(debuginfo_upload_append(upload, bytes_view_of(&content), message));
-	assert_int_equal(debuginfo_upload_commit(upload, &entry, message), 1);
-	(void)debuginfo_upload_free(upload);
+	upload_true(store, DEBUGINFO_FROM_AGENT);
 	assert_int_equal(debuginfo_want(store, &id, agent), 0);
 	clock.now_ns += 24 * 3600 * NSEC_PER_SEC;
 	assert_int_equal(debuginfo_want(store, &id, agent), 0);
@@ -156,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_folder(it_is_asked_once_in_ten_minutes),
 		in_folder(after_a_refused_upload_it_waits_an_hour),
+		in_folder(a_better_file_than_that_of_a_user_is_asked_for_at_once),
 		in_folder(what_is_there_is_not_asked_for_until_it_is_removed),
 		in_folder(a_full_table_forgets_the_answered_and_asks_on),
 		in_folder(a_full_table_is_walked_at_most_every_ten_seconds),
