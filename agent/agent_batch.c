@@ -51,6 +51,17 @@ static int encode(struct agent *agent, struct window *window, struct bytes *batc
 	return 0;
 }
 
+/* A forged build-ID is rare: all mappings are looked at when one was found out. */
+static int forget_superseded(struct agent *agent)
+{
+	uint64_t n_superseded = executable_cache_n_superseded(agent->executables);
+
+	if (n_superseded == agent->n_superseded)
+		return 0;
+	agent->n_superseded = n_superseded;
+	return process_table_forget_superseded(agent->processes);
+}
+
 int agent_close_window(struct agent *agent)
 {
 	struct window_counter counters[AGENT_METRIC_COUNT];
@@ -85,7 +96,7 @@ int agent_close_window(struct agent *agent)
 	r = sender_submit(agent->sender, window.epoch, window.sequence, &batch);
 	bytes_release(&batch);
 	(void)agent_write_metrics_file(agent);
-	return r;
+	return r < 0 ? r : forget_superseded(agent);
 }
 
 /* The server lost numbers (its data folder is new): defines again all that is still there. */

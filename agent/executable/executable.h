@@ -106,6 +106,9 @@ size_t executable_cache_count(const struct executable_cache *cache);
 /* Files whose build-ID was already that of another content. */
 uint64_t executable_cache_id_conflicts(const struct executable_cache *cache);
 
+/* Executables whose identity a trusted file took: mappings that have one are to be identified again. */
+uint64_t executable_cache_n_superseded(const struct executable_cache *cache);
+
 /*
  * Opens the file of an executable for reading (an upload), by its source or by any path that still gives the same
  * identity. The fd, or negative errno (-ENOENT: no copy is left).

@@ -40,7 +40,7 @@ struct executable_cache {
 	struct cached_executable *oldest_idle, *newest_idle;
 	uint32_t vdso_number;
 	uint64_t vdso_size;
-	uint64_t n_conflicts;
+	uint64_t n_conflicts, n_superseded;
 };
 
 static struct cached_executable *as_cached(struct executable *executable)
@@ -232,6 +232,12 @@ void executable_cache_supersede(struct executable_cache *cache, struct executabl
 	assert(executable_cache_by_id(cache, &executable->id) == executable);
 	(void)hash_table_remove(cache->by_id, &executable->id);
 	executable->is_superseded = true;
+	cache->n_superseded++;
+}
+
+uint64_t executable_cache_n_superseded(const struct executable_cache *cache)
+{
+	return cache->n_superseded;
 }
 
 bool executable_cache_count_conflict(struct executable_cache *cache)

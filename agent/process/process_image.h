@@ -38,6 +38,9 @@ void process_image_inherit(const struct process_image_context *context, struct p
 void process_image_identify(const struct process_image_context *context, struct process *process,
 			    struct process_mapping *mapping);
 
+/* Mappings of superseded executables are not identified any more. */
+void process_image_forget_superseded(const struct process_image_context *context, struct process *process);
+
 /* The mapping that holds @pc, or NULL. */
 struct process_mapping *process_image_search(const struct process *process, uint64_t pc);
 

@@ -287,3 +287,27 @@ void process_image_identify(const struct process_image_context *context, struct 
 	executable_ref(executable);
 	mapping->executable = executable;
 }
+
+void process_image_forget_superseded(const struct process_image_context *context, struct process *process)
+{
+	struct process_mappings *mappings = process->mappings;
+
+	for (size_t i = 0; mappings && i < mappings->count; i++) {
+		struct process_mapping *mapping = &mappings->items[i];
+
+		if (!mapping->executable || !mapping->executable->is_superseded)
+			continue;
+		executable_unref(context->executables, mapping->executable);
+		mapping->executable = NULL;
+		mapping->kind = 0;
+		mappings->changed = true;
+	}
+	if (!process->main_executable || !process->main_executable->is_superseded)
+		return;
+	executable_unref(context->executables, process->main_executable);
+	process->main_executable = NULL;
+	process->details_read = false;
+	/* For the server a process with another main executable is another process. */
+	process->number = 0;
+	process->first_sent_sequence = 0;
+}

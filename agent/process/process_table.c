@@ -639,6 +639,22 @@ static int apply_rules_to(void *arg, struct process *process)
 	return process->published ? process_table_want_publish(table, process) : 0;
 }
 
+static int forget_superseded_of(void *arg, struct process *process)
+{
+	struct process_table *table = arg;
+
+	process_image_forget_superseded(&table->context, process);
+	/* Those that share the set are published again too: the set gets another number. */
+	if (process->published && process->mappings && process->mappings->changed)
+		return process_table_want_publish(table, process);
+	return 0;
+}
+
+int process_table_forget_superseded(struct process_table *table)
+{
+	return process_table_each(table, forget_superseded_of, table);
+}
+
 void process_table_set_rules(struct process_table *table, const struct process_rules *rules)
 {
 	table->rules = *rules;

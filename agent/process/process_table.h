@@ -152,6 +152,12 @@ struct process *process_table_take_wanting(struct process_table *table);
 /* Identifies all mappings: before they are published. */
 void process_table_identify_mappings(struct process_table *table, struct process *process);
 
+/*
+ * Has mappings of executables that lost their identity to another file identified and published again. Processes may
+ * get other numbers: between windows only.
+ */
+int process_table_forget_superseded(struct process_table *table);
+
 /* Looks up main executable and labels when they were not yet. */
 void process_table_read_details(struct process_table *table, struct process *process);
 
