@@ -162,7 +162,8 @@ static int upload(struct agent *agent, const struct executable *executable, uint
 					  .id = executable->id,
 					  .name = executable->name,
 					  .what = what,
-					  .is_trusted = executable->source_is_trusted || executable->role == EXECUTABLE_VDSO,
+					  .is_trusted = executable->source_is_trusted ||
+							executable->role == EXECUTABLE_VDSO,
 					  .fd = fd,
 				  });
 }

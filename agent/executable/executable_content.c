@@ -144,7 +144,7 @@ static int add_all(struct hashing *hashing)
 	return add_code(hashing, text->file_offset, text->size, r == 0);
 }
 
-int executable_content_hash(const struct elf_file *elf, struct hash128 *ret_hash)
+int executable_content_hash(const struct elf_file *elf, const struct executable_id *id, struct hash128 *ret_hash)
 {
 	scoped(free_state) XXH3_state_t *state = XXH3_createState();
 	scoped_free uint8_t *piece = malloc(PIECE_BYTES);
@@ -155,6 +155,7 @@ int executable_content_hash(const struct elf_file *elf, struct hash128 *ret_hash
 	if (!state || !piece)
 		return -ENOMEM;
 	(void)XXH3_128bits_reset(state);
+	(void)XXH3_128bits_update(state, id, sizeof(*id));
 	r = add_all(&hashing);
 	if (r < 0)
 		return r;

@@ -10,7 +10,11 @@
  */
 
 #include "common/elf/elf_file.h"
+#include "common/executable_id.h"
 #include "common/hash.h"
 
-/* 0, -ENODATA (the file was cut short), -ENOMEM. */
-int executable_content_hash(const struct elf_file *elf, struct hash128 *ret_hash);
+/*
+ * @id is hashed too: what the notes of the file say. Two libraries may differ in the names of their functions alone.
+ * 0, -ENODATA (the file was cut short), -ENOMEM.
+ */
+int executable_content_hash(const struct elf_file *elf, const struct executable_id *id, struct hash128 *ret_hash);

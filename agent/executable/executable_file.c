@@ -153,7 +153,7 @@ int file_identity_read(int fd, struct file_identity *ret_identity)
 	r = build_id_from_elf(elf, &identity.id);
 	if (r <= 0)
 		return r == -ENOMEM ? r : 0;
-	r = executable_content_hash(elf, &identity.content);
+	r = executable_content_hash(elf, &identity.id, &identity.content);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	r = copy_segments(elf, &identity);
