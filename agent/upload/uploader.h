@@ -15,7 +15,7 @@ int uploader_new(const struct sender_options *options, struct uploader **ret_upl
 struct uploader *uploader_free(struct uploader *uploader);
 
 /* As sender_upload_take(). */
-int uploader_take(struct uploader *uploader, const struct sender_upload *upload);
+int uploader_take(struct uploader *uploader, const struct sender_upload *order);
 
 /* Fills the uploads_... fields only. */
 /* Whether uploader_take() would find a place. */
