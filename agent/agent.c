@@ -15,7 +15,9 @@
 #include <time.h>
 
 #include "agent/agent_internal.h"
+#include "agent/privileges.h"
 #include "agent/profile/user_pc_mask.h"
+#include "agent/system_calls.h"
 #include "common/log.h"
 
 /*
@@ -85,9 +87,12 @@ static int read_kernel(struct agent *agent)
 {
 	int r = kernel_layout_read(&agent->kernel);
 
+	if (r == -EPERM && !privileges_log_if_missing(PRIVILEGE_SYSLOG))
+		log_warn("kernel addresses are hidden, kernel frames have no names: kernel.kptr_restrict is 2, 1 lets "
+			 "the agent see them");
 	if (r == -EPERM)
-		log_warn("kernel addresses are hidden (kernel.kptr_restrict, CAP_SYSLOG): kernel frames have no names");
-	else if (r < 0)
+		r = 0;
+	if (r < 0)
 		return log_error_errno(r, "cannot read the kernel's layout from /proc/kallsyms: %m");
 	return executable_cache_add_kernel(agent->executables, &agent->kernel);
 }
@@ -141,6 +146,7 @@ static int start_sender(struct agent *agent)
 			.memory_max_bytes = 2 * MIB,
 			.upload_bytes_per_s = config->upload_bytes_per_s,
 			.retry_max_ns = 15 * NSEC_PER_SEC,
+			.keep_capabilities = config->privileges_keep,
 		},
 		&agent->sender);
 }
@@ -258,11 +264,34 @@ static void raise_limits(void)
 	struct rlimit limit = { .rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY };
 
 	/* Kernels before 5.11 charge BPF maps to RLIMIT_MEMLOCK; perf's rings still are beyond their allowance. */
-	(void)setrlimit(RLIMIT_MEMLOCK, &limit);
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) < 0 && getrlimit(RLIMIT_MEMLOCK, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_MEMLOCK, &limit);
+	}
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 	}
+}
+
+/* Before there are threads: each has its own capabilities, and inherits the filter. */
+static int confine(const struct agent_config *config)
+{
+	int r;
+
+	r = privileges_check();
+	if (r < 0 || config->privileges_keep)
+		return r;
+	r = privileges_limit();
+	if (r < 0)
+		return r;
+	r = system_calls_restrict();
+	if (r == 0)
+		log_warn("this kernel has no seccomp, the agent's system calls are not restricted");
+	if (r < 0)
+		return log_error_errno(r, "cannot install the filter of system calls: %m; --privileges.keep starts "
+					  "without it");
+	return 0;
 }
 
 static int refuse_foreign_namespace(void)
@@ -288,6 +317,8 @@ int agent_new(const struct agent_config *config, struct agent **ret_agent)
 	agent->window_opened_ns = clock_monotonic_ns(agent->clock);
 	raise_limits();
 	r = refuse_foreign_namespace();
+	if (r == 0)
+		r = confine(config);
 	if (r == 0)
 		r = host_info_init(&agent->host, config);
 	if (r == 0)

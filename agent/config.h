@@ -42,6 +42,8 @@ struct agent_config {
 	uint64_t unwind_cache_bytes;
 	char *unwind_absent_pages;
 
+	bool privileges_keep; /* no confinement by capabilities and seccomp */
+
 	char *metrics_file; /* Prometheus text, replaced with every batch; "": none */
 	char *log_level;
 };

@@ -127,6 +127,7 @@ static int set_up(struct sender *sender, const struct sender_options *options)
 	int r;
 
 	sender->memory_max_bytes = options->memory_max_bytes;
+	sender->keep_capabilities = options->keep_capabilities;
 	sender->server = strdup(options->server);
 	if (!sender->server)
 		return -ENOMEM;

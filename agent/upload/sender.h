@@ -27,6 +27,7 @@ struct sender_options {
 	uint64_t upload_bytes_per_s;  /* 0: no uploads */
 	uint64_t retry_max_ns;	      /* ceiling of the back-off */
 	bool insecure_tls;
+	bool keep_capabilities;	      /* else the threads, which meet the network, give up all they have */
 };
 
 enum sender_event_type {

@@ -38,6 +38,7 @@ struct sender {
 	bool is_running;
 
 	struct event_queue events;
+	bool keep_capabilities;
 
 	/* Under the lock. */
 	pthread_mutex_t lock;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/capabilities.h"
 #include "common/log.h"
 
 /*
@@ -384,6 +385,8 @@ void *sender_thread(void *argument)
 {
 	struct sender *sender = argument;
 
+	if (!sender->keep_capabilities)
+		(void)capabilities_limit(0);
 	while (wait_for_work(sender))
 		if (take_next(sender))
 			deliver_current(sender);

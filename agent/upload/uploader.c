@@ -10,6 +10,7 @@
 
 #include "agent/upload/elf_extract.h"
 #include "agent/upload/http_client.h"
+#include "common/capabilities.h"
 #include "common/log.h"
 
 /*
@@ -40,6 +41,7 @@ struct uploader {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool is_running;
+	bool keep_capabilities;
 	atomic_bool stopping;
 	struct upload waiting[MAX_WAITING_UPLOADS];
 	size_t n_waiting;
@@ -232,6 +234,8 @@ static void *run(void *argument)
 	struct uploader *uploader = argument;
 	struct upload upload = { .fd = -1 };
 
+	if (!uploader->keep_capabilities)
+		(void)capabilities_limit(0);
 	while (wait_for_upload(uploader, &upload)) {
 		process(uploader, &upload);
 		upload_release(&upload);
@@ -282,6 +286,7 @@ int uploader_new(const struct sender_options *options, struct uploader **ret_upl
 		return -ENOMEM;
 	init_lock(uploader);
 	uploader->bytes_per_s = options->upload_bytes_per_s;
+	uploader->keep_capabilities = options->keep_capabilities;
 	uploader->server = strdup(options->server);
 	if (!uploader->server)
 		return -ENOMEM;

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of capabilities, and the sentences about those that are missing. Sets are changed by common/capabilities.h.
+ */
+#include "agent/privileges.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/capabilities.h"
+#include "common/log.h"
+
+enum need {
+	REQUIRED,
+	DEGRADES,
+	SILENT,
+};
+
+enum time_of_use {
+	ALWAYS,
+	START,
+};
+
+/* PROC_USER_INIT_INO of include/linux/proc_ns.h: the same on every kernel since 3.8. */
+#define INITIAL_USER_NAMESPACE 0xeffffffdu
+
+static const struct {
+	uint64_t bit;
+	uint64_t alternative;
+	const char *name; /* without CAP_ */
+	const char *loss;
+	enum need need;
+	enum time_of_use time;
+} rows[] = {
+#define PRIVILEGE(id, other, how_needed, when, what_is_lost)     \
+	[PRIVILEGE_##id] = {                                     \
+		.bit = CAPABILITY_BIT(CAP_##id),                 \
+		.alternative = CAPABILITY_BIT(CAP_##other),      \
+		.name = #id,                                     \
+		.loss = what_is_lost,                            \
+		.need = how_needed,                              \
+		.time = when,                                    \
+	},
+#include "agent/privileges.def"
+#undef PRIVILEGE
+};
+
+static_assert(ARRAY_SIZE(rows) == PRIVILEGE_COUNT, "every privilege needs a row");
+
+bool privilege_is_in(enum privilege privilege, uint64_t permitted)
+{
+	return permitted & (rows[privilege].bit | rows[privilege].alternative);
+}
+
+uint64_t privileges_to_keep(uint64_t permitted)
+{
+	uint64_t keep = 0;
+
+	for (size_t i = 0; i < PRIVILEGE_COUNT; i++) {
+		if (rows[i].time != ALWAYS)
+			continue;
+		/* The broader alternative only where the narrow one is not there. */
+		keep |= permitted & (permitted & rows[i].bit ? rows[i].bit : rows[i].alternative);
+	}
+	return keep;
+}
+
+static void lower(const char *name, char *ret_name, size_t size)
+{
+	size_t i;
+
+	for (i = 0; name[i] && i + 1 < size; i++)
+		ret_name[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] - 'A' + 'a' : name[i]);
+	ret_name[i] = '\0';
+}
+
+/* As setcap(8) has them: "cap_bpf,cap_perfmon"; all, because a file's capabilities can only be set together. */
+static void list_for_setcap(char *ret_list, size_t size)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < PRIVILEGE_COUNT; i++) {
+		char small[32];
+
+		if (rows[i].time != ALWAYS)
+			continue;
+		lower(rows[i].name, small, sizeof(small));
+		used += (size_t)snprintf(ret_list + used, size - used, "%scap_%s", used ? "," : "", small);
+		assert(used < size);
+	}
+}
+
+void privilege_format(enum privilege privilege, const char *program, char ret_message[PRIVILEGE_MESSAGE_SIZE])
+{
+	const char *name = rows[privilege].name;
+	char list[256];
+
+	list_for_setcap(list, sizeof(list));
+	(void)snprintf(ret_message, PRIVILEGE_MESSAGE_SIZE,
+		       "CAP_%s is missing: %s%s; add CAP_%s to AmbientCapabilities= of the systemd unit or "
+		       "--cap-add=%s to the container's options, or run 'setcap %s+ep %s'",
+		       name, rows[privilege].loss, rows[privilege].need == REQUIRED ? ", not starting" : "", name, name,
+		       list, program);
+}
+
+static void log_missing(enum privilege privilege)
+{
+	char program[PATH_MAX] = "";
+	char message[PRIVILEGE_MESSAGE_SIZE];
+	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+	program[length > 0 ? length : 0] = '\0';
+	privilege_format(privilege, program, message);
+	log_write(rows[privilege].need == REQUIRED ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "%s", message);
+}
+
+static int refuse_foreign_user_namespace(void)
+{
+	struct stat status;
+
+	if (stat("/proc/self/ns/user", &status) < 0 || status.st_ino == INITIAL_USER_NAMESPACE)
+		return 0;
+	return log_error_errno(EPERM, "this is not the host's user namespace, in which alone capabilities allow BPF: "
+				      "not starting; run the container without one (--userns=host, no hostUsers: "
+				      "false)");
+}
+
+int privileges_check(void)
+{
+	uint64_t permitted;
+	int r;
+
+	r = refuse_foreign_user_namespace();
+	if (r == 0)
+		r = capabilities_permitted(&permitted);
+	if (r < 0)
+		return r;
+	for (enum privilege i = 0; i < PRIVILEGE_COUNT; i++) {
+		if (rows[i].need == SILENT || privilege_is_in(i, permitted))
+			continue;
+		log_missing(i);
+		if (rows[i].need == REQUIRED)
+			r = -EPERM;
+	}
+	return r;
+}
+
+bool privileges_log_if_missing(enum privilege privilege)
+{
+	uint64_t permitted;
+
+	if (capabilities_permitted(&permitted) < 0 || privilege_is_in(privilege, permitted))
+		return false;
+	log_missing(privilege);
+	return true;
+}
+
+int privileges_limit(void)
+{
+	uint64_t permitted;
+	int r;
+
+	r = capabilities_permitted(&permitted);
+	if (r == 0)
+		r = capabilities_limit(privileges_to_keep(permitted));
+	if (r < 0)
+		return log_error_errno(r, "cannot give up capabilities that are not needed: %m; --privileges.keep "
+					  "starts with all of them");
+	return 0;
+}
