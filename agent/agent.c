@@ -43,8 +43,6 @@
 /* A drain looks whether its window should be closed once in so many samples. */
 #define SAMPLES_PER_LOOK_AT_CLOCK 256
 
-#define MAX_FDS 1024
-
 /* A sample waits so long for its thread to finish it, which most do in microseconds. */
 #define DEFERRED_MAX_NS NSEC_PER_SEC
 
@@ -151,7 +149,7 @@ static int start_sender(struct agent *agent)
 		&agent->sender);
 }
 
-static int watch(struct agent *agent, int fd)
+int agent_watch_fd(struct agent *agent, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
@@ -160,10 +158,7 @@ static int watch(struct agent *agent, int fd)
 
 static int make_event_loop(struct agent *agent)
 {
-	int fds[MAX_FDS];
-	size_t n_fds;
 	sigset_t signals;
-	int r;
 
 	agent->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	sigemptyset(&signals);
@@ -173,17 +168,7 @@ static int make_event_loop(struct agent *agent)
 	agent->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (agent->epoll_fd < 0 || agent->signal_fd < 0)
 		return -errno;
-
-	n_fds = process_events_fds(agent->events, fds, MAX_FDS - 3);
-	fds[n_fds++] = agent->signal_fd;
-	fds[n_fds++] = bpf_programs_ring_fd(agent->programs);
-	fds[n_fds++] = sender_event_fd(agent->sender);
-	for (size_t i = 0; i < n_fds; i++) {
-		r = watch(agent, fds[i]);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return agent_watch_fd(agent, agent->signal_fd);
 }
 
 static void on_absent_page(void *arg, uint32_t pid, uint64_t address)
@@ -207,20 +192,15 @@ static int start_toucher(struct agent *agent)
 
 static int start_sampling(struct agent *agent)
 {
-	struct cpu_vec online = {};
 	int r;
 
-	/*
-	 * Events first: what happens while /proc is read is then not missed. On every CPU, also on those that are not
-	 * sampled: processes move.
-	 */
-	r = cpu_list_online(&online);
-	if (r == 0)
-		r = process_events_open(online.items, online.count, &agent->events);
-	vec_release(&online);
+	/* Events first: what happens while /proc is read is then not missed. */
+	r = agent_open_events(agent);
 	if (r < 0)
-		return log_error_errno(r, "cannot watch processes through perf events: %m; CAP_PERFMON is needed");
+		return r;
 	r = load_programs(agent);
+	if (r == 0)
+		r = agent_watch_fd(agent, bpf_programs_ring_fd(agent->programs));
 	if (r < 0)
 		return r;
 	r = start_toucher(agent);
@@ -255,8 +235,7 @@ static int start_sampling(struct agent *agent)
 	}
 	if (agent->config->on_cpu_disabled)
 		return 0;
-	return on_cpu_start(bpf_programs_on_cpu_fd(agent->programs), NSEC_PER_SEC / agent->config->on_cpu_frequency,
-			    agent->cpus.items, agent->cpus.count, &agent->on_cpu);
+	return agent_start_timers(agent);
 }
 
 static void raise_limits(void)
@@ -302,6 +281,17 @@ static int refuse_foreign_namespace(void)
 					"not starting; run the container with the host's (hostPID: true, --pid=host)");
 }
 
+static int refuse_no_cpu(const struct agent_config *config)
+{
+	struct cpu_vec cpus = {};
+	int r = cpu_list_to_sample(config->on_cpu_cpus, &cpus);
+
+	if (r == 0 && cpus.count == 0)
+		r = log_error_errno(EINVAL, "on_cpu.cpus '%s' names no CPU that is online", config->on_cpu_cpus);
+	vec_release(&cpus);
+	return r;
+}
+
 int agent_new(const struct agent_config *config, struct agent **ret_agent)
 {
 	scoped(agent_freep) struct agent *agent = calloc(1, sizeof(*agent));
@@ -324,21 +314,21 @@ int agent_new(const struct agent_config *config, struct agent **ret_agent)
 	if (r == 0)
 		r = rules_init(&agent->rules, config);
 	if (r == 0)
-		r = cpu_list_to_sample(config->on_cpu_cpus, &agent->cpus);
-	if (r == 0 && agent->cpus.count == 0)
-		r = log_error_errno(EINVAL, "on_cpu.cpus '%s' names no CPU that is online", config->on_cpu_cpus);
+		r = refuse_no_cpu(config);
 	if (r == 0)
 		r = make_tables(agent);
+	if (r == 0)
+		r = make_event_loop(agent);
 	if (r == 0)
 		r = start_sampling(agent);
 	if (r == 0)
 		r = start_sender(agent);
 	if (r == 0)
-		r = make_event_loop(agent);
+		r = agent_watch_fd(agent, sender_event_fd(agent->sender));
 	if (r < 0)
 		return r;
 	log_info("sampling %zu CPUs at %" PRIu64 " Hz, %zu processes known, sending to '%s' as host '%s'",
-		 agent->on_cpu ? agent->cpus.count : 0, config->on_cpu_frequency,
+		 agent->on_cpu ? on_cpu_count(agent->on_cpu) : 0, config->on_cpu_frequency,
 		 process_table_count(agent->processes), config->server, agent->host.host.name);
 	*ret_agent = take_ptr(agent);
 	return 0;
@@ -361,12 +351,12 @@ struct agent *agent_free(struct agent *agent)
 	unwind_publisher_release(&agent->tables);
 	bpf_programs_free(agent->programs);
 	process_events_free(agent->events);
+	cpu_watch_free(agent->cpu_watch);
 	executable_cache_free(agent->executables);
 	string_table_free(agent->strings);
 	kernel_layout_release(&agent->kernel);
 	rules_release(&agent->rules);
 	host_info_release(&agent->host);
-	vec_release(&agent->cpus);
 	vec_release(&agent->wanted);
 	scoped_close(&agent->epoll_fd);
 	scoped_close(&agent->signal_fd);
@@ -517,6 +507,9 @@ static int drain(struct agent *agent)
 	uint64_t lost;
 	int r;
 
+	r = agent_follow_cpus(agent);
+	if (r < 0)
+		return r;
 	r = bpf_programs_sweep_deferred(agent->programs, began_ns - DEFERRED_MAX_NS);
 	if (r < 0)
 		return r;

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The agent's parts, shared by agent.c (life and loop), agent_batch.c (windows out, answers in) and agent_metrics.c.
+ * The agent's parts, shared by agent.c (life and loop), agent_batch.c (windows out, answers in),
+ * agent_cpus.c (CPUs come and go) and agent_metrics.c.
  */
 
 #include <stdatomic.h>
@@ -10,7 +11,7 @@
 #include "agent/agent.h"
 #include "agent/host_info.h"
 #include "agent/mapping_publisher.h"
-#include "agent/profile/cpu_list.h"
+#include "agent/profile/cpu_watch.h"
 #include "agent/profile/off_cpu.h"
 #include "agent/profile/on_cpu.h"
 #include "agent/profile/page_toucher.h"
@@ -47,19 +48,19 @@ struct agent {
 	struct host_info host;
 	struct rules rules;
 	struct kernel_layout kernel;
-	struct cpu_vec cpus;
 	struct string_table *strings;
 	struct executable_cache *executables;
 	struct process_table *processes;
 	struct frame_resolver *frames;
 	struct collector *collector;
+	struct cpu_watch *cpu_watch;
 	struct process_events *events;
 	struct abi_config bpf_config; /* what they were loaded with */
 	struct bpf_programs *programs;
 	struct mapping_publisher publisher;
 	struct unwind_publisher tables;
 	struct stack_copier *copier;
-	struct on_cpu *on_cpu;
+	struct on_cpu *on_cpu; /* NULL: disabled */
 	struct page_toucher *toucher; /* NULL: absent pages are left alone */
 	struct off_cpu *off_cpu; /* NULL: disabled */
 	struct sender *sender;
@@ -74,6 +75,7 @@ struct agent {
 	uint64_t scanned_ns;	     /* when /proc was read last */
 	uint64_t n_superseded;	 /* executables, as of the last look at mappings that have one */
 	uint64_t memory_read_ns; /* what costs to be measured */
+	uint64_t cpus_looked_ns; /* when the list of CPUs was read last */
 	uint64_t walked_ns;	     /* when the open waits were looked at last */
 	bool scan_is_due;
 	bool is_walking; /* its samples are of the open window, however full that is */
@@ -96,6 +98,23 @@ int agent_read_samples(struct agent *agent);
 /* Records, of the ring buffer or a walk, into the open window; -EXFULL: it should be closed. @arg is the agent. */
 int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames);
 int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy);
+
+/* Wakes the main loop when @fd is readable, until it is closed. */
+int agent_watch_fd(struct agent *agent, int fd);
+
+/* agent_cpus.c */
+
+/* Before anything else is read: opens the events of all processes on all CPUs. What failed was logged. */
+int agent_open_events(struct agent *agent);
+
+/* Sampling begins. What failed was logged. */
+int agent_start_timers(struct agent *agent);
+
+/* Events and timers follow CPUs that came or went. Fails only without memory. */
+int agent_follow_cpus(struct agent *agent);
+
+/* Into the metrics, after the timers' clocks, and then the BPF programs' counters, were read. */
+void agent_account_ticks(struct agent *agent);
 
 /* agent_waits.c */
 

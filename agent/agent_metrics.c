@@ -32,33 +32,6 @@ static void set(struct agent *agent, enum agent_metric metric, uint64_t value)
 	metric_set(agent->metrics, metric, value);
 }
 
-/* After the counters were read; the clocks were read before them. */
-static void account_ticks(struct agent *agent)
-{
-	static const enum abi_counter received_as[] = {
-		ABI_COUNTER_TICKS_IDLE,
-		ABI_COUNTER_TICKS_SAMPLED,
-		ABI_COUNTER_TICKS_RING_FULL,
-		ABI_COUNTER_TICKS_FAILED,
-	};
-	size_t n_cpus = bpf_programs_n_cpus(agent->programs);
-	scoped_free struct on_cpu_received *received = calloc(n_cpus, sizeof(*received));
-	struct on_cpu_ticks ticks;
-
-	if (!received)
-		return;
-	for (size_t cpu = 0; cpu < n_cpus; cpu++) {
-		for (size_t i = 0; i < ARRAY_SIZE(received_as); i++)
-			received[cpu].all += bpf_programs_counter_of_cpu(agent->programs, received_as[i], cpu);
-		received[cpu].idle = bpf_programs_counter_of_cpu(agent->programs, ABI_COUNTER_TICKS_IDLE, cpu);
-	}
-	on_cpu_account(agent->on_cpu, received, n_cpus, &ticks);
-	set(agent, AGENT_METRIC_TICKS_EXPECTED, ticks.expected);
-	set(agent, AGENT_METRIC_TICKS_CLOCK, ticks.clock);
-	set(agent, AGENT_METRIC_TICKS_ASLEEP, ticks.asleep);
-	set(agent, AGENT_METRIC_TICKS_MISSED, ticks.missed);
-}
-
 static void gather_absent_pages(struct agent *agent, const uint64_t values[ABI_COUNTER_COUNT])
 {
 	struct page_toucher_stats touched = {};
@@ -107,14 +80,16 @@ static void gather_off_cpu_counters(struct agent *agent, const uint64_t values[A
 static void gather_kernel_counters(struct agent *agent)
 {
 	uint64_t values[ABI_COUNTER_COUNT];
-	bool clocks_are_read = agent->on_cpu && on_cpu_read_clocks(agent->on_cpu) == 0;
 
+	/* First the clocks: a tick in between is then not taken for one that did not come. */
+	if (agent->on_cpu)
+		on_cpu_read_clocks(agent->on_cpu);
 	if (bpf_programs_read_counters(agent->programs, values) < 0)
 		return;
 	for (size_t i = 0; i < ABI_COUNTER_COUNT; i++)
 		values[i] += stack_copier_counters(agent->copier)[i];
-	if (clocks_are_read)
-		account_ticks(agent);
+	if (agent->on_cpu)
+		agent_account_ticks(agent);
 	set(agent, AGENT_METRIC_TICKS_IDLE, values[ABI_COUNTER_TICKS_IDLE]);
 	set(agent, AGENT_METRIC_TICKS_SAMPLED, values[ABI_COUNTER_TICKS_SAMPLED]);
 	set(agent, AGENT_METRIC_TICKS_RING_FULL, values[ABI_COUNTER_TICKS_RING_FULL]);

@@ -27,16 +27,19 @@
 
 struct ring {
 	int fd;
+	uint32_t cpu;
+	bool suspect;
 	struct perf_event_mmap_page *page;
+	size_t data_bytes; /* a power of two */
 	size_t mapped_bytes;
 };
+
+VEC_DEFINE(ring_vec, struct ring);
 
 VEC_DEFINE(event_vec, struct process_event);
 
 struct process_events {
-	struct ring *rings;
-	size_t n_rings;
-	size_t ring_bytes; /* of data, a power of two */
+	struct ring_vec rings;
 	struct event_vec queue;
 	size_t next; /* first event not handed out */
 	bool sorted;
@@ -102,18 +105,33 @@ static int open_event(uint32_t cpu, size_t ring_bytes)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static int ring_open(struct ring *ring, uint32_t cpu, size_t ring_bytes)
+static void ring_close(struct ring *ring)
 {
+	if (ring->page)
+		munmap(ring->page, ring->mapped_bytes);
+	ring->page = NULL;
+	scoped_close(&ring->fd);
+	ring->fd = -1;
+}
+
+static int ring_open(uint32_t cpu, size_t data_bytes, struct ring *ret_ring)
+{
+	struct ring ring = { .cpu = cpu, .data_bytes = data_bytes };
 	void *address;
 
-	ring->fd = open_event(cpu, ring_bytes);
-	if (ring->fd < 0)
-		return ring->fd;
-	ring->mapped_bytes = (size_t)sysconf(_SC_PAGESIZE) + ring_bytes;
-	address = mmap(NULL, ring->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
-	if (address == MAP_FAILED)
-		return -errno;
-	ring->page = address;
+	ring.fd = open_event(cpu, data_bytes);
+	if (ring.fd < 0)
+		return ring.fd;
+	ring.mapped_bytes = (size_t)sysconf(_SC_PAGESIZE) + data_bytes;
+	address = mmap(NULL, ring.mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd, 0);
+	if (address == MAP_FAILED) {
+		int r = -errno;
+
+		ring_close(&ring);
+		return r;
+	}
+	ring.page = address;
+	*ret_ring = ring;
 	return 0;
 }
 
@@ -126,27 +144,13 @@ static size_t choose_ring_bytes(size_t n_cpus)
 	return bytes;
 }
 
-int process_events_open(const uint32_t *cpus, size_t n_cpus, struct process_events **ret_events)
+int process_events_new(struct process_events **ret_events)
 {
-	scoped(process_events_freep) struct process_events *events = calloc(1, sizeof(*events));
-	int r;
+	struct process_events *events = calloc(1, sizeof(*events));
 
 	if (!events)
 		return -ENOMEM;
-	events->rings = calloc(n_cpus, sizeof(*events->rings));
-	if (!events->rings)
-		return -ENOMEM;
-	events->ring_bytes = choose_ring_bytes(n_cpus);
-	for (size_t i = 0; i < n_cpus; i++) {
-		events->rings[i].fd = -1;
-		r = ring_open(&events->rings[i], cpus[i], events->ring_bytes);
-		events->n_rings = i + 1;
-		if (r == -ENODEV || r == -ENXIO)
-			continue; /* the CPU went offline meanwhile */
-		if (r < 0)
-			return r;
-	}
-	*ret_events = take_ptr(events);
+	*ret_events = events;
 	return 0;
 }
 
@@ -154,29 +158,14 @@ struct process_events *process_events_free(struct process_events *events)
 {
 	if (!events)
 		return NULL;
-	for (size_t i = 0; i < events->n_rings; i++) {
-		if (events->rings[i].page)
-			munmap(events->rings[i].page, events->rings[i].mapped_bytes);
-		if (events->rings[i].fd >= 0)
-			close(events->rings[i].fd);
-	}
+	for (size_t i = 0; i < events->rings.count; i++)
+		ring_close(&events->rings.items[i]);
+	vec_release(&events->rings);
 	for (size_t i = 0; i < events->queue.count; i++)
 		free(events->queue.items[i].path);
 	vec_release(&events->queue);
-	free(events->rings);
 	free(events);
 	return NULL;
-}
-
-size_t process_events_fds(const struct process_events *events, int *ret_fds, size_t capacity)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < events->n_rings && count < capacity; i++) {
-		if (events->rings[i].fd >= 0)
-			ret_fds[count++] = events->rings[i].fd;
-	}
-	return count;
 }
 
 static int queue_event(struct process_events *events, const struct process_event *event)
@@ -300,7 +289,7 @@ static int ring_read(struct process_events *events, struct ring *ring)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	const uint8_t *data = (const uint8_t *)ring->page + page_bytes;
-	size_t data_bytes = events->ring_bytes;
+	size_t data_bytes = ring->data_bytes;
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->page->data_tail;
 	int r = 0;
@@ -335,14 +324,92 @@ int process_events_read(struct process_events *events)
 		drop_handed_out(events);
 	if (events->queue.count == 0)
 		events->sorted = true;
-	for (size_t i = 0; i < events->n_rings; i++) {
-		if (!events->rings[i].page)
-			continue;
-		r = ring_read(events, &events->rings[i]);
+	for (size_t i = 0; i < events->rings.count; i++) {
+		r = ring_read(events, &events->rings.items[i]);
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+static bool contains(const uint32_t *cpus, size_t n_cpus, uint32_t cpu)
+{
+	/* As a rule all CPUs are online, and stand at their numbers. */
+	if (cpu < n_cpus && cpus[cpu] == cpu)
+		return true;
+	for (size_t i = 0; i < n_cpus; i++) {
+		if (cpus[i] == cpu)
+			return true;
+	}
+	return false;
+}
+
+static struct ring *find_ring(struct process_events *events, uint32_t cpu)
+{
+	for (size_t i = 0; i < events->rings.count; i++) {
+		if (events->rings.items[i].cpu == cpu)
+			return &events->rings.items[i];
+	}
+	return NULL;
+}
+
+void process_events_suspect(struct process_events *events, uint32_t cpu)
+{
+	struct ring *ring = find_ring(events, cpu);
+
+	if (ring)
+		ring->suspect = true;
+}
+
+/* What a dead ring holds happened before its CPU went offline. */
+static int close_dead(struct process_events *events, const uint32_t *cpus, size_t n_cpus)
+{
+	size_t kept = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < events->rings.count; i++) {
+		struct ring *ring = &events->rings.items[i];
+
+		if (!ring->suspect && contains(cpus, n_cpus, ring->cpu)) {
+			events->rings.items[kept++] = *ring;
+			continue;
+		}
+		if (r == 0)
+			r = ring_read(events, ring);
+		ring_close(ring);
+	}
+	events->rings.count = kept;
+	return r;
+}
+
+int process_events_follow(struct process_events *events, const uint32_t *cpus, size_t n_cpus,
+			  process_events_fd_function function, void *arg)
+{
+	size_t data_bytes = choose_ring_bytes(n_cpus);
+	int opened = 0;
+	int r;
+
+	r = close_dead(events, cpus, n_cpus);
+	for (size_t i = 0; i < n_cpus && r == 0; i++) {
+		struct ring ring;
+
+		if (find_ring(events, cpus[i]))
+			continue;
+		r = ring_open(cpus[i], data_bytes, &ring);
+		if (r == -ENODEV || r == -ENXIO) {
+			r = 0; /* the CPU went offline meanwhile */
+			continue;
+		}
+		if (r < 0)
+			break;
+		r = vec_push(&events->rings, ring);
+		if (r < 0)
+			ring_close(&ring);
+		else if (function)
+			r = function(arg, ring.fd);
+		opened++;
+	}
+	return r < 0 ? r : opened;
 }
 
 /* Events of one CPU with equal times keep their order. */
@@ -374,8 +441,8 @@ size_t process_events_memory_bytes(const struct process_events *events)
 {
 	size_t total = 0;
 
-	for (size_t i = 0; i < events->n_rings; i++)
-		total += events->rings[i].page ? events->rings[i].mapped_bytes : 0;
+	for (size_t i = 0; i < events->rings.count; i++)
+		total += events->rings.items[i].mapped_bytes;
 	return total;
 }
 

@@ -40,12 +40,26 @@ struct process_event {
 
 struct process_events;
 
-/* Opens one event on each of @cpus. -EPERM, -EACCES (no CAP_PERFMON), ... */
-int process_events_open(const uint32_t *cpus, size_t n_cpus, struct process_events **ret_events);
+int process_events_new(struct process_events **ret_events);
 struct process_events *process_events_free(struct process_events *events);
 
-/* The events' fds become readable when a ring is half full: add them to the caller's epoll. */
-size_t process_events_fds(const struct process_events *events, int *ret_fds, size_t capacity);
+/*
+ * The fds of the CPUs' events, which become readable when a ring is half full: for the caller's epoll, which a closed
+ * one leaves by itself. A negative value is passed on.
+ */
+typedef int (*process_events_fd_function)(void *arg, int fd);
+
+/*
+ * Watches @cpus, which are online, and no others. The kernel ends the events of a CPU that goes offline: what its ring
+ * still holds is read, and a CPU that is back gets a new one. Each new fd goes to @function, which may be NULL. Returns
+ * how many were opened, or the negative errno of the first that could not be: -EPERM, -EACCES (no CAP_PERFMON), ...
+ * What happened on a CPU before its event was opened is missing: the caller must look at /proc.
+ */
+int process_events_follow(struct process_events *events, const uint32_t *cpus, size_t n_cpus,
+			  process_events_fd_function function, void *arg);
+
+/* This CPU was offline since: its event is dead, whether the CPU is back or not. The next follow opens a new one. */
+void process_events_suspect(struct process_events *events, uint32_t cpu);
 
 /* Moves all records from the rings into the queue. 0 or -ENOMEM. */
 int process_events_read(struct process_events *events);

@@ -5,80 +5,104 @@
  */
 #include "agent/profile/on_cpu.h"
 
-#include <inttypes.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/profile/cpu_times.h"
 #include "agent/profile/tick_account.h"
-#include "common/bytes.h"
-#include "common/file.h"
 #include "common/log.h"
+#include "common/vec.h"
 
 struct timer {
-	int fd;
+	int fd; /* -1: no event, the CPU is offline or not sampled */
 	uint32_t cpu;
-	uint64_t enabled_ns; /* when its clock was read last */
-	uint64_t idle_before_ns;
-	uint64_t idle_ns;
+	bool suspect;
+	bool seen;	       /* by the look that goes on */
+	bool stood_still;      /* at the last reading of the clock */
+	uint64_t started_ns;   /* CLOCK_MONOTONIC */
+	uint64_t enabled_ns;   /* when its clock was read last */
+	uint64_t unwatched_ns; /* without an event: the last time at which the CPU was known not to need one */
+	uint64_t ended_clock;  /* whole periods of events that ended */
+	uint64_t steal_start_ns; /* by the account, when the first event started */
+	uint64_t uncovered_ns;
+	struct cpu_times times;
 	struct tick_account account;
 };
 
+VEC_DEFINE(timer_vec, struct timer);
+
 struct on_cpu {
 	uint64_t period_ns;
-	struct timer *timers;
-	size_t n_timers;
+	int program_fd;
+	uint64_t looked_ns;
+	bool found_dead;
+	bool stopped;
+	struct timer_vec timers;
 };
 
-/* 8192 CPUs with ten fields each, and the interrupts' line. */
-#define PROC_STAT_MAX_BYTES (4 * MIB)
+int on_cpu_new(int program_fd, uint64_t period_ns, struct on_cpu **ret_on_cpu)
+{
+	struct on_cpu *on_cpu = calloc(1, sizeof(*on_cpu));
 
-/* USER_HZ of the kernel's ABI. */
-#define STAT_TICK_NS (NSEC_PER_SEC / 100)
+	if (!on_cpu)
+		return -ENOMEM;
+	on_cpu->program_fd = program_fd;
+	on_cpu->period_ns = period_ns;
+	*ret_on_cpu = on_cpu;
+	return 0;
+}
+
+struct on_cpu *on_cpu_free(struct on_cpu *on_cpu)
+{
+	if (!on_cpu)
+		return NULL;
+	for (size_t i = 0; i < on_cpu->timers.count; i++)
+		scoped_close(&on_cpu->timers.items[i].fd);
+	vec_release(&on_cpu->timers);
+	free(on_cpu);
+	return NULL;
+}
 
 static struct timer *find_timer(struct on_cpu *on_cpu, uint32_t cpu)
 {
-	for (size_t i = 0; i < on_cpu->n_timers; i++) {
-		if (on_cpu->timers[i].cpu == cpu)
-			return &on_cpu->timers[i];
+	/* As a rule all CPUs are sampled, and stand at their numbers. */
+	if (cpu < on_cpu->timers.count && on_cpu->timers.items[cpu].cpu == cpu)
+		return &on_cpu->timers.items[cpu];
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		if (on_cpu->timers.items[i].cpu == cpu)
+			return &on_cpu->timers.items[i];
 	}
 	return NULL;
 }
 
-/* Fields 4 (idle) and 5 (iowait) of the "cpuN" lines. A CPU that is offline has none and keeps what it had. */
-static int read_idle(struct on_cpu *on_cpu)
+static void take_times(void *arg, uint32_t cpu, const struct cpu_times *times)
 {
-	struct bytes text = BYTES_INIT(PROC_STAT_MAX_BYTES);
-	const char *line;
-	int r;
+	struct timer *timer = find_timer(arg, cpu);
 
-	r = file_read("/proc/stat", &text);
-	if (r == 0)
-		r = bytes_append_byte(&text, 0);
-	for (line = r == 0 ? (const char *)text.data : NULL; line; line = strchr(line, '\n')) {
-		unsigned long long idle;
-		unsigned long long iowait;
-		struct timer *timer;
-		uint32_t cpu;
-
-		line += *line == '\n';
-		if (strncmp(line, "cpu", 3) != 0)
-			break; /* they stand first */
-		if (sscanf(line, "cpu%" SCNu32 " %*u %*u %*u %llu %llu", &cpu, &idle, &iowait) != 3)
-			continue;
-		timer = find_timer(on_cpu, cpu);
-		if (timer)
-			timer->idle_ns = (idle + iowait) * STAT_TICK_NS;
-	}
-	bytes_release(&text);
-	return r;
+	if (timer)
+		timer->times = *times;
 }
 
-static int open_timer(uint32_t cpu, uint64_t period_ns, int program_fd)
+static struct tick_reading reading_of(const struct timer *timer, const struct on_cpu_received *received,
+				      size_t n_received)
+{
+	struct tick_reading reading = {
+		.enabled_ns = timer->enabled_ns,
+		.idle_ns = timer->times.idle_ns,
+		.steal_ns = timer->times.steal_ns,
+	};
+
+	if (timer->cpu < n_received) {
+		reading.received = received[timer->cpu].all;
+		reading.idle = received[timer->cpu].idle;
+	}
+	return reading;
+}
+
+static int open_event(uint32_t cpu, uint64_t period_ns, int program_fd)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -97,66 +121,174 @@ static int open_timer(uint32_t cpu, uint64_t period_ns, int program_fd)
 	return take_fd(fd);
 }
 
-int on_cpu_start(int program_fd, uint64_t period_ns, const uint32_t *cpus, size_t n_cpus, struct on_cpu **ret_on_cpu)
+/* The clock of an event whose CPU went offline stands still, and can be read. */
+static int read_clock(struct timer *timer)
 {
-	scoped(on_cpu_freep) struct on_cpu *on_cpu = calloc(1, sizeof(*on_cpu));
-	int fd;
-	int r;
+	struct {
+		uint64_t value, enabled_ns, running_ns;
+	} reading;
+	ssize_t size = read(timer->fd, &reading, sizeof(reading));
 
-	if (!on_cpu)
-		return -ENOMEM;
-	on_cpu->period_ns = period_ns;
-	on_cpu->timers = calloc(n_cpus, sizeof(*on_cpu->timers));
-	if (!on_cpu->timers)
-		return -ENOMEM;
-	for (size_t i = 0; i < n_cpus; i++) {
-		fd = open_timer(cpus[i], period_ns, program_fd);
-		if (fd == -ENODEV || fd == -ENXIO)
-			continue; /* the CPU went offline meanwhile */
-		if (fd < 0)
-			return log_error_errno(fd, "cannot open the sampling timer on CPU %u: %m; CAP_PERFMON, or "
-						   "kernel.perf_event_paranoid, may forbid it",
-					       cpus[i]);
-		on_cpu->timers[on_cpu->n_timers++] = (struct timer){ .fd = fd, .cpu = cpus[i] };
-	}
-	r = read_idle(on_cpu);
-	if (r < 0)
-		return log_error_errno(r, "cannot read '/proc/stat': %m");
-	for (size_t i = 0; i < on_cpu->n_timers; i++)
-		on_cpu->timers[i].idle_before_ns = on_cpu->timers[i].idle_ns;
-	*ret_on_cpu = take_ptr(on_cpu);
+	if (size != (ssize_t)sizeof(reading))
+		return size < 0 ? -errno : -EIO;
+	timer->stood_still = timer->enabled_ns != 0 && reading.enabled_ns == timer->enabled_ns;
+	timer->enabled_ns = reading.enabled_ns;
 	return 0;
 }
 
-struct on_cpu *on_cpu_free(struct on_cpu *on_cpu)
+static void end_timer(struct on_cpu *on_cpu, struct timer *timer, const struct on_cpu_look *look)
 {
-	if (!on_cpu)
-		return NULL;
-	for (size_t i = 0; i < on_cpu->n_timers; i++)
-		close(on_cpu->timers[i].fd);
-	free(on_cpu->timers);
-	free(on_cpu);
-	return NULL;
+	struct tick_reading reading;
+
+	(void)ioctl(timer->fd, PERF_EVENT_IOC_DISABLE, 0);
+	(void)read_clock(timer);
+	reading = reading_of(timer, look->received, look->n_received);
+	tick_account_end(&timer->account, on_cpu->period_ns, &reading);
+	timer->ended_clock += timer->enabled_ns / on_cpu->period_ns;
+	/* Where the CPU was offline and is back, the event's own clock says since when. */
+	timer->unwatched_ns = MIN(timer->started_ns + timer->enabled_ns, look->now_ns);
+	timer->enabled_ns = 0;
+	timer->suspect = timer->stood_still = false;
+	scoped_close(&timer->fd);
+	timer->fd = -1;
+}
+
+static int start_timer(struct on_cpu *on_cpu, struct timer *timer, const struct on_cpu_look *look)
+{
+	struct tick_reading reading;
+	int fd;
+
+	reading = reading_of(timer, look->received, look->n_received);
+	fd = open_event(timer->cpu, on_cpu->period_ns, on_cpu->program_fd);
+	if (fd == -ENODEV || fd == -ENXIO)
+		return 0; /* the CPU went offline meanwhile */
+	if (fd < 0)
+		return fd;
+	if (timer->started_ns == 0)
+		timer->steal_start_ns = timer->times.steal_ns;
+	timer->fd = fd;
+	timer->started_ns = look->now_ns;
+	timer->uncovered_ns += look->now_ns - timer->unwatched_ns;
+	tick_account_start(&timer->account, &reading);
+	return 1;
+}
+
+static int mark_seen(struct on_cpu *on_cpu, const struct on_cpu_look *look)
+{
+	for (size_t i = 0; i < on_cpu->timers.count; i++)
+		on_cpu->timers.items[i].seen = false;
+	for (size_t i = 0; i < look->n_cpus; i++) {
+		struct timer *timer = find_timer(on_cpu, look->cpus[i]);
+		struct timer added = {
+			.fd = -1,
+			.cpu = look->cpus[i],
+			.seen = true,
+			/* At the first look nothing was to be covered before. */
+			.unwatched_ns = on_cpu->looked_ns ? on_cpu->looked_ns : look->now_ns,
+		};
+		int r = 0;
+
+		if (timer)
+			timer->seen = true;
+		else
+			r = vec_push(&on_cpu->timers, added);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int on_cpu_follow(struct on_cpu *on_cpu, const struct on_cpu_look *look)
+{
+	int started = 0;
+	int failure = 0;
+	int r;
+
+	if (on_cpu->stopped)
+		return 0;
+	on_cpu->found_dead = false;
+	r = mark_seen(on_cpu, look);
+	if (r == 0)
+		r = cpu_times_read(take_times, on_cpu);
+	if (r < 0)
+		return log_error_errno(r, "cannot read the CPUs' times from '/proc/stat': %m");
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		struct timer *timer = &on_cpu->timers.items[i];
+
+		if (timer->fd >= 0 && (timer->suspect || timer->stood_still || !timer->seen))
+			end_timer(on_cpu, timer, look);
+		if (!timer->seen)
+			timer->unwatched_ns = look->now_ns;
+		r = timer->fd < 0 && timer->seen ? start_timer(on_cpu, timer, look) : 0;
+		if (r < 0 && failure == 0)
+			failure = log_error_errno(r, "cannot open the sampling timer on CPU %u: %m; CAP_PERFMON, or "
+						  "kernel.perf_event_paranoid, may forbid it",
+						  timer->cpu);
+		started += r > 0;
+	}
+	on_cpu->looked_ns = look->now_ns;
+	return failure < 0 ? failure : started;
+}
+
+void on_cpu_unchanged(struct on_cpu *on_cpu, uint64_t now_ns)
+{
+	on_cpu->looked_ns = now_ns;
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		struct timer *timer = &on_cpu->timers.items[i];
+
+		if (timer->fd >= 0)
+			continue;
+		/* Online and wanted, but its event could not be opened. */
+		if (timer->seen)
+			timer->uncovered_ns += now_ns - timer->unwatched_ns;
+		timer->unwatched_ns = now_ns;
+	}
+}
+
+void on_cpu_suspect(struct on_cpu *on_cpu, uint32_t cpu)
+{
+	struct timer *timer = find_timer(on_cpu, cpu);
+
+	if (timer)
+		timer->suspect = true;
+}
+
+bool on_cpu_found_dead(struct on_cpu *on_cpu)
+{
+	bool found = on_cpu->found_dead;
+
+	on_cpu->found_dead = false;
+	return found;
 }
 
 void on_cpu_stop(struct on_cpu *on_cpu)
 {
-	for (size_t i = 0; i < on_cpu->n_timers; i++)
-		(void)ioctl(on_cpu->timers[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+	on_cpu->stopped = true;
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		if (on_cpu->timers.items[i].fd >= 0)
+			(void)ioctl(on_cpu->timers.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+	}
 }
 
-int on_cpu_read_clocks(struct on_cpu *on_cpu)
+size_t on_cpu_count(const struct on_cpu *on_cpu)
 {
-	for (size_t i = 0; i < on_cpu->n_timers; i++) {
-		struct {
-			uint64_t value, enabled_ns, running_ns;
-		} reading;
+	size_t count = 0;
 
-		if (read(on_cpu->timers[i].fd, &reading, sizeof(reading)) != (ssize_t)sizeof(reading))
-			return errno ? -errno : -EIO;
-		on_cpu->timers[i].enabled_ns = reading.enabled_ns;
+	for (size_t i = 0; i < on_cpu->timers.count; i++)
+		count += on_cpu->timers.items[i].fd >= 0;
+	return count;
+}
+
+void on_cpu_read_clocks(struct on_cpu *on_cpu)
+{
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		struct timer *timer = &on_cpu->timers.items[i];
+
+		if (timer->fd >= 0 && read_clock(timer) < 0)
+			timer->stood_still = true;
+		if (timer->stood_still)
+			on_cpu->found_dead = !on_cpu->stopped;
 	}
-	return 0;
 }
 
 void on_cpu_account(struct on_cpu *on_cpu, const struct on_cpu_received *received, size_t n_received,
@@ -164,21 +296,20 @@ void on_cpu_account(struct on_cpu *on_cpu, const struct on_cpu_received *receive
 {
 	*ret_ticks = (struct on_cpu_ticks){};
 	/* Without the scheduler's account what did not come is taken for lost: better than for idle. */
-	(void)read_idle(on_cpu);
-	for (size_t i = 0; i < on_cpu->n_timers; i++) {
-		struct timer *timer = &on_cpu->timers[i];
-		struct tick_reading reading = { .enabled_ns = timer->enabled_ns };
+	(void)cpu_times_read(take_times, on_cpu);
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		struct timer *timer = &on_cpu->timers.items[i];
+		struct tick_reading reading = reading_of(timer, received, n_received);
 
-		if (timer->cpu >= n_received)
-			continue;
-		reading.received = received[timer->cpu].all;
-		reading.idle = received[timer->cpu].idle;
-		if (timer->idle_ns > timer->idle_before_ns)
-			reading.idle_ns = timer->idle_ns - timer->idle_before_ns;
-		tick_account_update(&timer->account, on_cpu->period_ns, &reading);
-		ret_ticks->clock += timer->enabled_ns / on_cpu->period_ns;
+		if (timer->fd >= 0 && timer->cpu < n_received)
+			tick_account_update(&timer->account, on_cpu->period_ns, &reading);
+		ret_ticks->clock += timer->ended_clock + timer->enabled_ns / on_cpu->period_ns;
 		ret_ticks->expected += timer->account.expected;
 		ret_ticks->asleep += timer->account.asleep;
+		ret_ticks->stolen += timer->account.stolen;
 		ret_ticks->missed += timer->account.missed;
+		ret_ticks->uncovered_ns += timer->uncovered_ns;
+		if (timer->times.steal_ns > timer->steal_start_ns)
+			ret_ticks->steal_ns += timer->times.steal_ns - timer->steal_start_ns;
 	}
 }

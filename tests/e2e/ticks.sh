@@ -4,7 +4,7 @@
 # Words for tests that account for every tick of the on-CPU timer between two reports of the agent.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-readonly TICK_OUTCOMES="idle asleep sampled ring_full failed missed"
+readonly TICK_OUTCOMES="idle asleep stolen sampled ring_full failed missed"
 
 report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
 
@@ -25,7 +25,7 @@ ticks() { grown "ticks_total{outcome=\"$1\"}"; }
 # in_percent PART WHOLE
 in_percent() { awk -v part="$1" -v whole="$2" 'BEGIN { printf "%.2f", whole ? 100 * part / whole : 0 }'; }
 
-# account_for_ticks SECONDS: takes both reports, that long apart; sets $expected $sampled $idle $lost $missed $skipped.
+# account_for_ticks SECONDS: takes both reports, that long apart; sets $expected $sampled $idle (stolen ones among them) $lost $missed $skipped.
 account_for_ticks() {
 	local outcome report sum began_us
 	take_report "$work/first.metrics"
@@ -43,7 +43,7 @@ account_for_ticks() {
 	done
 	expected=$(grown ticks_expected_total)
 	sampled=$(ticks sampled)
-	idle=$(($(ticks idle) + $(ticks asleep)))
+	idle=$(($(ticks idle) + $(ticks asleep) + $(ticks stolen)))
 	missed=$(ticks missed)
 	lost=$(($(ticks ring_full) + $(ticks failed) + missed))
 	skipped=$(grown ticks_skipped_total)

@@ -48,7 +48,9 @@ static int setup(void **state)
 				    &fixture->table));
 	assert_ok(cpu_list_online(&cpus));
 	/* Without the right to it: NULL, the tests are skipped. */
-	(void)process_events_open(cpus.items, cpus.count, &fixture->events);
+	assert_ok(process_events_new(&fixture->events));
+	if (process_events_follow(fixture->events, cpus.items, cpus.count, NULL, NULL) < 0)
+		fixture->events = process_events_free(fixture->events);
 	vec_release(&cpus);
 	*state = fixture;
 	return 0;

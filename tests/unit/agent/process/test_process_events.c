@@ -76,7 +76,8 @@ static void a_short_process_is_told_from_fork_to_exit_in_order(void **state)
 	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
 	assert_ok(cpu_list_to_sample("", &cpus));
-	r = process_events_open(cpus.items, cpus.count, &events);
+	assert_ok(process_events_new(&events));
+	r = process_events_follow(events, cpus.items, cpus.count, NULL, NULL);
 	first_cpu = cpus.items[0];
 	last_cpu = cpus.items[cpus.count - 1];
 	vec_release(&cpus);
@@ -121,7 +122,8 @@ static void events_after_the_given_time_stay_in_the_queue(void **state)
 
 	(void)state;
 	assert_ok(cpu_list_to_sample("", &cpus));
-	r = process_events_open(cpus.items, cpus.count, &events);
+	assert_ok(process_events_new(&events));
+	r = process_events_follow(events, cpus.items, cpus.count, NULL, NULL);
 	vec_release(&cpus);
 	if (r == -EPERM || r == -EACCES) {
 		print_message("perf events need root: skipped\n");

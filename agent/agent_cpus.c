@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Timers and event rings follow the CPUs that are online, and the timers' ticks are accounted for.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "agent/agent_internal.h"
+#include "common/log.h"
+
+/* How often the list of CPUs is read although nothing was announced. */
+#define LOOK_AT_CPUS_NS NSEC_PER_SEC
+
+static int watch_fd(void *arg, int fd)
+{
+	return agent_watch_fd(arg, fd);
+}
+
+static void scoped_release(struct cpu_vec *cpus)
+{
+	vec_release(cpus);
+}
+
+int agent_open_events(struct agent *agent)
+{
+	const struct cpu_vec *online;
+	int r;
+
+	r = cpu_watch_new(&agent->cpu_watch);
+	if (r < 0)
+		return log_error_errno(r, "cannot read which CPUs are online: %m");
+	if (cpu_watch_fd(agent->cpu_watch) >= 0)
+		r = agent_watch_fd(agent, cpu_watch_fd(agent->cpu_watch));
+	if (r == 0)
+		r = process_events_new(&agent->events);
+	if (r < 0)
+		return r;
+	/* On every CPU, also on those that are not sampled: processes move. */
+	online = cpu_watch_online(agent->cpu_watch);
+	r = process_events_follow(agent->events, online->items, online->count, watch_fd, agent);
+	if (r < 0)
+		return log_error_errno(r, "cannot watch processes through perf events: %m; CAP_PERFMON is needed");
+	return 0;
+}
+
+/* What each CPU's ticks were, as of the last reading of the counters; NULL without memory. */
+static struct on_cpu_received *received_ticks(const struct agent *agent, size_t *ret_n)
+{
+	static const enum abi_counter received_as[] = {
+		ABI_COUNTER_TICKS_IDLE,
+		ABI_COUNTER_TICKS_SAMPLED,
+		ABI_COUNTER_TICKS_RING_FULL,
+		ABI_COUNTER_TICKS_FAILED,
+	};
+	size_t n_cpus = bpf_programs_n_cpus(agent->programs);
+	struct on_cpu_received *received = calloc(n_cpus, sizeof(*received));
+
+	*ret_n = n_cpus;
+	for (size_t cpu = 0; received && cpu < n_cpus; cpu++) {
+		for (size_t i = 0; i < ARRAY_SIZE(received_as); i++)
+			received[cpu].all += bpf_programs_counter_of_cpu(agent->programs, received_as[i], cpu);
+		received[cpu].idle = bpf_programs_counter_of_cpu(agent->programs, ABI_COUNTER_TICKS_IDLE, cpu);
+	}
+	return received;
+}
+
+/* Timers on the CPUs that are online and wanted. */
+static int follow_timers(struct agent *agent, uint64_t now_ns)
+{
+	scoped(scoped_release) struct cpu_vec cpus = {};
+	scoped_free struct on_cpu_received *received = NULL;
+	uint64_t counters[ABI_COUNTER_COUNT];
+	struct on_cpu_look look = { .now_ns = now_ns };
+	int r;
+
+	r = cpu_list_to_sample(agent->config->on_cpu_cpus, &cpus);
+	if (r == 0)
+		r = bpf_programs_read_counters(agent->programs, counters);
+	if (r < 0)
+		return r;
+	received = received_ticks(agent, &look.n_received);
+	if (!received)
+		return -ENOMEM;
+	look.cpus = cpus.items;
+	look.n_cpus = cpus.count;
+	look.received = received;
+	return on_cpu_follow(agent->on_cpu, &look);
+}
+
+int agent_start_timers(struct agent *agent)
+{
+	int r;
+
+	r = on_cpu_new(bpf_programs_on_cpu_fd(agent->programs), agent->period_ns, &agent->on_cpu);
+	return r < 0 ? r : MIN(follow_timers(agent, clock_monotonic_ns(agent->clock)), 0);
+}
+
+static void suspect(void *arg, uint32_t cpu)
+{
+	struct agent *agent = arg;
+
+	process_events_suspect(agent->events, cpu);
+	if (agent->on_cpu)
+		on_cpu_suspect(agent->on_cpu, cpu);
+}
+
+static int follow_changes(struct agent *agent, uint64_t now_ns)
+{
+	const struct cpu_vec *online = cpu_watch_online(agent->cpu_watch);
+	int rings;
+	int timers = 0;
+
+	rings = process_events_follow(agent->events, online->items, online->count, watch_fd, agent);
+	if (agent->on_cpu)
+		timers = follow_timers(agent, now_ns);
+	if (rings == -ENOMEM || timers == -ENOMEM)
+		return -ENOMEM;
+	if (rings < 0)
+		log_warn_errno(rings, "cannot watch processes on a CPU that came online, samples may lack names: %m");
+	log_info("CPUs came or went: %zu are online, %zu are sampled", online->count,
+		 agent->on_cpu ? on_cpu_count(agent->on_cpu) : 0);
+	/* Programs that ran before the ring was there, or that nobody can watch. */
+	if (rings != 0) {
+		metric_add(agent->metrics, AGENT_METRIC_EVENT_GAPS, rings > 0 ? (uint64_t)rings : 1);
+		agent->scan_is_due = true;
+	}
+	return 0;
+}
+
+int agent_follow_cpus(struct agent *agent)
+{
+	uint64_t now_ns = clock_monotonic_ns(agent->clock);
+	bool look = now_ns >= agent->cpus_looked_ns + LOOK_AT_CPUS_NS;
+	int r;
+
+	if (look)
+		agent->cpus_looked_ns = now_ns;
+	r = cpu_watch_changed(agent->cpu_watch, look, suspect, agent);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	if (r > 0 || (agent->on_cpu && on_cpu_found_dead(agent->on_cpu)))
+		return follow_changes(agent, now_ns);
+	if (agent->on_cpu && (look || cpu_watch_fd(agent->cpu_watch) >= 0))
+		on_cpu_unchanged(agent->on_cpu, now_ns);
+	return 0;
+}
+
+void agent_account_ticks(struct agent *agent)
+{
+	scoped_free struct on_cpu_received *received = NULL;
+	struct on_cpu_ticks ticks;
+	size_t n_cpus;
+
+	received = received_ticks(agent, &n_cpus);
+	if (!received)
+		return;
+	on_cpu_account(agent->on_cpu, received, n_cpus, &ticks);
+	metric_set(agent->metrics, AGENT_METRIC_TICKS_EXPECTED, ticks.expected);
+	metric_set(agent->metrics, AGENT_METRIC_TICKS_CLOCK, ticks.clock);
+	metric_set(agent->metrics, AGENT_METRIC_TICKS_ASLEEP, ticks.asleep);
+	metric_set(agent->metrics, AGENT_METRIC_TICKS_STOLEN, ticks.stolen);
+	metric_set(agent->metrics, AGENT_METRIC_TICKS_MISSED, ticks.missed);
+	metric_set(agent->metrics, AGENT_METRIC_CPU_STEAL_NS, ticks.steal_ns);
+	metric_set(agent->metrics, AGENT_METRIC_CPU_UNCOVERED_NS, ticks.uncovered_ns);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz-libs: agent_profile */
+#include "agent/profile/cpu_watch.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint32_t cpu;
+
+	(void)cpu_uevent_parse((const char *)data, size, &cpu);
+	return 0;
+}
