@@ -4,7 +4,7 @@
  * starts with its parent's mappings, an exec makes the mappings known so far worthless, and so does whatever is
  * mapped where code was.
  */
-#include "bpf/include/maps.bpf.h"
+#include "bpf/include/chunk_search.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
@@ -33,9 +33,12 @@ int BPF_PROG(hearth_on_fork, struct task_struct *parent, struct task_struct *chi
 		return 0; /* a thread */
 	from = bpf_map_lookup_elem(&processes, &parent_pid);
 	to = bpf_map_lookup_elem(&fork_scratch, &key);
-	if (!from || !to || from->exec_count != (execs ? *execs : 0))
+	if (!from || !to)
 		return 0;
-	*to = *from;
+	parent_pid += read_before(copy_words(to, from, sizeof(*to) / sizeof(word)));
+	/* Else the agent has replaced it, and will do so for the child when it is sampled. */
+	if (bpf_map_lookup_elem(&processes, &parent_pid) != from || to->exec_count != (execs ? *execs : 0))
+		return 0;
 	to->start_time_10ms = child->start_boottime / START_TIME_TICK_NS;
 	to->exec_count = 0;
 	bpf_map_update_elem(&processes, &child_pid, to, BPF_ANY);
@@ -54,44 +57,27 @@ int BPF_PROG(hearth_on_exec, struct task_struct *task, int old_pid, struct linux
 	return 0;
 }
 
-/* The number of mappings in @chunk that begin before @end. */
-static __always_inline __u32 mappings_before(const struct abi_mapping_chunk *chunk, __u64 end)
-{
-	__u32 low = 0;
-	__u32 high = chunk->n_mappings;
-
-#pragma unroll
-	for (int step = 0; step < 6; step++) {
-		__u32 middle = (low + high) / 2;
-
-		if (low >= high || middle >= ABI_MAPPINGS_PER_CHUNK)
-			break;
-		if (chunk->mappings[middle].start < end)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Whether a file's code is in [start, end) by the mappings that the agent has written. */
 static __always_inline bool holds_code(const struct abi_process *process, __u64 start, __u64 end)
 {
 	struct abi_chunk_key key = { .set = process->set };
 	const struct abi_mapping_chunk *chunk;
-	__u32 last;
+	__u32 last, executable = 0;
+	__u64 read, last_end = 0;
 
 	/* The last chunk that begins before the end has the last mapping that does. */
 	for (__u32 i = 1; i < ABI_MAX_CHUNKS && i < process->n_chunks && process->chunk_start[i] < end; i++)
 		key.index = i;
 	chunk = bpf_map_lookup_elem(&mapping_chunks, &key);
-	if (!chunk || chunk->set != key.set)
+	if (!chunk)
 		return false;
-	last = mappings_before(chunk, end) - 1;
-	asm volatile("" : "+r"(last));
-	if (last >= ABI_MAPPINGS_PER_CHUNK)
-		return false;
-	return chunk->mappings[last].end > start && chunk->mappings[last].executable != 0;
+	last = search_chunk(chunk, end - 1, &read);
+	if (last < ABI_MAPPINGS_PER_CHUNK) {
+		last_end = read_once(chunk->mappings[last].end);
+		executable = read_once(chunk->mappings[last].executable);
+	}
+	key.index += read_before(read ^ last_end ^ executable);
+	return bpf_map_lookup_elem(&mapping_chunks, &key) == chunk && last_end > start && executable != 0;
 }
 
 /*

@@ -2,6 +2,7 @@
 /*
  * A sample's beginning and end: who was running, and the way into the ring buffer.
  */
+#include "bpf/include/map_reuse.bpf.h"
 #include "bpf/include/sample.bpf.h"
 
 #include <bpf/bpf_core_read.h>
@@ -60,16 +61,62 @@ __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
 	sample_begin_task(sample, bpf_get_current_task_btf(), event_type, value);
 }
 
+/* Which image of a process an entry is for. */
+struct image {
+	__u64 start_time_10ms;
+	__u32 exec_count;
+};
+
+/* Takes what the sample needs of an entry. The result depends on everything that was read. */
+static __always_inline __u64 copy_process(const struct abi_process *process, struct sample *sample,
+					  struct image *ret_image)
+{
+	__u64 read;
+
+	ret_image->start_time_10ms = read_once(process->start_time_10ms);
+	ret_image->exec_count = read_once(process->exec_count);
+	sample->process_flags = read_once(process->flags);
+	sample->set = read_once(process->set);
+	sample->n_chunks = read_once(process->n_chunks);
+	sample->replaced_start = read_once(process->replaced_start);
+	sample->replaced_end = read_once(process->replaced_end);
+	read = ret_image->start_time_10ms ^ ret_image->exec_count ^ sample->process_flags ^ sample->set ^
+	       sample->n_chunks ^ sample->replaced_start ^ sample->replaced_end;
+#pragma unroll
+	for (int i = 0; i < ABI_MAX_CHUNKS; i++) {
+		sample->chunk_start[i] = read_once(process->chunk_start[i]);
+		read ^= sample->chunk_start[i];
+	}
+	return read;
+}
+
+/* False: nothing is known of the process's present image, and the sample is as if there were no entry. */
+static __always_inline bool read_process(struct sample *sample)
+{
+	__u32 pid = sample->header.pid;
+	const struct abi_process *process = bpf_map_lookup_elem(&processes, &pid);
+	struct image image;
+
+	if (!process)
+		return false;
+	pid += read_before(copy_process(process, sample, &image));
+	if (bpf_map_lookup_elem(&processes, &pid) == process && image.exec_count == sample->header.exec_count &&
+	    image.start_time_10ms == sample->header.start_time_ns / START_TIME_TICK_NS)
+		return true;
+	sample->process_flags = 0;
+	sample->set = 0;
+	sample->n_chunks = 0;
+	sample->replaced_end = 0;
+	return false;
+}
+
 __hidden void sample_find_process(struct sample *sample)
 {
 	__u32 pid = sample->header.pid;
 	__u32 *execs = bpf_map_lookup_elem(&exec_counts, &pid);
-	struct abi_process *process;
 
 	sample->header.exec_count = execs ? *execs : 0;
-	process = bpf_map_lookup_elem(&processes, &pid);
-	if (!process || process->exec_count != sample->header.exec_count ||
-	    process->start_time_10ms != sample->header.start_time_ns / START_TIME_TICK_NS) {
+	if (!read_process(sample)) {
 		/* A kernel thread has no mappings that anybody could tell us. */
 		if (!(sample->header.flags & ABI_SAMPLE_KERNEL_THREAD)) {
 			sample->header.flags |= ABI_SAMPLE_UNKNOWN;
@@ -77,14 +124,8 @@ __hidden void sample_find_process(struct sample *sample)
 		}
 		return;
 	}
-	if (process->flags & ABI_PROCESS_WITHOUT_STACKS)
+	if (sample->process_flags & ABI_PROCESS_WITHOUT_STACKS)
 		sample->header.flags |= ABI_SAMPLE_WITHOUT_STACK;
-	sample->process_flags = process->flags;
-	sample->set = process->set;
-	sample->n_chunks = process->n_chunks;
-	sample->replaced_start = process->replaced_start;
-	sample->replaced_end = process->replaced_end;
-	__builtin_memcpy(sample->chunk_start, process->chunk_start, sizeof(sample->chunk_start));
 }
 
 /* Whether this stack went out in full in this window already. */

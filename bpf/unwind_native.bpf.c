@@ -9,6 +9,7 @@
  * one before, and a return address must lie in executable memory. Code that uses the register for something else ends
  * the stack with a reason instead of inventing frames.
  */
+#include "bpf/include/chunk_search.bpf.h"
 #include "bpf/include/unwind_rule.bpf.h"
 
 #include "common/frame.h"
@@ -43,15 +44,16 @@ enum mapping_found {
 static __always_inline enum mapping_found find_mapping(struct sample *sample, __u64 pc)
 {
 	struct abi_chunk_key key = { .set = sample->set };
+	struct abi_mapping *mapping = &sample->mapping;
 	struct abi_mapping_chunk *chunk;
-	__u32 low = 0;
-	__u32 high;
+	__u64 read;
+	__u32 at;
 
 	if (pc < sample->replaced_end && pc >= sample->replaced_start) {
-		sample->mapping = (struct abi_mapping){ .kind = FRAME_NATIVE };
+		*mapping = (struct abi_mapping){ .kind = FRAME_NATIVE };
 		return MAPPING_FOUND;
 	}
-	if (pc >= sample->mapping.start && pc < sample->mapping.end)
+	if (pc >= mapping->start && pc < mapping->end)
 		return MAPPING_FOUND;
 	key.index = chunk_of(sample, pc);
 	if (!key.set)
@@ -59,33 +61,23 @@ static __always_inline enum mapping_found find_mapping(struct sample *sample, __
 	if (key.index >= ABI_MAX_CHUNKS)
 		return MAPPING_NONE;
 	chunk = bpf_map_lookup_elem(&mapping_chunks, &key);
-	if (!chunk || chunk->set != key.set)
+	if (!chunk)
 		return MAPPING_UNKNOWN;
 
-	high = chunk->n_mappings;
-#pragma unroll
-	for (int step = 0; step < 6; step++) {
-		__u32 middle = (low + high) / 2;
-
-		if (low >= high || middle >= ABI_MAPPINGS_PER_CHUNK)
-			break;
-		if (chunk->mappings[middle].start <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	low--; /* wraps to a huge value when there is none */
-	asm volatile("" : "+r"(low));
-	if (low >= ABI_MAPPINGS_PER_CHUNK || pc >= chunk->mappings[low].end)
-		return MAPPING_NONE;
-	sample->mapping = chunk->mappings[low];
-	/* The element may have been given to another set while we read. */
-	asm volatile("" ::: "memory");
-	if (chunk->set != key.set) {
-		sample->mapping.end = 0;
+	at = search_chunk(chunk, pc, &read);
+	if (at < ABI_MAPPINGS_PER_CHUNK)
+		read ^= copy_words(mapping, &chunk->mappings[at], sizeof(*mapping) / sizeof(word));
+	else
+		mapping->end = 0;
+	key.index += read_before(read);
+	if (bpf_map_lookup_elem(&mapping_chunks, &key) != chunk) {
+		mapping->end = 0;
 		return MAPPING_UNKNOWN;
 	}
-	return MAPPING_FOUND;
+	if (pc < mapping->end)
+		return MAPPING_FOUND;
+	mapping->end = 0;
+	return MAPPING_NONE;
 }
 
 /*

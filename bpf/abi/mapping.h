@@ -11,7 +11,7 @@
  *
  * A process entry is used only while it fits the task: the start time must be equal (a reused pid) and so must the
  * number of changes (the agent may write the old image's set just after an exec). Hash elements are reused under a
- * reader: a chunk carries its set's id, which never comes back, and the unwinder checks it after reading too.
+ * reader, who looks for them once more after reading (bpf/include/map_reuse.bpf.h). A set's number never comes back.
  *
  * Nothing is told when code is unmapped. When its place is given away the kernel side notes that range in the entry,
  * whose mappings it goes before until the agent has written a new one: pcs in it are told as they are.
@@ -28,7 +28,7 @@ struct abi_mapping {
 };
 
 struct abi_mapping_chunk {
-	__u32 set;
+	__u32 set; /* as in its key */
 	__u32 n_mappings;
 	__u64 zero[3];
 	struct abi_mapping mappings[ABI_MAPPINGS_PER_CHUNK];

@@ -36,14 +36,17 @@ static void *chunk_at(const void *chunks, uint32_t n_chunks, size_t chunk_size, 
 	return index < n_chunks ? (char *)chunks + index * chunk_size : NULL;
 }
 
+/* A chunk's set is the element's key: 0 while the element is in no bucket. Tests change it under a run. */
 static void *find_mapping_chunk(const struct host_unwind_process *process, const void *key)
 {
+	const struct abi_mapping_chunk *element;
 	struct abi_chunk_key chunk;
 
 	memcpy(&chunk, key, sizeof(chunk));
-	if (!process->entry || chunk.set != process->entry->set || chunk.index >= process->n_chunks)
+	if (chunk.index >= process->n_chunks)
 		return NULL;
-	return (void *)&process->chunks[chunk.index];
+	element = &process->chunks[chunk.index];
+	return __atomic_load_n(&element->set, __ATOMIC_ACQUIRE) == chunk.set ? (void *)element : NULL;
 }
 
 static void *find_table_element(const struct host_unwind_tables *tables, enum host_map map, const void *key)
@@ -75,7 +78,8 @@ void *host_map_lookup_elem(enum host_map map, const void *key)
 	memcpy(&number, key, sizeof(number));
 	switch (map) {
 	case HOST_MAP_PROCESSES:
-		return number == input->process.pid ? (void *)input->process.entry : NULL;
+		return number == input->process.pid ? (void *)__atomic_load_n(&input->process.entry, __ATOMIC_ACQUIRE)
+						    : NULL;
 	case HOST_MAP_MAPPING_CHUNKS:
 		return find_mapping_chunk(&input->process, key);
 	case HOST_MAP_EXEC_COUNTS:

@@ -48,7 +48,7 @@ struct host_unwind_tables {
 /*
  * Who is sampled, and what the maps say of it.
  *
- *   chunks[n_chunks]   chunk i is the element (process->set, i) of the map `mapping_chunks`
+ *   chunks[n_chunks]   chunk i is the element (chunks[i].set, i) of the map `mapping_chunks`
  *
  * As in the kernel a process entry counts only if its start time and number of execs fit, and a chunk only if it
  * belongs to the entry's set.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "bpf/host/host_unwind.h"
@@ -17,6 +18,9 @@
 
 /* Searches while the chunk changes. */
 #define N_RACES 300000
+
+/* Elements that a process has one after the other. */
+#define N_ENTRIES 10000
 
 struct search {
 	struct abi_mapping mappings[MAX_MAPPINGS];
@@ -170,21 +174,27 @@ static void a_chunk_with_an_impossible_count_finds_nothing_outside_itself(void *
 	search_free(search);
 }
 
+/*
+ * As the kernel does it: the element is taken out of its bucket (set 0), filled in any order, and put into another.
+ * Each set has a bias of its own.
+ */
+static void reuse_chunk(struct abi_mapping_chunk *chunk, uint32_t set)
+{
+	__atomic_store_n(&chunk->set, 0, __ATOMIC_RELEASE);
+	atomic_thread_fence(memory_order_seq_cst);
+	for (size_t i = 0; i < ABI_MAPPINGS_PER_CHUNK; i++) {
+		size_t at = (i * 29 + set) % ABI_MAPPINGS_PER_CHUNK;
+
+		*(volatile __u64 *)&chunk->mappings[at].bias = (uint64_t)set << 12;
+	}
+	__atomic_store_n(&chunk->set, set, __ATOMIC_RELEASE);
+}
+
 struct reuse {
 	struct abi_mapping_chunk *chunk;
 	atomic_uint written; /* the last set whose chunk was whole */
 	atomic_bool stop;
 };
-
-/* Each set has a bias of its own. As the kernel fills an element: from its beginning to its end, the set first. */
-static void write_chunk(struct abi_mapping_chunk *chunk, uint32_t set)
-{
-	*(volatile uint32_t *)&chunk->set = set;
-	atomic_thread_fence(memory_order_seq_cst);
-	for (size_t i = 0; i < ABI_MAPPINGS_PER_CHUNK; i++)
-		*(volatile __u64 *)&chunk->mappings[i].bias = (uint64_t)set << 12;
-	atomic_thread_fence(memory_order_seq_cst);
-}
 
 /* One set after the other has the element. A number never comes back. */
 static void *reuse_element(void *argument)
@@ -192,7 +202,7 @@ static void *reuse_element(void *argument)
 	struct reuse *reuse = argument;
 
 	for (uint32_t set = HOST_MAPS_SET; !atomic_load(&reuse->stop); set++) {
-		write_chunk(reuse->chunk, set);
+		reuse_chunk(reuse->chunk, set);
 		atomic_store(&reuse->written, set);
 		for (int i = 0; i < 100; i++)
 			atomic_thread_fence(memory_order_seq_cst);
@@ -224,7 +234,7 @@ static void an_element_that_is_reused_under_its_reader_gives_no_wrong_frame(void
 	pthread_t thread;
 
 	(void)state;
-	write_chunk(reuse.chunk, HOST_MAPS_SET);
+	reuse_chunk(reuse.chunk, HOST_MAPS_SET);
 	assert_int_equal(pthread_create(&thread, NULL, reuse_element, &reuse), 0);
 	/* And for as long as it takes until the other thread was run. */
 	for (uint64_t i = 0; i < N_RACES || n_known == 0 || n_unknown == 0; i++) {
@@ -239,6 +249,86 @@ static void an_element_that_is_reused_under_its_reader_gives_no_wrong_frame(void
 	search_free(search);
 }
 
+struct replacement {
+	struct search *search;
+	struct abi_process *entries; /* [N_ENTRIES] */
+	atomic_uint n_runs;
+	atomic_bool done;
+};
+
+/* Until the reader begins once more, and then for a time that is another each time. */
+static void wait_for_run(struct replacement *replacement, size_t turn)
+{
+	unsigned int before = atomic_load(&replacement->n_runs);
+
+	while (atomic_load(&replacement->n_runs) == before)
+		sched_yield();
+	for (size_t i = 0; i < turn % 64; i++)
+		atomic_thread_fence(memory_order_seq_cst);
+}
+
+/*
+ * An element that was the process's becomes another one's. What it then says is right about start and image, so that
+ * nothing but the check tells it from the process's own: left out, another set, mappings replaced.
+ */
+static void give_to_another(struct abi_process *entry)
+{
+	volatile struct abi_process *other = entry;
+
+	other->replaced_start = 0;
+	other->replaced_end = UINT64_MAX;
+	other->set = HOST_MAPS_SET + 1;
+	other->flags = ABI_PROCESS_WITHOUT_STACKS;
+}
+
+/* The process gets one new element after the other. None comes back: see map_reuse.bpf.h on what is not noticed. */
+static void *replace_entries(void *argument)
+{
+	struct replacement *replacement = argument;
+	const struct abi_process **current = (const struct abi_process **)&replacement->search->input.process.entry;
+
+	for (size_t i = 1; i < N_ENTRIES; i++) {
+		wait_for_run(replacement, i);
+		__atomic_store_n(current, &replacement->entries[i], __ATOMIC_RELEASE);
+		atomic_thread_fence(memory_order_seq_cst);
+		give_to_another(&replacement->entries[i - 1]);
+	}
+	atomic_store(&replacement->done, true);
+	return NULL;
+}
+
+static void a_process_entry_that_is_reused_under_its_reader_is_not_believed(void **state)
+{
+	struct search *search = search_new(1);
+	struct replacement replacement = { .search = search, .entries = calloc(N_ENTRIES, sizeof(struct abi_process)) };
+	const struct abi_mapping *mapping = &search->mappings[0];
+	uint64_t n_known = 0, n_unknown = 0;
+	pthread_t thread;
+
+	(void)state;
+	assert_non_null(replacement.entries);
+	for (size_t i = 0; i < N_ENTRIES; i++)
+		replacement.entries[i] = search->maps.process;
+	search->input.process.entry = &replacement.entries[0];
+	assert_int_equal(pthread_create(&thread, NULL, replace_entries, &replacement), 0);
+	while (!atomic_load(&replacement.done) || n_known == 0) {
+		if (atomic_fetch_add(&replacement.n_runs, 1) % 256 == 0)
+			sched_yield(); /* to the other thread, where there are fewer CPUs than threads */
+		run(search, mapping->start);
+		assert_int_equal(search->output.header.flags & ABI_SAMPLE_WITHOUT_STACK, 0);
+		if (search->output.header.flags & ABI_SAMPLE_UNKNOWN) {
+			n_unknown++;
+			continue;
+		}
+		n_known++;
+		assert_int_equal(search->output.frames[0].executable, mapping->executable);
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	print_message("%lu known, %lu unknown\n", (unsigned long)n_known, (unsigned long)n_unknown);
+	free(replacement.entries);
+	search_free(search);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -248,6 +338,7 @@ int main(void)
 		cmocka_unit_test(a_chunk_that_is_gone_makes_the_process_unknown),
 		cmocka_unit_test(a_chunk_with_an_impossible_count_finds_nothing_outside_itself),
 		cmocka_unit_test(an_element_that_is_reused_under_its_reader_gives_no_wrong_frame),
+		cmocka_unit_test(a_process_entry_that_is_reused_under_its_reader_is_not_believed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
