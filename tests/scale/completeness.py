@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many stacks reach their outermost frame.
+
+  completeness.py PREFIX DUMP
+
+DUMP is what batch_dump printed. Prints figures as `PREFIX.figure value unit`: of the samples of use_executables with
+user frames, and of those of all processes, those that are not cut; of use_executables also those that in truth begin
+in main() or a thread: uncut, the outermost frame in the program, the C library or the dynamic linker, and beneath the
+made functions those of the program that called them.
+"""
+import collections
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live_check"))
+from stacks import OurStacks  # noqa: E402
+
+PROGRAM = "use_executables"
+OUTERMOST = re.compile(r"^(use_executables|libc\.so\.6|libc-.*|ld-linux.*)$")
+MADE = re.compile(r"^[0-9]+\.so$")
+# work() and run()
+LEAST_CALLERS = 2
+
+
+class Files:
+    """Paths without their files: addresses are not looked at."""
+
+    def file(self, path):
+        return self
+
+    def address_of_offset(self, offset):
+        return offset
+
+
+def reaches_its_origin(stack):
+    files = [os.path.basename(path) for path, _ in stack.frames]
+    if stack.cut or not OUTERMOST.match(files[-1]):
+        return False
+    return not MADE.match(files[0]) or files.count(PROGRAM) >= LEAST_CALLERS
+
+
+def main():
+    prefix, path = sys.argv[1:]
+    counts, cuts = collections.Counter(), collections.Counter()
+    with open(path, encoding="utf-8") as dump:
+        for stack in OurStacks(Files()).read(dump):
+            if not stack.frames:
+                counts["without user frames"] += stack.count
+                if stack.cut:
+                    cuts[stack.cut, "no frames"] += stack.count
+                continue
+            counts["all"] += stack.count
+            counts["all uncut"] += 0 if stack.cut else stack.count
+            if stack.cut:
+                cuts[stack.cut, PROGRAM if stack.name == PROGRAM else "others"] += stack.count
+            if stack.name == PROGRAM:
+                counts["ours"] += stack.count
+                counts["ours uncut"] += 0 if stack.cut else stack.count
+                counts["ours true"] += stack.count if reaches_its_origin(stack) else 0
+    for figure, part, whole in (("complete_pct", "ours true", "ours"), ("uncut_pct", "ours uncut", "ours"),
+                                ("all_uncut_pct", "all uncut", "all")):
+        if counts[whole]:
+            print(f"{prefix}.{figure} {100 * counts[part] / counts[whole]:.2f} % of {counts[whole]} samples")
+    for (reason, whose), count in sorted(cuts.items()):
+        print(f"{prefix}.cut_{reason.replace('-', '_')} {count} samples of {whose}")
+
+
+main()

@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The agent beside very many of something: what it needs, what it loses, and which of its limits are hit. Each case runs
+# for about a minute, alone, and prints `scale.CASE.figure value unit`. No part of tests/run.sh: no figure is an
+# assertion.
+#
+#   sudo tests/scale/run.sh [CASE...]      default: all
+#
+#   processes     10 000 processes, of which 20 work
+#   threads       20 000 threads in 10 processes, that wait and work; waits are sampled too
+#   namespaces    500 mount namespaces, each with an overlay of its own over the same files
+#   executables   2 000 distinct executables in use by 250 processes
+#   huge          one executable of 1 GB
+#   mappings      3 000 executable mappings in one process
+#
+# HEARTH_BUILD: the build folder. HEARTH_SCALE_DIVISOR=N: a Nth of each number.
+. "$(dirname "$0")/../bench/figures.sh"
+need_root
+need_tools python3 unshare
+
+readonly divisor=${HEARTH_SCALE_DIVISOR:-1}
+warm_s=${HEARTH_SCALE_WARM_S:-12} measured_s=${HEARTH_SCALE_S:-25}
+readonly LOADED_DEADLINE=120s
+
+is_ready() { grep -q '^ready$' "$work/$1.log"; }
+
+# load NAME COMMAND...: in the background, until it says that it is ready.
+load() {
+	local name=$1
+	shift
+	start_background "$name" "$@"
+	expect_within $LOADED_DEADLINE is_ready "$name"
+}
+
+# make_files COUNT [OPTION...]: in $files
+make_files() {
+	files=$work/files
+	mkdir -p "$files"
+	"$workloads/make_executables" "$files" "$@"
+	touch "$files/busy"
+}
+
+# ---- the loads: each is there when its function returns
+
+load_processes() {
+	make_files 20
+	load sleepers "$workloads/many" $((10000 / divisor - 20)) "$workloads/use_executables" "$files" {} 1 files=20 \
+		period=3600000 busy=0
+	load workers "$workloads/many" 20 "$workloads/use_executables" "$files" {} 2 files=20 busy=8000
+}
+
+load_threads() {
+	make_files 20
+	load threads "$workloads/many" 10 "$workloads/use_executables" "$files" {} 2 files=20 \
+		threads=$((2000 / divisor)) period=20000 busy=400
+	agent_arguments=(--off_cpu.disabled=false)
+}
+
+# Layers of a container's image are the same files under another device number in each container.
+load_namespaces() {
+	make_files 20
+	mkdir -p "$work/overlay"
+	mount -t tmpfs none "$work/overlay"
+	at_exit+=("umount -l $work/overlay")
+	cp "$workloads/use_executables" "$files/"
+	# shellcheck disable=SC2016 # for the inner shell
+	load namespaces "$workloads/many" $((500 / divisor)) unshare -m sh -c '
+		mkdir -p "$1/$3/upper" "$1/$3/work" "$1/$3/merged" &&
+			mount -t overlay none -o "lowerdir=$2,upperdir=$1/$3/upper,workdir=$1/$3/work" "$1/$3/merged" &&
+			exec "$1/$3/merged/use_executables" "$1/$3/merged" "$3" 4 files=20 busy=300' \
+		_ "$work/overlay" "$files" {}
+}
+
+load_executables() {
+	local processes=$((250 / divisor))
+	say "making $((processes * 8)) executables"
+	make_files $((processes * 8))
+	# Process N has the files from N on: 8 processes have each file.
+	load executables "$workloads/many" "$processes" sh -c \
+		'exec "$0" "$1" $((8 * $2)) 8 busy=1000' "$workloads/use_executables" "$files" {}
+}
+
+load_huge() {
+	say "making an executable of $((1000 / divisor)) MB"
+	make_files 1 min=$((4500000 / divisor)) max=$((4500000 / divisor)) body=130 chains=64
+	load huge "$workloads/use_executables" "$files" 0 1 period=10 busy=8000
+}
+
+load_mappings() {
+	make_files 1
+	load mappings "$workloads/use_executables" "$files" 0 1 copies=$((3000 / divisor)) period=10 busy=8000
+}
+
+# ---- the agent
+
+is_sampling() { grep -q 'sampling .* CPUs' "$work/agent.log" || is_gone "$agent_pid"; }
+
+# launch_agent: sets $startup_s, from its start until it samples.
+launch_agent() {
+	local began=${EPOCHREALTIME/[.,]/}
+	server_url=http://127.0.0.1:$(free_port) # nobody listens there
+	agent_metrics=$work/agent.metrics
+	start_background agent "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$work/spool" \
+		--unwind.cache_folder "$work/unwind" --metrics.file "$agent_metrics" "${agent_arguments[@]}"
+	agent_pid=$background_pid
+	expect_within 120s is_sampling
+	is_alive "$agent_pid" || fail "the agent does not run"
+	startup_s=$(calculate "(${EPOCHREALTIME/[.,]/} - $began) / 1e6" %.1f)
+	expect_within 60s test -s "$agent_metrics"
+}
+
+# Of a process's threads, in nanoseconds.
+run_time_ns() { awk '{ sum += $1 } END { printf "%.0f\n", sum }' /proc/"$1"/task/*/schedstat; }
+
+# show_losses CASE: the counters of what was lost, cut, evicted or refused, where they are not 0.
+show_losses() {
+	awk -v prefix="scale.$1.metric." '
+		$1 ~ /^hearth_agent_.*(lost|dropped|cut_|fail|evict|miss|unknown|without|outcome="ring_full"|limit|throttl|over|thinned|skipped|stolen|degrad)/ &&
+			$2 > 0 { sub(/^hearth_agent_/, "", $1); print prefix $1, $2, "count" }' "$agent_metrics"
+}
+
+run_case() {
+	local name=$1 from cpu bpf stopping
+	agent_arguments=()
+	say "$name: loading"
+	"load_$name"
+	launch_agent
+	figure "scale.$name.startup_s" "$startup_s" s
+	figure "scale.$name.startup_cpu_s" "$(calculate "$(run_time_ns "$agent_pid") / 1e9" %.2f)" s
+	say "$name: $warm_s s to settle, $measured_s s measured"
+	at_second $(($(now_s) + warm_s))
+	figure "scale.$name.settling_cpu_s" "$(calculate "$(run_time_ns "$agent_pid") / 1e9" %.2f)" s
+	next_second
+	from=$second
+	cpu=$(run_time_ns "$agent_pid") bpf=$(bpf_time_ns "$agent_pid")
+	at_second $((from + measured_s))
+	cpu=$(($(run_time_ns "$agent_pid") - cpu)) bpf=$(($(bpf_time_ns "$agent_pid") - bpf))
+	figure "scale.$name.cpu_pct" "$(calculate "100 * ($cpu + $bpf) / ($measured_s * 1e9 * $(nproc))" %.3f)" "% of the host"
+	figure "scale.$name.cpu_bpf_pct" "$(calculate "100 * $bpf / ($measured_s * 1e9 * $(nproc))" %.3f)" "% of the host"
+	figure "scale.$name.rss_anon_bytes" $(($(status_kib "$agent_pid" RssAnon) * 1024)) bytes
+	figure "scale.$name.rss_peak_bytes" $(($(status_kib "$agent_pid" VmHWM) * 1024)) bytes
+	figure "scale.$name.map_bytes" "$(bpf_map_bytes "$agent_pid")" bytes
+	figure "scale.$name.processes" "$(agent_metric processes)" processes
+	figure "scale.$name.executables" "$(agent_metric executables)" executables
+	stopping=${EPOCHREALTIME/[.,]/}
+	stop_agent
+	figure "scale.$name.stop_s" "$(calculate "(${EPOCHREALTIME/[.,]/} - $stopping) / 1e6" %.1f)" s
+	show_losses "$name"
+	"$HEARTH_BUILD/bin/batch_dump" "$work/spool" "${from}000000000" "$((from + measured_s))000000000" >"$work/dump"
+	python3 -B "$e2e_root/tests/scale/completeness.py" "scale.$name" "$work/dump"
+}
+
+# Each case in a shell of its own, which ends its processes and removes its files.
+readonly CASES="processes threads namespaces executables huge mappings"
+if [ $# -ne 1 ]; then
+	result=0
+	for name in ${*:-$CASES}; do
+		bash "${BASH_SOURCE[0]}" "$name" || result=1
+	done
+	exit $result
+fi
+[[ " $CASES " == *" $1 "* ]] || fail "there is no case '$1', there are: $CASES"
+enable_bpf_statistics
+run_case "$1"
