@@ -213,9 +213,19 @@ run_fuzz() {
 	report_all
 }
 
+# Those that say so in a line of their own ("runs beside others") start no agent and look at no clock: they run side by
+# side, each with ports of its own, before all others run alone.
 run_e2e() {
-	local script name
-	for script in tests/e2e/[0-9][0-9]-*.sh; do
+	local script name first_port=20000
+	local -r beside='^# This test runs beside others' ports=1000
+	for script in $(grep -lE "$beside" tests/e2e/[0-9][0-9]-*.sh); do
+		name=${script##*/}
+		begin_test "e2e/${name%.sh}" $E2E_LIMIT_S env HEARTH_BUILD="$e2e_build" HEARTH_E2E_PORTS="$first_port $ports" \
+			bash "$script"
+		first_port=$((first_port + ports))
+	done
+	report_all
+	for script in $(grep -LE "$beside" tests/e2e/[0-9][0-9]-*.sh); do
 		name=${script##*/}
 		run_test "e2e/${name%.sh}" $E2E_LIMIT_S env HEARTH_BUILD="$e2e_build" bash "$script"
 	done

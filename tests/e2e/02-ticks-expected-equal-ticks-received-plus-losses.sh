@@ -8,6 +8,9 @@ need_tools curl jq
 
 readonly WINDOW_S=12
 
+# As users have it.
+agent_batch_interval=5s
+
 start_server
 start_agent
 start_workload shares $((WINDOW_S + 30))

@@ -10,6 +10,9 @@ need_tools curl jq
 away_s=20
 [ -z "${HEARTH_E2E_LONG:-}" ] || away_s=60
 
+# A stopping agent delivers for some seconds: few batches, as users have them, on a slow machine too.
+agent_batch_interval=5s
+
 start_server
 start_agent
 from=$(now_s)

@@ -3,6 +3,8 @@
 #
 # Whatever is sent, the answer is the one of the contract; the server, built with the sanitizers where they are at hand,
 # neither stumbles nor grows.
+#
+# This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"
 need_tools curl jq zstd objcopy
 

@@ -10,6 +10,9 @@ need_tools curl jq
 
 readonly WAIT_S=${HEARTH_E2E_LONG_WAIT_S:-17} OFF_CPU='{"profile_event_type": "off-cpu"}'
 
+# Parts of a wait that goes on are told with each batch: one a second would hide those that end by themselves.
+agent_batch_interval=5s
+
 start_server
 start_agent --off_cpu.disabled=false --off_cpu.min_blocking_time 5ms --off_cpu.regex '^(stuck|off_cpu_waits)$'
 need_workload stuck

@@ -7,6 +7,9 @@
 need_root
 need_tools curl jq python3
 
+# What is there at once is what is looked at.
+agent_returns_with=report
+
 readonly BUSY='
 import hashlib, sqlite3, zlib
 while True:
@@ -20,7 +23,7 @@ run_agent() {
 	local name=$1
 	shift
 	rm -f "$work/agent.metrics"
-	start_agent --batch_interval 1s "$@"
+	start_agent "$@"
 	has_tables() { [ "$(agent_metric unwind_rows)" -gt 100000 ]; }
 	expect_within 30s has_tables
 	compiled=$(tables compiled) cached=$(tables cached) compile_us=$(($(agent_metric unwind_compile_ns_total) / 1000))

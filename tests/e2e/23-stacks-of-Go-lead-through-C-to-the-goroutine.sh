@@ -17,7 +17,7 @@ build_program() {
 
 build_program
 start_server
-start_agent --batch_interval 1s
+start_agent
 start_background program "$work/go_cgo" 120
 wait_for_name c_leaf go_cgo "$(now_s)" $(($(now_s) + 60))
 

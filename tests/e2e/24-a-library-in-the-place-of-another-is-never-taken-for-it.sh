@@ -9,7 +9,7 @@ need_tools curl jq
 need_workload swap_libraries
 
 start_server
-start_agent --batch_interval 1s
+start_agent
 start_workload swap_libraries 60 "$workloads/libturn_a.so" "$workloads/libturn_b.so"
 wait_for_name "[l] work_of_a" swap_libraries "$(now_s)" $(($(now_s) + 60))
 wait_for_name "[l] work_of_b" swap_libraries "$(now_s)" $(($(now_s) + 60))

@@ -12,7 +12,7 @@ musl-gcc -O2 -fomit-frame-pointer -o "$work/musl_dynamic" "$source"
 musl-gcc -O2 -fomit-frame-pointer -static -o "$work/musl_static" "$source"
 
 start_server
-start_agent --batch_interval 1s
+start_agent
 for program in musl_static musl_dynamic; do
 	start_background $program "$work/$program" 120
 	pid=$background_pid

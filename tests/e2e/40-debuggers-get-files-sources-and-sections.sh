@@ -3,6 +3,8 @@
 #
 # gdb, elfutils and perf, as Debian has them, work with our server as their debuginfod: a stripped program gets its
 # functions, lines and sources from nothing but its build-ID.
+#
+# This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"
 need_tools curl jq gcc objcopy readelf gdb eu-addr2line eu-stack eu-unstrip debuginfod-find zstd
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Files made to hurt: the server answers all along, says why each has no table, and names what is not hostile.
+#
+# This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"
 need_tools curl jq gcc objcopy readelf python3
 

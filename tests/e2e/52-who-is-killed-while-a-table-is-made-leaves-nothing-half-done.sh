@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # SIGKILL of the helper, and of the server with its helper, in the middle of a compilation.
+#
+# This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc readelf

@@ -3,6 +3,8 @@
 #
 # Random addresses of the server's own program and of one in C++: function, inline chain, file and line are those that
 # llvm-symbolizer gives, but for what tests/symbol_check/compare.py explains.
+#
+# This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"
 need_tools python3 llvm-symbolizer readelf g++
 

@@ -3,6 +3,8 @@
 #
 # Programs of GCC and clang whose DWARF was split off: the program alone gives names of functions, the status says what
 # is lacking, and with the .dwp there is what was inlined, with lines, as in the same program compiled without.
+#
+# This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"
 need_tools curl jq gcc clang llvm-dwp dwp readelf nm
 

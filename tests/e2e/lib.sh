@@ -18,7 +18,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/hearth-e2e.XXXXXX")
 started_pids=()
 at_exit=()
 
-# Of a batch: closed, sent, stored. Twice the default interval and some.
+# Of a batch: closed, sent, stored. Twice the product's default interval and some.
 readonly COVERAGE_DEADLINE=40s
 
 # ---- ends -----------------------------------------------------------------------------------------------------------
@@ -141,12 +141,15 @@ next_second() {
 
 port_is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
+# One of $HEARTH_E2E_PORTS, "FIRST COUNT", and none twice: tests that run side by side have ranges of their own, as two
+# could find the same port free before either takes it.
 free_port() {
-	local port
+	local port first count
+	read -r first count <<<"${HEARTH_E2E_PORTS:-20000 12000}"
 	for _ in {1..50}; do
-		port=$((20000 + RANDOM % 12000))
-		if port_is_free $port; then
-			printf '%d' $port
+		port=$((first + RANDOM % count))
+		if port_is_free $port && ! grep -qsx $port "$work/ports"; then
+			printf '%d\n' $port | tee -a "$work/ports"
 			return
 		fi
 	done
@@ -177,15 +180,31 @@ start_server() {
 	server_is_ready || fail "the server does not run"
 }
 
-# start_agent [ARGUMENT...]: against the server, with the spool $agent_spool.
+# start_agent [ARGUMENT...]: against the server, with the spool $agent_spool. What a test waits for most is batches: they
+# come each second, unless it sets $agent_batch_interval. Returns when the agent has met what ran already, or with its
+# first report where $agent_returns_with is "report".
 start_agent() {
-	: "${agent_spool:=$work/spool}"
+	: "${agent_spool:=$work/spool}" "${agent_batch_interval:=1s}" "${agent_returns_with:=settled}"
 	agent_metrics=$work/agent.metrics
 	start_background agent "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$agent_spool" \
-		--unwind.cache_folder "$work/unwind" --metrics.file "$agent_metrics" --host.name e2e-host "$@"
+		--unwind.cache_folder "$work/unwind" --metrics.file "$agent_metrics" --host.name e2e-host \
+		--batch_interval "$agent_batch_interval" "$@"
 	agent_pid=$background_pid
 	expect_within 30s agent_reports_or_gone
 	! is_gone "$agent_pid" || fail "the agent does not run"
+	last_report=
+	# A host on which programs begin all the time has no such moment. Longer intervals give it time enough.
+	[ "$agent_returns_with:$agent_batch_interval" != settled:1s ] || wait_until 4s agent_is_settled || true
+}
+
+# Its second report in a row has no executable more than the first.
+agent_is_settled() {
+	local report
+	report="$(stat -c '%Y %i' "$agent_metrics") $(agent_metric executables) $(agent_metric unwind_tables_total)"
+	[ "$report" != "$last_report" ] || return 1
+	[ -z "$last_report" ] || [ "${report#* * }" != "${last_report#* * }" ] || return 0
+	last_report=$report
+	return 1
 }
 
 agent_reports_or_gone() { [ -s "$agent_metrics" ] || is_gone "$agent_pid"; }
