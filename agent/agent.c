@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "agent/agent_internal.h"
+#include "agent/instance.h"
 #include "agent/privileges.h"
 #include "agent/profile/user_pc_mask.h"
 #include "agent/system_calls.h"
@@ -299,7 +300,7 @@ int agent_new(const struct agent_config *config, struct agent **ret_agent)
 
 	if (!agent)
 		return -ENOMEM;
-	agent->epoll_fd = agent->signal_fd = -1;
+	agent->epoll_fd = agent->signal_fd = agent->instance_fd = -1;
 	agent->config = config;
 	agent->clock = &system_clock;
 	agent->period_ns = NSEC_PER_SEC / config->on_cpu_frequency;
@@ -308,9 +309,12 @@ int agent_new(const struct agent_config *config, struct agent **ret_agent)
 	raise_limits();
 	r = refuse_foreign_namespace();
 	if (r == 0)
-		r = confine(config);
-	if (r == 0)
 		r = host_info_init(&agent->host, config);
+	if (r == 0)
+		r = instance_claim(config->server, agent->host.agent_id, config->allow_second_agent,
+				   &agent->instance_fd);
+	if (r == 0)
+		r = confine(config);
 	if (r == 0)
 		r = rules_init(&agent->rules, config);
 	if (r == 0)
@@ -360,6 +364,7 @@ struct agent *agent_free(struct agent *agent)
 	vec_release(&agent->wanted);
 	scoped_close(&agent->epoll_fd);
 	scoped_close(&agent->signal_fd);
+	scoped_close(&agent->instance_fd);
 	free(agent);
 	return NULL;
 }

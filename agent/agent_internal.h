@@ -85,6 +85,7 @@ struct agent {
 	uint64_t events_read_ns;    /* process events before this time are queued */
 	int epoll_fd;
 	int signal_fd;
+	int instance_fd; /* holds the name of this host and server; see agent/instance.h */
 
 	_Atomic uint64_t metrics[AGENT_METRIC_COUNT];
 	uint64_t sent_counters[AGENT_METRIC_COUNT]; /* as of the last batch */

@@ -17,6 +17,8 @@ struct agent_config {
 	char *host_name;   /* "" : the system's host name */
 	char *host_labels; /* "name=value" per line */
 
+	bool allow_second_agent; /* of this host, to the same server */
+
 	bool on_cpu_disabled;
 	uint64_t on_cpu_frequency; /* Hz */
 	uint64_t on_cpu_cpu;	   /* 1: CPUs are kept apart */

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Two agents that send to one server as one host would double its samples: the second does not start, and names the
+# first. Another host name, another server or the flag lets it; a name held by a program without capabilities is no
+# reason to stay away.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq setpriv python3
+
+start_server
+start_agent
+first_pid=$agent_pid
+
+# second NAME EXTRA...: another agent, with folders of its own; sets $second_pid, output in $work/NAME.log
+second() {
+	local name=$1
+	shift
+	start_background "$name" "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$work/$name.spool" \
+		--unwind.cache_folder "" --metrics.file "$work/$name.metrics" --host.name e2e-host --batch_interval 1s "$@"
+	second_pid=$background_pid
+	reports_or_gone() { [ -s "$work/$name.metrics" ] || is_gone "$second_pid"; }
+	expect_within 30s reports_or_gone
+}
+
+second refused
+is_gone "$second_pid" || fail "a second agent runs"
+cat "$work/refused.log"
+expect_equal "lines of the second" "$(wc -l <"$work/refused.log")" 1
+grep -F "another agent (pid $first_pid) sends to '$server_url'" "$work/refused.log" || fail "the first agent's pid is not named"
+grep -F allow_second_agent "$work/refused.log" || fail "the flag is not named"
+
+second allowed --allow_second_agent
+! is_gone "$second_pid" || fail "the flag does not let a second agent run"
+grep -F "another agent (pid $first_pid)" "$work/allowed.log" || fail "it does not say that samples count twice"
+end_process "$second_pid"
+
+second renamed --host.name e2e-other
+! is_gone "$second_pid" || fail "an agent with another host name does not run"
+expect_equal "words about another agent" "$(grep -c 'another agent' "$work/renamed.log" || true)" 0
+end_process "$second_pid"
+
+# ---- killed, it leaves nothing behind
+end_process "$first_pid" KILL
+second next
+! is_gone "$second_pid" || fail "after a killed agent none starts: $(cat "$work/next.log")"
+name=$(grep -o '@hearth-agent/[0-9a-f]*' /proc/net/unix | sort -u | while read -r name; do
+	# Of this agent: its socket is among its descriptors.
+	inode=$(awk -v name="$name" '$8 == name { print $7; exit }' /proc/net/unix)
+	if find "/proc/$second_pid/fd" -lname "socket:\[$inode\]" | grep -q .; then printf '%s' "$name"; fi
+done)
+[ -n "$name" ] || fail "the agent holds no name"
+end_process "$second_pid"
+
+# ---- a program without capabilities holds the name
+start_background holder setpriv --inh-caps -all --bounding-set -all python3 -c "
+import socket, time
+holder = socket.socket(socket.AF_UNIX)
+holder.bind('\0${name#@}')
+holder.listen(1)
+print('held', flush=True)
+time.sleep(300)"
+holder_pid=$background_pid
+expect_within 20s grep -q held "$work/holder.log"
+second undeterred
+! is_gone "$second_pid" || fail "an unprivileged program keeps the agent from starting: $(cat "$work/undeterred.log")"
+grep -F "process $holder_pid of user 0 holds" "$work/undeterred.log" || fail "the holder is not named"
