@@ -3,7 +3,7 @@
 
   completeness.py PREFIX DUMP
 
-DUMP is what batch_dump printed. Prints figures as `PREFIX.figure value unit`: of the samples of use_executables with
+DUMP is what batch_dump printed. Prints figures as `PREFIXfigure value unit`: of the samples of use_executables with
 user frames, and of those of all processes, those that are not cut; of use_executables also those that in truth begin
 in main() or a thread: uncut, the outermost frame in the program, the C library or the dynamic linker, and beneath the
 made functions those of the program that called them.
@@ -61,9 +61,9 @@ def main():
     for figure, part, whole in (("complete_pct", "ours true", "ours"), ("uncut_pct", "ours uncut", "ours"),
                                 ("all_uncut_pct", "all uncut", "all")):
         if counts[whole]:
-            print(f"{prefix}.{figure} {100 * counts[part] / counts[whole]:.2f} % of {counts[whole]} samples")
+            print(f"{prefix}{figure} {100 * counts[part] / counts[whole]:.2f} % of {counts[whole]} samples")
     for (reason, whose), count in sorted(cuts.items()):
-        print(f"{prefix}.cut_{reason.replace('-', '_')} {count} samples of {whose}")
+        print(f"{prefix}cut_{reason.replace('-', '_')} {count} samples of {whose}")
 
 
 main()

@@ -23,7 +23,7 @@ readonly divisor=${HEARTH_SCALE_DIVISOR:-1}
 warm_s=${HEARTH_SCALE_WARM_S:-12} measured_s=${HEARTH_SCALE_S:-25}
 readonly LOADED_DEADLINE=120s
 
-is_ready() { grep -q '^ready$' "$work/$1.log"; }
+is_ready() { grep -qs '^ready$' "$work/$1.log"; }
 
 # load NAME COMMAND...: in the background, until it says that it is ready.
 load() {
@@ -94,7 +94,7 @@ load_mappings() {
 
 # ---- the agent
 
-is_sampling() { grep -q 'sampling .* CPUs' "$work/agent.log" || is_gone "$agent_pid"; }
+is_sampling() { grep -qs 'sampling .* CPUs' "$work/agent.log" || is_gone "$agent_pid"; }
 
 # launch_agent: sets $startup_s, from its start until it samples.
 launch_agent() {
@@ -141,6 +141,7 @@ run_case() {
 	figure "scale.$name.rss_anon_bytes" $(($(status_kib "$agent_pid" RssAnon) * 1024)) bytes
 	figure "scale.$name.rss_peak_bytes" $(($(status_kib "$agent_pid" VmHWM) * 1024)) bytes
 	figure "scale.$name.map_bytes" "$(bpf_map_bytes "$agent_pid")" bytes
+	figure "scale.$name.map_and_ring_bytes" "$(agent_metric map_bytes)" bytes
 	figure "scale.$name.processes" "$(agent_metric processes)" processes
 	figure "scale.$name.executables" "$(agent_metric executables)" executables
 	stopping=${EPOCHREALTIME/[.,]/}
@@ -148,7 +149,7 @@ run_case() {
 	figure "scale.$name.stop_s" "$(calculate "(${EPOCHREALTIME/[.,]/} - $stopping) / 1e6" %.1f)" s
 	show_losses "$name"
 	"$HEARTH_BUILD/bin/batch_dump" "$work/spool" "${from}000000000" "$((from + measured_s))000000000" >"$work/dump"
-	python3 -B "$e2e_root/tests/scale/completeness.py" "scale.$name" "$work/dump"
+	python3 -B "$e2e_root/tests/scale/completeness.py" "scale.$name." "$work/dump"
 }
 
 # Each case in a shell of its own, which ends its processes and removes its files.
