@@ -165,6 +165,17 @@ static __always_inline void set_sp(struct unwind_registers *registers, __u64 sp,
 #endif
 }
 
+/*
+ * The frame pointer leads to no caller. Only a row says that a frame is the outermost one (_start, the entries of
+ * threads and contexts have such rows): code without rows often holds something else in the register, and 0 is what
+ * that often is. Of a process that is not known nothing can be said.
+ */
+static __always_inline enum step stopped_without_row(struct sample *sample)
+{
+	cut(sample, sample->set ? STACK_CUT_NO_ROW : STACK_CUT_UNKNOWN);
+	return STEP_END;
+}
+
 /* By the frame pointer chain, checked. */
 static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 {
@@ -173,7 +184,7 @@ static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 
 	sample->n_by_pointer++;
 	if (registers->fp == 0)
-		return STEP_END; /* the outermost frame: the ABI has it cleared there (psABI x86-64 §3.4.1) */
+		return stopped_without_row(sample);
 	if (registers->fp & 7 || registers->fp < registers->sp) {
 		cut(sample, STACK_CUT_BAD_FRAME);
 		return STEP_END;
@@ -182,7 +193,7 @@ static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 		return stopped_by_page(sample);
 	caller_pc = without_signature(caller_pc);
 	if (caller_pc == 0)
-		return STEP_END;
+		return stopped_without_row(sample);
 	set_sp(registers, registers->fp + 16, false);
 	registers->pc = caller_pc;
 	registers->fp = caller_fp;

@@ -10,7 +10,7 @@
  * trusts the order of pages and the numbers of rules.
  */
 
-#define MAGIC "HUNWIND1"
+#define MAGIC "HUNWIND2"
 
 struct file_header {
 	char magic[8];

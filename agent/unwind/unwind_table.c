@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include "agent/unwind/eh_frame_file.h"
+#include "agent/unwind/entry_frames.h"
 #include "agent/unwind/gap_frames.h"
 #include "agent/unwind/go_file.h"
 #include "agent/unwind/go_frames.h"
@@ -110,9 +111,11 @@ static int add_all(const struct elf_file *elf, const struct unwind_dialect *dial
 		   struct unwind_builder *builder)
 {
 	const struct eh_frame_visit visit = visit_of(builder);
-	int r = eh_frame_file_each(elf, ".eh_frame", false, &visit);
+	int r = entry_frames_add_context(elf, builder);
 	bool is_go = false;
 
+	if (r == 0)
+		r = eh_frame_file_each(elf, ".eh_frame", false, &visit);
 	if (r == 0)
 		r = add_by_header(elf, builder);
 	if (r >= 0)
@@ -124,6 +127,8 @@ static int add_all(const struct elf_file *elf, const struct unwind_dialect *dial
 		r = musl_frames_are_needed(elf);
 	if (r > 0)
 		return musl_frames_add(elf, builder);
+	if (r == 0)
+		r = entry_frames_add_start(elf, builder);
 	return r == 0 && !is_go ? gap_frames_add(elf, builder) : r;
 }
 

@@ -74,7 +74,8 @@ static void link_frame(struct made_up *process, unsigned int word, uint64_t call
 	process->words[word + 1] = return_address;
 }
 
-static void a_chain_of_frame_pointers_ends_at_zero(void **state)
+/* Only a row says that a frame is the outermost: other code may have a zero in the register. */
+static void a_chain_of_frame_pointers_that_leads_to_zero_is_cut(void **state)
 {
 	struct made_up *process = *state;
 
@@ -82,9 +83,47 @@ static void a_chain_of_frame_pointers_ends_at_zero(void **state)
 	link_frame(process, 20, at_word(30), OTHER_START + 100);
 	link_frame(process, 30, 0, OTHER_START + 200);
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, OTHER_START + 8, OTHER_START + 99, OTHER_START + 199);
+	expect_frames(process, STACK_CUT_NO_ROW, OTHER_START + 8, OTHER_START + 99, OTHER_START + 199);
+	assert_int_equal(process->output.counters[ABI_COUNTER_CUT_NO_ROW], 1);
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_POINTER], 3);
 	assert_true(process->output.header.flags & ABI_SAMPLE_UNRESOLVED);
+}
+
+static void a_chain_of_frame_pointers_into_a_row_that_ends_it_is_whole(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, OTHER_START + 8, 10, at_word(20));
+	link_frame(process, 20, at_word(30), OTHER_START + 100);
+	link_frame(process, 30, 0, in_function(OUTERMOST));
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, OTHER_START + 8, OTHER_START + 99, in_function(OUTERMOST) - 1);
+}
+
+/* As in code that uses the register freely, whose stack has callers all the same. */
+static void a_leaf_without_a_row_whose_frame_pointer_is_zero_is_cut(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, OTHER_START + 8, 10, 0);
+	process->words[11] = in_function(OUTERMOST);
+	run(process);
+	expect_frames(process, STACK_CUT_NO_ROW, OTHER_START + 8);
+	/* The same where a row led there. */
+	begin(process, in_function(PLAIN), 10, 0);
+	process->words[11] = OTHER_START + 8;
+	run(process);
+	expect_frames(process, STACK_CUT_NO_ROW, in_function(PLAIN), OTHER_START + 7);
+}
+
+static void a_frame_record_without_return_address_cuts_the_stack(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, OTHER_START + 8, 10, at_word(20));
+	link_frame(process, 20, at_word(30), 0);
+	run(process);
+	expect_frames(process, STACK_CUT_NO_ROW, OTHER_START + 8);
 }
 
 static void an_undefined_return_address_is_a_natural_end(void **state)
@@ -351,7 +390,7 @@ static void a_row_that_names_no_rule_is_none(void **state)
 	process->words[11] = 0x1;
 	link_frame(process, 20, 0, in_function(OUTERMOST));
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(PLAIN), in_function(OUTERMOST) - 1);
+	expect_frames(process, STACK_CUT_NO_ROW, in_function(PLAIN), in_function(OUTERMOST) - 1);
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_POINTER], 2);
 }
 
@@ -382,7 +421,7 @@ static void a_process_that_is_not_known_is_unwound_by_frame_pointers(void **stat
 	link_frame(process, 20, at_word(30), 0x5000);
 	link_frame(process, 30, 0, in_function(PLAIN));
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(WITH_FP), 0x4fff, in_function(PLAIN) - 1);
+	expect_frames(process, STACK_CUT_UNKNOWN, in_function(WITH_FP), 0x4fff, in_function(PLAIN) - 1);
 	assert_true(process->output.header.flags & ABI_SAMPLE_UNKNOWN);
 	assert_int_equal(process->output.counters[ABI_COUNTER_UNKNOWN_PROCESS], 1);
 }
@@ -397,7 +436,7 @@ static void an_entry_of_another_process_or_image_does_not_count(void **state)
 		process->maps.process.exec_count += i == 1;
 		begin(process, in_function(WITH_FP), 10, 0);
 		run(process);
-		expect_frames(process, STACK_CUT_NONE, in_function(WITH_FP));
+		expect_frames(process, STACK_CUT_UNKNOWN, in_function(WITH_FP));
 		assert_true(process->output.header.flags & ABI_SAMPLE_UNKNOWN);
 	}
 }
@@ -410,7 +449,7 @@ static void an_executable_without_a_table_is_counted(void **state)
 	begin(process, in_function(WITH_FP), 10, at_word(20));
 	link_frame(process, 20, 0, in_function(PLAIN));
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(WITH_FP), in_function(PLAIN) - 1);
+	expect_frames(process, STACK_CUT_NO_ROW, in_function(WITH_FP), in_function(PLAIN) - 1);
 	assert_int_equal(process->output.counters[ABI_COUNTER_NO_TABLE], 2);
 	made_up_free(process);
 }
@@ -420,7 +459,10 @@ static void an_executable_without_a_table_is_counted(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		with_process(a_chain_of_frame_pointers_ends_at_zero),
+		with_process(a_chain_of_frame_pointers_that_leads_to_zero_is_cut),
+		with_process(a_chain_of_frame_pointers_into_a_row_that_ends_it_is_whole),
+		with_process(a_leaf_without_a_row_whose_frame_pointer_is_zero_is_cut),
+		with_process(a_frame_record_without_return_address_cuts_the_stack),
 		with_process(an_undefined_return_address_is_a_natural_end),
 		with_process(a_return_address_of_zero_is_a_natural_end),
 		with_process(a_page_that_cannot_be_read_cuts_the_stack),

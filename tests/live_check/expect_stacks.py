@@ -2,7 +2,7 @@
 """Checks the stacks of a program whose stacks are known.
 
   expect_stacks.py DUMP PROGRAM PID --stacks REGEX --leaf NAME [--leaf NAME --share PERCENT] [--least N]
-                   [--whole PERCENT]
+                   [--whole PERCENT] [--end FUNCTION] [--cut REASON]
 
 DUMP is what batch_dump printed, PROGRAM the path of the executable, PID its first process; processes that come from it
 count too. A stack is written as its functions, leaf first, with semicolons: those of the program by name (of its
@@ -10,7 +10,8 @@ procedure linkage table, which has no symbols: ?), all others by file (libc); N 
 Kernel frames are left out, and so are stacks that have no others and were not cut, at most one in a hundred. Expected
 of at least 99.9 % (--whole) each, or of all but one:
 
-  all stacks end at _start;
+  all stacks end at _start, those of the leaves at FUNCTION where one is given; with --cut the latter are cut for that
+  reason, and none of them counts as complete;
   those whose innermost function is one of the leaves match the regular expression;
 
 and of the leaves' time the first has its share, to four standard deviations and half a point.
@@ -62,7 +63,7 @@ def read(options):
             text = text_of(functions, options.program, stack)
             counts[text] += stack.count
             if stack.cut:
-                cuts[text] += stack.count
+                cuts[text, stack.cut] += stack.count
     return counts, cuts
 
 
@@ -88,17 +89,26 @@ def expect_proportion(options, counts):
 def check(options):
     counts, cuts = read(options)
     # A thread that ends has given its memory back before it is gone.
-    without_memory = counts.pop("", 0) if cuts[""] == 0 else 0
+    is_cut = {text for text, _ in cuts}
+    without_memory = counts.pop("", 0) if "" not in is_cut else 0
     total = sum(counts.values())
     print(f"{total} samples (at least {options.least}), {without_memory} more of threads that end")
-    is_whole = {text: text.endswith("_start") and cuts[text] == 0 for text in counts}
+    def as_it_should_end(text):
+        if text.split(";")[0] not in options.leaf:
+            # Outside of them there may be the same cause to end.
+            return options.cut or text not in is_cut and text.endswith(("_start", options.end))
+        if options.cut:
+            return cuts[text, options.cut] == counts[text]
+        return text.endswith(options.end) and text not in is_cut
+
+    is_whole = {text: as_it_should_end(text) for text in counts}
     of_leaves = {text: count for text, count in counts.items() if text.split(";")[0] in options.leaf}
     pattern = re.compile(options.stacks)
     matching = sum(count for text, count in of_leaves.items() if pattern.fullmatch(text))
     results = [
         total >= options.least,
         without_memory <= total / 100,
-        expect_share("end at _start", options.whole, sum(n for text, n in counts.items() if is_whole[text]), total,
+        expect_share(f"end {'by ' + options.cut if options.cut else 'at ' + options.end}", options.whole, sum(n for text, n in counts.items() if is_whole[text]), total,
                      {text: n for text, n in counts.items() if not is_whole[text]}),
         expect_share(f"stacks of {' and '.join(options.leaf)} as expected", options.whole, matching,
                      sum(of_leaves.values()),
@@ -118,6 +128,8 @@ def main():
     parser.add_argument("--share", type=float)
     parser.add_argument("--least", type=int, default=1000)
     parser.add_argument("--whole", type=float, default=99.9)
+    parser.add_argument("--end", default="_start")
+    parser.add_argument("--cut")
     sys.exit(0 if check(parser.parse_args()) else 1)
 
 

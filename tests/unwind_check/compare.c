@@ -229,6 +229,8 @@ static enum outcome explain(const struct check *check, const struct mismatch *mi
 		if (mismatch->address >= check->fdes.items[i].start &&
 		    mismatch->address < check->fdes.items[i].end)
 			return OUTCOME_OVERLAP;
+	if (mismatch->rule.cfa == UNWIND_CFA_END)
+		return OUTCOME_ENTRY;
 	return mismatch->rule.cfa == UNWIND_CFA_NONE ? OUTCOME_LOST : OUTCOME_DIFFERS;
 }
 
@@ -270,9 +272,17 @@ static bool is_from_code(const struct check *check, uint64_t address)
 	return code_gaps_hold(&check->gaps, address) || code_gaps_hold(&check->gaps, (address + 15) / 16 * 16);
 }
 
+/* A row that ends stacks where the program begins, or in the byte before an entry. */
+static bool is_entry(const struct check *check, const struct flat_row *row, uint64_t end)
+{
+	if (check->table.rules[row->rule].cfa != UNWIND_CFA_END)
+		return false;
+	return row->address == check->elf->entry || row->address == end - 1;
+}
+
 /*
  * [start, end) has no FDE: the table may only say something of padding, of the byte before a
- * signal frame, and of what was read as code.
+ * signal frame, of entries, and of what was read as code.
  */
 static void check_gap(struct check *check, uint64_t start, uint64_t end)
 {
@@ -287,7 +297,7 @@ static void check_gap(struct check *check, uint64_t start, uint64_t end)
 
 		if (rule->cfa == UNWIND_CFA_NONE || is_before_signal_frame || is_padding)
 			continue;
-		if (is_from_code(check, MAX(row->address, start))) {
+		if (is_entry(check, row, end) || is_from_code(check, MAX(row->address, start))) {
 			check->comparison->counts[OUTCOME_FROM_CODE]++;
 			continue;
 		}

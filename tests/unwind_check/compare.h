@@ -19,6 +19,7 @@
 	  "an expression of no known shape: the table says that it is one")                        \
 	X(OVERLAP, "overlap", "an FDE that comes earlier in the file covers the address too")      \
 	X(OUTSIDE, "outside", "the FDE lies in no executable segment")                             \
+	X(ENTRY, "entry", "the function contexts return into: the stack ends there (agent/unwind/entry_frames.h)") \
 	X(LOST, "lost", "the table has no rule there")                                             \
 	X(DIFFERS, "differs", "the rule says something else")                                      \
 	X(INVENTED, "invented", "the table has a rule where there is no FDE")                      \

@@ -14,6 +14,8 @@
  *   vfork      children on their parent's stack: leaf_a()
  *   realigned  main's frame is aligned to 64 bytes and of variable size; below it as in deep
  *   jit        machine code made at run time, with a frame pointer and no call frame information, calls back
+ *   zero       the same without a frame pointer: it has a zero in the register
+ *   context    below a function that makecontext(3) began on a stack of its own, and that swapcontext(3) leaves
  *
  * Prints "ready" when it begins.
  */
@@ -24,6 +26,7 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "spin.h"
@@ -284,6 +287,68 @@ static made_code make_code(void)
 	return (made_code)(void *)code;
 }
 
+/* It has a caller like all other code, whatever is in the register. */
+static made_code make_code_with_zero(void)
+{
+	static const unsigned char begin[] = {
+		0x55,	    /* push %rbp */
+		0x31, 0xed, /* xor %ebp, %ebp */
+		0x48, 0xb8, /* movabs $both_leaves, %rax */
+	};
+	static const unsigned char end[] = { 0xff, 0xd0, 0x5d, 0xc3 }; /* call *%rax; pop %rbp; ret */
+	uint64_t (*target)(uint64_t) = both_leaves;
+	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *next = code;
+
+	if (code == MAP_FAILED)
+		abort();
+	next = mempcpy(next, begin, sizeof(begin));
+	next = mempcpy(next, &target, sizeof(target));
+	(void)memcpy(next, end, sizeof(end));
+	if (mprotect(code, 4096, PROT_READ | PROT_EXEC) != 0)
+		abort();
+	return (made_code)(void *)code;
+}
+
+static uint64_t run_zero(uint64_t seed)
+{
+	static made_code code;
+
+	if (!code)
+		code = make_code_with_zero();
+	seed = code(seed);
+	AFTER_CALL(seed);
+	return seed;
+}
+
+static ucontext_t main_context, coroutine_context;
+static uint64_t coroutine_seed;
+
+static void coroutine(void)
+{
+	for (;;) {
+		coroutine_seed = both_leaves(coroutine_seed);
+		(void)swapcontext(&coroutine_context, &main_context);
+	}
+}
+
+static uint64_t run_context(uint64_t seed)
+{
+	static unsigned char stack[256 * 1024];
+
+	if (!coroutine_context.uc_stack.ss_sp) {
+		if (getcontext(&coroutine_context) != 0)
+			abort();
+		coroutine_context.uc_stack.ss_sp = stack;
+		coroutine_context.uc_stack.ss_size = sizeof(stack);
+		coroutine_context.uc_link = &main_context;
+		makecontext(&coroutine_context, coroutine, 0);
+	}
+	coroutine_seed = seed;
+	(void)swapcontext(&main_context, &coroutine_context);
+	return coroutine_seed;
+}
+
 static uint64_t run_jit(uint64_t seed)
 {
 	static made_code code;
@@ -308,6 +373,8 @@ static const struct {
 	{ "vfork", run_vfork },
 	{ "realigned", run_realigned },
 	{ "jit", run_jit },
+	{ "zero", run_zero },
+	{ "context", run_context },
 };
 
 int main(int argc, char **argv)

@@ -6,6 +6,7 @@
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #include "agent/unwind/cfi_program.h"
 #include "common/file.h"
@@ -38,6 +39,7 @@ static void assert_agrees_with_readelf(const char *path, uint64_t least_rows,
 	assert_true(comparison_rows(&comparison) >= least_rows);
 	assert_true(comparison.counts[OUTCOME_EXPRESSION] >= least_expressions);
 	assert_int_equal(comparison.counts[OUTCOME_DIFFERS], 0);
+	assert_true(comparison.counts[OUTCOME_ENTRY] <= 1);
 	assert_int_equal(comparison.counts[OUTCOME_INVENTED], 0);
 	assert_int_equal(comparison.counts[OUTCOME_LOST], 0);
 	assert_true(comparison_agreeing(&comparison) * 1000 >= comparison_rows(&comparison) * 999);
@@ -113,6 +115,59 @@ static void the_signal_trampoline_of_libc_is_known_with_the_byte_before(void **s
 	 * itself, padding behind.
 	 */
 	assert_in_range(n_bytes, 10, 11 + 15);
+}
+
+/* By the address that makecontext() leaves on the new stack. */
+static void contexts_end_in_the_c_library(void **state)
+{
+	scoped(unwind_table_release) struct unwind_table table = {};
+	static uint8_t stack[64 * 1024];
+	struct unwind_table_stats stats;
+	const struct link_map *map;
+	uint64_t entry = 0;
+	ucontext_t context;
+
+	(void)state;
+#if !defined(__x86_64__)
+	skip();
+#endif
+	assert_int_equal(getcontext(&context), 0);
+	context.uc_stack.ss_sp = stack;
+	context.uc_stack.ss_size = sizeof(stack);
+	context.uc_link = NULL;
+	makecontext(&context, (void (*)(void))abort, 0);
+#if defined(__x86_64__)
+	memcpy(&entry, (const void *)context.uc_mcontext.gregs[REG_RSP], sizeof(entry));
+#endif
+	for (map = _r_debug.r_map; map && !strstr(map->l_name, "/libc.so"); map = map->l_next)
+		;
+	if (!map)
+		skip();
+	entry -= map->l_addr;
+	if (compile(map->l_name, &table, &stats) != 1)
+		fail();
+	assert_int_equal(unwind_table_find(&table, entry - 1)->cfa, UNWIND_CFA_END);
+	assert_int_equal(unwind_table_find(&table, entry)->cfa, UNWIND_CFA_END);
+	assert_int_not_equal(unwind_table_find(&table, entry - 16)->cfa, UNWIND_CFA_END);
+	assert_int_not_equal(unwind_table_find(&table, entry + 64)->cfa, UNWIND_CFA_END);
+}
+
+static void the_loader_s_first_instructions_end_stacks(void **state)
+{
+	scoped(unwind_table_release) struct unwind_table table = {};
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	const char *path = path_of_library("/ld-linux");
+	struct unwind_table_stats stats;
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_ok(elf_file_open(fd, &elf));
+	if (compile(path, &table, &stats) != 1)
+		fail();
+	assert_int_equal(unwind_table_find(&table, elf->entry)->cfa, UNWIND_CFA_END);
+	/* Where its first call returns to. */
+	assert_int_equal(unwind_table_find(&table, elf->entry + 7)->cfa, UNWIND_CFA_END);
 }
 
 static void assert_equal_tables(const struct unwind_table *a, const struct unwind_table *b)
@@ -275,7 +330,7 @@ static void random_changes_of_a_compressed_section_do_no_harm(void **state)
 
 static void files_without_frames_have_empty_tables(void **state)
 {
-	static const char *const names[] = { "program.bare", "object.o" };
+	static const char *const names[] = { "library.bare", "object.o" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -315,6 +370,8 @@ int main(void)
 		cmocka_unit_test(arm64_code_agrees_with_readelf),
 		cmocka_unit_test(the_c_library_and_this_test_agree_with_readelf),
 		cmocka_unit_test(the_signal_trampoline_of_libc_is_known_with_the_byte_before),
+		cmocka_unit_test(contexts_end_in_the_c_library),
+		cmocka_unit_test(the_loader_s_first_instructions_end_stacks),
 		cmocka_unit_test(without_section_headers_the_table_is_the_same),
 		cmocka_unit_test(a_compressed_section_gives_the_same_table),
 		cmocka_unit_test(a_file_cut_at_any_length_is_an_error_or_a_smaller_table),
