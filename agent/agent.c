@@ -352,6 +352,7 @@ struct agent *agent_free(struct agent *agent)
 	if (agent->programs)
 		process_table_free(agent->processes);
 	stack_copier_free(agent->copier);
+	mapping_publisher_release(&agent->publisher);
 	unwind_publisher_release(&agent->tables);
 	bpf_programs_free(agent->programs);
 	process_events_free(agent->events);

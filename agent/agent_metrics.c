@@ -219,6 +219,8 @@ void agent_update_metrics(struct agent *agent)
 	set(agent, AGENT_METRIC_STACKS_LOST, collected.stacks_lost);
 	set(agent, AGENT_METRIC_STACKS_DROPPED, collected.stacks_dropped);
 	set(agent, AGENT_METRIC_PUBLISH_FAILURES, agent->publisher.failures);
+	set(agent, AGENT_METRIC_MAPPINGS_TRUNCATED, agent->publisher.n_truncated);
+	set(agent, AGENT_METRIC_MAPPINGS_DROPPED, process_table_stats(agent->processes)->mappings_dropped);
 	set(agent, AGENT_METRIC_PROCESSES, process_table_count(agent->processes));
 	set(agent, AGENT_METRIC_EXECUTABLES, executable_cache_count(agent->executables));
 	set(agent, AGENT_METRIC_ID_CONFLICTS, executable_cache_id_conflicts(agent->executables));

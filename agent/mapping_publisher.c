@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/frame.h"
+#include "common/log.h"
 
 #define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
 
@@ -17,6 +17,14 @@ static void remove_set(struct mapping_publisher *publisher, uint32_t set, uint32
 {
 	for (uint32_t i = 0; set && i < n_chunks; i++)
 		bpf_programs_remove_chunk(publisher->programs, &(struct abi_chunk_key){ .set = set, .index = i });
+	if (set && n_chunks > 1)
+		bpf_programs_remove_chunk(publisher->programs,
+					  &(struct abi_chunk_key){ .set = set, .index = ABI_DIRECTORY });
+}
+
+void mapping_publisher_release(struct mapping_publisher *publisher)
+{
+	mapping_set_release(&publisher->set);
 }
 
 void mapping_publisher_mappings_gone(void *arg, struct process_mappings *mappings)
@@ -33,75 +41,53 @@ void mapping_publisher_process_gone(void *arg, const struct process *process)
 		bpf_programs_remove_process(publisher->programs, process->pid);
 }
 
-static size_t n_chunks_of(const struct process_mappings *mappings)
+/* Whatever is published twice is logged once. */
+static void note_truncated(struct mapping_publisher *publisher, struct process_mappings *mappings, uint32_t pid)
 {
-	return (mappings->count + ABI_MAPPINGS_PER_CHUNK - 1) / ABI_MAPPINGS_PER_CHUNK;
+	if (mappings->truncated)
+		return;
+	mappings->truncated = true;
+	publisher->n_truncated++;
+	log_warn("process %u has %zu executable mappings, of which the BPF programs can have %d: in those beyond, "
+		 "frames are found by frame pointers alone",
+		 pid, mappings->count, ABI_MAX_MAPPINGS);
 }
 
-static void fill_chunk(const struct process_mappings *mappings, size_t first, struct abi_mapping_chunk *chunk)
+static int put_chunks(struct mapping_publisher *publisher, uint32_t set, uint32_t n_chunks)
 {
-	size_t end = MIN(first + ABI_MAPPINGS_PER_CHUNK, mappings->count);
+	struct abi_mapping_chunk *chunk = &publisher->chunk;
+	int r = 0;
 
-	for (size_t at = first; at < end; at++) {
-		const struct process_mapping *mapping = &mappings->items[at];
+	/* Where there is one chunk nobody asks for a directory. */
+	for (uint32_t i = 0; i < n_chunks + (n_chunks > 1) && r == 0; i++) {
+		struct abi_chunk_key key = { .set = set, .index = i < n_chunks ? i : ABI_DIRECTORY };
 
-		chunk->mappings[chunk->n_mappings++] = (struct abi_mapping){
-			.start = mapping->start,
-			.end = mapping->end,
-			.bias = mapping->executable ? mapping->bias : 0,
-			.executable = mapping->executable ? mapping->executable->number : 0,
-			.kind = mapping->executable ? mapping->kind : FRAME_NATIVE,
-		};
+		mapping_set_chunk(&publisher->set, set, key.index, chunk);
+		r = bpf_programs_put_chunk(publisher->programs, &key, chunk);
 	}
-}
-
-static void index_chunks(const struct process_mappings *mappings, uint32_t set, struct abi_process *entry)
-{
-	entry->set = set;
-	entry->n_chunks = (uint32_t)n_chunks_of(mappings);
-	for (uint32_t i = 0; i < entry->n_chunks; i++)
-		entry->chunk_start[i] = mappings->items[(size_t)i * ABI_MAPPINGS_PER_CHUNK].start;
-}
-
-bool mapping_publisher_describe(const struct process_mappings *mappings, uint32_t set, struct abi_process *entry,
-				struct abi_mapping_chunk *chunks)
-{
-	size_t n_chunks = n_chunks_of(mappings);
-
-	*entry = (struct abi_process){};
-	if (n_chunks == 0 || n_chunks > ABI_MAX_CHUNKS)
-		return false;
-	index_chunks(mappings, set, entry);
-	for (size_t i = 0; i < n_chunks; i++) {
-		chunks[i] = (struct abi_mapping_chunk){ .set = set };
-		fill_chunk(mappings, i * ABI_MAPPINGS_PER_CHUNK, &chunks[i]);
-	}
-	return true;
+	return r;
 }
 
 /* Afterwards published_set is the new set, or 0: none, samples stay raw. */
-static int publish_set(struct mapping_publisher *publisher, struct process_mappings *mappings)
+static int publish_set(struct mapping_publisher *publisher, struct process_mappings *mappings, uint32_t pid)
 {
-	size_t n_chunks = n_chunks_of(mappings);
 	uint32_t old_set = mappings->published_set;
 	uint32_t old_chunks = mappings->n_published_chunks;
 	uint32_t set = ++publisher->last_set;
-	int r = 0;
+	uint32_t n_chunks;
+	int r;
 
-	/* Half a set would cut stacks at what it lacks. */
-	if (n_chunks > ABI_MAX_CHUNKS)
-		n_chunks = 0;
-	for (uint32_t i = 0; i < n_chunks && r == 0; i++) {
-		struct abi_chunk_key key = { .set = set, .index = i };
-		struct abi_mapping_chunk chunk = { .set = set };
-
-		fill_chunk(mappings, (size_t)i * ABI_MAPPINGS_PER_CHUNK, &chunk);
-		r = bpf_programs_put_chunk(publisher->programs, &key, &chunk);
-	}
+	r = mapping_set_fill(&publisher->set, mappings);
 	if (r < 0)
-		remove_set(publisher, set, (uint32_t)n_chunks);
+		return r;
+	if (r > 0)
+		note_truncated(publisher, mappings, pid);
+	n_chunks = mapping_set_n_chunks(&publisher->set);
+	r = put_chunks(publisher, set, n_chunks);
+	if (r < 0)
+		remove_set(publisher, set, n_chunks);
 	mappings->published_set = r == 0 && n_chunks > 0 ? set : 0;
-	mappings->n_published_chunks = mappings->published_set ? (uint32_t)n_chunks : 0;
+	mappings->n_published_chunks = mappings->published_set ? n_chunks : 0;
 	mappings->changed = r < 0;
 	remove_set(publisher, old_set, old_chunks);
 	return r;
@@ -172,13 +158,13 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 		if (r < 0)
 			return r;
 		if (!mappings->published_set || mappings->changed)
-			r = publish_set(publisher, mappings);
+			r = publish_set(publisher, mappings, process->pid);
 		if (r < 0) {
 			bpf_programs_remove_process(publisher->programs, process->pid);
 			return r;
 		}
-		if (mappings->published_set)
-			index_chunks(mappings, mappings->published_set, &entry);
+		entry.set = mappings->published_set;
+		entry.n_chunks = mappings->n_published_chunks;
 	}
 	r = bpf_programs_put_process(publisher->programs, process->pid, &entry);
 	if (r < 0)

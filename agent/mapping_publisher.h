@@ -6,6 +6,7 @@
  * were sampled are published; children of a fork share their parent's set.
  */
 
+#include "agent/mapping_set.h"
 #include "agent/process/process_table.h"
 #include "agent/profile/bpf_programs.h"
 #include "agent/unwind_publisher.h"
@@ -15,18 +16,16 @@ struct mapping_publisher {
 	struct process_table *processes;
 	struct unwind_publisher *tables; /* NULL: frame pointers only */
 	uint32_t last_set;
+	struct mapping_set set;		/* of the process that is being published */
+	struct abi_mapping_chunk chunk; /* likewise */
+	uint64_t n_truncated; /* processes with more mappings than a set holds */
 	uint64_t failures; /* map full, or no kernel memory: samples stay raw, which costs more but loses nothing */
 };
 
 /* Identifies what @process has mapped, and sees to it that the tables are in the maps. 0 or negative errno. */
 int mapping_publisher_prepare(struct mapping_publisher *publisher, struct process *process);
 
-/*
- * Writes @mappings as the maps would hold them, under the number @set: chunks[ABI_MAX_CHUNKS], and of @entry the set
- * and the index of chunks. False when there are none, or more than fit.
- */
-bool mapping_publisher_describe(const struct process_mappings *mappings, uint32_t set, struct abi_process *entry,
-				struct abi_mapping_chunk *chunks);
+void mapping_publisher_release(struct mapping_publisher *publisher);
 
 /* Publishes every process that wants it. */
 void mapping_publisher_run(struct mapping_publisher *publisher);

@@ -11,12 +11,16 @@
 /* Number of the set that an unwinding here uses: it is seen by nobody else. */
 #define LOCAL_SET 1
 
+VEC_DEFINE(chunk_vec, struct abi_mapping_chunk);
+
 struct stack_copier {
 	const struct abi_config *config;
 	struct mapping_publisher *publisher;
 	struct host_unwind_output output;
 	uint64_t counters[ABI_COUNTER_COUNT]; /* of all copies */
-	struct abi_mapping_chunk chunks[ABI_MAX_CHUNKS];
+	struct mapping_set set; /* mappings of the process of the copy at hand */
+	struct chunk_vec chunks;
+	struct abi_mapping_chunk directory;
 	/* What is handed out: header and frames in one piece. */
 	struct abi_sample sample;
 	struct abi_frame frames[ABI_MAX_FRAMES];
@@ -37,6 +41,10 @@ int stack_copier_new(const struct abi_config *config, struct mapping_publisher *
 
 struct stack_copier *stack_copier_free(struct stack_copier *copier)
 {
+	if (!copier)
+		return NULL;
+	mapping_set_release(&copier->set);
+	vec_release(&copier->chunks);
 	free(copier);
 	return NULL;
 }
@@ -66,6 +74,26 @@ static bool is_left_out(const struct process *process, const struct abi_stack_co
 	return copy->header.event_type == EVENT_OFF_CPU ? process->without_waits : process->without_stacks;
 }
 
+/* What the maps would hold of the process. False: nothing. */
+static bool describe_mappings(struct stack_copier *copier, const struct process *process, struct abi_process *ret_entry)
+{
+	uint32_t n_chunks;
+
+	if (!process->mappings || mapping_set_fill(&copier->set, process->mappings) < 0)
+		return false;
+	n_chunks = mapping_set_n_chunks(&copier->set);
+	vec_clear(&copier->chunks);
+	if (n_chunks == 0 || vec_reserve(&copier->chunks, n_chunks) < 0)
+		return false;
+	for (uint32_t i = 0; i < n_chunks; i++)
+		mapping_set_chunk(&copier->set, LOCAL_SET, i, &copier->chunks.items[i]);
+	copier->chunks.count = n_chunks;
+	if (n_chunks > 1)
+		mapping_set_chunk(&copier->set, LOCAL_SET, ABI_DIRECTORY, &copier->directory);
+	*ret_entry = (struct abi_process){ .set = LOCAL_SET, .n_chunks = n_chunks };
+	return true;
+}
+
 /* An image without mappings is unwound all the same, by frame pointers and to raw pcs. */
 static void fill_input(struct stack_copier *copier, const struct abi_stack_copy *copy,
 		       const struct process *process, struct abi_process *entry,
@@ -81,19 +109,19 @@ static void fill_input(struct stack_copier *copier, const struct abi_stack_copy 
 			.tid = copy->header.tid,
 			.exec_count = copy->header.exec_count,
 			.start_time_ns = copy->header.start_time_ns,
-			.chunks = copier->chunks,
 		},
 	};
 	static_assert(HOST_UNWIND_MAX_REGISTERS == ARRAY_SIZE(copy->general), "one array for both");
 	memcpy(ret_input->registers.general, copy->general, sizeof(copy->general));
-	if (!process->mappings || is_left_out(process, copy) ||
-	    !mapping_publisher_describe(process->mappings, LOCAL_SET, entry, copier->chunks))
+	if (is_left_out(process, copy) || !describe_mappings(copier, process, entry))
 		return;
 	/* Whatever the maps know by now, this is the image that was sampled. */
 	entry->exec_count = copy->header.exec_count;
 	entry->start_time_10ms = copy->header.start_time_ns / (10 * NSEC_PER_MSEC);
 	ret_input->process.entry = entry;
+	ret_input->process.chunks = copier->chunks.items;
 	ret_input->process.n_chunks = entry->n_chunks;
+	ret_input->process.directory = &copier->directory;
 }
 
 /* The kernel's frames as they came, then ours. */

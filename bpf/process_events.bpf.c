@@ -11,14 +11,6 @@
 
 #define START_TIME_TICK_NS 10000000ULL
 
-/* A process entry is too large for the stack; fork may nest in nothing, so one slot per CPU will do. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct abi_process);
-} fork_scratch SEC(".maps");
-
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(hearth_on_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -26,22 +18,20 @@ int BPF_PROG(hearth_on_fork, struct task_struct *parent, struct task_struct *chi
 	__u32 child_pid = child->tgid;
 	__u32 *execs = bpf_map_lookup_elem(&exec_counts, &parent_pid);
 	struct abi_process *from;
-	struct abi_process *to;
-	__u32 key = 0;
+	struct abi_process to;
 
 	if (child->pid != child->tgid)
 		return 0; /* a thread */
 	from = bpf_map_lookup_elem(&processes, &parent_pid);
-	to = bpf_map_lookup_elem(&fork_scratch, &key);
-	if (!from || !to)
+	if (!from)
 		return 0;
-	parent_pid += read_before(copy_words(to, from, sizeof(*to) / sizeof(word)));
+	parent_pid += read_before(copy_words(&to, from, sizeof(to) / sizeof(word)));
 	/* Else the agent has replaced it, and will do so for the child when it is sampled. */
-	if (bpf_map_lookup_elem(&processes, &parent_pid) != from || to->exec_count != (execs ? *execs : 0))
+	if (bpf_map_lookup_elem(&processes, &parent_pid) != from || to.exec_count != (execs ? *execs : 0))
 		return 0;
-	to->start_time_10ms = child->start_boottime / START_TIME_TICK_NS;
-	to->exec_count = 0;
-	bpf_map_update_elem(&processes, &child_pid, to, BPF_ANY);
+	to.start_time_10ms = child->start_boottime / START_TIME_TICK_NS;
+	to.exec_count = 0;
+	bpf_map_update_elem(&processes, &child_pid, &to, BPF_ANY);
 	return 0;
 }
 
@@ -66,8 +56,7 @@ static __always_inline bool holds_code(const struct abi_process *process, __u64 
 	__u64 read, last_end = 0;
 
 	/* The last chunk that begins before the end has the last mapping that does. */
-	for (__u32 i = 1; i < ABI_MAX_CHUNKS && i < process->n_chunks && process->chunk_start[i] < end; i++)
-		key.index = i;
+	key.index = find_chunk(process->set, process->n_chunks, end - 1);
 	chunk = bpf_map_lookup_elem(&mapping_chunks, &key);
 	if (!chunk)
 		return false;

@@ -82,11 +82,6 @@ static __always_inline __u64 copy_process(const struct abi_process *process, str
 	sample->replaced_end = read_once(process->replaced_end);
 	read = ret_image->start_time_10ms ^ ret_image->exec_count ^ sample->process_flags ^ sample->set ^
 	       sample->n_chunks ^ sample->replaced_start ^ sample->replaced_end;
-#pragma unroll
-	for (int i = 0; i < ABI_MAX_CHUNKS; i++) {
-		sample->chunk_start[i] = read_once(process->chunk_start[i]);
-		read ^= sample->chunk_start[i];
-	}
 	return read;
 }
 

@@ -14,26 +14,6 @@
 
 #include "common/frame.h"
 
-/* Index of the last chunk whose first pc is <= @pc; ABI_MAX_CHUNKS when there is none. */
-static __always_inline __u32 chunk_of(const struct sample *sample, __u64 pc)
-{
-	__u32 low = 0;
-	__u32 high = sample->n_chunks;
-
-#pragma unroll
-	for (int step = 0; step < 6; step++) {
-		__u32 middle = (low + high) / 2;
-
-		if (low >= high)
-			break;
-		if (sample->chunk_start[middle & (ABI_MAX_CHUNKS - 1)] <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? low - 1 : ABI_MAX_CHUNKS;
-}
-
 enum mapping_found {
 	MAPPING_FOUND,
 	MAPPING_NONE,	 /* nothing executable is there */
@@ -55,11 +35,11 @@ static __always_inline enum mapping_found find_mapping(struct sample *sample, __
 	}
 	if (pc >= mapping->start && pc < mapping->end)
 		return MAPPING_FOUND;
-	key.index = chunk_of(sample, pc);
 	if (!key.set)
 		return MAPPING_UNKNOWN;
+	key.index = find_chunk(key.set, sample->n_chunks, pc);
 	if (key.index >= ABI_MAX_CHUNKS)
-		return MAPPING_NONE;
+		return MAPPING_UNKNOWN;
 	chunk = bpf_map_lookup_elem(&mapping_chunks, &key);
 	if (!chunk)
 		return MAPPING_UNKNOWN;

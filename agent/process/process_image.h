@@ -12,6 +12,7 @@ struct process_image_context {
 	struct string_table *strings;
 	const struct process_rules *rules;
 	const struct process_observer *observer;
+	struct process_table_stats *stats;
 };
 
 struct process_mapping_source {

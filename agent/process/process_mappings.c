@@ -7,10 +7,11 @@
 
 #include "agent/process/process_image.h"
 #include "common/frame.h"
+#include "common/log.h"
 #include "common/vec.h"
 
-/* The kernel's limit on mappings of a process is 65530; executable ones are few. */
-#define MAX_MAPPINGS 8192
+/* Executable ones of a process: 88 bytes each. The kernel allows 65530 mappings of all kinds (vm.max_map_count). */
+#define MAX_MAPPINGS 65536
 
 void process_image_release_mappings(const struct process_image_context *context, struct process_mappings *mappings)
 {
@@ -64,6 +65,14 @@ static bool is_file(const char *path)
 	       strncmp(path, "/dev/zero", 9) != 0;
 }
 
+/* Memory without a file whose pcs mean nothing outside the process: which mapping such a pc lies in is all the same. */
+static bool is_anonymous(const struct process_image_context *context, const struct process_mapping *mapping)
+{
+	const char *path = string_table_text(context->strings, mapping->path);
+
+	return mapping->told.inode == 0 && !is_file(path) && strcmp(path, "[vdso]") != 0;
+}
+
 static bool is_same_place(const struct process_mapping *a, const struct process_mapping *b)
 {
 	return a->start == b->start && a->end == b->end && a->file_offset == b->file_offset && a->path == b->path;
@@ -77,6 +86,8 @@ static bool is_same_place(const struct process_mapping *a, const struct process_
 static bool is_same_mapping(const struct process_image_context *context, const struct process_mapping *a,
 			    const struct process_mapping *b)
 {
+	if (is_anonymous(context, a) && is_anonymous(context, b))
+		return a->start <= b->start && a->end >= b->end;
 	if (!is_same_place(a, b))
 		return false;
 	if (a->told.generation && b->told.generation)
@@ -182,6 +193,28 @@ static void remove_at(const struct process_image_context *context, struct proces
 	memmove(&mappings->items[at], &mappings->items[at + 1], (mappings->count - at) * sizeof(*mappings->items));
 }
 
+/* Makes compilers' many small pieces of memory one. True: @mapping has become part of a neighbour. */
+static bool join_neighbours(const struct process_image_context *context, struct process_mappings *mappings, size_t at,
+			    const struct process_mapping *mapping)
+{
+	struct process_mapping *before = at > 0 ? &mappings->items[at - 1] : NULL;
+	struct process_mapping *behind = at < mappings->count ? &mappings->items[at] : NULL;
+
+	if (!is_anonymous(context, mapping))
+		return false;
+	if (before && (before->end != mapping->start || !is_anonymous(context, before)))
+		before = NULL;
+	if (behind && (behind->start != mapping->end || !is_anonymous(context, behind)))
+		behind = NULL;
+	if (before)
+		before->end = behind ? behind->end : mapping->end;
+	else if (behind)
+		behind->start = mapping->start;
+	if (before && behind)
+		remove_at(context, mappings, at);
+	return before || behind;
+}
+
 /* A new mapping replaces what was there (MAP_FIXED, or an unmapping that we were not told of). */
 static int cut_out(const struct process_image_context *context, struct process_mappings *mappings, uint64_t start,
 		   uint64_t end)
@@ -219,6 +252,16 @@ static int cut_out(const struct process_image_context *context, struct process_m
 	return 0;
 }
 
+static void drop_mapping(const struct process_image_context *context, struct process *process)
+{
+	context->stats->mappings_dropped++;
+	if (process->mappings_dropped)
+		return;
+	process->mappings_dropped = true;
+	log_warn("process %u ('%s') has more than %d executable mappings: frames in those beyond have no names",
+		 process->pid, process->image_name, MAX_MAPPINGS);
+}
+
 int process_image_add_mapping(const struct process_image_context *context, struct process *process,
 			      const struct process_mapping_source *source)
 {
@@ -229,6 +272,7 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 		.told = source->told,
 	};
 	const struct process_mapping *same;
+	size_t at;
 	int r;
 
 	if (source->start >= source->end)
@@ -247,9 +291,14 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 	r = cut_out(context, process->mappings, mapping.start, mapping.end);
 	if (r < 0)
 		return r;
-	if (process->mappings->count >= MAX_MAPPINGS)
+	at = first_above(process->mappings, mapping.start);
+	if (join_neighbours(context, process->mappings, at, &mapping))
 		return 0;
-	return insert_at(process->mappings, first_above(process->mappings, mapping.start), &mapping);
+	if (process->mappings->count >= MAX_MAPPINGS) {
+		drop_mapping(context, process);
+		return 0;
+	}
+	return insert_at(process->mappings, at, &mapping);
 }
 
 void process_image_identify(const struct process_image_context *context, struct process *process,

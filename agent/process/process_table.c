@@ -27,6 +27,7 @@ struct process_table {
 	struct process_image_context context;
 	struct process_rules rules;
 	struct process_observer observer;
+	struct process_table_stats stats;
 	struct hash_table *by_pid; /* uint32_t -> struct process * */
 	struct process *retired;
 	struct pid_vec wanting; /* to be published: who asked first, which is who runs most, first */
@@ -54,6 +55,7 @@ int process_table_new(struct executable_cache *executables, struct string_table 
 		.strings = strings,
 		.rules = &table->rules,
 		.observer = &table->observer,
+		.stats = &table->stats,
 	};
 	table->next_number = 1;
 	r = hash_table_new(sizeof(uint32_t), sizeof(struct process *), 0, &table->by_pid);
@@ -87,6 +89,11 @@ struct process_table *process_table_free(struct process_table *table)
 size_t process_table_count(const struct process_table *table)
 {
 	return hash_table_count(table->by_pid);
+}
+
+const struct process_table_stats *process_table_stats(const struct process_table *table)
+{
+	return &table->stats;
 }
 
 static struct process *lookup(struct process_table *table, uint32_t pid)

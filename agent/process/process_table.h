@@ -31,6 +31,7 @@ struct process_mappings {
 	uint32_t published_set; /* id in the BPF maps, 0 none */
 	uint32_t n_published_chunks;
 	bool changed; /* since it was published */
+	bool truncated; /* some did not fit the maps, which was logged */
 	uint64_t compaction; /* the last one that renumbered its paths */
 	size_t count, capacity;
 	struct process_mapping *items; /* by rising start */
@@ -66,6 +67,7 @@ struct process {
 	bool leader_exited; /* its threads may go on */
 	bool retired;
 	bool details_read; /* labels and main executable were looked up */
+	bool mappings_dropped; /* it has more than are kept, which was logged */
 
 	struct process_mappings *mappings;
 	uint64_t maps_read_ns; /* when /proc/PID/maps was read last, 0 never */
@@ -168,6 +170,12 @@ int process_table_note_path(struct process *process, uint32_t executable_number)
 void process_table_sweep(struct process_table *table, uint64_t current_window);
 
 size_t process_table_count(const struct process_table *table);
+
+struct process_table_stats {
+	uint64_t mappings_dropped; /* executable mappings beyond what is kept of one process */
+};
+
+const struct process_table_stats *process_table_stats(const struct process_table *table);
 
 /* Walks all live and retired images; @function returns < 0 to stop. */
 int process_table_each(struct process_table *table, int (*function)(void *arg, struct process *process), void *arg);

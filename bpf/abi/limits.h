@@ -27,11 +27,17 @@
 #define ABI_COMM_SIZE 16
 
 /*
- * Mappings of one process come in chunks: a chunk is one hash value of 2 KiB, so that a small process (60 executable
- * mappings are usual) costs one, and a process entry finds the chunk by the first address of each.
+ * Executable mappings of one process come in chunks of some 4 KB, which is what the kernel's allocator hands out for a
+ * hash element of more than 2 KiB: a small process (60 executable mappings are usual) has one. One with more has a
+ * directory as well, an element of the same map that has the first address of each chunk. 31 744 in all; what a process
+ * has beyond that is told as one range, whose pcs the agent looks up (agent/mapping_set.h).
  */
-#define ABI_MAPPINGS_PER_CHUNK 63
-#define ABI_MAX_CHUNKS 32
+#define ABI_MAPPINGS_PER_CHUNK 124
+#define ABI_MAX_CHUNKS 256
+#define ABI_MAX_MAPPINGS (ABI_MAPPINGS_PER_CHUNK * ABI_MAX_CHUNKS)
+
+/* Index of the directory among the chunks of its set. */
+#define ABI_DIRECTORY 0xffffffffu
 
 /* Hash maps are not preallocated: these are ceilings, of which only the buckets (16 bytes each) are memory. */
 #define ABI_MAX_PROCESSES 65536

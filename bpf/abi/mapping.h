@@ -4,8 +4,9 @@
 /*
  * pc -> (executable, ELF address), per process. The agent fills these maps; the unwinder searches them.
  *
- *   processes       tgid -> struct abi_process: which mapping set, and the first address of each of its chunks
- *   mapping_chunks  (set, index) -> struct abi_mapping_chunk: up to 63 mappings in rising order
+ *   processes       tgid -> struct abi_process: which mapping set, and how many chunks it has; each fork copies it
+ *   mapping_chunks  (set, index) -> struct abi_mapping_chunk: up to 124 mappings in rising order; with more than one
+ *                   chunk (set, ABI_DIRECTORY) has the first address of each
  *   exec_counts     tgid -> how often the image changed: by exec, or because other code came into the place of code;
  *                   written by the kernel side only
  *
@@ -29,9 +30,11 @@ struct abi_mapping {
 
 struct abi_mapping_chunk {
 	__u32 set; /* as in its key */
-	__u32 n_mappings;
-	__u64 zero[3];
-	struct abi_mapping mappings[ABI_MAPPINGS_PER_CHUNK];
+	__u32 n_mappings; /* of a directory: chunks */
+	union {
+		struct abi_mapping mappings[ABI_MAPPINGS_PER_CHUNK];
+		__u64 chunk_start[ABI_MAX_CHUNKS]; /* of a directory: rising */
+	};
 };
 
 struct abi_chunk_key {
@@ -51,9 +54,8 @@ struct abi_process {
 	__u32 n_chunks;
 	__u32 flags;
 	__u64 replaced_start, replaced_end; /* given away since the agent wrote this; 0 and 0: nothing */
-	__u64 chunk_start[ABI_MAX_CHUNKS]; /* first pc of each chunk, rising */
 };
 
 _Static_assert(sizeof(struct abi_mapping) == 32, "part of the BPF/userspace ABI");
-_Static_assert(sizeof(struct abi_mapping_chunk) == 2048, "a power of two: what the allocator hands out anyway");
-_Static_assert(sizeof(struct abi_process) == 296, "part of the BPF/userspace ABI");
+_Static_assert(sizeof(struct abi_mapping_chunk) == 3976, "with key and hash element below 4 KiB, one slab object");
+_Static_assert(sizeof(struct abi_process) == 40, "part of the BPF/userspace ABI");

@@ -43,6 +43,8 @@ static void *find_mapping_chunk(const struct host_unwind_process *process, const
 	struct abi_chunk_key chunk;
 
 	memcpy(&chunk, key, sizeof(chunk));
+	if (chunk.index == ABI_DIRECTORY)
+		return process->directory && process->directory->set == chunk.set ? (void *)process->directory : NULL;
 	if (chunk.index >= process->n_chunks)
 		return NULL;
 	element = &process->chunks[chunk.index];

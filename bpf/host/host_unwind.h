@@ -49,6 +49,7 @@ struct host_unwind_tables {
  * Who is sampled, and what the maps say of it.
  *
  *   chunks[n_chunks]   chunk i is the element (chunks[i].set, i) of the map `mapping_chunks`
+ *   directory          the element (directory->set, ABI_DIRECTORY); NULL: there is none
  *
  * As in the kernel a process entry counts only if its start time and number of execs fit, and a chunk only if it
  * belongs to the entry's set.
@@ -61,6 +62,7 @@ struct host_unwind_process {
 	const struct abi_process *entry; /* NULL: the process is not known */
 	const struct abi_mapping_chunk *chunks;
 	size_t n_chunks;
+	const struct abi_mapping_chunk *directory;
 };
 
 struct host_unwind_input {

@@ -38,7 +38,6 @@ struct sample {
 	__u32 set;		    /* mapping set of the process, 0 none */
 	__u32 n_chunks;
 	__u64 replaced_start, replaced_end; /* where the mappings are not what they were */
-	__u64 chunk_start[ABI_MAX_CHUNKS];
 	__u64 kernel_pcs[ABI_MAX_KERNEL_FRAMES];
 };
 

@@ -78,11 +78,13 @@ int host_maps_set_mappings(struct host_maps *maps, const struct abi_mapping *map
 			return -E2BIG;
 		chunk.n_mappings = (uint32_t)MIN(n_mappings - first, (size_t)ABI_MAPPINGS_PER_CHUNK);
 		memcpy(chunk.mappings, mappings + first, chunk.n_mappings * sizeof(*mappings));
-		maps->process.chunk_start[maps->chunks.count] = mappings[first].start;
+		maps->directory.chunk_start[maps->chunks.count] = mappings[first].start;
 		r = vec_push(&maps->chunks, chunk);
 		if (r < 0)
 			return r;
 	}
+	maps->directory.set = HOST_MAPS_SET;
+	maps->directory.n_mappings = (uint32_t)maps->chunks.count;
 	maps->process.n_chunks = (uint32_t)maps->chunks.count;
 	maps->process.set = HOST_MAPS_SET;
 	maps->process.start_time_10ms = HOST_MAPS_START_NS / START_TIME_TICK_NS;
@@ -121,5 +123,6 @@ void host_maps_describe(struct host_maps *maps, struct host_unwind_input *input)
 		.entry = &maps->process,
 		.chunks = maps->chunks.items,
 		.n_chunks = maps->chunks.count,
+		.directory = &maps->directory,
 	};
 }

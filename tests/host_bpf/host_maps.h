@@ -28,6 +28,7 @@ struct host_maps {
 	struct host_rule_vec rules;
 	struct host_info_vec infos; /* by executable number; n_pages 0: no table */
 	struct host_chunk_vec chunks;
+	struct abi_mapping_chunk directory;
 	struct abi_process process;
 	struct host_unwind_tables tables;
 };

@@ -94,7 +94,7 @@ static void expect_none(struct search *search, uint64_t pc)
 
 static void every_mapping_is_found_from_its_first_to_its_last_byte(void **state)
 {
-	static const size_t counts[] = { 1, 2, 62, 63, 64, 65, 126, 127, 500, MAX_MAPPINGS };
+	static const size_t counts[] = { 1, 2, 123, 124, 125, 126, 248, 249, 500, 3000, MAX_MAPPINGS };
 
 	(void)state;
 	for (size_t c = 0; c < ARRAY_SIZE(counts); c++) {
@@ -134,7 +134,7 @@ static void a_process_without_mappings_is_not_known(void **state)
 
 static void a_chunk_of_another_set_is_not_believed(void **state)
 {
-	struct search *search = search_new(200);
+	struct search *search = search_new(3 * ABI_MAPPINGS_PER_CHUNK + 20);
 
 	(void)state;
 	search->maps.chunks.items[2].set = HOST_MAPS_SET + 1;
@@ -146,13 +146,43 @@ static void a_chunk_of_another_set_is_not_believed(void **state)
 	search_free(search);
 }
 
+static void without_the_directory_of_its_set_the_process_is_unknown(void **state)
+{
+	struct search *search = search_new(2 * ABI_MAPPINGS_PER_CHUNK);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		if (i == 0)
+			search->maps.directory.set = HOST_MAPS_SET + 1;
+		else
+			search->input.process.directory = NULL;
+		run(search, search->mappings[0].start);
+		assert_int_equal(search->output.frames[0].executable, 0);
+		assert_true(search->output.header.flags & ABI_SAMPLE_UNKNOWN);
+	}
+	search_free(search);
+}
+
+static void a_directory_with_an_impossible_count_finds_nothing_outside_itself(void **state)
+{
+	static const uint32_t counts[] = { ABI_MAX_CHUNKS + 1, 1000, UINT32_MAX };
+	struct search *search = search_new(2 * ABI_MAPPINGS_PER_CHUNK);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		search->maps.process.n_chunks = counts[i];
+		run(search, search->mappings[ABI_MAPPINGS_PER_CHUNK].start);
+	}
+	search_free(search);
+}
+
 static void a_chunk_that_is_gone_makes_the_process_unknown(void **state)
 {
-	struct search *search = search_new(200);
+	struct search *search = search_new(3 * ABI_MAPPINGS_PER_CHUNK + 20);
 
 	(void)state;
 	search->input.process.n_chunks = 3;
-	run(search, search->mappings[199].start);
+	run(search, search->mappings[3 * ABI_MAPPINGS_PER_CHUNK].start);
 	assert_int_equal(search->output.frames[0].executable, 0);
 	assert_true(search->output.header.flags & ABI_SAMPLE_UNKNOWN);
 	search_free(search);
@@ -160,7 +190,7 @@ static void a_chunk_that_is_gone_makes_the_process_unknown(void **state)
 
 static void a_chunk_with_an_impossible_count_finds_nothing_outside_itself(void **state)
 {
-	static const uint32_t counts[] = { ABI_MAPPINGS_PER_CHUNK + 1, 100, 1000, UINT32_MAX };
+	static const uint32_t counts[] = { ABI_MAPPINGS_PER_CHUNK + 1, 200, 1000, UINT32_MAX };
 	struct search *search = search_new(2 * ABI_MAPPINGS_PER_CHUNK);
 
 	(void)state;
@@ -335,6 +365,8 @@ int main(void)
 		cmocka_unit_test(every_mapping_is_found_from_its_first_to_its_last_byte),
 		cmocka_unit_test(a_process_without_mappings_is_not_known),
 		cmocka_unit_test(a_chunk_of_another_set_is_not_believed),
+		cmocka_unit_test(without_the_directory_of_its_set_the_process_is_unknown),
+		cmocka_unit_test(a_directory_with_an_impossible_count_finds_nothing_outside_itself),
 		cmocka_unit_test(a_chunk_that_is_gone_makes_the_process_unknown),
 		cmocka_unit_test(a_chunk_with_an_impossible_count_finds_nothing_outside_itself),
 		cmocka_unit_test(an_element_that_is_reused_under_its_reader_gives_no_wrong_frame),

@@ -14,12 +14,15 @@
  *   vfork      children on their parent's stack: leaf_a()
  *   realigned  main's frame is aligned to 64 bytes and of variable size; below it as in deep
  *   jit        machine code made at run time, with a frame pointer and no call frame information, calls back
+ *   mappings   as jit, with 4000 other executable mappings of a file
  *   zero       the same without a frame pointer: it has a zero in the register
  *   context    below a function that makecontext(3) began on a stack of its own, and that swapcontext(3) leaves
  *
  * Prints "ready" when it begins.
  */
+#include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +36,7 @@
 
 #define DEEP_LEVELS 400
 #define MUTUAL_LEVELS 100
+#define MANY_MAPPINGS 4000
 
 /* Something left to do after a call keeps it from becoming a jump. */
 #define AFTER_CALL(value) __asm__ volatile("" : "+r"(value) : : "memory")
@@ -360,6 +364,28 @@ static uint64_t run_jit(uint64_t seed)
 	return seed;
 }
 
+static void map_many_times(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	for (int i = 0; i < MANY_MAPPINGS; i++) {
+		/* What is mapped of it does not matter, as nothing runs there; neighbours cannot be merged. */
+		if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+			abort();
+	}
+	close(fd);
+}
+
+static uint64_t run_with_mappings(uint64_t seed)
+{
+	static bool mapped;
+
+	if (!mapped)
+		map_many_times();
+	mapped = true;
+	return run_jit(seed);
+}
+
 static const struct {
 	const char *name;
 	uint64_t (*run)(uint64_t seed);
@@ -373,6 +399,7 @@ static const struct {
 	{ "vfork", run_vfork },
 	{ "realigned", run_realigned },
 	{ "jit", run_jit },
+	{ "mappings", run_with_mappings },
 	{ "zero", run_zero },
 	{ "context", run_context },
 };

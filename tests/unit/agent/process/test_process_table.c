@@ -430,6 +430,39 @@ static void a_running_process_is_found_in_proc_with_its_program(void **state)
 	assert_int_equal(process->n_paths, 1);
 }
 
+/* As a compiler makes them: piece by piece, from both sides, some told twice. */
+static void anonymous_mappings_that_touch_are_one_and_thousands_are_kept(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process;
+
+	forked(fixture, PARENT, CHILD);
+	execed(fixture, CHILD, "jit");
+	mapped(fixture, CHILD, 0x10000, 0x11000, "//anon");
+	mapped(fixture, CHILD, 0x12000, 0x13000, "//anon");
+	mapped(fixture, CHILD, 0x11000, 0x12000, "//anon");
+	mapped(fixture, CHILD, 0x10000, 0x11000, "//anon");
+	mapped(fixture, CHILD, 0x13000, 0x14000, "/usr/lib/a.so");
+	mapped(fixture, CHILD, 0x14000, 0x15000, "//anon");
+	assert_ok(process_table_find(fixture->table, CHILD, PARENT, 7, "jit", false, &process));
+	assert_int_equal(process->mappings->count, 3);
+	assert_int_equal(process->mappings->items[0].start, 0x10000);
+	assert_int_equal(process->mappings->items[0].end, 0x13000);
+	assert_int_equal(process->mappings->items[1].start, 0x13000);
+	/* In the middle a file takes the place of a part. */
+	mapped(fixture, CHILD, 0x11000, 0x12000, "/usr/lib/a.so");
+	assert_int_equal(process->mappings->count, 5);
+
+	for (uint64_t i = 0; i < 20000; i++)
+		mapped(fixture, CHILD, 0x1000000 + i * 0x3000, 0x1001000 + i * 0x3000, "//anon");
+	assert_int_equal(process->mappings->count, 20005);
+	assert_int_equal(process_table_stats(fixture->table)->mappings_dropped, 0);
+	for (uint64_t i = 20000; i < 70000; i++)
+		mapped(fixture, CHILD, 0x1000000 + i * 0x3000, 0x1001000 + i * 0x3000, "//anon");
+	assert_int_equal(process->mappings->count, 65536);
+	assert_int_equal(process_table_stats(fixture->table)->mappings_dropped, 70005 - 65536);
+}
+
 static void a_new_kernel_thread_is_named_by_its_kind_not_by_its_parent(void **state)
 {
 	struct fixture *fixture = *state;
@@ -507,6 +540,7 @@ int main(void)
 		TEST(strings_that_nobody_uses_are_let_go_of),
 		TEST(a_reused_pid_is_another_process),
 		TEST(a_running_process_is_found_in_proc_with_its_program),
+		TEST(anonymous_mappings_that_touch_are_one_and_thousands_are_kept),
 		TEST(a_new_kernel_thread_is_named_by_its_kind_not_by_its_parent),
 		TEST(rules_name_services_and_leave_stacks_out),
 	};

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A process with thousands of executable mappings, as runtimes that compile have: the mappings do not fit one chunk of the
+# BPF maps, and stacks are whole all the same.
+. "$(dirname "$0")/known_stacks.sh"
+
+sample_programs unwound:mappings
+
+expect_stacks unwound:mappings --leaf leaf_a --leaf leaf_b --share 70 \
+	--stacks "leaf_[ab];both_leaves;\[anonymous\]\*2;run_jit;run_with_mappings;main;libc;_start"
+for metric in mappings_dropped_total mappings_truncated_total publish_failures_total; do
+	expect_equal "$metric" "$(agent_metric $metric)" 0
+done
