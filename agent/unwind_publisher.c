@@ -269,6 +269,9 @@ static int get_table(struct unwind_publisher *publisher, const struct executable
 	if (fd < 0)
 		return fd;
 	r = elf_file_open(fd, &elf);
+	/* Of 32 bits: stacks of such programs are not walked. */
+	if (r == -ENOTSUP)
+		return 0;
 	if (r < 0)
 		return r;
 	r = find_in_cache(publisher, elf, &key, &is_worth_keeping, ret_table);

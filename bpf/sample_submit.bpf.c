@@ -137,7 +137,7 @@ static bool seen(struct sample *sample, __u32 *ret_slot, __u64 *ret_tag)
 /* Counted here, not where it is met: a deferred read, or the agent, may yet come to the stack's end. */
 static __always_inline void count_cut(__u8 cut)
 {
-	_Static_assert(ABI_COUNTER_CUT_NO_ROW - ABI_COUNTER_CUT_DEPTH == STACK_CUT_NO_ROW - STACK_CUT_DEPTH,
+	_Static_assert(ABI_COUNTER_CUT_32_BIT - ABI_COUNTER_CUT_DEPTH == STACK_CUT_32_BIT - STACK_CUT_DEPTH,
 		       "counters of cuts stand in the order of the reasons");
 	if (cut != STACK_CUT_NONE)
 		count(ABI_COUNTER_CUT_DEPTH + cut - STACK_CUT_DEPTH);

@@ -51,6 +51,9 @@ static __always_inline bool wants_copy(const struct sample *sample)
 
 	if (header->flags & (ABI_SAMPLE_KERNEL_THREAD | ABI_SAMPLE_WITHOUT_STACK) || sample->registers.entry_pc == 0)
 		return false;
+	/* Neither could the agent unwind it. */
+	if (sample->registers.is_32_bit)
+		return false;
 	if (header->flags & ABI_SAMPLE_UNKNOWN || sample->n_without_table > 0)
 		return true;
 	return header->cut != STACK_CUT_NONE && sample->met_unmapped && take_quota(header->time_ns);

@@ -478,6 +478,9 @@ static long unwind_step(__u64 index, void *argument)
 	} else {
 		return cut(sample, STACK_CUT_NO_MAPPING);
 	}
+	/* Other registers and words of another size lead to its callers: walked as 64-bit they would be made up. */
+	if (sample->registers.is_32_bit)
+		return cut(sample, STACK_CUT_32_BIT);
 	step = step_to_caller(sample, pc, mapped);
 	sample->innermost = false;
 	return step == STEP_END;

@@ -31,7 +31,8 @@ enum frame_kind {
 	X(BAD_FRAME,      4, "bad-frame",        "the frame pointer is misaligned or does not rise")        \
 	X(UNKNOWN,        5, "unknown-process",  "the process was not known yet: only what frame pointers gave") \
 	X(NO_USER_REGS,   6, "no-user-registers","the user registers could not be read")                   \
-	X(NO_ROW,         7, "no-unwind-row",    "no unwind row leads on, and the frame pointer is zero")
+	X(NO_ROW,         7, "no-unwind-row",    "no unwind row leads on, and the frame pointer is zero")  \
+	X(32_BIT,         8, "32-bit",           "a 32-bit program: only its innermost frame is known")
 
 enum stack_cut {
 #define X(id, number, ...) STACK_CUT_##id = number,

@@ -147,7 +147,7 @@ int file_identity_read(int fd, struct file_identity *ret_identity)
 	struct file_identity identity = {};
 	int r;
 
-	r = elf_file_open(fd, &elf);
+	r = elf_file_open_any_class(fd, &elf);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	r = build_id_from_elf(elf, &identity.id);

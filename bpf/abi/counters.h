@@ -22,6 +22,7 @@
 	X(CUT_UNKNOWN,      "cut_unknown",      "stacks cut: the copy of the stack ended")                     \
 	X(CUT_NO_REGISTERS, "cut_no_registers", "stacks cut: user registers not readable")                     \
 	X(CUT_NO_ROW,       "cut_no_row",       "stacks cut: no unwind row, and the frame pointer is zero")            \
+	X(CUT_32_BIT,       "cut_32_bit",       "stacks cut: of a 32-bit program")                             \
 	X(FRAMES_BY_TABLE,  "frames_by_table",  "frames left by a row of an unwind table")                     \
 	X(FRAMES_BY_POINTER, "frames_by_pointer", "frames left by the frame pointer, for want of a row")        \
 	X(FRAMES_UNSUPPORTED, "frames_unsupported", "frames whose row cannot be expressed: frame pointer tried") \

@@ -50,6 +50,11 @@ static void fill_context(struct bpf_perf_event_data *context, const struct host_
 	FOR_EACH_GENERAL_REGISTER(X)
 #undef X
 	context->regs.registers_pc_field = registers->pc;
+#if defined(__TARGET_ARCH_x86)
+	context->regs.cs = registers->is_32_bit ? 0x23 : 0x33;
+#else
+	context->regs.pstate = registers->is_32_bit ? 0x10 : 0;
+#endif
 }
 
 void host_unwind(const struct host_unwind_input *input, struct host_unwind_output *ret_output)

@@ -10,6 +10,7 @@
  * touches nothing but its arguments; any number of threads may run at once.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@
 struct host_unwind_registers {
 	uint64_t pc;
 	uint64_t general[HOST_UNWIND_MAX_REGISTERS];
+	bool is_32_bit; /* code of 32 bits: nothing but its pc is looked at */
 };
 
 /* 0: all of [@address, @address + @size) was copied to @buffer; -1: some of it is not there. */

@@ -103,6 +103,7 @@ struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
 	unsigned long orig_ax; /* number of the system call, -1 in none */
 	unsigned long ip;
+	unsigned long cs; /* since 6.9 of 16 bits, in a union: the access is relocated to that */
 	unsigned long sp;
 };
 #elif defined(__TARGET_ARCH_arm64)

@@ -29,6 +29,10 @@
 /* Privilege level of the code segment: 3 is user mode. */
 #define in_user_mode(context) ((context_read(context, cs) & 3) == 3)
 
+/* __USER32_CS (arch/x86/include/asm/segment.h): code of 32 bits, whatever the program otherwise is. */
+#define context_is_32_bit(context)	   (context_read(context, cs) == 0x23)
+#define task_registers_are_32_bit(registers) ((registers)->cs == 0x23)
+
 #define FOR_EACH_GENERAL_REGISTER(X)                                                           \
 	X(0, ax) X(1, dx) X(2, cx) X(3, bx) X(4, si) X(5, di) X(6, bp) X(7, sp)                \
 	X(8, r8) X(9, r9) X(10, r10) X(11, r11) X(12, r12) X(13, r13) X(14, r14) X(15, r15)
@@ -52,6 +56,10 @@
 
 /* PSTATE.M[3:0]: 0 is EL0. */
 #define in_user_mode(context) ((context_read(context, pstate) & 0xf) == 0)
+
+/* PSTATE.M[4]: AArch32. */
+#define context_is_32_bit(context)	   (context_read(context, pstate) >> 4 & 1)
+#define task_registers_are_32_bit(registers) ((registers)->user_regs.pstate >> 4 & 1)
 
 #define FOR_EACH_GENERAL_REGISTER(X)                                                           \
 	X(0, regs[0]) X(1, regs[1]) X(2, regs[2]) X(3, regs[3]) X(4, regs[4]) X(5, regs[5])    \
@@ -86,6 +94,7 @@ struct unwind_registers {
 #endif
 	__u64 entry_pc;			    /* of the innermost frame; 0: its registers could not be had */
 	__u64 general[N_GENERAL_REGISTERS]; /* of the innermost frame, by DWARF number */
+	bool is_32_bit;	     /* of the innermost frame: the others are not looked for then */
 	bool general_passed; /* a signal's frame: general[] is of the handler, not of what it interrupted */
 };
 
@@ -111,6 +120,7 @@ static __always_inline void registers_from_context(struct unwind_registers *regi
 	registers->entry_pc = registers->pc;
 	registers->sp = registers->general[REGISTER_SP];
 	registers->fp = registers->general[REGISTER_FP];
+	registers->is_32_bit = context_is_32_bit(context);
 	registers->general_passed = false;
 	follow_register(registers);
 }
@@ -131,6 +141,7 @@ static __always_inline void registers_from_task(struct unwind_registers *registe
 	registers->entry_pc = registers->pc;
 	registers->sp = registers->general[REGISTER_SP];
 	registers->fp = registers->general[REGISTER_FP];
+	registers->is_32_bit = task_registers_are_32_bit(task_registers);
 	registers->general_passed = false;
 	follow_register(registers);
 }

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <sys/stat.h>
 
+#include "common/elf/elf32.h"
 #include "common/file.h"
 #include "common/scoped.h"
 
@@ -31,20 +32,27 @@ static bool is_in_file(const struct elf_file *elf, uint64_t offset, uint64_t siz
 	return offset <= elf->file_size && size <= elf->file_size - offset;
 }
 
-static int read_header(struct elf_file *elf, Elf64_Ehdr *ret_header)
+static int read_header(struct elf_file *elf, bool any_class, Elf64_Ehdr *ret_header)
 {
-	Elf64_Ehdr header = {};
+	union {
+		Elf64_Ehdr wide;
+		Elf32_Ehdr narrow;
+	} raw = {};
+	Elf64_Ehdr header;
 	int r;
 
-	r = pread_all(elf->fd, &header, MIN(elf->file_size, sizeof(header)), 0);
+	r = pread_all(elf->fd, &raw, MIN(elf->file_size, sizeof(raw)), 0);
 	if (r < 0)
 		return r;
-	if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+	if (memcmp(raw.wide.e_ident, ELFMAG, SELFMAG) != 0)
 		return -ENOEXEC;
-	if (elf->file_size < sizeof(header))
+	elf->is_32_bit = any_class && raw.wide.e_ident[EI_CLASS] == ELFCLASS32;
+	if (elf->file_size < (elf->is_32_bit ? sizeof(raw.narrow) : sizeof(raw.wide)))
 		return -ENODATA;
-	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
+	if ((!elf->is_32_bit && raw.wide.e_ident[EI_CLASS] != ELFCLASS64) ||
+	    raw.wide.e_ident[EI_DATA] != ELFDATA2LSB)
 		return -ENOTSUP;
+	header = elf->is_32_bit ? elf32_header(&raw.narrow) : raw.wide;
 
 	memcpy(elf->header, &header, sizeof(header));
 	elf->type = header.e_type;
@@ -54,15 +62,33 @@ static int read_header(struct elf_file *elf, Elf64_Ehdr *ret_header)
 	return 0;
 }
 
+static size_t section_header_size(const struct elf_file *elf)
+{
+	return elf->is_32_bit ? sizeof(Elf32_Shdr) : sizeof(Elf64_Shdr);
+}
+
+static int read_section_header(const struct elf_file *elf, uint64_t offset, Elf64_Shdr *ret_section)
+{
+	Elf32_Shdr narrow;
+	int r;
+
+	if (!elf->is_32_bit)
+		return pread_all(elf->fd, ret_section, sizeof(*ret_section), offset);
+	r = pread_all(elf->fd, &narrow, sizeof(narrow), offset);
+	if (r == 0)
+		*ret_section = elf32_section_header(&narrow);
+	return r;
+}
+
 /* Section 0 holds the numbers that do not fit into the header (gABI, "Sections", SHN_XINDEX). */
 static int read_section_zero(const struct elf_file *elf, const Elf64_Ehdr *header,
 			     Elf64_Shdr *ret_section)
 {
-	if (header->e_shoff == 0 || header->e_shentsize != sizeof(*ret_section))
+	if (header->e_shoff == 0 || header->e_shentsize != section_header_size(elf))
 		return -EBADMSG;
-	if (!is_in_file(elf, header->e_shoff, sizeof(*ret_section)))
+	if (!is_in_file(elf, header->e_shoff, section_header_size(elf)))
 		return -ENODATA;
-	return pread_all(elf->fd, ret_section, sizeof(*ret_section), header->e_shoff);
+	return read_section_header(elf, header->e_shoff, ret_section);
 }
 
 static int count_program_headers(const struct elf_file *elf, const Elf64_Ehdr *header,
@@ -83,26 +109,52 @@ static int count_program_headers(const struct elf_file *elf, const Elf64_Ehdr *h
 	return 0;
 }
 
+/* @raw has @count Elf32_Phdr. */
+static int widen_program_headers(struct elf_file *elf, const uint8_t *raw, size_t count)
+{
+	elf->program_headers = malloc(count * sizeof(Elf64_Phdr));
+	if (!elf->program_headers)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		Elf32_Phdr narrow;
+		Elf64_Phdr wide;
+
+		memcpy(&narrow, raw + i * sizeof(narrow), sizeof(narrow));
+		wide = elf32_program_header(&narrow);
+		memcpy(elf->program_headers + i * sizeof(wide), &wide, sizeof(wide));
+	}
+	return 0;
+}
+
 static int read_program_headers(struct elf_file *elf, const Elf64_Ehdr *header)
 {
+	size_t entry_size = elf->is_32_bit ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr);
+	scoped_free uint8_t *raw = NULL;
 	size_t count, size;
 	int r;
 
 	r = count_program_headers(elf, header, &count);
 	if (r < 0 || count == 0)
 		return r;
-	if (header->e_phentsize != sizeof(Elf64_Phdr))
+	if (header->e_phentsize != entry_size)
 		return -EBADMSG;
-	size = count * sizeof(Elf64_Phdr);
+	size = count * entry_size;
 	if (!is_in_file(elf, header->e_phoff, size))
 		return -ENODATA;
 
-	elf->program_headers = malloc(size);
-	if (!elf->program_headers)
+	raw = malloc(size);
+	if (!raw)
 		return -ENOMEM;
-	r = pread_all(elf->fd, elf->program_headers, size, header->e_phoff);
+	r = pread_all(elf->fd, raw, size, header->e_phoff);
 	if (r < 0)
 		return r;
+	if (elf->is_32_bit) {
+		r = widen_program_headers(elf, raw, count);
+		if (r < 0)
+			return r;
+	} else {
+		elf->program_headers = take_ptr(raw);
+	}
 	elf->n_program_headers = count;
 	return 0;
 }
@@ -154,7 +206,7 @@ static int locate_sections(const struct elf_file *elf, const Elf64_Ehdr *header,
 
 	if (count > MAX_SECTIONS || names_index >= count)
 		return -EBADMSG;
-	if (!is_in_file(elf, header->e_shoff, count * sizeof(Elf64_Shdr)))
+	if (!is_in_file(elf, header->e_shoff, count * section_header_size(elf)))
 		return -ENODATA;
 	*ret_count = count;
 	*ret_names_index = names_index;
@@ -199,6 +251,17 @@ static struct elf_section section_of(const struct elf_file *elf, const Elf64_Shd
 	};
 }
 
+static int read_section_headers(const struct elf_file *elf, uint64_t offset, size_t count, Elf64_Shdr *ret_sections)
+{
+	int r = 0;
+
+	if (!elf->is_32_bit)
+		return pread_all(elf->fd, ret_sections, count * sizeof(*ret_sections), offset);
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = read_section_header(elf, offset + i * sizeof(Elf32_Shdr), &ret_sections[i]);
+	return r;
+}
+
 static int read_sections(struct elf_file *elf, const Elf64_Ehdr *header)
 {
 	scoped_free Elf64_Shdr *raw = NULL;
@@ -211,7 +274,7 @@ static int read_sections(struct elf_file *elf, const Elf64_Ehdr *header)
 	raw = malloc(count * sizeof(*raw));
 	if (!raw)
 		return -ENOMEM;
-	r = pread_all(elf->fd, raw, count * sizeof(*raw), header->e_shoff);
+	r = read_section_headers(elf, header->e_shoff, count, raw);
 	if (r < 0)
 		return r;
 	r = read_section_names(elf, &raw[names_index]);
@@ -227,7 +290,7 @@ static int read_sections(struct elf_file *elf, const Elf64_Ehdr *header)
 	return 0;
 }
 
-int elf_file_open(int fd, struct elf_file **ret_elf)
+static int open_file(int fd, bool any_class, struct elf_file **ret_elf)
 {
 	scoped(elf_file_freep) struct elf_file *elf = calloc(1, sizeof(*elf));
 	struct stat status;
@@ -241,7 +304,7 @@ int elf_file_open(int fd, struct elf_file **ret_elf)
 	elf->fd = fd;
 	elf->file_size = (uint64_t)MAX(status.st_size, (off_t)0);
 
-	r = read_header(elf, &header);
+	r = read_header(elf, any_class, &header);
 	if (r < 0)
 		return r;
 	r = read_program_headers(elf, &header);
@@ -256,6 +319,16 @@ int elf_file_open(int fd, struct elf_file **ret_elf)
 
 	*ret_elf = take_ptr(elf);
 	return 0;
+}
+
+int elf_file_open(int fd, struct elf_file **ret_elf)
+{
+	return open_file(fd, false, ret_elf);
+}
+
+int elf_file_open_any_class(int fd, struct elf_file **ret_elf)
+{
+	return open_file(fd, true, ret_elf);
 }
 
 struct elf_file *elf_file_free(struct elf_file *elf)

@@ -4,7 +4,8 @@
 /*
  * What the agent and the server need to know of an ELF file without parsing its symbols: class, machine, type,
  * load segments, sections by name, notes. Everything is read by pread through a caller's fd and bounds-checked: a file
- * that is truncated under us gives an error, never SIGBUS. 64-bit little-endian files only (-ENOTSUP otherwise).
+ * that is truncated under us gives an error, never SIGBUS. Little-endian files only (-ENOTSUP otherwise), of 32 bits
+ * only where the caller says so: their headers are given as those of 64-bit files, with the same meaning.
  * Format: System V gABI, "ELF Header", "Program Header", "Sections".
  */
 
@@ -42,13 +43,17 @@ struct elf_file {
 	struct elf_section *sections; /* empty when the section headers are stripped */
 	size_t n_sections;
 	char *section_names;
-	uint8_t header[64];	  /* the Elf64_Ehdr as it stands in the file */
-	uint8_t *program_headers; /* all Elf64_Phdr as they stand in the file */
+	bool is_32_bit;
+	uint8_t header[64];	  /* the Elf64_Ehdr as it stands in the file, if that is of 64 bits */
+	uint8_t *program_headers; /* all Elf64_Phdr, likewise */
 	size_t n_program_headers;
 };
 
 /* 0, -ENOEXEC (no ELF), -ENOTSUP, -EBADMSG (inconsistent), -ENODATA (truncated), -ENOMEM. Does not take @fd. */
 int elf_file_open(int fd, struct elf_file **ret_elf);
+
+/* The same, and 32-bit files too. */
+int elf_file_open_any_class(int fd, struct elf_file **ret_elf);
 struct elf_file *elf_file_free(struct elf_file *elf);
 
 /* The first section of this name, or NULL. */

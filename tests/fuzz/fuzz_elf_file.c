@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
 	struct executable_id id;
 
-	if (fd < 0 || write_all(fd, data, size) < 0 || elf_file_open(fd, &elf) < 0)
+	if (fd < 0 || write_all(fd, data, size) < 0 || elf_file_open_any_class(fd, &elf) < 0)
 		return 0;
 	(void)build_id_from_elf(elf, &id);
 	for (size_t i = 0; i < elf->n_sections && i < 64; i++) {

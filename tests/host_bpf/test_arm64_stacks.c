@@ -81,6 +81,16 @@ static void a_leaf_returns_to_the_link_register(void **state)
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_TABLE], 2);
 }
 
+static void of_a_32_bit_program_only_the_innermost_frame_is_known(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, in_function(LEAF), at_word(10), at_word(10), in_function(SMALL));
+	process->input.registers.is_32_bit = true;
+	run(process);
+	expect_frames(process, STACK_CUT_32_BIT, in_function(LEAF));
+}
+
 static void a_leaf_may_have_moved_the_stack_pointer(void **state)
 {
 	struct made_up *process = *state;
@@ -272,6 +282,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		with_process(a_leaf_returns_to_the_link_register),
+		with_process(of_a_32_bit_program_only_the_innermost_frame_is_known),
 		with_process(a_leaf_may_have_moved_the_stack_pointer),
 		with_process(other_functions_return_to_their_frame_record),
 		with_process(a_frame_record_at_the_bottom_of_a_large_frame_is_found),

@@ -454,6 +454,23 @@ static void an_executable_without_a_table_is_counted(void **state)
 	made_up_free(process);
 }
 
+/* Whatever a walk would find: a row, a frame pointer chain. */
+static void of_a_32_bit_program_only_the_innermost_frame_is_known(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, in_function(WITH_FP), 10, at_word(20));
+	link_frame(process, 20, at_word(30), in_function(PLAIN));
+	process->input.registers.is_32_bit = true;
+	run(process);
+	expect_frames(process, STACK_CUT_32_BIT, in_function(WITH_FP));
+	assert_int_equal(process->output.counters[ABI_COUNTER_CUT_32_BIT], 1);
+
+	process->input.registers.is_32_bit = false;
+	run(process);
+	assert_int_equal(process->output.header.n_user_frames, 2);
+}
+
 #define with_process(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -485,6 +502,7 @@ int main(void)
 		with_process(a_row_that_names_no_rule_is_none),
 		with_process(behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_the_register),
 		with_process(a_process_that_is_not_known_is_unwound_by_frame_pointers),
+		with_process(of_a_32_bit_program_only_the_innermost_frame_is_known),
 		with_process(an_entry_of_another_process_or_image_does_not_count),
 		cmocka_unit_test(an_executable_without_a_table_is_counted),
 	};

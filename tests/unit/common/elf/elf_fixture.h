@@ -27,7 +27,7 @@ static inline struct opened_elf open_elf(const char *path)
 
 	if (opened.fd < 0)
 		fail_msg("%s: %s", path, strerror(errno));
-	assert_ok(elf_file_open(opened.fd, &opened.elf));
+	assert_ok(elf_file_open_any_class(opened.fd, &opened.elf));
 	return opened;
 }
 

@@ -67,6 +67,8 @@ static void headers_are_those_that_libelf_reads(void **state)
 		FIXTURES "/plain.debug",
 		FIXTURES "/gnu",
 		FIXTURES "/object.o",
+		FIXTURES "/narrow",
+		FIXTURES "/narrow.stripped",
 	};
 
 	(void)state;
@@ -147,6 +149,47 @@ static void a_file_cut_anywhere_is_an_error_or_has_no_sections(void **state)
 		}
 	}
 }
+
+#if defined(__x86_64__)
+static void a_32_bit_file_opens_only_for_those_who_ask_for_it(void **state)
+{
+	scoped(bytes_release) struct bytes file = BYTES_INIT(MIB);
+	scoped(opened_elf_release) struct opened_elf refused = { .fd = -1 };
+	scoped(opened_elf_release) struct opened_elf opened = open_elf(FIXTURES "/narrow");
+
+	(void)state;
+	assert_true(opened.elf->is_32_bit);
+	assert_int_equal(opened.elf->machine, EM_386);
+	read_fixture(FIXTURES "/narrow", &file);
+	assert_errno(open_elf_bytes(file.data, file.size, &refused), -ENOTSUP);
+}
+
+static void a_32_bit_file_cut_anywhere_is_an_error_or_has_no_sections(void **state)
+{
+	scoped(bytes_release) struct bytes file = BYTES_INIT(MIB);
+	size_t headers_end;
+	Elf32_Ehdr header;
+
+	(void)state;
+	read_fixture(FIXTURES "/narrow", &file);
+	memcpy(&header, file.data, sizeof(header));
+	headers_end = header.e_phoff + header.e_phnum * sizeof(Elf32_Phdr);
+	for (size_t size = sizeof(header); size < file.size; size++) {
+		scoped(opened_elf_release) struct opened_elf opened = { .fd = memfd_create("test", MFD_CLOEXEC) };
+		int r;
+
+		assert_ok(write_all(opened.fd, file.data, size));
+		r = elf_file_open_any_class(opened.fd, &opened.elf);
+		if (size < headers_end) {
+			assert_errno(r, -ENODATA);
+		} else {
+			assert_ok(r);
+			assert_int_equal(opened.elf->n_sections, 0);
+			assert_int_equal(opened.elf->n_program_headers, header.e_phnum);
+		}
+	}
+}
+#endif
 
 static void an_object_file_cut_anywhere_is_an_error(void **state)
 {
@@ -354,6 +397,10 @@ int main(void)
 		cmocka_unit_test(a_section_is_found_by_name_and_read),
 		cmocka_unit_test(a_section_without_bytes_in_the_file_reads_as_empty),
 		cmocka_unit_test(a_file_cut_anywhere_is_an_error_or_has_no_sections),
+#if defined(__x86_64__)
+		cmocka_unit_test(a_32_bit_file_opens_only_for_those_who_ask_for_it),
+		cmocka_unit_test(a_32_bit_file_cut_anywhere_is_an_error_or_has_no_sections),
+#endif
 		cmocka_unit_test(an_object_file_cut_anywhere_is_an_error),
 		cmocka_unit_test(a_file_truncated_after_opening_is_no_data),
 		cmocka_unit_test(bad_headers_are_refused_and_bad_sections_left_out),
