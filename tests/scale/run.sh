@@ -14,7 +14,8 @@
 #   huge          one executable of 1 GB
 #   mappings      3 000 executable mappings in one process
 #
-# HEARTH_BUILD: the build folder. HEARTH_SCALE_DIVISOR=N: a Nth of each number.
+# HEARTH_BUILD: the build folder. HEARTH_SCALE_DIVISOR=N: a Nth of each number. HEARTH_SCALE_RUN_WITH=COMMAND: put before the
+# agent's; on a machine that others use, "chrt --rr 1" gives it the CPU when it wants it, as on one that is its own.
 . "$(dirname "$0")/../bench/figures.sh"
 need_root
 need_tools python3 unshare
@@ -101,7 +102,8 @@ launch_agent() {
 	local began=${EPOCHREALTIME/[.,]/}
 	server_url=http://127.0.0.1:$(free_port) # nobody listens there
 	agent_metrics=$work/agent.metrics
-	start_background agent "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$work/spool" \
+	# shellcheck disable=SC2086 # a command with its arguments
+	start_background agent ${HEARTH_SCALE_RUN_WITH:-} "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$work/spool" \
 		--unwind.cache_folder "$work/unwind" --metrics.file "$agent_metrics" "${agent_arguments[@]}"
 	agent_pid=$background_pid
 	expect_within 120s is_sampling
