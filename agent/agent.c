@@ -56,6 +56,23 @@
 /* A full ring buffer wakes us long before it is full. */
 #define RING_WAKEUP_FRACTION 4
 
+/* Who looks at a profile should see what the host's kernel could not give. */
+static int label_host(struct agent *agent)
+{
+	scoped(bytes_release) struct bytes lacks = BYTES_INIT(4096);
+	int r = kernel_features_append_lacks(bpf_programs_features(agent->programs), &lacks);
+
+	if (r == 0 && lacks.size > 0)
+		r = bytes_append_byte(&lacks, 0);
+	return r < 0 || lacks.size == 0 ? r : host_info_add_label(&agent->host, "kernel.lacks", (char *)lacks.data);
+}
+
+static bool takes_off_cpu(const struct agent *agent)
+{
+	return !agent->config->off_cpu_disabled &&
+	       bpf_programs_features(agent->programs)->has[KERNEL_FEATURE_OFF_CPU];
+}
+
 static int load_programs(struct agent *agent)
 {
 	struct bpf_programs_options options = {
@@ -63,7 +80,11 @@ static int load_programs(struct agent *agent)
 		.unwind_bytes = agent->config->unwind_bytes,
 		.on_cpu = !agent->config->on_cpu_disabled,
 		.off_cpu = !agent->config->off_cpu_disabled,
+		.trust_kernel = agent->config->trust_kernel,
+		.kernel_without = agent->config->kernel_without,
 	};
+
+	int r;
 
 	agent->bpf_config = (struct abi_config){
 		.kernel_text_start = agent->kernel.text_start,
@@ -79,7 +100,8 @@ static int load_programs(struct agent *agent)
 	};
 	options.config = agent->bpf_config;
 
-	return bpf_programs_load(&options, &agent->programs);
+	r = bpf_programs_load(&options, &agent->programs);
+	return r < 0 ? r : label_host(agent);
 }
 
 static int read_kernel(struct agent *agent)
@@ -226,7 +248,7 @@ static int start_sampling(struct agent *agent)
 	if (r < 0)
 		return r;
 	bpf_programs_set_window(agent->programs, collector_window(agent->collector));
-	if (!agent->config->off_cpu_disabled) {
+	if (takes_off_cpu(agent)) {
 		r = off_cpu_start(agent->programs, &agent->off_cpu);
 		/* The threads that sleep by now wait from here on. */
 		if (r == 0)

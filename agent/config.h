@@ -45,6 +45,8 @@ struct agent_config {
 	char *unwind_absent_pages;
 
 	bool privileges_keep; /* no confinement by capabilities and seccomp */
+	char *kernel_without; /* names of features, separated by commas */
+	bool trust_kernel; /* starts although user memory cannot be read safely, for all we know */
 
 	char *metrics_file; /* Prometheus text, replaced with every batch; "": none */
 	char *log_level;

@@ -85,21 +85,37 @@ static int read_ips(struct host_info *info)
 	return 0;
 }
 
-static int add_label(struct host_info *info, const char *text, size_t length)
+/* Takes both texts, which may be NULL. */
+static int push_label_take(struct host_info *info, char *name, char *value)
 {
-	const char *equals = memchr(text, '=', length);
-	struct window_label label;
+	struct window_label label = { .name = name, .value = value };
 
-	if (!equals || equals == text)
-		return log_error_errno(EINVAL, "host.labels: '%.*s' is not name=value", (int)length, text);
-	label.name = strndup(text, (size_t)(equals - text));
-	label.value = strndup(equals + 1, length - (size_t)(equals - text) - 1);
 	if (!label.name || !label.value || vec_push(&info->labels, label) < 0) {
 		free((char *)label.name);
 		free((char *)label.value);
 		return -ENOMEM;
 	}
 	return 0;
+}
+
+static int add_label(struct host_info *info, const char *text, size_t length)
+{
+	const char *equals = memchr(text, '=', length);
+
+	if (!equals || equals == text)
+		return log_error_errno(EINVAL, "host.labels: '%.*s' is not name=value", (int)length, text);
+	return push_label_take(info, strndup(text, (size_t)(equals - text)),
+			       strndup(equals + 1, length - (size_t)(equals - text) - 1));
+}
+
+int host_info_add_label(struct host_info *info, const char *name, const char *value)
+{
+	int r = push_label_take(info, strdup(name), strdup(value));
+
+	/* The vector may have moved. */
+	info->host.labels = info->labels.items;
+	info->host.n_labels = info->labels.count;
+	return r;
 }
 
 static int read_labels(struct host_info *info, const char *list)

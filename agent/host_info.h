@@ -33,4 +33,6 @@ int host_info_sees_all_processes(const char *path);
 
 /* -EINVAL with a log line when host.labels is not name=value. */
 int host_info_init(struct host_info *info, const struct agent_config *config);
+/* One more label of all profiles of this host. */
+int host_info_add_label(struct host_info *info, const char *name, const char *value);
 void host_info_release(struct host_info *info);

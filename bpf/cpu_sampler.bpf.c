@@ -21,6 +21,53 @@ static __always_inline void tell_timer(struct bpf_perf_event_data *context)
 	timer->kernel_pc = in_user_mode(context) ? 0 : context_read(context, registers_pc_field);
 }
 
+/* The program that walks UNWIND_STEPS_OF_PART frames more; used by the variant without bpf_loop() alone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} unwind_parts SEC(".maps");
+
+static __always_inline int finish_tick(struct sample *sample)
+{
+	if (sample->header.cut == STACK_CUT_READ_FAULT) {
+		if (sample_defer(sample)) {
+			count(ABI_COUNTER_TICKS_SAMPLED);
+			return 0;
+		}
+		sample_touch(sample);
+	}
+	if (sample_deliver(sample))
+		count(ABI_COUNTER_TICKS_RING_FULL);
+	else
+		count(ABI_COUNTER_TICKS_SAMPLED);
+	return 0;
+}
+
+/*
+ * Without bpf_loop() (before 5.17) a program can walk as many frames as the verifier has the patience to look at one by
+ * one. The rest is walked by tail calls, of which the kernel allows 33: 528 frames.
+ */
+SEC("perf_event")
+int hearth_unwind_part(struct bpf_perf_event_data *context)
+{
+	__u32 key = 0;
+	struct sample *sample = bpf_map_lookup_elem(&cpu_scratch, &key);
+	bool ended;
+
+	if (!sample) {
+		count(ABI_COUNTER_TICKS_FAILED);
+		return 0;
+	}
+	ended = unwind_user_part(sample);
+	if (!ended)
+		bpf_tail_call(context, &unwind_parts, 0);
+	/* Reached where the stack ended, or no tail call is left. */
+	unwind_user_end(sample, ended);
+	return finish_tick(sample);
+}
+
 SEC("perf_event")
 int hearth_on_cpu_tick(struct bpf_perf_event_data *context)
 {
@@ -46,27 +93,19 @@ int hearth_on_cpu_tick(struct bpf_perf_event_data *context)
 		if (!user_mode)
 			unwind_kernel(sample, context);
 		if (!(sample->header.flags & ABI_SAMPLE_KERNEL_THREAD)) {
-			if (user_mode) {
+			if (user_mode)
 				registers_from_context(&sample->registers, context);
-			} else {
-				struct pt_regs *registers =
-					(struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-
-				registers_from_task(&sample->registers, registers);
+			else
+				registers_from_task(&sample->registers, user_registers(current_task()));
+#if defined(HEARTH_BPF_KERNEL_5)
+			if (unwind_user_begin(sample)) {
+				bpf_tail_call(context, &unwind_parts, 0);
+				unwind_user_end(sample, false);
 			}
+#else
 			unwind_user(sample);
+#endif
 		}
 	}
-	if (sample->header.cut == STACK_CUT_READ_FAULT) {
-		if (sample_defer(sample)) {
-			count(ABI_COUNTER_TICKS_SAMPLED);
-			return 0;
-		}
-		sample_touch(sample);
-	}
-	if (sample_deliver(sample))
-		count(ABI_COUNTER_TICKS_RING_FULL);
-	else
-		count(ABI_COUNTER_TICKS_SAMPLED);
-	return 0;
+	return finish_tick(sample);
 }

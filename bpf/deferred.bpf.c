@@ -62,11 +62,17 @@ __u64 known_pages[KNOWN_SLOTS] = {};
 struct bpf_map {};
 typedef int (*task_work_callback)(struct bpf_map *map, void *key, void *value);
 
-/* Weak: where there are none, all that leads to them is dead code. */
-extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map,
-					      task_work_callback callback, void *aux) __ksym __weak; /* 6.18 */
+/*
+ * Weak: where there are none, all that leads to them is dead code. Only one of the first two may be named: 7.0 has
+ * both, the elder with another type, and libbpf fails when a type differs, also that of a weak name.
+ */
+#if defined(HEARTH_BPF_KERNEL_7)
 extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *work, void *map,
 					 task_work_callback callback) __ksym __weak; /* 7.0 */
+#elif !defined(HEARTH_BPF_KERNEL_5)
+extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map,
+					      task_work_callback callback, void *aux) __ksym __weak; /* 6.18 */
+#endif
 extern void bpf_local_irq_save(unsigned long *flags) __ksym __weak;    /* 6.14 */
 extern void bpf_local_irq_restore(unsigned long *flags) __ksym __weak;
 
@@ -159,7 +165,7 @@ static __always_inline void unwind_further(struct sample *sample)
 /* Not where it was merely preempted: on a busy host that takes longer than any disk. */
 static __always_inline bool waited_too_long(const struct finishing *finishing)
 {
-	return bpf_get_current_task_btf()->nvcsw != finishing->n_waits &&
+	return kernel_read(current_task(), nvcsw) != finishing->n_waits &&
 	       bpf_ktime_get_ns() - finishing->began_ns > WAITING_MAX_NS;
 }
 
@@ -183,10 +189,10 @@ static long fault_in_and_unwind(__u64 index, void *argument)
 /* Whether the thread is where it was at the tick: not in exit, in another program, or in a signal handler. */
 static __always_inline bool is_where_it_was(const struct deferred_sample *waiting)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct task_struct *task = current_task();
+	struct pt_regs *registers = user_registers(task);
 
-	return !(task->flags & PF_EXITING) && task_registers_pc(registers) == waiting->pc &&
+	return !(kernel_read(task, flags) & PF_EXITING) && task_registers_pc(registers) == waiting->pc &&
 	       task_registers_sp(registers) == waiting->sp;
 }
 
@@ -207,7 +213,7 @@ static __always_inline void finish(struct deferred_sample *waiting)
 	struct finishing finishing = {
 		.deferred = waiting,
 		.began_ns = bpf_ktime_get_ns(),
-		.n_waits = bpf_get_current_task_btf()->nvcsw,
+		.n_waits = kernel_read(current_task(), nvcsw),
 	};
 
 	if (!is_where_it_was(waiting)) {
@@ -215,7 +221,7 @@ static __always_inline void finish(struct deferred_sample *waiting)
 		return;
 	}
 	/* Each round leaves at least one frame behind. */
-	bpf_loop(ABI_MAX_USER_FRAMES, fault_in_and_unwind, &finishing, 0);
+	for_each_index(ABI_MAX_USER_FRAMES, ABI_MAX_USER_FRAMES, fault_in_and_unwind, &finishing);
 	count_preemptible(waiting->sample.header.cut == STACK_CUT_READ_FAULT ? ABI_COUNTER_DEFERRED_CUT :
 									       ABI_COUNTER_DEFERRED_WHOLE);
 }
@@ -245,13 +251,19 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 
 static __always_inline int schedule(struct deferred_sample *waiting)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 
+#if defined(HEARTH_BPF_KERNEL_7)
 	if (bpf_task_work_schedule_resume)
 		return bpf_task_work_schedule_resume(task, &waiting->work, &deferred_samples, on_return_to_user);
+#elif defined(HEARTH_BPF_KERNEL_5)
+	(void)task;
+	(void)on_return_to_user;
+#else
 	if (bpf_task_work_schedule_resume_impl)
 		return bpf_task_work_schedule_resume_impl(task, &waiting->work, &deferred_samples, on_return_to_user,
 							  (void *)0);
+#endif
 	return -1;
 }
 
@@ -303,10 +315,11 @@ static __always_inline bool put_into_slot(struct sample *sample, __u32 slot)
 /* The thread exits or executes another program: what was its stack is lost, or will be when its task work runs. */
 static __always_inline bool is_leaving(const struct sample *sample)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct task_struct *task = current_task();
+	struct pt_regs *registers = user_registers(task);
 
-	return task->flags & PF_EXITING || (sample->header.n_kernel_frames > 0 && task_registers_in_exec(registers));
+	return kernel_read(task, flags) & PF_EXITING ||
+	       (sample->header.n_kernel_frames > 0 && task_registers_in_exec(registers));
 }
 
 /*
@@ -340,9 +353,12 @@ __hidden bool sample_defer(struct sample *sample)
 	 * follows. What a thread was given to do it will do: the kernel takes it on in an interrupt of this very CPU,
 	 * before the thread goes on.
 	 */
+#if defined(HEARTH_BPF_KERNEL_5)
+	return false;
+#endif
 	if (config.absent_pages != ABI_ABSENT_PAGES_DEFER || !may_be_had(sample))
 		return false;
-	bpf_loop(ABI_DEFERRED_SLOTS, claim_slot, &slot, 0);
+	for_each_index(ABI_DEFERRED_SLOTS, ABI_DEFERRED_SLOTS, claim_slot, &slot);
 	if (slot >= ABI_DEFERRED_SLOTS) {
 		count(ABI_COUNTER_DEFERRED_NO_SLOT);
 		return false;
@@ -407,6 +423,6 @@ int hearth_sweep_deferred(struct abi_deferred_sweep *argument)
 {
 	struct sweeping sweeping = { .before_ns = argument->before_ns };
 
-	bpf_loop(ABI_DEFERRED_SLOTS, sweep_slot, &sweeping, 0);
+	for_each_index(ABI_DEFERRED_SLOTS, ABI_DEFERRED_SLOTS, sweep_slot, &sweeping);
 	return sweeping.n_left;
 }

@@ -100,7 +100,7 @@ static __always_inline bool has_others(const struct wait_site *site)
 /* Index of the site that the thread waits at. */
 static __always_inline __u8 find_site(struct task_struct *task, struct thread_waits *waits, __u64 now_ns)
 {
-	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct pt_regs *registers = user_registers(task);
 	__u64 tag = (task_registers_pc(registers) ^ task_registers_sp(registers) << 20) * 0x9e3779b97f4a7c15ULL | 1;
 	__u32 home = tag >> 61;
 	__u32 chosen = N_WAIT_SITES;
@@ -182,7 +182,7 @@ static __always_inline enum wait_stack take_stack(void *context, struct task_str
 		unwind_kernel_callers(sample, frames_above_schedule(sample), (__u32)size / sizeof(__u64));
 	else
 		count(ABI_COUNTER_KERNEL_STACK_ERROR);
-	registers_from_task(&sample->registers, (struct pt_regs *)bpf_task_pt_regs(task));
+	registers_from_task(&sample->registers, user_registers(task));
 	unwind_user(sample);
 	if (sample->header.n_user_frames == 0) {
 		count(ABI_COUNTER_OFF_CPU_NO_USER);

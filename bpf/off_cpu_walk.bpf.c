@@ -70,7 +70,7 @@ static __always_inline bool take_stack(struct task_struct *task, struct walk_scr
 	long size;
 
 	sample_find_process(sample);
-	registers_from_task(&sample->registers, (struct pt_regs *)bpf_task_pt_regs(task));
+	registers_from_task(&sample->registers, user_registers(task));
 	if (sample->process_flags & ABI_PROCESS_WITHOUT_OFF_CPU || sample->registers.entry_pc == 0)
 		return false;
 	size = bpf_get_task_stack(task, sample->kernel_pcs, sizeof(sample->kernel_pcs), 0);

@@ -5,23 +5,23 @@
 #include "bpf/include/map_reuse.bpf.h"
 #include "bpf/include/sample.bpf.h"
 
-#include <bpf/bpf_core_read.h>
-
+#include "bpf/include/task.bpf.h"
 #include "common/frame.h"
 
 #define START_TIME_TICK_NS 10000000ULL
 
 __hidden void sample_begin_task(struct sample *sample, struct task_struct *task, __u8 event_type, __u64 value)
 {
-	struct task_struct *leader = task->group_leader;
+	struct task_struct *leader = kernel_read(task, group_leader);
+	struct task_struct *parent = kernel_read(task, real_parent);
 	struct abi_sample *header = &sample->header;
 
 	header->time_ns = bpf_ktime_get_ns();
-	header->start_time_ns = leader->start_boottime;
+	header->start_time_ns = kernel_read(leader, start_boottime);
 	header->value = value;
-	header->pid = task->tgid;
-	header->tid = task->pid;
-	header->parent_pid = task->real_parent->tgid;
+	header->pid = kernel_read(task, tgid);
+	header->tid = kernel_read(task, pid);
+	header->parent_pid = kernel_read(parent, tgid);
 	header->cpu = bpf_get_smp_processor_id();
 	header->exec_count = 0;
 	header->n_kernel_frames = 0;
@@ -31,7 +31,7 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	header->cut = 0;
 	bpf_probe_read_kernel(header->comm, sizeof(header->comm), &task->comm);
 	bpf_probe_read_kernel(header->process_comm, sizeof(header->process_comm), &leader->comm);
-	if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
+	if (kernel_read(task, flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
 		header->flags |= ABI_SAMPLE_KERNEL_THREAD;
 
 	sample->n_frames = 0;
@@ -51,14 +51,14 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->pc_is_exact = true;
 	sample->innermost = true;
 	sample->met_unmapped = false;
-	sample->without_memory = task->mm == NULL;
+	sample->without_memory = kernel_read(task, mm) == NULL;
 	sample->mapping.start = 0;
 	sample->mapping.end = 0;
 }
 
 __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
 {
-	sample_begin_task(sample, bpf_get_current_task_btf(), event_type, value);
+	sample_begin_task(sample, current_task(), event_type, value);
 }
 
 /* Which image of a process an entry is for. */

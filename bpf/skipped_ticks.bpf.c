@@ -43,7 +43,7 @@ static __always_inline __u32 count_irq_frames(void *context, __u64 kernel_pc)
 		return 0;
 	size = bpf_get_stack(context, search.scratch->kernel_pcs, sizeof(search.scratch->kernel_pcs), 0);
 	if (size > 0)
-		bpf_loop((__u32)size / sizeof(__u64), look_at_frame, &search, 0);
+		for_each_index((__u32)size / sizeof(__u64), ABI_MAX_KERNEL_FRAMES, look_at_frame, &search);
 	return search.found_at;
 }
 
@@ -83,8 +83,7 @@ int BPF_PROG(hearth_on_timer, void *hrtimer)
 		/* It is the kernel that was interrupted: no program runs in user mode. */
 		unwind_kernel_without(sample, ctx, timer->n_irq_frames);
 		if (!(sample->header.flags & ABI_SAMPLE_KERNEL_THREAD)) {
-			registers_from_task(&sample->registers,
-					    (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()));
+			registers_from_task(&sample->registers, user_registers(current_task()));
 			unwind_user(sample);
 		}
 	}

@@ -43,7 +43,7 @@ __hidden void unwind_kernel_without(struct sample *sample, void *context, __u32 
 		count(ABI_COUNTER_KERNEL_STACK_ERROR);
 		return;
 	}
-	bpf_loop((__u32)size / sizeof(__u64), add_kernel_frame, &walk, 0);
+	for_each_index((__u32)size / sizeof(__u64), ABI_MAX_KERNEL_FRAMES, add_kernel_frame, &walk);
 	sample->header.n_kernel_frames = sample->n_frames;
 }
 
@@ -52,7 +52,7 @@ __hidden void unwind_kernel_callers(struct sample *sample, __u32 first, __u32 n_
 	struct kernel_walk walk = { .sample = sample, .first = first };
 
 	if (first < n_pcs)
-		bpf_loop(n_pcs - first, add_kernel_frame, &walk, 0);
+		for_each_index(n_pcs - first, ABI_MAX_KERNEL_FRAMES, add_kernel_frame, &walk);
 	sample->header.n_kernel_frames = sample->n_frames;
 }
 

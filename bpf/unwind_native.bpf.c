@@ -486,13 +486,17 @@ static long unwind_step(__u64 index, void *argument)
 	return step == STEP_END;
 }
 
-/* From sample->registers on. */
-static __always_inline void unwind(struct sample *sample)
+__hidden bool unwind_user_part(struct sample *sample)
 {
-	__u32 n_steps = ABI_MAX_USER_FRAMES + 1 - (sample->n_frames - sample->header.n_kernel_frames);
-	long steps = bpf_loop(n_steps, unwind_step, &sample, 0);
+	for (__u32 i = 0; i < UNWIND_STEPS_OF_PART; i++)
+		if (unwind_step(i, &sample))
+			return true;
+	return false;
+}
 
-	if (steps >= n_steps)
+__hidden void unwind_user_end(struct sample *sample, bool ended)
+{
+	if (!ended)
 		cut(sample, STACK_CUT_DEPTH);
 	count_many(ABI_COUNTER_FRAMES_BY_TABLE, sample->n_by_table);
 	count_many(ABI_COUNTER_FRAMES_BY_POINTER, sample->n_by_pointer);
@@ -501,18 +505,36 @@ static __always_inline void unwind(struct sample *sample)
 	sample->header.n_user_frames = sample->n_frames - sample->header.n_kernel_frames;
 }
 
-__hidden void unwind_user(struct sample *sample)
+/* From sample->registers on. */
+static __always_inline void unwind(struct sample *sample)
+{
+#if defined(HEARTH_BPF_KERNEL_5)
+	unwind_user_end(sample, unwind_user_part(sample));
+#else
+	__u32 n_steps = ABI_MAX_USER_FRAMES + 1 - (sample->n_frames - sample->header.n_kernel_frames);
+
+	unwind_user_end(sample, bpf_loop(n_steps, unwind_step, &sample, 0) < n_steps);
+#endif
+}
+
+__hidden bool unwind_user_begin(struct sample *sample)
 {
 	/* What a task does after exit_mm() it does in the kernel alone, and nothing above it is left to be read. */
 	if (sample->without_memory) {
 		sample->registers.entry_pc = 0;
-		return;
+		return false;
 	}
 	if (sample->registers.pc == 0) {
 		cut(sample, STACK_CUT_NO_USER_REGS);
-		return;
+		return false;
 	}
-	unwind(sample);
+	return true;
+}
+
+__hidden void unwind_user(struct sample *sample)
+{
+	if (unwind_user_begin(sample))
+		unwind(sample);
 }
 
 __hidden void unwind_user_again(struct sample *sample)

@@ -14,8 +14,10 @@
 #include <sys/epoll.h>
 #include <sys/utsname.h>
 
+#include "agent/profile/bpf_fit.h"
 #include "agent/profile/bpf_off_cpu.h"
-#include "agent/profile/kernel_btf.h"
+#include "agent/profile/bpf_variant.h"
+#include "agent/profile/kernel_version.h"
 #include "agent/profile/record_ring.h"
 #include "agent/profile/unwind_maps.h"
 #include "bpf/hearth.skel.h"
@@ -25,6 +27,7 @@
 #include "common/log.h"
 
 struct bpf_programs {
+	struct kernel_features features;
 	struct hearth_bpf *skeleton;
 	struct bpf_off_cpu off_cpu;
 	struct record_ring *samples;
@@ -57,40 +60,37 @@ forward_libbpf_message(enum libbpf_print_level level, const char *format, va_lis
 	return 0;
 }
 
-/*
- * bpf_probe_read_user() could freeze the machine on kernels whose copy_from_user_nofault() takes page faults in an
- * interrupt: 5.19 to 6.3, mended by commit d319f344561d in 6.4 and in the stable releases 6.1.36 and 6.3.10.
- * Distribution kernels carry the repair under other numbers: they may say so by HEARTH_AGENT_TRUST_KERNEL=1.
- */
-static bool kernel_freezes_on_user_reads(const char *release)
+/* Kernels that a profiler of user stacks can freeze are refused, unless the user knows better. */
+static int refuse_freezing_kernel(bool trusted)
 {
-	unsigned int major = 0;
-	unsigned int minor = 0;
-	unsigned int patch = 0;
+	scoped(bytes_release) struct bytes signature = BYTES_INIT(4096);
+	struct kernel_version version = {};
+	struct utsname system;
+	bool known;
 
-	if (sscanf(release, "%u.%u.%u", &major, &minor, &patch) < 2)
-		return false;
-	if (major == 5)
-		return minor == 19;
-	if (major != 6)
-		return false;
-	switch (minor) {
-	case 0:
-	case 2:
-		return true;
-	case 1:
-		return patch < 36;
-	case 3:
-		return patch < 10;
-	default:
-		return false;
-	}
+	if (uname(&system) < 0)
+		return -errno;
+	if (file_read("/proc/version_signature", &signature) < 0)
+		bytes_clear(&signature);
+	if (bytes_append_byte(&signature, 0) < 0)
+		return -ENOMEM;
+	known = kernel_version_parse(&(struct kernel_texts){ system.release, system.version,
+							     (const char *)signature.data },
+				     &version);
+	if (!known || trusted || !kernel_version_freezes_on_user_reads(&version))
+		return 0;
+	return log_error_errno(ENOTSUP,
+			       "kernel '%s' is %u.%u.%u of kernel.org, which may freeze when a BPF program reads user "
+			       "memory (5.19 to 6.3; repaired in 6.1.36, 6.3.10 and 6.4): not starting; if this kernel "
+			       "carries the repair, start with --trust_kernel=true",
+			       system.release, version.major, version.minor, version.patch);
 }
 
-static int probe_kernel(void)
+static int probe_kernel(const struct bpf_programs_options *options, struct kernel_features *ret_features)
 {
-	const char *trust = getenv("HEARTH_AGENT_TRUST_KERNEL");
+	const char *unknown;
 	struct utsname system;
+	size_t length;
 
 	if (uname(&system) < 0)
 		return -errno;
@@ -100,21 +100,12 @@ static int probe_kernel(void)
 			  system.release);
 		return -ENOTSUP;
 	}
-	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 0) {
-		log_error("kernel '%s' has no bpf_loop() (5.17 or newer, RHEL 9): not starting", system.release);
-		return -ENOTSUP;
-	}
-	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, NULL) == 0) {
-		log_error("kernel '%s' has no bpf_task_pt_regs() (5.15 or newer): not starting", system.release);
-		return -ENOTSUP;
-	}
-	if (kernel_freezes_on_user_reads(system.release) && !(trust && strcmp(trust, "1") == 0)) {
-		log_error("kernel '%s' may freeze when a BPF program reads user memory (mended in 6.1.36, 6.3.10, "
-			  "6.4): not starting; if your distribution has mended it, set HEARTH_AGENT_TRUST_KERNEL=1",
-			  system.release);
-		return -ENOTSUP;
-	}
-	return 0;
+	if (!kernel_features_are_known(options->kernel_without, &unknown, &length))
+		return log_error_errno(EINVAL, "kernel.without: '%.*s' is no feature, see docs/kernels.md", (int)length,
+				       unknown);
+	kernel_features_probe(options->kernel_without, ret_features);
+	kernel_features_log(ret_features, system.release);
+	return refuse_freezing_kernel(options->trust_kernel);
 }
 
 static int on_ring_record(void *arg, void *record, size_t size)
@@ -147,39 +138,22 @@ static int on_absent_page(void *arg, void *record, size_t size)
 	return 0;
 }
 
-static bool kernel_defers(void)
-{
-	return (kernel_btf_names("bpf_task_work_schedule_resume_impl") ||
-		kernel_btf_names("bpf_task_work_schedule_resume")) &&
-	       kernel_btf_names("bpf_local_irq_save");
-}
-
-/* Slots for deferred samples cost memory: only where the kernel can use them. */
-static int prepare_for_absent_pages(struct hearth_bpf *skeleton)
-{
-	uint32_t *wish = (uint32_t *)&skeleton->rodata->config.absent_pages;
-	int r;
-
-	if (*wish == ABI_ABSENT_PAGES_DEFER && !kernel_defers())
-		*wish = ABI_ABSENT_PAGES_TOUCH;
-	r = bpf_map__set_max_entries(skeleton->maps.absent_pages, (uint32_t)sysconf(_SC_PAGESIZE));
-	if (r < 0 || *wish == ABI_ABSENT_PAGES_DEFER)
-		return r;
-	r = bpf_program__set_autoload(skeleton->progs.hearth_sweep_deferred, false);
-	if (r < 0)
-		return r;
-	return bpf_map__set_max_entries(skeleton->maps.deferred_samples, 1);
-}
-
 static int open_skeleton(struct bpf_programs *programs, const struct bpf_programs_options *options)
 {
-	struct hearth_bpf *skeleton = hearth_bpf__open();
+	struct hearth_bpf *skeleton = calloc(1, sizeof(*skeleton));
 	uint64_t chunks;
 	int r;
 
 	if (!skeleton)
-		return -errno;
+		return -ENOMEM;
 	programs->skeleton = skeleton;
+	r = hearth_bpf__create_skeleton(skeleton);
+	if (r < 0)
+		return r;
+	bpf_variant_choose(kernel_features_variant(&programs->features), skeleton->skeleton);
+	r = bpf_object__open_skeleton(skeleton->skeleton, NULL);
+	if (r < 0)
+		return r;
 	/* The skeleton's copy of the struct has another name, and the same bytes. */
 	static_assert(sizeof(skeleton->rodata->config) == sizeof(options->config), "one header for both sides");
 	memcpy((void *)&skeleton->rodata->config, &options->config, sizeof(options->config));
@@ -190,11 +164,9 @@ static int open_skeleton(struct bpf_programs *programs, const struct bpf_program
 	if (r == 0)
 		r = bpf_map__set_max_entries(skeleton->maps.unwind_pages, (uint32_t)(chunks / 16));
 	if (r == 0)
-		r = prepare_for_absent_pages(skeleton);
+		r = bpf_off_cpu_choose(skeleton, options->off_cpu && programs->features.has[KERNEL_FEATURE_OFF_CPU]);
 	if (r == 0)
-		r = bpf_off_cpu_choose(skeleton, options->off_cpu);
-	if (r == 0)
-		r = bpf_program__set_autoload(skeleton->progs.hearth_on_timer, options->on_cpu);
+		r = bpf_fit_to_kernel(skeleton, &programs->features, options->on_cpu);
 	if (r < 0)
 		return r;
 	return bpf_map__set_max_entries(skeleton->maps.samples, (uint32_t)options->ring_bytes);
@@ -224,6 +196,37 @@ static int open_rings(struct bpf_programs *programs)
 	return open_ring(programs, skeleton->maps.absent_pages, on_absent_page, &programs->absent_pages);
 }
 
+/* EACCES is the verifier's answer, also to root; EPERM is the system's. */
+static int explain_refusal(int r)
+{
+	if (r == -EPERM)
+		return log_error_errno(r, "cannot load the BPF programs: %m; run as root, or with the capabilities "
+					  "CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN before 5.8); a container or a "
+					  "locked-down kernel may forbid it to root as well");
+	if (r == -ENOMEM || r == -E2BIG)
+		return log_error_errno(r, "cannot load the BPF programs: %m; smaller maps need less, see ring_size and "
+					  "unwind.table_size");
+	return log_error_errno(r, "cannot load the BPF programs: %m; the kernel refuses them, --log_level=debug shows "
+				  "the verifier's reason; please report it with `uname -a`");
+}
+
+/* The program that goes on where the last one's frames end calls itself through this map. */
+static int set_unwind_part(const struct bpf_programs *programs)
+{
+	const struct hearth_bpf *skeleton = programs->skeleton;
+	int fd = bpf_program__fd(skeleton->progs.hearth_unwind_part);
+	uint32_t key = 0;
+
+	if (fd < 0)
+		return 0; /* not needed, not loaded */
+	return bpf_map_update_elem(bpf_map__fd(skeleton->maps.unwind_parts), &key, &fd, BPF_ANY) < 0 ? -errno : 0;
+}
+
+const struct kernel_features *bpf_programs_features(const struct bpf_programs *programs)
+{
+	return &programs->features;
+}
+
 int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_programs **ret_programs)
 {
 	scoped(bpf_programs_freep) struct bpf_programs *programs = calloc(1, sizeof(*programs));
@@ -233,21 +236,18 @@ int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_pro
 		return -ENOMEM;
 	programs->ring_fd = -1;
 	libbpf_set_print(forward_libbpf_message);
-	r = probe_kernel();
+	r = probe_kernel(options, &programs->features);
 	if (r < 0)
 		return r;
 	r = open_skeleton(programs, options);
 	if (r < 0)
 		return log_error_errno(r, "cannot open the BPF programs: %m");
 	r = hearth_bpf__load(programs->skeleton);
-	if (r == -EPERM || r == -EACCES)
-		return log_error_errno(r, "cannot load the BPF programs: %m; run as root, or with the capabilities "
-					  "CAP_BPF and CAP_PERFMON");
-	if (r < 0 && options->off_cpu)
-		return log_error_errno(r, "cannot load the BPF programs: %m; off-cpu profiles need Linux 6.1 or RHEL "
-					  "9.4, --log_level=debug shows more");
 	if (r < 0)
-		return log_error_errno(r, "cannot load the BPF programs: %m; --log_level=debug shows why");
+		return explain_refusal(r);
+	r = set_unwind_part(programs);
+	if (r < 0)
+		return log_error_errno(r, "cannot set the program that BPF programs go on with: %m");
 	r = hearth_bpf__attach(programs->skeleton);
 	if (r < 0)
 		return log_error_errno(r, "cannot attach to fork, exec and exit: %m");

@@ -5,6 +5,7 @@
  * The BPF programs and maps of this agent: loading with clear refusals, and typed access to the maps.
  */
 
+#include "agent/profile/kernel_features.h"
 #include "bpf/abi/config.h"
 #include "bpf/abi/counters.h"
 #include "bpf/abi/mapping.h"
@@ -18,7 +19,9 @@ struct bpf_programs_options {
 	uint64_t ring_bytes; /* a power of two, at least a page */
 	uint64_t unwind_bytes; /* for unwind tables: 13/16 rows, 2/16 rules, 1/16 pages */
 	bool on_cpu;	       /* else nothing looks at timers */
-	bool off_cpu;	       /* else its programs are not loaded and its maps not made */
+	bool trust_kernel;     /* loads also where the kernel may freeze, see kernel_version.h */
+	const char *kernel_without; /* see kernel_features_probe() */
+	bool off_cpu;	       /* else, or where the kernel cannot, its programs are not loaded and its maps not made */
 };
 
 /*
@@ -27,6 +30,9 @@ struct bpf_programs_options {
  */
 int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_programs **ret_programs);
 struct bpf_programs *bpf_programs_free(struct bpf_programs *programs);
+
+/* What the kernel that they were loaded into has. */
+const struct kernel_features *bpf_programs_features(const struct bpf_programs *programs);
 
 /* For perf events to attach: fd of the on-CPU program. */
 int bpf_programs_on_cpu_fd(const struct bpf_programs *programs);

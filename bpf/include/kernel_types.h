@@ -30,6 +30,7 @@ typedef _Bool bool;
 enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PROG_ARRAY = 3,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29, /* 5.11 */
@@ -80,6 +81,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct signal_struct *signal;
 	struct mm_struct *mm;
+	void *stack; /* the lowest address of its kernel stack */
 	unsigned int __state; /* 5.14 */
 	int wake_cpu;	      /* that it ran on last */
 	unsigned int flags;

@@ -6,7 +6,7 @@
  * the first step pc, sp and fp are what is carried along.
  */
 
-#include "bpf/include/kernel_types.h"
+#include "bpf/include/task.bpf.h"
 
 /* The verifier wants each access as context + constant; volatile keeps the compiler from sharing a moved pointer. */
 #define context_read(context, field) (*(volatile __u64 *)&(context)->regs.field)
@@ -43,7 +43,8 @@
 #define task_registers_sp(registers) ((registers)->sp)
 
 /* execve and execveat of 64-bit programs (arch/x86/entry/syscalls/syscall_64.tbl). */
-#define task_registers_in_exec(registers) ((registers)->orig_ax == 59 || (registers)->orig_ax == 322)
+#define task_registers_in_exec(registers)                                                      \
+	(kernel_read(registers, orig_ax) == 59 || kernel_read(registers, orig_ax) == 322)
 
 #elif defined(__TARGET_ARCH_arm64)
 
@@ -75,7 +76,8 @@
 #define task_registers_sp(registers) ((registers)->user_regs.sp)
 
 /* execve and execveat (include/uapi/asm-generic/unistd.h). */
-#define task_registers_in_exec(registers) ((registers)->syscallno == 221 || (registers)->syscallno == 281)
+#define task_registers_in_exec(registers)                                                      \
+	(kernel_read(registers, syscallno) == 221 || kernel_read(registers, syscallno) == 281)
 
 #else
 #error "no registers for this architecture"
@@ -134,10 +136,10 @@ static __always_inline void registers_from_task(struct unwind_registers *registe
 	struct pt_regs *from = task_registers;
 #endif
 
-#define X(number, field) registers->general[number] = from->field;
+#define X(number, field) registers->general[number] = kernel_read(from, field);
 	FOR_EACH_GENERAL_REGISTER(X)
 #undef X
-	registers->pc = from->registers_pc_field;
+	registers->pc = kernel_read(from, registers_pc_field);
 	registers->entry_pc = registers->pc;
 	registers->sp = registers->general[REGISTER_SP];
 	registers->fp = registers->general[REGISTER_FP];

@@ -57,6 +57,16 @@ __hidden void unwind_kernel_without(struct sample *sample, void *context, __u32 
 
 __hidden void unwind_user(struct sample *sample);
 
+/*
+ * unwind_user() in parts, for where a loop over all frames is more than the verifier takes. unwind_user_begin()
+ * returns whether there is anything to walk; each unwind_user_part() walks that many frames and returns whether the
+ * stack ended; unwind_user_end() closes it.
+ */
+#define UNWIND_STEPS_OF_PART 16
+__hidden bool unwind_user_begin(struct sample *sample);
+__hidden bool unwind_user_part(struct sample *sample);
+__hidden void unwind_user_end(struct sample *sample, bool ended);
+
 /* Adds sample->kernel_pcs[first] up to [n_pcs - 1], return addresses all of them. */
 __hidden void unwind_kernel_callers(struct sample *sample, __u32 first, __u32 n_pcs);
 

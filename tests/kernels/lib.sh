@@ -109,9 +109,11 @@ fetch_kernel() {
 
 # ---- initramfs ------------------------------------------------------------------------------------------------------
 
+readonly HOST_ARCH=$(dpkg --print-architecture)
+
 # Where programs and libraries of ARCH are looked for. A foreign architecture's sysroot has the layout of a Debian root.
 sysroot_of() {
-	if [ "$1" = "$(dpkg --print-architecture)" ]; then
+	if [ "$1" = "$HOST_ARCH" ]; then
 		printf ''
 	else
 		printf '%s' "$HEARTH_KERNELS_CACHE/sysroot-$1"
@@ -121,7 +123,7 @@ sysroot_of() {
 # Where our programs for ARCH are built: HEARTH_BUILD for this machine's, HEARTH_BUILD_<ARCH> for another.
 build_of() {
 	local variable=HEARTH_BUILD_${1^^}
-	if [ "$1" = "$(dpkg --print-architecture)" ]; then
+	if [ "$1" = "$HOST_ARCH" ]; then
 		printf '%s' "$HEARTH_BUILD"
 	else
 		printf '%s' "${!variable:-$HEARTH_BUILD-$1}"
@@ -138,10 +140,9 @@ gnu_triplet() {
 
 # find_library ARCH NAME: prints its path inside the sysroot.
 find_library() {
-	local sysroot folder
-	sysroot=$(sysroot_of "$1")
-	for folder in "/lib/$(gnu_triplet "$1")" "/usr/lib/$(gnu_triplet "$1")" /lib /lib64 /usr/lib \
-		"/usr/lib/$(gnu_triplet "$1")/systemd"; do
+	local sysroot folder triplet
+	sysroot=$(sysroot_of "$1") triplet=$(gnu_triplet "$1")
+	for folder in "/lib/$triplet" "/usr/lib/$triplet" /lib /lib64 /usr/lib "/usr/lib/$triplet/systemd"; do
 		if [ -e "$sysroot$folder/$2" ]; then
 			printf '%s' "$folder/$2"
 			return 0
@@ -152,8 +153,7 @@ find_library() {
 
 # needed_by FILE: names of the shared libraries, the dynamic loader's path among them.
 needed_by() {
-	readelf -dW "$1" 2>/dev/null | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p'
-	readelf -lW "$1" 2>/dev/null | sed -nE 's/.*program interpreter: (.*)\]/\1/p'
+	readelf -dlW "$1" 2>/dev/null | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p; s/.*program interpreter: (.*)\]/\1/p'
 }
 
 # copy_libraries ARCH ROOT FILE: what FILE needs, and what that needs.
@@ -199,6 +199,9 @@ copy_tool() {
 # What every guest has beside busybox, because the words of tests/e2e/lib.sh use it.
 readonly GUEST_TOOLS="bash jq curl mawk setpriv"
 
+# The workloads that checks use, with their own libraries.
+readonly GUEST_WORKLOADS="shares deep unwound syscalls short short_no_fp off_cpu_waits stuck in_library libshares_lib.so forks"
+
 # build_initramfs ARCH FILE [TOOL...]: our programs, the workloads, the tests' words and checks, and some tools of Debian.
 build_initramfs() {
 	local arch=$1 file=$2 root program build tool
@@ -222,10 +225,9 @@ build_initramfs() {
 		[ -e "$root/hearth/build/bin/${program##*/}" ] ||
 			copy_program "$arch" "$root" "$program" "/hearth/build/bin/${program##*/}"
 	done
-	for program in "$build"/workloads/*; do
-		if [ -f "$program" ] && readelf -h "$program" >/dev/null 2>&1 && [ "$(stat -c %s "$program")" -lt 4000000 ]; then
-			copy_program "$arch" "$root" "$program" "/hearth/build/workloads/${program##*/}"
-		fi
+	for program in $GUEST_WORKLOADS; do
+		[ ! -e "$build/workloads/$program" ] ||
+			copy_program "$arch" "$root" "$build/workloads/$program" "/hearth/build/workloads/$program"
 	done
 	# Workloads look for their own libraries where they were linked.
 	mkdir -p "$root$(dirname "$build")"
@@ -240,7 +242,7 @@ build_initramfs() {
 	printf '%s\n' 00000000000000000000000000000001 >"$root/etc/machine-id"
 	cp "$kernels_dir/guest/init" "$root/init"
 	chmod 755 "$root/init"
-	(cd "$root" && find . -print0 | sort -z | cpio --null --create --format=newc --owner=0:0 --quiet) | gzip -1 >"$file.new"
+	(cd "$root" && find . -print0 | sort -z | cpio --null --create --format=newc --owner=0:0 --quiet) >"$file.new"
 	mv "$file.new" "$file"
 	rm -rf -- "$root"
 }

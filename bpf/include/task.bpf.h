@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
+#pragma once
+
+/*
+ * The current task, its fields and the registers that it entered the kernel with, on every kernel.
+ *
+ * Before 5.11 a program of a perf event gets the task's address as a plain number: fields must be read by a helper.
+ * Before 5.15 the place of the registers must be computed: they are the last on the task's kernel stack.
+ */
+
+#include "bpf/include/kernel_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#if defined(HEARTH_BPF_KERNEL_5)
+
+/* THREAD_SIZE of x86-64 and of arm64 with pages of 4 KiB; kernels with KASAN have more. */
+#define THREAD_BYTES 16384
+
+#define kernel_read(pointer, ...) BPF_CORE_READ(pointer, __VA_ARGS__)
+
+static __always_inline struct task_struct *current_task(void)
+{
+	return (struct task_struct *)bpf_get_current_task();
+}
+
+static __always_inline struct pt_regs *user_registers(struct task_struct *task)
+{
+	char *stack = kernel_read(task, stack);
+
+	return (struct pt_regs *)(stack + THREAD_BYTES - bpf_core_type_size(struct pt_regs));
+}
+
+#else
+
+#define kernel_read(pointer, field) ((pointer)->field)
+
+static __always_inline struct task_struct *current_task(void)
+{
+	return bpf_get_current_task_btf();
+}
+
+#define user_registers(task) ((struct pt_regs *)bpf_task_pt_regs(task))
+
+#endif
+
+/* Calls @callback for 0 to @n - 1, at most @most times, until it returns other than 0. */
+#if defined(HEARTH_BPF_KERNEL_5)
+#define for_each_index(n, most, callback, argument)                                            \
+	do {                                                                                   \
+		for (__u32 index_ = 0; index_ < (most); index_++)                              \
+			if (index_ >= (n) || (callback)(index_, (argument)))                   \
+				break;                                                         \
+	} while (0)
+#else
+#define for_each_index(n, most, callback, argument) bpf_loop((n), (callback), (argument), 0)
+#endif
