@@ -105,6 +105,7 @@ static void gather_kernel_counters(struct agent *agent)
 	set(agent, AGENT_METRIC_CUT_BAD_FRAME, values[ABI_COUNTER_CUT_BAD_FRAME]);
 	set(agent, AGENT_METRIC_CUT_UNKNOWN, values[ABI_COUNTER_CUT_UNKNOWN]);
 	set(agent, AGENT_METRIC_CUT_NO_REGISTERS, values[ABI_COUNTER_CUT_NO_REGISTERS]);
+	set(agent, AGENT_METRIC_EXECS_LOST, values[ABI_COUNTER_EXECS_LOST]);
 	set(agent, AGENT_METRIC_CUT_NO_ROW, values[ABI_COUNTER_CUT_NO_ROW]);
 	set(agent, AGENT_METRIC_CUT_32_BIT, values[ABI_COUNTER_CUT_32_BIT]);
 	set(agent, AGENT_METRIC_FRAMES_BY_TABLE, values[ABI_COUNTER_FRAMES_BY_TABLE]);
@@ -220,6 +221,8 @@ void agent_update_metrics(struct agent *agent)
 	set(agent, AGENT_METRIC_STACKS_LOST, collected.stacks_lost);
 	set(agent, AGENT_METRIC_STACKS_DROPPED, collected.stacks_dropped);
 	set(agent, AGENT_METRIC_PUBLISH_FAILURES, agent->publisher.failures);
+	set(agent, AGENT_METRIC_FILES_EVICTED, executable_cache_files_evicted(agent->executables));
+	set(agent, AGENT_METRIC_NUMBERS_EVICTED, collected.numbers_evicted);
 	set(agent, AGENT_METRIC_MAPPINGS_TRUNCATED, agent->publisher.n_truncated);
 	set(agent, AGENT_METRIC_MAPPINGS_DROPPED, process_table_stats(agent->processes)->mappings_dropped);
 	set(agent, AGENT_METRIC_PROCESSES, process_table_count(agent->processes));

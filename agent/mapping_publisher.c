@@ -178,7 +178,14 @@ void mapping_publisher_run(struct mapping_publisher *publisher)
 	struct process *process;
 
 	while ((process = process_table_take_wanting(publisher->processes))) {
-		if (publish(publisher, process) < 0)
-			publisher->failures++;
+		int r = publish(publisher, process);
+
+		if (r == 0)
+			continue;
+		if (publisher->failures++ == 0)
+			log_warn_errno(r,
+				       "cannot put the mappings of process %u into the BPF maps, its stacks are copied "
+				       "and unwound here, which costs more: %m",
+				       process->pid);
 	}
 }

@@ -42,7 +42,8 @@ int BPF_PROG(hearth_on_exec, struct task_struct *task, int old_pid, struct linux
 	__u32 *execs = bpf_map_lookup_elem(&exec_counts, &pid);
 	__u32 next = (execs ? *execs : 0) + 1;
 
-	bpf_map_update_elem(&exec_counts, &pid, &next, BPF_ANY);
+	if (bpf_map_update_elem(&exec_counts, &pid, &next, BPF_ANY))
+		count(ABI_COUNTER_EXECS_LOST);
 	bpf_map_delete_elem(&processes, &pid);
 	return 0;
 }
@@ -92,8 +93,8 @@ int BPF_PROG(hearth_on_place_for_mapping, unsigned long address, struct vm_unmap
 	next++;
 	if (execs)
 		*execs = next;
-	else
-		bpf_map_update_elem(&exec_counts, &pid, &next, BPF_ANY);
+	else if (bpf_map_update_elem(&exec_counts, &pid, &next, BPF_ANY))
+		count(ABI_COUNTER_EXECS_LOST);
 	if (process->replaced_end == 0 || address < process->replaced_start)
 		process->replaced_start = address;
 	if (end > process->replaced_end)

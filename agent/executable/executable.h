@@ -101,6 +101,9 @@ void executable_unref(struct executable_cache *cache, struct executable *executa
 /* Every definition first sent after this batch counts as never sent (0: all of them). */
 void executable_cache_forget_sendings(struct executable_cache *cache, uint64_t acknowledged_sequence);
 
+/* Files that were forgotten though their executables are in use: there were too many. */
+uint64_t executable_cache_files_evicted(const struct executable_cache *cache);
+
 size_t executable_cache_count(const struct executable_cache *cache);
 
 /* Files whose build-ID was already that of another content. */

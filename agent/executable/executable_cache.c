@@ -5,6 +5,7 @@
 
 #include "agent/executable/kernel_layout.h"
 #include "common/hash_table.h"
+#include "common/log.h"
 #include "common/scoped.h"
 
 /*
@@ -21,6 +22,7 @@ struct cached_file {
 	uint64_t generation; /* of the inode; 0 not known */
 	uint32_t number;
 	bool is_trusted; /* only root can write it */
+	uint64_t used;	 /* the cache's file_clock when it was asked for last */
 };
 
 struct cached_executable {
@@ -37,6 +39,8 @@ struct executable_cache {
 	struct hash_table *by_number; /* uint32_t -> struct cached_executable * */
 	struct hash_table *by_id;     /* struct executable_id -> struct cached_executable * */
 	struct hash_table *by_file;   /* struct file_key -> struct cached_file */
+	uint64_t file_clock;	      /* questions for files so far */
+	uint64_t n_files_evicted;
 	struct cached_executable *oldest_idle, *newest_idle;
 	uint32_t vdso_number;
 	uint64_t vdso_size;
@@ -196,26 +200,57 @@ void executable_unref(struct executable_cache *cache, struct executable *executa
 	}
 }
 
-/* Files whose executable has left the cache make room; if none has, all do: they are only found
- * again more slowly. */
-static void sweep_files(struct executable_cache *cache)
+/* Removes the files used before @stamp. */
+static void remove_files_before(struct executable_cache *cache, uint64_t stamp)
 {
-	size_t before = hash_table_count(cache->by_file);
 	size_t cursor = 0;
 	const void *key;
 	void *value;
 
-	while (hash_table_next(cache->by_file, &cursor, &key, &value))
-		if (!executable_cache_by_number(cache, ((struct cached_file *)value)->number))
+	while (hash_table_next(cache->by_file, &cursor, &key, &value)) {
+		if (((struct cached_file *)value)->used >= stamp)
+			continue;
+		hash_table_remove_at_cursor(cache->by_file, &cursor);
+		cache->n_files_evicted++;
+	}
+}
+
+/* Files whose executable has left the cache make room; if none has, those that were asked for longest ago. */
+static void sweep_files(struct executable_cache *cache)
+{
+	size_t before = hash_table_count(cache->by_file);
+	uint64_t oldest = UINT64_MAX;
+	size_t cursor = 0;
+	const void *key;
+	void *value;
+
+	while (hash_table_next(cache->by_file, &cursor, &key, &value)) {
+		const struct cached_file *file = value;
+
+		if (!executable_cache_by_number(cache, file->number))
 			hash_table_remove_at_cursor(cache->by_file, &cursor);
-	if (hash_table_count(cache->by_file) == before)
-		hash_table_clear(cache->by_file);
+		else
+			oldest = MIN(oldest, file->used);
+	}
+	if (hash_table_count(cache->by_file) < before)
+		return;
+	if (cache->n_files_evicted == 0)
+		log_warn("more than %zu files with executable code are in use: those met longest ago are identified "
+			 "again when they come back",
+			 before);
+	/* A quarter of the time that they span: more than a few, so that this is seldom done. */
+	remove_files_before(cache, oldest + 1 + (cache->file_clock - oldest) / 4);
+}
+
+uint64_t executable_cache_files_evicted(const struct executable_cache *cache)
+{
+	return cache->n_files_evicted;
 }
 
 struct executable *executable_cache_by_file(struct executable_cache *cache, const struct file_key *key,
 					    uint64_t generation, bool *ret_is_trusted)
 {
-	const struct cached_file *file = hash_table_find(cache->by_file, key);
+	struct cached_file *file = hash_table_find(cache->by_file, key);
 	struct executable *executable;
 
 	if (!file || (file->generation && generation && file->generation != generation))
@@ -223,6 +258,7 @@ struct executable *executable_cache_by_file(struct executable_cache *cache, cons
 	executable = executable_cache_by_number(cache, file->number);
 	if (!executable || executable->is_superseded)
 		return NULL;
+	file->used = ++cache->file_clock;
 	*ret_is_trusted = file->is_trusted;
 	return executable;
 }
@@ -267,6 +303,7 @@ int executable_cache_remember_file(struct executable_cache *cache, const struct 
 		.generation = generation,
 		.number = executable->number,
 		.is_trusted = is_trusted,
+		.used = ++cache->file_clock,
 	};
 	return 0;
 }

@@ -193,40 +193,22 @@ static void scoped_closedir(DIR **folder)
 		(void)closedir(*folder);
 }
 
-/* Z and X: gone but for being waited for. */
-static bool thread_is_alive(uint32_t pid, const char *tid)
-{
-	char path[96];
-	char text[512];
-	const char *state;
-	scoped_fd int fd = -1;
-	ssize_t length;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/task/%.20s/stat", pid, tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (length <= 0)
-		return false;
-	text[length] = '\0';
-	state = strrchr(text, ')');
-	return state && state[1] == ' ' && state[2] != 'Z' && state[2] != 'X';
-}
-
+/* Field 20 is the number of threads. A leader that has ended counts until it is waited for. */
 bool proc_has_live_threads(uint32_t pid)
 {
-	scoped(scoped_closedir) DIR *folder = NULL;
-	const struct dirent *entry;
-	char path[64];
+	scoped_bytes bytes = BYTES_INIT(SMALL_FILE_MAX_BYTES);
+	const char *close_bracket;
+	unsigned int n_threads;
+	char state;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/task", pid);
-	folder = opendir(path);
-	if (!folder)
+	if (read_proc_file(pid, "stat", &bytes) < 0)
 		return false;
-	while ((entry = readdir(folder))) {
-		if (entry->d_name[0] != '.' && thread_is_alive(pid, entry->d_name))
-			return true;
-	}
-	return false;
+	close_bracket = strrchr((const char *)bytes.data, ')');
+	if (!close_bracket || sscanf(close_bracket + 1,
+				     " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %u", &state,
+				     &n_threads) != 2)
+		return false;
+	return n_threads > 1 || (state != 'Z' && state != 'X');
 }
 
 int proc_list(int (*function)(void *arg, uint32_t pid), void *arg)

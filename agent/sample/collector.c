@@ -104,6 +104,7 @@ struct definitions *collector_definitions(struct collector *collector)
 void collector_stats(const struct collector *collector, struct collector_stats *ret_stats)
 {
 	*ret_stats = collector->stats;
+	ret_stats->numbers_evicted = collector->definitions.n_evicted;
 }
 
 uint64_t collector_window(const struct collector *collector)

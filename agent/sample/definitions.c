@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two tables of numbers with a ceiling: when one is full, what was not used for a minute leaves, and if that is not
- * enough, all of it. Numbers never come back, so forgetting costs one more definition on the wire and nothing else.
+ * enough, what was used longest ago. Numbers never come back, so forgetting costs one more definition on the wire and
+ * nothing else.
  */
 #include "agent/sample/definitions.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
 
 /* 40 bytes each: 2.6 MB when full. A busy host has some 20 thousand stacks a minute. */
 #define MAX_STACK_NUMBERS 65536
 #define MAX_SERIES_NUMBERS 32768
 
 /* From here on what is old is looked for: where programs come and go, most of it is of processes that have ended. */
-#define SWEEP_STACK_NUMBERS  (MAX_STACK_NUMBERS / 4)
-#define SWEEP_SERIES_NUMBERS (MAX_SERIES_NUMBERS / 4)
+#define SWEEP_FRACTION 4
 
 /* Windows (5 s) after which an unused number leaves when room is needed. */
 #define KEEP_WINDOWS 12
@@ -106,26 +109,48 @@ void definitions_forget(struct definitions *definitions, bool all)
 	}
 }
 
-void definitions_sweep(struct definitions *definitions, uint64_t window)
+/* Removes what was not used in the last @keep windows before @window. @last_window_at: where an element says when. */
+static size_t remove_unused(struct hash_table *table, size_t last_window_at, uint64_t keep, uint64_t window)
 {
+	size_t before = hash_table_count(table);
 	size_t cursor = 0;
 	void *value;
 
-	if (hash_table_count(definitions->stacks) > SWEEP_STACK_NUMBERS) {
-		while (hash_table_next(definitions->stacks, &cursor, NULL, &value)) {
-			if (((struct stack_number *)value)->last_window + KEEP_WINDOWS < window)
-				hash_table_remove_at_cursor(definitions->stacks, &cursor);
-		}
-		if (hash_table_count(definitions->stacks) > MAX_STACK_NUMBERS)
-			hash_table_clear(definitions->stacks);
+	while (hash_table_next(table, &cursor, NULL, &value)) {
+		uint64_t last_window;
+
+		memcpy(&last_window, (const uint8_t *)value + last_window_at, sizeof(last_window));
+		if (last_window + keep < window)
+			hash_table_remove_at_cursor(table, &cursor);
 	}
-	cursor = 0;
-	if (hash_table_count(definitions->series) > SWEEP_SERIES_NUMBERS) {
-		while (hash_table_next(definitions->series, &cursor, NULL, &value)) {
-			if (((struct series_number *)value)->last_window + KEEP_WINDOWS < window)
-				hash_table_remove_at_cursor(definitions->series, &cursor);
-		}
-		if (hash_table_count(definitions->series) > MAX_SERIES_NUMBERS)
-			hash_table_clear(definitions->series);
-	}
+	return before - hash_table_count(table);
+}
+
+/*
+ * What is old leaves without a word. When there is too much all the same, those used longest ago leave, and are
+ * counted; those of the open window stay in any case, as it refers to them.
+ */
+static void sweep_table(struct definitions *definitions, struct hash_table *table, size_t last_window_at,
+			size_t max_numbers, uint64_t window)
+{
+	size_t evicted = 0;
+
+	if (hash_table_count(table) <= max_numbers / SWEEP_FRACTION)
+		return;
+	(void)remove_unused(table, last_window_at, KEEP_WINDOWS, window);
+	for (uint64_t keep = KEEP_WINDOWS; keep-- > 0 && hash_table_count(table) > max_numbers;)
+		evicted += remove_unused(table, last_window_at, keep, window);
+	if (evicted > 0 && definitions->n_evicted == 0)
+		log_warn("more than %zu stacks or series are in use: those used longest ago are forgotten, and defined "
+			 "again when they come back",
+			 max_numbers);
+	definitions->n_evicted += evicted;
+}
+
+void definitions_sweep(struct definitions *definitions, uint64_t window)
+{
+	sweep_table(definitions, definitions->stacks, offsetof(struct stack_number, last_window), MAX_STACK_NUMBERS,
+		    window);
+	sweep_table(definitions, definitions->series, offsetof(struct series_number, last_window),
+		    MAX_SERIES_NUMBERS, window);
 }

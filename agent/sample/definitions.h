@@ -38,6 +38,7 @@ struct definitions {
 	uint32_t next_stack;
 	uint32_t next_series;
 	uint64_t acknowledged_sequence;
+	uint64_t n_evicted; /* numbers that left before their time: there were too many */
 };
 
 int definitions_init(struct definitions *definitions);

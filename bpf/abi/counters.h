@@ -15,6 +15,7 @@
 	X(STACKS_SEEN,      "stacks_seen",      "samples that carried the stack's hash only")                  \
 	X(STACKS_COPIED,    "stacks_copied",    "samples that carried a copy of the stack for the agent")              \
 	X(UNKNOWN_PROCESS,  "unknown_process",  "samples of processes not in the maps yet")                    \
+	X(EXECS_LOST,       "execs_lost",       "execs and replaced mappings that the map of counts had no room for")  \
 	X(CUT_DEPTH,        "cut_depth",        "stacks cut: too deep")                                        \
 	X(CUT_READ_FAULT,   "cut_read_fault",   "stacks cut: a stack page was not resident")                   \
 	X(CUT_NO_MAPPING,   "cut_no_mapping",   "stacks cut: a return address in no executable mapping")       \

@@ -64,6 +64,43 @@ static struct executable_cache *new_cache(size_t max_items)
 	return cache;
 }
 
+static struct file_key key_of(uint64_t inode)
+{
+	return (struct file_key){ .device = 1, .inode = inode };
+}
+
+/* Of one executable in use, by many names: more files than are kept. */
+static void of_too_many_files_those_asked_for_longest_ago_are_forgotten(void **state)
+{
+	struct executable_cache *cache = new_cache(CACHE_ITEMS);
+	const struct executable_id id = { .kind = EXECUTABLE_ID_GNU, .size = 20, .bytes = { 7 } };
+	struct file_identity identity = { .id = id };
+	struct executable *executable;
+	uint64_t n_found = 0;
+	bool is_trusted;
+
+	(void)state;
+	assert_ok(executable_cache_add(cache, &id, EXECUTABLE_USER, "file", &identity, &executable));
+	executable_ref(executable);
+	for (uint64_t inode = 1; inode <= 1000; inode++) {
+		struct file_key first = key_of(1), key = key_of(inode);
+
+		assert_ok(executable_cache_remember_file(cache, &key, 0, true, executable));
+		/* One that is asked for again and again stays. */
+		assert_ptr_equal(executable_cache_by_file(cache, &first, 0, &is_trusted), executable);
+	}
+	for (uint64_t inode = 1; inode <= 1000; inode++) {
+		struct file_key key = key_of(inode);
+
+		n_found += executable_cache_by_file(cache, &key, 0, &is_trusted) != NULL;
+	}
+	/* Never all at once. */
+	assert_true(n_found >= CACHE_ITEMS * 8 / 2 && n_found <= CACHE_ITEMS * 8);
+	assert_int_equal(executable_cache_files_evicted(cache), 1000 - n_found);
+	executable_unref(cache, executable);
+	executable_cache_free(cache);
+}
+
 static struct bytes content_of(const char *path)
 {
 	struct bytes content = BYTES_INIT(16 * MIB);
@@ -600,6 +637,7 @@ int main(void)
 		cmocka_unit_test(an_executable_in_memory_only_is_identified),
 		in_folder(a_go_program_is_identified_by_its_go_build_id),
 		in_folder(odd_files_are_no_executables_and_no_harm),
+		cmocka_unit_test(of_too_many_files_those_asked_for_longest_ago_are_forgotten),
 		cmocka_unit_test(mappings_without_a_file_are_not_identified),
 		cmocka_unit_test(a_file_of_a_process_that_is_gone_is_found_by_its_name),
 		cmocka_unit_test(what_was_told_before_needs_no_file),

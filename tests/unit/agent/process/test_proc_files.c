@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/process/proc_files.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "common/file.h"
 #include "tests/support/unit.h"
 
 static void the_stat_of_a_process_with_a_hostile_name_is_read(void **state)
@@ -120,6 +122,51 @@ static int count_self(void *arg, uint32_t pid)
 	return 0;
 }
 
+static void *wait_for_end(void *argument)
+{
+	char byte;
+
+	(void)!read(*(int *)argument, &byte, 1);
+	_exit(0);
+}
+
+/* A process whose first thread has ended goes on as long as another one does. */
+static void threads_outlive_their_leader(void **state)
+{
+	char path[64];
+	int to_child[2];
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(to_child), 0);
+	child = fork();
+	if (child == 0) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, wait_for_end, &to_child[0]) == 0)
+			pthread_exit(NULL);
+		_exit(1);
+	}
+	assert_true(child > 0);
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", child);
+	for (char state_of_leader = 0; state_of_leader != 'Z';) {
+		scoped(bytes_release) struct bytes stat = BYTES_INIT(4096);
+
+		assert_ok(file_read(path, &stat));
+		assert_ok(bytes_append_byte(&stat, 0));
+		state_of_leader = strrchr((const char *)stat.data, ')')[2];
+	}
+	assert_true(proc_has_live_threads((uint32_t)child));
+	assert_int_equal(write(to_child[1], "x", 1), 1);
+	/* Not waited for yet, but ended. */
+	assert_int_equal(waitid(P_PID, (id_t)child, &(siginfo_t){}, WEXITED | WNOWAIT), 0);
+	assert_false(proc_has_live_threads((uint32_t)child));
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_false(proc_has_live_threads((uint32_t)child));
+	close(to_child[0]);
+	close(to_child[1]);
+}
+
 static void listing_processes_finds_us_once(void **state)
 {
 	int found = 0;
@@ -137,6 +184,7 @@ int main(void)
 		cmocka_unit_test(the_mapping_of_our_own_code_is_executable_and_a_file),
 		cmocka_unit_test(anonymous_memory_has_no_path),
 		cmocka_unit_test(only_base_names_of_the_first_two_arguments_are_kept),
+		cmocka_unit_test(threads_outlive_their_leader),
 		cmocka_unit_test(listing_processes_finds_us_once),
 	};
 

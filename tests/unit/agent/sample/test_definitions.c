@@ -41,6 +41,25 @@ static void equal_stacks_have_one_number_and_numbers_never_come_back(void **stat
 	assert_true(number->number > 70000);
 }
 
+static void when_there_are_too_many_those_used_longest_ago_are_forgotten(void **state)
+{
+	struct definitions *definitions = *state;
+	struct stack_number *number;
+
+	/* Ten windows of 8000, none older than what is kept otherwise: more than fit. */
+	for (uint64_t window = 100; window < 110; window++) {
+		for (uint64_t i = 0; i < 8000; i++)
+			assert_ok(definitions_stack(definitions, window * 10000 + i, window, &number));
+	}
+	definitions_sweep(definitions, 109);
+	assert_int_equal(hash_table_count(definitions->stacks), 64000);
+	assert_int_equal(definitions->n_evicted, 16000);
+	assert_ok(definitions_stack(definitions, 102 * 10000, 110, &number));
+	assert_int_equal(number->number, 2 * 8000 + 1);
+	assert_ok(definitions_stack(definitions, 101 * 10000, 110, &number));
+	assert_int_equal(number->number, 80001);
+}
+
 static void a_definition_goes_out_until_a_batch_that_carried_it_is_acknowledged(void **state)
 {
 	struct definitions *definitions = *state;
@@ -107,6 +126,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(equal_stacks_have_one_number_and_numbers_never_come_back),
+		TEST(when_there_are_too_many_those_used_longest_ago_are_forgotten),
 		TEST(a_definition_goes_out_until_a_batch_that_carried_it_is_acknowledged),
 		TEST(a_dropped_batch_makes_unacknowledged_definitions_new_again),
 		TEST(series_differ_by_every_part_of_their_key),
