@@ -5,6 +5,7 @@
  */
 #include "agent/process/proc_files.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -165,25 +166,68 @@ int proc_argument_names_read(uint32_t pid, char *ret_first, char *ret_second, si
 	return 0;
 }
 
+/* Container runtimes name the innermost group of a container after its id: 64 hex digits. */
+static bool names_container(const char *path, size_t length)
+{
+	size_t digits = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		digits = isxdigit((unsigned char)path[i]) ? digits + 1 : 0;
+		if (digits == 64)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * How much the path of one hierarchy says of the process. Where both versions are mounted (hybrid), a container may be
+ * in the groups of the old controllers alone: "0::" then has the unit of the runtime's daemon, or only "/".
+ */
+static int cgroup_rank(const char *line, const char *path, size_t path_length)
+{
+	static const char by_systemd[] = ":name=systemd:";
+	const size_t head = sizeof(by_systemd) - 1;
+
+	if (path_length <= 1)
+		return 0; /* the root: in this hierarchy the process is not told apart */
+	if (names_container(path, path_length))
+		return 4;
+	if (strncmp(line, "0::", 3) == 0)
+		return 3;
+	return (size_t)(path - line) > head && memcmp(path - head, by_systemd, head) == 0 ? 2 : 1;
+}
+
+void proc_cgroup_parse(const char *text, char *ret_path, size_t size)
+{
+	int best = -1;
+
+	ret_path[0] = '\0';
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		size_t length = strcspn(line, "\n");
+		const char *path = memchr(line, '/', length);
+		size_t path_length;
+		int rank;
+
+		if (!path)
+			continue;
+		path_length = length - (size_t)(path - line);
+		rank = cgroup_rank(line, path, path_length);
+		if (rank <= best)
+			continue;
+		best = rank;
+		(void)snprintf(ret_path, size, "%.*s", (int)path_length, path);
+	}
+}
+
 int proc_cgroup_read(uint32_t pid, char *ret_path, size_t size)
 {
 	scoped_bytes bytes = BYTES_INIT(SMALL_FILE_MAX_BYTES);
-	const char *line;
 	int r;
 
 	r = read_proc_file(pid, "cgroup", &bytes);
 	if (r < 0)
 		return r;
-	/* "0::/path" is the unified hierarchy; without it the first one named will do. */
-	line = strstr((const char *)bytes.data, "0::");
-	if (!line || (line != (const char *)bytes.data && line[-1] != '\n'))
-		line = (const char *)bytes.data;
-	line = strchr(line, '/');
-	if (!line) {
-		ret_path[0] = '\0';
-		return 0;
-	}
-	(void)snprintf(ret_path, size, "%.*s", (int)strcspn(line, "\n"), line);
+	proc_cgroup_parse((const char *)bytes.data, ret_path, size);
 	return 0;
 }
 

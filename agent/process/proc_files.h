@@ -39,7 +39,13 @@ int proc_exe_read(uint32_t pid, char *ret_path, size_t size);
  */
 int proc_argument_names_read(uint32_t pid, char *ret_first, char *ret_second, size_t size);
 
-/* The path in the unified (or first) hierarchy of /proc/PID/cgroup. */
+/*
+ * Of the hierarchies in a /proc/PID/cgroup, "" or lines "ID:CONTROLLERS:PATH", the path that says most of the process:
+ * one that names a container, else that of the unified hierarchy, systemd's own, or the first one that is not the root.
+ */
+void proc_cgroup_parse(const char *text, char *ret_path, size_t size);
+
+/* The same of process @pid. */
 int proc_cgroup_read(uint32_t pid, char *ret_path, size_t size);
 
 /* Whether a process has threads that are alive; the leader itself may be a zombie. */

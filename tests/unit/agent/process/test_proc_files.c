@@ -39,6 +39,41 @@ static void a_process_that_is_gone_is_no_such_process(void **state)
 	assert_errno(proc_cgroup_read((uint32_t)pid, path, sizeof(path)), -ESRCH);
 }
 
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void the_cgroup_that_names_a_container_wins_in_a_hybrid_hierarchy(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *path;
+	} cases[] = {
+		{ "0::/system.slice/ssh.service\n", "/system.slice/ssh.service" },
+		/* The container is in the groups of the old controllers alone. */
+		{ "9:name=systemd:/docker/" ID "\n4:memory:/docker/" ID "\n0::/system.slice/containerd.service\n",
+		  "/docker/" ID },
+		{ "4:memory:/kubepods/pod1/" ID "\n1:name=systemd:/\n0::/\n", "/kubepods/pod1/" ID },
+		/* The first line is the unified one, and empty. */
+		{ "0::/\n1:name=systemd:/system.slice/cron.service\n2:cpu,cpuacct:/\n", "/system.slice/cron.service" },
+		{ "0::/system.slice/docker-" ID ".scope\n4:memory:/\n", "/system.slice/docker-" ID ".scope" },
+		/* Controllers are often less exact than systemd's own hierarchy. */
+		{ "4:memory:/user.slice\n1:name=systemd:/user.slice/session-3.scope\n0::/user.slice/session-3.scope\n",
+		  "/user.slice/session-3.scope" },
+		{ "4:memory:/user.slice\n3:cpu:/jobs\n", "/user.slice" },
+		{ "9:name=systemd:/\n0::/\n", "/" },
+		{ "0::/one", "/one" },
+		{ "no slash\n", "" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char path[256] = "?";
+
+		proc_cgroup_parse(cases[i].text, path, sizeof(path));
+		assert_string_equal(path, cases[i].path);
+	}
+}
+
 struct search {
 	uint64_t pc;
 	struct proc_mapping found;
@@ -181,6 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_stat_of_a_process_with_a_hostile_name_is_read),
 		cmocka_unit_test(a_process_that_is_gone_is_no_such_process),
+		cmocka_unit_test(the_cgroup_that_names_a_container_wins_in_a_hybrid_hierarchy),
 		cmocka_unit_test(the_mapping_of_our_own_code_is_executable_and_a_file),
 		cmocka_unit_test(anonymous_memory_has_no_path),
 		cmocka_unit_test(only_base_names_of_the_first_two_arguments_are_kept),
