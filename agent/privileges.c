@@ -8,11 +8,15 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/bytes.h"
 #include "common/capabilities.h"
+#include "common/file.h"
 #include "common/log.h"
+#include "common/scoped.h"
 
 enum need {
 	REQUIRED,
@@ -24,6 +28,12 @@ enum time_of_use {
 	ALWAYS,
 	START,
 };
+
+/*
+ * Debian's and Ubuntu's kernels know values above 2 (Debian's default is 3), at which perf_event_open() asks for
+ * CAP_SYS_ADMIN: CAP_PERFMON does not help.
+ */
+#define PARANOID_BEYOND_PERFMON 3
 
 /* PROC_USER_INIT_INO of include/linux/proc_ns.h: the same on every kernel since 3.8. */
 #define INITIAL_USER_NAMESPACE 0xeffffffdu
@@ -56,9 +66,12 @@ bool privilege_is_in(enum privilege privilege, uint64_t permitted)
 	return permitted & (rows[privilege].bit | rows[privilege].alternative);
 }
 
-uint64_t privileges_to_keep(uint64_t permitted)
+uint64_t privileges_to_keep(uint64_t permitted, int perf_event_paranoid)
 {
 	uint64_t keep = 0;
+
+	if (perf_event_paranoid >= PARANOID_BEYOND_PERFMON)
+		keep |= permitted & CAPABILITY_BIT(CAP_SYS_ADMIN);
 
 	for (size_t i = 0; i < PRIVILEGE_COUNT; i++) {
 		if (rows[i].time != ALWAYS)
@@ -159,16 +172,31 @@ bool privileges_log_if_missing(enum privilege privilege)
 	return true;
 }
 
+/* -1 where it cannot be read: no more is kept than without it. */
+static int read_perf_event_paranoid(void)
+{
+	scoped(bytes_release) struct bytes text = BYTES_INIT(64);
+
+	if (file_read("/proc/sys/kernel/perf_event_paranoid", &text) < 0 || bytes_append_byte(&text, 0) < 0)
+		return -1;
+	return (int)strtol((const char *)text.data, NULL, 10);
+}
+
 int privileges_limit(void)
 {
+	int paranoid = read_perf_event_paranoid();
 	uint64_t permitted;
 	int r;
 
 	r = capabilities_permitted(&permitted);
 	if (r == 0)
-		r = capabilities_limit(privileges_to_keep(permitted));
+		r = capabilities_limit(privileges_to_keep(permitted, paranoid));
 	if (r < 0)
 		return log_error_errno(r, "cannot give up capabilities that are not needed: %m; --privileges.keep "
 					  "starts with all of them");
+	if (paranoid >= PARANOID_BEYOND_PERFMON)
+		log_info("kernel.perf_event_paranoid is %d, at which this kernel wants CAP_SYS_ADMIN for perf events: "
+			 "keeping it; 'sysctl kernel.perf_event_paranoid=2' lets the agent do without",
+			 paranoid);
 	return 0;
 }

@@ -36,8 +36,11 @@ int privileges_limit(void);
 /* Whether @permitted holds the capability of @privilege or its alternative. */
 bool privilege_is_in(enum privilege privilege, uint64_t permitted);
 
-/* The mask of the capabilities of @permitted that the agent keeps. */
-uint64_t privileges_to_keep(uint64_t permitted);
+/*
+ * The mask of the capabilities of @permitted that the agent keeps, where the sysctl kernel.perf_event_paranoid is
+ * @perf_event_paranoid.
+ */
+uint64_t privileges_to_keep(uint64_t permitted, int perf_event_paranoid);
 
 /* The sentence about @privilege, for the program at @program. */
 void privilege_format(enum privilege privilege, const char *program, char ret_message[PRIVILEGE_MESSAGE_SIZE]);

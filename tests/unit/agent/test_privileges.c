@@ -22,15 +22,26 @@
 static void of_all_capabilities_six_are_kept(void **state)
 {
 	(void)state;
-	assert_int_equal(privileges_to_keep(UINT64_MAX), ALL_KEPT);
+	assert_int_equal(privileges_to_keep(UINT64_MAX, 2), ALL_KEPT);
 }
 
 static void nothing_is_kept_that_was_not_there(void **state)
 {
 	(void)state;
-	assert_int_equal(privileges_to_keep(0), 0);
-	assert_int_equal(privileges_to_keep(CAPABILITY_BIT(CAP_BPF) | CAPABILITY_BIT(CAP_CHOWN)),
+	assert_int_equal(privileges_to_keep(0, 2), 0);
+	assert_int_equal(privileges_to_keep(CAPABILITY_BIT(CAP_BPF) | CAPABILITY_BIT(CAP_CHOWN), 2),
 			 CAPABILITY_BIT(CAP_BPF));
+}
+
+static void sys_admin_is_kept_where_perf_events_ask_for_it(void **state)
+{
+	const uint64_t admin = CAPABILITY_BIT(CAP_SYS_ADMIN);
+
+	(void)state;
+	assert_int_equal(privileges_to_keep(admin | ALL_KEPT, 3), admin | ALL_KEPT);
+	assert_int_equal(privileges_to_keep(admin | ALL_KEPT, 4), admin | ALL_KEPT);
+	assert_int_equal(privileges_to_keep(ALL_KEPT, 3), ALL_KEPT);
+	assert_int_equal(privileges_to_keep(admin | ALL_KEPT, -1), ALL_KEPT);
 }
 
 static void a_broader_capability_is_kept_only_in_place_of_a_narrow_one(void **state)
@@ -38,8 +49,8 @@ static void a_broader_capability_is_kept_only_in_place_of_a_narrow_one(void **st
 	const uint64_t admin = CAPABILITY_BIT(CAP_SYS_ADMIN);
 
 	(void)state;
-	assert_int_equal(privileges_to_keep(admin), admin);
-	assert_int_equal(privileges_to_keep(admin | ALL_KEPT), ALL_KEPT);
+	assert_int_equal(privileges_to_keep(admin, 2), admin);
+	assert_int_equal(privileges_to_keep(admin | ALL_KEPT, 2), ALL_KEPT);
 	assert_true(privilege_is_in(PRIVILEGE_BPF, admin));
 	assert_true(privilege_is_in(PRIVILEGE_PERFMON, admin));
 	assert_false(privilege_is_in(PRIVILEGE_SYS_PTRACE, admin));
@@ -96,6 +107,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_all_capabilities_six_are_kept),
 		cmocka_unit_test(nothing_is_kept_that_was_not_there),
+		cmocka_unit_test(sys_admin_is_kept_where_perf_events_ask_for_it),
 		cmocka_unit_test(a_broader_capability_is_kept_only_in_place_of_a_narrow_one),
 		cmocka_unit_test(the_sentence_names_the_capability_and_three_ways_to_grant_it),
 		cmocka_unit_test(only_what_is_required_keeps_the_agent_from_starting),
