@@ -29,9 +29,6 @@
 #define QUIET_DRAIN_INTERVAL_NS NSEC_PER_SEC
 #define QUIET_SAMPLES		8
 
-/* So long after its last sample an unwind table is kept, whoever else wants its place. */
-#define TABLE_IN_USE_NS (15 * NSEC_PER_SEC)
-
 /* Executables kept after their last process is gone; each is some 300 bytes. */
 #define MAX_IDLE_EXECUTABLES 4096
 
@@ -229,19 +226,16 @@ static int start_sampling(struct agent *agent)
 	r = start_toucher(agent);
 	if (r < 0)
 		return log_error_errno(r, "cannot start the thread that touches absent pages: %m");
-	r = unwind_publisher_init(&agent->tables, agent->programs, agent->executables,
-				  MAX(TABLE_IN_USE_NS, 2 * agent->config->batch_interval_ns));
+	r = unwind_publisher_init(&agent->tables, agent->programs, agent->executables, agent->config->unwind_bytes);
 	if (r < 0)
-		return log_error_errno(r, "cannot map the unwind tables' arrays: %m");
-	if (agent->config->unwind_cache_folder[0])
-		unwind_publisher_use_cache(&agent->tables, agent->config->unwind_cache_folder,
-					   agent->config->unwind_cache_bytes);
+		return log_error_errno(r, "cannot make the maps of unwind rows: %m");
+	unwind_publisher_use_cache(&agent->tables, agent->config->unwind_cache_folder,
+				   agent->config->unwind_cache_bytes);
 	agent->publisher = (struct mapping_publisher){
 		.programs = agent->programs,
 		.processes = agent->processes,
-		.tables = &agent->tables,
 	};
-	r = stack_copier_new(&agent->bpf_config, &agent->publisher, &agent->copier);
+	r = stack_copier_new(&agent->bpf_config, &agent->publisher, &agent->tables, &agent->copier);
 	if (r < 0)
 		return r;
 	r = process_table_scan(agent->processes);
@@ -430,21 +424,6 @@ static int catch_up(struct agent *agent, uint64_t time_ns)
 	return apply_events_until(agent, time_ns);
 }
 
-/* Each stack comes in full once a window, so no table that is used is missed. */
-static void note_used_tables(struct agent *agent, const struct abi_sample *sample, const struct abi_frame *frames)
-{
-	uint32_t n_frames = sample->n_kernel_frames + sample->n_user_frames;
-	uint32_t last = 0;
-
-	if (!(sample->flags & ABI_SAMPLE_FULL))
-		return;
-	for (uint32_t i = sample->n_kernel_frames; i < n_frames; i++) {
-		if (frames[i].executable != last)
-			unwind_publisher_used(&agent->tables, frames[i].executable, sample->time_ns);
-		last = frames[i].executable;
-	}
-}
-
 static uint64_t window_closes_ns(const struct agent *agent)
 {
 	return agent->window_opened_ns + MAX(agent->config->batch_interval_ns, agent->server_interval_ns);
@@ -465,7 +444,6 @@ static int add_sample(struct agent *agent, const struct abi_sample *sample, cons
 {
 	int r;
 
-	note_used_tables(agent, sample, frames);
 	r = collector_add(agent->collector, sample, frames);
 	if (r < 0)
 		return r;

@@ -75,7 +75,7 @@ int agent_close_window(struct agent *agent)
 		return r;
 	/* Before the window closes, so that stacks go out in full for the one that opens now. */
 	bpf_programs_set_window(agent->programs, collector_window(agent->collector) + 1);
-	unwind_publisher_ask_again(&agent->tables);
+	unwind_publisher_tidy(&agent->tables);
 	agent_update_metrics(agent);
 	r = process_table_compact_strings(agent->processes, MAX_STRING_BYTES / 2, MAX_STRING_BYTES);
 	if (r < 0)

@@ -112,6 +112,7 @@ static void gather_kernel_counters(struct agent *agent)
 	set(agent, AGENT_METRIC_FRAMES_BY_POINTER, values[ABI_COUNTER_FRAMES_BY_POINTER]);
 	set(agent, AGENT_METRIC_FRAMES_UNSUPPORTED, values[ABI_COUNTER_FRAMES_UNSUPPORTED]);
 	set(agent, AGENT_METRIC_NO_TABLE, values[ABI_COUNTER_NO_TABLE]);
+	set(agent, AGENT_METRIC_ROWS_MISSING, values[ABI_COUNTER_ROWS_MISSING]);
 	set(agent, AGENT_METRIC_KERNEL_STACK_ERROR, values[ABI_COUNTER_KERNEL_STACK_ERROR]);
 	gather_absent_pages(agent, values);
 	gather_off_cpu_counters(agent, values);
@@ -181,12 +182,21 @@ static void gather_own_costs(struct agent *agent)
 
 static void gather_tables(struct agent *agent)
 {
+	const struct paged_rows *rows = &agent->tables.rows;
+
 	set(agent, AGENT_METRIC_TABLES_COMPILED, agent->tables.n_compiled);
 	set(agent, AGENT_METRIC_TABLES_CACHED, agent->tables.n_cached);
 	set(agent, AGENT_METRIC_TABLES_WITHOUT, agent->tables.n_without);
 	set(agent, AGENT_METRIC_TABLES_FAILED, agent->tables.n_failed);
 	set(agent, AGENT_METRIC_TABLES_EVICTED, agent->tables.n_evicted);
-	set(agent, AGENT_METRIC_TABLE_ROWS, agent->tables.rows.used);
+	set(agent, AGENT_METRIC_TABLE_FILE_BYTES, agent->tables.file_bytes);
+	set(agent, AGENT_METRIC_TABLE_ROWS, rows->n_rows);
+	set(agent, AGENT_METRIC_TABLE_RULES, rule_pool_count(&rows->rules));
+	set(agent, AGENT_METRIC_RULES_REFUSED, rows->rules.n_refused);
+	set(agent, AGENT_METRIC_CHUNKS, rows->n_chunks);
+	set(agent, AGENT_METRIC_CHUNKS_LOADED, rows->n_loaded);
+	set(agent, AGENT_METRIC_CHUNKS_EVICTED, rows->n_evicted - rows->n_churned);
+	set(agent, AGENT_METRIC_CHUNKS_CHURNED, rows->n_churned);
 	set(agent, AGENT_METRIC_COMPILE_NS, agent->tables.compile_ns);
 	set(agent, AGENT_METRIC_TABLE_CACHE_NS, agent->tables.cache_ns);
 	if (agent->tables.cache)

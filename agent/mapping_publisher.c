@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "common/clock.h"
 #include "common/log.h"
 
 #define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
@@ -93,24 +92,10 @@ static int publish_set(struct mapping_publisher *publisher, struct process_mappi
 	return r;
 }
 
-static int want_tables(struct mapping_publisher *publisher, const struct process_mappings *mappings)
+void mapping_publisher_prepare(struct mapping_publisher *publisher, struct process *process)
 {
-	uint64_t now_ns = clock_monotonic_ns(&system_clock);
-	int r = 0;
-
-	for (size_t i = 0; publisher->tables && i < mappings->count && r == 0; i++) {
-		if (mappings->items[i].executable)
-			r = unwind_publisher_want(publisher->tables, mappings->items[i].executable, now_ns);
-	}
-	return r;
-}
-
-int mapping_publisher_prepare(struct mapping_publisher *publisher, struct process *process)
-{
-	if (!process->mappings || (process->without_stacks && process->without_waits))
-		return 0;
-	process_table_identify_mappings(publisher->processes, process);
-	return want_tables(publisher, process->mappings);
+	if (process->mappings && !(process->without_stacks && process->without_waits))
+		process_table_identify_mappings(publisher->processes, process);
 }
 
 /*
@@ -153,10 +138,7 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 	forget_replaced_code(publisher, process);
 	mappings = process->mappings;
 	if (mappings && !(process->without_stacks && process->without_waits)) {
-		/* Tables first: a process published without them would be unwound by frame pointers meanwhile. */
-		r = mapping_publisher_prepare(publisher, process);
-		if (r < 0)
-			return r;
+		mapping_publisher_prepare(publisher, process);
 		if (!mappings->published_set || mappings->changed)
 			r = publish_set(publisher, mappings, process->pid);
 		if (r < 0) {

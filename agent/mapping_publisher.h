@@ -9,12 +9,10 @@
 #include "agent/mapping_set.h"
 #include "agent/process/process_table.h"
 #include "agent/profile/bpf_programs.h"
-#include "agent/unwind_publisher.h"
 
 struct mapping_publisher {
 	struct bpf_programs *programs;
 	struct process_table *processes;
-	struct unwind_publisher *tables; /* NULL: frame pointers only */
 	uint32_t last_set;
 	struct mapping_set set;		/* of the process that is being published */
 	struct abi_mapping_chunk chunk; /* likewise */
@@ -22,8 +20,8 @@ struct mapping_publisher {
 	uint64_t failures; /* map full, or no kernel memory: samples stay raw, which costs more but loses nothing */
 };
 
-/* Identifies what @process has mapped, and sees to it that the tables are in the maps. 0 or negative errno. */
-int mapping_publisher_prepare(struct mapping_publisher *publisher, struct process *process);
+/* Identifies what @process has mapped. */
+void mapping_publisher_prepare(struct mapping_publisher *publisher, struct process *process);
 
 void mapping_publisher_release(struct mapping_publisher *publisher);
 

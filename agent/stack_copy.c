@@ -16,6 +16,8 @@ VEC_DEFINE(chunk_vec, struct abi_mapping_chunk);
 struct stack_copier {
 	const struct abi_config *config;
 	struct mapping_publisher *publisher;
+	struct unwind_publisher *tables;
+	struct host_unwind_tables view; /* of tables */
 	struct host_unwind_output output;
 	uint64_t counters[ABI_COUNTER_COUNT]; /* of all copies */
 	struct mapping_set set; /* mappings of the process of the copy at hand */
@@ -27,7 +29,7 @@ struct stack_copier {
 };
 
 int stack_copier_new(const struct abi_config *config, struct mapping_publisher *publisher,
-		     struct stack_copier **ret_copier)
+		     struct unwind_publisher *tables, struct stack_copier **ret_copier)
 {
 	struct stack_copier *copier = calloc(1, sizeof(*copier));
 
@@ -35,6 +37,7 @@ int stack_copier_new(const struct abi_config *config, struct mapping_publisher *
 		return -ENOMEM;
 	copier->config = config;
 	copier->publisher = publisher;
+	copier->tables = tables;
 	*ret_copier = copier;
 	return 0;
 }
@@ -141,6 +144,9 @@ static void put_together(struct stack_copier *copier, const struct abi_stack_cop
 	/* Not a page that was absent: the copy ends there. */
 	if (sample->cut == STACK_CUT_READ_FAULT)
 		sample->cut = STACK_CUT_UNKNOWN;
+	/* Frame pointers may have led to a false end. */
+	if (sample->cut == STACK_CUT_NONE && output->n_missing > 0)
+		sample->cut = STACK_CUT_NO_ROW;
 	memcpy(copier->frames, copy->kernel_frames, n_kernel_frames * sizeof(*copier->frames));
 	memcpy(copier->frames + n_kernel_frames, output->frames,
 	       n_user_frames * sizeof(*copier->frames));
@@ -152,6 +158,7 @@ static void count_outcome(struct stack_copier *copier)
 
 	counters[ABI_COUNTER_CUT_UNKNOWN] = counters[ABI_COUNTER_CUT_READ_FAULT];
 	counters[ABI_COUNTER_CUT_READ_FAULT] = 0;
+	counters[ABI_COUNTER_NO_TABLE] = copier->output.n_missing;
 	for (size_t i = ABI_COUNTER_CUT_DEPTH; i <= ABI_COUNTER_NO_TABLE; i++)
 		copier->counters[i] += counters[i];
 }
@@ -161,23 +168,35 @@ const uint64_t *stack_copier_counters(const struct stack_copier *copier)
 	return copier->counters;
 }
 
+/*
+ * Unwinds up to rows that are missing, has them loaded, and begins again: a stack costs a microsecond, and each load
+ * makes it go on further.
+ */
+static void unwind_with_rows(struct stack_copier *copier, struct host_unwind_input *input)
+{
+	struct host_unwind_output *output = &copier->output;
+
+	unwind_publisher_view(copier->tables, &copier->view);
+	input->tables = &copier->view;
+	for (int n_loads = 0; n_loads <= ABI_MAX_USER_FRAMES; n_loads++) {
+		host_unwind(input, output);
+		if (output->n_missing == 0 ||
+		    !unwind_publisher_load(copier->tables, output->missing_executable, output->missing_address))
+			break;
+	}
+}
+
 void stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy,
 			 struct process *process, const struct abi_sample **ret_sample,
 			 const struct abi_frame **ret_frames)
 {
-	struct host_unwind_tables tables;
 	struct host_unwind_input input;
 	struct abi_process entry;
 
 	/* Also of a process that is gone: what it had mapped is still known. */
-	if (mapping_publisher_prepare(copier->publisher, process) < 0)
-		copier->publisher->failures++;
+	mapping_publisher_prepare(copier->publisher, process);
 	fill_input(copier, copy, process, &entry, &input);
-	if (copier->publisher->tables) {
-		unwind_publisher_view(copier->publisher->tables, &tables);
-		input.tables = &tables;
-	}
-	host_unwind(&input, &copier->output);
+	unwind_with_rows(copier, &input);
 	count_outcome(copier);
 	put_together(copier, copy);
 	*ret_sample = &copier->sample;

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Samples whose user stack came as a copy, because the kernel side did not know the process, or the table of one of its
- * executables. The process's mappings and tables are published, so that its next sample is unwound in the kernel, and
- * the copy is unwound by the same code here. Used by the agent's main thread.
+ * Samples whose user stack came as a copy, because the kernel side did not know the process, or lacked unwind rows. The
+ * process's mappings are published and the rows are loaded, so that its next sample is unwound in the kernel, and the
+ * copy is unwound by the same code here. Used by the agent's main thread.
  */
 
 #include "agent/mapping_publisher.h"
@@ -18,7 +18,7 @@ const uint64_t *stack_copier_counters(const struct stack_copier *copier);
 
 /* All borrowed; @config is what the BPF programs were loaded with. */
 int stack_copier_new(const struct abi_config *config, struct mapping_publisher *publisher,
-		     struct stack_copier **ret_copier);
+		     struct unwind_publisher *tables, struct stack_copier **ret_copier);
 struct stack_copier *stack_copier_free(struct stack_copier *copier);
 
 /*

@@ -1,55 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A table is written into free extents through the mapping, and only then named in the hash that programs look at. One
- * that leaves is first taken out of the hash; its extents are free after a grace period of RCU, when no program can
- * hold its place any more (membarrier(2), MEMBARRIER_CMD_GLOBAL waits for one).
- */
 #include "agent/unwind_publisher.h"
 
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/unwind/unwind_input.h"
-#include "agent/unwind/unwind_table.h"
+#include "agent/unwind/table_make.h"
 #include "common/clock.h"
 #include "common/elf/build_id.h"
 #include "common/log.h"
 
-/* Tables that leave together, so that one grace period does for all of them. */
-#define EVICT_FRACTION 8
+/* File descriptors that the rest of the agent needs. */
+#define OTHER_FDS 512
 
-/*
- * A table is had from disk in a thirtieth of the time that compiling takes (libc: 30 of 1110 us, libLLVM: 3.4 of 37.5
- * ms), whatever its size. Below this it is a matter of 60 us, and not worth a block of the disk.
- */
-#define CACHED_FROM_BYTES (8 * KIB)
+/* A table that no stack used for so long may leave when files are too many, or too large together: a minute. */
+#define IDLE_TICKS (UINT64_C(60) * NSEC_PER_SEC >> UNWIND_USED_SHIFT)
+
+/* ---- the maps ---------------------------------------------------------------------------------------------------- */
+
+static int add_part(void *arg, uint32_t part, struct abi_unwind_slot **ret_slots)
+{
+	return bpf_programs_add_unwind_part(arg, part, ret_slots);
+}
+
+static int put_region(void *arg, uint64_t key, uint32_t directory)
+{
+	return bpf_programs_put_unwind_region(arg, key, directory);
+}
+
+static void remove_region(void *arg, uint64_t key)
+{
+	bpf_programs_remove_unwind_region(arg, key);
+}
+
+/* Each table has a file open. */
+static uint32_t max_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur <= 2 * OTHER_FDS)
+		return OTHER_FDS / 2;
+	return (uint32_t)MIN(limit.rlim_cur - OTHER_FDS, (rlim_t)UNWIND_MAX_TABLES);
+}
 
 int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_programs *programs,
-			  struct executable_cache *executables, uint64_t in_use_ns)
+			  struct executable_cache *executables, uint64_t unwind_bytes)
 {
 	int r;
 
 	*publisher = (struct unwind_publisher){
 		.programs = programs,
 		.executables = executables,
-		.in_use_ns = in_use_ns,
+		.backend = {
+			.arg = programs,
+			.add_part = add_part,
+			.put_region = put_region,
+			.remove_region = remove_region,
+		},
+		.max_file_bytes = UINT64_MAX,
+		.max_files = max_files(),
 	};
-	r = bpf_programs_unwind_arrays(programs, &publisher->arrays);
-	if (r == 0)
-		r = extents_init(&publisher->rows, publisher->arrays.rows.n);
-	if (r == 0)
-		r = extents_init(&publisher->pages, publisher->arrays.pages.n);
-	if (r == 0)
-		r = extents_init(&publisher->rules, publisher->arrays.rules.n);
-	if (r == 0)
-		r = hash_table_new(sizeof(uint32_t), sizeof(struct published_table), UNWIND_MAX_TABLES,
-				   &publisher->tables);
-	return r;
+	r = hash_table_new(sizeof(uint32_t), sizeof(struct published_table), UNWIND_MAX_TABLES, &publisher->tables);
+	if (r < 0)
+		return r;
+	return paged_rows_init(&publisher->rows, &publisher->backend, unwind_parts_of_budget(unwind_bytes),
+			       UNWIND_POOL_RULES);
 }
 
 /*
@@ -72,62 +90,67 @@ void unwind_publisher_use_cache(struct unwind_publisher *publisher, const char *
 	const struct table_cache_options options = { .folder = folder, .max_bytes = max_bytes, .maker = own_build() };
 	int r;
 
+	publisher->max_file_bytes = max_bytes;
+	if (!folder[0])
+		return;
 	r = table_cache_open(&options, &publisher->cache);
 	if (r == -EBUSY)
-		log_warn("another agent uses '%s', unwind tables are not kept for the next start", folder);
+		log_warn("another agent uses '%s', unwind tables are kept in memory, and not for the next start",
+			 folder);
 	else if (r < 0)
-		log_warn_errno(r, "cannot use '%s', unwind tables are not kept for the next start: %m", folder);
+		log_warn_errno(r, "cannot use '%s', unwind tables are kept in memory, and not for the next start: %m",
+			       folder);
 }
 
 void unwind_publisher_release(struct unwind_publisher *publisher)
 {
-	publisher->cache = table_cache_close(publisher->cache);
-	unwind_arrays_release(&publisher->arrays);
-	extents_release(&publisher->rows);
-	extents_release(&publisher->pages);
-	extents_release(&publisher->rules);
-	publisher->tables = hash_table_free(publisher->tables);
-}
+	size_t cursor = 0;
+	void *value;
 
-static int take_extents(struct unwind_publisher *publisher, const struct unwind_table *table,
-			struct published_table *published)
-{
-	int r;
+	while (publisher->tables && hash_table_next(publisher->tables, &cursor, NULL, &value)) {
+		struct published_table *table = value;
 
-	r = extents_take(&publisher->rows, table->n_rows, &published->rows);
-	if (r <= 0)
-		return r;
-	r = extents_take(&publisher->pages, table->n_pages + 1, &published->pages);
-	if (r > 0) {
-		r = extents_take(&publisher->rules, table->n_rules, &published->rules);
-		if (r > 0)
-			return 1;
-		(void)extents_give_back(&publisher->pages, published->pages);
+		if (table->state == TABLE_READY)
+			(void)close(table->file.fd);
 	}
-	(void)extents_give_back(&publisher->rows, published->rows);
-	*published = (struct published_table){};
-	return r;
+	publisher->tables = hash_table_free(publisher->tables);
+	publisher->cache = table_cache_close(publisher->cache);
+	paged_rows_release(&publisher->rows);
 }
 
-static void give_back(struct unwind_publisher *publisher, const struct published_table *published)
+/* ---- tables that leave ---------------------------------------------------------------------------------------- */
+
+/* Of the file and the resident rows nothing is left. */
+static void close_table(struct unwind_publisher *publisher, uint32_t number, struct published_table *table)
 {
-	(void)extents_give_back(&publisher->rows, published->rows);
-	(void)extents_give_back(&publisher->pages, published->pages);
-	(void)extents_give_back(&publisher->rules, published->rules);
+	if (table->state != TABLE_READY)
+		return;
+	paged_rows_unload(&publisher->rows, number);
+	publisher->file_bytes -= table->file.bytes;
+	publisher->n_files--;
+	(void)close(table->file.fd);
+	table->state = TABLE_NONE;
 }
 
-static bool is_in_use(const struct unwind_publisher *publisher, const struct published_table *table, uint64_t now_ns)
+static void remove_table(struct unwind_publisher *publisher, uint32_t number)
 {
-	return table->used_ns > 0 && table->used_ns + publisher->in_use_ns > now_ns;
+	struct published_table *table = hash_table_find(publisher->tables, &number);
+
+	bpf_programs_remove_unwind_table(publisher->programs, number);
+	close_table(publisher, number, table);
+	(void)hash_table_remove(publisher->tables, &number);
+	publisher->n_evicted++;
 }
 
-/*
- * The table that leaves next: the one that was made or used longest ago. @for_room: not one in use, and not an empty
- * one, which has no memory to give. False when there is none.
- */
-static bool find_victim(const struct unwind_publisher *publisher, bool for_room, uint64_t now_ns, uint32_t *ret_number)
+static bool is_idle(const struct unwind_publisher *publisher, const struct published_table *table)
 {
-	uint64_t oldest_ns = UINT64_MAX;
+	return (int32_t)(publisher->rows.now - table->used) >= (int32_t)IDLE_TICKS;
+}
+
+/* The table that was used longest ago, and not lately; with @with_file one that has a file. */
+static bool find_idle(const struct unwind_publisher *publisher, bool with_file, uint32_t *ret_number)
+{
+	const struct published_table *oldest = NULL;
 	const void *key;
 	size_t cursor = 0;
 	void *value;
@@ -135,270 +158,322 @@ static bool find_victim(const struct unwind_publisher *publisher, bool for_room,
 	while (hash_table_next(publisher->tables, &cursor, &key, &value)) {
 		const struct published_table *table = value;
 
-		if (for_room && (table->without || is_in_use(publisher, table, now_ns)))
+		if (!is_idle(publisher, table) || (with_file && table->state != TABLE_READY) ||
+		    (oldest && (int32_t)(table->used - oldest->used) >= 0))
 			continue;
-		if (MAX(table->made_ns, table->used_ns) >= oldest_ns)
-			continue;
-		oldest_ns = MAX(table->made_ns, table->used_ns);
+		oldest = table;
 		memcpy(ret_number, key, sizeof(*ret_number));
 	}
-	return oldest_ns != UINT64_MAX;
+	return oldest != NULL;
 }
 
-/* Lets some tables go. False when there is none to go. */
-static bool evict(struct unwind_publisher *publisher, bool for_room, uint64_t now_ns)
+/* False: as many tables, or files, as there can be, are in use. */
+static bool make_room(struct unwind_publisher *publisher)
 {
-	size_t n_victims = MAX(hash_table_count(publisher->tables) / EVICT_FRACTION, (size_t)1);
-	struct published_table gone[64];
-	size_t n_gone = 0;
 	uint32_t number;
 
-	while (n_gone < MIN(n_victims, ARRAY_SIZE(gone)) && find_victim(publisher, for_room, now_ns, &number)) {
-		gone[n_gone++] = *(struct published_table *)hash_table_find(publisher->tables, &number);
-		bpf_programs_remove_unwind_table(publisher->programs, number);
-		(void)hash_table_remove(publisher->tables, &number);
+	while (hash_table_count(publisher->tables) >= UNWIND_MAX_TABLES) {
+		if (!find_idle(publisher, false, &number))
+			return false;
+		remove_table(publisher, number);
 	}
-	if (n_gone == 0)
-		return false;
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
-		return false; /* the extents are lost, but never read wrongly */
-	for (size_t i = 0; i < n_gone; i++)
-		give_back(publisher, &gone[i]);
-	publisher->n_evicted += n_gone;
+	while (publisher->n_files >= publisher->max_files) {
+		if (!find_idle(publisher, true, &number))
+			return false;
+		remove_table(publisher, number);
+	}
 	return true;
 }
 
-/* 1; 0: there is no room, and none that may be made. */
-static int make_room(struct unwind_publisher *publisher, const struct unwind_table *table, bool is_needed,
-		     struct published_table *published)
-{
-	int r = take_extents(publisher, table, published);
+/* ---- making a table ------------------------------------------------------------------------------------------- */
 
-	while (r == 0 && is_needed && evict(publisher, true, published->made_ns))
-		r = take_extents(publisher, table, published);
-	publisher->is_full = r == 0;
-	return r;
-}
-
-static int write_table(struct unwind_publisher *publisher, uint32_t number, const struct unwind_table *table,
-		       bool is_needed, struct published_table *published)
-{
-	struct unwind_arrays *arrays = &publisher->arrays;
-	struct abi_unwind_info info = {
-		.base_address = table->base_address,
-		.n_pages = table->n_pages,
-		.n_rules = table->n_rules,
-	};
-	int r;
-
-	/* No eviction helps one that is larger than everything. */
-	if (table->n_rows > arrays->rows.n || table->n_pages >= arrays->pages.n || table->n_rules > arrays->rules.n)
-		return -EFBIG;
-	r = make_room(publisher, table, is_needed, published);
-	if (r <= 0)
-		return r < 0 ? r : -ENOSPC;
-	r = unwind_array_write(&arrays->rows, published->rows.first, table->rows, table->n_rows);
-	if (r == 0)
-		r = unwind_array_write(&arrays->pages, published->pages.first, table->page_first, table->n_pages + 1);
-	if (r == 0)
-		r = unwind_array_write(&arrays->rules, published->rules.first, table->rules, table->n_rules);
-	info.first_row = published->rows.first;
-	info.first_page = published->pages.first;
-	info.first_rule = published->rules.first;
-	if (r == 0)
-		r = bpf_programs_put_unwind_table(publisher->programs, number, &info);
-	if (r < 0)
-		give_back(publisher, published);
-	published->info = info;
-	return r;
-}
+/* Where a table is written to. */
+struct table_output {
+	struct table_cache_file file;
+	struct hash128 key; /* all zero: not kept */
+	bool is_in_cache;
+};
 
 /* A disk that is full, or any other trouble, is told once: smaller tables may still fit in between. */
-static void store(struct unwind_publisher *publisher, const struct hash128 *key, const struct unwind_table *table)
+static void note_cache_failure(struct unwind_publisher *publisher, int r)
 {
-	int r = table_cache_store(publisher->cache, key, table);
-
-	if (r < 0 && !publisher->cache_failed)
+	if (!publisher->cache_failed)
 		log_warn_errno(r, "cannot write to unwind.cache_folder, new unwind tables are not kept: %m");
-	publisher->cache_failed |= r < 0;
+	publisher->cache_failed = true;
 }
 
-static int compile(struct unwind_publisher *publisher, const struct elf_file *elf, struct unwind_table *ret_table)
+static int open_memory(struct table_output *output)
 {
-	uint64_t began_ns = clock_monotonic_ns(&system_clock);
-	struct unwind_table_stats stats;
+	output->file.fd = memfd_create("hearth-unwind-table", MFD_CLOEXEC);
+	output->is_in_cache = false;
+	return output->file.fd < 0 ? -errno : 0;
+}
+
+static int open_output(struct unwind_publisher *publisher, bool keep, struct table_output *output)
+{
 	int r;
 
-	r = unwind_table_compile(elf, ret_table, &stats);
+	if (!keep || !publisher->cache)
+		return open_memory(output);
+	r = table_cache_create(publisher->cache, &output->file);
+	if (r < 0) {
+		note_cache_failure(publisher, r);
+		return open_memory(output);
+	}
+	output->is_in_cache = true;
+	return 0;
+}
+
+/* 1 made, 0 no call frame information, negative errno; the output's fd is closed unless it is 1. */
+static int make_into(struct unwind_publisher *publisher, int elf_fd, struct table_output *output)
+{
+	uint64_t began_ns = clock_monotonic_ns(&system_clock);
+	struct table_made made;
+	int r;
+
+	r = table_make(elf_fd, &output->key, output->file.fd, &made);
 	publisher->compile_ns += clock_monotonic_ns(&system_clock) - began_ns;
-	publisher->n_compiled += r > 0;
+	if (r > 0)
+		return r;
+	if (output->is_in_cache)
+		table_cache_discard(publisher->cache, &output->file);
+	scoped_close(&output->file.fd);
 	return r;
 }
 
-/* 1 found, with @ret_table; 0 not, and @ret_is_worth_keeping says whether it should be once it is compiled. */
-static int find_in_cache(struct unwind_publisher *publisher, const struct elf_file *elf, struct hash128 *ret_key,
-			 bool *ret_is_worth_keeping, struct unwind_table *ret_table)
+static bool is_of_disk(int r)
+{
+	return r == -ENOSPC || r == -EDQUOT || r == -EIO || r == -EROFS;
+}
+
+/* 1 with the fd of the table file, 0 no call frame information, negative errno. */
+static int compile(struct unwind_publisher *publisher, int elf_fd, const struct hash128 *key, bool keep, int *ret_fd)
+{
+	struct table_output output = { .key = *key };
+	int r;
+
+	r = open_output(publisher, keep, &output);
+	if (r == 0)
+		r = make_into(publisher, elf_fd, &output);
+	if (r < 0 && output.is_in_cache && is_of_disk(r)) {
+		note_cache_failure(publisher, r);
+		r = open_memory(&output);
+		if (r == 0)
+			r = make_into(publisher, elf_fd, &output);
+	}
+	if (r <= 0)
+		return r;
+	publisher->n_compiled++;
+	*ret_fd = output.file.fd;
+	if (output.is_in_cache) {
+		r = table_cache_keep(publisher->cache, &output.file, key);
+		if (r < 0)
+			note_cache_failure(publisher, r);
+	}
+	return 1;
+}
+
+/* 1 with the fd of a sound file, 0 not there. */
+static int find_in_cache(struct unwind_publisher *publisher, const struct hash128 *key, int *ret_fd)
+{
+	struct table_file file;
+	int fd;
+
+	if (!publisher->cache || table_cache_find(publisher->cache, key, &fd) <= 0)
+		return 0;
+	if (table_file_open(fd, key, &file) < 0) {
+		(void)close(fd);
+		table_cache_remove(publisher->cache, key);
+		return 0;
+	}
+	publisher->n_cached++;
+	*ret_fd = fd;
+	return 1;
+}
+
+/* 1 with the fd of the table file, 0 no call frame information, negative errno. @ret_key is 0 where it has none. */
+static int get_file(struct unwind_publisher *publisher, const struct executable *executable, struct hash128 *ret_key,
+		    int *ret_fd)
 {
 	uint64_t began_ns = clock_monotonic_ns(&system_clock);
-	uint64_t n_bytes;
+	scoped_fd int elf_fd = executable_open(executable);
+	bool keep;
 	int r;
 
-	*ret_is_worth_keeping = false;
-	if (!publisher->cache)
-		return 0;
-	r = unwind_input_hash(elf, ret_key, &n_bytes);
-	if (r <= 0 || n_bytes < CACHED_FROM_BYTES)
-		return r < 0 ? r : 0;
-	*ret_is_worth_keeping = true;
-	r = table_cache_load(publisher->cache, ret_key, ret_table);
-	publisher->cache_ns += clock_monotonic_ns(&system_clock) - began_ns;
-	publisher->n_cached += r > 0;
-	return r;
-}
-
-/* 1 got, 0 the file has no call frame information, negative errno. */
-static int get_table(struct unwind_publisher *publisher, const struct executable *executable,
-		     struct unwind_table *ret_table)
-{
-	scoped(elf_file_freep) struct elf_file *elf = NULL;
-	scoped_fd int fd = executable_open(executable);
-	bool is_worth_keeping;
-	struct hash128 key;
-	int r;
-
-	if (fd < 0)
-		return fd;
-	r = elf_file_open(fd, &elf);
+	*ret_key = (struct hash128){};
+	if (elf_fd < 0)
+		return elf_fd;
+	r = table_make_key(elf_fd, ret_key);
 	/* Of 32 bits: stacks of such programs are not walked. */
 	if (r == -ENOTSUP)
 		return 0;
 	if (r < 0)
 		return r;
-	r = find_in_cache(publisher, elf, &key, &is_worth_keeping, ret_table);
-	if (r != 0)
-		return r;
-	r = compile(publisher, elf, ret_table);
-	if (r > 0 && is_worth_keeping)
-		store(publisher, &key, ret_table);
-	return r;
+	keep = r > 0;
+	if (!keep)
+		*ret_key = (struct hash128){};
+	r = keep ? find_in_cache(publisher, ret_key, ret_fd) : 0;
+	publisher->cache_ns += clock_monotonic_ns(&system_clock) - began_ns;
+	return r > 0 ? r : compile(publisher, elf_fd, ret_key, keep, ret_fd);
 }
 
-/*
- * Into the maps, or an empty table there, so that the programs know that none will come. 0 even if there is none;
- * negative when memory is short.
- */
-static int publish_table(struct unwind_publisher *publisher, const struct executable *executable, bool is_needed,
-			 struct published_table *published)
+/* 1 ready, 0 none, negative errno. */
+static int open_table(struct unwind_publisher *publisher, const struct executable *executable,
+		      struct published_table *table)
 {
-	struct unwind_table table = {};
+	int fd;
 	int r;
 
-	r = get_table(publisher, executable, &table);
-	if (r > 0)
-		r = write_table(publisher, executable->number, &table, is_needed, published) ?: 1;
-	unwind_table_release(&table);
-	if (r == -ENOSPC && !is_needed)
+	if (!make_room(publisher))
+		return -EMFILE;
+	r = get_file(publisher, executable, &table->key, &fd);
+	if (r <= 0)
 		return r;
+	r = table_file_open(fd, &table->key, &table->file);
+	if (r < 0) {
+		(void)close(fd);
+		return r;
+	}
+	table->state = TABLE_READY;
+	table->info = (struct abi_unwind_info){ .first_page = table->file.first_page, .n_pages = table->file.n_pages };
+	publisher->file_bytes += table->file.bytes;
+	publisher->n_files++;
+	return 1;
+}
+
+/* The table of an executable that is met for the first time, or NULL: memory is short. */
+static struct published_table *make_table(struct unwind_publisher *publisher, const struct executable *executable)
+{
+	struct published_table table = { .state = TABLE_NONE, .used = publisher->rows.now };
+	void *value;
+	int r;
+
+	r = open_table(publisher, executable, &table);
 	publisher->n_without += r == 0;
 	publisher->n_failed += r < 0;
-	if (r > 0)
-		return 0;
 	if (r < 0)
 		log_debug_errno(r, "no unwind table for '%s', its frames are left to frame pointers: %m",
 				executable->name);
-	published->without = true;
-	published->waits = r == -ENOSPC;
-	return bpf_programs_put_unwind_table(publisher->programs, executable->number, &published->info);
+	r = hash_table_insert(publisher->tables, &executable->number, &value);
+	if (r >= 0)
+		r = bpf_programs_put_unwind_table(publisher->programs, executable->number, &table.info);
+	if (r < 0) {
+		close_table(publisher, executable->number, &table);
+		(void)hash_table_remove(publisher->tables, &executable->number);
+		return NULL;
+	}
+	*(struct published_table *)value = table;
+	return value;
 }
 
-/* @is_needed: a stack goes through it. */
-static int want(struct unwind_publisher *publisher, const struct executable *executable, bool is_needed,
-		uint64_t now_ns)
+/* ---- loading rows --------------------------------------------------------------------------------------------- */
+
+/* The file is not what it was when it was written. The next stack that needs the table has it made again. */
+static void give_up_file(struct unwind_publisher *publisher, uint32_t number, const struct published_table *table)
 {
-	struct published_table *known = hash_table_find(publisher->tables, &executable->number);
-	struct published_table published = { .made_ns = now_ns };
-	void *value;
+	log_debug("the unwind table of executable %u is damaged, making it again", number);
+	if (publisher->cache)
+		table_cache_remove(publisher->cache, &table->key);
+	remove_table(publisher, number);
+	publisher->n_failed++;
+}
+
+static void read_clock(struct unwind_publisher *publisher)
+{
+	paged_rows_set_now(&publisher->rows, (uint32_t)(clock_monotonic_ns(&system_clock) >> UNWIND_USED_SHIFT));
+}
+
+int unwind_publisher_load(struct unwind_publisher *publisher, uint32_t number, uint64_t elf_addr)
+{
+	const struct executable *executable = executable_cache_by_number(publisher->executables, number);
+	struct published_table *table = hash_table_find(publisher->tables, &number);
+	struct chunk_record record;
+	bool is_new = !table;
 	int r;
 
-	if (known || (publisher->is_full && !is_needed))
+	read_clock(publisher);
+	if (!table && executable)
+		table = make_table(publisher, executable);
+	if (!table)
 		return 0;
-	if (hash_table_count(publisher->tables) >= UNWIND_MAX_TABLES)
-		(void)evict(publisher, false, now_ns);
-	r = hash_table_insert(publisher->tables, &executable->number, &value);
-	if (r < 0)
-		return r == -ENOSPC ? 0 : r;
-	/* Nothing to evict yet. */
-	*(struct published_table *)value = (struct published_table){ .made_ns = now_ns, .without = true };
-	r = publish_table(publisher, executable, is_needed, &published);
-	if (r == -ENOSPC) {
-		(void)hash_table_remove(publisher->tables, &executable->number);
+	table->used = publisher->rows.now;
+	if (table->state != TABLE_READY || paged_rows_find(&publisher->rows, number, elf_addr))
+		return is_new;
+	r = table_file_read(&table->file, elf_addr, &record);
+	if (r < 0) {
+		give_up_file(publisher, number, table);
 		return 0;
 	}
-	/* Making room for it may have moved the entries. */
-	known = hash_table_find(publisher->tables, &executable->number);
-	if (known)
-		*known = published;
-	return r;
+	if (r == 0)
+		return is_new;
+	return paged_rows_load(&publisher->rows, number, &record) == 0;
 }
 
-int unwind_publisher_want(struct unwind_publisher *publisher, struct executable *executable, uint64_t now_ns)
-{
-	return want(publisher, executable, false, now_ns);
-}
+/* ---- tidying -------------------------------------------------------------------------------------------------- */
 
-void unwind_publisher_used(struct unwind_publisher *publisher, uint32_t number, uint64_t now_ns)
+static void note_use(void *arg, uint32_t number, uint32_t used)
 {
+	struct unwind_publisher *publisher = arg;
 	struct published_table *table = hash_table_find(publisher->tables, &number);
 
-	if (table)
-		table->used_ns = now_ns;
+	/* Stacks of this moment may be ahead of what is taken for now. */
+	if (table && (int32_t)(used - table->used) > 0)
+		table->used = used;
 }
 
-void unwind_publisher_ask_again(struct unwind_publisher *publisher)
+static void drop_tables_of_gone_executables(struct unwind_publisher *publisher)
 {
 	const void *key;
 	size_t cursor = 0;
-	uint32_t number;
 	void *value;
 
 	while (hash_table_next(publisher->tables, &cursor, &key, &value)) {
-		if (!((const struct published_table *)value)->waits)
-			continue;
+		uint32_t number;
+
 		memcpy(&number, key, sizeof(number));
+		if (executable_cache_by_number(publisher->executables, number))
+			continue;
 		bpf_programs_remove_unwind_table(publisher->programs, number);
+		close_table(publisher, number, value);
 		hash_table_remove_at_cursor(publisher->tables, &cursor);
 	}
 }
 
+void unwind_publisher_tidy(struct unwind_publisher *publisher)
+{
+	uint32_t number;
+
+	read_clock(publisher);
+	paged_rows_each(&publisher->rows, note_use, publisher);
+	drop_tables_of_gone_executables(publisher);
+	while (publisher->file_bytes > publisher->max_file_bytes && find_idle(publisher, true, &number))
+		remove_table(publisher, number);
+}
+
+/* ---- the unwinder on the host --------------------------------------------------------------------------------- */
+
 static const struct abi_unwind_info *find_info(void *arg, uint32_t number)
 {
-	struct unwind_publisher *publisher = arg;
-	const struct executable *executable = executable_cache_by_number(publisher->executables, number);
-	uint64_t now_ns = clock_monotonic_ns(&system_clock);
-	struct published_table *table;
+	const struct unwind_publisher *publisher = arg;
+	const struct published_table *table = hash_table_find(publisher->tables, &number);
 
-	if (!executable || want(publisher, executable, true, now_ns) < 0)
-		return NULL;
-	table = hash_table_find(publisher->tables, &number);
-	if (!table)
-		return NULL;
-	/* The rest of this stack must not take its place. */
-	table->used_ns = now_ns;
-	return &table->info;
+	return table ? &table->info : NULL;
+}
+
+static const uint32_t *find_region(void *arg, uint64_t key)
+{
+	const struct unwind_publisher *publisher = arg;
+
+	return directories_region(&publisher->rows.directories, key);
 }
 
 void unwind_publisher_view(struct unwind_publisher *publisher, struct host_unwind_tables *ret_tables)
 {
-	const struct unwind_arrays *arrays = &publisher->arrays;
-
 	*ret_tables = (struct host_unwind_tables){
 		.find = find_info,
-		.find_argument = publisher,
-		.rows = (const struct abi_unwind_row_chunk *)arrays->rows.address,
-		.pages = (const struct abi_unwind_page_chunk *)arrays->pages.address,
-		.rules = (const struct abi_unwind_rule_chunk *)arrays->rules.address,
-		.n_row_chunks = arrays->rows.n / (uint32_t)UNWIND_ROWS_PER_CHUNK,
-		.n_page_chunks = arrays->pages.n / (uint32_t)UNWIND_PAGES_PER_CHUNK,
-		.n_rule_chunks = arrays->rules.n / (uint32_t)UNWIND_RULES_PER_CHUNK,
+		.find_region = find_region,
+		.argument = publisher,
+		.parts = publisher->rows.slots.parts,
+		.n_parts = publisher->rows.slots.max_parts,
 	};
 }

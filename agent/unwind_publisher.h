@@ -2,63 +2,72 @@
 #pragma once
 
 /*
- * Puts unwind tables of executables into the BPF maps: compiled once per executable, or taken from the cache on disk,
- * shared by all processes. When the maps are full, those leave that no sample went through for longest; one that is in
- * use never does: where all are, a new one has to wait, instead of all taking turns and none being there when needed.
- * And none leaves for an executable that is mapped, but that no sample has asked for.
+ * Unwind tables of executables, for the BPF maps and for the unwinder on the host.
+ *
+ * A table is made when the first stack goes through its executable: a file (agent/unwind/table_file.h), taken from the
+ * cache on disk, or compiled into it. Where there is no cache, or no room on its disk, the file lies in memory. Of the
+ * file, chunks are loaded into the maps as stacks need them (agent/paging/paged_rows.h). A stack that needs rows which
+ * are not resident comes as a copy (agent/stack_copy.h), is unwound here, and on the way unwind_publisher_load() is
+ * asked for each chunk that is missing.
+ *
+ * Used by the agent's main thread.
  */
 
 #include "agent/executable/executable.h"
+#include "agent/paging/paged_rows.h"
 #include "agent/profile/bpf_programs.h"
 #include "agent/profile/unwind_maps.h"
-#include "agent/unwind/extents.h"
 #include "agent/unwind/table_cache.h"
+#include "agent/unwind/table_file.h"
 #include "bpf/host/host_unwind.h"
 #include "common/hash_table.h"
 
 struct unwind_publisher {
 	struct bpf_programs *programs;
 	struct executable_cache *executables;
-	struct unwind_arrays arrays;
-	struct extents rows, pages, rules;
+	struct paging_backend backend;
+	struct paged_rows rows;
 	struct hash_table *tables; /* uint32_t executable number -> struct published_table */
 	struct table_cache *cache; /* NULL: none */
 	bool cache_failed;	   /* a table could not be stored, which was logged */
-	uint64_t in_use_ns;	   /* so long after a sample went through a table it is in use */
-	bool is_full;		   /* the last table that no sample had asked for did not fit */
+	uint64_t max_file_bytes;   /* of open table files; above it those leave that no stack used for a while */
+	uint64_t file_bytes;	   /* of open table files */
+	uint32_t max_files, n_files;
 	uint64_t n_compiled, n_cached, n_without, n_failed, n_evicted, compile_ns, cache_ns;
 };
 
-struct published_table {
-	struct extent rows, pages, rules;
-	struct abi_unwind_info info;
-	uint64_t made_ns;
-	uint64_t used_ns; /* when a sample last went through it, 0 never */
-	bool without;	  /* there is none, or it could not be made: not tried again; the maps have an empty one */
-	bool waits;	  /* without, as there was no room: tried again after unwind_publisher_ask_again() */
+enum table_state {
+	TABLE_NONE,   /* the executable has none, or it cannot be made: its frames are left to frame pointers */
+	TABLE_READY,  /* the file is open */
 };
 
-int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_programs *programs,
-			  struct executable_cache *executables, uint64_t in_use_ns);
+struct published_table {
+	enum table_state state;
+	struct table_file file;	     /* READY */
+	struct hash128 key;	     /* READY: all zero, or it may lie in the cache under this key */
+	struct abi_unwind_info info; /* as in the maps */
+	uint32_t used;		     /* when a stack last went through it, as abi_unwind_chunk.used */
+};
 
-/* Keeps tables in @folder from now on. One that cannot be had is logged, and gone on without. */
+/* @unwind_bytes: as the programs were loaded with. 0 or negative errno. */
+int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_programs *programs,
+			  struct executable_cache *executables, uint64_t unwind_bytes);
+
+/*
+ * Keeps tables in @folder from now on, where they take up to @max_bytes. A folder that cannot be had is logged, and
+ * gone on without: then table files lie in memory, up to @max_bytes too.
+ */
 void unwind_publisher_use_cache(struct unwind_publisher *publisher, const char *folder, uint64_t max_bytes);
 void unwind_publisher_release(struct unwind_publisher *publisher);
 
 /*
- * Puts the table of @executable into the maps, if there is room: else the first stack that needs it makes some.
- * Failures are counted and leave it to the frame pointer.
+ * Makes the rows at an address of executable @number resident, and its table if it is not made yet. 1: a lookup gives
+ * another answer now; 0: it does not, as everything that there is was resident, or nothing can be done.
  */
-int unwind_publisher_want(struct unwind_publisher *publisher, struct executable *executable, uint64_t now_ns);
+int unwind_publisher_load(struct unwind_publisher *publisher, uint32_t number, uint64_t elf_addr);
 
-/* A sample went through executable @number. */
-void unwind_publisher_used(struct unwind_publisher *publisher, uint32_t number, uint64_t now_ns);
+/* Lets tables go of executables that are gone, and such as exceed the bounds. To be called now and then. */
+void unwind_publisher_tidy(struct unwind_publisher *publisher);
 
-/* Whatever had to wait for room is asked for again by the next sample that needs it. To be called now and then. */
-void unwind_publisher_ask_again(struct unwind_publisher *publisher);
-
-/*
- * The tables as the maps hold them, for the unwinder on the host: one that it asks for and that is not there is made,
- * and others leave for it. Valid until the next want.
- */
+/* The maps as the unwinder on the host reads them. Valid until the publisher is released. */
 void unwind_publisher_view(struct unwind_publisher *publisher, struct host_unwind_tables *ret_tables);

@@ -329,7 +329,7 @@ static __always_inline bool is_leaving(const struct sample *sample)
 static __always_inline bool may_be_had(const struct sample *sample)
 {
 	return sample->header.cut == STACK_CUT_READ_FAULT && !(sample->header.flags & ABI_SAMPLE_UNKNOWN) &&
-	       sample->n_without_table == 0 && sample->fault_address >= 1 << PAGE_SHIFT &&
+	       sample->n_missing == 0 && sample->fault_address >= 1 << PAGE_SHIFT &&
 	       (__s64)sample->fault_address > 0 && !is_known(sample, KNOWN_UNREADABLE) && !is_leaving(sample);
 }
 

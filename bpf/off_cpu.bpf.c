@@ -151,7 +151,7 @@ static __always_inline __u8 choose_weight(struct wait_site *site, __u64 interval
 /* This stack would be no better than the copy that went to the agent a moment ago: that one stands for it. */
 static __always_inline bool was_copied(const struct sample *sample, const struct wait_site *site)
 {
-	return (sample->header.flags & ABI_SAMPLE_UNKNOWN || sample->n_without_table > 0) &&
+	return (sample->header.flags & ABI_SAMPLE_UNKNOWN || sample->n_missing > 0) &&
 	       sample->header.time_ns - site->copied_ns < COPY_INTERVAL_NS;
 }
 

@@ -41,12 +41,12 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->n_chunks = 0;
 	sample->replaced_start = 0;
 	sample->replaced_end = 0;
-	sample->table_executable = 0;
+	sample_forget_regions(sample);
 	sample->window_bytes = 0;
 	sample->n_by_table = 0;
 	sample->n_by_pointer = 0;
 	sample->fault_address = 0;
-	sample->n_without_table = 0;
+	sample->n_missing = 0;
 	sample->registers.entry_pc = 0;
 	sample->pc_is_exact = true;
 	sample->innermost = true;

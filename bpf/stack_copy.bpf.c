@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Stacks that cannot be unwound here yet: the process is new, or an executable's table is not in the maps. The sample
- * goes out with its registers and a copy of the stack, and the agent unwinds it by the same code once it has read what
- * the process maps.
+ * Stacks that cannot be unwound here yet: the process is new, or unwind rows that the stack needs are not in the maps.
+ * The sample goes out with its registers and a copy of the stack. The agent reads what the process maps, loads the
+ * rows, and unwinds the copy by the same code.
  */
 #include "bpf/include/sample.bpf.h"
 
@@ -54,7 +54,7 @@ static __always_inline bool wants_copy(const struct sample *sample)
 	/* Neither could the agent unwind it. */
 	if (sample->registers.is_32_bit)
 		return false;
-	if (header->flags & ABI_SAMPLE_UNKNOWN || sample->n_without_table > 0)
+	if (header->flags & ABI_SAMPLE_UNKNOWN || sample->n_missing > 0)
 		return true;
 	return header->cut != STACK_CUT_NONE && sample->met_unmapped && take_quota(header->time_ns);
 }
@@ -112,7 +112,15 @@ static __always_inline int submit_copy(struct sample *sample)
 
 __hidden int sample_deliver(struct sample *sample)
 {
+	if (sample->n_missing > 0)
+		count(ABI_COUNTER_ROWS_MISSING);
 	if (wants_copy(sample) && submit_copy(sample) == 0)
 		return 0;
+	if (sample->n_missing > 0) {
+		count_many(ABI_COUNTER_NO_TABLE, sample->n_missing);
+		/* Frame pointers may have led it to a false end. */
+		if (sample->header.cut == STACK_CUT_NONE)
+			sample->header.cut = STACK_CUT_NO_ROW;
+	}
 	return sample_submit(sample);
 }

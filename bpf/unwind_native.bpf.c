@@ -428,24 +428,33 @@ static __always_inline enum step step_without_rule(struct sample *sample, bool h
 	return step_by_frame_pointer(sample);
 }
 
+/* Beyond the first of them the frame pointer may have led anywhere. */
+static __always_inline void note_missing(struct sample *sample, __u64 elf_addr)
+{
+	if (sample->n_missing++ == 0) {
+		sample->missing_executable = sample->mapping.executable;
+		sample->missing_address = elf_addr;
+	}
+}
+
 /* Replaces sample->registers by the caller's. @pc is the one that was looked up. */
 static __always_inline enum step step_to_caller(struct sample *sample, __u64 pc, bool mapped)
 {
-	const struct abi_unwind_rule *rule;
+	struct abi_unwind_rule rule;
 	enum rule_found found;
 
 	if (!mapped || sample->mapping.executable == 0 || sample->mapping.kind != FRAME_NATIVE)
 		return step_without_rule(sample, false);
 	found = find_rule(sample, sample->mapping.executable, pc - sample->mapping.bias, &rule);
-	if (found == RULE_NO_TABLE)
-		sample->n_without_table++;
-	if (found != RULE_FOUND || rule->cfa == UNWIND_CFA_NONE)
-		return step_without_rule(sample, found != RULE_NO_TABLE);
-	if (rule->cfa == UNWIND_CFA_UNSUPPORTED) {
+	if (found == RULE_MISSING)
+		note_missing(sample, pc - sample->mapping.bias);
+	if (found != RULE_FOUND || rule.cfa == UNWIND_CFA_NONE)
+		return step_without_rule(sample, found != RULE_MISSING);
+	if (rule.cfa == UNWIND_CFA_UNSUPPORTED) {
 		count(ABI_COUNTER_FRAMES_UNSUPPORTED);
 		return step_by_frame_pointer(sample);
 	}
-	return step_by_rule(sample, rule);
+	return step_by_rule(sample, &rule);
 }
 
 static long unwind_step(__u64 index, void *argument)
@@ -500,8 +509,6 @@ __hidden void unwind_user_end(struct sample *sample, bool ended)
 		cut(sample, STACK_CUT_DEPTH);
 	count_many(ABI_COUNTER_FRAMES_BY_TABLE, sample->n_by_table);
 	count_many(ABI_COUNTER_FRAMES_BY_POINTER, sample->n_by_pointer);
-	if (sample->n_without_table > 0)
-		count_many(ABI_COUNTER_NO_TABLE, sample->n_without_table);
 	sample->header.n_user_frames = sample->n_frames - sample->header.n_kernel_frames;
 }
 
@@ -545,10 +552,10 @@ __hidden void unwind_user_again(struct sample *sample)
 	sample->innermost = sample->fault_innermost;
 	sample->fault_address = 0;
 	sample->header.cut = 0;
-	/* Time has passed: tables may have moved. */
-	sample->table_executable = 0;
+	/* Time has passed: rows may have been loaded, or evicted. */
+	sample_forget_regions(sample);
 	sample->n_by_table = 0;
 	sample->n_by_pointer = 0;
-	sample->n_without_table = 0;
+	sample->n_missing = 0;
 	unwind(sample);
 }

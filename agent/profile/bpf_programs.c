@@ -26,10 +26,14 @@
 #include "common/file.h"
 #include "common/log.h"
 
+/* A chunk has 15 code pages of ordinary programs, so that few have cells in more than two regions. */
+#define REGIONS_PER_PART (2 * UNWIND_SLOTS_PER_PART)
+
 struct bpf_programs {
 	struct kernel_features features;
 	struct hearth_bpf *skeleton;
 	struct bpf_off_cpu off_cpu;
+	struct unwind_parts unwind_parts;
 	struct record_ring *samples;
 	struct record_ring *absent_pages;
 	int ring_fd; /* an epoll of both */
@@ -141,7 +145,7 @@ static int on_absent_page(void *arg, void *record, size_t size)
 static int open_skeleton(struct bpf_programs *programs, const struct bpf_programs_options *options)
 {
 	struct hearth_bpf *skeleton = calloc(1, sizeof(*skeleton));
-	uint64_t chunks;
+	uint32_t n_parts = unwind_parts_of_budget(options->unwind_bytes);
 	int r;
 
 	if (!skeleton)
@@ -157,12 +161,10 @@ static int open_skeleton(struct bpf_programs *programs, const struct bpf_program
 	/* The skeleton's copy of the struct has another name, and the same bytes. */
 	static_assert(sizeof(skeleton->rodata->config) == sizeof(options->config), "one header for both sides");
 	memcpy((void *)&skeleton->rodata->config, &options->config, sizeof(options->config));
-	chunks = MAX(options->unwind_bytes / UNWIND_CHUNK_BYTES, UINT64_C(16));
-	r = bpf_map__set_max_entries(skeleton->maps.unwind_rows, (uint32_t)(chunks * 13 / 16));
+	r = bpf_map__set_max_entries(skeleton->maps.unwind_pool,
+				     UNWIND_RULE_SLOTS / UNWIND_SLOTS_PER_PART + n_parts);
 	if (r == 0)
-		r = bpf_map__set_max_entries(skeleton->maps.unwind_rules, (uint32_t)(chunks * 2 / 16));
-	if (r == 0)
-		r = bpf_map__set_max_entries(skeleton->maps.unwind_pages, (uint32_t)(chunks / 16));
+		r = bpf_map__set_max_entries(skeleton->maps.unwind_regions, n_parts * REGIONS_PER_PART);
 	if (r == 0)
 		r = bpf_off_cpu_choose(skeleton, options->off_cpu && programs->features.has[KERNEL_FEATURE_OFF_CPU]);
 	if (r == 0)
@@ -274,6 +276,7 @@ struct bpf_programs *bpf_programs_free(struct bpf_programs *programs)
 	record_ring_free(programs->samples);
 	record_ring_free(programs->absent_pages);
 	scoped_close(&programs->ring_fd);
+	unwind_parts_release(&programs->unwind_parts);
 	hearth_bpf__destroy(programs->skeleton);
 	free(programs->per_cpu);
 	free(programs);
@@ -409,7 +412,7 @@ void bpf_programs_remove_chunk(struct bpf_programs *programs, const struct abi_c
 uint64_t bpf_programs_memory_bytes(const struct bpf_programs *programs)
 {
 	struct bpf_map *map;
-	uint64_t total = 0;
+	uint64_t total = unwind_parts_bytes(&programs->unwind_parts);
 
 	bpf_object__for_each_map(map, programs->skeleton->obj)
 	{
@@ -435,30 +438,22 @@ int bpf_programs_map_fd(const struct bpf_programs *programs, const char *name)
 	return map ? bpf_map__fd(map) : -ENOENT;
 }
 
-int bpf_programs_unwind_arrays(const struct bpf_programs *programs, struct unwind_arrays *ret_arrays)
+int bpf_programs_add_unwind_part(struct bpf_programs *programs, uint32_t part, struct abi_unwind_slot **ret_slots)
 {
-	const struct hearth_bpf *skeleton = programs->skeleton;
-	struct unwind_arrays arrays = {};
-	const struct {
-		const struct bpf_map *map;
-		uint32_t element_bytes;
-		struct unwind_array *ret_array;
-	} all[] = {
-		{ skeleton->maps.unwind_rows, sizeof(struct abi_unwind_row), &arrays.rows },
-		{ skeleton->maps.unwind_pages, sizeof(uint32_t), &arrays.pages },
-		{ skeleton->maps.unwind_rules, sizeof(struct abi_unwind_rule), &arrays.rules },
-	};
-	int r = 0;
+	return unwind_parts_add(&programs->unwind_parts, bpf_map__fd(programs->skeleton->maps.unwind_pool), part,
+				ret_slots);
+}
 
-	for (size_t i = 0; i < ARRAY_SIZE(all) && r == 0; i++)
-		r = unwind_array_init(bpf_map__fd(all[i].map), bpf_map__max_entries(all[i].map), all[i].element_bytes,
-				      all[i].ret_array);
-	if (r < 0) {
-		unwind_arrays_release(&arrays);
-		return r;
-	}
-	*ret_arrays = arrays;
-	return 0;
+int bpf_programs_put_unwind_region(struct bpf_programs *programs, uint64_t key, uint32_t directory)
+{
+	int fd = bpf_map__fd(programs->skeleton->maps.unwind_regions);
+
+	return bpf_map_update_elem(fd, &key, &directory, BPF_ANY) < 0 ? -errno : 0;
+}
+
+void bpf_programs_remove_unwind_region(struct bpf_programs *programs, uint64_t key)
+{
+	(void)bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.unwind_regions), &key);
 }
 
 int bpf_programs_put_unwind_table(struct bpf_programs *programs, uint32_t executable,

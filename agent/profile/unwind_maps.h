@@ -2,48 +2,39 @@
 #pragma once
 
 /*
- * The BPF maps that hold unwind tables, as this process sees them: three long arrays in memory, and the hash that says
- * where the table of an executable is.
- *
- * The kernel maps a BPF array whole or in part, but always with all its pages at once. So that the agent's memory is
- * that of the tables there are, parts are mapped when something is first written to them; what was never written must
- * not be read.
+ * The BPF maps that hold unwind rows (bpf/abi/unwind_maps.h), as the agent writes them: parts of the pool through a
+ * memory mapping, regions and tables by system calls.
  */
 
 #include "bpf/abi/unwind_maps.h"
-#include "common/base.h"
+#include "common/vec.h"
 
 struct bpf_programs;
 
-/* One of the arrays; elements lie side by side. */
-struct unwind_array {
-	uint8_t *address;
-	uint32_t n; /* elements it holds */
-	uint32_t element_bytes;
-	int map_fd; /* borrowed */
-	bool *mapped; /* each part of UNWIND_PART_BYTES */
+VEC_DEFINE(unwind_part_vec, struct abi_unwind_slot *);
+
+/* Parts that were made; all zero: none. */
+struct unwind_parts {
+	struct unwind_part_vec all;
 };
 
-struct unwind_arrays {
-	struct unwind_array rows;  /* struct abi_unwind_row */
-	struct unwind_array pages; /* uint32_t: first row of each page */
-	struct unwind_array rules; /* struct abi_unwind_rule */
-};
+/*
+ * Makes an inner map, maps it into this process, and puts it into @pool_fd at @part. Putting it there waits for a grace
+ * period of RCU, which is some 10 ms on an idle host; samples are taken meanwhile. 0 or negative errno.
+ */
+int unwind_parts_add(struct unwind_parts *parts, int pool_fd, uint32_t part, struct abi_unwind_slot **ret_slots);
+void unwind_parts_release(struct unwind_parts *parts);
 
-/* The parts that are mapped together: each is a mapping of its own, of which the kernel allows 65530. */
-#define UNWIND_PART_BYTES ((size_t)(256 * KIB))
+/* Kernel memory of all parts. */
+uint64_t unwind_parts_bytes(const struct unwind_parts *parts);
 
-/* @map_fd, which must live as long, holds @n_chunks chunks (bpf/abi/unwind_maps.h) of elements. */
-int unwind_array_init(int map_fd, uint32_t n_chunks, uint32_t element_bytes, struct unwind_array *ret_array);
-void unwind_array_release(struct unwind_array *array);
+/* How many parts programs loaded with this budget can have beside those of rules. */
+uint32_t unwind_parts_of_budget(uint64_t unwind_bytes);
 
-/* first + count <= n. */
-int unwind_array_write(struct unwind_array *array, uint32_t first, const void *elements, uint32_t count);
-
-/* The arrays of the loaded programs, which must outlive them. */
-int bpf_programs_unwind_arrays(const struct bpf_programs *programs, struct unwind_arrays *ret_arrays);
-void unwind_arrays_release(struct unwind_arrays *arrays);
-
+/* The same on the maps of the loaded programs, which own the parts. */
+int bpf_programs_add_unwind_part(struct bpf_programs *programs, uint32_t part, struct abi_unwind_slot **ret_slots);
+int bpf_programs_put_unwind_region(struct bpf_programs *programs, uint64_t key, uint32_t directory);
+void bpf_programs_remove_unwind_region(struct bpf_programs *programs, uint64_t key);
 int bpf_programs_put_unwind_table(struct bpf_programs *programs, uint32_t executable,
 				  const struct abi_unwind_info *info);
 void bpf_programs_remove_unwind_table(struct bpf_programs *programs, uint32_t executable);

@@ -7,7 +7,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "agent/unwind/table_file.h"
 #include "common/file.h"
 #include "common/vec.h"
 
@@ -21,7 +20,9 @@
 #define NAME_KEY_DIGITS   32
 #define NAME_SUFFIX	  ".table"
 #define NAME_SIZE	  (NAME_MAKER_DIGITS + 1 + NAME_KEY_DIGITS + sizeof(NAME_SUFFIX))
-#define TEMPORARY	  "incoming.tmp"
+/* "incoming-<number>.tmp", numbered from 0 in each run. */
+#define TEMPORARY_PREFIX  "incoming-"
+#define TEMPORARY_SUFFIX  ".tmp"
 #define FOLDER_MODE	  0700
 #define FILE_MODE	  0600
 
@@ -46,6 +47,7 @@ struct table_cache {
 	struct entry_vec entries;
 	uint64_t bytes;
 	uint64_t last_used;
+	uint32_t next_temporary;
 };
 
 uint64_t table_cache_bytes(const struct table_cache *cache)
@@ -131,12 +133,24 @@ static uint64_t disk_bytes(uint64_t file_bytes)
 
 /* ---- the folder ------------------------------------------------------------------------------------------------ */
 
+/* Another run left it unfinished. */
+static bool is_temporary(const char *name)
+{
+	size_t length = strlen(name);
+
+	return strncmp(name, TEMPORARY_PREFIX, strlen(TEMPORARY_PREFIX)) == 0 &&
+	       length > strlen(TEMPORARY_SUFFIX) &&
+	       strcmp(name + length - strlen(TEMPORARY_SUFFIX), TEMPORARY_SUFFIX) == 0;
+}
+
 static int add_found_file(struct table_cache *cache, const char *name)
 {
 	struct stat status;
 	struct entry entry;
 	enum name_kind kind = parse_name(cache, name, &entry.key);
 
+	if (kind == NAME_FOREIGN && is_temporary(name))
+		(void)unlinkat(cache->folder_fd, name, 0);
 	if (kind == NAME_FOREIGN)
 		return 0;
 	if (kind == NAME_OF_ANOTHER_MAKER ||
@@ -186,7 +200,6 @@ static int open_folder(struct table_cache *cache, const char *path)
 		return -EPERM;
 	if (flock(cache->folder_fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	(void)unlinkat(cache->folder_fd, TEMPORARY, 0);
 	return 0;
 }
 
@@ -223,89 +236,95 @@ struct table_cache *table_cache_close(struct table_cache *cache)
 
 /* ---- tables ---------------------------------------------------------------------------------------------------- */
 
-static int read_table(const struct table_cache *cache, const struct hash128 *key, struct unwind_table *ret_table)
-{
-	scoped(bytes_release) struct bytes content = BYTES_INIT(TABLE_FILE_MAX_BYTES);
-	scoped_fd int fd = -1;
-	char name[NAME_SIZE];
-	struct stat status;
-	int r;
-
-	format_name(cache, key, name);
-	fd = openat(cache->folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, &status) < 0)
-		return -errno;
-	r = bytes_reserve(&content, (size_t)status.st_size);
-	if (r < 0)
-		return r;
-	r = pread_all(fd, content.data, (size_t)status.st_size, 0);
-	if (r < 0)
-		return r;
-	content.size = (size_t)status.st_size;
-	r = table_file_decode(bytes_view_of(&content), key, ret_table);
-	if (r == 0)
-		(void)futimens(fd, (const struct timespec[2]){ { .tv_nsec = UTIME_OMIT }, { .tv_nsec = UTIME_NOW } });
-	return r;
-}
-
-int table_cache_load(struct table_cache *cache, const struct hash128 *key, struct unwind_table *ret_table)
+int table_cache_find(struct table_cache *cache, const struct hash128 *key, int *ret_fd)
 {
 	struct entry *entry = find(cache, key);
-	int r;
+	char name[NAME_SIZE];
+	int fd;
 
 	if (!entry)
 		return 0;
-	r = read_table(cache, key, ret_table);
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0) {
+	format_name(cache, key, name);
+	fd = openat(cache->folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0) {
 		remove_entry(cache, entry);
 		return 0;
 	}
+	(void)futimens(fd, (const struct timespec[2]){ { .tv_nsec = UTIME_OMIT }, { .tv_nsec = UTIME_NOW } });
 	entry->used = ++cache->last_used;
+	*ret_fd = fd;
 	return 1;
 }
 
-static int write_file(const struct table_cache *cache, const struct hash128 *key, struct bytes_view content)
+void table_cache_remove(struct table_cache *cache, const struct hash128 *key)
 {
-	char name[NAME_SIZE];
-	scoped_fd int fd = openat(cache->folder_fd, TEMPORARY, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-				  FILE_MODE);
-	int r;
+	struct entry *entry = find(cache, key);
 
-	if (fd < 0)
-		return -errno;
-	format_name(cache, key, name);
-	r = write_all(fd, content.data, content.size);
-	if (r == 0 && renameat(cache->folder_fd, TEMPORARY, cache->folder_fd, name) < 0)
-		r = -errno;
-	if (r < 0)
-		(void)unlinkat(cache->folder_fd, TEMPORARY, 0);
-	return r;
+	if (entry)
+		remove_entry(cache, entry);
 }
 
-int table_cache_store(struct table_cache *cache, const struct hash128 *key, const struct unwind_table *table)
+static void format_temporary(uint32_t number, char ret_name[NAME_SIZE])
 {
-	scoped(bytes_release) struct bytes content = BYTES_INIT(TABLE_FILE_MAX_BYTES);
+	(void)snprintf(ret_name, NAME_SIZE, TEMPORARY_PREFIX "%" PRIu32 TEMPORARY_SUFFIX, number);
+}
+
+int table_cache_create(struct table_cache *cache, struct table_cache_file *ret_file)
+{
+	uint32_t number = cache->next_temporary++;
+	char name[NAME_SIZE];
+	int fd;
+
+	format_temporary(number, name);
+	fd = openat(cache->folder_fd, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	if (fd < 0)
+		return -errno;
+	*ret_file = (struct table_cache_file){ .fd = fd, .number = number };
+	return 0;
+}
+
+void table_cache_discard(struct table_cache *cache, const struct table_cache_file *file)
+{
+	char name[NAME_SIZE];
+
+	format_temporary(file->number, name);
+	(void)unlinkat(cache->folder_fd, name, 0);
+}
+
+/* 1, 0: too large, negative errno. */
+static int add_file(struct table_cache *cache, const struct table_cache_file *file, const struct hash128 *key)
+{
 	struct entry *known = find(cache, key);
 	struct entry entry = { .key = *key };
+	char temporary[NAME_SIZE], name[NAME_SIZE];
+	struct stat status;
 	int r;
 
-	r = table_file_encode(table, key, &content);
-	if (r < 0)
-		return r == -EFBIG ? 0 : r;
-	entry.bytes = disk_bytes(content.size);
+	if (fstat(file->fd, &status) < 0)
+		return -errno;
+	entry.bytes = disk_bytes((uint64_t)status.st_size);
 	if (known)
 		remove_entry(cache, known);
 	if (!make_room(cache, entry.bytes))
 		return 0;
 	r = vec_reserve(&cache->entries, 1);
-	if (r == 0)
-		r = write_file(cache, key, bytes_view_of(&content));
 	if (r < 0)
 		return r;
+	format_temporary(file->number, temporary);
+	format_name(cache, key, name);
+	if (renameat(cache->folder_fd, temporary, cache->folder_fd, name) < 0)
+		return -errno;
 	entry.used = ++cache->last_used;
 	cache->entries.items[cache->entries.count++] = entry;
 	cache->bytes += entry.bytes;
 	return 1;
+}
+
+int table_cache_keep(struct table_cache *cache, const struct table_cache_file *file, const struct hash128 *key)
+{
+	int r = add_file(cache, file, key);
+
+	if (r <= 0)
+		table_cache_discard(cache, file);
+	return r;
 }

@@ -9,7 +9,6 @@
  * removed, and compiled again. One process owns the folder (flock). Used by the agent's main thread.
  */
 
-#include "agent/unwind/unwind_table.h"
 #include "common/hash.h"
 
 struct table_cache;
@@ -25,11 +24,28 @@ struct table_cache_options {
 int table_cache_open(const struct table_cache_options *options, struct table_cache **ret_cache);
 struct table_cache *table_cache_close(struct table_cache *cache);
 
-/* 1 found; 0: not there, or damaged, and then removed. -ENOMEM. */
-int table_cache_load(struct table_cache *cache, const struct hash128 *key, struct unwind_table *ret_table);
+/*
+ * Opens the file of @key: 1 and its fd, which stays good when the file leaves the cache; 0: there is none. Whoever
+ * finds it damaged says so with table_cache_remove().
+ */
+int table_cache_find(struct table_cache *cache, const struct hash128 *key, int *ret_fd);
+void table_cache_remove(struct table_cache *cache, const struct hash128 *key);
 
-/* 1 stored; 0: it alone is larger than the bound. Negative errno: the disk; the cache is as it was. */
-int table_cache_store(struct table_cache *cache, const struct hash128 *key, const struct unwind_table *table);
+/* A new file that is to be written. */
+struct table_cache_file {
+	int fd; /* readable and writable; the caller closes it, whatever becomes of the file */
+	uint32_t number;
+};
+
+/* An empty file beside the others, ended by table_cache_keep() or table_cache_discard(). 0 or negative errno. */
+int table_cache_create(struct table_cache *cache, struct table_cache_file *ret_file);
+
+/*
+ * From now on it is the file of @key. 1 kept; 0: it alone is larger than the bound, and has no name any more. Negative
+ * errno: the disk; it has no name, the cache is as it was.
+ */
+int table_cache_keep(struct table_cache *cache, const struct table_cache_file *file, const struct hash128 *key);
+void table_cache_discard(struct table_cache *cache, const struct table_cache_file *file);
 
 /* What the files take, in whole blocks of the disk. */
 uint64_t table_cache_bytes(const struct table_cache *cache);

@@ -2,28 +2,47 @@
 #pragma once
 
 /*
- * An unwind table as bytes, for the cache on disk: a header, then rows, pages and rules as they stand in memory.
+ * The unwind table of an executable as a file: chunks that are loaded one by one into the BPF maps, when a stack needs
+ * them. Nothing of it stays in memory but struct table_file.
  *
- *   header   56 bytes, see table_file.c; the checksum covers all that follows it
- *   rows[n_rows], rules[n_rules], page_first[n_pages + 1]
+ *   header     80 bytes, see table_file.c, with a checksum
+ *   records    one for each chunk: checksum, chunk (4 KiB), its rules
+ *   index      by rising ELF address: {first ELF address, place and size of the record}
  *
- * Little-endian, as every machine we run on. The bytes are read back by the program that wrote them; others' are
- * refused, so that there is no format to keep.
+ * Little-endian, as every machine we run on. Whoever writes a file is not trusted by its reader (the bytes it was
+ * compiled from are anybody's): a record is checked for everything that the maps rely on, which a lookup in them does
+ * not check again. What remains possible is wrong rules for this one executable.
  */
 
-#include "agent/unwind/unwind_table.h"
+#include "agent/unwind/chunk_writer.h"
 #include "common/hash.h"
 
-#define TABLE_FILE_HEADER_BYTES 56
+#define TABLE_FILE_HEADER_BYTES 80
 
-/* Of the longest table that there is: 32 MiB of rows and what belongs to them. */
-#define TABLE_FILE_MAX_BYTES (64 * MIB)
+/* Of a table: code reaches 4 GiB (UNWIND_MAX_SPAN_BYTES). */
+#define UNWIND_MAX_PAGES (UINT64_C(1) << 20)
 
-/* Appends the whole file to @out. 0, -ENOMEM, -EFBIG. */
-int table_file_encode(const struct unwind_table *table, const struct hash128 *key, struct bytes *out);
+struct table_file {
+	int fd;
+	uint64_t first_page; /* ELF address >> UNWIND_PAGE_SHIFT */
+	uint64_t n_pages;
+	uint32_t n_chunks;
+	uint32_t n_rows;
+	uint64_t index_offset;
+	uint64_t bytes; /* of the file */
+};
 
 /*
- * 0 or -EBADMSG (anything that is not a whole, sound table of this key), -ENOMEM. A table that comes out may be
- * looked up at any address.
+ * Writes @table to @fd, an empty file, from its beginning. @key: what it was compiled from; all zero where that is not
+ * known. 0, -ENOMEM, or what write(2) says. *ret_bytes is the file's size.
  */
-int table_file_decode(struct bytes_view file, const struct hash128 *key, struct unwind_table *ret_table);
+int table_file_write(int fd, const struct hash128 *key, const struct unwind_table *table, uint64_t *ret_bytes);
+
+/* Looks at header and size of @fd, which is borrowed. 0; -EBADMSG: not a whole table of @key; errno of reading. */
+int table_file_open(int fd, const struct hash128 *key, struct table_file *ret_file);
+
+/*
+ * Reads the chunk with the rows of @elf_addr. 1; 0: the table has no rows there; -EBADMSG: the file is damaged; errno
+ * of reading.
+ */
+int table_file_read(const struct table_file *file, uint64_t elf_addr, struct chunk_record *ret_record);

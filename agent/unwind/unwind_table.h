@@ -16,7 +16,7 @@
 #include "common/elf/elf_file.h"
 
 /* Above it a file is not worth its memory: libLLVM has 0.5 million rows, ClickHouse 2.8 million. */
-#define UNWIND_MAX_ROWS (8u << 20)
+#define UNWIND_MAX_ROWS (64u << 20)
 
 struct unwind_table {
 	uint64_t base_address;

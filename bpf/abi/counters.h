@@ -27,7 +27,8 @@
 	X(FRAMES_BY_TABLE,  "frames_by_table",  "frames left by a row of an unwind table")                     \
 	X(FRAMES_BY_POINTER, "frames_by_pointer", "frames left by the frame pointer, for want of a row")        \
 	X(FRAMES_UNSUPPORTED, "frames_unsupported", "frames whose row cannot be expressed: frame pointer tried") \
-	X(NO_TABLE,         "no_table",         "frames of executables whose table is not there (yet)")        \
+	X(NO_TABLE,         "no_table",         "frames without resident unwind rows, in stacks not copied") \
+	X(ROWS_MISSING,     "rows_missing",     "stacks that met unwind rows which are not resident")          \
 	X(KERNEL_STACK_ERROR, "kernel_stack_error", "kernel stacks that could not be read")                    \
 	X(DEFERRED_SCHEDULED, "deferred_scheduled", "samples to be finished by their thread, with absent pages") \
 	X(DEFERRED_WHOLE,   "deferred_whole",   "of them: no page was absent any more")                        \

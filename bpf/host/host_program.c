@@ -76,6 +76,9 @@ void host_unwind(const struct host_unwind_input *input, struct host_unwind_outpu
 	unwind_user(sample);
 	(void)sample_submit(sample);
 	host_run_end();
+	ret_output->n_missing = sample->n_missing;
+	ret_output->missing_executable = sample->missing_executable;
+	ret_output->missing_address = sample->missing_address;
 }
 
 int host_unwind_find_rule(const struct host_unwind_tables *tables, uint32_t executable, uint64_t elf_addr,
@@ -83,15 +86,16 @@ int host_unwind_find_rule(const struct host_unwind_tables *tables, uint32_t exec
 {
 	struct host_unwind_input input = { .tables = tables };
 	struct host_run run = { .input = &input };
-	const struct abi_unwind_rule *rule = NULL;
+	struct abi_unwind_rule rule;
 	struct sample sample;
 	enum rule_found found;
 
-	sample.table_executable = 0;
+	sample.header.time_ns = 0;
+	sample_forget_regions(&sample);
 	host_run_begin(&run);
 	found = find_rule(&sample, executable, elf_addr, &rule);
 	host_run_end();
 	if (found == RULE_FOUND)
-		*ret_rule = *rule;
-	return found == RULE_FOUND ? 1 : found == RULE_NO_TABLE ? -1 : 0;
+		*ret_rule = rule;
+	return found == RULE_FOUND ? 1 : found == RULE_MISSING ? -1 : 0;
 }

@@ -27,16 +27,10 @@ void host_run_end(void)
 	current_run = NULL;
 }
 
-/* Programs write to no element of what the caller owns; the helper's type has no const. */
-static void *chunk_at(const void *chunks, uint32_t n_chunks, size_t chunk_size, const void *key)
-{
-	uint32_t index;
-
-	memcpy(&index, key, sizeof(index));
-	return index < n_chunks ? (char *)chunks + index * chunk_size : NULL;
-}
-
-/* A chunk's set is the element's key: 0 while the element is in no bucket. Tests change it under a run. */
+/*
+ * Programs write to no element of what is const here; the helper's type has no const. A chunk's set is the element's
+ * key: 0 while the element is in no bucket. Tests change it under a run.
+ */
 static void *find_mapping_chunk(const struct host_unwind_process *process, const void *key)
 {
 	const struct abi_mapping_chunk *element;
@@ -51,22 +45,30 @@ static void *find_mapping_chunk(const struct host_unwind_process *process, const
 	return __atomic_load_n(&element->set, __ATOMIC_ACQUIRE) == chunk.set ? (void *)element : NULL;
 }
 
+static struct abi_unwind_slot *find_part(const struct host_unwind_tables *tables, uint32_t part)
+{
+	return part < tables->n_parts ? tables->parts[part] : NULL;
+}
+
 static void *find_table_element(const struct host_unwind_tables *tables, enum host_map map, const void *key)
 {
-	uint32_t executable;
+	uint32_t number;
+	uint64_t region;
 
 	if (!tables)
 		return NULL;
+	memcpy(&number, key, sizeof(number));
 	switch (map) {
 	case HOST_MAP_UNWIND_TABLES:
-		memcpy(&executable, key, sizeof(executable));
-		return (void *)tables->find(tables->find_argument, executable);
-	case HOST_MAP_UNWIND_ROWS:
-		return chunk_at(tables->rows, tables->n_row_chunks, sizeof(*tables->rows), key);
-	case HOST_MAP_UNWIND_PAGES:
-		return chunk_at(tables->pages, tables->n_page_chunks, sizeof(*tables->pages), key);
-	case HOST_MAP_UNWIND_RULES:
-		return chunk_at(tables->rules, tables->n_rule_chunks, sizeof(*tables->rules), key);
+		return (void *)tables->find(tables->argument, number);
+	case HOST_MAP_UNWIND_REGIONS:
+		memcpy(&region, key, sizeof(region));
+		return (void *)tables->find_region(tables->argument, region);
+	case HOST_MAP_UNWIND_POOL:
+		current_run->part = find_part(tables, number);
+		return current_run->part;
+	case HOST_MAP_UNWIND_PART:
+		return number < UNWIND_SLOTS_PER_PART ? &current_run->part[number] : NULL;
 	default:
 		return NULL;
 	}

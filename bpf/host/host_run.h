@@ -14,6 +14,7 @@ struct host_run {
 	const struct host_unwind_input *input;
 	struct host_unwind_output *output;
 	struct abi_control control;
+	struct abi_unwind_slot *part;
 	uint64_t seen_stack; /* the slot of the map `seen_stacks`: always one that was not seen */
 };
 
@@ -27,9 +28,9 @@ enum host_map {
 	HOST_MAP_MAPPING_CHUNKS,
 	HOST_MAP_EXEC_COUNTS,
 	HOST_MAP_UNWIND_TABLES,
-	HOST_MAP_UNWIND_ROWS,
-	HOST_MAP_UNWIND_PAGES,
-	HOST_MAP_UNWIND_RULES,
+	HOST_MAP_UNWIND_REGIONS,
+	HOST_MAP_UNWIND_POOL,
+	HOST_MAP_UNWIND_PART, /* the one that was found in the pool last */
 	HOST_MAP_SEEN_STACKS,
 	HOST_MAP_SAMPLES,
 	HOST_MAP_COUNTERS,

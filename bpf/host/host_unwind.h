@@ -32,19 +32,24 @@ struct host_unwind_registers {
 /* 0: all of [@address, @address + @size) was copied to @buffer; -1: some of it is not there. */
 typedef int (*host_unwind_read)(void *argument, uint64_t address, void *buffer, size_t size);
 
-/* The table of an executable, or NULL: the map `unwind_tables`. */
+/* An element of the map `unwind_tables`, or NULL. */
 typedef const struct abi_unwind_info *(*host_unwind_find_table)(void *argument, uint32_t executable);
 
-/* Unwind tables as the maps hold them: three long arrays cut into values, and where each table stands in them. */
+/* An element of the map `unwind_regions` (a directory), or NULL. */
+typedef const uint32_t *(*host_unwind_find_region)(void *argument, uint64_t key);
+
+/*
+ * The maps of unwind tables (bpf/abi/unwind_maps.h).
+ *
+ *   parts[n_parts]   each of UNWIND_SLOTS_PER_PART slots, or NULL: not there. A run writes to chunk.used of the slots
+ *                    whose rows it uses.
+ */
 struct host_unwind_tables {
 	host_unwind_find_table find;
-	void *find_argument;
-	const struct abi_unwind_row_chunk *rows;
-	const struct abi_unwind_page_chunk *pages;
-	const struct abi_unwind_rule_chunk *rules;
-	uint32_t n_row_chunks;
-	uint32_t n_page_chunks;
-	uint32_t n_rule_chunks;
+	host_unwind_find_region find_region;
+	void *argument;
+	struct abi_unwind_slot *const *parts;
+	uint32_t n_parts;
 };
 
 /*
@@ -76,11 +81,17 @@ struct host_unwind_input {
 	const struct host_unwind_tables *tables; /* NULL: none */
 };
 
-/* The record as it would go into the ring buffer, in full, and what was counted on the way. */
+/*
+ * The record as it would go into the ring buffer, in full, and what was counted on the way. Where rows were missing the
+ * frames behind the first address that lacks them are only what frame pointers gave.
+ */
 struct host_unwind_output {
 	struct abi_sample header; /* n_user_frames, cut, flags; no times and names: nobody is scheduled here */
 	struct abi_frame frames[ABI_MAX_FRAMES];
 	uint64_t counters[ABI_COUNTER_COUNT];
+	uint32_t n_missing;	     /* frames whose rows are not resident */
+	uint32_t missing_executable; /* of the first of them, if there is one */
+	uint64_t missing_address;    /* ELF address */
 };
 
 void host_unwind_x86(const struct host_unwind_input *input, struct host_unwind_output *ret_output);
@@ -88,7 +99,7 @@ void host_unwind_arm64(const struct host_unwind_input *input, struct host_unwind
 
 /*
  * The rule at an address of an executable, found as a run finds it. 1 found; 0: the address is outside the table; -1:
- * the executable has no table.
+ * its rows are not resident, or the executable has no table.
  */
 int host_unwind_find_rule_x86(const struct host_unwind_tables *tables, uint32_t executable, uint64_t elf_addr,
 			      struct abi_unwind_rule *ret_rule);

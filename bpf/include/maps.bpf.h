@@ -50,29 +50,31 @@ struct unwind_tables_map {
 	__type(value, struct abi_unwind_info);
 };
 
+/* The ceiling is set before loading: one for each slot. */
+struct unwind_regions_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, __u32);
+};
+
 /* Written by the agent through a mapping: no system call, which would make ticks of its CPU go missing. */
-struct unwind_rows_map {
+struct unwind_part_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct abi_unwind_row_chunk);
+	__uint(max_entries, UNWIND_SLOTS_PER_PART);
+	/* No __type(value, struct abi_unwind_slot): libbpf 1.1's linker finds no size for it in an inner map. */
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, UNWIND_SLOT_BYTES);
 };
 
-struct unwind_pages_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
+/* As many parts as the budget allows: set before loading. */
+struct unwind_pool_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct abi_unwind_page_chunk);
-};
-
-struct unwind_rules_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct abi_unwind_rule_chunk);
+	__array(values, struct unwind_part_map);
 };
 
 /* Direct-mapped: the hash of the stack that last used the slot, mixed with the window. */
@@ -99,9 +101,8 @@ extern struct processes_map processes SEC(".maps");
 extern struct mapping_chunks_map mapping_chunks SEC(".maps");
 extern struct exec_counts_map exec_counts SEC(".maps");
 extern struct unwind_tables_map unwind_tables SEC(".maps");
-extern struct unwind_rows_map unwind_rows SEC(".maps");
-extern struct unwind_pages_map unwind_pages SEC(".maps");
-extern struct unwind_rules_map unwind_rules SEC(".maps");
+extern struct unwind_regions_map unwind_regions SEC(".maps");
+extern struct unwind_pool_map unwind_pool SEC(".maps");
 extern struct seen_stacks_map seen_stacks SEC(".maps");
 extern struct samples_map samples SEC(".maps");
 extern struct counters_map counters SEC(".maps");

@@ -12,6 +12,14 @@
 /* A frame is some ten words. */
 #define SAMPLE_WINDOW_WORDS 64
 
+/* Regions of code (bpf/abi/unwind_maps.h) that a stack goes to and fro between. A power of two. */
+#define SAMPLE_REGIONS 4
+
+struct sample_region {
+	__u64 key;
+	__u32 directory;
+};
+
 struct sample {
 	struct abi_sample header;
 	struct abi_frame frames[ABI_MAX_FRAMES]; /* follows the header: both go out in one piece */
@@ -24,15 +32,17 @@ struct sample {
 	__u64 window_start; /* user address of window[0] */
 	__u64 window_bytes; /* 0: nothing in it */
 	__u64 window[SAMPLE_WINDOW_WORDS];
-	__u32 n_by_table, n_by_pointer, n_without_table; /* frames */
+	__u32 n_by_table, n_by_pointer; /* frames */
+	__u32 n_missing; /* frames whose rows the agent has not loaded */
+	__u32 missing_executable; /* of the first of them */
+	__u64 missing_address;
 	bool pc_is_exact;	    /* not a return address: the innermost frame, or one that a signal interrupted */
 	bool innermost;
 	bool fault_innermost; /* it was so at the fault */
 	bool met_unmapped;    /* a pc where, as far as the maps know, no code is */
 	bool without_memory;  /* the task has given it back: exit_mm() is behind it */
 	__u64 fault_address;  /* what could not be read, 0 none */
-	struct abi_unwind_info table; /* of table_executable */
-	__u32 table_executable;	      /* 0 none looked up yet */
+	struct sample_region regions[SAMPLE_REGIONS]; /* looked up last; key 0: none yet */
 	struct abi_mapping mapping; /* the last one found: the next pc is often in it as well */
 	__u32 process_flags;	    /* enum abi_process_flags */
 	__u32 set;		    /* mapping set of the process, 0 none */
@@ -40,6 +50,13 @@ struct sample {
 	__u64 replaced_start, replaced_end; /* where the mappings are not what they were */
 	__u64 kernel_pcs[ABI_MAX_KERNEL_FRAMES];
 };
+
+static __always_inline void sample_forget_regions(struct sample *sample)
+{
+#pragma unroll
+	for (int i = 0; i < SAMPLE_REGIONS; i++)
+		sample->regions[i].key = 0;
+}
 
 /* Fills the header for the current task. */
 __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value);

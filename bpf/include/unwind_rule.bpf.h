@@ -2,129 +2,153 @@
 #pragma once
 
 /*
- * From an ELF address to the unwind rule that holds there: executable -> page -> row -> rule. Each arrow is one array
- * access, which the kernel makes without a call; the search within a page stays in a few cache lines.
+ * From an ELF address to the unwind rule that holds there: region -> directory -> chunk -> row -> rule. Except for the
+ * region, which neighbouring frames share, each arrow is two array accesses, which the kernel makes without a call; the
+ * search within a page stays in a few cache lines.
  */
 
 #include "bpf/include/sample.bpf.h"
 
 enum rule_found {
 	RULE_FOUND,
-	RULE_NO_TABLE, /* the agent has not compiled it (yet) */
-	RULE_NONE,     /* outside the table */
+	RULE_MISSING, /* the agent has not loaded the rows, or has not made the table */
+	RULE_NONE,    /* the table has no rows there, or the executable has no table */
 };
 
-static __always_inline bool load_table(struct sample *sample, __u32 executable)
-{
-	struct abi_unwind_info *info;
-
-	if (sample->table_executable == executable)
-		return true;
-	info = bpf_map_lookup_elem(&unwind_tables, &executable);
-	if (!info)
-		return false;
-	sample->table = *info;
-	sample->table_executable = executable;
-	return true;
-}
-
-/* The rows of a page, as indices into the array of all rows. */
-static __always_inline bool rows_of_page(const struct abi_unwind_info *table, __u32 page, __u32 *ret_low,
-					 __u32 *ret_high)
-{
-	__u32 index = table->first_page + page;
-	__u32 chunk_index = index / UNWIND_PAGES_PER_CHUNK;
-	struct abi_unwind_page_chunk *chunk = bpf_map_lookup_elem(&unwind_pages, &chunk_index);
-
-	if (!chunk)
-		return false;
-	*ret_low = table->first_row + chunk->first_row[index % UNWIND_PAGES_PER_CHUNK];
-	index++;
-	if (index % UNWIND_PAGES_PER_CHUNK == 0) {
-		chunk_index++;
-		chunk = bpf_map_lookup_elem(&unwind_pages, &chunk_index);
-		if (!chunk)
-			return false;
-	}
-	*ret_high = table->first_row + chunk->first_row[index % UNWIND_PAGES_PER_CHUNK];
-	return true;
-}
-
 /*
- * Narrows [low, high), which reaches over more than one chunk, to the part that lies in one: a page of 4 KiB has a
- * hundred rows or two, so that two chunks are all there is to it, but hand-made tables may have a row for each byte.
+ * 0, which neither the compiler nor the CPU knows before it has read @value: what is read at an address that includes
+ * it is read after @value. arm64 reorders reads without such a dependency; x86-64 does not, and it costs one
+ * instruction.
  */
-static __always_inline bool narrow_to_chunk(__u16 offset, __u32 *low, __u32 *high)
+static __always_inline __u64 zero_after(__u64 value)
 {
-#pragma unroll
-	for (int step = 0; step < 4; step++) {
-		__u32 chunk_index = (*high - 1) / UNWIND_ROWS_PER_CHUNK;
-		struct abi_unwind_row_chunk *chunk;
+	__u64 mask = 0;
 
-		if (*low / UNWIND_ROWS_PER_CHUNK == chunk_index)
-			return true;
-		chunk = bpf_map_lookup_elem(&unwind_rows, &chunk_index);
-		if (!chunk)
-			return false;
-		if (chunk->rows[0].offset <= offset)
-			*low = chunk_index * UNWIND_ROWS_PER_CHUNK;
-		else
-			*high = chunk_index * UNWIND_ROWS_PER_CHUNK;
-	}
-	return *low / UNWIND_ROWS_PER_CHUNK == (*high - 1) / UNWIND_ROWS_PER_CHUNK;
+	asm volatile("" : "+r"(mask));
+	return value & mask;
 }
 
-/* The number of the rule in the last row of [low, high) at or before the address; the first row always is. */
-static __always_inline bool find_row(__u16 offset, __u32 low, __u32 high, __u32 *ret_rule)
+static __always_inline struct abi_unwind_slot *pool_slot(__u32 slot)
 {
-	struct abi_unwind_row_chunk *chunk;
-	__u32 chunk_index, count;
+	__u32 part = slot >> UNWIND_PART_SHIFT;
+	__u32 index = slot & (UNWIND_SLOTS_PER_PART - 1);
+	struct unwind_part_map *map = bpf_map_lookup_elem(&unwind_pool, &part);
 
-	if (low >= high || !narrow_to_chunk(offset, &low, &high))
+	return map ? bpf_map_lookup_elem(map, &index) : NULL;
+}
+
+/* The directory of the region; 0: there is none. */
+static __always_inline __u32 find_directory(struct sample *sample, __u32 executable, __u64 elf_addr)
+{
+	__u64 key = UNWIND_REGION_KEY(executable, elf_addr);
+	struct sample_region *known = &sample->regions[(key ^ executable) & (SAMPLE_REGIONS - 1)];
+	__u32 *directory;
+
+	if (known->key == key)
+		return known->directory;
+	directory = bpf_map_lookup_elem(&unwind_regions, &key);
+	if (!directory)
+		return 0;
+	known->key = key;
+	known->directory = *directory;
+	return known->directory;
+}
+
+static __always_inline __u32 read_cell(__u32 directory, __u32 unit)
+{
+	struct abi_unwind_slot *slot = pool_slot(directory >> UNWIND_DIRECTORY_SHIFT);
+	__u32 first = (directory & ((1u << UNWIND_DIRECTORY_SHIFT) - 1)) * UNWIND_CELLS;
+
+	return slot ? slot->cells[first + (unit & (UNWIND_CELLS - 1))] : 0;
+}
+
+static __always_inline __u32 find_row_slot(struct sample *sample, __u32 executable, __u64 elf_addr)
+{
+	__u32 directory = find_directory(sample, executable, elf_addr);
+	__u32 cell;
+
+	if (!directory)
+		return 0;
+	cell = read_cell(directory, (__u32)(elf_addr >> UNWIND_PAGE_SHIFT));
+	if (cell & UNWIND_CELL_DIRECTORY)
+		cell = read_cell(cell & ~UNWIND_CELL_DIRECTORY, (__u32)(elf_addr >> UNWIND_DENSE_UNIT_SHIFT));
+	return cell;
+}
+
+/* The number of the rule in the last of the unit's rows at or before the address; the first row always is. */
+static __always_inline bool find_row(const struct abi_unwind_chunk *chunk, __u64 elf_addr, __u32 *ret_rule)
+{
+	__u64 unit = (elf_addr >> (chunk->unit_shift & 63)) - chunk->first_unit;
+	__s32 offset = elf_addr & UNWIND_PAGE_MASK;
+	__u32 half = (__u32)unit + UNWIND_CHUNK_FIRST_HALF;
+	__u32 low, count;
+
+	if (unit >= chunk->n_units)
 		return false;
-	chunk_index = low / UNWIND_ROWS_PER_CHUNK;
-	chunk = bpf_map_lookup_elem(&unwind_rows, &chunk_index);
-	if (!chunk)
-		return false;
-	count = high - low;
+	asm volatile("" : "+r"(half));
+	low = chunk->halves[half % UNWIND_CHUNK_HALVES];
+	count = chunk->halves[(half + 1) % UNWIND_CHUNK_HALVES] - low;
 #pragma unroll
 	for (int step = 0; step < 10; step++) {
-		__u32 half = count / 2;
+		__u32 middle = count / 2;
 		__s64 beyond;
 
 		if (count <= 1)
 			break;
-		beyond = (__s64)offset - chunk->rows[(low + half) % UNWIND_ROWS_PER_CHUNK].offset;
+		beyond = (__s64)offset - chunk->rows[(low + middle) % UNWIND_CHUNK_ROWS].offset;
 		/* Without a branch: which way it goes cannot be predicted. */
-		low += half & ~(__u32)(beyond >> 63);
-		count -= half;
+		low += middle & ~(__u32)(beyond >> 63);
+		count -= middle;
 	}
-	*ret_rule = chunk->rows[low % UNWIND_ROWS_PER_CHUNK].rule;
+	*ret_rule = chunk->rows[low % UNWIND_CHUNK_ROWS].rule;
 	return true;
 }
 
-/* *ret_rule points into the map: extents of tables outlive the programs that found them. */
-static __always_inline enum rule_found find_rule(struct sample *sample, __u32 executable, __u64 elf_addr,
-						 const struct abi_unwind_rule **ret_rule)
+/* The reader's side of what unwind_maps.h says of slots that are reused. False: the chunk is not, or no longer, it. */
+static __always_inline bool read_rule(struct sample *sample, struct abi_unwind_chunk *chunk, __u32 executable,
+				      __u64 elf_addr, struct abi_unwind_rule *ret_rule)
 {
-	const struct abi_unwind_info *table = &sample->table;
-	struct abi_unwind_rule_chunk *chunk;
-	__u32 low, high, chunk_index, rule;
-	__u64 page;
+	__u32 now = (__u32)(sample->header.time_ns >> UNWIND_USED_SHIFT);
+	__u64 owner = *(volatile __u64 *)&chunk->owner;
+	struct abi_unwind_slot *rules;
+	const volatile __u64 *words;
+	__u64 copy[2];
+	__u32 rule;
 
-	if (!load_table(sample, executable))
-		return RULE_NO_TABLE;
-	page = (elf_addr - table->base_address) >> UNWIND_PAGE_SHIFT;
-	if (elf_addr < table->base_address || page >= table->n_pages)
-		return RULE_NONE;
-	if (!rows_of_page(table, (__u32)page, &low, &high) ||
-	    !find_row((__u16)(elf_addr & UNWIND_PAGE_MASK), low, high, &rule) || rule >= table->n_rules)
-		return RULE_NONE;
-	rule += table->first_rule;
-	chunk_index = rule / UNWIND_RULES_PER_CHUNK;
-	chunk = bpf_map_lookup_elem(&unwind_rules, &chunk_index);
-	if (!chunk)
-		return RULE_NONE;
-	*ret_rule = &chunk->rules[rule % UNWIND_RULES_PER_CHUNK];
-	return RULE_FOUND;
+	if (owner >> 32 != executable)
+		return false;
+	chunk = (struct abi_unwind_chunk *)((char *)chunk + zero_after(owner));
+	if (!find_row(chunk, elf_addr, &rule))
+		return false;
+	rules = pool_slot(rule >> UNWIND_RULES_PER_SLOT_SHIFT);
+	if (!rules)
+		return false;
+	words = (const volatile __u64 *)&rules->rules[rule % UNWIND_RULES_PER_SLOT];
+	copy[0] = words[0];
+	copy[1] = words[1];
+	__builtin_memcpy(ret_rule, copy, sizeof(*ret_rule));
+	if (chunk->used != now)
+		chunk->used = now;
+	return *(volatile __u64 *)((char *)&chunk->owner + zero_after(copy[0] ^ copy[1])) == owner;
+}
+
+/* Why no chunk of the page is resident. */
+static __always_inline enum rule_found page_without_chunk(__u32 executable, __u64 elf_addr)
+{
+	struct abi_unwind_info *info = bpf_map_lookup_elem(&unwind_tables, &executable);
+
+	if (!info)
+		return RULE_MISSING;
+	return (elf_addr >> UNWIND_PAGE_SHIFT) - info->first_page < info->n_pages ? RULE_MISSING : RULE_NONE;
+}
+
+static __always_inline enum rule_found find_rule(struct sample *sample, __u32 executable, __u64 elf_addr,
+						 struct abi_unwind_rule *ret_rule)
+{
+	__u32 cell = find_row_slot(sample, executable, elf_addr);
+	struct abi_unwind_slot *slot = cell ? pool_slot(cell) : NULL;
+
+	if (slot && read_rule(sample, &slot->chunk, executable, elf_addr, ret_rule))
+		return RULE_FOUND;
+	return page_without_chunk(executable, elf_addr);
 }

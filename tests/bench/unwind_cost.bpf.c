@@ -43,6 +43,9 @@ int measure_unwind(void *context)
 	cost.ns = bpf_ktime_get_ns() - began_ns;
 	cost.n_frames = sample->n_frames;
 	cost.cut = sample->header.cut;
+	cost.n_missing = sample->n_missing;
+	cost.missing_executable = sample->missing_executable;
+	cost.missing_address = sample->missing_address;
 	return 0;
 }
 

@@ -12,4 +12,9 @@ struct unwind_cost {
 	__u32 cut;
 	__u64 ns; /* of the last run, all rounds together */
 	__s64 fp_walk_bytes;
+
+	/* unwind rows that were not resident in the last round */
+	__u32 n_missing;
+	__u32 missing_executable;
+	__u64 missing_address;
 };

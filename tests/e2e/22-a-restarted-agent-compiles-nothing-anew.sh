@@ -18,13 +18,13 @@ while True:
 
 tables() { awk -v outcome="$1" '$1 == "hearth_agent_unwind_tables_total{outcome=\"" outcome "\"}" { print $2 }' "$agent_metrics"; }
 
-# run_agent NAME [ARGUMENT...]: until it has sampled the program's libraries.
+# run_agent NAME [ARGUMENT...]: until stacks went through the program, its libraries and others.
 run_agent() {
 	local name=$1
 	shift
 	rm -f "$work/agent.metrics"
 	start_agent "$@"
-	has_tables() { [ "$(agent_metric unwind_rows)" -gt 100000 ]; }
+	has_tables() { [ $(($(tables compiled) + $(tables cached))) -ge 6 ]; }
 	expect_within 30s has_tables
 	compiled=$(tables compiled) cached=$(tables cached) compile_us=$(($(agent_metric unwind_compile_ns_total) / 1000))
 	cache_us=$(($(agent_metric unwind_cache_ns_total) / 1000))

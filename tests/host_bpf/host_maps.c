@@ -1,57 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/host_bpf/host_maps.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 
 #define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
 
+/* 256 MiB, of which only what is used is memory. */
+#define MAX_PARTS 1024
+
+static int add_part(void *arg, uint32_t part, struct abi_unwind_slot **ret_slots)
+{
+	(void)arg;
+	(void)part;
+	*ret_slots = calloc(UNWIND_SLOTS_PER_PART, sizeof(**ret_slots));
+	return *ret_slots ? 0 : -ENOMEM;
+}
+
+static int put_region(void *arg, uint64_t key, uint32_t directory)
+{
+	(void)arg;
+	(void)key;
+	(void)directory;
+	return 0;
+}
+
+static void remove_region(void *arg, uint64_t key)
+{
+	(void)arg;
+	(void)key;
+}
+
+static int prepare(struct host_maps *maps)
+{
+	if (maps->is_ready)
+		return 0;
+	maps->is_ready = true;
+	maps->backend = (struct paging_backend){
+		.add_part = add_part, .put_region = put_region, .remove_region = remove_region
+	};
+	return paged_rows_init(&maps->rows, &maps->backend, MAX_PARTS, UNWIND_POOL_RULES);
+}
+
 void host_maps_release(struct host_maps *maps)
 {
-	vec_release(&maps->rows);
-	vec_release(&maps->pages);
-	vec_release(&maps->rules);
+	for (uint32_t i = 0; i < maps->rows.slots.max_parts; i++)
+		free(maps->rows.slots.parts[i]);
+	if (maps->is_ready)
+		paged_rows_release(&maps->rows);
 	vec_release(&maps->infos);
 	vec_release(&maps->chunks);
 }
 
-/* Appends, and makes sure that the last value of the map is whole, with zeros behind what is in it. */
-#define append_elements(vec, source, n, per_chunk)                                                             \
-	({                                                                                                     \
-		int append_r_ = vec_reserve((vec), (n) + (per_chunk));                                         \
-		if (append_r_ == 0) {                                                                          \
-			memcpy((vec)->items + (vec)->count, (source), (n) * sizeof(*(vec)->items));            \
-			(vec)->count += (n);                                                                   \
-			memset((vec)->items + (vec)->count, 0, (per_chunk) * sizeof(*(vec)->items));           \
-		}                                                                                              \
-		append_r_;                                                                                     \
-	})
+struct addition {
+	struct host_maps *maps;
+	uint32_t executable;
+};
 
-#define n_chunks_of(vec, per_chunk) ((uint32_t)(((vec)->count + (per_chunk) - 1) / (per_chunk)))
+static int load_chunk(void *arg, const struct chunk_record *record)
+{
+	const struct addition *addition = arg;
+
+	return paged_rows_load(&addition->maps->rows, addition->executable, record);
+}
 
 int host_maps_add_table(struct host_maps *maps, uint32_t executable, const struct unwind_table *table)
 {
-	struct abi_unwind_info info = {
-		.base_address = table->base_address,
-		.n_pages = table->n_pages,
-		.first_page = (uint32_t)maps->pages.count,
-		.first_row = (uint32_t)maps->rows.count,
-		.first_rule = (uint32_t)maps->rules.count,
-		.n_rules = table->n_rules,
-	};
-	int r = 0;
+	struct addition addition = { .maps = maps, .executable = executable };
+	int r = prepare(maps);
 
 	while (r == 0 && maps->infos.count <= executable)
 		r = vec_push(&maps->infos, (struct abi_unwind_info){});
 	if (r == 0)
-		r = append_elements(&maps->rows, table->rows, table->n_rows, UNWIND_ROWS_PER_CHUNK);
+		r = chunk_writer_run(table, load_chunk, &addition);
 	if (r == 0)
-		r = append_elements(&maps->pages, table->page_first, table->n_pages + 1, UNWIND_PAGES_PER_CHUNK);
-	if (r == 0)
-		r = append_elements(&maps->rules, table->rules, table->n_rules, UNWIND_RULES_PER_CHUNK);
-	if (r == 0)
-		maps->infos.items[executable] = info;
+		maps->infos.items[executable] = (struct abi_unwind_info){
+			.first_page = table->base_address >> UNWIND_PAGE_SHIFT, .n_pages = table->n_pages
+		};
 	return r;
 }
 
@@ -101,18 +128,21 @@ static const struct abi_unwind_info *find_table(void *argument, uint32_t executa
 	return &maps->infos.items[executable];
 }
 
+static const uint32_t *find_region(void *argument, uint64_t key)
+{
+	const struct host_maps *maps = argument;
+
+	return maps->is_ready ? directories_region(&maps->rows.directories, key) : NULL;
+}
+
 void host_maps_describe(struct host_maps *maps, struct host_unwind_input *input)
 {
-	/* Vectors move as they grow. */
 	maps->tables = (struct host_unwind_tables){
 		.find = find_table,
-		.find_argument = maps,
-		.rows = (const struct abi_unwind_row_chunk *)maps->rows.items,
-		.pages = (const struct abi_unwind_page_chunk *)maps->pages.items,
-		.rules = (const struct abi_unwind_rule_chunk *)maps->rules.items,
-		.n_row_chunks = n_chunks_of(&maps->rows, UNWIND_ROWS_PER_CHUNK),
-		.n_page_chunks = n_chunks_of(&maps->pages, UNWIND_PAGES_PER_CHUNK),
-		.n_rule_chunks = n_chunks_of(&maps->rules, UNWIND_RULES_PER_CHUNK),
+		.find_region = find_region,
+		.argument = maps,
+		.parts = maps->rows.slots.parts,
+		.n_parts = maps->rows.slots.max_parts,
 	};
 	input->tables = &maps->tables;
 	input->process = (struct host_unwind_process){

@@ -2,17 +2,15 @@
 #pragma once
 
 /*
- * What the agent would have put into the BPF maps, in plain memory: tables of executables one after the other in the
- * three long arrays, and the mappings of one process in chunks.
+ * What the agent would have put into the BPF maps, in plain memory: all chunks of the executables' tables in a pool,
+ * and the mappings of one process in chunks.
  */
 
+#include "agent/paging/paged_rows.h"
 #include "agent/unwind/unwind_table.h"
 #include "bpf/host/host_unwind.h"
 #include "common/vec.h"
 
-VEC_DEFINE(host_row_vec, struct abi_unwind_row);
-VEC_DEFINE(host_page_vec, uint32_t);
-VEC_DEFINE(host_rule_vec, struct abi_unwind_rule);
 VEC_DEFINE(host_info_vec, struct abi_unwind_info);
 VEC_DEFINE(host_chunk_vec, struct abi_mapping_chunk);
 VEC_DEFINE(host_mapping_vec, struct abi_mapping);
@@ -23,9 +21,9 @@ VEC_DEFINE(host_mapping_vec, struct abi_mapping);
 #define HOST_MAPS_START_NS   (UINT64_C(5) * NSEC_PER_SEC)
 
 struct host_maps {
-	struct host_row_vec rows;
-	struct host_page_vec pages;
-	struct host_rule_vec rules;
+	struct paging_backend backend;
+	struct paged_rows rows;
+	bool is_ready; /* rows were initialized */
 	struct host_info_vec infos; /* by executable number; n_pages 0: no table */
 	struct host_chunk_vec chunks;
 	struct abi_mapping_chunk directory;
@@ -36,7 +34,7 @@ struct host_maps {
 /* All zero: no tables, and a process without mappings. */
 void host_maps_release(struct host_maps *maps);
 
-/* The table of @executable (> 0) goes behind those that are there. 0 or -ENOMEM. */
+/* All of the table of @executable (> 0) becomes resident. 0 or -ENOMEM. */
 int host_maps_add_table(struct host_maps *maps, uint32_t executable, const struct unwind_table *table);
 
 /* Compiles the table of the ELF file first. 1 added, 0 it has no call frame information, negative errno. */

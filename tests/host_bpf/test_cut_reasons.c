@@ -381,17 +381,20 @@ static void a_stack_that_is_not_aligned_is_read_all_the_same(void **state)
 	}
 }
 
-static void a_row_that_names_no_rule_is_none(void **state)
+static void rows_that_are_not_resident_are_reported_and_frame_pointers_tried(void **state)
 {
 	struct made_up *process = *state;
 
-	process->maps.infos.items[1].n_rules = PLAIN + 1;
+	paged_rows_unload(&process->maps.rows, 1);
 	begin(process, in_function(PLAIN), 10, at_word(20));
 	process->words[11] = 0x1;
 	link_frame(process, 20, 0, in_function(OUTERMOST));
 	run(process);
 	expect_frames(process, STACK_CUT_NO_ROW, in_function(PLAIN), in_function(OUTERMOST) - 1);
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_POINTER], 2);
+	assert_int_equal(process->output.n_missing, 2);
+	assert_int_equal(process->output.missing_executable, 1);
+	assert_int_equal(process->output.missing_address, in_function(PLAIN) - CODE_BIAS);
 }
 
 /* gcc's row says that rbp is still saved at rbp when it has been popped. */
@@ -441,7 +444,7 @@ static void an_entry_of_another_process_or_image_does_not_count(void **state)
 	}
 }
 
-static void an_executable_without_a_table_is_counted(void **state)
+static void an_executable_without_a_table_is_missing_its_rows(void **state)
 {
 	struct made_up *process = made_up_new(NULL, 0);
 
@@ -450,7 +453,8 @@ static void an_executable_without_a_table_is_counted(void **state)
 	link_frame(process, 20, 0, in_function(PLAIN));
 	run(process);
 	expect_frames(process, STACK_CUT_NO_ROW, in_function(WITH_FP), in_function(PLAIN) - 1);
-	assert_int_equal(process->output.counters[ABI_COUNTER_NO_TABLE], 2);
+	assert_int_equal(process->output.n_missing, 2);
+	assert_int_equal(process->output.missing_address, in_function(WITH_FP) - CODE_BIAS);
 	made_up_free(process);
 }
 
@@ -499,12 +503,12 @@ int main(void)
 		with_process(rbx_is_followed_to_the_frame_whose_cfa_is_made_of_it),
 		with_process(where_rbx_was_lost_it_is_not_guessed),
 		with_process(a_stack_that_is_not_aligned_is_read_all_the_same),
-		with_process(a_row_that_names_no_rule_is_none),
+		with_process(rows_that_are_not_resident_are_reported_and_frame_pointers_tried),
 		with_process(behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_the_register),
 		with_process(a_process_that_is_not_known_is_unwound_by_frame_pointers),
 		with_process(of_a_32_bit_program_only_the_innermost_frame_is_known),
 		with_process(an_entry_of_another_process_or_image_does_not_count),
-		cmocka_unit_test(an_executable_without_a_table_is_counted),
+		cmocka_unit_test(an_executable_without_a_table_is_missing_its_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,7 @@ MAY_INCLUDE = {
     "agent/executable": ["common", "bpf/abi"],
     "agent/process": ["agent/executable", "common", "bpf/abi"],
     "agent/unwind": ["agent/executable", "agent/process", "common", "bpf/abi"],
+    "agent/paging": ["agent/unwind", "common", "bpf/abi"],
     "agent/interpreter": ["agent/executable", "agent/process", "common", "bpf/abi"],
     "agent/profile": ["common", "bpf"],
     "agent/sample": ["agent/process", "agent/executable", "common", "bpf/abi"],

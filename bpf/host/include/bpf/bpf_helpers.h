@@ -40,9 +40,9 @@ struct processes_map;
 struct mapping_chunks_map;
 struct exec_counts_map;
 struct unwind_tables_map;
-struct unwind_rows_map;
-struct unwind_pages_map;
-struct unwind_rules_map;
+struct unwind_regions_map;
+struct unwind_pool_map;
+struct unwind_part_map;
 struct seen_stacks_map;
 struct samples_map;
 struct counters_map;
@@ -53,9 +53,9 @@ struct counters_map;
 		struct mapping_chunks_map *: HOST_MAP_MAPPING_CHUNKS, \
 		struct exec_counts_map *: HOST_MAP_EXEC_COUNTS,       \
 		struct unwind_tables_map *: HOST_MAP_UNWIND_TABLES,   \
-		struct unwind_rows_map *: HOST_MAP_UNWIND_ROWS,       \
-		struct unwind_pages_map *: HOST_MAP_UNWIND_PAGES,     \
-		struct unwind_rules_map *: HOST_MAP_UNWIND_RULES,     \
+		struct unwind_regions_map *: HOST_MAP_UNWIND_REGIONS, \
+		struct unwind_pool_map *: HOST_MAP_UNWIND_POOL,       \
+		struct unwind_part_map *: HOST_MAP_UNWIND_PART,       \
 		struct seen_stacks_map *: HOST_MAP_SEEN_STACKS,       \
 		struct samples_map *: HOST_MAP_SAMPLES,               \
 		struct counters_map *: HOST_MAP_COUNTERS)
