@@ -6,6 +6,11 @@
 # unit/common/test_bytes, and the target unit_common_test_bytes. <name> may have a folder: elf/test_elf_file.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 
+# There are hundreds of these programs, and gold links one in a third of the time. Programs whose frames are looked at
+# (host_bpf, workloads) and those that users get have the compiler's own linker.
+include(CheckLinkerFlag)
+check_linker_flag(C -fuse-ld=gold HEARTH_HAS_GOLD)
+
 function(hearth_unit_test name)
 	cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LIBS")
 	if(NOT test_SOURCES)
@@ -23,6 +28,9 @@ function(hearth_unit_test name)
 		OUTPUT_NAME ${output_name}
 		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${folder}/${sub_folder})
 	target_link_libraries(${target} PRIVATE ${test_LIBS} PkgConfig::CMOCKA)
+	if(HEARTH_HAS_GOLD AND folder MATCHES "^unit/")
+		target_link_options(${target} PRIVATE -fuse-ld=gold)
+	endif()
 	add_test(NAME ${folder}/${name} COMMAND ${target})
 	set_tests_properties(${folder}/${name} PROPERTIES TIMEOUT 120)
 endfunction()
