@@ -31,7 +31,7 @@
 
 /* __USER32_CS (arch/x86/include/asm/segment.h): code of 32 bits, whatever the program otherwise is. */
 #define context_is_32_bit(context)	   (context_read(context, cs) == 0x23)
-#define task_registers_are_32_bit(registers) ((registers)->cs == 0x23)
+#define task_registers_are_32_bit(registers) (kernel_read(registers, cs) == 0x23)
 
 #define FOR_EACH_GENERAL_REGISTER(X)                                                           \
 	X(0, ax) X(1, dx) X(2, cx) X(3, bx) X(4, si) X(5, di) X(6, bp) X(7, sp)                \
@@ -60,7 +60,7 @@
 
 /* PSTATE.M[4]: AArch32. */
 #define context_is_32_bit(context)	   (context_read(context, pstate) >> 4 & 1)
-#define task_registers_are_32_bit(registers) ((registers)->user_regs.pstate >> 4 & 1)
+#define task_registers_are_32_bit(registers) (kernel_read(registers, user_regs.pstate) >> 4 & 1)
 
 #define FOR_EACH_GENERAL_REGISTER(X)                                                           \
 	X(0, regs[0]) X(1, regs[1]) X(2, regs[2]) X(3, regs[3]) X(4, regs[4]) X(5, regs[5])    \
