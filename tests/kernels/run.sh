@@ -84,13 +84,13 @@ run_kernel() {
 print_table() {
 	local check kernel result
 	printf '\n%-52s' check
-	printf '%-10s' "${kernels[@]}"
+	printf '%-12s' "${kernels[@]}"
 	printf '\n'
 	for check in "${checks[@]}"; do
 		printf '%-52s' "$check"
 		for kernel in "${kernels[@]}"; do
 			result=${results[$kernel/$check]:--}
-			printf '%-10s' "${result%% *}"
+			printf '%-12s' "${result%% *}"
 		done
 		printf '\n'
 	done
@@ -111,6 +111,9 @@ for arch in $(for kernel in "${kernels[@]}"; do kernel_field "$kernel" 2; done |
 	*) emulator=qemu-system-aarch64 ;;
 	esac
 	command -v $emulator >/dev/null || { echo "needs $emulator"; exit 77; }
+	if [ "$arch" != "$(dpkg --print-architecture)" ]; then
+		"$kernels_dir/${arch}_build.sh" || exit
+	fi
 	# shellcheck disable=SC2046 # several tools
 	build_initramfs "$arch" "$HEARTH_KERNELS_CACHE/initramfs-$arch" \
 		$(for check in "${checks[@]}"; do check_header "$check" tools; done | tr ' ' '\n' | sort -u)
