@@ -17,6 +17,7 @@
 #include "agent/agent_internal.h"
 #include "agent/instance.h"
 #include "agent/privileges.h"
+#include "agent/profile/map_sizes.h"
 #include "agent/profile/user_pc_mask.h"
 #include "agent/system_calls.h"
 #include "common/log.h"
@@ -72,8 +73,15 @@ static bool takes_off_cpu(const struct agent *agent)
 
 static int load_programs(struct agent *agent)
 {
-	struct bpf_programs_options options = {
+	const struct map_sizes_wish wish = {
+		.n_cpus = (size_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1),
+		.host_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+		.budget_bytes = agent->config->budget_memory_bytes,
 		.ring_bytes = agent->config->ring_bytes,
+		.max_processes = (uint32_t)agent->config->max_processes,
+	};
+	struct map_sizes sizes;
+	struct bpf_programs_options options = {
 		.unwind_bytes = agent->config->unwind_bytes,
 		.on_cpu = !agent->config->on_cpu_disabled,
 		.off_cpu = !agent->config->off_cpu_disabled,
@@ -83,6 +91,9 @@ static int load_programs(struct agent *agent)
 
 	int r;
 
+	map_sizes_choose(&wish, &sizes);
+	options.ring_bytes = sizes.ring_bytes;
+	options.max_processes = sizes.max_processes;
 	agent->bpf_config = (struct abi_config){
 		.kernel_text_start = agent->kernel.text_start,
 		.kernel_text_end = agent->kernel.text_end,
@@ -92,7 +103,7 @@ static int load_programs(struct agent *agent)
 		.off_cpu_min_ns = agent->config->off_cpu_min_blocking_time_ns,
 		.schedule_start = agent->kernel.schedule_start,
 		.schedule_end = agent->kernel.schedule_end,
-		.ring_wakeup_bytes = (uint32_t)(agent->config->ring_bytes / RING_WAKEUP_FRACTION),
+		.ring_wakeup_bytes = (uint32_t)(sizes.ring_bytes / RING_WAKEUP_FRACTION),
 		.absent_pages = (uint32_t)agent_config_absent_pages(agent->config),
 	};
 	options.config = agent->bpf_config;

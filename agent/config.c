@@ -247,6 +247,9 @@ int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MES
 	if (r < 0)
 		return r;
 
+	if (config->ring_bytes != 0 && config->ring_bytes < 64 * KIB)
+		return refuse(ret_message, "ring_size: %llu bytes are less than 64KiB",
+			      (unsigned long long)config->ring_bytes);
 	if ((config->ring_bytes & (config->ring_bytes - 1)) != 0)
 		return refuse(ret_message, "ring_size: %llu bytes is no power of two",
 			      (unsigned long long)config->ring_bytes);

@@ -38,7 +38,8 @@ struct agent_config {
 	uint64_t upload_bytes_per_s; /* 0: never upload debuginfo */
 
 	uint64_t budget_memory_bytes;
-	uint64_t ring_bytes;   /* BPF ring buffer */
+	uint64_t ring_bytes;   /* BPF ring buffer; 0: by the number of CPUs */
+	uint64_t max_processes; /* 0: by the memory */
 	uint64_t unwind_bytes; /* unwind tables in BPF maps */
 	char *unwind_cache_folder; /* "": none */
 	uint64_t unwind_cache_bytes;

@@ -19,11 +19,14 @@
 
 /*
  * Data of one ring: 128 KiB hold a thousand mappings. The fewer CPUs there are, the more of what happens is on each,
- * and the longer we may have to wait for one of them ourselves.
+ * and the longer we may have to wait for one of them ourselves. All rings together take 1 MiB, with more than 16 CPUs
+ * 64 KiB for each of them, and 8 MiB at most.
  */
-#define RING_MIN_BYTES	((size_t)(128 * KIB))
-#define RING_MAX_BYTES	((size_t)(512 * KIB))
-#define ALL_RINGS_BYTES ((size_t)(1 * MIB))
+#define RING_MIN_BYTES	    ((size_t)(8 * KIB))
+#define RING_MAX_BYTES	    ((size_t)(512 * KIB))
+#define RING_BYTES_PER_CPU  ((size_t)(64 * KIB))
+#define ALL_RINGS_MIN_BYTES ((size_t)(1 * MIB))
+#define ALL_RINGS_MAX_BYTES ((size_t)(8 * MIB))
 
 struct ring {
 	int fd;
@@ -135,13 +138,29 @@ static int ring_open(uint32_t cpu, size_t data_bytes, struct ring *ret_ring)
 	return 0;
 }
 
-static size_t choose_ring_bytes(size_t n_cpus)
+size_t process_events_ring_bytes(size_t n_cpus)
 {
+	size_t all_bytes = MIN(MAX(n_cpus * RING_BYTES_PER_CPU, ALL_RINGS_MIN_BYTES), ALL_RINGS_MAX_BYTES);
 	size_t bytes = RING_MAX_BYTES;
 
-	while (bytes > RING_MIN_BYTES && bytes * n_cpus > ALL_RINGS_BYTES)
+	while (bytes > RING_MIN_BYTES && bytes * n_cpus > all_bytes)
 		bytes /= 2;
 	return bytes;
+}
+
+/*
+ * Without CAP_IPC_LOCK a user has 516 KiB for each CPU (kernel.perf_event_mlock_kb) and what RLIMIT_MEMLOCK allows for
+ * the rings of all programs. Where others use them, ours are smaller.
+ */
+static int ring_open_smaller(uint32_t cpu, size_t data_bytes, struct ring *ret_ring)
+{
+	int r = ring_open(cpu, data_bytes, ret_ring);
+
+	while (r == -EPERM && data_bytes > RING_MIN_BYTES) {
+		data_bytes /= 2;
+		r = ring_open(cpu, data_bytes, ret_ring);
+	}
+	return r;
 }
 
 int process_events_new(struct process_events **ret_events)
@@ -385,7 +404,7 @@ static int close_dead(struct process_events *events, const uint32_t *cpus, size_
 int process_events_follow(struct process_events *events, const uint32_t *cpus, size_t n_cpus,
 			  process_events_fd_function function, void *arg)
 {
-	size_t data_bytes = choose_ring_bytes(n_cpus);
+	size_t data_bytes = process_events_ring_bytes(n_cpus);
 	int opened = 0;
 	int r;
 
@@ -395,7 +414,7 @@ int process_events_follow(struct process_events *events, const uint32_t *cpus, s
 
 		if (find_ring(events, cpus[i]))
 			continue;
-		r = ring_open(cpus[i], data_bytes, &ring);
+		r = ring_open_smaller(cpus[i], data_bytes, &ring);
 		if (r == -ENODEV || r == -ENXIO) {
 			r = 0; /* the CPU went offline meanwhile */
 			continue;

@@ -71,6 +71,9 @@ const struct process_event *process_events_next(struct process_events *events, u
 uint64_t process_events_lost(struct process_events *events);
 
 /* Memory of the rings. */
+/* Data of each ring where @n_cpus are online: a power of two. */
+size_t process_events_ring_bytes(size_t n_cpus);
+
 size_t process_events_memory_bytes(const struct process_events *events);
 
 #include "common/scoped.h"

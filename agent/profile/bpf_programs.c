@@ -166,6 +166,12 @@ static int open_skeleton(struct bpf_programs *programs, const struct bpf_program
 	if (r == 0)
 		r = bpf_map__set_max_entries(skeleton->maps.unwind_regions, n_parts * REGIONS_PER_PART);
 	if (r == 0)
+		r = bpf_map__set_max_entries(skeleton->maps.processes, options->max_processes);
+	if (r == 0)
+		r = bpf_map__set_max_entries(skeleton->maps.exec_counts, options->max_processes);
+	if (r == 0)
+		r = bpf_map__set_max_entries(skeleton->maps.mapping_chunks, options->max_processes);
+	if (r == 0)
 		r = bpf_off_cpu_choose(skeleton, options->off_cpu && programs->features.has[KERNEL_FEATURE_OFF_CPU]);
 	if (r == 0)
 		r = bpf_fit_to_kernel(skeleton, &programs->features, options->on_cpu);

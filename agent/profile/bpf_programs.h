@@ -17,6 +17,7 @@ struct bpf_programs;
 struct bpf_programs_options {
 	struct abi_config config;
 	uint64_t ring_bytes; /* a power of two, at least a page */
+	uint32_t max_processes;	/* see agent/profile/map_sizes.h */
 	uint64_t unwind_bytes; /* ceiling of the memory for unwind rows, which is taken as they are loaded */
 	bool on_cpu;	       /* else nothing looks at timers */
 	bool trust_kernel;     /* loads also where the kernel may freeze, see kernel_version.h */

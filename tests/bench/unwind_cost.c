@@ -136,7 +136,7 @@ static int want_self(void *arg, struct process *process)
 static int host_init(struct host *host)
 {
 	static const struct process_rules rules = {};
-	const struct bpf_programs_options options = { .ring_bytes = 256 * KIB,
+	const struct bpf_programs_options options = { .ring_bytes = 256 * KIB, .max_processes = 8192,
 						      .unwind_bytes = 16 * MIB };
 	int r;
 

@@ -25,7 +25,7 @@ static void the_defaults_are_valid(void **state)
 	assert_int_equal(config.on_cpu_frequency, 99);
 	assert_int_equal(config.batch_interval_ns, 5 * NSEC_PER_SEC);
 	assert_int_equal(config.spool_max_bytes, 256 * MIB);
-	assert_int_equal(config.ring_bytes, 4 * MIB);
+	assert_int_equal(config.ring_bytes, 0);
 	assert_string_equal(config.on_cpu_regex, ".*");
 	assert_false(config.on_cpu_disabled);
 	assert_true(config.off_cpu_disabled);

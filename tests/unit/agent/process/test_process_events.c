@@ -139,9 +139,24 @@ static void events_after_the_given_time_stay_in_the_queue(void **state)
 	assert_non_null(process_events_next(events, UINT64_MAX));
 }
 
+static void rings_are_smaller_where_there_are_more_cpus(void **state)
+{
+	static const struct {
+		size_t n_cpus, bytes;
+	} cases[] = {
+		{ 1, 512 * KIB }, { 2, 512 * KIB }, { 4, 256 * KIB },  { 16, 64 * KIB },
+		{ 64, 64 * KIB }, { 200, 32 * KIB }, { 1024, 8 * KIB },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(process_events_ring_bytes(cases[i].n_cpus), cases[i].bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rings_are_smaller_where_there_are_more_cpus),
 		cmocka_unit_test(a_short_process_is_told_from_fork_to_exit_in_order),
 		cmocka_unit_test(events_after_the_given_time_stay_in_the_queue),
 	};
