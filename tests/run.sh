@@ -7,7 +7,8 @@
 #
 #   sudo ./tests/run.sh [--filter REGEX] [--only KIND,...] [--sanitize] [--fuzz-seconds N] [--list]
 #
-# Kinds: lint unit sanitize fuzz e2e. Logs, one per test: build/test-logs.
+# Kinds: lint unit sanitize fuzz e2e, and kernels, which runs only if asked for (virtual machines, docs/testing.md).
+# Logs, one per test: build/test-logs.
 set -uo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -25,10 +26,10 @@ failures=() skips=()
 export HEARTH_TEST_SEED=${HEARTH_TEST_SEED:-1}
 
 # Nothing of ours takes this long: a test that does hangs.
-readonly E2E_LIMIT_S=420 UNIT_LIMIT_S=120 TAIL_LINES=80
+readonly E2E_LIMIT_S=420 UNIT_LIMIT_S=120 KERNEL_LIMIT_S=1800 TAIL_LINES=80
 
 usage() {
-	sed -n 's/^# \{0,1\}//; 4,11p' "${BASH_SOURCE[0]}"
+	sed -n 's/^# \{0,1\}//; 4,12p' "${BASH_SOURCE[0]}"
 	exit "$1"
 }
 
@@ -231,6 +232,14 @@ run_e2e() {
 	done
 }
 
+# Debian's kernels in virtual machines, fetched from its mirror: minutes each.
+run_kernels() {
+	local kernel
+	while read -r kernel; do
+		run_test "kernels/$kernel" $KERNEL_LIMIT_S env HEARTH_BUILD="$build" tests/kernels/run.sh "$kernel"
+	done < <(tests/kernels/run.sh --list | sed -n 's/^  \([^ ]*\) .*(CI)$/\1/p')
+}
+
 if [ -z "$list_only" ]; then
 	mkdir -p "$logs"
 	HEARTH_INSTALL_LOG=$logs/packages.log ./deploy/install-packages.sh run build test || {
@@ -251,5 +260,6 @@ if wants sanitize || [ "$e2e_build" = "$build_sanitize" ]; then
 	fi
 fi
 if wants fuzz; then run_fuzz; fi
+if wants kernels; then run_kernels; fi
 if wants e2e; then HEARTH_BUILD_SANITIZE=$build_sanitize run_e2e; fi
 finish

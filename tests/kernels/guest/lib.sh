@@ -43,7 +43,10 @@ use_agent() {
 			--off_cpu.disabled=false --batch_interval 2s "$@"
 	fi
 	agent_pid=$(shared_pid agent)
-	wait_until "$GUEST_DEADLINE" agent_reports_or_gone || fail "the agent reports nothing"
+	wait_until "$GUEST_DEADLINE" agent_reports_or_gone || {
+		tail -n 20 "$SHARED/agent.log"
+		fail "the agent reports nothing"
+	}
 	if is_gone "$agent_pid"; then
 		tail -n 5 "$SHARED/agent.log"
 		fail "the agent does not run: $(grep -E '^(error|warn)' "$SHARED/agent.log" | tail -n 1)"
