@@ -137,7 +137,7 @@ static int host_init(struct host *host)
 {
 	static const struct process_rules rules = {};
 	const struct bpf_programs_options options = { .ring_bytes = 256 * KIB, .max_processes = 8192,
-						      .unwind_bytes = 16 * MIB };
+						      .unwind_bytes = 16 * MIB, .kernel_without = "" };
 	int r;
 
 	r = string_table_new(64 * MIB, &host->strings);

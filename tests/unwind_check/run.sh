@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compares the unwind tables of every ELF file with readelf, row by row, and prints the differences by reason.
+# Compares the unwind tables of every ELF file with readelf, row by row, and prints the differences by reason. Before that
+# it compares the files that tables are paged from with the tables.
 #
 #   tests/unwind_check/run.sh [-v] FILE-OR-DIR...       -v: every difference; builds unwind_check first
 #
-# Exits 1 when a file is refused, when the table has a rule where there is no FDE, or below 99.9 % of agreement.
+# Exits 1 when a file is refused, when a row is lost or differs in its file, when the table has a rule where there is no FDE, or below 99.9 % of agreement.
 # /usr/bin /usr/sbin /usr/lib take some ten minutes, nearly all of it in readelf.
 set -euo pipefail
 
@@ -17,12 +18,12 @@ if [ "${1:-}" = -v ]; then
 	shift
 fi
 if [ $# -eq 0 ]; then
-	sed -n '4,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+	sed -n '4,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
 	exit 2
 fi
 
 [ -e "$build/CMakeCache.txt" ] || cmake -S "$root" -B "$build" -G Ninja >/dev/null
-cmake --build "$build" --target unwind_check >"$build/unwind-check-build.log" 2>&1 || {
+cmake --build "$build" --target unwind_check paged_check >"$build/unwind-check-build.log" 2>&1 || {
 	tail -n 30 "$build/unwind-check-build.log" >&2
 	exit 1
 }
@@ -36,4 +37,5 @@ elf_files() {
 	done
 }
 
+elf_files "$@" | nice -n 19 "$build/bin/paged_check" -
 elf_files "$@" | nice -n 19 "$build/bin/unwind_check" ${verbose:-} -
