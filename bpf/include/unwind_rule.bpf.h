@@ -22,10 +22,16 @@ enum rule_found {
  */
 static __always_inline __u64 zero_after(__u64 value)
 {
+#if defined(HEARTH_BPF_KERNEL_5) && defined(__TARGET_ARCH_x86)
+	/* 5.10's verifier does not bound the result below; this CPU reads in order, so the compiler alone is held. */
+	asm volatile("" : : "r"(value) : "memory");
+	return 0;
+#else
 	__u64 mask = 0;
 
 	asm volatile("" : "+r"(mask));
 	return value & mask;
+#endif
 }
 
 static __always_inline struct abi_unwind_slot *pool_slot(__u32 slot)
@@ -58,8 +64,11 @@ static __always_inline __u32 read_cell(__u32 directory, __u32 unit)
 {
 	struct abi_unwind_slot *slot = pool_slot(directory >> UNWIND_DIRECTORY_SHIFT);
 	__u32 first = (directory & ((1u << UNWIND_DIRECTORY_SHIFT) - 1)) * UNWIND_CELLS;
+	__u32 index = first + (unit & (UNWIND_CELLS - 1));
 
-	return slot ? slot->cells[first + (unit & (UNWIND_CELLS - 1))] : 0;
+	/* 5.10's verifier loses the bounds of the sum, which clang makes an OR: they are stated once more. */
+	asm volatile("" : "+r"(index));
+	return slot ? slot->cells[index % (sizeof(slot->cells) / sizeof(slot->cells[0]))] : 0;
 }
 
 static __always_inline __u32 find_row_slot(struct sample *sample, __u32 executable, __u64 elf_addr)
