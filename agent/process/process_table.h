@@ -87,7 +87,6 @@ struct process {
 	uint32_t exec_count; /* of this image, as its last sample said */
 	bool wants_publish;
 	bool published;
-	bool met_unknown; /* a sample found it unknown to the kernel side */
 
 	struct process *next_retired;
 };

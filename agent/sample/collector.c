@@ -26,9 +26,6 @@
 /* A wait that began hours ago is an error of the clock; the server takes rows of the last hour. */
 #define MAX_WAIT_PIECES 3600
 
-/* A program that has run for so long is published at its first sample, a younger one at its second. */
-#define PUBLISH_AFTER_NS (100 * NSEC_PER_MSEC)
-
 static_assert(ABI_MAX_FRAMES <= STACK_MAX_FRAMES, "what the kernel side sends must fit the wire");
 
 static int window_stacks_init(struct window_stacks *stacks)
@@ -294,18 +291,6 @@ static int series_of(struct collector *collector, const struct process *process,
 	return 0;
 }
 
-/*
- * Most processes of a build are sampled once, and that sample carries its stack. Only those that are sampled again, or
- * that have run for a while, are worth the system calls that tell the kernel side what they map.
- */
-static bool is_worth_publishing(struct process *process, const struct abi_sample *sample)
-{
-	bool met_before = process->met_unknown;
-
-	process->met_unknown = true;
-	return met_before || process->began_ns == 0 || sample->time_ns >= process->began_ns + PUBLISH_AFTER_NS;
-}
-
 int collector_process(struct collector *collector, const struct abi_sample *sample, struct process **ret_process)
 {
 	char comm[ABI_COMM_SIZE + 1] = "";
@@ -323,7 +308,7 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
 	process->last_window = collector->window;
 	/* The image is that of the sample's time, and so is the count. */
 	process->exec_count = sample->exec_count;
-	if (sample->flags & ABI_SAMPLE_UNKNOWN && is_worth_publishing(process, sample)) {
+	if (sample->flags & ABI_SAMPLE_UNKNOWN) {
 		r = process_table_want_publish(collector->options.processes, process);
 		if (r < 0)
 			return r;

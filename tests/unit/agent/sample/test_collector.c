@@ -108,43 +108,6 @@ static struct window close_window(struct fixture *fixture)
 	return window;
 }
 
-static void executed_at(struct fixture *fixture, uint64_t time_ns)
-{
-	const struct process_event fork = { .type = PROCESS_FORKED, .pid = PID, .parent = 1, .time_ns = time_ns - 1 };
-	const struct process_event exec = { .type = PROCESS_EXECED, .pid = PID, .time_ns = time_ns, .comm = "server" };
-
-	assert_ok(process_table_apply(fixture->processes, &fork));
-	assert_ok(process_table_apply(fixture->processes, &exec));
-}
-
-/* Of most there is no second one. */
-static void a_new_process_is_published_at_its_second_sample(void **state)
-{
-	struct fixture *fixture = *state;
-	struct abi_sample sample = sample_at(5 * NSEC_PER_SEC + 10 * NSEC_PER_MSEC, 77);
-	struct process *process;
-
-	executed_at(fixture, 5 * NSEC_PER_SEC);
-	sample.flags = ABI_SAMPLE_UNKNOWN;
-	assert_ok(collector_process(fixture->collector, &sample, &process));
-	assert_null(process_table_take_wanting(fixture->processes));
-	sample.time_ns += 10 * NSEC_PER_MSEC;
-	assert_ok(collector_process(fixture->collector, &sample, &process));
-	assert_ptr_equal(process_table_take_wanting(fixture->processes), process);
-}
-
-static void a_process_that_has_run_for_a_while_is_published_at_its_first_sample(void **state)
-{
-	struct fixture *fixture = *state;
-	struct abi_sample sample = sample_at(5 * NSEC_PER_SEC + 100 * NSEC_PER_MSEC, 77);
-	struct process *process;
-
-	executed_at(fixture, 5 * NSEC_PER_SEC);
-	sample.flags = ABI_SAMPLE_UNKNOWN;
-	assert_ok(collector_process(fixture->collector, &sample, &process));
-	assert_ptr_equal(process_table_take_wanting(fixture->processes), process);
-}
-
 static void a_sample_becomes_a_row_of_its_slot_with_its_definitions(void **state)
 {
 	struct fixture *fixture = *state;
@@ -336,8 +299,6 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_process_that_has_run_for_a_while_is_published_at_its_first_sample),
-		TEST(a_new_process_is_published_at_its_second_sample),
 		TEST(a_sample_becomes_a_row_of_its_slot_with_its_definitions),
 		TEST(a_hash_means_the_stack_that_came_in_full),
 		TEST(a_hash_of_the_window_before_is_still_understood),
