@@ -112,7 +112,9 @@ static int count_program_headers(const struct elf_file *elf, const Elf64_Ehdr *h
 /* @raw has @count Elf32_Phdr. */
 static int widen_program_headers(struct elf_file *elf, const uint8_t *raw, size_t count)
 {
-	elf->program_headers = malloc(count * sizeof(Elf64_Phdr));
+	const size_t wide_size = sizeof(Elf64_Phdr);
+
+	elf->program_headers = malloc(count * wide_size);
 	if (!elf->program_headers)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
@@ -121,7 +123,7 @@ static int widen_program_headers(struct elf_file *elf, const uint8_t *raw, size_
 
 		memcpy(&narrow, raw + i * sizeof(narrow), sizeof(narrow));
 		wide = elf32_program_header(&narrow);
-		memcpy(elf->program_headers + i * sizeof(wide), &wide, sizeof(wide));
+		memcpy(elf->program_headers + i * wide_size, &wide, sizeof(wide));
 	}
 	return 0;
 }
