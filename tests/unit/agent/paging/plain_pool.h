@@ -26,6 +26,7 @@ static inline int plain_add_part(void *arg, uint32_t part, struct abi_unwind_slo
 	if (pool->n_parts == pool->parts_allowed)
 		return -ENOMEM;
 	pool->n_parts++;
+	assert_null(pool->parts[part]);
 	pool->parts[part] = calloc(UNWIND_SLOTS_PER_PART, sizeof(**ret_slots));
 	assert_non_null(pool->parts[part]);
 	*ret_slots = pool->parts[part];

@@ -219,6 +219,8 @@ static void where_all_are_in_use_newcomers_take_turns_in_few_slots(void **state)
 	uint32_t n;
 
 	paged_rows_release(&fixture->rows);
+	plain_pool_free(fixture->plain);
+	fixture->plain = plain_pool_new();
 	assert_ok(paged_rows_init(&fixture->rows, &fixture->plain->backend, 8, UNWIND_POOL_RULES));
 	paged_rows_set_now(&fixture->rows, fixture->now);
 	n = fill(fixture);
