@@ -161,6 +161,7 @@ static void gather_memory(struct agent *agent)
 	trim_heap();
 	set(agent, AGENT_METRIC_MAP_BYTES,
 	    bpf_programs_memory_bytes(agent->programs) + process_events_memory_bytes(agent->events));
+	set(agent, AGENT_METRIC_POOL_BYTES, bpf_programs_unwind_pool_bytes(agent->programs));
 }
 
 static void gather_own_costs(struct agent *agent)

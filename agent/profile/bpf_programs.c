@@ -450,6 +450,11 @@ int bpf_programs_add_unwind_part(struct bpf_programs *programs, uint32_t part, s
 				ret_slots);
 }
 
+uint64_t bpf_programs_unwind_pool_bytes(const struct bpf_programs *programs)
+{
+	return unwind_parts_bytes(&programs->unwind_parts);
+}
+
 int bpf_programs_put_unwind_region(struct bpf_programs *programs, uint64_t key, uint32_t directory)
 {
 	int fd = bpf_map__fd(programs->skeleton->maps.unwind_regions);

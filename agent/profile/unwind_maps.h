@@ -33,6 +33,7 @@ uint32_t unwind_parts_of_budget(uint64_t unwind_bytes);
 
 /* The same on the maps of the loaded programs, which own the parts. */
 int bpf_programs_add_unwind_part(struct bpf_programs *programs, uint32_t part, struct abi_unwind_slot **ret_slots);
+uint64_t bpf_programs_unwind_pool_bytes(const struct bpf_programs *programs);
 int bpf_programs_put_unwind_region(struct bpf_programs *programs, uint64_t key, uint32_t directory);
 void bpf_programs_remove_unwind_region(struct bpf_programs *programs, uint64_t key);
 int bpf_programs_put_unwind_table(struct bpf_programs *programs, uint32_t executable,

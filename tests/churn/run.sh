@@ -23,9 +23,15 @@ lower_pid_max() {
 	echo "$PID_MAX" >/proc/sys/kernel/pid_max
 }
 
-# Parts of 256 KiB (64 chunks) of the pool of unwind chunks. It grows whenever some program of the host runs code for the
-# first time, up to unwind.table_size: that is no leak, so what it holds is left out of what must stay flat.
-pool_parts() { echo $((($(agent_metric unwind_chunks) + 63) / 64)); }
+# The pool of unwind chunks, in KiB. It grows whenever some program of the host runs code for the first time, up to
+# unwind.table_size: that is no leak, so what it holds is left out of what must stay flat.
+pool_kib() { echo $(($(agent_metric unwind_pool_bytes) / 1024)); }
+
+# Resident memory of the agent without its mappings of BPF maps, which have the pool.
+rss_without_maps_kib() {
+	awk '/^[0-9a-f]+-[0-9a-f]+ / { counted = !/bpf-map/ } /^Rss:/ && counted { sum += $2 } END { print sum }' \
+		"/proc/$1/smaps"
+}
 
 # Open files of unwind tables, one for each executable that stacks went through.
 table_files() {
@@ -39,11 +45,10 @@ table_files() {
 # look: one line of what the agent holds: anonymous and whole memory, maps, in KiB; fds; processes and executables.
 # Without the pool of unwind chunks and the files of unwind tables.
 look() {
-	local fds=("/proc/$agent_pid/fd"/*) parts
-	parts=$(pool_parts)
+	local fds=("/proc/$agent_pid/fd"/*)
 	printf '%d %d %d %d %d %d\n' "$(status_kib "$agent_pid" RssAnon)" \
-		$(($(status_kib "$agent_pid" VmRSS) - parts * 256)) $(($(agent_metric map_bytes) / 1024 - parts * 256)) \
-		$((${#fds[@]} - parts - $(table_files))) "$(agent_metric processes)" "$(agent_metric executables)"
+		"$(rss_without_maps_kib "$agent_pid")" $(($(agent_metric map_bytes) / 1024 - $(pool_kib))) \
+		$((${#fds[@]} - $(table_files))) "$(agent_metric processes)" "$(agent_metric executables)"
 }
 
 # column N FILE: the median.
