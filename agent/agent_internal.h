@@ -74,7 +74,7 @@ struct agent {
 	uint64_t period_ns;	     /* of the on-CPU timer that runs */
 	uint64_t scanned_ns;	     /* when /proc was read last */
 	uint64_t n_superseded;	 /* executables, as of the last look at mappings that have one */
-	uint64_t memory_read_ns; /* what costs to be measured */
+	uint64_t trimmed_ns;	 /* when the heap was trimmed last */
 	uint64_t cpus_looked_ns; /* when the list of CPUs was read last */
 	uint64_t walked_ns;	     /* when the open waits were looked at last */
 	bool scan_is_due;

@@ -13,7 +13,7 @@
 #include "common/file.h"
 #include "common/log.h"
 
-#define READ_MEMORY_EVERY_NS (30 * NSEC_PER_SEC)
+#define TRIM_EVERY_NS (30 * NSEC_PER_SEC)
 
 /* A walk over the heap for less would cost more than it gives. */
 #define TRIM_FROM_BYTES ((size_t)(1 * MIB))
@@ -150,18 +150,17 @@ static void trim_heap(void)
 		(void)malloc_trim(0);
 }
 
-/* What is not worth doing for each batch: each map is a file to read, and most of them never change their size. */
 static void gather_memory(struct agent *agent)
 {
 	uint64_t now_ns = clock_monotonic_ns(agent->clock);
 
-	if (agent->memory_read_ns != 0 && now_ns < agent->memory_read_ns + READ_MEMORY_EVERY_NS)
-		return;
-	agent->memory_read_ns = now_ns;
-	trim_heap();
 	set(agent, AGENT_METRIC_MAP_BYTES,
 	    bpf_programs_memory_bytes(agent->programs) + process_events_memory_bytes(agent->events));
 	set(agent, AGENT_METRIC_POOL_BYTES, bpf_programs_unwind_pool_bytes(agent->programs));
+	if (agent->trimmed_ns != 0 && now_ns < agent->trimmed_ns + TRIM_EVERY_NS)
+		return;
+	agent->trimmed_ns = now_ns;
+	trim_heap();
 }
 
 static void gather_own_costs(struct agent *agent)

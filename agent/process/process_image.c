@@ -54,6 +54,7 @@ int process_image_copy(struct process *child, const struct process *parent)
 	if (parent->mappings) {
 		child->mappings = parent->mappings;
 		child->mappings->references++;
+		child->mappings->n_running++;
 	}
 	return process_image_copy_labels(child, parent);
 }

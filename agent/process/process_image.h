@@ -29,7 +29,12 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 			      const struct process_mapping_source *source);
 
 void process_image_drop_mappings(const struct process_image_context *context, struct process *process);
+
+/* The mappings that a process which still runs had before. May be NULL. */
 void process_image_release_mappings(const struct process_image_context *context, struct process_mappings *mappings);
+
+/* The image ended: without other processes that run, its mappings leave the BPF maps. */
+void process_image_leave_mappings(const struct process_image_context *context, struct process *process);
 
 /* Takes over what is known of mappings of the same inode: files identified before. @from may be NULL. */
 void process_image_inherit(const struct process_image_context *context, struct process_mappings *mappings,

@@ -13,12 +13,23 @@
 /* Executable ones of a process: 88 bytes each. The kernel allows 65530 mappings of all kinds (vm.max_map_count). */
 #define MAX_MAPPINGS 65536
 
-void process_image_release_mappings(const struct process_image_context *context, struct process_mappings *mappings)
+/* One of those that ran does not use them any more. The set leaves the BPF maps with the last one. */
+static void leave(const struct process_image_context *context, struct process_mappings *mappings)
 {
-	if (!mappings || --mappings->references > 0)
+	assert(mappings->n_running > 0);
+	if (--mappings->n_running > 0 || !mappings->published_set)
 		return;
-	if (mappings->published_set && context->observer->mappings_gone)
+	if (context->observer->mappings_gone)
 		context->observer->mappings_gone(context->observer->arg, mappings);
+	mappings->published_set = 0;
+	mappings->n_published_chunks = 0;
+	mappings->changed = true;
+}
+
+static void unref_mappings(const struct process_image_context *context, struct process_mappings *mappings)
+{
+	if (--mappings->references > 0)
+		return;
 	for (size_t i = 0; i < mappings->count; i++) {
 		if (mappings->items[i].executable)
 			executable_unref(context->executables, mappings->items[i].executable);
@@ -27,9 +38,30 @@ void process_image_release_mappings(const struct process_image_context *context,
 	free(mappings);
 }
 
+void process_image_release_mappings(const struct process_image_context *context, struct process_mappings *mappings)
+{
+	if (!mappings)
+		return;
+	leave(context, mappings);
+	unref_mappings(context, mappings);
+}
+
+void process_image_leave_mappings(const struct process_image_context *context, struct process *process)
+{
+	if (process->mappings_left)
+		return;
+	process->mappings_left = true;
+	if (process->mappings)
+		leave(context, process->mappings);
+}
+
 void process_image_drop_mappings(const struct process_image_context *context, struct process *process)
 {
-	process_image_release_mappings(context, process->mappings);
+	if (!process->mappings)
+		return;
+	if (!process->mappings_left)
+		leave(context, process->mappings);
+	unref_mappings(context, process->mappings);
 	process->mappings = NULL;
 }
 
@@ -40,6 +72,7 @@ static struct process_mappings *copy_mappings(const struct process_mappings *fro
 	if (!mappings)
 		return NULL;
 	mappings->references = 1;
+	mappings->n_running = 1;
 	mappings->changed = true;
 	if (!from || from->count == 0)
 		return mappings;

@@ -121,6 +121,7 @@ static int start_image(struct process_table *table, uint32_t pid, struct process
 	if (r == 0) {
 		struct process *old = *(struct process **)value;
 
+		process_image_leave_mappings(&table->context, old);
 		old->retired = true;
 		old->next_retired = table->retired;
 		table->retired = old;
@@ -243,6 +244,16 @@ static int look_at_process(void *arg, uint32_t pid)
 	return r == -ENOMEM ? r : 0;
 }
 
+/* Kept for its last samples. */
+static void note_exit(struct process_table *table, struct process *process)
+{
+	process->exited = true;
+	process->last_window = MAX(process->last_window, table->current_window);
+	if (table->observer.process_gone)
+		table->observer.process_gone(table->observer.arg, process);
+	process_image_leave_mappings(&table->context, process);
+}
+
 int process_table_scan(struct process_table *table)
 {
 	size_t cursor = 0;
@@ -257,12 +268,8 @@ int process_table_scan(struct process_table *table)
 	while (hash_table_next(table->by_pid, &cursor, NULL, &value)) {
 		struct process *process = *(struct process **)value;
 
-		if (process->scan == table->scan || process->exited)
-			continue;
-		process->exited = true;
-		process->last_window = MAX(process->last_window, table->current_window);
-		if (table->observer.process_gone)
-			table->observer.process_gone(table->observer.arg, process);
+		if (process->scan != table->scan && !process->exited)
+			note_exit(table, process);
 	}
 	return 0;
 }
@@ -345,13 +352,9 @@ static void end_process(struct process_table *table, struct process *process)
 {
 	uint32_t pid = process->pid;
 
-	if (table->observer.process_gone)
-		table->observer.process_gone(table->observer.arg, process);
-	if (process->number) {
-		process->exited = true;
-		process->last_window = MAX(process->last_window, table->current_window);
+	note_exit(table, process);
+	if (process->number)
 		return;
-	}
 	/* Never sampled, and samples come in the order of time with events: nobody will ask for it. */
 	hash_table_remove(table->by_pid, &pid);
 	process_image_free(&table->context, process);
@@ -531,12 +534,8 @@ void process_table_sweep(struct process_table *table, uint64_t current_window)
 	while (hash_table_next(table->by_pid, &cursor, NULL, &value)) {
 		struct process *process = *(struct process **)value;
 
-		if (process->leader_exited && !process->exited && !proc_has_live_threads(process->pid)) {
-			process->exited = true;
-			process->last_window = MAX(process->last_window, current_window);
-			if (table->observer.process_gone)
-				table->observer.process_gone(table->observer.arg, process);
-		}
+		if (process->leader_exited && !process->exited && !proc_has_live_threads(process->pid))
+			note_exit(table, process);
 		if (!process->exited || process->last_window + SWEEP_AFTER_WINDOWS > current_window)
 			continue;
 		process_image_free(&table->context, process);

@@ -25,9 +25,13 @@ struct process_mapping {
 	uint8_t kind;	       /* enum frame_kind once identified; 0: nobody looked yet */
 };
 
-/* Shared by a process and the children it forked, until one of them maps something or execs. */
+/*
+ * Shared by a process and the children it forked, until one of them maps something or execs. Images that ended keep
+ * theirs for samples that come late; the set in the BPF maps goes with the last image that still runs.
+ */
 struct process_mappings {
 	unsigned int references;
+	unsigned int n_running; /* of them */
 	uint32_t published_set; /* id in the BPF maps, 0 none */
 	uint32_t n_published_chunks;
 	bool changed; /* since it was published */
@@ -66,6 +70,7 @@ struct process {
 	bool exited;
 	bool leader_exited; /* its threads may go on */
 	bool retired;
+	bool mappings_left; /* it is not among the running ones of its mappings any more */
 	bool details_read; /* labels and main executable were looked up */
 	bool mappings_dropped; /* it has more than are kept, which was logged */
 

@@ -18,6 +18,7 @@
 #include "agent/profile/bpf_off_cpu.h"
 #include "agent/profile/bpf_variant.h"
 #include "agent/profile/kernel_version.h"
+#include "agent/profile/map_memory.h"
 #include "agent/profile/record_ring.h"
 #include "agent/profile/unwind_maps.h"
 #include "bpf/hearth.skel.h"
@@ -34,6 +35,7 @@ struct bpf_programs {
 	struct hearth_bpf *skeleton;
 	struct bpf_off_cpu off_cpu;
 	struct unwind_parts unwind_parts;
+	struct map_memory map_memory;
 	struct record_ring *samples;
 	struct record_ring *absent_pages;
 	int ring_fd; /* an epoll of both */
@@ -415,26 +417,10 @@ void bpf_programs_remove_chunk(struct bpf_programs *programs, const struct abi_c
 	(void)bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.mapping_chunks), key);
 }
 
-uint64_t bpf_programs_memory_bytes(const struct bpf_programs *programs)
+uint64_t bpf_programs_memory_bytes(struct bpf_programs *programs)
 {
-	struct bpf_map *map;
-	uint64_t total = unwind_parts_bytes(&programs->unwind_parts);
-
-	bpf_object__for_each_map(map, programs->skeleton->obj)
-	{
-		struct bytes text = BYTES_INIT(4096);
-		const char *line;
-		char path[64];
-
-		(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
-		if (file_read(path, &text) == 0 && bytes_append_byte(&text, 0) == 0) {
-			line = strstr((const char *)text.data, "memlock:");
-			if (line)
-				total += strtoull(line + strlen("memlock:"), NULL, 10);
-		}
-		bytes_release(&text);
-	}
-	return total;
+	return map_memory_read(&programs->map_memory, programs->skeleton->obj) +
+	       unwind_parts_bytes(&programs->unwind_parts);
 }
 
 int bpf_programs_map_fd(const struct bpf_programs *programs, const char *name)

@@ -91,8 +91,8 @@ int bpf_programs_put_chunk(struct bpf_programs *programs, const struct abi_chunk
 			   const struct abi_mapping_chunk *chunk);
 void bpf_programs_remove_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key);
 
-/* What our maps and rings take of kernel memory: from /proc/self/fdinfo ("memlock"). */
-uint64_t bpf_programs_memory_bytes(const struct bpf_programs *programs);
+/* What our maps and rings take of kernel memory (agent/profile/map_memory.h). */
+uint64_t bpf_programs_memory_bytes(struct bpf_programs *programs);
 
 /* The fd (borrowed) of the map of this name, or -ENOENT: for programs beside ours that work on the same maps. */
 int bpf_programs_map_fd(const struct bpf_programs *programs, const char *name);

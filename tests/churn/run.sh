@@ -102,9 +102,7 @@ for metric in ticks_expected_total 'ticks_total{outcome="missed"}' 'ticks_total{
 done
 expect_flat rss_anon 1 KiB 1024
 expect_flat rss 2 KiB 1536
-# Known defect: the hash maps of processes and mappings grow by 1 to 2 MiB in the first 45 s of churn, for a reason that is
-# not found yet. Before that it was 1024.
-expect_flat map 3 KiB 4096
+expect_flat map 3 KiB 1024
 expect_flat fds 4 "" 8
 expect_flat processes 5 "" 128
 # The host's other programs may bring new ones; ours are known from the beginning, and each run has one.

@@ -287,11 +287,36 @@ static void a_sampled_process_stays_until_its_windows_are_over(void **state)
 	mapped(fixture, PARENT, 0x1000, 0x2000, "/no/such/x");
 	process = find(fixture, PARENT);
 	process->last_window = 5;
-	process->mappings->published_set = 7;
 	exited(fixture, PARENT);
 	process_table_sweep(fixture->table, 6);
 	assert_int_equal(process_table_count(fixture->table), 1);
+	assert_string_equal(path_at(fixture, process, 0x1000), "/no/such/x");
 	process_table_sweep(fixture->table, 7);
+	assert_int_equal(process_table_count(fixture->table), 0);
+}
+
+/* The kernel needs it for none that ended, however long their last samples keep the image here. */
+static void a_set_leaves_the_kernel_with_the_last_process_that_runs(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_mappings *mappings;
+
+	forked(fixture, 1, PARENT);
+	execed(fixture, PARENT, "x");
+	mapped(fixture, PARENT, 0x1000, 0x2000, "/no/such/x");
+	mappings = find(fixture, PARENT)->mappings;
+	mappings->published_set = 7;
+	forked(fixture, PARENT, CHILD);
+	find(fixture, CHILD);
+	exited(fixture, PARENT);
+	assert_int_equal(fixture->sets_gone, 0);
+	assert_int_equal(mappings->published_set, 7);
+	/* Another program: the child does not use it any more either. */
+	execed(fixture, CHILD, "y");
+	assert_int_equal(fixture->sets_gone, 1);
+	assert_int_equal(mappings->published_set, 0);
+	exited(fixture, CHILD);
+	process_table_sweep(fixture->table, 100);
 	assert_int_equal(process_table_count(fixture->table), 0);
 	assert_int_equal(fixture->sets_gone, 1);
 }
@@ -533,6 +558,7 @@ int main(void)
 		TEST(without_the_older_image_a_late_sample_stays_with_the_process),
 		TEST(a_process_that_nobody_sampled_goes_at_its_exit),
 		TEST(a_sampled_process_stays_until_its_windows_are_over),
+		TEST(a_set_leaves_the_kernel_with_the_last_process_that_runs),
 		TEST(a_child_of_a_published_parent_is_published_again_when_it_maps_something),
 		TEST(a_zombie_told_by_a_late_sample_goes_with_its_window),
 		TEST(a_scan_finds_exits_that_nobody_told),
