@@ -320,7 +320,7 @@ static int refuse_no_cpu(const struct agent_config *config)
 	return r;
 }
 
-int agent_new(const struct agent_config *config, struct agent **ret_agent)
+int agent_new(const struct agent_config *config, struct nursery *nursery, struct agent **ret_agent)
 {
 	scoped(agent_freep) struct agent *agent = calloc(1, sizeof(*agent));
 	int r;
@@ -351,6 +351,8 @@ int agent_new(const struct agent_config *config, struct agent **ret_agent)
 	if (r == 0)
 		r = make_event_loop(agent);
 	if (r == 0)
+		r = agent_start_helpers(agent, nursery);
+	if (r == 0)
 		r = start_sampling(agent);
 	if (r == 0)
 		r = start_sender(agent);
@@ -378,6 +380,7 @@ struct agent *agent_free(struct agent *agent)
 	frame_resolver_free(agent->frames);
 	if (agent->programs)
 		process_table_free(agent->processes);
+	agent_free_helpers(agent);
 	stack_copier_free(agent->copier);
 	mapping_publisher_release(&agent->publisher);
 	unwind_publisher_release(&agent->tables);
@@ -462,26 +465,45 @@ static int add_sample(struct agent *agent, const struct abi_sample *sample, cons
 	return window_should_close(agent) ? -EXFULL : 0;
 }
 
+int agent_fold_sample(struct agent *agent, const struct abi_sample *sample, const struct abi_frame *frames)
+{
+	return add_sample(agent, sample, frames);
+}
+
 int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames)
 {
 	struct agent *agent = arg;
 	int r;
 
 	r = catch_up(agent, sample->time_ns);
-	return r < 0 ? r : add_sample(agent, sample, frames);
+	if (r == 0)
+		r = agent_park(agent, sample);
+	if (r != 0)
+		return MIN(r, 0);
+	return agent_fold_sample(agent, sample, frames);
 }
 
 int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy)
 {
 	struct agent *agent = arg;
+	int r;
+
+	r = catch_up(agent, copy->header.time_ns);
+	if (r == 0)
+		r = agent_park(agent, &copy->header);
+	if (r != 0)
+		return MIN(r, 0);
+	return agent_fold_stack_copy(agent, copy);
+}
+
+int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy)
+{
 	const struct abi_sample *sample;
 	const struct abi_frame *frames;
 	struct process *process;
 	int r;
 
-	r = catch_up(agent, copy->header.time_ns);
-	if (r == 0)
-		r = collector_process(agent->collector, &copy->header, &process);
+	r = collector_process(agent->collector, &copy->header, &process);
 	if (r < 0)
 		return r;
 	stack_copier_unwind(agent->copier, copy, process, &sample, &frames);
@@ -552,8 +574,7 @@ static int drain(struct agent *agent)
 	r = scan_if_due(agent, began_ns);
 	if (r < 0)
 		return r;
-	mapping_publisher_run(&agent->publisher);
-	return 0;
+	return agent_run_helpers(agent);
 }
 
 /* The last drain: whatever waits for its thread goes out as it is. */
@@ -579,6 +600,7 @@ static int idle_ms(const struct agent *agent)
 	uint64_t closes_ns = window_closes_ns(agent);
 	uint64_t left_ns = agent->quiet ? QUIET_DRAIN_INTERVAL_NS : DRAIN_INTERVAL_NS;
 
+	closes_ns = MIN(closes_ns, agent_helpers_wakeup_ns(agent));
 	left_ns = MIN(left_ns, closes_ns > now_ns ? closes_ns - now_ns : 0);
 	return (int)((left_ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
 }
@@ -606,6 +628,8 @@ static int stop(struct agent *agent)
 		on_cpu_stop(agent->on_cpu);
 	r = drain_deferred(agent);
 	if (r == 0)
+		r = agent_finish_helpers(agent);
+	if (r == 0)
 		r = agent_close_window(agent);
 	sender_stop(agent->sender, STOP_LINGER_NS);
 	return r;
@@ -615,6 +639,7 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 {
 	struct epoll_event events[16];
 	bool stopping = false;
+	bool only_helpers;
 	int r = 0;
 
 	while (!stopping) {
@@ -622,11 +647,13 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 
 		if (n_events < 0 && errno != EINTR)
 			return -errno;
+		only_helpers = n_events > 0;
 		for (int i = 0; i < n_events; i++) {
 			if (events[i].data.fd == agent->signal_fd)
 				stopping = handle_signal(agent, reload, arg);
+			only_helpers = only_helpers && events[i].data.fd == helper_pool_fd(agent->helpers);
 		}
-		r = drain(agent);
+		r = only_helpers ? agent_run_helpers(agent) : drain(agent);
 		if (r == 0 && clock_monotonic_ns(agent->clock) >= agent->walked_ns + WALK_EVERY_NS)
 			r = agent_walk_waits(agent, false);
 		if (r == 0)

@@ -10,9 +10,13 @@
 #include "agent/config.h"
 
 struct agent;
+struct nursery;
 
-/* Loads, attaches, reads /proc. What failed was logged. @config is borrowed until agent_set_config() or the end. */
-int agent_new(const struct agent_config *config, struct agent **ret_agent);
+/*
+ * Loads, attaches, reads /proc. What failed was logged. @config is borrowed until agent_set_config() or the end,
+ * @nursery until the end.
+ */
+int agent_new(const struct agent_config *config, struct nursery *nursery, struct agent **ret_agent);
 struct agent *agent_free(struct agent *agent);
 
 /*

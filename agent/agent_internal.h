@@ -9,8 +9,10 @@
 #include <stdatomic.h>
 
 #include "agent/agent.h"
+#include "agent/helper/identifier.h"
 #include "agent/host_info.h"
 #include "agent/mapping_publisher.h"
+#include "agent/parked_records.h"
 #include "agent/profile/cpu_watch.h"
 #include "agent/profile/off_cpu.h"
 #include "agent/profile/on_cpu.h"
@@ -63,6 +65,9 @@ struct agent {
 	struct on_cpu *on_cpu; /* NULL: disabled */
 	struct page_toucher *toucher; /* NULL: absent pages are left alone */
 	struct off_cpu *off_cpu; /* NULL: disabled */
+	struct helper_pool *helpers;
+	struct identifier *identifier;
+	struct parked_records *parked;
 	struct sender *sender;
 	struct wanted_vec wanted; /* first come, first served */
 
@@ -100,6 +105,10 @@ int agent_read_samples(struct agent *agent);
 int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames);
 int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy);
 
+/* The same of records whose files are known, or that do not wait for them any more. */
+int agent_fold_sample(struct agent *agent, const struct abi_sample *sample, const struct abi_frame *frames);
+int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy);
+
 /* Wakes the main loop when @fd is readable, until it is closed. */
 int agent_watch_fd(struct agent *agent, int fd);
 
@@ -116,6 +125,25 @@ int agent_follow_cpus(struct agent *agent);
 
 /* Into the metrics, after the timers' clocks, and then the BPF programs' counters, were read. */
 void agent_account_ticks(struct agent *agent);
+
+/* agent_helpers.c */
+
+int agent_start_helpers(struct agent *agent, struct nursery *nursery);
+void agent_free_helpers(struct agent *agent);
+
+/*
+ * 1: the record that begins with @sample waits until the files of its process are looked up; 0: it can be folded, or
+ * there is no room to wait. Negative errno.
+ */
+int agent_park(struct agent *agent, const struct abi_sample *sample);
+
+/* Delivers what helpers answered, folds records that waited for it, and publishes processes. */
+int agent_run_helpers(struct agent *agent);
+uint64_t agent_helpers_wakeup_ns(const struct agent *agent);
+
+/* The last run: records that still wait after a moment are folded as they are. */
+int agent_finish_helpers(struct agent *agent);
+void agent_update_helper_metrics(struct agent *agent);
 
 /* agent_waits.c */
 

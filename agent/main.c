@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/helper/nursery.h"
 #include "agent/options.h"
 #include "common/log.h"
 
@@ -76,11 +77,17 @@ static void keep_memory_small(void)
 
 int main(int argc, char **argv)
 {
+	scoped(nursery_freep) struct nursery *nursery = NULL;
 	scoped(agent_freep) struct agent *agent = NULL;
 	struct reloader reloader = { .argc = argc, .argv = argv };
 	char message[CONFIG_MESSAGE_SIZE];
 	int r;
 
+	r = nursery_start(argc, argv, &nursery);
+	if (r < 0) {
+		(void)log_error_errno(r, "cannot fork the process that forks helpers: %m");
+		return EXIT_FAILURE;
+	}
 	keep_memory_small();
 	r = options_parse(argc, argv, environ, stdout, &reloader.configs[0], message);
 	if (r < 0) {
@@ -91,7 +98,7 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	set_log_level(&reloader.configs[0]);
 	block_signals();
-	r = agent_new(&reloader.configs[0], &agent);
+	r = agent_new(&reloader.configs[0], nursery, &agent);
 	if (r == 0)
 		r = agent_run(agent, reload, &reloader);
 	agent = agent_free(agent);

@@ -8,9 +8,13 @@
 
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 
 #define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
+
+/* So long a process is unknown to the BPF programs for files that are looked up; most take a millisecond. */
+#define LOOK_UP_WAIT_NS (300 * NSEC_PER_MSEC)
 
 static void remove_set(struct mapping_publisher *publisher, uint32_t set, uint32_t n_chunks)
 {
@@ -24,6 +28,7 @@ static void remove_set(struct mapping_publisher *publisher, uint32_t set, uint32
 void mapping_publisher_release(struct mapping_publisher *publisher)
 {
 	mapping_set_release(&publisher->set);
+	vec_release(&publisher->later);
 }
 
 void mapping_publisher_mappings_gone(void *arg, struct process_mappings *mappings)
@@ -155,13 +160,31 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 	return 0;
 }
 
+/* Whether to publish it later: a process that is published with half of its files known is published twice. */
+static bool should_wait(struct mapping_publisher *publisher, struct process *process, uint64_t now_ns)
+{
+	if (process_table_identify_mappings(publisher->processes, process))
+		return false;
+	if (process->publish_by_ns == 0)
+		process->publish_by_ns = now_ns + LOOK_UP_WAIT_NS;
+	return now_ns < process->publish_by_ns;
+}
+
 void mapping_publisher_run(struct mapping_publisher *publisher)
 {
+	uint64_t now_ns = clock_monotonic_ns(&system_clock);
 	struct process *process;
 
 	while ((process = process_table_take_wanting(publisher->processes))) {
-		int r = publish(publisher, process);
+		int r;
 
+		if (should_wait(publisher, process, now_ns)) {
+			if (vec_push(&publisher->later, process) < 0)
+				publisher->failures++;
+			continue;
+		}
+		process->publish_by_ns = 0;
+		r = publish(publisher, process);
 		if (r == 0)
 			continue;
 		if (publisher->failures++ == 0)
@@ -170,4 +193,7 @@ void mapping_publisher_run(struct mapping_publisher *publisher)
 				       "and unwound here, which costs more: %m",
 				       process->pid);
 	}
+	for (size_t i = 0; i < publisher->later.count; i++)
+		(void)process_table_want_publish(publisher->processes, publisher->later.items[i]);
+	vec_clear(&publisher->later);
 }

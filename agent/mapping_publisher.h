@@ -9,6 +9,9 @@
 #include "agent/mapping_set.h"
 #include "agent/process/process_table.h"
 #include "agent/profile/bpf_programs.h"
+#include "common/vec.h"
+
+VEC_DEFINE(process_vec, struct process *);
 
 struct mapping_publisher {
 	struct bpf_programs *programs;
@@ -17,6 +20,7 @@ struct mapping_publisher {
 	struct mapping_set set;		/* of the process that is being published */
 	struct abi_mapping_chunk chunk; /* likewise */
 	uint64_t n_truncated; /* processes with more mappings than a set holds */
+	struct process_vec later; /* during a run: those whose files are being looked up */
 	uint64_t failures; /* map full, or no kernel memory: samples stay raw, which costs more but loses nothing */
 };
 
@@ -25,7 +29,7 @@ void mapping_publisher_prepare(struct mapping_publisher *publisher, struct proce
 
 void mapping_publisher_release(struct mapping_publisher *publisher);
 
-/* Publishes every process that wants it. */
+/* Publishes every process that wants it, unless its files are being looked up. */
 void mapping_publisher_run(struct mapping_publisher *publisher);
 
 /* Observers of the process table; @arg is the publisher. */

@@ -7,6 +7,7 @@
 #include "common/sandbox.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "common/capabilities.h"
 #include "common/file.h"
 #include "common/scoped.h"
 
@@ -52,7 +54,8 @@ static int set_limits(const struct sandbox_rules *rules)
 		r = set_limit(RLIMIT_AS, rules->address_space_bytes, rules->address_space_bytes);
 	/* Those that are open stay so. */
 	if (r == 0)
-		r = set_limit(RLIMIT_NOFILE, 0, 0);
+		r = set_limit(RLIMIT_NOFILE, rules->serves ? SANDBOX_MAX_FILES : 0,
+			      rules->serves ? SANDBOX_MAX_FILES : 0);
 	return r;
 }
 
@@ -150,6 +153,25 @@ static int allow_if(scmp_filter_ctx filter, int call, struct scmp_arg_cmp condit
 	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &condition);
 }
 
+/* Of a process that serves: the descriptors that it is given, to be written where they allow it. */
+static int allow_service(scmp_filter_ctx filter, int socket)
+{
+	const struct {
+		int call;
+		struct scmp_arg_cmp condition;
+	} rows[] = {
+		{ SCMP_SYS(recvmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)socket, 0) },
+		{ SCMP_SYS(sendmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)socket, 0) },
+		{ SCMP_SYS(write), SCMP_A0(SCMP_CMP_GT, (scmp_datum_t)socket, 0) },
+		{ SCMP_SYS(pwrite64), SCMP_A0(SCMP_CMP_GT, (scmp_datum_t)socket, 0) },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows) && r == 0; i++)
+		r = allow_if(filter, rows[i].call, rows[i].condition);
+	return r;
+}
+
 static int allow_conditioned_calls(scmp_filter_ctx filter, int out_fd)
 {
 	/* A name demangled on a larger stack: a thread, never a process. */
@@ -179,7 +201,7 @@ static int allow_conditioned_calls(scmp_filter_ctx filter, int out_fd)
 	return seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 }
 
-static int load_filter(scmp_filter_ctx filter, int out_fd)
+static int load_filter(scmp_filter_ctx filter, const struct sandbox_rules *rules)
 {
 	int r;
 
@@ -188,12 +210,14 @@ static int load_filter(scmp_filter_ctx filter, int out_fd)
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
 	r = allow_plain_calls(filter);
 	if (r == 0)
-		r = allow_conditioned_calls(filter, out_fd);
+		r = allow_conditioned_calls(filter, rules->out_fd);
+	if (r == 0 && rules->serves)
+		r = allow_service(filter, rules->out_fd);
 	return r < 0 ? r : seccomp_load(filter);
 }
 
 /* 1 done, 0 the kernel does not have it. */
-static int enter_seccomp(int out_fd)
+static int enter_seccomp(const struct sandbox_rules *rules)
 {
 	scmp_filter_ctx filter;
 	int r;
@@ -203,7 +227,7 @@ static int enter_seccomp(int out_fd)
 	filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	if (!filter)
 		return -ENOMEM;
-	r = load_filter(filter, out_fd);
+	r = load_filter(filter, rules);
 	seccomp_release(filter);
 	return r < 0 ? r : 1;
 }
@@ -227,10 +251,22 @@ int sandbox_enter(const struct sandbox_rules *rules)
 	if (r < 0)
 		return r;
 	if (!(rules->without & SANDBOX_SECCOMP))
-		r = enter_seccomp(rules->out_fd);
+		r = enter_seccomp(rules);
 	if (r < 0)
 		return r;
 	return lacks | (r == 0 ? SANDBOX_SECCOMP : 0);
+}
+
+/* As nfs and the kernel's overflow user have it: it owns nothing. */
+#define NOBODY 65534
+
+int sandbox_drop_user(void)
+{
+	/* Who is not root stays who it is. */
+	if (setgroups(0, NULL) == 0 &&
+	    (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
+		return -errno;
+	return capabilities_limit(0);
 }
 
 int sandbox_end_with_parent(pid_t parent)

@@ -18,8 +18,13 @@ enum sandbox_fence {
 	SANDBOX_SECCOMP = 1 << 1,
 };
 
+/* Descriptors that a process that serves may have. */
+#define SANDBOX_MAX_FILES 16
+
 struct sandbox_rules {
 	int out_fd;                   /* the only one that may be written to, besides 2 */
+	bool serves;                  /* out_fd is a socket that descriptors come through: those from out_fd on may be
+					 written to, up to SANDBOX_MAX_FILES of them */
 	uint64_t address_space_bytes; /* more: no memory */
 	uint64_t written_bytes;       /* per file; more: SIGXFSZ */
 	uint64_t cpu_s;               /* more: SIGXCPU */
@@ -31,6 +36,12 @@ struct sandbox_rules {
  * negative errno: something failed that should be there; the process is not to go on.
  */
 int sandbox_enter(const struct sandbox_rules *rules);
+
+/*
+ * Becomes another user ("nobody") where that is allowed, and gives up all capabilities. 0 or negative errno. It undoes
+ * sandbox_end_with_parent().
+ */
+int sandbox_drop_user(void);
 
 /* Ends with the thread that started us, however that ends. -ESRCH: @parent is gone already. */
 int sandbox_end_with_parent(pid_t parent);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/executable/executable_file.h"
+#include "agent/executable/file_finder.h"
 #include "common/scoped.h"
 
 /*
@@ -36,26 +37,28 @@ static int checked(int fd, const struct executable *executable)
 	return -ENOENT;
 }
 
+struct executable_source executable_source_of(const struct executable *executable)
+{
+	return (struct executable_source){
+		.role = executable->role,
+		.pid = executable->source_pid,
+		.start = executable->source_start,
+		.end = executable->source_end,
+		.path = executable->source_path,
+	};
+}
+
 int executable_open(const struct executable *executable)
 {
-	struct stat status;
-	int fd;
+	struct executable_source source = executable_source_of(executable);
 
-	if (executable->role == EXECUTABLE_VDSO)
-		return checked(open_vdso(0, 0, executable->source_end), executable);
-	if (executable->role != EXECUTABLE_USER || !executable->source_path)
-		return -ENOENT;
+	for (unsigned int way = 0; way < EXECUTABLE_SOURCE_WAYS; way++) {
+		int fd = checked(file_finder_open_source(&source, way), executable);
 
-	fd = checked(open_mapped_file(executable->source_pid, executable->source_start,
-				      executable->source_end, &status),
-		     executable);
-	if (fd < 0)
-		fd = checked(
-			open_in_root_of(executable->source_pid, executable->source_path, &status),
-			executable);
-	if (fd < 0)
-		fd = checked(open_on_host(executable->source_path, &status), executable);
-	return fd < 0 ? -ENOENT : fd;
+		if (fd >= 0)
+			return fd;
+	}
+	return -ENOENT;
 }
 
 /* Where the loader maps the segment's first page from: offset and address are equal within a page.

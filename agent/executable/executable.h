@@ -83,8 +83,8 @@ struct mapped_file {
 int executable_cache_identify(struct executable_cache *cache, const struct mapped_file *file,
 			      struct executable **ret_executable);
 
-/* The vDSO of a process, by the build-ID note in its memory (/proc/PID/mem, or our own vDSO when it is gone). */
-int executable_cache_identify_vdso(struct executable_cache *cache, uint32_t pid, uint64_t start, uint64_t end,
+/* The vDSO of processes that have it at [start, end), by our own. 0: not the one that we have. */
+int executable_cache_identify_vdso(struct executable_cache *cache, uint64_t start, uint64_t end,
 				   struct executable **ret_executable);
 
 /* Registers the kernel image (must be the first: number 1) and its modules. */

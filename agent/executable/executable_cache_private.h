@@ -7,13 +7,7 @@
 
 #include "agent/executable/executable.h"
 #include "agent/executable/executable_file.h"
-
-/* No padding: it is a hash key. */
-struct file_key {
-	uint64_t device, inode;
-	int64_t mtime_s, mtime_ns;
-	int64_t size;
-};
+#include "agent/executable/executable_learn.h"
 
 /* It has been used: the others leave before it. */
 void executable_cache_touch(struct executable_cache *cache, struct executable *executable);

@@ -13,6 +13,7 @@ struct process_image_context {
 	const struct process_rules *rules;
 	const struct process_observer *observer;
 	struct process_table_stats *stats;
+	struct process_identifier identifier; /* ask NULL: none */
 };
 
 struct process_mapping_source {
@@ -40,7 +41,7 @@ void process_image_leave_mappings(const struct process_image_context *context, s
 void process_image_inherit(const struct process_image_context *context, struct process_mappings *mappings,
 			   const struct process_mappings *from);
 
-/* Finds the file behind a mapping; afterwards its kind is set, whatever was found. */
+/* Finds the file behind a mapping; afterwards its kind is set, whatever was found, unless a look-up goes on. */
 void process_image_identify(const struct process_image_context *context, struct process *process,
 			    struct process_mapping *mapping);
 

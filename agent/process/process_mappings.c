@@ -334,6 +334,16 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 	return insert_at(process->mappings, at, &mapping);
 }
 
+static int ask(const struct process_image_context *context, const struct mapped_file *file,
+	       struct process_mapping *mapping, struct executable **ret_executable)
+{
+	const struct process_identifier *identifier = &context->identifier;
+
+	if (!identifier->ask)
+		return executable_cache_identify(context->executables, file, ret_executable);
+	return identifier->ask(identifier->arg, file, &mapping->look_up, ret_executable);
+}
+
 void process_image_identify(const struct process_image_context *context, struct process *process,
 			    struct process_mapping *mapping)
 {
@@ -345,8 +355,7 @@ void process_image_identify(const struct process_image_context *context, struct 
 	mapping->kind = FRAME_NATIVE;
 	mapping->bias = 0;
 	if (strcmp(path, "[vdso]") == 0) {
-		found = executable_cache_identify_vdso(context->executables, process->pid, mapping->start,
-						       mapping->end, &executable);
+		found = executable_cache_identify_vdso(context->executables, mapping->start, mapping->end, &executable);
 	} else if (is_file(path)) {
 		struct mapped_file file = {
 			.pid = process->pid,
@@ -358,8 +367,10 @@ void process_image_identify(const struct process_image_context *context, struct 
 			.told = mapping->told,
 		};
 
-		found = executable_cache_identify(context->executables, &file, &executable);
+		found = ask(context, &file, mapping, &executable);
 	}
+	if (found == -EINPROGRESS)
+		mapping->kind = 0;
 	if (found != 1)
 		return;
 	if (executable_load_bias(executable, mapping->start, mapping->file_offset, &mapping->bias) != 1) {
@@ -381,6 +392,7 @@ void process_image_forget_superseded(const struct process_image_context *context
 			continue;
 		executable_unref(context->executables, mapping->executable);
 		mapping->executable = NULL;
+		mapping->look_up = 0;
 		mapping->kind = 0;
 		mappings->changed = true;
 	}

@@ -501,12 +501,33 @@ struct process *process_table_take_wanting(struct process_table *table)
 	return NULL;
 }
 
-void process_table_identify_mappings(struct process_table *table, struct process *process)
+void process_table_set_identifier(struct process_table *table, const struct process_identifier *identifier)
 {
+	table->context.identifier = *identifier;
+}
+
+bool process_table_identify_mappings(struct process_table *table, struct process *process)
+{
+	bool all = true;
+
 	for (size_t i = 0; process->mappings && i < process->mappings->count; i++) {
-		if (process->mappings->items[i].kind == 0)
-			process_image_identify(&table->context, process, &process->mappings->items[i]);
+		struct process_mapping *mapping = &process->mappings->items[i];
+
+		if (mapping->kind == 0)
+			process_image_identify(&table->context, process, mapping);
+		all = all && mapping->kind != 0;
 	}
+	return all;
+}
+
+int process_table_looked_up(struct process_table *table, uint32_t pid)
+{
+	struct process *process = lookup(table, pid);
+
+	if (!process || !process->published || !process->mappings)
+		return 0;
+	process->mappings->changed = true;
+	return process_table_want_publish(table, process);
 }
 
 void process_table_read_details(struct process_table *table, struct process *process)

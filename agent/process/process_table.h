@@ -22,7 +22,8 @@ struct process_mapping {
 	struct executable *executable; /* NULL: not identified, or no file */
 	string_id path;
 	struct told_file told; /* by the event; /proc knows the inode alone */
-	uint8_t kind;	       /* enum frame_kind once identified; 0: nobody looked yet */
+	uint32_t look_up;      /* number of the look-up in progress, 0 none */
+	uint8_t kind;	       /* enum frame_kind once identified; 0: nobody looked yet, or the look-up goes on */
 };
 
 /*
@@ -90,6 +91,7 @@ struct process {
 	/* The BPF maps' view. */
 	uint64_t scan;	     /* the last reading of /proc that saw it */
 	uint32_t exec_count; /* of this image, as its last sample said */
+	uint64_t publish_by_ns; /* with mappings whose look-up goes on; 0: nobody wants it yet */
 	bool wants_publish;
 	bool published;
 
@@ -114,6 +116,15 @@ struct process_observer {
 	void *arg;
 	void (*mappings_gone)(void *arg, struct process_mappings *mappings); /* take them out of the BPF maps */
 	void (*process_gone)(void *arg, const struct process *process);	     /* exited; not at an exec */
+};
+
+/*
+ * Who identifies the file behind a mapping without waiting (agent/helper/identifier.h): as identifier_ask(). A table
+ * without one has files identified at once.
+ */
+struct process_identifier {
+	void *arg;
+	int (*ask)(void *arg, const struct mapped_file *file, uint32_t *look_up, struct executable **ret_executable);
 };
 
 struct process_table;
@@ -156,8 +167,13 @@ int process_table_want_publish(struct process_table *table, struct process *proc
 /* The next live process that wants it; NULL when there is none left. */
 struct process *process_table_take_wanting(struct process_table *table);
 
-/* Identifies all mappings: before they are published. */
-void process_table_identify_mappings(struct process_table *table, struct process *process);
+void process_table_set_identifier(struct process_table *table, const struct process_identifier *identifier);
+
+/* Identifies all mappings: before they are published. False: look-ups of some go on. */
+bool process_table_identify_mappings(struct process_table *table, struct process *process);
+
+/* A look-up of a mapping of @pid has ended: publishes the process again, if it was published without that. */
+int process_table_looked_up(struct process_table *table, uint32_t pid);
 
 /*
  * Has mappings of executables that lost their identity to another file identified and published again. Processes may

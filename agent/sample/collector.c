@@ -291,7 +291,7 @@ static int series_of(struct collector *collector, const struct process *process,
 	return 0;
 }
 
-int collector_process(struct collector *collector, const struct abi_sample *sample, struct process **ret_process)
+static int find_image(struct collector *collector, const struct abi_sample *sample, struct process **ret_process)
 {
 	char comm[ABI_COMM_SIZE + 1] = "";
 	struct process *process;
@@ -302,8 +302,28 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
 			       comm, sample->flags & ABI_SAMPLE_KERNEL_THREAD && sample->pid == sample->tid, &process);
 	if (r < 0)
 		return r;
-	process = process_table_image_at(collector->options.processes, process, sample->time_ns);
-	if (process->last_window != collector->window)
+	*ret_process = process_table_image_at(collector->options.processes, process, sample->time_ns);
+	return 0;
+}
+
+int collector_image(struct collector *collector, const struct abi_sample *sample, struct process **ret_process)
+{
+	int r = find_image(collector, sample, ret_process);
+
+	if (r == 0)
+		(*ret_process)->last_window = collector->window;
+	return r;
+}
+
+int collector_process(struct collector *collector, const struct abi_sample *sample, struct process **ret_process)
+{
+	struct process *process;
+	int r;
+
+	r = find_image(collector, sample, &process);
+	if (r < 0)
+		return r;
+	if (!process->details_read || process->last_window != collector->window)
 		process_table_read_details(collector->options.processes, process);
 	process->last_window = collector->window;
 	/* The image is that of the sample's time, and so is the count. */

@@ -35,6 +35,9 @@ struct collector_stats {
 int collector_new(const struct collector_options *options, struct collector **ret_collector);
 struct collector *collector_free(struct collector *collector);
 
+/* The process of a sample that is not added yet: none of its files is looked at. 0 or -ENOMEM. */
+int collector_image(struct collector *collector, const struct abi_sample *sample, struct process **ret_process);
+
 /*
  * The process of a sample, as this window's; with the labels that it had when it was first met. Its image is the one
  * that was sampled if all events before the sample were applied. 0 or -ENOMEM.

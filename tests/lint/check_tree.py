@@ -40,6 +40,7 @@ MAY_INCLUDE = {
     "agent/sample": ["agent/process", "agent/executable", "common", "bpf/abi"],
     "agent/wire": ["agent/sample", "agent/process", "agent/executable", "common", "proto"],
     "agent/upload": ["common", "proto"],
+    "agent/helper": ["agent/executable", "agent/unwind", "common"],
 
     "symbolizer": ["symbolizer", "common", "proto"],
     "symbolizer/http": ["common"],

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of other processes are looked at and parsed by helpers. Records that need to know a file wait meanwhile, and
+ * nothing else does.
+ */
+#include <poll.h>
+#include <stddef.h>
+
+#include "agent/agent_internal.h"
+#include "common/log.h"
+
+/* A stack copy has up to 36 KiB: those of 200 ms on a machine of 10 CPUs where all run what nobody knows. */
+#define PARKED_MAX_BYTES (8 * MIB)
+
+/*
+ * So long a record waits; most look-ups take a millisecond, but on a host with thirty times more work than CPUs a
+ * second. Beyond it frames in files that are not known yet keep their raw addresses.
+ */
+#define PARKED_MAX_NS (4 * NSEC_PER_SEC)
+
+/* A stopping agent waits so long for files that are looked up. */
+#define STOP_WAIT_NS (300 * NSEC_PER_MSEC)
+#define STOP_POLL_MS 10
+
+/* Of each kind: one may hang while the other works. */
+#define N_FINDERS 2
+#define N_PARSERS 2
+
+static void on_looked_up(void *arg, uint32_t pid)
+{
+	struct agent *agent = arg;
+
+	(void)process_table_looked_up(agent->processes, pid);
+}
+
+int agent_start_helpers(struct agent *agent, struct nursery *nursery)
+{
+	const struct helper_pool_options options = {
+		.nursery = nursery,
+		.width = { [HELPER_FINDER] = N_FINDERS, [HELPER_PARSER] = N_PARSERS },
+	};
+	int r;
+
+	r = parked_records_new(PARKED_MAX_BYTES, &agent->parked);
+	if (r == 0)
+		r = helper_pool_new(&options, &agent->helpers);
+	if (r == 0)
+		r = identifier_new(agent->executables, agent->helpers, &agent->identifier);
+	if (r < 0)
+		return r;
+	identifier_on_end(agent->identifier, on_looked_up, agent);
+	process_table_set_identifier(agent->processes, &(struct process_identifier){ .arg = agent->identifier,
+										     .ask = identifier_ask });
+	return agent_watch_fd(agent, helper_pool_fd(agent->helpers));
+}
+
+void agent_free_helpers(struct agent *agent)
+{
+	helper_pool_free(agent->helpers);
+	identifier_free(agent->identifier);
+	parked_records_free(agent->parked);
+}
+
+/* Whether the record needs files that are being looked up. 1, 0 or negative errno. */
+static int needs_look_ups(struct agent *agent, const struct abi_sample *sample)
+{
+	struct process *process;
+	int r;
+
+	if (!(sample->flags & (ABI_SAMPLE_COPIED | ABI_SAMPLE_UNRESOLVED)))
+		return 0;
+	r = collector_image(agent->collector, sample, &process);
+	if (r < 0 || process->kernel_thread)
+		return r;
+	return !process_table_identify_mappings(agent->processes, process);
+}
+
+static size_t size_of(const struct abi_sample *sample)
+{
+	size_t n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
+
+	if (sample->flags & ABI_SAMPLE_COPIED)
+		return offsetof(struct abi_stack_copy, stack) +
+		       ((const struct abi_stack_copy *)(const void *)sample)->stack_bytes;
+	if (sample->flags & ABI_SAMPLE_STANDS)
+		return sizeof(*sample) + sizeof(struct abi_wait);
+	return sizeof(*sample) + (sample->flags & ABI_SAMPLE_FULL ? n_frames * sizeof(struct abi_frame) : 0);
+}
+
+int agent_park(struct agent *agent, const struct abi_sample *sample)
+{
+	const struct parked_record record = {
+		.pid = sample->pid,
+		.is_copy = sample->flags & ABI_SAMPLE_COPIED,
+		.bytes = sample,
+		.size = size_of(sample),
+	};
+	int r = 1;
+
+	if (!parked_records_has(agent->parked, sample->pid))
+		r = needs_look_ups(agent, sample);
+	if (r <= 0)
+		return r;
+	r = parked_records_add(agent->parked, &record, clock_monotonic_ns(agent->clock) + PARKED_MAX_NS);
+	if (r == -ENOSPC) {
+		metric_add(agent->metrics, AGENT_METRIC_PARKED_FULL, 1);
+		return 0;
+	}
+	return r < 0 ? r : 1;
+}
+
+static int try_record(void *arg, const struct parked_record *record, bool is_late)
+{
+	const struct abi_sample *sample = record->bytes;
+	struct agent *agent = arg;
+	int r;
+
+	if (!is_late) {
+		r = needs_look_ups(agent, sample);
+		if (r != 0)
+			return r < 0 ? r : 0;
+	}
+	r = record->is_copy ? agent_fold_stack_copy(agent, record->bytes)
+			    : agent_fold_sample(agent, sample, (const struct abi_frame *)(sample + 1));
+	return r < 0 ? r : 1;
+}
+
+static int run_parked(struct agent *agent, uint64_t now_ns)
+{
+	int r;
+
+	while ((r = parked_records_run(agent->parked, now_ns, try_record, agent)) == -EXFULL) {
+		r = agent_close_window(agent);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+int agent_run_helpers(struct agent *agent)
+{
+	uint64_t now_ns = clock_monotonic_ns(agent->clock);
+	int r;
+
+	identifier_flush(agent->identifier, now_ns);
+	helper_pool_run(agent->helpers, now_ns);
+	r = run_parked(agent, now_ns);
+	if (r < 0)
+		return r;
+	mapping_publisher_run(&agent->publisher);
+	/* What was asked meanwhile begins now. */
+	identifier_flush(agent->identifier, now_ns);
+	helper_pool_run(agent->helpers, now_ns);
+	return 0;
+}
+
+uint64_t agent_helpers_wakeup_ns(const struct agent *agent)
+{
+	return helper_pool_wakeup_ns(agent->helpers);
+}
+
+int agent_finish_helpers(struct agent *agent)
+{
+	uint64_t until_ns = clock_monotonic_ns(agent->clock) + STOP_WAIT_NS;
+	struct pollfd polled = { .fd = helper_pool_fd(agent->helpers), .events = POLLIN };
+	int r = 0;
+
+	while (r == 0 && parked_records_count(agent->parked) > 0 && clock_monotonic_ns(agent->clock) < until_ns) {
+		(void)poll(&polled, 1, STOP_POLL_MS);
+		r = agent_run_helpers(agent);
+	}
+	return r < 0 ? r : run_parked(agent, UINT64_MAX);
+}
+
+void agent_update_helper_metrics(struct agent *agent)
+{
+	struct identifier_stats stats;
+	struct helper_pool_stats finders, parsers;
+
+	identifier_stats(agent->identifier, &stats);
+	helper_pool_stats(agent->helpers, HELPER_FINDER, &finders);
+	helper_pool_stats(agent->helpers, HELPER_PARSER, &parsers);
+	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS, stats.looked_up);
+	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_HUNG, stats.hung);
+	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_LEFT_ALONE, stats.left_alone);
+	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_PARSER, stats.parser_failed);
+	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_REFUSED, stats.refused);
+	metric_set(agent->metrics, AGENT_METRIC_FINDER_TIMEOUTS, finders.timeouts);
+	metric_set(agent->metrics, AGENT_METRIC_FINDER_DEATHS, finders.deaths);
+	metric_set(agent->metrics, AGENT_METRIC_PARSER_TIMEOUTS, parsers.timeouts);
+	metric_set(agent->metrics, AGENT_METRIC_PARSER_DEATHS, parsers.deaths);
+	metric_set(agent->metrics, AGENT_METRIC_PARKED_LATE, parked_records_late(agent->parked));
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel told when a file was mapped decides whether a file is the one: by now another one may be mapped
+ * there, or have its name.
+ */
+#include "agent/executable/file_finder.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "agent/executable/executable_file.h"
+#include "common/clock.h"
+
+/* Of the kernel's coarse clock, where it ticks slowest. */
+#define MAX_TICK_NS (10 * NSEC_PER_MSEC)
+
+struct found_file {
+	int fd;
+	struct stat status;
+	bool is_certain;
+};
+
+static struct file_key file_key_of(const struct stat *status)
+{
+	return (struct file_key){
+		.device = status->st_dev,
+		.inode = status->st_ino,
+		.mtime_s = status->st_mtim.tv_sec,
+		.mtime_ns = status->st_mtim.tv_nsec,
+		.size = status->st_size,
+	};
+}
+
+size_t mapped_path_length(const char *path, bool *ret_deleted)
+{
+	static const char suffix[] = " (deleted)";
+	size_t length = strlen(path);
+
+	*ret_deleted = length > strlen(suffix) && strcmp(path + length - strlen(suffix), suffix) == 0;
+	return *ret_deleted ? length - strlen(suffix) : length;
+}
+
+bool mapped_file_has_path(const struct mapped_file *file)
+{
+	return file->path && file->path[0] == '/' && file->path[1] != '/' && file->path[1] != '\0';
+}
+
+bool told_file_is_told(const struct told_file *told)
+{
+	return told->mapped_ns && told->inode;
+}
+
+static bool is_told_inode(const struct told_file *told, const struct stat *status)
+{
+	return told->inode == 0 || told->inode == status->st_ino;
+}
+
+static bool is_told_generation(const struct told_file *told, int fd)
+{
+	uint64_t generation = file_generation(fd);
+
+	return !told_file_is_told(told) || generation == 0 || told->generation == generation;
+}
+
+/*
+ * Its contents, and what else an inode holds, are what they were when it was mapped: the inode's time of change is
+ * before. That is of the kernel's coarse clock, which is up to a tick behind.
+ */
+static bool is_unchanged_since(const struct told_file *told, const struct stat *status, uint64_t slack_ns)
+{
+	/* In this order: who is pushed off the CPU in between takes the mapping for older than it is. */
+	uint64_t now_wall_ns = clock_wall_ns(&system_clock);
+	uint64_t now_ns = clock_monotonic_ns(&system_clock);
+	uint64_t changed_ns = (uint64_t)status->st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)status->st_ctim.tv_nsec;
+	uint64_t ago_ns = now_ns > told->mapped_ns ? now_ns - told->mapped_ns : 0;
+
+	return changed_ns + slack_ns < now_wall_ns - MIN(ago_ns, now_wall_ns);
+}
+
+/* What is mapped there now, if it is what was told. */
+static bool find_mapped(const struct mapped_file *file, struct found_file *ret_found)
+{
+	struct found_file found = { .is_certain = true };
+
+	found.fd = open_mapped_file(file->pid, file->start, file->end, &found.status);
+	if (found.fd < 0)
+		return false;
+	if (!is_told_inode(&file->told, &found.status) || !is_told_generation(&file->told, found.fd)) {
+		(void)close(found.fd);
+		return false;
+	}
+	*ret_found = found;
+	return true;
+}
+
+/* Whether what has the name, in the process's root or another one, is what was told. */
+static bool is_told_file(const struct told_file *told, const struct found_file *found, bool is_own_root)
+{
+	uint64_t generation = file_generation(found->fd);
+
+	if (!is_told_inode(told, &found->status) || !is_told_generation(told, found->fd))
+		return false;
+	/* Inodes of another device, or used again: their generations say so, where they are known. */
+	if (generation == 0 && !is_own_root && found->status.st_dev != told->device)
+		return false;
+	return is_unchanged_since(told, &found->status, generation == 0 ? MAX_TICK_NS : 0);
+}
+
+/* In the roots of others, as the process is gone: its parent's, which mostly is the same, and ours. */
+static int open_elsewhere(const struct mapped_file *file, struct stat *ret_status)
+{
+	int fd = file->parent_pid ? open_in_root_of(file->parent_pid, file->path, ret_status) : -ESRCH;
+
+	return fd >= 0 ? fd : open_on_host(file->path, ret_status);
+}
+
+/* By its name, which another file may have by now: if nothing more was told, or if it is what was told. */
+static bool find_named(const struct mapped_file *file, struct found_file *ret_found)
+{
+	struct found_file found = { .is_certain = told_file_is_told(&file->told) };
+	bool is_own_root = true;
+	bool deleted;
+
+	(void)mapped_path_length(file->path, &deleted);
+	if (deleted)
+		return false;
+	found.fd = open_in_root_of(file->pid, file->path, &found.status);
+	/* Of what was not told, our file of that name may be another container's. */
+	if (found.fd < 0 && found.is_certain) {
+		is_own_root = false;
+		found.fd = open_elsewhere(file, &found.status);
+	}
+	if (found.fd < 0)
+		return false;
+	if (found.is_certain && !is_told_file(&file->told, &found, is_own_root)) {
+		(void)close(found.fd);
+		return false;
+	}
+	*ret_found = found;
+	return true;
+}
+
+/* What has the name on the host, and is what was told. */
+static bool is_on_host(const struct mapped_file *file, struct stat *ret_status)
+{
+	uint64_t slack_ns = file->told.generation ? 0 : MAX_TICK_NS;
+
+	return told_file_is_told(&file->told) &&
+	       fstatat(AT_FDCWD, file->path, ret_status, AT_NO_AUTOMOUNT) == 0 &&
+	       is_told_inode(&file->told, ret_status) && ret_status->st_dev == file->told.device &&
+	       is_unchanged_since(&file->told, ret_status, slack_ns);
+}
+
+int file_finder_look(const struct mapped_file *file, struct file_facts *ret_facts)
+{
+	struct stat status;
+	bool is_it;
+
+	if (stat_mapped_file(file->pid, file->start, file->end, &status) == 0)
+		is_it = is_told_inode(&file->told, &status);
+	else
+		is_it = is_on_host(file, &status);
+	if (!is_it)
+		return 0;
+	*ret_facts = (struct file_facts){ .key = file_key_of(&status), .is_certain = true };
+	return 1;
+}
+
+int file_finder_open(const struct mapped_file *file, struct file_facts *ret_facts)
+{
+	struct found_file found;
+
+	if (!find_mapped(file, &found) && !find_named(file, &found))
+		return -ENOENT;
+	*ret_facts = (struct file_facts){
+		.key = file_key_of(&found.status),
+		.generation = file_generation(found.fd),
+		.is_certain = found.is_certain,
+		.is_trusted = file_is_trusted(found.fd, &found.status),
+	};
+	return found.fd;
+}
+
+int file_finder_open_source(const struct executable_source *source, unsigned int way)
+{
+	struct stat status;
+
+	if (source->role == EXECUTABLE_VDSO)
+		return way == 0 ? open_vdso(0, 0, source->end) : -ENOENT;
+	if (source->role != EXECUTABLE_USER || !source->path)
+		return -ENOENT;
+	switch (way) {
+	case 0:
+		return open_mapped_file(source->pid, source->start, source->end, &status);
+	case 1:
+		return open_in_root_of(source->pid, source->path, &status);
+	default:
+		return open_on_host(source->path, &status);
+	}
+}

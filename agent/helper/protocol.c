@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/helper/protocol.h"
+
+#include <limits.h>
+#include <string.h>
+
+bool finder_request_add(struct helper_message *message, const struct finder_item *item, const char *path)
+{
+	const size_t path_bytes = strlen(path) + 1;
+	const size_t size = ROUND_UP(sizeof(*item) + path_bytes, 8);
+	struct finder_request request;
+	struct finder_item copy = *item;
+
+	if (path_bytes > PATH_MAX || size > sizeof(message->bytes) - message->size)
+		return false;
+	memcpy(&request, message->bytes, sizeof(request));
+	if (request.n_items == FINDER_MAX_ITEMS)
+		return false;
+	request.n_items++;
+	copy.path_bytes = (uint32_t)path_bytes;
+	memcpy(message->bytes, &request, sizeof(request));
+	memset(message->bytes + message->size, 0, size);
+	memcpy(message->bytes + message->size, &copy, sizeof(copy));
+	memcpy(message->bytes + message->size + sizeof(copy), path, path_bytes);
+	message->size += size;
+	return true;
+}
+
+bool finder_request_next(const struct helper_message *message, size_t *offset, struct finder_item *ret_item,
+			 const char **ret_path)
+{
+	size_t at = *offset ? *offset : sizeof(struct finder_request);
+	struct finder_item item;
+
+	if (at > message->size || message->size - at < sizeof(item))
+		return false;
+	memcpy(&item, message->bytes + at, sizeof(item));
+	at += sizeof(item);
+	if (item.path_bytes == 0 || item.path_bytes > message->size - at ||
+	    message->bytes[at + item.path_bytes - 1] != '\0')
+		return false;
+	*ret_path = (const char *)message->bytes + at;
+	*ret_item = item;
+	*offset = ROUND_UP(at + item.path_bytes, 8);
+	return true;
+}
+
+/* Only what executable_id_set() would have made. */
+static bool is_sound(const struct executable_id *id)
+{
+	struct executable_id made;
+
+	return id->size <= sizeof(id->bytes) && executable_id_set(&made, id->kind, id->bytes, id->size) == 0 &&
+	       memcmp(&made, id, sizeof(made)) == 0;
+}
+
+static bool is_sound_segment(const struct load_segment *segment)
+{
+	return segment->file_size <= UINT64_MAX - segment->vaddr &&
+	       segment->file_size <= UINT64_MAX - segment->file_offset;
+}
+
+int parser_identity_decode(const struct helper_message *message, struct file_identity *ret_identity)
+{
+	struct file_identity identity = {};
+	struct parser_identity answer;
+
+	if (message->size != sizeof(answer))
+		return 0;
+	memcpy(&answer, message->bytes, sizeof(answer));
+	if (answer.header.result != 1 || !is_sound(&answer.id) || answer.n_segments > MAX_LOAD_SEGMENTS)
+		return 0;
+	for (size_t i = 0; i < answer.n_segments; i++)
+		if (!is_sound_segment(&answer.segments[i]))
+			return 0;
+	identity.id = answer.id;
+	identity.content = answer.content;
+	if (answer.n_segments > 0) {
+		identity.segments = calloc(answer.n_segments, sizeof(*identity.segments));
+		if (!identity.segments)
+			return -ENOMEM;
+		memcpy(identity.segments, answer.segments, answer.n_segments * sizeof(*identity.segments));
+		identity.n_segments = answer.n_segments;
+	}
+	*ret_identity = identity;
+	return 1;
+}
+
+int parser_text_decode(const struct helper_message *message, struct executable_id *ret_id)
+{
+	struct parser_identity answer;
+
+	*ret_id = (struct executable_id){};
+	if (message->size != sizeof(answer))
+		return 0;
+	memcpy(&answer, message->bytes, sizeof(answer));
+	if (answer.header.result != 1 || !is_sound(&answer.id))
+		return 0;
+	*ret_id = answer.id;
+	return 1;
+}

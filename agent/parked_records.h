@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Records of the ring buffer that wait until the files of their process are identified, in the order in which they
+ * came.
+ *
+ * A record waits some seconds at most, and all together have a bound in bytes: beyond either they go on as they are.
+ * Records of one process stay in order, because a sample that carries the hash of its stack needs the one that
+ * carried the stack.
+ */
+
+#include "common/base.h"
+
+struct parked_records;
+
+struct parked_record {
+	uint32_t pid;
+	bool is_copy; /* struct abi_stack_copy, else struct abi_sample and its frames */
+	const void *bytes;
+	size_t size;
+};
+
+int parked_records_new(size_t max_bytes, struct parked_records **ret_records);
+struct parked_records *parked_records_free(struct parked_records *records);
+
+/* Whether a record of @pid waits: then those that come after it have to. */
+bool parked_records_has(const struct parked_records *records, uint32_t pid);
+
+/* Copies the record; it waits until @deadline_ns. -ENOSPC: there is no room. -ENOMEM. */
+int parked_records_add(struct parked_records *records, const struct parked_record *record, uint64_t deadline_ns);
+
+/* @is_late: it waits no longer. 1 it is done with, 0 it waits on (not if late), negative errno ends the run. */
+typedef int (*parked_try)(void *arg, const struct parked_record *record, bool is_late);
+
+/*
+ * Tries all records in their order, but none of a process of which an earlier one waits on. A record whose try failed
+ * is gone. 0 or the error.
+ */
+int parked_records_run(struct parked_records *records, uint64_t now_ns, parked_try function, void *arg);
+
+size_t parked_records_count(const struct parked_records *records);
+
+/* That went on because their time was over. */
+uint64_t parked_records_late(const struct parked_records *records);
+
+#include "common/scoped.h"
+DEFINE_SCOPED(struct parked_records *, parked_records_free);

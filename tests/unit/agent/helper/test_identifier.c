@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The whole way: mappings of this process, finders and parsers of a nursery that is forked before the first test. */
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/executable/executable_file.h"
+#include "agent/helper/identifier.h"
+#include "common/clock.h"
+#include "tests/support/unit.h"
+
+static struct nursery *nursery;
+
+struct fixture {
+	struct executable_cache *cache;
+	struct helper_pool *pool;
+	struct identifier *identifier;
+	unsigned int n_ended;
+};
+
+static void on_end(void *arg, uint32_t pid)
+{
+	struct fixture *fixture = arg;
+
+	assert_int_equal(pid, getpid());
+	fixture->n_ended++;
+}
+
+static int setup(void **state)
+{
+	const struct helper_pool_options options = {
+		.nursery = nursery, .width = { [HELPER_FINDER] = 1, [HELPER_PARSER] = 1 }
+	};
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	assert_ok(executable_cache_new(100, &fixture->cache));
+	assert_ok(helper_pool_new(&options, &fixture->pool));
+	assert_ok(identifier_new(fixture->cache, fixture->pool, &fixture->identifier));
+	identifier_on_end(fixture->identifier, on_end, fixture);
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	helper_pool_free(fixture->pool);
+	identifier_free(fixture->identifier);
+	executable_cache_free(fixture->cache);
+	free(fixture);
+	return 0;
+}
+
+static void run(struct fixture *fixture)
+{
+	struct pollfd polled = { .fd = helper_pool_fd(fixture->pool), .events = POLLIN };
+
+	while (identifier_n_pending(fixture->identifier) > 0) {
+		identifier_flush(fixture->identifier, clock_monotonic_ns(&system_clock));
+		helper_pool_run(fixture->pool, clock_monotonic_ns(&system_clock));
+		(void)poll(&polled, 1, 5);
+	}
+}
+
+static struct mapped_file map(const char *path)
+{
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	return (struct mapped_file){
+		.pid = (uint32_t)getpid(), .start = (uintptr_t)memory, .end = (uintptr_t)memory + 4096, .path = path
+	};
+}
+
+static void a_mapping_is_what_its_file_is(void **state)
+{
+	struct fixture *fixture = *state;
+	struct mapped_file file = map("/proc/self/exe");
+	scoped(file_identity_release) struct file_identity expected = {};
+	scoped_fd int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct executable *executable = NULL;
+	uint32_t look_up = 0;
+
+	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable), -EINPROGRESS);
+	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable), -EINPROGRESS);
+	run(fixture);
+	assert_int_equal(fixture->n_ended, 1);
+	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable), 1);
+	assert_int_equal(file_identity_read(fd, &expected), 1);
+	assert_true(executable_id_equal(&executable->id, &expected.id));
+	assert_int_equal(executable->n_segments, expected.n_segments);
+}
+
+static void mappings_of_one_file_are_one_executable(void **state)
+{
+	struct fixture *fixture = *state;
+	struct mapped_file files[40];
+	uint32_t look_ups[40] = {};
+	struct executable *first = NULL, *executable = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		files[i] = map("/proc/self/exe");
+		assert_int_equal(identifier_ask(fixture->identifier, &files[i], &look_ups[i], &executable),
+				 -EINPROGRESS);
+	}
+	run(fixture);
+	assert_int_equal(identifier_ask(fixture->identifier, &files[0], &look_ups[0], &first), 1);
+	for (size_t i = 1; i < ARRAY_SIZE(files); i++) {
+		assert_int_equal(identifier_ask(fixture->identifier, &files[i], &look_ups[i], &executable), 1);
+		assert_ptr_equal(executable, first);
+	}
+	assert_int_equal(executable_cache_count(fixture->cache), 1);
+}
+
+static void what_is_no_executable_is_none(void **state)
+{
+	struct fixture *fixture = *state;
+	struct mapped_file text = map("/etc/passwd");
+	struct mapped_file gone = { .pid = (uint32_t)getpid(), .start = 0x1000, .end = 0x2000, .path = "/no/such" };
+	struct mapped_file memory = { .pid = (uint32_t)getpid(), .path = "//anon" };
+	struct executable *executable = NULL;
+	uint32_t look_ups[3] = {};
+
+	assert_int_equal(identifier_ask(fixture->identifier, &memory, &look_ups[0], &executable), 0);
+	assert_int_equal(identifier_ask(fixture->identifier, &text, &look_ups[1], &executable), -EINPROGRESS);
+	assert_int_equal(identifier_ask(fixture->identifier, &gone, &look_ups[2], &executable), -EINPROGRESS);
+	run(fixture);
+	assert_int_equal(identifier_ask(fixture->identifier, &text, &look_ups[1], &executable), 0);
+	assert_int_equal(identifier_ask(fixture->identifier, &gone, &look_ups[2], &executable), 0);
+}
+
+/* A table of mappings is copied by a fork: both copies ask by one number. */
+static void an_end_is_known_to_whoever_asks_by_its_number(void **state)
+{
+	struct fixture *fixture = *state;
+	struct mapped_file file = map("/proc/self/exe");
+	struct executable *executable = NULL;
+	uint32_t look_up = 0, copy;
+
+	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable), -EINPROGRESS);
+	copy = look_up;
+	run(fixture);
+	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable), 1);
+	assert_int_equal(identifier_ask(fixture->identifier, &file, &copy, &executable), 1);
+}
+
+#define in_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_fixture(a_mapping_is_what_its_file_is),
+		in_fixture(mappings_of_one_file_are_one_executable),
+		in_fixture(what_is_no_executable_is_none),
+		in_fixture(an_end_is_known_to_whoever_asks_by_its_number),
+	};
+	char *arguments[] = { (char[]){ "test" }, NULL };
+	int status;
+
+	if (nursery_start(1, arguments, &nursery) < 0)
+		return 1;
+	status = cmocka_run_group_tests(tests, NULL, NULL);
+	nursery = nursery_free(nursery);
+	return status;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/helper/protocol.h"
+
+#include <limits.h>
+
+#include "tests/support/unit.h"
+
+static struct helper_message *new_message(enum finder_operation operation)
+{
+	struct helper_message *message = calloc(1, sizeof(*message));
+	const struct finder_request request = { .operation = operation };
+
+	assert_non_null(message);
+	memcpy(message->bytes, &request, sizeof(request));
+	message->size = sizeof(request);
+	return message;
+}
+
+static void items_are_read_as_they_were_added(void **state)
+{
+	scoped_free struct helper_message *message = new_message(FINDER_LOOK);
+	struct finder_item item;
+	const char *path;
+	size_t offset = 0;
+
+	(void)state;
+	assert_true(finder_request_add(message, &(struct finder_item){ .pid = 1, .start = 0x1000 }, "/a"));
+	assert_true(finder_request_add(message, &(struct finder_item){ .pid = 2, .start = 0x2000 }, "/bc/def"));
+	assert_true(finder_request_next(message, &offset, &item, &path));
+	assert_int_equal(item.pid, 1);
+	assert_string_equal(path, "/a");
+	assert_true(finder_request_next(message, &offset, &item, &path));
+	assert_int_equal(item.start, 0x2000);
+	assert_string_equal(path, "/bc/def");
+	assert_false(finder_request_next(message, &offset, &item, &path));
+}
+
+static void sixteen_items_with_the_longest_paths_fit(void **state)
+{
+	scoped_free struct helper_message *message = new_message(FINDER_LOOK);
+	char path[PATH_MAX];
+
+	(void)state;
+	memset(path, 'x', sizeof(path));
+	path[PATH_MAX - 1] = '\0';
+	for (int i = 0; i < FINDER_MAX_ITEMS; i++)
+		assert_true(finder_request_add(message, &(struct finder_item){}, path));
+	assert_false(finder_request_add(message, &(struct finder_item){}, "/a"));
+}
+
+static void a_request_that_is_cut_ends_early(void **state)
+{
+	scoped_free struct helper_message *message = new_message(FINDER_LOOK);
+	size_t whole;
+
+	(void)state;
+	assert_true(finder_request_add(message, &(struct finder_item){}, "/some/path"));
+	whole = message->size;
+	for (message->size = 0; message->size < whole - 6; message->size++) {
+		struct finder_item item;
+		const char *path;
+		size_t offset = 0;
+
+		assert_false(finder_request_next(message, &offset, &item, &path));
+	}
+}
+
+static void put_answer(struct helper_message *message, const struct parser_identity *answer)
+{
+	memcpy(message->bytes, answer, sizeof(*answer));
+	message->size = sizeof(*answer);
+}
+
+static struct parser_identity sound_answer(void)
+{
+	struct parser_identity answer = { .header.result = 1, .n_segments = 1 };
+
+	assert_ok(executable_id_set(&answer.id, EXECUTABLE_ID_GNU, "0123456789", 10));
+	answer.segments[0] = (struct load_segment){ .vaddr = 0x1000, .file_size = 0x500, .flags = 5 };
+	return answer;
+}
+
+static void an_answer_is_taken_if_it_is_sound(void **state)
+{
+	scoped_free struct helper_message *message = new_message(FINDER_LOOK);
+	struct parser_identity answer = sound_answer();
+	struct file_identity identity = {};
+
+	(void)state;
+	put_answer(message, &answer);
+	assert_int_equal(parser_identity_decode(message, &identity), 1);
+	assert_true(executable_id_equal(&identity.id, &answer.id));
+	assert_int_equal(identity.n_segments, 1);
+	assert_int_equal(identity.segments[0].vaddr, 0x1000);
+	file_identity_release(&identity);
+}
+
+/* A parser that a file took over may answer anything. */
+static void an_answer_that_is_not_sound_is_none(void **state)
+{
+	scoped_free struct helper_message *message = new_message(FINDER_LOOK);
+	struct parser_identity answers[7];
+	struct file_identity identity = {};
+	struct executable_id id;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(answers); i++)
+		answers[i] = sound_answer();
+	answers[0].header.result = 0;
+	answers[1].n_segments = MAX_LOAD_SEGMENTS + 1;
+	answers[2].id.kind = 99;
+	answers[3].id.size = 200;
+	answers[4].id.bytes[50] = 1; /* beyond its size: another hash key for the same identity */
+	answers[5].segments[0].file_size = UINT64_MAX;
+	answers[6].id.size = 2;
+	for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
+		put_answer(message, &answers[i]);
+		assert_int_equal(parser_identity_decode(message, &identity), 0);
+		assert_null(identity.segments);
+	}
+	put_answer(message, &answers[2]);
+	assert_int_equal(parser_text_decode(message, &id), 0);
+	assert_int_equal(id.kind, EXECUTABLE_ID_NONE);
+	answers[0] = sound_answer();
+	put_answer(message, &answers[0]);
+	message->size--;
+	assert_int_equal(parser_identity_decode(message, &identity), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(items_are_read_as_they_were_added),
+		cmocka_unit_test(sixteen_items_with_the_longest_paths_fit),
+		cmocka_unit_test(a_request_that_is_cut_ends_early),
+		cmocka_unit_test(an_answer_is_taken_if_it_is_sound),
+		cmocka_unit_test(an_answer_that_is_not_sound_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
