@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Order of time: a sample must meet the mappings its process had at that moment. So before a sample is looked at, all
- * process events older than it are applied; the rings of events are read again whenever a sample is younger than the
- * last reading.
- */
+/* Start, loop and end. */
 #include "agent/agent.h"
 
 #include <inttypes.h>
@@ -22,11 +18,7 @@
 #include "agent/system_calls.h"
 #include "common/log.h"
 
-/*
- * How often the rings are drained when nothing asks for it earlier: a new process and a ring that fills up do. On a
- * quiet host, where a drain brings next to nothing, we need not wake up as often.
- */
-#define DRAIN_INTERVAL_NS	(250 * NSEC_PER_MSEC)
+/* On a quiet host, where a drain brings next to nothing, we need not wake up as often as AGENT_DRAIN_INTERVAL_NS. */
 #define QUIET_DRAIN_INTERVAL_NS NSEC_PER_SEC
 #define QUIET_SAMPLES		8
 
@@ -38,9 +30,6 @@
 
 /* How often waits are looked for whose stack was not taken as they began. */
 #define WALK_EVERY_NS NSEC_PER_SEC
-
-/* A drain looks whether its window should be closed once in so many samples. */
-#define SAMPLES_PER_LOOK_AT_CLOCK 256
 
 /* A sample waits so long for its thread to finish it, which most do in microseconds. */
 #define DEFERRED_MAX_NS NSEC_PER_SEC
@@ -400,116 +389,6 @@ struct agent *agent_free(struct agent *agent)
 	return NULL;
 }
 
-static int apply_events_until(struct agent *agent, uint64_t until_ns)
-{
-	const struct process_event *event;
-
-	while ((event = process_events_next(agent->events, until_ns))) {
-		int r = process_table_apply(agent->processes, event);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static int read_events(struct agent *agent)
-{
-	uint64_t now_ns = clock_monotonic_ns(agent->clock);
-	int r;
-
-	r = process_events_read(agent->events);
-	if (r < 0)
-		return r;
-	agent->events_read_ns = now_ns;
-	return 0;
-}
-
-/* Everything that happened to processes before @time_ns, so that a sample of then meets what it met. */
-static int catch_up(struct agent *agent, uint64_t time_ns)
-{
-	int r;
-
-	if (time_ns > agent->events_read_ns) {
-		r = read_events(agent);
-		if (r < 0)
-			return r;
-	}
-	return apply_events_until(agent, time_ns);
-}
-
-static uint64_t window_closes_ns(const struct agent *agent)
-{
-	return agent->window_opened_ns + MAX(agent->config->batch_interval_ns, agent->server_interval_ns);
-}
-
-/* Also in the middle of a drain: one that never catches up would otherwise never deliver anything. */
-static bool window_should_close(struct agent *agent)
-{
-	if (agent->is_walking)
-		return false;
-	if (collector_is_full(agent->collector))
-		return true;
-	return ++agent->n_added % SAMPLES_PER_LOOK_AT_CLOCK == 0 &&
-	       clock_monotonic_ns(agent->clock) >= window_closes_ns(agent) + DRAIN_INTERVAL_NS;
-}
-
-static int add_sample(struct agent *agent, const struct abi_sample *sample, const struct abi_frame *frames)
-{
-	int r;
-
-	r = collector_add(agent->collector, sample, frames);
-	if (r < 0)
-		return r;
-	/* Other samples wait in the ring buffer: they belong to the next window. A walk's belong to this one. */
-	return window_should_close(agent) ? -EXFULL : 0;
-}
-
-int agent_fold_sample(struct agent *agent, const struct abi_sample *sample, const struct abi_frame *frames)
-{
-	return add_sample(agent, sample, frames);
-}
-
-int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames)
-{
-	struct agent *agent = arg;
-	int r;
-
-	r = catch_up(agent, sample->time_ns);
-	if (r == 0)
-		r = agent_park(agent, sample);
-	if (r != 0)
-		return MIN(r, 0);
-	return agent_fold_sample(agent, sample, frames);
-}
-
-int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy)
-{
-	struct agent *agent = arg;
-	int r;
-
-	r = catch_up(agent, copy->header.time_ns);
-	if (r == 0)
-		r = agent_park(agent, &copy->header);
-	if (r != 0)
-		return MIN(r, 0);
-	return agent_fold_stack_copy(agent, copy);
-}
-
-int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy)
-{
-	const struct abi_sample *sample;
-	const struct abi_frame *frames;
-	struct process *process;
-	int r;
-
-	r = collector_process(agent->collector, &copy->header, &process);
-	if (r < 0)
-		return r;
-	stack_copier_unwind(agent->copier, copy, process, &sample, &frames);
-	return add_sample(agent, sample, frames);
-}
-
 /* Reading all of /proc takes a while, in which more events may be lost: not too often. */
 static int scan_if_due(struct agent *agent, uint64_t now_ns)
 {
@@ -519,24 +398,6 @@ static int scan_if_due(struct agent *agent, uint64_t now_ns)
 	agent->scanned_ns = now_ns;
 	log_warn("process events were lost, reading /proc again");
 	return process_table_scan(agent->processes);
-}
-
-/* How many there were, or negative errno. */
-int agent_read_samples(struct agent *agent)
-{
-	const struct bpf_record_functions functions = {
-		.arg = agent,
-		.sample = agent_on_sample,
-		.stack_copy = agent_on_stack_copy,
-	};
-	int r;
-
-	while ((r = bpf_programs_read_samples(agent->programs, &functions)) == -EXFULL) {
-		r = agent_close_window(agent);
-		if (r < 0)
-			return r;
-	}
-	return r;
 }
 
 /* Moves everything that waits in the kernel into the open window. */
@@ -556,14 +417,14 @@ static int drain(struct agent *agent)
 	if (r < 0)
 		return r;
 	/* A look that comes soon after another finds little on a busy host, too. */
-	if (r >= QUIET_SAMPLES || began_ns >= agent->drained_ns + DRAIN_INTERVAL_NS)
+	if (r >= QUIET_SAMPLES || began_ns >= agent->drained_ns + AGENT_DRAIN_INTERVAL_NS)
 		agent->quiet = r < QUIET_SAMPLES;
 	agent->drained_ns = began_ns;
-	r = read_events(agent);
+	r = agent_read_events(agent);
 	if (r < 0)
 		return r;
 	/* Every sample older than the beginning has been seen. */
-	r = apply_events_until(agent, began_ns);
+	r = agent_apply_events_until(agent, began_ns);
 	if (r < 0)
 		return r;
 	lost = process_events_lost(agent->events);
@@ -597,8 +458,8 @@ static int drain_deferred(struct agent *agent)
 static int idle_ms(const struct agent *agent)
 {
 	uint64_t now_ns = clock_monotonic_ns(agent->clock);
-	uint64_t closes_ns = window_closes_ns(agent);
-	uint64_t left_ns = agent->quiet ? QUIET_DRAIN_INTERVAL_NS : DRAIN_INTERVAL_NS;
+	uint64_t closes_ns = agent_window_closes_ns(agent);
+	uint64_t left_ns = agent->quiet ? QUIET_DRAIN_INTERVAL_NS : AGENT_DRAIN_INTERVAL_NS;
 
 	closes_ns = MIN(closes_ns, agent_helpers_wakeup_ns(agent));
 	left_ns = MIN(left_ns, closes_ns > now_ns ? closes_ns - now_ns : 0);
@@ -635,6 +496,13 @@ static int stop(struct agent *agent)
 	return r;
 }
 
+static int close_due_window(struct agent *agent)
+{
+	int r = agent_fold_parked(agent);
+
+	return r < 0 ? r : agent_close_window(agent);
+}
+
 int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent), void *arg)
 {
 	struct epoll_event events[16];
@@ -660,8 +528,8 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 			r = agent_handle_answers(agent);
 		if (r == 0)
 			agent_feed_uploads(agent);
-		if (r == 0 && clock_monotonic_ns(agent->clock) >= window_closes_ns(agent))
-			r = agent_close_window(agent);
+		if (r == 0 && clock_monotonic_ns(agent->clock) >= agent_window_closes_ns(agent))
+			r = close_due_window(agent);
 		if (r < 0)
 			return log_error_errno(r, "cannot go on: %m");
 	}

@@ -12,12 +12,6 @@
 /* A stack copy has up to 36 KiB: those of 200 ms on a machine of 10 CPUs where all run what nobody knows. */
 #define PARKED_MAX_BYTES (8 * MIB)
 
-/*
- * So long a record waits; most look-ups take a millisecond, but on a host with thirty times more work than CPUs a
- * second. Beyond it frames in files that are not known yet keep their raw addresses.
- */
-#define PARKED_MAX_NS (4 * NSEC_PER_SEC)
-
 /* A stopping agent waits so long for files that are looked up. */
 #define STOP_WAIT_NS (300 * NSEC_PER_MSEC)
 #define STOP_POLL_MS 10
@@ -87,7 +81,21 @@ static size_t size_of(const struct abi_sample *sample)
 	return sizeof(*sample) + (sample->flags & ABI_SAMPLE_FULL ? n_frames * sizeof(struct abi_frame) : 0);
 }
 
-int agent_park(struct agent *agent, const struct abi_sample *sample)
+bool agent_has_parked(const struct agent *agent)
+{
+	return parked_records_count(agent->parked) > 0;
+}
+
+/* Samples of other processes may refer to its stack before it is folded: no order but that of its process is kept. */
+static int define_stack(struct agent *agent, const struct abi_sample *sample)
+{
+	struct abi_sample definition = *sample;
+
+	definition.flags |= ABI_SAMPLE_DEFINITION;
+	return collector_add(agent->collector, &definition, (const struct abi_frame *)(sample + 1));
+}
+
+static int park(struct agent *agent, const struct abi_sample *sample)
 {
 	const struct parked_record record = {
 		.pid = sample->pid,
@@ -95,18 +103,25 @@ int agent_park(struct agent *agent, const struct abi_sample *sample)
 		.bytes = sample,
 		.size = size_of(sample),
 	};
-	int r = 1;
+	int r;
 
-	if (!parked_records_has(agent->parked, sample->pid))
-		r = needs_look_ups(agent, sample);
-	if (r <= 0)
-		return r;
-	r = parked_records_add(agent->parked, &record, clock_monotonic_ns(agent->clock) + PARKED_MAX_NS);
+	r = parked_records_add(agent->parked, &record, clock_monotonic_ns(agent->clock) + AGENT_PARKED_MAX_NS);
 	if (r == -ENOSPC) {
 		metric_add(agent->metrics, AGENT_METRIC_PARKED_FULL, 1);
 		return 0;
 	}
 	return r < 0 ? r : 1;
+}
+
+int agent_park(struct agent *agent, const struct abi_sample *sample)
+{
+	int r = needs_look_ups(agent, sample);
+
+	if (r < 0 || (r == 0 && !parked_records_has(agent->parked, sample->pid)))
+		return r;
+	if (r == 0 && sample->flags & ABI_SAMPLE_FULL && !(sample->flags & ABI_SAMPLE_COPIED))
+		r = define_stack(agent, sample);
+	return r < 0 ? r : park(agent, sample);
 }
 
 static int try_record(void *arg, const struct parked_record *record, bool is_late)
@@ -159,6 +174,11 @@ uint64_t agent_helpers_wakeup_ns(const struct agent *agent)
 	return helper_pool_wakeup_ns(agent->helpers);
 }
 
+int agent_fold_parked(struct agent *agent)
+{
+	return run_parked(agent, UINT64_MAX);
+}
+
 int agent_finish_helpers(struct agent *agent)
 {
 	uint64_t until_ns = clock_monotonic_ns(agent->clock) + STOP_WAIT_NS;
@@ -169,7 +189,7 @@ int agent_finish_helpers(struct agent *agent)
 		(void)poll(&polled, 1, STOP_POLL_MS);
 		r = agent_run_helpers(agent);
 	}
-	return r < 0 ? r : run_parked(agent, UINT64_MAX);
+	return r < 0 ? r : agent_fold_parked(agent);
 }
 
 void agent_update_helper_metrics(struct agent *agent)

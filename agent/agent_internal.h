@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The agent's parts, shared by agent.c (life and loop), agent_batch.c (windows out, answers in),
- * agent_cpus.c (CPUs come and go) and agent_metrics.c.
+ * The agent's parts, shared by agent.c (life and loop), agent_records.c (records in), agent_batch.c (windows out,
+ * answers in), agent_cpus.c (CPUs come and go), agent_helpers.c (files of other processes) and agent_metrics.c.
  */
 
 #include <stdatomic.h>
@@ -96,9 +96,24 @@ struct agent {
 	uint64_t sent_counters[AGENT_METRIC_COUNT]; /* as of the last batch */
 };
 
-/* agent.c */
+/* agent_records.c */
 
-/* Reads what waits in the ring buffer, and closes windows that become full unless a walk goes on. */
+/*
+ * How often the rings are drained when nothing asks for it earlier: a new process and a ring that fills up do.
+ */
+#define AGENT_DRAIN_INTERVAL_NS (250 * NSEC_PER_MSEC)
+
+int agent_read_events(struct agent *agent);
+int agent_apply_events_until(struct agent *agent, uint64_t until_ns);
+
+/*
+ * When the open window closes. While records wait for files (agent_helpers.c) it stays open, as long as they may wait
+ * at most, and is closed with those that wait still: they belong to it. A reader that has a later sample takes time
+ * without samples for time in which nothing ran. Besides, stacks that hashes refer to are known for two windows only.
+ */
+uint64_t agent_window_closes_ns(const struct agent *agent);
+
+/* Reads what waits in the ring buffer, and closes windows that become full unless a walk goes on. The number read. */
 int agent_read_samples(struct agent *agent);
 
 /* Records, of the ring buffer or a walk, into the open window; -EXFULL: it should be closed. @arg is the agent. */
@@ -108,6 +123,8 @@ int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy);
 /* The same of records whose files are known, or that do not wait for them any more. */
 int agent_fold_sample(struct agent *agent, const struct abi_sample *sample, const struct abi_frame *frames);
 int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy);
+
+/* agent.c */
 
 /* Wakes the main loop when @fd is readable, until it is closed. */
 int agent_watch_fd(struct agent *agent, int fd);
@@ -128,6 +145,12 @@ void agent_account_ticks(struct agent *agent);
 
 /* agent_helpers.c */
 
+/*
+ * So long a record waits; most look-ups take a millisecond, but on a host with thirty times more work than CPUs a
+ * second. Beyond it frames in files that are not known yet keep their raw addresses.
+ */
+#define AGENT_PARKED_MAX_NS (4 * NSEC_PER_SEC)
+
 int agent_start_helpers(struct agent *agent, struct nursery *nursery);
 void agent_free_helpers(struct agent *agent);
 
@@ -136,6 +159,10 @@ void agent_free_helpers(struct agent *agent);
  * there is no room to wait. Negative errno.
  */
 int agent_park(struct agent *agent, const struct abi_sample *sample);
+bool agent_has_parked(const struct agent *agent);
+
+/* Folds all records that wait, as they are. */
+int agent_fold_parked(struct agent *agent);
 
 /* Delivers what helpers answered, folds records that waited for it, and publishes processes. */
 int agent_run_helpers(struct agent *agent);

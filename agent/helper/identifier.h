@@ -26,8 +26,8 @@ struct identifier *identifier_free(struct identifier *identifier);
 void identifier_on_end(struct identifier *identifier, identifier_ended function, void *arg);
 
 /*
- * The executable behind @file; @arg is the identifier. *number: 0 at first, afterwards as it was left. 1: *ret_executable (borrowed); 0: there
- * is none, or none that can be known; -EINPROGRESS: ask again. -ENOMEM.
+ * The executable behind @file; @arg is the identifier. *number: 0 at first, afterwards as it was left. 1:
+ * *ret_executable (borrowed); 0: there is none, or none that can be known; -EINPROGRESS: ask again. -ENOMEM.
  */
 int identifier_ask(void *arg, const struct mapped_file *file, uint32_t *number, struct executable **ret_executable);
 

@@ -40,10 +40,26 @@ while [ "$(now_s)" -lt $until_s ]; do
 done
 expect_within 30s metric_is_at_least 'helper_failures_total{helper="finder",how="died"}' 1
 
-# ---- hang: all that are there are stopped
-for pid in $(helpers hearth-parser) $(helpers hearth-finder); do kill -STOP "$pid" 2>/dev/null || true; done
+# ---- hang: all that are there are stopped. The samples of a program whose files nobody tells wait for them; whoever has
+# seen a later sample of another program has them all the same.
+stop_helpers() {
+	while [ "$(now_s)" -lt "$1" ]; do
+		for pid in $(helpers hearth-parser) $(helpers hearth-finder); do kill -STOP "$pid" 2>/dev/null || true; done
+	done
+}
+start_background stopper stop_helpers $(($(now_s) + 6))
+nap 0.5
 start_background hung "$work/hung"
 hung_pid=$background_pid
+next_second
+hung_from=$second
+hung_before=$(cpu_time_us "$hung_pid")
+at_second $((hung_from + 2))
+hung_cpu=$(($(cpu_time_us "$hung_pid") - hung_before))
+wait_for_coverage $((hung_from + 2))
+fetch_profile "$work/hung.json" Total "$hung_from" $((hung_from + 1)) "{\"tag_filter\": \"process_id = $hung_pid\"}"
+expect_near "microseconds of the program whose files nobody tells" "$(total_of "$work/hung.json")" "$hung_cpu" \
+	"$(awk -v t="$(cpu_tolerance "$hung_cpu" 2)" 'BEGIN { print t + 40000 }')"
 timed_out() {
 	metric_is_at_least 'helper_failures_total{helper="finder",how="timeout"}' 1 ||
 		metric_is_at_least 'helper_failures_total{helper="parser",how="timeout"}' 1 ||
