@@ -3,6 +3,7 @@
  * All maps that programs share, and what the agent tells the programs.
  */
 #include "bpf/include/off_cpu.bpf.h"
+#include "bpf/include/rule_cache.bpf.h"
 
 const volatile struct abi_config config = {};
 struct abi_control control = {};
@@ -13,6 +14,7 @@ struct exec_counts_map exec_counts SEC(".maps");
 struct unwind_tables_map unwind_tables SEC(".maps");
 struct unwind_regions_map unwind_regions SEC(".maps");
 struct unwind_pool_map unwind_pool SEC(".maps");
+struct rule_cache_map rule_cache SEC(".maps");
 struct seen_stacks_map seen_stacks SEC(".maps");
 struct samples_map samples SEC(".maps");
 struct counters_map counters SEC(".maps");

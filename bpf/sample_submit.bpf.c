@@ -45,6 +45,7 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->window_bytes = 0;
 	sample->n_by_table = 0;
 	sample->n_by_pointer = 0;
+	sample->n_rules_cached = 0;
 	sample->fault_address = 0;
 	sample->n_missing = 0;
 	sample->registers.entry_pc = 0;

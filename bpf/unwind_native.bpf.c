@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * User stacks of native code, one frame per step of one bpf_loop:
+ * User stacks of native code, two frames per call of one bpf_loop:
  *
  *   find the mapping of the pc  ->  frame (executable, ELF address)  ->  caller's registers  ->  next step
  *
@@ -99,10 +99,10 @@ static __always_inline bool read_u64(struct sample *sample, __u64 address, __u64
 	return true;
 }
 
-static __always_inline long cut(struct sample *sample, __u8 reason)
+static __always_inline bool cut(struct sample *sample, __u8 reason)
 {
 	sample->header.cut = reason;
-	return 1;
+	return true;
 }
 
 /*
@@ -457,9 +457,9 @@ static __always_inline enum step step_to_caller(struct sample *sample, __u64 pc,
 	return step_by_rule(sample, &rule);
 }
 
-static long unwind_step(__u64 index, void *argument)
+/* One frame. Returns whether the stack ended. */
+static __always_inline bool unwind_step(struct sample *sample)
 {
-	struct sample *sample = *(struct sample **)argument;
 	/* A return address lies after its call: look up the byte before. */
 	__u64 pc = sample->registers.pc - (sample->pc_is_exact ? 0 : 1);
 	enum mapping_found found = find_mapping(sample, pc);
@@ -498,7 +498,7 @@ static long unwind_step(__u64 index, void *argument)
 __hidden bool unwind_user_part(struct sample *sample)
 {
 	for (__u32 i = 0; i < UNWIND_STEPS_OF_PART; i++)
-		if (unwind_step(i, &sample))
+		if (unwind_step(sample))
 			return true;
 	return false;
 }
@@ -509,8 +509,28 @@ __hidden void unwind_user_end(struct sample *sample, bool ended)
 		cut(sample, STACK_CUT_DEPTH);
 	count_many(ABI_COUNTER_FRAMES_BY_TABLE, sample->n_by_table);
 	count_many(ABI_COUNTER_FRAMES_BY_POINTER, sample->n_by_pointer);
+	count_many(ABI_COUNTER_RULES_CACHED, sample->n_rules_cached);
 	sample->header.n_user_frames = sample->n_frames - sample->header.n_kernel_frames;
 }
+
+#if !defined(HEARTH_BPF_KERNEL_5)
+/* Frames per call of the loop's function: the kernel calls it indirectly, which costs as much as half a frame. */
+#define FRAMES_PER_CALL 2
+
+struct walk {
+	struct sample *sample;
+	bool ended;
+};
+
+static long unwind_steps(__u64 index, void *argument)
+{
+	struct walk *walk = argument;
+	struct sample *sample = walk->sample;
+
+	walk->ended = unwind_step(sample) || unwind_step(sample);
+	return walk->ended;
+}
+#endif
 
 /* From sample->registers on. */
 static __always_inline void unwind(struct sample *sample)
@@ -518,9 +538,11 @@ static __always_inline void unwind(struct sample *sample)
 #if defined(HEARTH_BPF_KERNEL_5)
 	unwind_user_end(sample, unwind_user_part(sample));
 #else
-	__u32 n_steps = ABI_MAX_USER_FRAMES + 1 - (sample->n_frames - sample->header.n_kernel_frames);
+	__u32 n_frames = ABI_MAX_USER_FRAMES + 1 - (sample->n_frames - sample->header.n_kernel_frames);
+	struct walk walk = { .sample = sample };
 
-	unwind_user_end(sample, bpf_loop(n_steps, unwind_step, &sample, 0) < n_steps);
+	bpf_loop(n_frames / FRAMES_PER_CALL, unwind_steps, &walk, 0);
+	unwind_user_end(sample, walk.ended);
 #endif
 }
 
@@ -556,6 +578,7 @@ __hidden void unwind_user_again(struct sample *sample)
 	sample_forget_regions(sample);
 	sample->n_by_table = 0;
 	sample->n_by_pointer = 0;
+	sample->n_rules_cached = 0;
 	sample->n_missing = 0;
 	unwind(sample);
 }

@@ -26,6 +26,7 @@
 	X(CUT_32_BIT,       "cut_32_bit",       "stacks cut: of a 32-bit program")                             \
 	X(FRAMES_BY_TABLE,  "frames_by_table",  "frames left by a row of an unwind table")                     \
 	X(FRAMES_BY_POINTER, "frames_by_pointer", "frames left by the frame pointer, for want of a row")        \
+	X(RULES_CACHED,     "rules_cached",     "unwind rules found in the cache of recent rules")              \
 	X(FRAMES_UNSUPPORTED, "frames_unsupported", "frames whose row cannot be expressed: frame pointer tried") \
 	X(NO_TABLE,         "no_table",         "frames without resident unwind rows, in stacks not copied") \
 	X(ROWS_MISSING,     "rows_missing",     "stacks that met unwind rows which are not resident")          \

@@ -12,9 +12,11 @@
 #if defined(__TARGET_ARCH_x86)
 #define host_unwind	      host_unwind_x86
 #define host_unwind_find_rule host_unwind_find_rule_x86
+#define host_unwind_look_up   host_unwind_look_up_x86
 #else
 #define host_unwind	      host_unwind_arm64
 #define host_unwind_find_rule host_unwind_find_rule_arm64
+#define host_unwind_look_up   host_unwind_look_up_arm64
 #endif
 
 _Static_assert(N_GENERAL_REGISTERS <= HOST_UNWIND_MAX_REGISTERS, "one array for both architectures");
@@ -81,21 +83,32 @@ void host_unwind(const struct host_unwind_input *input, struct host_unwind_outpu
 	ret_output->missing_address = sample->missing_address;
 }
 
-int host_unwind_find_rule(const struct host_unwind_tables *tables, uint32_t executable, uint64_t elf_addr,
-			  struct abi_unwind_rule *ret_rule)
+int host_unwind_look_up(struct host_unwind_lookup *lookup)
 {
-	struct host_unwind_input input = { .tables = tables };
+	struct host_unwind_input input = { .tables = lookup->tables };
 	struct host_run run = { .input = &input };
-	struct abi_unwind_rule rule;
 	struct sample sample;
 	enum rule_found found;
 
-	sample.header.time_ns = 0;
+	sample.header.time_ns = lookup->time_ns;
+	sample.n_rules_cached = 0;
 	sample_forget_regions(&sample);
+	__builtin_memcpy(run.cached_rule, lookup->cached_rule, sizeof(run.cached_rule));
 	host_run_begin(&run);
-	found = find_rule(&sample, executable, elf_addr, &rule);
+	found = find_rule(&sample, lookup->executable, lookup->elf_addr, &lookup->rule);
 	host_run_end();
-	if (found == RULE_FOUND)
-		*ret_rule = rule;
+	__builtin_memcpy(lookup->cached_rule, run.cached_rule, sizeof(run.cached_rule));
+	lookup->was_cached = sample.n_rules_cached == 1;
 	return found == RULE_FOUND ? 1 : found == RULE_MISSING ? -1 : 0;
+}
+
+int host_unwind_find_rule(const struct host_unwind_tables *tables, uint32_t executable, uint64_t elf_addr,
+			  struct abi_unwind_rule *ret_rule)
+{
+	struct host_unwind_lookup lookup = { .tables = tables, .executable = executable, .elf_addr = elf_addr };
+	int r = host_unwind_look_up(&lookup);
+
+	if (r > 0)
+		*ret_rule = lookup.rule;
+	return r;
 }

@@ -88,6 +88,8 @@ void *host_map_lookup_elem(enum host_map map, const void *key)
 		return find_mapping_chunk(&input->process, key);
 	case HOST_MAP_EXEC_COUNTS:
 		return number == input->process.pid ? (void *)&input->process.exec_count : NULL;
+	case HOST_MAP_RULE_CACHE:
+		return current_run->cached_rule;
 	case HOST_MAP_SEEN_STACKS:
 		return &current_run->seen_stack;
 	case HOST_MAP_COUNTERS:
@@ -97,7 +99,7 @@ void *host_map_lookup_elem(enum host_map map, const void *key)
 	}
 }
 
-/* The filter of seen stacks is the only map that a sample changes. */
+/* The filter of seen stacks is the only map that a sample changes by this helper. */
 long host_map_update_elem(enum host_map map, const void *key, const void *value, uint64_t flags)
 {
 	(void)key;

@@ -15,6 +15,7 @@ struct host_run {
 	struct host_unwind_output *output;
 	struct abi_control control;
 	struct abi_unwind_slot *part;
+	uint64_t cached_rule[4]; /* the one entry of the map `rule_cache`, struct rule_cache_entry */
 	uint64_t seen_stack; /* the slot of the map `seen_stacks`: always one that was not seen */
 };
 
@@ -31,6 +32,7 @@ enum host_map {
 	HOST_MAP_UNWIND_REGIONS,
 	HOST_MAP_UNWIND_POOL,
 	HOST_MAP_UNWIND_PART, /* the one that was found in the pool last */
+	HOST_MAP_RULE_CACHE,
 	HOST_MAP_SEEN_STACKS,
 	HOST_MAP_SAMPLES,
 	HOST_MAP_COUNTERS,

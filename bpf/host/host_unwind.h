@@ -97,6 +97,21 @@ struct host_unwind_output {
 void host_unwind_x86(const struct host_unwind_input *input, struct host_unwind_output *ret_output);
 void host_unwind_arm64(const struct host_unwind_input *input, struct host_unwind_output *ret_output);
 
+/* One look-up of an unwind rule, with the state of the cache of recent rules before and after. */
+struct host_unwind_lookup {
+	const struct host_unwind_tables *tables;
+	uint32_t executable;
+	uint64_t elf_addr;
+	uint64_t time_ns;
+	uint64_t cached_rule[4]; /* struct rule_cache_entry: the only one, all keys share it */
+	struct abi_unwind_rule rule;
+	bool was_cached;
+};
+
+/* As host_unwind_find_rule_x86(); the rule is in @lookup. */
+int host_unwind_look_up_x86(struct host_unwind_lookup *lookup);
+int host_unwind_look_up_arm64(struct host_unwind_lookup *lookup);
+
 /*
  * The rule at an address of an executable, found as a run finds it. 1 found; 0: the address is outside the table; -1:
  * its rows are not resident, or the executable has no table.

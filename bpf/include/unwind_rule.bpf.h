@@ -2,11 +2,13 @@
 #pragma once
 
 /*
- * From an ELF address to the unwind rule that holds there: region -> directory -> chunk -> row -> rule. Except for the
+ * From an ELF address to the unwind rule that holds there: by the cache of recent rules (rule_cache.bpf.h), else region
+ * -> directory -> chunk -> row -> rule. Except for the
  * region, which neighbouring frames share, each arrow is two array accesses, which the kernel makes without a call; the
  * search within a page stays in a few cache lines.
  */
 
+#include "bpf/include/rule_cache.bpf.h"
 #include "bpf/include/sample.bpf.h"
 
 enum rule_found {
@@ -151,13 +153,47 @@ static __always_inline enum rule_found page_without_chunk(__u32 executable, __u6
 	return (elf_addr >> UNWIND_PAGE_SHIFT) - info->first_page < info->n_pages ? RULE_MISSING : RULE_NONE;
 }
 
-static __always_inline enum rule_found find_rule(struct sample *sample, __u32 executable, __u64 elf_addr,
-						 struct abi_unwind_rule *ret_rule)
+/* The rule by region, directory and chunk. */
+static __always_inline bool find_resident_rule(struct sample *sample, __u32 executable, __u64 elf_addr,
+					       struct abi_unwind_rule *ret_rule)
 {
 	__u32 cell = find_row_slot(sample, executable, elf_addr);
 	struct abi_unwind_slot *slot = cell ? pool_slot(cell) : NULL;
 
-	if (slot && read_rule(sample, &slot->chunk, executable, elf_addr, ret_rule))
+	return slot && read_rule(sample, &slot->chunk, executable, elf_addr, ret_rule);
+}
+
+#if defined(HEARTH_BPF_KERNEL_5)
+/* The verifier looks at each frame of a part by itself: a second way to each rule would be twice as much to look at. */
+static __always_inline bool find_rule_by_cache(struct sample *sample, __u32 executable, __u64 elf_addr,
+					       struct abi_unwind_rule *ret_rule)
+{
+	return find_resident_rule(sample, executable, elf_addr, ret_rule);
+}
+#else
+static __always_inline bool find_rule_by_cache(struct sample *sample, __u32 executable, __u64 elf_addr,
+					       struct abi_unwind_rule *ret_rule)
+{
+	__u64 now = sample->header.time_ns >> RULE_CACHE_EXPIRY_SHIFT;
+	__u64 key = rule_cache_key(executable, elf_addr);
+	struct rule_cache_entry *entry = key ? rule_cache_entry(key) : NULL;
+
+	if (entry && rule_cache_find(entry, key, now, ret_rule)) {
+		sample->n_rules_cached++;
+		return true;
+	}
+	if (!find_resident_rule(sample, executable, elf_addr, ret_rule))
+		return false;
+	if (entry)
+		rule_cache_put(entry, key, now, ret_rule);
+	return true;
+}
+#endif
+
+static __always_inline enum rule_found find_rule(struct sample *sample, __u32 executable, __u64 elf_addr,
+						 struct abi_unwind_rule *ret_rule)
+{
+	if (find_rule_by_cache(sample, executable, elf_addr, ret_rule))
 		return RULE_FOUND;
 	return page_without_chunk(executable, elf_addr);
 }

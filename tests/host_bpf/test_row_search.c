@@ -182,12 +182,115 @@ static void addresses_far_from_a_table_have_no_rule(void **state)
 	assert_int_equal(host_unwind_find_rule_x86(NULL, 1, 0x1000, &rule), -1);
 }
 
+/* Two addresses of a table whose rules differ. */
+static void find_two_rules(const struct unwind_table *table, uint64_t ret_addresses[2])
+{
+	const struct abi_unwind_rule *first = unwind_table_find(table, table->base_address);
+
+	ret_addresses[0] = table->base_address;
+	for (uint32_t page = 0; page < table->n_pages; page++)
+		for (uint32_t i = table->page_first[page]; i < table->page_first[page + 1]; i++) {
+			ret_addresses[1] = table->base_address + ((uint64_t)page << UNWIND_PAGE_SHIFT) +
+					   table->rows[i].offset;
+			if (memcmp(unwind_table_find(table, ret_addresses[1]), first, sizeof(*first)) != 0)
+				return;
+		}
+	fail_msg("all rules of the table are equal");
+}
+
+static void expect_rule(const struct searched *searched, const struct host_unwind_lookup *lookup)
+{
+	const struct abi_unwind_rule *expected =
+		unwind_table_find(&searched->tables[lookup->executable - 1], lookup->elf_addr);
+
+	assert_memory_equal(&lookup->rule, expected, sizeof(*expected));
+}
+
+static void a_rule_is_cached_for_half_a_second_and_for_its_own_address(void **state)
+{
+	struct searched *searched = *state;
+	struct host_unwind_lookup lookup = { .tables = searched->input.tables, .executable = 1, .time_ns = 1ULL << 29 };
+	uint64_t addresses[2];
+
+	find_two_rules(&searched->tables[0], addresses);
+	lookup.elf_addr = addresses[0];
+	assert_int_equal(host_unwind_look_up_x86(&lookup), 1);
+	assert_false(lookup.was_cached);
+	assert_int_equal(host_unwind_look_up_x86(&lookup), 1);
+	assert_true(lookup.was_cached);
+	expect_rule(searched, &lookup);
+
+	/* The entry of the other address takes its place. */
+	lookup.elf_addr = addresses[1];
+	assert_int_equal(host_unwind_look_up_x86(&lookup), 1);
+	assert_false(lookup.was_cached);
+	expect_rule(searched, &lookup);
+
+	lookup.executable = 2;
+	(void)host_unwind_look_up_x86(&lookup);
+	assert_false(lookup.was_cached);
+
+	lookup.executable = 1;
+	assert_int_equal(host_unwind_look_up_x86(&lookup), 1);
+	lookup.time_ns = 2ULL << 29;
+	assert_int_equal(host_unwind_look_up_x86(&lookup), 1);
+	assert_false(lookup.was_cached);
+	expect_rule(searched, &lookup);
+}
+
+/* Two CPUs write the same entry: every mixture of their words is refused, unless it is one of the two. */
+static void a_mixture_of_two_cached_rules_is_refused(void **state)
+{
+	struct searched *searched = *state;
+	struct host_unwind_lookup lookups[2];
+	uint64_t addresses[2];
+	unsigned int n_cached = 0;
+
+	find_two_rules(&searched->tables[0], addresses);
+	for (int i = 0; i < 2; i++) {
+		lookups[i] = (struct host_unwind_lookup){ .tables = searched->input.tables,
+							  .executable = 1,
+							  .elf_addr = addresses[i],
+							  .time_ns = 1ULL << 29 };
+		assert_int_equal(host_unwind_look_up_x86(&lookups[i]), 1);
+	}
+	for (unsigned int mixture = 0; mixture < 16; mixture++)
+		for (int i = 0; i < 2; i++) {
+			struct host_unwind_lookup lookup = lookups[i];
+
+			for (int word = 0; word < 4; word++)
+				lookup.cached_rule[word] = lookups[mixture >> word & 1].cached_rule[word];
+			assert_int_equal(host_unwind_look_up_x86(&lookup), 1);
+			expect_rule(searched, &lookup);
+			n_cached += lookup.was_cached;
+		}
+	/* Each whole entry, with either of the equal times; equal words of the two rules make more mixtures whole. */
+	assert_true(n_cached >= 4 && n_cached < 16);
+}
+
+static void addresses_that_the_key_has_no_room_for_are_searched_each_time(void **state)
+{
+	struct searched *searched = *state;
+	struct host_unwind_lookup lookup = { .tables = searched->input.tables,
+					     .executable = 1,
+					     .elf_addr = 1ULL << 40,
+					     .time_ns = 1ULL << 29 };
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(host_unwind_look_up_x86(&lookup), 0);
+		assert_false(lookup.was_cached);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_searches_find_the_same_rule_at_random_addresses),
 		cmocka_unit_test(both_searches_find_the_same_rule_around_every_row),
 		cmocka_unit_test(addresses_far_from_a_table_have_no_rule),
+		cmocka_unit_test(a_rule_is_cached_for_half_a_second_and_for_its_own_address),
+		cmocka_unit_test(a_mixture_of_two_cached_rules_is_refused),
+		cmocka_unit_test(addresses_that_the_key_has_no_room_for_are_searched_each_time),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

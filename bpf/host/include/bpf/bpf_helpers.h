@@ -43,6 +43,7 @@ struct unwind_tables_map;
 struct unwind_regions_map;
 struct unwind_pool_map;
 struct unwind_part_map;
+struct rule_cache_map;
 struct seen_stacks_map;
 struct samples_map;
 struct counters_map;
@@ -56,6 +57,7 @@ struct counters_map;
 		struct unwind_regions_map *: HOST_MAP_UNWIND_REGIONS, \
 		struct unwind_pool_map *: HOST_MAP_UNWIND_POOL,       \
 		struct unwind_part_map *: HOST_MAP_UNWIND_PART,       \
+		struct rule_cache_map *: HOST_MAP_RULE_CACHE,         \
 		struct seen_stacks_map *: HOST_MAP_SEEN_STACKS,       \
 		struct samples_map *: HOST_MAP_SAMPLES,               \
 		struct counters_map *: HOST_MAP_COUNTERS)
