@@ -44,6 +44,7 @@ struct executable {
 	unsigned int references;
 	/* Where it was last seen, for uploads: read through /proc/PID/map_files first, else /proc/PID/root + path. */
 	bool source_is_trusted; /* only root can write that file */
+	uint64_t source_looked_ns; /* when it was made sure last that source_pid lives */
 	uint32_t source_pid;
 	uint64_t source_start, source_end; /* the mapping's range; map_files name */
 	char *source_path;		   /* as the process sees it */

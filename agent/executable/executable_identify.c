@@ -18,6 +18,9 @@
 /* No file has it: the key is of what was told. */
 #define TOLD_NOT_FOUND INT64_C(-1)
 
+/* A file of programs that live for milliseconds is met hundreds of times a second. */
+#define LOOK_AT_SOURCE_EVERY_NS NSEC_PER_SEC
+
 static int base_name(const char *path, char **ret_name)
 {
 	bool deleted;
@@ -34,13 +37,21 @@ static int base_name(const char *path, char **ret_name)
  * of two processes the one seen earlier is no worse, and most of those that come later are short.
  * But a file that only root can write is better than one whose symbols somebody may have changed.
  */
-static bool is_better_source(const struct executable *executable, const struct mapped_file *file, bool is_trusted)
+static bool is_better_source(struct executable *executable, const struct mapped_file *file, bool is_trusted)
 {
+	uint64_t now_ns;
+
 	if (executable->source_pid == 0)
 		return true;
 	if (is_trusted != executable->source_is_trusted)
 		return is_trusted;
-	return executable->source_pid != file->pid && kill((pid_t)executable->source_pid, 0) != 0;
+	if (executable->source_pid == file->pid)
+		return false;
+	now_ns = clock_monotonic_ns(&system_clock);
+	if (executable->source_looked_ns != 0 && now_ns < executable->source_looked_ns + LOOK_AT_SOURCE_EVERY_NS)
+		return false;
+	executable->source_looked_ns = now_ns;
+	return kill((pid_t)executable->source_pid, 0) != 0;
 }
 
 static int remember_source(struct executable *executable, const struct mapped_file *file, bool is_trusted)

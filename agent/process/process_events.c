@@ -250,8 +250,10 @@ static int queue_task(struct process_events *events, const struct task_record *r
 		.time_ns = record->time_ns,
 	};
 
-	/* Threads come and go without us; a process is there while its leader is. */
-	if (record->pid != record->tid)
+	/* The end of the leader is that of the process where there never was another thread. */
+	if (record->pid != record->tid && type == PROCESS_FORKED)
+		event.type = PROCESS_THREADED;
+	else if (record->pid != record->tid)
 		return 0;
 	return queue_event(events, &event);
 }

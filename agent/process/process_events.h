@@ -23,6 +23,7 @@ enum process_event_type {
 	PROCESS_EXECED = 2,
 	PROCESS_MAPPED = 3,
 	PROCESS_EXITED = 4,
+	PROCESS_THREADED = 5, /* it has started a thread */
 };
 
 struct process_event {

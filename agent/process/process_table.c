@@ -208,6 +208,7 @@ static int adopt(struct process_table *table, uint32_t pid, struct process **ret
 	process->parent_pid = stat.parent_pid;
 	process->start_time_ns = stat.start_time_ns;
 	process->kernel_thread = stat.flags & PROC_FLAG_KERNEL_THREAD;
+	process->has_threads = true;
 	/* Its exit was told before its last samples: nothing will tell it again. */
 	process->exited = stat.flags & PROC_FLAG_EXITING && !proc_has_live_threads(pid);
 	process->last_window = table->current_window;
@@ -239,8 +240,10 @@ static int look_at_process(void *arg, uint32_t pid)
 		r = adopt(table, pid, &process);
 	else if (!process->kernel_thread)
 		r = read_maps(table, process, 0, false);
-	if (process)
+	if (process) {
 		process->scan = table->scan;
+		process->has_threads = true;
+	}
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -348,6 +351,14 @@ static int apply_mapping(struct process_table *table, const struct process_event
 	return process_image_add_mapping(&table->context, process, &source);
 }
 
+static void apply_thread(struct process_table *table, const struct process_event *event)
+{
+	struct process *process = lookup(table, event->pid);
+
+	if (process)
+		process->has_threads = true;
+}
+
 static void end_process(struct process_table *table, struct process *process)
 {
 	uint32_t pid = process->pid;
@@ -367,7 +378,7 @@ static void apply_exit(struct process_table *table, const struct process_event *
 	if (!process)
 		return;
 	/* Told of the leader, which may leave its threads behind; the sweep looks for their end. */
-	if (process->number && proc_has_live_threads(process->pid)) {
+	if (process->number && process->has_threads && proc_has_live_threads(process->pid)) {
 		process->leader_exited = true;
 		return;
 	}
@@ -385,6 +396,9 @@ int process_table_apply(struct process_table *table, const struct process_event 
 		return apply_mapping(table, event);
 	case PROCESS_EXITED:
 		apply_exit(table, event);
+		return 0;
+	case PROCESS_THREADED:
+		apply_thread(table, event);
 		return 0;
 	}
 	return 0;

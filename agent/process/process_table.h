@@ -69,6 +69,7 @@ struct process {
 	bool without_stacks; /* left out of on-cpu profiles but for Total */
 	bool without_waits;  /* left out of off-cpu profiles */
 	bool exited;
+	bool has_threads;   /* besides the leader, now or before, as far as is known */
 	bool leader_exited; /* its threads may go on */
 	bool retired;
 	bool mappings_left; /* it is not among the running ones of its mappings any more */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/process/process_events.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@ struct seen {
 	int forked, execed, exited, mapped_program, with_inode;
 	uint64_t last_ns;
 	bool in_order;
+	int threaded;
 	char comm[PROCESS_COMM_SIZE];
 };
 
@@ -49,7 +51,15 @@ static void look_at(struct seen *seen, const struct process_event *event, uint32
 	case PROCESS_EXITED:
 		seen->exited++;
 		break;
+	case PROCESS_THREADED:
+		seen->threaded++;
+		break;
 	}
+}
+
+static void *do_nothing(void *arg)
+{
+	return arg;
 }
 
 /* Stays where it is if it is not allowed there. */
@@ -70,6 +80,7 @@ static void a_short_process_is_told_from_fork_to_exit_in_order(void **state)
 	uint32_t first_cpu, last_cpu;
 	struct cpu_vec cpus = {};
 	cpu_set_t allowed;
+	pthread_t thread;
 	pid_t pid;
 	int r;
 
@@ -91,6 +102,8 @@ static void a_short_process_is_told_from_fork_to_exit_in_order(void **state)
 	pid = fork();
 	if (pid == 0) {
 		move_to(first_cpu);
+		if (pthread_create(&thread, NULL, do_nothing, NULL) != 0 || pthread_join(thread, NULL) != 0)
+			_exit(127);
 		execl("/bin/true", "true", NULL);
 		_exit(127);
 	}
@@ -109,6 +122,7 @@ static void a_short_process_is_told_from_fork_to_exit_in_order(void **state)
 	assert_int_equal(seen.mapped_program, 1);
 	assert_int_equal(seen.with_inode, 1);
 	assert_int_equal(seen.exited, 1);
+	assert_int_equal(seen.threaded, 1);
 	assert_true(seen.in_order);
 	assert_int_equal(process_events_lost(events), 0);
 }

@@ -321,6 +321,25 @@ static void a_set_leaves_the_kernel_with_the_last_process_that_runs(void **state
 	assert_int_equal(fixture->sets_gone, 1);
 }
 
+/* Only where there were threads has /proc to be asked whether some still run. */
+static void a_process_without_threads_ends_with_its_leader(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t self = (uint32_t)getpid();
+	struct process_event threaded = { .type = PROCESS_THREADED, .pid = self };
+
+	forked(fixture, 1, self);
+	find(fixture, self);
+	assert_ok(process_table_apply(fixture->table, &threaded));
+	/* We run on: as far as /proc says the leader's end is not the end. */
+	exited(fixture, self);
+	assert_int_equal(fixture->processes_gone, 0);
+	forked(fixture, 1, self);
+	find(fixture, self);
+	exited(fixture, self);
+	assert_int_equal(fixture->processes_gone, 1);
+}
+
 static void a_child_of_a_published_parent_is_published_again_when_it_maps_something(void **state)
 {
 	struct fixture *fixture = *state;
@@ -558,6 +577,7 @@ int main(void)
 		TEST(without_the_older_image_a_late_sample_stays_with_the_process),
 		TEST(a_process_that_nobody_sampled_goes_at_its_exit),
 		TEST(a_sampled_process_stays_until_its_windows_are_over),
+		TEST(a_process_without_threads_ends_with_its_leader),
 		TEST(a_set_leaves_the_kernel_with_the_last_process_that_runs),
 		TEST(a_child_of_a_published_parent_is_published_again_when_it_maps_something),
 		TEST(a_zombie_told_by_a_late_sample_goes_with_its_window),
