@@ -77,6 +77,15 @@ static void gather_off_cpu_counters(struct agent *agent, const uint64_t values[A
 	set(agent, AGENT_METRIC_OFF_CPU_OPEN, stats.open_waits);
 }
 
+static void note_execs_lost(struct agent *agent, uint64_t n_lost)
+{
+	if (n_lost > 0 && metric_get(agent->metrics, AGENT_METRIC_EXECS_LOST) == 0)
+		log_warn("the BPF map that counts execs is full: frames of a process that executes another program may "
+			 "be taken for the older program's; max_processes is too small for this host; further cases "
+			 "are only counted (execs_lost_total)");
+	set(agent, AGENT_METRIC_EXECS_LOST, n_lost);
+}
+
 static void gather_kernel_counters(struct agent *agent)
 {
 	uint64_t values[ABI_COUNTER_COUNT];
@@ -105,7 +114,7 @@ static void gather_kernel_counters(struct agent *agent)
 	set(agent, AGENT_METRIC_CUT_BAD_FRAME, values[ABI_COUNTER_CUT_BAD_FRAME]);
 	set(agent, AGENT_METRIC_CUT_UNKNOWN, values[ABI_COUNTER_CUT_UNKNOWN]);
 	set(agent, AGENT_METRIC_CUT_NO_REGISTERS, values[ABI_COUNTER_CUT_NO_REGISTERS]);
-	set(agent, AGENT_METRIC_EXECS_LOST, values[ABI_COUNTER_EXECS_LOST]);
+	note_execs_lost(agent, values[ABI_COUNTER_EXECS_LOST]);
 	set(agent, AGENT_METRIC_CUT_NO_ROW, values[ABI_COUNTER_CUT_NO_ROW]);
 	set(agent, AGENT_METRIC_CUT_32_BIT, values[ABI_COUNTER_CUT_32_BIT]);
 	set(agent, AGENT_METRIC_FRAMES_BY_TABLE, values[ABI_COUNTER_FRAMES_BY_TABLE]);
