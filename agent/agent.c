@@ -226,7 +226,8 @@ static int start_sampling(struct agent *agent)
 	r = start_toucher(agent);
 	if (r < 0)
 		return log_error_errno(r, "cannot start the thread that touches absent pages: %m");
-	r = unwind_publisher_init(&agent->tables, agent->programs, agent->executables, agent->config->unwind_bytes);
+	r = unwind_publisher_init(&agent->tables, agent->programs, agent->executables, agent->helpers,
+				  agent->config->unwind_bytes);
 	if (r < 0)
 		return log_error_errno(r, "cannot make the maps of unwind rows: %m");
 	unwind_publisher_use_cache(&agent->tables, agent->config->unwind_cache_folder,

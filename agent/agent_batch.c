@@ -8,6 +8,7 @@
 
 #include "agent/agent_internal.h"
 #include "agent/executable/kernel_layout.h"
+#include "agent/helper/source_opener.h"
 #include "agent/wire/batch_encoder.h"
 #include "common/limits.h"
 #include "common/log.h"
@@ -148,24 +149,58 @@ static int upload_kernel(struct agent *agent, const struct executable *executabl
 	return r;
 }
 
+/* An upload whose file is being opened. */
+struct opened_upload {
+	struct agent *agent;
+	uint32_t number; /* of the executable */
+	uint32_t what;
+	bool is_trusted; /* the file that is opened */
+};
+
+static void on_opened(void *arg, int fd, const struct parser_source *source)
+{
+	scoped_free struct opened_upload *upload = arg;
+	const struct executable *executable = executable_cache_by_number(upload->agent->executables, upload->number);
+
+	(void)source;
+	upload->agent->n_opening_uploads--;
+	if (fd < 0 || !executable) {
+		scoped_close(&fd);
+		return;
+	}
+	(void)sender_upload_take(upload->agent->sender, &(struct sender_upload){
+								.id = executable->id,
+								.name = executable->name,
+								.what = upload->what,
+								.is_trusted = upload->is_trusted,
+								.fd = fd,
+							});
+}
+
+/* The file may lie in a file system that does not answer: a helper opens it, and looks whether it is the executable. */
 static int upload(struct agent *agent, const struct executable *executable, uint32_t what)
 {
-	int fd;
+	struct opened_upload *upload;
+	int r;
 
 	if (executable->role == EXECUTABLE_KERNEL || executable->role == EXECUTABLE_KERNEL_MODULE)
 		return upload_kernel(agent, executable, WANTED_KERNEL_SYMBOLS);
-	fd = executable_open(executable);
-	if (fd < 0)
-		return fd;
-	return sender_upload_take(agent->sender,
-				  &(struct sender_upload){
-					  .id = executable->id,
-					  .name = executable->name,
-					  .what = what,
-					  .is_trusted = executable->source_is_trusted ||
-							executable->role == EXECUTABLE_VDSO,
-					  .fd = fd,
-				  });
+	upload = malloc(sizeof(*upload));
+	if (!upload)
+		return -ENOMEM;
+	*upload = (struct opened_upload){
+		.agent = agent,
+		.number = executable->number,
+		.what = what,
+		.is_trusted = executable->source_is_trusted || executable->role == EXECUTABLE_VDSO,
+	};
+	r = source_open(agent->helpers, executable,
+			&(struct source_request){ .opened = on_opened, .forget = free, .arg = upload });
+	if (r < 0)
+		free(upload);
+	else
+		agent->n_opening_uploads++;
+	return r;
 }
 
 /* An upload that fails is asked for again by the server, later and perhaps of another agent. */
@@ -189,7 +224,7 @@ void agent_feed_uploads(struct agent *agent)
 	size_t kept = 0;
 	size_t next = 0;
 
-	while (next < agent->wanted.count && sender_has_upload_room(agent->sender)) {
+	while (next < agent->wanted.count && agent->n_opening_uploads == 0 && sender_has_upload_room(agent->sender)) {
 		const struct wanted wanted = agent->wanted.items[next++];
 		const struct executable *executable = executable_cache_by_id(agent->executables, &wanted.id);
 

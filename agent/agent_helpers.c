@@ -19,6 +19,8 @@
 /* Of each kind: one may hang while the other works. */
 #define N_FINDERS 2
 #define N_PARSERS 2
+#define N_COMPILERS 2
+#define N_SLOW_COMPILERS 1
 
 static void on_looked_up(void *arg, uint32_t pid)
 {
@@ -31,7 +33,13 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery)
 {
 	const struct helper_pool_options options = {
 		.nursery = nursery,
-		.width = { [HELPER_FINDER] = N_FINDERS, [HELPER_PARSER] = N_PARSERS },
+		.width = {
+			[HELPER_FINDER] = N_FINDERS,
+			[HELPER_PARSER] = N_PARSERS,
+			[HELPER_COMPILER] = N_COMPILERS,
+			[HELPER_SLOW_COMPILER] = N_SLOW_COMPILERS,
+		},
+		.single_use = { [HELPER_COMPILER] = true, [HELPER_SLOW_COMPILER] = true },
 	};
 	int r;
 
@@ -95,22 +103,27 @@ static int define_stack(struct agent *agent, const struct abi_sample *sample)
 	return collector_add(agent->collector, &definition, (const struct abi_frame *)(sample + 1));
 }
 
-static int park(struct agent *agent, const struct abi_sample *sample)
+/* 0, or -ENOSPC: there is no room to wait. */
+static int park(struct agent *agent, const struct abi_sample *sample, uint32_t waits_for)
 {
 	const struct parked_record record = {
 		.pid = sample->pid,
 		.is_copy = sample->flags & ABI_SAMPLE_COPIED,
 		.bytes = sample,
 		.size = size_of(sample),
+		.waits_for = waits_for,
 	};
 	int r;
 
 	r = parked_records_add(agent->parked, &record, clock_monotonic_ns(agent->clock) + AGENT_PARKED_MAX_NS);
-	if (r == -ENOSPC) {
+	if (r == -ENOSPC)
 		metric_add(agent->metrics, AGENT_METRIC_PARKED_FULL, 1);
-		return 0;
-	}
-	return r < 0 ? r : 1;
+	return r;
+}
+
+int agent_park_for_table(struct agent *agent, const struct abi_stack_copy *copy, uint32_t executable)
+{
+	return park(agent, &copy->header, executable);
 }
 
 int agent_park(struct agent *agent, const struct abi_sample *sample)
@@ -121,22 +134,28 @@ int agent_park(struct agent *agent, const struct abi_sample *sample)
 		return r;
 	if (r == 0 && sample->flags & ABI_SAMPLE_FULL && !(sample->flags & ABI_SAMPLE_COPIED))
 		r = define_stack(agent, sample);
-	return r < 0 ? r : park(agent, sample);
+	if (r >= 0)
+		r = park(agent, sample, 0);
+	return r == -ENOSPC ? 0 : r < 0 ? r : 1;
 }
 
-static int try_record(void *arg, const struct parked_record *record, bool is_late)
+static int try_record(void *arg, struct parked_record *record, bool is_late)
 {
 	const struct abi_sample *sample = record->bytes;
 	struct agent *agent = arg;
 	int r;
 
 	if (!is_late) {
+		if (record->waits_for && unwind_publisher_is_making(&agent->tables, record->waits_for))
+			return 0;
 		r = needs_look_ups(agent, sample);
 		if (r != 0)
 			return r < 0 ? r : 0;
 	}
-	r = record->is_copy ? agent_fold_stack_copy(agent, record->bytes)
+	r = record->is_copy ? agent_fold_stack_copy(agent, record->bytes, is_late ? NULL : &record->waits_for)
 			    : agent_fold_sample(agent, sample, (const struct abi_frame *)(sample + 1));
+	if (r == -EINPROGRESS)
+		return 0;
 	return r < 0 ? r : 1;
 }
 

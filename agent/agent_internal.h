@@ -70,6 +70,7 @@ struct agent {
 	struct parked_records *parked;
 	struct sender *sender;
 	struct wanted_vec wanted; /* first come, first served */
+	unsigned int n_opening_uploads; /* helpers open their files; one at a time, as the sender has room for few */
 
 	uint64_t epoch;
 	uint64_t sequence;
@@ -122,7 +123,9 @@ int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy);
 
 /* The same of records whose files are known, or that do not wait for them any more. */
 int agent_fold_sample(struct agent *agent, const struct abi_sample *sample, const struct abi_frame *frames);
-int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy);
+
+/* @ret_waits_for: NULL, or where -EINPROGRESS puts the executable whose unwind table is being made. */
+int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy, uint32_t *ret_waits_for);
 
 /* agent.c */
 
@@ -160,6 +163,9 @@ void agent_free_helpers(struct agent *agent);
  */
 int agent_park(struct agent *agent, const struct abi_sample *sample);
 bool agent_has_parked(const struct agent *agent);
+
+/* The copy waits for the unwind table of an executable. 0; -ENOSPC: there is no room to wait. */
+int agent_park_for_table(struct agent *agent, const struct abi_stack_copy *copy, uint32_t executable);
 
 /* Folds all records that wait, as they are. */
 int agent_fold_parked(struct agent *agent);

@@ -192,10 +192,11 @@ static void gather_own_costs(struct agent *agent)
 
 static void gather_tables(struct agent *agent)
 {
+	const struct table_maker_stats *stats = &agent->tables.maker->stats;
 	const struct paged_rows *rows = &agent->tables.rows;
 
-	set(agent, AGENT_METRIC_TABLES_COMPILED, agent->tables.n_compiled);
-	set(agent, AGENT_METRIC_TABLES_CACHED, agent->tables.n_cached);
+	set(agent, AGENT_METRIC_TABLES_COMPILED, stats->n_compiled);
+	set(agent, AGENT_METRIC_TABLES_CACHED, stats->n_cached);
 	set(agent, AGENT_METRIC_TABLES_WITHOUT, agent->tables.n_without);
 	set(agent, AGENT_METRIC_TABLES_FAILED, agent->tables.n_failed);
 	set(agent, AGENT_METRIC_TABLES_EVICTED, agent->tables.n_evicted);
@@ -207,10 +208,15 @@ static void gather_tables(struct agent *agent)
 	set(agent, AGENT_METRIC_CHUNKS_LOADED, rows->n_loaded);
 	set(agent, AGENT_METRIC_CHUNKS_EVICTED, rows->n_evicted - rows->n_churned);
 	set(agent, AGENT_METRIC_CHUNKS_CHURNED, rows->n_churned);
-	set(agent, AGENT_METRIC_COMPILE_NS, agent->tables.compile_ns);
-	set(agent, AGENT_METRIC_TABLE_CACHE_NS, agent->tables.cache_ns);
-	if (agent->tables.cache)
-		set(agent, AGENT_METRIC_TABLE_CACHE_BYTES, table_cache_bytes(agent->tables.cache));
+	set(agent, AGENT_METRIC_COMPILE_NS, stats->compile_ns);
+	set(agent, AGENT_METRIC_TABLE_CACHE_NS, stats->cache_ns);
+	set(agent, AGENT_METRIC_TABLES_CRASHED, stats->n_crashed);
+	set(agent, AGENT_METRIC_TABLES_TIMED_OUT, stats->n_timed_out);
+	set(agent, AGENT_METRIC_TABLES_NO_MEMORY, stats->n_out_of_memory);
+	set(agent, AGENT_METRIC_TABLES_UNSOUND, stats->n_unsound);
+	set(agent, AGENT_METRIC_TABLES_UNREADABLE, stats->n_unreadable);
+	if (agent->tables.maker->cache)
+		set(agent, AGENT_METRIC_TABLE_CACHE_BYTES, table_cache_bytes(agent->tables.maker->cache));
 }
 
 static void check_budget(struct agent *agent)

@@ -97,6 +97,7 @@ int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi
 int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy)
 {
 	struct agent *agent = arg;
+	uint32_t waits_for;
 	int r;
 
 	r = catch_up(agent, copy->header.time_ns);
@@ -104,21 +105,29 @@ int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy)
 		r = agent_park(agent, &copy->header);
 	if (r != 0)
 		return MIN(r, 0);
-	return agent_fold_stack_copy(agent, copy);
+	r = agent_fold_stack_copy(agent, copy, &waits_for);
+	if (r == -EINPROGRESS)
+		r = agent_park_for_table(agent, copy, waits_for);
+	if (r == -ENOSPC)
+		r = agent_fold_stack_copy(agent, copy, NULL);
+	return r;
 }
 
-int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy)
+int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy, uint32_t *ret_waits_for)
 {
-	const struct abi_sample *sample;
-	const struct abi_frame *frames;
+	struct unwound_stack stack;
 	struct process *process;
 	int r;
 
 	r = collector_process(agent->collector, &copy->header, &process);
 	if (r < 0)
 		return r;
-	stack_copier_unwind(agent->copier, copy, process, &sample, &frames);
-	return add_sample(agent, sample, frames);
+	r = stack_copier_unwind(agent->copier, copy, process, ret_waits_for != NULL, &stack);
+	if (r < 0) {
+		*ret_waits_for = stack.waits_for;
+		return r;
+	}
+	return add_sample(agent, stack.sample, stack.frames);
 }
 
 /* How many there were, or negative errno. */

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Records of the ring buffer that wait until the files of their process are identified, in the order in which they
- * came.
+ * Records of the ring buffer that wait until the files of their process are identified, or an unwind table is made, in
+ * the order in which they came.
  *
  * A record waits some seconds at most, and all together have a bound in bytes: beyond either they go on as they are.
  * Records of one process stay in order, because a sample that carries the hash of its stack needs the one that
@@ -19,6 +19,7 @@ struct parked_record {
 	bool is_copy; /* struct abi_stack_copy, else struct abi_sample and its frames */
 	const void *bytes;
 	size_t size;
+	uint32_t waits_for; /* the executable whose unwind table it waits for; 0 none, or files */
 };
 
 int parked_records_new(size_t max_bytes, struct parked_records **ret_records);
@@ -30,8 +31,11 @@ bool parked_records_has(const struct parked_records *records, uint32_t pid);
 /* Copies the record; it waits until @deadline_ns. -ENOSPC: there is no room. -ENOMEM. */
 int parked_records_add(struct parked_records *records, const struct parked_record *record, uint64_t deadline_ns);
 
-/* @is_late: it waits no longer. 1 it is done with, 0 it waits on (not if late), negative errno ends the run. */
-typedef int (*parked_try)(void *arg, const struct parked_record *record, bool is_late);
+/*
+ * May set waits_for. @is_late: it waits no longer. 1 it is done with, 0 it waits on (not if late), negative errno ends
+ * the run.
+ */
+typedef int (*parked_try)(void *arg, struct parked_record *record, bool is_late);
 
 /*
  * Tries all records in their order, but none of a process of which an earlier one waits on. A record whose try failed

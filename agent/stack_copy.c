@@ -172,33 +172,43 @@ const uint64_t *stack_copier_counters(const struct stack_copier *copier)
  * Unwinds up to rows that are missing, has them loaded, and begins again: a stack costs a microsecond, and each load
  * makes it go on further.
  */
-static void unwind_with_rows(struct stack_copier *copier, struct host_unwind_input *input)
+static int unwind_with_rows(struct stack_copier *copier, struct host_unwind_input *input, bool may_wait)
 {
 	struct host_unwind_output *output = &copier->output;
 
 	unwind_publisher_view(copier->tables, &copier->view);
 	input->tables = &copier->view;
 	for (int n_loads = 0; n_loads <= ABI_MAX_USER_FRAMES; n_loads++) {
+		int r = 0;
+
 		host_unwind(input, output);
-		if (output->n_missing == 0 ||
-		    !unwind_publisher_load(copier->tables, output->missing_executable, output->missing_address))
+		if (output->n_missing > 0)
+			r = unwind_publisher_load(copier->tables, output->missing_executable, output->missing_address);
+		if (r == -EINPROGRESS && may_wait)
+			return r;
+		if (r <= 0)
 			break;
 	}
+	return 0;
 }
 
-void stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy,
-			 struct process *process, const struct abi_sample **ret_sample,
-			 const struct abi_frame **ret_frames)
+int stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy, struct process *process,
+			bool may_wait, struct unwound_stack *ret_stack)
 {
 	struct host_unwind_input input;
 	struct abi_process entry;
+	int r;
 
 	/* Also of a process that is gone: what it had mapped is still known. */
 	mapping_publisher_prepare(copier->publisher, process);
 	fill_input(copier, copy, process, &entry, &input);
-	unwind_with_rows(copier, &input);
+	r = unwind_with_rows(copier, &input, may_wait);
+	if (r < 0) {
+		ret_stack->waits_for = copier->output.missing_executable;
+		return r;
+	}
 	count_outcome(copier);
 	put_together(copier, copy);
-	*ret_sample = &copier->sample;
-	*ret_frames = copier->frames;
+	*ret_stack = (struct unwound_stack){ .sample = &copier->sample, .frames = copier->frames };
+	return 0;
 }

@@ -21,11 +21,17 @@ int stack_copier_new(const struct abi_config *config, struct mapping_publisher *
 		     struct unwind_publisher *tables, struct stack_copier **ret_copier);
 struct stack_copier *stack_copier_free(struct stack_copier *copier);
 
+struct unwound_stack {
+	const struct abi_sample *sample; /* in full; valid until the next call, as are the frames */
+	const struct abi_frame *frames;
+	uint32_t waits_for; /* -EINPROGRESS: the executable whose table is being made */
+};
+
 /*
- * Unwinds @copy, a stack of @process. *ret_sample is a sample in full (its pointers are valid until the next call):
- * where it could not be followed to its end the cut says why.
+ * Unwinds @copy, a stack of @process. Where it could not be followed to its end the cut says why. 0; with @may_wait
+ * -EINPROGRESS: it needs an unwind table that is being made.
  */
-void stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy, struct process *process,
-			 const struct abi_sample **ret_sample, const struct abi_frame **ret_frames);
+int stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy, struct process *process,
+			bool may_wait, struct unwound_stack *ret_stack);
 
 DEFINE_SCOPED(struct stack_copier *, stack_copier_free);

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind_publisher.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/unwind/table_make.h"
 #include "common/clock.h"
-#include "common/elf/build_id.h"
 #include "common/log.h"
 
 /* File descriptors that the rest of the agent needs. */
@@ -20,6 +16,8 @@
 #define IDLE_TICKS (UINT64_C(60) * NSEC_PER_SEC >> UNWIND_USED_SHIFT)
 
 /* ---- the maps ---------------------------------------------------------------------------------------------------- */
+
+static void on_made(void *arg, uint32_t number, int result, int fd, const struct hash128 *key);
 
 static int add_part(void *arg, uint32_t part, struct abi_unwind_slot **ret_slots)
 {
@@ -47,7 +45,7 @@ static uint32_t max_files(void)
 }
 
 int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_programs *programs,
-			  struct executable_cache *executables, uint64_t unwind_bytes)
+			  struct executable_cache *executables, struct helper_pool *helpers, uint64_t unwind_bytes)
 {
 	int r;
 
@@ -64,42 +62,18 @@ int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_program
 		.max_files = max_files(),
 	};
 	r = hash_table_new(sizeof(uint32_t), sizeof(struct published_table), UNWIND_MAX_TABLES, &publisher->tables);
+	if (r == 0)
+		r = table_maker_new(helpers, on_made, publisher, &publisher->maker);
 	if (r < 0)
 		return r;
 	return paged_rows_init(&publisher->rows, &publisher->backend, unwind_parts_of_budget(unwind_bytes),
 			       UNWIND_POOL_RULES);
 }
 
-/*
- * Tables of another build of this program may have been compiled by other rules. 0 where it cannot be told, which is a
- * maker like any other.
- */
-static uint64_t own_build(void)
-{
-	scoped(elf_file_freep) struct elf_file *elf = NULL;
-	scoped_fd int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct executable_id id;
-
-	if (fd < 0 || elf_file_open(fd, &elf) < 0 || build_id_from_elf(elf, &id) != 1)
-		return 0;
-	return hash64_of(&id, sizeof(id));
-}
-
 void unwind_publisher_use_cache(struct unwind_publisher *publisher, const char *folder, uint64_t max_bytes)
 {
-	const struct table_cache_options options = { .folder = folder, .max_bytes = max_bytes, .maker = own_build() };
-	int r;
-
 	publisher->max_file_bytes = max_bytes;
-	if (!folder[0])
-		return;
-	r = table_cache_open(&options, &publisher->cache);
-	if (r == -EBUSY)
-		log_warn("another agent uses '%s', unwind tables are kept in memory, and not for the next start",
-			 folder);
-	else if (r < 0)
-		log_warn_errno(r, "cannot use '%s', unwind tables are kept in memory, and not for the next start: %m",
-			       folder);
+	table_maker_use_cache(publisher->maker, folder, max_bytes);
 }
 
 void unwind_publisher_release(struct unwind_publisher *publisher)
@@ -114,7 +88,7 @@ void unwind_publisher_release(struct unwind_publisher *publisher)
 			(void)close(table->file.fd);
 	}
 	publisher->tables = hash_table_free(publisher->tables);
-	publisher->cache = table_cache_close(publisher->cache);
+	publisher->maker = table_maker_free(publisher->maker);
 	paged_rows_release(&publisher->rows);
 }
 
@@ -187,183 +161,87 @@ static bool make_room(struct unwind_publisher *publisher)
 
 /* ---- making a table ------------------------------------------------------------------------------------------- */
 
-/* Where a table is written to. */
-struct table_output {
-	struct table_cache_file file;
-	struct hash128 key; /* all zero: not kept */
-	bool is_in_cache;
-};
-
-/* A disk that is full, or any other trouble, is told once: smaller tables may still fit in between. */
-static void note_cache_failure(struct unwind_publisher *publisher, int r)
+/* What became of it goes into the maps. -ENOMEM and the like: it is as if it had never been asked for. */
+static int put_info(struct unwind_publisher *publisher, uint32_t number, struct published_table *table)
 {
-	if (!publisher->cache_failed)
-		log_warn_errno(r, "cannot write to unwind.cache_folder, new unwind tables are not kept: %m");
-	publisher->cache_failed = true;
-}
+	int r = bpf_programs_put_unwind_table(publisher->programs, number, &table->info);
 
-static int open_memory(struct table_output *output)
-{
-	output->file.fd = memfd_create("hearth-unwind-table", MFD_CLOEXEC);
-	output->is_in_cache = false;
-	return output->file.fd < 0 ? -errno : 0;
-}
-
-static int open_output(struct unwind_publisher *publisher, bool keep, struct table_output *output)
-{
-	int r;
-
-	if (!keep || !publisher->cache)
-		return open_memory(output);
-	r = table_cache_create(publisher->cache, &output->file);
 	if (r < 0) {
-		note_cache_failure(publisher, r);
-		return open_memory(output);
+		close_table(publisher, number, table);
+		(void)hash_table_remove(publisher->tables, &number);
 	}
-	output->is_in_cache = true;
-	return 0;
-}
-
-/* 1 made, 0 no call frame information, negative errno; the output's fd is closed unless it is 1. */
-static int make_into(struct unwind_publisher *publisher, int elf_fd, struct table_output *output)
-{
-	uint64_t began_ns = clock_monotonic_ns(&system_clock);
-	struct table_made made;
-	int r;
-
-	r = table_make(elf_fd, &output->key, output->file.fd, &made);
-	publisher->compile_ns += clock_monotonic_ns(&system_clock) - began_ns;
-	if (r > 0)
-		return r;
-	if (output->is_in_cache)
-		table_cache_discard(publisher->cache, &output->file);
-	scoped_close(&output->file.fd);
 	return r;
 }
 
-static bool is_of_disk(int r)
-{
-	return r == -ENOSPC || r == -EDQUOT || r == -EIO || r == -EROFS;
-}
-
-/* 1 with the fd of the table file, 0 no call frame information, negative errno. */
-static int compile(struct unwind_publisher *publisher, int elf_fd, const struct hash128 *key, bool keep, int *ret_fd)
-{
-	struct table_output output = { .key = *key };
-	int r;
-
-	r = open_output(publisher, keep, &output);
-	if (r == 0)
-		r = make_into(publisher, elf_fd, &output);
-	if (r < 0 && output.is_in_cache && is_of_disk(r)) {
-		note_cache_failure(publisher, r);
-		r = open_memory(&output);
-		if (r == 0)
-			r = make_into(publisher, elf_fd, &output);
-	}
-	if (r <= 0)
-		return r;
-	publisher->n_compiled++;
-	*ret_fd = output.file.fd;
-	if (output.is_in_cache) {
-		r = table_cache_keep(publisher->cache, &output.file, key);
-		if (r < 0)
-			note_cache_failure(publisher, r);
-	}
-	return 1;
-}
-
-/* 1 with the fd of a sound file, 0 not there. */
-static int find_in_cache(struct unwind_publisher *publisher, const struct hash128 *key, int *ret_fd)
-{
-	struct table_file file;
-	int fd;
-
-	if (!publisher->cache || table_cache_find(publisher->cache, key, &fd) <= 0)
-		return 0;
-	if (table_file_open(fd, key, &file) < 0) {
-		(void)close(fd);
-		table_cache_remove(publisher->cache, key);
-		return 0;
-	}
-	publisher->n_cached++;
-	*ret_fd = fd;
-	return 1;
-}
-
-/* 1 with the fd of the table file, 0 no call frame information, negative errno. @ret_key is 0 where it has none. */
-static int get_file(struct unwind_publisher *publisher, const struct executable *executable, struct hash128 *ret_key,
-		    int *ret_fd)
-{
-	uint64_t began_ns = clock_monotonic_ns(&system_clock);
-	scoped_fd int elf_fd = executable_open(executable);
-	bool keep;
-	int r;
-
-	*ret_key = (struct hash128){};
-	if (elf_fd < 0)
-		return elf_fd;
-	r = table_make_key(elf_fd, ret_key);
-	/* Of 32 bits: stacks of such programs are not walked. */
-	if (r == -ENOTSUP)
-		return 0;
-	if (r < 0)
-		return r;
-	keep = r > 0;
-	if (!keep)
-		*ret_key = (struct hash128){};
-	r = keep ? find_in_cache(publisher, ret_key, ret_fd) : 0;
-	publisher->cache_ns += clock_monotonic_ns(&system_clock) - began_ns;
-	return r > 0 ? r : compile(publisher, elf_fd, ret_key, keep, ret_fd);
-}
-
-/* 1 ready, 0 none, negative errno. */
-static int open_table(struct unwind_publisher *publisher, const struct executable *executable,
+/* The fd is taken. */
+static int open_table(struct unwind_publisher *publisher, int fd, const struct hash128 *key,
 		      struct published_table *table)
 {
-	int fd;
-	int r;
+	int r = table_file_open(fd, key, &table->file);
 
-	if (!make_room(publisher))
-		return -EMFILE;
-	r = get_file(publisher, executable, &table->key, &fd);
-	if (r <= 0)
-		return r;
-	r = table_file_open(fd, &table->key, &table->file);
 	if (r < 0) {
 		(void)close(fd);
 		return r;
 	}
 	table->state = TABLE_READY;
+	table->key = *key;
 	table->info = (struct abi_unwind_info){ .first_page = table->file.first_page, .n_pages = table->file.n_pages };
 	publisher->file_bytes += table->file.bytes;
 	publisher->n_files++;
 	return 1;
 }
 
-/* The table of an executable that is met for the first time, or NULL: memory is short. */
-static struct published_table *make_table(struct unwind_publisher *publisher, const struct executable *executable)
+/* Until the end of a compilation that takes long, frames are left to frame pointers, too. */
+static void on_made(void *arg, uint32_t number, int result, int fd, const struct hash128 *key)
 {
-	struct published_table table = { .state = TABLE_NONE, .used = publisher->rows.now };
-	void *value;
-	int r;
+	struct unwind_publisher *publisher = arg;
+	const struct executable *executable = executable_cache_by_number(publisher->executables, number);
+	struct published_table *table = hash_table_find(publisher->tables, &number);
+	int r = result;
 
-	r = open_table(publisher, executable, &table);
+	/* The executable, or its table, was given up meanwhile. */
+	if (!table || table->state == TABLE_READY) {
+		scoped_close(&fd);
+		return;
+	}
+	table->state = TABLE_NONE;
+	if (r == 1)
+		r = open_table(publisher, fd, key, table);
 	publisher->n_without += r == 0;
-	publisher->n_failed += r < 0;
-	if (r < 0)
+	publisher->n_failed += r < 0 && r != -EINPROGRESS;
+	if (r < 0 && executable)
 		log_debug_errno(r, "no unwind table for '%s', its frames are left to frame pointers: %m",
 				executable->name);
-	r = hash_table_insert(publisher->tables, &executable->number, &value);
-	if (r >= 0)
-		r = bpf_programs_put_unwind_table(publisher->programs, executable->number, &table.info);
-	if (r < 0) {
-		close_table(publisher, executable->number, &table);
-		(void)hash_table_remove(publisher->tables, &executable->number);
+	(void)put_info(publisher, number, table);
+}
+
+/* Of an executable that is met for the first time. NULL: its table cannot be begun now, or memory is short. */
+static struct published_table *begin_table(struct unwind_publisher *publisher, const struct executable *executable)
+{
+	struct published_table *table;
+	void *value;
+	int r = -EMFILE;
+
+	if (make_room(publisher))
+		r = table_maker_make(publisher->maker, executable);
+	if (r == -EBUSY || hash_table_insert(publisher->tables, &executable->number, &value) < 0)
 		return NULL;
-	}
-	*(struct published_table *)value = table;
-	return value;
+	table = value;
+	*table = (struct published_table){
+		.state = r == 0 ? TABLE_MAKING : TABLE_NONE,
+		.used = publisher->rows.now,
+	};
+	if (r == 0)
+		return table;
+	publisher->n_failed++;
+	return put_info(publisher, executable->number, table) < 0 ? NULL : table;
+}
+
+bool unwind_publisher_is_making(const struct unwind_publisher *publisher, uint32_t number)
+{
+	const struct published_table *table = hash_table_find(publisher->tables, &number);
+
+	return table ? table->state == TABLE_MAKING : table_maker_is_busy(publisher->maker);
 }
 
 /* ---- loading rows --------------------------------------------------------------------------------------------- */
@@ -372,8 +250,8 @@ static struct published_table *make_table(struct unwind_publisher *publisher, co
 static void give_up_file(struct unwind_publisher *publisher, uint32_t number, const struct published_table *table)
 {
 	log_debug("the unwind table of executable %u is damaged, making it again", number);
-	if (publisher->cache)
-		table_cache_remove(publisher->cache, &table->key);
+	if (publisher->maker->cache)
+		table_cache_remove(publisher->maker->cache, &table->key);
 	remove_table(publisher, number);
 	publisher->n_failed++;
 }
@@ -392,10 +270,15 @@ int unwind_publisher_load(struct unwind_publisher *publisher, uint32_t number, u
 	int r;
 
 	read_clock(publisher);
-	if (!table && executable)
-		table = make_table(publisher, executable);
+	if (!table && executable) {
+		table = begin_table(publisher, executable);
+		if (!table && table_maker_is_busy(publisher->maker))
+			return -EINPROGRESS;
+	}
 	if (!table)
 		return 0;
+	if (table->state == TABLE_MAKING)
+		return -EINPROGRESS;
 	table->used = publisher->rows.now;
 	if (table->state != TABLE_READY || paged_rows_find(&publisher->rows, number, elf_addr))
 		return is_new;

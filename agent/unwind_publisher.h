@@ -5,10 +5,10 @@
  * Unwind tables of executables, for the BPF maps and for the unwinder on the host.
  *
  * A table is made when the first stack goes through its executable: a file (agent/unwind/table_file.h), taken from the
- * cache on disk, or compiled into it. Where there is no cache, or no room on its disk, the file lies in memory. Of the
- * file, chunks are loaded into the maps as stacks need them (agent/paging/paged_rows.h). A stack that needs rows which
- * are not resident comes as a copy (agent/stack_copy.h), is unwound here, and on the way unwind_publisher_load() is
- * asked for each chunk that is missing.
+ * cache on disk, or compiled into it by a helper (agent/table_maker.h). Where there is no cache, or no room on its
+ * disk, the file lies in memory. Of the file, chunks are loaded into the maps as stacks need them
+ * (agent/paging/paged_rows.h). A stack that needs rows which are not resident comes as a copy (agent/stack_copy.h), is
+ * unwound here, and on the way unwind_publisher_load() is asked for each chunk that is missing.
  *
  * Used by the agent's main thread.
  */
@@ -17,7 +17,7 @@
 #include "agent/paging/paged_rows.h"
 #include "agent/profile/bpf_programs.h"
 #include "agent/profile/unwind_maps.h"
-#include "agent/unwind/table_cache.h"
+#include "agent/table_maker.h"
 #include "agent/unwind/table_file.h"
 #include "bpf/host/host_unwind.h"
 #include "common/hash_table.h"
@@ -28,16 +28,16 @@ struct unwind_publisher {
 	struct paging_backend backend;
 	struct paged_rows rows;
 	struct hash_table *tables; /* uint32_t executable number -> struct published_table */
-	struct table_cache *cache; /* NULL: none */
-	bool cache_failed;	   /* a table could not be stored, which was logged */
+	struct table_maker *maker;
 	uint64_t max_file_bytes;   /* of open table files; above it those leave that no stack used for a while */
 	uint64_t file_bytes;	   /* of open table files */
 	uint32_t max_files, n_files;
-	uint64_t n_compiled, n_cached, n_without, n_failed, n_evicted, compile_ns, cache_ns;
+	uint64_t n_without, n_failed, n_evicted;
 };
 
 enum table_state {
 	TABLE_NONE,   /* the executable has none, or it cannot be made: its frames are left to frame pointers */
+	TABLE_MAKING, /* a stack that needs it should wait */
 	TABLE_READY,  /* the file is open */
 };
 
@@ -51,7 +51,7 @@ struct published_table {
 
 /* @unwind_bytes: as the programs were loaded with. 0 or negative errno. */
 int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_programs *programs,
-			  struct executable_cache *executables, uint64_t unwind_bytes);
+			  struct executable_cache *executables, struct helper_pool *helpers, uint64_t unwind_bytes);
 
 /*
  * Keeps tables in @folder from now on, where they take up to @max_bytes. A folder that cannot be had is logged, and
@@ -62,9 +62,12 @@ void unwind_publisher_release(struct unwind_publisher *publisher);
 
 /*
  * Makes the rows at an address of executable @number resident, and its table if it is not made yet. 1: a lookup gives
- * another answer now; 0: it does not, as everything that there is was resident, or nothing can be done.
+ * another answer now; 0: it does not, as everything that there is was resident, or nothing can be done. -EINPROGRESS:
+ * the table is being made; ask again once unwind_publisher_is_making() says no.
  */
 int unwind_publisher_load(struct unwind_publisher *publisher, uint32_t number, uint64_t elf_addr);
+
+bool unwind_publisher_is_making(const struct unwind_publisher *publisher, uint32_t number);
 
 /* Lets tables go of executables that are gone, and such as exceed the bounds. To be called now and then. */
 void unwind_publisher_tidy(struct unwind_publisher *publisher);

@@ -21,7 +21,7 @@
 #define MAX_PAUSE_NS   (500 * NSEC_PER_MSEC)
 
 /* A parser is replaced long before the limit of its CPU time would end it in the middle of a file. */
-#define PARSER_RETIRES_CPU_MS (PARSER_CPU_S * 1000 / 2)
+#define PARSER_RETIRES_CPU_NS (PARSER_CPU_S * NSEC_PER_SEC / 2)
 
 struct queued_job {
 	struct helper_job job;
@@ -50,6 +50,7 @@ struct queue {
 
 struct helper_pool {
 	struct nursery *nursery;
+	bool single_use[HELPER_KINDS];
 	int epoll_fd;
 	struct channel channels[HELPER_KINDS * HELPER_POOL_MAX_WIDTH];
 	size_t n_channels;
@@ -80,6 +81,7 @@ int helper_pool_new(const struct helper_pool_options *options, struct helper_poo
 	if (!pool)
 		return -ENOMEM;
 	pool->nursery = options->nursery;
+	memcpy(pool->single_use, options->single_use, sizeof(pool->single_use));
 	pool->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (pool->epoll_fd < 0)
 		return -errno;
@@ -97,6 +99,13 @@ int helper_pool_new(const struct helper_pool_options *options, struct helper_poo
 	return 0;
 }
 
+static void forget_job(struct queued_job *job)
+{
+	if (job && job->job.forget)
+		job->job.forget(job->job.arg);
+	job_free(job);
+}
+
 static void close_channel(struct channel *channel)
 {
 	scoped_close(&channel->socket);
@@ -111,14 +120,14 @@ struct helper_pool *helper_pool_free(struct helper_pool *pool)
 		/* It may hang: the end of its socket would then not end it. */
 		if (pool->channels[i].job)
 			nursery_kill(pool->nursery, pool->channels[i].id);
-		job_free(pool->channels[i].job);
+		forget_job(pool->channels[i].job);
 		close_channel(&pool->channels[i]);
 	}
 	for (size_t kind = 0; kind < HELPER_KINDS; kind++) {
 		while (pool->queues[kind].first) {
 			struct queued_job *next = pool->queues[kind].first->next;
 
-			job_free(pool->queues[kind].first);
+			forget_job(pool->queues[kind].first);
 			pool->queues[kind].first = next;
 		}
 	}
@@ -209,10 +218,10 @@ static bool should_retire(const struct channel *channel, const struct helper_mes
 {
 	struct parser_answer answer;
 
-	if (channel->kind != HELPER_PARSER || message->size < sizeof(answer))
+	if (channel->kind == HELPER_FINDER || message->size < sizeof(answer))
 		return false;
 	memcpy(&answer, message->bytes, sizeof(answer));
-	return answer.cpu_ms > PARSER_RETIRES_CPU_MS;
+	return answer.cpu_ns > PARSER_RETIRES_CPU_NS;
 }
 
 static void receive(struct helper_pool *pool, struct channel *channel, uint64_t now_ns)
@@ -232,7 +241,10 @@ static void receive(struct helper_pool *pool, struct channel *channel, uint64_t 
 		return;
 	}
 	backoff_succeeded(&channel->backoff);
-	if (should_retire(channel, &pool->message))
+	/* One that does not end by itself could still write to what it was given. */
+	if (pool->single_use[channel->kind])
+		nursery_kill(pool->nursery, channel->id);
+	if (pool->single_use[channel->kind] || should_retire(channel, &pool->message))
 		close_channel(channel);
 	finish(pool, channel, 0, now_ns);
 	helper_message_close(&pool->message);

@@ -22,11 +22,12 @@ struct helper_pool;
 struct helper_pool_options {
 	struct nursery *nursery; /* borrowed */
 	unsigned int width[HELPER_KINDS];
+	bool single_use[HELPER_KINDS]; /* a helper has one job and ends: no file does anything to the next one */
 };
 
 int helper_pool_new(const struct helper_pool_options *options, struct helper_pool **ret_pool);
 
-/* Jobs that are left are forgotten: their callbacks are not called. */
+/* Of jobs that are left @done is not called, but @forget. */
 struct helper_pool *helper_pool_free(struct helper_pool *pool);
 
 /*
@@ -39,6 +40,7 @@ struct helper_job {
 	enum helper_kind kind;
 	uint64_t timeout_ns; /* from the moment a helper has it */
 	helper_done done;
+	void (*forget)(void *arg); /* frees @arg if the pool ends before the job; NULL: nothing to free */
 	void *arg;
 };
 

@@ -466,7 +466,7 @@ static void on_looked(void *arg, int error, struct helper_message *answer)
 static void submit_batch(struct identifier *identifier, struct batch *batch)
 {
 	const struct helper_job job = {
-		.kind = HELPER_FINDER, .timeout_ns = FINDER_TIMEOUT_NS, .done = on_looked, .arg = batch
+		.kind = HELPER_FINDER, .timeout_ns = FINDER_TIMEOUT_NS, .done = on_looked, .forget = free, .arg = batch
 	};
 
 	if (helper_pool_submit(identifier->pool, &job, &identifier->message) == 0)

@@ -104,7 +104,7 @@ _Noreturn static void run_child(int socket, enum helper_kind kind, pid_t parent)
 		_exit(EXIT_FAILURE);
 	if (kind == HELPER_FINDER)
 		finder_process_run(HELPER_SOCKET_FD, parent);
-	parser_process_run(HELPER_SOCKET_FD, parent);
+	parser_process_run(HELPER_SOCKET_FD, parent, kind == HELPER_PARSER ? "hearth-parser" : "hearth-compiler");
 }
 
 static void fork_child(struct keeper *keeper, const struct order *order, int socket)

@@ -18,7 +18,9 @@
 
 enum helper_kind {
 	HELPER_FINDER, /* finds and opens files of other processes (finder_process.h); may hang in a file system */
-	HELPER_PARSER, /* parses files in a sandbox (parser_process.h) */
+	HELPER_PARSER, /* parses files in a sandbox for their identity (parser_process.h) */
+	HELPER_COMPILER, /* the same, for unwind tables; each parses one file and ends */
+	HELPER_SLOW_COMPILER, /* the same, for those that take long */
 	HELPER_KINDS,
 };
 

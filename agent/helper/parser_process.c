@@ -14,8 +14,8 @@
 /* Headers of 16 MiB, section names of 16 MiB, and what is calculated from them. */
 #define ADDRESS_SPACE_BYTES (512 * MIB)
 
-/* Nothing is written but to the socket. */
-#define WRITTEN_BYTES (64 * KIB)
+/* Of an unwind table: 4.4 bytes a row, of which there are UNWIND_MAX_ROWS at most. */
+#define WRITTEN_BYTES (256 * MIB)
 
 static struct parser_answer answer_of(int result)
 {
@@ -24,7 +24,7 @@ static struct parser_answer answer_of(int result)
 	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
 	return (struct parser_answer){
 		.result = result,
-		.cpu_ms = (uint32_t)((uint64_t)used.tv_sec * 1000 + (uint64_t)used.tv_nsec / NSEC_PER_MSEC),
+		.cpu_ns = (uint64_t)used.tv_sec * NSEC_PER_SEC + (uint64_t)used.tv_nsec,
 	};
 }
 
@@ -50,19 +50,62 @@ static int send_bytes(int socket, struct helper_message *reply, const void *byte
 	return helper_send(socket, reply, 0);
 }
 
-static int serve(int socket, const struct helper_message *message, struct helper_message *reply)
+static int answer_identity(int socket, int fd, bool of_text, struct helper_message *reply)
 {
 	struct parser_identity answer = {};
+
+	if (of_text)
+		answer.header = answer_of(file_text_identity_read(fd, &answer.id));
+	else
+		identify(fd, &answer);
+	return send_bytes(socket, reply, &answer, sizeof(answer));
+}
+
+static int answer_source(int socket, int fd, struct helper_message *reply)
+{
+	scoped(file_identity_release) struct file_identity identity = {};
+	struct parser_source answer = {};
+	int r = file_identity_read(fd, &identity);
+
+	answer.content = identity.content;
+	answer.key_result = r == 1 ? table_make_key(fd, &answer.key) : 0;
+	answer.header = answer_of(r);
+	return send_bytes(socket, reply, &answer, sizeof(answer));
+}
+
+static int answer_table(int socket, const struct helper_message *message, const struct hash128 *key,
+			struct helper_message *reply)
+{
+	struct parser_table answer = {};
+	struct table_made made;
+
+	if (message->n_fds != 2)
+		return -EBADMSG;
+	answer.cpu_ns = answer_of(0).cpu_ns;
+	answer.header = answer_of(table_make(message->fds[0], key, message->fds[1], &made));
+	answer.cpu_ns = answer.header.cpu_ns - answer.cpu_ns;
+	return send_bytes(socket, reply, &answer, sizeof(answer));
+}
+
+static int serve(int socket, const struct helper_message *message, struct helper_message *reply)
+{
 	struct parser_request request;
 
 	if (message->size != sizeof(request) || message->n_fds == 0)
 		return -EBADMSG;
 	memcpy(&request, message->bytes, sizeof(request));
-	if (request.operation == PARSER_IDENTIFY)
-		identify(message->fds[0], &answer);
-	else
-		answer.header = answer_of(file_text_identity_read(message->fds[0], &answer.id));
-	return send_bytes(socket, reply, &answer, sizeof(answer));
+	switch (request.operation) {
+	case PARSER_IDENTIFY:
+		return answer_identity(socket, message->fds[0], false, reply);
+	case PARSER_TEXT:
+		return answer_identity(socket, message->fds[0], true, reply);
+	case PARSER_SOURCE:
+		return answer_source(socket, message->fds[0], reply);
+	case PARSER_TABLE:
+		return answer_table(socket, message, &request.key, reply);
+	default:
+		return -EBADMSG;
+	}
 }
 
 static int confine(int socket, pid_t parent)
@@ -87,12 +130,12 @@ static int confine(int socket, pid_t parent)
 	return sandbox_enter(&rules);
 }
 
-void parser_process_run(int socket, pid_t parent)
+void parser_process_run(int socket, pid_t parent, const char *name)
 {
 	struct helper_message message, reply;
 	int r = 0;
 
-	(void)prctl(PR_SET_NAME, "hearth-parser", 0, 0, 0);
+	(void)prctl(PR_SET_NAME, name, 0, 0, 0);
 	if (confine(socket, parent) < 0)
 		_exit(EXIT_FAILURE);
 	while (r == 0 && helper_receive(socket, &message, 0) == 1) {

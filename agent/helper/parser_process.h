@@ -12,5 +12,5 @@
 /* So much CPU time ends it (SIGXCPU): a client replaces it before. */
 #define PARSER_CPU_S 60
 
-/* Serves @socket until it is closed. */
-_Noreturn void parser_process_run(int socket, pid_t parent);
+/* Serves @socket until it is closed. @name: of the process. */
+_Noreturn void parser_process_run(int socket, pid_t parent, const char *name);

@@ -4,6 +4,9 @@
 #include <limits.h>
 #include <string.h>
 
+/* As the kernel has it. */
+#define MAX_ERRNO 4095
+
 bool finder_request_add(struct helper_message *message, const struct finder_item *item, const char *path)
 {
 	const size_t path_bytes = strlen(path) + 1;
@@ -98,4 +101,30 @@ int parser_text_decode(const struct helper_message *message, struct executable_i
 		return 0;
 	*ret_id = answer.id;
 	return 1;
+}
+
+int parser_source_decode(const struct helper_message *message, struct parser_source *ret_source)
+{
+	struct parser_source answer;
+
+	if (message->size != sizeof(answer))
+		return 0;
+	memcpy(&answer, message->bytes, sizeof(answer));
+	if (answer.header.result != 1 || answer.key_result > 1 || answer.key_result < -MAX_ERRNO)
+		return 0;
+	*ret_source = answer;
+	return 1;
+}
+
+int parser_table_decode(const struct helper_message *message, uint64_t *ret_cpu_ns)
+{
+	struct parser_table answer;
+
+	if (message->size != sizeof(answer))
+		return -EBADMSG;
+	memcpy(&answer, message->bytes, sizeof(answer));
+	if (answer.header.result > 1 || answer.header.result < -MAX_ERRNO)
+		return -EBADMSG;
+	*ret_cpu_ns = answer.cpu_ns;
+	return answer.header.result;
 }

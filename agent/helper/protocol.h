@@ -7,6 +7,7 @@
 
 #include "agent/executable/executable_learn.h"
 #include "agent/helper/message.h"
+#include "agent/unwind/table_make.h"
 
 enum finder_operation {
 	FINDER_LOOK,   /* at up to FINDER_MAX_ITEMS mappings: their facts */
@@ -50,16 +51,21 @@ bool finder_request_next(const struct helper_message *message, size_t *offset, s
 enum parser_operation {
 	PARSER_IDENTIFY, /* descriptor of the file -> struct parser_identity */
 	PARSER_TEXT,	 /* descriptor of the file -> struct parser_identity with id alone */
+	PARSER_SOURCE,	 /* descriptor of the file -> struct parser_source */
+	PARSER_TABLE,	 /* descriptors of the file and of an empty one for its unwind table -> struct parser_table */
 };
 
 struct parser_request {
 	uint32_t operation; /* enum parser_operation */
+	uint32_t zero;
+	struct hash128 key; /* TABLE: goes into the table file */
 };
 
 /* Before each answer. */
 struct parser_answer {
 	int32_t result;	 /* 1 done; 0 the file is nothing of the kind; negative errno */
-	uint32_t cpu_ms; /* that the process used in all */
+	uint32_t zero;
+	uint64_t cpu_ns; /* that the process used in all */
 };
 
 struct parser_identity {
@@ -69,6 +75,27 @@ struct parser_identity {
 	uint32_t n_segments;
 	struct load_segment segments[MAX_LOAD_SEGMENTS];
 };
+
+/* Whether a file is an executable that was met before, and what its unwind table would be made from. */
+struct parser_source {
+	struct parser_answer header; /* of reading the content */
+	int32_t key_result;	     /* of table_make_key() */
+	uint32_t zero;
+	struct hash128 content; /* executable_content.h */
+	struct hash128 key;
+};
+
+/* Of table_make(). What is in the file is checked by who reads it. */
+struct parser_table {
+	struct parser_answer header;
+	uint64_t cpu_ns; /* that this table took */
+};
+
+/* An answer of PARSER_SOURCE. 1 *ret_source; 0: the file cannot be read. */
+int parser_source_decode(const struct helper_message *message, struct parser_source *ret_source);
+
+/* What table_make() returned. -EBADMSG: the answer is none. */
+int parser_table_decode(const struct helper_message *message, uint64_t *ret_cpu_ns);
 
 /* Checks an answer of PARSER_IDENTIFY as the foreign bytes that it is. 1 *ret_identity to be released, 0, -ENOMEM. */
 int parser_identity_decode(const struct helper_message *message, struct file_identity *ret_identity);

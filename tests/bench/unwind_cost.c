@@ -11,6 +11,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 #include "agent/mapping_publisher.h"
 #include "agent/unwind_publisher.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/scoped.h"
 #include "tests/bench/unwind_cost_chain.h"
@@ -41,6 +43,8 @@ struct host {
 	struct bpf_programs *programs;
 	struct unwind_publisher tables;
 	struct mapping_publisher publisher;
+	struct nursery *nursery;
+	struct helper_pool *helpers;
 };
 
 /* One kind of walk, called at the end of the chain. */
@@ -48,6 +52,7 @@ struct run {
 	const struct bpf_program *program;
 	struct unwind_cost *cost;
 	struct unwind_publisher *tables;
+	struct helper_pool *helpers;
 	uint8_t *memory; /* FLUSH_BYTES */
 	double hot_us, cold_us;
 };
@@ -98,6 +103,20 @@ static int measure_runs(struct run *run, size_t n_runs, uint32_t rounds, bool co
 	return 0;
 }
 
+/* Loads the rows that are missing, and waits for their table. 0: nothing changed. */
+static int load_missing(struct run *run)
+{
+	struct pollfd polled = { .fd = helper_pool_fd(run->helpers), .events = POLLIN };
+	int r;
+
+	while ((r = unwind_publisher_load(run->tables, run->cost->missing_executable, run->cost->missing_address)) ==
+	       -EINPROGRESS) {
+		helper_pool_run(run->helpers, clock_monotonic_ns(&system_clock));
+		(void)poll(&polled, 1, 10);
+	}
+	return r;
+}
+
 /* What the agent does for a copied stack: loads rows until none is missing. */
 static int load_rows(struct run *run)
 {
@@ -107,8 +126,7 @@ static int load_rows(struct run *run)
 	do {
 		run->cost->n_missing = 0;
 		r = run_program(run->program);
-	} while (r == 0 && run->cost->n_missing > 0 &&
-		 unwind_publisher_load(run->tables, run->cost->missing_executable, run->cost->missing_address));
+	} while (r == 0 && run->cost->n_missing > 0 && load_missing(run) > 0);
 	return r;
 }
 
@@ -138,6 +156,10 @@ static int host_init(struct host *host)
 	static const struct process_rules rules = {};
 	const struct bpf_programs_options options = { .ring_bytes = 256 * KIB, .max_processes = 8192,
 						      .unwind_bytes = 16 * MIB, .kernel_without = "" };
+	const struct helper_pool_options helpers = {
+		.nursery = host->nursery,
+		.width = { 1, 1, 1, 1 },
+	};
 	int r;
 
 	r = string_table_new(64 * MIB, &host->strings);
@@ -149,7 +171,9 @@ static int host_init(struct host *host)
 	if (r == 0)
 		r = bpf_programs_load(&options, &host->programs);
 	if (r == 0)
-		r = unwind_publisher_init(&host->tables, host->programs, host->executables,
+		r = helper_pool_new(&helpers, &host->helpers);
+	if (r == 0)
+		r = unwind_publisher_init(&host->tables, host->programs, host->executables, host->helpers,
 					  options.unwind_bytes);
 	if (r < 0)
 		return r;
@@ -168,10 +192,12 @@ static int host_init(struct host *host)
 static void host_release(struct host *host)
 {
 	process_table_free(host->processes);
+	helper_pool_free(host->helpers);
 	unwind_publisher_release(&host->tables);
 	bpf_programs_free(host->programs);
 	executable_cache_free(host->executables);
 	string_table_free(host->strings);
+	nursery_free(host->nursery);
 }
 
 /* Loads the measuring programs on the agent's maps. */
@@ -222,10 +248,12 @@ static int measure(struct host *host, uint8_t *memory)
 	ours = (struct run){ .program = skeleton->progs.measure_unwind,
 			     .cost = cost,
 			     .tables = &host->tables,
+			     .helpers = host->helpers,
 			     .memory = memory };
 	walk = (struct run){ .program = skeleton->progs.measure_fp_walk,
 			     .cost = cost,
 			     .tables = &host->tables,
+			     .helpers = host->helpers,
 			     .memory = memory };
 	r = chain_without_frame_pointers(measure_here, &ours);
 	n_frames = cost->n_frames;
@@ -244,14 +272,16 @@ static int measure(struct host *host, uint8_t *memory)
 	return r;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	uint8_t *memory = calloc(1, FLUSH_BYTES);
 	struct host host = {};
 	int r = -ENOMEM;
 
 	if (memory) {
-		r = host_init(&host);
+		r = nursery_start(argc, argv, &host.nursery);
+		if (r == 0)
+			r = host_init(&host);
 		if (r == 0)
 			r = measure(&host, memory);
 	}

@@ -13,7 +13,7 @@ struct trial {
 	size_t n_done;
 };
 
-static int try_record(void *arg, const struct parked_record *record, bool is_late)
+static int try_record(void *arg, struct parked_record *record, bool is_late)
 {
 	struct trial *trial = arg;
 

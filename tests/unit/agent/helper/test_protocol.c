@@ -127,6 +127,31 @@ static void an_answer_that_is_not_sound_is_none(void **state)
 	assert_int_equal(parser_identity_decode(message, &identity), 0);
 }
 
+static void answers_about_sources_and_tables_are_bounded(void **state)
+{
+	scoped_free struct helper_message *message = calloc(1, sizeof(*message));
+	struct parser_source source = { .header.result = 1, .key_result = 1 };
+	struct parser_table table = { .header.result = -ENOSPC, .cpu_ns = 7 };
+	uint64_t cpu_ns = 0;
+
+	(void)state;
+	assert_non_null(message);
+	memcpy(message->bytes, &source, sizeof(source));
+	message->size = sizeof(source);
+	assert_int_equal(parser_source_decode(message, &source), 1);
+	assert_int_equal(parser_table_decode(message, &cpu_ns), -EBADMSG);
+	source.key_result = 2;
+	memcpy(message->bytes, &source, sizeof(source));
+	assert_int_equal(parser_source_decode(message, &source), 0);
+	memcpy(message->bytes, &table, sizeof(table));
+	message->size = sizeof(table);
+	assert_int_equal(parser_table_decode(message, &cpu_ns), -ENOSPC);
+	assert_int_equal(cpu_ns, 7);
+	table.header.result = 2;
+	memcpy(message->bytes, &table, sizeof(table));
+	assert_int_equal(parser_table_decode(message, &cpu_ns), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +160,7 @@ int main(void)
 		cmocka_unit_test(a_request_that_is_cut_ends_early),
 		cmocka_unit_test(an_answer_is_taken_if_it_is_sound),
 		cmocka_unit_test(an_answer_that_is_not_sound_is_none),
+		cmocka_unit_test(answers_about_sources_and_tables_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

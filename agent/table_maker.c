@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/table_maker.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/helper/source_opener.h"
+#include "agent/unwind/table_file.h"
+#include "common/clock.h"
+#include "common/elf/build_id.h"
+#include "common/log.h"
+
+/*
+ * Most tables take 1 to 40 ms. What takes longer goes to a second queue, with one helper, so that files made to take
+ * long do not keep others waiting.
+ */
+#define QUICK_TIMEOUT_NS (1 * NSEC_PER_SEC)
+#define SLOW_TIMEOUT_NS	 (20 * NSEC_PER_SEC)
+
+struct making {
+	struct table_maker *maker;
+	uint32_t number;	/* of the executable */
+	uint64_t began_ns;
+	struct hash128 content; /* by which it is known */
+	struct hash128 key;	/* all zero: not kept */
+	int elf_fd;
+	bool is_slow;
+	bool in_memory; /* the disk has no room */
+	struct table_cache_file file;
+	bool is_in_cache;
+};
+
+static void compile(struct making *making);
+
+/*
+ * Tables of another build of this program may have been compiled by other rules. 0 where it cannot be told, which is a
+ * maker like any other.
+ */
+static uint64_t own_build(void)
+{
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	scoped_fd int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct executable_id id;
+
+	if (fd < 0 || elf_file_open(fd, &elf) < 0 || build_id_from_elf(elf, &id) != 1)
+		return 0;
+	return hash64_of(&id, sizeof(id));
+}
+
+int table_maker_new(struct helper_pool *helpers, table_made_function made, void *arg, struct table_maker **ret_maker)
+{
+	struct table_maker *maker = calloc(1, sizeof(*maker));
+
+	if (!maker)
+		return -ENOMEM;
+	maker->helpers = helpers;
+	maker->made = made;
+	maker->arg = arg;
+	*ret_maker = maker;
+	return 0;
+}
+
+struct table_maker *table_maker_free(struct table_maker *maker)
+{
+	if (!maker)
+		return NULL;
+	(void)table_cache_close(maker->cache);
+	free(maker);
+	return NULL;
+}
+
+void table_maker_use_cache(struct table_maker *maker, const char *folder, uint64_t max_bytes)
+{
+	const struct table_cache_options options = { .folder = folder, .max_bytes = max_bytes, .maker = own_build() };
+	int r;
+
+	if (!folder[0])
+		return;
+	r = table_cache_open(&options, &maker->cache);
+	if (r == -EBUSY)
+		log_warn("another agent uses '%s', unwind tables are kept in memory, and not for the next start",
+			 folder);
+	else if (r < 0)
+		log_warn_errno(r, "cannot use '%s', unwind tables are kept in memory, and not for the next start: %m",
+			       folder);
+}
+
+bool table_maker_is_busy(const struct table_maker *maker)
+{
+	return maker->n_making >= TABLE_MAKER_MAX;
+}
+
+/* ---- the file that is written to ------------------------------------------------------------------------------- */
+
+/* A disk that is full, or any other trouble, is told once: smaller tables may still fit in between. */
+static void note_cache_failure(struct table_maker *maker, int r)
+{
+	if (!maker->cache_failed)
+		log_warn_errno(r, "cannot write to unwind.cache_folder, new unwind tables are not kept: %m");
+	maker->cache_failed = true;
+}
+
+static bool is_kept(const struct hash128 *key)
+{
+	return !hash128_equal(key, &(struct hash128){});
+}
+
+static int open_output(struct making *making)
+{
+	struct table_maker *maker = making->maker;
+	int r;
+
+	making->is_in_cache = false;
+	if (maker->cache && is_kept(&making->key) && !making->in_memory) {
+		r = table_cache_create(maker->cache, &making->file);
+		making->is_in_cache = r == 0;
+		if (r == 0)
+			return 0;
+		note_cache_failure(maker, r);
+	}
+	making->file.fd = memfd_create("hearth-unwind-table", MFD_CLOEXEC);
+	return making->file.fd < 0 ? -errno : 0;
+}
+
+static void drop_output(struct making *making)
+{
+	if (making->is_in_cache)
+		table_cache_discard(making->maker->cache, &making->file);
+	making->is_in_cache = false;
+	scoped_close(&making->file.fd);
+	making->file.fd = -1;
+}
+
+/* 1 with the fd of a sound file, 0 not there. */
+static int find_in_cache(struct table_maker *maker, const struct hash128 *key, int *ret_fd)
+{
+	struct table_file file;
+	int fd;
+
+	if (!maker->cache || table_cache_find(maker->cache, key, &fd) <= 0)
+		return 0;
+	if (table_file_open(fd, key, &file) < 0) {
+		(void)close(fd);
+		table_cache_remove(maker->cache, key);
+		return 0;
+	}
+	maker->stats.n_cached++;
+	*ret_fd = fd;
+	return 1;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------------------------ */
+
+static void making_free(struct making *making)
+{
+	scoped_close(&making->elf_fd);
+	free(making);
+}
+
+static void forget(void *arg)
+{
+	struct making *making = arg;
+
+	drop_output(making);
+	making_free(making);
+}
+
+static void count_failure(struct table_maker_stats *stats, int result)
+{
+	switch (result) {
+	case -ECONNRESET:
+		stats->n_crashed++;
+		break;
+	case -ETIMEDOUT:
+		stats->n_timed_out++;
+		break;
+	case -ENOMEM:
+	case -E2BIG:
+		stats->n_out_of_memory++;
+		break;
+	case -EBADE:
+		stats->n_unsound++;
+		break;
+	default:
+		stats->n_unreadable++;
+		break;
+	}
+}
+
+/* @fd: is taken. */
+static void end(struct making *making, int result, int fd)
+{
+	struct table_maker *maker = making->maker;
+	const struct hash128 key = making->key;
+	uint32_t number = making->number;
+
+	if (result < 0)
+		count_failure(&maker->stats, result);
+	maker->n_making--;
+	making_free(making);
+	maker->made(maker->arg, number, result, fd, &key);
+}
+
+static void end_without(struct making *making, int result)
+{
+	drop_output(making);
+	end(making, result, -1);
+}
+
+/* What the compiler has written, if it is what it should be. */
+static void end_with_table(struct making *making)
+{
+	struct table_maker *maker = making->maker;
+	struct table_file file;
+	int r;
+
+	if (table_file_open(making->file.fd, &making->key, &file) < 0) {
+		end_without(making, -EBADE);
+		return;
+	}
+	maker->stats.n_compiled++;
+	if (making->is_in_cache) {
+		r = table_cache_keep(maker->cache, &making->file, &making->key);
+		if (r < 0)
+			note_cache_failure(maker, r);
+	}
+	end(making, 1, making->file.fd);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------------------------- */
+
+static bool is_of_disk(int r)
+{
+	return r == -ENOSPC || r == -EDQUOT || r == -EIO || r == -EROFS;
+}
+
+static void compile_again(struct making *making)
+{
+	drop_output(making);
+	compile(making);
+}
+
+static void on_compiled(void *arg, int error, struct helper_message *answer)
+{
+	struct making *making = arg;
+	struct table_maker *maker = making->maker;
+	uint64_t cpu_ns = 0;
+	int r = error;
+
+	if (error == -ETIMEDOUT && !making->is_slow) {
+		making->is_slow = true;
+		maker->made(maker->arg, making->number, -EINPROGRESS, -1, &making->key);
+		compile_again(making);
+		return;
+	}
+	if (error == 0)
+		r = parser_table_decode(answer, &cpu_ns);
+	maker->stats.compile_ns += cpu_ns;
+	if (is_of_disk(r) && making->is_in_cache) {
+		note_cache_failure(maker, r);
+		making->in_memory = true;
+		compile_again(making);
+	} else if (r == 1) {
+		end_with_table(making);
+	} else {
+		end_without(making, r);
+	}
+}
+
+static int submit(struct making *making)
+{
+	const struct helper_job job = {
+		.kind = making->is_slow ? HELPER_SLOW_COMPILER : HELPER_COMPILER,
+		.timeout_ns = making->is_slow ? SLOW_TIMEOUT_NS : QUICK_TIMEOUT_NS,
+		.done = on_compiled,
+		.forget = forget,
+		.arg = making,
+	};
+	const struct parser_request request = { .operation = PARSER_TABLE, .key = making->key };
+	struct helper_message *message = &making->maker->message;
+
+	memcpy(message->bytes, &request, sizeof(request));
+	message->size = sizeof(request);
+	message->n_fds = 2;
+	message->fds[0] = dup(making->elf_fd);
+	message->fds[1] = dup(making->file.fd);
+	if (message->fds[0] < 0 || message->fds[1] < 0) {
+		helper_message_close(message);
+		return -EMFILE;
+	}
+	return helper_pool_submit(making->maker->helpers, &job, message);
+}
+
+static void compile(struct making *making)
+{
+	int r = open_output(making);
+
+	if (r == 0)
+		r = submit(making);
+	if (r < 0)
+		end_without(making, r);
+}
+
+/* Of what the table is made from, as the parser says, and of the content by which the executable is known. */
+static struct hash128 kept_key(const struct making *making, const struct hash128 *input)
+{
+	const struct hash128 both[] = { *input, making->content };
+
+	return hash128_of(both, sizeof(both));
+}
+
+static void on_source(void *arg, int fd, const struct parser_source *source)
+{
+	struct making *making = arg;
+	int cached_fd;
+
+	making->maker->stats.cache_ns += clock_monotonic_ns(&system_clock) - making->began_ns;
+	if (fd < 0) {
+		end_without(making, fd);
+		return;
+	}
+	making->elf_fd = fd;
+	/* Of 32 bits: stacks of such programs are not walked. */
+	if (source->key_result == -ENOTSUP) {
+		end_without(making, 0);
+		return;
+	}
+	if (source->key_result < 0) {
+		end_without(making, source->key_result);
+		return;
+	}
+	if (source->key_result == 1)
+		making->key = kept_key(making, &source->key);
+	if (source->key_result == 1 && find_in_cache(making->maker, &making->key, &cached_fd) == 1)
+		end(making, 1, cached_fd);
+	else
+		compile(making);
+}
+
+int table_maker_make(struct table_maker *maker, const struct executable *executable)
+{
+	struct making *making;
+	int r;
+
+	if (table_maker_is_busy(maker))
+		return -EBUSY;
+	making = calloc(1, sizeof(*making));
+	if (!making)
+		return -ENOMEM;
+	*making = (struct making){
+		.maker = maker,
+		.number = executable->number,
+		.began_ns = clock_monotonic_ns(&system_clock),
+		.content = executable->content,
+		.elf_fd = -1,
+		.file.fd = -1,
+	};
+	r = source_open(maker->helpers, executable,
+			&(struct source_request){ .opened = on_source, .forget = forget, .arg = making });
+	if (r < 0)
+		making_free(making);
+	else
+		maker->n_making++;
+	return r;
+}
