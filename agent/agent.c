@@ -320,7 +320,7 @@ int agent_new(const struct agent_config *config, struct nursery *nursery, struct
 	agent->epoll_fd = agent->signal_fd = agent->instance_fd = -1;
 	agent->config = config;
 	agent->clock = &system_clock;
-	agent->period_ns = NSEC_PER_SEC / config->on_cpu_frequency;
+	agent->base_period_ns = agent->period_ns = NSEC_PER_SEC / config->on_cpu_frequency;
 	agent->epoch = clock_wall_ns(agent->clock);
 	agent->window_opened_ns = clock_monotonic_ns(agent->clock);
 	raise_limits();
@@ -350,6 +350,7 @@ int agent_new(const struct agent_config *config, struct nursery *nursery, struct
 		r = agent_watch_fd(agent, sender_event_fd(agent->sender));
 	if (r < 0)
 		return r;
+	agent_budget_begin(agent);
 	log_info("sampling %zu CPUs at %" PRIu64 " Hz, %zu processes known, sending to '%s' as host '%s'",
 		 agent->on_cpu ? on_cpu_count(agent->on_cpu) : 0, config->on_cpu_frequency,
 		 process_table_count(agent->processes), config->server, agent->host.host.name);
@@ -439,8 +440,7 @@ static int drain(struct agent *agent)
 	return agent_run_helpers(agent);
 }
 
-/* The last drain: whatever waits for its thread goes out as it is. */
-static int drain_deferred(struct agent *agent)
+int agent_drain_deferred(struct agent *agent)
 {
 	const struct timespec pause = { .tv_nsec = NSEC_PER_MSEC };
 
@@ -488,7 +488,7 @@ static int stop(struct agent *agent)
 	log_info("stopping: sending what is left");
 	if (agent->on_cpu)
 		on_cpu_stop(agent->on_cpu);
-	r = drain_deferred(agent);
+	r = agent_drain_deferred(agent);
 	if (r == 0)
 		r = agent_finish_helpers(agent);
 	if (r == 0)
@@ -531,6 +531,9 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 			agent_feed_uploads(agent);
 		if (r == 0 && clock_monotonic_ns(agent->clock) >= agent_window_closes_ns(agent))
 			r = close_due_window(agent);
+		/* Here no record of the ring buffer is being read, so that sampling can be changed. */
+		if (r == 0 && agent->is_measured)
+			r = agent_enforce_budget(agent);
 		if (r < 0)
 			return log_error_errno(r, "cannot go on: %m");
 	}

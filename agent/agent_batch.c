@@ -78,6 +78,7 @@ int agent_close_window(struct agent *agent)
 	bpf_programs_set_window(agent->programs, collector_window(agent->collector) + 1);
 	unwind_publisher_tidy(&agent->tables);
 	agent_update_metrics(agent);
+	agent->is_measured = true;
 	r = process_table_compact_strings(agent->processes, MAX_STRING_BYTES / 2, MAX_STRING_BYTES);
 	if (r < 0)
 		return r;

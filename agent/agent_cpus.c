@@ -64,8 +64,20 @@ static struct on_cpu_received *received_ticks(const struct agent *agent, size_t 
 	return received;
 }
 
-/* Timers on the CPUs that are online and wanted. */
-static int follow_timers(struct agent *agent, uint64_t now_ns)
+typedef int (*timer_function)(struct agent *agent, const struct on_cpu_look *look);
+
+static int follow(struct agent *agent, const struct on_cpu_look *look)
+{
+	return on_cpu_follow(agent->on_cpu, look);
+}
+
+static int change_period(struct agent *agent, const struct on_cpu_look *look)
+{
+	return on_cpu_change_period(agent->on_cpu, agent->period_ns, look);
+}
+
+/* Calls @function with the CPUs that are online and wanted, and their counters as they are now. */
+static int with_look(struct agent *agent, uint64_t now_ns, timer_function function)
 {
 	scoped(scoped_release) struct cpu_vec cpus = {};
 	scoped_free struct on_cpu_received *received = NULL;
@@ -84,7 +96,32 @@ static int follow_timers(struct agent *agent, uint64_t now_ns)
 	look.cpus = cpus.items;
 	look.n_cpus = cpus.count;
 	look.received = received;
-	return on_cpu_follow(agent->on_cpu, &look);
+	return function(agent, &look);
+}
+
+static int follow_timers(struct agent *agent, uint64_t now_ns)
+{
+	return with_look(agent, now_ns, follow);
+}
+
+int agent_change_period(struct agent *agent, uint64_t period_ns)
+{
+	int r;
+
+	if (!agent->on_cpu || period_ns == agent->period_ns)
+		return 0;
+	on_cpu_pause(agent->on_cpu);
+	/* Whatever was sampled so far counts the old period. */
+	r = agent_drain_deferred(agent);
+	if (r == 0)
+		r = agent_finish_helpers(agent);
+	if (r < 0)
+		return r;
+	agent->period_ns = period_ns;
+	collector_set_period(agent->collector, period_ns);
+	r = with_look(agent, clock_monotonic_ns(agent->clock), change_period);
+	/* What failed was logged; a CPU without a timer is tried again when CPUs come or go, and counted until then. */
+	return r == -ENOMEM ? r : 0;
 }
 
 int agent_start_timers(struct agent *agent)

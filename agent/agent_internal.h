@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "agent/agent.h"
+#include "agent/budget.h"
 #include "agent/helper/identifier.h"
 #include "agent/host_info.h"
 #include "agent/mapping_publisher.h"
@@ -77,7 +78,9 @@ struct agent {
 	uint64_t window_opened_ns;
 	uint64_t n_added; /* samples, in all */
 	uint64_t server_interval_ns; /* between batches, when the server asks for longer than configured */
+	uint64_t base_period_ns;     /* as configured at the start */
 	uint64_t period_ns;	     /* of the on-CPU timer that runs */
+	struct budget budget;
 	uint64_t scanned_ns;	     /* when /proc was read last */
 	uint64_t n_superseded;	 /* executables, as of the last look at mappings that have one */
 	uint64_t trimmed_ns;	 /* when the heap was trimmed last */
@@ -85,7 +88,8 @@ struct agent {
 	uint64_t walked_ns;	     /* when the open waits were looked at last */
 	bool scan_is_due;
 	bool is_walking; /* its samples are of the open window, however full that is */
-	bool over_budget;
+	bool over_budget; /* and nothing is left to give up, which was logged */
+	bool is_measured; /* the metrics are newer than the last look at the budget */
 	bool quiet; /* the last drain brought next to nothing */
 	uint64_t drained_ns; /* when the rings were read last */
 	uint64_t events_read_ns;    /* process events before this time are queued */
@@ -129,6 +133,12 @@ int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy
 
 /* agent.c */
 
+/*
+ * With sampling paused: has samples submitted that wait for their thread, and moves all that waits in the kernel into
+ * the open window.
+ */
+int agent_drain_deferred(struct agent *agent);
+
 /* Wakes the main loop when @fd is readable, until it is closed. */
 int agent_watch_fd(struct agent *agent, int fd);
 
@@ -142,6 +152,9 @@ int agent_start_timers(struct agent *agent);
 
 /* Events and timers follow CPUs that came or went. Fails only without memory. */
 int agent_follow_cpus(struct agent *agent);
+
+/* Reads what was sampled so far, and samples with another period from now on. Fails only without memory. */
+int agent_change_period(struct agent *agent, uint64_t period_ns);
 
 /* Into the metrics, after the timers' clocks, and then the BPF programs' counters, were read. */
 void agent_account_ticks(struct agent *agent);
@@ -174,7 +187,7 @@ int agent_fold_parked(struct agent *agent);
 int agent_run_helpers(struct agent *agent);
 uint64_t agent_helpers_wakeup_ns(const struct agent *agent);
 
-/* The last run: records that still wait after a moment are folded as they are. */
+/* Before the agent stops or changes its period: records that still wait after 0.3 s are folded as they are. */
 int agent_finish_helpers(struct agent *agent);
 void agent_update_helper_metrics(struct agent *agent);
 
@@ -193,6 +206,17 @@ int agent_handle_answers(struct agent *agent);
 
 /* Hands uploads to the sender while it has room for them. */
 void agent_feed_uploads(struct agent *agent);
+
+/* agent_budget.c */
+
+/* Once sampling has begun. */
+void agent_budget_begin(struct agent *agent);
+
+/* CPU time and memory in the kernel, into the metrics. */
+void agent_budget_measure(struct agent *agent, const uint64_t counters[ABI_COUNTER_COUNT]);
+
+/* Compares what the agent needs, by its metrics, with its budget, and gives up or takes back a step. */
+int agent_enforce_budget(struct agent *agent);
 
 /* agent_metrics.c */
 

@@ -126,6 +126,7 @@ static void gather_kernel_counters(struct agent *agent)
 	set(agent, AGENT_METRIC_KERNEL_STACK_ERROR, values[ABI_COUNTER_KERNEL_STACK_ERROR]);
 	gather_absent_pages(agent, values);
 	gather_off_cpu_counters(agent, values);
+	agent_budget_measure(agent, values);
 }
 
 static void gather_sender(struct agent *agent)
@@ -184,6 +185,10 @@ static void gather_own_costs(struct agent *agent)
 		set(agent, AGENT_METRIC_RSS_ANON_BYTES, status_bytes((const char *)status.data, "RssAnon:"));
 	}
 	bytes_release(&status);
+	set(agent, AGENT_METRIC_MEMORY_BYTES,
+	    metric_get(agent->metrics, AGENT_METRIC_RSS_ANON_BYTES) +
+		    metric_get(agent->metrics, AGENT_METRIC_MAP_BYTES) +
+		    metric_get(agent->metrics, AGENT_METRIC_THREAD_BYTES));
 	if (getrusage(RUSAGE_SELF, &usage) == 0)
 		set(agent, AGENT_METRIC_CPU_NS,
 		    (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NSEC_PER_SEC +
@@ -219,19 +224,6 @@ static void gather_tables(struct agent *agent)
 		set(agent, AGENT_METRIC_TABLE_CACHE_BYTES, table_cache_bytes(agent->tables.maker->cache));
 }
 
-static void check_budget(struct agent *agent)
-{
-	uint64_t used_bytes = metric_get(agent->metrics, AGENT_METRIC_RSS_ANON_BYTES) +
-			      metric_get(agent->metrics, AGENT_METRIC_MAP_BYTES);
-	bool over = used_bytes > agent->config->budget_memory_bytes;
-
-	if (over && !agent->over_budget)
-		log_warn("the agent needs %" PRIu64 " KiB, more than budget.memory allows (%" PRIu64
-			 " KiB): unwind.table_size and ring_size are its largest parts",
-			 used_bytes / KIB, agent->config->budget_memory_bytes / KIB);
-	agent->over_budget = over;
-}
-
 void agent_update_metrics(struct agent *agent)
 {
 	struct collector_stats collected;
@@ -240,7 +232,6 @@ void agent_update_metrics(struct agent *agent)
 	gather_sender(agent);
 	gather_tables(agent);
 	gather_own_costs(agent);
-	check_budget(agent);
 	agent_update_helper_metrics(agent);
 	collector_stats(agent->collector, &collected);
 	set(agent, AGENT_METRIC_SAMPLES, collected.samples);

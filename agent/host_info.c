@@ -188,14 +188,41 @@ int host_info_init(struct host_info *info, const struct agent_config *config)
 	return 0;
 }
 
+static void label_release(struct window_label *label)
+{
+	free((char *)label->name);
+	free((char *)label->value);
+}
+
+int host_info_set_label(struct host_info *info, const char *name, const char *value)
+{
+	struct window_label label;
+
+	for (size_t i = 0; i < info->labels.count; i++) {
+		if (strcmp(info->labels.items[i].name, name) != 0)
+			continue;
+		label_release(&info->labels.items[i]);
+		info->labels.items[i] = info->labels.items[--info->labels.count];
+		break;
+	}
+	if (value[0]) {
+		label = (struct window_label){ .name = strdup(name), .value = strdup(value) };
+		if (!label.name || !label.value || vec_push(&info->labels, label) < 0) {
+			label_release(&label);
+			return -ENOMEM;
+		}
+	}
+	info->host.labels = info->labels.items;
+	info->host.n_labels = info->labels.count;
+	return 0;
+}
+
 void host_info_release(struct host_info *info)
 {
 	for (size_t i = 0; i < info->ips.count; i++)
 		free(info->ips.items[i]);
-	for (size_t i = 0; i < info->labels.count; i++) {
-		free((char *)info->labels.items[i].name);
-		free((char *)info->labels.items[i].value);
-	}
+	for (size_t i = 0; i < info->labels.count; i++)
+		label_release(&info->labels.items[i]);
 	free(info->name);
 	vec_release(&info->ips);
 	vec_release(&info->labels);

@@ -31,6 +31,9 @@ struct host_info {
  */
 int host_info_sees_all_processes(const char *path);
 
+/* Sets label @name of the host from now on; an empty @value removes it. 0 or -ENOMEM. */
+int host_info_set_label(struct host_info *info, const char *name, const char *value);
+
 /* -EINVAL with a log line when host.labels is not name=value. */
 int host_info_init(struct host_info *info, const struct agent_config *config);
 /* One more label of all profiles of this host. */

@@ -34,6 +34,7 @@ static __always_inline int finish_tick(struct sample *sample)
 	if (sample->header.cut == STACK_CUT_READ_FAULT) {
 		if (sample_defer(sample)) {
 			count(ABI_COUNTER_TICKS_SAMPLED);
+			count_many(ABI_COUNTER_TICKS_NS, bpf_ktime_get_ns() - sample->header.time_ns);
 			return 0;
 		}
 		sample_touch(sample);
@@ -42,6 +43,7 @@ static __always_inline int finish_tick(struct sample *sample)
 		count(ABI_COUNTER_TICKS_RING_FULL);
 	else
 		count(ABI_COUNTER_TICKS_SAMPLED);
+	count_many(ABI_COUNTER_TICKS_NS, bpf_ktime_get_ns() - sample->header.time_ns);
 	return 0;
 }
 

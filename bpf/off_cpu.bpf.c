@@ -23,6 +23,9 @@
 #define CAPTURE_SHARE_MOST 50
 #define RARE_INTERVAL_NS   10000000ULL
 
+/* The agent may ask for less than that, when its own budget is exceeded. */
+#define MAX_CAPTURE_SHIFT 7
+
 /* How often what was spent is compared with what may be spent. */
 #define SLICE_NS 10000000ULL
 
@@ -69,7 +72,8 @@ struct {
 static __always_inline void adjust_interval(struct capture_budget *budget, __u64 now_ns)
 {
 	__u64 interval_ns = budget->interval_ns;
-	__u64 share = interval_ns < RARE_INTERVAL_NS ? CAPTURE_SHARE : CAPTURE_SHARE_MOST;
+	__u64 most = interval_ns < RARE_INTERVAL_NS ? CAPTURE_SHARE : CAPTURE_SHARE_MOST;
+	__u64 share = most << (control.capture_shift & MAX_CAPTURE_SHIFT);
 	__u64 elapsed_ns = now_ns - budget->slice_start_ns;
 	__u64 may_spend_ns = elapsed_ns / share;
 

@@ -29,6 +29,8 @@
 
 /* A chunk has 15 code pages of ordinary programs, so that few have cells in more than two regions. */
 #define REGIONS_PER_PART (2 * UNWIND_SLOTS_PER_PART)
+/* Before each value in task storage: struct bpf_local_storage_elem, in cache lines. */
+#define STORAGE_HEADER_BYTES 128
 
 struct bpf_programs {
 	struct kernel_features features;
@@ -385,6 +387,23 @@ size_t bpf_programs_n_cpus(const struct bpf_programs *programs)
 void bpf_programs_set_window(struct bpf_programs *programs, uint64_t window)
 {
 	__atomic_store_n(&programs->skeleton->bss->control.window, window, __ATOMIC_RELAXED);
+}
+
+void bpf_programs_thin_waits(struct bpf_programs *programs, unsigned int shift)
+{
+	__atomic_store_n(&programs->skeleton->bss->control.capture_shift, shift, __ATOMIC_RELAXED);
+}
+
+uint64_t bpf_programs_bytes_per_thread(const struct bpf_programs *programs)
+{
+	const struct bpf_map *map = programs->skeleton->maps.thread_waits;
+	uint64_t bytes = 1;
+
+	if (!bpf_map__autocreate(map))
+		return 0;
+	while (bytes < bpf_map__value_size(map) + STORAGE_HEADER_BYTES)
+		bytes *= 2;
+	return bytes;
 }
 
 int bpf_programs_find_process(const struct bpf_programs *programs, uint32_t pid, struct abi_process *ret_process)

@@ -80,6 +80,15 @@ int bpf_programs_read_counters(struct bpf_programs *programs, uint64_t ret_value
 uint64_t bpf_programs_counter_of_cpu(const struct bpf_programs *programs, enum abi_counter id, size_t cpu);
 size_t bpf_programs_n_cpus(const struct bpf_programs *programs);
 
+/* Time that may go into taking stacks of waits, divided by 2^@shift (7 at most) from now on. */
+void bpf_programs_thin_waits(struct bpf_programs *programs, unsigned int shift);
+
+/*
+ * Kernel memory that is kept of each thread for off-CPU profiles, beside the maps; 0: they are disabled. By the size of
+ * the value, as the kernel's allocator rounds it.
+ */
+uint64_t bpf_programs_bytes_per_thread(const struct bpf_programs *programs);
+
 /* From now on a stack goes out in full once more. */
 void bpf_programs_set_window(struct bpf_programs *programs, uint64_t window);
 

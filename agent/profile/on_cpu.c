@@ -261,13 +261,28 @@ bool on_cpu_found_dead(struct on_cpu *on_cpu)
 	return found;
 }
 
-void on_cpu_stop(struct on_cpu *on_cpu)
+void on_cpu_pause(struct on_cpu *on_cpu)
 {
-	on_cpu->stopped = true;
 	for (size_t i = 0; i < on_cpu->timers.count; i++) {
 		if (on_cpu->timers.items[i].fd >= 0)
 			(void)ioctl(on_cpu->timers.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 	}
+}
+
+int on_cpu_change_period(struct on_cpu *on_cpu, uint64_t period_ns, const struct on_cpu_look *look)
+{
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		if (on_cpu->timers.items[i].fd >= 0)
+			end_timer(on_cpu, &on_cpu->timers.items[i], look);
+	}
+	on_cpu->period_ns = period_ns;
+	return on_cpu_follow(on_cpu, look);
+}
+
+void on_cpu_stop(struct on_cpu *on_cpu)
+{
+	on_cpu->stopped = true;
+	on_cpu_pause(on_cpu);
 }
 
 size_t on_cpu_count(const struct on_cpu *on_cpu)

@@ -47,6 +47,14 @@ void on_cpu_suspect(struct on_cpu *on_cpu, uint32_t cpu);
 /* True once after a clock stood still: its CPU was offline and nobody said so. on_cpu_follow() is due. */
 bool on_cpu_found_dead(struct on_cpu *on_cpu);
 
+/*
+ * No more ticks until on_cpu_change_period(), which settles the accounts of all timers and starts them with the other
+ * period. In between the ticks that waited in the ring buffer can be read: they all have the old one. The latter
+ * returns what on_cpu_follow() does.
+ */
+void on_cpu_pause(struct on_cpu *on_cpu);
+int on_cpu_change_period(struct on_cpu *on_cpu, uint64_t period_ns, const struct on_cpu_look *look);
+
 /* No more ticks from now on; the clocks stand still and can be read. */
 void on_cpu_stop(struct on_cpu *on_cpu);
 

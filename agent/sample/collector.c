@@ -270,6 +270,11 @@ static bool keeps_cpus_apart(const struct collector *collector, const struct abi
 						   : collector->options.keep_cpus_apart;
 }
 
+void collector_set_period(struct collector *collector, uint64_t period_ns)
+{
+	collector->options.on_cpu_period_ns = period_ns;
+}
+
 static int series_of(struct collector *collector, const struct process *process, const struct abi_sample *sample,
 		     uint32_t *ret_number)
 {
@@ -278,6 +283,7 @@ static int series_of(struct collector *collector, const struct process *process,
 		.tid = sample->tid,
 		.cpu = keeps_cpus_apart(collector, sample) ? (int32_t)sample->cpu : -1,
 		.type = sample->event_type,
+		.period_ns = sample->event_type == EVENT_ON_CPU ? collector->options.on_cpu_period_ns : 0,
 	};
 	struct series_number *series;
 	int r;

@@ -51,6 +51,12 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
  */
 int collector_add(struct collector *collector, const struct abi_sample *sample, const struct abi_frame *frames);
 
+/*
+ * On-CPU samples from now on stand for @period_ns each. The series of a thread are told apart by it, so a window may
+ * hold samples of both periods, and each keeps its value.
+ */
+void collector_set_period(struct collector *collector, uint64_t period_ns);
+
 /* The window should be closed now, whatever the clock says. */
 bool collector_is_full(const struct collector *collector);
 

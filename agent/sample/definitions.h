@@ -23,6 +23,7 @@ struct series_key {
 	uint32_t tid;
 	int32_t cpu;   /* -1 */
 	uint32_t type; /* enum event_type */
+	uint64_t period_ns; /* on-cpu: of the timer; else 0 */
 	char thread_name[16];
 };
 

@@ -176,7 +176,7 @@ static int build_series(struct builder *builder, uint64_t window_number)
 		series[count].thread_name = arena_copy_text(builder->arena, key->thread_name, strlen(key->thread_name));
 		series[count].type = (enum event_type)key->type;
 		series[count].cpu = key->cpu;
-		series[count].period_ns = key->type == EVENT_ON_CPU ? collector->options.on_cpu_period_ns : 0;
+		series[count].period_ns = key->period_ns;
 		if (!series[count++].thread_name)
 			return -ENOMEM;
 	}

@@ -27,4 +27,5 @@ struct abi_config {
 struct abi_control {
 	__u64 window; /* number of the open window: a stack goes out in full once in each */
 	__u64 walk_reports; /* the walk over the open waits tells how long they took so far, not their stacks alone */
+	__u64 capture_shift; /* off-cpu: the time that may go into taking stacks is divided by 2 to this, at most 7 */
 };

@@ -11,6 +11,7 @@
 	X(TICKS_RING_FULL,  "ticks_ring_full",  "ticks whose sample did not fit into the ring buffer: lost")   \
 	X(TICKS_FAILED,     "ticks_failed",     "ticks that could not be sampled for another reason: lost")    \
 	X(TICKS_SKIPPED,    "ticks_skipped",    "ticks of these that the perf event did not bring") \
+	X(TICKS_NS,         "ticks_ns",         "time that taking samples of ticks took")                          \
 	X(STACKS_FULL,      "stacks_full",      "samples that carried their frames")                           \
 	X(STACKS_SEEN,      "stacks_seen",      "samples that carried the stack's hash only")                  \
 	X(STACKS_COPIED,    "stacks_copied",    "samples that carried a copy of the stack for the agent")              \

@@ -37,6 +37,7 @@
 	X(unsymbolized_no_mapping, "unsymbolized_no_mapping", "X-Hearth-Unsymbolized-No-Mapping",  \
 	  VALUE)                                                                                   \
 	X(value_cut, "cut", "X-Hearth-Cut", VALUE)                                                 \
+	X(value_reduced, "reduced", "X-Hearth-Reduced", VALUE)                                     \
 	X(scan_ns, "scan_us", "X-Hearth-Scan-Us", TIME)                                            \
 	X(resolve_ns, "resolve_us", "X-Hearth-Resolve-Us", TIME)                                   \
 	X(merge_ns, "merge_us", "X-Hearth-Merge-Us", TIME)

@@ -15,6 +15,7 @@
 #include "symbolizer/flame/prune.h"
 #include "symbolizer/query/groups.h"
 #include "symbolizer/query/no_data.h"
+#include "symbolizer/query/reduced.h"
 #include "symbolizer/query/selection.h"
 #include "symbolizer/query/stack_tree.h"
 #include "symbolizer/query/stack_values.h"
@@ -35,6 +36,7 @@ struct query {
 	const struct profile_request *request;
 	struct arena *arena;
 	struct selection selection;
+	bool *reduced; /* [selection.n_series] */
 	struct tree *tree;
 	struct groups groups;
 	struct stack_values *values;
@@ -51,6 +53,8 @@ static int add_row(void *arg, uint32_t series_index, uint64_t stack, uint64_t sl
 	query->stats->n_rows++;
 	if (period_ns != 0 && __builtin_mul_overflow(value, period_ns, &value))
 		value = UINT64_MAX;
+	if (query->reduced[series_index])
+		query->stats->value_reduced += value;
 	if (query->selection.total)
 		stack = 0;
 	if (is_state_type(query->request->type))
@@ -222,6 +226,8 @@ static int build(struct query *query)
 	if (r == 0)
 		r = make_groups(query);
 	if (r == 0)
+		r = reduced_find(query->selection.series, query->selection.n_series, query->arena, &query->reduced);
+	if (r == 0)
 		r = stack_values_new(&query->values);
 	if (r == 0)
 		r = scan(query);
@@ -253,6 +259,13 @@ static void say_what_is_missing(struct query *query)
 			       "%sthe symbol tables of %llu executables are being made: ask again "
 			       "in a moment for the names of their functions",
 			       used > 0 ? "; " : "", (unsigned long long)n_pending);
+	used = strlen(query->message);
+	if (query->stats->value_reduced > 0)
+		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used,
+			       "%s%.3g %% was sampled at a lower frequency, to keep the agent within its "
+			       "budget: values are right, and rest on fewer samples",
+			       used > 0 ? "; " : "",
+			       100.0 * (double)query->stats->value_reduced / (double)query->stats->value_total);
 }
 
 static int run(struct query *query)

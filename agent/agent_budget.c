@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the agent needs, measured once per batch, and what follows from it: agent/budget.h decides, this file measures,
+ * carries out and reports. docs/agent-budget.md describes it for users.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/agent_internal.h"
+#include "common/file.h"
+#include "common/log.h"
+
+/*
+ * Of a tick and of a context switch, beside what the programs measure themselves: the interrupt or the tracepoint, and
+ * entering and leaving the program. Both were measured with kernel.bpf_stats_enabled, on x86-64 at 3 GHz.
+ */
+#define TICK_ENTRY_NS	1000
+#define SWITCH_ENTRY_NS 200
+
+/* Halvings: down to an eighth of the frequency and of the tables, a sixteenth of the stacks of waits. */
+#define MAX_STEPS_UNWIND    3
+#define MAX_STEPS_OFF_CPU   4
+#define MAX_STEPS_FREQUENCY 3
+
+/* Of the label and the log: "unwind tables 1/8, stacks of waits 1/16, 12 Hz on-CPU" */
+#define STATE_SIZE 128
+
+static const char *const measure_names[BUDGET_MEASURE_COUNT] = {
+	[BUDGET_UNWIND] = "unwind tables",
+	[BUDGET_OFF_CPU] = "stacks of waits",
+	[BUDGET_FREQUENCY] = "the on-CPU frequency",
+};
+
+static const enum agent_metric step_metrics[BUDGET_MEASURE_COUNT] = {
+	[BUDGET_UNWIND] = AGENT_METRIC_BUDGET_UNWIND,
+	[BUDGET_OFF_CPU] = AGENT_METRIC_BUDGET_OFF_CPU,
+	[BUDGET_FREQUENCY] = AGENT_METRIC_BUDGET_FREQUENCY,
+};
+
+static uint64_t configured_period_ns(const struct agent *agent)
+{
+	return agent->base_period_ns;
+}
+
+static struct budget_limits limits_of(const struct agent *agent)
+{
+	const struct agent_config *config = agent->config;
+	uint64_t n_cpus = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
+	struct budget_limits limits = {
+		.memory_bytes = config->budget_memory_bytes,
+		.cpu_ns_per_s = config->budget_cpu_pct * n_cpus * (NSEC_PER_SEC / 100),
+	};
+
+	if (agent->off_cpu)
+		limits.max_step[BUDGET_OFF_CPU] = MAX_STEPS_OFF_CPU;
+	while (agent->on_cpu && limits.max_step[BUDGET_FREQUENCY] < MAX_STEPS_FREQUENCY &&
+	       configured_period_ns(agent) << (limits.max_step[BUDGET_FREQUENCY] + 1) <= NSEC_PER_SEC)
+		limits.max_step[BUDGET_FREQUENCY]++;
+	return limits;
+}
+
+void agent_budget_begin(struct agent *agent)
+{
+	const struct budget_limits limits = limits_of(agent);
+
+	budget_init(&agent->budget, &limits);
+}
+
+/* "0.10 0.05 0.01 2/417 12345": the number behind the slash is that of all threads. */
+static uint64_t count_threads(void)
+{
+	struct bytes text = BYTES_INIT(4 * KIB);
+	uint64_t count = 0;
+
+	if (file_read("/proc/loadavg", &text) == 0 && bytes_append_byte(&text, 0) == 0)
+		(void)sscanf((const char *)text.data, "%*f %*f %*f %*u/%" SCNu64, &count);
+	bytes_release(&text);
+	return count;
+}
+
+void agent_budget_measure(struct agent *agent, const uint64_t counters[ABI_COUNTER_COUNT])
+{
+	uint64_t n_ticks = counters[ABI_COUNTER_TICKS_IDLE] + counters[ABI_COUNTER_TICKS_SAMPLED] +
+			   counters[ABI_COUNTER_TICKS_RING_FULL] + counters[ABI_COUNTER_TICKS_FAILED];
+	uint64_t thread_bytes = agent->off_cpu ? bpf_programs_bytes_per_thread(agent->programs) * count_threads() : 0;
+
+	metric_set(agent->metrics, AGENT_METRIC_BPF_NS,
+		   counters[ABI_COUNTER_TICKS_NS] + n_ticks * TICK_ENTRY_NS +
+			   counters[ABI_COUNTER_OFF_CPU_CAPTURE_NS] +
+			   counters[ABI_COUNTER_OFF_CPU_SWITCHES] * SWITCH_ENTRY_NS);
+	metric_set(agent->metrics, AGENT_METRIC_THREAD_BYTES, thread_bytes);
+}
+
+/* Empty when nothing was given up. */
+static void describe(const struct agent *agent, char ret_state[STATE_SIZE])
+{
+	const uint8_t *step = agent->budget.step;
+	size_t used = 0;
+
+	ret_state[0] = '\0';
+	if (step[BUDGET_UNWIND])
+		used += (size_t)snprintf(ret_state, STATE_SIZE, "unwind tables 1/%u", 1u << step[BUDGET_UNWIND]);
+	if (step[BUDGET_OFF_CPU])
+		used += (size_t)snprintf(ret_state + used, STATE_SIZE - used, "%sstacks of waits 1/%u",
+					 used ? ", " : "", 1u << step[BUDGET_OFF_CPU]);
+	if (step[BUDGET_FREQUENCY])
+		(void)snprintf(ret_state + used, STATE_SIZE - used, "%son-CPU %.4g of %.4g Hz", used ? ", " : "",
+			       1e9 / (double)(configured_period_ns(agent) << step[BUDGET_FREQUENCY]),
+			       1e9 / (double)configured_period_ns(agent));
+}
+
+static void log_change(const struct agent *agent, enum budget_change change, enum budget_measure measure)
+{
+	const struct budget *budget = &agent->budget;
+	unsigned int step = budget->step[measure];
+
+	switch (change) {
+	case BUDGET_TIGHTENED_FOR_MEMORY:
+		log_warn("the agent needs %" PRIu64 " KiB, budget.memory allows %" PRIu64 " KiB: %s reduced to 1/%u",
+			 budget->memory_bytes / KIB, budget->limits.memory_bytes / KIB, measure_names[measure],
+			 1u << step);
+		break;
+	case BUDGET_TIGHTENED_FOR_CPU:
+		log_warn("the agent uses %" PRIu64 " ms of CPU time per second, budget.cpu allows %" PRIu64
+			 " ms: %s reduced to 1/%u",
+			 budget->cpu_ns_per_s / NSEC_PER_MSEC, budget->limits.cpu_ns_per_s / NSEC_PER_MSEC,
+			 measure_names[measure], 1u << step);
+		break;
+	case BUDGET_RELAXED:
+		log_info("the budget has room again: %s raised to 1/%u", measure_names[measure], 1u << step);
+		break;
+	case BUDGET_UNCHANGED:
+		break;
+	}
+}
+
+static int carry_out(struct agent *agent, enum budget_measure measure)
+{
+	unsigned int step = agent->budget.step[measure];
+
+	switch (measure) {
+	case BUDGET_OFF_CPU:
+		bpf_programs_thin_waits(agent->programs, step);
+		return 0;
+	case BUDGET_FREQUENCY:
+		return agent_change_period(agent, configured_period_ns(agent) << step);
+	default:
+		return 0;
+	}
+}
+
+static void report(struct agent *agent)
+{
+	const struct budget *budget = &agent->budget;
+	uint64_t host_ns_per_s = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1) * NSEC_PER_SEC;
+	bool exceeded = budget_is_exceeded(budget);
+
+	for (size_t i = 0; i < BUDGET_MEASURE_COUNT; i++)
+		metric_set(agent->metrics, step_metrics[i], budget->step[i]);
+	metric_set(agent->metrics, AGENT_METRIC_BUDGET_TIGHTENED, budget->n_tightened);
+	metric_set(agent->metrics, AGENT_METRIC_BUDGET_RELAXED, budget->n_relaxed);
+	metric_set(agent->metrics, AGENT_METRIC_CPU_PPM, budget->cpu_ns_per_s * 1000 / (host_ns_per_s / 1000));
+	metric_set(agent->metrics, AGENT_METRIC_FREQUENCY_MHZ,
+		   agent->on_cpu ? 1000 * NSEC_PER_SEC / agent->period_ns : 0);
+	exceeded = exceeded && memcmp(budget->step, budget->limits.max_step, sizeof(budget->step)) == 0;
+	metric_set(agent->metrics, AGENT_METRIC_BUDGET_EXCEEDED, exceeded);
+	if (exceeded && !agent->over_budget)
+		log_warn("the agent needs %" PRIu64 " KiB and %" PRIu64 " ms of CPU time per second, more than its "
+			 "budget, though it gave up all that it can: raise budget.memory or budget.cpu, or lower "
+			 "ring_size or on_cpu.frequency",
+			 budget->memory_bytes / KIB, budget->cpu_ns_per_s / NSEC_PER_MSEC);
+	agent->over_budget = exceeded;
+}
+
+int agent_enforce_budget(struct agent *agent)
+{
+	const struct budget_reading reading = {
+		.now_ns = clock_monotonic_ns(agent->clock),
+		.memory_bytes = metric_get(agent->metrics, AGENT_METRIC_MEMORY_BYTES),
+		.cpu_ns = metric_get(agent->metrics, AGENT_METRIC_CPU_NS) +
+			  metric_get(agent->metrics, AGENT_METRIC_BPF_NS),
+	};
+	enum budget_measure measure;
+	enum budget_change change;
+	char state[STATE_SIZE];
+	int r;
+
+	agent->is_measured = false;
+	/* Both may have changed with the configuration; CPUs may have come or gone. */
+	agent->budget.limits = limits_of(agent);
+	change = budget_update(&agent->budget, &reading, &measure);
+	report(agent);
+	if (change == BUDGET_UNCHANGED)
+		return 0;
+	log_change(agent, change, measure);
+	r = carry_out(agent, measure);
+	if (r < 0)
+		return r;
+	describe(agent, state);
+	return host_info_set_label(&agent->host, "agent.reduced", state);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A ladder with hysteresis, see the header.
+ */
+#include "agent/budget.h"
+
+#define CPU_INTERVAL_NS	     (15 * NSEC_PER_SEC)
+#define CPU_INTERVALS_OVER   3
+#define MEMORY_INTERVAL_NS   (10 * NSEC_PER_SEC)
+#define FIRST_PATIENCE_NS    (60 * NSEC_PER_SEC)
+#define MAX_PATIENCE_NS	     (16 * FIRST_PATIENCE_NS)
+
+/* So long after a step was taken back, too much again is laid to that step. */
+#define RELAPSE_NS (3 * FIRST_PATIENCE_NS)
+
+void budget_init(struct budget *budget, const struct budget_limits *limits)
+{
+	*budget = (struct budget){ .limits = *limits, .patience_ns = FIRST_PATIENCE_NS };
+}
+
+static bool memory_is_exceeded(const struct budget *budget)
+{
+	return budget->memory_bytes > budget->limits.memory_bytes;
+}
+
+static bool cpu_is_exceeded(const struct budget *budget)
+{
+	return budget->limits.cpu_ns_per_s != 0 && budget->cpu_ns_per_s > budget->limits.cpu_ns_per_s;
+}
+
+bool budget_is_exceeded(const struct budget *budget)
+{
+	return memory_is_exceeded(budget) || cpu_is_exceeded(budget);
+}
+
+/* Whether an interval ended. */
+static bool measure_cpu(struct budget *budget, const struct budget_reading *reading)
+{
+	uint64_t elapsed_ns = reading->now_ns - budget->interval_start_ns;
+	uint64_t used_ns = reading->cpu_ns - budget->interval_cpu_ns;
+	bool is_first = budget->interval_start_ns == 0;
+
+	if (!is_first && elapsed_ns < CPU_INTERVAL_NS)
+		return false;
+	budget->interval_start_ns = reading->now_ns;
+	budget->interval_cpu_ns = reading->cpu_ns;
+	if (is_first)
+		return false;
+	budget->cpu_ns_per_s = (uint64_t)((double)used_ns / (double)elapsed_ns * (double)NSEC_PER_SEC);
+	budget->n_intervals_over = cpu_is_exceeded(budget) ? budget->n_intervals_over + 1 : 0;
+	return true;
+}
+
+static bool tighten(struct budget *budget, uint64_t now_ns, enum budget_measure first, enum budget_measure *ret_measure)
+{
+	for (enum budget_measure i = first; i < BUDGET_MEASURE_COUNT; i++) {
+		if (budget->step[i] >= budget->limits.max_step[i])
+			continue;
+		budget->step[i]++;
+		budget->n_tightened++;
+		budget->calm_since_ns = 0;
+		if (budget->relaxed_ns != 0 && now_ns < budget->relaxed_ns + RELAPSE_NS)
+			budget->patience_ns = MIN(2 * budget->patience_ns, MAX_PATIENCE_NS);
+		budget->relaxed_ns = 0;
+		*ret_measure = i;
+		return true;
+	}
+	return false;
+}
+
+/* A measure gives back at most what it bounds now: all else stays as it is. */
+static bool has_room_for(const struct budget *budget, enum budget_measure measure, const struct budget_reading *reading)
+{
+	uint64_t memory_bytes = reading->memory_bytes;
+	uint64_t cpu_ns_per_s = budget->cpu_ns_per_s;
+
+	if (measure == BUDGET_UNWIND)
+		memory_bytes += reading->unwind_bytes;
+	else
+		cpu_ns_per_s *= 2;
+	if (memory_bytes > budget->limits.memory_bytes / 10 * 9)
+		return false;
+	return budget->limits.cpu_ns_per_s == 0 || cpu_ns_per_s <= budget->limits.cpu_ns_per_s / 10 * 9;
+}
+
+static bool relax(struct budget *budget, const struct budget_reading *reading, enum budget_measure *ret_measure)
+{
+	for (enum budget_measure i = BUDGET_MEASURE_COUNT; i-- > 0;) {
+		if (budget->step[i] == 0 || !has_room_for(budget, i, reading))
+			continue;
+		if (budget->calm_since_ns == 0)
+			budget->calm_since_ns = reading->now_ns;
+		if (reading->now_ns - budget->calm_since_ns < budget->patience_ns)
+			return false;
+		budget->step[i]--;
+		budget->n_relaxed++;
+		budget->calm_since_ns = reading->now_ns;
+		budget->relaxed_ns = reading->now_ns;
+		*ret_measure = i;
+		return true;
+	}
+	budget->calm_since_ns = 0;
+	return false;
+}
+
+enum budget_change budget_update(struct budget *budget, const struct budget_reading *reading,
+				 enum budget_measure *ret_measure)
+{
+	bool interval_ended = measure_cpu(budget, reading);
+
+	budget->memory_bytes = reading->memory_bytes;
+	if (memory_is_exceeded(budget)) {
+		budget->calm_since_ns = 0;
+		/* A table being compiled needs memory for a moment; what was given up takes a while to show. */
+		if (budget->memory_over_since_ns == 0)
+			budget->memory_over_since_ns = reading->now_ns;
+		if (reading->now_ns - budget->memory_over_since_ns < MEMORY_INTERVAL_NS)
+			return BUDGET_UNCHANGED;
+		budget->memory_over_since_ns = reading->now_ns;
+		if (tighten(budget, reading->now_ns, BUDGET_UNWIND, ret_measure))
+			return BUDGET_TIGHTENED_FOR_MEMORY;
+		return BUDGET_UNCHANGED;
+	}
+	budget->memory_over_since_ns = 0;
+	if (interval_ended && budget->n_intervals_over >= CPU_INTERVALS_OVER) {
+		budget->n_intervals_over = 0;
+		if (tighten(budget, reading->now_ns, BUDGET_OFF_CPU, ret_measure))
+			return BUDGET_TIGHTENED_FOR_CPU;
+		return BUDGET_UNCHANGED;
+	}
+	if (!interval_ended || cpu_is_exceeded(budget))
+		return BUDGET_UNCHANGED;
+	return relax(budget, reading, ret_measure) ? BUDGET_RELAXED : BUDGET_UNCHANGED;
+}
