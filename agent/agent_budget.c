@@ -190,13 +190,16 @@ int agent_enforce_budget(struct agent *agent)
 	/* Both may have changed with the configuration; CPUs may have come or gone. */
 	agent->budget.limits = limits_of(agent);
 	change = budget_update(&agent->budget, &reading, &measure);
+	if (change != BUDGET_UNCHANGED) {
+		log_change(agent, change, measure);
+		r = carry_out(agent, measure);
+		if (r < 0)
+			return r;
+		describe(agent, state);
+		r = host_info_set_label(&agent->host, "agent.reduced", state);
+		if (r < 0)
+			return r;
+	}
 	report(agent);
-	if (change == BUDGET_UNCHANGED)
-		return 0;
-	log_change(agent, change, measure);
-	r = carry_out(agent, measure);
-	if (r < 0)
-		return r;
-	describe(agent, state);
-	return host_info_set_label(&agent->host, "agent.reduced", state);
+	return 0;
 }
