@@ -18,16 +18,16 @@
 #define TICK_ENTRY_NS	1000
 #define SWITCH_ENTRY_NS 200
 
-/* Halvings: down to an eighth of the frequency and of the tables, a sixteenth of the stacks of waits. */
+/* Halvings: down to an eighth of the frequency and of the chunks, a sixteenth of the stacks of waits. */
 #define MAX_STEPS_UNWIND    3
 #define MAX_STEPS_OFF_CPU   4
 #define MAX_STEPS_FREQUENCY 3
 
-/* Of the label and the log: "unwind tables 1/8, stacks of waits 1/16, 12 Hz on-CPU" */
+/* Of the label: "unwind chunks 1/8, stacks of waits 1/16, on-CPU 12.38 of 99 Hz" */
 #define STATE_SIZE 128
 
 static const char *const measure_names[BUDGET_MEASURE_COUNT] = {
-	[BUDGET_UNWIND] = "unwind tables",
+	[BUDGET_UNWIND] = "unwind chunks",
 	[BUDGET_OFF_CPU] = "stacks of waits",
 	[BUDGET_FREQUENCY] = "the on-CPU frequency",
 };
@@ -43,6 +43,21 @@ static uint64_t configured_period_ns(const struct agent *agent)
 	return agent->base_period_ns;
 }
 
+/* Parts of the pool of unwind chunks without this measure, as far as is known. */
+static uint32_t unreduced_parts(const struct agent *agent)
+{
+	return agent->unreduced_parts > 0 ? agent->unreduced_parts : paged_rows_parts(&agent->tables.rows);
+}
+
+/* Halves what the pool had when the first step was taken, not what it might have had. */
+static void limit_unwind_chunks(struct agent *agent, unsigned int step)
+{
+	uint32_t parts = unreduced_parts(agent);
+
+	agent->unreduced_parts = step > 0 ? parts : 0;
+	paged_rows_limit(&agent->tables.rows, step > 0 ? parts >> step : UINT32_MAX);
+}
+
 static struct budget_limits limits_of(const struct agent *agent)
 {
 	const struct agent_config *config = agent->config;
@@ -52,6 +67,9 @@ static struct budget_limits limits_of(const struct agent *agent)
 		.cpu_ns_per_s = config->budget_cpu_pct * n_cpus * (NSEC_PER_SEC / 100),
 	};
 
+	while (limits.max_step[BUDGET_UNWIND] < MAX_STEPS_UNWIND &&
+	       unreduced_parts(agent) >> (limits.max_step[BUDGET_UNWIND] + 1) > 0)
+		limits.max_step[BUDGET_UNWIND]++;
 	if (agent->off_cpu)
 		limits.max_step[BUDGET_OFF_CPU] = MAX_STEPS_OFF_CPU;
 	while (agent->on_cpu && limits.max_step[BUDGET_FREQUENCY] < MAX_STEPS_FREQUENCY &&
@@ -100,7 +118,7 @@ static void describe(const struct agent *agent, char ret_state[STATE_SIZE])
 
 	ret_state[0] = '\0';
 	if (step[BUDGET_UNWIND])
-		used += (size_t)snprintf(ret_state, STATE_SIZE, "unwind tables 1/%u", 1u << step[BUDGET_UNWIND]);
+		used += (size_t)snprintf(ret_state, STATE_SIZE, "unwind chunks 1/%u", 1u << step[BUDGET_UNWIND]);
 	if (step[BUDGET_OFF_CPU])
 		used += (size_t)snprintf(ret_state + used, STATE_SIZE - used, "%sstacks of waits 1/%u",
 					 used ? ", " : "", 1u << step[BUDGET_OFF_CPU]);
@@ -140,6 +158,9 @@ static int carry_out(struct agent *agent, enum budget_measure measure)
 	unsigned int step = agent->budget.step[measure];
 
 	switch (measure) {
+	case BUDGET_UNWIND:
+		limit_unwind_chunks(agent, step);
+		return 0;
 	case BUDGET_OFF_CPU:
 		bpf_programs_thin_waits(agent->programs, step);
 		return 0;
@@ -178,6 +199,7 @@ int agent_enforce_budget(struct agent *agent)
 	const struct budget_reading reading = {
 		.now_ns = clock_monotonic_ns(agent->clock),
 		.memory_bytes = metric_get(agent->metrics, AGENT_METRIC_MEMORY_BYTES),
+		.unwind_bytes = paged_rows_parts(&agent->tables.rows) * (uint64_t)UNWIND_PART_BYTES,
 		.cpu_ns = metric_get(agent->metrics, AGENT_METRIC_CPU_NS) +
 			  metric_get(agent->metrics, AGENT_METRIC_BPF_NS),
 	};

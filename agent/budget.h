@@ -9,7 +9,7 @@
  * Over the memory budget the first of these that is left is taken, over the CPU budget the first but BUDGET_UNWIND,
  * because fewer resident unwind rows cost CPU time:
  *
- *   BUDGET_UNWIND     fewer unwind tables in the BPF maps
+ *   BUDGET_UNWIND     fewer chunks of unwind tables in the BPF maps
  *   BUDGET_OFF_CPU    fewer stacks of waits (their time stays exact)
  *   BUDGET_FREQUENCY  a lower on-CPU frequency (values stay right, each sample counts its period)
  *

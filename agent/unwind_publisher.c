@@ -24,6 +24,11 @@ static int add_part(void *arg, uint32_t part, struct abi_unwind_slot **ret_slots
 	return bpf_programs_add_unwind_part(arg, part, ret_slots);
 }
 
+static void remove_part(void *arg, uint32_t part, struct abi_unwind_slot *slots)
+{
+	bpf_programs_remove_unwind_part(arg, part, slots);
+}
+
 static int put_region(void *arg, uint64_t key, uint32_t directory)
 {
 	return bpf_programs_put_unwind_region(arg, key, directory);
@@ -55,6 +60,7 @@ int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_program
 		.backend = {
 			.arg = programs,
 			.add_part = add_part,
+			.remove_part = remove_part,
 			.put_region = put_region,
 			.remove_region = remove_region,
 		},

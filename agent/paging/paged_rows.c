@@ -325,6 +325,50 @@ void paged_rows_unload(struct paged_rows *rows, uint32_t executable)
 			evict(rows, UNWIND_RULE_SLOTS + i);
 }
 
+/* ---- the ceiling ------------------------------------------------------------------------------------------------- */
+
+/* Whether the chunk in @slot, or a directory that leads to it, lies in slot @first_slot or behind. */
+static bool needs_slots_behind(const struct paged_rows *rows, uint32_t slot, uint32_t first_slot)
+{
+	const struct abi_unwind_chunk *chunk = chunk_at(rows, slot);
+	uint32_t executable = resident_at(rows, slot)->executable;
+
+	if (slot >= first_slot)
+		return true;
+	for (uint32_t i = 0; i < chunk->n_units; i++) {
+		struct directory_key key = key_of(chunk, executable, chunk->first_unit + i);
+
+		if (directories_lie_behind(&rows->directories, &key, first_slot))
+			return true;
+	}
+	return false;
+}
+
+void paged_rows_limit(struct paged_rows *rows, uint32_t n_parts)
+{
+	uint32_t first_slot = slot_pool_limit(&rows->slots, n_parts);
+
+	if (first_slot >= rows->slots.end_slot)
+		return;
+	for (uint32_t i = 0; i < rows->resident.count; i++) {
+		uint32_t slot = UNWIND_RULE_SLOTS + i;
+
+		if (is_chunk(rows, slot) && needs_slots_behind(rows, slot, first_slot))
+			evict(rows, slot);
+	}
+	slot_pool_trim(&rows->slots);
+	directories_trim(&rows->directories);
+	rows->resident.count = MIN(rows->resident.count, (size_t)(first_slot - UNWIND_RULE_SLOTS));
+	rows->oldest.count = 0;
+	rows->listed = rows->now - 1; /* the list is to be made anew */
+	rows->churning.count = 0;
+}
+
+uint32_t paged_rows_parts(const struct paged_rows *rows)
+{
+	return (rows->slots.end_slot - UNWIND_RULE_SLOTS) / UNWIND_SLOTS_PER_PART;
+}
+
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
 void paged_rows_set_now(struct paged_rows *rows, uint32_t now)

@@ -14,6 +14,9 @@
  *   5. where all were used within a second: one of few slots that take turns. All others stay, so that stacks that are
  *      whole stay whole; what takes turns is loaded again for each stack (counted: n_churned).
  *
+ * The ceiling of the pool can be lowered while it is in use: chunks in the parts behind it are evicted, whatever their
+ * age, and are loaded again into the parts that stay when a stack needs them.
+ *
  * Readers never wait and are never waited for: see unwind_maps.h. Used by the agent's main thread.
  */
 
@@ -69,6 +72,15 @@ bool paged_rows_find(const struct paged_rows *rows, uint32_t executable, uint64_
 
 /* Evicts all chunks of @executable. */
 void paged_rows_unload(struct paged_rows *rows, uint32_t executable);
+
+/*
+ * No more than @n_parts of the pool from now on, at least one, beside those of rules, and never more than @max_parts of
+ * paged_rows_init(). What is more is evicted and freed before this returns: some 10 ms for each part on an idle host.
+ */
+void paged_rows_limit(struct paged_rows *rows, uint32_t n_parts);
+
+/* Parts that are allocated, beside those of rules. */
+uint32_t paged_rows_parts(const struct paged_rows *rows);
 
 /* It is tick @now, which never falls. */
 void paged_rows_set_now(struct paged_rows *rows, uint32_t now);

@@ -13,6 +13,7 @@ int slot_pool_init(struct slot_pool *pool, const struct paging_backend *backend,
 		.max_parts = RULE_PARTS + max_parts,
 		.end_slot = UNWIND_RULE_SLOTS,
 	};
+	pool->ceiling = pool->max_parts;
 	pool->parts = calloc(pool->max_parts, sizeof(*pool->parts));
 	return pool->parts ? 0 : -ENOMEM;
 }
@@ -51,7 +52,7 @@ int slot_pool_grow(struct slot_pool *pool)
 	uint32_t part = pool->end_slot >> UNWIND_PART_SHIFT;
 	int r;
 
-	if (part == pool->max_parts)
+	if (part >= pool->ceiling)
 		return 0;
 	r = vec_reserve(&pool->free, UNWIND_SLOTS_PER_PART);
 	if (r == 0)
@@ -64,6 +65,35 @@ int slot_pool_grow(struct slot_pool *pool)
 	pool->end_slot += UNWIND_SLOTS_PER_PART;
 	/* Giving back needs no memory. */
 	return vec_reserve(&pool->free, pool->end_slot - UNWIND_RULE_SLOTS) < 0 ? -ENOMEM : 1;
+}
+
+uint32_t slot_pool_limit(struct slot_pool *pool, uint32_t n_parts)
+{
+	assert(n_parts > 0);
+	pool->ceiling = RULE_PARTS + MIN(n_parts, pool->max_parts - RULE_PARTS);
+	return pool->ceiling << UNWIND_PART_SHIFT;
+}
+
+void slot_pool_trim(struct slot_pool *pool)
+{
+	uint32_t end = pool->ceiling << UNWIND_PART_SHIFT;
+	size_t kept = 0;
+
+	if (pool->end_slot <= end)
+		return;
+	for (size_t i = 0; i < pool->free.count; i++)
+		if (pool->free.items[i] < end)
+			pool->free.items[kept++] = pool->free.items[i];
+	assert(pool->free.count - kept == pool->end_slot - end);
+	pool->free.count = kept;
+	for (uint32_t part = pool->ceiling; part < pool->end_slot >> UNWIND_PART_SHIFT; part++) {
+		struct abi_unwind_slot *slots = pool->parts[part];
+
+		pool->parts[part] = NULL;
+		pool->n_parts--;
+		pool->backend->remove_part(pool->backend->arg, part, slots);
+	}
+	pool->end_slot = end;
 }
 
 uint32_t slot_pool_take(struct slot_pool *pool)

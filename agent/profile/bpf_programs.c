@@ -455,6 +455,11 @@ int bpf_programs_add_unwind_part(struct bpf_programs *programs, uint32_t part, s
 				ret_slots);
 }
 
+void bpf_programs_remove_unwind_part(struct bpf_programs *programs, uint32_t part, struct abi_unwind_slot *slots)
+{
+	unwind_parts_remove(&programs->unwind_parts, bpf_map__fd(programs->skeleton->maps.unwind_pool), part, slots);
+}
+
 uint64_t bpf_programs_unwind_pool_bytes(const struct bpf_programs *programs)
 {
 	return unwind_parts_bytes(&programs->unwind_parts);

@@ -46,6 +46,18 @@ int unwind_parts_add(struct unwind_parts *parts, int pool_fd, uint32_t part, str
 	return 0;
 }
 
+void unwind_parts_remove(struct unwind_parts *parts, int pool_fd, uint32_t part, struct abi_unwind_slot *slots)
+{
+	(void)bpf_map_delete_elem(pool_fd, &part);
+	for (size_t i = 0; i < parts->all.count; i++) {
+		if (parts->all.items[i] != slots)
+			continue;
+		(void)munmap(slots, UNWIND_PART_BYTES);
+		parts->all.items[i] = parts->all.items[--parts->all.count];
+		return;
+	}
+}
+
 void unwind_parts_release(struct unwind_parts *parts)
 {
 	for (size_t i = 0; i < parts->all.count; i++)

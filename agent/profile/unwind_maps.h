@@ -23,6 +23,13 @@ struct unwind_parts {
  * period of RCU, which is some 10 ms on an idle host; samples are taken meanwhile. 0 or negative errno.
  */
 int unwind_parts_add(struct unwind_parts *parts, int pool_fd, uint32_t part, struct abi_unwind_slot **ret_slots);
+
+/*
+ * Takes @part out of @pool_fd and frees it. The system call waits for a grace period of RCU; this process's mapping keeps
+ * the part until then, so that no program can read freed memory, also on kernels that free an inner map at once when
+ * its last reference goes (before 6.7).
+ */
+void unwind_parts_remove(struct unwind_parts *parts, int pool_fd, uint32_t part, struct abi_unwind_slot *slots);
 void unwind_parts_release(struct unwind_parts *parts);
 
 /* Kernel memory of all parts. */
@@ -33,6 +40,7 @@ uint32_t unwind_parts_of_budget(uint64_t unwind_bytes);
 
 /* The same on the maps of the loaded programs, which own the parts. */
 int bpf_programs_add_unwind_part(struct bpf_programs *programs, uint32_t part, struct abi_unwind_slot **ret_slots);
+void bpf_programs_remove_unwind_part(struct bpf_programs *programs, uint32_t part, struct abi_unwind_slot *slots);
 uint64_t bpf_programs_unwind_pool_bytes(const struct bpf_programs *programs);
 int bpf_programs_put_unwind_region(struct bpf_programs *programs, uint64_t key, uint32_t directory);
 void bpf_programs_remove_unwind_region(struct bpf_programs *programs, uint64_t key);

@@ -79,7 +79,7 @@ static void within_its_budget_an_agent_gives_up_nothing(void **state)
 	assert_int_equal(simulation.budget.n_tightened, 0);
 }
 
-static void too_much_memory_takes_unwind_tables_first(void **state)
+static void too_much_memory_takes_unwind_chunks_first(void **state)
 {
 	enum budget_measure measure;
 	struct simulation simulation;
@@ -117,7 +117,7 @@ static void memory_that_nothing_frees_takes_all_measures_in_order(void **state)
 	assert_true(budget_is_exceeded(&simulation.budget));
 }
 
-static void too_much_cpu_leaves_unwind_tables_alone(void **state)
+static void too_much_cpu_leaves_unwind_chunks_alone(void **state)
 {
 	struct simulation simulation;
 
@@ -239,9 +239,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(within_its_budget_an_agent_gives_up_nothing),
-		cmocka_unit_test(too_much_memory_takes_unwind_tables_first),
+		cmocka_unit_test(too_much_memory_takes_unwind_chunks_first),
 		cmocka_unit_test(memory_that_nothing_frees_takes_all_measures_in_order),
-		cmocka_unit_test(too_much_cpu_leaves_unwind_tables_alone),
+		cmocka_unit_test(too_much_cpu_leaves_unwind_chunks_alone),
 		cmocka_unit_test(a_burst_of_fifteen_seconds_changes_nothing),
 		cmocka_unit_test(when_the_load_is_gone_all_steps_are_taken_back_one_by_one),
 		cmocka_unit_test(a_step_is_taken_back_only_where_there_is_room_for_what_it_brings),

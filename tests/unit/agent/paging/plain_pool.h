@@ -33,6 +33,17 @@ static inline int plain_add_part(void *arg, uint32_t part, struct abi_unwind_slo
 	return 0;
 }
 
+static inline void plain_remove_part(void *arg, uint32_t part, struct abi_unwind_slot *slots)
+{
+	struct plain_pool *pool = arg;
+
+	assert_non_null(slots);
+	assert_ptr_equal(pool->parts[part], slots);
+	free(slots);
+	pool->parts[part] = NULL;
+	pool->n_parts--;
+}
+
 static inline int plain_put_region(void *arg, uint64_t key, uint32_t directory)
 {
 	struct plain_pool *pool = arg;
@@ -58,6 +69,7 @@ static inline struct plain_pool *plain_pool_new(void)
 	assert_non_null(pool);
 	pool->backend = (struct paging_backend){ .arg = pool,
 						 .add_part = plain_add_part,
+						 .remove_part = plain_remove_part,
 						 .put_region = plain_put_region,
 						 .remove_region = plain_remove_region };
 	pool->parts_allowed = PLAIN_MAX_PARTS;

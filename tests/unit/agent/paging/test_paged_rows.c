@@ -275,6 +275,88 @@ static void a_chunk_may_reach_over_many_regions(void **state)
 	assert_int_equal(hash_table_count(fixture->plain->regions), 0);
 }
 
+/* What lies in the parts that stay is kept; all else can be loaded again, up to the lower ceiling and no further. */
+static void a_lower_ceiling_evicts_and_frees_what_lies_behind_it(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t n = fill(fixture), n_kept;
+
+	assert_int_equal(paged_rows_parts(&fixture->rows), 2);
+	paged_rows_limit(&fixture->rows, 1);
+	assert_int_equal(paged_rows_parts(&fixture->rows), 1);
+	assert_int_equal(fixture->plain->n_parts, 2); /* of rules, and this one */
+	n_kept = count_resident(fixture, 1, n + 1);
+	assert_in_range(n_kept, 1, UNWIND_SLOTS_PER_PART - 1);
+	assert_int_equal(fixture->rows.n_chunks, n_kept);
+	assert_int_equal(fixture->rows.n_rows, 2 * n_kept);
+	assert_int_equal(hash_table_count(fixture->plain->regions), n_kept);
+	assert_int_equal(rule_pool_count(&fixture->rows.rules), 2 + 2 * n_kept);
+	for (uint32_t i = 1; i <= n + 1; i++)
+		if (has(fixture, i))
+			assert_int_equal(chunk_of(fixture, i)->owner >> 32, i);
+	for (uint32_t i = 0; i < 500; i++) {
+		assert_ok(load(fixture, 1000 + i));
+		assert_true(has(fixture, 1000 + i));
+	}
+	assert_int_equal(fixture->plain->n_parts, 2);
+}
+
+static void a_ceiling_that_is_raised_lets_the_pool_grow_again(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t n = 100;
+
+	for (uint32_t i = 1; i <= n; i++)
+		assert_ok(load(fixture, i));
+	for (int round = 0; round < 3; round++) {
+		paged_rows_limit(&fixture->rows, 1);
+		paged_rows_limit(&fixture->rows, MAX_PARTS);
+		assert_int_equal(paged_rows_parts(&fixture->rows), 1);
+		for (uint32_t i = 1; i <= n; i++)
+			if (!has(fixture, i))
+				assert_ok(load(fixture, i));
+		assert_int_equal(paged_rows_parts(&fixture->rows), MAX_PARTS);
+		assert_int_equal(count_resident(fixture, 1, n), n);
+	}
+	for (uint32_t i = 1; i <= n; i++)
+		paged_rows_unload(&fixture->rows, i);
+	assert_int_equal(fixture->rows.n_chunks, 0);
+	assert_int_equal(hash_table_count(fixture->plain->regions), 0);
+	assert_int_equal(fixture->rows.slots.free.count, N_SLOTS);
+}
+
+/* The chunk of the second part goes, and so does one whose directory lies there, although its own slot stays. */
+static void a_chunk_leaves_with_its_directory(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t first_directory, slot;
+
+	for (uint32_t i = 1; i <= 70; i++)
+		assert_ok(load(fixture, i));
+	first_directory = *directories_region(&fixture->rows.directories,
+					      UNWIND_REGION_KEY(70, PAGE << UNWIND_PAGE_SHIFT)) >>
+			  UNWIND_DIRECTORY_SHIFT;
+	assert_true(first_directory >= UNWIND_RULE_SLOTS + UNWIND_SLOTS_PER_PART);
+	/* The slot of 2 is the one that is taken next, its directory the one that 70's slot has room for. */
+	slot = directories_find(&fixture->rows.directories, 2, PAGE << UNWIND_PAGE_SHIFT);
+	for (uint32_t i = 61; i < 70; i++)
+		paged_rows_unload(&fixture->rows, i);
+	paged_rows_unload(&fixture->rows, 2);
+	for (uint32_t i = 100; i < 110; i++)
+		assert_ok(load(fixture, i));
+	paged_rows_limit(&fixture->rows, 1);
+	assert_int_equal(paged_rows_parts(&fixture->rows), 1);
+	assert_true(slot < UNWIND_RULE_SLOTS + UNWIND_SLOTS_PER_PART);
+	for (uint32_t i = 1; i <= 110; i++) {
+		const uint32_t *directory = directories_region(&fixture->rows.directories,
+							       UNWIND_REGION_KEY(i, PAGE << UNWIND_PAGE_SHIFT));
+
+		assert_int_equal(directory != NULL, has(fixture, i));
+		if (directory)
+			assert_true(*directory >> UNWIND_DIRECTORY_SHIFT < UNWIND_RULE_SLOTS + UNWIND_SLOTS_PER_PART);
+	}
+}
+
 int main(void)
 {
 #define with_rows(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -288,6 +370,9 @@ int main(void)
 		with_rows(a_chunk_unused_for_long_leaves_before_the_pool_grows),
 		with_rows(without_memory_for_a_part_chunks_make_room),
 		with_rows(a_chunk_may_reach_over_many_regions),
+		with_rows(a_lower_ceiling_evicts_and_frees_what_lies_behind_it),
+		with_rows(a_ceiling_that_is_raised_lets_the_pool_grow_again),
+		with_rows(a_chunk_leaves_with_its_directory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

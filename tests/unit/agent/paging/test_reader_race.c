@@ -7,13 +7,15 @@
 #include "tests/unit/agent/paging/plain_pool.h"
 
 /*
- * The kernel's lookup, run by threads while another one loads and evicts chunks and gives slots and rules to other
- * executables: whatever a reader finds must be the executable's own rule at that address.
+ * The kernel's lookup, run by threads while another one loads and evicts chunks, gives slots and rules to other
+ * executables, and lowers and raises the pool's ceiling: whatever a reader finds must be the executable's own rule at
+ * that address. A part that was removed stays readable, as in the kernel until a grace period ends.
  */
 
 #define N_READERS     3
 #define N_EXECUTABLES 100u
 #define N_ROUNDS      15000u
+#define CEILING_ROUNDS 500u /* between changes of the ceiling */
 #define PAGE	      UINT64_C(0x40)
 #define ROWS	      200u
 #define ROW_BYTES     16u
@@ -21,6 +23,8 @@
 struct race {
 	struct plain_pool *plain;
 	struct paged_rows rows;
+	struct abi_unwind_slot *removed[N_ROUNDS / CEILING_ROUNDS];
+	size_t n_removed;
 	_Atomic uint32_t regions[N_EXECUTABLES + 1]; /* directory of the region of each executable; 0: none */
 	_Atomic bool is_over;
 	_Atomic uint64_t n_found, n_missing, n_wrong;
@@ -46,6 +50,16 @@ static int add_part(void *arg, uint32_t part, struct abi_unwind_slot **ret_slots
 	struct race *race = arg;
 
 	return plain_add_part(race->plain, part, ret_slots);
+}
+
+static void remove_part(void *arg, uint32_t part, struct abi_unwind_slot *slots)
+{
+	struct race *race = arg;
+
+	assert_true(race->n_removed < ARRAY_SIZE(race->removed));
+	race->removed[race->n_removed++] = slots;
+	race->plain->parts[part] = NULL;
+	race->plain->n_parts--;
 }
 
 static const struct abi_unwind_info *find_table(void *arg, uint32_t executable)
@@ -125,7 +139,11 @@ static void readers_find_their_own_rule_or_none(void **state)
 {
 	struct race *race = calloc(1, sizeof(*race));
 	struct paging_backend backend = {
-		.arg = race, .add_part = add_part, .put_region = put_region, .remove_region = remove_region
+		.arg = race,
+		.add_part = add_part,
+		.remove_part = remove_part,
+		.put_region = put_region,
+		.remove_region = remove_region,
 	};
 	struct chunk_record *records = calloc(N_EXECUTABLES, sizeof(*records));
 	pthread_t threads[N_READERS];
@@ -133,10 +151,10 @@ static void readers_find_their_own_rule_or_none(void **state)
 	(void)state;
 	assert_true(race && records);
 	race->plain = plain_pool_new();
-	assert_ok(paged_rows_init(&race->rows, &backend, 1, UNWIND_POOL_RULES));
+	assert_ok(paged_rows_init(&race->rows, &backend, 2, UNWIND_POOL_RULES));
 	for (uint32_t i = 0; i < N_EXECUTABLES; i++)
 		make_record(i + 1, &records[i]);
-	/* All parts are there before readers look at their list. */
+	paged_rows_limit(&race->rows, 1);
 	for (uint32_t i = 0; i < N_EXECUTABLES; i++)
 		assert_ok(paged_rows_load(&race->rows, i + 1, &records[i]));
 	assert_true(race->rows.n_evicted > 0);
@@ -145,9 +163,12 @@ static void readers_find_their_own_rule_or_none(void **state)
 	for (uint32_t round = 0; round < N_ROUNDS; round++) {
 		uint32_t executable = 1 + round * 37 % N_EXECUTABLES;
 
-		if (paged_rows_find(&race->rows, executable, PAGE << UNWIND_PAGE_SHIFT))
+		if (round % CEILING_ROUNDS == 0)
+			paged_rows_limit(&race->rows, 1 + round / CEILING_ROUNDS % 2);
+		/* Two of three are loaded: more than fit into one part. */
+		if (round % 3 == 0)
 			paged_rows_unload(&race->rows, executable);
-		else
+		else if (!paged_rows_find(&race->rows, executable, PAGE << UNWIND_PAGE_SHIFT))
 			assert_ok(paged_rows_load(&race->rows, executable, &records[executable - 1]));
 	}
 	race->is_over = true;
@@ -156,6 +177,9 @@ static void readers_find_their_own_rule_or_none(void **state)
 	print_message("%lu found, %lu missing\n", (unsigned long)race->n_found, (unsigned long)race->n_missing);
 	assert_int_equal(race->n_wrong, 0);
 	assert_true(race->n_found > 0 && race->n_missing > 0);
+	assert_true(race->n_removed > N_ROUNDS / CEILING_ROUNDS / 4);
+	for (size_t i = 0; i < race->n_removed; i++)
+		free(race->removed[i]);
 	paged_rows_release(&race->rows);
 	plain_pool_free(race->plain);
 	free(records);
