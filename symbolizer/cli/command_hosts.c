@@ -33,6 +33,18 @@ static void append_cell(struct bytes *out, const char *text, int width)
 	(void)bytes_append_format(out, "%*s  ", MAX(width - columns, 0), "");
 }
 
+/* What its profiles lack, below its line. */
+static void append_label(struct bytes *out, const json_t *row, const char *name, const char *words)
+{
+	const char *value = list_text(json_object_get(row, "labels"), name);
+
+	if (!value[0])
+		return;
+	(void)bytes_append_format(out, "  %s: ", words);
+	(void)human_append(out, value, -1);
+	(void)bytes_append_byte(out, '\n');
+}
+
 static void format_hosts(const json_t *rows, uint64_t now_s, struct bytes *out)
 {
 	(void)bytes_append_format(out, "%-32s  %4s  %-24s  %-8s  %-8s  %s\n", "host", "CPUs",
@@ -49,6 +61,8 @@ static void format_hosts(const json_t *rows, uint64_t now_s, struct bytes *out)
 		append_cell(out, list_text(row, "architecture"), 8);
 		append_cell(out, list_text(row, "agent_version"), 8);
 		(void)bytes_append_format(out, "%s\n", age);
+		append_label(out, row, "agent.reduced", "reduced to keep its budget");
+		append_label(out, row, "kernel.lacks", "its kernel lacks");
 	}
 }
 

@@ -243,6 +243,24 @@ static int build(struct query *query)
 	return r < 0 ? r : 1;
 }
 
+/* "; " between two statements. */
+static void say_what_is_reduced(struct query *query)
+{
+	char hosts[PROFILE_MESSAGE_SIZE];
+	size_t used = strlen(query->message);
+
+	if (query->stats->value_reduced > 0)
+		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used,
+			       "%s%.3g %% was sampled at a lower frequency, to keep the agent within its "
+			       "budget: values are right, and rest on fewer samples",
+			       used > 0 ? "; " : "",
+			       100.0 * (double)query->stats->value_reduced / (double)query->stats->value_total);
+	used = strlen(query->message);
+	if (reduced_describe_hosts(query->selection.series, query->selection.n_series, hosts, sizeof(hosts)) == 0 &&
+	    hosts[0])
+		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used, "%s%s", used > 0 ? "; " : "", hosts);
+}
+
 static void say_what_is_missing(struct query *query)
 {
 	uint64_t n_damaged = query->stats->n_damaged_blocks;
@@ -259,13 +277,7 @@ static void say_what_is_missing(struct query *query)
 			       "%sthe symbol tables of %llu executables are being made: ask again "
 			       "in a moment for the names of their functions",
 			       used > 0 ? "; " : "", (unsigned long long)n_pending);
-	used = strlen(query->message);
-	if (query->stats->value_reduced > 0)
-		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used,
-			       "%s%.3g %% was sampled at a lower frequency, to keep the agent within its "
-			       "budget: values are right, and rest on fewer samples",
-			       used > 0 ? "; " : "",
-			       100.0 * (double)query->stats->value_reduced / (double)query->stats->value_total);
+	say_what_is_reduced(query);
 }
 
 static int run(struct query *query)

@@ -67,6 +67,13 @@ export async function fetchServices(range, signal) {
 	return (await response.json()).services ?? [];
 }
 
+/* Hosts that sent samples, as GET /v1/hosts describes them. */
+export async function fetchHosts() {
+	const response = await request("v1/hosts", {});
+
+	return (await response.json()).hosts ?? [];
+}
+
 /*
  * The profile of a selection: {tree, description, stats, wait_ms}. tree is null where there is nothing to show;
  * description then says why.

@@ -6,11 +6,12 @@
  * load() asks again when the selection changed; render() only shows the answer there is in another way.
  */
 
-import { ApiError, fetchProfile, fetchServices, hasToken, setToken } from "./api.js";
+import { ApiError, fetchHosts, fetchProfile, fetchServices, hasToken, setToken } from "./api.js";
 import { functionValues, hashOfPath, isOfHosts, matchFunctions, nodeAt, nodeOfHash, pathOf, selfByKind, sumOfTotals,
 	topmostMatches } from "./columns.js";
 import { FlameView } from "./flame.js";
 import { formatShare, formatValue } from "./format.js";
+import { showHosts } from "./hosts.js";
 import { Patience, showNames } from "./names.js";
 import { frameFacts, frameSentence, showCrumbs, showLegend, showNotice, showStats, showTooltip, unsymbolized } from "./panels.js";
 import { Picker } from "./picker.js";
@@ -340,6 +341,16 @@ function askForToken(message) {
 
 /* ---- acting ---- */
 
+async function openHosts() {
+	try {
+		showHosts($("hosts-table").tBodies[0], $("hosts-text"), await fetchHosts(), Date.now() / 1000);
+	} catch (error) {
+		$("hosts-table").tBodies[0].replaceChildren();
+		$("hosts-text").textContent = error.message;
+	}
+	$("hosts-dialog").showModal();
+}
+
 function chooseService(name) {
 	ask({ service: name, event: name === TOTAL ? "on-cpu" : state.event, zoom: "" });
 }
@@ -493,6 +504,7 @@ function listen() {
 	$("fold").addEventListener("change", (event) => ask({ fold: event.target.checked }));
 	$("live").addEventListener("change", (event) => change({ live: event.target.checked }, load));
 	$("refresh").addEventListener("click", load);
+	$("hosts").addEventListener("click", openHosts);
 	$("share").addEventListener("click", copyLink);
 	$("search").addEventListener("input", (event) => search(event.target.value));
 	$("search").addEventListener("keydown", (event) => {

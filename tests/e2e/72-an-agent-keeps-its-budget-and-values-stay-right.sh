@@ -6,7 +6,7 @@
 # it can free says that.
 . "$(dirname "$0")/ticks.sh"
 need_root
-need_tools curl jq
+need_tools curl jq python3
 
 readonly HZ=1000
 
@@ -41,10 +41,14 @@ expect_near "CPU time over the change, in microseconds" "$(total_of "$work/share
 	"$(SAMPLE_HZ=$((HZ / 8)) cpu_tolerance $cpu $((to - from)))"
 jq -e '.DESCRIPTION | contains("lower frequency")' "$work/shares.json" >/dev/null ||
 	fail "the answer does not say that part of it was sampled at a lower frequency: $(jq .DESCRIPTION "$work/shares.json")"
+jq -e '.DESCRIPTION | test("host .e2e-host. gives this up now.*on-CPU [0-9.]+ of 1000 Hz")' "$work/shares.json" >/dev/null ||
+	fail "the answer does not say which host gives up what: $(jq .DESCRIPTION "$work/shares.json")"
 expect_at_least "microseconds at the lower frequency" "$(jq .debug.reduced "$work/shares.json")" 1000000
 host_label() { curl -sS -m 10 "$server_url/v1/hosts" | jq -r '.hosts[] | select(.name == "e2e-host") | .labels["agent.reduced"] // ""'; }
 say "the host is reduced: $(host_label)"
 host_label | grep -E 'on-CPU [0-9.]+ of 1000 Hz' || fail "the host list does not say at what frequency"
+"$hearth" hosts --server "$server_url" | grep -E 'reduced to keep its budget: .*of 1000 Hz' ||
+	fail "hearth hosts does not say that the host is reduced"
 
 # ---- every tick of both frequencies is accounted for
 take_report "$work/after.metrics"
@@ -64,9 +68,26 @@ expect_equal "millihertz in effect" "$(agent_metric on_cpu_millihertz)" $((1000 
 stop_agent
 end_process "$shares_pid"
 
-# ---- memory that cannot be freed: all is given up, and it says that this is not enough
-start_agent --budget.memory 16MiB --ring_size 32MiB --on_cpu.frequency 99 --batch_interval 1s
+# ---- memory that cannot be freed: all is given up, unwind chunks first, and it says that this is not enough
+python_for_ever() { while :; do python3 -c 'import asyncio, json, sqlite3, ssl, xml.dom.minidom'; done; }
+step_of() { sed -n "s/^hearth_agent_budget_step{measure=\"$1\"} //p" "$agent_metrics"; }
+pool_kib() { echo $(($(agent_metric unwind_pool_bytes) / 1024)); }
+has_two_parts() { [ "$(pool_kib)" -ge $((3 * 256)) ]; } # and one of rules
 is_exceeded() { [ "$(agent_metric budget_exceeded)" = 1 ]; }
-expect_within 180s is_exceeded
-expect_equal "steps of the frequency" "$(frequency_step)" 3
+
+printf 'budget.memory: 1GiB\n' >"$config"
+start_agent --config "$config" --ring_size 32MiB --on_cpu.frequency 99 --batch_interval 1s
+start_background python python_for_ever
+expect_within 120s has_two_parts
+before_kib=$(pool_kib)
+printf 'budget.memory: 16MiB\n' >"$config"
+kill -HUP "$agent_pid"
+expect_within 240s is_exceeded
+grep -F 'unwind chunks reduced to 1/2' "$work/agent.log" || fail "no line in the log says that unwind chunks were given up"
+first=$(grep -oE '(unwind chunks|stacks of waits|the on-CPU frequency) reduced to 1/2' "$work/agent.log" | head -n 1)
+expect_equal "what was given up first" "$first" "unwind chunks reduced to 1/2"
+expect_at_least "steps of unwind chunks" "$(step_of unwind)" 1
+expect_equal "steps of the frequency" "$(step_of frequency)" 3
+# Of rules there is one part or two, which stay.
+expect_at_most "pool of unwind chunks in KiB, of $before_kib" "$(pool_kib)" $((before_kib / 2 + 2 * 260))
 grep -F 'though it gave up all that it can' "$work/agent.log" || fail "no line in the log says that the budget does not hold"

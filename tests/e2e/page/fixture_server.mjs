@@ -43,7 +43,9 @@ async function answer(request, response, fixture) {
 			["on-cpu", "off-cpu"].map((event) => ({ name, event, hosts, processes: hosts * 2, last_time: now_s() }))) });
 	else if (url.pathname === "/v1/hosts")
 		sendJson(response, 200, { hosts: [{ name: "web-1", cpus: 8, kernel_release: "6.1.0-18-amd64", architecture: "x86_64",
-			agent_version: "0.1.0", last_time: now_s() - 4 }] });
+			agent_version: "0.1.0", last_time: now_s() - 4, labels: {} }, { name: "web-2", cpus: 8,
+			kernel_release: "5.10.0-32-amd64", architecture: "x86_64", agent_version: "0.1.0", last_time: now_s() - 90,
+			labels: { "agent.reduced": "unwind chunks 1/2, on-CPU 49.5 of 99 Hz", "kernel.lacks": "bpf-loop" } }] });
 	else if (url.pathname === "/v1/profile/ProfileTracing")
 		await answerProfile(request, response, fixture);
 	else

@@ -261,6 +261,27 @@ test("threads can be folded", async () => {
 	assert.deepEqual(root.children.filter(({ type }) => type === "T"), []);
 });
 
+test("the list of hosts says what agents give up and kernels lack", async () => {
+	await openService();
+	await page.clickOn("#hosts");
+	await page.until("document.getElementById('hosts-dialog').open");
+	const { answer } = await page.lastAnswer("/v1/hosts");
+	const rows = await page.evaluate("[...document.querySelectorAll('#hosts-table tbody tr')].map((row) => row.textContent)");
+
+	assert.equal(rows.length, answer.hosts.length);
+	for (const { name, labels } of answer.hosts) {
+		const row = rows.find((text) => text.startsWith(name));
+
+		assert.ok(row, `${name} is not listed: ${rows}`);
+		for (const label of ["agent.reduced", "kernel.lacks"])
+			assert.ok(row.includes((labels[label] ?? "").split(",")[0]), `${row} lacks ${label}`);
+	}
+	await picture("page-hosts");
+	await page.clickOn("#hosts-dialog button");
+	await page.until("!document.getElementById('hosts-dialog').open");
+	await assertQuiet();
+});
+
 test("a wrong filter is explained in the server's words, and can be cleared", async () => {
 	await openService();
 	await page.evaluate("document.getElementById('filter').focus()");

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <setjmp.h>
 
+#include <string.h>
+
 #include <cmocka.h>
 
 #include "common/arena.h"
@@ -71,6 +73,27 @@ static void series_without_a_period_are_left_alone(void **state)
 	expect(series, ARRAY_SIZE(series), (bool[]){ false, false, false });
 }
 
+static void the_answer_names_a_host_that_gives_something_up(void **state)
+{
+	struct label label = { .name = REDUCED_LABEL, .value = "stacks of waits 1/4" };
+	const struct store_host reduced[] = {
+		{ .id = 7, .name = "web-7", .labels = &label, .n_labels = 1 },
+		{ .id = 8, .name = "web-8", .labels = &label, .n_labels = 1 },
+	};
+	const struct store_process of[] = { { .host = &hosts[0] }, { .host = &reduced[0] }, { .host = &reduced[1] } };
+	const struct store_series series[] = { { .process = &of[0] }, { .process = &of[1] }, { .process = &of[1] },
+					       { .process = &of[2] } };
+	char text[200];
+
+	(void)state;
+	assert_int_equal(reduced_describe_hosts(series, 1, text, sizeof(text)), 0);
+	assert_string_equal(text, "");
+	assert_int_equal(reduced_describe_hosts(series, 3, text, sizeof(text)), 0);
+	assert_string_equal(text, "the agent of host 'web-7' gives this up now to keep its budget: stacks of waits 1/4");
+	assert_int_equal(reduced_describe_hosts(series, 4, text, sizeof(text)), 0);
+	assert_non_null(strstr(text, "(and 1 more hosts, see /v1/hosts)"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -78,6 +101,7 @@ int main(void)
 		cmocka_unit_test(a_longer_period_than_another_of_the_host_is_reduced),
 		cmocka_unit_test(hosts_with_different_frequencies_do_not_reduce_each_other),
 		cmocka_unit_test(series_without_a_period_are_left_alone),
+		cmocka_unit_test(the_answer_names_a_host_that_gives_something_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
