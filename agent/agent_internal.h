@@ -81,7 +81,7 @@ struct agent {
 	uint64_t base_period_ns;     /* as configured at the start */
 	uint64_t period_ns;	     /* of the on-CPU timer that runs */
 	struct budget budget;
-	uint32_t unreduced_parts; /* of the pool of unwind chunks when the budget first reduced it; 0: it is not reduced */
+	uint32_t unreduced_parts; /* of the pool of unwind chunks, before the budget reduced it; 0: it did not */
 	uint64_t scanned_ns;	     /* when /proc was read last */
 	uint64_t n_superseded;	 /* executables, as of the last look at mappings that have one */
 	uint64_t trimmed_ns;	 /* when the heap was trimmed last */

@@ -17,8 +17,8 @@
  * 90 % or below, for as long as the patience lasts. That is one minute at first, and doubles each time when the budget
  * is exceeded again soon after a step was taken back: so the agent does not swing between two steps.
  *
- * Memory must exceed the budget for 10 s before each step. CPU time is judged by means over 15 s, and three of them in a
- * row must exceed the budget: a new executable, whose table takes a second to compile, is no reason to sample less.
+ * Memory must exceed the budget for 10 s before each step. CPU time is judged by means over 15 s, and three of them in
+ * a row must exceed the budget: a new executable, whose table takes a second to compile, is no reason to sample less.
  */
 
 #include "common/base.h"

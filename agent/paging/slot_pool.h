@@ -49,8 +49,8 @@ int slot_pool_add_part(struct slot_pool *pool, uint32_t part);
 int slot_pool_grow(struct slot_pool *pool);
 
 /*
- * No more than @n_parts, at least one, beside those of rules from now on, and never more than slot_pool_init() was called
- * with. Returns the first slot behind the ceiling: all from there on must be given back, and then
+ * No more than @n_parts, at least one, beside those of rules from now on, and never more than slot_pool_init() was
+ * called with. Returns the first slot behind the ceiling: all from there on must be given back, and then
  * slot_pool_trim() removes their parts.
  */
 uint32_t slot_pool_limit(struct slot_pool *pool, uint32_t n_parts);

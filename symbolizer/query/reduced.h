@@ -18,7 +18,7 @@ int reduced_find(const struct store_series *series, size_t n_series, struct aren
 #define REDUCED_LABEL "agent.reduced"
 
 /*
- * Which hosts of @series have an agent that gives something up now: the first of them with its label, and how many more.
- * Empty without such a host. 0 or -ENOMEM.
+ * Which hosts of @series have an agent that gives something up now: the first of them with its label, and how many
+ * more. Empty without such a host. 0 or -ENOMEM.
  */
 int reduced_describe_hosts(const struct store_series *series, size_t n_series, char *ret_text, size_t size);

@@ -89,7 +89,8 @@ static void the_answer_names_a_host_that_gives_something_up(void **state)
 	assert_int_equal(reduced_describe_hosts(series, 1, text, sizeof(text)), 0);
 	assert_string_equal(text, "");
 	assert_int_equal(reduced_describe_hosts(series, 3, text, sizeof(text)), 0);
-	assert_string_equal(text, "the agent of host 'web-7' gives this up now to keep its budget: stacks of waits 1/4");
+	assert_string_equal(text,
+			    "the agent of host 'web-7' gives this up now to keep its budget: stacks of waits 1/4");
 	assert_int_equal(reduced_describe_hosts(series, 4, text, sizeof(text)), 0);
 	assert_non_null(strstr(text, "(and 1 more hosts, see /v1/hosts)"));
 }
