@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "agent/agent_internal.h"
+#include "agent/privileges.h"
 #include "common/log.h"
 
 /* How often the list of CPUs is read although nothing was announced. */
@@ -39,7 +40,9 @@ int agent_open_events(struct agent *agent)
 	online = cpu_watch_online(agent->cpu_watch);
 	r = process_events_follow(agent->events, online->items, online->count, watch_fd, agent);
 	if (r < 0)
-		return log_error_errno(r, "cannot watch processes through perf events: %m; CAP_PERFMON is needed");
+		return log_error_errno(r, "cannot watch processes through perf events: %m%s%s",
+				       r == -EPERM || r == -EACCES ? "; " : "",
+				       r == -EPERM || r == -EACCES ? privileges_perf_remedy() : "");
 	return 0;
 }
 

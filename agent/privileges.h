@@ -28,6 +28,9 @@ int privileges_check(void);
 /* Logs that @privilege is missing, with what is lost and how to grant it. Returns whether it is missing. */
 bool privileges_log_if_missing(enum privilege privilege);
 
+/* What lets the agent open perf events, of which one was refused: a part of a sentence. */
+const char *privileges_perf_remedy(void);
+
 /* Gives up all capabilities but those that the table keeps. 0 or negative errno (logged). */
 int privileges_limit(void);
 
@@ -41,6 +44,9 @@ bool privilege_is_in(enum privilege privilege, uint64_t permitted);
  * @perf_event_paranoid.
  */
 uint64_t privileges_to_keep(uint64_t permitted, int perf_event_paranoid);
+
+/* What lets a process with the capabilities @permitted open perf events. */
+const char *privilege_perf_remedy(uint64_t permitted, int perf_event_paranoid);
 
 /* The sentence about @privilege, for the program at @program. */
 void privilege_format(enum privilege privilege, const char *program, char ret_message[PRIVILEGE_MESSAGE_SIZE]);

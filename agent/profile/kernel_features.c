@@ -72,6 +72,12 @@ static bool has_feature(enum kernel_feature feature, const struct kernel_feature
 	return false;
 }
 
+/* Only "there is no such helper" counts: other failures are reported where the agent's own programs are loaded. */
+bool kernel_lets_bpf_read_it(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_probe_read_kernel, NULL) != 0;
+}
+
 static size_t find_row(const char *name, size_t length)
 {
 	size_t i = 0;

@@ -29,6 +29,12 @@ void kernel_features_probe(const char *without, struct kernel_features *ret_feat
 /* Each name in @list is one of the table, separated by commas; false and the first that is not. */
 bool kernel_features_are_known(const char *list, const char **ret_unknown, size_t *ret_length);
 
+/*
+ * Whether BPF programs may read the kernel's memory, which unwinding the kernel's stack needs. Lockdown in the mode
+ * `confidentiality` forbids it, to root as well.
+ */
+bool kernel_lets_bpf_read_it(void);
+
 enum bpf_variant kernel_features_variant(const struct kernel_features *features);
 
 /* One line in the log for each missing feature, with what is done instead and what is lost. */

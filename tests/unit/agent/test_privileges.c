@@ -44,6 +44,19 @@ static void sys_admin_is_kept_where_perf_events_ask_for_it(void **state)
 	assert_int_equal(privileges_to_keep(admin | ALL_KEPT, -1), ALL_KEPT);
 }
 
+static void the_remedy_for_perf_events_is_what_is_lacking(void **state)
+{
+	const uint64_t admin = CAPABILITY_BIT(CAP_SYS_ADMIN);
+
+	(void)state;
+	assert_non_null(strstr(privilege_perf_remedy(0, 3), "CAP_PERFMON is needed"));
+	assert_non_null(strstr(privilege_perf_remedy(ALL_KEPT, 3), "'sysctl kernel.perf_event_paranoid=2'"));
+	assert_non_null(strstr(privilege_perf_remedy(ALL_KEPT, 4), "CAP_SYS_ADMIN"));
+	assert_null(strstr(privilege_perf_remedy(ALL_KEPT, 2), "paranoid"));
+	assert_null(strstr(privilege_perf_remedy(ALL_KEPT, -1), "paranoid"));
+	assert_null(strstr(privilege_perf_remedy(ALL_KEPT | admin, 3), "paranoid"));
+}
+
 static void a_broader_capability_is_kept_only_in_place_of_a_narrow_one(void **state)
 {
 	const uint64_t admin = CAPABILITY_BIT(CAP_SYS_ADMIN);
@@ -108,6 +121,7 @@ int main(void)
 		cmocka_unit_test(of_all_capabilities_six_are_kept),
 		cmocka_unit_test(nothing_is_kept_that_was_not_there),
 		cmocka_unit_test(sys_admin_is_kept_where_perf_events_ask_for_it),
+		cmocka_unit_test(the_remedy_for_perf_events_is_what_is_lacking),
 		cmocka_unit_test(a_broader_capability_is_kept_only_in_place_of_a_narrow_one),
 		cmocka_unit_test(the_sentence_names_the_capability_and_three_ways_to_grant_it),
 		cmocka_unit_test(only_what_is_required_keeps_the_agent_from_starting),
