@@ -61,6 +61,8 @@ apt_in() {
 			APT::Sandbox::User "root";
 			Acquire::Languages "none";
 			Acquire::Retries "3";
+			Acquire::http::Timeout "30";
+			Acquire::https::Timeout "30";
 		END
 	fi
 	APT_CONFIG=$state/apt.conf "$@"
@@ -70,7 +72,7 @@ apt_in() {
 declare -A updated_suites
 update_suite() {
 	[ -z "${updated_suites[$1/$2]:-}" ] || return 0
-	apt_in "$1" "$2" apt-get -qq update >&2 || return 1
+	apt_in "$1" "$2" apt-get -qq --error-on=any update >&2 || return 1
 	updated_suites[$1/$2]=1
 }
 
@@ -95,11 +97,13 @@ fetch_kernel() {
 	arch=$(kernel_field "$name" 2) suite=$(kernel_field "$name" 3) pattern=$(kernel_field "$name" 4)
 	[ -n "$arch" ] || kernels_fail "no kernel '$name' in kernels.txt; there are: $(kernel_names | tr '\n' ' ')"
 	mkdir -p "$HEARTH_KERNELS_CACHE"
-	update_suite "$suite" "$arch" || kernels_fail "cannot read the package list of $suite"
+	update_suite "$suite" "$arch" ||
+		kernels_fail "cannot read the list of packages of $suite for $arch from $(host_mirror): is the mirror reachable?"
 	package=$(apt_in "$suite" "$arch" apt-cache pkgnames | grep -xE "$pattern" | sort -V | tail -n 1)
 	[ -n "$package" ] || kernels_fail "no package of $suite is named $pattern"
 	unpacked=$(mktemp -d "$HEARTH_KERNELS_CACHE/unpack.XXXXXX")
-	fetch_package "$suite" "$arch" "$package" "$unpacked" || kernels_fail "cannot fetch $package"
+	fetch_package "$suite" "$arch" "$package" "$unpacked" ||
+		kernels_fail "cannot fetch the package $package from $(host_mirror): is the mirror reachable?"
 	find "$unpacked" -name 'vmlinuz*' -type f -exec mv {} "$unpacked/vmlinuz" \;
 	[ -e "$unpacked/vmlinuz" ] || kernels_fail "no vmlinuz in $package"
 	printf '%s\n' "$package" >"$unpacked/package"
@@ -251,15 +255,21 @@ build_initramfs() {
 
 # start_machine ARCH VMLINUZ INITRAMFS CPUS MEMORY_MIB COMMAND_LINE: replaces the shell by the machine; its console is
 # standard output.
+#
+# A machine with one CPU has a clock that counts its instructions, 4 ns each, and jumps over idle time: what other programs
+# take of this host's CPUs makes it slower, and changes nothing that happens in it. With more CPUs QEMU 7.2 gives the
+# others no turn under that clock; such a machine has the host's, and its checks must bear that time passes without it.
 start_machine() {
-	local machine console
+	local machine console line clock=(-accel tcg -icount "shift=2,sleep=off")
 	case $1 in
-	amd64) machine=(qemu-system-x86_64 -M q35 -accel tcg,thread=multi -cpu max) console=ttyS0 ;;
-	arm64) machine=(qemu-system-aarch64 -M virt -accel tcg,thread=multi -cpu max,pauth-impdef=on) console=ttyAMA0 ;;
+	amd64) machine=(qemu-system-x86_64 -M q35 -cpu max,la57=off) console=ttyS0 ;;
+	arm64) machine=(qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on) console=ttyAMA0 ;;
 	*) kernels_fail "unknown architecture '$1'" ;;
 	esac
-	exec "${machine[@]}" -smp "$4" -m "$5" -kernel "$2" -initrd "$3" -no-reboot -nodefaults -nographic -serial stdio \
-		-append "console=$console panic=-1 no_timer_check quiet loglevel=4 $6" </dev/null
+	[ "$4" = 1 ] || clock=(-accel "tcg,thread=multi")
+	line="console=$console panic=-1 no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1 quiet loglevel=4 $6"
+	exec "${machine[@]}" "${clock[@]}" -smp "$4" -m "$5" -kernel "$2" -initrd "$3" -no-reboot -nodefaults -nographic \
+		-serial stdio -append "$line" </dev/null
 }
 
 # boot NAME INITRAMFS LOG CPUS MEMORY_MIB COMMAND_LINE CHECK...: boots the kernel and runs the checks in it. Returns when
@@ -296,9 +306,10 @@ all_checks() {
 # cpus, memory (MiB), tools (programs of Debian that it needs in the guest).
 check_header() { sed -n "2,20s/^# $2: //p" "$kernels_dir/checks/$1.sh" | head -n 1; }
 
-# machine_of CHECK: checks with the same machine run in one boot.
+# machine_of CHECK: checks with the same machine run in one boot. A check without wishes runs with one CPU and under
+# lockdown in the mode `integrity`, as a Debian host with Secure Boot has it.
 machine_of() {
-	local cpus memory
-	cpus=$(check_header "$1" cpus) memory=$(check_header "$1" memory)
-	printf '%s|%s|%s\n' "${cpus:-2}" "${memory:-1024}" "$(check_header "$1" boot)"
+	local cpus memory boot
+	cpus=$(check_header "$1" cpus) memory=$(check_header "$1" memory) boot=$(check_header "$1" boot)
+	printf '%s|%s|%s\n' "${cpus:-1}" "${memory:-1024}" "${boot:-lockdown=integrity}"
 }

@@ -100,7 +100,7 @@ print_table() {
 run_command() {
 	local kernel=$1 log=$HEARTH_KERNELS_CACHE/logs/$1-command.log
 	fetch_kernel "$kernel" || exit 1
-	boot "$kernel" "$HEARTH_KERNELS_CACHE/initramfs-$(kernel_field "$kernel" 2)" "$log" 2 1024 "" 00-command
+	boot "$kernel" "$HEARTH_KERNELS_CACHE/initramfs-$(kernel_field "$kernel" 2)" "$log" "${HEARTH_KERNELS_CPUS:-1}" 1024 "" 00-command
 	tr -d '\r' <"$log" | sed -n '/^@@kernel/,/^@@result/p'
 }
 

@@ -7,14 +7,6 @@
 use_server
 use_agent
 start_workload shares 600
-report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
-take_report() {
-	local before
-	before=$(stat -c '%Y %i' "$agent_metrics")
-	expect_within "$GUEST_DEADLINE" report_is_newer "$before"
-	cp "$agent_metrics" "$1"
-}
-metric_in() { agent_metrics=$1 agent_metric "$2"; }
 grown() { printf '%d' $(($(metric_in "$work/last" "$1") - $(metric_in "$work/first" "$1"))); }
 take_report "$work/first"
 sampled_enough() {
@@ -22,10 +14,7 @@ sampled_enough() {
 	[ "$(grown 'ticks_total{outcome="sampled"}')" -ge 1000 ]
 }
 expect_within "$GUEST_DEADLINE" sampled_enough
-for report in first last; do
-	expect_equal "sum of the outcomes, $report report" "$(metric_in "$work/$report" ticks_total)" \
-		"$(metric_in "$work/$report" ticks_expected_total)"
-done
+expect_outcomes_add_up "$work/first" "$work/last"
 for outcome in idle asleep sampled ring_full failed missed; do
 	say "$outcome: $(grown "ticks_total{outcome=\"$outcome\"}") of $(grown ticks_expected_total)"
 	[ "$(grown "ticks_total{outcome=\"$outcome\"}")" -ge 0 ] || fail "ticks of outcome $outcome fell"

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# cpus: 4,cores=2,threads=2
+# boot: isolcpus=2 nohz_full=3
 #
 # The second CPU goes offline and comes back six times, in every second cycle before anybody looked: timers and event
 # rings follow it, and the periods of its time online are accounted for to the tick, or counted as not covered.

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# boot: isolcpus=1 nohz_full=2
-# cpus: 4
+# cpus: 4,cores=2,threads=2
+# boot: isolcpus=2 nohz_full=3
 #
 # CPUs that were set aside on the kernel's command line are sampled only when they are asked for by number.
 . /hearth/tests/kernels/guest/lib.sh
 
 sampled() { "$workloads/cpu_cycles" list "$@"; }
 
-expect_equal "CPUs that the kernel isolates" "$(cat /sys/devices/system/cpu/isolated)" 1
-expect_equal "CPUs without a tick" "$(cat /sys/devices/system/cpu/nohz_full)" 2
-expect_equal "CPUs that are sampled" "$(sampled)" 0,3
+expect_equal "CPUs that the kernel isolates" "$(cat /sys/devices/system/cpu/isolated)" 2
+expect_equal "CPUs without a tick" "$(cat /sys/devices/system/cpu/nohz_full)" 3
+expect_equal "CPUs that are sampled" "$(sampled)" 0,1
 expect_equal "CPUs that are sampled when 1 and 2 are asked for" "$(sampled 1-2)" 1,2
 expect_equal "CPUs that are sampled when one is asked for that is not there" "$(sampled 0,9)" 0

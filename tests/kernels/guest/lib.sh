@@ -12,16 +12,28 @@ server_url=http://127.0.0.1:20416
 agent_metrics=$SHARED/agent.metrics
 mkdir -p "$SHARED"
 
+# wait_until DEADLINE COMMAND...: as in tests/e2e/lib.sh, but a question to the server costs a guest a second of its CPU:
+# it is asked every 3 s. A machine whose clock counts instructions (lib.sh of the host) jumps over the time between.
+wait_until() {
+	local deadline=$((SECONDS + ${1%s}))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $deadline ] || return 1
+		nap 3
+	done
+}
+
 # lacks FEATURE: the table of kernels says that the agent must do without it here.
 lacks() { [[ ,$HEARTH_LACKS, == *",$1,"* ]]; }
 
-# detach NAME COMMAND...: runs on after this check; its output is in $SHARED/NAME.log. Sets $detached_pid.
+# detach NAME COMMAND...: runs on after this check; its output is in $SHARED/NAME.log, its exit status at the end in
+# $SHARED/NAME.status.
 detach() {
 	local name=$1
-	shift
-	setsid "$@" >>"$SHARED/$name.log" 2>&1 </dev/null &
-	detached_pid=$!
-	printf '%d\n' "$detached_pid" >"$SHARED/$name.pid"
+	rm -f "$SHARED/$name.pid" "$SHARED/$name.status"
+	setsid bash -c 'files=$1; shift; "$@" & echo $! >"$files.pid"; wait $!; echo $? >"$files.status"' _ "$SHARED/$name" \
+		"${@:2}" >>"$SHARED/$name.log" 2>&1 </dev/null &
+	wait_until 60s test -s "$SHARED/$name.pid"
 }
 
 shared_pid() { cat "$SHARED/$1.pid"; }
@@ -40,7 +52,7 @@ use_agent() {
 		rm -f "$agent_metrics"
 		detach agent "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$SHARED/spool" \
 			--unwind.cache_folder "$SHARED/unwind" --metrics.file "$agent_metrics" --host.name guest \
-			--off_cpu.disabled=false --batch_interval 2s "$@"
+			--off_cpu.disabled=false --on_cpu.frequency "$SAMPLE_HZ" --batch_interval 2s "$@"
 	fi
 	agent_pid=$(shared_pid agent)
 	wait_until "$GUEST_DEADLINE" agent_reports_or_gone || {
@@ -53,11 +65,11 @@ use_agent() {
 	fi
 }
 
-# count_of SERVICE FROM TO [MORE_JSON]: its samples (on-cpu at 99 Hz), or its microseconds of another event type.
+# count_of SERVICE FROM TO [MORE_JSON]: its samples (on-cpu at $SAMPLE_HZ), or its microseconds of another event type.
 value_since() { query_profile "$1" "$2" $(($(now_s) + 1)) "${3:-}" | jq '[.result[]? | select(.parent_node_id == "-1") | .total_value] | add // 0'; }
 
-# The sampling period at 99 Hz, in microseconds.
-readonly PERIOD_US=10101
+# Five times the default, so that a check has its samples in a fifth of the CPU time; the period is in microseconds.
+readonly SAMPLE_HZ=499 PERIOD_US=2004
 
 # has_samples_since SERVICE FROM COUNT
 has_counted() { [ "$(value_since "$1" "$2")" -ge $(($3 * PERIOD_US)) ]; }
@@ -85,4 +97,26 @@ share_with_depth() {
 			| .all += $n.self_value
 			| if $d >= $count then .deep += $n.self_value else . end)
 		| if .all > 0 then 100 * .deep / .all else 0 end' "$1"
+}
+
+report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
+
+# take_report FILE: the agent's next report, which is of one moment.
+take_report() {
+	local before
+	before=$(stat -c '%Y %i' "$agent_metrics")
+	expect_within "$GUEST_DEADLINE" report_is_newer "$before"
+	cp "$agent_metrics" "$1"
+}
+
+# metric_in REPORT METRIC
+metric_in() { agent_metrics=$1 agent_metric "$2"; }
+
+# expect_outcomes_add_up REPORT...: of each, expected periods are those of all outcomes.
+expect_outcomes_add_up() {
+	local report
+	for report in "$@"; do
+		expect_equal "sum of the outcomes in ${report##*/}" "$(metric_in "$report" ticks_total)" \
+			"$(metric_in "$report" ticks_expected_total)"
+	done
 }

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A host of cgroup version 1 beside version 2 (hybrid): the container's group is in the old hierarchies only, "0::" says
+# "/". Its profile has the container's id.
+. /hearth/tests/kernels/guest/lib.sh
+
+readonly ID=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+
+use_server
+use_agent
+mkdir -p "$work/systemd" "$work/pids"
+mount -t cgroup -o none,name=systemd cgroup "$work/systemd" || skip "this kernel has no cgroup version 1"
+at_exit+=("umount $work/systemd")
+mount -t cgroup -o pids cgroup "$work/pids" || skip "the pids controller cannot be used in cgroup version 1"
+at_exit+=("umount $work/pids")
+mkdir "$work/systemd/system.slice" "$work/systemd/system.slice/docker.service" "$work/pids/docker" "$work/pids/docker/$ID"
+
+from=$(now_s)
+start_background workload-stuck bash -c 'echo $$ >"$1/systemd/system.slice/docker.service/cgroup.procs"
+	echo $$ >"$1/pids/docker/$2/cgroup.procs"; cat /proc/self/cgroup; exec "$3" 600' _ "$work" "$ID" "$workloads/syscalls"
+pid=$background_pid
+is_in_container() { grep -q "pids:/docker/$ID" "/proc/$pid/cgroup"; }
+expect_within "$GUEST_DEADLINE" is_in_container
+expect_equal "group of version 2" "$(sed -n 's/^0:://p' "/proc/$pid/cgroup")" /
+has_label() { query_profile syscalls "$from" $(($(now_s) + 1)) "{\"tag_filter\": \"container_id = \\\"$ID\\\"\"}" | jq -e '.OPT_STATUS == "SUCCESS" and (.result | length) > 0' >/dev/null; }
+wait_until "$GUEST_DEADLINE" has_label || {
+	query_profile syscalls "$from" $(($(now_s) + 1)) "{\"tag_filter\": \"container_id = \\\"$ID\\\"\"}" | head -c 600
+	fail "no profile has container_id = $ID"
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The machine booted with lockdown=integrity, in which all checks before this one ran. In the mode `confidentiality`,
+# which can be switched on and never off, the kernel refuses programs that read its memory, and logs it. The agent that
+# runs goes on; another does not start, and says in one line why, and that `integrity` is enough.
+. /hearth/tests/kernels/guest/lib.sh
+
+readonly LOCKDOWN=/sys/kernel/security/lockdown
+
+mode() { sed 's/.*\[\(.*\)\].*/\1/' $LOCKDOWN; }
+sampled() { agent_metric 'ticks_total{outcome="sampled"}'; }
+has_sampled() { [ "$(sampled)" -ge "$1" ]; }
+
+expect_equal "mode" "$(mode)" integrity
+use_server
+use_agent
+echo confidentiality >$LOCKDOWN
+expect_equal "mode" "$(mode)" confidentiality
+take_report "$work/report"
+start_workload syscalls 600
+expect_within "$GUEST_DEADLINE" has_sampled $(($(sampled) + 200))
+end_process "$workload_pid"
+
+dmesg -c >/dev/null
+status=0
+"$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" --spool "$work/spool" --unwind.cache_folder "$work/unwind" \
+	--host.name locked-down >"$work/refused.log" 2>&1 || status=$?
+cat "$work/refused.log"
+expect_equal "exit status" $status 1
+expect_equal "errors" "$(grep -c '^error ' "$work/refused.log")" 1
+grep "^error .*mode 'confidentiality' .*not starting.*lockdown=integrity" "$work/refused.log" >/dev/null ||
+	fail "the error does not name the mode and the remedy"
+dmesg | grep -i 'lockdown: hearth-agent: use of bpf to read kernel RAM is restricted' ||
+	fail "the kernel did not log that it refused a BPF program"
