@@ -20,5 +20,6 @@ for outcome in idle asleep sampled ring_full failed missed; do
 	[ "$(grown "ticks_total{outcome=\"$outcome\"}")" -ge 0 ] || fail "ticks of outcome $outcome fell"
 done
 sampled=$(grown 'ticks_total{outcome="sampled"}')
-expect_near "samples taken into batches" "$(grown samples_total)" "$sampled" $((sampled / 20 + 2))
+# Waits are samples as well, so there may be more.
+expect_at_least "samples taken into batches" "$(grown samples_total)" $((sampled - sampled / 20 - 2))
 expect_equal "ticks at which no stack could be taken" "$(grown 'ticks_total{outcome="failed"}')" 0

@@ -90,9 +90,9 @@ profile_of() {
 
 # depth_of FILE LABEL: in percent of all samples, those on stacks with at least COUNT frames LABEL.
 share_with_depth() {
-	jq -r --arg label "$2" --argjson count "$3" '
+	jq -r --arg wanted "$2" --argjson count "$3" '
 		reduce .result[] as $n ({ depth: {}, deep: 0, all: 0 };
-			((.depth[$n.parent_node_id] // 0) + (if $n.profile_location_str == $label then 1 else 0 end)) as $d
+			((.depth[$n.parent_node_id] // 0) + (if $n.profile_location_str == $wanted then 1 else 0 end)) as $d
 			| .depth[$n.node_id] = $d
 			| .all += $n.self_value
 			| if $d >= $count then .deep += $n.self_value else . end)
