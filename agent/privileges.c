@@ -187,8 +187,9 @@ const char *privilege_perf_remedy(uint64_t permitted, int perf_event_paranoid)
 	if (!privilege_is_in(PRIVILEGE_PERFMON, permitted))
 		return "CAP_PERFMON is needed";
 	if (perf_event_paranoid >= PARANOID_BEYOND_PERFMON && !(permitted & CAPABILITY_BIT(CAP_SYS_ADMIN)))
-		return "kernel.perf_event_paranoid is above 2, at which kernels of Debian and Ubuntu want CAP_SYS_ADMIN "
-		       "and CAP_PERFMON does not help: run 'sysctl kernel.perf_event_paranoid=2', or add CAP_SYS_ADMIN";
+		return "kernel.perf_event_paranoid is above 2, at which kernels of Debian and Ubuntu want "
+		       "CAP_SYS_ADMIN and CAP_PERFMON does not help: run 'sysctl kernel.perf_event_paranoid=2', or "
+		       "add CAP_SYS_ADMIN";
 	return "a container's seccomp profile or a security module forbids perf_event_open(2)";
 }
 

@@ -111,8 +111,8 @@ static int probe_kernel(const struct bpf_programs_options *options, struct kerne
 	if (!kernel_lets_bpf_read_it())
 		return log_error_errno(EPERM,
 				       "kernel '%s' lets no BPF program read its memory, as lockdown in the mode "
-				       "'confidentiality' does (/sys/kernel/security/lockdown): not starting; the agent "
-				       "works in the mode 'integrity', which is set at boot: replace "
+				       "'confidentiality' does (/sys/kernel/security/lockdown): not starting; the "
+				       "agent works in the mode 'integrity', which is set at boot: replace "
 				       "lockdown=confidentiality by lockdown=integrity on the kernel's command line",
 				       system.release);
 	if (!kernel_features_are_known(options->kernel_without, &unknown, &length))
