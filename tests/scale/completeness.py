@@ -6,7 +6,8 @@
 DUMP is what batch_dump printed. Prints figures as `PREFIXfigure value unit`: of the samples of use_executables with
 user frames, and of those of all processes, those that are not cut; of use_executables also those that in truth begin
 in main() or a thread: uncut, the outermost frame in the program, the C library or the dynamic linker, and beneath the
-made functions those of the program that called them.
+made functions those of the program that called them. For each other program with at least 200 samples, those that are
+not cut.
 """
 import collections
 import os
@@ -21,6 +22,7 @@ OUTERMOST = re.compile(r"^(use_executables|libc\.so\.6|libc-.*|ld-linux.*)$")
 MADE = re.compile(r"^[0-9]+\.so$")
 # work() and run()
 LEAST_CALLERS = 2
+LEAST_SAMPLES = 200
 
 
 class Files:
@@ -43,6 +45,7 @@ def reaches_its_origin(stack):
 def main():
     prefix, path = sys.argv[1:]
     counts, cuts = collections.Counter(), collections.Counter()
+    by_program, uncut_by_program = collections.Counter(), collections.Counter()
     with open(path, encoding="utf-8") as dump:
         for stack in OurStacks(Files()).read(dump):
             if not stack.frames:
@@ -51,6 +54,8 @@ def main():
                     cuts[stack.cut, "no frames"] += stack.count
                 continue
             counts["all"] += stack.count
+            by_program[stack.name] += stack.count
+            uncut_by_program[stack.name] += 0 if stack.cut else stack.count
             counts["all uncut"] += 0 if stack.cut else stack.count
             if stack.cut:
                 cuts[stack.cut, PROGRAM if stack.name == PROGRAM else "others"] += stack.count
@@ -62,6 +67,9 @@ def main():
                                 ("all_uncut_pct", "all uncut", "all")):
         if counts[whole]:
             print(f"{prefix}{figure} {100 * counts[part] / counts[whole]:.2f} % of {counts[whole]} samples")
+    for name, samples in by_program.most_common():
+        if samples >= LEAST_SAMPLES and name != PROGRAM:
+            print(f"{prefix}uncut_pct.{name} {100 * uncut_by_program[name] / samples:.2f} % of {samples} samples")
     for (reason, whose), count in sorted(cuts.items()):
         print(f"{prefix}cut_{reason.replace('-', '_')} {count} samples of {whose}")
 

@@ -13,6 +13,8 @@
 #   executables   2 000 distinct executables in use by 250 processes
 #   huge          one executable of 1 GB
 #   mappings      3 000 executable mappings in one process
+#   programs      clang, gcc, cmake, Chromium and ClickHouse beside HEARTH_SCALE_OTHERS (400) other executables in use; those
+#                 of the five that are installed
 #
 # HEARTH_BUILD: the build folder. HEARTH_SCALE_DIVISOR=N: a Nth of each number. HEARTH_SCALE_RUN_WITH=COMMAND: put before the
 # agent's; on a machine that others use, "chrt --rr 1" gives it the CPU when it wants it, as on one that is its own.
@@ -93,6 +95,42 @@ load_mappings() {
 	load mappings "$workloads/use_executables" "$files" 0 1 copies=$((3000 / divisor)) period=10 busy=8000
 }
 
+# again COMMAND...: over and over.
+again() { while "$@" >/dev/null 2>&1; do :; done; }
+
+load_programs() {
+	local others=${HEARTH_SCALE_OTHERS:-400} port
+	say "making $others executables"
+	make_files "$others"
+	load others "$workloads/many" $((others / 8)) sh -c \
+		'exec "$0" "$1" $((8 * $2)) 8 busy=1000' "$workloads/use_executables" "$files" {}
+	mkdir "$work/programs"
+	cd "$work/programs"
+	printf '#include <%s>\n' regex map unordered_map iostream algorithm functional vector string thread future >all.cc
+	printf 'cmake_minimum_required(VERSION 3.20)\nproject(p C CXX)\ninclude(CheckIncludeFile)\n' >CMakeLists.txt
+	printf 'check_include_file(%s.h HAVE_%s)\n' stdio IO math MATH time TIME wchar WCHAR >>CMakeLists.txt
+	printf '<script>for (let a = [];;) { a.push({ x: Math.random() }); if (a.length > 1e5) a.sort((p, q) => p.x - q.x), a = []; }</script>' >a.html
+	again_programs "$(free_port)" "$(free_port)"
+	cd "$OLDPWD"
+}
+
+again_programs() {
+	! command -v clang++ >/dev/null || start_background clang again clang++ -std=c++17 -O2 -c all.cc -o 1.o
+	! command -v g++ >/dev/null || start_background gcc again g++ -std=c++17 -O2 -c all.cc -o 2.o
+	! command -v cmake >/dev/null || start_background cmake again cmake --fresh -S . -B b
+	! command -v chromium >/dev/null || start_background chromium chromium --headless=new --no-sandbox --disable-gpu \
+		--user-data-dir="$work/programs/chromium" --timeout=600000 --dump-dom "file://$work/programs/a.html"
+	if command -v clickhouse-server >/dev/null; then
+		start_background clickhouse clickhouse-server -C /etc/clickhouse-server/config.xml -- --path="$work/programs/ch/" \
+			--tcp_port="$1" --http_port="$2" --listen_host=127.0.0.1 --tmp_path="$work/programs/ch/tmp/"
+		start_background queries again_or_wait clickhouse-client --host 127.0.0.1 --port "$1" --query \
+			'SELECT count() FROM (SELECT cityHash64(number) % 100000 AS k, count() FROM system.numbers WHERE number < 3000000 GROUP BY k LIMIT 10)'
+	fi
+}
+
+# The same for a client whose server is still starting.
+again_or_wait() { while :; do "$@" >/dev/null 2>&1 || nap 0.5; done; }
+
 # ---- the agent
 
 is_sampling() { grep -qs 'sampling .* CPUs' "$work/agent.log" || is_gone "$agent_pid"; }
@@ -155,7 +193,7 @@ run_case() {
 }
 
 # Each case in a shell of its own, which ends its processes and removes its files.
-readonly CASES="processes threads namespaces executables huge mappings"
+readonly CASES="processes threads namespaces executables huge mappings programs"
 if [ $# -ne 1 ]; then
 	result=0
 	for name in ${*:-$CASES}; do
