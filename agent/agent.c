@@ -56,8 +56,7 @@ static int label_host(struct agent *agent)
 
 static bool takes_off_cpu(const struct agent *agent)
 {
-	return !agent->config->off_cpu_disabled &&
-	       bpf_programs_features(agent->programs)->has[KERNEL_FEATURE_OFF_CPU];
+	return !agent->config->off_cpu_disabled;
 }
 
 static int load_programs(struct agent *agent)

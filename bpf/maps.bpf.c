@@ -19,5 +19,7 @@ struct seen_stacks_map seen_stacks SEC(".maps");
 struct samples_map samples SEC(".maps");
 struct counters_map counters SEC(".maps");
 struct thread_waits_map thread_waits SEC(".maps");
+struct hashed_waits_map hashed_waits SEC(".maps");
+struct blank_waits_map blank_waits SEC(".maps");
 
 char _license[] SEC("license") = "Dual BSD/GPL";

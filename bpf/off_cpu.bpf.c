@@ -68,6 +68,29 @@ struct {
 	__type(value, struct capture_budget);
 } capture_budgets SEC(".maps");
 
+/* What is known of a wait before its stack is walked; by CPU, because switches do not interrupt each other. */
+struct new_wait {
+	__u64 now_ns;
+	__u64 began_ns; /* taking the stack; 0: it is not taken */
+	__u8 site;
+	__u8 weight_shift;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct new_wait);
+} new_waits SEC(".maps");
+
+/* The program that walks UNWIND_STEPS_OF_PART frames more; used by the variant without bpf_loop() alone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} wait_parts SEC(".maps");
+
 /* Looks at the slice when it is over, or at once when twice its share is spent. */
 static __always_inline void adjust_interval(struct capture_budget *budget, __u64 now_ns)
 {
@@ -159,16 +182,12 @@ static __always_inline bool was_copied(const struct sample *sample, const struct
 	       sample->header.time_ns - site->copied_ns < COPY_INTERVAL_NS;
 }
 
-/* prev is the current task still. */
-static __always_inline enum wait_stack take_stack(void *context, struct task_struct *task, struct thread_waits *waits,
-						  struct wait_site *site)
+/* Up to the first frame in user code. @task is the current one still. WAIT_STACK_TAKEN: the rest is to be walked. */
+static __always_inline enum wait_stack begin_stack(void *context, struct task_struct *task,
+						   const struct wait_site *site, struct sample *sample)
 {
-	__u32 key = 0;
-	struct sample *sample = bpf_map_lookup_elem(&off_cpu_scratch, &key);
 	long size;
 
-	if (!sample)
-		return WAIT_STACK_IGNORED;
 	sample_begin_task(sample, task, EVENT_OFF_CPU, 0);
 	sample_find_process(sample);
 	if (sample->process_flags & ABI_PROCESS_WITHOUT_OFF_CPU) {
@@ -187,7 +206,13 @@ static __always_inline enum wait_stack take_stack(void *context, struct task_str
 	else
 		count(ABI_COUNTER_KERNEL_STACK_ERROR);
 	registers_from_task(&sample->registers, user_registers(task));
-	unwind_user(sample);
+	return WAIT_STACK_TAKEN;
+}
+
+/* The frames in user code were walked. */
+static __always_inline enum wait_stack finish_stack(struct thread_waits *waits, struct wait_site *site,
+						    struct sample *sample)
+{
 	if (sample->header.n_user_frames == 0) {
 		count(ABI_COUNTER_OFF_CPU_NO_USER);
 		return WAIT_STACK_IGNORED;
@@ -300,7 +325,7 @@ static __always_inline void skip_wait(struct thread_waits *waits, __u64 duration
 /* Called from three places: too long to stand there three times. */
 static __noinline void end_wait(struct task_struct *task, struct thread_waits *waits, __u64 now_ns)
 {
-	__u64 since_ns = __sync_lock_test_and_set(&waits->since_ns, 0);
+	__u64 since_ns = exchange(&waits->since_ns, 0);
 	__u64 start_ns;
 
 	start_ns = waits->start_ns;
@@ -323,7 +348,7 @@ static __noinline void end_wait(struct task_struct *task, struct thread_waits *w
 
 static __always_inline void come_back(struct task_struct *task, __u64 now_ns)
 {
-	struct thread_waits *waits = bpf_task_storage_get(&thread_waits, task, NULL, 0);
+	struct thread_waits *waits = find_waits(task);
 
 	if (waits && waits->since_ns != 0)
 		end_wait(task, waits, now_ns);
@@ -346,50 +371,110 @@ static __always_inline void end_unseen(struct task_struct *task, struct thread_w
 /* Whoever ends has no wait to begin, but may have one to end. */
 static __always_inline void leave_for_good(struct task_struct *task, __u64 now_ns)
 {
-	struct thread_waits *waits = bpf_task_storage_get(&thread_waits, task, NULL, 0);
+	struct thread_waits *waits = find_waits(task);
 
 	if (waits && waits->since_ns != 0)
 		end_unseen(task, waits, now_ns);
+}
+
+/* The wait counts from here on. */
+static __always_inline void note_wait(struct task_struct *task, struct thread_waits *waits, const struct new_wait *new,
+				      enum wait_stack stack)
+{
+	__u32 key = 0;
+	struct capture_budget *budget = bpf_map_lookup_elem(&capture_budgets, &key);
+	__u64 spent_ns = 0;
+
+	if (new->began_ns != 0) {
+		spent_ns = bpf_ktime_get_ns() - new->began_ns;
+		if (budget)
+			budget->spent_ns += spent_ns;
+		count_more(ABI_COUNTER_OFF_CPU_CAPTURE_NS, spent_ns);
+	}
+	waits->start_ns = new->now_ns;
+	waits->ran_ns = task->se.sum_exec_runtime;
+	waits->capture_ns = spent_ns;
+	waits->site = new->site;
+	waits->cpu = bpf_get_smp_processor_id();
+	waits->stack = stack;
+	waits->weight_shift = new->weight_shift;
+	(void)exchange(&waits->since_ns, new->now_ns);
+}
+
+/* Returns in the variant without bpf_loop() only if there is nothing to walk, or no tail call is left. */
+static __always_inline enum wait_stack take_stack(void *context, struct task_struct *task, struct thread_waits *waits,
+						  struct wait_site *site)
+{
+	__u32 key = 0;
+	struct sample *sample = bpf_map_lookup_elem(&off_cpu_scratch, &key);
+	enum wait_stack stack;
+
+	if (!sample)
+		return WAIT_STACK_IGNORED;
+	stack = begin_stack(context, task, site, sample);
+	if (stack != WAIT_STACK_TAKEN)
+		return stack;
+#if defined(HEARTH_BPF_KERNEL_5)
+	if (unwind_user_begin(sample)) {
+		bpf_tail_call(context, &wait_parts, 0);
+		unwind_user_end(sample, false);
+	}
+#else
+	unwind_user(sample);
+#endif
+	return finish_stack(waits, site, sample);
 }
 
 static __always_inline void begin_wait(void *context, struct task_struct *task, __u64 now_ns)
 {
 	__u32 key = 0;
 	struct capture_budget *budget = bpf_map_lookup_elem(&capture_budgets, &key);
-	struct thread_waits *waits = bpf_task_storage_get(&thread_waits, task, NULL, 0);
+	struct new_wait *new = bpf_map_lookup_elem(&new_waits, &key);
+	struct thread_waits *waits = find_waits(task);
 	enum wait_stack stack = WAIT_STACK_NONE;
 	struct wait_site *site;
-	__u64 spent_ns = 0;
-	__u8 index, shift;
 
-	if (!waits || !budget) {
+	if (!waits || !budget || !new) {
 		count(ABI_COUNTER_OFF_CPU_UNREADY);
 		return;
 	}
 	if (waits->since_ns != 0)
 		end_unseen(task, waits, now_ns);
 	adjust_interval(budget, now_ns);
-	index = find_site(task, waits, now_ns);
-	site = &waits->sites[index & (N_WAIT_SITES - 1)];
-	shift = choose_weight(site, budget->interval_ns, now_ns);
-	if (shift == 0 || (bpf_get_prandom_u32() & ((1U << shift) - 1)) == 0) {
-		__u64 began_ns = bpf_ktime_get_ns();
-
+	new->now_ns = now_ns;
+	new->began_ns = 0;
+	new->site = find_site(task, waits, now_ns);
+	site = &waits->sites[new->site & (N_WAIT_SITES - 1)];
+	new->weight_shift = choose_weight(site, budget->interval_ns, now_ns);
+	if (new->weight_shift == 0 || (bpf_get_prandom_u32() & ((1U << new->weight_shift) - 1)) == 0) {
+		new->began_ns = bpf_ktime_get_ns();
 		stack = take_stack(context, task, waits, site);
-		spent_ns = bpf_ktime_get_ns() - began_ns;
-		budget->spent_ns += spent_ns;
-		count_more(ABI_COUNTER_OFF_CPU_CAPTURE_NS, spent_ns);
 	} else {
 		count(ABI_COUNTER_OFF_CPU_THINNED);
 	}
-	waits->start_ns = now_ns;
-	waits->ran_ns = task->se.sum_exec_runtime;
-	waits->capture_ns = spent_ns;
-	waits->site = index;
-	waits->cpu = bpf_get_smp_processor_id();
-	waits->stack = stack;
-	waits->weight_shift = shift;
-	__sync_lock_test_and_set(&waits->since_ns, now_ns);
+	note_wait(task, waits, new, stack);
+}
+
+/* In the place of the rest of hearth_on_switch, see hearth_unwind_part. Loaded, but not attached. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(hearth_wait_part, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	__u32 key = 0;
+	struct sample *sample = bpf_map_lookup_elem(&off_cpu_scratch, &key);
+	struct new_wait *new = bpf_map_lookup_elem(&new_waits, &key);
+	struct thread_waits *waits = find_waits(prev);
+	bool ended;
+
+	if (!sample || !new || !waits) {
+		count(ABI_COUNTER_OFF_CPU_UNREADY);
+		return 0;
+	}
+	ended = unwind_user_part(sample);
+	if (!ended)
+		bpf_tail_call(ctx, &wait_parts, 0);
+	unwind_user_end(sample, ended);
+	note_wait(prev, waits, new, finish_stack(waits, &waits->sites[new->site & (N_WAIT_SITES - 1)], sample));
+	return 0;
 }
 
 SEC("tp_btf/sched_switch")
@@ -397,7 +482,7 @@ int BPF_PROG(hearth_on_switch, bool preempt, struct task_struct *prev, struct ta
 {
 	__u64 now_ns = bpf_ktime_get_ns();
 	/* The argument is the state that was decided on; a waker may have changed the field meanwhile. */
-	__u32 state = config.switch_tells_state ? (__u32)ctx[3] : prev->__state;
+	__u32 state = config.switch_tells_state ? (__u32)ctx[3] : task_state(prev);
 
 	count(ABI_COUNTER_OFF_CPU_SWITCHES);
 	if (is_user_thread(next))
@@ -416,6 +501,28 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(hearth_on_thread, struct task_struct *parent, struct task_struct *child)
 {
 	if (is_user_thread(child))
-		bpf_task_storage_get(&thread_waits, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		make_waits(child);
+	return 0;
+}
+
+/* The hash alone: task storage goes with the task. By now another thread may have the ID, and started later. */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(hearth_on_thread_freed, struct task_struct *task)
+{
+	__u32 tid = task->pid;
+
+	if (find_waits(task))
+		bpf_map_delete_elem(&hashed_waits, &tid);
+	return 0;
+}
+
+/* A thread that is not the process's first and executes a program takes over the ID of the first one. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(hearth_on_thread_renamed, struct task_struct *task, int old_tid, struct linux_binprm *binprm)
+{
+	__u32 tid = old_tid;
+
+	if (old_tid != task->pid)
+		bpf_map_delete_elem(&hashed_waits, &tid);
 	return 0;
 }

@@ -3,7 +3,8 @@
  * The agent's walk over all threads: what waits now, since when, and where. A wait that the walk meets stands for
  * itself alone from then on, whether its stack was taken as it began or not: long waits are exact, and one that never
  * ends shows while it lasts. Where the stack was not taken a copy of it goes to the agent, which unwinds it: a program
- * that may sleep can read the memory of others.
+ * that may sleep can read the memory of others (5.18). Where the kernel has no such programs the walk reads no memory,
+ * and the agent gets the registers alone: of a wait whose stack was not taken as it began there is the innermost frame.
  *
  * What is found goes to the agent through the walk's own file, one record after the other as in the ring buffer.
  */
@@ -16,6 +17,9 @@
 
 /* Younger waits are left to the lot: at any moment busy threads are in one, and hardly any is worth a visit. */
 #define MIN_AGE_NS 10000000ULL
+
+/* Without memory a stack of another wait at the same place is better, unless this one takes so long. */
+#define MIN_AGE_WITHOUT_MEMORY_NS 1000000000ULL
 
 /* What is copied of a stack: a record must fit into the file's buffer of eight pages, 32 KiB where pages are small. */
 #define COPY_MOST_BYTES	 24576
@@ -41,9 +45,13 @@ struct {
 } walk_scratches SEC(".maps");
 
 /* Copies what lies at @address and above, up to a page that is not there. Returns the bytes. */
-static __always_inline __u32 copy_stack(struct task_struct *task, struct abi_stack_copy *copy, __u64 address)
+static __always_inline __u32 copy_stack(struct task_struct *task, struct abi_stack_copy *copy, __u64 address,
+					bool may_sleep)
 {
 	__u32 size = 0;
+
+	if (!may_sleep)
+		return 0;
 
 	for (int piece = 0; piece < COPY_MOST_BYTES / PIECE_BYTES; piece++) {
 		if (bpf_copy_from_user_task(copy->stack + size, PIECE_BYTES, (void *)(address + size), task, 0))
@@ -61,7 +69,7 @@ static __always_inline __u32 copy_stack(struct task_struct *task, struct abi_sta
 }
 
 /* False: it has no user frame, or belongs to a process whose waits are not wanted. */
-static __always_inline bool take_stack(struct task_struct *task, struct walk_scratch *scratch)
+static __always_inline bool take_stack(struct task_struct *task, struct walk_scratch *scratch, bool may_sleep)
 {
 	struct sample *sample = &scratch->sample;
 	struct abi_stack_copy *copy = &scratch->copy;
@@ -88,7 +96,7 @@ static __always_inline bool take_stack(struct task_struct *task, struct walk_scr
 	if (n_kernel_frames > ABI_MAX_KERNEL_FRAMES)
 		n_kernel_frames = ABI_MAX_KERNEL_FRAMES;
 	bpf_probe_read_kernel(copy->kernel_frames, n_kernel_frames * sizeof(struct abi_frame), sample->frames);
-	copy->stack_bytes = copy_stack(task, copy, sample->registers.sp);
+	copy->stack_bytes = copy_stack(task, copy, sample->registers.sp, may_sleep);
 	return true;
 }
 
@@ -114,12 +122,12 @@ static __always_inline void adopt(struct thread_waits *waits, __u32 cpu, __u64 r
 	waits->site = N_WAIT_SITES; /* where it waits was not seen */
 	waits->start_ns = now_ns;
 	waits->ran_ns = ran_ns;
-	(void)__sync_val_compare_and_swap(&waits->since_ns, 0, now_ns);
+	(void)compare_and_exchange(&waits->since_ns, 0, now_ns);
 }
 
 /* The stack's hash into the header, with the copy where it was not told. False: the wait is not counted. */
 static __always_inline bool find_stack(struct task_struct *task, const struct thread_waits *waits, __u64 start_ns,
-				       struct walk_scratch *scratch)
+				       struct walk_scratch *scratch, bool may_sleep)
 {
 	struct abi_sample *header = &scratch->sample.header;
 	bool walked = waits->walk_start_ns == start_ns;
@@ -127,7 +135,7 @@ static __always_inline bool find_stack(struct task_struct *task, const struct th
 	__u32 *execs;
 
 	if (!walked && waits->stack != WAIT_STACK_TAKEN)
-		return take_stack(task, scratch);
+		return take_stack(task, scratch, may_sleep);
 	execs = bpf_map_lookup_elem(&exec_counts, &pid);
 	header->exec_count = execs ? *execs : 0;
 	header->n_user_frames = 1; /* at least: the stack has the rest */
@@ -148,7 +156,7 @@ static __always_inline void visit_wait(struct seq_file *file, struct thread_wait
 		return; /* the agent knows */
 	if (reports) {
 		header->value = until_ns - since_ns;
-		if (__sync_val_compare_and_swap(&waits->since_ns, since_ns, until_ns) != since_ns)
+		if (compare_and_exchange(&waits->since_ns, since_ns, until_ns) != since_ns)
 			return; /* it is over, and was told */
 	} else {
 		/* Without a value it keeps the stack known for when the wait is told. */
@@ -156,7 +164,7 @@ static __always_inline void visit_wait(struct seq_file *file, struct thread_wait
 	}
 	if (write_record(file, scratch)) {
 		if (reports)
-			(void)__sync_val_compare_and_swap(&waits->since_ns, until_ns, since_ns);
+			(void)compare_and_exchange(&waits->since_ns, until_ns, since_ns);
 		return;
 	}
 	if (!first)
@@ -167,36 +175,39 @@ static __always_inline void visit_wait(struct seq_file *file, struct thread_wait
 	waits->walk_start_ns = start_ns;
 }
 
-SEC("iter.s/task")
-int hearth_walk_waits(struct bpf_iter__task *context)
+/* Younger waits are not visited. */
+static __always_inline __u64 min_age_ns(const struct thread_waits *waits, bool may_sleep)
 {
-	struct task_struct *task = context->task;
+	return may_sleep || waits->stack != WAIT_STACK_NONE || waits->site == N_WAIT_SITES ? MIN_AGE_NS
+											   : MIN_AGE_WITHOUT_MEMORY_NS;
+}
+
+static __always_inline int visit(struct bpf_iter__task *context, struct task_struct *task, bool may_sleep)
+{
 	struct thread_waits *waits;
 	struct walk_scratch *scratch;
 	__u64 now_ns, start_ns, since_ns;
 	__u32 key = 0;
 	bool found;
 
-	if (!task || !is_user_thread(task) || !task->mm)
-		return 0;
-	waits = bpf_task_storage_get(&thread_waits, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	waits = make_waits(task);
 	if (!waits)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	since_ns = *(volatile __u64 *)&waits->since_ns;
 	if (since_ns == 0) {
-		if (waits->start_ns == 0 && is_waiting_state(task->__state))
+		if (waits->start_ns == 0 && is_waiting_state(task_state(task)))
 			adopt(waits, task->wake_cpu, task->se.sum_exec_runtime, now_ns);
 		return 0;
 	}
 	/* It may be running by now: nobody saw how its wait began, nor whether it ended. */
-	if (waits->site == N_WAIT_SITES && !is_waiting_state(task->__state))
+	if (waits->site == N_WAIT_SITES && !is_waiting_state(task_state(task)))
 		return 0;
 	/* Its end was not told, or is being told: what is left of it comes from elsewhere. */
 	if (waits->ran_ns != task->se.sum_exec_runtime)
 		return 0;
 	start_ns = *(volatile __u64 *)&waits->start_ns;
-	if (now_ns < start_ns + MIN_AGE_NS || waits->stack == WAIT_STACK_IGNORED)
+	if (now_ns < start_ns + min_age_ns(waits, may_sleep) || waits->stack == WAIT_STACK_IGNORED)
 		return 0;
 	if (now_ns - start_ns > OFF_CPU_MAX_WAIT_NS)
 		now_ns = start_ns + OFF_CPU_MAX_WAIT_NS;
@@ -206,7 +217,7 @@ int hearth_walk_waits(struct bpf_iter__task *context)
 	sample_begin_task(&scratch->sample, task, EVENT_OFF_CPU, 0);
 	scratch->sample.header.time_ns = now_ns;
 	scratch->sample.header.cpu = waits->cpu;
-	found = find_stack(task, waits, start_ns, scratch);
+	found = find_stack(task, waits, start_ns, scratch, may_sleep);
 	if (*(volatile __u64 *)&waits->since_ns != since_ns)
 		return 0; /* it is over: what was copied may be of later */
 	if (!found) {
@@ -215,4 +226,25 @@ int hearth_walk_waits(struct bpf_iter__task *context)
 	}
 	visit_wait(context->meta->seq, waits, scratch, start_ns, since_ns);
 	return 0;
+}
+
+SEC("iter.s/task")
+int hearth_walk_waits(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+
+	if (!task || !is_user_thread(task) || !task->mm)
+		return 0;
+	return visit(context, task, true);
+}
+
+/* For kernels where a program of an iterator may not sleep. */
+SEC("iter/task")
+int hearth_walk_waits_fast(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+
+	if (!task || !is_user_thread(task) || !task->mm)
+		return 0;
+	return visit(context, task, false);
 }

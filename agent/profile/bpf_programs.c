@@ -29,8 +29,6 @@
 
 /* A chunk has 15 code pages of ordinary programs, so that few have cells in more than two regions. */
 #define REGIONS_PER_PART (2 * UNWIND_SLOTS_PER_PART)
-/* Before each value in task storage: struct bpf_local_storage_elem, in cache lines. */
-#define STORAGE_HEADER_BYTES 128
 
 struct bpf_programs {
 	struct kernel_features features;
@@ -183,7 +181,7 @@ static int open_skeleton(struct bpf_programs *programs, const struct bpf_program
 	if (r == 0)
 		r = bpf_map__set_max_entries(skeleton->maps.mapping_chunks, options->max_processes);
 	if (r == 0)
-		r = bpf_off_cpu_choose(skeleton, options->off_cpu && programs->features.has[KERNEL_FEATURE_OFF_CPU]);
+		r = bpf_off_cpu_choose(skeleton, &programs->features, options->off_cpu);
 	if (r == 0)
 		r = bpf_fit_to_kernel(skeleton, &programs->features, options->on_cpu);
 	if (r < 0)
@@ -264,7 +262,10 @@ int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_pro
 	r = hearth_bpf__load(programs->skeleton);
 	if (r < 0)
 		return explain_refusal(r);
+	programs->map_memory.left_out = programs->skeleton->maps.hashed_waits;
 	r = set_unwind_part(programs);
+	if (r == 0)
+		r = bpf_off_cpu_set_part(programs->skeleton);
 	if (r < 0)
 		return log_error_errno(r, "cannot set the program that BPF programs go on with: %m");
 	r = hearth_bpf__attach(programs->skeleton);
@@ -403,14 +404,7 @@ void bpf_programs_thin_waits(struct bpf_programs *programs, unsigned int shift)
 
 uint64_t bpf_programs_bytes_per_thread(const struct bpf_programs *programs)
 {
-	const struct bpf_map *map = programs->skeleton->maps.thread_waits;
-	uint64_t bytes = 1;
-
-	if (!bpf_map__autocreate(map))
-		return 0;
-	while (bytes < bpf_map__value_size(map) + STORAGE_HEADER_BYTES)
-		bytes *= 2;
-	return bytes;
+	return bpf_off_cpu_bytes_per_thread(programs->skeleton);
 }
 
 int bpf_programs_find_process(const struct bpf_programs *programs, uint32_t pid, struct abi_process *ret_process)

@@ -59,10 +59,14 @@ static bool has_feature(enum kernel_feature feature, const struct kernel_feature
 		return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 1;
 	case KERNEL_FEATURE_HASH_ON_DEMAND:
 		return takes_hash_on_demand();
-	case KERNEL_FEATURE_OFF_CPU:
-		/* Its programs are of types that cannot be tried alone; the kernel's list of helpers names these. */
-		return features->has[KERNEL_FEATURE_BPF_LOOP] && kernel_btf_names("BPF_FUNC_task_storage_get") &&
-		       kernel_btf_names("BPF_FUNC_copy_from_user_task");
+	/*
+	 * Programs of the types that call these cannot be tried alone; the kernel's list of helpers names them. In 5.11
+	 * the first is for other types only: it is used where bpf_loop() is as well.
+	 */
+	case KERNEL_FEATURE_TASK_STORAGE:
+		return features->has[KERNEL_FEATURE_BPF_LOOP] && kernel_btf_names("BPF_FUNC_task_storage_get");
+	case KERNEL_FEATURE_COPY_FROM_TASK:
+		return features->has[KERNEL_FEATURE_BPF_LOOP] && kernel_btf_names("BPF_FUNC_copy_from_user_task");
 	case KERNEL_FEATURE_TASK_WORK:
 		return features->has[KERNEL_FEATURE_BPF_LOOP] && kernel_btf_names("bpf_local_irq_save") &&
 		       (features->task_work_of_7 || kernel_btf_names("bpf_task_work_schedule_resume_impl"));

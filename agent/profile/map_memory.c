@@ -37,6 +37,8 @@ uint64_t map_memory_read(struct map_memory *memory, const struct bpf_object *obj
 
 	bpf_object__for_each_map(map, object)
 	{
+		if (map == memory->left_out)
+			continue;
 		if (changes_size(map))
 			total += read_bytes(map);
 		else if (!memory->fixed_read)

@@ -9,9 +9,15 @@
 
 #include "common/base.h"
 
+struct bpf_map;
 struct bpf_object;
 
 struct map_memory {
+	/*
+	 * Not counted, or NULL: of what is kept of each thread the caller knows the size. Before 6.4 the kernel says
+	 * of a hash how large it might become.
+	 */
+	const struct bpf_map *left_out;
 	bool fixed_read;
 	uint64_t fixed_bytes; /* of the maps that never change their size */
 };

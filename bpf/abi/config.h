@@ -16,6 +16,8 @@ struct abi_config {
 	__u32 ring_wakeup_bytes; /* wake the agent when this much waits in the ring buffer; a quarter of it */
 	__u32 absent_pages;	 /* enum abi_absent_pages */
 	__u32 switch_tells_state; /* sched_switch has the state as its fourth argument (5.18) */
+	__u32 hash_threads;	 /* off-cpu: no task storage */
+	__u32 zero;
 
 	/* off-cpu */
 	__u64 off_cpu_min_ns;	 /* shorter waits are dropped when they end */

@@ -95,6 +95,11 @@ struct task_struct {
 	char comm[16];
 };
 
+/* Under this name in front of 5.14; __state is not there then. */
+struct task_struct___before_5_14 {
+	volatile long state;
+};
+
 struct linux_binprm;
 
 struct vm_unmapped_area_info {

@@ -3,11 +3,15 @@
 
 /*
  * What off_cpu.bpf.c (threads leave and come back) and off_cpu_walk.bpf.c (the agent looks at who waits) share: what is
- * kept of each thread, in task storage, so that it goes with the thread and follows it to another CPU.
+ * kept of each thread, in task storage, so that it goes with the thread and follows it to another CPU. Where the kernel
+ * has no task storage for tracing programs it is in a hash map by thread ID (config.hash_threads): made at the fork,
+ * removed when the thread's task is freed, and told from that of an earlier thread by the time of its start.
  *
  * since_ns decides who tells a piece of a wait: a thread that comes back takes it by exchange, the walk moves it by
  * compare-and-exchange, so that nothing is told twice. All else belongs to the wait that began at start_ns, and is
- * written before since_ns. The fields of the walk are its own: they count for the wait that began at walk_start_ns.
+ * written before since_ns. Kernels before 5.12 have no atomic exchange: there a thread that comes back within the few
+ * nanoseconds between the walk's look at since_ns and its write has a piece of its wait, at most a second, told twice.
+ * The fields of the walk are its own: they count for the wait that began at walk_start_ns.
  */
 
 #include "bpf/include/sample.bpf.h"
@@ -72,6 +76,7 @@ struct wait_site {
 #define N_WAIT_SITES 8
 
 struct thread_waits {
+	__u64 thread_start_ns; /* of the thread, CLOCK_BOOTTIME; in the hash only */
 	__u64 since_ns; /* from when on this wait is not told yet; 0: the thread does not wait */
 	__u64 start_ns; /* of the last wait; 0: there was none */
 	__u64 ran_ns;	/* what the thread had run by then: it does not wait any more when that grows */
@@ -95,6 +100,87 @@ struct thread_waits_map {
 };
 
 extern struct thread_waits_map thread_waits SEC(".maps");
+
+/* Most threads that are kept in the hash. Its buckets take 16 bytes each, a thread's element some 1.4 KiB. */
+#define MAX_HASHED_THREADS 32768
+
+struct hashed_waits_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MAX_HASHED_THREADS);
+	__type(key, __u32);
+	__type(value, struct thread_waits);
+};
+
+/* All zero: what an element of hashed_waits is made of. */
+struct blank_waits_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct thread_waits);
+};
+
+extern struct hashed_waits_map hashed_waits SEC(".maps");
+extern struct blank_waits_map blank_waits SEC(".maps");
+
+/* NULL: there is none yet. */
+static __always_inline struct thread_waits *find_waits(struct task_struct *task)
+{
+	struct thread_waits *waits;
+	__u32 tid = task->pid;
+
+	if (!config.hash_threads)
+		return bpf_task_storage_get(&thread_waits, task, NULL, 0);
+	waits = bpf_map_lookup_elem(&hashed_waits, &tid);
+	return waits && waits->thread_start_ns == task->start_boottime ? waits : NULL;
+}
+
+/* Memory is taken: not under the scheduler's locks. */
+static __always_inline struct thread_waits *make_waits(struct task_struct *task)
+{
+	struct thread_waits *waits;
+	__u32 tid = task->pid, key = 0;
+
+	if (!config.hash_threads)
+		return bpf_task_storage_get(&thread_waits, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	waits = find_waits(task);
+	if (waits)
+		return waits;
+	/* What is there is an earlier thread's of this ID. */
+	waits = bpf_map_lookup_elem(&blank_waits, &key);
+	if (!waits || bpf_map_update_elem(&hashed_waits, &tid, waits, BPF_ANY))
+		return NULL;
+	waits = bpf_map_lookup_elem(&hashed_waits, &tid);
+	if (waits)
+		waits->thread_start_ns = task->start_boottime;
+	return waits;
+}
+
+#if defined(HEARTH_BPF_KERNEL_5)
+
+static __always_inline __u64 exchange(__u64 *field, __u64 value)
+{
+	__u64 before = *(volatile __u64 *)field;
+
+	*(volatile __u64 *)field = value;
+	return before;
+}
+
+static __always_inline __u64 compare_and_exchange(__u64 *field, __u64 expected, __u64 value)
+{
+	__u64 before = *(volatile __u64 *)field;
+
+	if (before == expected)
+		*(volatile __u64 *)field = value;
+	return before;
+}
+
+#else
+
+#define exchange(field, value)			      __sync_lock_test_and_set(field, value)
+#define compare_and_exchange(field, expected, value) __sync_val_compare_and_swap(field, expected, value)
+
+#endif
 
 /* Kernel threads wait for work all the time, and have no user frame to tell by whom. */
 static __always_inline bool is_user_thread(const struct task_struct *task)

@@ -39,8 +39,8 @@
 
 #define registers_pc_field ip
 
-#define task_registers_pc(registers) ((registers)->ip)
-#define task_registers_sp(registers) ((registers)->sp)
+#define task_registers_pc(registers) kernel_read(registers, ip)
+#define task_registers_sp(registers) kernel_read(registers, sp)
 
 /* execve and execveat of 64-bit programs (arch/x86/entry/syscalls/syscall_64.tbl). */
 #define task_registers_in_exec(registers)                                                      \
@@ -72,8 +72,8 @@
 
 #define registers_pc_field pc
 
-#define task_registers_pc(registers) ((registers)->user_regs.pc)
-#define task_registers_sp(registers) ((registers)->user_regs.sp)
+#define task_registers_pc(registers) kernel_read(registers, user_regs.pc)
+#define task_registers_sp(registers) kernel_read(registers, user_regs.sp)
 
 /* execve and execveat (include/uapi/asm-generic/unistd.h). */
 #define task_registers_in_exec(registers)                                                      \

@@ -45,6 +45,14 @@ static __always_inline struct task_struct *current_task(void)
 
 #endif
 
+/* As bits of TASK_...; of a task that the verifier knows as one. */
+static __always_inline __u32 task_state(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	return (__u32)((struct task_struct___before_5_14 *)task)->state;
+}
+
 /* Calls @callback for 0 to @n - 1, at most @most times, until it returns other than 0. */
 #if defined(HEARTH_BPF_KERNEL_5)
 #define for_each_index(n, most, callback, argument)                                            \

@@ -20,8 +20,8 @@ static void unknown_names_are_found(void **state)
 
 	(void)state;
 	assert_true(kernel_features_are_known("", &unknown, &length));
-	assert_true(kernel_features_are_known("bpf-loop,off-cpu", &unknown, &length));
-	assert_false(kernel_features_are_known("bpf-loop,loop,off-cpu", &unknown, &length));
+	assert_true(kernel_features_are_known("bpf-loop,task-storage", &unknown, &length));
+	assert_false(kernel_features_are_known("bpf-loop,loop,task-storage", &unknown, &length));
 	assert_int_equal(length, 4);
 	assert_memory_equal(unknown, "loop", 4);
 }
@@ -49,10 +49,10 @@ static void a_host_is_labelled_with_what_its_profiles_miss(void **state)
 	assert_int_equal(kernel_features_append_lacks(&features, &lacks), 0);
 	assert_int_equal(lacks.size, 0);
 	features.has[KERNEL_FEATURE_BPF_LOOP] = false;
-	features.has[KERNEL_FEATURE_OFF_CPU] = false;
+	features.has[KERNEL_FEATURE_TASK_STORAGE] = false;
 	assert_int_equal(kernel_features_append_lacks(&features, &lacks), 0);
-	assert_int_equal(lacks.size, strlen("bpf-loop,off-cpu"));
-	assert_memory_equal(lacks.data, "bpf-loop,off-cpu", lacks.size);
+	assert_int_equal(lacks.size, strlen("bpf-loop,task-storage"));
+	assert_memory_equal(lacks.data, "bpf-loop,task-storage", lacks.size);
 	bytes_release(&lacks);
 }
 
@@ -62,7 +62,7 @@ static void features_that_are_left_out_are_missing(void **state)
 	struct kernel_features features = all_features();
 
 	(void)state;
-	kernel_features_probe("bpf-loop,hash-on-demand,off-cpu,task-work", &features);
+	kernel_features_probe("bpf-loop,hash-on-demand,task-storage,copy-from-user-task,task-work", &features);
 	for (size_t i = 0; i < KERNEL_FEATURE_COUNT; i++)
 		assert_false(features.has[i]);
 }
