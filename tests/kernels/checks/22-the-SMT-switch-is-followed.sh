@@ -22,6 +22,7 @@ echo on >$SWITCH
 expect_equal "CPUs that are sampled when they are on again" "$(sampled)" 0,1
 from=$(now_s)
 start_background workload-shares taskset 2 "$workloads/shares" 600
+workload_pid=$background_pid
 profile_of "$work/shares.json" shares "$from" 200 work_a
 take_report "$work/on"
 expect_outcomes_add_up "$work/off" "$work/on"
