@@ -436,7 +436,11 @@ static int drain(struct agent *agent)
 	r = scan_if_due(agent, began_ns);
 	if (r < 0)
 		return r;
-	return agent_run_helpers(agent);
+	r = agent_run_helpers(agent);
+	if (r < 0)
+		return r;
+	/* Only here: the mappings that are published have to be those of now, as far as events say. */
+	return agent_publish(agent);
 }
 
 int agent_drain_deferred(struct agent *agent)

@@ -3,8 +3,10 @@
  * Files of other processes are looked at and parsed by helpers. Records that need to know a file wait meanwhile, and
  * nothing else does.
  */
+#include <limits.h>
 #include <poll.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "agent/agent_internal.h"
 #include "common/log.h"
@@ -108,7 +110,7 @@ static int park(struct agent *agent, const struct abi_sample *sample, uint32_t w
 {
 	const struct parked_record record = {
 		.pid = sample->pid,
-		.is_copy = sample->flags & ABI_SAMPLE_COPIED,
+		.kind = sample->flags & ABI_SAMPLE_COPIED ? PARKED_COPY : PARKED_SAMPLE,
 		.bytes = sample,
 		.size = size_of(sample),
 		.waits_for = waits_for,
@@ -139,12 +141,27 @@ int agent_park(struct agent *agent, const struct abi_sample *sample)
 	return r == -ENOSPC ? 0 : r < 0 ? r : 1;
 }
 
+static int apply_parked_event(struct agent *agent, const struct parked_record *record)
+{
+	const char *path = (const char *)record->bytes + sizeof(struct process_event);
+	struct process_event event;
+	int r;
+
+	memcpy(&event, record->bytes, sizeof(event));
+	event.path = (char *)path;
+	process_table_hold(agent->processes, event.pid, -1);
+	r = process_table_apply(agent->processes, &event);
+	return r < 0 ? r : 1;
+}
+
 static int try_record(void *arg, struct parked_record *record, bool is_late)
 {
 	const struct abi_sample *sample = record->bytes;
 	struct agent *agent = arg;
 	int r;
 
+	if (record->kind == PARKED_EVENT)
+		return apply_parked_event(agent, record);
 	if (!is_late) {
 		if (record->waits_for && unwind_publisher_is_making(&agent->tables, record->waits_for))
 			return 0;
@@ -152,11 +169,68 @@ static int try_record(void *arg, struct parked_record *record, bool is_late)
 		if (r != 0)
 			return r < 0 ? r : 0;
 	}
-	r = record->is_copy ? agent_fold_stack_copy(agent, record->bytes, is_late ? NULL : &record->waits_for)
-			    : agent_fold_sample(agent, sample, (const struct abi_frame *)(sample + 1));
+	r = record->kind == PARKED_COPY
+		    ? agent_fold_stack_copy(agent, record->bytes, is_late ? NULL : &record->waits_for)
+		    : agent_fold_sample(agent, sample, (const struct abi_frame *)(sample + 1));
 	if (r == -EINPROGRESS)
 		return 0;
 	return r < 0 ? r : 1;
+}
+
+/* 1 parked, 0, or negative errno. */
+static int park_mapping(struct agent *agent, const struct process_event *event)
+{
+	const size_t path_size = strlen(event->path) + 1;
+	uint8_t bytes[sizeof(*event) + PATH_MAX];
+	const struct parked_record record = {
+		.pid = event->pid,
+		.kind = PARKED_EVENT,
+		.bytes = bytes,
+		.size = sizeof(*event) + path_size,
+	};
+	int r = -ENOSPC;
+
+	if (record.size <= sizeof(bytes)) {
+		memcpy(bytes, event, sizeof(*event));
+		memcpy(bytes + sizeof(*event), event->path, path_size);
+		r = parked_records_add(agent->parked, &record, UINT64_MAX);
+	}
+	if (r == 0)
+		process_table_hold(agent->processes, event->pid, 1);
+	return r < 0 ? r : 1;
+}
+
+/* Applies what is held back of @pid, after the records that it waits for. */
+static int end_held(struct agent *agent, uint32_t pid)
+{
+	return process_table_is_held(agent->processes, pid) ? parked_records_end(agent->parked, pid, try_record, agent)
+							    : 0;
+}
+
+int agent_park_event(struct agent *agent, const struct process_event *event)
+{
+	int r;
+
+	switch (event->type) {
+	case PROCESS_MAPPED:
+		if (!parked_records_has(agent->parked, event->pid) ||
+		    (!process_table_is_held(agent->processes, event->pid) &&
+		     !process_table_replaces(agent->processes, event)))
+			return 0;
+		r = park_mapping(agent, event);
+		return r == -ENOSPC ? parked_records_end(agent->parked, event->pid, try_record, agent) : r;
+	case PROCESS_FORKED:
+		/* The child gets a copy of the parent's mappings as they are now. */
+		r = end_held(agent, event->parent);
+		return r < 0 ? r : end_held(agent, event->pid);
+	case PROCESS_EXECED:
+		/* What is held back is of the image that ends here. */
+		return end_held(agent, event->pid);
+	case PROCESS_EXITED:
+	case PROCESS_THREADED:
+		return 0;
+	}
+	return 0;
 }
 
 static int run_parked(struct agent *agent, uint64_t now_ns)
@@ -181,8 +255,17 @@ int agent_run_helpers(struct agent *agent)
 	r = run_parked(agent, now_ns);
 	if (r < 0)
 		return r;
-	mapping_publisher_run(&agent->publisher);
 	/* What was asked meanwhile begins now. */
+	identifier_flush(agent->identifier, now_ns);
+	helper_pool_run(agent->helpers, now_ns);
+	return 0;
+}
+
+int agent_publish(struct agent *agent)
+{
+	uint64_t now_ns = clock_monotonic_ns(agent->clock);
+
+	mapping_publisher_run(&agent->publisher);
 	identifier_flush(agent->identifier, now_ns);
 	helper_pool_run(agent->helpers, now_ns);
 	return 0;

@@ -184,8 +184,17 @@ int agent_park_for_table(struct agent *agent, const struct abi_stack_copy *copy,
 /* Folds all records that wait, as they are. */
 int agent_fold_parked(struct agent *agent);
 
-/* Delivers what helpers answered, folds records that waited for it, and publishes processes. */
+/*
+ * Holds a mapping event back that would replace code which records that wait were in; applies what was held back before
+ * a fork or an exec. 1: it is held back, 0: it is to be applied, or negative errno.
+ */
+int agent_park_event(struct agent *agent, const struct process_event *event);
+
+/* Delivers what helpers answered, and folds records that waited for it. */
 int agent_run_helpers(struct agent *agent);
+
+/* Publishes processes, after all events of the past were applied. */
+int agent_publish(struct agent *agent);
 uint64_t agent_helpers_wakeup_ns(const struct agent *agent);
 
 /* Before the agent stops or changes its period: records that still wait after 0.3 s are folded as they are. */

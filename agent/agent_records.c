@@ -9,12 +9,19 @@
 /* A drain looks whether its window should be closed once in so many samples. */
 #define SAMPLES_PER_LOOK_AT_CLOCK 256
 
+static int apply_event(struct agent *agent, const struct process_event *event)
+{
+	int r = agent_park_event(agent, event);
+
+	return r == 0 ? process_table_apply(agent->processes, event) : MIN(r, 0);
+}
+
 int agent_apply_events_until(struct agent *agent, uint64_t until_ns)
 {
 	const struct process_event *event;
 
 	while ((event = process_events_next(agent->events, until_ns))) {
-		int r = process_table_apply(agent->processes, event);
+		int r = apply_event(agent, event);
 
 		if (r < 0)
 			return r;

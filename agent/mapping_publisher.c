@@ -105,7 +105,7 @@ void mapping_publisher_prepare(struct mapping_publisher *publisher, struct proce
 
 /*
  * A place where code was has been given away: the code is gone, whether or not we have heard yet of what comes there.
- * To publish it again would take what comes for what was.
+ * To publish it again would take what comes for what was. The mappings are read anew, once for each exec count.
  */
 static void forget_replaced_code(struct mapping_publisher *publisher, struct process *process)
 {
@@ -116,7 +116,11 @@ static void forget_replaced_code(struct mapping_publisher *publisher, struct pro
 		return;
 	/* What is read now is younger than what the count counts. */
 	process->exec_count = entry.exec_count;
+	if (process->was_reread && process->reread_count == entry.exec_count)
+		return;
 	process_table_reread_mappings(publisher->processes, process);
+	process->was_reread = true;
+	process->reread_count = entry.exec_count;
 }
 
 static int publish(struct mapping_publisher *publisher, struct process *process)
@@ -140,7 +144,6 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 		return 0;
 	}
 
-	forget_replaced_code(publisher, process);
 	mappings = process->mappings;
 	if (mappings && !(process->without_stacks && process->without_waits)) {
 		mapping_publisher_prepare(publisher, process);
@@ -160,9 +163,16 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 	return 0;
 }
 
-/* Whether to publish it later: a process that is published with half of its files known is published twice. */
+/*
+ * Whether to publish it later: a process that is published with half of its files known is
+ * published twice. Meanwhile the BPF programs have what was published before, and note what is
+ * replaced of it.
+ */
 static bool should_wait(struct mapping_publisher *publisher, struct process *process, uint64_t now_ns)
 {
+	if (process->n_held > 0)
+		return true;
+	forget_replaced_code(publisher, process);
 	if (process_table_identify_mappings(publisher->processes, process))
 		return false;
 	if (process->publish_by_ns == 0)

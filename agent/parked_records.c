@@ -133,6 +133,27 @@ int parked_records_run(struct parked_records *records, uint64_t now_ns, parked_t
 	return 0;
 }
 
+int parked_records_end(struct parked_records *records, uint32_t pid, parked_try function, void *arg)
+{
+	struct parked **link = &records->first;
+
+	while (*link && parked_records_has(records, pid)) {
+		struct parked *parked = *link;
+		int r;
+
+		if (parked->record.pid != pid) {
+			link = &parked->next;
+			continue;
+		}
+		r = function(arg, &parked->record, true);
+		records->n_late++;
+		remove_at(records, link);
+		if (r < 0 && r != -EXFULL)
+			return r;
+	}
+	return 0;
+}
+
 size_t parked_records_count(const struct parked_records *records)
 {
 	return records->count;

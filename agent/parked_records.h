@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Records of the ring buffer that wait until the files of their process are identified, or an unwind table is made, in
- * the order in which they came.
+ * Records that wait until the files of their process are identified, or an unwind table is made, in the order in which
+ * they came: samples and copies of stacks, and behind them the process's mapping events, which must not change its
+ * mappings before the samples that are older were looked up in them.
  *
  * A record waits some seconds at most, and all together have a bound in bytes: beyond either they go on as they are.
  * Records of one process stay in order, because a sample that carries the hash of its stack needs the one that
@@ -14,9 +15,15 @@
 
 struct parked_records;
 
+enum parked_kind {
+	PARKED_SAMPLE, /* struct abi_sample and its frames */
+	PARKED_COPY,   /* struct abi_stack_copy */
+	PARKED_EVENT,  /* struct process_event, then its path */
+};
+
 struct parked_record {
 	uint32_t pid;
-	bool is_copy; /* struct abi_stack_copy, else struct abi_sample and its frames */
+	enum parked_kind kind;
 	const void *bytes;
 	size_t size;
 	uint32_t waits_for; /* the executable whose unwind table it waits for; 0 none, or files */
@@ -42,6 +49,11 @@ typedef int (*parked_try)(void *arg, struct parked_record *record, bool is_late)
  * is gone. 0 or the error.
  */
 int parked_records_run(struct parked_records *records, uint64_t now_ns, parked_try function, void *arg);
+
+/*
+ * Tries the records of @pid, as if their time was over. -EXFULL of @function does not end it. 0 or the error.
+ */
+int parked_records_end(struct parked_records *records, uint32_t pid, parked_try function, void *arg);
 
 size_t parked_records_count(const struct parked_records *records);
 

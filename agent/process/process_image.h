@@ -51,6 +51,10 @@ void process_image_forget_superseded(const struct process_image_context *context
 /* The mapping that holds @pc, or NULL. */
 struct process_mapping *process_image_search(const struct process *process, uint64_t pc);
 
+/* Whether the process has a file in [@start, @end) that is not @told. */
+bool process_image_replaces(const struct process_image_context *context, const struct process *process, uint64_t start,
+			    uint64_t end, const struct told_file *told);
+
 /* fork: shares the mappings, copies names and labels. */
 int process_image_copy(struct process *child, const struct process *parent);
 int process_image_copy_labels(struct process *process, const struct process *from);

@@ -206,6 +206,25 @@ struct process_mapping *process_image_search(const struct process *process, uint
 	return &process->mappings->items[at];
 }
 
+static bool is_told(const struct process_mapping *mapping, const struct told_file *told)
+{
+	return mapping->told.device == told->device && mapping->told.inode == told->inode &&
+	       mapping->told.generation == told->generation;
+}
+
+bool process_image_replaces(const struct process_image_context *context, const struct process *process, uint64_t start,
+			    uint64_t end, const struct told_file *told)
+{
+	const struct process_mappings *mappings = process->mappings;
+
+	for (size_t i = mappings ? first_above(mappings, start) : 0;
+	     mappings && i < mappings->count && mappings->items[i].start < end; i++) {
+		if (!is_anonymous(context, &mappings->items[i]) && !is_told(&mappings->items[i], told))
+			return true;
+	}
+	return false;
+}
+
 static int insert_at(struct process_mappings *mappings, size_t at, const struct process_mapping *mapping)
 {
 	int r = vec_reserve(mappings, 1);

@@ -96,7 +96,7 @@ const struct process_table_stats *process_table_stats(const struct process_table
 	return &table->stats;
 }
 
-static struct process *lookup(struct process_table *table, uint32_t pid)
+static struct process *lookup(const struct process_table *table, uint32_t pid)
 {
 	struct process **slot = hash_table_find(table->by_pid, &pid);
 
@@ -349,6 +349,32 @@ static int apply_mapping(struct process_table *table, const struct process_event
 	if (r < 0)
 		return r;
 	return process_image_add_mapping(&table->context, process, &source);
+}
+
+bool process_table_replaces(const struct process_table *table, const struct process_event *event)
+{
+	const struct process *process = lookup(table, event->pid);
+
+	return process && process_image_replaces(&table->context, process, event->start, event->end,
+						 &(struct told_file){ .device = event->device,
+								      .inode = event->inode,
+								      .generation = event->inode_generation });
+}
+
+void process_table_hold(struct process_table *table, uint32_t pid, int change)
+{
+	struct process *process = lookup(table, pid);
+
+	/* The image that it was held for may be gone. */
+	if (process && (change > 0 || process->n_held > 0))
+		process->n_held += (uint32_t)change;
+}
+
+bool process_table_is_held(const struct process_table *table, uint32_t pid)
+{
+	const struct process *process = lookup(table, pid);
+
+	return process && process->n_held > 0;
 }
 
 static void apply_thread(struct process_table *table, const struct process_event *event)

@@ -95,6 +95,9 @@ struct process {
 	uint64_t publish_by_ns; /* with mappings whose look-up goes on; 0: nobody wants it yet */
 	bool wants_publish;
 	bool published;
+	uint32_t n_held; /* mapping events that wait for older samples to be looked up */
+	bool was_reread; /* its mappings, for the code that was replaced when its exec count was reread_count */
+	uint32_t reread_count;
 
 	struct process *next_retired;
 };
@@ -161,6 +164,16 @@ struct process_mapping *process_table_mapping(struct process_table *table, struc
 
 /* Something of it went that nobody tells of: looks at /proc what is left. Keeps what was known where it cannot. */
 void process_table_reread_mappings(struct process_table *table, struct process *process);
+
+/*
+ * Whether the event (PROCESS_MAPPED) puts another file where the process has one: samples from before it must be looked
+ * up before it is applied.
+ */
+bool process_table_replaces(const struct process_table *table, const struct process_event *event);
+
+/* @change of the number of mapping events of @pid that are held back: until it is 0 it is not published. */
+void process_table_hold(struct process_table *table, uint32_t pid, int change);
+bool process_table_is_held(const struct process_table *table, uint32_t pid);
 
 /* Its mappings should be published (again): once, until they were taken. */
 int process_table_want_publish(struct process_table *table, struct process *process);

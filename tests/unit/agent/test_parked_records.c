@@ -123,6 +123,31 @@ static void beyond_the_bound_nothing_is_taken_until_there_is_room(void **state)
 	assert_ok(parked_records_add(records, &record, 100));
 }
 
+static void the_records_of_one_process_can_be_ended(void **state)
+{
+	scoped(parked_records_freep) struct parked_records *records = new_records();
+	struct trial trial = { .error = -EXFULL };
+
+	(void)state;
+	add(records, 1, "a", 100);
+	add(records, 2, "b", 100);
+	add(records, 1, "c", 100);
+	add(records, 2, "d", 100);
+	/* A full window does not end it: each record was folded before that was noticed. */
+	assert_ok(parked_records_end(records, 2, try_record, &trial));
+	assert_string_equal(trial.order, "bd");
+	assert_false(parked_records_has(records, 2));
+	assert_int_equal(parked_records_count(records), 2);
+	assert_int_equal(parked_records_late(records), 2);
+	assert_ok(parked_records_end(records, 3, try_record, &trial));
+	assert_int_equal(parked_records_count(records), 2);
+	/* Those that come now are behind those that stayed. */
+	add(records, 2, "e", 100);
+	trial.error = 0;
+	assert_ok(parked_records_run(records, UINT64_MAX, try_record, &trial));
+	assert_string_equal(trial.order, "bdace");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +156,7 @@ int main(void)
 		cmocka_unit_test(what_is_late_goes_on),
 		cmocka_unit_test(a_failed_try_ends_the_run_and_its_record),
 		cmocka_unit_test(beyond_the_bound_nothing_is_taken_until_there_is_room),
+		cmocka_unit_test(the_records_of_one_process_can_be_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

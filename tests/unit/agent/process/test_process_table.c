@@ -176,6 +176,57 @@ static void a_mapping_replaces_what_it_overlaps(void **state)
 	assert_int_equal(process->mappings->count, 1);
 }
 
+static void only_another_file_over_a_file_replaces_code(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_event event = {
+		.type = PROCESS_MAPPED,
+		.pid = 10,
+		.start = 0x1000,
+		.end = 0x3000,
+		.device = 1,
+		.inode = 5,
+		.inode_generation = 7,
+		.path = (char *)"/lib/a.so",
+	};
+
+	assert_ok(process_table_apply(fixture->table, &(struct process_event){ .type = PROCESS_EXECED, .pid = 10 }));
+	assert_false(process_table_replaces(fixture->table, &event));
+	assert_ok(process_table_apply(fixture->table, &event));
+	mapped(fixture, 10, 0x8000, 0x9000, "//anon");
+
+	/* The same file again, another one beside it, and one over memory without a file. */
+	assert_false(process_table_replaces(fixture->table, &event));
+	event.inode = 6;
+	event.start = 0x3000, event.end = 0x4000;
+	assert_false(process_table_replaces(fixture->table, &event));
+	event.start = 0x8000, event.end = 0x9000;
+	assert_false(process_table_replaces(fixture->table, &event));
+
+	event.start = 0x2000, event.end = 0x4000;
+	assert_true(process_table_replaces(fixture->table, &event));
+	event.pid = 11;
+	assert_false(process_table_replaces(fixture->table, &event));
+}
+
+static void events_are_held_for_one_process_at_a_time(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_ok(process_table_apply(fixture->table, &(struct process_event){ .type = PROCESS_EXECED, .pid = 10 }));
+	process_table_hold(fixture->table, 10, 1);
+	process_table_hold(fixture->table, 10, 1);
+	process_table_hold(fixture->table, 10, -1);
+	assert_true(process_table_is_held(fixture->table, 10));
+	assert_false(process_table_is_held(fixture->table, 11));
+	/* Of the next image nothing is held, and what was held for the one before does not count.
+	 */
+	assert_ok(process_table_apply(fixture->table, &(struct process_event){ .type = PROCESS_EXECED, .pid = 10 }));
+	assert_false(process_table_is_held(fixture->table, 10));
+	process_table_hold(fixture->table, 10, -1);
+	assert_false(process_table_is_held(fixture->table, 10));
+}
+
 static void random_mappings_agree_with_a_page_table(void **state)
 {
 	enum { PAGES = 64 };
@@ -571,6 +622,8 @@ int main(void)
 		TEST(a_process_is_named_at_exec),
 		TEST(a_child_shares_its_parents_mappings_until_it_maps_something),
 		TEST(a_mapping_replaces_what_it_overlaps),
+		TEST(only_another_file_over_a_file_replaces_code),
+		TEST(events_are_held_for_one_process_at_a_time),
 		TEST(random_mappings_agree_with_a_page_table),
 		TEST(an_exec_starts_a_new_image_and_keeps_the_old_one_for_late_readers),
 		TEST(a_sample_that_comes_after_an_exec_belongs_to_the_image_before),
