@@ -17,6 +17,12 @@ start_server
 start_agent --config "$config" --on_cpu.frequency $HZ
 start_workload shares 600
 shares_pid=$workload_pid
+# Stacks of 400 frames, so that each tick costs some 30 us: the agent needs more than its budget on any machine.
+deep_pids=()
+for _ in {1..4}; do
+	start_workload unwound deep 600
+	deep_pids+=("$workload_pid")
+done
 next_second
 from=$((second + 2))
 at_second $from
@@ -66,7 +72,9 @@ is_raised() { [ "$(sed -n 's/^hearth_agent_budget_changes_total{direction="relax
 expect_within 180s is_raised
 expect_equal "millihertz in effect" "$(agent_metric on_cpu_millihertz)" $((1000 * HZ >> $(frequency_step)))
 stop_agent
-end_process "$shares_pid"
+for pid in "$shares_pid" "${deep_pids[@]}"; do
+	end_process "$pid"
+done
 
 # ---- memory that cannot be freed: all is given up, unwind chunks first, and it says that this is not enough
 python_for_ever() { while :; do python3 -c 'import asyncio, json, sqlite3, ssl, xml.dom.minidom'; done; }
