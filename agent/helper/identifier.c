@@ -23,7 +23,8 @@
 #define MAX_LOOK_UPS 16384
 
 /* So long after its end a look-up can be asked for: whoever shares the mapping does it with the next sample. */
-#define KEPT_NS (10 * NSEC_PER_SEC)
+#define KEPT_NS (2 * NSEC_PER_SEC)
+#define SWEEP_EVERY_NS NSEC_PER_SEC
 
 /* A disk that sleeps, or a host with far too much work, takes longer; what hangs takes for ever. */
 #define FINDER_TIMEOUT_NS (3 * NSEC_PER_SEC)
@@ -67,6 +68,7 @@ struct bad_device {
 struct identifier {
 	struct executable_cache *executables;
 	struct helper_pool *pool;
+	uint64_t swept_ns;
 	struct hash_table *look_ups;	  /* uint32_t -> struct look_up * */
 	struct hash_table *bad_devices;	  /* uint64_t -> struct bad_device */
 	struct hash_table *refused_files; /* struct file_key */
@@ -547,8 +549,11 @@ static int begin(struct identifier *identifier, const struct mapped_file *file, 
 	void *value;
 	int r;
 
-	if (hash_table_count(identifier->look_ups) >= MAX_LOOK_UPS / 2)
+	/* Processes end before they ask for what was found: their look-ups must not stay. */
+	if (identifier->now_ns >= identifier->swept_ns + SWEEP_EVERY_NS) {
+		identifier->swept_ns = identifier->now_ns;
 		sweep(identifier, KEPT_NS);
+	}
 	if (hash_table_count(identifier->look_ups) >= MAX_LOOK_UPS - 1)
 		sweep(identifier, 0);
 	look_up = calloc(1, sizeof(*look_up));
