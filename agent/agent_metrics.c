@@ -237,6 +237,7 @@ void agent_update_metrics(struct agent *agent)
 	set(agent, AGENT_METRIC_SAMPLES, collected.samples);
 	set(agent, AGENT_METRIC_ROWS, collected.rows);
 	set(agent, AGENT_METRIC_STACKS_LOST, collected.stacks_lost);
+	set(agent, AGENT_METRIC_EXECS_MISSED, collected.execs_missed);
 	set(agent, AGENT_METRIC_STACKS_DROPPED, collected.stacks_dropped);
 	set(agent, AGENT_METRIC_PUBLISH_FAILURES, agent->publisher.failures);
 	set(agent, AGENT_METRIC_FILES_EVICTED, executable_cache_files_evicted(agent->executables));

@@ -40,7 +40,7 @@ int BPF_PROG(hearth_on_exec, struct task_struct *task, int old_pid, struct linux
 {
 	__u32 pid = task->tgid;
 	__u32 *execs = bpf_map_lookup_elem(&exec_counts, &pid);
-	__u32 next = (execs ? *execs : 0) + 1;
+	__u32 next = (execs ? *execs : 0) + ABI_EXEC_STEP;
 
 	if (bpf_map_update_elem(&exec_counts, &pid, &next, BPF_ANY))
 		count(ABI_COUNTER_EXECS_LOST);
@@ -90,7 +90,8 @@ int BPF_PROG(hearth_on_place_for_mapping, unsigned long address, struct vm_unmap
 	if (process->exec_count != next)
 		return 0;
 	/* What the agent may be writing now, not knowing of this, has the old count. */
-	next++;
+	/* In the lower half alone: a program that loads and unloads libraries all day executes no other one. */
+	next = (next & ~(ABI_EXEC_STEP - 1)) | ((next + 1) & (ABI_EXEC_STEP - 1));
 	if (execs)
 		*execs = next;
 	else if (bpf_map_update_elem(&exec_counts, &pid, &next, BPF_ANY))

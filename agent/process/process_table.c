@@ -286,6 +286,7 @@ static int apply_fork(struct process_table *table, const struct process_event *e
 	r = start_image(table, event->pid, &child);
 	if (r < 0)
 		return r;
+	child->n_execs_known = true;
 	child->parent_pid = event->parent;
 	if (!parent)
 		return 0;
@@ -304,6 +305,8 @@ static int apply_exec(struct process_table *table, const struct process_event *e
 	if (r < 0)
 		return r;
 	if (old) {
+		process->n_execs_known = old->n_execs_known;
+		process->n_execs = (uint16_t)(old->n_execs + 1);
 		process->parent_pid = old->parent_pid;
 		process->start_time_ns = old->start_time_ns;
 		r = process_image_copy_labels(process, old);
@@ -474,6 +477,54 @@ int process_table_find(struct process_table *table, uint32_t pid, uint32_t paren
 		process->number = table->next_number++;
 	*ret_process = process;
 	return 0;
+}
+
+/* By /proc, unless the pid is gone or somebody else's by now. */
+static int adopt_after_exec(struct process_table *table, const struct process *old, uint64_t time_ns, const char *comm,
+			    struct process **ret_process)
+{
+	struct process_event event = { .type = PROCESS_EXECED, .pid = old->pid, .time_ns = time_ns };
+	uint64_t start_time_ns = old->start_time_ns;
+	struct proc_stat stat;
+	int r;
+
+	r = proc_stat_read(old->pid, &stat);
+	if (r == 0 && process_image_same_start(start_time_ns, stat.start_time_ns))
+		r = adopt(table, old->pid, ret_process);
+	else
+		r = -ESRCH;
+	if (r < 0 && r != -ENOMEM) {
+		(void)snprintf(event.comm, sizeof(event.comm), "%s", comm);
+		r = apply_exec(table, &event);
+		*ret_process = lookup(table, event.pid);
+	}
+	if (r < 0)
+		return r;
+	(*ret_process)->start_time_ns = start_time_ns;
+	(*ret_process)->began_ns = time_ns;
+	if (!(*ret_process)->number)
+		(*ret_process)->number = table->next_number++;
+	return 0;
+}
+
+int process_table_check_execs(struct process_table *table, struct process *process, uint16_t n_execs, uint64_t time_ns,
+			      const char *comm, struct process **ret_process)
+{
+	bool missed = process->n_execs_known && (int16_t)(n_execs - process->n_execs) > 0;
+	int r;
+
+	*ret_process = process;
+	if (missed) {
+		r = adopt_after_exec(table, process, time_ns, comm, ret_process);
+		if (r < 0)
+			return r;
+	}
+	/* Less than that says a sample from before the exec that was reported last. */
+	if (missed || !process->n_execs_known) {
+		(*ret_process)->n_execs = n_execs;
+		(*ret_process)->n_execs_known = true;
+	}
+	return missed;
 }
 
 struct process *process_table_image_at(struct process_table *table, struct process *process, uint64_t time_ns)

@@ -93,6 +93,8 @@ struct process {
 	uint64_t scan;	     /* the last reading of /proc that saw it */
 	uint32_t exec_count; /* of this image, as its last sample said */
 	uint64_t publish_by_ns; /* with mappings whose look-up goes on; 0: nobody wants it yet */
+	uint16_t n_execs;    /* of its pid before this image, modulo 65536, if known */
+	bool n_execs_known;
 	bool wants_publish;
 	bool published;
 	uint32_t n_held; /* mapping events that wait for older samples to be looked up */
@@ -151,6 +153,14 @@ int process_table_apply(struct process_table *table, const struct process_event 
  */
 int process_table_find(struct process_table *table, uint32_t pid, uint32_t parent_pid, uint64_t start_time_ns,
 		       const char *comm, bool kernel_thread, struct process **ret_process);
+
+/*
+ * A sample of @process, which is the live image of its pid, was taken after @n_execs execs of that pid (modulo 65536).
+ * Where that is more than were reported, an exec was missed: the image that @process was retires, and *ret_process is a
+ * new one, by what /proc has, or by @comm if the process is gone. 1 then, 0 otherwise, -ENOMEM.
+ */
+int process_table_check_execs(struct process_table *table, struct process *process, uint16_t n_execs, uint64_t time_ns,
+			      const char *comm, struct process **ret_process);
 
 /*
  * Which image of @process a sample of @time_ns was taken in: samples that wait for absent pages may come after the

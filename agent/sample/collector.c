@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/sample/collector_internal.h"
+#include "bpf/abi/mapping.h"
 #include "common/frame.h"
 #include "common/hash.h"
 
@@ -308,6 +309,11 @@ static int find_image(struct collector *collector, const struct abi_sample *samp
 			       comm, sample->flags & ABI_SAMPLE_KERNEL_THREAD && sample->pid == sample->tid, &process);
 	if (r < 0)
 		return r;
+	r = process_table_check_execs(collector->options.processes, process,
+				      (uint16_t)(sample->exec_count / ABI_EXEC_STEP), sample->time_ns, comm, &process);
+	if (r < 0)
+		return r;
+	collector->stats.execs_missed += (uint64_t)r;
 	*ret_process = process_table_image_at(collector->options.processes, process, sample->time_ns);
 	return 0;
 }

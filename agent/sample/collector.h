@@ -28,6 +28,7 @@ struct collector_stats {
 	uint64_t samples;	/* taken into windows */
 	uint64_t rows;
 	uint64_t stacks_lost;	/* samples whose stack was told by hash only, and the hash is not known */
+	uint64_t execs_missed;	/* that no event reported: seen by the count in samples */
 	uint64_t stacks_dropped; /* memory ran out: counted without stack */
 	uint64_t numbers_evicted; /* of stacks and series, before their time */
 };

@@ -7,8 +7,8 @@
  *   processes       tgid -> struct abi_process: which mapping set, and how many chunks it has; each fork copies it
  *   mapping_chunks  (set, index) -> struct abi_mapping_chunk: up to 124 mappings in rising order; with more than one
  *                   chunk (set, ABI_DIRECTORY) has the first address of each
- *   exec_counts     tgid -> how often the image changed: by exec, or because other code came into the place of code;
- *                   written by the kernel side only
+ *   exec_counts     tgid -> how often the image changed: by exec (ABI_EXEC_STEP each), or because other code came into
+ *                   the place of code (1 each); written by the kernel side only
  *
  * A process entry is used only while it fits the task: the start time must be equal (a reused pid) and so must the
  * number of changes (the agent may write the old image's set just after an exec). Hash elements are reused under a
@@ -19,6 +19,9 @@
  */
 
 #include "bpf/abi/limits.h"
+
+/* The upper half of an exec_count are execs: the agent sees by it that it missed one. */
+#define ABI_EXEC_STEP 0x10000u
 
 struct abi_mapping {
 	__u64 start; /* pc, inclusive */

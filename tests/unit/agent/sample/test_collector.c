@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sample/collector.h"
 
+#include "bpf/abi/mapping.h"
 #include "common/frame.h"
 #include "tests/support/unit.h"
 
@@ -131,6 +132,79 @@ static void a_sample_becomes_a_row_of_its_slot_with_its_definitions(void **state
 	assert_int_equal(window.rows[0].stack, window.stacks[0].number);
 	assert_int_equal(window.stacks[0].n_frames, 2);
 	assert_int_equal(window.stacks[0].frames[0].address, 0x500);
+}
+
+static const char *name_of_row(const struct window *window, size_t row)
+{
+	for (size_t i = 0; i < window->n_series; i++) {
+		if (window->series[i].number != window->rows[row].series)
+			continue;
+		for (size_t k = 0; k < window->n_processes; k++) {
+			if (window->processes[k].number == window->series[i].process)
+				return window->processes[k].name;
+		}
+	}
+	fail_msg("row %zu has no process", row);
+	return "";
+}
+
+/* No event reported that the process became another program: its samples count one more exec. */
+static void an_exec_that_was_not_reported_shows_in_the_next_sample(void **state)
+{
+	const struct process_event fork = { .type = PROCESS_FORKED, .pid = PID, .parent = 1, .time_ns = 1 };
+	struct fixture *fixture = *state;
+	struct abi_sample sample = sample_at(100, 77);
+	struct collector_stats stats;
+	struct window window;
+
+	assert_ok(process_table_apply(fixture->processes, &fork));
+	add_full(fixture, sample, 0x500);
+	/* Other code in the place of code is no exec. */
+	sample.time_ns = 200;
+	sample.exec_count = 1;
+	add_full(fixture, sample, 0x500);
+	sample.time_ns = 300;
+	sample.exec_count = ABI_EXEC_STEP + 1;
+	memcpy(sample.process_comm, "client", sizeof("client"));
+	add_full(fixture, sample, 0x500);
+	sample.time_ns = 400;
+	add_full(fixture, sample, 0x500);
+	window = close_window(fixture);
+	assert_int_equal(window.n_processes, 2);
+	assert_int_equal(window.n_rows, 4);
+	assert_int_equal(window.rows[0].series, window.rows[1].series);
+	assert_int_not_equal(window.rows[1].series, window.rows[2].series);
+	assert_int_equal(window.rows[2].series, window.rows[3].series);
+	assert_string_equal(name_of_row(&window, 1), "server");
+	assert_string_equal(name_of_row(&window, 2), "client");
+	collector_stats(fixture->collector, &stats);
+	assert_int_equal(stats.execs_missed, 1);
+}
+
+static void an_exec_that_was_reported_is_not_missed(void **state)
+{
+	const struct process_event fork = { .type = PROCESS_FORKED, .pid = PID, .parent = 1, .time_ns = 1 };
+	const struct process_event exec = { .type = PROCESS_EXECED, .pid = PID, .time_ns = 150, .comm = "client" };
+	struct fixture *fixture = *state;
+	struct abi_sample sample = sample_at(100, 77);
+	struct collector_stats stats;
+
+	assert_ok(process_table_apply(fixture->processes, &fork));
+	add_full(fixture, sample, 0x500);
+	assert_ok(process_table_apply(fixture->processes, &exec));
+	/* The kernel reports the exec first, and counts it a moment later. */
+	sample.time_ns = 160;
+	add_full(fixture, sample, 0x500);
+	sample.time_ns = 170;
+	sample.exec_count = ABI_EXEC_STEP;
+	add_full(fixture, sample, 0x500);
+	/* It waited in the kernel for its stack, and is of before the exec. */
+	sample.time_ns = 120;
+	sample.exec_count = 0;
+	add_full(fixture, sample, 0x500);
+	assert_int_equal(close_window(fixture).n_processes, 2);
+	collector_stats(fixture->collector, &stats);
+	assert_int_equal(stats.execs_missed, 0);
 }
 
 static void a_hash_means_the_stack_that_came_in_full(void **state)
@@ -300,6 +374,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_sample_becomes_a_row_of_its_slot_with_its_definitions),
+		TEST(an_exec_that_was_not_reported_shows_in_the_next_sample),
+		TEST(an_exec_that_was_reported_is_not_missed),
 		TEST(a_hash_means_the_stack_that_came_in_full),
 		TEST(a_hash_of_the_window_before_is_still_understood),
 		TEST(an_unknown_hash_is_counted_and_its_time_is_kept),
