@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the agent needs, measured once per batch, and what follows from it: agent/budget.h decides, this file measures,
- * carries out and reports. docs/agent-budget.md describes it for users.
+ * Measures once per batch what memory and CPU time the agent needs, asks agent/budget.h what to give up, carries that
+ * out and reports it. docs/agent-budget.md describes it for users.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,9 +12,10 @@
 #include "common/log.h"
 
 /*
- * Of a tick and of a context switch, beside what the programs measure themselves. By kernel.bpf_stats_enabled (Linux
- * 6.18, virtual machine) the programs take 0.45 us more for a tick, and 0.37 us for a switch whose stack is not taken
- * (0.45 us with threads in a hash). The timer's interrupt is not part of that: 0.55 us is assumed for it.
+ * CPU time of one tick and of one context switch, in addition to what the BPF programs measure themselves. Measured by
+ * kernel.bpf_stats_enabled (Linux 6.18, virtual machine): the programs take 0.45 us more for a tick, and 0.37 us for a
+ * switch at which no stack is taken (0.45 us where threads are kept in a hash map). The timer's interrupt is not
+ * included in these figures; 0.55 us is assumed for it.
  */
 #define TICK_ENTRY_NS	1000
 #define SWITCH_ENTRY_NS 400
@@ -24,7 +25,7 @@
 #define MAX_STEPS_OFF_CPU   4
 #define MAX_STEPS_FREQUENCY 3
 
-/* Of the label: "unwind chunks 1/8, stacks of waits 1/16, on-CPU 12.38 of 99 Hz" */
+/* Size of the label's value, such as "unwind chunks 1/8, stacks of waits 1/16, on-CPU 12.38 of 99 Hz". */
 #define STATE_SIZE 128
 
 static const char *const measure_names[BUDGET_MEASURE_COUNT] = {
@@ -44,13 +45,13 @@ static uint64_t configured_period_ns(const struct agent *agent)
 	return agent->base_period_ns;
 }
 
-/* Parts of the pool of unwind chunks without this measure, as far as is known. */
+/* Parts that the pool of unwind chunks had before the first step was taken, or has now. */
 static uint32_t unreduced_parts(const struct agent *agent)
 {
 	return agent->unreduced_parts > 0 ? agent->unreduced_parts : paged_rows_parts(&agent->tables.rows);
 }
 
-/* Halves what the pool had when the first step was taken, not what it might have had. */
+/* Halves the size that the pool had when the first step was taken, not unwind.table_size, which it may never reach. */
 static void limit_unwind_chunks(struct agent *agent, unsigned int step)
 {
 	uint32_t parts = unreduced_parts(agent);
@@ -86,7 +87,7 @@ void agent_budget_begin(struct agent *agent)
 	budget_init(&agent->budget, &limits);
 }
 
-/* "0.10 0.05 0.01 2/417 12345": the number behind the slash is that of all threads. */
+/* /proc/loadavg, "0.10 0.05 0.01 2/417 12345": the number after the slash counts all threads of the host. */
 static uint64_t count_threads(void)
 {
 	struct bytes text = BYTES_INIT(4 * KIB);
@@ -176,7 +177,7 @@ static void report(struct agent *agent)
 {
 	const struct budget *budget = &agent->budget;
 	uint64_t host_ns_per_s = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1) * NSEC_PER_SEC;
-	bool exceeded = budget_is_exceeded(budget);
+	bool exhausted = budget_is_exhausted(budget);
 
 	for (size_t i = 0; i < BUDGET_MEASURE_COUNT; i++)
 		metric_set(agent->metrics, step_metrics[i], budget->step[i]);
@@ -185,14 +186,13 @@ static void report(struct agent *agent)
 	metric_set(agent->metrics, AGENT_METRIC_CPU_PPM, budget->cpu_ns_per_s * 1000 / (host_ns_per_s / 1000));
 	metric_set(agent->metrics, AGENT_METRIC_FREQUENCY_MHZ,
 		   agent->on_cpu ? 1000 * NSEC_PER_SEC / agent->period_ns : 0);
-	exceeded = exceeded && memcmp(budget->step, budget->limits.max_step, sizeof(budget->step)) == 0;
-	metric_set(agent->metrics, AGENT_METRIC_BUDGET_EXCEEDED, exceeded);
-	if (exceeded && !agent->over_budget)
+	metric_set(agent->metrics, AGENT_METRIC_BUDGET_EXCEEDED, exhausted);
+	if (exhausted && !agent->over_budget)
 		log_warn("the agent needs %" PRIu64 " KiB and %" PRIu64 " ms of CPU time per second, more than its "
 			 "budget, though it gave up all that it can: raise budget.memory or budget.cpu, or lower "
 			 "ring_size or on_cpu.frequency",
 			 budget->memory_bytes / KIB, budget->cpu_ns_per_s / NSEC_PER_MSEC);
-	agent->over_budget = exceeded;
+	agent->over_budget = agent->over_budget || exhausted;
 }
 
 int agent_enforce_budget(struct agent *agent)
@@ -210,9 +210,12 @@ int agent_enforce_budget(struct agent *agent)
 	int r;
 
 	agent->is_measured = false;
-	/* Both may have changed with the configuration; CPUs may have come or gone. */
+	/* The configuration may have been reloaded, and CPUs may have gone offline or come online. */
 	agent->budget.limits = limits_of(agent);
 	change = budget_update(&agent->budget, &reading, &measure);
+	/* CPU time near its limit would otherwise log this again and again. */
+	if (change == BUDGET_RELAXED)
+		agent->over_budget = false;
 	if (change != BUDGET_UNCHANGED) {
 		log_change(agent, change, measure);
 		r = carry_out(agent, measure);

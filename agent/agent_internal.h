@@ -89,8 +89,8 @@ struct agent {
 	uint64_t walked_ns;	     /* when the open waits were looked at last */
 	bool scan_is_due;
 	bool is_walking; /* its samples are of the open window, however full that is */
-	bool over_budget; /* and nothing is left to give up, which was logged */
-	bool is_measured; /* the metrics are newer than the last look at the budget */
+	bool over_budget; /* since the last step back the budget was exhausted, which was logged */
+	bool is_measured; /* the metrics were updated after the budget was last checked */
 	bool quiet; /* the last drain brought next to nothing */
 	uint64_t drained_ns; /* when the rings were read last */
 	uint64_t events_read_ns;    /* process events before this time are queued */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A ladder with hysteresis, see the header.
- */
+/* A step is taken when a limit was exceeded for some time, and taken back after a longer calm: see budget.h. */
 #include "agent/budget.h"
 
 #define CPU_INTERVAL_NS	     (15 * NSEC_PER_SEC)
@@ -10,13 +8,17 @@
 #define FIRST_PATIENCE_NS    (60 * NSEC_PER_SEC)
 #define MAX_PATIENCE_NS	     (16 * FIRST_PATIENCE_NS)
 
-/* So long after a step was taken back, too much again is laid to that step. */
+/* A limit that is exceeded again within this time of a step back is taken as the effect of that step. */
 #define RELAPSE_NS (3 * FIRST_PATIENCE_NS)
 
 void budget_init(struct budget *budget, const struct budget_limits *limits)
 {
 	*budget = (struct budget){ .limits = *limits, .patience_ns = FIRST_PATIENCE_NS };
 }
+
+/* The first measure that is taken against too much memory, and against too much CPU time: see the header. */
+#define FIRST_FOR_MEMORY BUDGET_UNWIND
+#define FIRST_FOR_CPU	 BUDGET_OFF_CPU
 
 static bool memory_is_exceeded(const struct budget *budget)
 {
@@ -33,7 +35,21 @@ bool budget_is_exceeded(const struct budget *budget)
 	return memory_is_exceeded(budget) || cpu_is_exceeded(budget);
 }
 
-/* Whether an interval ended. */
+static bool has_step_left(const struct budget *budget, enum budget_measure first)
+{
+	for (enum budget_measure i = first; i < BUDGET_MEASURE_COUNT; i++)
+		if (budget->step[i] < budget->limits.max_step[i])
+			return true;
+	return false;
+}
+
+bool budget_is_exhausted(const struct budget *budget)
+{
+	return (memory_is_exceeded(budget) && !has_step_left(budget, FIRST_FOR_MEMORY)) ||
+	       (cpu_is_exceeded(budget) && !has_step_left(budget, FIRST_FOR_CPU));
+}
+
+/* Returns whether an interval ended. */
 static bool measure_cpu(struct budget *budget, const struct budget_reading *reading)
 {
 	uint64_t elapsed_ns = reading->now_ns - budget->interval_start_ns;
@@ -68,7 +84,7 @@ static bool tighten(struct budget *budget, uint64_t now_ns, enum budget_measure 
 	return false;
 }
 
-/* A measure gives back at most what it bounds now: all else stays as it is. */
+/* A step back at most doubles what the measure bounds now. Everything else is assumed to stay as it is. */
 static bool has_room_for(const struct budget *budget, enum budget_measure measure, const struct budget_reading *reading)
 {
 	uint64_t memory_bytes = reading->memory_bytes;
@@ -111,20 +127,20 @@ enum budget_change budget_update(struct budget *budget, const struct budget_read
 	budget->memory_bytes = reading->memory_bytes;
 	if (memory_is_exceeded(budget)) {
 		budget->calm_since_ns = 0;
-		/* A table being compiled needs memory for a moment; what was given up takes a while to show. */
+		/* Short peaks are no reason for a step, and the effect of a step shows only after a while. */
 		if (budget->memory_over_since_ns == 0)
 			budget->memory_over_since_ns = reading->now_ns;
 		if (reading->now_ns - budget->memory_over_since_ns < MEMORY_INTERVAL_NS)
 			return BUDGET_UNCHANGED;
 		budget->memory_over_since_ns = reading->now_ns;
-		if (tighten(budget, reading->now_ns, BUDGET_UNWIND, ret_measure))
+		if (tighten(budget, reading->now_ns, FIRST_FOR_MEMORY, ret_measure))
 			return BUDGET_TIGHTENED_FOR_MEMORY;
 		return BUDGET_UNCHANGED;
 	}
 	budget->memory_over_since_ns = 0;
 	if (interval_ended && budget->n_intervals_over >= CPU_INTERVALS_OVER) {
 		budget->n_intervals_over = 0;
-		if (tighten(budget, reading->now_ns, BUDGET_OFF_CPU, ret_measure))
+		if (tighten(budget, reading->now_ns, FIRST_FOR_CPU, ret_measure))
 			return BUDGET_TIGHTENED_FOR_CPU;
 		return BUDGET_UNCHANGED;
 	}

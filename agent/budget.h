@@ -2,23 +2,24 @@
 #pragma once
 
 /*
- * Decides what the agent gives up when it needs more memory or CPU time than budget.memory and budget.cpu allow.
- * Measurements in, steps out: no clock, no file, no side effect.
+ * Decides what the agent gives up when it needs more memory or CPU time than budget.memory and budget.cpu allow. The
+ * caller measures and carries out; this module reads no clock and no file.
  *
- * There are three measures. Each has steps 0 (nothing given up) to its highest; a step halves what the measure bounds.
- * Over the memory budget the first of these that is left is taken, over the CPU budget the first but BUDGET_UNWIND,
- * because fewer resident unwind rows cost CPU time:
+ * There are three measures. Each has steps from 0 (nothing is given up) to its highest; each step halves what the
+ * measure bounds. When memory is exceeded, the first measure of this list that has a step left is taken; when CPU time
+ * is exceeded, the same without BUDGET_UNWIND, because fewer resident unwind rows cost CPU time:
  *
  *   BUDGET_UNWIND     fewer chunks of unwind tables in the BPF maps
  *   BUDGET_OFF_CPU    fewer stacks of waits (their time stays exact)
  *   BUDGET_FREQUENCY  a lower on-CPU frequency (values stay right, each sample counts its period)
  *
- * Steps are taken back in the opposite order, one at a time, when what a measure gives back would leave both budgets at
- * 90 % or below, for as long as the patience lasts. That is one minute at first, and doubles each time when the budget
- * is exceeded again soon after a step was taken back: so the agent does not swing between two steps.
+ * Steps are taken back in the opposite order, one at a time. A step is taken back when memory and CPU time would stay
+ * at 90 % of their limits or below even if that step cost again what it saved, and when this was so for the whole of a
+ * waiting time (patience_ns). It is one minute at first, and doubles each time a limit is exceeded again soon after a
+ * step back, so that the agent does not alternate between two steps.
  *
- * Memory must exceed the budget for 10 s before each step. CPU time is judged by means over 15 s, and three of them in
- * a row must exceed the budget: a new executable, whose table takes a second to compile, is no reason to sample less.
+ * Memory must exceed its limit for 10 s before each step. CPU time is averaged over intervals of 15 s, and three in a
+ * row must exceed the limit, so that a short peak is no reason to sample less.
  */
 
 #include "common/base.h"
@@ -39,7 +40,7 @@ struct budget_limits {
 struct budget_reading {
 	uint64_t now_ns;       /* CLOCK_MONOTONIC, rising */
 	uint64_t memory_bytes; /* needed now */
-	uint64_t unwind_bytes; /* of them, bounded by BUDGET_UNWIND */
+	uint64_t unwind_bytes; /* the part of memory_bytes that BUDGET_UNWIND bounds */
 	uint64_t cpu_ns;       /* used since the agent started */
 };
 
@@ -53,8 +54,8 @@ struct budget {
 	/* Internal. */
 	uint64_t interval_start_ns, interval_cpu_ns; /* 0: no reading yet */
 	unsigned int n_intervals_over;
-	uint64_t memory_over_since_ns; /* or since the last step for memory; 0: it is not */
-	uint64_t calm_since_ns;	    /* 0: not calm */
+	uint64_t memory_over_since_ns; /* since then, or since the last step for it, memory is exceeded; 0: it is not */
+	uint64_t calm_since_ns;	    /* since then a step could be taken back; 0: none could */
 	uint64_t relaxed_ns;	    /* when a step was taken back last; 0 never, or long ago */
 	uint64_t patience_ns;
 };
@@ -69,11 +70,14 @@ enum budget_change {
 void budget_init(struct budget *budget, const struct budget_limits *limits);
 
 /*
- * Takes at most one step; *ret_measure is whose. Nothing left to give up is BUDGET_UNCHANGED too: see
- * budget_is_exceeded().
+ * Takes at most one step, or takes one back, and stores its measure in *ret_measure. Also returns BUDGET_UNCHANGED when
+ * no step is left: see budget_is_exhausted().
  */
 enum budget_change budget_update(struct budget *budget, const struct budget_reading *reading,
 				 enum budget_measure *ret_measure);
 
-/* By the last readings, whatever was given up. */
+/* Whether memory or CPU time exceeds its limit, by the last readings. */
 bool budget_is_exceeded(const struct budget *budget);
+
+/* Whether one of them exceeds its limit, and no step against that one is left. */
+bool budget_is_exhausted(const struct budget *budget);

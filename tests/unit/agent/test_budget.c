@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-
-#include <cmocka.h>
-
 #include "agent/budget.h"
+
+#include "tests/support/unit.h"
 
 #define LIMIT_BYTES ((uint64_t)(100 * MIB))
 #define LIMIT_CPU   (NSEC_PER_SEC / 10)
 
-/* An agent whose cost follows from the steps that were taken, and a clock. */
+/* An agent with a clock, and costs that fall with the steps that are taken. */
 struct simulation {
 	struct budget budget;
 	struct budget_reading reading;
@@ -79,7 +74,7 @@ static void within_its_budget_an_agent_gives_up_nothing(void **state)
 	assert_int_equal(simulation.budget.n_tightened, 0);
 }
 
-static void too_much_memory_takes_unwind_chunks_first(void **state)
+static void for_memory_unwind_chunks_are_given_up_first(void **state)
 {
 	enum budget_measure measure;
 	struct simulation simulation;
@@ -94,9 +89,10 @@ static void too_much_memory_takes_unwind_chunks_first(void **state)
 	run(&simulation, 600);
 	expect_steps(&simulation, 1, 0, 0);
 	assert_false(budget_is_exceeded(&simulation.budget));
+	assert_false(budget_is_exhausted(&simulation.budget));
 }
 
-static void memory_that_nothing_frees_takes_all_measures_in_order(void **state)
+static void for_memory_that_stays_in_use_all_steps_are_taken_in_order(void **state)
 {
 	enum budget_measure measure, last = BUDGET_UNWIND;
 	struct simulation simulation;
@@ -114,10 +110,10 @@ static void memory_that_nothing_frees_takes_all_measures_in_order(void **state)
 	}
 	assert_int_equal(n_steps, 3 + 4 + 3);
 	expect_steps(&simulation, 3, 4, 3);
-	assert_true(budget_is_exceeded(&simulation.budget));
+	assert_true(budget_is_exhausted(&simulation.budget));
 }
 
-static void too_much_cpu_leaves_unwind_chunks_alone(void **state)
+static void for_cpu_time_no_unwind_chunks_are_given_up(void **state)
 {
 	struct simulation simulation;
 
@@ -134,6 +130,25 @@ static void too_much_cpu_leaves_unwind_chunks_alone(void **state)
 	expect_steps(&simulation, 0, 0, 2);
 }
 
+/* No step of unwind chunks helps against it, so none has to be taken before the budget counts as exhausted. */
+static void cpu_time_that_nothing_saves_exhausts_the_budget(void **state)
+{
+	struct simulation simulation;
+
+	(void)state;
+	begin(&simulation);
+	simulation.fixed_cpu = LIMIT_CPU * 2;
+	run(&simulation, 60);
+	assert_true(budget_is_exceeded(&simulation.budget));
+	assert_false(budget_is_exhausted(&simulation.budget));
+	run(&simulation, 600);
+	expect_steps(&simulation, 0, 4, 3);
+	assert_true(budget_is_exhausted(&simulation.budget));
+	simulation.fixed_cpu = NSEC_PER_MSEC;
+	run(&simulation, 30);
+	assert_false(budget_is_exhausted(&simulation.budget));
+}
+
 static void a_burst_of_fifteen_seconds_changes_nothing(void **state)
 {
 	struct simulation simulation;
@@ -148,7 +163,7 @@ static void a_burst_of_fifteen_seconds_changes_nothing(void **state)
 	assert_int_equal(simulation.budget.n_tightened, 0);
 }
 
-static void when_the_load_is_gone_all_steps_are_taken_back_one_by_one(void **state)
+static void after_the_load_ends_all_steps_are_taken_back_one_by_one(void **state)
 {
 	struct simulation simulation;
 	enum budget_measure measure, last = BUDGET_FREQUENCY;
@@ -174,7 +189,7 @@ static void when_the_load_is_gone_all_steps_are_taken_back_one_by_one(void **sta
 	expect_steps(&simulation, 0, 0, 0);
 }
 
-static void a_step_is_taken_back_only_where_there_is_room_for_what_it_brings(void **state)
+static void a_step_is_not_taken_back_when_that_would_exceed_the_budget(void **state)
 {
 	struct simulation simulation;
 
@@ -187,8 +202,8 @@ static void a_step_is_taken_back_only_where_there_is_room_for_what_it_brings(voi
 	assert_int_equal(simulation.budget.n_relaxed, 0);
 }
 
-/* Off-CPU thinning costs nothing here, so the agent cannot know that taking it back would not help the other way. */
-static void an_agent_that_relapses_waits_longer_each_time(void **state)
+/* At the full frequency the load rises, which the budget cannot foresee when it takes the step back. */
+static void a_step_back_that_fails_doubles_the_time_to_the_next(void **state)
 {
 	struct simulation simulation;
 	uint64_t in_first_hour, in_second_hour;
@@ -197,7 +212,6 @@ static void an_agent_that_relapses_waits_longer_each_time(void **state)
 	begin(&simulation);
 	simulation.budget.limits.max_step[BUDGET_OFF_CPU] = 0;
 	for (int i = 0; i < 240; i++) {
-		/* Whenever it samples at the full frequency there is more to do. */
 		simulation.tick_cpu = simulation.budget.step[BUDGET_FREQUENCY] == 0 ? LIMIT_CPU * 2 : LIMIT_CPU / 4;
 		run(&simulation, 15);
 	}
@@ -211,7 +225,7 @@ static void an_agent_that_relapses_waits_longer_each_time(void **state)
 	assert_in_range(in_second_hour, 1, 4);
 }
 
-static void without_a_cpu_budget_cpu_time_does_not_matter(void **state)
+static void without_a_limit_cpu_time_is_ignored(void **state)
 {
 	struct simulation simulation;
 
@@ -223,7 +237,7 @@ static void without_a_cpu_budget_cpu_time_does_not_matter(void **state)
 	expect_steps(&simulation, 0, 0, 0);
 }
 
-static void the_mean_is_over_the_last_interval(void **state)
+static void cpu_time_is_averaged_over_the_last_interval(void **state)
 {
 	struct simulation simulation;
 
@@ -239,15 +253,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(within_its_budget_an_agent_gives_up_nothing),
-		cmocka_unit_test(too_much_memory_takes_unwind_chunks_first),
-		cmocka_unit_test(memory_that_nothing_frees_takes_all_measures_in_order),
-		cmocka_unit_test(too_much_cpu_leaves_unwind_chunks_alone),
+		cmocka_unit_test(for_memory_unwind_chunks_are_given_up_first),
+		cmocka_unit_test(for_memory_that_stays_in_use_all_steps_are_taken_in_order),
+		cmocka_unit_test(for_cpu_time_no_unwind_chunks_are_given_up),
+		cmocka_unit_test(cpu_time_that_nothing_saves_exhausts_the_budget),
 		cmocka_unit_test(a_burst_of_fifteen_seconds_changes_nothing),
-		cmocka_unit_test(when_the_load_is_gone_all_steps_are_taken_back_one_by_one),
-		cmocka_unit_test(a_step_is_taken_back_only_where_there_is_room_for_what_it_brings),
-		cmocka_unit_test(an_agent_that_relapses_waits_longer_each_time),
-		cmocka_unit_test(without_a_cpu_budget_cpu_time_does_not_matter),
-		cmocka_unit_test(the_mean_is_over_the_last_interval),
+		cmocka_unit_test(after_the_load_ends_all_steps_are_taken_back_one_by_one),
+		cmocka_unit_test(a_step_is_not_taken_back_when_that_would_exceed_the_budget),
+		cmocka_unit_test(a_step_back_that_fails_doubles_the_time_to_the_next),
+		cmocka_unit_test(without_a_limit_cpu_time_is_ignored),
+		cmocka_unit_test(cpu_time_is_averaged_over_the_last_interval),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
