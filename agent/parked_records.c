@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A list, and the number of records of each process. A run marks processes of which a record stays.
- */
+/* A list of records, and for each process that has records in it their number. */
 #include "agent/parked_records.h"
 
 #include <string.h>
@@ -17,14 +15,14 @@ struct parked {
 
 struct waiting_process {
 	size_t n_records;
-	uint64_t blocked_in_run;
+	uint64_t blocked_in_run; /* number of the last run in which one of its records stayed */
 };
 
 struct parked_records {
 	size_t max_bytes, bytes, count;
 	struct parked *first, **end;
 	struct hash_table *processes; /* uint32_t pid -> struct waiting_process */
-	uint64_t run;
+	uint64_t run; /* number of the run in progress, or of the last one */
 	uint64_t n_late;
 };
 
@@ -92,6 +90,12 @@ int parked_records_add(struct parked_records *records, const struct parked_recor
 	return 0;
 }
 
+/* Events wait for samples, not for files. */
+static void count_late(struct parked_records *records, const struct parked_record *record)
+{
+	records->n_late += record->kind != PARKED_EVENT;
+}
+
 static void remove_at(struct parked_records *records, struct parked **link)
 {
 	struct parked *parked = *link;
@@ -125,7 +129,8 @@ int parked_records_run(struct parked_records *records, uint64_t now_ns, parked_t
 			link = &parked->next;
 			continue;
 		}
-		records->n_late += is_late;
+		if (is_late)
+			count_late(records, &parked->record);
 		remove_at(records, link);
 		if (r < 0)
 			return r;
@@ -146,7 +151,7 @@ int parked_records_end(struct parked_records *records, uint32_t pid, parked_try 
 			continue;
 		}
 		r = function(arg, &parked->record, true);
-		records->n_late++;
+		count_late(records, &parked->record);
 		remove_at(records, link);
 		if (r < 0 && r != -EXFULL)
 			return r;

@@ -6,10 +6,10 @@
 #define MAX_BYTES ((size_t)(64 * KIB))
 
 struct trial {
-	uint32_t ready_pid; /* of whose records the files are known; 0 none */
-	int error;	    /* that a record's try ends with */
+	uint32_t ready_pid; /* the process that has its files known; 0: none */
+	int error;	    /* what try_record() returns instead of 1, or 0 */
 	unsigned int n_tries;
-	char order[64]; /* the first byte of each record that was done */
+	char order[64]; /* the first byte of each record that was processed */
 	size_t n_done;
 };
 
@@ -30,6 +30,15 @@ static void add(struct parked_records *records, uint32_t pid, const char *text, 
 		records, &(struct parked_record){ .pid = pid, .bytes = text, .size = strlen(text) + 1 }, deadline_ns));
 }
 
+/* Two records of each of the processes 1 and 2: "a" and "c", "b" and "d". */
+static void add_two_of_each(struct parked_records *records)
+{
+	add(records, 1, "a", 100);
+	add(records, 2, "b", 100);
+	add(records, 1, "c", 100);
+	add(records, 2, "d", 100);
+}
+
 static struct parked_records *new_records(void)
 {
 	struct parked_records *records = NULL;
@@ -44,10 +53,7 @@ static void records_of_one_process_keep_their_order(void **state)
 	struct trial trial = { .ready_pid = 2 };
 
 	(void)state;
-	add(records, 1, "a", 100);
-	add(records, 2, "b", 100);
-	add(records, 1, "c", 100);
-	add(records, 2, "d", 100);
+	add_two_of_each(records);
 	assert_ok(parked_records_run(records, 1, try_record, &trial));
 	assert_string_equal(trial.order, "bd");
 	assert_true(parked_records_has(records, 1));
@@ -59,7 +65,7 @@ static void records_of_one_process_keep_their_order(void **state)
 	assert_int_equal(parked_records_late(records), 0);
 }
 
-static void of_a_process_that_waits_only_the_first_is_tried(void **state)
+static void of_a_process_only_the_first_waiting_record_is_tried(void **state)
 {
 	scoped(parked_records_freep) struct parked_records *records = new_records();
 	struct trial trial = {};
@@ -71,8 +77,7 @@ static void of_a_process_that_waits_only_the_first_is_tried(void **state)
 	assert_int_equal(trial.n_tries, 1);
 }
 
-/* Also one whose own time is over waits for an earlier one of its process: that one's time is over before. */
-static void what_is_late_goes_on(void **state)
+static void a_record_is_processed_when_its_deadline_passes(void **state)
 {
 	scoped(parked_records_freep) struct parked_records *records = new_records();
 	struct trial trial = {};
@@ -89,7 +94,7 @@ static void what_is_late_goes_on(void **state)
 	assert_int_equal(parked_records_late(records), 2);
 }
 
-static void a_failed_try_ends_the_run_and_its_record(void **state)
+static void an_error_removes_the_record_and_ends_the_run(void **state)
 {
 	scoped(parked_records_freep) struct parked_records *records = new_records();
 	struct trial trial = { .ready_pid = 1, .error = -EXFULL };
@@ -104,7 +109,7 @@ static void a_failed_try_ends_the_run_and_its_record(void **state)
 	assert_string_equal(trial.order, "ab");
 }
 
-static void beyond_the_bound_nothing_is_taken_until_there_is_room(void **state)
+static void a_record_without_room_is_refused_until_others_are_processed(void **state)
 {
 	scoped(parked_records_freep) struct parked_records *records = new_records();
 	static const char large[8 * KIB] = "x";
@@ -123,17 +128,14 @@ static void beyond_the_bound_nothing_is_taken_until_there_is_room(void **state)
 	assert_ok(parked_records_add(records, &record, 100));
 }
 
-static void the_records_of_one_process_can_be_ended(void **state)
+static void all_records_of_one_process_can_be_processed_at_once(void **state)
 {
 	scoped(parked_records_freep) struct parked_records *records = new_records();
 	struct trial trial = { .error = -EXFULL };
 
 	(void)state;
-	add(records, 1, "a", 100);
-	add(records, 2, "b", 100);
-	add(records, 1, "c", 100);
-	add(records, 2, "d", 100);
-	/* A full window does not end it: each record was folded before that was noticed. */
+	add_two_of_each(records);
+	/* A full window (-EXFULL) ends nothing: the record was added to it all the same. */
 	assert_ok(parked_records_end(records, 2, try_record, &trial));
 	assert_string_equal(trial.order, "bd");
 	assert_false(parked_records_has(records, 2));
@@ -141,22 +143,42 @@ static void the_records_of_one_process_can_be_ended(void **state)
 	assert_int_equal(parked_records_late(records), 2);
 	assert_ok(parked_records_end(records, 3, try_record, &trial));
 	assert_int_equal(parked_records_count(records), 2);
-	/* Those that come now are behind those that stayed. */
+	/* A record that is added now is behind those that stayed. */
 	add(records, 2, "e", 100);
 	trial.error = 0;
 	assert_ok(parked_records_run(records, UINT64_MAX, try_record, &trial));
 	assert_string_equal(trial.order, "bdace");
 }
 
+/* They have no deadline: they are processed after the samples in front of them. */
+static void events_are_not_counted_as_late(void **state)
+{
+	scoped(parked_records_freep) struct parked_records *records = new_records();
+	const struct parked_record event = { .pid = 1, .kind = PARKED_EVENT, .bytes = "e", .size = 2 };
+	struct trial trial = {};
+
+	(void)state;
+	add(records, 1, "a", 100);
+	assert_ok(parked_records_add(records, &event, UINT64_MAX));
+	assert_ok(parked_records_end(records, 1, try_record, &trial));
+	assert_int_equal(parked_records_late(records), 1);
+	add(records, 1, "b", 100);
+	assert_ok(parked_records_add(records, &event, UINT64_MAX));
+	assert_ok(parked_records_run(records, UINT64_MAX, try_record, &trial));
+	assert_string_equal(trial.order, "aebe");
+	assert_int_equal(parked_records_late(records), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_of_one_process_keep_their_order),
-		cmocka_unit_test(of_a_process_that_waits_only_the_first_is_tried),
-		cmocka_unit_test(what_is_late_goes_on),
-		cmocka_unit_test(a_failed_try_ends_the_run_and_its_record),
-		cmocka_unit_test(beyond_the_bound_nothing_is_taken_until_there_is_room),
-		cmocka_unit_test(the_records_of_one_process_can_be_ended),
+		cmocka_unit_test(of_a_process_only_the_first_waiting_record_is_tried),
+		cmocka_unit_test(a_record_is_processed_when_its_deadline_passes),
+		cmocka_unit_test(an_error_removes_the_record_and_ends_the_run),
+		cmocka_unit_test(a_record_without_room_is_refused_until_others_are_processed),
+		cmocka_unit_test(all_records_of_one_process_can_be_processed_at_once),
+		cmocka_unit_test(events_are_not_counted_as_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
