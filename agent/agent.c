@@ -18,7 +18,7 @@
 #include "agent/system_calls.h"
 #include "common/log.h"
 
-/* On a quiet host, where a drain brings next to nothing, we need not wake up as often as AGENT_DRAIN_INTERVAL_NS. */
+/* Used instead of AGENT_DRAIN_INTERVAL_NS while a drain reads fewer than QUIET_SAMPLES samples. */
 #define QUIET_DRAIN_INTERVAL_NS NSEC_PER_SEC
 #define QUIET_SAMPLES		8
 
@@ -439,7 +439,7 @@ static int drain(struct agent *agent)
 	r = agent_run_helpers(agent);
 	if (r < 0)
 		return r;
-	/* Only here: the mappings that are published have to be those of now, as far as events say. */
+	/* Only after all events were applied, so that the mappings that are published are up to date. */
 	return agent_publish(agent);
 }
 
@@ -458,12 +458,17 @@ int agent_drain_deferred(struct agent *agent)
 	return drain(agent);
 }
 
-/* How long there is nothing to do if nothing happens. */
+static uint64_t drain_interval_ns(const struct agent *agent)
+{
+	return agent->quiet ? QUIET_DRAIN_INTERVAL_NS : AGENT_DRAIN_INTERVAL_NS;
+}
+
+/* How long the main loop may sleep when no descriptor becomes readable. */
 static int idle_ms(const struct agent *agent)
 {
 	uint64_t now_ns = clock_monotonic_ns(agent->clock);
 	uint64_t closes_ns = agent_window_closes_ns(agent);
-	uint64_t left_ns = agent->quiet ? QUIET_DRAIN_INTERVAL_NS : AGENT_DRAIN_INTERVAL_NS;
+	uint64_t left_ns = drain_interval_ns(agent);
 
 	closes_ns = MIN(closes_ns, agent_helpers_wakeup_ns(agent));
 	left_ns = MIN(left_ns, closes_ns > now_ns ? closes_ns - now_ns : 0);
@@ -500,6 +505,17 @@ static int stop(struct agent *agent)
 	return r;
 }
 
+/*
+ * Answers of helpers alone need no drain. But helpers that answer all the time must not put off the drain, because that
+ * is when rings are read and processes published.
+ */
+static int run_helpers_or_drain(struct agent *agent, bool only_helpers)
+{
+	bool is_due = clock_monotonic_ns(agent->clock) >= agent->drained_ns + drain_interval_ns(agent);
+
+	return only_helpers && !is_due ? agent_run_helpers(agent) : drain(agent);
+}
+
 static int close_due_window(struct agent *agent)
 {
 	int r = agent_fold_parked(agent);
@@ -525,7 +541,7 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 				stopping = handle_signal(agent, reload, arg);
 			only_helpers = only_helpers && events[i].data.fd == helper_pool_fd(agent->helpers);
 		}
-		r = only_helpers ? agent_run_helpers(agent) : drain(agent);
+		r = run_helpers_or_drain(agent, only_helpers);
 		if (r == 0 && clock_monotonic_ns(agent->clock) >= agent->walked_ns + WALK_EVERY_NS)
 			r = agent_walk_waits(agent, false);
 		if (r == 0)
@@ -534,7 +550,7 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 			agent_feed_uploads(agent);
 		if (r == 0 && clock_monotonic_ns(agent->clock) >= agent_window_closes_ns(agent))
 			r = close_due_window(agent);
-		/* Here no record of the ring buffer is being read, so that sampling can be changed. */
+		/* May change the sampling period, which must not be done while records of the ring buffer are read. */
 		if (r == 0 && agent->is_measured)
 			r = agent_enforce_budget(agent);
 		if (r < 0)
