@@ -16,10 +16,13 @@ wait_for_name work_a shares "$(now_s)" $(($(now_s) + 60))
 nursery=$(pgrep -P "$agent_pid" -x hearth-nursery)
 helpers() { pgrep -P "$nursery" -x "$1" || true; }
 
-# program NAME: busy, and unlike any other.
+# program NAME: busy. Its code differs from that of the others: the linker computes a build-ID without names, so programs
+# that differ by names of equal length alone would be one executable.
+n_programs=0
 program() {
-	printf 'volatile unsigned long n; __attribute__((noinline)) void work_of_%s(void) { for (int i = 0; i < 1000000; i++) n++; }
-int main(void) { for (;;) work_of_%s(); }\n' "$1" "$1" | gcc -O1 -fno-inline -o "$work/$1" -x c -
+	n_programs=$((n_programs + 1))
+	printf 'volatile unsigned long n; __attribute__((noinline)) void work_of_%s(void) { for (int i = 0; i < 1000000; i++) n += %d; }
+int main(void) { for (;;) work_of_%s(); }\n' "$1" $n_programs "$1" | gcc -O1 -fno-inline -o "$work/$1" -x c -
 }
 for name in crashed hung calm; do program $name; done
 
