@@ -75,6 +75,12 @@ struct mapped_file {
 };
 
 /*
+ * Of a look-up that does not run at once (agent/helper/identifier.h): it failed for a reason that may pass (a helper
+ * died or hung, its queue was full, the device or the file is left alone). Another one can begin some seconds later.
+ */
+#define EXECUTABLE_UNAVAILABLE 2
+
+/*
  * Identifies the file behind a mapping: /proc/PID/map_files/START-END, if it is what was told. Else, as the process is
  * gone, or something else is mapped there by now: what was identified before of which the same was told; or PATH, in
  * the process's root, its parent's or on the host, if it is the told inode and was not changed since it was mapped. 1:

@@ -15,6 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "agent/helper/avoid_list.h"
 #include "agent/helper/protocol.h"
 #include "common/hash_table.h"
 #include "common/vec.h"
@@ -32,11 +33,28 @@
 /* 512 MiB of code are hashed in 0.1 s from memory, and in some seconds from a disk. */
 #define PARSER_TIMEOUT_NS (5 * NSEC_PER_SEC)
 
-/* A device that did not answer twice in a row is left alone. */
-#define MAX_STRIKES	 2
-#define LEFT_ALONE_NS	 (60 * NSEC_PER_SEC)
-#define MAX_BAD_DEVICES	 256
-#define MAX_REFUSED_FILES 4096
+/*
+ * A device that does not answer twice in a row is left alone. One timeout may be a disk that starts, or a helper that
+ * was stopped. At the maximum a server that hangs for days costs a helper three seconds of waiting a minute.
+ */
+static const struct avoid_list_options bad_devices = {
+	.key_size = sizeof(uint64_t),
+	.max_keys = 256,
+	.free_failures = 1,
+	.first_ns = 4 * NSEC_PER_SEC,
+	.max_ns = 60 * NSEC_PER_SEC,
+};
+
+/*
+ * A file that the parser dies of. Something else may have killed the parser, so the file is tried again; a hostile file
+ * costs up to PARSER_TIMEOUT_NS each time, and at the maximum an hour passes between two of them.
+ */
+static const struct avoid_list_options refused_files = {
+	.key_size = sizeof(struct file_key),
+	.max_keys = 4096,
+	.first_ns = 4 * NSEC_PER_SEC,
+	.max_ns = 3600 * NSEC_PER_SEC,
+};
 
 struct look_up {
 	struct identifier *identifier;
@@ -46,6 +64,7 @@ struct look_up {
 	int fd;		      /* the file, once it was opened, until it was parsed */
 	bool alone;	      /* looked at in a message of its own */
 	bool has_ended;
+	bool is_unavailable; /* it ended without an answer, for a reason that may pass */
 	uint64_t ended_ns;
 	uint32_t number;
 	uint32_t executable; /* number of the executable, 0: none */
@@ -60,18 +79,13 @@ struct batch {
 	size_t count;
 };
 
-struct bad_device {
-	uint64_t until_ns;
-	unsigned int strikes;
-};
-
 struct identifier {
 	struct executable_cache *executables;
 	struct helper_pool *pool;
 	uint64_t swept_ns;
 	struct hash_table *look_ups;	  /* uint32_t -> struct look_up * */
-	struct hash_table *bad_devices;	  /* uint64_t -> struct bad_device */
-	struct hash_table *refused_files; /* struct file_key */
+	struct avoid_list *bad_devices;	  /* by uint64_t device number */
+	struct avoid_list *refused_files; /* by struct file_key */
 	struct number_vec asked;	  /* not handed out yet */
 	uint32_t last_number;
 	size_t n_pending;
@@ -93,10 +107,9 @@ int identifier_new(struct executable_cache *executables, struct helper_pool *poo
 	identifier->pool = pool;
 	r = hash_table_new(sizeof(uint32_t), sizeof(struct look_up *), MAX_LOOK_UPS, &identifier->look_ups);
 	if (r == 0)
-		r = hash_table_new(sizeof(uint64_t), sizeof(struct bad_device), MAX_BAD_DEVICES,
-				   &identifier->bad_devices);
+		r = avoid_list_new(&bad_devices, &identifier->bad_devices);
 	if (r == 0)
-		r = hash_table_new(sizeof(struct file_key), 0, MAX_REFUSED_FILES, &identifier->refused_files);
+		r = avoid_list_new(&refused_files, &identifier->refused_files);
 	if (r < 0)
 		return r;
 	*ret_identifier = take_ptr(identifier);
@@ -121,8 +134,8 @@ struct identifier *identifier_free(struct identifier *identifier)
 	while (identifier->look_ups && hash_table_next(identifier->look_ups, &cursor, NULL, &value))
 		look_up_free(*(struct look_up **)value);
 	(void)hash_table_free(identifier->look_ups);
-	(void)hash_table_free(identifier->bad_devices);
-	(void)hash_table_free(identifier->refused_files);
+	(void)avoid_list_free(identifier->bad_devices);
+	(void)avoid_list_free(identifier->refused_files);
 	vec_release(&identifier->asked);
 	free(identifier);
 	return NULL;
@@ -172,12 +185,20 @@ static void end(struct look_up *look_up, struct executable *executable)
 		identifier->ended(identifier->ended_arg, look_up->file.pid);
 }
 
+/* Takes the executable that is known by what the kernel reported of the mapping, if there is one. */
 static void end_as_told(struct look_up *look_up)
 {
 	struct executable *executable = NULL;
 
 	(void)executable_cache_find_told(look_up->identifier->executables, &look_up->file, &executable);
 	end(look_up, executable);
+}
+
+/* The helper died, ran out of time or was not asked at all: the same look-up may succeed later. */
+static void end_unavailable(struct look_up *look_up)
+{
+	look_up->is_unavailable = true;
+	end_as_told(look_up);
 }
 
 static void forget(struct identifier *identifier, struct look_up *look_up)
@@ -207,46 +228,25 @@ static void sweep(struct identifier *identifier, uint64_t kept_ns)
 
 /* ---- devices and files that are left alone --------------------------------------------------------------------- */
 
-static bool is_left_alone(struct identifier *identifier, uint64_t device)
+/* Device 0: the kernel reported none, or the mapping was found in /proc, and may be of any device. */
+static bool is_left_alone(const struct identifier *identifier, uint64_t device)
 {
-	const struct bad_device *bad = hash_table_find(identifier->bad_devices, &device);
-
-	return device != 0 && bad && bad->until_ns > identifier->now_ns;
+	return device != 0 && avoid_list_has(identifier->bad_devices, &device, identifier->now_ns);
 }
 
 static void strike(struct identifier *identifier, uint64_t device)
 {
-	struct bad_device *bad;
-	void *value;
-	int r;
-
 	identifier->stats.hung++;
-	if (device == 0)
-		return;
-	if (hash_table_count(identifier->bad_devices) >= MAX_BAD_DEVICES)
-		hash_table_clear(identifier->bad_devices);
-	r = hash_table_insert(identifier->bad_devices, &device, &value);
-	if (r < 0)
-		return;
-	bad = value;
-	if (r > 0)
-		*bad = (struct bad_device){};
-	if (++bad->strikes >= MAX_STRIKES)
-		bad->until_ns = identifier->now_ns + LEFT_ALONE_NS;
+	if (device != 0)
+		avoid_list_add_failure(identifier->bad_devices, &device, identifier->now_ns);
 }
 
-static void forgive(struct identifier *identifier, uint64_t device)
+static void refuse_file(struct look_up *look_up)
 {
-	if (hash_table_count(identifier->bad_devices) > 0)
-		(void)hash_table_remove(identifier->bad_devices, &device);
-}
+	struct identifier *identifier = look_up->identifier;
 
-static void refuse_file(struct identifier *identifier, const struct file_key *key)
-{
 	identifier->stats.parser_failed++;
-	if (hash_table_count(identifier->refused_files) >= MAX_REFUSED_FILES)
-		hash_table_clear(identifier->refused_files);
-	(void)hash_table_insert(identifier->refused_files, key, NULL);
+	avoid_list_add_failure(identifier->refused_files, &look_up->facts.key, identifier->now_ns);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------------------------- */
@@ -300,7 +300,7 @@ static void parse(struct look_up *look_up, enum parser_operation operation, help
 	if (message->fds[0] >= 0)
 		message->n_fds = 1;
 	if (message->n_fds == 0 || submit(look_up, HELPER_PARSER, done, message) < 0)
-		end(look_up, NULL);
+		end_unavailable(look_up);
 }
 
 static void on_text(void *arg, int error, struct helper_message *answer);
@@ -327,7 +327,7 @@ static void on_text(void *arg, int error, struct helper_message *answer)
 	if (!look_up)
 		return;
 	if (error < 0)
-		refuse_file(look_up->identifier, &look_up->facts.key);
+		refuse_file(look_up);
 	else
 		(void)parser_text_decode(answer, &text_id);
 	learn(look_up, &text_id);
@@ -340,9 +340,10 @@ static void on_identity(void *arg, int error, struct helper_message *answer)
 	if (!look_up)
 		return;
 	if (error < 0) {
-		refuse_file(look_up->identifier, &look_up->facts.key);
-		end(look_up, NULL);
+		refuse_file(look_up);
+		end_unavailable(look_up);
 	} else if (parser_identity_decode(answer, &look_up->identity) == 1) {
+		avoid_list_forgive(look_up->identifier->refused_files, &look_up->facts.key);
 		learn(look_up, NULL);
 	} else {
 		end(look_up, NULL);
@@ -374,18 +375,22 @@ static void on_opened(void *arg, int error, struct helper_message *answer)
 	identifier = look_up->identifier;
 	if (error == -ETIMEDOUT)
 		strike(identifier, look_up->file.told.device);
-	if (error < 0 || answer->n_fds != 1 || facts_of(answer, 0, &look_up->facts) == 0) {
+	if (error < 0) {
+		end_unavailable(look_up);
+		return;
+	}
+	avoid_list_forgive(identifier->bad_devices, &look_up->file.told.device);
+	if (answer->n_fds != 1 || facts_of(answer, 0, &look_up->facts) == 0) {
 		end_as_told(look_up);
 		return;
 	}
-	forgive(identifier, look_up->file.told.device);
 	look_up->fd = answer->fds[0];
 	answer->fds[0] = -1;
 	if (executable_cache_find_known(identifier->executables, &look_up->file, &look_up->facts, &executable) == 1) {
 		end(look_up, executable);
-	} else if (hash_table_find(identifier->refused_files, &look_up->facts.key)) {
+	} else if (avoid_list_has(identifier->refused_files, &look_up->facts.key, identifier->now_ns)) {
 		identifier->stats.refused++;
-		end(look_up, NULL);
+		end_unavailable(look_up);
 	} else {
 		parse(look_up, PARSER_IDENTIFY, on_identity);
 	}
@@ -419,7 +424,7 @@ static void open_file(struct look_up *look_up)
 
 	begin_request(message, FINDER_OPEN);
 	if (!add_to_request(message, look_up) || submit(look_up, HELPER_FINDER, on_opened, message) < 0)
-		end_as_told(look_up);
+		end_unavailable(look_up);
 }
 
 static void on_facts(struct look_up *look_up, const struct helper_message *answer, size_t item)
@@ -427,7 +432,7 @@ static void on_facts(struct look_up *look_up, const struct helper_message *answe
 	struct executable *executable = NULL;
 	struct file_facts facts;
 
-	forgive(look_up->identifier, look_up->file.told.device);
+	avoid_list_forgive(look_up->identifier->bad_devices, &look_up->file.told.device);
 	if (facts_of(answer, item, &facts) == 1 &&
 	    executable_cache_find_known(look_up->identifier->executables, &look_up->file, &facts, &executable) == 1)
 		end(look_up, executable);
@@ -444,7 +449,7 @@ static void look_again(struct look_up *look_up, size_t n_together)
 		strike(identifier, look_up->file.told.device);
 	look_up->alone = true;
 	if (n_together == 1 || vec_push(&identifier->asked, look_up->number) < 0)
-		end_as_told(look_up);
+		end_unavailable(look_up);
 }
 
 static void on_looked(void *arg, int error, struct helper_message *answer)
@@ -474,7 +479,7 @@ static void submit_batch(struct identifier *identifier, struct batch *batch)
 	if (helper_pool_submit(identifier->pool, &job, &identifier->message) == 0)
 		return;
 	for (size_t i = 0; i < batch->count; i++)
-		end_as_told(find(identifier, batch->numbers[i]));
+		end_unavailable(find(identifier, batch->numbers[i]));
 	free(batch);
 }
 
@@ -514,7 +519,7 @@ static void submit_next(struct identifier *identifier, size_t *next)
 			break;
 		if (!batch || is_left_alone(identifier, look_up->file.told.device)) {
 			identifier->stats.left_alone++;
-			end_as_told(look_up);
+			end_unavailable(look_up);
 			(*next)++;
 			continue;
 		}
@@ -596,7 +601,7 @@ int identifier_ask(void *arg, const struct mapped_file *file, uint32_t *number, 
 	if (!look_up->has_ended)
 		return -EINPROGRESS;
 	if (look_up->executable == 0)
-		return 0;
+		return look_up->is_unavailable ? EXECUTABLE_UNAVAILABLE : 0;
 	*ret_executable = executable_cache_by_number(identifier->executables, look_up->executable);
 	return *ret_executable != NULL;
 }

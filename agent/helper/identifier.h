@@ -6,8 +6,8 @@
  * parse them, and puts what they answer into the cache of executables.
  *
  * Who wants to know asks once, gets the number of a look-up, and asks again with that number; a look-up ends within
- * some seconds, whatever files do. A file system that does not answer is left alone for a minute, a file that kills
- * the parser for as long as it stays as it is.
+ * some seconds, whatever files do. A file system that does not answer, and a file that kills the parser, are left alone
+ * for a time that doubles with each failure (avoid_list.h).
  *
  * Used by the agent's main thread.
  */
@@ -27,7 +27,8 @@ void identifier_on_end(struct identifier *identifier, identifier_ended function,
 
 /*
  * The executable behind @file; @arg is the identifier. *number: 0 at first, afterwards as it was left. 1:
- * *ret_executable (borrowed); 0: there is none, or none that can be known; -EINPROGRESS: ask again. -ENOMEM.
+ * *ret_executable (borrowed); 0: there is none, or none that can be known; EXECUTABLE_UNAVAILABLE;
+ * -EINPROGRESS: ask again. -ENOMEM.
  */
 int identifier_ask(void *arg, const struct mapped_file *file, uint32_t *number, struct executable **ret_executable);
 

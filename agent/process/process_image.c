@@ -121,7 +121,7 @@ void process_image_find_main(const struct process_image_context *context, struct
 
 	if (process->kernel_thread)
 		return;
-	if (!process->exited && !process->retired && !process->executable_path &&
+	if (!process->exited && !process->retired && !process->executable_path && !process->details_read &&
 	    proc_exe_read(process->pid, exe, sizeof(exe)) == 0)
 		(void)string_table_intern(context->strings, exe, strlen(exe), &process->executable_path);
 	if (process->main_executable || !process->executable_path || !process->mappings)

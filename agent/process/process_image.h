@@ -45,6 +45,12 @@ void process_image_inherit(const struct process_image_context *context, struct p
 void process_image_identify(const struct process_image_context *context, struct process *process,
 			    struct process_mapping *mapping);
 
+/*
+ * A sample taken at @now_ns needs a mapping that is unavailable: some seconds after the first such sample all
+ * unavailable mappings are taken for not looked up, so that their next use begins a look-up.
+ */
+void process_image_look_up_again(struct process_mappings *mappings, uint64_t now_ns);
+
 /* Mappings of superseded executables are not identified any more. */
 void process_image_forget_superseded(const struct process_image_context *context, struct process *process);
 

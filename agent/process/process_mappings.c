@@ -13,6 +13,9 @@
 /* Executable ones of a process: 88 bytes each. The kernel allows 65530 mappings of all kinds (vm.max_map_count). */
 #define MAX_MAPPINGS 65536
 
+/* A helper that hangs or dies does so again most likely; what hung for a moment should be known soon. */
+#define LOOK_UP_AGAIN_NS (4 * NSEC_PER_SEC)
+
 /* One of those that ran does not use them any more. The set leaves the BPF maps with the last one. */
 static void leave(const struct process_image_context *context, struct process_mappings *mappings)
 {
@@ -390,6 +393,7 @@ void process_image_identify(const struct process_image_context *context, struct 
 	}
 	if (found == -EINPROGRESS)
 		mapping->kind = 0;
+	mapping->is_unavailable = found == EXECUTABLE_UNAVAILABLE;
 	if (found != 1)
 		return;
 	if (executable_load_bias(executable, mapping->start, mapping->file_offset, &mapping->bias) != 1) {
@@ -398,6 +402,26 @@ void process_image_identify(const struct process_image_context *context, struct 
 	}
 	executable_ref(executable);
 	mapping->executable = executable;
+}
+
+void process_image_look_up_again(struct process_mappings *mappings, uint64_t now_ns)
+{
+	if (mappings->look_up_again_ns == 0) {
+		mappings->look_up_again_ns = now_ns + LOOK_UP_AGAIN_NS;
+		return;
+	}
+	if (now_ns < mappings->look_up_again_ns)
+		return;
+	mappings->look_up_again_ns = 0;
+	for (size_t i = 0; i < mappings->count; i++) {
+		struct process_mapping *mapping = &mappings->items[i];
+
+		if (!mapping->is_unavailable)
+			continue;
+		mapping->is_unavailable = false;
+		mapping->look_up = 0;
+		mapping->kind = 0;
+	}
 }
 
 void process_image_forget_superseded(const struct process_image_context *context, struct process *process)

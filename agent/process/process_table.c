@@ -554,6 +554,8 @@ struct process_mapping *process_table_mapping(struct process_table *table, struc
 		(void)read_maps(table, process, now_ns, false);
 		mapping = process_image_search(process, pc);
 	}
+	if (mapping && mapping->is_unavailable && !process->exited && !process->retired)
+		process_image_look_up_again(process->mappings, now_ns);
 	if (mapping && mapping->kind == 0)
 		process_image_identify(&table->context, process, mapping);
 	return mapping;
@@ -623,10 +625,17 @@ int process_table_looked_up(struct process_table *table, uint32_t pid)
 
 void process_table_read_details(struct process_table *table, struct process *process)
 {
-	if (process->details_read)
+	const bool has_main = process->main_executable != NULL;
+
+	/* Its file may be found later than its labels. */
+	if (!has_main)
+		process_image_find_main(&table->context, process);
+	if (process->details_read) {
+		if (!has_main && process->main_executable)
+			process->first_sent_sequence = 0;
 		return;
+	}
 	process->details_read = true;
-	process_image_find_main(&table->context, process);
 	if (!process->exited && !process->retired)
 		process_image_read_labels(&table->context, process);
 }

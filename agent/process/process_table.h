@@ -24,6 +24,7 @@ struct process_mapping {
 	struct told_file told; /* by the event; /proc knows the inode alone */
 	uint32_t look_up;      /* number of the look-up in progress, 0 none */
 	uint8_t kind;	       /* enum frame_kind once identified; 0: nobody looked yet, or the look-up goes on */
+	bool is_unavailable;   /* the look-up failed for a reason that may pass */
 };
 
 /*
@@ -37,6 +38,7 @@ struct process_mappings {
 	uint32_t n_published_chunks;
 	bool changed; /* since it was published */
 	bool truncated; /* some did not fit the maps, which was logged */
+	uint64_t look_up_again_ns; /* when to look up again those that are unavailable; 0: none is */
 	uint64_t compaction; /* the last one that renumbered its paths */
 	size_t count, capacity;
 	struct process_mapping *items; /* by rising start */
@@ -126,7 +128,8 @@ struct process_observer {
 
 /*
  * Who identifies the file behind a mapping without waiting (agent/helper/identifier.h): as identifier_ask(). A table
- * without one has files identified at once.
+ * without one has files identified at once. EXECUTABLE_UNAVAILABLE is asked again some seconds later, when a sample
+ * needs the mapping.
  */
 struct process_identifier {
 	void *arg;

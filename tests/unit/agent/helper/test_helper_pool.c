@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Real helpers, of a nursery that is forked before the first test. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 #include "agent/helper/protocol.h"
 #include "common/clock.h"
 #include "tests/support/unit.h"
+#include "tests/unit/agent/helper/signal_helpers.h"
 
 struct outcome {
 	int n_done;
@@ -22,12 +21,6 @@ struct outcome {
 };
 
 static struct nursery *nursery;
-
-static void scoped_closedir(DIR **folder)
-{
-	if (*folder)
-		(void)closedir(*folder);
-}
 
 static struct helper_pool *new_pool(unsigned int n_parsers)
 {
@@ -132,46 +125,6 @@ static void what_is_no_file_is_answered_as_such(void **state)
 	(void)close(ends[1]);
 }
 
-/* Parent and name of a process. 0: it is gone. */
-static pid_t parent_of(pid_t pid, char *ret_name, size_t size)
-{
-	char path[64], line[256];
-	scoped_fd int fd = -1;
-	ssize_t n;
-	int parent = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, line, sizeof(line) - 1) : -1;
-	if (n <= 0)
-		return 0;
-	line[n] = '\0';
-	(void)snprintf(ret_name, size, "%.*s", (int)strcspn(strchr(line, '(') + 1, ")"), strchr(line, '(') + 1);
-	return sscanf(strrchr(line, ')') + 1, " %*c %d", &parent) == 1 ? parent : 0;
-}
-
-/* Of those that this test's nursery has forked. Returns how many. */
-static int signal_parsers(int signal)
-{
-	scoped(scoped_closedir) DIR *folder = opendir("/proc");
-	const struct dirent *entry;
-	char name[64], ignored[64];
-	int n = 0;
-
-	assert_non_null(folder);
-	while ((entry = readdir(folder))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		pid_t parent = pid > 0 ? parent_of(pid, name, sizeof(name)) : 0;
-
-		if (parent <= 0 || strcmp(name, "hearth-parser") != 0 ||
-		    parent_of(parent, ignored, sizeof(ignored)) != getpid())
-			continue;
-		assert_ok(kill(pid, signal));
-		n++;
-	}
-	return n;
-}
-
 static void a_parser_that_does_not_answer_in_time_is_replaced(void **state)
 {
 	scoped(helper_pool_freep) struct helper_pool *pool = new_pool(1);
@@ -181,7 +134,7 @@ static void a_parser_that_does_not_answer_in_time_is_replaced(void **state)
 	(void)state;
 	submit(pool, own_program(), 60 * NSEC_PER_SEC, &first);
 	run(pool, &first, 1);
-	assert_true(signal_parsers(SIGSTOP) > 0);
+	assert_true(signal_helpers("hearth-parser", SIGSTOP) > 0);
 	submit(pool, own_program(), 10 * NSEC_PER_MSEC, &late);
 	submit(pool, own_program(), 60 * NSEC_PER_SEC, &next);
 	run(pool, &late, 1);

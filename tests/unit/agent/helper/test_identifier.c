@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/executable/executable_file.h"
 #include "agent/helper/identifier.h"
 #include "common/clock.h"
 #include "tests/support/unit.h"
+#include "tests/unit/agent/helper/signal_helpers.h"
 
 static struct nursery *nursery;
 
@@ -17,6 +19,7 @@ struct fixture {
 	struct helper_pool *pool;
 	struct identifier *identifier;
 	unsigned int n_ended;
+	uint64_t ahead_ns; /* by how much the fixture's clock is ahead of the system's */
 };
 
 static void on_end(void *arg, uint32_t pid)
@@ -54,13 +57,18 @@ static int teardown(void **state)
 	return 0;
 }
 
+static uint64_t now_ns(const struct fixture *fixture)
+{
+	return clock_monotonic_ns(&system_clock) + fixture->ahead_ns;
+}
+
 static void run(struct fixture *fixture)
 {
 	struct pollfd polled = { .fd = helper_pool_fd(fixture->pool), .events = POLLIN };
 
 	while (identifier_n_pending(fixture->identifier) > 0) {
-		identifier_flush(fixture->identifier, clock_monotonic_ns(&system_clock));
-		helper_pool_run(fixture->pool, clock_monotonic_ns(&system_clock));
+		identifier_flush(fixture->identifier, now_ns(fixture));
+		helper_pool_run(fixture->pool, now_ns(fixture));
 		(void)poll(&polled, 1, 5);
 	}
 }
@@ -148,6 +156,56 @@ static void an_end_is_known_to_whoever_asks_by_its_number(void **state)
 	assert_int_equal(identifier_ask(fixture->identifier, &file, &copy, &executable), 1);
 }
 
+/* Returns what the look-up ended with. With @hangs no finder answers until the look-up has ended. */
+static int look_up(struct fixture *fixture, const struct mapped_file *file, bool hangs)
+{
+	struct executable *executable = NULL;
+	uint32_t number = 0;
+
+	if (hangs)
+		assert_true(signal_helpers("hearth-finder", SIGSTOP) > 0);
+	assert_int_equal(identifier_ask(fixture->identifier, file, &number, &executable), -EINPROGRESS);
+	identifier_flush(fixture->identifier, now_ns(fixture));
+	helper_pool_run(fixture->pool, now_ns(fixture));
+	/* Past the finder's deadline, without waiting for it. */
+	if (hangs)
+		fixture->ahead_ns += 4 * NSEC_PER_SEC;
+	run(fixture);
+	return identifier_ask(fixture->identifier, file, &number, &executable);
+}
+
+static unsigned int n_left_alone(const struct fixture *fixture)
+{
+	struct identifier_stats stats;
+
+	identifier_stats(fixture->identifier, &stats);
+	return (unsigned int)stats.left_alone;
+}
+
+/* A finder that was stopped or killed must not leave files unknown for as long as their processes live. */
+static void files_that_a_hung_finder_did_not_find_are_found_later(void **state)
+{
+	struct fixture *fixture = *state;
+	struct mapped_file known = map("/proc/self/exe"), file = map("/proc/self/exe");
+	struct stat status;
+
+	assert_ok(stat("/proc/self/exe", &status));
+	file.told.device = status.st_dev;
+	file.told.inode = status.st_ino;
+	/* There has to be a finder that can be stopped. */
+	assert_int_equal(look_up(fixture, &known, false), 1);
+	assert_int_equal(look_up(fixture, &file, true), EXECUTABLE_UNAVAILABLE);
+	assert_int_equal(look_up(fixture, &known, false), 1);
+	assert_int_equal(n_left_alone(fixture), 0);
+	assert_int_equal(look_up(fixture, &file, true), EXECUTABLE_UNAVAILABLE);
+
+	/* The second time in a row: the device is left alone, for four seconds. */
+	assert_int_equal(look_up(fixture, &file, false), EXECUTABLE_UNAVAILABLE);
+	assert_int_equal(n_left_alone(fixture), 1);
+	fixture->ahead_ns += 4 * NSEC_PER_SEC;
+	assert_int_equal(look_up(fixture, &file, false), 1);
+}
+
 #define in_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -157,6 +215,7 @@ int main(void)
 		in_fixture(mappings_of_one_file_are_one_executable),
 		in_fixture(what_is_no_executable_is_none),
 		in_fixture(an_end_is_known_to_whoever_asks_by_its_number),
+		in_fixture(files_that_a_hung_finder_did_not_find_are_found_later),
 	};
 	char *arguments[] = { (char[]){ "test" }, NULL };
 	int status;

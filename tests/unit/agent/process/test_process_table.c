@@ -526,6 +526,56 @@ static void a_running_process_is_found_in_proc_with_its_program(void **state)
 }
 
 /* As a compiler makes them: piece by piece, from both sides, some told twice. */
+/* The fixture's cache, for which files are unavailable at first. */
+struct late_identifier {
+	struct executable_cache *executables;
+	unsigned int n_asked;
+	bool is_available;
+};
+
+static int ask_late(void *arg, const struct mapped_file *file, uint32_t *number, struct executable **ret_executable)
+{
+	struct late_identifier *identifier = arg;
+
+	assert_int_equal(*number, 0);
+	identifier->n_asked++;
+	if (identifier->is_available)
+		return executable_cache_identify(identifier->executables, file, ret_executable);
+	*number = identifier->n_asked;
+	return EXECUTABLE_UNAVAILABLE;
+}
+
+static void an_unavailable_file_is_looked_up_again_seconds_later(void **state)
+{
+	struct fixture *fixture = *state;
+	struct late_identifier late = { .executables = fixture->executables };
+	uint64_t pc = (uint64_t)(uintptr_t)an_unavailable_file_is_looked_up_again_seconds_later;
+	uint64_t now_ns = 100 * NSEC_PER_SEC;
+	struct process_mapping *mapping;
+	struct process *process;
+
+	process_table_set_identifier(fixture->table, &(struct process_identifier){ .arg = &late, .ask = ask_late });
+	process = find(fixture, (uint32_t)getpid());
+	mapping = process_table_mapping(fixture->table, process, pc, now_ns);
+	assert_non_null(mapping);
+	assert_null(mapping->executable);
+	process_table_read_details(fixture->table, process);
+	assert_null(process->main_executable);
+
+	late.is_available = true;
+	late.n_asked = 0;
+	mapping = process_table_mapping(fixture->table, process, pc, now_ns + 1);
+	assert_null(mapping->executable);
+	assert_int_equal(late.n_asked, 0);
+	process->first_sent_sequence = 7;
+	mapping = process_table_mapping(fixture->table, process, pc, now_ns + 10 * NSEC_PER_SEC);
+	assert_non_null(mapping->executable);
+	/* Others have heard of it without its main executable. */
+	process_table_read_details(fixture->table, process);
+	assert_ptr_equal(process->main_executable, mapping->executable);
+	assert_int_equal(process->first_sent_sequence, 0);
+}
+
 static void anonymous_mappings_that_touch_are_one_and_thousands_are_kept(void **state)
 {
 	struct fixture *fixture = *state;
@@ -639,6 +689,7 @@ int main(void)
 		TEST(strings_that_nobody_uses_are_let_go_of),
 		TEST(a_reused_pid_is_another_process),
 		TEST(a_running_process_is_found_in_proc_with_its_program),
+		TEST(an_unavailable_file_is_looked_up_again_seconds_later),
 		TEST(anonymous_mappings_that_touch_are_one_and_thousands_are_kept),
 		TEST(a_new_kernel_thread_is_named_by_its_kind_not_by_its_parent),
 		TEST(rules_name_services_and_leave_stacks_out),
