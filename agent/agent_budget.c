@@ -67,6 +67,7 @@ static struct budget_limits limits_of(const struct agent *agent)
 	struct budget_limits limits = {
 		.memory_bytes = config->budget_memory_bytes,
 		.cpu_ns_per_s = config->budget_cpu_pct * n_cpus * (NSEC_PER_SEC / 100),
+		.interval_ns = config->budget_interval_ns,
 	};
 
 	while (limits.max_step[BUDGET_UNWIND] < MAX_STEPS_UNWIND &&

@@ -2,18 +2,16 @@
 /* A step is taken when a limit was exceeded for some time, and taken back after a longer calm: see budget.h. */
 #include "agent/budget.h"
 
-#define CPU_INTERVAL_NS	     (15 * NSEC_PER_SEC)
-#define CPU_INTERVALS_OVER   3
-#define MEMORY_INTERVAL_NS   (10 * NSEC_PER_SEC)
-#define FIRST_PATIENCE_NS    (60 * NSEC_PER_SEC)
-#define MAX_PATIENCE_NS	     (16 * FIRST_PATIENCE_NS)
+#define CPU_INTERVALS_OVER 3
+#define PATIENCE_INTERVALS 4 /* without doubling */
+#define MAX_DOUBLINGS	   4
 
 /* A limit that is exceeded again within this time of a step back is taken as the effect of that step. */
-#define RELAPSE_NS (3 * FIRST_PATIENCE_NS)
+#define RELAPSE_INTERVALS (3 * PATIENCE_INTERVALS)
 
 void budget_init(struct budget *budget, const struct budget_limits *limits)
 {
-	*budget = (struct budget){ .limits = *limits, .patience_ns = FIRST_PATIENCE_NS };
+	*budget = (struct budget){ .limits = *limits };
 }
 
 /* The first measure that is taken against too much memory, and against too much CPU time: see the header. */
@@ -56,7 +54,7 @@ static bool measure_cpu(struct budget *budget, const struct budget_reading *read
 	uint64_t used_ns = reading->cpu_ns - budget->interval_cpu_ns;
 	bool is_first = budget->interval_start_ns == 0;
 
-	if (!is_first && elapsed_ns < CPU_INTERVAL_NS)
+	if (!is_first && elapsed_ns < budget->limits.interval_ns)
 		return false;
 	budget->interval_start_ns = reading->now_ns;
 	budget->interval_cpu_ns = reading->cpu_ns;
@@ -75,8 +73,9 @@ static bool tighten(struct budget *budget, uint64_t now_ns, enum budget_measure 
 		budget->step[i]++;
 		budget->n_tightened++;
 		budget->calm_since_ns = 0;
-		if (budget->relaxed_ns != 0 && now_ns < budget->relaxed_ns + RELAPSE_NS)
-			budget->patience_ns = MIN(2 * budget->patience_ns, MAX_PATIENCE_NS);
+		if (budget->relaxed_ns != 0 &&
+		    now_ns < budget->relaxed_ns + RELAPSE_INTERVALS * budget->limits.interval_ns)
+			budget->n_doublings = MIN(budget->n_doublings + 1, (unsigned int)MAX_DOUBLINGS);
 		budget->relaxed_ns = 0;
 		*ret_measure = i;
 		return true;
@@ -99,6 +98,11 @@ static bool has_room_for(const struct budget *budget, enum budget_measure measur
 	return budget->limits.cpu_ns_per_s == 0 || cpu_ns_per_s <= budget->limits.cpu_ns_per_s / 10 * 9;
 }
 
+static uint64_t patience_ns(const struct budget *budget)
+{
+	return (PATIENCE_INTERVALS * budget->limits.interval_ns) << budget->n_doublings;
+}
+
 static bool relax(struct budget *budget, const struct budget_reading *reading, enum budget_measure *ret_measure)
 {
 	for (enum budget_measure i = BUDGET_MEASURE_COUNT; i-- > 0;) {
@@ -106,7 +110,7 @@ static bool relax(struct budget *budget, const struct budget_reading *reading, e
 			continue;
 		if (budget->calm_since_ns == 0)
 			budget->calm_since_ns = reading->now_ns;
-		if (reading->now_ns - budget->calm_since_ns < budget->patience_ns)
+		if (reading->now_ns - budget->calm_since_ns < patience_ns(budget))
 			return false;
 		budget->step[i]--;
 		budget->n_relaxed++;
@@ -130,7 +134,7 @@ enum budget_change budget_update(struct budget *budget, const struct budget_read
 		/* Short peaks are no reason for a step, and the effect of a step shows only after a while. */
 		if (budget->memory_over_since_ns == 0)
 			budget->memory_over_since_ns = reading->now_ns;
-		if (reading->now_ns - budget->memory_over_since_ns < MEMORY_INTERVAL_NS)
+		if (reading->now_ns - budget->memory_over_since_ns < budget->limits.interval_ns * 2 / 3)
 			return BUDGET_UNCHANGED;
 		budget->memory_over_since_ns = reading->now_ns;
 		if (tighten(budget, reading->now_ns, FIRST_FOR_MEMORY, ret_measure))

@@ -15,11 +15,11 @@
  *
  * Steps are taken back in the opposite order, one at a time. A step is taken back when memory and CPU time would stay
  * at 90 % of their limits or below even if that step cost again what it saved, and when this was so for the whole of a
- * waiting time (patience_ns). It is one minute at first, and doubles each time a limit is exceeded again soon after a
- * step back, so that the agent does not alternate between two steps.
+ * waiting time. It is four intervals (interval_ns) at first, and doubles each time a limit is exceeded again soon after
+ * a step back, so that the agent does not alternate between two steps.
  *
- * Memory must exceed its limit for 10 s before each step. CPU time is averaged over intervals of 15 s, and three in a
- * row must exceed the limit, so that a short peak is no reason to sample less.
+ * Memory must exceed its limit for two thirds of an interval before each step. CPU time is averaged over intervals, and
+ * three in a row must exceed the limit, so that a short peak is no reason to sample less.
  */
 
 #include "common/base.h"
@@ -34,6 +34,7 @@ enum budget_measure {
 struct budget_limits {
 	uint64_t memory_bytes;
 	uint64_t cpu_ns_per_s; /* 0: none */
+	uint64_t interval_ns;
 	uint8_t max_step[BUDGET_MEASURE_COUNT]; /* 0: the measure is not available */
 };
 
@@ -57,7 +58,7 @@ struct budget {
 	uint64_t memory_over_since_ns; /* since then, or since the last step for it, memory is exceeded; 0: it is not */
 	uint64_t calm_since_ns;	    /* since then a step could be taken back; 0: none could */
 	uint64_t relaxed_ns;	    /* when a step was taken back last; 0 never, or long ago */
-	uint64_t patience_ns;
+	unsigned int n_doublings;   /* of the time to wait before a step back */
 };
 
 enum budget_change {

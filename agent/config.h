@@ -39,6 +39,7 @@ struct agent_config {
 
 	uint64_t budget_memory_bytes;
 	uint64_t budget_cpu_pct; /* of all CPUs; 0: no limit */
+	uint64_t budget_interval_ns;
 	uint64_t ring_bytes;   /* BPF ring buffer; 0: by the number of CPUs */
 	uint64_t max_processes; /* 0: by the memory */
 	uint64_t unwind_bytes; /* unwind tables in BPF maps */

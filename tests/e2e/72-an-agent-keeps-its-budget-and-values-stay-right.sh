@@ -11,7 +11,7 @@ need_tools curl jq python3
 readonly HZ=1000
 
 config=$work/agent.yaml
-printf 'budget.cpu: 1\n' >"$config"
+printf 'budget.cpu: 1\nbudget.interval: 3s\n' >"$config"
 
 start_server
 start_agent --config "$config" --on_cpu.frequency $HZ
@@ -36,7 +36,7 @@ grep -F 'budget.cpu allows' "$work/agent.log" || fail "no line in the log says w
 expect_equal "millihertz in effect" "$(agent_metric on_cpu_millihertz)" $((1000 * HZ >> $(frequency_step)))
 
 # ---- some seconds at the lower frequency, and the sum of both
-to=$(($(now_s) + 10))
+to=$(($(now_s) + 6))
 at_second $to
 cpu_after=$(cpu_time_us "$shares_pid")
 wait_for_coverage $to
@@ -66,7 +66,7 @@ expect_near "ticks by the events' own clocks" "$(metric_in "$work/after.metrics"
 	"$(metric_in "$work/after.metrics" ticks_expected_total)" $((4 * $(nproc)))
 
 # ---- room again: the step is taken back
-printf 'budget.cpu: 0\n' >"$config"
+printf 'budget.cpu: 0\nbudget.interval: 3s\n' >"$config"
 kill -HUP "$agent_pid"
 is_raised() { [ "$(sed -n 's/^hearth_agent_budget_changes_total{direction="relaxed"} //p' "$agent_metrics")" -ge 1 ]; }
 expect_within 180s is_raised
@@ -83,14 +83,14 @@ pool_kib() { echo $(($(agent_metric unwind_pool_bytes) / 1024)); }
 has_two_parts() { [ "$(pool_kib)" -ge $((3 * 256)) ]; } # and one of rules
 is_exceeded() { [ "$(agent_metric budget_exceeded)" = 1 ]; }
 
-printf 'budget.memory: 1GiB\n' >"$config"
+printf 'budget.memory: 1GiB\nbudget.interval: 3s\n' >"$config"
 start_agent --config "$config" --ring_size 32MiB --on_cpu.frequency 99 --batch_interval 1s
 start_background python python_for_ever
 expect_within 120s has_two_parts
 before_kib=$(pool_kib)
 log_lines=$(wc -l <"$work/agent.log")
 new_log() { tail -n +$((log_lines + 1)) "$work/agent.log"; }
-printf 'budget.memory: 16MiB\n' >"$config"
+printf 'budget.memory: 16MiB\nbudget.interval: 3s\n' >"$config"
 kill -HUP "$agent_pid"
 expect_within 240s is_exceeded
 first=$(new_log | grep -oE '(unwind chunks|stacks of waits|the on-CPU frequency) reduced to 1/2' | sed -n 1p)

@@ -19,6 +19,7 @@ static void begin(struct simulation *simulation)
 	const struct budget_limits limits = {
 		.memory_bytes = LIMIT_BYTES,
 		.cpu_ns_per_s = LIMIT_CPU,
+		.interval_ns = 15 * NSEC_PER_SEC,
 		.max_step = { 3, 4, 3 },
 	};
 
