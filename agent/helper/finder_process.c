@@ -36,7 +36,7 @@ static int open_source(const struct finder_item *item, const char *path)
 	return file_finder_open_source(&source, item->way);
 }
 
-/* One item: its answer, and the descriptor, if there is one. */
+/* Appends the answer to one item, and puts its descriptor, if there is one, into @reply. */
 static void look(uint32_t operation, const struct finder_item *item, const char *path, struct finder_answer *answer,
 		 struct helper_message *reply)
 {
@@ -86,7 +86,7 @@ static int answer_request(int socket, const struct helper_message *request, stru
 
 uint64_t finder_process_capabilities(uint64_t permitted)
 {
-	/* The narrow one, else the broader one that the kernel accepts in its stead. */
+	/* The narrow capability, and the broader one that the kernel accepts instead. */
 	static const unsigned int needed[][2] = {
 		{ CAP_SYS_PTRACE, CAP_SYS_PTRACE },
 		{ CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE },

@@ -2,17 +2,19 @@
 #pragma once
 
 /*
- * The helper that looks at files of other processes: stat and open through /proc/PID/map_files and the roots of
- * processes. It needs the agent's capabilities for that, and reads no file. A file system that does not answer keeps it
- * from answering; the agent then has it killed, and forgets it if that does not help.
+ * The helper that finds files of other processes: it calls stat(2) and open(2) on /proc/PID/map_files and on paths in
+ * the roots of processes, for which it keeps three capabilities of the agent. It reads no file.
+ *
+ * A file system that does not answer (NFS, FUSE) blocks it. The agent then has it killed and stops using it; where not
+ * even SIGKILL ends it, it stays until the file system answers.
  */
 
 #include <sys/types.h>
 
 #include "common/base.h"
 
-/* The capabilities of @permitted that it needs. */
+/* Those of the capabilities @permitted that the helper needs. */
 uint64_t finder_process_capabilities(uint64_t permitted);
 
-/* Serves @socket until it is closed. */
+/* Answers requests from @socket until its other end is closed. @parent: the nursery, with which it ends. */
 _Noreturn void finder_process_run(int socket, pid_t parent);

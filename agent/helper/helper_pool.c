@@ -13,14 +13,14 @@
 
 #define MAX_QUEUED 4096
 
-/* A helper without work ends. */
+/* A helper that had no job for so long is let go: its socket is closed, and it ends. */
 #define IDLE_NS (30 * NSEC_PER_SEC)
 
-/* Pauses before a helper is forked in the place of one that failed: 50 files that kill it are through in seconds. */
+/* Pauses before a failed helper is replaced. With them, 50 files that kill a helper each take some seconds in all. */
 #define FIRST_PAUSE_NS (10 * NSEC_PER_MSEC)
 #define MAX_PAUSE_NS   (500 * NSEC_PER_MSEC)
 
-/* A parser is replaced long before the limit of its CPU time would end it in the middle of a file. */
+/* A parser is replaced long before it reaches its limit of CPU time, which would end it in the middle of a file. */
 #define PARSER_RETIRES_CPU_NS (PARSER_CPU_S * NSEC_PER_SEC / 2)
 
 struct queued_job {
@@ -39,7 +39,7 @@ struct channel {
 	struct queued_job *job;	 /* NULL: none */
 	uint64_t deadline_ns;	 /* of the job */
 	uint64_t used_ns;	 /* when the last job ended */
-	uint64_t not_before_ns;	 /* a helper is forked */
+	uint64_t not_before_ns;	 /* no helper is forked before */
 	struct backoff backoff;
 };
 
@@ -117,7 +117,7 @@ struct helper_pool *helper_pool_free(struct helper_pool *pool)
 	if (!pool)
 		return NULL;
 	for (size_t i = 0; i < pool->n_channels; i++) {
-		/* It may hang: the end of its socket would then not end it. */
+		/* A helper that hangs does not notice that its socket is closed. */
 		if (pool->channels[i].job)
 			nursery_kill(pool->nursery, pool->channels[i].id);
 		forget_job(pool->channels[i].job);
@@ -188,7 +188,7 @@ uint64_t helper_pool_wakeup_ns(const struct helper_pool *pool)
 	return wakeup_ns;
 }
 
-/* Its job is over, one way or the other. */
+/* Ends the job of @channel: with pool->message as its answer, or with @error. */
 static void finish(struct helper_pool *pool, struct channel *channel, int error, uint64_t now_ns)
 {
 	struct queued_job *job = take_ptr(channel->job);
@@ -213,7 +213,7 @@ static void fail(struct helper_pool *pool, struct channel *channel, int error, u
 		pool->stats[channel->kind].deaths++;
 }
 
-/* Of a parser that has worked long. */
+/* Whether a parser has used so much CPU time that it should be replaced. */
 static bool should_retire(const struct channel *channel, const struct helper_message *message)
 {
 	struct parser_answer answer;
@@ -231,7 +231,7 @@ static void receive(struct helper_pool *pool, struct channel *channel, uint64_t 
 	r = helper_receive(channel->socket, &pool->message, MSG_DONTWAIT);
 	if (r == -EAGAIN)
 		return;
-	/* Nobody asked it: it is not to be trusted any more. */
+	/* A helper that sends a message without having a job is not trusted any more. */
 	if (r == 1 && !channel->job) {
 		helper_message_close(&pool->message);
 		r = -EBADMSG;
@@ -241,7 +241,7 @@ static void receive(struct helper_pool *pool, struct channel *channel, uint64_t 
 		return;
 	}
 	backoff_succeeded(&channel->backoff);
-	/* One that does not end by itself could still write to what it was given. */
+	/* A helper that was taken over might not end by itself, and could go on writing to its output file. */
 	if (pool->single_use[channel->kind])
 		nursery_kill(pool->nursery, channel->id);
 	if (pool->single_use[channel->kind] || should_retire(channel, &pool->message))
@@ -261,7 +261,7 @@ static int open_channel(struct helper_pool *pool, struct channel *channel)
 	return epoll_ctl(pool->epoll_fd, EPOLL_CTL_ADD, channel->socket, &event) < 0 ? -errno : 0;
 }
 
-/* The request is in the socket: descriptors in flight are the helper's, whether or not it lives. */
+/* Once the request is in the socket our copies of its descriptors are not needed any more. */
 static int send_job(struct helper_pool *pool, struct channel *channel)
 {
 	struct queued_job *job = channel->job;
@@ -286,7 +286,7 @@ static void start(struct helper_pool *pool, struct channel *channel, uint64_t no
 
 	channel->job = take_queued(&pool->queues[channel->kind]);
 	channel->deadline_ns = now_ns + channel->job->job.timeout_ns;
-	/* Twice: one that was idle may have ended meanwhile. */
+	/* A second attempt, because an idle helper may have ended since its last job. */
 	for (int attempt = 0; attempt < 2; attempt++) {
 		if (channel->socket < 0)
 			r = open_channel(pool, channel);

@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * Helpers at work: jobs go in, answers come back by callbacks, and nobody waits.
+ * Gives jobs to helper processes and delivers their answers by callbacks. No function here blocks.
  *
- * A helper has one job at a time; the others wait in a queue, one for each kind of helper. A job that is not answered
- * by its deadline, or whose helper dies, fails; the helper is killed, and another one forked after a short pause. A
- * helper that not even SIGKILL ends (it hangs in a file system) is forgotten. Helpers without work end after a while.
+ * A helper has one job at a time; further jobs wait in a queue, one for each kind of helper. A job fails when it is not
+ * answered by its deadline, or when its helper dies. The helper is then killed, and another one is forked after a short
+ * pause. A helper that not even SIGKILL ends (it hangs in a file system) is not waited for. A helper that has had no
+ * job for 30 s ends.
  *
  * Used by one thread, which polls helper_pool_fd() and calls helper_pool_run().
  */
@@ -16,42 +17,43 @@
 
 struct helper_pool;
 
-/* Helpers of one kind at a time. */
+/* Most helpers of one kind at a time. */
 #define HELPER_POOL_MAX_WIDTH 4
 
 struct helper_pool_options {
 	struct nursery *nursery; /* borrowed */
 	unsigned int width[HELPER_KINDS];
-	bool single_use[HELPER_KINDS]; /* a helper has one job and ends: no file does anything to the next one */
+	bool single_use[HELPER_KINDS]; /* each job has a new helper, so that no file affects the job of another one */
 };
 
 int helper_pool_new(const struct helper_pool_options *options, struct helper_pool **ret_pool);
 
-/* Of jobs that are left @done is not called, but @forget. */
+/* For jobs that were not answered yet @forget is called, and @done is not. */
 struct helper_pool *helper_pool_free(struct helper_pool *pool);
 
 /*
- * @error: 0; -ETIMEDOUT; -ECONNRESET, the helper died. @answer (NULL on error) is valid during the call; descriptors
- * that the callback takes it replaces by -1. The callback may submit jobs.
+ * @error: 0, -ETIMEDOUT, or -ECONNRESET: the helper died, or could not be forked. @answer (NULL on error) is valid
+ * during the call. A descriptor in it is closed afterwards, unless the callback keeps it and puts -1 in its place. The
+ * callback may submit jobs.
  */
 typedef void (*helper_done)(void *arg, int error, struct helper_message *answer);
 
 struct helper_job {
 	enum helper_kind kind;
-	uint64_t timeout_ns; /* from the moment a helper has it */
+	uint64_t timeout_ns; /* from when a helper gets the job; the time in the queue does not count */
 	helper_done done;
 	void (*forget)(void *arg); /* frees @arg if the pool ends before the job; NULL: nothing to free */
 	void *arg;
 };
 
-/* Takes the descriptors of @request, on failure too. 0, -ENOMEM, -EBUSY: too many wait. */
+/* Copies the bytes of @request and takes its descriptors, also on failure. 0, -ENOMEM, -EBUSY: the queue is full. */
 int helper_pool_submit(struct helper_pool *pool, const struct helper_job *job, struct helper_message *request);
 
-/* Readable: there is something to run. Besides, it has to be run by helper_pool_wakeup_ns(). */
+/* helper_pool_run() must be called when this descriptor is readable, and at the time helper_pool_wakeup_ns(). */
 int helper_pool_fd(const struct helper_pool *pool);
 uint64_t helper_pool_wakeup_ns(const struct helper_pool *pool);
 
-/* Delivers answers, ends what is late, gives out what waits. @now_ns: monotonic. */
+/* Delivers answers, fails jobs past their deadline, starts jobs from the queues. @now_ns: monotonic. */
 void helper_pool_run(struct helper_pool *pool, uint64_t now_ns);
 
 struct helper_pool_stats {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 union control {
-	struct cmsghdr header; /* its alignment */
+	struct cmsghdr header; /* for its alignment */
 	char bytes[CMSG_SPACE(HELPER_MESSAGE_MAX_FDS * sizeof(int))];
 };
 

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Messages between the agent and the processes that work for it: bytes and up to two descriptors, over a socketpair
- * that keeps message boundaries (SOCK_SEQPACKET). Both ends are of one program, so structures are sent as they are;
- * what comes from a helper is bounded and checked by its receiver all the same.
+ * Messages between the agent and its helpers: bytes and up to two descriptors, over a socketpair that keeps message
+ * boundaries (SOCK_SEQPACKET). Both ends are the same program, so structures are sent as they lie in memory. The agent
+ * nevertheless checks what a helper sends, because a hostile file may have taken the helper over.
  */
 
 #include "common/base.h"
 
-/* A look at sixteen mappings with paths of 4 KiB. */
+/* Room for a request of FINDER_MAX_ITEMS (16) mappings with paths of 4 KiB each. */
 #define HELPER_MESSAGE_MAX_BYTES ((size_t)(72 * KIB))
 
 #define HELPER_MESSAGE_MAX_FDS 2
@@ -24,12 +24,12 @@ struct helper_message {
 /* Two connected sockets, close-on-exec. */
 int helper_socketpair(int ret_sockets[2]);
 
-/* 0 or negative errno; -EPIPE: the other end is gone. Descriptors stay the caller's. @flags: of sendmsg(2). */
+/* 0 or negative errno; -EPIPE: the other end is closed. The caller keeps its descriptors. @flags: of sendmsg(2). */
 int helper_send(int socket, const struct helper_message *message, int flags);
 
 /*
- * 1 received, descriptors in @ret_message are the caller's; 0: the other end is gone. -EAGAIN with MSG_DONTWAIT;
- * -EMSGSIZE: more than fits.
+ * 1: received, and the caller owns the descriptors in @ret_message; 0: the other end is closed. -EAGAIN with
+ * MSG_DONTWAIT; -EMSGSIZE: more bytes or descriptors than fit.
  */
 int helper_receive(int socket, struct helper_message *ret_message, int flags);
 

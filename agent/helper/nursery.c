@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Children are reaped by the kernel (SIGCHLD is ignored) and killed by their pidfds, which cannot come to mean another
- * process.
+ * The kernel reaps the children, because SIGCHLD is ignored. They are killed by their pidfds, which, unlike pids, never
+ * refer to another process later.
  */
 #include "agent/helper/nursery.h"
 
@@ -23,10 +23,10 @@
 #include "common/capabilities.h"
 #include "common/sandbox.h"
 
-/* Helpers at a time, those among them that hang and cannot be killed. Beyond it no more are forked. */
+/* Most helpers at a time, including those that hang and cannot be killed. */
 #define MAX_CHILDREN 64
 
-/* Where a helper finds its socket. */
+/* The number of the socket in each helper. */
 #define HELPER_SOCKET_FD 3
 
 enum order_type {
@@ -45,11 +45,11 @@ struct nursery {
 	atomic_uint last_id;
 };
 
-/* ---- in the process ------------------------------------------------------------------------------------------- */
+/* ---- in the nursery process ----------------------------------------------------------------------------------- */
 
 struct child {
 	uint32_t id;
-	int pidfd; /* -1: a free place */
+	int pidfd; /* -1: the entry is free */
 };
 
 struct keeper {
@@ -64,7 +64,7 @@ static bool has_ended(int pidfd)
 	return poll(&polled, 1, 0) > 0;
 }
 
-static struct child *free_place(struct keeper *keeper)
+static struct child *find_free_entry(struct keeper *keeper)
 {
 	for (size_t i = 0; i < MAX_CHILDREN; i++) {
 		struct child *child = &keeper->children[i];
@@ -79,7 +79,7 @@ static struct child *free_place(struct keeper *keeper)
 	return NULL;
 }
 
-/* The socket at its number, the standard descriptors without use, and nothing else. */
+/* Leaves the socket at HELPER_SOCKET_FD and /dev/null at 0 to 2, and closes all other descriptors. */
 static int arrange_descriptors(int socket)
 {
 	scoped_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -98,7 +98,7 @@ static int arrange_descriptors(int socket)
 
 _Noreturn static void run_child(int socket, enum helper_kind kind, pid_t parent)
 {
-	/* Those that the server's helper, or a shell, ends programs with. */
+	/* The other signals that the nursery ignores are ignored here as well: helpers end with the nursery. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	if (arrange_descriptors(socket) < 0)
 		_exit(EXIT_FAILURE);
@@ -109,7 +109,7 @@ _Noreturn static void run_child(int socket, enum helper_kind kind, pid_t parent)
 
 static void fork_child(struct keeper *keeper, const struct order *order, int socket)
 {
-	struct child *child = free_place(keeper);
+	struct child *child = find_free_entry(keeper);
 	const pid_t self = getpid();
 	pid_t pid;
 
@@ -156,7 +156,7 @@ _Noreturn static void run(int socket)
 	for (;;) {
 		int r = helper_receive(socket, &message, 0);
 
-		/* The agent is gone. */
+		/* The agent ended, or called nursery_free(). */
 		if (r == 0)
 			break;
 		if (r < 0)
@@ -170,7 +170,7 @@ _Noreturn static void run(int socket)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Flags and variables may hold the token: no helper is to have it. */
+/* Arguments and environment may contain the server's token, which no helper may read. */
 static void forget_arguments(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
@@ -180,7 +180,7 @@ static void forget_arguments(int argc, char **argv)
 	(void)clearenv();
 }
 
-/* Who reads the agent's output waits for its end, not for ours. */
+/* So that a reader of the agent's output sees its end when the agent ends, not when the nursery does. */
 static void close_standard_descriptors(void)
 {
 	scoped_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -189,7 +189,7 @@ static void close_standard_descriptors(void)
 		(void)dup2(null, fd);
 }
 
-/* What finders need, and what it takes to make a parser another user's process, and to kill it. */
+/* Keeps what finders need, and what is needed to run parsers as another user and to kill them. */
 static int give_up_capabilities(void)
 {
 	const uint64_t own = CAPABILITY_BIT(CAP_SETUID) | CAPABILITY_BIT(CAP_SETGID) | CAPABILITY_BIT(CAP_KILL);
@@ -202,7 +202,7 @@ static int give_up_capabilities(void)
 
 _Noreturn static void become_nursery(int socket, pid_t parent, int argc, char **argv)
 {
-	/* It ends when the agent does: who ends the agent by its process group would else end the helpers first. */
+	/* A signal to the process group must end the agent alone, which may still need helpers; they end with it. */
 	static const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGCHLD };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)

@@ -11,10 +11,10 @@
 #include "agent/helper/protocol.h"
 #include "common/sandbox.h"
 
-/* Headers of 16 MiB, section names of 16 MiB, and what is calculated from them. */
+/* Enough for ELF headers and section names of 16 MiB each, and for what is computed from them. */
 #define ADDRESS_SPACE_BYTES (512 * MIB)
 
-/* Of an unwind table: 4.4 bytes a row, of which there are UNWIND_MAX_ROWS at most. */
+/* Most bytes of an unwind table file: at most UNWIND_MAX_ROWS rows of 4.4 bytes each. */
 #define WRITTEN_BYTES (256 * MIB)
 
 static struct parser_answer answer_of(int result)
@@ -119,7 +119,7 @@ static int confine(int socket, pid_t parent)
 	};
 	int r;
 
-	/* In this order: another user may not say how much it minds to be killed; another user's parent is not told. */
+	/* In this order: another user cannot write this oom_score_adj, and a change of user resets PR_SET_PDEATHSIG. */
 	sandbox_yield_to_others();
 	r = sandbox_drop_user();
 	if (r == 0)

@@ -2,15 +2,16 @@
 #pragma once
 
 /*
- * The helper that parses files: ELF headers, notes, sections. It runs as nobody, without capabilities, in a sandbox
- * (common/sandbox.h): it can read and write the descriptors that it is given, and calculate. A file may make it crash,
- * hang or use up its limits; what it answers is checked like the file itself.
+ * The helper that parses files: ELF headers, notes and sections. It runs as the user nobody, without capabilities, in a
+ * sandbox (common/sandbox.h) in which it can only compute, and read and write the descriptors that it receives. A
+ * hostile file may crash it, make it hang or use up its limits, or take it over: the agent checks its answers as
+ * foreign input.
  */
 
 #include <sys/types.h>
 
-/* So much CPU time ends it (SIGXCPU): a client replaces it before. */
+/* CPU time after which the kernel ends it (SIGXCPU). helper_pool.c replaces it before that. */
 #define PARSER_CPU_S 60
 
-/* Serves @socket until it is closed. @name: of the process. */
+/* Answers requests from @socket until its other end is closed. @parent: the nursery. @name: of the process. */
 _Noreturn void parser_process_run(int socket, pid_t parent, const char *name);

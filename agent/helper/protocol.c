@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* As the kernel has it. */
+/* The kernel's own limit (include/linux/err.h). */
 #define MAX_ERRNO 4095
 
 bool finder_request_add(struct helper_message *message, const struct finder_item *item, const char *path)
@@ -48,7 +48,7 @@ bool finder_request_next(const struct helper_message *message, size_t *offset, s
 	return true;
 }
 
-/* Only what executable_id_set() would have made. */
+/* Whether @id is exactly what executable_id_set() makes of its kind and bytes. */
 static bool is_sound(const struct executable_id *id)
 {
 	struct executable_id made;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the agent asks its helpers, and what they answer. Every message begins with one of the headers here.
+ * Requests of the agent to its helpers, and their answers. Every message begins with one of these structures.
  */
 
 #include "agent/executable/executable_learn.h"
@@ -10,9 +10,9 @@
 #include "agent/unwind/table_make.h"
 
 enum finder_operation {
-	FINDER_LOOK,   /* at up to FINDER_MAX_ITEMS mappings: their facts */
-	FINDER_OPEN,   /* one mapping: facts and descriptor */
-	FINDER_SOURCE, /* one executable, by one way: descriptor */
+	FINDER_LOOK,   /* facts of the files behind up to FINDER_MAX_ITEMS mappings, without opening them */
+	FINDER_OPEN,   /* opens the file behind one mapping: facts and descriptor */
+	FINDER_SOURCE, /* opens the file of an executable in one of several ways: descriptor */
 };
 
 #define FINDER_MAX_ITEMS 16
@@ -22,13 +22,13 @@ struct finder_request {
 	uint32_t n_items;
 };
 
-/* Then @path_bytes bytes of the path with its NUL, and zeros up to a multiple of 8. */
+/* Followed by path_bytes bytes of the path with its NUL, and zeros up to a multiple of 8. */
 struct finder_item {
 	uint64_t start, end;
 	struct told_file told;
 	uint32_t pid, parent_pid;
 	uint32_t role; /* FINDER_SOURCE: enum executable_role */
-	uint32_t way;  /* FINDER_SOURCE */
+	uint32_t way;  /* FINDER_SOURCE: of file_finder_open_source() */
 	uint32_t path_bytes;
 	uint32_t zero;
 };
@@ -41,10 +41,10 @@ struct finder_answer {
 	} items[FINDER_MAX_ITEMS];
 };
 
-/* Appends an item to the request in @message. False: it does not fit. */
+/* Appends an item to the request in @message. False: it does not fit, or the path is longer than PATH_MAX. */
 bool finder_request_add(struct helper_message *message, const struct finder_item *item, const char *path);
 
-/* The next item of the request, from *offset on (0: the first). False: there is none, or it is malformed. */
+/* Reads the item at *offset (0: the first), and advances *offset. False: there is none, or it is malformed. */
 bool finder_request_next(const struct helper_message *message, size_t *offset, struct finder_item *ret_item,
 			 const char **ret_path);
 
@@ -58,14 +58,14 @@ enum parser_operation {
 struct parser_request {
 	uint32_t operation; /* enum parser_operation */
 	uint32_t zero;
-	struct hash128 key; /* TABLE: goes into the table file */
+	struct hash128 key; /* PARSER_TABLE: written into the table file */
 };
 
-/* Before each answer. */
+/* The header of each answer of a parser. */
 struct parser_answer {
-	int32_t result;	 /* 1 done; 0 the file is nothing of the kind; negative errno */
+	int32_t result;	 /* 1: done; 0: the file is not of the expected kind; negative errno */
 	uint32_t zero;
-	uint64_t cpu_ns; /* that the process used in all */
+	uint64_t cpu_ns; /* CPU time of the helper since it was forked */
 };
 
 struct parser_identity {
@@ -76,29 +76,29 @@ struct parser_identity {
 	struct load_segment segments[MAX_LOAD_SEGMENTS];
 };
 
-/* Whether a file is an executable that was met before, and what its unwind table would be made from. */
+/* By which the agent checks whether a file is a known executable, and finds its unwind table in the cache. */
 struct parser_source {
-	struct parser_answer header; /* of reading the content */
-	int32_t key_result;	     /* of table_make_key() */
+	struct parser_answer header; /* result of file_identity_read() */
+	int32_t key_result;	     /* result of table_make_key() */
 	uint32_t zero;
 	struct hash128 content; /* executable_content.h */
 	struct hash128 key;
 };
 
-/* Of table_make(). What is in the file is checked by who reads it. */
+/* Result of table_make(). The reader of the table file checks its contents. */
 struct parser_table {
 	struct parser_answer header;
-	uint64_t cpu_ns; /* that this table took */
+	uint64_t cpu_ns; /* CPU time that this table took */
 };
 
-/* An answer of PARSER_SOURCE. 1 *ret_source; 0: the file cannot be read. */
+/* Decodes an answer to PARSER_SOURCE. 1: *ret_source; 0: the file cannot be read, or the answer is malformed. */
 int parser_source_decode(const struct helper_message *message, struct parser_source *ret_source);
 
-/* What table_make() returned. -EBADMSG: the answer is none. */
+/* Decodes an answer to PARSER_TABLE: returns what table_make() returned. -EBADMSG: the answer is malformed. */
 int parser_table_decode(const struct helper_message *message, uint64_t *ret_cpu_ns);
 
-/* Checks an answer of PARSER_IDENTIFY as the foreign bytes that it is. 1 *ret_identity to be released, 0, -ENOMEM. */
+/* Decodes an answer to PARSER_IDENTIFY. 1: *ret_identity, which the caller releases; 0: none, or malformed; -ENOMEM. */
 int parser_identity_decode(const struct helper_message *message, struct file_identity *ret_identity);
 
-/* The same of PARSER_TEXT. 1, or 0: kind NONE. */
+/* Decodes an answer to PARSER_TEXT. 1: *ret_id; 0: none, or malformed, and *ret_id is of kind NONE. */
 int parser_text_decode(const struct helper_message *message, struct executable_id *ret_id);

@@ -6,7 +6,7 @@
 
 #include "agent/executable/file_finder.h"
 
-/* As long as identification waits (identifier.c), for the same reasons. */
+/* The timeouts of identifier.c, for the same reasons. */
 #define FINDER_TIMEOUT_NS (3 * NSEC_PER_SEC)
 #define PARSER_TIMEOUT_NS (5 * NSEC_PER_SEC)
 
@@ -16,7 +16,7 @@ struct opening {
 	struct finder_item item;
 	struct hash128 content;
 	char *path;
-	int fd; /* of the way that is tried */
+	int fd; /* opened in the way that is being tried, or -1 */
 	struct helper_message message;
 };
 
@@ -38,7 +38,7 @@ static void forget(void *arg)
 	opening_free(opening);
 }
 
-/* @fd: or negative errno. */
+/* @fd: the file, or negative errno. */
 static void end(struct opening *opening, int fd, const struct parser_source *source)
 {
 	const struct source_request request = opening->request;

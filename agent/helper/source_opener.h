@@ -2,15 +2,16 @@
 #pragma once
 
 /*
- * Opens the file of an executable again, for its unwind table or an upload, without waiting: a finder opens it by one
- * way after the other, and a parser looks whether it is the executable still. Used by the agent's main thread.
+ * Opens the file of a known executable again, for its unwind table or an upload, without blocking. A finder opens it in
+ * one way after the other (file_finder_open_source()), until a parser confirms that the file still has the content of
+ * the executable. Used by the agent's main thread.
  */
 
 #include "agent/executable/executable.h"
 #include "agent/helper/helper_pool.h"
 #include "agent/helper/protocol.h"
 
-/* @fd: the caller's from now on, and @source what was found in it; or -ENOENT: no copy is left. */
+/* @fd: the file, which the callee owns from now on, and @source describes; or -ENOENT: no helper could open it. */
 typedef void (*source_opened)(void *arg, int fd, const struct parser_source *source);
 
 struct source_request {
@@ -19,5 +20,5 @@ struct source_request {
 	void *arg;
 };
 
-/* 0: @opened will be called. -ENOENT: it has no file; -ENOMEM, -EBUSY. */
+/* 0: @opened will be called. -ENOENT: the executable has no file; -ENOMEM; -EBUSY: too many jobs wait for helpers. */
 int source_open(struct helper_pool *pool, const struct executable *executable, const struct source_request *request);

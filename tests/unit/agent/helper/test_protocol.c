@@ -48,7 +48,7 @@ static void sixteen_items_with_the_longest_paths_fit(void **state)
 	assert_false(finder_request_add(message, &(struct finder_item){}, "/a"));
 }
 
-static void a_request_that_is_cut_ends_early(void **state)
+static void a_truncated_item_is_not_read(void **state)
 {
 	scoped_free struct helper_message *message = new_message(FINDER_LOOK);
 	size_t whole;
@@ -80,7 +80,7 @@ static struct parser_identity sound_answer(void)
 	return answer;
 }
 
-static void an_answer_is_taken_if_it_is_sound(void **state)
+static void a_valid_answer_is_decoded(void **state)
 {
 	scoped_free struct helper_message *message = new_message(FINDER_LOOK);
 	struct parser_identity answer = sound_answer();
@@ -95,8 +95,8 @@ static void an_answer_is_taken_if_it_is_sound(void **state)
 	file_identity_release(&identity);
 }
 
-/* A parser that a file took over may answer anything. */
-static void an_answer_that_is_not_sound_is_none(void **state)
+/* A parser that a hostile file has taken over may answer anything. */
+static void a_malformed_answer_is_refused(void **state)
 {
 	scoped_free struct helper_message *message = new_message(FINDER_LOOK);
 	struct parser_identity answers[7];
@@ -127,7 +127,7 @@ static void an_answer_that_is_not_sound_is_none(void **state)
 	assert_int_equal(parser_identity_decode(message, &identity), 0);
 }
 
-static void answers_about_sources_and_tables_are_bounded(void **state)
+static void results_of_sources_and_tables_are_checked(void **state)
 {
 	scoped_free struct helper_message *message = calloc(1, sizeof(*message));
 	struct parser_source source = { .header.result = 1, .key_result = 1 };
@@ -157,10 +157,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(items_are_read_as_they_were_added),
 		cmocka_unit_test(sixteen_items_with_the_longest_paths_fit),
-		cmocka_unit_test(a_request_that_is_cut_ends_early),
-		cmocka_unit_test(an_answer_is_taken_if_it_is_sound),
-		cmocka_unit_test(an_answer_that_is_not_sound_is_none),
-		cmocka_unit_test(answers_about_sources_and_tables_are_bounded),
+		cmocka_unit_test(a_truncated_item_is_not_read),
+		cmocka_unit_test(a_valid_answer_is_decoded),
+		cmocka_unit_test(a_malformed_answer_is_refused),
+		cmocka_unit_test(results_of_sources_and_tables_are_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
