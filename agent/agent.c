@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Start, loop and end. */
+/* The agent's start, main loop and end. */
 #include "agent/agent.h"
 
 #include <inttypes.h>

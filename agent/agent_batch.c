@@ -150,12 +150,12 @@ static int upload_kernel(struct agent *agent, const struct executable *executabl
 	return r;
 }
 
-/* An upload whose file is being opened. */
+/* An upload with a file that helpers are opening. */
 struct opened_upload {
 	struct agent *agent;
 	uint32_t number; /* of the executable */
 	uint32_t what;
-	bool is_trusted; /* the file that is opened */
+	bool is_trusted; /* only root can write the file */
 };
 
 static void on_opened(void *arg, int fd, const struct parser_source *source)
@@ -178,7 +178,7 @@ static void on_opened(void *arg, int fd, const struct parser_source *source)
 							});
 }
 
-/* The file may lie in a file system that does not answer: a helper opens it, and looks whether it is the executable. */
+/* Has helpers open the file, because its file system may not answer, and check that it is the executable. */
 static int upload(struct agent *agent, const struct executable *executable, uint32_t what)
 {
 	struct opened_upload *upload;

@@ -79,7 +79,7 @@ static int change_period(struct agent *agent, const struct on_cpu_look *look)
 	return on_cpu_change_period(agent->on_cpu, agent->period_ns, look);
 }
 
-/* Calls @function with the CPUs that are online and wanted, and their counters as they are now. */
+/* Calls @function with the CPUs that are online and to be sampled, and the present values of their counters. */
 static int with_look(struct agent *agent, uint64_t now_ns, timer_function function)
 {
 	scoped(scoped_release) struct cpu_vec cpus = {};
@@ -114,7 +114,7 @@ int agent_change_period(struct agent *agent, uint64_t period_ns)
 	if (!agent->on_cpu || period_ns == agent->period_ns)
 		return 0;
 	on_cpu_pause(agent->on_cpu);
-	/* Whatever was sampled so far counts the old period. */
+	/* Samples that were taken so far count the old period. */
 	r = agent_drain_deferred(agent);
 	if (r == 0)
 		r = agent_finish_helpers(agent);
@@ -123,7 +123,10 @@ int agent_change_period(struct agent *agent, uint64_t period_ns)
 	agent->period_ns = period_ns;
 	collector_set_period(agent->collector, period_ns);
 	r = with_look(agent, clock_monotonic_ns(agent->clock), change_period);
-	/* What failed was logged; a CPU without a timer is tried again when CPUs come or go, and counted until then. */
+	/*
+	 * Failures were logged. A CPU without a timer is tried again when the set of CPUs changes, and counted until
+	 * then.
+	 */
 	return r == -ENOMEM ? r : 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of other processes are looked at and parsed by helpers. Records that need to know a file wait meanwhile, and
- * nothing else does.
+ * Helpers find and parse files of other processes (agent/helper/identifier.h). Records that need such a file are parked
+ * until it is identified (agent/parked_records.h); the agent processes all others meanwhile.
  */
 #include <limits.h>
 #include <poll.h>
@@ -11,14 +11,17 @@
 #include "agent/agent_internal.h"
 #include "common/log.h"
 
-/* A stack copy has up to 36 KiB: those of 200 ms on a machine of 10 CPUs where all run what nobody knows. */
+/*
+ * A stack copy has up to 36 KiB: enough for 200 ms of a machine with 10 CPUs on which all samples are of files that are
+ * not identified yet.
+ */
 #define PARKED_MAX_BYTES (8 * MIB)
 
-/* A stopping agent waits so long for files that are looked up. */
+/* How long an agent that stops waits for look-ups in progress. */
 #define STOP_WAIT_NS (300 * NSEC_PER_MSEC)
 #define STOP_POLL_MS 10
 
-/* Of each kind: one may hang while the other works. */
+/* Two of a kind, so that one goes on while the other hangs. */
 #define N_FINDERS 2
 #define N_PARSERS 2
 #define N_COMPILERS 2
@@ -65,7 +68,7 @@ void agent_free_helpers(struct agent *agent)
 	parked_records_free(agent->parked);
 }
 
-/* Whether the record needs files that are being looked up. 1, 0 or negative errno. */
+/* Begins look-ups of files that the sample needs. 1: some are in progress, 0: none is, or negative errno. */
 static int needs_look_ups(struct agent *agent, const struct abi_sample *sample)
 {
 	struct process *process;
@@ -96,7 +99,10 @@ bool agent_has_parked(const struct agent *agent)
 	return parked_records_count(agent->parked) > 0;
 }
 
-/* Samples of other processes may refer to its stack before it is folded: no order but that of its process is kept. */
+/*
+ * Adds the sample's stack alone, because samples of other processes may refer to it by its hash before the sample
+ * itself is processed: only records of the same process keep their order.
+ */
 static int define_stack(struct agent *agent, const struct abi_sample *sample)
 {
 	struct abi_sample definition = *sample;
@@ -200,7 +206,7 @@ static int park_mapping(struct agent *agent, const struct process_event *event)
 	return r < 0 ? r : 1;
 }
 
-/* Applies what is held back of @pid, after the records that it waits for. */
+/* Processes all records of @pid, if mapping events of it are held back. */
 static int end_held(struct agent *agent, uint32_t pid)
 {
 	return process_table_is_held(agent->processes, pid) ? parked_records_end(agent->parked, pid, try_record, agent)
@@ -220,11 +226,11 @@ int agent_park_event(struct agent *agent, const struct process_event *event)
 		r = park_mapping(agent, event);
 		return r == -ENOSPC ? parked_records_end(agent->parked, event->pid, try_record, agent) : r;
 	case PROCESS_FORKED:
-		/* The child gets a copy of the parent's mappings as they are now. */
+		/* The child gets a copy of the parent's mappings, which must be up to date. */
 		r = end_held(agent, event->parent);
 		return r < 0 ? r : end_held(agent, event->pid);
 	case PROCESS_EXECED:
-		/* What is held back is of the image that ends here. */
+		/* Events that are held back belong to the image that ends here. */
 		return end_held(agent, event->pid);
 	case PROCESS_EXITED:
 	case PROCESS_THREADED:
@@ -255,7 +261,7 @@ int agent_run_helpers(struct agent *agent)
 	r = run_parked(agent, now_ns);
 	if (r < 0)
 		return r;
-	/* What was asked meanwhile begins now. */
+	/* Begins the look-ups that were asked for meanwhile. */
 	identifier_flush(agent->identifier, now_ns);
 	helper_pool_run(agent->helpers, now_ns);
 	return 0;

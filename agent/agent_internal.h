@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The agent's parts, shared by agent.c (life and loop), agent_records.c (records in), agent_batch.c (windows out,
- * answers in), agent_cpus.c (CPUs come and go), agent_helpers.c (files of other processes) and agent_metrics.c.
+ * The agent's state, shared by agent.c (start, main loop, stop), agent_records.c (samples and process events),
+ * agent_batch.c (sends windows, handles the server's answers), agent_budget.c, agent_cpus.c (CPUs that go offline and
+ * come back), agent_helpers.c (files of other processes), agent_metrics.c and agent_waits.c.
  */
 
 #include <stdatomic.h>
@@ -71,17 +72,17 @@ struct agent {
 	struct parked_records *parked;
 	struct sender *sender;
 	struct wanted_vec wanted; /* first come, first served */
-	unsigned int n_opening_uploads; /* helpers open their files; one at a time, as the sender has room for few */
+	unsigned int n_opening_uploads; /* uploads with files that helpers are opening: 0 or 1 */
 
 	uint64_t epoch;
 	uint64_t sequence;
 	uint64_t window_opened_ns;
 	uint64_t n_added; /* samples, in all */
 	uint64_t server_interval_ns; /* between batches, when the server asks for longer than configured */
-	uint64_t base_period_ns;     /* as configured at the start */
-	uint64_t period_ns;	     /* of the on-CPU timer that runs */
+	uint64_t base_period_ns;     /* of the configured frequency */
+	uint64_t period_ns;	     /* in effect: longer when the budget lowered the frequency */
 	struct budget budget;
-	uint32_t unreduced_parts; /* of the pool of unwind chunks, before the budget reduced it; 0: it did not */
+	uint32_t unreduced_parts; /* of the pool of unwind chunks before the budget reduced it; 0: it is not reduced */
 	uint64_t scanned_ns;	     /* when /proc was read last */
 	uint64_t n_superseded;	 /* executables, as of the last look at mappings that have one */
 	uint64_t trimmed_ns;	 /* when the heap was trimmed last */
@@ -104,39 +105,44 @@ struct agent {
 
 /* agent_records.c */
 
-/*
- * How often the rings are drained when nothing asks for it earlier: a new process and a ring that fills up do.
- */
+/* How often the rings are drained. A new process, or a ring that fills up, wakes the main loop earlier. */
 #define AGENT_DRAIN_INTERVAL_NS (250 * NSEC_PER_MSEC)
 
 int agent_read_events(struct agent *agent);
 int agent_apply_events_until(struct agent *agent, uint64_t until_ns);
 
 /*
- * When the open window closes. While records wait for files (agent_helpers.c) it stays open, as long as they may wait
- * at most, and is closed with those that wait still: they belong to it. A reader that has a later sample takes time
- * without samples for time in which nothing ran. Besides, stacks that hashes refer to are known for two windows only.
+ * When the open window closes. While records are parked (agent_helpers.c) it stays open up to AGENT_PARKED_MAX_NS
+ * longer; then the records that are still parked are added to it. They must not be added to a later window: once the
+ * server has a later sample, time without samples means that nothing ran. Also, the agent keeps the stacks that hashes
+ * refer to for two windows only.
  */
 uint64_t agent_window_closes_ns(const struct agent *agent);
 
-/* Reads what waits in the ring buffer, and closes windows that become full unless a walk goes on. The number read. */
+/* Reads the ring buffer and closes windows that become full, except during a walk. Returns the number of samples. */
 int agent_read_samples(struct agent *agent);
 
-/* Records, of the ring buffer or a walk, into the open window; -EXFULL: it should be closed. @arg is the agent. */
+/*
+ * Add a record of the ring buffer or of a walk to the open window; -EXFULL: the window should be closed. @arg: the
+ * agent.
+ */
 int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames);
 int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy);
 
-/* The same of records whose files are known, or that do not wait for them any more. */
+/* The same, without parking the record: its files are identified, or it waits for them no longer. */
 int agent_fold_sample(struct agent *agent, const struct abi_sample *sample, const struct abi_frame *frames);
 
-/* @ret_waits_for: NULL, or where -EINPROGRESS puts the executable whose unwind table is being made. */
+/*
+ * The same. With @ret_waits_for not NULL it may return -EINPROGRESS, and the number of the executable that needs an
+ * unwind table which is being made.
+ */
 int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy, uint32_t *ret_waits_for);
 
 /* agent.c */
 
 /*
- * With sampling paused: has samples submitted that wait for their thread, and moves all that waits in the kernel into
- * the open window.
+ * With sampling paused: submits samples that wait for their thread to finish them, and drains the rings until none is
+ * left.
  */
 int agent_drain_deferred(struct agent *agent);
 
@@ -154,7 +160,7 @@ int agent_start_timers(struct agent *agent);
 /* Events and timers follow CPUs that came or went. Fails only without memory. */
 int agent_follow_cpus(struct agent *agent);
 
-/* Reads what was sampled so far, and samples with another period from now on. Fails only without memory. */
+/* Reads all samples that were taken, then restarts the timers with another period. Fails only without memory. */
 int agent_change_period(struct agent *agent, uint64_t period_ns);
 
 /* Into the metrics, after the timers' clocks, and then the BPF programs' counters, were read. */
@@ -163,8 +169,8 @@ void agent_account_ticks(struct agent *agent);
 /* agent_helpers.c */
 
 /*
- * So long a record waits; most look-ups take a millisecond, but on a host with thirty times more work than CPUs a
- * second. Beyond it frames in files that are not known yet keep their raw addresses.
+ * Longest time that a record is parked. Most look-ups take a millisecond; with thirty busy threads per CPU they take a
+ * second. After that time, frames in files that are not identified keep their raw addresses.
  */
 #define AGENT_PARKED_MAX_NS (4 * NSEC_PER_SEC)
 
@@ -172,32 +178,33 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery);
 void agent_free_helpers(struct agent *agent);
 
 /*
- * 1: the record that begins with @sample waits until the files of its process are looked up; 0: it can be folded, or
- * there is no room to wait. Negative errno.
+ * Parks the record that begins with @sample if files of its process are being looked up. 1: it is parked; 0: it is not,
+ * and must be processed now; or negative errno.
  */
 int agent_park(struct agent *agent, const struct abi_sample *sample);
 bool agent_has_parked(const struct agent *agent);
 
-/* The copy waits for the unwind table of an executable. 0; -ENOSPC: there is no room to wait. */
+/* Parks the copy until the unwind table of @executable is made. 0, or -ENOSPC: there is no room. */
 int agent_park_for_table(struct agent *agent, const struct abi_stack_copy *copy, uint32_t executable);
 
-/* Folds all records that wait, as they are. */
+/* Processes all parked records with what is known now. */
 int agent_fold_parked(struct agent *agent);
 
 /*
- * Holds a mapping event back that would replace code which records that wait were in; applies what was held back before
- * a fork or an exec. 1: it is held back, 0: it is to be applied, or negative errno.
+ * Before an event is applied. Parks a mapping event that would replace code in which parked records of its process were
+ * sampled. Before a fork or an exec, processes all records of a process that has parked events. 1: the event is parked;
+ * 0: the caller applies it; or negative errno.
  */
 int agent_park_event(struct agent *agent, const struct process_event *event);
 
-/* Delivers what helpers answered, and folds records that waited for it. */
+/* Handles answers of helpers, and processes parked records that waited for them. */
 int agent_run_helpers(struct agent *agent);
 
-/* Publishes processes, after all events of the past were applied. */
+/* Publishes mappings of processes. To be called after all events so far were applied. */
 int agent_publish(struct agent *agent);
 uint64_t agent_helpers_wakeup_ns(const struct agent *agent);
 
-/* Before the agent stops or changes its period: records that still wait after 0.3 s are folded as they are. */
+/* Before the agent stops or changes its period: waits up to 0.3 s for look-ups, then processes all parked records. */
 int agent_finish_helpers(struct agent *agent);
 void agent_update_helper_metrics(struct agent *agent);
 
@@ -219,13 +226,13 @@ void agent_feed_uploads(struct agent *agent);
 
 /* agent_budget.c */
 
-/* Once sampling has begun. */
+/* To be called once sampling has begun. */
 void agent_budget_begin(struct agent *agent);
 
-/* CPU time and memory in the kernel, into the metrics. */
+/* Updates the metrics of CPU time and memory that the agent needs in the kernel. */
 void agent_budget_measure(struct agent *agent, const uint64_t counters[ABI_COUNTER_COUNT]);
 
-/* Compares what the agent needs, by its metrics, with its budget, and gives up or takes back a step. */
+/* Compares the metrics with the budget, and takes at most one step or takes one back. */
 int agent_enforce_budget(struct agent *agent);
 
 /* agent_metrics.c */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records in, in the order of time: a sample must meet the mappings that its process had at that moment. So before a
- * sample is looked at, all process events older than it are applied; the rings of events are read again whenever a
- * sample is younger than the last reading.
+ * Processes samples and process events in the order of their times, because the addresses of a sample must be looked up
+ * in the mappings that its process had at that moment. Before a sample is processed, all older process events are
+ * applied; the rings of events are read again whenever a sample is younger than the last reading.
  */
 #include "agent/agent_internal.h"
 
-/* A drain looks whether its window should be closed once in so many samples. */
+/* During a drain the clock is read once in so many samples, to close the window in time. */
 #define SAMPLES_PER_LOOK_AT_CLOCK 256
 
 static int apply_event(struct agent *agent, const struct process_event *event)
@@ -41,7 +41,7 @@ int agent_read_events(struct agent *agent)
 	return 0;
 }
 
-/* Everything that happened to processes before @time_ns, so that a sample of then meets what it met. */
+/* Applies all process events before @time_ns. */
 static int catch_up(struct agent *agent, uint64_t time_ns)
 {
 	int r;
@@ -61,7 +61,7 @@ uint64_t agent_window_closes_ns(const struct agent *agent)
 	return agent_has_parked(agent) ? closes_ns + AGENT_PARKED_MAX_NS : closes_ns;
 }
 
-/* Also in the middle of a drain: one that never catches up would otherwise never deliver anything. */
+/* Also asked in the middle of a drain: on a host where drains never catch up no window would be sent otherwise. */
 static bool window_should_close(struct agent *agent)
 {
 	if (agent->is_walking)
@@ -79,7 +79,10 @@ static int add_sample(struct agent *agent, const struct abi_sample *sample, cons
 	r = collector_add(agent->collector, sample, frames);
 	if (r < 0)
 		return r;
-	/* Other samples wait in the ring buffer: they belong to the next window. A walk's belong to this one. */
+	/*
+	 * The samples that are still in the ring buffer belong to the next window. All those of a walk belong to this
+	 * one.
+	 */
 	return window_should_close(agent) ? -EXFULL : 0;
 }
 
@@ -137,7 +140,7 @@ int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy
 	return add_sample(agent, stack.sample, stack.frames);
 }
 
-/* How many there were, or negative errno. */
+/* Returns the number of samples, or negative errno. */
 int agent_read_samples(struct agent *agent)
 {
 	const struct bpf_record_functions functions = {

@@ -13,7 +13,7 @@
 
 #define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
 
-/* So long a process is unknown to the BPF programs for files that are looked up; most take a millisecond. */
+/* How long publishing a process is put off while its files are looked up, which mostly takes a millisecond. */
 #define LOOK_UP_WAIT_NS (300 * NSEC_PER_MSEC)
 
 static void remove_set(struct mapping_publisher *publisher, uint32_t set, uint32_t n_chunks)
@@ -104,8 +104,9 @@ void mapping_publisher_prepare(struct mapping_publisher *publisher, struct proce
 }
 
 /*
- * A place where code was has been given away: the code is gone, whether or not we have heard yet of what comes there.
- * To publish it again would take what comes for what was. The mappings are read anew, once for each exec count.
+ * The BPF programs have seen that a mapping of this process was replaced, possibly before the event of the new mapping
+ * was read. Publishing the old mapping again would attribute the new code to the old file. The mappings are therefore
+ * read again from /proc/PID/maps, once for each value of the exec count.
  */
 static void forget_replaced_code(struct mapping_publisher *publisher, struct process *process)
 {
@@ -164,9 +165,9 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 }
 
 /*
- * Whether to publish it later: a process that is published with half of its files known is
- * published twice. Meanwhile the BPF programs have what was published before, and note what is
- * replaced of it.
+ * Whether publishing the process is put off: because mapping events of it are held back, or because its files are being
+ * looked up, after which it would have to be published again. Meanwhile the BPF programs use the mappings that were
+ * published before, and record when one of them is replaced.
  */
 static bool should_wait(struct mapping_publisher *publisher, struct process *process, uint64_t now_ns)
 {

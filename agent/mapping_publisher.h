@@ -20,7 +20,7 @@ struct mapping_publisher {
 	struct mapping_set set;		/* of the process that is being published */
 	struct abi_mapping_chunk chunk; /* likewise */
 	uint64_t n_truncated; /* processes with more mappings than a set holds */
-	struct process_vec later; /* during a run: those whose files are being looked up */
+	struct process_vec later; /* during a run: processes that are to be published in a later run */
 	uint64_t failures; /* map full, or no kernel memory: samples stay raw, which costs more but loses nothing */
 };
 
@@ -29,7 +29,7 @@ void mapping_publisher_prepare(struct mapping_publisher *publisher, struct proce
 
 void mapping_publisher_release(struct mapping_publisher *publisher);
 
-/* Publishes every process that wants it, unless its files are being looked up. */
+/* Publishes every process that needs it. Processes with look-ups in progress are left to a later run. */
 void mapping_publisher_run(struct mapping_publisher *publisher);
 
 /* Observers of the process table; @arg is the publisher. */

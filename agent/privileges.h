@@ -28,7 +28,7 @@ int privileges_check(void);
 /* Logs that @privilege is missing, with what is lost and how to grant it. Returns whether it is missing. */
 bool privileges_log_if_missing(enum privilege privilege);
 
-/* What lets the agent open perf events, of which one was refused: a part of a sentence. */
+/* After the kernel refused a perf event: why, and what allows it. Part of a sentence. */
 const char *privileges_perf_remedy(void);
 
 /* Gives up all capabilities but those that the table keeps. 0 or negative errno (logged). */
@@ -45,7 +45,7 @@ bool privilege_is_in(enum privilege privilege, uint64_t permitted);
  */
 uint64_t privileges_to_keep(uint64_t permitted, int perf_event_paranoid);
 
-/* What lets a process with the capabilities @permitted open perf events. */
+/* The same, for a process with the capabilities @permitted. */
 const char *privilege_perf_remedy(uint64_t permitted, int perf_event_paranoid);
 
 /* The sentence about @privilege, for the program at @program. */

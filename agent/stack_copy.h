@@ -22,14 +22,14 @@ int stack_copier_new(const struct abi_config *config, struct mapping_publisher *
 struct stack_copier *stack_copier_free(struct stack_copier *copier);
 
 struct unwound_stack {
-	const struct abi_sample *sample; /* in full; valid until the next call, as are the frames */
+	const struct abi_sample *sample; /* with its frames; both are valid until the next call */
 	const struct abi_frame *frames;
-	uint32_t waits_for; /* -EINPROGRESS: the executable whose table is being made */
+	uint32_t waits_for; /* set on -EINPROGRESS: number of the executable with the table that is being made */
 };
 
 /*
- * Unwinds @copy, a stack of @process. Where it could not be followed to its end the cut says why. 0; with @may_wait
- * -EINPROGRESS: it needs an unwind table that is being made.
+ * Unwinds @copy, a stack of @process. If it cannot be unwound to its end, the sample's `cut` has the reason. 0; or,
+ * with @may_wait, -EINPROGRESS: it needs an unwind table that is being made.
  */
 int stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy, struct process *process,
 			bool may_wait, struct unwound_stack *ret_stack);

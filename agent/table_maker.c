@@ -13,8 +13,8 @@
 #include "common/log.h"
 
 /*
- * Most tables take 1 to 40 ms. What takes longer goes to a second queue, with one helper, so that files made to take
- * long do not keep others waiting.
+ * Most tables take 1 to 40 ms. A table that takes longer than QUICK_TIMEOUT_NS is compiled again from a second queue,
+ * which has one helper, so that files made to take long do not delay the others.
  */
 #define QUICK_TIMEOUT_NS (1 * NSEC_PER_SEC)
 #define SLOW_TIMEOUT_NS	 (20 * NSEC_PER_SEC)
@@ -23,8 +23,8 @@ struct making {
 	struct table_maker *maker;
 	uint32_t number;	/* of the executable */
 	uint64_t began_ns;
-	struct hash128 content; /* by which it is known */
-	struct hash128 key;	/* all zero: not kept */
+	struct hash128 content; /* of the executable */
+	struct hash128 key;	/* in the cache; all zero: the table is not stored there */
 	int elf_fd;
 	bool is_slow;
 	bool in_memory; /* the disk has no room */
@@ -35,8 +35,8 @@ struct making {
 static void compile(struct making *making);
 
 /*
- * Tables of another build of this program may have been compiled by other rules. 0 where it cannot be told, which is a
- * maker like any other.
+ * Identifies this build of the agent. Tables that another build compiled are not used, because its rules may differ.
+ * All builds without a build-ID share the identity 0.
  */
 static uint64_t own_build(void)
 {
@@ -94,7 +94,7 @@ bool table_maker_is_busy(const struct table_maker *maker)
 
 /* ---- the file that is written to ------------------------------------------------------------------------------- */
 
-/* A disk that is full, or any other trouble, is told once: smaller tables may still fit in between. */
+/* Logs the first failure, such as a full disk. Storing is tried again, because a smaller table may fit. */
 static void note_cache_failure(struct table_maker *maker, int r)
 {
 	if (!maker->cache_failed)
@@ -133,7 +133,7 @@ static void drop_output(struct making *making)
 	making->file.fd = -1;
 }
 
-/* 1 with the fd of a sound file, 0 not there. */
+/* 1: the fd of a valid table file; 0: none. */
 static int find_in_cache(struct table_maker *maker, const struct hash128 *key, int *ret_fd)
 {
 	struct table_file file;
@@ -189,7 +189,7 @@ static void count_failure(struct table_maker_stats *stats, int result)
 	}
 }
 
-/* @fd: is taken. */
+/* The callee of maker->made() owns @fd. */
 static void end(struct making *making, int result, int fd)
 {
 	struct table_maker *maker = making->maker;
@@ -209,7 +209,7 @@ static void end_without(struct making *making, int result)
 	end(making, result, -1);
 }
 
-/* What the compiler has written, if it is what it should be. */
+/* Checks the file that the compiler has written. */
 static void end_with_table(struct making *making)
 {
 	struct table_maker *maker = making->maker;
@@ -303,7 +303,7 @@ static void compile(struct making *making)
 		end_without(making, r);
 }
 
-/* Of what the table is made from, as the parser says, and of the content by which the executable is known. */
+/* The key depends on @input, which the parser computed from the file, and on the content of the executable. */
 static struct hash128 kept_key(const struct making *making, const struct hash128 *input)
 {
 	const struct hash128 both[] = { *input, making->content };
@@ -322,7 +322,7 @@ static void on_source(void *arg, int fd, const struct parser_source *source)
 		return;
 	}
 	making->elf_fd = fd;
-	/* Of 32 bits: stacks of such programs are not walked. */
+	/* A 32-bit program: its stacks are not unwound. */
 	if (source->key_result == -ENOTSUP) {
 		end_without(making, 0);
 		return;

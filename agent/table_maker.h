@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Files with unwind tables (agent/unwind/table_file.h): taken from the cache on disk, or compiled. Files of others are
- * opened and parsed by helpers (agent/helper/); here a table is a file that was not looked into yet, and nobody waits.
+ * Makes files with unwind tables (agent/unwind/table_file.h): takes them from the cache on disk, or has them compiled.
+ * Helpers open and parse the executables (agent/helper/). No function here blocks.
  *
- * A compiler has one file and ends. It writes into a file that is empty and that no other helper ever sees, and the key
- * that a table is kept under holds the content by which its executable is known: what a file does to the helper that
- * reads it concerns its own table alone.
+ * A hostile file that takes over the helper which parses it can damage only its own table: a compiler has one file and
+ * ends, it writes into an empty file that no other helper has, and the key of a table in the cache depends on the
+ * content of the executable.
  *
  * Used by the agent's main thread.
  */
@@ -16,12 +16,13 @@
 #include "agent/helper/helper_pool.h"
 #include "agent/unwind/table_cache.h"
 
-/* Executables whose tables are made at a time: each has two descriptors. */
+/* Most tables that are made at the same time. Each needs two descriptors. */
 #define TABLE_MAKER_MAX 32
 
 /*
- * @result: 1, @fd is a table file and the callee's from now on, with @key in its header; 0, the executable has none;
- * -EINPROGRESS, it takes long, and this function is called once more; else negative errno.
+ * @result: 1: @fd is a table file with @key in its header, which the callee owns from now on; 0: the executable has no
+ * table; -EINPROGRESS: compiling takes longer than a second, and the function will be called once more; else negative
+ * errno.
  */
 typedef void (*table_made_function)(void *arg, uint32_t number, int result, int fd, const struct hash128 *key);
 
@@ -43,13 +44,13 @@ struct table_maker {
 
 int table_maker_new(struct helper_pool *helpers, table_made_function made, void *arg, struct table_maker **ret_maker);
 
-/* To be called after the pool's end. */
+/* To be called after helper_pool_free(). */
 struct table_maker *table_maker_free(struct table_maker *maker);
 
-/* Keeps tables in @folder from now on, up to @max_bytes. A folder that cannot be had is logged. */
+/* Stores tables in @folder from now on, up to @max_bytes. A folder that cannot be used is logged. */
 void table_maker_use_cache(struct table_maker *maker, const char *folder, uint64_t max_bytes);
 
-/* 0: the function will be called; -EBUSY: too many are being made, ask again; else negative errno. */
+/* 0: the function will be called; -EBUSY: too many tables are being made, call again later; else negative errno. */
 int table_maker_make(struct table_maker *maker, const struct executable *executable);
 
 bool table_maker_is_busy(const struct table_maker *maker);

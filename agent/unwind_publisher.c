@@ -167,7 +167,7 @@ static bool make_room(struct unwind_publisher *publisher)
 
 /* ---- making a table ------------------------------------------------------------------------------------------- */
 
-/* What became of it goes into the maps. -ENOMEM and the like: it is as if it had never been asked for. */
+/* Writes the table's state into the BPF map. On failure the table is removed, as if it had never been asked for. */
 static int put_info(struct unwind_publisher *publisher, uint32_t number, struct published_table *table)
 {
 	int r = bpf_programs_put_unwind_table(publisher->programs, number, &table->info);
@@ -179,7 +179,7 @@ static int put_info(struct unwind_publisher *publisher, uint32_t number, struct 
 	return r;
 }
 
-/* The fd is taken. */
+/* Owns @fd, also on failure. */
 static int open_table(struct unwind_publisher *publisher, int fd, const struct hash128 *key,
 		      struct published_table *table)
 {
@@ -197,7 +197,7 @@ static int open_table(struct unwind_publisher *publisher, int fd, const struct h
 	return 1;
 }
 
-/* Until the end of a compilation that takes long, frames are left to frame pointers, too. */
+/* While a table takes long to compile, and where there is none, frames are unwound by frame pointers. */
 static void on_made(void *arg, uint32_t number, int result, int fd, const struct hash128 *key)
 {
 	struct unwind_publisher *publisher = arg;
@@ -205,7 +205,7 @@ static void on_made(void *arg, uint32_t number, int result, int fd, const struct
 	struct published_table *table = hash_table_find(publisher->tables, &number);
 	int r = result;
 
-	/* The executable, or its table, was given up meanwhile. */
+	/* The table was evicted meanwhile, and perhaps made a second time. */
 	if (!table || table->state == TABLE_READY) {
 		scoped_close(&fd);
 		return;
@@ -221,7 +221,7 @@ static void on_made(void *arg, uint32_t number, int result, int fd, const struct
 	(void)put_info(publisher, number, table);
 }
 
-/* Of an executable that is met for the first time. NULL: its table cannot be begun now, or memory is short. */
+/* Begins the table of an executable that has no entry yet. NULL: it cannot be begun now, or memory is short. */
 static struct published_table *begin_table(struct unwind_publisher *publisher, const struct executable *executable)
 {
 	struct published_table *table;

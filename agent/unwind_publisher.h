@@ -37,7 +37,7 @@ struct unwind_publisher {
 
 enum table_state {
 	TABLE_NONE,   /* the executable has none, or it cannot be made: its frames are left to frame pointers */
-	TABLE_MAKING, /* a stack that needs it should wait */
+	TABLE_MAKING, /* helpers make it; stacks that need it should wait */
 	TABLE_READY,  /* the file is open */
 };
 
@@ -61,9 +61,9 @@ void unwind_publisher_use_cache(struct unwind_publisher *publisher, const char *
 void unwind_publisher_release(struct unwind_publisher *publisher);
 
 /*
- * Makes the rows at an address of executable @number resident, and its table if it is not made yet. 1: a lookup gives
- * another answer now; 0: it does not, as everything that there is was resident, or nothing can be done. -EINPROGRESS:
- * the table is being made; ask again once unwind_publisher_is_making() says no.
+ * Makes the rows at an address of executable @number resident, and has its table made if it is not yet. 1: a lookup of
+ * the address has another result now; 0: it has the same, because the rows were resident, do not exist or cannot be
+ * loaded; -EINPROGRESS: the table is being made, call again when unwind_publisher_is_making() is false.
  */
 int unwind_publisher_load(struct unwind_publisher *publisher, uint32_t number, uint64_t elf_addr);
 
