@@ -457,7 +457,7 @@ static __always_inline enum step step_to_caller(struct sample *sample, __u64 pc,
 	return step_by_rule(sample, &rule);
 }
 
-/* One frame. Returns whether the stack ended. */
+/* Walks one frame. Returns whether the stack ended. */
 static __always_inline bool unwind_step(struct sample *sample)
 {
 	/* A return address lies after its call: look up the byte before. */
@@ -514,7 +514,7 @@ __hidden void unwind_user_end(struct sample *sample, bool ended)
 }
 
 #if !defined(HEARTH_BPF_KERNEL_5)
-/* Frames per call of the loop's function: the kernel calls it indirectly, which costs as much as half a frame. */
+/* Frames per call of the loop's function. The kernel calls it indirectly, which costs as much as half a frame. */
 #define FRAMES_PER_CALL 2
 
 struct walk {

@@ -153,7 +153,7 @@ static int allow_if(scmp_filter_ctx filter, int call, struct scmp_arg_cmp condit
 	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &condition);
 }
 
-/* Of a process that serves: the descriptors that it is given, to be written where they allow it. */
+/* For a process that serves: allows messages on @socket, and writing to the descriptors that it receives. */
 static int allow_service(scmp_filter_ctx filter, int socket)
 {
 	const struct {
@@ -257,12 +257,12 @@ int sandbox_enter(const struct sandbox_rules *rules)
 	return lacks | (r == 0 ? SANDBOX_SECCOMP : 0);
 }
 
-/* As nfs and the kernel's overflow user have it: it owns nothing. */
+/* The user nobody (the kernel's overflow user), which owns no files. */
 #define NOBODY 65534
 
 int sandbox_drop_user(void)
 {
-	/* Who is not root stays who it is. */
+	/* Without root privileges setgroups() fails, and the user stays the same. */
 	if (setgroups(0, NULL) == 0 &&
 	    (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
 		return -errno;

@@ -18,13 +18,13 @@ enum sandbox_fence {
 	SANDBOX_SECCOMP = 1 << 1,
 };
 
-/* Descriptors that a process that serves may have. */
+/* Most descriptors of a process that serves (struct sandbox_rules). */
 #define SANDBOX_MAX_FILES 16
 
 struct sandbox_rules {
 	int out_fd;                   /* the only one that may be written to, besides 2 */
-	bool serves;                  /* out_fd is a socket that descriptors come through: those from out_fd on may be
-					 written to, up to SANDBOX_MAX_FILES of them */
+	bool serves;                  /* out_fd is a socket that brings descriptors: the process may write to those
+					 above out_fd, and may have SANDBOX_MAX_FILES in all */
 	uint64_t address_space_bytes; /* more: no memory */
 	uint64_t written_bytes;       /* per file; more: SIGXFSZ */
 	uint64_t cpu_s;               /* more: SIGXCPU */
@@ -38,8 +38,8 @@ struct sandbox_rules {
 int sandbox_enter(const struct sandbox_rules *rules);
 
 /*
- * Becomes another user ("nobody") where that is allowed, and gives up all capabilities. 0 or negative errno. It undoes
- * sandbox_end_with_parent().
+ * Becomes the user nobody, if the process is root, and gives up all capabilities. 0 or negative errno. A change of user
+ * undoes sandbox_end_with_parent(), which must be called afterwards.
  */
 int sandbox_drop_user(void);
 

@@ -44,7 +44,7 @@ struct executable {
 	unsigned int references;
 	/* Where it was last seen, for uploads: read through /proc/PID/map_files first, else /proc/PID/root + path. */
 	bool source_is_trusted; /* only root can write that file */
-	uint64_t source_looked_ns; /* when it was made sure last that source_pid lives */
+	uint64_t source_looked_ns; /* when source_pid was last checked to be alive */
 	uint32_t source_pid;
 	uint64_t source_start, source_end; /* the mapping's range; map_files name */
 	char *source_path;		   /* as the process sees it */
@@ -90,7 +90,9 @@ struct mapped_file {
 int executable_cache_identify(struct executable_cache *cache, const struct mapped_file *file,
 			      struct executable **ret_executable);
 
-/* The vDSO of processes that have it at [start, end), by our own. 0: not the one that we have. */
+/*
+ * The vDSO that a process has mapped at [start, end): 1: the same as our own; 0: another one, as in a 32-bit process.
+ */
 int executable_cache_identify_vdso(struct executable_cache *cache, uint64_t start, uint64_t end,
 				   struct executable **ret_executable);
 

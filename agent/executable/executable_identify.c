@@ -18,7 +18,10 @@
 /* No file has it: the key is of what was told. */
 #define TOLD_NOT_FOUND INT64_C(-1)
 
-/* A file of programs that live for milliseconds is met hundreds of times a second. */
+/*
+ * Least time between two checks: the file of a program that lives for milliseconds is mapped hundreds of times a
+ * second.
+ */
 #define LOOK_AT_SOURCE_EVERY_NS NSEC_PER_SEC
 
 static int base_name(const char *path, char **ret_name)
@@ -119,8 +122,8 @@ static void log_conflict(const struct executable *known, const struct mapped_fil
 }
 
 /*
- * Another identity for a file whose build-ID is another content's: its code (@text_id; of kind NONE if it cannot be
- * read); and where even that is another's, its whole content.
+ * Another identity for a file with the build-ID of a different content: the hash of its code (@text_id, of kind NONE if
+ * it cannot be read); and if a different content has that too, the hash of its whole content.
  */
 static int identity_of_own(struct executable_cache *cache, const struct executable_id *text_id,
 			   struct file_identity *identity)
@@ -301,7 +304,7 @@ int executable_cache_identify_vdso(struct executable_cache *cache, uint64_t star
 		*ret_executable = executable;
 		return 1;
 	}
-	/* Theirs need not be read. */
+	/* All 64-bit processes have the same one, so that the memory of others need not be read. */
 	fd = open_vdso(0, start, end);
 	if (fd < 0)
 		return fd == -ENOMEM ? fd : 0;

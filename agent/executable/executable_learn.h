@@ -2,20 +2,20 @@
 #pragma once
 
 /*
- * Identification in steps, for a caller that has files looked at and read by other processes. Each step only looks at
- * the cache:
+ * Identification in steps, for a caller that has other processes find and read the files. These functions use nothing
+ * but the cache:
  *
- *   facts of the file (file_finder_look)    -> executable_cache_find_known()
- *   the file opened, its identity read      -> executable_cache_learn()
- *   no file to be found                     -> executable_cache_find_told()
+ *   after file_finder_look()                    executable_cache_find_known()
+ *   after the file's identity was read          executable_cache_learn()
+ *   when no file was found                      executable_cache_find_told()
  *
- * executable_cache_identify() takes all of them at once.
+ * executable_cache_identify() takes all steps in the calling process.
  */
 
 #include "agent/executable/executable_file.h"
 #include "agent/executable/file_finder.h"
 
-/* All return 1: *ret_executable (borrowed); 0: it is not known. -ENOMEM. */
+/* All return 1: *ret_executable (borrowed); 0: the executable is not known; or -ENOMEM. */
 
 int executable_cache_find_known(struct executable_cache *cache, const struct mapped_file *file,
 				const struct file_facts *facts, struct executable **ret_executable);
@@ -24,10 +24,13 @@ int executable_cache_find_told(struct executable_cache *cache, const struct mapp
 
 struct found_content {
 	const struct mapped_file *file;
-	const struct file_facts *facts;	     /* of the file as it was opened */
-	const struct executable_id *text_id; /* NULL: not asked for yet; kind NONE: there is none */
+	const struct file_facts *facts;	     /* from when the file was opened */
+	const struct executable_id *text_id; /* hash of the code; NULL: not computed yet; kind NONE: unreadable */
 };
 
-/* Besides: -EAGAIN, the build-ID is another content's, and text_id is needed. The segments of @identity are taken. */
+/*
+ * Also returns -EAGAIN: a file with different content has the same build-ID, and text_id is needed. Takes the segments
+ * of @identity.
+ */
 int executable_cache_learn(struct executable_cache *cache, const struct found_content *found,
 			   struct file_identity *identity, struct executable **ret_executable);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel told when a file was mapped decides whether a file is the one: by now another one may be mapped
- * there, or have its name.
+ * A file is accepted only if it agrees with what the kernel reported when the file was mapped (struct told_file): by
+ * now another file may be mapped at that address, or have the path.
  */
 #include "agent/executable/file_finder.h"
 
@@ -11,7 +11,7 @@
 #include "agent/executable/executable_file.h"
 #include "common/clock.h"
 
-/* Of the kernel's coarse clock, where it ticks slowest. */
+/* Longest tick of the kernel's coarse clock (CONFIG_HZ=100). */
 #define MAX_TICK_NS (10 * NSEC_PER_MSEC)
 
 struct found_file {
@@ -63,12 +63,15 @@ static bool is_told_generation(const struct told_file *told, int fd)
 }
 
 /*
- * Its contents, and what else an inode holds, are what they were when it was mapped: the inode's time of change is
- * before. That is of the kernel's coarse clock, which is up to a tick behind.
+ * Whether the inode was last changed before the file was mapped. The time of change comes from the kernel's coarse
+ * clock, which is up to a tick behind.
  */
 static bool is_unchanged_since(const struct told_file *told, const struct stat *status, uint64_t slack_ns)
 {
-	/* In this order: who is pushed off the CPU in between takes the mapping for older than it is. */
+	/*
+	 * In this order: if we are preempted in between, the mapping seems older than it is, and a good file is
+	 * refused.
+	 */
 	uint64_t now_wall_ns = clock_wall_ns(&system_clock);
 	uint64_t now_ns = clock_monotonic_ns(&system_clock);
 	uint64_t changed_ns = (uint64_t)status->st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)status->st_ctim.tv_nsec;
@@ -77,7 +80,7 @@ static bool is_unchanged_since(const struct told_file *told, const struct stat *
 	return changed_ns + slack_ns < now_wall_ns - MIN(ago_ns, now_wall_ns);
 }
 
-/* What is mapped there now, if it is what was told. */
+/* Opens the file that is mapped there now, if it agrees with @file->told. */
 static bool find_mapped(const struct mapped_file *file, struct found_file *ret_found)
 {
 	struct found_file found = { .is_certain = true };
@@ -93,20 +96,20 @@ static bool find_mapped(const struct mapped_file *file, struct found_file *ret_f
 	return true;
 }
 
-/* Whether what has the name, in the process's root or another one, is what was told. */
+/* Whether a file that was found by its path agrees with @told. @is_own_root: in the process's own root. */
 static bool is_told_file(const struct told_file *told, const struct found_file *found, bool is_own_root)
 {
 	uint64_t generation = file_generation(found->fd);
 
 	if (!is_told_inode(told, &found->status) || !is_told_generation(told, found->fd))
 		return false;
-	/* Inodes of another device, or used again: their generations say so, where they are known. */
+	/* The inode number may belong to another device, or to a later file. Only a generation excludes that. */
 	if (generation == 0 && !is_own_root && found->status.st_dev != told->device)
 		return false;
 	return is_unchanged_since(told, &found->status, generation == 0 ? MAX_TICK_NS : 0);
 }
 
-/* In the roots of others, as the process is gone: its parent's, which mostly is the same, and ours. */
+/* After the process has ended: in the root of its parent, which mostly is the same, and in ours. */
 static int open_elsewhere(const struct mapped_file *file, struct stat *ret_status)
 {
 	int fd = file->parent_pid ? open_in_root_of(file->parent_pid, file->path, ret_status) : -ESRCH;
@@ -114,7 +117,7 @@ static int open_elsewhere(const struct mapped_file *file, struct stat *ret_statu
 	return fd >= 0 ? fd : open_on_host(file->path, ret_status);
 }
 
-/* By its name, which another file may have by now: if nothing more was told, or if it is what was told. */
+/* Opens the file by its path. If the kernel reported the file, what has the path now must agree with that report. */
 static bool find_named(const struct mapped_file *file, struct found_file *ret_found)
 {
 	struct found_file found = { .is_certain = told_file_is_told(&file->told) };
@@ -125,7 +128,7 @@ static bool find_named(const struct mapped_file *file, struct found_file *ret_fo
 	if (deleted)
 		return false;
 	found.fd = open_in_root_of(file->pid, file->path, &found.status);
-	/* Of what was not told, our file of that name may be another container's. */
+	/* Without a report, the file with this path in another root may belong to another container. */
 	if (found.fd < 0 && found.is_certain) {
 		is_own_root = false;
 		found.fd = open_elsewhere(file, &found.status);
@@ -140,7 +143,7 @@ static bool find_named(const struct mapped_file *file, struct found_file *ret_fo
 	return true;
 }
 
-/* What has the name on the host, and is what was told. */
+/* Looks at the path in our own root, without opening it. Whether that file agrees with the kernel's report. */
 static bool is_on_host(const struct mapped_file *file, struct stat *ret_status)
 {
 	uint64_t slack_ns = file->told.generation ? 0 : MAX_TICK_NS;

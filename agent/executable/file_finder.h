@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Finds the file behind a mapping, and opens it. Looks at files of other processes only: a file system that does not
- * answer (NFS, FUSE) keeps these functions from returning, so the agent calls them in a process of their own
- * (agent/helper/finder_process.h). Nothing is remembered here, and no file is read.
+ * Finds and opens the file behind a mapping of another process. If its file system does not answer (NFS, FUSE) these
+ * functions do not return, so the agent calls them in a helper process (agent/helper/finder_process.h). They keep no
+ * state and read no file.
  */
 
 #include <sys/stat.h>
@@ -20,30 +20,30 @@ struct file_key {
 
 struct file_facts {
 	struct file_key key;
-	uint64_t generation; /* of the inode; 0 not known */
-	bool is_certain;     /* the mapped file itself, not just one of the same name */
-	bool is_trusted;     /* only root can write it; known once it was opened */
+	uint64_t generation; /* of the inode; 0: not known */
+	bool is_certain;     /* the mapped file itself, not only a file with the same path */
+	bool is_trusted;     /* only root can write it; false before it is opened */
 };
 
-/* Memory without a file: "//anon", "[heap]", "anon_inode:...". */
+/* False for memory without a file: "//anon", "[heap]", "anon_inode:...". */
 bool mapped_file_has_path(const struct mapped_file *file);
 
-/* Length of @path without what the kernel appends to the names of deleted files. */
+/* Length of @path without the suffix " (deleted)", which the kernel appends for deleted files. */
 size_t mapped_path_length(const char *path, bool *ret_deleted);
 
-/* By an event, not by /proc. */
+/* Whether the kernel reported the file by an event. Otherwise the mapping was read from /proc. */
 bool told_file_is_told(const struct told_file *told);
 
-/* The state of the file without opening it. 1; 0: it is not there any more, or not certainly it. */
+/* Looks at the file without opening it. 1: *ret_facts; 0: it is gone, or not certain to be the mapped file. */
 int file_finder_look(const struct mapped_file *file, struct file_facts *ret_facts);
 
 /*
- * Opens what is mapped there; else what has the name and is what was told. The fd, or -ENOENT: no file that is
- * certainly it.
+ * Opens the file that is mapped there, else the file with its path, if it agrees with what the kernel reported. Returns
+ * the fd, or -ENOENT.
  */
 int file_finder_open(const struct mapped_file *file, struct file_facts *ret_facts);
 
-/* Where an executable was last seen: to be opened again. */
+/* Where an executable was last mapped, to open its file again. */
 struct executable_source {
 	enum executable_role role;
 	uint32_t pid;
@@ -54,8 +54,11 @@ struct executable_source {
 /* The path is borrowed from @executable. */
 struct executable_source executable_source_of(const struct executable *executable);
 
-/* Ways to open a source: each may give another file. */
+/* Number of ways to open a source. Each may find a different file. */
 #define EXECUTABLE_SOURCE_WAYS 3
 
-/* The fd, or negative errno: by this way there is none. Whether it is the executable shows its content. */
+/*
+ * Opens the source in way @way, from 0 to EXECUTABLE_SOURCE_WAYS - 1. The fd or negative errno. The caller has to check
+ * by the file's content that it is the executable.
+ */
 int file_finder_open_source(const struct executable_source *source, unsigned int way);

@@ -45,11 +45,11 @@ void directories_clear(struct directories *directories, const struct directory_k
 /* The slot with the rows of the address; 0: they are not resident. */
 uint32_t directories_find(const struct directories *directories, uint32_t executable, uint64_t elf_addr);
 
-/* Whether the directory of @key, or the one above it that leads to it, lies in slot @first_slot or behind. */
+/* Whether the directory of @key, or the directory above it, lies in slot @first_slot or a later one. */
 bool directories_lie_behind(const struct directories *directories, const struct directory_key *key,
 			    uint32_t first_slot);
 
-/* The pool was trimmed. */
+/* To be called after slot_pool_trim(). */
 void directories_trim(struct directories *directories);
 
 /* The element of unwind_regions, or NULL. */

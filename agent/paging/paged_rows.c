@@ -327,7 +327,7 @@ void paged_rows_unload(struct paged_rows *rows, uint32_t executable)
 
 /* ---- the ceiling ------------------------------------------------------------------------------------------------- */
 
-/* Whether the chunk in @slot, or a directory that leads to it, lies in slot @first_slot or behind. */
+/* Whether the chunk in @slot, or one of its directories, lies in slot @first_slot or a later one. */
 static bool needs_slots_behind(const struct paged_rows *rows, uint32_t slot, uint32_t first_slot)
 {
 	const struct abi_unwind_chunk *chunk = chunk_at(rows, slot);
@@ -360,7 +360,7 @@ void paged_rows_limit(struct paged_rows *rows, uint32_t n_parts)
 	directories_trim(&rows->directories);
 	rows->resident.count = MIN(rows->resident.count, (size_t)(first_slot - UNWIND_RULE_SLOTS));
 	rows->oldest.count = 0;
-	rows->listed = rows->now - 1; /* the list is to be made anew */
+	rows->listed = rows->now - 1; /* have the list of oldest chunks built again */
 	rows->churning.count = 0;
 }
 

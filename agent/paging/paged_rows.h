@@ -14,8 +14,8 @@
  *   5. where all were used within a second: one of few slots that take turns. All others stay, so that stacks that are
  *      whole stay whole; what takes turns is loaded again for each stack (counted: n_churned).
  *
- * The ceiling of the pool can be lowered while it is in use: chunks in the parts behind it are evicted, whatever their
- * age, and are loaded again into the parts that stay when a stack needs them.
+ * The pool's maximum size can be lowered while it is in use. Chunks in the parts beyond it are evicted, recently used
+ * or not. When a stack needs them they are loaded into the parts that stay.
  *
  * Readers never wait and are never waited for: see unwind_maps.h. Used by the agent's main thread.
  */
@@ -74,12 +74,13 @@ bool paged_rows_find(const struct paged_rows *rows, uint32_t executable, uint64_
 void paged_rows_unload(struct paged_rows *rows, uint32_t executable);
 
 /*
- * No more than @n_parts of the pool from now on, at least one, beside those of rules, and never more than @max_parts of
- * paged_rows_init(). What is more is evicted and freed before this returns: some 10 ms for each part on an idle host.
+ * Sets the pool's maximum size to @n_parts (at least 1, at most @max_parts of paged_rows_init()), not counting the
+ * parts for rules. Evicts and frees what lies beyond before it returns, which takes some 10 ms for each part on an idle
+ * host.
  */
 void paged_rows_limit(struct paged_rows *rows, uint32_t n_parts);
 
-/* Parts that are allocated, beside those of rules. */
+/* Parts that are allocated, without those for rules. */
 uint32_t paged_rows_parts(const struct paged_rows *rows);
 
 /* It is tick @now, which never falls. */

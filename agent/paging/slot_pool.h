@@ -3,8 +3,8 @@
 
 /*
  * The slots of 4 KiB that unwind rows are loaded into (bpf/abi/unwind_maps.h). They come in parts of 256 KiB, which are
- * made when they are needed, up to a ceiling. When the ceiling is lowered the last parts are removed, once their slots
- * are free. Who makes and removes a part is behind struct paging_backend: the BPF maps, or plain memory in tests.
+ * made when they are needed, up to a ceiling. When the ceiling is lowered, the parts beyond it are removed as soon as
+ * their slots are free. struct paging_backend makes and removes parts: in the BPF maps, or in plain memory in tests.
  *
  * Slots below UNWIND_RULE_SLOTS belong to rules (agent/paging/rule_pool.h); the others are taken and given back here.
  */
@@ -16,7 +16,7 @@ struct paging_backend {
 	void *arg;
 	/* Makes part @part, all zero, known to readers. Its memory belongs to the backend. 0 or negative errno. */
 	int (*add_part)(void *arg, uint32_t part, struct abi_unwind_slot **ret_slots);
-	/* Frees part @part, whose slots are at @slots, when no reader can have met it any more. */
+	/* Frees part @part, with its slots at @slots, once no reader can still have a pointer to it. */
 	void (*remove_part)(void *arg, uint32_t part, struct abi_unwind_slot *slots);
 	/* An element of unwind_regions. */
 	int (*put_region)(void *arg, uint64_t key, uint32_t directory);
@@ -29,7 +29,7 @@ struct slot_pool {
 	const struct paging_backend *backend;
 	struct abi_unwind_slot **parts; /* [max_parts]; NULL: not made */
 	uint32_t max_parts;		/* with those of rules */
-	uint32_t ceiling;		/* with those of rules, at most max_parts: no more are made */
+	uint32_t ceiling;		/* most parts at present, with those of rules; at most max_parts */
 	uint32_t n_parts;		/* made, with those of rules */
 	uint32_t end_slot;		/* behind the last slot that can be taken */
 	struct slot_vec free;
@@ -49,9 +49,9 @@ int slot_pool_add_part(struct slot_pool *pool, uint32_t part);
 int slot_pool_grow(struct slot_pool *pool);
 
 /*
- * No more than @n_parts, at least one, beside those of rules from now on, and never more than slot_pool_init() was
- * called with. Returns the first slot behind the ceiling: all from there on must be given back, and then
- * slot_pool_trim() removes their parts.
+ * Sets the ceiling to @n_parts (at least 1, at most max_parts of slot_pool_init()), not counting the parts for rules.
+ * Returns the first slot beyond the ceiling. The caller gives back all slots from there on, then slot_pool_trim()
+ * removes their parts.
  */
 uint32_t slot_pool_limit(struct slot_pool *pool, uint32_t n_parts);
 void slot_pool_trim(struct slot_pool *pool);

@@ -250,7 +250,7 @@ static int queue_task(struct process_events *events, const struct task_record *r
 		.time_ns = record->time_ns,
 	};
 
-	/* The end of the leader is that of the process where there never was another thread. */
+	/* A process that never had a second thread ends with its leader. */
 	if (record->pid != record->tid && type == PROCESS_FORKED)
 		event.type = PROCESS_THREADED;
 	else if (record->pid != record->tid)

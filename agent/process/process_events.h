@@ -23,7 +23,7 @@ enum process_event_type {
 	PROCESS_EXECED = 2,
 	PROCESS_MAPPED = 3,
 	PROCESS_EXITED = 4,
-	PROCESS_THREADED = 5, /* it has started a thread */
+	PROCESS_THREADED = 5, /* the process has started a second thread */
 };
 
 struct process_event {

@@ -10,7 +10,7 @@
 #include "bpf/hearth.skel.h"
 #include "common/log.h"
 
-/* Before each value: struct bpf_local_storage_elem, in cache lines; an element's head in a hash is smaller. */
+/* Bytes in front of each value in task storage (struct bpf_local_storage_elem). In a hash map there are fewer. */
 #define THREAD_HEADER_BYTES 128
 
 /* Since 5.18 (9c2136be0878) sched_switch tells the state that the scheduler decided on, after the two tasks. */

@@ -80,12 +80,12 @@ int bpf_programs_read_counters(struct bpf_programs *programs, uint64_t ret_value
 uint64_t bpf_programs_counter_of_cpu(const struct bpf_programs *programs, enum abi_counter id, size_t cpu);
 size_t bpf_programs_n_cpus(const struct bpf_programs *programs);
 
-/* Time that may go into taking stacks of waits, divided by 2^@shift (7 at most) from now on. */
+/* From now on divides the CPU time that may be spent on stacks of waits by 2^@shift, 7 at most. */
 void bpf_programs_thin_waits(struct bpf_programs *programs, unsigned int shift);
 
 /*
- * Kernel memory that is kept of each thread for off-CPU profiles, beside the maps; 0: they are disabled. By the size of
- * the value, as the kernel's allocator rounds it.
+ * Kernel memory for each thread for off-CPU profiles, computed from the size of the value and rounded up as the
+ * kernel's allocator does. bpf_programs_memory_bytes() does not include it. 0: off-CPU profiles are disabled.
  */
 uint64_t bpf_programs_bytes_per_thread(const struct bpf_programs *programs);
 
@@ -100,7 +100,7 @@ int bpf_programs_put_chunk(struct bpf_programs *programs, const struct abi_chunk
 			   const struct abi_mapping_chunk *chunk);
 void bpf_programs_remove_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key);
 
-/* What our maps and rings take of kernel memory (agent/profile/map_memory.h). */
+/* Kernel memory of our maps and rings (agent/profile/map_memory.h). */
 uint64_t bpf_programs_memory_bytes(struct bpf_programs *programs);
 
 /* The fd (borrowed) of the map of this name, or -ENOENT: for programs beside ours that work on the same maps. */

@@ -33,7 +33,7 @@ static bool takes_hash_on_demand(void)
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
 	scoped_fd int map = bpf_map_create(BPF_MAP_TYPE_HASH, "hearth_probe", sizeof(uint32_t), sizeof(uint32_t), 1,
 					   &options);
-	/* BPF_K, BPF_LD and BPF_IMM are 0. */
+	/* Some instruction codes leave out BPF_K, BPF_LD and BPF_IMM, which are 0. */
 	const struct bpf_insn program[] = {
 		{ .code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = BPF_REG_10, .off = -4 },
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_2, .src_reg = BPF_REG_10 },
@@ -60,8 +60,9 @@ static bool has_feature(enum kernel_feature feature, const struct kernel_feature
 	case KERNEL_FEATURE_HASH_ON_DEMAND:
 		return takes_hash_on_demand();
 	/*
-	 * Programs of the types that call these cannot be tried alone; the kernel's list of helpers names them. In 5.11
-	 * the first is for other types only: it is used where bpf_loop() is as well.
+	 * Programs of the types that call these helpers cannot be loaded on their own for a probe, so the kernel's list
+	 * of helpers is searched instead. Linux 5.11 names the first one but allows it to other program types only;
+	 * therefore bpf_loop(), which is newer, is required too.
 	 */
 	case KERNEL_FEATURE_TASK_STORAGE:
 		return features->has[KERNEL_FEATURE_BPF_LOOP] && kernel_btf_names("BPF_FUNC_task_storage_get");
@@ -76,7 +77,7 @@ static bool has_feature(enum kernel_feature feature, const struct kernel_feature
 	return false;
 }
 
-/* Only "there is no such helper" counts: other failures are reported where the agent's own programs are loaded. */
+/* Only a refusal of the helper counts. Other failures are reported when the agent's own programs are loaded. */
 bool kernel_lets_bpf_read_it(void)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_probe_read_kernel, NULL) != 0;

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Kernel memory of BPF maps, as /proc/self/fdinfo has it ("memlock"). A file is read for each map, so maps that never
- * change their size are read once: hash maps and task storage grow with their elements, all others are as large as
- * when they were made.
+ * Kernel memory of BPF maps, from the line "memlock" of /proc/self/fdinfo/FD. Hash maps and task storage grow with
+ * their elements, and are read each time. The size of all other maps never changes, so it is read once, which saves
+ * reading a file for each.
  */
 
 #include "common/base.h"
@@ -14,13 +14,15 @@ struct bpf_object;
 
 struct map_memory {
 	/*
-	 * Not counted, or NULL: of what is kept of each thread the caller knows the size. Before 6.4 the kernel says
-	 * of a hash how large it might become.
+	 * A map that is not counted, or NULL: the hash map of threads. The caller computes its size, because before 6.4
+	 * the kernel reports the size that a hash map would have with all its elements.
 	 */
 	const struct bpf_map *left_out;
 	bool fixed_read;
 	uint64_t fixed_bytes; /* of the maps that never change their size */
 };
 
-/* All maps of @object, which is loaded and always the same one. Maps that cannot be read count as nothing. */
+/*
+ * Bytes of all maps of @object, which must be loaded and the same in each call. A map that cannot be read counts as 0.
+ */
 uint64_t map_memory_read(struct map_memory *memory, const struct bpf_object *object);

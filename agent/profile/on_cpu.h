@@ -48,9 +48,9 @@ void on_cpu_suspect(struct on_cpu *on_cpu, uint32_t cpu);
 bool on_cpu_found_dead(struct on_cpu *on_cpu);
 
 /*
- * No more ticks until on_cpu_change_period(), which settles the accounts of all timers and starts them with the other
- * period. In between the ticks that waited in the ring buffer can be read: they all have the old one. The latter
- * returns what on_cpu_follow() does.
+ * To change the period: on_cpu_pause() stops all timers; then the caller reads the ring buffer, in which all ticks
+ * still have the old period; then on_cpu_change_period() closes the accounts of all timers and starts them with the new
+ * period. It returns what on_cpu_follow() returns.
  */
 void on_cpu_pause(struct on_cpu *on_cpu);
 int on_cpu_change_period(struct on_cpu *on_cpu, uint64_t period_ns, const struct on_cpu_look *look);

@@ -25,9 +25,9 @@ struct unwind_parts {
 int unwind_parts_add(struct unwind_parts *parts, int pool_fd, uint32_t part, struct abi_unwind_slot **ret_slots);
 
 /*
- * Takes @part out of @pool_fd and frees it. The system call waits for a grace period of RCU. This process's mapping
- * keeps the part until then, so that no program can read freed memory, also on kernels that free an inner map at once
- * when its last reference goes (before 6.7).
+ * Removes @part from the map @pool_fd and frees it. The system call waits for a grace period of RCU. Until it returns,
+ * this process's memory mapping of the part keeps it alive. That is needed before Linux 6.7, which would free an inner
+ * map as soon as its last reference is dropped, while BPF programs may still read it.
  */
 void unwind_parts_remove(struct unwind_parts *parts, int pool_fd, uint32_t part, struct abi_unwind_slot *slots);
 void unwind_parts_release(struct unwind_parts *parts);

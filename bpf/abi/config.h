@@ -16,7 +16,7 @@ struct abi_config {
 	__u32 ring_wakeup_bytes; /* wake the agent when this much waits in the ring buffer; a quarter of it */
 	__u32 absent_pages;	 /* enum abi_absent_pages */
 	__u32 switch_tells_state; /* sched_switch has the state as its fourth argument (5.18) */
-	__u32 hash_threads;	 /* off-cpu: no task storage */
+	__u32 hash_threads;	 /* off-cpu: threads are kept in a hash map, because there is no task storage */
 	__u32 zero;
 
 	/* off-cpu */
@@ -28,6 +28,6 @@ struct abi_config {
 /* What the agent changes while they run. */
 struct abi_control {
 	__u64 window; /* number of the open window: a stack goes out in full once in each */
-	__u64 walk_reports; /* the walk over the open waits tells how long they took so far, not their stacks alone */
-	__u64 capture_shift; /* off-cpu: the time that may go into taking stacks is divided by 2 to this, at most 7 */
+	__u64 walk_reports; /* the walk reports how long open waits took so far, not only their stacks */
+	__u64 capture_shift; /* off-cpu: halvings of the time that may be spent on stacks, 7 at most */
 };

@@ -99,7 +99,7 @@ void *host_map_lookup_elem(enum host_map map, const void *key)
 	}
 }
 
-/* The filter of seen stacks is the only map that a sample changes by this helper. */
+/* A sample calls this helper for the filter of seen stacks only. */
 long host_map_update_elem(enum host_map map, const void *key, const void *value, uint64_t flags)
 {
 	(void)key;

@@ -103,12 +103,12 @@ struct host_unwind_lookup {
 	uint32_t executable;
 	uint64_t elf_addr;
 	uint64_t time_ns;
-	uint64_t cached_rule[4]; /* struct rule_cache_entry: the only one, all keys share it */
+	uint64_t cached_rule[4]; /* struct rule_cache_entry; here the cache has this one entry for all keys */
 	struct abi_unwind_rule rule;
 	bool was_cached;
 };
 
-/* As host_unwind_find_rule_x86(); the rule is in @lookup. */
+/* Like host_unwind_find_rule_x86(), with the rule in @lookup. */
 int host_unwind_look_up_x86(struct host_unwind_lookup *lookup);
 int host_unwind_look_up_arm64(struct host_unwind_lookup *lookup);
 

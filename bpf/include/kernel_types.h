@@ -95,7 +95,7 @@ struct task_struct {
 	char comm[16];
 };
 
-/* Under this name in front of 5.14; __state is not there then. */
+/* Before Linux 5.14 the field __state is called state. */
 struct task_struct___before_5_14 {
 	volatile long state;
 };

@@ -33,7 +33,7 @@ struct sample {
 	__u64 window_bytes; /* 0: nothing in it */
 	__u64 window[SAMPLE_WINDOW_WORDS];
 	__u32 n_by_table, n_by_pointer; /* frames */
-	__u32 n_rules_cached;	/* found by rule_cache */
+	__u32 n_rules_cached;	/* rules that were found in rule_cache */
 	__u32 n_missing; /* frames whose rows the agent has not loaded */
 	__u32 missing_executable; /* of the first of them */
 	__u64 missing_address;

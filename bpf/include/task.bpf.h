@@ -45,7 +45,7 @@ static __always_inline struct task_struct *current_task(void)
 
 #endif
 
-/* As bits of TASK_...; of a task that the verifier knows as one. */
+/* Bits of TASK_... The verifier must know @task as a pointer to a task (BTF). */
 static __always_inline __u32 task_state(struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->__state))

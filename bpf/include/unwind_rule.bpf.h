@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * From an ELF address to the unwind rule that holds there: by the cache of recent rules (rule_cache.bpf.h), else region
- * -> directory -> chunk -> row -> rule. Except for the
- * region, which neighbouring frames share, each arrow is two array accesses, which the kernel makes without a call; the
- * search within a page stays in a few cache lines.
+ * Finds the unwind rule of an ELF address: in the cache of recent rules (rule_cache.bpf.h), else through region ->
+ * directory -> chunk -> row -> rule. Except for the region, which neighbouring frames share, each arrow is two array
+ * accesses, which the kernel's JIT inlines; the search within a page reads a few cache lines.
  */
 
 #include "bpf/include/rule_cache.bpf.h"
@@ -25,7 +24,10 @@ enum rule_found {
 static __always_inline __u64 zero_after(__u64 value)
 {
 #if defined(HEARTH_BPF_KERNEL_5) && defined(__TARGET_ARCH_x86)
-	/* 5.10's verifier does not bound the result below; this CPU reads in order, so the compiler alone is held. */
+	/*
+	 * The verifier of 5.10 has no bounds for the masked value below. x86 reads in order: a compiler barrier is
+	 * enough.
+	 */
 	asm volatile("" : : "r"(value) : "memory");
 	return 0;
 #else
@@ -68,7 +70,7 @@ static __always_inline __u32 read_cell(__u32 directory, __u32 unit)
 	__u32 first = (directory & ((1u << UNWIND_DIRECTORY_SHIFT) - 1)) * UNWIND_CELLS;
 	__u32 index = first + (unit & (UNWIND_CELLS - 1));
 
-	/* 5.10's verifier loses the bounds of the sum, which clang makes an OR: they are stated once more. */
+	/* Clang turns the sum into an OR, of which the verifier of 5.10 loses the bounds: the modulo repeats them. */
 	asm volatile("" : "+r"(index));
 	return slot ? slot->cells[index % (sizeof(slot->cells) / sizeof(slot->cells[0]))] : 0;
 }
@@ -153,7 +155,7 @@ static __always_inline enum rule_found page_without_chunk(__u32 executable, __u6
 	return (elf_addr >> UNWIND_PAGE_SHIFT) - info->first_page < info->n_pages ? RULE_MISSING : RULE_NONE;
 }
 
-/* The rule by region, directory and chunk. */
+/* Finds the rule through region, directory and chunk. */
 static __always_inline bool find_resident_rule(struct sample *sample, __u32 executable, __u64 elf_addr,
 					       struct abi_unwind_rule *ret_rule)
 {
@@ -164,7 +166,9 @@ static __always_inline bool find_resident_rule(struct sample *sample, __u32 exec
 }
 
 #if defined(HEARTH_BPF_KERNEL_5)
-/* The verifier looks at each frame of a part by itself: a second way to each rule would be twice as much to look at. */
+/*
+ * Without the cache: the verifier unrolls the loop over frames, and a second path to each rule would double its work.
+ */
 static __always_inline bool find_rule_by_cache(struct sample *sample, __u32 executable, __u64 elf_addr,
 					       struct abi_unwind_rule *ret_rule)
 {

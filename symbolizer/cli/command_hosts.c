@@ -33,7 +33,7 @@ static void append_cell(struct bytes *out, const char *text, int width)
 	(void)bytes_append_format(out, "%*s  ", MAX(width - columns, 0), "");
 }
 
-/* What its profiles lack, below its line. */
+/* Below the host's line: the value of label @name, if the host has it, after @words. */
 static void append_label(struct bytes *out, const json_t *row, const char *name, const char *words)
 {
 	const char *value = list_text(json_object_get(row, "labels"), name);

@@ -243,7 +243,7 @@ static int build(struct query *query)
 	return r < 0 ? r : 1;
 }
 
-/* "; " between two statements. */
+/* Appends to the message, with "; " in front where it is not empty. */
 static void say_what_is_reduced(struct query *query)
 {
 	char hosts[PROFILE_MESSAGE_SIZE];

@@ -38,7 +38,7 @@ struct profile_stats {
 	uint64_t value_total;        /* in the event type's unit */
 	uint64_t value_unsymbolized; /* whose leaf frame has no name */
 	uint64_t value_cut;          /* whose stack was cut */
-	uint64_t value_reduced;      /* sampled at less than the highest frequency of its host */
+	uint64_t value_reduced;      /* sampled at less than the host's highest frequency */
 	uint64_t unsymbolized_no_debuginfo, unsymbolized_stripped, unsymbolized_outside,
 		unsymbolized_pending, unsymbolized_table_failed, unsymbolized_no_mapping;
 	uint64_t n_tables_pending;

@@ -7,7 +7,7 @@
 
 #include "common/hash_table.h"
 
-/* @shortest: uint32_t host id -> uint64_t period */
+/* Fills @shortest: uint32_t host id -> uint64_t period_ns. */
 static int find_shortest(const struct store_series *series, size_t n_series, struct hash_table *shortest)
 {
 	for (size_t i = 0; i < n_series; i++) {
@@ -49,7 +49,7 @@ int reduced_find(const struct store_series *series, size_t n_series, struct aren
 	return 0;
 }
 
-/* NULL: its agent gives up nothing. */
+/* The label's value; NULL: the host's agent has not reduced anything. */
 static const char *state_of(const struct store_host *host)
 {
 	for (uint32_t i = 0; i < host->n_labels; i++)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The list of hosts: which agents report, and what their profiles miss, by labels that agents set: agent.reduced, what
- * the agent gives up now to keep its budget; kernel.lacks, what its kernel cannot do.
+ * The list of hosts that send samples, and what their profiles miss. Agents report that by labels: agent.reduced has
+ * what the agent has reduced to keep its budget, kernel.lacks has the features that its kernel does not have.
  */
 
 import { element } from "./element.js";
 import { formatTime } from "./format.js";
 
-/* Hosts that miss something first, then by name. */
+/* Hosts with notes first, each group by name. */
 export function sortedHosts(hosts) {
 	return [...hosts].sort((a, b) => (notesOf(b).length > 0) - (notesOf(a).length > 0) || a.name.localeCompare(b.name));
 }
 
-/* What the profiles of @host miss, in words. */
+/* Sentences on what the profiles of @host miss. */
 export function notesOf({ labels = {} }) {
 	const notes = [];
 
