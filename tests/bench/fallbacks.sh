@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# what the agent's fallbacks for older kernels cost on this kernel: BPF time of a tick with its stack, and memory of the
-# maps, native and with features left out (kernel.without, docs/kernels.md)
+# cost of the agent's fallbacks for older kernels, on this kernel: BPF time of a tick with its stack, and memory of the
+# maps, with all features and without some (kernel.without, docs/kernels.md)
 . "$(dirname "$0")/figures.sh"
 need_root
 need_tools bpftool curl jq
@@ -11,7 +11,7 @@ measure_s=${HEARTH_BENCH_FALLBACK_S:-8}
 
 enable_bpf_statistics
 
-# Of the agent's programs at perf events: "NANOSECONDS RUNS".
+# Time and number of runs of the agent's perf event programs: "NANOSECONDS RUNS".
 tick_statistics() {
 	local id
 	for id in $(sed -n 's/^prog_id:[[:space:]]*//p' /proc/"$agent_pid"/fdinfo/* 2>/dev/null | sort -un); do
@@ -27,7 +27,7 @@ measure_stack() {
 		start_background "$name" taskset --cpu-list $cpu "$@"
 		pids+=("$background_pid")
 	done
-	# Tables and mappings of the programs are there after some batches.
+	# Until the programs' unwind tables and mappings are in the BPF maps.
 	at_second $(($(now_s) + 4))
 	before=$(tick_statistics)
 	at_second $(($(now_s) + measure_s))

@@ -103,7 +103,7 @@ static int measure_runs(struct run *run, size_t n_runs, uint32_t rounds, bool co
 	return 0;
 }
 
-/* Loads the rows that are missing, and waits for their table. 0: nothing changed. */
+/* Loads the missing rows, after waiting until their table is made. 0: none were loaded. */
 static int load_missing(struct run *run)
 {
 	struct pollfd polled = { .fd = helper_pool_fd(run->helpers), .events = POLLIN };

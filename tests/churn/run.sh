@@ -23,11 +23,11 @@ lower_pid_max() {
 	echo "$PID_MAX" >/proc/sys/kernel/pid_max
 }
 
-# The pool of unwind chunks, in KiB. It grows whenever some program of the host runs code for the first time, up to
-# unwind.table_size: that is no leak, so what it holds is left out of what must stay flat.
+# Memory of the pool of unwind chunks, in KiB. The pool grows up to unwind.table_size whenever a program of the host
+# runs code for the first time. That is no leak, so it is subtracted from the memory that must not grow.
 pool_kib() { echo $(($(agent_metric unwind_pool_bytes) / 1024)); }
 
-# Resident memory of the agent without its mappings of BPF maps, which have the pool.
+# Resident memory of the agent without its mappings of BPF maps, which contain the pool.
 rss_without_maps_kib() {
 	awk '/^[0-9a-f]+-[0-9a-f]+ / { counted = !/bpf-map/ } /^Rss:/ && counted { sum += $2 } END { print sum }' \
 		"/proc/$1/smaps"
@@ -42,8 +42,8 @@ table_files() {
 	echo $opened
 }
 
-# look: one line of what the agent holds: anonymous and whole memory, maps, in KiB; fds; processes and executables.
-# Without the pool of unwind chunks and the files of unwind tables.
+# look: prints one line: the agent's anonymous memory, resident memory and maps in KiB, its fds, processes and
+# executables; without the pool of unwind chunks and the open files of unwind tables.
 look() {
 	local fds=("/proc/$agent_pid/fd"/*)
 	printf '%d %d %d %d %d %d\n' "$(status_kib "$agent_pid" RssAnon)" \

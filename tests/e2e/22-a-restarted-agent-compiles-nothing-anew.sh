@@ -7,11 +7,11 @@
 need_root
 need_tools curl jq python3
 
-# Each run ends as soon as its tables are there; it does not wait for the host to settle.
+# Each run ends as soon as it has its tables, without waiting until the other programs of the host are known.
 agent_returns_with=report
 
-# This loop runs in python3, libc, libcrypto and libsqlite3, whose tables are kept on disk, and in files whose tables are so
-# small that the agent compiles them at each start.
+# This loop runs in python3, libc, libcrypto and libsqlite3. The agent stores their tables on disk. It also runs in
+# files with tables that are so small that the agent compiles them at each start.
 readonly BUSY='
 import hashlib, sqlite3
 rows = sqlite3.connect(":memory:")
@@ -23,22 +23,22 @@ readonly BUSY_NAME=hearth-busy KEPT_TABLES=4
 
 tables() { awk -v outcome="$1" '$1 == "hearth_agent_unwind_tables_total{outcome=\"" outcome "\"}" { print $2 }' "$agent_metrics"; }
 
-# Table files that are whole: this test cuts files to 1000 bytes or none.
+# Number of undamaged table files: this test truncates files to 1000 or 0 bytes.
 whole_files() { find "$work/unwind" -name '*.table' -size +1000c | wc -l; }
 
 are_on_disk() { [ "$(whole_files)" -ge $KEPT_TABLES ]; }
 are_from_disk() { [ "$(tables cached)" -ge $KEPT_TABLES ]; }
 are_compiled() { [ "$(tables compiled)" -ge $KEPT_TABLES ]; }
 
-# run_agent NAME CONDITION [ARGUMENT...]: until CONDITION holds. The agent takes stacks of the busy program alone, so that
-# programs that start on the host meanwhile do not change which tables it needs.
+# run_agent NAME CONDITION [ARGUMENT...]: runs an agent until CONDITION holds. It takes stacks of the busy program only,
+# so that it needs no tables of other programs that start on the host meanwhile.
 run_agent() {
 	local name=$1 condition=$2
 	shift 2
 	rm -f "$work/agent.metrics"
 	start_agent --on_cpu.regex "^$BUSY_NAME\$" "$@"
 	expect_within 30s "$condition"
-	# One more report: its figures are of the same state or a later one.
+	# Wait for one more report, with figures from after the condition was met.
 	reported=$(stat -c %i "$agent_metrics")
 	has_reported_again() { [ "$(stat -c %i "$agent_metrics")" != "$reported" ]; }
 	expect_within 30s has_reported_again
@@ -49,7 +49,7 @@ run_agent() {
 }
 
 start_server
-# The process name is the file's name at exec.
+# The kernel names a process after the file that it executes.
 ln -s "$(python3 -c 'import sys; print(sys.executable)')" "$work/$BUSY_NAME"
 start_background busy "$work/$BUSY_NAME" -c "$BUSY"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A busy program runs from a file system that takes requests and never answers: whoever looks at its file waits in the
-# kernel where no signal reaches it. Other programs are sampled without a gap, with their names, and the agent stops when
-# it is told to.
+# A busy program runs from a file system that accepts requests and never answers them: a process that looks at the
+# program's file waits in the kernel, where no signal ends it. The agent samples other programs without a gap, with the
+# names of their functions, and stops on SIGTERM.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
@@ -14,7 +14,7 @@ need_workload shares
 mkdir "$work/mount"
 start_background mount "$workloads/hanging_mount" "$work/mount" "$workloads/shares"
 mount_pid=$background_pid
-# The connection ends with the daemon, and whoever waits for it goes on.
+# When the daemon ends, so does the connection, and processes that wait for it continue.
 at_exit+=('kill -KILL "$mount_pid" 2>/dev/null; wait_until 10s is_gone "$mount_pid"; umount "$work/mount"')
 expect_within 10s grep -q mounted "$work/mount.log"
 start_background from-mount "$work/mount/program" 300
@@ -44,7 +44,7 @@ hung() { grep -F 'look_ups_failed_total{reason="hung"}' "$agent_metrics" | awk '
 expect_within 60s hung
 say "$(grep -E '^hearth_agent_(look_ups|helper_failures|samples_not_waited)' "$agent_metrics" | tr '\n' ' ')"
 
-# A helper still waits for the file; the agent does not wait for it.
+# A helper still waits for the file. The agent does not wait for the helper.
 stuck=$(ps -eo pid,stat,comm | awk '$3 == "hearth-finder" && $2 ~ /^D/' | wc -l)
 expect_at_least "finders that hang in the kernel" "$stuck" 1
 is_alive "$agent_pid" || fail "the agent is gone"

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fifty programs with damaged call frame information begin at once, beside one that is known: its shares and its sum stay
-# what they are, compilers that die are counted, and the agent stops when it is told to.
+# Fifty programs with damaged call frame information start at once, beside a program that the agent knows already. The
+# shares and the CPU time of that program must stay right. Compilers that die are counted, and the agent stops on
+# SIGTERM.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc python3
 need_workload shares
 
-# A hundred thousand functions with call frame information, and a main() that works for a moment and waits.
+# A program with a hundred thousand functions that have call frame information. Its main() works for a moment, then
+# waits.
 gcc -O1 -fno-omit-frame-pointer -Wl,--build-id -o "$work/whole" -x c - <<'C'
 #include <unistd.h>
 __asm__(".text\n.rept 100000\n.cfi_startproc\nnop\n.cfi_def_cfa_offset 32\nnop\n.cfi_adjust_cfa_offset 8\nnop\n.cfi_endproc\n.endr\n");
@@ -17,7 +19,7 @@ __attribute__((noinline)) static void work(void) { for (int i = 0; i < 100000000
 int main(void) { work(); for (;;) pause(); }
 C
 
-# Each with a build-ID of its own, and other bytes in what parsers read but the loader does not.
+# Copies of it with different build-IDs, and damage in sections that parsers read and the loader does not.
 python3 - "$work" <<'PYTHON'
 import random, struct, sys
 work = sys.argv[1]
@@ -35,16 +37,16 @@ for i in range(60):
     note = by_name[".note.gnu.build-id"]
     file[note[4] + 16:note[4] + 36] = r.randbytes(20)
     frames, index = by_name[".eh_frame"], by_name[".eh_frame_hdr"]
-    if i >= 50:      # one byte, so that its table is made anew
+    if i >= 50:      # one byte differs, so that its table is not in the cache
         file[frames[4] + frames[5] // 2 + i] ^= 1
-    elif i % 5 == 0: # nothing but chance
+    elif i % 5 == 0: # random bytes
         file[frames[4]:frames[4] + frames[5]] = r.randbytes(frames[5])
-    elif i % 5 == 1: # lengths and pointers here and there
+    elif i % 5 == 1: # some lengths and pointers
         for _ in range(20000):
             struct.pack_into("<I", file, frames[4] + 4 * r.randrange(frames[5] // 4), r.choice([0, 1, 0xffffffff, 0x7fffffff, 0x10]))
     elif i % 5 == 2: # the index
         file[index[4]:index[4] + index[5]] = r.randbytes(index[5])
-    elif i % 5 == 3: # sections that end nowhere
+    elif i % 5 == 3: # wrong sizes of sections
         for k in range(1, shnum):
             struct.pack_into("<Q", file, shoff + 64 * k + 32, r.choice([1 << 62, len(file), 1 << 40, 0]))
     else:            # a few bits
@@ -72,7 +74,7 @@ expect_near "microseconds of the known program" "$(total_of "$work/shares.json")
 	"$(awk -v t="$(cpu_tolerance "$cpu" 20)" 'BEGIN { print t + 40000 }')"
 expect_near "share of work_a" "$(share_of "$work/shares.json" work_a)" 70 8
 
-# ---- compilers that die cost the table of their file
+# ---- a compiler that dies: only the table of its file is not made
 nursery=$(pgrep -P "$agent_pid" -x hearth-nursery)
 kill_compilers() {
 	local children name

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# An agent that needs more CPU time than budget.cpu allows lowers its frequency: values stay right to the tick, the host
-# list and answers say so, and when the budget has room again the frequency is raised. One that needs more memory than
-# it can free says that.
+# An agent that needs more CPU time than budget.cpu allows lowers its frequency. Values stay right to the tick, the list
+# of hosts and the answers report it, and when the limit is raised the frequency is raised again. An agent that cannot
+# free enough memory reports that.
 . "$(dirname "$0")/ticks.sh"
 need_root
 need_tools curl jq python3
@@ -17,7 +17,7 @@ start_server
 start_agent --config "$config" --on_cpu.frequency $HZ
 start_workload shares 600
 shares_pid=$workload_pid
-# Stacks of 400 frames, so that each tick costs some 30 us: the agent needs more than its budget on any machine.
+# Stacks of 400 frames cost some 30 us a tick, so that the agent exceeds its budget on any machine.
 deep_pids=()
 for _ in {1..4}; do
 	start_workload unwound deep 600
@@ -35,14 +35,14 @@ expect_within 180s is_reduced
 grep -F 'budget.cpu allows' "$work/agent.log" || fail "no line in the log says why"
 expect_equal "millihertz in effect" "$(agent_metric on_cpu_millihertz)" $((1000 * HZ >> $(frequency_step)))
 
-# ---- some seconds at the lower frequency, and the sum of both
+# ---- the sum over some seconds at both frequencies
 to=$(($(now_s) + 6))
 at_second $to
 cpu_after=$(cpu_time_us "$shares_pid")
 wait_for_coverage $to
 fetch_profile "$work/shares.json" shares "$from" $((to - 1)) "{\"debug\": true, \"tag_filter\": \"process_id = $shares_pid\"}"
 cpu=$((cpu_after - cpu_before))
-# It was sampled at an eighth of the frequency at least.
+# The frequency was at least an eighth of $HZ.
 expect_near "CPU time over the change, in microseconds" "$(total_of "$work/shares.json")" "$cpu" \
 	"$(SAMPLE_HZ=$((HZ / 8)) cpu_tolerance $cpu $((to - from)))"
 jq -e '.DESCRIPTION | contains("lower frequency")' "$work/shares.json" >/dev/null ||
@@ -56,7 +56,7 @@ host_label | grep -E 'on-CPU [0-9.]+ of 1000 Hz' || fail "the host list does not
 "$hearth" hosts --server "$server_url" | grep -E 'reduced to keep its budget: .*of 1000 Hz' ||
 	fail "hearth hosts does not say that the host is reduced"
 
-# ---- every tick of both frequencies is accounted for
+# ---- the outcomes of ticks add up at both frequencies
 take_report "$work/after.metrics"
 for report in before after; do
 	expect_equal "sum of the outcomes $report the change" "$(metric_in "$work/$report.metrics" ticks_total)" \
@@ -65,7 +65,7 @@ done
 expect_near "ticks by the events' own clocks" "$(metric_in "$work/after.metrics" ticks_clock)" \
 	"$(metric_in "$work/after.metrics" ticks_expected_total)" $((4 * $(nproc)))
 
-# ---- room again: the step is taken back
+# ---- without a limit the step is taken back
 printf 'budget.cpu: 0\nbudget.interval: 3s\n' >"$config"
 kill -HUP "$agent_pid"
 is_raised() { [ "$(sed -n 's/^hearth_agent_budget_changes_total{direction="relaxed"} //p' "$agent_metrics")" -ge 1 ]; }
@@ -76,11 +76,11 @@ for pid in "$shares_pid" "${deep_pids[@]}"; do
 	end_process "$pid"
 done
 
-# ---- memory that cannot be freed: all is given up, unwind chunks first, and it says that this is not enough
+# ---- memory that cannot be freed: all steps are taken, unwind chunks first, and reported not to be enough
 python_for_ever() { while :; do python3 -c 'import asyncio, json, sqlite3, ssl, xml.dom.minidom'; done; }
 step_of() { sed -n "s/^hearth_agent_budget_step{measure=\"$1\"} //p" "$agent_metrics"; }
 pool_kib() { echo $(($(agent_metric unwind_pool_bytes) / 1024)); }
-has_two_parts() { [ "$(pool_kib)" -ge $((3 * 256)) ]; } # and one of rules
+has_two_parts() { [ "$(pool_kib)" -ge $((3 * 256)) ]; } # two of chunks, and one of rules
 is_exceeded() { [ "$(agent_metric budget_exceeded)" = 1 ]; }
 
 printf 'budget.memory: 1GiB\nbudget.interval: 3s\n' >"$config"
@@ -97,6 +97,6 @@ first=$(new_log | grep -oE '(unwind chunks|stacks of waits|the on-CPU frequency)
 expect_equal "what was given up first" "$first" "unwind chunks reduced to 1/2"
 expect_at_least "steps of unwind chunks" "$(step_of unwind)" 1
 expect_equal "steps of the frequency" "$(step_of frequency)" 3
-# Of rules there is one part or two, which stay.
+# One or two parts have rules, and stay.
 expect_at_most "pool of unwind chunks in KiB, of $before_kib" "$(pool_kib)" $((before_kib / 2 + 2 * 260))
 new_log | grep -F 'though it gave up all that it can' || fail "no line in the log says that the budget does not hold"

@@ -206,7 +206,7 @@ static void expect_rule(const struct searched *searched, const struct host_unwin
 	assert_memory_equal(&lookup->rule, expected, sizeof(*expected));
 }
 
-static void a_rule_is_cached_for_half_a_second_and_for_its_own_address(void **state)
+static void a_rule_is_cached_for_its_address_and_half_a_second(void **state)
 {
 	struct searched *searched = *state;
 	struct host_unwind_lookup lookup = { .tables = searched->input.tables, .executable = 1, .time_ns = 1ULL << 29 };
@@ -220,7 +220,7 @@ static void a_rule_is_cached_for_half_a_second_and_for_its_own_address(void **st
 	assert_true(lookup.was_cached);
 	expect_rule(searched, &lookup);
 
-	/* The entry of the other address takes its place. */
+	/* The entry of the other address replaces it, because this cache has one entry. */
 	lookup.elf_addr = addresses[1];
 	assert_int_equal(host_unwind_look_up_x86(&lookup), 1);
 	assert_false(lookup.was_cached);
@@ -238,8 +238,8 @@ static void a_rule_is_cached_for_half_a_second_and_for_its_own_address(void **st
 	expect_rule(searched, &lookup);
 }
 
-/* Two CPUs write the same entry: every mixture of their words is refused, unless it is one of the two. */
-static void a_mixture_of_two_cached_rules_is_refused(void **state)
+/* Two CPUs may write the same entry at once. An entry with words of both is only accepted where the words are equal. */
+static void an_entry_with_words_of_two_rules_is_not_used(void **state)
 {
 	struct searched *searched = *state;
 	struct host_unwind_lookup lookups[2];
@@ -264,11 +264,14 @@ static void a_mixture_of_two_cached_rules_is_refused(void **state)
 			expect_rule(searched, &lookup);
 			n_cached += lookup.was_cached;
 		}
-	/* Each whole entry, with either of the equal times; equal words of the two rules make more mixtures whole. */
+	/*
+	 * The time is the same in both, so each entry is found in at least two mixtures; in more if a word of both
+	 * rules is equal.
+	 */
 	assert_true(n_cached >= 4 && n_cached < 16);
 }
 
-static void addresses_that_the_key_has_no_room_for_are_searched_each_time(void **state)
+static void addresses_beyond_a_tebibyte_are_not_cached(void **state)
 {
 	struct searched *searched = *state;
 	struct host_unwind_lookup lookup = { .tables = searched->input.tables,
@@ -288,9 +291,9 @@ int main(void)
 		cmocka_unit_test(both_searches_find_the_same_rule_at_random_addresses),
 		cmocka_unit_test(both_searches_find_the_same_rule_around_every_row),
 		cmocka_unit_test(addresses_far_from_a_table_have_no_rule),
-		cmocka_unit_test(a_rule_is_cached_for_half_a_second_and_for_its_own_address),
-		cmocka_unit_test(a_mixture_of_two_cached_rules_is_refused),
-		cmocka_unit_test(addresses_that_the_key_has_no_room_for_are_searched_each_time),
+		cmocka_unit_test(a_rule_is_cached_for_its_address_and_half_a_second),
+		cmocka_unit_test(an_entry_with_words_of_two_rules_is_not_used),
+		cmocka_unit_test(addresses_beyond_a_tebibyte_are_not_cached),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

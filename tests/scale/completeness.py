@@ -6,8 +6,8 @@
 DUMP is what batch_dump printed. Prints figures as `PREFIXfigure value unit`: of the samples of use_executables with
 user frames, and of those of all processes, those that are not cut; of use_executables also those that in truth begin
 in main() or a thread: uncut, the outermost frame in the program, the C library or the dynamic linker, and beneath the
-made functions those of the program that called them. For each other program with at least 200 samples, those that are
-not cut.
+made functions those of the program that called them. For each other program with at least 200 samples, the share
+of those that are not cut.
 """
 import collections
 import os

@@ -16,8 +16,9 @@
 #   programs      clang, gcc, cmake, Chromium and ClickHouse beside HEARTH_SCALE_OTHERS (400) other executables in use; those
 #                 of the five that are installed
 #
-# HEARTH_BUILD: the build folder. HEARTH_SCALE_DIVISOR=N: a Nth of each number. HEARTH_SCALE_RUN_WITH=COMMAND: put before the
-# agent's; on a machine that others use, "chrt --rr 1" gives it the CPU when it wants it, as on one that is its own.
+# HEARTH_BUILD: the build folder. HEARTH_SCALE_DIVISOR=N: a Nth of each number. HEARTH_SCALE_RUN_WITH=COMMAND: put
+# before the agent's; on a machine that others use, "chrt --rr 1" gives it the CPU when it wants it, as on one that is
+# its own.
 . "$(dirname "$0")/../bench/figures.sh"
 need_root
 need_tools python3 unshare
@@ -95,7 +96,7 @@ load_mappings() {
 	load mappings "$workloads/use_executables" "$files" 0 1 copies=$((3000 / divisor)) period=10 busy=8000
 }
 
-# again COMMAND...: over and over.
+# again COMMAND...: runs the command again and again, until it fails.
 again() { while "$@" >/dev/null 2>&1; do :; done; }
 
 load_programs() {
@@ -128,7 +129,7 @@ again_programs() {
 	fi
 }
 
-# The same for a client whose server is still starting.
+# The same, but it does not end on failure: the client's server may still be starting.
 again_or_wait() { while :; do "$@" >/dev/null 2>&1 || nap 0.5; done; }
 
 # ---- the agent

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hanging_mount FOLDER FILE: mounts a file system on FOLDER that has FILE under the name "program", by the protocol of
- * /dev/fuse. It answers until SIGUSR1; from then on it takes requests and never answers them, so that who asks waits in
- * the kernel where no signal reaches it. Prints "mounted" and "hangs".
+ * hanging_mount FOLDER FILE: mounts a FUSE file system on FOLDER that contains FILE under the name "program". It
+ * answers requests until SIGUSR1. After that it reads requests and never answers them, so that a process which makes
+ * one waits in the kernel, where no signal ends it. Prints "mounted" and "hangs".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +77,7 @@ static void answer_init(const struct fuse_in_header *in, const struct fuse_init_
 
 static void serve(const struct fuse_in_header *in, const void *request)
 {
-	/* Nothing may be remembered: every look at the file asks again. */
+	/* All validity times are 0: the kernel caches nothing, and sends a request for each access. */
 	struct fuse_entry_out entry = { .nodeid = NODE_PROGRAM, .attr = attributes_of(NODE_PROGRAM) };
 	struct fuse_attr_out attributes = { .attr = attributes_of(in->nodeid) };
 	struct fuse_open_out opened = { .open_flags = FOPEN_KEEP_CACHE };

@@ -20,6 +20,6 @@ for outcome in idle asleep sampled ring_full failed missed; do
 	[ "$(grown "ticks_total{outcome=\"$outcome\"}")" -ge 0 ] || fail "ticks of outcome $outcome fell"
 done
 sampled=$(grown 'ticks_total{outcome="sampled"}')
-# Waits are samples as well, so there may be more.
+# samples_total counts waits too, so it may be larger.
 expect_at_least "samples taken into batches" "$(grown samples_total)" $((sampled - sampled / 20 - 2))
 expect_equal "ticks at which no stack could be taken" "$(grown 'ticks_total{outcome="failed"}')" 0

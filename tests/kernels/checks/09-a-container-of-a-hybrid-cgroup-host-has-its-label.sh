@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A host of cgroup version 1 beside version 2 (hybrid): the container's group is in the old hierarchies only, "0::" says
-# "/". Its profile has the container's id.
+# On a host with cgroup versions 1 and 2 (hybrid) a container's group is in the hierarchies of version 1 only, and "0::"
+# of version 2 is "/". The profile of a program in it has the container's ID.
 . /hearth/tests/kernels/guest/lib.sh
 
 readonly ID=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef

@@ -3,8 +3,8 @@
 # cpus: 4,cores=2,threads=2
 # boot: isolcpus=2 nohz_full=3
 #
-# The second thread of each core is switched off and on (/sys/devices/system/cpu/smt/control): its timer ends and comes
-# back, programs on it are sampled again, and all periods are accounted for.
+# The second thread of each core is switched off and on (/sys/devices/system/cpu/smt/control). Its timer is closed and
+# opened again, programs on it are sampled again, and the outcomes of all periods add up.
 . /hearth/tests/kernels/guest/lib.sh
 
 readonly SWITCH=/sys/devices/system/cpu/smt/control

@@ -3,8 +3,8 @@
 # cpus: 4,cores=2,threads=2
 # boot: isolcpus=2 nohz_full=3
 #
-# The machine is suspended, and its clock wakes it: all CPUs but the first were offline meanwhile. Programs on CPU 1 are
-# sampled again, and all periods are accounted for.
+# The machine is suspended, with all CPUs but the first offline, until its clock wakes it. Programs on CPU 1 are sampled
+# again, and the outcomes of all periods add up.
 . /hearth/tests/kernels/guest/lib.sh
 
 readonly ALARM=/sys/class/rtc/rtc0/wakealarm

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# An ordinary user with the documented capabilities: with kernel.perf_event_paranoid at 3 and 4, which Debian's kernels
-# know, the kernel refuses perf events; the agent says why in one line, and the command in it is the remedy. The other
-# remedy, CAP_SYS_ADMIN, is what the agent of the other checks has at 3.
+# The agent runs as an ordinary user with the documented capabilities. With kernel.perf_event_paranoid at 3 and 4
+# (levels of Debian's kernels) the kernel refuses perf events to it. The agent logs one line with the reason and a
+# command, and after that command it works. The other remedy, CAP_SYS_ADMIN, is what the agent of the other checks has
+# at level 3.
 . /hearth/tests/kernels/guest/lib.sh
 
 readonly PARANOID=/proc/sys/kernel/perf_event_paranoid

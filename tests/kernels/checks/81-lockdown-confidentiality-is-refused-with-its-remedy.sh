@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The machine booted with lockdown=integrity, in which all checks before this one ran. In the mode `confidentiality`,
-# which can be switched on and never off, the kernel refuses programs that read its memory, and logs it. The agent that
-# runs goes on; another does not start, and says in one line why, and that `integrity` is enough.
+# The machine was booted with lockdown=integrity, and all checks before this one ran in that mode. In the mode
+# `confidentiality`, which cannot be switched off, the kernel refuses BPF programs that read its memory, and logs that.
+# An agent that runs already keeps running; a new one does not start, and logs one line with the reason and with
+# `integrity` as the remedy.
 . /hearth/tests/kernels/guest/lib.sh
 
 readonly LOCKDOWN=/sys/kernel/security/lockdown

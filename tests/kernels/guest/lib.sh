@@ -12,8 +12,9 @@ server_url=http://127.0.0.1:20416
 agent_metrics=$SHARED/agent.metrics
 mkdir -p "$SHARED"
 
-# wait_until DEADLINE COMMAND...: as in tests/e2e/lib.sh, but a question to the server costs a guest a second of its CPU:
-# it is asked every 3 s. A machine whose clock counts instructions (lib.sh of the host) jumps over the time between.
+# wait_until DEADLINE COMMAND...: as in tests/e2e/lib.sh, but COMMAND runs every 3 s only, because a query to the server
+# costs a guest a second of its CPU. A machine with a clock that counts instructions (lib.sh of the host) skips the time
+# between.
 wait_until() {
 	local deadline=$((SECONDS + ${1%s}))
 	shift
@@ -26,8 +27,8 @@ wait_until() {
 # lacks FEATURE: the table of kernels says that the agent must do without it here.
 lacks() { [[ ,$HEARTH_LACKS, == *",$1,"* ]]; }
 
-# detach NAME COMMAND...: runs on after this check; its output is in $SHARED/NAME.log, its exit status at the end in
-# $SHARED/NAME.status.
+# detach NAME COMMAND...: starts a command that keeps running after this check. Its output is in $SHARED/NAME.log, its
+# exit status later in $SHARED/NAME.status.
 detach() {
 	local name=$1
 	rm -f "$SHARED/$name.pid" "$SHARED/$name.status"
@@ -74,9 +75,10 @@ readonly SAMPLE_HZ=499 PERIOD_US=2004
 # has_samples_since SERVICE FROM COUNT
 has_counted() { [ "$(value_since "$1" "$2")" -ge $(($3 * PERIOD_US)) ]; }
 
-# profile_of FILE SERVICE FROM LEAST_SAMPLES NAME: waits until the function NAME of the service is known, then for that
-# many samples of later seconds, and leaves their profile in FILE. On a guest it takes seconds until the agent, which has
-# a fifth of a slow CPU, knows the mappings of a new process: until then its stacks are cut, and counted as such.
+# profile_of FILE SERVICE FROM LEAST_SAMPLES NAME: waits until the profile of the service has the function NAME, then
+# for that many samples of later seconds, and writes their profile to FILE. In a guest the agent has a fifth of a slow
+# CPU, and needs seconds to learn the mappings of a new process. Until then the stacks of that process are cut, and
+# counted as cut.
 profile_of() {
 	local file=$1 service=$2 from=$3 least=$4 name=$5
 	is_named_since() { query_profile "$service" "$from" $(($(now_s) + 1)) | jq -r '.result[]?.profile_location_str' | grep -xF -- "$name" >/dev/null; }
@@ -84,7 +86,7 @@ profile_of() {
 		query_profile "$service" "$from" $(($(now_s) + 1)) | jq -r '.result[]?.profile_location_str' | sort | uniq -c | sort -rn | head -n 20
 		fail "no '$name' in the profile of '$service'"
 	}
-	# Programs that live on are looked at from here; of those that are gone all there is has been asked for.
+	# Count from now on, unless the program has ended.
 	[ -z "${workload_pid:-}" ] || ! is_alive "$workload_pid" || from=$(($(now_s) + 1))
 	wait_until "$GUEST_DEADLINE" has_counted "$service" "$from" "$least" ||
 		fail "'$service' has $(value_since "$service" "$from") us since $from, not $least samples"
@@ -104,7 +106,7 @@ share_with_depth() {
 
 report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
 
-# take_report FILE: the agent's next report, which is of one moment.
+# take_report FILE: waits for the agent's next report, and copies it to FILE.
 take_report() {
 	local before
 	before=$(stat -c '%Y %i' "$agent_metrics")
@@ -115,7 +117,7 @@ take_report() {
 # metric_in REPORT METRIC
 metric_in() { agent_metrics=$1 agent_metric "$2"; }
 
-# expect_outcomes_add_up REPORT...: of each, expected periods are those of all outcomes.
+# expect_outcomes_add_up REPORT...: in each report the outcomes of ticks add up to the expected periods.
 expect_outcomes_add_up() {
 	local report
 	for report in "$@"; do

@@ -44,7 +44,7 @@ static void sys_admin_is_kept_where_perf_events_ask_for_it(void **state)
 	assert_int_equal(privileges_to_keep(admin | ALL_KEPT, -1), ALL_KEPT);
 }
 
-static void the_remedy_for_perf_events_is_what_is_lacking(void **state)
+static void the_remedy_for_perf_events_names_what_is_missing(void **state)
 {
 	const uint64_t admin = CAPABILITY_BIT(CAP_SYS_ADMIN);
 
@@ -121,7 +121,7 @@ int main(void)
 		cmocka_unit_test(of_all_capabilities_six_are_kept),
 		cmocka_unit_test(nothing_is_kept_that_was_not_there),
 		cmocka_unit_test(sys_admin_is_kept_where_perf_events_ask_for_it),
-		cmocka_unit_test(the_remedy_for_perf_events_is_what_is_lacking),
+		cmocka_unit_test(the_remedy_for_perf_events_names_what_is_missing),
 		cmocka_unit_test(a_broader_capability_is_kept_only_in_place_of_a_narrow_one),
 		cmocka_unit_test(the_sentence_names_the_capability_and_three_ways_to_grant_it),
 		cmocka_unit_test(only_what_is_required_keeps_the_agent_from_starting),

@@ -39,7 +39,7 @@ static struct executable_id own_vdso_id(void)
 	return id;
 }
 
-static void the_vdso_of_every_process_is_our_own(void **state)
+static void the_vdso_of_every_64_bit_process_is_our_own(void **state)
 {
 	scoped(executable_cache_freep) struct executable_cache *cache = NULL;
 	struct executable *own = NULL, *again = NULL;
@@ -64,7 +64,7 @@ static void the_vdso_of_every_process_is_our_own(void **state)
 	(void)close(fd);
 }
 
-static void that_of_a_32_bit_process_is_another_one(void **state)
+static void the_vdso_of_a_32_bit_process_is_not_identified(void **state)
 {
 	scoped(executable_cache_freep) struct executable_cache *cache = NULL;
 	struct executable *executable = NULL;
@@ -78,8 +78,8 @@ static void that_of_a_32_bit_process_is_another_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_vdso_of_every_process_is_our_own),
-		cmocka_unit_test(that_of_a_32_bit_process_is_another_one),
+		cmocka_unit_test(the_vdso_of_every_64_bit_process_is_our_own),
+		cmocka_unit_test(the_vdso_of_a_32_bit_process_is_not_identified),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -275,8 +275,8 @@ static void a_chunk_may_reach_over_many_regions(void **state)
 	assert_int_equal(hash_table_count(fixture->plain->regions), 0);
 }
 
-/* What lies in the parts that stay is kept; all else can be loaded again, up to the lower ceiling and no further. */
-static void a_lower_ceiling_evicts_and_frees_what_lies_behind_it(void **state)
+/* Chunks in the parts that stay are kept. Others can be loaded again, but the pool does not grow beyond the ceiling. */
+static void a_lower_ceiling_evicts_the_chunks_and_frees_the_parts_beyond_it(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t n = fill(fixture), n_kept;
@@ -325,8 +325,8 @@ static void a_ceiling_that_is_raised_lets_the_pool_grow_again(void **state)
 	assert_int_equal(fixture->rows.slots.free.count, N_SLOTS);
 }
 
-/* The chunk of the second part goes, and so does one whose directory lies there, although its own slot stays. */
-static void a_chunk_leaves_with_its_directory(void **state)
+/* A chunk is evicted if its slot or its directory lies beyond the ceiling. */
+static void a_chunk_is_evicted_with_its_directory(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t first_directory, slot;
@@ -337,7 +337,7 @@ static void a_chunk_leaves_with_its_directory(void **state)
 					      UNWIND_REGION_KEY(70, PAGE << UNWIND_PAGE_SHIFT)) >>
 			  UNWIND_DIRECTORY_SHIFT;
 	assert_true(first_directory >= UNWIND_RULE_SLOTS + UNWIND_SLOTS_PER_PART);
-	/* The slot of 2 is the one that is taken next, its directory the one that 70's slot has room for. */
+	/* The slot of executable 2 is taken next; its directory is then made in the slot of the directory of 70. */
 	slot = directories_find(&fixture->rows.directories, 2, PAGE << UNWIND_PAGE_SHIFT);
 	for (uint32_t i = 61; i < 70; i++)
 		paged_rows_unload(&fixture->rows, i);
@@ -370,9 +370,9 @@ int main(void)
 		with_rows(a_chunk_unused_for_long_leaves_before_the_pool_grows),
 		with_rows(without_memory_for_a_part_chunks_make_room),
 		with_rows(a_chunk_may_reach_over_many_regions),
-		with_rows(a_lower_ceiling_evicts_and_frees_what_lies_behind_it),
+		with_rows(a_lower_ceiling_evicts_the_chunks_and_frees_the_parts_beyond_it),
 		with_rows(a_ceiling_that_is_raised_lets_the_pool_grow_again),
-		with_rows(a_chunk_leaves_with_its_directory),
+		with_rows(a_chunk_is_evicted_with_its_directory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

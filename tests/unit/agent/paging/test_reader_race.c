@@ -7,9 +7,9 @@
 #include "tests/unit/agent/paging/plain_pool.h"
 
 /*
- * The kernel's lookup, run by threads while another one loads and evicts chunks, gives slots and rules to other
- * executables, and lowers and raises the pool's ceiling: whatever a reader finds must be the executable's own rule at
- * that address. A part that was removed stays readable, as in the kernel until a grace period ends.
+ * Threads run the kernel's lookup while another one loads and evicts chunks, reuses slots and rules for other
+ * executables, and lowers and raises the pool's ceiling. Any rule that a reader finds must be the executable's own rule
+ * at that address. A removed part stays readable, as it does in the kernel until a grace period ends.
  */
 
 #define N_READERS     3
@@ -165,7 +165,7 @@ static void readers_find_their_own_rule_or_none(void **state)
 
 		if (round % CEILING_ROUNDS == 0)
 			paged_rows_limit(&race->rows, 1 + round / CEILING_ROUNDS % 2);
-		/* Two of three are loaded: more than fit into one part. */
+		/* Two of three executables are loaded, which are more than fit into one part. */
 		if (round % 3 == 0)
 			paged_rows_unload(&race->rows, executable);
 		else if (!paged_rows_find(&race->rows, executable, PAGE << UNWIND_PAGE_SHIFT))

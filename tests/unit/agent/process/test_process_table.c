@@ -176,7 +176,7 @@ static void a_mapping_replaces_what_it_overlaps(void **state)
 	assert_int_equal(process->mappings->count, 1);
 }
 
-static void only_another_file_over_a_file_replaces_code(void **state)
+static void a_mapping_replaces_code_only_if_another_file_was_there(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process_event event = {
@@ -195,7 +195,7 @@ static void only_another_file_over_a_file_replaces_code(void **state)
 	assert_ok(process_table_apply(fixture->table, &event));
 	mapped(fixture, 10, 0x8000, 0x9000, "//anon");
 
-	/* The same file again, another one beside it, and one over memory without a file. */
+	/* The same file again, another file beside it, and another file over memory without a file. */
 	assert_false(process_table_replaces(fixture->table, &event));
 	event.inode = 6;
 	event.start = 0x3000, event.end = 0x4000;
@@ -209,7 +209,7 @@ static void only_another_file_over_a_file_replaces_code(void **state)
 	assert_false(process_table_replaces(fixture->table, &event));
 }
 
-static void events_are_held_for_one_process_at_a_time(void **state)
+static void held_events_are_counted_for_each_image(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -219,8 +219,7 @@ static void events_are_held_for_one_process_at_a_time(void **state)
 	process_table_hold(fixture->table, 10, -1);
 	assert_true(process_table_is_held(fixture->table, 10));
 	assert_false(process_table_is_held(fixture->table, 11));
-	/* Of the next image nothing is held, and what was held for the one before does not count.
-	 */
+	/* No event is held for the next image, and the count of the image before is not taken over. */
 	assert_ok(process_table_apply(fixture->table, &(struct process_event){ .type = PROCESS_EXECED, .pid = 10 }));
 	assert_false(process_table_is_held(fixture->table, 10));
 	process_table_hold(fixture->table, 10, -1);
@@ -346,8 +345,8 @@ static void a_sampled_process_stays_until_its_windows_are_over(void **state)
 	assert_int_equal(process_table_count(fixture->table), 0);
 }
 
-/* The kernel needs it for none that ended, however long their last samples keep the image here. */
-static void a_set_leaves_the_kernel_with_the_last_process_that_runs(void **state)
+/* Ended processes are kept for their last samples, but the BPF maps need no mappings of them. */
+static void mappings_leave_the_bpf_maps_with_the_last_running_process(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process_mappings *mappings;
@@ -362,7 +361,7 @@ static void a_set_leaves_the_kernel_with_the_last_process_that_runs(void **state
 	exited(fixture, PARENT);
 	assert_int_equal(fixture->sets_gone, 0);
 	assert_int_equal(mappings->published_set, 7);
-	/* Another program: the child does not use it any more either. */
+	/* The child executes another program: no running process uses these mappings any more. */
 	execed(fixture, CHILD, "y");
 	assert_int_equal(fixture->sets_gone, 1);
 	assert_int_equal(mappings->published_set, 0);
@@ -372,7 +371,7 @@ static void a_set_leaves_the_kernel_with_the_last_process_that_runs(void **state
 	assert_int_equal(fixture->sets_gone, 1);
 }
 
-/* Only where there were threads has /proc to be asked whether some still run. */
+/* /proc is read only for a process that had several threads, to see whether one still runs. */
 static void a_process_without_threads_ends_with_its_leader(void **state)
 {
 	struct fixture *fixture = *state;
@@ -382,7 +381,7 @@ static void a_process_without_threads_ends_with_its_leader(void **state)
 	forked(fixture, 1, self);
 	find(fixture, self);
 	assert_ok(process_table_apply(fixture->table, &threaded));
-	/* We run on: as far as /proc says the leader's end is not the end. */
+	/* /proc says that this process, the test itself, still runs. */
 	exited(fixture, self);
 	assert_int_equal(fixture->processes_gone, 0);
 	forked(fixture, 1, self);
@@ -672,8 +671,8 @@ int main(void)
 		TEST(a_process_is_named_at_exec),
 		TEST(a_child_shares_its_parents_mappings_until_it_maps_something),
 		TEST(a_mapping_replaces_what_it_overlaps),
-		TEST(only_another_file_over_a_file_replaces_code),
-		TEST(events_are_held_for_one_process_at_a_time),
+		TEST(a_mapping_replaces_code_only_if_another_file_was_there),
+		TEST(held_events_are_counted_for_each_image),
 		TEST(random_mappings_agree_with_a_page_table),
 		TEST(an_exec_starts_a_new_image_and_keeps_the_old_one_for_late_readers),
 		TEST(a_sample_that_comes_after_an_exec_belongs_to_the_image_before),
@@ -681,7 +680,7 @@ int main(void)
 		TEST(a_process_that_nobody_sampled_goes_at_its_exit),
 		TEST(a_sampled_process_stays_until_its_windows_are_over),
 		TEST(a_process_without_threads_ends_with_its_leader),
-		TEST(a_set_leaves_the_kernel_with_the_last_process_that_runs),
+		TEST(mappings_leave_the_bpf_maps_with_the_last_running_process),
 		TEST(a_child_of_a_published_parent_is_published_again_when_it_maps_something),
 		TEST(a_zombie_told_by_a_late_sample_goes_with_its_window),
 		TEST(a_scan_finds_exits_that_nobody_told),

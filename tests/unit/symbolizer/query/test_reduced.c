@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-
-#include <string.h>
-
-#include <cmocka.h>
+#include "symbolizer/query/reduced.h"
 
 #include "common/arena.h"
-#include "symbolizer/query/reduced.h"
+#include "tests/support/unit.h"
 
 static const struct store_host hosts[] = { { .id = 1 }, { .id = 2 } };
 static const struct store_process processes[] = { { .id = 1, .host = &hosts[0] }, { .id = 2, .host = &hosts[1] } };
@@ -26,7 +19,7 @@ static void expect(const struct store_series *series, size_t n_series, const boo
 	arena_free(arena);
 }
 
-static void of_one_frequency_nothing_is_reduced(void **state)
+static void series_of_one_frequency_are_not_reduced(void **state)
 {
 	const struct store_series series[] = {
 		{ .process = &processes[0], .period_ns = 10 },
@@ -50,7 +43,7 @@ static void a_longer_period_than_another_of_the_host_is_reduced(void **state)
 	expect(series, ARRAY_SIZE(series), (bool[]){ true, false, true });
 }
 
-static void hosts_with_different_frequencies_do_not_reduce_each_other(void **state)
+static void frequencies_of_different_hosts_are_not_compared(void **state)
 {
 	const struct store_series series[] = {
 		{ .process = &processes[0], .period_ns = 10 },
@@ -61,7 +54,7 @@ static void hosts_with_different_frequencies_do_not_reduce_each_other(void **sta
 	expect(series, ARRAY_SIZE(series), (bool[]){ false, false });
 }
 
-static void series_without_a_period_are_left_alone(void **state)
+static void series_without_a_period_are_never_reduced(void **state)
 {
 	const struct store_series series[] = {
 		{ .process = &processes[0], .period_ns = 0 },
@@ -73,7 +66,7 @@ static void series_without_a_period_are_left_alone(void **state)
 	expect(series, ARRAY_SIZE(series), (bool[]){ false, false, false });
 }
 
-static void the_answer_names_a_host_that_gives_something_up(void **state)
+static void the_first_host_with_the_label_is_named(void **state)
 {
 	struct label label = { .name = REDUCED_LABEL, .value = "stacks of waits 1/4" };
 	const struct store_host reduced[] = {
@@ -98,11 +91,11 @@ static void the_answer_names_a_host_that_gives_something_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_one_frequency_nothing_is_reduced),
+		cmocka_unit_test(series_of_one_frequency_are_not_reduced),
 		cmocka_unit_test(a_longer_period_than_another_of_the_host_is_reduced),
-		cmocka_unit_test(hosts_with_different_frequencies_do_not_reduce_each_other),
-		cmocka_unit_test(series_without_a_period_are_left_alone),
-		cmocka_unit_test(the_answer_names_a_host_that_gives_something_up),
+		cmocka_unit_test(frequencies_of_different_hosts_are_not_compared),
+		cmocka_unit_test(series_without_a_period_are_never_reduced),
+		cmocka_unit_test(the_first_host_with_the_label_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
