@@ -7,12 +7,14 @@
 #include <assert.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "agent/profile/bpf_fit.h"
 #include "agent/profile/bpf_off_cpu.h"
@@ -100,7 +102,8 @@ static int probe_kernel(const struct bpf_programs_options *options, struct kerne
 
 	if (uname(&system) < 0)
 		return -errno;
-	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0) {
+	/* With the capabilities that are in effect: access() asks as if there were none. */
+	if (faccessat(AT_FDCWD, "/sys/kernel/btf/vmlinux", R_OK, AT_EACCESS) < 0) {
 		log_error("kernel '%s' has no BTF (/sys/kernel/btf/vmlinux): a kernel built with "
 			  "CONFIG_DEBUG_INFO_BTF is needed, not starting",
 			  system.release);

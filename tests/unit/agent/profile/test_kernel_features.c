@@ -2,7 +2,9 @@
 #include "agent/profile/kernel_features.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "common/file.h"
 #include "tests/support/unit.h"
 
 static struct kernel_features all_features(void)
@@ -67,6 +69,18 @@ static void features_that_are_left_out_are_missing(void **state)
 		assert_false(features.has[i]);
 }
 
+/* Where no program may be loaded at all, this is not the reason. That lockdown is one: tests/kernels/checks/81. */
+static void only_lockdown_keeps_the_kernels_memory_from_programs(void **state)
+{
+	scoped(bytes_release) struct bytes lockdown = BYTES_INIT(4096);
+	bool locked = false;
+
+	(void)state;
+	if (file_read("/sys/kernel/security/lockdown", &lockdown) >= 0 && bytes_append_byte(&lockdown, 0) == 0)
+		locked = strstr((const char *)lockdown.data, "[confidentiality]") != NULL;
+	assert_int_equal(kernel_lets_bpf_read_it(), !locked || geteuid() != 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -74,6 +88,7 @@ int main(void)
 		cmocka_unit_test(a_kernel_without_loops_gets_the_variant_that_needs_none),
 		cmocka_unit_test(a_host_is_labelled_with_what_its_profiles_miss),
 		cmocka_unit_test(features_that_are_left_out_are_missing),
+		cmocka_unit_test(only_lockdown_keeps_the_kernels_memory_from_programs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
