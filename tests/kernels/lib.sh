@@ -20,6 +20,12 @@ kernels_fail() {
 	exit 1
 }
 
+# What this machine cannot do: no failure. The reason is the last line.
+kernels_skip() {
+	printf '%s\n' "$*" >&2
+	exit 77
+}
+
 # ---- kernels --------------------------------------------------------------------------------------------------------
 
 kernel_rows() { grep -vE '^(#|$)' "$kernels_dir/kernels.txt"; }
@@ -34,7 +40,7 @@ host_mirror() {
 	local mirror
 	mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null |
 		sed -nE 's/^(URIs:|deb (\[[^]]*\] )?)[[:space:]]*([a-z]+:[^ ]*\/debian)\/?([[:space:]].*)?$/\3/p' | head -n 1)
-	[ -n "$mirror" ] || kernels_fail "no Debian mirror found in /etc/apt/sources.list.d: cannot fetch a kernel"
+	[ -n "$mirror" ] || kernels_skip "no Debian mirror found in /etc/apt/sources.list.d: cannot fetch a kernel"
 	printf '%s' "$mirror"
 }
 
@@ -44,7 +50,7 @@ apt_in() {
 	local suite=$1 arch=$2 state=$HEARTH_KERNELS_CACHE/apt/$1-$2 mirror
 	shift 2
 	if [ ! -e "$state/apt.conf" ]; then
-		mirror=$(host_mirror)
+		mirror=$(host_mirror) || exit
 		[ "$suite" = "${suite%-security}" ] || mirror=$mirror-security
 		mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
 		: >"$state/status"
@@ -98,12 +104,12 @@ fetch_kernel() {
 	[ -n "$arch" ] || kernels_fail "no kernel '$name' in kernels.txt; there are: $(kernel_names | tr '\n' ' ')"
 	mkdir -p "$HEARTH_KERNELS_CACHE"
 	update_suite "$suite" "$arch" ||
-		kernels_fail "cannot read the list of packages of $suite for $arch from $(host_mirror): is the mirror reachable?"
+		kernels_skip "the mirror $(host_mirror) does not give the list of packages of $suite for $arch"
 	package=$(apt_in "$suite" "$arch" apt-cache pkgnames | grep -xE "$pattern" | sort -V | tail -n 1)
 	[ -n "$package" ] || kernels_fail "no package of $suite is named $pattern"
 	unpacked=$(mktemp -d "$HEARTH_KERNELS_CACHE/unpack.XXXXXX")
 	fetch_package "$suite" "$arch" "$package" "$unpacked" ||
-		kernels_fail "cannot fetch the package $package from $(host_mirror): is the mirror reachable?"
+		kernels_skip "the mirror $(host_mirror) does not give the package $package"
 	find "$unpacked" -name 'vmlinuz*' -type f -exec mv {} "$unpacked/vmlinuz" \;
 	[ -e "$unpacked/vmlinuz" ] || kernels_fail "no vmlinuz in $package"
 	printf '%s\n' "$package" >"$unpacked/package"
@@ -201,10 +207,10 @@ copy_tool() {
 }
 
 # What every guest has beside busybox, because the words of tests/e2e/lib.sh use it.
-readonly GUEST_TOOLS="bash jq curl mawk setpriv"
+readonly GUEST_TOOLS="bash mawk setpriv"
 
 # The workloads that checks use, with their own libraries.
-readonly GUEST_WORKLOADS="shares deep unwound syscalls short short_no_fp off_cpu_waits stuck in_library libshares_lib.so forks"
+readonly GUEST_WORKLOADS="shares deep unwound syscalls short off_cpu_waits cpu_cycles"
 
 # build_initramfs ARCH FILE [TOOL...]: our programs, the workloads, the tests' words and checks, and some tools of Debian.
 build_initramfs() {
@@ -213,6 +219,7 @@ build_initramfs() {
 	build=$(build_of "$arch")
 	[ -x "$build/bin/hearth-agent" ] || kernels_fail "no programs for $arch in '$build'"
 	root=$(mktemp -d "$HEARTH_KERNELS_CACHE/root.XXXXXX")
+	chmod 755 "$root"
 	mkdir -p "$root"/{proc,sys,dev,run,tmp,var/lib,etc,root,usr/{bin,sbin},hearth/tests} "$root/hearth/build"
 	ln -s usr/bin "$root/bin"
 	ln -s usr/sbin "$root/sbin"
@@ -221,7 +228,7 @@ build_initramfs() {
 		copy_tool "$arch" "$root" "$tool"
 	done
 	ln -s mawk "$root/usr/bin/awk"
-	for program in hearth-agent hearth-symbolizer hearth batch_dump; do
+	for program in hearth-agent hearth-symbolizer hearth; do
 		copy_program "$arch" "$root" "$build/bin/$program" "/hearth/build/bin/$program"
 	done
 	# Helpers that our programs execute lie beside them.
@@ -230,8 +237,8 @@ build_initramfs() {
 			copy_program "$arch" "$root" "$program" "/hearth/build/bin/${program##*/}"
 	done
 	for program in $GUEST_WORKLOADS; do
-		[ ! -e "$build/workloads/$program" ] ||
-			copy_program "$arch" "$root" "$build/workloads/$program" "/hearth/build/workloads/$program"
+		[ -e "$build/workloads/$program" ] || kernels_fail "the workload '$program' is not built in $build/workloads"
+		copy_program "$arch" "$root" "$build/workloads/$program" "/hearth/build/workloads/$program"
 	done
 	# Workloads look for their own libraries where they were linked.
 	mkdir -p "$root$(dirname "$build")"
@@ -292,6 +299,11 @@ result_of() {
 	printf '%s\n' "${line:-FAILED the machine ended before this check reported}"
 }
 
+# figures_of LOG CHECK: what the check said it measured, and when it began by the guest's clock.
+figures_of() {
+	tr -d '\r' <"$1" | sed -nE "/^---- $2, at/,/^@@result $2 /{s/^---- $2, (at .*)/\\1/p; s/^\\[[0-9:]+\\] //p}"
+}
+
 # ---- checks ---------------------------------------------------------------------------------------------------------
 
 all_checks() {
@@ -303,7 +315,8 @@ all_checks() {
 }
 
 # check_header CHECK KEY: of the first lines of a check, "# KEY: VALUE". Keys: boot (words for the kernel's command line),
-# cpus, memory (MiB), tools (programs of Debian that it needs in the guest).
+# cpus, memory (MiB), tools (programs of Debian that it needs in the guest), ci (the kernels on which CI runs it, or
+# "none"; without it all that CI has).
 check_header() { sed -n "2,20s/^# $2: //p" "$kernels_dir/checks/$1.sh" | head -n 1; }
 
 # machine_of CHECK: checks with the same machine run in one boot. A check without wishes runs with one CPU and under

@@ -4,22 +4,23 @@
 # Boots Debian's kernels in virtual machines and runs the agent in them. Each kernel runs the same list of checks
 # (checks/NN-<sentence>.sh); the result is a table, kernel x check, and exit status 0 if none failed.
 #
-#   tests/kernels/run.sh [--list] [--checks REGEX] [--cache FOLDER] [--command TEXT] [KERNEL...]
+#   tests/kernels/run.sh [--list] [--checks REGEX] [--ci] [--cache FOLDER] [--command TEXT] [KERNEL...]
 #
+# --ci: of the checks only those that CI runs on the kernel (docs/testing.md).
 # --command: instead of the checks, runs TEXT in a shell of the guest and prints the console.
 #
 # KERNEL is a name of kernels.txt; without one, those that CI runs; "all" for all of them. Kernels come from the mirror
 # that this host's apt uses, into the folder $HEARTH_KERNELS_CACHE (default build/kernels). No root is needed. Consoles of
-# the guests are in that folder, under logs/. Exit status 77: this machine has no QEMU.
+# the guests are in that folder, under logs/. Exit status 77: this machine has no QEMU, or the mirror does not answer.
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
-	sed -n 's/^# \{0,1\}//; 4,15p' "${BASH_SOURCE[0]}"
+	sed -n 's/^# \{0,1\}//; 4,14p' "${BASH_SOURCE[0]}"
 	exit "$1"
 }
 
-pattern=. kernels=() command=
+pattern=. kernels=() command= ci=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--list)
@@ -30,6 +31,7 @@ while [ $# -gt 0 ]; do
 		exit 0
 		;;
 	--checks) pattern=${2:?--checks needs a regular expression}; shift 2 ;;
+	--ci) ci=1; shift ;;
 	--cache) HEARTH_KERNELS_CACHE=${2:?--cache needs a folder}; shift 2 ;;
 	--command) command=${2:?--command needs the text of a command}; shift 2 ;;
 	-h | --help) usage 0 ;;
@@ -61,6 +63,7 @@ run_machine() {
 		result=$(result_of "$log" "$check")
 		results[$kernel/$check]=$result
 		printf '  %-50s %s\n' "$check" "$result"
+		figures_of "$log" "$check" | sed 's/^/      /'
 		if [ "${result%% *}" = FAILED ]; then
 			status=1
 			tail -n 60 "$log" | sed 's/^/    | /'
@@ -68,16 +71,23 @@ run_machine() {
 	done
 }
 
+# is_wanted CHECK KERNEL
+is_wanted() {
+	local wish
+	[ -n "$ci" ] || return 0
+	wish=$(check_header "$1" ci)
+	[ -z "$wish" ] || [[ " $wish " == *" $2 "* ]]
+}
+
 # run_kernel NAME: one boot for each kind of machine that the checks want.
 run_kernel() {
 	local kernel=$1 machine check selected
-	fetch_kernel "$kernel" || exit 1
 	while read -r machine; do
 		selected=()
 		for check in "${checks[@]}"; do
-			[ "$(machine_of "$check")" != "$machine" ] || selected+=("$check")
+			[ "$(machine_of "$check")" != "$machine" ] || ! is_wanted "$check" "$kernel" || selected+=("$check")
 		done
-		run_machine "$kernel" "$machine" "${selected[@]}"
+		[ ${#selected[@]} -eq 0 ] || run_machine "$kernel" "$machine" "${selected[@]}"
 	done < <(for check in "${checks[@]}"; do machine_of "$check"; done | awk '!seen[$0]++')
 }
 
@@ -99,12 +109,14 @@ print_table() {
 # run_command KERNEL: the text that --command gave, as the only check.
 run_command() {
 	local kernel=$1 log=$HEARTH_KERNELS_CACHE/logs/$1-command.log
-	fetch_kernel "$kernel" || exit 1
 	boot "$kernel" "$HEARTH_KERNELS_CACHE/initramfs-$(kernel_field "$kernel" 2)" "$log" "${HEARTH_KERNELS_CPUS:-1}" 1024 "" 00-command
 	tr -d '\r' <"$log" | sed -n '/^@@kernel/,/^@@result/p'
 }
 
 # Everything that is fetched or built comes first: a machine that cannot do this says so at once.
+for kernel in "${kernels[@]}"; do
+	fetch_kernel "$kernel"
+done
 for arch in $(for kernel in "${kernels[@]}"; do kernel_field "$kernel" 2; done | sort -u); do
 	case $arch in
 	amd64) emulator=qemu-system-x86_64 ;;

@@ -9,10 +9,10 @@ use_server
 use_agent
 from=$(now_s)
 start_workload shares 600
-profile_of "$work/shares.json" shares "$from" 3000 work_a
-expect_near "share of work_a" "$(share_of "$work/shares.json" work_a)" 70 3
-expect_near "share of work_b" "$(share_of "$work/shares.json" work_b)" 20 3
-expect_near "share of work_c" "$(share_of "$work/shares.json" work_c)" 10 2
+profile_of "$work/shares.folded" shares "$from" 3000 work_a
+expect_near "share of work_a" "$(share_of "$work/shares.folded" work_a)" 70 3
+expect_near "share of work_b" "$(share_of "$work/shares.folded" work_b)" 20 3
+expect_near "share of work_c" "$(share_of "$work/shares.folded" work_c)" 10 2
 for thread in ingest parse render flush; do
-	expect_label "$work/shares.json" "[t] $thread"
+	expect_label "$work/shares.folded" "[t] $thread"
 done

@@ -8,7 +8,7 @@ use_server
 use_agent
 from=$(now_s)
 start_workload unwound deep 600
-profile_of "$work/unwound.json" unwound "$from" 1000 leaf_a
-expect_at_least "share with 266 times descend, in percent" "$(share_with_depth "$work/unwound.json" descend 266)" 97
-expect_at_least "share of main, in percent" "$(share_of "$work/unwound.json" main)" 97
-expect_near "share of leaf_a" "$(share_of "$work/unwound.json" leaf_a)" 70 5
+profile_of "$work/unwound.folded" unwound "$from" 1000 leaf_a
+expect_at_least "share with 266 times descend, in percent" "$(share_with_depth "$work/unwound.folded" descend 266)" 97
+expect_at_least "share of main, in percent" "$(share_of "$work/unwound.folded" main)" 97
+expect_near "share of leaf_a" "$(share_of "$work/unwound.folded" leaf_a)" 70 5

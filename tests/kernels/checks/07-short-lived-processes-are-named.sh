@@ -12,5 +12,5 @@ from=$(now_s)
 for ((run = 0; run < RUNS; run++)); do
 	"$workloads/short" 200 || true
 done
-profile_of "$work/short.json" short "$from" $((RUNS * 10)) short_lived_work
-expect_at_least "share of short_lived_work, in percent" "$(share_of "$work/short.json" short_lived_work)" 80
+profile_of "$work/short.folded" short "$from" $((RUNS * 10)) short_lived_work
+expect_at_least "share of short_lived_work, in percent" "$(share_of "$work/short.folded" short_lived_work)" 80

@@ -14,6 +14,7 @@ sampled_enough() {
 	[ "$(grown 'ticks_total{outcome="sampled"}')" -ge 1000 ]
 }
 expect_within "$GUEST_DEADLINE" sampled_enough
+end_process "$workload_pid"
 expect_outcomes_add_up "$work/first" "$work/last"
 for outcome in idle asleep sampled ring_full failed missed; do
 	say "$outcome: $(grown "ticks_total{outcome=\"$outcome\"}") of $(grown ticks_expected_total)"

@@ -17,14 +17,15 @@ at_exit+=("umount $work/pids")
 mkdir "$work/systemd/system.slice" "$work/systemd/system.slice/docker.service" "$work/pids/docker" "$work/pids/docker/$ID"
 
 from=$(now_s)
-start_background workload-stuck bash -c 'echo $$ >"$1/systemd/system.slice/docker.service/cgroup.procs"
+start_background workload-syscalls bash -c 'echo $$ >"$1/systemd/system.slice/docker.service/cgroup.procs"
 	echo $$ >"$1/pids/docker/$2/cgroup.procs"; cat /proc/self/cgroup; exec "$3" 600' _ "$work" "$ID" "$workloads/syscalls"
 pid=$background_pid
 is_in_container() { grep -q "pids:/docker/$ID" "/proc/$pid/cgroup"; }
 expect_within "$GUEST_DEADLINE" is_in_container
 expect_equal "group of version 2" "$(sed -n 's/^0:://p' "/proc/$pid/cgroup")" /
-has_label() { query_profile syscalls "$from" $(($(now_s) + 1)) "{\"tag_filter\": \"container_id = \\\"$ID\\\"\"}" | jq -e '.OPT_STATUS == "SUCCESS" and (.result | length) > 0' >/dev/null; }
-wait_until "$GUEST_DEADLINE" has_label || {
-	query_profile syscalls "$from" $(($(now_s) + 1)) "{\"tag_filter\": \"container_id = \\\"$ID\\\"\"}" | head -c 600
-	fail "no profile has container_id = $ID"
+has_label() {
+	take_profile "$work/container.folded" syscalls "$from" --filter "container_id = '$ID'"
+	[ "$(total_of "$work/container.folded")" -gt 0 ]
 }
+wait_until "$GUEST_DEADLINE" has_label || fail "no profile has container_id = $ID"
+say "samples: $(($(total_of "$work/container.folded") / PERIOD_US))"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ci: none
 # cpus: 4,cores=2,threads=2
 # boot: isolcpus=2 nohz_full=3
 #

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ci: none
 # cpus: 4,cores=2,threads=2
 # boot: isolcpus=2 nohz_full=3
 #
@@ -23,6 +24,6 @@ expect_equal "CPUs that are sampled when they are on again" "$(sampled)" 0,1
 from=$(now_s)
 start_background workload-shares taskset 2 "$workloads/shares" 600
 workload_pid=$background_pid
-profile_of "$work/shares.json" shares "$from" 200 work_a
+profile_of "$work/shares.folded" shares "$from" 200 work_a
 take_report "$work/on"
 expect_outcomes_add_up "$work/off" "$work/on"

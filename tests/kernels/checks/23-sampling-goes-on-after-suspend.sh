@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ci: none
 # cpus: 4,cores=2,threads=2
 # boot: isolcpus=2 nohz_full=3
 #
@@ -22,7 +23,7 @@ for state in freeze mem; do
 	from=$(now_s)
 	start_background "workload-$state" taskset 2 "$workloads/shares" 600
 	workload_pid=$background_pid
-	profile_of "$work/$state.json" shares "$from" 200 work_a
+	profile_of "$work/$state.folded" shares "$from" 200 work_a
 	end_process "$workload_pid"
 	take_report "$work/report-$state"
 	expect_outcomes_add_up "$work/report-$state"

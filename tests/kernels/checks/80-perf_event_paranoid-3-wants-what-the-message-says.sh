@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ci: 6.12
 #
 # The agent runs as an ordinary user with the documented capabilities. With kernel.perf_event_paranoid at 3 and 4
 # (levels of Debian's kernels) the kernel refuses perf events to it. The agent logs one line with the reason and a
@@ -22,7 +23,8 @@ ulimit -l unlimited
 # start_as_nobody: sets $agent_pid; its output is in $work/nobody.log
 start_as_nobody() {
 	rm -rf "$work/user" "$work/nobody.log"
-	install -d -o nobody "$work/user"
+	mkdir "$work/user"
+	chown nobody "$work/user"
 	agent_metrics=$work/user/metrics
 	start_background nobody setpriv --reuid nobody --regid nogroup --clear-groups --inh-caps $SIX \
 		--ambient-caps $SIX --bounding-set $SIX "$HEARTH_BUILD/bin/hearth-agent" --server "$server_url" \

@@ -3,7 +3,8 @@
 #
 # Words for checks that run inside a guest: those of tests/e2e/lib.sh, and one server and one agent that all checks of a
 # boot share. QEMU translates each instruction, ten to thirty times slower than a CPU runs it: windows are chosen by
-# counted samples, never by seconds, and deadlines are minutes.
+# counted samples, never by seconds, and deadlines are minutes. Profiles are asked for with `hearth flame --folded`
+# and read with awk: curl and jq of tests/e2e/lib.sh take a guest seconds to start, and are not there.
 export HEARTH_BUILD=/hearth/build TMPDIR=/run
 . /hearth/tests/e2e/lib.sh
 
@@ -12,23 +13,32 @@ server_url=http://127.0.0.1:20416
 agent_metrics=$SHARED/agent.metrics
 mkdir -p "$SHARED"
 
-# wait_until DEADLINE COMMAND...: as in tests/e2e/lib.sh, but COMMAND runs every 3 s only, because a query to the server
-# costs a guest a second of its CPU. A machine with a clock that counts instructions (lib.sh of the host) skips the time
+# wait_until DEADLINE COMMAND...: as in tests/e2e/lib.sh, but COMMAND runs every 2 s only, because a query to the server
+# costs a guest much of its CPU. A machine with a clock that counts instructions (lib.sh of the host) skips the time
 # between.
 wait_until() {
 	local deadline=$((SECONDS + ${1%s}))
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $deadline ] || return 1
-		nap 3
+		nap 2
 	done
+}
+
+server_is_ready() {
+	local answer=
+	{
+		printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3
+		read -rt 60 answer <&3
+	} 3<>"/dev/tcp/127.0.0.1/${server_url##*:}" 2>/dev/null || return 1
+	[[ $answer == HTTP/1.?" 200 "* ]]
 }
 
 # lacks FEATURE: the table of kernels says that the agent must do without it here.
 lacks() { [[ ,$HEARTH_LACKS, == *",$1,"* ]]; }
 
-# detach NAME COMMAND...: starts a command that keeps running after this check. Its output is in $SHARED/NAME.log, its
-# exit status later in $SHARED/NAME.status.
+# detach NAME COMMAND...: runs on after this check; its output is in $SHARED/NAME.log, its exit status at the end in
+# $SHARED/NAME.status.
 detach() {
 	local name=$1
 	rm -f "$SHARED/$name.pid" "$SHARED/$name.status"
@@ -66,47 +76,69 @@ use_agent() {
 	fi
 }
 
-# count_of SERVICE FROM TO [MORE_JSON]: its samples (on-cpu at $SAMPLE_HZ), or its microseconds of another event type.
-value_since() { query_profile "$1" "$2" $(($(now_s) + 1)) "${3:-}" | jq '[.result[]? | select(.parent_node_id == "-1") | .total_value] | add // 0'; }
-
 # Five times the default, so that a check has its samples in a fifth of the CPU time; the period is in microseconds.
 readonly SAMPLE_HZ=499 PERIOD_US=2004
 
-# has_samples_since SERVICE FROM COUNT
-has_counted() { [ "$(value_since "$1" "$2")" -ge $(($3 * PERIOD_US)) ]; }
+# take_profile FILE SERVICE FROM [OPTION...]: what the server has of the service since FROM, in unix seconds, as lines
+# "root;caller;callee microseconds". Options are those of `hearth flame`. An empty file: no data.
+take_profile() {
+	local status=0
+	"$hearth" flame --server "$server_url" --folded --service "$2" --since "$3" --until $(($(now_s) + 1)) "${@:4}" \
+		>"$1" 2>"$work/hearth.log" || status=$?
+	[ $status = 0 ] || [ $status = 3 ] || fail "hearth flame: exit status $status"
+}
 
-# profile_of FILE SERVICE FROM LEAST_SAMPLES NAME: waits until the profile of the service has the function NAME, then
-# for that many samples of later seconds, and writes their profile to FILE. In a guest the agent has a fifth of a slow
-# CPU, and needs seconds to learn the mappings of a new process. Until then the stacks of that process are cut, and
-# counted as cut.
-profile_of() {
-	local file=$1 service=$2 from=$3 least=$4 name=$5
-	is_named_since() { query_profile "$service" "$from" $(($(now_s) + 1)) | jq -r '.result[]?.profile_location_str' | grep -xF -- "$name" >/dev/null; }
-	wait_until "$GUEST_DEADLINE" is_named_since || {
-		query_profile "$service" "$from" $(($(now_s) + 1)) | jq -r '.result[]?.profile_location_str' | sort | uniq -c | sort -rn | head -n 20
-		fail "no '$name' in the profile of '$service'"
-	}
-	# Count from now on, unless the program has ended.
-	[ -z "${workload_pid:-}" ] || ! is_alive "$workload_pid" || from=$(($(now_s) + 1))
-	wait_until "$GUEST_DEADLINE" has_counted "$service" "$from" "$least" ||
-		fail "'$service' has $(value_since "$service" "$from") us since $from, not $least samples"
-	fetch_profile "$file" "$service" "$from" $(($(now_s) + 1))
+# The words of tests/e2e/lib.sh for such a FILE.
+total_of() { awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$1"; }
+
+value_of() {
+	awk -v wanted=";$2;" '{ value = $NF; sub(/ [0-9]+$/, "") }
+		index(";" $0 ";", wanted) { sum += value } END { printf "%.0f\n", sum }' "$1"
+}
+
+labels_of() { sed 's/ [0-9]*$//' "$1" | tr ';' '\n' | sort -u; }
+
+show_profiles() {
+	local file
+	for file in "$work"/*.folded; do
+		[ -s "$file" ] || continue
+		printf -- '---- %s: microseconds, stack\n' "${file##*/}"
+		awk '{ value = $NF; sub(/ [0-9]+$/, ""); print value "\t" $0 }' "$file" | sort -rn | cut -c 1-300 | head -n 25
+	done
 }
 
 # share_with_depth FILE LABEL COUNT: in percent of all samples, those on stacks with at least COUNT frames LABEL.
 share_with_depth() {
-	jq -r --arg wanted "$2" --argjson count "$3" '
-		reduce .result[] as $n ({ depth: {}, deep: 0, all: 0 };
-			((.depth[$n.parent_node_id] // 0) + (if $n.profile_location_str == $wanted then 1 else 0 end)) as $d
-			| .depth[$n.node_id] = $d
-			| .all += $n.self_value
-			| if $d >= $count then .deep += $n.self_value else . end)
-		| if .all > 0 then 100 * .deep / .all else 0 end' "$1"
+	awk -v wanted="$2" -v least="$3" '{
+			value = $NF; sub(/ [0-9]+$/, "")
+			depth = 0
+			for (i = split($0, frames, ";"); i > 0; i--)
+				depth += frames[i] == wanted
+			all += value
+			deep += depth >= least ? value : 0
+		} END { printf "%.2f\n", all ? 100 * deep / all : 0 }' "$1"
+}
+
+# profile_of FILE SERVICE FROM LEAST_SAMPLES NAME: waits until the function NAME of the service is known, then for that
+# many samples of later seconds, and leaves their profile in FILE. On a guest it takes seconds until the agent, which has
+# a fifth of a slow CPU, knows the mappings of a new process: until then its stacks are cut, and counted as such. Ends the
+# workload, so that what follows has the CPU.
+profile_of() {
+	local file=$1 service=$2 from=$3 least=$4 name=$5
+	is_named() { take_profile "$file" "$service" "$from" && [ "$(value_of "$file" "$name")" -gt 0 ]; }
+	wait_until "$GUEST_DEADLINE" is_named || fail "no '$name' in the profile of '$service'"
+	# Programs that live on are looked at from here; of those that are gone all there is has been asked for.
+	[ -z "${workload_pid:-}" ] || ! is_alive "$workload_pid" || from=$(($(now_s) + 1))
+	has_counted() { take_profile "$file" "$service" "$from" && [ "$(total_of "$file")" -ge $((least * PERIOD_US)) ]; }
+	wait_until "$GUEST_DEADLINE" has_counted ||
+		fail "'$service' has $(total_of "$file") us since $from, not $least samples"
+	[ -z "${workload_pid:-}" ] || end_process "$workload_pid"
+	say "samples: $(($(total_of "$file") / PERIOD_US))"
 }
 
 report_is_newer() { [ "$(stat -c '%Y %i' "$agent_metrics")" != "$1" ]; }
 
-# take_report FILE: waits for the agent's next report, and copies it to FILE.
+# take_report FILE: the agent's next report, which is of one moment.
 take_report() {
 	local before
 	before=$(stat -c '%Y %i' "$agent_metrics")
@@ -117,7 +149,7 @@ take_report() {
 # metric_in REPORT METRIC
 metric_in() { agent_metrics=$1 agent_metric "$2"; }
 
-# expect_outcomes_add_up REPORT...: in each report the outcomes of ticks add up to the expected periods.
+# expect_outcomes_add_up REPORT...: of each, expected periods are those of all outcomes.
 expect_outcomes_add_up() {
 	local report
 	for report in "$@"; do
