@@ -42,6 +42,9 @@
 /* Time of waits for which none of their length has a stack is kept so long. */
 #define FLUSH_NS 5000000000ULL
 
+/* Run-queue time is reported from here on: of most waits it is a few us, and a row for each would double the rows. */
+#define QUEUED_LEAST_NS 100000ULL
+
 /* Places that are tried for a site. */
 #define SITE_PROBES 4
 
@@ -277,6 +280,19 @@ static __always_inline void add_others(struct sample *sample, const struct threa
 	wait->site = waits->site * N_WAIT_CLASSES + class;
 }
 
+/*
+ * Run-queue time of the site, with that of the waits which had no stack: it belongs to the off-CPU time, and is shown
+ * beside it. What is left of it, below QUEUED_LEAST_NS or 1 us, is added to that of the waits to come.
+ */
+static __always_inline __u32 queued_us(const struct wait_site *site)
+{
+	__u64 us = site->queued_ns / 1000;
+
+	if (site->queued_ns < QUEUED_LEAST_NS)
+		return 0;
+	return us < 0xffffffffU ? us : 0xffffffffU;
+}
+
 /* [since_ns, until_ns) of a wait whose stack is known. */
 static __always_inline void tell_wait(struct task_struct *task, struct thread_waits *waits, __u64 since_ns,
 				      __u64 until_ns)
@@ -298,12 +314,16 @@ static __always_inline void tell_wait(struct task_struct *task, struct thread_wa
 	sample->header.exec_count = execs ? *execs : 0;
 	sample->header.n_user_frames = 1; /* at least: the stack has the rest */
 	sample->header.stack_hash = by_walk ? waits->walk_hash : waits->stack_hash;
+	sample->header.queued_us = queued_us(site);
 	if (!by_walk)
 		add_others(sample, waits, site, class);
 	if ((!by_walk && waits->stack == WAIT_STACK_LOST) || sample_submit_known(sample)) {
 		count(ABI_COUNTER_OFF_CPU_LOST);
 		count_more(ABI_COUNTER_OFF_CPU_LOST_NS, duration_ns);
-	} else if (!by_walk) {
+		return;
+	}
+	site->queued_ns -= sample->header.queued_us * 1000ULL;
+	if (!by_walk) {
 		bool all = is_flush_due(site, until_ns);
 
 		forget_others(site, class, all);
@@ -323,7 +343,7 @@ static __always_inline void skip_wait(struct thread_waits *waits, __u64 duration
 }
 
 /* Called from three places: too long to stand there three times. */
-static __noinline void end_wait(struct task_struct *task, struct thread_waits *waits, __u64 now_ns)
+static __noinline void end_wait(struct task_struct *task, struct thread_waits *waits, __u64 now_ns, __u64 queued_ns)
 {
 	__u64 since_ns = exchange(&waits->since_ns, 0);
 	__u64 start_ns;
@@ -340,6 +360,12 @@ static __noinline void end_wait(struct task_struct *task, struct thread_waits *w
 		now_ns = start_ns + OFF_CPU_MAX_WAIT_NS;
 	}
 	count_more(ABI_COUNTER_OFF_CPU_WAITED_NS, now_ns - start_ns);
+	if (queued_ns > now_ns - start_ns)
+		queued_ns = now_ns - start_ns;
+	if (queued_ns > 0) {
+		count_more(ABI_COUNTER_OFF_CPU_QUEUED_NS, queued_ns);
+		waits->sites[waits->site & (N_WAIT_SITES - 1)].queued_ns += queued_ns;
+	}
 	if (waits->stack == WAIT_STACK_NONE && waits->walk_start_ns != start_ns)
 		skip_wait(waits, now_ns - start_ns);
 	else if (since_ns < now_ns)
@@ -349,9 +375,18 @@ static __noinline void end_wait(struct task_struct *task, struct thread_waits *w
 static __always_inline void come_back(struct task_struct *task, __u64 now_ns)
 {
 	struct thread_waits *waits = find_waits(task);
+	__u64 delay_ns, before_ns;
 
-	if (waits && waits->since_ns != 0)
-		end_wait(task, waits, now_ns);
+	if (!waits)
+		return;
+	delay_ns = run_delay_ns(task);
+	before_ns = waits->run_delay_ns;
+	waits->run_delay_ns = delay_ns;
+	delay_ns = delay_ns > before_ns ? delay_ns - before_ns : 0;
+	if (waits->since_ns != 0)
+		end_wait(task, waits, now_ns, delay_ns);
+	else if (delay_ns > 0)
+		count_more(ABI_COUNTER_OFF_CPU_PREEMPTED_NS, delay_ns);
 }
 
 /*
@@ -365,7 +400,7 @@ static __always_inline void end_unseen(struct task_struct *task, struct thread_w
 	__u64 since_ns = waits->since_ns;
 
 	count(ABI_COUNTER_OFF_CPU_UNSEEN);
-	end_wait(task, waits, ran_ns < now_ns - since_ns ? now_ns - ran_ns : since_ns);
+	end_wait(task, waits, ran_ns < now_ns - since_ns ? now_ns - ran_ns : since_ns, 0);
 }
 
 /* Whoever ends has no wait to begin, but may have one to end. */

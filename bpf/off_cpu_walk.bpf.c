@@ -193,6 +193,9 @@ static __always_inline int visit(struct bpf_iter__task *context, struct task_str
 	waits = make_waits(task);
 	if (!waits)
 		return 0;
+	/* A thread that is older than what is kept of it: run-queue time up to now was before. */
+	if (waits->run_delay_ns == 0)
+		waits->run_delay_ns = run_delay_ns(task);
 	now_ns = bpf_ktime_get_ns();
 	since_ns = *(volatile __u64 *)&waits->since_ns;
 	if (since_ns == 0) {

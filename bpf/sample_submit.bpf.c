@@ -29,6 +29,7 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	header->event_type = event_type;
 	header->flags = 0;
 	header->cut = 0;
+	header->queued_us = 0;
 	bpf_probe_read_kernel(header->comm, sizeof(header->comm), &task->comm);
 	bpf_probe_read_kernel(header->process_comm, sizeof(header->process_comm), &leader->comm);
 	if (kernel_read(task, flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))

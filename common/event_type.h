@@ -14,7 +14,8 @@
 	X(MEM_INUSE, 5, "mem-inuse", "bytes", "heap bytes allocated and not freed yet")           \
 	X(HBM_ALLOC, 6, "hbm-alloc", "bytes", "GPU memory allocated")                             \
 	X(HBM_INUSE, 7, "hbm-inuse", "bytes", "GPU memory allocated and not freed yet")           \
-	X(RDMA,      8, "rdma",      "bytes", "bytes moved by RDMA verbs")
+	X(RDMA,      8, "rdma",      "bytes", "bytes moved by RDMA verbs")                        \
+	X(RUN_QUEUE, 9, "run-queue", "ns",    "part of off-cpu: woken, but not on a CPU yet")
 
 enum event_type {
 	EVENT_NONE = 0,

@@ -75,6 +75,7 @@ int bpf_off_cpu_choose(struct hearth_bpf *skeleton, const struct kernel_features
 	for (size_t i = 0; i < ARRAY_SIZE(maps) && r == 0; i++)
 		r = bpf_map__set_autocreate(maps[i].map, maps[i].wanted);
 	config->hash_threads = hashed;
+	config->has_sched_info = features->has[KERNEL_FEATURE_SCHED_INFO];
 	if (wanted)
 		config->switch_tells_state = switch_tells_state();
 	return r;

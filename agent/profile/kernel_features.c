@@ -68,6 +68,9 @@ static bool has_feature(enum kernel_feature feature, const struct kernel_feature
 		return features->has[KERNEL_FEATURE_BPF_LOOP] && kernel_btf_names("BPF_FUNC_task_storage_get");
 	case KERNEL_FEATURE_COPY_FROM_TASK:
 		return features->has[KERNEL_FEATURE_BPF_LOOP] && kernel_btf_names("BPF_FUNC_copy_from_user_task");
+	/* Fields that are there with these options only. */
+	case KERNEL_FEATURE_SCHED_INFO:
+		return kernel_btf_names("last_queued") && kernel_btf_names("my_q");
 	case KERNEL_FEATURE_TASK_WORK:
 		return features->has[KERNEL_FEATURE_BPF_LOOP] && kernel_btf_names("bpf_local_irq_save") &&
 		       (features->task_work_of_7 || kernel_btf_names("bpf_task_work_schedule_resume_impl"));

@@ -277,14 +277,14 @@ void collector_set_period(struct collector *collector, uint64_t period_ns)
 }
 
 static int series_of(struct collector *collector, const struct process *process, const struct abi_sample *sample,
-		     uint32_t *ret_number)
+		     uint32_t type, uint32_t *ret_number)
 {
 	struct series_key key = {
 		.process = process->number,
 		.tid = sample->tid,
 		.cpu = keeps_cpus_apart(collector, sample) ? (int32_t)sample->cpu : -1,
-		.type = sample->event_type,
-		.period_ns = sample->event_type == EVENT_ON_CPU ? collector->options.on_cpu_period_ns : 0,
+		.type = type,
+		.period_ns = type == EVENT_ON_CPU ? collector->options.on_cpu_period_ns : 0,
 	};
 	struct series_number *series;
 	int r;
@@ -374,6 +374,22 @@ static int add_wait_rows(struct collector *collector, const struct process *proc
 	return r;
 }
 
+/* The part of waits that was no waiting stands beside them, on the same stack: @row is of the wait. */
+static int add_queued_row(struct collector *collector, const struct process *process, const struct abi_sample *sample,
+			  struct window_row row)
+{
+	int r;
+
+	if (sample->queued_us == 0)
+		return 0;
+	r = series_of(collector, process, sample, EVENT_RUN_QUEUE, &row.series);
+	if (r < 0)
+		return r;
+	row.value = sample->queued_us * NSEC_PER_USEC;
+	row.slot = (sample->time_ns - 1) / SLOT_NS;
+	return vec_push(&collector->rows, row);
+}
+
 int collector_add(struct collector *collector, const struct abi_sample *sample, const struct abi_frame *frames)
 {
 	struct window_row row = { .slot = sample->time_ns / SLOT_NS, .value = sample->value };
@@ -389,7 +405,7 @@ int collector_add(struct collector *collector, const struct abi_sample *sample, 
 	r = stack_of(collector, process, sample, frames, &row.stack);
 	if (r < 0 || sample->flags & ABI_SAMPLE_DEFINITION)
 		return r;
-	r = series_of(collector, process, sample, &row.series);
+	r = series_of(collector, process, sample, sample->event_type, &row.series);
 	if (r < 0)
 		return r;
 	r = hash_table_insert(collector->processes, &process->number, &value);
@@ -399,6 +415,9 @@ int collector_add(struct collector *collector, const struct abi_sample *sample, 
 	collector->stats.samples++;
 	if (sample->event_type != EVENT_OFF_CPU)
 		return vec_push(&collector->rows, row);
+	r = add_queued_row(collector, process, sample, row);
+	if (r < 0)
+		return r;
 	return add_wait_rows(collector, process, sample,
 			     sample->flags & ABI_SAMPLE_STANDS ? (const struct abi_wait *)frames : NULL, row);
 }

@@ -17,7 +17,7 @@ struct abi_config {
 	__u32 absent_pages;	 /* enum abi_absent_pages */
 	__u32 switch_tells_state; /* sched_switch has the state as its fourth argument (5.18) */
 	__u32 hash_threads;	 /* off-cpu: threads are kept in a hash map, because there is no task storage */
-	__u32 zero;
+	__u32 has_sched_info;	 /* off-cpu: the scheduler measures run-queue time (CONFIG_SCHED_INFO) */
 
 	/* off-cpu */
 	__u64 off_cpu_min_ns;	 /* shorter waits are dropped when they end */

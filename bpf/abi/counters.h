@@ -53,6 +53,8 @@
 	X(OFF_CPU_UNSEEN,   "off_cpu_unseen",   "ends of waits that the kernel did not tell: inferred") \
 	X(OFF_CPU_LOST,     "off_cpu_lost",     "waits that did not fit into the ring buffer: lost")           \
 	X(OFF_CPU_LOST_NS,  "off_cpu_lost_ns",  "their time")                                                  \
+	X(OFF_CPU_QUEUED_NS, "off_cpu_queued_ns", "part of off_cpu_waited_ns: from being woken to running")       \
+	X(OFF_CPU_PREEMPTED_NS, "off_cpu_preempted_ns", "run-queue time of threads that did not wait before") \
 	X(OFF_CPU_CAPTURE_NS, "off_cpu_capture_ns", "time spent on taking stacks of waits")
 
 enum abi_counter {

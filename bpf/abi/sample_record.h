@@ -43,7 +43,8 @@ struct abi_sample {
 	__u8 event_type; /* enum event_type of common/event_type.h */
 	__u8 flags;	 /* enum abi_sample_flags */
 	__u8 cut;	 /* enum stack_cut of common/frame.h */
-	__u8 zero[5];
+	__u8 zero;
+	__u32 queued_us; /* off-cpu: run-queue time of this wait, and of others at its place that was not told yet */
 	char comm[ABI_COMM_SIZE];	  /* of the thread */
 	char process_comm[ABI_COMM_SIZE]; /* of the group leader */
 	/* n_kernel_frames + n_user_frames times struct abi_frame follow when FULL. */

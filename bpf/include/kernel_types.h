@@ -74,12 +74,28 @@ struct signal_struct {
 
 struct mm_struct;
 
+struct rq {
+	__u64 clock; /* ns, of one CPU; set as the scheduler begins to choose a thread */
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
 struct sched_entity {
 	__u64 sum_exec_runtime; /* ns that the thread ran, whatever class it is in */
+	struct cfs_rq *cfs_rq;	/* with CONFIG_FAIR_GROUP_SCHED, also of a thread of another class */
+};
+
+/* With CONFIG_SCHED_INFO. By rq->clock. */
+struct sched_info {
+	unsigned long long run_delay;	/* ns on run queues, up to when the thread was put on a CPU last */
+	unsigned long long last_queued; /* since when it is on this CPU's run queue; 0: it is not */
 };
 
 struct task_struct {
 	struct sched_entity se;
+	struct sched_info sched_info;
 	struct signal_struct *signal;
 	struct mm_struct *mm;
 	void *stack; /* the lowest address of its kernel stack */

@@ -71,6 +71,7 @@ struct wait_site {
 	__u32 n_others[N_WAIT_CLASSES];
 	__u64 told_ns; /* when all of it was told */
 	__u64 copied_ns; /* when the stack went to the agent as a copy, for want of mappings or tables here */
+	__u64 queued_ns; /* run-queue time at the ends of waits here that was not reported yet */
 };
 
 #define N_WAIT_SITES 8
@@ -81,6 +82,7 @@ struct thread_waits {
 	__u64 start_ns; /* of the last wait; 0: there was none */
 	__u64 ran_ns;	/* what the thread had run by then: it does not wait any more when that grows */
 	__u64 stack_hash;
+	__u64 run_delay_ns; /* run-queue time of the thread's life, as of when it came to a CPU last */
 	__u64 walk_start_ns;
 	__u64 walk_hash; /* stack of the wait that began at walk_start_ns, which stands for itself alone */
 	__u32 capture_ns;
@@ -211,4 +213,23 @@ static __always_inline void count_more(enum abi_counter id, __u64 more)
 
 	if (value)
 		*value += more;
+}
+
+/*
+ * Run-queue time: a thread could run, and another one had the CPU (or the thread's cgroup had used up its share). The
+ * scheduler measures it (/proc/PID/schedstat), and adds it up as the thread is put on a CPU, just behind this
+ * tracepoint: what the present stay adds is on top. Without CONFIG_SCHED_INFO it is 0.
+ */
+static __always_inline __u64 run_delay_ns(const struct task_struct *task)
+{
+	__u64 queued_ns, clock_ns;
+
+	if (!config.has_sched_info || !bpf_core_field_exists(task->sched_info.last_queued) ||
+	    !bpf_core_field_exists(task->se.cfs_rq))
+		return 0;
+	queued_ns = task->sched_info.last_queued;
+	if (queued_ns == 0)
+		return task->sched_info.run_delay;
+	clock_ns = task->se.cfs_rq->rq->clock;
+	return task->sched_info.run_delay + (clock_ns > queued_ns ? clock_ns - queued_ns : 0);
 }

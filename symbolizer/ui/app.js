@@ -19,7 +19,7 @@ import { durationSeconds, rangeOf, stateFromUrl, urlFromState } from "./state.js
 import { FunctionTable } from "./table.js";
 
 const LIVE_MS = 10000;
-const EVENT_ORDER = ["on-cpu", "off-cpu", "on-gpu", "mem-alloc", "mem-inuse", "hbm-alloc", "hbm-inuse", "rdma"];
+const EVENT_ORDER = ["on-cpu", "off-cpu", "run-queue", "on-gpu", "mem-alloc", "mem-inuse", "hbm-alloc", "hbm-inuse", "rdma"];
 const SELECTION = ["service", "event", "last", "since", "until", "filter", "fold"]; /* what the server is asked for */
 const TOTAL = "Total";
 

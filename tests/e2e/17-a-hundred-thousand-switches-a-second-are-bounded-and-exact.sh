@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Two threads that hand a byte to and fro a hundred thousand times a second: only some stacks are taken, so that their
-# cost stays within its share of the CPUs, and the time is all there, on the place where it was spent. Prints what a
-# context switch costs; HEARTH_E2E_ROUNDS repeats it, to see how far the totals spread.
+# cost stays within its share of the CPUs, and the time is all there, on the place where it was spent. The part of it
+# that was spent on a run queue is told as well, by the kernel's account (schedstat). Prints what a context switch
+# costs; HEARTH_E2E_ROUNDS repeats it, to see how far the totals spread.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq bpftool nice
@@ -77,6 +78,13 @@ for ((round = 1; round <= ROUNDS; round++)); do
 	# Less what they were pushed off the CPU for: some of what they were kept from it.
 	expect_at_least "time of the threads" "$threads" $(((off_us - delayed_us) * 98 / 100))
 	expect_at_most "time of the threads" "$threads" $((off_us * 102 / 100))
+	# By the kernel's account they were also queued when they had been pushed off, which off-CPU time does not have.
+	fetch_profile "$work/queued.json" pingpong "$from" "$to" '{"profile_event_type": "run-queue"}'
+	queued=$(value_of "$work/queued.json" wait_for_ball)
+	expect_at_least "run-queue time at the end of waits" "$queued" $((delayed_us - (off_us - threads) - off_us / 50))
+	expect_at_most "run-queue time at the end of waits" "$queued" $((delayed_us * 101 / 100))
+	expect_at_most "run-queue time of this program, of that of all" "$queued" \
+		$(($(grown 'run_queue_ns_total{after="wait"}') / 1000))
 	# Of the time at that place hardly any is told elsewhere.
 	expect_near "time waited for the byte" "$got" "$threads" $((threads / 50))
 done

@@ -13,6 +13,7 @@ static void numbers_names_and_units_belong_together(void **state)
 		{ 3, "on-gpu", "ns" },       { 4, "mem-alloc", "bytes" },
 		{ 5, "mem-inuse", "bytes" }, { 6, "hbm-alloc", "bytes" },
 		{ 7, "hbm-inuse", "bytes" }, { 8, "rdma", "bytes" },
+		{ 9, "run-queue", "ns" },
 	};
 
 	(void)state;

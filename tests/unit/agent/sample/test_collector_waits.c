@@ -210,6 +210,35 @@ static void a_wait_that_stands_for_others_gets_their_time(void **state)
 	assert_int_equal(window.rows[1].value, NSEC_PER_MSEC);
 }
 
+/* Off-CPU time stays what it is: from leaving the CPU to being back. */
+static void run_queue_time_stands_beside_the_wait_on_the_same_stack(void **state)
+{
+	struct fixture *fixture = *state;
+	struct abi_sample sample = wait_until(500 * SLOT_NS, 30 * NSEC_PER_MSEC);
+	struct window window;
+
+	define(fixture, 1);
+	add(fixture, sample);
+	sample.queued_us = 4000;
+	add(fixture, sample);
+	window = close_window(fixture);
+	assert_int_equal(window.n_series, 2);
+	assert_int_equal(window.n_rows, 3);
+	for (size_t i = 0; i < window.n_rows; i++) {
+		bool queued = window.rows[i].value == 4 * NSEC_PER_MSEC;
+		const struct window_series *series = &window.series[0];
+
+		if (series->number != window.rows[i].series)
+			series = &window.series[1];
+		assert_int_equal(series->type, queued ? EVENT_RUN_QUEUE : EVENT_OFF_CPU);
+		assert_int_equal(series->cpu, 3);
+		assert_int_equal(series->period_ns, 0);
+		assert_int_equal(window.rows[i].value, (queued ? 4 : 30) * NSEC_PER_MSEC);
+		assert_int_equal(window.rows[i].slot, 499);
+		assert_int_equal(window.rows[i].stack, window.stacks[0].number);
+	}
+}
+
 static void waits_of_a_process_left_out_are_no_rows(void **state)
 {
 	struct fixture *fixture = *state;
@@ -232,6 +261,7 @@ int main(void)
 		TEST(values_are_ns_and_the_cpu_is_the_one_that_was_left),
 		TEST(a_stack_that_is_touched_in_every_window_stays_known),
 		TEST(a_wait_that_stands_for_others_gets_their_time),
+		TEST(run_queue_time_stands_beside_the_wait_on_the_same_stack),
 		TEST(waits_of_a_process_left_out_are_no_rows),
 	};
 
