@@ -22,6 +22,8 @@
 /* Symbols of the kernel as an ELF file: 200 thousand of them are 12 MB. */
 #define KERNEL_ELF_MAX_BYTES (64 * MIB)
 
+#define MODULES_EVERY_NS (10 * NSEC_PER_SEC)
+
 static void begin_window(struct agent *agent, struct window *window)
 {
 	*window = (struct window){
@@ -63,6 +65,26 @@ static int forget_superseded(struct agent *agent)
 	return process_table_forget_superseded(agent->processes);
 }
 
+/* A module may be loaded, unloaded, or replaced by another at its place: what is sampled in it until then is misnamed. */
+static int follow_modules(struct agent *agent)
+{
+	uint64_t now_ns = clock_monotonic_ns(agent->clock);
+	int r;
+
+	if (agent->kernel.text_start == 0 || now_ns < agent->modules_read_ns + MODULES_EVERY_NS)
+		return 0;
+	agent->modules_read_ns = now_ns;
+	r = kernel_layout_update_modules(&agent->kernel);
+	if (r == 1) {
+		log_info("the kernel's modules have changed: there are %zu", agent->kernel.n_modules);
+		frame_resolver_forget_code(agent->frames);
+		r = executable_cache_add_kernel(agent->executables, &agent->kernel);
+	}
+	if (r < 0 && r != -ENOMEM)
+		log_debug("cannot read the kernel's modules: %s", strerror(-r));
+	return r == -ENOMEM ? r : 0;
+}
+
 int agent_close_window(struct agent *agent)
 {
 	struct window_counter counters[AGENT_METRIC_COUNT];
@@ -70,6 +92,9 @@ int agent_close_window(struct agent *agent)
 	struct bytes batch;
 	int r;
 
+	r = follow_modules(agent);
+	if (r < 0)
+		return r;
 	/* Waits that go on are told up to now, in the window that covers it. */
 	r = agent_walk_waits(agent, true);
 	if (r < 0)

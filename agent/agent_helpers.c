@@ -233,6 +233,8 @@ int agent_park_event(struct agent *agent, const struct process_event *event)
 		/* Events that are held back belong to the image that ends here. */
 		return end_held(agent, event->pid);
 	case PROCESS_EXITED:
+	case KERNEL_CODE_MADE:
+	case KERNEL_CODE_FREED:
 	case PROCESS_THREADED:
 		return 0;
 	}

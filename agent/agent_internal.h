@@ -86,6 +86,7 @@ struct agent {
 	uint64_t scanned_ns;	     /* when /proc was read last */
 	uint64_t n_superseded;	 /* executables, as of the last look at mappings that have one */
 	uint64_t trimmed_ns;	 /* when the heap was trimmed last */
+	uint64_t modules_read_ns; /* when the kernel's modules were read last */
 	uint64_t cpus_looked_ns; /* when the list of CPUs was read last */
 	uint64_t walked_ns;	     /* when the open waits were looked at last */
 	bool scan_is_due;

@@ -243,6 +243,7 @@ void agent_update_metrics(struct agent *agent)
 	set(agent, AGENT_METRIC_STACKS_DROPPED, collected.stacks_dropped);
 	set(agent, AGENT_METRIC_PUBLISH_FAILURES, agent->publisher.failures);
 	set(agent, AGENT_METRIC_FILES_EVICTED, executable_cache_files_evicted(agent->executables));
+	set(agent, AGENT_METRIC_KERNEL_NAMES_LOST, frame_resolver_names_lost(agent->frames));
 	set(agent, AGENT_METRIC_NUMBERS_EVICTED, collected.numbers_evicted);
 	set(agent, AGENT_METRIC_MAPPINGS_TRUNCATED, agent->publisher.n_truncated);
 	set(agent, AGENT_METRIC_MAPPINGS_DROPPED, process_table_stats(agent->processes)->mappings_dropped);

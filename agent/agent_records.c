@@ -11,7 +11,12 @@
 
 static int apply_event(struct agent *agent, const struct process_event *event)
 {
-	int r = agent_park_event(agent, event);
+	int r;
+
+	if (event->type == KERNEL_CODE_MADE || event->type == KERNEL_CODE_FREED)
+		return frame_resolver_note_code(agent->frames, event->start,
+						event->type == KERNEL_CODE_MADE ? event->path : NULL);
+	r = agent_park_event(agent, event);
 
 	return r == 0 ? process_table_apply(agent->processes, event) : MIN(r, 0);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/executable/kallsyms.h"
+#include "common/log.h"
 #include "common/utf8.h"
 
 /* BPF code and trampolines: the largest program image the kernel allocates alone is below this. */
@@ -24,7 +25,7 @@ static bool is_in_layout(const struct kernel_layout *layout, const struct kallsy
 		return true; /* the image */
 	for (size_t i = 0; i < layout->n_modules; i++) {
 		if (strcmp(layout->modules[i].name, symbol->owner) == 0)
-			return true;
+			return layout->modules[i].id.kind != EXECUTABLE_ID_NONE;
 	}
 	return false;
 }
@@ -37,6 +38,26 @@ static int compare_symbols(const void *left, const void *right)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
+static struct kernel_code_symbol make_symbol(uint64_t start, const char *name)
+{
+	struct kernel_code_symbol symbol = { .start = start };
+
+	/* Its hash is its key on the wire, where it must be UTF-8. */
+	(void)utf8_repair(name, strlen(name), symbol.name, sizeof(symbol.name) - 1);
+	return symbol;
+}
+
+static bool has_room(struct kernel_code *code)
+{
+	if (code->symbols.count < MAX_SYMBOLS)
+		return true;
+	if (code->n_left_out++ == 0)
+		log_warn("more than %d functions of BPF programs, trampolines and modules without a build-ID are in the "
+			 "kernel: frames in those beyond have no names",
+			 MAX_SYMBOLS);
+	return false;
+}
+
 int kernel_code_read(struct kernel_code *code, const struct kernel_layout *layout)
 {
 	scoped(kallsyms_closep) struct kallsyms *kallsyms = NULL;
@@ -47,13 +68,12 @@ int kernel_code_read(struct kernel_code *code, const struct kernel_layout *layou
 	if (r < 0)
 		return r;
 	vec_clear(&code->symbols);
-	while ((r = kallsyms_next(kallsyms, &symbol)) > 0 && code->symbols.count < MAX_SYMBOLS) {
-		struct kernel_code_symbol found = { .start = symbol.address };
+	while ((r = kallsyms_next(kallsyms, &symbol)) > 0) {
+		struct kernel_code_symbol found = make_symbol(symbol.address, symbol.name);
 
-		if (!kallsyms_is_text(&symbol) || symbol.address == 0 || is_in_layout(layout, &symbol))
+		if (!kallsyms_is_text(&symbol) || symbol.address == 0 || is_in_layout(layout, &symbol) ||
+		    !has_room(code))
 			continue;
-		/* Its hash is its key on the wire, where it must be UTF-8. */
-		(void)utf8_repair(symbol.name, strlen(symbol.name), found.name, sizeof(found.name) - 1);
 		r = vec_push(&code->symbols, found);
 		if (r < 0)
 			return r;
@@ -63,7 +83,8 @@ int kernel_code_read(struct kernel_code *code, const struct kernel_layout *layou
 	return r < 0 ? r : 0;
 }
 
-const char *kernel_code_find(const struct kernel_code *code, uint64_t pc)
+/* The first symbol above @pc. */
+static size_t first_above(const struct kernel_code *code, uint64_t pc)
 {
 	size_t low = 0;
 	size_t high = code->symbols.count;
@@ -76,7 +97,48 @@ const char *kernel_code_find(const struct kernel_code *code, uint64_t pc)
 		else
 			high = middle;
 	}
-	if (low == 0 || pc - code->symbols.items[low - 1].start >= MAX_CODE_BYTES)
+	return low;
+}
+
+void kernel_code_remove(struct kernel_code *code, uint64_t start)
+{
+	size_t end = first_above(code, start);
+	size_t first = end;
+
+	/* One start may have several names. */
+	while (first > 0 && code->symbols.items[first - 1].start == start)
+		first--;
+	if (first == end)
+		return;
+	memmove(&code->symbols.items[first], &code->symbols.items[end],
+		(code->symbols.count - end) * sizeof(*code->symbols.items));
+	code->symbols.count -= end - first;
+}
+
+int kernel_code_add(struct kernel_code *code, uint64_t start, const char *name)
+{
+	struct kernel_code_symbol added = make_symbol(start, name);
+	size_t at;
+	int r;
+
+	kernel_code_remove(code, start);
+	if (!has_room(code))
+		return 0;
+	at = first_above(code, start);
+	r = vec_push(&code->symbols, added);
+	if (r < 0)
+		return r;
+	memmove(&code->symbols.items[at + 1], &code->symbols.items[at],
+		(code->symbols.count - 1 - at) * sizeof(*code->symbols.items));
+	code->symbols.items[at] = added;
+	return 0;
+}
+
+const char *kernel_code_find(const struct kernel_code *code, uint64_t pc)
+{
+	size_t above = first_above(code, pc);
+
+	if (above == 0 || pc - code->symbols.items[above - 1].start >= MAX_CODE_BYTES)
 		return NULL;
-	return code->symbols.items[low - 1].name;
+	return code->symbols.items[above - 1].name;
 }

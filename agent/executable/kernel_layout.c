@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/executable/kallsyms.h"
 #include "common/elf/build_id.h"
@@ -44,7 +45,7 @@ static bool is_plain_name(const char *name)
 	return name[0] && name[0] != '.' && !strchr(name, '/');
 }
 
-static void read_module_id(struct kernel_module *module)
+static void read_module_id(const char *folders, struct kernel_module *module)
 {
 	scoped_free char *path = NULL;
 	const struct dirent *entry;
@@ -52,7 +53,7 @@ static void read_module_id(struct kernel_module *module)
 
 	if (!is_plain_name(module->name))
 		return;
-	if (asprintf(&path, "/sys/module/%s/notes", module->name) < 0) {
+	if (asprintf(&path, "%s/%s/notes", folders, module->name) < 0) {
 		path = NULL;
 		return;
 	}
@@ -63,6 +64,32 @@ static void read_module_id(struct kernel_module *module)
 		if (entry->d_name[0] != '.' || strncmp(entry->d_name, ".note", 5) == 0)
 			read_notes(dirfd(folder), entry->d_name, &module->id);
 	(void)closedir(folder);
+}
+
+static uint64_t inode_of_module(const char *folders, const char *name)
+{
+	scoped_free char *path = NULL;
+	struct stat status;
+
+	if (!is_plain_name(name))
+		return 0;
+	if (asprintf(&path, "%s/%s", folders, name) < 0) {
+		path = NULL;
+		return 0;
+	}
+	return stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
+/* The one of @layout that is @module, loaded once. */
+static const struct kernel_module *find_module(const struct kernel_layout *layout, const struct kernel_module *module)
+{
+	for (size_t i = 0; i < layout->n_modules; i++) {
+		const struct kernel_module *known = &layout->modules[i];
+
+		if (known->start == module->start)
+			return known->inode == module->inode && strcmp(known->name, module->name) == 0 ? known : NULL;
+	}
+	return NULL;
 }
 
 /* "name size refcount dependencies state 0xaddress (taints)". Unloading and loading ones have no
@@ -89,17 +116,25 @@ static int compare_modules(const void *a, const void *b)
 	return (one->start > other->start) - (one->start < other->start);
 }
 
-static int parse_modules(char *text, struct module_vec *modules)
+/* Those that @before has keep their IDs. */
+static int parse_modules(char *text, const char *folders, const struct kernel_layout *before,
+			 struct module_vec *modules)
 {
 	char *rest = text;
 
 	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+		const struct kernel_module *known;
 		struct kernel_module module;
 		int r;
 
 		if (!parse_module(line, &module))
 			continue;
-		read_module_id(&module);
+		module.inode = inode_of_module(folders, module.name);
+		known = find_module(before, &module);
+		if (known)
+			module.id = known->id;
+		else
+			read_module_id(folders, &module);
 		r = vec_push(modules, module);
 		if (r < 0)
 			return r;
@@ -111,26 +146,51 @@ static int parse_modules(char *text, struct module_vec *modules)
 	return 0;
 }
 
-/* A kernel without modules has no /proc/modules. */
-static int read_modules(const char *path, struct kernel_layout *layout)
+/* A kernel without modules has no /proc/modules. 0 or negative errno. */
+static int read_modules(const struct kernel_layout_paths *paths, const struct kernel_layout *before,
+			struct module_vec *modules)
 {
 	struct bytes text = BYTES_INIT(MAX_MODULES_BYTES);
-	struct module_vec modules = {};
 	int r;
 
-	r = file_read(path, &text);
+	r = file_read(paths->modules, &text);
 	if (r == 0)
 		r = bytes_append_byte(&text, 0);
 	if (r == 0)
-		r = parse_modules((char *)text.data, &modules);
+		r = parse_modules((char *)text.data, paths->folders ? paths->folders : "/sys/module", before, modules);
 	bytes_release(&text);
-	if (r < 0) {
-		vec_release(&modules);
-		return r == -ENOENT ? 0 : r;
+	if (r < 0)
+		vec_release(modules);
+	return r == -ENOENT ? 0 : r;
+}
+
+static bool has_same_modules(const struct kernel_layout *layout, const struct module_vec *modules)
+{
+	if (layout->n_modules != modules->count)
+		return false;
+	for (size_t i = 0; i < modules->count; i++) {
+		if (!find_module(layout, &modules->items[i]))
+			return false;
 	}
+	return true;
+}
+
+int kernel_layout_update_modules_from(const struct kernel_layout_paths *paths, struct kernel_layout *layout)
+{
+	struct module_vec modules = {};
+	int r;
+
+	r = read_modules(paths, layout, &modules);
+	if (r < 0)
+		return r;
+	if (has_same_modules(layout, &modules)) {
+		vec_release(&modules);
+		return 0;
+	}
+	free(layout->modules);
 	layout->modules = modules.items;
 	layout->n_modules = modules.count;
-	return 0;
+	return 1;
 }
 
 /* What one pass over the symbols shows of the image. */
@@ -199,22 +259,27 @@ int kernel_layout_read_from(const struct kernel_layout_paths *paths,
 	if (r < 0)
 		return r;
 	read_notes(AT_FDCWD, paths->notes, &layout.id);
-	r = read_modules(paths->modules, &layout);
+	r = kernel_layout_update_modules_from(paths, &layout);
 	if (r < 0)
 		return r;
 	*ret_layout = layout;
 	return 0;
 }
 
+static const struct kernel_layout_paths kernel_paths = {
+	.kallsyms = "/proc/kallsyms",
+	.modules = "/proc/modules",
+	.notes = "/sys/kernel/notes",
+};
+
 int kernel_layout_read(struct kernel_layout *ret_layout)
 {
-	static const struct kernel_layout_paths paths = {
-		.kallsyms = "/proc/kallsyms",
-		.modules = "/proc/modules",
-		.notes = "/sys/kernel/notes",
-	};
+	return kernel_layout_read_from(&kernel_paths, ret_layout);
+}
 
-	return kernel_layout_read_from(&paths, ret_layout);
+int kernel_layout_update_modules(struct kernel_layout *layout)
+{
+	return kernel_layout_update_modules_from(&kernel_paths, layout);
 }
 
 void kernel_layout_release(struct kernel_layout *layout)

@@ -13,6 +13,7 @@ struct kernel_module {
 	char name[64];
 	uint64_t start, end;
 	struct executable_id id; /* NONE when it has no build-ID note */
+	uint64_t inode;		 /* of its folder in /sys/module: another one each time that it is loaded; 0 none */
 };
 
 struct kernel_layout {
@@ -33,10 +34,18 @@ struct kernel_layout_paths {
 	const char *kallsyms;
 	const char *modules; /* need not exist */
 	const char *notes;   /* need not exist */
+	const char *folders; /* one for each module; NULL: /sys/module */
 };
 
 int kernel_layout_read_from(const struct kernel_layout_paths *paths, struct kernel_layout *ret_layout);
 void kernel_layout_release(struct kernel_layout *layout);
+
+/*
+ * Reads anew which modules there are. 1: others than before, or the same loaded again; 0: nothing has changed; negative
+ * errno, and @layout is as it was. Costs a look at each module's folder: 0.3 ms with 100 modules.
+ */
+int kernel_layout_update_modules(struct kernel_layout *layout);
+int kernel_layout_update_modules_from(const struct kernel_layout_paths *paths, struct kernel_layout *layout);
 
 /*
  * The kernel's own symbols as an ELF file (ET_EXEC, GNU build-ID note, .symtab with absolute addresses of this boot,

@@ -79,6 +79,14 @@ struct task_record {
 	uint64_t time_ns;
 };
 
+struct ksymbol_record {
+	struct perf_event_header header;
+	uint64_t address;
+	uint32_t length;
+	uint16_t type, flags;
+	char name[];
+};
+
 struct lost_record {
 	struct perf_event_header header;
 	uint64_t id, lost;
@@ -97,6 +105,7 @@ static int open_event(uint32_t cpu, size_t ring_bytes)
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
+		.ksymbol = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
@@ -241,6 +250,26 @@ static int queue_exec(struct process_events *events, const struct comm_record *r
 	return queue_event(events, &event);
 }
 
+static int queue_kernel_code(struct process_events *events, const struct ksymbol_record *record, uint64_t time_ns)
+{
+	size_t name_capacity = record->header.size - sizeof(*record) - sizeof(struct record_trailer);
+	struct process_event event = {
+		.type = record->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? KERNEL_CODE_FREED : KERNEL_CODE_MADE,
+		.time_ns = time_ns,
+		.start = record->address,
+		.end = record->address + record->length,
+		.path = strndup(record->name, name_capacity),
+	};
+	int r;
+
+	if (!event.path)
+		return -ENOMEM;
+	r = queue_event(events, &event);
+	if (r < 0)
+		free(event.path);
+	return r;
+}
+
 static int queue_task(struct process_events *events, const struct task_record *record, enum process_event_type type)
 {
 	struct process_event event = {
@@ -282,6 +311,10 @@ static int queue_record(struct process_events *events, const struct perf_event_h
 		return queue_task(events, (const struct task_record *)header, PROCESS_FORKED);
 	case PERF_RECORD_EXIT:
 		return queue_task(events, (const struct task_record *)header, PROCESS_EXITED);
+	case PERF_RECORD_KSYMBOL:
+		if (header->size < sizeof(struct ksymbol_record) + sizeof(trailer))
+			return 0;
+		return queue_kernel_code(events, (const struct ksymbol_record *)header, time_ns);
 	case PERF_RECORD_LOST:
 		events->lost += ((const struct lost_record *)header)->lost;
 		return 0;

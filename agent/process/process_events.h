@@ -24,6 +24,8 @@ enum process_event_type {
 	PROCESS_MAPPED = 3,
 	PROCESS_EXITED = 4,
 	PROCESS_THREADED = 5, /* the process has started a second thread */
+	KERNEL_CODE_MADE = 6, /* of no process: a BPF program or a trampoline was loaded */
+	KERNEL_CODE_FREED = 7,
 };
 
 struct process_event {
@@ -37,6 +39,7 @@ struct process_event {
 	uint64_t start, end, file_offset;
 	uint64_t device, inode, inode_generation; /* 0: no file */
 	char *path;		       /* owned by the queue; as the process sees it, "//anon", "[vdso]" */
+	/* KERNEL_CODE_MADE and FREED: start and end, and its name as path */
 };
 
 struct process_events;

@@ -426,6 +426,9 @@ int process_table_apply(struct process_table *table, const struct process_event 
 	case PROCESS_EXITED:
 		apply_exit(table, event);
 		return 0;
+	case KERNEL_CODE_MADE:
+	case KERNEL_CODE_FREED:
+		return 0; /* no process's */
 	case PROCESS_THREADED:
 		apply_thread(table, event);
 		return 0;

@@ -13,6 +13,7 @@
 #include "common/frame.h"
 #include "common/hash.h"
 #include "common/hash_table.h"
+#include "common/log.h"
 
 /* Names of run-time code that were told to the server; each is a BPF program or a trampoline. */
 #define MAX_NAMES 16384
@@ -31,6 +32,7 @@ struct frame_resolver {
 	struct kernel_code code;
 	struct hash_table *names; /* uint64_t key -> struct named_code */
 	uint64_t read_ns;	  /* when kallsyms was read last, 0 never */
+	uint64_t names_lost;
 };
 
 int frame_resolver_new(struct process_table *processes, struct executable_cache *executables,
@@ -68,6 +70,28 @@ const char *frame_resolver_name(const struct frame_resolver *resolver, uint64_t 
 	return code ? code->name : NULL;
 }
 
+int frame_resolver_note_code(struct frame_resolver *resolver, uint64_t start, const char *name)
+{
+	/* The first reading finds it. */
+	if (resolver->read_ns == 0)
+		return 0;
+	if (name)
+		return kernel_code_add(&resolver->code, start, name);
+	kernel_code_remove(&resolver->code, start);
+	return 0;
+}
+
+void frame_resolver_forget_code(struct frame_resolver *resolver)
+{
+	resolver->read_ns = 0;
+	vec_clear(&resolver->code.symbols);
+}
+
+uint64_t frame_resolver_names_lost(const struct frame_resolver *resolver)
+{
+	return resolver->names_lost + resolver->code.n_left_out;
+}
+
 /* 1: *ret_key names the code at @pc. 0: it has no name, or none that we know yet. */
 static int name_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uint64_t now_ns, uint64_t *ret_key)
 {
@@ -86,8 +110,14 @@ static int name_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uin
 	if (!name)
 		return 0;
 	*ret_key = hash64_of(name, strlen(name));
-	if (hash_table_count(resolver->names) >= MAX_NAMES)
+	if (hash_table_count(resolver->names) >= MAX_NAMES) {
+		if (resolver->names_lost == 0)
+			log_warn("more than %d functions of BPF programs and trampolines were sampled: frames in them may "
+				 "lack names",
+				 MAX_NAMES);
+		resolver->names_lost += MAX_NAMES;
 		hash_table_clear(resolver->names);
+	}
 	r = hash_table_insert(resolver->names, ret_key, &value);
 	if (r < 0)
 		return r;

@@ -26,6 +26,15 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 			      const struct abi_sample *sample, const struct abi_frame *frames,
 			      struct window_frame *ret_frames, uint8_t *ret_cut);
 
+/* The kernel has made code that begins at @start, or, without a @name, freed it. 0 or -ENOMEM. */
+int frame_resolver_note_code(struct frame_resolver *resolver, uint64_t start, const char *name);
+
+/* The layout has other modules than before. */
+void frame_resolver_forget_code(struct frame_resolver *resolver);
+
+/* Symbols and names of run-time code that were given up, in all, because there are too many. */
+uint64_t frame_resolver_names_lost(const struct frame_resolver *resolver);
+
 /* The name of a KERNEL_NAMED frame; NULL for a key that is not ours. */
 const char *frame_resolver_name(const struct frame_resolver *resolver, uint64_t key);
 

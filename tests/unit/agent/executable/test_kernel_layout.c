@@ -139,6 +139,103 @@ static void modules_are_sorted_and_end_before_the_next(void **state)
 	kernel_layout_release(&layout);
 }
 
+#define IMAGE "ffffffff81000000 T _text\nffffffff83f00000 B _end\n"
+
+/* Writes /sys/module/NAME as it is for a module whose build-ID begins with @first. */
+static void load_module(const char *folder, const char *name, uint8_t first)
+{
+	const uint8_t note[] = { 4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, first, 2, 3, 4 };
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+	(void)snprintf(path, sizeof(path), "%s/%s/notes", folder, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+	free(write_file_in(path, ".note.gnu.build-id", note, sizeof(note)));
+}
+
+/* The folder keeps existing beside the new one, so that its inode is not given to that. */
+static void unload_module(const char *folder, const char *name)
+{
+	char from[256], to[256];
+
+	(void)snprintf(from, sizeof(from), "%s/%s", folder, name);
+	(void)snprintf(to, sizeof(to), "%s/unloaded", folder);
+	assert_int_equal(rename(from, to), 0);
+}
+
+static void a_module_that_was_loaded_again_at_its_place_is_another_one(void **state)
+{
+	const char *folder = *state;
+	struct files files = write_files(folder, IMAGE, "ext4 4096 3 - Live 0xffffffffc0400000\n");
+	const struct kernel_layout_paths paths = {
+		.kallsyms = files.kallsyms,
+		.modules = files.modules,
+		.notes = files.notes,
+		.folders = folder,
+	};
+	scoped(kernel_layout_release) struct kernel_layout layout = {};
+
+	load_module(folder, "ext4", 7);
+	assert_ok(kernel_layout_read_from(&paths, &layout));
+	assert_int_equal(layout.n_modules, 1);
+	assert_int_equal(layout.modules[0].id.bytes[0], 7);
+	/* Only who uses it has changed. */
+	free(write_file_in(folder, "modules", "ext4 4096 9 - Live 0xffffffffc0400000\n", 38));
+	assert_int_equal(kernel_layout_update_modules_from(&paths, &layout), 0);
+
+	unload_module(folder, "ext4");
+	load_module(folder, "ext4", 8);
+	assert_int_equal(kernel_layout_update_modules_from(&paths, &layout), 1);
+	assert_int_equal(layout.n_modules, 1);
+	assert_int_equal(layout.modules[0].id.bytes[0], 8);
+	assert_int_equal(kernel_layout_update_modules_from(&paths, &layout), 0);
+
+	free(write_file_in(folder, "modules", "", 0));
+	assert_int_equal(kernel_layout_update_modules_from(&paths, &layout), 1);
+	assert_int_equal(layout.n_modules, 0);
+	assert_int_equal(layout.text_start, 0xffffffff81000000);
+	free(files.kallsyms);
+	free(files.modules);
+	free(files.notes);
+}
+
+static void code_that_comes_and_goes_has_its_name_while_it_is_there(void **state)
+{
+	scoped(kernel_code_release) struct kernel_code code = {};
+
+	(void)state;
+	assert_ok(kernel_code_add(&code, 0x5000, "second"));
+	assert_ok(kernel_code_add(&code, 0x1000, "first"));
+	assert_string_equal(kernel_code_find(&code, 0x1001), "first");
+	assert_string_equal(kernel_code_find(&code, 0x5000), "second");
+	/* Freed without a word, and given to another program. */
+	assert_ok(kernel_code_add(&code, 0x5000, "third"));
+	assert_string_equal(kernel_code_find(&code, 0x5010), "third");
+	assert_int_equal(code.symbols.count, 2);
+	kernel_code_remove(&code, 0x1000);
+	assert_null(kernel_code_find(&code, 0x1001));
+	kernel_code_remove(&code, 0x1000);
+	assert_int_equal(code.symbols.count, 1);
+	assert_int_equal(code.n_left_out, 0);
+}
+
+static void code_beyond_the_limit_is_counted(void **state)
+{
+	scoped(kernel_code_release) struct kernel_code code = {};
+	uint64_t n_added = 0;
+
+	(void)state;
+	while (code.n_left_out < 2 && n_added < 1000000)
+		assert_ok(kernel_code_add(&code, 0x1000 * ++n_added, "program"));
+	assert_int_equal(code.n_left_out, 2);
+	assert_int_equal(code.symbols.count, n_added - 2);
+	/* There is room again. */
+	kernel_code_remove(&code, 0x1000);
+	assert_ok(kernel_code_add(&code, 0x1000 * ++n_added, "last"));
+	assert_string_equal(kernel_code_find(&code, 0x1000 * n_added), "last");
+}
+
 /* Skips where the kernel hides its addresses from us. */
 static uint64_t address_of(const char *symbol)
 {
@@ -219,6 +316,9 @@ int main(void)
 		in_folder(waits_begin_in_the_scheduler),
 		in_folder(hidden_addresses_are_refused),
 		in_folder(modules_are_sorted_and_end_before_the_next),
+		in_folder(a_module_that_was_loaded_again_at_its_place_is_another_one),
+		cmocka_unit_test(code_that_comes_and_goes_has_its_name_while_it_is_there),
+		cmocka_unit_test(code_beyond_the_limit_is_counted),
 		cmocka_unit_test(the_running_kernel_is_where_kallsyms_says),
 		cmocka_unit_test(code_of_the_image_is_not_named_by_what_lies_elsewhere),
 		cmocka_unit_test(trampolines_and_bpf_programs_are_named),

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/process/process_events.h"
 
+#include <linux/bpf.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "agent/profile/cpu_list.h"
@@ -53,6 +55,9 @@ static void look_at(struct seen *seen, const struct process_event *event, uint32
 		break;
 	case PROCESS_THREADED:
 		seen->threaded++;
+		break;
+	case KERNEL_CODE_MADE:
+	case KERNEL_CODE_FREED:
 		break;
 	}
 }
@@ -153,6 +158,70 @@ static void events_after_the_given_time_stay_in_the_queue(void **state)
 	assert_non_null(process_events_next(events, UINT64_MAX));
 }
 
+/* A BPF program of two instructions, by the name of test_of_hearth; -1 where it cannot be loaded. */
+static int load_bpf_program(void)
+{
+	/* mov64 r0, 0; exit */
+	const struct bpf_insn program[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K }, { .code = BPF_JMP | BPF_EXIT } };
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+		.insn_cnt = ARRAY_SIZE(program),
+		.insns = (uintptr_t)program,
+		.license = (uintptr_t)"GPL",
+		.prog_name = "test_of_hearth",
+	};
+
+	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
+/* The time at which the program's code was made or freed; 0: not within a second. */
+static uint64_t time_of_code(struct process_events *events, enum process_event_type type, uint64_t *start)
+{
+	const struct process_event *event;
+
+	for (int i = 0; i < 1000; i++) {
+		assert_ok(process_events_read(events));
+		while ((event = process_events_next(events, UINT64_MAX))) {
+			if (event->type != type || !strstr(event->path, "test_of_hearth"))
+				continue;
+			assert_true(event->end > event->start);
+			if (type == KERNEL_CODE_MADE)
+				*start = event->start;
+			assert_int_equal(event->start, *start);
+			return event->time_ns;
+		}
+		usleep(1000);
+	}
+	return 0;
+}
+
+static void code_that_the_kernel_makes_and_frees_is_told(void **state)
+{
+	scoped(process_events_freep) struct process_events *events = NULL;
+	struct cpu_vec cpus = {};
+	uint64_t made_ns, start;
+	int program;
+	int r;
+
+	(void)state;
+	assert_ok(cpu_list_to_sample("", &cpus));
+	assert_ok(process_events_new(&events));
+	r = process_events_follow(events, cpus.items, cpus.count, NULL, NULL);
+	vec_release(&cpus);
+	program = r < 0 ? -1 : load_bpf_program();
+	if (program < 0) {
+		print_message("perf events and BPF programs need root: skipped\n");
+		skip();
+	}
+	made_ns = time_of_code(events, KERNEL_CODE_MADE, &start);
+	close(program);
+	if (made_ns == 0) {
+		print_message("this kernel interprets BPF programs, which are no code then: skipped\n");
+		skip();
+	}
+	assert_true(time_of_code(events, KERNEL_CODE_FREED, &start) > made_ns);
+}
+
 static void rings_are_smaller_where_there_are_more_cpus(void **state)
 {
 	static const struct {
@@ -173,6 +242,7 @@ int main(void)
 		cmocka_unit_test(rings_are_smaller_where_there_are_more_cpus),
 		cmocka_unit_test(a_short_process_is_told_from_fork_to_exit_in_order),
 		cmocka_unit_test(events_after_the_given_time_stay_in_the_queue),
+		cmocka_unit_test(code_that_the_kernel_makes_and_frees_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
