@@ -131,10 +131,12 @@ static __always_inline bool find_stack(struct task_struct *task, const struct th
 {
 	struct abi_sample *header = &scratch->sample.header;
 	bool walked = waits->walk_start_ns == start_ns;
+	/* Without memory there are fewer frames here than in what was cut. */
+	bool taken = waits->stack == WAIT_STACK_TAKEN || (waits->stack == WAIT_STACK_CUT && !may_sleep);
 	__u32 pid = header->pid;
 	__u32 *execs;
 
-	if (!walked && waits->stack != WAIT_STACK_TAKEN)
+	if (!walked && !taken)
 		return take_stack(task, scratch, may_sleep);
 	execs = bpf_map_lookup_elem(&exec_counts, &pid);
 	header->exec_count = execs ? *execs : 0;

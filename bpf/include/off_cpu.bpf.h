@@ -42,6 +42,7 @@ enum wait_stack {
 	WAIT_STACK_TAKEN = 1,	/* stack_hash; the lot was one in 2^weight_shift */
 	WAIT_STACK_LOST = 2,	/* taken, but the ring buffer was full */
 	WAIT_STACK_IGNORED = 3, /* left out by regex, or without user frames */
+	WAIT_STACK_CUT = 4,	/* taken, but cut where mappings or pages were not known yet: the walk takes it again */
 };
 
 /*

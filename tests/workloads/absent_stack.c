@@ -9,6 +9,8 @@
  *   absent_stack [SECONDS [EVERY_MS [LONG_READ_MIB]]]    default 10, 5, 0; prints how often pages
  * were dropped. A turn lasts EVERY_MS on average.
  *
+ * EVERY_MS 0: the pages are dropped once, above a few frames, and the thread sleeps for SECONDS.
+ *
  * LONG_READ_MIB is read in one system call after the others, some 3 seconds for a GiB.
  */
 #include <pthread.h>
@@ -22,6 +24,7 @@
 
 #define STACK_BYTES ((size_t)4 << 20)
 #define DEPTH       200
+#define SLEEP_DEPTH 12 /* less than what is copied of a stack */
 #define FRAME_BYTES 1024
 #define PAGE_BYTES  4096
 
@@ -41,6 +44,7 @@ struct run {
 VISIBLE uint64_t spin_above_absent_pages(uint64_t end_ns, uint64_t seed);
 VISIBLE uint64_t read_above_absent_pages(const struct run *run, uint64_t end_ns);
 VISIBLE uint64_t read_long_above_absent_pages(const struct run *run);
+VISIBLE uint64_t sleep_above_absent_pages(const struct run *run);
 VISIBLE uint64_t at_the_bottom(struct run *run);
 VISIBLE uint64_t descend(struct run *run, uint64_t depth);
 VISIBLE void *on_a_stack_in_a_file(void *arg);
@@ -91,10 +95,21 @@ uint64_t read_long_above_absent_pages(const struct run *run)
 	return (uint64_t)readv(run->random_fd, parts, n_parts);
 }
 
+uint64_t sleep_above_absent_pages(const struct run *run)
+{
+	const struct timespec end = { .tv_sec = (time_t)(run->end_ns / 1000000000u) };
+
+	return (uint64_t)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
+}
+
 uint64_t at_the_bottom(struct run *run)
 {
 	uint64_t seed = 1;
 
+	if (run->every_ns == 0) {
+		drop_pages(run);
+		return sleep_above_absent_pages(run);
+	}
 	while (clock_read_ns(CLOCK_MONOTONIC) < run->end_ns) {
 		drop_pages(run);
 		seed = spin_above_absent_pages(draw_end(run), seed);
@@ -121,7 +136,7 @@ uint64_t descend(struct run *run, uint64_t depth)
 void *on_a_stack_in_a_file(void *arg)
 {
 	struct run *run = arg;
-	uint64_t result = descend(run, DEPTH);
+	uint64_t result = descend(run, run->every_ns ? DEPTH : SLEEP_DEPTH);
 
 	__asm__ volatile("" : "+r"(result));
 	return NULL;
