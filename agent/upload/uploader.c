@@ -24,6 +24,9 @@
 #define MAX_ANSWER_BYTES    ((size_t)(16 * KIB))
 #define MAX_NAME_SIZE       256
 
+/* Files that the server refused, the last ones. */
+#define MAX_REFUSALS 64
+
 struct upload {
 	struct executable_id id;
 	char name[MAX_NAME_SIZE]; /* for messages */
@@ -31,6 +34,13 @@ struct upload {
 	bool is_trusted;
 	int fd;               /* or -1: */
 	struct bytes content; /* a whole file */
+};
+
+/* What the server found wrong with a file it will find wrong again. */
+struct refusal {
+	struct executable_id id;
+	uint32_t what;
+	bool is_trusted;
 };
 
 struct uploader {
@@ -46,6 +56,8 @@ struct uploader {
 	struct upload waiting[MAX_WAITING_UPLOADS];
 	size_t n_waiting;
 	uint64_t done, failed, bytes;
+	struct refusal refusals[MAX_REFUSALS]; /* a ring; the thread's own */
+	size_t n_refusals;
 };
 
 /* Where the bytes of one upload come from. */
@@ -93,8 +105,32 @@ static bool watch_source(void *argument)
 	return !atomic_load(&source->uploader->stopping);
 }
 
+static bool was_refused(const struct uploader *uploader, const struct upload *upload)
+{
+	for (size_t i = 0; i < MIN(uploader->n_refusals, (size_t)MAX_REFUSALS); i++) {
+		const struct refusal *refusal = &uploader->refusals[i];
+
+		if (executable_id_equal(&refusal->id, &upload->id) && refusal->what == upload->what &&
+		    refusal->is_trusted == upload->is_trusted)
+			return true;
+	}
+	return false;
+}
+
+/* Not for what is wrong with the token, or with the server's room. */
+static void note_refusal(struct uploader *uploader, const struct upload *upload, long status)
+{
+	if (status != 400 && status != 413 && status != 422)
+		return;
+	uploader->refusals[uploader->n_refusals++ % MAX_REFUSALS] = (struct refusal){
+		.id = upload->id,
+		.what = upload->what,
+		.is_trusted = upload->is_trusted,
+	};
+}
+
 /* 1 done, 0 to be tried again, negative errno: given up. */
-static int judge(const struct upload *upload, const struct uploader *uploader, int r,
+static int judge(const struct upload *upload, struct uploader *uploader, int r,
 		 const struct http_answer *answer)
 {
 	if (r == -ECANCELED)
@@ -110,6 +146,7 @@ static int judge(const struct upload *upload, const struct uploader *uploader, i
 	/* 409: somebody else has brought it in the meantime. */
 	if ((answer->status >= 200 && answer->status < 300) || answer->status == 409)
 		return 1;
+	note_refusal(uploader, upload, answer->status);
 	log_warn("server '%s' refuses debuginfo of '%s' (status %ld), giving up: %.*s",
 		 uploader->server, upload->name, answer->status, (int)MIN(answer->body.size, 200u),
 		 answer->body.size ? (const char *)answer->body.data : "");
@@ -186,9 +223,9 @@ static void process(struct uploader *uploader, const struct upload *upload)
 	scoped(elf_extract_freep) struct elf_extract *extract = NULL;
 	struct upload_source source = { .uploader = uploader };
 	uint64_t size = upload->content.size;
-	int r = 0;
+	int r = was_refused(uploader, upload) ? -EBADMSG : 0;
 
-	if (upload->fd >= 0) {
+	if (r == 0 && upload->fd >= 0) {
 		r = elf_extract_new(upload->fd, upload->what, &extract);
 		if (r == 0)
 			size = elf_extract_size(extract);

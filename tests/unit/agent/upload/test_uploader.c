@@ -210,6 +210,33 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
+/* The server asks each agent for a file that it does not have, also for one that it would refuse again. */
+static void what_the_server_refused_is_not_sent_again(void **state)
+{
+	static const struct {
+		unsigned int status, n_requests;
+	} cases[] = { { 400, 1 }, { 413, 1 }, { 401, 2 }, { 403, 2 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct server *server = new_server(cases[i].status);
+		struct sender *sender = new_sender(server, GIB);
+		struct executable_id id = some_id();
+
+		assert_ok(take(sender, &id, "program", EXTRACT_SYMBOLS, own_program(), NULL));
+		assert_int_equal(wait_for_uploads(sender, 1).uploads_failed, 1);
+		assert_ok(take(sender, &id, "program", EXTRACT_SYMBOLS, own_program(), NULL));
+		assert_int_equal(wait_for_uploads(sender, 2).uploads_failed, 2);
+		assert_int_equal(server->n_requests, cases[i].n_requests);
+		/* Other parts of it, or another file, may be better. */
+		assert_ok(take(sender, &id, "program", EXTRACT_DEBUG, own_program(), NULL));
+		assert_int_equal(wait_for_uploads(sender, 3).uploads_failed, 3);
+		assert_int_equal(server->n_requests, cases[i].n_requests + 1);
+		sender_free(sender);
+		free_server(server);
+	}
+}
+
 static void only_a_few_uploads_wait_and_the_rest_is_told_so(void **state)
 {
 	/* One byte a second: the first upload lasts. */
@@ -262,6 +289,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_others_can_write_is_sent_as_such),
 		cmocka_unit_test(a_file_made_in_memory_goes_as_it_is),
 		in_folder(refusals_are_final_and_files_without_symbols_are_not_sent),
+		in_folder(what_the_server_refused_is_not_sent_again),
 		cmocka_unit_test(only_a_few_uploads_wait_and_the_rest_is_told_so),
 		cmocka_unit_test(without_a_rate_nothing_is_uploaded),
 	};
