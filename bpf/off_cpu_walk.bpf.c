@@ -6,6 +6,8 @@
  * that may sleep can read the memory of others (5.18). Where the kernel has no such programs the walk reads no memory,
  * and the agent gets the registers alone: of a wait whose stack was not taken as it began there is the innermost frame.
  *
+ * No file system is waited for: a stack that lies in a mapping of a file is not read (look_at_memory()).
+ *
  * What is found goes to the agent through the walk's own file, one record after the other as in the ring buffer.
  */
 #include "bpf/include/off_cpu.bpf.h"
@@ -44,43 +46,120 @@ struct {
 	__type(value, struct walk_scratch);
 } walk_scratches SEC(".maps");
 
-/* Copies what lies at @address and above, up to a page that is not there. Returns the bytes. */
-static __always_inline __u32 copy_stack(struct task_struct *task, struct abi_stack_copy *copy, __u64 address,
-					bool may_sleep)
+/* include/uapi/linux/magic.h: files in memory, of which shared memory without a name is made too */
+#define TMPFS_MAGIC	0x01021994
+#define HUGETLBFS_MAGIC 0x958458f6
+
+/* include/uapi/asm-generic/errno-base.h */
+#define EBUSY 16
+
+/* Memory of a thread that can be read without waiting for a file system. */
+struct safe_memory {
+	__u64 end;    /* up to here */
+	bool in_file; /* what follows lies in a file */
+};
+
+static long look_at_mapping(struct task_struct *task, struct vm_area_struct *mapping, void *context)
 {
+	struct safe_memory *memory = context;
+	unsigned long magic = 0;
+
+	if (mapping->vm_file)
+		magic = mapping->vm_file->f_inode->i_sb->s_magic;
+	if (mapping->vm_file && magic != TMPFS_MAGIC && magic != HUGETLBFS_MAGIC)
+		memory->in_file = true;
+	else
+		memory->end = mapping->vm_end;
+	return 0;
+}
+
+enum memory_state {
+	MEMORY_SAFE,
+	MEMORY_UNSAFE,
+	MEMORY_BUSY, /* the mappings are being changed */
+};
+
+/*
+ * Whether [@address, @address + @size) can be read. A page of a file is read from its file system while the lock of the
+ * process's mappings is held. Should the file system not answer, the reader would hang where no signal reaches it, and
+ * the process too, once it wants the lock to change its mappings. A stack lies in a file on purpose only. The lock is
+ * not waited for either: somebody else may hang while holding it.
+ */
+static __always_inline enum memory_state look_at_memory(struct task_struct *task, struct safe_memory *memory,
+							__u64 address, __u32 size)
+{
+	/* Two mappings at most: a piece is not larger than a page. */
+	for (int i = 0; i < 2; i++) {
+		long r;
+
+		if (address + size <= memory->end)
+			return MEMORY_SAFE;
+		r = bpf_find_vma(task, memory->end > address ? memory->end : address, look_at_mapping, memory, 0);
+		if (r == -EBUSY)
+			return MEMORY_BUSY;
+		if (r || memory->in_file)
+			return MEMORY_UNSAFE;
+	}
+	return address + size <= memory->end ? MEMORY_SAFE : MEMORY_UNSAFE;
+}
+
+/*
+ * Copies what lies at @address and above, up to a page that is not there. Returns the bytes, or -1: the mappings are
+ * being changed.
+ */
+static __always_inline int copy_stack(struct task_struct *task, struct abi_stack_copy *copy, __u64 address,
+				      bool may_sleep)
+{
+	struct safe_memory memory = {};
+	enum memory_state state;
 	__u32 size = 0;
 
 	if (!may_sleep)
 		return 0;
 
 	for (int piece = 0; piece < COPY_MOST_BYTES / PIECE_BYTES; piece++) {
-		if (bpf_copy_from_user_task(copy->stack + size, PIECE_BYTES, (void *)(address + size), task, 0))
+		state = look_at_memory(task, &memory, address + size, PIECE_BYTES);
+		if (state == MEMORY_BUSY)
+			return -1;
+		if (state != MEMORY_SAFE ||
+		    bpf_copy_from_user_task(copy->stack + size, PIECE_BYTES, (void *)(address + size), task, 0))
 			break;
 		size += PIECE_BYTES;
 	}
 	/* The outermost frames lie where the last page ends. */
 	for (int piece = 0; piece < PIECE_BYTES / SMALL_PIECE; piece++) {
-		if (size > COPY_MOST_BYTES - SMALL_PIECE ||
+		if (size > COPY_MOST_BYTES - SMALL_PIECE)
+			break;
+		if (look_at_memory(task, &memory, address + size, SMALL_PIECE) != MEMORY_SAFE ||
 		    bpf_copy_from_user_task(copy->stack + size, SMALL_PIECE, (void *)(address + size), task, 0))
 			break;
 		size += SMALL_PIECE;
 	}
-	return size;
+	if (size == 0 && memory.in_file)
+		count(ABI_COUNTER_OFF_CPU_IN_FILE);
+	return (int)size;
 }
 
-/* False: it has no user frame, or belongs to a process whose waits are not wanted. */
-static __always_inline bool take_stack(struct task_struct *task, struct walk_scratch *scratch, bool may_sleep)
+enum found_stack {
+	STACK_FOUND,
+	STACK_UNWANTED, /* there is no user frame, or waits of the process are not wanted */
+	STACK_BUSY,	/* the next walk may find it */
+};
+
+static __always_inline enum found_stack take_stack(struct task_struct *task, struct walk_scratch *scratch,
+						   bool may_sleep)
 {
 	struct sample *sample = &scratch->sample;
 	struct abi_stack_copy *copy = &scratch->copy;
 	__u32 n_kernel_frames;
 	__u64 hash;
+	int stack_bytes;
 	long size;
 
 	sample_find_process(sample);
 	registers_from_task(&sample->registers, user_registers(task));
 	if (sample->process_flags & ABI_PROCESS_WITHOUT_OFF_CPU || sample->registers.entry_pc == 0)
-		return false;
+		return STACK_UNWANTED;
 	size = bpf_get_task_stack(task, sample->kernel_pcs, sizeof(sample->kernel_pcs), 0);
 	if (size > 0)
 		unwind_kernel_callers(sample, frames_above_schedule(sample), (__u32)size / sizeof(__u64));
@@ -96,8 +175,11 @@ static __always_inline bool take_stack(struct task_struct *task, struct walk_scr
 	if (n_kernel_frames > ABI_MAX_KERNEL_FRAMES)
 		n_kernel_frames = ABI_MAX_KERNEL_FRAMES;
 	bpf_probe_read_kernel(copy->kernel_frames, n_kernel_frames * sizeof(struct abi_frame), sample->frames);
-	copy->stack_bytes = copy_stack(task, copy, sample->registers.sp, may_sleep);
-	return true;
+	stack_bytes = copy_stack(task, copy, sample->registers.sp, may_sleep);
+	if (stack_bytes < 0)
+		return STACK_BUSY;
+	copy->stack_bytes = (__u32)stack_bytes;
+	return STACK_FOUND;
 }
 
 /* 0, or -1: the walk's buffer is full; the kernel empties it, and comes back with the same thread. */
@@ -125,9 +207,10 @@ static __always_inline void adopt(struct thread_waits *waits, __u32 cpu, __u64 r
 	(void)compare_and_exchange(&waits->since_ns, 0, now_ns);
 }
 
-/* The stack's hash into the header, with the copy where it was not told. False: the wait is not counted. */
-static __always_inline bool find_stack(struct task_struct *task, const struct thread_waits *waits, __u64 start_ns,
-				       struct walk_scratch *scratch, bool may_sleep)
+/* The stack's hash into the header, with the copy where it was not told. */
+static __always_inline enum found_stack find_stack(struct task_struct *task, const struct thread_waits *waits,
+						   __u64 start_ns, struct walk_scratch *scratch,
+						   bool may_sleep)
 {
 	struct abi_sample *header = &scratch->sample.header;
 	bool walked = waits->walk_start_ns == start_ns;
@@ -142,7 +225,7 @@ static __always_inline bool find_stack(struct task_struct *task, const struct th
 	header->exec_count = execs ? *execs : 0;
 	header->n_user_frames = 1; /* at least: the stack has the rest */
 	header->stack_hash = walked ? waits->walk_hash : waits->stack_hash;
-	return true;
+	return STACK_FOUND;
 }
 
 /* Tells a wait that lasted up to the header's time, or only its stack. */
@@ -189,8 +272,8 @@ static __always_inline int visit(struct bpf_iter__task *context, struct task_str
 	struct thread_waits *waits;
 	struct walk_scratch *scratch;
 	__u64 now_ns, start_ns, since_ns;
+	enum found_stack found;
 	__u32 key = 0;
-	bool found;
 
 	waits = make_waits(task);
 	if (!waits)
@@ -225,8 +308,12 @@ static __always_inline int visit(struct bpf_iter__task *context, struct task_str
 	found = find_stack(task, waits, start_ns, scratch, may_sleep);
 	if (*(volatile __u64 *)&waits->since_ns != since_ns)
 		return 0; /* it is over: what was copied may be of later */
-	if (!found) {
+	if (found == STACK_UNWANTED) {
 		waits->stack = WAIT_STACK_IGNORED;
+		return 0;
+	}
+	if (found == STACK_BUSY) {
+		count(ABI_COUNTER_OFF_CPU_BUSY);
 		return 0;
 	}
 	visit_wait(context->meta->seq, waits, scratch, start_ns, since_ns);

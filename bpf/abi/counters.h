@@ -44,6 +44,8 @@
 	X(OFF_CPU_CAPTURED, "off_cpu_captured", "waits whose stack was taken as they began")                   \
 	X(OFF_CPU_THINNED,  "off_cpu_thinned",  "waits whose stack was not taken: others like them stand for them") \
 	X(OFF_CPU_WALKED,   "off_cpu_walked",   "waits whose stack was taken while they went on")              \
+	X(OFF_CPU_IN_FILE,  "off_cpu_in_file",  "walked waits whose stack was not read: it lies in a file")           \
+	X(OFF_CPU_BUSY,     "off_cpu_busy",     "waits put off until the next walk: mappings were being changed")     \
 	X(OFF_CPU_LEFT_OUT, "off_cpu_left_out", "waits of processes that off_cpu.regex leaves out")            \
 	X(OFF_CPU_NO_USER,  "off_cpu_no_user",  "waits without a user frame: not counted")                     \
 	X(OFF_CPU_UNREADY,  "off_cpu_unready",  "waits of threads that nothing is kept of yet: not counted")   \

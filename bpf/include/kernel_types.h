@@ -82,6 +82,24 @@ struct cfs_rq {
 	struct rq *rq;
 };
 
+/* include/linux/fs.h, include/linux/mm_types.h */
+struct super_block {
+	unsigned long s_magic;
+};
+
+struct inode {
+	struct super_block *i_sb;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct vm_area_struct {
+	unsigned long vm_end;
+	struct file *vm_file;
+};
+
 struct sched_entity {
 	__u64 sum_exec_runtime; /* ns that the thread ran, whatever class it is in */
 	struct cfs_rq *cfs_rq;	/* with CONFIG_FAIR_GROUP_SCHED, also of a thread of another class */
