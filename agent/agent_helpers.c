@@ -53,8 +53,12 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery)
 		r = helper_pool_new(&options, &agent->helpers);
 	if (r == 0)
 		r = identifier_new(agent->executables, agent->helpers, &agent->identifier);
+	if (r == 0)
+		r = process_reader_new(&(struct process_reader_options){ .nursery = nursery }, &agent->reader);
 	if (r < 0)
 		return r;
+	process_table_set_files(agent->processes,
+				&(struct process_files){ .arg = agent->reader, .read = process_reader_read });
 	identifier_on_end(agent->identifier, on_looked_up, agent);
 	process_table_set_identifier(agent->processes, &(struct process_identifier){ .arg = agent->identifier,
 										     .ask = identifier_ask });
@@ -65,6 +69,7 @@ void agent_free_helpers(struct agent *agent)
 {
 	helper_pool_free(agent->helpers);
 	identifier_free(agent->identifier);
+	process_reader_free(agent->reader);
 	parked_records_free(agent->parked);
 }
 
@@ -258,6 +263,7 @@ int agent_run_helpers(struct agent *agent)
 	uint64_t now_ns = clock_monotonic_ns(agent->clock);
 	int r;
 
+	process_reader_tend(agent->reader, now_ns);
 	identifier_flush(agent->identifier, now_ns);
 	helper_pool_run(agent->helpers, now_ns);
 	r = run_parked(agent, now_ns);
@@ -304,10 +310,12 @@ int agent_finish_helpers(struct agent *agent)
 
 void agent_update_helper_metrics(struct agent *agent)
 {
+	struct process_reader_stats reader;
 	struct identifier_stats stats;
 	struct helper_pool_stats finders, parsers;
 
 	identifier_stats(agent->identifier, &stats);
+	process_reader_stats(agent->reader, &reader);
 	helper_pool_stats(agent->helpers, HELPER_FINDER, &finders);
 	helper_pool_stats(agent->helpers, HELPER_PARSER, &parsers);
 	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS, stats.looked_up);
@@ -319,5 +327,8 @@ void agent_update_helper_metrics(struct agent *agent)
 	metric_set(agent->metrics, AGENT_METRIC_FINDER_DEATHS, finders.deaths);
 	metric_set(agent->metrics, AGENT_METRIC_PARSER_TIMEOUTS, parsers.timeouts);
 	metric_set(agent->metrics, AGENT_METRIC_PARSER_DEATHS, parsers.deaths);
+	metric_set(agent->metrics, AGENT_METRIC_READER_TIMEOUTS, reader.timeouts);
+	metric_set(agent->metrics, AGENT_METRIC_READER_DEATHS, reader.deaths);
+	metric_set(agent->metrics, AGENT_METRIC_READER_LEFT_ALONE, reader.left_alone);
 	metric_set(agent->metrics, AGENT_METRIC_PARKED_LATE, parked_records_late(agent->parked));
 }

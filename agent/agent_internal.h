@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "agent/budget.h"
 #include "agent/helper/identifier.h"
+#include "agent/helper/process_reader.h"
 #include "agent/host_info.h"
 #include "agent/mapping_publisher.h"
 #include "agent/parked_records.h"
@@ -69,6 +70,7 @@ struct agent {
 	struct off_cpu *off_cpu; /* NULL: disabled */
 	struct helper_pool *helpers;
 	struct identifier *identifier;
+	struct process_reader *reader;
 	struct parked_records *parked;
 	struct sender *sender;
 	struct wanted_vec wanted; /* first come, first served */

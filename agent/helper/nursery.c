@@ -20,6 +20,7 @@
 #include "agent/helper/finder_process.h"
 #include "agent/helper/message.h"
 #include "agent/helper/parser_process.h"
+#include "agent/helper/reader_process.h"
 #include "common/capabilities.h"
 #include "common/sandbox.h"
 
@@ -104,6 +105,8 @@ _Noreturn static void run_child(int socket, enum helper_kind kind, pid_t parent)
 		_exit(EXIT_FAILURE);
 	if (kind == HELPER_FINDER)
 		finder_process_run(HELPER_SOCKET_FD, parent);
+	if (kind == HELPER_READER)
+		reader_process_run(HELPER_SOCKET_FD, parent);
 	parser_process_run(HELPER_SOCKET_FD, parent, kind == HELPER_PARSER ? "hearth-parser" : "hearth-compiler");
 }
 
@@ -189,7 +192,7 @@ static void close_standard_descriptors(void)
 		(void)dup2(null, fd);
 }
 
-/* Keeps what finders need, and what is needed to run parsers as another user and to kill them. */
+/* Keeps what finders and readers need, and what is needed to run parsers as another user and to kill them. */
 static int give_up_capabilities(void)
 {
 	const uint64_t own = CAPABILITY_BIT(CAP_SETUID) | CAPABILITY_BIT(CAP_SETGID) | CAPABILITY_BIT(CAP_KILL);
@@ -197,7 +200,8 @@ static int give_up_capabilities(void)
 	int r;
 
 	r = capabilities_permitted(&permitted);
-	return r < 0 ? r : capabilities_limit(finder_process_capabilities(permitted) | (permitted & own));
+	return r < 0 ? r : capabilities_limit(finder_process_capabilities(permitted) |
+					      reader_process_capabilities(permitted) | (permitted & own));
 }
 
 _Noreturn static void become_nursery(int socket, pid_t parent, int argc, char **argv)

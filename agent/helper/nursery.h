@@ -21,6 +21,7 @@ enum helper_kind {
 	HELPER_PARSER, /* parses files in a sandbox for their identity (parser_process.h) */
 	HELPER_COMPILER, /* a parser that compiles the unwind table of one file, and ends */
 	HELPER_SLOW_COMPILER, /* the same, for tables that take longer than a second */
+	HELPER_READER, /* reads maps and command lines of processes (reader_process.h); may hang for a lock */
 	HELPER_KINDS,
 };
 

@@ -48,6 +48,24 @@ bool finder_request_add(struct helper_message *message, const struct finder_item
 bool finder_request_next(const struct helper_message *message, size_t *offset, struct finder_item *ret_item,
 			 const char **ret_path);
 
+enum reader_file {
+	READER_MAPS,	     /* the lines of executable mappings */
+	READER_COMMAND_LINE, /* its first READER_BEGINNING_BYTES */
+};
+
+#define READER_BEGINNING_BYTES 4095
+
+struct reader_request {
+	uint32_t pid;
+	uint32_t file; /* enum reader_file */
+};
+
+/* Then text, up to the end of the message. As many of them as it takes. */
+struct reader_answer {
+	int32_t result; /* of the last one: 0 or negative errno */
+	uint32_t is_last;
+};
+
 enum parser_operation {
 	PARSER_IDENTIFY, /* descriptor of the file -> struct parser_identity */
 	PARSER_TEXT,	 /* descriptor of the file -> struct parser_identity with id alone */

@@ -16,8 +16,6 @@
 #include "common/file.h"
 #include "common/scoped.h"
 
-/* A process with 65530 mappings (vm.max_map_count) of 100 bytes. */
-#define MAPS_MAX_BYTES (16 * MIB)
 #define SMALL_FILE_MAX_BYTES (64 * KIB)
 
 static void scoped_bytes_release(struct bytes *bytes)
@@ -88,16 +86,11 @@ static bool parse_maps_line(char *line, struct proc_mapping *ret_mapping)
 	return true;
 }
 
-int proc_maps_read(uint32_t pid, int (*function)(void *arg, const struct proc_mapping *mapping), void *arg)
+int proc_maps_parse(struct bytes *text, int (*function)(void *arg, const struct proc_mapping *mapping), void *arg)
 {
-	scoped_bytes bytes = BYTES_INIT(MAPS_MAX_BYTES);
-	char *line;
+	char *line = (char *)text->data;
 	int r;
 
-	r = read_proc_file(pid, "maps", &bytes);
-	if (r < 0)
-		return r;
-	line = (char *)bytes.data;
 	while (*line) {
 		char *end = strchrnul(line, '\n');
 		struct proc_mapping mapping;
@@ -114,6 +107,14 @@ int proc_maps_read(uint32_t pid, int (*function)(void *arg, const struct proc_ma
 		line = end + 1;
 	}
 	return 0;
+}
+
+int proc_maps_read(uint32_t pid, int (*function)(void *arg, const struct proc_mapping *mapping), void *arg)
+{
+	scoped_bytes bytes = BYTES_INIT(PROC_MAPS_MAX_BYTES);
+	int r = read_proc_file(pid, "maps", &bytes);
+
+	return r < 0 ? r : proc_maps_parse(&bytes, function, arg);
 }
 
 int proc_exe_read(uint32_t pid, char *ret_path, size_t size)
@@ -142,13 +143,25 @@ static void copy_base_name(const char *path, char *ret_name, size_t size)
 	(void)snprintf(ret_name, size, "%s", slash ? slash + 1 : path);
 }
 
+void proc_argument_names_parse(const struct bytes *text, char *ret_first, char *ret_second, size_t size)
+{
+	const char *first = (const char *)text->data;
+	size_t first_length = strlen(first);
+
+	copy_base_name(first, ret_first, size);
+	ret_second[0] = '\0';
+	/* Behind the last argument is its own NUL, or what ends the text. */
+	if (first_length + 2 < text->size)
+		copy_base_name(first + first_length + 1, ret_second, size);
+}
+
 int proc_argument_names_read(uint32_t pid, char *ret_first, char *ret_second, size_t size)
 {
 	char buffer[4096];
+	struct bytes text = { .data = (uint8_t *)buffer };
 	char path[64];
 	scoped_fd int fd = -1;
 	ssize_t length;
-	size_t first_length;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -158,11 +171,8 @@ int proc_argument_names_read(uint32_t pid, char *ret_first, char *ret_second, si
 	if (length < 0)
 		return -errno;
 	buffer[length] = '\0';
-	copy_base_name(buffer, ret_first, size);
-	first_length = strlen(buffer);
-	ret_second[0] = '\0';
-	if ((ssize_t)first_length + 1 < length)
-		copy_base_name(buffer + first_length + 1, ret_second, size);
+	text.size = (size_t)length + 1;
+	proc_argument_names_parse(&text, ret_first, ret_second, size);
 	return 0;
 }
 

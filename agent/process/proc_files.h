@@ -27,7 +27,16 @@ struct proc_mapping {
 	const char *path; /* "" for anonymous memory; valid during the call only */
 };
 
-/* Calls @function for every line of /proc/PID/maps; it returns < 0 to stop. */
+/* Calls @function for every line of @text, a /proc/PID/maps with a NUL at its end; it returns < 0 to stop. */
+int proc_maps_parse(struct bytes *text, int (*function)(void *arg, const struct proc_mapping *mapping), void *arg);
+
+/* A process with 65530 mappings (vm.max_map_count) of 100 bytes. */
+#define PROC_MAPS_MAX_BYTES (16 * MIB)
+
+/*
+ * The same of process @pid. Waits for the lock of its mappings, as proc_argument_names_read() does: its holder may hang
+ * in a file system.
+ */
 int proc_maps_read(uint32_t pid, int (*function)(void *arg, const struct proc_mapping *mapping), void *arg);
 
 /* The target of /proc/PID/exe without " (deleted)". -ENOENT for kernel threads. */
@@ -35,8 +44,11 @@ int proc_exe_read(uint32_t pid, char *ret_path, size_t size);
 
 /*
  * The base names that a process was started by: of argv[0], and of argv[1], which is the script of an interpreter.
- * Nothing else of the command line is kept.
+ * @text: the beginning of a /proc/PID/cmdline, with a NUL at its end. Nothing else of the command line is kept.
  */
+void proc_argument_names_parse(const struct bytes *text, char *ret_first, char *ret_second, size_t size);
+
+/* The same of process @pid. */
 int proc_argument_names_read(uint32_t pid, char *ret_first, char *ret_second, size_t size);
 
 /*

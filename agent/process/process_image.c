@@ -64,13 +64,49 @@ static void copy_name(char *to, size_t size, const char *from)
 	(void)snprintf(to, size, "%.*s", (int)size - 1, from);
 }
 
-void process_image_name_running(struct process *process, const char *comm)
+static void scoped_bytes_release(struct bytes *bytes)
+{
+	bytes_release(bytes);
+}
+
+static int read_argument_names(const struct process_image_context *context, uint32_t pid, char *ret_first,
+			       char *ret_second, size_t size)
+{
+	scoped(scoped_bytes_release) struct bytes text = BYTES_INIT(64 * KIB);
+	int r;
+
+	if (!context->files.read)
+		return proc_argument_names_read(pid, ret_first, ret_second, size);
+	r = context->files.read(context->files.arg, pid, "cmdline", &text);
+	if (r == 0)
+		proc_argument_names_parse(&text, ret_first, ret_second, size);
+	return r;
+}
+
+int process_image_read_maps(const struct process_image_context *context, uint32_t pid,
+			    int (*function)(void *arg, const struct proc_mapping *mapping), void *arg)
+{
+	scoped(scoped_bytes_release) struct bytes text = BYTES_INIT(PROC_MAPS_MAX_BYTES);
+	int r;
+
+	if (!context->files.read)
+		return proc_maps_read(pid, function, arg);
+	r = context->files.read(context->files.arg, pid, "maps", &text);
+	return r < 0 ? r : proc_maps_parse(&text, function, arg);
+}
+
+/* comm holds the first 15 bytes of the name. A login shell's argv[0] begins with '-'. */
+static bool is_named(const struct process *process, const char *name)
+{
+	return strncmp(name[0] == '-' ? name + 1 : name, process->image_name, sizeof(process->image_name) - 1) == 0;
+}
+
+void process_image_name_running(const struct process_image_context *context, struct process *process,
+				const char *comm)
 {
 	char exe[PATH_MAX];
 	char first[NAME_MAX + 1];
 	char second[NAME_MAX + 1];
-	const char *names[3] = {};
-	size_t n_names = 0;
 	const char *base;
 
 	if (process->kernel_thread) {
@@ -82,18 +118,10 @@ void process_image_name_running(struct process *process, const char *comm)
 		return;
 	base = strrchr(exe, '/');
 	base = base ? base + 1 : exe;
-	names[n_names++] = base;
-	if (proc_argument_names_read(process->pid, first, second, sizeof(first)) == 0) {
-		names[n_names++] = first;
-		names[n_names++] = second;
-	}
-	for (size_t i = 0; i < n_names; i++) {
-		/* comm holds the first 15 bytes of the name. A login shell's argv[0] begins with '-'. */
-		const char *name = names[i][0] == '-' ? names[i] + 1 : names[i];
-
-		if (strncmp(name, process->image_name, sizeof(process->image_name) - 1) == 0)
-			return;
-	}
+	if (is_named(process, base) ||
+	    (read_argument_names(context, process->pid, first, second, sizeof(first)) == 0 &&
+	     (is_named(process, first) || is_named(process, second))))
+		return;
 	copy_name(process->image_name, sizeof(process->image_name), base);
 }
 

@@ -5,6 +5,7 @@
  * What process_table does to one image: its mappings, its names and labels. Used by process_table.c only.
  */
 
+#include "agent/process/proc_files.h"
 #include "agent/process/process_table.h"
 
 struct process_image_context {
@@ -14,6 +15,7 @@ struct process_image_context {
 	const struct process_observer *observer;
 	struct process_table_stats *stats;
 	struct process_identifier identifier; /* ask NULL: none */
+	struct process_files files;	      /* read NULL: none */
 };
 
 struct process_mapping_source {
@@ -69,7 +71,12 @@ int process_image_copy_labels(struct process *process, const struct process *fro
  * Names a process that was running before us: its comm, unless the main thread renamed itself (the comm then fits
  * neither the program nor its arguments), in which case the program's name is what the comm was at exec.
  */
-void process_image_name_running(struct process *process, const char *comm);
+void process_image_name_running(const struct process_image_context *context, struct process *process,
+				const char *comm);
+
+/* proc_maps_read() within bounded time; the mappings that are not executable may be missing. */
+int process_image_read_maps(const struct process_image_context *context, uint32_t pid,
+			    int (*function)(void *arg, const struct proc_mapping *mapping), void *arg);
 
 /* Service name and stacks or not, by the rules. */
 void process_image_apply_rules(const struct process_rules *rules, struct process *process);

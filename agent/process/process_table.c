@@ -178,7 +178,7 @@ static int read_maps(struct process_table *table, struct process *process, uint6
 	if (!process_image_same_start(process->start_time_ns, stat.start_time_ns))
 		return -ESRCH;
 	process->mappings = NULL;
-	r = proc_maps_read(process->pid, collect_mapping, &sink);
+	r = process_image_read_maps(&table->context, process->pid, collect_mapping, &sink);
 	if (r < 0 || !process->mappings) {
 		/* Not allowed to look, or the process is dying: the events told more. */
 		process_image_drop_mappings(&table->context, process);
@@ -213,7 +213,7 @@ static int adopt(struct process_table *table, uint32_t pid, struct process **ret
 	process->exited = stat.flags & PROC_FLAG_EXITING && !proc_has_live_threads(pid);
 	process->last_window = table->current_window;
 	process->scan = table->scan;
-	process_image_name_running(process, stat.comm);
+	process_image_name_running(&table->context, process, stat.comm);
 	process_image_apply_rules(&table->rules, process);
 	if (!process->kernel_thread)
 		(void)read_maps(table, process, 0, false);
@@ -600,6 +600,11 @@ struct process *process_table_take_wanting(struct process_table *table)
 void process_table_set_identifier(struct process_table *table, const struct process_identifier *identifier)
 {
 	table->context.identifier = *identifier;
+}
+
+void process_table_set_files(struct process_table *table, const struct process_files *files)
+{
+	table->context.files = *files;
 }
 
 bool process_table_identify_mappings(struct process_table *table, struct process *process)

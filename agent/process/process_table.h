@@ -13,6 +13,7 @@
 
 #include "agent/executable/executable.h"
 #include "agent/process/process_events.h"
+#include "common/bytes.h"
 #include "common/pattern.h"
 #include "common/string_table.h"
 
@@ -136,6 +137,15 @@ struct process_identifier {
 	int (*ask)(void *arg, const struct mapped_file *file, uint32_t *look_up, struct executable **ret_executable);
 };
 
+/*
+ * Who reads /proc/PID/maps and /proc/PID/cmdline within bounded time (agent/helper/process_reader.h): as
+ * process_reader_read(). A table without one reads them itself, however long it takes.
+ */
+struct process_files {
+	void *arg;
+	int (*read)(void *arg, uint32_t pid, const char *name, struct bytes *text);
+};
+
 struct process_table;
 
 int process_table_new(struct executable_cache *executables, struct string_table *strings,
@@ -195,6 +205,7 @@ int process_table_want_publish(struct process_table *table, struct process *proc
 struct process *process_table_take_wanting(struct process_table *table);
 
 void process_table_set_identifier(struct process_table *table, const struct process_identifier *identifier);
+void process_table_set_files(struct process_table *table, const struct process_files *files);
 
 /* Identifies all mappings: before they are published. False: look-ups of some go on. */
 bool process_table_identify_mappings(struct process_table *table, struct process *process);

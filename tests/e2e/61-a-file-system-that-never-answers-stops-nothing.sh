@@ -2,29 +2,52 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A busy program runs from a file system that accepts requests and never answers them: a process that looks at the
-# program's file waits in the kernel, where no signal ends it. The agent samples other programs without a gap, with the
-# names of their functions, and stops on SIGTERM.
+# program's file waits in the kernel, where no signal ends it. Two other programs have their command line and a stack in a
+# file there: a process that reads the stack of one waits, and a process that reads the mappings or the command line of the
+# other waits for a lock whose holder hangs. The agent samples other programs without a gap, with the names of their
+# functions, and stops on SIGTERM.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
 need_workload hanging_mount
+need_workload hung_memory
 need_workload shares
 [ -c /dev/fuse ] || skip "needs /dev/fuse"
 
 mkdir "$work/mount"
-start_background mount "$workloads/hanging_mount" "$work/mount" "$workloads/shares"
+(cat "$workloads/shares" && head -c 1048576 /dev/zero) >"$work/file"
+start_background mount "$workloads/hanging_mount" "$work/mount" "$work/file"
 mount_pid=$background_pid
-# When the daemon ends, so does the connection, and processes that wait for it continue.
-at_exit+=('kill -KILL "$mount_pid" 2>/dev/null; wait_until 10s is_gone "$mount_pid"; umount "$work/mount"')
+# When the daemon ends, so does the connection, and processes that wait for it continue or end.
+hung_pids=()
+unmount() {
+	kill -KILL "$mount_pid" 2>/dev/null
+	wait_until 10s is_gone "$mount_pid"
+	kill -KILL "${hung_pids[@]}" 2>/dev/null
+	wait "${hung_pids[@]}"
+	umount "$work/mount"
+}
+at_exit+=(unmount)
 expect_within 10s grep -q mounted "$work/mount.log"
 start_background from-mount "$work/mount/program" 300
 program_pid=$background_pid
 runs() { [ "$(cpu_time_us "$program_pid")" -gt 500000 ]; }
 expect_within 60s runs
+for which in free locked; do
+	"$workloads/hung_memory" "$work/mount/program" >"$work/hung-$which.log" 2>&1 &
+	locked_pid=$!
+	hung_pids+=("$locked_pid")
+	expect_within 10s grep -q ready "$work/hung-$which.log"
+done
 kill -USR1 "$mount_pid"
+address=$(awk '$6 ~ /program$/ { sub(/-.*/, ""); print; exit }' "/proc/$locked_pid/maps")
+dd if="/proc/$locked_pid/mem" of=/dev/null bs=4096 count=1 iflag=skip_bytes skip=$((16#$address)) 2>"$work/reader.log" &
+hung_pids+=("$!")
+is_locked() { grep -qs mmap "/proc/$locked_pid/task"/*/wchan; }
+expect_within 10s is_locked
 
 start_server
-start_agent --batch_interval 1s
+start_agent --batch_interval 1s --off_cpu.disabled=false
 
 start_workload shares 60
 wait_for_name work_a shares "$(now_s)" $(($(now_s) + 60))
@@ -42,10 +65,17 @@ expect_near "share of work_a" "$(share_of "$work/shares.json" work_a)" 70 8
 
 hung() { grep -F 'look_ups_failed_total{reason="hung"}' "$agent_metrics" | awk '{ exit !($2 >= 1) }'; }
 expect_within 60s hung
-say "$(grep -E '^hearth_agent_(look_ups|helper_failures|samples_not_waited)' "$agent_metrics" | tr '\n' ' ')"
+unread() { grep -F "off_cpu_unread_total{reason=\"$1\"}" "$agent_metrics" | awk '{ exit !($2 >= 1) }'; }
+expect_within 20s unread in-file
+expect_within 20s unread busy
+# Its name is another than its program's: only the command line tells whether it was started under it.
+not_read() { grep -F 'helper_failures_total{helper="reader",how="timeout"}' "$agent_metrics" | awk '{ exit !($2 >= 1) }'; }
+expect_within 20s not_read
+say "$(grep -E '^hearth_agent_(look_ups|helper_failures|samples_not_waited|processes_left|off_cpu_unread)' "$agent_metrics" | tr '\n' ' ')"
 
 # A helper still waits for the file. The agent does not wait for the helper.
-stuck=$(ps -eo pid,stat,comm | awk '$3 == "hearth-finder" && $2 ~ /^D/' | wc -l)
+# ps(1) would wait for the command line of the locked process.
+stuck=$(cat /proc/[0-9]*/stat 2>/dev/null | grep -c '^[0-9]* (hearth-finder) D' || true)
 expect_at_least "finders that hang in the kernel" "$stuck" 1
 is_alive "$agent_pid" || fail "the agent is gone"
 began=$(now_s)

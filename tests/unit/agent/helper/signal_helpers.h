@@ -38,7 +38,7 @@ static inline pid_t parent_of(pid_t pid, char *ret_name, size_t size)
 	return sscanf(strrchr(line, ')') + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* Sends @signal to those named @helper. Returns how many there are. */
+/* Sends @signal to those named @helper, or to the nursery. Returns how many there are. */
 static inline int signal_helpers(const char *helper, int signal)
 {
 	scoped(scoped_closedir) DIR *folder = opendir("/proc");
@@ -52,7 +52,7 @@ static inline int signal_helpers(const char *helper, int signal)
 		pid_t parent = pid > 0 ? parent_of(pid, name, sizeof(name)) : 0;
 
 		if (parent <= 0 || strcmp(name, helper) != 0 ||
-		    parent_of(parent, ignored, sizeof(ignored)) != getpid())
+		    (parent != getpid() && parent_of(parent, ignored, sizeof(ignored)) != getpid()))
 			continue;
 		assert_ok(kill(pid, signal));
 		n++;

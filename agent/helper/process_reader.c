@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/helper/process_reader.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/helper/avoid_list.h"
+#include "agent/helper/protocol.h"
+#include "common/clock.h"
+
+#define TIMEOUT_NS NSEC_PER_SEC
+
+/* After several timeouts the thread that waits has other work to do. */
+#define HASTY_TIMEOUT_NS (50 * NSEC_PER_MSEC)
+#define HASTY_AFTER	 2
+#define HASTY_NS	 (10 * NSEC_PER_SEC)
+
+/* A process whose file was not readable: once because the host has too much work, twice because a lock stays taken. */
+#define FIRST_LEFT_ALONE_NS (5 * NSEC_PER_SEC)
+#define MAX_LEFT_ALONE_NS   (3600 * NSEC_PER_SEC)
+#define MAX_LEFT_ALONE	    1024
+
+/* A helper that nobody needed for so long ends. */
+#define IDLE_NS (30 * NSEC_PER_SEC)
+
+struct process_reader {
+	struct nursery *nursery;
+	uint64_t timeout_ns;
+	uint32_t id; /* of the helper */
+	int socket;  /* -1: no helper */
+	uint64_t used_ns;
+	unsigned int n_recent; /* timeouts, each less than HASTY_NS after the one before */
+	uint64_t timed_out_ns; /* the last of them */
+	struct avoid_list *left_alone; /* uint32_t pid */
+	struct process_reader_stats stats;
+	struct helper_message message;
+};
+
+int process_reader_new(const struct process_reader_options *options, struct process_reader **ret_reader)
+{
+	const struct avoid_list_options left_alone = {
+		.key_size = sizeof(uint32_t),
+		.max_keys = MAX_LEFT_ALONE,
+		.first_ns = FIRST_LEFT_ALONE_NS,
+		.max_ns = MAX_LEFT_ALONE_NS,
+	};
+	scoped(process_reader_freep) struct process_reader *reader = calloc(1, sizeof(*reader));
+	int r;
+
+	if (!reader)
+		return -ENOMEM;
+	reader->nursery = options->nursery;
+	reader->timeout_ns = options->timeout_ns ? options->timeout_ns : TIMEOUT_NS;
+	reader->socket = -1;
+	r = avoid_list_new(&left_alone, &reader->left_alone);
+	if (r < 0)
+		return r;
+	*ret_reader = take_ptr(reader);
+	return 0;
+}
+
+static void close_helper(struct process_reader *reader)
+{
+	scoped_close(&reader->socket);
+	reader->socket = -1;
+}
+
+struct process_reader *process_reader_free(struct process_reader *reader)
+{
+	if (!reader)
+		return NULL;
+	close_helper(reader);
+	(void)avoid_list_free(reader->left_alone);
+	free(reader);
+	return NULL;
+}
+
+void process_reader_stats(const struct process_reader *reader, struct process_reader_stats *ret_stats)
+{
+	*ret_stats = reader->stats;
+}
+
+void process_reader_tend(struct process_reader *reader, uint64_t now_ns)
+{
+	if (reader->socket >= 0 && now_ns >= reader->used_ns + IDLE_NS)
+		close_helper(reader);
+}
+
+static void strike(struct process_reader *reader, uint32_t pid, uint64_t now_ns)
+{
+	avoid_list_add_failure(reader->left_alone, &pid, now_ns);
+	reader->n_recent = now_ns < reader->timed_out_ns + HASTY_NS ? reader->n_recent + 1 : 1;
+	reader->timed_out_ns = now_ns;
+	reader->stats.timeouts++;
+}
+
+static uint64_t timeout_of(const struct process_reader *reader, uint64_t now_ns)
+{
+	bool is_hasty = reader->n_recent >= HASTY_AFTER && now_ns < reader->timed_out_ns + HASTY_NS;
+
+	return is_hasty ? MIN(reader->timeout_ns, HASTY_TIMEOUT_NS) : reader->timeout_ns;
+}
+
+/* ---- questions and answers ------------------------------------------------------------------------------------- */
+
+static int send_request(struct process_reader *reader, const struct reader_request *request)
+{
+	int r = 0;
+
+	if (reader->socket < 0)
+		r = nursery_fork(reader->nursery, HELPER_READER, &reader->id, &reader->socket);
+	if (r < 0)
+		return r;
+	memcpy(reader->message.bytes, request, sizeof(*request));
+	reader->message.size = sizeof(*request);
+	reader->message.n_fds = 0;
+	return helper_send(reader->socket, &reader->message, MSG_DONTWAIT);
+}
+
+/* 1: a message came; 0: the helper is gone; -ETIMEDOUT. */
+static int receive(struct process_reader *reader, uint64_t until_ns)
+{
+	struct pollfd polled = { .fd = reader->socket, .events = POLLIN };
+
+	for (;;) {
+		uint64_t now_ns = clock_monotonic_ns(&system_clock);
+		uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+		int n = poll(&polled, 1, (int)((left_ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC));
+
+		if (n > 0)
+			return helper_receive(reader->socket, &reader->message, MSG_DONTWAIT);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0 && left_ns == 0)
+			return -ETIMEDOUT;
+	}
+}
+
+/* 1: more follows; 0: it was the last; negative errno. */
+static int take_answer(struct process_reader *reader, struct bytes *text)
+{
+	struct reader_answer answer;
+	int r;
+
+	helper_message_close(&reader->message);
+	if (reader->message.size < sizeof(answer))
+		return -EBADMSG;
+	memcpy(&answer, reader->message.bytes, sizeof(answer));
+	r = bytes_append(text, reader->message.bytes + sizeof(answer), reader->message.size - sizeof(answer));
+	if (r < 0 || !answer.is_last)
+		return r < 0 ? r : 1;
+	if (answer.result < 0)
+		return answer.result == -ENOENT ? -ESRCH : answer.result;
+	return bytes_append_byte(text, 0);
+}
+
+/* Ends the helper whenever not all of its answer was read. */
+static int ask(struct process_reader *reader, const struct reader_request *request, uint64_t until_ns,
+	       struct bytes *text)
+{
+	struct reader_answer answer = {};
+	int r;
+
+	r = send_request(reader, request);
+	while (r >= 0) {
+		r = receive(reader, until_ns);
+		if (r <= 0) {
+			r = r == 0 ? -ECONNRESET : r;
+			break;
+		}
+		if (reader->message.size >= sizeof(answer))
+			memcpy(&answer, reader->message.bytes, sizeof(answer));
+		r = take_answer(reader, text);
+		if (r <= 0 && answer.is_last)
+			return r;
+	}
+	if (reader->socket >= 0)
+		nursery_kill(reader->nursery, reader->id);
+	close_helper(reader);
+	return r == -EPIPE ? -ECONNRESET : r;
+}
+
+int process_reader_read(void *arg, uint32_t pid, const char *name, struct bytes *text)
+{
+	struct process_reader *reader = arg;
+	const struct reader_request request = {
+		.pid = pid,
+		.file = strcmp(name, "maps") == 0 ? READER_MAPS : READER_COMMAND_LINE,
+	};
+	uint64_t now_ns = clock_monotonic_ns(&system_clock);
+	int r = -ECONNRESET;
+
+	if (avoid_list_has(reader->left_alone, &pid, now_ns)) {
+		reader->stats.left_alone++;
+		return -EBUSY;
+	}
+	/* Twice: one that was idle may have ended meanwhile. */
+	for (int attempt = 0; attempt < 2 && r == -ECONNRESET; attempt++) {
+		bytes_clear(text);
+		r = ask(reader, &request, now_ns + timeout_of(reader, now_ns), text);
+		reader->stats.deaths += r == -ECONNRESET;
+	}
+	reader->used_ns = clock_monotonic_ns(&system_clock);
+	if (r == -ETIMEDOUT)
+		strike(reader, pid, reader->used_ns);
+	else if (r == 0)
+		avoid_list_forgive(reader->left_alone, &pid);
+	return r;
+}

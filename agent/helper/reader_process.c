@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/helper/reader_process.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "agent/helper/protocol.h"
+#include "common/capabilities.h"
+#include "common/sandbox.h"
+
+/* Text of one answer: what fits into a message behind the header. */
+#define TEXT_BYTES (HELPER_MESSAGE_MAX_BYTES - sizeof(struct reader_answer))
+
+static int send_answer(int socket, struct helper_message *reply, size_t text_bytes, int result, bool is_last)
+{
+	const struct reader_answer answer = { .result = result, .is_last = is_last };
+
+	memcpy(reply->bytes, &answer, sizeof(answer));
+	reply->size = sizeof(answer) + text_bytes;
+	reply->n_fds = 0;
+	return helper_send(socket, reply, 0);
+}
+
+/* "start-end r-xp ...": the others are of no use to the agent, and most. */
+static bool is_executable(const char *line)
+{
+	const char *permissions = strchr(line, ' ');
+
+	return permissions && strnlen(permissions, 4) == 4 && permissions[3] == 'x';
+}
+
+/* What was read before an error is sent, and the error with it: the result of the last answer counts. */
+static int answer_maps(int socket, const char *path, struct helper_message *reply)
+{
+	scoped(scoped_fclose) FILE *file = fopen(path, "re");
+	uint8_t *text = reply->bytes + sizeof(struct reader_answer);
+	scoped_free char *line = NULL;
+	size_t used = 0, capacity = 0;
+	ssize_t n;
+
+	if (!file)
+		return send_answer(socket, reply, 0, -errno, true);
+	errno = 0;
+	while ((n = getline(&line, &capacity, file)) > 0) {
+		if ((size_t)n > TEXT_BYTES || !is_executable(line))
+			continue;
+		if (used + (size_t)n > TEXT_BYTES) {
+			int r = send_answer(socket, reply, used, 0, false);
+
+			if (r < 0)
+				return r;
+			used = 0;
+		}
+		memcpy(text + used, line, (size_t)n);
+		used += (size_t)n;
+	}
+	return send_answer(socket, reply, used, ferror(file) ? -errno : 0, true);
+}
+
+static int answer_beginning(int socket, const char *path, struct helper_message *reply)
+{
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, reply->bytes + sizeof(struct reader_answer), READER_BEGINNING_BYTES) : -1;
+
+	return send_answer(socket, reply, n < 0 ? 0 : (size_t)n, n < 0 ? -errno : 0, true);
+}
+
+static int answer_request(int socket, const struct helper_message *message, struct helper_message *reply)
+{
+	struct reader_request request;
+	char path[64];
+
+	if (message->size != sizeof(request))
+		return -EBADMSG;
+	memcpy(&request, message->bytes, sizeof(request));
+	(void)snprintf(path, sizeof(path), "/proc/%u/%s", request.pid,
+		       request.file == READER_MAPS ? "maps" : "cmdline");
+	return request.file == READER_MAPS ? answer_maps(socket, path, reply) : answer_beginning(socket, path, reply);
+}
+
+uint64_t reader_process_capabilities(uint64_t permitted)
+{
+	return permitted & CAPABILITY_BIT(CAP_SYS_PTRACE);
+}
+
+static int confine(pid_t parent)
+{
+	uint64_t permitted;
+	int r;
+
+	r = capabilities_permitted(&permitted);
+	if (r == 0)
+		r = capabilities_limit(reader_process_capabilities(permitted));
+	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		r = -errno;
+	return r < 0 ? r : sandbox_end_with_parent(parent);
+}
+
+void reader_process_run(int socket, pid_t parent)
+{
+	struct helper_message request, reply;
+
+	(void)prctl(PR_SET_NAME, "hearth-reader", 0, 0, 0);
+	if (confine(parent) < 0)
+		_exit(EXIT_FAILURE);
+	while (helper_receive(socket, &request, 0) == 1) {
+		helper_message_close(&request);
+		if (answer_request(socket, &request, &reply) < 0)
+			break;
+	}
+	_exit(EXIT_SUCCESS);
+}

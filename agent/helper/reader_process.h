@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The helper that reads /proc/PID/maps and /proc/PID/cmdline, for which the kernel takes the lock of the process's
+ * mappings. Whoever holds that lock may wait for a file system, and then so does the reader, until it is killed.
+ */
+
+#include <sys/types.h>
+
+#include "common/base.h"
+
+/* The capabilities of @permitted that it needs. */
+uint64_t reader_process_capabilities(uint64_t permitted);
+
+/* Serves @socket until it is closed. */
+_Noreturn void reader_process_run(int socket, pid_t parent);
