@@ -65,7 +65,10 @@ static int forget_superseded(struct agent *agent)
 	return process_table_forget_superseded(agent->processes);
 }
 
-/* A module may be loaded, unloaded, or replaced by another at its place: what is sampled in it until then is misnamed. */
+/*
+ * Rereads the list of modules when one was loaded, unloaded or replaced. Samples taken in a module before that have
+ * wrong names.
+ */
 static int follow_modules(struct agent *agent)
 {
 	uint64_t now_ns = clock_monotonic_ns(agent->clock);

@@ -52,8 +52,8 @@ static bool has_room(struct kernel_code *code)
 	if (code->symbols.count < MAX_SYMBOLS)
 		return true;
 	if (code->n_left_out++ == 0)
-		log_warn("more than %d functions of BPF programs, trampolines and modules without a build-ID are in the "
-			 "kernel: frames in those beyond have no names",
+		log_warn("more than %d functions of BPF programs, trampolines and modules without a build-ID are "
+			 "in the kernel: frames in those beyond have no names",
 			 MAX_SYMBOLS);
 	return false;
 }

@@ -101,9 +101,9 @@ static bool takes_read(int helper)
 }
 
 /*
- * The same program that reads user memory is the control: where that is refused too (the process may load no programs),
- * the reason is another, and is reported where the agent's own programs are loaded. libbpf_probe_bpf_helper() is no help:
- * libbpf 1.1 looks for words that the verifier of Linux 6.12 does not say any more.
+ * The same program that reads user memory is the control. Where that is refused too (the process may load no programs),
+ * the reason is another, and is reported when the agent's own programs are loaded. libbpf_probe_bpf_helper() of libbpf
+ * 1.1 cannot be used, because it looks for a text that the verifier of Linux 6.12 has changed.
  */
 bool kernel_lets_bpf_read_it(void)
 {

@@ -112,8 +112,8 @@ static int name_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uin
 	*ret_key = hash64_of(name, strlen(name));
 	if (hash_table_count(resolver->names) >= MAX_NAMES) {
 		if (resolver->names_lost == 0)
-			log_warn("more than %d functions of BPF programs and trampolines were sampled: frames in them may "
-				 "lack names",
+			log_warn("more than %d functions of BPF programs and trampolines were sampled: frames in them "
+				 "may lack names",
 				 MAX_NAMES);
 		resolver->names_lost += MAX_NAMES;
 		hash_table_clear(resolver->names);

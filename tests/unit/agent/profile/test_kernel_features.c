@@ -64,7 +64,8 @@ static void features_that_are_left_out_are_missing(void **state)
 	struct kernel_features features = all_features();
 
 	(void)state;
-	kernel_features_probe("bpf-loop,hash-on-demand,task-storage,copy-from-user-task,sched-info,task-work", &features);
+	kernel_features_probe("bpf-loop,hash-on-demand,task-storage,copy-from-user-task,sched-info,task-work",
+			      &features);
 	for (size_t i = 0; i < KERNEL_FEATURE_COUNT; i++)
 		assert_false(features.has[i]);
 }
