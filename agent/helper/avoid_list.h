@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Keys (devices, files) whose handling failed, and until when to leave each alone.
+ * Keys (devices or files) that failed, with the time until which each is avoided.
  *
- * The first failures are free; each further one doubles the time for which the key is avoided, up to a maximum. A key
- * that fails for ever thus costs less and less, and a key that failed for a passing reason is tried again soon. A full
- * list forgets all keys.
+ * After some free failures a key is avoided. Each further failure doubles that time, up to a maximum, so that a key
+ * which fails permanently is tried less and less often, and a key which failed for a passing reason is tried again
+ * soon. When the list is full it forgets all keys.
  *
  * One thread uses a list.
  */
@@ -22,7 +22,7 @@ struct avoid_list;
 struct avoid_list_options {
 	size_t key_size;
 	size_t max_keys;
-	unsigned int free_failures; /* so many failures in a row do not make a key avoided */
+	unsigned int free_failures; /* failures in a row after which a key is not avoided yet */
 	uint64_t first_ns, max_ns;  /* how long a key is avoided: at first, and at most */
 };
 

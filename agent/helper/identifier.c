@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A look-up goes through steps, each one job of a helper:
+ * A look-up consists of up to four steps, each of which is a job of a helper:
  *
- *   LOOK   facts without opening; most files are known by them. Several in one message.
- *   OPEN   the file, with facts that belong to the descriptor
- *   READ   its identity, by the parser
- *   TEXT   the hash of its code, where its build-ID is another content's
+ *   LOOK   a finder gets facts of the file without opening it. Most files are known by their facts. One message has
+ *          up to FINDER_MAX_ITEMS look-ups.
+ *   OPEN   a finder opens the file, and gets the facts of the descriptor
+ *   READ   a parser reads the file's identity
+ *   TEXT   a parser hashes the file's code, if a file with different content has the same build-ID
  *
- * Look-ups are found by number, so that the answer to one that was forgotten meets nothing.
+ * Jobs refer to look-ups by number, because a look-up may be removed before its job is answered.
  */
 #include "agent/helper/identifier.h"
 
+#include <limits.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -20,14 +22,14 @@
 #include "common/hash_table.h"
 #include "common/vec.h"
 
-/* Look-ups that are known, those that ended a moment ago among them. */
+/* Most look-ups that are kept, including those that ended less than KEPT_NS ago. */
 #define MAX_LOOK_UPS 16384
 
-/* So long after its end a look-up can be asked for: whoever shares the mapping does it with the next sample. */
+/* How long a look-up is kept after its end, for other processes that share the mapping and ask for it later. */
 #define KEPT_NS (2 * NSEC_PER_SEC)
 #define SWEEP_EVERY_NS NSEC_PER_SEC
 
-/* A disk that sleeps, or a host with far too much work, takes longer; what hangs takes for ever. */
+/* Longer than a look-up takes on a busy host. A disk that has to start may take longer, and is tried again later. */
 #define FINDER_TIMEOUT_NS (3 * NSEC_PER_SEC)
 
 /* 512 MiB of code are hashed in 0.1 s from memory, and in some seconds from a disk. */
@@ -61,8 +63,8 @@ struct look_up {
 	struct mapped_file file; /* the path is owned */
 	struct file_facts facts;
 	struct file_identity identity;
-	int fd;		      /* the file, once it was opened, until it was parsed */
-	bool alone;	      /* looked at in a message of its own */
+	int fd;		      /* the file, from OPEN until the end, or -1 */
+	bool alone;	      /* its LOOK is the only one in its message */
 	bool has_ended;
 	bool is_unavailable; /* it ended without an answer, for a reason that may pass */
 	uint64_t ended_ns;
@@ -72,7 +74,7 @@ struct look_up {
 
 VEC_DEFINE(number_vec, uint32_t);
 
-/* A message with looks at several files. */
+/* The look-ups of one LOOK message. */
 struct batch {
 	struct identifier *identifier;
 	uint32_t numbers[FINDER_MAX_ITEMS];
@@ -166,7 +168,7 @@ static struct look_up *find(struct identifier *identifier, uint32_t number)
 
 /* ---- ends ------------------------------------------------------------------------------------------------------ */
 
-/* Its executable stays in the cache as long as the look-up is kept. */
+/* Ends a look-up. Its executable cannot leave the cache as long as the look-up is kept. */
 static void end(struct look_up *look_up, struct executable *executable)
 {
 	struct identifier *identifier = look_up->identifier;
@@ -210,7 +212,7 @@ static void forget(struct identifier *identifier, struct look_up *look_up)
 	look_up_free(look_up);
 }
 
-/* Those that ended long ago. */
+/* Removes look-ups that ended at least @kept_ns ago. */
 static void sweep(struct identifier *identifier, uint64_t kept_ns)
 {
 	size_t cursor = 0;
@@ -264,6 +266,7 @@ static int submit(struct look_up *look_up, enum helper_kind kind, helper_done do
 		.kind = kind,
 		.timeout_ns = kind == HELPER_FINDER ? FINDER_TIMEOUT_NS : PARSER_TIMEOUT_NS,
 		.done = done,
+		.forget = free,
 		.arg = step,
 	};
 	int r;
@@ -440,7 +443,7 @@ static void on_facts(struct look_up *look_up, const struct helper_message *answe
 		open_file(look_up);
 }
 
-/* One of several did not answer: each is looked at alone. */
+/* A LOOK failed. If its message had several look-ups, each is tried again in a message of its own. */
 static void look_again(struct look_up *look_up, size_t n_together)
 {
 	struct identifier *identifier = look_up->identifier;
@@ -483,18 +486,18 @@ static void submit_batch(struct identifier *identifier, struct batch *batch)
 	free(batch);
 }
 
-/* The kernel reported a file when it was mapped, and no executable is known by that report. */
+/* Whether the kernel reported the file when it was mapped, and no executable is known by that report. */
 static bool is_new(struct look_up *look_up)
 {
 	const struct told_file *told = &look_up->file.told;
 	struct executable *executable;
 
-	/* Overlays report too little to tell. */
+	/* Of files in an overlay the kernel reports neither device nor generation. */
 	return told_file_is_told(told) && (told->generation || major(told->device)) &&
 	       executable_cache_find_told(look_up->identifier->executables, &look_up->file, &executable) == 0;
 }
 
-/* As many as go into one message, from asked[*next] on. */
+/* Submits one message, with as many look-ups from asked[*next] on as fit, and advances *next. */
 static void submit_next(struct identifier *identifier, size_t *next)
 {
 	struct batch *batch = calloc(1, sizeof(*batch));
@@ -507,7 +510,7 @@ static void submit_next(struct identifier *identifier, size_t *next)
 			(*next)++;
 			continue;
 		}
-		/* A file that nobody knows has to be opened anyway. */
+		/* A new file has to be opened anyway: its LOOK is left out. */
 		if (batch && batch->count == 0 && !look_up->alone && is_new(look_up) &&
 		    !is_left_alone(identifier, look_up->file.told.device)) {
 			free(batch);
@@ -554,7 +557,7 @@ static int begin(struct identifier *identifier, const struct mapped_file *file, 
 	void *value;
 	int r;
 
-	/* Processes end before they ask for what was found: their look-ups must not stay. */
+	/* A process may end before it asks for the result, so ended look-ups are removed after a while. */
 	if (identifier->now_ns >= identifier->swept_ns + SWEEP_EVERY_NS) {
 		identifier->swept_ns = identifier->now_ns;
 		sweep(identifier, KEPT_NS);
@@ -587,11 +590,12 @@ int identifier_ask(void *arg, const struct mapped_file *file, uint32_t *number, 
 	struct look_up *look_up = *number ? find(identifier, *number) : NULL;
 	int r;
 
-	if (!mapped_file_has_path(file))
+	/* A longer path fits no request. Paths from the kernel are shorter. */
+	if (!mapped_file_has_path(file) || strlen(file->path) >= PATH_MAX)
 		return 0;
 	if (!look_up) {
 		r = begin(identifier, file, &look_up);
-		/* With all look-ups in progress there is no place for another one. */
+		/* MAX_LOOK_UPS are in progress. */
 		if (r < 0)
 			return r == -ENOSPC ? 0 : r;
 		identifier->stats.looked_up++;

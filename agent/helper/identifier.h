@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Identifies the files behind mappings without waiting: asks helpers (helper_pool.h) to look at them, open them and
- * parse them, and puts what they answer into the cache of executables.
+ * Identifies the files behind mappings without blocking: has helpers (helper_pool.h) find, open and parse them, and
+ * adds the results to the cache of executables.
  *
- * Who wants to know asks once, gets the number of a look-up, and asks again with that number; a look-up ends within
- * some seconds, whatever files do. A file system that does not answer, and a file that kills the parser, are left alone
- * for a time that doubles with each failure (avoid_list.h).
+ * A caller asks for a file, gets the number of a look-up, and asks again with that number. Each look-up ends within
+ * some seconds, also when a file system hangs. A file system that does not answer, and a file that kills the parser,
+ * are not tried again for a time that doubles with each failure (avoid_list.h).
  *
  * Used by the agent's main thread.
  */
@@ -17,7 +17,7 @@
 
 struct identifier;
 
-/* A look-up of a mapping of @pid has ended. */
+/* Called when a look-up of a mapping of @pid has ended. */
 typedef void (*identifier_ended)(void *arg, uint32_t pid);
 
 int identifier_new(struct executable_cache *executables, struct helper_pool *pool, struct identifier **ret_identifier);
@@ -26,13 +26,13 @@ struct identifier *identifier_free(struct identifier *identifier);
 void identifier_on_end(struct identifier *identifier, identifier_ended function, void *arg);
 
 /*
- * The executable behind @file; @arg is the identifier. *number: 0 at first, afterwards as it was left. 1:
- * *ret_executable (borrowed); 0: there is none, or none that can be known; EXECUTABLE_UNAVAILABLE;
- * -EINPROGRESS: ask again. -ENOMEM.
+ * Asks for the executable behind @file. @arg is the identifier. *number is 0 in the first call; later calls pass what
+ * the call before has left there. 1: *ret_executable (borrowed); 0: the file is no executable, or was not found;
+ * EXECUTABLE_UNAVAILABLE; -EINPROGRESS: call again later; -ENOMEM.
  */
 int identifier_ask(void *arg, const struct mapped_file *file, uint32_t *number, struct executable **ret_executable);
 
-/* Hands out what was asked since the last time: to be called before waiting for anything. @now_ns: monotonic. */
+/* Submits the look-ups that were asked for. To be called before the main loop waits. @now_ns: monotonic. */
 void identifier_flush(struct identifier *identifier, uint64_t now_ns);
 
 /* Look-ups in progress. */
@@ -40,10 +40,10 @@ size_t identifier_n_pending(const struct identifier *identifier);
 
 struct identifier_stats {
 	uint64_t looked_up;
-	uint64_t hung;		/* files whose file system did not answer in time */
-	uint64_t left_alone;	/* files not looked at, as their file system did not answer a moment ago */
-	uint64_t parser_failed; /* files that the parser died of, or took too long for */
-	uint64_t refused;	/* files not parsed, as the parser had died of them */
+	uint64_t hung;		/* look-ups that a finder did not answer in time */
+	uint64_t left_alone;	/* look-ups not tried, because the device did not answer a short time ago */
+	uint64_t parser_failed; /* files at which the parser died or took too long */
+	uint64_t refused;	/* files not parsed, because the parser failed at them before */
 };
 
 void identifier_stats(const struct identifier *identifier, struct identifier_stats *ret_stats);

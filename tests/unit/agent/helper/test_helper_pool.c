@@ -109,8 +109,8 @@ static void many_jobs_are_done_one_after_the_other(void **state)
 	assert_int_equal(outcome.error, 0);
 }
 
-/* A pipe has no file to parse, and one that nobody writes to never will. */
-static void what_is_no_file_is_answered_as_such(void **state)
+/* Nobody writes to this pipe, so that reading it would never end. */
+static void a_pipe_is_answered_as_no_file(void **state)
 {
 	scoped(helper_pool_freep) struct helper_pool *pool = new_pool(1);
 	struct outcome outcome = {};
@@ -146,8 +146,7 @@ static void a_parser_that_does_not_answer_in_time_is_replaced(void **state)
 	assert_int_equal(stats.jobs, 3);
 }
 
-/* What no parser does: the sandbox ends it. */
-static void a_request_that_makes_no_sense_ends_the_parser_alone(void **state)
+static void after_a_malformed_request_the_parser_is_replaced(void **state)
 {
 	scoped(helper_pool_freep) struct helper_pool *pool = new_pool(1);
 	scoped_free struct helper_message *message = calloc(1, sizeof(*message));
@@ -188,9 +187,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_parser_identifies_a_file),
 		cmocka_unit_test(many_jobs_are_done_one_after_the_other),
-		cmocka_unit_test(what_is_no_file_is_answered_as_such),
+		cmocka_unit_test(a_pipe_is_answered_as_no_file),
 		cmocka_unit_test(a_parser_that_does_not_answer_in_time_is_replaced),
-		cmocka_unit_test(a_request_that_makes_no_sense_ends_the_parser_alone),
+		cmocka_unit_test(after_a_malformed_request_the_parser_is_replaced),
 		cmocka_unit_test(jobs_that_are_left_are_forgotten),
 	};
 	char *arguments[] = { (char[]){ "test" }, NULL };

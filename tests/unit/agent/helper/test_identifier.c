@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The whole way: mappings of this process, finders and parsers of a nursery that is forked before the first test. */
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -84,7 +85,7 @@ static struct mapped_file map(const char *path)
 	};
 }
 
-static void a_mapping_is_what_its_file_is(void **state)
+static void a_mapping_is_identified_by_its_file(void **state)
 {
 	struct fixture *fixture = *state;
 	struct mapped_file file = map("/proc/self/exe");
@@ -124,7 +125,7 @@ static void mappings_of_one_file_are_one_executable(void **state)
 	assert_int_equal(executable_cache_count(fixture->cache), 1);
 }
 
-static void what_is_no_executable_is_none(void **state)
+static void mappings_of_other_files_and_of_none_have_no_executable(void **state)
 {
 	struct fixture *fixture = *state;
 	struct mapped_file text = map("/etc/passwd");
@@ -141,8 +142,8 @@ static void what_is_no_executable_is_none(void **state)
 	assert_int_equal(identifier_ask(fixture->identifier, &gone, &look_ups[2], &executable), 0);
 }
 
-/* A table of mappings is copied by a fork: both copies ask by one number. */
-static void an_end_is_known_to_whoever_asks_by_its_number(void **state)
+/* A fork copies the number of a look-up with the mapping: both processes ask by the same number. */
+static void all_who_have_the_number_get_the_result(void **state)
 {
 	struct fixture *fixture = *state;
 	struct mapped_file file = map("/proc/self/exe");
@@ -206,15 +207,34 @@ static void files_that_a_hung_finder_did_not_find_are_found_later(void **state)
 	assert_int_equal(look_up(fixture, &file, false), 1);
 }
 
+static void a_path_that_fits_no_request_is_not_looked_up(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX + 1];
+	struct mapped_file file = { .pid = (uint32_t)getpid(), .start = 0x1000, .end = 0x2000, .path = path };
+	struct executable *executable = NULL;
+	uint32_t number = 0;
+
+	memset(path, '/', sizeof(path));
+	path[1] = 'x';
+	path[PATH_MAX] = '\0';
+	assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable), 0);
+	path[PATH_MAX - 1] = '\0';
+	assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable), -EINPROGRESS);
+	run(fixture);
+	assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable), 0);
+}
+
 #define in_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_fixture(a_mapping_is_what_its_file_is),
+		in_fixture(a_mapping_is_identified_by_its_file),
 		in_fixture(mappings_of_one_file_are_one_executable),
-		in_fixture(what_is_no_executable_is_none),
-		in_fixture(an_end_is_known_to_whoever_asks_by_its_number),
+		in_fixture(mappings_of_other_files_and_of_none_have_no_executable),
+		in_fixture(a_path_that_fits_no_request_is_not_looked_up),
+		in_fixture(all_who_have_the_number_get_the_result),
 		in_fixture(files_that_a_hung_finder_did_not_find_are_found_later),
 	};
 	char *arguments[] = { (char[]){ "test" }, NULL };
