@@ -14,7 +14,7 @@ struct process_image_context {
 	const struct process_rules *rules;
 	const struct process_observer *observer;
 	struct process_table_stats *stats;
-	struct process_identifier identifier; /* ask NULL: none */
+	struct process_identifier identifier; /* its `ask` is NULL: files are identified at once */
 	struct process_files files;	      /* read NULL: none */
 };
 
@@ -33,17 +33,19 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 
 void process_image_drop_mappings(const struct process_image_context *context, struct process *process);
 
-/* The mappings that a process which still runs had before. May be NULL. */
+/* Releases the former mappings of a process that still runs. @mappings may be NULL. */
 void process_image_release_mappings(const struct process_image_context *context, struct process_mappings *mappings);
 
-/* The image ended: without other processes that run, its mappings leave the BPF maps. */
+/*
+ * To be called when the image has ended. If no running process shares its mappings, they are removed from the BPF maps.
+ */
 void process_image_leave_mappings(const struct process_image_context *context, struct process *process);
 
 /* Takes over what is known of mappings of the same inode: files identified before. @from may be NULL. */
 void process_image_inherit(const struct process_image_context *context, struct process_mappings *mappings,
 			   const struct process_mappings *from);
 
-/* Finds the file behind a mapping; afterwards its kind is set, whatever was found, unless a look-up goes on. */
+/* Finds the file behind a mapping, and sets its kind, unless a look-up is in progress. */
 void process_image_identify(const struct process_image_context *context, struct process *process,
 			    struct process_mapping *mapping);
 
@@ -59,7 +61,7 @@ void process_image_forget_superseded(const struct process_image_context *context
 /* The mapping that holds @pc, or NULL. */
 struct process_mapping *process_image_search(const struct process *process, uint64_t pc);
 
-/* Whether the process has a file in [@start, @end) that is not @told. */
+/* Whether a file other than @told is mapped somewhere in [@start, @end). */
 bool process_image_replaces(const struct process_image_context *context, const struct process *process, uint64_t start,
 			    uint64_t end, const struct told_file *told);
 

@@ -16,7 +16,7 @@
 /* A helper that hangs or dies does so again most likely; what hung for a moment should be known soon. */
 #define LOOK_UP_AGAIN_NS (4 * NSEC_PER_SEC)
 
-/* One of those that ran does not use them any more. The set leaves the BPF maps with the last one. */
+/* An image with these mappings has ended or uses others. The last one removes them from the BPF maps. */
 static void leave(const struct process_image_context *context, struct process_mappings *mappings)
 {
 	assert(mappings->n_running > 0);

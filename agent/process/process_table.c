@@ -247,7 +247,7 @@ static int look_at_process(void *arg, uint32_t pid)
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Kept for its last samples. */
+/* The process has ended. It is kept for its last samples. */
 static void note_exit(struct process_table *table, struct process *process)
 {
 	process->exited = true;
@@ -368,7 +368,7 @@ void process_table_hold(struct process_table *table, uint32_t pid, int change)
 {
 	struct process *process = lookup(table, pid);
 
-	/* The image that it was held for may be gone. */
+	/* The count of an image that was replaced is gone. */
 	if (process && (change > 0 || process->n_held > 0))
 		process->n_held += (uint32_t)change;
 }

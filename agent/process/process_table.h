@@ -24,17 +24,17 @@ struct process_mapping {
 	string_id path;
 	struct told_file told; /* by the event; /proc knows the inode alone */
 	uint32_t look_up;      /* number of the look-up in progress, 0 none */
-	uint8_t kind;	       /* enum frame_kind once identified; 0: nobody looked yet, or the look-up goes on */
+	uint8_t kind;	       /* enum frame_kind once identified; 0: not looked up yet, or being looked up */
 	bool is_unavailable;   /* the look-up failed for a reason that may pass */
 };
 
 /*
- * Shared by a process and the children it forked, until one of them maps something or execs. Images that ended keep
- * theirs for samples that come late; the set in the BPF maps goes with the last image that still runs.
+ * Shared by a process and the children it forked, until one of them maps something or execs. An image that ended keeps
+ * its mappings for late samples. They are removed from the BPF maps when the last image that uses them has ended.
  */
 struct process_mappings {
 	unsigned int references;
-	unsigned int n_running; /* of them */
+	unsigned int n_running; /* references of images that have not ended */
 	uint32_t published_set; /* id in the BPF maps, 0 none */
 	uint32_t n_published_chunks;
 	bool changed; /* since it was published */
@@ -75,7 +75,7 @@ struct process {
 	bool has_threads;   /* besides the leader, now or before, as far as is known */
 	bool leader_exited; /* its threads may go on */
 	bool retired;
-	bool mappings_left; /* it is not among the running ones of its mappings any more */
+	bool mappings_left; /* it does not count in n_running of its mappings any more */
 	bool details_read; /* labels and main executable were looked up */
 	bool mappings_dropped; /* it has more than are kept, which was logged */
 
@@ -95,13 +95,13 @@ struct process {
 	/* The BPF maps' view. */
 	uint64_t scan;	     /* the last reading of /proc that saw it */
 	uint32_t exec_count; /* of this image, as its last sample said */
-	uint64_t publish_by_ns; /* with mappings whose look-up goes on; 0: nobody wants it yet */
+	uint64_t publish_by_ns; /* publish it then, even if files are still being looked up; 0: not set */
 	uint16_t n_execs;    /* of its pid before this image, modulo 65536, if known */
 	bool n_execs_known;
 	bool wants_publish;
 	bool published;
-	uint32_t n_held; /* mapping events that wait for older samples to be looked up */
-	bool was_reread; /* its mappings, for the code that was replaced when its exec count was reread_count */
+	uint32_t n_held; /* mapping events that are parked behind older samples */
+	bool was_reread; /* its mappings were read again when its exec count was reread_count */
 	uint32_t reread_count;
 
 	struct process *next_retired;
@@ -185,16 +185,16 @@ struct process *process_table_image_at(struct process_table *table, struct proce
 struct process_mapping *process_table_mapping(struct process_table *table, struct process *process, uint64_t pc,
 					      uint64_t now_ns);
 
-/* Something of it went that nobody tells of: looks at /proc what is left. Keeps what was known where it cannot. */
+/* Reads /proc/PID/maps again after an unmap, for which the kernel sends no event. On failure the mappings stay. */
 void process_table_reread_mappings(struct process_table *table, struct process *process);
 
 /*
- * Whether the event (PROCESS_MAPPED) puts another file where the process has one: samples from before it must be looked
- * up before it is applied.
+ * Whether the event (PROCESS_MAPPED) maps a file over a different one. Older samples must then be looked up before the
+ * event is applied.
  */
 bool process_table_replaces(const struct process_table *table, const struct process_event *event);
 
-/* @change of the number of mapping events of @pid that are held back: until it is 0 it is not published. */
+/* Adds @change to the number of parked mapping events of @pid. Until it is 0 the process is not published. */
 void process_table_hold(struct process_table *table, uint32_t pid, int change);
 bool process_table_is_held(const struct process_table *table, uint32_t pid);
 
