@@ -219,8 +219,15 @@ static __always_inline enum found_stack find_stack(struct task_struct *task, con
 	__u32 pid = header->pid;
 	__u32 *execs;
 
-	if (!walked && !taken)
-		return take_stack(task, scratch, may_sleep);
+	if (!walked && !taken) {
+		enum found_stack found = take_stack(task, scratch, may_sleep);
+
+		if (found != STACK_FOUND || waits->stack != WAIT_STACK_CUT || scratch->copy.stack_bytes > 0)
+			return found;
+		/* Nothing of the stack may be read here: what was cut has more frames. */
+		header->flags &= ~ABI_SAMPLE_COPIED;
+		header->n_kernel_frames = 0;
+	}
 	execs = bpf_map_lookup_elem(&exec_counts, &pid);
 	header->exec_count = execs ? *execs : 0;
 	header->n_user_frames = 1; /* at least: the stack has the rest */

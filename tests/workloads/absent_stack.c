@@ -14,6 +14,7 @@
  * LONG_READ_MIB is read in one system call after the others, some 3 seconds for a GiB.
  */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -142,9 +143,10 @@ void *on_a_stack_in_a_file(void *arg)
 	return NULL;
 }
 
-static char *map_file(void)
+/* The agent reads no stack of a thread that waits from a file on disk: that may take long. */
+static char *map_file(bool in_memory)
 {
-	FILE *file = tmpfile();
+	FILE *file = in_memory ? fdopen(memfd_create("stack", 0), "r+") : tmpfile();
 	char *memory;
 
 	if (!file || ftruncate(fileno(file), (off_t)STACK_BYTES) < 0)
@@ -158,10 +160,11 @@ static char *map_file(void)
 int main(int argc, char **argv)
 {
 	uint64_t seconds = argc > 1 ? strtoull(argv[1], NULL, 10) : 10;
+	uint64_t every_ms = argc > 2 ? strtoull(argv[2], NULL, 10) : 5;
 	struct run run = {
-		.stack = map_file(),
+		.stack = map_file(every_ms == 0),
 		.buffer = malloc(READ_BYTES),
-		.every_ns = (argc > 2 ? strtoull(argv[2], NULL, 10) : 5) * 1000000u,
+		.every_ns = every_ms * 1000000u,
 		.long_read_mib = argc > 3 ? strtoull(argv[3], NULL, 10) : 0,
 		.end_ns = clock_read_ns(CLOCK_MONOTONIC) + seconds * 1000000000u,
 	};
