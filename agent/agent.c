@@ -203,7 +203,7 @@ static int start_toucher(struct agent *agent)
 
 	if (agent_config_absent_pages(agent->config) == ABI_ABSENT_PAGES_LEAVE)
 		return 0;
-	r = page_toucher_new(&agent->toucher);
+	r = page_toucher_new(agent->helpers, &agent->toucher);
 	if (r == 0)
 		bpf_programs_on_absent_page(agent->programs, on_absent_page, agent);
 	return r;
@@ -224,7 +224,7 @@ static int start_sampling(struct agent *agent)
 		return r;
 	r = start_toucher(agent);
 	if (r < 0)
-		return log_error_errno(r, "cannot start the thread that touches absent pages: %m");
+		return log_error_errno(r, "cannot touch absent pages: %m");
 	r = unwind_publisher_init(&agent->tables, agent->programs, agent->executables, agent->helpers,
 				  agent->config->unwind_bytes);
 	if (r < 0)
@@ -364,7 +364,6 @@ struct agent *agent_free(struct agent *agent)
 	/* Sampling ends first; the table tells the publisher of what goes, so the programs outlive it. */
 	on_cpu_free(agent->on_cpu);
 	off_cpu_free(agent->off_cpu);
-	page_toucher_free(agent->toucher);
 	sender_free(agent->sender);
 	collector_free(agent->collector);
 	frame_resolver_free(agent->frames);

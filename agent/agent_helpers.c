@@ -26,6 +26,7 @@
 #define N_PARSERS 2
 #define N_COMPILERS 2
 #define N_SLOW_COMPILERS 1
+#define N_TOUCHERS 2
 
 static void on_looked_up(void *arg, uint32_t pid)
 {
@@ -43,6 +44,7 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery)
 			[HELPER_PARSER] = N_PARSERS,
 			[HELPER_COMPILER] = N_COMPILERS,
 			[HELPER_SLOW_COMPILER] = N_SLOW_COMPILERS,
+			[HELPER_TOUCHER] = N_TOUCHERS,
 		},
 		.single_use = { [HELPER_COMPILER] = true, [HELPER_SLOW_COMPILER] = true },
 	};
@@ -68,6 +70,7 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery)
 void agent_free_helpers(struct agent *agent)
 {
 	helper_pool_free(agent->helpers);
+	page_toucher_free(agent->toucher);
 	identifier_free(agent->identifier);
 	process_reader_free(agent->reader);
 	parked_records_free(agent->parked);
@@ -246,6 +249,15 @@ int agent_park_event(struct agent *agent, const struct process_event *event)
 	return 0;
 }
 
+/* Begins the look-ups that were asked for, and the reading of pages. */
+static void hand_out(struct agent *agent, uint64_t now_ns)
+{
+	identifier_flush(agent->identifier, now_ns);
+	if (agent->toucher)
+		page_toucher_flush(agent->toucher, now_ns);
+	helper_pool_run(agent->helpers, now_ns);
+}
+
 static int run_parked(struct agent *agent, uint64_t now_ns)
 {
 	int r;
@@ -264,14 +276,11 @@ int agent_run_helpers(struct agent *agent)
 	int r;
 
 	process_reader_tend(agent->reader, now_ns);
-	identifier_flush(agent->identifier, now_ns);
-	helper_pool_run(agent->helpers, now_ns);
+	hand_out(agent, now_ns);
 	r = run_parked(agent, now_ns);
 	if (r < 0)
 		return r;
-	/* Begins the look-ups that were asked for meanwhile. */
-	identifier_flush(agent->identifier, now_ns);
-	helper_pool_run(agent->helpers, now_ns);
+	hand_out(agent, now_ns);
 	return 0;
 }
 
@@ -280,8 +289,7 @@ int agent_publish(struct agent *agent)
 	uint64_t now_ns = clock_monotonic_ns(agent->clock);
 
 	mapping_publisher_run(&agent->publisher);
-	identifier_flush(agent->identifier, now_ns);
-	helper_pool_run(agent->helpers, now_ns);
+	hand_out(agent, now_ns);
 	return 0;
 }
 
@@ -312,12 +320,13 @@ void agent_update_helper_metrics(struct agent *agent)
 {
 	struct process_reader_stats reader;
 	struct identifier_stats stats;
-	struct helper_pool_stats finders, parsers;
+	struct helper_pool_stats finders, parsers, touchers;
 
 	identifier_stats(agent->identifier, &stats);
 	process_reader_stats(agent->reader, &reader);
 	helper_pool_stats(agent->helpers, HELPER_FINDER, &finders);
 	helper_pool_stats(agent->helpers, HELPER_PARSER, &parsers);
+	helper_pool_stats(agent->helpers, HELPER_TOUCHER, &touchers);
 	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS, stats.looked_up);
 	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_HUNG, stats.hung);
 	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_LEFT_ALONE, stats.left_alone);
@@ -329,6 +338,8 @@ void agent_update_helper_metrics(struct agent *agent)
 	metric_set(agent->metrics, AGENT_METRIC_PARSER_DEATHS, parsers.deaths);
 	metric_set(agent->metrics, AGENT_METRIC_READER_TIMEOUTS, reader.timeouts);
 	metric_set(agent->metrics, AGENT_METRIC_READER_DEATHS, reader.deaths);
+	metric_set(agent->metrics, AGENT_METRIC_TOUCHER_TIMEOUTS, touchers.timeouts);
+	metric_set(agent->metrics, AGENT_METRIC_TOUCHER_DEATHS, touchers.deaths);
 	metric_set(agent->metrics, AGENT_METRIC_READER_LEFT_ALONE, reader.left_alone);
 	metric_set(agent->metrics, AGENT_METRIC_PARKED_LATE, parked_records_late(agent->parked));
 }

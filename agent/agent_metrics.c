@@ -49,6 +49,7 @@ static void gather_absent_pages(struct agent *agent, const uint64_t values[ABI_C
 	set(agent, AGENT_METRIC_PAGES_ABSENT, touched.absent);
 	set(agent, AGENT_METRIC_PAGES_GONE, touched.gone);
 	set(agent, AGENT_METRIC_PAGES_FAILED, touched.failed);
+	set(agent, AGENT_METRIC_PAGES_HUNG, touched.hung);
 	set(agent, AGENT_METRIC_PAGES_DROPPED, touched.dropped + values[ABI_COUNTER_TOUCH_LOST]);
 }
 

@@ -218,7 +218,7 @@ static bool should_retire(const struct channel *channel, const struct helper_mes
 {
 	struct parser_answer answer;
 
-	if (channel->kind == HELPER_FINDER || message->size < sizeof(answer))
+	if (channel->kind == HELPER_FINDER || channel->kind == HELPER_TOUCHER || message->size < sizeof(answer))
 		return false;
 	memcpy(&answer, message->bytes, sizeof(answer));
 	return answer.cpu_ns > PARSER_RETIRES_CPU_NS;

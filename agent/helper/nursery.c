@@ -105,8 +105,9 @@ _Noreturn static void run_child(int socket, enum helper_kind kind, pid_t parent)
 		_exit(EXIT_FAILURE);
 	if (kind == HELPER_FINDER)
 		finder_process_run(HELPER_SOCKET_FD, parent);
-	if (kind == HELPER_READER)
-		reader_process_run(HELPER_SOCKET_FD, parent);
+	if (kind == HELPER_READER || kind == HELPER_TOUCHER)
+		reader_process_run(HELPER_SOCKET_FD, parent,
+				   kind == HELPER_READER ? "hearth-reader" : "hearth-toucher");
 	parser_process_run(HELPER_SOCKET_FD, parent, kind == HELPER_PARSER ? "hearth-parser" : "hearth-compiler");
 }
 

@@ -22,6 +22,7 @@ enum helper_kind {
 	HELPER_COMPILER, /* a parser that compiles the unwind table of one file, and ends */
 	HELPER_SLOW_COMPILER, /* the same, for tables that take longer than a second */
 	HELPER_READER, /* reads maps and command lines of processes (reader_process.h); may hang for a lock */
+	HELPER_TOUCHER, /* the same program, for pages of their memory; may hang in a file system */
 	HELPER_KINDS,
 };
 

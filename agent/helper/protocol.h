@@ -51,16 +51,26 @@ bool finder_request_next(const struct helper_message *message, size_t *offset, s
 enum reader_file {
 	READER_MAPS,	     /* the lines of executable mappings */
 	READER_COMMAND_LINE, /* its first READER_BEGINNING_BYTES */
+	READER_PAGES,	     /* a byte of each page of its memory, to have it resident */
 };
 
 #define READER_BEGINNING_BYTES 4095
 
+/* Pages of one request. */
+#define READER_MAX_PAGES 256
+
+/* PAGES: then up to READER_MAX_PAGES addresses of 8 bytes. */
 struct reader_request {
 	uint32_t pid;
 	uint32_t file; /* enum reader_file */
 };
 
-/* Then text, up to the end of the message. As many of them as it takes. */
+/* To PAGES: how many of them there are of each kind (page_toucher.h). */
+struct reader_touched {
+	uint32_t touched, absent, gone, failed;
+};
+
+/* To the others: then text, up to the end of the message. As many of them as it takes. */
 struct reader_answer {
 	int32_t result; /* of the last one: 0 or negative errno */
 	uint32_t is_last;

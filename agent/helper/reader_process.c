@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "agent/helper/protocol.h"
@@ -15,6 +16,13 @@
 
 /* Text of one answer: what fits into a message behind the header. */
 #define TEXT_BYTES (HELPER_MESSAGE_MAX_BYTES - sizeof(struct reader_answer))
+
+/*
+ * The page, and those above it: there the callers' frames are, which would be missed one page and one sample after
+ * the other. So much of a stack (256 KiB) at once; what is not mapped ends it.
+ */
+#define TOUCH_PAGES 64
+#define PAGE_BYTES  4096
 
 static int send_answer(int socket, struct helper_message *reply, size_t text_bytes, int result, bool is_last)
 {
@@ -70,14 +78,66 @@ static int answer_beginning(int socket, const char *path, struct helper_message 
 	return send_answer(socket, reply, n < 0 ? 0 : (size_t)n, n < 0 ? -errno : 0, true);
 }
 
+/* 0, or the error that says why not. */
+static int touch(pid_t pid, uint64_t address)
+{
+	char bytes[TOUCH_PAGES];
+	struct iovec local = { .iov_base = bytes, .iov_len = sizeof(bytes) };
+	struct iovec remote[TOUCH_PAGES];
+
+	for (size_t i = 0; i < TOUCH_PAGES; i++)
+		remote[i] = (struct iovec){
+			.iov_base = (void *)(uintptr_t)(address + i * PAGE_BYTES), /* of the other process */
+			.iov_len = 1,
+		};
+	return process_vm_readv(pid, &local, 1, remote, TOUCH_PAGES, 0) < 0 ? errno : 0;
+}
+
+static void account(struct reader_touched *touched, int error)
+{
+	switch (error) {
+	case 0:
+		touched->touched++;
+		break;
+	case EFAULT:
+		touched->absent++;
+		break;
+	case ESRCH:
+		touched->gone++;
+		break;
+	default:
+		touched->failed++;
+		break;
+	}
+}
+
+static int answer_pages(int socket, const struct helper_message *message, struct helper_message *reply)
+{
+	struct reader_touched touched = {};
+	struct reader_request request;
+	uint64_t address;
+
+	memcpy(&request, message->bytes, sizeof(request));
+	for (size_t at = sizeof(request); at + sizeof(address) <= message->size; at += sizeof(address)) {
+		memcpy(&address, message->bytes + at, sizeof(address));
+		account(&touched, touch((pid_t)request.pid, address));
+	}
+	memcpy(reply->bytes, &touched, sizeof(touched));
+	reply->size = sizeof(touched);
+	reply->n_fds = 0;
+	return helper_send(socket, reply, 0);
+}
+
 static int answer_request(int socket, const struct helper_message *message, struct helper_message *reply)
 {
 	struct reader_request request;
 	char path[64];
 
-	if (message->size != sizeof(request))
+	if (message->size < sizeof(request))
 		return -EBADMSG;
 	memcpy(&request, message->bytes, sizeof(request));
+	if (request.file == READER_PAGES)
+		return answer_pages(socket, message, reply);
 	(void)snprintf(path, sizeof(path), "/proc/%u/%s", request.pid,
 		       request.file == READER_MAPS ? "maps" : "cmdline");
 	return request.file == READER_MAPS ? answer_maps(socket, path, reply) : answer_beginning(socket, path, reply);
@@ -101,11 +161,11 @@ static int confine(pid_t parent)
 	return r < 0 ? r : sandbox_end_with_parent(parent);
 }
 
-void reader_process_run(int socket, pid_t parent)
+void reader_process_run(int socket, pid_t parent, const char *name)
 {
 	struct helper_message request, reply;
 
-	(void)prctl(PR_SET_NAME, "hearth-reader", 0, 0, 0);
+	(void)prctl(PR_SET_NAME, name, 0, 0, 0);
 	if (confine(parent) < 0)
 		_exit(EXIT_FAILURE);
 	while (helper_receive(socket, &request, 0) == 1) {

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pages that wait are in the order in which they came; those of the process that is first go out together.
+ */
+#include "agent/helper/page_toucher.h"
+
+#include <string.h>
+
+#include "agent/helper/avoid_list.h"
+#include "agent/helper/protocol.h"
+
+/* A burst: each CPU may find some pages between two drains of the ring buffers. */
+#define MAX_WAITING 256
+
+/* Of a message. */
+static_assert(MAX_WAITING <= READER_MAX_PAGES, "all may be of one process");
+
+/* A disk that sleeps takes longer than that; its pages come all the same. */
+#define TIMEOUT_NS (3 * NSEC_PER_SEC)
+
+/* As many helpers as work at a time: one may hang while the other works. */
+#define MAX_IN_FLIGHT 2
+
+/* A process whose pages did not come: each time it may cost a helper, so that it is tried ever more rarely. */
+#define FIRST_LEFT_ALONE_NS (60 * NSEC_PER_SEC)
+#define MAX_LEFT_ALONE_NS   (24 * 3600 * NSEC_PER_SEC)
+#define MAX_LEFT_ALONE	    1024
+
+struct page {
+	pid_t pid;
+	uint64_t address;
+};
+
+struct page_toucher {
+	struct helper_pool *pool;
+	struct page waiting[MAX_WAITING];
+	size_t count;
+	unsigned int n_in_flight;
+	struct avoid_list *left_alone; /* pid_t */
+	uint64_t now_ns; /* of the last flush */
+	struct page_toucher_stats stats;
+	struct helper_message message;
+};
+
+/* Pages of one process that a helper has. */
+struct errand {
+	struct page_toucher *toucher;
+	pid_t pid;
+	size_t count;
+};
+
+int page_toucher_new(struct helper_pool *pool, struct page_toucher **ret_toucher)
+{
+	const struct avoid_list_options left_alone = {
+		.key_size = sizeof(pid_t),
+		.max_keys = MAX_LEFT_ALONE,
+		.first_ns = FIRST_LEFT_ALONE_NS,
+		.max_ns = MAX_LEFT_ALONE_NS,
+	};
+	scoped(page_toucher_freep) struct page_toucher *toucher = calloc(1, sizeof(*toucher));
+	int r;
+
+	if (!toucher)
+		return -ENOMEM;
+	toucher->pool = pool;
+	r = avoid_list_new(&left_alone, &toucher->left_alone);
+	if (r < 0)
+		return r;
+	*ret_toucher = take_ptr(toucher);
+	return 0;
+}
+
+struct page_toucher *page_toucher_free(struct page_toucher *toucher)
+{
+	if (!toucher)
+		return NULL;
+	(void)avoid_list_free(toucher->left_alone);
+	free(toucher);
+	return NULL;
+}
+
+void page_toucher_stats(const struct page_toucher *toucher, struct page_toucher_stats *ret_stats)
+{
+	*ret_stats = toucher->stats;
+}
+
+void page_toucher_add(struct page_toucher *toucher, pid_t pid, uint64_t address)
+{
+	if (toucher->count == MAX_WAITING)
+		toucher->stats.dropped++;
+	else
+		toucher->waiting[toucher->count++] = (struct page){ .pid = pid, .address = address };
+}
+
+static void account(struct page_toucher_stats *stats, size_t n_pages, const struct helper_message *answer)
+{
+	struct reader_touched touched;
+
+	if (answer->size != sizeof(touched)) {
+		stats->failed += n_pages;
+		return;
+	}
+	memcpy(&touched, answer->bytes, sizeof(touched));
+	stats->touched += touched.touched;
+	stats->absent += touched.absent;
+	stats->gone += touched.gone;
+	stats->failed += touched.failed;
+}
+
+static void on_touched(void *arg, int error, struct helper_message *answer)
+{
+	scoped_free struct errand *errand = arg;
+	struct page_toucher *toucher = errand->toucher;
+
+	toucher->n_in_flight--;
+	if (error == 0) {
+		account(&toucher->stats, errand->count, answer);
+		return;
+	}
+	toucher->stats.hung += errand->count;
+	avoid_list_add_failure(toucher->left_alone, &errand->pid, toucher->now_ns);
+}
+
+/* Those of the first page's process; the others move up. */
+static size_t take_first(struct page_toucher *toucher, struct helper_message *message)
+{
+	struct reader_request request = { .pid = (uint32_t)toucher->waiting[0].pid, .file = READER_PAGES };
+	uint64_t *addresses = (uint64_t *)(void *)(message->bytes + sizeof(request));
+	size_t n_taken = 0, n_left = 0;
+
+	static_assert(sizeof(request) % sizeof(*addresses) == 0, "addresses are aligned");
+	for (size_t i = 0; i < toucher->count; i++) {
+		if ((uint32_t)toucher->waiting[i].pid == request.pid)
+			memcpy(&addresses[n_taken++], &toucher->waiting[i].address, sizeof(*addresses));
+		else
+			toucher->waiting[n_left++] = toucher->waiting[i];
+	}
+	toucher->count = n_left;
+	memcpy(message->bytes, &request, sizeof(request));
+	message->size = sizeof(request) + n_taken * sizeof(*addresses);
+	message->n_fds = 0;
+	return n_taken;
+}
+
+static void send_first(struct page_toucher *toucher)
+{
+	scoped_free struct errand *errand = malloc(sizeof(*errand));
+	const struct helper_job job = {
+		.kind = HELPER_TOUCHER,
+		.timeout_ns = TIMEOUT_NS,
+		.done = on_touched,
+		.forget = free,
+		.arg = errand,
+	};
+	const pid_t pid = toucher->waiting[0].pid;
+	const size_t count = take_first(toucher, &toucher->message);
+
+	if (avoid_list_has(toucher->left_alone, &pid, toucher->now_ns)) {
+		toucher->stats.hung += count;
+		return;
+	}
+	if (errand)
+		*errand = (struct errand){ .toucher = toucher, .pid = pid, .count = count };
+	if (!errand || helper_pool_submit(toucher->pool, &job, &toucher->message) < 0) {
+		toucher->stats.dropped += count;
+		return;
+	}
+	errand = NULL;
+	toucher->n_in_flight++;
+}
+
+void page_toucher_flush(struct page_toucher *toucher, uint64_t now_ns)
+{
+	toucher->now_ns = now_ns;
+	while (toucher->count > 0 && toucher->n_in_flight < MAX_IN_FLIGHT)
+		send_first(toucher);
+}
