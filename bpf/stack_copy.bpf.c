@@ -9,40 +9,53 @@
 #include "common/frame.h"
 
 /*
- * Addresses that lie in no known mapping are as often wrong as they are in a library that was loaded a moment ago, the
- * first ones of a program above all: of these each CPU sends so many a second, and the agent, which a copy wakes, reads
- * what came. New processes are told without a limit: each is new but once.
+ * Addresses that lie in no known mapping are wrong as often as they are in a library that was loaded a moment ago: in
+ * the first case the copy is of no use. So the number of these copies a second is limited on each CPU, for one process
+ * and for all. Without the limit for a process, one with code that nothing describes (an emulator, a JIT) would use up
+ * the copies of all others. Copies of new processes have no limit, because a process is new only once.
  */
-#define DOUBTFUL_COPIES_PER_S 16
-#define SECOND_SHIFT	      30 /* of ns: 1.07 s */
+#define DOUBTFUL_COPIES_PER_S		 64
+#define DOUBTFUL_COPIES_OF_PROCESS_PER_S 16
+#define SECOND_SHIFT			 30 /* of ns: 1.07 s */
+
+/* Processes that share an entry take it from each other: then only the limit for all holds. */
+#define QUOTA_PROCESSES 64
+#define QUOTA_OF_ALL	QUOTA_PROCESSES
 
 #define PIECE_BYTES 1024
 #define SMALL_PIECE 128
 
 struct copy_quota {
 	__u64 second;
+	__u32 pid; /* 0: all */
 	__u32 used;
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, QUOTA_PROCESSES + 1);
 	__type(key, __u32);
 	__type(value, struct copy_quota);
 } copy_quotas SEC(".maps");
 
-static __always_inline bool take_quota(__u64 now_ns)
+static __always_inline bool take_quota_of(__u32 key, __u32 pid, __u64 now_ns, __u32 limit)
 {
-	__u32 key = 0;
 	struct copy_quota *quota = bpf_map_lookup_elem(&copy_quotas, &key);
 
 	if (!quota)
 		return false;
-	if (quota->second != now_ns >> SECOND_SHIFT) {
+	if (quota->second != now_ns >> SECOND_SHIFT || quota->pid != pid) {
 		quota->second = now_ns >> SECOND_SHIFT;
+		quota->pid = pid;
 		quota->used = 0;
 	}
-	return quota->used++ < DOUBTFUL_COPIES_PER_S;
+	return quota->used++ < limit;
+}
+
+static __always_inline bool take_quota(__u32 pid, __u64 now_ns)
+{
+	return take_quota_of(pid % QUOTA_PROCESSES, pid, now_ns, DOUBTFUL_COPIES_OF_PROCESS_PER_S) &&
+	       take_quota_of(QUOTA_OF_ALL, 0, now_ns, DOUBTFUL_COPIES_PER_S);
 }
 
 static __always_inline bool wants_copy(const struct sample *sample)
@@ -56,7 +69,7 @@ static __always_inline bool wants_copy(const struct sample *sample)
 		return false;
 	if (header->flags & ABI_SAMPLE_UNKNOWN || sample->n_missing > 0)
 		return true;
-	return header->cut != STACK_CUT_NONE && sample->met_unmapped && take_quota(header->time_ns);
+	return header->cut != STACK_CUT_NONE && sample->met_unmapped && take_quota(header->pid, header->time_ns);
 }
 
 /* Copies what lies at @address and above, up to a page that is not there. Returns the bytes. */
