@@ -117,6 +117,8 @@ static __always_inline int copy_stack(struct task_struct *task, struct abi_stack
 	if (!may_sleep)
 		return 0;
 
+	/* Unrolled: clang let the loop's end fall through into its beginning, which the verifier of 6.1 refuses. */
+#pragma unroll
 	for (int piece = 0; piece < COPY_MOST_BYTES / PIECE_BYTES; piece++) {
 		state = look_at_memory(task, &memory, address + size, PIECE_BYTES);
 		if (state == MEMORY_BUSY)
