@@ -36,6 +36,12 @@ static const Elf64_Word section_name_offsets[SECTION_COUNT] = {
 	[SECTION_STRTAB] = 34, [SECTION_NAMES] = 42,
 };
 
+/*
+ * The server counts addresses of kernel frames from this symbol. A kernel for arm64 built without CONFIG_KALLSYMS_ALL
+ * has it outside what kallsyms lists: the file gets it nevertheless.
+ */
+#define TEXT "_text"
+
 /* Names that stand for one address; more of them only lose their sizes. */
 #define MAX_ALIASES 64
 
@@ -50,7 +56,8 @@ struct selection {
 };
 
 struct layout {
-	size_t n_locals, n_globals;
+	size_t n_locals, n_globals; /* with a symbol _text that kallsyms lacks */
+	bool lacks_text;
 	size_t names_bytes;
 	size_t note_offset, note_size;
 	size_t symtab_offset, strtab_offset, section_names_offset, sections_offset;
@@ -88,9 +95,12 @@ static int count_symbols(const struct selection *selection, struct layout *layou
 	if (r < 0)
 		return r;
 	layout->names_bytes = 1;
+	layout->lacks_text = selection->owner[0] == '\0';
 	while ((r = kallsyms_next(kallsyms, &symbol)) > 0) {
 		if (strcmp(symbol.owner, selection->owner) != 0 || !is_selected(selection, &symbol))
 			continue;
+		if (strcmp(symbol.name, TEXT) == 0)
+			layout->lacks_text = false;
 		if (is_local(&symbol))
 			layout->n_locals++;
 		else
@@ -99,7 +109,13 @@ static int count_symbols(const struct selection *selection, struct layout *layou
 	}
 	if (r < 0)
 		return r;
-	return layout->n_locals + layout->n_globals > 0 ? 0 : -ENODATA;
+	if (layout->n_locals + layout->n_globals == 0)
+		return -ENODATA;
+	if (layout->lacks_text) {
+		layout->n_globals++;
+		layout->names_bytes += sizeof(TEXT);
+	}
+	return 0;
 }
 
 static void lay_out(const struct selection *selection, struct layout *layout)
@@ -169,6 +185,11 @@ static int write_symbols(const struct selection *selection, struct writer *write
 	r = kallsyms_open(selection->path, &kallsyms);
 	if (r < 0)
 		return r;
+	if (writer->layout->lacks_text) {
+		symbol = (struct kallsyms_symbol){ .address = selection->start, .type = 'T', .name = TEXT };
+		write_symbol(writer, selection, &symbol);
+		writer->last_address = selection->start;
+	}
 	while ((r = kallsyms_next(kallsyms, &symbol)) > 0) {
 		if (strcmp(symbol.owner, selection->owner) != 0)
 			continue;

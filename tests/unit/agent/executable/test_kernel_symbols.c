@@ -60,6 +60,29 @@ static void nm_reads_the_image_with_addresses_and_sizes(void **state)
 				      "ffffffff81000300 0000000000000100 T last_function\n");
 }
 
+/* Debian's cloud kernel 6.1 for arm64 begins like this. */
+static void an_image_without_text_in_kallsyms_has_it_in_the_file(void **state)
+{
+	static const char symbols[] = "ffffc138d6a10000 t gic_handle_irq\n"
+				      "ffffc138d6a10000 T _stext\n"
+				      "ffffc138d6a10080 T last_function\n";
+	scoped_free char *path = write_file_in(*state, "kallsyms", symbols, strlen(symbols));
+	const struct kernel_layout layout = {
+		.id = some_id(),
+		.text_start = 0xffffc138d6a10000,
+		.text_end = 0xffffc138d6a10100,
+	};
+	scoped(bytes_release) struct bytes content = BYTES_INIT(KERNEL_ELF_BYTES);
+	scoped(bytes_release) struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+
+	assert_ok(kernel_symbols_elf_from(path, &layout, &content));
+	assert_int_equal(run_tool("nm -nS", *state, &content, &out), 0);
+	assert_bytes_equal_text(&out, "ffffc138d6a10000 0000000000000080 T _stext\n"
+				      "ffffc138d6a10000 0000000000000080 T _text\n"
+				      "ffffc138d6a10000 0000000000000080 t gic_handle_irq\n"
+				      "ffffc138d6a10080 0000000000000080 T last_function\n");
+}
+
 static void nm_reads_a_module_relative_to_its_start(void **state)
 {
 	scoped_free char *path = write_file_in(*state, "kallsyms", kallsyms, strlen(kallsyms));
@@ -199,6 +222,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_folder(nm_reads_the_image_with_addresses_and_sizes),
+		in_folder(an_image_without_text_in_kallsyms_has_it_in_the_file),
 		in_folder(nm_reads_a_module_relative_to_its_start),
 		in_folder(the_file_has_the_kernels_build_id_and_its_code_without_bytes),
 		in_folder(the_tools_have_nothing_to_complain_about),
