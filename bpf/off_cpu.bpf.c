@@ -213,13 +213,18 @@ static __always_inline enum wait_stack begin_stack(void *context, struct task_st
 	return WAIT_STACK_TAKEN;
 }
 
-/* By the time of the walk the library may be known, and the walk reads pages that are not resident. */
+/*
+ * By the time of the walk the library may be known, and the walk reads pages that are not resident: one may have ended
+ * the copy that went to the agent, too.
+ */
 static __always_inline bool may_be_longer(const struct sample *sample)
 {
 	const struct abi_sample *header = &sample->header;
 
-	if (header->flags & ABI_SAMPLE_COPIED || sample->registers.is_32_bit)
-		return false; /* the agent has it whole, or never will */
+	if (sample->registers.is_32_bit)
+		return false;
+	if (header->flags & ABI_SAMPLE_COPIED)
+		return sample->copied_bytes < COPY_MOST_BYTES;
 	return header->cut == STACK_CUT_READ_FAULT || header->cut == STACK_CUT_UNKNOWN ||
 	       (header->cut != STACK_CUT_NONE && sample->met_unmapped);
 }

@@ -23,8 +23,6 @@
 /* Without memory a stack of another wait at the same place is better, unless this one takes so long. */
 #define MIN_AGE_WITHOUT_MEMORY_NS 1000000000ULL
 
-/* What is copied of a stack: a record must fit into the file's buffer of eight pages, 32 KiB where pages are small. */
-#define COPY_MOST_BYTES	 24576
 #define PIECE_BYTES	 4096
 #define SMALL_PIECE	 128
 

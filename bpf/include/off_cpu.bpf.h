@@ -35,6 +35,12 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
+/*
+ * What the walk copies of a stack: a record must fit into its file's buffer of eight pages, 32 KiB where pages are
+ * small.
+ */
+#define COPY_MOST_BYTES 24576
+
 #define OFF_CPU_MAX_WAIT_NS (3600 * 1000000000ULL)
 
 enum wait_stack {
