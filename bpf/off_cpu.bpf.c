@@ -14,7 +14,6 @@
 #include <bpf/bpf_tracing.h>
 
 #include "common/event_type.h"
-#include "common/frame.h"
 
 /*
  * Share of each CPU's time that may go into taking stacks: 1/200 as long as thinning the waits of busy threads can keep
@@ -213,22 +212,6 @@ static __always_inline enum wait_stack begin_stack(void *context, struct task_st
 	return WAIT_STACK_TAKEN;
 }
 
-/*
- * By the time of the walk the library may be known, and the walk reads pages that are not resident: one may have ended
- * the copy that went to the agent, too.
- */
-static __always_inline bool may_be_longer(const struct sample *sample)
-{
-	const struct abi_sample *header = &sample->header;
-
-	if (sample->registers.is_32_bit)
-		return false;
-	if (header->flags & ABI_SAMPLE_COPIED)
-		return sample->copied_bytes < COPY_MOST_BYTES;
-	return header->cut == STACK_CUT_READ_FAULT || header->cut == STACK_CUT_UNKNOWN ||
-	       (header->cut != STACK_CUT_NONE && sample->met_unmapped);
-}
-
 /* The frames in user code were walked. */
 static __always_inline enum wait_stack finish_stack(struct thread_waits *waits, struct wait_site *site,
 						    struct sample *sample)
@@ -248,7 +231,7 @@ static __always_inline enum wait_stack finish_stack(struct thread_waits *waits, 
 	if (sample->header.flags & ABI_SAMPLE_COPIED)
 		site->copied_ns = sample->header.time_ns;
 	waits->stack_hash = sample->header.stack_hash;
-	return may_be_longer(sample) ? WAIT_STACK_CUT : WAIT_STACK_TAKEN;
+	return WAIT_STACK_TAKEN;
 }
 
 /* Waits like this one; after a while also those that were unlike it, for want of one that is like them. */

@@ -23,6 +23,8 @@
 /* Without memory a stack of another wait at the same place is better, unless this one takes so long. */
 #define MIN_AGE_WITHOUT_MEMORY_NS 1000000000ULL
 
+/* What is copied of a stack: a record must fit into the file's buffer of eight pages, 32 KiB where pages are small. */
+#define COPY_MOST_BYTES	 24576
 #define PIECE_BYTES	 4096
 #define SMALL_PIECE	 128
 
@@ -214,20 +216,11 @@ static __always_inline enum found_stack find_stack(struct task_struct *task, con
 {
 	struct abi_sample *header = &scratch->sample.header;
 	bool walked = waits->walk_start_ns == start_ns;
-	/* Without memory there are fewer frames here than in what was cut. */
-	bool taken = waits->stack == WAIT_STACK_TAKEN || (waits->stack == WAIT_STACK_CUT && !may_sleep);
 	__u32 pid = header->pid;
 	__u32 *execs;
 
-	if (!walked && !taken) {
-		enum found_stack found = take_stack(task, scratch, may_sleep);
-
-		if (found != STACK_FOUND || waits->stack != WAIT_STACK_CUT || scratch->copy.stack_bytes > 0)
-			return found;
-		/* Nothing of the stack may be read here: what was cut has more frames. */
-		header->flags &= ~ABI_SAMPLE_COPIED;
-		header->n_kernel_frames = 0;
-	}
+	if (!walked && waits->stack != WAIT_STACK_TAKEN)
+		return take_stack(task, scratch, may_sleep);
 	execs = bpf_map_lookup_elem(&exec_counts, &pid);
 	header->exec_count = execs ? *execs : 0;
 	header->n_user_frames = 1; /* at least: the stack has the rest */

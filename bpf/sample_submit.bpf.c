@@ -49,7 +49,6 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->n_rules_cached = 0;
 	sample->fault_address = 0;
 	sample->n_missing = 0;
-	sample->copied_bytes = 0;
 	sample->registers.entry_pc = 0;
 	sample->pc_is_exact = true;
 	sample->innermost = true;

@@ -113,8 +113,7 @@ static __always_inline int submit_copy(struct sample *sample)
 	copy->header = sample->header;
 	__builtin_memcpy(copy->general, sample->registers.general, sizeof(sample->registers.general));
 	copy->pc = sample->registers.entry_pc;
-	sample->copied_bytes = copy_stack(copy, sample->registers.general[REGISTER_SP]);
-	copy->stack_bytes = sample->copied_bytes;
+	copy->stack_bytes = copy_stack(copy, sample->registers.general[REGISTER_SP]);
 	if (n_kernel_frames > ABI_MAX_KERNEL_FRAMES)
 		n_kernel_frames = ABI_MAX_KERNEL_FRAMES;
 	bpf_probe_read_kernel(copy->kernel_frames, n_kernel_frames * sizeof(struct abi_frame), sample->frames);

@@ -35,12 +35,6 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-/*
- * What the walk copies of a stack: a record must fit into its file's buffer of eight pages, 32 KiB where pages are
- * small.
- */
-#define COPY_MOST_BYTES 24576
-
 #define OFF_CPU_MAX_WAIT_NS (3600 * 1000000000ULL)
 
 enum wait_stack {
@@ -48,7 +42,6 @@ enum wait_stack {
 	WAIT_STACK_TAKEN = 1,	/* stack_hash; the lot was one in 2^weight_shift */
 	WAIT_STACK_LOST = 2,	/* taken, but the ring buffer was full */
 	WAIT_STACK_IGNORED = 3, /* left out by regex, or without user frames */
-	WAIT_STACK_CUT = 4,	/* taken, but cut where mappings or pages were not known yet: the walk takes it again */
 };
 
 /*

@@ -37,7 +37,6 @@ struct sample {
 	__u32 n_missing; /* frames whose rows the agent has not loaded */
 	__u32 missing_executable; /* of the first of them */
 	__u64 missing_address;
-	__u32 copied_bytes; /* of the stack, for the agent; 0: it was not copied */
 	bool pc_is_exact;	    /* not a return address: the innermost frame, or one that a signal interrupted */
 	bool innermost;
 	bool fault_innermost; /* it was so at the fault */
