@@ -67,6 +67,8 @@ int collector_new(const struct collector_options *options, struct collector **re
 	if (r == 0)
 		r = window_stacks_init(&collector->before);
 	if (r == 0)
+		r = window_stacks_init(&collector->older);
+	if (r == 0)
 		r = hash_table_new(sizeof(uint32_t), sizeof(struct process *), 0, &collector->processes);
 	if (r == 0)
 		r = hash_table_new(sizeof(struct process_stack), 0, 0, &collector->process_stacks);
@@ -87,6 +89,7 @@ struct collector *collector_free(struct collector *collector)
 	definitions_release(&collector->definitions);
 	window_stacks_release(&collector->open);
 	window_stacks_release(&collector->before);
+	window_stacks_release(&collector->older);
 	vec_release(&collector->rows);
 	wait_shares_release(&collector->wait_shares);
 	hash_table_free(collector->processes);
@@ -178,7 +181,21 @@ static int full_stack(struct collector *collector, struct process *process, cons
 	return r < 0 ? r : 0;
 }
 
-/* 1 found; 0: the hash is known in neither window. */
+/* The stack of that hash in an earlier window, or NULL. */
+static const struct open_stack *find_earlier(const struct collector *collector, uint64_t sample_hash)
+{
+	const struct window_stacks *windows[] = { &collector->before, &collector->older };
+
+	for (size_t i = 0; i < ARRAY_SIZE(windows); i++) {
+		const uint32_t *index = hash_table_find(windows[i]->by_sample_hash, &sample_hash);
+
+		if (index)
+			return &windows[i]->stacks.items[*index];
+	}
+	return NULL;
+}
+
+/* 1 found; 0: the hash is known in no window. */
 static int stack_by_hash(struct collector *collector, uint64_t sample_hash, uint32_t *ret_index)
 {
 	const uint32_t *index = hash_table_find(collector->open.by_sample_hash, &sample_hash);
@@ -190,10 +207,9 @@ static int stack_by_hash(struct collector *collector, uint64_t sample_hash, uint
 		*ret_index = *index;
 		return 1;
 	}
-	index = hash_table_find(collector->before.by_sample_hash, &sample_hash);
-	if (!index)
+	old = find_earlier(collector, sample_hash);
+	if (!old)
 		return 0;
-	old = &collector->before.stacks.items[*index];
 	r = open_stack(collector, old->frames, old->n_frames, old->cut, ret_index);
 	if (r < 0)
 		return r;

@@ -21,7 +21,12 @@ struct open_stack {
 VEC_DEFINE(open_stack_vec, struct open_stack);
 VEC_DEFINE(row_vec, struct window_row);
 
-/* Stacks of one window; the one before is kept, because a hash may refer to it just after the change. */
+/*
+ * Stacks of one window. Those of the two windows before are kept too, because a hash may refer to them: the kernel
+ * side counts a stack for the next window as soon as the agent has announced that window, but the agent still folds
+ * what it then reads from the ring into the window that it closes. A wait that begins in the next window has the hash
+ * alone, and may end in the one after it.
+ */
 struct window_stacks {
 	struct arena *arena;
 	struct open_stack_vec stacks;
@@ -40,7 +45,7 @@ struct collector {
 	struct definitions definitions;
 	uint64_t window;
 	struct window_stacks open;
-	struct window_stacks before;
+	struct window_stacks before, older;
 	struct row_vec rows;
 	struct wait_shares wait_shares;
 	struct hash_table *processes;	   /* uint32_t number -> struct process *: sampled in this window */

@@ -270,10 +270,11 @@ static int finish_executables(struct builder *builder)
 
 static void open_next_window(struct collector *collector)
 {
-	struct window_stacks before = collector->before;
+	struct window_stacks oldest = collector->older;
 
+	collector->older = collector->before;
 	collector->before = collector->open;
-	collector->open = before;
+	collector->open = oldest;
 	arena_clear(collector->open.arena);
 	vec_clear(&collector->open.stacks);
 	hash_table_clear(collector->open.by_sample_hash);

@@ -222,7 +222,7 @@ static void a_hash_means_the_stack_that_came_in_full(void **state)
 	assert_int_not_equal(window.rows[1].stack, window.rows[0].stack);
 }
 
-static void a_hash_of_the_window_before_is_still_understood(void **state)
+static void a_hash_of_the_two_windows_before_is_still_understood(void **state)
 {
 	struct fixture *fixture = *state;
 	struct collector_stats stats;
@@ -237,8 +237,20 @@ static void a_hash_of_the_window_before_is_still_understood(void **state)
 	assert_int_equal(window.rows[0].stack, number);
 	/* Nothing was acknowledged: the definition goes along again. */
 	assert_int_equal(window.n_stacks, 1);
+
+	/* One window without the stack, then another use. */
+	(void)close_window(fixture);
+	add_hash(fixture, sample_at(3 * NSEC_PER_SEC, 77));
+	window = close_window(fixture);
+	assert_int_equal(window.rows[0].stack, number);
 	collector_stats(fixture->collector, &stats);
 	assert_int_equal(stats.stacks_lost, 0);
+
+	(void)close_window(fixture);
+	(void)close_window(fixture);
+	add_hash(fixture, sample_at(6 * NSEC_PER_SEC, 77));
+	collector_stats(fixture->collector, &stats);
+	assert_int_equal(stats.stacks_lost, 1);
 }
 
 static void an_unknown_hash_is_counted_and_its_time_is_kept(void **state)
@@ -377,7 +389,7 @@ int main(void)
 		TEST(an_exec_that_was_not_reported_shows_in_the_next_sample),
 		TEST(an_exec_that_was_reported_is_not_missed),
 		TEST(a_hash_means_the_stack_that_came_in_full),
-		TEST(a_hash_of_the_window_before_is_still_understood),
+		TEST(a_hash_of_the_two_windows_before_is_still_understood),
 		TEST(an_unknown_hash_is_counted_and_its_time_is_kept),
 		TEST(what_is_acknowledged_is_not_defined_again),
 		TEST(a_renamed_thread_is_a_new_series),
