@@ -7,11 +7,11 @@
 need_root
 [ ! -e /proc/version_signature ] || skip "this kernel has a version signature, which is not made up here"
 
-# agent_on_old_kernel ARGUMENT...
-agent_on_old_kernel() {
-	env LD_PRELOAD="$workloads/libold_kernel.so" "$HEARTH_BUILD/bin/hearth-agent" --server "http://127.0.0.1:$(free_port)" \
-		--spool "$work/spool" --unwind.cache_folder "$work/unwind" --metrics.file "$agent_metrics" "$@"
-}
+# A command and no function: a function in the background would be a shell that ends without its agent.
+agent_metrics=$work/agent.metrics
+agent_on_old_kernel=(env LD_PRELOAD="$workloads/libold_kernel.so" "$HEARTH_BUILD/bin/hearth-agent"
+	--server "http://127.0.0.1:$(free_port)" --spool "$work/spool" --unwind.cache_folder "$work/unwind"
+	--metrics.file "$agent_metrics")
 
 # expect_start NAME COMMAND...: the agent reports.
 expect_start() {
@@ -23,10 +23,9 @@ expect_start() {
 	stop_agent
 }
 
-agent_metrics=$work/agent.metrics
-! agent_on_old_kernel >"$work/refused.log" 2>&1 || fail "the agent ran on a kernel that may freeze"
+! "${agent_on_old_kernel[@]}" >"$work/refused.log" 2>&1 || fail "the agent ran on a kernel that may freeze"
 grep -q "may freeze" "$work/refused.log" || fail "the reason is not said"
 grep -q -- "--trust_kernel=true" "$work/refused.log" || fail "no remedy is said"
 
-expect_start flag agent_on_old_kernel --trust_kernel=true
-HEARTH_AGENT_TRUST_KERNEL=1 expect_start variable agent_on_old_kernel
+expect_start flag "${agent_on_old_kernel[@]}" --trust_kernel=true
+HEARTH_AGENT_TRUST_KERNEL=1 expect_start variable "${agent_on_old_kernel[@]}"
