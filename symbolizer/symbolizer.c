@@ -179,6 +179,19 @@ static void fill_context(struct symbolizer *symbolizer, const struct symbolizer_
 	api->connections_arg = symbolizer;
 }
 
+static struct http_client_limits client_limits(const struct symbolizer_config *config)
+{
+	uint64_t per_client = config->max_connections_per_client;
+
+	return (struct http_client_limits){
+		.header_timeout_ns = config->header_timeout_ns,
+		.body_grace_ns = config->body_grace_ns,
+		.body_min_rate = config->body_min_rate,
+		.max_per_client = (unsigned int)(per_client ? per_client :
+							      config->max_connections / 2),
+	};
+}
+
 static int serve(struct symbolizer *symbolizer, const struct symbolizer_config *config,
 		 char ret_message[SYMBOLIZER_MESSAGE_SIZE])
 {
@@ -190,6 +203,7 @@ static int serve(struct symbolizer *symbolizer, const struct symbolizer_config *
 		.listen = config->listen,
 		.n_workers = count_workers(config),
 		.max_connections = (unsigned int)config->max_connections,
+		.limits = client_limits(config),
 		.insecure = config->insecure,
 	};
 	struct http_server *http;

@@ -9,9 +9,9 @@
  *      \--(refused)--> ANSWERED, the rest of the body is read and thrown away
  *
  * An answer can only be queued before the first byte of the body or after the last one. A refusal
- * therefore either goes out at once, and the connection is closed without reading the body, or
- * after a body that is short enough to be swallowed: a client that is still sending when its
- * connection is closed may never see the answer.
+ * therefore either is sent at once and ends the connection (if the request has no single end, no
+ * route, or no right to be there, and if the body is long), or it is sent after the body, which
+ * keeps the connection. For the first kind see connection_discard_body().
  */
 
 #include "symbolizer/http/exchange.h"
@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 
 #include "common/log.h"
+#include "symbolizer/http/framing.h"
 #include "symbolizer/http/gzip.h"
 #include "symbolizer/http/origin.h"
 
@@ -41,6 +42,7 @@ struct exchange {
 	struct MHD_Connection *connection;
 	const struct http_route *route; /* NULL: none has the path */
 	enum exchange_state state;
+	bool closes;              /* the connection ends with the answer, which does not wait for the body */
 	unsigned int sent_status; /* 0 until the answer is queued */
 	uint64_t started_ns;
 	uint64_t declared_bytes; /* Content-Length, 0 without a body, or LENGTH_UNKNOWN */
@@ -295,14 +297,30 @@ static void begin_body(struct exchange *exchange)
 		exchange->state = EXCHANGE_ANSWERED;
 }
 
-static void check_headers(struct exchange *exchange)
+/* Where the next request begins is not known: the connection has to end. */
+static void check_framing(struct exchange *exchange, const char *version)
 {
-	if (atomic_load(&exchange->host->stopping))
-		refuse_stopping(exchange);
+	const char *objection = framing_objection(&exchange->request, version);
+
+	if (!objection)
+		return;
+	http_response_error(&exchange->response, 400, "%s", objection);
+	exchange->state = EXCHANGE_ANSWERED;
+	exchange->closes = true;
+}
+
+static void check_headers(struct exchange *exchange, const char *version)
+{
+	check_framing(exchange, version);
 	if (exchange->state == EXCHANGE_READING)
 		find_route(exchange);
 	if (exchange->state == EXCHANGE_READING)
 		authorize(exchange);
+	/* Bodies are read only of those who may send them. */
+	if (exchange->state == EXCHANGE_ANSWERED && exchange->declared_bytes > 0)
+		exchange->closes = true;
+	if (exchange->state == EXCHANGE_READING && atomic_load(&exchange->host->stopping))
+		refuse_stopping(exchange);
 	if (exchange->state == EXCHANGE_READING)
 		begin_body(exchange);
 }
@@ -351,7 +369,7 @@ static struct MHD_Response *make_response(struct exchange *exchange)
 	if (!http_response_find_header(response, "Cache-Control"))
 		(void)MHD_add_response_header(message, "Cache-Control", "no-store");
 	(void)MHD_add_response_header(message, "X-Content-Type-Options", "nosniff");
-	if (atomic_load(&exchange->host->stopping))
+	if (exchange->closes || atomic_load(&exchange->host->stopping))
 		(void)MHD_add_response_header(message, "Connection", "close");
 	return message;
 }
@@ -424,6 +442,7 @@ static bool client_is_gone(const struct exchange *exchange)
 static enum MHD_Result take_body(struct exchange *exchange, struct bytes_view data)
 {
 	exchange->received_bytes += data.size;
+	connection_received(connection_of(exchange->connection), data.size);
 	if (client_is_gone(exchange))
 		return MHD_NO;
 	if (exchange->state == EXCHANGE_READING) {
@@ -497,6 +516,26 @@ static enum MHD_Result hand_over(struct exchange *exchange)
 	return MHD_YES;
 }
 
+/* A refusal that does not wait for the body is sent here. */
+static enum MHD_Result take_headers(struct exchange *exchange, const char *version)
+{
+	struct connection *connection = connection_of(exchange->connection);
+
+	check_headers(exchange, version);
+	if (exchange->state == EXCHANGE_ANSWERED &&
+	    (exchange->closes || exchange->declared_bytes > MAX_DRAINED_BYTES)) {
+		connection_expects_nothing(connection);
+		if (exchange->declared_bytes > 0)
+			connection_discard_body(connection);
+		return send_answer(exchange);
+	}
+	if (exchange->declared_bytes > 0)
+		connection_expects_body(connection);
+	else
+		connection_expects_nothing(connection);
+	return MHD_YES;
+}
+
 enum MHD_Result exchange_on_access(void *arg, struct MHD_Connection *connection, const char *url,
 				   const char *method, const char *version, const char *upload_data,
 				   size_t *upload_data_size, void **ret_exchange)
@@ -504,16 +543,11 @@ enum MHD_Result exchange_on_access(void *arg, struct MHD_Connection *connection,
 	struct exchange *exchange = *ret_exchange;
 	struct bytes_view data;
 
-	(void)version;
 	if (!exchange) {
 		if (exchange_new(arg, connection, url, method, &exchange) < 0)
 			return MHD_NO;
 		*ret_exchange = exchange;
-		check_headers(exchange);
-		if (exchange->state == EXCHANGE_ANSWERED &&
-		    exchange->declared_bytes > MAX_DRAINED_BYTES)
-			return send_answer(exchange);
-		return MHD_YES;
+		return take_headers(exchange, version);
 	}
 	if (*upload_data_size > 0) {
 		data = (struct bytes_view){ .data = (const uint8_t *)upload_data,
@@ -521,6 +555,7 @@ enum MHD_Result exchange_on_access(void *arg, struct MHD_Connection *connection,
 		*upload_data_size = 0;
 		return take_body(exchange, data);
 	}
+	connection_expects_nothing(connection_of(connection));
 	return exchange->state == EXCHANGE_ANSWERED ? send_answer(exchange) : hand_over(exchange);
 }
 
@@ -531,10 +566,10 @@ void exchange_on_completed(void *arg, struct MHD_Connection *connection, void **
 	struct exchange_host *host = arg;
 	uint64_t duration_ns;
 
-	(void)connection;
 	if (!exchange)
 		return;
 	*ret_exchange = NULL;
+	connection_expects_header(connection_of(connection));
 	duration_ns = clock_monotonic_ns(host->options.clock) - exchange->started_ns;
 	if (host->options.metrics)
 		route_metrics_add(

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "symbolizer/http/connections.h"
 #include "symbolizer/http/server.h"
 #include "symbolizer/http/worker_pool.h"
 
@@ -22,6 +23,7 @@
 struct exchange_host {
 	struct http_server_options options;
 	struct worker_pool *workers[HTTP_LANE_COUNT];
+	struct connections *connections;
 	bool loopback_only;               /* no tokens, and no other address */
 	_Atomic uint64_t held_body_bytes; /* against HTTP_MAX_HELD_BODY_BYTES */
 	atomic_bool stopping;

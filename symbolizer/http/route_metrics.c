@@ -30,6 +30,7 @@ struct route_row {
 struct route_metrics {
 	const struct http_route *routes;
 	size_t count;
+	_Atomic uint64_t closed[HTTP_CLOSED_COUNT];
 	struct route_row rows[]; /* [count + 1]: the last one is for unknown paths */
 };
 
@@ -128,8 +129,34 @@ static void print_durations(struct route_metrics *metrics, const char *prefix, s
 	}
 }
 
+void route_metrics_add_closed(struct route_metrics *metrics, enum http_closed reason)
+{
+	atomic_fetch_add_explicit(&metrics->closed[reason], 1, memory_order_relaxed);
+}
+
+static void print_closed(struct route_metrics *metrics, const char *prefix, struct bytes *out)
+{
+	static const char *const reasons[] = {
+#define X(id, name, reason) name,
+		HTTP_CLOSED(X)
+#undef X
+	};
+
+	bytes_append_format(out,
+			    "# HELP %shttp_connections_closed_total connections closed because of "
+			    "their client, by reason\n"
+			    "# TYPE %shttp_connections_closed_total counter\n",
+			    prefix, prefix);
+	for (unsigned int i = 0; i < HTTP_CLOSED_COUNT; i++)
+		bytes_append_format(
+			out, "%shttp_connections_closed_total{reason=\"%s\"} %" PRIu64 "\n", prefix,
+			reasons[i],
+			atomic_load_explicit(&metrics->closed[i], memory_order_relaxed));
+}
+
 void route_metrics_print(struct route_metrics *metrics, const char *prefix, struct bytes *out)
 {
 	print_requests(metrics, prefix, out);
 	print_durations(metrics, prefix, out);
+	print_closed(metrics, prefix, out);
 }

@@ -9,6 +9,19 @@
 
 struct route_metrics;
 
+/* Why the server closed a connection: X(id, label, reason in the log). */
+#define HTTP_CLOSED(X)                                                                             \
+	X(HEADER, "header_timeout", "their header was not complete within header_timeout")         \
+	X(BODY, "slow_body", "their body arrived more slowly than body_min_rate")                  \
+	X(CLIENT_LIMIT, "client_limit", "their client had max_connections_per_client open")
+
+enum http_closed {
+#define X(id, ...) HTTP_CLOSED_##id,
+	HTTP_CLOSED(X)
+#undef X
+		HTTP_CLOSED_COUNT,
+};
+
 /* @routes must outlive the metrics. */
 int route_metrics_new(const struct http_route *routes, size_t count,
 		      struct route_metrics **ret_metrics);
@@ -17,6 +30,9 @@ struct route_metrics *route_metrics_free(struct route_metrics *metrics);
 /* @route NULL: no route had the path. @status 0: the client went away before the answer. */
 void route_metrics_add(struct route_metrics *metrics, const struct http_route *route,
 		       unsigned int status, uint64_t duration_ns);
+
+/* The server closed or refused a connection. */
+void route_metrics_add_closed(struct route_metrics *metrics, enum http_closed reason);
 
 /* Prometheus text format 0.0.4; names begin with @prefix. */
 void route_metrics_print(struct route_metrics *metrics, const char *prefix, struct bytes *out);

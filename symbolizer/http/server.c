@@ -17,6 +17,7 @@
 
 #include "common/log.h"
 #include "common/scoped.h"
+#include "symbolizer/http/connections.h"
 #include "symbolizer/http/exchange.h"
 #include "symbolizer/http/listen.h"
 
@@ -27,10 +28,6 @@
 
 /* Headers, the query string and the socket's buffers of one connection. */
 #define CONNECTION_MEMORY_BYTES (32 * KIB)
-
-/* Without a byte in either direction. Agents keep their connection between batches, which are 5 s
- * apart. */
-#define CONNECTION_TIMEOUT_S 30
 
 /* How long slow clients may hold up a stop. */
 #define STOP_PATIENCE_S 10
@@ -134,13 +131,14 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, int fd)
 
 	return MHD_start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
-		NULL, NULL, exchange_on_access, &server->host, MHD_OPTION_EXTERNAL_LOGGER,
-		log_library_message, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+		connections_on_accept, server->host.connections, exchange_on_access, &server->host,
+		MHD_OPTION_EXTERNAL_LOGGER, log_library_message, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_THREAD_POOL_SIZE, IO_THREADS_PER_ADDRESS, MHD_OPTION_CONNECTION_LIMIT,
-		connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)CONNECTION_TIMEOUT_S,
+		connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)HTTP_IDLE_TIMEOUT_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
 		MHD_OPTION_UNESCAPE_CALLBACK, decode_percent, NULL, MHD_OPTION_NOTIFY_COMPLETED,
-		exchange_on_completed, &server->host, MHD_OPTION_END);
+		exchange_on_completed, &server->host, MHD_OPTION_NOTIFY_CONNECTION,
+		connections_on_notify, server->host.connections, MHD_OPTION_END);
 }
 
 static int start_daemons(struct http_server *server, char ret_message[HTTP_SERVER_MESSAGE_SIZE])
@@ -195,7 +193,7 @@ static int host_init(struct exchange_host *host, const struct http_server_option
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return connections_new(options, &host->connections);
 }
 
 int http_server_start(const struct http_server_options *options, struct http_server **ret_server,
@@ -210,8 +208,8 @@ int http_server_start(const struct http_server_options *options, struct http_ser
 	r = host_init(&server->host, options);
 	if (r < 0) {
 		(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE,
-			       "cannot start %u worker threads: %s",
-			       options->n_workers * HTTP_LANE_COUNT, strerror(-r));
+			       "cannot start %u threads: %s",
+			       options->n_workers * HTTP_LANE_COUNT + 1, strerror(-r));
 		return r;
 	}
 	r = parse_addresses(server, options->listen, ret_message);
@@ -295,6 +293,7 @@ struct http_server *http_server_free(struct http_server *server)
 	}
 	for (unsigned int i = 0; i < server->n_daemons; i++)
 		MHD_stop_daemon(server->daemons[i]);
+	(void)connections_free(server->host.connections);
 
 	for (unsigned int lane = 0; lane < HTTP_LANE_COUNT; lane++)
 		(void)worker_pool_free(server->host.workers[lane]);

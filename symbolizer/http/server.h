@@ -5,8 +5,8 @@
  * The HTTP server: routes in, sockets out. It checks who asks, bounds what is read, and calls the
  * route's handler on a worker thread; slow handlers do not keep other connections waiting.
  *
- * Threads: two per listen address move bytes (epoll), n_workers per lane run handlers. While a
- * handler works its connection is suspended.
+ * Threads: two per listen address move bytes (epoll), n_workers per lane run handlers, one closes
+ * connections of slow clients. While a handler works its connection is suspended.
  */
 
 #include "common/clock.h"
@@ -15,6 +15,14 @@
 #include "symbolizer/http/router.h"
 
 struct http_server;
+
+/* What a client may do with connections, enforced by connections.h. 0: no bound. */
+struct http_client_limits {
+	uint64_t header_timeout_ns;
+	uint64_t body_grace_ns;
+	uint64_t body_min_rate; /* bytes per second */
+	unsigned int max_per_client;
+};
 
 struct http_server_options {
 	const struct http_route *routes; /* outlives the server */
@@ -27,6 +35,7 @@ struct http_server_options {
 	unsigned int n_workers;   /* per lane */
 	unsigned int max_waiting; /* requests per lane; 0: what the lane's row says */
 	unsigned int max_connections;
+	struct http_client_limits limits;
 	bool insecure; /* other addresses than loopback without tokens are meant */
 };
 

@@ -31,6 +31,7 @@ struct site {
 	atomic_uint holding;
 	struct auth *auth;
 	struct route_metrics *metrics;
+	struct http_client_limits limits; /* none, unless a test sets them before start() */
 	struct http_server *server;
 	unsigned int port; /* of the first address */
 };
@@ -205,6 +206,7 @@ static inline int start(struct site *site, const char *listen, bool insecure, ch
 		.n_workers = N_WORKERS,
 		.max_waiting = MAX_WAITING,
 		.max_connections = 64,
+		.limits = site->limits,
 		.insecure = insecure,
 	};
 

@@ -20,6 +20,9 @@ static void requests_are_counted_by_route_and_class(void **state)
 		"p_http_request_seconds_sum{route=\"/a\",method=\"GET\"} 1.500003\n",
 		"p_http_request_seconds_count{route=\"/a\",method=\"GET\"} 3\n",
 		"p_http_request_seconds_count{route=\"/b/*\",method=\"POST\"} 2\n",
+		"# TYPE p_http_connections_closed_total counter\n",
+		"p_http_connections_closed_total{reason=\"header_timeout\"} 0\n",
+		"p_http_connections_closed_total{reason=\"slow_body\"} 2\n",
 	};
 	scoped(route_metrics_freep) struct route_metrics *metrics = NULL;
 	scoped(bytes_release) struct bytes out = BYTES_INIT(100000);
@@ -32,6 +35,8 @@ static void requests_are_counted_by_route_and_class(void **state)
 	route_metrics_add(metrics, &routes[1], 507, 0);
 	route_metrics_add(metrics, &routes[1], 0, 0);
 	route_metrics_add(metrics, NULL, 404, 0);
+	route_metrics_add_closed(metrics, HTTP_CLOSED_BODY);
+	route_metrics_add_closed(metrics, HTTP_CLOSED_BODY);
 
 	route_metrics_print(metrics, "p_", &out);
 	assert_ok(bytes_append_byte(&out, '\0'));

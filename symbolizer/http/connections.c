@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Connections lie in buckets by client address, all under one lock. The thread closes one by shutdown() under that
+ * lock: the library calls connections_on_notify(), which takes it too, before it closes the descriptor, so the number
+ * still means this connection. The library then sees the end of the connection and closes it as if the client had.
+ */
+
+#include "symbolizer/http/connections.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "common/log.h"
+
+#define N_BUCKETS 4096
+
+/* How often deadlines are compared with the clock. */
+#define TICK_MS 250
+
+#define LOG_INTERVAL_NS (60 * NSEC_PER_SEC)
+
+/* Answered connections whose bodies are discarded: at a time, and for how long and how much each. */
+#define MAX_DISCARDING	    64
+#define DISCARD_NS	    (5 * NSEC_PER_SEC)
+#define MAX_DISCARDED_BYTES (4 * MIB)
+
+#define NO_DEADLINE UINT64_MAX
+
+/* IPv4 as ::ffff:a.b.c.d; of IPv6 the network of 64 bits, which one customer has at least. */
+struct client {
+	struct in6_addr address;
+};
+
+enum expectation {
+	EXPECTS_NOTHING,
+	EXPECTS_HEADER,
+	EXPECTS_BODY,
+};
+
+struct connection {
+	struct connections *owner;
+	struct connection *next; /* of the bucket */
+	struct client client;
+	enum expectation expectation;
+	uint64_t deadline_ns; /* or NO_DEADLINE */
+	int fd;		      /* of the library */
+	bool discards_body;
+};
+
+struct discarding {
+	int fd;
+	uint64_t deadline_ns;
+	uint64_t left_bytes;
+};
+
+/* Since the last line in the log. */
+struct unlogged {
+	unsigned int count;
+	struct client latest;
+	uint64_t next_ns; /* not before */
+};
+
+struct connections {
+	struct http_client_limits limits;
+	struct route_metrics *metrics;
+	const struct clock *clock;
+	pthread_t thread;
+	bool has_thread;
+	int wake; /* eventfd */
+
+	pthread_mutex_t lock; /* of all below */
+	bool stops;
+	struct connection *buckets[N_BUCKETS];
+	struct unlogged unlogged[HTTP_CLOSED_COUNT];
+	struct discarding discarding[MAX_DISCARDING];
+	unsigned int n_discarding;
+};
+
+static struct client client_of(const struct sockaddr *address)
+{
+	struct client client = {};
+
+	if (address->sa_family == AF_INET) {
+		const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
+
+		client.address.s6_addr[10] = client.address.s6_addr[11] = 0xff;
+		memcpy(&client.address.s6_addr[12], &v4->sin_addr, sizeof(v4->sin_addr));
+	} else if (address->sa_family == AF_INET6) {
+		client.address = ((const struct sockaddr_in6 *)address)->sin6_addr;
+		if (!IN6_IS_ADDR_V4MAPPED(&client.address))
+			memset(&client.address.s6_addr[8], 0, 8);
+	}
+	return client;
+}
+
+#define CLIENT_TEXT_SIZE (INET6_ADDRSTRLEN + sizeof("/64"))
+
+static void client_format(const struct client *client, char ret_text[CLIENT_TEXT_SIZE])
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+	bool is_v4 = IN6_IS_ADDR_V4MAPPED(&client->address);
+
+	(void)inet_ntop(is_v4 ? AF_INET : AF_INET6,
+			is_v4 ? (const void *)&client->address.s6_addr[12] : &client->address, text,
+			sizeof(text));
+	(void)snprintf(ret_text, CLIENT_TEXT_SIZE, "%s%s", text, is_v4 ? "" : "/64");
+}
+
+static bool client_equals(const struct client *a, const struct client *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static struct connection **bucket_of(struct connections *connections, const struct client *client)
+{
+	uint64_t high, low;
+
+	memcpy(&high, &client->address.s6_addr[0], sizeof(high));
+	memcpy(&low, &client->address.s6_addr[8], sizeof(low));
+	/* The upper bits of a product depend on all bits of its factors. */
+	return &connections->buckets[((high ^ low) * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+}
+static_assert(N_BUCKETS == 1 << (64 - 52), "bucket_of() takes as many bits as there are");
+
+static void wake(struct connections *connections)
+{
+	(void)eventfd_write(connections->wake, 1);
+}
+
+/* Under the lock. */
+static void count_closed(struct connections *connections, enum http_closed reason,
+			 const struct client *client)
+{
+	connections->unlogged[reason].count++;
+	connections->unlogged[reason].latest = *client;
+	if (connections->metrics)
+		route_metrics_add_closed(connections->metrics, reason);
+}
+
+enum MHD_Result connections_on_accept(void *arg, const struct sockaddr *address, socklen_t size)
+{
+	struct connections *connections = arg;
+	struct client client = client_of(address);
+	unsigned int limit = connections->limits.max_per_client, count = 0;
+	struct connection *at;
+
+	(void)size;
+	if (limit == 0)
+		return MHD_YES;
+	(void)pthread_mutex_lock(&connections->lock);
+	for (at = *bucket_of(connections, &client); at && count < limit; at = at->next)
+		count += client_equals(&at->client, &client);
+	if (count >= limit)
+		count_closed(connections, HTTP_CLOSED_CLIENT_LIMIT, &client);
+	(void)pthread_mutex_unlock(&connections->lock);
+	return count < limit ? MHD_YES : MHD_NO;
+}
+
+static uint64_t deadline_in(const struct connections *connections, uint64_t ns)
+{
+	return clock_monotonic_ns(connections->clock) + ns;
+}
+
+static void add(struct connections *connections, struct MHD_Connection *library_connection,
+		void **context)
+{
+	const union MHD_ConnectionInfo *fd = MHD_get_connection_info(library_connection,
+								     MHD_CONNECTION_INFO_CONNECTION_FD);
+	int number = fd ? fd->connect_fd : -1;
+	const union MHD_ConnectionInfo *address = MHD_get_connection_info(
+		library_connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct connection *connection = calloc(1, sizeof(*connection));
+	struct connection **bucket;
+
+	*context = connection;
+	if (!connection) {
+		(void)shutdown(number, SHUT_RDWR);
+		return;
+	}
+	connection->owner = connections;
+	connection->fd = number;
+	if (address && address->client_addr)
+		connection->client = client_of(address->client_addr);
+	connection->expectation = EXPECTS_HEADER;
+	connection->deadline_ns = NO_DEADLINE;
+	if (connections->limits.header_timeout_ns > 0)
+		connection->deadline_ns =
+			deadline_in(connections, connections->limits.header_timeout_ns);
+
+	(void)pthread_mutex_lock(&connections->lock);
+	bucket = bucket_of(connections, &connection->client);
+	connection->next = *bucket;
+	*bucket = connection;
+	(void)pthread_mutex_unlock(&connections->lock);
+}
+
+/* Under the lock. The copy of the descriptor keeps the socket open when the library closes its own. */
+static void begin_discarding(struct connections *connections, const struct connection *connection)
+{
+	int fd;
+
+	if (!connection->discards_body || connections->n_discarding == MAX_DISCARDING)
+		return;
+	fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	connections->discarding[connections->n_discarding++] = (struct discarding){
+		.fd = fd,
+		.deadline_ns = deadline_in(connections, DISCARD_NS),
+		.left_bytes = MAX_DISCARDED_BYTES,
+	};
+	wake(connections);
+}
+
+static void take_out(struct connections *connections, void **context)
+{
+	struct connection *connection = *context;
+	struct connection **at;
+
+	*context = NULL;
+	if (!connection)
+		return;
+	(void)pthread_mutex_lock(&connections->lock);
+	for (at = bucket_of(connections, &connection->client); *at != connection; at = &(*at)->next)
+		;
+	*at = connection->next;
+	begin_discarding(connections, connection);
+	(void)pthread_mutex_unlock(&connections->lock);
+	free(connection);
+}
+
+void connections_on_notify(void *arg, struct MHD_Connection *library_connection, void **context,
+			   enum MHD_ConnectionNotificationCode code)
+{
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		add(arg, library_connection, context);
+	else
+		take_out(arg, context);
+}
+
+struct connection *connection_of(struct MHD_Connection *library_connection)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		library_connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+uint64_t connection_body_deadline(uint64_t deadline_ns, uint64_t now_ns, uint64_t bytes,
+				  const struct http_client_limits *limits)
+{
+	/* So many bytes earn all of the grace: the product below stays within 64 bits. */
+	uint64_t full = limits->body_grace_ns / NSEC_PER_SEC * limits->body_min_rate +
+			limits->body_min_rate;
+	uint64_t latest = now_ns + limits->body_grace_ns;
+
+	if (bytes >= full)
+		return latest;
+	return MIN(latest, deadline_ns + bytes * NSEC_PER_SEC / limits->body_min_rate);
+}
+
+static void expect(struct connection *connection, enum expectation expectation, uint64_t deadline_ns)
+{
+	if (!connection)
+		return;
+	(void)pthread_mutex_lock(&connection->owner->lock);
+	connection->expectation = expectation;
+	connection->deadline_ns = deadline_ns;
+	(void)pthread_mutex_unlock(&connection->owner->lock);
+}
+
+void connection_expects_body(struct connection *connection)
+{
+	if (connection && connection->owner->limits.body_min_rate > 0)
+		expect(connection, EXPECTS_BODY,
+		       deadline_in(connection->owner, connection->owner->limits.body_grace_ns));
+	else
+		connection_expects_nothing(connection);
+}
+
+void connection_received(struct connection *connection, size_t bytes)
+{
+	struct connections *connections = connection ? connection->owner : NULL;
+
+	if (!connection)
+		return;
+	(void)pthread_mutex_lock(&connections->lock);
+	if (connection->deadline_ns != NO_DEADLINE)
+		connection->deadline_ns = connection_body_deadline(
+			connection->deadline_ns, clock_monotonic_ns(connections->clock), bytes,
+			&connections->limits);
+	(void)pthread_mutex_unlock(&connections->lock);
+}
+
+void connection_expects_nothing(struct connection *connection)
+{
+	expect(connection, EXPECTS_NOTHING, NO_DEADLINE);
+}
+
+void connection_expects_header(struct connection *connection)
+{
+	uint64_t timeout_ns = connection ? connection->owner->limits.header_timeout_ns : 0;
+
+	if (timeout_ns > 0)
+		expect(connection, EXPECTS_HEADER,
+		       deadline_in(connection->owner,
+				   timeout_ns + HTTP_IDLE_TIMEOUT_S * NSEC_PER_SEC));
+	else
+		connection_expects_nothing(connection);
+}
+
+void connection_discard_body(struct connection *connection)
+{
+	if (connection)
+		connection->discards_body = true;
+}
+
+/* Bytes of the body that the server has not read yet: it is the slow one. */
+static bool server_is_behind(const struct connection *connection)
+{
+	int waiting = 0;
+
+	return connection->expectation == EXPECTS_BODY &&
+	       ioctl(connection->fd, FIONREAD, &waiting) == 0 && waiting > 0;
+}
+
+static void close_overdue(struct connections *connections, uint64_t now_ns)
+{
+	for (size_t i = 0; i < N_BUCKETS; i++) {
+		for (struct connection *at = connections->buckets[i]; at; at = at->next) {
+			if (now_ns <= at->deadline_ns || server_is_behind(at))
+				continue;
+			at->deadline_ns = NO_DEADLINE;
+			count_closed(connections,
+				     at->expectation == EXPECTS_BODY ? HTTP_CLOSED_BODY :
+								       HTTP_CLOSED_HEADER,
+				     &at->client);
+			(void)shutdown(at->fd, SHUT_RDWR);
+		}
+	}
+}
+
+static void log_closed(struct connections *connections, uint64_t now_ns)
+{
+	static const char *const reasons[] = {
+#define X(id, name, reason) reason,
+		HTTP_CLOSED(X)
+#undef X
+	};
+
+	for (unsigned int reason = 0; reason < HTTP_CLOSED_COUNT; reason++) {
+		struct unlogged *unlogged = &connections->unlogged[reason];
+		char client[CLIENT_TEXT_SIZE];
+
+		if (unlogged->count == 0 || now_ns < unlogged->next_ns)
+			continue;
+		client_format(&unlogged->latest, client);
+		log_warn("closed %u connections because %s; the latest was of "
+			 "client %s",
+			 unlogged->count, reasons[reason], client);
+		unlogged->count = 0;
+		unlogged->next_ns = now_ns + LOG_INTERVAL_NS;
+	}
+}
+
+/* Whether more may arrive. */
+static bool discard(struct discarding *discarding)
+{
+	while (discarding->left_bytes > 0) {
+		/* With MSG_TRUNC, TCP drops the bytes without copying them. */
+		ssize_t size = recv(discarding->fd, NULL, discarding->left_bytes,
+				    MSG_TRUNC | MSG_DONTWAIT);
+
+		if (size <= 0)
+			return size < 0 && (errno == EAGAIN || errno == EINTR);
+		discarding->left_bytes -= (uint64_t)size;
+	}
+	return false;
+}
+
+static void discard_bodies(struct connections *connections, uint64_t now_ns)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < connections->n_discarding; i++) {
+		struct discarding *at = &connections->discarding[i];
+
+		if (discard(at) && now_ns <= at->deadline_ns && !connections->stops)
+			connections->discarding[kept++] = *at;
+		else
+			(void)close(at->fd);
+	}
+	connections->n_discarding = kept;
+}
+
+/* Until the next tick, or until something is to be discarded. */
+static void wait_for_work(struct connections *connections)
+{
+	struct pollfd fds[1 + MAX_DISCARDING] = { { .fd = connections->wake, .events = POLLIN } };
+	nfds_t count = 1;
+	eventfd_t ignored;
+
+	(void)pthread_mutex_lock(&connections->lock);
+	for (unsigned int i = 0; i < connections->n_discarding; i++)
+		fds[count++] = (struct pollfd){ .fd = connections->discarding[i].fd, .events = POLLIN };
+	(void)pthread_mutex_unlock(&connections->lock);
+	(void)poll(fds, count, TICK_MS);
+	(void)eventfd_read(connections->wake, &ignored);
+}
+
+static void *watch(void *arg)
+{
+	struct connections *connections = arg;
+	uint64_t tick_ns = 0;
+	bool stops;
+
+	do {
+		uint64_t now_ns;
+
+		wait_for_work(connections);
+		now_ns = clock_monotonic_ns(connections->clock);
+		(void)pthread_mutex_lock(&connections->lock);
+		stops = connections->stops;
+		discard_bodies(connections, now_ns);
+		if (now_ns >= tick_ns) {
+			close_overdue(connections, now_ns);
+			log_closed(connections, now_ns);
+			tick_ns = now_ns + TICK_MS * NSEC_PER_MSEC;
+		}
+		(void)pthread_mutex_unlock(&connections->lock);
+	} while (!stops);
+	return NULL;
+}
+
+int connections_new(const struct http_server_options *options, struct connections **ret_connections)
+{
+	scoped(connections_freep) struct connections *connections = calloc(1, sizeof(*connections));
+	int r;
+
+	if (!connections)
+		return -ENOMEM;
+	connections->limits = options->limits;
+	connections->metrics = options->metrics;
+	connections->clock = options->clock;
+	(void)pthread_mutex_init(&connections->lock, NULL);
+	connections->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (connections->wake < 0)
+		return -errno;
+	r = pthread_create(&connections->thread, NULL, watch, connections);
+	if (r != 0)
+		return -r;
+	connections->has_thread = true;
+	*ret_connections = take_ptr(connections);
+	return 0;
+}
+
+struct connections *connections_free(struct connections *connections)
+{
+	if (!connections)
+		return NULL;
+	if (connections->has_thread) {
+		(void)pthread_mutex_lock(&connections->lock);
+		connections->stops = true;
+		(void)pthread_mutex_unlock(&connections->lock);
+		wake(connections);
+		(void)pthread_join(connections->thread, NULL);
+	}
+	for (size_t i = 0; i < N_BUCKETS; i++)
+		assert(!connections->buckets[i]);
+	if (connections->wake >= 0)
+		(void)close(connections->wake);
+	(void)pthread_mutex_destroy(&connections->lock);
+	free(connections);
+	return NULL;
+}

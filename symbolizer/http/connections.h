@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The open connections of the server, and what a client may do with one before it has shown a token: the library calls
+ * no handler before the header of a request is complete, so a thread of this module watches the times.
+ *
+ *  - A header must be complete header_timeout_ns after the connection was opened. A connection that stays open for
+ *    another request has HTTP_IDLE_TIMEOUT_S more.
+ *  - A body must arrive at a minimum rate. A client starts with body_grace_ns of credit, each received byte adds
+ *    1 / body_min_rate seconds, and the credit never exceeds body_grace_ns. Without credit the connection is closed,
+ *    unless received bytes wait in the socket: then the server is the slow one.
+ *  - A client address (IPv6: its /64 network) may have max_per_client connections.
+ *
+ * Closed and refused connections are counted in the metrics. At most one line a minute is logged for each reason.
+ *
+ * Private to this folder. Any thread may call; a struct connection is used by the library's thread that serves it.
+ */
+
+#include <microhttpd.h>
+
+#include "symbolizer/http/route_metrics.h"
+#include "symbolizer/http/server.h"
+
+/* A connection without a byte in either direction is closed. Agents keep theirs between batches, which are
+ * 5 s apart. */
+#define HTTP_IDLE_TIMEOUT_S 30
+
+struct connections;
+struct connection;
+
+/* Starts the thread, which enforces the limits in @options. */
+int connections_new(const struct http_server_options *options, struct connections **ret_connections);
+
+/* Stops the thread. The library must have closed all connections. Returns NULL. */
+struct connections *connections_free(struct connections *connections);
+
+/* The library's callbacks; @arg is the struct connections. */
+enum MHD_Result connections_on_accept(void *arg, const struct sockaddr *address, socklen_t size);
+void connections_on_notify(void *arg, struct MHD_Connection *library_connection, void **context,
+			   enum MHD_ConnectionNotificationCode code);
+
+/* NULL if there was no memory for it: such a connection is closed as soon as it was opened. */
+struct connection *connection_of(struct MHD_Connection *library_connection);
+
+/* The header is complete, and a body follows. */
+void connection_expects_body(struct connection *connection);
+
+/* A piece of the body arrived. */
+void connection_received(struct connection *connection, size_t bytes);
+
+/* The whole request is there; nothing is expected of the client until it is answered. */
+void connection_expects_nothing(struct connection *connection);
+
+/* The request is answered. */
+void connection_expects_header(struct connection *connection);
+
+/*
+ * An answer is sent before the body was read. If the socket were closed with bytes unread, the kernel would reset the
+ * connection, and the client might never see the answer. Once the library has closed its descriptor, the thread reads
+ * and discards what arrives, for a short time.
+ */
+void connection_discard_body(struct connection *connection);
+
+/* The time at which the credit of a body is used up, after @bytes more arrived at @now_ns. */
+uint64_t connection_body_deadline(uint64_t deadline_ns, uint64_t now_ns, uint64_t bytes,
+				  const struct http_client_limits *limits);
+
+#include "common/scoped.h"
+DEFINE_SCOPED(struct connections *, connections_free);

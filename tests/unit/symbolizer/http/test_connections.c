@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What clients can do with connections before they have shown a token: real sockets on loopback.
+ */
+
+#include "symbolizer/http/connections.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "tests/unit/symbolizer/http/site_fixture.h"
+
+/* Enough for a machine that is busy with other tests. */
+#define PATIENCE_S 60
+
+#define HASH_A "8766b9cb08e6040b704f1e3ee1e186efccf2635b1d2634d6525333007e6aeae1"
+
+static int connect_from(const struct site *site, const char *client)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct timeval patience = { .tv_sec = PATIENCE_S };
+
+	assert_true(fd >= 0);
+	assert_int_equal(inet_pton(AF_INET, client, &address.sin_addr), 1);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	address.sin_port = htons((uint16_t)site->port);
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+	return fd;
+}
+
+static bool send_all(int fd, const char *text, size_t size)
+{
+	while (size > 0) {
+		ssize_t sent = send(fd, text, size, MSG_NOSIGNAL);
+
+		if (sent < 0)
+			return false;
+		text += sent;
+		size -= (size_t)sent;
+	}
+	return true;
+}
+
+/* Reads to the end of the connection: an orderly end, not a reset. */
+static void read_all(int fd, struct bytes *ret_answer)
+{
+	char piece[4096];
+	ssize_t size;
+
+	while ((size = recv(fd, piece, sizeof(piece), 0)) > 0)
+		assert_ok(bytes_append(ret_answer, piece, (size_t)size));
+	if (size < 0)
+		fail_msg("the answer ends with: %s", strerror(errno));
+	assert_ok(bytes_append_byte(ret_answer, '\0'));
+}
+
+/* Sends @text and expects an answer of @status after which the server ends the connection. */
+static void expect_last_answer(const struct site *site, const char *text, const char *status)
+{
+	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+	scoped_fd int fd = connect_from(site, "127.0.0.1");
+
+	assert_true(send_all(fd, text, strlen(text)));
+	read_all(fd, &answer);
+	if (strncmp(text_of(&answer), status, strlen(status)) != 0 ||
+	    !strstr(text_of(&answer), "\r\nConnection: close\r\n"))
+		fail_msg("'%s' was answered with '%s'", text, text_of(&answer));
+}
+
+static void use_tokens(struct site *site)
+{
+	static const char tokens[] = "tokens: [{name: reader, sha256: " HASH_A ", scopes: [read]}]";
+	char folder[] = "/tmp/hearth-test-XXXXXX", message[AUTH_MESSAGE_SIZE];
+	scoped_free char *path = NULL;
+
+	assert_non_null(mkdtemp(folder));
+	path = write_file_in(folder, "tokens", tokens, strlen(tokens));
+	assert_ok(auth_load(site->auth, path, message));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
+static void requests_without_a_single_end_are_refused_and_end_the_connection(void **state)
+{
+	static const char *const requests[] = {
+		"GET / HTTP/1.1\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
+		"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+		"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n"
+		"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\nx",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
+		expect_last_answer(*state, requests[i], "HTTP/1.1 400 ");
+}
+
+static void a_refusal_does_not_wait_for_the_body(void **state)
+{
+	static const struct {
+		const char *request, *status;
+	} cases[] = {
+		{ "DELETE /hello/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n",
+		  "HTTP/1.1 401 " },
+		{ "DELETE /hello/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
+		  "Authorization: Bearer secret-a\r\n\r\n",
+		  "HTTP/1.1 403 " },
+		{ "DELETE /hello/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+		  "HTTP/1.1 401 " },
+		{ "POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n",
+		  "HTTP/1.1 404 " },
+	};
+
+	use_tokens(*state);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		expect_last_answer(*state, cases[i].request, cases[i].status);
+}
+
+/* The buffers do not hold the body: the server has to read on after its answer, or a reset interrupts the client. */
+static void who_sends_all_of_a_refused_body_sees_the_refusal(void **state)
+{
+	enum { N_CLIENTS = 5, BODY_BYTES = 1000000, BUFFER_BYTES = 16384 };
+	const int buffer_bytes = BUFFER_BYTES;
+	scoped_free char *request = malloc(BODY_BYTES + 200);
+	size_t size;
+
+	assert_non_null(request);
+	size = (size_t)snprintf(request, 200,
+				"DELETE /hello/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: %u\r\n\r\n",
+				BODY_BYTES);
+	memset(request + size, 'x', BODY_BYTES);
+	use_tokens(*state);
+	for (unsigned int i = 0; i < N_CLIENTS; i++) {
+		scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+		scoped_fd int fd = connect_from(*state, "127.0.0.1");
+
+		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer_bytes,
+					    sizeof(buffer_bytes)),
+				 0);
+		assert_true(send_all(fd, request, size + BODY_BYTES));
+		read_all(fd, &answer);
+		assert_memory_equal(answer.data, "HTTP/1.1 401 ", 13);
+	}
+}
+
+static void start_with(struct site *site, struct http_client_limits limits)
+{
+	char message[HTTP_SERVER_MESSAGE_SIZE];
+
+	site->limits = limits;
+	if (start(site, "127.0.0.1:0", false, message) < 0)
+		fail_msg("%s", message);
+}
+
+/* Sends a byte each 10 ms until the server ends the connection. */
+static void drip_until_closed(int fd)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	char byte;
+
+	for (unsigned int i = 0; i < PATIENCE_S * 100; i++) {
+		if (!send_all(fd, "x", 1) || recv(fd, &byte, 1, MSG_DONTWAIT) == 0)
+			return;
+		(void)nanosleep(&pause, NULL);
+	}
+	fail_msg("the server did not close the connection within %u s", PATIENCE_S);
+}
+
+/* The counter is behind the closing by less than a moment. */
+static void expect_metric(struct site *site, const char *line)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+
+	for (unsigned int i = 0; i < PATIENCE_S * 100; i++) {
+		scoped(bytes_release) struct bytes out = BYTES_INIT(100000);
+
+		route_metrics_print(site->metrics, "", &out);
+		assert_ok(bytes_append_byte(&out, '\0'));
+		if (strstr(text_of(&out), line))
+			return;
+		(void)nanosleep(&pause, NULL);
+	}
+	fail_msg("never: %s", line);
+}
+
+static void drip(struct site *site, const char *beginning)
+{
+	scoped_fd int fd = connect_from(site, "127.0.0.1");
+
+	assert_true(send_all(fd, beginning, strlen(beginning)));
+	drip_until_closed(fd);
+}
+
+static void a_header_that_drips_is_given_up(void **state)
+{
+	struct site *site = *state;
+
+	start_with(site, (struct http_client_limits){ .header_timeout_ns = 300 * NSEC_PER_MSEC });
+	drip(site, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ");
+	expect_metric(site, "http_connections_closed_total{reason=\"header_timeout\"} 1\n");
+	/* One byte of a request is not needed for it. */
+	drip(site, "");
+	expect_metric(site, "http_connections_closed_total{reason=\"header_timeout\"} 2\n");
+	assert_status(site, "GET", "/", NULL, NULL, 200);
+}
+
+static void a_body_that_drips_is_given_up(void **state)
+{
+	const struct http_client_limits limits = { .body_grace_ns = 300 * NSEC_PER_MSEC,
+						   .body_min_rate = MIB };
+	struct site *site = *state;
+
+	start_with(site, limits);
+	drip(site, "PUT /stream/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n");
+	drip(site, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n");
+	expect_metric(site, "http_connections_closed_total{reason=\"slow_body\"} 2\n");
+	for (unsigned int i = 0; i < PATIENCE_S * 100 && atomic_load(&site->streams_open) > 0; i++)
+		(void)usleep(10000);
+	assert_int_equal(atomic_load(&site->streams_open), 0);
+}
+
+static void a_request_at_work_has_no_deadline(void **state)
+{
+	const struct http_client_limits limits = { .header_timeout_ns = 300 * NSEC_PER_MSEC,
+						   .body_grace_ns = 300 * NSEC_PER_MSEC,
+						   .body_min_rate = MIB };
+	static const char request[] = "GET /gate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+	struct site *site = *state;
+	scoped_fd int fd = -1;
+
+	start_with(site, limits);
+	fd = connect_from(site, "127.0.0.1");
+	assert_true(send_all(fd, request, strlen(request)));
+	while (!atomic_load(&site->at_gate))
+		(void)usleep(1000);
+	/* Begins later and is given up: so much time has passed for the request at the gate as well. */
+	drip(site, "GET / HTTP/1.1\r\nX-Long: ");
+	(void)pthread_barrier_wait(&site->gate);
+	read_all(fd, &answer);
+	assert_non_null(strstr(text_of(&answer), "through"));
+}
+
+static void bytes_of_a_body_earn_time_up_to_the_grace(void **state)
+{
+	const struct http_client_limits limits = { .body_grace_ns = 20 * NSEC_PER_SEC,
+						   .body_min_rate = 1000 };
+	const struct {
+		uint64_t deadline_s, now_s, bytes, expected_s;
+	} cases[] = {
+		{ 120, 100, 1000, 120 }, /* never more than the grace */
+		{ 120, 110, 1000, 121 }, { 120, 110, 9000, 129 },	    { 120, 110, 10000, 130 },
+		{ 120, 110, 500000, 130 }, { 120, 110, UINT64_MAX, 130 }, { 120, 125, 1000, 121 },
+		{ 120, 110, 0, 120 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(connection_body_deadline(cases[i].deadline_s * NSEC_PER_SEC,
+							  cases[i].now_s * NSEC_PER_SEC,
+							  cases[i].bytes, &limits),
+				 cases[i].expected_s * NSEC_PER_SEC);
+}
+
+static void wait_for_connections(const struct site *site, unsigned int count)
+{
+	for (unsigned int i = 0; i < PATIENCE_S * 1000; i++) {
+		if (http_server_connections(site->server) == count)
+			return;
+		(void)usleep(1000);
+	}
+	fail_msg("%u connections, expected %u", http_server_connections(site->server), count);
+}
+
+static void a_client_has_a_share_of_the_connections_only(void **state)
+{
+	enum { SHARE = 3 };
+	struct site *site = *state;
+	int held[SHARE];
+	char byte;
+
+	start_with(site, (struct http_client_limits){ .max_per_client = SHARE });
+	for (unsigned int i = 0; i < SHARE; i++) {
+		held[i] = connect_from(site, "127.0.0.2");
+		wait_for_connections(site, i + 1);
+	}
+	for (unsigned int i = 0; i < 5; i++) {
+		scoped_fd int refused = connect_from(site, "127.0.0.2");
+		ssize_t size = recv(refused, &byte, 1, 0);
+
+		assert_true(size == 0 || (size < 0 && errno == ECONNRESET));
+	}
+	expect_metric(site, "http_connections_closed_total{reason=\"client_limit\"} 5\n");
+	assert_status(site, "GET", "/", NULL, NULL, 200);
+
+	(void)close(held[0]);
+	while (http_server_connections(site->server) >= SHARE)
+		(void)usleep(1000);
+	held[0] = connect_from(site, "127.0.0.2");
+	wait_for_connections(site, SHARE);
+	for (unsigned int i = 0; i < SHARE; i++)
+		(void)close(held[i]);
+}
+
+static int idle_site_setup(void **state)
+{
+	return site_new((struct site **)state);
+}
+
+#define SITE_TEST(name) cmocka_unit_test_setup_teardown(name, site_setup, site_teardown)
+#define IDLE_TEST(name) cmocka_unit_test_setup_teardown(name, idle_site_setup, site_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SITE_TEST(requests_without_a_single_end_are_refused_and_end_the_connection),
+		SITE_TEST(a_refusal_does_not_wait_for_the_body),
+		SITE_TEST(who_sends_all_of_a_refused_body_sees_the_refusal),
+		IDLE_TEST(a_header_that_drips_is_given_up),
+		IDLE_TEST(a_body_that_drips_is_given_up),
+		IDLE_TEST(a_request_at_work_has_no_deadline),
+		cmocka_unit_test(bytes_of_a_body_earn_time_up_to_the_grace),
+		IDLE_TEST(a_client_has_a_share_of_the_connections_only),
+	};
+
+	(void)curl_global_init(CURL_GLOBAL_DEFAULT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
