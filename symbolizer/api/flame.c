@@ -93,18 +93,6 @@ void api_flame(struct api_context *context, const struct http_request *request,
 	(void)tree_free(selected.tree);
 }
 
-/* Total alone decides; equal ones stay in top_make()'s order, which is by self. */
-static int compare_totals(const void *left, const void *right)
-{
-	const struct top_row *a = left, *b = right;
-
-	if (a->total != b->total)
-		return a->total > b->total ? -1 : 1;
-	if (a->self != b->self)
-		return a->self > b->self ? -1 : 1;
-	return strcmp(a->label, b->label);
-}
-
 static void write_rows(struct json_writer *json, const struct top_row *rows, size_t count,
 		       enum event_type type)
 {
@@ -119,20 +107,15 @@ static void write_rows(struct json_writer *json, const struct top_row *rows, siz
 	}
 }
 
-static int make_rows(const struct selected *selected, bool by_total, struct arena *arena,
-		     struct top_row **ret_rows, size_t *ret_count)
+/* Without @sort: by self, but processes of whole hosts by total, as self lacks their other threads. */
+static enum top_order order_of(const struct tree *tree, const char *sort)
 {
-	int r;
-
-	if (!selected->tree)
-		return 0;
-	r = top_make(selected->tree, 0, arena, ret_rows, ret_count);
-	if (r == 0 && by_total)
-		qsort(*ret_rows, *ret_count, sizeof(**ret_rows), compare_totals);
-	return r;
+	if (sort)
+		return strcmp(sort, "total") == 0 ? TOP_BY_TOTAL : TOP_BY_SELF;
+	return top_is_of_hosts(tree) ? TOP_BY_TOTAL : TOP_BY_SELF;
 }
 
-static void write_top(const struct selected *selected, size_t limit, bool by_total,
+static void write_top(const struct selected *selected, size_t limit, const char *sort,
 		      struct http_response *response)
 {
 	scoped(arena_freep) struct arena *arena = NULL;
@@ -142,8 +125,8 @@ static void write_top(const struct selected *selected, size_t limit, bool by_tot
 	int r;
 
 	r = arena_new(TOP_ARENA_BYTES, &arena);
-	if (r == 0)
-		r = make_rows(selected, by_total, arena, &rows, &count);
+	if (r == 0 && selected->tree)
+		r = top_make(selected->tree, order_of(selected->tree, sort), arena, &rows, &count);
 	if (r < 0) {
 		http_response_error(response, 500, "cannot write the answer: %s", strerror(-r));
 		return;
@@ -162,12 +145,11 @@ void api_top(struct api_context *context, const struct http_request *request,
 	     struct http_response *response)
 {
 	const char *sort = http_request_parameter(request, "sort");
-	bool by_total = sort && strcmp(sort, "total") == 0;
 	char message[SELECTION_MESSAGE_SIZE];
 	struct selected selected = {};
 	int64_t limit;
 
-	if (sort && !by_total && strcmp(sort, "self") != 0) {
+	if (sort && strcmp(sort, "total") != 0 && strcmp(sort, "self") != 0) {
 		http_response_error(response, 400, "sort: '%.40s' is neither self nor total", sort);
 		return;
 	}
@@ -177,6 +159,6 @@ void api_top(struct api_context *context, const struct http_request *request,
 		return;
 	}
 	if (select_profile(context, request, response, &selected))
-		write_top(&selected, (size_t)limit, by_total, response);
+		write_top(&selected, (size_t)limit, sort, response);
 	(void)tree_free(selected.tree);
 }

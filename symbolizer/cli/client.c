@@ -13,8 +13,8 @@
 #include "common/file.h"
 #include "common/log.h"
 #include "symbolizer/cli/client_private.h"
-#include "symbolizer/cli/human.h"
 #include "symbolizer/cli/json_text.h"
+#include "symbolizer/cli/server_words.h"
 
 /* A server that does not accept within this time is called unreachable. */
 #define CONNECT_TIMEOUT_S 10L
@@ -168,7 +168,7 @@ void client_find_words(struct bytes_view body, struct bytes *ret_words)
 			end--;
 		(void)bytes_append(ret_words, body.data, end);
 	} else if (words) {
-		(void)human_append(ret_words, words, -1);
+		server_words_append(ret_words, words);
 	}
 	(void)bytes_append_byte(ret_words, '\0');
 }

@@ -12,6 +12,7 @@
 #include "symbolizer/cli/human.h"
 #include "symbolizer/cli/json_text.h"
 #include "symbolizer/cli/profile_question.h"
+#include "symbolizer/cli/service_choice.h"
 #include "symbolizer/cli/terminal.h"
 
 /* What a terminal shows is chosen from so many of the largest nodes. */
@@ -80,6 +81,7 @@ static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
 static const struct argp flame_argp = {
 	.options = rows_of_flame,
 	.parser = parse,
+	.args_doc = "[SERVICE]",
 	.children = children,
 	.doc = "Shows where a service spends its time (or memory): each line is a frame with its "
 	       "share, below its caller.",
@@ -179,6 +181,8 @@ enum exit_code command_flame(int argc, char **argv)
 		return EXIT_USAGE;
 	if (client_new(&options.connection, &client) < 0)
 		return EXIT_ERROR;
+	if (!selection_is_given(&options.selection))
+		return service_choice_say(client, &options.selection.range.range, argv[0]);
 	return options.connection.json ? print_json(client, &options)
 				       : print_tree(client, &options);
 }

@@ -1,83 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * hearth services: what `hearth flame --service` can be asked for.
+ * hearth services: which services there are, the largest users of the CPUs first.
  */
 
-#include <inttypes.h>
 #include <stdio.h>
 
-#include "symbolizer/cli/human.h"
-#include "symbolizer/cli/list_answer.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "symbolizer/cli/command.h"
+#include "symbolizer/cli/service_list.h"
+#include "symbolizer/cli/terminal.h"
 
-/* A unix time in decimal. */
-#define SECONDS_SIZE 24
+#define MAX_TEXT_BYTES (256 * MIB)
+
+enum services_key {
+	KEY_WIDTH = 0x200,
+};
 
 struct services_options {
 	struct connection_options connection;
 	struct range_options range;
+	bool all;
+	uint32_t width;
 };
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct services_options *options = state->input;
 
-	(void)text;
-	if (key != ARGP_KEY_INIT)
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &options->range;
+		state->child_inputs[1] = &options->connection;
+		return 0;
+	case 'a':
+		options->all = true;
+		return 0;
+	case KEY_WIDTH:
+		options->width = options_number(state, "--width", text, 10000);
+		return 0;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	state->child_inputs[0] = &options->range;
-	state->child_inputs[1] = &options->connection;
-	return 0;
+	}
 }
+
+static const struct argp_option rows_of_services[] = {
+	{ NULL, 0, NULL, 0, "Output:", 6 },
+	{ "all", 'a', NULL, 0, "list also those whose share rounds to 0.0 %", 0 },
+	{ "width", KEY_WIDTH, "N", 0, "columns (of the terminal)", 0 },
+	{}
+};
 
 static const struct argp_child children[] = { { &range_argp, 0, NULL, 0 },
 					      { &connection_argp, 0, NULL, 0 },
 					      {} };
 
 static const struct argp services_argp = {
+	.options = rows_of_services,
 	.parser = parse,
 	.children = children,
-	.doc = "Lists the services with samples in a time range, by name and event type.",
+	.doc = "Lists the services with samples in a time range, by their share of the CPU time of "
+	       "all processes.",
 };
 
-static void format_services(const json_t *rows, uint64_t now_s, struct bytes *out)
+static enum exit_code print_list(const struct services_options *options,
+				 const struct service_list *list)
 {
-	(void)bytes_append_format(out, "%-32s  %-9s  %6s  %9s  %s\n", "service", "event", "hosts",
-				  "processes", "last sample");
-	for (size_t i = 0; i < json_array_size(rows); i++) {
-		const json_t *row = json_array_get(rows, i);
-		uint64_t last_s = list_number(row, "last_time");
-		char age[HUMAN_SIZE];
-		int columns = human_append(out, list_text(row, "name"), -1);
+	scoped_bytes struct bytes text = BYTES_INIT(MAX_TEXT_BYTES);
+	struct service_text_options layout = {
+		.width = options->width > 0 ? (int)options->width : terminal_of_stdout().width,
+		.all = options->all,
+		.now_s = clock_wall_ns(&system_clock) / NSEC_PER_SEC,
+	};
+	int r = options->connection.json ? service_json_write(list, &text)
+					 : service_text_write(list, &layout, &text);
 
-		human_age(now_s > last_s ? now_s - last_s : 0, age);
-		(void)bytes_append_format(out, "%*s  ", MAX(32 - columns, 0), "");
-		columns = human_append(out, list_text(row, "event"), 9);
-		(void)bytes_append_format(out, "%*s  %6" PRIu64 "  %9" PRIu64 "  %s\n", 9 - columns,
-					  "", list_number(row, "hosts"),
-					  list_number(row, "processes"), age);
+	if (r < 0) {
+		(void)log_error_errno(r, "cannot print the services: %m");
+		return EXIT_ERROR;
 	}
+	return terminal_print(&text) < 0 ? EXIT_ERROR : EXIT_OK;
 }
 
 enum exit_code command_services(int argc, char **argv)
 {
 	scoped(client_freep) struct client *client = NULL;
-	scoped_bytes struct bytes path = BYTES_INIT(4 * KIB);
+	scoped_service_list struct service_list list = {};
 	struct services_options options = {};
-	char since[SECONDS_SIZE], until[SECONDS_SIZE];
 
 	if (argp_parse(&services_argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
-	if (client_new(&options.connection, &client) < 0)
+	if (client_new(&options.connection, &client) < 0 ||
+	    service_list_fetch(client, &options.range.range, &list) < 0)
 		return EXIT_ERROR;
-	(void)snprintf(since, sizeof(since), "%" PRIu64, options.range.range.since_s);
-	/* This path's range is open at its end, ours includes its last second. */
-	(void)snprintf(until, sizeof(until), "%" PRIu64, options.range.range.until_s + 1);
-	if (client_path(client, &path, "/v1/services", "since", since, "until", until, NULL) < 0)
-		return EXIT_ERROR;
-	return list_print(
-		&options.connection, client, (const char *)path.data, "services",
-		"no service has samples in this time range; a longer one (--last 24h) may have, "
-		"and 'hearth hosts' lists the hosts whose agents sent any",
-		format_services);
+	if (list.count == 0 && !options.connection.json) {
+		(void)fprintf(stderr, "%s\n", SERVICE_LIST_EMPTY);
+		return EXIT_NO_DATA;
+	}
+	return print_list(&options, &list);
 }

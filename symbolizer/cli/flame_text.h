@@ -34,7 +34,7 @@ struct function_text_options {
 	enum event_type type;
 	int width;
 	uint32_t max_rows; /* 0: all */
-	bool by_total;     /* instead of by self */
+	bool by_total;     /* instead of by self; processes of whole hosts always are */
 	bool colours;
 };
 
@@ -43,4 +43,8 @@ struct function_text_options {
  * but of whole hosts the processes are listed. 0 or -ENOMEM.
  */
 int function_text_write(const struct call_tree *tree, const struct function_text_options *options,
+			struct bytes *out);
+
+/* The same rows in the same order as one JSON object; values in microseconds or bytes. */
+int function_json_write(const struct call_tree *tree, const struct function_text_options *options,
 			struct bytes *out);

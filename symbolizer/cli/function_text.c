@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "common/json_writer.h"
 #include "symbolizer/cli/colour.h"
 #include "symbolizer/cli/flame_text.h"
 #include "symbolizer/cli/human.h"
@@ -39,26 +40,40 @@ static int compare_by_total(const void *a_ptr, const void *b_ptr)
 	return order != 0 ? order : compare_by_self(a_ptr, b_ptr);
 }
 
+static bool is_of_hosts(const struct call_tree *tree)
+{
+	return call_tree_function(tree, 0)->type == 'H';
+}
+
 /* Of whole hosts the processes are listed: there are no functions in it. */
 static bool is_listed(const struct call_tree *tree, const struct call_function *function)
 {
 	if (function->total == 0)
 		return false;
-	if (call_tree_function(tree, 0)->type == 'H')
+	if (is_of_hosts(tree))
 		return function->type == 'P';
 	return !strchr("HPT", function->type);
 }
 
-static uint32_t collect_functions(const struct call_tree *tree,
-				  const struct call_function **functions)
+/* The rows of the table in their order, in an array of the caller's. The self value of a process
+ * leaves out its other threads: processes are ranked by total in any case. */
+static int list_functions(const struct call_tree *tree, const struct function_text_options *options,
+			  const struct call_function ***ret_functions, uint32_t *ret_count)
 {
+	const struct call_function **functions = calloc(tree->n_functions + 1, sizeof(*functions));
+	bool by_total = options->by_total || is_of_hosts(tree);
 	uint32_t count = 0;
 
+	if (!functions)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < tree->n_functions; i++) {
 		if (is_listed(tree, &tree->functions[i]))
 			functions[count++] = &tree->functions[i];
 	}
-	return count;
+	qsort(functions, count, sizeof(*functions), by_total ? compare_by_total : compare_by_self);
+	*ret_functions = functions;
+	*ret_count = options->max_rows > 0 ? MIN(count, options->max_rows) : count;
+	return 0;
 }
 
 static void append_function(struct bytes *out, const struct function_text_options *options,
@@ -80,21 +95,50 @@ static void append_function(struct bytes *out, const struct function_text_option
 int function_text_write(const struct call_tree *tree, const struct function_text_options *options,
 			struct bytes *out)
 {
-	scoped_free const struct call_function **functions =
-		calloc(tree->n_functions + 1, sizeof(*functions));
+	scoped_free const struct call_function **functions = NULL;
 	uint32_t count;
+	int r;
 
-	if (!functions)
-		return -ENOMEM;
-	count = collect_functions(tree, functions);
-	qsort(functions, count, sizeof(*functions),
-	      options->by_total ? compare_by_total : compare_by_self);
-
+	r = list_functions(tree, options, &functions, &count);
+	if (r < 0)
+		return r;
 	(void)bytes_append_format(out, "%11s  %7s  %11s  %7s  %s\n", "self", "", "total", "",
-				  "function");
-	if (options->max_rows > 0)
-		count = MIN(count, options->max_rows);
+				  is_of_hosts(tree) ? "process" : "function");
 	for (uint32_t i = 0; i < count; i++)
 		append_function(out, options, functions[i], tree->nodes[0].total);
 	return bytes_error(out);
+}
+
+int function_json_write(const struct call_tree *tree, const struct function_text_options *options,
+			struct bytes *out)
+{
+	scoped_free const struct call_function **functions = NULL;
+	const char *unit = event_type_unit(options->type);
+	struct json_writer json;
+	uint32_t count;
+	int r;
+
+	r = list_functions(tree, options, &functions, &count);
+	if (r < 0)
+		return r;
+	json_writer_init(&json, out);
+	json_object_begin(&json);
+	json_key_text(&json, "event", event_type_name(options->type));
+	json_key_text(&json, "unit", strcmp(unit, "ns") == 0 ? "microseconds" : unit);
+	json_key_uint(&json, "total", tree->nodes[0].total);
+	json_key(&json, "functions");
+	json_array_begin(&json);
+	for (uint32_t i = 0; i < count; i++) {
+		const char type[] = { functions[i]->type, '\0' };
+
+		json_object_begin(&json);
+		json_key_text(&json, "function", functions[i]->name);
+		json_key_text(&json, "type", type);
+		json_key_uint(&json, "self_value", functions[i]->self);
+		json_key_uint(&json, "total_value", functions[i]->total);
+		json_object_end(&json);
+	}
+	json_array_end(&json);
+	json_object_end(&json);
+	return bytes_append_byte(out, '\n');
 }

@@ -95,12 +95,23 @@ static error_t parse_range(int key, char *text, struct argp_state *state)
 static const struct argp_option range_rows[] = {
 	{ NULL, 0, NULL, 0, "Time range:", 5 },
 	{ "last", 'l', "DURATION", 0, "the last 5m, 2h, 7d ... (" TIME_RANGE_DEFAULT_LAST ")", 0 },
-	{ "since", KEY_SINCE, "TIME", 0, "from: -10m, unix seconds or 2026-08-21T09:30:00Z", 0 },
+	{ "since", KEY_SINCE, "TIME", 0,
+	  "from: 03:12, yesterday, '10m ago', '2026-08-21 09:30', unix seconds", 0 },
 	{ "until", KEY_UNTIL, "TIME", 0, "to, included (now)", 0 },
 	{}
 };
 
 const struct argp range_argp = { .options = range_rows, .parser = parse_range };
+
+static void set_service(struct selection_options *options, const char *name,
+			struct argp_state *state)
+{
+	if (options->service && strcmp(options->service, name) != 0)
+		argp_error(state, "give one service: '%.40s' or '%.40s'", options->service, name);
+	if (name[0] == '\0')
+		argp_error(state, "the name of the service is empty; 'hearth services' lists them");
+	options->service = name;
+}
 
 static error_t parse_selection(int key, char *text, struct argp_state *state)
 {
@@ -112,7 +123,8 @@ static error_t parse_selection(int key, char *text, struct argp_state *state)
 		state->child_inputs[0] = &options->range;
 		return 0;
 	case 'S':
-		options->service = text;
+	case ARGP_KEY_ARG:
+		set_service(options, text, state);
 		return 0;
 	case 'e':
 		options->event = event_type_from_name(text);
@@ -136,8 +148,8 @@ static error_t parse_selection(int key, char *text, struct argp_state *state)
 
 static const struct argp_option selection_rows[] = {
 	{ NULL, 0, NULL, 0, "What to look at:", 4 },
-	{ "service", 'S', "NAME", 0, "the service, or Total for whole hosts", 0 },
-	{ "event", 'e', "TYPE", 0, "on-cpu (default), off-cpu, mem-alloc, mem-inuse ...", 0 },
+	{ "service", 'S', "NAME", 0, "the same as SERVICE; Total: whole hosts", 0 },
+	{ "event", 'e', "TYPE", 0, "on-cpu (default), off-cpu, run-queue", 0 },
 	{ "filter", 'f', "EXPRESSION", 0, "tags, e.g. \"host = 'web-1' AND thread NOT LIKE 'gc*'\"",
 	  0 },
 	{ "fold-threads", KEY_FOLD_THREADS, NULL, 0, "merge the threads of a process", 0 },

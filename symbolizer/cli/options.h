@@ -28,7 +28,7 @@ struct range_options {
 	struct time_range range;
 };
 
-/* --service, --event, --filter, --fold-threads, --no-inlines and the range. */
+/* SERVICE or --service, --event, --filter, --fold-threads, --no-inlines and the range. */
 struct selection_options {
 	const char *service; /* NULL: what the filter leaves */
 	enum event_type event;
@@ -37,6 +37,12 @@ struct selection_options {
 	bool no_inlines;
 	struct range_options range;
 };
+
+/* A service, or a filter that may leave few enough of them. */
+static inline bool selection_is_given(const struct selection_options *selection)
+{
+	return selection->service || (selection->filter && selection->filter[0]);
+}
 
 extern const struct argp connection_argp;
 extern const struct argp range_argp;

@@ -10,7 +10,7 @@
 
 #include "common/json_writer.h"
 #include "common/log.h"
-#include "symbolizer/cli/human.h"
+#include "symbolizer/cli/server_words.h"
 
 /* A filter of a person fits many times over. */
 #define MAX_QUESTION_BYTES MIB
@@ -69,7 +69,7 @@ int profile_ask_tree(struct client *client, const struct selection_options *sele
 	if (r < 0)
 		return log_error_errno(r, "the server's answer is not a profile: %m");
 	if (r == 0) {
-		(void)human_append(&words, description[0] ? description : "no data", -1);
+		server_words_append(&words, description[0] ? description : "no data");
 		(void)bytes_append_byte(&words, '\0');
 		(void)fprintf(stderr, "%s\n",
 			      bytes_error(&words) < 0 ? "no data" : (const char *)words.data);

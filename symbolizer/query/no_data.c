@@ -13,6 +13,9 @@
 /* Names that the nearest are looked for among: whoever has more asks for the list. */
 #define MAX_CONSIDERED_SERVICES 10000
 
+/* Names of all event types fit. */
+#define TYPES_TEXT_SIZE 128
+
 #define TIME_TEXT_SIZE sizeof("2024-02-21T03:12:00Z")
 
 static const char *slot_time(uint64_t slot, char ret_text[TIME_TEXT_SIZE])
@@ -128,14 +131,19 @@ static uint64_t last_slot_of(const struct known *known, const char *service, enu
 	return r > 0 ? slot : 0;
 }
 
-/* EVENT_NONE: it has no samples of another type either. */
-static enum event_type find_other_type(const struct known *known)
+/* "on-cpu, off-cpu": the types that it has samples of; "" where there are none. */
+static void list_types(const struct known *known, char ret_text[TYPES_TEXT_SIZE])
 {
-	for (enum event_type type = EVENT_NONE + 1; type < EVENT_TYPE_END; type++)
-		if (type != known->request->type &&
-		    last_slot_of(known, known->request->service, type) != 0)
-			return type;
-	return EVENT_NONE;
+	size_t used = 0;
+
+	ret_text[0] = '\0';
+	for (enum event_type type = EVENT_NONE + 1; type < EVENT_TYPE_END && used < TYPES_TEXT_SIZE;
+	     type++) {
+		if (last_slot_of(known, known->request->service, type) == 0)
+			continue;
+		used += (size_t)snprintf(ret_text + used, TYPES_TEXT_SIZE - used, "%s%s",
+					 used > 0 ? ", " : "", event_type_name(type));
+	}
 }
 
 static void known_service_message(const struct known *known, char *message)
@@ -143,8 +151,7 @@ static void known_service_message(const struct known *known, char *message)
 	const struct profile_request *request = known->request;
 	uint64_t last_slot = last_slot_of(known, request->service, request->type);
 	const char *type = event_type_name(request->type);
-	enum event_type other_type;
-	char range[64], last[TIME_TEXT_SIZE];
+	char range[64], last[TIME_TEXT_SIZE], others[TYPES_TEXT_SIZE];
 
 	if (last_slot != 0) {
 		(void)snprintf(message, PROFILE_MESSAGE_SIZE,
@@ -153,11 +160,11 @@ static void known_service_message(const struct known *known, char *message)
 			       slot_time(last_slot, last));
 		return;
 	}
-	other_type = find_other_type(known);
-	if (other_type != EVENT_NONE)
+	list_types(known, others);
+	if (others[0])
 		(void)snprintf(message, PROFILE_MESSAGE_SIZE,
 			       "service '%.100s' has no %s samples, only others (%s)",
-			       request->service, type, event_type_name(other_type));
+			       request->service, type, others);
 	else
 		(void)snprintf(message, PROFILE_MESSAGE_SIZE, "service '%.100s' has no %s samples",
 			       request->service, type);

@@ -19,14 +19,33 @@ static int compare_rows(const void *left, const void *right)
 	return order ? order : a->type - b->type;
 }
 
-static bool is_function(char type)
+static int compare_totals(const void *left, const void *right)
 {
-	return !strchr("HPT", type);
+	const struct top_row *a = left;
+	const struct top_row *b = right;
+
+	if (a->total != b->total)
+		return a->total > b->total ? -1 : 1;
+	return compare_rows(left, right);
 }
 
-int top_make(const struct tree *tree, size_t max_rows, struct arena *arena,
+/* Whole hosts have no functions: their processes are listed. */
+static bool is_listed(char type, bool of_hosts)
+{
+	return of_hosts ? type == 'P' : !strchr("HPT", type);
+}
+
+bool top_is_of_hosts(const struct tree *tree)
+{
+	uint32_t n_nodes;
+
+	return tree_nodes(tree, &n_nodes)[0].type == 'H';
+}
+
+int top_make(const struct tree *tree, enum top_order order, struct arena *arena,
 	     struct top_row **ret_rows, size_t *ret_count)
 {
+	bool of_hosts = top_is_of_hosts(tree);
 	struct function_table table;
 	struct top_row *rows;
 	size_t count = 0;
@@ -39,7 +58,7 @@ int top_make(const struct tree *tree, size_t max_rows, struct arena *arena,
 	for (uint32_t i = 0; rows && i < table.n_functions; i++) {
 		const struct function *function = &table.functions[i];
 
-		if (!is_function(function->type))
+		if (!is_listed(function->type, of_hosts))
 			continue;
 		rows[count++] = (struct top_row){
 			.label = tree_label(tree, function->first_node),
@@ -52,8 +71,8 @@ int top_make(const struct tree *tree, size_t max_rows, struct arena *arena,
 	if (!rows)
 		return -ENOMEM;
 
-	qsort(rows, count, sizeof(*rows), compare_rows);
+	qsort(rows, count, sizeof(*rows), order == TOP_BY_TOTAL ? compare_totals : compare_rows);
 	*ret_rows = rows;
-	*ret_count = max_rows > 0 ? MIN(count, max_rows) : count;
+	*ret_count = count;
 	return 0;
 }

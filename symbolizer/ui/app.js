@@ -15,7 +15,7 @@ import { showHosts } from "./hosts.js";
 import { Patience, showNames } from "./names.js";
 import { frameFacts, frameSentence, showCrumbs, showLegend, showNotice, showStats, showTooltip, unsymbolized } from "./panels.js";
 import { Picker } from "./picker.js";
-import { durationSeconds, rangeOf, stateFromUrl, urlFromState } from "./state.js";
+import { durationSeconds, rangeOf, sortOf, stateFromUrl, urlFromState } from "./state.js";
 import { FunctionTable } from "./table.js";
 
 const LIVE_MS = 10000;
@@ -207,7 +207,8 @@ function showMatches() {
 function showTable(selected = matchFunctions(profile.tree, state.search)) {
 	const { tree, event } = profile;
 
-	table.show({ tree, event, by: state.sort, matches: selected, values: functionValues(tree, zoomed), whole: tree.total[zoomed] });
+	table.show({ tree, event, by: sortOf(state, isOfHosts(tree)), matches: selected, values: functionValues(tree, zoomed),
+		whole: tree.total[zoomed] });
 	$("table-title").textContent = isOfHosts(tree) ? "Top processes" : "Top functions";
 	$("table-column").textContent = isOfHosts(tree) ? "Process" : "Function";
 	$("table-scope").textContent = zoomed ? "within the zoom" : "";

@@ -16,7 +16,7 @@ const DEFAULTS = {
 	fold: false,
 	live: false,
 	search: "",
-	sort: "self",
+	sort: "",
 	zoom: "",
 };
 
@@ -61,6 +61,16 @@ export function urlFromState(state) {
 	}
 	const text = parameters.toString();
 	return text ? `?${text}` : "./";
+}
+
+/*
+ * What the table is sorted by: the reader's choice, else self, but total for the processes of whole hosts, whose self
+ * lacks their other threads.
+ */
+export function sortOf(state, ofHosts) {
+	if (state.sort === "self" || state.sort === "total")
+		return state.sort;
+	return ofHosts ? "total" : "self";
 }
 
 /* {since, until} in unix seconds; @now_s only matters for a relative range. */

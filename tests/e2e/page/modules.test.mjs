@@ -73,6 +73,14 @@ test("a link says everything that differs from the defaults, and nothing else", 
 	assert.equal(await call("state", `m.stateFromUrl("?since=200&until=100").since`), 0);
 });
 
+test("the table of whole hosts is by total unless the reader chose", async () => {
+	const cases = [["", false, "self"], ["", true, "total"], ["?sort=self", true, "self"], ["?sort=total", false, "total"],
+		["?sort=name", false, "self"], ["?sort=name", true, "total"]];
+
+	for (const [text, ofHosts, by] of cases)
+		assert.equal(await call("state", `m.sortOf(m.stateFromUrl("${text}"), ${ofHosts})`), by, `${text} ${ofHosts}`);
+});
+
 /* root 10 → a 7 (→ b 4 → a 3, c 1), a's other child d 0; b 2 */
 const ANSWER = { OPT_STATUS: "SUCCESS", DESCRIPTION: "", debug: null, result: {
 	functions: ["root", "a", "b", "c \"node_values\": {\"columns\":[],\"values\":["],

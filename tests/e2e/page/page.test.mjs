@@ -243,6 +243,9 @@ test("the picker finds a service by typing, and Total leads on to each", async (
 	const { asked } = await page.lastAnswer(TRACING);
 	assert.equal(asked.app_service, "Total");
 	assert.equal(await page.text("table-title"), "Top processes");
+	assert.equal(await page.evaluate("document.getElementById('sort-total').parentElement.getAttribute('aria-sort')"), "descending");
+	const shares = await page.evaluate("[...document.querySelectorAll('#functions tbody tr')].map((row) => Number(row.cells[2].style.getPropertyValue('--part')))");
+	assert.ok(shares.length > 1 && shares.every((share, at) => at === 0 || share <= shares[at - 1]), shares.join());
 	await picture("page-total");
 	await page.evaluate(`[...document.querySelectorAll('#functions tbody tr')].find((row) => row.textContent.startsWith(${JSON.stringify(SERVICE)})).focus()`);
 	await page.press("Enter");

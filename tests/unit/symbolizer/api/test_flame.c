@@ -127,6 +127,22 @@ static void a_top_function_has_self_and_total_over_the_whole_tree(void **state)
 	assert_int_equal(json_number_at(first, "total_value"), 30303);
 }
 
+static void top_of_whole_hosts_has_processes_by_the_total_of_all_their_threads(void **state)
+{
+	static const struct http_field parameters[] = { { "service", "Total" }, RANGE, {} };
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+	const json_t *functions;
+
+	ask_handler(*state, api_top, parameters, NULL, &response);
+	json = json_of(&response);
+	functions = json_object_get(json, "functions");
+	assert_int_equal(json_array_size(functions), 1);
+	assert_string_equal(json_text_at(json_array_get(functions, 0), "function"), "[p] shares");
+	assert_int_equal(json_number_at(json_array_get(functions, 0), "self_value"), 20202);
+	assert_int_equal(json_number_at(json_array_get(functions, 0), "total_value"), 30303);
+}
+
 static void wrong_parameters_are_named(void **state)
 {
 	static const struct {
@@ -194,6 +210,7 @@ int main(void)
 		API_TEST(nothing_found_is_no_error_and_says_why),
 		API_TEST(top_functions_are_sorted_and_limited),
 		API_TEST(a_top_function_has_self_and_total_over_the_whole_tree),
+		API_TEST(top_of_whole_hosts_has_processes_by_the_total_of_all_their_threads),
 		API_TEST(wrong_parameters_are_named),
 		API_TEST(a_store_that_fails_is_a_500),
 	};

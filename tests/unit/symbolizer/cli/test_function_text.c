@@ -43,18 +43,65 @@ static void functions_can_be_sorted_by_total_and_cut(void **state)
 				   "      30 us   30.0 %        30 us   30.0 %  [l] memcpy\n");
 }
 
-static void whole_hosts_list_their_processes(void **state)
+/* [p] demo has a self of 1 and a total of 70, [p] x a self of 2 and a total of 30. */
+static struct call_tree *tree_of_hosts(void)
+{
+	struct call_tree *tree = profile_fixture_tree();
+
+	tree->functions[0].type = 'H';
+	tree->functions[1].self = 1;
+	tree->functions[8].type = 'P';
+	tree->functions[8].self = 2;
+	(void)memcpy(tree->functions[8].name, "[p] x", sizeof("[p] x"));
+	return tree;
+}
+
+static void whole_hosts_list_their_processes_by_total(void **state)
 {
 	static const struct function_text_options options = { .type = EVENT_ON_CPU, .width = 60 };
-	scoped(call_tree_freep) struct call_tree *tree = profile_fixture_tree();
+	scoped(call_tree_freep) struct call_tree *tree = tree_of_hosts();
 	struct bytes out = BYTES_INIT(64 * KIB);
 
 	(void)state;
-	tree->functions[0].type = 'H';
 	assert_ok(function_text_write(tree, &options, &out));
-	assert_bytes_equal_text(&out, "       self                 total           function\n"
-				      "       0 us    0.0 %        70 us   70.0 %  [p] demo\n");
+	assert_bytes_equal_text(&out, "       self                 total           process\n"
+				      "       1 us    1.0 %        70 us   70.0 %  [p] demo\n"
+				      "       2 us    2.0 %        30 us   30.0 %  [p] x\n");
 	bytes_release(&out);
+}
+
+static void json_has_the_rows_of_the_text_in_its_order(void **state)
+{
+	static const struct {
+		struct function_text_options options;
+		bool of_hosts;
+		const char *expected;
+	} cases[] = {
+		{ { .type = EVENT_ON_CPU, .max_rows = 2 },
+		  false,
+		  "{\"event\":\"on-cpu\",\"unit\":\"microseconds\",\"total\":100,\"functions\":["
+		  "{\"function\":\"[l] memcpy\",\"type\":\"L\",\"self_value\":30,\"total_value\":30},"
+		  "{\"function\":\"mark\",\"type\":\"A\",\"self_value\":30,\"total_value\":30}]}\n" },
+		{ { .type = EVENT_MEM_ALLOC, .max_rows = 1, .by_total = true },
+		  false,
+		  "{\"event\":\"mem-alloc\",\"unit\":\"bytes\",\"total\":100,\"functions\":["
+		  "{\"function\":\"main\",\"type\":\"A\",\"self_value\":5,\"total_value\":70}]}\n" },
+		{ { .type = EVENT_ON_CPU, .max_rows = 1 },
+		  true,
+		  "{\"event\":\"on-cpu\",\"unit\":\"microseconds\",\"total\":100,\"functions\":["
+		  "{\"function\":\"[p] demo\",\"type\":\"P\",\"self_value\":1,\"total_value\":70}]}\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(call_tree_freep) struct call_tree *tree =
+			cases[i].of_hosts ? tree_of_hosts() : profile_fixture_tree();
+		struct bytes out = BYTES_INIT(64 * KIB);
+
+		assert_ok(function_json_write(tree, &cases[i].options, &out));
+		assert_bytes_equal_text(&out, cases[i].expected);
+		bytes_release(&out);
+	}
 }
 
 int main(void)
@@ -62,7 +109,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_are_sorted_by_self_then_total_then_name),
 		cmocka_unit_test(functions_can_be_sorted_by_total_and_cut),
-		cmocka_unit_test(whole_hosts_list_their_processes),
+		cmocka_unit_test(whole_hosts_list_their_processes_by_total),
+		cmocka_unit_test(json_has_the_rows_of_the_text_in_its_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

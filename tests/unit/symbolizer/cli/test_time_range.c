@@ -13,9 +13,10 @@ static void durations_are_numbers_with_units(void **state)
 		const char *text;
 		uint64_t seconds;
 	} cases[] = {
-		{ "90", 90 },     { "1s", 1 },       { "5m", 300 },     { "2h", 7200 },
+		{ "90s", 90 },    { "1s", 1 },       { "5m", 300 },     { "2h", 7200 },
 		{ "7d", 604800 }, { "1w", 604800 },  { "1h30m", 5400 }, { "1d2h3m4s", 93784 },
-		{ "0m1s", 1 },    { "00005m", 300 },
+		{ "0m1s", 1 },    { "00005m", 300 }, { "5 m", 300 },
+		{ "10 minutes", 600 }, { "1 hour 30 min", 5400 }, { "2days", 172800 },
 	};
 
 	(void)state;
@@ -33,7 +34,11 @@ static void what_is_no_duration_is_refused(void **state)
 					     "0",
 					     "0s",
 					     "m",
-					     "5 m",
+					     "90",
+					     "5  m",
+					     "5 ",
+					     "5 minuets",
+					     "m5",
 					     " 5m",
 					     "5m ",
 					     "-5m",
@@ -67,6 +72,20 @@ static void moments_are_relative_or_absolute(void **state)
 		{ "-10m", NOW_S - 600 },
 		{ "now-2h", NOW_S - 7200 },
 		{ "10m", NOW_S - 600 },
+		{ "10m ago", NOW_S - 600 },
+		{ "10 minutes ago", NOW_S - 600 },
+		{ "2h ago", NOW_S - 7200 },
+		{ "1 hour ago", NOW_S - 3600 },
+		{ "today", 1755723600 },
+		{ "today 12:30", NOW_S },
+		{ "yesterday", 1755723600 - 86400 },
+		{ "yesterday 12:30", NOW_S - 86400 },
+		/* a time of day: now it is 12:30:00 */
+		{ "03:12", 1755723600 + 3 * 3600 + 12 * 60 },
+		{ "03:12:30", 1755723600 + 3 * 3600 + 12 * 60 + 30 },
+		{ "12:30", NOW_S },
+		{ "12:30:01", NOW_S + 1 - 86400 },
+		{ "23:59", 1755723600 - 60 },
 		{ "1755768600", NOW_S },
 		{ "0", 0 },
 		{ "2025-08-21T09:30:00Z", NOW_S },
@@ -96,7 +115,24 @@ static void what_is_no_moment_is_refused(void **state)
 {
 	static const char *const texts[] = {
 		"",
-		"yesterday",
+		"ago",
+		" ago",
+		"10 ago",
+		"soon ago",
+		"yesterdays",
+		"yesterday ago",
+		"yesterday 25:00",
+		"today 03",
+		"tomorrow",
+		"3:12",
+		"03:1",
+		"24:00",
+		"03:60",
+		"03:12:60",
+		"03:12pm",
+		"5",
+		"312",
+		"99999999",
 		"now+5m",
 		"-",
 		"--5m",
@@ -136,11 +172,19 @@ static void a_range_includes_both_its_ends(void **state)
 		uint64_t since_s, until_s;
 	} cases[] = {
 		{ {}, NOW_S - 899, NOW_S },
-		{ { .last = "60" }, NOW_S - 59, NOW_S },
-		{ { .until = "1000", .last = "1m" }, 941, 1000 },
+		{ { .last = "60s" }, NOW_S - 59, NOW_S },
+		{ { .until = "100001000", .last = "1m" }, 100000941, 100001000 },
 		{ { .since = "-1h" }, NOW_S - 3600, NOW_S },
-		{ { .since = "500", .until = "500" }, 500, 500 },
-		{ { .until = "30", .last = "1h" }, 1, 30 },
+		{ { .since = "500000000", .until = "500000000" }, 500000000, 500000000 },
+		{ { .until = "1970-01-01T00:00:30Z", .last = "1h" }, 1, 30 },
+		{ { .since = "0" }, 0, NOW_S },
+		{ { .since = "yesterday", .until = "today" }, 1755723600 - 86400, 1755723600 },
+		/* the latest 10:00 is today's, the latest 13:00 yesterday's */
+		{ { .since = "10:00", .until = "12:00" }, NOW_S - 9000, NOW_S - 1800 },
+		{ { .since = "10:00", .until = "13:00" },
+		  NOW_S - 9000 - 86400,
+		  NOW_S + 1800 - 86400 },
+		{ { .since = "23:50", .until = "00:10" }, 1755723600 - 600, 1755723600 + 600 },
 	};
 
 	(void)state;
@@ -162,8 +206,12 @@ static void a_wrong_range_names_the_option_at_fault(void **state)
 	} cases[] = {
 		{ { .since = "soon" }, "--since 'soon'" },
 		{ { .until = "soon" }, "--until 'soon'" },
-		{ { .last = "soon" }, "--last 'soon'" },
-		{ { .since = "200", .until = "100" }, "later than --until" },
+		{ { .last = "soon" }, "--last 'soon' is no duration; try 90s, 5m" },
+		{ { .last = "5" },
+		  "--last '5' has no unit; write 5s for seconds or 5m for minutes" },
+		{ { .since = "5" }, "--since '5' has no unit; write '5m ago'" },
+		{ { .since = "3:12" }, "--since '3:12' is no time; try 03:12, yesterday, '10m ago'" },
+		{ { .since = "200000000", .until = "100000000" }, "later than --until" },
 		{ { .since = "-1h", .last = "1h" }, "not both" },
 	};
 
@@ -174,6 +222,34 @@ static void a_wrong_range_names_the_option_at_fault(void **state)
 
 		assert_errno(time_range_resolve(&cases[i].texts, NOW_S, &range, message), -EINVAL);
 		assert_non_null(strstr(message, cases[i].words));
+	}
+}
+
+/* Clocks were put forward on 2025-03-30 from 02:00 to 03:00, and back on 2025-10-26 from 03:00. */
+static void a_time_of_day_is_right_where_clocks_are_changed(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t now_s, moment_s;
+	} cases[] = {
+		/* 02:30 did not exist that day: it is the day before's, seen on the day and the next */
+		{ "02:30", 1743328800 /* 2025-03-30 12:00 */, 1743211800 },
+		{ "02:30", 1743379200 /* 2025-03-31 02:00 */, 1743211800 },
+		{ "12:00", 1743328799, 1743246000 },
+		/* 02:30 existed twice: the second time, unless now is between the two */
+		{ "02:30", 1761476400 /* 2025-10-26 12:00 */, 1761442200 },
+		{ "02:30", 1761440400 /* 2025-10-26 02:00, again */, 1761438600 },
+		{ "12:00", 1761476399, 1761386400 },
+	};
+
+	(void)state;
+	(void)setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t moment_s = 42;
+
+		assert_ok(time_moment_parse(cases[i].text, cases[i].now_s, &moment_s));
+		assert_int_equal(moment_s, cases[i].moment_s);
 	}
 }
 
@@ -194,6 +270,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_moment_is_refused),
 		cmocka_unit_test(a_range_includes_both_its_ends),
 		cmocka_unit_test(a_wrong_range_names_the_option_at_fault),
+		cmocka_unit_test_setup_teardown(a_time_of_day_is_right_where_clocks_are_changed,
+						NULL, in_a_zone_three_hours_east),
 	};
 
 	return cmocka_run_group_tests(tests, in_a_zone_three_hours_east, NULL);

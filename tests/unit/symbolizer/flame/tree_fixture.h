@@ -27,16 +27,22 @@ static inline void add_folded(struct tree *tree, const char *path, uint64_t valu
 	tree_add_self(tree, node, value);
 }
 
-static inline struct tree *tree_from_folded(const char *root, const struct folded *stacks,
-					    size_t count)
+static inline struct tree *tree_of_type_from_folded(const char *root, char type,
+						    const struct folded *stacks, size_t count)
 {
 	struct tree *tree = NULL;
 
-	assert_ok(tree_new(root, 'P', 1 << 20, &tree));
+	assert_ok(tree_new(root, type, 1 << 20, &tree));
 	for (size_t i = 0; i < count; i++)
 		add_folded(tree, stacks[i].path, stacks[i].value);
 	assert_ok(tree_finish(tree));
 	return tree;
+}
+
+static inline struct tree *tree_from_folded(const char *root, const struct folded *stacks,
+					    size_t count)
+{
+	return tree_of_type_from_folded(root, 'P', stacks, count);
 }
 
 /* "a;b;c" of a node below the root. */

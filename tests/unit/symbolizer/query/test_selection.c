@@ -257,6 +257,23 @@ static void an_empty_answer_says_why(void **state)
 	assert_message(fixture, 0, "no service 'app'; no service is known yet");
 }
 
+static void an_empty_answer_names_all_event_types_that_there_are(void **state)
+{
+	struct store_series series[] = { fleet[0], fleet[0], fleet[0] };
+	struct fixture *fixture = *state;
+
+	series[1].type = EVENT_OFF_CPU;
+	series[2].type = EVENT_MEM_INUSE;
+	FAKE_SET(fixture, series, series);
+	fixture->request.service = "app";
+	fixture->request.type = EVENT_MEM_ALLOC;
+	fixture->request.from_slot = T0;
+	fixture->request.to_slot = T0 + 60 * SECOND;
+	assert_message(fixture, 0,
+		       "service 'app' has no mem-alloc samples, only others (on-cpu, off-cpu, "
+		       "mem-inuse)");
+}
+
 static void assert_errno_of_query(struct fixture *fixture, int expected)
 {
 	scoped(tree_freep) struct tree *tree = NULL;
@@ -409,6 +426,7 @@ int main(void)
 		WITH_FLEET(an_unknown_tag_is_answered_with_the_known_ones),
 		WITH_FLEET(a_label_of_a_host_or_of_other_samples_is_known),
 		WITH_FLEET(an_empty_answer_says_why),
+		WITH_FLEET(an_empty_answer_names_all_event_types_that_there_are),
 		WITH_FLEET(a_typo_searches_for_series_once),
 		WITH_FLEET(a_store_that_cannot_say_why_shortens_the_message),
 		WITH_FLEET(at_most_ten_services_are_merged),
