@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -18,19 +17,9 @@
 
 #include "common/capabilities.h"
 #include "common/file.h"
+#include "common/sanitized.h"
 #include "common/scoped.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED true
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED true
-#endif
-#ifndef SANITIZED
-#define SANITIZED false
-#endif
+#include "common/system_call_filter.h"
 
 static int set_limit(int resource, uint64_t soft, uint64_t hard)
 {
@@ -137,99 +126,46 @@ static const int plain_calls[] = {
 	SCMP_SYS(sched_getaffinity), /* a sanitizer asks about each thread */
 };
 
-static int allow_plain_calls(scmp_filter_ctx filter)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(plain_calls); i++) {
-		int r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, plain_calls[i], 0);
+/* Its flags are in memory, where no filter sees them; libc then uses clone. */
+static const int absent_calls[] = { SCMP_SYS(clone3) };
 
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
+static const struct system_call_list call_lists[] = {
+	{ .action = SCMP_ACT_ALLOW, .calls = plain_calls, .n_calls = ARRAY_SIZE(plain_calls) },
+	{ .action = SCMP_ACT_ERRNO(ENOSYS), .calls = absent_calls, .n_calls = ARRAY_SIZE(absent_calls) },
+};
 
-static int allow_if(scmp_filter_ctx filter, int call, struct scmp_arg_cmp condition)
-{
-	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &condition);
-}
-
-/* For a process that serves: allows messages on @socket, and writing to the descriptors that it receives. */
-static int allow_service(scmp_filter_ctx filter, int socket)
-{
-	const struct {
-		int call;
-		struct scmp_arg_cmp condition;
-	} rows[] = {
-		{ SCMP_SYS(recvmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)socket, 0) },
-		{ SCMP_SYS(sendmsg), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)socket, 0) },
-		{ SCMP_SYS(write), SCMP_A0(SCMP_CMP_GT, (scmp_datum_t)socket, 0) },
-		{ SCMP_SYS(pwrite64), SCMP_A0(SCMP_CMP_GT, (scmp_datum_t)socket, 0) },
-	};
-	int r = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows) && r == 0; i++)
-		r = allow_if(filter, rows[i].call, rows[i].condition);
-	return r;
-}
-
-static int allow_conditioned_calls(scmp_filter_ctx filter, int out_fd)
-{
-	/* A name demangled on a larger stack: a thread, never a process. */
-	const scmp_datum_t thread =
-		CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
-	const struct {
-		int call;
-		struct scmp_arg_cmp condition;
-	} rows[] = {
-		{ SCMP_SYS(write), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)out_fd, 0) },
-		/* Where assert() writes to; without it one could not tell what ended it. */
-		{ SCMP_SYS(write), SCMP_A0(SCMP_CMP_EQ, STDERR_FILENO, 0) },
-		{ SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
-		{ SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
-		{ SCMP_SYS(newfstatat), SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0) },
-		{ SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, thread, thread) },
-		{ SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0) },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		int r = allow_if(filter, rows[i].call, rows[i].condition);
-
-		if (r < 0)
-			return r;
-	}
-	/* Its flags are in memory, where no filter sees them; libc then uses clone. */
-	return seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-}
-
-static int load_filter(scmp_filter_ctx filter, const struct sandbox_rules *rules)
-{
-	int r;
-
-	/* Kernels before 5.16 would slow the process down, against an attack that needs code of
-	 * its own choice. */
-	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
-	r = allow_plain_calls(filter);
-	if (r == 0)
-		r = allow_conditioned_calls(filter, rules->out_fd);
-	if (r == 0 && rules->serves)
-		r = allow_service(filter, rules->out_fd);
-	return r < 0 ? r : seccomp_load(filter);
-}
+/* Rows at the end of the table below that only a process that serves has. */
+#define N_SERVICE_ROWS 4
 
 /* 1 done, 0 the kernel does not have it. */
 static int enter_seccomp(const struct sandbox_rules *rules)
 {
-	scmp_filter_ctx filter;
-	int r;
+	/* A name demangled on a larger stack: a thread, never a process. */
+	const scmp_datum_t thread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
+	const scmp_datum_t out = (scmp_datum_t)rules->out_fd;
+	const struct system_call_condition conditions[] = {
+		{ SCMP_SYS(write), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, out, 0) },
+		/* Where assert() writes to; without it one could not tell what ended it. */
+		{ SCMP_SYS(write), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, STDERR_FILENO, 0) },
+		{ SCMP_SYS(mmap), SCMP_ACT_ALLOW, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
+		{ SCMP_SYS(mprotect), SCMP_ACT_ALLOW, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
+		{ SCMP_SYS(newfstatat), SCMP_ACT_ALLOW, SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0) },
+		{ SCMP_SYS(clone), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_MASKED_EQ, thread, thread) },
+		{ SCMP_SYS(tgkill), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0) },
+		/* Messages on the socket, and writing to the descriptors that it brings. */
+		{ SCMP_SYS(recvmsg), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, out, 0) },
+		{ SCMP_SYS(sendmsg), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, out, 0) },
+		{ SCMP_SYS(write), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_GT, out, 0) },
+		{ SCMP_SYS(pwrite64), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_GT, out, 0) },
+	};
 
-	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0 && errno == EINVAL)
-		return 0;
-	filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	if (!filter)
-		return -ENOMEM;
-	r = load_filter(filter, rules);
-	seccomp_release(filter);
-	return r < 0 ? r : 1;
+	return system_call_filter_load(&(struct system_call_filter){
+		.default_action = SCMP_ACT_KILL_PROCESS,
+		.lists = call_lists,
+		.n_lists = ARRAY_SIZE(call_lists),
+		.conditions = conditions,
+		.n_conditions = ARRAY_SIZE(conditions) - (rules->serves ? 0 : N_SERVICE_ROWS),
+	});
 }
 
 int sandbox_enter(const struct sandbox_rules *rules)
