@@ -89,6 +89,7 @@ int hearth_on_cpu_tick(struct bpf_perf_event_data *context)
 
 	sample_begin(sample, EVENT_ON_CPU, 1);
 	sample_find_process(sample);
+	sample_note_cgroups(sample);
 	if (!(sample->header.flags & ABI_SAMPLE_WITHOUT_STACK)) {
 		bool user_mode = in_user_mode(context);
 

@@ -14,6 +14,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "common/event_type.h"
+#include "common/frame.h"
 
 /*
  * Share of each CPU's time that may go into taking stacks: 1/200 as long as thinning the waits of busy threads can keep
@@ -212,6 +213,22 @@ static __always_inline enum wait_stack begin_stack(void *context, struct task_st
 	return WAIT_STACK_TAKEN;
 }
 
+/*
+ * By the time of the walk the library may be known, and the walk reads pages that are not resident: one may have ended
+ * the copy that went to the agent, too.
+ */
+static __always_inline bool may_be_longer(const struct sample *sample)
+{
+	const struct abi_sample *header = &sample->header;
+
+	if (sample->registers.is_32_bit)
+		return false;
+	if (header->flags & ABI_SAMPLE_COPIED)
+		return sample->copy_lacks_pages;
+	return sample->n_missing > 0 || header->cut == STACK_CUT_READ_FAULT || header->cut == STACK_CUT_UNKNOWN ||
+	       (header->cut != STACK_CUT_NONE && sample->met_unmapped);
+}
+
 /* The frames in user code were walked. */
 static __always_inline enum wait_stack finish_stack(struct thread_waits *waits, struct wait_site *site,
 						    struct sample *sample)
@@ -231,7 +248,7 @@ static __always_inline enum wait_stack finish_stack(struct thread_waits *waits, 
 	if (sample->header.flags & ABI_SAMPLE_COPIED)
 		site->copied_ns = sample->header.time_ns;
 	waits->stack_hash = sample->header.stack_hash;
-	return WAIT_STACK_TAKEN;
+	return may_be_longer(sample) ? WAIT_STACK_CUT : WAIT_STACK_TAKEN;
 }
 
 /* Waits like this one; after a while also those that were unlike it, for want of one that is like them. */
@@ -372,6 +389,23 @@ static __noinline void end_wait(struct task_struct *task, struct thread_waits *w
 		tell_wait(task, waits, since_ns, now_ns);
 }
 
+/*
+ * How much of a thread's run-queue time its cgroup was throttled. That time is summed over CPUs, of which each is
+ * stopped by itself, so that it may be more; then all of the run-queue time is taken for throttled.
+ */
+static __always_inline void count_throttled(const struct task_struct *task, struct thread_waits *waits, __u64 delay_ns)
+{
+	__u64 now_ns = throttled_ns(task) + 1;
+	__u64 before_ns = waits->throttled_ns;
+
+	waits->throttled_ns = now_ns;
+	/* A thread that moved to another cgroup may have less than before. */
+	if (delay_ns == 0 || before_ns == 0 || now_ns <= before_ns)
+		return;
+	now_ns -= before_ns;
+	count_more(ABI_COUNTER_OFF_CPU_THROTTLED_NS, now_ns < delay_ns ? now_ns : delay_ns);
+}
+
 static __always_inline void come_back(struct task_struct *task, __u64 now_ns)
 {
 	struct thread_waits *waits = find_waits(task);
@@ -383,6 +417,7 @@ static __always_inline void come_back(struct task_struct *task, __u64 now_ns)
 	before_ns = waits->run_delay_ns;
 	waits->run_delay_ns = delay_ns;
 	delay_ns = delay_ns > before_ns ? delay_ns - before_ns : 0;
+	count_throttled(task, waits, delay_ns);
 	if (waits->since_ns != 0)
 		end_wait(task, waits, now_ns, delay_ns);
 	else if (delay_ns > 0)
@@ -403,13 +438,29 @@ static __always_inline void end_unseen(struct task_struct *task, struct thread_w
 	end_wait(task, waits, ran_ns < now_ns - since_ns ? now_ns - ran_ns : since_ns, 0);
 }
 
-/* Whoever ends has no wait to begin, but may have one to end. */
+/* Time of waits that would have been sent with the next one at their site that has a stack. */
+static __always_inline __u64 unsent_ns(const struct thread_waits *waits)
+{
+	__u64 sum_ns = 0;
+
+	for (__u32 i = 0; i < N_WAIT_SITES; i++) {
+#pragma unroll
+		for (__u32 class = 0; class < N_WAIT_CLASSES; class++)
+			sum_ns += waits->sites[i].others_ns[class];
+	}
+	return sum_ns;
+}
+
+/* A thread that ends begins no wait, but the end of its last one may be unseen. */
 static __always_inline void leave_for_good(struct task_struct *task, __u64 now_ns)
 {
 	struct thread_waits *waits = find_waits(task);
 
-	if (waits && waits->since_ns != 0)
+	if (!waits)
+		return;
+	if (waits->since_ns != 0)
 		end_unseen(task, waits, now_ns);
+	count_more(ABI_COUNTER_OFF_CPU_UNSENT_NS, unsent_ns(waits));
 }
 
 /* The wait counts from here on. */
@@ -535,8 +586,10 @@ int BPF_PROG(hearth_on_switch, bool preempt, struct task_struct *prev, struct ta
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(hearth_on_thread, struct task_struct *parent, struct task_struct *child)
 {
-	if (is_user_thread(child))
-		make_waits(child);
+	struct thread_waits *waits = is_user_thread(child) ? make_waits(child) : NULL;
+
+	if (waits)
+		begin_throttled(waits, child);
 	return 0;
 }
 

@@ -6,7 +6,8 @@
  * that may sleep can read the memory of others (5.18). Where the kernel has no such programs the walk reads no memory,
  * and the agent gets the registers alone: of a wait whose stack was not taken as it began there is the innermost frame.
  *
- * No file system is waited for: a stack that lies in a mapping of a file is not read (look_at_memory()).
+ * Neither a file system nor another process is waited for: a stack that lies in a mapping of a file, or in memory whose
+ * pages another process supplies, is not read (look_at_memory()).
  *
  * What is found goes to the agent through the walk's own file, one record after the other as in the ring buffer.
  */
@@ -23,20 +24,22 @@
 /* Without memory a stack of another wait at the same place is better, unless this one takes so long. */
 #define MIN_AGE_WITHOUT_MEMORY_NS 1000000000ULL
 
-/* What is copied of a stack: a record must fit into the file's buffer of eight pages, 32 KiB where pages are small. */
-#define COPY_MOST_BYTES	 24576
 #define PIECE_BYTES	 4096
 #define SMALL_PIECE	 128
 
-#define COPY_OFFSET __builtin_offsetof(struct abi_stack_copy, stack)
+#define COPY_OFFSET sizeof(struct abi_stack_copy)
 
-_Static_assert(COPY_MOST_BYTES <= ABI_STACK_COPY_BYTES, "it is part of the record");
-_Static_assert(COPY_MOST_BYTES + COPY_OFFSET < 8 * 4096, "the file's buffer");
+_Static_assert(ABI_WALKED_STACK_BYTES + COPY_OFFSET < 8 * 4096, "the buffer of the walk's file, where pages are small");
 
 struct walk_scratch {
 	struct sample sample;
-	struct abi_stack_copy copy;
+	__u8 record[COPY_OFFSET + ABI_WALKED_STACK_BYTES] __attribute__((aligned(8))); /* struct abi_stack_copy */
 };
+
+static __always_inline struct abi_stack_copy *copy_in(struct walk_scratch *scratch)
+{
+	return (struct abi_stack_copy *)scratch->record;
+}
 
 /* An array of one: only one walk goes on at a time. */
 struct {
@@ -50,13 +53,17 @@ struct {
 #define TMPFS_MAGIC	0x01021994
 #define HUGETLBFS_MAGIC 0x958458f6
 
+/* include/linux/mm.h: a process that registered the mapping with userfaultfd supplies its absent pages */
+#define VM_UFFD_MISSING 0x200
+
 /* include/uapi/asm-generic/errno-base.h */
 #define EBUSY 16
 
-/* Memory of a thread that can be read without waiting for a file system. */
+/* Memory of a thread that can be read without waiting for a file system or another process. */
 struct safe_memory {
-	__u64 end;    /* up to here */
-	bool in_file; /* what follows lies in a file */
+	__u64 end;	   /* up to here */
+	bool in_file;	   /* the memory that follows lies in a file */
+	bool is_userfault; /* another process supplies the pages that follow */
 };
 
 static long look_at_mapping(struct task_struct *task, struct vm_area_struct *mapping, void *context)
@@ -68,6 +75,8 @@ static long look_at_mapping(struct task_struct *task, struct vm_area_struct *map
 		magic = mapping->vm_file->f_inode->i_sb->s_magic;
 	if (mapping->vm_file && magic != TMPFS_MAGIC && magic != HUGETLBFS_MAGIC)
 		memory->in_file = true;
+	else if (mapping->vm_flags & VM_UFFD_MISSING)
+		memory->is_userfault = true;
 	else
 		memory->end = mapping->vm_end;
 	return 0;
@@ -82,8 +91,9 @@ enum memory_state {
 /*
  * Whether [@address, @address + @size) can be read. A page of a file is read from its file system while the lock of the
  * process's mappings is held. Should the file system not answer, the reader would hang where no signal reaches it, and
- * the process too, once it wants the lock to change its mappings. A stack lies in a file on purpose only. The lock is
- * not waited for either: somebody else may hang while holding it.
+ * the process too, once it wants the lock to change its mappings. A stack lies in a file on purpose only. The same
+ * holds for memory that is registered with userfaultfd. The lock is not waited for either: somebody else may hang while
+ * holding it.
  */
 static __always_inline enum memory_state look_at_memory(struct task_struct *task, struct safe_memory *memory,
 							__u64 address, __u32 size)
@@ -97,7 +107,7 @@ static __always_inline enum memory_state look_at_memory(struct task_struct *task
 		r = bpf_find_vma(task, memory->end > address ? memory->end : address, look_at_mapping, memory, 0);
 		if (r == -EBUSY)
 			return MEMORY_BUSY;
-		if (r || memory->in_file)
+		if (r || memory->in_file || memory->is_userfault)
 			return MEMORY_UNSAFE;
 	}
 	return address + size <= memory->end ? MEMORY_SAFE : MEMORY_UNSAFE;
@@ -119,7 +129,7 @@ static __always_inline int copy_stack(struct task_struct *task, struct abi_stack
 
 	/* Unrolled: clang let the loop's end fall through into its beginning, which the verifier of 6.1 refuses. */
 #pragma unroll
-	for (int piece = 0; piece < COPY_MOST_BYTES / PIECE_BYTES; piece++) {
+	for (int piece = 0; piece < ABI_WALKED_STACK_BYTES / PIECE_BYTES; piece++) {
 		state = look_at_memory(task, &memory, address + size, PIECE_BYTES);
 		if (state == MEMORY_BUSY)
 			return -1;
@@ -130,7 +140,7 @@ static __always_inline int copy_stack(struct task_struct *task, struct abi_stack
 	}
 	/* The outermost frames lie where the last page ends. */
 	for (int piece = 0; piece < PIECE_BYTES / SMALL_PIECE; piece++) {
-		if (size > COPY_MOST_BYTES - SMALL_PIECE)
+		if (size > ABI_WALKED_STACK_BYTES - SMALL_PIECE)
 			break;
 		if (look_at_memory(task, &memory, address + size, SMALL_PIECE) != MEMORY_SAFE ||
 		    bpf_copy_from_user_task(copy->stack + size, SMALL_PIECE, (void *)(address + size), task, 0))
@@ -139,6 +149,8 @@ static __always_inline int copy_stack(struct task_struct *task, struct abi_stack
 	}
 	if (size == 0 && memory.in_file)
 		count(ABI_COUNTER_OFF_CPU_IN_FILE);
+	if (size == 0 && memory.is_userfault)
+		count(ABI_COUNTER_OFF_CPU_USERFAULT);
 	return (int)size;
 }
 
@@ -152,7 +164,7 @@ static __always_inline enum found_stack take_stack(struct task_struct *task, str
 						   bool may_sleep)
 {
 	struct sample *sample = &scratch->sample;
-	struct abi_stack_copy *copy = &scratch->copy;
+	struct abi_stack_copy *copy = copy_in(scratch);
 	__u32 n_kernel_frames;
 	__u64 hash;
 	int stack_bytes;
@@ -180,22 +192,24 @@ static __always_inline enum found_stack take_stack(struct task_struct *task, str
 	stack_bytes = copy_stack(task, copy, sample->registers.sp, may_sleep);
 	if (stack_bytes < 0)
 		return STACK_BUSY;
+	copy->stack_start = sample->registers.sp;
 	copy->stack_bytes = (__u32)stack_bytes;
+	copy->present = ~0U;
 	return STACK_FOUND;
 }
 
 /* 0, or -1: the walk's buffer is full; the kernel empties it, and comes back with the same thread. */
 static __always_inline int write_record(struct seq_file *file, struct walk_scratch *scratch)
 {
-	__u64 stack_bytes = scratch->copy.stack_bytes;
+	__u64 stack_bytes = copy_in(scratch)->stack_bytes;
 
-	scratch->copy.header = scratch->sample.header;
+	copy_in(scratch)->header = scratch->sample.header;
 	if (!(scratch->sample.header.flags & ABI_SAMPLE_COPIED))
-		return bpf_seq_write(file, &scratch->copy, sizeof(struct abi_sample)) ? -1 : 0;
+		return bpf_seq_write(file, copy_in(scratch), sizeof(struct abi_sample)) ? -1 : 0;
 	asm volatile("" : "+r"(stack_bytes));
-	if (stack_bytes > COPY_MOST_BYTES)
+	if (stack_bytes > ABI_WALKED_STACK_BYTES)
 		return -1;
-	return bpf_seq_write(file, &scratch->copy, COPY_OFFSET + stack_bytes) ? -1 : 0;
+	return bpf_seq_write(file, copy_in(scratch), COPY_OFFSET + stack_bytes) ? -1 : 0;
 }
 
 /* A thread that slept before we looked for the first time waits from now on, as far as we know. */
@@ -216,11 +230,21 @@ static __always_inline enum found_stack find_stack(struct task_struct *task, con
 {
 	struct abi_sample *header = &scratch->sample.header;
 	bool walked = waits->walk_start_ns == start_ns;
+	/* Without memory there are fewer frames here than in what was cut. */
+	bool taken = waits->stack == WAIT_STACK_TAKEN || (waits->stack == WAIT_STACK_CUT && !may_sleep);
 	__u32 pid = header->pid;
 	__u32 *execs;
 
-	if (!walked && waits->stack != WAIT_STACK_TAKEN)
-		return take_stack(task, scratch, may_sleep);
+	if (!walked && !taken) {
+		enum found_stack found = take_stack(task, scratch, may_sleep);
+
+		copy_in(scratch)->began_hash = waits->stack == WAIT_STACK_CUT ? waits->stack_hash : 0;
+		if (found != STACK_FOUND || waits->stack != WAIT_STACK_CUT || copy_in(scratch)->stack_bytes > 0)
+			return found;
+		/* Nothing of the stack may be read here: what was cut has more frames. */
+		header->flags &= ~ABI_SAMPLE_COPIED;
+		header->n_kernel_frames = 0;
+	}
 	execs = bpf_map_lookup_elem(&exec_counts, &pid);
 	header->exec_count = execs ? *execs : 0;
 	header->n_user_frames = 1; /* at least: the stack has the rest */
@@ -281,6 +305,7 @@ static __always_inline int visit(struct bpf_iter__task *context, struct task_str
 	/* A thread that is older than what is kept of it: run-queue time up to now was before. */
 	if (waits->run_delay_ns == 0)
 		waits->run_delay_ns = run_delay_ns(task);
+	begin_throttled(waits, task);
 	now_ns = bpf_ktime_get_ns();
 	since_ns = *(volatile __u64 *)&waits->since_ns;
 	if (since_ns == 0) {

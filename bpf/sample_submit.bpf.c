@@ -10,6 +10,17 @@
 
 #define START_TIME_TICK_NS 10000000ULL
 
+/*
+ * False behind exit_mm(), and in execve() from where it gives the old program's memory back to where the new one is
+ * ready to run. The task has no user stack then: its registers are still those of the old program.
+ */
+static __always_inline bool has_user_memory(struct task_struct *task)
+{
+	struct mm_struct *mm = kernel_read(task, mm);
+
+	return mm && kernel_read(mm, start_code) != 0;
+}
+
 __hidden void sample_begin_task(struct sample *sample, struct task_struct *task, __u8 event_type, __u64 value)
 {
 	struct task_struct *leader = kernel_read(task, group_leader);
@@ -30,6 +41,7 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	header->flags = 0;
 	header->cut = 0;
 	header->queued_us = 0;
+	header->cgroups = 0;
 	bpf_probe_read_kernel(header->comm, sizeof(header->comm), &task->comm);
 	bpf_probe_read_kernel(header->process_comm, sizeof(header->process_comm), &leader->comm);
 	if (kernel_read(task, flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
@@ -49,11 +61,12 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 	sample->n_rules_cached = 0;
 	sample->fault_address = 0;
 	sample->n_missing = 0;
+	sample->copy_lacks_pages = false;
 	sample->registers.entry_pc = 0;
 	sample->pc_is_exact = true;
 	sample->innermost = true;
 	sample->met_unmapped = false;
-	sample->without_memory = kernel_read(task, mm) == NULL;
+	sample->without_memory = !has_user_memory(task);
 	sample->mapping.start = 0;
 	sample->mapping.end = 0;
 }

@@ -79,6 +79,7 @@ int BPF_PROG(hearth_on_timer, void *hrtimer)
 	}
 	sample_begin(sample, EVENT_ON_CPU, 1);
 	sample_find_process(sample);
+	sample_note_cgroups(sample);
 	if (!(sample->header.flags & ABI_SAMPLE_WITHOUT_STACK)) {
 		/* It is the kernel that was interrupted: no program runs in user mode. */
 		unwind_kernel_without(sample, ctx, timer->n_irq_frames);

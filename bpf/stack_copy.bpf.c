@@ -22,9 +22,6 @@
 #define QUOTA_PROCESSES 64
 #define QUOTA_OF_ALL	QUOTA_PROCESSES
 
-#define PIECE_BYTES 1024
-#define SMALL_PIECE 128
-
 struct copy_quota {
 	__u64 second;
 	__u32 pid; /* 0: all */
@@ -72,35 +69,74 @@ static __always_inline bool wants_copy(const struct sample *sample)
 	return header->cut != STACK_CUT_NONE && sample->met_unmapped && take_quota(header->pid, header->time_ns);
 }
 
-/* Copies what lies at @address and above, up to a page that is not there. Returns the bytes. */
-static __always_inline __u32 copy_stack(struct abi_stack_copy *copy, __u64 address)
-{
-	__u32 size = 0;
+/* What is to be copied. */
+struct stack_span {
+	__u64 start, end;
+	bool end_is_known;
+};
 
-	for (int piece = 0; piece < ABI_STACK_COPY_BYTES / PIECE_BYTES; piece++) {
-		if (bpf_probe_read_user(copy->stack + size, PIECE_BYTES, (void *)(address + size)))
-			break;
-		size += PIECE_BYTES;
+/*
+ * The main thread's stack ends where the kernel put the program's arguments; of other threads' stacks the end is not
+ * known. Pages that are absent are left out: the innermost one, which the function is about to touch for the first
+ * time, or some in the middle of a large array.
+ */
+static __always_inline struct stack_span find_stack(const struct sample *sample)
+{
+	struct mm_struct *mm = kernel_read(current_task(), mm);
+	__u64 sp = sample->registers.general[REGISTER_SP];
+	__u64 start = (sp - ABI_RED_ZONE_BYTES) & ~(ABI_STACK_PIECE_BYTES - 1ULL);
+	struct stack_span span = { .start = start, .end = start + ABI_STACK_COPY_BYTES };
+	__u64 end = mm ? kernel_read(mm, start_stack) : 0;
+
+	if (end > sp && end < span.end) {
+		span.end = end;
+		span.end_is_known = true;
 	}
-	/* The outermost frames lie where the last page ends. */
-	for (int piece = 0; piece < PIECE_BYTES / SMALL_PIECE; piece++) {
-		if (size > ABI_STACK_COPY_BYTES - SMALL_PIECE ||
-		    bpf_probe_read_user(copy->stack + size, SMALL_PIECE, (void *)(address + size)))
-			break;
-		size += SMALL_PIECE;
-	}
-	return size;
+	return span;
 }
 
-static __always_inline int submit_copy(struct sample *sample)
+/* Whether there may be something behind the small copy. */
+static __always_inline bool is_large(const struct stack_span *span)
+{
+	__u64 behind = span->start + ABI_SMALL_STACK_COPY_BYTES;
+	__u8 byte;
+
+	if (span->end_is_known)
+		return span->end > behind;
+	return bpf_probe_read_user(&byte, sizeof(byte), (void *)behind) == 0;
+}
+
+/*
+ * Verifiers before 5.12 follow each value of a variable that a branch sets: results go to memory at once, which they do
+ * not follow. Pages behind the end of a stack whose end is not known count as absent.
+ */
+static __always_inline void copy_stack(struct sample *sample, struct abi_stack_copy *copy,
+				       const struct stack_span *span, const __u32 n_pieces)
+{
+	copy->stack_start = span->start;
+	copy->stack_bytes = 0;
+	copy->present = 0;
+	for (__u32 piece = 0; piece < n_pieces; piece++) {
+		__u64 address = span->start + piece * ABI_STACK_PIECE_BYTES;
+
+		if (address >= span->end)
+			break;
+		if (bpf_probe_read_user(copy->stack + piece * ABI_STACK_PIECE_BYTES, ABI_STACK_PIECE_BYTES,
+					(void *)address)) {
+			sample->copy_lacks_pages = true;
+			continue;
+		}
+		copy->present |= 1U << piece;
+		copy->stack_bytes = (piece + 1) * ABI_STACK_PIECE_BYTES;
+	}
+}
+
+/* @stack_bytes, a constant, is the room for the stack. */
+static __always_inline int submit_copy_of(struct sample *sample, const struct stack_span *span, const __u32 stack_bytes)
 {
 	__u32 n_kernel_frames = sample->header.n_kernel_frames;
-	struct abi_stack_copy *copy;
+	struct abi_stack_copy *copy = bpf_ringbuf_reserve(&samples, sizeof(*copy) + stack_bytes, 0);
 
-	/* At the agent's start everything is new: copies must not crowd out other samples. */
-	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= 2ULL * config.ring_wakeup_bytes)
-		return -1;
-	copy = bpf_ringbuf_reserve(&samples, sizeof(*copy), 0);
 	if (!copy)
 		return -1;
 	/* Each is a stack of its own: what it will be is not known here. */
@@ -112,8 +148,9 @@ static __always_inline int submit_copy(struct sample *sample)
 	sample->header.cut = 0;
 	copy->header = sample->header;
 	__builtin_memcpy(copy->general, sample->registers.general, sizeof(sample->registers.general));
+	copy->began_hash = 0;
 	copy->pc = sample->registers.entry_pc;
-	copy->stack_bytes = copy_stack(copy, sample->registers.general[REGISTER_SP]);
+	copy_stack(sample, copy, span, stack_bytes / ABI_STACK_PIECE_BYTES);
 	if (n_kernel_frames > ABI_MAX_KERNEL_FRAMES)
 		n_kernel_frames = ABI_MAX_KERNEL_FRAMES;
 	bpf_probe_read_kernel(copy->kernel_frames, n_kernel_frames * sizeof(struct abi_frame), sample->frames);
@@ -121,6 +158,18 @@ static __always_inline int submit_copy(struct sample *sample)
 	bpf_ringbuf_submit(copy, BPF_RB_FORCE_WAKEUP);
 	count(ABI_COUNTER_STACKS_COPIED);
 	return 0;
+}
+
+static __always_inline int submit_copy(struct sample *sample)
+{
+	struct stack_span span = find_stack(sample);
+
+	/* At the agent's start everything is new: copies must not crowd out other samples. */
+	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= 2ULL * config.ring_wakeup_bytes)
+		return -1;
+	if (is_large(&span) && submit_copy_of(sample, &span, ABI_STACK_COPY_BYTES) == 0)
+		return 0;
+	return submit_copy_of(sample, &span, ABI_SMALL_STACK_COPY_BYTES);
 }
 
 __hidden int sample_deliver(struct sample *sample)

@@ -281,6 +281,9 @@ static __always_inline bool compute_cfa(struct sample *sample, const struct abi_
 
 	switch (rule->cfa) {
 	case UNWIND_CFA_SP:
+#if !defined(HEARTH_BPF_KERNEL_5)
+	case UNWIND_CFA_CLONE:
+#endif
 		return compute_cfa_by_sp(registers, rule, ret_cfa);
 	case UNWIND_CFA_FP:
 	case UNWIND_CFA_OTHER_STACK:
@@ -337,6 +340,16 @@ static __always_inline __u32 return_register(const struct abi_unwind_rule *rule)
 	return (__u32)rule->ra_offset;
 }
 
+/* Of the system call clone(), that is in the innermost frame, whether it returned to the child. */
+static __always_inline bool is_new_thread(const struct sample *sample, const struct abi_unwind_rule *rule)
+{
+#if defined(HEARTH_BPF_KERNEL_5)
+	return false; /* the verifier of 5.10 looks at 16 frames one by one: it has no patience left for this one */
+#else
+	return rule->cfa == UNWIND_CFA_CLONE && sample->registers.general[REGISTER_RESULT] == 0;
+#endif
+}
+
 /* By a row of the executable's table. */
 static __always_inline enum step step_by_rule(struct sample *sample, const struct abi_unwind_rule *rule)
 {
@@ -346,7 +359,7 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 	__u64 cfa;
 	bool read = true;
 
-	if (rule->cfa == UNWIND_CFA_END || rule->ra == UNWIND_SAVED_UNDEFINED)
+	if (rule->cfa == UNWIND_CFA_END || rule->ra == UNWIND_SAVED_UNDEFINED || is_new_thread(sample, rule))
 		return STEP_END;
 	if (rule->cfa == UNWIND_CFA_SIGNAL)
 		return step_over_signal(sample);
@@ -538,6 +551,7 @@ static __always_inline void unwind(struct sample *sample)
 #if defined(HEARTH_BPF_KERNEL_5)
 	unwind_user_end(sample, unwind_user_part(sample));
 #else
+	/* One more than the rest of ABI_MAX_USER_FRAMES, because the division rounds down. */
 	__u32 n_frames = ABI_MAX_USER_FRAMES + 1 - (sample->n_frames - sample->header.n_kernel_frames);
 	struct walk walk = { .sample = sample };
 
@@ -548,7 +562,7 @@ static __always_inline void unwind(struct sample *sample)
 
 __hidden bool unwind_user_begin(struct sample *sample)
 {
-	/* What a task does after exit_mm() it does in the kernel alone, and nothing above it is left to be read. */
+	/* What a task does then it does in the kernel alone: the kernel's part is the whole stack. */
 	if (sample->without_memory) {
 		sample->registers.entry_pc = 0;
 		return false;

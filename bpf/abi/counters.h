@@ -45,6 +45,7 @@
 	X(OFF_CPU_THINNED,  "off_cpu_thinned",  "waits whose stack was not taken: others like them stand for them") \
 	X(OFF_CPU_WALKED,   "off_cpu_walked",   "waits whose stack was taken while they went on")              \
 	X(OFF_CPU_IN_FILE,  "off_cpu_in_file",  "walked waits whose stack was not read: it lies in a file")           \
+	X(OFF_CPU_USERFAULT, "off_cpu_userfault", "walked waits whose stack was not read: userfaultfd")  \
 	X(OFF_CPU_BUSY,     "off_cpu_busy",     "waits put off until the next walk: mappings were being changed")     \
 	X(OFF_CPU_LEFT_OUT, "off_cpu_left_out", "waits of processes that off_cpu.regex leaves out")            \
 	X(OFF_CPU_NO_USER,  "off_cpu_no_user",  "waits without a user frame: not counted")                     \
@@ -55,8 +56,10 @@
 	X(OFF_CPU_UNSEEN,   "off_cpu_unseen",   "ends of waits that the kernel did not tell: inferred") \
 	X(OFF_CPU_LOST,     "off_cpu_lost",     "waits that did not fit into the ring buffer: lost")           \
 	X(OFF_CPU_LOST_NS,  "off_cpu_lost_ns",  "their time")                                                  \
+	X(OFF_CPU_UNSENT_NS, "off_cpu_unsent_ns", "time of thinned waits whose thread ended before it was sent") \
 	X(OFF_CPU_QUEUED_NS, "off_cpu_queued_ns", "part of off_cpu_waited_ns: from being woken to running")       \
 	X(OFF_CPU_PREEMPTED_NS, "off_cpu_preempted_ns", "run-queue time of threads that did not wait before") \
+	X(OFF_CPU_THROTTLED_NS, "off_cpu_throttled_ns", "part of both: the cgroup had used up its CPU time") \
 	X(OFF_CPU_CAPTURE_NS, "off_cpu_capture_ns", "time spent on taking stacks of waits")
 
 enum abi_counter {

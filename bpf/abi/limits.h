@@ -20,8 +20,22 @@
 /* arm64 has the most: x0 ... x30, sp. */
 #define ABI_GENERAL_REGISTERS 32
 
-/* Of a stack that the agent unwinds: 400 frames of a usual size. */
-#define ABI_STACK_COPY_BYTES 32768
+/*
+ * What is copied of a stack that the agent unwinds, in pieces. Nearly all stacks are in the small copy; of clang's,
+ * which recurses for every level of the source, one in three is not.
+ */
+#define ABI_STACK_PIECE_BYTES	   4096
+#define ABI_SMALL_STACK_COPY_BYTES 32768
+#define ABI_STACK_COPY_BYTES	   131072
+
+/* The same of a thread that waits: a record of the walk must fit into its file's buffer of eight pages. */
+#define ABI_WALKED_STACK_BYTES 24576
+
+/*
+ * Below the stack pointer, what a function that returns has just taken off its frame: x86-64's red zone, which signal
+ * handlers leave alone (psABI 3.2.2). Call frame information of gcc leads there.
+ */
+#define ABI_RED_ZONE_BYTES 128
 
 /* TASK_COMM_LEN of the kernel. */
 #define ABI_COMM_SIZE 16

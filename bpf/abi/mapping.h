@@ -48,6 +48,7 @@ struct abi_chunk_key {
 enum abi_process_flags {
 	ABI_PROCESS_WITHOUT_STACKS = 1, /* left out by on_cpu.regex: counted only */
 	ABI_PROCESS_WITHOUT_OFF_CPU = 2, /* left out by off_cpu.regex: its waits are not taken */
+	ABI_PROCESS_TELL_CGROUPS = 4, /* samples are to have abi_sample.cgroups */
 };
 
 struct abi_process {

@@ -47,6 +47,7 @@ struct abi_sample {
 	__u32 queued_us; /* off-cpu: run-queue time of this wait, and of others at its place that was not told yet */
 	char comm[ABI_COMM_SIZE];	  /* of the thread */
 	char process_comm[ABI_COMM_SIZE]; /* of the group leader */
+	__u64 cgroups; /* equal for processes of the same cgroups; 0: not recorded */
 	/* n_kernel_frames + n_user_frames times struct abi_frame follow when FULL. */
 };
 
@@ -56,12 +57,21 @@ struct abi_sample {
  */
 struct abi_stack_copy {
 	struct abi_sample header; /* n_user_frames 0 */
+	/*
+	 * Of a wait that goes on: the stack that was taken as it began and was cut, 0 none. Its kernel frames are
+	 * those of the wait: the kernel leaves the scheduler's functions out of the stack of a task that sleeps.
+	 */
+	__u64 began_hash;
 	__u64 pc;
 	__u64 general[ABI_GENERAL_REGISTERS]; /* by DWARF number */
 	struct abi_frame kernel_frames[ABI_MAX_KERNEL_FRAMES];
-	__u64 stack_bytes; /* multiple of 128; from the stack pointer up */
-	__u8 stack[ABI_STACK_COPY_BYTES];
+	__u64 stack_start; /* address of stack[0] */
+	__u32 stack_bytes;
+	__u32 present; /* bit i: stack[i * ABI_STACK_PIECE_BYTES] and so on could be read */
+	__u8 stack[];  /* stack_bytes of them count */
 };
+
+_Static_assert(ABI_STACK_COPY_BYTES / ABI_STACK_PIECE_BYTES <= 32, "bits of abi_stack_copy.present");
 
 /*
  * A wait that was taken by lot, one in 2^weight_shift, and those of its thread and site (the place where user code
@@ -77,4 +87,4 @@ struct abi_wait {
 
 _Static_assert(sizeof(struct abi_wait) == sizeof(struct abi_frame), "it is where the first frame would be");
 _Static_assert(sizeof(struct abi_frame) == 16, "part of the BPF/userspace ABI");
-_Static_assert(sizeof(struct abi_sample) == 96, "part of the BPF/userspace ABI");
+_Static_assert(sizeof(struct abi_sample) == 104, "part of the BPF/userspace ABI");

@@ -38,8 +38,10 @@ enum unwind_cfa {
 	UNWIND_CFA_SIGNAL = 8,	   /* the kernel's signal frame lies at sp */
 	UNWIND_CFA_UNSUPPORTED = 9, /* an expression of no known shape: try the frame pointer, count it */
 	UNWIND_CFA_DEREF_INDEXED = 10, /* *(sp + offset + 8 * DWARF register cfa_register) + 8 */
-	UNWIND_CFA_OTHER_STACK = 11 /* fp + offset, where fp is of another stack than sp (Go) and may lie below it; the
-				     * outermost frame where fp is 0 */
+	UNWIND_CFA_OTHER_STACK = 11, /* fp + offset, where fp is of another stack than sp (Go) and may lie below it; the
+				      * outermost frame where fp is 0 */
+	UNWIND_CFA_CLONE = 12	   /* x86-64, from the system call clone() or clone3() to its return: sp + offset; in
+				    * the child, where it returns 0, the outermost frame, on a stack of its own */
 };
 
 /* Where the caller's frame pointer and return address are. */

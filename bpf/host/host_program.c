@@ -25,6 +25,7 @@ _Static_assert(N_GENERAL_REGISTERS <= HOST_UNWIND_MAX_REGISTERS, "one array for 
 struct program_run {
 	struct host_run run;
 	struct task_struct task;
+	struct mm_struct memory;
 	struct sample sample;
 };
 
@@ -33,14 +34,17 @@ static struct task_struct *host_program_task(void)
 	return &((struct program_run *)host_run_current())->task;
 }
 
-static void fill_task(struct task_struct *task, const struct host_unwind_process *process)
+static void fill_task(struct program_run *program, const struct host_unwind_process *process)
 {
+	struct task_struct *task = &program->task;
+
+	program->memory = (struct mm_struct){ .start_code = 1 };
 	*task = (struct task_struct){
 		.pid = (int)process->tid,
 		.tgid = (int)process->pid,
 		.real_parent = task,
 		.group_leader = task,
-		.mm = (struct mm_struct *)task, /* it has memory; nothing is read there */
+		.mm = &program->memory,
 		.start_boottime = process->start_time_ns,
 	};
 }
@@ -68,7 +72,7 @@ void host_unwind(const struct host_unwind_input *input, struct host_unwind_outpu
 	/* Not the sample: like the kernel's scratch it holds what was there before. */
 	program.run = (struct host_run){ .input = input, .output = ret_output };
 	__builtin_memset(ret_output, 0, sizeof(*ret_output));
-	fill_task(&program.task, &input->process);
+	fill_task(&program, &input->process);
 	fill_context(&context, &input->registers);
 
 	host_run_begin(&program.run);

@@ -72,7 +72,10 @@ struct signal_struct {
 	} live; /* threads that have not exited */
 };
 
-struct mm_struct;
+struct mm_struct {
+	unsigned long start_code;  /* 0 while execve() makes it */
+	unsigned long start_stack; /* of the main thread: above it are the program's arguments */
+};
 
 struct rq {
 	__u64 clock; /* ns, of one CPU; set as the scheduler begins to choose a thread */
@@ -97,6 +100,7 @@ struct file {
 
 struct vm_area_struct {
 	unsigned long vm_end;
+	unsigned long vm_flags;
 	struct file *vm_file;
 };
 
@@ -111,7 +115,47 @@ struct sched_info {
 	unsigned long long last_queued; /* since when it is on this CPU's run queue; 0: it is not */
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
+/* include/linux/kernfs.h, include/linux/cgroup-defs.h, kernel/cgroup/cgroup-internal.h */
+struct kernfs_node {
+	__u64 id; /* 5.5 */
+};
+
+struct cgroup_root;
+
+struct cgroup {
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
+/* That a css_set contains a cgroup. */
+struct cgrp_cset_link {
+	struct cgroup *cgrp;
+	struct list_head cgrp_link; /* in css_set.cgrp_links */
+};
+
+/* The cgroups of a task, one of each hierarchy. */
+struct css_set {
+	struct list_head cgrp_links;
+};
+
+/* With CONFIG_CFS_BANDWIDTH. Summed over CPUs; a stretch is added as it ends. */
+struct cfs_bandwidth {
+	__u64 throttled_time;
+};
+
+/* With CONFIG_CGROUP_SCHED: a cgroup as its CPU controller sees it. */
+struct task_group {
+	struct task_group *parent; /* NULL: this is the root */
+	struct cfs_bandwidth cfs_bandwidth;
+};
+
 struct task_struct {
+	struct css_set *cgroups; /* with CONFIG_CGROUPS */
+	struct task_group *sched_task_group;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct signal_struct *signal;

@@ -42,6 +42,7 @@ enum wait_stack {
 	WAIT_STACK_TAKEN = 1,	/* stack_hash; the lot was one in 2^weight_shift */
 	WAIT_STACK_LOST = 2,	/* taken, but the ring buffer was full */
 	WAIT_STACK_IGNORED = 3, /* left out by regex, or without user frames */
+	WAIT_STACK_CUT = 4,	/* taken, but cut where mappings or pages were not known yet: the walk takes it again */
 };
 
 /*
@@ -83,6 +84,7 @@ struct thread_waits {
 	__u64 ran_ns;	/* what the thread had run by then: it does not wait any more when that grows */
 	__u64 stack_hash;
 	__u64 run_delay_ns; /* run-queue time of the thread's life, as of when it came to a CPU last */
+	__u64 throttled_ns; /* throttled_ns() of the thread by then, plus one; 0: not known */
 	__u64 walk_start_ns;
 	__u64 walk_hash; /* stack of the wait that began at walk_start_ns, which stands for itself alone */
 	__u32 capture_ns;
@@ -103,7 +105,7 @@ struct thread_waits_map {
 
 extern struct thread_waits_map thread_waits SEC(".maps");
 
-/* Most threads that are kept in the hash. Its buckets take 16 bytes each, a thread's element some 1.4 KiB. */
+/* Most threads that are kept in the hash. Its buckets take 16 bytes each, a thread's element some 1 KiB. */
 #define MAX_HASHED_THREADS 32768
 
 struct hashed_waits_map {
@@ -232,4 +234,37 @@ static __always_inline __u64 run_delay_ns(const struct task_struct *task)
 		return task->sched_info.run_delay;
 	clock_ns = task->se.cfs_rq->rq->clock;
 	return task->sched_info.run_delay + (clock_ns > queued_ns ? clock_ns - queued_ns : 0);
+}
+
+/* Nested cgroups whose limits are looked at; container hosts have up to six. */
+#define MAX_CGROUP_DEPTH 8
+
+/*
+ * Time for which the cgroup of the thread, or one around it, was stopped because it had used up its CPU time (cpu.max,
+ * cpu.cfs_quota_us), summed over CPUs: what cpu.stat shows as throttled. Without CONFIG_CFS_BANDWIDTH it is 0.
+ */
+static __always_inline __u64 throttled_ns(const struct task_struct *task)
+{
+	const struct task_group *group;
+	__u64 sum_ns = 0;
+
+	if (!bpf_core_field_exists(task->sched_task_group) ||
+	    !bpf_core_field_exists(((struct task_group *)NULL)->cfs_bandwidth.throttled_time))
+		return 0;
+	group = task->sched_task_group;
+#pragma unroll
+	for (int i = 0; i < MAX_CGROUP_DEPTH; i++) {
+		if (!group)
+			break;
+		sum_ns += group->cfs_bandwidth.throttled_time;
+		group = group->parent;
+	}
+	return sum_ns;
+}
+
+/* The thread's cgroup may have been throttled before: that is not part of run-queue time to come. */
+static __always_inline void begin_throttled(struct thread_waits *waits, const struct task_struct *task)
+{
+	if (waits->throttled_ns == 0)
+		waits->throttled_ns = throttled_ns(task) + 1;
 }

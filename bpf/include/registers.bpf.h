@@ -15,6 +15,7 @@
 
 /* DWARF numbers (psABI x86-64 figure 3.36): rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15 */
 #define N_GENERAL_REGISTERS 16
+#define REGISTER_RESULT	    0
 #define REGISTER_RBX	    3
 #define REGISTER_FP	    6
 #define REGISTER_SP	    7
@@ -50,6 +51,7 @@
 
 /* DWARF numbers (AADWARF64 §4.1): x0 ... x30, sp */
 #define N_GENERAL_REGISTERS 32
+#define REGISTER_RESULT	    0
 #define REGISTER_FP	    29
 #define REGISTER_LR	    30
 #define REGISTER_SP	    31

@@ -37,11 +37,12 @@ struct sample {
 	__u32 n_missing; /* frames whose rows the agent has not loaded */
 	__u32 missing_executable; /* of the first of them */
 	__u64 missing_address;
+	bool copy_lacks_pages; /* of the copy of the stack that went to the agent */
 	bool pc_is_exact;	    /* not a return address: the innermost frame, or one that a signal interrupted */
 	bool innermost;
 	bool fault_innermost; /* it was so at the fault */
 	bool met_unmapped;    /* a pc where, as far as the maps know, no code is */
-	bool without_memory;  /* the task has given it back: exit_mm() is behind it */
+	bool without_memory;  /* there is no user stack: in exit, or in the middle of execve() */
 	__u64 fault_address;  /* what could not be read, 0 none */
 	struct sample_region regions[SAMPLE_REGIONS]; /* looked up last; key 0: none yet */
 	struct abi_mapping mapping; /* the last one found: the next pc is often in it as well */
@@ -67,6 +68,9 @@ __hidden void sample_begin_task(struct sample *sample, struct task_struct *task,
 
 /* Finds the mappings of the sample's process; counts and flags a process that is not known. */
 __hidden void sample_find_process(struct sample *sample);
+
+/* Fills header.cgroups, where the agent may not know the cgroups of the current process yet. */
+__hidden void sample_note_cgroups(struct sample *sample);
 
 __hidden void unwind_kernel(struct sample *sample, void *context);
 

@@ -5,6 +5,7 @@
  * Why a stack of x86-64 ends: naturally, or cut with a reason. rbp is register 6, rsp 7.
  */
 
+#define RAX 0
 #define RBX 3
 #define RBP 6
 #define RSP 7
@@ -20,6 +21,7 @@ enum function {
 	KEEPS_RBX,   /* CFA = rsp + 16, rbx untouched */
 	SAVES_RBX,   /* CFA = rsp + 24, rbx saved */
 	EPILOGUE,    /* of it: CFA = r10, rbp popped, though the row says that it is saved at rbp */
+	CLONES,	     /* behind the system call clone(), which returns twice */
 	N_FUNCTIONS
 };
 
@@ -37,6 +39,7 @@ static const struct abi_unwind_rule rules[N_FUNCTIONS] = {
 	[KEEPS_RBX] = { .cfa = UNWIND_CFA_SP, .cfa_offset = 16, .ra = UNWIND_SAVED_CFA, .ra_offset = -8 },
 	[SAVES_RBX] = { .cfa = UNWIND_CFA_SP, .cfa_offset = 24, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
 			.rbx_offset = -24 },
+	[CLONES] = { .cfa = UNWIND_CFA_CLONE, .cfa_offset = 8, .ra = UNWIND_SAVED_CFA, .ra_offset = -8 },
 	[REALIGNED] = { .cfa = UNWIND_CFA_DEREF_FP, .cfa_offset = -8, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
 			.fp = UNWIND_SAVED_FP_DEREF, .rbx_offset = UNWIND_RBX_LOST },
 	[EPILOGUE] = { .cfa = UNWIND_CFA_REGISTER, .cfa_register = 10, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
@@ -136,6 +139,22 @@ static void an_undefined_return_address_is_a_natural_end(void **state)
 	expect_frames(process, STACK_CUT_NONE, in_function(PLAIN), in_function(OUTERMOST) - 1);
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_TABLE], 1);
 	assert_false(process->output.header.flags & ABI_SAMPLE_UNRESOLVED);
+}
+
+/* The parent's is like any other's. */
+static void the_stack_of_a_new_thread_ends_where_clone_returns_to(void **state)
+{
+	struct made_up *process = *state;
+
+	begin(process, in_function(CLONES), 10, 0);
+	process->words[10] = in_function(PLAIN);
+	process->words[12] = in_function(OUTERMOST);
+	process->input.registers.general[RAX] = 4711;
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, in_function(CLONES), in_function(PLAIN) - 1, in_function(OUTERMOST) - 1);
+	process->input.registers.general[RAX] = 0;
+	run(process);
+	expect_frames(process, STACK_CUT_NONE, in_function(CLONES));
 }
 
 static void a_return_address_of_zero_is_a_natural_end(void **state)
@@ -485,6 +504,7 @@ int main(void)
 		with_process(a_leaf_without_a_row_whose_frame_pointer_is_zero_is_cut),
 		with_process(a_frame_record_without_return_address_cuts_the_stack),
 		with_process(an_undefined_return_address_is_a_natural_end),
+		with_process(the_stack_of_a_new_thread_ends_where_clone_returns_to),
 		with_process(a_return_address_of_zero_is_a_natural_end),
 		with_process(a_page_that_cannot_be_read_cuts_the_stack),
 		with_process(a_frame_pointer_into_a_page_that_cannot_be_read_cuts_the_stack),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/unwind/code_gaps.h"
+#include "agent/unwind/start_code.h"
 #include "agent/unwind/unwind_table.h"
 #include "common/elf/elf_file.h"
 #include "common/scoped.h"
@@ -60,6 +61,8 @@ struct check {
 	struct unwind_table table;
 	struct flat_row_vec rows;
 	struct code_gap_vec gaps;
+	struct start_code_range start_code[START_CODE_MAX_RANGES];
+	int n_start_code;
 	struct covered_vec fdes; /* in readelf's order */
 	struct mismatch_vec mismatches;
 	struct expected_text_vec texts;
@@ -269,7 +272,13 @@ static int compare_covered(const void *left, const void *right)
 /* The row at @address, or what it says of padding behind it, comes from code. */
 static bool is_from_code(const struct check *check, uint64_t address)
 {
-	return code_gaps_hold(&check->gaps, address) || code_gaps_hold(&check->gaps, (address + 15) / 16 * 16);
+	uint64_t behind_padding = (address + 15) / 16 * 16;
+
+	for (int i = 0; i < check->n_start_code; i++)
+		if (address - check->start_code[i].vaddr < check->start_code[i].size ||
+		    behind_padding - check->start_code[i].vaddr < check->start_code[i].size)
+			return true;
+	return code_gaps_hold(&check->gaps, address) || code_gaps_hold(&check->gaps, behind_padding);
 }
 
 /* A row that ends stacks where the program begins, or in the byte before an entry. */
@@ -297,7 +306,8 @@ static void check_gap(struct check *check, uint64_t start, uint64_t end)
 
 		if (rule->cfa == UNWIND_CFA_NONE || is_before_signal_frame || is_padding)
 			continue;
-		if (is_entry(check, row, end) || is_from_code(check, MAX(row->address, start))) {
+		if (is_entry(check, row, end) || rule->cfa == UNWIND_CFA_CLONE ||
+		    is_from_code(check, MAX(row->address, start))) {
 			check->comparison->counts[OUTCOME_FROM_CODE]++;
 			continue;
 		}
@@ -360,6 +370,8 @@ static int run_check(struct check *check)
 	r = flatten(check);
 	if (r == 0)
 		r = code_gaps_find(check->elf, &check->gaps);
+	if (r >= 0)
+		r = check->n_start_code = start_code_find(check->elf, check->start_code);
 	if (r < 0)
 		return r;
 	r = readelf_rows(check->path, check->machine->elf_machine == EM_X86_64 ? "rbp" : "x29",
