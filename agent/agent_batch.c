@@ -8,7 +8,6 @@
 
 #include "agent/agent_internal.h"
 #include "agent/executable/kernel_layout.h"
-#include "agent/helper/source_opener.h"
 #include "agent/wire/batch_encoder.h"
 #include "common/limits.h"
 #include "common/log.h"
@@ -186,15 +185,18 @@ struct opened_upload {
 	bool is_trusted; /* only root can write the file */
 };
 
-static void on_opened(void *arg, int fd, const struct parser_source *source)
+static void on_opened(void *arg, int result, int fd, int pieces_fd)
 {
 	scoped_free struct opened_upload *upload = arg;
 	const struct executable *executable = executable_cache_by_number(upload->agent->executables, upload->number);
 
-	(void)source;
 	upload->agent->n_opening_uploads--;
-	if (fd < 0 || !executable) {
+	if (result < 0 && executable)
+		log_debug_errno(result, "'%s' is not uploaded, no helper could find out which of its parts: %m",
+				executable->name);
+	if (result < 0 || !executable) {
 		scoped_close(&fd);
+		scoped_close(&pieces_fd);
 		return;
 	}
 	(void)sender_upload_take(upload->agent->sender, &(struct sender_upload){
@@ -203,10 +205,14 @@ static void on_opened(void *arg, int fd, const struct parser_source *source)
 								.what = upload->what,
 								.is_trusted = upload->is_trusted,
 								.fd = fd,
+								.pieces_fd = pieces_fd,
 							});
 }
 
-/* Has helpers open the file, because its file system may not answer, and check that it is the executable. */
+/*
+ * Has helpers open the file, because its file system may not answer, check that it is the executable, and parse it for
+ * the parts that are sent.
+ */
 static int upload(struct agent *agent, const struct executable *executable, uint32_t what)
 {
 	struct opened_upload *upload;
@@ -223,8 +229,9 @@ static int upload(struct agent *agent, const struct executable *executable, uint
 		.what = what,
 		.is_trusted = executable->source_is_trusted || executable->role == EXECUTABLE_VDSO,
 	};
-	r = source_open(agent->helpers, executable,
-			&(struct source_request){ .opened = on_opened, .forget = free, .arg = upload });
+	r = upload_opener_open(agent->upload_opener, executable,
+			       &(struct upload_request){
+				       .what = what, .opened = on_opened, .forget = free, .arg = upload });
 	if (r < 0)
 		free(upload);
 	else

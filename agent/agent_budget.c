@@ -203,7 +203,8 @@ int agent_enforce_budget(struct agent *agent)
 		.memory_bytes = metric_get(agent->metrics, AGENT_METRIC_MEMORY_BYTES),
 		.unwind_bytes = paged_rows_parts(&agent->tables.rows) * (uint64_t)UNWIND_PART_BYTES,
 		.cpu_ns = metric_get(agent->metrics, AGENT_METRIC_CPU_NS) +
-			  metric_get(agent->metrics, AGENT_METRIC_BPF_NS),
+			  metric_get(agent->metrics, AGENT_METRIC_BPF_NS) +
+			  metric_get(agent->metrics, AGENT_METRIC_HELPERS_CPU_NS),
 	};
 	enum budget_measure measure;
 	enum budget_change change;

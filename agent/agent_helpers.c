@@ -50,6 +50,7 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery)
 	};
 	int r;
 
+	agent->nursery = nursery;
 	r = parked_records_new(PARKED_MAX_BYTES, &agent->parked);
 	if (r == 0)
 		r = helper_pool_new(&options, &agent->helpers);
@@ -57,6 +58,8 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery)
 		r = identifier_new(agent->executables, agent->helpers, &agent->identifier);
 	if (r == 0)
 		r = process_reader_new(&(struct process_reader_options){ .nursery = nursery }, &agent->reader);
+	if (r == 0)
+		r = upload_opener_new(agent->helpers, agent->clock, &agent->upload_opener);
 	if (r < 0)
 		return r;
 	process_table_set_files(agent->processes,
@@ -73,6 +76,7 @@ void agent_free_helpers(struct agent *agent)
 	page_toucher_free(agent->toucher);
 	identifier_free(agent->identifier);
 	process_reader_free(agent->reader);
+	upload_opener_free(agent->upload_opener);
 	parked_records_free(agent->parked);
 }
 
@@ -142,19 +146,6 @@ int agent_park_for_table(struct agent *agent, const struct abi_stack_copy *copy,
 	return park(agent, &copy->header, executable);
 }
 
-int agent_park(struct agent *agent, const struct abi_sample *sample)
-{
-	int r = needs_look_ups(agent, sample);
-
-	if (r < 0 || (r == 0 && !parked_records_has(agent->parked, sample->pid)))
-		return r;
-	if (r == 0 && sample->flags & ABI_SAMPLE_FULL && !(sample->flags & ABI_SAMPLE_COPIED))
-		r = define_stack(agent, sample);
-	if (r >= 0)
-		r = park(agent, sample, 0);
-	return r == -ENOSPC ? 0 : r < 0 ? r : 1;
-}
-
 static int apply_parked_event(struct agent *agent, const struct parked_record *record)
 {
 	const char *path = (const char *)record->bytes + sizeof(struct process_event);
@@ -188,6 +179,27 @@ static int try_record(void *arg, struct parked_record *record, bool is_late)
 		    : agent_fold_sample(agent, sample, (const struct abi_frame *)(sample + 1));
 	if (r == -EINPROGRESS)
 		return 0;
+	return r < 0 ? r : 1;
+}
+
+/* There is no room for a record of @pid: its earlier records do not wait any longer, so that the order is kept. */
+static int end_parked(struct agent *agent, uint32_t pid)
+{
+	return parked_records_has(agent->parked, pid) ? parked_records_end(agent->parked, pid, try_record, agent) : 0;
+}
+
+int agent_park(struct agent *agent, const struct abi_sample *sample)
+{
+	int r = needs_look_ups(agent, sample);
+
+	if (r < 0 || (r == 0 && !parked_records_has(agent->parked, sample->pid)))
+		return r;
+	if (r == 0 && sample->flags & ABI_SAMPLE_FULL && !(sample->flags & ABI_SAMPLE_COPIED))
+		r = define_stack(agent, sample);
+	if (r >= 0)
+		r = park(agent, sample, 0);
+	if (r == -ENOSPC)
+		return end_parked(agent, sample->pid);
 	return r < 0 ? r : 1;
 }
 
@@ -328,6 +340,7 @@ void agent_update_helper_metrics(struct agent *agent)
 	helper_pool_stats(agent->helpers, HELPER_PARSER, &parsers);
 	helper_pool_stats(agent->helpers, HELPER_TOUCHER, &touchers);
 	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS, stats.looked_up);
+	metric_set(agent->metrics, AGENT_METRIC_FILES_WATCHED, stats.watched);
 	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_HUNG, stats.hung);
 	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_LEFT_ALONE, stats.left_alone);
 	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_PARSER, stats.parser_failed);

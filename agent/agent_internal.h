@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The agent's state, shared by agent.c (start, main loop, stop), agent_records.c (samples and process events),
- * agent_batch.c (sends windows, handles the server's answers), agent_budget.c, agent_cpus.c (CPUs that go offline and
- * come back), agent_helpers.c (files of other processes), agent_metrics.c and agent_waits.c.
+ * The agent's state, shared by agent_start.c (makes and frees it), agent.c (main loop, stop), agent_records.c (samples
+ * and process events), agent_batch.c (sends windows, handles the server's answers), agent_budget.c, agent_cpus.c (CPUs
+ * that go offline and come back), agent_helpers.c (files of other processes), agent_metrics.c and agent_waits.c.
  */
 
 #include <stdatomic.h>
@@ -14,6 +14,7 @@
 #include "agent/helper/identifier.h"
 #include "agent/helper/page_toucher.h"
 #include "agent/helper/process_reader.h"
+#include "agent/helper/upload_opener.h"
 #include "agent/host_info.h"
 #include "agent/mapping_publisher.h"
 #include "agent/parked_records.h"
@@ -68,9 +69,11 @@ struct agent {
 	struct on_cpu *on_cpu; /* NULL: disabled */
 	struct page_toucher *toucher; /* NULL: absent pages are left alone */
 	struct off_cpu *off_cpu; /* NULL: disabled */
+	struct nursery *nursery; /* borrowed */
 	struct helper_pool *helpers;
 	struct identifier *identifier;
 	struct process_reader *reader;
+	struct upload_opener *upload_opener;
 	struct parked_records *parked;
 	struct sender *sender;
 	struct wanted_vec wanted; /* first come, first served */
@@ -93,6 +96,8 @@ struct agent {
 	uint64_t walked_ns;	     /* when the open waits were looked at last */
 	bool scan_is_due;
 	bool is_walking; /* its samples are of the open window, however full that is */
+	bool puts_off;	 /* the walk may have stacks that samples in the ring buffer refer to */
+	struct bytes put_off; /* such samples: each a struct abi_sample, some with a struct abi_wait */
 	bool over_budget; /* since the last step back the budget was exhausted, which was logged */
 	bool is_measured; /* the metrics were updated after the budget was last checked */
 	bool quiet; /* the last drain brought next to nothing */
@@ -148,6 +153,8 @@ int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy
  * left.
  */
 int agent_drain_deferred(struct agent *agent);
+
+/* agent_start.c */
 
 /* Wakes the main loop when @fd is readable, until it is closed. */
 int agent_watch_fd(struct agent *agent, int fd);
@@ -212,6 +219,12 @@ int agent_finish_helpers(struct agent *agent);
 void agent_update_helper_metrics(struct agent *agent);
 
 /* agent_waits.c */
+
+/*
+ * During a walk: keeps @sample until the walk is over, if its stack is not known yet. 1: it is kept; 0: the caller
+ * processes it now; or -ENOMEM.
+ */
+int agent_put_off(struct agent *agent, const struct abi_sample *sample);
 
 /* Into the open window: the stacks of open waits that are not known yet; with @reports how long each took so far. */
 int agent_walk_waits(struct agent *agent, bool reports);

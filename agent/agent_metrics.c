@@ -68,17 +68,21 @@ static void gather_off_cpu_counters(struct agent *agent, const uint64_t values[A
 	set(agent, AGENT_METRIC_OFF_CPU_UNREADY, values[ABI_COUNTER_OFF_CPU_UNREADY]);
 	set(agent, AGENT_METRIC_OFF_CPU_WALKED, values[ABI_COUNTER_OFF_CPU_WALKED]);
 	set(agent, AGENT_METRIC_OFF_CPU_IN_FILE, values[ABI_COUNTER_OFF_CPU_IN_FILE]);
+	set(agent, AGENT_METRIC_OFF_CPU_USERFAULT, values[ABI_COUNTER_OFF_CPU_USERFAULT]);
 	set(agent, AGENT_METRIC_OFF_CPU_BUSY, values[ABI_COUNTER_OFF_CPU_BUSY]);
 	set(agent, AGENT_METRIC_OFF_CPU_WAITED_NS, values[ABI_COUNTER_OFF_CPU_WAITED_NS]);
 	set(agent, AGENT_METRIC_OFF_CPU_QUEUED_NS, values[ABI_COUNTER_OFF_CPU_QUEUED_NS]);
 	set(agent, AGENT_METRIC_OFF_CPU_PREEMPTED_NS, values[ABI_COUNTER_OFF_CPU_PREEMPTED_NS]);
+	set(agent, AGENT_METRIC_OFF_CPU_THROTTLED_NS, values[ABI_COUNTER_OFF_CPU_THROTTLED_NS]);
 	set(agent, AGENT_METRIC_OFF_CPU_TOO_SHORT, values[ABI_COUNTER_OFF_CPU_TOO_SHORT]);
 	set(agent, AGENT_METRIC_OFF_CPU_TOO_LONG, values[ABI_COUNTER_OFF_CPU_TOO_LONG]);
 	set(agent, AGENT_METRIC_OFF_CPU_UNSEEN, values[ABI_COUNTER_OFF_CPU_UNSEEN]);
 	set(agent, AGENT_METRIC_OFF_CPU_LOST, values[ABI_COUNTER_OFF_CPU_LOST]);
 	set(agent, AGENT_METRIC_OFF_CPU_LOST_NS, values[ABI_COUNTER_OFF_CPU_LOST_NS]);
+	set(agent, AGENT_METRIC_OFF_CPU_UNSENT_NS, values[ABI_COUNTER_OFF_CPU_UNSENT_NS]);
 	set(agent, AGENT_METRIC_OFF_CPU_CAPTURE_NS, values[ABI_COUNTER_OFF_CPU_CAPTURE_NS]);
 	set(agent, AGENT_METRIC_OFF_CPU_WALK_NS, stats.walk_cpu_ns);
+	set(agent, AGENT_METRIC_OFF_CPU_LATE, stats.late_walks);
 	set(agent, AGENT_METRIC_OFF_CPU_OPEN, stats.open_waits);
 }
 
@@ -144,7 +148,7 @@ static void gather_sender(struct agent *agent)
 	set(agent, AGENT_METRIC_SEND_ERRORS, stats.send_errors);
 	set(agent, AGENT_METRIC_SPOOL_BYTES, stats.spool_bytes);
 	set(agent, AGENT_METRIC_UPLOADS_DONE, stats.uploads_done);
-	set(agent, AGENT_METRIC_UPLOADS_FAILED, stats.uploads_failed);
+	set(agent, AGENT_METRIC_UPLOADS_FAILED, stats.uploads_failed + upload_opener_failed(agent->upload_opener));
 	set(agent, AGENT_METRIC_UPLOAD_BYTES, stats.upload_bytes);
 }
 
@@ -182,9 +186,16 @@ static void gather_memory(struct agent *agent)
 static void gather_own_costs(struct agent *agent)
 {
 	struct bytes status = BYTES_INIT(16 * KIB);
+	struct nursery_usage helpers;
 	struct rusage usage;
 
 	gather_memory(agent);
+	nursery_usage(agent->nursery, &helpers);
+	set(agent, AGENT_METRIC_HELPERS_CPU_NS, helpers.cpu_ns);
+	set(agent, AGENT_METRIC_HELPERS_BYTES, helpers.memory_bytes);
+	set(agent, AGENT_METRIC_COMPILERS_CPU_NS, helpers.compilers_cpu_ns);
+	set(agent, AGENT_METRIC_COMPILERS_BYTES, helpers.compilers_memory_bytes);
+	set(agent, AGENT_METRIC_HELPERS, helpers.n_helpers);
 	if (file_read("/proc/self/status", &status) == 0 && bytes_append_byte(&status, 0) == 0) {
 		set(agent, AGENT_METRIC_RSS_BYTES, status_bytes((const char *)status.data, "VmRSS:"));
 		set(agent, AGENT_METRIC_RSS_ANON_BYTES, status_bytes((const char *)status.data, "RssAnon:"));
@@ -193,7 +204,8 @@ static void gather_own_costs(struct agent *agent)
 	set(agent, AGENT_METRIC_MEMORY_BYTES,
 	    metric_get(agent->metrics, AGENT_METRIC_RSS_ANON_BYTES) +
 		    metric_get(agent->metrics, AGENT_METRIC_MAP_BYTES) +
-		    metric_get(agent->metrics, AGENT_METRIC_THREAD_BYTES));
+		    metric_get(agent->metrics, AGENT_METRIC_THREAD_BYTES) +
+		    metric_get(agent->metrics, AGENT_METRIC_HELPERS_BYTES));
 	if (getrusage(RUSAGE_SELF, &usage) == 0)
 		set(agent, AGENT_METRIC_CPU_NS,
 		    (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NSEC_PER_SEC +
@@ -220,6 +232,7 @@ static void gather_tables(struct agent *agent)
 	set(agent, AGENT_METRIC_CHUNKS_CHURNED, rows->n_churned);
 	set(agent, AGENT_METRIC_COMPILE_NS, stats->compile_ns);
 	set(agent, AGENT_METRIC_TABLE_CACHE_NS, stats->cache_ns);
+	set(agent, AGENT_METRIC_TABLES_RETRIED, agent->tables.n_retried);
 	set(agent, AGENT_METRIC_TABLES_CRASHED, stats->n_crashed);
 	set(agent, AGENT_METRIC_TABLES_TIMED_OUT, stats->n_timed_out);
 	set(agent, AGENT_METRIC_TABLES_NO_MEMORY, stats->n_out_of_memory);

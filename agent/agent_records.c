@@ -104,6 +104,8 @@ int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi
 	r = catch_up(agent, sample->time_ns);
 	if (r == 0)
 		r = agent_park(agent, sample);
+	if (r == 0)
+		r = agent_put_off(agent, sample);
 	if (r != 0)
 		return MIN(r, 0);
 	return agent_fold_sample(agent, sample, frames);
@@ -128,6 +130,15 @@ int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy)
 	return r;
 }
 
+/* A stack of a wait that was cut as it began, and was copied while the wait went on. */
+static void join_with_began(struct agent *agent, uint64_t began_hash)
+{
+	struct collector_stack began;
+
+	if (began_hash != 0 && collector_find_stack(agent->collector, began_hash, &began))
+		stack_copier_join(agent->copier, &began);
+}
+
 int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy, uint32_t *ret_waits_for)
 {
 	struct unwound_stack stack;
@@ -142,6 +153,7 @@ int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy
 		*ret_waits_for = stack.waits_for;
 		return r;
 	}
+	join_with_began(agent, copy->began_hash);
 	return add_sample(agent, stack.sample, stack.frames);
 }
 

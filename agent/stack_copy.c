@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/sample/copied_stack.h"
 #include "bpf/host/host_unwind.h"
 #include "common/event_type.h"
 #include "common/frame.h"
@@ -53,23 +54,14 @@ struct stack_copier *stack_copier_free(struct stack_copier *copier)
 }
 
 #if defined(__aarch64__)
-#define host_unwind   host_unwind_arm64
-#define STACK_POINTER 31
+#define host_unwind host_unwind_arm64
 #else
-#define host_unwind   host_unwind_x86
-#define STACK_POINTER 7
+#define host_unwind host_unwind_x86
 #endif
 
-/* Reads of the copy: what lies above it is as absent as a page that is not resident. */
 static int read_copy(void *arg, uint64_t address, void *buffer, size_t size)
 {
-	const struct abi_stack_copy *copy = arg;
-	uint64_t offset = address - copy->general[STACK_POINTER];
-
-	if (offset > copy->stack_bytes || size > copy->stack_bytes - offset)
-		return -1;
-	memcpy(buffer, copy->stack + offset, size);
-	return 0;
+	return copied_stack_read(arg, address, buffer, size);
 }
 
 static bool is_left_out(const struct process *process, const struct abi_stack_copy *copy)
@@ -211,4 +203,23 @@ int stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy
 	put_together(copier, copy);
 	*ret_stack = (struct unwound_stack){ .sample = &copier->sample, .frames = copier->frames };
 	return 0;
+}
+
+void stack_copier_join(struct stack_copier *copier, const struct collector_stack *began)
+{
+	struct abi_sample *sample = &copier->sample;
+	const struct abi_frame *user_frames = copier->frames + sample->n_kernel_frames;
+	size_t n_kernel_frames = began->n_kernel_frames;
+	size_t n_user_frames = sample->n_user_frames;
+
+	if (sample->cut != STACK_CUT_NONE && n_user_frames <= began->n_user_frames) {
+		user_frames = began->frames + n_kernel_frames;
+		n_user_frames = began->n_user_frames;
+		sample->cut = began->cut;
+	}
+	n_user_frames = MIN(n_user_frames, ABI_MAX_FRAMES - n_kernel_frames);
+	memmove(copier->frames + n_kernel_frames, user_frames, n_user_frames * sizeof(*user_frames));
+	memcpy(copier->frames, began->frames, n_kernel_frames * sizeof(*began->frames));
+	sample->n_kernel_frames = (uint16_t)n_kernel_frames;
+	sample->n_user_frames = (uint16_t)n_user_frames;
 }

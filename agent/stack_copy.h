@@ -9,6 +9,7 @@
 
 #include "agent/mapping_publisher.h"
 #include "agent/process/process_table.h"
+#include "agent/sample/collector.h"
 #include "agent/unwind_publisher.h"
 
 struct stack_copier;
@@ -33,5 +34,11 @@ struct unwound_stack {
  */
 int stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy, struct process *process,
 			bool may_wait, struct unwound_stack *ret_stack);
+
+/*
+ * The stack that was unwound last is of a wait that began with the stack @began, which was cut: it gets the kernel's
+ * frames of @began. If it is cut as well, and has no more frames of user code, it becomes @began.
+ */
+void stack_copier_join(struct stack_copier *copier, const struct collector_stack *began);
 
 DEFINE_SCOPED(struct stack_copier *, stack_copier_free);

@@ -19,6 +19,18 @@
 #define QUICK_TIMEOUT_NS (1 * NSEC_PER_SEC)
 #define SLOW_TIMEOUT_NS	 (20 * NSEC_PER_SEC)
 
+/*
+ * Twelve attempts take two and a half hours. A file at which compilers hang costs up to 21 s of CPU time at each: less
+ * than 2 % of one CPU.
+ */
+static const struct avoid_list_options failed_tables = {
+	.key_size = sizeof(struct hash128),
+	.max_keys = 4096,
+	.first_ns = 4 * NSEC_PER_SEC,
+	.max_ns = 3600 * NSEC_PER_SEC,
+	.max_failures = 12,
+};
+
 struct making {
 	struct table_maker *maker;
 	uint32_t number;	/* of the executable */
@@ -49,16 +61,21 @@ static uint64_t own_build(void)
 	return hash64_of(&id, sizeof(id));
 }
 
-int table_maker_new(struct helper_pool *helpers, table_made_function made, void *arg, struct table_maker **ret_maker)
+int table_maker_new(const struct table_maker_options *options, struct table_maker **ret_maker)
 {
-	struct table_maker *maker = calloc(1, sizeof(*maker));
+	scoped(table_maker_freep) struct table_maker *maker = calloc(1, sizeof(*maker));
+	int r;
 
 	if (!maker)
 		return -ENOMEM;
-	maker->helpers = helpers;
-	maker->made = made;
-	maker->arg = arg;
-	*ret_maker = maker;
+	maker->helpers = options->helpers;
+	maker->clock = options->clock;
+	maker->made = options->made;
+	maker->arg = options->arg;
+	r = avoid_list_new(&failed_tables, &maker->failed);
+	if (r < 0)
+		return r;
+	*ret_maker = take_ptr(maker);
 	return 0;
 }
 
@@ -67,6 +84,7 @@ struct table_maker *table_maker_free(struct table_maker *maker)
 	if (!maker)
 		return NULL;
 	(void)table_cache_close(maker->cache);
+	(void)avoid_list_free(maker->failed);
 	free(maker);
 	return NULL;
 }
@@ -90,6 +108,11 @@ void table_maker_use_cache(struct table_maker *maker, const char *folder, uint64
 bool table_maker_is_busy(const struct table_maker *maker)
 {
 	return maker->n_making >= TABLE_MAKER_MAX;
+}
+
+uint64_t table_maker_retry_at_ns(const struct table_maker *maker, const struct hash128 *content)
+{
+	return avoid_list_until_ns(maker->failed, content);
 }
 
 /* ---- the file that is written to ------------------------------------------------------------------------------- */
@@ -189,18 +212,42 @@ static void count_failure(struct table_maker_stats *stats, int result)
 	}
 }
 
+/* Whether another attempt would have the same result: the file is no ELF file, is too large, or is hostile. */
+static bool is_lasting(int result)
+{
+	return result == -ENOEXEC || result == -EBADMSG || result == -ENODATA || result == -E2BIG ||
+	       result == -EBADE;
+}
+
+/* Returns when another attempt may be made. */
+static uint64_t note_result(struct table_maker *maker, const struct hash128 *content, int result)
+{
+	if (result >= 0) {
+		avoid_list_forgive(maker->failed, content);
+		return result == 1 ? 0 : UINT64_MAX;
+	}
+	count_failure(&maker->stats, result);
+	if (is_lasting(result))
+		return UINT64_MAX;
+	avoid_list_add_failure(maker->failed, content, clock_monotonic_ns(maker->clock));
+	return avoid_list_until_ns(maker->failed, content);
+}
+
 /* The callee of maker->made() owns @fd. */
 static void end(struct making *making, int result, int fd)
 {
 	struct table_maker *maker = making->maker;
-	const struct hash128 key = making->key;
-	uint32_t number = making->number;
+	const struct made_table made = {
+		.number = making->number,
+		.result = result,
+		.fd = fd,
+		.key = making->key,
+		.retry_at_ns = note_result(maker, &making->content, result),
+	};
 
-	if (result < 0)
-		count_failure(&maker->stats, result);
 	maker->n_making--;
 	making_free(making);
-	maker->made(maker->arg, number, result, fd, &key);
+	maker->made(maker->arg, &made);
 }
 
 static void end_without(struct making *making, int result)
@@ -251,7 +298,12 @@ static void on_compiled(void *arg, int error, struct helper_message *answer)
 
 	if (error == -ETIMEDOUT && !making->is_slow) {
 		making->is_slow = true;
-		maker->made(maker->arg, making->number, -EINPROGRESS, -1, &making->key);
+		maker->made(maker->arg, &(struct made_table){
+						.number = making->number,
+						.result = -EINPROGRESS,
+						.fd = -1,
+						.retry_at_ns = UINT64_MAX,
+					});
 		compile_again(making);
 		return;
 	}
@@ -316,7 +368,7 @@ static void on_source(void *arg, int fd, const struct parser_source *source)
 	struct making *making = arg;
 	int cached_fd;
 
-	making->maker->stats.cache_ns += clock_monotonic_ns(&system_clock) - making->began_ns;
+	making->maker->stats.cache_ns += clock_monotonic_ns(making->maker->clock) - making->began_ns;
 	if (fd < 0) {
 		end_without(making, fd);
 		return;
@@ -352,7 +404,7 @@ int table_maker_make(struct table_maker *maker, const struct executable *executa
 	*making = (struct making){
 		.maker = maker,
 		.number = executable->number,
-		.began_ns = clock_monotonic_ns(&system_clock),
+		.began_ns = clock_monotonic_ns(maker->clock),
 		.content = executable->content,
 		.elf_fd = -1,
 		.file.fd = -1,

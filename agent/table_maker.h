@@ -13,18 +13,28 @@
  */
 
 #include "agent/executable/executable.h"
+#include "agent/helper/avoid_list.h"
 #include "agent/helper/helper_pool.h"
 #include "agent/unwind/table_cache.h"
+#include "common/clock.h"
 
 /* Most tables that are made at the same time. Each needs two descriptors. */
 #define TABLE_MAKER_MAX 32
 
-/*
- * @result: 1: @fd is a table file with @key in its header, which the callee owns from now on; 0: the executable has no
- * table; -EINPROGRESS: compiling takes longer than a second, and the function will be called once more; else negative
- * errno.
- */
-typedef void (*table_made_function)(void *arg, uint32_t number, int result, int fd, const struct hash128 *key);
+struct made_table {
+	uint32_t number; /* of the executable */
+
+	/*
+	 * 1: it was made; 0: the executable has none; -EINPROGRESS: compiling takes longer than a second, and the
+	 * function will be called once more; else negative errno: it failed.
+	 */
+	int result;
+	int fd;		      /* result 1: the table file, which the callee owns from now on; else -1 */
+	struct hash128 key;   /* in the header of the file */
+	uint64_t retry_at_ns; /* as of table_maker_retry_at_ns() */
+};
+
+typedef void (*table_made_function)(void *arg, const struct made_table *made);
 
 struct table_maker_stats {
 	uint64_t n_compiled, n_cached, compile_ns, cache_ns;
@@ -37,12 +47,21 @@ struct table_maker {
 	void *arg;
 	struct table_cache *cache; /* NULL: none */
 	bool cache_failed;	   /* a table could not be stored, which was logged */
+	struct avoid_list *failed; /* by content of the executable */
+	const struct clock *clock;
 	size_t n_making;
 	struct table_maker_stats stats;
 	struct helper_message message;
 };
 
-int table_maker_new(struct helper_pool *helpers, table_made_function made, void *arg, struct table_maker **ret_maker);
+struct table_maker_options {
+	struct helper_pool *helpers;
+	const struct clock *clock;
+	table_made_function made;
+	void *arg; /* of @made */
+};
+
+int table_maker_new(const struct table_maker_options *options, struct table_maker **ret_maker);
 
 /* To be called after helper_pool_free(). */
 struct table_maker *table_maker_free(struct table_maker *maker);
@@ -54,5 +73,15 @@ void table_maker_use_cache(struct table_maker *maker, const char *folder, uint64
 int table_maker_make(struct table_maker *maker, const struct executable *executable);
 
 bool table_maker_is_busy(const struct table_maker *maker);
+
+/*
+ * When the table of an executable with @content may be asked for again after a failure (monotonic). UINT64_MAX: never,
+ * because its file is the reason, or because its helpers failed too often; 0: it did not fail.
+ *
+ * A helper can fail for a reason that passes: it was killed, its host was short of memory, its file system did not
+ * answer. A hostile file can make its helper fail each time. The time doubles with each failure, and the number of
+ * attempts is bounded.
+ */
+uint64_t table_maker_retry_at_ns(const struct table_maker *maker, const struct hash128 *content);
 
 DEFINE_SCOPED(struct table_maker *, table_maker_free);

@@ -12,12 +12,15 @@
 /* File descriptors that the rest of the agent needs. */
 #define OTHER_FDS 512
 
+/* How long a table is left alone that could not be begun: files or memory were short. */
+#define UNBEGUN_NS (10 * NSEC_PER_SEC)
+
 /* A table that no stack used for so long may leave when files are too many, or too large together: a minute. */
 #define IDLE_TICKS (UINT64_C(60) * NSEC_PER_SEC >> UNWIND_USED_SHIFT)
 
 /* ---- the maps ---------------------------------------------------------------------------------------------------- */
 
-static void on_made(void *arg, uint32_t number, int result, int fd, const struct hash128 *key);
+static void on_made(void *arg, const struct made_table *made);
 
 static int add_part(void *arg, uint32_t part, struct abi_unwind_slot **ret_slots)
 {
@@ -69,7 +72,11 @@ int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_program
 	};
 	r = hash_table_new(sizeof(uint32_t), sizeof(struct published_table), UNWIND_MAX_TABLES, &publisher->tables);
 	if (r == 0)
-		r = table_maker_new(helpers, on_made, publisher, &publisher->maker);
+		r = table_maker_new(&(struct table_maker_options){ .helpers = helpers,
+								   .clock = &system_clock,
+								   .made = on_made,
+								   .arg = publisher },
+				    &publisher->maker);
 	if (r < 0)
 		return r;
 	return paged_rows_init(&publisher->rows, &publisher->backend, unwind_parts_of_budget(unwind_bytes),
@@ -198,12 +205,13 @@ static int open_table(struct unwind_publisher *publisher, int fd, const struct h
 }
 
 /* While a table takes long to compile, and where there is none, frames are unwound by frame pointers. */
-static void on_made(void *arg, uint32_t number, int result, int fd, const struct hash128 *key)
+static void on_made(void *arg, const struct made_table *made)
 {
 	struct unwind_publisher *publisher = arg;
-	const struct executable *executable = executable_cache_by_number(publisher->executables, number);
-	struct published_table *table = hash_table_find(publisher->tables, &number);
-	int r = result;
+	const struct executable *executable = executable_cache_by_number(publisher->executables, made->number);
+	struct published_table *table = hash_table_find(publisher->tables, &made->number);
+	int r = made->result;
+	int fd = made->fd;
 
 	/* The table was evicted meanwhile, and perhaps made a second time. */
 	if (!table || table->state == TABLE_READY) {
@@ -211,14 +219,39 @@ static void on_made(void *arg, uint32_t number, int result, int fd, const struct
 		return;
 	}
 	table->state = TABLE_NONE;
-	if (r == 1)
-		r = open_table(publisher, fd, key, table);
+	table->retry_at_ns = made->retry_at_ns;
+	if (r == 1) {
+		table->retry_at_ns = clock_monotonic_ns(&system_clock) + UNBEGUN_NS;
+		r = open_table(publisher, fd, &made->key, table);
+	}
 	publisher->n_without += r == 0;
 	publisher->n_failed += r < 0 && r != -EINPROGRESS;
 	if (r < 0 && executable)
 		log_debug_errno(r, "no unwind table for '%s', its frames are left to frame pointers: %m",
 				executable->name);
-	(void)put_info(publisher, number, table);
+	(void)put_info(publisher, made->number, table);
+}
+
+/* When a table that could not even be begun may be asked for again: after @error, or an earlier failure. */
+static uint64_t retry_of_unbegun(const struct unwind_publisher *publisher, const struct executable *executable,
+				 int error)
+{
+	uint64_t retry_at_ns = table_maker_retry_at_ns(publisher->maker, &executable->content);
+
+	/* It has no file. */
+	if (error == -ENOENT)
+		return UINT64_MAX;
+	return MAX(retry_at_ns, clock_monotonic_ns(&system_clock) + UNBEGUN_NS);
+}
+
+/* -EAGAIN: helpers failed at it a short time ago, or too often. */
+static int make_table(struct unwind_publisher *publisher, const struct executable *executable)
+{
+	uint64_t retry_at_ns = table_maker_retry_at_ns(publisher->maker, &executable->content);
+
+	if (retry_at_ns > clock_monotonic_ns(&system_clock))
+		return -EAGAIN;
+	return make_room(publisher) ? table_maker_make(publisher->maker, executable) : -EMFILE;
 }
 
 /* Begins the table of an executable that has no entry yet. NULL: it cannot be begun now, or memory is short. */
@@ -226,10 +259,9 @@ static struct published_table *begin_table(struct unwind_publisher *publisher, c
 {
 	struct published_table *table;
 	void *value;
-	int r = -EMFILE;
+	int r;
 
-	if (make_room(publisher))
-		r = table_maker_make(publisher->maker, executable);
+	r = make_table(publisher, executable);
 	if (r == -EBUSY || hash_table_insert(publisher->tables, &executable->number, &value) < 0)
 		return NULL;
 	table = value;
@@ -239,7 +271,8 @@ static struct published_table *begin_table(struct unwind_publisher *publisher, c
 	};
 	if (r == 0)
 		return table;
-	publisher->n_failed++;
+	table->retry_at_ns = retry_of_unbegun(publisher, executable, r);
+	publisher->n_failed += r != -EAGAIN;
 	return put_info(publisher, executable->number, table) < 0 ? NULL : table;
 }
 
@@ -328,11 +361,33 @@ static void drop_tables_of_gone_executables(struct unwind_publisher *publisher)
 	}
 }
 
+/* The next stack through such an executable comes as a copy again, and has the table made. */
+static void forget_failures(struct unwind_publisher *publisher)
+{
+	uint64_t now_ns = clock_monotonic_ns(&system_clock);
+	const void *key;
+	size_t cursor = 0;
+	void *value;
+
+	while (hash_table_next(publisher->tables, &cursor, &key, &value)) {
+		const struct published_table *table = value;
+		uint32_t number;
+
+		if (table->state != TABLE_NONE || table->retry_at_ns > now_ns)
+			continue;
+		memcpy(&number, key, sizeof(number));
+		bpf_programs_remove_unwind_table(publisher->programs, number);
+		hash_table_remove_at_cursor(publisher->tables, &cursor);
+		publisher->n_retried++;
+	}
+}
+
 void unwind_publisher_tidy(struct unwind_publisher *publisher)
 {
 	uint32_t number;
 
 	read_clock(publisher);
+	forget_failures(publisher);
 	paged_rows_each(&publisher->rows, note_use, publisher);
 	drop_tables_of_gone_executables(publisher);
 	while (publisher->file_bytes > publisher->max_file_bytes && find_idle(publisher, true, &number))

@@ -32,11 +32,11 @@ struct unwind_publisher {
 	uint64_t max_file_bytes;   /* of open table files; above it those leave that no stack used for a while */
 	uint64_t file_bytes;	   /* of open table files */
 	uint32_t max_files, n_files;
-	uint64_t n_without, n_failed, n_evicted;
+	uint64_t n_without, n_failed, n_evicted, n_retried;
 };
 
 enum table_state {
-	TABLE_NONE,   /* the executable has none, or it cannot be made: its frames are left to frame pointers */
+	TABLE_NONE,   /* there is none, or it could not be made: frames are left to frame pointers */
 	TABLE_MAKING, /* helpers make it; stacks that need it should wait */
 	TABLE_READY,  /* the file is open */
 };
@@ -47,6 +47,7 @@ struct published_table {
 	struct hash128 key;	     /* READY: all zero, or it may lie in the cache under this key */
 	struct abi_unwind_info info; /* as in the maps */
 	uint32_t used;		     /* when a stack last went through it, as abi_unwind_chunk.used */
+	uint64_t retry_at_ns;	     /* NONE: then the next stack has it made again (monotonic); UINT64_MAX: never */
 };
 
 /* @unwind_bytes: as the programs were loaded with. 0 or negative errno. */
@@ -69,7 +70,10 @@ int unwind_publisher_load(struct unwind_publisher *publisher, uint32_t number, u
 
 bool unwind_publisher_is_making(const struct unwind_publisher *publisher, uint32_t number);
 
-/* Lets tables go of executables that are gone, and such as exceed the bounds. To be called now and then. */
+/*
+ * Removes tables of executables that are gone, tables beyond the bounds, and the note that a table could not be made,
+ * once it may be made again. To be called about once per batch.
+ */
 void unwind_publisher_tidy(struct unwind_publisher *publisher);
 
 /* The maps as the unwinder on the host reads them. Valid until the publisher is released. */

@@ -72,6 +72,7 @@ struct mapped_file {
 	uint64_t file_offset;
 	const char *path;	     /* as the process sees it; may end in " (deleted)" in /proc/PID/maps */
 	struct told_file told;
+	bool is_copy; /* memory without a file, in which the process has copied the file's bytes */
 };
 
 /*
@@ -83,7 +84,8 @@ struct mapped_file {
 /*
  * Identifies the file behind a mapping: /proc/PID/map_files/START-END, if it is what was told. Else, as the process is
  * gone, or something else is mapped there by now: what was identified before of which the same was told; or PATH, in
- * the process's root, its parent's or on the host, if it is the told inode and was not changed since it was mapped. 1:
+ * the process's root, its parent's or on the host, if it is the told inode and was not changed since it was mapped. A
+ * copy is identified only if the memory has the bytes of the file, otherwise it is EXECUTABLE_UNAVAILABLE. 1:
  * *ret_executable (borrowed; take a reference to keep it). 0: nothing to identify, or no file that is certainly it.
  * Negative errno only when memory is short.
  */

@@ -78,6 +78,16 @@ int open_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *re
 	return open_for_reading(path_fd, ret_status);
 }
 
+int open_program_of(uint32_t pid, struct stat *ret_status)
+{
+	char path[PROC_PATH_SIZE];
+	scoped_fd int path_fd = -1;
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/exe", pid);
+	path_fd = open(path, O_PATH | O_CLOEXEC);
+	return path_fd < 0 ? -errno : open_for_reading(path_fd, ret_status);
+}
+
 static int open_path_inside(int root_fd, const char *path)
 {
 	const struct open_how how = {
@@ -181,6 +191,23 @@ bool file_is_trusted(int fd, const struct stat *status)
 	if (status->st_uid != 0 || status->st_mode & (S_IWGRP | S_IWOTH))
 		return false;
 	return fstatfs(fd, &file_system) == 0 && file_system.f_type != FUSE_SUPER_MAGIC;
+}
+
+bool file_is_watchable(int fd)
+{
+	static const uint32_t local[] = {
+		EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,	 F2FS_SUPER_MAGIC,
+		TMPFS_MAGIC,	  RAMFS_MAGIC,	    SQUASHFS_MAGIC,	 EROFS_SUPER_MAGIC_V1,
+	};
+	struct statfs file_system;
+
+	if (fstatfs(fd, &file_system) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(local); i++) {
+		if ((uint32_t)file_system.f_type == local[i])
+			return true;
+	}
+	return false;
 }
 
 void file_identity_release(struct file_identity *identity)

@@ -25,6 +25,9 @@ struct file_identity {
 /* /proc/PID/map_files/START-END: works for deleted files and memfds. The fd or negative errno. */
 int open_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *ret_status);
 
+/* The program that the process runs, even if it was deleted. The fd or negative errno. */
+int open_program_of(uint32_t pid, struct stat *ret_status);
+
 /* @path as the process sees it. The fd or negative errno. */
 int open_in_root_of(uint32_t pid, const char *path, struct stat *ret_status);
 
@@ -50,6 +53,12 @@ int file_text_identity_read(int fd, struct executable_id *ret_id);
  * say.
  */
 bool file_is_trusted(int fd, const struct stat *status);
+
+/*
+ * Whether inotify reports every change of the file, and calls that concern it never wait for another machine or
+ * process: it is in one of the local file systems that are known to be so.
+ */
+bool file_is_watchable(int fd);
 
 /*
  * The vDSO in the memory of @pid (0: our own) at [start, end), as a file in memory. The fd, or

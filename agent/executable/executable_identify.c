@@ -247,6 +247,16 @@ int executable_cache_find_told(struct executable_cache *cache, const struct mapp
 	return executable ? use(cache, file, is_trusted, executable, ret_executable) : 0;
 }
 
+int executable_cache_find_unchanged(struct executable_cache *cache, const struct mapped_file *file,
+				    const struct watched_file *watched, struct executable **ret_executable)
+{
+	struct executable *executable = executable_cache_by_number(cache, watched->executable);
+
+	return executable && !executable->is_superseded
+		       ? use(cache, file, watched->is_trusted, executable, ret_executable)
+		       : 0;
+}
+
 static int identify_by_content(struct executable_cache *cache, struct found_content *found, int fd,
 			       struct executable **ret_executable)
 {
@@ -281,6 +291,8 @@ int executable_cache_identify(struct executable_cache *cache, const struct mappe
 	if (r != 0)
 		return r;
 	fd = file_finder_open(file, &facts);
+	if (fd < 0 && file->is_copy)
+		return EXECUTABLE_UNAVAILABLE;
 	if (fd < 0)
 		return executable_cache_find_told(cache, file, ret_executable);
 	r = executable_cache_find_known(cache, file, &facts, ret_executable);

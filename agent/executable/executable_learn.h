@@ -14,6 +14,7 @@
 
 #include "agent/executable/executable_file.h"
 #include "agent/executable/file_finder.h"
+#include "agent/executable/file_watch.h"
 
 /* All return 1: *ret_executable (borrowed); 0: the executable is not known; or -ENOMEM. */
 
@@ -21,6 +22,10 @@ int executable_cache_find_known(struct executable_cache *cache, const struct map
 				const struct file_facts *facts, struct executable **ret_executable);
 int executable_cache_find_told(struct executable_cache *cache, const struct mapped_file *file,
 			       struct executable **ret_executable);
+
+/* The executable with this number was met again in @file, which has not changed since (file_watch.h). */
+int executable_cache_find_unchanged(struct executable_cache *cache, const struct mapped_file *file,
+				    const struct watched_file *watched, struct executable **ret_executable);
 
 struct found_content {
 	const struct mapped_file *file;

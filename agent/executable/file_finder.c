@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/executable/executable_file.h"
+#include "agent/executable/memory_copy.h"
 #include "common/clock.h"
 
 /* Longest tick of the kernel's coarse clock (CONFIG_HZ=100). */
@@ -20,7 +21,7 @@ struct found_file {
 	bool is_certain;
 };
 
-static struct file_key file_key_of(const struct stat *status)
+struct file_key file_key_of(const struct stat *status)
 {
 	return (struct file_key){
 		.device = status->st_dev,
@@ -143,6 +144,30 @@ static bool find_named(const struct mapped_file *file, struct found_file *ret_fo
 	return true;
 }
 
+/*
+ * The file whose bytes the process copied to memory: its program, though that may be deleted, or what has the path.
+ * Neither is taken without a look at the memory.
+ */
+static bool find_copied(const struct mapped_file *file, struct found_file *ret_found)
+{
+	struct found_file found = { .is_certain = true };
+
+	found.fd = open_program_of(file->pid, &found.status);
+	if (found.fd >= 0 &&
+	    (!is_told_inode(&file->told, &found.status) || !is_told_generation(&file->told, found.fd))) {
+		(void)close(found.fd);
+		found.fd = -1;
+	}
+	if (found.fd < 0 && !find_named(file, &found))
+		return false;
+	if (!memory_is_copy(file->pid, file->start, file->end, found.fd, file->file_offset)) {
+		(void)close(found.fd);
+		return false;
+	}
+	*ret_found = found;
+	return true;
+}
+
 /* Looks at the path in our own root, without opening it. Whether that file agrees with the kernel's report. */
 static bool is_on_host(const struct mapped_file *file, struct stat *ret_status)
 {
@@ -159,6 +184,8 @@ int file_finder_look(const struct mapped_file *file, struct file_facts *ret_fact
 	struct stat status;
 	bool is_it;
 
+	if (file->is_copy)
+		return 0;
 	if (stat_mapped_file(file->pid, file->start, file->end, &status) == 0)
 		is_it = is_told_inode(&file->told, &status);
 	else
@@ -173,13 +200,14 @@ int file_finder_open(const struct mapped_file *file, struct file_facts *ret_fact
 {
 	struct found_file found;
 
-	if (!find_mapped(file, &found) && !find_named(file, &found))
+	if (file->is_copy ? !find_copied(file, &found) : !find_mapped(file, &found) && !find_named(file, &found))
 		return -ENOENT;
 	*ret_facts = (struct file_facts){
 		.key = file_key_of(&found.status),
 		.generation = file_generation(found.fd),
 		.is_certain = found.is_certain,
 		.is_trusted = file_is_trusted(found.fd, &found.status),
+		.is_watchable = file_is_watchable(found.fd),
 	};
 	return found.fd;
 }

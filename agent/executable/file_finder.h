@@ -23,7 +23,10 @@ struct file_facts {
 	uint64_t generation; /* of the inode; 0: not known */
 	bool is_certain;     /* the mapped file itself, not only a file with the same path */
 	bool is_trusted;     /* only root can write it; false before it is opened */
+	bool is_watchable;   /* its file system is local and reports all changes; false before it is opened */
 };
+
+struct file_key file_key_of(const struct stat *status);
 
 /* False for memory without a file: "//anon", "[heap]", "anon_inode:...". */
 bool mapped_file_has_path(const struct mapped_file *file);

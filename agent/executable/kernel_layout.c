@@ -221,6 +221,20 @@ static void look_at_symbol(struct image *image, const struct kallsyms_symbol *sy
 	image->last = MAX(image->last, symbol->address);
 }
 
+/*
+ * Where _text is. Kernels for arm64 without CONFIG_KALLSYMS_ALL list the symbols from _stext on; that is the end of the
+ * image's header: 4 KiB above _text up to 5.10, and 64 KiB since 5.11. _text is a multiple of 64 KiB. The server may
+ * have the kernel's own file, whose addresses count from there.
+ */
+#define TEXT_ALIGN UINT64_C(0x10000)
+
+static uint64_t text_of(const struct image *image)
+{
+	if (image->text || image->stext < TEXT_ALIGN)
+		return image->text;
+	return (image->stext - 1) & ~(TEXT_ALIGN - 1);
+}
+
 static int read_image(const char *path, struct kernel_layout *layout)
 {
 	scoped(kallsyms_closep) struct kallsyms *kallsyms = NULL;
@@ -240,7 +254,7 @@ static int read_image(const char *path, struct kernel_layout *layout)
 		return r;
 	if (!image.shows_addresses)
 		return -EPERM;
-	layout->text_start = image.text ? image.text : image.stext;
+	layout->text_start = text_of(&image);
 	layout->text_end = image.end ? image.end : image.last;
 	layout->schedule_start = image.schedule_end ? image.schedule : 0;
 	layout->schedule_end = image.schedule_end;

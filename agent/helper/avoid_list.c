@@ -51,6 +51,18 @@ bool avoid_list_has(const struct avoid_list *list, const void *key, uint64_t now
 	return avoided && avoided->until_ns > now_ns;
 }
 
+uint64_t avoid_list_until_ns(const struct avoid_list *list, const void *key)
+{
+	const struct avoided *avoided = hash_table_find(list->keys, key);
+
+	return avoided ? avoided->until_ns : 0;
+}
+
+bool avoid_list_is_empty(const struct avoid_list *list)
+{
+	return hash_table_count(list->keys) == 0;
+}
+
 void avoid_list_add_failure(struct avoid_list *list, const void *key, uint64_t now_ns)
 {
 	const struct avoid_list_options *options = &list->options;
@@ -70,6 +82,8 @@ void avoid_list_add_failure(struct avoid_list *list, const void *key, uint64_t n
 		return;
 	doublings = MIN(avoided->n_failures - options->free_failures - 1, (unsigned int)MAX_DOUBLINGS);
 	avoided->until_ns = now_ns + MIN(options->first_ns << doublings, options->max_ns);
+	if (options->max_failures > 0 && avoided->n_failures >= options->max_failures)
+		avoided->until_ns = UINT64_MAX;
 }
 
 void avoid_list_forgive(struct avoid_list *list, const void *key)

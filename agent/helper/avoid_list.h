@@ -6,7 +6,7 @@
  *
  * After some free failures a key is avoided. Each further failure doubles that time, up to a maximum, so that a key
  * which fails permanently is tried less and less often, and a key which failed for a passing reason is tried again
- * soon. When the list is full it forgets all keys.
+ * soon. A list may also give a key up after a number of failures. When the list is full it forgets all keys.
  *
  * One thread uses a list.
  */
@@ -24,6 +24,7 @@ struct avoid_list_options {
 	size_t max_keys;
 	unsigned int free_failures; /* failures in a row after which a key is not avoided yet */
 	uint64_t first_ns, max_ns;  /* how long a key is avoided: at first, and at most */
+	unsigned int max_failures;  /* failures in a row after which a key is avoided for good; 0: no limit */
 };
 
 /* -ENOMEM */
@@ -32,6 +33,12 @@ struct avoid_list *avoid_list_free(struct avoid_list *list);
 
 /* @now_ns: monotonic, here and below. */
 bool avoid_list_has(const struct avoid_list *list, const void *key, uint64_t now_ns);
+
+/* The time until which @key is avoided: 0: it never failed; UINT64_MAX: for good. */
+uint64_t avoid_list_until_ns(const struct avoid_list *list, const void *key);
+
+/* No key failed and was not forgiven. */
+bool avoid_list_is_empty(const struct avoid_list *list);
 
 /* The handling of @key failed. Without memory the failure is forgotten. */
 void avoid_list_add_failure(struct avoid_list *list, const void *key, uint64_t now_ns);

@@ -18,8 +18,10 @@ static struct mapped_file file_of(const struct finder_item *item, const char *pa
 		.parent_pid = item->parent_pid,
 		.start = item->start,
 		.end = item->end,
+		.file_offset = item->file_offset,
 		.path = path,
 		.told = item->told,
+		.is_copy = item->is_copy,
 	};
 }
 

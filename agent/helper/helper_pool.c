@@ -316,6 +316,7 @@ void helper_pool_run(struct helper_pool *pool, uint64_t now_ns)
 	struct epoll_event events[HELPER_KINDS * HELPER_POOL_MAX_WIDTH];
 	int n_events = epoll_wait(pool->epoll_fd, events, ARRAY_SIZE(events), 0);
 
+	(void)nursery_flush(pool->nursery);
 	for (int i = 0; i < n_events; i++) {
 		struct channel *channel = events[i].data.ptr;
 

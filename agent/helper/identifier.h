@@ -43,6 +43,7 @@ struct identifier_stats {
 	uint64_t hung;		/* look-ups that a finder did not answer in time */
 	uint64_t left_alone;	/* look-ups not tried, because the device did not answer a short time ago */
 	uint64_t parser_failed; /* files at which the parser died or took too long */
+	uint64_t watched;	/* files that are watched now (file_watch.h) */
 	uint64_t refused;	/* files not parsed, because the parser failed at them before */
 };
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel reaps the children, because SIGCHLD is ignored. They are killed by their pidfds, which, unlike pids, never
- * refer to another process later.
+ * The nursery waits for the end of each child, which gives it the child's CPU time. Until then the child's pid belongs
+ * to no other process, so that children can be killed by their pids.
  */
 #include "agent/helper/nursery.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +22,7 @@
 #include "agent/helper/finder_process.h"
 #include "agent/helper/message.h"
 #include "agent/helper/parser_process.h"
+#include "agent/helper/process_facts.h"
 #include "agent/helper/reader_process.h"
 #include "common/capabilities.h"
 #include "common/sandbox.h"
@@ -33,6 +36,7 @@
 enum order_type {
 	ORDER_FORK,
 	ORDER_KILL,
+	ORDER_REPORT, /* answered by a struct nursery_usage */
 };
 
 struct order {
@@ -41,43 +45,63 @@ struct order {
 	uint32_t kind; /* enum helper_kind */
 };
 
+/* There are no more than MAX_CHILDREN to kill. As many again may have been ordered and not forked. */
+#define MAX_KEPT_KILLS (2 * MAX_CHILDREN)
+
 struct nursery {
 	int socket;
 	atomic_uint last_id;
+	struct nursery_usage usage; /* the latest report */
+	pthread_mutex_t lock;	    /* of the following */
+	uint32_t kept_kills[MAX_KEPT_KILLS];
+	size_t n_kept_kills;
 };
 
 /* ---- in the nursery process ----------------------------------------------------------------------------------- */
 
 struct child {
 	uint32_t id;
-	int pidfd; /* -1: the entry is free */
+	pid_t pid; /* 0: the entry is free */
+	bool is_compiler;
 };
 
 struct keeper {
 	int socket;
+	int signal_fd; /* SIGCHLD */
 	struct child children[MAX_CHILDREN];
+	uint64_t ended_cpu_ns;		 /* of children that have ended, without compilers */
+	uint64_t ended_compilers_cpu_ns; /* of compilers that have ended */
 };
-
-static bool has_ended(int pidfd)
-{
-	struct pollfd polled = { .fd = pidfd, .events = POLLIN };
-
-	return poll(&polled, 1, 0) > 0;
-}
 
 static struct child *find_free_entry(struct keeper *keeper)
 {
+	for (size_t i = 0; i < MAX_CHILDREN; i++)
+		if (keeper->children[i].pid == 0)
+			return &keeper->children[i];
+	return NULL;
+}
+
+static uint64_t ns_of(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * NSEC_PER_SEC + (uint64_t)time->tv_usec * NSEC_PER_USEC;
+}
+
+/* Children that have ended: one signal may stand for several. */
+static void reap(struct keeper *keeper)
+{
+	struct signalfd_siginfo signal;
+	struct rusage usage;
+
+	(void)read(keeper->signal_fd, &signal, sizeof(signal));
 	for (size_t i = 0; i < MAX_CHILDREN; i++) {
 		struct child *child = &keeper->children[i];
 
-		if (child->pidfd >= 0 && has_ended(child->pidfd)) {
-			(void)close(child->pidfd);
-			child->pidfd = -1;
-		}
-		if (child->pidfd < 0)
-			return child;
+		if (child->pid == 0 || wait4(child->pid, NULL, WNOHANG, &usage) != child->pid)
+			continue;
+		*(child->is_compiler ? &keeper->ended_compilers_cpu_ns : &keeper->ended_cpu_ns) +=
+			ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
+		child->pid = 0;
 	}
-	return NULL;
 }
 
 /* Leaves the socket at HELPER_SOCKET_FD and /dev/null at 0 to 2, and closes all other descriptors. */
@@ -99,8 +123,11 @@ static int arrange_descriptors(int socket)
 
 _Noreturn static void run_child(int socket, enum helper_kind kind, pid_t parent)
 {
-	/* The other signals that the nursery ignores are ignored here as well: helpers end with the nursery. */
-	(void)signal(SIGCHLD, SIG_DFL);
+	sigset_t none;
+
+	/* The signals that the nursery ignores are ignored here as well: helpers end with the nursery. */
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (arrange_descriptors(socket) < 0)
 		_exit(EXIT_FAILURE);
 	if (kind == HELPER_FINDER)
@@ -108,7 +135,8 @@ _Noreturn static void run_child(int socket, enum helper_kind kind, pid_t parent)
 	if (kind == HELPER_READER || kind == HELPER_TOUCHER)
 		reader_process_run(HELPER_SOCKET_FD, parent,
 				   kind == HELPER_READER ? "hearth-reader" : "hearth-toucher");
-	parser_process_run(HELPER_SOCKET_FD, parent, kind == HELPER_PARSER ? "hearth-parser" : "hearth-compiler");
+	parser_process_run(HELPER_SOCKET_FD, parent, kind == HELPER_PARSER ? "hearth-parser" : "hearth-compiler",
+			   &parser_limits);
 }
 
 static void fork_child(struct keeper *keeper, const struct order *order, int socket)
@@ -125,16 +153,40 @@ static void fork_child(struct keeper *keeper, const struct order *order, int soc
 	if (pid < 0)
 		return;
 	child->id = order->id;
-	child->pidfd = pidfd_open(pid, 0);
-	if (child->pidfd < 0)
-		(void)kill(pid, SIGKILL);
+	child->pid = pid;
+	child->is_compiler = order->kind == HELPER_COMPILER || order->kind == HELPER_SLOW_COMPILER;
 }
 
 static void kill_child(struct keeper *keeper, uint32_t id)
 {
 	for (size_t i = 0; i < MAX_CHILDREN; i++)
-		if (keeper->children[i].pidfd >= 0 && keeper->children[i].id == id)
-			(void)pidfd_send_signal(keeper->children[i].pidfd, SIGKILL, NULL, 0);
+		if (keeper->children[i].pid > 0 && keeper->children[i].id == id)
+			(void)kill(keeper->children[i].pid, SIGKILL);
+}
+
+/* An agent that does not read its reports misses some. */
+static void report(struct keeper *keeper, struct helper_message *message)
+{
+	struct nursery_usage usage = {
+		.cpu_ns = keeper->ended_cpu_ns + process_cpu_ns(getpid()),
+		.memory_bytes = process_anon_bytes(getpid()),
+		.compilers_cpu_ns = keeper->ended_compilers_cpu_ns,
+	};
+
+	for (size_t i = 0; i < MAX_CHILDREN; i++) {
+		const struct child *child = &keeper->children[i];
+
+		if (child->pid == 0)
+			continue;
+		*(child->is_compiler ? &usage.compilers_cpu_ns : &usage.cpu_ns) += process_cpu_ns(child->pid);
+		*(child->is_compiler ? &usage.compilers_memory_bytes : &usage.memory_bytes) +=
+			process_anon_bytes(child->pid);
+		usage.n_helpers++;
+	}
+	memcpy(message->bytes, &usage, sizeof(usage));
+	message->size = sizeof(usage);
+	message->n_fds = 0;
+	(void)helper_send(keeper->socket, message, MSG_DONTWAIT);
 }
 
 static void obey(struct keeper *keeper, struct helper_message *message)
@@ -146,31 +198,43 @@ static void obey(struct keeper *keeper, struct helper_message *message)
 	memcpy(&order, message->bytes, sizeof(order));
 	if (order.type == ORDER_KILL)
 		kill_child(keeper, order.id);
-	else if (message->n_fds == 1)
+	else if (order.type == ORDER_FORK && message->n_fds == 1)
 		fork_child(keeper, &order, message->fds[0]);
+	helper_message_close(message);
+	if (order.type == ORDER_REPORT)
+		report(keeper, message);
+}
+
+static int watch_children(void)
+{
+	sigset_t ended;
+
+	(void)sigemptyset(&ended);
+	(void)sigaddset(&ended, SIGCHLD);
+	if (sigprocmask(SIG_SETMASK, &ended, NULL) < 0)
+		return -errno;
+	return signalfd(-1, &ended, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 _Noreturn static void run(int socket)
 {
 	struct helper_message message;
-	struct keeper keeper = { .socket = socket };
+	struct keeper keeper = { .socket = socket, .signal_fd = watch_children() };
+	struct pollfd polled[] = { { .fd = socket, .events = POLLIN }, { .fd = keeper.signal_fd, .events = POLLIN } };
+	int r = keeper.signal_fd < 0 ? 0 : 1;
 
-	for (size_t i = 0; i < MAX_CHILDREN; i++)
-		keeper.children[i].pidfd = -1;
-	for (;;) {
-		int r = helper_receive(socket, &message, 0);
-
-		/* The agent ended, or called nursery_free(). */
-		if (r == 0)
-			break;
-		if (r < 0)
-			continue;
-		obey(&keeper, &message);
-		helper_message_close(&message);
+	/* 0: the agent ended, or called nursery_free(). */
+	while (r != 0) {
+		(void)poll(polled, ARRAY_SIZE(polled), -1);
+		if (polled[1].revents)
+			reap(&keeper);
+		r = helper_receive(socket, &message, MSG_DONTWAIT);
+		if (r == 1)
+			obey(&keeper, &message);
 	}
 	for (size_t i = 0; i < MAX_CHILDREN; i++)
-		if (keeper.children[i].pidfd >= 0)
-			(void)pidfd_send_signal(keeper.children[i].pidfd, SIGKILL, NULL, 0);
+		if (keeper.children[i].pid > 0)
+			(void)kill(keeper.children[i].pid, SIGKILL);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -208,10 +272,12 @@ static int give_up_capabilities(void)
 _Noreturn static void become_nursery(int socket, pid_t parent, int argc, char **argv)
 {
 	/* A signal to the process group must end the agent alone, which may still need helpers; they end with it. */
-	static const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGCHLD };
+	static const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
 		(void)signal(ignored[i], SIG_IGN);
+	/* Were it ignored, the kernel would not keep the CPU time of children that end. */
+	(void)signal(SIGCHLD, SIG_DFL);
 	forget_arguments(argc, argv);
 	close_standard_descriptors();
 	(void)prctl(PR_SET_NAME, "hearth-nursery", 0, 0, 0);
@@ -247,6 +313,7 @@ int nursery_start(int argc, char **argv, struct nursery **ret_nursery)
 		return r;
 	}
 	nursery->socket = sockets[0];
+	(void)pthread_mutex_init(&nursery->lock, NULL);
 	*ret_nursery = take_ptr(nursery);
 	return 0;
 }
@@ -256,6 +323,7 @@ struct nursery *nursery_free(struct nursery *nursery)
 	if (!nursery)
 		return NULL;
 	(void)close(nursery->socket);
+	(void)pthread_mutex_destroy(&nursery->lock);
 	free(nursery);
 	return NULL;
 }
@@ -283,7 +351,8 @@ int nursery_fork(struct nursery *nursery, enum helper_kind kind, uint32_t *ret_i
 	if (r < 0)
 		return r;
 	order.id = atomic_fetch_add(&nursery->last_id, 1) + 1;
-	r = send_order(nursery, &order, sockets[1]);
+	/* Helpers that are to be killed may be all that the nursery can have. */
+	r = nursery_flush(nursery) == 0 ? send_order(nursery, &order, sockets[1]) : -EAGAIN;
 	(void)close(sockets[1]);
 	if (r < 0) {
 		(void)close(sockets[0]);
@@ -294,9 +363,69 @@ int nursery_fork(struct nursery *nursery, enum helper_kind kind, uint32_t *ret_i
 	return 0;
 }
 
-void nursery_kill(struct nursery *nursery, uint32_t id)
+static int send_kill(struct nursery *nursery, uint32_t id)
 {
 	const struct order order = { .type = ORDER_KILL, .id = id };
 
+	return send_order(nursery, &order, -1);
+}
+
+void nursery_kill(struct nursery *nursery, uint32_t id)
+{
+	int r;
+
+	(void)nursery_flush(nursery);
+	r = send_kill(nursery, id);
+	if (r == 0 || r == -EPIPE)
+		return;
+	(void)pthread_mutex_lock(&nursery->lock);
+	/* The nursery forks nothing as long as orders are kept, so that there is room for all helpers. */
+	if (nursery->n_kept_kills < MAX_KEPT_KILLS)
+		nursery->kept_kills[nursery->n_kept_kills++] = id;
+	(void)pthread_mutex_unlock(&nursery->lock);
+}
+
+size_t nursery_flush(struct nursery *nursery)
+{
+	size_t n_kept, n_sent = 0;
+
+	(void)pthread_mutex_lock(&nursery->lock);
+	while (n_sent < nursery->n_kept_kills) {
+		int r = send_kill(nursery, nursery->kept_kills[n_sent]);
+
+		if (r < 0 && r != -EPIPE)
+			break;
+		n_sent++;
+	}
+	n_kept = nursery->n_kept_kills - n_sent;
+	memmove(nursery->kept_kills, nursery->kept_kills + n_sent, n_kept * sizeof(*nursery->kept_kills));
+	nursery->n_kept_kills = n_kept;
+	(void)pthread_mutex_unlock(&nursery->lock);
+	return n_kept;
+}
+
+/* CPU time of a helper that runs and of one that has ended are counted with another precision: it must not sink. */
+static void take_report(struct nursery *nursery, const struct helper_message *message)
+{
+	struct nursery_usage usage;
+
+	if (message->size != sizeof(usage))
+		return;
+	memcpy(&usage, message->bytes, sizeof(usage));
+	usage.cpu_ns = MAX(usage.cpu_ns, nursery->usage.cpu_ns);
+	usage.compilers_cpu_ns = MAX(usage.compilers_cpu_ns, nursery->usage.compilers_cpu_ns);
+	nursery->usage = usage;
+}
+
+void nursery_usage(struct nursery *nursery, struct nursery_usage *ret_usage)
+{
+	scoped_free struct helper_message *message = malloc(sizeof(*message));
+	const struct order order = { .type = ORDER_REPORT };
+
+	while (message && helper_receive(nursery->socket, message, MSG_DONTWAIT) == 1) {
+		take_report(nursery, message);
+		helper_message_close(message);
+	}
 	(void)send_order(nursery, &order, -1);
+	*ret_usage = nursery->usage;
 }

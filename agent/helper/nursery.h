@@ -6,8 +6,8 @@
  *
  * The agent forks it before it reads its configuration, starts a thread or gives up privileges. Therefore helpers have
  * nothing of the agent's memory, can run as another user, and are forked from a small process. The nursery reads
- * nothing but orders of the agent: to fork a helper that serves a socket, and to kill one. It ends when the agent does,
- * and its helpers end with it.
+ * nothing but orders of the agent: to fork a helper that serves a socket, to kill one, and to report what all of them
+ * use. It ends when the agent does, and its helpers end with it.
  *
  * The agent never waits for the nursery. When a helper cannot be forked, the other end of its socket is closed. A
  * helper that hangs in the kernel, where no signal reaches it, is a child of the nursery and not a thread of the agent,
@@ -40,8 +40,26 @@ struct nursery *nursery_free(struct nursery *nursery);
  */
 int nursery_fork(struct nursery *nursery, enum helper_kind kind, uint32_t *ret_id, int *ret_socket);
 
-/* Orders the helper to be killed (SIGKILL). Thread-safe. */
+/*
+ * Orders the helper to be killed (SIGKILL). When the nursery has no room for the order, it is kept for nursery_flush().
+ * Thread-safe.
+ */
 void nursery_kill(struct nursery *nursery, uint32_t id);
+
+/* Sends orders that were kept. To be called now and then. Returns how many are left. Thread-safe. */
+size_t nursery_flush(struct nursery *nursery);
+
+/* What the nursery and its helpers use. */
+struct nursery_usage {
+	uint64_t cpu_ns;       /* CPU time since the start, with helpers that have ended, without compilers */
+	uint64_t memory_bytes; /* resident memory that is not backed by files, without compilers */
+	uint64_t compilers_cpu_ns;
+	uint64_t compilers_memory_bytes;
+	uint64_t n_helpers;    /* alive */
+};
+
+/* The latest report, and orders the next one: all zero at first. For one thread. */
+void nursery_usage(struct nursery *nursery, struct nursery_usage *ret_usage);
 
 #include "common/scoped.h"
 DEFINE_SCOPED(struct nursery *, nursery_free);

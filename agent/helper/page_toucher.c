@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/helper/avoid_list.h"
+#include "agent/helper/process_facts.h"
 #include "agent/helper/protocol.h"
 
 /* A burst: each CPU may find some pages between two drains of the ring buffers. */
@@ -36,7 +37,7 @@ struct page_toucher {
 	struct page waiting[MAX_WAITING];
 	size_t count;
 	unsigned int n_in_flight;
-	struct avoid_list *left_alone; /* pid_t */
+	struct avoid_list *left_alone; /* struct process_key */
 	uint64_t now_ns; /* of the last flush */
 	struct page_toucher_stats stats;
 	struct helper_message message;
@@ -45,14 +46,14 @@ struct page_toucher {
 /* Pages of one process that a helper has. */
 struct errand {
 	struct page_toucher *toucher;
-	pid_t pid;
+	struct process_key process;
 	size_t count;
 };
 
 int page_toucher_new(struct helper_pool *pool, struct page_toucher **ret_toucher)
 {
 	const struct avoid_list_options left_alone = {
-		.key_size = sizeof(pid_t),
+		.key_size = sizeof(struct process_key),
 		.max_keys = MAX_LEFT_ALONE,
 		.first_ns = FIRST_LEFT_ALONE_NS,
 		.max_ns = MAX_LEFT_ALONE_NS,
@@ -118,7 +119,7 @@ static void on_touched(void *arg, int error, struct helper_message *answer)
 		return;
 	}
 	toucher->stats.hung += errand->count;
-	avoid_list_add_failure(toucher->left_alone, &errand->pid, toucher->now_ns);
+	avoid_list_add_failure(toucher->left_alone, &errand->process, toucher->now_ns);
 }
 
 /* Those of the first page's process; the others move up. */
@@ -152,15 +153,15 @@ static void send_first(struct page_toucher *toucher)
 		.forget = free,
 		.arg = errand,
 	};
-	const pid_t pid = toucher->waiting[0].pid;
+	const struct process_key process = process_key_of(toucher->waiting[0].pid);
 	const size_t count = take_first(toucher, &toucher->message);
 
-	if (avoid_list_has(toucher->left_alone, &pid, toucher->now_ns)) {
+	if (avoid_list_has(toucher->left_alone, &process, toucher->now_ns)) {
 		toucher->stats.hung += count;
 		return;
 	}
 	if (errand)
-		*errand = (struct errand){ .toucher = toucher, .pid = pid, .count = count };
+		*errand = (struct errand){ .toucher = toucher, .process = process, .count = count };
 	if (!errand || helper_pool_submit(toucher->pool, &job, &toucher->message) < 0) {
 		toucher->stats.dropped += count;
 		return;

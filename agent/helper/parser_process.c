@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/executable/elf_extract.h"
 #include "agent/helper/protocol.h"
 #include "common/sandbox.h"
 
@@ -87,6 +88,17 @@ static int answer_table(int socket, const struct helper_message *message, const 
 	return send_bytes(socket, reply, &answer, sizeof(answer));
 }
 
+static int answer_extract(int socket, const struct helper_message *message, uint32_t what,
+			  struct helper_message *reply)
+{
+	struct parser_answer answer;
+
+	if (message->n_fds != 2)
+		return -EBADMSG;
+	answer = answer_of(elf_extract_write(message->fds[0], what, message->fds[1]));
+	return send_bytes(socket, reply, &answer, sizeof(answer));
+}
+
 static int serve(int socket, const struct helper_message *message, struct helper_message *reply)
 {
 	struct parser_request request;
@@ -103,19 +115,27 @@ static int serve(int socket, const struct helper_message *message, struct helper
 		return answer_source(socket, message->fds[0], reply);
 	case PARSER_TABLE:
 		return answer_table(socket, message, &request.key, reply);
+	case PARSER_EXTRACT:
+		return answer_extract(socket, message, request.what, reply);
 	default:
 		return -EBADMSG;
 	}
 }
 
-static int confine(int socket, pid_t parent)
+const struct parser_limits parser_limits = {
+	.address_space_bytes = ADDRESS_SPACE_BYTES,
+	.written_bytes = WRITTEN_BYTES,
+	.cpu_s = PARSER_CPU_S,
+};
+
+static int confine(int socket, pid_t parent, const struct parser_limits *limits)
 {
 	const struct sandbox_rules rules = {
 		.out_fd = socket,
 		.serves = true,
-		.address_space_bytes = ADDRESS_SPACE_BYTES,
-		.written_bytes = WRITTEN_BYTES,
-		.cpu_s = PARSER_CPU_S,
+		.address_space_bytes = limits->address_space_bytes,
+		.written_bytes = limits->written_bytes,
+		.cpu_s = limits->cpu_s,
 	};
 	int r;
 
@@ -130,13 +150,13 @@ static int confine(int socket, pid_t parent)
 	return sandbox_enter(&rules);
 }
 
-void parser_process_run(int socket, pid_t parent, const char *name)
+void parser_process_run(int socket, pid_t parent, const char *name, const struct parser_limits *limits)
 {
 	struct helper_message message, reply;
 	int r = 0;
 
 	(void)prctl(PR_SET_NAME, name, 0, 0, 0);
-	if (confine(socket, parent) < 0)
+	if (confine(socket, parent, limits) < 0)
 		_exit(EXIT_FAILURE);
 	while (r == 0 && helper_receive(socket, &message, 0) == 1) {
 		r = serve(socket, &message, &reply);

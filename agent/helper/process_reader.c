@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/helper/avoid_list.h"
+#include "agent/helper/process_facts.h"
 #include "agent/helper/protocol.h"
 #include "common/clock.h"
 
@@ -33,7 +34,7 @@ struct process_reader {
 	uint64_t used_ns;
 	unsigned int n_recent; /* timeouts, each less than HASTY_NS after the one before */
 	uint64_t timed_out_ns; /* the last of them */
-	struct avoid_list *left_alone; /* uint32_t pid */
+	struct avoid_list *left_alone; /* struct process_key */
 	struct process_reader_stats stats;
 	struct helper_message message;
 };
@@ -41,7 +42,7 @@ struct process_reader {
 int process_reader_new(const struct process_reader_options *options, struct process_reader **ret_reader)
 {
 	const struct avoid_list_options left_alone = {
-		.key_size = sizeof(uint32_t),
+		.key_size = sizeof(struct process_key),
 		.max_keys = MAX_LEFT_ALONE,
 		.first_ns = FIRST_LEFT_ALONE_NS,
 		.max_ns = MAX_LEFT_ALONE_NS,
@@ -88,9 +89,32 @@ void process_reader_tend(struct process_reader *reader, uint64_t now_ns)
 		close_helper(reader);
 }
 
+/* As a rule no process is, and then the process need not be looked at. */
+static bool is_left_alone(const struct process_reader *reader, uint32_t pid, uint64_t now_ns)
+{
+	struct process_key key;
+
+	if (avoid_list_is_empty(reader->left_alone))
+		return false;
+	key = process_key_of((pid_t)pid);
+	return avoid_list_has(reader->left_alone, &key, now_ns);
+}
+
+static void forgive(struct process_reader *reader, uint32_t pid)
+{
+	struct process_key key;
+
+	if (avoid_list_is_empty(reader->left_alone))
+		return;
+	key = process_key_of((pid_t)pid);
+	avoid_list_forgive(reader->left_alone, &key);
+}
+
 static void strike(struct process_reader *reader, uint32_t pid, uint64_t now_ns)
 {
-	avoid_list_add_failure(reader->left_alone, &pid, now_ns);
+	const struct process_key key = process_key_of((pid_t)pid);
+
+	avoid_list_add_failure(reader->left_alone, &key, now_ns);
 	reader->n_recent = now_ns < reader->timed_out_ns + HASTY_NS ? reader->n_recent + 1 : 1;
 	reader->timed_out_ns = now_ns;
 	reader->stats.timeouts++;
@@ -192,7 +216,7 @@ int process_reader_read(void *arg, uint32_t pid, const char *name, struct bytes 
 	uint64_t now_ns = clock_monotonic_ns(&system_clock);
 	int r = -ECONNRESET;
 
-	if (avoid_list_has(reader->left_alone, &pid, now_ns)) {
+	if (is_left_alone(reader, pid, now_ns)) {
 		reader->stats.left_alone++;
 		return -EBUSY;
 	}
@@ -206,6 +230,6 @@ int process_reader_read(void *arg, uint32_t pid, const char *name, struct bytes 
 	if (r == -ETIMEDOUT)
 		strike(reader, pid, reader->used_ns);
 	else if (r == 0)
-		avoid_list_forgive(reader->left_alone, &pid);
+		forgive(reader, pid);
 	return r;
 }

@@ -128,3 +128,15 @@ int parser_table_decode(const struct helper_message *message, uint64_t *ret_cpu_
 	*ret_cpu_ns = answer.cpu_ns;
 	return answer.header.result;
 }
+
+int parser_extract_decode(const struct helper_message *message)
+{
+	struct parser_answer answer;
+
+	if (message->size != sizeof(answer))
+		return -EBADMSG;
+	memcpy(&answer, message->bytes, sizeof(answer));
+	if (answer.result > 0 || answer.result < -MAX_ERRNO)
+		return -EBADMSG;
+	return answer.result;
+}

@@ -30,7 +30,8 @@ struct finder_item {
 	uint32_t role; /* FINDER_SOURCE: enum executable_role */
 	uint32_t way;  /* FINDER_SOURCE: of file_finder_open_source() */
 	uint32_t path_bytes;
-	uint32_t zero;
+	uint32_t is_copy; /* of struct mapped_file */
+	uint64_t file_offset; /* of a copy */
 };
 
 struct finder_answer {
@@ -81,17 +82,18 @@ enum parser_operation {
 	PARSER_TEXT,	 /* descriptor of the file -> struct parser_identity with id alone */
 	PARSER_SOURCE,	 /* descriptor of the file -> struct parser_source */
 	PARSER_TABLE,	 /* descriptors of the file and of an empty one for its unwind table -> struct parser_table */
+	PARSER_EXTRACT,	 /* descriptors of the file and of an empty one for its extract -> struct parser_answer */
 };
 
 struct parser_request {
 	uint32_t operation; /* enum parser_operation */
-	uint32_t zero;
+	uint32_t what;	    /* EXTRACT: as of elf_extract_write() */
 	struct hash128 key; /* PARSER_TABLE: written into the table file */
 };
 
 /* The header of each answer of a parser. */
 struct parser_answer {
-	int32_t result;	 /* 1: done; 0: the file is not of the expected kind; negative errno */
+	int32_t result;	 /* 1: done; 0: the file is not of the expected kind; negative errno. EXTRACT: 0: done */
 	uint32_t zero;
 	uint64_t cpu_ns; /* CPU time of the helper since it was forked */
 };
@@ -124,6 +126,9 @@ int parser_source_decode(const struct helper_message *message, struct parser_sou
 
 /* Decodes an answer to PARSER_TABLE: returns what table_make() returned. -EBADMSG: the answer is malformed. */
 int parser_table_decode(const struct helper_message *message, uint64_t *ret_cpu_ns);
+
+/* Decodes an answer to PARSER_EXTRACT: returns what elf_extract_write() returned. -EBADMSG: it is malformed. */
+int parser_extract_decode(const struct helper_message *message);
 
 /* Decodes an answer to PARSER_IDENTIFY. 1: *ret_identity, which the caller releases; 0: none, or malformed; -ENOMEM. */
 int parser_identity_decode(const struct helper_message *message, struct file_identity *ret_identity);

@@ -16,7 +16,8 @@ struct opening {
 	struct finder_item item;
 	struct hash128 content;
 	char *path;
-	int fd; /* opened in the way that is being tried, or -1 */
+	int fd;	   /* opened in the way that is being tried, or -1 */
+	int error; /* -ENOENT, or why a helper failed at one of the ways */
 	struct helper_message message;
 };
 
@@ -47,6 +48,14 @@ static void end(struct opening *opening, int fd, const struct parser_source *sou
 	request.opened(request.arg, fd, source);
 }
 
+/* The file may be found in another way, although a helper failed at this one. */
+static void try_next_way(struct opening *opening, int error)
+{
+	if (error < 0)
+		opening->error = error;
+	try_way(opening, opening->item.way + 1);
+}
+
 static void on_parsed(void *arg, int error, struct helper_message *answer)
 {
 	struct opening *opening = arg;
@@ -62,7 +71,7 @@ static void on_parsed(void *arg, int error, struct helper_message *answer)
 	}
 	scoped_close(&opening->fd);
 	opening->fd = -1;
-	try_way(opening, opening->item.way + 1);
+	try_next_way(opening, error);
 }
 
 static int parse(struct opening *opening)
@@ -89,15 +98,17 @@ static int parse(struct opening *opening)
 static void on_found(void *arg, int error, struct helper_message *answer)
 {
 	struct opening *opening = arg;
+	int r;
 
 	if (error < 0 || answer->n_fds != 1) {
-		try_way(opening, opening->item.way + 1);
+		try_next_way(opening, error);
 		return;
 	}
 	opening->fd = answer->fds[0];
 	answer->fds[0] = -1;
-	if (parse(opening) < 0)
-		end(opening, -ENOENT, NULL);
+	r = parse(opening);
+	if (r < 0)
+		end(opening, r, NULL);
 }
 
 static int submit_way(struct opening *opening)
@@ -121,9 +132,13 @@ static int submit_way(struct opening *opening)
 
 static void try_way(struct opening *opening, uint32_t way)
 {
+	int r = opening->error;
+
 	opening->item.way = way;
-	if (way >= EXECUTABLE_SOURCE_WAYS || submit_way(opening) < 0)
-		end(opening, -ENOENT, NULL);
+	if (way < EXECUTABLE_SOURCE_WAYS)
+		r = submit_way(opening);
+	if (r < 0)
+		end(opening, r, NULL);
 }
 
 int source_open(struct helper_pool *pool, const struct executable *executable, const struct source_request *request)
@@ -141,6 +156,7 @@ int source_open(struct helper_pool *pool, const struct executable *executable, c
 	opening->request = *request;
 	opening->content = executable->content;
 	opening->fd = -1;
+	opening->error = -ENOENT;
 	opening->path = strdup(source.path ? source.path : "");
 	opening->item = (struct finder_item){
 		.start = source.start, .end = source.end, .pid = source.pid, .role = source.role

@@ -11,7 +11,10 @@
 #include "agent/helper/helper_pool.h"
 #include "agent/helper/protocol.h"
 
-/* @fd: the file, which the callee owns from now on, and @source describes; or -ENOENT: no helper could open it. */
+/*
+ * @fd: the file, which the callee owns from now on, and @source describes; -ENOENT: no way leads to it any more;
+ * another negative errno: helpers failed (-ECONNRESET, -ETIMEDOUT: as in helper_done), a later attempt may succeed.
+ */
 typedef void (*source_opened)(void *arg, int fd, const struct parser_source *source);
 
 struct source_request {

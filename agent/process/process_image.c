@@ -9,16 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/executable/file_finder.h"
 #include "agent/process/kernel_thread.h"
 #include "agent/process/proc_files.h"
 #include "agent/process/process_labels.h"
+#include "common/clock.h"
 #include "common/vec.h"
 
 /* Starts of one process told by different sources agree to the clock tick of /proc (10 ms). */
 #define START_TIME_TOLERANCE_NS (20 * NSEC_PER_MSEC)
-
-/* Labels that we make ourselves: container_id, pod_uid, unit, service. */
-#define MAX_OWN_LABELS 4
 
 bool process_image_same_start(uint64_t a_ns, uint64_t b_ns)
 {
@@ -143,6 +142,17 @@ void process_image_apply_rules(const struct process_rules *rules, struct process
 		(rules->with_waits && pattern_matches(rules->with_waits, process->image_name, length) != 1);
 }
 
+/* The kernel's events name a deleted file, and one in a memfd, with a suffix that @path does not have. */
+static bool is_path_of(const struct process_image_context *context, const struct process_mapping *mapping,
+		       const char *path)
+{
+	const char *mapped = string_table_text(context->strings, mapping->path);
+	bool deleted;
+	size_t length = mapped_path_length(mapped, &deleted);
+
+	return strlen(path) == length && memcmp(mapped, path, length) == 0;
+}
+
 void process_image_find_main(const struct process_image_context *context, struct process *process)
 {
 	char exe[PATH_MAX];
@@ -157,7 +167,7 @@ void process_image_find_main(const struct process_image_context *context, struct
 	for (size_t i = 0; i < process->mappings->count; i++) {
 		struct process_mapping *mapping = &process->mappings->items[i];
 
-		if (mapping->path != process->executable_path)
+		if (!is_path_of(context, mapping, string_table_text(context->strings, process->executable_path)))
 			continue;
 		if (mapping->kind == 0)
 			process_image_identify(context, process, mapping);
@@ -174,7 +184,7 @@ static void set_label(const struct process_image_context *context, struct proces
 {
 	struct process_label label = {};
 
-	if (value[0] == '\0' || process->n_labels >= MAX_OWN_LABELS)
+	if (value[0] == '\0' || process->n_labels >= PROCESS_MAX_LABELS)
 		return;
 	if (string_table_intern(context->strings, name, strlen(name), &label.name) < 0 ||
 	    string_table_intern(context->strings, value, strlen(value), &label.value) < 0)
@@ -189,10 +199,11 @@ void process_image_read_labels(const struct process_image_context *context, stru
 
 	if (process->kernel_thread || proc_cgroup_read(process->pid, path, sizeof(path)) < 0)
 		return;
+	process->labels_read_ns = process->cgroups ? clock_monotonic_ns(&system_clock) : 0;
 	cgroup_labels_parse(path, &found);
 	free(process->labels);
 	process->n_labels = 0;
-	process->labels = calloc(MAX_OWN_LABELS, sizeof(*process->labels));
+	process->labels = calloc(PROCESS_MAX_LABELS, sizeof(*process->labels));
 	if (!process->labels)
 		return;
 	set_label(context, process, "container_id", found.container_id);

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * What process_table does to one image: its mappings, its names and labels. Used by process_table.c only.
+ * What process_table does to one image: its mappings, its names and labels. Used by the process_table_*.c files only.
  */
 
+#include "agent/process/cgroup_cache.h"
 #include "agent/process/proc_files.h"
 #include "agent/process/process_table.h"
 
@@ -16,6 +17,7 @@ struct process_image_context {
 	struct process_table_stats *stats;
 	struct process_identifier identifier; /* its `ask` is NULL: files are identified at once */
 	struct process_files files;	      /* read NULL: none */
+	struct cgroup_cache *cgroups;
 };
 
 struct process_mapping_source {
@@ -57,6 +59,15 @@ void process_image_look_up_again(struct process_mappings *mappings, uint64_t now
 
 /* Mappings of superseded executables are not identified any more. */
 void process_image_forget_superseded(const struct process_image_context *context, struct process *process);
+
+/* Memory without a file whose pcs mean nothing outside the process. */
+bool process_mapping_is_anonymous(const struct process_image_context *context, const struct process_mapping *mapping);
+
+/* Memory with a file, or a copy of one. */
+bool process_mapping_has_file(const struct process_image_context *context, const struct process_mapping *mapping);
+
+/* Index of the first mapping that ends above @pc. */
+size_t process_mappings_first_above(const struct process_mappings *mappings, uint64_t pc);
 
 /* The mapping that holds @pc, or NULL. */
 struct process_mapping *process_image_search(const struct process *process, uint64_t pc);

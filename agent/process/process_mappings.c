@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/process/copied_code.h"
 #include "agent/process/process_image.h"
 #include "common/frame.h"
 #include "common/log.h"
@@ -101,12 +102,16 @@ static bool is_file(const char *path)
 	       strncmp(path, "/dev/zero", 9) != 0;
 }
 
-/* Memory without a file whose pcs mean nothing outside the process: which mapping such a pc lies in is all the same. */
-static bool is_anonymous(const struct process_image_context *context, const struct process_mapping *mapping)
+bool process_mapping_is_anonymous(const struct process_image_context *context, const struct process_mapping *mapping)
 {
 	const char *path = string_table_text(context->strings, mapping->path);
 
 	return mapping->told.inode == 0 && !is_file(path) && strcmp(path, "[vdso]") != 0;
+}
+
+bool process_mapping_has_file(const struct process_image_context *context, const struct process_mapping *mapping)
+{
+	return is_file(string_table_text(context->strings, mapping->path));
 }
 
 static bool is_same_place(const struct process_mapping *a, const struct process_mapping *b)
@@ -122,7 +127,7 @@ static bool is_same_place(const struct process_mapping *a, const struct process_
 static bool is_same_mapping(const struct process_image_context *context, const struct process_mapping *a,
 			    const struct process_mapping *b)
 {
-	if (is_anonymous(context, a) && is_anonymous(context, b))
+	if (process_mapping_is_anonymous(context, a) && process_mapping_is_anonymous(context, b))
 		return a->start <= b->start && a->end >= b->end;
 	if (!is_same_place(a, b))
 		return false;
@@ -136,7 +141,7 @@ static bool is_same_mapping(const struct process_image_context *context, const s
 static bool seems_same(const struct process_image_context *context, const struct process_mapping *a,
 		       const struct process_mapping *b)
 {
-	if (!is_same_place(a, b))
+	if (!is_same_place(a, b) || a->is_copy != b->is_copy)
 		return false;
 	return a->told.inode ? a->told.inode == b->told.inode : !is_file(string_table_text(context->strings, a->path));
 }
@@ -180,8 +185,7 @@ static int own_mappings(const struct process_image_context *context, struct proc
 	return 0;
 }
 
-/* The first mapping that ends above @pc. */
-static size_t first_above(const struct process_mappings *mappings, uint64_t pc)
+size_t process_mappings_first_above(const struct process_mappings *mappings, uint64_t pc)
 {
 	size_t low = 0;
 	size_t high = mappings->count;
@@ -203,7 +207,7 @@ struct process_mapping *process_image_search(const struct process *process, uint
 
 	if (!process->mappings)
 		return NULL;
-	at = first_above(process->mappings, pc);
+	at = process_mappings_first_above(process->mappings, pc);
 	if (at == process->mappings->count || process->mappings->items[at].start > pc)
 		return NULL;
 	return &process->mappings->items[at];
@@ -220,9 +224,9 @@ bool process_image_replaces(const struct process_image_context *context, const s
 {
 	const struct process_mappings *mappings = process->mappings;
 
-	for (size_t i = mappings ? first_above(mappings, start) : 0;
+	for (size_t i = mappings ? process_mappings_first_above(mappings, start) : 0;
 	     mappings && i < mappings->count && mappings->items[i].start < end; i++) {
-		if (!is_anonymous(context, &mappings->items[i]) && !is_told(&mappings->items[i], told))
+		if (!process_mapping_is_anonymous(context, &mappings->items[i]) && !is_told(&mappings->items[i], told))
 			return true;
 	}
 	return false;
@@ -255,11 +259,11 @@ static bool join_neighbours(const struct process_image_context *context, struct 
 	struct process_mapping *before = at > 0 ? &mappings->items[at - 1] : NULL;
 	struct process_mapping *behind = at < mappings->count ? &mappings->items[at] : NULL;
 
-	if (!is_anonymous(context, mapping))
+	if (!process_mapping_is_anonymous(context, mapping))
 		return false;
-	if (before && (before->end != mapping->start || !is_anonymous(context, before)))
+	if (before && (before->end != mapping->start || !process_mapping_is_anonymous(context, before)))
 		before = NULL;
-	if (behind && (behind->start != mapping->end || !is_anonymous(context, behind)))
+	if (behind && (behind->start != mapping->end || !process_mapping_is_anonymous(context, behind)))
 		behind = NULL;
 	if (before)
 		before->end = behind ? behind->end : mapping->end;
@@ -274,7 +278,7 @@ static bool join_neighbours(const struct process_image_context *context, struct 
 static int cut_out(const struct process_image_context *context, struct process_mappings *mappings, uint64_t start,
 		   uint64_t end)
 {
-	size_t at = first_above(mappings, start);
+	size_t at = process_mappings_first_above(mappings, start);
 
 	while (at < mappings->count && mappings->items[at].start < end) {
 		struct process_mapping *old = &mappings->items[at];
@@ -343,10 +347,12 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 	r = own_mappings(context, process);
 	if (r < 0)
 		return r;
+	if (process_mapping_is_anonymous(context, &mapping))
+		copied_code_find(context, process->mappings, &mapping);
 	r = cut_out(context, process->mappings, mapping.start, mapping.end);
 	if (r < 0)
 		return r;
-	at = first_above(process->mappings, mapping.start);
+	at = process_mappings_first_above(process->mappings, mapping.start);
 	if (join_neighbours(context, process->mappings, at, &mapping))
 		return 0;
 	if (process->mappings->count >= MAX_MAPPINGS) {
@@ -387,6 +393,7 @@ void process_image_identify(const struct process_image_context *context, struct 
 			.file_offset = mapping->file_offset,
 			.path = path,
 			.told = mapping->told,
+			.is_copy = mapping->is_copy,
 		};
 
 		found = ask(context, &file, mapping, &executable);

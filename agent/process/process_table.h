@@ -26,6 +26,7 @@ struct process_mapping {
 	uint32_t look_up;      /* number of the look-up in progress, 0 none */
 	uint8_t kind;	       /* enum frame_kind once identified; 0: not looked up yet, or being looked up */
 	bool is_unavailable;   /* the look-up failed for a reason that may pass */
+	bool is_copy;	       /* anonymous memory that may hold a copy of the file's code (copied_code.h) */
 };
 
 /*
@@ -49,6 +50,9 @@ struct process_label {
 	string_id name;
 	string_id value;
 };
+
+/* Labels that the agent makes: container_id, pod_uid, unit, service. */
+#define PROCESS_MAX_LABELS 4
 
 /* Where a sampled executable is mapped from, as it was told to the server. */
 struct process_path {
@@ -84,6 +88,8 @@ struct process {
 
 	struct process_label *labels;
 	size_t n_labels;
+	uint64_t cgroups;	 /* abi_sample.cgroups of the sample before its labels were read; 0: not known */
+	uint64_t labels_read_ns; /* when they were read from /proc, while it is not certain that they are of @cgroups */
 
 	/* The wire's view. */
 	uint32_t number; /* 0 until sampled */
@@ -218,6 +224,21 @@ int process_table_looked_up(struct process_table *table, uint32_t pid);
  * get other numbers: between windows only.
  */
 int process_table_forget_superseded(struct process_table *table);
+
+/*
+ * A sample of @time_ns says which cgroups the process is in (abi_sample.cgroups). To be called before
+ * process_table_read_details(). Processes of the same cgroups have the same labels. A process may have moved between
+ * the sample and the reading of its labels: they are taken for those of its cgroups when a later sample has the same
+ * ones. 0 or -ENOMEM.
+ */
+int process_table_note_cgroups(struct process_table *table, struct process *process, uint64_t cgroups,
+			       uint64_t time_ns);
+
+/* Whether the next sample of the process should say which cgroups it is in. */
+static inline bool process_wants_cgroups(const struct process *process)
+{
+	return process->labels_read_ns != 0;
+}
 
 /* Looks up main executable and labels when they were not yet. */
 void process_table_read_details(struct process_table *table, struct process *process);

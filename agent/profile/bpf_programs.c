@@ -132,10 +132,13 @@ static int on_ring_record(void *arg, void *record, size_t size)
 
 	if (size < sizeof(*sample))
 		return 0;
-	if (sample->flags & ABI_SAMPLE_COPIED)
-		return size >= sizeof(struct abi_stack_copy)
-			       ? programs->functions->stack_copy(programs->functions->arg, record)
+	if (sample->flags & ABI_SAMPLE_COPIED) {
+		const struct abi_stack_copy *copy = record;
+
+		return size >= sizeof(*copy) && copy->stack_bytes <= size - sizeof(*copy)
+			       ? programs->functions->stack_copy(programs->functions->arg, copy)
 			       : 0;
+	}
 	n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
 	if (sample->flags & ABI_SAMPLE_STANDS && size < sizeof(*sample) + sizeof(struct abi_wait))
 		return 0;

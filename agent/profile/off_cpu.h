@@ -15,8 +15,9 @@
 struct off_cpu;
 
 struct off_cpu_stats {
-	uint64_t open_waits; /* told by the last walk that reported */
-	uint64_t walk_cpu_ns; /* that the kernel needed for walks */
+	uint64_t open_waits;  /* reported by the last walk that had to */
+	uint64_t walk_cpu_ns; /* of the thread that reads the walks */
+	uint64_t late_walks;  /* walks that hung */
 };
 
 /* What a walk hands its records to. Each may return a negative errno, which ends the walk. */
@@ -25,11 +26,15 @@ struct off_cpu_reader {
 	struct bpf_record_functions functions;
 };
 
-/* @programs is borrowed. What failed was logged. */
-int off_cpu_start(struct bpf_programs *programs, struct off_cpu **ret_off_cpu);
+/* Borrows @programs. The thread that reads walks has capabilities only with @keep_capabilities. Logs failures. */
+int off_cpu_start(struct bpf_programs *programs, bool keep_capabilities, struct off_cpu **ret_off_cpu);
 struct off_cpu *off_cpu_free(struct off_cpu *off_cpu);
 
-/* Visits all threads of the host. With @reports the time of open waits is told, else only stacks not told yet. */
+/*
+ * Visits all threads of the host. With @reports the walk reports the time of open waits, else only stacks that were not
+ * reported yet. A second thread reads the walk. If it hangs, the function returns 0 after a second, and the next call
+ * continues the same walk: it hands over what the walk has found since.
+ */
 int off_cpu_walk(struct off_cpu *off_cpu, bool reports, const struct off_cpu_reader *reader);
 
 void off_cpu_stats(const struct off_cpu *off_cpu, struct off_cpu_stats *ret_stats);

@@ -195,6 +195,37 @@ static const struct open_stack *find_earlier(const struct collector *collector, 
 	return NULL;
 }
 
+bool collector_knows_stack(const struct collector *collector, uint64_t sample_hash)
+{
+	return hash_table_find(collector->open.by_sample_hash, &sample_hash) || find_earlier(collector, sample_hash);
+}
+
+bool collector_find_stack(const struct collector *collector, uint64_t sample_hash, struct collector_stack *ret_stack)
+{
+	const uint32_t *index = hash_table_find(collector->open.by_sample_hash, &sample_hash);
+	const struct open_stack *stack = index ? &collector->open.stacks.items[*index]
+					       : find_earlier(collector, sample_hash);
+	size_t n_kernel_frames = 0;
+
+	if (!stack)
+		return false;
+	for (size_t i = 0; i < stack->n_frames; i++) {
+		const struct window_frame *frame = &stack->frames[i];
+
+		ret_stack->frames[i] = (struct abi_frame){
+			.address = frame->address,
+			.executable = frame->executable,
+			.kind = frame->kind,
+		};
+		if (frame->kind == FRAME_KERNEL || frame->kind == FRAME_KERNEL_NAMED)
+			n_kernel_frames++;
+	}
+	ret_stack->n_kernel_frames = n_kernel_frames;
+	ret_stack->n_user_frames = stack->n_frames - n_kernel_frames;
+	ret_stack->cut = stack->cut;
+	return true;
+}
+
 /* 1 found; 0: the hash is known in no window. */
 static int stack_by_hash(struct collector *collector, uint64_t sample_hash, uint32_t *ret_index)
 {
@@ -349,6 +380,9 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
 	int r;
 
 	r = find_image(collector, sample, &process);
+	if (r < 0)
+		return r;
+	r = process_table_note_cgroups(collector->options.processes, process, sample->cgroups, sample->time_ns);
 	if (r < 0)
 		return r;
 	if (!process->details_read || process->last_window != collector->window)

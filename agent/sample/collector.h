@@ -52,6 +52,19 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
  */
 int collector_add(struct collector *collector, const struct abi_sample *sample, const struct abi_frame *frames);
 
+/* Whether the stack of a sample is known that has this hash instead of its frames. */
+bool collector_knows_stack(const struct collector *collector, uint64_t sample_hash);
+
+/* The frames of a stack as they were converted. An address of kind FRAME_KERNEL_NAMED is that name's key. */
+struct collector_stack {
+	size_t n_kernel_frames, n_user_frames;
+	uint8_t cut; /* enum stack_cut */
+	struct abi_frame frames[STACK_MAX_FRAMES];
+};
+
+/* The stack of a sample of this window or the two before with the hash @sample_hash. False: there was none. */
+bool collector_find_stack(const struct collector *collector, uint64_t sample_hash, struct collector_stack *ret_stack);
+
 /*
  * On-CPU samples from now on stand for @period_ns each. The series of a thread are told apart by it, so a window may
  * hold samples of both periods, and each keeps its value.

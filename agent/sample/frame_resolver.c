@@ -164,7 +164,8 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 			.kind = (uint8_t)frames[i].kind,
 		};
 		count++;
-		if (frame->executable != 0)
+		/* A name was given to kernel code in an earlier sample (collector_find_stack()). */
+		if (frame->executable != 0 || frame->kind == FRAME_KERNEL_NAMED)
 			continue;
 		if (frame->kind == FRAME_KERNEL) {
 			convert_kernel(resolver, frame->address, sample->time_ns, frame);

@@ -10,7 +10,7 @@
 /* What is between functions for alignment is shorter; so is what is left when the linker merges sections. */
 #define MIN_GAP_BYTES 64
 
-/* Start code of a compiler's runtime, of which every library has 200 bytes, is not worth the search. */
+/* A compiler's runtime puts 200 bytes into every library; where they begin is known (start_code.h). */
 #define MIN_ALL_GAPS_BYTES 1024
 
 /* libx265 has 12 MiB. */

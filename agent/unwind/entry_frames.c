@@ -19,6 +19,9 @@
 #define MAKER_BYTES 512
 #define ENTRY_BYTES 64
 
+/* The C library's code: glibc's has 1.4 MiB. That of a program that is linked with it may be larger. */
+#define MAX_CODE_BYTES (4 * MIB)
+
 #define X86_RBX 3
 
 static const struct abi_unwind_rule outermost = { .cfa = UNWIND_CFA_END };
@@ -88,6 +91,13 @@ static int find_in_section(const struct elf_file *elf, const char *section_name,
 	return r;
 }
 
+static int find_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_address)
+{
+	int r = find_in_section(elf, ".dynsym", name, ret_address);
+
+	return r == 0 && *ret_address == 0 ? find_in_section(elf, ".symtab", name, ret_address) : r;
+}
+
 /*
  * The entry begins with rsp = rbx, which no function does that has a caller: before it there is at most the shadow
  * stack's part. *ret_end: behind its last instruction, or behind what was looked at.
@@ -126,9 +136,7 @@ int entry_frames_add_context(const struct elf_file *elf, struct unwind_builder *
 
 	if (elf->machine != EM_X86_64)
 		return 0;
-	r = find_in_section(elf, ".dynsym", "makecontext", &maker);
-	if (r == 0 && maker == 0)
-		r = find_in_section(elf, ".symtab", "makecontext", &maker);
+	r = find_symbol(elf, "makecontext", &maker);
 	if (r < 0 || maker == 0)
 		return r;
 	n = go_file_read_code(elf, maker, code, sizeof(code));
@@ -144,4 +152,72 @@ int entry_frames_add_context(const struct elf_file *elf, struct unwind_builder *
 			return add_end(builder, instruction.target - 1, end);
 	}
 	return 0;
+}
+
+/* mov $N, %eax; syscall; test %rax, %rax: of clone(), and of clone3(). */
+static const uint8_t clone_calls[][10] = {
+	{ 0xb8, 0x38, 0, 0, 0, 0x0f, 0x05, 0x48, 0x85, 0xc0 },
+	{ 0xb8, 0xb3, 0x01, 0, 0, 0x0f, 0x05, 0x48, 0x85, 0xc0 },
+};
+
+/* Of the instruction that loads the system call's number. */
+#define MOV_BYTES 5
+
+/*
+ * Behind the test: jl to the error, je to the child's part, each short or near, and ret. Nothing between the system
+ * call and the return changes the stack pointer, so that it is at the return address. Returns the address behind; 0: it
+ * is something else.
+ */
+static uint64_t end_of_clone(struct bytes_view code, uint64_t address)
+{
+	size_t at = sizeof(clone_calls[0]);
+
+	for (int jump = 0; jump < 2; jump++) {
+		struct x86_instruction instruction;
+
+		if (at >= code.size ||
+		    !x86_decode((struct bytes_view){ code.data + at, code.size - at }, address + at, &instruction) ||
+		    instruction.effect != X86_JUMP_IF)
+			return 0;
+		at += instruction.length;
+	}
+	return at < code.size && code.data[at] == 0xc3 ? address + at + 1 : 0;
+}
+
+static int add_clones_in(struct unwind_builder *builder, struct bytes_view code, uint64_t vaddr)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(clone_calls); i++) {
+		const uint8_t *found = memmem(code.data, code.size, clone_calls[i], sizeof(clone_calls[i]));
+		size_t at = found ? (size_t)(found - code.data) : 0;
+		const struct unwind_builder_row row = {
+			.start = vaddr + at + MOV_BYTES,
+			.rule = { .cfa = UNWIND_CFA_CLONE, .cfa_offset = 8, .ra = UNWIND_SAVED_CFA, .ra_offset = -8 },
+		};
+		uint64_t end = 0;
+
+		if (found)
+			end = end_of_clone((struct bytes_view){ found, code.size - at }, vaddr + at);
+		if (end != 0)
+			r = unwind_builder_add_rows(builder, &row, 1, end);
+	}
+	return r;
+}
+
+int entry_frames_add_clone(const struct elf_file *elf, struct unwind_builder *builder)
+{
+	const struct elf_section *section = elf_file_section(elf, ".text");
+	scoped(bytes_release) struct bytes code = BYTES_INIT(MAX_CODE_BYTES);
+	uint64_t clone;
+	int r;
+
+	if (elf->machine != EM_X86_64 || !section || section->size > MAX_CODE_BYTES)
+		return 0;
+	r = find_symbol(elf, "clone", &clone);
+	if (r == 0 && clone != 0)
+		r = elf_file_read_section(elf, section, &code);
+	if (r < 0 || clone == 0)
+		return r;
+	return add_clones_in(builder, (struct bytes_view){ code.data, code.size }, section->vaddr);
 }

@@ -5,6 +5,9 @@
  * The outermost frames that call frame information leaves out: a program's first instructions (the dynamic loader's,
  * hand-written ones), and the function that a context made by makecontext(3) returns into, which glibc on x86-64
  * describes as if it had a caller. Both get rows that end a stack.
+ *
+ * And the places where the C library makes threads and processes: glibc ends the call frame information of clone() and
+ * of its clone3() before the system call, as the child comes back from it on another stack.
  */
 
 #include "agent/unwind/unwind_builder.h"
@@ -17,3 +20,6 @@
  */
 int entry_frames_add_context(const struct elf_file *elf, struct unwind_builder *builder);
 int entry_frames_add_start(const struct elf_file *elf, struct unwind_builder *builder);
+
+/* Counts where the file says nothing, like the program's entry. */
+int entry_frames_add_clone(const struct elf_file *elf, struct unwind_builder *builder);

@@ -8,14 +8,15 @@
 #include "agent/unwind/gap_starts.h"
 #include "agent/unwind/go_file.h"
 #include "agent/unwind/musl_frames.h"
+#include "agent/unwind/start_code.h"
 #include "common/file.h"
 #include "common/scoped.h"
 
 /*
  * Headers, and the sections that hold call frame information as they stand in the file, compressed or not: hashing is
  * a hundred times faster than compiling them. Of the other sections their places. The prologues of Go's hand-written
- * functions are left out: they are tied to addresses that are in. Of files that have code without call frame
- * information all code and what may point into it.
+ * functions are left out: they are tied to addresses that are in. Start code. Of files that have much code without
+ * call frame information all code and what may point into it.
  */
 
 #define PIECE_BYTES (64 * KIB)
@@ -111,6 +112,22 @@ static int hash_gaps(XXH3_state_t *state, const struct elf_file *elf, uint64_t *
 	return r;
 }
 
+static int hash_start_code(XXH3_state_t *state, const struct elf_file *elf)
+{
+	struct start_code_range ranges[START_CODE_MAX_RANGES];
+	int n = start_code_find(elf, ranges);
+	int r = MIN(n, 0);
+
+	for (int i = 0; r == 0 && i < n; i++) {
+		const uint64_t place[] = { ranges[i].vaddr, ranges[i].size, ranges[i].functions[0],
+					   ranges[i].functions[ranges[i].n_functions - 1] };
+
+		(void)XXH3_128bits_update(state, place, sizeof(place));
+		r = hash_range(state, elf, ranges[i].file_offset, ranges[i].size);
+	}
+	return r;
+}
+
 /* 1 it is musl's, 0 not. */
 static int hash_code(XXH3_state_t *state, const struct elf_file *elf, uint64_t *bytes)
 {
@@ -155,6 +172,8 @@ int unwind_input_hash(const struct elf_file *elf, struct hash128 *ret_hash, uint
 	is_go = r > 0;
 	if (r >= 0)
 		r = hash_code(state, elf, &bytes);
+	if (r == 0)
+		r = hash_start_code(state, elf);
 	if (r == 0 && !is_go)
 		r = hash_gaps(state, elf, &bytes);
 	if (r < 0)

@@ -10,6 +10,7 @@
 #include "agent/unwind/go_frames.h"
 #include "agent/unwind/musl_frames.h"
 #include "agent/unwind/section_reader.h"
+#include "agent/unwind/start_code.h"
 #include "agent/unwind/unwind_builder.h"
 #include "common/file.h"
 
@@ -129,6 +130,10 @@ static int add_all(const struct elf_file *elf, const struct unwind_dialect *dial
 		return musl_frames_add(elf, builder);
 	if (r == 0)
 		r = entry_frames_add_start(elf, builder);
+	if (r == 0)
+		r = entry_frames_add_clone(elf, builder);
+	if (r == 0)
+		r = start_code_add(elf, builder);
 	return r == 0 && !is_go ? gap_frames_add(elf, builder) : r;
 }
 

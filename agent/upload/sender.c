@@ -263,8 +263,10 @@ int sender_upload_take(struct sender *sender, const struct sender_upload *upload
 {
 	if (sender->uploader)
 		return uploader_take(sender->uploader, upload);
-	if (upload->fd >= 0)
+	if (upload->fd >= 0) {
 		(void)close(upload->fd);
+		(void)close(upload->pieces_fd);
+	}
 	if (upload->content)
 		bytes_release(upload->content);
 	return -EPERM;

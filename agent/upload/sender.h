@@ -78,12 +78,13 @@ struct sender_upload {
 	const char *name;      /* for messages */
 	uint32_t what;	       /* proto/batch.proto, Wanted.what */
 	bool is_trusted;       /* only root can write the file */
-	int fd;		       /* else -1; an ELF file, of which only the sections asked for are sent */
+	int fd;		       /* else -1; a file of which parts are sent: */
+	int pieces_fd;	       /* with fd; a pieced file (common/pieced_file.h) that says which */
 	struct bytes *content; /* else NULL; a whole file made in memory */
 };
 
 /*
- * Queues an upload. Its fd and content are taken, on failure too. At most a few wait: -EBUSY beyond. -EPERM:
+ * Queues an upload. Its descriptors and content are taken, on failure too. At most a few wait: -EBUSY beyond. -EPERM:
  * upload_bytes_per_s is 0.
  */
 int sender_upload_take(struct sender *sender, const struct sender_upload *upload);

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/upload/elf_extract.h"
 #include "agent/upload/http_client.h"
 #include "common/capabilities.h"
 #include "common/log.h"
+#include "common/pieced_file.h"
 
 /*
  * A short ring of orders under a lock. An upload that fails for want of a connection is tried a few
@@ -32,7 +32,7 @@ struct upload {
 	char name[MAX_NAME_SIZE]; /* for messages */
 	uint32_t what;
 	bool is_trusted;
-	int fd;               /* or -1: */
+	int fd, pieces_fd;    /* or -1: */
 	struct bytes content; /* a whole file */
 };
 
@@ -63,17 +63,17 @@ struct uploader {
 /* Where the bytes of one upload come from. */
 struct upload_source {
 	struct uploader *uploader;
-	struct elf_extract *extract; /* or NULL: */
+	struct pieced_file *extract; /* or NULL: */
 	struct bytes_view content;
 	size_t next;
 };
 
 static void upload_release(struct upload *upload)
 {
-	if (upload->fd >= 0)
-		(void)close(upload->fd);
+	scoped_close(&upload->fd);
+	scoped_close(&upload->pieces_fd);
 	bytes_release(&upload->content);
-	*upload = (struct upload){ .fd = -1 };
+	*upload = (struct upload){ .fd = -1, .pieces_fd = -1 };
 }
 
 static int read_source(void *argument, void *buffer, size_t size)
@@ -81,7 +81,7 @@ static int read_source(void *argument, void *buffer, size_t size)
 	struct upload_source *source = argument;
 
 	if (source->extract)
-		return elf_extract_read(source->extract, buffer, size);
+		return pieced_file_read(source->extract, buffer, size);
 	assert(size <= source->content.size - source->next);
 	memcpy(buffer, source->content.data + source->next, size);
 	source->next += size;
@@ -93,7 +93,7 @@ static int rewind_source(void *argument)
 	struct upload_source *source = argument;
 
 	if (source->extract)
-		elf_extract_rewind(source->extract);
+		pieced_file_rewind(source->extract);
 	source->next = 0;
 	return 0;
 }
@@ -220,19 +220,21 @@ static int send_all_attempts(struct uploader *uploader, const struct upload *upl
 
 static void process(struct uploader *uploader, const struct upload *upload)
 {
-	scoped(elf_extract_freep) struct elf_extract *extract = NULL;
+	struct pieced_file extract;
 	struct upload_source source = { .uploader = uploader };
 	uint64_t size = upload->content.size;
 	int r = was_refused(uploader, upload) ? -EBADMSG : 0;
 
 	if (r == 0 && upload->fd >= 0) {
-		r = elf_extract_new(upload->fd, upload->what, &extract);
-		if (r == 0)
-			size = elf_extract_size(extract);
-		else
-			log_debug_errno(r, "'%s' has nothing to upload: %m", upload->name);
+		r = pieced_file_open(upload->pieces_fd, upload->fd, &extract);
+		if (r == 0) {
+			source.extract = &extract;
+			size = extract.size;
+		} else {
+			log_debug_errno(r, "the extract of '%s' cannot be read, giving up its upload: %m",
+					upload->name);
+		}
 	}
-	source.extract = extract;
 	source.content = bytes_view_of(&upload->content);
 	if (r == 0)
 		r = send_all_attempts(uploader, upload, &source, size);
@@ -269,7 +271,7 @@ static bool wait_for_upload(struct uploader *uploader, struct upload *ret_upload
 static void *run(void *argument)
 {
 	struct uploader *uploader = argument;
-	struct upload upload = { .fd = -1 };
+	struct upload upload = { .fd = -1, .pieces_fd = -1 };
 
 	if (!uploader->keep_capabilities)
 		(void)capabilities_limit(0);
@@ -365,6 +367,7 @@ int uploader_take(struct uploader *uploader, const struct sender_upload *order)
 		.what = order->what,
 		.is_trusted = order->is_trusted,
 		.fd = order->fd,
+		.pieces_fd = order->fd >= 0 ? order->pieces_fd : -1,
 	};
 	int r = 0;
 

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz-libs: agent_upload */
+/* fuzz-libs: agent_executable */
 #include <sys/mman.h>
 
-#include "agent/upload/elf_extract.h"
+#include "agent/executable/elf_extract.h"
 #include "common/file.h"
+#include "common/pieced_file.h"
+#include "common/scoped.h"
 
 /* An extract is no larger than the file and its headers, and reads to its end or says why not. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	for (uint32_t what = EXTRACT_SYMBOLS; what <= EXTRACT_DEBUG; what++) {
 		scoped_fd int fd = memfd_create("fuzz", MFD_CLOEXEC);
-		scoped(elf_extract_freep) struct elf_extract *extract = NULL;
+		scoped_fd int out_fd = memfd_create("extract", MFD_CLOEXEC);
+		struct pieced_file extract;
 		uint8_t piece[1000];
 		uint64_t left;
+		int r;
 
-		if (fd < 0 || write_all(fd, data, size) < 0 ||
-		    elf_extract_new(fd, what, &extract) < 0)
+		if (fd < 0 || out_fd < 0 || write_all(fd, data, size) < 0 || elf_extract_write(fd, what, out_fd) < 0)
 			return 0;
-		left = elf_extract_size(extract);
-		assert(left <= 8 * size + 64 * KIB);
-		while (left > 0) {
-			size_t n = (size_t)MIN(left, sizeof(piece));
-
-			if (elf_extract_read(extract, piece, n) < 0)
+		r = pieced_file_open(out_fd, fd, &extract);
+		assert(r == 0);
+		assert(extract.size <= 8 * size + 64 * KIB);
+		for (left = extract.size; left > 0; left -= MIN(left, sizeof(piece)))
+			if (pieced_file_read(&extract, piece, MIN(left, sizeof(piece))) < 0)
 				break;
-			left -= n;
-		}
 	}
 	return 0;
 }

@@ -24,12 +24,7 @@
 #include <unistd.h>
 
 #include "agent/system_calls.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED true
-#else
-#define SANITIZED false
-#endif
+#include "common/sanitized.h"
 
 #define NO_FILTER 77
 

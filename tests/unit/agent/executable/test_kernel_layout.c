@@ -58,6 +58,23 @@ static void the_image_reaches_from_text_to_end(void **state)
 	kernel_layout_release(&layout);
 }
 
+/* As on Debian's cloud kernels for arm64. The symbols of 5.10 begin 4 KiB above _text, those of 6.1 64 KiB. */
+static void without_text_the_image_begins_a_header_below_stext(void **state)
+{
+	static const char *const symbols[] = {
+		"ffff800010001000 T _stext\nffff800010900000 T some_function\n",
+		"ffff800010010000 T _stext\nffff800010900000 T some_function\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
+		struct kernel_layout layout;
+
+		assert_ok(read_layout(*state, symbols[i], NULL, &layout));
+		assert_int_equal(layout.text_start, 0xffff800010000000);
+		kernel_layout_release(&layout);
+	}
+}
+
 static void without_an_end_the_last_symbol_of_the_image_is_it(void **state)
 {
 	struct kernel_layout layout;
@@ -312,6 +329,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_folder(the_image_reaches_from_text_to_end),
+		in_folder(without_text_the_image_begins_a_header_below_stext),
 		in_folder(without_an_end_the_last_symbol_of_the_image_is_it),
 		in_folder(waits_begin_in_the_scheduler),
 		in_folder(hidden_addresses_are_refused),

@@ -69,7 +69,7 @@ static void an_image_without_text_in_kallsyms_has_it_in_the_file(void **state)
 	scoped_free char *path = write_file_in(*state, "kallsyms", symbols, strlen(symbols));
 	const struct kernel_layout layout = {
 		.id = some_id(),
-		.text_start = 0xffffc138d6a10000,
+		.text_start = 0xffffc138d6a00000,
 		.text_end = 0xffffc138d6a10100,
 	};
 	scoped(bytes_release) struct bytes content = BYTES_INIT(KERNEL_ELF_BYTES);
@@ -77,8 +77,8 @@ static void an_image_without_text_in_kallsyms_has_it_in_the_file(void **state)
 
 	assert_ok(kernel_symbols_elf_from(path, &layout, &content));
 	assert_int_equal(run_tool("nm -nS", *state, &content, &out), 0);
-	assert_bytes_equal_text(&out, "ffffc138d6a10000 0000000000000080 T _stext\n"
-				      "ffffc138d6a10000 0000000000000080 T _text\n"
+	assert_bytes_equal_text(&out, "ffffc138d6a00000 0000000000010000 T _text\n"
+				      "ffffc138d6a10000 0000000000000080 T _stext\n"
 				      "ffffc138d6a10000 0000000000000080 t gic_handle_irq\n"
 				      "ffffc138d6a10080 0000000000000080 T last_function\n");
 }

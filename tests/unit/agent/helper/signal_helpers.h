@@ -5,10 +5,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/scoped.h"
@@ -61,4 +65,73 @@ static inline int signal_helpers(const char *helper, int signal)
 			assert_int_equal(errno, ESRCH);
 	}
 	return n;
+}
+
+/* A helper of that name of a nursery of this test program; 0: there is none. */
+static inline pid_t find_helper(const char *helper)
+{
+	scoped(scoped_closedir) DIR *folder = opendir("/proc");
+	const struct dirent *entry;
+	char name[64], ignored[64];
+
+	assert_non_null(folder);
+	while ((entry = readdir(folder))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		pid_t parent = pid > 0 ? parent_of(pid, name, sizeof(name)) : 0;
+
+		if (parent > 0 && strcmp(name, helper) == 0 && parent_of(parent, ignored, sizeof(ignored)) == getpid())
+			return pid;
+	}
+	return 0;
+}
+
+/*
+ * Lowers the hard limit of file sizes of the nursery, which nobody may raise without privileges: parsers that are
+ * forked from now on end in the set-up of their sandbox.
+ */
+static inline void let_new_parsers_die(void)
+{
+	const struct rlimit limit = { .rlim_cur = 4096, .rlim_max = 4096 };
+	scoped(scoped_closedir) DIR *folder = opendir("/proc");
+	const struct dirent *entry;
+	char name[64];
+
+	assert_non_null(folder);
+	while ((entry = readdir(folder))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid > 0 && parent_of(pid, name, sizeof(name)) == getpid() && strcmp(name, "hearth-nursery") == 0)
+			assert_ok(prlimit(pid, RLIMIT_FSIZE, &limit, NULL));
+	}
+}
+
+/* Forks a child that waits for a signal. With @wanted > 0 it has that pid. 0: not permitted. */
+static inline pid_t fork_waiting(pid_t wanted)
+{
+	struct clone_args arguments = {
+		.exit_signal = SIGCHLD,
+		.set_tid = wanted > 0 ? (uint64_t)(uintptr_t)&wanted : 0,
+		.set_tid_size = wanted > 0,
+	};
+	pid_t pid = (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
+
+	if (pid == 0)
+		for (;;)
+			(void)pause();
+	assert_true(pid > 0 || errno == EPERM);
+	return pid > 0 ? pid : 0;
+}
+
+/* Ends the child, and has another one get its pid. False: not permitted. */
+static inline bool replace_child(pid_t pid)
+{
+	assert_ok(kill(pid, SIGKILL));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return fork_waiting(pid) == pid;
+}
+
+static inline void end_child(pid_t pid)
+{
+	assert_ok(kill(pid, SIGKILL));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }

@@ -65,12 +65,35 @@ static void a_full_list_forgets_its_keys_and_takes_the_next(void **state)
 	assert_true(avoid_list_has(list, &(uint32_t){ 4 }, 0));
 }
 
+static void a_key_that_fails_too_often_is_given_up(void **state)
+{
+	const struct avoid_list_options options = {
+		.key_size = sizeof(uint32_t), .max_keys = 8, .first_ns = 10, .max_ns = 60, .max_failures = 3
+	};
+	scoped(avoid_list_freep) struct avoid_list *list = NULL;
+	const uint32_t key = 7;
+
+	(void)state;
+	assert_ok(avoid_list_new(&options, &list));
+	assert_int_equal(avoid_list_until_ns(list, &key), 0);
+	avoid_list_add_failure(list, &key, 100);
+	assert_int_equal(avoid_list_until_ns(list, &key), 110);
+	avoid_list_add_failure(list, &key, 200);
+	assert_int_equal(avoid_list_until_ns(list, &key), 220);
+	avoid_list_add_failure(list, &key, 300);
+	assert_true(avoid_list_until_ns(list, &key) == UINT64_MAX);
+	assert_true(avoid_list_has(list, &key, UINT64_MAX - 1));
+	avoid_list_forgive(list, &key);
+	assert_false(avoid_list_has(list, &key, 300));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_failure_doubles_the_time_up_to_the_maximum),
 		cmocka_unit_test(a_forgiven_key_begins_anew),
 		cmocka_unit_test(a_full_list_forgets_its_keys_and_takes_the_next),
+		cmocka_unit_test(a_key_that_fails_too_often_is_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,6 +142,84 @@ static void mappings_of_other_files_and_of_none_have_no_executable(void **state)
 	assert_int_equal(identifier_ask(fixture->identifier, &gone, &look_ups[2], &executable), 0);
 }
 
+static unsigned int n_looked_up(const struct fixture *fixture)
+{
+	struct identifier_stats stats;
+
+	identifier_stats(fixture->identifier, &stats);
+	return (unsigned int)stats.looked_up;
+}
+
+static void copy_program(const char *path, int to)
+{
+	scoped_fd int from = open(path, O_RDONLY | O_CLOEXEC);
+	char buffer[65536];
+	ssize_t size;
+
+	assert_ok(from);
+	assert_ok(ftruncate(to, 0));
+	assert_int_equal(lseek(to, 0, SEEK_SET), 0);
+	while ((size = read(from, buffer, sizeof(buffer))) > 0)
+		assert_int_equal(write(to, buffer, (size_t)size), size);
+	assert_int_equal(size, 0);
+}
+
+/* The file in memory @fd, mapped once more, as the kernel would report it now. */
+static struct mapped_file map_memory_file(int fd)
+{
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	struct mapped_file file = { .pid = (uint32_t)getpid(), .path = "/memfd:program (deleted)" };
+	struct stat status;
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	assert_ok(fstat(fd, &status));
+	file.start = (uintptr_t)memory;
+	file.end = file.start + 4096;
+	file.told = (struct told_file){ .device = status.st_dev,
+					.inode = status.st_ino,
+					.generation = 7,
+					.mapped_ns = clock_monotonic_ns(&system_clock) };
+	return file;
+}
+
+/* What @fd is by a look-up or without one. */
+static uint32_t identify_memory_file(struct fixture *fixture, int fd, bool *ret_was_looked_up)
+{
+	struct mapped_file file = map_memory_file(fd);
+	unsigned int before = n_looked_up(fixture);
+	struct executable *executable = NULL;
+	uint32_t number = 0;
+
+	if (identifier_ask(fixture->identifier, &file, &number, &executable) == -EINPROGRESS) {
+		run(fixture);
+		assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable), 1);
+	}
+	*ret_was_looked_up = n_looked_up(fixture) > before;
+	return executable->number;
+}
+
+static void a_file_is_looked_up_again_only_after_it_changed(void **state)
+{
+	scoped_fd int fd = memfd_create("program", MFD_CLOEXEC);
+	struct fixture *fixture = *state;
+	bool was_looked_up = true;
+	uint32_t first, second;
+
+	copy_program("/proc/self/exe", fd);
+	first = identify_memory_file(fixture, fd, &was_looked_up);
+	assert_true(was_looked_up);
+	/* Files that changed a moment ago are not watched yet. */
+	while (was_looked_up)
+		assert_int_equal(identify_memory_file(fixture, fd, &was_looked_up), first);
+	assert_int_equal(identify_memory_file(fixture, fd, &was_looked_up), first);
+	assert_false(was_looked_up);
+
+	copy_program(OTHER_PROGRAM, fd);
+	second = identify_memory_file(fixture, fd, &was_looked_up);
+	assert_true(was_looked_up);
+	assert_int_not_equal(second, first);
+}
+
 /* A fork copies the number of a look-up with the mapping: both processes ask by the same number. */
 static void all_who_have_the_number_get_the_result(void **state)
 {
@@ -234,6 +312,7 @@ int main(void)
 		in_fixture(mappings_of_one_file_are_one_executable),
 		in_fixture(mappings_of_other_files_and_of_none_have_no_executable),
 		in_fixture(a_path_that_fits_no_request_is_not_looked_up),
+		in_fixture(a_file_is_looked_up_again_only_after_it_changed),
 		in_fixture(all_who_have_the_number_get_the_result),
 		in_fixture(files_that_a_hung_finder_did_not_find_are_found_later),
 	};

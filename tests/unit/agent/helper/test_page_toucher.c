@@ -161,6 +161,36 @@ static void a_process_whose_pages_do_not_come_is_left_alone(void **state)
 	assert_int_equal(stats.touched, 1);
 }
 
+static void a_process_that_got_the_pid_of_one_left_alone_is_touched(void **state)
+{
+	scoped(helper_pool_freep) struct helper_pool *pool = new_pool();
+	scoped(page_toucher_freep) struct page_toucher *toucher = NULL;
+	struct page_toucher_stats stats;
+	const pid_t pid = fork_waiting(0);
+	char here = 0;
+
+	(void)state;
+	assert_ok(page_toucher_new(pool, &toucher));
+	assert_int_equal(signal_helpers("hearth-nursery", SIGSTOP), 1);
+	page_toucher_add(toucher, pid, (uint64_t)(uintptr_t)&here);
+	page_toucher_flush(toucher, 1);
+	helper_pool_run(pool, 1);
+	stats = settle(pool, toucher, 1, 0);
+	assert_int_equal(signal_helpers("hearth-nursery", SIGCONT), 1);
+	assert_int_equal(stats.hung, 1);
+	page_toucher_add(toucher, pid, (uint64_t)(uintptr_t)&here);
+	stats = settle(pool, toucher, 2, 0);
+	assert_int_equal(stats.hung, 2);
+	/* A start time is known to 10 ms. */
+	(void)usleep(20000);
+	if (!replace_child(pid))
+		skip();
+	page_toucher_add(toucher, pid, (uint64_t)(uintptr_t)&here);
+	stats = settle(pool, toucher, 3, 0);
+	assert_int_equal(stats.touched, 1);
+	end_child(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +199,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_ended_is_counted_as_gone),
 		cmocka_unit_test(more_than_can_wait_is_dropped_and_none_is_forgotten),
 		cmocka_unit_test(a_process_whose_pages_do_not_come_is_left_alone),
+		cmocka_unit_test(a_process_that_got_the_pid_of_one_left_alone_is_touched),
 	};
 	char *arguments[] = { (char[]){ "test" }, NULL };
 	int status;

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "agent/process/proc_files.h"
+#include "agent/process/process_image.h"
 #include "agent/profile/cpu_list.h"
 #include "common/elf/build_id.h"
 #include "common/file.h"
@@ -292,6 +293,141 @@ static void code_that_memory_becomes_is_not_taken_for_the_library_before(void **
 	assert_true(!mapping || !mapping->executable);
 }
 
+/* The code of @path and two pages more, as large code would be. */
+static void map_large(const char *path, struct fixture *fixture)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+	scoped_free char *copy = path_in(fixture->folder, "large.so");
+	scoped_fd int fd = -1;
+
+	assert_ok(file_read(path, &content));
+	while (content.size < 3 * PAGE)
+		assert_ok(bytes_append_byte(&content, (uint8_t)(content.size * 7 / 3)));
+	assert_ok(file_replace(copy, content.data, content.size, 0755));
+	fd = open(copy, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_ptr_equal(mmap(PLACE, 3 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0), PLACE);
+}
+
+static void *page_of_place(size_t number)
+{
+	return (uint8_t *)PLACE + number * PAGE;
+}
+
+/* As for huge pages: the bytes of pages [@first, @first + @count), in memory in their place. */
+static void copy_to_memory(size_t first, size_t count)
+{
+	const size_t size = count * PAGE;
+	void *place = page_of_place(first);
+	scoped_free void *bytes = malloc(size);
+
+	assert_non_null(bytes);
+	memcpy(bytes, place, size);
+	assert_ptr_equal(mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 place);
+	memcpy(place, bytes, size);
+	assert_int_equal(mprotect(place, size, PROT_READ | PROT_EXEC), 0);
+}
+
+/* The same, made elsewhere and moved to the place of the code, of which there is no event. */
+static void move_to_memory(size_t first, size_t count)
+{
+	const size_t size = count * PAGE;
+	void *place = page_of_place(first);
+	void *elsewhere = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(elsewhere != MAP_FAILED);
+	memcpy(elsewhere, place, size);
+	assert_int_equal(mprotect(elsewhere, size, PROT_READ | PROT_EXEC), 0);
+	assert_ptr_equal(mremap(elsewhere, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place), place);
+}
+
+static void code_that_was_copied_to_memory_in_its_place_keeps_its_file(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+
+	for (size_t looked_at = 0; looked_at < 2; looked_at++) {
+		map_file(library_a);
+		hear(fixture);
+		if (looked_at)
+			assert_is(fixture, process, PLACE, library_a);
+		copy_to_memory(0, 1);
+		hear(fixture);
+		assert_is(fixture, process, PLACE, library_a);
+		process_table_reread_mappings(fixture->table, process);
+		assert_is(fixture, process, PLACE, library_a);
+		assert_int_equal(munmap(PLACE, PAGE), 0);
+	}
+}
+
+static void code_that_was_copied_in_pieces_keeps_its_file(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+
+	map_large(library_a, fixture);
+	hear(fixture);
+	for (size_t i = 0; i < 3; i++)
+		copy_to_memory(i, 1);
+	hear(fixture);
+	assert_is(fixture, process, PLACE, library_a);
+	assert_is(fixture, process, page_of_place(2), library_a);
+	assert_int_equal(process_image_search(process, (uint64_t)(uintptr_t)PLACE)->end - (uint64_t)(uintptr_t)PLACE,
+			 3 * PAGE);
+}
+
+static void code_that_was_moved_to_memory_in_its_place_keeps_its_file(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+
+	map_large(library_a, fixture);
+	hear(fixture);
+	assert_is(fixture, process, PLACE, library_a);
+	move_to_memory(0, 3);
+	process_table_reread_mappings(fixture->table, process);
+	assert_is(fixture, process, page_of_place(1), library_a);
+}
+
+/* Nobody saw what was there before: there is the file on both sides. */
+static void code_that_was_copied_before_the_agent_started_has_the_file_around_it(void **state)
+{
+	struct fixture *fixture = *state;
+
+	map_large(library_a, fixture);
+	copy_to_memory(1, 1);
+	assert_is(fixture, known(fixture, getpid()), page_of_place(1), library_a);
+}
+
+static void other_code_in_the_place_of_copied_code_has_no_file(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = begin(fixture);
+	const struct process_mapping *mapping;
+	uint8_t *last = (uint8_t *)PLACE + 3 * PAGE - 1;
+
+	map_large(library_a, fixture);
+	hear(fixture);
+	copy_to_memory(0, 3);
+	hear(fixture);
+	assert_is(fixture, process, PLACE, library_a);
+	assert_int_equal(mprotect(PLACE, 3 * PAGE, PROT_READ | PROT_WRITE), 0);
+	*last ^= 1;
+	assert_int_equal(mprotect(PLACE, 3 * PAGE, PROT_READ | PROT_EXEC), 0);
+	hear(fixture);
+	mapping = process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE, 1);
+	assert_non_null(mapping);
+	assert_null(mapping->executable);
+	/* It was only not ready when it was looked at: it is looked at again. */
+	assert_int_equal(mprotect(PLACE, 3 * PAGE, PROT_READ | PROT_WRITE), 0);
+	*last ^= 1;
+	assert_int_equal(mprotect(PLACE, 3 * PAGE, PROT_READ | PROT_EXEC), 0);
+	(void)process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE, 10 * NSEC_PER_SEC);
+	(void)process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE, 20 * NSEC_PER_SEC);
+	assert_is(fixture, process, PLACE, library_a);
+}
+
 /* ---- other processes ---------------------------------------------------------------------------------------- */
 
 struct child {
@@ -401,6 +537,75 @@ static const struct process_mapping *mapping_at_place(struct fixture *fixture, p
 	return process_table_mapping(fixture->table, known(fixture, pid), (uint64_t)(uintptr_t)PLACE, 1);
 }
 
+/* Runs a program from memory alone, as container runtimes run themselves. */
+static pid_t run_from_memfd(const char *program)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
+	char *const arguments[] = { (char *)"program", (char *)"60", NULL };
+	char *const environment[] = { NULL };
+	scoped_fd int fd = memfd_create("program", MFD_CLOEXEC);
+	pid_t pid;
+
+	assert_true(fd >= 0);
+	assert_ok(file_read(program, &content));
+	assert_ok(write_all(fd, content.data, content.size));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)fexecve(fd, arguments, environment);
+		_exit(127);
+	}
+	return pid;
+}
+
+static bool proc_is_waiting(pid_t pid)
+{
+	scoped(bytes_release) struct bytes text = BYTES_INIT(KIB);
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/wchan", (int)pid);
+	return file_read(path, &text) == 0 && bytes_append_byte(&text, 0) == 0 &&
+	       strstr((char *)text.data, "nanosleep") != NULL;
+}
+
+static bool is_asleep_in_memfd(pid_t pid)
+{
+	struct proc_stat stat;
+	char exe[64] = "";
+
+	/* It sleeps once all is mapped. */
+	return proc_exe_read((uint32_t)pid, exe, sizeof(exe)) == 0 && strstr(exe, "memfd:") != NULL &&
+	       proc_stat_read((uint32_t)pid, &stat) == 0 && proc_is_waiting(pid);
+}
+
+static void a_program_in_a_memfd_is_the_main_executable_of_its_process(void **state)
+{
+	struct fixture *fixture = *state;
+	struct executable_id expected = id_of("/bin/sleep");
+
+	(void)begin(fixture);
+	for (size_t by_events = 0; by_events < 3; by_events++) {
+		pid_t pid = run_from_memfd("/bin/sleep");
+		struct process *process;
+
+		for (int i = 0; i < 2000 && !is_asleep_in_memfd(pid); i++)
+			usleep(1000);
+		assert_true(is_asleep_in_memfd(pid));
+		if (by_events)
+			hear(fixture);
+		process = known(fixture, pid);
+		/* Read again, as after events were lost. */
+		if (by_events == 2)
+			process_table_reread_mappings(fixture->table, process);
+		process_table_read_details(fixture->table, process);
+		assert_non_null(process->main_executable);
+		assert_true(executable_id_equal(&process->main_executable->id, &expected));
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		hear(fixture);
+	}
+}
+
 static void an_exec_leaves_nothing_of_the_program_before(void **state)
 {
 	struct fixture *fixture = *state;
@@ -447,8 +652,14 @@ int main(void)
 		TEST(code_in_a_memfd_is_known_by_its_content),
 		TEST(code_that_was_moved_is_found),
 		TEST(code_that_memory_becomes_is_not_taken_for_the_library_before),
+		TEST(code_that_was_copied_to_memory_in_its_place_keeps_its_file),
+		TEST(code_that_was_copied_in_pieces_keeps_its_file),
+		TEST(code_that_was_moved_to_memory_in_its_place_keeps_its_file),
+		TEST(code_that_was_copied_before_the_agent_started_has_the_file_around_it),
+		TEST(other_code_in_the_place_of_copied_code_has_no_file),
 		TEST(a_child_has_its_parents_libraries_until_it_replaces_them),
 		TEST(one_path_in_two_mount_namespaces_is_two_files),
+		TEST(a_program_in_a_memfd_is_the_main_executable_of_its_process),
 		TEST(an_exec_leaves_nothing_of_the_program_before),
 	};
 

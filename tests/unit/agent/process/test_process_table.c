@@ -524,6 +524,50 @@ static void a_running_process_is_found_in_proc_with_its_program(void **state)
 	assert_int_equal(process->n_paths, 1);
 }
 
+/* Samples of this process that say which cgroups it is in: one before its labels are read, and one after. */
+static void labels_are_read_once_for_processes_of_the_same_cgroups(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = find(fixture, (uint32_t)getpid());
+	struct process *other;
+	uint64_t later_ns;
+
+	assert_ok(process_table_note_cgroups(fixture->table, process, 77, 1));
+	assert_false(process_wants_cgroups(process));
+	process_table_read_details(fixture->table, process);
+	assert_true(process_wants_cgroups(process));
+	/* Of before they were read: by then it may have moved. */
+	assert_ok(process_table_note_cgroups(fixture->table, process, 77, 2));
+	assert_true(process_wants_cgroups(process));
+	later_ns = process->labels_read_ns + 1;
+	assert_ok(process_table_note_cgroups(fixture->table, process, 77, later_ns));
+	assert_false(process_wants_cgroups(process));
+
+	other = find(fixture, (uint32_t)getppid());
+	assert_ok(process_table_note_cgroups(fixture->table, other, 77, later_ns));
+	process_table_read_details(fixture->table, other);
+	assert_false(process_wants_cgroups(other));
+	assert_int_equal(other->n_labels, process->n_labels);
+}
+
+static void labels_of_a_process_that_moved_meanwhile_are_its_own(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process *process = find(fixture, (uint32_t)getpid());
+	struct process *other;
+
+	assert_ok(process_table_note_cgroups(fixture->table, process, 77, 1));
+	process_table_read_details(fixture->table, process);
+	assert_ok(process_table_note_cgroups(fixture->table, process, 78, process->labels_read_ns + 1));
+	assert_false(process_wants_cgroups(process));
+
+	other = find(fixture, (uint32_t)getppid());
+	assert_ok(process_table_note_cgroups(fixture->table, other, 77, 1));
+	process_table_read_details(fixture->table, other);
+	/* They were read. */
+	assert_true(process_wants_cgroups(other));
+}
+
 /* As a compiler makes them: piece by piece, from both sides, some told twice. */
 /* The fixture's cache, for which files are unavailable at first. */
 struct late_identifier {
@@ -688,6 +732,8 @@ int main(void)
 		TEST(strings_that_nobody_uses_are_let_go_of),
 		TEST(a_reused_pid_is_another_process),
 		TEST(a_running_process_is_found_in_proc_with_its_program),
+		TEST(labels_are_read_once_for_processes_of_the_same_cgroups),
+		TEST(labels_of_a_process_that_moved_meanwhile_are_its_own),
 		TEST(an_unavailable_file_is_looked_up_again_seconds_later),
 		TEST(anonymous_mappings_that_touch_are_one_and_thousands_are_kept),
 		TEST(a_new_kernel_thread_is_named_by_its_kind_not_by_its_parent),

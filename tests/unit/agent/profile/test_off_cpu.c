@@ -5,8 +5,9 @@
 
 #include "tests/support/unit.h"
 
-#define HEADER_BYTES sizeof(struct abi_sample)
-#define COPY_BYTES   offsetof(struct abi_stack_copy, stack)
+#define HEADER_BYTES  sizeof(struct abi_sample)
+#define COPY_BYTES    sizeof(struct abi_stack_copy)
+#define RECORDS_BYTES (2 * (COPY_BYTES + ABI_WALKED_STACK_BYTES))
 
 /* As a walk gives it: a wait whose stack is known, one with a copy of 256 bytes, and another one. */
 static struct bytes_view fill(uint8_t *buffer)
@@ -25,7 +26,7 @@ static struct bytes_view fill(uint8_t *buffer)
 
 static int setup(void **state)
 {
-	*state = calloc(1, 2 * sizeof(struct abi_stack_copy));
+	*state = calloc(1, RECORDS_BYTES);
 	assert_non_null(*state);
 	return 0;
 }
@@ -80,8 +81,8 @@ static void what_no_walk_writes_is_refused(void **state)
 	copy->header.flags = ABI_SAMPLE_STANDS;
 	assert_errno(off_cpu_next_record(&view, &sample), -EBADMSG);
 	copy->header.flags = ABI_SAMPLE_COPIED;
-	copy->stack_bytes = sizeof(copy->stack) + 1;
-	view.size = 2 * sizeof(*copy);
+	copy->stack_bytes = ABI_WALKED_STACK_BYTES + 1;
+	view.size = RECORDS_BYTES;
 	assert_errno(off_cpu_next_record(&view, &sample), -EBADMSG);
 }
 

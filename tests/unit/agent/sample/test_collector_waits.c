@@ -239,6 +239,34 @@ static void run_queue_time_stands_beside_the_wait_on_the_same_stack(void **state
 	}
 }
 
+/* From which the kernel's frames are taken for a stack that is walked later. */
+static void the_frames_of_a_stack_are_found_by_its_hash_for_two_more_windows(void **state)
+{
+	struct fixture *fixture = *state;
+	struct abi_sample sample = wait_until(NSEC_PER_SEC, 0);
+	const struct abi_frame frames[] = {
+		{ .address = 0x500, .executable = 1, .kind = FRAME_KERNEL },
+		{ .address = 0x600, .executable = 1, .kind = FRAME_KERNEL },
+		{ .address = 0x700, .executable = 2, .kind = FRAME_NATIVE },
+	};
+	struct collector_stack stack;
+
+	sample.n_kernel_frames = 2;
+	sample.cut = STACK_CUT_READ_FAULT;
+	sample.flags = ABI_SAMPLE_FULL | ABI_SAMPLE_DEFINITION;
+	assert_false(collector_find_stack(fixture->collector, HASH, &stack));
+	assert_ok(collector_add(fixture->collector, &sample, frames));
+	for (size_t window = 0; window < 3; window++) {
+		assert_true(collector_find_stack(fixture->collector, HASH, &stack));
+		assert_int_equal(stack.n_kernel_frames, 2);
+		assert_int_equal(stack.n_user_frames, 1);
+		assert_int_equal(stack.cut, STACK_CUT_READ_FAULT);
+		assert_memory_equal(stack.frames, frames, sizeof(frames));
+		(void)close_window(fixture);
+	}
+	assert_false(collector_find_stack(fixture->collector, HASH, &stack));
+}
+
 static void waits_of_a_process_left_out_are_no_rows(void **state)
 {
 	struct fixture *fixture = *state;
@@ -262,6 +290,7 @@ int main(void)
 		TEST(a_stack_that_is_touched_in_every_window_stays_known),
 		TEST(a_wait_that_stands_for_others_gets_their_time),
 		TEST(run_queue_time_stands_beside_the_wait_on_the_same_stack),
+		TEST(the_frames_of_a_stack_are_found_by_its_hash_for_two_more_windows),
 		TEST(waits_of_a_process_left_out_are_no_rows),
 	};
 

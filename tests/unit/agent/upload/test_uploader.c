@@ -2,10 +2,12 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 
-#include "agent/upload/elf_extract.h"
+#include "agent/executable/elf_extract.h"
 #include "agent/upload/sender.h"
 #include "common/log.h"
+#include "common/pieced_file.h"
 #include "tests/support/http_peer.h"
 #include "tests/support/unit.h"
 
@@ -106,6 +108,16 @@ static int own_program(void)
 	return fd;
 }
 
+/* What a helper of the agent makes of the file. */
+static int extract_of(int fd, uint32_t what)
+{
+	int pieces_fd = memfd_create("extract", MFD_CLOEXEC);
+
+	assert_true(pieces_fd >= 0);
+	assert_ok(elf_extract_write(fd, what, pieces_fd));
+	return pieces_fd;
+}
+
 static int take(struct sender *sender, const struct executable_id *id, const char *name, uint32_t what, int fd,
 		struct bytes *content)
 {
@@ -114,6 +126,7 @@ static int take(struct sender *sender, const struct executable_id *id, const cha
 								   .what = what,
 								   .is_trusted = true,
 								   .fd = fd,
+								   .pieces_fd = fd >= 0 ? extract_of(fd, what) : -1,
 								   .content = content });
 }
 
@@ -122,8 +135,9 @@ static void the_server_gets_the_extract_of_the_executable(void **state)
 	struct server *server = new_server(201);
 	struct sender *sender = new_sender(server, GIB);
 	struct executable_id id = some_id();
-	scoped(elf_extract_freep) struct elf_extract *extract = NULL;
+	struct pieced_file extract;
 	scoped_fd int fd = own_program();
+	scoped_fd int pieces_fd = -1;
 	struct sender_stats stats;
 	uint8_t *expected;
 
@@ -132,16 +146,17 @@ static void the_server_gets_the_extract_of_the_executable(void **state)
 	stats = wait_for_uploads(sender, 1);
 	assert_int_equal(stats.uploads_done, 1);
 
-	assert_ok(elf_extract_new(fd, EXTRACT_DEBUG, &extract));
-	assert_int_equal(stats.upload_bytes, elf_extract_size(extract));
+	pieces_fd = extract_of(fd, EXTRACT_DEBUG);
+	assert_ok(pieced_file_open(pieces_fd, fd, &extract));
+	assert_int_equal(stats.upload_bytes, extract.size);
 	assert_string_equal(server->method, "PUT");
 	assert_string_equal(server->path, "/v1/debuginfo/0123456789abcdef0123456789abcdef01234567");
 	assert_string_equal(server->origin, "agent");
 	assert_string_equal(server->content_type, "application/octet-stream");
-	assert_int_equal(server->body.size, elf_extract_size(extract));
+	assert_int_equal(server->body.size, extract.size);
 	expected = malloc(server->body.size);
 	assert_non_null(expected);
-	assert_ok(elf_extract_read(extract, expected, server->body.size));
+	assert_ok(pieced_file_read(&extract, expected, server->body.size));
 	assert_memory_equal(server->body.data, expected, server->body.size);
 	free(expected);
 	(void)sender_free(sender);
@@ -152,12 +167,14 @@ static void a_file_that_others_can_write_is_sent_as_such(void **state)
 {
 	struct server *server = new_server(201);
 	struct sender *sender = new_sender(server, GIB);
+	int fd = own_program();
 
 	(void)state;
 	assert_ok(sender_upload_take(sender, &(struct sender_upload){ .id = some_id(),
 								      .name = "program",
 								      .what = EXTRACT_SYMBOLS,
-								      .fd = own_program() }));
+								      .fd = fd,
+								      .pieces_fd = extract_of(fd, EXTRACT_SYMBOLS) }));
 	(void)wait_for_uploads(sender, 1);
 	assert_string_equal(server->origin, "agent-user");
 	(void)sender_free(sender);
@@ -185,19 +202,23 @@ static void a_file_made_in_memory_goes_as_it_is(void **state)
 	free_server(server);
 }
 
-static void refusals_are_final_and_files_without_symbols_are_not_sent(void **state)
+static void refusals_are_final_and_malformed_pieces_are_not_sent(void **state)
 {
 	struct server *server = new_server(400);
 	struct sender *sender = new_sender(server, GIB);
 	struct executable_id id = some_id();
-	scoped_free char *path = write_file_in(*state, "text", "no program", 10);
+	scoped_free char *path = write_file_in(*state, "text", "no pieces of a program", 22);
 	struct sender_stats stats;
 
 	assert_ok(take(sender, &id, "program", EXTRACT_SYMBOLS, own_program(), NULL));
 	stats = wait_for_uploads(sender, 1);
 	assert_int_equal(stats.uploads_failed, 1);
 	assert_int_equal(server->n_requests, 1);
-	assert_ok(take(sender, &id, "text", EXTRACT_SYMBOLS, open(path, O_RDONLY | O_CLOEXEC), NULL));
+	assert_ok(sender_upload_take(sender, &(struct sender_upload){ .id = id,
+								      .name = "program",
+								      .what = EXTRACT_DEBUG,
+								      .fd = own_program(),
+								      .pieces_fd = open(path, O_RDONLY | O_CLOEXEC) }));
 	stats = wait_for_uploads(sender, 2);
 	assert_int_equal(stats.uploads_failed, 2);
 	assert_int_equal(server->n_requests, 1);
@@ -288,7 +309,7 @@ int main(void)
 		cmocka_unit_test(the_server_gets_the_extract_of_the_executable),
 		cmocka_unit_test(a_file_that_others_can_write_is_sent_as_such),
 		cmocka_unit_test(a_file_made_in_memory_goes_as_it_is),
-		in_folder(refusals_are_final_and_files_without_symbols_are_not_sent),
+		in_folder(refusals_are_final_and_malformed_pieces_are_not_sent),
 		in_folder(what_the_server_refused_is_not_sent_again),
 		cmocka_unit_test(only_a_few_uploads_wait_and_the_rest_is_told_so),
 		cmocka_unit_test(without_a_rate_nothing_is_uploaded),

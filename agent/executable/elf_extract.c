@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/upload/elf_extract.h"
+#include "agent/executable/elf_extract.h"
 
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/file.h"
+#include "common/bytes.h"
+#include "common/elf/elf_file.h"
+#include "common/pieced_file.h"
 #include "common/vec.h"
 
 /*
- * The file to be is a list of pieces, each either bytes in memory or a range of the original:
- * headers, the kept sections in order of their number (with padding between), section headers.
- * Reading walks the list.
+ * The file to be is a list of ranges, each either of bytes in memory or of the original: headers, the kept sections in
+ * order of their number (with padding between), section headers.
  */
 
 /* An original of this many bytes of headers would have been refused by elf_file_open(). */
 #define MAX_HEADERS_BYTES (16 * MIB)
+
+/* The header, program headers and section headers, and padding before each of the sections. */
+#define MAX_MEMORY_BYTES ((size_t)(4 * MAX_HEADERS_BYTES))
 
 /*
  * Tables and notes want 4 to 16. Alignment to pages is for loading, which nobody does with this file, and would make
@@ -23,25 +27,15 @@
  */
 #define MAX_ALIGNMENT 64
 
-struct piece {
-	uint64_t size;
-	const uint8_t *memory;  /* or NULL: */
-	uint64_t source_offset; /* in the original */
-};
-
-VEC_DEFINE(piece_vec, struct piece);
+VEC_DEFINE(range_vec, struct pieced_range);
 
 struct elf_extract {
-	int fd; /* borrowed */
-	struct piece_vec pieces;
+	struct range_vec ranges;
+	struct bytes memory; /* what ranges that are not of the original consist of */
 	uint64_t size;
 	Elf64_Ehdr header;
-	uint8_t *program_headers;
 	Elf64_Shdr *sections;
 	size_t n_sections;
-
-	size_t piece; /* where reading stands */
-	uint64_t piece_offset;
 };
 
 static const uint8_t zeros[MAX_ALIGNMENT];
@@ -95,22 +89,29 @@ static bool is_in_file(const struct elf_file *elf, const struct elf_section *sec
 	       section->size <= elf->file_size - section->file_offset;
 }
 
-static int add_piece(struct elf_extract *extract, const struct piece *piece)
+static int add_range(struct elf_extract *extract, const struct pieced_range *range)
 {
 	int r;
 
-	if (piece->size == 0)
+	/* An empty section. */
+	if (range->size == 0)
 		return 0;
-	r = vec_push(&extract->pieces, *piece);
+	r = vec_push(&extract->ranges, *range);
 	if (r < 0)
 		return r;
-	extract->size += piece->size;
+	extract->size += range->size;
 	return 0;
 }
 
 static int add_memory(struct elf_extract *extract, const void *memory, size_t size)
 {
-	return add_piece(extract, &(struct piece){ .size = size, .memory = memory });
+	const struct pieced_range range = { .size = size, .offset = extract->memory.size };
+	int r;
+
+	if (size == 0)
+		return 0;
+	r = bytes_append(&extract->memory, memory, size);
+	return r < 0 ? r : add_range(extract, &range);
 }
 
 static int align(struct elf_extract *extract, uint64_t alignment)
@@ -152,8 +153,8 @@ static int add_kept_section(struct elf_extract *extract, const struct elf_sectio
 	if (r < 0)
 		return r;
 	header->sh_offset = extract->size;
-	return add_piece(extract, &(struct piece){ .size = section->size,
-						   .source_offset = section->file_offset });
+	return add_range(extract, &(struct pieced_range){
+					  .size = section->size, .offset = section->file_offset, .of_source = 1 });
 }
 
 /* Loaded ones are where they were; of the others nothing but the number matters. */
@@ -198,27 +199,23 @@ static int add_sections(struct elf_extract *extract, const struct elf_file *elf,
 	return names_code ? 0 : -ENODATA;
 }
 
+/* The header is not final before plan() ends, and replaced then. */
 static int copy_headers(struct elf_extract *extract, const struct elf_file *elf)
 {
 	size_t size = elf->n_program_headers * sizeof(Elf64_Phdr);
+	int r;
 
 	if (size > MAX_HEADERS_BYTES)
 		return -EBADMSG;
 	memcpy(&extract->header, elf->header, sizeof(extract->header));
 	extract->n_sections = elf->n_sections;
 	extract->sections = calloc(elf->n_sections, sizeof(*extract->sections));
-	extract->program_headers = malloc(MAX(size, (size_t)1));
-	if (!extract->sections || !extract->program_headers)
+	if (!extract->sections)
 		return -ENOMEM;
-	if (size)
-		memcpy(extract->program_headers, elf->program_headers, size);
-
 	extract->header.e_phoff = elf->n_program_headers ? sizeof(Elf64_Ehdr) : 0;
 	extract->header.e_ehsize = sizeof(Elf64_Ehdr);
-	if (add_memory(extract, &extract->header, sizeof(extract->header)) < 0 ||
-	    add_memory(extract, extract->program_headers, size) < 0)
-		return -ENOMEM;
-	return 0;
+	r = add_memory(extract, &extract->header, sizeof(extract->header));
+	return r < 0 ? r : add_memory(extract, elf->program_headers, size);
 }
 
 static int plan(struct elf_extract *extract, const struct elf_file *elf, uint32_t what)
@@ -228,87 +225,36 @@ static int plan(struct elf_extract *extract, const struct elf_file *elf, uint32_
 	if (elf->n_sections < 2)
 		return -ENODATA;
 	r = copy_headers(extract, elf);
-	if (r < 0)
-		return r;
-	r = add_sections(extract, elf, what);
-	if (r < 0)
-		return r;
-	r = align(extract, sizeof(uint64_t));
+	if (r == 0)
+		r = add_sections(extract, elf, what);
+	if (r == 0)
+		r = align(extract, sizeof(uint64_t));
 	if (r < 0)
 		return r;
 	extract->header.e_shoff = extract->size;
 	extract->header.e_shentsize = sizeof(Elf64_Shdr);
-	return add_memory(extract, extract->sections,
-			  extract->n_sections * sizeof(*extract->sections));
+	memcpy(extract->memory.data, &extract->header, sizeof(extract->header));
+	return add_memory(extract, extract->sections, extract->n_sections * sizeof(*extract->sections));
 }
 
-int elf_extract_new(int fd, uint32_t what, struct elf_extract **ret_extract)
+static void extract_release(struct elf_extract *extract)
 {
-	scoped(elf_extract_freep) struct elf_extract *extract = calloc(1, sizeof(*extract));
+	vec_release(&extract->ranges);
+	bytes_release(&extract->memory);
+	free(extract->sections);
+}
+
+int elf_extract_write(int fd, uint32_t what, int out_fd)
+{
+	scoped(extract_release) struct elf_extract extract = { .memory = BYTES_INIT(MAX_MEMORY_BYTES) };
 	scoped(elf_file_freep) struct elf_file *elf = NULL;
 	int r;
 
-	if (!extract)
-		return -ENOMEM;
-	extract->fd = fd;
 	r = elf_file_open(fd, &elf);
+	if (r == 0)
+		r = plan(&extract, elf, what);
 	if (r < 0)
 		return r;
-	r = plan(extract, elf, what);
-	if (r < 0)
-		return r;
-	*ret_extract = take_ptr(extract);
-	return 0;
-}
-
-struct elf_extract *elf_extract_free(struct elf_extract *extract)
-{
-	if (!extract)
-		return NULL;
-	vec_release(&extract->pieces);
-	free(extract->program_headers);
-	free(extract->sections);
-	free(extract);
-	return NULL;
-}
-
-uint64_t elf_extract_size(const struct elf_extract *extract)
-{
-	return extract->size;
-}
-
-void elf_extract_rewind(struct elf_extract *extract)
-{
-	extract->piece = 0;
-	extract->piece_offset = 0;
-}
-
-int elf_extract_read(struct elf_extract *extract, void *buffer, size_t size)
-{
-	uint8_t *next = buffer;
-
-	while (size > 0) {
-		const struct piece *piece;
-		size_t n;
-		int r = 0;
-
-		assert(extract->piece < extract->pieces.count);
-		piece = &extract->pieces.items[extract->piece];
-		n = (size_t)MIN((uint64_t)size, piece->size - extract->piece_offset);
-		if (piece->memory)
-			memcpy(next, piece->memory + extract->piece_offset, n);
-		else
-			r = pread_all(extract->fd, next, n,
-				      piece->source_offset + extract->piece_offset);
-		if (r < 0)
-			return r;
-		next += n;
-		size -= n;
-		extract->piece_offset += n;
-		if (extract->piece_offset == piece->size) {
-			extract->piece++;
-			extract->piece_offset = 0;
-		}
-	}
-	return 0;
+	return pieced_file_write(out_fd, extract.ranges.items, extract.ranges.count, extract.memory.data,
+				 extract.memory.size);
 }

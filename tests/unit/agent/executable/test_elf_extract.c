@@ -1,26 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/upload/elf_extract.h"
+#include "agent/executable/elf_extract.h"
 
 #include <elf.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "common/elf/build_id.h"
+#include "common/elf/elf_file.h"
 #include "common/file.h"
+#include "common/pieced_file.h"
 #include "tests/support/command.h"
 #include "tests/support/unit.h"
 
-/* Reads the whole extract in pieces of odd sizes. */
-static void read_all(struct elf_extract *extract, struct bytes *out)
+/* Writes the extract of @fd to @pieces_fd, which the caller closes. */
+static int open_extract(int fd, uint32_t what, int *ret_pieces_fd, struct pieced_file *ret_extract)
 {
-	uint64_t left = elf_extract_size(extract);
+	int r;
+
+	*ret_pieces_fd = memfd_create("extract", MFD_CLOEXEC);
+	assert_true(*ret_pieces_fd >= 0);
+	r = elf_extract_write(fd, what, *ret_pieces_fd);
+	if (r == 0)
+		assert_ok(pieced_file_open(*ret_pieces_fd, fd, ret_extract));
+	return r;
+}
+
+/* Reads the whole extract in pieces of odd sizes. */
+static void read_all(struct pieced_file *extract, struct bytes *out)
+{
+	uint64_t left = extract->size;
 	uint8_t piece[777];
 
-	elf_extract_rewind(extract);
+	pieced_file_rewind(extract);
 	for (size_t size = 1; left > 0; size = size % sizeof(piece) + 1) {
 		size_t n = (size_t)MIN((uint64_t)size, left);
 
-		assert_ok(elf_extract_read(extract, piece, n));
+		assert_ok(pieced_file_read(extract, piece, n));
 		assert_ok(bytes_append(out, piece, n));
 		left -= n;
 	}
@@ -29,13 +44,14 @@ static void read_all(struct elf_extract *extract, struct bytes *out)
 /* The extract of @path as a file in @folder; its path, to be freed. */
 static char *extract_to(const char *folder, const char *path, uint32_t what)
 {
-	scoped(elf_extract_freep) struct elf_extract *extract = NULL;
 	scoped(bytes_release) struct bytes content = BYTES_INIT(256 * MIB);
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	scoped_fd int pieces_fd = -1;
+	struct pieced_file extract;
 
-	assert_ok(elf_extract_new(fd, what, &extract));
-	read_all(extract, &content);
-	assert_int_equal(content.size, elf_extract_size(extract));
+	assert_ok(open_extract(fd, what, &pieces_fd, &extract));
+	read_all(&extract, &content);
+	assert_int_equal(content.size, extract.size);
 	return write_file_in(folder, "extract", content.data, content.size);
 }
 
@@ -150,44 +166,44 @@ static void elflint_accepts_it_as_a_debug_file(void **state)
 static void a_file_that_is_cut_short_while_it_is_read_is_an_error(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(16 * MIB);
-	scoped(elf_extract_freep) struct elf_extract *extract = NULL;
+	struct pieced_file extract;
 	scoped_free char *path = NULL;
-	scoped_fd int fd = -1;
+	scoped_fd int fd = -1, pieces_fd = -1;
 	uint8_t *all;
 
 	assert_ok(file_read(EXTRACTED_PROGRAM, &content));
 	path = write_file_in(*state, "program", content.data, content.size);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	assert_ok(elf_extract_new(fd, EXTRACT_DEBUG, &extract));
+	assert_ok(open_extract(fd, EXTRACT_DEBUG, &pieces_fd, &extract));
 	assert_int_equal(truncate(path, 5000), 0);
-	all = malloc(elf_extract_size(extract));
-	assert_errno(elf_extract_read(extract, all, elf_extract_size(extract)), -ENODATA);
+	all = malloc(extract.size);
+	assert_errno(pieced_file_read(&extract, all, extract.size), -ENODATA);
 	free(all);
 }
 
 static void files_that_name_nothing_are_refused(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(16 * MIB);
-	struct elf_extract *extract = NULL;
+	scoped_fd int out_fd = memfd_create("extract", MFD_CLOEXEC);
 	scoped_free char *text = write_file_in(*state, "text", "#!/bin/sh\n", 10);
 	scoped_free char *sectionless = NULL;
 	scoped_fd int text_fd = open(text, O_RDONLY | O_CLOEXEC);
 	scoped_fd int fd = -1;
 
-	assert_errno(elf_extract_new(text_fd, EXTRACT_SYMBOLS, &extract), -ENOEXEC);
+	assert_errno(elf_extract_write(text_fd, EXTRACT_SYMBOLS, out_fd), -ENOEXEC);
 	/* As sstrip leaves it. */
 	assert_ok(file_read(EXTRACTED_PROGRAM, &content));
 	memset(content.data + offsetof(Elf64_Ehdr, e_shoff), 0, 8);
 	memset(content.data + offsetof(Elf64_Ehdr, e_shnum), 0, 4);
 	sectionless = write_file_in(*state, "sectionless", content.data, content.size);
 	fd = open(sectionless, O_RDONLY | O_CLOEXEC);
-	assert_errno(elf_extract_new(fd, EXTRACT_DEBUG, &extract), -ENODATA);
+	assert_errno(elf_extract_write(fd, EXTRACT_DEBUG, out_fd), -ENODATA);
 }
 
 static void sections_that_overlap_cannot_blow_the_extract_up(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(16 * MIB);
-	struct elf_extract *extract = NULL;
+	scoped_fd int out_fd = memfd_create("extract", MFD_CLOEXEC);
 	scoped_free char *path = NULL;
 	scoped_fd int fd = -1;
 	Elf64_Ehdr header;
@@ -207,7 +223,7 @@ static void sections_that_overlap_cannot_blow_the_extract_up(void **state)
 	}
 	path = write_file_in(*state, "overlapping", content.data, content.size);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	assert_errno(elf_extract_new(fd, EXTRACT_DEBUG, &extract), -EBADMSG);
+	assert_errno(elf_extract_write(fd, EXTRACT_DEBUG, out_fd), -EBADMSG);
 }
 
 #define in_folder(test)                                                                            \

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parsers with limits so low that this program as a file to parse exhausts them. */
+#include "agent/helper/parser_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/helper/protocol.h"
+#include "common/sanitized.h"
+#include "common/scoped.h"
+#include "tests/support/unit.h"
+
+struct parser {
+	pid_t pid;
+	int socket;
+};
+
+static struct parser start(const struct parser_limits *limits)
+{
+	const pid_t self = getpid();
+	struct parser parser;
+	int sockets[2];
+
+	assert_ok(helper_socketpair(sockets));
+	parser.pid = fork();
+	assert_true(parser.pid >= 0);
+	if (parser.pid == 0) {
+		(void)close(sockets[0]);
+		parser_process_run(sockets[1], self, "hearth-parser", limits);
+	}
+	(void)close(sockets[1]);
+	parser.socket = sockets[0];
+	return parser;
+}
+
+/* Has the parser work on this program. 1: *ret_result is its answer; 0: it ended. */
+static int have_done(const struct parser *parser, enum parser_operation operation, int *ret_result)
+{
+	const struct parser_request request = { .operation = operation, .what = 2 };
+	scoped_free struct helper_message *message = calloc(1, sizeof(*message));
+	struct parser_answer answer;
+
+	assert_non_null(message);
+	memcpy(message->bytes, &request, sizeof(request));
+	message->size = sizeof(request);
+	message->n_fds = 2;
+	message->fds[0] = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	message->fds[1] = memfd_create("output", MFD_CLOEXEC);
+	assert_true(message->fds[0] >= 0 && message->fds[1] >= 0);
+	assert_ok(helper_send(parser->socket, message, 0));
+	helper_message_close(message);
+	if (helper_receive(parser->socket, message, 0) != 1)
+		return 0;
+	assert_true(message->size >= sizeof(answer));
+	memcpy(&answer, message->bytes, sizeof(answer));
+	*ret_result = answer.result;
+	return 1;
+}
+
+/* Its status, after its socket was closed. */
+static int end(const struct parser *parser)
+{
+	int status;
+
+	(void)close(parser->socket);
+	assert_int_equal(waitpid(parser->pid, &status, 0), parser->pid);
+	return status;
+}
+
+static void within_its_limits_a_parser_answers_all_requests(void **state)
+{
+	const struct parser parser = start(&parser_limits);
+	int result = -1;
+
+	(void)state;
+	assert_int_equal(have_done(&parser, PARSER_TABLE, &result), 1);
+	assert_int_equal(result, 1);
+	assert_int_equal(have_done(&parser, PARSER_EXTRACT, &result), 1);
+	assert_int_equal(result, 0);
+	assert_int_equal(end(&parser), 0);
+}
+
+static void a_parser_that_writes_too_much_is_ended(void **state)
+{
+	static const enum parser_operation operations[] = { PARSER_TABLE, PARSER_EXTRACT };
+	struct parser_limits limits = parser_limits;
+
+	(void)state;
+	limits.written_bytes = 100;
+	for (size_t i = 0; i < ARRAY_SIZE(operations); i++) {
+		const struct parser parser = start(&limits);
+		int status, result;
+
+		assert_int_equal(have_done(&parser, operations[i], &result), 0);
+		status = end(&parser);
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), SIGXFSZ);
+	}
+}
+
+/*
+ * Less than the process has already: no allocation succeeds that needs pages. It depends on libc whether the sandbox
+ * can be set up nevertheless. With AddressSanitizer there is no such limit.
+ */
+static void a_parser_that_gets_no_memory_fails(void **state)
+{
+	struct parser_limits limits = parser_limits;
+	struct parser parser;
+	int result = 0;
+
+	(void)state;
+	if (SANITIZED)
+		skip();
+	limits.address_space_bytes = 1 * MIB;
+	parser = start(&limits);
+	if (have_done(&parser, PARSER_TABLE, &result) == 1)
+		assert_errno(result, -ENOMEM);
+	else
+		assert_int_equal(result, 0);
+	(void)end(&parser);
+}
+
+static void a_parser_that_uses_too_much_cpu_time_is_ended(void **state)
+{
+	struct parser_limits limits = parser_limits;
+	struct parser parser;
+	int status, result;
+
+	(void)state;
+	limits.cpu_s = 1;
+	parser = start(&limits);
+	while (have_done(&parser, PARSER_TEXT, &result) == 1)
+		;
+	status = end(&parser);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGXCPU);
+}
+
+/* Each request brings two descriptors, and a parser may have SANDBOX_MAX_FILES (16). */
+static void descriptors_of_many_requests_do_not_add_up(void **state)
+{
+	const struct parser parser = start(&parser_limits);
+	int result;
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(have_done(&parser, PARSER_EXTRACT, &result), 1);
+	assert_int_equal(end(&parser), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(within_its_limits_a_parser_answers_all_requests),
+		cmocka_unit_test(a_parser_that_writes_too_much_is_ended),
+		cmocka_unit_test(a_parser_that_gets_no_memory_fails),
+		cmocka_unit_test(a_parser_that_uses_too_much_cpu_time_is_ended),
+		cmocka_unit_test(descriptors_of_many_requests_do_not_add_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
