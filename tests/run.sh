@@ -3,12 +3,12 @@
 #
 # Every test of the repository. Installs what is missing, builds (release, sanitizers, fuzzers), runs lint, unit tests
 # twice (as released, and under AddressSanitizer and UndefinedBehaviorSanitizer), every fuzz target for a few seconds,
-# and the end-to-end tests in order. Prints "N passed, N failed, N skipped" last; exits 1 if anything failed.
+# the agent in virtual machines, and the end-to-end tests in order. Prints "N passed, N failed, N skipped" last; exits 1
+# if anything failed.
 #
 #   sudo ./tests/run.sh [--filter REGEX] [--only KIND,...] [--sanitize] [--fuzz-seconds N] [--list]
 #
-# Kinds: lint unit sanitize fuzz e2e, and kernels, which runs only if asked for (virtual machines, docs/testing.md).
-# Logs, one per test: build/test-logs.
+# Kinds: lint unit sanitize fuzz kernels e2e (docs/testing.md). Logs, one per test: build/test-logs.
 set -uo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -18,7 +18,7 @@ build_sanitize=$root/build-sanitize
 export HEARTH_FUZZ_BUILD=$root/build-fuzz
 logs=$build/test-logs
 
-filter= kinds=lint,unit,sanitize,fuzz,e2e e2e_build=$build fuzz_seconds=5 list_only=
+filter= kinds=lint,unit,sanitize,fuzz,kernels,e2e e2e_build=$build fuzz_seconds=5 list_only=
 passed=0 failed=0 skipped=0
 failures=() skips=()
 
@@ -29,7 +29,7 @@ export HEARTH_TEST_SEED=${HEARTH_TEST_SEED:-1}
 readonly E2E_LIMIT_S=420 UNIT_LIMIT_S=120 KERNEL_LIMIT_S=1800 TAIL_LINES=80
 
 usage() {
-	sed -n 's/^# \{0,1\}//; 4,12p' "${BASH_SOURCE[0]}"
+	sed -n 's/^# \{0,1\}//; 4,13p' "${BASH_SOURCE[0]}"
 	exit "$1"
 }
 
@@ -80,12 +80,35 @@ assertion_in() { grep -m 1 -oE 'FAILED: .*|[^ ]+\.c:[0-9]+: error.*' "$1"; }
 
 # execute NAME LIMIT_S COMMAND...: its log, and beside it how it ended and how long it took.
 execute() {
-	local name=$1 limit=$2 log started=$SECONDS
+	local name=$1 limit=$2 log started=$SECONDS status=0
 	shift 2
 	log=$(log_of "$name")
-	timeout --kill-after=20 "$limit" "$@" >"$log" 2>&1 </dev/null
-	printf '%d %d\n' $? $((SECONDS - started)) >"$log.end"
+	timeout --kill-after=20 "$limit" "$@" >"$log" 2>&1 </dev/null &
+	test_pid=$!
+	wait "$test_pid" || status=$?
+	printf '%d %d\n' $status $((SECONDS - started)) >"$log.end"
 }
+
+# in_background COMMAND...: sets $background_pid. It ends the test that it runs when it is ended itself.
+in_background() {
+	(
+		test_pid=
+		trap 'trap - EXIT; [ -z "$test_pid" ] || kill "$test_pid"; wait; exit 143' TERM
+		trap - EXIT INT
+		"$@"
+	) &
+	background_pid=$!
+}
+
+# However this script ends, nothing that it began runs on.
+end_jobs() {
+	local jobs
+	jobs=$(jobs -rp)
+	[ -z "$jobs" ] || kill $jobs 2>/dev/null
+	wait
+}
+trap end_jobs EXIT
+trap 'exit 130' INT TERM
 
 # report NAME LIMIT_S: of a test that was executed. Exit status 0 passes, 77 skips with its last line as the reason.
 report() {
@@ -117,29 +140,36 @@ run_test() {
 	report "$1" "$2"
 }
 
-# Those that begin while others run, and are reported in this order by report_all.
+# Those that begin while others run, and are reported in this order by report_all: "PID NAME LIMIT_S" each.
 begun=()
 
-# begin_test NAME LIMIT_S COMMAND...: beside others, as many as there are CPUs; for what does not look at the clock.
+# As many things run at a time as there are CPUs.
+free_cpus() { printf '%d' $(($(nproc) - $(jobs -rp | wc -l))); }
+
+wait_for_turn() {
+	while [ "$(free_cpus)" -le 0 ]; do
+		wait -n
+	done
+}
+
+# begin_test NAME LIMIT_S COMMAND...: beside others; for what does not look at the clock.
 begin_test() {
 	is_selected "$1" || return 0
 	if [ -n "$list_only" ]; then
 		printf '%s\n' "$1"
 		return 0
 	fi
-	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
-		wait -n
-	done
-	execute "$@" &
-	begun+=("$1 $2")
+	wait_for_turn
+	in_background execute "$@"
+	begun+=("$background_pid $1 $2")
 }
 
 report_all() {
-	local test
-	wait
+	local test pid name limit
 	for test in "${begun[@]}"; do
-		# shellcheck disable=SC2086 # a name and a number
-		report $test
+		read -r pid name limit <<<"$test"
+		wait "$pid"
+		report "$name" "$limit"
 	done
 	begun=()
 }
@@ -164,14 +194,16 @@ finish() {
 
 # build_tree NAME FOLDER TARGETS CMAKE_ARGUMENTS...
 build_tree() {
-	local name=$1 folder=$2 targets=$3 log started=$SECONDS generator=()
+	local name=$1 folder=$2 targets=$3 log jobs started=$SECONDS generator=()
 	shift 3
 	[ -z "$list_only" ] || return 0
 	log=$(log_of "build/$name")
+	wait_for_turn
+	jobs=$(free_cpus)
 	[ -e "$folder/CMakeCache.txt" ] || generator=(-G Ninja)
 	# shellcheck disable=SC2086 # several targets
 	if cmake -S "$root" -B "$folder" "${generator[@]}" "$@" >"$log" 2>&1 &&
-		cmake --build "$folder" --parallel "$(nproc)" --target $targets >>"$log" 2>&1; then
+		cmake --build "$folder" --parallel $jobs --target $targets >>"$log" 2>&1; then
 		printf 'built    %s (%s s)\n' "$name" $((SECONDS - started))
 		return 0
 	fi
@@ -198,51 +230,94 @@ run_unit_tests() {
 run_lint() {
 	run_test lint/check-tree-finds-planted-faults 120 python3 -B tests/lint/test_check_tree.py
 	run_test lint/the-tree-keeps-its-rules 300 python3 -B tests/lint/check_tree.py --build "$build" --sizes
-	run_test lint/clang-tidy 900 tests/lint/clang_tidy.sh "$build"
+	[ -n "$list_only" ] || wait_for_turn
+	run_test lint/clang-tidy 900 tests/lint/clang_tidy.sh "$build" "$(free_cpus)"
 	run_test lint/generated-documentation-is-fresh 60 tests/lint/check_generated.sh "$build/bin"
 	run_test lint/shell-scripts-parse 60 bash -c 'for f in "$@"; do bash -n "$f" || exit 1; done' _ \
 		.ci/run deploy/*.sh tests/*.sh tests/*/*.sh
 }
 
-run_fuzz() {
+begin_fuzz() {
 	local source
 	for source in tests/fuzz/fuzz_*.c; do
 		[ -e "$source" ] || continue
 		source=${source##*/}
 		begin_test "fuzz/${source%.c}" $((fuzz_seconds + 300)) tests/fuzz/run.sh "$fuzz_seconds" "${source%.c}"
 	done
-	report_all
 }
 
-# Those that say so in a line of their own ("runs beside others") start no agent and look at no clock: they run side by
-# side, each with ports of its own, before all others run alone.
-run_e2e() {
+# End-to-end tests that say so in a line of their own ("runs beside others") start no agent and look at no clock: they
+# run side by side, each with ports of its own, before all others run alone.
+readonly BESIDE='^# This test runs beside others' PORTS=1000
+
+begin_e2e_beside_others() {
 	local script name first_port=20000
-	local -r beside='^# This test runs beside others' ports=1000
-	for script in $(grep -lE "$beside" tests/e2e/[0-9][0-9]-*.sh); do
+	for script in $(grep -lE "$BESIDE" tests/e2e/[0-9][0-9]-*.sh); do
 		name=${script##*/}
-		begin_test "e2e/${name%.sh}" $E2E_LIMIT_S env HEARTH_BUILD="$e2e_build" HEARTH_E2E_PORTS="$first_port $ports" \
+		begin_test "e2e/${name%.sh}" $E2E_LIMIT_S env HEARTH_BUILD="$e2e_build" HEARTH_E2E_PORTS="$first_port $PORTS" \
 			bash "$script"
-		first_port=$((first_port + ports))
+		first_port=$((first_port + PORTS))
 	done
-	report_all
-	for script in $(grep -LE "$beside" tests/e2e/[0-9][0-9]-*.sh); do
+}
+
+run_e2e_alone() {
+	local script name
+	for script in $(grep -LE "$BESIDE" tests/e2e/[0-9][0-9]-*.sh); do
 		name=${script##*/}
 		run_test "e2e/${name%.sh}" $E2E_LIMIT_S env HEARTH_BUILD="$e2e_build" bash "$script"
 	done
 }
 
-# Debian's kernels in virtual machines, fetched from its mirror: minutes each.
-run_kernels() {
+# Debian's kernels in virtual machines: the lists of checks of those that CI runs. They begin right after the release
+# build and take one CPU, beside tests that look at no clock; when those are done, two lists at a time. All are finished
+# before the first test that looks at a clock begins: beside emulators such a test fails.
+kernel_lists=()
+kernels_pid=
+
+# run_kernel_lists: those that nobody has taken yet, one after another.
+run_kernel_lists() {
+	local kernel
+	for kernel in "${kernel_lists[@]}"; do
+		mkdir "$logs/kernels-taken/$kernel" 2>/dev/null || continue
+		execute "kernels/$kernel" $KERNEL_LIMIT_S env HEARTH_BUILD="$build" CMAKE_BUILD_PARALLEL_LEVEL=1 \
+			tests/kernels/run.sh --ci "$kernel"
+	done
+}
+
+begin_kernels() {
 	local kernel
 	while read -r kernel; do
-		run_test "kernels/$kernel" $KERNEL_LIMIT_S env HEARTH_BUILD="$build" tests/kernels/run.sh "$kernel"
+		is_selected "kernels/$kernel" || continue
+		kernel_lists+=("$kernel")
+		[ -z "$list_only" ] || printf 'kernels/%s\n' "$kernel"
 	done < <(tests/kernels/run.sh --list | sed -n 's/^  \([^ ]*\) .*(CI)$/\1/p')
+	[ -z "$list_only" ] && [ ${#kernel_lists[@]} -gt 0 ] || return 0
+	rm -rf -- "$logs/kernels-taken"
+	mkdir "$logs/kernels-taken"
+	in_background run_kernel_lists
+	kernels_pid=$background_pid
+}
+
+finish_kernels() {
+	local kernel
+	[ -n "$kernels_pid" ] || return 0
+	[ "$(nproc)" -lt 2 ] || run_kernel_lists
+	wait "$kernels_pid"
+	for kernel in "${kernel_lists[@]}"; do
+		report "kernels/$kernel" $KERNEL_LIMIT_S
+	done
+}
+
+# Of run.sh itself, once the lists have fetched a kernel.
+run_kernels_test() {
+	run_test kernels/a-list-that-cannot-go-on-leaves-nothing 300 env HEARTH_BUILD="$build" tests/kernels/test_run.sh
 }
 
 if [ -z "$list_only" ]; then
 	mkdir -p "$logs"
-	HEARTH_INSTALL_LOG=$logs/packages.log ./deploy/install-packages.sh run build test || {
+	sections=(run build test)
+	! wants kernels || sections+=(arm64)
+	HEARTH_INSTALL_LOG=$logs/packages.log ./deploy/install-packages.sh "${sections[@]}" || {
 		record FAILED packages $SECONDS "what the tests need could not be installed"
 		finish
 	}
@@ -250,6 +325,7 @@ fi
 
 # The release build is what everything else looks at. The workloads and the checker's generated headers come with it.
 build_tree release "$build" all -DHEARTH_TESTS=ON || finish
+if wants kernels; then begin_kernels; fi
 if wants lint; then run_lint; fi
 if wants unit; then run_unit_tests unit "$build"; fi
 if wants sanitize || [ "$e2e_build" = "$build_sanitize" ]; then
@@ -259,7 +335,11 @@ if wants sanitize || [ "$e2e_build" = "$build_sanitize" ]; then
 		finish
 	fi
 fi
-if wants fuzz; then run_fuzz; fi
-if wants kernels; then run_kernels; fi
-if wants e2e; then HEARTH_BUILD_SANITIZE=$build_sanitize run_e2e; fi
+if wants fuzz && build_tree fuzz "$HEARTH_FUZZ_BUILD" fuzz --preset fuzz; then begin_fuzz; fi
+export HEARTH_BUILD_SANITIZE=$build_sanitize
+if wants e2e; then begin_e2e_beside_others; fi
+report_all
+finish_kernels
+if wants kernels; then run_kernels_test; fi
+if wants e2e; then run_e2e_alone; fi
 finish

@@ -4,7 +4,15 @@
 # the agent's memory and CPU on a host with 100 processes and 400 executables in use; beside perf record, busy
 . "$(dirname "$0")/figures.sh"
 need_root
-need_tools bpftool bpftrace curl gcc jq python3
+need_tools bpftool bpftrace curl gcc jq pgrep python3
+
+# What to measure: a benchmark of one of them takes a minute or two.
+readonly CASES="many idle busy build perf"
+cases=${HEARTH_BENCH_CASES:-$CASES}
+for case in $cases; do
+	[[ " $CASES " == *" $case "* ]] || fail "there is no case '$case'; there are: $CASES"
+done
+wants() { [[ " $cases " == *" $1 "* ]]; }
 
 readonly PROCESSES=100 EXECUTABLES=400 EXECUTABLES_PER_PROCESS=8
 many_s=${HEARTH_BENCH_MANY_S:-30} idle_s=${HEARTH_BENCH_IDLE_S:-30} busy_s=${HEARTH_BENCH_BUSY_S:-40}
@@ -12,6 +20,8 @@ build_s=${HEARTH_BENCH_BUILD_S:-40}
 host=$work/host
 
 enable_bpf_statistics
+
+hosts_are_ready() { [ "$(grep -c '^ready$' "$work/host.log")" -ge $PROCESSES ]; }
 
 # ---- a host: executables without frame pointers, processes that each have some and wake up four times a second; while
 # there is $host/busy they work then, and two of them all the time.
@@ -25,11 +35,23 @@ make_host() {
 		$EXECUTABLES_PER_PROCESS $EXECUTABLES
 	start_background fillers "$workloads/many" "$(nproc)" sh -c \
 		'exec "$0" "$1" $((50 * $2)) 50 period=50 busy=1000000' "$workloads/use_executables" "$host" {}
-	expect_within 60s grep -q ready "$work/host.log"
+	expect_within 60s hosts_are_ready
 }
 
 # Of a process's threads, in nanoseconds. /proc/PID/stat counts in 10 ms, which is a third of what an idle agent takes.
 run_time_ns() { awk '{ sum += $1 } END { printf "%.0f\n", sum }' /proc/"$1"/task/*/schedstat; }
+
+# Of the helper processes of the agent PID: the nursery is its child, and the others are the nursery's. Those that ended
+# are not among them; in the steady state, which is what is measured, none does.
+helper_time_ns() {
+	local helper
+	{
+		for helper in $(pgrep -P "$1"); do
+			run_time_ns "$helper"
+			pgrep -P "$helper" | while read -r helper; do run_time_ns "$helper" 2>/dev/null || true; done
+		done
+	} | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
+}
 
 # Nanoseconds of the BPF programs of PID that run on perf events: the interrupts' time has them.
 tick_time_ns() {
@@ -56,19 +78,22 @@ start_counting_interrupts() {
 
 interrupt_time_ns() { sed -n 's/^@spent: //p' "$work/interrupts.log" | tail -n 1 | grep .; }
 
-# measure SECONDS PID: its CPU over the time, in percent of the host: $thread_pct of its threads, $bpf_pct of its BPF
-# programs, $cpu_pct of both and its timers' interrupts; where those are not counted, without what they take beyond BPF.
+# measure SECONDS PID: its CPU over the time, in percent of the host: $thread_pct of its threads, $helper_pct of its helper
+# processes, $bpf_pct of its BPF programs, $cpu_pct of all of them and its timers' interrupts; where those are not counted,
+# without what they take beyond BPF.
 measure() {
-	local seconds=$1 pid=$2 cpu bpf tick=0 interrupts=0
-	cpu=$(run_time_ns "$pid") bpf=$(bpf_time_ns "$pid")
+	local seconds=$1 pid=$2 cpu helpers bpf tick=0 interrupts=0
+	cpu=$(run_time_ns "$pid") helpers=$(helper_time_ns "$pid") bpf=$(bpf_time_ns "$pid")
 	[ -z "${interrupts_pid:-}" ] || { tick=$(tick_time_ns "$pid") interrupts=$(interrupt_time_ns); }
 	at_second $(($(now_s) + seconds))
-	cpu=$(($(run_time_ns "$pid") - cpu)) bpf=$(($(bpf_time_ns "$pid") - bpf))
+	cpu=$(($(run_time_ns "$pid") - cpu)) helpers=$(($(helper_time_ns "$pid") - helpers))
+	bpf=$(($(bpf_time_ns "$pid") - bpf))
 	[ -z "${interrupts_pid:-}" ] ||
 		{ tick=$(($(tick_time_ns "$pid") - tick)) interrupts=$(($(interrupt_time_ns) - interrupts)); }
 	thread_pct=$(calculate "100 * $cpu / ($seconds * 1e9 * $(nproc))")
+	helper_pct=$(calculate "100 * $helpers / ($seconds * 1e9 * $(nproc))")
 	bpf_pct=$(calculate "100 * $bpf / ($seconds * 1e9 * $(nproc))")
-	cpu_pct=$(calculate "100 * ($cpu + $bpf - $tick + $interrupts) / ($seconds * 1e9 * $(nproc))")
+	cpu_pct=$(calculate "100 * ($cpu + $helpers + $bpf - $tick + $interrupts) / ($seconds * 1e9 * $(nproc))")
 }
 
 # Files of our own, compiled again and again on all CPUs while $work/building is there: short processes, deep stacks.
@@ -104,8 +129,8 @@ measure_perf() {
 	figure "agent.perf_$1_cpu_busy_threads_pct" "$thread_pct" "% of the host, without its interrupts"
 	figure "agent.perf_$1_rss_anon_bytes" $(($(status_kib "$perf_pid" RssAnon) * 1024)) bytes
 	figure "agent.perf_$1_bytes_per_s" "$(calculate "$(stat -c %s "$work/perf.$1") / $busy_s" %.0f)" bytes/s
-	ratio "agent.cpu_busy_to_perf_$1" "$ours_busy" "$cpu_pct"
-	ratio "agent.cpu_build_to_perf_$1_busy" "$ours_build" "$cpu_pct"
+	[ -z "$ours_busy" ] || ratio "agent.cpu_busy_to_perf_$1" "$ours_busy" "$cpu_pct"
+	[ -z "$ours_build" ] || ratio "agent.cpu_build_to_perf_$1_busy" "$ours_build" "$cpu_pct"
 	end_process "$perf_pid" INT
 	rm -f "$work/perf.$1"
 }
@@ -145,67 +170,89 @@ measure_completeness() {
 	agent_spool=$work/spool
 }
 
-make_host
-measure_completeness
-rm "$host/busy"
-
-start_server
-start_agent
-wait_for_uploads
-say "idle, $idle_s s"
-measure "$idle_s" "$agent_pid"
-figure agent.cpu_idle_pct "$(calculate "$thread_pct + $bpf_pct")" "% of the host (aim 0.05)"
-figure agent.cpu_idle_bpf_pct "$bpf_pct" "% of the host"
-
-say "busy, $busy_s s"
-touch "$host/busy"
-wait_for_uploads
-start_counting_interrupts
-before_sampled=$(agent_metric 'ticks_total{outcome="sampled"}')
-bytes_before=$(agent_metric 'batch_bytes_total{form="wire"}')
-measure "$busy_s" "$agent_pid"
-samples=$(($(agent_metric 'ticks_total{outcome="sampled"}') - before_sampled))
-ours_busy=$cpu_pct
-figure agent.cpu_busy_pct "$ours_busy" "% of the host, interrupts included"
-figure agent.cpu_busy_threads_pct "$thread_pct" "% of the host"
-figure agent.cpu_busy_bpf_pct "$bpf_pct" "% of the host"
-figure agent.bpf_us_per_sample "$(calculate "$bpf_pct / 100 * $busy_s * 1e6 * $(nproc) / $samples" %.2f)" us
-figure agent.bytes_per_s "$(calculate "($(agent_metric 'batch_bytes_total{form="wire"}') - $bytes_before) / $busy_s" %.0f)" bytes/s
-figure agent.rss_anon_bytes $(($(status_kib "$agent_pid" RssAnon) * 1024)) "bytes (aim 6291456)"
-figure agent.rss_bytes $(($(status_kib "$agent_pid" VmRSS) * 1024)) bytes
-figure agent.rss_peak_bytes $(($(status_kib "$agent_pid" VmHWM) * 1024)) "bytes (aim 20971520)"
-figure agent.map_bytes "$(agent_metric map_bytes)" "bytes, rings included (aim 12582912)"
-figure agent.map_memlock_bytes "$(bpf_map_bytes "$agent_pid")" bytes
+measure_idle() {
+	rm -f "$host/busy"
+	say "idle, $idle_s s"
+	measure "$idle_s" "$agent_pid"
+	figure agent.cpu_idle_pct "$(calculate "$thread_pct + $helper_pct + $bpf_pct")" "% of the host (aim 0.05)"
+	figure agent.cpu_idle_bpf_pct "$bpf_pct" "% of the host"
+}
 
 # From the first sample of a new program to the answer that shows it.
-visible() {
+measure_visible() {
 	local began=${EPOCHREALTIME/[.,]/}
 	start_background fresh "$workloads/deep" 20 40
 	expect_within 40s has_samples deep $((began / 1000000 - 1)) $((began / 1000000 + 60))
 	figure agent.visible_s "$(calculate "(${EPOCHREALTIME/[.,]/} - $began) / 1e6" %.1f)" s
 	end_process "$background_pid"
 }
-visible
 
-say "a build on all CPUs, $build_s s"
-rm "$host/busy"
-touch "$work/building"
-start_background build build_all
-build_pid=$background_pid
-wait_for_uploads
-build_forks=$(awk '$1 == "processes" { print $2 }' /proc/stat)
-measure "$build_s" "$agent_pid"
-ours_build=$cpu_pct
-figure agent.cpu_build_pct "$ours_build" "% of the host, interrupts included"
-figure agent.cpu_build_bpf_pct "$bpf_pct" "% of the host"
-figure agent.build_forks_per_s $((($(awk '$1 == "processes" { print $2 }' /proc/stat) - build_forks) / build_s)) forks/s
-figure agent.build_rss_anon_bytes $(($(status_kib "$agent_pid" RssAnon) * 1024)) bytes
-figure agent.build_rss_peak_bytes $(($(status_kib "$agent_pid" VmHWM) * 1024)) bytes
-rm "$work/building"
-expect_within 30s is_gone "$build_pid"
-stop_agent
+measure_busy() {
+	local before_sampled bytes_before samples
+	touch "$host/busy"
+	wait_for_uploads
+	say "busy, $busy_s s"
+	before_sampled=$(agent_metric 'ticks_total{outcome="sampled"}')
+	bytes_before=$(agent_metric 'batch_bytes_total{form="wire"}')
+	measure "$busy_s" "$agent_pid"
+	samples=$(($(agent_metric 'ticks_total{outcome="sampled"}') - before_sampled))
+	ours_busy=$cpu_pct
+	figure agent.cpu_busy_pct "$ours_busy" "% of the host, interrupts included"
+	figure agent.cpu_busy_threads_pct "$thread_pct" "% of the host"
+	figure agent.cpu_busy_helpers_pct "$helper_pct" "% of the host"
+	figure agent.cpu_busy_bpf_pct "$bpf_pct" "% of the host"
+	figure agent.bpf_us_per_sample "$(calculate "$bpf_pct / 100 * $busy_s * 1e6 * $(nproc) / $samples" %.2f)" us
+	figure agent.bytes_per_s "$(calculate "($(agent_metric 'batch_bytes_total{form="wire"}') - $bytes_before) / $busy_s" %.0f)" bytes/s
+	figure agent.rss_anon_bytes $(($(status_kib "$agent_pid" RssAnon) * 1024)) "bytes (aim 6291456)"
+	figure agent.rss_bytes $(($(status_kib "$agent_pid" VmRSS) * 1024)) bytes
+	figure agent.rss_peak_bytes $(($(status_kib "$agent_pid" VmHWM) * 1024)) "bytes (aim 20971520)"
+	figure agent.map_bytes "$(agent_metric map_bytes)" "bytes, rings included (aim 12582912)"
+	figure agent.map_memlock_bytes "$(bpf_map_bytes "$agent_pid")" bytes
+	measure_visible
+	rm "$host/busy"
+}
 
+measure_build() {
+	local build_pid forks
+	touch "$work/building"
+	start_background build build_all
+	build_pid=$background_pid
+	wait_for_uploads
+	say "a build on all CPUs, $build_s s"
+	forks=$(awk '$1 == "processes" { print $2 }' /proc/stat)
+	measure "$build_s" "$agent_pid"
+	forks=$(($(awk '$1 == "processes" { print $2 }' /proc/stat) - forks))
+	ours_build=$cpu_pct
+	figure agent.cpu_build_pct "$ours_build" "% of the host, helpers and interrupts included"
+	figure agent.cpu_build_threads_pct "$thread_pct" "% of the host"
+	figure agent.cpu_build_helpers_pct "$helper_pct" "% of the host"
+	figure agent.cpu_build_bpf_pct "$bpf_pct" "% of the host"
+	figure agent.build_forks_per_s $((forks / build_s)) forks/s
+	figure agent.build_us_per_fork "$(calculate "$ours_build / 100 * $build_s * 1e6 * $(nproc) / $forks" %.0f)" us
+	figure agent.build_rss_anon_bytes $(($(status_kib "$agent_pid" RssAnon) * 1024)) bytes
+	figure agent.build_rss_peak_bytes $(($(status_kib "$agent_pid" VmHWM) * 1024)) bytes
+	rm "$work/building"
+	expect_within 30s is_gone "$build_pid"
+}
+
+ours_busy='' ours_build=''
+make_host
+if wants many; then measure_completeness; fi
+rm -f "$host/busy"
+if wants idle || wants busy || wants build; then
+	start_server
+	start_agent
+	wait_for_uploads
+	if wants idle; then measure_idle; fi
+	if wants busy || wants build; then start_counting_interrupts; fi
+	if wants busy; then measure_busy; fi
+	if wants build; then measure_build; fi
+	stop_agent
+fi
 # The same host and load under perf record, alone.
-touch "$host/busy"
-measure_perf fp
-measure_perf dwarf
+if wants perf; then
+	[ -n "${interrupts_pid:-}" ] || start_counting_interrupts
+	touch "$host/busy"
+	measure_perf fp
+	measure_perf dwarf
+fi

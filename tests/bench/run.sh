@@ -6,6 +6,7 @@
 #
 #   tests/bench/run.sh --list
 #   tests/bench/run.sh NAME...      those that measure a running agent need root
+#   tests/bench/run.sh agent --case build [--case perf]...      a part of it
 #
 # A benchmark is tests/bench/NAME.sh; its third line says what it measures.
 set -euo pipefail
@@ -45,11 +46,22 @@ case $1 in
 	exit 0
 	;;
 -h | --help)
-	sed -n '4,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+	sed -n '4,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 	exit 2
 	;;
 esac
 
+chosen=()
+while [ $# -gt 0 ]; do
+	if [ "$1" = --case ] && [ $# -gt 1 ]; then
+		export HEARTH_BENCH_CASES="${HEARTH_BENCH_CASES:+$HEARTH_BENCH_CASES }$2"
+		shift
+	else
+		chosen+=("$1")
+	fi
+	shift
+done
+set -- "${chosen[@]}"
 for name in "$@"; do
 	names | grep -xF -- "$name" >/dev/null || {
 		printf "bench: there is no '%s'; there are: %s\n" "$name" "$(names | tr '\n' ' ')" >&2

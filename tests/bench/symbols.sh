@@ -79,7 +79,7 @@ value() { sed -n "s/^$1 //p" "$work/measured"; }
 
 # compile_and_compare NAME FILE
 compile_and_compare() {
-	local name=$1 file=$2 ours theirs file_bytes stored_bytes dwarf_bytes
+	local name=$1 file=$2 ours theirs file_bytes stored_bytes dwarf_sizes dwarf_bytes
 	file_bytes=$(stat -L -c %s "$file")
 	ours=$(measure "$bench" compile "$file" "$work/stored")
 	stored_bytes=$(value stored_bytes)
@@ -87,7 +87,9 @@ compile_and_compare() {
 	"$bench" compile "$file" "$work/stored" >/dev/null
 	cmp "$work/stored" "$work/stored.first" || fail "two compilations of $file differ"
 	theirs=$(measure llvm-gsymutil-14 "--convert=$file" --num-threads=1 "--out-file=$work/gsym" --quiet)
-	dwarf_bytes=$(readelf -SW "$file" | sed 's/\[ */[/' | awk '$2 ~ /^\.debug_/ { sum += strtonum("0x" $6) } END { print sum }')
+	# The shell reads the hexadecimal sizes: strtonum() is gawk's alone.
+	dwarf_sizes=$(readelf -SW "$file" | sed 's/\[ */[/' | awk '$2 ~ /^\.debug_/ { printf " + 0x%s", $6 }')
+	dwarf_bytes=$((0$dwarf_sizes))
 
 	figure "$name.file_bytes" "$file_bytes" bytes
 	figure "$name.dwarf_bytes" "$dwarf_bytes" bytes

@@ -7,9 +7,9 @@
 need_root
 need_tools curl jq
 
-readonly WINDOW_S=30
+readonly WINDOW_S=12
 
-# At 99 Hz a share of 70 % is known to 1.8 points after 30 seconds on two CPUs, three standard deviations.
+# A share of 70 % is known to 1.4 points after 12 seconds on two CPUs, three standard deviations.
 readonly SAMPLE_HZ=397
 
 # This test has the agent as users have it.

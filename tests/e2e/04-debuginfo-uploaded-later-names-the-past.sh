@@ -7,12 +7,12 @@ need_root
 need_tools curl jq readelf
 
 start_server
-start_agent
+start_agent --on_cpu.frequency 397
 
 start_workload stripped 60
 next_second
 from=$((second + 1))
-to=$((from + 9))
+to=$((from + 3))
 wait_for_coverage $((to + 1))
 
 fetch_profile "$work/before.json" stripped "$from" "$to"

@@ -7,7 +7,7 @@
 need_root
 need_tools curl jq
 
-away_s=20
+away_s=12
 [ -z "${HEARTH_E2E_LONG:-}" ] || away_s=60
 
 # A stopping agent delivers for some seconds: few batches, as users have them, on a slow machine too.

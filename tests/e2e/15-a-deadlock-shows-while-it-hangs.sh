@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Two threads that waited for each other's locks a thousand times hang for good: both stacks are there while they hang,
-# whole, with all of the time that passes. Also for an agent that was started when it was too late.
+# whole, with all of the time that passes. Also for an agent that was started when it was too late. A stack that was cut
+# as its wait began, because a page of it was not resident, is whole once the agent has looked at the wait.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
@@ -29,6 +30,9 @@ expect_stuck() {
 
 start_server
 start_agent --off_cpu.disabled=false
+need_workload absent_stack
+"$workloads/absent_stack" 60 0 >/dev/null &
+started_pids+=($!)
 start_workload stuck deadlock
 is_stuck() { grep -q stuck "$work/workload-stuck.log"; }
 expect_within 20s is_stuck
@@ -37,6 +41,12 @@ from=$((second + 1))
 at_second $((from + 8))
 wait_for_coverage $((from + 9))
 expect_stuck "since it hangs" $from $((from + 7))
+wait_for_name on_a_stack_in_a_file absent_stack $from $((from + 7)) "$OFF_CPU"
+fetch_profile "$work/absent.json" absent_stack $from $((from + 7)) "$OFF_CPU"
+expect_near "a stack that was cut at first" "$(value_of "$work/absent.json" on_a_stack_in_a_file)" 8000000 1100000
+# The kernel's frames are those of the switch: all of its waits are of one kind.
+expect_equal "time under the scheduler, of all" "$(value_of "$work/absent.json" '[k] __schedule')" \
+	"$(total_of "$work/absent.json")"
 expect_at_least "open waits" "$(agent_metric off_cpu_open_waits)" 3
 
 # ---- a new agent knows of the threads only that they sleep

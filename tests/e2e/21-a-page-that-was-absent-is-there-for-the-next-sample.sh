@@ -7,7 +7,7 @@
 need_root
 need_tools curl jq pgrep
 
-readonly WINDOW_S=10
+readonly WINDOW_S=6
 readonly DROP_EVERY_MS=2000
 readonly ROOT=on_a_stack_in_a_file
 

@@ -17,15 +17,15 @@ build_program() {
 
 build_program
 start_server
-start_agent
+start_agent --on_cpu.frequency 397
 start_background program "$work/go_cgo" 120
 wait_for_name c_leaf go_cgo "$(now_s)" $(($(now_s) + 60))
 
 next_second
 from=$second
-at_second $((from + 8))
-wait_for_coverage $((from + 8))
-fetch_profile "$work/go.json" go_cgo "$from" $((from + 7))
+at_second $((from + 3))
+wait_for_coverage $((from + 3))
+fetch_profile "$work/go.json" go_cgo "$from" $((from + 2))
 for label in runtime.asmcgocall runtime.cgocallback; do
 	label=$(labels_of "$work/go.json" | grep -E "^$label(\.abi0)?$")
 	say "children of $label: $(children_of "$work/go.json" "$label" | tr '\n' ' ')"
@@ -50,9 +50,9 @@ start_background stripped "$work/go_stripped" 120
 expect_within 30s has_samples go_stripped "$(now_s)" $(($(now_s) + 60))
 next_second
 from=$second
-at_second $((from + 8))
-wait_for_coverage $((from + 8))
-fetch_profile "$work/stripped.json" go_stripped "$from" $((from + 7))
+at_second $((from + 3))
+wait_for_coverage $((from + 3))
+fetch_profile "$work/stripped.json" go_stripped "$from" $((from + 2))
 expect_at_least "nodes of the stripped program" "$(jq '.result | length' "$work/stripped.json")" 10
 cut=$(agent_metric stacks_cut_total) samples=$(agent_metric samples_total)
 say "$cut of $samples stacks of this host were cut"

@@ -9,17 +9,17 @@ need_tools curl jq
 need_workload swap_libraries
 
 start_server
-start_agent
+start_agent --on_cpu.frequency 397
 start_workload swap_libraries 60 "$workloads/libturn_a.so" "$workloads/libturn_b.so"
 wait_for_name "[l] work_of_a" swap_libraries "$(now_s)" $(($(now_s) + 60))
 wait_for_name "[l] work_of_b" swap_libraries "$(now_s)" $(($(now_s) + 60))
 
 next_second
 from=$second
-at_second $((from + 10))
+at_second $((from + 4))
 is_alive "$workload_pid" || fail "the workload ended: its libraries were not at one address"
-wait_for_coverage $((from + 10))
-fetch_profile "$work/turns.json" swap_libraries "$from" $((from + 9))
+wait_for_coverage $((from + 4))
+fetch_profile "$work/turns.json" swap_libraries "$from" $((from + 3))
 
 # below LABEL: all that is anywhere below it.
 below() {

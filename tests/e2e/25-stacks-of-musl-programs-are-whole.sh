@@ -12,7 +12,7 @@ musl-gcc -O2 -fomit-frame-pointer -o "$work/musl_dynamic" "$source"
 musl-gcc -O2 -fomit-frame-pointer -static -o "$work/musl_static" "$source"
 
 start_server
-start_agent
+start_agent --on_cpu.frequency 397
 for program in musl_static musl_dynamic; do
 	start_background $program "$work/$program" 120
 	pid=$background_pid
@@ -20,10 +20,10 @@ for program in musl_static musl_dynamic; do
 	expect_within 90s is_named $program "$(now_s)" $(($(now_s) + 90))
 	next_second
 	from=$second
-	at_second $((from + 6))
-	wait_for_coverage $((from + 6))
+	at_second $((from + 3))
+	wait_for_coverage $((from + 3))
 	end_process "$pid"
-	fetch_profile "$work/$program.json" $program "$from" $((from + 5))
+	fetch_profile "$work/$program.json" $program "$from" $((from + 2))
 	for label in in_comparison in_handler in_main; do
 		expect_at_least "$program: percent of $label" "$(share_of "$work/$program.json" $label)" 5
 	done

@@ -3,6 +3,8 @@
 #
 # hearth upload takes trees, sends nothing twice, and brings a file beyond 2 GB to the server although both of them are
 # killed on the way. What fails leaves nothing behind.
+#
+# This test runs beside others: it starts no agent and looks at no clock.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc objcopy readelf sqlite3 sha256sum

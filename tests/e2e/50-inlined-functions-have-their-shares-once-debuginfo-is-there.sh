@@ -7,13 +7,13 @@ need_root
 need_tools curl jq readelf
 
 start_server
-start_agent
+start_agent --on_cpu.frequency 397
 
 start_workload inlined 60
 pid=$workload_pid
 next_second
 from=$((second + 1))
-to=$((from + 19))
+to=$((from + 5))
 wait_for_coverage $((to + 1))
 mine="{\"tag_filter\": \"process_id = $pid\"}"
 

@@ -41,7 +41,7 @@ chmod 0777 "$work/forged" "$work/twin"
 chmod 0755 "$work/real"
 
 start_server
-start_agent --batch_interval 1s
+start_agent --on_cpu.frequency 397
 
 # The forger has long been there when the others start.
 start_background forged "$work/forged"
@@ -54,9 +54,9 @@ done
 
 next_second
 from=$second
-wait_for_coverage $((from + 11))
+wait_for_coverage $((from + 4))
 for name in forged twin real; do
-	fetch_profile "$work/$name.json" "$name" "$from" $((from + 10))
+	fetch_profile "$work/$name.json" "$name" "$from" $((from + 3))
 	expect_at_least "percent of $name below its main" "$(share_of "$work/$name.json" main)" 95
 	expect_at_least "percent of $name in its middle" "$(share_of "$work/$name.json" "middle_of_$name")" 95
 	expect_at_least "percent of $name in its work" "$(share_of "$work/$name.json" "work_of_$name")" 95

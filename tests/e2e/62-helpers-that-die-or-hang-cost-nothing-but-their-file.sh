@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Every helper is killed as soon as it is there, or stopped, while programs that nobody has seen begin. The agent goes on,
-# counts it, and knows new programs again once it is left alone.
+# counts it, and knows new programs again once it is left alone. Stacks that were cut, because the compiler of their unwind
+# table was killed, are whole again after it.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc
@@ -14,7 +15,18 @@ start_workload shares 120
 wait_for_name work_a shares "$(now_s)" $(($(now_s) + 60))
 
 nursery=$(pgrep -P "$agent_pid" -x hearth-nursery)
-helpers() { pgrep -P "$nursery" -x "$1" || true; }
+
+# signal_helpers SIGNAL NAME...: to all helpers of these names. It starts no program: a loop that starts two of 5 ms each
+# is in step with 99 samples a second, which gives them samples that belong to others.
+signal_helpers() {
+	local signal=$1 children name pid
+	shift
+	read -r children <"/proc/$nursery/task/$nursery/children" || true
+	for pid in $children; do
+		read -r name 2>/dev/null <"/proc/$pid/comm" || continue
+		[[ " $* " != *" $name "* ]] || kill "-$signal" "$pid" 2>/dev/null || true
+	done
+}
 
 # program NAME: busy. Its code differs from that of the others: the linker computes a build-ID without names, so programs
 # that differ by names of equal length alone would be one executable.
@@ -39,7 +51,7 @@ start_background crashed "$work/crashed"
 crashed_pid=$background_pid
 until_s=$(($(now_s) + 3))
 while [ "$(now_s)" -lt $until_s ]; do
-	for pid in $(helpers hearth-parser) $(helpers hearth-finder); do kill -SEGV "$pid" 2>/dev/null || true; done
+	signal_helpers SEGV hearth-parser hearth-finder
 done
 expect_within 30s metric_is_at_least 'helper_failures_total{helper="finder",how="died"}' 1
 
@@ -47,7 +59,7 @@ expect_within 30s metric_is_at_least 'helper_failures_total{helper="finder",how=
 # seen a later sample of another program has them all the same.
 stop_helpers() {
 	while [ "$(now_s)" -lt "$1" ]; do
-		for pid in $(helpers hearth-parser) $(helpers hearth-finder); do kill -STOP "$pid" 2>/dev/null || true; done
+		signal_helpers STOP hearth-parser hearth-finder
 	done
 }
 start_background stopper stop_helpers $(($(now_s) + 6))
@@ -82,6 +94,46 @@ expect_near "microseconds of the busy program" "$(total_of "$work/shares.json")"
 start_background calm "$work/calm"
 wait_for_name work_of_calm calm "$(now_s)" $(($(now_s) + 90))
 say "$(grep -E '^hearth_agent_(look_ups|helper_failures|samples_not_waited)' "$agent_metrics" | tr '\n' ' ')"
+
+# ---- a compiler that is killed in the middle: its table is made again. A million rows take some tenths of a second. No
+# function has a frame pointer, so that without the table main() is not found.
+gcc -O1 -fomit-frame-pointer -fno-inline -fno-optimize-sibling-calls -o "$work/large" -x c - <<'C'
+__asm__(".text\n.rept 300000\n.cfi_startproc\nnop\n.cfi_def_cfa_offset 32\nnop\n.cfi_adjust_cfa_offset 8\nnop\n.cfi_endproc\n.endr\n");
+volatile unsigned long n;
+__attribute__((noinline)) void large_leaf(void) { for (int i = 0; i < 1000000; i++) n += i; }
+__attribute__((noinline)) void large_caller(void) { volatile char room[200]; room[n % 200] = 1; large_leaf(); n += room[n % 200]; }
+int main(void) { for (;;) large_caller(); }
+C
+# A killed helper may also be the one that plans the upload, which the server asks for again much later.
+"$HEARTH_BUILD/bin/hearth" upload --server "$server_url" "$work/large"
+kill_compilers() { while true; do signal_helpers KILL hearth-compiler; done; }
+compiler_was_killed() { metric_is_at_least 'unwind_tables_failed_total{reason="crashed"}' "$1"; }
+already_killed=$(awk '$1 == "hearth_agent_unwind_tables_failed_total{reason=\"crashed\"}" { print $2 }' "$agent_metrics")
+start_background killer kill_compilers
+killer_pid=$background_pid
+start_background large "$work/large"
+large_pid=$background_pid
+expect_within 30s compiler_was_killed $((already_killed + 1))
+large_profile() { fetch_profile "$work/large.json" large "$1" "$1" "{\"tag_filter\": \"process_id = $large_pid\"}"; }
+next_second
+at_second $((second + 1))
+wait_for_coverage $((second + 1))
+large_profile "$second"
+expect_at_most "percent of whole stacks while compilers are killed" "$(share_of "$work/large.json" main)" 5
+end_process "$killer_pid" KILL
+
+stacks_are_whole() {
+	local at=$(($(now_s) - 3))
+	has_samples large "$at" "$at" && large_profile "$at" && awk -v share="$(share_of "$work/large.json" main)" 'BEGIN { exit !(share >= 99) }'
+}
+expect_within 60s stacks_are_whole
+say "$(share_of "$work/large.json" main) % of the stacks are whole again"
+expect_at_least "tables made again" "$(agent_metric unwind_tables_retried_total)" 1
+end_process "$large_pid" KILL
+
+# ---- the CPU time of helpers that were killed is not lost
+expect_at_least "CPU time of compilers in us" $(($(agent_metric compilers_cpu_ns_total) / 1000)) \
+	$(($(agent_metric unwind_compile_ns_total) / 1000))
 is_alive "$agent_pid" || fail "the agent is gone"
 [ "$(pgrep -P "$agent_pid" -x hearth-nursery)" = "$nursery" ] || fail "the nursery is gone"
 

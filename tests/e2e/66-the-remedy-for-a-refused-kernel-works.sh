@@ -11,7 +11,7 @@ need_root
 agent_metrics=$work/agent.metrics
 agent_on_old_kernel=(env LD_PRELOAD="$workloads/libold_kernel.so" "$HEARTH_BUILD/bin/hearth-agent"
 	--server "http://127.0.0.1:$(free_port)" --spool "$work/spool" --unwind.cache_folder "$work/unwind"
-	--metrics.file "$agent_metrics")
+	--metrics.file "$agent_metrics" --batch_interval 1s)
 
 # expect_start NAME COMMAND...: the agent reports.
 expect_start() {

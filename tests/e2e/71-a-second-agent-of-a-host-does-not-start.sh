@@ -47,7 +47,8 @@ second next
 name=$(grep -o '@hearth-agent/[0-9a-f]*' /proc/net/unix | sort -u | while read -r name; do
 	# Of this agent: its socket is among its descriptors.
 	inode=$(awk -v name="$name" '$8 == name { print $7; exit }' /proc/net/unix)
-	if find "/proc/$second_pid/fd" -lname "socket:\[$inode\]" | grep -q .; then printf '%s' "$name"; fi
+	# find fails when another descriptor is closed while it looks.
+	[ -z "$(find "/proc/$second_pid/fd" -lname "socket:\[$inode\]" 2>/dev/null || true)" ] || printf '%s' "$name"
 done)
 [ -n "$name" ] || fail "the agent holds no name"
 end_process "$second_pid"

@@ -28,6 +28,18 @@ from=$((second + 2))
 at_second $from
 cpu_before=$(cpu_time_us "$shares_pid")
 
+# ---- what is compared with the budget has the helpers in it
+parts_of_memory() {
+	awk '$1 ~ /^hearth_agent_(rss_anon_bytes|map_bytes|thread_bytes|helpers_rss_anon_bytes)$/ { sum += $2 }
+		$1 == "hearth_agent_memory_bytes" { all = $2 }
+		END { print all - sum }' "$1"
+}
+has_helpers() { [ "$(agent_metric helpers_rss_anon_bytes)" -gt 0 ] && [ "$(agent_metric helpers_cpu_ns_total)" -gt 0 ]; }
+expect_within 30s has_helpers
+cp "$agent_metrics" "$work/memory.metrics"
+expect_equal "memory_bytes less its parts" "$(parts_of_memory "$work/memory.metrics")" 0
+say "helpers: $(metric_in "$work/memory.metrics" helpers_rss_anon_bytes) bytes, $(metric_in "$work/memory.metrics" helpers_cpu_ns_total) ns"
+
 frequency_step() { sed -n 's/^hearth_agent_budget_step{measure="frequency"} //p' "$agent_metrics"; }
 is_reduced() { [ "$(frequency_step)" -ge 1 ]; }
 take_report "$work/before.metrics"

@@ -50,9 +50,9 @@ account_for_ticks() {
 	say "expected $expected = sampled $sampled + idle $idle + lost $lost; missed $(in_percent "$missed" "$expected") %," \
 		"skipped by the kernel and taken all the same $(in_percent "$skipped" "$expected") %"
 
-	# Whole periods: one for each CPU may be on either side of a report. And the time between two reports is that of
-	# two looks at a file.
-	expect_near "ticks by the events' own clocks" "$(grown ticks_clock)" "$expected" "$(nproc)"
+	# The clocks are read before the ticks are counted. At each of the two reports one tick of each CPU may lie between:
+	# on the clock, but less than half a period late, or counted, but not yet on the clock.
+	expect_near "ticks by the events' own clocks" "$(grown ticks_clock)" "$expected" $((2 * $(nproc)))
 	expect_near "ticks expected at 99 Hz" "$expected" "$((took_us * 99 * $(nproc) / 1000000))" \
 		$((99 * $(nproc) / 2 + expected / 100))
 	expect_near "samples taken into batches" "$(grown samples_total)" "$sampled" $((sampled / 50 + 2))

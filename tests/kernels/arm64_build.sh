@@ -42,7 +42,7 @@ make_sysroot() {
 	# shellcheck disable=SC2086 # many packages
 	apt_in $SUITE arm64 apt-get -qq --yes --no-install-recommends --download-only install $wanted >&2 ||
 		kernels_skip "the mirror $(host_mirror) does not give the packages for arm64"
-	folder=$(mktemp -d "$HEARTH_KERNELS_CACHE/unpack.XXXXXX")
+	folder=$(unfinished_folder)
 	# Libraries and programs have their places in /usr here as they have on a Debian host, where /lib and /bin are links.
 	mkdir -p "$folder"/usr/{bin,sbin,lib}
 	ln -s usr/bin usr/sbin usr/lib "$folder/"
@@ -59,12 +59,13 @@ make_sysroot() {
 for tool in aarch64-linux-gnu-gcc aarch64-linux-gnu-g++ cmake ninja apt-get dpkg-deb; do
 	command -v $tool >/dev/null || { echo "needs $tool"; exit 77; }
 done
-mkdir -p "$HEARTH_KERNELS_CACHE" "$build"
+lock_cache
+mkdir -p "$build"
 make_sysroot
 {
 	cmake -S "$kernels_root" -B "$build" -G Ninja -DHEARTH_TESTS=ON \
 		-DCMAKE_TOOLCHAIN_FILE="$kernels_dir/arm64.cmake" -DHEARTH_SYSROOT="$sysroot" &&
-		cmake --build "$build" --parallel "$(nproc)" --target \
+		cmake --build "$build" --parallel "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" --target \
 			hearth-agent hearth-symbolizer hearth workloads cpu_cycles
 } >"$build/build.log" 2>&1 || {
 	grep -nE 'FAILED:|error:|CMake Error' "$build/build.log" | head -n 20

@@ -26,6 +26,28 @@ kernels_skip() {
 	exit 77
 }
 
+# ---- the cache ------------------------------------------------------------------------------------------------------
+
+# lock_cache: several runs share a cache. One at a time fetches and builds in it; what an earlier one left unfinished,
+# because it was killed, is removed. A script that the holder of the lock calls has it too.
+lock_cache() {
+	[ -z "${HEARTH_KERNELS_LOCKED:-}" ] || return 0
+	export HEARTH_KERNELS_LOCKED=1
+	mkdir -p "$HEARTH_KERNELS_CACHE/logs"
+	exec {cache_lock_fd}>"$HEARTH_KERNELS_CACHE/lock"
+	flock "$cache_lock_fd"
+	rm -rf -- "$HEARTH_KERNELS_CACHE/unfinished"
+	mkdir "$HEARTH_KERNELS_CACHE/unfinished"
+}
+
+unlock_cache() {
+	unset HEARTH_KERNELS_LOCKED
+	exec {cache_lock_fd}>&-
+}
+
+# unfinished_folder: a new folder for what is not complete yet.
+unfinished_folder() { mktemp -d "$HEARTH_KERNELS_CACHE/unfinished/XXXXXX"; }
+
 # ---- kernels --------------------------------------------------------------------------------------------------------
 
 kernel_rows() { grep -vE '^(#|$)' "$kernels_dir/kernels.txt"; }
@@ -35,14 +57,17 @@ ci_kernel_names() { kernel_rows | awk '$6 == "yes" { print $1 }'; }
 # kernel_field NAME COLUMN
 kernel_field() { kernel_rows | awk -v name="$1" -v column="$2" '$1 == name { print $column }'; }
 
-# The address of the mirror that this host's own apt uses, without a slash at the end.
+# The address of the mirror that this host's own apt uses, or $HEARTH_KERNELS_MIRROR, without a slash at the end.
 host_mirror() {
-	local mirror
-	mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null |
+	local mirror=${HEARTH_KERNELS_MIRROR:-}
+	[ -n "$mirror" ] || mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null |
 		sed -nE 's/^(URIs:|deb (\[[^]]*\] )?)[[:space:]]*([a-z]+:[^ ]*\/debian)\/?([[:space:]].*)?$/\3/p' | head -n 1)
 	[ -n "$mirror" ] || kernels_skip "no Debian mirror found in /etc/apt/sources.list.d: cannot fetch a kernel"
 	printf '%s' "$mirror"
 }
+
+# A mirror that sends nothing for so long, twice, does not answer.
+readonly MIRROR_LIMIT_S=10
 
 # apt_in SUITE ARCH COMMAND...: apt-get or apt-cache with a source list and state of its own below the cache folder;
 # the host's configuration of apt is neither read nor changed.
@@ -66,9 +91,9 @@ apt_in() {
 			APT::Architectures { "$arch"; };
 			APT::Sandbox::User "root";
 			Acquire::Languages "none";
-			Acquire::Retries "3";
-			Acquire::http::Timeout "30";
-			Acquire::https::Timeout "30";
+			Acquire::Retries "1";
+			Acquire::http::Timeout "$MIRROR_LIMIT_S";
+			Acquire::https::Timeout "$MIRROR_LIMIT_S";
 		END
 	fi
 	APT_CONFIG=$state/apt.conf "$@"
@@ -87,7 +112,7 @@ fetch_package() {
 	local suite=$1 arch=$2 name=$3 folder=$4 download
 	update_suite "$suite" "$arch" || return 1
 	mkdir -p "$folder"
-	download=$(mktemp -d "$HEARTH_KERNELS_CACHE/download.XXXXXX")
+	download=$(unfinished_folder)
 	(cd "$download" && apt_in "$suite" "$arch" apt-get -qq download "$name" >&2) &&
 		dpkg-deb --extract "$download"/*.deb "$folder"
 	local status=$?
@@ -102,12 +127,11 @@ fetch_kernel() {
 	[ ! -e "$folder/vmlinuz" ] || return 0
 	arch=$(kernel_field "$name" 2) suite=$(kernel_field "$name" 3) pattern=$(kernel_field "$name" 4)
 	[ -n "$arch" ] || kernels_fail "no kernel '$name' in kernels.txt; there are: $(kernel_names | tr '\n' ' ')"
-	mkdir -p "$HEARTH_KERNELS_CACHE"
 	update_suite "$suite" "$arch" ||
 		kernels_skip "the mirror $(host_mirror) does not give the list of packages of $suite for $arch"
 	package=$(apt_in "$suite" "$arch" apt-cache pkgnames | grep -xE "$pattern" | sort -V | tail -n 1)
 	[ -n "$package" ] || kernels_fail "no package of $suite is named $pattern"
-	unpacked=$(mktemp -d "$HEARTH_KERNELS_CACHE/unpack.XXXXXX")
+	unpacked=$(unfinished_folder)
 	fetch_package "$suite" "$arch" "$package" "$unpacked" ||
 		kernels_skip "the mirror $(host_mirror) does not give the package $package"
 	find "$unpacked" -name 'vmlinuz*' -type f -exec mv {} "$unpacked/vmlinuz" \;
@@ -218,7 +242,7 @@ build_initramfs() {
 	shift 2
 	build=$(build_of "$arch")
 	[ -x "$build/bin/hearth-agent" ] || kernels_fail "no programs for $arch in '$build'"
-	root=$(mktemp -d "$HEARTH_KERNELS_CACHE/root.XXXXXX")
+	root=$(unfinished_folder)
 	chmod 755 "$root"
 	mkdir -p "$root"/{proc,sys,dev,run,tmp,var/lib,etc,root,usr/{bin,sbin},hearth/tests} "$root/hearth/build"
 	ln -s usr/bin "$root/bin"
@@ -287,10 +311,17 @@ boot() {
 	arch=$(kernel_field "$name" 2)
 	checks=$(printf '%s,' "$@")
 	export kernels_dir kernels_root HEARTH_BUILD HEARTH_KERNELS_CACHE
-	timeout --kill-after=10 "$GUEST_LIMIT_S" bash -c '. "$0/lib.sh"; start_machine "$@"' "$kernels_dir" \
+	# In the foreground: in the process group of whoever ends this script at its time limit.
+	timeout --foreground --kill-after=10 "$GUEST_LIMIT_S" bash -c '. "$0/lib.sh"; start_machine "$@"' "$kernels_dir" \
 		"$arch" "$HEARTH_KERNELS_CACHE/$name/vmlinuz" "$initramfs" "$cpus" "$memory" \
-		"$line hearth.lacks=$(kernel_field "$name" 5) hearth.checks=${checks%,}" >"$log" 2>&1
+		"$line hearth.lacks=$(kernel_field "$name" 5) hearth.checks=${checks%,}" >"$log" 2>&1 &
+	machine_pid=$!
+	wait "$machine_pid"
 }
+
+# However the script ends, its machine does not run on.
+machine_pid=
+end_machine() { [ -z "$machine_pid" ] || kill "$machine_pid" 2>/dev/null; }
 
 # result_of LOG CHECK: "ok", "skipped REASON", "FAILED REASON"; "FAILED the machine ended before it" when there is none.
 result_of() {

@@ -47,7 +47,8 @@ for program in cpio dpkg-deb apt-get readelf; do
 	command -v "$program" >/dev/null || { echo "needs $program"; exit 77; }
 done
 
-mkdir -p "$HEARTH_KERNELS_CACHE/logs"
+trap end_machine EXIT
+trap 'exit 130' INT TERM
 declare -A results
 status=0
 
@@ -114,6 +115,7 @@ run_command() {
 }
 
 # Everything that is fetched or built comes first: a machine that cannot do this says so at once.
+lock_cache
 for kernel in "${kernels[@]}"; do
 	fetch_kernel "$kernel"
 done
@@ -130,6 +132,7 @@ for arch in $(for kernel in "${kernels[@]}"; do kernel_field "$kernel" 2; done |
 	build_initramfs "$arch" "$HEARTH_KERNELS_CACHE/initramfs-$arch" \
 		$(for check in "${checks[@]}"; do check_header "$check" tools; done | tr ' ' '\n' | sort -u)
 done
+unlock_cache
 if [ -n "$command" ]; then
 	for kernel in "${kernels[@]}"; do
 		run_command "$kernel"

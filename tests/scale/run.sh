@@ -13,8 +13,8 @@
 #   executables   2 000 distinct executables in use by 250 processes
 #   huge          one executable of 1 GB
 #   mappings      3 000 executable mappings in one process
-#   programs      clang, gcc, cmake, Chromium and ClickHouse beside HEARTH_SCALE_OTHERS (400) other executables in use; those
-#                 of the five that are installed
+#   programs      clang, gcc, cmake, Chromium and ClickHouse beside HEARTH_SCALE_OTHERS (400) other executables in use, 0 for
+#                 none; those of the five that are installed and named in HEARTH_SCALE_PROGRAMS
 #
 # HEARTH_BUILD: the build folder. HEARTH_SCALE_DIVISOR=N: a Nth of each number. HEARTH_SCALE_RUN_WITH=COMMAND: put
 # before the agent's; on a machine that others use, "chrt --rr 1" gives it the CPU when it wants it, as on one that is
@@ -25,16 +25,26 @@ need_tools python3 unshare
 
 readonly divisor=${HEARTH_SCALE_DIVISOR:-1}
 warm_s=${HEARTH_SCALE_WARM_S:-12} measured_s=${HEARTH_SCALE_S:-25}
-readonly LOADED_DEADLINE=120s
+readonly LOADED_DEADLINE=300s
+load_pids=()
 
-is_ready() { grep -qs '^ready$' "$work/$1.log"; }
+are_ready_or_gone() { [ "$(grep -cs '^ready$' "$work/$1.log")" -ge "$2" ] || is_gone "${load_pids[-1]}"; }
 
-# load NAME COMMAND...: in the background, until it says that it is ready.
+# load NAME PROCESSES COMMAND...: in the background, until all its processes have said that they are ready.
 load() {
-	local name=$1
-	shift
+	local name=$1 processes=$2
+	shift 2
 	start_background "$name" "$@"
-	expect_within $LOADED_DEADLINE is_ready "$name"
+	load_pids+=("$background_pid")
+	expect_within $LOADED_DEADLINE are_ready_or_gone "$name" "$processes"
+	loads_are_there
+}
+
+loads_are_there() {
+	local pid
+	for pid in "${load_pids[@]}"; do
+		is_alive "$pid" || fail "a load has ended; is a limit of this host too low (kernel.pid_max, vm.max_map_count)?"
+	done
 }
 
 # make_files COUNT [OPTION...]: in $files
@@ -49,14 +59,15 @@ make_files() {
 
 load_processes() {
 	make_files 20
-	load sleepers "$workloads/many" $((10000 / divisor - 20)) "$workloads/use_executables" "$files" {} 1 files=20 \
+	local sleepers=$((10000 / divisor - 20))
+	load sleepers $sleepers "$workloads/many" $sleepers "$workloads/use_executables" "$files" {} 1 files=20 \
 		period=3600000 busy=0
-	load workers "$workloads/many" 20 "$workloads/use_executables" "$files" {} 2 files=20 busy=8000
+	load workers 20 "$workloads/many" 20 "$workloads/use_executables" "$files" {} 2 files=20 busy=8000
 }
 
 load_threads() {
 	make_files 20
-	load threads "$workloads/many" 10 "$workloads/use_executables" "$files" {} 2 files=20 \
+	load threads 10 "$workloads/many" 10 "$workloads/use_executables" "$files" {} 2 files=20 \
 		threads=$((2000 / divisor)) period=20000 busy=400
 	agent_arguments=(--off_cpu.disabled=false)
 }
@@ -69,7 +80,7 @@ load_namespaces() {
 	at_exit+=("umount -l $work/overlay")
 	cp "$workloads/use_executables" "$files/"
 	# shellcheck disable=SC2016 # for the inner shell
-	load namespaces "$workloads/many" $((500 / divisor)) unshare -m sh -c '
+	load namespaces $((500 / divisor)) "$workloads/many" $((500 / divisor)) unshare -m sh -c '
 		mkdir -p "$1/$3/upper" "$1/$3/work" "$1/$3/merged" &&
 			mount -t overlay none -o "lowerdir=$2,upperdir=$1/$3/upper,workdir=$1/$3/work" "$1/$3/merged" &&
 			exec "$1/$3/merged/use_executables" "$1/$3/merged" "$3" 4 files=20 busy=300' \
@@ -81,30 +92,32 @@ load_executables() {
 	say "making $((processes * 8)) executables"
 	make_files $((processes * 8))
 	# Process N has the files from N on: 8 processes have each file.
-	load executables "$workloads/many" "$processes" sh -c \
+	load executables "$processes" "$workloads/many" "$processes" sh -c \
 		'exec "$0" "$1" $((8 * $2)) 8 busy=1000' "$workloads/use_executables" "$files" {}
 }
 
 load_huge() {
 	say "making an executable of $((1000 / divisor)) MB"
 	make_files 1 min=$((4500000 / divisor)) max=$((4500000 / divisor)) body=130 chains=64
-	load huge "$workloads/use_executables" "$files" 0 1 period=10 busy=8000
+	load huge 1 "$workloads/use_executables" "$files" 0 1 period=10 busy=8000
 }
 
 load_mappings() {
 	make_files 1
-	load mappings "$workloads/use_executables" "$files" 0 1 copies=$((3000 / divisor)) period=10 busy=8000
+	load mappings 1 "$workloads/use_executables" "$files" 0 1 copies=$((3000 / divisor)) period=10 busy=8000
 }
 
 # again COMMAND...: runs the command again and again, until it fails.
 again() { while "$@" >/dev/null 2>&1; do :; done; }
 
 load_programs() {
-	local others=${HEARTH_SCALE_OTHERS:-400} port
-	say "making $others executables"
-	make_files "$others"
-	load others "$workloads/many" $((others / 8)) sh -c \
-		'exec "$0" "$1" $((8 * $2)) 8 busy=1000' "$workloads/use_executables" "$files" {}
+	local others=${HEARTH_SCALE_OTHERS:-400}
+	if [ "$others" -gt 0 ]; then
+		say "making $others executables"
+		make_files "$others"
+		load others $((others / 8)) "$workloads/many" $((others / 8)) sh -c \
+			'exec "$0" "$1" $((8 * $2)) 8 busy=1000' "$workloads/use_executables" "$files" {}
+	fi
 	mkdir "$work/programs"
 	cd "$work/programs"
 	printf '#include <%s>\n' regex map unordered_map iostream algorithm functional vector string thread future >all.cc
@@ -115,13 +128,17 @@ load_programs() {
 	cd "$OLDPWD"
 }
 
+# wants NAME COMMAND: the program is to run, and is installed.
+wants() { [[ " ${HEARTH_SCALE_PROGRAMS:-clang gcc cmake chromium clickhouse} " == *" $1 "* ]] && command -v "$2" >/dev/null; }
+
+# again_programs TCP_PORT HTTP_PORT: the ports are for ClickHouse.
 again_programs() {
-	! command -v clang++ >/dev/null || start_background clang again clang++ -std=c++17 -O2 -c all.cc -o 1.o
-	! command -v g++ >/dev/null || start_background gcc again g++ -std=c++17 -O2 -c all.cc -o 2.o
-	! command -v cmake >/dev/null || start_background cmake again cmake --fresh -S . -B b
-	! command -v chromium >/dev/null || start_background chromium chromium --headless=new --no-sandbox --disable-gpu \
+	! wants clang clang++ || start_background clang again clang++ -std=c++17 -O2 -c all.cc -o 1.o
+	! wants gcc g++ || start_background gcc again g++ -std=c++17 -O2 -c all.cc -o 2.o
+	! wants cmake cmake || start_background cmake again cmake --fresh -S . -B b
+	! wants chromium chromium || start_background chromium chromium --headless=new --no-sandbox --disable-gpu \
 		--user-data-dir="$work/programs/chromium" --timeout=600000 --dump-dom "file://$work/programs/a.html"
-	if command -v clickhouse-server >/dev/null; then
+	if wants clickhouse clickhouse-server; then
 		start_background clickhouse clickhouse-server -C /etc/clickhouse-server/config.xml -- --path="$work/programs/ch/" \
 			--tcp_port="$1" --http_port="$2" --listen_host=127.0.0.1 --tmp_path="$work/programs/ch/tmp/"
 		start_background queries again_or_wait clickhouse-client --host 127.0.0.1 --port "$1" --query \
@@ -161,6 +178,18 @@ show_losses() {
 			$2 > 0 { sub(/^hearth_agent_/, "", $1); print prefix $1, $2, "count" }' "$agent_metrics"
 }
 
+# What happens all the time where chunks of unwind tables do not fit: misses, loads, evictions.
+readonly PER_SECOND="unwind_misses_total unwind_chunk_loads_total unwind_chunk_evictions_total stacks_cut_total"
+
+# show_rates CASE FILE: of these counters, by their growth since the metrics in FILE.
+show_rates() {
+	local counter before after
+	for counter in $PER_SECOND; do
+		before=$(agent_metrics=$2 agent_metric "$counter") after=$(agent_metric "$counter")
+		figure "scale.$1.$counter.per_second" "$(calculate "($after - $before) / $measured_s" %.2f)" 1/s
+	done
+}
+
 run_case() {
 	local name=$1 from cpu bpf stopping
 	agent_arguments=()
@@ -174,6 +203,7 @@ run_case() {
 	figure "scale.$name.settling_cpu_s" "$(calculate "$(run_time_ns "$agent_pid") / 1e9" %.2f)" s
 	next_second
 	from=$second
+	cp "$agent_metrics" "$work/metrics.before"
 	cpu=$(run_time_ns "$agent_pid") bpf=$(bpf_time_ns "$agent_pid")
 	at_second $((from + measured_s))
 	cpu=$(($(run_time_ns "$agent_pid") - cpu)) bpf=$(($(bpf_time_ns "$agent_pid") - bpf))
@@ -185,6 +215,10 @@ run_case() {
 	figure "scale.$name.map_and_ring_bytes" "$(agent_metric map_bytes)" bytes
 	figure "scale.$name.processes" "$(agent_metric processes)" processes
 	figure "scale.$name.executables" "$(agent_metric executables)" executables
+	figure "scale.$name.resident_chunks" "$(agent_metric unwind_chunks)" chunks
+	figure "scale.$name.pool_bytes" "$(agent_metric unwind_pool_bytes)" bytes
+	show_rates "$name" "$work/metrics.before"
+	loads_are_there
 	stopping=${EPOCHREALTIME/[.,]/}
 	stop_agent
 	figure "scale.$name.stop_s" "$(calculate "(${EPOCHREALTIME/[.,]/} - $stopping) / 1e6" %.1f)" s

@@ -9,9 +9,12 @@
  *   absent_stack [SECONDS [EVERY_MS [LONG_READ_MIB]]]    default 10, 5, 0; prints how often pages
  * were dropped. A turn lasts EVERY_MS on average.
  *
+ * EVERY_MS 0: the pages are dropped once, above a few frames, and the thread sleeps for SECONDS.
+ *
  * LONG_READ_MIB is read in one system call after the others, some 3 seconds for a GiB.
  */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -22,6 +25,7 @@
 
 #define STACK_BYTES ((size_t)4 << 20)
 #define DEPTH       200
+#define SLEEP_DEPTH 12 /* less than what is copied of a stack */
 #define FRAME_BYTES 1024
 #define PAGE_BYTES  4096
 
@@ -41,6 +45,7 @@ struct run {
 VISIBLE uint64_t spin_above_absent_pages(uint64_t end_ns, uint64_t seed);
 VISIBLE uint64_t read_above_absent_pages(const struct run *run, uint64_t end_ns);
 VISIBLE uint64_t read_long_above_absent_pages(const struct run *run);
+VISIBLE uint64_t sleep_above_absent_pages(const struct run *run);
 VISIBLE uint64_t at_the_bottom(struct run *run);
 VISIBLE uint64_t descend(struct run *run, uint64_t depth);
 VISIBLE void *on_a_stack_in_a_file(void *arg);
@@ -91,10 +96,21 @@ uint64_t read_long_above_absent_pages(const struct run *run)
 	return (uint64_t)readv(run->random_fd, parts, n_parts);
 }
 
+uint64_t sleep_above_absent_pages(const struct run *run)
+{
+	const struct timespec end = { .tv_sec = (time_t)(run->end_ns / 1000000000u) };
+
+	return (uint64_t)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
+}
+
 uint64_t at_the_bottom(struct run *run)
 {
 	uint64_t seed = 1;
 
+	if (run->every_ns == 0) {
+		drop_pages(run);
+		return sleep_above_absent_pages(run);
+	}
 	while (clock_read_ns(CLOCK_MONOTONIC) < run->end_ns) {
 		drop_pages(run);
 		seed = spin_above_absent_pages(draw_end(run), seed);
@@ -121,15 +137,16 @@ uint64_t descend(struct run *run, uint64_t depth)
 void *on_a_stack_in_a_file(void *arg)
 {
 	struct run *run = arg;
-	uint64_t result = descend(run, DEPTH);
+	uint64_t result = descend(run, run->every_ns ? DEPTH : SLEEP_DEPTH);
 
 	__asm__ volatile("" : "+r"(result));
 	return NULL;
 }
 
-static char *map_file(void)
+/* The agent reads no stack of a thread that waits from a file on disk: that may take long. */
+static char *map_file(bool in_memory)
 {
-	FILE *file = tmpfile();
+	FILE *file = in_memory ? fdopen(memfd_create("stack", 0), "r+") : tmpfile();
 	char *memory;
 
 	if (!file || ftruncate(fileno(file), (off_t)STACK_BYTES) < 0)
@@ -143,10 +160,11 @@ static char *map_file(void)
 int main(int argc, char **argv)
 {
 	uint64_t seconds = argc > 1 ? strtoull(argv[1], NULL, 10) : 10;
+	uint64_t every_ms = argc > 2 ? strtoull(argv[2], NULL, 10) : 5;
 	struct run run = {
-		.stack = map_file(),
+		.stack = map_file(every_ms == 0),
 		.buffer = malloc(READ_BYTES),
-		.every_ns = (argc > 2 ? strtoull(argv[2], NULL, 10) : 5) * 1000000u,
+		.every_ns = every_ms * 1000000u,
 		.long_read_mib = argc > 3 ? strtoull(argv[3], NULL, 10) : 0,
 		.end_ns = clock_read_ns(CLOCK_MONOTONIC) + seconds * 1000000000u,
 	};

@@ -3,6 +3,7 @@
  * Waits of known kinds, each in a function and a thread of its own, timed around the call that waits.
  *
  *   off_cpu_waits [SECONDS [FILE]]    default 10; FILE, of 16 MiB, is read past the page cache
+ *   off_cpu_waits SECONDS asleep      only the one that sleeps, 50 times a second
  *
  * Prints a line for each function when it is done: its name, how often it waited, and for how many microseconds.
  */
@@ -11,6 +12,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "spin.h"
@@ -154,14 +156,18 @@ int main(int argc, char **argv)
 	pthread_t holder, feeder;
 
 	stop_ns = clock_read_ns(CLOCK_MONOTONIC) + (argc > 1 ? strtoull(argv[1], NULL, 10) : 10) * 1000 * MS;
-	if (argc > 2)
+	if (argc > 2 && strcmp(argv[2], "asleep") == 0)
+		n_waiters = 1;
+	else if (argc > 2)
 		waiters[n_waiters - 1].fd = open(argv[2], O_RDONLY | O_DIRECT);
-	if (waiters[n_waiters - 1].fd < 0)
+	if (n_waiters > 1 && waiters[n_waiters - 1].fd < 0)
 		n_waiters--;
 	if (pipe(pipe_fds) < 0)
 		return 1;
-	pthread_create(&holder, NULL, hold_lock, NULL);
-	pthread_create(&feeder, NULL, feed, NULL);
+	if (n_waiters > 1) {
+		pthread_create(&holder, NULL, hold_lock, NULL);
+		pthread_create(&feeder, NULL, feed, NULL);
+	}
 	for (size_t i = 0; i < n_waiters; i++)
 		pthread_create(&threads[i], NULL, repeat, &waiters[i]);
 	for (size_t i = 0; i < n_waiters; i++) {

@@ -16,11 +16,14 @@
  *   jit        machine code made at run time, with a frame pointer and no call frame information, calls back
  *   mappings   as jit, with 4000 other executable mappings of a file
  *   zero       the same without a frame pointer: it has a zero in the register
+ *   copied     as deep, after the code was copied to anonymous memory in its place, as for huge pages
+ *   moved      the same, where the memory was made elsewhere and moved to the place of the code
  *   context    below a function that makecontext(3) began on a stack of its own, and that swapcontext(3) leaves
  *
  * Prints "ready" when it begins.
  */
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -115,7 +118,7 @@ uint64_t is_odd(uint64_t seed, unsigned int levels)
 	return seed + 1;
 }
 
-static uint64_t run_deep(uint64_t seed)
+static VISIBLE uint64_t run_deep(uint64_t seed)
 {
 	seed = descend(seed, DEEP_LEVELS);
 	AFTER_CALL(seed);
@@ -386,6 +389,84 @@ static uint64_t run_with_mappings(uint64_t seed)
 	return run_jit(seed);
 }
 
+struct code_range {
+	uint8_t *start;
+	size_t bytes;
+};
+
+#define CODE_PAGE 4096
+
+/*
+ * Takes away the code that calls it: so it lies on a page by itself, behind the rest of the code, and calls the C
+ * library by pointers.
+ */
+__attribute__((section(".code_copier"), aligned(CODE_PAGE), noinline)) static bool
+copy_in_place(const struct code_range *code, const uint8_t *bytes, __typeof__(mmap) *map_memory,
+	      __typeof__(mprotect) *protect, __typeof__(memcpy) *copy)
+{
+	if (map_memory(code->start, code->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		       0) == MAP_FAILED)
+		return false;
+	copy(code->start, bytes, code->bytes);
+	return protect(code->start, code->bytes, PROT_READ | PROT_EXEC) == 0;
+}
+
+/* The program's own code, up to copy_in_place(). */
+static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct code_range *code = arg;
+
+	(void)size;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
+			continue;
+		code->start = (uint8_t *)info->dlpi_addr + segment->p_vaddr / CODE_PAGE * CODE_PAGE;
+		code->bytes = (size_t)((uint8_t *)copy_in_place - code->start);
+	}
+	return 1; /* the program is the first */
+}
+
+static void copy_code(bool in_place)
+{
+	struct code_range code = {};
+	uint8_t *copy;
+
+	(void)dl_iterate_phdr(find_code, &code);
+	copy = mmap(NULL, code.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (copy == MAP_FAILED)
+		exit(1);
+	memcpy(copy, code.start, code.bytes);
+	if (in_place && !copy_in_place(&code, copy, mmap, mprotect, memcpy))
+		exit(1);
+	if (in_place)
+		return;
+	if (mprotect(copy, code.bytes, PROT_READ | PROT_EXEC) < 0 ||
+	    mremap(copy, code.bytes, code.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, code.start) == MAP_FAILED)
+		exit(1);
+}
+
+static uint64_t run_copied(uint64_t seed)
+{
+	static bool copied;
+
+	if (!copied)
+		copy_code(true);
+	copied = true;
+	return run_deep(seed);
+}
+
+static uint64_t run_moved(uint64_t seed)
+{
+	static bool moved;
+
+	if (!moved)
+		copy_code(false);
+	moved = true;
+	return run_deep(seed);
+}
+
 static const struct {
 	const char *name;
 	uint64_t (*run)(uint64_t seed);
@@ -402,6 +483,8 @@ static const struct {
 	{ "mappings", run_with_mappings },
 	{ "zero", run_zero },
 	{ "context", run_context },
+	{ "copied", run_copied },
+	{ "moved", run_moved },
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A thread waits whose stack has no pages: another process should supply them (userfaultfd) and never does. Whoever reads
+# that stack waits in the kernel. The waits of other programs are exact all the same, the stack is counted as not read,
+# and the agent ends on SIGTERM.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl jq
+need_workload lazy_memory
+need_workload stuck
+
+readonly WAIT_S=12 OFF_CPU='{"profile_event_type": "off-cpu"}'
+
+# The wait is older than the agent, so that only the walk over waits can find it.
+"$workloads/lazy_memory" >"$work/lazy.log" 2>&1 &
+lazy_pid=$!
+started_pids+=("$lazy_pid")
+has_begun() { grep -q ready "$work/lazy.log" || is_gone "$lazy_pid"; }
+expect_within 10s has_begun
+grep -q ready "$work/lazy.log" || skip "the kernel refuses userfaultfd: $(cat "$work/lazy.log")"
+
+start_server
+start_agent --batch_interval 1s --off_cpu.disabled=false
+next_second
+from=$second
+"$workloads/stuck" sleep "$WAIT_S" >"$work/slept" &
+sleeper=$!
+started_pids+=("$sleeper")
+wait "$sleeper"
+to=$(($(now_s) + 1))
+wait_for_coverage $((to + 1))
+wait_for_name sleep_long stuck "$from" "$to" "$OFF_CPU"
+fetch_profile "$work/stuck.json" stuck "$from" "$to" "$OFF_CPU"
+slept_us=$(cat "$work/slept")
+expect_near "the wait of the other program, in microseconds" "$(value_of "$work/stuck.json" sleep_long)" "$slept_us" \
+	$((slept_us / 100))
+
+# It has no user frame but the innermost, which the registers give.
+fetch_profile "$work/lazy.json" lazy_memory "$from" "$to" "$OFF_CPU"
+expect_at_least "microseconds that the thread without pages waits" "$(total_of "$work/lazy.json")" $(((WAIT_S - 3) * 1000000))
+expect_at_least "stacks that were not read" "$(agent_metric 'off_cpu_unread_total{reason="userfault"}')" 1
+expect_equal "walks that hung" "$(agent_metric off_cpu_walks_late_total)" 0
+
+is_alive "$agent_pid" || fail "the agent is gone"
+kill -TERM "$agent_pid"
+expect_within 20s is_gone "$agent_pid"
+wait "$agent_pid" || fail "the agent ended with status $?"

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A program without frame pointers copies its own code to anonymous memory at the same addresses, as others do to have
+# their code in huge pages; another one makes the copy elsewhere and moves it there. The kernel knows no file behind that
+# code any more. The stacks are the exact sequence of functions all the same, to _start.
+. "$(dirname "$0")/known_stacks.sh"
+
+sample_programs unwound:copied unwound:moved
+
+for mode in copied moved; do
+	expect_stacks "unwound:$mode" --leaf leaf_a --leaf leaf_b --share 70 --stacks \
+		"leaf_[ab];both_leaves;(descend_by_pointer;descend\*2;){133}descend_by_pointer;descend;run_deep;run_$mode;main;libc;_start"
+done

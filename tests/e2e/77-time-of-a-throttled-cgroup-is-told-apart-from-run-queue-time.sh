@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A program in a cgroup that may use a fifth of a CPU is stopped for most of its time: the agent counts as much of it as
+# throttled as the cgroup's own cpu.stat. Two programs that share one CPU without a limit are in run queues just as long,
+# and nothing of that is counted as throttled.
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools taskset
+
+readonly NAME=hearth-e2e-$$ PERIOD_US=100000 QUOTA_US=20000
+readonly SECONDS_OF_WORK=6
+
+if [ -e /sys/fs/cgroup/cpu/cpu.cfs_quota_us ]; then
+	group=/sys/fs/cgroup/cpu/$NAME
+	mkdir "$group"
+	echo $PERIOD_US >"$group/cpu.cfs_period_us"
+	echo $QUOTA_US >"$group/cpu.cfs_quota_us"
+	throttled_us() { awk '$1 == "throttled_time" { printf "%.0f\n", $2 / 1000 }' "$group/cpu.stat"; }
+elif grep -qw cpu /sys/fs/cgroup/cgroup.controllers 2>/dev/null; then
+	group=/sys/fs/cgroup/$NAME
+	echo +cpu >/sys/fs/cgroup/cgroup.subtree_control || skip "the cpu controller cannot be used here"
+	mkdir "$group"
+	echo "$QUOTA_US $PERIOD_US" >"$group/cpu.max"
+	throttled_us() { awk '$1 == "throttled_usec" { print $2 }' "$group/cpu.stat"; }
+else
+	skip "there is no cpu controller"
+fi
+at_exit+=("rmdir $group")
+
+# A program that spins for so long on one CPU, in the cgroup whose tasks are in the file $1, if there is one.
+spin_in() {
+	[ -z "$1" ] || echo "$BASHPID" >"$1"
+	exec taskset -c 0 "$workloads/deep" 5 $SECONDS_OF_WORK
+}
+
+# counters: throttled and run-queue time, in microseconds, of a batch that was sent after now.
+counters() {
+	next_second
+	at_second $((second + 3))
+	throttled=$(($(agent_metric throttled_ns_total) / 1000))
+	queued=$(($(agent_metric run_queue_ns_total) / 1000))
+}
+
+need_workload deep
+start_server
+start_agent --off_cpu.disabled=false --batch_interval 1s
+counters
+throttled_before=$throttled queued_before=$queued
+
+spin_in "$group/cgroup.procs" &
+wait $!
+told=$(throttled_us)
+counters
+expect_at_least "time that the kernel reports, in ms" $((told / 1000)) $((SECONDS_OF_WORK * 500))
+expect_near "throttled, in microseconds" $((throttled - throttled_before)) "$told" $((told / 30))
+expect_at_least "run-queue time, in microseconds" $((queued - queued_before)) $((throttled - throttled_before))
+
+throttled_before=$throttled queued_before=$queued
+spin_in '' &
+first=$!
+spin_in '' &
+wait $first $!
+counters
+expect_at_least "run-queue time of two on one CPU, in ms" $(((queued - queued_before) / 1000)) $((SECONDS_OF_WORK * 700))
+expect_at_most "throttled, in microseconds" $((throttled - throttled_before)) 100000
