@@ -21,6 +21,12 @@
 /* Symbols of the kernel as an ELF file: 200 thousand of them are 12 MB. */
 #define KERNEL_ELF_MAX_BYTES (64 * MIB)
 
+/*
+ * Attempts of an upload whose helpers die or hang. The server asks again only after ten minutes, and until then the
+ * executable has no names.
+ */
+#define UPLOAD_ATTEMPTS 4
+
 #define MODULES_EVERY_NS (10 * NSEC_PER_SEC)
 
 static void begin_window(struct agent *agent, struct window *window)
@@ -181,9 +187,22 @@ static int upload_kernel(struct agent *agent, const struct executable *executabl
 struct opened_upload {
 	struct agent *agent;
 	uint32_t number; /* of the executable */
-	uint32_t what;
+	struct wanted wanted;
 	bool is_trusted; /* only root can write the file */
 };
+
+/* Puts the upload back into the queue if a later attempt may succeed. */
+static void retry_later(struct agent *agent, const struct wanted *wanted, const struct executable *executable,
+			int error)
+{
+	struct wanted again = *wanted;
+
+	if ((error != -ECONNRESET && error != -ETIMEDOUT) || ++again.n_failed >= UPLOAD_ATTEMPTS)
+		return;
+	again.not_before_ns = upload_opener_retry_at_ns(agent->upload_opener, executable, wanted->what);
+	if (vec_push(&agent->wanted, again) < 0)
+		log_debug("no memory to upload '%s' again, the server will ask for it later", executable->name);
+}
 
 static void on_opened(void *arg, int result, int fd, int pieces_fd)
 {
@@ -191,9 +210,11 @@ static void on_opened(void *arg, int result, int fd, int pieces_fd)
 	const struct executable *executable = executable_cache_by_number(upload->agent->executables, upload->number);
 
 	upload->agent->n_opening_uploads--;
-	if (result < 0 && executable)
+	if (result < 0 && executable) {
 		log_debug_errno(result, "'%s' is not uploaded, no helper could find out which of its parts: %m",
 				executable->name);
+		retry_later(upload->agent, &upload->wanted, executable, result);
+	}
 	if (result < 0 || !executable) {
 		scoped_close(&fd);
 		scoped_close(&pieces_fd);
@@ -202,7 +223,7 @@ static void on_opened(void *arg, int result, int fd, int pieces_fd)
 	(void)sender_upload_take(upload->agent->sender, &(struct sender_upload){
 								.id = executable->id,
 								.name = executable->name,
-								.what = upload->what,
+								.what = upload->wanted.what,
 								.is_trusted = upload->is_trusted,
 								.fd = fd,
 								.pieces_fd = pieces_fd,
@@ -213,7 +234,7 @@ static void on_opened(void *arg, int result, int fd, int pieces_fd)
  * Has helpers open the file, because its file system may not answer, check that it is the executable, and parse it for
  * the parts that are sent.
  */
-static int upload(struct agent *agent, const struct executable *executable, uint32_t what)
+static int upload(struct agent *agent, const struct executable *executable, const struct wanted *wanted)
 {
 	struct opened_upload *upload;
 	int r;
@@ -226,12 +247,12 @@ static int upload(struct agent *agent, const struct executable *executable, uint
 	*upload = (struct opened_upload){
 		.agent = agent,
 		.number = executable->number,
-		.what = what,
+		.wanted = *wanted,
 		.is_trusted = executable->source_is_trusted || executable->role == EXECUTABLE_VDSO,
 	};
 	r = upload_opener_open(agent->upload_opener, executable,
 			       &(struct upload_request){
-				       .what = what, .opened = on_opened, .forget = free, .arg = upload });
+				       .what = wanted->what, .opened = on_opened, .forget = free, .arg = upload });
 	if (r < 0)
 		free(upload);
 	else
@@ -239,7 +260,7 @@ static int upload(struct agent *agent, const struct executable *executable, uint
 	return r;
 }
 
-/* An upload that fails is asked for again by the server, later and perhaps of another agent. */
+/* An upload that fails for another reason is asked for again by the server, later and perhaps of another agent. */
 static void try_upload(struct agent *agent, const struct wanted *wanted, const struct executable *executable)
 {
 	char id[EXECUTABLE_ID_TEXT_SIZE];
@@ -250,13 +271,21 @@ static void try_upload(struct agent *agent, const struct wanted *wanted, const s
 		log_debug("the server wants '%s', which is not known here any more", id);
 		return;
 	}
-	r = upload(agent, executable, wanted->what);
+	r = upload(agent, executable, wanted);
 	if (r < 0)
 		log_debug_errno(r, "cannot upload '%s' (build ID %s): %m", executable->name, id);
 }
 
+/* The server has the file of a user with this ID, and here is no better one, so far. */
+static bool lacks_trusted_file(const struct wanted *wanted, const struct executable *executable)
+{
+	return executable && wanted->trusted_only && executable->role == EXECUTABLE_USER &&
+	       !executable->source_is_trusted;
+}
+
 void agent_feed_uploads(struct agent *agent)
 {
+	uint64_t now_ns = clock_monotonic_ns(agent->clock);
 	size_t kept = 0;
 	size_t next = 0;
 
@@ -264,9 +293,7 @@ void agent_feed_uploads(struct agent *agent)
 		const struct wanted wanted = agent->wanted.items[next++];
 		const struct executable *executable = executable_cache_by_id(agent->executables, &wanted.id);
 
-		/* The server has the file of a user with this ID; here is no better one, so far. */
-		if (executable && wanted.trusted_only && executable->role == EXECUTABLE_USER &&
-		    !executable->source_is_trusted)
+		if (lacks_trusted_file(&wanted, executable) || wanted.not_before_ns > now_ns)
 			agent->wanted.items[kept++] = wanted;
 		else
 			try_upload(agent, &wanted, executable);

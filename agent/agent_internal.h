@@ -41,6 +41,8 @@ struct wanted {
 	struct executable_id id;
 	uint32_t what;
 	bool trusted_only; /* waits until a file is seen that only root can write */
+	unsigned int n_failed;	/* attempts that failed because a helper died or hung */
+	uint64_t not_before_ns; /* monotonic: waits until then, after such an attempt */
 };
 
 VEC_DEFINE(wanted_vec, struct wanted);

@@ -68,6 +68,14 @@ uint64_t upload_opener_failed(const struct upload_opener *opener)
 	return opener->n_failed;
 }
 
+uint64_t upload_opener_retry_at_ns(const struct upload_opener *opener, const struct executable *executable,
+				   uint32_t what)
+{
+	const struct failed_file key = { .content = executable->content, .what = what };
+
+	return avoid_list_until_ns(opener->left_alone, &key);
+}
+
 static void opening_free(struct opening *opening)
 {
 	scoped_close(&opening->fd);

@@ -36,6 +36,10 @@ struct upload_request {
 int upload_opener_open(struct upload_opener *opener, const struct executable *executable,
 		       const struct upload_request *request);
 
+/* Monotonic: upload_opener_open() of @executable answers -EAGAIN before; 0: it never failed. */
+uint64_t upload_opener_retry_at_ns(const struct upload_opener *opener, const struct executable *executable,
+				   uint32_t what);
+
 /* Uploads that were not begun, because helpers failed, or the file has nothing to upload or was left alone. */
 uint64_t upload_opener_failed(const struct upload_opener *opener);
 

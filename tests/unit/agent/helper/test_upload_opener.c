@@ -101,6 +101,11 @@ static int begin(struct fixture *fixture)
 	return upload_opener_open(fixture->opener, fixture->executable, &request);
 }
 
+static uint64_t retry_at_ns(const struct fixture *fixture)
+{
+	return upload_opener_retry_at_ns(fixture->opener, fixture->executable, EXTRACT_DEBUG);
+}
+
 static void run_until(struct fixture *fixture, unsigned int n_opened)
 {
 	struct pollfd polled = { .fd = helper_pool_fd(fixture->pool), .events = POLLIN };
@@ -142,6 +147,7 @@ static void a_helper_plans_the_extract_of_a_file(void **state)
 	run_until(fixture, 1);
 	assert_is_opened(fixture);
 	assert_int_equal(upload_opener_failed(fixture->opener), 0);
+	assert_int_equal(retry_at_ns(fixture), 0);
 }
 
 static void a_file_whose_helper_died_is_counted_and_left_alone(void **state)
@@ -157,6 +163,8 @@ static void a_file_whose_helper_died_is_counted_and_left_alone(void **state)
 	assert_errno(fixture->result, -ECONNRESET);
 	assert_errno(begin(fixture), -EAGAIN);
 	assert_int_equal(upload_opener_failed(fixture->opener), 2);
+	assert_in_range(retry_at_ns(fixture), clock_monotonic_ns(&fixture->clock),
+			clock_monotonic_ns(&fixture->clock) + 10 * NSEC_PER_SEC);
 	fixture->ahead_ns += 10 * NSEC_PER_SEC;
 	assert_ok(begin(fixture));
 	run_until(fixture, 3);
