@@ -29,6 +29,13 @@ const char *event_type_unit(unsigned int type)
 	return type < ARRAY_SIZE(event_types) ? event_types[type].unit : NULL;
 }
 
+unsigned int event_type_answer_divisor(unsigned int type)
+{
+	const char *unit = event_type_unit(type);
+
+	return unit && strcmp(unit, "ns") == 0 ? 1000 : 1;
+}
+
 enum event_type event_type_from_name(const char *name)
 {
 	for (unsigned int type = 0; type < ARRAY_SIZE(event_types); type++)

@@ -31,5 +31,8 @@ const char *event_type_name(unsigned int type);
 /* "ns" or "bytes"; NULL for a number that is none. */
 const char *event_type_unit(unsigned int type);
 
+/* Answers give times in microseconds: 1000 for a type in ns, else 1. */
+unsigned int event_type_answer_divisor(unsigned int type);
+
 /* EVENT_NONE when no type has this name. */
 enum event_type event_type_from_name(const char *name);

@@ -31,30 +31,18 @@ static const struct stat_row {
 #undef X
 };
 
-static bool is_time(enum event_type type)
-{
-	const char *unit = event_type_unit(type);
-
-	return unit && strcmp(unit, "ns") == 0;
-}
-
-uint64_t answer_unit_divisor(enum event_type type)
-{
-	return is_time(type) ? NSEC_PER_USEC : 1;
-}
-
 const char *answer_unit_name(enum event_type type)
 {
-	return is_time(type) ? "microseconds" : "bytes";
+	return event_type_answer_divisor(type) > 1 ? "microseconds" : "bytes";
 }
 
 uint64_t answer_value(enum event_type type, uint64_t value)
 {
-	uint64_t divisor = answer_unit_divisor(type);
+	uint64_t divisor = event_type_answer_divisor(type);
 
 	uint64_t rest = value % divisor;
 
-	/* As node_list.h rounds: half goes up. */
+	/* Half up, as the root of a tree. */
 	return value / divisor + (rest >= divisor - rest ? 1 : 0);
 }
 
@@ -119,9 +107,9 @@ int answer_tree(struct json_writer *json, enum event_type type, bool columns,
 		return 0;
 	}
 	if (columns)
-		return node_columns_write(tree, answer_unit_divisor(type), is_memory_type(type),
+		return node_columns_write(tree, event_type_answer_divisor(type), is_memory_type(type),
 					  json);
-	return node_list_write(tree, answer_unit_divisor(type), json);
+	return node_list_write(tree, event_type_answer_divisor(type), json);
 }
 
 static void describe_failure(int error, char ret_message[PROFILE_MESSAGE_SIZE])
@@ -140,11 +128,13 @@ int answer_query(struct api_context *context, const struct profile_request *requ
 		 struct tree **ret_tree, struct profile_stats *ret_stats,
 		 char ret_message[PROFILE_MESSAGE_SIZE])
 {
+	struct profile_request in_unit = *request;
 	int r;
 
+	in_unit.value_unit = event_type_answer_divisor(request->type);
 	*ret_stats = (struct profile_stats){};
 	ret_message[0] = '\0';
-	r = profile_query(context->store, context->resolver, context->clock, request, ret_tree,
+	r = profile_query(context->store, context->resolver, context->clock, &in_unit, ret_tree,
 			  ret_stats, ret_message);
 
 	api_count(context, API_METRIC_QUERY_ROWS, ret_stats->n_rows);

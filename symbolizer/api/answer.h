@@ -42,8 +42,6 @@
 	X(resolve_ns, "resolve_us", "X-Hearth-Resolve-Us", TIME)                                   \
 	X(merge_ns, "merge_us", "X-Hearth-Merge-Us", TIME)
 
-/* By what values are divided once, at the answer: 1000 (ns to microseconds) or 1 (bytes). */
-uint64_t answer_unit_divisor(enum event_type type);
 uint64_t answer_value(enum event_type type, uint64_t value);
 const char *answer_unit_name(enum event_type type); /* "microseconds" or "bytes" */
 
@@ -62,7 +60,7 @@ void answer_stats(struct json_writer *json, enum event_type type,
 int answer_tree(struct json_writer *json, enum event_type type, bool columns,
 		const struct tree *tree);
 
-/* profile_query() with counting; a failure of the store is logged. Same result. */
+/* profile_query() in the unit of answers, with counting; a failure of the store is logged. Same result. */
 int answer_query(struct api_context *context, const struct profile_request *request,
 		 struct tree **ret_tree, struct profile_stats *ret_stats,
 		 char ret_message[PROFILE_MESSAGE_SIZE]);

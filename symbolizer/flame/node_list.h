@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A finished tree as DeepFlow's two answers. Values are divided by @unit_divisor and rounded once,
- * here (on-cpu: ns to microseconds, 1000; memory: 1). A node's total is the rounded sum, not the
- * sum of rounded parts.
+ * A finished tree as DeepFlow's two answers. Values are divided by @unit_divisor (on-cpu: ns to
+ * microseconds, 1000; memory: 1). A tree that was finished by tree_finish_rounded() with this unit
+ * has no remainders; others are rounded half up.
  */
 
 #include "common/json_writer.h"

@@ -178,23 +178,28 @@ void tree_add_self(struct tree *tree, uint32_t node, uint64_t value)
 	tree->nodes.items[node].self = saturating_add(tree->nodes.items[node].self, value);
 }
 
-static int compare_siblings(const void *left, const void *right, void *arg)
+int tree_compare_labels(const struct tree *tree, uint32_t left, uint32_t right)
 {
-	const struct tree *tree = arg;
-	const struct tree_node *a = &tree->nodes.items[*(const uint32_t *)left];
-	const struct tree_node *b = &tree->nodes.items[*(const uint32_t *)right];
-	int order;
+	const struct tree_node *a = &tree->nodes.items[left], *b = &tree->nodes.items[right];
+	int order = a->label == b->label ? 0
+					 : strcmp(string_table_text(tree->labels, a->label),
+						  string_table_text(tree->labels, b->label));
 
-	if (a->total != b->total)
-		return a->total > b->total ? -1 : 1;
-	order = a->label == b->label ? 0
-				     : strcmp(string_table_text(tree->labels, a->label),
-					      string_table_text(tree->labels, b->label));
 	return order ? order : a->type - b->type;
 }
 
-/* children[first_of[p] .. first_of[p + 1]) are the children of p, in order of number. */
-static void group_by_parent(const struct tree *tree, uint32_t *first_of, uint32_t *children)
+static int compare_siblings(const void *left, const void *right, void *arg)
+{
+	const struct tree *tree = arg;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	uint64_t total_a = tree->nodes.items[a].total, total_b = tree->nodes.items[b].total;
+
+	if (total_a != total_b)
+		return total_a > total_b ? -1 : 1;
+	return tree_compare_labels(tree, a, b);
+}
+
+void tree_group_by_parent(const struct tree *tree, uint32_t *first_of, uint32_t *children)
 {
 	size_t count = tree->nodes.count;
 
@@ -218,7 +223,7 @@ int tree_link_children(struct tree *tree)
 	if (!first_of || !children)
 		return -ENOMEM;
 
-	group_by_parent(tree, first_of, children);
+	tree_group_by_parent(tree, first_of, children);
 	for (size_t i = 0; i < count; i++) {
 		uint32_t *group = children + first_of[i];
 		size_t size = first_of[i + 1] - first_of[i];
@@ -234,6 +239,13 @@ int tree_link_children(struct tree *tree)
 
 int tree_finish(struct tree *tree)
 {
+	return tree_finish_rounded(tree, 1);
+}
+
+int tree_finish_rounded(struct tree *tree, uint64_t unit)
+{
+	int r;
+
 	assert(!tree->finished);
 	for (size_t i = 0; i < tree->nodes.count; i++)
 		tree->nodes.items[i].total = tree->nodes.items[i].self;
@@ -247,6 +259,11 @@ int tree_finish(struct tree *tree)
 	tree->finished = true;
 	free(tree->slots);
 	tree->slots = NULL;
+	if (unit > 1) {
+		r = tree_round(tree, unit);
+		if (r < 0)
+			return r;
+	}
 	return tree_link_children(tree);
 }
 

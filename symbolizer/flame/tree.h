@@ -50,6 +50,12 @@ void tree_add_self(struct tree *tree, uint32_t node, uint64_t value);
 /* Totals and order of children. */
 int tree_finish(struct tree *tree);
 
+/*
+ * The same with values that are multiples of @unit. Each value is its exact value rounded down or
+ * up, the root's half up, and each total is exactly the sum of the node's self and its children.
+ */
+int tree_finish_rounded(struct tree *tree, uint64_t unit);
+
 const struct tree_node *tree_nodes(const struct tree *tree, uint32_t *ret_count);
 const char *tree_label(const struct tree *tree, uint32_t node);
 size_t tree_label_length(const struct tree *tree, uint32_t node);

@@ -17,6 +17,20 @@ struct tree {
 	bool finished;
 };
 
+/* The order of siblings with equal totals: by label bytes, then by type. */
+int tree_compare_labels(const struct tree *tree, uint32_t left, uint32_t right);
+
+/*
+ * children[first_of[p] .. first_of[p + 1]) are the children of p, in order of number.
+ *
+ *   first_of[n_nodes + 1]      zero when called
+ *   children[n_nodes]
+ */
+void tree_group_by_parent(const struct tree *tree, uint32_t *first_of, uint32_t *children);
+
+/* Rounds self and total of all nodes to multiples of @unit. Totals must be there. -ENOMEM. */
+int tree_round(struct tree *tree, uint64_t unit);
+
 /* Links the nodes by their parents and sorts children. Totals must be there. */
 int tree_link_children(struct tree *tree);
 

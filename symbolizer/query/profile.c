@@ -190,7 +190,7 @@ static int finish(struct query *query)
 	uint32_t n_nodes;
 	int r;
 
-	r = tree_finish(query->tree);
+	r = tree_finish_rounded(query->tree, query->request->value_unit);
 	if (r == 0 && query->request->max_nodes > 0)
 		r = tree_prune(query->tree, query->request->max_nodes, &n_pruned);
 	if (r < 0)

@@ -24,6 +24,7 @@ struct profile_request {
 	bool no_inlines;            /* no frames of their own for what was inlined */
 	bool fold_threads;
 	uint32_t max_nodes; /* 0: no pruning */
+	uint64_t value_unit; /* the tree's values are multiples of it (tree_finish_rounded()); 0: exact */
 };
 
 /*

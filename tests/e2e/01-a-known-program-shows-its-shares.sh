@@ -38,6 +38,7 @@ cpu=$((cpu_after - cpu_before))
 expect_near "CPU time of the program, in microseconds" "$total" "$cpu" "$(cpu_tolerance $cpu $WINDOW_S)"
 expect_at_least "samples" $((total * SAMPLE_HZ / 1000000)) 4000
 
+expect_exact_sums "$work/shares.json"
 expect_near "share of work_a" "$(share_of "$work/shares.json" work_a)" 70 2
 expect_near "share of work_b" "$(share_of "$work/shares.json" work_b)" 20 2
 expect_near "share of work_c" "$(share_of "$work/shares.json" work_c)" 10 2

@@ -19,6 +19,7 @@ to=$((from + WINDOW_S - 1))
 wait_for_coverage $((to + 1))
 
 fetch_profile "$work/total.json" Total "$from" "$to"
+expect_exact_sums "$work/total.json"
 expect_label "$work/total.json" "[p] shares"
 expect_label "$work/total.json" "[p] in_library"
 expect_label "$work/total.json" "[t] ingest"

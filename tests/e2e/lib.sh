@@ -337,6 +337,16 @@ expect_at_most() {
 expect_label() { labels_of "$1" | grep -xF -- "$2" >/dev/null || fail "no '$2' among: $(labels_of "$1" | head -n 40 | tr '\n' '|')"; }
 expect_no_label() { ! labels_of "$1" | grep -F -- "$2" || fail "'$2' should not be there"; }
 
+# expect_exact_sums FILE: each node's total is its self and the totals of its children.
+expect_exact_sums() {
+	local wrong
+	wrong=$(jq -r '(reduce .result[1:][] as $node ({}; .[$node.parent_node_id] += $node.total_value)) as $sums
+		| .result[] | select(.total_value != .self_value + ($sums[.node_id] // 0))
+		| "\(.profile_location_str): \(.total_value), of \(.self_value) + \($sums[.node_id] // 0)"' "$1") ||
+		fail "$1 is no profile"
+	[ -z "$wrong" ] || fail "total is not self and children: $(head -n 5 <<<"$wrong" | tr '\n' '|')"
+}
+
 # request METHOD PATH [CURL_ARGUMENT...]: sets $status and $body; $status is 000 when there was no answer.
 request() {
 	local method=$1 path=$2

@@ -21,6 +21,8 @@ static void numbers_names_and_units_belong_together(void **state)
 		assert_string_equal(event_type_name(cases[i].number), cases[i].name);
 		assert_string_equal(event_type_unit(cases[i].number), cases[i].unit);
 		assert_int_equal(event_type_from_name(cases[i].name), cases[i].number);
+		assert_int_equal(event_type_answer_divisor(cases[i].number),
+				 strcmp(cases[i].unit, "ns") == 0 ? 1000 : 1);
 	}
 }
 

@@ -126,6 +126,72 @@ static void a_tree_of_random_stacks_has_the_sums_of_brute_force(void **state)
 	}
 }
 
+/* Each value of @rounded is that of @exact rounded down or up, and sums are exact. */
+static void check_rounding(const struct tree *rounded, const struct tree *exact, uint64_t unit)
+{
+	uint32_t count, exact_count;
+	const struct tree_node *nodes = tree_nodes(rounded, &count);
+	const struct tree_node *exact_nodes = tree_nodes(exact, &exact_count);
+
+	assert_int_equal(count, exact_count);
+	assert_int_equal(nodes[0].total, (exact_nodes[0].total + unit / 2) / unit * unit);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t sum = nodes[i].self;
+
+		for (uint32_t child = nodes[i].first_child; child; child = nodes[child].next_sibling)
+			sum += nodes[child].total;
+		assert_int_equal(nodes[i].total, sum);
+		assert_int_equal(nodes[i].self % unit, 0);
+		assert_in_range(nodes[i].self + unit - exact_nodes[i].self, 1, 2 * unit - 1);
+		assert_in_range(nodes[i].total + unit - exact_nodes[i].total, 1, 2 * unit - 1);
+	}
+}
+
+static void rounded_totals_are_the_sums_of_rounded_parts(void **state)
+{
+	uint64_t seed = test_seed();
+
+	(void)state;
+	for (int round = 0; round < 20; round++) {
+		scoped(tree_freep) struct tree *rounded = NULL, *exact = NULL;
+
+		assert_ok(tree_new("service", 'P', 1 << 20, &rounded));
+		assert_ok(tree_new("service", 'P', 1 << 20, &exact));
+		for (size_t i = 0; i < RANDOM_STACKS / 10; i++) {
+			uint64_t value = random_below(&seed, 3000);
+			char path[PATH_BYTES];
+
+			random_path(&seed, path, PATH_BYTES);
+			add_folded(rounded, path, value);
+			add_folded(exact, path, value);
+		}
+		assert_ok(tree_finish_rounded(rounded, 1000));
+		assert_ok(tree_finish(exact));
+		check_rounding(rounded, exact, 1000);
+		check_order(rounded);
+	}
+}
+
+/* Equal remainders: which part gets the unit does not depend on the order of the stacks. */
+static void rounding_does_not_depend_on_the_order_of_stacks(void **state)
+{
+	static const char *const labels[] = { "a", "b", "c" };
+
+	(void)state;
+	for (size_t first = 0; first < ARRAY_SIZE(labels); first++) {
+		scoped(tree_freep) struct tree *tree = NULL;
+		uint32_t count;
+
+		assert_ok(tree_new("r", 'P', 100, &tree));
+		for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
+			add_folded(tree, labels[(first + i) % ARRAY_SIZE(labels)], 500);
+		assert_ok(tree_finish_rounded(tree, 1000));
+		for (uint32_t i = 1; i < 4; i++)
+			assert_int_equal(tree_nodes(tree, &count)[i].total,
+					 strcmp(tree_label(tree, i), "c") == 0 ? 0 : 1000);
+	}
+}
+
 static void children_of_one_label_and_type_are_one_node(void **state)
 {
 	scoped(tree_freep) struct tree *tree = NULL;
@@ -186,6 +252,22 @@ static void sums_that_overflow_stay_at_the_greatest_value(void **state)
 	assert_true(tree_nodes(tree, &count)[a].self == UINT64_MAX);
 }
 
+static void sums_that_overflow_are_rounded_without_wrapping(void **state)
+{
+	scoped(tree_freep) struct tree *tree = NULL;
+	uint32_t a, b, count;
+
+	(void)state;
+	assert_ok(tree_new("r", 'P', 100, &tree));
+	assert_ok(tree_child(tree, 0, "a", 'A', &a));
+	assert_ok(tree_child(tree, 0, "b", 'A', &b));
+	tree_add_self(tree, a, UINT64_MAX);
+	tree_add_self(tree, b, UINT64_MAX);
+	assert_ok(tree_finish_rounded(tree, 1000));
+	assert_true(tree_nodes(tree, &count)[0].total > UINT64_MAX - 1000);
+	assert_true(tree_nodes(tree, &count)[a].self > UINT64_MAX - 1000);
+}
+
 static void a_tree_of_a_root_alone_can_be_finished(void **state)
 {
 	scoped(tree_freep) struct tree *tree = tree_from_folded("r", NULL, 0);
@@ -198,6 +280,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tree_of_random_stacks_has_the_sums_of_brute_force),
+		cmocka_unit_test(rounded_totals_are_the_sums_of_rounded_parts),
+		cmocka_unit_test(rounding_does_not_depend_on_the_order_of_stacks),
+		cmocka_unit_test(sums_that_overflow_are_rounded_without_wrapping),
 		cmocka_unit_test(children_of_one_label_and_type_are_one_node),
 		cmocka_unit_test(labels_are_made_clean_before_they_are_compared),
 		cmocka_unit_test(a_full_tree_says_so_and_keeps_finding_what_it_has),
