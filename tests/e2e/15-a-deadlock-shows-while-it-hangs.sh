@@ -44,8 +44,8 @@ expect_stuck "since it hangs" $from $((from + 7))
 wait_for_name on_a_stack_in_a_file absent_stack $from $((from + 7)) "$OFF_CPU"
 fetch_profile "$work/absent.json" absent_stack $from $((from + 7)) "$OFF_CPU"
 expect_near "a stack that was cut at first" "$(value_of "$work/absent.json" on_a_stack_in_a_file)" 8000000 1100000
-# The kernel's frames are those of the switch: all of its waits are of one kind.
 expect_exact_sums "$work/absent.json"
+# The kernel's frames are those of the switch: all of its waits are of one kind.
 expect_equal "time under the scheduler, of all" "$(value_of "$work/absent.json" '[k] __schedule')" \
 	"$(total_of "$work/absent.json")"
 expect_at_least "open waits" "$(agent_metric off_cpu_open_waits)" 3
