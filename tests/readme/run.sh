@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs the commands of README.md, word for word, on a bare Debian 12: a new root folder made by debootstrap, with nothing
+# but sudo and what README says installed in it, and a clone of what is committed here. The kernel is the host's.
+#
+#   sudo tests/readme/run.sh [--with-tests]
+#
+# Takes some ten minutes; --with-tests also runs `sudo ./tests/run.sh`, as README says. HEARTH_README_ROOT is the folder
+# of the root (default: a new one in /var/tmp, removed at the end).
+set -euo pipefail
+
+readonly SUITE=bookworm FIRST_LOOK_LIMIT_S=900 STOP_LIMIT_S=60
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+repository=$(cd "$here/../.." && pwd)
+with_tests=
+
+say() { printf '[%(%H:%M:%S)T] %s\n' -1 "$*"; }
+fail() {
+	printf 'FAILED: %s\n' "$*" >&2
+	exit 1
+}
+
+# ---- inside the root: run.sh inside [--with-tests]
+
+# run_block NAME...: as a user types them: a command that fails ends the block.
+run_block() {
+	local name
+	for name in "$@"; do
+		say "README, $name: $(head -n 1 "/readme/$name") ..."
+		(cd /src/hearth && bash -euo pipefail "/readme/$name") </dev/null || fail "README's commands of $name end with status $?"
+	done
+}
+
+# Runs until Ctrl-C, as README says: which comes once the flame graph and the address of the page are printed.
+run_quickstart() {
+	local log=/tmp/quickstart.log pid deadline=$((SECONDS + FIRST_LOOK_LIMIT_S))
+	say "README, Try-1: $(cat /readme/Try-1)"
+	# Job control, so that SIGINT is not ignored in the background.
+	set -m
+	(cd /src/hearth && exec bash /readme/Try-1) >"$log" 2>&1 </dev/null &
+	pid=$!
+	set +m
+	until grep -q 'running until Ctrl-C' "$log"; do
+		kill -0 $pid 2>/dev/null || fail "quickstart ended: $(tail -n 20 "$log")"
+		[ $SECONDS -lt $deadline ] || fail "no flame graph after $FIRST_LOOK_LIMIT_S s: $(tail -n 20 "$log")"
+		sleep 1
+	done
+	kill -INT -- -$pid
+	deadline=$((SECONDS + STOP_LIMIT_S))
+	while kill -0 $pid 2>/dev/null; do
+		[ $SECONDS -lt $deadline ] || fail "quickstart does not stop: $(tail -n 5 "$log")"
+		sleep 1
+	done
+	grep -E '^100\.0 %.* Total ' "$log" >/dev/null || fail "quickstart printed no flame graph of Total: $(cat "$log")"
+	sed -n '/== this host/,$p' "$log" | cut -c1-100 | head -n 12
+}
+
+inside() {
+	# shellcheck source=tests/readme/blocks.sh
+	. /src/hearth/tests/readme/blocks.sh
+	write_readme_blocks /src/hearth/README.md /readme
+	say "blocks: $(cd /readme && echo *)"
+	run_quickstart
+	run_block Build-1
+	say "README, from One to Ask: the end-to-end test runs them"
+	(cd /src/hearth && HEARTH_BUILD=$PWD/build bash tests/e2e/84-the-commands-of-README-profile-a-fleet.sh) ||
+		fail "README's walkthrough of a fleet ends with status $?"
+	[ -z "$with_tests" ] || run_block Try-3
+}
+
+# ---- outside
+
+host_mirror() {
+	cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null |
+		sed -nE 's/^(URIs:|deb (\[[^]]*\] )?)[[:space:]]*([a-z]+:[^ ]*\/debian)\/?([[:space:]].*)?$/\3/p' | head -n 1
+}
+
+make_root() {
+	local root=$1 mirror
+	mirror=$(host_mirror)
+	[ -n "$mirror" ] || fail "no Debian mirror found in /etc/apt"
+	say "debootstrap $SUITE"
+	debootstrap --variant=minbase --include=ca-certificates,sudo $SUITE "$root" "$mirror" >"$root.log" 2>&1 ||
+		fail "debootstrap: $(tail -n 3 "$root.log")"
+	printf 'deb %s %s main\ndeb %s-security %s-security main\n' "$mirror" $SUITE "$mirror" $SUITE >"$root/etc/apt/sources.list"
+	cp /etc/resolv.conf /etc/hosts "$root/etc/"
+	git clone -q --no-local "$repository" "$root/src/hearth"
+}
+
+outside() {
+	local root=${HEARTH_README_ROOT:-} keep=1
+	[ "$(id -u)" = 0 ] || fail "must be run as root: debootstrap, and the agent loads eBPF programs"
+	command -v debootstrap >/dev/null || fail "debootstrap is not installed: apt-get install debootstrap"
+	[ -n "$root" ] || { root=$(mktemp -d /var/tmp/hearth-readme.XXXXXX) && keep=; }
+	[ -e "$root/src/hearth" ] || make_root "$root"
+	# The mounts end with their namespace.
+	root=$root unshare --mount --propagation private bash -euc '
+		mount --rbind /proc "$root/proc"; mount --rbind /sys "$root/sys"; mount --rbind /dev "$root/dev"
+		mount -t tmpfs none "$root/run"
+		exec chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb \
+			bash /src/hearth/tests/readme/run.sh inside "$@"' -- ${with_tests:+--with-tests}
+	[ -n "$keep" ] || rm -rf -- "$root" "$root.log"
+	say "README's commands work on a bare Debian 12"
+}
+
+role=outside
+while [ $# -gt 0 ]; do
+	case $1 in
+	inside) role=inside ;;
+	--with-tests) with_tests=1 ;;
+	*)
+		sed -n '3,/^set/s/^# \{0,1\}//p' "$0"
+		exit 2
+		;;
+	esac
+	shift
+done
+$role
