@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -76,6 +77,12 @@ printf_like(2, 3) static int refuse(char *message, const char *format, ...)
 	return -EINVAL;
 }
 
+/* JSON has one type of number: 1.0 and 1e9 are integers. */
+static bool is_whole(const json_t *value)
+{
+	return trunc(json_real_value(value)) == json_real_value(value);
+}
+
 static const char *json_type_name(const json_t *value)
 {
 	switch (json_typeof(value)) {
@@ -88,7 +95,7 @@ static const char *json_type_name(const json_t *value)
 	case JSON_INTEGER:
 		return "an integer";
 	case JSON_REAL:
-		return "a number with a fraction";
+		return is_whole(value) ? "an integer" : "a number with a fraction";
 	case JSON_TRUE:
 	case JSON_FALSE:
 		return "a boolean";
@@ -106,6 +113,9 @@ static int wrong_type(const struct key_row *row, const json_t *value, char *mess
 		[KEY_FLAG] = "true or false",
 	};
 
+	if (row->type == KEY_INTEGER && json_is_real(value) && is_whole(value))
+		return refuse(message, "%s: an integer of 64 bits is expected, not a larger number",
+			      row->name);
 	return refuse(message, "%s: %s is expected, not %s", row->name, expected[row->type],
 		      json_type_name(value));
 }
@@ -126,6 +136,19 @@ static int read_text(const struct key_row *row, const json_t *value, struct aren
 	return 0;
 }
 
+static bool read_integer(const json_t *value, int64_t *ret_integer)
+{
+	const double beyond = 0x1p63; /* INT64_MAX + 1 */
+
+	if (json_is_integer(value))
+		*ret_integer = json_integer_value(value);
+	else if (json_is_real(value) && is_whole(value) && fabs(json_real_value(value)) < beyond)
+		*ret_integer = (int64_t)json_real_value(value);
+	else
+		return false;
+	return true;
+}
+
 static int read_value(const struct key_row *row, const json_t *value, struct arena *arena,
 		      struct raw_request *raw, char *message)
 {
@@ -139,9 +162,8 @@ static int read_value(const struct key_row *row, const json_t *value, struct are
 			break;
 		return read_text(row, value, arena, field, message);
 	case KEY_INTEGER:
-		if (!json_is_integer(value))
+		if (!read_integer(value, field))
 			break;
-		*(int64_t *)field = json_integer_value(value);
 		return 0;
 	case KEY_FLAG:
 		if (!json_is_boolean(value))

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks what the compiler does not: who includes whom, licences, banned functions, that headers compile alone, that
-every module of common/ has a test, hidden state, and that the tree holds nothing that is not the project.
+every module of common/ has a test, that every X-Hearth-* header is documented, hidden state, and that the tree holds
+nothing that is not the project.
 
     check_tree.py [--root DIR] [--build DIR] [--sizes]
 
@@ -83,6 +84,8 @@ URL = re.compile(r"\bhttps?://([A-Za-z0-9.\[\]-]*)")
 URL_HOSTS = re.compile(
     r"^(127\.0\.0\.\d+|localhost|\[::1\]|0\.0\.0\.0|HOST|SERVER|[a-z0-9.-]*\.?example(\.(com|org|net))?"
     r"|[a-z0-9-]+|(www\.)?apache\.org|www\.w3\.org|json-schema\.org)$")
+
+HEARTH_HEADER = re.compile(r"X-Hearth(?:-[A-Z][A-Za-z]*)+")
 
 CODE_SUFFIXES = {".c", ".h"}
 
@@ -348,12 +351,26 @@ def check_file(path, root):
         yield from check_layout(path, text)
 
 
+def check_headers_documented(files, root):
+    """Every header of ours that the server sends or reads stands in the description of the API."""
+    documentation = root / "docs/http-api.md"
+    described = set(HEARTH_HEADER.findall(documentation.read_text())) if documentation.is_file() else set()
+    for path in files:
+        if path.parts[0] != "symbolizer" or path.suffix not in CODE_SUFFIXES:
+            continue
+        text = (root / path).read_text(errors="replace")
+        for match in re.finditer(r'"(' + HEARTH_HEADER.pattern + r')"', text):
+            if match.group(1) not in described:
+                yield Finding(path, line_of(text, match.start()), f"docs/http-api.md lacks the header {match.group(1)}")
+
+
 def check(root, build=None):
     files = tracked_files(root)
     yield from check_top_level(files)
     for path in files:
         yield from check_file(path, root)
     yield from check_common_tests(files)
+    yield from check_headers_documented(files, root)
     if build:
         yield from check_headers_alone(files, root, build)
         yield from check_mutable_globals(root, build)

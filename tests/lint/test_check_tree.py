@@ -51,6 +51,8 @@ FAULTS = [
     ({"common/file.c": C + "/* " + "x" * 120 + " */\n"}, "longer than 120 columns"),
     ({"common/file.c": C + "int x;"}, "must end with one line end"),
     ({"common/clock.c": C}, "has no test: 'tests/unit/common/test_clock.c'"),
+    ({"symbolizer/api/answer.c": C + 'const char *name = "X-Hearth-New";\n', "docs/http-api.md": "`X-Hearth-Newer`\n"},
+     "docs/http-api.md lacks the header X-Hearth-New"),
     ({"common/elf/elf_file.c": C}, "has no test: 'tests/unit/common/elf/test_elf_file.c'"),
 ]
 

@@ -107,6 +107,28 @@ static void bodies_that_gos_decoder_takes_are_taken(void **state)
 	}
 }
 
+static void whole_numbers_are_integers_however_they_are_written(void **state)
+{
+	static const struct {
+		const char *body;
+		uint64_t from_slot, to_slot;
+	} cases[] = {
+		{ "{" REQUIRED ",\"time_end\":1e9}", 1000, UINT64_C(100000000100) },
+		{ "{" REQUIRED ",\"time_start\":1.0,\"time_end\":2.0}", 100, 300 },
+		{ "{" REQUIRED ",\"time_start\":1.5e1}", 1500, 2000 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct tracing_request request;
+		char message[TRACING_MESSAGE_SIZE];
+
+		if (tracing_request_parse(view_of(cases[i].body), *state, &request, message) < 0)
+			fail_msg("%s: %s", cases[i].body, message);
+		assert_int_equal(request.profile.from_slot, cases[i].from_slot);
+		assert_int_equal(request.profile.to_slot, cases[i].to_slot);
+	}
+}
+
 static void a_wrong_body_is_refused_with_the_key_at_fault(void **state)
 {
 	static const struct {
@@ -137,6 +159,12 @@ static void a_wrong_body_is_refused_with_the_key_at_fault(void **state)
 		  "time_start: an integer is expected, not a string" },
 		{ "{" REQUIRED ",\"time_end\":1.5}",
 		  "time_end: an integer is expected, not a number with a fraction" },
+		{ "{" REQUIRED ",\"time_end\":1e17}",
+		  "time_end: 100000000000000000 is not between the years 1970 and 9999" },
+		{ "{" REQUIRED ",\"time_end\":1e19}",
+		  "time_end: an integer of 64 bits is expected, not a larger number" },
+		{ "{" REQUIRED ",\"app_service\":1.0}",
+		  "app_service: a string is expected, not an integer" },
 		{ "{" REQUIRED ",\"time_end\":{}}",
 		  "time_end: an integer is expected, not an object" },
 		{ "{" REQUIRED ",\"time_end\":true}",
@@ -237,6 +265,7 @@ int main(void)
 		ARENA_TEST(what_is_not_said_has_its_default),
 		ARENA_TEST(everything_that_is_said_arrives),
 		ARENA_TEST(bodies_that_gos_decoder_takes_are_taken),
+		ARENA_TEST(whole_numbers_are_integers_however_they_are_written),
 		ARENA_TEST(a_wrong_body_is_refused_with_the_key_at_fault),
 		ARENA_TEST(times_reach_to_the_end_of_the_year_9999),
 		ARENA_TEST(a_text_that_is_too_long_is_refused),
