@@ -182,13 +182,17 @@ static void fill_context(struct symbolizer *symbolizer, const struct symbolizer_
 static struct http_client_limits client_limits(const struct symbolizer_config *config)
 {
 	uint64_t per_client = config->max_connections_per_client;
+	uint64_t per_token = config->max_requests_per_token;
 
 	return (struct http_client_limits){
 		.header_timeout_ns = config->header_timeout_ns,
 		.body_grace_ns = config->body_grace_ns,
 		.body_min_rate = config->body_min_rate,
-		.max_per_client = (unsigned int)(per_client ? per_client :
-							      config->max_connections / 2),
+		.answer_min_rate = config->answer_min_rate,
+		.max_per_client =
+			(unsigned int)(per_client ? per_client : config->max_connections / 2),
+		.max_requests_per_token =
+			(unsigned int)(per_token ? per_token : config->max_connections / 2),
 	};
 }
 

@@ -9,8 +9,9 @@
 #include "symbolizer/http/connections.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <inttypes.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include <sys/socket.h>
 
 #include "common/log.h"
+#include "symbolizer/http/discards.h"
 
 #define N_BUCKETS 4096
 
@@ -27,11 +29,6 @@
 #define TICK_MS 250
 
 #define LOG_INTERVAL_NS (60 * NSEC_PER_SEC)
-
-/* Answered connections whose bodies are discarded: at a time, and for how long and how much each. */
-#define MAX_DISCARDING	    64
-#define DISCARD_NS	    (5 * NSEC_PER_SEC)
-#define MAX_DISCARDED_BYTES (4 * MIB)
 
 #define NO_DEADLINE UINT64_MAX
 
@@ -44,6 +41,7 @@ enum expectation {
 	EXPECTS_NOTHING,
 	EXPECTS_HEADER,
 	EXPECTS_BODY,
+	EXPECTS_READING, /* of an answer */
 };
 
 struct connection {
@@ -51,15 +49,11 @@ struct connection {
 	struct connection *next; /* of the bucket */
 	struct client client;
 	enum expectation expectation;
-	uint64_t deadline_ns; /* or NO_DEADLINE */
-	int fd;		      /* of the library */
+	uint64_t deadline_ns;        /* or NO_DEADLINE */
+	uint64_t acknowledged_bytes; /* while EXPECTS_READING: by the client's system, of all that
+					was ever sent */
+	int fd;                      /* of the library */
 	bool discards_body;
-};
-
-struct discarding {
-	int fd;
-	uint64_t deadline_ns;
-	uint64_t left_bytes;
 };
 
 /* Since the last line in the log. */
@@ -81,8 +75,7 @@ struct connections {
 	bool stops;
 	struct connection *buckets[N_BUCKETS];
 	struct unlogged unlogged[HTTP_CLOSED_COUNT];
-	struct discarding discarding[MAX_DISCARDING];
-	unsigned int n_discarding;
+	struct discards discards;
 };
 
 static struct client client_of(const struct sockaddr *address)
@@ -203,24 +196,6 @@ static void add(struct connections *connections, struct MHD_Connection *library_
 	(void)pthread_mutex_unlock(&connections->lock);
 }
 
-/* Under the lock. The copy of the descriptor keeps the socket open when the library closes its own. */
-static void begin_discarding(struct connections *connections, const struct connection *connection)
-{
-	int fd;
-
-	if (!connection->discards_body || connections->n_discarding == MAX_DISCARDING)
-		return;
-	fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	connections->discarding[connections->n_discarding++] = (struct discarding){
-		.fd = fd,
-		.deadline_ns = deadline_in(connections, DISCARD_NS),
-		.left_bytes = MAX_DISCARDED_BYTES,
-	};
-	wake(connections);
-}
-
 static void take_out(struct connections *connections, void **context)
 {
 	struct connection *connection = *context;
@@ -233,7 +208,9 @@ static void take_out(struct connections *connections, void **context)
 	for (at = bucket_of(connections, &connection->client); *at != connection; at = &(*at)->next)
 		;
 	*at = connection->next;
-	begin_discarding(connections, connection);
+	if (connection->discards_body && discards_add(&connections->discards, connection->fd,
+						      clock_monotonic_ns(connections->clock)))
+		wake(connections);
 	(void)pthread_mutex_unlock(&connections->lock);
 	free(connection);
 }
@@ -255,17 +232,16 @@ struct connection *connection_of(struct MHD_Connection *library_connection)
 	return info ? info->socket_context : NULL;
 }
 
-uint64_t connection_body_deadline(uint64_t deadline_ns, uint64_t now_ns, uint64_t bytes,
-				  const struct http_client_limits *limits)
+uint64_t connection_deadline(uint64_t deadline_ns, uint64_t now_ns, uint64_t bytes,
+			     uint64_t min_rate, uint64_t grace_ns)
 {
 	/* So many bytes earn all of the grace: the product below stays within 64 bits. */
-	uint64_t full = limits->body_grace_ns / NSEC_PER_SEC * limits->body_min_rate +
-			limits->body_min_rate;
-	uint64_t latest = now_ns + limits->body_grace_ns;
+	uint64_t full = grace_ns / NSEC_PER_SEC * min_rate + min_rate;
+	uint64_t latest = now_ns + grace_ns;
 
 	if (bytes >= full)
 		return latest;
-	return MIN(latest, deadline_ns + bytes * NSEC_PER_SEC / limits->body_min_rate);
+	return MIN(latest, deadline_ns + bytes * NSEC_PER_SEC / min_rate);
 }
 
 static void expect(struct connection *connection, enum expectation expectation, uint64_t deadline_ns)
@@ -295,15 +271,34 @@ void connection_received(struct connection *connection, size_t bytes)
 		return;
 	(void)pthread_mutex_lock(&connections->lock);
 	if (connection->deadline_ns != NO_DEADLINE)
-		connection->deadline_ns = connection_body_deadline(
+		connection->deadline_ns = connection_deadline(
 			connection->deadline_ns, clock_monotonic_ns(connections->clock), bytes,
-			&connections->limits);
+			connections->limits.body_min_rate, connections->limits.body_grace_ns);
 	(void)pthread_mutex_unlock(&connections->lock);
 }
 
 void connection_expects_nothing(struct connection *connection)
 {
 	expect(connection, EXPECTS_NOTHING, NO_DEADLINE);
+}
+
+static uint64_t acknowledged_bytes(int fd)
+{
+	struct tcp_info info = {};
+	socklen_t size = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_acked : 0;
+}
+
+void connection_sends_answer(struct connection *connection)
+{
+	struct connections *connections = connection ? connection->owner : NULL;
+
+	if (!connection || connections->limits.answer_min_rate == 0)
+		return;
+	connection->acknowledged_bytes = acknowledged_bytes(connection->fd);
+	expect(connection, EXPECTS_READING,
+	       deadline_in(connections, connections->limits.body_grace_ns));
 }
 
 void connection_expects_header(struct connection *connection)
@@ -324,27 +319,57 @@ void connection_discard_body(struct connection *connection)
 		connection->discards_body = true;
 }
 
-/* Bytes of the body that the server has not read yet: it is the slow one. */
+/* Bytes of the body that the server has not read yet, or no bytes of the answer that the client has
+ * not received. */
 static bool server_is_behind(const struct connection *connection)
 {
 	int waiting = 0;
 
-	return connection->expectation == EXPECTS_BODY &&
-	       ioctl(connection->fd, FIONREAD, &waiting) == 0 && waiting > 0;
+	if (connection->expectation == EXPECTS_BODY)
+		return ioctl(connection->fd, FIONREAD, &waiting) == 0 && waiting > 0;
+	return connection->expectation == EXPECTS_READING &&
+	       ioctl(connection->fd, SIOCOUTQ, &waiting) == 0 && waiting == 0;
+}
+
+/* The library does not report progress of an answer; the kernel counts what the client's system
+ * acknowledged. */
+static void credit_reading(struct connections *connections, struct connection *connection,
+			   uint64_t now_ns)
+{
+	uint64_t acknowledged = acknowledged_bytes(connection->fd);
+
+	connection->deadline_ns = connection_deadline(
+		connection->deadline_ns, now_ns, acknowledged - connection->acknowledged_bytes,
+		connections->limits.answer_min_rate, connections->limits.body_grace_ns);
+	connection->acknowledged_bytes = acknowledged;
+}
+
+static void close_now(struct connections *connections, struct connection *connection)
+{
+	static const enum http_closed reasons[] = {
+		[EXPECTS_NOTHING] = HTTP_CLOSED_HEADER, /* has no deadline */
+		[EXPECTS_HEADER] = HTTP_CLOSED_HEADER,
+		[EXPECTS_BODY] = HTTP_CLOSED_BODY,
+		[EXPECTS_READING] = HTTP_CLOSED_READING,
+	};
+	const struct linger at_once = { .l_onoff = 1 };
+
+	connection->deadline_ns = NO_DEADLINE;
+	count_closed(connections, reasons[connection->expectation], &connection->client);
+	/* Without this, the kernel would keep what the client does not take for minutes. */
+	if (connection->expectation == EXPECTS_READING)
+		(void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	(void)shutdown(connection->fd, SHUT_RDWR);
 }
 
 static void close_overdue(struct connections *connections, uint64_t now_ns)
 {
 	for (size_t i = 0; i < N_BUCKETS; i++) {
 		for (struct connection *at = connections->buckets[i]; at; at = at->next) {
-			if (now_ns <= at->deadline_ns || server_is_behind(at))
-				continue;
-			at->deadline_ns = NO_DEADLINE;
-			count_closed(connections,
-				     at->expectation == EXPECTS_BODY ? HTTP_CLOSED_BODY :
-								       HTTP_CLOSED_HEADER,
-				     &at->client);
-			(void)shutdown(at->fd, SHUT_RDWR);
+			if (at->expectation == EXPECTS_READING && at->deadline_ns != NO_DEADLINE)
+				credit_reading(connections, at, now_ns);
+			if (now_ns > at->deadline_ns && !server_is_behind(at))
+				close_now(connections, at);
 		}
 	}
 }
@@ -372,46 +397,15 @@ static void log_closed(struct connections *connections, uint64_t now_ns)
 	}
 }
 
-/* Whether more may arrive. */
-static bool discard(struct discarding *discarding)
-{
-	while (discarding->left_bytes > 0) {
-		/* With MSG_TRUNC, TCP drops the bytes without copying them. */
-		ssize_t size = recv(discarding->fd, NULL, discarding->left_bytes,
-				    MSG_TRUNC | MSG_DONTWAIT);
-
-		if (size <= 0)
-			return size < 0 && (errno == EAGAIN || errno == EINTR);
-		discarding->left_bytes -= (uint64_t)size;
-	}
-	return false;
-}
-
-static void discard_bodies(struct connections *connections, uint64_t now_ns)
-{
-	unsigned int kept = 0;
-
-	for (unsigned int i = 0; i < connections->n_discarding; i++) {
-		struct discarding *at = &connections->discarding[i];
-
-		if (discard(at) && now_ns <= at->deadline_ns && !connections->stops)
-			connections->discarding[kept++] = *at;
-		else
-			(void)close(at->fd);
-	}
-	connections->n_discarding = kept;
-}
-
 /* Until the next tick, or until something is to be discarded. */
 static void wait_for_work(struct connections *connections)
 {
-	struct pollfd fds[1 + MAX_DISCARDING] = { { .fd = connections->wake, .events = POLLIN } };
-	nfds_t count = 1;
+	struct pollfd fds[1 + DISCARDS_MAX] = { { .fd = connections->wake, .events = POLLIN } };
+	nfds_t count;
 	eventfd_t ignored;
 
 	(void)pthread_mutex_lock(&connections->lock);
-	for (unsigned int i = 0; i < connections->n_discarding; i++)
-		fds[count++] = (struct pollfd){ .fd = connections->discarding[i].fd, .events = POLLIN };
+	count = 1 + discards_poll(&connections->discards, fds + 1);
 	(void)pthread_mutex_unlock(&connections->lock);
 	(void)poll(fds, count, TICK_MS);
 	(void)eventfd_read(connections->wake, &ignored);
@@ -430,7 +424,7 @@ static void *watch(void *arg)
 		now_ns = clock_monotonic_ns(connections->clock);
 		(void)pthread_mutex_lock(&connections->lock);
 		stops = connections->stops;
-		discard_bodies(connections, now_ns);
+		discards_read(&connections->discards, now_ns);
 		if (now_ns >= tick_ns) {
 			close_overdue(connections, now_ns);
 			log_closed(connections, now_ns);
@@ -474,6 +468,7 @@ struct connections *connections_free(struct connections *connections)
 		wake(connections);
 		(void)pthread_join(connections->thread, NULL);
 	}
+	discards_release(&connections->discards);
 	for (size_t i = 0; i < N_BUCKETS; i++)
 		assert(!connections->buckets[i]);
 	if (connections->wake >= 0)

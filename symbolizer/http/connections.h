@@ -5,11 +5,15 @@
  * The open connections of the server, and what a client may do with one before it has shown a token: the library calls
  * no handler before the header of a request is complete, so a thread of this module watches the times.
  *
- *  - A header must be complete header_timeout_ns after the connection was opened. A connection that stays open for
- *    another request has HTTP_IDLE_TIMEOUT_S more.
- *  - A body must arrive at a minimum rate. A client starts with body_grace_ns of credit, each received byte adds
- *    1 / body_min_rate seconds, and the credit never exceeds body_grace_ns. Without credit the connection is closed,
- *    unless received bytes wait in the socket: then the server is the slow one.
+ *  - A header must be complete header_timeout_ns after the connection was opened. A connection that
+ * stays open for another request has HTTP_IDLE_TIMEOUT_S more.
+ *  - A body must arrive at a minimum rate. A client starts with body_grace_ns of credit, each
+ * received byte adds 1 / body_min_rate seconds, and the credit never exceeds body_grace_ns. Without
+ * credit the connection is closed, unless received bytes wait in the socket: then the server is the
+ * slow one.
+ *  - An answer must be read at a minimum rate, with the same credit: what the client's system
+ * acknowledges counts as read. A connection whose client is behind is reset, and the memory of the
+ * answer is freed.
  *  - A client address (IPv6: its /64 network) may have max_per_client connections.
  *
  * Closed and refused connections are counted in the metrics. At most one line a minute is logged for each reason.
@@ -52,19 +56,22 @@ void connection_received(struct connection *connection, size_t bytes);
 /* The whole request is there; nothing is expected of the client until it is answered. */
 void connection_expects_nothing(struct connection *connection);
 
-/* The request is answered. */
+/* The answer is on its way; the client has to read it. */
+void connection_sends_answer(struct connection *connection);
+
+/* The answer is sent. */
 void connection_expects_header(struct connection *connection);
 
-/*
- * An answer is sent before the body was read. If the socket were closed with bytes unread, the kernel would reset the
- * connection, and the client might never see the answer. Once the library has closed its descriptor, the thread reads
- * and discards what arrives, for a short time.
- */
+/* An answer is sent before the body was read: the socket is kept for what the client still sends
+ * (discards.h). */
 void connection_discard_body(struct connection *connection);
 
-/* The time at which the credit of a body is used up, after @bytes more arrived at @now_ns. */
-uint64_t connection_body_deadline(uint64_t deadline_ns, uint64_t now_ns, uint64_t bytes,
-				  const struct http_client_limits *limits);
+/*
+ * The time at which a credit is used up, after @bytes more were moved at @now_ns: each adds 1 /
+ * @min_rate seconds, and the credit never exceeds @grace_ns.
+ */
+uint64_t connection_deadline(uint64_t deadline_ns, uint64_t now_ns, uint64_t bytes,
+			     uint64_t min_rate, uint64_t grace_ns);
 
 #include "common/scoped.h"
 DEFINE_SCOPED(struct connections *, connections_free);

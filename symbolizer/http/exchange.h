@@ -11,6 +11,7 @@
 
 #include "symbolizer/http/connections.h"
 #include "symbolizer/http/server.h"
+#include "symbolizer/http/token_usage.h"
 #include "symbolizer/http/worker_pool.h"
 
 /*
@@ -19,13 +20,22 @@
  */
 #define HTTP_MAX_HELD_BODY_BYTES (256 * MIB)
 
+/*
+ * All answers in memory that clients have not read yet: two of the largest. An answer of up to
+ * HTTP_SMALL_ANSWER_BYTES is not counted, so that health and batches are answered beyond that.
+ */
+#define HTTP_MAX_HELD_ANSWER_BYTES (2 * HTTP_RESPONSE_MAX_BYTES)
+#define HTTP_SMALL_ANSWER_BYTES    (64 * KIB)
+
 /* What exchanges share; the server owns it. */
 struct exchange_host {
 	struct http_server_options options;
 	struct worker_pool *workers[HTTP_LANE_COUNT];
 	struct connections *connections;
-	bool loopback_only;               /* no tokens, and no other address */
-	_Atomic uint64_t held_body_bytes; /* against HTTP_MAX_HELD_BODY_BYTES */
+	struct token_usage *token_usage;
+	bool loopback_only;                 /* no tokens, and no other address */
+	_Atomic uint64_t held_body_bytes;   /* against HTTP_MAX_HELD_BODY_BYTES */
+	_Atomic uint64_t held_answer_bytes; /* against HTTP_MAX_HELD_ANSWER_BYTES */
 	atomic_bool stopping;
 	pthread_mutex_t lock;
 	pthread_cond_t idle;      /* n_exchanges fell to 0 */

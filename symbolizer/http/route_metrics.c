@@ -31,6 +31,7 @@ struct route_metrics {
 	const struct http_route *routes;
 	size_t count;
 	_Atomic uint64_t closed[HTTP_CLOSED_COUNT];
+	_Atomic uint64_t token_limit;
 	struct route_row rows[]; /* [count + 1]: the last one is for unknown paths */
 };
 
@@ -134,6 +135,22 @@ void route_metrics_add_closed(struct route_metrics *metrics, enum http_closed re
 	atomic_fetch_add_explicit(&metrics->closed[reason], 1, memory_order_relaxed);
 }
 
+void route_metrics_add_token_limit(struct route_metrics *metrics)
+{
+	atomic_fetch_add_explicit(&metrics->token_limit, 1, memory_order_relaxed);
+}
+
+static void print_token_limit(struct route_metrics *metrics, const char *prefix, struct bytes *out)
+{
+	bytes_append_format(out,
+			    "# HELP %shttp_token_limit_total requests refused because their token "
+			    "had too many\n"
+			    "# TYPE %shttp_token_limit_total counter\n"
+			    "%shttp_token_limit_total %" PRIu64 "\n",
+			    prefix, prefix, prefix,
+			    atomic_load_explicit(&metrics->token_limit, memory_order_relaxed));
+}
+
 static void print_closed(struct route_metrics *metrics, const char *prefix, struct bytes *out)
 {
 	static const char *const reasons[] = {
@@ -159,4 +176,5 @@ void route_metrics_print(struct route_metrics *metrics, const char *prefix, stru
 	print_requests(metrics, prefix, out);
 	print_durations(metrics, prefix, out);
 	print_closed(metrics, prefix, out);
+	print_token_limit(metrics, prefix, out);
 }

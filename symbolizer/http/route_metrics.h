@@ -13,6 +13,7 @@ struct route_metrics;
 #define HTTP_CLOSED(X)                                                                             \
 	X(HEADER, "header_timeout", "their header was not complete within header_timeout")         \
 	X(BODY, "slow_body", "their body arrived more slowly than body_min_rate")                  \
+	X(READING, "slow_reader", "they read their answer more slowly than answer_min_rate")       \
 	X(CLIENT_LIMIT, "client_limit", "their client had max_connections_per_client open")
 
 enum http_closed {
@@ -33,6 +34,9 @@ void route_metrics_add(struct route_metrics *metrics, const struct http_route *r
 
 /* The server closed or refused a connection. */
 void route_metrics_add_closed(struct route_metrics *metrics, enum http_closed reason);
+
+/* The server refused a request because its token had too many. */
+void route_metrics_add_token_limit(struct route_metrics *metrics);
 
 /* Prometheus text format 0.0.4; names begin with @prefix. */
 void route_metrics_print(struct route_metrics *metrics, const char *prefix, struct bytes *out);

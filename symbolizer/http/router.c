@@ -10,6 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *http_lane_name(enum http_lane lane)
+{
+	static const char *const names[] = {
+#define X(id, name, ...) name,
+		HTTP_LANES(X)
+#undef X
+	};
+
+	return names[lane];
+}
+
 enum match_kind {
 	MATCH_NONE,
 	MATCH_REST,

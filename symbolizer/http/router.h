@@ -58,6 +58,9 @@ enum http_lane {
 		HTTP_LANE_COUNT,
 };
 
+/* As in messages: "query". */
+const char *http_lane_name(enum http_lane lane);
+
 struct http_route {
 	enum http_method method;
 	const char *pattern;

@@ -175,9 +175,27 @@ static const unsigned int waiting_limits[] = {
 #undef X
 };
 
+static unsigned int max_waiting(const struct http_server_options *options, unsigned int lane)
+{
+	return options->max_waiting ? options->max_waiting : waiting_limits[lane];
+}
+
+/* Half of each lane: one token leaves as much to all others. */
+static int limit_tokens(struct exchange_host *host)
+{
+	const struct http_server_options *options = &host->options;
+	struct token_limits limits = { .max_requests = options->limits.max_requests_per_token };
+
+	for (unsigned int lane = 0; lane < HTTP_LANE_COUNT; lane++)
+		limits.max_in_lane[lane] =
+			MAX(1u, (options->n_workers + max_waiting(options, lane)) / 2);
+	return token_usage_new(&limits, options->clock, &host->token_usage);
+}
+
 static int host_init(struct exchange_host *host, const struct http_server_options *options)
 {
 	pthread_condattr_t attributes;
+	int r;
 
 	host->options = *options;
 	(void)pthread_condattr_init(&attributes);
@@ -186,14 +204,13 @@ static int host_init(struct exchange_host *host, const struct http_server_option
 	(void)pthread_cond_init(&host->idle, &attributes);
 	(void)pthread_condattr_destroy(&attributes);
 	for (unsigned int lane = 0; lane < HTTP_LANE_COUNT; lane++) {
-		unsigned int waiting =
-			options->max_waiting ? options->max_waiting : waiting_limits[lane];
-		int r = worker_pool_new(options->n_workers, waiting, &host->workers[lane]);
-
+		r = worker_pool_new(options->n_workers, max_waiting(options, lane),
+				    &host->workers[lane]);
 		if (r < 0)
 			return r;
 	}
-	return connections_new(options, &host->connections);
+	r = limit_tokens(host);
+	return r < 0 ? r : connections_new(options, &host->connections);
 }
 
 int http_server_start(const struct http_server_options *options, struct http_server **ret_server,
@@ -294,6 +311,7 @@ struct http_server *http_server_free(struct http_server *server)
 	for (unsigned int i = 0; i < server->n_daemons; i++)
 		MHD_stop_daemon(server->daemons[i]);
 	(void)connections_free(server->host.connections);
+	(void)token_usage_free(server->host.token_usage);
 
 	for (unsigned int lane = 0; lane < HTTP_LANE_COUNT; lane++)
 		(void)worker_pool_free(server->host.workers[lane]);

@@ -16,12 +16,15 @@
 
 struct http_server;
 
-/* What a client may do with connections, enforced by connections.h. 0: no bound. */
+/* What a client may do with connections, enforced by connections.h and token_usage.h. 0: no bound.
+ */
 struct http_client_limits {
 	uint64_t header_timeout_ns;
 	uint64_t body_grace_ns;
-	uint64_t body_min_rate; /* bytes per second */
+	uint64_t body_min_rate;   /* bytes per second */
+	uint64_t answer_min_rate; /* bytes per second, after body_grace_ns as well */
 	unsigned int max_per_client;
+	unsigned int max_requests_per_token;
 };
 
 struct http_server_options {

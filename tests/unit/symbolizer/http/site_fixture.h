@@ -17,6 +17,7 @@
 #define ECHO_LIMIT   1000
 #define STREAM_LIMIT (64 * MIB)
 #define LARGE_BYTES  300000
+#define HUGE_BYTES   (32 * MIB) /* more than the buffers of two sockets */
 #define N_WORKERS    4
 #define MAX_WAITING  2
 
@@ -53,6 +54,17 @@ static inline void send_large(void *context, const struct http_request *request,
 	(void)request;
 	for (size_t i = 0; i < LARGE_BYTES; i++)
 		bytes_append_byte(&response->body, (uint8_t)('a' + i % 7));
+}
+
+static inline void send_huge(void *context, const struct http_request *request,
+			     struct http_response *response)
+{
+	(void)context;
+	(void)request;
+	response->content_type = "application/octet-stream";
+	assert_ok(bytes_reserve(&response->body, HUGE_BYTES));
+	memset(response->body.data, 'x', HUGE_BYTES);
+	response->body.size = HUGE_BYTES;
 }
 
 static inline void send_too_much(void *context, const struct http_request *request,
@@ -174,11 +186,16 @@ static const struct http_route routes[] = {
 	  .pattern = "/large",
 	  .handler = send_large,
 	  .scopes = HTTP_SCOPE_READ },
+	{ .method = HTTP_GET, .pattern = "/huge", .handler = send_huge },
 	{ .method = HTTP_GET, .pattern = "/too-much", .handler = send_too_much },
 	{ .method = HTTP_GET, .pattern = "/file", .handler = send_file },
 	{ .method = HTTP_GET, .pattern = "/costly", .handler = send_costly },
 	{ .method = HTTP_GET, .pattern = "/gate", .handler = wait_at_gate },
 	{ .method = HTTP_GET, .pattern = "/hold", .lane = HTTP_LANE_QUERY, .handler = hold },
+	{ .method = HTTP_GET,
+	  .pattern = "/hold-for-readers",
+	  .handler = hold,
+	  .scopes = HTTP_SCOPE_READ },
 	{ .method = HTTP_POST,
 	  .pattern = "/echo",
 	  .handler = echo,

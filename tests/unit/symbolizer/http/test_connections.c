@@ -16,6 +16,7 @@
 #define PATIENCE_S 60
 
 #define HASH_A "8766b9cb08e6040b704f1e3ee1e186efccf2635b1d2634d6525333007e6aeae1"
+#define HASH_B "ff492ef788c89b555e6f738b33d2422f57dbb6656af2402155672c5f123a90af"
 
 static int connect_from(const struct site *site, const char *client)
 {
@@ -74,7 +75,8 @@ static void expect_last_answer(const struct site *site, const char *text, const 
 
 static void use_tokens(struct site *site)
 {
-	static const char tokens[] = "tokens: [{name: reader, sha256: " HASH_A ", scopes: [read]}]";
+	static const char tokens[] = "tokens: [{name: reader, sha256: " HASH_A ", scopes: [read]},"
+				     " {name: other, sha256: " HASH_B ", scopes: [read]}]";
 	char folder[] = "/tmp/hearth-test-XXXXXX", message[AUTH_MESSAGE_SIZE];
 	scoped_free char *path = NULL;
 
@@ -90,7 +92,8 @@ static void requests_without_a_single_end_are_refused_and_end_the_connection(voi
 	static const char *const requests[] = {
 		"GET / HTTP/1.1\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
-		"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+		"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: "
+		"2\r\n\r\nx",
 		"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n"
 		"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\nx",
@@ -110,7 +113,8 @@ static void a_refusal_does_not_wait_for_the_body(void **state)
 		{ "DELETE /hello/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
 		  "Authorization: Bearer secret-a\r\n\r\n",
 		  "HTTP/1.1 403 " },
-		{ "DELETE /hello/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+		{ "DELETE /hello/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
+		  "chunked\r\n\r\n",
 		  "HTTP/1.1 401 " },
 		{ "POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n",
 		  "HTTP/1.1 404 " },
@@ -224,6 +228,131 @@ static void a_body_that_drips_is_given_up(void **state)
 	assert_int_equal(atomic_load(&site->streams_open), 0);
 }
 
+static void an_answer_that_nobody_reads_is_given_up(void **state)
+{
+	const struct http_client_limits limits = { .body_grace_ns = 300 * NSEC_PER_MSEC,
+						   .answer_min_rate = MIB };
+	static const char request[] = "GET /huge HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	scoped(bytes_release) struct bytes begun = BYTES_INIT(2 * HUGE_BYTES);
+	struct site *site = *state;
+	scoped_fd int fd = -1;
+	char piece[4096];
+	ssize_t size;
+
+	start_with(site, limits);
+	fd = connect_from(site, "127.0.0.1");
+	assert_true(send_all(fd, request, strlen(request)));
+	expect_metric(site, "http_connections_closed_total{reason=\"slow_reader\"} 1\n");
+	/* The memory of the answer is free: the request is done. */
+	expect_metric(site,
+		      "http_requests_total{route=\"/huge\",method=\"GET\",class=\"aborted\"} 1\n");
+	while ((size = recv(fd, piece, sizeof(piece), 0)) > 0)
+		assert_ok(bytes_append(&begun, piece, (size_t)size));
+	assert_int_equal(size, -1);
+	assert_int_equal(errno, ECONNRESET);
+	assert_true(begun.size < HUGE_BYTES);
+}
+
+static void who_reads_an_answer_gets_all_of_it(void **state)
+{
+	const struct http_client_limits limits = { .body_grace_ns = 20 * NSEC_PER_SEC,
+						   .answer_min_rate = KIB };
+	static const char request[] =
+		"GET /huge HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+	scoped(bytes_release) struct bytes answer = BYTES_INIT(2 * HUGE_BYTES);
+	struct site *site = *state;
+	scoped_fd int fd = -1;
+
+	start_with(site, limits);
+	fd = connect_from(site, "127.0.0.1");
+	assert_true(send_all(fd, request, strlen(request)));
+	read_all(fd, &answer);
+	assert_true(answer.size > HUGE_BYTES);
+}
+
+/* Not after all of it: that would be 30 MB that nobody wants. */
+static void an_upload_is_refused_in_its_middle(void **state)
+{
+	static const char *const heads[] = {
+		"PUT /stream/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000000\r\n\r\n!",
+		"PUT /stream/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
+		"chunked\r\n\r\n1\r\n!\r\n",
+		"PUT /stream/x HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+		"Content-Length: 30000000\r\n\r\n!",
+	};
+	static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	struct site *site = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
+		scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+		scoped_fd int fd = connect_from(site, "127.0.0.1");
+		const char *text;
+
+		assert_true(send_all(fd, heads[i], strlen(heads[i])));
+		read_all(fd, &answer);
+		text = text_of(&answer);
+		if (strncmp(text, interim, strlen(interim)) == 0)
+			text += strlen(interim);
+		assert_memory_equal(text, "HTTP/1.1 507 ", 13);
+		assert_non_null(strstr(text, "\r\nConnection: close\r\n"));
+		assert_non_null(strstr(text, "{\"error\":\"refused in the middle\"}"));
+	}
+	expect_metric(site,
+		      "http_requests_total{route=\"/stream/*\",method=\"PUT\",class=\"5xx\"} 3\n");
+	assert_int_equal(atomic_load(&site->streams_open), 0);
+}
+
+static int send_request_of(const struct site *site, const char *path, const char *secret)
+{
+	int fd = connect_from(site, "127.0.0.1");
+	char request[256];
+
+	(void)snprintf(request, sizeof(request),
+		       "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+		       "Connection: close\r\n\r\n",
+		       path, secret);
+	assert_true(send_all(fd, request, strlen(request)));
+	return fd;
+}
+
+static void expect_answer_of(const struct site *site, const char *path, const char *secret,
+			     const char *status)
+{
+	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+	scoped_fd int fd = send_request_of(site, path, secret);
+
+	read_all(fd, &answer);
+	if (!strstr(text_of(&answer), status))
+		fail_msg("'%s' with '%s': %s", path, secret, text_of(&answer));
+}
+
+static void a_token_has_a_share_of_the_requests_only(void **state)
+{
+	struct site *site = *state;
+	scoped_fd int held = -1;
+
+	use_tokens(site);
+	start_with(site, (struct http_client_limits){ .max_requests_per_token = 1 });
+	held = send_request_of(site, "/hold-for-readers", "secret-a");
+	while (atomic_load(&site->holding) == 0)
+		(void)usleep(1000);
+	expect_answer_of(site, "/hello/x", "secret-a", "HTTP/1.1 429 Too Many Requests\r\n");
+	expect_answer_of(site, "/hello/x", "secret-a", "\r\nRetry-After: 5\r\n");
+	expect_answer_of(site, "/hello/x", "secret-a", "token 'reader' has too many requests");
+	expect_answer_of(site, "/hello/x", "secret-b", "HTTP/1.1 200 OK\r\n");
+	expect_answer_of(site, "/", "secret-a", "HTTP/1.1 200 OK\r\n");
+	expect_metric(site, "http_token_limit_total 3\n");
+	(void)sem_post(&site->leaves);
+	{
+		scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+
+		read_all(held, &answer);
+	}
+	expect_metric(site, "http_requests_total{route=\"/"
+			    "hold-for-readers\",method=\"GET\",class=\"2xx\"} 1\n");
+	expect_answer_of(site, "/hello/x", "secret-a", "HTTP/1.1 200 OK\r\n");
+}
+
 static void a_request_at_work_has_no_deadline(void **state)
 {
 	const struct http_client_limits limits = { .header_timeout_ns = 300 * NSEC_PER_MSEC,
@@ -261,9 +390,9 @@ static void bytes_of_a_body_earn_time_up_to_the_grace(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(connection_body_deadline(cases[i].deadline_s * NSEC_PER_SEC,
-							  cases[i].now_s * NSEC_PER_SEC,
-							  cases[i].bytes, &limits),
+		assert_int_equal(connection_deadline(cases[i].deadline_s * NSEC_PER_SEC,
+						     cases[i].now_s * NSEC_PER_SEC, cases[i].bytes,
+						     limits.body_min_rate, limits.body_grace_ns),
 				 cases[i].expected_s * NSEC_PER_SEC);
 }
 
@@ -323,6 +452,10 @@ int main(void)
 		SITE_TEST(who_sends_all_of_a_refused_body_sees_the_refusal),
 		IDLE_TEST(a_header_that_drips_is_given_up),
 		IDLE_TEST(a_body_that_drips_is_given_up),
+		IDLE_TEST(an_answer_that_nobody_reads_is_given_up),
+		IDLE_TEST(who_reads_an_answer_gets_all_of_it),
+		SITE_TEST(an_upload_is_refused_in_its_middle),
+		IDLE_TEST(a_token_has_a_share_of_the_requests_only),
 		IDLE_TEST(a_request_at_work_has_no_deadline),
 		cmocka_unit_test(bytes_of_a_body_earn_time_up_to_the_grace),
 		IDLE_TEST(a_client_has_a_share_of_the_connections_only),
