@@ -155,6 +155,22 @@ static int open_elf(int fd, struct elf_file **ret_elf, char *message)
 	}
 }
 
+int debuginfo_check_first_bytes(const char *source_path, uint64_t offset, struct bytes_view data,
+				char ret_message[DEBUGINFO_MESSAGE_SIZE])
+{
+	static const uint8_t expected[] = {
+		ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+	};
+
+	for (size_t i = 0; source_path[0] == '\0' && i < data.size && offset + i < sizeof(expected);
+	     i++)
+		if (data.data[i] != expected[offset + i])
+			return refuse(ret_message, offset + i < SELFMAG
+							   ? "not an ELF file"
+							   : "not a 64-bit little-endian ELF file");
+	return 0;
+}
+
 /* An agent is asked for what names functions; code that names none would end the asking. */
 static int check_use(const struct debuginfo_arrival *arrival, const struct debuginfo_entry *entry,
 		     char *message)

@@ -16,6 +16,13 @@ struct debuginfo_arrival {
 	uint64_t size;
 };
 
+/*
+ * Whether @data can stand at @offset of a 64-bit little-endian ELF file, as far as its first bytes
+ * tell. 0, or -EBADMSG with a message. A source file (@source_path not "") may hold anything.
+ */
+int debuginfo_check_first_bytes(const char *source_path, uint64_t offset, struct bytes_view data,
+				char ret_message[DEBUGINFO_MESSAGE_SIZE]);
+
 uint64_t debuginfo_arrival_limit(const struct debuginfo_arrival *arrival);
 
 /* As debuginfo_upload_commit(). */

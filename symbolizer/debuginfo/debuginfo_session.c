@@ -348,6 +348,9 @@ int debuginfo_piece_append(struct debuginfo_piece *piece, struct bytes_view data
 		return debuginfo_fail(ret_message, -EBADMSG,
 				      "more comes than the %" PRIu64 " bytes of the whole file",
 				      session->size_bytes);
+	r = debuginfo_check_first_bytes(session->source_path, session->offset, data, ret_message);
+	if (r < 0)
+		return r;
 	r = write_all(piece->fd, data.data, data.size);
 	if (r < 0)
 		return debuginfo_fail_errno(ret_message, r,

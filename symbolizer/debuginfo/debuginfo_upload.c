@@ -120,6 +120,9 @@ int debuginfo_upload_append(struct debuginfo_upload *upload, struct bytes_view d
 	if (data.size > limit - arrival->size)
 		return debuginfo_fail(ret_message, -EFBIG, "the file has more than %llu MiB",
 				      (unsigned long long)(limit / MIB));
+	r = debuginfo_check_first_bytes(arrival->source_path, arrival->size, data, ret_message);
+	if (r < 0)
+		return r;
 	r = write_all(arrival->fd, data.data, data.size);
 	if (r < 0)
 		return debuginfo_fail_errno(ret_message, r,

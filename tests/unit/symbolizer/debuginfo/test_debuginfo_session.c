@@ -157,6 +157,26 @@ static void one_piece_at_a_time_and_no_more_than_the_whole(void **state)
 	(void)debuginfo_store_free(store);
 }
 
+/* The upload stays, for whoever has the right bytes. */
+static void a_first_piece_that_is_no_elf_file_is_refused_when_it_arrives(void **state)
+{
+	scoped(bytes_release) struct bytes elf = {}, other = BYTES_INIT(100);
+	struct moving_clock clock = new_clock();
+	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
+	struct debuginfo_session session;
+	char message[DEBUGINFO_MESSAGE_SIZE];
+
+	read_sample(SAMPLE_FULL, &elf);
+	session = session_for(&elf);
+	assert_int_equal(debuginfo_session_begin(store, &session, message), 1);
+	assert_ok(bytes_append_text(&other, "#!/bin/sh\n"));
+	assert_errno(send_piece(store, session.name, &other, 0, other.size), -EBADMSG);
+	assert_errno(send_piece(store, session.name, &elf, 0, 3), -EAGAIN);
+	assert_errno(send_piece(store, session.name, &other, 3, 4), -EBADMSG);
+	assert_int_equal(send_piece(store, session.name, &elf, 3, elf.size - 3), 1);
+	(void)debuginfo_store_free(store);
+}
+
 static void a_day_later_it_is_forgotten(void **state)
 {
 	struct moving_clock clock = new_clock();
@@ -216,6 +236,7 @@ int main(void)
 		IN_FOLDER(pieces_survive_a_restart_and_become_the_file),
 		IN_FOLDER(other_bytes_than_announced_are_refused_and_forgotten),
 		IN_FOLDER(one_piece_at_a_time_and_no_more_than_the_whole),
+		IN_FOLDER(a_first_piece_that_is_no_elf_file_is_refused_when_it_arrives),
 		IN_FOLDER(a_day_later_it_is_forgotten),
 		IN_FOLDER(names_of_others_reach_no_file),
 	};

@@ -61,11 +61,15 @@ static int upload_bytes(struct debuginfo_store *store, const struct executable_i
 	scoped(debuginfo_upload_freep) struct debuginfo_upload *upload = NULL;
 
 	assert_ok(debuginfo_upload_begin(store, id, origin, &upload, message));
-	for (size_t i = 0; i < content.size; i += piece)
-		assert_ok(debuginfo_upload_append(
+	for (size_t i = 0; i < content.size; i += piece) {
+		int r = debuginfo_upload_append(
 			upload,
 			(struct bytes_view){ content.data + i, MIN(piece, content.size - i) },
-			message));
+			message);
+
+		if (r < 0)
+			return r;
+	}
 	return debuginfo_upload_commit(upload, entry, message);
 }
 
@@ -222,6 +226,42 @@ static void what_is_not_what_it_claims_is_refused(void **state)
 		     -EBADMSG);
 	assert_int_equal(debuginfo_find(store, &right, &entry), 0);
 	assert_int_equal(count_leftovers(*state), 0);
+}
+
+static void the_first_bytes_decide_before_the_rest_arrives(void **state)
+{
+	static const struct {
+		const char *pieces[3];
+		const char *says; /* of the last piece */
+	} cases[] = {
+		{ { "#!/bin/sh" }, "not an ELF file" },
+		{ { "\177", "ELG" }, "not an ELF file" },
+		{ { "\177EL", "F\001" }, "not a 64-bit little-endian ELF file" },
+		{ { "\177ELF\002", "\002" }, "not a 64-bit little-endian ELF file" },
+		{ { "\177E", "LF\002", "\001x" }, NULL },
+	};
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+	struct executable_id id = sample_id();
+	char message[DEBUGINFO_MESSAGE_SIZE];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(debuginfo_upload_freep) struct debuginfo_upload *upload = NULL;
+		int r = 0;
+
+		assert_ok(
+			debuginfo_upload_begin(store, &id, DEBUGINFO_FROM_AGENT, &upload, message));
+		for (size_t j = 0; j < ARRAY_SIZE(cases[i].pieces) && cases[i].pieces[j]; j++) {
+			assert_ok(r);
+			r = debuginfo_upload_append(
+				upload,
+				(struct bytes_view){ (const uint8_t *)cases[i].pieces[j],
+						     strlen(cases[i].pieces[j]) },
+				message);
+		}
+		assert_int_equal(r, cases[i].says ? -EBADMSG : 0);
+		if (cases[i].says)
+			assert_string_equal(message, cases[i].says);
+	}
 }
 
 static void cut_anywhere_it_is_refused(void **state)
@@ -641,6 +681,7 @@ int main(void)
 		in_folder(a_system_binary_is_taken),
 		in_folder(content_of_many_chunks_survives_a_restart),
 		in_folder(what_is_not_what_it_claims_is_refused),
+		in_folder(the_first_bytes_decide_before_the_rest_arrives),
 		in_folder(cut_anywhere_it_is_refused),
 		in_folder(a_text_identity_is_checked_where_there_is_text),
 		in_folder(better_files_replace_and_poorer_ones_do_not),
