@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -77,10 +76,18 @@ printf_like(2, 3) static int refuse(char *message, const char *format, ...)
 	return -EINVAL;
 }
 
+static bool fits_64_bits(double number)
+{
+	return number >= -0x1p63 && number < 0x1p63;
+}
+
 /* JSON has one type of number: 1.0 and 1e9 are integers. */
 static bool is_whole(const json_t *value)
 {
-	return trunc(json_real_value(value)) == json_real_value(value);
+	double number = json_real_value(value);
+
+	/* Doubles from 2^53 on have no fraction. */
+	return !fits_64_bits(number) || (double)(int64_t)number == number;
 }
 
 static const char *json_type_name(const json_t *value)
@@ -138,11 +145,9 @@ static int read_text(const struct key_row *row, const json_t *value, struct aren
 
 static bool read_integer(const json_t *value, int64_t *ret_integer)
 {
-	const double beyond = 0x1p63; /* INT64_MAX + 1 */
-
 	if (json_is_integer(value))
 		*ret_integer = json_integer_value(value);
-	else if (json_is_real(value) && is_whole(value) && fabs(json_real_value(value)) < beyond)
+	else if (json_is_real(value) && is_whole(value) && fits_64_bits(json_real_value(value)))
 		*ret_integer = (int64_t)json_real_value(value);
 	else
 		return false;
