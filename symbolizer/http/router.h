@@ -39,14 +39,16 @@ struct http_stream_operations {
 };
 
 /*
- * Requests of a lane wait only for each other: each lane has its own workers and its own queue, so that health and
- * ingest are answered while queries take seconds. X(id, name, most that wait beyond the workers, what belongs in it)
+ * Requests of a lane wait only for each other: each lane has its own workers and its own queue, so that ingest is
+ * answered while queries take seconds, and health while hostile batches are unpacked. X(id, name, most that wait beyond
+ * the workers, what belongs in it)
  *
  * More than may wait are told to come again: whoever asked would be gone before a longer queue got to it. As many
  * agents as have connections may send a batch at the same moment.
  */
 #define HTTP_LANES(X)                                                                              \
-	X(SHORT, "short", 4096, "milliseconds: batches, health, lists, metrics, the page")         \
+	X(HEALTH, "health", 4096, "microseconds: health and the page, which touch no store")         \
+	X(SHORT, "short", 4096, "milliseconds: batches, readiness, lists, metrics")                \
 	X(QUERY, "query", 256, "up to seconds: profiles, and symbols whose table is made first")   \
 	X(FILES, "files", 64, "debuginfo, which is compressed whole")                              \
 	X(DEBUGINFOD, "debuginfod", 64, "debuginfo, which is expanded, or fetched first")

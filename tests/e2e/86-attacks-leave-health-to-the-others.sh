@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Twenty-one attacks of one client (tests/e2e/door/attacks.py), with a small and with the default number of connections:
+# another client gets its /healthz at every moment, answers are those of the contract, and the server keeps its memory
+# within bounds. The tables of answers and of the slowest health checks are in the log.
+. "$(dirname "$0")/lib.sh"
+need_tools curl objcopy python3 readelf sha256sum zstd
+
+readonly SMALL=20 DEFAULT=2048
+door=$e2e_root/tests/e2e/door
+
+token=hearth_test_attacker other_token=hearth_test_other
+hash_of() { printf %s "$1" | sha256sum | cut -d' ' -f1; }
+cat >"$work/tokens.yaml" <<YAML
+tokens:
+  - {name: attacker, sha256: $(hash_of $token), scopes: [read, ingest, upload]}
+  - {name: other, sha256: $(hash_of $other_token), scopes: [read]}
+YAML
+
+head -c 512M /dev/zero | zstd -q -c >"$work/bomb"
+
+# A file that does not fit into the buffers of two sockets.
+head -c 24M /dev/urandom >"$work/random"
+objcopy --add-section .random="$work/random" "$HEARTH_BUILD/bin/hearth-symbolizer" "$work/large.debug"
+build_id=$(readelf -n "$work/large.debug" | sed -n 's/.*Build ID: //p')
+
+put() { curl -sS -f -m 60 -o "$work/answer" -H "Authorization: Bearer $token" "$@" || fail "cannot prepare: $*"; }
+
+# attack MAX_CONNECTIONS MAX_REQUESTS_PER_TOKEN
+attack() {
+	local max_connections=$1 per_token=$2
+	start_server --tokens "$work/tokens.yaml" --max_connections "$max_connections" --max_requests_per_token "$per_token" \
+		--header_timeout 1s --body_grace 1s
+	put -T "$work/large.debug" "$server_url/v1/debuginfo/$build_id"
+	python3 -B "$door/make_batch.py" "$e2e_root/tests/fuzz/corpus/batch_decode/small" | zstd -q -c >"$work/batch"
+	put --data-binary @"$work/batch" "$server_url/v1/ingest"
+	python3 -B "$door/attacks.py" "$server_port" "$server_pid" $token $other_token "$build_id" "$work/bomb" \
+		"$max_connections" "$per_token" || fail "an attack on max_connections $max_connections did harm"
+	stop_server
+	! grep -E 'AddressSanitizer|runtime error|LeakSanitizer' "$work/server.log" || fail "the server reports a defect"
+}
+
+attack $SMALL 6
+grep "warn refused .* token 'attacker', which reached max_requests_per_token" "$work/server.log" >/dev/null ||
+	fail "the log does not name the token that had too many requests"
+server_data=$work/data-default
+attack $DEFAULT 100

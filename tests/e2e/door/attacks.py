@@ -1,0 +1,390 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Attacks a server and asks for its health every 50 ms meanwhile.
+
+    attacks.py PORT PID TOKEN OTHER_TOKEN BUILD_ID BOMB MAX_CONNECTIONS MAX_REQUESTS_PER_TOKEN [ATTACK...]
+
+Prints one row per attack: what the server made of it, the number of health checks, and the slowest of them. Exits 1 when
+an answer is wrong, a health check fails or takes too long, the server ends, or it takes too much memory.
+"""
+
+import pathlib
+import random
+import resource
+import string
+import sys
+import threading
+import time
+import urllib.parse
+
+from client import (ATTACKER, HOST, Failed, Health, Server, end_with_reset, expect, is_open, send, status, wait_until)
+
+# How long an attack goes on that could go on for ever.
+ATTACK_S = 0.7
+
+# The aim is 0.1 s. A machine that runs other things at the same time must not fail the test.
+MAX_HEALTH_S = 1.0
+
+# Without anything to do the server has some 20 MiB.
+MAX_MEMORY_MIB = 512
+
+
+def for_a_while():
+    end = time.monotonic() + ATTACK_S
+    while time.monotonic() < end:
+        yield
+
+
+def in_threads(count, function):
+    """Runs FUNCTION in COUNT threads and collects what they return."""
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(function())) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expect(len(results) == count, "a thread of the attack failed")
+    return results
+
+
+def drip(server, beginning, count):
+    """Holds COUNT connections and sends one byte on each now and then, until the server has ended all."""
+    connections = [server.open_with(beginning) for _ in range(count)]
+
+    def drip_once():
+        connections[:] = [c for c in connections if is_open(c) and send(c, "x")]
+        time.sleep(0.05)
+        return not connections
+
+    wait_until(drip_once, "all connections are ended")
+
+
+def header_drip(server, limits):
+    before = server.closed_for("header_timeout") + server.closed_for("client_limit")
+    drip(server, f"GET / HTTP/1.1\r\n{HOST}X-Long: ", limits.drips)
+    ended = server.closed_for("header_timeout") + server.closed_for("client_limit") - before
+    expect(ended == limits.drips, f"{ended} of {limits.drips} connections were ended for their header or number")
+    return f"{ended} ended"
+
+
+def body_drip(server, limits):
+    before = server.closed_for("slow_body")
+    drip(server, f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Content-Length: 99999\r\n\r\n", 5)
+    expect(server.closed_for("slow_body") - before == 5, "not all were ended for their body")
+    return "5 ended"
+
+
+def trailer_drip(server, limits):
+    before = server.closed_for("slow_body")
+    drip(server, f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Transfer-Encoding: chunked\r\n\r\n"
+         "1\r\nx\r\n0\r\nX-Trailer: ", 5)
+    expect(server.closed_for("slow_body") - before == 5, "not all were ended for their body")
+    return "5 ended"
+
+
+def expect_without_body(server, limits):
+    before = server.closed_for("slow_body")
+    connections = [server.open_with(f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Expect: 100-continue\r\n"
+                                    "Content-Length: 99999\r\n\r\n") for _ in range(5)]
+    wait_until(lambda: server.closed_for("slow_body") - before == 5, "connections without a body are ended")
+    for connection in connections:
+        connection.close()
+    return "5 ended"
+
+
+def silence(server, limits):
+    """Connections on which nothing is ever sent."""
+    before = server.closed_for("header_timeout") + server.closed_for("client_limit")
+    connections = [server.connect() for _ in range(limits.flood)]
+    wait_until(lambda: server.closed_for("header_timeout") + server.closed_for("client_limit") - before == limits.flood,
+               "all silent connections are ended")
+    for connection in connections:
+        connection.close()
+    return f"{limits.flood} ended"
+
+
+def resets(server, limits):
+    """Connections that are reset in the middle of a request."""
+    count = 0
+    for _ in for_a_while():
+        end_with_reset(server.open_with(f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Content-Length: 9\r\n\r\nx"))
+        count += 1
+    return f"{count} resets"
+
+
+def body_without_token(server, limits):
+    for head in ("Content-Length: 1000000000", "Transfer-Encoding: chunked"):
+        answer = server.answer(f"POST /v1/ingest HTTP/1.1\r\n{HOST}{head}\r\n\r\n")
+        expect(answer == "401", f"'{head}' was answered with {answer}")
+    return "401"
+
+
+def ambiguous_framing(server, limits):
+    post = "POST /v1/ingest HTTP/1.1\r\n"
+    for request in ("GET /healthz HTTP/1.1\r\n\r\n",
+                    f"GET /healthz HTTP/1.1\r\n{HOST}{HOST}\r\n",
+                    f"{post}{HOST}Content-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+                    f"{post}{HOST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                    f"{post}{HOST}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
+                    f"{post}{HOST}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"):
+        answer = server.answer(request)
+        expect(answer == "400", f"{request!r} was answered with {answer}")
+    return "400"
+
+
+def wrong_lengths(server, limits):
+    """Sizes that are negative, overflow, or are no numbers, and chunk extensions without end."""
+    head = f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}"
+    chunked = head + "Transfer-Encoding: chunked\r\n\r\n"
+    answers = []
+    for request in (head + "Content-Length: -1\r\n\r\nx", head + "Content-Length: 99999999999999999999\r\n\r\nx",
+                    head + "Content-Length: 0x10\r\n\r\nx", head + "Content-Length: 1,1\r\n\r\nx",
+                    chunked + "-1\r\nx\r\n", chunked + "FFFFFFFFFFFFFFFFF\r\nx\r\n", chunked + "FFFFFFFFFFFFFFFF\r\nx\r\n",
+                    chunked + "0x1\r\nx\r\n"):
+        answers.append(server.answer(request))
+        expect(answers[-1] in ("400", "413", "end", "reset"), f"{request[:200]!r} was answered with {answers[-1]}")
+    # The library's own answer to a line of a chunk that exceeds the memory of a connection is 500.
+    answers.append(server.answer(chunked + "1;" + "x=y;" * 20000 + "\r\nx\r\n"))
+    expect(answers[-1] in ("400", "413", "500", "end", "reset"), f"a long chunk extension was answered with {answers[-1]}")
+    return "/".join(sorted(set(answers)))
+
+
+def strange_requests(server, limits):
+    answers = []
+    for request in (f"GET http://127.0.0.1/v1/services HTTP/1.1\r\n{HOST}\r\n",
+                    f"CONNECT 127.0.0.1:22 HTTP/1.1\r\n{HOST}\r\n", f"OPTIONS * HTTP/1.1\r\n{HOST}\r\n",
+                    f"TRACE / HTTP/1.1\r\n{HOST}\r\n", f"GET /../../../etc/passwd HTTP/1.1\r\n{HOST}\r\n",
+                    f"GET /%00 HTTP/1.1\r\n{HOST}\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+                    "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + "\x00" * 200 + "\r\n\r\n", "\x00" * 1000 + "\r\n\r\n"):
+        answers.append(server.answer(request))
+        expect(answers[-1] in ("400", "401", "403", "404", "405", "501", "505", "end", "reset"),
+               f"{request[:80]!r} was answered with {answers[-1]}")
+    return "/".join(sorted(set(answers)))
+
+
+def huge_headers(server, limits):
+    answers = []
+    for request in (f"GET / HTTP/1.1\r\n{HOST}X-Long: {'x' * 65536}\r\n\r\n",
+                    f"GET / HTTP/1.1\r\n{HOST}" + "X: y\r\n" * 20000 + "\r\n",
+                    f"GET /{'x' * 65536} HTTP/1.1\r\n{HOST}\r\n", f"GET /?{'a=b&' * 20000} HTTP/1.1\r\n{HOST}\r\n"):
+        for _ in range(5):
+            answers.append(server.answer(request))
+            expect(answers[-1] in ("400", "413", "414", "431", "end", "reset"),
+                   f"{request[:80]!r} was answered with {answers[-1]}")
+    return "/".join(sorted(set(answers)))
+
+
+def pipelined(server, limits):
+    """More requests than answers fit, and nobody reads."""
+    connections = [server.connect(receive_buffer=4096) for _ in range(5)]
+    requests = (f"GET /healthz HTTP/1.1\r\n{HOST}\r\n" * 500).encode()
+    sent = 0
+    for connection in connections:
+        connection.setblocking(False)
+    for _ in for_a_while():
+        for connection in connections:
+            try:
+                sent += connection.send(requests)
+            except BlockingIOError:
+                pass
+            except OSError:
+                break
+        time.sleep(0.001)
+    for connection in connections:
+        connection.close()
+    return f"{sent * 500 // len(requests)} requests"
+
+
+def guess_tokens(server, limits):
+    def guess():
+        count = 0
+        with server.connect() as connection:
+            for _ in for_a_while():
+                guessed = "hearth_" + "".join(random.choices(string.hexdigits, k=64))
+                send(connection, f"GET /v1/services HTTP/1.1\r\n{HOST}Authorization: Bearer {guessed}\r\n\r\n")
+                answer = status(connection)
+                expect(answer == "401", f"a guessed token was answered with {answer}")
+                count += 1
+        return count
+
+    return f"{sum(in_threads(4, guess))} times 401"
+
+
+def zero_window(server, limits):
+    """Readers that ask for a large file and never read it."""
+    before = server.closed_for("slow_reader")
+    request = f"GET /buildid/{server.build_id}/debuginfo HTTP/1.1\r\n{HOST}{server.authorization()}\r\n"
+    connections = [server.open_with(request, receive_buffer=4096) for _ in range(5)]
+    wait_until(lambda: server.closed_for("slow_reader") - before == 5, "connections that do not read are ended")
+    for connection in connections:
+        connection.close()
+    return "5 ended"
+
+
+def thousands_of_ranges(server, limits):
+    ranges = ",".join(f"{i}-{i}" for i in range(3000))
+    answers = set()
+    for _ in range(10):
+        answers.add(server.answer(f"GET /buildid/{server.build_id}/debuginfo HTTP/1.1\r\n{HOST}{server.authorization()}"
+                                  f"Range: bytes={ranges}\r\n\r\n"))
+    expect(answers <= {"200", "416"}, f"the answers were {answers}")
+    return "/".join(answers)
+
+
+def not_elf(server, limits):
+    """Uploads that could be refused by their first bytes: how much of them is read."""
+    sent, size = 0, 100000000
+    connection = server.open_with(f"PUT /v1/debuginfo/{'ab' * 20} HTTP/1.1\r\n{HOST}{server.authorization()}"
+                                  f"Content-Length: {size}\r\n\r\nno ELF file")
+    answer = status(connection)
+    expect(answer == "400", f"a file without magic was answered with {answer}")
+    while sent < size and send(connection, bytes(1 << 16)):
+        sent += 1 << 16
+    connection.close()
+    # What the buffers of two sockets hold, and the 4 MiB that the server discards.
+    expect(sent < size / 3, f"{sent} bytes of it were read")
+    return f"400 at once; {sent >> 20} of {size >> 20} MiB were sent"
+
+
+def bomb(server, limits):
+    body = limits.bomb.read_bytes()
+
+    def send_bomb():
+        request = (f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Content-Length: {len(body)}\r\n"
+                   "\r\n").encode() + body
+        return server.answer(request)
+
+    answers = set(in_threads(4, send_bomb))
+    expect(answers <= {"400", "413"}, f"the answers were {answers}")
+    return "/".join(sorted(answers))
+
+
+def query(server, text):
+    return server.answer(f"GET /v1/flame?last=1h&filter={urllib.parse.quote(text)} HTTP/1.1\r\n{HOST}"
+                         f"{server.authorization()}\r\n")
+
+
+def backtracking(server, limits):
+    """Patterns whose time is exponential in the 29 characters of the host's name."""
+    answers = set()
+    for pattern in ("(a+)+$", "(a|aa)+$", "(a|a?)+$", "^(([a-z])+.)+[A-Z]([a-z])+$", "(?R)?a+$", "(.*)*x" * 10):
+        answers |= set(in_threads(4, lambda text=f"host REGEXP '{pattern}'": query(server, text)))
+    expect(answers <= {"200", "400"}, f"the answers were {answers}")
+    return "/".join(sorted(answers))
+
+
+def nested(server, limits):
+    """Filters and JSON that are nested deeply."""
+    answers = set()
+    for text in ("(" * 30000 + "host = 'a'" + ")" * 30000, "NOT " * 15000 + "host = 'a'", "host IN (" * 5000):
+        now = int(time.time())
+        answers.add(trace(server, '{"profile_event_type": "on-cpu", "profile_language_type": "eBPF", '
+                          f'"time_start": {now - 3600}, "time_end": {now}, "tag_filter": "{text}"}}'))
+    answers.add(trace(server, '{"a":' * 100000))
+    expect(answers <= {"200", "400"}, f"the answers were {answers}")
+    return "/".join(sorted(answers))
+
+
+def trace(server, body):
+    return server.answer(f"POST /v1/profile/ProfileTracing HTTP/1.1\r\n{HOST}{server.authorization()}"
+                         f"Content-Length: {len(body)}\r\n\r\n{body}")
+
+
+def one_token_has_too_many(server, limits):
+    """A token has as many requests under way as it may have; another token is answered."""
+    body = (f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Content-Length: 100000\r\n\r\nx")
+    question = f"GET /v1/services HTTP/1.1\r\n{HOST}"
+    held = []
+
+    def is_refused():
+        # Those of an earlier attack may count against the address for a moment longer.
+        held[:] = [connection for connection in held if is_open(connection)]
+        held.extend(server.open_with(body) for _ in range(limits.per_token - len(held)))
+        return server.answer(question + server.authorization() + "\r\n") == "429"
+
+    wait_until(is_refused, "the answer 429")
+    other = server.answer(question + server.authorization(server.other_token) + "\r\n")
+    expect(other == "200", f"another token was answered with {other}")
+    for connection in held:
+        connection.close()
+    wait_until(lambda: server.answer(question + server.authorization() + "\r\n") == "200", "the answer 200")
+    return "429, another token 200"
+
+
+def queries_in_floods(server, limits):
+    """More queries at a time than there are workers."""
+    request = f"GET /v1/flame?last=1h HTTP/1.1\r\n{HOST}{server.authorization()}\r\n"
+
+    def flood():
+        seen = []
+        with server.connect() as connection:
+            for _ in for_a_while():
+                send(connection, request)
+                seen.append(status(connection))
+        return seen
+
+    answers = sum(in_threads(5, flood), [])
+    expect(set(answers) <= {"200", "429"}, f"the answers were {set(answers)}")
+    return f"{len(answers)} times {'/'.join(set(answers))}"
+
+
+ATTACKS = [header_drip, body_drip, trailer_drip, expect_without_body, silence, resets, body_without_token,
+           ambiguous_framing, wrong_lengths, strange_requests, huge_headers, pipelined, guess_tokens, zero_window,
+           thousands_of_ranges, not_elf, bomb, backtracking, nested, one_token_has_too_many, queries_in_floods]
+
+
+class Limits:
+    def __init__(self, max_connections, per_token, bomb_path):
+        self.flood = min(max_connections * 3 // 2, 1500)
+        self.drips = min(self.flood, 200)
+        self.per_token = per_token
+        self.bomb = pathlib.Path(bomb_path)
+
+
+def run_one(attack, server, limits):
+    health = Health(server.port)
+    answer, error = "", None
+    try:
+        end = time.monotonic() + ATTACK_S
+        while not answer or time.monotonic() < end:
+            answer = attack(server, limits)
+    except (Failed, OSError) as failure:
+        error = f"{type(failure).__name__}: {failure}"
+    latencies = [seconds for _, seconds in health.stop()]
+    answered = [seconds for seconds in latencies if seconds is not None]
+    slowest = max(answered, default=0)
+    if not error and len(answered) < len(latencies):
+        error = f"{len(latencies) - len(answered)} of {len(latencies)} health checks were not answered"
+    if not error and slowest > MAX_HEALTH_S:
+        error = f"health took {slowest:.3f} s"
+    if not error and not server.is_alive():
+        error = "the server ended"
+    memory = server.memory_mib("VmRSS") if server.is_alive() else 0
+    print(f"{attack.__name__:22} {answer:52} {len(answered):4} {1000 * slowest:8.1f} ms {memory:5} MiB", flush=True)
+    if error:
+        print(f"FAILED: {attack.__name__}: {error}", flush=True)
+    return error is None
+
+
+def main():
+    port, pid, token, other_token, build_id, bomb_path, max_connections, per_token = sys.argv[1:9]
+    chosen = [attack for attack in ATTACKS if attack.__name__ in sys.argv[9:] or not sys.argv[9:]]
+    server = Server(int(port), int(pid), token, other_token, build_id)
+    limits = Limits(int(max_connections), int(per_token), bomb_path)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65536), most))
+
+    print(f"attacks of {ATTACKER} on max_connections {max_connections}")
+    print(f"{'attack':22} {'answer':52} {'health checks, slowest':>16} {'memory':>9}")
+    passed = [run_one(attack, server, limits) for attack in chosen]
+    if server.is_alive():
+        peak = server.memory_mib("VmHWM")
+        print(f"most memory: {peak} MiB")
+        if peak > MAX_MEMORY_MIB:
+            print(f"FAILED: the server had {peak} MiB of memory, more than {MAX_MEMORY_MIB}")
+            passed.append(False)
+    return 0 if all(passed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
