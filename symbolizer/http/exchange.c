@@ -48,16 +48,31 @@ static uint64_t declared_length(const struct http_request *request)
 	return errno || *end ? LENGTH_UNKNOWN - 1 : length;
 }
 
+static void release_held_body(struct exchange *exchange)
+{
+	bytes_release(&exchange->body);
+	atomic_fetch_sub(&exchange->host->held_body_bytes, exchange->held_bytes);
+	exchange->held_bytes = 0;
+}
+
+/* What is counted in the host. */
+static void release_shares(struct exchange *exchange)
+{
+	release_held_body(exchange);
+	atomic_fetch_sub(&exchange->host->held_answer_bytes, exchange->held_answer_bytes);
+	exchange->held_answer_bytes = 0;
+	if (exchange->uses_token)
+		token_usage_leave(exchange->host->token_usage, exchange->caller.name);
+	exchange->uses_token = false;
+}
+
 static void exchange_free(struct exchange *exchange)
 {
 	struct exchange_host *host = exchange->host;
 
 	if (exchange->stream)
 		exchange->route->stream->free(exchange->stream);
-	if (exchange->uses_token)
-		token_usage_leave(host->token_usage, exchange->caller.name);
-	atomic_fetch_sub(&host->held_answer_bytes, exchange->held_answer_bytes);
-	bytes_release(&exchange->body);
+	release_shares(exchange);
 	http_response_release(&exchange->response);
 	free((void *)exchange->request.headers);
 	free((void *)exchange->request.parameters);
@@ -67,13 +82,6 @@ static void exchange_free(struct exchange *exchange)
 	if (--host->n_exchanges == 0)
 		(void)pthread_cond_broadcast(&host->idle);
 	(void)pthread_mutex_unlock(&host->lock);
-}
-
-static void release_held_body(struct exchange *exchange)
-{
-	bytes_release(&exchange->body);
-	atomic_fetch_sub(&exchange->host->held_body_bytes, exchange->held_bytes);
-	exchange->held_bytes = 0;
 }
 
 static int exchange_new(struct exchange_host *host, struct MHD_Connection *connection,
@@ -248,7 +256,8 @@ static void hold_answer(struct exchange *exchange)
 
 	if (bytes <= HTTP_SMALL_ANSWER_BYTES)
 		return;
-	if (atomic_fetch_add(held, bytes) + bytes <= HTTP_MAX_HELD_ANSWER_BYTES) {
+	if (atomic_fetch_add(held, bytes) + bytes <=
+	    exchange->host->options.max_held_answer_bytes) {
 		exchange->held_answer_bytes = bytes;
 		return;
 	}
@@ -393,6 +402,7 @@ void exchange_on_completed(void *arg, struct MHD_Connection *connection, void **
 		return;
 	*ret_exchange = NULL;
 	connection_expects_header(connection_of(connection));
+	release_shares(exchange);
 	duration_ns = clock_monotonic_ns(host->options.clock) - exchange->started_ns;
 	if (host->options.metrics)
 		route_metrics_add(host->options.metrics, exchange->route,
@@ -404,6 +414,5 @@ void exchange_on_completed(void *arg, struct MHD_Connection *connection, void **
 		  http_method_name(exchange->request.method), exchange->request.path,
 		  exchange->sent_status, duration_ns / NSEC_PER_USEC, exchange->received_bytes,
 		  exchange->response.body.size);
-	release_held_body(exchange);
 	exchange_free(exchange);
 }

@@ -35,7 +35,7 @@ struct exchange_host {
 	struct token_usage *token_usage;
 	bool loopback_only;                 /* no tokens, and no other address */
 	_Atomic uint64_t held_body_bytes;   /* against HTTP_MAX_HELD_BODY_BYTES */
-	_Atomic uint64_t held_answer_bytes; /* against HTTP_MAX_HELD_ANSWER_BYTES */
+	_Atomic uint64_t held_answer_bytes; /* against options.max_held_answer_bytes */
 	atomic_bool stopping;
 	pthread_mutex_t lock;
 	pthread_cond_t idle;      /* n_exchanges fell to 0 */

@@ -198,6 +198,8 @@ static int host_init(struct exchange_host *host, const struct http_server_option
 	int r;
 
 	host->options = *options;
+	if (host->options.max_held_answer_bytes == 0)
+		host->options.max_held_answer_bytes = HTTP_MAX_HELD_ANSWER_BYTES;
 	(void)pthread_condattr_init(&attributes);
 	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	(void)pthread_mutex_init(&host->lock, NULL);

@@ -38,6 +38,7 @@ struct http_server_options {
 	unsigned int n_workers;   /* per lane */
 	unsigned int max_waiting; /* requests per lane; 0: what the lane's row says */
 	unsigned int max_connections;
+	uint64_t max_held_answer_bytes; /* 0: HTTP_MAX_HELD_ANSWER_BYTES */
 	struct http_client_limits limits;
 	bool insecure; /* other addresses than loopback without tokens are meant */
 };

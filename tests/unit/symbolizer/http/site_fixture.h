@@ -32,6 +32,7 @@ struct site {
 	atomic_uint holding;
 	struct auth *auth;
 	struct route_metrics *metrics;
+	uint64_t max_held_answer_bytes;
 	struct http_client_limits limits; /* none, unless a test sets them before start() */
 	struct http_server *server;
 	unsigned int port; /* of the first address */
@@ -223,6 +224,7 @@ static inline int start(struct site *site, const char *listen, bool insecure, ch
 		.n_workers = N_WORKERS,
 		.max_waiting = MAX_WAITING,
 		.max_connections = 64,
+		.max_held_answer_bytes = site->max_held_answer_bytes,
 		.limits = site->limits,
 		.insecure = insecure,
 	};

@@ -63,7 +63,7 @@ static void read_all(int fd, struct bytes *ret_answer)
 /* Sends @text and expects an answer of @status after which the server ends the connection. */
 static void expect_last_answer(const struct site *site, const char *text, const char *status)
 {
-	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+	scoped(bytes_release) struct bytes answer = BYTES_INIT(2 * HUGE_BYTES);
 	scoped_fd int fd = connect_from(site, "127.0.0.1");
 
 	assert_true(send_all(fd, text, strlen(text)));
@@ -253,6 +253,28 @@ static void an_answer_that_nobody_reads_is_given_up(void **state)
 	assert_true(begun.size < HUGE_BYTES);
 }
 
+static void answers_that_nobody_reads_have_so_much_memory_at_most(void **state)
+{
+	static const char request[] = "GET /huge HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	struct site *site = *state;
+	scoped_fd int fd = -1;
+	char byte;
+
+	site->max_held_answer_bytes = HUGE_BYTES + HUGE_BYTES / 2;
+	start_with(site, (struct http_client_limits){});
+	fd = connect_from(site, "127.0.0.1");
+	assert_true(send_all(fd, request, strlen(request)));
+	assert_int_equal(recv(fd, &byte, 1, 0), 1);
+	expect_last_answer(site,
+			   "GET /huge HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+			   "HTTP/1.1 503 ");
+	assert_status(site, "GET", "/", NULL, NULL, 200);
+	assert_int_equal(close(take_fd(fd)), 0);
+	expect_metric(site,
+		      "http_requests_total{route=\"/huge\",method=\"GET\",class=\"aborted\"} 1\n");
+	expect_last_answer(site, "GET /huge HTTP/1.0\r\n\r\n", "HTTP/1.1 200 ");
+}
+
 static void who_reads_an_answer_gets_all_of_it(void **state)
 {
 	const struct http_client_limits limits = { .body_grace_ns = 20 * NSEC_PER_SEC,
@@ -299,6 +321,8 @@ static void an_upload_is_refused_in_its_middle(void **state)
 	}
 	expect_metric(site,
 		      "http_requests_total{route=\"/stream/*\",method=\"PUT\",class=\"5xx\"} 3\n");
+	for (unsigned int i = 0; i < PATIENCE_S * 100 && atomic_load(&site->streams_open) > 0; i++)
+		(void)usleep(10000);
 	assert_int_equal(atomic_load(&site->streams_open), 0);
 }
 
@@ -453,6 +477,7 @@ int main(void)
 		IDLE_TEST(a_header_that_drips_is_given_up),
 		IDLE_TEST(a_body_that_drips_is_given_up),
 		IDLE_TEST(an_answer_that_nobody_reads_is_given_up),
+		IDLE_TEST(answers_that_nobody_reads_have_so_much_memory_at_most),
 		IDLE_TEST(who_reads_an_answer_gets_all_of_it),
 		SITE_TEST(an_upload_is_refused_in_its_middle),
 		IDLE_TEST(a_token_has_a_share_of_the_requests_only),
