@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/config.h"
 
-#include <stdlib.h>
-
 #include "common/config_value.h"
 #include "common/scoped.h"
 
-/* Printing from the table. Defaults go through a value and back, so that they look like any other
- * printed value. */
+/* Printing from the table. */
 
 int config_print(const struct config_table *table, const void *config, struct bytes *out)
 {
@@ -17,28 +14,6 @@ int config_print(const struct config_table *table, const void *config, struct by
 		bytes_append_byte(out, '\n');
 	}
 	return bytes_error(out);
-}
-
-static void print_default(const struct config_key *key, struct bytes *out)
-{
-	struct config_key alone = *key;
-	union {
-		bool flag;
-		uint64_t number;
-		char *text;
-	} value = {};
-	int r;
-
-	alone.offset = 0;
-	r = config_value_parse(&alone, key->default_text, &value);
-	assert(r != -EINVAL);
-	if (r < 0) {
-		out->error = r;
-		return;
-	}
-	config_value_print(&alone, &value, out);
-	if (key->type == CONFIG_TEXT || key->type == CONFIG_LIST)
-		free(value.text);
 }
 
 int config_print_default_file(const struct config_table *table, const char *title,
@@ -59,7 +34,7 @@ int config_print_default_file(const struct config_table *table, const char *titl
 		config_value_expected(key, expected);
 		bytes_append_format(out, "\n# %s\n# Takes %s.\n#%s: ", key->help, expected,
 				    key->name);
-		print_default(key, out);
+		config_value_print_default(key, out);
 		bytes_append_byte(out, '\n');
 	}
 	return bytes_error(out);
@@ -89,7 +64,7 @@ int config_print_markdown(const struct config_table *table, const char *title, s
 		char expected[CONFIG_EXPECTED_SIZE];
 
 		bytes_clear(&value);
-		print_default(key, &value);
+		config_value_print_default(key, &value);
 		bytes_append_byte(&value, '\0');
 		if (bytes_error(&value))
 			return bytes_error(&value);

@@ -329,3 +329,26 @@ void config_value_print(const struct config_key *key, const void *config, struct
 		break;
 	}
 }
+
+/* Through a value and back, so that it looks like any other printed value. */
+void config_value_print_default(const struct config_key *key, struct bytes *out)
+{
+	struct config_key alone = *key;
+	union {
+		bool flag;
+		uint64_t number;
+		char *text;
+	} value = {};
+	int r;
+
+	alone.offset = 0;
+	r = config_value_parse(&alone, key->default_text, &value);
+	assert(r != -EINVAL);
+	if (r < 0) {
+		out->error = r;
+		return;
+	}
+	config_value_print(&alone, &value, out);
+	if (key->type == CONFIG_TEXT || key->type == CONFIG_LIST)
+		free(value.text);
+}

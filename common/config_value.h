@@ -3,7 +3,7 @@
 
 /*
  * One value of a configuration: from text, to text, and what would have been accepted. Used by the
- * config_*.c files only; programs include common/config.h.
+ * config_*.c files and by what prints the manual; programs include common/config.h.
  */
 
 #include "common/bytes.h"
@@ -23,6 +23,9 @@ void config_value_expected(const struct config_key *key, char ret_text[CONFIG_EX
 
 /* Appends the value as YAML that gives the same value again. */
 void config_value_print(const struct config_key *key, const void *config, struct bytes *out);
+
+/* Appends the default in the same form. */
+void config_value_print_default(const struct config_key *key, struct bytes *out);
 
 /* NULL when there is no such key. */
 const struct config_key *config_find_key(const struct config_table *table, const char *name);

@@ -6,10 +6,9 @@
  */
 
 enum exit_code {
-	EXIT_OK = 0,
-	EXIT_ERROR = 1,
-	EXIT_USAGE = 2,
-	EXIT_NO_DATA = 3, /* the question was right, and there is nothing to show */
+#define EXIT_CODE(name, number, meaning) name = number,
+#include "symbolizer/cli/exit_codes.def"
+#undef EXIT_CODE
 };
 
 #define COMMAND(name, run, summary) enum exit_code run(int argc, char **argv);

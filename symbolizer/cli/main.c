@@ -58,6 +58,30 @@ static void print_overview(FILE *stream)
 		(void)fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
 }
 
+static void print_examples(void)
+{
+	static const struct {
+		const char *line;
+		const char *what;
+	} examples[] = {
+#define EXAMPLE(line_, what_) { .line = line_, .what = what_ },
+#include "symbolizer/cli/examples.def"
+#undef EXAMPLE
+	};
+
+	(void)printf("\nExamples:\n");
+	for (size_t i = 0; i < ARRAY_SIZE(examples); i++)
+		(void)printf("  %-45s %s\n", examples[i].line, examples[i].what);
+}
+
+static void print_exit_codes(void)
+{
+	(void)printf("\nExit status:\n");
+#define EXIT_CODE(name, number, meaning) (void)printf("  %d  %s\n", number, meaning);
+#include "symbolizer/cli/exit_codes.def"
+#undef EXIT_CODE
+}
+
 static void print_manual(void)
 {
 	print_overview(stdout);
@@ -73,17 +97,9 @@ static void print_manual(void)
 		"  --filter EXPRESSION   tags: \"host = 'web-1' AND thread NOT LIKE 'gc*'\"\n"
 		"  --last DURATION       the last 5m, 2h, 7d ... (default 15m)\n"
 		"  --since, --until TIME 03:12, yesterday, '10m ago', '2026-08-21 09:30'\n"
-		"  --json                the server's answer as it is, for scripts\n"
-		"\n"
-		"Examples:\n"
-		"  hearth services                               what uses the CPUs?\n"
-		"  hearth flame nginx --last 5m                  what is it doing?\n"
-		"  hearth top nginx --event off-cpu              what does it wait for?\n"
-		"  hearth flame nginx --folded | flamegraph.pl > nginx.svg\n"
-		"  hearth upload build/*.debug                   names for stripped programs\n"
-		"\n"
-		"Exit status: 0 done, 1 an error (said on stderr), 2 a mistake in the arguments, 3 "
-		"no data.\n");
+		"  --json                the server's answer as it is, for scripts\n");
+	print_examples();
+	print_exit_codes();
 }
 
 enum exit_code command_help(int argc, char **argv)

@@ -59,6 +59,9 @@ MAY_INCLUDE = {
                        "symbolizer/ui", "common"],
     "symbolizer/cli": ["symbolizer/flame", "common"],
 
+    # Prints the manual from the tables of the three programs, one generator for each.
+    "deploy/manual": ["common", "agent/options.h", "symbolizer/options.h", "symbolizer/cli"],
+
     "tests/workloads": [],
     "tests": ["tests", "agent", "symbolizer", "common", "proto", "bpf"],
 }

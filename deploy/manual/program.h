@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the manual pages and completions of one program are made from: tables that the program has
+ * anyway.
+ */
+
+#include "common/bytes.h"
+#include "common/config.h"
+#include "deploy/manual/option_list.h"
+
+struct manual_command {
+	const char *name;
+	const char *summary;
+	bool has_options; /* else @options is empty */
+	struct option_list options;
+};
+
+struct manual_example {
+	const char *line;
+	const char *what;
+};
+
+struct manual_exit_status {
+	int status;
+	const char *meaning;
+};
+
+struct manual_program {
+	const char *name;
+	const char *summary;
+	char section;
+	struct option_list
+		options; /* of a program without commands; else what most commands have */
+
+	struct manual_command *commands;
+	size_t n_commands;
+
+	const struct config_table *config; /* NULL: it has no file */
+	const char *config_path;
+
+	const struct manual_example *examples;
+	size_t n_examples;
+	const struct manual_exit_status *exit_statuses;
+	size_t n_exit_statuses;
+};
+
+/* The kinds of values that an argument's name stands for, for completion. */
+enum value_kind {
+	VALUE_NONE, /* the option takes no value */
+	VALUE_ANY,
+	VALUE_FILE,
+	VALUE_BOOL,
+	VALUE_EVENT, /* one of the event types that the option's text names */
+};
+
+enum value_kind option_value_kind(const struct option_row *row);
+
+/* Appends the event types that @row's text names, separated by blanks. */
+void option_append_events(const struct option_row *row, struct bytes *out);
+
+/* The same kind for what stands behind the options: VALUE_FILE, or VALUE_ANY. */
+enum value_kind argument_kind(const struct option_list *options);
+
+/* Appends the words that an argument begins with in a table such as "ls [ID...]\nrm ID...",
+ * separated by blanks. */
+void append_verbs(const struct option_list *options, struct bytes *out);
+
+/* Each appends one file. */
+void print_program_page(const struct manual_program *program, const char *date, struct bytes *out);
+void print_command_page(const struct manual_program *program, const struct manual_command *command,
+			const char *date, struct bytes *out);
+void print_config_page(const struct manual_program *program, const char *date, struct bytes *out);
+void print_bash_completion(const struct manual_program *program, struct bytes *out);
+void print_zsh_completion(const struct manual_program *program, struct bytes *out);
+
+/*
+ * Writes all files of @program below @folder: man1, man5, man8, bash and zsh. The exit status of
+ * the generator; what fails is logged.
+ */
+int write_manual(const struct manual_program *program, const char *folder, const char *date);
