@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `cmake --install` leaves the three programs and what belongs to them below DESTDIR: no program of the tests, manual
+# pages without a warning, completions that work in a real shell, units that systemd accepts.
+# This test runs beside others: it starts no agent and looks at no clock.
+. "$(dirname "$0")/lib.sh"
+need_tools cmake man mandoc python3 systemd-analyze zsh
+
+root=$work/root
+usr=$root/usr
+DESTDIR=$root cmake --install "$HEARTH_BUILD" --prefix /usr >"$work/install.out"
+
+# ---- programs
+expect_equal "programs" "$(ls "$usr/bin" | tr '\n' ' ')" "hearth hearth-agent hearth-symbolizer "
+expect_equal "folders below the root" "$(ls "$root")" usr
+"$usr/bin/hearth" version >/dev/null || fail "hearth does not run"
+for program in agent symbolizer; do
+	"$usr/bin/hearth-$program" --version >/dev/null || fail "hearth-$program does not run"
+	"$usr/bin/hearth-$program" --config "$usr/share/doc/hearth/examples/$program.yaml" --check-config >/dev/null ||
+		fail "hearth-$program refuses its sample configuration"
+done
+
+# ---- manual
+man=$usr/share/man
+expect_no_warnings() {
+	local warnings
+	warnings=$(mandoc -Tlint "$1" 2>&1) || true
+	expect_equal "what mandoc says about ${1##*/}" "$warnings" ""
+	warnings=$(MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$1" 2>&1 >/dev/null) || true
+	expect_equal "what man says about ${1##*/}" "$warnings" ""
+}
+for page in "$man"/man?/*; do
+	expect_no_warnings "$page"
+done
+commands=$("$usr/bin/hearth" help | sed -n '/^usage/,/^.hearth help/s/^  \([a-z]*\) .*/\1/p')
+[ -n "$commands" ] || fail "hearth help lists no commands"
+for command in $commands; do
+	case $command in help | version) continue ;; esac
+	[ -s "$man/man1/hearth-$command.1" ] || fail "hearth $command has no manual page"
+	# Each long option of --help is on the page.
+	MANWIDTH=80 man -l "$man/man1/hearth-$command.1" >"$work/command.page"
+	while read -r option; do
+		grep -qF -e "$option" "$work/command.page" || fail "hearth-$command(1) lacks $option"
+	done < <("$usr/bin/hearth" help "$command" | grep -oE '^ *(-., )?--[a-z-]+' | grep -oE -e '--[a-z-]+')
+done
+for program in agent symbolizer; do
+	MANWIDTH=80 man -l "$man/man5/hearth-$program.yaml.5" >"$work/$program.page"
+	while read -r key; do
+		grep -qF "       $key: " "$work/$program.page" || fail "hearth-$program.yaml(5) lacks $key"
+	done < <("$usr/bin/hearth-$program" --print-config | cut -d: -f1)
+done
+
+# ---- completion: what a shell on a terminal makes of the tabulator
+bash_files=$usr/share/bash-completion/completions
+zsh_files=$usr/share/zsh/site-functions
+cat >"$work/type.py" <<'END'
+# type.py SHELL SETUP TYPED: what SHELL prints, after SETUP, when TYPED is typed.
+import os, pty, re, select, sys, time
+
+def read_until(terminal, pattern, deadline):
+    text = ""
+    while not re.search(pattern, text) and time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.1)[0]:
+            text += os.read(terminal, 4096).decode(errors="replace")
+    return text
+
+shell, setup, typed = sys.argv[1:]
+child, terminal = pty.fork()
+if child == 0:
+    os.environ.update(PS1="$ ", TERM="dumb", HISTFILE="/dev/null")
+    os.execvp(shell, [shell, "--norc" if shell == "bash" else "-f", "-i"])
+deadline = time.monotonic() + 20
+os.write(terminal, (setup + "; hearth() { echo GOT\":$*:\"; }; echo RE\"ADY\"\n").encode())
+read_until(terminal, "READY", deadline)
+os.write(terminal, (typed + "\n").encode())
+print(read_until(terminal, r"GOT:[^\r\n]*:[\r\n]", deadline))
+os.close(terminal)
+END
+# completes SHELL TYPED ARGUMENTS: what is typed becomes these arguments of hearth.
+completes() {
+	local setup typed=$2
+	case $1 in
+	bash) setup=". $bash_files/hearth" ;;
+	zsh) setup="fpath=($zsh_files \$fpath); autoload -U compinit; compinit -u -D; zstyle ':completion:*' menu no" ;;
+	esac
+	python3 "$work/type.py" "$1" "$setup" "$(printf "$typed")" >"$work/typed" 2>&1 || true
+	grep -qF "GOT:$3:" "$work/typed" || fail "$1 makes of '$typed': $(tr -d '\r' <"$work/typed" | tail -n 3)"
+	say "$1: '$typed' becomes '$3'"
+}
+for shell in bash zsh; do
+	completes $shell 'hearth fl\t' flame
+	completes $shell 'hearth services --al\t' 'services --all'
+	completes $shell 'hearth flame --event of\t' 'flame --event off-cpu'
+	completes $shell 'hearth debuginfo ch\t' 'debuginfo check'
+	completes $shell 'hearth help sy\t' 'help symbolize'
+	completes $shell "hearth upload $work/inst\\t" "upload $work/install.out"
+done
+for program in hearth hearth-agent hearth-symbolizer; do
+	bash -n "$bash_files/$program" || fail "bash cannot read the completion of $program"
+	zsh -n "$zsh_files/_$program" || fail "zsh cannot read the completion of $program"
+done
+
+# ---- units, below a prefix that is chosen when they are installed
+prefix=$work/prefix
+cmake --install "$HEARTH_BUILD" --prefix "$prefix" >/dev/null
+for program in hearth-agent hearth-symbolizer; do
+	unit=$prefix/lib/systemd/system/$program.service
+	grep -qxF "ExecStart=$prefix/bin/$program" "$unit" || fail "$program.service does not name the program of its prefix"
+	complaints=$(systemd-analyze verify --man=no "$unit" 2>&1 | grep -F "$program" || true)
+	expect_equal "what systemd says about $program.service" "$complaints" ""
+done
+# In tenths. The agent reads every process of the host and loads BPF programs, which systemd counts as exposure.
+systemd-analyze security --offline=true --threshold=32 "$usr/lib/systemd/system/hearth-agent.service" >"$work/exposure" ||
+	fail "hearth-agent.service: $(tail -n 1 "$work/exposure")"
+systemd-analyze security --offline=true --threshold=15 "$usr/lib/systemd/system/hearth-symbolizer.service" >"$work/exposure" ||
+	fail "hearth-symbolizer.service: $(tail -n 1 "$work/exposure")"
