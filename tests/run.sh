@@ -234,7 +234,7 @@ run_lint() {
 	run_test lint/clang-tidy 900 tests/lint/clang_tidy.sh "$build" "$(free_cpus)"
 	run_test lint/generated-documentation-is-fresh 60 tests/lint/check_generated.sh "$build/bin"
 	run_test lint/shell-scripts-parse 60 bash -c 'for f in "$@"; do bash -n "$f" || exit 1; done' _ \
-		.ci/run deploy/*.sh tests/*.sh tests/*/*.sh
+		.ci/run deploy/*.sh deploy/*/*.sh tests/*.sh tests/*/*.sh
 }
 
 begin_fuzz() {

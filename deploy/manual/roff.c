@@ -99,7 +99,7 @@ void roff_paragraph(struct bytes *out, const char *text, size_t size)
 	for (size_t i = skip_blanks(text, size, 0); i < size;) {
 		size_t end = end_of_word(text, size, i);
 
-		/* Each byte may become four. */
+		/* With room for escapes. */
 		if (!new_line && out->size - line + 1 + 2 * (end - i) > MAX_LINE_BYTES)
 			new_line = true;
 		else if (!new_line)

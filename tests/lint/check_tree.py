@@ -63,7 +63,7 @@ MAY_INCLUDE = {
     "deploy/manual": ["common", "agent/options.h", "symbolizer/options.h", "symbolizer/cli"],
 
     "tests/workloads": [],
-    "tests": ["tests", "agent", "symbolizer", "common", "proto", "bpf"],
+    "tests": ["tests", "agent", "symbolizer", "common", "proto", "bpf", "deploy"],
 }
 
 BANNED = {

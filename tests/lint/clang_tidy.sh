@@ -20,6 +20,6 @@ done
 
 # gcc's own flags are unknown to clang; BPF programs and generated sources are not looked at.
 run-clang-tidy -quiet -j "$jobs" -p "$build" -extra-arg=-Wno-unknown-warning-option "${analyzer[@]}" \
-	"$root/(agent|symbolizer|common|proto)/.*\.c$" \
+	"$root/(agent|symbolizer|common|proto|deploy)/.*\.c$" \
 	2>&1 | sed 's/\x1b\[[0-9;]*m//g' | grep -vE '^(clang-tidy|[0-9]+ warnings? generated|Enabled checks|    |$)'
 exit "${PIPESTATUS[0]}"

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/manual/option_list.h"
+
+#include "tests/support/unit.h"
+
+static const struct argp_option child_rows[] = {
+	{ NULL, 0, NULL, 0, "Server:", 10 },
+	{ "server", 's', "URL", 0, "the server", 0 },
+	{},
+};
+static const struct argp child = { .options = child_rows };
+static const struct argp_child children[] = { { &child, 0, NULL, 0 }, {} };
+static const struct argp_option rows[] = {
+	{ "last", 0x100, "DURATION", 0, "the last 5m", 20 },
+	{ "latest", 0, NULL, OPTION_ALIAS, NULL, 0 },
+	{ "early", 0x101, "BOOL", OPTION_ARG_OPTIONAL, "in the first group", 1 },
+	{},
+};
+static const struct argp parser = { .options = rows, .children = children, .args_doc = "FILE..." };
+
+static void parse(const void *arg)
+{
+	char name[] = "program";
+	char *argv[] = { name, NULL };
+
+	if (arg)
+		assert_int_equal(
+			argp_parse(&parser, 1, argv, *(const unsigned int *)arg, NULL, NULL),
+			EINVAL);
+}
+
+static void options_of_a_program_are_listed_by_group_with_those_of_its_children(void **state)
+{
+	static const char *const expected[] = { "early", "server", "last", "latest" };
+	const unsigned int flags = ARGP_NO_HELP;
+	struct option_list list;
+
+	(void)state;
+	assert_int_equal(option_list_capture(parse, &flags, &list), 0);
+	assert_string_equal(list.arguments, "FILE...");
+	assert_int_equal(list.rows.count, 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_string_equal(list.rows.items[i].name, expected[i]);
+	assert_true(list.rows.items[0].argument_is_optional);
+	assert_string_equal(list.rows.items[1].heading, "Server:");
+	assert_int_equal(list.rows.items[1].letter, 's');
+	option_list_release(&list);
+}
+
+static void another_name_takes_what_the_option_takes(void **state)
+{
+	const unsigned int flags = ARGP_NO_HELP;
+	struct option_list list;
+
+	(void)state;
+	assert_int_equal(option_list_capture(parse, &flags, &list), 0);
+	assert_string_equal(list.rows.items[3].argument, "DURATION");
+	assert_null(list.rows.items[3].doc);
+	option_list_release(&list);
+}
+
+static void what_argp_adds_stands_last(void **state)
+{
+	const unsigned int flags = 0;
+	struct option_list list;
+
+	(void)state;
+	assert_int_equal(option_list_capture(parse, &flags, &list), 0);
+	assert_int_equal(list.rows.count, 6);
+	assert_string_equal(list.rows.items[4].name, "help");
+	assert_string_equal(list.rows.items[5].name, "usage");
+	option_list_release(&list);
+}
+
+static void a_program_that_parses_nothing_has_no_options(void **state)
+{
+	struct option_list list;
+
+	(void)state;
+	assert_int_equal(option_list_capture(parse, NULL, &list), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			options_of_a_program_are_listed_by_group_with_those_of_its_children),
+		cmocka_unit_test(another_name_takes_what_the_option_takes),
+		cmocka_unit_test(what_argp_adds_stands_last),
+		cmocka_unit_test(a_program_that_parses_nothing_has_no_options),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

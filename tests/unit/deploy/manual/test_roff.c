@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/manual/roff.h"
+
+#include "common/scoped.h"
+#include "tests/support/unit.h"
+
+static void expect_paragraph(const char *text, const char *expected)
+{
+	scoped(bytes_release) struct bytes out = BYTES_INIT(64 * KIB);
+
+	roff_paragraph(&out, text, strlen(text));
+	assert_int_equal(bytes_append_byte(&out, '\0'), 0);
+	assert_string_equal((const char *)out.data, expected);
+}
+
+static void text_cannot_become_a_command(void **state)
+{
+	(void)state;
+	expect_paragraph(".so /etc/passwd", "\\&.so /etc/passwd\n");
+	expect_paragraph("'so x", "\\(aqso x\n");
+	expect_paragraph("a \\fB b", "a \\efB b\n");
+}
+
+static void a_dash_can_be_copied_into_a_shell(void **state)
+{
+	(void)state;
+	expect_paragraph("see --help", "see \\-\\-help\n");
+}
+
+static void a_sentence_begins_a_line_and_an_abbreviation_does_not(void **state)
+{
+	(void)state;
+	expect_paragraph("One. Two", "One.\nTwo\n");
+	expect_paragraph("tags, e.g. this", "tags, e.g. this\n");
+}
+
+static void a_command_is_not_made_by_the_break_of_a_line(void **state)
+{
+	(void)state;
+	/* 25 words of two bytes fill the line. */
+#define FIVE "aa aa aa aa aa"
+	expect_paragraph(FIVE " " FIVE " " FIVE " " FIVE " " FIVE " .b",
+			 FIVE " " FIVE " " FIVE " " FIVE " " FIVE "\n\\&.b\n");
+#undef FIVE
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_cannot_become_a_command),
+		cmocka_unit_test(a_dash_can_be_copied_into_a_shell),
+		cmocka_unit_test(a_sentence_begins_a_line_and_an_abbreviation_does_not),
+		cmocka_unit_test(a_command_is_not_made_by_the_break_of_a_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
