@@ -48,7 +48,8 @@ static const struct argp_option fixed_options[] = {
 	{ "print-config-markdown", OPTION_PRINT_MARKDOWN, NULL, OPTION_HIDDEN,
 	  "Print the table of keys in Markdown and exit", 1 },
 	{ "make-token", OPTION_MAKE_TOKEN, "NAME", 0,
-	  "Print a new token and its entry for the tokens file, and exit", 3 },
+	  "Print a new token, append its entry to the file of --tokens (without: print it too), and "
+	  "exit", 3 },
 	{ "scopes", OPTION_SCOPES, "LIST", 0,
 	  "With --make-token: any of ingest, upload, read, admin", 3 },
 	{ "tenant", OPTION_TENANT, "TENANT", 0,
@@ -200,6 +201,27 @@ static int write_out(const struct bytes *text, FILE *out)
 	return fwrite(text->data, 1, text->size, out) == text->size && fflush(out) == 0 ? 0 : -EIO;
 }
 
+/* Only a file that the command line names is changed, none of the configuration. */
+static int make_token(const struct options *options, FILE *out, char *message)
+{
+	struct token_request request = {
+		.name = options->token_name,
+		.scopes = options->token_scopes ? options->token_scopes : "",
+		.tenant = options->token_tenant ? options->token_tenant : AUTH_DEFAULT_TENANT,
+		.path = "",
+		.out = out,
+		.hints = stderr,
+	};
+
+	for (size_t i = 0; i < options->flags.count; i++) {
+		const struct flag *flag = &options->flags.items[i];
+
+		if (strcmp(flag->key, "tokens") == 0)
+			request.path = flag->value;
+	}
+	return token_command(&request, message);
+}
+
 /* The answers that need no configuration. 1: that was one. */
 static int answer_from_table(const struct options *options, const struct argp *argp, FILE *out,
 			     char *message)
@@ -216,10 +238,7 @@ static int answer_from_table(const struct options *options, const struct argp *a
 		argp_help(argp, out, ARGP_HELP_USAGE, name);
 		return 1;
 	case OPTION_MAKE_TOKEN:
-		r = token_command(
-			options->token_name, options->token_scopes ? options->token_scopes : "",
-			options->token_tenant ? options->token_tenant : AUTH_DEFAULT_TENANT, out,
-			message);
+		r = make_token(options, out, message);
 		return r < 0 ? r : 1;
 	case OPTION_VERSION:
 		(void)bytes_append_format(&text, "hearth-symbolizer %s\n", HEARTH_VERSION);

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The token itself is printed once and kept nowhere.
+ * The token itself is printed once and kept nowhere. With a file, its entry is stored before the token
+ * is printed: a token that somebody holds is one that the server will know.
  */
 
 #include "symbolizer/token_command.h"
 
 #include <string.h>
 
-#include "common/hash.h"
-#include "symbolizer/http/auth.h"
+#include "common/bytes.h"
+#include "common/scoped.h"
+#include "symbolizer/token_append.h"
+
+#define MAX_ENTRY_BYTES ((size_t)(4 * KIB))
 
 static int parse_scopes(const char *list, unsigned int *ret_scopes,
 			char ret_message[CONFIG_MESSAGE_SIZE])
@@ -51,39 +55,89 @@ static int check_name(const char *flag, const char *name, char ret_message[CONFI
 	return -EINVAL;
 }
 
-int token_command(const char *name, const char *scopes, const char *tenant, FILE *out,
-		  char ret_message[CONFIG_MESSAGE_SIZE])
+static int write_failed(char *message)
 {
-	char secret[TOKEN_SECRET_SIZE], hex[2 * TOKEN_HASH_SIZE + 1],
-		scopes_text[HTTP_SCOPES_TEXT_SIZE];
-	uint8_t hash[TOKEN_HASH_SIZE];
-	unsigned int scope_bits;
-	int r;
+	(void)snprintf(message, CONFIG_MESSAGE_SIZE, "cannot write the token");
+	return -EIO;
+}
 
-	r = check_name("--make-token", name, ret_message);
-	if (r == 0)
-		r = check_name("--tenant", tenant, ret_message);
-	if (r == 0)
-		r = parse_scopes(scopes, &scope_bits, ret_message);
+/* Without a file: for a person, who pastes the entry below those that are there. */
+static int print_entry(const struct token *token, const char *secret, FILE *out, char *message)
+{
+	scoped(bytes_release) struct bytes entry = BYTES_INIT(MAX_ENTRY_BYTES);
+
+	if (token_entry_format(token, 2, &entry) < 0)
+		return bytes_error(&entry);
+	if (fprintf(out,
+		    "# The token, which is kept nowhere; give it to whoever shall use it:\n%s\n\n"
+		    "# Its entry, to be appended to the file of --tokens, which begins with the line\n"
+		    "# 'tokens:' (--make-token with --tokens FILE appends it):\n%.*s",
+		    secret, (int)entry.size, (const char *)entry.data) < 0 ||
+	    fflush(out) != 0)
+		return write_failed(message);
+	return 0;
+}
+
+static void print_next_steps(const struct token_request *request, unsigned int scopes, FILE *hints)
+{
+	char text[HTTP_SCOPES_TEXT_SIZE];
+
+	http_scopes_format(scopes, text);
+	(void)fprintf(hints,
+		      "Added token '%s' (%s) to '%s'. The file has its hash only: the line on stdout "
+		      "is the one copy of the token.\n"
+		      "A running server reads the file again on SIGHUP (systemctl reload "
+		      "hearth-symbolizer); its user must be able to read the file.\n",
+		      request->name, text, request->path);
+	if (scopes & HTTP_SCOPE_INGEST)
+		(void)fprintf(hints, "Agents read the token from a file: hearth-agent --token-file "
+				     "FILE\n");
+	if (scopes & ~(unsigned int)HTTP_SCOPE_INGEST)
+		(void)fprintf(hints, "The hearth command reads it from HEARTH_TOKEN, or from the "
+				     "file that HEARTH_TOKEN_FILE or --token-file names.\n");
+}
+
+/* Only the token is written to @out, so that a pipe or a file takes it. */
+static int append_entry(const struct token_request *request, const struct token *token,
+			const char *secret, char *message)
+{
+	int r = token_append(request->path, token, message);
+
 	if (r < 0)
 		return r;
-	r = token_generate(secret, hash);
+	if (fprintf(request->out, "%s\n", secret) < 0 || fflush(request->out) != 0) {
+		(void)snprintf(message, CONFIG_MESSAGE_SIZE,
+			       "cannot write the token: remove the entry '%s' from '%.200s' and "
+			       "make another",
+			       request->name, request->path);
+		return -EIO;
+	}
+	print_next_steps(request, token->scopes, request->hints);
+	return 0;
+}
+
+int token_command(const struct token_request *request, char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	char secret[TOKEN_SECRET_SIZE];
+	struct token token = {};
+	int r;
+
+	r = check_name("--make-token", request->name, ret_message);
+	if (r == 0)
+		r = check_name("--tenant", request->tenant, ret_message);
+	if (r == 0)
+		r = parse_scopes(request->scopes, &token.scopes, ret_message);
+	if (r < 0)
+		return r;
+	(void)snprintf(token.name, sizeof(token.name), "%s", request->name);
+	(void)snprintf(token.tenant, sizeof(token.tenant), "%s", request->tenant);
+	r = token_generate(secret, token.hash);
 	if (r < 0) {
 		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE,
 			       "cannot make a token: no random numbers");
 		return r;
 	}
-	hex_encode(hash, sizeof(hash), hex);
-	http_scopes_format(scope_bits, scopes_text);
-	if (fprintf(out,
-		    "# The token, which is kept nowhere; give it to whoever shall use it:\n%s\n\n"
-		    "# Its entry in the file of --tokens:\ntokens:\n  - name: %s\n    sha256: %s\n "
-		    "   scopes: [%s]\n"
-		    "    tenant: %s\n",
-		    secret, name, hex, scopes_text, tenant) < 0 ||
-	    fflush(out) != 0) {
-		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE, "cannot write the token");
-		return -EIO;
-	}
-	return 0;
+	if (*request->path)
+		return append_entry(request, &token, secret, ret_message);
+	return print_entry(&token, secret, request->out, ret_message);
 }

@@ -210,7 +210,9 @@ int token_set_parse(struct bytes_view text, const char *source, struct token_set
 
 	if (!yaml_parser_initialize(&parser))
 		return -ENOMEM;
-	yaml_parser_set_input_string(&parser, text.data, text.size);
+	/* An empty file has no data. */
+	yaml_parser_set_input_string(&parser, text.data ? text.data : (const uint8_t *)"",
+				     text.size);
 	if (yaml_parser_load(&parser, &document)) {
 		file.document = &document;
 		r = read_document(&file, &set);

@@ -4,36 +4,85 @@
 #include "symbolizer/http/auth.h"
 #include "tests/support/unit.h"
 
-static void the_entry_that_is_printed_lets_the_token_in(void **state)
+static struct token_request asking(const char *name, const char *scopes, FILE *out)
 {
-	scoped_free char *printed = NULL;
+	return (struct token_request){
+		.name = name,
+		.scopes = scopes,
+		.tenant = "team-x",
+		.path = "",
+		.out = out,
+		.hints = out,
+	};
+}
+
+static char *printed_by(struct token_request request)
+{
+	char message[CONFIG_MESSAGE_SIZE] = "";
+	char *printed = NULL;
+	size_t size;
+	FILE *out = open_memstream(&printed, &size);
+
+	assert_non_null(out);
+	request.out = out;
+	if (token_command(&request, message) < 0)
+		fail_msg("%s", message);
+	(void)fclose(out);
+	return printed;
+}
+
+static void entries_that_are_printed_let_their_tokens_in_one_below_the_other(void **state)
+{
+	scoped_free char *first = printed_by(asking("ci-1", "read,upload", NULL));
+	scoped_free char *second = printed_by(asking("ci-2", "ingest", NULL));
+	scoped_free char *file = NULL;
 	char message[AUTH_MESSAGE_SIZE];
 	const struct token *token;
 	struct token_set set = {};
-	const char *secret, *entry;
-	size_t size;
-	FILE *out;
+	const char *secret = strstr(first, "\nhearth_");
 
 	(void)state;
-	out = open_memstream(&printed, &size);
-	assert_non_null(out);
-	assert_ok(token_command("ci-1", "read,upload", "team-x", out, message));
-	(void)fclose(out);
-
-	secret = strstr(printed, "\nhearth_");
-	entry = strstr(printed, "\ntokens:\n");
 	assert_non_null(secret);
-	assert_non_null(entry);
-	assert_ok(token_set_parse((struct bytes_view){ (const uint8_t *)entry, strlen(entry) },
+	/* The secret stands in its own line only. */
+	assert_null(strstr(secret + 2, "\nhearth_"));
+	assert_true(asprintf(&file, "tokens:\n%s%s", strstr(first, "  - name:"),
+			     strstr(second, "  - name:")) > 0);
+	assert_ok(token_set_parse((struct bytes_view){ (const uint8_t *)file, strlen(file) },
 				  "printed", &set, message));
+	assert_int_equal(set.count, 2);
 	token = token_set_find(&set, secret + 1, strcspn(secret + 1, "\n"));
 	assert_non_null(token);
 	assert_string_equal(token->name, "ci-1");
 	assert_string_equal(token->tenant, "team-x");
 	assert_int_equal(token->scopes, HTTP_SCOPE_READ | HTTP_SCOPE_UPLOAD);
-	/* The secret stands in its own line only. */
-	assert_null(strstr(secret + 2, "hearth_"));
 	token_set_release(&set);
+}
+
+static void with_a_file_only_the_token_is_printed(void **state)
+{
+	scoped_free char *path = path_in(*state, "tokens.yaml");
+	scoped_free char *hints = NULL, *printed = NULL;
+	size_t size;
+	FILE *hints_out = open_memstream(&hints, &size);
+	struct token_request request = asking("agents", "ingest", NULL);
+	scoped(auth_freep) struct auth *auth = NULL;
+	char message[AUTH_MESSAGE_SIZE] = "", header[256];
+	struct http_caller caller;
+
+	request.path = path;
+	request.hints = hints_out;
+	printed = printed_by(request);
+	(void)fclose(hints_out);
+
+	assert_int_equal(strncmp(printed, "hearth_", 7), 0);
+	assert_int_equal(strcspn(printed, "\n"), strlen(printed) - 1);
+	assert_non_null(strstr(hints, path));
+	assert_non_null(strstr(hints, "SIGHUP"));
+	assert_null(strstr(hints, "hearth_"));
+	assert_ok(auth_new(&auth));
+	assert_ok(auth_load(auth, path, message));
+	(void)snprintf(header, sizeof(header), "Bearer %.*s", (int)strlen(printed) - 1, printed);
+	assert_int_equal(auth_check(auth, header, &caller), AUTH_OK);
 }
 
 static void what_is_wrong_is_named(void **state)
@@ -51,11 +100,11 @@ static void what_is_wrong_is_named(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct token_request request = asking(cases[i].name, cases[i].scopes, stdout);
 		char message[CONFIG_MESSAGE_SIZE] = "";
 
-		assert_errno(token_command(cases[i].name, cases[i].scopes, cases[i].tenant, stdout,
-					   message),
-			     -EINVAL);
+		request.tenant = cases[i].tenant;
+		assert_errno(token_command(&request, message), -EINVAL);
 		if (strncmp(message, cases[i].message, strlen(cases[i].message)) != 0)
 			fail_msg("%s", message);
 	}
@@ -63,20 +112,28 @@ static void what_is_wrong_is_named(void **state)
 
 static void a_token_that_cannot_be_written_is_an_error(void **state)
 {
+	scoped_free char *path = path_in(*state, "tokens.yaml");
 	char message[CONFIG_MESSAGE_SIZE];
 	scoped_file FILE *full = fopen("/dev/full", "we");
+	struct token_request request;
 
-	(void)state;
 	assert_non_null(full);
-	assert_errno(token_command("ci", "read", "default", full, message), -EIO);
+	request = asking("ci", "read", full);
+	assert_errno(token_command(&request, message), -EIO);
+	request.path = path;
+	assert_errno(token_command(&request, message), -EIO);
+	assert_non_null(strstr(message, "remove the entry 'ci'"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_entry_that_is_printed_lets_the_token_in),
+		cmocka_unit_test(entries_that_are_printed_let_their_tokens_in_one_below_the_other),
+		cmocka_unit_test_setup_teardown(with_a_file_only_the_token_is_printed,
+						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test(what_is_wrong_is_named),
-		cmocka_unit_test(a_token_that_cannot_be_written_is_an_error),
+		cmocka_unit_test_setup_teardown(a_token_that_cannot_be_written_is_an_error,
+						temp_folder_setup, temp_folder_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The root of a tokens file is the one key "tokens", and entries are the items of its list: what is
+ * appended to the text is the list's last item, if it has the indentation of the others. The parser
+ * decides whether that succeeded, so that no form of YAML has to be known here.
+ */
+
+#include "symbolizer/token_append.h"
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/file.h"
+#include "common/hash.h"
+
+/* 1024 tokens of 200 bytes, and comments. */
+#define MAX_FILE_BYTES (1 * MIB)
+
+#define DEFAULT_INDENT 2
+
+struct tokens_file {
+	char *path;   /* without symbolic links, so that a link stays one */
+	char *folder; /* of it */
+	int folder_fd;
+	struct stat status; /* st_nlink 0: there is no such file */
+	struct bytes text;
+	char *message;
+};
+
+static void tokens_file_release(struct tokens_file *file)
+{
+	bytes_release(&file->text);
+	free(file->path);
+	free(file->folder);
+	if (file->folder_fd >= 0)
+		(void)close(file->folder_fd);
+}
+
+printf_like(3, 4) static int refuse(struct tokens_file *file, int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	errno = -error; /* for %m */
+	(void)vsnprintf(file->message, AUTH_MESSAGE_SIZE, format, arguments);
+	va_end(arguments);
+	return error;
+}
+
+int token_entry_format(const struct token *token, unsigned int indent, struct bytes *out)
+{
+	char hex[2 * TOKEN_HASH_SIZE + 1], scopes[HTTP_SCOPES_TEXT_SIZE];
+
+	hex_encode(token->hash, TOKEN_HASH_SIZE, hex);
+	http_scopes_format(token->scopes, scopes);
+	(void)bytes_append_format(out, "%*s- name: %s\n", (int)indent, "", token->name);
+	(void)bytes_append_format(out, "%*s  sha256: %s\n", (int)indent, "", hex);
+	(void)bytes_append_format(out, "%*s  scopes: [%s]\n", (int)indent, "", scopes);
+	return bytes_append_format(out, "%*s  tenant: %s\n", (int)indent, "", token->tenant);
+}
+
+/* ---- reading ---- */
+
+static int find_path(struct tokens_file *file, const char *path)
+{
+	scoped_free char *copy = NULL;
+
+	file->path = realpath(path, NULL);
+	if (!file->path)
+		file->path = strdup(path);
+	copy = file->path ? strdup(file->path) : NULL;
+	file->folder = copy ? strdup(dirname(copy)) : NULL;
+	return file->folder ? 0 : -ENOMEM;
+}
+
+static int lock_folder(struct tokens_file *file)
+{
+	file->folder_fd = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (file->folder_fd < 0)
+		return refuse(file, -errno,
+			      "--tokens: cannot open the folder '%.200s': %m; 'mkdir -p' makes it",
+			      file->folder);
+	if (flock(file->folder_fd, LOCK_EX) < 0)
+		return refuse(file, -errno, "--tokens: cannot lock the folder '%.200s': %m",
+			      file->folder);
+	return 0;
+}
+
+static int read_file(struct tokens_file *file)
+{
+	int r = stat(file->path, &file->status) < 0 ? -errno : file_read(file->path, &file->text);
+
+	if (r == -ENOENT) {
+		file->status = (struct stat){ .st_mode = 0600 };
+		return 0;
+	}
+	if (r < 0)
+		return refuse(file, r, "--tokens: cannot read '%.200s': %m", file->path);
+	return 0;
+}
+
+/* ---- composing ---- */
+
+/* The blanks before the first '-' that begins an item. */
+static unsigned int indent_of_items(struct bytes_view text)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		unsigned int indent = 0;
+
+		for (; i < text.size && text.data[i] == ' '; i++)
+			indent++;
+		if (i + 1 < text.size && text.data[i] == '-' && text.data[i + 1] == ' ')
+			return indent;
+		while (i < text.size && text.data[i] != '\n')
+			i++;
+	}
+	return DEFAULT_INDENT;
+}
+
+static int append_entry(const struct bytes *old, const char *key, const struct token *token,
+			struct bytes *out)
+{
+	struct bytes_view view = bytes_view_of(old);
+
+	(void)bytes_append(out, view.data ? view.data : (const uint8_t *)"", view.size);
+	if (view.size > 0 && view.data[view.size - 1] != '\n')
+		(void)bytes_append_byte(out, '\n');
+	(void)bytes_append_text(out, key);
+	return token_entry_format(token, indent_of_items(view), out);
+}
+
+/* That @text has the @n_old tokens of before, and @token as the last. */
+static int check_text(const struct bytes *text, const char *path, size_t n_old,
+		      const struct token *token, char message[AUTH_MESSAGE_SIZE])
+{
+	struct token_set set = {};
+	bool is_last;
+	int r = token_set_parse(bytes_view_of(text), path, &set, message);
+
+	if (r < 0)
+		return r;
+	is_last = set.count == n_old + 1 &&
+		  memcmp(set.items[n_old].hash, token->hash, TOKEN_HASH_SIZE) == 0;
+	token_set_release(&set);
+	return is_last ? 0 : -EINVAL;
+}
+
+/* A file that the parser refuses has no tokens, and @reason says why: it is completed by its first
+ * one, or has a mistake. */
+static int count_tokens(struct tokens_file *file, const struct token *token, size_t *ret_count,
+			char reason[AUTH_MESSAGE_SIZE])
+{
+	struct token_set set = {};
+	bool is_taken = false;
+
+	*ret_count = 0;
+	if (token_set_parse(bytes_view_of(&file->text), file->path, &set, reason) < 0)
+		return 0;
+	*ret_count = set.count;
+	for (size_t i = 0; i < set.count; i++)
+		is_taken = is_taken || strcmp(set.items[i].name, token->name) == 0;
+	token_set_release(&set);
+	if (is_taken)
+		return refuse(file, -EEXIST,
+			      "'%.200s' has a token named '%s' already: choose another name, or "
+			      "remove that entry to replace it",
+			      file->path, token->name);
+	return 0;
+}
+
+static int compose(struct tokens_file *file, const struct token *token, struct bytes *out)
+{
+	static const char *const keys[] = { "", "tokens:\n" };
+	char reason[AUTH_MESSAGE_SIZE] = "", ignored[AUTH_MESSAGE_SIZE] = "";
+	size_t n_old;
+	int r = count_tokens(file, token, &n_old, reason);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		bytes_clear(out);
+		r = append_entry(&file->text, keys[i], token, out);
+		if (r == 0)
+			r = check_text(out, file->path, n_old, token, *reason ? ignored : reason);
+		if (r != -EINVAL)
+			return r;
+	}
+	return refuse(file, -EINVAL,
+		      "cannot append an entry, the file stays as it is: %.300s; entries stand one "
+		      "below the other, as in docs/security.md",
+		      reason);
+}
+
+/* ---- writing ---- */
+
+static int write_temporary(const struct tokens_file *file, int fd, const struct bytes *text)
+{
+	int r;
+
+	/* A server that runs as another user goes on reading it. */
+	if (file->status.st_nlink > 0 && fchown(fd, file->status.st_uid, file->status.st_gid) < 0)
+		return -errno;
+	if (fchmod(fd, file->status.st_mode & 07777) < 0)
+		return -errno;
+	r = write_all(fd, text->data, text->size);
+	if (r < 0)
+		return r;
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+static int replace(struct tokens_file *file, const struct bytes *text)
+{
+	scoped_free char *temporary = NULL;
+	scoped_fd int fd = -1;
+	int r;
+
+	if (asprintf(&temporary, "%s.XXXXXX", file->path) < 0) {
+		temporary = NULL;
+		return -ENOMEM;
+	}
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return refuse(file, -errno, "--tokens: cannot write in '%.200s': %m", file->folder);
+	r = write_temporary(file, fd, text);
+	if (r == 0 && rename(temporary, file->path) < 0)
+		r = -errno;
+	if (r < 0) {
+		(void)unlink(temporary);
+		return refuse(file, r, "--tokens: cannot replace '%.200s': %m", file->path);
+	}
+	(void)fsync(file->folder_fd);
+	return 0;
+}
+
+int token_append(const char *path, const struct token *token, char ret_message[AUTH_MESSAGE_SIZE])
+{
+	scoped(tokens_file_release) struct tokens_file file = {
+		.folder_fd = -1,
+		.text = BYTES_INIT(MAX_FILE_BYTES),
+		.message = ret_message,
+	};
+	scoped(bytes_release) struct bytes text = BYTES_INIT(MAX_FILE_BYTES);
+	int r;
+
+	r = find_path(&file, path);
+	if (r == 0)
+		r = lock_folder(&file);
+	if (r == 0)
+		r = read_file(&file);
+	if (r == 0)
+		r = compose(&file, token, &text);
+	if (r == 0)
+		r = replace(&file, &text);
+	if (r == -ENOMEM)
+		(void)refuse(&file, r, "--tokens: out of memory");
+	return r;
+}
