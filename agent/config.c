@@ -54,6 +54,27 @@ printf_like(2, 3) static int refuse(char *message, const char *format, ...)
 	return -EINVAL;
 }
 
+static bool ends_in_port(const char *address)
+{
+	const char *colon = strrchr(address, ':');
+
+	return colon && colon > address && colon[1] && colon[1 + strspn(colon + 1, "0123456789")] == '\0';
+}
+
+/* HOST:PORT means http, as the hearth command takes it. */
+static int complete_server(struct agent_config *config)
+{
+	char *url;
+
+	if (strstr(config->server, "://") || !ends_in_port(config->server))
+		return 0;
+	if (asprintf(&url, "http://%s", config->server) < 0)
+		return -ENOMEM;
+	free(config->server);
+	config->server = url;
+	return 0;
+}
+
 static int check_server(const struct agent_config *config, char *message)
 {
 	const char *rest = config->server;
@@ -63,7 +84,7 @@ static int check_server(const struct agent_config *config, char *message)
 	else if (strncmp(rest, "https://", 8) == 0)
 		rest += 8;
 	else
-		return refuse(message, "server: '%.200s' does not begin with http:// or https://",
+		return refuse(message, "server: '%.200s' is no http://HOST:PORT, https://HOST:PORT or HOST:PORT",
 			      config->server);
 	if (*rest == '\0' || *rest == '/' || strpbrk(rest, " \t?#"))
 		return refuse(message, "server: '%.200s' is no URL of a server", config->server);
@@ -105,6 +126,22 @@ static int for_each_line(const char *list, int (*check)(const char *line, size_t
 	return 0;
 }
 
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_label_name(const char *name, size_t length)
+{
+	if (length == 0 || !is_letter(*name))
+		return false;
+	for (size_t i = 1; i < length; i++)
+		if (!is_letter(name[i]) && !(name[i] >= '0' && name[i] <= '9') && name[i] != '.' &&
+		    name[i] != '-')
+			return false;
+	return true;
+}
+
 static int check_label(const char *line, size_t length, char *message)
 {
 	const char *equals = memchr(line, '=', length);
@@ -112,6 +149,11 @@ static int check_label(const char *line, size_t length, char *message)
 	if (!equals || equals == line)
 		return refuse(message, "host.labels: '%.*s' is not of the form name=value",
 			      (int)MIN(length, (size_t)200), line);
+	if (!is_label_name(line, (size_t)(equals - line)))
+		return refuse(message,
+			      "host.labels: '%.*s' is no name of a label: a letter or '_', then "
+			      "letters, digits, '_', '.' and '-'",
+			      (int)MIN(equals - line, 200), line);
 	return 0;
 }
 
@@ -233,7 +275,9 @@ int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MES
 	enum log_level level;
 	int r;
 
-	r = check_server(config, ret_message);
+	r = complete_server(config);
+	if (r == 0)
+		r = check_server(config, ret_message);
 	if (r == 0)
 		r = check_token(config, ret_message);
 	if (r == 0)

@@ -177,14 +177,17 @@ static int write_out(const struct bytes *text, FILE *out)
 	return 0;
 }
 
-/* The token stays out of what people paste into tickets. */
+/* The token stays out of what people paste into tickets. One that was read from a file is read there
+ * again. */
 static int print_effective(struct agent_config *config, struct bytes *text)
 {
-	char hidden[] = "(set)";
+	char hidden[] = "(set)", in_file[] = "";
 	char *token = config->token;
 	int r;
 
-	if (*token)
+	if (*config->token_file)
+		config->token = in_file;
+	else if (*token)
 		config->token = hidden;
 	r = config_print(&agent_config_table, config, text);
 	config->token = token;

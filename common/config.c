@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/config_printed.h"
 #include "common/config_value.h"
+#include "common/scoped.h"
 
 /* Setting values by name: defaults, flags and the environment. The file is read in config_file.c.
  */
@@ -125,6 +127,17 @@ int config_set_key(const struct config_key *key, const char *value, const char *
 	return -EINVAL;
 }
 
+/* A value of a flag or a variable. In a file YAML's parser has taken the quotes off. */
+static int set_unquoted(const struct config_key *key, const char *value, const char *source,
+			void *config, char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	scoped_free char *text = NULL;
+
+	if (value && key->type == CONFIG_TEXT && config_printed_text(value, &text) == 0)
+		value = text;
+	return config_set_key(key, value, source, config, ret_message);
+}
+
 int config_set(const struct config_table *table, const char *name, const char *value,
 	       const char *source, void *config, char ret_message[CONFIG_MESSAGE_SIZE])
 {
@@ -132,7 +145,7 @@ int config_set(const struct config_table *table, const char *name, const char *v
 
 	if (!key)
 		return config_unknown_key(table, name, source, ret_message);
-	return config_set_key(key, value, source, config, ret_message);
+	return set_unquoted(key, value, source, config, ret_message);
 }
 
 static bool has_prefix(const char *text, const char *prefix)
@@ -181,7 +194,7 @@ static int set_from_environment(const struct config_table *table, const char *na
 	if (is_service_link(rest, value) && (!key || strstr(value, "://")))
 		return 0;
 	if (key)
-		return config_set_key(key, value, name, config, ret_message);
+		return set_unquoted(key, value, name, config, ret_message);
 
 	/* In the letters of the keys, so that the nearest one is found. */
 	for (i = 0; rest[i] && i < sizeof(lower) - 1; i++)

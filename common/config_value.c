@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/config_printed.h"
 #include "common/json_writer.h"
 #include "common/scoped.h"
 
@@ -173,17 +174,43 @@ void config_value_take_text(const struct config_key *key, char *text, void *conf
 
 static int parse_text(const struct config_key *key, const char *text, void *config)
 {
-	char *copy;
+	char *copy = strdup(text);
 
-	/* A line feed separates the items of a list. */
-	if (key->type == CONFIG_LIST && strchr(text, '\n'))
-		return -EINVAL;
-	copy = strdup(text);
 	if (!copy)
 		return -ENOMEM;
-	if (key->type == CONFIG_LIST)
-		split_at_commas(copy);
 	config_value_take_text(key, copy, config);
+	return 0;
+}
+
+/* "[" and a quote: a list as it is printed, even if its end is missing. Without a quote it may be an
+ * address of IPv6, or the class that begins a regular expression. */
+static bool begins_a_quoted_list(const char *text)
+{
+	text += strspn(text, " ");
+	if (*text != '[')
+		return false;
+	text += 1 + strspn(text + 1, " ");
+	return *text == '"' || *text == '\'';
+}
+
+static int parse_list(const struct config_key *key, const char *text, void *config)
+{
+	char *items = NULL;
+	int r;
+
+	/* A line feed separates the items of a list. */
+	if (strchr(text, '\n'))
+		return -EINVAL;
+	r = config_printed_list(text, &items);
+	if (r == -EINVAL && !begins_a_quoted_list(text)) {
+		items = strdup(text);
+		r = items ? 0 : -ENOMEM;
+		if (items)
+			split_at_commas(items);
+	}
+	if (r < 0)
+		return r;
+	config_value_take_text(key, items, config);
 	return 0;
 }
 
@@ -197,8 +224,9 @@ int config_value_parse(const struct config_key *key, const char *text, void *con
 	case CONFIG_SIZE:
 		return parse_number(key, text, field_of(key, config));
 	case CONFIG_TEXT:
-	case CONFIG_LIST:
 		return parse_text(key, text, config);
+	case CONFIG_LIST:
+		return parse_list(key, text, config);
 	}
 	return -EINVAL;
 }
@@ -241,7 +269,8 @@ void config_value_expected(const struct config_key *key, char ret_text[CONFIG_EX
 		[CONFIG_DURATION] = { "a duration", ", such as '500ms', '5s', '10m', '1h', '7d'" },
 		[CONFIG_SIZE] = { "a size", ", such as '64KiB', '32MiB', '1GiB'" },
 		[CONFIG_TEXT] = { "a text", "" },
-		[CONFIG_LIST] = { "a list of texts without line feeds", "" },
+		[CONFIG_LIST] = { "a list of texts without line feeds",
+				  ", such as 'a,b' or '[\"a\", \"b\"]'" },
 	};
 	scoped(bytes_release) struct bytes text = BYTES_INIT(CONFIG_EXPECTED_SIZE - 1);
 

@@ -40,6 +40,10 @@ static void values_are_checked_and_the_key_is_named(void **state)
 	} cases[] = {
 		{ "server", "https://profiles.example.net:20416/hearth", 0 },
 		{ "server", "profiles.example.net", -EINVAL },
+		{ "server", "127.0.0.1:24002", 0 },
+		{ "server", "[::1]:24002", 0 },
+		{ "server", "ftp://127.0.0.1:24002", -EINVAL },
+		{ "server", ":24002", -EINVAL },
 		{ "server", "http://", -EINVAL },
 		{ "server", "http://host/?a=b", -EINVAL },
 		{ "token", "abc-DEF_123", 0 },
@@ -47,6 +51,14 @@ static void values_are_checked_and_the_key_is_named(void **state)
 		{ "token", "line\r\nX-Header: 1", -EINVAL },
 		{ "token_file", "/nonexistent/token", -EINVAL },
 		{ "host.labels", "zone=eu, team=", 0 },
+		{ "host.labels", "[\"env=prod\",\"rack=r1\"]", 0 },
+		{ "host.labels", "[env=prod, rack=r1]", 0 },
+		{ "host.labels", "_a-b.c9=d", 0 },
+		{ "host.labels", "[\"env=prod\",\"rack=r1\"", -EINVAL },
+		{ "host.labels", "[env=prod", -EINVAL },
+		{ "host.labels", "9a=b", -EINVAL },
+		{ "host.labels", "a b=c", -EINVAL },
+		{ "host.labels", "\xc3\xa4=c", -EINVAL },
 		{ "host.labels", "zone", -EINVAL },
 		{ "host.labels", "=eu", -EINVAL },
 		{ "on_cpu.frequency", "1000", 0 },
@@ -68,6 +80,9 @@ static void values_are_checked_and_the_key_is_named(void **state)
 		{ "on_cpu.cpus", "0-", -EINVAL },
 		{ "on_cpu.cpus", "9999", -EINVAL },
 		{ "process_matcher", "^python3?$=scripts, a=b=c", 0 },
+		{ "process_matcher", "[a-c]x{1,2}=abc", -EINVAL },
+		{ "process_matcher", "[\"[a-c]x{1,2}=abc\"]", 0 },
+		{ "process_matcher", "[a-c]=abc,[d-f]=def", 0 },
 		{ "process_matcher", "python", -EINVAL },
 		{ "process_matcher", "python=", -EINVAL },
 		{ "process_matcher", "=name", -EINVAL },
@@ -96,6 +111,41 @@ static void values_are_checked_and_the_key_is_named(void **state)
 	}
 }
 
+static void an_address_without_a_scheme_means_http(void **state)
+{
+	scoped(agent_config_release) struct agent_config config = {};
+	char message[CONFIG_MESSAGE_SIZE] = "";
+
+	(void)state;
+	assert_ok(config_set_defaults(&agent_config_table, &config));
+	assert_ok(config_set(&agent_config_table, "server", "127.0.0.1:24002", "test", &config,
+			     message));
+	assert_ok(agent_config_finish(&config, message));
+	assert_string_equal(config.server, "http://127.0.0.1:24002");
+}
+
+static void labels_may_be_a_list_as_it_is_printed(void **state)
+{
+	scoped(agent_config_release) struct agent_config config = {};
+	char message[CONFIG_MESSAGE_SIZE] = "";
+
+	(void)state;
+	assert_ok(config_set_defaults(&agent_config_table, &config));
+	assert_ok(config_set(&agent_config_table, "host.labels", "[\"env=prod\",\"rack=r1\"]",
+			     "test", &config, message));
+	assert_ok(agent_config_finish(&config, message));
+	assert_string_equal(config.host_labels, "env=prod\nrack=r1");
+}
+
+static void a_bad_name_of_a_label_is_named(void **state)
+{
+	char message[CONFIG_MESSAGE_SIZE] = "";
+
+	(void)state;
+	assert_errno(finish_with("host.labels", "zone=eu,1st=x", message), -EINVAL);
+	assert_non_null(strstr(message, "host.labels: '1st' is no name of a label"));
+}
+
 static void the_token_is_the_first_line_of_its_file(void **state)
 {
 	scoped_free char *path = write_file_in(*state, "token", "s3cret\r\nsecond line\n", 20);
@@ -121,6 +171,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_defaults_are_valid),
 		cmocka_unit_test(values_are_checked_and_the_key_is_named),
+		cmocka_unit_test(an_address_without_a_scheme_means_http),
+		cmocka_unit_test(labels_may_be_a_list_as_it_is_printed),
+		cmocka_unit_test(a_bad_name_of_a_label_is_named),
 		in_folder(the_token_is_the_first_line_of_its_file),
 	};
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/config.h"
 
+#include <ctype.h>
+
 #include "common/bytes.h"
 #include "tests/unit/common/config_fixture.h"
 
@@ -37,6 +39,78 @@ static void what_is_printed_loads_as_the_same_configuration(void **state)
 	assert_ok(config_print(&test_table, &changed, &text));
 	load_text(*state, &text, &loaded);
 	assert_test_config_equal(&loaded, &changed);
+}
+
+/* Calls @use for the key and the value of each printed line. */
+static void for_each_line(const struct bytes *text,
+			  void (*use)(const char *name, const char *value, void *config),
+			  void *config)
+{
+	scoped_free char *copy = strndup((const char *)text->data, text->size);
+	char *rest = copy;
+
+	assert_non_null(copy);
+	for (char *line = strsep(&rest, "\n"); line && *line; line = strsep(&rest, "\n")) {
+		char *colon = strchr(line, ':');
+
+		*colon = '\0';
+		use(line, colon + 2, config);
+	}
+}
+
+static void set_by_flag(const char *name, const char *value, void *config)
+{
+	char message[CONFIG_MESSAGE_SIZE] = "";
+
+	if (config_set(&test_table, name, value, "--flag", config, message) < 0)
+		fail_msg("%s", message);
+}
+
+static void set_by_variable(const char *name, const char *value, void *config)
+{
+	char message[CONFIG_MESSAGE_SIZE] = "";
+	scoped_free char *variable = NULL;
+	char *environment[2] = {};
+
+	assert_true(asprintf(&variable, "TEST_%s=%s", name, value) > 0);
+	for (char *next = variable; *next != '='; next++)
+		*next = *next == '.' ? '_' : (char)toupper((unsigned char)*next);
+	environment[0] = variable;
+	if (config_load_environment(&test_table, environment, config, message) < 0)
+		fail_msg("%s", message);
+}
+
+static void each_printed_value_is_taken_by_flag_and_by_variable(void **state)
+{
+	static const struct {
+		const char *regex, *hosts;
+	} cases[] = {
+		{ "^(a|b).*$", "a, b" },
+		{ "", "" },
+		{ "a b", "[\"x=1\", \"y=a,b\", \"[::1]:20416\", \"\\\"\"]" },
+		{ "say \"so\" \\ #\xc3\xa4\n\tx", "[::1]:20416,127.0.0.1:1" },
+		{ "true", "true, null" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(bytes_release) struct bytes text = BYTES_INIT(MIB);
+		SCOPED_TEST_CONFIG(changed);
+		SCOPED_TEST_CONFIG(by_flag);
+		SCOPED_TEST_CONFIG(by_variable);
+
+		set_by_flag("on_cpu.regex", cases[i].regex, &changed);
+		set_by_flag("hosts", cases[i].hosts, &changed);
+		set_by_flag("on_cpu.disabled", "on", &changed);
+		set_by_flag("interval", "1500ms", &changed);
+		set_by_flag("memory", "3000", &changed);
+		assert_ok(config_print(&test_table, &changed, &text));
+
+		for_each_line(&text, set_by_flag, &by_flag);
+		for_each_line(&text, set_by_variable, &by_variable);
+		assert_test_config_equal(&by_flag, &changed);
+		assert_test_config_equal(&by_variable, &changed);
+	}
 }
 
 static void the_configuration_is_printed_in_the_order_of_the_table(void **state)
@@ -115,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_is_printed_loads_as_the_same_configuration,
 						temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test(each_printed_value_is_taken_by_flag_and_by_variable),
 		cmocka_unit_test(the_configuration_is_printed_in_the_order_of_the_table),
 		cmocka_unit_test_setup_teardown(
 			the_default_file_gives_the_defaults_commented_or_not, temp_folder_setup,
