@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/bytes.h"
+#include "common/config_flags.h"
 #include "common/scoped.h"
 #include "common/vec.h"
 
@@ -44,10 +45,7 @@ static const struct argp_option fixed_options[] = {
 	{ "version", OPTION_VERSION, NULL, 0, "Print the version and exit", 3 },
 };
 
-static const struct {
-	const char *name;
-	const char *key;
-} aliases[] = {
+static const struct config_flag_alias aliases[] = {
 	{ "spool", "spool.folder" },
 };
 
@@ -94,53 +92,15 @@ static error_t take_option(int key, char *argument, struct argp_state *state)
 		       : 0;
 }
 
-static struct argp_option key_option(size_t index, const char *name)
-{
-	const struct config_key *key = &agent_config_table.keys[index];
-	static const char *const value_names[] = {
-		[CONFIG_BOOL] = "BOOL", [CONFIG_UINT] = "NUMBER", [CONFIG_DURATION] = "DURATION",
-		[CONFIG_SIZE] = "SIZE", [CONFIG_TEXT] = "TEXT",   [CONFIG_LIST] = "LIST",
-	};
-
-	return (struct argp_option){
-		.name = name,
-		.key = OPTION_FIRST_KEY + (int)index,
-		.arg = value_names[key->type],
-		.flags = key->type == CONFIG_BOOL ? OPTION_ARG_OPTIONAL : 0,
-		.doc = key->help,
-		.group = 2,
-	};
-}
-
-/* An alias has no text of its own and stands behind its option. */
-static size_t add_aliases(struct argp_option *options, size_t count, const char *key)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(aliases); i++)
-		if (strcmp(aliases[i].key, key) == 0)
-			options[count++] = (struct argp_option){ .name = aliases[i].name,
-								 .flags = OPTION_ALIAS };
-	return count;
-}
-
-/* To be freed; ends with an empty option, as argp wants it. */
-static struct argp_option *new_options(void)
-{
-	size_t n_keys = agent_config_table.n_keys;
-	size_t count = ARRAY_SIZE(fixed_options);
-	struct argp_option *options =
-		calloc(count + n_keys + ARRAY_SIZE(aliases) + 1, sizeof(*options));
-
-	if (!options)
-		return NULL;
-	memcpy(options, fixed_options, sizeof(fixed_options));
-	for (size_t i = 0; i < n_keys; i++) {
-		const char *name = agent_config_table.keys[i].name;
-
-		options[count++] = key_option(i, name);
-		count = add_aliases(options, count, name);
-	}
-	return options;
-}
+static const struct config_flag_source flag_source = {
+	.fixed = fixed_options,
+	.n_fixed = ARRAY_SIZE(fixed_options),
+	.table = &agent_config_table,
+	.first_key = OPTION_FIRST_KEY,
+	.group = 2,
+	.aliases = aliases,
+	.n_aliases = ARRAY_SIZE(aliases),
+};
 
 static int load(const struct options *options, char *const *environment,
 		struct agent_config *config, char *message)
@@ -159,9 +119,9 @@ static int load(const struct options *options, char *const *environment,
 	r = config_load_environment(&agent_config_table, environment, config, message);
 	for (size_t i = 0; r == 0 && i < options->flags.count; i++) {
 		const struct flag *flag = &options->flags.items[i];
-		char source[128];
+		char source[CONFIG_FLAG_NAME_SIZE + 2] = "--";
 
-		(void)snprintf(source, sizeof(source), "--%s", flag->key->name);
+		config_flag_name(flag->key->name, source + 2);
 		r = config_set(&agent_config_table, flag->key->name, flag->value, source, config,
 			       message);
 	}
@@ -259,19 +219,21 @@ static int run(const struct options *options, const struct argp *argp, char *con
 int options_parse(int argc, char **argv, char *const *environment, FILE *out,
 		  struct agent_config *ret_config, char ret_message[CONFIG_MESSAGE_SIZE])
 {
-	scoped_free struct argp_option *option_table = new_options();
+	scoped(config_flags_release) struct config_flags flags = {};
 	scoped_free char **arguments = calloc((size_t)argc + 1, sizeof(*arguments));
 	struct options options = {};
-	const struct argp argp = {
-		.options = option_table,
+	struct argp argp = {
 		.parser = take_option,
 		.doc = "Profiles every process of this host and sends the samples to a Hearth "
 		       "server.\v"
 		       "Flags win over HEARTH_AGENT_* variables, and these over the file.",
 	};
-	int r = -ENOMEM;
+	int r = config_flags_init(&flags, &flag_source);
 
-	if (option_table && arguments) {
+	if (!arguments)
+		r = -ENOMEM;
+	if (r == 0) {
+		argp.options = flags.options;
 		memcpy(arguments, argv, (size_t)argc * sizeof(*arguments));
 		(void)snprintf(ret_message, CONFIG_MESSAGE_SIZE, "see --help for the flags");
 		r = -argp_parse(&argp, argc, arguments, ARGP_NO_EXIT | ARGP_NO_HELP, NULL,

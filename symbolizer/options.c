@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/bytes.h"
+#include "common/config_flags.h"
 #include "common/scoped.h"
 #include "common/vec.h"
 #include "symbolizer/http/auth.h"
@@ -129,44 +130,20 @@ static error_t take_option(int key, char *argument, struct argp_state *state)
 		       : 0;
 }
 
-static struct argp_option key_option(size_t index)
-{
-	static const char *const value_names[] = {
-		[CONFIG_BOOL] = "BOOL", [CONFIG_UINT] = "NUMBER", [CONFIG_DURATION] = "DURATION",
-		[CONFIG_SIZE] = "SIZE", [CONFIG_TEXT] = "TEXT",   [CONFIG_LIST] = "LIST",
-	};
-	const struct config_key *key = &symbolizer_config_table.keys[index];
-
-	return (struct argp_option){
-		.name = key->name,
-		.key = OPTION_FIRST_KEY + (int)index,
-		.arg = value_names[key->type],
-		.flags = key->type == CONFIG_BOOL ? OPTION_ARG_OPTIONAL : 0,
-		.doc = key->help,
-		.group = 2,
-	};
-}
-
-/* To be freed; ends with an empty option, as argp wants it. */
-static struct argp_option *new_options(void)
-{
-	size_t n_fixed = ARRAY_SIZE(fixed_options), n_keys = symbolizer_config_table.n_keys;
-	struct argp_option *options = calloc(n_fixed + n_keys + 1, sizeof(*options));
-
-	if (!options)
-		return NULL;
-	memcpy(options, fixed_options, sizeof(fixed_options));
-	for (size_t i = 0; i < n_keys; i++)
-		options[n_fixed + i] = key_option(i);
-	return options;
-}
+static const struct config_flag_source flag_source = {
+	.fixed = fixed_options,
+	.n_fixed = ARRAY_SIZE(fixed_options),
+	.table = &symbolizer_config_table,
+	.first_key = OPTION_FIRST_KEY,
+	.group = 2,
+};
 
 static int apply_flag(const struct flag *flag, struct symbolizer_config *config, char *message)
 {
-	char source[128], address[64];
+	char source[CONFIG_FLAG_NAME_SIZE + 2] = "--", address[64];
 	const char *value = flag->value;
 
-	(void)snprintf(source, sizeof(source), "--%s", flag->name);
+	config_flag_name(flag->name, source + 2);
 	if (strcmp(flag->name, "port") == 0) {
 		(void)snprintf(address, sizeof(address), "127.0.0.1:%.32s", flag->value);
 		value = address;
@@ -293,19 +270,21 @@ static int run(const struct options *options, const struct argp *argp, char *con
 int options_parse(int argc, char **argv, char *const *environment, FILE *out,
 		  struct symbolizer_config *ret_config, char ret_message[OPTIONS_MESSAGE_SIZE])
 {
-	scoped_free struct argp_option *option_table = new_options();
+	scoped(config_flags_release) struct config_flags flags = {};
 	scoped_free char **arguments = calloc((size_t)argc + 1, sizeof(*arguments));
 	struct options options = {};
-	const struct argp argp = {
-		.options = option_table,
+	struct argp argp = {
 		.parser = take_option,
 		.doc = "Stores the samples of a fleet, gives names to their addresses and serves "
 		       "profiles over HTTP."
 		       "\vFlags win over HEARTH_SYMBOLIZER_* variables, and these over the file.",
 	};
-	int r = -ENOMEM;
+	int r = config_flags_init(&flags, &flag_source);
 
-	if (option_table && arguments) {
+	if (!arguments)
+		r = -ENOMEM;
+	if (r == 0) {
+		argp.options = flags.options;
 		memcpy(arguments, argv, (size_t)argc * sizeof(*arguments));
 		(void)snprintf(ret_message, OPTIONS_MESSAGE_SIZE, "see --help for the flags");
 		r = -argp_parse(&argp, argc, arguments, ARGP_NO_EXIT | ARGP_NO_HELP, NULL,

@@ -33,12 +33,15 @@ static error_t parse_connection(int key, char *text, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		options->server = getenv("HEARTH_SERVER");
 		options->token = getenv("HEARTH_TOKEN");
+		if (!options->token)
+			options->token_file = getenv("HEARTH_TOKEN_FILE");
 		return 0;
 	case 's':
 		options->server = text;
 		return 0;
 	case KEY_TOKEN:
 		options->token = text;
+		options->token_file = NULL;
 		return 0;
 	case KEY_TOKEN_FILE:
 		options->token_file = text;
@@ -60,7 +63,8 @@ static const struct argp_option connection_rows[] = {
 	{ "server", 's', "URL", 0, "the server (HEARTH_SERVER; " DEFAULT_SERVER ")", 0 },
 	{ "token", KEY_TOKEN, "TOKEN", 0,
 	  "a token for it (HEARTH_TOKEN); others on this host can see it here", 0 },
-	{ "token-file", KEY_TOKEN_FILE, "FILE", 0, "read the token from a file", 0 },
+	{ "token-file", KEY_TOKEN_FILE, "FILE", 0, "read the token from a file (HEARTH_TOKEN_FILE)",
+	  0 },
 	{ "json", 'j', NULL, 0, "print the answer as JSON", 0 },
 	{}
 };

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/options.h"
 
+#include <ctype.h>
+
+#include "common/config_flags.h"
 #include "common/file.h"
 #include "tests/support/unit.h"
 
-#define MAX_ARGUMENTS 8
+#define MAX_ARGUMENTS 64
 
 static char *no_environment[] = { NULL };
 
@@ -68,8 +71,8 @@ static void flags_win_over_the_environment_and_it_over_the_file(void **state)
 static void every_key_is_a_flag_and_some_have_a_second_name(void **state)
 {
 	scoped(outcome_release) struct outcome outcome =
-		parse_flags("--on_cpu.frequency=49", "--spool", "/somewhere", "--insecure_tls",
-			    "--log_level", "debug");
+		parse_flags("--on_cpu.frequency=49", "--spool", "/somewhere", "--insecure-tls",
+			    "--log_level", "debug", "--unwind.cache-folder=/there");
 
 	(void)state;
 	assert_int_equal(outcome.r, OPTIONS_RUN);
@@ -77,6 +80,7 @@ static void every_key_is_a_flag_and_some_have_a_second_name(void **state)
 	assert_string_equal(outcome.config.spool_folder, "/somewhere");
 	assert_true(outcome.config.insecure_tls);
 	assert_string_equal(outcome.config.log_level, "debug");
+	assert_string_equal(outcome.config.unwind_cache_folder, "/there");
 }
 
 static void mistakes_name_the_flag(void **state)
@@ -84,7 +88,7 @@ static void mistakes_name_the_flag(void **state)
 	static const struct {
 		const char *argument, *in_message;
 	} cases[] = {
-		{ "--on_cpu.frequency=fast", "--on_cpu.frequency" },
+		{ "--on_cpu.frequency=fast", "--on-cpu.frequency" },
 		{ "--config=/nonexistent.yaml", "'/nonexistent.yaml' does not exist" },
 		{ "--ring_size=3MiB", "ring_size" },
 	};
@@ -118,8 +122,12 @@ static void checking_and_printing_answer_instead_of_running(void **state)
 	assert_int_equal(version.r, OPTIONS_ANSWERED);
 	assert_string_equal(version.output, "hearth-agent " HEARTH_VERSION "\n");
 	assert_int_equal(help.r, OPTIONS_ANSWERED);
-	for (size_t i = 0; i < agent_config_table.n_keys; i++)
-		assert_non_null(strstr(help.output, agent_config_table.keys[i].name));
+	for (size_t i = 0; i < agent_config_table.n_keys; i++) {
+		char name[CONFIG_FLAG_NAME_SIZE];
+
+		config_flag_name(agent_config_table.keys[i].name, name);
+		assert_non_null(strstr(help.output, name));
+	}
 }
 
 static void what_is_printed_is_a_configuration_and_holds_no_token(void **state)
@@ -138,6 +146,59 @@ static void what_is_printed_is_a_configuration_and_holds_no_token(void **state)
 		assert_string_equal(second.config.host_labels, "a=b\nc=d");
 		assert_int_equal(second.config.batch_interval_ns, 7 * NSEC_PER_SEC);
 	}
+}
+
+/* "key: value" of each printed line becomes "@prefix KEY=value"; to be freed. */
+static size_t split_lines(const char *printed, const char *prefix, char **ret_words)
+{
+	scoped_free char *copy = strdup(printed);
+	bool is_variable = *prefix != '-';
+	char *rest = copy;
+	size_t count = 0;
+
+	for (char *line = strsep(&rest, "\n"); line && *line; line = strsep(&rest, "\n")) {
+		char *colon = strchr(line, ':');
+
+		assert_true(count < MAX_ARGUMENTS);
+		*colon = '\0';
+		for (char *next = line; is_variable && *next; next++)
+			*next = *next == '.' ? '_' : (char)toupper((unsigned char)*next);
+		assert_true(asprintf(&ret_words[count++], "%s%s=%s", prefix, line, colon + 2) > 0);
+	}
+	return count;
+}
+
+static void what_is_printed_is_taken_by_flags_variables_and_file(void **state)
+{
+	scoped(outcome_release) struct outcome first = parse_flags(
+		"--print-config", "--host.labels=env=prod,rack=r1", "--server=127.0.0.1:24002",
+		"--process_matcher=[\"a{1,2}=x\", \"^b$=c d\"]", "--on-cpu.regex=a \"b\" \\d",
+		"--off_cpu.min_blocking_time=1500us", "--ring_size=8MiB", "--host.name=\303\244");
+	scoped_free char *path =
+		write_file_in(*state, "agent.yaml", first.output, first.output_size);
+	char *flags[MAX_ARGUMENTS + 2] = {}, *variables[MAX_ARGUMENTS + 1] = {};
+	size_t n_flags = split_lines(first.output, "--", flags);
+	size_t n_variables = split_lines(first.output, "HEARTH_AGENT_", variables);
+
+	assert_int_equal(first.r, OPTIONS_ANSWERED);
+	assert_int_equal(n_flags, agent_config_table.n_keys);
+	flags[n_flags] = strdup("--print-config");
+	{
+		scoped(outcome_release) struct outcome by_flags =
+			parse(no_environment, (const char *const *)flags);
+		scoped(outcome_release) struct outcome by_variables =
+			parse(variables, (const char *const[]){ "--print-config", NULL });
+		scoped(outcome_release) struct outcome by_file =
+			parse_flags("--print-config", "--config", path);
+
+		assert_string_equal(by_flags.output, first.output);
+		assert_string_equal(by_variables.output, first.output);
+		assert_string_equal(by_file.output, first.output);
+	}
+	for (size_t i = 0; i <= n_flags; i++)
+		free(flags[i]);
+	for (size_t i = 0; i < n_variables; i++)
+		free(variables[i]);
 }
 
 /* They are printed from the table: `hearth-agent --print-...` makes them new. */
@@ -201,6 +262,7 @@ int main(void)
 		cmocka_unit_test(mistakes_name_the_flag),
 		cmocka_unit_test(checking_and_printing_answer_instead_of_running),
 		in_folder(what_is_printed_is_a_configuration_and_holds_no_token),
+		in_folder(what_is_printed_is_taken_by_flags_variables_and_file),
 		cmocka_unit_test(the_files_in_the_tree_are_those_of_the_table),
 		in_folder(the_default_file_is_valid_with_every_comment_taken_away),
 	};

@@ -127,7 +127,7 @@ static void questions_are_answered_without_a_run(void **state)
 		const char *part;
 	} cases[] = {
 		{ { "--version" }, "hearth-symbolizer " },
-		{ { "--help" }, "--debuginfo.max_upload_size" },
+		{ { "--help" }, "--debuginfo.max-upload-size" },
 		{ { "--usage" }, "Usage:" },
 		{ { "--check-config", "--config=/dev/null" }, "the configuration is valid" },
 		{ { "--print-config", "--config=/dev/null", "--port=99" },
@@ -135,6 +135,11 @@ static void questions_are_answered_without_a_run(void **state)
 		{ { "--print-default-config" }, "#retention: 7d" },
 		{ { "--print-config-markdown" }, "| `retention` |" },
 		{ { "--make-token=ci", "--scopes=admin" }, "scopes: [admin]" },
+		{ { "--make_token=ci", "--scopes=read" }, "scopes: [read]" },
+		{ { "--print_config", "--config=/dev/null", "--symbol-cache=3GiB" },
+		  "symbol_cache: 3GiB" },
+		{ { "--print_config", "--config=/dev/null", "--listen=[\"[::1]:1\", \"127.0.0.1:2\"]" },
+		  "listen: [\"[::1]:1\", \"127.0.0.1:2\"]" },
 	};
 
 	(void)state;
