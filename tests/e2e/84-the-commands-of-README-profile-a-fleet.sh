@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The fleet walkthrough of README.md, from the tokens to the flame graph, as it is printed: its commands run word for word.
+# One machine plays all parts, called web-3 and profiler.example.com: it has a private /etc, /var/lib, network and host
+# name, and a 'sudo' for those that have none. Nothing is left on the machine.
+if [ "${1:-}" != inside ]; then
+	[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
+	unshare --mount --net --uts true 2>/dev/null || { echo "needs mount, network and host name namespaces"; exit 77; }
+	exec unshare --mount --net --uts "$0" inside
+fi
+. "$(dirname "$0")/lib.sh"
+need_root
+need_tools curl hostname perl readelf strip
+need_workload shares
+
+# ---- the machine
+cp -a /etc "$work/etc"
+mount --bind "$work/etc" /etc
+mount -t tmpfs none /var/lib
+# What "ip link set lo up" does: SIOCSIFFLAGS with IFF_UP. The bare system of tests/readme has no ip.
+perl -e 'socket(S, 2, 2, 0) or die; $r = pack("a16 s x22", "lo", 0x41); ioctl(S, 0x8914, $r) or die "lo: $!"'
+hostname web-3
+printf '127.0.0.1 localhost web-3 profiler.example.com\n' >/etc/hosts
+# shellcheck disable=SC2016
+mkdir "$work/bin" && printf '#!/bin/sh\nexec "$@"\n' >"$work/bin/sudo" && chmod +x "$work/bin/sudo"
+export PATH="$work/bin:$HEARTH_BUILD/bin:$PATH"
+rm -rf /etc/hearth
+
+# What the pipeline built, and what it ships.
+mkdir -p "$work/checkout/build" "$work/shipped"
+cp "$workloads/shares" "$work/checkout/build/myservice"
+strip -o "$work/shipped/myservice" "$work/checkout/build/myservice"
+cd "$work/checkout" || fail "no checkout"
+
+# ---- the commands
+# Each block of indented lines becomes a file, SECTION-NUMBER.
+mkdir "$work/readme"
+awk -v folder="$work/readme" '
+	/^## / { section = $2; block = 0; inside = 0 }
+	/^    / { if (!inside) block++; inside = 1; print substr($0, 5) >(folder "/" section "-" block); next }
+	/./ { inside = 0 }' "$e2e_root/README.md"
+
+# run SECTION-NUMBER...: one terminal, in which a command that fails is the end.
+run() {
+	local name=$1
+	printf 'set -euo pipefail\n' >"$work/$name.sh"
+	(cd "$work/readme" && cat "$@") >>"$work/$name.sh"
+	say "$*: $(grep -c . "$work/$name.sh") lines"
+	bash "$work/$name.sh" >"$work/$name.out" 2>"$work/$name.log" || fail "README's commands of $* end with $?"
+}
+
+expect_equal "blocks with commands" "$(cd "$work/readme" && echo One-* Upload-* Ask-*)" \
+	"One-1 One-2 One-3 Upload-1 Upload-2 Ask-1 Ask-2"
+
+run One-1
+expect_equal "tokens" "$(grep -c '  - name: ' /etc/hearth/tokens.yaml)" 3
+expect_equal "modes of secrets" "$(stat -c %a /etc/hearth/*.token /etc/hearth/tokens.yaml | sort -u)" 600
+
+server_url=http://profiler.example.com:20416
+start_background server bash -c "$(cat "$work/readme/One-2")"
+server_pid=$background_pid
+expect_within 30s server_ready_or_gone
+server_is_ready || fail "README's server does not run"
+start_background agent bash -c "$(cat "$work/readme/One-3")"
+start_background myservice "$work/shipped/myservice" 15
+
+run Upload-1 Upload-2
+ask() { HEARTH_SERVER=$server_url HEARTH_TOKEN=$(cat /etc/hearth/people.token) hearth "$@"; }
+is_named() { ask top myservice --last 1h 2>/dev/null | grep -w work_a >/dev/null; }
+expect_within 90s is_named
+run Ask-1 Ask-2
+
+# ---- the answers
+grep -w myservice "$work/Ask-1.out" >/dev/null || fail "'hearth services' does not list myservice"
+grep 'myservice, on-cpu: ' "$work/Ask-1.out" >/dev/null || fail "no flame graph of myservice: $(cat "$work/Ask-1.out")"
+expect_at_least "lines that name work_a" "$(grep -cw work_a "$work/Ask-1.out")" 2
+grep '^{.*"OPT_STATUS":"SUCCESS".*"\[t\] ' "$work/Ask-1.out" >/dev/null || fail "no profile by ProfileTracing"
+# Lines of "frame;frame;... value".
+total_of_function() {
+	ask flame myservice --last 15m --folded | awk -v name="$1" '(";" $0) ~ ";" name "[; ]" { sum += $NF } END { printf "%d", sum }'
+}
+expect_at_least "work_a, which uses more than work_b" "$(total_of_function work_a)" "$(($(total_of_function work_b) + 1))"
+expect_equal "hosts" "$(ask hosts | awk 'NR > 1 { print $1 }')" web-3
+
+# ---- each token has the scope of its kind, and nobody is let in without one
+status_with() {
+	curl -s -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $(cat "/etc/hearth/$1.token")" "${@:3}" "$server_url$2"
+}
+expect_equal "services, without a token" "$(curl -s -o /dev/null -w '%{http_code}' "$server_url/v1/services")" 401
+expect_equal "services, agents" "$(status_with agents /v1/services)" 403
+expect_equal "services, pipeline" "$(status_with pipeline /v1/services)" 403
+expect_equal "services, people" "$(status_with people /v1/services)" 200
+expect_equal "batches, people" "$(status_with people /v1/ingest --data-binary x)" 403
+
+# ---- a token that is made later is accepted after SIGHUP
+hearth-symbolizer --tokens /etc/hearth/tokens.yaml --make-token late --scopes read >/etc/hearth/late.token 2>"$work/late.log"
+kill -HUP "$server_pid"
+late_is_accepted() { [ "$(status_with late /v1/services)" = 200 ]; }
+expect_within 20s late_is_accepted
