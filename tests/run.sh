@@ -233,6 +233,9 @@ run_lint() {
 	[ -n "$list_only" ] || wait_for_turn
 	run_test lint/clang-tidy 900 tests/lint/clang_tidy.sh "$build" "$(free_cpus)"
 	run_test lint/generated-documentation-is-fresh 60 tests/lint/check_generated.sh "$build/bin"
+	# Debian's python3, which finds python3-yaml.
+	run_test lint/check-kubernetes-finds-planted-faults 60 /usr/bin/python3 -B tests/lint/test_check_kubernetes.py
+	run_test lint/kubernetes-manifests-are-sound 60 /usr/bin/python3 -B tests/lint/check_kubernetes.py --bin "$build/bin"
 	run_test lint/shell-scripts-parse 60 bash -c 'for f in "$@"; do bash -n "$f" || exit 1; done' _ \
 		.ci/run deploy/*.sh deploy/*/*.sh tests/*.sh tests/*/*.sh
 }

@@ -46,7 +46,6 @@ copy /etc/ssl/certs/ca-certificates.crt
 mkdir -p "$root/proc" "$root/sys" "$root/etc/hearth"
 install -d -m 1777 "$root/tmp"
 install -d -m 700 "$root/var/lib/hearth-agent"
-install -d -m 700 -o 10001 -g 10001 "$root/var/lib/hearth"
 printf 'root:x:0:0:root:/:/\nhearth:x:10001:10001:hearth:/:/\nnobody:x:65534:65534:nobody:/:/\n' >"$root/etc/passwd"
 printf 'root:x:0:\nhearth:x:10001:\nnogroup:x:65534:\n' >"$root/etc/group"
 printf 'hosts: files dns\n' >"$root/etc/nsswitch.conf"

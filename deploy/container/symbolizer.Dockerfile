@@ -13,11 +13,13 @@ RUN /src/deploy/install-packages.sh run build && rm -rf /var/lib/apt/lists/*
 COPY . /src
 RUN cmake -S /src -B /build -DHEARTH_TESTS=OFF && \
     cmake --build /build --parallel "$(nproc)" --target hearth-agent hearth-symbolizer hearth
-RUN /src/deploy/container/collect-root.sh /image /build/bin/hearth-symbolizer /build/bin/hearth
+RUN /src/deploy/container/collect-root.sh /image /build/bin/hearth-symbolizer /build/bin/hearth && \
+    install -d -m 700 /state
 
 FROM scratch
-COPY --from=build --chown=0:0 /image /
-COPY --from=build --chown=10001:10001 /image/var/lib/hearth /var/lib/hearth
+COPY --from=build /image /
+# A folder that a copy creates gets the owner, one that is there keeps its own.
+COPY --from=build --chown=10001:10001 /state /var/lib/hearth
 USER 10001:10001
 VOLUME /var/lib/hearth
 EXPOSE 20416
