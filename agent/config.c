@@ -58,7 +58,8 @@ static bool ends_in_port(const char *address)
 {
 	const char *colon = strrchr(address, ':');
 
-	return colon && colon > address && colon[1] && colon[1 + strspn(colon + 1, "0123456789")] == '\0';
+	return colon && colon > address && colon[1] &&
+	       colon[1 + strspn(colon + 1, "0123456789")] == '\0';
 }
 
 /* HOST:PORT means http, as the hearth command takes it. */
@@ -84,8 +85,10 @@ static int check_server(const struct agent_config *config, char *message)
 	else if (strncmp(rest, "https://", 8) == 0)
 		rest += 8;
 	else
-		return refuse(message, "server: '%.200s' is no http://HOST:PORT, https://HOST:PORT or HOST:PORT",
-			      config->server);
+		return refuse(
+			message,
+			"server: '%.200s' is no http://HOST:PORT, https://HOST:PORT or HOST:PORT",
+			config->server);
 	if (*rest == '\0' || *rest == '/' || strpbrk(rest, " \t?#"))
 		return refuse(message, "server: '%.200s' is no URL of a server", config->server);
 	return 0;

@@ -137,8 +137,8 @@ static int write_out(const struct bytes *text, FILE *out)
 	return 0;
 }
 
-/* The token stays out of what people paste into tickets. One that was read from a file is read there
- * again. */
+/* The token stays out of what people paste into tickets. One that was read from a file is read
+ * there again. */
 static int print_effective(struct agent_config *config, struct bytes *text)
 {
 	char hidden[] = "(set)", in_file[] = "";

@@ -6,9 +6,10 @@
  *
  * A key "on_cpu.frequency" is `on_cpu: {frequency: 99}` in YAML (nested maps or the dotted name itself),
  * HEARTH_AGENT_ON_CPU_FREQUENCY in the environment ('.' and '-' become '_') and --on_cpu.frequency=99 as a flag.
- * In a flag or a variable, too, a value may have the form in which config_print() prints it: "text" in double quotes,
- * ["a", "b"] for a list. Values are bound to fields of one struct by offset. Programs list their keys in a config.def X-macro; --help,
- * the commented default file in deploy/config/ and docs/configuration-*.md are printed from the same rows.
+ * In a flag or a variable, too, a value may have the form in which config_print() prints it: "text" in double
+ * quotes, ["a", "b"] for a list. Values are bound to fields of one struct by offset. Programs list their keys in a
+ * config.def X-macro; --help, the commented default file in deploy/config/ and docs/configuration-*.md are printed
+ * from the same rows.
  *
  * Messages name the source ("'/etc/hearth/agent.yaml':3:14", "HEARTH_AGENT_ON_CPU_FREQUENCY", "--on_cpu.frequency"),
  * the key, the value and what would be accepted. An unknown key is an error that suggests the nearest known one.

@@ -8,8 +8,8 @@
 #include "common/scoped.h"
 
 /*
- * libyaml's events of one value, in the order in which they must come. The parser stops at the first
- * that does not fit: a text such as "[::1]:20416" begins like a list and is none.
+ * libyaml's events of one value, in the order in which they must come. The parser stops at the
+ * first that does not fit: a text such as "[::1]:20416" begins like a list and is none.
  */
 
 /* Of a flag or a variable. The kernel allows 128 KiB. */

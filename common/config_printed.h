@@ -7,8 +7,8 @@
  */
 
 /*
- * @text is one list such as ["a=b", c]: *ret_items are its items, joined by '\n', to be freed. Empty
- * items are left out. -EINVAL when it is anything else; -ENOMEM.
+ * @text is one list such as ["a=b", c]: *ret_items are its items, joined by '\n', to be freed.
+ * Empty items are left out. -EINVAL when it is anything else; -ENOMEM.
  */
 int config_printed_list(const char *text, char **ret_items);
 

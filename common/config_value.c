@@ -182,8 +182,8 @@ static int parse_text(const struct config_key *key, const char *text, void *conf
 	return 0;
 }
 
-/* "[" and a quote: a list as it is printed, even if its end is missing. Without a quote it may be an
- * address of IPv6, or the class that begins a regular expression. */
+/* "[" and a quote: a list as it is printed, even if its end is missing. Without a quote it may be
+ * an address of IPv6, or the class that begins a regular expression. */
 static bool begins_a_quoted_list(const char *text)
 {
 	text += strspn(text, " ");

@@ -17,6 +17,9 @@
 #include "symbolizer/symbols/table_helper.h"
 #include "symbolizer/symbolizer.h"
 
+/* A new token is accepted after so long; docs/security.md. */
+#define TOKENS_INTERVAL_S 10
+
 #define PRUNE_INTERVAL_S 3600
 
 /* The signals that this program waits for; blocked before any thread starts, so that all threads
@@ -47,11 +50,23 @@ static void reload(struct symbolizer *symbolizer, int argc, char **argv)
 		log_error("cannot read the configuration again, the old one stays: %s", message);
 }
 
+/* After each interval without a signal. */
+static void do_regular_work(struct symbolizer *symbolizer, unsigned int *quiet_s)
+{
+	symbolizer_check_tokens(symbolizer);
+	*quiet_s += TOKENS_INTERVAL_S;
+	if (*quiet_s < PRUNE_INTERVAL_S)
+		return;
+	*quiet_s = 0;
+	symbolizer_prune(symbolizer);
+}
+
 /* Until SIGTERM or SIGINT. */
 static void wait_for_signals(struct symbolizer *symbolizer, const sigset_t *signals, int argc,
 			     char **argv)
 {
-	const struct timespec patience = { .tv_sec = PRUNE_INTERVAL_S };
+	const struct timespec patience = { .tv_sec = TOKENS_INTERVAL_S };
+	unsigned int quiet_s = 0;
 
 	symbolizer_prune(symbolizer);
 	for (;;) {
@@ -62,7 +77,7 @@ static void wait_for_signals(struct symbolizer *symbolizer, const sigset_t *sign
 		else if (number > 0)
 			return;
 		else if (errno == EAGAIN)
-			symbolizer_prune(symbolizer);
+			do_regular_work(symbolizer, &quiet_s);
 	}
 }
 

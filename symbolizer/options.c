@@ -49,8 +49,10 @@ static const struct argp_option fixed_options[] = {
 	{ "print-config-markdown", OPTION_PRINT_MARKDOWN, NULL, OPTION_HIDDEN,
 	  "Print the table of keys in Markdown and exit", 1 },
 	{ "make-token", OPTION_MAKE_TOKEN, "NAME", 0,
-	  "Print a new token, append its entry to the file of --tokens (without: print it too), and "
-	  "exit", 3 },
+	  "Print a new token, append its entry to the file of --tokens (without: print it too), "
+	  "and "
+	  "exit",
+	  3 },
 	{ "scopes", OPTION_SCOPES, "LIST", 0,
 	  "With --make-token: any of ingest, upload, read, admin", 3 },
 	{ "tenant", OPTION_TENANT, "TENANT", 0,

@@ -17,6 +17,7 @@
 #include "symbolizer/api/api.h"
 #include "symbolizer/http/server.h"
 #include "symbolizer/store/sqlite_store.h"
+#include "symbolizer/token_watch.h"
 
 #define DATA_FOLDER_MODE 0750
 
@@ -31,6 +32,7 @@ struct symbolizer {
 	struct resolver *resolver;
 	struct ingest *ingest;
 	struct auth *auth;
+	struct token_watch token_watch; /* used by the thread that reloads */
 	struct route_metrics *route_metrics;
 	struct api_context api;
 	_Atomic(struct http_server *)
@@ -214,7 +216,8 @@ static int serve(struct symbolizer *symbolizer, const struct symbolizer_config *
 	int r;
 
 	if (*config->tokens) {
-		r = auth_load(symbolizer->auth, config->tokens, ret_message);
+		r = token_watch_load(&symbolizer->token_watch, symbolizer->auth, config->tokens,
+				     ret_message);
 		if (r < 0)
 			return r;
 	}
@@ -278,6 +281,7 @@ struct symbolizer *symbolizer_free(struct symbolizer *symbolizer)
 	debuginfo_upstream_stop(symbolizer->upstream);
 	(void)http_server_free(symbolizer->http);
 	(void)auth_free(symbolizer->auth);
+	token_watch_release(&symbolizer->token_watch);
 	(void)route_metrics_free(symbolizer->route_metrics);
 	(void)ingest_free(symbolizer->ingest);
 	(void)resolver_free(symbolizer->resolver);
@@ -288,10 +292,25 @@ struct symbolizer *symbolizer_free(struct symbolizer *symbolizer)
 	return NULL;
 }
 
-void symbolizer_reload(struct symbolizer *symbolizer, const struct symbolizer_config *config)
+static void load_tokens(struct symbolizer *symbolizer, const char *path)
 {
+	struct token_watch *watch = &symbolizer->token_watch;
 	char message[AUTH_MESSAGE_SIZE];
 
+	if (token_watch_load(watch, symbolizer->auth, path, message) < 0)
+		log_error("%s; the old tokens stay", message);
+	else
+		log_info("read the tokens in '%s' again", watch->path);
+}
+
+void symbolizer_check_tokens(struct symbolizer *symbolizer)
+{
+	if (token_watch_changed(&symbolizer->token_watch))
+		load_tokens(symbolizer, symbolizer->token_watch.path);
+}
+
+void symbolizer_reload(struct symbolizer *symbolizer, const struct symbolizer_config *config)
+{
 	log_set_level(symbolizer_config_log_level(config));
 	log_info("read the configuration again; log level and tokens are taken from it");
 	if (!*config->tokens) {
@@ -300,10 +319,7 @@ void symbolizer_reload(struct symbolizer *symbolizer, const struct symbolizer_co
 				 "until a restart");
 		return;
 	}
-	if (auth_load(symbolizer->auth, config->tokens, message) < 0)
-		log_error("%s; the old tokens stay", message);
-	else
-		log_info("read the tokens in '%s' again", config->tokens);
+	load_tokens(symbolizer, config->tokens);
 }
 
 void symbolizer_prune(struct symbolizer *symbolizer)

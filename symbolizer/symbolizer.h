@@ -27,6 +27,10 @@ struct symbolizer *symbolizer_free(struct symbolizer *symbolizer);
  * old tokens stay. */
 void symbolizer_reload(struct symbolizer *symbolizer, const struct symbolizer_config *config);
 
+/* Reads the tokens file again if it was changed since it was last read; logged like a reload. To be
+ * called every few seconds, by the thread that calls symbolizer_reload(). */
+void symbolizer_check_tokens(struct symbolizer *symbolizer);
+
 /* Removes what is older than the retention; a failure is logged. To be called about once an hour.
  */
 void symbolizer_prune(struct symbolizer *symbolizer);

@@ -4,8 +4,8 @@
 /*
  * Adds a token to the tokens file.
  *
- * Comments and the order of the entries stay as they are: the entry is appended to the text, and the
- * result is parsed before it replaces the file. Readers see the old file or the new one, whole.
+ * Comments and the order of the entries stay as they are: the entry is appended to the text, and
+ * the result is parsed before it replaces the file. Readers see the old file or the new one, whole.
  * Programs that append at the same time wait for each other (a lock on the file's folder).
  */
 

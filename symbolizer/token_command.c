@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The token itself is printed once and kept nowhere. With a file, its entry is stored before the token
- * is printed: a token that somebody holds is one that the server will know.
+ * The token itself is printed once and kept nowhere. With a file, its entry is stored before the
+ * token is printed: a token that somebody holds is one that the server will know.
  */
 
 #include "symbolizer/token_command.h"
@@ -70,7 +70,8 @@ static int print_entry(const struct token *token, const char *secret, FILE *out,
 		return bytes_error(&entry);
 	if (fprintf(out,
 		    "# The token, which is kept nowhere; give it to whoever shall use it:\n%s\n\n"
-		    "# Its entry, to be appended to the file of --tokens, which begins with the line\n"
+		    "# Its entry, to be appended to the file of --tokens, which begins with the "
+		    "line\n"
 		    "# 'tokens:' (--make-token with --tokens FILE appends it):\n%.*s",
 		    secret, (int)entry.size, (const char *)entry.data) < 0 ||
 	    fflush(out) != 0)
@@ -83,12 +84,13 @@ static void print_next_steps(const struct token_request *request, unsigned int s
 	char text[HTTP_SCOPES_TEXT_SIZE];
 
 	http_scopes_format(scopes, text);
-	(void)fprintf(hints,
-		      "Added token '%s' (%s) to '%s'. The file has its hash only: the line on stdout "
-		      "is the one copy of the token.\n"
-		      "A running server reads the file again on SIGHUP (systemctl reload "
-		      "hearth-symbolizer); its user must be able to read the file.\n",
-		      request->name, text, request->path);
+	(void)fprintf(
+		hints,
+		"Added token '%s' (%s) to '%s'. The file has its hash only: the line on stdout "
+		"is the one copy of the token.\n"
+		"A running server reads the file again within 10 s, or at once on SIGHUP; its "
+		"user must be able to read the file.\n",
+		request->name, text, request->path);
 	if (scopes & HTTP_SCOPE_INGEST)
 		(void)fprintf(hints, "Agents read the token from a file: hearth-agent --token-file "
 				     "FILE\n");

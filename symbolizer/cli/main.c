@@ -44,8 +44,8 @@ static const struct command *find_command(const char *name)
 }
 
 /*
- * All programs of Hearth take '_' for '-' in the names of flags. A value behind its flag that begins
- * with "--" must be written as --flag=VALUE, or it would be changed too.
+ * All programs of Hearth take '_' for '-' in the names of flags. A value behind its flag that
+ * begins with "--" must be written as --flag=VALUE, or it would be changed too.
  */
 static void use_hyphens(int argc, char **argv)
 {
@@ -108,7 +108,8 @@ static void print_manual(void)
 		"\n"
 		"  --server URL          the server, else HEARTH_SERVER, else "
 		"http://127.0.0.1:20416\n"
-		"  --token-file FILE     the token it asks for; or HEARTH_TOKEN_FILE, HEARTH_TOKEN, "
+		"  --token-file FILE     the token it asks for; or HEARTH_TOKEN_FILE, "
+		"HEARTH_TOKEN, "
 		"--token\n"
 		"  SERVICE, --service    what to look at; Total is every process of every host\n"
 		"  --event TYPE          on-cpu (default), off-cpu, run-queue\n"

@@ -29,8 +29,20 @@ static void a_list_in_brackets_is_its_items(void **state)
 static void what_is_no_list_is_refused(void **state)
 {
 	static const char *const cases[] = {
-		"",     "a",       "a,b",     "[a",         "[\"a\", \"b\"",   "[a]b", "[::1]:20416",
-		"[[a]]", "[{a: b}]", "[a]\n[b]", "[::1]:1,[::]:2", "[\"a\\nb\"]", "[\"a\\0b\"]", "[*a]",
+		"",
+		"a",
+		"a,b",
+		"[a",
+		"[\"a\", \"b\"",
+		"[a]b",
+		"[::1]:20416",
+		"[[a]]",
+		"[{a: b}]",
+		"[a]\n[b]",
+		"[::1]:1,[::]:2",
+		"[\"a\\nb\"]",
+		"[\"a\\0b\"]",
+		"[*a]",
 	};
 
 	(void)state;
@@ -51,7 +63,9 @@ static void a_quoted_text_is_what_is_quoted(void **state)
 		{ "\".*\"", ".*" },
 		{ "\"a \\\"b\\\" \\\\ \\u00e9\"", "a \"b\" \\ \303\251" },
 	};
-	static const char *const others[] = { "", "a", "\"", "\"a", "\"a\"b", "\"a\": b", "\"a\\0\"" };
+	static const char *const others[] = {
+		"", "a", "\"", "\"a", "\"a\"b", "\"a\": b", "\"a\\0\""
+	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -138,7 +138,8 @@ static void questions_are_answered_without_a_run(void **state)
 		{ { "--make_token=ci", "--scopes=read" }, "scopes: [read]" },
 		{ { "--print_config", "--config=/dev/null", "--symbol-cache=3GiB" },
 		  "symbol_cache: 3GiB" },
-		{ { "--print_config", "--config=/dev/null", "--listen=[\"[::1]:1\", \"127.0.0.1:2\"]" },
+		{ { "--print_config", "--config=/dev/null",
+		    "--listen=[\"[::1]:1\", \"127.0.0.1:2\"]" },
 		  "listen: [\"[::1]:1\", \"127.0.0.1:2\"]" },
 	};
 

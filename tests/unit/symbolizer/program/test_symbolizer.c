@@ -189,6 +189,38 @@ static void a_reload_takes_the_new_tokens(void **state)
 	bytes_release(&body);
 }
 
+static void a_changed_file_is_noticed_and_a_mistake_in_it_leaves_the_old_tokens(void **state)
+{
+	scoped_free char *tokens = write_file_in(*state, "tokens", TOKENS_A, strlen(TOKENS_A));
+	scoped_free char *next = write_file_in(*state, "next", TOKENS_B, strlen(TOKENS_B));
+	scoped(symbolizer_freep) struct symbolizer *symbolizer = NULL;
+	scoped(symbolizer_config_release) struct symbolizer_config config;
+	char message[SYMBOLIZER_MESSAGE_SIZE];
+	struct bytes body;
+
+	make_config(*state, &config);
+	set(&config, "tokens", tokens);
+	assert_ok(symbolizer_start(&config, &system_clock, &symbolizer, message));
+	symbolizer_check_tokens(symbolizer);
+	assert_int_equal(get(symbolizer, "/v1/hosts", "Authorization: Bearer secret-a", &body),
+			 200);
+	bytes_release(&body);
+
+	assert_int_equal(rename(next, tokens), 0);
+	symbolizer_check_tokens(symbolizer);
+	assert_int_equal(get(symbolizer, "/v1/hosts", "Authorization: Bearer secret-b", &body),
+			 200);
+	bytes_release(&body);
+
+	free(write_file_in(*state, "tokens", "tokens: 7", 9));
+	symbolizer_check_tokens(symbolizer);
+	assert_int_equal(unlink(tokens), 0);
+	symbolizer_check_tokens(symbolizer);
+	assert_int_equal(get(symbolizer, "/v1/hosts", "Authorization: Bearer secret-b", &body),
+			 200);
+	bytes_release(&body);
+}
+
 #define FOLDER_TEST(name)                                                                          \
 	cmocka_unit_test_setup_teardown(name, temp_folder_setup, temp_folder_teardown)
 
@@ -199,6 +231,7 @@ int main(void)
 		FOLDER_TEST(a_second_server_on_the_same_data_is_refused),
 		FOLDER_TEST(what_keeps_it_from_starting_is_one_message_with_the_remedy),
 		FOLDER_TEST(a_reload_takes_the_new_tokens),
+		FOLDER_TEST(a_changed_file_is_noticed_and_a_mistake_in_it_leaves_the_old_tokens),
 	};
 
 	(void)curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -66,7 +66,8 @@ static void text_that_was_there_stays_and_the_entry_follows_it(void **state)
 		"# who\ntokens:\n  # the agents\n  - name: a\n    sha256: " HASH_A
 		"\n    scopes: [ingest]\n  # - no more\n",
 		"tokens:\n- name: a\n  sha256: " HASH_A "\n  scopes: [ingest]",
-		"---\ntokens:\n      - scopes: [read, upload] # not ingest\n        name: a\n        "
+		"---\ntokens:\n      - scopes: [read, upload] # not ingest\n        name: a\n      "
+		"  "
 		"sha256: " HASH_A "\n",
 	};
 
