@@ -43,21 +43,6 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/*
- * All programs of Hearth take '_' for '-' in the names of flags. A value behind its flag that
- * begins with "--" must be written as --flag=VALUE, or it would be changed too.
- */
-static void use_hyphens(int argc, char **argv)
-{
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		if (strncmp(argv[i], "--", 2) != 0)
-			continue;
-		for (char *next = argv[i]; *next && *next != '='; next++)
-			if (*next == '_')
-				*next = '-';
-	}
-}
-
 static enum exit_code run_command(const struct command *command, int argc, char **argv)
 {
 	char line[COMMAND_LINE_SIZE];
@@ -108,8 +93,7 @@ static void print_manual(void)
 		"\n"
 		"  --server URL          the server, else HEARTH_SERVER, else "
 		"http://127.0.0.1:20416\n"
-		"  --token-file FILE     the token it asks for; or HEARTH_TOKEN_FILE, "
-		"HEARTH_TOKEN, "
+		"  --token-file FILE     the token it asks for; or HEARTH_TOKEN_FILE, HEARTH_TOKEN, "
 		"--token\n"
 		"  SERVICE, --service    what to look at; Total is every process of every host\n"
 		"  --event TYPE          on-cpu (default), off-cpu, run-queue\n"

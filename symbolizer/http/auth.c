@@ -109,10 +109,9 @@ int auth_load(struct auth *auth, const char *path, char ret_message[AUTH_MESSAGE
 	r = file_read(path, &text);
 	if (r < 0)
 		(void)snprintf(ret_message, AUTH_MESSAGE_SIZE,
-			       "cannot read tokens file '%s': %s; make it with hearth-symbolizer "
-			       "--make-token NAME "
-			       "--scopes read",
-			       path, strerror(-r));
+			       "cannot read tokens file '%.150s': %s; hearth-symbolizer --tokens "
+			       "%.150s --make-token NAME --scopes read makes it",
+			       path, strerror(-r), path);
 	else
 		r = token_set_parse(bytes_view_of(&text), path, &set, ret_message);
 	bytes_release(&text);

@@ -87,8 +87,8 @@ static int check_exposure(struct http_server *server, char ret_message[HTTP_SERV
 			       "refusing to listen on '%s' without tokens, because everybody who "
 			       "reaches it could read "
 			       "and change all profiles; give --tokens FILE (hearth-symbolizer "
-			       "--make-token NAME --scopes "
-			       "read,ingest prints an entry for it), listen on 127.0.0.1, or say "
+			       "--tokens FILE --make-token NAME --scopes "
+			       "read,ingest makes it), listen on 127.0.0.1, or say "
 			       "--insecure",
 			       text);
 		return -EPERM;
