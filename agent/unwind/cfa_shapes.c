@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/cfa_shapes.h"
 
-#include "agent/unwind/frame_cursor.h"
+#include "common/elf/frame_cursor.h"
 
 /*
  * Two shapes are compared byte by byte: the procedure linkage table's (every linker writes the same) and that of

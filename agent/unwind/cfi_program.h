@@ -11,7 +11,7 @@
  */
 
 #include "agent/unwind/cfa_shapes.h"
-#include "agent/unwind/eh_pointer.h"
+#include "common/elf/eh_pointer.h"
 
 /* Nested remember_state: compilers reach 2 or 3. A program that goes deeper is lost. */
 #define CFI_MAX_REMEMBERED 32

@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/eh_frame.h"
 
+#include "common/elf/eh_frame_entry.h"
 #include "common/vec.h"
 
 /*
- * An entry is a length, an id, and a body. The id tells CIEs (0 in .eh_frame, all ones in
- * .debug_frame) from FDEs, whose id leads to their CIE: backwards from the id itself in
- * .eh_frame, from the section's start in .debug_frame. In the 64-bit format .eh_frame's ids keep
- * their four bytes (LSB Core §10.6.1.1).
- *
  * CIEs are met by rising offset, so that their list is sorted; FDEs mostly use the CIE that the
  * last one used.
  */
 
-#define LENGTH_64_BIT 0xffffffffu
-
 struct cie {
 	uint64_t offset;
-	bool has_augmentation_data;
-	bool is_signal_frame;
-	uint8_t segment_selector_size;
+	struct eh_frame_cie header;
 	struct cfi_context context;
 	struct cfi_state initial;
 };
@@ -86,139 +78,17 @@ uint32_t eh_frame_parser_lost(const struct eh_frame_parser *parser)
 
 /* ---- CIEs ------------------------------------------------------------------------------------ */
 
-struct augmentation {
-	uint8_t address_encoding;
-	bool has_data;
-	bool is_signal_frame;
-};
-
-/*
- * The data of one letter. An unknown letter may have data of unknown size: what follows it cannot
- * be read.
- */
-static int read_augmentation_letter(char letter, struct bytes_reader *data,
-				    struct augmentation *augmentation)
+static struct cfi_context context_of(const struct eh_frame_parser *parser,
+				     const struct eh_frame_cie *header)
 {
-	static const struct eh_pointer_bases none = {};
-	uint8_t encoding;
-
-	switch (letter) {
-	case 'R':
-		augmentation->address_encoding = cursor_u8(data);
-		return 0;
-	case 'L':
-		(void)cursor_u8(data);
-		return 0;
-	case 'P':
-		/* Where the routine is does not matter, only how long the pointer is. */
-		encoding = cursor_u8(data) & (uint8_t)~EH_PE_INDIRECT;
-		if (encoding == EH_PE_ALIGNED)
-			return -EBADMSG;
-		(void)eh_pointer_read(data, encoding, 0, &none);
-		return 0;
-	case 'S':
-		augmentation->is_signal_frame = true;
-		return 0;
-	case 'B': /* arm64: return addresses are signed with the B key */
-	case 'G': /* arm64: memory tagging */
-		return 0;
-	default:
-		return -EBADMSG;
-	}
-}
-
-/*
- * "z" says that data and its length follow. An unknown letter is harmless, unless an "R" comes
- * after it. Without "z" nothing may have data but gcc 2's "eh", a pointer, which the caller has
- * read.
- */
-static int read_augmentation(struct bytes_view letters, struct bytes_reader *cursor,
-			     struct augmentation *ret_augmentation)
-{
-	struct augmentation augmentation = { .address_encoding = EH_PE_ABSPTR };
-	struct bytes_reader data;
-	size_t i = 0;
-
-	augmentation.has_data = letters.size > 0 && letters.data[0] == 'z';
-	if (augmentation.has_data) {
-		data = bytes_reader_of(cursor_take(cursor, cursor_uleb(cursor)));
-		i = 1;
-	} else {
-		data = (struct bytes_reader){};
-	}
-	while (i < letters.size &&
-	       read_augmentation_letter((char)letters.data[i], &data, &augmentation) == 0)
-		i++;
-	if (i < letters.size && memchr(letters.data + i, 'R', letters.size - i))
-		return -EBADMSG;
-	if (data.error < 0 || cursor->error < 0)
-		return -EBADMSG;
-	*ret_augmentation = augmentation;
-	return 0;
-}
-
-/* The NUL-terminated text at the cursor, without the NUL. */
-static struct bytes_view take_text(struct bytes_reader *cursor)
-{
-	const uint8_t *nul = memchr(cursor->next, 0, cursor_left(cursor));
-	struct bytes_view text;
-
-	if (!nul) {
-		(void)cursor_fail(cursor);
-		return (struct bytes_view){};
-	}
-	text = cursor_take(cursor, (uint64_t)(nul - cursor->next));
-	cursor->next++;
-	return text;
-}
-
-static bool text_is(struct bytes_view text, const char *expected)
-{
-	return text.size == strlen(expected) && memcmp(text.data, expected, text.size) == 0;
-}
-
-/* Versions 4 and 5: sizes of addresses and segment selectors. */
-static int read_sizes(struct bytes_reader *cursor, struct cie *cie)
-{
-	if (cursor_u8(cursor) != 8)
-		return -EBADMSG;
-	cie->segment_selector_size = cursor_u8(cursor);
-	return cie->segment_selector_size == 0 ? 0 : -EBADMSG;
-}
-
-static int read_cie_body(const struct eh_frame_parser *parser, struct bytes_reader *cursor,
-			 struct cie *cie)
-{
-	uint8_t version = cursor_u8(cursor);
-	struct bytes_view letters = take_text(cursor);
-	struct augmentation augmentation;
-	int r;
-
-	if (version != 1 && version != 3 && version != 4 && version != 5)
-		return -EBADMSG;
-	if (text_is(letters, "eh")) {
-		(void)cursor_u64(cursor);
-		letters.size = 0;
-	}
-	if (version >= 4) {
-		r = read_sizes(cursor, cie);
-		if (r < 0)
-			return r;
-	}
-	cie->context.code_align = cursor_uleb(cursor);
-	cie->context.data_align = cursor_sleb(cursor);
-	cie->context.ra_column = version == 1 ? cursor_u8(cursor) : cursor_uleb(cursor);
-	r = read_augmentation(letters, cursor, &augmentation);
-	if (r < 0)
-		return r;
-
-	cie->has_augmentation_data = augmentation.has_data;
-	cie->is_signal_frame = augmentation.is_signal_frame;
-	cie->context.address_encoding = augmentation.address_encoding;
-	cie->context.machine = parser->machine;
-	cie->context.bases = (struct eh_pointer_bases){ .text = parser->section.text_vaddr,
-							.data = parser->section.data_vaddr };
-	return 0;
+	return (struct cfi_context){
+		.code_align = header->code_align,
+		.data_align = header->data_align,
+		.ra_column = header->ra_column,
+		.address_encoding = header->address_encoding,
+		.machine = parser->machine,
+		.bases = { .text = parser->section.text_vaddr, .data = parser->section.data_vaddr },
+	};
 }
 
 static int add_cie(struct eh_frame_parser *parser, const struct entry *entry,
@@ -229,9 +99,10 @@ static int add_cie(struct eh_frame_parser *parser, const struct entry *entry,
 
 	if (parser->cies.count == EH_FRAME_MAX_CIES)
 		return -EBADMSG;
-	r = read_cie_body(parser, cursor, &cie);
+	r = eh_frame_cie_read(cursor, &cie.header);
 	if (r < 0)
 		return r;
+	cie.context = context_of(parser, &cie.header);
 	r = cfi_run_initial(&cie.context, cursor_take(cursor, cursor_left(cursor)), &cie.initial);
 	if (r < 0)
 		return r;
@@ -272,23 +143,20 @@ static int parse_fde(struct eh_frame_parser *parser, const struct entry *entry,
 	struct eh_frame_fde fde = { .offset = entry->offset };
 	uint64_t entry_vaddr = section->vaddr + entry->offset;
 	uint64_t field_vaddr = entry_vaddr + (uint64_t)(cursor->next - entry->data);
-	uint64_t range;
+	struct eh_frame_range range;
+	int r;
 
 	if (!cie)
 		return -EBADMSG;
-	fde.program.start = eh_pointer_read(cursor, cie->context.address_encoding, field_vaddr,
-					    &cie->context.bases);
-	range = eh_pointer_read_number(cursor, cie->context.address_encoding);
-	if (__builtin_add_overflow(fde.program.start, range, &fde.program.end))
-		return -EBADMSG;
-	if (cie->has_augmentation_data)
-		(void)cursor_take(cursor, cursor_uleb(cursor));
-	if (cursor->error < 0)
-		return -EBADMSG;
-	if (range == 0)
+	r = eh_frame_fde_read(cursor, &cie->header, field_vaddr, &cie->context.bases, &range);
+	if (r < 0)
+		return r;
+	if (range.start == range.end)
 		return 0;
 
-	fde.is_signal_frame = cie->is_signal_frame;
+	fde.program.start = range.start;
+	fde.program.end = range.end;
+	fde.is_signal_frame = cie->header.is_signal_frame;
 	fde.context = &cie->context;
 	fde.initial = &cie->initial;
 	fde.program.instructions_vaddr = entry_vaddr + (uint64_t)(cursor->next - entry->data);
@@ -298,13 +166,6 @@ static int parse_fde(struct eh_frame_parser *parser, const struct entry *entry,
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static bool is_cie_id(const struct eh_frame_parser *parser, const struct entry *entry)
-{
-	if (!parser->section.is_debug_frame)
-		return entry->id == 0;
-	return entry->id == (entry->id_size == 8 ? UINT64_MAX : UINT32_MAX);
-}
-
 static int parse_entry(struct eh_frame_parser *parser, struct entry *entry)
 {
 	struct bytes_reader cursor = { .next = entry->data + entry->id_at,
@@ -312,7 +173,8 @@ static int parse_entry(struct eh_frame_parser *parser, struct entry *entry)
 	int r;
 
 	entry->id = cursor_fixed(&cursor, entry->id_size);
-	if (cursor.error == 0 && is_cie_id(parser, entry)) {
+	if (cursor.error == 0 &&
+	    eh_frame_id_is_cie(entry->id, entry->id_size, parser->section.is_debug_frame)) {
 		r = add_cie(parser, entry, &cursor);
 		/* Its FDEs will not find it, and are counted then. */
 		return r == -EBADMSG ? 0 : r;
@@ -337,29 +199,21 @@ static bool has_all_expected(const struct eh_frame_parser *parser)
 	return parser->section.is_open_ended && parser->n_fdes >= parser->section.n_fdes_expected;
 }
 
-/*
- * Measures the entry at the start of @rest. 1: measured (a size that is larger than @rest, or 4
- * for a terminator); 0: too few bytes to say.
- */
+/* As eh_frame_entry_measure(). */
 static int measure_entry(const struct eh_frame_parser *parser, struct bytes_view rest,
 			 struct entry *ret_entry)
 {
-	struct bytes_reader cursor = bytes_reader_of(rest);
-	uint64_t length = cursor_u32(&cursor);
-	bool is_64_bit = length == LENGTH_64_BIT;
+	struct eh_frame_entry measured;
 
-	if (is_64_bit)
-		length = cursor_u64(&cursor);
-	if (cursor.error < 0)
+	if (!eh_frame_entry_measure(rest, parser->section.is_debug_frame, &measured))
 		return 0;
 	*ret_entry = (struct entry){
 		.offset = parser->offset,
-		.id_at = is_64_bit ? 12 : 4,
-		.id_size = is_64_bit && parser->section.is_debug_frame ? 8 : 4,
+		.size = measured.size,
+		.id_at = measured.id_at,
+		.id_size = measured.id_size,
 		.data = rest.data,
 	};
-	if (__builtin_add_overflow(length, ret_entry->id_at, &ret_entry->size))
-		ret_entry->size = UINT64_MAX;
 	return 1;
 }
 

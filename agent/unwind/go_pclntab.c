@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/go_pclntab.h"
 
-#include "agent/unwind/frame_cursor.h"
+#include "common/elf/frame_cursor.h"
 
 /*
  * The header has the offsets of the table's parts, each from the header. functab: an entry for each function, its

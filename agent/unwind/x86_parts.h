@@ -6,7 +6,7 @@
  * 2, appendix A.) What it does is said by agent/unwind/x86_instruction.h.
  */
 
-#include "agent/unwind/frame_cursor.h"
+#include "common/elf/frame_cursor.h"
 
 enum x86_map {
 	X86_MAP_ONE_BYTE = 0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/eh_pointer.h"
+#include "common/elf/eh_pointer.h"
 
 /* Sums are modulo 2^64: a negative distance is a large unsigned number. */
 
