@@ -7,6 +7,7 @@
 
 #include "common/bytes.h"
 #include "common/elf/elf_file.h"
+#include "common/elf/richness.h"
 #include "common/pieced_file.h"
 #include "common/vec.h"
 
@@ -73,10 +74,20 @@ static bool name_matches(const char *pattern, const char *name)
 	return strcmp(pattern, name) == 0;
 }
 
-static bool is_wanted(const struct elf_section *section, uint32_t what)
+/* Where functions begin that have no name; tables that name all of them leave nothing to say. */
+static bool is_wanted_unwind_section(const struct elf_file *elf, const struct elf_section *section)
+{
+	return strcmp(section->name, ".eh_frame") == 0 &&
+	       !elf_section_has_contents(elf_file_section(elf, ".symtab")) &&
+	       !elf_section_has_contents(elf_file_section(elf, ".gnu_debugdata"));
+}
+
+static bool is_wanted(const struct elf_file *elf, const struct elf_section *section, uint32_t what)
 {
 	if (section->type == SHT_NOBITS || section->type == SHT_NULL)
 		return false;
+	if (is_wanted_unwind_section(elf, section))
+		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		if (rules[i].what <= what && name_matches(rules[i].name, section->name))
 			return true;
@@ -178,7 +189,7 @@ static int add_sections(struct elf_extract *extract, const struct elf_file *elf,
 	for (size_t i = 1; i < elf->n_sections; i++) {
 		const struct elf_section *section = &elf->sections[i];
 		Elf64_Shdr *header = &extract->sections[i];
-		bool wanted = is_wanted(section, what) && is_in_file(elf, section);
+		bool wanted = is_wanted(elf, section, what) && is_in_file(elf, section);
 		int r;
 
 		*header = section_header(elf, section);

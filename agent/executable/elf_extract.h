@@ -15,7 +15,11 @@
 #include <stdint.h>
 
 /* proto/batch.proto, Wanted.what */
-#define EXTRACT_SYMBOLS 1 /* symbol tables, Go's line tables, notes, debug link, mini debuginfo */
+/*
+ * Symbol tables, Go's line tables, notes, debug link, mini debuginfo; and .eh_frame where neither .symtab nor mini
+ * debuginfo is there: it has the beginnings of the functions that nothing names.
+ */
+#define EXTRACT_SYMBOLS 1
 #define EXTRACT_DEBUG	2 /* those and all debug sections */
 
 /*

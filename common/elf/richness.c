@@ -29,11 +29,11 @@ static bool has_contents(const struct elf_file *elf, const char *name)
 	return elf_section_has_contents(elf_file_section(elf, name));
 }
 
-/* Go's linker has the second name where the table is relocated. */
+/* Go's linker has the second name where the table is relocated. .eh_frame names nothing, but tells functions apart. */
 static bool has_embedded_tables(const struct elf_file *elf)
 {
 	return has_contents(elf, ".gopclntab") || has_contents(elf, ".data.rel.ro.gopclntab") ||
-	       has_contents(elf, ".gnu_debugdata");
+	       has_contents(elf, ".gnu_debugdata") || has_contents(elf, ".eh_frame");
 }
 
 static bool has_split_dwarf(const struct elf_file *elf)

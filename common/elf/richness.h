@@ -11,7 +11,7 @@
 /* The numbers stand in databases. */
 enum debuginfo_richness {
 	DEBUGINFO_NOTHING = 0,
-	DEBUGINFO_EMBEDDED = 1, /* .gopclntab (Go's runtime) or .gnu_debugdata (MiniDebugInfo) and nothing else */
+	DEBUGINFO_EMBEDDED = 1, /* .gopclntab (Go's runtime), .gnu_debugdata (MiniDebugInfo), .eh_frame; nothing else */
 	DEBUGINFO_SYMBOLS = 2,  /* .dynsym or .symtab with entries */
 	DEBUGINFO_LINES = 3,    /* .debug_line without .debug_info */
 	DEBUGINFO_DWARF = 4,    /* .debug_info, or what was split off it */

@@ -179,8 +179,8 @@ static int check_use(const struct debuginfo_arrival *arrival, const struct debug
 	    (entry->has_code && arrival->origin > DEBUGINFO_FROM_AGENT))
 		return 0;
 	return refuse(message,
-		      "the file has neither symbols (.symtab, .dynsym, .gopclntab, .gnu_debugdata) nor "
-		      "debug sections%s",
+		      "the file has neither symbols (.symtab, .dynsym, .gopclntab, .gnu_debugdata, "
+		      ".eh_frame) nor debug sections%s",
 		      arrival->origin <= DEBUGINFO_FROM_AGENT ? "" : " nor code");
 }
 

@@ -118,6 +118,34 @@ static void compressed_debug_sections_stay_compressed(void **state)
 	assert_non_null(strstr((char *)out.data, "extracted_local"));
 }
 
+static size_t bytes_of_section(const char *path, const char *name)
+{
+	scoped(elf_file_freep) struct elf_file *elf = NULL;
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const struct elf_section *section;
+
+	assert_ok(elf_file_open(fd, &elf));
+	section = elf_file_section(elf, name);
+	assert_non_null(section);
+	return section->type == SHT_NOBITS ? 0 : section->size;
+}
+
+static void unwind_tables_come_with_a_stripped_file_only(void **state)
+{
+	scoped_free char *stripped = path_in(*state, "stripped");
+	scoped_free char *path = extract_to(*state, EXTRACTED_PROGRAM, EXTRACT_SYMBOLS);
+	scoped(bytes_release) struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+	char strip[4096];
+
+	assert_int_equal(bytes_of_section(path, ".eh_frame"), 0);
+	(void)snprintf(strip, sizeof(strip), "strip -o '%s'", stripped);
+	assert_int_equal(tool(&out, strip, EXTRACTED_PROGRAM), 0);
+	free(path);
+	path = extract_to(*state, stripped, EXTRACT_SYMBOLS);
+	assert_true(bytes_of_section(path, ".eh_frame") > 0);
+	assert_same_output("sh -c 'readelf --debug-dump=frames \"$0\" | grep pc='", stripped, path);
+}
+
 static void headers_and_identity_survive(void **state)
 {
 	static const uint32_t whats[] = { EXTRACT_SYMBOLS, EXTRACT_DEBUG };
@@ -235,6 +263,7 @@ int main(void)
 		in_folder(symbols_are_those_of_the_original),
 		in_folder(debug_sections_come_only_when_asked_for),
 		in_folder(compressed_debug_sections_stay_compressed),
+		in_folder(unwind_tables_come_with_a_stripped_file_only),
 		in_folder(headers_and_identity_survive),
 		in_folder(elflint_accepts_it_as_a_debug_file),
 		in_folder(a_file_that_is_cut_short_while_it_is_read_is_an_error),

@@ -23,6 +23,8 @@ static void a_file_is_as_rich_as_its_best_section_with_contents(void **state)
 		{ ".data.rel.ro.gopclntab", SHT_PROGBITS, SHF_ALLOC, 1, DEBUGINFO_EMBEDDED, false },
 		{ ".gopclntab", SHT_NOBITS, SHF_ALLOC, 1, DEBUGINFO_NOTHING, false },
 		{ ".gnu_debugdata", SHT_PROGBITS, 0, 1, DEBUGINFO_EMBEDDED, false },
+		{ ".eh_frame", SHT_PROGBITS, SHF_ALLOC, 1, DEBUGINFO_EMBEDDED, false },
+		{ ".eh_frame", SHT_NOBITS, SHF_ALLOC, 1, DEBUGINFO_NOTHING, false },
 		{ ".symtab", SHT_SYMTAB, 0, 2 * sizeof(Elf64_Sym), DEBUGINFO_SYMBOLS, false },
 		{ ".symtab", SHT_SYMTAB, 0, sizeof(Elf64_Sym), DEBUGINFO_NOTHING, false },
 		{ ".dynsym", SHT_DYNSYM, SHF_ALLOC, 480, DEBUGINFO_SYMBOLS, false },
