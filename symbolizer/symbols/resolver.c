@@ -230,7 +230,9 @@ static int batch_name(const struct resolve_batch *batch, const struct table_loan
 {
 	const enum resolve_status reason = reason_of(loan);
 	uint32_t previous = SYMBOL_NO_LOCATION;
-	struct symbol symbol = { .status = reason, .place = RESOLVE_NO_PLACE };
+	struct symbol symbol = { .status = reason,
+				 .place = RESOLVE_NO_PLACE,
+				 .start = RESOLVE_NO_START };
 
 	for (size_t i = 0; i < batch->count; i++) {
 		uint32_t location = batch->locations[i];
@@ -246,6 +248,10 @@ static int batch_name(const struct resolve_batch *batch, const struct table_loan
 						? RESOLVED
 						: reason;
 		}
+		symbol.start = RESOLVE_NO_START;
+		if (symbol.status != RESOLVED)
+			(void)symbol_file_nameless_start(loan->file, batch->elf_addrs[i],
+							 &symbol.start);
 		ret_symbols[batch->items[i].index] = symbol;
 	}
 	return 0;
@@ -286,7 +292,9 @@ static int resolve_in(const struct table_loan *loan, uint64_t base,
 static void fill(struct resolve_answer *answer, size_t count, enum resolve_status status)
 {
 	for (size_t i = 0; i < count; i++)
-		answer->symbols[i] = (struct symbol){ .status = status, .place = RESOLVE_NO_PLACE };
+		answer->symbols[i] = (struct symbol){ .status = status,
+						      .place = RESOLVE_NO_PLACE,
+						      .start = RESOLVE_NO_START };
 }
 
 static int resolve_with(const struct table_loan *loan, const struct resolve_request *request,

@@ -34,6 +34,7 @@ enum resolve_status {
 const char *resolve_status_name(enum resolve_status status);
 
 #define RESOLVE_NO_PLACE UINT32_MAX
+#define RESOLVE_NO_START UINT64_MAX
 
 /*
  * A place in the source. Places are few compared with addresses, and dense: whoever counts or
@@ -52,6 +53,8 @@ struct symbol {
 	enum resolve_status status;
 	uint32_t place; /* the innermost; or RESOLVE_NO_PLACE. Also without status RESOLVED: a line
 			   may be known where no function is */
+	uint64_t start; /* without status RESOLVED: ELF address of the beginning of the function;
+			   RESOLVE_NO_START when that is not known either */
 };
 
 struct resolve_request {

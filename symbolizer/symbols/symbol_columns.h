@@ -17,6 +17,7 @@
  *   lines          the difference to the last location of the same function
  *   texts_of       for each function linkage name and display, then for each path: 0 the first
  *                  text not met yet, else how many texts back from there; "" is met
+ *   nameless       for each the gap to the one before, and its length
  *
  * In the file: a header as in the flat form, with another magic and the checksum of the flat form;
  * then each column as a u64 with its size and a zstd frame.
@@ -35,6 +36,7 @@ enum column {
 	COLUMN_PATHS_OF,
 	COLUMN_LINES,
 	COLUMN_TEXTS_OF,
+	COLUMN_NAMELESS,
 	N_COLUMNS,
 };
 
@@ -59,6 +61,7 @@ static inline size_t longest_column(const struct symbol_header *header)
 {
 	const size_t ranges = MAX((size_t)header->n_ranges, (size_t)header->n_locations);
 	const size_t texts = (size_t)header->n_functions * 2 + (size_t)header->n_paths;
+	const size_t named = MAX(ranges, texts);
 
-	return MAX(ranges, texts);
+	return MAX(named, (size_t)header->n_nameless * 2);
 }

@@ -18,6 +18,7 @@
 #include "symbolizer/symbols/compile_dwarf.h"
 #include "symbolizer/symbols/go_table.h"
 #include "symbolizer/symbols/image_symbols.h"
+#include "symbolizer/symbols/nameless_functions.h"
 #include "symbolizer/symbols/symbol_file.h"
 #include "symbolizer/symbols/symbol_limits.h"
 #include "symbolizer/symbols/symbol_pack.h"
@@ -38,6 +39,7 @@ struct compilation {
 	struct image_symbols symbols;
 	struct bytes mini_debuginfo;
 	struct function_range_vec ranges;
+	struct nameless_vec nameless;
 	struct code_window window;
 	struct table_builder builder;
 	struct compile_dwarf dwarf;
@@ -49,6 +51,7 @@ static void compilation_release(struct compilation *compilation)
 	compile_dwarf_release(&compilation->dwarf);
 	table_builder_release(&compilation->builder);
 	vec_release(&compilation->ranges);
+	vec_release(&compilation->nameless);
 	vec_release(&compilation->symbols.functions);
 	arena_free(compilation->symbols.names);
 	vec_release(&compilation->code);
@@ -183,6 +186,20 @@ static int read_go(struct compilation *compilation)
 	return keep_going(r);
 }
 
+/* Of the executable, because a debug file has a header of the section only. */
+static int read_nameless(struct compilation *compilation)
+{
+	int r = 0;
+
+	for (size_t i = FILE_MAIN; i <= FILE_EXECUTABLE && r == 0; i++) {
+		if (compilation->is_open[i] && compilation->nameless.count == 0)
+			r = keep_going(nameless_functions_read(&compilation->images[i],
+							       &compilation->code,
+							       &compilation->nameless));
+	}
+	return r;
+}
+
 static int dwarf_name(void *argument, uint64_t entry, struct bytes *linkage, struct bytes *display)
 {
 	struct compilation *compilation = argument;
@@ -226,6 +243,7 @@ static int finish(struct compilation *compilation, struct bytes *flat)
 	struct builder_output output = {
 		.names = dwarf_name,
 		.names_argument = compilation,
+		.nameless = &compilation->nameless,
 	};
 	const size_t at = flat->size;
 	int r;
@@ -268,6 +286,8 @@ static int compile(struct compilation *compilation, const struct symbol_compile_
 		r = read_dwarf(compilation);
 	if (r == 0)
 		r = read_go(compilation);
+	if (r == 0)
+		r = read_nameless(compilation);
 	return r < 0 ? r : finish(compilation, flat);
 }
 

@@ -10,7 +10,9 @@
  * everything inlined and lines; from Go's .gopclntab; and from .symtab, .dynsym, MiniDebugInfo and
  * the PLT for what DWARF does not have. Where DWARF has the function, .symtab still names the
  * outermost frame, because it alone knows clones (.constprop, .cold) and functions local to a
- * unit. Which of several symbols at one address is taken: see function_candidate.h.
+ * unit. What has no name from any of them is known by the beginning of its function, which
+ * .eh_frame has also in stripped files. Which of several symbols at one address is taken: see
+ * function_candidate.h.
  *
  * Files are hostile: sizes are bounded (symbol_limits.h), damaged DWARF costs what only that DWARF
  * knew. Nobody may change the files meanwhile. Uses no threads of its own but for demangling.

@@ -94,6 +94,20 @@ static int check_texts(const struct symbol_header *header, const struct symbol_a
 	return 0;
 }
 
+static int check_nameless(const struct symbol_header *header, const struct symbol_arrays *arrays)
+{
+	uint32_t end = 0;
+
+	for (uint32_t i = 0; i < header->n_nameless; i++) {
+		const struct symbol_nameless *function = &arrays->nameless[i];
+
+		if (function->start < end || function->end <= function->start)
+			return -EBADMSG;
+		end = function->end;
+	}
+	return end <= UINT64_MAX - header->base ? 0 : -EBADMSG;
+}
+
 static int check_header(const struct symbol_header *header, uint64_t size)
 {
 	if (memcmp(header->magic, SYMBOL_FLAT_MAGIC, sizeof(header->magic)) != 0)
@@ -121,6 +135,7 @@ static void fill_info(struct symbol_file *file)
 		.n_ranges = header->n_ranges,
 		.n_locations = header->n_locations,
 		.n_functions = header->n_functions,
+		.n_nameless = header->n_nameless,
 		.size_bytes = header->total_bytes,
 	};
 	if (header->n_ranges > 0) {
@@ -148,6 +163,8 @@ static int file_check(struct symbol_file *file, struct bytes_view flat)
 		r = check_locations(file->header, &file->arrays);
 	if (r == 0)
 		r = check_texts(file->header, &file->arrays);
+	if (r == 0)
+		r = check_nameless(file->header, &file->arrays);
 	if (r == 0)
 		fill_info(file);
 	return r;
@@ -332,6 +349,28 @@ void symbol_file_range(const struct symbol_file *file, uint32_t index,
 		.end = header->base + starts[is_last ? index : index + 1],
 		.location = file->arrays.location_of[index],
 	};
+}
+
+int symbol_file_nameless_start(const struct symbol_file *file, uint64_t elf_addr,
+			       uint64_t *ret_start)
+{
+	const struct symbol_nameless *nameless = file->arrays.nameless;
+	const uint64_t offset = elf_addr - file->header->base;
+	uint32_t low = 0;
+	uint32_t high = file->header->n_nameless;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (nameless[middle].start <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || offset >= nameless[low - 1].end)
+		return 0;
+	*ret_start = file->header->base + nameless[low - 1].start;
+	return 1;
 }
 
 int symbol_file_offset_to_elf_addr(const struct symbol_file *file, uint64_t file_offset,

@@ -59,6 +59,7 @@ struct symbol_file_info {
 	uint32_t n_ranges;
 	uint32_t n_locations;
 	uint32_t n_functions;
+	uint32_t n_nameless; /* functions without a name */
 	uint64_t size_bytes; /* of the flat form */
 };
 
@@ -94,6 +95,13 @@ struct symbol_range {
 
 void symbol_file_range(const struct symbol_file *file, uint32_t index,
 		       struct symbol_range *ret_range);
+
+/*
+ * Where the function without a name begins that has @elf_addr. 1 found; 0: the file does not say,
+ * or only a function with a name is there.
+ */
+int symbol_file_nameless_start(const struct symbol_file *file, uint64_t elf_addr,
+			       uint64_t *ret_start);
 
 /* A file offset of the executable as ELF address. 1 found, 0 not known. */
 int symbol_file_offset_to_elf_addr(const struct symbol_file *file, uint64_t file_offset,

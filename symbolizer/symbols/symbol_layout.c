@@ -7,7 +7,7 @@
 #define MAX_PAGE_SHIFT     20
 
 /* Sizes of the arrays in the order in which they lie. Counts are 32 bits wide: no sum overflows. */
-#define N_ARRAYS 8
+#define N_ARRAYS 9
 
 static void array_sizes(const struct symbol_header *header, uint64_t sizes[N_ARRAYS])
 {
@@ -18,7 +18,8 @@ static void array_sizes(const struct symbol_header *header, uint64_t sizes[N_ARR
 	sizes[4] = header->n_locations * (uint64_t)sizeof(struct symbol_location);
 	sizes[5] = header->n_functions * (uint64_t)sizeof(struct symbol_function);
 	sizes[6] = header->n_paths * (uint64_t)sizeof(uint32_t);
-	sizes[7] = MIN(header->text_bytes, UINT64_C(1) << 40);
+	sizes[7] = header->n_nameless * (uint64_t)sizeof(struct symbol_nameless);
+	sizes[8] = MIN(header->text_bytes, UINT64_C(1) << 40);
 }
 
 uint64_t symbol_layout_bytes(const struct symbol_header *header)
@@ -52,7 +53,8 @@ void symbol_layout_arrays(const struct symbol_header *header, const void *flat,
 		.locations = starts[4],
 		.functions = starts[5],
 		.paths = starts[6],
-		.texts = starts[7],
+		.nameless = starts[7],
+		.texts = starts[8],
 	};
 }
 

@@ -12,6 +12,7 @@
  *   locations[n_locations]    a caller comes before what was inlined into it
  *   functions[n_functions]    offsets into texts
  *   paths[n_paths]            offsets into texts
+ *   nameless[n_nameless]      functions without a name, rising, apart; relative to base
  *   texts[text_bytes]         each ends in NUL
  *
  * Where an array begins follows from the counts alone, so that there are no offsets to distrust.
@@ -21,7 +22,7 @@
 #include "symbolizer/symbols/symbol_file.h"
 
 /* Rises with every change of the layout or of what compilation puts into it. */
-#define SYMBOL_LAYOUT_VERSION 2
+#define SYMBOL_LAYOUT_VERSION 3
 
 #define SYMBOL_FLAT_MAGIC   "HrthSymF"
 #define SYMBOL_STORED_MAGIC "HrthSymS"
@@ -49,10 +50,11 @@ struct symbol_header {
 	uint32_t n_locations;
 	uint32_t n_functions;
 	uint32_t n_paths;
+	uint32_t n_nameless;
 	struct executable_id id;
-	uint8_t zeroes[2];
+	uint8_t zeroes[6];
 };
-static_assert(sizeof(struct symbol_header) == 192 && offsetof(struct symbol_header, id) == 92,
+static_assert(sizeof(struct symbol_header) == 200 && offsetof(struct symbol_header, id) == 96,
 	      "part of the format");
 
 #define SYMBOL_CHECKED_FROM (offsetof(struct symbol_header, checksum) + 8)
@@ -75,6 +77,11 @@ struct symbol_function {
 	uint32_t linkage; /* text */
 };
 
+struct symbol_nameless {
+	uint32_t start;
+	uint32_t end; /* exclusive */
+};
+
 /* Where the arrays begin in @flat; computed from its header. */
 struct symbol_arrays {
 	const struct symbol_segment *segments;
@@ -84,6 +91,7 @@ struct symbol_arrays {
 	const struct symbol_location *locations;
 	const struct symbol_function *functions;
 	const uint32_t *paths;
+	const struct symbol_nameless *nameless;
 	const char *texts;
 };
 

@@ -172,6 +172,19 @@ static void put_texts_of(struct packing *packing)
 		put_text(packing, arrays->paths[i], &met);
 }
 
+static void put_nameless(struct packing *packing)
+{
+	uint32_t end = 0;
+
+	for (uint32_t i = 0; i < packing->header.n_nameless; i++) {
+		const struct symbol_nameless *function = &packing->arrays.nameless[i];
+
+		put(&packing->writer, function->start - end);
+		put(&packing->writer, function->end - function->start);
+		end = function->end;
+	}
+}
+
 static int append_column(struct bytes *out, struct bytes_view column)
 {
 	const size_t at = out->size;
@@ -206,6 +219,7 @@ static int append_columns(struct packing *packing)
 		[COLUMN_PATHS_OF] = put_paths_of,
 		[COLUMN_LINES] = put_lines,
 		[COLUMN_TEXTS_OF] = put_texts_of,
+		[COLUMN_NAMELESS] = put_nameless,
 	};
 	const struct symbol_arrays *arrays = &packing->arrays;
 	int r;

@@ -26,6 +26,7 @@ struct unpacking {
 	struct symbol_location *locations;
 	struct symbol_function *functions;
 	uint32_t *paths;
+	struct symbol_nameless *nameless;
 	char *texts;
 };
 
@@ -179,6 +180,18 @@ static void get_texts_of(struct unpacking *unpacking)
 		unpacking->paths[i] = get_text(unpacking, &met);
 }
 
+static void get_nameless(struct unpacking *unpacking)
+{
+	uint32_t end = 0;
+
+	for (uint32_t i = 0; i < unpacking->header.n_nameless; i++) {
+		struct symbol_nameless *function = &unpacking->nameless[i];
+
+		function->start = end + (uint32_t)get(unpacking);
+		function->end = end = function->start + (uint32_t)get(unpacking);
+	}
+}
+
 /* Expands the next column; it may take @max_bytes. */
 static int next_column(struct unpacking *unpacking, uint64_t max_bytes)
 {
@@ -228,6 +241,7 @@ static int read_columns(struct unpacking *unpacking)
 		[COLUMN_PATHS_OF] = get_paths_of,
 		[COLUMN_LINES] = get_lines,
 		[COLUMN_TEXTS_OF] = get_texts_of,
+		[COLUMN_NAMELESS] = get_nameless,
 	};
 	const struct symbol_header *header = &unpacking->header;
 	const uint64_t max_bytes =
@@ -264,6 +278,7 @@ static void place_arrays(struct unpacking *unpacking, uint8_t *flat)
 	PLACE(locations);
 	PLACE(functions);
 	PLACE(paths);
+	PLACE(nameless);
 	PLACE(texts);
 #undef PLACE
 }

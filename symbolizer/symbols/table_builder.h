@@ -14,6 +14,7 @@
 #include "common/string_table.h"
 #include "symbolizer/symbols/function_candidate.h"
 #include "symbolizer/symbols/location_table.h"
+#include "symbolizer/symbols/nameless_functions.h"
 
 struct hash_table;
 
@@ -94,6 +95,8 @@ typedef int (*builder_names_function)(void *argument, uint64_t entry, struct byt
 struct builder_output {
 	struct symbol_header header; /* to be filled but for what the builder knows */
 	const struct symbol_segment *segments;
+	/* The table gets those of which some byte has no name. NULL: none. */
+	const struct nameless_vec *nameless;
 	builder_names_function names;
 	void *names_argument;
 };

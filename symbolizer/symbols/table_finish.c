@@ -22,6 +22,7 @@ struct text_pair {
 
 VEC_DEFINE(text_pair_vec, struct text_pair);
 VEC_DEFINE(text_vec, string_id);
+VEC_DEFINE(symbol_nameless_vec, struct symbol_nameless);
 
 struct numbering {
 	struct table_builder *builder;
@@ -36,6 +37,7 @@ struct numbering {
 	 * entry of its own for it, but it is demangled once. */
 	struct text_vec demangled; /* number, or NOT_NUMBERED */
 	struct text_vec paths;
+	struct symbol_nameless_vec nameless;
 	/* Apart, so that those of functions lie in the order of the functions: see symbol_pack.c. */
 	struct string_table *texts;
 	struct string_table *path_texts;
@@ -89,6 +91,7 @@ static void numbering_release(struct numbering *numbering)
 	vec_release(&numbering->functions);
 	vec_release(&numbering->paths);
 	vec_release(&numbering->demangled);
+	vec_release(&numbering->nameless);
 	hash_table_free(numbering->functions_by_text);
 	string_table_free(numbering->texts);
 	string_table_free(numbering->path_texts);
@@ -243,6 +246,56 @@ static int number_all(struct numbering *numbering, struct merged_ranges *merged)
 	return 0;
 }
 
+static bool is_named(const struct numbering *numbering, const struct builder_segment *segment)
+{
+	const struct symbol_location *locations = numbering->locations.locations.items;
+
+	return segment->location != SYMBOL_NO_LOCATION &&
+	       locations[segment->location].function != SYMBOL_NONE;
+}
+
+/* Whether some byte of @function has no name. @segment: where to search from, moved up to it. */
+static bool lacks_a_name(const struct numbering *numbering, const struct merged_ranges *merged,
+			 const struct symbol_nameless *function, size_t *segment)
+{
+	const struct builder_segment *segments = merged->segments.items;
+	const size_t count = merged->segments.count;
+
+	while (*segment + 1 < count && segments[*segment + 1].start <= function->start)
+		(*segment)++;
+	if (count == 0 || segments[*segment].start > function->start)
+		return true;
+	for (size_t i = *segment; i < count && segments[i].start < function->end; i++) {
+		if (!is_named(numbering, &segments[i]))
+			return true;
+	}
+	return false;
+}
+
+static int choose_nameless(struct numbering *numbering, const struct merged_ranges *merged)
+{
+	const struct nameless_vec *nameless = numbering->output->nameless;
+	const uint64_t base = numbering->builder->base;
+	size_t segment = 0;
+
+	for (size_t i = 0; nameless && i < nameless->count; i++) {
+		const struct nameless_function *from = &nameless->items[i];
+		struct symbol_nameless function;
+		int r;
+
+		if (from->start < base || from->end - base > UINT32_MAX)
+			continue;
+		function.start = (uint32_t)(from->start - base);
+		function.end = (uint32_t)(from->end - base);
+		if (!lacks_a_name(numbering, merged, &function, &segment))
+			continue;
+		r = vec_push(&numbering->nameless, function);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 /* Two of the builder's locations may have become one. */
 static void join_equal_neighbours(struct merged_ranges *merged)
 {
@@ -280,6 +333,7 @@ static void fill_header(const struct numbering *numbering, const struct merged_r
 	header->n_locations = (uint32_t)numbering->locations.locations.count;
 	header->n_functions = (uint32_t)numbering->functions.count;
 	header->n_paths = (uint32_t)numbering->paths.count;
+	header->n_nameless = (uint32_t)numbering->nameless.count;
 	if (segments->count > 0) {
 		const uint32_t last = segments->items[segments->count - 1].start;
 
@@ -377,6 +431,9 @@ static int write_flat(const struct numbering *numbering, const struct merged_ran
 	if (header.n_locations > 0)
 		memcpy((void *)arrays.locations, numbering->locations.locations.items,
 		       header.n_locations * sizeof(*arrays.locations));
+	if (header.n_nameless > 0)
+		memcpy((void *)arrays.nameless, numbering->nameless.items,
+		       header.n_nameless * sizeof(*arrays.nameless));
 	r = write_texts(numbering, &arrays);
 	if (r < 0)
 		return r;
@@ -401,6 +458,8 @@ int table_builder_finish(struct table_builder *builder, const struct builder_out
 		r = numbering_init(&numbering, builder, output);
 		if (r == 0)
 			r = number_all(&numbering, &merged);
+		if (r == 0)
+			r = choose_nameless(&numbering, &merged);
 		if (r == 0) {
 			join_equal_neighbours(&merged);
 			r = write_flat(&numbering, &merged, flat);

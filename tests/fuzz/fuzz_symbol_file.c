@@ -14,9 +14,12 @@ static void read_all(const struct symbol_file *file)
 	for (uint32_t i = 0; i < info->n_ranges; i++) {
 		struct symbol_range range;
 		uint32_t location;
+		uint64_t start;
 		unsigned int depth = 0;
 
 		symbol_file_range(file, i, &range);
+		assert(symbol_file_nameless_start(file, range.end, &start) == 0 ||
+		       start <= range.end);
 		symbol_file_find(file, &range.start, 1, &location);
 		while (location != SYMBOL_NO_LOCATION) {
 			struct symbol_frame frame;

@@ -64,6 +64,7 @@ static void resolve(struct fixture *fixture, bool kernel_image, const uint64_t *
 struct one {
 	enum resolve_status status;
 	struct symbol_place place;
+	uint64_t start;
 	const char *why;
 };
 
@@ -73,7 +74,9 @@ static struct one resolve_one(struct fixture *fixture, bool kernel_image, uint64
 	struct one one;
 
 	resolve(fixture, kernel_image, &address, 1, &answer);
-	one = (struct one){ .status = answer.symbols[0].status, .why = answer.why };
+	one = (struct one){ .status = answer.symbols[0].status,
+			    .start = answer.symbols[0].start,
+			    .why = answer.why };
 	if (answer.symbols[0].place != RESOLVE_NO_PLACE)
 		one.place = answer.places[answer.symbols[0].place];
 	return one;
@@ -94,6 +97,7 @@ static void statuses_say_what_is_missing_and_a_late_upload_names_it(void **state
 	one = resolve_one(fixture, false, helper);
 	assert_int_equal(one.status, RESOLVE_NO_DEBUGINFO);
 	assert_null(one.place.function);
+	assert_true(one.start == RESOLVE_NO_START);
 
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->id, damaged);
 	one = resolve_one(fixture, false, helper);
@@ -102,7 +106,9 @@ static void statuses_say_what_is_missing_and_a_late_upload_names_it(void **state
 
 	run_command("strip -o %s %s", stripped, path);
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->id, stripped);
-	assert_int_equal(resolve_one(fixture, false, helper).status, RESOLVE_STRIPPED);
+	one = resolve_one(fixture, false, helper);
+	assert_int_equal(one.status, RESOLVE_STRIPPED);
+	assert_true(one.start == address_in(nm, "helper"));
 	one = resolve_one(fixture, false, address_in(nm, "public_work"));
 	assert_string_equal(one.place.function, "public_work");
 

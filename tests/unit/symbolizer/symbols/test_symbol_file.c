@@ -208,6 +208,36 @@ static void what_a_table_points_to_must_be_there(void **state)
 	bytes_release(&copy);
 }
 
+static void functions_without_a_name_must_be_apart_and_have_code(void **state)
+{
+	scoped_free char *path = compile(*state, "stripped", "gcc", "c", program_c, "-O1 -s");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	const struct symbol_header *header = (const void *)compiled.flat.data;
+	struct symbol_nameless *nameless, first, second;
+	struct symbol_arrays arrays;
+
+	symbol_layout_arrays(header, compiled.flat.data, &arrays);
+	assert_true(header->n_nameless > 4);
+	nameless = (struct symbol_nameless *)arrays.nameless;
+	first = nameless[0];
+	second = nameless[1];
+
+	nameless[0].end = first.start;
+	write_checksum(&compiled.flat);
+	assert_errno(open_bytes(&compiled.flat), -EBADMSG);
+	nameless[0].end = second.start + 1;
+	write_checksum(&compiled.flat);
+	assert_errno(open_bytes(&compiled.flat), -EBADMSG);
+	nameless[0] = second;
+	nameless[1] = first;
+	write_checksum(&compiled.flat);
+	assert_errno(open_bytes(&compiled.flat), -EBADMSG);
+	nameless[0] = first;
+	nameless[1] = second;
+	write_checksum(&compiled.flat);
+	assert_int_equal(open_bytes(&compiled.flat), 0);
+}
+
 static void a_table_of_another_version_is_to_be_made_anew(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
@@ -249,6 +279,7 @@ int main(void)
 		in_folder(every_damaged_byte_is_noticed),
 		in_folder(a_table_cut_short_is_refused),
 		in_folder(what_a_table_points_to_must_be_there),
+		in_folder(functions_without_a_name_must_be_apart_and_have_code),
 		in_folder(a_table_of_another_version_is_to_be_made_anew),
 		in_folder(a_table_is_mapped_from_its_file),
 	};

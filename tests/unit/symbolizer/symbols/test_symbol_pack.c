@@ -27,6 +27,8 @@ static void a_stored_table_expands_to_the_same_bytes(void **state)
 		{ "gcc", "c", program_c, "-O1" },
 		{ "g++", "cc", program_cpp, "-O2 -g" },
 		{ "gcc", "c", "void _start(void) {}", "-nostdlib -static -s" },
+		{ "gcc", "c", program_c, "-O1 -s" },
+		{ "gcc", "c", program_c, "-O1 -static -s" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz-libs: symbolizer_symbols */
+#include <elf.h>
+
+#include "symbolizer/symbols/nameless_functions.h"
+#include "symbolizer/symbols/symbol_compile.h"
+
+#define CODE_START UINT64_C(0x1000)
+#define CODE_END   UINT64_C(0x200000)
+
+/* The bytes are an .eh_frame. Whatever they say, ranges rise, do not overlap, and lie in the code.
+ */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct code_section text = { 1, CODE_START, CODE_END };
+	const struct code_section_vec code = { .items = &text, .count = 1 };
+	struct elf_image_section section = { .name = ".eh_frame",
+					     .type = SHT_PROGBITS,
+					     .elf_addr = 0x100000,
+					     .size = size,
+					     .stored = { data, size } };
+	char message[SYMBOL_COMPILE_MESSAGE_SIZE];
+	struct elf_image image = {
+		.is_64 = true, .sections = &section, .n_sections = 1, .message = message
+	};
+	struct nameless_vec functions = {};
+	uint64_t end = CODE_START;
+	int r = nameless_functions_read(&image, &code, &functions);
+
+	assert(r == 0);
+	for (size_t i = 0; i < functions.count; i++) {
+		assert(functions.items[i].start >= end);
+		assert(functions.items[i].end > functions.items[i].start);
+		end = functions.items[i].end;
+	}
+	assert(end <= CODE_END);
+	vec_release(&functions);
+	return 0;
+}
