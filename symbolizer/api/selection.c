@@ -81,6 +81,9 @@ static int read_options(const struct http_request *request, struct profile_reque
 	r = parameter_flag(request, "fold_threads", &profile->fold_threads, ret_message);
 	if (r == 0)
 		r = parameter_flag(request, "inlines", &inlines, ret_message);
+	if (r == 0)
+		r = parameter_flag(request, "function_starts", &profile->function_starts,
+				   ret_message);
 	if (r < 0)
 		return r;
 	profile->no_inlines = !inlines;
@@ -105,6 +108,7 @@ int selection_parse(const struct http_request *request, const struct clock *cloc
 			.service = http_request_parameter(request, "service"),
 			.tag_filter = http_request_parameter(request, "filter"),
 			.group_by = http_request_parameter(request, "group_by"),
+			.function_starts = true,
 		},
 	};
 	int r;

@@ -42,6 +42,7 @@ struct raw_request {
 	bool debug;
 	bool fold_threads;
 	bool inlines;
+	bool function_starts;
 };
 
 static const struct key_row {
@@ -64,6 +65,7 @@ static const struct key_row {
 	{ "debug", KEY_FLAG, false, offsetof(struct raw_request, debug) },
 	{ "fold_threads", KEY_FLAG, false, offsetof(struct raw_request, fold_threads) },
 	{ "inlines", KEY_FLAG, false, offsetof(struct raw_request, inlines) },
+	{ "function_starts", KEY_FLAG, false, offsetof(struct raw_request, function_starts) },
 };
 
 printf_like(2, 3) static int refuse(char *message, const char *format, ...)
@@ -308,6 +310,7 @@ static int convert(const struct raw_request *raw, struct tracing_request *ret_re
 			.max_kernel_stack_depth = (int)MIN(raw->max_kernel_stack_depth, (int64_t)INT_MAX),
 			.fold_threads = raw->fold_threads,
 			.no_inlines = !raw->inlines,
+			.function_starts = raw->function_starts,
 			.max_nodes = (uint32_t)raw->max_nodes,
 		},
 		.columns = raw->format && strcmp(raw->format, "columns") == 0,

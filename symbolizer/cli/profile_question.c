@@ -26,6 +26,7 @@ int profile_question_write(const struct selection_options *selection, enum profi
 		json_key_text(&json, "app_service", selection->service);
 	json_key_text(&json, "profile_event_type", event_type_name(selection->event));
 	json_key_text(&json, "profile_language_type", "eBPF");
+	json_key_bool(&json, "function_starts", true);
 	json_key_uint(&json, "time_start", selection->range.range.since_s);
 	json_key_uint(&json, "time_end", selection->range.range.until_s);
 	if (selection->filter)

@@ -146,12 +146,25 @@ static int view_of(struct frame_labels *labels, const struct store_process *proc
 	return 0;
 }
 
-/* A frame of the kernel, or of no executable, that has no name. */
+/* Whether the beginning of a function is the best that is known of @frame. */
+static bool has_function_start(const struct frame_labels *labels, const struct frame *frame)
+{
+	const struct store_executable *executable = executable_of(labels, frame);
+
+	return labels->function_starts && !frame->kernel && executable &&
+	       has_text(executable->name) && frame->function_start != RESOLVE_NO_START;
+}
+
+/* A frame without a name of the kernel, of no executable, or whose function begins at a known
+ * address: its label is the same in all processes. */
 static int make_nameless_label(struct frame_labels *labels, const struct frame *frame,
 			       string_id *ret_label)
 {
 	const struct store_executable *executable = executable_of(labels, frame);
 
+	if (has_function_start(labels, frame))
+		return intern_format(labels, ret_label, "%s+0x%" PRIx64, executable->name,
+				     frame->function_start);
 	if (!frame->kernel)
 		return intern_format(labels, ret_label, "[unknown] 0x%016" PRIx64,
 				     frame->stored.address);
@@ -169,13 +182,13 @@ static int nameless_label(struct frame_labels *labels, const struct store_proces
 	const struct executable_view *view;
 	int r = 0;
 
-	if (!frame->kernel && executable) {
+	if (!frame->kernel && executable && !has_function_start(labels, frame)) {
 		r = view_of(labels, process, executable, &view);
 		if (r == 0)
 			*ret_label = view->nameless_label;
 		return r;
 	}
-	if (!frame->kernel && outermost)
+	if (!frame->kernel && !executable && outermost)
 		return intern_format(labels, ret_label, "[unknown start_thread?]");
 	if (frame->nameless_label == 0) {
 		r = make_nameless_label(labels, frame, ret_label);
@@ -239,6 +252,8 @@ int frame_label(struct frame_labels *labels, const struct store_process *process
 				ret_label);
 	if (r < 0)
 		return r;
-	*ret_type = tree_label_type(labels->tree, *ret_label);
+	*ret_type = of->place == RESOLVE_NO_PLACE && has_function_start(labels, frame)
+			    ? '?'
+			    : tree_label_type(labels->tree, *ret_label);
 	return 0;
 }

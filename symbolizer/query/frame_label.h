@@ -7,6 +7,8 @@
  *   f                        the process's main program
  *   [l] f                    any other file, the vDSO among them
  *   [k] f                    the kernel and its modules
+ *   module+0x5e20            no name, but the ELF address at which its function begins; only where
+ *                            that is asked for. Of type '?', as the others without a name
  *   [/path/of/module]        no name, but a path; [name] when only the file's name is known
  *   [k] [module]             no name in the kernel; [k] [kernel] for the image
  *   [unknown] 0x%016x        no file; [unknown start_thread?] for the outermost user frame
@@ -24,6 +26,7 @@ struct frame_labels {
 	struct store *store;
 	struct arena *arena;
 	struct frame_table *frames;
+	bool function_starts;     /* false: module+0x5e20 is never a label */
 	struct hash_table *views; /* (process, executable) -> struct executable_view */
 	uint32_t last_process, last_executable; /* of @last_view */
 	struct executable_view *last_view;

@@ -95,6 +95,7 @@ int frame_table_add(struct frame_table *table, const struct store_frame *frame, 
 		.stored = *frame,
 		.status = FRAME_NO_MAPPING,
 		.place = RESOLVE_NO_PLACE,
+		.function_start = RESOLVE_NO_START,
 		.executable = FRAME_NO_EXECUTABLE,
 		.kernel = is_kernel(frame->kind),
 	};
@@ -329,6 +330,7 @@ static int resolve_run(struct frame_table *table, const struct frame_names *name
 		struct frame *frame = &table->frames[run->lookups[i].frame];
 
 		frame->status = status_of(answer.symbols[i].status);
+		frame->function_start = answer.symbols[i].start;
 		if (frame->status != FRAME_NAMED)
 			continue;
 		frame->place = first_place + answer.symbols[i].place;

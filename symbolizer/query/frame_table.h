@@ -40,6 +40,7 @@ struct frame {
 	enum frame_status status;
 	uint32_t place;          /* FRAME_NAMED: the innermost */
 	uint32_t executable;     /* index in the table's executables; FRAME_NO_EXECUTABLE */
+	uint64_t function_start; /* ELF address, of a frame without a name; or RESOLVE_NO_START */
 	uint32_t nameless_label; /* as the place's labels, where there is no name */
 	bool kernel;
 };

@@ -178,6 +178,7 @@ static int add_stacks(struct query *query, struct stack_value *items, size_t cou
 		.groups = &query->groups,
 		.max_kernel_stack_depth = query->request->max_kernel_stack_depth,
 		.no_inlines = query->request->no_inlines,
+		.function_starts = query->request->function_starts,
 		.stats = query->stats,
 	};
 

@@ -22,6 +22,7 @@ struct profile_request {
 	uint64_t to_slot;
 	int max_kernel_stack_depth; /* -1: all; inlined functions count */
 	bool no_inlines;            /* no frames of their own for what was inlined */
+	bool function_starts; /* label frames without a name by the beginning of their function */
 	bool fold_threads;
 	uint32_t max_nodes; /* 0: no pruning */
 	uint64_t value_unit; /* the tree's values are multiples of it (tree_finish_rounded()); 0: exact */

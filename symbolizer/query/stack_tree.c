@@ -325,6 +325,7 @@ static int name_and_merge(const struct stack_tree *build, const struct stack_val
 	r = frame_labels_init(&labels, build->tree, build->store, build->arena, &loaded->frames);
 	if (r < 0)
 		return r;
+	labels.function_starts = build->function_starts;
 	r = add_items(build, loaded, items, n_items, &labels);
 	frame_labels_release(&labels);
 	build->stats->merge_ns += clock_monotonic_ns(build->clock) - start_ns;

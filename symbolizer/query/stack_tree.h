@@ -20,6 +20,7 @@ struct stack_tree {
 	const struct groups *groups;
 	int max_kernel_stack_depth;
 	bool no_inlines;
+	bool function_starts;
 	struct profile_stats *stats;
 };
 

@@ -88,6 +88,7 @@ export async function fetchProfile(selection, signal) {
 		time_start: selection.since,
 		time_end: selection.until,
 		fold_threads: selection.fold,
+		function_starts: true,
 		format: "columns",
 	};
 	const response = await request("v1/profile/ProfileTracing", {

@@ -42,6 +42,7 @@ static void what_is_not_said_has_its_default(void **state)
 	assert_int_equal(request.profile.max_nodes, 0);
 	assert_false(request.profile.fold_threads);
 	assert_false(request.profile.no_inlines);
+	assert_false(request.profile.function_starts);
 	assert_false(request.columns);
 	assert_false(request.debug);
 	/* From the start of the first second to the end of the last. */
@@ -57,7 +58,7 @@ static void everything_that_is_said_arrives(void **state)
 		"\"tag_filter\":\"host = "
 		"'a'\",\"group_by\":\"pod\",\"time_start\":1,\"time_end\":1,\"debug\":true,"
 		"\"max_kernel_stack_depth\":0,\"format\":\"columns\",\"fold_threads\":true,"
-		"\"inlines\":false,\"max_nodes\":4294967295}";
+		"\"inlines\":false,\"function_starts\":true,\"max_nodes\":4294967295}";
 	struct tracing_request request;
 	char message[TRACING_MESSAGE_SIZE];
 
@@ -71,6 +72,7 @@ static void everything_that_is_said_arrives(void **state)
 	assert_true(request.debug);
 	assert_int_equal(request.profile.max_kernel_stack_depth, 0);
 	assert_true(request.profile.no_inlines);
+	assert_true(request.profile.function_starts);
 	assert_true(request.columns);
 	assert_true(request.profile.fold_threads);
 	assert_int_equal(request.profile.max_nodes, UINT32_MAX);

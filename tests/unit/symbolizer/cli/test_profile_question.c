@@ -14,7 +14,8 @@ static void what_was_not_given_is_left_to_the_server(void **state)
 	(void)state;
 	assert_ok(profile_question_write(&selection, PROFILE_NODES, 0, &out));
 	assert_bytes_equal_text(&out, "{\"profile_event_type\":\"off-cpu\","
-				      "\"profile_language_type\":\"eBPF\",\"time_start\":100,"
+				      "\"profile_language_type\":\"eBPF\",\"function_starts\":true,"
+				      "\"time_start\":100,"
 				      "\"time_end\":200,\"format\":\"nodes\"}");
 	bytes_release(&out);
 }
@@ -35,8 +36,8 @@ static void what_was_given_is_asked_for(void **state)
 	assert_ok(profile_question_write(&selection, PROFILE_COLUMNS, 500, &out));
 	assert_bytes_equal_text(&out,
 				"{\"app_service\":\"a\\\"b\",\"profile_event_type\":\"on-cpu\","
-				"\"profile_language_type\":\"eBPF\",\"time_start\":100,"
-				"\"time_end\":200,\"tag_filter\":\"host = 'x'\","
+				"\"profile_language_type\":\"eBPF\",\"function_starts\":true,"
+				"\"time_start\":100,\"time_end\":200,\"tag_filter\":\"host = 'x'\","
 				"\"fold_threads\":true,\"inlines\":false,\"max_nodes\":500,"
 				"\"format\":\"columns\"}");
 	bytes_release(&out);

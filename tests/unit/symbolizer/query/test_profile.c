@@ -232,6 +232,77 @@ static void one_stack_is_labelled_for_each_process_that_has_it(void **state)
 				"app, shop;[p] shop;[l] main;[libx.so]=30\n");
 }
 
+/* Two functions of 0x20 bytes each, at 0x3000 and 0x3040, of which nothing but .eh_frame is left.
+ */
+static const char nameless_s[] = "	.text\n"
+				 "	.cfi_startproc\n	.skip 0x20\n	.cfi_endproc\n"
+				 "	.skip 0x20\n"
+				 "	.cfi_startproc\n	.skip 0x20\n	.cfi_endproc\n";
+
+static void add_nameless_functions(struct fixture *fixture)
+{
+	scoped_free char *path = path_in(fixture->folder, "nameless");
+	scoped_free char *source =
+		write_file_in(fixture->folder, "nameless.s", nameless_s, strlen(nameless_s));
+	scoped(bytes_release) struct bytes output = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+	char command[1024];
+
+	(void)snprintf(command, sizeof(command),
+		       "gcc -nostdlib -static -s -Wl,-e,0 -Wl,-Ttext=0x3000 -o %s %s 2>&1", path,
+		       source);
+	assert_int_equal(command_output(command, &output), 0);
+	fake_debuginfo_put(&fixture->debuginfo, &fixture->executables[EXE_STRIPPED - 1].identity,
+			   path);
+}
+
+static void a_function_without_a_name_is_one_frame_where_that_is_asked_for(void **state)
+{
+	static const struct stack_text nameless[] = {
+		{ 1, 0, "native:stripped:0x3000 native:app:0x1110" },
+		{ 2, 0, "native:stripped:0x301f native:app:0x1110" },
+		{ 3, 0, "native:stripped:0x3040 native:app:0x1110" },
+		{ 4, 0, "native:stripped:0x3030 native:app:0x1110" }, /* in no function */
+	};
+	static const struct fake_row nameless_rows[] = {
+		{ 1, 1, T0, 1 }, { 1, 2, T0, 2 },  { 1, 3, T0, 4 },
+		{ 4, 4, T0, 8 }, { 4, 1, T0, 16 },
+	};
+	struct fixture *fixture = *state;
+
+	add_nameless_functions(fixture);
+	FAKE_SET(fixture, series, series);
+	set_stacks(fixture, nameless, ARRAY_SIZE(nameless));
+	FAKE_SET(fixture, rows, nameless_rows);
+	assert_profile(fixture, "app;[p] app;main;[stripped]=240\n"
+				"app;[p] app;main;[/opt/stripped]=70\n");
+	fixture->request.function_starts = true;
+	assert_profile(fixture, "app;[p] app;main;stripped+0x3000=190\n"
+				"app;[p] app;main;[stripped]=80\n"
+				"app;[p] app;main;stripped+0x3040=40\n");
+	assert_int_equal(fixture->stats.value_unsymbolized, 310);
+	assert_int_equal(fixture->stats.unsymbolized_stripped, 310);
+}
+
+static void a_function_without_a_name_has_the_type_of_what_is_unresolved(void **state)
+{
+	static const struct stack_text nameless[] = { { 1, 0, "native:stripped:0x3000" } };
+	static const struct fake_row nameless_rows[] = { { 1, 1, T0, 1 } };
+	struct fixture *fixture = *state;
+	scoped(tree_freep) struct tree *tree = NULL;
+	const struct tree_node *nodes;
+	uint32_t n_nodes;
+
+	add_nameless_functions(fixture);
+	FAKE_SET(fixture, series, series);
+	set_stacks(fixture, nameless, ARRAY_SIZE(nameless));
+	FAKE_SET(fixture, rows, nameless_rows);
+	fixture->request.function_starts = true;
+	assert_int_equal(query(fixture, &tree), 1);
+	nodes = tree_nodes(tree, &n_nodes);
+	assert_string_equal(tree_label(tree, n_nodes - 1), "stripped+0x3000");
+	assert_int_equal(nodes[n_nodes - 1].type, '?');
+}
+
 static void what_has_no_name_is_counted_by_reason(void **state)
 {
 	static const struct stack_text nameless[] = {
@@ -557,6 +628,8 @@ int main(void)
 		WITH_FLEET(kernel_frames_are_cut_to_exactly_so_many),
 		WITH_FLEET(frames_are_labelled_by_what_is_known_of_them),
 		WITH_FLEET(one_stack_is_labelled_for_each_process_that_has_it),
+		WITH_FLEET(a_function_without_a_name_is_one_frame_where_that_is_asked_for),
+		WITH_FLEET(a_function_without_a_name_has_the_type_of_what_is_unresolved),
 		WITH_FLEET(what_has_no_name_is_counted_by_reason),
 		WITH_FLEET(total_counts_every_process_in_three_levels),
 		WITH_FLEET(total_s_root_is_a_host),
