@@ -124,6 +124,31 @@ static void describe_failure(int error, char ret_message[PROFILE_MESSAGE_SIZE])
 			       strerror(-error));
 }
 
+/* Counts a query that ended with @r, and describes a failure of ours. */
+static void count_query(struct api_context *context, const struct profile_request *request,
+			const struct profile_stats *stats, int r,
+			char message[PROFILE_MESSAGE_SIZE])
+{
+	api_count(context, API_METRIC_QUERY_ROWS, stats->n_rows);
+	api_count(context, API_METRIC_QUERY_VALUE, stats->value_total);
+	api_count(context, API_METRIC_QUERY_UNSYMBOLIZED, stats->value_unsymbolized);
+	if (r > 0) {
+		api_count(context, API_METRIC_QUERIES_OK, 1);
+	} else if (r == 0) {
+		api_count(context, API_METRIC_QUERIES_EMPTY, 1);
+	} else if (r == -EINVAL) {
+		api_count(context, API_METRIC_QUERIES_INVALID, 1);
+	} else {
+		api_count(context, API_METRIC_QUERIES_FAILED, 1);
+		api_count(context, API_METRIC_STORE_ERRORS, 1);
+		describe_failure(r, message);
+		(void)log_error_errno(r,
+				      "cannot answer a profile query of service '%s', answering "
+				      "with an error: %m",
+				      request->service ? request->service : "");
+	}
+}
+
 int answer_query(struct api_context *context, const struct profile_request *request,
 		 struct tree **ret_tree, struct profile_stats *ret_stats,
 		 char ret_message[PROFILE_MESSAGE_SIZE])
@@ -136,24 +161,18 @@ int answer_query(struct api_context *context, const struct profile_request *requ
 	ret_message[0] = '\0';
 	r = profile_query(context->store, context->resolver, context->clock, &in_unit, ret_tree,
 			  ret_stats, ret_message);
+	count_query(context, request, ret_stats, r, ret_message);
+	return r;
+}
 
-	api_count(context, API_METRIC_QUERY_ROWS, ret_stats->n_rows);
-	api_count(context, API_METRIC_QUERY_VALUE, ret_stats->value_total);
-	api_count(context, API_METRIC_QUERY_UNSYMBOLIZED, ret_stats->value_unsymbolized);
-	if (r > 0) {
-		api_count(context, API_METRIC_QUERIES_OK, 1);
-	} else if (r == 0) {
-		api_count(context, API_METRIC_QUERIES_EMPTY, 1);
-	} else if (r == -EINVAL) {
-		api_count(context, API_METRIC_QUERIES_INVALID, 1);
-	} else {
-		api_count(context, API_METRIC_QUERIES_FAILED, 1);
-		api_count(context, API_METRIC_STORE_ERRORS, 1);
-		describe_failure(r, ret_message);
-		(void)log_error_errno(r,
-				      "cannot answer a profile query of service '%s', answering "
-				      "with an error: %m",
-				      request->service ? request->service : "");
-	}
+int answer_unresolved(struct api_context *context, const struct profile_request *request,
+		      struct arena *arena, struct unresolved_files *ret_files,
+		      struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE])
+{
+	int r;
+
+	r = profile_unresolved(context->store, context->resolver, context->clock, request, arena,
+			       ret_files, ret_stats, ret_message);
+	count_query(context, request, ret_stats, r, ret_message);
 	return r;
 }

@@ -64,3 +64,8 @@ int answer_tree(struct json_writer *json, enum event_type type, bool columns,
 int answer_query(struct api_context *context, const struct profile_request *request,
 		 struct tree **ret_tree, struct profile_stats *ret_stats,
 		 char ret_message[PROFILE_MESSAGE_SIZE]);
+
+/* profile_unresolved() likewise. */
+int answer_unresolved(struct api_context *context, const struct profile_request *request,
+		      struct arena *arena, struct unresolved_files *ret_files,
+		      struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE]);

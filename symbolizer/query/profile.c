@@ -19,6 +19,7 @@
 #include "symbolizer/query/selection.h"
 #include "symbolizer/query/stack_tree.h"
 #include "symbolizer/query/stack_values.h"
+#include "symbolizer/query/unresolved.h"
 
 /* Everything but the tree. A stack of 50 frames takes 1 KiB with its names. */
 #define QUERY_ARENA_MAX_BYTES GIB
@@ -41,7 +42,8 @@ struct query {
 	struct groups groups;
 	struct stack_values *values;
 	struct profile_stats *stats;
-	char *message; /* [PROFILE_MESSAGE_SIZE] */
+	struct unresolved_files *unresolved; /* filled instead of the tree; NULL: the tree is wanted */
+	char *message;                       /* [PROFILE_MESSAGE_SIZE] */
 };
 
 static int add_row(void *arg, uint32_t series_index, uint64_t stack, uint64_t slot, uint64_t value)
@@ -185,6 +187,21 @@ static int add_stacks(struct query *query, struct stack_value *items, size_t cou
 	return stack_tree_add(&build, items, count);
 }
 
+static int add_unresolved(struct query *query, struct stack_value *items, size_t count)
+{
+	const struct unresolved_input input = {
+		.store = query->store,
+		.resolver = query->resolver,
+		.arena = query->arena,
+		.groups = &query->groups,
+		.items = items,
+		.n_items = count,
+		.stats = query->stats,
+	};
+
+	return unresolved_count(&input, query->unresolved);
+}
+
 static int finish(struct query *query)
 {
 	uint64_t n_pruned = 0;
@@ -207,7 +224,7 @@ static int make_groups(struct query *query)
 	const struct profile_request *request = query->request;
 	const struct group_options options = {
 		.total = query->selection.total,
-		.fold_threads = request->fold_threads,
+		.fold_threads = request->fold_threads || query->unresolved,
 		.group_by = request->group_by && request->group_by[0] ? request->group_by : NULL,
 	};
 
@@ -222,8 +239,8 @@ static int build(struct query *query)
 	size_t count = 0;
 	int r;
 
-	r = tree_new(query->selection.label, query->selection.total ? 'H' : 'P', PROFILE_MAX_NODES,
-		     &query->tree);
+	r = tree_new(query->selection.label ? query->selection.label : "",
+		     query->selection.total ? 'H' : 'P', PROFILE_MAX_NODES, &query->tree);
 	if (r == 0)
 		r = make_groups(query);
 	if (r == 0)
@@ -237,9 +254,12 @@ static int build(struct query *query)
 	if (r < 0 || count == 0)
 		return r;
 
-	r = query->selection.total ? add_totals(query, items, count)
-				   : add_stacks(query, items, count);
-	if (r == 0)
+	if (query->unresolved)
+		r = add_unresolved(query, items, count);
+	else
+		r = query->selection.total ? add_totals(query, items, count)
+					   : add_stacks(query, items, count);
+	if (r == 0 && !query->unresolved)
 		r = finish(query);
 	return r < 0 ? r : 1;
 }
@@ -328,6 +348,32 @@ int profile_query(struct store *store, struct resolver *resolver, const struct c
 	stack_values_free(query.values);
 	if (r > 0)
 		*ret_tree = take_ptr(query.tree);
+	tree_free(query.tree);
+	return r;
+}
+
+int profile_unresolved(struct store *store, struct resolver *resolver, const struct clock *clock,
+		       const struct profile_request *request, struct arena *arena,
+		       struct unresolved_files *ret_files, struct profile_stats *ret_stats,
+		       char ret_message[PROFILE_MESSAGE_SIZE])
+{
+	struct query query = {
+		.store = store,
+		.resolver = resolver,
+		.clock = clock,
+		.request = request,
+		.arena = arena,
+		.stats = ret_stats,
+		.unresolved = ret_files,
+		.message = ret_message,
+	};
+	int r;
+
+	*ret_files = (struct unresolved_files){};
+	*ret_stats = (struct profile_stats){};
+	ret_message[0] = '\0';
+	r = run(&query);
+	stack_values_free(query.values);
 	tree_free(query.tree);
 	return r;
 }

@@ -16,6 +16,8 @@ struct profile_request {
 	enum event_type type;
 	const char *service;    /* NULL: whatever the filter leaves, at most ten services; "Total":
 				   whole hosts */
+	bool any_services;      /* without a service: all that the filter leaves, not only ten. Not for trees,
+				   whose root is named after them */
 	const char *tag_filter; /* NULL or "": all */
 	const char *group_by;   /* NULL or "": none */
 	uint64_t from_slot;     /* [from_slot, to_slot) */
@@ -66,6 +68,17 @@ struct profile_stats {
 int profile_query(struct store *store, struct resolver *resolver, const struct clock *clock,
 		  const struct profile_request *request, struct tree **ret_tree,
 		  struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE]);
+
+struct unresolved_files;
+
+/*
+ * What of the selection has no name, by file (unresolved.h), in @arena. The same results; tree options do not matter.
+ * ret_stats has the totals of a profile of the same selection.
+ */
+int profile_unresolved(struct store *store, struct resolver *resolver, const struct clock *clock,
+		       const struct profile_request *request, struct arena *arena,
+		       struct unresolved_files *ret_files, struct profile_stats *ret_stats,
+		       char ret_message[PROFILE_MESSAGE_SIZE]);
 
 struct service_summary {
 	const char *name;

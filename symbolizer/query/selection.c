@@ -210,7 +210,8 @@ int selection_make(struct store *store, const struct profile_request *request, s
 	r = check_group_by(request, &names, ret_message);
 	if (r == 0)
 		r = filter_series(request, &names, &selection, ret_message);
-	if (r == 0 && !has_text(request->service) && selection.n_series > 0)
+	if (r == 0 && !has_text(request->service) && !request->any_services &&
+	    selection.n_series > 0)
 		r = join_services(&selection, arena, ret_message);
 	if (r < 0)
 		return r;

@@ -11,6 +11,7 @@
 
 #include "symbolizer/flame/label.h"
 #include "symbolizer/query/frame_label.h"
+#include "symbolizer/query/unresolved.h"
 #include "symbolizer/symbols/symbol_layout.h"
 
 /*
@@ -208,27 +209,6 @@ static int lay_kernel_frames(struct path *path, const struct loaded_stacks *load
 	return 0;
 }
 
-static uint64_t *reason_counter(struct profile_stats *stats, enum frame_status status)
-{
-	switch (status) {
-	case FRAME_NO_DEBUGINFO:
-		return &stats->unsymbolized_no_debuginfo;
-	case FRAME_STRIPPED:
-		return &stats->unsymbolized_stripped;
-	case FRAME_OUTSIDE:
-		return &stats->unsymbolized_outside;
-	case FRAME_TABLE_PENDING:
-		return &stats->unsymbolized_pending;
-	case FRAME_TABLE_FAILED:
-		return &stats->unsymbolized_table_failed;
-	case FRAME_NO_MAPPING:
-		return &stats->unsymbolized_no_mapping;
-	case FRAME_NAMED:
-		break;
-	}
-	return NULL;
-}
-
 static void count_value(const struct stack_tree *build, const struct path *path,
 			const struct loaded_stacks *loaded, uint8_t cut, uint64_t value)
 {
@@ -243,7 +223,7 @@ static void count_value(const struct stack_tree *build, const struct path *path,
 		stats->value_cut += value;
 	if (status != FRAME_NAMED) {
 		stats->value_unsymbolized += value;
-		*reason_counter(stats, status) += value;
+		*unresolved_reason_sum(stats, status) += value;
 	}
 }
 

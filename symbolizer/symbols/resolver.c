@@ -212,17 +212,14 @@ static int batch_search(struct resolve_batch *batch, const struct symbol_file *f
 /* Why an address without a function has none. */
 static enum resolve_status reason_of(const struct table_loan *loan)
 {
-	const uint32_t all_functions = SYMBOL_SOURCE_DWARF | SYMBOL_SOURCE_SYMTAB |
-				       SYMBOL_SOURCE_MINI_DEBUGINFO | SYMBOL_SOURCE_GO;
-
 	if (loan->pending)
 		return RESOLVE_PENDING;
 	if (loan->state == TABLE_FAILED)
 		return RESOLVE_FAILED;
 	if (!loan->file)
 		return RESOLVE_NO_DEBUGINFO;
-	return symbol_file_info(loan->file)->sources & all_functions ? RESOLVE_OUTSIDE
-								     : RESOLVE_STRIPPED;
+	return symbol_file_info(loan->file)->sources & SYMBOL_SOURCES_OF_ALL ? RESOLVE_OUTSIDE
+									     : RESOLVE_STRIPPED;
 }
 
 static int batch_name(const struct resolve_batch *batch, const struct table_loan *loan,

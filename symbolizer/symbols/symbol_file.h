@@ -49,6 +49,10 @@ enum symbol_source {
 	SYMBOL_SOURCE_PLT = 1 << 6,            /* stubs, named f@plt */
 };
 
+/* Sources that have all functions of a file. A table without any of them is that of a stripped file. */
+#define SYMBOL_SOURCES_OF_ALL                                                                      \
+	(SYMBOL_SOURCE_DWARF | SYMBOL_SOURCE_SYMTAB | SYMBOL_SOURCE_MINI_DEBUGINFO | SYMBOL_SOURCE_GO)
+
 struct symbol_file_info {
 	struct executable_id id; /* EXECUTABLE_ID_NONE when the ELF file has none */
 	uint32_t sources;        /* enum symbol_source, or-ed */

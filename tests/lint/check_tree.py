@@ -86,7 +86,7 @@ UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X"
 URL = re.compile(r"\bhttps?://([A-Za-z0-9.\[\]-]*)")
 URL_HOSTS = re.compile(
     r"^(127\.0\.0\.\d+|localhost|\[::1\]|0\.0\.0\.0|HOST|SERVER|[a-z0-9.-]*\.?example(\.(com|org|net))?"
-    r"|[a-z0-9-]+|(www\.)?apache\.org|www\.w3\.org|www\.debian\.org|json-schema\.org)$")
+    r"|[a-z0-9-]+|(www\.)?apache\.org|www\.w3\.org|www\.debian\.org|debuginfod\.debian\.net|json-schema\.org)$")
 
 HEARTH_HEADER = re.compile(r"X-Hearth(?:-[A-Z][A-Za-z]*)+")
 

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/api/remedy_answer.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The default of the command's --server, which need not be typed. */
+#define DEFAULT_SERVER "http://127.0.0.1:20416"
+
+/* A name of 253 bytes, its scheme and port. */
+#define SERVER_SIZE 288
+
+/* Only characters that hosts and ports have: the rest would be somebody's words in a command. */
+static bool is_authority(const char *text)
+{
+	for (const char *c = text; *c; c++) {
+		if (!isalnum((unsigned char)*c) && !strchr(".-_:[]", *c))
+			return false;
+	}
+	return text[0] != '\0';
+}
+
+/* The address by which the client reached us; "" where a command needs none, or it is not known. */
+static void server_of(const struct http_request *request, char ret_server[SERVER_SIZE])
+{
+	const char *host = http_request_header(request, "Host");
+	const char *scheme = http_request_header(request, "X-Forwarded-Proto");
+
+	ret_server[0] = '\0';
+	if (!host || !is_authority(host))
+		return;
+	(void)snprintf(ret_server, SERVER_SIZE, "%s://%s",
+		       scheme && strcmp(scheme, "https") == 0 ? "https" : "http", host);
+	if (strcmp(ret_server, DEFAULT_SERVER) == 0)
+		ret_server[0] = '\0';
+}
+
+/* Adds what the debuginfo store knows of @id. */
+static int add_store_facts(struct api_context *context, const struct executable_id *id,
+			   unsigned int *facts)
+{
+	struct debuginfo_search search;
+	struct debuginfo_entry best;
+	int r;
+
+	r = debuginfo_search_of(context->debuginfo, id, &search);
+	if (r < 0)
+		return r;
+	/* Other identities are of our own making: no other server knows them. */
+	if (search.has_upstream && id->kind == EXECUTABLE_ID_GNU)
+		*facts |= REMEDY_UPSTREAM;
+	if (*facts & REMEDY_UPSTREAM && search.n_upstream_misses > 0)
+		*facts |= REMEDY_LACKED;
+	if (search.agents_again_wall_ns > 0)
+		*facts |= REMEDY_ASKED;
+	r = debuginfo_find(context->debuginfo, id, &best);
+	if (r > 0 && best.richness >= DEBUGINFO_LINES)
+		*facts |= REMEDY_LINES;
+	return MIN(r, 0);
+}
+
+int remedy_answer_find(struct api_context *context, const struct http_request *request,
+		       const struct remedy_subject *subject, struct remedy *ret_remedy)
+{
+	const struct store_executable *executable = subject->executable;
+	char build_id[EXECUTABLE_ID_TEXT_SIZE] = "";
+	char server[SERVER_SIZE];
+	struct table_status table = {};
+	struct remedy_case about = {
+		.reason = subject->reason,
+		.facts = remedy_facts_of_file(executable, subject->path, subject->kernel),
+		.path = subject->path,
+		.build_id = build_id,
+		.table_why = "",
+		.server = server,
+	};
+	int r = 0;
+
+	server_of(request, server);
+	if (context->agents_may_upload)
+		about.facts |= REMEDY_AGENTS;
+	if (about.facts & REMEDY_ID) {
+		executable_id_format(&executable->identity, build_id);
+		r = add_store_facts(context, &executable->identity, &about.facts);
+	}
+	if (r == 0 && about.facts & REMEDY_ID && subject->reason == FRAME_TABLE_FAILED) {
+		r = resolver_status(context->resolver, &executable->identity, &table);
+		about.table_why = table.row.why;
+	}
+	if (r == 0)
+		remedy_find(&about, ret_remedy);
+	return r;
+}
+
+void remedy_answer_members(struct json_writer *json, const struct remedy *remedy)
+{
+	json_key_text(json, "why", remedy->why);
+	json_key_text(json, "remedy", remedy->remedy);
+	json_key_text(json, "command", remedy->command);
+}

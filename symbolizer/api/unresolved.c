@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * GET /v1/unresolved: the files whose code has no names in a selection, each with the reason and
+ * what helps.
+ */
+
+#include <string.h>
+
+#include "common/log.h"
+#include "symbolizer/api/answer.h"
+#include "symbolizer/api/remedy_answer.h"
+#include "symbolizer/api/selection.h"
+#include "symbolizer/query/unresolved.h"
+
+#define UNRESOLVED_DEFAULT_COUNT 20
+#define UNRESOLVED_MAX_COUNT     1000
+
+/* As much as a profile's query may have. */
+#define UNRESOLVED_ARENA_BYTES GIB
+
+#define TOTAL_NAME "Total"
+
+struct unresolved_answer {
+	struct api_context *context;
+	const struct http_request *request;
+	struct selection selection;
+	struct profile_stats stats;
+	struct unresolved_files files;
+	char message[PROFILE_MESSAGE_SIZE];
+};
+
+static const char *file_name(const struct unresolved_file *file)
+{
+	if (file->path[0])
+		return file->path;
+	if (file->kernel)
+		return "[kernel]";
+	return file->executable ? "[unknown file]" : "[no file]";
+}
+
+static void write_services(struct json_writer *json, const struct unresolved_file *file)
+{
+	json_key(json, "services");
+	json_array_begin(json);
+	for (size_t i = 0; i < file->n_services; i++)
+		json_text(json, file->services[i]);
+	json_array_end(json);
+}
+
+static int write_file(const struct unresolved_answer *answer, const struct unresolved_file *file,
+		      struct json_writer *json)
+{
+	const struct remedy_subject subject = {
+		.reason = file->reason,
+		.executable = file->executable,
+		.path = file->path,
+		.kernel = file->kernel,
+	};
+	uint64_t total = answer->stats.value_total;
+	char build_id[EXECUTABLE_ID_TEXT_SIZE] = "";
+	struct remedy remedy;
+	int r;
+
+	r = remedy_answer_find(answer->context, answer->request, &subject, &remedy);
+	if (r < 0)
+		return r;
+	if (file->executable)
+		executable_id_format(&file->executable->identity, build_id);
+	json_object_begin(json);
+	json_key_text(json, "file", file_name(file));
+	json_key_text(json, "build_id", build_id);
+	json_key_uint(json, "value", answer_value(answer->selection.profile.type, file->value));
+	json_key(json, "share");
+	json_double(json, total > 0 ? (double)file->value / (double)total : 0);
+	json_key_text(json, "reason", unresolved_reason_name(file->reason));
+	remedy_answer_members(json, &remedy);
+	write_services(json, file);
+	json_object_end(json);
+	return 0;
+}
+
+static int write_answer(const struct unresolved_answer *answer, size_t limit,
+			struct http_response *response)
+{
+	enum event_type type = answer->selection.profile.type;
+	struct json_writer json;
+	int r = 0;
+
+	json_writer_init(&json, &response->body);
+	json_object_begin(&json);
+	json_key_text(&json, "event", event_type_name(type));
+	json_key_text(&json, "unit", answer_unit_name(type));
+	json_key_uint(&json, "since", answer->selection.range.since_wall_ns / NSEC_PER_SEC);
+	json_key_uint(&json, "until", answer->selection.range.until_wall_ns / NSEC_PER_SEC);
+	json_key_text(&json, "message", answer->message);
+	json_key_uint(&json, "total", answer_value(type, answer->stats.value_total));
+	json_key_uint(&json, "unresolved", answer_value(type, answer->stats.value_unsymbolized));
+	json_key(&json, "files");
+	json_array_begin(&json);
+	for (size_t i = 0; r == 0 && i < MIN(answer->files.count, limit); i++)
+		r = write_file(answer, &answer->files.files[i], &json);
+	json_array_end(&json);
+	json_object_end(&json);
+	return r;
+}
+
+/* Whole hosts are all their services: Total itself has no stacks. */
+static void widen(struct profile_request *profile)
+{
+	if (profile->service && strcmp(profile->service, TOTAL_NAME) == 0)
+		profile->service = NULL;
+	profile->any_services = !profile->service;
+	profile->group_by = NULL;
+}
+
+static void answer_selection(struct unresolved_answer *answer, size_t limit,
+			     struct http_response *response)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+	int r;
+
+	r = arena_new(UNRESOLVED_ARENA_BYTES, &arena);
+	if (r == 0)
+		r = answer_unresolved(answer->context, &answer->selection.profile, arena,
+				      &answer->files, &answer->stats, answer->message);
+	answer_headers(response, answer->selection.profile.type, &answer->stats);
+	if (r < 0) {
+		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", answer->message);
+		return;
+	}
+	r = write_answer(answer, limit, response);
+	if (r < 0) {
+		(void)log_error_errno(r, "cannot look up debuginfo of files without names, "
+					 "answering with an error: %m");
+		http_response_error(response, 500, "cannot look up debuginfo: %s", strerror(-r));
+	}
+}
+
+void api_unresolved(struct api_context *context, const struct http_request *request,
+		    struct http_response *response)
+{
+	struct unresolved_answer answer = { .context = context, .request = request };
+	char message[SELECTION_MESSAGE_SIZE];
+	int64_t limit;
+
+	if (parameter_integer(request, "limit", 1, UNRESOLVED_MAX_COUNT, UNRESOLVED_DEFAULT_COUNT,
+			      &limit, message) < 0 ||
+	    selection_parse(request, context->clock, &answer.selection, message) < 0) {
+		http_response_error(response, 400, "%s", message);
+		return;
+	}
+	widen(&answer.selection.profile);
+	answer_selection(&answer, (size_t)limit, response);
+}

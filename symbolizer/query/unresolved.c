@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values are summed per (executable, reason, process) first. The sums, sorted, are runs of one file
+ * and reason each, from which the path and the services of a file are chosen.
+ */
+
+#include "symbolizer/query/unresolved.h"
+
+#include <string.h>
+
+#include "common/hash_table.h"
+
+const char *unresolved_reason_name(enum frame_status reason)
+{
+	switch (reason) {
+#define X(status, key)                                                                             \
+	case status:                                                                               \
+		return #key;
+		UNRESOLVED_REASONS(X)
+#undef X
+	case FRAME_NAMED:
+		break;
+	}
+	return NULL;
+}
+
+uint64_t *unresolved_reason_sum(struct profile_stats *stats, enum frame_status reason)
+{
+	switch (reason) {
+#define X(status, key)                                                                             \
+	case status:                                                                               \
+		return &stats->unsymbolized_##key;
+		UNRESOLVED_REASONS(X)
+#undef X
+	case FRAME_NAMED:
+		break;
+	}
+	return NULL;
+}
+
+#define NO_LEAF UINT32_MAX
+
+/*
+ *   leaf_of[n_stacks]   the innermost frame of each stack, a number in @frames; NO_LEAF
+ */
+struct leaves {
+	uint64_t *ids;
+	struct store_stack *stacks;
+	size_t n_stacks;
+	uint32_t *leaf_of;
+	struct frame_table frames;
+};
+
+static int compare_items(const void *left, const void *right)
+{
+	const struct stack_value *a = left;
+	const struct stack_value *b = right;
+
+	return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+static int load_stacks(const struct unresolved_input *input, struct leaves *leaves)
+{
+	leaves->ids = arena_alloc_array(input->arena, input->n_items, sizeof(*leaves->ids));
+	if (!leaves->ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < input->n_items; i++) {
+		if (i == 0 || input->items[i].stack != input->items[i - 1].stack)
+			leaves->ids[leaves->n_stacks++] = input->items[i].stack;
+	}
+	leaves->stacks = arena_alloc_array(input->arena, leaves->n_stacks, sizeof(*leaves->stacks));
+	leaves->leaf_of =
+		arena_alloc_array(input->arena, leaves->n_stacks, sizeof(*leaves->leaf_of));
+	if (!leaves->stacks || !leaves->leaf_of)
+		return -ENOMEM;
+	return store_load_stacks(input->store, leaves->ids, leaves->n_stacks, input->arena,
+				 leaves->stacks);
+}
+
+static bool is_kernel(const struct store_frame *frame)
+{
+	return frame->kind == FRAME_KERNEL || frame->kind == FRAME_KERNEL_NAMED;
+}
+
+/* The frame below which the tree of a profile shows nothing: kernel frames stand below those of the
+ * program. */
+static const struct store_frame *innermost(const struct store_stack *stack)
+{
+	for (uint32_t i = 0; i < stack->n_frames; i++) {
+		if (is_kernel(&stack->frames[i]))
+			return &stack->frames[i];
+	}
+	return stack->n_frames > 0 ? &stack->frames[0] : NULL;
+}
+
+static int number_leaves(const struct unresolved_input *input, struct leaves *leaves)
+{
+	for (size_t i = 0; i < leaves->n_stacks; i++) {
+		const struct store_frame *frame = innermost(&leaves->stacks[i]);
+		int r = 0;
+
+		leaves->leaf_of[i] = NO_LEAF;
+		if (frame)
+			r = frame_table_add(&leaves->frames, frame, &leaves->leaf_of[i]);
+		if (r < 0)
+			return r;
+	}
+	input->stats->n_stacks += leaves->n_stacks;
+	input->stats->n_frames += leaves->frames.n_frames;
+	return 0;
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+/* Zeroed before it is filled: keys are compared byte by byte. */
+struct part_key {
+	uint32_t executable; /* index in the frame table, or FRAME_NO_EXECUTABLE */
+	uint32_t process;    /* store id */
+	uint32_t reason;     /* enum frame_status */
+	uint32_t kernel;
+};
+
+struct part {
+	struct part_key key;
+	const struct store_process *process;
+	uint64_t value;
+};
+
+static int add_part(struct hash_table *parts, const struct frame *frame,
+		    const struct store_process *process, uint64_t value)
+{
+	const struct part_key key = {
+		.executable = frame->executable,
+		.process = process->id,
+		.reason = frame->status,
+		.kernel = frame->kernel,
+	};
+	struct part *part;
+	void *place;
+	int r;
+
+	r = hash_table_insert(parts, &key, &place);
+	if (r < 0)
+		return r;
+	part = place;
+	part->key = key;
+	part->process = process;
+	part->value += value;
+	return 0;
+}
+
+static int add_items(const struct unresolved_input *input, const struct leaves *leaves,
+		     struct hash_table *parts)
+{
+	struct profile_stats *stats = input->stats;
+	size_t stack = 0;
+
+	for (size_t i = 0; i < input->n_items; i++) {
+		const struct stack_value *item = &input->items[i];
+		const struct group *group = &input->groups->groups[item->group];
+		const struct frame *frame;
+		int r;
+
+		if (item->stack != leaves->ids[stack])
+			stack++;
+		stats->value_total += item->value;
+		if (leaves->stacks[stack].cut != STACK_CUT_NONE)
+			stats->value_cut += item->value;
+		if (leaves->leaf_of[stack] == NO_LEAF)
+			continue;
+		frame = &leaves->frames.frames[leaves->leaf_of[stack]];
+		if (frame->status == FRAME_NAMED)
+			continue;
+		stats->value_unsymbolized += item->value;
+		*unresolved_reason_sum(stats, frame->status) += item->value;
+		r = add_part(parts, frame, group->process, item->value);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static int compare_file(const struct part *a, const struct part *b)
+{
+	if (a->key.executable != b->key.executable)
+		return a->key.executable < b->key.executable ? -1 : 1;
+	if (a->key.reason != b->key.reason)
+		return a->key.reason < b->key.reason ? -1 : 1;
+	return a->key.kernel < b->key.kernel ? -1 : a->key.kernel > b->key.kernel;
+}
+
+/* By file and reason, then by service. */
+static int compare_parts(const void *left, const void *right)
+{
+	const struct part *a = left;
+	const struct part *b = right;
+	int order = compare_file(a, b);
+
+	if (order == 0)
+		order = strcmp(a->process->name, b->process->name);
+	if (order == 0)
+		order = a->process->id < b->process->id ? -1 : a->process->id > b->process->id;
+	return order;
+}
+
+/* Adds a service to those of a file, of which the largest are kept. @values belong to
+ * file->services. */
+static void add_service(struct unresolved_file *file, uint64_t values[UNRESOLVED_MAX_SERVICES],
+			const char *name, uint64_t value)
+{
+	size_t place = file->n_services;
+
+	while (place > 0 && values[place - 1] < value)
+		place--;
+	if (place == UNRESOLVED_MAX_SERVICES)
+		return;
+	file->n_services = MIN(file->n_services + 1, (size_t)UNRESOLVED_MAX_SERVICES);
+	for (size_t i = file->n_services - 1; i > place; i--) {
+		file->services[i] = file->services[i - 1];
+		values[i] = values[i - 1];
+	}
+	file->services[place] = name;
+	values[place] = value;
+}
+
+/* The parts of one file and reason as a file; *ret_largest is the process that has most of it. */
+static struct unresolved_file file_of_run(const struct part *parts, size_t count,
+					  const struct store_process **ret_largest)
+{
+	struct unresolved_file file = {
+		.path = "",
+		.kernel = parts[0].key.kernel,
+		.reason = (enum frame_status)parts[0].key.reason,
+	};
+	uint64_t values[UNRESOLVED_MAX_SERVICES];
+	const struct part *largest = &parts[0];
+	uint64_t of_service = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		file.value += parts[i].value;
+		of_service += parts[i].value;
+		if (parts[i].value > largest->value)
+			largest = &parts[i];
+		if (i + 1 < count &&
+		    strcmp(parts[i + 1].process->name, parts[i].process->name) == 0)
+			continue;
+		add_service(&file, values, parts[i].process->name, of_service);
+		of_service = 0;
+	}
+	*ret_largest = largest->process;
+	return file;
+}
+
+static int compare_values(const void *left, const void *right)
+{
+	const struct unresolved_file *a = left;
+	const struct unresolved_file *b = right;
+
+	if (a->value != b->value)
+		return a->value > b->value ? -1 : 1;
+	return strcmp(a->path, b->path);
+}
+
+static int add_file(const struct unresolved_input *input, const struct leaves *leaves,
+		    const struct part *parts, size_t count, struct unresolved_files *files)
+{
+	const struct store_process *largest;
+	struct unresolved_file file = file_of_run(parts, count, &largest);
+	int r = 0;
+
+	if (parts[0].key.executable != FRAME_NO_EXECUTABLE) {
+		file.executable = &leaves->frames.executables[parts[0].key.executable];
+		r = store_path_of(input->store, largest->id, file.executable->id, input->arena,
+				  &file.path);
+		if (r == 0)
+			file.path = file.executable->name ? file.executable->name : "";
+	}
+	if (r >= 0)
+		files->files[files->count++] = file;
+	return MIN(r, 0);
+}
+
+static int make_files(const struct unresolved_input *input, const struct leaves *leaves,
+		      const struct hash_table *table, struct unresolved_files *files)
+{
+	size_t n_parts = hash_table_count(table);
+	struct part *parts = arena_alloc_array(input->arena, n_parts + 1, sizeof(*parts));
+	size_t cursor = 0, count = 0, start = 0;
+	void *value;
+
+	files->files = arena_alloc_array(input->arena, n_parts + 1, sizeof(*files->files));
+	if (!parts || !files->files)
+		return -ENOMEM;
+	while (hash_table_next(table, &cursor, NULL, &value))
+		parts[count++] = *(const struct part *)value;
+	qsort(parts, count, sizeof(*parts), compare_parts);
+	for (size_t i = 1; i <= count; i++) {
+		int r;
+
+		if (i < count && compare_file(&parts[i], &parts[start]) == 0)
+			continue;
+		r = add_file(input, leaves, &parts[start], i - start, files);
+		if (r < 0)
+			return r;
+		start = i;
+	}
+	qsort(files->files, files->count, sizeof(*files->files), compare_values);
+	return 0;
+}
+
+static int name_and_sum(const struct unresolved_input *input, struct leaves *leaves,
+			struct unresolved_files *files)
+{
+	const struct frame_names names = {
+		.store = input->store,
+		.resolver = input->resolver,
+		.arena = input->arena,
+		.patience_ns = PROFILE_PATIENCE_NS,
+		.no_inlines = true,
+	};
+	scoped(hash_table_freep) struct hash_table *parts = NULL;
+	int r;
+
+	r = frame_table_resolve(&leaves->frames, &names);
+	if (r < 0)
+		return r;
+	input->stats->n_tables_pending += leaves->frames.n_pending;
+	r = hash_table_new(sizeof(struct part_key), sizeof(struct part), 0, &parts);
+	if (r == 0)
+		r = add_items(input, leaves, parts);
+	if (r == 0)
+		r = make_files(input, leaves, parts, files);
+	return r;
+}
+
+int unresolved_count(const struct unresolved_input *input, struct unresolved_files *ret_files)
+{
+	struct unresolved_files files = {};
+	struct leaves leaves = {};
+	int r;
+
+	if (input->n_items > 0)
+		qsort(input->items, input->n_items, sizeof(*input->items), compare_items);
+	r = load_stacks(input, &leaves);
+	if (r >= 0)
+		r = frame_table_init(&leaves.frames);
+	if (r == 0)
+		r = number_leaves(input, &leaves);
+	if (r == 0)
+		r = name_and_sum(input, &leaves, &files);
+	frame_table_release(&leaves.frames);
+	if (r < 0)
+		return r;
+	*ret_files = files;
+	return 0;
+}
