@@ -10,8 +10,8 @@
 #include "common/log.h"
 #include "symbolizer/api/debuginfo_answer.h"
 
-/* A hundred thousand files' entries. */
-#define LIST_ARENA_BYTES (64 * MIB)
+/* A hundred thousand files' entries, and their executables. */
+#define LIST_ARENA_BYTES (128 * MIB)
 
 bool debuginfo_answer_id(const struct http_request *request, struct http_response *response,
 			 struct executable_id *ret_id)
@@ -46,12 +46,26 @@ static void write_sha256(struct json_writer *json, const struct debuginfo_entry 
 	json_text(json, hex);
 }
 
-void debuginfo_answer_members(struct json_writer *json, const struct debuginfo_entry *entry)
+const char *debuginfo_answer_file_name(struct api_context *context,
+				       const struct http_request *request,
+				       const struct executable_id *id, struct arena *arena)
+{
+	struct store_executable executable = {};
+	int r;
+
+	r = store_find_executable(context->store, request->caller->tenant, id, arena, &executable);
+	return r > 0 && executable.name ? executable.name : "";
+}
+
+void debuginfo_answer_members(struct json_writer *json, const struct debuginfo_entry *entry,
+			      const char *file)
 {
 	char id[EXECUTABLE_ID_TEXT_SIZE];
 
 	executable_id_format(&entry->id, id);
 	json_key_text(json, "build_id", id);
+	if (file)
+		json_key_text(json, "file", file);
 	json_key_text(json, "kind",
 		      entry->is_source  ? "source"
 		      : entry->is_split ? "split"
@@ -68,20 +82,38 @@ void debuginfo_answer_members(struct json_writer *json, const struct debuginfo_e
 	write_sha256(json, entry);
 }
 
-void debuginfo_answer_entry(struct json_writer *json, const struct debuginfo_entry *entry)
+void debuginfo_answer_entry(struct json_writer *json, const struct debuginfo_entry *entry,
+			    const char *file)
 {
 	json_object_begin(json);
-	debuginfo_answer_members(json, entry);
+	debuginfo_answer_members(json, entry, file);
 	json_object_end(json);
 }
 
 void debuginfo_answer_entries(struct json_writer *json, const char *key,
-			      const struct debuginfo_entry *entries, size_t count)
+			      const struct debuginfo_entry *entries, size_t count, const char *file)
 {
 	json_key(json, key);
 	json_array_begin(json);
 	for (size_t i = 0; i < count; i++)
-		debuginfo_answer_entry(json, &entries[i]);
+		debuginfo_answer_entry(json, &entries[i], file);
+	json_array_end(json);
+}
+
+static void write_list(struct api_context *context, const struct http_request *request,
+		       const struct debuginfo_entry *entries, size_t count, struct arena *arena,
+		       struct json_writer *json)
+{
+	const char *file = "";
+
+	json_key(json, "debuginfo");
+	json_array_begin(json);
+	for (size_t i = 0; i < count; i++) {
+		/* Files of one identity stand together. */
+		if (i == 0 || !executable_id_equal(&entries[i].id, &entries[i - 1].id))
+			file = debuginfo_answer_file_name(context, request, &entries[i].id, arena);
+		debuginfo_answer_entry(json, &entries[i], file);
+	}
 	json_array_end(json);
 }
 
@@ -94,7 +126,6 @@ void api_debuginfo_list(struct api_context *context, const struct http_request *
 	size_t count;
 	int r;
 
-	(void)request;
 	r = arena_new(LIST_ARENA_BYTES, &arena);
 	if (r == 0)
 		r = debuginfo_list(context->debuginfo, arena, &entries, &count);
@@ -104,7 +135,7 @@ void api_debuginfo_list(struct api_context *context, const struct http_request *
 	}
 	json_writer_init(&json, &response->body);
 	json_object_begin(&json);
-	debuginfo_answer_entries(&json, "debuginfo", entries, count);
+	write_list(context, request, entries, count, arena, &json);
 	json_object_end(&json);
 }
 
@@ -118,14 +149,14 @@ static void not_found(const struct http_request *request, struct http_response *
 
 /* The best file for names first, and then all. */
 static void write_identity(struct http_response *response, const struct debuginfo_entry *best,
-			   const struct debuginfo_entry *entries, size_t count)
+			   const struct debuginfo_entry *entries, size_t count, const char *file)
 {
 	struct json_writer json;
 
 	json_writer_init(&json, &response->body);
 	json_object_begin(&json);
-	debuginfo_answer_members(&json, best);
-	debuginfo_answer_entries(&json, "all", entries, count);
+	debuginfo_answer_members(&json, best, file);
+	debuginfo_answer_entries(&json, "all", entries, count, file);
 	json_object_end(&json);
 }
 
@@ -151,7 +182,8 @@ void api_debuginfo_get(struct api_context *context, const struct http_request *r
 	else if (count == 0)
 		not_found(request, response);
 	else
-		write_identity(response, r > 0 ? &best : &entries[0], entries, count);
+		write_identity(response, r > 0 ? &best : &entries[0], entries, count,
+			       debuginfo_answer_file_name(context, request, &id, arena));
 }
 
 void api_debuginfo_delete(struct api_context *context, const struct http_request *request,

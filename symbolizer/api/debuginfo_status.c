@@ -6,6 +6,10 @@
  */
 
 #include "symbolizer/api/debuginfo_answer.h"
+
+#include <stdio.h>
+
+#include "symbolizer/api/remedy_answer.h"
 #include "symbolizer/symbols/symbol_file.h"
 
 /* The files of one identity. */
@@ -44,7 +48,32 @@ static void write_sources(struct json_writer *json, uint32_t sources)
 	json_array_end(json);
 }
 
-static void write_table(struct json_writer *json, const struct table_status *status)
+/* Whether functions of it may lack names, and why: FRAME_NAMED no. */
+static enum frame_status missing_names(const struct table_status *status)
+{
+	if (status->pending)
+		return FRAME_TABLE_PENDING;
+	if (status->state == TABLE_NONE)
+		return FRAME_NO_DEBUGINFO;
+	if (status->state == TABLE_FAILED)
+		return FRAME_TABLE_FAILED;
+	return status->row.symbol_sources & SYMBOL_SOURCES_OF_ALL ? FRAME_NAMED : FRAME_STRIPPED;
+}
+
+/* Beside what was said when the table was made: what the files lack. */
+static void write_why(struct json_writer *json, const struct stored_table *row,
+		      enum frame_status missing, const struct remedy *remedy)
+{
+	char why[HELPER_WHY_SIZE + REMEDY_TEXT_SIZE + sizeof("; ")];
+	bool lacks = missing == FRAME_NO_DEBUGINFO || missing == FRAME_STRIPPED;
+
+	(void)snprintf(why, sizeof(why), "%s%s%s", lacks ? remedy->why : "",
+		       lacks && row->why[0] ? "; " : "", row->why);
+	json_key_text(json, "why", why);
+}
+
+static void write_table(struct json_writer *json, const struct table_status *status,
+			const struct remedy *remedy)
 {
 	const struct stored_table *row = &status->row;
 	char alt_id[EXECUTABLE_ID_TEXT_SIZE];
@@ -53,7 +82,7 @@ static void write_table(struct json_writer *json, const struct table_status *sta
 	json_object_begin(json);
 	json_key_text(json, "status", state_name(status));
 	json_key_bool(json, "running", status->running);
-	json_key_text(json, "why", row->why);
+	write_why(json, row, missing_names(status), remedy);
 	write_sources(json, row->stored_bytes > 0 ? row->symbol_sources : 0);
 	json_key_uint(json, "functions", row->n_functions);
 	json_key_uint(json, "places", row->n_locations);
@@ -86,7 +115,28 @@ struct identity_status {
 	size_t n_files;
 	struct table_status table;
 	struct debuginfo_search search;
+	struct store_executable executable; /* as agents reported it; its name may be NULL */
+	struct remedy remedy;               /* empty where all functions have names */
 };
+
+/* What helps where functions lack names. */
+static int find_remedy(struct api_context *context, const struct http_request *request,
+		       struct arena *arena, struct identity_status *identity)
+{
+	struct remedy_subject subject = {
+		.reason = missing_names(&identity->table),
+		.executable = &identity->executable,
+	};
+
+	identity->executable.identity = identity->id;
+	/* Without its name and role there is still something to say. */
+	(void)store_find_executable(context->store, request->caller->tenant, &identity->id, arena,
+				    &identity->executable);
+	subject.path = identity->executable.name ? identity->executable.name : "";
+	if (subject.reason == FRAME_NAMED)
+		return 0;
+	return remedy_answer_find(context, request, &subject, &identity->remedy);
+}
 
 static int look(struct api_context *context, struct arena *arena, struct identity_status *identity)
 {
@@ -113,6 +163,8 @@ void api_debuginfo_status(struct api_context *context, const struct http_request
 	r = arena_new(STATUS_ARENA_BYTES, &arena);
 	if (r == 0)
 		r = look(context, arena, &identity);
+	if (r == 0)
+		r = find_remedy(context, request, arena, &identity);
 	if (r < 0) {
 		debuginfo_answer_failure(response, r, "look up");
 		return;
@@ -121,8 +173,11 @@ void api_debuginfo_status(struct api_context *context, const struct http_request
 	json_writer_init(&json, &response->body);
 	json_object_begin(&json);
 	json_key_text(&json, "build_id", id_text);
-	debuginfo_answer_entries(&json, "files", identity.files, identity.n_files);
-	write_table(&json, &identity.table);
+	json_key_text(&json, "file", identity.executable.name ? identity.executable.name : "");
+	debuginfo_answer_entries(&json, "files", identity.files, identity.n_files, NULL);
+	write_table(&json, &identity.table, &identity.remedy);
 	write_search(&json, &identity.search, &identity.table);
+	json_key_text(&json, "remedy", identity.remedy.remedy);
+	json_key_text(&json, "command", identity.remedy.command);
 	json_object_end(&json);
 }

@@ -70,7 +70,7 @@ enum api_metric upload_answer(struct http_response *response, bool stored,
 	json_key_text(&json, "message", message);
 	json_key(&json, "debuginfo");
 	if (stored)
-		debuginfo_answer_entry(&json, entry);
+		debuginfo_answer_entry(&json, entry, NULL);
 	else
 		json_null_value(&json);
 	json_object_end(&json);

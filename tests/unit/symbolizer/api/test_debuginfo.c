@@ -100,6 +100,7 @@ static void an_upload_is_stored_listed_sent_back_and_removed(void **state)
 	ask_about(fixture, api_debuginfo_list, "", &list);
 	list_json = json_of(&list);
 	entry = json_array_get(json_object_get(list_json, "debuginfo"), 0);
+	assert_string_equal(json_text_at(entry, "file"), "shares");
 	assert_string_equal(json_text_at(entry, "build_id"), program.id);
 	assert_string_equal(json_text_at(entry, "origin"), "pipeline");
 	assert_string_equal(json_text_at(entry, "has"), "dwarf");

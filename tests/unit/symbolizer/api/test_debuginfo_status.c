@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/elf/build_id.h"
 #include "common/file.h"
+#include "tests/support/command.h"
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
 /* Uploads the program at @path; its identity as text. */
@@ -78,11 +79,37 @@ static void of_a_file_it_says_what_was_made_of_it(void **state)
 	assert_true(has_text(json_object_get(table, "sources"), "symtab"));
 	assert_false(has_text(json_object_get(table, "sources"), "go"));
 	assert_true(json_number_at(table, "functions") > 100);
+	assert_string_equal(json_text_at(table, "why"), "");
+	assert_string_equal(json_text_at(json, "command"), "");
 	assert_true(json_number_at(table, "places") > json_number_at(table, "functions"));
 	assert_true(json_number_at(table, "stored_bytes") > 1000);
 	assert_int_equal(json_number_at(table, "made_time"), FIXTURE_NOW);
 	assert_int_equal(json_number_at(json_object_get(json, "looked_for"), "here_time"),
 			 FIXTURE_NOW);
+}
+
+static void of_a_stripped_file_it_says_what_is_missing_and_what_helps(void **state)
+{
+	struct api_fixture *fixture = *state;
+	scoped_free char *path = path_in(fixture->folder, "stripped");
+	struct bytes output = BYTES_INIT(COMMAND_OUTPUT_BYTES);
+	scoped(json_decrefp) json_t *json = NULL;
+	char command[1024], id[EXECUTABLE_ID_TEXT_SIZE];
+	const json_t *table;
+
+	(void)snprintf(command, sizeof(command), "strip --strip-all -o %s /proc/%d/exe 2>&1", path,
+		       (int)getpid());
+	assert_int_equal(command_output(command, &output), 0);
+	bytes_release(&output);
+	upload(fixture, path, id);
+	json = ask_until_made(fixture, id);
+	table = json_object_get(json, "table");
+	assert_string_equal(json_text_at(table, "status"), "ready");
+	assert_non_null(strstr(json_text_at(table, "why"), "stripped file"));
+	assert_string_equal(json_text_at(json, "file"), "shares");
+	assert_string_equal(json_text_at(json, "command"),
+			    "hearth upload /path/to/unstripped/shares");
+	assert_string_not_equal(json_text_at(json, "remedy"), "");
 }
 
 static void of_nothing_it_says_where_it_was_looked_for(void **state)
@@ -125,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(of_a_file_it_says_what_was_made_of_it),
+		API_TEST(of_a_stripped_file_it_says_what_is_missing_and_what_helps),
 		API_TEST(of_nothing_it_says_where_it_was_looked_for),
 		API_TEST(what_is_no_build_id_is_refused),
 	};
