@@ -29,14 +29,17 @@ struct call_tree *call_tree_free(struct call_tree *tree)
 	return NULL;
 }
 
-static bool read_value(const json_t *row, size_t column, uint64_t *ret_value)
+static bool read_value_of(const json_t *value, uint64_t *ret_value)
 {
-	const json_t *value = json_array_get(row, column);
-
 	if (!json_is_integer(value) || json_integer_value(value) < 0)
 		return false;
 	*ret_value = (uint64_t)json_integer_value(value);
 	return true;
+}
+
+static bool read_value(const json_t *row, size_t column, uint64_t *ret_value)
+{
+	return read_value_of(json_array_get(row, column), ret_value);
 }
 
 /* The table's rows, after a look at whether its columns are the expected ones. */
@@ -157,6 +160,17 @@ static int read_nodes(struct call_tree *tree, const json_t *result)
 	return 0;
 }
 
+/* The figures of a query are "debug" in the answer of ProfileTracing, "stats" in that of /v1/flame.
+ */
+static void read_unresolved(struct call_tree *tree, const json_t *root)
+{
+	static const char *const keys[] = { "debug", "stats" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		(void)read_value_of(json_object_get(json_object_get(root, keys[i]), "unsymbolized"),
+				    &tree->unresolved);
+}
+
 int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree,
 			  char *ret_description, size_t description_size)
 {
@@ -186,6 +200,8 @@ int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree,
 	r = read_nodes(tree, result);
 	if (r < 0)
 		return r;
+
+	read_unresolved(tree, root);
 
 	*ret_tree = take_ptr(tree);
 	return 1;

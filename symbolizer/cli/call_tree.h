@@ -36,6 +36,8 @@ struct call_tree {
 	uint32_t n_nodes;
 	struct call_function *functions;
 	uint32_t n_functions;
+	uint64_t unresolved; /* of the root's total: without names; 0 where the answer has no
+				figures */
 };
 
 /*

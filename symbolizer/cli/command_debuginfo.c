@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/executable_id.h"
 #include "common/log.h"
+#include "symbolizer/cli/debuginfo_list.h"
 #include "symbolizer/cli/human.h"
 #include "symbolizer/cli/json_text.h"
 #include "symbolizer/cli/list_answer.h"
@@ -20,9 +21,18 @@
 struct debuginfo_options {
 	struct connection_options connection;
 	const char *verb;
-	char **ids;
+	char **ids; /* whole ones, once the server was asked */
 	int n_ids;
 };
+
+/* A build-ID of which all digits were given: nothing is looked for that begins with it. */
+#define WHOLE_ID_CHARACTERS 40
+
+static bool may_begin_id(const char *text)
+{
+	return strlen(text) >= DEBUGINFO_MIN_ID_CHARACTERS &&
+	       strspn(text, "0123456789abcdefABCDEF") == strlen(text);
+}
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -38,7 +48,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 			options->verb = text;
 			return 0;
 		}
-		if (executable_id_parse(text, &id) < 0)
+		if (executable_id_parse(text, &id) < 0 && !may_begin_id(text))
 			argp_error(state, "'%.60s' is no build-ID", text);
 		if (!options->ids)
 			options->ids = state->argv + state->next - 1;
@@ -92,53 +102,9 @@ static int ask_about(struct client *client, const char *method, const char *id, 
 
 /* ---- ls ------------------------------------------------------------------------------------- */
 
-static const char *words_for(const json_t *row)
-{
-	bool executable = json_is_true(json_object_get(row, "executable"));
-	const char *has = list_text(row, "has");
-
-	if (strcmp(list_text(row, "kind"), "source") == 0)
-		return "sources";
-	if (strcmp(list_text(row, "kind"), "split") == 0)
-		return "split DWARF";
-	if (strcmp(has, "nothing") == 0 || strcmp(has, "embedded") == 0)
-		return "code";
-	if (strcmp(has, "dwarf") == 0)
-		return executable ? "code, DWARF" : "DWARF";
-	if (strcmp(has, "lines") == 0)
-		return executable ? "code, lines" : "lines";
-	return executable ? "code, symbols" : "symbols";
-}
-
-static void format_age(uint64_t time_s, uint64_t now_s, char ret_text[HUMAN_SIZE])
-{
-	if (time_s == 0)
-		(void)snprintf(ret_text, HUMAN_SIZE, "never");
-	else
-		human_age(now_s > time_s ? now_s - time_s : 0, ret_text);
-}
-
-static void format_row(const json_t *row, uint64_t now_s, struct bytes *out)
-{
-	char size[HUMAN_SIZE], stored[HUMAN_SIZE], uploaded[HUMAN_SIZE], used[HUMAN_SIZE];
-
-	human_bytes(list_number(row, "size_bytes"), size);
-	human_bytes(list_number(row, "stored_bytes"), stored);
-	format_age(list_number(row, "uploaded_time"), now_s, uploaded);
-	format_age(list_number(row, "last_used_time"), now_s, used);
-	(void)human_append(out, list_text(row, "build_id"), -1);
-	(void)bytes_append_format(out, "  %-8s  %-13s  %5" PRIu64 "  %9s  %9s  %-10s  %s\n",
-				  list_text(row, "origin"), words_for(row),
-				  list_number(row, "files"), size, stored, uploaded, used);
-}
-
 static void format_rows(const json_t *rows, uint64_t now_s, struct bytes *out)
 {
-	(void)bytes_append_format(out, "%-40s  %-8s  %-13s  %5s  %9s  %9s  %-10s  %s\n", "build-ID",
-				  "from", "has", "files", "size", "stored", "uploaded",
-				  "last used");
-	for (size_t i = 0; i < json_array_size(rows); i++)
-		format_row(json_array_get(rows, i), now_s, out);
+	debuginfo_list_write(rows, terminal_of_stdout().width, now_s, out);
 }
 
 /* Of one build-ID. */
@@ -281,6 +247,45 @@ static enum exit_code check(const struct debuginfo_options *options, struct clie
 	return totals.n_files > 0 ? EXIT_OK : EXIT_NO_DATA;
 }
 
+/* ---- build-IDs by their beginning ----------------------------------------------------------- */
+
+/* Replaces a beginning by the whole build-ID; what is not known stays as it is. -EINVAL after an
+ * error was said. */
+static int complete_id(const json_t *rows, char **id)
+{
+	const char *whole;
+	int r = debuginfo_list_find(rows, *id, &whole);
+
+	if (r < 0) {
+		log_error("several build-IDs begin with %s: give more of its digits", *id);
+		return -EINVAL;
+	}
+	if (r == 0)
+		return 0;
+	*id = strdup(whole);
+	return *id ? 0 : -ENOMEM;
+}
+
+static int complete_ids(struct client *client, struct debuginfo_options *options)
+{
+	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
+	scoped(json_freep) json_t *root = NULL;
+	bool all_whole = true;
+	int r;
+
+	for (int i = 0; i < options->n_ids; i++)
+		all_whole = all_whole && strlen(options->ids[i]) >= WHOLE_ID_CHARACTERS;
+	if (all_whole)
+		return 0;
+	r = client_get(client, "/v1/debuginfo", &answer);
+	if (r < 0)
+		return r;
+	root = json_loadb((const char *)answer.data, answer.size, 0, NULL);
+	for (int i = 0; i < options->n_ids && r == 0; i++)
+		r = complete_id(json_object_get(root, "debuginfo"), &options->ids[i]);
+	return r;
+}
+
 enum exit_code command_debuginfo(int argc, char **argv)
 {
 	static const struct {
@@ -306,9 +311,10 @@ enum exit_code command_debuginfo(int argc, char **argv)
 				      options.verb);
 			return EXIT_USAGE;
 		}
-		return client_new(&options.connection, &client) < 0
-			       ? EXIT_ERROR
-			       : verbs[i].run(&options, client);
+		if (client_new(&options.connection, &client) < 0 ||
+		    complete_ids(client, &options) < 0)
+			return EXIT_ERROR;
+		return verbs[i].run(&options, client);
 	}
 	(void)fprintf(stderr, "hearth debuginfo: '%s' is none of ls, rm and check\n", options.verb);
 	return EXIT_USAGE;

@@ -14,6 +14,7 @@
 #include "symbolizer/cli/profile_question.h"
 #include "symbolizer/cli/service_choice.h"
 #include "symbolizer/cli/terminal.h"
+#include "symbolizer/cli/unresolved_hint.h"
 
 /* What a terminal shows is chosen from so many of the largest nodes. */
 #define TERMINAL_MAX_NODES 20000
@@ -132,26 +133,50 @@ static void append_heading(struct bytes *out, const struct flame_options *option
 	(void)bytes_append_text(out, "\n");
 }
 
-static int write_tree(const struct flame_options *options, const struct call_tree *tree,
-		      struct bytes *out)
+static uint32_t count_lines(const struct bytes *text)
 {
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < text->size; i++)
+		count += text->data[i] == '\n';
+	return count;
+}
+
+/* So many lines of the tree stay visible with what stands around it. */
+static uint32_t rows_that_fit(const struct terminal *terminal, const struct bytes *hint)
+{
+	int rows = terminal->height - LINES_AROUND - (int)count_lines(hint);
+
+	return (uint32_t)MAX(rows, LINES_AROUND);
+}
+
+static int write_tree(struct client *client, const struct flame_options *options,
+		      const struct call_tree *tree, struct bytes *out)
+{
+	scoped_bytes struct bytes hint = BYTES_INIT(MIB);
 	struct terminal terminal = terminal_of_stdout();
 	struct flame_text_options text = {
 		.type = options->selection.event,
 		.width = options->width > 0 ? (int)options->width : terminal.width,
-		.max_rows = options->has_rows ? options->rows
-					      : (uint32_t)(terminal.height - LINES_AROUND),
 		.colours = terminal.colours,
 		.ascii = terminal.ascii,
+	};
+	const struct unresolved_hint about = {
+		.selection = &options->selection,
+		.connection = &options->connection,
+		.width = text.width,
 	};
 	uint32_t n_hidden;
 	int r;
 
+	unresolved_hint_append(client, &about, tree, &hint);
+	text.max_rows = options->has_rows ? options->rows : rows_that_fit(&terminal, &hint);
 	append_heading(out, options, tree);
 	r = flame_text_write(tree, &text, out, &n_hidden);
 	if (r == 0 && n_hidden > 0)
 		(void)bytes_append_format(
 			out, "%u smaller frames are not shown (--rows 0 shows all)\n", n_hidden);
+	(void)bytes_append(out, hint.data, hint.size);
 	return r;
 }
 
@@ -164,7 +189,7 @@ static enum exit_code print_tree(struct client *client, const struct flame_optio
 
 	if (r <= 0)
 		return r < 0 ? EXIT_ERROR : EXIT_NO_DATA;
-	r = options->folded ? folded_write(tree, &text) : write_tree(options, tree, &text);
+	r = options->folded ? folded_write(tree, &text) : write_tree(client, options, tree, &text);
 	if (r < 0) {
 		(void)log_error_errno(r, "cannot print the profile: %m");
 		return EXIT_ERROR;

@@ -12,6 +12,7 @@
 #include "symbolizer/cli/profile_question.h"
 #include "symbolizer/cli/service_choice.h"
 #include "symbolizer/cli/terminal.h"
+#include "symbolizer/cli/unresolved_hint.h"
 
 #define DEFAULT_ROWS 30
 
@@ -75,8 +76,8 @@ static const struct argp top_argp = {
 	       "adds all it called.",
 };
 
-static int write_functions(const struct top_options *options, const struct call_tree *tree,
-			   struct bytes *out)
+static int write_functions(struct client *client, const struct top_options *options,
+			   const struct call_tree *tree, struct bytes *out)
 {
 	struct terminal terminal = terminal_of_stdout();
 	struct function_text_options text = {
@@ -87,8 +88,19 @@ static int write_functions(const struct top_options *options, const struct call_
 		.colours = terminal.colours,
 	};
 
-	return options->connection.json ? function_json_write(tree, &text, out)
-					: function_text_write(tree, &text, out);
+	const struct unresolved_hint hint = {
+		.selection = &options->selection,
+		.connection = &options->connection,
+		.width = text.width,
+	};
+	int r;
+
+	if (options->connection.json)
+		return function_json_write(tree, &text, out);
+	r = function_text_write(tree, &text, out);
+	if (r == 0)
+		unresolved_hint_append(client, &hint, tree, out);
+	return r;
 }
 
 enum exit_code command_top(int argc, char **argv)
@@ -109,7 +121,7 @@ enum exit_code command_top(int argc, char **argv)
 	if (r <= 0)
 		return r < 0 ? EXIT_ERROR : EXIT_NO_DATA;
 
-	r = write_functions(&options, tree, &text);
+	r = write_functions(client, &options, tree, &text);
 	if (r < 0) {
 		(void)log_error_errno(r, "cannot print the functions: %m");
 		return EXIT_ERROR;

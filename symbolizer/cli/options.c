@@ -71,6 +71,15 @@ static const struct argp_option connection_rows[] = {
 
 const struct argp connection_argp = { .options = connection_rows, .parser = parse_connection };
 
+const char *connection_server_to_type(const struct connection_options *options)
+{
+	const char *usual = getenv("HEARTH_SERVER");
+
+	if (!usual || usual[0] == '\0')
+		usual = DEFAULT_SERVER;
+	return strcmp(options->server, usual) == 0 ? NULL : options->server;
+}
+
 static error_t parse_range(int key, char *text, struct argp_state *state)
 {
 	struct range_options *options = state->input;

@@ -44,6 +44,10 @@ static inline bool selection_is_given(const struct selection_options *selection)
 	return selection->service || (selection->filter && selection->filter[0]);
 }
 
+/* What a command that is printed has to name with --server to reach the same server; NULL: nothing.
+ */
+const char *connection_server_to_type(const struct connection_options *options);
+
 extern const struct argp connection_argp;
 extern const struct argp range_argp;
 extern const struct argp selection_argp;

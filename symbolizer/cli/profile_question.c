@@ -37,6 +37,8 @@ int profile_question_write(const struct selection_options *selection, enum profi
 		json_key_bool(&json, "inlines", false);
 	if (max_nodes > 0)
 		json_key_uint(&json, "max_nodes", max_nodes);
+	if (format == PROFILE_COLUMNS)
+		json_key_bool(&json, "debug", true);
 	json_key_text(&json, "format", format == PROFILE_COLUMNS ? "columns" : "nodes");
 	json_object_end(&json);
 	return bytes_error(out);

@@ -9,7 +9,7 @@
 
 enum profile_format {
 	PROFILE_NODES,   /* the default of the API: what --json prints */
-	PROFILE_COLUMNS, /* what call_tree_from_answer() reads */
+	PROFILE_COLUMNS, /* what call_tree_from_answer() reads, with the figures of the query */
 };
 
 /* Appends the JSON body. @max_nodes 0: all. */

@@ -36,6 +36,31 @@ static void columns_become_nodes_with_depths_and_ends(void **state)
 	assert_int_equal(tree->functions[3].total, 60);
 }
 
+static void the_part_without_names_comes_from_the_figures_of_the_answer(void **state)
+{
+	static const struct {
+		const char *figures;
+		uint64_t unresolved;
+	} cases[] = {
+		{ "\"debug\":null", 0 },
+		{ "\"debug\":{\"unsymbolized\":86}", 86 },
+		{ "\"stats\":{\"unsymbolized\":85}", 85 },
+		{ "\"debug\":{\"unsymbolized\":-1}", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(call_tree_freep) struct call_tree *tree = NULL;
+		char answer[4096], description[64];
+
+		(void)snprintf(answer, sizeof(answer), "{\"result\":%s,%s}", PROFILE_FIXTURE_RESULT,
+			       cases[i].figures);
+		assert_int_equal(
+			profile_fixture_parse(answer, &tree, description, sizeof(description)), 1);
+		assert_int_equal(tree->unresolved, cases[i].unresolved);
+	}
+}
+
 static void an_answer_without_a_profile_says_why(void **state)
 {
 	static const char *const results[] = {
@@ -116,6 +141,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_become_nodes_with_depths_and_ends),
+		cmocka_unit_test(the_part_without_names_comes_from_the_figures_of_the_answer),
 		cmocka_unit_test(an_answer_without_a_profile_says_why),
 		cmocka_unit_test(what_is_no_profile_is_refused),
 		cmocka_unit_test(a_single_root_is_a_profile),

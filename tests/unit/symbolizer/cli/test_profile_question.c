@@ -38,7 +38,7 @@ static void what_was_given_is_asked_for(void **state)
 				"{\"app_service\":\"a\\\"b\",\"profile_event_type\":\"on-cpu\","
 				"\"profile_language_type\":\"eBPF\",\"function_starts\":true,"
 				"\"time_start\":100,\"time_end\":200,\"tag_filter\":\"host = 'x'\","
-				"\"fold_threads\":true,\"inlines\":false,\"max_nodes\":500,"
+				"\"fold_threads\":true,\"inlines\":false,\"max_nodes\":500,\"debug\":true,"
 				"\"format\":\"columns\"}");
 	bytes_release(&out);
 }
