@@ -5,6 +5,11 @@
 # Ctrl-C, and leaves nothing behind but build/ and the data folder.
 #
 #   sudo ./deploy/quickstart.sh [--duration SECONDS] [--port N] [--data DIR]
+#
+# DEBUGINFOD_URLS, as gdb and others know it, names debuginfod servers that the server asks for debuginfo. sudo drops it
+# from the environment unless it is given behind sudo:
+#
+#   sudo DEBUGINFOD_URLS=https://debuginfod.debian.net ./deploy/quickstart.sh
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -35,6 +40,8 @@ usage() {
 		  --duration SECONDS  stop by itself (default: run until Ctrl-C)
 		  --port N            of the server, on loopback (default: 20416)
 		  --data DIR          where the server keeps its data (default: /var/lib/hearth)
+
+		DEBUGINFOD_URLS (behind sudo): debuginfod servers that have the debuginfo of the distribution's packages
 	EOT
 }
 
@@ -146,9 +153,27 @@ start_failed() {
 	die "the full log is $2"
 }
 
+# The servers in DEBUGINFOD_URLS, between commas. Folders (file://) and what is no address are for other programs.
+upstream_urls() {
+	local url urls=
+	for url in ${DEBUGINFOD_URLS:-}; do
+		case $url in
+		http://* | https://*) urls=${urls:+$urls,}$url ;;
+		esac
+	done
+	printf '%s' "$urls"
+}
+
 # Both run in sessions of their own, so that Ctrl-C reaches this script alone, which stops them in order.
 start_server() {
-	setsid "$bin/hearth-symbolizer" --listen "127.0.0.1:$port" --data "$data" >"$server_log" 2>&1 </dev/null &
+	local upstream=() urls
+	urls=$(upstream_urls)
+	if [ -n "$urls" ]; then
+		say "debuginfo that is lacking is fetched from $urls (DEBUGINFOD_URLS)"
+		upstream=(--debuginfo.upstream "$urls")
+	fi
+	setsid "$bin/hearth-symbolizer" --listen "127.0.0.1:$port" --data "$data" "${upstream[@]}" >"$server_log" 2>&1 \
+		</dev/null &
 	server_pid=$!
 	local deadline=$((SECONDS + READY_S))
 	until [ "$(http_status /readyz)" = 200 ]; do
@@ -197,8 +222,9 @@ has_names() {
 	local service hottest
 	service=$(busiest_service)
 	[ -n "$service" ] || return 1
-	hottest=$(hearth top --service "$service" --last 1m --rows 1 2>/dev/null | tail -n 1)
-	[[ $hottest != *"[/"* ]]
+	# The line below the heading; what has no names follows.
+	hottest=$(hearth top --service "$service" --last 1m --rows 1 2>/dev/null | sed -n 2p)
+	[[ $hottest != *"[/"* && $hottest != *+0x* ]]
 }
 
 print_first_look() {

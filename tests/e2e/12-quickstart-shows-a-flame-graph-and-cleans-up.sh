@@ -38,12 +38,15 @@ expect_clean
 # ---- Ctrl-C stops it, and what was stored is still there the next time
 : >"$work/second.log"
 # A script's background commands ignore SIGINT, which they could then not take back.
-env --default-signal=INT setsid "$quickstart" --port "$server_port" --data "$data" </dev/null >"$work/second.log" 2>&1 &
+env --default-signal=INT DEBUGINFOD_URLS="file:///nowhere http://127.0.0.1:1" \
+	setsid "$quickstart" --port "$server_port" --data "$data" </dev/null >"$work/second.log" 2>&1 &
 quickstart_pid=$!
 started_pids+=("$quickstart_pid")
 is_running() { grep -F "running until Ctrl-C" "$work/second.log" >/dev/null; }
 expect_within 60s is_running
 curl -sS -m 10 "$server_url/v1/services?last=1h" | grep -F '"shares"' >/dev/null || fail "the data of the first run is gone"
+curl -sS -m 10 "$server_url/v1/debuginfo/0123456789abcdef/status" | grep -F '"upstream":true' >/dev/null ||
+	fail "DEBUGINFOD_URLS has not become the server's upstream"
 
 # ---- a second one says who has the port
 if "$quickstart" --port "$server_port" --data "$work/other" </dev/null >"$work/in_use.log" 2>&1; then
