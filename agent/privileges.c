@@ -55,7 +55,7 @@ static const struct {
 		.need = how_needed,                              \
 		.time = when,                                    \
 	},
-#include "agent/privileges.def"
+#include "common/privileges.def"
 #undef PRIVILEGE
 };
 

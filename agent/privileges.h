@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the agent is allowed to do, as capabilities (agent/privileges.def). It checks at start that it has them, says
+ * What the agent is allowed to do, as capabilities (common/privileges.def). It checks at start that it has them, says
  * in one sentence for each that is missing how to grant it, and gives up all others before it creates a thread.
  * What system calls it may make is agent/system_calls.h.
  */
@@ -11,7 +11,7 @@
 
 enum privilege {
 #define PRIVILEGE(id, ...) PRIVILEGE_##id,
-#include "agent/privileges.def"
+#include "common/privileges.def"
 #undef PRIVILEGE
 	PRIVILEGE_COUNT,
 };

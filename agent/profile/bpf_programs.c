@@ -19,7 +19,7 @@
 #include "agent/profile/bpf_fit.h"
 #include "agent/profile/bpf_off_cpu.h"
 #include "agent/profile/bpf_variant.h"
-#include "agent/profile/kernel_version.h"
+#include "common/kernel_version.h"
 #include "agent/profile/map_memory.h"
 #include "agent/profile/record_ring.h"
 #include "agent/profile/unwind_maps.h"

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "common/limits.h"
-#include "symbolizer/query/nearest.h"
+#include "common/nearest.h"
 
 #define SUGGESTED_SERVICES 5
 

@@ -127,10 +127,15 @@ static int filter_series(const struct profile_request *request, struct tag_names
 	return apply_filter(filter, selection, ret_message);
 }
 
+/* Of a tag in a message. */
+#define SHOWN_NAME_BYTES 100
+
 static int check_group_by(const struct profile_request *request, struct tag_names *names,
 			  char ret_message[PROFILE_MESSAGE_SIZE])
 {
-	char known[PROFILE_MESSAGE_SIZE - FILTER_MAX_NAME_BYTES - 64];
+	char known[PROFILE_MESSAGE_SIZE - 2 * SHOWN_NAME_BYTES - 80];
+	const char *nearest;
+	int length;
 
 	if (!has_text(request->group_by))
 		return 0;
@@ -140,8 +145,12 @@ static int check_group_by(const struct profile_request *request, struct tag_name
 	if (names->error < 0)
 		return names->error;
 	tag_names_print(names, known, sizeof(known));
-	(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
-		       "group_by: unknown tag '%.100s' (known: %s)", request->group_by, known);
+	length = snprintf(ret_message, PROFILE_MESSAGE_SIZE,
+			  "group_by: unknown tag '%.100s' (known: %s)", request->group_by, known);
+	nearest = tag_names_nearest(names, request->group_by);
+	if (nearest)
+		(void)snprintf(ret_message + length, PROFILE_MESSAGE_SIZE - (size_t)length,
+			       "; did you mean '%.100s'?", nearest);
 	return -EINVAL;
 }
 

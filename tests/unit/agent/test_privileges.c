@@ -100,7 +100,7 @@ static void the_documentation_has_each_capability(void **state)
 {
 	static const char *const rows[] = {
 #define PRIVILEGE(id, alternative, need, time, loss) "| `CAP_" #id "` | ", loss,
-#include "agent/privileges.def"
+#include "common/privileges.def"
 #undef PRIVILEGE
 	};
 	struct bytes text = BYTES_INIT(MIB);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/profile/kernel_version.h"
+#include "common/kernel_version.h"
 
 #include "tests/support/unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/query/nearest.h"
+#include "common/nearest.h"
 
 #include <ctype.h>
 #include <string.h>

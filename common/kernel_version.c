@@ -2,7 +2,7 @@
 /*
  * Debian: "#1 SMP PREEMPT_DYNAMIC Debian 6.1.176-1 (2026-08-01)". Ubuntu: "Ubuntu 6.2.0-39.40~22.04.1-generic 6.2.16".
  */
-#include "agent/profile/kernel_version.h"
+#include "common/kernel_version.h"
 
 #include <stdio.h>
 #include <string.h>
