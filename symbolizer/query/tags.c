@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/nearest.h"
 #include "symbolizer/query/tags.def"
 
 enum tag_source {
@@ -271,4 +272,51 @@ void tag_names_print(const struct tag_names *names, char *ret_text, size_t size)
 		if (!is_listed(ret_text, names->labels[i]))
 			print_name(names->labels[i], ret_text, size);
 	}
+}
+
+struct nearest {
+	const char *wanted;
+	const char *name;
+	unsigned int distance;
+};
+
+static void consider(struct nearest *nearest, const char *name)
+{
+	unsigned int distance = name_distance(nearest->wanted, name);
+
+	if (distance >= nearest->distance)
+		return;
+	nearest->name = name;
+	nearest->distance = distance;
+}
+
+static void consider_labels(struct nearest *nearest, const struct label *labels, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		consider(nearest, labels[i].name);
+}
+
+const char *tag_names_nearest(const struct tag_names *names, const char *name)
+{
+	/* More than half of the letters wrong is another word. */
+	struct nearest nearest = { .wanted = name,
+				   .distance = (unsigned int)strnlen(name, NEAREST_MAX_BYTES) / 2 + 1 };
+	const struct store_process *previous = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tags); i++) {
+		if (tags[i].source != SOURCE_NEVER)
+			consider(&nearest, tags[i].name);
+	}
+	for (size_t i = 0; i < names->n_series; i++) {
+		const struct store_process *process = names->series[i].process;
+
+		if (process == previous)
+			continue;
+		previous = process;
+		consider_labels(&nearest, process->labels, process->n_labels);
+		consider_labels(&nearest, process->host->labels, process->host->n_labels);
+	}
+	for (size_t i = 0; i < names->n_labels; i++)
+		consider(&nearest, names->labels[i]);
+	return nearest.name;
 }

@@ -39,5 +39,8 @@ struct tag_names {
 /* A filter_known; @tag_names is a struct tag_names. */
 bool tag_is_known(void *tag_names, const char *name);
 
+/* The known tag or label whose name is most like @name, or NULL when none is. */
+const char *tag_names_nearest(const struct tag_names *names, const char *name);
+
 /* "app_service, process_id, ..., label, ...", as many as fit, for people. */
 void tag_names_print(const struct tag_names *names, char *ret_text, size_t size);

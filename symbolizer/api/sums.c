@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * GET /v1/processes and GET /v1/groups: a selection summed per process, or per value of a tag.
+ */
+
+#include "symbolizer/query/sums.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "common/log.h"
+#include "symbolizer/api/answer.h"
+#include "symbolizer/api/selection.h"
+
+#define SUMS_DEFAULT_COUNT 50
+#define SUMS_MAX_COUNT     100000
+
+/* A million series with their processes and labels. */
+#define SUMS_ARENA_BYTES (512 * MIB)
+
+struct asked {
+	struct selection selection;
+	int64_t limit;
+	struct sums sums;
+	char message[PROFILE_MESSAGE_SIZE];
+};
+
+/* False after filling @response with an error. */
+static bool sum(struct api_context *context, const struct http_request *request,
+		struct arena *arena, struct http_response *response, struct asked *asked)
+{
+	struct profile_request *profile = &asked->selection.profile;
+	int r;
+
+	r = sums_query(context->store, profile, arena, &asked->sums, asked->message);
+	if (r == -EINVAL) {
+		http_response_error(response, 400, "%s", asked->message);
+		return false;
+	}
+	if (r < 0) {
+		api_count(context, API_METRIC_STORE_ERRORS, 1);
+		(void)log_error_errno(r, "cannot sum up '%s', answering with an error: %m",
+				      request->path);
+		http_response_error(response, 500, "cannot sum up the samples: %s", strerror(-r));
+	}
+	return r >= 0;
+}
+
+static bool read_parameters(struct api_context *context, const struct http_request *request,
+			    struct http_response *response, struct asked *asked)
+{
+	char message[SELECTION_MESSAGE_SIZE];
+
+	if (selection_parse(request, context->clock, &asked->selection, message) == 0 &&
+	    parameter_integer(request, "limit", 1, SUMS_MAX_COUNT, SUMS_DEFAULT_COUNT,
+			      &asked->limit, message) == 0)
+		return true;
+	http_response_error(response, 400, "%s", message);
+	return false;
+}
+
+static void write_common(struct json_writer *json, const struct sum_row *row, enum event_type type)
+{
+	json_key_uint(json, "threads", row->n_threads);
+	json_key_uint(json, "value", answer_value(type, row->value));
+	json_key_uint(json, "last_time", row->last_slot / (NSEC_PER_SEC / SLOT_NS));
+}
+
+static void write_process(struct json_writer *json, const struct sum_row *row, enum event_type type)
+{
+	const struct store_process *process = row->process;
+
+	json_object_begin(json);
+	json_key_uint(json, "pid", process->pid);
+	json_key_text(json, "name", process->name);
+	json_key_text(json, "host", process->host->name);
+	json_key_text(json, "agent_id", process->host->agent_id);
+	json_key_text(json, "executable", process->executable_path ? process->executable_path : "");
+	write_common(json, row, type);
+	json_key(json, "labels");
+	json_object_begin(json);
+	for (uint32_t i = 0; i < process->n_labels; i++)
+		json_key_text(json, process->labels[i].name, process->labels[i].value);
+	json_object_end(json);
+	json_object_end(json);
+}
+
+static void write_group(struct json_writer *json, const struct sum_row *row, enum event_type type)
+{
+	json_object_begin(json);
+	json_key(json, "name");
+	if (row->tag)
+		json_text(json, row->tag);
+	else
+		json_null_value(json);
+	json_key_uint(json, "hosts", row->n_hosts);
+	json_key_uint(json, "processes", row->n_processes);
+	write_common(json, row, type);
+	json_object_end(json);
+}
+
+typedef void (*row_writer)(struct json_writer *json, const struct sum_row *row,
+			   enum event_type type);
+
+static void write_answer(const struct asked *asked, const char *name, row_writer write_row,
+			 struct http_response *response)
+{
+	const struct profile_request *profile = &asked->selection.profile;
+	struct json_writer json;
+
+	json_writer_init(&json, &response->body);
+	json_object_begin(&json);
+	json_key(&json, name);
+	json_array_begin(&json);
+	for (size_t i = 0; i < MIN(asked->sums.count, (size_t)asked->limit); i++)
+		write_row(&json, &asked->sums.rows[i], profile->type);
+	json_array_end(&json);
+	json_key_uint(&json, "count", asked->sums.count);
+	json_key_uint(&json, "total", answer_value(profile->type, asked->sums.total));
+	json_key_text(&json, "event", event_type_name(profile->type));
+	json_key_text(&json, "unit", answer_unit_name(profile->type));
+	json_key_uint(&json, "since", asked->selection.range.since_wall_ns / NSEC_PER_SEC);
+	json_key_uint(&json, "until", asked->selection.range.until_wall_ns / NSEC_PER_SEC);
+	json_key_text(&json, "message", asked->message);
+	json_object_end(&json);
+}
+
+static void answer(struct api_context *context, const struct http_request *request,
+		   struct asked *asked, const char *name, row_writer write_row,
+		   struct http_response *response)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+
+	if (arena_new(SUMS_ARENA_BYTES, &arena) < 0)
+		http_response_error(response, 500, "out of memory");
+	else if (sum(context, request, arena, response, asked))
+		write_answer(asked, name, write_row, response);
+}
+
+void api_processes(struct api_context *context, const struct http_request *request,
+		   struct http_response *response)
+{
+	struct asked asked = {};
+
+	if (!read_parameters(context, request, response, &asked))
+		return;
+	asked.selection.profile.group_by = NULL;
+	answer(context, request, &asked, "processes", write_process, response);
+}
+
+void api_groups(struct api_context *context, const struct http_request *request,
+		struct http_response *response)
+{
+	struct asked asked = {};
+
+	if (!read_parameters(context, request, response, &asked))
+		return;
+	if (!asked.selection.profile.group_by) {
+		http_response_error(response, 400,
+				    "group_by is missing: a tag, such as host or thread");
+		return;
+	}
+	answer(context, request, &asked, "groups", write_group, response);
+}
