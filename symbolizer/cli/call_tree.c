@@ -160,8 +160,15 @@ static int read_nodes(struct call_tree *tree, const json_t *result)
 	return 0;
 }
 
-/* The figures of a query are "debug" in the answer of ProfileTracing, "stats" in that of /v1/flame.
- */
+static uint64_t read_covered(const json_t *root)
+{
+	double seconds =
+		json_number_value(json_object_get(json_object_get(root, "stats"), "covered_s"));
+
+	return seconds > 0 && seconds < 1e12 ? (uint64_t)(seconds + 0.5) : 0;
+}
+
+/* The figures of a query are "debug" in the answer of ProfileTracing, "stats" in that of /v1/flame. */
 static void read_unresolved(struct call_tree *tree, const json_t *root)
 {
 	static const char *const keys[] = { "debug", "stats" };
@@ -186,6 +193,8 @@ int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree,
 	if (!json_is_array(json_object_get(result, "functions"))) {
 		const char *description = json_string_value(json_object_get(root, "DESCRIPTION"));
 
+		if (!description)
+			description = json_string_value(json_object_get(root, "message"));
 		(void)snprintf(ret_description, description_size, "%s",
 			       description ? description : "");
 		return 0;
@@ -200,6 +209,7 @@ int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree,
 	r = read_nodes(tree, result);
 	if (r < 0)
 		return r;
+	tree->covered_s = read_covered(root);
 
 	read_unresolved(tree, root);
 

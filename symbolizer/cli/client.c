@@ -126,7 +126,15 @@ static size_t take_answer(char *data, size_t size, size_t count, void *arg)
 	return bytes_append(arg, data, size * count) < 0 ? 0 : size * count;
 }
 
-static void say_unreachable(const struct client *client, CURLcode code)
+static int say_no_http(const struct client *client, const char *cause)
+{
+	log_error("'%s' does not answer in HTTP: %s; is it https://, or another program's port?",
+		  client->server, cause);
+	return -EIO;
+}
+
+/* Returns -EINVAL where the address is at fault, else -EIO. */
+static int say_unreachable(const struct client *client, CURLcode code)
 {
 	const char *cause =
 		client->curl_message[0] ? client->curl_message : curl_easy_strerror(code);
@@ -141,7 +149,21 @@ static void say_unreachable(const struct client *client, CURLcode code)
 		break;
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
-		log_error("'%s' is no address of a server: %s; it looks like http://HOST:20416",
+		if (strstr(cause, "HTTP/0.9"))
+			return say_no_http(client, cause);
+		log_error("'%s' is no address of a server: %s; it looks like http://HOST:20416, "
+			  "with an IPv6 address in brackets: [::1]",
+			  client->server, cause);
+		return -EINVAL;
+	case CURLE_GOT_NOTHING:
+		return say_no_http(client, cause);
+	case CURLE_SSL_CONNECT_ERROR:
+		log_error("'%s' does not speak TLS with us: %s; without TLS it is http://",
+			  client->server, cause);
+		break;
+	case CURLE_PEER_FAILED_VERIFICATION:
+		log_error("the certificate of '%s' is not trusted: %s; add its authority to the "
+			  "system's (update-ca-certificates)",
 			  client->server, cause);
 		break;
 	case CURLE_WRITE_ERROR:
@@ -151,6 +173,7 @@ static void say_unreachable(const struct client *client, CURLcode code)
 	default:
 		log_error("the request to '%s' failed: %s", client->server, cause);
 	}
+	return -EIO;
 }
 
 void client_find_words(struct bytes_view body, struct bytes *ret_words)
@@ -186,9 +209,11 @@ static int say_refused(const struct client *client, long status, struct bytes_vi
 			  "or HEARTH_TOKEN",
 			  client->server, words);
 	else if (status == 403)
-		log_error("the token may not do this: %s", words);
+		log_error("the token may not do this: %s; give one with that scope with "
+			  "--token-file FILE or HEARTH_TOKEN",
+			  words);
 	else if (status == 400 || status == 413)
-		log_error("the server does not accept the request: %s", words);
+		log_error("the server does not accept this: %s", words);
 	else if (status == 404)
 		log_error("'%s' does not know this request (%s); is it a hearth-symbolizer, and "
 			  "not an older one?",
@@ -196,7 +221,7 @@ static int say_refused(const struct client *client, long status, struct bytes_vi
 	else
 		log_error("the server at '%s' failed with status %ld: %s", client->server, status,
 			  words);
-	return -EIO;
+	return status == 400 ? -EINVAL : -EIO;
 }
 
 CURLcode client_run(struct client *client, const char *path_and_query, struct bytes *body,
@@ -228,6 +253,16 @@ CURLcode client_run(struct client *client, const char *path_and_query, struct by
 	return code;
 }
 
+/* Every answer of the API is an object. */
+static bool is_json(const struct bytes *body)
+{
+	size_t start = 0;
+
+	while (start < body->size && strchr(" \t\r\n", body->data[start]))
+		start++;
+	return start < body->size && body->data[start] == '{';
+}
+
 static int perform(struct client *client, const char *path_and_query, struct bytes *ret_body)
 {
 	scoped_bytes struct bytes body = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
@@ -237,12 +272,16 @@ static int perform(struct client *client, const char *path_and_query, struct byt
 	code = client_run(client, path_and_query, &body, &status);
 	/* A server that refuses an upload may close before it has read it all; its words are there
 	 * nevertheless. */
-	if (code != CURLE_OK && status < 400) {
-		say_unreachable(client, code);
+	if (code != CURLE_OK && status < 400)
+		return say_unreachable(client, code);
+	if (status != 200 && status != 201 && !(status == 404 && !is_json(&body)))
+		return say_refused(client, status, bytes_view_of(&body));
+	if (!is_json(&body)) {
+		log_error("'%s' is no hearth-symbolizer: it answers with status %ld and no JSON; name "
+			  "another with --server URL or HEARTH_SERVER",
+			  client->server, status);
 		return -EIO;
 	}
-	if (status != 200 && status != 201)
-		return say_refused(client, status, bytes_view_of(&body));
 	return bytes_append(ret_body, body.data, body.size);
 }
 

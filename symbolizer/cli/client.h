@@ -17,7 +17,7 @@ struct client *client_free(struct client *client);
 
 /*
  * GET @path_and_query ("/v1/hosts"), or POST with a JSON body. The body of a 200 is appended to
- * @ret_body; every other status is a message and -EIO.
+ * @ret_body; every other status is a message and -EIO, or -EINVAL where the arguments are wrong.
  */
 int client_get(struct client *client, const char *path_and_query, struct bytes *ret_body);
 int client_post_json(struct client *client, const char *path, struct bytes_view json,
@@ -40,6 +40,7 @@ struct client_request {
 struct client_answer {
 	long status; /* 0: none came */
 	struct bytes body;
+	uint64_t date_s; /* the server's clock, of its header Date; 0: not given */
 	char words[CLIENT_WORDS_SIZE]; /* why not, in one line; "" for an answer below 400 */
 };
 

@@ -77,6 +77,17 @@ static void write_words(const struct client *client, CURLcode code, struct clien
 	(void)snprintf(answer->words, sizeof(answer->words), "%s", text);
 }
 
+static uint64_t date_of_answer(const struct client *client)
+{
+	struct curl_header *header;
+	time_t date;
+
+	if (curl_easy_header(client->curl, "Date", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+		return 0;
+	date = curl_getdate(header->value, NULL);
+	return date > 0 ? (uint64_t)date : 0;
+}
+
 int client_exchange(struct client *client, const struct client_request *request,
 		    struct client_answer *ret_answer)
 {
@@ -97,6 +108,7 @@ int client_exchange(struct client *client, const struct client_request *request,
 	set_body(client, request, &outgoing);
 	code = client_run(client, request->path, &ret_answer->body, &ret_answer->status);
 	curl_slist_free_all(headers);
+	ret_answer->date_s = date_of_answer(client);
 	/* A server that refuses an upload may close before it has read it all. */
 	if (code != CURLE_OK && ret_answer->status < 400)
 		ret_answer->status = 0;

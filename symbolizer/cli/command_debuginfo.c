@@ -300,6 +300,7 @@ enum exit_code command_debuginfo(int argc, char **argv)
 	};
 	scoped(client_freep) struct client *client = NULL;
 	struct debuginfo_options options = {};
+	int r;
 
 	if (argp_parse(&debuginfo_argp, argc, argv, ARGP_IN_ORDER, NULL, &options) != 0)
 		return EXIT_USAGE;
@@ -311,9 +312,11 @@ enum exit_code command_debuginfo(int argc, char **argv)
 				      options.verb);
 			return EXIT_USAGE;
 		}
-		if (client_new(&options.connection, &client) < 0 ||
-		    complete_ids(client, &options) < 0)
+		if (client_new(&options.connection, &client) < 0)
 			return EXIT_ERROR;
+		r = complete_ids(client, &options);
+		if (r < 0)
+			return exit_code_of_error(r);
 		return verbs[i].run(&options, client);
 	}
 	(void)fprintf(stderr, "hearth debuginfo: '%s' is none of ls, rm and check\n", options.verb);

@@ -9,7 +9,6 @@
 #include "common/log.h"
 #include "symbolizer/cli/command.h"
 #include "symbolizer/cli/flame_text.h"
-#include "symbolizer/cli/human.h"
 #include "symbolizer/cli/json_text.h"
 #include "symbolizer/cli/profile_question.h"
 #include "symbolizer/cli/service_choice.h"
@@ -47,6 +46,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &options->selection;
 		state->child_inputs[1] = &options->connection;
+		state->child_inputs[2] = &options->selection;
 		return 0;
 	case KEY_FOLDED:
 		options->folded = true;
@@ -70,13 +70,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
 static const struct argp_option rows_of_flame[] = {
 	{ NULL, 0, NULL, 0, "Output:", 6 },
 	{ "folded", KEY_FOLDED, NULL, 0, "one line per stack, \"root;caller;callee value\"", 0 },
-	{ "rows", KEY_ROWS, "N", 0, "at most N lines (what fits the terminal; 0: all)", 0 },
+	{ "rows", KEY_ROWS, "N", 0, "at most N lines (what fits the terminal; 0: all); nodes with --json", 0 },
 	{ "width", KEY_WIDTH, "N", 0, "columns (of the terminal)", 0 },
 	{}
 };
 
 static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
 					      { &connection_argp, 0, NULL, 0 },
+					      { &by_argp, 0, NULL, 0 },
 					      {} };
 
 static const struct argp flame_argp = {
@@ -105,9 +106,11 @@ static enum exit_code print_json(struct client *client, const struct flame_optio
 {
 	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
 	bool empty;
+	int r;
 
-	if (profile_ask(client, &options->selection, PROFILE_NODES, 0, &answer) < 0)
-		return EXIT_ERROR;
+	r = profile_ask(client, &options->selection, PROFILE_NODES, options->rows, &answer);
+	if (r < 0)
+		return exit_code_of_error(r);
 	empty = is_empty(&answer);
 	(void)bytes_append_byte(&answer, '\n');
 	if (terminal_print(&answer) < 0)
@@ -115,37 +118,23 @@ static enum exit_code print_json(struct client *client, const struct flame_optio
 	return empty ? EXIT_NO_DATA : EXIT_OK;
 }
 
-static void append_heading(struct bytes *out, const struct flame_options *options,
+static void append_heading(struct bytes *out, const struct flame_options *options, int width,
 			   const struct call_tree *tree)
 {
 	const struct time_range *range = &options->selection.range.range;
-	uint64_t seconds = range->until_s - range->since_s + 1;
-	char total[HUMAN_SIZE], length[HUMAN_SIZE];
+	struct flame_heading heading = {
+		.type = options->selection.event,
+		.seconds = range->until_s - range->since_s + 1,
+		.width = width,
+	};
 
-	human_value(options->selection.event, tree->nodes[0].total, total);
-	human_value(EVENT_ON_CPU, seconds * 1000000, length);
-	(void)human_append(out, call_tree_function(tree, 0)->name, -1);
-	(void)bytes_append_format(out, ", %s: %s in %s", event_type_name(options->selection.event),
-				  total, length);
-	if (options->selection.event == EVENT_ON_CPU)
-		(void)bytes_append_format(out, " (%.2f CPUs)",
-					  (double)tree->nodes[0].total / 1e6 / (double)seconds);
-	(void)bytes_append_text(out, "\n");
-}
-
-static uint32_t count_lines(const struct bytes *text)
-{
-	uint32_t count = 0;
-
-	for (size_t i = 0; i < text->size; i++)
-		count += text->data[i] == '\n';
-	return count;
+	flame_heading_write(tree, &heading, out);
 }
 
 /* So many lines of the tree stay visible with what stands around it. */
 static uint32_t rows_that_fit(const struct terminal *terminal, const struct bytes *hint)
 {
-	int rows = terminal->height - LINES_AROUND - (int)count_lines(hint);
+	int rows = terminal->height - LINES_AROUND - (int)terminal_lines_of(hint);
 
 	return (uint32_t)MAX(rows, LINES_AROUND);
 }
@@ -171,7 +160,7 @@ static int write_tree(struct client *client, const struct flame_options *options
 
 	unresolved_hint_append(client, &about, tree, &hint);
 	text.max_rows = options->has_rows ? options->rows : rows_that_fit(&terminal, &hint);
-	append_heading(out, options, tree);
+	append_heading(out, options, text.width, tree);
 	r = flame_text_write(tree, &text, out, &n_hidden);
 	if (r == 0 && n_hidden > 0)
 		(void)bytes_append_format(
@@ -188,7 +177,7 @@ static enum exit_code print_tree(struct client *client, const struct flame_optio
 	int r = profile_ask_tree(client, &options->selection, all ? 0 : TERMINAL_MAX_NODES, &tree);
 
 	if (r <= 0)
-		return r < 0 ? EXIT_ERROR : EXIT_NO_DATA;
+		return r < 0 ? exit_code_of_error(r) : EXIT_NO_DATA;
 	r = options->folded ? folded_write(tree, &text) : write_tree(client, options, tree, &text);
 	if (r < 0) {
 		(void)log_error_errno(r, "cannot print the profile: %m");

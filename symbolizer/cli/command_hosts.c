@@ -4,10 +4,9 @@
  * hearth hosts: which agents report, and since when one does not.
  */
 
-#include <inttypes.h>
-
-#include "symbolizer/cli/human.h"
+#include "symbolizer/cli/host_text.h"
 #include "symbolizer/cli/list_answer.h"
+#include "symbolizer/cli/terminal.h"
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -26,44 +25,12 @@ static const struct argp hosts_argp = {
 	.doc = "Lists the hosts that sent samples.",
 };
 
-static void append_cell(struct bytes *out, const char *text, int width)
-{
-	int columns = human_append(out, text, -1);
-
-	(void)bytes_append_format(out, "%*s  ", MAX(width - columns, 0), "");
-}
-
-/* Below the host's line: the value of label @name, if the host has it, after @words. */
-static void append_label(struct bytes *out, const json_t *row, const char *name, const char *words)
-{
-	const char *value = list_text(json_object_get(row, "labels"), name);
-
-	if (!value[0])
-		return;
-	(void)bytes_append_format(out, "  %s: ", words);
-	(void)human_append(out, value, -1);
-	(void)bytes_append_byte(out, '\n');
-}
-
 static void format_hosts(const json_t *rows, uint64_t now_s, struct bytes *out)
 {
-	(void)bytes_append_format(out, "%-32s  %4s  %-24s  %-8s  %-8s  %s\n", "host", "CPUs",
-				  "kernel", "arch", "agent", "last batch");
-	for (size_t i = 0; i < json_array_size(rows); i++) {
-		const json_t *row = json_array_get(rows, i);
-		uint64_t last_s = list_number(row, "last_time");
-		char age[HUMAN_SIZE];
+	struct terminal terminal = terminal_of_stdout();
 
-		human_age(now_s > last_s ? now_s - last_s : 0, age);
-		append_cell(out, list_text(row, "name"), 32);
-		(void)bytes_append_format(out, "%4" PRIu64 "  ", list_number(row, "cpus"));
-		append_cell(out, list_text(row, "kernel_release"), 24);
-		append_cell(out, list_text(row, "architecture"), 8);
-		append_cell(out, list_text(row, "agent_version"), 8);
-		(void)bytes_append_format(out, "%s\n", age);
-		append_label(out, row, "agent.reduced", "reduced to keep its budget");
-		append_label(out, row, "kernel.lacks", "its kernel lacks");
-	}
+	/* A file has whole names, each label on one line. */
+	host_text_write(rows, now_s, terminal.is_terminal ? terminal.width : INT16_MAX, out);
 }
 
 enum exit_code command_hosts(int argc, char **argv)

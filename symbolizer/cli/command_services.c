@@ -88,12 +88,15 @@ enum exit_code command_services(int argc, char **argv)
 	scoped(client_freep) struct client *client = NULL;
 	scoped_service_list struct service_list list = {};
 	struct services_options options = {};
+	int r;
 
 	if (argp_parse(&services_argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
-	if (client_new(&options.connection, &client) < 0 ||
-	    service_list_fetch(client, &options.range.range, &list) < 0)
+	if (client_new(&options.connection, &client) < 0)
 		return EXIT_ERROR;
+	r = service_list_fetch(client, &options.range.range, &list);
+	if (r < 0)
+		return exit_code_of_error(r);
 	if (list.count == 0 && !options.connection.json) {
 		(void)fprintf(stderr, "%s\n", SERVICE_LIST_EMPTY);
 		return EXIT_NO_DATA;

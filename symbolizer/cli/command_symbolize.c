@@ -54,9 +54,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case KEY_KERNEL:
 		options->kernel = true;
 		return 0;
-	case ARGP_KEY_ARGS:
-		options->addresses = state->argv + state->next;
-		options->n_addresses = state->argc - state->next;
+	case ARGP_KEY_ARG:
+		/* All arguments at once: they stand behind the options. */
+		options->addresses = state->argv + state->next - 1;
+		options->n_addresses = state->argc - state->next + 1;
+		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_END:
 		if (!options->build_id)
@@ -220,13 +222,17 @@ enum exit_code command_symbolize(int argc, char **argv)
 	scoped(client_freep) struct client *client = NULL;
 	scoped(json_freep) json_t *root = NULL;
 	struct symbolize_options options = {};
+	int r;
 
 	if (argp_parse(&symbolize_argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
-	if (make_question(&options, &question) < 0 ||
-	    client_new(&options.connection, &client) < 0 ||
-	    ask(client, &question, &answer, &root) < 0)
-		return EXIT_ERROR;
+	r = make_question(&options, &question);
+	if (r == 0)
+		r = client_new(&options.connection, &client);
+	if (r == 0)
+		r = ask(client, &question, &answer, &root);
+	if (r < 0)
+		return exit_code_of_error(r);
 	if (!options.connection.json)
 		return print_answer(root);
 	(void)bytes_append_byte(&answer, '\n');

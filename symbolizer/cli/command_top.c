@@ -11,12 +11,15 @@
 #include "symbolizer/cli/flame_text.h"
 #include "symbolizer/cli/profile_question.h"
 #include "symbolizer/cli/service_choice.h"
+#include "symbolizer/cli/sum_list.h"
 #include "symbolizer/cli/terminal.h"
 #include "symbolizer/cli/unresolved_hint.h"
-
-#define DEFAULT_ROWS 30
+#include "symbolizer/cli/wait_frames.h"
 
 #define MAX_TEXT_BYTES (256 * MIB)
+
+/* Stay on the least terminal when remarks stand below them. */
+#define MIN_ROWS 5
 
 enum top_key {
 	KEY_TOTAL = 0x200,
@@ -28,6 +31,7 @@ struct top_options {
 	struct selection_options selection;
 	bool by_total;
 	uint32_t rows;
+	bool has_rows;
 	uint32_t width;
 };
 
@@ -37,15 +41,16 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		options->rows = DEFAULT_ROWS;
 		state->child_inputs[0] = &options->selection;
 		state->child_inputs[1] = &options->connection;
+		state->child_inputs[2] = &options->selection;
 		return 0;
 	case 't':
 		options->by_total = true;
 		return 0;
 	case 'n':
 		options->rows = options_number(state, "--rows", text, 1000000);
+		options->has_rows = true;
 		return 0;
 	case KEY_WIDTH:
 		options->width = options_number(state, "--width", text, 10000);
@@ -58,13 +63,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
 static const struct argp_option rows_of_top[] = {
 	{ NULL, 0, NULL, 0, "Output:", 6 },
 	{ "total", 't', NULL, 0, "sort by total instead of self; Total always is", 0 },
-	{ "rows", 'n', "N", 0, "at most N functions (30; 0: all), also with --json", 0 },
+	{ "rows", 'n', "N", 0, "at most N rows (what fits the terminal; 0: all), also with --json", 0 },
 	{ "width", KEY_WIDTH, "N", 0, "columns (of the terminal)", 0 },
 	{}
 };
 
 static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
 					      { &connection_argp, 0, NULL, 0 },
+					      { &by_argp, 0, NULL, 0 },
 					      {} };
 
 static const struct argp top_argp = {
@@ -73,22 +79,22 @@ static const struct argp top_argp = {
 	.args_doc = "[SERVICE]",
 	.children = children,
 	.doc = "Lists the functions of a service: self is what was spent in the function, total "
-	       "adds all it called.",
+	       "adds all it called; of a wait, self is in the function that called the "
+	       "scheduler. With --by, one row for each value of a tag.",
 };
 
 static int write_functions(struct client *client, const struct top_options *options,
 			   const struct call_tree *tree, struct bytes *out)
 {
-	struct terminal terminal = terminal_of_stdout();
+	scoped_bytes struct bytes hint = BYTES_INIT(MIB);
 	struct function_text_options text = {
 		.type = options->selection.event,
-		.width = options->width > 0 ? (int)options->width : terminal.width,
+		.width = (int)options->width,
 		.max_rows = options->rows,
 		.by_total = options->by_total,
-		.colours = terminal.colours,
+		.colours = terminal_of_stdout().colours,
 	};
-
-	const struct unresolved_hint hint = {
+	const struct unresolved_hint about = {
 		.selection = &options->selection,
 		.connection = &options->connection,
 		.width = text.width,
@@ -97,10 +103,17 @@ static int write_functions(struct client *client, const struct top_options *opti
 
 	if (options->connection.json)
 		return function_json_write(tree, &text, out);
+	unresolved_hint_append(client, &about, tree, &hint);
+	if (!options->has_rows && terminal_of_stdout().is_terminal)
+		text.max_rows -= MIN(terminal_lines_of(&hint), text.max_rows - MIN_ROWS);
 	r = function_text_write(tree, &text, out);
-	if (r == 0)
-		unresolved_hint_append(client, &hint, tree, out);
+	(void)bytes_append(out, hint.data, hint.size);
 	return r;
+}
+
+static bool is_wait(enum event_type type)
+{
+	return type == EVENT_OFF_CPU || type == EVENT_RUN_QUEUE;
 }
 
 enum exit_code command_top(int argc, char **argv)
@@ -108,6 +121,7 @@ enum exit_code command_top(int argc, char **argv)
 	scoped(call_tree_freep) struct call_tree *tree = NULL;
 	scoped(client_freep) struct client *client = NULL;
 	scoped_bytes struct bytes text = BYTES_INIT(MAX_TEXT_BYTES);
+	struct terminal terminal = terminal_of_stdout();
 	struct top_options options = {};
 	int r;
 
@@ -115,12 +129,25 @@ enum exit_code command_top(int argc, char **argv)
 		return EXIT_USAGE;
 	if (client_new(&options.connection, &client) < 0)
 		return EXIT_ERROR;
+	if (!options.has_rows)
+		options.rows = terminal_table_rows(&terminal);
+	if (options.width == 0)
+		options.width = (uint32_t)terminal.width;
+	if (options.selection.by)
+		return sum_list_print(client, &(struct sum_options){
+			.connection = &options.connection,
+			.selection = &options.selection,
+			.rows = options.rows,
+			.width = (int)options.width,
+		});
 	if (!selection_is_given(&options.selection))
 		return service_choice_say(client, &options.selection.range.range, argv[0]);
 	r = profile_ask_tree(client, &options.selection, 0, &tree);
 	if (r <= 0)
-		return r < 0 ? EXIT_ERROR : EXIT_NO_DATA;
+		return r < 0 ? exit_code_of_error(r) : EXIT_NO_DATA;
 
+	if (is_wait(options.selection.event))
+		wait_frames_charge_callers(tree);
 	r = write_functions(client, &options, tree, &text);
 	if (r < 0) {
 		(void)log_error_errno(r, "cannot print the functions: %m");

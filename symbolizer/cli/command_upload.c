@@ -54,7 +54,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		options->recursive = true;
 		return 0;
 	case 'P':
-		options->jobs = options_number(state, "--parallel", text, MAX_JOBS);
+		options->jobs = options_number_from(state, "--parallel", text, 1, MAX_JOBS);
 		return 0;
 	case KEY_FORCE:
 		options->force = true;
@@ -69,9 +69,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		if (executable_id_parse(text, &options->split_id) < 0)
 			argp_error(state, "--split-of '%.40s' is no build-ID", text);
 		return 0;
-	case ARGP_KEY_ARGS:
-		options->files = state->argv + state->next;
-		options->n_files = state->argc - state->next;
+	case ARGP_KEY_ARG:
+		/* All arguments at once: they stand behind the options. */
+		options->files = state->argv + state->next - 1;
+		options->n_files = state->argc - state->next + 1;
+		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "name the files to upload");

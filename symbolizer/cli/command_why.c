@@ -253,13 +253,16 @@ enum exit_code command_why(int argc, char **argv)
 	scoped(client_freep) struct client *client = NULL;
 	scoped(json_freep) json_t *root = NULL;
 	struct why_options options = {};
+	int r;
 
 	if (argp_parse(&why_argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
-	if (client_new(&options.connection, &client) < 0 ||
-	    unresolved_fetch(client, &options.selection,
-			     options.file ? UNRESOLVED_MAX_ROWS : options.rows, &root) < 0)
+	if (client_new(&options.connection, &client) < 0)
 		return EXIT_ERROR;
+	r = unresolved_fetch(client, &options.selection,
+			     options.file ? UNRESOLVED_MAX_ROWS : options.rows, &root);
+	if (r < 0)
+		return exit_code_of_error(r);
 	if (options.file)
 		return explain_file(client, &options, root);
 	if (options.connection.json)

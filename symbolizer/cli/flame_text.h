@@ -23,6 +23,19 @@ struct flame_text_options {
 	bool ascii;        /* bars of '#' */
 };
 
+struct flame_heading {
+	enum event_type type;
+	uint64_t seconds; /* of the range that was asked for */
+	int width;
+};
+
+/*
+ * Appends the line above a tree: "demo, on-cpu: 1 m 40 s in 5 m (0.33 CPUs)". Where agents sampled
+ * for a part of the range only, that part is what the average is of.
+ */
+void flame_heading_write(const struct call_tree *tree, const struct flame_heading *heading,
+			 struct bytes *out);
+
 /* Appends the lines to @out. 0 or -ENOMEM; *ret_n_hidden: frames that are not shown. */
 int flame_text_write(const struct call_tree *tree, const struct flame_text_options *options,
 		     struct bytes *out, uint32_t *ret_n_hidden);

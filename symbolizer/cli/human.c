@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/scoped.h"
+
 /* Of a UTF-8 sequence that says "…". */
 #define ELLIPSIS "\xe2\x80\xa6"
 
@@ -105,13 +107,20 @@ static int count_columns(const char *text)
 	return columns;
 }
 
-/* One character of @text. C1 controls are two bytes in UTF-8: 0xc2, then 0x80 to 0x9f. */
-static size_t append_character(struct bytes *out, const char *text)
+static size_t character_size(const char *text)
 {
 	size_t size = 1;
 
 	while (is_continuation(text[size]))
 		size++;
+	return size;
+}
+
+/* One character of @text. C1 controls are two bytes in UTF-8: 0xc2, then 0x80 to 0x9f. */
+static size_t append_character(struct bytes *out, const char *text)
+{
+	size_t size = character_size(text);
+
 	if ((unsigned char)text[0] < 0x20 || text[0] == 0x7f || is_continuation(text[0]) ||
 	    ((unsigned char)text[0] == 0xc2 && (unsigned char)text[1] < 0xa0))
 		(void)bytes_append_byte(out, '?');
@@ -124,11 +133,43 @@ int human_append(struct bytes *out, const char *text, int max_columns)
 {
 	int columns = count_columns(text);
 	bool cut = max_columns >= 0 && columns > max_columns;
-	int kept = cut ? MAX(max_columns - 1, 0) : columns;
+	int tail = cut ? MAX(max_columns - 1, 0) / 2 : 0;
+	int head = cut ? MAX(max_columns - 1, 0) - tail : columns;
 
-	for (int i = 0; i < kept && *text; i++)
+	for (int i = 0; i < head && *text; i++)
 		text += append_character(out, text);
-	if (cut && max_columns > 0)
-		(void)bytes_append_text(out, ELLIPSIS);
-	return cut ? max_columns : columns;
+	if (!cut || max_columns == 0)
+		return cut ? 0 : columns;
+	(void)bytes_append_text(out, ELLIPSIS);
+	for (int i = head; i < columns - tail && *text; i++)
+		text += character_size(text);
+	while (*text)
+		text += append_character(out, text);
+	return max_columns;
+}
+
+void human_append_wrapped(struct bytes *out, const char *text, int used, int indent, int width)
+{
+	int blanks = 0;
+
+	while (*text) {
+		size_t length = strcspn(text, ", ");
+		scoped_free char *word = NULL;
+		int columns;
+
+		length += text[length] == ',';
+		word = strndup(text, length);
+		columns = word ? count_columns(word) : 0;
+		if (used > indent && used + blanks + columns > width) {
+			(void)bytes_append_format(out, "\n%*s", indent, "");
+			used = indent;
+		} else {
+			(void)bytes_append_format(out, "%*s", blanks, "");
+			used += blanks;
+		}
+		used += human_append(out, word ? word : "", -1);
+		text += length;
+		blanks = (int)strspn(text, " ");
+		text += blanks;
+	}
 }

@@ -22,8 +22,15 @@ void human_share(uint64_t part, uint64_t whole, char ret_text[HUMAN_SIZE]);
 void human_age(uint64_t seconds, char ret_text[HUMAN_SIZE]);
 
 /*
- * Appends @text cut to @max_columns columns, an ellipsis for what went; -1: all of it. Control
+ * Appends @text in @max_columns columns; of a longer one the middle is left out and marked by an
+ * ellipsis, because names and paths differ at their ends. -1: all of it. Control
  * characters, which could move the cursor or worse, become '?'. Returns the columns used; a
  * character counts as one.
  */
 int human_append(struct bytes *out, const char *text, int max_columns);
+
+/*
+ * Appends all of @text to a line of which @used columns are taken, and begins further lines with
+ * @indent blanks wherever a word would end behind column @width.
+ */
+void human_append_wrapped(struct bytes *out, const char *text, int used, int indent, int width);

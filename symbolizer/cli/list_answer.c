@@ -34,9 +34,11 @@ enum exit_code list_print(const struct connection_options *options, struct clien
 	scoped_bytes struct bytes text = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
 	scoped(json_freep) json_t *root = NULL;
 	const json_t *rows;
+	int r;
 
-	if (client_get(client, path, &answer) < 0)
-		return EXIT_ERROR;
+	r = client_get(client, path, &answer);
+	if (r < 0)
+		return exit_code_of_error(r);
 	if (options->json) {
 		(void)bytes_append_byte(&answer, '\n');
 		return terminal_print(&answer) < 0 ? EXIT_ERROR : EXIT_OK;
@@ -45,7 +47,8 @@ enum exit_code list_print(const struct connection_options *options, struct clien
 	root = json_loadb((const char *)answer.data, answer.size, 0, NULL);
 	rows = json_object_get(root, name);
 	if (!json_is_array(rows)) {
-		log_error("the server's answer holds no list of %s", name);
+		log_error("the answer of '%s' holds no list of %s; is it a hearth-symbolizer?",
+			  options->server, name);
 		return EXIT_ERROR;
 	}
 	if (json_array_size(rows) == 0) {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/base.h"
+#include "common/nearest.h"
 #include "symbolizer/cli/command.h"
 #include "symbolizer/cli/hyphens.h"
 
@@ -41,6 +42,27 @@ static const struct command *find_command(const char *name)
 			return &commands[i];
 	}
 	return NULL;
+}
+
+static enum exit_code refuse_command(const char *name)
+{
+	const char *nearest = NULL;
+	/* More than half of the letters wrong is another word. */
+	unsigned int least = (unsigned int)strnlen(name, NEAREST_MAX_BYTES) / 2 + 1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		unsigned int distance = name_distance(name, commands[i].name);
+
+		if (distance < least) {
+			least = distance;
+			nearest = commands[i].name;
+		}
+	}
+	(void)fprintf(stderr, "hearth: '%.40s' is no command", name);
+	if (nearest)
+		(void)fprintf(stderr, "; did you mean '%s'?", nearest);
+	(void)fprintf(stderr, "%s 'hearth help' lists all\n", nearest ? "" : ";");
+	return EXIT_USAGE;
 }
 
 static enum exit_code run_command(const struct command *command, int argc, char **argv)
@@ -111,11 +133,8 @@ enum exit_code command_help(int argc, char **argv)
 	char help[] = "--help";
 	char *help_argv[] = { argv[0], help, NULL };
 
-	if (argc > 1 && !command) {
-		(void)fprintf(stderr, "hearth: '%s' is no command\n", argv[1]);
-		print_overview(stderr);
-		return EXIT_USAGE;
-	}
+	if (argc > 1 && !command)
+		return refuse_command(argv[1]);
 	if (command && command->run != command_help)
 		return run_command(command, 2, help_argv);
 	print_manual();
@@ -157,11 +176,8 @@ int main(int argc, char **argv)
 	}
 
 	command = find_command(known_as(argv[1]));
-	if (!command) {
-		(void)fprintf(stderr, "hearth: '%s' is no command\n", argv[1]);
-		print_overview(stderr);
-		return EXIT_USAGE;
-	}
+	if (!command)
+		return refuse_command(argv[1]);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return EXIT_ERROR;
 	status = run_command(command, argc - 1, argv + 1);

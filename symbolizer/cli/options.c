@@ -49,6 +49,10 @@ static error_t parse_connection(int key, char *text, struct argp_state *state)
 	case 'j':
 		options->json = true;
 		return 0;
+	case ARGP_KEY_ARG:
+		/* No other parser took it. */
+		argp_error(state, "'%.40s' is one argument too many", text);
+		return 0;
 	case ARGP_KEY_END:
 		if (!options->server || options->server[0] == '\0')
 			options->server = DEFAULT_SERVER;
@@ -126,6 +130,24 @@ static void set_service(struct selection_options *options, const char *name,
 	options->service = name;
 }
 
+const char *tag_of_word(const char *word)
+{
+	static const struct {
+		const char *word;
+		const char *tag;
+	} words[] = {
+		{ "process", SELECTION_BY_PROCESS },
+		{ "pid", SELECTION_BY_PROCESS },
+		{ "container", "container_id" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strcmp(words[i].word, word) == 0)
+			return words[i].tag;
+	}
+	return word;
+}
+
 static error_t parse_selection(int key, char *text, struct argp_state *state)
 {
 	struct selection_options *options = state->input;
@@ -142,7 +164,8 @@ static error_t parse_selection(int key, char *text, struct argp_state *state)
 	case 'e':
 		options->event = event_type_from_name(text);
 		if (options->event == EVENT_NONE)
-			argp_error(state, "--event '%.40s' is no event type; try on-cpu or off-cpu",
+			argp_error(state,
+				   "--event '%.40s' is no event type; agents collect " COLLECTED_EVENTS,
 				   text);
 		return 0;
 	case 'f':
@@ -178,15 +201,50 @@ const struct argp selection_argp = {
 	.children = selection_children,
 };
 
-uint32_t options_number(struct argp_state *state, const char *option, const char *text,
-			uint32_t max)
+static error_t parse_by(int key, char *text, struct argp_state *state)
+{
+	struct selection_options *options = state->input;
+
+	switch (key) {
+	case 'b':
+		if (text[0] == '\0')
+			argp_error(state, "--by needs a tag, such as host, thread or process");
+		options->by = tag_of_word(text);
+		return 0;
+	case ARGP_KEY_END:
+		/* Without a selection it is about all hosts. */
+		if (options->by && !selection_is_given(options))
+			options->service = SERVICE_TOTAL;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option by_rows[] = {
+	{ NULL, 0, NULL, 0, NULL, 4 },
+	{ "by", 'b', "TAG", 0, "a branch or row for each host, thread, process or LABEL", 4 },
+	{}
+};
+
+const struct argp by_argp = { .options = by_rows, .parser = parse_by };
+
+uint32_t options_number_from(struct argp_state *state, const char *option, const char *text,
+			     uint32_t min, uint32_t max)
 {
 	char *end;
 	unsigned long number;
 
 	errno = 0;
 	number = strtoul(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number > max)
-		argp_error(state, "%s '%.40s' is no number from 0 to %u", option, text, max);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number > max ||
+	    number < min)
+		argp_error(state, "%s '%.40s' is no number from %u to %u", option, text, min, max);
 	return (uint32_t)number;
+}
+
+uint32_t options_number(struct argp_state *state, const char *option, const char *text,
+			uint32_t max)
+{
+	return options_number_from(state, option, text, 0, max);
 }

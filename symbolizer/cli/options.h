@@ -29,14 +29,26 @@ struct range_options {
 };
 
 /* SERVICE or --service, --event, --filter, --fold-threads, --no-inlines and the range. */
+/* The service that is every process of every host. */
+#define SERVICE_TOTAL "Total"
+
 struct selection_options {
 	const char *service; /* NULL: what the filter leaves */
 	enum event_type event;
 	const char *filter;
+	const char *by; /* of --by: a tag, for a branch or row per value; NULL: none */
 	bool fold_threads;
 	bool no_inlines;
 	struct range_options range;
 };
+
+#define SELECTION_BY_PROCESS "process_id"
+
+/*
+ * The tag that --by means: "process" and "pid" are process_id, "container" is container_id; any other
+ * word is the name of a tag or label.
+ */
+const char *tag_of_word(const char *word);
 
 /* A service, or a filter that may leave few enough of them. */
 static inline bool selection_is_given(const struct selection_options *selection)
@@ -51,7 +63,15 @@ const char *connection_server_to_type(const struct connection_options *options);
 extern const struct argp connection_argp;
 extern const struct argp range_argp;
 extern const struct argp selection_argp;
+/* --by, of commands that can group; its input is a struct selection_options. */
+extern const struct argp by_argp;
 
-/* Exits with status 2 and the text when @text is no number of at most @max. */
+/* What agents take samples of today; other types may come from elsewhere. */
+#define COLLECTED_EVENTS "on-cpu, off-cpu and run-queue"
+
+/* Exits with status 2 and the text when @text is no number from @min to @max. */
+uint32_t options_number_from(struct argp_state *state, const char *option, const char *text,
+			     uint32_t min, uint32_t max);
+/* The same from 0. */
 uint32_t options_number(struct argp_state *state, const char *option, const char *text,
 			uint32_t max);

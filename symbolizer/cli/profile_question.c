@@ -6,6 +6,7 @@
 
 #include "symbolizer/cli/profile_question.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/json_writer.h"
@@ -31,6 +32,8 @@ int profile_question_write(const struct selection_options *selection, enum profi
 	json_key_uint(&json, "time_end", selection->range.range.until_s);
 	if (selection->filter)
 		json_key_text(&json, "tag_filter", selection->filter);
+	if (selection->by)
+		json_key_text(&json, "group_by", selection->by);
 	if (selection->fold_threads)
 		json_key_bool(&json, "fold_threads", true);
 	if (selection->no_inlines)
@@ -56,26 +59,45 @@ int profile_ask(struct client *client, const struct selection_options *selection
 				ret_answer);
 }
 
+int profile_path_write(struct client *client, const struct selection_options *selection,
+		       uint32_t max_nodes, struct bytes *out)
+{
+	char since[24], until[24], nodes[24];
+
+	(void)snprintf(since, sizeof(since), "%" PRIu64, selection->range.range.since_s);
+	/* The server's range is open at its end, ours includes its last second. */
+	(void)snprintf(until, sizeof(until), "%" PRIu64, selection->range.range.until_s + 1);
+	(void)snprintf(nodes, sizeof(nodes), "%u", max_nodes);
+	return client_path(client, out, "/v1/flame", "service",
+			   selection->service ? selection->service : "", "event",
+			   event_type_name(selection->event), "filter",
+			   selection->filter ? selection->filter : "", "group_by",
+			   selection->by ? selection->by : "", "fold_threads",
+			   selection->fold_threads ? "true" : "", "inlines",
+			   selection->no_inlines ? "false" : "", "since", since, "until", until,
+			   "max_nodes", nodes, "format", "columns", NULL);
+}
+
 int profile_ask_tree(struct client *client, const struct selection_options *selection,
 		     uint32_t max_nodes, struct call_tree **ret_tree)
 {
 	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
-	scoped_bytes struct bytes words = BYTES_INIT(4 * KIB);
+	scoped_bytes struct bytes path = BYTES_INIT(MAX_QUESTION_BYTES);
 	char description[1024];
 	int r;
 
-	r = profile_ask(client, selection, PROFILE_COLUMNS, max_nodes, &answer);
+	r = profile_path_write(client, selection, max_nodes, &path);
+	if (r < 0)
+		return log_error_errno(r, "cannot write the question: %m");
+	r = client_get(client, (const char *)path.data, &answer);
 	if (r < 0)
 		return r;
 	r = call_tree_from_answer(bytes_view_of(&answer), ret_tree, description,
 				  sizeof(description));
 	if (r < 0)
-		return log_error_errno(r, "the server's answer is not a profile: %m");
+		return log_error_errno(r, "the answer is no profile (%m); is this a hearth-symbolizer?");
 	if (r == 0) {
-		server_words_append(&words, description[0] ? description : "no data");
-		(void)bytes_append_byte(&words, '\0');
-		(void)fprintf(stderr, "%s\n",
-			      bytes_error(&words) < 0 ? "no data" : (const char *)words.data);
+		server_words_say_no_data(description, selection->event);
 	}
 	return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A selection as the body of POST /v1/profile/ProfileTracing, and its answer. */
+/* A selection as the body of POST /v1/profile/ProfileTracing or as GET /v1/flame, and the answers. */
 
 #include "common/bytes.h"
 #include "symbolizer/cli/call_tree.h"
@@ -20,8 +20,12 @@ int profile_question_write(const struct selection_options *selection, enum profi
 int profile_ask(struct client *client, const struct selection_options *selection,
 		enum profile_format format, uint32_t max_nodes, struct bytes *ret_answer);
 
+/* Appends the path and parameters of GET /v1/flame, and a NUL. */
+int profile_path_write(struct client *client, const struct selection_options *selection,
+		       uint32_t max_nodes, struct bytes *out);
+
 /*
- * The same with columns, as a tree. 1 found; 0 no data, and the server's explanation is on stderr;
+ * Asks GET /v1/flame for a tree. 1 found; 0 no data, and the server's explanation is on stderr;
  * errors are said.
  */
 int profile_ask_tree(struct client *client, const struct selection_options *selection,

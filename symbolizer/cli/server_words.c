@@ -3,6 +3,7 @@
 #include "symbolizer/cli/server_words.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "symbolizer/cli/client.h"
 #include "symbolizer/cli/human.h"
@@ -25,17 +26,46 @@ static bool append_too_many(struct bytes *out, const char *words)
 
 void server_words_append(struct bytes *out, const char *words)
 {
-	static const char key[] = "tag_filter";
+	static const struct {
+		const char *key;
+		const char *option;
+	} keys[] = {
+		{ "tag_filter", "--filter" },
+		{ "group_by", "--by" },
+	};
 	scoped_bytes struct bytes renamed = BYTES_INIT(MIB);
 
 	if (append_too_many(out, words))
 		return;
-	for (const char *found; (found = strstr(words, key)); words = found + strlen(key)) {
-		(void)bytes_append(&renamed, words, (size_t)(found - words));
-		(void)bytes_append_text(&renamed, "--filter");
+	while (*words) {
+		size_t i = 0;
+
+		while (i < ARRAY_SIZE(keys) &&
+		       strncmp(words, keys[i].key, strlen(keys[i].key)) != 0)
+			i++;
+		if (i < ARRAY_SIZE(keys)) {
+			(void)bytes_append_text(&renamed, keys[i].option);
+			words += strlen(keys[i].key);
+		} else {
+			(void)bytes_append_byte(&renamed, (uint8_t)*words++);
+		}
 	}
-	(void)bytes_append_text(&renamed, words);
 	(void)bytes_append_byte(&renamed, '\0');
 	if (bytes_error(&renamed) == 0)
 		(void)human_append(out, (const char *)renamed.data, -1);
+}
+
+static bool is_collected(enum event_type type)
+{
+	return type == EVENT_ON_CPU || type == EVENT_OFF_CPU || type == EVENT_RUN_QUEUE;
+}
+
+void server_words_say_no_data(const char *words, enum event_type type)
+{
+	scoped_bytes struct bytes out = BYTES_INIT(MIB);
+
+	server_words_append(&out, words[0] ? words : "no data");
+	if (!is_collected(type))
+		(void)bytes_append_text(&out, "; agents collect " COLLECTED_EVENTS);
+	(void)fprintf(stderr, "%.*s\n", (int)out.size, (const char *)out.data);
 }

@@ -60,9 +60,11 @@ enum exit_code service_choice_say(struct client *client, const struct time_range
 {
 	scoped_service_list struct service_list list = {};
 	scoped_bytes struct bytes text = BYTES_INIT(MAX_TEXT_BYTES);
+	int r;
 
-	if (service_list_fetch(client, range, &list) < 0)
-		return EXIT_ERROR;
+	r = service_list_fetch(client, range, &list);
+	if (r < 0)
+		return exit_code_of_error(r);
 	if (list.count == 0) {
 		(void)fprintf(stderr, "%s\n", SERVICE_LIST_EMPTY);
 		return EXIT_NO_DATA;

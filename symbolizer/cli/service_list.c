@@ -175,5 +175,5 @@ int service_list_fetch(struct client *client, const struct time_range *range,
 	if (r < 0)
 		return r;
 	r = service_list_make(services, top, ret_list);
-	return r < 0 ? log_error_errno(r, "the server's answer is no list of services: %m") : 0;
+	return r < 0 ? log_error_errno(r, "the answer is no list of services (%m); is this a hearth-symbolizer?") : 0;
 }

@@ -19,6 +19,12 @@
 #define DEFAULT_WIDTH  120
 #define DEFAULT_HEIGHT 50
 
+/* Of a table in a file. */
+#define DEFAULT_TABLE_ROWS 30
+
+/* Heading, remark and prompt. */
+#define LINES_AROUND_TABLE 3
+
 struct terminal terminal_of_stdout(void)
 {
 	struct terminal terminal = { .width = DEFAULT_WIDTH, .height = DEFAULT_HEIGHT };
@@ -34,6 +40,22 @@ struct terminal terminal_of_stdout(void)
 		terminal.height = MAX(size.ws_row, 10);
 	}
 	return terminal;
+}
+
+uint32_t terminal_table_rows(const struct terminal *terminal)
+{
+	if (!terminal->is_terminal)
+		return DEFAULT_TABLE_ROWS;
+	return (uint32_t)(terminal->height - LINES_AROUND_TABLE);
+}
+
+uint32_t terminal_lines_of(const struct bytes *text)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < text->size; i++)
+		count += text->data[i] == '\n';
+	return count;
 }
 
 int terminal_print(const struct bytes *text)

@@ -30,7 +30,7 @@ static void eighty_columns_have_names_and_the_beginnings_of_build_ids(void **sta
 	(void)state;
 	assert_list(80, "file                build-ID      from        has         "
 			"       size  last used\n"
-			"a-library-with-a-…  001122334455  agent       code, symbol"
+			"a-library…ame.so.1  001122334455  agent       code, symbol"
 			"s  2.00 KiB  30 s ago\n"
 			"-                   0011aa        pipeline    DWARF       "
 			"        5 B  never\n");
@@ -41,7 +41,7 @@ static void more_columns_have_whole_build_ids_and_the_upload(void **state)
 	(void)state;
 	assert_list(120, "file                 build-ID                             "
 			 "     from        has                size  uploaded   last used\n"
-			 "a-library-with-a-l…  00112233445566778899aabbccddeeff00112"
+			 "a-library…name.so.1  00112233445566778899aabbccddeeff00112"
 			 "233  agent       code, symbols  2.00 KiB  60 s ago   30 s ago\n"
 			 "-                    0011aa                               "
 			 "     pipeline    DWARF               5 B  60 s ago   never\n");

@@ -82,7 +82,7 @@ static void a_narrow_terminal_cuts_names_not_figures(void **state)
 		     " 70.0 %  ###########       [p] demo                70 us\n"
 		     " 70.0 %  ###########        main                   70 us\n"
 		     " 60.0 %  ##########          work                  60 us\n"
-		     " 30.0 %  #####                work > [l] mem…      30 us\n"
+		     " 30.0 %  #####                work > [l] …cpy      30 us\n"
 		     " 30.0 %  #####             [t] gc                  30 us\n"
 		     " 30.0 %  #####              loop > mark            30 us\n",
 		     3);

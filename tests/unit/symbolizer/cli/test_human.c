@@ -86,11 +86,13 @@ static void names_are_cut_by_characters_and_cannot_command_the_terminal(void **s
 	} cases[] = {
 		{ "main", -1, "main", 4 },
 		{ "main", 4, "main", 4 },
-		{ "main", 3, "ma…", 3 },
+		{ "main", 3, "m…n", 3 },
 		{ "main", 1, "…", 1 },
+		{ "main", 2, "m…", 2 },
+		{ "/usr/lib/libz.so.1", 11, "/usr/….so.1", 11 },
 		{ "main", 0, "", 0 },
 		{ "größe", 5, "größe", 5 },
-		{ "größe", 4, "grö…", 4 },
+		{ "größe", 4, "gr…e", 4 },
 		{ "a\033[2Jb", -1, "a?[2Jb", 6 },
 		{ "a\nb\x7f", -1, "a?b?", 4 },
 		{ "a\xc2\x9b"

@@ -26,6 +26,7 @@ static void what_was_given_is_asked_for(void **state)
 		.service = "a\"b",
 		.event = EVENT_ON_CPU,
 		.filter = "host = 'x'",
+		.by = "pod",
 		.fold_threads = true,
 		.no_inlines = true,
 		.range = { .range = { .since_s = 100, .until_s = 200 } },
@@ -38,9 +39,41 @@ static void what_was_given_is_asked_for(void **state)
 				"{\"app_service\":\"a\\\"b\",\"profile_event_type\":\"on-cpu\","
 				"\"profile_language_type\":\"eBPF\",\"function_starts\":true,"
 				"\"time_start\":100,\"time_end\":200,\"tag_filter\":\"host = 'x'\","
-				"\"fold_threads\":true,\"inlines\":false,\"max_nodes\":500,\"debug\":true,"
+				"\"group_by\":\"pod\",\"fold_threads\":true,\"inlines\":false,"
+				"\"max_nodes\":500,\"debug\":true,"
 				"\"format\":\"columns\"}");
 	bytes_release(&out);
+}
+
+static void a_path_ends_behind_the_last_second_and_leaves_out_what_was_not_given(void **state)
+{
+	static const struct connection_options connection = { .server = "http://127.0.0.1:1" };
+	static const struct selection_options selection = {
+		.service = "a&b",
+		.event = EVENT_ON_CPU,
+		.by = "host",
+		.range = { .range = { .since_s = 100, .until_s = 200 } },
+	};
+	scoped(client_freep) struct client *client = NULL;
+	struct bytes out = BYTES_INIT(KIB);
+
+	(void)state;
+	assert_ok(client_new(&connection, &client));
+	assert_ok(profile_path_write(client, &selection, 500, &out));
+	assert_string_equal((const char *)out.data,
+			    "/v1/flame?service=a%26b&event=on-cpu&filter=&group_by=host&fold_threads=&"
+			    "inlines=&since=100&until=201&max_nodes=500&format=columns");
+	bytes_release(&out);
+}
+
+static void words_for_tags_are_tags(void **state)
+{
+	(void)state;
+	assert_string_equal(tag_of_word("process"), SELECTION_BY_PROCESS);
+	assert_string_equal(tag_of_word("pid"), SELECTION_BY_PROCESS);
+	assert_string_equal(tag_of_word("container"), "container_id");
+	assert_string_equal(tag_of_word("host"), "host");
+	assert_string_equal(tag_of_word("rack"), "rack");
 }
 
 int main(void)
@@ -48,6 +81,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_not_given_is_left_to_the_server),
 		cmocka_unit_test(what_was_given_is_asked_for),
+		cmocka_unit_test(a_path_ends_behind_the_last_second_and_leaves_out_what_was_not_given),
+		cmocka_unit_test(words_for_tags_are_tags),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

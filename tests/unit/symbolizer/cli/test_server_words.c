@@ -10,6 +10,7 @@ static void keys_of_the_api_become_options_of_the_command(void **state)
 		{ "tag_filter: unexpected end at character 7",
 		  "--filter: unexpected end at character 7" },
 		{ "a tag_filter or a tag_filter", "a --filter or a --filter" },
+		{ "group_by: unknown tag 'hots'", "--by: unknown tag 'hots'" },
 		{ "app_service count 121 is invalid",
 		  "the filter leaves 121 services, and one answer holds at most 10: name one "
 		  "('hearth services' lists them) or narrow the filter" },

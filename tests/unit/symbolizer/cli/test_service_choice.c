@@ -22,7 +22,7 @@ static void the_five_busiest_are_said_and_how_to_choose(void **state)
 		&out,
 		"hearth top: which service? The busiest of 6, by share of the CPU time:\n"
 		"  nginx                      50.0 %\n"
-		"  a-name-of-more-than-24-\xe2\x80\xa6   25.0 %\n"
+		"  a-name-of-mo…-characters   25.0 %\n"
 		"  c                          10.0 %\n"
 		"  d                           0.1 %\n"
 		"  e                           0.0 %\n"

@@ -77,7 +77,7 @@ static void services_without_cpu_time_are_one_line_unless_all_are_wanted(void **
 		    "1 other without CPU time; --all lists them\n");
 	assert_text(&list, 68, true,
 		    "service    CPU time    share  hosts  processes  last sample  events\n"
-		    "java            1 m   60.0 %      3          5  just now     off-cp\xe2\x80\xa6\n"
+		    "java            1 m   60.0 %      3          5  just now     off…cpu\n"
 		    "nginx        9.00 s    9.0 %      1          1  just now     on-cpu\n"
 		    "a;b          1.00 s    1.0 %      1          1  60 s ago     on-cpu\n"
 		    "sleeper           -               1          1  60 s ago     off-cpu\n");
