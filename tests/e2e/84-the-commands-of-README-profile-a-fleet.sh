@@ -34,12 +34,9 @@ strip -o "$work/shipped/myservice" "$work/checkout/build/myservice"
 cd "$work/checkout" || fail "no checkout"
 
 # ---- the commands
-# Each block of indented lines becomes a file, SECTION-NUMBER.
-mkdir "$work/readme"
-awk -v folder="$work/readme" '
-	/^## / { section = $2; block = 0; inside = 0 }
-	/^    / { if (!inside) block++; inside = 1; print substr($0, 5) >(folder "/" section "-" block); next }
-	/./ { inside = 0 }' "$e2e_root/README.md"
+# shellcheck source=tests/readme/blocks.sh
+. "$e2e_root/tests/readme/blocks.sh"
+write_readme_blocks "$e2e_root/README.md" "$work/readme"
 
 # run SECTION-NUMBER...: one terminal, in which a command that fails is the end.
 run() {

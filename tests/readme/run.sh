@@ -6,8 +6,8 @@
 #
 #   sudo tests/readme/run.sh [--with-tests]
 #
-# Takes some ten minutes; --with-tests also runs `sudo ./tests/run.sh`, as README says. HEARTH_README_ROOT is the folder
-# of the root (default: a new one in /var/tmp, removed at the end).
+# Takes some ten minutes; --with-tests also runs `sudo ./tests/run.sh`, as README says. HEARTH_README_ROOT: the folder
+# of the root, which is kept (default: a new one in /var/tmp, removed at the end).
 set -euo pipefail
 
 readonly SUITE=bookworm FIRST_LOOK_LIMIT_S=900 STOP_LIMIT_S=60
@@ -81,12 +81,13 @@ make_root() {
 	local root=$1 mirror
 	mirror=$(host_mirror)
 	[ -n "$mirror" ] || fail "no Debian mirror found in /etc/apt"
+	mkdir -p "$root"
 	say "debootstrap $SUITE"
 	debootstrap --variant=minbase --include=ca-certificates,sudo $SUITE "$root" "$mirror" >"$root.log" 2>&1 ||
 		fail "debootstrap: $(tail -n 3 "$root.log")"
 	printf 'deb %s %s main\ndeb %s-security %s-security main\n' "$mirror" $SUITE "$mirror" $SUITE >"$root/etc/apt/sources.list"
 	cp /etc/resolv.conf /etc/hosts "$root/etc/"
-	git clone -q --no-local "$repository" "$root/src/hearth"
+	: >"$root/made"
 }
 
 outside() {
@@ -94,7 +95,9 @@ outside() {
 	[ "$(id -u)" = 0 ] || fail "must be run as root: debootstrap, and the agent loads eBPF programs"
 	command -v debootstrap >/dev/null || fail "debootstrap is not installed: apt-get install debootstrap"
 	[ -n "$root" ] || { root=$(mktemp -d /var/tmp/hearth-readme.XXXXXX) && keep=; }
-	[ -e "$root/src/hearth" ] || make_root "$root"
+	[ -e "$root/made" ] || make_root "$root"
+	rm -rf -- "$root/src/hearth" "$root/readme" "$root/var/lib/hearth"
+	git clone -q --no-local "$repository" "$root/src/hearth"
 	# The mounts end with their namespace.
 	root=$root unshare --mount --propagation private bash -euc '
 		mount --rbind /proc "$root/proc"; mount --rbind /sys "$root/sys"; mount --rbind /dev "$root/dev"
