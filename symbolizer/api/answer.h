@@ -24,6 +24,7 @@
 	X(n_nodes_pruned, "nodes_pruned", "X-Hearth-Nodes-Pruned", COUNT)                          \
 	X(n_stacks_shortened, "stacks_shortened", "X-Hearth-Stacks-Shortened", COUNT)              \
 	X(n_damaged_blocks, "damaged_blocks", "X-Hearth-Damaged-Blocks", COUNT)                    \
+	X(covered_s, "covered_s", "X-Hearth-Covered-S", COUNT)                                     \
 	X(n_tables_pending, "tables_pending", "X-Hearth-Tables-Pending", COUNT)                    \
 	X(value_total, "total", "X-Hearth-Total", VALUE)                                           \
 	X(value_unsymbolized, "unsymbolized", "X-Hearth-Unsymbolized", VALUE)                      \

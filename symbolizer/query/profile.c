@@ -13,6 +13,7 @@
 #include "common/hash_table.h"
 #include "common/limits.h"
 #include "symbolizer/flame/prune.h"
+#include "symbolizer/query/coverage.h"
 #include "symbolizer/query/groups.h"
 #include "symbolizer/query/no_data.h"
 #include "symbolizer/query/reduced.h"
@@ -88,6 +89,18 @@ static int scan(struct query *query)
 		return -EINVAL;
 	}
 	return MIN(r, 0);
+}
+
+static int find_coverage(struct query *query)
+{
+	const struct profile_request *request = query->request;
+	uint64_t slots = 0;
+	int r;
+
+	r = coverage_of_series(query->store, query->selection.series, query->selection.n_series,
+			       request->from_slot, request->to_slot, &slots);
+	query->stats->covered_s = coverage_seconds(slots);
+	return r;
 }
 
 /* The last slot that a process reported anything in. */
@@ -249,6 +262,8 @@ static int build(struct query *query)
 		r = stack_values_new(&query->values);
 	if (r == 0)
 		r = scan(query);
+	if (r == 0)
+		r = find_coverage(query);
 	if (r == 0)
 		r = live_items(query, &items, &count);
 	if (r < 0 || count == 0)

@@ -105,7 +105,7 @@ struct day_share {
 		*rows; /* in order of the store's series; stack_index is still the ordinal */
 	uint32_t n_rows;
 	uint32_t n_without_series;
-	uint64_t min_slot, max_slot; /* of the rows */
+	uint64_t min_slot, max_slot; /* of the rows, and of the time that the batch covers */
 	uint64_t *stacks;            /* distinct ids, ascending */
 	uint32_t n_stacks;
 };
@@ -140,16 +140,33 @@ static void take_run(const struct write *write, const struct row_run *run, struc
 	}
 }
 
+/*
+ * Begins with the covered slots of this day: the index on both slots then has the coverage, of idle times too, and no
+ * block needs to be read for it. The batch may have rows of a day that it does not cover.
+ */
+static void cover_day(const struct batch *batch, struct day_share *share)
+{
+	uint64_t first = first_covered_slot(batch);
+	uint64_t last = last_covered_slot(batch);
+
+	share->min_slot = UINT64_MAX;
+	share->max_slot = 0;
+	if (first >= share->end_slot || last < share->first_slot)
+		return;
+	share->min_slot = MAX(first, share->first_slot);
+	share->max_slot = MIN(last, share->end_slot - 1);
+}
+
 static int take_rows(struct write *write, struct day_share *share)
 {
 	share->rows = arena_alloc_array(write->scratch, write->batch->n_rows, sizeof(*share->rows));
 	if (!share->rows)
 		return -ENOMEM;
-	share->min_slot = UINT64_MAX;
+	cover_day(write->batch, share);
 	for (size_t i = 0; i < write->runs.count; i++)
 		take_run(write, &write->runs.items[i], share);
-	if (share->n_rows == 0)
-		share->min_slot = 0;
+	if (share->min_slot > share->max_slot)
+		share->min_slot = share->max_slot;
 	return 0;
 }
 

@@ -160,6 +160,29 @@ void codec_add_counters(struct bytes *out, const struct batch_counter *counters,
 	}
 }
 
+/* A name and a value have a byte each at least. */
+int codec_read_counters(struct bytes_view in, struct arena *arena,
+			const struct batch_counter **ret_counters, uint32_t *ret_count)
+{
+	struct bytes_reader reader = bytes_reader_of(in);
+	struct batch_counter *counters =
+		arena_alloc_array(arena, in.size / 2 + 1, sizeof(*counters));
+	uint32_t count = 0;
+
+	if (!counters)
+		return -ENOMEM;
+	while (reader.next < reader.end && !reader.error) {
+		counters[count].name = read_text(&reader, arena);
+		counters[count].value = bytes_read_varint(&reader);
+		count++;
+	}
+	if (reader.error)
+		return reader.error;
+	*ret_counters = counters;
+	*ret_count = count;
+	return 0;
+}
+
 void codec_add_host(struct bytes *out, const struct batch_host *host)
 {
 	add_text(out, host->name);

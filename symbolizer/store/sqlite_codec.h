@@ -35,6 +35,9 @@ int codec_read_segments(struct bytes_view in, struct arena *arena,
 
 void codec_add_counters(struct bytes *out, const struct batch_counter *counters, uint32_t count);
 
+int codec_read_counters(struct bytes_view in, struct arena *arena,
+			const struct batch_counter **ret_counters, uint32_t *ret_count);
+
 /* All that a host says of itself but its times. */
 void codec_add_host(struct bytes *out, const struct batch_host *host);
 int codec_read_host(struct bytes_view in, struct arena *arena, struct store_host *ret_host);

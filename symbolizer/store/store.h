@@ -115,6 +115,19 @@ struct store_series_query {
 typedef int (*store_row_function)(void *arg, uint32_t series_index, uint64_t stack_id,
 				  uint64_t slot, uint64_t value);
 
+/* Time that one batch covers: the agent of @host was there from @first_slot to @last_slot. Return < 0 to stop with
+ * that error. */
+typedef int (*store_coverage_function)(void *arg, uint32_t host, uint64_t first_slot,
+				       uint64_t last_slot);
+
+/* What an agent counted between the opening and the closing of one batch. Return < 0 to stop with that error. */
+struct store_counted {
+	uint64_t opened_wall_ns, closed_wall_ns;
+	const struct batch_counter *counters;
+	uint32_t n_counters;
+};
+typedef int (*store_counters_function)(void *arg, const struct store_counted *counted);
+
 /* A name that processes of the tenant go by. */
 struct store_service {
 	const char *name;
@@ -134,6 +147,12 @@ struct store_operations {
 			   size_t *ret_count);
 	int (*scan)(struct store *store, const uint32_t *series_ids, size_t count,
 		    uint64_t from_slot, uint64_t to_slot, store_row_function function, void *arg);
+	int (*scan_coverage)(struct store *store, const uint32_t *hosts, size_t count,
+			     uint64_t from_slot, uint64_t to_slot,
+			     store_coverage_function function, void *arg);
+	int (*scan_counters)(struct store *store, uint32_t host, uint64_t from_slot,
+			     uint64_t to_slot, size_t max_batches,
+			     store_counters_function function, void *arg);
 	int (*load_stacks)(struct store *store, const uint64_t *stack_ids, size_t count,
 			   struct arena *arena, struct store_stack *ret_stacks);
 	int (*load_executables)(struct store *store, const uint32_t *ids, size_t count,
@@ -198,6 +217,36 @@ static inline int store_scan(struct store *store, const uint32_t *series_ids, si
 			     void *arg)
 {
 	return store->operations->scan(store, series_ids, count, from_slot, to_slot, function, arg);
+}
+
+/*
+ * Calls @function for every batch of these hosts (store ids) that covers a part of [from_slot, to_slot), in no order;
+ * times are not cut to the range. A host that was idle is covered too. The function must not call the store. May be
+ * missing in an engine: -EOPNOTSUPP.
+ */
+static inline int store_scan_coverage(struct store *store, const uint32_t *hosts, size_t count,
+				      uint64_t from_slot, uint64_t to_slot,
+				      store_coverage_function function, void *arg)
+{
+	if (!store->operations->scan_coverage)
+		return -EOPNOTSUPP;
+	return store->operations->scan_coverage(store, hosts, count, from_slot, to_slot, function,
+						arg);
+}
+
+/*
+ * Calls @function for the newest batches of a host that cover a part of [from_slot, to_slot): of each day and each run
+ * of its agent, at most @max_batches. Texts last for the call only. The function must not call the store. May be missing
+ * in an engine: -EOPNOTSUPP.
+ */
+static inline int store_scan_counters(struct store *store, uint32_t host, uint64_t from_slot,
+				      uint64_t to_slot, size_t max_batches,
+				      store_counters_function function, void *arg)
+{
+	if (!store->operations->scan_counters)
+		return -EOPNOTSUPP;
+	return store->operations->scan_counters(store, host, from_slot, to_slot, max_batches,
+						function, arg);
 }
 
 /* Fills ret_stacks[count]. Stack id 0 ("only counted") and unknown ids give no frames. */

@@ -247,6 +247,50 @@ static inline int fake_list_hosts(struct store *store, const char *tenant, struc
 	return 0;
 }
 
+/* The agent of the host was there in the ten seconds that begin with FIXTURE_SECOND. */
+static inline int fake_scan_coverage(struct store *store, const uint32_t *hosts, size_t count,
+				     uint64_t from_slot, uint64_t to_slot,
+				     store_coverage_function function, void *arg)
+{
+	if (fake_error(store) < 0)
+		return fake_error(store);
+	if (count == 0 || hosts[0] != fake_host.id || FAKE_FIRST_SLOT >= to_slot ||
+	    FAKE_FIRST_SLOT + 10 * SLOTS_PER_SECOND <= from_slot)
+		return 0;
+	return function(arg, fake_host.id, FAKE_FIRST_SLOT,
+			FAKE_FIRST_SLOT + 10 * SLOTS_PER_SECOND - 1);
+}
+
+static inline int fake_scan_counters(struct store *store, uint32_t host, uint64_t from_slot,
+				     uint64_t to_slot, size_t max_batches,
+				     store_counters_function function, void *arg)
+{
+	static const struct batch_counter counters[] = {
+		{ "ticks_expected_total{}", 3960 },
+		{ "ticks_total{outcome=\"ring_full\"}", 3 },
+		{ "ticks_total{outcome=\"failed\"}", 4 },
+		{ "ticks_total{outcome=\"missed\"}", 5 },
+		{ "ticks_total{outcome=\"idle\"}", 1000 },
+		{ "stacks_cut_total{reason=\"depth\"}", 6 },
+		{ "stacks_cut_total{reason=\"no-mapping\"}", 7 },
+		{ "cpu_ns_total{}", 20 * NSEC_PER_MSEC },
+		{ "bpf_ns_total{}", NSEC_PER_MSEC },
+		{ "a_counter_of_a_later_version{}", 1 },
+	};
+	const struct store_counted counted = {
+		.opened_wall_ns = FIXTURE_SECOND * NSEC_PER_SEC,
+		.closed_wall_ns = (FIXTURE_SECOND + 10) * NSEC_PER_SEC,
+		.counters = counters,
+		.n_counters = ARRAY_SIZE(counters),
+	};
+
+	(void)host;
+	(void)from_slot;
+	(void)to_slot;
+	(void)max_batches;
+	return fake_error(store) < 0 ? fake_error(store) : function(arg, &counted);
+}
+
 static inline int fake_check(struct store *store)
 {
 	return container_of(store, struct fake_store, store)->check_error;
@@ -261,6 +305,8 @@ static inline int fake_stats(struct store *store, struct store_stats *ret_stats)
 static const struct store_operations fake_operations = {
 	.find_series = fake_find_series,
 	.scan = fake_scan,
+	.scan_coverage = fake_scan_coverage,
+	.scan_counters = fake_scan_counters,
 	.load_stacks = fake_load_stacks,
 	.load_executables = fake_load_executables,
 	.path_of = fake_path_of,

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * GET /v1/fleet: coverage, losses and cost of the agents.
+ */
+
+#include <string.h>
+
+#include "common/log.h"
+#include "symbolizer/api/answer.h"
+#include "symbolizer/api/time_range.h"
+#include "symbolizer/query/coverage.h"
+#include "symbolizer/query/fleet.h"
+
+#define FLEET_DEFAULT_LAST_NS (3600 * NSEC_PER_SEC)
+
+/* A hundred thousand hosts of a kilobyte each. */
+#define FLEET_ARENA_BYTES (128 * MIB)
+
+static void write_host(struct json_writer *json, const struct fleet_host *entry)
+{
+	const struct fleet_counts *counts = &entry->counts;
+
+	json_object_begin(json);
+	json_key_text(json, "name", entry->host->name);
+	json_key_text(json, "agent_id", entry->host->agent_id);
+	json_key_text(json, "agent_version", entry->host->agent_version);
+	json_key_uint(json, "cpus", entry->host->n_cpus);
+	json_key_uint(json, "last_time", entry->host->last_seen_ns / NSEC_PER_SEC);
+	json_key_uint(json, "covered_s", coverage_seconds(entry->covered_slots));
+	json_key_uint(json, "counted_s", coverage_seconds(entry->counted_ns / SLOT_NS));
+	json_key_uint(json, "ticks_expected", counts->ticks_expected);
+	json_key_uint(json, "ticks_lost", counts->ticks_lost);
+	json_key_uint(json, "ticks_missed", counts->ticks_missed);
+	json_key_uint(json, "samples", counts->samples);
+	json_key_uint(json, "stacks_cut", counts->stacks_cut);
+	json_key_uint(json, "stacks_lost", counts->stacks_lost);
+	json_key_uint(json, "waits_lost", counts->waits_lost);
+	json_key_uint(json, "batches_lost", counts->batches_lost);
+	json_key_uint(json, "agent_cpu", counts->agent_cpu_ns / NSEC_PER_USEC);
+	json_object_end(json);
+}
+
+static void write_fleet(const struct fleet_host *hosts, size_t count, uint64_t covered_slots,
+			const struct time_range *range, struct http_response *response)
+{
+	struct json_writer json;
+
+	json_writer_init(&json, &response->body);
+	json_object_begin(&json);
+	json_key(&json, "hosts");
+	json_array_begin(&json);
+	for (size_t i = 0; i < count; i++)
+		write_host(&json, &hosts[i]);
+	json_array_end(&json);
+	json_key_uint(&json, "covered_s", coverage_seconds(covered_slots));
+	json_key_uint(&json, "since", range->since_wall_ns / NSEC_PER_SEC);
+	json_key_uint(&json, "until", range->until_wall_ns / NSEC_PER_SEC);
+	json_object_end(&json);
+}
+
+void api_fleet(struct api_context *context, const struct http_request *request,
+	       struct http_response *response)
+{
+	char message[TIME_RANGE_MESSAGE_SIZE];
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct fleet_host *hosts = NULL;
+	struct time_range range;
+	uint64_t covered_slots = 0;
+	size_t count = 0;
+	int r;
+
+	if (time_range_parse(request, context->clock, FLEET_DEFAULT_LAST_NS, &range, message) < 0) {
+		http_response_error(response, 400, "%s", message);
+		return;
+	}
+	r = arena_new(FLEET_ARENA_BYTES, &arena);
+	if (r == 0)
+		r = fleet_list(context->store, request->caller->tenant, range.from_slot,
+			       range.to_slot, arena, &hosts, &count, &covered_slots);
+	if (r < 0) {
+		api_count(context, API_METRIC_STORE_ERRORS, 1);
+		(void)log_error_errno(r, "cannot list the fleet, answering with an error: %m");
+		http_response_error(response, 500, "cannot list the fleet: the sample store failed: %s",
+				    strerror(-r));
+		return;
+	}
+	write_fleet(hosts, count, covered_slots, &range, response);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The state of the fleet's agents in a time range: how long each was there, what it lost, and what it cost its host.
+ * All of it comes from the batches' times and counters, no sample is read.
+ */
+
+#include "symbolizer/store/store.h"
+
+/*
+ * What the counters of agents are summed to: X(field, prefix of the counter's name on the wire). A field that stands in
+ * several rows is the sum of them.
+ */
+#define FLEET_COUNTERS(X)                                                                          \
+	X(ticks_expected, "ticks_expected_total{")                                                 \
+	X(ticks_lost, "ticks_total{outcome=\"ring_full\"}")                                        \
+	X(ticks_lost, "ticks_total{outcome=\"failed\"}")                                           \
+	X(ticks_missed, "ticks_total{outcome=\"missed\"}")                                         \
+	X(samples, "samples_total{")                                                               \
+	X(stacks_cut, "stacks_cut_total{")                                                         \
+	X(stacks_lost, "stacks_lost_total{")                                                       \
+	X(stacks_lost, "stacks_dropped_total{")                                                    \
+	X(waits_lost, "off_cpu_lost_total{")                                                       \
+	X(batches_lost, "batches_dropped_total{")                                                  \
+	X(agent_cpu_ns, "cpu_ns_total{")                                                           \
+	X(agent_cpu_ns, "bpf_ns_total{")                                                           \
+	X(agent_cpu_ns, "helpers_cpu_ns_total{")                                                   \
+	X(agent_cpu_ns, "compilers_cpu_ns_total{")
+
+struct fleet_counts {
+	uint64_t ticks_expected;
+	uint64_t ticks_lost;   /* taken, and lost between kernel and agent */
+	uint64_t ticks_missed; /* not taken */
+	uint64_t samples;
+	uint64_t stacks_cut;   /* of the samples: whose stack ended early */
+	uint64_t stacks_lost;  /* of the samples: counted without a stack */
+	uint64_t waits_lost;   /* off-CPU waits */
+	uint64_t batches_lost; /* the spool was full, or the server refused them */
+	uint64_t agent_cpu_ns; /* of the agent, its BPF programs and its helpers */
+};
+
+struct fleet_host {
+	const struct store_host *host;
+	uint64_t covered_slots;
+	uint64_t counted_ns; /* the newest part of the covered time, whose counters are in @counts */
+	struct fleet_counts counts;
+};
+
+/*
+ * All hosts of the tenant, in @arena; those whose agent was not there in [from_slot, to_slot) have covered_slots 0.
+ * *ret_covered_slots: at least one was there.
+ */
+int fleet_list(struct store *store, const char *tenant, uint64_t from_slot, uint64_t to_slot,
+	       struct arena *arena, struct fleet_host **ret_hosts, size_t *ret_count,
+	       uint64_t *ret_covered_slots);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/store/sqlite_read.h"
+
+#include "common/log.h"
+#include "symbolizer/store/sqlite_codec.h"
+
+/*
+ * When agents were there, and what they counted: both are of blocks, whatever rows these have. The slots of a block
+ * include the time that its batch covers, so coverage is read from the index alone.
+ */
+
+/* Counters of one batch: the decoder of batches takes at most some thousands. */
+#define COUNTERS_ARENA_BYTES MIB
+
+struct block_walk {
+	struct connection_set *set;
+	struct sqlite_db *db;
+	uint64_t from_slot, to_slot; /* within one day */
+	uint64_t max_span;
+	size_t max_batches;
+	struct arena *arena;
+	store_coverage_function on_coverage;
+	store_counters_function on_counters;
+	void *arg;
+	int stopped;
+};
+
+static int cover_sender(struct block_walk *walk, uint32_t host, int64_t sender)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(walk->db, SQL_BLOCK_COVERAGE, &row, SQL_INT(sender),
+			 SQL_INT(walk->from_slot), SQL_INT(walk->to_slot), SQL_INT(walk->max_span));
+	while (r > 0) {
+		walk->stopped = walk->on_coverage(walk->arg, host,
+						  (uint64_t)sqlite3_column_int64(row, 0),
+						  (uint64_t)sqlite3_column_int64(row, 1));
+		if (walk->stopped < 0)
+			return walk->stopped;
+		r = sqlite_step(walk->db, row);
+	}
+	return r;
+}
+
+/* Counters that cannot be read are left out. */
+static int report_counters(struct block_walk *walk, sqlite3_stmt *row)
+{
+	struct store_counted counted = {
+		.opened_wall_ns = (uint64_t)sqlite3_column_int64(row, 0),
+		.closed_wall_ns = (uint64_t)sqlite3_column_int64(row, 1),
+	};
+	int r;
+
+	arena_clear(walk->arena);
+	r = codec_read_counters(sqlite_blob(row, 2), walk->arena, &counted.counters,
+				&counted.n_counters);
+	if (r < 0)
+		return r == -EBADMSG ? 0 : r;
+	walk->stopped = walk->on_counters(walk->arg, &counted);
+	return walk->stopped;
+}
+
+static int count_sender(struct block_walk *walk, int64_t sender)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(walk->db, SQL_BLOCK_COUNTERS, &row, SQL_INT(sender),
+			 SQL_INT(walk->from_slot), SQL_INT(walk->to_slot), SQL_INT(walk->max_span),
+			 SQL_INT(walk->max_batches));
+	while (r > 0) {
+		r = report_counters(walk, row);
+		if (r == 0)
+			r = sqlite_step(walk->db, row);
+	}
+	return r;
+}
+
+static int walk_host(struct block_walk *walk, uint32_t host)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(walk->db, SQL_SENDERS_OF_HOST, &row, SQL_INT(host));
+	while (r > 0) {
+		int64_t sender = sqlite3_column_int64(row, 0);
+
+		r = walk->on_coverage ? cover_sender(walk, host, sender)
+				      : count_sender(walk, sender);
+		if (r == 0)
+			r = sqlite_step(walk->db, row);
+	}
+	return r;
+}
+
+static int walk_day(struct block_walk *walk, day_number day, const uint32_t *hosts, size_t count)
+{
+	struct day_total total;
+	int r;
+
+	r = connection_set_day(walk->set, day, &walk->db);
+	if (r == 0)
+		r = day_db_total(walk->db, &total);
+	if (r < 0)
+		return r;
+	walk->max_span = total.max_span;
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = walk_host(walk, hosts[i]);
+	return r;
+}
+
+static int walk_days(struct block_walk *walk, const uint32_t *hosts, size_t count,
+		     uint64_t from_slot, uint64_t to_slot)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct day_entry *days;
+	size_t n_days;
+	int r;
+
+	if (count == 0 || from_slot >= to_slot)
+		return 0;
+	r = arena_new(MIB, &arena);
+	if (r == 0)
+		r = store_state_days(walk->set->state, day_of_slot(from_slot),
+				     day_of_slot(to_slot - 1), arena, &days, &n_days);
+	for (size_t i = 0; r == 0 && i < n_days; i++) {
+		/* Within the day, so that the sums in the statements cannot overflow. */
+		walk->from_slot = MAX(from_slot, days[i].day * SLOTS_PER_DAY);
+		walk->to_slot = MIN(to_slot, (days[i].day + 1) * SLOTS_PER_DAY);
+		r = walk_day(walk, days[i].day, hosts, count);
+		/* Retention took the file since the list was made. */
+		if (r < 0 && !walk->stopped && r != -ENOMEM &&
+		    !store_state_has_day(walk->set->state, days[i].day))
+			r = 0;
+	}
+	return r;
+}
+
+int read_scan_coverage(struct connection_set *set, const uint32_t *hosts, size_t count,
+		       uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
+		       void *arg)
+{
+	struct block_walk walk = { .set = set, .on_coverage = function, .arg = arg };
+
+	return walk_days(&walk, hosts, count, from_slot, to_slot);
+}
+
+int read_scan_counters(struct connection_set *set, uint32_t host, uint64_t from_slot,
+		       uint64_t to_slot, size_t max_batches, store_counters_function function,
+		       void *arg)
+{
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct block_walk walk = {
+		.set = set,
+		.max_batches = max_batches,
+		.on_counters = function,
+		.arg = arg,
+	};
+	int r;
+
+	r = arena_new(COUNTERS_ARENA_BYTES, &arena);
+	if (r < 0)
+		return r;
+	walk.arena = arena;
+	return walk_days(&walk, &host, 1, from_slot, to_slot);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/symbolizer/api/api_fixture.h"
+
+static void an_agents_coverage_losses_and_cost_are_reported(void **state)
+{
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+	const json_t *host;
+
+	ask_handler(*state, api_fleet, NULL, NULL, &response);
+	json = json_of(&response);
+	assert_int_equal(json_number_at(json, "covered_s"), 10);
+	assert_int_equal(json_number_at(json, "since"), FIXTURE_NOW - 3600);
+	host = json_array_get(json_object_get(json, "hosts"), 0);
+	assert_string_equal(json_text_at(host, "name"), "web-1");
+	assert_int_equal(json_number_at(host, "covered_s"), 10);
+	assert_int_equal(json_number_at(host, "counted_s"), 10);
+	assert_int_equal(json_number_at(host, "ticks_expected"), 3960);
+	assert_int_equal(json_number_at(host, "ticks_lost"), 7);
+	assert_int_equal(json_number_at(host, "ticks_missed"), 5);
+	assert_int_equal(json_number_at(host, "stacks_cut"), 13);
+	assert_int_equal(json_number_at(host, "agent_cpu"), 21000);
+}
+
+static void a_host_whose_agent_was_away_is_listed_uncovered(void **state)
+{
+	static const struct http_field earlier[] = { { "since", "1699990000" },
+						     { "until", "1699999000" },
+						     {} };
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+	const json_t *host;
+
+	ask_handler(*state, api_fleet, earlier, NULL, &response);
+	json = json_of(&response);
+	host = json_array_get(json_object_get(json, "hosts"), 0);
+	assert_int_equal(json_number_at(json, "covered_s"), 0);
+	assert_int_equal(json_number_at(host, "covered_s"), 0);
+	assert_int_equal(json_number_at(host, "ticks_expected"), 0);
+	assert_int_equal(json_number_at(host, "last_time"), FIXTURE_SECOND);
+}
+
+static void profiles_say_how_much_of_the_range_was_covered(void **state)
+{
+	static const struct http_field service[] = { { "service", "shares" }, {} };
+	scoped(http_response_release) struct http_response response;
+	scoped(json_decrefp) json_t *json = NULL;
+
+	ask_handler(*state, api_flame, service, NULL, &response);
+	json = json_of(&response);
+	assert_int_equal(json_number_at(json_object_get(json, "stats"), "covered_s"), 10);
+}
+
+static void wrong_times_and_failures_are_errors(void **state)
+{
+	static const struct http_field wrong[] = { { "last", "soon" }, {} };
+	struct api_fixture *fixture = *state;
+	scoped(http_response_release) struct http_response refused, failed;
+
+	ask_handler(fixture, api_fleet, wrong, NULL, &refused);
+	assert_error(&refused, 400, "soon");
+	fixture->store.error = -EIO;
+	ask_handler(fixture, api_fleet, NULL, NULL, &failed);
+	assert_error(&failed, 500, "sample store");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		API_TEST(an_agents_coverage_losses_and_cost_are_reported),
+		API_TEST(a_host_whose_agent_was_away_is_listed_uncovered),
+		API_TEST(profiles_say_how_much_of_the_range_was_covered),
+		API_TEST(wrong_times_and_failures_are_errors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/symbolizer/store/store_fixture.h"
+
+struct seen {
+	uint64_t first_slot, last_slot;
+	size_t n_batches;
+};
+
+static int add_coverage(void *arg, uint32_t host, uint64_t first_slot, uint64_t last_slot)
+{
+	struct seen *seen = arg;
+
+	assert_int_equal(host, 1);
+	seen->first_slot = seen->n_batches ? MIN(seen->first_slot, first_slot) : first_slot;
+	seen->last_slot = MAX(seen->last_slot, last_slot);
+	seen->n_batches++;
+	return 0;
+}
+
+static struct seen coverage_between(struct store *store, uint64_t from_ns, uint64_t to_ns)
+{
+	static const uint32_t hosts[] = { 1 };
+	struct seen seen = {};
+
+	assert_ok(store_scan_coverage(store, hosts, 1, from_ns / SLOT_NS, to_ns / SLOT_NS,
+				      add_coverage, &seen));
+	return seen;
+}
+
+static void idle_time_is_covered_and_a_gap_is_not(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	struct batch_builder *idle =
+		batch_builder_new(1, EPOCH, 2, NOON + 20 * NSEC_PER_SEC, NOON + 25 * NSEC_PER_SEC);
+	struct seen seen;
+
+	assert_int_equal(write_batch(store, batch_at(1, NOON + 5 * NSEC_PER_SEC, true)),
+			 STORE_STORED);
+	assert_int_equal(write_batch(store, idle), STORE_STORED);
+
+	seen = coverage_between(store, NOON, NOON + 10 * NSEC_PER_SEC);
+	assert_int_equal(seen.n_batches, 1);
+	assert_int_equal(seen.first_slot, NOON / SLOT_NS);
+	assert_int_equal(seen.last_slot, (NOON + 5 * NSEC_PER_SEC) / SLOT_NS - 1);
+	assert_int_equal(coverage_between(store, NOON + 6 * NSEC_PER_SEC, NOON + 19 * NSEC_PER_SEC)
+				 .n_batches,
+			 0);
+	seen = coverage_between(store, NOON + 10 * NSEC_PER_SEC, NOON + 60 * NSEC_PER_SEC);
+	assert_int_equal(seen.first_slot, (NOON + 20 * NSEC_PER_SEC) / SLOT_NS);
+	assert_int_equal(seen.last_slot, (NOON + 25 * NSEC_PER_SEC) / SLOT_NS - 1);
+}
+
+static void a_batch_over_midnight_covers_both_days(void **state)
+{
+	const uint64_t midnight = NOON + 12 * 3600 * NSEC_PER_SEC;
+	struct test_clock clock = test_clock_at(midnight);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	struct batch_builder *builder = batch_builder_new(
+		1, EPOCH, 1, midnight - 3 * NSEC_PER_SEC, midnight + 2 * NSEC_PER_SEC);
+	struct seen seen;
+
+	assert_int_equal(write_batch(store, builder), STORE_STORED);
+	seen = coverage_between(store, midnight - 60 * NSEC_PER_SEC, midnight + 60 * NSEC_PER_SEC);
+	assert_int_equal(seen.n_batches, 2);
+	assert_int_equal(seen.first_slot, (midnight - 3 * NSEC_PER_SEC) / SLOT_NS);
+	assert_int_equal(seen.last_slot, (midnight + 2 * NSEC_PER_SEC) / SLOT_NS - 1);
+}
+
+struct counted {
+	uint64_t sum, covered_ns;
+	size_t n_batches;
+};
+
+static int add_counters(void *arg, const struct store_counted *batch)
+{
+	struct counted *counted = arg;
+
+	counted->covered_ns += batch->closed_wall_ns - batch->opened_wall_ns;
+	counted->n_batches++;
+	for (uint32_t i = 0; i < batch->n_counters; i++) {
+		assert_string_equal(batch->counters[i].name, "samples_total{}");
+		counted->sum += batch->counters[i].value;
+	}
+	return 0;
+}
+
+static void counters_of_the_newest_batches_come_back(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	struct counted all = {}, newest = {};
+
+	for (uint64_t i = 1; i <= 3; i++) {
+		struct batch_builder *builder =
+			batch_at(i, NOON + 5 * i * NSEC_PER_SEC, i == 1);
+
+		batch_builder_counter(builder, "samples_total{}", i);
+		assert_int_equal(write_batch(store, builder), STORE_STORED);
+	}
+	assert_ok(store_scan_counters(store, 1, NOON / SLOT_NS, (NOON + 60 * NSEC_PER_SEC) / SLOT_NS,
+				      100, add_counters, &all));
+	assert_int_equal(all.n_batches, 3);
+	assert_int_equal(all.sum, 6);
+	assert_int_equal(all.covered_ns, 15 * NSEC_PER_SEC);
+	assert_ok(store_scan_counters(store, 1, NOON / SLOT_NS, (NOON + 60 * NSEC_PER_SEC) / SLOT_NS,
+				      1, add_counters, &newest));
+	assert_int_equal(newest.n_batches, 1);
+	assert_int_equal(newest.sum, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(idle_time_is_covered_and_a_gap_is_not,
+						temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test_setup_teardown(a_batch_over_midnight_covers_both_days,
+						temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test_setup_teardown(counters_of_the_newest_batches_come_back,
+						temp_folder_setup, temp_folder_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
