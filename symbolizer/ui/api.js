@@ -74,6 +74,32 @@ export async function fetchHosts() {
 	return (await response.json()).hosts ?? [];
 }
 
+/* Coverage, losses and cost of the agents in the range: {hosts, covered_s}, as GET /v1/fleet describes them. */
+export async function fetchFleet(range, signal) {
+	const query = new URLSearchParams({ since: range.since, until: range.until + 1 });
+	const response = await request(`v1/fleet?${query}`, { signal });
+
+	return await response.json();
+}
+
+/* Files with unresolved functions, as GET /v1/unresolved describes them; null where the server does not have that path. */
+export async function fetchUnresolved(selection, signal) {
+	const query = new URLSearchParams({ event: selection.event, since: selection.since, until: selection.until + 1 });
+
+	if (selection.service)
+		query.set("service", selection.service);
+	if (selection.filter)
+		query.set("filter", selection.filter);
+	try {
+		const answer = await (await request(`v1/unresolved?${query}`, { signal })).json();
+		return Array.isArray(answer.files) && answer.files.length > 0 ? answer : null;
+	} catch (error) {
+		if (error instanceof ApiError && error.status === 404)
+			return null;
+		throw error;
+	}
+}
+
 /*
  * The profile of a selection: {tree, description, stats, wait_ms}. tree is null where there is nothing to show;
  * description then says why.
@@ -91,6 +117,8 @@ export async function fetchProfile(selection, signal) {
 		function_starts: true,
 		format: "columns",
 	};
+	if (selection.groupBy)
+		body.group_by = selection.groupBy;
 	const response = await request("v1/profile/ProfileTracing", {
 		method: "POST",
 		headers: { "Content-Type": "application/json" },

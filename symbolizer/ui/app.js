@@ -1,45 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The page: state (also in the URL) → question to the server → tree → graph, table, figures.
+ * The page: state (also in the URL) → question to the server → tree → graph, table, figures. Without a service in the
+ * state it is the fleet that is shown.
  *
  * load() asks again when the selection changed; render() only shows the answer there is in another way.
  */
 
-import { ApiError, fetchHosts, fetchProfile, fetchServices, hasToken, setToken } from "./api.js";
-import { functionValues, hashOfPath, isOfHosts, matchFunctions, nodeAt, nodeOfHash, pathOf, selfByKind, sumOfTotals,
+import { ApiError, fetchFleet, fetchHosts, fetchProfile, fetchServices, fetchUnresolved, hasToken, setToken } from "./api.js";
+import { copyButton, copyFrom } from "./clipboard.js";
+import { functionValues, hashOfPath, isOfHosts, labelOf, matchFunctions, nodeAt, nodeOfHash, pathOf, selfByKind, sumOfTotals,
 	topmostMatches } from "./columns.js";
 import { FlameView } from "./flame.js";
-import { formatShare, formatValue } from "./format.js";
-import { showHosts } from "./hosts.js";
+import { showFleet } from "./fleet.js";
+import { formatAge, formatShare, formatValue } from "./format.js";
+import { listenToControls, listenToDivider, showControls, TOTAL } from "./header.js";
+import { listenToKeys } from "./keys.js";
 import { Patience, showNames } from "./names.js";
-import { frameFacts, frameSentence, showCrumbs, showLegend, showNotice, showStats, showTooltip, unsymbolized } from "./panels.js";
+import { frameFacts, frameSentence, showCrumbs, showLegend, showStats, showTooltip, unresolvedWithin } from "./panels.js";
 import { Picker } from "./picker.js";
-import { durationSeconds, rangeOf, sortOf, stateFromUrl, urlFromState } from "./state.js";
+import { foldSmall, rankServices, totalsByLabel } from "./ranking.js";
+import { rangeOf, sortOf, stateFromUrl, urlFromState } from "./state.js";
 import { FunctionTable } from "./table.js";
+import { hideTrouble, isOfFilter, newestSample, showTrouble, troubleOf, troubleOfNothing } from "./trouble.js";
+import { factsOfFile, fileOfFrame, unresolvedTable, unresolvedTitle } from "./unresolved.js";
 
 const LIVE_MS = 10000;
-const EVENT_ORDER = ["on-cpu", "off-cpu", "run-queue", "on-gpu", "mem-alloc", "mem-inuse", "hbm-alloc", "hbm-inuse", "rdma"];
+const NEWEST_S = 900; /* what "the newest data" shows */
 const SELECTION = ["service", "event", "last", "since", "until", "filter", "fold"]; /* what the server is asked for */
-const TOTAL = "Total";
 
 const $ = (id) => document.getElementById(id);
 
 let state = stateFromUrl(location.search);
 let services = [];
-let profile = null;  /* {tree, event, seconds, stats, wait_ms} of what is shown */
+let totals = null;   /* of totalsByLabel(): CPU time by service, once somebody wanted it */
+let profile = null;  /* {tree, asked, event, seconds, stats, wait_ms} of what is shown */
+let fleet = null;    /* what is shown of the fleet: {asked, ...} */
+let unresolved = null; /* of the profile: GET /v1/unresolved */
 let zoomed = 0;
 let trail = [];	     /* paths zoomed to before, for Back */
 let matches = [];    /* topmost matching nodes, largest first */
 let matchAt = -1;
 let request = null;  /* AbortController of the question under way */
 let nextTimer = 0;
+let gone_s = 0;	     /* since when the server does not answer */
 const patience = new Patience();
+const troubleLine = { line: $("trouble"), text: $("trouble-text"), actions: $("trouble-actions") };
 
 const flame = new FlameView($("scroller"), $("canvas"), $("height"), {
-	hover: (node, pointer) => showTooltip($("tooltip"), profile.tree, node, frameFacts(profile.tree, node, profile.event, zoomed), pointer),
+	hover: (node, pointer) => showTooltip($("tooltip"), profile.tree, node, factsOf(node), pointer),
 	leave: () => { $("tooltip").hidden = true; },
-	select: (node) => { $("frame-text").textContent = frameSentence(profile.tree, node, profile.event); },
+	select: (node) => showSelected(node),
 	zoom: (node) => zoomTo(node),
 });
 
@@ -50,7 +61,7 @@ const table = new FunctionTable($("functions"), $("more"), { self: $("sort-self"
 });
 
 const picker = new Picker({ button: $("service-button"), label: $("service-name"), popup: $("service-popup"),
-	search: $("service-search"), list: $("service-list") }, (name) => chooseService(name));
+	search: $("service-search"), list: $("service-list"), remark: $("service-remark") }, (name) => chooseService(name), rankForPicker);
 
 /* Takes over changes of the state and shows them in the URL. */
 function change(changes, then, keepInHistory = false) {
@@ -67,7 +78,7 @@ function ask(changes) {
 
 async function load() {
 	patience.begin();
-	await question({ ...state, ...rangeOf(state, Math.floor(Date.now() / 1000)) });
+	await question({ ...state, ...rangeOf(state, nowSeconds()) });
 }
 
 /* The same once more, for the names: what is shown stays when it fails. */
@@ -79,20 +90,16 @@ async function askForNames(asked) {
 }
 
 async function question(asked, failed = showError) {
-	const range = { since: asked.since, until: asked.until };
-
 	clearTimeout(nextTimer);
 	request?.abort();
 	request = new AbortController();
 	const { signal } = request;
 	$("progress").hidden = false;
-	showControls();
+	showHead();
 	try {
-		services = await fetchServices(range, signal);
-		if (!asked.service)
-			asked.service = TOTAL;
-		showControls();
-		show(asked, await fetchProfile(asked, signal));
+		await (asked.service ? askForProfile(asked, signal) : askForFleet(asked, signal));
+		gone_s = 0;
+		$("filter").setAttribute("aria-invalid", "false");
 	} catch (error) {
 		if (error.name === "AbortError")
 			return;
@@ -102,9 +109,47 @@ async function question(asked, failed = showError) {
 	planNext(asked);
 }
 
+async function askForProfile(asked, signal) {
+	services = await fetchServices(asked, signal);
+	showHead();
+	await show(asked, await fetchProfile(asked, signal), signal);
+	if (profile && unresolvedWithin(profile, 0) > 0)
+		askForUnresolved(asked, signal);
+}
+
+/* Beside the graph, which does not wait for it. */
+async function askForUnresolved(asked, signal) {
+	const answer = await fetchUnresolved(asked, signal).catch(() => null);
+
+	if (!signal.aborted && profile?.asked === asked) {
+		unresolved = answer;
+		showUnresolved();
+	}
+}
+
+async function askForFleet(asked, signal) {
+	const total = { ...asked, service: TOTAL, event: "on-cpu", fold: true, groupBy: "host" };
+	const [rows, agents, labels, answer, files] = await Promise.all([fetchServices(asked, signal), fetchFleet(asked, signal),
+		fetchHosts(), fetchProfile(total, signal), fetchUnresolved({ ...asked, event: "on-cpu" }, signal)]);
+
+	services = rows;
+	setTotals(answer.tree);
+	if (agents.hosts.length === 0 || (!answer.tree && asked.filter)) {
+		showNothing({ ...asked, event: "on-cpu" }, answer.description, agents.hosts.length > 0);
+		return;
+	}
+	profile = null;
+	fleet = { profile: answer, services: rows, fleet: agents, labels, unresolved: files, asked: { ...asked, event: "on-cpu" },
+		now_s: nowSeconds() };
+	hideTrouble(troubleLine, $("notice"));
+	render();
+	if (!answer.tree)
+		showNothing(fleet.asked, answer.description, true);
+}
+
 /* Again in a while: everything where that is wanted, the same where names are on their way. */
 function planNext(asked) {
-	const names_ms = profile?.stats["tables-pending"] > 0 ? patience.next() : null;
+	const names_ms = profile?.stats["tables-pending"] > 0 && !gone_s ? patience.next() : null;
 
 	clearTimeout(nextTimer);
 	if (names_ms !== null)
@@ -120,26 +165,36 @@ function later(wait_ms, then) {
 	nextTimer = setTimeout(() => (document.hidden ? later(wait_ms, then) : then()), wait_ms);
 }
 
-function showNamesLine() {
-	const { tree, stats } = profile;
+/* The picker ranks by CPU time, which one more question answers: only who opens it pays for that. */
+async function rankForPicker() {
+	if (totals)
+		return;
+	const asked = { ...state, ...rangeOf(state, nowSeconds()), service: TOTAL, event: "on-cpu", filter: "", fold: true };
+	const { tree } = await fetchProfile(asked).catch(() => ({ tree: null }));
 
-	showNames($("names"), { unsymbolized: unsymbolized(profile), whole: tree.total[0], stats }, patience, load);
+	setTotals(tree);
 }
 
-function show(asked, answer) {
+function setTotals(tree) {
+	totals = tree ? totalsByLabel(tree) : null;
+	showPicker();
+}
+
+async function show(asked, answer) {
 	const zoomPath = profile && state.zoom ? pathOf(profile.tree, zoomed) : null;
 
-	$("filter-error").hidden = true;
 	if (!answer.tree) {
-		profile = null;
-		render();
-		showEmpty(asked, answer.description);
+		showNothing(asked, answer.description, services.length > 0 || (await fetchHosts()).length > 0);
 		return;
 	}
 	const { tree } = answer;
-	profile = { tree, event: asked.event, seconds: Math.max(1, asked.until - asked.since), stats: answer.stats,
-		wait_ms: answer.wait_ms };
-	$("notice").hidden = true;
+	const isSame = profile && SELECTION.every((name) => profile.asked[name] === asked[name]);
+	profile = { tree, asked, event: asked.event, seconds: answer.stats["covered-s"] || Math.max(1, asked.until - asked.since),
+		stats: answer.stats, wait_ms: answer.wait_ms };
+	fleet = null;
+	if (!isSame)
+		unresolved = null;
+	hideTrouble(troubleLine, $("notice"));
 	zoomed = zoomPath ? nodeAt(tree, zoomPath) : nodeOfHash(tree, state.zoom);
 	change({ zoom: hashOfPath(tree, zoomed) }, render);
 }
@@ -149,30 +204,84 @@ function show(asked, answer) {
 function render() {
 	const tree = profile?.tree ?? null;
 
+	$("title").textContent = state.service ? `${state.service}, ${state.event}` : "The fleet";
 	document.title = state.service ? `${state.service} · ${state.event} · Hearth` : "Hearth";
 	document.body.classList.toggle("no-profile", !tree);
+	document.body.classList.toggle("is-fleet", fleet !== null);
+	$("fleet").hidden = !fleet;
+	$("graph").hidden = fleet !== null;
 	$("tooltip").hidden = true;
+	if (fleet)
+		showFleet($("fleet"), fleet, { service: chooseService, total: () => chooseService(TOTAL),
+			host: (name) => ask({ service: TOTAL, event: "on-cpu", filter: `host = '${name.replaceAll("'", "''")}'` }) });
 	flame.setTree(tree, tree ? zoomed : 0);
 	if (!tree) {
 		for (const id of ["stats", "legend"])
 			$(id).replaceChildren();
-		$("names").hidden = true;
-		$("crumbs").hidden = true;
+		for (const id of ["names", "crumbs", "unresolved"])
+			$(id).hidden = true;
 		$("match").textContent = "";
 		table.clear();
 		return;
 	}
-	showStats($("stats"), profile);
+	showUnresolved();
 	showZoom();
+}
+
+function showHead() {
+	picker.setChoice(state.service);
+	showPicker();
+	showControls(state, services);
+}
+
+function showPicker() {
+	const ranked = rankServices(services, totals).filter(({ events }) => events.length > 0);
+	const now_s = nowSeconds();
+	const notes = ({ value, share, hosts, last_time }) => [...(value > 0 ? [formatShare(share, 1)] : []),
+		hosts === 1 ? "1 host" : `${hosts} hosts`, ...(last_time ? [`${formatAge(now_s - last_time)} ago`] : [])];
+	const { n_folded } = foldSmall(ranked);
+
+	picker.setItems([{ name: TOTAL, note: "every process" },
+		...ranked.map((item) => ({ name: item.name, note: notes(item).join(" · ") }))], n_folded);
 }
 
 function showZoom() {
 	const { tree } = profile;
 	const values = functionValues(tree, zoomed);
 
+	showStats($("stats"), profile, zoomed);
 	showCrumbs($("crumbs"), $("crumb-list"), tree, zoomed, { zoom: zoomTo, open: chooseService });
 	showLegend($("legend"), isOfHosts(tree) ? [] : selfByKind(tree, values), tree.total[zoomed], (kind) => search(`kind:${kind}`));
 	showMatches();
+}
+
+function showNamesLine() {
+	const { tree, stats } = profile;
+
+	showNames($("names"), { unsymbolized: unresolvedWithin(profile, 0), whole: tree.total[0], stats }, patience, load);
+}
+
+function showUnresolved() {
+	$("unresolved").hidden = !unresolved;
+	if (!unresolved)
+		return;
+	$("unresolved-title").textContent = unresolvedTitle(unresolved);
+	$("unresolved-files").replaceChildren(unresolvedTable(unresolved, false));
+}
+
+/* Everything that is known of a frame. */
+function factsOf(node) {
+	const facts = frameFacts(profile.tree, node, profile.event, zoomed);
+	const file = unresolved && fileOfFrame(labelOf(profile.tree, node), unresolved.files);
+
+	return file ? [...facts, ...factsOfFile(file)] : facts;
+}
+
+function showSelected(node) {
+	const file = unresolved && fileOfFrame(labelOf(profile.tree, node), unresolved.files);
+
+	$("frame-text").textContent = frameSentence(profile.tree, node, profile.event) + (file ? `, unresolved: ${file.why}` : "");
+	$("frame-actions").replaceChildren(...(file?.command ? [copyButton(file.command, "Copy the remedy")] : []));
 }
 
 function showMatches() {
@@ -214,127 +323,46 @@ function showTable(selected = matchFunctions(profile.tree, state.search)) {
 	$("table-scope").textContent = zoomed ? "within the zoom" : "";
 }
 
-function showControls() {
-	picker.setChoice(state.service || TOTAL);
-	picker.setItems([{ name: TOTAL, note: "every process" }, ...serviceItems()]);
-	showEvents();
-	const range = state.since ? "custom" : state.last;
-	for (const radio of document.querySelectorAll("input[name=range]"))
-		radio.checked = radio.value === range;
-	$("custom").hidden = !state.since;
-	if (state.since) {
-		$("since").value = localTime(state.since);
-		$("until").value = localTime(state.until);
-	}
-	$("filter").value = state.filter;
-	$("search").value = state.search;
-	$("fold").checked = state.fold;
-	$("live").checked = state.live;
-	$("live").disabled = state.since > 0;
-}
+/* ---- when there is no answer, or nothing in it ---- */
 
-function serviceItems() {
-	const byName = new Map();
-
-	for (const { name, event, hosts } of services) {
-		const item = byName.get(name) ?? { name, hosts: 0, events: [] };
-		item.hosts = Math.max(item.hosts, hosts);
-		item.events.push(event);
-		byName.set(name, item);
-	}
-	return [...byName.values()].map(({ name, hosts }) => ({ name, note: hosts === 1 ? "1 host" : `${hosts} hosts` }));
-}
-
-/* The types that the service has, and the chosen one in any case. */
-function showEvents() {
-	const service = state.service || TOTAL;
-	const there = new Set(service === TOTAL ? ["on-cpu"] : services.filter(({ name }) => name === service).map(({ event }) => event));
-
-	there.add(state.event);
-	const fieldset = $("events");
-	const labels = EVENT_ORDER.filter((event) => there.has(event)).map((event) => {
-		const label = document.createElement("label");
-		const radio = document.createElement("input");
-		const text = document.createElement("span");
-		Object.assign(radio, { type: "radio", name: "event", value: event, checked: event === state.event });
-		text.textContent = event;
-		label.append(radio, text);
-		return label;
-	});
-	const key = labels.map((label) => label.textContent).join();
-	if (fieldset.dataset.key !== key) {
-		fieldset.replaceChildren(fieldset.firstElementChild, ...labels);
-		fieldset.dataset.key = key;
-	}
-	for (const radio of fieldset.querySelectorAll("input"))
-		radio.checked = radio.value === state.event;
-}
-
-/* "2026-08-21T09:30:00" in local time, as datetime-local wants it. */
-function localTime(unix_s) {
-	const date = new Date((unix_s - new Date(unix_s * 1000).getTimezoneOffset() * 60) * 1000);
-	return date.toISOString().slice(0, 19);
-}
-
-/* ---- when there is no graph ---- */
-
-function showEmpty(asked, description) {
-	if (services.length === 0 && !asked.filter) {
-		showNotice($("notice"), {
-			title: "No samples in this time range",
-			text: description,
-			hints: ["Run an agent on each host that you want to see; it needs root. On this host:"],
-			code: `sudo hearth-agent --server ${location.origin}`,
-			action: ["Look again", load],
-		});
-		return;
-	}
-	const hints = [];
-	if (asked.filter)
-		hints.push("The filter may leave nothing over.");
-	if (durationSeconds(state.last) < 86400 && !state.since)
-		hints.push("A longer time range may show more.");
-	showNotice($("notice"), {
-		title: `Nothing to show for ${asked.service}`,
-		text: description,
-		hints,
-		action: asked.filter ? ["Clear the filter", () => ask({ filter: "" })] : ["Show the last 24 h", () => ask({ last: "24h", since: 0, until: 0 })],
-	});
+function showNothing(asked, description, anyHost) {
+	showTroubled(troubleOfNothing(asked, description, shownSelection(), anyHost), { newest_s: newestSample(description) });
 }
 
 function showError(error) {
-	profile = null;
-	render();
+	gone_s = error instanceof ApiError && error.status === 0 ? gone_s || nowSeconds() : 0;
 	if (error instanceof ApiError && error.status === 401) {
-		$("notice").hidden = true;
-		askForToken(error.message);
+		askForToken(hasToken() ? `The server did not accept the token: ${error.message}`
+			: "Enter one with the scope “read”. It is kept in this tab only.");
 		return;
 	}
-	const ofFilter = error instanceof ApiError && error.status === 400 && /tag_filter/.test(error.message);
-	$("filter-error").hidden = !ofFilter;
-	$("filter-error").textContent = ofFilter ? error.message : "";
-	$("filter").setAttribute("aria-invalid", String(ofFilter));
-	showNotice($("notice"), {
-		isError: true,
-		title: ofFilter ? "The filter is not understood" : titleOf(error),
-		text: error.message,
-		action: ofFilter ? ["Clear the filter", () => ask({ filter: "" })] : ["Try again", load],
-	});
+	$("filter").setAttribute("aria-invalid", String(isOfFilter(error)));
+	showTroubled(troubleOf(error, shownSelection(), gone_s), {});
 }
 
-function titleOf(error) {
-	if (!(error instanceof ApiError))
-		return "The answer could not be shown";
-	if (error.status === 0)
-		return "No connection";
-	if (error.status === 403)
-		return "This token may not read profiles";
-	return error.status < 500 ? "The server refused the question" : "The server failed";
+/* What can be seen now, which is not always what was asked for last. */
+function shownSelection() {
+	return (profile ?? fleet)?.asked ?? null;
 }
 
-function askForToken(message) {
-	$("token-reason").textContent = hasToken() ? `The server did not accept the token: ${message}`
-		: "Enter one with the scope “read”. It is kept in this tab only.";
+function showTroubled(trouble, { newest_s }) {
+	const shown = shownSelection();
+	const acts = {
+		retry: load,
+		token: () => askForToken("Enter one with the scope “read”. It is kept in this tab only."),
+		clear: () => ask({ filter: "" }),
+		newest: () => ask({ since: Math.max(1, newest_s - NEWEST_S), until: newest_s }),
+		day: () => ask({ last: "24h", since: 0, until: 0 }),
+		fleet: () => ask({ service: "", filter: "", search: "", zoom: "" }),
+	};
+
+	if (!shown)
+		render();
+	showTrouble(troubleLine, $("notice"), trouble, shown !== null, (name) => acts[name]());
+}
+
+function askForToken(reason) {
+	$("token-reason").textContent = reason;
 	$("token").value = "";
 	if (!$("token-dialog").open)
 		$("token-dialog").showModal();
@@ -342,18 +370,12 @@ function askForToken(message) {
 
 /* ---- acting ---- */
 
-async function openHosts() {
-	try {
-		showHosts($("hosts-table").tBodies[0], $("hosts-text"), await fetchHosts(), Date.now() / 1000);
-	} catch (error) {
-		$("hosts-table").tBodies[0].replaceChildren();
-		$("hosts-text").textContent = error.message;
-	}
-	$("hosts-dialog").showModal();
+function nowSeconds() {
+	return Math.floor(Date.now() / 1000);
 }
 
 function chooseService(name) {
-	ask({ service: name, event: name === TOTAL ? "on-cpu" : state.event, zoom: "" });
+	ask({ service: name, event: name === TOTAL && /^(mem|hbm)-|^rdma$/.test(state.event) ? "on-cpu" : state.event, zoom: "" });
 }
 
 function zoomTo(node, remember = true) {
@@ -395,61 +417,13 @@ function nextMatch(step) {
 	$("match").textContent = `${matchAt + 1} of ${matches.length}`;
 }
 
-async function copyLink() {
-	const range = rangeOf(state, Math.floor(Date.now() / 1000));
-	const link = new URL(urlFromState({ ...state, ...range, live: false }), location.href).href;
-	const button = $("share");
-	const copied = await copyText(link);
+function copyLink() {
+	const range = rangeOf(state, nowSeconds());
 
-	button.textContent = copied ? "Copied" : "Not allowed";
-	setTimeout(() => { button.textContent = "Copy link"; }, 1500);
+	copyFrom($("share"), new URL(urlFromState({ ...state, ...range, live: false }), location.href).href);
 }
 
-/* The clipboard API is missing where the page came over plain HTTP from another host. */
-async function copyText(text) {
-	try {
-		await navigator.clipboard.writeText(text);
-		return true;
-	} catch {
-		const area = document.createElement("textarea");
-		area.value = text;
-		document.body.append(area);
-		area.select();
-		const copied = document.execCommand("copy");
-		area.remove();
-		return copied;
-	}
-}
-
-function keyPressed(event) {
-	const inField = event.target.closest?.("input, textarea, dialog, .popup");
-
-	if (event.ctrlKey || event.metaKey || event.altKey)
-		return;
-	if (event.key === "Escape") {
-		escape(event.target);
-	} else if (inField) {
-		return;
-	} else if (event.key === "/") {
-		$("search").focus();
-		$("search").select();
-	} else if (event.key === "Backspace") {
-		back();
-	} else if (event.key === "r") {
-		load();
-	} else if (event.key === "n" || event.key === "N") {
-		nextMatch(event.key === "n" ? 1 : -1);
-	} else if (/^Arrow|^Enter$/.test(event.key) && event.target === document.body) {
-		$("scroller").focus();
-		flame.keyPressed(event);
-		return;
-	} else {
-		return;
-	}
-	event.preventDefault();
-}
-
-/* One thing at a time: the search first where it is being typed, then the zoom, then the search. */
+/* Escape leaves one thing at a time: the search first where it is being typed, then the zoom, then the search. */
 function escape(target) {
 	if (target === $("search") && state.search) {
 		search("");
@@ -468,44 +442,32 @@ function travel() {
 
 	state = stateFromUrl(location.search);
 	if (!profile || SELECTION.some((name) => state[name] !== before[name])) {
-		profile = null;
 		load();
 		return;
 	}
-	showControls();
+	showHead();
 	zoomed = nodeOfHash(profile.tree, state.zoom);
 	flame.zoomTo(zoomed);
 	showZoom();
 }
 
 function listen() {
-	document.addEventListener("keydown", keyPressed);
+	listenToKeys({ escape, back, load, nextMatch, hasGraph: () => profile !== null, walk: (event) => flame.keyPressed(event) });
 	window.addEventListener("popstate", travel);
-	$("events").addEventListener("change", (event) => ask({ event: event.target.value }));
-	$("ranges").addEventListener("change", (event) => {
-		if (event.target.value !== "custom") {
-			ask({ last: event.target.value, since: 0, until: 0 });
-			return;
-		}
-		const { since, until } = rangeOf(state, Math.floor(Date.now() / 1000));
-		ask({ since, until });
-	});
-	$("custom").addEventListener("submit", (event) => {
-		event.preventDefault();
-		const [since, until] = [$("since"), $("until")].map((input) => Math.floor(new Date(input.value).getTime() / 1000));
-		if (since > 0 && until >= since)
-			ask({ since, until });
-		else
-			$("until").focus();
-	});
-	$("filter-form").addEventListener("submit", (event) => {
-		event.preventDefault();
-		ask({ filter: $("filter").value.trim() });
-	});
-	$("fold").addEventListener("change", (event) => ask({ fold: event.target.checked }));
+	listenToControls((changes) => {
+		if ("last" in changes || "since" in changes)
+			totals = null;
+		ask(changes);
+	}, () => state);
+	listenToDivider();
 	$("live").addEventListener("change", (event) => change({ live: event.target.checked }, load));
 	$("refresh").addEventListener("click", load);
-	$("hosts").addEventListener("click", openHosts);
+	for (const id of ["fleet-button", "home"]) {
+		$(id).addEventListener("click", (event) => {
+			event.preventDefault();
+			ask({ service: "", event: "on-cpu", filter: "", search: "", zoom: "" });
+		});
+	}
 	$("share").addEventListener("click", copyLink);
 	$("search").addEventListener("input", (event) => search(event.target.value));
 	$("search").addEventListener("keydown", (event) => {
@@ -520,6 +482,7 @@ function listen() {
 		$("token-dialog").close();
 		load();
 	});
+	$("token-cancel").addEventListener("click", () => $("token-dialog").close());
 }
 
 listen();

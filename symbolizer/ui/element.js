@@ -7,3 +7,23 @@ export function element(tag, className, ...children) {
 	made.append(...children);
 	return made;
 }
+
+export function actionButton(className, label, act) {
+	const button = element("button", className, label);
+
+	button.type = "button";
+	button.addEventListener("click", act);
+	return button;
+}
+
+/*
+ * A long name in one line that loses its middle where room is short: the ends of paths and of C++ names tell them
+ * apart. The text stays whole for searches and screen readers.
+ */
+export function elided(text) {
+	const tail = Math.min(18, Math.floor(text.length / 2));
+
+	if (text.length < 16)
+		return element("span", "elided", element("span", "head", text));
+	return element("span", "elided", element("span", "head", text.slice(0, -tail)), element("span", "tail", text.slice(-tail)));
+}

@@ -361,11 +361,18 @@ export class FlameView {
 
 	clicked(event) {
 		const node = this.nodeOf(event);
+		const wasSelected = node === this.selected;
 
 		if (node < 0)
 			return;
 		this.selected = node;
 		this.events.select(node);
+		/* A finger cannot point: its first tap shows what the mouse shows by hovering. */
+		if (event.pointerType === "touch" && !wasSelected) {
+			this.hover(node, event);
+			this.redraw();
+			return;
+		}
 		this.events.zoom(node);
 	}
 

@@ -35,6 +35,17 @@ export function formatTime(us) {
 	return `${minutes} m ${seconds % 60} s`;
 }
 
+/* "4 s", "12 m", "3 h", "5 d": how long ago something was. */
+export function formatAge(seconds) {
+	const units = [[86400, "d"], [3600, "h"], [60, "m"]];
+
+	for (const [size, name] of units) {
+		if (seconds >= 1.5 * size)
+			return `${Math.round(seconds / size)} ${name}`;
+	}
+	return `${Math.max(0, Math.round(seconds))} s`;
+}
+
 export function formatBytes(bytes) {
 	const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 	let unit = 0;

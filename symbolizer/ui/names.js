@@ -57,7 +57,7 @@ function missingSentence(unsymbolized, stats, whole) {
 
 	if (!(unsymbolized > whole / 200) || reasons.length === 0)
 		return "";
-	return `${formatShare(unsymbolized, whole)} has no name: ` +
+	return `${formatShare(unsymbolized, whole)} is unresolved: ` +
 		`${reasons.map(([words, value]) => `${words} (${formatShare(value, whole)})`).join(", ")}. `;
 }
 

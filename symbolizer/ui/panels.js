@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The parts of the page around the graph: figures, legend, path of the zoom, tooltip, notices. Each function shows
- * what it is given and keeps nothing.
+ * The parts of the page around the graph: figures, legend, path of the zoom, tooltip. Each function shows what it is
+ * given and keeps nothing.
  */
 
-import { colourOf, isOfHosts, labelOf, pathOf, typeOf } from "./columns.js";
+import { colourOf, functionValues, isOfHosts, labelOf, pathOf, typeOf } from "./columns.js";
 import { element } from "./element.js";
 import { formatCount, formatShare, formatTime, formatValue, isMemoryType, KINDS, shortName } from "./format.js";
 import { reasonsOf } from "./names.js";
@@ -13,42 +13,54 @@ import { kindClass } from "./table.js";
 
 const TOOLTIP_DISTANCE = 14; /* pixels from the pointer */
 
-/* Label and value pairs above the graph. @profile: {tree, event, seconds, stats, wait_ms, at} */
-export function showStats(list, profile) {
+/* Label and value pairs above the graph, of what is zoomed to. @profile: {tree, event, seconds, stats, wait_ms} */
+export function showStats(list, profile, zoomed) {
 	const { tree, event, seconds, stats } = profile;
-	const whole = tree.total[0];
-	const figures = [[isMemoryType(event) ? "Total" : "Time", formatValue(event, whole), ""]];
+	const value = tree.total[zoomed];
+	const figures = [[isMemoryType(event) ? "Total" : "Time", formatValue(event, value),
+		zoomed ? `of the zoom; ${formatValue(event, tree.total[0])} in all` : ""]];
 
 	if (event === "on-cpu")
-		figures.push(["CPUs", (whole / 1e6 / seconds).toFixed(2), "average number of CPUs kept busy"]);
-	figures.push(["Unsymbolized", formatShare(unsymbolized(profile), whole), unsymbolizedReasons(profile)]);
+		figures.push(["CPUs", (value / 1e6 / seconds).toFixed(2),
+			`average number of CPUs kept busy, over the ${formatTime(seconds * 1e6)} in which agents were sampling`]);
+	figures.push(["Unresolved", formatShare(unresolvedWithin(profile, zoomed), value), unresolvedReasons(profile)]);
+	if (!zoomed)
+		figures.push(...figuresOfAll(stats, value));
+	figures.push(["Answer", `${formatCount(tree.n)} nodes in ${formatTime(profile.wait_ms * 1e3)}`, ""]);
+
+	list.replaceChildren(...figures.map(([name, text, title]) => {
+		const pair = element("div", name === "Answer" ? "answer" : "", element("dt", "", name), element("dd", "", text));
+		pair.title = title;
+		return pair;
+	}));
+}
+
+/* What the server counts for the whole answer only. */
+function figuresOfAll(stats, whole) {
+	const figures = [];
+
 	if (stats.cut > 0)
 		figures.push(["Cut short", formatShare(stats.cut, whole), "share of the value whose stack could not be followed to its outermost frame"]);
 	if (Number.isFinite(stats.lost))
 		figures.push(["Lost", formatCount(stats.lost), "samples that agents took and could not deliver"]);
 	if (stats["nodes-pruned"] > 0)
 		figures.push(["Pruned", formatCount(stats["nodes-pruned"]), "of the smallest frames, drawn as pale blocks"]);
-	figures.push(["Answer", `${formatCount(tree.n)} nodes in ${formatTime(profile.wait_ms * 1e3)}`, ""]);
-
-	list.replaceChildren(...figures.map(([name, value, title]) => {
-		const pair = element("div", "", element("dt", "", name), element("dd", "", value));
-		pair.title = title;
-		return pair;
-	}));
+	return figures;
 }
 
 /* Why names are missing, in the server's figures: it says what to upload. */
-function unsymbolizedReasons({ stats, event }) {
+function unresolvedReasons({ stats, event }) {
 	const reasons = reasonsOf(stats).map(([words, value]) => `${words}: ${formatValue(event, value)}`);
 
 	return ["share of the value whose innermost frame has no name", ...reasons].join("\n");
 }
 
-/* The server's own count where it says so; the sum over unresolved leaves otherwise. */
-export function unsymbolized({ tree, stats }) {
-	if (Number.isFinite(stats.unsymbolized))
+/* The server's own count for all of it, where it says so; else the sum over leaves without a name. */
+export function unresolvedWithin({ tree, stats }, zoomed) {
+	if (!zoomed && Number.isFinite(stats.unsymbolized))
 		return stats.unsymbolized;
-	return tree.fnSelf.reduce((sum, value, fn) => sum + (tree.types[fn] === "?" ? value : 0), 0);
+	const { self } = functionValues(tree, zoomed);
+	return self.reduce((sum, value, fn) => sum + (tree.types[fn] === "?" ? value : 0), 0);
 }
 
 /* @kinds as of selfByKind(); a click calls @pick("kernel"). */
@@ -114,6 +126,8 @@ export function showTooltip(tooltip, tree, node, facts, pointer) {
 	const list = element("dl", "", ...facts.flatMap(([name, value]) => [element("dt", "", name), element("dd", "", value)]));
 
 	tooltip.replaceChildren(element("p", `kind-${kindClass(colourOf(tree, tree.fn[node]))}`, labelOf(tree, node)), list);
+	if (pointer.pointerType === "touch")
+		tooltip.append(element("p", "hint", "Tap again to zoom."));
 	tooltip.hidden = false;
 
 	const { offsetWidth: width, offsetHeight: height } = tooltip;
@@ -129,27 +143,4 @@ export function frameSentence(tree, node, event) {
 
 	return `${labelOf(tree, node)} — ${formatValue(event, tree.total[node])}, ` +
 		`${formatShare(tree.total[node], tree.total[0])} of everything${caller}, self ${formatValue(event, tree.self[node])}`;
-}
-
-/*
- * A message in place of the graph. @parts: title, then text; "code" is a command to copy, "action" [label, function].
- */
-export function showNotice(notice, parts) {
-	const children = [element("h2", "", parts.title)];
-
-	if (parts.text)
-		children.push(element("p", "", parts.text));
-	for (const line of parts.hints ?? [])
-		children.push(element("p", "hint", line));
-	if (parts.code)
-		children.push(element("pre", "", parts.code));
-	if (parts.action) {
-		const button = element("button", "primary", parts.action[0]);
-		button.type = "button";
-		button.addEventListener("click", parts.action[1]);
-		children.push(button);
-	}
-	notice.replaceChildren(element("div", parts.isError ? "card error" : "card", ...children));
-	notice.setAttribute("role", parts.isError ? "alert" : "status");
-	notice.hidden = false;
 }

@@ -5,13 +5,17 @@
  * thousands of services, so only the first of those that fit the text are listed.
  */
 
+import { fittingItems } from "./ranking.js";
+
 const MOST_LISTED = 200;
 
 export class Picker {
-	/* @parts: {button, label, popup, search, list}; @pick(name) is called with the choice. */
-	constructor(parts, pick) {
+	/* @parts: {button, label, popup, search, list, remark}; @pick(name) is called with the choice, @opened() before. */
+	constructor(parts, pick, opened) {
 		this.parts = parts;
 		this.pick = pick;
+		this.opened = opened;
+		this.n_folded = 0;
 		this.items = [];
 		this.listed = [];
 		this.active = 0;
@@ -30,9 +34,10 @@ export class Picker {
 		});
 	}
 
-	/* @items: [{name, note}] */
-	setItems(items) {
+	/* @items: [{name, note}], the most wanted first; the last @n_folded are listed only where the text fits them. */
+	setItems(items, n_folded = 0) {
 		this.items = items;
+		this.n_folded = n_folded;
 		if (!this.parts.popup.hidden)
 			this.update();
 	}
@@ -48,6 +53,7 @@ export class Picker {
 		this.parts.search.value = "";
 		this.update();
 		this.parts.search.focus();
+		this.opened();
 	}
 
 	close() {
@@ -56,16 +62,24 @@ export class Picker {
 	}
 
 	update() {
-		const text = this.parts.search.value.toLowerCase();
-		const fitting = this.items.filter((item) => item.name.toLowerCase().includes(text));
+		const text = this.parts.search.value.trim();
+		const unfolded = text ? this.items : this.items.slice(0, this.items.length - this.n_folded);
+		const fitting = fittingItems(unfolded, text);
 
 		this.listed = fitting.slice(0, MOST_LISTED);
 		this.parts.list.replaceChildren(...this.listed.map((item, index) => this.option(item, index)));
-		if (fitting.length !== this.listed.length)
-			this.parts.list.append(remark(`${fitting.length - MOST_LISTED} more: type to narrow down`));
-		if (fitting.length === 0)
-			this.parts.list.append(remark(text ? "No service has this in its name" : "No service in this time range"));
-		this.activate(Math.max(0, this.listed.findIndex((item) => item.name === this.choice)));
+		this.parts.list.hidden = this.listed.length === 0;
+		this.parts.remark.textContent = this.remark(text, fitting.length);
+		this.activate(text ? 0 : Math.max(0, this.listed.findIndex((item) => item.name === this.choice)));
+	}
+
+	/* What stands below the list: it is no option of it. */
+	remark(text, n_fitting) {
+		if (n_fitting === 0)
+			return text ? "No service has this in its name" : "No service in this time range";
+		if (n_fitting > MOST_LISTED)
+			return `${n_fitting - MOST_LISTED} more: type to narrow down`;
+		return !text && this.n_folded > 0 ? `${this.n_folded} more with less than 0.05 % of the CPU time: type their name` : "";
 	}
 
 	option(item, index) {
@@ -124,12 +138,4 @@ export class Picker {
 		this.leave();
 		this.pick(item.name);
 	}
-}
-
-function remark(text) {
-	const item = document.createElement("li");
-
-	item.className = "remark";
-	item.textContent = text;
-	return item;
 }

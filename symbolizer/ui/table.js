@@ -6,6 +6,7 @@
  */
 
 import { colourOf, isOfHosts } from "./columns.js";
+import { elided } from "./element.js";
 import { formatShare, formatValue, shortName } from "./format.js";
 
 const PAGE_ROWS = 100;
@@ -71,14 +72,12 @@ export class FunctionTable {
 		const { tree, values } = this.view;
 		const row = document.createElement("tr");
 		const name = document.createElement("td");
-		const text = document.createElement("span");
 
 		row.tabIndex = -1;
 		row.dataset.fn = fn;
 		name.className = `name kind-${kindClass(colourOf(tree, fn))}`;
-		text.textContent = shortName(tree.names[fn], tree.types[fn]);
 		name.title = tree.names[fn];
-		name.append(text);
+		name.append(elided(shortName(tree.names[fn], tree.types[fn])));
 		row.append(name, this.cell(values.self[fn]), this.cell(values.total[fn]));
 		return row;
 	}

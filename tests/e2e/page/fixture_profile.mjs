@@ -19,13 +19,13 @@ K: ["[k] entry_SYSCALL_64_after_hwframe", "[k] do_syscall_64", "[k] __x64_sys_ep
 "?": ["[/usr/lib/libvendor.so.3]", "[unknown] 0x00007f31c02a4410"] };
 const NEXT = { A: "AAAAAAAAAALLK?", L: "LLLKAA", K: "KKKK", "?": "?LLA" };
 
-export function makeProfile({ service, event, nodes, folded, seed = 1 }) {
+export function makeProfile({ service, event, nodes, folded, groupBy = "", seed = 1 }) {
 	const random = generator(seed + event.length);
 	const builder = new Builder(service);
 	let budget = nodes;
 
 	if (service === "Total")
-		return addHosts(builder, random);
+		return addHosts(builder, random, { folded, groupBy });
 	while (budget > 0) {
 		const before = builder.count;
 		const thread = folded ? THREADS[0] : THREADS[Math.floor(random() ** 1.7 * THREADS.length)];
@@ -35,13 +35,20 @@ export function makeProfile({ service, event, nodes, folded, seed = 1 }) {
 	return builder.finish();
 }
 
-/* Whole hosts: processes, main threads as their self value, other threads below them. */
-function addHosts(builder, random) {
-	for (const name of ["search-api", "nginx", "postgres", "checkout", "kworker/0:1"]) {
-		const process = builder.child(0, `[p] ${name}`, "P");
-		builder.addSelf(process, 10101 * Math.floor(random() * 900));
-		for (let thread = 0; thread < 3; thread++)
-			builder.addSelf(builder.child(process, `[t] worker-${thread}`, "T"), 10101 * Math.floor(random() * 900));
+export const HOSTS = ["web-1", "web-2"];
+export const PROCESSES = ["search-api", "nginx", "postgres", "checkout", "kworker/0:1", "erlang-base.pos", "sh"];
+
+/* Whole hosts: processes, main threads as their self value, other threads below them. The last ones use next to nothing. */
+function addHosts(builder, random, { folded, groupBy }) {
+	for (const host of groupBy === "host" ? HOSTS : HOSTS.slice(0, 1)) {
+		const group = groupBy ? builder.child(0, `[g] host=${host}`, "O") : 0;
+		PROCESSES.forEach((name, at) => {
+			const process = builder.child(group, `[p] ${name}`, "P");
+			const most = at < 5 ? 900 : 1.01;
+			builder.addSelf(process, 10101 * Math.ceil(random() * most));
+			for (let thread = 0; thread < (at < 5 ? 3 : 0); thread++)
+				builder.addSelf(folded ? process : builder.child(process, `[t] worker-${thread}`, "T"), 10101 * Math.ceil(random() * most));
+		});
 	}
 	return builder.finish();
 }

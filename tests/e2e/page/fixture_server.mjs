@@ -14,14 +14,21 @@ import { dirname, extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
-import { makeProfile } from "./fixture_profile.mjs";
+import { HOSTS, makeProfile } from "./fixture_profile.mjs";
 
 const FOLDER = join(dirname(fileURLToPath(import.meta.url)), "../../../symbolizer/ui");
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
-const SERVICES = [["checkout", 12], ["nginx", 40], ["postgres", 3], ["search-api", 8]];
+const SERVICES = [["checkout", 12], ["nginx", 40], ["postgres", 3], ["search-api", 8], ["erlang-base.pos", 2], ["sh", 1]];
+const FILES = [
+	{ file: "/usr/lib/libvendor.so.3", build_id: "5d41402abc4b2a76b9719d911017c592aabbccdd", share: 0.7, reason: "stripped",
+		why: "The server has this file, but it has no symbols.", remedy: "Install its debug package on any host and upload it.",
+		command: "hearth upload /usr/lib/debug/.build-id/5d/41402abc4b2a76b9719d911017c592aabbccdd.debug", services: ["search-api"] },
+	{ file: "/opt/checkout/lib/a-library-with-a-long-name-for-its-path.so", build_id: "", share: 0.1, reason: "no_debuginfo",
+		why: "The file has no build-ID, so nothing can be uploaded for it.", remedy: "Link it with --build-id.", command: "", services: ["checkout", "nginx"] },
+];
 
-export async function startFixture({ port = 0, nodes = 4000, token = "", pending = 0 } = {}) {
-	const fixture = { nodes, token, pending, cache: new Map() };
+export async function startFixture({ port = 0, nodes = 4000, token = "", pending = 0, unresolved = true } = {}) {
+	const fixture = { nodes, token, pending, unresolved, cache: new Map() };
 	const server = createServer((request, response) => {
 		answer(request, response, fixture).catch((error) => {
 			response.writeHead(500, { "Content-Type": "text/plain" }).end(String(error));
@@ -43,13 +50,34 @@ async function answer(request, response, fixture) {
 			["on-cpu", "off-cpu"].map((event) => ({ name, event, hosts, processes: hosts * 2, last_time: now_s() }))) });
 	else if (url.pathname === "/v1/hosts")
 		sendJson(response, 200, { hosts: [{ name: "web-1", cpus: 8, kernel_release: "6.1.0-18-amd64", architecture: "x86_64",
-			agent_version: "0.1.0", last_time: now_s() - 4, labels: {} }, { name: "web-2", cpus: 8,
+			agent_version: "0.1.0", last_time: now_s() - 4, agent_id: "a0", labels: {} }, { name: "web-2", agent_id: "a1", cpus: 8,
 			kernel_release: "5.10.0-32-amd64", architecture: "x86_64", agent_version: "0.1.0", last_time: now_s() - 90,
 			labels: { "agent.reduced": "unwind chunks 1/2, on-CPU 49.5 of 99 Hz", "kernel.lacks": "bpf-loop" } }] });
+	else if (url.pathname === "/v1/fleet")
+		sendJson(response, 200, { hosts: HOSTS.map(fleetHost), covered_s: 120, since: now_s() - 900, until: now_s() });
+	else if (url.pathname === "/v1/unresolved")
+		sendUnresolved(response, fixture);
 	else if (url.pathname === "/v1/profile/ProfileTracing")
 		await answerProfile(request, response, fixture);
 	else
 		await sendFile(response, url.pathname === "/" ? "index.html" : url.pathname);
+}
+
+function fleetHost(name, at) {
+	return { name, agent_id: `a${at}`, agent_version: "0.1.0", cpus: 8, last_time: now_s() - (at ? 90 : 4), covered_s: 120, counted_s: 120,
+		ticks_expected: 95040, ticks_lost: 3, ticks_missed: 20, samples: 30000, stacks_cut: 12, stacks_lost: 0, waits_lost: 0,
+		batches_lost: 0, agent_cpu: 2400000 };
+}
+
+/* As a server that does not have the path yet, where @unresolved is false. */
+function sendUnresolved(response, { unresolved }) {
+	const total = 1e9;
+
+	if (!unresolved)
+		response.writeHead(404).end();
+	else
+		sendJson(response, 200, { event: "on-cpu", unit: "microseconds", since: 0, until: 0, message: "", total, unresolved: total * 0.2,
+			files: FILES.map((file) => ({ ...file, value: file.share * total * 0.2, share: file.share * 0.2 })) });
 }
 
 async function answerProfile(request, response, fixture) {
@@ -64,6 +92,9 @@ async function answerProfile(request, response, fixture) {
 	else if (asked.tag_filter.includes("nowhere"))
 		sendJson(response, 200, { OPT_STATUS: "SUCCESS", result: null, debug: null,
 			DESCRIPTION: `service '${asked.app_service}' has no samples that the filter selects` });
+	else if (asked.time_end < now_s() - 86400)
+		sendJson(response, 200, { OPT_STATUS: "SUCCESS", result: null, debug: null,
+			DESCRIPTION: `service '${asked.app_service}' has no on-cpu samples then; last sample at ${new Date().toISOString().slice(0, 19)}Z` });
 	else if (fixture.pending-- > 0)
 		sendPending(response, asked, fixture);
 	else
@@ -86,13 +117,15 @@ function sendPending(response, asked, { nodes }) {
 }
 
 function sendProfile(response, asked, { nodes, cache }) {
-	const key = `${asked.app_service} ${asked.profile_event_type} ${asked.fold_threads}`;
+	const key = `${asked.app_service} ${asked.profile_event_type} ${asked.fold_threads} ${asked.group_by}`;
 
 	if (!cache.has(key)) {
-		const result = makeProfile({ service: asked.app_service, event: asked.profile_event_type, nodes, folded: asked.fold_threads });
+		const result = makeProfile({ service: asked.app_service, event: asked.profile_event_type, nodes, folded: asked.fold_threads,
+			groupBy: asked.group_by });
 		cache.set(key, gzipSync(JSON.stringify({ OPT_STATUS: "SUCCESS", DESCRIPTION: "", result, debug: null }), { level: 1 }));
 	}
-	response.writeHead(200, { "Content-Type": "application/json", "Content-Encoding": "gzip" }).end(cache.get(key));
+	response.writeHead(200, { "Content-Type": "application/json", "Content-Encoding": "gzip", "X-Hearth-Covered-S": 120 })
+		.end(cache.get(key));
 }
 
 function now_s() {

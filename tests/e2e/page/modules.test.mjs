@@ -52,7 +52,7 @@ test("values are written as people say them", async () => {
 		["formatTime(0)", "0 µs"], ["formatTime(999)", "999 µs"], ["formatTime(1000)", "1 ms"], ["formatTime(10101)", "10.1 ms"],
 		["formatTime(999499)", "999 ms"], ["formatTime(999500)", "1.00 s"], ["formatTime(59949999)", "59.9 s"],
 		["formatTime(59950000)", "1 m 0 s"], ["formatTime(3600e6)", "1 h 0 m"], ["formatTime(90061e6)", "1 d 1 h"],
-		["formatBytes(0)", "0 B"], ["formatBytes(999)", "999 B"], ["formatBytes(1000)", "0.98 KiB"], ["formatBytes(3 * 1024 ** 3)", "3 GiB"],
+		["formatAge(3)", "3 s"], ["formatAge(120)", "2 m"], ["formatAge(7200)", "2 h"], ["formatAge(864000)", "10 d"], ["formatBytes(0)", "0 B"], ["formatBytes(999)", "999 B"], ["formatBytes(1000)", "0.98 KiB"], ["formatBytes(3 * 1024 ** 3)", "3 GiB"],
 		["formatShare(0, 5)", "0 %"], ["formatShare(1, 1e6)", "< 0.01 %"], ["formatShare(1, 1000)", "0.10 %"], ["formatShare(5, 5)", "100 %"],
 		["formatShare(1, 0)", "0 %"], ["formatCount(1234567)", "1\u2009234\u2009567"],
 		["shortName('[k] do_idle', 'K')", "do_idle"], ["shortName('[k] [ext4]', 'K')", "[ext4]"], ["shortName('[/a.so]', '?')", "[/a.so]"],
@@ -79,6 +79,40 @@ test("the table of whole hosts is by total unless the reader chose", async () =>
 
 	for (const [text, ofHosts, by] of cases)
 		assert.equal(await call("state", `m.sortOf(m.stateFromUrl("${text}"), ${ofHosts})`), by, `${text} ${ofHosts}`);
+});
+
+test("services are ranked by CPU time, with one row each", async () => {
+	const rows = ["on-cpu", "off-cpu"].flatMap((event) => [{ name: "a", event, hosts: 1, last_time: 5 }, { name: "b;c", event, hosts: 2, last_time: 9 }]);
+	const totals = "{ values: new Map([['[p] a', 10], ['[p] b:c', 30], ['[p] kworker', 20], ['[g] host=x', 60]]), whole: 60 }";
+	const ranked = await call("ranking", `m.rankServices(${JSON.stringify(rows)}, ${totals}).map(({ name, share, events }) => [name, share, events.length])`);
+
+	assert.deepEqual(ranked, [["b;c", 0.5, 2], ["kworker", 20 / 60, 0], ["a", 10 / 60, 2]]);
+	assert.deepEqual(await call("ranking", `m.rankServices(${JSON.stringify(rows)}, null).map(({ name }) => name)`), ["a", "b;c"]);
+});
+
+test("services that use next to nothing are folded, beyond the ten largest", async () => {
+	const folded = (count, small) => call("ranking", `(() => { const items = Array.from({ length: ${count} }, (_, at) =>
+		({ name: String(at), value: at < 3 ? 10 : ${small}, share: at < 3 ? 0.33 : 0.0001 })); return m.foldSmall(items).n_folded; })()`);
+
+	assert.equal(await folded(12, 1), 2);
+	assert.equal(await folded(12, 0), 9);
+	assert.equal(await call("ranking", "m.foldSmall([{ value: 0, share: 0 }, { value: 0, share: 0 }]).n_folded"), 0);
+});
+
+test("names that begin with what was typed stand before those that have it elsewhere", async () => {
+	const names = ["erlang-base.pos", "depot", "postgres", "Portal", "nginx"];
+
+	assert.deepEqual(await call("ranking", `m.fittingItems(${JSON.stringify(names.map((name) => ({ name })))}, "po").map(({ name }) => name)`),
+		["postgres", "Portal", "erlang-base.pos", "depot"]);
+});
+
+test("frames are matched with the file that they lie in", async () => {
+	const files = JSON.stringify([{ file: "/usr/lib/libz.so.1.2" }, { file: "/opt/app" }, { file: "ext4" }]);
+	const cases = [["[/usr/lib/libz.so.1.2]", 0], ["libz.so.1.2+0x5e20", 0], ["[l] libz.so.1.2+0x5e20", 0], ["[/opt/app]", 1], ["[k] [ext4]", 2],
+		["deflate", -1], ["[unknown] 0x00007f31c02a4410", -1]];
+
+	for (const [label, at] of cases)
+		assert.equal(await call("unresolved", `(() => { const files = ${files}; return files.indexOf(m.fileOfFrame(${JSON.stringify(label)}, files)); })()`), at, label);
 });
 
 /* root 10 → a 7 (→ b 4 → a 3, c 1), a's other child d 0; b 2 */

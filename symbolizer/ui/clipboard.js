@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+import { element } from "./element.js";
+
+const SAID_MS = 1500;
+
+/* The clipboard API is missing where the page came over plain HTTP from another host. */
+export async function copyText(text) {
+	try {
+		await navigator.clipboard.writeText(text);
+		return true;
+	} catch {
+		const area = document.createElement("textarea");
+		area.value = text;
+		document.body.append(area);
+		area.select();
+		const copied = document.execCommand("copy");
+		area.remove();
+		return copied;
+	}
+}
+
+/* Copies, and says so in the button for a moment. */
+export async function copyFrom(button, text) {
+	const label = button.textContent;
+
+	button.textContent = await copyText(text) ? "Copied" : "Not allowed";
+	setTimeout(() => { button.textContent = label; }, SAID_MS);
+}
+
+export function copyButton(text, label = "Copy", name = "Copy the command") {
+	const button = element("button", "copy", label);
+
+	button.type = "button";
+	button.title = name;
+	button.setAttribute("aria-label", name);
+	button.addEventListener("click", () => copyFrom(button, text));
+	return button;
+}
+
+/* A command to run in a shell, with a button that copies it. */
+export function command(text) {
+	return element("div", "command", element("code", "", text), copyButton(text));
+}
