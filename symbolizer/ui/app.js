@@ -21,6 +21,7 @@ import { frameFacts, frameSentence, showCrumbs, showLegend, showStats, showToolt
 import { Picker } from "./picker.js";
 import { foldSmall, rankServices, totalsByLabel } from "./ranking.js";
 import { rangeOf, sortOf, stateFromUrl, urlFromState } from "./state.js";
+import { suggestFilters } from "./suggestions.js";
 import { FunctionTable } from "./table.js";
 import { hideTrouble, isOfFilter, newestSample, showTrouble, troubleOf, troubleOfNothing } from "./trouble.js";
 import { factsOfFile, fileOfFrame, unresolvedTable, unresolvedTitle } from "./unresolved.js";
@@ -460,6 +461,7 @@ function listen() {
 		ask(changes);
 	}, () => state);
 	listenToDivider();
+	suggestFilters($("filter"), $("filter-list"), fetchHosts);
 	$("live").addEventListener("change", (event) => change({ live: event.target.checked }, load));
 	$("refresh").addEventListener("click", load);
 	for (const id of ["fleet-button", "home"]) {

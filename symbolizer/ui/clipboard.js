@@ -40,5 +40,8 @@ export function copyButton(text, label = "Copy", name = "Copy the command") {
 
 /* A command to run in a shell, with a button that copies it. */
 export function command(text) {
-	return element("div", "command", element("code", "", text), copyButton(text));
+	const code = element("code", "", text);
+
+	code.title = text;
+	return element("div", "command", code, copyButton(text));
 }

@@ -106,6 +106,16 @@ test("names that begin with what was typed stand before those that have it elsew
 		["postgres", "Portal", "erlang-base.pos", "depot"]);
 });
 
+test("the filter offers hosts and labels, and keeps what stands before", async () => {
+	const hosts = JSON.stringify([{ name: "web-1", labels: { rack: "r'7", "a.b": "c", "agent.reduced": "x" } }]);
+	const conditions = await call("suggestions", `m.conditionsOf(${hosts})`);
+
+	assert.deepEqual(conditions.slice(0, 3), ["host = 'web-1'", "rack = 'r''7'", "`a.b` = 'c'"]);
+	assert.ok(!conditions.some((condition) => condition.includes("agent.reduced")));
+	assert.deepEqual(await call("suggestions", `m.filtersFor("thread = 'a' AND ho", ["host = 'b'"])`), ["thread = 'a' AND host = 'b'"]);
+	assert.deepEqual(await call("suggestions", `m.filtersFor("ho", ["host = 'b'"])`), ["host = 'b'"]);
+});
+
 test("frames are matched with the file that they lie in", async () => {
 	const files = JSON.stringify([{ file: "/usr/lib/libz.so.1.2" }, { file: "/opt/app" }, { file: "ext4" }]);
 	const cases = [["[/usr/lib/libz.so.1.2]", 0], ["libz.so.1.2+0x5e20", 0], ["[l] libz.so.1.2+0x5e20", 0], ["[/opt/app]", 1], ["[k] [ext4]", 2],
