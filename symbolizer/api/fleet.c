@@ -81,7 +81,8 @@ void api_fleet(struct api_context *context, const struct http_request *request,
 	if (r < 0) {
 		api_count(context, API_METRIC_STORE_ERRORS, 1);
 		(void)log_error_errno(r, "cannot list the fleet, answering with an error: %m");
-		http_response_error(response, 500, "cannot list the fleet: the sample store failed: %s",
+		http_response_error(response, 500,
+				    "cannot list the fleet: the sample store failed: %s",
 				    strerror(-r));
 		return;
 	}

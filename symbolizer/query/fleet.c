@@ -6,8 +6,8 @@
 #include "symbolizer/query/coverage.h"
 
 /*
- * Batches whose counters are read for one answer, some 10 us each, shared between the hosts. A host with batches each
- * 10 s has 360 in an hour; of a longer range the newest part is counted.
+ * Batches whose counters are read for one answer, some 10 us each, shared between the hosts. A host
+ * with batches each 10 s has 360 in an hour; of a longer range the newest part is counted.
  */
 #define FLEET_MAX_BATCHES      20000
 #define FLEET_MAX_HOST_BATCHES 360
@@ -56,8 +56,7 @@ static int describe_host(struct store *store, uint64_t from_slot, uint64_t to_sl
 }
 
 static int cover_all(struct store *store, const struct store_host *hosts, size_t count,
-		     uint64_t from_slot, uint64_t to_slot, struct arena *arena,
-		     uint64_t *ret_slots)
+		     uint64_t from_slot, uint64_t to_slot, struct arena *arena, uint64_t *ret_slots)
 {
 	uint32_t *ids = arena_alloc_array(arena, count + 1, sizeof(*ids));
 

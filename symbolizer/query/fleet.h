@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * The state of the fleet's agents in a time range: how long each was there, what it lost, and what it cost its host.
- * All of it comes from the batches' times and counters, no sample is read.
+ * The state of the fleet's agents in a time range: how long each was there, what it lost, and what
+ * it cost its host. All of it comes from the batches' times and counters, no sample is read.
  */
 
 #include "symbolizer/store/store.h"
 
 /*
- * What the counters of agents are summed to: X(field, prefix of the counter's name on the wire). A field that stands in
- * several rows is the sum of them.
+ * What the counters of agents are summed to: X(field, prefix of the counter's name on the wire). A
+ * field that stands in several rows is the sum of them.
  */
 #define FLEET_COUNTERS(X)                                                                          \
 	X(ticks_expected, "ticks_expected_total{")                                                 \
@@ -43,13 +43,14 @@ struct fleet_counts {
 struct fleet_host {
 	const struct store_host *host;
 	uint64_t covered_slots;
-	uint64_t counted_ns; /* the newest part of the covered time, whose counters are in @counts */
+	uint64_t
+		counted_ns; /* the newest part of the covered time, whose counters are in @counts */
 	struct fleet_counts counts;
 };
 
 /*
- * All hosts of the tenant, in @arena; those whose agent was not there in [from_slot, to_slot) have covered_slots 0.
- * *ret_covered_slots: at least one was there.
+ * All hosts of the tenant, in @arena; those whose agent was not there in [from_slot, to_slot) have
+ * covered_slots 0. *ret_covered_slots: at least one was there.
  */
 int fleet_list(struct store *store, const char *tenant, uint64_t from_slot, uint64_t to_slot,
 	       struct arena *arena, struct fleet_host **ret_hosts, size_t *ret_count,

@@ -47,7 +47,8 @@ struct profile_stats {
 		unsymbolized_pending, unsymbolized_table_failed, unsymbolized_no_mapping;
 	uint64_t n_tables_pending;
 	uint64_t n_damaged_blocks; /* of the store, whose samples are missing */
-	uint64_t covered_s; /* of the range, in which the agent of a selected host was there; 0: not known */
+	uint64_t covered_s; /* of the range, in which the agent of a selected host was there; 0: not
+			       known */
 	uint64_t scan_ns, resolve_ns, merge_ns;
 };
 

@@ -141,8 +141,9 @@ static void take_run(const struct write *write, const struct row_run *run, struc
 }
 
 /*
- * Begins with the covered slots of this day: the index on both slots then has the coverage, of idle times too, and no
- * block needs to be read for it. The batch may have rows of a day that it does not cover.
+ * Begins with the covered slots of this day: the index on both slots then has the coverage, of idle
+ * times too, and no block needs to be read for it. The batch may have rows of a day that it does
+ * not cover.
  */
 static void cover_day(const struct batch *batch, struct day_share *share)
 {

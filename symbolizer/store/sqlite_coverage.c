@@ -5,8 +5,9 @@
 #include "symbolizer/store/sqlite_codec.h"
 
 /*
- * When agents were there, and what they counted: both are of blocks, whatever rows these have. The slots of a block
- * include the time that its batch covers, so coverage is read from the index alone.
+ * When agents were there, and what they counted: both are of blocks, whatever rows these have. The
+ * slots of a block include the time that its batch covers, so coverage is read from the index
+ * alone.
  */
 
 /* Counters of one batch: the decoder of batches takes at most some thousands. */
@@ -33,9 +34,9 @@ static int cover_sender(struct block_walk *walk, uint32_t host, int64_t sender)
 	r = sqlite_query(walk->db, SQL_BLOCK_COVERAGE, &row, SQL_INT(sender),
 			 SQL_INT(walk->from_slot), SQL_INT(walk->to_slot), SQL_INT(walk->max_span));
 	while (r > 0) {
-		walk->stopped = walk->on_coverage(walk->arg, host,
-						  (uint64_t)sqlite3_column_int64(row, 0),
-						  (uint64_t)sqlite3_column_int64(row, 1));
+		walk->stopped =
+			walk->on_coverage(walk->arg, host, (uint64_t)sqlite3_column_int64(row, 0),
+					  (uint64_t)sqlite3_column_int64(row, 1));
 		if (walk->stopped < 0)
 			return walk->stopped;
 		r = sqlite_step(walk->db, row);

@@ -115,12 +115,13 @@ struct store_series_query {
 typedef int (*store_row_function)(void *arg, uint32_t series_index, uint64_t stack_id,
 				  uint64_t slot, uint64_t value);
 
-/* Time that one batch covers: the agent of @host was there from @first_slot to @last_slot. Return < 0 to stop with
- * that error. */
+/* Time that one batch covers: the agent of @host was there from @first_slot to @last_slot. Return <
+ * 0 to stop with that error. */
 typedef int (*store_coverage_function)(void *arg, uint32_t host, uint64_t first_slot,
 				       uint64_t last_slot);
 
-/* What an agent counted between the opening and the closing of one batch. Return < 0 to stop with that error. */
+/* What an agent counted between the opening and the closing of one batch. Return < 0 to stop with
+ * that error. */
 struct store_counted {
 	uint64_t opened_wall_ns, closed_wall_ns;
 	const struct batch_counter *counters;
@@ -148,11 +149,11 @@ struct store_operations {
 	int (*scan)(struct store *store, const uint32_t *series_ids, size_t count,
 		    uint64_t from_slot, uint64_t to_slot, store_row_function function, void *arg);
 	int (*scan_coverage)(struct store *store, const uint32_t *hosts, size_t count,
-			     uint64_t from_slot, uint64_t to_slot,
-			     store_coverage_function function, void *arg);
+			     uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
+			     void *arg);
 	int (*scan_counters)(struct store *store, uint32_t host, uint64_t from_slot,
-			     uint64_t to_slot, size_t max_batches,
-			     store_counters_function function, void *arg);
+			     uint64_t to_slot, size_t max_batches, store_counters_function function,
+			     void *arg);
 	int (*load_stacks)(struct store *store, const uint64_t *stack_ids, size_t count,
 			   struct arena *arena, struct store_stack *ret_stacks);
 	int (*load_executables)(struct store *store, const uint32_t *ids, size_t count,
@@ -220,9 +221,9 @@ static inline int store_scan(struct store *store, const uint32_t *series_ids, si
 }
 
 /*
- * Calls @function for every batch of these hosts (store ids) that covers a part of [from_slot, to_slot), in no order;
- * times are not cut to the range. A host that was idle is covered too. The function must not call the store. May be
- * missing in an engine: -EOPNOTSUPP.
+ * Calls @function for every batch of these hosts (store ids) that covers a part of [from_slot,
+ * to_slot), in no order; times are not cut to the range. A host that was idle is covered too. The
+ * function must not call the store. May be missing in an engine: -EOPNOTSUPP.
  */
 static inline int store_scan_coverage(struct store *store, const uint32_t *hosts, size_t count,
 				      uint64_t from_slot, uint64_t to_slot,
@@ -235,9 +236,9 @@ static inline int store_scan_coverage(struct store *store, const uint32_t *hosts
 }
 
 /*
- * Calls @function for the newest batches of a host that cover a part of [from_slot, to_slot): of each day and each run
- * of its agent, at most @max_batches. Texts last for the call only. The function must not call the store. May be missing
- * in an engine: -EOPNOTSUPP.
+ * Calls @function for the newest batches of a host that cover a part of [from_slot, to_slot): of
+ * each day and each run of its agent, at most @max_batches. Texts last for the call only. The
+ * function must not call the store. May be missing in an engine: -EOPNOTSUPP.
  */
 static inline int store_scan_counters(struct store *store, uint32_t host, uint64_t from_slot,
 				      uint64_t to_slot, size_t max_batches,

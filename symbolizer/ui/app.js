@@ -115,16 +115,17 @@ async function askForProfile(asked, signal) {
 	showHead();
 	await show(asked, await fetchProfile(asked, signal), signal);
 	if (profile && unresolvedWithin(profile, 0) > 0)
-		askForUnresolved(asked, signal);
+		askForUnresolved(asked);
 }
 
 /* Beside the graph, which does not wait for it. */
-async function askForUnresolved(asked, signal) {
-	const answer = await fetchUnresolved(asked, signal).catch(() => null);
+async function askForUnresolved(asked) {
+	const answer = await fetchUnresolved(asked).catch(() => null);
 
-	if (!signal.aborted && profile?.asked === asked) {
+	if (profile?.asked === asked) {
 		unresolved = answer;
 		showUnresolved();
+		showNamesLine();
 	}
 }
 
@@ -259,7 +260,8 @@ function showZoom() {
 function showNamesLine() {
 	const { tree, stats } = profile;
 
-	showNames($("names"), { unsymbolized: unresolvedWithin(profile, 0), whole: tree.total[0], stats }, patience, load);
+	showNames($("names"), { unsymbolized: unresolvedWithin(profile, 0), whole: tree.total[0], stats, areListed: unresolved !== null },
+		patience, load);
 }
 
 function showUnresolved() {

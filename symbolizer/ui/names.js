@@ -68,10 +68,13 @@ function pendingSentence(pending, isOver) {
 		: `The names of ${files} are being read and will be here in a moment.`;
 }
 
-/* @names: {unsymbolized, whole, stats}; @lookAgain is offered when @patience is over. */
-export function showNames(line, { unsymbolized, whole, stats }, patience, lookAgain) {
+/*
+ * @names: {unsymbolized, whole, stats, areListed: the files without names stand below, with the reasons}; @lookAgain is
+ * offered when @patience is over.
+ */
+export function showNames(line, { unsymbolized, whole, stats, areListed }, patience, lookAgain) {
 	const pending = stats["tables-pending"] ?? 0;
-	const missing = missingSentence(unsymbolized, stats, whole);
+	const missing = areListed ? "" : missingSentence(unsymbolized, stats, whole);
 	const children = [missing];
 
 	if (pending > 0)

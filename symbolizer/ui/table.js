@@ -6,7 +6,7 @@
  */
 
 import { colourOf, isOfHosts } from "./columns.js";
-import { elided } from "./element.js";
+import { elided, element } from "./element.js";
 import { formatShare, formatValue, shortName } from "./format.js";
 
 const PAGE_ROWS = 100;
@@ -86,7 +86,7 @@ export class FunctionTable {
 		const cell = document.createElement("td");
 		const share = document.createElement("span");
 
-		cell.append(value > 0 ? formatValue(this.view.event, value) : "–");
+		cell.append(element("span", "amount", value > 0 ? formatValue(this.view.event, value) : "–"));
 		share.className = "share";
 		share.textContent = value > 0 ? formatShare(value, this.view.whole) : "";
 		cell.append(share);

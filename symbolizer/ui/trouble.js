@@ -83,16 +83,17 @@ function sentenceOf(text) {
 
 /* @parts: {line, text, actions} above the graph, and @notice in its place. @act(name) is called with what is chosen. */
 export function showTrouble(parts, notice, trouble, isAbove, act) {
+	const text = /[.?!]$/.test(trouble.text) ? trouble.text : `${trouble.text}.`;
 	const buttons = trouble.actions.map(([label, name], at) => actionButton(at === 0 ? "primary" : "", label, () => act(name)));
 
 	parts.line.hidden = !isAbove;
 	notice.hidden = isAbove;
 	if (isAbove) {
-		parts.text.textContent = trouble.text;
+		parts.text.textContent = text;
 		parts.actions.replaceChildren(...(trouble.code ? [command(trouble.code)] : []), ...buttons);
 		return;
 	}
-	notice.replaceChildren(element("div", "card", element("p", "", trouble.text),
+	notice.replaceChildren(element("div", "card", element("p", "", text),
 		...(trouble.code ? [command(trouble.code)] : []), element("p", "actions", ...buttons)));
 	notice.setAttribute("role", "alert");
 }

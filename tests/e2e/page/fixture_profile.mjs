@@ -41,7 +41,7 @@ export const PROCESSES = ["search-api", "nginx", "postgres", "checkout", "kworke
 /* Whole hosts: processes, main threads as their self value, other threads below them. The last ones use next to nothing. */
 function addHosts(builder, random, { folded, groupBy }) {
 	for (const host of groupBy === "host" ? HOSTS : HOSTS.slice(0, 1)) {
-		const group = groupBy ? builder.child(0, `[g] host=${host}`, "O") : 0;
+		const group = groupBy ? builder.child(0, `[g] host=${host}`, "P") : 0;
 		PROCESSES.forEach((name, at) => {
 			const process = builder.child(group, `[p] ${name}`, "P");
 			const most = at < 5 ? 900 : 1.01;

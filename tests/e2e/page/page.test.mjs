@@ -23,11 +23,13 @@ const ROW_HEIGHT = 21;
 const SERVICE = process.env.HEARTH_SERVICE ?? "search-api";
 
 let fixture, browser, url, page;
+let lacksUnresolved = false; /* an older server: the browser would complain of its 404 */
 
 before(async () => {
 	fixture = process.env.HEARTH_URL ? null : await startFixture();
 	url = (process.env.HEARTH_URL ?? fixture.url).replace(/\/$/, "");
 	browser = await startBrowser(process.env.CHROMIUM ?? "chromium");
+	lacksUnresolved = (await fetch(`${url}/v1/unresolved`)).status === 404;
 });
 
 after(async () => {
@@ -37,6 +39,8 @@ after(async () => {
 
 beforeEach(async () => {
 	page = await browser.newPage();
+	if (lacksUnresolved)
+		await page.intercept("/v1/unresolved", () => ({ status: 200, body: JSON.stringify({ files: [] }) }));
 });
 
 afterEach(async () => {
@@ -280,8 +284,8 @@ test("the landing page ranks services by their share of all CPU time", async () 
 	const values = new Map();
 
 	assert.equal(asked.app_service, "Total");
-	for (const { label, type, total } of nodes) {
-		if (type === "P")
+	for (const { label, total } of nodes) {
+		if (label.startsWith("[p] "))
 			values.set(label, (values.get(label) ?? 0) + total);
 	}
 	const ranked = [...values].sort((a, b) => b[1] - a[1]);
@@ -450,6 +454,7 @@ test("a server that does not answer is reported with the time since when", async
 test("files of unresolved frames are listed with the remedy, and so are the frames", async () => {
 	const own = await startFixture();
 
+	await page.passAll();
 	try {
 		await page.open(`${own.url}/?service=search-api`);
 		await page.until("!document.getElementById('unresolved').hidden");
@@ -536,7 +541,7 @@ test("the head keeps two rows at 1400 pixels, with a custom range too", async ()
 });
 
 test("names that are being read come by themselves, and why others are missing is said", async () => {
-	const pending = await startFixture({ pending: 3 });
+	const pending = await startFixture({ pending: 3, unresolved: false });
 	const questions = () => page.requests.filter((request) => request.url.endsWith(TRACING));
 
 	try {
@@ -562,7 +567,7 @@ test("names that are being read come by themselves, and why others are missing i
 });
 
 test("a server that goes away while names are awaited leaves the graph, and is asked again on demand", async () => {
-	const pending = await startFixture({ pending: 1000 });
+	const pending = await startFixture({ pending: 1000, unresolved: false });
 	let gone = false;
 
 	try {

@@ -56,8 +56,8 @@ static void a_batch_over_midnight_covers_both_days(void **state)
 	const uint64_t midnight = NOON + 12 * 3600 * NSEC_PER_SEC;
 	struct test_clock clock = test_clock_at(midnight);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
-	struct batch_builder *builder = batch_builder_new(
-		1, EPOCH, 1, midnight - 3 * NSEC_PER_SEC, midnight + 2 * NSEC_PER_SEC);
+	struct batch_builder *builder = batch_builder_new(1, EPOCH, 1, midnight - 3 * NSEC_PER_SEC,
+							  midnight + 2 * NSEC_PER_SEC);
 	struct seen seen;
 
 	assert_int_equal(write_batch(store, builder), STORE_STORED);
@@ -92,19 +92,20 @@ static void counters_of_the_newest_batches_come_back(void **state)
 	struct counted all = {}, newest = {};
 
 	for (uint64_t i = 1; i <= 3; i++) {
-		struct batch_builder *builder =
-			batch_at(i, NOON + 5 * i * NSEC_PER_SEC, i == 1);
+		struct batch_builder *builder = batch_at(i, NOON + 5 * i * NSEC_PER_SEC, i == 1);
 
 		batch_builder_counter(builder, "samples_total{}", i);
 		assert_int_equal(write_batch(store, builder), STORE_STORED);
 	}
-	assert_ok(store_scan_counters(store, 1, NOON / SLOT_NS, (NOON + 60 * NSEC_PER_SEC) / SLOT_NS,
-				      100, add_counters, &all));
+	assert_ok(store_scan_counters(store, 1, NOON / SLOT_NS,
+				      (NOON + 60 * NSEC_PER_SEC) / SLOT_NS, 100, add_counters,
+				      &all));
 	assert_int_equal(all.n_batches, 3);
 	assert_int_equal(all.sum, 6);
 	assert_int_equal(all.covered_ns, 15 * NSEC_PER_SEC);
-	assert_ok(store_scan_counters(store, 1, NOON / SLOT_NS, (NOON + 60 * NSEC_PER_SEC) / SLOT_NS,
-				      1, add_counters, &newest));
+	assert_ok(store_scan_counters(store, 1, NOON / SLOT_NS,
+				      (NOON + 60 * NSEC_PER_SEC) / SLOT_NS, 1, add_counters,
+				      &newest));
 	assert_int_equal(newest.n_batches, 1);
 	assert_int_equal(newest.sum, 3);
 }
