@@ -7,7 +7,7 @@
  * load() asks again when the selection changed; render() only shows the answer there is in another way.
  */
 
-import { ApiError, fetchFleet, fetchHosts, fetchProfile, fetchServices, fetchUnresolved, hasToken, setToken } from "./api.js";
+import { ApiError, fetchFleet, fetchHosts, fetchProfile, fetchServices, fetchUnresolved, hasToken } from "./api.js";
 import { copyButton, copyFrom } from "./clipboard.js";
 import { functionValues, hashOfPath, isOfHosts, labelOf, matchFunctions, nodeAt, nodeOfHash, pathOf, selfByKind, sumOfTotals,
 	topmostMatches } from "./columns.js";
@@ -23,10 +23,12 @@ import { foldSmall, rankServices, totalsByLabel } from "./ranking.js";
 import { rangeOf, sortOf, stateFromUrl, urlFromState } from "./state.js";
 import { suggestFilters } from "./suggestions.js";
 import { FunctionTable } from "./table.js";
+import { askForToken, listenToToken, WANTED_TOKEN } from "./token.js";
 import { hideTrouble, isOfFilter, newestSample, showTrouble, troubleOf, troubleOfNothing } from "./trouble.js";
 import { factsOfFile, fileOfFrame, unresolvedTable, unresolvedTitle } from "./unresolved.js";
 
 const LIVE_MS = 10000;
+const TOTALS_KEPT_S = 60;
 const NEWEST_S = 900; /* what "the newest data" shows */
 const SELECTION = ["service", "event", "last", "since", "until", "filter", "fold"]; /* what the server is asked for */
 
@@ -131,8 +133,8 @@ async function askForUnresolved(asked) {
 
 async function askForFleet(asked, signal) {
 	const total = { ...asked, service: TOTAL, event: "on-cpu", fold: true, groupBy: "host" };
-	const [rows, agents, labels, answer, files] = await Promise.all([fetchServices(asked, signal), fetchFleet(asked, signal),
-		fetchHosts(), fetchProfile(total, signal), fetchUnresolved({ ...asked, event: "on-cpu" }, signal)]);
+	const [rows, agents, labels, answer] = await Promise.all([fetchServices(asked, signal), fetchFleet(asked, signal),
+		fetchHosts(), fetchProfile(total, signal)]);
 
 	services = rows;
 	setTotals(answer.tree);
@@ -141,12 +143,23 @@ async function askForFleet(asked, signal) {
 		return;
 	}
 	profile = null;
-	fleet = { profile: answer, services: rows, fleet: agents, labels, unresolved: files, asked: { ...asked, event: "on-cpu" },
-		now_s: nowSeconds() };
+	fleet = { profile: answer, services: rows, fleet: agents, labels, unresolved: fleet?.unresolved ?? null,
+		expanded: fleet?.expanded ?? new Set(), asked: { ...asked, event: "on-cpu" }, now_s: nowSeconds() };
 	hideTrouble(troubleLine, $("notice"));
 	render();
 	if (!answer.tree)
 		showNothing(fleet.asked, answer.description, true);
+	askForUnresolvedOfFleet(fleet);
+}
+
+/* All stacks of all services take longest: the rest does not wait for them. */
+async function askForUnresolvedOfFleet(asking) {
+	const answer = await fetchUnresolved(asking.asked).catch(() => null);
+
+	if (fleet === asking) {
+		fleet.unresolved = answer;
+		renderFleet();
+	}
 }
 
 /* Again in a while: everything where that is wanted, the same where names are on their way. */
@@ -169,7 +182,7 @@ function later(wait_ms, then) {
 
 /* The picker ranks by CPU time, which one more question answers: only who opens it pays for that. */
 async function rankForPicker() {
-	if (totals)
+	if (totals && nowSeconds() - totals.at_s < TOTALS_KEPT_S)
 		return;
 	const asked = { ...state, ...rangeOf(state, nowSeconds()), service: TOTAL, event: "on-cpu", filter: "", fold: true };
 	const { tree } = await fetchProfile(asked).catch(() => ({ tree: null }));
@@ -178,7 +191,7 @@ async function rankForPicker() {
 }
 
 function setTotals(tree) {
-	totals = tree ? totalsByLabel(tree) : null;
+	totals = tree ? { ...totalsByLabel(tree), at_s: nowSeconds() } : null;
 	showPicker();
 }
 
@@ -190,7 +203,7 @@ async function show(asked, answer) {
 		return;
 	}
 	const { tree } = answer;
-	const isSame = profile && SELECTION.every((name) => profile.asked[name] === asked[name]);
+	const isSame = profile && ["service", "event", "filter"].every((name) => profile.asked[name] === asked[name]);
 	profile = { tree, asked, event: asked.event, seconds: answer.stats["covered-s"] || Math.max(1, asked.until - asked.since),
 		stats: answer.stats, wait_ms: answer.wait_ms };
 	fleet = null;
@@ -214,8 +227,7 @@ function render() {
 	$("graph").hidden = fleet !== null;
 	$("tooltip").hidden = true;
 	if (fleet)
-		showFleet($("fleet"), fleet, { service: chooseService, total: () => chooseService(TOTAL),
-			host: (name) => ask({ service: TOTAL, event: "on-cpu", filter: `host = '${name.replaceAll("'", "''")}'` }) });
+		renderFleet();
 	flame.setTree(tree, tree ? zoomed : 0);
 	if (!tree) {
 		for (const id of ["stats", "legend"])
@@ -228,6 +240,11 @@ function render() {
 	}
 	showUnresolved();
 	showZoom();
+}
+
+function renderFleet() {
+	showFleet($("fleet"), fleet, { service: chooseService, total: () => chooseService(TOTAL),
+		host: (name) => ask({ service: TOTAL, event: "on-cpu", filter: `host = '${name.replaceAll("'", "''")}'` }) });
 }
 
 function showHead() {
@@ -335,8 +352,7 @@ function showNothing(asked, description, anyHost) {
 function showError(error) {
 	gone_s = error instanceof ApiError && error.status === 0 ? gone_s || nowSeconds() : 0;
 	if (error instanceof ApiError && error.status === 401) {
-		askForToken(hasToken() ? `The server did not accept the token: ${error.message}`
-			: "Enter one with the scope “read”. It is kept in this tab only.");
+		askForToken(hasToken() ? `The server did not accept the token: ${error.message}` : WANTED_TOKEN);
 		return;
 	}
 	$("filter").setAttribute("aria-invalid", String(isOfFilter(error)));
@@ -352,7 +368,7 @@ function showTroubled(trouble, { newest_s }) {
 	const shown = shownSelection();
 	const acts = {
 		retry: load,
-		token: () => askForToken("Enter one with the scope “read”. It is kept in this tab only."),
+		token: () => askForToken(WANTED_TOKEN),
 		clear: () => ask({ filter: "" }),
 		newest: () => ask({ since: Math.max(1, newest_s - NEWEST_S), until: newest_s }),
 		day: () => ask({ last: "24h", since: 0, until: 0 }),
@@ -362,13 +378,6 @@ function showTroubled(trouble, { newest_s }) {
 	if (!shown)
 		render();
 	showTrouble(troubleLine, $("notice"), trouble, shown !== null, (name) => acts[name]());
-}
-
-function askForToken(reason) {
-	$("token-reason").textContent = reason;
-	$("token").value = "";
-	if (!$("token-dialog").open)
-		$("token-dialog").showModal();
 }
 
 /* ---- acting ---- */
@@ -480,13 +489,7 @@ function listen() {
 	});
 	$("back").addEventListener("click", back);
 	$("reset").addEventListener("click", () => zoomTo(0));
-	$("token-form").addEventListener("submit", (event) => {
-		event.preventDefault();
-		setToken($("token").value);
-		$("token-dialog").close();
-		load();
-	});
-	$("token-cancel").addEventListener("click", () => $("token-dialog").close());
+	listenToToken(load);
 }
 
 listen();

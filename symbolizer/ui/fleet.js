@@ -16,7 +16,8 @@ const HOSTS_SHOWN = 12;
 const SILENT_S = 60; /* several batches */
 
 /*
- * @data: {profile: {tree, stats} or null, services, fleet, labels (hosts with labels), unresolved or null, asked, now_s}
+ * @data: {profile: {tree, stats} or null, services, fleet, labels (hosts with labels), unresolved or null, asked, now_s,
+ * expanded: a Set of the lists that are shown whole}
  * @events: {service(name), host(name), total()}
  */
 export function showFleet(section, data, events) {
@@ -120,14 +121,17 @@ function nameCell(name, open) {
 }
 
 /* A body that shows its first rows, and a button for the others. */
-function shorten(table, shown, noun) {
+function shorten(table, shown, noun, expanded) {
 	const rows = [...table.tBodies[0].rows].slice(shown);
 	const button = actionButton("more-rows", `Show ${rows.length} more ${noun}`, () => {
 		for (const row of rows)
 			row.hidden = false;
+		expanded.add(noun);
 		button.remove();
 	});
 
+	if (expanded.has(noun))
+		return [];
 	for (const row of rows)
 		row.hidden = true;
 	return rows.length > 0 ? [button] : [];
@@ -145,7 +149,7 @@ function servicesCard(data, totals, events) {
 	const table = tableOf([["Service", "first"], ["CPU", "number share-column"], ["CPUs", "number"], ["Hosts", "number"],
 		["Last seen", "number"]], rows);
 	const children = [cardHead("Busiest services", actionButton("", "All in one flame graph", events.total)), table,
-		...shorten(table, SERVICES_SHOWN, "services")];
+		...shorten(table, SERVICES_SHOWN, "services", data.expanded)];
 
 	if (rows.length === 0)
 		children.splice(1, 1, element("p", "none", "No samples in this time range."));
@@ -180,7 +184,7 @@ function hostsCard(data, totals, hosts, events) {
 	const table = tableOf([["Host", "first"], ["CPUs busy", "number share-column"], ["Covered", "number"], ["Lost", "number"],
 		["Agent's cost", "number"], ["Last batch", "number"]], rows.flat());
 
-	return element("section", "card hosts", cardHead("Busiest hosts"), table, ...shorten(table, shown, "hosts"));
+	return element("section", "card hosts", cardHead("Busiest hosts"), table, ...shorten(table, shown, "hosts", data.expanded));
 }
 
 function unresolvedCard(answer) {
