@@ -48,7 +48,7 @@ async function describe(response) {
 
 	try {
 		const answer = JSON.parse(text);
-		const words = answer.DESCRIPTION ?? answer.error ?? answer.message;
+		const words = answer.error ?? answer.message;
 		if (typeof words === "string" && words)
 			return words;
 	} catch {
@@ -106,30 +106,22 @@ export async function fetchUnresolved(selection, signal) {
  */
 export async function fetchProfile(selection, signal) {
 	const started = performance.now();
-	const body = {
-		app_service: selection.service,
-		profile_event_type: selection.event,
-		profile_language_type: "eBPF",
-		tag_filter: selection.filter,
-		time_start: selection.since,
-		time_end: selection.until,
-		fold_threads: selection.fold,
-		function_starts: true,
-		format: "columns",
-	};
+	/* This path's range is open at its end; the page's includes its last second. */
+	const query = new URLSearchParams({ service: selection.service, event: selection.event, since: selection.since,
+		until: selection.until + 1, format: "columns" });
+
+	if (selection.filter)
+		query.set("filter", selection.filter);
+	if (selection.fold)
+		query.set("fold_threads", "true");
 	if (selection.groupBy)
-		body.group_by = selection.groupBy;
-	const response = await request("v1/profile/ProfileTracing", {
-		method: "POST",
-		headers: { "Content-Type": "application/json" },
-		body: JSON.stringify(body),
-		signal,
-	});
+		query.set("group_by", selection.groupBy);
+	const response = await request(`v1/flame?${query}`, { signal });
 	const { answer, nodes } = parseAnswer(await response.text());
 
 	return {
 		tree: answer.result?.functions ? treeFromColumns(answer.result, nodes) : null,
-		description: answer.DESCRIPTION,
+		description: answer.message,
 		stats: statsOf(response.headers),
 		wait_ms: performance.now() - started,
 	};

@@ -156,10 +156,13 @@ async function askForFleet(asked, signal) {
 async function askForUnresolvedOfFleet(asking) {
 	const answer = await fetchUnresolved(asking.asked).catch(() => null);
 
-	if (fleet === asking) {
-		fleet.unresolved = answer;
-		renderFleet();
-	}
+	if (fleet !== asking)
+		return;
+	fleet.unresolved = answer;
+	renderFleet();
+	const wait_ms = !state.live && answer?.files.some(({ reason }) => reason === "pending") ? patience.next() : null;
+	if (wait_ms !== null)
+		later(wait_ms, () => askForUnresolvedOfFleet(asking));
 }
 
 /* Again in a while: everything where that is wanted, the same where names are on their way. */

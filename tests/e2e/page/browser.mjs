@@ -158,7 +158,7 @@ class Page {
 		const request = this.requests.filter(({ id, url }) => this.finished.has(id) && new URL(url).pathname === path).at(-1);
 		const { body, base64Encoded } = await this.send("Network.getResponseBody", { requestId: request.id });
 
-		return { asked: request.body ? JSON.parse(request.body) : null,
+		return { asked: Object.fromEntries(new URL(request.url).searchParams),
 			answer: JSON.parse(base64Encoded ? Buffer.from(body, "base64").toString() : body) };
 	}
 

@@ -44,7 +44,7 @@ async function answer(request, response, fixture) {
 	const url = new URL(request.url, "http://localhost");
 
 	if (url.pathname.startsWith("/v1/") && token && request.headers.authorization !== `Bearer ${token}`)
-		sendJson(response, 401, { OPT_STATUS: "FAIL", DESCRIPTION: "a token is needed", result: null, debug: null });
+		sendJson(response, 401, { error: "a token is needed" });
 	else if (url.pathname === "/v1/services")
 		sendJson(response, 200, { services: SERVICES.flatMap(([name, hosts]) =>
 			["on-cpu", "off-cpu"].map((event) => ({ name, event, hosts, processes: hosts * 2, last_time: now_s() }))) });
@@ -57,8 +57,8 @@ async function answer(request, response, fixture) {
 		sendJson(response, 200, { hosts: HOSTS.map(fleetHost), covered_s: 120, since: now_s() - 900, until: now_s() });
 	else if (url.pathname === "/v1/unresolved")
 		sendUnresolved(response, fixture);
-	else if (url.pathname === "/v1/profile/ProfileTracing")
-		await answerProfile(request, response, fixture);
+	else if (url.pathname === "/v1/flame")
+		answerProfile(url.searchParams, response, fixture);
 	else
 		await sendFile(response, url.pathname === "/" ? "index.html" : url.pathname);
 }
@@ -80,30 +80,29 @@ function sendUnresolved(response, { unresolved }) {
 			files: FILES.map((file) => ({ ...file, value: file.share * total * 0.2, share: file.share * 0.2 })) });
 }
 
-async function answerProfile(request, response, fixture) {
-	const parts = [];
-	for await (const part of request)
-		parts.push(part);
-	const asked = { tag_filter: "", fold_threads: false, ...JSON.parse(Buffer.concat(parts).toString()) };
+function answerProfile(parameters, response, fixture) {
+	const asked = { filter: "", fold_threads: "false", group_by: "", ...Object.fromEntries(parameters) };
 
-	if (asked.tag_filter.endsWith("="))
-		sendJson(response, 400, { OPT_STATUS: "INVALID_POST_DATA", result: null, debug: null,
-			DESCRIPTION: `tag_filter: expected a value at character ${asked.tag_filter.length + 1}` });
-	else if (asked.tag_filter.includes("nowhere"))
-		sendJson(response, 200, { OPT_STATUS: "SUCCESS", result: null, debug: null,
-			DESCRIPTION: `service '${asked.app_service}' has no samples that the filter selects` });
-	else if (asked.time_end < now_s() - 86400)
-		sendJson(response, 200, { OPT_STATUS: "SUCCESS", result: null, debug: null,
-			DESCRIPTION: `service '${asked.app_service}' has no on-cpu samples then; last sample at ${new Date().toISOString().slice(0, 19)}Z` });
+	if (asked.filter.endsWith("="))
+		sendJson(response, 400, { error: `tag_filter: expected a value at character ${asked.filter.length + 1}` });
+	else if (asked.filter.includes("nowhere"))
+		sendJson(response, 200, { result: null, message: `service '${asked.service}' has no samples that the filter selects` });
+	else if (Number(asked.until) < now_s() - 86400)
+		sendJson(response, 200, { result: null,
+			message: `service '${asked.service}' has no on-cpu samples then; last sample at ${new Date().toISOString().slice(0, 19)}Z` });
 	else if (fixture.pending-- > 0)
 		sendPending(response, asked, fixture);
 	else
 		sendProfile(response, asked, fixture);
 }
 
+function profileOf(asked, nodes) {
+	return makeProfile({ service: asked.service, event: asked.event, nodes, folded: asked.fold_threads === "true", groupBy: asked.group_by });
+}
+
 /* As while tables are made: some functions have but their file's name. */
 function sendPending(response, asked, { nodes }) {
-	const result = makeProfile({ service: asked.app_service, event: asked.profile_event_type, nodes, folded: asked.fold_threads });
+	const result = profileOf(asked, nodes);
 	const isNameless = (fn) => fn % 4 === 3 && result.function_types[fn] !== "T";
 	const whole = result.node_values.values[0][3];
 	const nameless = result.node_values.values.reduce((sum, [fn, , self]) => sum + (isNameless(fn) ? self : 0), 0);
@@ -113,16 +112,15 @@ function sendPending(response, asked, { nodes }) {
 	response.writeHead(200, { "Content-Type": "application/json", "X-Hearth-Tables-Pending": 2, "X-Hearth-Value": whole,
 		"X-Hearth-Unsymbolized": nameless, "X-Hearth-Unsymbolized-Pending": Math.round(nameless * 0.75),
 		"X-Hearth-Unsymbolized-No-Debuginfo": nameless - Math.round(nameless * 0.75) });
-	response.end(JSON.stringify({ OPT_STATUS: "SUCCESS", DESCRIPTION: "", result, debug: null }));
+	response.end(JSON.stringify({ result, message: "" }));
 }
 
 function sendProfile(response, asked, { nodes, cache }) {
-	const key = `${asked.app_service} ${asked.profile_event_type} ${asked.fold_threads} ${asked.group_by}`;
+	const key = `${asked.service} ${asked.event} ${asked.fold_threads} ${asked.group_by}`;
 
 	if (!cache.has(key)) {
-		const result = makeProfile({ service: asked.app_service, event: asked.profile_event_type, nodes, folded: asked.fold_threads,
-			groupBy: asked.group_by });
-		cache.set(key, gzipSync(JSON.stringify({ OPT_STATUS: "SUCCESS", DESCRIPTION: "", result, debug: null }), { level: 1 }));
+		const result = profileOf(asked, nodes);
+		cache.set(key, gzipSync(JSON.stringify({ result, message: "" }), { level: 1 }));
 	}
 	response.writeHead(200, { "Content-Type": "application/json", "Content-Encoding": "gzip", "X-Hearth-Covered-S": 120 })
 		.end(cache.get(key));
