@@ -139,11 +139,6 @@ class Page {
 		await this.send("Fetch.enable", { patterns: [{ urlPattern: `*${path}*` }] });
 	}
 
-	/* Ends intercept(). */
-	async passAll() {
-		await this.send("Fetch.disable");
-	}
-
 	answerPaused({ requestId, request }) {
 		const answer = this.answerFor(request);
 
