@@ -140,7 +140,7 @@ class Checker:
             self.report(f"adds the capabilities {added}, not {wanted}")
 
     def agent_capabilities(self):
-        rows = (self.root / "agent/privileges.def").read_text()
+        rows = (self.root / "common/privileges.def").read_text()
         return re.findall(r"^PRIVILEGE\((\w+), \w+, \w+, ALWAYS,", rows, re.MULTILINE)
 
     def check_workload(self, tree):

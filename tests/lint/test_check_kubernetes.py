@@ -42,7 +42,7 @@ class CheckKubernetes(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.root)
         self.folder = self.root / check_kubernetes.FOLDER
         (self.root / "agent").mkdir()
-        shutil.copy(ROOT / "agent/privileges.def", self.root / "agent")
+        shutil.copy(ROOT / "common/privileges.def", self.root / "agent")
 
     def findings(self, file=None, old="", new=""):
         shutil.rmtree(self.folder, ignore_errors=True)
