@@ -41,8 +41,8 @@ class CheckKubernetes(unittest.TestCase):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="check-kubernetes-"))
         self.addCleanup(shutil.rmtree, self.root)
         self.folder = self.root / check_kubernetes.FOLDER
-        (self.root / "agent").mkdir()
-        shutil.copy(ROOT / "common/privileges.def", self.root / "agent")
+        (self.root / "common").mkdir()
+        shutil.copy(ROOT / "common/privileges.def", self.root / "common")
 
     def findings(self, file=None, old="", new=""):
         shutil.rmtree(self.folder, ignore_errors=True)
