@@ -37,9 +37,9 @@ run_block() {
 run_quickstart() {
 	local log=/tmp/quickstart.log pid deadline=$((SECONDS + FIRST_LOOK_LIMIT_S))
 	say "README, Try-1: $(cat /readme/Try-1)"
-	# Job control, so that SIGINT is not ignored in the background.
+	# A process group of its own for Ctrl-C, whose signal may be ignored where this script runs in the background.
 	set -m
-	(cd /src/hearth && exec bash /readme/Try-1) >"$log" 2>&1 </dev/null &
+	(cd /src/hearth && exec env --default-signal=HUP,INT,QUIT bash /readme/Try-1) >"$log" 2>&1 </dev/null &
 	pid=$!
 	set +m
 	until grep -q 'running until Ctrl-C' "$log"; do
