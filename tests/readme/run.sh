@@ -101,6 +101,8 @@ outside() {
 	git clone -q --no-local "$repository" "$root/src/hearth"
 	# The mounts end with their namespace.
 	root=$root unshare --mount --propagation private bash -euc '
+		# A mount point, so that programs in it can make mount namespaces.
+		mount --bind "$root" "$root"
 		mount --rbind /proc "$root/proc"; mount --rbind /sys "$root/sys"; mount --rbind /dev "$root/dev"
 		mount -t tmpfs none "$root/run"
 		exec chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb \
