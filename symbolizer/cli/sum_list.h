@@ -20,7 +20,7 @@ struct sum_options {
 };
 
 /* Asks and prints; --json prints the server's answer, which has the same rows in the same order. */
-enum exit_code sum_list_print(struct client *client, const struct sum_options *options);
+enum exit_code sum_list_print(struct client *client, const struct sum_options *given);
 
 /* ---- parts, for tests ---- */
 
