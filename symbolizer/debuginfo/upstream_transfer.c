@@ -177,24 +177,32 @@ static void set_options(struct transfer *transfer, const char *url, struct curl_
 	(void)curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transfer);
 }
 
+/* @error: of our own store, which does not take what the server sends. */
+static enum transfer_outcome refuse(const struct transfer *transfer,
+				    const struct upstream_server *server,
+				    const struct transfer_job *job, int error)
+{
+	char id[EXECUTABLE_ID_TEXT_SIZE];
+
+	executable_id_format(&job->id, id);
+	log_warn("what the upstream server '%s' has for build-ID '%s' is not taken: %s",
+		 server->url, id, transfer->message);
+	return error == -EBADMSG || error == -EFBIG ? TRANSFER_REFUSED : TRANSFER_FAILED;
+}
+
 /* The file is here: is it what was asked for? */
 static enum transfer_outcome commit(struct transfer *transfer, const struct upstream_server *server,
 				    const struct transfer_job *job)
 {
 	const struct debuginfo_key key = { .id = job->id, .kind = job->kind, .path = job->path };
-	char id[EXECUTABLE_ID_TEXT_SIZE];
 	struct debuginfo_entry entry;
 	int r;
 
 	r = debuginfo_upload_commit(transfer->upload, &entry, transfer->message);
-	if (r >= 0)
-		return debuginfo_find_kind(transfer->settings.store, &key, &entry) > 0
-			       ? TRANSFER_STORED
-			       : TRANSFER_REFUSED;
-	executable_id_format(&job->id, id);
-	log_warn("what the upstream server '%s' has for build-ID '%s' is not taken: %s",
-		 server->url, id, transfer->message);
-	return r == -EBADMSG || r == -EFBIG ? TRANSFER_REFUSED : TRANSFER_FAILED;
+	if (r < 0)
+		return refuse(transfer, server, job, r);
+	return debuginfo_find_kind(transfer->settings.store, &key, &entry) > 0 ? TRANSFER_STORED
+									       : TRANSFER_REFUSED;
 }
 
 static enum transfer_outcome judge(struct transfer *transfer, const struct upstream_server *server,
@@ -205,6 +213,8 @@ static enum transfer_outcome judge(struct transfer *transfer, const struct upstr
 	(void)curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (transfer->too_large || status == 406)
 		return TRANSFER_REFUSED;
+	if (transfer->store_error < 0)
+		return refuse(transfer, server, job, transfer->store_error);
 	if (code == CURLE_OK && status == 200)
 		return commit(transfer, server, job);
 	if (code == CURLE_OK && (status == 404 || status == 400 || status == 410))
@@ -212,9 +222,8 @@ static enum transfer_outcome judge(struct transfer *transfer, const struct upstr
 	if (!atomic_load(transfer->settings.stopping))
 		log_warn("cannot fetch from the upstream server '%s', status %ld: %s", server->url,
 			 status,
-			 transfer->store_error < 0   ? transfer->message
-			 : transfer->curl_message[0] ? transfer->curl_message
-						     : curl_easy_strerror(code));
+			 transfer->curl_message[0] ? transfer->curl_message
+						   : curl_easy_strerror(code));
 	return TRANSFER_FAILED;
 }
 

@@ -186,6 +186,22 @@ static void another_file_than_was_asked_for_is_refused(void **state)
 	bytes_release(&other.content);
 }
 
+/* Its first bytes end the transfer; it is a refusal all the same, not a failure of the server. */
+static void a_page_in_place_of_a_file_is_refused(void **state)
+{
+	static const struct debuginfo_hops none = {};
+	struct other_server other = { .content = BYTES_INIT(100) };
+	struct executable_id id = sample_identity();
+	const struct debuginfo_key key = key_of(&id, DEBUGINFO_KIND_DEBUGINFO);
+
+	assert_ok(bytes_append_text(&other.content, "#!/bin/sh\n"));
+	start(&other, *state);
+	assert_false(fetch(&other, &key, &none));
+	assert_int_equal(debuginfo_upstream_counts(other.upstream).n_refused, 1);
+	stop(&other);
+	bytes_release(&other.content);
+}
+
 static void a_request_that_went_in_circles_or_came_far_asks_nobody(void **state)
 {
 	static const struct {
@@ -302,6 +318,7 @@ int main(void)
 		IN_FOLDER(what_is_missing_is_asked_for_after_growing_times),
 		IN_FOLDER(many_wishes_are_one_request),
 		IN_FOLDER(another_file_than_was_asked_for_is_refused),
+		IN_FOLDER(a_page_in_place_of_a_file_is_refused),
 		IN_FOLDER(a_request_that_went_in_circles_or_came_far_asks_nobody),
 		IN_FOLDER(what_agents_run_is_asked_for_in_the_background),
 		IN_FOLDER(a_server_that_is_away_rests_and_the_end_does_not_wait_for_it),
