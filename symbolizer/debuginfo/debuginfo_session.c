@@ -29,6 +29,7 @@
 struct debuginfo_piece {
 	struct debuginfo_store *store;
 	struct debuginfo_session session;
+	uint64_t first_offset; /* of the file, where the piece begins */
 	int fd;
 };
 
@@ -309,7 +310,7 @@ static int open_end(struct debuginfo_piece *piece, uint64_t offset)
 	end = lseek(piece->fd, 0, SEEK_END);
 	if (end < 0)
 		return -errno;
-	piece->session.offset = (uint64_t)end;
+	piece->session.offset = piece->first_offset = (uint64_t)end;
 	return (uint64_t)end == offset ? 1 : -ESPIPE;
 }
 
@@ -338,6 +339,14 @@ int debuginfo_piece_open(struct debuginfo_store *store, const char *name, uint64
 	return 1;
 }
 
+/* What is here of the file is wrong from its beginning, unless another piece brought it. */
+static void refuse_first_bytes(struct debuginfo_piece *piece)
+{
+	debuginfo_refused(piece->store, &piece->session.id);
+	if (piece->first_offset == 0)
+		(void)forget_session(piece->store, piece->session.name);
+}
+
 int debuginfo_piece_append(struct debuginfo_piece *piece, struct bytes_view data,
 			   char ret_message[DEBUGINFO_MESSAGE_SIZE])
 {
@@ -349,8 +358,10 @@ int debuginfo_piece_append(struct debuginfo_piece *piece, struct bytes_view data
 				      "more comes than the %" PRIu64 " bytes of the whole file",
 				      session->size_bytes);
 	r = debuginfo_check_first_bytes(session->source_path, session->offset, data, ret_message);
-	if (r < 0)
+	if (r < 0) {
+		refuse_first_bytes(piece);
 		return r;
+	}
 	r = write_all(piece->fd, data.data, data.size);
 	if (r < 0)
 		return debuginfo_fail_errno(ret_message, r,

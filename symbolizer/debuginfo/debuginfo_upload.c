@@ -121,8 +121,10 @@ int debuginfo_upload_append(struct debuginfo_upload *upload, struct bytes_view d
 		return debuginfo_fail(ret_message, -EFBIG, "the file has more than %llu MiB",
 				      (unsigned long long)(limit / MIB));
 	r = debuginfo_check_first_bytes(arrival->source_path, arrival->size, data, ret_message);
-	if (r < 0)
+	if (r < 0) {
+		debuginfo_refused(upload->store, &arrival->id);
 		return r;
+	}
 	r = write_all(arrival->fd, data.data, data.size);
 	if (r < 0)
 		return debuginfo_fail_errno(ret_message, r,

@@ -157,13 +157,12 @@ static void one_piece_at_a_time_and_no_more_than_the_whole(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-/* The upload stays, for whoever has the right bytes. */
 static void a_first_piece_that_is_no_elf_file_is_refused_when_it_arrives(void **state)
 {
 	scoped(bytes_release) struct bytes elf = {}, other = BYTES_INIT(100);
 	struct moving_clock clock = new_clock();
 	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
-	struct debuginfo_session session;
+	struct debuginfo_session session, found;
 	char message[DEBUGINFO_MESSAGE_SIZE];
 
 	read_sample(SAMPLE_FULL, &elf);
@@ -171,6 +170,10 @@ static void a_first_piece_that_is_no_elf_file_is_refused_when_it_arrives(void **
 	assert_int_equal(debuginfo_session_begin(store, &session, message), 1);
 	assert_ok(bytes_append_text(&other, "#!/bin/sh\n"));
 	assert_errno(send_piece(store, session.name, &other, 0, other.size), -EBADMSG);
+	assert_int_equal(debuginfo_session_find(store, session.name, &found), 0);
+	assert_int_equal(count_session_files(*state), 0);
+	/* After bytes that were right the upload stays, for whoever has the others. */
+	assert_int_equal(debuginfo_session_begin(store, &session, message), 1);
 	assert_errno(send_piece(store, session.name, &elf, 0, 3), -EAGAIN);
 	assert_errno(send_piece(store, session.name, &other, 3, 4), -EBADMSG);
 	assert_int_equal(send_piece(store, session.name, &elf, 3, elf.size - 3), 1);

@@ -76,6 +76,31 @@ static void after_a_refused_upload_it_waits_an_hour(void **state)
 	assert_int_equal(debuginfo_want(store, &id, agent), 1);
 }
 
+static void refused_first_bytes_count_as_a_refused_upload(void **state)
+{
+	static const struct bytes_view script = { (const uint8_t *)"#!/bin/sh\n", 10 };
+	struct moving_clock clock = clock_at(NSEC_PER_SEC);
+	scoped(debuginfo_store_freep) struct debuginfo_store *store = NULL;
+	scoped(debuginfo_upload_freep) struct debuginfo_upload *upload = NULL;
+	scoped(debuginfo_piece_freep) struct debuginfo_piece *piece = NULL;
+	struct debuginfo_session session = { .origin = DEBUGINFO_FROM_AGENT, .size_bytes = 1000 };
+	char message[DEBUGINFO_MESSAGE_SIZE];
+	struct executable_id whole = id_of(1), in_pieces = id_of(2);
+
+	assert_ok(debuginfo_store_open(*state, &clock.clock, &store));
+	assert_int_equal(debuginfo_want(store, &whole, agent), 1);
+	assert_int_equal(debuginfo_want(store, &in_pieces, agent), 1);
+	assert_ok(debuginfo_upload_begin(store, &whole, DEBUGINFO_FROM_AGENT, &upload, message));
+	assert_errno(debuginfo_upload_append(upload, script, message), -EBADMSG);
+	session.id = in_pieces;
+	assert_int_equal(debuginfo_session_begin(store, &session, message), 1);
+	assert_int_equal(debuginfo_piece_open(store, session.name, 0, &piece), 1);
+	assert_errno(debuginfo_piece_append(piece, script, message), -EBADMSG);
+	clock.now_ns += 3599 * NSEC_PER_SEC;
+	assert_int_equal(debuginfo_want(store, &whole, agent), 0);
+	assert_int_equal(debuginfo_want(store, &in_pieces, agent), 0);
+}
+
 static struct executable_id id_of_true(void)
 {
 	scoped(elf_file_freep) struct elf_file *elf = NULL;
@@ -189,6 +214,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_folder(it_is_asked_once_in_ten_minutes),
 		in_folder(after_a_refused_upload_it_waits_an_hour),
+		in_folder(refused_first_bytes_count_as_a_refused_upload),
 		in_folder(a_better_file_than_that_of_a_user_is_asked_for_at_once),
 		in_folder(what_is_there_is_not_asked_for_until_it_is_removed),
 		in_folder(a_full_table_forgets_the_answered_and_asks_on),
