@@ -27,7 +27,7 @@ struct symbolizer_config {
 	uint64_t threads; /* 0: by the number of CPUs */
 	uint64_t max_connections;
 	uint64_t max_connections_per_client; /* 0: half of max_connections */
-	uint64_t max_requests_per_token;     /* 0: half of max_connections */
+	uint64_t max_requests_per_token;     /* 0: three quarters of max_connections */
 	uint64_t header_timeout_ns;
 	uint64_t body_grace_ns;
 	uint64_t body_min_rate; /* bytes per second; 0: no minimum */

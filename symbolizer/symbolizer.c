@@ -194,7 +194,7 @@ static struct http_client_limits client_limits(const struct symbolizer_config *c
 		.max_per_client =
 			(unsigned int)(per_client ? per_client : config->max_connections / 2),
 		.max_requests_per_token =
-			(unsigned int)(per_token ? per_token : config->max_connections / 2),
+			(unsigned int)(per_token ? per_token : config->max_connections * 3 / 4),
 	};
 }
 

@@ -67,6 +67,7 @@ struct connections {
 	struct http_client_limits limits;
 	struct route_metrics *metrics;
 	const struct clock *clock;
+	struct token_usage *token_usage; /* of somebody else */
 	pthread_t thread;
 	bool has_thread;
 	int wake; /* eventfd */
@@ -418,6 +419,7 @@ static void *watch(void *arg)
 	bool stops;
 
 	do {
+		bool ticks;
 		uint64_t now_ns;
 
 		wait_for_work(connections);
@@ -425,17 +427,21 @@ static void *watch(void *arg)
 		(void)pthread_mutex_lock(&connections->lock);
 		stops = connections->stops;
 		discards_read(&connections->discards, now_ns);
-		if (now_ns >= tick_ns) {
+		ticks = now_ns >= tick_ns;
+		if (ticks) {
 			close_overdue(connections, now_ns);
 			log_closed(connections, now_ns);
 			tick_ns = now_ns + TICK_MS * NSEC_PER_MSEC;
 		}
 		(void)pthread_mutex_unlock(&connections->lock);
+		if (ticks)
+			token_usage_log(connections->token_usage, now_ns);
 	} while (!stops);
 	return NULL;
 }
 
-int connections_new(const struct http_server_options *options, struct connections **ret_connections)
+int connections_new(const struct http_server_options *options, struct token_usage *token_usage,
+		    struct connections **ret_connections)
 {
 	scoped(connections_freep) struct connections *connections = calloc(1, sizeof(*connections));
 	int r;
@@ -445,6 +451,7 @@ int connections_new(const struct http_server_options *options, struct connection
 	connections->limits = options->limits;
 	connections->metrics = options->metrics;
 	connections->clock = options->clock;
+	connections->token_usage = token_usage;
 	(void)pthread_mutex_init(&connections->lock, NULL);
 	connections->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (connections->wake < 0)

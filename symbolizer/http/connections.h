@@ -25,6 +25,7 @@
 
 #include "symbolizer/http/route_metrics.h"
 #include "symbolizer/http/server.h"
+#include "symbolizer/http/token_usage.h"
 
 /* A connection without a byte in either direction is closed. Agents keep theirs between batches, which are
  * 5 s apart. */
@@ -33,8 +34,9 @@
 struct connections;
 struct connection;
 
-/* Starts the thread, which enforces the limits in @options. */
-int connections_new(const struct http_server_options *options, struct connections **ret_connections);
+/* Starts the thread, which enforces the limits in @options and logs the refusals of @token_usage. */
+int connections_new(const struct http_server_options *options, struct token_usage *token_usage,
+		    struct connections **ret_connections);
 
 /* Stops the thread. The library must have closed all connections. Returns NULL. */
 struct connections *connections_free(struct connections *connections);

@@ -53,17 +53,17 @@ static void release_held_body(struct exchange *exchange)
 	bytes_release(&exchange->body);
 	atomic_fetch_sub(&exchange->host->held_body_bytes, exchange->held_bytes);
 	exchange->held_bytes = 0;
+	exchange_give(exchange, TOKEN_BODIES);
 }
 
-/* What is counted in the host. */
+/* All that is counted in the host. */
 static void release_shares(struct exchange *exchange)
 {
 	release_held_body(exchange);
 	atomic_fetch_sub(&exchange->host->held_answer_bytes, exchange->held_answer_bytes);
 	exchange->held_answer_bytes = 0;
-	if (exchange->uses_token)
-		token_usage_leave(exchange->host->token_usage, exchange->caller.name);
-	exchange->uses_token = false;
+	for (unsigned int share = 0; share < TOKEN_SHARE_COUNT; share++)
+		exchange_give(exchange, share);
 }
 
 static void exchange_free(struct exchange *exchange)
@@ -172,6 +172,10 @@ static void hold_body(struct exchange *exchange, struct bytes_view data)
 		exchange->state = EXCHANGE_ANSWERED;
 		return;
 	}
+	if (!exchange_take(exchange, TOKEN_BODIES, data.size)) {
+		exchange_refuse_share(exchange, TOKEN_BODIES);
+		return;
+	}
 	r = bytes_append(&exchange->body, data.data, data.size);
 	if (r == -EFBIG) {
 		exchange_refuse_too_large(exchange);
@@ -247,6 +251,13 @@ static void check_answer(struct exchange *exchange)
 				    "out of memory while writing the answer");
 }
 
+static void drop_answer(struct http_response *response)
+{
+	bytes_release(&response->body);
+	response->body = BYTES_INIT(HTTP_SMALL_ANSWER_BYTES);
+	response->n_headers = 0;
+}
+
 /* Until the client has read it. Small answers are bounded by the number of connections. */
 static void hold_answer(struct exchange *exchange)
 {
@@ -256,15 +267,19 @@ static void hold_answer(struct exchange *exchange)
 
 	if (bytes <= HTTP_SMALL_ANSWER_BYTES)
 		return;
+	if (!exchange_take(exchange, TOKEN_ANSWERS, bytes)) {
+		drop_answer(response);
+		exchange_refuse_share(exchange, TOKEN_ANSWERS);
+		return;
+	}
 	if (atomic_fetch_add(held, bytes) + bytes <=
 	    exchange->host->options.max_held_answer_bytes) {
 		exchange->held_answer_bytes = bytes;
 		return;
 	}
 	atomic_fetch_sub(held, bytes);
-	bytes_release(&response->body);
-	response->body = BYTES_INIT(HTTP_SMALL_ANSWER_BYTES);
-	response->n_headers = 0;
+	exchange_give(exchange, TOKEN_ANSWERS);
+	drop_answer(response);
 	http_response_header(response, "Retry-After", "5");
 	http_response_error(response, 503,
 			    "the server holds too many answers that clients have not read yet; try "
@@ -285,9 +300,7 @@ static void run_exchange(struct worker_job *job)
 	gzip_response(&exchange->request, &exchange->response);
 	hold_answer(exchange);
 	release_held_body(exchange);
-	if (exchange->is_in_lane)
-		token_usage_leave_lane(exchange->host->token_usage, exchange->caller.name,
-				       route->lane);
+	exchange_give(exchange, TOKEN_LANES + route->lane);
 
 	exchange->state = EXCHANGE_ANSWERED;
 	MHD_resume_connection(exchange->connection);
@@ -303,23 +316,13 @@ static void refuse_full(struct exchange *exchange)
 	exchange->state = EXCHANGE_ANSWERED;
 }
 
-/* Whether the token of the request leaves room in the lane for others. */
-static bool enter_lane(struct exchange *exchange)
-{
-	enum http_lane lane = exchange->route->lane;
-
-	if (!exchange->uses_token)
-		return true;
-	exchange->is_in_lane =
-		token_usage_enter_lane(exchange->host->token_usage, exchange->caller.name, lane);
-	return exchange->is_in_lane;
-}
-
 /* The whole body is here. */
 static enum MHD_Result hand_over(struct exchange *exchange)
 {
-	if (!enter_lane(exchange)) {
-		exchange_refuse_token_limit(exchange, "waiting");
+	const unsigned int lane_share = TOKEN_LANES + exchange->route->lane;
+
+	if (!exchange_take(exchange, lane_share, 1)) {
+		exchange_refuse_share(exchange, lane_share);
 		release_held_body(exchange);
 		return send_answer(exchange);
 	}
@@ -341,9 +344,7 @@ static enum MHD_Result hand_over(struct exchange *exchange)
 		exchange_refuse_stopping(exchange);
 		break;
 	}
-	if (exchange->is_in_lane)
-		token_usage_leave_lane(exchange->host->token_usage, exchange->caller.name,
-				       exchange->route->lane);
+	exchange_give(exchange, lane_share);
 	MHD_resume_connection(exchange->connection);
 	return MHD_YES;
 }

@@ -52,26 +52,48 @@ static void authorize(struct exchange *exchange)
 		exchange->state = EXCHANGE_ANSWERED;
 }
 
-void exchange_refuse_token_limit(struct exchange *exchange, const char *what)
+bool exchange_take(struct exchange *exchange, unsigned int share, uint64_t amount)
 {
+	const struct http_route *route = exchange->route;
+
+	/* What needs no token, such as health, is answered however much its caller has. */
+	if (route->scopes == 0 || exchange->caller.anonymous)
+		return true;
+	if (!token_usage_take(exchange->host->token_usage, exchange->caller.name, share, amount))
+		return false;
+	exchange->taken[share] += amount;
+	return true;
+}
+
+void exchange_give(struct exchange *exchange, unsigned int share)
+{
+	if (exchange->taken[share] == 0)
+		return;
+	token_usage_give(exchange->host->token_usage, exchange->caller.name, share,
+			 exchange->taken[share]);
+	exchange->taken[share] = 0;
+}
+
+void exchange_refuse_share(struct exchange *exchange, unsigned int share)
+{
+	char text[TOKEN_SHARE_TEXT_SIZE];
+
 	if (exchange->host->options.metrics)
 		route_metrics_add_token_limit(exchange->host->options.metrics);
+	token_share_format(share, text);
 	http_response_header(&exchange->response, "Retry-After", "5");
 	http_response_error(&exchange->response, 429,
-			    "token '%s' has too many requests %s already; try again in a moment",
-			    exchange->caller.name, what);
+			    "token '%s' has too many %s already; try again in a moment",
+			    exchange->caller.name, text);
 	exchange->state = EXCHANGE_ANSWERED;
 }
 
-/* What needs no token, such as health, is answered however many requests its caller has. */
-static void count_token(struct exchange *exchange)
+static void count_request(struct exchange *exchange)
 {
-	if (exchange->route->scopes == 0 || exchange->caller.anonymous)
-		return;
-	exchange->uses_token =
-		token_usage_enter(exchange->host->token_usage, exchange->caller.name);
-	if (!exchange->uses_token)
-		exchange_refuse_token_limit(exchange, "under way (max_requests_per_token)");
+	enum token_share share = exchange->route->stream ? TOKEN_UPLOADS : TOKEN_REQUESTS;
+
+	if (!exchange_take(exchange, share, 1))
+		exchange_refuse_share(exchange, share);
 }
 
 void exchange_refuse_too_large(struct exchange *exchange)
@@ -127,7 +149,7 @@ void exchange_check_header(struct exchange *exchange, const char *version)
 	if (exchange->state == EXCHANGE_READING)
 		authorize(exchange);
 	if (exchange->state == EXCHANGE_READING)
-		count_token(exchange);
+		count_request(exchange);
 	/* Bodies are read only of those who may send them. */
 	if (exchange->state == EXCHANGE_ANSWERED && exchange->declared_bytes > 0)
 		exchange->closes = true;

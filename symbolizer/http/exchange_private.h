@@ -22,16 +22,15 @@ struct exchange {
 	struct MHD_Connection *connection;
 	const struct http_route *route; /* NULL: none has the path */
 	enum exchange_state state;
-	bool closes;     /* the connection ends with the answer, which does not wait for the body */
-	bool is_early;   /* the answer was written by answer_early() */
-	bool uses_token; /* counted in the host's token_usage */
-	bool is_in_lane; /* likewise */
+	bool closes;   /* the connection ends with the answer, which does not wait for the body */
+	bool is_early; /* the answer was written by answer_early() */
 	unsigned int sent_status; /* 0 until the answer is queued */
 	uint64_t started_ns;
 	uint64_t declared_bytes; /* Content-Length, 0 without a body, or LENGTH_UNKNOWN */
 	uint64_t received_bytes;
-	uint64_t held_bytes;        /* of the body, counted in the host */
-	uint64_t held_answer_bytes; /* likewise */
+	uint64_t held_bytes;               /* of the body, counted in the host */
+	uint64_t held_answer_bytes;        /* likewise */
+	uint64_t taken[TOKEN_SHARE_COUNT]; /* of what the token of the request may have */
 	char argument[ROUTER_ARGUMENT_SIZE];
 	void *stream;
 	struct bytes body;
@@ -41,12 +40,20 @@ struct exchange {
 };
 
 /*
- * Finds the route and checks everything that the header tells. Afterwards the exchange is READING,
- * or it is ANSWERED with a refusal.
+ * Finds the route and checks the whole header. Afterwards the exchange is READING, or it is
+ * ANSWERED with a refusal.
  */
 void exchange_check_header(struct exchange *exchange, const char *version);
 
-/* Each makes the exchange ANSWERED. @what: "under way", "waiting". */
-void exchange_refuse_token_limit(struct exchange *exchange, const char *what);
+/*
+ * Counts @amount of @share against the token of the request; nothing is counted for requests that
+ * need no token. false: the token has its limit.
+ */
+bool exchange_take(struct exchange *exchange, unsigned int share, uint64_t amount);
+/* All that was taken of @share. */
+void exchange_give(struct exchange *exchange, unsigned int share);
+
+/* Each makes the exchange ANSWERED. */
+void exchange_refuse_share(struct exchange *exchange, unsigned int share);
 void exchange_refuse_too_large(struct exchange *exchange);
 void exchange_refuse_stopping(struct exchange *exchange);

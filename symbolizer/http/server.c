@@ -177,19 +177,38 @@ static const unsigned int waiting_limits[] = {
 
 static unsigned int max_waiting(const struct http_server_options *options, unsigned int lane)
 {
-	return options->max_waiting ? options->max_waiting : waiting_limits[lane];
+	if (options->max_waiting > 0)
+		return options->max_waiting;
+	return waiting_limits[lane] ? waiting_limits[lane] : 2 * options->max_connections;
 }
 
-/* Half of each lane: one token leaves as much to all others. */
+/* What one token may have at most of @all: the others have the rest. */
+static uint64_t most_of(uint64_t all)
+{
+	return all - all / 4;
+}
+
+/*
+ * Agents of a fleet may all have one token. With two connections for each of them (batches and
+ * uploads), half of max_connections are batches: all of them fit at the same moment. A lane that
+ * takes as many requests as there are connections refuses no token.
+ */
 static int limit_tokens(struct exchange_host *host)
 {
 	const struct http_server_options *options = &host->options;
-	struct token_limits limits = { .max_requests = options->limits.max_requests_per_token };
+	struct token_limits limits = {
+		.max = {
+			[TOKEN_REQUESTS] = options->limits.max_requests_per_token,
+			[TOKEN_UPLOADS] = MAX(options->max_connections / 8, 1u),
+			[TOKEN_BODIES] = most_of(HTTP_MAX_HELD_BODY_BYTES),
+			[TOKEN_ANSWERS] = options->max_held_answer_bytes / 2,
+		},
+	};
 
 	for (unsigned int lane = 0; lane < HTTP_LANE_COUNT; lane++)
-		limits.max_in_lane[lane] =
-			MAX(1u, (options->n_workers + max_waiting(options, lane)) / 2);
-	return token_usage_new(&limits, options->clock, &host->token_usage);
+		limits.max[TOKEN_LANES + lane] =
+			most_of(options->n_workers + max_waiting(options, lane));
+	return token_usage_new(&limits, &host->token_usage);
 }
 
 static int host_init(struct exchange_host *host, const struct http_server_options *options)
@@ -212,7 +231,7 @@ static int host_init(struct exchange_host *host, const struct http_server_option
 			return r;
 	}
 	r = limit_tokens(host);
-	return r < 0 ? r : connections_new(options, &host->connections);
+	return r < 0 ? r : connections_new(options, host->token_usage, &host->connections);
 }
 
 int http_server_start(const struct http_server_options *options, struct http_server **ret_server,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A token is in the table while it has requests, so that the table is never larger than the number
+ * A token is in the table while it has something, so that the table is never larger than the number
  * of connections.
  */
 
 #include "symbolizer/http/token_usage.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,18 +22,37 @@ struct token_key {
 };
 
 struct token_counts {
-	unsigned int requests;
-	unsigned int in_lane[HTTP_LANE_COUNT];
+	uint64_t amount[TOKEN_SHARE_COUNT];
+};
+
+/* Since the last line in the log. */
+struct refusals {
+	unsigned int count;
+	struct token_key latest;
+	uint64_t next_ns; /* not before */
 };
 
 struct token_usage {
 	struct token_limits limits;
-	const struct clock *clock;
 	pthread_mutex_t lock; /* of all below */
 	struct hash_table *tokens;
-	unsigned int n_unlogged;
-	uint64_t next_log_ns;
+	struct refusals refusals[TOKEN_SHARE_COUNT];
 };
+
+void token_share_format(unsigned int share, char ret_text[TOKEN_SHARE_TEXT_SIZE])
+{
+	static const char *const texts[] = {
+#define X(id, text) text,
+		TOKEN_SHARES(X)
+#undef X
+	};
+
+	if (share < TOKEN_LANES)
+		(void)snprintf(ret_text, TOKEN_SHARE_TEXT_SIZE, "%s", texts[share]);
+	else
+		(void)snprintf(ret_text, TOKEN_SHARE_TEXT_SIZE, "requests in lane '%s'",
+			       http_lane_name((enum http_lane)(share - TOKEN_LANES)));
+}
 
 static struct token_key key_of(const char *name)
 {
@@ -42,8 +62,7 @@ static struct token_key key_of(const char *name)
 	return key;
 }
 
-int token_usage_new(const struct token_limits *limits, const struct clock *clock,
-		    struct token_usage **ret_usage)
+int token_usage_new(const struct token_limits *limits, struct token_usage **ret_usage)
 {
 	scoped(token_usage_freep) struct token_usage *usage = calloc(1, sizeof(*usage));
 	int r;
@@ -51,7 +70,6 @@ int token_usage_new(const struct token_limits *limits, const struct clock *clock
 	if (!usage)
 		return -ENOMEM;
 	usage->limits = *limits;
-	usage->clock = clock;
 	(void)pthread_mutex_init(&usage->lock, NULL);
 	r = hash_table_new(sizeof(struct token_key), sizeof(struct token_counts), 0,
 			   &usage->tokens);
@@ -71,83 +89,89 @@ struct token_usage *token_usage_free(struct token_usage *usage)
 	return NULL;
 }
 
-/* Under the lock. */
-static void log_refusal(struct token_usage *usage, const char *name, const char *limit)
+static void remove_if_empty(struct token_usage *usage, const struct token_key *key,
+			    const struct token_counts *counts)
 {
-	uint64_t now_ns = clock_monotonic_ns(usage->clock);
-
-	usage->n_unlogged++;
-	if (now_ns < usage->next_log_ns)
-		return;
-	log_warn("refused %u requests because their token had too many already; the latest was of "
-		 "token '%s', "
-		 "which reached %s",
-		 usage->n_unlogged, name, limit);
-	usage->n_unlogged = 0;
-	usage->next_log_ns = now_ns + LOG_INTERVAL_NS;
+	for (size_t i = 0; i < ARRAY_SIZE(counts->amount); i++)
+		if (counts->amount[i] > 0)
+			return;
+	(void)hash_table_remove(usage->tokens, key);
 }
 
-bool token_usage_enter(struct token_usage *usage, const char *name)
+/* Under the lock. */
+static bool take(struct token_usage *usage, const struct token_key *key, unsigned int share,
+		 uint64_t amount)
 {
-	unsigned int limit = usage->limits.max_requests;
-	struct token_key key = key_of(name);
+	uint64_t limit = usage->limits.max[share];
 	struct token_counts *counts;
-	bool enters = false;
 	void *value;
 
+	if (hash_table_insert(usage->tokens, key, &value) < 0)
+		return false;
+	counts = value;
+	if (limit == 0 || counts->amount[share] + amount <= limit) {
+		counts->amount[share] += amount;
+		return true;
+	}
+	remove_if_empty(usage, key, counts);
+	usage->refusals[share].count++;
+	usage->refusals[share].latest = *key;
+	return false;
+}
+
+bool token_usage_take(struct token_usage *usage, const char *name, unsigned int share,
+		      uint64_t amount)
+{
+	const struct token_key key = key_of(name);
+	bool took;
+
 	(void)pthread_mutex_lock(&usage->lock);
-	if (hash_table_insert(usage->tokens, &key, &value) >= 0) {
-		counts = value;
-		enters = limit == 0 || counts->requests < limit;
-		if (enters)
-			counts->requests++;
-		else
-			log_refusal(usage, name, "max_requests_per_token");
+	took = take(usage, &key, share, amount);
+	(void)pthread_mutex_unlock(&usage->lock);
+	return took;
+}
+
+void token_usage_give(struct token_usage *usage, const char *name, unsigned int share,
+		      uint64_t amount)
+{
+	const struct token_key key = key_of(name);
+	struct token_counts *counts;
+
+	(void)pthread_mutex_lock(&usage->lock);
+	counts = hash_table_find(usage->tokens, &key);
+	assert(counts && counts->amount[share] >= amount);
+	counts->amount[share] -= amount;
+	remove_if_empty(usage, &key, counts);
+	(void)pthread_mutex_unlock(&usage->lock);
+}
+
+/* Takes the refusals that a line is due for. */
+static struct refusals take_refusals(struct token_usage *usage, unsigned int share, uint64_t now_ns)
+{
+	struct refusals *refusals = &usage->refusals[share];
+	struct refusals taken = {};
+
+	(void)pthread_mutex_lock(&usage->lock);
+	if (refusals->count > 0 && now_ns >= refusals->next_ns) {
+		taken = *refusals;
+		refusals->count = 0;
+		refusals->next_ns = now_ns + LOG_INTERVAL_NS;
 	}
 	(void)pthread_mutex_unlock(&usage->lock);
-	return enters;
+	return taken;
 }
 
-void token_usage_leave(struct token_usage *usage, const char *name)
+void token_usage_log(struct token_usage *usage, uint64_t now_ns)
 {
-	struct token_key key = key_of(name);
-	struct token_counts *counts;
+	for (unsigned int share = 0; share < TOKEN_SHARE_COUNT; share++) {
+		const struct refusals refusals = take_refusals(usage, share, now_ns);
+		char text[TOKEN_SHARE_TEXT_SIZE];
 
-	(void)pthread_mutex_lock(&usage->lock);
-	counts = hash_table_find(usage->tokens, &key);
-	assert(counts && counts->requests > 0);
-	if (--counts->requests == 0)
-		(void)hash_table_remove(usage->tokens, &key);
-	(void)pthread_mutex_unlock(&usage->lock);
-}
-
-bool token_usage_enter_lane(struct token_usage *usage, const char *name, enum http_lane lane)
-{
-	unsigned int limit = usage->limits.max_in_lane[lane];
-	struct token_key key = key_of(name);
-	struct token_counts *counts;
-	bool enters;
-
-	(void)pthread_mutex_lock(&usage->lock);
-	counts = hash_table_find(usage->tokens, &key);
-	assert(counts && counts->requests > counts->in_lane[lane]);
-	enters = limit == 0 || counts->in_lane[lane] < limit;
-	if (enters)
-		counts->in_lane[lane]++;
-	else
-		log_refusal(usage, name, "its share of those that wait");
-	(void)pthread_mutex_unlock(&usage->lock);
-	return enters;
-}
-
-void token_usage_leave_lane(struct token_usage *usage, const char *name, enum http_lane lane)
-{
-	struct token_key key = key_of(name);
-	struct token_counts *counts;
-
-	(void)pthread_mutex_lock(&usage->lock);
-	counts = hash_table_find(usage->tokens, &key);
-	assert(counts && counts->in_lane[lane] > 0);
-	counts->in_lane[lane]--;
-	(void)pthread_mutex_unlock(&usage->lock);
+		if (refusals.count == 0)
+			continue;
+		token_share_format(share, text);
+		log_warn("refused %u requests of tokens at their limit; of the latest one, token "
+			 "'%s' may have %" PRIu64 " %s",
+			 refusals.count, refusals.latest.name, usage->limits.max[share], text);
+	}
 }

@@ -21,6 +21,8 @@
 #define N_WORKERS    4
 #define MAX_WAITING  2
 
+#define MAX_CONNECTIONS 64
+
 /* What the routes below share with a test. */
 struct site {
 	atomic_uint streams_open;
@@ -197,6 +199,15 @@ static const struct http_route routes[] = {
 	  .pattern = "/hold-for-readers",
 	  .handler = hold,
 	  .scopes = HTTP_SCOPE_READ },
+	{ .method = HTTP_GET,
+	  .pattern = "/huge-for-readers",
+	  .handler = send_huge,
+	  .scopes = HTTP_SCOPE_READ },
+	{ .method = HTTP_PUT,
+	  .pattern = "/stream-of-readers/*",
+	  .stream = &stream,
+	  .scopes = HTTP_SCOPE_READ,
+	  .body_limit_bytes = STREAM_LIMIT },
 	{ .method = HTTP_POST,
 	  .pattern = "/echo",
 	  .handler = echo,
@@ -223,7 +234,7 @@ static inline int start(struct site *site, const char *listen, bool insecure, ch
 		.listen = listen,
 		.n_workers = N_WORKERS,
 		.max_waiting = MAX_WAITING,
-		.max_connections = 64,
+		.max_connections = MAX_CONNECTIONS,
 		.max_held_answer_bytes = site->max_held_answer_bytes,
 		.limits = site->limits,
 		.insecure = insecure,
@@ -266,6 +277,9 @@ static inline int site_teardown(void **state)
 {
 	struct site *site = *state;
 
+	/* Of a test that failed: a request that is held would hold up the end of the server. */
+	for (unsigned int i = 0; i < N_WORKERS + MAX_WAITING; i++)
+		(void)sem_post(&site->leaves);
 	(void)http_server_free(site->server);
 	(void)auth_free(site->auth);
 	(void)route_metrics_free(site->metrics);

@@ -350,6 +350,16 @@ static void expect_answer_of(const struct site *site, const char *path, const ch
 		fail_msg("'%s' with '%s': %s", path, secret, text_of(&answer));
 }
 
+static void wait_for_holding(struct site *site, unsigned int count)
+{
+	for (unsigned int i = 0; i < PATIENCE_S * 1000; i++) {
+		if (atomic_load(&site->holding) >= count)
+			return;
+		(void)usleep(1000);
+	}
+	fail_msg("%u requests are held, expected %u", atomic_load(&site->holding), count);
+}
+
 static void a_token_has_a_share_of_the_requests_only(void **state)
 {
 	struct site *site = *state;
@@ -358,8 +368,7 @@ static void a_token_has_a_share_of_the_requests_only(void **state)
 	use_tokens(site);
 	start_with(site, (struct http_client_limits){ .max_requests_per_token = 1 });
 	held = send_request_of(site, "/hold-for-readers", "secret-a");
-	while (atomic_load(&site->holding) == 0)
-		(void)usleep(1000);
+	wait_for_holding(site, 1);
 	expect_answer_of(site, "/hello/x", "secret-a", "HTTP/1.1 429 Too Many Requests\r\n");
 	expect_answer_of(site, "/hello/x", "secret-a", "\r\nRetry-After: 5\r\n");
 	expect_answer_of(site, "/hello/x", "secret-a", "token 'reader' has too many requests");
@@ -375,6 +384,54 @@ static void a_token_has_a_share_of_the_requests_only(void **state)
 	expect_metric(site, "http_requests_total{route=\"/"
 			    "hold-for-readers\",method=\"GET\",class=\"2xx\"} 1\n");
 	expect_answer_of(site, "/hello/x", "secret-a", "HTTP/1.1 200 OK\r\n");
+}
+
+static void a_token_has_half_of_the_memory_for_unread_answers(void **state)
+{
+	struct site *site = *state;
+	scoped_fd int held = -1;
+	char byte;
+
+	use_tokens(site);
+	site->max_held_answer_bytes = 3 * HUGE_BYTES;
+	start_with(site, (struct http_client_limits){});
+	held = send_request_of(site, "/huge-for-readers", "secret-a");
+	assert_int_equal(recv(held, &byte, 1, 0), 1);
+	expect_answer_of(site, "/huge-for-readers", "secret-a",
+			 "token 'reader' has too many bytes of answers that were not read yet");
+	expect_answer_of(site, "/large", "secret-b", "HTTP/1.1 200 OK\r\n");
+	{
+		scoped_fd int other = send_request_of(site, "/huge-for-readers", "secret-b");
+		char status[13];
+
+		assert_int_equal(recv(other, status, sizeof(status), MSG_WAITALL), sizeof(status));
+		assert_memory_equal(status, "HTTP/1.1 200 ", sizeof(status));
+	}
+}
+
+/* Nor is the upload read that is one too many. */
+static void uploads_of_a_token_are_counted_apart_from_its_requests(void **state)
+{
+	static const char head[] = "PUT /stream-of-readers/x HTTP/1.1\r\nHost: localhost\r\n"
+				   "Authorization: Bearer secret-a\r\nContent-Length: 30000000\r\n\r\n";
+	enum { MAX_UPLOADS = MAX_CONNECTIONS / 8 };
+	struct site *site = *state;
+	int held[MAX_UPLOADS];
+
+	use_tokens(site);
+	start_with(site, (struct http_client_limits){ .max_requests_per_token = 1 });
+	for (unsigned int i = 0; i < MAX_UPLOADS; i++) {
+		held[i] = connect_from(site, "127.0.0.1");
+		assert_true(send_all(held[i], head, strlen(head)));
+	}
+	for (unsigned int i = 0;
+	     i < PATIENCE_S * 100 && atomic_load(&site->streams_open) < MAX_UPLOADS; i++)
+		(void)usleep(10000);
+	expect_last_answer(site, head, "HTTP/1.1 429 ");
+	expect_answer_of(site, "/hello/x", "secret-a", "HTTP/1.1 200 OK\r\n");
+	assert_int_equal(atomic_load(&site->streams_begun), MAX_UPLOADS);
+	for (unsigned int i = 0; i < MAX_UPLOADS; i++)
+		(void)close(held[i]);
 }
 
 static void a_request_at_work_has_no_deadline(void **state)
@@ -481,6 +538,8 @@ int main(void)
 		IDLE_TEST(who_reads_an_answer_gets_all_of_it),
 		SITE_TEST(an_upload_is_refused_in_its_middle),
 		IDLE_TEST(a_token_has_a_share_of_the_requests_only),
+		IDLE_TEST(a_token_has_half_of_the_memory_for_unread_answers),
+		IDLE_TEST(uploads_of_a_token_are_counted_apart_from_its_requests),
 		IDLE_TEST(a_request_at_work_has_no_deadline),
 		cmocka_unit_test(bytes_of_a_body_earn_time_up_to_the_grace),
 		IDLE_TEST(a_client_has_a_share_of_the_connections_only),

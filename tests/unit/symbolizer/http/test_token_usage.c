@@ -3,14 +3,17 @@
 
 #include "tests/support/unit.h"
 
+#define MAX_REQUESTS 3
+#define MAX_BODIES   1000
+#define QUERY_LANE   (TOKEN_LANES + HTTP_LANE_QUERY)
+
 static const struct token_limits limits = {
-	.max_requests = 3,
-	.max_in_lane = { [HTTP_LANE_QUERY] = 1 },
+	.max = { [TOKEN_REQUESTS] = MAX_REQUESTS, [TOKEN_BODIES] = MAX_BODIES, [QUERY_LANE] = 1 },
 };
 
 static int setup(void **state)
 {
-	return token_usage_new(&limits, &system_clock, (struct token_usage **)state);
+	return token_usage_new(&limits, (struct token_usage **)state);
 }
 
 static int teardown(void **state)
@@ -21,34 +24,78 @@ static int teardown(void **state)
 
 static void a_token_may_have_so_many_requests(void **state)
 {
-	for (unsigned int i = 0; i < limits.max_requests; i++)
-		assert_true(token_usage_enter(*state, "a"));
-	assert_false(token_usage_enter(*state, "a"));
-	assert_true(token_usage_enter(*state, "b"));
-	token_usage_leave(*state, "a");
-	assert_true(token_usage_enter(*state, "a"));
-	assert_false(token_usage_enter(*state, "a"));
+	for (unsigned int i = 0; i < MAX_REQUESTS; i++)
+		assert_true(token_usage_take(*state, "a", TOKEN_REQUESTS, 1));
+	assert_false(token_usage_take(*state, "a", TOKEN_REQUESTS, 1));
+	assert_true(token_usage_take(*state, "b", TOKEN_REQUESTS, 1));
+	token_usage_give(*state, "a", TOKEN_REQUESTS, 1);
+	assert_true(token_usage_take(*state, "a", TOKEN_REQUESTS, 1));
+	assert_false(token_usage_take(*state, "a", TOKEN_REQUESTS, 1));
 }
 
-static void a_token_may_have_its_share_of_a_lane(void **state)
+static void a_token_may_have_so_many_bytes(void **state)
 {
-	static const char *const names[] = { "a", "a", "b" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		assert_true(token_usage_enter(*state, names[i]));
-	assert_true(token_usage_enter_lane(*state, "a", HTTP_LANE_QUERY));
-	assert_false(token_usage_enter_lane(*state, "a", HTTP_LANE_QUERY));
-	assert_true(token_usage_enter_lane(*state, "b", HTTP_LANE_QUERY));
-	token_usage_leave_lane(*state, "a", HTTP_LANE_QUERY);
-	assert_true(token_usage_enter_lane(*state, "a", HTTP_LANE_QUERY));
+	assert_false(token_usage_take(*state, "a", TOKEN_BODIES, MAX_BODIES + 1));
+	assert_true(token_usage_take(*state, "a", TOKEN_BODIES, MAX_BODIES - 1));
+	assert_false(token_usage_take(*state, "a", TOKEN_BODIES, 2));
+	assert_true(token_usage_take(*state, "a", TOKEN_BODIES, 1));
+	assert_true(token_usage_take(*state, "b", TOKEN_BODIES, MAX_BODIES));
+	token_usage_give(*state, "a", TOKEN_BODIES, MAX_BODIES);
+	assert_true(token_usage_take(*state, "a", TOKEN_BODIES, MAX_BODIES));
 }
 
-static void a_lane_without_a_bound_takes_all_requests(void **state)
+static void shares_are_counted_apart(void **state)
 {
-	for (unsigned int i = 0; i < limits.max_requests; i++) {
-		assert_true(token_usage_enter(*state, "a"));
-		assert_true(token_usage_enter_lane(*state, "a", HTTP_LANE_SHORT));
-	}
+	assert_true(token_usage_take(*state, "a", QUERY_LANE, 1));
+	assert_false(token_usage_take(*state, "a", QUERY_LANE, 1));
+	assert_true(token_usage_take(*state, "b", QUERY_LANE, 1));
+	assert_true(token_usage_take(*state, "a", TOKEN_REQUESTS, 1));
+	token_usage_give(*state, "a", QUERY_LANE, 1);
+	assert_true(token_usage_take(*state, "a", QUERY_LANE, 1));
+}
+
+static void a_share_without_a_bound_refuses_nobody(void **state)
+{
+	assert_true(token_usage_take(*state, "a", TOKEN_UPLOADS, UINT64_C(1) << 60));
+	assert_true(token_usage_take(*state, "a", TOKEN_UPLOADS, UINT64_C(1) << 60));
+}
+
+/* What token_usage_log() writes at @now_ns. */
+static void log_at(struct token_usage *usage, uint64_t now_ns, char ret_text[1000])
+{
+	scoped_fd int before = dup(STDERR_FILENO);
+	FILE *file = tmpfile();
+	size_t size;
+
+	assert_non_null(file);
+	assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
+	token_usage_log(usage, now_ns);
+	assert_true(dup2(before, STDERR_FILENO) >= 0);
+	rewind(file);
+	size = fread(ret_text, 1, 999, file);
+	ret_text[size] = '\0';
+	(void)fclose(file);
+}
+
+static void each_limit_is_logged_with_the_token_at_most_once_a_minute(void **state)
+{
+	char text[1000];
+
+	for (unsigned int i = 0; i < MAX_REQUESTS + 2; i++)
+		(void)token_usage_take(*state, "many", TOKEN_REQUESTS, 1);
+	for (unsigned int i = 0; i < 2; i++)
+		(void)token_usage_take(*state, "slow", QUERY_LANE, 1);
+	log_at(*state, NSEC_PER_SEC, text);
+	assert_non_null(strstr(text, "refused 2 requests of tokens at their limit; of the latest one, token "
+				     "'many' may have 3 requests under way (max_requests_per_token)"));
+	assert_non_null(strstr(text, "token 'slow' may have 1 requests in lane 'query'"));
+
+	(void)token_usage_take(*state, "many", TOKEN_REQUESTS, 1);
+	log_at(*state, 60 * NSEC_PER_SEC, text);
+	assert_string_equal(text, "");
+	log_at(*state, 61 * NSEC_PER_SEC, text);
+	assert_non_null(strstr(text, "refused 1 requests"));
+	assert_null(strstr(text, "'slow'"));
 }
 
 #define USAGE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -57,8 +104,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		USAGE_TEST(a_token_may_have_so_many_requests),
-		USAGE_TEST(a_token_may_have_its_share_of_a_lane),
-		USAGE_TEST(a_lane_without_a_bound_takes_all_requests),
+		USAGE_TEST(a_token_may_have_so_many_bytes),
+		USAGE_TEST(shares_are_counted_apart),
+		USAGE_TEST(a_share_without_a_bound_refuses_nobody),
+		USAGE_TEST(each_limit_is_logged_with_the_token_at_most_once_a_minute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
