@@ -320,13 +320,12 @@ void connection_discard_body(struct connection *connection)
 		connection->discards_body = true;
 }
 
-/* Bytes of the body that the server has not read yet, or no bytes of the answer that the client has
- * not received. */
+/* Bytes that the server has not read yet, or no bytes of the answer that the client has not received. */
 static bool server_is_behind(const struct connection *connection)
 {
 	int waiting = 0;
 
-	if (connection->expectation == EXPECTS_BODY)
+	if (connection->expectation == EXPECTS_BODY || connection->expectation == EXPECTS_HEADER)
 		return ioctl(connection->fd, FIONREAD, &waiting) == 0 && waiting > 0;
 	return connection->expectation == EXPECTS_READING &&
 	       ioctl(connection->fd, SIOCOUTQ, &waiting) == 0 && waiting == 0;

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attacks a server and asks for its health every 50 ms meanwhile.
 
-    attacks.py PORT PID TOKEN OTHER_TOKEN BUILD_ID BOMB MAX_CONNECTIONS MAX_REQUESTS_PER_TOKEN MAX_MEMORY_MIB [ATTACK...]
+    attacks.py PORT PID TOKEN OTHER_TOKEN BUILD_ID FOLDER MAX_CONNECTIONS MAX_REQUESTS_PER_TOKEN MAX_MEMORY_MIB [ATTACK...]
 
-Prints one row per attack: what the server made of it, the number of health checks, and the slowest of them. Exits 1 when
-an answer is wrong, a health check fails or takes too long, the server ends, or it takes too much memory.
+FOLDER has a bomb, and a batch that is right. Prints one row per attack: what the server made of it, the number of health
+checks, and the slowest of them. Exits 1 when an answer is wrong, a health check has none, the server ends, or it takes
+too much memory. How long something takes is printed only, because the machine may do other things at the same time.
 """
 
+import os
 import pathlib
 import random
 import resource
@@ -17,13 +19,11 @@ import threading
 import time
 import urllib.parse
 
-from client import (ATTACKER, HOST, Failed, Health, Server, end_with_reset, expect, is_open, send, status, wait_until)
+from client import (ATTACKER, HOST, NEIGHBOUR, Failed, Health, Server, end_with_reset, expect, is_open, send, status,
+                    wait_until)
 
 # How long an attack goes on that could go on for ever.
 ATTACK_S = 0.7
-
-# The aim is 0.1 s. A machine that runs other things at the same time must not fail the test.
-MAX_HEALTH_S = 1.0
 
 
 def for_a_while():
@@ -56,18 +56,22 @@ def drip(server, beginning, count):
     wait_until(drip_once, "all connections are ended")
 
 
+def wait_until_closed(server, before, count, *reasons):
+    """More may be closed: those of the attack before."""
+    wait_until(lambda: server.closed_for(*reasons) - before >= count, f"{count} connections closed for {reasons}")
+
+
 def header_drip(server, limits):
-    before = server.closed_for("header_timeout") + server.closed_for("client_limit")
+    before = server.closed_for("header_timeout", "client_limit")
     drip(server, f"GET / HTTP/1.1\r\n{HOST}X-Long: ", limits.drips)
-    ended = server.closed_for("header_timeout") + server.closed_for("client_limit") - before
-    expect(ended == limits.drips, f"{ended} of {limits.drips} connections were ended for their header or number")
-    return f"{ended} ended"
+    wait_until_closed(server, before, limits.drips, "header_timeout", "client_limit")
+    return f"{limits.drips} ended"
 
 
 def body_drip(server, limits):
     before = server.closed_for("slow_body")
     drip(server, f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Content-Length: 99999\r\n\r\n", 5)
-    expect(server.closed_for("slow_body") - before == 5, "not all were ended for their body")
+    wait_until_closed(server, before, 5, "slow_body")
     return "5 ended"
 
 
@@ -75,7 +79,7 @@ def trailer_drip(server, limits):
     before = server.closed_for("slow_body")
     drip(server, f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Transfer-Encoding: chunked\r\n\r\n"
          "1\r\nx\r\n0\r\nX-Trailer: ", 5)
-    expect(server.closed_for("slow_body") - before == 5, "not all were ended for their body")
+    wait_until_closed(server, before, 5, "slow_body")
     return "5 ended"
 
 
@@ -83,7 +87,7 @@ def expect_without_body(server, limits):
     before = server.closed_for("slow_body")
     connections = [server.open_with(f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Expect: 100-continue\r\n"
                                     "Content-Length: 99999\r\n\r\n") for _ in range(5)]
-    wait_until(lambda: server.closed_for("slow_body") - before == 5, "connections without a body are ended")
+    wait_until_closed(server, before, 5, "slow_body")
     for connection in connections:
         connection.close()
     return "5 ended"
@@ -91,10 +95,9 @@ def expect_without_body(server, limits):
 
 def silence(server, limits):
     """Connections on which nothing is ever sent."""
-    before = server.closed_for("header_timeout") + server.closed_for("client_limit")
+    before = server.closed_for("header_timeout", "client_limit")
     connections = [server.connect() for _ in range(limits.flood)]
-    wait_until(lambda: server.closed_for("header_timeout") + server.closed_for("client_limit") - before == limits.flood,
-               "all silent connections are ended")
+    wait_until_closed(server, before, limits.flood, "header_timeout", "client_limit")
     for connection in connections:
         connection.close()
     return f"{limits.flood} ended"
@@ -212,7 +215,7 @@ def zero_window(server, limits):
     before = server.closed_for("slow_reader")
     request = f"GET /buildid/{server.build_id}/debuginfo HTTP/1.1\r\n{HOST}{server.authorization()}\r\n"
     connections = [server.open_with(request, receive_buffer=4096) for _ in range(5)]
-    wait_until(lambda: server.closed_for("slow_reader") - before == 5, "connections that do not read are ended")
+    wait_until_closed(server, before, 5, "slow_reader")
     for connection in connections:
         connection.close()
     return "5 ended"
@@ -244,14 +247,8 @@ def not_elf(server, limits):
 
 
 def bomb(server, limits):
-    body = limits.bomb.read_bytes()
-
-    def send_bomb():
-        request = (f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Content-Length: {len(body)}\r\n"
-                   "\r\n").encode() + body
-        return server.answer(request)
-
-    answers = set(in_threads(4, send_bomb))
+    request = limits.post(server.authorization(), limits.bomb.read_bytes())
+    answers = set(in_threads(4, lambda: server.answer(request)))
     expect(answers <= {"400", "413"}, f"the answers were {answers}")
     return "/".join(sorted(answers))
 
@@ -320,28 +317,107 @@ def queries_in_floods(server, limits):
                 seen.append(status(connection))
         return seen
 
-    answers = sum(in_threads(5, flood), [])
+    answers = sum(in_threads(limits.more_than_workers, flood), [])
     expect(set(answers) <= {"200", "429"}, f"the answers were {set(answers)}")
     return f"{len(answers)} times {'/'.join(set(answers))}"
 
 
+def bodies_in_memory(server, limits):
+    """Bodies of one token fill the memory that it may have, and never end. Another token sends a batch meanwhile."""
+    head = f"POST /v1/ingest HTTP/1.1\r\n{HOST}{server.authorization()}Content-Length: {8 << 20}\r\n\r\n".encode()
+    held = [server.open_with(head + bytes(4 << 20)) for _ in range(min(64, limits.per_token - 1))]
+    slowest, end = 0, time.monotonic() + ATTACK_S
+    while time.monotonic() < end:
+        for connection in held:
+            if is_open(connection):
+                send(connection, "x")
+        slowest = max(slowest, other_client(server, limits.batch_request(server)))
+    kept = []
+
+    def some_are_refused():
+        kept.append(sum(is_open(connection) for connection in held))
+        return kept[-1] < 64
+
+    wait_until(some_are_refused, "bodies are refused for the memory that they take")
+    for connection in held:
+        connection.close()
+    return f"{kept[-1]} of {len(held)} held; another's batch {1000 * slowest:.0f} ms"
+
+
+def other_client(server, request):
+    """How long another token waits for the answer 200."""
+    began = time.monotonic()
+    with server.connect(source=NEIGHBOUR) as connection:
+        connection.sendall(request)
+        answer = status(connection)
+    expect(answer == "200", f"another token was answered with {answer}")
+    return time.monotonic() - began
+
+
+def work_for_all_workers(server, limits):
+    """One token has more hostile batches and queries than there are workers. Another one sends a batch and a query meanwhile."""
+    bomb_request = limits.post(server.authorization(), limits.bomb.read_bytes())
+    text = urllib.parse.quote("host REGEXP '(a|aa)+$'")
+    hostile = [bomb_request, f"GET /v1/flame?last=1h&filter={text} HTTP/1.1\r\n{HOST}{server.authorization()}\r\n".encode()]
+    stop = threading.Event()
+
+    def attack(request):
+        while not stop.is_set():
+            server.answer(request)
+
+    threads = [threading.Thread(target=attack, args=(hostile[i % 2],)) for i in range(limits.more_than_workers)]
+    for thread in threads:
+        thread.start()
+    question = f"GET /v1/flame?last=1h HTTP/1.1\r\n{HOST}{server.authorization(server.other_token)}\r\n".encode()
+    batch = query_s = 0
+    try:
+        for _ in for_a_while():
+            batch = max(batch, other_client(server, limits.batch_request(server)))
+            query_s = max(query_s, other_client(server, question))
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    return f"another's batch {1000 * batch:.0f} ms, query {1000 * query_s:.0f} ms"
+
+
 ATTACKS = [header_drip, body_drip, trailer_drip, expect_without_body, silence, resets, body_without_token,
            ambiguous_framing, wrong_lengths, strange_requests, huge_headers, pipelined, guess_tokens, zero_window,
-           thousands_of_ranges, not_elf, bomb, backtracking, nested, one_token_has_too_many, queries_in_floods]
+           thousands_of_ranges, not_elf, bomb, backtracking, nested, one_token_has_too_many, queries_in_floods,
+           bodies_in_memory, work_for_all_workers]
 
 
 class Limits:
-    def __init__(self, max_connections, per_token, bomb_path):
-        self.flood = min(max_connections * 3 // 2, 1500)
+    def __init__(self, max_connections, per_token, folder):
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.flood = min(max_connections * 3 // 2, 1500, most - 100)
         self.drips = min(self.flood, 200)
         self.per_token = per_token
-        self.bomb = pathlib.Path(bomb_path)
+        # As many workers as the server has by default, within the share of one client address.
+        self.more_than_workers = min(max(4, 2 * os.cpu_count()) + 1, max_connections // 4, per_token - 1)
+        self.bomb = pathlib.Path(folder) / "bomb"
+        self.batch = (pathlib.Path(folder) / "batch").read_bytes()
+
+    @staticmethod
+    def post(authorization, body):
+        return (f"POST /v1/ingest HTTP/1.1\r\n{HOST}{authorization}Content-Length: {len(body)}\r\n\r\n").encode() + body
+
+    def batch_request(self, server):
+        return self.post(server.authorization(server.other_token), self.batch)
 
 
-def run_one(attack, server, limits):
-    health = Health(server.port)
+def settle(server, connections):
+    """Waits for the end of the attack before: the server gives shares back a moment after its clients see the end."""
+    question = f"GET /v1/services HTTP/1.1\r\n{HOST}{server.authorization()}Connection: close\r\n\r\n"
+    wait_until(lambda: server.answer(question) == "200", "an authorised request is answered")
+    wait_until(lambda: server.connections() <= connections, f"{connections} connections are open")
+
+
+def run_one(attack, server, limits, connections):
     answer, error = "", None
+    health = Health(server.port)
     try:
+        settle(server, connections)
         end = time.monotonic() + ATTACK_S
         while not answer or time.monotonic() < end:
             answer = attack(server, limits)
@@ -352,8 +428,6 @@ def run_one(attack, server, limits):
     slowest = max(answered, default=0)
     if not error and len(answered) < len(latencies):
         error = f"{len(latencies) - len(answered)} of {len(latencies)} health checks were not answered"
-    if not error and slowest > MAX_HEALTH_S:
-        error = f"health took {slowest:.3f} s"
     if not error and not server.is_alive():
         error = "the server ended"
     memory = server.memory_mib("VmRSS") if server.is_alive() else 0
@@ -364,16 +438,18 @@ def run_one(attack, server, limits):
 
 
 def main():
-    port, pid, token, other_token, build_id, bomb_path, max_connections, per_token, most_mib = sys.argv[1:10]
+    port, pid, token, other_token, build_id, folder, max_connections, per_token, most_mib = sys.argv[1:10]
     chosen = [attack for attack in ATTACKS if attack.__name__ in sys.argv[10:] or not sys.argv[10:]]
     server = Server(int(port), int(pid), token, other_token, build_id)
-    limits = Limits(int(max_connections), int(per_token), bomb_path)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65536), most))
+    limits = Limits(int(max_connections), int(per_token), folder)
+    # The one that asks, and that of the health check. More may be left of who prepared the server.
+    connections = max(server.connections() + 1, 2)
 
     print(f"attacks of {ATTACKER} on max_connections {max_connections}")
     print(f"{'attack':22} {'answer':52} {'health checks, slowest':>16} {'memory':>9}")
-    passed = [run_one(attack, server, limits) for attack in chosen]
+    passed = [run_one(attack, server, limits, connections) for attack in chosen]
     if server.is_alive():
         peak = server.memory_mib("VmHWM")
         print(f"most memory: {peak} MiB")
