@@ -447,8 +447,9 @@ static void a_request_at_work_has_no_deadline(void **state)
 	start_with(site, limits);
 	fd = connect_from(site, "127.0.0.1");
 	assert_true(send_all(fd, request, strlen(request)));
-	while (!atomic_load(&site->at_gate))
+	for (unsigned int i = 0; i < PATIENCE_S * 1000 && !atomic_load(&site->at_gate); i++)
 		(void)usleep(1000);
+	assert_true(atomic_load(&site->at_gate));
 	/* Begins later and is given up: so much time has passed for the request at the gate as well. */
 	drip(site, "GET / HTTP/1.1\r\nX-Long: ");
 	(void)pthread_barrier_wait(&site->gate);
@@ -509,8 +510,7 @@ static void a_client_has_a_share_of_the_connections_only(void **state)
 	assert_status(site, "GET", "/", NULL, NULL, 200);
 
 	(void)close(held[0]);
-	while (http_server_connections(site->server) >= SHARE)
-		(void)usleep(1000);
+	wait_for_connections(site, SHARE - 1);
 	held[0] = connect_from(site, "127.0.0.2");
 	wait_for_connections(site, SHARE);
 	for (unsigned int i = 0; i < SHARE; i++)
