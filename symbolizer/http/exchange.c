@@ -150,9 +150,9 @@ static enum MHD_Result answer_early(struct exchange *exchange)
 {
 	uint64_t now_s = clock_wall_ns(exchange->host->options.clock) / NSEC_PER_SEC;
 
-	reply_write_early(socket_of(exchange), &exchange->response, now_s);
+	exchange->is_early = reply_write_early(socket_of(exchange), &exchange->response,
+					       exchange->request.method != HTTP_HEAD, now_s);
 	exchange->sent_status = exchange->response.status;
-	exchange->is_early = true;
 	connection_discard_body(connection_of(exchange->connection));
 	return MHD_NO;
 }

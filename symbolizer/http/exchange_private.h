@@ -23,7 +23,7 @@ struct exchange {
 	const struct http_route *route; /* NULL: none has the path */
 	enum exchange_state state;
 	bool closes;   /* the connection ends with the answer, which does not wait for the body */
-	bool is_early; /* the answer was written by answer_early() */
+	bool is_early; /* answer_early() wrote all of the answer */
 	unsigned int sent_status; /* 0 until the answer is queued */
 	uint64_t started_ns;
 	uint64_t declared_bytes; /* Content-Length, 0 without a body, or LENGTH_UNKNOWN */

@@ -57,7 +57,7 @@ struct MHD_Response *reply_make(struct http_response *response, bool closes)
 	return message;
 }
 
-void reply_write_early(int fd, const struct http_response *response, uint64_t unix_s)
+bool reply_write_early(int fd, const struct http_response *response, bool with_body, uint64_t unix_s)
 {
 	scoped(bytes_release) struct bytes out = BYTES_INIT(MAX_EARLY_BYTES);
 	char date[HTTP_DATE_SIZE];
@@ -73,7 +73,8 @@ void reply_write_early(int fd, const struct http_response *response, uint64_t un
 				    response->headers[i].value);
 	bytes_append_text(&out, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
 				"Connection: close\r\n\r\n");
-	bytes_append(&out, response->body.data, response->body.size);
-	if (bytes_error(&out) == 0)
-		(void)send(fd, out.data, out.size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (with_body)
+		bytes_append(&out, response->body.data, response->body.size);
+	return bytes_error(&out) == 0 &&
+	       send(fd, out.data, out.size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)out.size;
 }
