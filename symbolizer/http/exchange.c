@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "common/hash.h"
 #include "common/log.h"
 #include "symbolizer/http/exchange_private.h"
 #include "symbolizer/http/gzip.h"
@@ -329,6 +330,9 @@ static enum MHD_Result hand_over(struct exchange *exchange)
 	exchange->request.body = bytes_view_of(&exchange->body);
 	exchange->state = EXCHANGE_WORKING;
 	exchange->job.run = run_exchange;
+	if (exchange->taken[lane_share] > 0)
+		exchange->job.client =
+			hash64_of(exchange->caller.name, strlen(exchange->caller.name));
 
 	/* First suspend: the worker may be done before submit returns, and resumes what must be
 	 * suspended by then. */

@@ -57,7 +57,8 @@ struct MHD_Response *reply_make(struct http_response *response, bool closes)
 	return message;
 }
 
-bool reply_write_early(int fd, const struct http_response *response, bool with_body, uint64_t unix_s)
+bool reply_write_early(int fd, const struct http_response *response, bool with_body,
+		       uint64_t unix_s)
 {
 	scoped(bytes_release) struct bytes out = BYTES_INIT(MAX_EARLY_BYTES);
 	char date[HTTP_DATE_SIZE];

@@ -169,23 +169,30 @@ static int start_daemons(struct http_server *server, char ret_message[HTTP_SERVE
 	return 0;
 }
 
-static const unsigned int waiting_limits[] = {
-#define X(id, name, max_waiting, ...) max_waiting,
+static const struct {
+	unsigned int n_workers, max_waiting;
+} lanes[] = {
+#define X(id, name, n_workers, max_waiting, ...) { n_workers, max_waiting },
 	HTTP_LANES(X)
 #undef X
 };
+
+static unsigned int n_workers(const struct http_server_options *options, unsigned int lane)
+{
+	return lanes[lane].n_workers ? lanes[lane].n_workers : options->n_workers;
+}
 
 static unsigned int max_waiting(const struct http_server_options *options, unsigned int lane)
 {
 	if (options->max_waiting > 0)
 		return options->max_waiting;
-	return waiting_limits[lane] ? waiting_limits[lane] : 2 * options->max_connections;
+	return lanes[lane].max_waiting ? lanes[lane].max_waiting : 2 * options->max_connections;
 }
 
 /* What one token may have at most of @all: the others have the rest. */
 static uint64_t most_of(uint64_t all)
 {
-	return all - all / 4;
+	return all - (all + 3) / 4;
 }
 
 /*
@@ -207,7 +214,8 @@ static int limit_tokens(struct exchange_host *host)
 
 	for (unsigned int lane = 0; lane < HTTP_LANE_COUNT; lane++)
 		limits.max[TOKEN_LANES + lane] =
-			most_of(options->n_workers + max_waiting(options, lane));
+			worker_pool_client_share(n_workers(options, lane)) +
+			most_of(max_waiting(options, lane));
 	return token_usage_new(&limits, &host->token_usage);
 }
 
@@ -225,7 +233,7 @@ static int host_init(struct exchange_host *host, const struct http_server_option
 	(void)pthread_cond_init(&host->idle, &attributes);
 	(void)pthread_condattr_destroy(&attributes);
 	for (unsigned int lane = 0; lane < HTTP_LANE_COUNT; lane++) {
-		r = worker_pool_new(options->n_workers, max_waiting(options, lane),
+		r = worker_pool_new(n_workers(options, lane), max_waiting(options, lane),
 				    &host->workers[lane]);
 		if (r < 0)
 			return r;
@@ -246,8 +254,8 @@ int http_server_start(const struct http_server_options *options, struct http_ser
 	r = host_init(&server->host, options);
 	if (r < 0) {
 		(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE,
-			       "cannot start %u threads: %s",
-			       options->n_workers * HTTP_LANE_COUNT + 1, strerror(-r));
+			       "cannot start %u threads for each kind of request: %s",
+			       options->n_workers, strerror(-r));
 		return r;
 	}
 	r = parse_addresses(server, options->listen, ret_message);
@@ -299,9 +307,10 @@ static void wait_until_idle(struct exchange_host *host)
 }
 
 /*
- * Ends accepting. Not by MHD_quiesce_daemon(): with a pool of threads its epoll_ctl() races with theirs, and the loser
- * ends the process (libmicrohttpd 0.9.75 and later, "Failed to remove listen FD from epoll set"). What never is ready
- * takes the place of the socket, which the kernel closes, and takes out of the epoll sets. The library closes the rest.
+ * Ends accepting. Not by MHD_quiesce_daemon(): with a pool of threads its epoll_ctl() races with
+ * theirs, and the loser ends the process (libmicrohttpd 0.9.75 and later, "Failed to remove listen
+ * FD from epoll set"). What never is ready takes the place of the socket, which the kernel closes,
+ * and takes out of the epoll sets. The library closes the rest.
  */
 static void close_listener(struct MHD_Daemon *daemon)
 {
@@ -309,7 +318,8 @@ static void close_listener(struct MHD_Daemon *daemon)
 	scoped_fd int never_ready = eventfd(0, EFD_CLOEXEC);
 
 	if (info && (never_ready < 0 || dup3(never_ready, info->listen_fd, O_CLOEXEC) < 0))
-		(void)shutdown(info->listen_fd, SHUT_RDWR); /* the threads will spin till they end */
+		(void)shutdown(info->listen_fd,
+			       SHUT_RDWR); /* the threads will spin till they end */
 }
 
 struct http_server *http_server_free(struct http_server *server)

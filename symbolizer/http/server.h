@@ -5,8 +5,9 @@
  * The HTTP server: routes in, sockets out. It checks who asks, bounds what is read, and calls the
  * route's handler on a worker thread; slow handlers do not keep other connections waiting.
  *
- * Threads: two per listen address move bytes (epoll), n_workers per lane run handlers, one closes
- * connections of slow clients. While a handler works its connection is suspended.
+ * Threads: two per listen address move bytes (epoll), n_workers per lane (but two for health and
+ * readiness) run handlers, one closes connections of slow clients. While a handler works its
+ * connection is suspended.
  */
 
 #include "common/clock.h"
@@ -34,8 +35,8 @@ struct http_server_options {
 	struct auth *auth;
 	struct route_metrics *metrics; /* NULL: not kept */
 	const struct clock *clock;
-	const char *listen; /* addresses as in listen.h, one per line */
-	unsigned int n_workers;   /* per lane */
+	const char *listen;       /* addresses as in listen.h, one per line */
+	unsigned int n_workers;   /* per lane, unless its row has a number */
 	unsigned int max_waiting; /* requests per lane; 0: what the lane's row says */
 	unsigned int max_connections;
 	uint64_t max_held_answer_bytes; /* 0: HTTP_MAX_HELD_ANSWER_BYTES */

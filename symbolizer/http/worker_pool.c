@@ -2,7 +2,7 @@
 
 /*
  * One list, one lock: a job is a query or a batch, milliseconds each, so that the lock is never the
- * bottleneck.
+ * bottleneck. The walk over the jobs of clients at their bound takes microseconds.
  */
 
 #include "symbolizer/http/worker_pool.h"
@@ -10,59 +10,123 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+struct worker {
+	struct worker_pool *pool;
+	pthread_t thread;
+	uint64_t client; /* of the job that it runs, or 0; under the pool's lock */
+};
+
 struct worker_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct worker_job *first, *last;
 	bool closed;
 	unsigned int n_waiting, max_waiting;
+	unsigned int max_running; /* of one client */
 	unsigned int n_threads;
-	pthread_t threads[];
+	unsigned int n_joined; /* of them */
+	struct worker workers[];
 };
 
-static struct worker_job *next_job(struct worker_pool *pool)
+/* With the lock held. */
+static bool is_at_bound(const struct worker_pool *pool, uint64_t client)
+{
+	unsigned int running = 0;
+
+	for (unsigned int i = 0; client != 0 && i < pool->n_threads; i++)
+		running += pool->workers[i].client == client;
+	return running >= pool->max_running;
+}
+
+/* With the lock held: takes out the first job that may run, or returns NULL. */
+static struct worker_job *take_job(struct worker_pool *pool)
+{
+	struct worker_job *previous = NULL, *job;
+
+	for (job = pool->first; job; job = job->next) {
+		bool is_same = previous && previous->client == job->client;
+
+		if (!is_same && !is_at_bound(pool, job->client))
+			break;
+		previous = job;
+	}
+	if (!job)
+		return NULL;
+	if (previous)
+		previous->next = job->next;
+	else
+		pool->first = job->next;
+	if (pool->last == job)
+		pool->last = previous;
+	pool->n_waiting--;
+	return job;
+}
+
+/* With the lock held. NULL: the pool is closed, and no job waits. */
+static struct worker_job *wait_for_job(struct worker_pool *pool)
 {
 	struct worker_job *job;
 
-	(void)pthread_mutex_lock(&pool->lock);
-	while (!pool->first && !pool->closed)
+	while (!(job = take_job(pool)) && (pool->first || !pool->closed))
 		(void)pthread_cond_wait(&pool->changed, &pool->lock);
-	job = pool->first;
-	if (job) {
-		pool->first = job->next;
-		pool->n_waiting--;
-		if (!pool->first)
-			pool->last = NULL;
-	}
-	(void)pthread_mutex_unlock(&pool->lock);
+	/* Others may wait for the last job to be taken. */
+	if (pool->closed && !pool->first)
+		(void)pthread_cond_broadcast(&pool->changed);
 	return job;
 }
 
 static void *work(void *arg)
 {
-	struct worker_pool *pool = arg;
+	struct worker *worker = arg;
+	struct worker_pool *pool = worker->pool;
 	struct worker_job *job;
 
-	while ((job = next_job(pool)))
+	(void)pthread_mutex_lock(&pool->lock);
+	while ((job = wait_for_job(pool))) {
+		worker->client = job->client;
+		(void)pthread_mutex_unlock(&pool->lock);
 		job->run(job);
+		(void)pthread_mutex_lock(&pool->lock);
+		worker->client = 0;
+	}
+	(void)pthread_mutex_unlock(&pool->lock);
 	return NULL;
+}
+
+unsigned int worker_pool_client_share(unsigned int n_threads)
+{
+	return MAX(n_threads / 2, 1u);
+}
+
+static int start_worker(struct worker_pool *pool, struct worker *worker)
+{
+	int r;
+
+	worker->pool = pool;
+	(void)pthread_mutex_lock(&pool->lock);
+	r = pthread_create(&worker->thread, NULL, work, worker);
+	if (r == 0)
+		pool->n_threads++;
+	(void)pthread_mutex_unlock(&pool->lock);
+	return -r;
 }
 
 int worker_pool_new(unsigned int n_threads, unsigned int max_waiting, struct worker_pool **ret_pool)
 {
 	scoped(worker_pool_freep) struct worker_pool *pool =
-		calloc(1, sizeof(*pool) + n_threads * sizeof(pthread_t));
+		calloc(1, sizeof(*pool) + n_threads * sizeof(struct worker));
 
 	if (!pool)
 		return -ENOMEM;
 	pool->max_waiting = max_waiting;
+	pool->max_running = worker_pool_client_share(n_threads);
 	(void)pthread_mutex_init(&pool->lock, NULL);
 	(void)pthread_cond_init(&pool->changed, NULL);
-	for (; pool->n_threads < n_threads; pool->n_threads++) {
-		int r = pthread_create(&pool->threads[pool->n_threads], NULL, work, pool);
+	for (unsigned int i = 0; i < n_threads; i++) {
+		int r = start_worker(pool, &pool->workers[i]);
 
-		if (r != 0)
-			return -r;
+		if (r < 0)
+			return r;
 	}
 	*ret_pool = take_ptr(pool);
 	return 0;
@@ -102,8 +166,8 @@ void worker_pool_close(struct worker_pool *pool)
 	pool->closed = true;
 	(void)pthread_cond_broadcast(&pool->changed);
 	(void)pthread_mutex_unlock(&pool->lock);
-	for (; pool->n_threads > 0; pool->n_threads--)
-		(void)pthread_join(pool->threads[pool->n_threads - 1], NULL);
+	for (; pool->n_joined < pool->n_threads; pool->n_joined++)
+		(void)pthread_join(pool->workers[pool->n_joined].thread, NULL);
 }
 
 struct worker_pool *worker_pool_free(struct worker_pool *pool)

@@ -2,18 +2,24 @@
 #pragma once
 
 /*
- * Threads that run jobs in the order they came. The jobs are embedded in their owners, so that
- * submitting allocates nothing; a job belongs to the pool until its function is called.
+ * Threads that run jobs in the order in which they arrived. Jobs of one client run on at most half
+ * of the threads at a time; meanwhile its other jobs wait and jobs of others overtake them. A job
+ * is embedded in what it is for, so that submitting allocates nothing; it belongs to the pool until
+ * its function is called.
  */
 
 #include "common/base.h"
 
 struct worker_job {
 	struct worker_job *next; /* the pool's */
+	uint64_t client;         /* a number that stands for it; 0: none, and no bound */
 	void (*run)(struct worker_job *job);
 };
 
 struct worker_pool;
+
+/* How many jobs of one client run at a time. */
+unsigned int worker_pool_client_share(unsigned int n_threads);
 
 enum worker_pool_result {
 	WORKER_POOL_TAKEN,

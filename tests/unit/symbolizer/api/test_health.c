@@ -76,7 +76,7 @@ static void batches_and_health_do_not_wait_for_queries_or_files(void **state)
 		enum http_lane lane;
 	} cases[] = {
 		{ HTTP_GET, "/healthz", HTTP_LANE_HEALTH },
-		{ HTTP_GET, "/readyz", HTTP_LANE_SHORT },
+		{ HTTP_GET, "/readyz", HTTP_LANE_READY },
 		{ HTTP_POST, "/v1/ingest", HTTP_LANE_SHORT },
 		{ HTTP_GET, "/metrics", HTTP_LANE_SHORT },
 		{ HTTP_POST, "/v1/profile/ProfileTracing", HTTP_LANE_QUERY },

@@ -7,6 +7,7 @@
 #include "symbolizer/http/connections.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -386,6 +387,38 @@ static void a_token_has_a_share_of_the_requests_only(void **state)
 	expect_answer_of(site, "/hello/x", "secret-a", "HTTP/1.1 200 OK\r\n");
 }
 
+/* Two requests run and one waits. Of the third and fourth, whichever arrives last is refused. */
+static void a_token_has_a_share_of_each_lane_only(void **state)
+{
+	enum { N_REQUESTS = N_WORKERS / 2 + MAX_WAITING / 2 + 1 };
+	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
+	struct pollfd requests[N_REQUESTS];
+	struct site *site = *state;
+	scoped_fd int other = -1;
+
+	use_tokens(site);
+	start_with(site, (struct http_client_limits){});
+	for (unsigned int i = 0; i < N_REQUESTS; i++) {
+		requests[i] = (struct pollfd){
+			.fd = send_request_of(site, "/query-for-readers", "secret-a"),
+			.events = POLLIN,
+		};
+		if (i < N_WORKERS / 2)
+			wait_for_holding(site, i + 1);
+	}
+	assert_int_equal(poll(requests, N_REQUESTS, PATIENCE_S * 1000), 1);
+	for (unsigned int i = 0; i < N_REQUESTS; i++)
+		if (requests[i].revents)
+			read_all(requests[i].fd, &answer);
+	assert_non_null(strstr(text_of(&answer),
+			       "token 'reader' has too many requests in lane 'query' already"));
+	/* Half of the workers are left. */
+	other = send_request_of(site, "/query-for-readers", "secret-b");
+	wait_for_holding(site, N_WORKERS / 2 + 1);
+	for (unsigned int i = 0; i < N_REQUESTS; i++)
+		(void)close(requests[i].fd);
+}
+
 static void a_token_has_half_of_the_memory_for_unread_answers(void **state)
 {
 	struct site *site = *state;
@@ -538,6 +571,7 @@ int main(void)
 		IDLE_TEST(who_reads_an_answer_gets_all_of_it),
 		SITE_TEST(an_upload_is_refused_in_its_middle),
 		IDLE_TEST(a_token_has_a_share_of_the_requests_only),
+		IDLE_TEST(a_token_has_a_share_of_each_lane_only),
 		IDLE_TEST(a_token_has_half_of_the_memory_for_unread_answers),
 		IDLE_TEST(uploads_of_a_token_are_counted_apart_from_its_requests),
 		IDLE_TEST(a_request_at_work_has_no_deadline),

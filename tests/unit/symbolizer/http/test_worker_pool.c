@@ -127,6 +127,58 @@ static void a_full_queue_takes_no_more_until_a_job_is_begun(void **state)
 	(void)pthread_barrier_destroy(&barrier);
 }
 
+/* The first job of client 1 holds its half of the threads until the job of client 2 has run. */
+static void jobs_of_others_overtake_a_client_at_its_bound(void **state)
+{
+	enum { N_THREADS = 2 };
+	scoped(worker_pool_freep) struct worker_pool *pool = NULL;
+	struct meeting_job busy = { .job = { .run = meet_twice, .client = 1 } };
+	struct meeting_job other = { .job = { .run = meet, .client = 2 } };
+	struct counted_job waiting[10];
+	pthread_barrier_t of_busy, of_other;
+	atomic_uint runs = 0;
+
+	(void)state;
+	busy.barrier = &of_busy;
+	other.barrier = &of_other;
+	assert_int_equal(pthread_barrier_init(&of_busy, NULL, 2), 0);
+	assert_int_equal(pthread_barrier_init(&of_other, NULL, 2), 0);
+	assert_ok(worker_pool_new(N_THREADS, 100, &pool));
+	assert_int_equal(worker_pool_submit(pool, &busy.job), WORKER_POOL_TAKEN);
+	(void)pthread_barrier_wait(&of_busy);
+	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++) {
+		waiting[i] = (struct counted_job){ .job = { .run = count_run, .client = 1 },
+						   .runs = &runs };
+		assert_int_equal(worker_pool_submit(pool, &waiting[i].job), WORKER_POOL_TAKEN);
+	}
+	assert_int_equal(worker_pool_submit(pool, &other.job), WORKER_POOL_TAKEN);
+	(void)pthread_barrier_wait(&of_other);
+	assert_int_equal(runs, 0);
+	(void)pthread_barrier_wait(&of_busy);
+	worker_pool_close(pool);
+	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++)
+		assert_int_equal(waiting[i].order, i + 1);
+	(void)pthread_barrier_destroy(&of_busy);
+	(void)pthread_barrier_destroy(&of_other);
+}
+
+static void a_bound_delays_jobs_and_loses_none(void **state)
+{
+	static struct counted_job jobs[1000];
+	scoped(worker_pool_freep) struct worker_pool *pool = NULL;
+	atomic_uint runs = 0;
+
+	(void)state;
+	assert_ok(worker_pool_new(4, 1000, &pool));
+	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++) {
+		jobs[i] = (struct counted_job){ .job = { .run = count_run, .client = i % 7 },
+						.runs = &runs };
+		assert_int_equal(worker_pool_submit(pool, &jobs[i].job), WORKER_POOL_TAKEN);
+	}
+	worker_pool_close(pool);
+	assert_int_equal(runs, ARRAY_SIZE(jobs));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -134,6 +186,8 @@ int main(void)
 		cmocka_unit_test(one_thread_keeps_the_order),
 		cmocka_unit_test(jobs_run_at_the_same_time),
 		cmocka_unit_test(a_closed_pool_takes_no_job),
+		cmocka_unit_test(jobs_of_others_overtake_a_client_at_its_bound),
+		cmocka_unit_test(a_bound_delays_jobs_and_loses_none),
 		cmocka_unit_test(a_full_queue_takes_no_more_until_a_job_is_begun),
 	};
 
