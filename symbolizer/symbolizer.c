@@ -174,8 +174,8 @@ static void fill_context(struct symbolizer *symbolizer, const struct symbolizer_
 	api->max_upload_bytes = config->debuginfo_max_upload_bytes;
 	api->upstream = symbolizer->upstream;
 	api->upstream_wait_ns = config->debuginfo_upstream_wait_ns;
-	/* The other half of the lane goes on serving what is there. */
-	api->max_upstream_waits = count_workers(config) / 2;
+	/* A quarter of the lane, rounded: half of the workers of one token go on serving what is there. */
+	api->max_upstream_waits = (count_workers(config) + 2) / 4;
 	api->route_metrics = symbolizer->route_metrics;
 	api->connections = open_connections;
 	api->connections_arg = symbolizer;

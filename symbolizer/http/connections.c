@@ -236,13 +236,15 @@ struct connection *connection_of(struct MHD_Connection *library_connection)
 uint64_t connection_deadline(uint64_t deadline_ns, uint64_t now_ns, uint64_t bytes,
 			     uint64_t min_rate, uint64_t grace_ns)
 {
-	/* So many bytes earn all of the grace: the product below stays within 64 bits. */
-	uint64_t full = grace_ns / NSEC_PER_SEC * min_rate + min_rate;
+	/* Divided first: of the bytes, only a rest below min_rate, which is 1 GiB/s at most, is
+	 * multiplied by NSEC_PER_SEC, and the product stays within 64 bits. */
+	uint64_t whole_s = bytes / min_rate;
+	uint64_t rest_ns = bytes % min_rate * NSEC_PER_SEC / min_rate;
 	uint64_t latest = now_ns + grace_ns;
 
-	if (bytes >= full)
+	if (whole_s > grace_ns / NSEC_PER_SEC)
 		return latest;
-	return MIN(latest, deadline_ns + bytes * NSEC_PER_SEC / min_rate);
+	return MIN(latest, deadline_ns + whole_s * NSEC_PER_SEC + rest_ns);
 }
 
 static void expect(struct connection *connection, enum expectation expectation, uint64_t deadline_ns)

@@ -54,7 +54,7 @@ jq -e '.origin == "upstream" and .has == "dwarf"' "$work/body" >/dev/null || fai
 for _ in {1..8}; do
 	start_background "client" curl -s -m 30 -o /dev/null "$server_url/buildid/$second/debuginfo"
 done
-# Half of the server's workers wait; who finds no place is told to come again, not that there is no such file.
+# A quarter of the server's workers wait. Requests beyond them get 503, not 404: the file is being fetched.
 has_second() {
 	request GET "/buildid/$second/debuginfo"
 	case $status in 200 | 503) ;; *) fail "a file that many want: $status" ;; esac

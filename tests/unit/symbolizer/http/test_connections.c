@@ -511,6 +511,16 @@ static void bytes_of_a_body_earn_time_up_to_the_grace(void **state)
 				 cases[i].expected_s * NSEC_PER_SEC);
 }
 
+static void the_largest_rate_and_grace_do_not_overflow(void **state)
+{
+	const uint64_t hour_ns = 3600 * NSEC_PER_SEC;
+
+	(void)state;
+	assert_int_equal(connection_deadline(0, hour_ns, GIB - 1, GIB, hour_ns), NSEC_PER_SEC - 1);
+	assert_int_equal(connection_deadline(0, hour_ns, 3600 * GIB - 1, GIB, hour_ns), hour_ns - 1);
+	assert_int_equal(connection_deadline(hour_ns, hour_ns, UINT64_MAX, GIB, hour_ns), 2 * hour_ns);
+}
+
 static void wait_for_connections(const struct site *site, unsigned int count)
 {
 	for (unsigned int i = 0; i < PATIENCE_S * 1000; i++) {
@@ -576,6 +586,7 @@ int main(void)
 		IDLE_TEST(uploads_of_a_token_are_counted_apart_from_its_requests),
 		IDLE_TEST(a_request_at_work_has_no_deadline),
 		cmocka_unit_test(bytes_of_a_body_earn_time_up_to_the_grace),
+		cmocka_unit_test(the_largest_rate_and_grace_do_not_overflow),
 		IDLE_TEST(a_client_has_a_share_of_the_connections_only),
 	};
 
