@@ -17,8 +17,8 @@ struct debuginfo_arrival {
 };
 
 /*
- * Whether @data can stand at @offset of a 64-bit little-endian ELF file, as far as its first bytes
- * tell. 0, or -EBADMSG with a message. A source file (@source_path not "") may hold anything.
+ * Compares @data, which stands at @offset of a file, with the first bytes of a 64-bit little-endian
+ * ELF file. 0, or -EBADMSG with a message. A source file (@source_path not "") may hold anything.
  */
 int debuginfo_check_first_bytes(const char *source_path, uint64_t offset, struct bytes_view data,
 				char ret_message[DEBUGINFO_MESSAGE_SIZE]);

@@ -10,10 +10,10 @@
  *  - A body must arrive at a minimum rate. A client starts with body_grace_ns of credit, each
  * received byte adds 1 / body_min_rate seconds, and the credit never exceeds body_grace_ns. Without
  * credit the connection is closed, unless received bytes wait in the socket: then the server is the
- * slow one.
+ * slow one, as it is for a header.
  *  - An answer must be read at a minimum rate, with the same credit: what the client's system
- * acknowledges counts as read. A connection whose client is behind is reset, and the memory of the
- * answer is freed.
+ * acknowledges counts as read. Without credit the connection is reset, and the memory of the answer
+ * is freed.
  *  - A client address (IPv6: its /64 network) may have max_per_client connections.
  *
  * Closed and refused connections are counted in the metrics. At most one line a minute is logged for each reason.

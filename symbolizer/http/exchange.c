@@ -9,11 +9,14 @@
  *      \--(refused)--> ANSWERED, the rest of the body is read and thrown away, or not read
  *
  * The library takes an answer before the first byte of the body or after the last one. A refusal is
- * therefore sent in one of three ways. It is queued before the body and ends the connection: if the
- * request has no single end, no route, or no right to be there, and if the body is long. It is
- * queued after the body, which keeps the connection: if little of the body is left. Or it is
- * written past the library and ends the connection (answer_early()): if much is left. For the first
- * and the third see connection_discard_body().
+ * therefore sent in one of three ways:
+ *
+ *  - It is queued before the body and ends the connection. For a request that has no single end, no
+ *    route, or no right to be there, or that has a long body.
+ *  - It is queued after the body, and the connection is kept. If little of the body is left.
+ *  - It is written past the library and ends the connection (answer_early()). If much is left.
+ *
+ * For the first and the third see connection_discard_body().
  */
 
 #include "symbolizer/http/exchange.h"

@@ -15,8 +15,8 @@
 #include "symbolizer/http/worker_pool.h"
 
 /*
- * All request bodies held at a time. 32 batches of the largest size; agents beyond that are told to
- * come again.
+ * All request bodies held at a time. 32 batches of the largest size; beyond it agents get 503 and
+ * send again later.
  */
 #define HTTP_MAX_HELD_BODY_BYTES (256 * MIB)
 
