@@ -144,7 +144,7 @@ static void print_token_limit(struct route_metrics *metrics, const char *prefix,
 {
 	bytes_append_format(out,
 			    "# HELP %shttp_token_limit_total requests refused because their token "
-			    "had too many\n"
+			    "had reached a limit\n"
 			    "# TYPE %shttp_token_limit_total counter\n"
 			    "%shttp_token_limit_total %" PRIu64 "\n",
 			    prefix, prefix, prefix,

@@ -41,12 +41,12 @@ struct http_stream_operations {
 /*
  * Requests of a lane wait only for each other: each lane has its own workers and its own queue, so that ingest is
  * answered while queries take seconds, and health while hostile batches are unpacked. Jobs of one token run on half of
- * the workers at most (worker_pool.h). X(id, name, workers or 0 for n_workers, most that wait beyond the workers or 0 for
- * twice max_connections, requests of the lane)
+ * the workers at most (worker_pool.h). X(id, name, workers or 0 for n_workers, most that wait beyond the workers or 0
+ * for twice max_connections, requests of the lane)
  *
  * A request beyond that is answered with 503: its client would be gone before a longer queue got to it. The lanes of
- * agents have no such bound, because all agents may send at the same moment, after the server was busy or down. What waits
- * there is bounded by max_connections, and its bodies by HTTP_MAX_HELD_BODY_BYTES or the disk.
+ * agents have no such bound, because all agents may send at the same moment, after the server was busy or down. What
+ * waits there is bounded by max_connections, and its bodies by HTTP_MAX_HELD_BODY_BYTES or the disk.
  */
 #define HTTP_LANES(X)                                                                                 \
 	X(HEALTH, "health", 2, 0, "microseconds: health and the page, which touch no store")          \

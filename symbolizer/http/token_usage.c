@@ -170,8 +170,8 @@ void token_usage_log(struct token_usage *usage, uint64_t now_ns)
 		if (refusals.count == 0)
 			continue;
 		token_share_format(share, text);
-		log_warn("refused %u requests of tokens at their limit; of the latest one, token "
-			 "'%s' may have %" PRIu64 " %s",
+		log_warn("refused %u requests of tokens at their limit; the latest was of token "
+			 "'%s', which may have %" PRIu64 " %s",
 			 refusals.count, refusals.latest.name, usage->limits.max[share], text);
 	}
 }

@@ -48,7 +48,7 @@ attack() {
 }
 
 attack $SMALL 6
-grep "warn refused .* token 'attacker' may have 6 requests under way (max_requests_per_token)" "$work/server.log" >/dev/null ||
+grep "warn refused .* token 'attacker', which may have 6 requests under way (max_requests_per_token)" "$work/server.log" >/dev/null ||
 	fail "the log does not name the token that had too many requests"
 server_data=$work/data-default
 attack $DEFAULT 100
