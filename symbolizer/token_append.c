@@ -72,8 +72,13 @@ int token_entry_format(const struct token *token, unsigned int indent, struct by
 static int find_path(struct tokens_file *file, const char *path)
 {
 	scoped_free char *copy = NULL;
+	struct stat status;
 
 	file->path = realpath(path, NULL);
+	if (!file->path && lstat(path, &status) == 0 && S_ISLNK(status.st_mode))
+		return refuse(file, -EINVAL,
+			      "--tokens: '%.200s' is a symbolic link to a file that does not exist",
+			      path);
 	if (!file->path)
 		file->path = strdup(path);
 	copy = file->path ? strdup(file->path) : NULL;
@@ -96,12 +101,18 @@ static int lock_folder(struct tokens_file *file)
 
 static int read_file(struct tokens_file *file)
 {
-	int r = stat(file->path, &file->status) < 0 ? -errno : file_read(file->path, &file->text);
+	int r = stat(file->path, &file->status) < 0 ? -errno : 0;
 
 	if (r == -ENOENT) {
 		file->status = (struct stat){ .st_mode = 0600 };
 		return 0;
 	}
+	/* rename() would replace a device, and a FIFO has no end. */
+	if (r == 0 && !S_ISREG(file->status.st_mode))
+		return refuse(file, -EINVAL, "--tokens: '%.200s' is not a regular file",
+			      file->path);
+	if (r == 0)
+		r = file_read(file->path, &file->text);
 	if (r < 0)
 		return refuse(file, r, "--tokens: cannot read '%.200s': %m", file->path);
 	return 0;

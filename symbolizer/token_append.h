@@ -18,7 +18,8 @@ int token_entry_format(const struct token *token, unsigned int indent, struct by
 
 /*
  * A file that does not exist is created with mode 0600; one that exists keeps its owner and mode.
- * -EEXIST when it has a token of this name; -EINVAL when it has a mistake or its form cannot be
- * appended to; other negative errno. Each with @ret_message, and the file unchanged.
+ * -EEXIST when it has a token of this name; -EINVAL when it has a mistake, its form cannot be
+ * appended to, or @path is no regular file; other negative errno. Each with @ret_message, and the
+ * file unchanged.
  */
 int token_append(const char *path, const struct token *token, char ret_message[AUTH_MESSAGE_SIZE]);

@@ -152,6 +152,36 @@ static void owner_mode_and_symbolic_link_stay(void **state)
 	assert_int_equal(count_in(path), 1);
 }
 
+static void what_is_no_regular_file_is_refused_and_stays(void **state)
+{
+	scoped_free char *folder = path_in(*state, "folder");
+	scoped_free char *fifo = path_in(*state, "fifo");
+	scoped_free char *link = path_in(*state, "link");
+	const struct {
+		const char *path, *reason;
+		mode_t type;
+	} cases[] = {
+		{ folder, "not a regular file", S_IFDIR },
+		{ fifo, "not a regular file", S_IFIFO },
+		{ link, "a symbolic link to a file that does not exist", S_IFLNK },
+	};
+	struct token token = made("new", 1);
+
+	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(symlink("none", link), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char message[AUTH_MESSAGE_SIZE] = "";
+		struct stat status;
+
+		assert_errno(token_append(cases[i].path, &token, message), -EINVAL);
+		if (!strstr(message, cases[i].reason))
+			fail_msg("no '%s' in '%s'", cases[i].reason, message);
+		assert_int_equal(lstat(cases[i].path, &status), 0);
+		assert_int_equal(status.st_mode & S_IFMT, cases[i].type);
+	}
+}
+
 static void programs_that_append_at_the_same_time_lose_no_entry(void **state)
 {
 	enum { PROGRAMS = 8, ENTRIES = 8 };
@@ -194,6 +224,7 @@ int main(void)
 		WITH_FOLDER(what_cannot_be_appended_to_is_refused_and_stays),
 		WITH_FOLDER(a_folder_that_is_missing_is_named_with_the_remedy),
 		WITH_FOLDER(owner_mode_and_symbolic_link_stay),
+		WITH_FOLDER(what_is_no_regular_file_is_refused_and_stays),
 		WITH_FOLDER(programs_that_append_at_the_same_time_lose_no_entry),
 	};
 
