@@ -30,6 +30,7 @@ int token_watch_load(struct token_watch *watch, struct auth *auth, const char *p
 		     char ret_message[AUTH_MESSAGE_SIZE])
 {
 	char *copy = strdup(path);
+	int r;
 
 	if (!copy) {
 		(void)snprintf(ret_message, AUTH_MESSAGE_SIZE, "'%.200s': out of memory", path);
@@ -39,7 +40,12 @@ int token_watch_load(struct token_watch *watch, struct auth *auth, const char *p
 	watch->path = copy;
 	/* @path may have been the old one. */
 	watch->status = status_of(copy);
-	return auth_load(auth, copy, ret_message);
+	r = auth_load(auth, copy, ret_message);
+	/* A file that could not be read, such as for want of file descriptors, may have withdrawn a
+	 * token: without a status it counts as changed. Wrong content is wrong the next time too. */
+	if (r < 0 && r != -EINVAL)
+		watch->status = (struct stat){};
+	return r;
 }
 
 bool token_watch_changed(const struct token_watch *watch)

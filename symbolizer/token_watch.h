@@ -12,7 +12,7 @@
 
 struct token_watch {
 	char *path;         /* NULL: none is loaded */
-	struct stat status; /* before it was loaded; zero: there was no such file */
+	struct stat status; /* before it was loaded; zero: it could not be read */
 };
 
 /* Loads the tokens, as auth_load() does, and watches @path, which may be that of before, from now
@@ -20,7 +20,8 @@ struct token_watch {
 int token_watch_load(struct token_watch *watch, struct auth *auth, const char *path,
 		     char ret_message[AUTH_MESSAGE_SIZE]);
 
-/* Whether the file is another than the one that was loaded last. */
+/* Whether the file is another than the one that was loaded last, or is there and could not be read
+ * then. */
 bool token_watch_changed(const struct token_watch *watch);
 
 void token_watch_release(struct token_watch *watch);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/token_watch.h"
 
+#include <sys/resource.h>
+
 #include "tests/support/unit.h"
 
 #define TOKENS                                                                                     \
@@ -67,6 +69,40 @@ static void a_file_that_could_not_be_loaded_is_not_tried_until_it_changes(void *
 	assert_true(token_watch_changed(&watch));
 }
 
+static void a_file_that_could_not_be_read_is_tried_again(void **state)
+{
+	scoped_free char *path = write_file_in(*state, "tokens", TOKENS, strlen(TOKENS));
+	scoped(token_watch_release) struct token_watch watch = {};
+	scoped(auth_freep) struct auth *auth = NULL;
+	char message[AUTH_MESSAGE_SIZE];
+	struct rlimit files, none;
+
+	assert_ok(auth_new(&auth));
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = files;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_errno(token_watch_load(&watch, auth, path, message), -EMFILE);
+	assert_true(token_watch_changed(&watch));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	assert_ok(token_watch_load(&watch, auth, path, message));
+	assert_false(token_watch_changed(&watch));
+}
+
+static void a_file_that_is_not_there_is_tried_when_it_is(void **state)
+{
+	scoped_free char *path = path_in(*state, "tokens");
+	scoped(token_watch_release) struct token_watch watch = {};
+	scoped(auth_freep) struct auth *auth = NULL;
+	char message[AUTH_MESSAGE_SIZE];
+
+	assert_ok(auth_new(&auth));
+	assert_errno(token_watch_load(&watch, auth, path, message), -ENOENT);
+	assert_false(token_watch_changed(&watch));
+	free(write_file_in(*state, "tokens", TOKENS, strlen(TOKENS)));
+	assert_true(token_watch_changed(&watch));
+}
+
 #define WITH_FOLDER(test)                                                                          \
 	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
 
@@ -76,6 +112,8 @@ int main(void)
 		WITH_FOLDER(a_change_is_noticed_until_the_file_is_loaded_again),
 		WITH_FOLDER(the_exchange_of_a_symbolic_link_is_a_change),
 		WITH_FOLDER(a_file_that_could_not_be_loaded_is_not_tried_until_it_changes),
+		WITH_FOLDER(a_file_that_could_not_be_read_is_tried_again),
+		WITH_FOLDER(a_file_that_is_not_there_is_tried_when_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
