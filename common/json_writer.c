@@ -68,7 +68,13 @@ void json_array_end(struct json_writer *json)
 
 static bool needs_escape(uint8_t byte)
 {
-	return byte < 0x20 || byte == '"' || byte == '\\';
+	return byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\';
+}
+
+/* U+0080 to U+009F, which command some terminals. */
+static bool is_c1_control(const uint8_t *text, size_t size)
+{
+	return size >= 2 && text[0] == 0xc2 && text[1] >= 0x80 && text[1] < 0xa0;
 }
 
 /* The length of the longest start of @text that may stand in JSON as it is. */
@@ -86,26 +92,33 @@ static size_t plain_run_length(const uint8_t *text, size_t size)
 			continue;
 		}
 		length = utf8_sequence_length(text + i, size - i);
-		if (length == 0)
+		if (length == 0 || is_c1_control(text + i, size - i))
 			break;
 		i += length;
 	}
 	return i;
 }
 
-static void append_escaped(struct bytes *out, uint8_t byte)
+/* Returns how many bytes of @text, 1 or 2, the escape stands for. */
+static size_t append_escaped(struct bytes *out, const uint8_t *text, size_t size)
 {
 	static const char short_escapes[128] = {
 		['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
 		['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't',
 	};
+	const uint8_t byte = *text;
 
+	if (is_c1_control(text, size)) {
+		bytes_append_format(out, "\\u%04x", (unsigned int)text[1]);
+		return 2;
+	}
 	if (byte >= 0x80)
 		bytes_append_text(out, REPLACEMENT_CHARACTER);
 	else if (short_escapes[byte])
 		bytes_append(out, (const char[]){ '\\', short_escapes[byte] }, 2);
 	else
 		bytes_append_format(out, "\\u%04x", (unsigned int)byte);
+	return 1;
 }
 
 static void append_quoted(struct bytes *out, const char *text, size_t length)
@@ -115,15 +128,16 @@ static void append_quoted(struct bytes *out, const char *text, size_t length)
 	bytes_append_byte(out, '"');
 	while (length > 0) {
 		size_t run = plain_run_length(next, length);
+		size_t escaped;
 
 		bytes_append(out, next, run);
 		next += run;
 		length -= run;
 		if (length == 0)
 			break;
-		append_escaped(out, *next);
-		next++;
-		length--;
+		escaped = append_escaped(out, next, length);
+		next += escaped;
+		length -= escaped;
 	}
 	bytes_append_byte(out, '"');
 }

@@ -14,6 +14,7 @@
 #include "symbolizer/cli/human.h"
 #include "symbolizer/cli/json_text.h"
 #include "symbolizer/cli/list_answer.h"
+#include "symbolizer/cli/server_words.h"
 #include "symbolizer/cli/terminal.h"
 #include "symbolizer/cli/unresolved_list.h"
 #include "symbolizer/cli/unresolved_text.h"
@@ -104,7 +105,14 @@ static int print_json(const json_t *root)
 
 	if (!dump)
 		return log_error_errno(-ENOMEM, "cannot print the answer: %m");
-	(void)bytes_append_format(&text, "%s\n", dump);
+	/* jansson leaves this one control character as it is. */
+	for (const char *next = dump; *next; next++) {
+		if (*next == 0x7f)
+			(void)bytes_append_text(&text, "\\u007f");
+		else
+			(void)bytes_append_byte(&text, (uint8_t)*next);
+	}
+	(void)bytes_append_byte(&text, '\n');
 	free(dump);
 	r = bytes_error(&text);
 	return r < 0 ? log_error_errno(r, "cannot print the answer: %m") : terminal_print(&text);
@@ -116,7 +124,7 @@ static enum exit_code print_all(const struct why_options *options, const json_t 
 	const struct unresolved_text_options layout = text_options(options);
 
 	if (list_number(root, "total") == 0) {
-		(void)fprintf(stderr, "%s\n", list_text(root, "message"));
+		server_words_say_no_data(list_text(root, "message"), options->selection.event);
 		return EXIT_NO_DATA;
 	}
 	unresolved_list_write(root, &layout, &text);

@@ -219,9 +219,30 @@ static void a_full_buffer_is_reported_at_the_end(void **state)
 	assert_errno(bytes_error(&out), -EFBIG);
 }
 
+static void no_control_character_is_written_as_it_is(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "a\x1b[2J", "\"a\\u001b[2J\"" },
+		{ "\x7f", "\"\\u007f\"" },
+		{ "\xc2\x80\xc2\x9b" "2J\xc2\x9f", "\"\\u0080\\u009b2J\\u009f\"" },
+		{ "\xc2\xa0", "\"\xc2\xa0\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped(bytes_release) struct bytes out = BYTES_INIT(MIB);
+		struct json_writer json;
+
+		json_writer_init(&json, &out);
+		json_text(&json, cases[i][0]);
+		assert_bytes_equal_text(&out, cases[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_control_character_is_written_as_it_is),
 		cmocka_unit_test(commas_and_nesting_are_kept),
 		cmocka_unit_test(texts_are_read_back_as_they_were),
 		cmocka_unit_test(invalid_utf8_becomes_replacement_characters),
