@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/pattern.h"
 #include "common/scoped.h"
+#include "common/utf8.h"
 
 /*
  * The table, and the checks that concern more than the form of one value. Each check names the key,
@@ -129,20 +130,16 @@ static int for_each_line(const char *list, int (*check)(const char *line, size_t
 	return 0;
 }
 
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
+/* Filters can name every text, in backticks where need be. Brackets, quotes and commas are remains of
+ * a list that is not well formed. */
 static bool is_label_name(const char *name, size_t length)
 {
-	if (length == 0 || !is_letter(*name))
-		return false;
-	for (size_t i = 1; i < length; i++)
-		if (!is_letter(name[i]) && !(name[i] >= '0' && name[i] <= '9') && name[i] != '.' &&
-		    name[i] != '-')
+	for (size_t i = 0; i < length; i++) {
+		if ((unsigned char)name[i] < ' ' || name[i] == 0x7f ||
+		    strchr("[]\"'`,", name[i]))
 			return false;
-	return true;
+	}
+	return utf8_valid_length(name, length) == length;
 }
 
 static int check_label(const char *line, size_t length, char *message)
@@ -154,8 +151,8 @@ static int check_label(const char *line, size_t length, char *message)
 			      (int)MIN(length, (size_t)200), line);
 	if (!is_label_name(line, (size_t)(equals - line)))
 		return refuse(message,
-			      "host.labels: '%.*s' is no name of a label: a letter or '_', then "
-			      "letters, digits, '_', '.' and '-'",
+			      "host.labels: '%.*s' is no name of a label: UTF-8 without brackets, "
+			      "quotes, commas and control characters",
 			      (int)MIN(equals - line, 200), line);
 	return 0;
 }
