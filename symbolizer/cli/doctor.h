@@ -75,6 +75,10 @@ void server_facts_release(struct server_facts *facts);
 /* The row of /v1/hosts that this boot of this host has, the one with the last batch; NULL: none. */
 const json_t *server_facts_host(const struct server_facts *facts, const char *boot_id);
 
+/* Whether the last batch of this boot of this host came lately: an agent runs, and all that it needs
+ * works, whatever this process may do or see. */
+bool doctor_batches_arrive(const struct doctor_facts *facts);
+
 /* ---- findings ------------------------------------------------------------------------------- */
 
 struct finding {

@@ -27,6 +27,13 @@ static uint64_t age_of(const struct doctor_facts *facts, const json_t *host)
 	return facts->server.asked_s > last_s ? facts->server.asked_s - last_s : 0;
 }
 
+bool doctor_batches_arrive(const struct doctor_facts *facts)
+{
+	const json_t *host = server_facts_host(&facts->server, facts->host.boot_id);
+
+	return host && age_of(facts, host) <= LATE_S;
+}
+
 /* Whether the checks that need the server's answers can be made; the check "server" says why not.
  */
 static bool answers(const struct doctor_facts *facts)
@@ -39,6 +46,12 @@ static void say_not_asked(struct doctor_report *report)
 	doctor_add(report, DOCTOR_WARN, "", "not known: the server does not answer, see above");
 }
 
+/* Another PID namespace hides the agent, and so does /proc with hidepid from all but root. */
+static bool sees_all_processes(const struct host_facts *host)
+{
+	return host->is_root && !host->foreign_pid_namespace && !host->foreign_user_namespace;
+}
+
 void doctor_check_agent(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	const json_t *host = server_facts_host(&facts->server, facts->host.boot_id);
@@ -49,6 +62,11 @@ void doctor_check_agent(const struct doctor_facts *facts, struct doctor_report *
 	} else if (facts->host.n_agents > 1) {
 		doctor_add(report, DOCTOR_OK, "", "process %d, and %u more", (int)facts->host.agent,
 			   facts->host.n_agents - 1);
+	} else if (doctor_batches_arrive(facts) && !sees_all_processes(&facts->host)) {
+		human_age(age_of(facts, host), age);
+		doctor_add(report, DOCTOR_OK, "",
+			   "none is seen from here, but the server received a batch of this host %s",
+			   age);
 	} else if (host) {
 		human_age(age_of(facts, host), age);
 		doctor_add(report, DOCTOR_FAIL,
@@ -130,7 +148,7 @@ void doctor_check_batches(const struct doctor_facts *facts, struct doctor_report
 		return;
 	}
 	human_age(host ? age_of(facts, host) : 0, age);
-	if (host && age_of(facts, host) <= LATE_S)
+	if (doctor_batches_arrive(facts))
 		doctor_add(report, DOCTOR_OK, "", "'%s' sent the last one %s",
 			   list_text(host, "name"), age);
 	else if (!facts->host.agent)

@@ -251,6 +251,24 @@ static void batches_of_this_boot_count(void **state)
 	expect(&facts, "batches", DOCTOR_WARN, "none has come");
 }
 
+static void an_agent_that_cannot_be_seen_is_known_by_its_batches(void **state)
+{
+	scoped(json_freep) json_t *fresh = hosts_of(NOW_S - 100, "{}");
+	struct doctor_facts facts = healthy();
+
+	(void)state;
+	facts.server.hosts = fresh;
+	facts.host.agent = 0;
+	facts.host.n_agents = 0;
+	facts.host.foreign_pid_namespace = true;
+	expect(&facts, "agent", DOCTOR_OK, "a batch of this host 100 s ago");
+	facts.host.foreign_pid_namespace = false;
+	expect(&facts, "agent", DOCTOR_FAIL, "no hearth-agent runs here any more");
+	facts.host.is_root = false;
+	expect(&facts, "agent", DOCTOR_OK, "a batch of this host 100 s ago");
+	expect(&facts, "batches", DOCTOR_OK, "'web-1' sent");
+}
+
 static void files_without_names_come_with_the_command_that_mends_them(void **state)
 {
 	scoped(json_freep) json_t *hosts = hosts_of(NOW_S, "{}");
@@ -332,6 +350,7 @@ int main(void)
 		cmocka_unit_test(the_servers_answer_tells_what_is_wrong_with_it_or_the_token),
 		cmocka_unit_test(clocks_may_differ_by_seconds),
 		cmocka_unit_test(batches_of_this_boot_count),
+		cmocka_unit_test(an_agent_that_cannot_be_seen_is_known_by_its_batches),
 		cmocka_unit_test(files_without_names_come_with_the_command_that_mends_them),
 		cmocka_unit_test(text_and_json_have_the_same_findings),
 		cmocka_unit_test(the_document_has_every_check),
