@@ -40,8 +40,9 @@ struct host_facts {
 	int perf_event_paranoid; /* -1: cannot be read; so for the next */
 	int kptr_restrict;
 	int bpf_result;  /* of a map, 0 or negative errno */
+	bool memlock_was_raised; /* to try it, which needs CAP_SYS_RESOURCE */
 	int perf_result; /* of a CPU clock, 0 or negative errno */
-	uint64_t memlock_bytes;
+	uint64_t memlock_bytes;      /* RLIMIT_MEMLOCK of the agent, else ours */
 	uint64_t memory_limit_bytes; /* of the agent's cgroup, else of ours */
 	uint64_t capabilities;       /* permitted to the agent, else to us */
 	pid_t agent;                 /* 0: none runs */

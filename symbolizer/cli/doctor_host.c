@@ -100,6 +100,19 @@ void doctor_check_lockdown(const struct doctor_facts *facts, struct doctor_repor
 							: "the kernel is not locked down");
 }
 
+static bool charges_memlock(const struct host_facts *host)
+{
+	struct kernel_version version = {};
+
+	return read_version(host, &version) && is_before(&version, 5, 11);
+}
+
+/* The kernel answers EPERM then, also to who may make maps. */
+static bool is_short_of_memlock(const struct host_facts *host)
+{
+	return host->bpf_result == -EPERM && charges_memlock(host) && !host->memlock_was_raised;
+}
+
 void doctor_check_bpf(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	const struct host_facts *host = &facts->host;
@@ -109,6 +122,11 @@ void doctor_check_bpf(const struct doctor_facts *facts, struct doctor_report *re
 	else if (cannot_try(host, host->bpf_result))
 		doctor_add(report, DOCTOR_WARN, "run 'sudo hearth doctor'",
 			   "cannot be tried without privileges");
+	else if (is_short_of_memlock(host))
+		doctor_add(report, host->agent ? DOCTOR_WARN : DOCTOR_FAIL,
+			   "set LimitMEMLOCK=infinity in the systemd unit, or ulimit -l unlimited",
+			   "a map cannot be made: RLIMIT_MEMLOCK is used up, to which kernels before "
+			   "5.11 charge maps");
 	else if (host->bpf_result == -ENOSYS)
 		doctor_add(report, DOCTOR_FAIL, "boot a kernel with CONFIG_BPF_SYSCALL=y",
 			   "the kernel has no bpf(2)");
@@ -244,12 +262,15 @@ void doctor_check_capabilities(const struct doctor_facts *facts, struct doctor_r
 void doctor_check_memlock(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	const struct host_facts *host = &facts->host;
-	struct kernel_version version = {};
 	char limit[HUMAN_SIZE];
 
-	if (!read_version(host, &version) || !is_before(&version, 5, 11)) {
+	if (!charges_memlock(host)) {
 		doctor_add(report, DOCTOR_OK, "",
 			   "not used: BPF maps are charged to the cgroup since Linux 5.11");
+		return;
+	}
+	if (host->agent) {
+		doctor_add(report, DOCTOR_OK, "", "high enough: the agent's maps are made");
 		return;
 	}
 	if (host->memlock_bytes >= USUAL_MEMORY_BYTES || may(host, CAP_SYS_RESOURCE)) {
@@ -257,9 +278,9 @@ void doctor_check_memlock(const struct doctor_facts *facts, struct doctor_report
 		return;
 	}
 	human_bytes(host->memlock_bytes, limit);
-	doctor_add(report, DOCTOR_FAIL,
+	doctor_add(report, DOCTOR_WARN,
 		   "set LimitMEMLOCK=infinity in the systemd unit, or ulimit -l unlimited",
-		   "RLIMIT_MEMLOCK is %s, and BPF maps are charged to it", limit);
+		   "RLIMIT_MEMLOCK is %s here, and BPF maps are charged to that of the agent", limit);
 }
 
 void doctor_check_memory(const struct doctor_facts *facts, struct doctor_report *report)

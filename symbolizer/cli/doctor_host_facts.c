@@ -70,8 +70,14 @@ static bool is_foreign(const char *path, ino_t initial)
 	return stat(path, &status) == 0 && status.st_ino != initial;
 }
 
-static int try_bpf(void)
+/* With RLIMIT_MEMLOCK raised, as the agent does where it may: kernels before 5.11 charge maps to it.
+ */
+static int try_bpf(bool *ret_is_raised)
 {
+	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	struct rlimit before = {};
+	bool is_raised = getrlimit(RLIMIT_MEMLOCK, &before) == 0 &&
+			 setrlimit(RLIMIT_MEMLOCK, &unlimited) == 0;
 	union bpf_attr attributes = {
 		.map_type = BPF_MAP_TYPE_ARRAY,
 		.key_size = 4,
@@ -79,8 +85,12 @@ static int try_bpf(void)
 		.max_entries = 1,
 	};
 	scoped_fd int fd = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attributes, sizeof(attributes));
+	int r = fd < 0 ? -errno : 0;
 
-	return fd < 0 ? -errno : 0;
+	if (is_raised)
+		(void)setrlimit(RLIMIT_MEMLOCK, &before);
+	*ret_is_raised = is_raised;
+	return r;
 }
 
 static int try_perf(void)
@@ -219,15 +229,30 @@ static uint64_t memory_limit_of(pid_t pid)
 	return limit;
 }
 
+/* The soft limit, of the line "Max locked memory  SOFT  HARD  bytes". Unknown counts as none. */
+static uint64_t memlock_of(pid_t pid)
+{
+	static const char name[] = "Max locked memory";
+	scoped_bytes struct bytes text = BYTES_INIT(MAX_PROC_BYTES);
+	char path[64];
+	const char *line;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/limits", (int)pid);
+	read_file(path, &text);
+	line = bytes_error(&text) == 0 ? strstr((const char *)text.data, name) : NULL;
+	if (!line)
+		return DOCTOR_UNLIMITED;
+	line += strlen(name);
+	line += strspn(line, " ");
+	return isdigit((unsigned char)*line) ? strtoull(line, NULL, 10) : DOCTOR_UNLIMITED;
+}
+
 static void read_process(struct host_facts *facts)
 {
-	struct rlimit memlock = {};
 	char permitted[DOCTOR_TEXT_SIZE];
 
 	facts->memory_limit_bytes = memory_limit_of(facts->agent ? facts->agent : getpid());
-	if (getrlimit(RLIMIT_MEMLOCK, &memlock) == 0)
-		facts->memlock_bytes =
-			memlock.rlim_cur == RLIM_INFINITY ? DOCTOR_UNLIMITED : memlock.rlim_cur;
+	facts->memlock_bytes = memlock_of(facts->agent ? facts->agent : getpid());
 	if (facts->agent == 0) {
 		(void)capabilities_permitted(&facts->capabilities);
 		return;
@@ -254,7 +279,7 @@ void host_facts_read(struct host_facts *ret_facts)
 	facts.foreign_user_namespace = is_foreign("/proc/self/ns/user", INITIAL_USER_NAMESPACE);
 	facts.perf_event_paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
 	facts.kptr_restrict = read_number("/proc/sys/kernel/kptr_restrict");
-	facts.bpf_result = try_bpf();
+	facts.bpf_result = try_bpf(&facts.memlock_was_raised);
 	facts.perf_result = try_perf();
 	find_agents(&facts);
 	read_process(&facts);

@@ -167,7 +167,13 @@ static void memlock_counts_for_kernels_before_5_11_only(void **state)
 	expect(&facts, "memlock", DOCTOR_OK, "5.11");
 	facts.host.version[0] = '\0';
 	(void)snprintf(facts.host.release, DOCTOR_TEXT_SIZE, "5.10.0");
-	expect(&facts, "memlock", DOCTOR_FAIL, "LimitMEMLOCK");
+	expect(&facts, "memlock", DOCTOR_OK, "the agent's maps are made");
+	facts.host.agent = 0;
+	expect(&facts, "memlock", DOCTOR_WARN, "LimitMEMLOCK");
+	facts.host.bpf_result = -EPERM;
+	expect(&facts, "bpf(2)", DOCTOR_FAIL, "RLIMIT_MEMLOCK is used up");
+	facts.host.memlock_was_raised = true;
+	expect(&facts, "bpf(2)", DOCTOR_FAIL, "seccomp");
 	facts.host.capabilities |= CAPABILITY_BIT(CAP_SYS_RESOURCE);
 	expect(&facts, "memlock", DOCTOR_OK, "raise");
 }
