@@ -53,7 +53,8 @@ ask 0 ps --rows 1 --width 80
 expect_equal "process of the first row" "$(sed -n 2p "$work/out" | awk '{ print $1 }')" "$first_pid"
 grep -q 'more with .*; --rows 0 lists them' "$work/out" || fail "the others are not counted: $(cat "$work/out")"
 ask 0 ps --rows 0 --width 80
-expect_at_most "longest line" "$(awk '{ if (length($0) > max) max = length($0) } END { print max }' "$work/out")" 80
+# mawk counts bytes, and the ellipsis has three.
+expect_at_most "longest line" "$(sed 's/…/./g' "$work/out" | awk '{ if (length($0) > max) max = length($0) } END { print max }')" 80
 ask 0 ps shares --by process --json
 expect_equal "process of the service" "$(jq -c '[.processes[].pid]' "$work/out")" "[$shares_pid]"
 
