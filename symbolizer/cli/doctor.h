@@ -87,6 +87,7 @@ struct finding {
 	enum doctor_status status;
 	char *text;
 	char *fix; /* "": nothing to do */
+	size_t command_size; /* of the shell command at the end of @fix; 0: none is there */
 };
 
 VEC_DEFINE(finding_vec, struct finding);

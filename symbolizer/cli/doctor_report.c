@@ -80,6 +80,18 @@ size_t doctor_count(const struct doctor_report *report, enum doctor_status statu
 	return count;
 }
 
+static void append_fix(const struct finding *finding, int indent, int width, struct bytes *out)
+{
+	const size_t words_size = strlen(finding->fix) - finding->command_size;
+	scoped_free char *words = strndup(finding->fix, words_size);
+
+	(void)bytes_append_format(out, "%*s-> ", indent, "");
+	human_append_wrapped(out, words && words[0] ? words : "run:", indent + 3, indent + 3,
+			     width);
+	(void)bytes_append_byte(out, '\n');
+	human_append_command(out, finding->fix + words_size, indent + 3, width);
+}
+
 static void append_finding(const struct finding *finding, int width, bool colours,
 			   struct bytes *out)
 {
@@ -93,9 +105,7 @@ static void append_finding(const struct finding *finding, int width, bool colour
 	(void)bytes_append_byte(out, '\n');
 	if (!finding->fix[0])
 		return;
-	(void)bytes_append_format(out, "%*s-> ", indent, "");
-	human_append_wrapped(out, finding->fix, indent + 3, indent + 3, width);
-	(void)bytes_append_byte(out, '\n');
+	append_fix(finding, indent, width, out);
 }
 
 int doctor_text_write(const struct doctor_report *report, int width, bool colours,

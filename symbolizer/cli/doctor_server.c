@@ -203,6 +203,8 @@ static void add_file(const json_t *file, struct doctor_report *report)
 	}
 	doctor_add(report, DOCTOR_WARN, fix, "%.1f %% of the CPU time has no names, in %s: %s",
 		   100 * share, list_text(file, "file"), list_text(file, "why"));
+	if (report->error == 0)
+		report->findings.items[report->findings.count - 1].command_size = strlen(command);
 }
 
 void doctor_check_symbols(const struct doctor_facts *facts, struct doctor_report *report)

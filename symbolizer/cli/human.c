@@ -7,12 +7,16 @@
 #include "symbolizer/cli/human.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/scoped.h"
 
 /* Of a UTF-8 sequence that says "…". */
 #define ELLIPSIS "\xe2\x80\xa6"
+
+/* A narrower terminal would leave the words of a command no room. */
+#define MIN_COMMAND_COLUMNS 30
 
 static void format_scaled(double value, const char *unit, char ret_text[HUMAN_SIZE])
 {
@@ -172,4 +176,47 @@ void human_append_wrapped(struct bytes *out, const char *text, int used, int ind
 		blanks = (int)strspn(text, " ");
 		text += blanks;
 	}
+}
+
+/* The end of the word that begins at @command: a blank that is neither in single quotes nor behind a
+ * backslash. */
+static size_t shell_word_length(const char *command)
+{
+	bool quoted = false;
+	size_t length = 0;
+
+	for (; command[length] && (quoted || command[length] != ' '); length++) {
+		quoted ^= command[length] == '\'';
+		/* Not in quotes: what is behind it is no quote and no blank. */
+		if (!quoted && command[length] == '\\' && command[length + 1])
+			length++;
+	}
+	return length;
+}
+
+void human_append_command(struct bytes *out, const char *command, int indent, int width)
+{
+	const int room = MAX(width, indent + MIN_COMMAND_COLUMNS) - indent - 2;
+	int used = 0;
+
+	if (!command[0])
+		return;
+	(void)bytes_append_format(out, "%*s", indent, "");
+	while (*command) {
+		size_t length = shell_word_length(command);
+		scoped_free char *word = strndup(command, length);
+		int columns = word ? count_columns(word) : 0;
+
+		if (used > 0 && used + 1 + columns > room) {
+			(void)bytes_append_format(out, " \\\n%*s", indent + 2, "");
+			used = 2;
+		} else if (used > 0) {
+			(void)bytes_append_byte(out, ' ');
+			used++;
+		}
+		used += human_append(out, word ? word : "", -1);
+		command += length;
+		command += strspn(command, " ");
+	}
+	(void)bytes_append_byte(out, '\n');
 }

@@ -63,47 +63,6 @@ static void append_words(struct bytes *out, const char *words, int columns,
 	(void)bytes_append_byte(out, '\n');
 }
 
-/* The end of the word that begins at @command: a blank that stands in no single quotes. */
-static size_t word_length(const char *command)
-{
-	bool quoted = false;
-	size_t length = 0;
-
-	for (; command[length] && (quoted || command[length] != ' '); length++)
-		quoted ^= command[length] == '\'';
-	return length;
-}
-
-/* A command may be longer than a line, and is broken where a shell joins it again. */
-static void append_command(struct bytes *out, const char *command, int columns,
-			   const struct unresolved_text_options *options)
-{
-	const int width = room(options, columns) - 2;
-	int used = 0;
-
-	if (!command[0])
-		return;
-	indent(out, columns);
-	while (*command) {
-		char word[COMMAND_SIZE];
-		size_t length = word_length(command);
-
-		(void)snprintf(word, sizeof(word), "%.*s", (int)length, command);
-		if (used > 0 && used + 1 + (int)length > width) {
-			(void)bytes_append_text(out, " \\\n");
-			indent(out, columns + 2);
-			used = 2;
-		} else if (used > 0) {
-			(void)bytes_append_byte(out, ' ');
-			used++;
-		}
-		used += human_append(out, word, -1);
-		command += length;
-		command += strspn(command, " ");
-	}
-	(void)bytes_append_byte(out, '\n');
-}
-
 static double share_of(const json_t *row)
 {
 	return 100.0 * json_number_value(json_object_get(row, "share"));
@@ -170,7 +129,7 @@ static void append_hint_row(const json_t *row, const struct unresolved_text_opti
 		(void)bytes_append_byte(out, '\n');
 	} else {
 		(void)bytes_append_text(out, ":\n");
-		append_command(out, command, LIST_INDENT + 1, options);
+		human_append_command(out, command, LIST_INDENT + 1, options->width);
 	}
 }
 
@@ -245,7 +204,8 @@ static void append_remedy(const json_t *row, const struct unresolved_text_option
 			  struct bytes *out)
 {
 	append_labelled(out, "remedy", list_text(row, "remedy"), options);
-	append_command(out, list_text(row, "command"), LABEL_INDENT + 2, options);
+	human_append_command(out, list_text(row, "command"), LABEL_INDENT + 2,
+			     options->width);
 }
 
 static void append_row(const json_t *row, const struct unresolved_text_options *options,
@@ -270,7 +230,8 @@ static void append_reason_once(const json_t *row, const json_t *before,
 {
 	if (before && same_text(row, before, "why") && same_text(row, before, "remedy")) {
 		append_labelled(out, "remedy", "as above", options);
-		append_command(out, list_text(row, "command"), LABEL_INDENT + 2, options);
+		human_append_command(out, list_text(row, "command"), LABEL_INDENT + 2,
+			     options->width);
 		return;
 	}
 	append_labelled(out, "why", list_text(row, "why"), options);

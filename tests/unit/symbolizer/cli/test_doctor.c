@@ -300,6 +300,24 @@ static void files_without_names_come_with_the_command_that_mends_them(void **sta
 	expect(&facts, "symbols", DOCTOR_WARN, "too old");
 }
 
+static void a_command_is_broken_where_a_shell_joins_it_again(void **state)
+{
+	scoped(doctor_report_release) struct doctor_report report = { .check = "symbols" };
+	struct bytes text = BYTES_INIT(KIB);
+
+	(void)state;
+	doctor_add(&report, DOCTOR_WARN, "Upload it: hearth upload /usr/lib/debug/libz.debug",
+		   "no names");
+	report.findings.items[0].command_size = strlen("hearth upload /usr/lib/debug/libz.debug");
+	assert_ok(doctor_text_write(&report, 55, false, &text));
+	assert_bytes_equal_text(&text, "warn  symbols       no names\n"
+				       "                    -> Upload it:\n"
+				       "                       hearth upload \\\n"
+				       "                         /usr/lib/debug/libz.debug\n"
+				       "0 failed, 1 warning\n");
+	bytes_release(&text);
+}
+
 static void text_and_json_have_the_same_findings(void **state)
 {
 	scoped(doctor_report_release) struct doctor_report report = { .check = "memory" };
@@ -358,6 +376,7 @@ int main(void)
 		cmocka_unit_test(batches_of_this_boot_count),
 		cmocka_unit_test(an_agent_that_cannot_be_seen_is_known_by_its_batches),
 		cmocka_unit_test(files_without_names_come_with_the_command_that_mends_them),
+		cmocka_unit_test(a_command_is_broken_where_a_shell_joins_it_again),
 		cmocka_unit_test(text_and_json_have_the_same_findings),
 		cmocka_unit_test(the_document_has_every_check),
 	};

@@ -112,12 +112,39 @@ static void names_are_cut_by_characters_and_cannot_command_the_terminal(void **s
 	}
 }
 
+static void a_shell_joins_the_lines_of_a_command_again(void **state)
+{
+	static const struct {
+		const char *command, *text;
+	} cases[] = {
+		{ "", "" },
+		{ "hearth upload x", "  hearth upload x\n" },
+		{ "hearth upload --server http://profiler.example.com:20416",
+		  "  hearth upload --server \\\n    http://profiler.example.com:20416\n" },
+		/* "it's a b" and "c d", as shell_word_append() writes them */
+		{ "hearth upload 'it'\\''s a b' 'c d' /usr/lib/debug",
+		  "  hearth upload 'it'\\''s a b' \\\n    'c d' /usr/lib/debug\n" },
+		{ "hearth upload a\\ b /usr/lib/debug/xyz",
+		  "  hearth upload a\\ b \\\n    /usr/lib/debug/xyz\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct bytes out = BYTES_INIT(KIB);
+
+		human_append_command(&out, cases[i].command, 2, 34);
+		assert_bytes_equal_text(&out, cases[i].text);
+		bytes_release(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_have_three_digits_and_the_unit_of_their_type),
 		cmocka_unit_test(shares_have_one_decimal),
 		cmocka_unit_test(ages_get_coarser_as_they_grow),
+		cmocka_unit_test(a_shell_joins_the_lines_of_a_command_again),
 		cmocka_unit_test(names_are_cut_by_characters_and_cannot_command_the_terminal),
 	};
 
