@@ -224,6 +224,15 @@ static const struct {
 #undef PRIVILEGE
 };
 
+static bool has_any_privilege(const struct host_facts *host)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(privileges); i++)
+		bits |= privileges[i].bits;
+	return host->capabilities & bits;
+}
+
 static void add_missing(struct doctor_report *report, size_t row, const char *whose)
 {
 	char fix[DOCTOR_TEXT_SIZE];
@@ -243,10 +252,10 @@ void doctor_check_capabilities(const struct doctor_facts *facts, struct doctor_r
 	const char *whose = host->agent ? "the agent" : "this process";
 	size_t n_missing = 0;
 
-	if (!host->agent && !host->is_root && host->capabilities == 0) {
+	if (!host->agent && !host->is_root && !has_any_privilege(host)) {
 		doctor_add(report, DOCTOR_WARN,
 			   "run 'sudo hearth doctor', or start the agent first",
-			   "no agent runs, and this process has no capabilities to judge by");
+			   "no agent is seen, and this process has no capabilities to judge by");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(privileges); i++) {

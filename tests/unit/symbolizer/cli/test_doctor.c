@@ -191,6 +191,9 @@ static void a_missing_capability_fails_where_the_agent_does_not_start_without_it
 	facts.host.agent = 0;
 	facts.host.is_root = false;
 	expect(&facts, "capabilities", DOCTOR_WARN, "sudo");
+	/* Which desktops give to the programs of a user. */
+	facts.host.capabilities = CAPABILITY_BIT(CAP_WAKE_ALARM);
+	expect(&facts, "capabilities", DOCTOR_WARN, "sudo");
 }
 
 static void the_servers_answer_tells_what_is_wrong_with_it_or_the_token(void **state)
