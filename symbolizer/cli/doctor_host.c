@@ -12,7 +12,7 @@
 #include "symbolizer/cli/doctor.h"
 #include "symbolizer/cli/human.h"
 
-/* Debian's and Ubuntu's kernels have levels above 2, at which CAP_PERFMON does not help. */
+/* Debian's and Ubuntu's kernels have levels above 2. At them, some refuse CAP_PERFMON too. */
 #define PARANOID_BEYOND_PERFMON 3
 
 /* Hides the addresses of the kernel's functions from everybody. */
@@ -139,13 +139,16 @@ void doctor_check_bpf(const struct doctor_facts *facts, struct doctor_report *re
 void doctor_check_perf_events(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	const struct host_facts *host = &facts->host;
+	/* Other kernels know such levels too, and accept CAP_PERFMON nevertheless. */
 	bool paranoid = host->perf_event_paranoid >= PARANOID_BEYOND_PERFMON &&
-			!(host->capabilities & CAPABILITY_BIT(CAP_SYS_ADMIN));
+			!(host->capabilities & CAPABILITY_BIT(CAP_SYS_ADMIN)) &&
+			!doctor_batches_arrive(facts);
 
 	if (host->agent != 0 && paranoid)
 		doctor_add(report, DOCTOR_FAIL,
 			   "sysctl kernel.perf_event_paranoid=2, or give the agent CAP_SYS_ADMIN",
-			   "kernel.perf_event_paranoid is %d, at which CAP_PERFMON does not help",
+			   "kernel.perf_event_paranoid is %d, at which some kernels refuse "
+			   "CAP_PERFMON, and no batch came lately",
 			   host->perf_event_paranoid);
 	else if (host->perf_result == 0)
 		doctor_add(report, DOCTOR_OK, "",

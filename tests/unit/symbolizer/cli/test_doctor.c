@@ -159,6 +159,18 @@ static void each_thing_that_is_wrong_on_the_host_has_its_fix(void **state)
 	expect(&facts, "memory", DOCTOR_FAIL, "8.00 MiB");
 }
 
+static void a_batch_proves_that_perf_events_can_be_opened(void **state)
+{
+	scoped(json_freep) json_t *fresh = hosts_of(NOW_S - 100, "{}");
+	struct doctor_facts facts = healthy();
+
+	(void)state;
+	facts.host.perf_event_paranoid = 4;
+	expect(&facts, "perf events", DOCTOR_FAIL, "sysctl kernel.perf_event_paranoid=2");
+	facts.server.hosts = fresh;
+	expect(&facts, "perf events", DOCTOR_OK, "is 4");
+}
+
 static void memlock_counts_for_kernels_before_5_11_only(void **state)
 {
 	struct doctor_facts facts = healthy();
@@ -371,6 +383,7 @@ int main(void)
 		cmocka_unit_test(a_healthy_host_has_no_failure_and_every_check_says_something),
 		cmocka_unit_test(kernels_are_judged_by_the_version_they_are_made_of),
 		cmocka_unit_test(each_thing_that_is_wrong_on_the_host_has_its_fix),
+		cmocka_unit_test(a_batch_proves_that_perf_events_can_be_opened),
 		cmocka_unit_test(memlock_counts_for_kernels_before_5_11_only),
 		cmocka_unit_test(
 			a_missing_capability_fails_where_the_agent_does_not_start_without_it),
