@@ -35,8 +35,8 @@ struct host_facts {
 					  */
 	bool has_btf;
 	bool is_root;
-	bool foreign_pid_namespace;
-	bool foreign_user_namespace;
+	bool foreign_pid_namespace;  /* the agent's, else ours, is not the host's */
+	bool foreign_user_namespace; /* the same */
 	int perf_event_paranoid; /* -1: cannot be read; so for the next */
 	int kptr_restrict;
 	int bpf_result;  /* of a map, 0 or negative errno */

@@ -182,17 +182,22 @@ void doctor_check_kernel_names(const struct doctor_facts *facts, struct doctor_r
 void doctor_check_namespaces(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	const struct host_facts *host = &facts->host;
+	const char *whose = host->agent ? "the agent's" : "this process's";
+	/* An agent need not run where this command does. */
+	enum doctor_status status = host->agent ? DOCTOR_FAIL : DOCTOR_WARN;
 
 	if (host->foreign_user_namespace)
-		doctor_add(report, DOCTOR_FAIL,
-			   "run the container with --userns=host (Kubernetes: hostUsers: true)",
-			   "this is not the host's user namespace: capabilities here do not allow "
-			   "BPF");
+		doctor_add(report, status,
+			   "run the agent's container with --userns=host (Kubernetes: hostUsers: "
+			   "true)",
+			   "%s user namespace is not the host's: its capabilities do not allow BPF",
+			   whose);
 	else if (host->foreign_pid_namespace)
-		doctor_add(report, DOCTOR_FAIL,
-			   "run the container with --pid=host (Kubernetes: hostPID: true)",
-			   "this is not the host's PID namespace: /proc shows other processes than "
-			   "the kernel");
+		doctor_add(report, status,
+			   "run the agent's container with --pid=host (Kubernetes: hostPID: true)",
+			   "%s PID namespace is not the host's: its /proc shows other processes "
+			   "than the kernel",
+			   whose);
 	else
 		doctor_add(report, DOCTOR_OK, "", "those of the host");
 }

@@ -62,11 +62,16 @@ static int read_number(const char *path)
 	return line[0] ? (int)strtol(line, NULL, 10) : -1;
 }
 
-/* Unknown counts as not foreign. */
-static bool is_foreign(const char *path, ino_t initial)
+/* Of the agent, else of this process. Unknown counts as not foreign. */
+static bool is_foreign(pid_t agent, const char *namespace, ino_t initial)
 {
 	struct stat status;
+	char path[64];
 
+	if (agent)
+		(void)snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)agent, namespace);
+	else
+		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", namespace);
 	return stat(path, &status) == 0 && status.st_ino != initial;
 }
 
@@ -275,13 +280,13 @@ void host_facts_read(struct host_facts *ret_facts)
 	read_line("/sys/kernel/security/lockdown", facts.lockdown);
 	facts.has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	facts.is_root = geteuid() == 0;
-	facts.foreign_pid_namespace = is_foreign("/proc/self/ns/pid", INITIAL_PID_NAMESPACE);
-	facts.foreign_user_namespace = is_foreign("/proc/self/ns/user", INITIAL_USER_NAMESPACE);
 	facts.perf_event_paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
 	facts.kptr_restrict = read_number("/proc/sys/kernel/kptr_restrict");
 	facts.bpf_result = try_bpf(&facts.memlock_was_raised);
 	facts.perf_result = try_perf();
 	find_agents(&facts);
+	facts.foreign_pid_namespace = is_foreign(facts.agent, "pid", INITIAL_PID_NAMESPACE);
+	facts.foreign_user_namespace = is_foreign(facts.agent, "user", INITIAL_USER_NAMESPACE);
 	read_process(&facts);
 	*ret_facts = facts;
 }

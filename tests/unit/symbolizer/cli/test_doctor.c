@@ -153,6 +153,10 @@ static void each_thing_that_is_wrong_on_the_host_has_its_fix(void **state)
 	expect(&facts, "namespaces", DOCTOR_FAIL, "--pid=host");
 	facts.host.foreign_user_namespace = true;
 	expect(&facts, "namespaces", DOCTOR_FAIL, "--userns=host");
+	facts.host.agent = 0;
+	expect(&facts, "namespaces", DOCTOR_WARN, "this process's user namespace");
+	facts.host.foreign_user_namespace = false;
+	expect(&facts, "namespaces", DOCTOR_WARN, "this process's PID namespace");
 	facts.host.memory_limit_bytes = 32 * MIB;
 	expect(&facts, "memory", DOCTOR_WARN, "budget.memory");
 	facts.host.memory_limit_bytes = 8 * MIB;
