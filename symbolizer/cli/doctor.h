@@ -68,6 +68,10 @@ struct doctor_facts {
 
 void host_facts_read(struct host_facts *ret_facts);
 
+/* The memory limit of a process, of whose /proc/PID/cgroup @cgroups is the text. @folder: where the
+ * cgroups are mounted. */
+uint64_t host_facts_memory_limit(const char *folder, const char *cgroups);
+
 /* Asks the server; what fails is a fact. @boot_id: whose files are looked at. */
 void server_facts_read(struct client *client, const struct connection_options *options,
 		       const char *boot_id, struct server_facts *ret_facts);

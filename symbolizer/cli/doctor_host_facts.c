@@ -204,7 +204,8 @@ static uint64_t read_limit(const char *folder, const char *cgroup, const char *f
 	return limit >= NO_LIMIT_V1 ? DOCTOR_UNLIMITED : limit;
 }
 
-/* The least limit from the cgroup up to the root. */
+/* The least limit from the cgroup up to the root, which has one where it is that of a cgroup
+ * namespace. */
 static uint64_t least_limit(const char *folder, char cgroup[DOCTOR_TEXT_SIZE], const char *file)
 {
 	uint64_t least = DOCTOR_UNLIMITED;
@@ -213,25 +214,32 @@ static uint64_t least_limit(const char *folder, char cgroup[DOCTOR_TEXT_SIZE], c
 		least = MIN(least, read_limit(folder, cgroup, file));
 		*strrchr(cgroup, '/') = '\0';
 	}
-	return least;
+	return MIN(least, read_limit(folder, "", file));
+}
+
+uint64_t host_facts_memory_limit(const char *folder, const char *cgroups)
+{
+	char cgroup[DOCTOR_TEXT_SIZE], memory_folder[DOCTOR_TEXT_SIZE];
+	uint64_t limit = DOCTOR_UNLIMITED;
+
+	if (cgroup_of(cgroups, "", cgroup))
+		limit = least_limit(folder, cgroup, "memory.max");
+	(void)snprintf(memory_folder, sizeof(memory_folder), "%s/memory", folder);
+	if (cgroup_of(cgroups, "memory", cgroup))
+		limit = MIN(limit, least_limit(memory_folder, cgroup, "memory.limit_in_bytes"));
+	return limit;
 }
 
 static uint64_t memory_limit_of(pid_t pid)
 {
 	scoped_bytes struct bytes text = BYTES_INIT(MAX_PROC_BYTES);
-	char path[64], cgroup[DOCTOR_TEXT_SIZE];
-	uint64_t limit = DOCTOR_UNLIMITED;
+	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
 	read_file(path, &text);
 	if (bytes_error(&text) < 0)
-		return limit;
-	if (cgroup_of((const char *)text.data, "", cgroup))
-		limit = least_limit("/sys/fs/cgroup", cgroup, "memory.max");
-	if (cgroup_of((const char *)text.data, "memory", cgroup))
-		limit = MIN(limit,
-			    least_limit("/sys/fs/cgroup/memory", cgroup, "memory.limit_in_bytes"));
-	return limit;
+		return DOCTOR_UNLIMITED;
+	return host_facts_memory_limit("/sys/fs/cgroup", (const char *)text.data);
 }
 
 /* The soft limit, of the line "Max locked memory  SOFT  HARD  bytes". Unknown counts as none. */

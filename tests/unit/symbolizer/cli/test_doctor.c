@@ -194,6 +194,32 @@ static void memlock_counts_for_kernels_before_5_11_only(void **state)
 	expect(&facts, "memlock", DOCTOR_OK, "raise");
 }
 
+static void the_least_memory_limit_up_to_the_root_counts(void **state)
+{
+	static const struct {
+		const char *cgroups;
+		uint64_t limit;
+	} cases[] = {
+		/* The root of a cgroup namespace, here with a limit */
+		{ "0::/\n", 64 * MIB },
+		{ "0::/a/b\n", 32 * MIB },
+		{ "0::/b\n", 64 * MIB },
+		{ "3:cpu:/x\n2:memory:/\n0::/c\n", 16 * MIB },
+		{ "", DOCTOR_UNLIMITED },
+	};
+	scoped_free char *folder = path_in(*state, "cgroup");
+	scoped_free char *a = path_in(*state, "cgroup/a");
+	scoped_free char *memory = path_in(*state, "cgroup/memory");
+
+	assert_ok(make_folders(a, 0700));
+	assert_ok(make_folders(memory, 0700));
+	free(write_file_in(*state, "cgroup/memory.max", "67108864\n", 9));
+	free(write_file_in(*state, "cgroup/a/memory.max", "33554432\n", 9));
+	free(write_file_in(*state, "cgroup/memory/memory.limit_in_bytes", "16777216\n", 9));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(host_facts_memory_limit(folder, cases[i].cgroups), cases[i].limit);
+}
+
 static void a_missing_capability_fails_where_the_agent_does_not_start_without_it(void **state)
 {
 	struct doctor_facts facts = healthy();
@@ -389,6 +415,8 @@ int main(void)
 		cmocka_unit_test(each_thing_that_is_wrong_on_the_host_has_its_fix),
 		cmocka_unit_test(a_batch_proves_that_perf_events_can_be_opened),
 		cmocka_unit_test(memlock_counts_for_kernels_before_5_11_only),
+		cmocka_unit_test_setup_teardown(the_least_memory_limit_up_to_the_root_counts,
+						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test(
 			a_missing_capability_fails_where_the_agent_does_not_start_without_it),
 		cmocka_unit_test(the_servers_answer_tells_what_is_wrong_with_it_or_the_token),
