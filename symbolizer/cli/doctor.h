@@ -31,8 +31,9 @@ struct host_facts {
 	char signature[DOCTOR_TEXT_SIZE]; /* /proc/version_signature; "" where there is none */
 	char machine[DOCTOR_TEXT_SIZE];   /* uname -m */
 	char boot_id[DOCTOR_TEXT_SIZE];
-	char lockdown[DOCTOR_TEXT_SIZE]; /* "none [integrity] confidentiality"; "" not compiled in
-					  */
+	/* "none [integrity] confidentiality"; "" not compiled in, if it is known */
+	char lockdown[DOCTOR_TEXT_SIZE];
+	bool lockdown_is_known;
 	bool has_btf;
 	bool is_root;
 	bool foreign_pid_namespace;  /* the agent's, else ours, is not the host's */
@@ -46,6 +47,7 @@ struct host_facts {
 	uint64_t memory_limit_bytes; /* of the agent's cgroup, else of ours */
 	uint64_t capabilities;       /* permitted to the agent, else to us */
 	pid_t agent;                 /* 0: none runs */
+	uint64_t agent_age_s;        /* DOCTOR_UNLIMITED: not known */
 	unsigned int n_agents;
 };
 

@@ -94,6 +94,12 @@ void doctor_check_lockdown(const struct doctor_facts *facts, struct doctor_repor
 			   "the kernel is locked down in the mode confidentiality: BPF programs "
 			   "may not read "
 			   "its memory");
+	else if (!facts->host.lockdown_is_known && facts->host.agent)
+		doctor_add(report, DOCTOR_OK, "", "not known, but an agent runs");
+	else if (!facts->host.lockdown_is_known)
+		doctor_add(report, DOCTOR_WARN,
+			   "mount securityfs, or run 'hearth doctor' outside of the container",
+			   "not known: /sys/kernel/security/lockdown cannot be read");
 	else
 		doctor_add(report, DOCTOR_OK, "", "%s",
 			   strstr(modes, "[integrity]") ? "integrity, which the agent can do with"

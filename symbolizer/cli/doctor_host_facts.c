@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/capabilities.h"
@@ -260,6 +261,29 @@ static uint64_t memlock_of(pid_t pid)
 	return isdigit((unsigned char)*line) ? strtoull(line, NULL, 10) : DOCTOR_UNLIMITED;
 }
 
+/* Seconds since it started, by field 22 of /proc/PID/stat. Its name, field 2, may hold blanks and
+ * parentheses. */
+static uint64_t age_of_process(pid_t pid)
+{
+	char path[64], line[2 * DOCTOR_TEXT_SIZE];
+	unsigned long long started_ticks;
+	struct timespec now;
+	const char *rest;
+	uint64_t started_s;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	read_line(path, line);
+	rest = strrchr(line, ')');
+	if (!rest || clock_gettime(CLOCK_BOOTTIME, &now) < 0 ||
+	    sscanf(rest + 1,
+		   " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		   "%llu",
+		   &started_ticks) != 1)
+		return DOCTOR_UNLIMITED;
+	started_s = started_ticks / (uint64_t)sysconf(_SC_CLK_TCK);
+	return (uint64_t)now.tv_sec > started_s ? (uint64_t)now.tv_sec - started_s : 0;
+}
+
 static void read_process(struct host_facts *facts)
 {
 	char permitted[DOCTOR_TEXT_SIZE];
@@ -270,6 +294,7 @@ static void read_process(struct host_facts *facts)
 		(void)capabilities_permitted(&facts->capabilities);
 		return;
 	}
+	facts->agent_age_s = age_of_process(facts->agent);
 	status_value(facts->agent, "CapPrm", permitted);
 	facts->capabilities = strtoull(permitted, NULL, 16);
 }
@@ -286,6 +311,10 @@ void host_facts_read(struct host_facts *ret_facts)
 	read_line("/proc/version_signature", facts.signature);
 	read_line("/proc/sys/kernel/random/boot_id", facts.boot_id);
 	read_line("/sys/kernel/security/lockdown", facts.lockdown);
+	/* Containers have the folder without its files; a kernel without lockdown has others in it. */
+	facts.lockdown_is_known =
+		facts.lockdown[0] || (access("/sys/kernel/security/lsm", F_OK) == 0 &&
+				      access("/sys/kernel/security/lockdown", F_OK) < 0);
 	facts.has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	facts.is_root = geteuid() == 0;
 	facts.perf_event_paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");

@@ -155,6 +155,10 @@ void doctor_check_batches(const struct doctor_facts *facts, struct doctor_report
 		doctor_add(report, DOCTOR_WARN, "start the agent", "%s%s",
 			   host ? "the last one came " : "none has come since this host was booted",
 			   host ? age : "");
+	else if (facts->host.agent_age_s <= LATE_S)
+		doctor_add(report, DOCTOR_WARN, "run 'hearth doctor' again in a minute",
+			   "the agent started %llu s ago, and no batch of it has come yet",
+			   (unsigned long long)facts->host.agent_age_s);
 	else
 		doctor_add(report, DOCTOR_FAIL,
 			   "read the agent's log for 'cannot send': its keys server and "

@@ -24,6 +24,7 @@ static struct doctor_facts healthy(void)
 			  .machine = "x86_64",
 			  .boot_id = "b00t",
 			  .lockdown = "none [integrity] confidentiality",
+			  .lockdown_is_known = true,
 			  .has_btf = true,
 			  .is_root = true,
 			  .perf_event_paranoid = 2,
@@ -31,6 +32,7 @@ static struct doctor_facts healthy(void)
 			  .memory_limit_bytes = DOCTOR_UNLIMITED,
 			  .capabilities = AGENT_CAPABILITIES,
 			  .agent = 77,
+			  .agent_age_s = 3600,
 			  .n_agents = 1 },
 		.server = { .url = "http://h:1",
 			    .status = 200,
@@ -138,6 +140,10 @@ static void each_thing_that_is_wrong_on_the_host_has_its_fix(void **state)
 	expect(&facts, "BTF", DOCTOR_FAIL, "CONFIG_DEBUG_INFO_BTF");
 	(void)snprintf(facts.host.lockdown, DOCTOR_TEXT_SIZE, "none integrity [confidentiality]");
 	expect(&facts, "lockdown", DOCTOR_FAIL, "lockdown=integrity");
+	facts.host.lockdown[0] = '\0';
+	expect(&facts, "lockdown", DOCTOR_OK, "not locked down");
+	facts.host.lockdown_is_known = false;
+	expect(&facts, "lockdown", DOCTOR_OK, "an agent runs");
 	facts.host.bpf_result = -EPERM;
 	expect(&facts, "bpf(2)", DOCTOR_FAIL, "seccomp");
 	facts.host.perf_result = -EACCES;
@@ -154,6 +160,7 @@ static void each_thing_that_is_wrong_on_the_host_has_its_fix(void **state)
 	facts.host.foreign_user_namespace = true;
 	expect(&facts, "namespaces", DOCTOR_FAIL, "--userns=host");
 	facts.host.agent = 0;
+	expect(&facts, "lockdown", DOCTOR_WARN, "not known");
 	expect(&facts, "namespaces", DOCTOR_WARN, "this process's user namespace");
 	facts.host.foreign_user_namespace = false;
 	expect(&facts, "namespaces", DOCTOR_WARN, "this process's PID namespace");
@@ -192,6 +199,17 @@ static void memlock_counts_for_kernels_before_5_11_only(void **state)
 	expect(&facts, "bpf(2)", DOCTOR_FAIL, "seccomp");
 	facts.host.capabilities |= CAPABILITY_BIT(CAP_SYS_RESOURCE);
 	expect(&facts, "memlock", DOCTOR_OK, "raise");
+}
+
+static void the_facts_of_this_host_can_be_read(void **state)
+{
+	struct host_facts facts;
+
+	(void)state;
+	host_facts_read(&facts);
+	assert_true(facts.release[0] && facts.machine[0] && facts.boot_id[0]);
+	assert_true(facts.agent == 0 || facts.agent_age_s < 3650ULL * 86400);
+	assert_true(facts.memlock_bytes > 0);
 }
 
 static void the_least_memory_limit_up_to_the_root_counts(void **state)
@@ -293,6 +311,8 @@ static void batches_of_this_boot_count(void **state)
 	facts.server.hosts = late;
 	expect(&facts, "batches", DOCTOR_FAIL, "10 m ago");
 	expect(&facts, "losses", DOCTOR_WARN, "49 Hz");
+	facts.host.agent_age_s = 10;
+	expect(&facts, "batches", DOCTOR_WARN, "the agent started 10 s ago");
 	facts.host.agent = 0;
 	facts.host.n_agents = 0;
 	expect(&facts, "agent", DOCTOR_FAIL, "restart");
@@ -415,6 +435,7 @@ int main(void)
 		cmocka_unit_test(each_thing_that_is_wrong_on_the_host_has_its_fix),
 		cmocka_unit_test(a_batch_proves_that_perf_events_can_be_opened),
 		cmocka_unit_test(memlock_counts_for_kernels_before_5_11_only),
+		cmocka_unit_test(the_facts_of_this_host_can_be_read),
 		cmocka_unit_test_setup_teardown(the_least_memory_limit_up_to_the_root_counts,
 						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test(
