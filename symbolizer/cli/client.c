@@ -9,6 +9,9 @@
 
 #include <jansson.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/file.h"
 #include "common/log.h"
@@ -55,41 +58,66 @@ static int add_header(struct client *client, const char *line)
 	return r < 0 ? r : append_header(&client->json_headers, line);
 }
 
-static int add_token(struct client *client, const char *token)
-{
-	scoped_bytes struct bytes line = BYTES_INIT(2 * MAX_TOKEN_FILE_BYTES);
-
-	if (token[0] == '\0' || strpbrk(token, "\r\n")) {
-		log_error("the token is empty or has several lines");
-		return -EINVAL;
-	}
-	(void)bytes_append_format(&line, "Authorization: Bearer %s", token);
-	(void)bytes_append_byte(&line, '\0');
-	return bytes_error(&line) < 0 ? bytes_error(&line)
-				      : add_header(client, (const char *)line.data);
-}
-
-static int add_token_of_file(struct client *client, const char *path)
-{
-	scoped_bytes struct bytes token = BYTES_INIT(MAX_TOKEN_FILE_BYTES);
-	int r = file_read(path, &token);
-
-	if (r < 0)
-		return log_error_errno(r, "cannot read the token file '%s': %m", path);
-	while (token.size > 0 && strchr(" \t\r\n", token.data[token.size - 1]))
-		token.size--;
-	r = bytes_append_byte(&token, '\0');
-	return r < 0 ? r : add_token(client, (const char *)token.data);
-}
-
-static int add_headers(struct client *client, const struct connection_options *options)
+/* Appends the token and NUL, if there is one. */
+static int read_token(const struct connection_options *options, struct bytes *token,
+		      char ret_words[CLIENT_WORDS_SIZE])
 {
 	int r = 0;
 
 	if (options->token_file)
-		r = add_token_of_file(client, options->token_file);
+		r = file_read(options->token_file, token);
 	else if (options->token)
-		r = add_token(client, options->token);
+		r = bytes_append_text(token, options->token);
+	else
+		return 0;
+	if (r < 0) {
+		(void)snprintf(ret_words, CLIENT_WORDS_SIZE, "cannot read the token%s%.300s%s: %s",
+			       options->token_file ? " file '" : "",
+			       options->token_file ? options->token_file : "",
+			       options->token_file ? "'" : "", strerror(-r));
+		return r;
+	}
+	while (options->token_file && token->size > 0 &&
+	       strchr(" \t\r\n", token->data[token->size - 1]))
+		token->size--;
+	if (token->size == 0 || memchr(token->data, '\r', token->size) ||
+	    memchr(token->data, '\n', token->size) || memchr(token->data, '\0', token->size)) {
+		(void)snprintf(ret_words, CLIENT_WORDS_SIZE,
+			       "the token is empty or has several lines");
+		return -EINVAL;
+	}
+	return bytes_append_byte(token, '\0');
+}
+
+int client_check_token(const struct connection_options *options, char ret_words[CLIENT_WORDS_SIZE])
+{
+	scoped_bytes struct bytes token = BYTES_INIT(MAX_TOKEN_FILE_BYTES);
+
+	ret_words[0] = '\0';
+	return read_token(options, &token, ret_words);
+}
+
+static int add_token(struct client *client, const struct connection_options *options)
+{
+	scoped_bytes struct bytes token = BYTES_INIT(MAX_TOKEN_FILE_BYTES);
+	scoped_bytes struct bytes line = BYTES_INIT(2 * MAX_TOKEN_FILE_BYTES);
+	char words[CLIENT_WORDS_SIZE] = "";
+	int r = read_token(options, &token, words);
+
+	if (r < 0 && words[0])
+		log_error("%s", words);
+	if (r < 0 || token.size == 0)
+		return r;
+	(void)bytes_append_format(&line, "Authorization: Bearer %s", (const char *)token.data);
+	(void)bytes_append_byte(&line, '\0');
+	r = bytes_error(&line);
+	return r < 0 ? r : add_header(client, (const char *)line.data);
+}
+
+static int add_headers(struct client *client, const struct connection_options *options)
+{
+	int r = add_token(client, options);
+
 	if (r < 0)
 		return r;
 

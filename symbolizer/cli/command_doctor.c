@@ -35,7 +35,6 @@ enum exit_code command_doctor(int argc, char **argv)
 {
 	scoped(doctor_report_release) struct doctor_report report = {};
 	scoped_bytes struct bytes text = BYTES_INIT(MAX_TEXT_BYTES);
-	scoped(client_freep) struct client *client = NULL;
 	struct connection_options options = {};
 	struct terminal terminal = terminal_of_stdout();
 	struct doctor_facts facts = {};
@@ -43,11 +42,10 @@ enum exit_code command_doctor(int argc, char **argv)
 
 	if (argp_parse(&doctor_argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
-	if (client_new(&options, &client) < 0)
-		return EXIT_ERROR;
 	host_facts_read(&facts.host);
-	server_facts_read(client, &options, facts.host.boot_id, &facts.server);
-	r = doctor_run(&facts, &report);
+	r = server_facts_read(&options, facts.host.boot_id, &facts.server);
+	if (r == 0)
+		r = doctor_run(&facts, &report);
 	server_facts_release(&facts.server);
 	if (r == 0)
 		r = options.json

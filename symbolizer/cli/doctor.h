@@ -56,6 +56,7 @@ struct server_facts {
 	long status; /* of GET /v1/hosts; 0: no answer */
 	char words[CLIENT_WORDS_SIZE];
 	bool has_token;
+	char token_words[CLIENT_WORDS_SIZE]; /* why it cannot be used; "": it can */
 	uint64_t date_s;  /* the server's clock; 0 not known */
 	uint64_t asked_s; /* ours at that time */
 	json_t *hosts;    /* answers; NULL: none */
@@ -74,9 +75,10 @@ void host_facts_read(struct host_facts *ret_facts);
  * cgroups are mounted. */
 uint64_t host_facts_memory_limit(const char *folder, const char *cgroups);
 
-/* Asks the server; what fails is a fact. @boot_id: whose files are looked at. */
-void server_facts_read(struct client *client, const struct connection_options *options,
-		       const char *boot_id, struct server_facts *ret_facts);
+/* Asks the server; what fails is a fact, also a token that cannot be used. @boot_id: whose files are
+ * looked at. 0 or -ENOMEM. */
+int server_facts_read(const struct connection_options *options, const char *boot_id,
+		      struct server_facts *ret_facts);
 void server_facts_release(struct server_facts *facts);
 
 /* The row of /v1/hosts that this boot of this host has, the one with the last batch; NULL: none. */

@@ -22,6 +22,10 @@
 #define LEAST_MEMORY_BYTES (16 * MIB)
 #define USUAL_MEMORY_BYTES (64 * MIB)
 
+/* sudo drops other variables. */
+#define RUN_AS_ROOT                                                                                \
+	"run 'sudo --preserve-env=HEARTH_SERVER,HEARTH_TOKEN_FILE,HEARTH_TOKEN hearth doctor'"
+
 static bool is_before(const struct kernel_version *version, unsigned int major, unsigned int minor)
 {
 	return version->major < major || (version->major == major && version->minor < minor);
@@ -126,7 +130,7 @@ void doctor_check_bpf(const struct doctor_facts *facts, struct doctor_report *re
 	if (host->bpf_result == 0)
 		doctor_add(report, DOCTOR_OK, "", "a map can be made");
 	else if (cannot_try(host, host->bpf_result))
-		doctor_add(report, DOCTOR_WARN, "run 'sudo hearth doctor'",
+		doctor_add(report, DOCTOR_WARN, RUN_AS_ROOT,
 			   "cannot be tried without privileges");
 	else if (is_short_of_memlock(host))
 		doctor_add(report, host->agent ? DOCTOR_WARN : DOCTOR_FAIL,
@@ -161,7 +165,7 @@ void doctor_check_perf_events(const struct doctor_facts *facts, struct doctor_re
 			   "a CPU clock can be opened (kernel.perf_event_paranoid is %d)",
 			   host->perf_event_paranoid);
 	else if (cannot_try(host, host->perf_result))
-		doctor_add(report, DOCTOR_WARN, "run 'sudo hearth doctor'",
+		doctor_add(report, DOCTOR_WARN, RUN_AS_ROOT,
 			   "cannot be tried without privileges (kernel.perf_event_paranoid is %d)",
 			   host->perf_event_paranoid);
 	else
@@ -268,7 +272,7 @@ void doctor_check_capabilities(const struct doctor_facts *facts, struct doctor_r
 
 	if (!host->agent && !host->is_root && !has_any_privilege(host)) {
 		doctor_add(report, DOCTOR_WARN,
-			   "run 'sudo hearth doctor', or start the agent first",
+			   RUN_AS_ROOT ", or start the agent first",
 			   "no agent is seen, and this process has no capabilities to judge by");
 		return;
 	}

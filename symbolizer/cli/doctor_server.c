@@ -103,7 +103,10 @@ void doctor_check_token(const struct doctor_facts *facts, struct doctor_report *
 {
 	const struct server_facts *server = &facts->server;
 
-	if (answers(facts))
+	if (server->token_words[0])
+		doctor_add(report, DOCTOR_FAIL, "give one with --token-file FILE or HEARTH_TOKEN",
+			   "%s", server->token_words);
+	else if (answers(facts))
 		doctor_add(report, DOCTOR_OK, "", "%s",
 			   server->has_token ? "has the scope read" : "none is needed");
 	else if (server->status == 401)

@@ -45,14 +45,9 @@ static void ask_for_files(struct client *client, const char *host, struct server
 	bytes_release(&answer.body);
 }
 
-void server_facts_read(struct client *client, const struct connection_options *options,
-		       const char *boot_id, struct server_facts *ret_facts)
+static void ask_server(struct client *client, const char *boot_id, struct server_facts *ret_facts)
 {
-	struct server_facts facts = {
-		.url = options->server,
-		.has_token = options->token || options->token_file,
-		.asked_s = clock_wall_ns(&system_clock) / NSEC_PER_SEC,
-	};
+	struct server_facts facts = *ret_facts;
 	struct client_answer answer;
 	const json_t *host;
 
@@ -66,6 +61,32 @@ void server_facts_read(struct client *client, const struct connection_options *o
 	if (json_is_array(json_object_get(facts.hosts, "hosts")))
 		ask_for_files(client, host ? list_text(host, "name") : NULL, &facts);
 	*ret_facts = facts;
+}
+
+int server_facts_read(const struct connection_options *options, const char *boot_id,
+		      struct server_facts *ret_facts)
+{
+	scoped(client_freep) struct client *client = NULL;
+	struct connection_options usable = *options;
+	struct server_facts facts = {
+		.url = options->server,
+		.has_token = options->token || options->token_file,
+		.asked_s = clock_wall_ns(&system_clock) / NSEC_PER_SEC,
+	};
+	int r = client_check_token(options, facts.token_words);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		usable.token = NULL;
+		usable.token_file = NULL;
+	}
+	r = client_new(&usable, &client);
+	if (r < 0)
+		return r;
+	ask_server(client, boot_id, &facts);
+	*ret_facts = facts;
+	return 0;
 }
 
 void server_facts_release(struct server_facts *facts)

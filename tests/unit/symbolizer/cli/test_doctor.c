@@ -283,6 +283,20 @@ static void the_servers_answer_tells_what_is_wrong_with_it_or_the_token(void **s
 	}
 }
 
+static void a_token_that_cannot_be_used_is_a_finding(void **state)
+{
+	const struct connection_options options = { .server = "http://127.0.0.1:1",
+						    .token_file = "/nonexistent/token" };
+	struct doctor_facts facts = healthy();
+
+	(void)state;
+	assert_ok(server_facts_read(&options, "b00t", &facts.server));
+	expect(&facts, "server", DOCTOR_FAIL, "cannot reach");
+	expect(&facts, "token", DOCTOR_FAIL, "cannot read the token file '/nonexistent/token'");
+	expect(&facts, "token", DOCTOR_FAIL, "--token-file FILE");
+	server_facts_release(&facts.server);
+}
+
 static void clocks_may_differ_by_seconds(void **state)
 {
 	struct doctor_facts facts = healthy();
@@ -441,6 +455,7 @@ int main(void)
 		cmocka_unit_test(
 			a_missing_capability_fails_where_the_agent_does_not_start_without_it),
 		cmocka_unit_test(the_servers_answer_tells_what_is_wrong_with_it_or_the_token),
+		cmocka_unit_test(a_token_that_cannot_be_used_is_a_finding),
 		cmocka_unit_test(clocks_may_differ_by_seconds),
 		cmocka_unit_test(batches_of_this_boot_count),
 		cmocka_unit_test(an_agent_that_cannot_be_seen_is_known_by_its_batches),
