@@ -16,6 +16,9 @@
 /* A filter of a person fits many times over. */
 #define MAX_QUESTION_BYTES MIB
 
+/* The server has 32 KiB for the request line and headers of a connection, proxies often have 8. */
+#define MAX_PATH_BYTES (8 * KIB)
+
 int profile_question_write(const struct selection_options *selection, enum profile_format format,
 			   uint32_t max_nodes, struct bytes *out)
 {
@@ -78,18 +81,28 @@ int profile_path_write(struct client *client, const struct selection_options *se
 			   "max_nodes", nodes, "format", "columns", NULL);
 }
 
+/* GET /v1/flame knows how much of the time was sampled; a filter that is too long for it is POSTed. */
+static int ask_columns(struct client *client, const struct selection_options *selection,
+		       uint32_t max_nodes, struct bytes *ret_answer)
+{
+	scoped_bytes struct bytes path = BYTES_INIT(4 * MAX_QUESTION_BYTES);
+	int r = profile_path_write(client, selection, max_nodes, &path);
+
+	if (r < 0)
+		return log_error_errno(r, "cannot write the question: %m");
+	if (path.size > MAX_PATH_BYTES)
+		return profile_ask(client, selection, PROFILE_COLUMNS, max_nodes, ret_answer);
+	return client_get(client, (const char *)path.data, ret_answer);
+}
+
 int profile_ask_tree(struct client *client, const struct selection_options *selection,
 		     uint32_t max_nodes, struct call_tree **ret_tree)
 {
 	scoped_bytes struct bytes answer = BYTES_INIT(CLIENT_MAX_ANSWER_BYTES);
-	scoped_bytes struct bytes path = BYTES_INIT(MAX_QUESTION_BYTES);
 	char description[1024];
 	int r;
 
-	r = profile_path_write(client, selection, max_nodes, &path);
-	if (r < 0)
-		return log_error_errno(r, "cannot write the question: %m");
-	r = client_get(client, (const char *)path.data, &answer);
+	r = ask_columns(client, selection, max_nodes, &answer);
 	if (r < 0)
 		return r;
 	r = call_tree_from_answer(bytes_view_of(&answer), ret_tree, description,

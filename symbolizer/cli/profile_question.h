@@ -25,8 +25,8 @@ int profile_path_write(struct client *client, const struct selection_options *se
 		       uint32_t max_nodes, struct bytes *out);
 
 /*
- * Asks GET /v1/flame for a tree. 1 found; 0 no data, and the server's explanation is on stderr;
- * errors are said.
+ * Asks GET /v1/flame for a tree, or ProfileTracing where the filter is too long for a URL. 1 found;
+ * 0 no data, and the server's explanation is on stderr; errors are said.
  */
 int profile_ask_tree(struct client *client, const struct selection_options *selection,
 		     uint32_t max_nodes, struct call_tree **ret_tree);

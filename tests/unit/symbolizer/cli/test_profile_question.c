@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/cli/profile_question.h"
 
+#include "tests/support/http_peer.h"
 #include "tests/support/unit.h"
+
+#define METHOD_SIZE 16
 
 static void what_was_not_given_is_left_to_the_server(void **state)
 {
@@ -66,6 +69,46 @@ static void a_path_ends_behind_the_last_second_and_leaves_out_what_was_not_given
 	bytes_release(&out);
 }
 
+/* Answers with no data, and keeps the method of the last request. */
+static void keep_method(void *argument, const struct http_peer_request *request,
+			struct http_peer_answer *answer)
+{
+	(void)snprintf(argument, METHOD_SIZE, "%s", request->method);
+	answer->status = 200;
+	answer->body = BYTES_INIT(KIB);
+	assert_ok(bytes_append_text(&answer->body, "{\"DESCRIPTION\":\"none\",\"result\":{}}"));
+}
+
+static void a_filter_too_long_for_a_url_is_posted(void **state)
+{
+	static const struct {
+		size_t filter_size;
+		const char *method;
+	} cases[] = { { 1000, "GET" }, { 60000, "POST" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scoped_free char *filter = calloc(1, cases[i].filter_size + 1);
+		struct selection_options selection = { .service = "a",
+						       .event = EVENT_ON_CPU,
+						       .filter = filter };
+		scoped(client_freep) struct client *client = NULL;
+		char method[METHOD_SIZE] = "", server[64];
+		struct call_tree *tree = NULL;
+		struct http_peer *peer;
+
+		assert_non_null(filter);
+		memset(filter, 'x', cases[i].filter_size);
+		assert_ok(http_peer_start(0, keep_method, method, &peer));
+		(void)snprintf(server, sizeof(server), "http://127.0.0.1:%u",
+			       http_peer_port(peer));
+		assert_ok(client_new(&(struct connection_options){ .server = server }, &client));
+		assert_int_equal(profile_ask_tree(client, &selection, 0, &tree), 0);
+		http_peer_stop(peer);
+		assert_string_equal(method, cases[i].method);
+	}
+}
+
 static void words_for_tags_are_tags(void **state)
 {
 	(void)state;
@@ -82,6 +125,7 @@ int main(void)
 		cmocka_unit_test(what_was_not_given_is_left_to_the_server),
 		cmocka_unit_test(what_was_given_is_asked_for),
 		cmocka_unit_test(a_path_ends_behind_the_last_second_and_leaves_out_what_was_not_given),
+		cmocka_unit_test(a_filter_too_long_for_a_url_is_posted),
 		cmocka_unit_test(words_for_tags_are_tags),
 	};
 
