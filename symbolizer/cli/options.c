@@ -25,16 +25,24 @@ enum option_key {
 	KEY_NO_INLINES,
 };
 
+/* NULL for a variable that is set to nothing, too. */
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && value[0] ? value : NULL;
+}
+
 static error_t parse_connection(int key, char *text, struct argp_state *state)
 {
 	struct connection_options *options = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		options->server = getenv("HEARTH_SERVER");
-		options->token = getenv("HEARTH_TOKEN");
+		options->server = variable("HEARTH_SERVER");
+		options->token = variable("HEARTH_TOKEN");
 		if (!options->token)
-			options->token_file = getenv("HEARTH_TOKEN_FILE");
+			options->token_file = variable("HEARTH_TOKEN_FILE");
 		return 0;
 	case 's':
 		options->server = text;
@@ -77,9 +85,9 @@ const struct argp connection_argp = { .options = connection_rows, .parser = pars
 
 const char *connection_server_to_type(const struct connection_options *options)
 {
-	const char *usual = getenv("HEARTH_SERVER");
+	const char *usual = variable("HEARTH_SERVER");
 
-	if (!usual || usual[0] == '\0')
+	if (!usual)
 		usual = DEFAULT_SERVER;
 	return strcmp(options->server, usual) == 0 ? NULL : options->server;
 }
