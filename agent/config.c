@@ -55,9 +55,11 @@ printf_like(2, 3) static int refuse(char *message, const char *format, ...)
 	return -EINVAL;
 }
 
+/* An IPv6 address stands in brackets: without them its last group would be taken for the port. */
 static bool ends_in_port(const char *address)
 {
-	const char *colon = strrchr(address, ':');
+	const char *bracket = address[0] == '[' ? strchr(address, ']') : NULL;
+	const char *colon = strchr(bracket ? bracket : address, ':');
 
 	return colon && colon > address && colon[1] &&
 	       colon[1 + strspn(colon + 1, "0123456789")] == '\0';
