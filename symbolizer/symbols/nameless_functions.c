@@ -39,7 +39,8 @@ static int add_cie(struct reading *reading, size_t offset, struct bytes_reader *
 {
 	struct cie cie = { .offset = offset };
 
-	if (eh_frame_cie_read(cursor, &cie.header) < 0 || !is_readable(&cie.header))
+	if (reading->cies.count == CIES_MAX || eh_frame_cie_read(cursor, &cie.header) < 0 ||
+	    !is_readable(&cie.header))
 		return 0;
 	return vec_push(&reading->cies, cie);
 }

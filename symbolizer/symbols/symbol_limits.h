@@ -12,6 +12,9 @@
  * million. */
 #define SYMBOLS_MAX (8u << 20)
 
+/* Of one .eh_frame; FDEs of further ones are left out. As many as the agent reads. */
+#define CIES_MAX (1u << 16)
+
 /* Names that end in the table. */
 #define SYMBOL_NAMES_MAX_BYTES (512 * MIB)
 

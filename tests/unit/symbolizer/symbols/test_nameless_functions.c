@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "common/elf/eh_pointer.h"
+#include "symbolizer/symbols/symbol_limits.h"
 #include "tests/unit/symbolizer/symbols/tables.h"
 
 /* The start of the nameless function at @elf_addr, or 0. */
@@ -222,6 +223,22 @@ static void an_entry_that_makes_no_sense_is_lost_alone(void **state)
 	assert_functions(&content, "1300..1310 ");
 }
 
+static void functions_of_cies_beyond_the_limit_are_left_out(void **state)
+{
+	scoped(bytes_release) struct bytes content = BYTES_INIT(4 * MIB);
+	size_t first = write_cie(&content, EH_PE_ABSPTR);
+	size_t last = first, beyond;
+
+	(void)state;
+	for (size_t i = 1; i < CIES_MAX; i++)
+		last = write_cie(&content, EH_PE_ABSPTR);
+	beyond = write_cie(&content, EH_PE_ABSPTR);
+	write_fde(&content, first, 0x1000, 0x10);
+	write_fde(&content, last, 0x1010, 0x10);
+	write_fde(&content, beyond, 0x1020, 0x10);
+	assert_functions(&content, "1000..1010 1010..1020 ");
+}
+
 static void a_section_cut_short_gives_what_is_left_of_it(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
@@ -248,6 +265,7 @@ int main(void)
 		cmocka_unit_test(functions_of_a_distribution_are_those_of_readelf),
 		cmocka_unit_test(ranges_that_overlap_are_cut_and_those_outside_of_code_left_out),
 		cmocka_unit_test(an_entry_that_makes_no_sense_is_lost_alone),
+		cmocka_unit_test(functions_of_cies_beyond_the_limit_are_left_out),
 		cmocka_unit_test(a_section_cut_short_gives_what_is_left_of_it),
 	};
 
