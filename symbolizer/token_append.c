@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/file.h"
@@ -25,6 +26,9 @@
 #define MAX_FILE_BYTES (1 * MIB)
 
 #define DEFAULT_INDENT 2
+
+/* Between two attempts to lock the folder. */
+#define LOCK_STEP_NS (20 * NSEC_PER_MSEC)
 
 struct tokens_file {
 	char *path;   /* without symbolic links, so that a link stays one */
@@ -86,16 +90,28 @@ static int find_path(struct tokens_file *file, const char *path)
 	return file->folder ? 0 : -ENOMEM;
 }
 
-static int lock_folder(struct tokens_file *file)
+static int lock_folder(struct tokens_file *file, uint64_t wait_ns)
 {
+	const struct timespec step = { .tv_nsec = LOCK_STEP_NS };
+	uint64_t waited_ns = 0;
+
 	file->folder_fd = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (file->folder_fd < 0)
 		return refuse(file, -errno,
 			      "--tokens: cannot open the folder '%.200s': %m; 'mkdir -p' makes it",
 			      file->folder);
-	if (flock(file->folder_fd, LOCK_EX) < 0)
-		return refuse(file, -errno, "--tokens: cannot lock the folder '%.200s': %m",
-			      file->folder);
+	while (flock(file->folder_fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return refuse(file, -errno, "--tokens: cannot lock the folder '%.200s': %m",
+				      file->folder);
+		if (waited_ns >= wait_ns)
+			return refuse(file, -EBUSY,
+				      "--tokens: another program has locked the folder '%.200s'; "
+				      "try again when it has ended",
+				      file->folder);
+		(void)nanosleep(&step, NULL);
+		waited_ns += LOCK_STEP_NS;
+	}
 	return 0;
 }
 
@@ -201,6 +217,9 @@ static int compose(struct tokens_file *file, const struct token *token, struct b
 		r = append_entry(&file->text, keys[i], token, out);
 		if (r == 0)
 			r = check_text(out, file->path, n_old, token, *reason ? ignored : reason);
+		if (r == -EFBIG)
+			return refuse(file, r, "--tokens: '%.200s' would be larger than %d KiB",
+				      file->path, (int)(MAX_FILE_BYTES / KIB));
 		if (r != -EINVAL)
 			return r;
 	}
@@ -251,7 +270,8 @@ static int replace(struct tokens_file *file, const struct bytes *text)
 	return 0;
 }
 
-int token_append(const char *path, const struct token *token, char ret_message[AUTH_MESSAGE_SIZE])
+int token_append(const char *path, const struct token *token, uint64_t wait_ns,
+		 char ret_message[AUTH_MESSAGE_SIZE])
 {
 	scoped(tokens_file_release) struct tokens_file file = {
 		.folder_fd = -1,
@@ -263,7 +283,7 @@ int token_append(const char *path, const struct token *token, char ret_message[A
 
 	r = find_path(&file, path);
 	if (r == 0)
-		r = lock_folder(&file);
+		r = lock_folder(&file, wait_ns);
 	if (r == 0)
 		r = read_file(&file);
 	if (r == 0)

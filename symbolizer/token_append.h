@@ -6,7 +6,8 @@
  *
  * Comments and the order of the entries stay as they are: the entry is appended to the text, and
  * the result is parsed before it replaces the file. Readers see the old file or the new one, whole.
- * Programs that append at the same time wait for each other (a lock on the file's folder).
+ * Programs that append at the same time wait for each other (a lock on the file's folder). A program
+ * that keeps the lock is not waited for without end.
  */
 
 #include "symbolizer/http/auth.h"
@@ -19,7 +20,8 @@ int token_entry_format(const struct token *token, unsigned int indent, struct by
 /*
  * A file that does not exist is created with mode 0600; one that exists keeps its owner and mode.
  * -EEXIST when it has a token of this name; -EINVAL when it has a mistake, its form cannot be
- * appended to, or @path is no regular file; other negative errno. Each with @ret_message, and the
- * file unchanged.
+ * appended to, or @path is no regular file; -EBUSY when the folder stays locked for @wait_ns;
+ * other negative errno. Each with @ret_message, and the file unchanged.
  */
-int token_append(const char *path, const struct token *token, char ret_message[AUTH_MESSAGE_SIZE]);
+int token_append(const char *path, const struct token *token, uint64_t wait_ns,
+		 char ret_message[AUTH_MESSAGE_SIZE]);

@@ -13,6 +13,9 @@
 #include "common/scoped.h"
 #include "symbolizer/token_append.h"
 
+/* For another program that appends to the same file, which takes milliseconds. */
+#define MAX_WAIT_NS (10 * NSEC_PER_SEC)
+
 #define MAX_ENTRY_BYTES ((size_t)(4 * KIB))
 
 static int parse_scopes(const char *list, unsigned int *ret_scopes,
@@ -103,7 +106,7 @@ static void print_next_steps(const struct token_request *request, unsigned int s
 static int append_entry(const struct token_request *request, const struct token *token,
 			const char *secret, char *message)
 {
-	int r = token_append(request->path, token, message);
+	int r = token_append(request->path, token, MAX_WAIT_NS, message);
 
 	if (r < 0)
 		return r;

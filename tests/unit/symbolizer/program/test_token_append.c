@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/token_append.h"
 
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "common/file.h"
 #include "tests/support/unit.h"
+
+#define WAIT_NS (60 * NSEC_PER_SEC)
 
 #define HASH_A "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
 
@@ -49,10 +52,10 @@ static void a_file_that_is_not_there_is_created_for_its_owner_only(void **state)
 	char message[AUTH_MESSAGE_SIZE];
 	struct stat status;
 
-	assert_ok(token_append(path, &first, message));
+	assert_ok(token_append(path, &first, WAIT_NS, message));
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(status.st_mode & 07777, 0600);
-	assert_ok(token_append(path, &second, message));
+	assert_ok(token_append(path, &second, WAIT_NS, message));
 	assert_int_equal(count_in(path), 2);
 }
 
@@ -79,7 +82,7 @@ static void text_that_was_there_stays_and_the_entry_follows_it(void **state)
 		char message[AUTH_MESSAGE_SIZE] = "";
 		scoped_free char *text = NULL;
 
-		if (token_append(path, &token, message) < 0)
+		if (token_append(path, &token, WAIT_NS, message) < 0)
 			fail_msg("%zu: %s", i, message);
 		text = content_of(path);
 		assert_int_equal(strncmp(text, texts[i], strlen(texts[i])), 0);
@@ -109,7 +112,7 @@ static void what_cannot_be_appended_to_is_refused_and_stays(void **state)
 		char message[AUTH_MESSAGE_SIZE] = "";
 		scoped_free char *text = NULL;
 
-		assert_errno(token_append(path, &token, message), cases[i].error);
+		assert_errno(token_append(path, &token, WAIT_NS, message), cases[i].error);
 		if (!strstr(message, cases[i].reason))
 			fail_msg("no '%s' in '%s'", cases[i].reason, message);
 		text = content_of(path);
@@ -123,7 +126,7 @@ static void a_folder_that_is_missing_is_named_with_the_remedy(void **state)
 	struct token token = made("new", 1);
 	char message[AUTH_MESSAGE_SIZE] = "";
 
-	assert_errno(token_append(path, &token, message), -ENOENT);
+	assert_errno(token_append(path, &token, WAIT_NS, message), -ENOENT);
 	assert_non_null(strstr(message, "/none'"));
 	assert_non_null(strstr(message, "mkdir -p"));
 }
@@ -142,7 +145,7 @@ static void owner_mode_and_symbolic_link_stay(void **state)
 	if (as_root)
 		assert_int_equal(chown(path, 65534, 65534), 0);
 
-	assert_ok(token_append(link, &token, message));
+	assert_ok(token_append(link, &token, WAIT_NS, message));
 
 	assert_int_equal(lstat(link, &status), 0);
 	assert_true(S_ISLNK(status.st_mode));
@@ -174,12 +177,43 @@ static void what_is_no_regular_file_is_refused_and_stays(void **state)
 		char message[AUTH_MESSAGE_SIZE] = "";
 		struct stat status;
 
-		assert_errno(token_append(cases[i].path, &token, message), -EINVAL);
+		assert_errno(token_append(cases[i].path, &token, WAIT_NS, message), -EINVAL);
 		if (!strstr(message, cases[i].reason))
 			fail_msg("no '%s' in '%s'", cases[i].reason, message);
 		assert_int_equal(lstat(cases[i].path, &status), 0);
 		assert_int_equal(status.st_mode & S_IFMT, cases[i].type);
 	}
+}
+
+static void a_folder_that_stays_locked_is_not_waited_for_without_end(void **state)
+{
+	scoped_free char *path = path_in(*state, "tokens.yaml");
+	scoped_fd int lock = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct token token = made("new", 1);
+	char message[AUTH_MESSAGE_SIZE] = "";
+
+	assert_true(lock >= 0);
+	assert_int_equal(flock(lock, LOCK_EX), 0);
+	assert_errno(token_append(path, &token, 0, message), -EBUSY);
+	assert_non_null(strstr(message, "another program has locked the folder"));
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(flock(lock, LOCK_UN), 0);
+	assert_ok(token_append(path, &token, 0, message));
+}
+
+static void a_file_that_would_be_too_large_is_named(void **state)
+{
+	const size_t size = MIB - 20;
+	scoped_free char *text = malloc(size);
+	scoped_free char *path = NULL;
+	struct token token = made("new", 1);
+	char message[AUTH_MESSAGE_SIZE] = "";
+
+	assert_non_null(text);
+	memset(text, '#', size);
+	path = write_file_in(*state, "t.yaml", text, size);
+	assert_errno(token_append(path, &token, WAIT_NS, message), -EFBIG);
+	assert_non_null(strstr(message, "would be larger than 1024 KiB"));
 }
 
 static void programs_that_append_at_the_same_time_lose_no_entry(void **state)
@@ -199,7 +233,7 @@ static void programs_that_append_at_the_same_time_lose_no_entry(void **state)
 
 			(void)snprintf(name, sizeof(name), "p%d-%d", i, j);
 			token = made(name, (uint8_t)(i * ENTRIES + j));
-			if (token_append(path, &token, message) < 0)
+			if (token_append(path, &token, WAIT_NS, message) < 0)
 				_exit(1);
 		}
 		_exit(0);
@@ -225,6 +259,8 @@ int main(void)
 		WITH_FOLDER(a_folder_that_is_missing_is_named_with_the_remedy),
 		WITH_FOLDER(owner_mode_and_symbolic_link_stay),
 		WITH_FOLDER(what_is_no_regular_file_is_refused_and_stays),
+		WITH_FOLDER(a_folder_that_stays_locked_is_not_waited_for_without_end),
+		WITH_FOLDER(a_file_that_would_be_too_large_is_named),
 		WITH_FOLDER(programs_that_append_at_the_same_time_lose_no_entry),
 	};
 
