@@ -40,6 +40,9 @@ static void what_waits_by_its_own_name_is_no_scheduler(void **state)
 	assert_true(wait_frame_is_scheduler("[k] __schedule"));
 	assert_true(wait_frame_is_scheduler("[k] schedule_hrtimeout_range_clock"));
 	assert_true(wait_frame_is_scheduler("[k] io_schedule_timeout.isra.0"));
+	assert_true(wait_frame_is_scheduler("[k] _cond_resched"));
+	assert_true(wait_frame_is_scheduler("[k] __cond_resched"));
+	assert_true(wait_frame_is_scheduler("[k] rt_mutex_schedule"));
 	assert_false(wait_frame_is_scheduler("[k] poll_schedule_timeout.constprop.0"));
 	assert_false(wait_frame_is_scheduler("schedule"));
 }
