@@ -132,13 +132,12 @@ static int for_each_line(const char *list, int (*check)(const char *line, size_t
 	return 0;
 }
 
-/* Filters can name every text, in backticks where need be. Brackets, quotes and commas are remains of
- * a list that is not well formed. */
+/* Filters can name every text, in backticks where need be. Brackets, quotes and commas are remains
+ * of a list that is not well formed. */
 static bool is_label_name(const char *name, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
-		if ((unsigned char)name[i] < ' ' || name[i] == 0x7f ||
-		    strchr("[]\"'`,", name[i]))
+		if ((unsigned char)name[i] < ' ' || name[i] == 0x7f || strchr("[]\"'`,", name[i]))
 			return false;
 	}
 	return utf8_valid_length(name, length) == length;

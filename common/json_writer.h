@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Streaming JSON into a byte buffer; commas and nesting are kept by the writer. Invalid UTF-8 becomes U+FFFD, and
- * control characters are escaped, so that the output is always valid JSON (RFC 8259). DEL and U+0080 to U+009F are
- * escaped too: a terminal that the JSON is printed on may obey them. Errors are those of the buffer: check
- * bytes_error() at the end.
+ * Streaming JSON into a byte buffer; commas and nesting are kept by the writer. Invalid UTF-8
+ * becomes U+FFFD, and control characters are escaped, so that the output is always valid JSON (RFC
+ * 8259). DEL and U+0080 to U+009F are escaped too: a terminal that the JSON is printed on may obey
+ * them. Errors are those of the buffer: check bytes_error() at the end.
  */
 
 #include "common/bytes.h"

@@ -6,8 +6,8 @@
  *
  * Comments and the order of the entries stay as they are: the entry is appended to the text, and
  * the result is parsed before it replaces the file. Readers see the old file or the new one, whole.
- * Programs that append at the same time wait for each other (a lock on the file's folder). A program
- * that keeps the lock is not waited for without end.
+ * Programs that append at the same time wait for each other (a lock on the file's folder). A
+ * program that keeps the lock is not waited for without end.
  */
 
 #include "symbolizer/http/auth.h"

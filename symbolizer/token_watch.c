@@ -42,7 +42,8 @@ int token_watch_load(struct token_watch *watch, struct auth *auth, const char *p
 	watch->status = status_of(copy);
 	r = auth_load(auth, copy, ret_message);
 	/* A file that could not be read, such as for want of file descriptors, may have withdrawn a
-	 * token: without a status it counts as changed. Wrong content is wrong the next time too. */
+	 * token: without a status it counts as changed. Wrong content is wrong the next time too.
+	 */
 	if (r < 0 && r != -EINVAL)
 		watch->status = (struct stat){};
 	return r;

@@ -13,10 +13,9 @@ struct client;
 
 #define CLIENT_WORDS_SIZE 512
 
-/* Whether client_new() could use the token, if there is one: 0, or negative errno and why not, in one
- * line. Nothing is said. */
-int client_check_token(const struct connection_options *options,
-		       char ret_words[CLIENT_WORDS_SIZE]);
+/* Whether client_new() could use the token, if there is one: 0, or negative errno and why not, in
+ * one line. Nothing is said. */
+int client_check_token(const struct connection_options *options, char ret_words[CLIENT_WORDS_SIZE]);
 
 /* Reads the token file if there is one. A negative errno after a message. */
 int client_new(const struct connection_options *options, struct client **ret_client);

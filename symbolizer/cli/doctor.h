@@ -75,8 +75,8 @@ void host_facts_read(struct host_facts *ret_facts);
  * cgroups are mounted. */
 uint64_t host_facts_memory_limit(const char *folder, const char *cgroups);
 
-/* Asks the server; what fails is a fact, also a token that cannot be used. @boot_id: whose files are
- * looked at. 0 or -ENOMEM. */
+/* Asks the server; what fails is a fact, also a token that cannot be used. @boot_id: whose files
+ * are looked at. 0 or -ENOMEM. */
 int server_facts_read(const struct connection_options *options, const char *boot_id,
 		      struct server_facts *ret_facts);
 void server_facts_release(struct server_facts *facts);
@@ -84,8 +84,8 @@ void server_facts_release(struct server_facts *facts);
 /* The row of /v1/hosts that this boot of this host has, the one with the last batch; NULL: none. */
 const json_t *server_facts_host(const struct server_facts *facts, const char *boot_id);
 
-/* Whether the last batch of this boot of this host came lately: an agent runs, and all that it needs
- * works, whatever this process may do or see. */
+/* Whether the last batch of this boot of this host came lately: an agent runs, and all that it
+ * needs works, whatever this process may do or see. */
 bool doctor_batches_arrive(const struct doctor_facts *facts);
 
 /* ---- findings ------------------------------------------------------------------------------- */

@@ -130,13 +130,13 @@ void doctor_check_bpf(const struct doctor_facts *facts, struct doctor_report *re
 	if (host->bpf_result == 0)
 		doctor_add(report, DOCTOR_OK, "", "a map can be made");
 	else if (cannot_try(host, host->bpf_result))
-		doctor_add(report, DOCTOR_WARN, RUN_AS_ROOT,
-			   "cannot be tried without privileges");
+		doctor_add(report, DOCTOR_WARN, RUN_AS_ROOT, "cannot be tried without privileges");
 	else if (is_short_of_memlock(host))
-		doctor_add(report, host->agent ? DOCTOR_WARN : DOCTOR_FAIL,
-			   "set LimitMEMLOCK=infinity in the systemd unit, or ulimit -l unlimited",
-			   "a map cannot be made: RLIMIT_MEMLOCK is used up, to which kernels before "
-			   "5.11 charge maps");
+		doctor_add(
+			report, host->agent ? DOCTOR_WARN : DOCTOR_FAIL,
+			"set LimitMEMLOCK=infinity in the systemd unit, or ulimit -l unlimited",
+			"a map cannot be made: RLIMIT_MEMLOCK is used up, to which kernels before "
+			"5.11 charge maps");
 	else if (host->bpf_result == -ENOSYS)
 		doctor_add(report, DOCTOR_FAIL, "boot a kernel with CONFIG_BPF_SYSCALL=y",
 			   "the kernel has no bpf(2)");
@@ -271,8 +271,7 @@ void doctor_check_capabilities(const struct doctor_facts *facts, struct doctor_r
 	size_t n_missing = 0;
 
 	if (!host->agent && !host->is_root && !has_any_privilege(host)) {
-		doctor_add(report, DOCTOR_WARN,
-			   RUN_AS_ROOT ", or start the agent first",
+		doctor_add(report, DOCTOR_WARN, RUN_AS_ROOT ", or start the agent first",
 			   "no agent is seen, and this process has no capabilities to judge by");
 		return;
 	}
@@ -307,7 +306,8 @@ void doctor_check_memlock(const struct doctor_facts *facts, struct doctor_report
 	human_bytes(host->memlock_bytes, limit);
 	doctor_add(report, DOCTOR_WARN,
 		   "set LimitMEMLOCK=infinity in the systemd unit, or ulimit -l unlimited",
-		   "RLIMIT_MEMLOCK is %s here, and BPF maps are charged to that of the agent", limit);
+		   "RLIMIT_MEMLOCK is %s here, and BPF maps are charged to that of the agent",
+		   limit);
 }
 
 void doctor_check_memory(const struct doctor_facts *facts, struct doctor_report *report)

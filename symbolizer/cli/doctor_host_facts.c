@@ -76,7 +76,8 @@ static bool is_foreign(pid_t agent, const char *namespace, ino_t initial)
 	return stat(path, &status) == 0 && status.st_ino != initial;
 }
 
-/* With RLIMIT_MEMLOCK raised, as the agent does where it may: kernels before 5.11 charge maps to it.
+/* With RLIMIT_MEMLOCK raised, as the agent does where it may: kernels before 5.11 charge maps to
+ * it.
  */
 static int try_bpf(bool *ret_is_raised)
 {
@@ -311,7 +312,8 @@ void host_facts_read(struct host_facts *ret_facts)
 	read_line("/proc/version_signature", facts.signature);
 	read_line("/proc/sys/kernel/random/boot_id", facts.boot_id);
 	read_line("/sys/kernel/security/lockdown", facts.lockdown);
-	/* Containers have the folder without its files; a kernel without lockdown has others in it. */
+	/* Containers have the folder without its files; a kernel without lockdown has others in it.
+	 */
 	facts.lockdown_is_known =
 		facts.lockdown[0] || (access("/sys/kernel/security/lsm", F_OK) == 0 &&
 				      access("/sys/kernel/security/lockdown", F_OK) < 0);

@@ -64,9 +64,10 @@ void doctor_check_agent(const struct doctor_facts *facts, struct doctor_report *
 			   facts->host.n_agents - 1);
 	} else if (doctor_batches_arrive(facts) && !sees_all_processes(&facts->host)) {
 		human_age(age_of(facts, host), age);
-		doctor_add(report, DOCTOR_OK, "",
-			   "none is seen from here, but the server received a batch of this host %s",
-			   age);
+		doctor_add(
+			report, DOCTOR_OK, "",
+			"none is seen from here, but the server received a batch of this host %s",
+			age);
 	} else if (host) {
 		human_age(age_of(facts, host), age);
 		doctor_add(report, DOCTOR_FAIL,

@@ -178,8 +178,8 @@ void human_append_wrapped(struct bytes *out, const char *text, int used, int ind
 	}
 }
 
-/* The end of the word that begins at @command: a blank that is neither in single quotes nor behind a
- * backslash. */
+/* The end of the word that begins at @command: a blank that is neither in single quotes nor behind
+ * a backslash. */
 static size_t shell_word_length(const char *command)
 {
 	bool quoted = false;

@@ -36,7 +36,8 @@ int human_append(struct bytes *out, const char *text, int max_columns);
 void human_append_wrapped(struct bytes *out, const char *text, int used, int indent, int width);
 
 /*
- * Appends a shell command on lines of its own, @indent blanks before them. It is broken between words,
- * with a backslash, so that a shell that the lines are pasted into joins them again. Nothing for "".
+ * Appends a shell command on lines of its own, @indent blanks before them. It is broken between
+ * words, with a backslash, so that a shell that the lines are pasted into joins them again. Nothing
+ * for "".
  */
 void human_append_command(struct bytes *out, const char *command, int indent, int width);

@@ -81,7 +81,8 @@ int profile_path_write(struct client *client, const struct selection_options *se
 			   "max_nodes", nodes, "format", "columns", NULL);
 }
 
-/* GET /v1/flame knows how much of the time was sampled; a filter that is too long for it is POSTed. */
+/* GET /v1/flame knows how much of the time was sampled; a filter that is too long for it is POSTed.
+ */
 static int ask_columns(struct client *client, const struct selection_options *selection,
 		       uint32_t max_nodes, struct bytes *ret_answer)
 {

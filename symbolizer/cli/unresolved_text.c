@@ -204,8 +204,7 @@ static void append_remedy(const json_t *row, const struct unresolved_text_option
 			  struct bytes *out)
 {
 	append_labelled(out, "remedy", list_text(row, "remedy"), options);
-	human_append_command(out, list_text(row, "command"), LABEL_INDENT + 2,
-			     options->width);
+	human_append_command(out, list_text(row, "command"), LABEL_INDENT + 2, options->width);
 }
 
 static void append_row(const json_t *row, const struct unresolved_text_options *options,
@@ -231,7 +230,7 @@ static void append_reason_once(const json_t *row, const json_t *before,
 	if (before && same_text(row, before, "why") && same_text(row, before, "remedy")) {
 		append_labelled(out, "remedy", "as above", options);
 		human_append_command(out, list_text(row, "command"), LABEL_INDENT + 2,
-			     options->width);
+				     options->width);
 		return;
 	}
 	append_labelled(out, "why", list_text(row, "why"), options);

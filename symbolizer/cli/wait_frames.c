@@ -12,7 +12,7 @@
 /* What functions of kernel/sched/core.c and kernel/time/sleep_timeout.c begin with; _cond_resched
  * until Linux 5.11, rt_mutex_schedule since 6.7. */
 static const char *const prefixes[] = {
-	"schedule",	  "__schedule",	   "io_schedule",	"preempt_schedule",
+	"schedule",       "__schedule",    "io_schedule",       "preempt_schedule",
 	"__cond_resched", "_cond_resched", "rt_mutex_schedule",
 };
 

@@ -224,7 +224,9 @@ static void no_control_character_is_written_as_it_is(void **state)
 	static const char *const cases[][2] = {
 		{ "a\x1b[2J", "\"a\\u001b[2J\"" },
 		{ "\x7f", "\"\\u007f\"" },
-		{ "\xc2\x80\xc2\x9b" "2J\xc2\x9f", "\"\\u0080\\u009b2J\\u009f\"" },
+		{ "\xc2\x80\xc2\x9b"
+		  "2J\xc2\x9f",
+		  "\"\\u0080\\u009b2J\\u009f\"" },
 		{ "\xc2\xa0", "\"\xc2\xa0\"" },
 	};
 

@@ -219,10 +219,8 @@ static void the_least_memory_limit_up_to_the_root_counts(void **state)
 		uint64_t limit;
 	} cases[] = {
 		/* The root of a cgroup namespace, here with a limit */
-		{ "0::/\n", 64 * MIB },
-		{ "0::/a/b\n", 32 * MIB },
-		{ "0::/b\n", 64 * MIB },
-		{ "3:cpu:/x\n2:memory:/\n0::/c\n", 16 * MIB },
+		{ "0::/\n", 64 * MIB },   { "0::/a/b\n", 32 * MIB },
+		{ "0::/b\n", 64 * MIB },  { "3:cpu:/x\n2:memory:/\n0::/c\n", 16 * MIB },
 		{ "", DOCTOR_UNLIMITED },
 	};
 	scoped_free char *folder = path_in(*state, "cgroup");

@@ -100,8 +100,7 @@ static void a_filter_too_long_for_a_url_is_posted(void **state)
 		assert_non_null(filter);
 		memset(filter, 'x', cases[i].filter_size);
 		assert_ok(http_peer_start(0, keep_method, method, &peer));
-		(void)snprintf(server, sizeof(server), "http://127.0.0.1:%u",
-			       http_peer_port(peer));
+		(void)snprintf(server, sizeof(server), "http://127.0.0.1:%u", http_peer_port(peer));
 		assert_ok(client_new(&(struct connection_options){ .server = server }, &client));
 		assert_int_equal(profile_ask_tree(client, &selection, 0, &tree), 0);
 		http_peer_stop(peer);
@@ -124,7 +123,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_not_given_is_left_to_the_server),
 		cmocka_unit_test(what_was_given_is_asked_for),
-		cmocka_unit_test(a_path_ends_behind_the_last_second_and_leaves_out_what_was_not_given),
+		cmocka_unit_test(
+			a_path_ends_behind_the_last_second_and_leaves_out_what_was_not_given),
 		cmocka_unit_test(a_filter_too_long_for_a_url_is_posted),
 		cmocka_unit_test(words_for_tags_are_tags),
 	};
