@@ -17,7 +17,7 @@
 #define SHORT_ID_COLUMNS 12
 
 /* All but the file's name, with the blanks between them; see format_line(). */
-#define OTHER_COLUMNS  (2 + 2 + 10 + 2 + 15 + 2 + 8 + 2 + 9)
+#define OTHER_COLUMNS  (2 + 2 + 10 + 2 + 13 + 2 + 8 + 2 + 9)
 #define UPLOAD_COLUMNS (2 + 9)
 
 #define MIN_NAME_COLUMNS 10
@@ -51,7 +51,7 @@ static const char *words_for(const json_t *row)
 	if (strcmp(has, "nothing") == 0)
 		return executable ? "code" : "nothing";
 	if (strcmp(has, "embedded") == 0)
-		return executable ? "code" : "function starts";
+		return executable ? "code" : "functions";
 	if (strcmp(has, "dwarf") == 0)
 		return executable ? "code, DWARF" : "DWARF";
 	if (strcmp(has, "lines") == 0)
@@ -89,7 +89,7 @@ static void format_line(const struct layout *layout, const char *const cells[7],
 		(void)snprintf(id, sizeof(id), "%.*s", SHORT_ID_COLUMNS, cells[1]);
 		append_cell(out, id, layout->id_columns);
 	}
-	(void)bytes_append_format(out, "%-10.10s  %-15s  %8s  ", cells[2], cells[3], cells[4]);
+	(void)bytes_append_format(out, "%-10.10s  %-13s  %8s  ", cells[2], cells[3], cells[4]);
 	if (layout->wide)
 		(void)bytes_append_format(out, "%-9s  ", cells[5]);
 	(void)bytes_append_format(out, "%s\n", cells[6]);
