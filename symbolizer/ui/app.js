@@ -358,6 +358,7 @@ function showError(error) {
 		askForToken(hasToken() ? `The server did not accept the token: ${error.message}` : WANTED_TOKEN);
 		return;
 	}
+		showTroubled(troubleOf(error, shownSelection(), gone_s), {});
 	$("filter").setAttribute("aria-invalid", String(isOfFilter(error)));
 	showTroubled(troubleOf(error, shownSelection(), gone_s), {});
 }

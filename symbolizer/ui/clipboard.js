@@ -4,6 +4,8 @@ import { element } from "./element.js";
 
 const SAID_MS = 1500;
 
+const answers = new WeakMap(); /* of buttons that show one: {label, timer} */
+
 /* The clipboard API is missing where the page came over plain HTTP from another host. */
 export async function copyText(text) {
 	try {
@@ -22,10 +24,16 @@ export async function copyText(text) {
 
 /* Copies, and says so in the button for a moment. */
 export async function copyFrom(button, text) {
-	const label = button.textContent;
+	const words = await copyText(text) ? "Copied" : "Not allowed";
+	const label = answers.get(button)?.label ?? button.textContent;
+	const end = () => {
+		button.textContent = label;
+		answers.delete(button);
+	};
 
-	button.textContent = await copyText(text) ? "Copied" : "Not allowed";
-	setTimeout(() => { button.textContent = label; }, SAID_MS);
+	clearTimeout(answers.get(button)?.timer);
+	answers.set(button, { label, timer: setTimeout(end, SAID_MS) });
+	button.textContent = words;
 }
 
 export function copyButton(text, label = "Copy", name = "Copy the command") {

@@ -23,13 +23,15 @@ function wordsOf({ service, event, since, until }) {
  * @goneSince_s: when the server did not answer for the first time.
  */
 export function troubleOf(error, shown, goneSince_s) {
-	const rest = shown ? `; shown is still ${wordsOf(shown)}` : "";
+	const rest = shown ? `; the page still shows ${wordsOf(shown)}` : "";
 	const retry = [["Try again", "retry"]];
 
 	if (!(error instanceof ApiError))
 		return { text: `The answer could not be shown: ${error.message}`, actions: retry };
 	if (error.status === 0)
 		return { text: `The server has not answered since ${clockTime(goneSince_s)}${rest}.`, actions: retry };
+	if (error.status === 401)
+		return { text: `The server asks for a token with the scope “read”${rest}.`, actions: [["Enter a token", "token"]] };
 	if (error.status === 403) {
 		const [, token, scope] = /^token '(.*)' lacks .*: (.+)$/.exec(error.message) ?? [];
 		return { text: token ? `Token “${token}” lacks the scope “${scope}”, which profiles need${rest}.` : error.message + rest,
@@ -58,7 +60,7 @@ export function newestSample(description) {
  * @anyHost: false where no agent has ever sent anything.
  */
 export function troubleOfNothing(asked, description, shown, anyHost) {
-	const rest = shown ? `; shown is still ${wordsOf(shown)}` : "";
+	const rest = shown ? `; the page still shows ${wordsOf(shown)}` : "";
 
 	if (!anyHost && !asked.filter)
 		return { text: "No agent has sent samples to this server yet: start one as root on each host, this one for example.",

@@ -356,7 +356,7 @@ test("a wrong filter is explained once, the graph stays, and the filter can be c
 	await page.evaluate("document.getElementById('filter').focus()");
 	await page.type("host =");
 	await page.press("Enter");
-	assert.match(await troubleText(), /^tag_filter: .*; shown is still /);
+	assert.match(await troubleText(), /^tag_filter: .*; the page still shows /);
 	assert.equal(await page.evaluate("document.body.innerText.match(/tag_filter/g).length"), 1);
 	assert.ok(await page.evaluate("document.getElementById('notice').hidden && document.querySelector('#stats dd') !== null"));
 	await picture("page-filter-error");
@@ -424,7 +424,7 @@ test("a server that is gone leaves the graph, and is asked again on demand", asy
 	await openService({ live: "1" });
 	gone = true;
 	await page.press("r");
-	assert.match(await troubleText(), /closing for repairs; shown is still /);
+	assert.match(await troubleText(), /closing for repairs; the page still shows /);
 	assert.ok(await page.evaluate("document.querySelector('#stats dd') !== null && document.querySelectorAll('#functions tbody tr').length > 0"));
 	await picture("page-gone");
 	gone = false;
@@ -439,7 +439,7 @@ test("a server that does not answer is reported with the time since when", async
 	await page.until("document.querySelector('#stats dd')");
 	away.close();
 	await page.press("r");
-	assert.match(await troubleText(), /has not answered since \d\d:\d\d:\d\d; shown is still search-api/);
+	assert.match(await troubleText(), /has not answered since \d\d:\d\d:\d\d; the page still shows search-api/);
 	const first = await page.text("trouble-text");
 	await page.press("r");
 	await page.until("document.getElementById('progress').hidden");
@@ -492,6 +492,24 @@ test("figures and legend follow the zoom", async () => {
 	const { root } = await openService();
 	const [node] = callees(root, ({ depth, total }) => depth === 3 && total > root.total / 50 && total < root.total);
 	const place = await placeOf(node, root);
+test("a prompt for a token that is cancelled leaves a way back to it", async () => {
+	await page.intercept("/v1/", () => ({ status: 401, body: JSON.stringify({ error: "a token is needed" }) }));
+	await page.open(`${url}/?last=1h`);
+	await page.until("document.getElementById('token-dialog').open");
+	await page.clickOn("#token-cancel");
+	await page.until("!document.getElementById('token-dialog').open");
+	await page.clickOn("#notice button");
+	await page.until("document.getElementById('token-dialog').open");
+});
+
+test("a button that was clicked twice has its own label again", async () => {
+	await openService();
+	await page.clickOn("#share");
+	await page.until("document.getElementById('share').textContent !== 'Copy link'");
+	await page.clickOn("#share");
+	await page.until("document.getElementById('share').textContent === 'Copy link'");
+});
+
 
 	await page.click(place.x, place.y);
 	await page.until("!document.getElementById('crumbs').hidden");
