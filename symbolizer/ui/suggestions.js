@@ -5,6 +5,8 @@
  * has. What was typed up to the last AND or OR stays in front of them.
  */
 
+import { fittingItems } from "./ranking.js";
+
 const TAGS = ["app_service = ''", "thread LIKE '*'", "process_id = ", "service = ''", "version = ''", "container_id IS NOT NULL", "pod = ''",
 	"pod_ns = ''", "host_ip = '10.0.0.0/8'"];
 const MOST_OFFERED = 60;
@@ -24,11 +26,34 @@ export function conditionsOf(hosts) {
 	return [...new Set([...conditions, ...TAGS])];
 }
 
-/* Whole texts of the field: what stands before the last condition, and each condition. */
-export function filtersFor(text, conditions) {
-	const [before] = /^.*\b(?:AND|OR|NOT)\s+/is.exec(text) ?? [""];
+const TOKENS = /'(?:[^'\\]|\\.|'')*'?|"(?:[^"\\]|\\.|"")*"?|`[^`]*`?|[\w./-]+|\S/gs;
 
-	return conditions.slice(0, MOST_OFFERED).map((condition) => before + condition);
+/*
+ * Where the last condition of a filter begins: after AND and OR between conditions, and after NOT and '(' in front of
+ * one. The NOT of NOT LIKE and words in quotes separate nothing.
+ */
+function lastConditionAt(text) {
+	let at = 0;
+	let begins = true;
+
+	for (const { 0: token, index } of text.matchAll(TOKENS)) {
+		const end = index + token.length;
+		const isWord = /[\s(]/.test(text[end] ?? ""); /* else it is still being typed */
+		const separates = begins ? token === "(" || (isWord && /^NOT$/i.test(token)) : isWord && /^(?:AND|OR)$/i.test(token);
+
+		if (separates)
+			at = end + /^\s*/.exec(text.slice(end))[0].length;
+		begins = separates;
+	}
+	return at;
+}
+
+/* Whole texts of the field: what stands before the last condition, and each condition that has what was typed of it. */
+export function filtersFor(text, conditions) {
+	const at = lastConditionAt(text);
+	const fitting = fittingItems(conditions.map((name) => ({ name })), text.slice(at).trim());
+
+	return fitting.slice(0, MOST_OFFERED).map(({ name }) => text.slice(0, at) + name);
 }
 
 /* @fetchHosts is called once, when the field is first used. */

@@ -116,6 +116,22 @@ test("the filter offers hosts and labels, and keeps what stands before", async (
 	assert.deepEqual(await call("suggestions", `m.filtersFor("ho", ["host = 'b'"])`), ["host = 'b'"]);
 });
 
+test("a condition is offered after the last AND, OR, NOT or parenthesis that stands between conditions", async () => {
+	const cases = [["", "", ""], ["thread NOT LIKE 'gc*' AND ", "thread NOT LIKE 'gc*' AND ", ""], ["thread NOT LI", "", "thread NOT LI"],
+		["host = 'a AND b' or (not ", "host = 'a AND b' or (not ", ""], ["host = 'it''s OR ", "", "host = 'it''s OR "],
+		["host = 'a' AND or", "host = 'a' AND ", "or"], ["host IN ('a', 'b') AND h", "host IN ('a', 'b') AND ", "h"]];
+
+	for (const [text, before, typed] of cases)
+		assert.deepEqual(await call("suggestions", `m.filtersFor(${JSON.stringify(text)}, [${JSON.stringify(`${typed}#`)}])`), [`${before}${typed}#`], text);
+});
+
+test("conditions that have what was typed are offered also where hosts before them are many", async () => {
+	const conditions = JSON.stringify([...Array.from({ length: 500 }, (_, at) => `host = 'a${at}'`), "rack = 'r7'"]);
+
+	assert.deepEqual(await call("suggestions", `m.filtersFor("rack", ${conditions})`), ["rack = 'r7'"]);
+	assert.equal(await call("suggestions", `m.filtersFor("host", ${conditions}).length`), 60);
+});
+
 test("frames are matched with the file that they lie in", async () => {
 	const files = JSON.stringify([{ file: "/usr/lib/libz.so.1.2" }, { file: "/opt/app" }, { file: "ext4" }]);
 	const cases = [["[/usr/lib/libz.so.1.2]", 0], ["libz.so.1.2+0x5e20", 0], ["[l] libz.so.1.2+0x5e20", 0], ["[/opt/app]", 1], ["[k] [ext4]", 2],
