@@ -5,6 +5,7 @@
  */
 
 import { parseAnswer, treeFromColumns } from "./columns.js";
+import { serverOf, withServer } from "./commands.js";
 
 const TOKEN_KEY = "hearth-token";
 
@@ -92,7 +93,9 @@ export async function fetchUnresolved(selection, signal) {
 		query.set("filter", selection.filter);
 	try {
 		const answer = await (await request(`v1/unresolved?${query}`, { signal })).json();
-		return Array.isArray(answer.files) && answer.files.length > 0 ? answer : null;
+		const own = serverOf(location);
+		const files = (answer.files ?? []).map((file) => ({ ...file, command: withServer(file.command, own) }));
+		return files.length > 0 ? { ...answer, files } : null;
 	} catch (error) {
 		if (error instanceof ApiError && error.status === 404)
 			return null;

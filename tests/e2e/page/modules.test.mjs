@@ -132,6 +132,23 @@ test("conditions that have what was typed are offered also where hosts before th
 	assert.equal(await call("suggestions", `m.filtersFor("host", ${conditions}).length`), 60);
 });
 
+test("a command names the server by the address of the page", async () => {
+	const own = "https://hearth.example/profiles";
+	const cases = [["hearth upload a", own, `hearth upload --server ${own} a`],
+		["hearth upload --server http://127.0.0.1:20416 --force a", own, `hearth upload --server ${own} --force a`],
+		["hearth upload --server https://hearth.example a", own, `hearth upload --server ${own} a`],
+		["hearth upload --server https://other.example a", own, "hearth upload --server https://other.example a"],
+		["hearth upload --server 'http://[::1]:20416' a", "http://h/a'b", "hearth upload --server 'http://h/a'\\''b' a"],
+		["hearth upload a", "http://127.0.0.1:20416", "hearth upload a"],
+		["hearth upload a", "http://localhost:8080", "hearth upload --server http://localhost:8080 a"],
+		["", own, ""], ["ls", own, "ls"]];
+
+	for (const [command, address, expected] of cases)
+		assert.equal(await call("commands", `m.withServer(${JSON.stringify(command)}, ${JSON.stringify(address)})`), expected, command);
+	for (const [href, address] of [["http://h:1/", "http://h:1"], ["https://h/p/q/index.html?service=a", "https://h/p/q"], ["https://h/p/", "https://h/p"]])
+		assert.equal(await call("commands", `m.serverOf(new URL("${href}"))`), address);
+});
+
 test("frames are matched with the file that they lie in", async () => {
 	const files = JSON.stringify([{ file: "/usr/lib/libz.so.1.2" }, { file: "/opt/app" }, { file: "ext4" }]);
 	const cases = [["[/usr/lib/libz.so.1.2]", 0], ["libz.so.1.2+0x5e20", 0], ["[l] libz.so.1.2+0x5e20", 0], ["[/opt/app]", 1], ["[k] [ext4]", 2],

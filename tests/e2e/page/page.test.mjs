@@ -458,7 +458,7 @@ test("files of unresolved frames are listed with the remedy, and so are the fram
 		const rows = await page.evaluate("[...document.querySelectorAll('#unresolved-files tbody tr')].map((row) => row.textContent)");
 		assert.equal(rows.length, answer.files.length);
 		for (const [at, file] of answer.files.entries()) {
-			for (const words of [file.file, file.build_id.slice(0, 12), file.why, file.remedy, file.command])
+			for (const words of [file.file, file.build_id.slice(0, 12), file.why, file.remedy, withServer(file.command, own.url)])
 				assert.ok(rows[at].includes(words), `${rows[at]} lacks ${words}`);
 		}
 		await page.clickOn("#unresolved-title");
@@ -467,13 +467,15 @@ test("files of unresolved frames are listed with the remedy, and so are the fram
 		const place = await placeOf(frame, root);
 		await page.moveTo(place.x, place.y);
 		const text = await page.until("!document.getElementById('tooltip').hidden && document.getElementById('tooltip').innerText");
-		for (const words of [answer.files[0].build_id, answer.files[0].why, answer.files[0].command])
+		for (const words of [answer.files[0].build_id, answer.files[0].why, withServer(answer.files[0].command, own.url)])
 			assert.ok(text.includes(words), `${text} lacks ${words}`);
 		await assertQuiet(own.url);
 	} finally {
 		own.close();
 	}
 });
+
+const withServer = (command, address) => command.replace(/^hearth upload/, `hearth upload --server ${address}`);
 
 test("a server without the list of unresolved files shows none", async () => {
 	const older = await startFixture({ unresolved: false });
