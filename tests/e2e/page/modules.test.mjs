@@ -149,6 +149,25 @@ test("a command names the server by the address of the page", async () => {
 		assert.equal(await call("commands", `m.serverOf(new URL("${href}"))`), address);
 });
 
+const bootOf = (name, more) => ({ name, agent_id: "a", cpus: 8, last_time: 1000, covered_s: 100, counted_s: 100, ticks_expected: 10,
+	ticks_lost: 1, ticks_missed: 0, samples: 5, stacks_cut: 0, agent_cpu: 7, ...more });
+
+test("a host that was booted again is one row, with both times", async () => {
+	const boots = [bootOf("x", {}), bootOf("x", { agent_id: "b", last_time: 2000, cpus: 16, covered_s: 300 }), bootOf("y", { covered_s: 0 })];
+	const [x, y, ...rest] = await call("hosts", `m.hostsByName(${JSON.stringify(boots)}, 900)`);
+
+	assert.deepEqual(rest, []);
+	assert.deepEqual([x.agent_id, x.last_time, x.covered_s, x.cpus, x.ticks_expected, x.agent_cpu], ["b", 2000, 400, 14, 20, 14]);
+	assert.deepEqual([y.name, y.cpus, y.cpu_s], ["y", 8, 0]);
+});
+
+test("two machines of one name do not cover more than the range", async () => {
+	const twins = [bootOf("x", { covered_s: 900 }), bootOf("x", { agent_id: "b", covered_s: 900 })];
+	const [x] = await call("hosts", `m.hostsByName(${JSON.stringify(twins)}, 900)`);
+
+	assert.deepEqual([x.covered_s, x.cpus], [900, 16]);
+});
+
 test("frames are matched with the file that they lie in", async () => {
 	const files = JSON.stringify([{ file: "/usr/lib/libz.so.1.2" }, { file: "/opt/app" }, { file: "ext4" }]);
 	const cases = [["[/usr/lib/libz.so.1.2]", 0], ["libz.so.1.2+0x5e20", 0], ["[l] libz.so.1.2+0x5e20", 0], ["[/opt/app]", 1], ["[k] [ext4]", 2],
