@@ -8,6 +8,7 @@ import { parseAnswer, treeFromColumns } from "./columns.js";
 import { serverOf, withServer } from "./commands.js";
 
 const TOKEN_KEY = "hearth-token";
+const MOST_GROUPS = 10000; /* far more than can have a share that is shown: the largest come first */
 
 export class ApiError extends Error {
 	constructor(status, message) {
@@ -75,15 +76,43 @@ export async function fetchHosts() {
 	return (await response.json()).hosts ?? [];
 }
 
-/* Coverage, losses and cost of the agents in the range: {hosts, covered_s}, as GET /v1/fleet describes them. */
+/*
+ * Coverage, losses and cost of the agents in the range: {hosts, not_seen, covered_s}, as GET /v1/fleet describes them, and
+ * now_s of the server's clock, which its times are compared with. Where the range has more batches than the server reads,
+ * there are no hosts, and the member error has its sentence: sums of samples may have an answer nevertheless.
+ */
 export async function fetchFleet(range, signal) {
 	const query = new URLSearchParams({ since: range.since, until: range.until + 1 });
-	const response = await request(`v1/fleet?${query}`, { signal });
 
-	return await response.json();
+	try {
+		const response = await request(`v1/fleet?${query}`, { signal });
+		const now_s = Date.parse(response.headers.get("Date")) / 1000;
+		return { ...await response.json(), now_s: now_s || Date.now() / 1000 };
+	} catch (error) {
+		if (error instanceof ApiError && error.status === 400)
+			return { hosts: [], covered_s: 0, now_s: Date.now() / 1000, error: error.message };
+		throw error;
+	}
 }
 
-/* Files with unresolved functions, as GET /v1/unresolved describes them; null where the server does not have that path. */
+/*
+ * The CPU time of all processes by a tag: {values: Map of its value to microseconds, whole, message}. message says why
+ * there is none.
+ */
+export async function fetchTotals(selection, groupBy, signal) {
+	const query = new URLSearchParams({ group_by: groupBy, event: "on-cpu", since: selection.since, until: selection.until + 1,
+		limit: MOST_GROUPS });
+
+	if (selection.filter)
+		query.set("filter", selection.filter);
+	const { groups, total, message } = await (await request(`v1/groups?${query}`, { signal })).json();
+	return { values: new Map(groups.map(({ name, value }) => [name ?? "", value])), whole: total, message };
+}
+
+/*
+ * Files with unresolved functions, as GET /v1/unresolved describes them; null where there are none, or the server does not
+ * have that path.
+ */
 export async function fetchUnresolved(selection, signal) {
 	const query = new URLSearchParams({ event: selection.event, since: selection.since, until: selection.until + 1 });
 
@@ -117,8 +146,6 @@ export async function fetchProfile(selection, signal) {
 		query.set("filter", selection.filter);
 	if (selection.fold)
 		query.set("fold_threads", "true");
-	if (selection.groupBy)
-		query.set("group_by", selection.groupBy);
 	const response = await request(`v1/flame?${query}`, { signal });
 	const { answer, nodes } = parseAnswer(await response.text());
 

@@ -7,39 +7,38 @@
  * load() asks again when the selection changed; render() only shows the answer there is in another way.
  */
 
-import { ApiError, fetchFleet, fetchHosts, fetchProfile, fetchServices, fetchUnresolved, hasToken } from "./api.js";
+import { ApiError, fetchFleet, fetchHosts, fetchProfile, fetchServices, fetchTotals, hasToken } from "./api.js";
 import { copyButton, copyFrom } from "./clipboard.js";
 import { functionValues, hashOfPath, isOfHosts, labelOf, matchFunctions, nodeAt, nodeOfHash, pathOf, selfByKind, sumOfTotals,
 	topmostMatches } from "./columns.js";
 import { FlameView } from "./flame.js";
-import { showFleet } from "./fleet.js";
-import { formatAge, formatShare, formatValue } from "./format.js";
+import { showFleet, showUnresolvedOfFleet } from "./fleet.js";
+import { formatShare, formatValue } from "./format.js";
 import { listenToControls, listenToDivider, showControls, TOTAL } from "./header.js";
 import { listenToKeys } from "./keys.js";
 import { Patience, showNames } from "./names.js";
 import { frameFacts, frameSentence, showCrumbs, showLegend, showStats, showTooltip, unresolvedWithin } from "./panels.js";
 import { Picker } from "./picker.js";
-import { foldSmall, rankServices, totalsByLabel } from "./ranking.js";
-import { rangeOf, sortOf, stateFromUrl, urlFromState } from "./state.js";
+import { pickerItems } from "./ranking.js";
+import { isOtherQuestion, isSameSelection, nowSeconds, rangeOf, sortOf, stateFromUrl, urlFromState } from "./state.js";
 import { suggestFilters } from "./suggestions.js";
 import { FunctionTable } from "./table.js";
 import { askForToken, listenToToken, WANTED_TOKEN } from "./token.js";
 import { hideTrouble, isOfFilter, newestSample, showTrouble, troubleOf, troubleOfNothing } from "./trouble.js";
-import { factsOfFile, fileOfFrame, unresolvedTable, unresolvedTitle } from "./unresolved.js";
+import { factsOfFiles, filesOfFrame, UNRESOLVED_S, unresolvedContent, UnresolvedQuestion, unresolvedTitle } from "./unresolved.js";
 
 const LIVE_MS = 10000;
 const TOTALS_KEPT_S = 60;
 const NEWEST_S = 900; /* what "the newest data" shows */
-const SELECTION = ["service", "event", "last", "since", "until", "filter", "fold"]; /* what the server is asked for */
 
 const $ = (id) => document.getElementById(id);
 
 let state = stateFromUrl(location.search);
 let services = [];
-let totals = null;   /* of totalsByLabel(): CPU time by service, once somebody wanted it */
+let totals = null;   /* of fetchTotals(): CPU time by service, once somebody wanted it */
 let profile = null;  /* {tree, asked, event, seconds, stats, wait_ms} of what is shown */
 let fleet = null;    /* what is shown of the fleet: {asked, ...} */
-let unresolved = null; /* of the profile: GET /v1/unresolved */
+let unresolved = null; /* of the profile, from beside */
 let zoomed = 0;
 let trail = [];	     /* paths zoomed to before, for Back */
 let matches = [];    /* topmost matching nodes, largest first */
@@ -48,6 +47,7 @@ let request = null;  /* AbortController of the question under way */
 let nextTimer = 0;
 let gone_s = 0;	     /* since when the server does not answer */
 const patience = new Patience();
+const beside = new UnresolvedQuestion();
 const troubleLine = { line: $("trouble"), text: $("trouble-text"), actions: $("trouble-actions") };
 
 const flame = new FlameView($("scroller"), $("canvas"), $("height"), {
@@ -84,6 +84,12 @@ async function load() {
 	await question({ ...state, ...rangeOf(state, nowSeconds()) });
 }
 
+/* For Live: the list of unresolved files stays until the new one is there. */
+async function loadLive() {
+	patience.begin();
+	await question({ ...state, ...rangeOf(state, nowSeconds()), goesOn: true });
+}
+
 /* The same once more, for the names: what is shown stays when it fails. */
 async function askForNames(asked) {
 	await question(asked, () => {
@@ -116,53 +122,47 @@ async function askForProfile(asked, signal) {
 	services = await fetchServices(asked, signal);
 	showHead();
 	await show(asked, await fetchProfile(asked, signal), signal);
-	if (profile && unresolvedWithin(profile, 0) > 0)
-		askForUnresolved(asked);
-}
-
-/* Beside the graph, which does not wait for it. */
-async function askForUnresolved(asked) {
-	const answer = await fetchUnresolved(asked).catch(() => null);
-
-	if (profile?.asked === asked) {
+	if (profile?.asked !== asked || unresolvedWithin(profile, 0) === 0)
+		return;
+	beside.ask(asked, signal, (answer) => {
 		unresolved = answer;
 		showUnresolved();
 		showNamesLine();
-	}
+	});
 }
 
-async function askForFleet(asked, signal) {
-	const total = { ...asked, service: TOTAL, event: "on-cpu", fold: true, groupBy: "host" };
-	const [rows, agents, labels, answer] = await Promise.all([fetchServices(asked, signal), fetchFleet(asked, signal),
-		fetchHosts(), fetchProfile(total, signal)]);
+async function askForFleet(selection, signal) {
+	const asked = { ...selection, event: "on-cpu" };
+	const [rows, agents, labels, byService, byHost] = await Promise.all([fetchServices(asked, signal), fetchFleet(asked, signal),
+		fetchHosts(), fetchTotals(asked, "app_service", signal), fetchTotals(asked, "host", signal)]);
 
 	services = rows;
-	setTotals(answer.tree);
-	if (agents.hosts.length === 0 || (!answer.tree && asked.filter)) {
-		showNothing({ ...asked, event: "on-cpu" }, answer.description, agents.hosts.length > 0);
+	setTotals(byService);
+	if (byService.whole === 0 && (agents.hosts.length === 0 || asked.filter)) {
+		showNothing(asked, byService.message, labels.length > 0);
 		return;
 	}
 	profile = null;
-	fleet = { profile: answer, services: rows, fleet: agents, labels, unresolved: fleet?.unresolved ?? null,
-		expanded: fleet?.expanded ?? new Set(), asked: { ...asked, event: "on-cpu" }, now_s: nowSeconds() };
+	fleet = { services: rows, fleet: agents, labels, byService, byHost, expanded: fleet?.expanded ?? new Set(), asked,
+		unresolved: isSameSelection(fleet?.asked, asked) ? fleet.unresolved : null };
 	hideTrouble(troubleLine, $("notice"));
 	render();
-	if (!answer.tree)
-		showNothing(fleet.asked, answer.description, true);
-	askForUnresolvedOfFleet(fleet);
+	if (byService.whole === 0)
+		showNothing(asked, byService.message, true);
+	askForUnresolvedOfFleet(fleet, signal);
 }
 
 /* All stacks of all services take longest: the rest does not wait for them. */
-async function askForUnresolvedOfFleet(asking) {
-	const answer = await fetchUnresolved(asking.asked).catch(() => null);
+function askForUnresolvedOfFleet(asking, signal) {
+	const { asked } = asking;
 
-	if (fleet !== asking)
-		return;
-	fleet.unresolved = answer;
-	renderFleet();
-	const wait_ms = !state.live && answer?.files.some(({ reason }) => reason === "pending") ? patience.next() : null;
-	if (wait_ms !== null)
-		later(wait_ms, () => askForUnresolvedOfFleet(asking));
+	beside.ask({ ...asked, since: Math.max(asked.since, asked.until - UNRESOLVED_S) }, signal, (answer) => {
+		asking.unresolved = answer;
+		showUnresolvedOfFleet($("fleet"), asking);
+		const wait_ms = !state.live && answer?.files.some(({ reason }) => reason === "pending") ? patience.next() : null;
+		if (wait_ms !== null)
+			later(wait_ms, () => askForUnresolvedOfFleet(asking, signal));
+	});
 }
 
 /* Again in a while: everything where that is wanted, the same where names are on their way. */
@@ -173,28 +173,31 @@ function planNext(asked) {
 	if (names_ms !== null)
 		later(names_ms, () => askForNames(asked));
 	else if (state.live && !state.since)
-		later(LIVE_MS, load);
+		later(LIVE_MS, loadLive);
 	if (profile)
 		showNamesLine();
 }
 
-/* Nobody looks at a hidden page. */
+/* Nobody looks at a hidden page; and a slow server gets no further question before it answered the one beside. */
 function later(wait_ms, then) {
-	nextTimer = setTimeout(() => (document.hidden ? later(wait_ms, then) : then()), wait_ms);
+	const { signal } = request;
+
+	nextTimer = setTimeout(async () => {
+		await beside.ended;
+		if (!signal.aborted)
+			document.hidden ? later(wait_ms, then) : then();
+	}, wait_ms);
 }
 
 /* The picker ranks by CPU time, which one more question answers: only who opens it pays for that. */
 async function rankForPicker() {
 	if (totals && nowSeconds() - totals.at_s < TOTALS_KEPT_S)
 		return;
-	const asked = { ...state, ...rangeOf(state, nowSeconds()), service: TOTAL, event: "on-cpu", filter: "", fold: true };
-	const { tree } = await fetchProfile(asked).catch(() => ({ tree: null }));
-
-	setTotals(tree);
+	setTotals(await fetchTotals({ ...rangeOf(state, nowSeconds()), filter: "" }, "app_service").catch(() => null));
 }
 
-function setTotals(tree) {
-	totals = tree ? { ...totalsByLabel(tree), at_s: nowSeconds() } : null;
+function setTotals(answer) {
+	totals = answer?.whole > 0 ? { ...answer, at_s: nowSeconds() } : null;
 	showPicker();
 }
 
@@ -206,11 +209,11 @@ async function show(asked, answer) {
 		return;
 	}
 	const { tree } = answer;
-	const isSame = profile && ["service", "event", "filter"].every((name) => profile.asked[name] === asked[name]);
+	const isSame = isSameSelection(profile?.asked, asked);
 	profile = { tree, asked, event: asked.event, seconds: answer.stats["covered-s"] || Math.max(1, asked.until - asked.since),
 		stats: answer.stats, wait_ms: answer.wait_ms };
 	fleet = null;
-	if (!isSame)
+	if (!isSame || unresolvedWithin(profile, 0) === 0)
 		unresolved = null;
 	hideTrouble(troubleLine, $("notice"));
 	zoomed = zoomPath ? nodeAt(tree, zoomPath) : nodeOfHash(tree, state.zoom);
@@ -257,14 +260,9 @@ function showHead() {
 }
 
 function showPicker() {
-	const ranked = rankServices(services, totals).filter(({ events }) => events.length > 0);
-	const now_s = nowSeconds();
-	const notes = ({ value, share, hosts, last_time }) => [...(value > 0 ? [formatShare(share, 1)] : []),
-		hosts === 1 ? "1 host" : `${hosts} hosts`, ...(last_time ? [`${formatAge(now_s - last_time)} ago`] : [])];
-	const { n_folded } = foldSmall(ranked);
+	const { items, n_folded } = pickerItems(services, totals, nowSeconds());
 
-	picker.setItems([{ name: TOTAL, note: "every process" },
-		...ranked.map((item) => ({ name: item.name, note: notes(item).join(" · ") }))], n_folded);
+	picker.setItems([{ name: TOTAL, note: "every process" }, ...items], n_folded);
 }
 
 function showZoom() {
@@ -280,7 +278,8 @@ function showZoom() {
 function showNamesLine() {
 	const { tree, stats } = profile;
 
-	showNames($("names"), { unsymbolized: unresolvedWithin(profile, 0), whole: tree.total[0], stats, areListed: unresolved !== null },
+	showNames($("names"), { unsymbolized: unresolvedWithin(profile, 0), whole: tree.total[0], stats,
+		areListed: unresolved !== null && !unresolved.error },
 		patience, load);
 }
 
@@ -289,22 +288,25 @@ function showUnresolved() {
 	if (!unresolved)
 		return;
 	$("unresolved-title").textContent = unresolvedTitle(unresolved);
-	$("unresolved-files").replaceChildren(unresolvedTable(unresolved, false));
+	$("unresolved-files").replaceChildren(unresolvedContent(unresolved, false));
 }
 
 /* Everything that is known of a frame. */
 function factsOf(node) {
-	const facts = frameFacts(profile.tree, node, profile.event, zoomed);
-	const file = unresolved && fileOfFrame(labelOf(profile.tree, node), unresolved.files);
+	return [...frameFacts(profile.tree, node, profile.event, zoomed), ...factsOfFiles(filesOf(node))];
+}
 
-	return file ? [...facts, ...factsOfFile(file)] : facts;
+function filesOf(node) {
+	return filesOfFrame(labelOf(profile.tree, node), unresolved?.files ?? []);
 }
 
 function showSelected(node) {
-	const file = unresolved && fileOfFrame(labelOf(profile.tree, node), unresolved.files);
+	const files = filesOf(node);
+	const [file] = files;
+	const why = files.length > 1 ? `one of ${files.length} files with this name` : file?.why;
 
-	$("frame-text").textContent = frameSentence(profile.tree, node, profile.event) + (file ? `, unresolved: ${file.why}` : "");
-	$("frame-actions").replaceChildren(...(file?.command ? [copyButton(file.command, "Copy the remedy")] : []));
+	$("frame-text").textContent = frameSentence(profile.tree, node, profile.event) + (why ? `, unresolved: ${why}` : "");
+	$("frame-actions").replaceChildren(...(files.length === 1 && file.command ? [copyButton(file.command, "Copy the remedy")] : []));
 }
 
 function showMatches() {
@@ -356,9 +358,9 @@ function showError(error) {
 	gone_s = error instanceof ApiError && error.status === 0 ? gone_s || nowSeconds() : 0;
 	if (error instanceof ApiError && error.status === 401) {
 		askForToken(hasToken() ? `The server did not accept the token: ${error.message}` : WANTED_TOKEN);
+		showTroubled(troubleOf(error, shownSelection(), gone_s), {});
 		return;
 	}
-		showTroubled(troubleOf(error, shownSelection(), gone_s), {});
 	$("filter").setAttribute("aria-invalid", String(isOfFilter(error)));
 	showTroubled(troubleOf(error, shownSelection(), gone_s), {});
 }
@@ -385,10 +387,6 @@ function showTroubled(trouble, { newest_s }) {
 }
 
 /* ---- acting ---- */
-
-function nowSeconds() {
-	return Math.floor(Date.now() / 1000);
-}
 
 function chooseService(name) {
 	ask({ service: name, event: name === TOTAL && /^(mem|hbm)-|^rdma$/.test(state.event) ? "on-cpu" : state.event, zoom: "" });
@@ -457,7 +455,7 @@ function travel() {
 	const before = state;
 
 	state = stateFromUrl(location.search);
-	if (!profile || SELECTION.some((name) => state[name] !== before[name])) {
+	if (!profile || isOtherQuestion(state, before)) {
 		load();
 		return;
 	}

@@ -7,45 +7,57 @@
 
 import { actionButton, elided, element } from "./element.js";
 import { formatAge, formatShare, formatTime } from "./format.js";
-import { notesOf } from "./hosts.js";
-import { foldSmall, rankServices, totalsByLabel } from "./ranking.js";
-import { unresolvedTable } from "./unresolved.js";
+import { hostsByName, notesOf } from "./hosts.js";
+import { foldSmall, rankServices } from "./ranking.js";
+import { UNRESOLVED_S, unresolvedContent } from "./unresolved.js";
 
 const SERVICES_SHOWN = 12;
 const HOSTS_SHOWN = 12;
-const SILENT_S = 60; /* several batches */
+const SILENT_S = 90; /* the longest interval between an agent's batches is 60 s */
 
 /*
- * @data: {profile: {tree, stats} or null, services, fleet, labels (hosts with labels), unresolved or null, asked, now_s,
+ * @data: {byService and byHost of fetchTotals(), services, fleet, labels (hosts with labels), unresolved or null, asked,
  * expanded: a Set of the lists that are shown whole}
  * @events: {service(name), host(name), total()}
  */
 export function showFleet(section, data, events) {
-	const totals = totalsByLabel(data.profile?.tree ?? null);
-	const hosts = rankHosts(data, totals);
-	const parts = [summary(data, totals, hosts)];
+	const hosts = rankHosts(data);
+	const parts = [summary(data, hosts)];
 
-	parts.push(element("div", "cards", servicesCard(data, totals, events), hostsCard(data, totals, hosts, events)));
+	parts.push(element("div", "cards", servicesCard(data, events), hostsCard(data, hosts, events)));
 	if (data.unresolved)
-		parts.push(unresolvedCard(data.unresolved));
+		parts.push(unresolvedCard(data));
 	section.replaceChildren(...parts);
 }
 
-/* Seconds that averages divide by. */
-export function coveredSeconds({ fleet, asked }) {
-	return fleet.covered_s || Math.max(1, asked.until - asked.since);
+/* Only what @data.unresolved changes: whoever is at a button of the other parts stays there. */
+export function showUnresolvedOfFleet(section, data) {
+	section.querySelector(".figures").replaceWith(summary(data, rankHosts(data)));
+	section.querySelector(".unresolved-card")?.remove();
+	if (data.unresolved)
+		section.append(unresolvedCard(data));
 }
 
-/* The busiest first; those without samples by when they were last heard of. */
-function rankHosts({ fleet, labels, asked, now_s }, totals) {
+/* An average number of CPUs; without agents in the range there is none. */
+function formatCpus(cpu_us, covered_s) {
+	return covered_s > 0 ? (cpu_us / 1e6 / covered_s).toFixed(2) : "–";
+}
+
+/* How many there are: a fraction where they came or left. */
+function formatCpuCount(count) {
+	return Number(count.toFixed(1)).toString();
+}
+
+/* The busiest first; those without samples by the time of their last batch. */
+function rankHosts({ fleet, byHost, labels, asked }) {
 	const noted = new Map(labels.map((host) => [host.agent_id, notesOf(host)]));
 	const range_s = Math.max(1, asked.until - asked.since);
 
-	return fleet.hosts.map((host) => ({
+	return hostsByName(fleet.hosts, range_s).map((host) => ({
 		...host,
-		value: totals.values.get(`[g] host=${host.name}`) ?? 0,
-		age_s: now_s - host.last_time,
-		isSilent: now_s - host.last_time > SILENT_S,
+		value: byHost.values.get(host.name) ?? 0,
+		age_s: fleet.now_s - host.last_time,
+		isSilent: fleet.now_s - host.last_time > SILENT_S,
 		covered: Math.min(1, host.covered_s / range_s),
 		notes: noted.get(host.agent_id) ?? [],
 	})).sort((a, b) => b.value - a.value || b.last_time - a.last_time);
@@ -53,30 +65,33 @@ function rankHosts({ fleet, labels, asked, now_s }, totals) {
 
 const sumOf = (hosts, field) => hosts.reduce((sum, host) => sum + host[field], 0);
 const lostOf = (host) => host.ticks_lost + host.ticks_missed;
-const cpuTimeOf = (host) => host.counted_s * host.cpus * 1e6;
 
-function summary(data, totals, hosts) {
+/* Only of hosts whose agents ran in the range: the others may be gone for ever. */
+function summary({ fleet, byService, unresolved }, hosts) {
 	const there = hosts.filter((host) => host.covered_s > 0);
-	const n_now = hosts.filter(({ isSilent }) => !isSilent).length;
+	const n_now = there.filter(({ isSilent }) => !isSilent).length;
+	const n_before = hosts.length - there.length + (fleet.not_seen ?? 0);
 	const expected = sumOf(there, "ticks_expected");
 	const lost = there.reduce((sum, host) => sum + lostOf(host), 0);
 	const cost_us = sumOf(there, "agent_cpu");
-	const figures = [
-		["Hosts", n_now === hosts.length ? `${hosts.length} sampling` : `${n_now} of ${hosts.length} sampling`,
-			`hosts whose agent was heard of in the last ${SILENT_S} s`],
-		["CPUs busy", `${(totals.whole / 1e6 / coveredSeconds(data)).toFixed(2)} of ${sumOf(there, "cpus")}`,
-			"average over the time in which agents were sampling"],
-		["Covered", formatShare(sumOf(hosts, "covered"), hosts.length),
-			"share of the time range, over all hosts, in which their agents were sampling"],
+	const figures = fleet.error ? [] : [
+		["Hosts", n_now === there.length ? `${n_now} sampling` : `${n_now} of ${there.length} sampling`,
+			`hosts whose agent sent a batch in the last ${SILENT_S} s, of those with samples in the time range` +
+			(n_before > 0 ? `; ${n_before} more have none in it` : "")],
+		["CPUs busy", fleet.covered_s > 0
+			? `${formatCpus(byService.whole, fleet.covered_s)} of ${formatCpuCount(sumOf(there, "cpu_s") / fleet.covered_s)}` : "–",
+			"average over the time in which at least one agent ran"],
+		["Covered", formatShare(sumOf(there, "covered"), there.length),
+			"share of the time range, over the hosts with samples in it, in which their agents ran"],
 		["Lost", formatShare(lost, expected), "share of the timer ticks that were not taken, or lost between kernel and agent"],
 		["Cut short", formatShare(sumOf(there, "stacks_cut"), sumOf(there, "samples")),
 			"share of the samples whose stack could not be followed to its outermost frame"],
-		["Agents' cost", `${formatShare(cost_us, there.reduce((sum, host) => sum + cpuTimeOf(host), 0))} of all CPUs`,
+		["Agents' cost", `${formatShare(cost_us, 1e6 * sumOf(there, "counted_cpu_s"))} of all CPUs`,
 			`${formatTime(cost_us)} of CPU time for agents, their BPF programs and helpers`],
 	];
 
-	if (data.unresolved)
-		figures.push(["Unresolved", formatShare(data.unresolved.unresolved, data.unresolved.total),
+	if (unresolved && !unresolved.error)
+		figures.push(["Unresolved", formatShare(unresolved.unresolved, unresolved.total),
 			"share of the CPU time whose innermost frame has no name"]);
 	return element("dl", "figures", ...figures.map(([name, value, title]) => {
 		const pair = element("div", "", element("dt", "", name), element("dd", "", value));
@@ -137,15 +152,16 @@ function shorten(table, shown, noun, expanded) {
 	return rows.length > 0 ? [button] : [];
 }
 
-function servicesCard(data, totals, events) {
-	const { listed, n_folded } = foldSmall(rankServices(data.services, totals));
-	const seconds = coveredSeconds(data);
+function servicesCard(data, events) {
+	const { fleet } = data;
+	const { listed, n_folded } = foldSmall(rankServices(data.services, data.byService));
 	const rows = listed.map(({ name, value, share, hosts, events: types, last_time }) => element("tr", "",
 		nameCell(name, types.length > 0 ? () => events.service(name) : null),
 		shareCell(formatShare(share, 1), share, `${formatTime(value)} of CPU time`),
-		cell("number", (value / 1e6 / seconds).toFixed(2)),
+		cell("number", formatCpus(value, fleet.covered_s)),
 		cell("number", hosts ? String(hosts) : ""),
-		cell("number", last_time ? `${formatAge(data.now_s - last_time)} ago` : "", types.length > 0 ? "" : "its stacks are not taken")));
+		cell("number", last_time ? `${formatAge(fleet.now_s - last_time)} ago` : "",
+			types.length > 0 ? "" : "excluded from profiling by the agents' on_cpu.regex")));
 	const table = tableOf([["Service", "first"], ["CPU", "number share-column"], ["CPUs", "number"], ["Hosts", "number"],
 		["Last seen", "number"]], rows);
 	const children = [cardHead("Busiest services", actionButton("", "All in one flame graph", events.total)), table,
@@ -162,16 +178,17 @@ function cardHead(title, ...tools) {
 	return element("div", "card-head", element("h2", "", title), ...tools);
 }
 
-function hostsCard(data, totals, hosts, events) {
+function hostsCard(data, hosts, events) {
 	const rows = hosts.map((host) => {
-		const cpus = host.value / 1e6 / Math.max(1, host.covered_s);
+		const cpuCount = formatCpuCount(host.cpus);
 		const row = element("tr", host.isSilent ? "silent" : "",
 			nameCell(host.name, host.value > 0 ? () => events.host(host.name) : null),
-			shareCell(`${cpus.toFixed(2)} of ${host.cpus}`, cpus / Math.max(1, host.cpus), "CPUs kept busy, on average"),
-			cell("number", formatShare(host.covered, 1), "share of the time range in which its agent was sampling"),
+			shareCell(host.covered_s > 0 ? `${formatCpus(host.value, host.covered_s)} of ${cpuCount}` : `– of ${cpuCount}`,
+				host.cpu_s > 0 ? host.value / 1e6 / host.cpu_s : 0, "CPUs kept busy, on average"),
+			cell("number", formatShare(host.covered, 1), "share of the time range in which its agent ran"),
 			cell("number", formatShare(lostOf(host), host.ticks_expected),
 				`${host.ticks_missed} ticks not taken, ${host.ticks_lost} lost, of ${host.ticks_expected}`),
-			cell("number", formatShare(host.agent_cpu, cpuTimeOf(host)), `${formatTime(host.agent_cpu)} in ${host.counted_s} s`),
+			cell("number", formatShare(host.agent_cpu, 1e6 * host.counted_cpu_s), `${formatTime(host.agent_cpu)} in ${host.counted_s} s`),
 			cell("number age", `${formatAge(host.age_s)} ago`));
 		if (host.notes.length === 0)
 			return [row];
@@ -184,14 +201,17 @@ function hostsCard(data, totals, hosts, events) {
 	const table = tableOf([["Host", "first"], ["CPUs busy", "number share-column"], ["Covered", "number"], ["Lost", "number"],
 		["Agent's cost", "number"], ["Last batch", "number"]], rows.flat());
 
-	return element("section", "card hosts", cardHead("Busiest hosts"), table, ...shorten(table, shown, "hosts", data.expanded));
+	const body = data.fleet.error ? [element("p", "none", data.fleet.error)] : [table, ...shorten(table, shown, "hosts", data.expanded)];
+
+	return element("section", "card hosts", cardHead("Busiest hosts"), ...body);
 }
 
-function unresolvedCard(answer) {
-	const scroll = element("div", "card-scroll", unresolvedTable(answer, true));
+function unresolvedCard({ unresolved, asked }) {
+	const scroll = element("div", "card-scroll", unresolvedContent(unresolved, true));
+	const isPart = asked.until - asked.since > UNRESOLVED_S;
 
 	scroll.tabIndex = 0;
 	scroll.setAttribute("role", "group");
 	scroll.setAttribute("aria-label", "Unresolved by file");
-	return element("section", "card unresolved-card", cardHead("Unresolved by file"), scroll);
+	return element("section", "card unresolved-card", cardHead(isPart ? "Unresolved by file, in the last 15 minutes" : "Unresolved by file"), scroll);
 }

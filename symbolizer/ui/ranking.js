@@ -1,34 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Services by their share of all CPU time: the rows of GET /v1/services, and the processes in the profile of Total.
+ * Services by their share of all CPU time: the rows of GET /v1/services, and the groups of GET /v1/groups.
  */
 
-import { functionValues } from "./columns.js";
+import { formatAge, formatShare } from "./format.js";
 
 /* As the command-line client has it: what rounds to 0.0 % is folded, beyond the ten largest. */
 const SMALL_SHARE = 0.0005;
 const LEAST_LISTED = 10;
 
-/* {values: Map of label to microseconds, whole}: of "[p] nginx", "[g] host=web-1". @tree of Total, or null. */
-export function totalsByLabel(tree) {
-	const values = new Map();
-
-	if (tree) {
-		const { total } = functionValues(tree, 0);
-		tree.names.forEach((label, fn) => values.set(label, total[fn]));
-	}
-	return { values, whole: tree ? tree.total[0] : 0 };
-}
-
-/* Labels have ':' for ';', and "unknown" for an empty name. */
-function labelOfProcess(name) {
-	return `[p] ${(name || "unknown").replaceAll(";", ":")}`;
-}
-
 /*
  * [{name, value, share, hosts, events, last_time}], the largest first. Processes that are no services (their stacks
- * are not taken) have no events. @totals of totalsByLabel(), or null while CPU times are not known.
+ * are not taken) have no events. @totals of fetchTotals(), or null while CPU times are not known.
  */
 export function rankServices(rows, totals) {
 	const byName = new Map();
@@ -40,13 +24,12 @@ export function rankServices(rows, totals) {
 		item.events.push(event);
 		byName.set(name, item);
 	}
-	const known = new Set([...byName.keys()].map(labelOfProcess));
-	for (const label of totals?.values.keys() ?? []) {
-		if (label.startsWith("[p] ") && !known.has(label))
-			byName.set(label, { name: label.slice(4), hosts: 0, events: [], last_time: 0 });
+	for (const name of totals?.values.keys() ?? []) {
+		if (!byName.has(name))
+			byName.set(name, { name, hosts: 0, events: [], last_time: 0 });
 	}
 	for (const item of byName.values()) {
-		item.value = totals?.values.get(labelOfProcess(item.name)) ?? 0;
+		item.value = totals?.values.get(item.name) ?? 0;
 		item.share = totals?.whole > 0 ? item.value / totals.whole : 0;
 	}
 	return [...byName.values()].sort((a, b) => b.value - a.value || (a.name < b.name ? -1 : 1));
@@ -58,6 +41,15 @@ export function foldSmall(ranked) {
 		return { listed: ranked, n_folded: 0 };
 	const listed = ranked.filter(({ share, value }, at) => share >= SMALL_SHARE || (at < LEAST_LISTED && value > 0));
 	return { listed, n_folded: ranked.length - listed.length };
+}
+
+/* What the picker lists: {items: [{name, note}], n_folded}, without processes that are no services. */
+export function pickerItems(services, totals, now_s) {
+	const ranked = rankServices(services, totals).filter(({ events }) => events.length > 0);
+	const notes = ({ value, share, hosts, last_time }) => [...(value > 0 ? [formatShare(share, 1)] : []),
+		hosts === 1 ? "1 host" : `${hosts} hosts`, ...(last_time ? [`${formatAge(now_s - last_time)} ago`] : [])];
+
+	return { items: ranked.map((item) => ({ name: item.name, note: notes(item).join(" · ") })), n_folded: foldSmall(ranked).n_folded };
 }
 
 /* Items whose name has @text: those that begin with it first, each group in the order it had. */

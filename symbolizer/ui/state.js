@@ -73,6 +73,27 @@ export function sortOf(state, ofHosts) {
 	return ofHosts ? "total" : "self";
 }
 
+/* What the server is asked for: the rest of the state only shows its answer in another way. */
+const SELECTION = ["service", "event", "last", "since", "until", "filter", "fold"];
+
+export function isOtherQuestion(state, before) {
+	return SELECTION.some((name) => state[name] !== before[name]);
+}
+
+/*
+ * Whether what is known for the selection @before (undefined: nothing) is of use for @asked. With the mark goesOn the
+ * question is that of @before for a later range, as in Live.
+ */
+export function isSameSelection(before, asked) {
+	const names = ["service", "event", "filter", ...(asked.goesOn ? [] : ["since", "until"])];
+
+	return before !== undefined && names.every((name) => before[name] === asked[name]);
+}
+
+export function nowSeconds() {
+	return Math.floor(Date.now() / 1000);
+}
+
 /* {since, until} in unix seconds; @now_s only matters for a relative range. */
 export function rangeOf(state, now_s) {
 	if (state.since)

@@ -4,26 +4,65 @@
  * Files whose functions have no names: why, and the command that mends it (GET /v1/unresolved).
  */
 
+import { fetchUnresolved } from "./api.js";
 import { command } from "./clipboard.js";
 import { elided, element } from "./element.js";
 import { formatShare } from "./format.js";
 
 const BUILD_ID_SHOWN = 12; /* digits; all of them are in the title */
 
-/* The file that an unresolved frame lies in, or null: "[/usr/lib/libz.so.1]", "libz.so.1+0x5e20", "[k] [ext4]". */
-export function fileOfFrame(label, files) {
+/* The newest seconds of a range that the fleet's question is about: it reads the stacks of all services. */
+export const UNRESOLVED_S = 900;
+
+/*
+ * The question that stands beside the one for the graph or the fleet. It may take longer than they do: who asks again by
+ * itself waits until it has ended, so that there is one at a time.
+ */
+export class UnresolvedQuestion {
+	constructor() {
+		this.ended = Promise.resolve();
+	}
+
+	/* @then(answer): of fetchUnresolved(), or with the member error and no files; not called once @signal is aborted. */
+	ask(selection, signal, then) {
+		this.ended = fetchUnresolved(selection, signal).catch((error) => ({ files: [], error: error.message }))
+			.then((answer) => signal.aborted || then(answer));
+	}
+}
+
+/*
+ * The files that an unresolved frame may lie in: "[/usr/lib/libz.so.1]", "libz.so.1+0x5e20", "[k] [ext4]". Several if
+ * only the build-ID or the folder tells them apart; one row of each, the one with the largest value.
+ */
+export function filesOfFrame(label, files) {
 	const bare = label.replace(/^\[[lk]\] /, "");
 	const base = /^(.+)\+0x[0-9a-f]+$/.exec(bare)?.[1];
+	const fitting = files.filter(({ file }) => bare === `[${file}]` || (base !== undefined && baseName(file) === base));
 
-	return files.find(({ file }) => bare === `[${file}]` || (base !== undefined && baseName(file) === base)) ?? null;
+	return [...new Map(fitting.reverse().map((row) => [keyOf(row), row])).values()].reverse();
+}
+
+/* A file may have several rows, one for each reason. */
+function keyOf({ file, build_id }) {
+	return `${file} ${build_id}`;
 }
 
 function baseName(path) {
 	return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/* [[name, value], ...] to stand beside what is known of a frame. */
-export function factsOfFile(file) {
+function wordsOf({ file, build_id }) {
+	return build_id ? `${file} (build-ID ${build_id.slice(0, BUILD_ID_SHOWN)})` : file;
+}
+
+/* [[name, value], ...] to stand beside what is known of a frame; @files of filesOfFrame(). */
+export function factsOfFiles(files) {
+	const [file] = files;
+
+	if (files.length === 0)
+		return [];
+	if (files.length > 1)
+		return [["File", `one of ${files.map(wordsOf).join(", ")}`], ["Remedy", "each of them is listed above the graph with its own"]];
 	const facts = [["File", file.file], ["Build-ID", file.build_id || "none"], ["Unresolved", file.why]];
 
 	if (file.command)
@@ -33,16 +72,23 @@ export function factsOfFile(file) {
 	return facts;
 }
 
-/* "3 files, 86.0 % of the time unresolved" */
-export function unresolvedTitle(answer) {
-	const { files, total, unresolved } = answer;
+/* "86.0 % unresolved, in 3 files: why, and the remedies". An answer may have but the largest rows, of @answer.count. */
+export function unresolvedTitle({ files, count = files.length, total, unresolved, error }) {
+	const n_files = new Set(files.map(keyOf)).size;
 
-	return `${formatShare(unresolved, total)} unresolved, in ${files.length === 1 ? "one file" : `${files.length} files`}: ` +
-		"why, and the remedies";
+	if (error)
+		return "The files of unresolved functions could not be listed";
+	return `${formatShare(unresolved, total)} unresolved, ` + (count > files.length ? `the ${files.length} largest of ${count} causes`
+		: `in ${n_files === 1 ? "one file" : `${n_files} files`}`) + ": why, and the remedies";
+}
+
+/* The table, or the server's sentence on why there is none. */
+export function unresolvedContent(answer, withServices) {
+	return answer.error ? element("p", "none", answer.error) : unresolvedTable(answer, withServices);
 }
 
 /* @withServices: a column of them, for the fleet. */
-export function unresolvedTable(answer, withServices) {
+function unresolvedTable(answer, withServices) {
 	const heads = ["File", "Share", "Build-ID", "Why", "Remedy"];
 
 	if (withServices)

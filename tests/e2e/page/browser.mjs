@@ -148,9 +148,13 @@ class Page {
 			this.send("Fetch.fulfillRequest", { requestId, responseCode: answer.status, body: Buffer.from(answer.body).toString("base64") });
 	}
 
-	/* The last request to a path that was answered in full, with the answer's body: what the page itself got. */
-	async lastAnswer(path) {
-		const request = this.requests.filter(({ id, url }) => this.finished.has(id) && new URL(url).pathname === path).at(-1);
+	/*
+	 * The last request to a path, of those whose parameters @fits, that was answered in full, with the answer's body:
+	 * what the page itself got.
+	 */
+	async lastAnswer(path, fits = () => true) {
+		const request = this.requests.filter(({ id, url }) => this.finished.has(id) && new URL(url).pathname === path &&
+			fits(new URL(url).searchParams)).at(-1);
 		const { body, base64Encoded } = await this.send("Network.getResponseBody", { requestId: request.id });
 
 		return { asked: Object.fromEntries(new URL(request.url).searchParams),

@@ -27,8 +27,12 @@ const FILES = [
 		why: "The file has no build-ID, so nothing can be uploaded for it.", remedy: "Link it with --build-id.", command: "", services: ["checkout", "nginx"] },
 ];
 
-export async function startFixture({ port = 0, nodes = 4000, token = "", pending = 0, unresolved = true } = {}) {
-	const fixture = { nodes, token, pending, unresolved, cache: new Map() };
+/*
+ * @unresolved: whether there is GET /v1/unresolved, or a function from its usual answer to {status, body}; @named: profiles
+ * without pending tables have all names.
+ */
+export async function startFixture({ port = 0, nodes = 4000, token = "", pending = 0, unresolved = true, named = false } = {}) {
+	const fixture = { nodes, token, pending, unresolved, named, cache: new Map() };
 	const server = createServer((request, response) => {
 		answer(request, response, fixture).catch((error) => {
 			response.writeHead(500, { "Content-Type": "text/plain" }).end(String(error));
@@ -55,8 +59,10 @@ async function answer(request, response, fixture) {
 			labels: { "agent.reduced": "unwind chunks 1/2, on-CPU 49.5 of 99 Hz", "kernel.lacks": "bpf-loop" } }] });
 	else if (url.pathname === "/v1/fleet")
 		sendJson(response, 200, { hosts: HOSTS.map(fleetHost), covered_s: 120, since: now_s() - 900, until: now_s() });
+	else if (url.pathname === "/v1/groups")
+		answerGroups(url.searchParams, response);
 	else if (url.pathname === "/v1/unresolved")
-		sendUnresolved(response, fixture);
+		await sendUnresolved(response, fixture);
 	else if (url.pathname === "/v1/flame")
 		answerProfile(url.searchParams, response, fixture);
 	else
@@ -64,20 +70,45 @@ async function answer(request, response, fixture) {
 }
 
 function fleetHost(name, at) {
-	return { name, agent_id: `a${at}`, agent_version: "0.1.0", cpus: 8, last_time: now_s() - (at ? 90 : 4), covered_s: 120, counted_s: 120,
+	return { name, agent_id: `a${at}`, agent_version: "0.1.0", cpus: 8, last_time: now_s() - (at ? 120 : 4), covered_s: 120, counted_s: 120,
 		ticks_expected: 95040, ticks_lost: 3, ticks_missed: 20, samples: 30000, stacks_cut: 12, stacks_lost: 0, waits_lost: 0,
 		batches_lost: 0, agent_cpu: 2400000 };
 }
 
+/* Each service on each host, as in the profile of Total; the same for every range. */
+function answerGroups(parameters, response) {
+	const groupBy = parameters.get("group_by");
+	const { functions, node_values } = makeProfile({ service: "Total", event: "on-cpu", nodes: 0, folded: true, groupBy: "host" });
+	const prefix = groupBy === "host" ? "[g] host=" : "[p] ";
+	const values = new Map();
+	const isNothing = parameters.get("filter")?.includes("nowhere");
+
+	for (const [fn, , , total] of isNothing ? [] : node_values.values) {
+		if (functions[fn].startsWith(prefix)) {
+			const name = functions[fn].slice(prefix.length);
+			values.set(name, (values.get(name) ?? 0) + total);
+		}
+	}
+	const groups = [...values].sort((a, b) => b[1] - a[1]).map(([name, value]) => ({ name, hosts: 2, processes: 2, threads: 2, value,
+		last_time: now_s() }));
+	sendJson(response, 200, { groups: groups.slice(0, Number(parameters.get("limit") ?? 50)), count: groups.length,
+		total: groups.reduce((sum, { value }) => sum + value, 0), event: "on-cpu", unit: "microseconds", message: isNothing
+			? "service 'Total' has no samples that the filter selects" : "" });
+}
+
 /* As a server that does not have the path yet, where @unresolved is false. */
-function sendUnresolved(response, { unresolved }) {
+async function sendUnresolved(response, { unresolved }) {
 	const total = 1e9;
 
-	if (!unresolved)
+	const usual = { event: "on-cpu", unit: "microseconds", since: 0, until: 0, message: "", total, unresolved: total * 0.2,
+		files: FILES.map((file) => ({ ...file, value: file.share * total * 0.2, share: file.share * 0.2 })) };
+
+	if (!unresolved) {
 		response.writeHead(404).end();
-	else
-		sendJson(response, 200, { event: "on-cpu", unit: "microseconds", since: 0, until: 0, message: "", total, unresolved: total * 0.2,
-			files: FILES.map((file) => ({ ...file, value: file.share * total * 0.2, share: file.share * 0.2 })) });
+		return;
+	}
+	const { status, body } = unresolved === true ? { status: 200, body: usual } : await unresolved(usual);
+	sendJson(response, status, body);
 }
 
 function answerProfile(parameters, response, fixture) {
@@ -115,15 +146,15 @@ function sendPending(response, asked, { nodes }) {
 	response.end(JSON.stringify({ result, message: "" }));
 }
 
-function sendProfile(response, asked, { nodes, cache }) {
+function sendProfile(response, asked, { nodes, cache, named }) {
 	const key = `${asked.service} ${asked.event} ${asked.fold_threads} ${asked.group_by}`;
 
 	if (!cache.has(key)) {
 		const result = profileOf(asked, nodes);
 		cache.set(key, gzipSync(JSON.stringify({ result, message: "" }), { level: 1 }));
 	}
-	response.writeHead(200, { "Content-Type": "application/json", "Content-Encoding": "gzip", "X-Hearth-Covered-S": 120 })
-		.end(cache.get(key));
+	response.writeHead(200, { "Content-Type": "application/json", "Content-Encoding": "gzip", "X-Hearth-Covered-S": 120,
+		...(named ? { "X-Hearth-Unsymbolized": 0 } : {}) }).end(cache.get(key));
 }
 
 function now_s() {

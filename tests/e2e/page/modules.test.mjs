@@ -83,7 +83,7 @@ test("the table of whole hosts is by total unless the reader chose", async () =>
 
 test("services are ranked by CPU time, with one row each", async () => {
 	const rows = ["on-cpu", "off-cpu"].flatMap((event) => [{ name: "a", event, hosts: 1, last_time: 5 }, { name: "b;c", event, hosts: 2, last_time: 9 }]);
-	const totals = "{ values: new Map([['[p] a', 10], ['[p] b:c', 30], ['[p] kworker', 20], ['[g] host=x', 60]]), whole: 60 }";
+	const totals = "{ values: new Map([['a', 10], ['b;c', 30], ['kworker', 20]]), whole: 60 }";
 	const ranked = await call("ranking", `m.rankServices(${JSON.stringify(rows)}, ${totals}).map(({ name, share, events }) => [name, share, events.length])`);
 
 	assert.deepEqual(ranked, [["b;c", 0.5, 2], ["kworker", 20 / 60, 0], ["a", 10 / 60, 2]]);
@@ -168,13 +168,43 @@ test("two machines of one name do not cover more than the range", async () => {
 	assert.deepEqual([x.covered_s, x.cpus], [900, 16]);
 });
 
-test("frames are matched with the file that they lie in", async () => {
-	const files = JSON.stringify([{ file: "/usr/lib/libz.so.1.2" }, { file: "/opt/app" }, { file: "ext4" }]);
-	const cases = [["[/usr/lib/libz.so.1.2]", 0], ["libz.so.1.2+0x5e20", 0], ["[l] libz.so.1.2+0x5e20", 0], ["[/opt/app]", 1], ["[k] [ext4]", 2],
-		["deflate", -1], ["[unknown] 0x00007f31c02a4410", -1]];
+test("the title of the unresolved files counts files, and says when it lists only some", async () => {
+	const rows = [{ file: "/a", build_id: "1" }, { file: "/a", build_id: "1" }, { file: "/b", build_id: "2" }];
+	const titleOf = (more) => call("unresolved", `m.unresolvedTitle(${JSON.stringify({ files: rows, total: 10, unresolved: 1, ...more })})`);
 
-	for (const [label, at] of cases)
-		assert.equal(await call("unresolved", `(() => { const files = ${files}; return files.indexOf(m.fileOfFrame(${JSON.stringify(label)}, files)); })()`), at, label);
+	assert.match(await titleOf({}), /^10.0 % unresolved, in 2 files:/);
+	assert.match(await titleOf({ count: 3 }), /in 2 files:/);
+	assert.match(await titleOf({ count: 500 }), /the 3 largest of 500 causes:/);
+});
+
+test("what is known of a selection is kept for the same one, and for its going on", async () => {
+	const before = { service: "a", event: "on-cpu", filter: "", since: 1, until: 5 };
+	const cases = [[{ ...before }, true], [{ ...before, since: 2, until: 6 }, false], [{ ...before, since: 2, until: 6, goesOn: true }, true],
+		[{ ...before, filter: "x", goesOn: true }, false]];
+
+	for (const [asked, expected] of cases)
+		assert.equal(await call("state", `m.isSameSelection(${JSON.stringify(before)}, ${JSON.stringify(asked)})`), expected);
+	assert.equal(await call("state", `m.isSameSelection(undefined, ${JSON.stringify(before)})`), false);
+});
+
+test("frames are matched with the file that they lie in", async () => {
+	const files = JSON.stringify([{ file: "/usr/lib/libz.so.1.2", build_id: "1" }, { file: "/opt/app", build_id: "2" }, { file: "ext4", build_id: "3" },
+		{ file: "/opt/app", build_id: "2", reason: "outside" }, { file: "/srv/app", build_id: "4" }]);
+	const cases = [["[/usr/lib/libz.so.1.2]", [0]], ["libz.so.1.2+0x5e20", [0]], ["[l] libz.so.1.2+0x5e20", [0]], ["[/opt/app]", [1]], ["[k] [ext4]", [2]],
+		["app+0x10", [1, 4]], ["deflate", []], ["[unknown] 0x00007f31c02a4410", []]];
+
+	for (const [label, at] of cases) {
+		assert.deepEqual(await call("unresolved", `(() => { const files = ${files};
+			return m.filesOfFrame(${JSON.stringify(label)}, files).map((file) => files.indexOf(file)); })()`), at, label);
+	}
+});
+
+test("a frame that may lie in several files offers no command", async () => {
+	const files = JSON.stringify([{ file: "/opt/app", build_id: "0123456789abcdef", why: "w", command: "c" }, { file: "/srv/app", build_id: "", why: "w", command: "d" }]);
+	const facts = await call("unresolved", `m.factsOfFiles(${files})`);
+
+	assert.equal(facts[0][1], "one of /opt/app (build-ID 0123456789ab), /srv/app");
+	assert.ok(!facts.flat().some((text) => text === "c" || text === "d"));
 });
 
 /* root 10 → a 7 (→ b 4 → a 3, c 1), a's other child d 0; b 2 */

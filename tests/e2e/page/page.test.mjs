@@ -273,24 +273,20 @@ async function openFleet(parameters = {}) {
 	await page.until("document.getElementById('progress').hidden && document.querySelector('.fleet .figures')");
 }
 
+const groupsBy = async (tag) => (await page.lastAnswer("/v1/groups", (parameters) => parameters.get("group_by") === tag)).answer;
+
 test("the landing page ranks services by their share of all CPU time", async () => {
 	await openFleet();
-	const { asked, answer } = await page.lastAnswer(FLAME);
-	const { root, nodes } = treeOf(answer.result);
-	const values = new Map();
-
-	assert.equal(asked.service, "Total");
-	for (const { label, total } of nodes) {
-		if (label.startsWith("[p] "))
-			values.set(label, (values.get(label) ?? 0) + total);
-	}
-	const ranked = [...values].sort((a, b) => b[1] - a[1]);
+	const { groups, total } = await groupsBy("app_service");
+	const [largest] = groups.sort((a, b) => b.value - a.value);
 	const rows = await rowsOf("services");
-	assert.equal(`[p] ${rows[0][0]}`, ranked[0][0]);
-	assert.equal(rows[0][1], await inWords(`formatShare(${ranked[0][1]}, ${root.total})`));
+
+	assert.equal(rows[0][0], largest.name);
+	assert.equal(rows[0][1], await inWords(`formatShare(${largest.value}, ${total})`));
 	const service = rows.find(([name]) => name === SERVICE);
 	assert.ok(service, rows.join("; "));
 	assert.match(service[4], /ago$/);
+	assert.deepEqual(page.requests.filter((request) => new URL(request.url).pathname === FLAME), [], "sums are enough");
 	await picture("page-fleet");
 	await assertQuiet();
 });
@@ -319,11 +315,90 @@ test("the landing page has each host's coverage, losses, cost and what its agent
 test("averages are over the time that agents covered", async () => {
 	await openFleet();
 	const { answer } = await page.lastAnswer("/v1/fleet");
-	const { root } = treeOf((await page.lastAnswer(FLAME)).answer.result);
+	const { total } = await groupsBy("app_service");
 	const figures = await page.evaluate("document.querySelector('.fleet .figures').textContent");
+	const cpus = answer.hosts.reduce((sum, { covered_s, cpus: count }) => sum + covered_s * count, 0) / answer.covered_s;
 
-	assert.ok(answer.covered_s < 3600);
-	assert.ok(figures.includes(`${(root.total / 1e6 / answer.covered_s).toFixed(2)} of`), figures);
+	assert.ok(answer.covered_s > 0);
+	assert.ok(figures.includes(`${(total / 1e6 / answer.covered_s).toFixed(2)} of ${Number(cpus.toFixed(1))}`), figures);
+});
+
+const sendJson = (body) => ({ status: 200, body: JSON.stringify(body) });
+const madeUpHost = (name, more) => ({ name, agent_id: name, agent_version: "0", cpus: 4, last_time: Math.floor(Date.now() / 1000), covered_s: 900,
+	counted_s: 900, ticks_expected: 100, ticks_lost: 0, ticks_missed: 0, samples: 100, stacks_cut: 0, stacks_lost: 0, waits_lost: 0,
+	batches_lost: 0, agent_cpu: 0, ...more });
+
+test("hosts without an agent in the range have no CPUs, and reboots add no row", async () => {
+	const day_ago = Math.floor(Date.now() / 1000) - 86400;
+	const hosts = [madeUpHost("a", { covered_s: 450 }), madeUpHost("a", { agent_id: "boot before", covered_s: 450, last_time: day_ago }),
+		madeUpHost("b", { covered_s: 450 }), madeUpHost("gone", { covered_s: 0, counted_s: 0, last_time: day_ago })];
+	const groups = [{ name: "a", value: 1800e6 }, { name: "gone", value: 7200e6 }];
+
+	await page.intercept("/v1/", (request) => {
+		const { pathname, searchParams } = new URL(request.url);
+		if (pathname === "/v1/fleet")
+			return sendJson({ hosts, covered_s: 900 });
+		return pathname === "/v1/groups" && searchParams.get("group_by") === "host" ? sendJson({ groups, count: 2, total: 9000e6, message: "" }) : null;
+	});
+	await openFleet({ last: "15m" });
+	const rows = (await rowsOf("hosts")).map(([name, cpus]) => [name, cpus]);
+	assert.deepEqual(rows.slice().sort(), [["a", "2.00 of 4"], ["b", "0.00 of 4"], ["gone", "– of 4"]]);
+	const figures = await page.evaluate("document.querySelector('.fleet .figures').innerText");
+	assert.match(figures, /2 sampling/);
+	assert.match(figures, /of 6\n/, "4 CPUs all the time and 4 for half of it");
+	assert.match(figures, /75.0 %/, "covered");
+});
+
+test("services are listed where the range has too many batches for the list of hosts", async () => {
+	await page.intercept("/v1/fleet", () => ({ status: 400, body: JSON.stringify({ error: "more batches than are read: ask for a shorter range" }) }));
+	await openFleet({ last: "24h" });
+	assert.match(await page.evaluate("document.querySelector('.fleet .hosts').textContent"), /more batches than are read/);
+	assert.ok((await rowsOf("services")).some(([name, , cpus]) => name === SERVICE && cpus === "–"));
+	assert.ok(await page.evaluate("document.getElementById('trouble').hidden"));
+});
+
+test("ages are by the server's clock, not by the browser's", async () => {
+	const own = await startFixture();
+
+	try {
+		await page.send("Page.addScriptToEvaluateOnNewDocument", { source: "const now = Date.now; Date.now = () => now() + 3600e3;" });
+		await page.open(`${own.url}/?last=1h`);
+		await page.until("document.querySelector('.fleet .figures')");
+		const silent = await page.evaluate("[...document.querySelectorAll('.fleet .hosts tr.silent')].map((row) => row.cells[0].textContent)");
+		assert.deepEqual(silent, ["web-2"]);
+		assert.match((await rowsOf("hosts")).find(([name]) => name === "web-1")[5], /^\d+ s ago$/);
+	} finally {
+		own.close();
+	}
+});
+
+test("the list of unresolved files does not take the focus from a button of the fleet", async () => {
+	let release;
+	const held = new Promise((resolve) => { release = resolve; });
+	const own = await startFixture({ unresolved: async (usual) => {
+		await held;
+		return { status: 200, body: usual };
+	} });
+
+	try {
+		await page.open(`${own.url}/?last=1h`);
+		await page.until("document.querySelector('.fleet .services .name-button')");
+		await page.evaluate("document.querySelector('.fleet .services .name-button').focus()");
+		release();
+		await page.until("document.querySelector('.unresolved-card')");
+		assert.ok(await page.evaluate("document.activeElement.matches('.name-button')"));
+	} finally {
+		release();
+		own.close();
+	}
+});
+
+test("the fleet asks for unresolved files of 15 minutes at most, and shows why there is no answer", async () => {
+	await page.intercept("/v1/unresolved", () => ({ status: 500, body: JSON.stringify({ error: "too many stacks in this range" }) }));
+	await openFleet({ last: "24h" });
+	await page.until("/too many stacks in this range/.test(document.querySelector('.unresolved-card')?.textContent)");
+	const [asked] = page.requests.filter((request) => new URL(request.url).pathname === "/v1/unresolved").map(({ url: text }) => new URL(text).searchParams);
+	assert.equal(asked.get("until") - asked.get("since"), 901, "with the last second");
 });
 
 test("a service of the landing page leads to its flame graph, and Back to the fleet", async () => {
@@ -340,7 +415,7 @@ test("a service of the landing page leads to its flame graph, and Back to the fl
 test("a server that no agent has sent anything to shows how to start one", async () => {
 	await page.intercept("/v1/", (request) => ({ status: 200, body: JSON.stringify(new URL(request.url).pathname === FLAME
 		? { result: null, message: "no on-cpu samples were ever stored" }
-		: { services: [], hosts: [], files: [], covered_s: 0 }) }));
+		: { services: [], hosts: [], files: [], groups: [], total: 0, message: "no on-cpu samples were ever stored", covered_s: 0 }) }));
 	await page.open(`${url}/`);
 	await page.until("!document.getElementById('notice').hidden");
 	const notice = await page.text("notice");
@@ -417,6 +492,24 @@ test("a server that wants a token gets it from a prompt, and it is kept in this 
 	await page.until("document.querySelector('#stats dd')");
 });
 
+test("a prompt for a token that is cancelled leaves a way back to it", async () => {
+	await page.intercept("/v1/", () => ({ status: 401, body: JSON.stringify({ error: "a token is needed" }) }));
+	await page.open(`${url}/?last=1h`);
+	await page.until("document.getElementById('token-dialog').open");
+	await page.clickOn("#token-cancel");
+	await page.until("!document.getElementById('token-dialog').open");
+	await page.clickOn("#notice button");
+	await page.until("document.getElementById('token-dialog').open");
+});
+
+test("a button that was clicked twice has its own label again", async () => {
+	await openService();
+	await page.clickOn("#share");
+	await page.until("document.getElementById('share').textContent !== 'Copy link'");
+	await page.clickOn("#share");
+	await page.until("document.getElementById('share').textContent === 'Copy link'");
+});
+
 test("a server that is gone leaves the graph, and is asked again on demand", async () => {
 	let gone = false;
 
@@ -476,6 +569,69 @@ test("files of unresolved frames are listed with the remedy, and so are the fram
 });
 
 const withServer = (command, address) => command.replace(/^hearth upload/, `hearth upload --server ${address}`);
+const listShown = "!document.getElementById('unresolved').hidden";
+
+test("the list of unresolved files is removed once all names are there", async () => {
+	const own = await startFixture({ pending: 1, named: true });
+
+	try {
+		await page.open(`${own.url}/?service=search-api`);
+		await page.until(listShown);
+		await page.until(`document.getElementById('names').hidden && !(${listShown})`);
+	} finally {
+		own.close();
+	}
+});
+
+test("the list of unresolved files is that of the range", async () => {
+	let isHeld = false;
+	let release;
+	const held = new Promise((resolve) => { release = resolve; });
+	const own = await startFixture({ unresolved: async (usual) => {
+		if (isHeld)
+			await held;
+		return { status: 200, body: usual };
+	} });
+
+	try {
+		await page.open(`${own.url}/?service=search-api`);
+		await page.until(listShown);
+		isHeld = true;
+		await page.clickOn("input[name=range][value='1h'] + span");
+		await page.until(`location.search.includes('last=1h') && document.getElementById('progress').hidden && !(${listShown})`);
+		release();
+		await page.until(listShown);
+	} finally {
+		release();
+		own.close();
+	}
+});
+
+test("a page that asks again by itself waits for the unresolved files", async () => {
+	let n_underway = 0;
+	let n_most = 0;
+	let n_answered = 0;
+	/* Longer than the page waits between its first questions. */
+	const own = await startFixture({ pending: 1000, unresolved: async (usual) => {
+		n_most = Math.max(n_most, ++n_underway);
+		await new Promise((resolve) => setTimeout(resolve, 3000));
+		n_underway--;
+		n_answered++;
+		return { status: 200, body: usual };
+	} });
+
+	try {
+		await page.open(`${own.url}/?service=search-api`);
+		await page.until(listShown);
+		const deadline = Date.now() + 30000;
+		while (n_answered < 2 && Date.now() < deadline)
+			await new Promise((resolve) => setTimeout(resolve, 50));
+		assert.ok(n_answered >= 2);
+		assert.equal(n_most, 1);
+	} finally {
+		own.close();
+	}
+});
 
 test("a server without the list of unresolved files shows none", async () => {
 	const older = await startFixture({ unresolved: false });
@@ -494,24 +650,6 @@ test("figures and legend follow the zoom", async () => {
 	const { root } = await openService();
 	const [node] = callees(root, ({ depth, total }) => depth === 3 && total > root.total / 50 && total < root.total);
 	const place = await placeOf(node, root);
-test("a prompt for a token that is cancelled leaves a way back to it", async () => {
-	await page.intercept("/v1/", () => ({ status: 401, body: JSON.stringify({ error: "a token is needed" }) }));
-	await page.open(`${url}/?last=1h`);
-	await page.until("document.getElementById('token-dialog').open");
-	await page.clickOn("#token-cancel");
-	await page.until("!document.getElementById('token-dialog').open");
-	await page.clickOn("#notice button");
-	await page.until("document.getElementById('token-dialog').open");
-});
-
-test("a button that was clicked twice has its own label again", async () => {
-	await openService();
-	await page.clickOn("#share");
-	await page.until("document.getElementById('share').textContent !== 'Copy link'");
-	await page.clickOn("#share");
-	await page.until("document.getElementById('share').textContent === 'Copy link'");
-});
-
 
 	await page.click(place.x, place.y);
 	await page.until("!document.getElementById('crumbs').hidden");
