@@ -138,7 +138,7 @@ test("a command names the server by the address of the page", async () => {
 		["hearth upload --server http://127.0.0.1:20416 --force a", own, `hearth upload --server ${own} --force a`],
 		["hearth upload --server https://hearth.example a", own, `hearth upload --server ${own} a`],
 		["hearth upload --server https://other.example a", own, "hearth upload --server https://other.example a"],
-		["hearth upload --server 'http://[::1]:20416' a", "http://h/a'b", "hearth upload --server 'http://h/a'\\''b' a"],
+		["hearth upload --server 'http://localhost:20416' a", "http://h/a'b", "hearth upload --server 'http://h/a'\\''b' a"],
 		["hearth upload a", "http://127.0.0.1:20416", "hearth upload a"],
 		["hearth upload a", "http://localhost:8080", "hearth upload --server http://localhost:8080 a"],
 		["", own, ""], ["ls", own, "ls"]];
