@@ -193,7 +193,7 @@ function hostsCard(data, hosts, events) {
 		if (host.notes.length === 0)
 			return [row];
 		const note = element("td", "note-row", host.notes.join("; "));
-		note.colSpan = 6;
+		note.colSpan = 4; /* the columns of a phone */
 		row.classList.add("noted");
 		return [row, element("tr", "", note)];
 	});
@@ -213,5 +213,5 @@ function unresolvedCard({ unresolved, asked }) {
 	scroll.tabIndex = 0;
 	scroll.setAttribute("role", "group");
 	scroll.setAttribute("aria-label", "Unresolved by file");
-	return element("section", "card unresolved-card", cardHead(isPart ? "Unresolved by file, in the last 15 minutes" : "Unresolved by file"), scroll);
+	return element("section", "card unresolved-card", cardHead(isPart ? "Unresolved by file, newest 15 minutes" : "Unresolved by file"), scroll);
 }
