@@ -21,37 +21,44 @@ static const struct counter_row {
 #undef X
 };
 
-static void add_counter(struct fleet_counts *counts, const struct batch_counter *counter)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(counter_rows); i++) {
-		const char *prefix = counter_rows[i].prefix;
-		uint64_t *sum = (uint64_t *)((char *)counts + counter_rows[i].offset);
-
-		if (strncmp(counter->name, prefix, strlen(prefix)) == 0)
-			*sum += counter->value;
-	}
-}
-
-static int add_counted(void *arg, const struct store_counted *counted)
+static int add_batch(void *arg, uint64_t opened_wall_ns, uint64_t closed_wall_ns)
 {
 	struct fleet_host *host = arg;
 
-	if (counted->closed_wall_ns > counted->opened_wall_ns)
-		host->counted_ns += counted->closed_wall_ns - counted->opened_wall_ns;
-	for (uint32_t i = 0; i < counted->n_counters; i++)
-		add_counter(&host->counts, &counted->counters[i]);
+	if (closed_wall_ns > opened_wall_ns)
+		host->counted_ns += closed_wall_ns - opened_wall_ns;
+	return 0;
+}
+
+static int add_counter(void *arg, struct bytes_view name, uint64_t value)
+{
+	struct fleet_host *host = arg;
+
+	for (size_t i = 0; i < ARRAY_SIZE(counter_rows); i++) {
+		const char *prefix = counter_rows[i].prefix;
+		size_t length = strlen(prefix);
+		uint64_t *sum = (uint64_t *)((char *)&host->counts + counter_rows[i].offset);
+
+		if (name.size >= length && memcmp(name.data, prefix, length) == 0)
+			*sum += value;
+	}
 	return 0;
 }
 
 static int describe_host(struct store *store, uint64_t from_slot, uint64_t to_slot,
 			 size_t max_batches, struct fleet_host *host)
 {
+	const struct store_counter_visitor visitor = {
+		.batch = add_batch,
+		.counter = add_counter,
+		.arg = host,
+	};
 	int r;
 
 	r = coverage_of_hosts(store, &host->host->id, 1, from_slot, to_slot, &host->covered_slots);
 	if (r == 0 && host->covered_slots > 0)
 		r = store_scan_counters(store, host->host->id, from_slot, to_slot, max_batches,
-					add_counted, host);
+					&visitor);
 	return r == -EOPNOTSUPP ? 0 : r;
 }
 

@@ -160,27 +160,36 @@ void codec_add_counters(struct bytes *out, const struct batch_counter *counters,
 	}
 }
 
-/* A name and a value have a byte each at least. */
-int codec_read_counters(struct bytes_view in, struct arena *arena,
-			const struct batch_counter **ret_counters, uint32_t *ret_count)
+/* 1 a counter, 0 the end. */
+static int next_counter(struct bytes_reader *in, struct bytes_view *ret_name, uint64_t *ret_value)
 {
-	struct bytes_reader reader = bytes_reader_of(in);
-	struct batch_counter *counters =
-		arena_alloc_array(arena, in.size / 2 + 1, sizeof(*counters));
-	uint32_t count = 0;
+	uint64_t length;
 
-	if (!counters)
-		return -ENOMEM;
-	while (reader.next < reader.end && !reader.error) {
-		counters[count].name = read_text(&reader, arena);
-		counters[count].value = bytes_read_varint(&reader);
-		count++;
-	}
-	if (reader.error)
-		return reader.error;
-	*ret_counters = counters;
-	*ret_count = count;
-	return 0;
+	if (in->next >= in->end)
+		return 0;
+	length = bytes_read_varint(in);
+	if (in->error || length > (uint64_t)(in->end - in->next))
+		return -EBADMSG;
+	*ret_name = (struct bytes_view){ .data = in->next, .size = length };
+	in->next += length;
+	*ret_value = bytes_read_varint(in);
+	return in->error ? -EBADMSG : 1;
+}
+
+int codec_walk_counters(struct bytes_view in, store_counter_function function, void *arg)
+{
+	struct bytes_reader checked = bytes_reader_of(in);
+	struct bytes_reader reader = bytes_reader_of(in);
+	struct bytes_view name;
+	uint64_t value;
+	int r;
+
+	do
+		r = next_counter(&checked, &name, &value);
+	while (r > 0);
+	while (r == 0 && next_counter(&reader, &name, &value) > 0)
+		r = function(arg, name, value);
+	return MIN(r, 0);
 }
 
 void codec_add_host(struct bytes *out, const struct batch_host *host)

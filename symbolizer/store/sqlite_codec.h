@@ -35,8 +35,11 @@ int codec_read_segments(struct bytes_view in, struct arena *arena,
 
 void codec_add_counters(struct bytes *out, const struct batch_counter *counters, uint32_t count);
 
-int codec_read_counters(struct bytes_view in, struct arena *arena,
-			const struct batch_counter **ret_counters, uint32_t *ret_count);
+/*
+ * Calls @function for each counter, in order; it returns < 0 to stop with that error. Nothing is
+ * allocated, whatever the column has: all of it is checked before the first call.
+ */
+int codec_walk_counters(struct bytes_view in, store_counter_function function, void *arg);
 
 /* All that a host says of itself but its times. */
 void codec_add_host(struct bytes *out, const struct batch_host *host);

@@ -10,19 +10,15 @@
  * alone.
  */
 
-/* Counters of one batch: the decoder of batches takes at most some thousands. */
-#define COUNTERS_ARENA_BYTES MIB
-
 struct block_walk {
 	struct connection_set *set;
 	struct sqlite_db *db;
 	uint64_t from_slot, to_slot; /* within one day */
 	uint64_t max_span;
 	size_t max_batches;
-	struct arena *arena;
 	store_coverage_function on_coverage;
-	store_counters_function on_counters;
-	void *arg;
+	void *arg; /* of on_coverage */
+	const struct store_counter_visitor *visitor;
 	int stopped;
 };
 
@@ -47,19 +43,18 @@ static int cover_sender(struct block_walk *walk, uint32_t host, int64_t sender)
 /* Counters that cannot be read are left out. */
 static int report_counters(struct block_walk *walk, sqlite3_stmt *row)
 {
-	struct store_counted counted = {
-		.opened_wall_ns = (uint64_t)sqlite3_column_int64(row, 0),
-		.closed_wall_ns = (uint64_t)sqlite3_column_int64(row, 1),
-	};
+	const struct store_counter_visitor *visitor = walk->visitor;
 	int r;
 
-	arena_clear(walk->arena);
-	r = codec_read_counters(sqlite_blob(row, 2), walk->arena, &counted.counters,
-				&counted.n_counters);
-	if (r < 0)
-		return r == -EBADMSG ? 0 : r;
-	walk->stopped = walk->on_counters(walk->arg, &counted);
-	return walk->stopped;
+	walk->stopped = visitor->batch(visitor->arg, (uint64_t)sqlite3_column_int64(row, 0),
+				       (uint64_t)sqlite3_column_int64(row, 1));
+	if (walk->stopped < 0)
+		return walk->stopped;
+	r = codec_walk_counters(sqlite_blob(row, 2), visitor->counter, visitor->arg);
+	if (r == -EBADMSG)
+		return 0;
+	walk->stopped = r;
+	return r;
 }
 
 static int count_sender(struct block_walk *walk, int64_t sender)
@@ -148,21 +143,14 @@ int read_scan_coverage(struct connection_set *set, const uint32_t *hosts, size_t
 }
 
 int read_scan_counters(struct connection_set *set, uint32_t host, uint64_t from_slot,
-		       uint64_t to_slot, size_t max_batches, store_counters_function function,
-		       void *arg)
+		       uint64_t to_slot, size_t max_batches,
+		       const struct store_counter_visitor *visitor)
 {
-	scoped(arena_freep) struct arena *arena = NULL;
 	struct block_walk walk = {
 		.set = set,
 		.max_batches = max_batches,
-		.on_counters = function,
-		.arg = arg,
+		.visitor = visitor,
 	};
-	int r;
 
-	r = arena_new(COUNTERS_ARENA_BYTES, &arena);
-	if (r < 0)
-		return r;
-	walk.arena = arena;
 	return walk_days(&walk, &host, 1, from_slot, to_slot);
 }

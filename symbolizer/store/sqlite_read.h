@@ -46,8 +46,8 @@ int read_scan_coverage(struct connection_set *set, const uint32_t *hosts, size_t
 		       uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
 		       void *arg);
 int read_scan_counters(struct connection_set *set, uint32_t host, uint64_t from_slot,
-		       uint64_t to_slot, size_t max_batches, store_counters_function function,
-		       void *arg);
+		       uint64_t to_slot, size_t max_batches,
+		       const struct store_counter_visitor *visitor);
 
 int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t count,
 	      uint64_t from_slot, uint64_t to_slot, store_row_function function, void *arg);

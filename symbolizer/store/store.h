@@ -17,6 +17,7 @@
  */
 
 #include "common/arena.h"
+#include "common/bytes.h"
 #include "symbolizer/store/batch.h"
 
 struct store;
@@ -120,14 +121,16 @@ typedef int (*store_row_function)(void *arg, uint32_t series_index, uint64_t sta
 typedef int (*store_coverage_function)(void *arg, uint32_t host, uint64_t first_slot,
 				       uint64_t last_slot);
 
-/* What an agent counted between the opening and the closing of one batch. Return < 0 to stop with
- * that error. */
-struct store_counted {
-	uint64_t opened_wall_ns, closed_wall_ns;
-	const struct batch_counter *counters;
-	uint32_t n_counters;
+/* Return < 0 to stop with that error. @name is valid during the call only. */
+typedef int (*store_counter_function)(void *arg, struct bytes_view name, uint64_t value);
+
+/* Receives what an agent counted between the opening and the closing of one batch: first the
+ * batch's times, then each counter. */
+struct store_counter_visitor {
+	int (*batch)(void *arg, uint64_t opened_wall_ns, uint64_t closed_wall_ns);
+	store_counter_function counter;
+	void *arg;
 };
-typedef int (*store_counters_function)(void *arg, const struct store_counted *counted);
 
 /* A name that processes of the tenant go by. */
 struct store_service {
@@ -152,8 +155,8 @@ struct store_operations {
 			     uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
 			     void *arg);
 	int (*scan_counters)(struct store *store, uint32_t host, uint64_t from_slot,
-			     uint64_t to_slot, size_t max_batches, store_counters_function function,
-			     void *arg);
+			     uint64_t to_slot, size_t max_batches,
+			     const struct store_counter_visitor *visitor);
 	int (*load_stacks)(struct store *store, const uint64_t *stack_ids, size_t count,
 			   struct arena *arena, struct store_stack *ret_stacks);
 	int (*load_executables)(struct store *store, const uint32_t *ids, size_t count,
@@ -236,18 +239,18 @@ static inline int store_scan_coverage(struct store *store, const uint32_t *hosts
 }
 
 /*
- * Calls @function for the newest batches of a host that cover a part of [from_slot, to_slot): of
- * each day and each run of its agent, at most @max_batches. Texts last for the call only. The
- * function must not call the store. May be missing in an engine: -EOPNOTSUPP.
+ * Visits the newest batches of a host that cover a part of [from_slot, to_slot): of each day and
+ * each run of its agent, at most @max_batches. The functions must not call the store. May be
+ * missing in an engine: -EOPNOTSUPP.
  */
 static inline int store_scan_counters(struct store *store, uint32_t host, uint64_t from_slot,
 				      uint64_t to_slot, size_t max_batches,
-				      store_counters_function function, void *arg)
+				      const struct store_counter_visitor *visitor)
 {
 	if (!store->operations->scan_counters)
 		return -EOPNOTSUPP;
 	return store->operations->scan_counters(store, host, from_slot, to_slot, max_batches,
-						function, arg);
+						visitor);
 }
 
 /* Fills ret_stacks[count]. Stack id 0 ("only counted") and unknown ids give no frames. */

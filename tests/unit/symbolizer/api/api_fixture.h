@@ -263,7 +263,7 @@ static inline int fake_scan_coverage(struct store *store, const uint32_t *hosts,
 
 static inline int fake_scan_counters(struct store *store, uint32_t host, uint64_t from_slot,
 				     uint64_t to_slot, size_t max_batches,
-				     store_counters_function function, void *arg)
+				     const struct store_counter_visitor *visitor)
 {
 	static const struct batch_counter counters[] = {
 		{ "ticks_expected_total{}", 3960 },
@@ -277,18 +277,24 @@ static inline int fake_scan_counters(struct store *store, uint32_t host, uint64_
 		{ "bpf_ns_total{}", NSEC_PER_MSEC },
 		{ "a_counter_of_a_later_version{}", 1 },
 	};
-	const struct store_counted counted = {
-		.opened_wall_ns = FIXTURE_SECOND * NSEC_PER_SEC,
-		.closed_wall_ns = (FIXTURE_SECOND + 10) * NSEC_PER_SEC,
-		.counters = counters,
-		.n_counters = ARRAY_SIZE(counters),
-	};
+	int r = fake_error(store);
 
 	(void)host;
 	(void)from_slot;
 	(void)to_slot;
 	(void)max_batches;
-	return fake_error(store) < 0 ? fake_error(store) : function(arg, &counted);
+	if (r == 0)
+		r = visitor->batch(visitor->arg, FIXTURE_SECOND * NSEC_PER_SEC,
+				   (FIXTURE_SECOND + 10) * NSEC_PER_SEC);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(counters); i++) {
+		const struct bytes_view name = {
+			.data = (const uint8_t *)counters[i].name,
+			.size = strlen(counters[i].name),
+		};
+
+		r = visitor->counter(visitor->arg, name, counters[i].value);
+	}
+	return r;
 }
 
 static inline int fake_check(struct store *store)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/store/store_fixture.h"
 
+#include <string.h>
+
+#include "symbolizer/ingest/batch_checks.h"
+
 struct seen {
 	uint64_t first_slot, last_slot;
 	size_t n_batches;
@@ -69,27 +73,43 @@ static void a_batch_over_midnight_covers_both_days(void **state)
 
 struct counted {
 	uint64_t sum, covered_ns;
-	size_t n_batches;
+	size_t n_batches, n_counters;
 };
 
-static int add_counters(void *arg, const struct store_counted *batch)
+static int add_batch(void *arg, uint64_t opened_wall_ns, uint64_t closed_wall_ns)
 {
 	struct counted *counted = arg;
 
-	counted->covered_ns += batch->closed_wall_ns - batch->opened_wall_ns;
+	counted->covered_ns += closed_wall_ns - opened_wall_ns;
 	counted->n_batches++;
-	for (uint32_t i = 0; i < batch->n_counters; i++) {
-		assert_string_equal(batch->counters[i].name, "samples_total{}");
-		counted->sum += batch->counters[i].value;
-	}
 	return 0;
+}
+
+static int add_counter(void *arg, struct bytes_view name, uint64_t value)
+{
+	struct counted *counted = arg;
+
+	counted->n_counters++;
+	if (name.size == strlen("samples_total{}") &&
+	    memcmp(name.data, "samples_total{}", name.size) == 0)
+		counted->sum += value;
+	return 0;
+}
+
+static struct counted count_newest(struct store *store, uint64_t from_ns, uint64_t to_ns, size_t max)
+{
+	struct counted counted = {};
+	const struct store_counter_visitor visitor = { add_batch, add_counter, &counted };
+
+	assert_ok(store_scan_counters(store, 1, from_ns / SLOT_NS, to_ns / SLOT_NS, max, &visitor));
+	return counted;
 }
 
 static void counters_of_the_newest_batches_come_back(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
-	struct counted all = {}, newest = {};
+	struct counted all, newest;
 
 	for (uint64_t i = 1; i <= 3; i++) {
 		struct batch_builder *builder = batch_at(i, NOON + 5 * i * NSEC_PER_SEC, i == 1);
@@ -97,17 +117,33 @@ static void counters_of_the_newest_batches_come_back(void **state)
 		batch_builder_counter(builder, "samples_total{}", i);
 		assert_int_equal(write_batch(store, builder), STORE_STORED);
 	}
-	assert_ok(store_scan_counters(store, 1, NOON / SLOT_NS,
-				      (NOON + 60 * NSEC_PER_SEC) / SLOT_NS, 100, add_counters,
-				      &all));
+	all = count_newest(store, NOON, NOON + 60 * NSEC_PER_SEC, 100);
 	assert_int_equal(all.n_batches, 3);
 	assert_int_equal(all.sum, 6);
 	assert_int_equal(all.covered_ns, 15 * NSEC_PER_SEC);
-	assert_ok(store_scan_counters(store, 1, NOON / SLOT_NS,
-				      (NOON + 60 * NSEC_PER_SEC) / SLOT_NS, 1, add_counters,
-				      &newest));
+	newest = count_newest(store, NOON, NOON + 60 * NSEC_PER_SEC, 1);
 	assert_int_equal(newest.n_batches, 1);
 	assert_int_equal(newest.sum, 3);
+}
+
+/* As many counters with names as long as the decoder of batches takes: 16 MiB. */
+static void the_largest_list_of_counters_is_read(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	struct batch_builder *builder = batch_at(1, NOON + 5 * NSEC_PER_SEC, true);
+	char name[BATCH_MAX_TEXT_BYTES + 1];
+	struct counted counted;
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	for (int i = 1; i < DECODE_MAX_COUNTERS; i++)
+		batch_builder_counter(builder, name, 1);
+	batch_builder_counter(builder, "samples_total{}", 7);
+	assert_int_equal(write_batch(store, builder), STORE_STORED);
+	counted = count_newest(store, NOON, NOON + 60 * NSEC_PER_SEC, 1);
+	assert_int_equal(counted.n_counters, DECODE_MAX_COUNTERS);
+	assert_int_equal(counted.sum, 7);
 }
 
 int main(void)
@@ -116,6 +152,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(idle_time_is_covered_and_a_gap_is_not,
 						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test_setup_teardown(a_batch_over_midnight_covers_both_days,
+						temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test_setup_teardown(the_largest_list_of_counters_is_read,
 						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test_setup_teardown(counters_of_the_newest_batches_come_back,
 						temp_folder_setup, temp_folder_teardown),
