@@ -53,12 +53,18 @@ static int describe_host(struct store *store, uint64_t from_slot, uint64_t to_sl
 		.counter = add_counter,
 		.arg = host,
 	};
+	const struct store_counter_query query = {
+		.hosts = &host->host->id,
+		.n_hosts = 1,
+		.from_slot = from_slot,
+		.to_slot = to_slot,
+		.max_batches = max_batches,
+	};
 	int r;
 
 	r = coverage_of_hosts(store, &host->host->id, 1, from_slot, to_slot, &host->covered_slots);
 	if (r == 0 && host->covered_slots > 0)
-		r = store_scan_counters(store, host->host->id, from_slot, to_slot, max_batches,
-					&visitor);
+		r = store_scan_counters(store, &query, &visitor);
 	return r == -EOPNOTSUPP ? 0 : r;
 }
 

@@ -141,9 +141,8 @@ static void take_run(const struct write *write, const struct row_run *run, struc
 }
 
 /*
- * Begins with the covered slots of this day: the index on both slots then has the coverage, of idle
- * times too, and no block needs to be read for it. The batch may have rows of a day that it does
- * not cover.
+ * Begins with the covered slots of this day, so that the largest span of the day's blocks bounds
+ * their covered times too. The batch may have rows of a day that it does not cover.
  */
 static void cover_day(const struct batch *batch, struct day_share *share)
 {

@@ -5,22 +5,35 @@
 #include "symbolizer/store/sqlite_codec.h"
 
 /*
- * When agents were there, and what they counted: both are of blocks, whatever rows these have. The
- * slots of a block include the time that its batch covers, so coverage is read from the index
- * alone.
+ * When agents ran, and what they counted: both belong to blocks, whatever rows these have. A
+ * block's rows may lie before the time that its batch covers (a wait that began earlier), so
+ * coverage is that of the batch's own times, which an index has.
  */
 
 struct block_walk {
 	struct connection_set *set;
 	struct sqlite_db *db;
 	uint64_t from_slot, to_slot; /* within one day */
-	uint64_t max_span;
-	size_t max_batches;
+	uint64_t max_span_ns;
+	size_t n_left; /* batches that the visitor may still see */
 	store_coverage_function on_coverage;
 	void *arg; /* of on_coverage */
 	const struct store_counter_visitor *visitor;
 	int stopped;
 };
+
+static int report_coverage(struct block_walk *walk, uint32_t host, sqlite3_stmt *row)
+{
+	uint64_t opened_ns = (uint64_t)sqlite3_column_int64(row, 0);
+	uint64_t closed_ns = (uint64_t)sqlite3_column_int64(row, 1);
+
+	/* A block of a day that has rows of the batch, but is not covered by it. */
+	if (opened_ns >= closed_ns)
+		return 0;
+	walk->stopped =
+		walk->on_coverage(walk->arg, host, opened_ns / SLOT_NS, (closed_ns - 1) / SLOT_NS);
+	return walk->stopped;
+}
 
 static int cover_sender(struct block_walk *walk, uint32_t host, int64_t sender)
 {
@@ -28,14 +41,12 @@ static int cover_sender(struct block_walk *walk, uint32_t host, int64_t sender)
 	int r;
 
 	r = sqlite_query(walk->db, SQL_BLOCK_COVERAGE, &row, SQL_INT(sender),
-			 SQL_INT(walk->from_slot), SQL_INT(walk->to_slot), SQL_INT(walk->max_span));
+			 SQL_INT(walk->from_slot * SLOT_NS), SQL_INT(walk->to_slot * SLOT_NS),
+			 SQL_INT(walk->max_span_ns));
 	while (r > 0) {
-		walk->stopped =
-			walk->on_coverage(walk->arg, host, (uint64_t)sqlite3_column_int64(row, 0),
-					  (uint64_t)sqlite3_column_int64(row, 1));
-		if (walk->stopped < 0)
-			return walk->stopped;
-		r = sqlite_step(walk->db, row);
+		r = report_coverage(walk, host, row);
+		if (r == 0)
+			r = sqlite_step(walk->db, row);
 	}
 	return r;
 }
@@ -63,9 +74,10 @@ static int count_sender(struct block_walk *walk, int64_t sender)
 	int r;
 
 	r = sqlite_query(walk->db, SQL_BLOCK_COUNTERS, &row, SQL_INT(sender),
-			 SQL_INT(walk->from_slot), SQL_INT(walk->to_slot), SQL_INT(walk->max_span),
-			 SQL_INT(walk->max_batches));
+			 SQL_INT(walk->from_slot * SLOT_NS), SQL_INT(walk->to_slot * SLOT_NS),
+			 SQL_INT(walk->n_left));
 	while (r > 0) {
+		walk->n_left--;
 		r = report_counters(walk, row);
 		if (r == 0)
 			r = sqlite_step(walk->db, row);
@@ -78,12 +90,12 @@ static int walk_host(struct block_walk *walk, uint32_t host)
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 	int r;
 
-	r = sqlite_query(walk->db, SQL_SENDERS_OF_HOST, &row, SQL_INT(host));
+	r = sqlite_query(walk->db, walk->visitor ? SQL_SENDERS_NEWEST_FIRST : SQL_SENDERS_OF_HOST,
+			 &row, SQL_INT(host));
 	while (r > 0) {
 		int64_t sender = sqlite3_column_int64(row, 0);
 
-		r = walk->on_coverage ? cover_sender(walk, host, sender)
-				      : count_sender(walk, sender);
+		r = walk->visitor ? count_sender(walk, sender) : cover_sender(walk, host, sender);
 		if (r == 0)
 			r = sqlite_step(walk->db, row);
 	}
@@ -100,7 +112,8 @@ static int walk_day(struct block_walk *walk, day_number day, const uint32_t *hos
 		r = day_db_total(walk->db, &total);
 	if (r < 0)
 		return r;
-	walk->max_span = total.max_span;
+	/* Blocks of earlier versions are in max_span with their rows only. */
+	walk->max_span_ns = MAX((total.max_span + 1) * SLOT_NS, 60 * NSEC_PER_SEC);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = walk_host(walk, hosts[i]);
 	return r;
@@ -120,7 +133,9 @@ static int walk_days(struct block_walk *walk, const uint32_t *hosts, size_t coun
 	if (r == 0)
 		r = store_state_days(walk->set->state, day_of_slot(from_slot),
 				     day_of_slot(to_slot - 1), arena, &days, &n_days);
-	for (size_t i = 0; r == 0 && i < n_days; i++) {
+	for (size_t k = 0; r == 0 && k < n_days; k++) {
+		size_t i = walk->visitor ? n_days - 1 - k : k;
+
 		/* Within the day, so that the sums in the statements cannot overflow. */
 		walk->from_slot = MAX(from_slot, days[i].day * SLOTS_PER_DAY);
 		walk->to_slot = MIN(to_slot, (days[i].day + 1) * SLOTS_PER_DAY);
@@ -142,15 +157,14 @@ int read_scan_coverage(struct connection_set *set, const uint32_t *hosts, size_t
 	return walk_days(&walk, hosts, count, from_slot, to_slot);
 }
 
-int read_scan_counters(struct connection_set *set, uint32_t host, uint64_t from_slot,
-		       uint64_t to_slot, size_t max_batches,
+int read_scan_counters(struct connection_set *set, const struct store_counter_query *query,
 		       const struct store_counter_visitor *visitor)
 {
 	struct block_walk walk = {
 		.set = set,
-		.max_batches = max_batches,
+		.n_left = query->max_batches,
 		.visitor = visitor,
 	};
 
-	return walk_days(&walk, &host, 1, from_slot, to_slot);
+	return walk_days(&walk, query->hosts, query->n_hosts, query->from_slot, query->to_slot);
 }

@@ -45,8 +45,7 @@ int read_list_label_names(struct connection_set *set, const char *tenant, const 
 int read_scan_coverage(struct connection_set *set, const uint32_t *hosts, size_t count,
 		       uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
 		       void *arg);
-int read_scan_counters(struct connection_set *set, uint32_t host, uint64_t from_slot,
-		       uint64_t to_slot, size_t max_batches,
+int read_scan_counters(struct connection_set *set, const struct store_counter_query *query,
 		       const struct store_counter_visitor *visitor);
 
 int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t count,

@@ -84,13 +84,12 @@ static int operation_scan_coverage(struct store *store, const uint32_t *hosts, s
 	return read_scan_coverage(reader.set, hosts, count, from_slot, to_slot, function, arg);
 }
 
-static int operation_scan_counters(struct store *store, uint32_t host, uint64_t from_slot,
-				   uint64_t to_slot, size_t max_batches,
+static int operation_scan_counters(struct store *store, const struct store_counter_query *query,
 				   const struct store_counter_visitor *visitor)
 {
 	scoped(reader_returnp) struct reader reader = reader_for(store);
 
-	return read_scan_counters(reader.set, host, from_slot, to_slot, max_batches, visitor);
+	return read_scan_counters(reader.set, query, visitor);
 }
 
 static int operation_load_stacks(struct store *store, const uint64_t *stack_ids, size_t count,

@@ -116,10 +116,19 @@ struct store_series_query {
 typedef int (*store_row_function)(void *arg, uint32_t series_index, uint64_t stack_id,
 				  uint64_t slot, uint64_t value);
 
-/* Time that one batch covers: the agent of @host was there from @first_slot to @last_slot. Return <
- * 0 to stop with that error. */
+/* Time that one batch covers: the agent of @host ran from @first_slot to @last_slot. Return < 0 to
+ * stop with that error. */
 typedef int (*store_coverage_function)(void *arg, uint32_t host, uint64_t first_slot,
 				       uint64_t last_slot);
+
+/* Selects the newest batches that lie wholly in [from_slot, to_slot). */
+struct store_counter_query {
+	const uint32_t
+		*hosts; /* [n_hosts], store ids; of the boots of a machine the newest first */
+	size_t n_hosts;
+	uint64_t from_slot, to_slot;
+	size_t max_batches; /* of all hosts together */
+};
 
 /* Return < 0 to stop with that error. @name is valid during the call only. */
 typedef int (*store_counter_function)(void *arg, struct bytes_view name, uint64_t value);
@@ -154,8 +163,7 @@ struct store_operations {
 	int (*scan_coverage)(struct store *store, const uint32_t *hosts, size_t count,
 			     uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
 			     void *arg);
-	int (*scan_counters)(struct store *store, uint32_t host, uint64_t from_slot,
-			     uint64_t to_slot, size_t max_batches,
+	int (*scan_counters)(struct store *store, const struct store_counter_query *query,
 			     const struct store_counter_visitor *visitor);
 	int (*load_stacks)(struct store *store, const uint64_t *stack_ids, size_t count,
 			   struct arena *arena, struct store_stack *ret_stacks);
@@ -239,18 +247,16 @@ static inline int store_scan_coverage(struct store *store, const uint32_t *hosts
 }
 
 /*
- * Visits the newest batches of a host that cover a part of [from_slot, to_slot): of each day and
- * each run of its agent, at most @max_batches. The functions must not call the store. May be
- * missing in an engine: -EOPNOTSUPP.
+ * Visits batches and their counters, the newest first: day by day, within a day host by host in the
+ * query's order, and of each host run by run of its agent. The functions must not call the store.
+ * May be missing in an engine: -EOPNOTSUPP.
  */
-static inline int store_scan_counters(struct store *store, uint32_t host, uint64_t from_slot,
-				      uint64_t to_slot, size_t max_batches,
+static inline int store_scan_counters(struct store *store, const struct store_counter_query *query,
 				      const struct store_counter_visitor *visitor)
 {
 	if (!store->operations->scan_counters)
 		return -EOPNOTSUPP;
-	return store->operations->scan_counters(store, host, from_slot, to_slot, max_batches,
-						visitor);
+	return store->operations->scan_counters(store, query, visitor);
 }
 
 /* Fills ret_stacks[count]. Stack id 0 ("only counted") and unknown ids give no frames. */

@@ -261,8 +261,7 @@ static inline int fake_scan_coverage(struct store *store, const uint32_t *hosts,
 			FAKE_FIRST_SLOT + 10 * SLOTS_PER_SECOND - 1);
 }
 
-static inline int fake_scan_counters(struct store *store, uint32_t host, uint64_t from_slot,
-				     uint64_t to_slot, size_t max_batches,
+static inline int fake_scan_counters(struct store *store, const struct store_counter_query *query,
 				     const struct store_counter_visitor *visitor)
 {
 	static const struct batch_counter counters[] = {
@@ -279,10 +278,7 @@ static inline int fake_scan_counters(struct store *store, uint32_t host, uint64_
 	};
 	int r = fake_error(store);
 
-	(void)host;
-	(void)from_slot;
-	(void)to_slot;
-	(void)max_batches;
+	(void)query;
 	if (r == 0)
 		r = visitor->batch(visitor->arg, FIXTURE_SECOND * NSEC_PER_SEC,
 				   (FIXTURE_SECOND + 10) * NSEC_PER_SEC);
