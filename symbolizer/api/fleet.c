@@ -41,8 +41,8 @@ static void write_host(struct json_writer *json, const struct fleet_host *entry)
 	json_object_end(json);
 }
 
-static void write_fleet(const struct fleet_host *hosts, size_t count, uint64_t covered_slots,
-			const struct time_range *range, struct http_response *response)
+static void write_fleet(const struct fleet *fleet, const struct time_range *range,
+			struct http_response *response)
 {
 	struct json_writer json;
 
@@ -50,10 +50,11 @@ static void write_fleet(const struct fleet_host *hosts, size_t count, uint64_t c
 	json_object_begin(&json);
 	json_key(&json, "hosts");
 	json_array_begin(&json);
-	for (size_t i = 0; i < count; i++)
-		write_host(&json, &hosts[i]);
+	for (size_t i = 0; i < fleet->count; i++)
+		write_host(&json, &fleet->hosts[i]);
 	json_array_end(&json);
-	json_key_uint(&json, "covered_s", coverage_seconds(covered_slots));
+	json_key_uint(&json, "not_seen", fleet->n_not_seen);
+	json_key_uint(&json, "covered_s", coverage_seconds(fleet->covered_slots));
 	json_key_uint(&json, "since", range->since_wall_ns / NSEC_PER_SEC);
 	json_key_uint(&json, "until", range->until_wall_ns / NSEC_PER_SEC);
 	json_object_end(&json);
@@ -64,10 +65,8 @@ void api_fleet(struct api_context *context, const struct http_request *request,
 {
 	char message[TIME_RANGE_MESSAGE_SIZE];
 	scoped(arena_freep) struct arena *arena = NULL;
-	struct fleet_host *hosts = NULL;
+	struct fleet fleet = {};
 	struct time_range range;
-	uint64_t covered_slots = 0;
-	size_t count = 0;
 	int r;
 
 	if (time_range_parse(request, context->clock, FLEET_DEFAULT_LAST_NS, &range, message) < 0) {
@@ -77,7 +76,14 @@ void api_fleet(struct api_context *context, const struct http_request *request,
 	r = arena_new(FLEET_ARENA_BYTES, &arena);
 	if (r == 0)
 		r = fleet_list(context->store, request->caller->tenant, range.from_slot,
-			       range.to_slot, arena, &hosts, &count, &covered_slots);
+			       range.to_slot, arena, &fleet);
+	if (r == -E2BIG) {
+		http_response_error(response, 400,
+				    "agents sent more than %d batches in this range, which are too "
+				    "many to read: ask for a shorter one, such as last=1h",
+				    COVERAGE_MAX_BATCHES);
+		return;
+	}
 	if (r < 0) {
 		api_count(context, API_METRIC_STORE_ERRORS, 1);
 		(void)log_error_errno(r, "cannot list the fleet, answering with an error: %m");
@@ -86,5 +92,5 @@ void api_fleet(struct api_context *context, const struct http_request *request,
 				    strerror(-r));
 		return;
 	}
-	write_fleet(hosts, count, covered_slots, &range, response);
+	write_fleet(&fleet, &range, response);
 }

@@ -5,94 +5,101 @@
 
 #include "common/hash_table.h"
 #include "common/limits.h"
-#include "common/vec.h"
 
 #define SLOTS_PER_SECOND (NSEC_PER_SEC / SLOT_NS)
 
-/* [first, end) */
-struct interval {
-	uint64_t first, end;
-};
-
-struct intervals {
-	uint64_t from_slot, to_slot;
-	VEC_DEFINE(, struct interval) all;
+struct host_coverage {
+	struct coverage *coverage;
+	size_t begin; /* of these hosts' intervals in it */
 };
 
 /* Batches of one agent follow each other, so most of them lengthen the interval before. */
 static int add_interval(void *arg, uint32_t host, uint64_t first_slot, uint64_t last_slot)
 {
-	struct intervals *intervals = arg;
-	struct interval added = {
-		.first = MAX(first_slot, intervals->from_slot),
-		.end = MIN(last_slot + 1, intervals->to_slot),
+	const struct host_coverage *of_hosts = arg;
+	struct coverage *coverage = of_hosts->coverage;
+	struct coverage_interval added = {
+		.first = MAX(first_slot, coverage->from_slot),
+		.end = MIN(last_slot + 1, coverage->to_slot),
 	};
-	struct interval *before = NULL;
+	struct coverage_interval *before = NULL;
 
 	(void)host;
+	if (++coverage->n_batches > COVERAGE_MAX_BATCHES)
+		return -E2BIG;
 	if (added.first >= added.end)
 		return 0;
-	if (intervals->all.count > 0)
-		before = &intervals->all.items[intervals->all.count - 1];
+	if (coverage->covered.count > of_hosts->begin)
+		before = &coverage->covered.items[coverage->covered.count - 1];
 	if (before && added.first >= before->first && added.first <= before->end) {
 		before->end = MAX(before->end, added.end);
 		return 0;
 	}
-	return vec_push(&intervals->all, added);
+	return vec_push(&coverage->covered, added);
 }
 
 static int compare_intervals(const void *a, const void *b)
 {
-	const struct interval *left = a;
-	const struct interval *right = b;
+	const struct coverage_interval *left = a;
+	const struct coverage_interval *right = b;
 
 	return left->first < right->first ? -1 : left->first > right->first;
 }
 
-static uint64_t length_of_union(struct intervals *intervals)
+/* Sorts the intervals from @begin on and merges those that touch: the slots they have. */
+static uint64_t merge_from(struct coverage *coverage, size_t begin)
 {
-	uint64_t covered_until = 0;
-	uint64_t length = 0;
+	struct coverage_interval *items = coverage->covered.items;
+	size_t count = coverage->covered.count;
+	size_t end = begin;
+	uint64_t slots = 0;
 
-	if (intervals->all.count == 0)
+	if (begin == count)
 		return 0;
-	qsort(intervals->all.items, intervals->all.count, sizeof(struct interval),
-	      compare_intervals);
-	for (size_t i = 0; i < intervals->all.count; i++) {
-		const struct interval *interval = &intervals->all.items[i];
-		uint64_t first = MAX(interval->first, covered_until);
-
-		if (interval->end <= first)
-			continue;
-		length += interval->end - first;
-		covered_until = interval->end;
+	qsort(&items[begin], count - begin, sizeof(*items), compare_intervals);
+	for (size_t i = begin; i < count; i++) {
+		if (end > begin && items[i].first <= items[end - 1].end)
+			items[end - 1].end = MAX(items[end - 1].end, items[i].end);
+		else
+			items[end++] = items[i];
 	}
-	return length;
+	coverage->covered.count = end;
+	for (size_t i = begin; i < end; i++)
+		slots += items[i].end - items[i].first;
+	return slots;
 }
 
-int coverage_of_hosts(struct store *store, const uint32_t *hosts, size_t n_hosts,
-		      uint64_t from_slot, uint64_t to_slot, uint64_t *ret_slots)
+int coverage_add_hosts(struct coverage *coverage, struct store *store, const uint32_t *hosts,
+		       size_t n_hosts, uint64_t *ret_slots)
 {
-	struct intervals intervals = { .from_slot = from_slot, .to_slot = to_slot };
-	uint64_t slots = 0;
+	struct host_coverage of_hosts = { .coverage = coverage, .begin = coverage->covered.count };
 	int r;
 
-	r = store_scan_coverage(store, hosts, n_hosts, from_slot, to_slot, add_interval,
-				&intervals);
-	if (r == 0)
-		slots = length_of_union(&intervals);
-	vec_release(&intervals.all);
+	r = store_scan_coverage(store, hosts, n_hosts, coverage->from_slot, coverage->to_slot,
+				add_interval, &of_hosts);
 	if (r < 0 && r != -EOPNOTSUPP)
 		return r;
-	*ret_slots = slots;
+	*ret_slots = merge_from(coverage, of_hosts.begin);
 	return 0;
+}
+
+uint64_t coverage_of_all(struct coverage *coverage)
+{
+	return merge_from(coverage, 0);
+}
+
+void coverage_release(struct coverage *coverage)
+{
+	vec_release(&coverage->covered);
 }
 
 int coverage_of_series(struct store *store, const struct store_series *series, size_t n_series,
 		       uint64_t from_slot, uint64_t to_slot, uint64_t *ret_slots)
 {
 	scoped(hash_table_freep) struct hash_table *seen = NULL;
+	struct coverage coverage = { .from_slot = from_slot, .to_slot = to_slot };
 	VEC_DEFINE(, uint32_t) hosts = {};
+	uint64_t slots = 0;
 	void *unused;
 	int r;
 
@@ -105,10 +112,13 @@ int coverage_of_series(struct store *store, const struct store_series *series, s
 			r = vec_push(&hosts, host);
 	}
 	if (r >= 0)
-		r = coverage_of_hosts(store, hosts.items, hosts.count, from_slot, to_slot,
-				      ret_slots);
+		r = coverage_add_hosts(&coverage, store, hosts.items, hosts.count, &slots);
+	coverage_release(&coverage);
 	vec_release(&hosts);
-	return r;
+	if (r < 0 && r != -E2BIG)
+		return r;
+	*ret_slots = r == 0 ? slots : 0;
+	return 0;
 }
 
 uint64_t coverage_seconds(uint64_t slots)

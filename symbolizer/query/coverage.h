@@ -7,16 +7,43 @@
  * was asked for.
  */
 
+#include "common/vec.h"
 #include "symbolizer/store/store.h"
 
+/* Batches that one answer looks at: some two seconds of reading their times. A day of 460 hosts
+ * with a batch each 10 s. */
+#define COVERAGE_MAX_BATCHES 4000000
+
+/* [first, end), in slots */
+struct coverage_interval {
+	uint64_t first, end;
+};
+
 /*
- * Slots of [from_slot, to_slot) in which the agent of at least one of these hosts was there.
+ * Covered time of [from_slot, to_slot), gathered host by host. Set the range, leave the rest zero;
+ * coverage_release() frees it.
+ */
+struct coverage {
+	uint64_t from_slot, to_slot;
+	size_t n_batches; /* that were looked at */
+	VEC_DEFINE(, struct coverage_interval) covered;
+};
+
+/*
+ * Adds the time in which the agent of at least one of these hosts ran; *ret_slots of it are in the
+ * range. 0; -E2BIG: more than COVERAGE_MAX_BATCHES in all; other negative errno: the store failed.
  * *ret_slots stays 0 with an engine that does not keep coverage.
  */
-int coverage_of_hosts(struct store *store, const uint32_t *hosts, size_t n_hosts,
-		      uint64_t from_slot, uint64_t to_slot, uint64_t *ret_slots);
+int coverage_add_hosts(struct coverage *coverage, struct store *store, const uint32_t *hosts,
+		       size_t n_hosts, uint64_t *ret_slots);
 
-/* The same of the hosts that these series are of. */
+/* Slots that any of the added hosts covers. */
+uint64_t coverage_of_all(struct coverage *coverage);
+
+void coverage_release(struct coverage *coverage);
+
+/* Slots of [from_slot, to_slot) in which the agent of at least one host of these series ran; 0 also
+ * where that is not known, or too much to read. */
 int coverage_of_series(struct store *store, const struct store_series *series, size_t n_series,
 		       uint64_t from_slot, uint64_t to_slot, uint64_t *ret_slots);
 

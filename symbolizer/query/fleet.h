@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The state of the fleet's agents in a time range: how long each was there, what it lost, and what
+ * The state of the fleet's agents in a time range: how long each ran, what it lost, and what
  * it cost its host. All of it comes from the batches' times and counters, no sample is read.
  */
 
@@ -41,17 +41,22 @@ struct fleet_counts {
 };
 
 struct fleet_host {
-	const struct store_host *host;
+	const struct store_host *host; /* its newest boot */
 	uint64_t covered_slots;
-	uint64_t
-		counted_ns; /* the newest part of the covered time, whose counters are in @counts */
+	uint64_t counted_ns; /* covered by the newest batches, of which @counts are the sums */
 	struct fleet_counts counts;
 };
 
+struct fleet {
+	struct fleet_host *hosts; /* [count] whose agent ran in the range, by name */
+	size_t count;
+	size_t n_not_seen;      /* other hosts of the tenant */
+	uint64_t covered_slots; /* in which at least one agent ran */
+};
+
 /*
- * All hosts of the tenant, in @arena; those whose agent was not there in [from_slot, to_slot) have
- * covered_slots 0. *ret_covered_slots: at least one was there.
+ * The hosts of a tenant in [from_slot, to_slot), in @arena. The store knows each boot as a host:
+ * those of one name are one here. 0, -E2BIG: the range has too many batches, or negative errno.
  */
 int fleet_list(struct store *store, const char *tenant, uint64_t from_slot, uint64_t to_slot,
-	       struct arena *arena, struct fleet_host **ret_hosts, size_t *ret_count,
-	       uint64_t *ret_covered_slots);
+	       struct arena *arena, struct fleet *ret_fleet);

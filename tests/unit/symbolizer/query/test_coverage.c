@@ -49,22 +49,58 @@ static void time_that_several_agents_cover_counts_once(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct coverage coverage = {
+			.from_slot = cases[i].from_slot,
+			.to_slot = cases[i].to_slot,
+		};
 		uint64_t slots = 1;
 
-		assert_ok(coverage_of_hosts(&store, cases[i].hosts, cases[i].n_hosts,
-					    cases[i].from_slot, cases[i].to_slot, &slots));
+		assert_ok(coverage_add_hosts(&coverage, &store, cases[i].hosts, cases[i].n_hosts,
+					     &slots));
 		assert_int_equal(slots, cases[i].slots);
+		assert_int_equal(coverage_of_all(&coverage), cases[i].slots);
+		coverage_release(&coverage);
 	}
+}
+
+static void hosts_added_one_by_one_keep_their_own_time(void **state)
+{
+	static const uint32_t hosts[] = { 1, 2 };
+	struct coverage coverage = { .to_slot = 1000 };
+	struct store store = { .operations = &operations };
+	uint64_t slots = 0;
+
+	(void)state;
+	assert_ok(coverage_add_hosts(&coverage, &store, &hosts[0], 1, &slots));
+	assert_int_equal(slots, 150);
+	assert_ok(coverage_add_hosts(&coverage, &store, &hosts[1], 1, &slots));
+	assert_int_equal(slots, 100);
+	assert_int_equal(coverage_of_all(&coverage), 170);
+	coverage_release(&coverage);
+}
+
+static void more_batches_than_can_be_read_are_refused(void **state)
+{
+	static const uint32_t host = 1;
+	struct coverage coverage = { .to_slot = 1000, .n_batches = COVERAGE_MAX_BATCHES - 3 };
+	struct store store = { .operations = &operations };
+	uint64_t slots = 0;
+
+	(void)state;
+	assert_ok(coverage_add_hosts(&coverage, &store, &host, 1, &slots));
+	assert_int_equal(coverage_add_hosts(&coverage, &store, &host, 1, &slots), -E2BIG);
+	coverage_release(&coverage);
 }
 
 static void an_engine_without_coverage_leaves_it_unknown(void **state)
 {
 	static const uint32_t host = 1;
+	struct coverage coverage = { .to_slot = 1000 };
 	struct store store = { .operations = &without };
 	uint64_t slots = 1;
 
 	(void)state;
-	assert_ok(coverage_of_hosts(&store, &host, 1, 0, 1000, &slots));
+	assert_ok(coverage_add_hosts(&coverage, &store, &host, 1, &slots));
 	assert_int_equal(slots, 0);
 }
 
@@ -81,6 +117,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_that_several_agents_cover_counts_once),
+		cmocka_unit_test(hosts_added_one_by_one_keep_their_own_time),
+		cmocka_unit_test(more_batches_than_can_be_read_are_refused),
 		cmocka_unit_test(an_engine_without_coverage_leaves_it_unknown),
 		cmocka_unit_test(covered_seconds_are_rounded_but_never_to_nothing),
 	};
