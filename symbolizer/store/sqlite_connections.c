@@ -10,12 +10,16 @@
  * meanwhile when it is given back: the space of a removed file is free once nobody has it open.
  */
 
-/* Queries that read at the same time; each has page caches of its own. */
-#define READER_COUNT 4
+/* Queries that scan at the same time; each has page caches of its own. */
+#define SCAN_READER_COUNT 4
+
+/* One more for what ingest waits for, which no scan may keep it from. */
+#define READER_COUNT (SCAN_READER_COUNT + 1)
 
 struct reader_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t returned;
+	unsigned int n_scans; /* that run */
 	struct connection_set sets[READER_COUNT];
 };
 
@@ -126,22 +130,25 @@ struct reader_pool *reader_pool_free(struct reader_pool *pool)
 	return NULL;
 }
 
-static struct connection_set *find_free_set(struct reader_pool *pool)
+static struct connection_set *find_free_set(struct reader_pool *pool, enum reader_kind kind)
 {
+	if (kind == READER_SCAN && pool->n_scans == SCAN_READER_COUNT)
+		return NULL;
 	for (size_t i = 0; i < READER_COUNT; i++)
 		if (!pool->sets[i].busy)
 			return &pool->sets[i];
 	return NULL;
 }
 
-struct reader reader_borrow(struct reader_pool *pool)
+struct reader reader_borrow(struct reader_pool *pool, enum reader_kind kind)
 {
-	struct reader reader = { .pool = pool };
+	struct reader reader = { .pool = pool, .kind = kind };
 
 	(void)pthread_mutex_lock(&pool->lock);
-	while (!(reader.set = find_free_set(pool)))
+	while (!(reader.set = find_free_set(pool, kind)))
 		(void)pthread_cond_wait(&pool->returned, &pool->lock);
 	reader.set->busy = true;
+	pool->n_scans += kind == READER_SCAN;
 	(void)pthread_mutex_unlock(&pool->lock);
 	return reader;
 }
@@ -152,7 +159,9 @@ void reader_returnp(struct reader *reader)
 	/* With the lock: a set is either busy here or seen by reader_pool_close_stale(). */
 	close_stale_days(reader->set);
 	reader->set->busy = false;
-	(void)pthread_cond_signal(&reader->pool->returned);
+	reader->pool->n_scans -= reader->kind == READER_SCAN;
+	/* To all: who is woken first may be one that still has to wait. */
+	(void)pthread_cond_broadcast(&reader->pool->returned);
 	(void)pthread_mutex_unlock(&reader->pool->lock);
 }
 

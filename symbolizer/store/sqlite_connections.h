@@ -45,12 +45,18 @@ int reader_pool_new(const char *folder, const struct store_identity *identity,
 		    struct store_state *state, struct reader_pool **ret_pool);
 struct reader_pool *reader_pool_free(struct reader_pool *pool);
 
+enum reader_kind {
+	READER_SCAN,   /* may take seconds: waits while as many as may run at once do */
+	READER_LOOKUP, /* a few rows, found by a key: one set is never lent to scans */
+};
+
 /* Waits for a set that is free. Give it back with scoped(reader_returnp) or reader_return(). */
 struct reader {
 	struct reader_pool *pool;
 	struct connection_set *set;
+	enum reader_kind kind;
 };
-struct reader reader_borrow(struct reader_pool *pool);
+struct reader reader_borrow(struct reader_pool *pool, enum reader_kind kind);
 void reader_returnp(struct reader *reader);
 
 /* After a day left the list: closes what idle sets have open. */

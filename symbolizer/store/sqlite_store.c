@@ -40,9 +40,9 @@ static struct sqlite_store *sqlite_store_of(struct store *store)
 	return container_of(store, struct sqlite_store, store);
 }
 
-static struct reader reader_for(struct store *store)
+static struct reader reader_for(struct store *store, enum reader_kind kind)
 {
-	return reader_borrow(sqlite_store_of(store)->readers);
+	return reader_borrow(sqlite_store_of(store)->readers, kind);
 }
 
 static int operation_write(struct store *store, const char *tenant, const struct batch *batch,
@@ -61,7 +61,7 @@ static int operation_find_series(struct store *store, const struct store_series_
 				 struct arena *arena, struct store_series **ret_series,
 				 size_t *ret_count)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store);
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
 
 	return read_find_series(reader.set, query, arena, ret_series, ret_count);
 }
@@ -70,7 +70,7 @@ static int operation_scan(struct store *store, const uint32_t *series_ids, size_
 			  uint64_t from_slot, uint64_t to_slot, store_row_function function,
 			  void *arg)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store);
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
 
 	return read_scan(reader.set, series_ids, count, from_slot, to_slot, function, arg);
 }
@@ -79,7 +79,7 @@ static int operation_scan_coverage(struct store *store, const uint32_t *hosts, s
 				   uint64_t from_slot, uint64_t to_slot,
 				   store_coverage_function function, void *arg)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store);
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
 
 	return read_scan_coverage(reader.set, hosts, count, from_slot, to_slot, function, arg);
 }
@@ -87,7 +87,7 @@ static int operation_scan_coverage(struct store *store, const uint32_t *hosts, s
 static int operation_scan_counters(struct store *store, const struct store_counter_query *query,
 				   const struct store_counter_visitor *visitor)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store);
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
 
 	return read_scan_counters(reader.set, query, visitor);
 }
@@ -96,7 +96,7 @@ static int operation_load_stacks(struct store *store, const uint64_t *stack_ids,
 				 struct arena *arena, struct store_stack *ret_stacks)
 {
 	struct sqlite_store *self = sqlite_store_of(store);
-	scoped(reader_returnp) struct reader reader = reader_borrow(self->readers);
+	scoped(reader_returnp) struct reader reader = reader_borrow(self->readers, READER_SCAN);
 	scoped(sqlite_end_readp) struct sqlite_db *reading = NULL;
 	struct sqlite_db *hearth;
 	int r;
@@ -110,7 +110,7 @@ static int operation_load_stacks(struct store *store, const uint64_t *stack_ids,
 static int operation_load_executables(struct store *store, const uint32_t *ids, size_t count,
 				      struct arena *arena, struct store_executable *ret_executables)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store);
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
 
 	return read_executables(reader.set, ids, count, arena, ret_executables);
 }
@@ -118,7 +118,7 @@ static int operation_load_executables(struct store *store, const uint32_t *ids, 
 static int operation_path_of(struct store *store, uint32_t process, uint32_t executable,
 			     struct arena *arena, const char **ret_path)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store);
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
 
 	return read_path_of(reader.set, process, executable, arena, ret_path);
 }
@@ -126,7 +126,7 @@ static int operation_path_of(struct store *store, uint32_t process, uint32_t exe
 static int operation_named_frame(struct store *store, uint64_t address, struct arena *arena,
 				 const char **ret_name)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store);
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
 
 	return read_named_frame(reader.set, address, arena, ret_name);
 }
@@ -134,7 +134,7 @@ static int operation_named_frame(struct store *store, uint64_t address, struct a
 static int operation_list_hosts(struct store *store, const char *tenant, struct arena *arena,
 				struct store_host **ret_hosts, size_t *ret_count)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store);
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
 
 	return read_list_hosts(reader.set, tenant, arena, ret_hosts, ret_count);
 }
@@ -143,7 +143,7 @@ static int operation_find_executable(struct store *store, const char *tenant,
 				     const struct executable_id *identity, struct arena *arena,
 				     struct store_executable *ret_executable)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store);
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
 
 	return read_executable_by_identity(reader.set, tenant, identity, arena, ret_executable);
 }
@@ -153,7 +153,7 @@ static int operation_agent_executables(struct store *store, const char *tenant,
 				       struct arena *arena,
 				       struct store_executable **ret_executables, size_t *ret_count)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store);
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
 
 	return read_agent_executables(reader.set, tenant, agent, epoch, max, arena, ret_executables,
 				      ret_count);
@@ -163,7 +163,7 @@ static int operation_list_services(struct store *store, const char *tenant, size
 				   struct arena *arena, struct store_service **ret_services,
 				   size_t *ret_count)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store);
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
 
 	return read_list_services(reader.set, tenant, max, arena, ret_services, ret_count);
 }
@@ -171,7 +171,7 @@ static int operation_list_services(struct store *store, const char *tenant, size
 static int operation_last_slot(struct store *store, const char *tenant, const char *service,
 			       enum event_type type, uint64_t *ret_slot)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store);
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
 
 	return read_last_slot(reader.set, tenant, service, type, ret_slot);
 }
@@ -180,7 +180,7 @@ static int operation_list_label_names(struct store *store, const char *tenant, c
 				      size_t max, struct arena *arena, const char ***ret_names,
 				      size_t *ret_count)
 {
-	scoped(reader_returnp) struct reader reader = reader_for(store);
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
 
 	return read_list_label_names(reader.set, tenant, from, max, arena, ret_names, ret_count);
 }

@@ -2,6 +2,7 @@
 #include "tests/unit/symbolizer/store/store_fixture.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 /*
@@ -11,6 +12,7 @@
 
 enum {
 	N_READERS = 6, /* more than the store has sets of connections */
+	N_SCANS = 4,   /* that the store runs at once */
 	N_WRITERS = 2,
 	N_BATCHES = 40, /* of each writer */
 };
@@ -126,9 +128,67 @@ static void queries_see_whole_batches_while_others_are_written(void **state)
 	assert_totals(store, 0, 0, 2 * N_WRITERS * N_BATCHES, SUM_OF_BATCH * N_WRITERS * N_BATCHES);
 }
 
+struct held {
+	struct store *store;
+	sem_t began, goes_on;
+};
+
+static int hold(void *arg, uint32_t host, uint64_t first_slot, uint64_t last_slot)
+{
+	struct held *held = arg;
+
+	(void)host;
+	(void)first_slot;
+	(void)last_slot;
+	(void)sem_post(&held->began);
+	(void)sem_wait(&held->goes_on);
+	return 0;
+}
+
+static void *scan_and_hold(void *arg)
+{
+	static const uint32_t host = 1;
+	struct held *held = arg;
+
+	(void)store_scan_coverage(held->store, &host, 1, 0, UINT64_MAX / SLOT_NS, hold, held);
+	return NULL;
+}
+
+/* More scans than run at once hold all the readers that they may have. */
+static void scans_leave_a_reader_to_ingest(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(arena_freep) struct arena *arena = NULL;
+	const struct hash128 agent = { { 1 } };
+	struct store_executable *executables;
+	struct held held = { .store = store };
+	pthread_t scans[N_READERS];
+	size_t count;
+
+	assert_ok(arena_new(MIB, &arena));
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	assert_int_equal(sem_init(&held.began, 0, 0), 0);
+	assert_int_equal(sem_init(&held.goes_on, 0, 0), 0);
+	for (size_t i = 0; i < N_READERS; i++)
+		assert_int_equal(pthread_create(&scans[i], NULL, scan_and_hold, &held), 0);
+	for (size_t i = 0; i < N_SCANS; i++)
+		(void)sem_wait(&held.began);
+	assert_ok(store_agent_executables(store, "default", &agent, EPOCH, 1, arena, &executables,
+					  &count));
+	for (size_t i = 0; i < N_READERS; i++)
+		(void)sem_post(&held.goes_on);
+	for (size_t i = 0; i < N_READERS; i++)
+		(void)pthread_join(scans[i], NULL);
+	(void)sem_destroy(&held.began);
+	(void)sem_destroy(&held.goes_on);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(scans_leave_a_reader_to_ingest, temp_folder_setup,
+						temp_folder_teardown),
 		cmocka_unit_test_setup_teardown(queries_see_whole_batches_while_others_are_written,
 						temp_folder_setup, temp_folder_teardown),
 	};
