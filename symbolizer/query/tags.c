@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/hash.h"
+#include "common/hash_table.h"
 #include "common/nearest.h"
 #include "symbolizer/query/tags.def"
 
@@ -229,48 +231,73 @@ static void print_name(const char *name, char *text, size_t size)
 		(void)snprintf(text + used, size - used, ", ...");
 }
 
-static bool is_listed(const char *text, const char *name)
+/* The different names of labels that a message looks at; more help nobody. */
+#define MAX_DISTINCT_LABELS 256
+
+struct distinct_labels {
+	const char *names[MAX_DISTINCT_LABELS];
+	size_t count;
+	struct hash_table *seen; /* set of struct hash128 */
+};
+
+static void add_distinct(struct distinct_labels *distinct, const char *name)
 {
-	size_t length = strlen(name);
+	struct hash128 hash = hash128_of(name, strlen(name));
 
-	for (const char *found = strstr(text, name); found; found = strstr(found + 1, name)) {
-		bool starts = found == text || found[-1] == ' ';
-
-		if (starts && (found[length] == '\0' || found[length] == ','))
-			return true;
-	}
-	return false;
+	if (distinct->count < MAX_DISTINCT_LABELS &&
+	    hash_table_insert(distinct->seen, &hash, NULL) > 0)
+		distinct->names[distinct->count++] = name;
 }
 
-static void print_labels(const struct label *labels, uint32_t count, char *text, size_t size)
+static void add_labels(struct distinct_labels *distinct, const struct label *labels, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		if (!is_listed(text, labels[i].name))
-			print_name(labels[i].name, text, size);
+	for (uint32_t i = 0; i < count; i++)
+		add_distinct(distinct, labels[i].name);
+}
+
+/* Thousands of processes have the same few names: each is compared and printed once. */
+static void find_distinct_labels(const struct tag_names *names, struct distinct_labels *ret)
+{
+	const struct store_process *previous = NULL;
+
+	ret->count = 0;
+	if (hash_table_new(sizeof(struct hash128), 0, 0, &ret->seen) < 0)
+		return;
+	for (size_t i = 0; i < names->n_series && ret->count < MAX_DISTINCT_LABELS; i++) {
+		const struct store_process *process = names->series[i].process;
+
+		if (process == previous)
+			continue;
+		add_labels(ret, process->labels, process->n_labels);
+		if (!previous || process->host != previous->host)
+			add_labels(ret, process->host->labels, process->host->n_labels);
+		previous = process;
 	}
+	for (size_t i = 0; i < names->n_labels; i++)
+		add_distinct(ret, names->labels[i]);
+	ret->seen = hash_table_free(ret->seen);
+}
+
+static bool is_tag(const char *name)
+{
+	const struct tag *tag = find_tag(name);
+
+	return tag && tag->source != SOURCE_NEVER;
 }
 
 void tag_names_print(const struct tag_names *names, char *ret_text, size_t size)
 {
-	const struct store_process *previous = NULL;
+	struct distinct_labels labels;
 
 	ret_text[0] = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(tags); i++) {
 		if (tags[i].source != SOURCE_NEVER)
 			print_name(tags[i].name, ret_text, size);
 	}
-	for (size_t i = 0; i < names->n_series; i++) {
-		const struct store_process *process = names->series[i].process;
-
-		if (process == previous)
-			continue;
-		previous = process;
-		print_labels(process->labels, process->n_labels, ret_text, size);
-		print_labels(process->host->labels, process->host->n_labels, ret_text, size);
-	}
-	for (size_t i = 0; i < names->n_labels; i++) {
-		if (!is_listed(ret_text, names->labels[i]))
-			print_name(names->labels[i], ret_text, size);
+	find_distinct_labels(names, &labels);
+	for (size_t i = 0; i < labels.count; i++) {
+		if (!is_tag(labels.names[i]))
+			print_name(labels.names[i], ret_text, size);
 	}
 }
 
@@ -290,33 +317,20 @@ static void consider(struct nearest *nearest, const char *name)
 	nearest->distance = distance;
 }
 
-static void consider_labels(struct nearest *nearest, const struct label *labels, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		consider(nearest, labels[i].name);
-}
-
 const char *tag_names_nearest(const struct tag_names *names, const char *name)
 {
 	/* More than half of the letters wrong is another word. */
 	struct nearest nearest = { .wanted = name,
-				   .distance = (unsigned int)strnlen(name, NEAREST_MAX_BYTES) / 2 + 1 };
-	const struct store_process *previous = NULL;
+				   .distance =
+					   (unsigned int)strnlen(name, NEAREST_MAX_BYTES) / 2 + 1 };
+	struct distinct_labels labels;
 
 	for (size_t i = 0; i < ARRAY_SIZE(tags); i++) {
 		if (tags[i].source != SOURCE_NEVER)
 			consider(&nearest, tags[i].name);
 	}
-	for (size_t i = 0; i < names->n_series; i++) {
-		const struct store_process *process = names->series[i].process;
-
-		if (process == previous)
-			continue;
-		previous = process;
-		consider_labels(&nearest, process->labels, process->n_labels);
-		consider_labels(&nearest, process->host->labels, process->host->n_labels);
-	}
-	for (size_t i = 0; i < names->n_labels; i++)
-		consider(&nearest, names->labels[i]);
+	find_distinct_labels(names, &labels);
+	for (size_t i = 0; i < labels.count; i++)
+		consider(&nearest, labels.names[i]);
 	return nearest.name;
 }
