@@ -128,13 +128,18 @@ static int find_remedy(struct api_context *context, const struct http_request *r
 		.executable = &identity->executable,
 	};
 
+	int found;
+
 	identity->executable.identity = identity->id;
-	/* Without its name and role there is still something to say. */
-	(void)store_find_executable(context->store, request->caller->tenant, &identity->id, arena,
-				    &identity->executable);
+	/* Without its name, role and path there is still something to say. */
+	found = store_find_executable(context->store, request->caller->tenant, &identity->id, arena,
+				      &identity->executable);
 	subject.path = identity->executable.name ? identity->executable.name : "";
 	if (subject.reason == FRAME_NAMED)
 		return 0;
+	if (found > 0)
+		(void)store_path_of(context->store, 0, identity->executable.id, arena,
+				    &subject.path);
 	return remedy_answer_find(context, request, &subject, &identity->remedy);
 }
 

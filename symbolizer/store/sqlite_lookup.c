@@ -203,6 +203,24 @@ int read_agent_executables(struct connection_set *set, const char *tenant,
 	return r;
 }
 
+/* Processes that are looked at for a file that any of them maps: some milliseconds. */
+#define PATH_MAX_PROCESSES 2000
+
+static int find_any_path(struct sqlite_db *hearth, uint32_t executable, struct arena *arena,
+			 const char **ret_path)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int found = 0;
+	int r;
+
+	r = sqlite_query(hearth, SQL_PATHS_OF_LATEST, &row, SQL_INT(PATH_MAX_PROCESSES));
+	while (r > 0) {
+		found = codec_find_path(sqlite_blob(row, 0), executable, arena, ret_path);
+		r = found == 0 ? sqlite_step(hearth, row) : 0;
+	}
+	return r < 0 ? r : found;
+}
+
 int read_path_of(struct connection_set *set, uint32_t process, uint32_t executable,
 		 struct arena *arena, const char **ret_path)
 {
@@ -211,6 +229,8 @@ int read_path_of(struct connection_set *set, uint32_t process, uint32_t executab
 	int r;
 
 	r = connection_set_hearth(set, &hearth);
+	if (r == 0 && process == 0)
+		return find_any_path(hearth, executable, arena, ret_path);
 	if (r == 0)
 		r = sqlite_query(hearth, SQL_PROCESS_PATHS, &row, SQL_INT(process));
 	if (r <= 0)

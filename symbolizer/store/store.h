@@ -274,7 +274,8 @@ static inline int store_load_executables(struct store *store, const uint32_t *id
 	return store->operations->load_executables(store, ids, count, arena, ret_executables);
 }
 
-/* Where @process maps @executable from; 1 found, 0 not known. */
+/* Where @process, or (0) one of the latest thousands, maps @executable from; 1 found, 0 not known.
+ */
 static inline int store_path_of(struct store *store, uint32_t process, uint32_t executable,
 				struct arena *arena, const char **ret_path)
 {

@@ -28,8 +28,9 @@
 
 struct fake_store {
 	struct store store;
-	int error;       /* what reading gives, 0 nothing */
-	int check_error; /* what store_check() gives */
+	int error;        /* what reading gives, 0 nothing */
+	int check_error;  /* what store_check() gives */
+	const char *path; /* of executable 1; NULL: /opt/shares */
 };
 
 static const struct store_host fake_host = {
@@ -222,7 +223,9 @@ static inline int fake_path_of(struct store *store, uint32_t process, uint32_t e
 	(void)arena;
 	if (executable != 1)
 		return 0;
-	*ret_path = "/opt/shares";
+	*ret_path = container_of(store, struct fake_store, store)->path;
+	if (!*ret_path)
+		*ret_path = "/opt/shares";
 	return fake_error(store) < 0 ? fake_error(store) : 1;
 }
 

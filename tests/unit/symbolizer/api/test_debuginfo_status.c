@@ -112,6 +112,17 @@ static void of_a_stripped_file_it_says_what_is_missing_and_what_helps(void **sta
 	assert_string_not_equal(json_text_at(json, "remedy"), "");
 }
 
+static void of_a_distributions_file_it_offers_the_distributions_server(void **state)
+{
+	struct api_fixture *fixture = *state;
+	scoped(json_decrefp) json_t *json = NULL;
+
+	fixture->store.path = "/usr/bin/shares";
+	json = ask_status(fixture, "0123456789abcdef");
+	assert_non_null(strstr(json_text_at(json, "command"),
+			       "debuginfod-find debuginfo 0123456789abcdef"));
+}
+
 static void of_nothing_it_says_where_it_was_looked_for(void **state)
 {
 	static const uint8_t agent[16];
@@ -153,6 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		API_TEST(of_a_file_it_says_what_was_made_of_it),
 		API_TEST(of_a_stripped_file_it_says_what_is_missing_and_what_helps),
+		API_TEST(of_a_distributions_file_it_offers_the_distributions_server),
 		API_TEST(of_nothing_it_says_where_it_was_looked_for),
 		API_TEST(what_is_no_build_id_is_refused),
 	};

@@ -152,6 +152,8 @@ static void executables_and_paths_are_looked_up(void **state)
 	assert_int_equal(executables[2].identity.kind, EXECUTABLE_ID_NONE);
 	assert_int_equal(store_path_of(store, 1, 1, arena, &text), 1);
 	assert_string_equal(text, "/usr/bin/server");
+	assert_int_equal(store_path_of(store, 0, 1, arena, &text), 1);
+	assert_int_equal(store_path_of(store, 0, 2, arena, &text), 0);
 	assert_int_equal(store_path_of(store, 1, 2, arena, &text), 0);
 	assert_int_equal(store_path_of(store, 2, 1, arena, &text), 0);
 }
