@@ -8,9 +8,6 @@
 /* The default of the command's --server, which need not be typed. */
 #define DEFAULT_SERVER "http://127.0.0.1:20416"
 
-/* A name of 253 bytes, its scheme and port. */
-#define SERVER_SIZE 288
-
 /* Only characters that hosts and ports have: the rest would be somebody's words in a command. */
 static bool is_authority(const char *text)
 {
@@ -22,17 +19,19 @@ static bool is_authority(const char *text)
 }
 
 /* The address by which the client reached us; "" where a command needs none, or it is not known. */
-static void server_of(const struct http_request *request, char ret_server[SERVER_SIZE])
+static void server_of(const struct http_request *request, char ret_server[REMEDY_SERVER_SIZE])
 {
 	const char *host = http_request_header(request, "Host");
 	const char *scheme = http_request_header(request, "X-Forwarded-Proto");
 
+	int length;
+
 	ret_server[0] = '\0';
 	if (!host || !is_authority(host))
 		return;
-	(void)snprintf(ret_server, SERVER_SIZE, "%s://%s",
-		       scheme && strcmp(scheme, "https") == 0 ? "https" : "http", host);
-	if (strcmp(ret_server, DEFAULT_SERVER) == 0)
+	length = snprintf(ret_server, REMEDY_SERVER_SIZE, "%s://%s",
+			  scheme && strcmp(scheme, "https") == 0 ? "https" : "http", host);
+	if (length >= REMEDY_SERVER_SIZE || strcmp(ret_server, DEFAULT_SERVER) == 0)
 		ret_server[0] = '\0';
 }
 
@@ -65,7 +64,7 @@ int remedy_answer_find(struct api_context *context, const struct http_request *r
 {
 	const struct store_executable *executable = subject->executable;
 	char build_id[EXECUTABLE_ID_TEXT_SIZE] = "";
-	char server[SERVER_SIZE];
+	char server[REMEDY_SERVER_SIZE];
 	struct table_status table = {};
 	struct remedy_case about = {
 		.reason = subject->reason,

@@ -98,10 +98,11 @@ static void write_command(const struct remedy_case *about, enum command_kind kin
 			  char text[REMEDY_COMMAND_SIZE])
 {
 	const char *force = kind == COMMAND_REPLACE ? " --force" : "";
-	char server[REMEDY_COMMAND_SIZE / 4] = "";
+	char server[sizeof(" --server ''") + REMEDY_SERVER_SIZE] = "";
 	char start[REMEDY_COMMAND_SIZE / 2];
 	size_t used;
 
+	assert(strlen(about->server) < REMEDY_SERVER_SIZE);
 	if (about->server[0]) {
 		(void)snprintf(server, sizeof(server), " --server ");
 		shell_word_append(about->server, server, sizeof(server));

@@ -32,8 +32,13 @@ struct remedy_case {
 	const char *path;         /* of the file; "" not known */
 	const char *build_id;     /* as text; "" none */
 	const char *table_why;    /* why no table could be made, or what it lacks; "" */
-	const char *server; /* the server's URL as its client knows it; "": the command's default */
+	/* the server's URL as its client knows it, in less than REMEDY_SERVER_SIZE bytes; "": the
+	 * command's default */
+	const char *server;
 };
+
+/* A scheme, a host's name of 253 bytes, and a port. */
+#define REMEDY_SERVER_SIZE 288
 
 /* A path of 4096 bytes is not worth a command: only its last part is in it. */
 #define REMEDY_COMMAND_SIZE 1024

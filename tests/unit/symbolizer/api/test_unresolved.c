@@ -82,6 +82,19 @@ static void a_command_names_the_server_where_it_has_to(void **state)
 	}
 }
 
+static void a_server_with_too_long_a_name_is_left_out(void **state)
+{
+	static const struct http_field parameters[] = { { "service", "shares" }, RANGE, {} };
+	scoped(json_decrefp) json_t *json = NULL;
+	char host[1024] = "";
+
+	memset(host, 'h', sizeof(host) - 1);
+	json = ask(*state, parameters, host);
+	assert_string_equal(
+		json_text_at(json_array_get(json_object_get(json, "files"), 0), "command"),
+		"hearth upload /path/to/unstripped/shares");
+}
+
 static void all_services_are_meant_without_one_and_with_total(void **state)
 {
 	static const struct http_field without[] = { RANGE, {} };
@@ -140,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		API_TEST(a_file_comes_with_share_reason_and_command),
 		API_TEST(a_command_names_the_server_where_it_has_to),
+		API_TEST(a_server_with_too_long_a_name_is_left_out),
 		API_TEST(all_services_are_meant_without_one_and_with_total),
 		API_TEST(nothing_found_is_no_error_and_says_why),
 		API_TEST(wrong_parameters_are_named),

@@ -80,6 +80,34 @@ static void code_made_at_run_time_is_said_to_have_no_names_yet(void **state)
 	assert_non_null(strstr(remedy.remedy, "not read yet"));
 }
 
+static void the_longest_name_of_a_server_fits_into_a_command(void **state)
+{
+	char server[REMEDY_SERVER_SIZE] = "https://", expected[REMEDY_COMMAND_SIZE];
+	const struct remedy_case about = {
+		.reason = FRAME_STRIPPED,
+		.facts = REMEDY_FILE | REMEDY_ID,
+		.path = "/opt/app",
+		.build_id = BUILD_ID,
+		.table_why = "",
+		.server = server,
+	};
+	size_t used = strlen(server);
+	struct remedy remedy;
+
+	(void)state;
+	memset(server + used, 'h', sizeof(server) - 1 - used);
+	remedy_find(&about, &remedy);
+	(void)snprintf(expected, sizeof(expected),
+		       "hearth upload --server %s /path/to/unstripped/app", server);
+	assert_string_equal(remedy.command, expected);
+	/* In quotes. */
+	server[sizeof(server) - 2] = ']';
+	remedy_find(&about, &remedy);
+	(void)snprintf(expected, sizeof(expected),
+		       "hearth upload --server '%s' /path/to/unstripped/app", server);
+	assert_string_equal(remedy.command, expected);
+}
+
 static void a_table_that_failed_says_of_what(void **state)
 {
 	const struct remedy_case about = {
@@ -155,6 +183,7 @@ int main(void)
 		cmocka_unit_test(a_command_fits_what_is_known),
 		cmocka_unit_test(every_reason_has_an_answer_whatever_else_is_known),
 		cmocka_unit_test(code_made_at_run_time_is_said_to_have_no_names_yet),
+		cmocka_unit_test(the_longest_name_of_a_server_fits_into_a_command),
 		cmocka_unit_test(a_table_that_failed_says_of_what),
 		cmocka_unit_test(what_others_chose_stays_a_word_of_the_command),
 		cmocka_unit_test(a_packaged_file_is_told_by_path_and_build_id),
