@@ -96,6 +96,7 @@ static int write_answer(const struct unresolved_answer *answer, size_t limit,
 	json_key_text(&json, "message", answer->message);
 	json_key_uint(&json, "total", answer_value(type, answer->stats.value_total));
 	json_key_uint(&json, "unresolved", answer_value(type, answer->stats.value_unsymbolized));
+	json_key_uint(&json, "count", answer->files.count);
 	json_key(&json, "files");
 	json_array_begin(&json);
 	for (size_t i = 0; r == 0 && i < MIN(answer->files.count, limit); i++)

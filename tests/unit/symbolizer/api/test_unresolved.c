@@ -44,6 +44,7 @@ static void a_file_comes_with_share_reason_and_command(void **state)
 	assert_int_equal(json_number_at(json, "until"), 1700000001);
 	assert_int_equal(json_number_at(json, "total"), 30303);
 	assert_int_equal(json_number_at(json, "unresolved"), 10101);
+	assert_int_equal(json_number_at(json, "count"), 1);
 	assert_int_equal(json_array_size(files), 1);
 	assert_string_equal(json_text_at(file, "file"), "/opt/shares");
 	assert_string_equal(json_text_at(file, "build_id"), "3031323334353637");
@@ -116,6 +117,7 @@ static void nothing_found_is_no_error_and_says_why(void **state)
 
 	assert_non_null(strstr(json_text_at(json, "message"), "nobody"));
 	assert_int_equal(json_array_size(json_object_get(json, "files")), 0);
+	assert_int_equal(json_number_at(json, "count"), 0);
 	assert_int_equal(json_number_at(json, "total"), 0);
 }
 
