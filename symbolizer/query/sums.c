@@ -100,7 +100,7 @@ static int add_sample(void *arg, uint32_t series_index, uint64_t stack, uint64_t
 	return 0;
 }
 
-/* All series of the selection, with their values. */
+/* All series of the selection, with their values; returns how many damaged blocks were left out. */
 static int scan_members(struct store *store, const struct profile_request *request,
 			const struct selection *selection, struct arena *arena,
 			struct member **ret_members)
@@ -118,7 +118,7 @@ static int scan_members(struct store *store, const struct profile_request *reque
 	r = store_scan(store, ids, selection->n_series, request->from_slot, request->to_slot,
 		       add_sample, members);
 	*ret_members = members;
-	return MIN(r, 0);
+	return r;
 }
 
 /* Keeps those with samples in the range, sorted by group. */
@@ -198,16 +198,29 @@ static int sum_selection(struct store *store, const struct profile_request *requ
 	int r;
 
 	r = scan_members(store, request, selection, arena, &members);
-	if (r == 0)
+	if (r >= 0)
+		ret_sums->n_damaged_blocks = (uint64_t)r;
+	if (r >= 0)
 		r = group_members(members, selection->n_series, group_by, arena, &count);
 	if (r < 0 || count == 0)
 		return r;
+	sums.n_damaged_blocks = ret_sums->n_damaged_blocks;
 	sums.rows = arena_alloc_array(arena, count, sizeof(*sums.rows));
 	if (!sums.rows)
 		return -ENOMEM;
 	make_rows(members, count, group_by, &sums);
 	*ret_sums = sums;
 	return 1;
+}
+
+static void say_what_is_damaged(uint64_t n_damaged, char message[PROFILE_MESSAGE_SIZE])
+{
+	size_t used = strlen(message);
+
+	if (n_damaged > 0)
+		(void)snprintf(message + used, PROFILE_MESSAGE_SIZE - used,
+			       "%s%llu damaged blocks of samples are left out",
+			       used > 0 ? "; " : "", (unsigned long long)n_damaged);
 }
 
 int sums_query(struct store *store, const struct profile_request *request, struct arena *arena,
@@ -233,5 +246,7 @@ int sums_query(struct store *store, const struct profile_request *request, struc
 		r = sum_selection(store, &asked, &selection, arena, ret_sums);
 	if (r == 0)
 		r = no_data_message(store, &asked, &selection, arena, ret_message);
+	if (r >= 0)
+		say_what_is_damaged(ret_sums->n_damaged_blocks, ret_message);
 	return r;
 }

@@ -23,6 +23,7 @@ struct sums {
 	struct sum_row *rows;
 	size_t count;
 	uint64_t total;
+	uint64_t n_damaged_blocks; /* left out; the message says so too */
 };
 
 /*
@@ -30,8 +31,8 @@ struct sums {
  * Without a service: whole hosts. Stacks, threads and nodes of the request are not looked at.
  * @ret_sums lives in @arena.
  *
- * 1 found; 0 no data and -EINVAL a mistake of the request, both with a message; other negative
- * errno: the store failed.
+ * 1 found, and then a message says what was left out; 0 no data and -EINVAL a mistake of the
+ * request, both with a message; other negative errno: the store failed.
  */
 int sums_query(struct store *store, const struct profile_request *request, struct arena *arena,
 	       struct sums *ret_sums, char ret_message[PROFILE_MESSAGE_SIZE]);

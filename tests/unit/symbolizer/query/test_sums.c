@@ -112,6 +112,20 @@ static void a_service_a_filter_and_what_cannot_be_summed(void **state)
 	assert_non_null(strstr(fixture->message, "no sum"));
 }
 
+static void damaged_blocks_are_reported(void **state)
+{
+	struct fixture *fixture = *state;
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct sums sums;
+
+	assert_ok(arena_new(MIB, &arena));
+	fixture->request.service = NULL;
+	fixture->fake.n_damaged_blocks = 2;
+	assert_int_equal(sum(fixture, arena, &sums), 1);
+	assert_int_equal(sums.n_damaged_blocks, 2);
+	assert_string_equal(fixture->message, "2 damaged blocks of samples are left out");
+}
+
 static void a_misspelt_tag_is_answered_with_the_nearest(void **state)
 {
 	static const struct {
@@ -144,6 +158,7 @@ int main(void)
 		SUMS_TEST(processes_stand_by_falling_value_with_their_threads_counted_once),
 		SUMS_TEST(values_of_a_tag_are_groups_and_series_without_it_are_one),
 		SUMS_TEST(a_service_a_filter_and_what_cannot_be_summed),
+		SUMS_TEST(damaged_blocks_are_reported),
 		SUMS_TEST(a_misspelt_tag_is_answered_with_the_nearest),
 	};
 
