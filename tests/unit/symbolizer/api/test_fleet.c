@@ -62,12 +62,23 @@ static void wrong_times_and_failures_are_errors(void **state)
 	assert_error(&failed, 500, "sample store");
 }
 
+static void a_range_with_too_many_batches_asks_for_a_shorter_one(void **state)
+{
+	struct api_fixture *fixture = *state;
+	scoped(http_response_release) struct http_response response;
+
+	fixture->store.error = -E2BIG;
+	ask_handler(fixture, api_fleet, NULL, NULL, &response);
+	assert_error(&response, 400, "ask for a shorter one");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(an_agents_coverage_losses_and_cost_are_reported),
 		API_TEST(a_host_that_was_not_seen_is_counted_only),
 		API_TEST(profiles_say_how_much_of_the_range_was_covered),
+		API_TEST(a_range_with_too_many_batches_asks_for_a_shorter_one),
 		API_TEST(wrong_times_and_failures_are_errors),
 	};
 
