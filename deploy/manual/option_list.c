@@ -11,6 +11,9 @@
 #include <limits.h>
 #include <string.h>
 
+/* All texts of a table; the longest one has a tenth of this. */
+#define MAX_TEXT_BYTES ((size_t)MIB)
+
 /* What argp adds to every program without ARGP_NO_HELP. */
 static const struct argp_option help_options[] = {
 	{ "help", '?', NULL, 0, "print the options and exit", -1 },
@@ -31,6 +34,28 @@ static struct capture {
 static bool is_end(const struct argp_option *option)
 {
 	return !option->name && !option->key && !option->doc && !option->group;
+}
+
+/* Replaces @text, which may be NULL, by a copy that lives as long as @list. */
+static int keep_text(struct option_list *list, const char **text)
+{
+	if (*text) {
+		*text = arena_copy_text(list->texts, *text, strlen(*text));
+		if (!*text)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_row(struct option_row row, struct option_list *list)
+{
+	int r = keep_text(list, &row.name);
+
+	if (r == 0)
+		r = keep_text(list, &row.argument);
+	if (r == 0)
+		r = keep_text(list, &row.doc);
+	return r < 0 ? r : vec_push(&list->rows, row);
 }
 
 static struct option_row make_row(const struct argp_option *option, int group, const char *heading)
@@ -57,7 +82,8 @@ static int add_alias(const struct argp_option *option, struct option_list *list)
 	row.name = option->name;
 	row.letter = '\0';
 	row.doc = NULL;
-	return vec_push(&list->rows, row);
+	row.is_hidden = option->flags & OPTION_HIDDEN;
+	return add_row(row, list);
 }
 
 static int add_options(const struct argp_option *options, struct option_list *list)
@@ -75,12 +101,14 @@ static int add_options(const struct argp_option *options, struct option_list *li
 		} else if (is_heading && options->group == 0) {
 			group++;
 		}
-		if (is_heading)
+		if (is_heading) {
 			heading = options->doc;
-		else if (options->flags & OPTION_ALIAS)
+			r = keep_text(list, &heading);
+		} else if (options->flags & OPTION_ALIAS) {
 			r = add_alias(options, list);
-		else
-			r = vec_push(&list->rows, make_row(options, group, heading));
+		} else {
+			r = add_row(make_row(options, group, heading), list);
+		}
 	}
 	return r;
 }
@@ -117,8 +145,14 @@ static void sort_by_group(struct option_vec *rows)
 int option_list_of_table(const struct argp *argp, struct option_list *ret_list)
 {
 	struct option_list list = { .arguments = argp->args_doc, .doc = argp->doc };
-	int r = add_argp(argp, &list);
+	int r = arena_new(MAX_TEXT_BYTES, &list.texts);
 
+	if (r == 0)
+		r = keep_text(&list, &list.arguments);
+	if (r == 0)
+		r = keep_text(&list, &list.doc);
+	if (r == 0)
+		r = add_argp(argp, &list);
 	if (r < 0) {
 		option_list_release(&list);
 		return r;
@@ -169,4 +203,5 @@ int option_list_capture(void (*parse)(const void *arg), const void *arg,
 void option_list_release(struct option_list *list)
 {
 	vec_release(&list->rows);
+	list->texts = arena_free(list->texts);
 }

@@ -7,12 +7,13 @@
  *
  * Programs keep their tables to themselves. option_list_capture() calls a program's own function
  * that parses arguments; this library defines argp_parse() in place of libc's, which copies the
- * table that it is given and returns an error. Strings are borrowed: all of them are literals of
- * the tables. One thread.
+ * table that it is given and returns an error. Texts are copied, because a program may free its
+ * table before it returns. Rows of one group have the same pointer as heading. One thread.
  */
 
 #include <argp.h>
 
+#include "common/arena.h"
 #include "common/vec.h"
 
 struct option_row {
@@ -32,6 +33,7 @@ struct option_list {
 	const char *arguments; /* "SERVICE", one alternative a line; NULL: none */
 	const char *doc;       /* NULL: none; a vertical tab begins what stands below the options */
 	struct option_vec rows;
+	struct arena *texts; /* what the pointers above and in @rows point to */
 };
 
 /*

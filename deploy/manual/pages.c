@@ -50,6 +50,8 @@ static void print_option(const struct option_vec *rows, size_t i, struct bytes *
 	(void)bytes_append_text(out, ".TP\n");
 	print_option_name(row, out);
 	for (size_t j = i + 1; j < rows->count && !rows->items[j].doc; j++) {
+		if (!option_is_shown(&rows->items[j]))
+			continue;
 		(void)bytes_append_text(out, ", ");
 		print_option_name(&rows->items[j], out);
 	}

@@ -49,6 +49,15 @@ for program in agent symbolizer; do
 	while read -r key; do
 		grep -qF "       $key: " "$work/$program.page" || fail "hearth-$program.yaml(5) lacks $key"
 	done < <("$usr/bin/hearth-$program" --print-config | cut -d: -f1)
+	# Each long option of --help is on the page and in the completion, and no hidden spelling with '_' is.
+	MANWIDTH=80 man -l "$man/man8/hearth-$program.8" >"$work/$program.page"
+	completion=$usr/share/bash-completion/completions/hearth-$program
+	while read -r option; do
+		grep -qF -e "$option" "$work/$program.page" || fail "hearth-$program(8) lacks $option"
+		grep -qE -e "[' ]$option[' ]" "$completion" || fail "the completion of hearth-$program lacks $option"
+	done < <("$usr/bin/hearth-$program" --help | grep -oE '^ *(-., )?--[a-z.-]+' | grep -oE -e '--[a-z.-]+')
+	hidden=$(grep -hoE -e '--[a-z.]+_[a-z_]+' "$work/$program.page" "$completion" || true)
+	expect_equal "hidden options of hearth-$program that are shown" "$hidden" ""
 done
 
 # ---- completion: what a shell on a terminal makes of the tabulator

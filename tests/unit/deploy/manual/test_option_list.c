@@ -59,6 +59,61 @@ static void another_name_takes_what_the_option_takes(void **state)
 	option_list_release(&list);
 }
 
+/* A table that is freed before its program returns, with a hidden name and a shown one. */
+static void parse_table_on_heap(const void *arg)
+{
+	const struct argp_option table[] = {
+		{ "check-config", 0x100, "FILE", 0, "checks", 1 },
+		{ "check_config", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
+		{ "check", 0, NULL, OPTION_ALIAS, NULL, 0 },
+		{},
+	};
+	struct argp_option *options = malloc(sizeof(table));
+	char *names = malloc(64);
+	char name[] = "program";
+	char *argv[] = { name, NULL };
+
+	(void)arg;
+	assert_non_null(options);
+	assert_non_null(names);
+	memcpy(options, table, sizeof(table));
+	(void)snprintf(names, 64, "check-config");
+	options[0].name = names;
+	assert_int_equal(
+		argp_parse(&(struct argp){ .options = options }, 1, argv, ARGP_NO_HELP, NULL, NULL),
+		EINVAL);
+	memset(names, 'x', 63);
+	memset(options, 0, sizeof(table));
+	free(names);
+	free(options);
+}
+
+static void texts_outlive_the_table(void **state)
+{
+	struct option_list list;
+
+	(void)state;
+	assert_int_equal(option_list_capture(parse_table_on_heap, NULL, &list), 0);
+	assert_int_equal(list.rows.count, 3);
+	assert_string_equal(list.rows.items[0].name, "check-config");
+	assert_string_equal(list.rows.items[0].argument, "FILE");
+	assert_string_equal(list.rows.items[0].doc, "checks");
+	assert_string_equal(list.rows.items[2].name, "check");
+	option_list_release(&list);
+}
+
+static void a_hidden_name_of_a_shown_option_is_hidden(void **state)
+{
+	struct option_list list;
+
+	(void)state;
+	assert_int_equal(option_list_capture(parse_table_on_heap, NULL, &list), 0);
+	assert_true(option_is_shown(&list.rows.items[0]));
+	assert_false(option_is_shown(&list.rows.items[1]));
+	assert_true(option_is_shown(&list.rows.items[2]));
+	option_list_release(&list);
+}
+
 static void what_argp_adds_stands_last(void **state)
 {
 	const unsigned int flags = 0;
@@ -86,6 +141,8 @@ int main(void)
 		cmocka_unit_test(
 			options_of_a_program_are_listed_by_group_with_those_of_its_children),
 		cmocka_unit_test(another_name_takes_what_the_option_takes),
+		cmocka_unit_test(texts_outlive_the_table),
+		cmocka_unit_test(a_hidden_name_of_a_shown_option_is_hidden),
 		cmocka_unit_test(what_argp_adds_stands_last),
 		cmocka_unit_test(a_program_that_parses_nothing_has_no_options),
 	};
