@@ -87,7 +87,10 @@ static int read_kernel(struct agent *agent)
 	if (r == -EPERM && !privileges_log_if_missing(PRIVILEGE_SYSLOG))
 		log_warn("kernel addresses are hidden, kernel frames have no names: kernel.kptr_restrict is 2, 1 lets "
 			 "the agent see them");
-	if (r == -EPERM)
+	if (r == -ENOENT)
+		log_warn("/proc/kallsyms is absent or empty, kernel frames have no names: a container or a unit may "
+			 "hide it (ProtectKernelTunables=yes in systemd)");
+	if (r == -EPERM || r == -ENOENT)
 		r = 0;
 	if (r < 0)
 		return log_error_errno(r, "cannot read the kernel's layout from /proc/kallsyms: %m");

@@ -197,11 +197,12 @@ int kernel_layout_update_modules_from(const struct kernel_layout_paths *paths, s
 struct image {
 	uint64_t text, stext, end, last;
 	uint64_t schedule, schedule_end;
-	bool shows_addresses;
+	bool has_symbols, shows_addresses;
 };
 
 static void look_at_symbol(struct image *image, const struct kallsyms_symbol *symbol)
 {
+	image->has_symbols = true;
 	if (symbol->address)
 		image->shows_addresses = true;
 	/* Absolute symbols are constants or per-CPU offsets, not places in the image. */
@@ -252,6 +253,8 @@ static int read_image(const char *path, struct kernel_layout *layout)
 	}
 	if (r < 0)
 		return r;
+	if (!image.has_symbols)
+		return -ENOENT;
 	if (!image.shows_addresses)
 		return -EPERM;
 	layout->text_start = text_of(&image);

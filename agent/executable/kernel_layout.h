@@ -26,7 +26,10 @@ struct kernel_layout {
 	size_t n_modules;
 };
 
-/* -EPERM when kallsyms shows only zeros (kptr_restrict): the caller goes on without kernel addresses and says so. */
+/*
+ * -EPERM when kallsyms shows only zeros (kptr_restrict), -ENOENT when it is absent or empty (a mount above it): the
+ * caller goes on without kernel addresses and logs it.
+ */
 int kernel_layout_read(struct kernel_layout *ret_layout);
 
 /* The same from other files (tests). */

@@ -126,6 +126,13 @@ static void hidden_addresses_are_refused(void **state)
 		     -EPERM);
 }
 
+static void an_empty_kallsyms_is_none(void **state)
+{
+	struct kernel_layout layout;
+
+	assert_errno(read_layout(*state, "", NULL, &layout), -ENOENT);
+}
+
 static void modules_are_sorted_and_end_before_the_next(void **state)
 {
 	static const struct {
@@ -333,6 +340,7 @@ int main(void)
 		in_folder(without_an_end_the_last_symbol_of_the_image_is_it),
 		in_folder(waits_begin_in_the_scheduler),
 		in_folder(hidden_addresses_are_refused),
+		in_folder(an_empty_kallsyms_is_none),
 		in_folder(modules_are_sorted_and_end_before_the_next),
 		in_folder(a_module_that_was_loaded_again_at_its_place_is_another_one),
 		cmocka_unit_test(code_that_comes_and_goes_has_its_name_while_it_is_there),
