@@ -55,6 +55,20 @@ write_debian_folder() {
 		"$(date -R -u -d "@$SOURCE_DATE_EPOCH")" >"$source/debian/changelog"
 }
 
+# The scripts of both daemons start them at installation, start them again after an upgrade, and stop them at removal. The
+# condition in the agent's unit holds it back until a server is configured.
+check_scripts() {
+	local program scripts=$out/source/scripts
+	for program in hearth-agent hearth-symbolizer; do
+		rm -rf -- "$scripts"
+		dpkg-deb -e "$out/${program}_"*.deb "$scripts"
+		grep -q '_dh_action=restart' "$scripts/postinst" || die "$program is not restarted by an upgrade: its postinst"
+		grep -q '_dh_action=start' "$scripts/postinst" || die "$program is not started by an installation: its postinst"
+		grep -q "deb-systemd-invoke stop '$program.service'" "$scripts/prerm" || die "$program is not stopped by a removal: its prerm"
+		grep -q "deb-systemd-helper purge '$program.service'" "$scripts/postrm" || die "$program stays enabled when purged: its postrm"
+	done
+}
+
 [ $# -le 1 ] || die "usage: $0 [FOLDER]"
 "$root/deploy/install-packages.sh" run build package
 mkdir -p "$out"
@@ -75,6 +89,7 @@ printf 'building in %s, log in %s\n' "$out/source" "$out/build.log"
 	grep -nE 'error:|Error|FAILED' "$out/build.log" | head -n 20 >&2
 	die "the build failed: $out/build.log"
 }
+check_scripts
 lintian --fail-on error,warning "$out"/*.changes || die "lintian found something"
 rm -rf -- "$out/source"
 printf '%s\n' "$out"/*.deb
