@@ -60,7 +60,7 @@ server_pid=$background_pid
 expect_within 30s server_ready_or_gone
 server_is_ready || fail "README's server does not run"
 start_background agent bash -c "$(cat "$work/readme/One-3")"
-start_background myservice "$work/shipped/myservice" 15
+start_background myservice "$work/shipped/myservice" 120
 
 run Upload-1 Upload-2
 ask() { HEARTH_SERVER=$server_url HEARTH_TOKEN=$(cat /etc/hearth/people.token) hearth "$@"; }
