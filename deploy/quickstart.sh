@@ -24,7 +24,8 @@ readonly FIRST_LOOK_S=8 FIRST_LOOK_AT_MOST_S=14
 readonly FIRST_LOOK_ROWS=20
 readonly READY_S=30 STOP_S=15
 
-duration= port=20416 data=/var/lib/hearth
+# Not the folder of the unit: files of root in it would keep a server that runs as the user hearth from starting.
+duration= port=20416 data=/var/lib/hearth-quickstart
 server_pid= agent_pid= private= stop_signals=0
 
 say() { printf '%s\n' "$*"; }
@@ -39,7 +40,7 @@ usage() {
 
 		  --duration SECONDS  stop by itself (default: run until Ctrl-C)
 		  --port N            of the server, on loopback (default: 20416)
-		  --data DIR          where the server keeps its data (default: /var/lib/hearth)
+		  --data DIR          where the server keeps its data (default: /var/lib/hearth-quickstart)
 
 		DEBUGINFOD_URLS (behind sudo): debuginfod servers that have the debuginfo of the distribution's packages
 	EOT

@@ -24,6 +24,10 @@ expect_clean() {
 	port_is_free "$server_port" || fail "port $server_port is still in use"
 }
 
+# ---- its files belong to root, and the server of the packages has a user: each has a folder
+"$quickstart" --help >"$work/help"
+grep -F "(default: /var/lib/hearth-quickstart)" "$work/help" >/dev/null || fail "the default folder: $(cat "$work/help")"
+
 # ---- it shows this host, and stops by itself
 start_workload shares 120
 started=$SECONDS

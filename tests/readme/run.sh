@@ -97,7 +97,7 @@ outside() {
 	command -v debootstrap >/dev/null || fail "debootstrap is not installed: apt-get install debootstrap"
 	[ -n "$root" ] || { root=$(mktemp -d /var/tmp/hearth-readme.XXXXXX) && keep=; }
 	[ -e "$root/made" ] || make_root "$root"
-	rm -rf -- "$root/src/hearth" "$root/readme" "$root/var/lib/hearth"
+	rm -rf -- "$root/src/hearth" "$root/readme" "$root/var/lib/hearth-quickstart"
 	git clone -q --no-local "$repository" "$root/src/hearth"
 	# The mounts end with their namespace.
 	root=$root unshare --mount --propagation private bash -euc '
