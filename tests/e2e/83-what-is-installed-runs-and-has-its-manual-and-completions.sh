@@ -21,6 +21,19 @@ for program in agent symbolizer; do
 		fail "hearth-$program refuses its sample configuration"
 done
 
+# The short files of the packages, as they are and with what docs/install.md has users change.
+printf 'secret\n' >"$work/agents.token"
+"$usr/bin/hearth-symbolizer" --tokens "$work/tokens.yaml" --make-token people --scopes read >/dev/null 2>&1
+for program in agent symbolizer; do
+	short=$e2e_root/deploy/config/etc/$program.yaml
+	sed -e 's/^#\([a-z_]*:\)/\1/' -e "s|/etc/hearth|$work|" "$short" >"$work/$program.yaml"
+	for file in "$short" "$work/$program.yaml"; do
+		"$usr/bin/hearth-$program" --config "$file" --check-config >/dev/null || fail "hearth-$program refuses $file"
+	done
+done
+grep -qx 'server: http://profiler.example.com:20416' "$work/agent.yaml" || fail "no server in $work/agent.yaml"
+grep -qx "tokens: $work/tokens.yaml" "$work/symbolizer.yaml" || fail "no tokens in $work/symbolizer.yaml"
+
 # ---- manual
 man=$usr/share/man
 expect_no_warnings() {

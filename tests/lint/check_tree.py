@@ -180,7 +180,7 @@ def is_inside(folder, parent):
 
 
 def check_spdx(path, text):
-    # deploy/config/ is printed by the programs, for users to change.
+    # deploy/config/ is for users to change.
     if str(path).startswith("deploy/config/"):
         return
     if path.suffix in SPDX_SUFFIXES or path.name == "CMakeLists.txt":
