@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The fleet walkthrough of README.md, from the tokens to the flame graph, as it is printed: its commands run word for word.
-# One machine plays all parts, called web-3 and profiler.example.com: it has a private /etc, /var/lib, network and host
-# name, and a 'sudo' for those that have none. Nothing is left on the machine.
+# One machine plays all parts, called web-3 and profiler.example.com: it has a private /etc, /usr/local, /var/lib, network
+# and host name, and a 'sudo' for those that have none, which sets PATH as Debian's does. Nothing is left on the machine.
 if [ "${1:-}" != inside ]; then
 	[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
 	unshare --mount --net --uts true 2>/dev/null || { echo "needs mount, network and host name namespaces"; exit 77; }
@@ -11,7 +11,7 @@ if [ "${1:-}" != inside ]; then
 fi
 . "$(dirname "$0")/lib.sh"
 need_root
-need_tools curl hostname perl readelf strip
+need_tools cmake curl hostname perl readelf strip
 need_workload shares
 
 # ---- the machine
@@ -22,10 +22,19 @@ mount -t tmpfs none /var/lib
 perl -e 'socket(S, 2, 2, 0) or die; $r = pack("a16 s x22", "lo", 0x41); ioctl(S, 0x8914, $r) or die "lo: $!"'
 hostname web-3
 printf '127.0.0.1 localhost web-3 profiler.example.com\n' >/etc/hosts
+mkdir "$work/local" && mount -t tmpfs none "$work/local" && mkdir "$work/local/upper" "$work/local/work"
+mount -t overlay overlay -o "lowerdir=/usr/local,upperdir=$work/local/upper,workdir=$work/local/work" /usr/local ||
+	skip "needs overlayfs"
+# /usr/local keeps it.
+umount -l "$work/local"
+readonly PATH_OF_DEBIAN=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 # shellcheck disable=SC2016
-mkdir "$work/bin" && printf '#!/bin/sh\nexec "$@"\n' >"$work/bin/sudo" && chmod +x "$work/bin/sudo"
-export PATH="$work/bin:$HEARTH_BUILD/bin:$PATH"
+mkdir "$work/bin" && printf '#!/bin/sh\nPATH=%s exec "$@"\n' $PATH_OF_DEBIAN >"$work/bin/sudo" && chmod +x "$work/bin/sudo"
+export PATH="$work/bin:$PATH_OF_DEBIAN"
 rm -rf /etc/hearth
+
+# The clone, built.
+mkdir "$work/clone" && ln -s "$HEARTH_BUILD" "$work/clone/build"
 
 # What the pipeline built, and what it ships.
 mkdir -p "$work/checkout/build" "$work/shipped"
@@ -47,8 +56,12 @@ run() {
 	bash "$work/$name.sh" >"$work/$name.out" 2>"$work/$name.log" || fail "README's commands of $* end with $?"
 }
 
-expect_equal "blocks with commands" "$(cd "$work/readme" && echo One-* Upload-* Ask-*)" \
-	"One-1 One-2 One-3 Upload-1 Upload-2 Ask-1 Ask-2"
+expect_equal "blocks with commands" "$(cd "$work/readme" && echo Install-* One-* Upload-* Ask-*)" \
+	"Install-1 One-1 One-2 One-3 Upload-1 Upload-2 Ask-1 Ask-2"
+
+(cd "$work/clone" && run Install-1) || exit 1
+expect_equal "installed programs" "$(cd /usr/local/bin && echo hearth*)" "hearth hearth-agent hearth-symbolizer"
+hash -r
 
 run One-1
 expect_equal "tokens" "$(grep -c '  - name: ' /etc/hearth/tokens.yaml)" 3

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the commands of README.md, word for word, on a bare Debian 12: a new root folder made by debootstrap, with nothing
-# but sudo and what README says installed in it, and a clone of what is committed here. The kernel is the host's.
+# but sudo and what README says installed in it, and a clone of what is committed here. The kernel is the host's. The
+# Debian packages, which README names too, are built by deploy/debian/build.sh alone.
 #
 #   sudo tests/readme/run.sh [--with-tests]
 #
@@ -64,7 +65,7 @@ inside() {
 	say "blocks: $(cd /readme && echo *)"
 	run_quickstart
 	run_block Build-1
-	say "README, from One to Ask: the end-to-end test runs them"
+	say "README, from Install to Ask: the end-to-end test runs them"
 	(cd /src/hearth && HEARTH_BUILD=$PWD/build bash tests/e2e/84-the-commands-of-README-profile-a-fleet.sh) ||
 		fail "README's walkthrough of a fleet ends with status $?"
 	[ -z "$with_tests" ] || run_block Try-3
