@@ -142,7 +142,7 @@ static void say_token_refusal(struct sender *sender, const struct http_answer *h
 		return;
 	sender->token_refusal_said_ns = now;
 	log_error("server '%s' refuses the token (status %ld), keeping batches: "
-		  "set token_file (or token) to a token with the scopes ingest and upload: %.*s",
+		  "set token_file (or token) to a token with the scope ingest: %.*s",
 		  sender->server, http->status, text_length(&http->body),
 		  http->body.size ? (const char *)http->body.data : "");
 }
