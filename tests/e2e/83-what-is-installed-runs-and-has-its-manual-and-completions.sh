@@ -132,6 +132,18 @@ for program in hearth-agent hearth-symbolizer; do
 	complaints=$(systemd-analyze verify --man=no "$unit" 2>&1 | grep -F "$program" || true)
 	expect_equal "what systemd says about $program.service" "$complaints" ""
 done
+# The agent's condition: it runs once a file or a variable names its server.
+condition=$(sed -n "s/^ExecCondition=\/bin\/sh -c '\(.*\)'$/\1/p" "$usr/lib/systemd/system/hearth-agent.service" |
+	sed -e 's/\$\$/$/g' -e "s|/etc/hearth/agent.yaml|$work/condition.yaml|")
+[ -n "$condition" ] || fail "hearth-agent.service has no condition"
+runs_with() { env -u HEARTH_AGENT_SERVER "$@" /bin/sh -c "$condition" && echo yes || echo no; }
+expect_equal "the agent runs without a file" "$(runs_with)" no
+cp "$e2e_root/deploy/config/etc/agent.yaml" "$work/condition.yaml"
+expect_equal "the agent runs with the file of the package" "$(runs_with)" no
+expect_equal "the agent runs with the file of the package and a variable" "$(runs_with HEARTH_AGENT_SERVER=http://a:1)" yes
+cp "$work/agent.yaml" "$work/condition.yaml"
+expect_equal "the agent runs with a server in the file" "$(runs_with)" yes
+
 # Either of these would hide the addresses of the kernel's functions from the agent.
 if grep -E '^(ProtectKernelTunables|ProtectKernelLogs)=' "$usr/lib/systemd/system/hearth-agent.service"; then
 	fail "hearth-agent.service hides /proc/kallsyms or its addresses"
