@@ -69,8 +69,15 @@ check_scripts() {
 	done
 }
 
+# Under sudo the folders would otherwise belong to root, and the user's own next build would fail.
+give_to_owner() {
+	[ ! -d "$root/build/debian" ] || chown -R --reference="$root" "$root/build/debian"
+	[ ! -d "$root/build" ] || chown --reference="$root" "$root/build"
+}
+
 [ $# -le 1 ] || die "usage: $0 [FOLDER]"
 "$root/deploy/install-packages.sh" run build package
+[ "$(id -u)" != 0 ] || trap give_to_owner EXIT
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 rm -rf -- "$out/source" "$out"/*.deb "$out"/*.changes "$out"/*.buildinfo
