@@ -31,7 +31,7 @@ FAULTS = [
     ("symbolizer.yaml", "path: /readyz", "path: /ready", "readinessProbe does not ask for /readyz"),
     ("symbolizer.yaml", "targetPort: http", "targetPort: web", "targetPort web is no port of the pod"),
     ("symbolizer.yaml", "  serviceName: symbolizer\n", "", "needs spec.serviceName"),
-    ("symbolizer.yaml", "            limits:\n              memory: 4Gi\n", "", "needs resources.limits.memory"),
+    ("symbolizer.yaml", "              memory: 9Gi\n", "", "needs resources.limits.memory"),
     ("kustomization.yaml", "  - agent.yaml\n", "", "resources and files differ in agent.yaml"),
 ]
 
