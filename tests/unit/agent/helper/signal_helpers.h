@@ -42,12 +42,22 @@ static inline pid_t parent_of(pid_t pid, char *ret_name, size_t size)
 	return sscanf(strrchr(line, ')') + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
+/* @parent is right for a process named @name: a helper that was just forked still has the nursery's name. */
+static inline bool is_right_parent(pid_t parent, const char *name)
+{
+	char ignored[64];
+
+	if (strcmp(name, "hearth-nursery") == 0)
+		return parent == getpid();
+	return parent_of(parent, ignored, sizeof(ignored)) == getpid();
+}
+
 /* Sends @signal to those named @helper, or to the nursery. Returns how many there are. */
 static inline int signal_helpers(const char *helper, int signal)
 {
 	scoped(scoped_closedir) DIR *folder = opendir("/proc");
 	const struct dirent *entry;
-	char name[64], ignored[64];
+	char name[64];
 	int n = 0;
 
 	assert_non_null(folder);
@@ -55,8 +65,7 @@ static inline int signal_helpers(const char *helper, int signal)
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 		pid_t parent = pid > 0 ? parent_of(pid, name, sizeof(name)) : 0;
 
-		if (parent <= 0 || strcmp(name, helper) != 0 ||
-		    (parent != getpid() && parent_of(parent, ignored, sizeof(ignored)) != getpid()))
+		if (parent <= 0 || strcmp(name, helper) != 0 || !is_right_parent(parent, name))
 			continue;
 		/* A helper of an earlier test may be ending. */
 		if (kill(pid, signal) == 0)
