@@ -64,7 +64,7 @@ inside() {
 	write_readme_blocks /src/hearth/README.md /readme
 	say "blocks: $(cd /readme && echo *)"
 	run_quickstart
-	run_block Build-1
+	run_block Build-1 Install-1
 	say "README, from Install to Ask: the end-to-end test runs them"
 	(cd /src/hearth && HEARTH_BUILD=$PWD/build bash tests/e2e/84-the-commands-of-README-profile-a-fleet.sh) ||
 		fail "README's walkthrough of a fleet ends with status $?"
