@@ -17,11 +17,17 @@ start_server
 start_agent --config "$config" --on_cpu.frequency $HZ
 start_workload shares 600
 shares_pid=$workload_pid
-# Stacks of 400 frames cost some 30 us a tick, so that the agent exceeds its budget on any machine.
-deep_pids=()
-for _ in {1..4}; do
+# Stacks of 400 frames cost 10 to 30 us a tick, and each new process some 100 us: together twice the budget and more. The
+# stacks alone took 0.8 % on one machine.
+fork_for_ever() { while :; do /bin/true; done; }
+load_pids=()
+for _ in {1..8}; do
 	start_workload unwound deep 600
-	deep_pids+=("$workload_pid")
+	load_pids+=("$workload_pid")
+done
+for _ in {1..4}; do
+	start_background forks fork_for_ever
+	load_pids+=("$background_pid")
 done
 next_second
 from=$((second + 2))
@@ -84,7 +90,7 @@ is_raised() { [ "$(sed -n 's/^hearth_agent_budget_changes_total{direction="relax
 expect_within 180s is_raised
 expect_equal "millihertz in effect" "$(agent_metric on_cpu_millihertz)" $((1000 * HZ >> $(frequency_step)))
 stop_agent
-for pid in "$shares_pid" "${deep_pids[@]}"; do
+for pid in "$shares_pid" "${load_pids[@]}"; do
 	end_process "$pid"
 done
 

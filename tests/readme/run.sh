@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the commands of README.md, word for word, on a bare Debian 12: a new root folder made by debootstrap, with nothing
-# but sudo and what README says installed in it, and a clone of what is committed here. The kernel is the host's. The
+# but sudo, curl and what README says installed in it, and a clone of what is committed here. The kernel is the host's. The
 # Debian packages, which README names too, are built by deploy/debian/build.sh alone.
 #
 #   sudo tests/readme/run.sh [--with-tests]
@@ -85,7 +85,7 @@ make_root() {
 	[ -n "$mirror" ] || fail "no Debian mirror found in /etc/apt"
 	mkdir -p "$root"
 	say "debootstrap $SUITE"
-	debootstrap --variant=minbase --include=ca-certificates,sudo $SUITE "$root" "$mirror" >"$root.log" 2>&1 ||
+	debootstrap --variant=minbase --include=ca-certificates,curl,sudo $SUITE "$root" "$mirror" >"$root.log" 2>&1 ||
 		fail "debootstrap: $(tail -n 3 "$root.log")"
 	printf 'deb %s %s main\ndeb %s-security %s-security main\n' "$mirror" $SUITE "$mirror" $SUITE >"$root/etc/apt/sources.list"
 	cp /etc/resolv.conf /etc/hosts "$root/etc/"
