@@ -16,13 +16,11 @@
 #include "common/file.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/privilege_table.h"
 #include "common/scoped.h"
 
 /* Addresses that are sent; a container host may have thousands of veth pairs. */
 #define MAX_IPS 32
-
-/* PROC_PID_INIT_INO of include/linux/proc_ns.h: the same on every kernel since 3.8. */
-#define INITIAL_PID_NAMESPACE 0xeffffffcu
 
 static void read_first_line(const char *path, char *ret_line, size_t size)
 {

@@ -18,54 +18,6 @@
 #include "common/log.h"
 #include "common/scoped.h"
 
-enum need {
-	REQUIRED,
-	DEGRADES,
-	SILENT,
-};
-
-enum time_of_use {
-	ALWAYS,
-	START,
-};
-
-/*
- * Debian's and Ubuntu's kernels know values above 2 (Debian's default is 3), at which perf_event_open() asks for
- * CAP_SYS_ADMIN: CAP_PERFMON does not help.
- */
-#define PARANOID_BEYOND_PERFMON 3
-
-/* PROC_USER_INIT_INO of include/linux/proc_ns.h: the same on every kernel since 3.8. */
-#define INITIAL_USER_NAMESPACE 0xeffffffdu
-
-static const struct {
-	uint64_t bit;
-	uint64_t alternative;
-	const char *name; /* without CAP_ */
-	const char *loss;
-	enum need need;
-	enum time_of_use time;
-} rows[] = {
-#define PRIVILEGE(id, other, how_needed, when, what_is_lost)     \
-	[PRIVILEGE_##id] = {                                     \
-		.bit = CAPABILITY_BIT(CAP_##id),                 \
-		.alternative = CAPABILITY_BIT(CAP_##other),      \
-		.name = #id,                                     \
-		.loss = what_is_lost,                            \
-		.need = how_needed,                              \
-		.time = when,                                    \
-	},
-#include "common/privileges.def"
-#undef PRIVILEGE
-};
-
-static_assert(ARRAY_SIZE(rows) == PRIVILEGE_COUNT, "every privilege needs a row");
-
-bool privilege_is_in(enum privilege privilege, uint64_t permitted)
-{
-	return permitted & (rows[privilege].bit | rows[privilege].alternative);
-}
-
 uint64_t privileges_to_keep(uint64_t permitted, int perf_event_paranoid)
 {
 	uint64_t keep = 0;
@@ -73,13 +25,20 @@ uint64_t privileges_to_keep(uint64_t permitted, int perf_event_paranoid)
 	if (perf_event_paranoid >= PARANOID_BEYOND_PERFMON)
 		keep |= permitted & CAPABILITY_BIT(CAP_SYS_ADMIN);
 
-	for (size_t i = 0; i < PRIVILEGE_COUNT; i++) {
-		if (rows[i].time != ALWAYS)
+	for (unsigned int i = 0; i < PRIVILEGE_COUNT; i++) {
+		const struct privilege_row *row = privilege_row(i);
+
+		if (row->time != PRIVILEGE_IS_KEPT)
 			continue;
 		/* The broader alternative only where the narrow one is not there. */
-		keep |= permitted & (permitted & rows[i].bit ? rows[i].bit : rows[i].alternative);
+		keep |= permitted & (permitted & row->bit ? row->bit : row->alternative);
 	}
 	return keep;
+}
+
+static bool is_required(enum privilege privilege)
+{
+	return privilege_row(privilege)->need == PRIVILEGE_IS_REQUIRED;
 }
 
 static void lower(const char *name, char *ret_name, size_t size)
@@ -99,9 +58,9 @@ static void list_for_setcap(char *ret_list, size_t size)
 	for (size_t i = 0; i < PRIVILEGE_COUNT; i++) {
 		char small[32];
 
-		if (rows[i].time != ALWAYS)
+		if (privilege_row(i)->time != PRIVILEGE_IS_KEPT)
 			continue;
-		lower(rows[i].name, small, sizeof(small));
+		lower(privilege_row(i)->name, small, sizeof(small));
 		used += (size_t)snprintf(ret_list + used, size - used, "%scap_%s", used ? "," : "", small);
 		assert(used < size);
 	}
@@ -109,14 +68,14 @@ static void list_for_setcap(char *ret_list, size_t size)
 
 void privilege_format(enum privilege privilege, const char *program, char ret_message[PRIVILEGE_MESSAGE_SIZE])
 {
-	const char *name = rows[privilege].name;
+	const char *name = privilege_row(privilege)->name;
 	char list[256];
 
 	list_for_setcap(list, sizeof(list));
 	(void)snprintf(ret_message, PRIVILEGE_MESSAGE_SIZE,
 		       "CAP_%s is missing: %s%s; add CAP_%s to AmbientCapabilities= of the systemd unit or "
 		       "--cap-add=%s to the container's options, or run 'setcap %s+ep %s'",
-		       name, rows[privilege].loss, rows[privilege].need == REQUIRED ? ", not starting" : "", name, name,
+		       name, privilege_row(privilege)->loss, is_required(privilege) ? ", not starting" : "", name, name,
 		       list, program);
 }
 
@@ -128,7 +87,7 @@ static void log_missing(enum privilege privilege)
 
 	program[length > 0 ? length : 0] = '\0';
 	privilege_format(privilege, program, message);
-	log_write(rows[privilege].need == REQUIRED ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "%s", message);
+	log_write(is_required(privilege) ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "%s", message);
 }
 
 static int refuse_foreign_user_namespace(void)
@@ -153,10 +112,10 @@ int privileges_check(void)
 	if (r < 0)
 		return r;
 	for (enum privilege i = 0; i < PRIVILEGE_COUNT; i++) {
-		if (rows[i].need == SILENT || privilege_is_in(i, permitted))
+		if (privilege_row(i)->need == PRIVILEGE_IS_SILENT || privilege_is_in(i, permitted))
 			continue;
 		log_missing(i);
-		if (rows[i].need == REQUIRED)
+		if (is_required(i))
 			r = -EPERM;
 	}
 	return r;

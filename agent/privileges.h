@@ -2,19 +2,12 @@
 #pragma once
 
 /*
- * What the agent is allowed to do, as capabilities (common/privileges.def). It checks at start that it has them, says
- * in one sentence for each that is missing how to grant it, and gives up all others before it creates a thread.
+ * What the agent is allowed to do, as capabilities (common/privilege_table.h). It checks at start that it has them,
+ * says in one sentence for each that is missing how to grant it, and gives up all others before it creates a thread.
  * What system calls it may make is agent/system_calls.h.
  */
 
-#include "common/base.h"
-
-enum privilege {
-#define PRIVILEGE(id, ...) PRIVILEGE_##id,
-#include "common/privileges.def"
-#undef PRIVILEGE
-	PRIVILEGE_COUNT,
-};
+#include "common/privilege_table.h"
 
 /* Longest sentence about one missing capability, with the path of the program. */
 #define PRIVILEGE_MESSAGE_SIZE 1024
@@ -35,9 +28,6 @@ const char *privileges_perf_remedy(void);
 int privileges_limit(void);
 
 /* ---- parts without side effects, for tests ---- */
-
-/* Whether @permitted holds the capability of @privilege or its alternative. */
-bool privilege_is_in(enum privilege privilege, uint64_t permitted);
 
 /*
  * The mask of the capabilities of @permitted that the agent keeps, where the sysctl kernel.perf_event_paranoid is

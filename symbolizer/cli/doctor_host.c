@@ -9,11 +9,9 @@
 
 #include "common/capabilities.h"
 #include "common/kernel_version.h"
+#include "common/privilege_table.h"
 #include "symbolizer/cli/doctor.h"
 #include "symbolizer/cli/human.h"
-
-/* Debian's and Ubuntu's kernels have levels above 2. At them, some refuse CAP_PERFMON too. */
-#define PARANOID_BEYOND_PERFMON 3
 
 /* Hides the addresses of the kernel's functions from everybody. */
 #define KPTR_HIDDEN_FROM_ALL 2
@@ -214,44 +212,16 @@ void doctor_check_namespaces(const struct doctor_facts *facts, struct doctor_rep
 
 /* ---- what the agent may do ------------------------------------------------------------------ */
 
-enum need {
-	REQUIRED,
-	DEGRADES,
-	SILENT,
-};
-
-enum time_of_use {
-	ALWAYS,
-	START,
-};
-
-static const struct {
-	uint64_t bits; /* one of them is enough */
-	const char *name;
-	const char *loss;
-	enum need need;
-	enum time_of_use time;
-} privileges[] = {
-#define PRIVILEGE(id, alternative, how_needed, when, what_is_lost)                                 \
-	{ .bits = CAPABILITY_BIT(CAP_##id) | CAPABILITY_BIT(CAP_##alternative),                    \
-	  .name = #id,                                                                             \
-	  .loss = what_is_lost,                                                                    \
-	  .need = how_needed,                                                                      \
-	  .time = when },
-#include "common/privileges.def"
-#undef PRIVILEGE
-};
-
 static bool has_any_privilege(const struct host_facts *host)
 {
-	uint64_t bits = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(privileges); i++)
-		bits |= privileges[i].bits;
-	return host->capabilities & bits;
+	for (unsigned int i = 0; i < PRIVILEGE_COUNT; i++) {
+		if (privilege_is_in(i, host->capabilities))
+			return true;
+	}
+	return false;
 }
 
-static void add_missing(struct doctor_report *report, size_t row, const char *whose)
+static void add_missing(struct doctor_report *report, const struct privilege_row *row, const char *whose)
 {
 	char fix[DOCTOR_TEXT_SIZE];
 
@@ -259,9 +229,9 @@ static void add_missing(struct doctor_report *report, size_t row, const char *wh
 		fix, sizeof(fix),
 		"add CAP_%s to AmbientCapabilities= of the systemd unit, or --cap-add=%s to the "
 		"container's options",
-		privileges[row].name, privileges[row].name);
-	doctor_add(report, privileges[row].need == REQUIRED ? DOCTOR_FAIL : DOCTOR_WARN, fix,
-		   "%s lacks CAP_%s: %s", whose, privileges[row].name, privileges[row].loss);
+		row->name, row->name);
+	doctor_add(report, row->need == PRIVILEGE_IS_REQUIRED ? DOCTOR_FAIL : DOCTOR_WARN, fix,
+		   "%s lacks CAP_%s: %s", whose, row->name, row->loss);
 }
 
 void doctor_check_capabilities(const struct doctor_facts *facts, struct doctor_report *report)
@@ -275,10 +245,10 @@ void doctor_check_capabilities(const struct doctor_facts *facts, struct doctor_r
 			   "no agent is seen, and this process has no capabilities to judge by");
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(privileges); i++) {
-		if (privileges[i].time != ALWAYS || host->capabilities & privileges[i].bits)
+	for (unsigned int i = 0; i < PRIVILEGE_COUNT; i++) {
+		if (privilege_row(i)->time != PRIVILEGE_IS_KEPT || privilege_is_in(i, host->capabilities))
 			continue;
-		add_missing(report, i, whose);
+		add_missing(report, privilege_row(i), whose);
 		n_missing++;
 	}
 	if (n_missing == 0)

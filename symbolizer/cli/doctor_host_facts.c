@@ -20,12 +20,8 @@
 
 #include "common/capabilities.h"
 #include "common/file.h"
+#include "common/privilege_table.h"
 #include "symbolizer/cli/doctor.h"
-
-/* PROC_PID_INIT_INO and PROC_USER_INIT_INO of include/linux/proc_ns.h: the same on every kernel
- * since 3.8. */
-#define INITIAL_PID_NAMESPACE  0xeffffffcu
-#define INITIAL_USER_NAMESPACE 0xeffffffdu
 
 /* Of /proc/PID/status and /proc/PID/cgroup. */
 #define MAX_PROC_BYTES (64 * KIB)

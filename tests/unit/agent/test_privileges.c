@@ -64,10 +64,6 @@ static void a_broader_capability_is_kept_only_in_place_of_a_narrow_one(void **st
 	(void)state;
 	assert_int_equal(privileges_to_keep(admin, 2), admin);
 	assert_int_equal(privileges_to_keep(admin | ALL_KEPT, 2), ALL_KEPT);
-	assert_true(privilege_is_in(PRIVILEGE_BPF, admin));
-	assert_true(privilege_is_in(PRIVILEGE_PERFMON, admin));
-	assert_false(privilege_is_in(PRIVILEGE_SYS_PTRACE, admin));
-	assert_false(privilege_is_in(PRIVILEGE_SYSLOG, admin));
 }
 
 static void the_sentence_names_the_capability_and_three_ways_to_grant_it(void **state)
