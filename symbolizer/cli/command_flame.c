@@ -25,38 +25,29 @@
 
 enum flame_key {
 	KEY_FOLDED = 0x200,
-	KEY_ROWS,
-	KEY_WIDTH,
 };
 
 struct flame_options {
 	struct connection_options connection;
 	struct selection_options selection;
 	bool folded;
-	uint32_t rows;
-	bool has_rows;
-	uint32_t width;
+	struct output_options output;
 };
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct flame_options *options = state->input;
 
+	(void)text;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &options->selection;
 		state->child_inputs[1] = &options->connection;
 		state->child_inputs[2] = &options->selection;
+		state->child_inputs[3] = &options->output;
 		return 0;
 	case KEY_FOLDED:
 		options->folded = true;
-		return 0;
-	case KEY_ROWS:
-		options->rows = options_number(state, "--rows", text, 1000000);
-		options->has_rows = true;
-		return 0;
-	case KEY_WIDTH:
-		options->width = options_number(state, "--width", text, 10000);
 		return 0;
 	case ARGP_KEY_END:
 		if (options->folded && options->connection.json)
@@ -68,16 +59,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
 }
 
 static const struct argp_option rows_of_flame[] = {
-	{ NULL, 0, NULL, 0, "Output:", 6 },
-	{ "folded", KEY_FOLDED, NULL, 0, "one line per stack, \"root;caller;callee value\"", 0 },
-	{ "rows", KEY_ROWS, "N", 0, "at most N lines (what fits the terminal; 0: all); nodes with --json", 0 },
-	{ "width", KEY_WIDTH, "N", 0, "columns (of the terminal)", 0 },
+	{ "folded", KEY_FOLDED, NULL, 0, "one line per stack, \"root;caller;callee value\"", 6 },
 	{}
 };
 
 static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
 					      { &connection_argp, 0, NULL, 0 },
 					      { &by_argp, 0, NULL, 0 },
+					      { &output_argp, 0, NULL, 0 },
 					      {} };
 
 static const struct argp flame_argp = {
@@ -108,7 +97,7 @@ static enum exit_code print_json(struct client *client, const struct flame_optio
 	bool empty;
 	int r;
 
-	r = profile_ask(client, &options->selection, PROFILE_NODES, options->rows, &answer);
+	r = profile_ask(client, &options->selection, PROFILE_NODES, options->output.rows, &answer);
 	if (r < 0)
 		return exit_code_of_error(r);
 	empty = is_empty(&answer);
@@ -146,7 +135,7 @@ static int write_tree(struct client *client, const struct flame_options *options
 	struct terminal terminal = terminal_of_stdout();
 	struct flame_text_options text = {
 		.type = options->selection.event,
-		.width = options->width > 0 ? (int)options->width : terminal.width,
+		.width = options->output.width > 0 ? (int)options->output.width : terminal.width,
 		.colours = terminal.colours,
 		.ascii = terminal.ascii,
 	};
@@ -159,7 +148,7 @@ static int write_tree(struct client *client, const struct flame_options *options
 	int r;
 
 	unresolved_hint_append(client, &about, tree, &hint);
-	text.max_rows = options->has_rows ? options->rows : rows_that_fit(&terminal, &hint);
+	text.max_rows = options->output.has_rows ? options->output.rows : rows_that_fit(&terminal, &hint);
 	append_heading(out, options, text.width, tree);
 	r = flame_text_write(tree, &text, out, &n_hidden);
 	if (r == 0 && n_hidden > 0)
@@ -173,7 +162,7 @@ static enum exit_code print_tree(struct client *client, const struct flame_optio
 {
 	scoped(call_tree_freep) struct call_tree *tree = NULL;
 	scoped_bytes struct bytes text = BYTES_INIT(MAX_TEXT_BYTES);
-	bool all = options->folded || (options->has_rows && options->rows == 0);
+	bool all = options->folded || (options->output.has_rows && options->output.rows == 0);
 	int r = profile_ask_tree(client, &options->selection, all ? 0 : TERMINAL_MAX_NODES, &tree);
 
 	if (r <= 0)

@@ -7,54 +7,36 @@
 #include "symbolizer/cli/sum_list.h"
 #include "symbolizer/cli/terminal.h"
 
-enum ps_key {
-	KEY_WIDTH = 0x200,
-};
-
 struct ps_options {
 	struct connection_options connection;
 	struct selection_options selection;
-	uint32_t rows;
-	bool has_rows;
-	uint32_t width;
+	struct output_options output;
 };
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct ps_options *options = state->input;
 
+	(void)text;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &options->selection;
 		state->child_inputs[1] = &options->connection;
 		state->child_inputs[2] = &options->selection;
-		return 0;
-	case 'n':
-		options->rows = options_number(state, "--rows", text, 1000000);
-		options->has_rows = true;
-		return 0;
-	case KEY_WIDTH:
-		options->width = options_number(state, "--width", text, 10000);
+		state->child_inputs[3] = &options->output;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static const struct argp_option rows_of_ps[] = {
-	{ NULL, 0, NULL, 0, "Output:", 6 },
-	{ "rows", 'n', "N", 0, "at most N processes (what fits the terminal; 0: all)", 0 },
-	{ "width", KEY_WIDTH, "N", 0, "columns (of the terminal)", 0 },
-	{}
-};
-
 static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
 					      { &connection_argp, 0, NULL, 0 },
 					      { &by_argp, 0, NULL, 0 },
+					      { &output_argp, 0, NULL, 0 },
 					      {} };
 
 static const struct argp ps_argp = {
-	.options = rows_of_ps,
 	.parser = parse,
 	.args_doc = "[SERVICE]",
 	.children = children,
@@ -77,7 +59,7 @@ enum exit_code command_ps(int argc, char **argv)
 		&(struct sum_options){
 			.connection = &options.connection,
 			.selection = &options.selection,
-			.rows = options.has_rows ? options.rows : terminal_table_rows(&terminal),
-			.width = options.width > 0 ? (int)options.width : terminal.width,
+			.rows = options.output.has_rows ? options.output.rows : terminal_table_rows(&terminal),
+			.width = options.output.width > 0 ? (int)options.output.width : terminal.width,
 		});
 }

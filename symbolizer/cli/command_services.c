@@ -14,31 +14,26 @@
 
 #define MAX_TEXT_BYTES (256 * MIB)
 
-enum services_key {
-	KEY_WIDTH = 0x200,
-};
-
 struct services_options {
 	struct connection_options connection;
 	struct range_options range;
+	struct output_options output;
 	bool all;
-	uint32_t width;
 };
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct services_options *options = state->input;
 
+	(void)text;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &options->range;
 		state->child_inputs[1] = &options->connection;
+		state->child_inputs[2] = &options->output;
 		return 0;
 	case 'a':
 		options->all = true;
-		return 0;
-	case KEY_WIDTH:
-		options->width = options_number(state, "--width", text, 10000);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -46,14 +41,13 @@ static error_t parse(int key, char *text, struct argp_state *state)
 }
 
 static const struct argp_option rows_of_services[] = {
-	{ NULL, 0, NULL, 0, "Output:", 6 },
-	{ "all", 'a', NULL, 0, "list also those whose share rounds to 0.0 %", 0 },
-	{ "width", KEY_WIDTH, "N", 0, "columns (of the terminal)", 0 },
+	{ "all", 'a', NULL, 0, "list also those whose share rounds to 0.0 %", 6 },
 	{}
 };
 
 static const struct argp_child children[] = { { &range_argp, 0, NULL, 0 },
 					      { &connection_argp, 0, NULL, 0 },
+					      { &width_argp, 0, NULL, 0 },
 					      {} };
 
 static const struct argp services_argp = {
@@ -69,7 +63,7 @@ static enum exit_code print_list(const struct services_options *options,
 {
 	scoped_bytes struct bytes text = BYTES_INIT(MAX_TEXT_BYTES);
 	struct service_text_options layout = {
-		.width = options->width > 0 ? (int)options->width : terminal_of_stdout().width,
+		.width = options->output.width > 0 ? (int)options->output.width : terminal_of_stdout().width,
 		.all = options->all,
 		.now_s = clock_wall_ns(&system_clock) / NSEC_PER_SEC,
 	};

@@ -23,37 +23,29 @@
 
 enum top_key {
 	KEY_TOTAL = 0x200,
-	KEY_WIDTH,
 };
 
 struct top_options {
 	struct connection_options connection;
 	struct selection_options selection;
 	bool by_total;
-	uint32_t rows;
-	bool has_rows;
-	uint32_t width;
+	struct output_options output;
 };
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct top_options *options = state->input;
 
+	(void)text;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &options->selection;
 		state->child_inputs[1] = &options->connection;
 		state->child_inputs[2] = &options->selection;
+		state->child_inputs[3] = &options->output;
 		return 0;
 	case 't':
 		options->by_total = true;
-		return 0;
-	case 'n':
-		options->rows = options_number(state, "--rows", text, 1000000);
-		options->has_rows = true;
-		return 0;
-	case KEY_WIDTH:
-		options->width = options_number(state, "--width", text, 10000);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -61,16 +53,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
 }
 
 static const struct argp_option rows_of_top[] = {
-	{ NULL, 0, NULL, 0, "Output:", 6 },
-	{ "total", 't', NULL, 0, "sort by total instead of self; Total always is", 0 },
-	{ "rows", 'n', "N", 0, "at most N rows (what fits the terminal; 0: all), also with --json", 0 },
-	{ "width", KEY_WIDTH, "N", 0, "columns (of the terminal)", 0 },
+	{ "total", 't', NULL, 0, "sort by total instead of self; Total always is", 6 },
 	{}
 };
 
 static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
 					      { &connection_argp, 0, NULL, 0 },
 					      { &by_argp, 0, NULL, 0 },
+					      { &output_argp, 0, NULL, 0 },
 					      {} };
 
 static const struct argp top_argp = {
@@ -89,8 +79,8 @@ static int write_functions(struct client *client, const struct top_options *opti
 	scoped_bytes struct bytes hint = BYTES_INIT(MIB);
 	struct function_text_options text = {
 		.type = options->selection.event,
-		.width = (int)options->width,
-		.max_rows = options->rows,
+		.width = (int)options->output.width,
+		.max_rows = options->output.rows,
 		.by_total = options->by_total,
 		.colours = terminal_of_stdout().colours,
 	};
@@ -104,7 +94,7 @@ static int write_functions(struct client *client, const struct top_options *opti
 	if (options->connection.json)
 		return function_json_write(tree, &text, out);
 	unresolved_hint_append(client, &about, tree, &hint);
-	if (!options->has_rows && terminal_of_stdout().is_terminal)
+	if (!options->output.has_rows && terminal_of_stdout().is_terminal)
 		text.max_rows -= MIN(terminal_lines_of(&hint), text.max_rows - MIN_ROWS);
 	r = function_text_write(tree, &text, out);
 	(void)bytes_append(out, hint.data, hint.size);
@@ -129,16 +119,16 @@ enum exit_code command_top(int argc, char **argv)
 		return EXIT_USAGE;
 	if (client_new(&options.connection, &client) < 0)
 		return EXIT_ERROR;
-	if (!options.has_rows)
-		options.rows = terminal_table_rows(&terminal);
-	if (options.width == 0)
-		options.width = (uint32_t)terminal.width;
+	if (!options.output.has_rows)
+		options.output.rows = terminal_table_rows(&terminal);
+	if (options.output.width == 0)
+		options.output.width = (uint32_t)terminal.width;
 	if (options.selection.by)
 		return sum_list_print(client, &(struct sum_options){
 			.connection = &options.connection,
 			.selection = &options.selection,
-			.rows = options.rows,
-			.width = (int)options.width,
+			.rows = options.output.rows,
+			.width = (int)options.output.width,
 		});
 	if (!selection_is_given(&options.selection))
 		return service_choice_say(client, &options.selection.range.range, argv[0]);

@@ -23,18 +23,12 @@
 
 #define MAX_TEXT_BYTES (256 * MIB)
 
-enum why_key {
-	KEY_ROWS = 0x200,
-	KEY_WIDTH,
-};
-
 struct why_options {
 	struct connection_options connection;
 	struct selection_options selection;
 	const char *file; /* path, name or beginning of a build-ID; NULL: all */
-	uint32_t rows;
-	bool all; /* rows */
-	uint32_t width;
+	struct output_options output; /* @rows is never 0 */
+	bool all;		      /* rows */
 };
 
 static error_t parse(int key, char *text, struct argp_state *state)
@@ -43,9 +37,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		options->rows = DEFAULT_ROWS;
 		state->child_inputs[0] = &options->selection;
 		state->child_inputs[1] = &options->connection;
+		state->child_inputs[2] = &options->output;
+		options->output.rows = DEFAULT_ROWS;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (options->file)
@@ -53,13 +48,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		options->file = text;
 		return 0;
 	case 'n':
-		options->rows = options_number(state, "--rows", text, UNRESOLVED_MAX_ROWS);
-		options->all = options->rows == 0;
+		options->output.rows = options_number(state, "--rows", text, UNRESOLVED_MAX_ROWS);
+		options->all = options->output.rows == 0;
 		if (options->all)
-			options->rows = UNRESOLVED_MAX_ROWS;
-		return 0;
-	case KEY_WIDTH:
-		options->width = options_number(state, "--width", text, 10000);
+			options->output.rows = UNRESOLVED_MAX_ROWS;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -67,14 +59,13 @@ static error_t parse(int key, char *text, struct argp_state *state)
 }
 
 static const struct argp_option rows_of_why[] = {
-	{ NULL, 0, NULL, 0, "Output:", 6 },
-	{ "rows", 'n', "N", 0, "at most N files (10; 0: 1000), also with --json", 0 },
-	{ "width", KEY_WIDTH, "N", 0, "columns (of the terminal)", 0 },
+	{ "rows", 'n', "N", 0, "at most N files (10; 0: 1000), also with --json", 6 },
 	{}
 };
 
 static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
 					      { &connection_argp, 0, NULL, 0 },
+					      { &width_argp, 0, NULL, 0 },
 					      {} };
 
 static const struct argp why_argp = {
@@ -91,7 +82,7 @@ static struct unresolved_text_options text_options(const struct why_options *opt
 {
 	return (struct unresolved_text_options){
 		.selection = &options->selection,
-		.width = options->width > 0 ? (int)options->width : terminal_of_stdout().width,
+		.width = options->output.width > 0 ? (int)options->output.width : terminal_of_stdout().width,
 		.all = options->all,
 		.now_s = clock_wall_ns(&system_clock) / NSEC_PER_SEC,
 	};
@@ -268,7 +259,7 @@ enum exit_code command_why(int argc, char **argv)
 	if (client_new(&options.connection, &client) < 0)
 		return EXIT_ERROR;
 	r = unresolved_fetch(client, &options.selection,
-			     options.file ? UNRESOLVED_MAX_ROWS : options.rows, &root);
+			     options.file ? UNRESOLVED_MAX_ROWS : options.output.rows, &root);
 	if (r < 0)
 		return exit_code_of_error(r);
 	if (options.file)

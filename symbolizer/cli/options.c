@@ -23,6 +23,7 @@ enum option_key {
 	KEY_UNTIL,
 	KEY_FOLD_THREADS,
 	KEY_NO_INLINES,
+	KEY_WIDTH,
 };
 
 /* NULL for a variable that is set to nothing, too. */
@@ -236,6 +237,42 @@ static const struct argp_option by_rows[] = {
 };
 
 const struct argp by_argp = { .options = by_rows, .parser = parse_by };
+
+static error_t parse_output(int key, char *text, struct argp_state *state)
+{
+	struct output_options *options = state->input;
+
+	switch (key) {
+	case 'n':
+		options->rows = options_number(state, "--rows", text, 1000000);
+		options->has_rows = true;
+		return 0;
+	case KEY_WIDTH:
+		options->width = options_number(state, "--width", text, 10000);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+#define WIDTH_ROW { "width", KEY_WIDTH, "N", 0, "columns (of the terminal)", 6 }
+
+static const struct argp_option width_rows[] = {
+	{ NULL, 0, NULL, 0, "Output:", 6 },
+	WIDTH_ROW,
+	{}
+};
+
+const struct argp width_argp = { .options = width_rows, .parser = parse_output };
+
+static const struct argp_option output_rows[] = {
+	{ NULL, 0, NULL, 0, "Output:", 6 },
+	{ "rows", 'n', "N", 0, "at most N rows (what fits the terminal; 0: all), also with --json", 6 },
+	WIDTH_ROW,
+	{}
+};
+
+const struct argp output_argp = { .options = output_rows, .parser = parse_output };
 
 uint32_t options_number_from(struct argp_state *state, const char *option, const char *text,
 			     uint32_t min, uint32_t max)

@@ -28,10 +28,10 @@ struct range_options {
 	struct time_range range;
 };
 
-/* SERVICE or --service, --event, --filter, --fold-threads, --no-inlines and the range. */
 /* The service that is every process of every host. */
 #define SERVICE_TOTAL "Total"
 
+/* SERVICE or --service, --event, --filter, --fold-threads, --no-inlines and the range. */
 struct selection_options {
 	const char *service; /* NULL: what the filter leaves */
 	enum event_type event;
@@ -50,6 +50,13 @@ struct selection_options {
  */
 const char *tag_of_word(const char *word);
 
+/* --rows and --width. */
+struct output_options {
+	uint32_t rows; /* 0: all */
+	bool has_rows; /* --rows was given */
+	uint32_t width; /* columns; 0: those of the terminal */
+};
+
 /* A service, or a filter that may leave few enough of them. */
 static inline bool selection_is_given(const struct selection_options *selection)
 {
@@ -65,6 +72,9 @@ extern const struct argp range_argp;
 extern const struct argp selection_argp;
 /* --by, of commands that can group; its input is a struct selection_options. */
 extern const struct argp by_argp;
+/* --rows and --width, or --width alone; the input is a struct output_options. */
+extern const struct argp output_argp;
+extern const struct argp width_argp;
 
 /* What agents take samples of today; other types may come from elsewhere. */
 #define COLLECTED_EVENTS "on-cpu, off-cpu and run-queue"
