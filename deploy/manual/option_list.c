@@ -142,6 +142,21 @@ static void sort_by_group(struct option_vec *rows)
 	}
 }
 
+/* The heading of a group may stand in another table than some of its options. */
+static void share_headings(struct option_vec *rows)
+{
+	for (size_t i = 0; i < rows->count; i++) {
+		struct option_row *row = &rows->items[i];
+
+		for (size_t j = 0; j < rows->count && row->group > 0; j++) {
+			if (rows->items[j].group != row->group || !rows->items[j].heading)
+				continue;
+			row->heading = rows->items[j].heading;
+			break;
+		}
+	}
+}
+
 int option_list_of_table(const struct argp *argp, struct option_list *ret_list)
 {
 	struct option_list list = { .arguments = argp->args_doc, .doc = argp->doc };
@@ -158,6 +173,7 @@ int option_list_of_table(const struct argp *argp, struct option_list *ret_list)
 		return r;
 	}
 	sort_by_group(&list.rows);
+	share_headings(&list.rows);
 	*ret_list = list;
 	return 0;
 }

@@ -76,6 +76,13 @@ void print_bash_completion(const struct manual_program *program, struct bytes *o
 void print_zsh_completion(const struct manual_program *program, struct bytes *out);
 
 /*
+ * main() of a generator whose program has no commands, with the arguments FOLDER DATE: has @parse
+ * call the program's argp_parse(), and writes all files of @program. The exit status.
+ */
+int manual_main(int argc, char **argv, struct manual_program *program,
+		void (*parse)(const void *arg));
+
+/*
  * Writes all files of @program below @folder: man1, man5, man8, bash and zsh. The exit status of
  * the generator; what fails is logged.
  */

@@ -6,10 +6,8 @@
  */
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "symbolizer/options.h"
-#include "common/log.h"
 #include "deploy/manual/program.h"
 
 static void parse_arguments(const void *arg)
@@ -34,18 +32,6 @@ int main(int argc, char **argv)
 		.config = &symbolizer_config_table,
 		.config_path = SYMBOLIZER_CONFIG_FILE,
 	};
-	int status = EXIT_FAILURE;
-	int r;
 
-	if (argc != 3) {
-		(void)fprintf(stderr, "usage: %s FOLDER DATE\n", argv[0]);
-		return EXIT_FAILURE;
-	}
-	r = option_list_capture(parse_arguments, NULL, &program.options);
-	if (r < 0)
-		(void)log_error_errno(r, "cannot read the table of options: %m");
-	else
-		status = write_manual(&program, argv[1], argv[2]);
-	option_list_release(&program.options);
-	return status;
+	return manual_main(argc, argv, &program, parse_arguments);
 }

@@ -94,3 +94,21 @@ int write_manual(const struct manual_program *program, const char *folder, const
 		r = write_completions(program, folder);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+
+int manual_main(int argc, char **argv, struct manual_program *program, void (*parse)(const void *arg))
+{
+	int status = EXIT_FAILURE;
+	int r;
+
+	if (argc != 3) {
+		(void)fprintf(stderr, "usage: %s FOLDER DATE\n", argv[0]);
+		return EXIT_FAILURE;
+	}
+	r = option_list_capture(parse, NULL, &program->options);
+	if (r < 0)
+		(void)log_error_errno(r, "cannot read the table of options: %m");
+	else
+		status = write_manual(program, argv[1], argv[2]);
+	option_list_release(&program->options);
+	return status;
+}

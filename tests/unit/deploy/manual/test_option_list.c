@@ -59,6 +59,25 @@ static void another_name_takes_what_the_option_takes(void **state)
 	option_list_release(&list);
 }
 
+static const struct argp_option own_rows[] = {
+	{ "rows", 'n', "N", 0, "in the group of the child", 10 },
+	{},
+};
+static const struct argp with_own_rows = { .options = own_rows, .children = children };
+
+static void options_of_one_group_have_one_heading_whichever_table_has_it(void **state)
+{
+	struct option_list list;
+
+	(void)state;
+	assert_int_equal(option_list_of_table(&with_own_rows, &list), 0);
+	assert_int_equal(list.rows.count, 2);
+	assert_string_equal(list.rows.items[0].name, "rows");
+	assert_string_equal(list.rows.items[0].heading, "Server:");
+	assert_ptr_equal(list.rows.items[0].heading, list.rows.items[1].heading);
+	option_list_release(&list);
+}
+
 /* A table that is freed before its program returns, with a hidden name and a shown one. */
 static void parse_table_on_heap(const void *arg)
 {
@@ -141,6 +160,7 @@ int main(void)
 		cmocka_unit_test(
 			options_of_a_program_are_listed_by_group_with_those_of_its_children),
 		cmocka_unit_test(another_name_takes_what_the_option_takes),
+		cmocka_unit_test(options_of_one_group_have_one_heading_whichever_table_has_it),
 		cmocka_unit_test(texts_outlive_the_table),
 		cmocka_unit_test(a_hidden_name_of_a_shown_option_is_hidden),
 		cmocka_unit_test(what_argp_adds_stands_last),
