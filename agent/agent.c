@@ -12,7 +12,7 @@
 
 /* Used instead of AGENT_DRAIN_INTERVAL_NS while a drain reads fewer than QUIET_SAMPLES samples. */
 #define QUIET_DRAIN_INTERVAL_NS NSEC_PER_SEC
-#define QUIET_SAMPLES		8
+#define QUIET_SAMPLES           8
 
 /* /proc is read again for lost events at most this often. */
 #define SCAN_EVERY_NS (10 * NSEC_PER_SEC)
@@ -78,7 +78,10 @@ static int drain(struct agent *agent)
 	r = agent_run_helpers(agent);
 	if (r < 0)
 		return r;
-	/* Only after all events were applied, so that the mappings that are published are up to date. */
+	/*
+	 * Only after all events were applied, so that the mappings that are published are up to
+	 * date.
+	 */
 	return agent_publish(agent);
 }
 
@@ -115,7 +118,8 @@ static int idle_ms(const struct agent *agent)
 }
 
 /* 1 stop, 0 go on. */
-static int handle_signal(struct agent *agent, void (*reload)(void *arg, struct agent *agent), void *arg)
+static int handle_signal(struct agent *agent, void (*reload)(void *arg, struct agent *agent),
+			 void *arg)
 {
 	struct signalfd_siginfo info;
 
@@ -145,12 +149,13 @@ static int stop(struct agent *agent)
 }
 
 /*
- * Answers of helpers alone need no drain. But helpers that answer all the time must not put off the drain, because that
- * is when rings are read and processes published.
+ * Answers of helpers alone need no drain. But helpers that answer all the time must not put off the
+ * drain, because that is when rings are read and processes published.
  */
 static int run_helpers_or_drain(struct agent *agent, bool only_helpers)
 {
-	bool is_due = clock_monotonic_ns(agent->clock) >= agent->drained_ns + drain_interval_ns(agent);
+	bool is_due =
+		clock_monotonic_ns(agent->clock) >= agent->drained_ns + drain_interval_ns(agent);
 
 	return only_helpers && !is_due ? agent_run_helpers(agent) : drain(agent);
 }
@@ -170,7 +175,8 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 	int r = 0;
 
 	while (!stopping) {
-		int n_events = epoll_wait(agent->epoll_fd, events, ARRAY_SIZE(events), idle_ms(agent));
+		int n_events =
+			epoll_wait(agent->epoll_fd, events, ARRAY_SIZE(events), idle_ms(agent));
 
 		if (n_events < 0 && errno != EINTR)
 			return -errno;
@@ -178,7 +184,8 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 		for (int i = 0; i < n_events; i++) {
 			if (events[i].data.fd == agent->signal_fd)
 				stopping = handle_signal(agent, reload, arg);
-			only_helpers = only_helpers && events[i].data.fd == helper_pool_fd(agent->helpers);
+			only_helpers =
+				only_helpers && events[i].data.fd == helper_pool_fd(agent->helpers);
 		}
 		r = run_helpers_or_drain(agent, only_helpers);
 		if (r == 0 && clock_monotonic_ns(agent->clock) >= agent->walked_ns + WALK_EVERY_NS)
@@ -189,7 +196,10 @@ int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent
 			agent_feed_uploads(agent);
 		if (r == 0 && clock_monotonic_ns(agent->clock) >= agent_window_closes_ns(agent))
 			r = close_due_window(agent);
-		/* May change the sampling period, which must not be done while records of the ring buffer are read. */
+		/*
+		 * May change the sampling period, which must not be done while records of the ring
+		 * buffer are read.
+		 */
 		if (r == 0 && agent->is_measured)
 			r = agent_enforce_budget(agent);
 		if (r < 0)
@@ -216,8 +226,9 @@ int agent_set_config(struct agent *agent, const struct agent_config *config)
 	    config->off_cpu_disabled != agent->config->off_cpu_disabled ||
 	    config->off_cpu_min_blocking_time_ns != agent->config->off_cpu_min_blocking_time_ns ||
 	    strcmp(config->server, agent->config->server) != 0)
-		log_warn("on_cpu.frequency, on_cpu.disabled, off_cpu.disabled, off_cpu.min_blocking_time and server "
-			 "take effect after a restart");
+		log_warn(
+			"on_cpu.frequency, on_cpu.disabled, off_cpu.disabled, off_cpu.min_blocking_time and server "
+			"take effect after a restart");
 	agent->config = config;
 	return 0;
 }

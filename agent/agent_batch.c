@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows out to the sender, and the server's answers in: acknowledgements, numbers it lost, executables it wants.
+ * Windows out to the sender, and the server's answers in: acknowledgements, numbers it lost,
+ * executables it wants.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,8 +23,8 @@
 #define KERNEL_ELF_MAX_BYTES (64 * MIB)
 
 /*
- * Attempts of an upload whose helpers die or hang. The server asks again only after ten minutes, and until then the
- * executable has no names.
+ * Attempts of an upload whose helpers die or hang. The server asks again only after ten minutes,
+ * and until then the executable has no names.
  */
 #define UPLOAD_ATTEMPTS 4
 
@@ -51,7 +52,9 @@ static int encode(struct agent *agent, struct window *window, struct bytes *batc
 	r = batch_encode(window, batch, &plain_bytes);
 	if (r < 0) {
 		bytes_release(batch);
-		return log_error_errno(r, "cannot encode batch %" PRIu64 " with %zu rows, its samples are lost: %m",
+		return log_error_errno(r,
+				       "cannot encode batch %" PRIu64
+				       " with %zu rows, its samples are lost: %m",
 				       window->sequence, window->n_rows);
 	}
 	metric_add(agent->metrics, AGENT_METRIC_BATCH_BYTES, batch->size);
@@ -71,8 +74,8 @@ static int forget_superseded(struct agent *agent)
 }
 
 /*
- * Rereads the list of modules when one was loaded, unloaded or replaced. Samples taken in a module before that have
- * wrong names.
+ * Rereads the list of modules when one was loaded, unloaded or replaced. Samples taken in a module
+ * before that have wrong names.
  */
 static int follow_modules(struct agent *agent)
 {
@@ -84,7 +87,8 @@ static int follow_modules(struct agent *agent)
 	agent->modules_read_ns = now_ns;
 	r = kernel_layout_update_modules(&agent->kernel);
 	if (r == 1) {
-		log_info("the kernel's modules have changed: there are %zu", agent->kernel.n_modules);
+		log_info("the kernel's modules have changed: there are %zu",
+			 agent->kernel.n_modules);
 		frame_resolver_forget_code(agent->frames);
 		r = executable_cache_add_kernel(agent->executables, &agent->kernel);
 	}
@@ -141,7 +145,8 @@ static int supplement(struct agent *agent, const struct sender_event *event)
 	struct bytes batch;
 	int r;
 
-	log_info("the server does not know %zu stacks and %zu series of batch %" PRIu64 ", defining them again",
+	log_info("the server does not know %zu stacks and %zu series of batch %" PRIu64
+		 ", defining them again",
 		 event->n_unknown_stacks, event->n_unknown_series, event->sequence);
 	begin_window(agent, &window);
 	window.opened_monotonic_ns = window.closed_monotonic_ns;
@@ -192,27 +197,32 @@ struct opened_upload {
 };
 
 /* Puts the upload back into the queue if a later attempt may succeed. */
-static void retry_later(struct agent *agent, const struct wanted *wanted, const struct executable *executable,
-			int error)
+static void retry_later(struct agent *agent, const struct wanted *wanted,
+			const struct executable *executable, int error)
 {
 	struct wanted again = *wanted;
 
 	if ((error != -ECONNRESET && error != -ETIMEDOUT) || ++again.n_failed >= UPLOAD_ATTEMPTS)
 		return;
-	again.not_before_ns = upload_opener_retry_at_ns(agent->upload_opener, executable, wanted->what);
+	again.not_before_ns =
+		upload_opener_retry_at_ns(agent->upload_opener, executable, wanted->what);
 	if (vec_push(&agent->wanted, again) < 0)
-		log_debug("no memory to upload '%s' again, the server will ask for it later", executable->name);
+		log_debug("no memory to upload '%s' again, the server will ask for it later",
+			  executable->name);
 }
 
 static void on_opened(void *arg, int result, int fd, int pieces_fd)
 {
 	scoped_free struct opened_upload *upload = arg;
-	const struct executable *executable = executable_cache_by_number(upload->agent->executables, upload->number);
+	const struct executable *executable =
+		executable_cache_by_number(upload->agent->executables, upload->number);
 
 	upload->agent->n_opening_uploads--;
 	if (result < 0 && executable) {
-		log_debug_errno(result, "'%s' is not uploaded, no helper could find out which of its parts: %m",
-				executable->name);
+		log_debug_errno(
+			result,
+			"'%s' is not uploaded, no helper could find out which of its parts: %m",
+			executable->name);
 		retry_later(upload->agent, &upload->wanted, executable, result);
 	}
 	if (result < 0 || !executable) {
@@ -231,10 +241,11 @@ static void on_opened(void *arg, int result, int fd, int pieces_fd)
 }
 
 /*
- * Has helpers open the file, because its file system may not answer, check that it is the executable, and parse it for
- * the parts that are sent.
+ * Has helpers open the file, because its file system may not answer, check that it is the
+ * executable, and parse it for the parts that are sent.
  */
-static int upload(struct agent *agent, const struct executable *executable, const struct wanted *wanted)
+static int upload(struct agent *agent, const struct executable *executable,
+		  const struct wanted *wanted)
 {
 	struct opened_upload *upload;
 	int r;
@@ -250,9 +261,10 @@ static int upload(struct agent *agent, const struct executable *executable, cons
 		.wanted = *wanted,
 		.is_trusted = executable->source_is_trusted || executable->role == EXECUTABLE_VDSO,
 	};
-	r = upload_opener_open(agent->upload_opener, executable,
-			       &(struct upload_request){
-				       .what = wanted->what, .opened = on_opened, .forget = free, .arg = upload });
+	r = upload_opener_open(
+		agent->upload_opener, executable,
+		&(struct upload_request){
+			.what = wanted->what, .opened = on_opened, .forget = free, .arg = upload });
 	if (r < 0)
 		free(upload);
 	else
@@ -260,8 +272,12 @@ static int upload(struct agent *agent, const struct executable *executable, cons
 	return r;
 }
 
-/* An upload that fails for another reason is asked for again by the server, later and perhaps of another agent. */
-static void try_upload(struct agent *agent, const struct wanted *wanted, const struct executable *executable)
+/*
+ * An upload that fails for another reason is asked for again by the server, later and perhaps of
+ * another agent.
+ */
+static void try_upload(struct agent *agent, const struct wanted *wanted,
+		       const struct executable *executable)
 {
 	char id[EXECUTABLE_ID_TEXT_SIZE];
 	int r;
@@ -289,9 +305,11 @@ void agent_feed_uploads(struct agent *agent)
 	size_t kept = 0;
 	size_t next = 0;
 
-	while (next < agent->wanted.count && agent->n_opening_uploads == 0 && sender_has_upload_room(agent->sender)) {
+	while (next < agent->wanted.count && agent->n_opening_uploads == 0 &&
+	       sender_has_upload_room(agent->sender)) {
 		const struct wanted wanted = agent->wanted.items[next++];
-		const struct executable *executable = executable_cache_by_id(agent->executables, &wanted.id);
+		const struct executable *executable =
+			executable_cache_by_id(agent->executables, &wanted.id);
 
 		if (lacks_trusted_file(&wanted, executable) || wanted.not_before_ns > now_ns)
 			agent->wanted.items[kept++] = wanted;
@@ -308,7 +326,8 @@ void agent_feed_uploads(struct agent *agent)
 /* The kernel goes first: it is in nearly every stack, and asked for once in the whole fleet. */
 static int put_in_queue(struct agent *agent, const struct wanted *wanted)
 {
-	const struct executable *executable = executable_cache_by_id(agent->executables, &wanted->id);
+	const struct executable *executable =
+		executable_cache_by_id(agent->executables, &wanted->id);
 	struct wanted_vec *queue = &agent->wanted;
 	int r;
 
@@ -344,7 +363,8 @@ static int handle(struct agent *agent, const struct sender_event *event)
 	switch (event->type) {
 	case SENDER_ACKNOWLEDGED:
 		if (event->epoch == agent->epoch)
-			definitions_acknowledge(collector_definitions(agent->collector), event->sequence);
+			definitions_acknowledge(collector_definitions(agent->collector),
+						event->sequence);
 		return 0;
 	case SENDER_DROPPED:
 		if (event->epoch == agent->epoch)

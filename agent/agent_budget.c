@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measures once per batch what memory and CPU time the agent needs, asks agent/budget.h what to give up, carries that
- * out and reports it. docs/agent-budget.md describes it for users.
+ * Measures once per batch what memory and CPU time the agent needs, asks agent/budget.h what to
+ * give up, carries that out and reports it. docs/agent-budget.md describes it for users.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,20 +12,27 @@
 #include "common/log.h"
 
 /*
- * CPU time of one tick and of one context switch, in addition to what the BPF programs measure themselves. Measured by
- * kernel.bpf_stats_enabled (Linux 6.18, virtual machine): the programs take 0.45 us more for a tick, and 0.37 us for a
- * switch at which no stack is taken (0.45 us where threads are kept in a hash map). The timer's interrupt is not
- * included in these figures; 0.55 us is assumed for it.
+ * CPU time of one tick and of one context switch, in addition to what the BPF programs measure
+ * themselves. Measured by kernel.bpf_stats_enabled (Linux 6.18, virtual machine): the programs take
+ * 0.45 us more for a tick, and 0.37 us for a switch at which no stack is taken (0.45 us where
+ * threads are kept in a hash map). The timer's interrupt is not included in these figures; 0.55 us
+ * is assumed for it.
  */
-#define TICK_ENTRY_NS	1000
+#define TICK_ENTRY_NS   1000
 #define SWITCH_ENTRY_NS 400
 
-/* Halvings: down to an eighth of the frequency and of the chunks, a sixteenth of the stacks of waits. */
+/*
+ * Halvings: down to an eighth of the frequency and of the chunks, a sixteenth of the stacks of
+ * waits.
+ */
 #define MAX_STEPS_UNWIND    3
 #define MAX_STEPS_OFF_CPU   4
 #define MAX_STEPS_FREQUENCY 3
 
-/* Size of the label's value, such as "unwind chunks 1/8, stacks of waits 1/16, on-CPU 12.38 of 99 Hz". */
+/*
+ * Size of the label's value, such as "unwind chunks 1/8, stacks of waits 1/16, on-CPU 12.38 of 99
+ * Hz".
+ */
 #define STATE_SIZE 128
 
 static const char *const measure_names[BUDGET_MEASURE_COUNT] = {
@@ -48,10 +55,14 @@ static uint64_t configured_period_ns(const struct agent *agent)
 /* Parts that the pool of unwind chunks had before the first step was taken, or has now. */
 static uint32_t unreduced_parts(const struct agent *agent)
 {
-	return agent->unreduced_parts > 0 ? agent->unreduced_parts : paged_rows_parts(&agent->tables.rows);
+	return agent->unreduced_parts > 0 ? agent->unreduced_parts
+					  : paged_rows_parts(&agent->tables.rows);
 }
 
-/* Halves the size that the pool had when the first step was taken, not unwind.table_size, which it may never reach. */
+/*
+ * Halves the size that the pool had when the first step was taken, not unwind.table_size, which it
+ * may never reach.
+ */
 static void limit_unwind_chunks(struct agent *agent, unsigned int step)
 {
 	uint32_t parts = unreduced_parts(agent);
@@ -76,7 +87,8 @@ static struct budget_limits limits_of(const struct agent *agent)
 	if (agent->off_cpu)
 		limits.max_step[BUDGET_OFF_CPU] = MAX_STEPS_OFF_CPU;
 	while (agent->on_cpu && limits.max_step[BUDGET_FREQUENCY] < MAX_STEPS_FREQUENCY &&
-	       configured_period_ns(agent) << (limits.max_step[BUDGET_FREQUENCY] + 1) <= NSEC_PER_SEC)
+	       configured_period_ns(agent) << (limits.max_step[BUDGET_FREQUENCY] + 1) <=
+		       NSEC_PER_SEC)
 		limits.max_step[BUDGET_FREQUENCY]++;
 	return limits;
 }
@@ -88,7 +100,10 @@ void agent_budget_begin(struct agent *agent)
 	budget_init(&agent->budget, &limits);
 }
 
-/* /proc/loadavg, "0.10 0.05 0.01 2/417 12345": the number after the slash counts all threads of the host. */
+/*
+ * /proc/loadavg, "0.10 0.05 0.01 2/417 12345": the number after the slash counts all threads of the
+ * host.
+ */
 static uint64_t count_threads(void)
 {
 	struct bytes text = BYTES_INIT(4 * KIB);
@@ -103,8 +118,11 @@ static uint64_t count_threads(void)
 void agent_budget_measure(struct agent *agent, const uint64_t counters[ABI_COUNTER_COUNT])
 {
 	uint64_t n_ticks = counters[ABI_COUNTER_TICKS_IDLE] + counters[ABI_COUNTER_TICKS_SAMPLED] +
-			   counters[ABI_COUNTER_TICKS_RING_FULL] + counters[ABI_COUNTER_TICKS_FAILED];
-	uint64_t thread_bytes = agent->off_cpu ? bpf_programs_bytes_per_thread(agent->programs) * count_threads() : 0;
+			   counters[ABI_COUNTER_TICKS_RING_FULL] +
+			   counters[ABI_COUNTER_TICKS_FAILED];
+	uint64_t thread_bytes =
+		agent->off_cpu ? bpf_programs_bytes_per_thread(agent->programs) * count_threads()
+			       : 0;
 
 	metric_set(agent->metrics, AGENT_METRIC_BPF_NS,
 		   counters[ABI_COUNTER_TICKS_NS] + n_ticks * TICK_ENTRY_NS +
@@ -121,35 +139,44 @@ static void describe(const struct agent *agent, char ret_state[STATE_SIZE])
 
 	ret_state[0] = '\0';
 	if (step[BUDGET_UNWIND])
-		used += (size_t)snprintf(ret_state, STATE_SIZE, "unwind chunks 1/%u", 1u << step[BUDGET_UNWIND]);
+		used += (size_t)snprintf(ret_state, STATE_SIZE, "unwind chunks 1/%u",
+					 1u << step[BUDGET_UNWIND]);
 	if (step[BUDGET_OFF_CPU])
-		used += (size_t)snprintf(ret_state + used, STATE_SIZE - used, "%sstacks of waits 1/%u",
-					 used ? ", " : "", 1u << step[BUDGET_OFF_CPU]);
+		used += (size_t)snprintf(ret_state + used, STATE_SIZE - used,
+					 "%sstacks of waits 1/%u", used ? ", " : "",
+					 1u << step[BUDGET_OFF_CPU]);
 	if (step[BUDGET_FREQUENCY])
-		(void)snprintf(ret_state + used, STATE_SIZE - used, "%son-CPU %.4g of %.4g Hz", used ? ", " : "",
-			       1e9 / (double)(configured_period_ns(agent) << step[BUDGET_FREQUENCY]),
-			       1e9 / (double)configured_period_ns(agent));
+		(void)snprintf(
+			ret_state + used, STATE_SIZE - used, "%son-CPU %.4g of %.4g Hz",
+			used ? ", " : "",
+			1e9 / (double)(configured_period_ns(agent) << step[BUDGET_FREQUENCY]),
+			1e9 / (double)configured_period_ns(agent));
 }
 
-static void log_change(const struct agent *agent, enum budget_change change, enum budget_measure measure)
+static void log_change(const struct agent *agent, enum budget_change change,
+		       enum budget_measure measure)
 {
 	const struct budget *budget = &agent->budget;
 	unsigned int step = budget->step[measure];
 
 	switch (change) {
 	case BUDGET_TIGHTENED_FOR_MEMORY:
-		log_warn("the agent needs %" PRIu64 " KiB, budget.memory allows %" PRIu64 " KiB: %s reduced to 1/%u",
-			 budget->memory_bytes / KIB, budget->limits.memory_bytes / KIB, measure_names[measure],
-			 1u << step);
-		break;
-	case BUDGET_TIGHTENED_FOR_CPU:
-		log_warn("the agent uses %" PRIu64 " ms of CPU time per second, budget.cpu allows %" PRIu64
-			 " ms: %s reduced to 1/%u",
-			 budget->cpu_ns_per_s / NSEC_PER_MSEC, budget->limits.cpu_ns_per_s / NSEC_PER_MSEC,
+		log_warn("the agent needs %" PRIu64 " KiB, budget.memory allows %" PRIu64
+			 " KiB: %s reduced to 1/%u",
+			 budget->memory_bytes / KIB, budget->limits.memory_bytes / KIB,
 			 measure_names[measure], 1u << step);
 		break;
+	case BUDGET_TIGHTENED_FOR_CPU:
+		log_warn("the agent uses %" PRIu64
+			 " ms of CPU time per second, budget.cpu allows %" PRIu64
+			 " ms: %s reduced to 1/%u",
+			 budget->cpu_ns_per_s / NSEC_PER_MSEC,
+			 budget->limits.cpu_ns_per_s / NSEC_PER_MSEC, measure_names[measure],
+			 1u << step);
+		break;
 	case BUDGET_RELAXED:
-		log_info("the budget has room again: %s raised to 1/%u", measure_names[measure], 1u << step);
+		log_info("the budget has room again: %s raised to 1/%u", measure_names[measure],
+			 1u << step);
 		break;
 	case BUDGET_UNCHANGED:
 		break;
@@ -184,15 +211,18 @@ static void report(struct agent *agent)
 		metric_set(agent->metrics, step_metrics[i], budget->step[i]);
 	metric_set(agent->metrics, AGENT_METRIC_BUDGET_TIGHTENED, budget->n_tightened);
 	metric_set(agent->metrics, AGENT_METRIC_BUDGET_RELAXED, budget->n_relaxed);
-	metric_set(agent->metrics, AGENT_METRIC_CPU_PPM, budget->cpu_ns_per_s * 1000 / (host_ns_per_s / 1000));
+	metric_set(agent->metrics, AGENT_METRIC_CPU_PPM,
+		   budget->cpu_ns_per_s * 1000 / (host_ns_per_s / 1000));
 	metric_set(agent->metrics, AGENT_METRIC_FREQUENCY_MHZ,
 		   agent->on_cpu ? 1000 * NSEC_PER_SEC / agent->period_ns : 0);
 	metric_set(agent->metrics, AGENT_METRIC_BUDGET_EXCEEDED, exhausted);
 	if (exhausted && !agent->over_budget)
-		log_warn("the agent needs %" PRIu64 " KiB and %" PRIu64 " ms of CPU time per second, more than its "
-			 "budget, though it gave up all that it can: raise budget.memory or budget.cpu, or lower "
-			 "ring_size or on_cpu.frequency",
-			 budget->memory_bytes / KIB, budget->cpu_ns_per_s / NSEC_PER_MSEC);
+		log_warn(
+			"the agent needs %" PRIu64 " KiB and %" PRIu64
+			" ms of CPU time per second, more than its "
+			"budget, though it gave up all that it can: raise budget.memory or budget.cpu, or lower "
+			"ring_size or on_cpu.frequency",
+			budget->memory_bytes / KIB, budget->cpu_ns_per_s / NSEC_PER_MSEC);
 	agent->over_budget = agent->over_budget || exhausted;
 }
 
@@ -212,7 +242,9 @@ int agent_enforce_budget(struct agent *agent)
 	int r;
 
 	agent->is_measured = false;
-	/* The configuration may have been reloaded, and CPUs may have gone offline or come online. */
+	/*
+	 * The configuration may have been reloaded, and CPUs may have gone offline or come online.
+	 */
 	agent->budget.limits = limits_of(agent);
 	change = budget_update(&agent->budget, &reading, &measure);
 	/* CPU time near its limit would otherwise log this again and again. */

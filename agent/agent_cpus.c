@@ -61,8 +61,10 @@ static struct on_cpu_received *received_ticks(const struct agent *agent, size_t 
 	*ret_n = n_cpus;
 	for (size_t cpu = 0; received && cpu < n_cpus; cpu++) {
 		for (size_t i = 0; i < ARRAY_SIZE(received_as); i++)
-			received[cpu].all += bpf_programs_counter_of_cpu(agent->programs, received_as[i], cpu);
-		received[cpu].idle = bpf_programs_counter_of_cpu(agent->programs, ABI_COUNTER_TICKS_IDLE, cpu);
+			received[cpu].all +=
+				bpf_programs_counter_of_cpu(agent->programs, received_as[i], cpu);
+		received[cpu].idle =
+			bpf_programs_counter_of_cpu(agent->programs, ABI_COUNTER_TICKS_IDLE, cpu);
 	}
 	return received;
 }
@@ -79,7 +81,10 @@ static int change_period(struct agent *agent, const struct on_cpu_look *look)
 	return on_cpu_change_period(agent->on_cpu, agent->period_ns, look);
 }
 
-/* Calls @function with the CPUs that are online and to be sampled, and the present values of their counters. */
+/*
+ * Calls @function with the CPUs that are online and to be sampled, and the present values of their
+ * counters.
+ */
 static int with_look(struct agent *agent, uint64_t now_ns, timer_function function)
 {
 	scoped(scoped_release) struct cpu_vec cpus = {};
@@ -124,8 +129,8 @@ int agent_change_period(struct agent *agent, uint64_t period_ns)
 	collector_set_period(agent->collector, period_ns);
 	r = with_look(agent, clock_monotonic_ns(agent->clock), change_period);
 	/*
-	 * Failures were logged. A CPU without a timer is tried again when the set of CPUs changes, and counted until
-	 * then.
+	 * Failures were logged. A CPU without a timer is tried again when the set of CPUs changes,
+	 * and counted until then.
 	 */
 	return r == -ENOMEM ? r : 0;
 }
@@ -159,12 +164,15 @@ static int follow_changes(struct agent *agent, uint64_t now_ns)
 	if (rings == -ENOMEM || timers == -ENOMEM)
 		return -ENOMEM;
 	if (rings < 0)
-		log_warn_errno(rings, "cannot watch processes on a CPU that came online, samples may lack names: %m");
+		log_warn_errno(
+			rings,
+			"cannot watch processes on a CPU that came online, samples may lack names: %m");
 	log_info("CPUs came or went: %zu are online, %zu are sampled", online->count,
 		 agent->on_cpu ? on_cpu_count(agent->on_cpu) : 0);
 	/* Programs that ran before the ring was there, or that nobody can watch. */
 	if (rings != 0) {
-		metric_add(agent->metrics, AGENT_METRIC_EVENT_GAPS, rings > 0 ? (uint64_t)rings : 1);
+		metric_add(agent->metrics, AGENT_METRIC_EVENT_GAPS,
+			   rings > 0 ? (uint64_t)rings : 1);
 		agent->scan_is_due = true;
 	}
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Helpers find and parse files of other processes (agent/helper/identifier.h). Records that need such a file are parked
- * until it is identified (agent/parked_records.h); the agent processes all others meanwhile.
+ * Helpers find and parse files of other processes (agent/helper/identifier.h). Records that need
+ * such a file are parked until it is identified (agent/parked_records.h); the agent processes all
+ * others meanwhile.
  */
 #include <limits.h>
 #include <poll.h>
@@ -12,8 +13,8 @@
 #include "common/log.h"
 
 /*
- * A stack copy has up to 36 KiB: enough for 200 ms of a machine with 10 CPUs on which all samples are of files that are
- * not identified yet.
+ * A stack copy has up to 36 KiB: enough for 200 ms of a machine with 10 CPUs on which all samples
+ * are of files that are not identified yet.
  */
 #define PARKED_MAX_BYTES (8 * MIB)
 
@@ -22,11 +23,11 @@
 #define STOP_POLL_MS 10
 
 /* Two of a kind, so that one goes on while the other hangs. */
-#define N_FINDERS 2
-#define N_PARSERS 2
-#define N_COMPILERS 2
+#define N_FINDERS        2
+#define N_PARSERS        2
+#define N_COMPILERS      2
 #define N_SLOW_COMPILERS 1
-#define N_TOUCHERS 2
+#define N_TOUCHERS       2
 
 static void on_looked_up(void *arg, uint32_t pid)
 {
@@ -57,16 +58,19 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery)
 	if (r == 0)
 		r = identifier_new(agent->executables, agent->helpers, &agent->identifier);
 	if (r == 0)
-		r = process_reader_new(&(struct process_reader_options){ .nursery = nursery }, &agent->reader);
+		r = process_reader_new(&(struct process_reader_options){ .nursery = nursery },
+				       &agent->reader);
 	if (r == 0)
 		r = upload_opener_new(agent->helpers, agent->clock, &agent->upload_opener);
 	if (r < 0)
 		return r;
-	process_table_set_files(agent->processes,
-				&(struct process_files){ .arg = agent->reader, .read = process_reader_read });
+	process_table_set_files(
+		agent->processes,
+		&(struct process_files){ .arg = agent->reader, .read = process_reader_read });
 	identifier_on_end(agent->identifier, on_looked_up, agent);
-	process_table_set_identifier(agent->processes, &(struct process_identifier){ .arg = agent->identifier,
-										     .ask = identifier_ask });
+	process_table_set_identifier(
+		agent->processes,
+		&(struct process_identifier){ .arg = agent->identifier, .ask = identifier_ask });
 	return agent_watch_fd(agent, helper_pool_fd(agent->helpers));
 }
 
@@ -80,7 +84,10 @@ void agent_free_helpers(struct agent *agent)
 	parked_records_free(agent->parked);
 }
 
-/* Begins look-ups of files that the sample needs. 1: some are in progress, 0: none is, or negative errno. */
+/*
+ * Begins look-ups of files that the sample needs. 1: some are in progress, 0: none is, or negative
+ * errno.
+ */
 static int needs_look_ups(struct agent *agent, const struct abi_sample *sample)
 {
 	struct process *process;
@@ -103,7 +110,8 @@ static size_t size_of(const struct abi_sample *sample)
 		       ((const struct abi_stack_copy *)(const void *)sample)->stack_bytes;
 	if (sample->flags & ABI_SAMPLE_STANDS)
 		return sizeof(*sample) + sizeof(struct abi_wait);
-	return sizeof(*sample) + (sample->flags & ABI_SAMPLE_FULL ? n_frames * sizeof(struct abi_frame) : 0);
+	return sizeof(*sample) +
+	       (sample->flags & ABI_SAMPLE_FULL ? n_frames * sizeof(struct abi_frame) : 0);
 }
 
 bool agent_has_parked(const struct agent *agent)
@@ -112,8 +120,8 @@ bool agent_has_parked(const struct agent *agent)
 }
 
 /*
- * Adds the sample's stack alone, because samples of other processes may refer to it by its hash before the sample
- * itself is processed: only records of the same process keep their order.
+ * Adds the sample's stack alone, because samples of other processes may refer to it by its hash
+ * before the sample itself is processed: only records of the same process keep their order.
  */
 static int define_stack(struct agent *agent, const struct abi_sample *sample)
 {
@@ -135,13 +143,15 @@ static int park(struct agent *agent, const struct abi_sample *sample, uint32_t w
 	};
 	int r;
 
-	r = parked_records_add(agent->parked, &record, clock_monotonic_ns(agent->clock) + AGENT_PARKED_MAX_NS);
+	r = parked_records_add(agent->parked, &record,
+			       clock_monotonic_ns(agent->clock) + AGENT_PARKED_MAX_NS);
 	if (r == -ENOSPC)
 		metric_add(agent->metrics, AGENT_METRIC_PARKED_FULL, 1);
 	return r;
 }
 
-int agent_park_for_table(struct agent *agent, const struct abi_stack_copy *copy, uint32_t executable)
+int agent_park_for_table(struct agent *agent, const struct abi_stack_copy *copy,
+			 uint32_t executable)
 {
 	return park(agent, &copy->header, executable);
 }
@@ -168,24 +178,31 @@ static int try_record(void *arg, struct parked_record *record, bool is_late)
 	if (record->kind == PARKED_EVENT)
 		return apply_parked_event(agent, record);
 	if (!is_late) {
-		if (record->waits_for && unwind_publisher_is_making(&agent->tables, record->waits_for))
+		if (record->waits_for &&
+		    unwind_publisher_is_making(&agent->tables, record->waits_for))
 			return 0;
 		r = needs_look_ups(agent, sample);
 		if (r != 0)
 			return r < 0 ? r : 0;
 	}
 	r = record->kind == PARKED_COPY
-		    ? agent_fold_stack_copy(agent, record->bytes, is_late ? NULL : &record->waits_for)
+		    ? agent_fold_stack_copy(agent, record->bytes,
+					    is_late ? NULL : &record->waits_for)
 		    : agent_fold_sample(agent, sample, (const struct abi_frame *)(sample + 1));
 	if (r == -EINPROGRESS)
 		return 0;
 	return r < 0 ? r : 1;
 }
 
-/* There is no room for a record of @pid: its earlier records do not wait any longer, so that the order is kept. */
+/*
+ * There is no room for a record of @pid: its earlier records do not wait any longer, so that the
+ * order is kept.
+ */
 static int end_parked(struct agent *agent, uint32_t pid)
 {
-	return parked_records_has(agent->parked, pid) ? parked_records_end(agent->parked, pid, try_record, agent) : 0;
+	return parked_records_has(agent->parked, pid)
+		       ? parked_records_end(agent->parked, pid, try_record, agent)
+		       : 0;
 }
 
 int agent_park(struct agent *agent, const struct abi_sample *sample)
@@ -229,8 +246,9 @@ static int park_mapping(struct agent *agent, const struct process_event *event)
 /* Processes all records of @pid, if mapping events of it are held back. */
 static int end_held(struct agent *agent, uint32_t pid)
 {
-	return process_table_is_held(agent->processes, pid) ? parked_records_end(agent->parked, pid, try_record, agent)
-							    : 0;
+	return process_table_is_held(agent->processes, pid)
+		       ? parked_records_end(agent->parked, pid, try_record, agent)
+		       : 0;
 }
 
 int agent_park_event(struct agent *agent, const struct process_event *event)
@@ -244,7 +262,9 @@ int agent_park_event(struct agent *agent, const struct process_event *event)
 		     !process_table_replaces(agent->processes, event)))
 			return 0;
 		r = park_mapping(agent, event);
-		return r == -ENOSPC ? parked_records_end(agent->parked, event->pid, try_record, agent) : r;
+		return r == -ENOSPC
+			       ? parked_records_end(agent->parked, event->pid, try_record, agent)
+			       : r;
 	case PROCESS_FORKED:
 		/* The child gets a copy of the parent's mappings, which must be up to date. */
 		r = end_held(agent, event->parent);
@@ -321,7 +341,8 @@ int agent_finish_helpers(struct agent *agent)
 	struct pollfd polled = { .fd = helper_pool_fd(agent->helpers), .events = POLLIN };
 	int r = 0;
 
-	while (r == 0 && parked_records_count(agent->parked) > 0 && clock_monotonic_ns(agent->clock) < until_ns) {
+	while (r == 0 && parked_records_count(agent->parked) > 0 &&
+	       clock_monotonic_ns(agent->clock) < until_ns) {
 		(void)poll(&polled, 1, STOP_POLL_MS);
 		r = agent_run_helpers(agent);
 	}

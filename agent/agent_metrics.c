@@ -20,7 +20,10 @@
 
 static const struct metric_row agent_metric_rows[] = {
 #define AGENT_METRIC(id, metric_name, metric_type, metric_labels, metric_help)                     \
-	{ .name = metric_name, .type = METRIC_##metric_type, .labels = metric_labels, .help = metric_help },
+	{ .name = metric_name,                                                                     \
+	  .type = METRIC_##metric_type,                                                            \
+	  .labels = metric_labels,                                                                 \
+	  .help = metric_help },
 #include "agent/metrics.def"
 #undef AGENT_METRIC
 };
@@ -89,9 +92,10 @@ static void gather_off_cpu_counters(struct agent *agent, const uint64_t values[A
 static void note_execs_lost(struct agent *agent, uint64_t n_lost)
 {
 	if (n_lost > 0 && metric_get(agent->metrics, AGENT_METRIC_EXECS_LOST) == 0)
-		log_warn("the BPF map that counts execs is full: frames of a process that executes another program may "
-			 "be taken for the older program's; max_processes is too small for this host; further cases "
-			 "are only counted (execs_lost_total)");
+		log_warn(
+			"the BPF map that counts execs is full: frames of a process that executes another program may "
+			"be taken for the older program's; max_processes is too small for this host; further cases "
+			"are only counted (execs_lost_total)");
 	set(agent, AGENT_METRIC_EXECS_LOST, n_lost);
 }
 
@@ -148,7 +152,8 @@ static void gather_sender(struct agent *agent)
 	set(agent, AGENT_METRIC_SEND_ERRORS, stats.send_errors);
 	set(agent, AGENT_METRIC_SPOOL_BYTES, stats.spool_bytes);
 	set(agent, AGENT_METRIC_UPLOADS_DONE, stats.uploads_done);
-	set(agent, AGENT_METRIC_UPLOADS_FAILED, stats.uploads_failed + upload_opener_failed(agent->upload_opener));
+	set(agent, AGENT_METRIC_UPLOADS_FAILED,
+	    stats.uploads_failed + upload_opener_failed(agent->upload_opener));
 	set(agent, AGENT_METRIC_UPLOAD_BYTES, stats.upload_bytes);
 }
 
@@ -163,7 +168,10 @@ static uint64_t status_bytes(const char *status, const char *key)
 	return kib * KIB;
 }
 
-/* Gives back pages that lie free among others: freeing gives back those at the end of the heap only. */
+/*
+ * Gives back pages that lie free among others: freeing gives back those at the end of the heap
+ * only.
+ */
 static void trim_heap(void)
 {
 	if (mallinfo2().fordblks > TRIM_FROM_BYTES)
@@ -175,7 +183,8 @@ static void gather_memory(struct agent *agent)
 	uint64_t now_ns = clock_monotonic_ns(agent->clock);
 
 	set(agent, AGENT_METRIC_MAP_BYTES,
-	    bpf_programs_memory_bytes(agent->programs) + process_events_memory_bytes(agent->events));
+	    bpf_programs_memory_bytes(agent->programs) +
+		    process_events_memory_bytes(agent->events));
 	set(agent, AGENT_METRIC_POOL_BYTES, bpf_programs_unwind_pool_bytes(agent->programs));
 	if (agent->trimmed_ns != 0 && now_ns < agent->trimmed_ns + TRIM_EVERY_NS)
 		return;
@@ -197,8 +206,10 @@ static void gather_own_costs(struct agent *agent)
 	set(agent, AGENT_METRIC_COMPILERS_BYTES, helpers.compilers_memory_bytes);
 	set(agent, AGENT_METRIC_HELPERS, helpers.n_helpers);
 	if (file_read("/proc/self/status", &status) == 0 && bytes_append_byte(&status, 0) == 0) {
-		set(agent, AGENT_METRIC_RSS_BYTES, status_bytes((const char *)status.data, "VmRSS:"));
-		set(agent, AGENT_METRIC_RSS_ANON_BYTES, status_bytes((const char *)status.data, "RssAnon:"));
+		set(agent, AGENT_METRIC_RSS_BYTES,
+		    status_bytes((const char *)status.data, "VmRSS:"));
+		set(agent, AGENT_METRIC_RSS_ANON_BYTES,
+		    status_bytes((const char *)status.data, "RssAnon:"));
 	}
 	bytes_release(&status);
 	set(agent, AGENT_METRIC_MEMORY_BYTES,
@@ -209,7 +220,8 @@ static void gather_own_costs(struct agent *agent)
 	if (getrusage(RUSAGE_SELF, &usage) == 0)
 		set(agent, AGENT_METRIC_CPU_NS,
 		    (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NSEC_PER_SEC +
-			    (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NSEC_PER_USEC);
+			    (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) *
+				    NSEC_PER_USEC);
 }
 
 static void gather_tables(struct agent *agent)
@@ -239,7 +251,8 @@ static void gather_tables(struct agent *agent)
 	set(agent, AGENT_METRIC_TABLES_UNSOUND, stats->n_unsound);
 	set(agent, AGENT_METRIC_TABLES_UNREADABLE, stats->n_unreadable);
 	if (agent->tables.maker->cache)
-		set(agent, AGENT_METRIC_TABLE_CACHE_BYTES, table_cache_bytes(agent->tables.maker->cache));
+		set(agent, AGENT_METRIC_TABLE_CACHE_BYTES,
+		    table_cache_bytes(agent->tables.maker->cache));
 }
 
 void agent_update_metrics(struct agent *agent)
@@ -262,7 +275,8 @@ void agent_update_metrics(struct agent *agent)
 	set(agent, AGENT_METRIC_KERNEL_NAMES_LOST, frame_resolver_names_lost(agent->frames));
 	set(agent, AGENT_METRIC_NUMBERS_EVICTED, collected.numbers_evicted);
 	set(agent, AGENT_METRIC_MAPPINGS_TRUNCATED, agent->publisher.n_truncated);
-	set(agent, AGENT_METRIC_MAPPINGS_DROPPED, process_table_stats(agent->processes)->mappings_dropped);
+	set(agent, AGENT_METRIC_MAPPINGS_DROPPED,
+	    process_table_stats(agent->processes)->mappings_dropped);
 	set(agent, AGENT_METRIC_PROCESSES, process_table_count(agent->processes));
 	set(agent, AGENT_METRIC_EXECUTABLES, executable_cache_count(agent->executables));
 	set(agent, AGENT_METRIC_ID_CONFLICTS, executable_cache_id_conflicts(agent->executables));
@@ -275,7 +289,8 @@ int agent_write_metrics_file(struct agent *agent)
 
 	if (agent->config->metrics_file[0] == '\0')
 		return 0;
-	r = metrics_print("hearth_agent_", agent_metric_rows, agent->metrics, AGENT_METRIC_COUNT, &text);
+	r = metrics_print("hearth_agent_", agent_metric_rows, agent->metrics, AGENT_METRIC_COUNT,
+			  &text);
 	if (r == 0)
 		r = file_replace(agent->config->metrics_file, text.data, text.size, 0644);
 	bytes_release(&text);
@@ -287,7 +302,8 @@ int agent_write_metrics_file(struct agent *agent)
 
 /* Rows of one name stand together and differ in their label: the wire has one text for both. */
 static const char *const counter_names[] = {
-#define AGENT_METRIC(id, metric_name, metric_type, metric_labels, metric_help) metric_name "{" metric_labels "}",
+#define AGENT_METRIC(id, metric_name, metric_type, metric_labels, metric_help)                     \
+	metric_name "{" metric_labels "}",
 #include "agent/metrics.def"
 #undef AGENT_METRIC
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes samples and process events in the order of their times, because the addresses of a sample must be looked up
- * in the mappings that its process had at that moment. Before a sample is processed, all older process events are
- * applied; the rings of events are read again whenever a sample is younger than the last reading.
+ * Processes samples and process events in the order of their times, because the addresses of a
+ * sample must be looked up in the mappings that its process had at that moment. Before a sample is
+ * processed, all older process events are applied; the rings of events are read again whenever a
+ * sample is younger than the last reading.
  */
 #include "agent/agent_internal.h"
 
@@ -15,7 +16,8 @@ static int apply_event(struct agent *agent, const struct process_event *event)
 
 	if (event->type == KERNEL_CODE_MADE || event->type == KERNEL_CODE_FREED)
 		return frame_resolver_note_code(agent->frames, event->start,
-						event->type == KERNEL_CODE_MADE ? event->path : NULL);
+						event->type == KERNEL_CODE_MADE ? event->path
+										: NULL);
 	r = agent_park_event(agent, event);
 
 	return r == 0 ? process_table_apply(agent->processes, event) : MIN(r, 0);
@@ -61,12 +63,16 @@ static int catch_up(struct agent *agent, uint64_t time_ns)
 
 uint64_t agent_window_closes_ns(const struct agent *agent)
 {
-	uint64_t closes_ns = agent->window_opened_ns + MAX(agent->config->batch_interval_ns, agent->server_interval_ns);
+	uint64_t closes_ns = agent->window_opened_ns +
+			     MAX(agent->config->batch_interval_ns, agent->server_interval_ns);
 
 	return agent_has_parked(agent) ? closes_ns + AGENT_PARKED_MAX_NS : closes_ns;
 }
 
-/* Also asked in the middle of a drain: on a host where drains never catch up no window would be sent otherwise. */
+/*
+ * Also asked in the middle of a drain: on a host where drains never catch up no window would be
+ * sent otherwise.
+ */
 static bool window_should_close(struct agent *agent)
 {
 	if (agent->is_walking)
@@ -74,10 +80,12 @@ static bool window_should_close(struct agent *agent)
 	if (collector_is_full(agent->collector))
 		return true;
 	return ++agent->n_added % SAMPLES_PER_LOOK_AT_CLOCK == 0 &&
-	       clock_monotonic_ns(agent->clock) >= agent_window_closes_ns(agent) + AGENT_DRAIN_INTERVAL_NS;
+	       clock_monotonic_ns(agent->clock) >=
+		       agent_window_closes_ns(agent) + AGENT_DRAIN_INTERVAL_NS;
 }
 
-static int add_sample(struct agent *agent, const struct abi_sample *sample, const struct abi_frame *frames)
+static int add_sample(struct agent *agent, const struct abi_sample *sample,
+		      const struct abi_frame *frames)
 {
 	int r;
 
@@ -85,13 +93,14 @@ static int add_sample(struct agent *agent, const struct abi_sample *sample, cons
 	if (r < 0)
 		return r;
 	/*
-	 * The samples that are still in the ring buffer belong to the next window. All those of a walk belong to this
-	 * one.
+	 * The samples that are still in the ring buffer belong to the next window. All those of a
+	 * walk belong to this one.
 	 */
 	return window_should_close(agent) ? -EXFULL : 0;
 }
 
-int agent_fold_sample(struct agent *agent, const struct abi_sample *sample, const struct abi_frame *frames)
+int agent_fold_sample(struct agent *agent, const struct abi_sample *sample,
+		      const struct abi_frame *frames)
 {
 	return add_sample(agent, sample, frames);
 }
@@ -139,7 +148,8 @@ static void join_with_began(struct agent *agent, uint64_t began_hash)
 		stack_copier_join(agent->copier, &began);
 }
 
-int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy, uint32_t *ret_waits_for)
+int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy,
+			  uint32_t *ret_waits_for)
 {
 	struct unwound_stack stack;
 	struct process *process;

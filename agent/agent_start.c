@@ -31,7 +31,9 @@ static int label_host(struct agent *agent)
 
 	if (r == 0 && lacks.size > 0)
 		r = bytes_append_byte(&lacks, 0);
-	return r < 0 || lacks.size == 0 ? r : host_info_add_label(&agent->host, "kernel.lacks", (char *)lacks.data);
+	return r < 0 || lacks.size == 0
+		       ? r
+		       : host_info_add_label(&agent->host, "kernel.lacks", (char *)lacks.data);
 }
 
 static bool takes_off_cpu(const struct agent *agent)
@@ -85,15 +87,18 @@ static int read_kernel(struct agent *agent)
 	int r = kernel_layout_read(&agent->kernel);
 
 	if (r == -EPERM && !privileges_log_if_missing(PRIVILEGE_SYSLOG))
-		log_warn("kernel addresses are hidden, kernel frames have no names: kernel.kptr_restrict is 2, 1 lets "
-			 "the agent see them");
+		log_warn(
+			"kernel addresses are hidden, kernel frames have no names: kernel.kptr_restrict is 2, 1 lets "
+			"the agent see them");
 	if (r == -ENOENT)
-		log_warn("/proc/kallsyms is absent or empty, kernel frames have no names: a container or a unit may "
-			 "hide it (ProtectKernelTunables=yes in systemd)");
+		log_warn(
+			"/proc/kallsyms is absent or empty, kernel frames have no names: a container or a unit may "
+			"hide it (ProtectKernelTunables=yes in systemd)");
 	if (r == -EPERM || r == -ENOENT)
 		r = 0;
 	if (r < 0)
-		return log_error_errno(r, "cannot read the kernel's layout from /proc/kallsyms: %m");
+		return log_error_errno(r,
+				       "cannot read the kernel's layout from /proc/kallsyms: %m");
 	return executable_cache_add_kernel(agent->executables, &agent->kernel);
 }
 
@@ -112,10 +117,11 @@ static int make_tables(struct agent *agent)
 	if (r == 0)
 		r = read_kernel(agent);
 	if (r == 0)
-		r = process_table_new(agent->executables, agent->strings, &agent->rules.view, &observer,
-				      &agent->processes);
+		r = process_table_new(agent->executables, agent->strings, &agent->rules.view,
+				      &observer, &agent->processes);
 	if (r == 0)
-		r = frame_resolver_new(agent->processes, agent->executables, &agent->kernel, &agent->frames);
+		r = frame_resolver_new(agent->processes, agent->executables, &agent->kernel,
+				       &agent->frames);
 	if (r == 0)
 		r = collector_new(
 			&(struct collector_options){
@@ -208,8 +214,8 @@ static int start_sampling(struct agent *agent)
 	r = start_toucher(agent);
 	if (r < 0)
 		return log_error_errno(r, "cannot touch absent pages: %m");
-	r = unwind_publisher_init(&agent->tables, agent->programs, agent->executables, agent->helpers,
-				  agent->config->unwind_bytes);
+	r = unwind_publisher_init(&agent->tables, agent->programs, agent->executables,
+				  agent->helpers, agent->config->unwind_bytes);
 	if (r < 0)
 		return log_error_errno(r, "cannot make the maps of unwind rows: %m");
 	unwind_publisher_use_cache(&agent->tables, agent->config->unwind_cache_folder,
@@ -242,7 +248,10 @@ static void raise_limits(void)
 {
 	struct rlimit limit = { .rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY };
 
-	/* Kernels before 5.11 charge BPF maps to RLIMIT_MEMLOCK; perf's rings still are beyond their allowance. */
+	/*
+	 * Kernels before 5.11 charge BPF maps to RLIMIT_MEMLOCK; perf's rings still are beyond
+	 * their allowance.
+	 */
 	if (setrlimit(RLIMIT_MEMLOCK, &limit) < 0 && getrlimit(RLIMIT_MEMLOCK, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_MEMLOCK, &limit);
@@ -268,8 +277,10 @@ static int confine(const struct agent_config *config)
 	if (r == 0)
 		log_warn("this kernel has no seccomp, the agent's system calls are not restricted");
 	if (r < 0)
-		return log_error_errno(r, "cannot install the filter of system calls: %m; --privileges.keep starts "
-					  "without it");
+		return log_error_errno(
+			r,
+			"cannot install the filter of system calls: %m; --privileges.keep starts "
+			"without it");
 	return 0;
 }
 
@@ -277,8 +288,10 @@ static int refuse_foreign_namespace(void)
 {
 	if (host_info_sees_all_processes("/proc/self/ns/pid") != 0)
 		return 0;
-	return log_error_errno(ENOTSUP, "this is not the host's PID namespace, processes could not be told apart: "
-					"not starting; run the container with the host's (hostPID: true, --pid=host)");
+	return log_error_errno(
+		ENOTSUP,
+		"this is not the host's PID namespace, processes could not be told apart: "
+		"not starting; run the container with the host's (hostPID: true, --pid=host)");
 }
 
 static int refuse_no_cpu(const struct agent_config *config)
@@ -287,7 +300,8 @@ static int refuse_no_cpu(const struct agent_config *config)
 	int r = cpu_list_to_sample(config->on_cpu_cpus, &cpus);
 
 	if (r == 0 && cpus.count == 0)
-		r = log_error_errno(EINVAL, "on_cpu.cpus '%s' names no CPU that is online", config->on_cpu_cpus);
+		r = log_error_errno(EINVAL, "on_cpu.cpus '%s' names no CPU that is online",
+				    config->on_cpu_cpus);
 	vec_release(&cpus);
 	return r;
 }
@@ -333,7 +347,8 @@ int agent_new(const struct agent_config *config, struct nursery *nursery, struct
 	if (r < 0)
 		return r;
 	agent_budget_begin(agent);
-	log_info("sampling %zu CPUs at %" PRIu64 " Hz, %zu processes known, sending to '%s' as host '%s'",
+	log_info("sampling %zu CPUs at %" PRIu64
+		 " Hz, %zu processes known, sending to '%s' as host '%s'",
 		 agent->on_cpu ? on_cpu_count(agent->on_cpu) : 0, config->on_cpu_frequency,
 		 process_table_count(agent->processes), config->server, agent->host.host.name);
 	*ret_agent = take_ptr(agent);
@@ -344,7 +359,10 @@ struct agent *agent_free(struct agent *agent)
 {
 	if (!agent)
 		return NULL;
-	/* Sampling ends first; the table tells the publisher of what goes, so the programs outlive it. */
+	/*
+	 * Sampling ends first; the table tells the publisher of what goes, so the programs outlive
+	 * it.
+	 */
 	on_cpu_free(agent->on_cpu);
 	off_cpu_free(agent->off_cpu);
 	sender_free(agent->sender);

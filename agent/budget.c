@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A step is taken when a limit was exceeded for some time, and taken back after a longer calm: see budget.h. */
+/*
+ * A step is taken when a limit was exceeded for some time, and taken back after a longer calm: see
+ * budget.h.
+ */
 #include "agent/budget.h"
 
 #define CPU_INTERVALS_OVER 3
 #define PATIENCE_INTERVALS 4 /* without doubling */
-#define MAX_DOUBLINGS	   4
+#define MAX_DOUBLINGS      4
 
-/* A limit that is exceeded again within this time of a step back is taken as the effect of that step. */
+/*
+ * A limit that is exceeded again within this time of a step back is taken as the effect of that
+ * step.
+ */
 #define RELAPSE_INTERVALS (3 * PATIENCE_INTERVALS)
 
 void budget_init(struct budget *budget, const struct budget_limits *limits)
@@ -14,9 +20,12 @@ void budget_init(struct budget *budget, const struct budget_limits *limits)
 	*budget = (struct budget){ .limits = *limits };
 }
 
-/* The first measure that is taken against too much memory, and against too much CPU time: see the header. */
+/*
+ * The first measure that is taken against too much memory, and against too much CPU time: see the
+ * header.
+ */
 #define FIRST_FOR_MEMORY BUDGET_UNWIND
-#define FIRST_FOR_CPU	 BUDGET_OFF_CPU
+#define FIRST_FOR_CPU    BUDGET_OFF_CPU
 
 static bool memory_is_exceeded(const struct budget *budget)
 {
@@ -25,7 +34,8 @@ static bool memory_is_exceeded(const struct budget *budget)
 
 static bool cpu_is_exceeded(const struct budget *budget)
 {
-	return budget->limits.cpu_ns_per_s != 0 && budget->cpu_ns_per_s > budget->limits.cpu_ns_per_s;
+	return budget->limits.cpu_ns_per_s != 0 &&
+	       budget->cpu_ns_per_s > budget->limits.cpu_ns_per_s;
 }
 
 bool budget_is_exceeded(const struct budget *budget)
@@ -60,12 +70,14 @@ static bool measure_cpu(struct budget *budget, const struct budget_reading *read
 	budget->interval_cpu_ns = reading->cpu_ns;
 	if (is_first)
 		return false;
-	budget->cpu_ns_per_s = (uint64_t)((double)used_ns / (double)elapsed_ns * (double)NSEC_PER_SEC);
+	budget->cpu_ns_per_s =
+		(uint64_t)((double)used_ns / (double)elapsed_ns * (double)NSEC_PER_SEC);
 	budget->n_intervals_over = cpu_is_exceeded(budget) ? budget->n_intervals_over + 1 : 0;
 	return true;
 }
 
-static bool tighten(struct budget *budget, uint64_t now_ns, enum budget_measure first, enum budget_measure *ret_measure)
+static bool tighten(struct budget *budget, uint64_t now_ns, enum budget_measure first,
+		    enum budget_measure *ret_measure)
 {
 	for (enum budget_measure i = first; i < BUDGET_MEASURE_COUNT; i++) {
 		if (budget->step[i] >= budget->limits.max_step[i])
@@ -75,7 +87,8 @@ static bool tighten(struct budget *budget, uint64_t now_ns, enum budget_measure 
 		budget->calm_since_ns = 0;
 		if (budget->relaxed_ns != 0 &&
 		    now_ns < budget->relaxed_ns + RELAPSE_INTERVALS * budget->limits.interval_ns)
-			budget->n_doublings = MIN(budget->n_doublings + 1, (unsigned int)MAX_DOUBLINGS);
+			budget->n_doublings =
+				MIN(budget->n_doublings + 1, (unsigned int)MAX_DOUBLINGS);
 		budget->relaxed_ns = 0;
 		*ret_measure = i;
 		return true;
@@ -83,8 +96,12 @@ static bool tighten(struct budget *budget, uint64_t now_ns, enum budget_measure 
 	return false;
 }
 
-/* A step back at most doubles what the measure bounds now. Everything else is assumed to stay as it is. */
-static bool has_room_for(const struct budget *budget, enum budget_measure measure, const struct budget_reading *reading)
+/*
+ * A step back at most doubles what the measure bounds now. Everything else is assumed to stay as it
+ * is.
+ */
+static bool has_room_for(const struct budget *budget, enum budget_measure measure,
+			 const struct budget_reading *reading)
 {
 	uint64_t memory_bytes = reading->memory_bytes;
 	uint64_t cpu_ns_per_s = budget->cpu_ns_per_s;
@@ -95,7 +112,8 @@ static bool has_room_for(const struct budget *budget, enum budget_measure measur
 		cpu_ns_per_s *= 2;
 	if (memory_bytes > budget->limits.memory_bytes / 10 * 9)
 		return false;
-	return budget->limits.cpu_ns_per_s == 0 || cpu_ns_per_s <= budget->limits.cpu_ns_per_s / 10 * 9;
+	return budget->limits.cpu_ns_per_s == 0 ||
+	       cpu_ns_per_s <= budget->limits.cpu_ns_per_s / 10 * 9;
 }
 
 static uint64_t patience_ns(const struct budget *budget)
@@ -103,7 +121,8 @@ static uint64_t patience_ns(const struct budget *budget)
 	return (PATIENCE_INTERVALS * budget->limits.interval_ns) << budget->n_doublings;
 }
 
-static bool relax(struct budget *budget, const struct budget_reading *reading, enum budget_measure *ret_measure)
+static bool relax(struct budget *budget, const struct budget_reading *reading,
+		  enum budget_measure *ret_measure)
 {
 	for (enum budget_measure i = BUDGET_MEASURE_COUNT; i-- > 0;) {
 		if (budget->step[i] == 0 || !has_room_for(budget, i, reading))
@@ -131,10 +150,14 @@ enum budget_change budget_update(struct budget *budget, const struct budget_read
 	budget->memory_bytes = reading->memory_bytes;
 	if (memory_is_exceeded(budget)) {
 		budget->calm_since_ns = 0;
-		/* Short peaks are no reason for a step, and the effect of a step shows only after a while. */
+		/*
+		 * Short peaks are no reason for a step, and the effect of a step shows only after a
+		 * while.
+		 */
 		if (budget->memory_over_since_ns == 0)
 			budget->memory_over_since_ns = reading->now_ns;
-		if (reading->now_ns - budget->memory_over_since_ns < budget->limits.interval_ns * 2 / 3)
+		if (reading->now_ns - budget->memory_over_since_ns <
+		    budget->limits.interval_ns * 2 / 3)
 			return BUDGET_UNCHANGED;
 		budget->memory_over_since_ns = reading->now_ns;
 		if (tighten(budget, reading->now_ns, FIRST_FOR_MEMORY, ret_measure))

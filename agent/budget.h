@@ -2,24 +2,27 @@
 #pragma once
 
 /*
- * Decides what the agent gives up when it needs more memory or CPU time than budget.memory and budget.cpu allow. The
- * caller measures and carries out; this module reads no clock and no file.
+ * Decides what the agent gives up when it needs more memory or CPU time than budget.memory and
+ * budget.cpu allow. The caller measures and carries out; this module reads no clock and no file.
  *
- * There are three measures. Each has steps from 0 (nothing is given up) to its highest; each step halves what the
- * measure bounds. When memory is exceeded, the first measure of this list that has a step left is taken; when CPU time
- * is exceeded, the same without BUDGET_UNWIND, because fewer resident unwind rows cost CPU time:
+ * There are three measures. Each has steps from 0 (nothing is given up) to its highest; each step
+ * halves what the measure bounds. When memory is exceeded, the first measure of this list that has
+ * a step left is taken; when CPU time is exceeded, the same without BUDGET_UNWIND, because fewer
+ * resident unwind rows cost CPU time:
  *
  *   BUDGET_UNWIND     fewer chunks of unwind tables in the BPF maps
  *   BUDGET_OFF_CPU    fewer stacks of waits (their time stays exact)
  *   BUDGET_FREQUENCY  a lower on-CPU frequency (values stay right, each sample counts its period)
  *
- * Steps are taken back in the opposite order, one at a time. A step is taken back when memory and CPU time would stay
- * at 90 % of their limits or below even if that step cost again what it saved, and when this was so for the whole of a
- * waiting time. It is four intervals (interval_ns) at first, and doubles each time a limit is exceeded again soon after
- * a step back, so that the agent does not alternate between two steps.
+ * Steps are taken back in the opposite order, one at a time. A step is taken back when memory and
+ * CPU time would stay at 90 % of their limits or below even if that step cost again what it saved,
+ * and when this was so for the whole of a waiting time. It is four intervals (interval_ns) at
+ * first, and doubles each time a limit is exceeded again soon after a step back, so that the agent
+ * does not alternate between two steps.
  *
- * Memory must exceed its limit for two thirds of an interval before each step. CPU time is averaged over intervals, and
- * three in a row must exceed the limit, so that a short peak is no reason to sample less.
+ * Memory must exceed its limit for two thirds of an interval before each step. CPU time is averaged
+ * over intervals, and three in a row must exceed the limit, so that a short peak is no reason to
+ * sample less.
  */
 
 #include "common/base.h"
@@ -48,17 +51,18 @@ struct budget_reading {
 struct budget {
 	struct budget_limits limits;
 	uint8_t step[BUDGET_MEASURE_COUNT];
-	uint64_t cpu_ns_per_s;	/* mean of the last interval */
-	uint64_t memory_bytes;	/* as of the last reading */
+	uint64_t cpu_ns_per_s;           /* mean of the last interval */
+	uint64_t memory_bytes;           /* as of the last reading */
 	uint64_t n_tightened, n_relaxed; /* steps taken, and taken back */
 
 	/* Internal. */
 	uint64_t interval_start_ns, interval_cpu_ns; /* 0: no reading yet */
 	unsigned int n_intervals_over;
-	uint64_t memory_over_since_ns; /* since then, or since the last step for it, memory is exceeded; 0: it is not */
-	uint64_t calm_since_ns;	    /* since then a step could be taken back; 0: none could */
-	uint64_t relaxed_ns;	    /* when a step was taken back last; 0 never, or long ago */
-	unsigned int n_doublings;   /* of the time to wait before a step back */
+	/* since then, or since the last step for it, memory is exceeded; 0: it is not */
+	uint64_t memory_over_since_ns;
+	uint64_t calm_since_ns;   /* since then a step could be taken back; 0: none could */
+	uint64_t relaxed_ns;      /* when a step was taken back last; 0 never, or long ago */
+	unsigned int n_doublings; /* of the time to wait before a step back */
 };
 
 enum budget_change {
@@ -71,8 +75,8 @@ enum budget_change {
 void budget_init(struct budget *budget, const struct budget_limits *limits);
 
 /*
- * Takes at most one step, or takes one back, and stores its measure in *ret_measure. Also returns BUDGET_UNCHANGED when
- * no step is left: see budget_is_exhausted().
+ * Takes at most one step, or takes one back, and stores its measure in *ret_measure. Also returns
+ * BUDGET_UNCHANGED when no step is left: see budget_is_exhausted().
  */
 enum budget_change budget_update(struct budget *budget, const struct budget_reading *reading,
 				 enum budget_measure *ret_measure);

@@ -299,7 +299,8 @@ int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MES
 		return refuse(ret_message, "ring_size: %llu bytes is no power of two",
 			      (unsigned long long)config->ring_bytes);
 	if (agent_config_absent_pages(config) < 0)
-		return refuse(ret_message, "unwind.absent_pages: '%.100s' is none of defer, touch, leave",
+		return refuse(ret_message,
+			      "unwind.absent_pages: '%.100s' is none of defer, touch, leave",
 			      config->unwind_absent_pages);
 	if (!log_level_from_name(config->log_level, &level))
 		return refuse(ret_message,

@@ -21,16 +21,18 @@ struct agent_config {
 
 	bool on_cpu_disabled;
 	uint64_t on_cpu_frequency; /* Hz */
-	uint64_t on_cpu_cpu;	   /* 1: CPUs are kept apart */
-	char *on_cpu_regex;	   /* names of processes whose stacks are taken */
-	char *on_cpu_cpus;	   /* list of CPUs ("0-3,8"); "": all but isolated and nohz_full ones */
+	uint64_t on_cpu_cpu;       /* 1: CPUs are kept apart */
+	char *on_cpu_regex;        /* names of processes whose stacks are taken */
+	/* list of CPUs ("0-3,8"); "": all but isolated and nohz_full ones */
+	char *on_cpu_cpus;
 
 	bool off_cpu_disabled;
 	uint64_t off_cpu_min_blocking_time_ns;
 	uint64_t off_cpu_cpu; /* 1: CPUs are kept apart */
 	char *off_cpu_regex;  /* names of processes whose waits are taken */
 
-	char *process_matcher; /* "REGEX=NAME" per line: processes whose name matches are reported as NAME */
+	/* "REGEX=NAME" per line: processes whose name matches are reported as NAME */
+	char *process_matcher;
 
 	uint64_t batch_interval_ns;
 	char *spool_folder;
@@ -40,9 +42,9 @@ struct agent_config {
 	uint64_t budget_memory_bytes;
 	uint64_t budget_cpu_pct; /* of all CPUs; 0: no limit */
 	uint64_t budget_interval_ns;
-	uint64_t ring_bytes;   /* BPF ring buffer; 0: by the number of CPUs */
-	uint64_t max_processes; /* 0: by the memory */
-	uint64_t unwind_bytes; /* unwind tables in BPF maps */
+	uint64_t ring_bytes;       /* BPF ring buffer; 0: by the number of CPUs */
+	uint64_t max_processes;    /* 0: by the memory */
+	uint64_t unwind_bytes;     /* unwind tables in BPF maps */
 	char *unwind_cache_folder; /* "": none */
 	uint64_t unwind_cache_bytes;
 	char *unwind_absent_pages;
@@ -60,8 +62,8 @@ extern const struct config_table agent_config_table;
 #define AGENT_CONFIG_TITLE "Configuration of hearth-agent"
 
 /*
- * What no single key can tell: that patterns compile, lists have the right form, sizes are powers of two. Reads
- * token_file into token. 0, -ENOMEM, or -EINVAL with @ret_message filled.
+ * What no single key can tell: that patterns compile, lists have the right form, sizes are powers
+ * of two. Reads token_file into token. 0, -ENOMEM, or -EINVAL with @ret_message filled.
  */
 int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MESSAGE_SIZE]);
 void agent_config_release(struct agent_config *config);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host's identity from the config, /etc/machine-id, the kernel's boot id and the network interfaces.
+ * The host's identity from the config, /etc/machine-id, the kernel's boot id and the network
+ * interfaces.
  */
 #include "agent/host_info.h"
 
@@ -71,7 +72,8 @@ static int read_ips(struct host_info *info)
 
 	if (getifaddrs(&addresses) < 0)
 		return 0;
-	for (const struct ifaddrs *at = addresses; at && info->ips.count < MAX_IPS; at = at->ifa_next) {
+	for (const struct ifaddrs *at = addresses; at && info->ips.count < MAX_IPS;
+	     at = at->ifa_next) {
 		if (!at->ifa_addr || at->ifa_flags & IFF_LOOPBACK)
 			continue;
 		if (at->ifa_addr->sa_family != AF_INET && at->ifa_addr->sa_family != AF_INET6)
@@ -101,7 +103,8 @@ static int add_label(struct host_info *info, const char *text, size_t length)
 	const char *equals = memchr(text, '=', length);
 
 	if (!equals || equals == text)
-		return log_error_errno(EINVAL, "host.labels: '%.*s' is not name=value", (int)length, text);
+		return log_error_errno(EINVAL, "host.labels: '%.*s' is not name=value", (int)length,
+				       text);
 	return push_label_take(info, strndup(text, (size_t)(equals - text)),
 			       strndup(equals + 1, length - (size_t)(equals - text) - 1));
 }
@@ -138,7 +141,8 @@ static void make_agent_id(struct host_info *info)
 	struct bytes identity = BYTES_INIT(64 * KIB);
 	struct hash128 hash;
 
-	(void)bytes_append_format(&identity, "%s\n%s\n%s", info->host.name, info->machine_id, info->boot_id);
+	(void)bytes_append_format(&identity, "%s\n%s\n%s", info->host.name, info->machine_id,
+				  info->boot_id);
 	hash = hash128_of(identity.data, identity.size);
 	memcpy(info->agent_id, hash.bytes, sizeof(info->agent_id));
 	bytes_release(&identity);

@@ -22,12 +22,14 @@ struct host_info {
 	struct text_vec ips;
 	struct label_vec labels; /* texts owned */
 	struct window_host host; /* borrows from the above */
-	uint8_t agent_id[16];	 /* XXH3-128 of host name, machine-id and boot id: one id per boot of a host */
+	/* XXH3-128 of host name, machine-id and boot id: one id per boot of a host */
+	uint8_t agent_id[16];
 };
 
 /*
- * Whether @path (/proc/self/ns/pid but in tests) is the PID namespace that the machine was started with. The kernel
- * side tells pids of that one: in any other, /proc would show other processes under them. 1, 0, or negative errno.
+ * Whether @path (/proc/self/ns/pid but in tests) is the PID namespace that the machine was started
+ * with. The kernel side tells pids of that one: in any other, /proc would show other processes
+ * under them. 1, 0, or negative errno.
  */
 int host_info_sees_all_processes(const char *path);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The holder listens and never accepts: connecting is enough for the kernel to tell its pid and user (SO_PEERCRED).
+ * The holder listens and never accepts: connecting is enough for the kernel to tell its pid and
+ * user (SO_PEERCRED).
  */
 #include "agent/instance.h"
 
@@ -23,8 +24,8 @@
 
 #define STATUS_MAX_BYTES ((size_t)(64 * KIB))
 
-void instance_address(const char *server, const uint8_t agent_id[16], struct sockaddr_un *ret_address,
-		      socklen_t *ret_size)
+void instance_address(const char *server, const uint8_t agent_id[16],
+		      struct sockaddr_un *ret_address, socklen_t *ret_size)
 {
 	struct bytes identity = BYTES_INIT(64 * KIB);
 	char *name = ret_address->sun_path + 1; /* a name that begins with 0 is no file */
@@ -56,7 +57,8 @@ static int find_holder(const struct sockaddr_un *address, socklen_t size, struct
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret_holder, &holder_size) < 0 ? -errno : 0;
 }
 
-int instance_bind(const struct sockaddr_un *address, socklen_t size, int *ret_fd, struct ucred *ret_holder)
+int instance_bind(const struct sockaddr_un *address, socklen_t size, int *ret_fd,
+		  struct ucred *ret_holder)
 {
 	scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -95,19 +97,22 @@ static bool is_privileged(pid_t pid)
 static int judge_holder(const char *server, const struct ucred *holder, bool allow_second)
 {
 	if (holder->pid > 0 && !is_privileged(holder->pid)) {
-		log_warn("process %d of user %u holds the name by which agents of this host find each other, without "
-			 "being one: ignoring it, a second agent would not be noticed",
-			 (int)holder->pid, (unsigned int)holder->uid);
+		log_warn(
+			"process %d of user %u holds the name by which agents of this host find each other, without "
+			"being one: ignoring it, a second agent would not be noticed",
+			(int)holder->pid, (unsigned int)holder->uid);
 		return 0;
 	}
 	if (allow_second) {
-		log_warn("another agent (pid %d) sends to '%s' as this host: every sample counts twice there",
-			 (int)holder->pid, server);
+		log_warn(
+			"another agent (pid %d) sends to '%s' as this host: every sample counts twice there",
+			(int)holder->pid, server);
 		return 0;
 	}
-	log_error("another agent (pid %d) sends to '%s' as this host, every sample would count twice: not starting; "
-		  "stop it, give this one another host.name, or set allow_second_agent",
-		  (int)holder->pid, server);
+	log_error(
+		"another agent (pid %d) sends to '%s' as this host, every sample would count twice: not starting; "
+		"stop it, give this one another host.name, or set allow_second_agent",
+		(int)holder->pid, server);
 	return -EEXIST;
 }
 
@@ -121,8 +126,9 @@ int instance_claim(const char *server, const uint8_t agent_id[16], bool allow_se
 	instance_address(server, agent_id, &address, &size);
 	r = instance_bind(&address, size, ret_fd, &holder);
 	if (r < 0) {
-		(void)log_warn_errno(r, "cannot look for another agent on this host, a second one would not be "
-					"noticed: %m");
+		(void)log_warn_errno(
+			r, "cannot look for another agent on this host, a second one would not be "
+			   "noticed: %m");
 		return 0;
 	}
 	return r == 1 ? 0 : judge_holder(server, &holder, allow_second);

@@ -36,7 +36,8 @@ static void reload(void *arg, struct agent *agent)
 
 	r = options_parse(reloader->argc, reloader->argv, environ, stderr, next, message);
 	if (r != OPTIONS_RUN) {
-		log_error("not reloaded, going on as before: %s", r < 0 ? message : "the flags ask for no run");
+		log_error("not reloaded, going on as before: %s",
+			  r < 0 ? message : "the flags ask for no run");
 		return;
 	}
 	if (agent_set_config(agent, next) < 0) {
@@ -64,9 +65,9 @@ static void block_signals(void)
 }
 
 /*
- * What is large lives shortly: a table being compiled, a file being uploaded. glibc would learn from the first of them
- * to keep such memory for the next; here it goes back, and grows without being copied. One arena, because threads that
- * allocate little would keep one each.
+ * What is large lives shortly: a table being compiled, a file being uploaded. glibc would learn
+ * from the first of them to keep such memory for the next; here it goes back, and grows without
+ * being copied. One arena, because threads that allocate little would keep one each.
  */
 static void keep_memory_small(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A set never changes once it is published: changed mappings become a new set, the process entry is pointed to it,
- * and then the old set's chunks go. A reader in between finds either set whole, or a missing chunk, and then sends
- * raw pcs.
+ * A set never changes once it is published: changed mappings become a new set, the process entry is
+ * pointed to it, and then the old set's chunks go. A reader in between finds either set whole, or a
+ * missing chunk, and then sends raw pcs.
  */
 #include "agent/mapping_publisher.h"
 
@@ -13,16 +13,21 @@
 
 #define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
 
-/* How long publishing a process is put off while its files are looked up, which mostly takes a millisecond. */
+/*
+ * How long publishing a process is put off while its files are looked up, which mostly takes a
+ * millisecond.
+ */
 #define LOOK_UP_WAIT_NS (300 * NSEC_PER_MSEC)
 
 static void remove_set(struct mapping_publisher *publisher, uint32_t set, uint32_t n_chunks)
 {
 	for (uint32_t i = 0; set && i < n_chunks; i++)
-		bpf_programs_remove_chunk(publisher->programs, &(struct abi_chunk_key){ .set = set, .index = i });
-	if (set && n_chunks > 1)
 		bpf_programs_remove_chunk(publisher->programs,
-					  &(struct abi_chunk_key){ .set = set, .index = ABI_DIRECTORY });
+					  &(struct abi_chunk_key){ .set = set, .index = i });
+	if (set && n_chunks > 1)
+		bpf_programs_remove_chunk(
+			publisher->programs,
+			&(struct abi_chunk_key){ .set = set, .index = ABI_DIRECTORY });
 }
 
 void mapping_publisher_release(struct mapping_publisher *publisher)
@@ -40,21 +45,26 @@ void mapping_publisher_process_gone(void *arg, const struct process *process)
 {
 	struct mapping_publisher *publisher = arg;
 
-	/* The exit program removes it too; this is for a leader that outlived its threads' last samples. */
+	/*
+	 * The exit program removes it too; this is for a leader that outlived its threads' last
+	 * samples.
+	 */
 	if (process->published)
 		bpf_programs_remove_process(publisher->programs, process->pid);
 }
 
 /* Whatever is published twice is logged once. */
-static void note_truncated(struct mapping_publisher *publisher, struct process_mappings *mappings, uint32_t pid)
+static void note_truncated(struct mapping_publisher *publisher, struct process_mappings *mappings,
+			   uint32_t pid)
 {
 	if (mappings->truncated)
 		return;
 	mappings->truncated = true;
 	publisher->n_truncated++;
-	log_warn("process %u has %zu executable mappings, of which the BPF programs can have %d: in those beyond, "
-		 "frames are found by frame pointers alone",
-		 pid, mappings->count, ABI_MAX_MAPPINGS);
+	log_warn(
+		"process %u has %zu executable mappings, of which the BPF programs can have %d: in those beyond, "
+		"frames are found by frame pointers alone",
+		pid, mappings->count, ABI_MAX_MAPPINGS);
 }
 
 static int put_chunks(struct mapping_publisher *publisher, uint32_t set, uint32_t n_chunks)
@@ -64,7 +74,8 @@ static int put_chunks(struct mapping_publisher *publisher, uint32_t set, uint32_
 
 	/* Where there is one chunk nobody asks for a directory. */
 	for (uint32_t i = 0; i < n_chunks + (n_chunks > 1) && r == 0; i++) {
-		struct abi_chunk_key key = { .set = set, .index = i < n_chunks ? i : ABI_DIRECTORY };
+		struct abi_chunk_key key = { .set = set,
+					     .index = i < n_chunks ? i : ABI_DIRECTORY };
 
 		mapping_set_chunk(&publisher->set, set, key.index, chunk);
 		r = bpf_programs_put_chunk(publisher->programs, &key, chunk);
@@ -73,7 +84,8 @@ static int put_chunks(struct mapping_publisher *publisher, uint32_t set, uint32_
 }
 
 /* Afterwards published_set is the new set, or 0: none, samples stay raw. */
-static int publish_set(struct mapping_publisher *publisher, struct process_mappings *mappings, uint32_t pid)
+static int publish_set(struct mapping_publisher *publisher, struct process_mappings *mappings,
+		       uint32_t pid)
 {
 	uint32_t old_set = mappings->published_set;
 	uint32_t old_chunks = mappings->n_published_chunks;
@@ -104,15 +116,17 @@ void mapping_publisher_prepare(struct mapping_publisher *publisher, struct proce
 }
 
 /*
- * The BPF programs have seen that a mapping of this process was replaced, possibly before the event of the new mapping
- * was read. Publishing the old mapping again would attribute the new code to the old file. The mappings are therefore
- * read again from /proc/PID/maps, once for each value of the exec count.
+ * The BPF programs have seen that a mapping of this process was replaced, possibly before the event
+ * of the new mapping was read. Publishing the old mapping again would attribute the new code to the
+ * old file. The mappings are therefore read again from /proc/PID/maps, once for each value of the
+ * exec count.
  */
 static void forget_replaced_code(struct mapping_publisher *publisher, struct process *process)
 {
 	struct abi_process entry;
 
-	if (!process->published || bpf_programs_find_process(publisher->programs, process->pid, &entry) == 0 ||
+	if (!process->published ||
+	    bpf_programs_find_process(publisher->programs, process->pid, &entry) == 0 ||
 	    entry.replaced_end == 0)
 		return;
 	/* What is read now is younger than what the count counts. */
@@ -130,7 +144,8 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 	struct abi_process entry = {
 		.start_time_10ms = process->start_time_ns / START_TIME_TICK_NS,
 		/*
-		 * An exec that we have not heard of yet has made it higher: the entry is then worthless, not wrong.
+		 * An exec that we have not heard of yet has made it higher: the entry is then
+		 * worthless, not wrong.
 		 */
 		.exec_count = process->exec_count,
 		.flags = (process->without_stacks ? ABI_PROCESS_WITHOUT_STACKS : 0) |
@@ -139,7 +154,10 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 	};
 	int r = 0;
 
-	/* A forked child that was not sampled yet: its next sample tells the start time, and asks again. */
+	/*
+	 * A forked child that was not sampled yet: its next sample tells the start time, and asks
+	 * again.
+	 */
 	if (process->start_time_ns == 0) {
 		bpf_programs_remove_process(publisher->programs, process->pid);
 		process->published = false;
@@ -166,11 +184,12 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 }
 
 /*
- * Whether publishing the process is put off: because mapping events of it are held back, or because its files are being
- * looked up, after which it would have to be published again. Meanwhile the BPF programs use the mappings that were
- * published before, and record when one of them is replaced.
+ * Whether publishing the process is put off: because mapping events of it are held back, or because
+ * its files are being looked up, after which it would have to be published again. Meanwhile the BPF
+ * programs use the mappings that were published before, and record when one of them is replaced.
  */
-static bool should_wait(struct mapping_publisher *publisher, struct process *process, uint64_t now_ns)
+static bool should_wait(struct mapping_publisher *publisher, struct process *process,
+			uint64_t now_ns)
 {
 	if (process->n_held > 0)
 		return true;
@@ -200,10 +219,11 @@ void mapping_publisher_run(struct mapping_publisher *publisher)
 		if (r == 0)
 			continue;
 		if (publisher->failures++ == 0)
-			log_warn_errno(r,
-				       "cannot put the mappings of process %u into the BPF maps, its stacks are copied "
-				       "and unwound here, which costs more: %m",
-				       process->pid);
+			log_warn_errno(
+				r,
+				"cannot put the mappings of process %u into the BPF maps, its stacks are copied "
+				"and unwound here, which costs more: %m",
+				process->pid);
 	}
 	for (size_t i = 0; i < publisher->later.count; i++)
 		(void)process_table_want_publish(publisher->processes, publisher->later.items[i]);

@@ -11,7 +11,9 @@ void mapping_set_release(struct mapping_set *set)
 static struct abi_mapping abi_mapping_of(const struct process_mapping *mapping)
 {
 	if (!mapping->executable)
-		return (struct abi_mapping){ .start = mapping->start, .end = mapping->end, .kind = FRAME_NATIVE };
+		return (struct abi_mapping){ .start = mapping->start,
+					     .end = mapping->end,
+					     .kind = FRAME_NATIVE };
 	return (struct abi_mapping){
 		.start = mapping->start,
 		.end = mapping->end,
@@ -21,12 +23,18 @@ static struct abi_mapping abi_mapping_of(const struct process_mapping *mapping)
 	};
 }
 
-/* Appends @mapping, or lengthens the last one: where both are anonymous and at most @gap_bytes lie between them. */
-static int append(struct abi_mapping_vec *mappings, const struct abi_mapping *mapping, uint64_t gap_bytes)
+/*
+ * Appends @mapping, or lengthens the last one: where both are anonymous and at most @gap_bytes lie
+ * between them.
+ */
+static int append(struct abi_mapping_vec *mappings, const struct abi_mapping *mapping,
+		  uint64_t gap_bytes)
 {
-	struct abi_mapping *last = mappings->count > 0 ? &mappings->items[mappings->count - 1] : NULL;
+	struct abi_mapping *last =
+		mappings->count > 0 ? &mappings->items[mappings->count - 1] : NULL;
 
-	if (last && !last->executable && !mapping->executable && mapping->start - last->end <= gap_bytes) {
+	if (last && !last->executable && !mapping->executable &&
+	    mapping->start - last->end <= gap_bytes) {
 		last->end = mapping->end;
 		return 0;
 	}
@@ -79,14 +87,16 @@ int mapping_set_fill(struct mapping_set *set, const struct process_mappings *fro
 
 uint32_t mapping_set_n_chunks(const struct mapping_set *set)
 {
-	return (uint32_t)((set->mappings.count + ABI_MAPPINGS_PER_CHUNK - 1) / ABI_MAPPINGS_PER_CHUNK);
+	return (uint32_t)((set->mappings.count + ABI_MAPPINGS_PER_CHUNK - 1) /
+			  ABI_MAPPINGS_PER_CHUNK);
 }
 
 static void fill_directory(const struct mapping_set *set, struct abi_mapping_chunk *directory)
 {
 	directory->n_mappings = mapping_set_n_chunks(set);
 	for (uint32_t i = 0; i < directory->n_mappings; i++)
-		directory->chunk_start[i] = set->mappings.items[(size_t)i * ABI_MAPPINGS_PER_CHUNK].start;
+		directory->chunk_start[i] =
+			set->mappings.items[(size_t)i * ABI_MAPPINGS_PER_CHUNK].start;
 }
 
 void mapping_set_chunk(const struct mapping_set *set, uint32_t number, uint32_t index,
@@ -99,6 +109,8 @@ void mapping_set_chunk(const struct mapping_set *set, uint32_t number, uint32_t 
 		fill_directory(set, ret_chunk);
 		return;
 	}
-	ret_chunk->n_mappings = (uint32_t)MIN(set->mappings.count - first, (size_t)ABI_MAPPINGS_PER_CHUNK);
-	memcpy(ret_chunk->mappings, set->mappings.items + first, ret_chunk->n_mappings * sizeof(*ret_chunk->mappings));
+	ret_chunk->n_mappings =
+		(uint32_t)MIN(set->mappings.count - first, (size_t)ABI_MAPPINGS_PER_CHUNK);
+	memcpy(ret_chunk->mappings, set->mappings.items + first,
+	       ret_chunk->n_mappings * sizeof(*ret_chunk->mappings));
 }

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * The executable mappings of a process as the BPF maps hold them: sorted, in chunks, with a directory when there is
- * more than one (bpf/abi/mapping.h).
+ * The executable mappings of a process as the BPF maps hold them: sorted, in chunks, with a
+ * directory when there is more than one (bpf/abi/mapping.h).
  *
- * Anonymous mappings that touch are one. Of a process with more than ABI_MAX_MAPPINGS those with nothing but gaps
- * between them become one as well. If that is not enough, all that begin behind the last one that fits are told as one
- * anonymous range, whose pcs the agent looks up in its own list: stacks are right, but frames there have no unwind
- * rows.
+ * Anonymous mappings that touch are one. Of a process with more than ABI_MAX_MAPPINGS those with
+ * nothing but gaps between them become one as well. If that is not enough, all that begin behind
+ * the last one that fits are told as one anonymous range, whose pcs the agent looks up in its own
+ * list: stacks are right, but frames there have no unwind rows.
  *
  * A set is a buffer that is filled again and again. Used by the agent's main thread.
  */

@@ -22,7 +22,7 @@ struct parked_records {
 	size_t max_bytes, bytes, count;
 	struct parked *first, **end;
 	struct hash_table *processes; /* uint32_t pid -> struct waiting_process */
-	uint64_t run; /* number of the run in progress, or of the last one */
+	uint64_t run;                 /* number of the run in progress, or of the last one */
 	uint64_t n_late;
 };
 
@@ -35,7 +35,8 @@ int parked_records_new(size_t max_bytes, struct parked_records **ret_records)
 		return -ENOMEM;
 	records->max_bytes = max_bytes;
 	records->end = &records->first;
-	r = hash_table_new(sizeof(uint32_t), sizeof(struct waiting_process), 0, &records->processes);
+	r = hash_table_new(sizeof(uint32_t), sizeof(struct waiting_process), 0,
+			   &records->processes);
 	if (r < 0)
 		return r;
 	*ret_records = take_ptr(records);
@@ -62,7 +63,8 @@ bool parked_records_has(const struct parked_records *records, uint32_t pid)
 	return records->count > 0 && hash_table_find(records->processes, &pid);
 }
 
-int parked_records_add(struct parked_records *records, const struct parked_record *record, uint64_t deadline_ns)
+int parked_records_add(struct parked_records *records, const struct parked_record *record,
+		       uint64_t deadline_ns)
 {
 	const size_t size = sizeof(struct parked) + record->size;
 	struct parked *parked;
@@ -111,14 +113,16 @@ static void remove_at(struct parked_records *records, struct parked **link)
 	free(parked);
 }
 
-int parked_records_run(struct parked_records *records, uint64_t now_ns, parked_try function, void *arg)
+int parked_records_run(struct parked_records *records, uint64_t now_ns, parked_try function,
+		       void *arg)
 {
 	struct parked **link = &records->first;
 
 	records->run++;
 	while (*link) {
 		struct parked *parked = *link;
-		struct waiting_process *process = hash_table_find(records->processes, &parked->record.pid);
+		struct waiting_process *process =
+			hash_table_find(records->processes, &parked->record.pid);
 		bool is_late = now_ns >= parked->deadline_ns;
 		int r = 0;
 

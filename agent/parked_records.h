@@ -2,15 +2,16 @@
 #pragma once
 
 /*
- * Records that wait until the files of their process are identified, or until an unwind table is made. They are
- * samples, copies of stacks, and mapping events: an event that replaces a mapping waits behind the older samples of its
- * process, because their addresses must be looked up in the mapping that it replaces.
+ * Records that wait until the files of their process are identified, or until an unwind table is
+ * made. They are samples, copies of stacks, and mapping events: an event that replaces a mapping
+ * waits behind the older samples of its process, because their addresses must be looked up in the
+ * mapping that it replaces.
  *
- * A record waits until its deadline, and all records together are bounded in bytes. When the deadline passes, or a
- * record finds no room, it is processed with what is known by then.
+ * A record waits until its deadline, and all records together are bounded in bytes. When the
+ * deadline passes, or a record finds no room, it is processed with what is known by then.
  *
- * Records of one process are processed in the order in which they were added, because a sample with the hash of its
- * stack needs the earlier sample with the stack itself.
+ * Records of one process are processed in the order in which they were added, because a sample with
+ * the hash of its stack needs the earlier sample with the stack itself.
  *
  * Used by the agent's main thread.
  */
@@ -39,26 +40,34 @@ struct parked_records *parked_records_free(struct parked_records *records);
 /* Whether a record of @pid waits. Later records of that process then have to wait too. */
 bool parked_records_has(const struct parked_records *records, uint32_t pid);
 
-/* Copies the record, with its bytes. It waits until @deadline_ns (monotonic). 0, -ENOSPC: there is no room, -ENOMEM. */
-int parked_records_add(struct parked_records *records, const struct parked_record *record, uint64_t deadline_ns);
+/*
+ * Copies the record, with its bytes. It waits until @deadline_ns (monotonic). 0, -ENOSPC: there is
+ * no room, -ENOMEM.
+ */
+int parked_records_add(struct parked_records *records, const struct parked_record *record,
+		       uint64_t deadline_ns);
 
 /*
- * Processes a record, if what it waits for is there. Returns 1: it was processed; 0: it still has to wait, which is not
- * allowed when @is_late; negative errno: it was given up, and the run ends. May set waits_for.
+ * Processes a record, if what it waits for is there. Returns 1: it was processed; 0: it still has
+ * to wait, which is not allowed when @is_late; negative errno: it was given up, and the run ends.
+ * May set waits_for.
  */
 typedef int (*parked_try)(void *arg, struct parked_record *record, bool is_late);
 
 /*
- * Calls @function for all records in their order. When it returns 0 for a record, later ones of the same process are
- * skipped. A record for which it returns something else is removed. 0, or the first error of @function.
+ * Calls @function for all records in their order. When it returns 0 for a record, later ones of the
+ * same process are skipped. A record for which it returns something else is removed. 0, or the
+ * first error of @function.
  */
-int parked_records_run(struct parked_records *records, uint64_t now_ns, parked_try function, void *arg);
+int parked_records_run(struct parked_records *records, uint64_t now_ns, parked_try function,
+		       void *arg);
 
 /*
- * Calls @function for all records of @pid with @is_late, and removes them. 0, or the first error of @function other
- * than -EXFULL.
+ * Calls @function for all records of @pid with @is_late, and removes them. 0, or the first error of
+ * @function other than -EXFULL.
  */
-int parked_records_end(struct parked_records *records, uint32_t pid, parked_try function, void *arg);
+int parked_records_end(struct parked_records *records, uint32_t pid, parked_try function,
+		       void *arg);
 
 size_t parked_records_count(const struct parked_records *records);
 

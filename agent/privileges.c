@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of capabilities, and the sentences about those that are missing. Sets are changed by common/capabilities.h.
+ * The table of capabilities, and the sentences about those that are missing. Sets are changed by
+ * common/capabilities.h.
  */
 #include "agent/privileges.h"
 
@@ -46,11 +47,15 @@ static void lower(const char *name, char *ret_name, size_t size)
 	size_t i;
 
 	for (i = 0; name[i] && i + 1 < size; i++)
-		ret_name[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] - 'A' + 'a' : name[i]);
+		ret_name[i] =
+			(char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] - 'A' + 'a' : name[i]);
 	ret_name[i] = '\0';
 }
 
-/* As setcap(8) has them: "cap_bpf,cap_perfmon"; all, because a file's capabilities can only be set together. */
+/*
+ * As setcap(8) has them: "cap_bpf,cap_perfmon"; all, because a file's capabilities can only be set
+ * together.
+ */
 static void list_for_setcap(char *ret_list, size_t size)
 {
 	size_t used = 0;
@@ -61,22 +66,25 @@ static void list_for_setcap(char *ret_list, size_t size)
 		if (privilege_row(i)->time != PRIVILEGE_IS_KEPT)
 			continue;
 		lower(privilege_row(i)->name, small, sizeof(small));
-		used += (size_t)snprintf(ret_list + used, size - used, "%scap_%s", used ? "," : "", small);
+		used += (size_t)snprintf(ret_list + used, size - used, "%scap_%s", used ? "," : "",
+					 small);
 		assert(used < size);
 	}
 }
 
-void privilege_format(enum privilege privilege, const char *program, char ret_message[PRIVILEGE_MESSAGE_SIZE])
+void privilege_format(enum privilege privilege, const char *program,
+		      char ret_message[PRIVILEGE_MESSAGE_SIZE])
 {
 	const char *name = privilege_row(privilege)->name;
 	char list[256];
 
 	list_for_setcap(list, sizeof(list));
-	(void)snprintf(ret_message, PRIVILEGE_MESSAGE_SIZE,
-		       "CAP_%s is missing: %s%s; add CAP_%s to AmbientCapabilities= of the systemd unit or "
-		       "--cap-add=%s to the container's options, or run 'setcap %s+ep %s'",
-		       name, privilege_row(privilege)->loss, is_required(privilege) ? ", not starting" : "", name, name,
-		       list, program);
+	(void)snprintf(
+		ret_message, PRIVILEGE_MESSAGE_SIZE,
+		"CAP_%s is missing: %s%s; add CAP_%s to AmbientCapabilities= of the systemd unit or "
+		"--cap-add=%s to the container's options, or run 'setcap %s+ep %s'",
+		name, privilege_row(privilege)->loss,
+		is_required(privilege) ? ", not starting" : "", name, name, list, program);
 }
 
 static void log_missing(enum privilege privilege)
@@ -96,9 +104,11 @@ static int refuse_foreign_user_namespace(void)
 
 	if (stat("/proc/self/ns/user", &status) < 0 || status.st_ino == INITIAL_USER_NAMESPACE)
 		return 0;
-	return log_error_errno(EPERM, "this is not the host's user namespace, in which alone capabilities allow BPF: "
-				      "not starting; run the container without one (--userns=host, no hostUsers: "
-				      "false)");
+	return log_error_errno(
+		EPERM,
+		"this is not the host's user namespace, in which alone capabilities allow BPF: "
+		"not starting; run the container without one (--userns=host, no hostUsers: "
+		"false)");
 }
 
 int privileges_check(void)
@@ -136,7 +146,8 @@ static int read_perf_event_paranoid(void)
 {
 	scoped(bytes_release) struct bytes text = BYTES_INIT(64);
 
-	if (file_read("/proc/sys/kernel/perf_event_paranoid", &text) < 0 || bytes_append_byte(&text, 0) < 0)
+	if (file_read("/proc/sys/kernel/perf_event_paranoid", &text) < 0 ||
+	    bytes_append_byte(&text, 0) < 0)
 		return -1;
 	return (int)strtol((const char *)text.data, NULL, 10);
 }
@@ -145,7 +156,8 @@ const char *privilege_perf_remedy(uint64_t permitted, int perf_event_paranoid)
 {
 	if (!privilege_is_in(PRIVILEGE_PERFMON, permitted))
 		return "CAP_PERFMON is needed";
-	if (perf_event_paranoid >= PARANOID_BEYOND_PERFMON && !(permitted & CAPABILITY_BIT(CAP_SYS_ADMIN)))
+	if (perf_event_paranoid >= PARANOID_BEYOND_PERFMON &&
+	    !(permitted & CAPABILITY_BIT(CAP_SYS_ADMIN)))
 		return "kernel.perf_event_paranoid is above 2, at which kernels of Debian and Ubuntu want "
 		       "CAP_SYS_ADMIN and CAP_PERFMON does not help: run 'sysctl kernel.perf_event_paranoid=2', or "
 		       "add CAP_SYS_ADMIN";
@@ -170,11 +182,13 @@ int privileges_limit(void)
 	if (r == 0)
 		r = capabilities_limit(privileges_to_keep(permitted, paranoid));
 	if (r < 0)
-		return log_error_errno(r, "cannot give up capabilities that are not needed: %m; --privileges.keep "
-					  "starts with all of them");
+		return log_error_errno(
+			r, "cannot give up capabilities that are not needed: %m; --privileges.keep "
+			   "starts with all of them");
 	if (paranoid >= PARANOID_BEYOND_PERFMON)
-		log_info("kernel.perf_event_paranoid is %d, at which this kernel wants CAP_SYS_ADMIN for perf events: "
-			 "keeping it; 'sysctl kernel.perf_event_paranoid=2' lets the agent do without",
-			 paranoid);
+		log_info(
+			"kernel.perf_event_paranoid is %d, at which this kernel wants CAP_SYS_ADMIN for perf events: "
+			"keeping it; 'sysctl kernel.perf_event_paranoid=2' lets the agent do without",
+			paranoid);
 	return 0;
 }

@@ -14,8 +14,8 @@ static int compile(const char *key, const char *text, struct pattern **ret_patte
 
 	r = pattern_new(text, false, message, sizeof(message), &offset, ret_pattern);
 	if (r == -EINVAL)
-		return log_error_errno(r, "%s: '%s' is no regular expression: %s at character %zu", key, text, message,
-				       offset + 1);
+		return log_error_errno(r, "%s: '%s' is no regular expression: %s at character %zu",
+				       key, text, message, offset + 1);
 	return r;
 }
 
@@ -34,7 +34,8 @@ static int add_rename(struct rules *rules, const char *line, size_t length)
 	int r;
 
 	if (!equals || equals == line || equals + 1 == line + length)
-		return log_error_errno(EINVAL, "process_matcher: '%.*s' is not REGEX=NAME", (int)length, line);
+		return log_error_errno(EINVAL, "process_matcher: '%.*s' is not REGEX=NAME",
+				       (int)length, line);
 	text = strndup(line, (size_t)(equals - line));
 	if (!text)
 		return -ENOMEM;

@@ -21,7 +21,7 @@ struct stack_copier {
 	struct host_unwind_tables view; /* of tables */
 	struct host_unwind_output output;
 	uint64_t counters[ABI_COUNTER_COUNT]; /* of all copies */
-	struct mapping_set set; /* mappings of the process of the copy at hand */
+	struct mapping_set set;               /* mappings of the process of the copy at hand */
 	struct chunk_vec chunks;
 	struct abi_mapping_chunk directory;
 	/* What is handed out: header and frames in one piece. */
@@ -66,11 +66,13 @@ static int read_copy(void *arg, uint64_t address, void *buffer, size_t size)
 
 static bool is_left_out(const struct process *process, const struct abi_stack_copy *copy)
 {
-	return copy->header.event_type == EVENT_OFF_CPU ? process->without_waits : process->without_stacks;
+	return copy->header.event_type == EVENT_OFF_CPU ? process->without_waits
+							: process->without_stacks;
 }
 
 /* What the maps would hold of the process. False: nothing. */
-static bool describe_mappings(struct stack_copier *copier, const struct process *process, struct abi_process *ret_entry)
+static bool describe_mappings(struct stack_copier *copier, const struct process *process,
+			      struct abi_process *ret_entry)
 {
 	uint32_t n_chunks;
 
@@ -161,10 +163,11 @@ const uint64_t *stack_copier_counters(const struct stack_copier *copier)
 }
 
 /*
- * Unwinds up to rows that are missing, has them loaded, and begins again: a stack costs a microsecond, and each load
- * makes it go on further.
+ * Unwinds up to rows that are missing, has them loaded, and begins again: a stack costs a
+ * microsecond, and each load makes it go on further.
  */
-static int unwind_with_rows(struct stack_copier *copier, struct host_unwind_input *input, bool may_wait)
+static int unwind_with_rows(struct stack_copier *copier, struct host_unwind_input *input,
+			    bool may_wait)
 {
 	struct host_unwind_output *output = &copier->output;
 
@@ -175,7 +178,8 @@ static int unwind_with_rows(struct stack_copier *copier, struct host_unwind_inpu
 
 		host_unwind(input, output);
 		if (output->n_missing > 0)
-			r = unwind_publisher_load(copier->tables, output->missing_executable, output->missing_address);
+			r = unwind_publisher_load(copier->tables, output->missing_executable,
+						  output->missing_address);
 		if (r == -EINPROGRESS && may_wait)
 			return r;
 		if (r <= 0)
@@ -184,8 +188,8 @@ static int unwind_with_rows(struct stack_copier *copier, struct host_unwind_inpu
 	return 0;
 }
 
-int stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy, struct process *process,
-			bool may_wait, struct unwound_stack *ret_stack)
+int stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy,
+			struct process *process, bool may_wait, struct unwound_stack *ret_stack)
 {
 	struct host_unwind_input input;
 	struct abi_process entry;
@@ -218,7 +222,8 @@ void stack_copier_join(struct stack_copier *copier, const struct collector_stack
 		sample->cut = began->cut;
 	}
 	n_user_frames = MIN(n_user_frames, ABI_MAX_FRAMES - n_kernel_frames);
-	memmove(copier->frames + n_kernel_frames, user_frames, n_user_frames * sizeof(*user_frames));
+	memmove(copier->frames + n_kernel_frames, user_frames,
+		n_user_frames * sizeof(*user_frames));
 	memcpy(copier->frames, began->frames, n_kernel_frames * sizeof(*began->frames));
 	sample->n_kernel_frames = (uint16_t)n_kernel_frames;
 	sample->n_user_frames = (uint16_t)n_user_frames;

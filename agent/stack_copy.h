@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Samples whose user stack came as a copy, because the kernel side did not know the process, or lacked unwind rows. The
- * process's mappings are published and the rows are loaded, so that its next sample is unwound in the kernel, and the
- * copy is unwound by the same code here. Used by the agent's main thread.
+ * Samples whose user stack came as a copy, because the kernel side did not know the process, or
+ * lacked unwind rows. The process's mappings are published and the rows are loaded, so that its
+ * next sample is unwound in the kernel, and the copy is unwound by the same code here. Used by the
+ * agent's main thread.
  */
 
 #include "agent/mapping_publisher.h"
@@ -14,7 +15,10 @@
 
 struct stack_copier;
 
-/* counters[ABI_COUNTER_COUNT]: of the copies, what the programs count of the stacks that they unwind themselves. */
+/*
+ * counters[ABI_COUNTER_COUNT]: of the copies, what the programs count of the stacks that they
+ * unwind themselves.
+ */
 const uint64_t *stack_copier_counters(const struct stack_copier *copier);
 
 /* All borrowed; @config is what the BPF programs were loaded with. */
@@ -25,19 +29,21 @@ struct stack_copier *stack_copier_free(struct stack_copier *copier);
 struct unwound_stack {
 	const struct abi_sample *sample; /* with its frames; both are valid until the next call */
 	const struct abi_frame *frames;
-	uint32_t waits_for; /* set on -EINPROGRESS: number of the executable with the table that is being made */
+	/* set on -EINPROGRESS: number of the executable with the table that is being made */
+	uint32_t waits_for;
 };
 
 /*
- * Unwinds @copy, a stack of @process. If it cannot be unwound to its end, the sample's `cut` has the reason. 0; or,
- * with @may_wait, -EINPROGRESS: it needs an unwind table that is being made.
+ * Unwinds @copy, a stack of @process. If it cannot be unwound to its end, the sample's `cut` has
+ * the reason. 0; or, with @may_wait, -EINPROGRESS: it needs an unwind table that is being made.
  */
-int stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy, struct process *process,
-			bool may_wait, struct unwound_stack *ret_stack);
+int stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy,
+			struct process *process, bool may_wait, struct unwound_stack *ret_stack);
 
 /*
- * The stack that was unwound last is of a wait that began with the stack @began, which was cut: it gets the kernel's
- * frames of @began. If it is cut as well, and has no more frames of user code, it becomes @began.
+ * The stack that was unwound last is of a wait that began with the stack @began, which was cut: it
+ * gets the kernel's frames of @began. If it is cut as well, and has no more frames of user code, it
+ * becomes @began.
  */
 void stack_copier_join(struct stack_copier *copier, const struct collector_stack *began);
 

@@ -14,9 +14,9 @@
 #include "common/sanitized.h"
 #include "common/system_call_filter.h"
 
-#define CLONE_NAMESPACES                                                                                        \
-	((scmp_datum_t)(CLONE_NEWCGROUP | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID |            \
-			CLONE_NEWUSER | CLONE_NEWUTS))
+#define CLONE_NAMESPACES                                                                           \
+	((scmp_datum_t)(CLONE_NEWCGROUP | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWNS |              \
+			CLONE_NEWPID | CLONE_NEWUSER | CLONE_NEWUTS))
 
 /* Sanitizers make calls of their own, a leak check among them that traces its threads. */
 static const uint32_t default_action = SANITIZED ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(ENOSYS);
@@ -39,7 +39,9 @@ static const int forbidden_calls[] = {
 
 static const struct system_call_list lists[] = {
 	{ .action = SCMP_ACT_ALLOW, .calls = allowed_calls, .n_calls = ARRAY_SIZE(allowed_calls) },
-	{ .action = SCMP_ACT_KILL_PROCESS, .calls = forbidden_calls, .n_calls = ARRAY_SIZE(forbidden_calls) },
+	{ .action = SCMP_ACT_KILL_PROCESS,
+	  .calls = forbidden_calls,
+	  .n_calls = ARRAY_SIZE(forbidden_calls) },
 };
 
 int system_calls_restrict(void)
@@ -47,12 +49,14 @@ int system_calls_restrict(void)
 	const struct system_call_condition conditions[] = {
 		{ SCMP_SYS(bpf), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_NE, BPF_BTF_GET_NEXT_ID) },
 		/*
-		 * libbpf looks for types that the kernel image lacks among those of its modules. The kernel asks for
-		 * CAP_SYS_ADMIN there, and libbpf 1.1 then refuses to load anything. No program of ours needs a
-		 * module's types: there are none.
+		 * libbpf looks for types that the kernel image lacks among those of its modules.
+		 * The kernel asks for CAP_SYS_ADMIN there, and libbpf 1.1 then refuses to load
+		 * anything. No program of ours needs a module's types: there are none.
 		 */
-		{ SCMP_SYS(bpf), SCMP_ACT_ERRNO(ENOENT), SCMP_A0(SCMP_CMP_EQ, BPF_BTF_GET_NEXT_ID) },
-		{ SCMP_SYS(clone), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NAMESPACES, 0) },
+		{ SCMP_SYS(bpf), SCMP_ACT_ERRNO(ENOENT),
+		  SCMP_A0(SCMP_CMP_EQ, BPF_BTF_GET_NEXT_ID) },
+		{ SCMP_SYS(clone), SCMP_ACT_ALLOW,
+		  SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NAMESPACES, 0) },
 		/* Whether a process exists; the end of one that we forked. */
 		{ SCMP_SYS(kill), SCMP_ACT_ALLOW, SCMP_A1(SCMP_CMP_EQ, 0) },
 		{ SCMP_SYS(kill), SCMP_ACT_ALLOW, SCMP_A1(SCMP_CMP_EQ, SIGTERM) },

@@ -13,15 +13,16 @@
 #include "common/log.h"
 
 /*
- * Most tables take 1 to 40 ms. A table that takes longer than QUICK_TIMEOUT_NS is compiled again from a second queue,
- * which has one helper, so that files made to take long do not delay the others.
+ * Most tables take 1 to 40 ms. A table that takes longer than QUICK_TIMEOUT_NS is compiled again
+ * from a second queue, which has one helper, so that files made to take long do not delay the
+ * others.
  */
 #define QUICK_TIMEOUT_NS (1 * NSEC_PER_SEC)
-#define SLOW_TIMEOUT_NS	 (20 * NSEC_PER_SEC)
+#define SLOW_TIMEOUT_NS  (20 * NSEC_PER_SEC)
 
 /*
- * Twelve attempts take two and a half hours. A file at which compilers hang costs up to 21 s of CPU time at each: less
- * than 2 % of one CPU.
+ * Twelve attempts take two and a half hours. A file at which compilers hang costs up to 21 s of CPU
+ * time at each: less than 2 % of one CPU.
  */
 static const struct avoid_list_options failed_tables = {
 	.key_size = sizeof(struct hash128),
@@ -33,10 +34,10 @@ static const struct avoid_list_options failed_tables = {
 
 struct making {
 	struct table_maker *maker;
-	uint32_t number;	/* of the executable */
+	uint32_t number; /* of the executable */
 	uint64_t began_ns;
 	struct hash128 content; /* of the executable */
-	struct hash128 key;	/* in the cache; all zero: the table is not stored there */
+	struct hash128 key;     /* in the cache; all zero: the table is not stored there */
 	int elf_fd;
 	bool is_slow;
 	bool in_memory; /* the disk has no room */
@@ -47,8 +48,8 @@ struct making {
 static void compile(struct making *making);
 
 /*
- * Identifies this build of the agent. Tables that another build compiled are not used, because its rules may differ.
- * All builds without a build-ID share the identity 0.
+ * Identifies this build of the agent. Tables that another build compiled are not used, because its
+ * rules may differ. All builds without a build-ID share the identity 0.
  */
 static uint64_t own_build(void)
 {
@@ -91,18 +92,23 @@ struct table_maker *table_maker_free(struct table_maker *maker)
 
 void table_maker_use_cache(struct table_maker *maker, const char *folder, uint64_t max_bytes)
 {
-	const struct table_cache_options options = { .folder = folder, .max_bytes = max_bytes, .maker = own_build() };
+	const struct table_cache_options options = { .folder = folder,
+						     .max_bytes = max_bytes,
+						     .maker = own_build() };
 	int r;
 
 	if (!folder[0])
 		return;
 	r = table_cache_open(&options, &maker->cache);
 	if (r == -EBUSY)
-		log_warn("another agent uses '%s', unwind tables are kept in memory, and not for the next start",
-			 folder);
+		log_warn(
+			"another agent uses '%s', unwind tables are kept in memory, and not for the next start",
+			folder);
 	else if (r < 0)
-		log_warn_errno(r, "cannot use '%s', unwind tables are kept in memory, and not for the next start: %m",
-			       folder);
+		log_warn_errno(
+			r,
+			"cannot use '%s', unwind tables are kept in memory, and not for the next start: %m",
+			folder);
 }
 
 bool table_maker_is_busy(const struct table_maker *maker)
@@ -115,13 +121,21 @@ uint64_t table_maker_retry_at_ns(const struct table_maker *maker, const struct h
 	return avoid_list_until_ns(maker->failed, content);
 }
 
-/* ---- the file that is written to ------------------------------------------------------------------------------- */
+/*
+ * ---- the file that is written to
+ * -------------------------------------------------------------------------------
+ */
 
-/* Logs the first failure, such as a full disk. Storing is tried again, because a smaller table may fit. */
+/*
+ * Logs the first failure, such as a full disk. Storing is tried again, because a smaller table may
+ * fit.
+ */
 static void note_cache_failure(struct table_maker *maker, int r)
 {
 	if (!maker->cache_failed)
-		log_warn_errno(r, "cannot write to unwind.cache_folder, new unwind tables are not kept: %m");
+		log_warn_errno(
+			r,
+			"cannot write to unwind.cache_folder, new unwind tables are not kept: %m");
 	maker->cache_failed = true;
 }
 
@@ -174,7 +188,10 @@ static int find_in_cache(struct table_maker *maker, const struct hash128 *key, i
 	return 1;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- ends ---------------------------------------------------------------------------------------
+ * ---------------
+ */
 
 static void making_free(struct making *making)
 {
@@ -212,7 +229,10 @@ static void count_failure(struct table_maker_stats *stats, int result)
 	}
 }
 
-/* Whether another attempt would have the same result: the file is no ELF file, is too large, or is hostile. */
+/*
+ * Whether another attempt would have the same result: the file is no ELF file, is too large, or is
+ * hostile.
+ */
 static bool is_lasting(int result)
 {
 	return result == -ENOEXEC || result == -EBADMSG || result == -ENODATA || result == -E2BIG ||
@@ -276,7 +296,10 @@ static void end_with_table(struct making *making)
 	end(making, 1, making->file.fd);
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------------------- */
+/*
+ * ---- steps --------------------------------------------------------------------------------------
+ * ---------------
+ */
 
 static bool is_of_disk(int r)
 {
@@ -355,7 +378,10 @@ static void compile(struct making *making)
 		end_without(making, r);
 }
 
-/* The key depends on @input, which the parser computed from the file, and on the content of the executable. */
+/*
+ * The key depends on @input, which the parser computed from the file, and on the content of the
+ * executable.
+ */
 static struct hash128 kept_key(const struct making *making, const struct hash128 *input)
 {
 	const struct hash128 both[] = { *input, making->content };
@@ -368,7 +394,8 @@ static void on_source(void *arg, int fd, const struct parser_source *source)
 	struct making *making = arg;
 	int cached_fd;
 
-	making->maker->stats.cache_ns += clock_monotonic_ns(making->maker->clock) - making->began_ns;
+	making->maker->stats.cache_ns +=
+		clock_monotonic_ns(making->maker->clock) - making->began_ns;
 	if (fd < 0) {
 		end_without(making, fd);
 		return;
@@ -409,8 +436,9 @@ int table_maker_make(struct table_maker *maker, const struct executable *executa
 		.elf_fd = -1,
 		.file.fd = -1,
 	};
-	r = source_open(maker->helpers, executable,
-			&(struct source_request){ .opened = on_source, .forget = forget, .arg = making });
+	r = source_open(
+		maker->helpers, executable,
+		&(struct source_request){ .opened = on_source, .forget = forget, .arg = making });
 	if (r < 0)
 		making_free(making);
 	else

@@ -2,12 +2,13 @@
 #pragma once
 
 /*
- * Makes files with unwind tables (agent/unwind/table_file.h): takes them from the cache on disk, or has them compiled.
- * Helpers open and parse the executables (agent/helper/). No function here blocks.
+ * Makes files with unwind tables (agent/unwind/table_file.h): takes them from the cache on disk, or
+ * has them compiled. Helpers open and parse the executables (agent/helper/). No function here
+ * blocks.
  *
- * A hostile file that takes over the helper which parses it can damage only its own table: a compiler has one file and
- * ends, it writes into an empty file that no other helper has, and the key of a table in the cache depends on the
- * content of the executable.
+ * A hostile file that takes over the helper which parses it can damage only its own table: a
+ * compiler has one file and ends, it writes into an empty file that no other helper has, and the
+ * key of a table in the cache depends on the content of the executable.
  *
  * Used by the agent's main thread.
  */
@@ -25,11 +26,12 @@ struct made_table {
 	uint32_t number; /* of the executable */
 
 	/*
-	 * 1: it was made; 0: the executable has none; -EINPROGRESS: compiling takes longer than a second, and the
-	 * function will be called once more; else negative errno: it failed.
+	 * 1: it was made; 0: the executable has none; -EINPROGRESS: compiling takes longer than a
+	 * second, and the function will be called once more; else negative errno: it failed.
 	 */
 	int result;
-	int fd;		      /* result 1: the table file, which the callee owns from now on; else -1 */
+	/* result 1: the table file, which the callee owns from now on; else -1 */
+	int fd;
 	struct hash128 key;   /* in the header of the file */
 	uint64_t retry_at_ns; /* as of table_maker_retry_at_ns() */
 };
@@ -46,7 +48,7 @@ struct table_maker {
 	table_made_function made;
 	void *arg;
 	struct table_cache *cache; /* NULL: none */
-	bool cache_failed;	   /* a table could not be stored, which was logged */
+	bool cache_failed;         /* a table could not be stored, which was logged */
 	struct avoid_list *failed; /* by content of the executable */
 	const struct clock *clock;
 	size_t n_making;
@@ -66,21 +68,27 @@ int table_maker_new(const struct table_maker_options *options, struct table_make
 /* To be called after helper_pool_free(). */
 struct table_maker *table_maker_free(struct table_maker *maker);
 
-/* Stores tables in @folder from now on, up to @max_bytes. A folder that cannot be used is logged. */
+/*
+ * Stores tables in @folder from now on, up to @max_bytes. A folder that cannot be used is logged.
+ */
 void table_maker_use_cache(struct table_maker *maker, const char *folder, uint64_t max_bytes);
 
-/* 0: the function will be called; -EBUSY: too many tables are being made, call again later; else negative errno. */
+/*
+ * 0: the function will be called; -EBUSY: too many tables are being made, call again later; else
+ * negative errno.
+ */
 int table_maker_make(struct table_maker *maker, const struct executable *executable);
 
 bool table_maker_is_busy(const struct table_maker *maker);
 
 /*
- * When the table of an executable with @content may be asked for again after a failure (monotonic). UINT64_MAX: never,
- * because its file is the reason, or because its helpers failed too often; 0: it did not fail.
+ * When the table of an executable with @content may be asked for again after a failure (monotonic).
+ * UINT64_MAX: never, because its file is the reason, or because its helpers failed too often; 0: it
+ * did not fail.
  *
- * A helper can fail for a reason that passes: it was killed, its host was short of memory, its file system did not
- * answer. A hostile file can make its helper fail each time. The time doubles with each failure, and the number of
- * attempts is bounded.
+ * A helper can fail for a reason that passes: it was killed, its host was short of memory, its file
+ * system did not answer. A hostile file can make its helper fail each time. The time doubles with
+ * each failure, and the number of attempts is bounded.
  */
 uint64_t table_maker_retry_at_ns(const struct table_maker *maker, const struct hash128 *content);
 

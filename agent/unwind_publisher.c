@@ -15,10 +15,16 @@
 /* How long a table is left alone that could not be begun: files or memory were short. */
 #define UNBEGUN_NS (10 * NSEC_PER_SEC)
 
-/* A table that no stack used for so long may leave when files are too many, or too large together: a minute. */
+/*
+ * A table that no stack used for so long may leave when files are too many, or too large together:
+ * a minute.
+ */
 #define IDLE_TICKS (UINT64_C(60) * NSEC_PER_SEC >> UNWIND_USED_SHIFT)
 
-/* ---- the maps ---------------------------------------------------------------------------------------------------- */
+/*
+ * ---- the maps -----------------------------------------------------------------------------------
+ * -----------------
+ */
 
 static void on_made(void *arg, const struct made_table *made);
 
@@ -53,7 +59,8 @@ static uint32_t max_files(void)
 }
 
 int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_programs *programs,
-			  struct executable_cache *executables, struct helper_pool *helpers, uint64_t unwind_bytes)
+			  struct executable_cache *executables, struct helper_pool *helpers,
+			  uint64_t unwind_bytes)
 {
 	int r;
 
@@ -70,7 +77,8 @@ int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_program
 		.max_file_bytes = UINT64_MAX,
 		.max_files = max_files(),
 	};
-	r = hash_table_new(sizeof(uint32_t), sizeof(struct published_table), UNWIND_MAX_TABLES, &publisher->tables);
+	r = hash_table_new(sizeof(uint32_t), sizeof(struct published_table), UNWIND_MAX_TABLES,
+			   &publisher->tables);
 	if (r == 0)
 		r = table_maker_new(&(struct table_maker_options){ .helpers = helpers,
 								   .clock = &system_clock,
@@ -79,11 +87,12 @@ int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_program
 				    &publisher->maker);
 	if (r < 0)
 		return r;
-	return paged_rows_init(&publisher->rows, &publisher->backend, unwind_parts_of_budget(unwind_bytes),
-			       UNWIND_POOL_RULES);
+	return paged_rows_init(&publisher->rows, &publisher->backend,
+			       unwind_parts_of_budget(unwind_bytes), UNWIND_POOL_RULES);
 }
 
-void unwind_publisher_use_cache(struct unwind_publisher *publisher, const char *folder, uint64_t max_bytes)
+void unwind_publisher_use_cache(struct unwind_publisher *publisher, const char *folder,
+				uint64_t max_bytes)
 {
 	publisher->max_file_bytes = max_bytes;
 	table_maker_use_cache(publisher->maker, folder, max_bytes);
@@ -105,10 +114,14 @@ void unwind_publisher_release(struct unwind_publisher *publisher)
 	paged_rows_release(&publisher->rows);
 }
 
-/* ---- tables that leave ---------------------------------------------------------------------------------------- */
+/*
+ * ---- tables that leave
+ * ----------------------------------------------------------------------------------------
+ */
 
 /* Of the file and the resident rows nothing is left. */
-static void close_table(struct unwind_publisher *publisher, uint32_t number, struct published_table *table)
+static void close_table(struct unwind_publisher *publisher, uint32_t number,
+			struct published_table *table)
 {
 	if (table->state != TABLE_READY)
 		return;
@@ -135,7 +148,8 @@ static bool is_idle(const struct unwind_publisher *publisher, const struct publi
 }
 
 /* The table that was used longest ago, and not lately; with @with_file one that has a file. */
-static bool find_idle(const struct unwind_publisher *publisher, bool with_file, uint32_t *ret_number)
+static bool find_idle(const struct unwind_publisher *publisher, bool with_file,
+		      uint32_t *ret_number)
 {
 	const struct published_table *oldest = NULL;
 	const void *key;
@@ -172,10 +186,17 @@ static bool make_room(struct unwind_publisher *publisher)
 	return true;
 }
 
-/* ---- making a table ------------------------------------------------------------------------------------------- */
+/*
+ * ---- making a table
+ * -------------------------------------------------------------------------------------------
+ */
 
-/* Writes the table's state into the BPF map. On failure the table is removed, as if it had never been asked for. */
-static int put_info(struct unwind_publisher *publisher, uint32_t number, struct published_table *table)
+/*
+ * Writes the table's state into the BPF map. On failure the table is removed, as if it had never
+ * been asked for.
+ */
+static int put_info(struct unwind_publisher *publisher, uint32_t number,
+		    struct published_table *table)
 {
 	int r = bpf_programs_put_unwind_table(publisher->programs, number, &table->info);
 
@@ -198,17 +219,22 @@ static int open_table(struct unwind_publisher *publisher, int fd, const struct h
 	}
 	table->state = TABLE_READY;
 	table->key = *key;
-	table->info = (struct abi_unwind_info){ .first_page = table->file.first_page, .n_pages = table->file.n_pages };
+	table->info = (struct abi_unwind_info){ .first_page = table->file.first_page,
+						.n_pages = table->file.n_pages };
 	publisher->file_bytes += table->file.bytes;
 	publisher->n_files++;
 	return 1;
 }
 
-/* While a table takes long to compile, and where there is none, frames are unwound by frame pointers. */
+/*
+ * While a table takes long to compile, and where there is none, frames are unwound by frame
+ * pointers.
+ */
 static void on_made(void *arg, const struct made_table *made)
 {
 	struct unwind_publisher *publisher = arg;
-	const struct executable *executable = executable_cache_by_number(publisher->executables, made->number);
+	const struct executable *executable =
+		executable_cache_by_number(publisher->executables, made->number);
 	struct published_table *table = hash_table_find(publisher->tables, &made->number);
 	int r = made->result;
 	int fd = made->fd;
@@ -227,14 +253,18 @@ static void on_made(void *arg, const struct made_table *made)
 	publisher->n_without += r == 0;
 	publisher->n_failed += r < 0 && r != -EINPROGRESS;
 	if (r < 0 && executable)
-		log_debug_errno(r, "no unwind table for '%s', its frames are left to frame pointers: %m",
-				executable->name);
+		log_debug_errno(
+			r, "no unwind table for '%s', its frames are left to frame pointers: %m",
+			executable->name);
 	(void)put_info(publisher, made->number, table);
 }
 
-/* When a table that could not even be begun may be asked for again: after @error, or an earlier failure. */
-static uint64_t retry_of_unbegun(const struct unwind_publisher *publisher, const struct executable *executable,
-				 int error)
+/*
+ * When a table that could not even be begun may be asked for again: after @error, or an earlier
+ * failure.
+ */
+static uint64_t retry_of_unbegun(const struct unwind_publisher *publisher,
+				 const struct executable *executable, int error)
 {
 	uint64_t retry_at_ns = table_maker_retry_at_ns(publisher->maker, &executable->content);
 
@@ -254,8 +284,12 @@ static int make_table(struct unwind_publisher *publisher, const struct executabl
 	return make_room(publisher) ? table_maker_make(publisher->maker, executable) : -EMFILE;
 }
 
-/* Begins the table of an executable that has no entry yet. NULL: it cannot be begun now, or memory is short. */
-static struct published_table *begin_table(struct unwind_publisher *publisher, const struct executable *executable)
+/*
+ * Begins the table of an executable that has no entry yet. NULL: it cannot be begun now, or memory
+ * is short.
+ */
+static struct published_table *begin_table(struct unwind_publisher *publisher,
+					   const struct executable *executable)
 {
 	struct published_table *table;
 	void *value;
@@ -283,10 +317,17 @@ bool unwind_publisher_is_making(const struct unwind_publisher *publisher, uint32
 	return table ? table->state == TABLE_MAKING : table_maker_is_busy(publisher->maker);
 }
 
-/* ---- loading rows --------------------------------------------------------------------------------------------- */
+/*
+ * ---- loading rows
+ * ---------------------------------------------------------------------------------------------
+ */
 
-/* The file is not what it was when it was written. The next stack that needs the table has it made again. */
-static void give_up_file(struct unwind_publisher *publisher, uint32_t number, const struct published_table *table)
+/*
+ * The file is not what it was when it was written. The next stack that needs the table has it made
+ * again.
+ */
+static void give_up_file(struct unwind_publisher *publisher, uint32_t number,
+			 const struct published_table *table)
 {
 	log_debug("the unwind table of executable %u is damaged, making it again", number);
 	if (publisher->maker->cache)
@@ -297,12 +338,14 @@ static void give_up_file(struct unwind_publisher *publisher, uint32_t number, co
 
 static void read_clock(struct unwind_publisher *publisher)
 {
-	paged_rows_set_now(&publisher->rows, (uint32_t)(clock_monotonic_ns(&system_clock) >> UNWIND_USED_SHIFT));
+	paged_rows_set_now(&publisher->rows,
+			   (uint32_t)(clock_monotonic_ns(&system_clock) >> UNWIND_USED_SHIFT));
 }
 
 int unwind_publisher_load(struct unwind_publisher *publisher, uint32_t number, uint64_t elf_addr)
 {
-	const struct executable *executable = executable_cache_by_number(publisher->executables, number);
+	const struct executable *executable =
+		executable_cache_by_number(publisher->executables, number);
 	struct published_table *table = hash_table_find(publisher->tables, &number);
 	struct chunk_record record;
 	bool is_new = !table;
@@ -331,7 +374,10 @@ int unwind_publisher_load(struct unwind_publisher *publisher, uint32_t number, u
 	return paged_rows_load(&publisher->rows, number, &record) == 0;
 }
 
-/* ---- tidying -------------------------------------------------------------------------------------------------- */
+/*
+ * ---- tidying ------------------------------------------------------------------------------------
+ * --------------
+ */
 
 static void note_use(void *arg, uint32_t number, uint32_t used)
 {
@@ -390,11 +436,15 @@ void unwind_publisher_tidy(struct unwind_publisher *publisher)
 	forget_failures(publisher);
 	paged_rows_each(&publisher->rows, note_use, publisher);
 	drop_tables_of_gone_executables(publisher);
-	while (publisher->file_bytes > publisher->max_file_bytes && find_idle(publisher, true, &number))
+	while (publisher->file_bytes > publisher->max_file_bytes &&
+	       find_idle(publisher, true, &number))
 		remove_table(publisher, number);
 }
 
-/* ---- the unwinder on the host --------------------------------------------------------------------------------- */
+/*
+ * ---- the unwinder on the host
+ * ---------------------------------------------------------------------------------
+ */
 
 static const struct abi_unwind_info *find_info(void *arg, uint32_t number)
 {
@@ -411,7 +461,8 @@ static const uint32_t *find_region(void *arg, uint64_t key)
 	return directories_region(&publisher->rows.directories, key);
 }
 
-void unwind_publisher_view(struct unwind_publisher *publisher, struct host_unwind_tables *ret_tables)
+void unwind_publisher_view(struct unwind_publisher *publisher,
+			   struct host_unwind_tables *ret_tables)
 {
 	*ret_tables = (struct host_unwind_tables){
 		.find = find_info,

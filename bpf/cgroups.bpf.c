@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The cgroups of a process, over all hierarchies, as one number. The agent reads /proc/PID/cgroup once for each number,
- * instead of once for each process.
+ * The cgroups of a process, over all hierarchies, as one number. The agent reads /proc/PID/cgroup
+ * once for each number, instead of once for each process.
  */
 #include "bpf/include/sample.bpf.h"
 
@@ -29,12 +29,14 @@ __hidden void sample_note_cgroups(struct sample *sample)
 	struct css_set *set;
 	__u64 hash = 0;
 
-	if (!(sample->header.flags & ABI_SAMPLE_UNKNOWN) && !(sample->process_flags & ABI_PROCESS_TELL_CGROUPS))
+	if (!(sample->header.flags & ABI_SAMPLE_UNKNOWN) &&
+	    !(sample->process_flags & ABI_PROCESS_TELL_CGROUPS))
 		return;
 	if (!bpf_core_field_exists(task->cgroups))
 		return;
 	set = BPF_CORE_READ(task, group_leader, cgroups);
-	head = (struct list_head *)((char *)set + bpf_core_field_offset(struct css_set, cgrp_links));
+	head = (struct list_head *)((char *)set +
+				    bpf_core_field_offset(struct css_set, cgrp_links));
 	at = BPF_CORE_READ(head, next);
 	for (int i = 0; i < MAX_HIERARCHIES; i++) {
 		if (!at)
@@ -43,8 +45,10 @@ __hidden void sample_note_cgroups(struct sample *sample)
 			sample->header.cgroups = hash;
 			return;
 		}
-		hash = add_cgroup(hash, (struct cgrp_cset_link *)((char *)at - bpf_core_field_offset(
-								  struct cgrp_cset_link, cgrp_link)));
+		hash = add_cgroup(
+			hash, (struct cgrp_cset_link *)((char *)at -
+							bpf_core_field_offset(struct cgrp_cset_link,
+									      cgrp_link)));
 		at = BPF_CORE_READ(at, next);
 	}
 }

@@ -21,7 +21,10 @@ static __always_inline void tell_timer(struct bpf_perf_event_data *context)
 	timer->kernel_pc = in_user_mode(context) ? 0 : context_read(context, registers_pc_field);
 }
 
-/* The program that walks UNWIND_STEPS_OF_PART frames more; used by the variant without bpf_loop() alone. */
+/*
+ * The program that walks UNWIND_STEPS_OF_PART frames more; used by the variant without bpf_loop()
+ * alone.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
@@ -34,7 +37,8 @@ static __always_inline int finish_tick(struct sample *sample)
 	if (sample->header.cut == STACK_CUT_READ_FAULT) {
 		if (sample_defer(sample)) {
 			count(ABI_COUNTER_TICKS_SAMPLED);
-			count_many(ABI_COUNTER_TICKS_NS, bpf_ktime_get_ns() - sample->header.time_ns);
+			count_many(ABI_COUNTER_TICKS_NS,
+				   bpf_ktime_get_ns() - sample->header.time_ns);
 			return 0;
 		}
 		sample_touch(sample);
@@ -48,8 +52,9 @@ static __always_inline int finish_tick(struct sample *sample)
 }
 
 /*
- * Without bpf_loop() (before 5.17) a program can walk as many frames as the verifier has the patience to look at one by
- * one. The rest is walked by tail calls, of which the kernel allows 33: 528 frames.
+ * Without bpf_loop() (before 5.17) a program can walk as many frames as the verifier has the
+ * patience to look at one by one. The rest is walked by tail calls, of which the kernel allows 33:
+ * 528 frames.
  */
 SEC("perf_event")
 int hearth_unwind_part(struct bpf_perf_event_data *context)
@@ -99,7 +104,8 @@ int hearth_on_cpu_tick(struct bpf_perf_event_data *context)
 			if (user_mode)
 				registers_from_context(&sample->registers, context);
 			else
-				registers_from_task(&sample->registers, user_registers(current_task()));
+				registers_from_task(&sample->registers,
+						    user_registers(current_task()));
 #if defined(HEARTH_BPF_KERNEL_5)
 			if (unwind_user_begin(sample)) {
 				bpf_tail_call(context, &unwind_parts, 0);

@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Stacks with pages that are not resident (paged out, or of a file and never touched). A timer's interrupt cannot
- * fault a page in, but the thread itself can, on its way back to user mode: where the kernel has task work for BPF
- * (6.18) the unfinished sample is put into a slot, and a callback in the thread reads the page and goes on from the
- * frame where unwinding had stopped. Nothing of the user's has run in between: the stack is still that of the tick,
- * and so are the sample's time and its kernel part.
+ * Stacks with pages that are not resident (paged out, or of a file and never touched). A timer's
+ * interrupt cannot fault a page in, but the thread itself can, on its way back to user mode: where
+ * the kernel has task work for BPF (6.18) the unfinished sample is put into a slot, and a callback
+ * in the thread reads the page and goes on from the frame where unwinding had stopped. Nothing of
+ * the user's has run in between: the stack is still that of the tick, and so are the sample's time
+ * and its kernel part.
  *
- * A tick that went into a slot is a sample taken: it leaves the slot through the ring buffer and in no other way.
- * When the callback takes too long (a thread that stays in a system call) or finds the ring buffer full, the agent
- * has hearth_sweep_deferred submit the sample as it is.
+ * A tick that went into a slot is a sample taken: it leaves the slot through the ring buffer and in
+ * no other way. When the callback takes too long (a thread that stays in a system call) or finds
+ * the ring buffer full, the agent has hearth_sweep_deferred submit the sample as it is.
  *
- * Where there is no callback (older kernels, no slot) the agent is told to touch the page: the next sample finds it.
+ * Where there is no callback (older kernels, no slot) the agent is told to touch the page: the next
+ * sample finds it.
  */
 #include "bpf/include/sample.bpf.h"
 
 #include "common/frame.h"
 
-/* Faults may wait for a disk, and it is the thread's time: after a period of 99 Hz the rest of the stack is left. */
+/*
+ * Faults may wait for a disk, and it is the thread's time: after a period of 99 Hz the rest of the
+ * stack is left.
+ */
 #define WAITING_MAX_NS 10000000ULL
 
-/* A page that could not be had, or that was told to be touched, is left alone for 2^28 ns, a quarter of a second. */
+/*
+ * A page that could not be had, or that was told to be touched, is left alone for 2^28 ns, a
+ * quarter of a second.
+ */
 #define KNOWN_SHIFT 28
 #define KNOWN_SLOTS 256
 
@@ -47,7 +55,10 @@ struct {
 	__type(value, struct deferred_sample);
 } deferred_samples SEC(".maps");
 
-/* A record and its header are 24 bytes: 170 pages between two drains. The agent makes it one page of the host's. */
+/*
+ * A record and its header are 24 bytes: 170 pages between two drains. The agent makes it one page
+ * of the host's.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -59,21 +70,26 @@ struct abi_deferred deferred = {};
 __u64 known_pages[KNOWN_SLOTS] = {};
 
 /* libbpf compares our declarations with the kernel's: a struct must be one, whatever is in it. */
-struct bpf_map {};
+struct bpf_map {
+};
 typedef int (*task_work_callback)(struct bpf_map *map, void *key, void *value);
 
 /*
- * Weak: where there are none, all that leads to them is dead code. Only one of the first two may be named: 7.0 has
- * both, the elder with another type, and libbpf fails when a type differs, also that of a weak name.
+ * Weak: where there are none, all that leads to them is dead code. Only one of the first two may be
+ * named: 7.0 has both, the elder with another type, and libbpf fails when a type differs, also that
+ * of a weak name.
  */
 #if defined(HEARTH_BPF_KERNEL_7)
-extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *work, void *map,
+extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *work,
+					 void *map,
 					 task_work_callback callback) __ksym __weak; /* 7.0 */
 #elif !defined(HEARTH_BPF_KERNEL_5)
-extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map,
-					      task_work_callback callback, void *aux) __ksym __weak; /* 6.18 */
+extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work,
+					      void *map,
+					      /* 6.18 */
+					      task_work_callback callback, void *aux) __ksym __weak;
 #endif
-extern void bpf_local_irq_save(unsigned long *flags) __ksym __weak;    /* 6.14 */
+extern void bpf_local_irq_save(unsigned long *flags) __ksym __weak; /* 6.14 */
 extern void bpf_local_irq_restore(unsigned long *flags) __ksym __weak;
 
 /* The verifier must see the bound on the very register that indexes. */
@@ -99,7 +115,8 @@ static __always_inline __u64 page_mark(const struct sample *sample, enum known w
 {
 	__u64 moment = bpf_ktime_get_ns() >> KNOWN_SHIFT;
 
-	return ((sample->fault_address >> PAGE_SHIFT) ^ ((__u64)sample->header.pid << 40) ^ (moment << 20) ^ what) *
+	return ((sample->fault_address >> PAGE_SHIFT) ^ ((__u64)sample->header.pid << 40) ^
+		(moment << 20) ^ what) *
 	       0x9e3779b97f4a7c15ULL;
 }
 
@@ -150,8 +167,9 @@ struct finishing {
 };
 
 /*
- * Without interrupts, as at a tick: unwinding and submitting count as ticks do, which would otherwise interrupt them,
- * and unwind tables stay in place as long (the agent waits for a grace period of RCU).
+ * Without interrupts, as at a tick: unwinding and submitting count as ticks do, which would
+ * otherwise interrupt them, and unwind tables stay in place as long (the agent waits for a grace
+ * period of RCU).
  */
 static __always_inline void unwind_further(struct sample *sample)
 {
@@ -186,17 +204,24 @@ static long fault_in_and_unwind(__u64 index, void *argument)
 	       sample->fault_address == address || waited_too_long(finishing);
 }
 
-/* Whether the thread is where it was at the tick: not in exit, in another program, or in a signal handler. */
+/*
+ * Whether the thread is where it was at the tick: not in exit, in another program, or in a signal
+ * handler.
+ */
 static __always_inline bool is_where_it_was(const struct deferred_sample *waiting)
 {
 	struct task_struct *task = current_task();
 	struct pt_regs *registers = user_registers(task);
 
-	return !(kernel_read(task, flags) & PF_EXITING) && task_registers_pc(registers) == waiting->pc &&
+	return !(kernel_read(task, flags) & PF_EXITING) &&
+	       task_registers_pc(registers) == waiting->pc &&
 	       task_registers_sp(registers) == waiting->sp;
 }
 
-/* In its thread: what has no unwind table (pages that were absent may tell of another executable) can be copied. */
+/*
+ * In its thread: what has no unwind table (pages that were absent may tell of another executable)
+ * can be copied.
+ */
 static __always_inline int deliver(struct sample *sample)
 {
 	unsigned long flags;
@@ -222,8 +247,9 @@ static __always_inline void finish(struct deferred_sample *waiting)
 	}
 	/* Each round leaves at least one frame behind. */
 	for_each_index(ABI_MAX_USER_FRAMES, ABI_MAX_USER_FRAMES, fault_in_and_unwind, &finishing);
-	count_preemptible(waiting->sample.header.cut == STACK_CUT_READ_FAULT ? ABI_COUNTER_DEFERRED_CUT :
-									       ABI_COUNTER_DEFERRED_WHOLE);
+	count_preemptible(waiting->sample.header.cut == STACK_CUT_READ_FAULT
+				  ? ABI_COUNTER_DEFERRED_CUT
+				  : ABI_COUNTER_DEFERRED_WHOLE);
 }
 
 /* In the sampled thread, before it goes back to user mode; or when it exits. May sleep. */
@@ -233,7 +259,8 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 	__u32 slot = *(__u32 *)key;
 
 	if (__sync_val_compare_and_swap(state_of(slot), ABI_DEFERRED_WAITING | ABI_DEFERRED_DUE,
-					ABI_DEFERRED_BUSY) != (ABI_DEFERRED_WAITING | ABI_DEFERRED_DUE)) {
+					ABI_DEFERRED_BUSY) !=
+	    (ABI_DEFERRED_WAITING | ABI_DEFERRED_DUE)) {
 		/* The sweep has the sample, or had it. */
 		__sync_fetch_and_and(state_of(slot), ~ABI_DEFERRED_DUE);
 		return 0;
@@ -255,14 +282,15 @@ static __always_inline int schedule(struct deferred_sample *waiting)
 
 #if defined(HEARTH_BPF_KERNEL_7)
 	if (bpf_task_work_schedule_resume)
-		return bpf_task_work_schedule_resume(task, &waiting->work, &deferred_samples, on_return_to_user);
+		return bpf_task_work_schedule_resume(task, &waiting->work, &deferred_samples,
+						     on_return_to_user);
 #elif defined(HEARTH_BPF_KERNEL_5)
 	(void)task;
 	(void)on_return_to_user;
 #else
 	if (bpf_task_work_schedule_resume_impl)
-		return bpf_task_work_schedule_resume_impl(task, &waiting->work, &deferred_samples, on_return_to_user,
-							  (void *)0);
+		return bpf_task_work_schedule_resume_impl(task, &waiting->work, &deferred_samples,
+							  on_return_to_user, (void *)0);
 #endif
 	return -1;
 }
@@ -282,8 +310,8 @@ static long claim_slot(__u64 index, void *argument)
 }
 
 /*
- * The frames there are, and what unwinding goes on from (kernel_pcs, which are the last, are done with). Slots are
- * cold: each line of the cache that is left out counts.
+ * The frames there are, and what unwinding goes on from (kernel_pcs, which are the last, are done
+ * with). Slots are cold: each line of the cache that is left out counts.
  */
 static __always_inline bool copy_sample(struct sample *to, const struct sample *from)
 {
@@ -312,7 +340,10 @@ static __always_inline bool put_into_slot(struct sample *sample, __u32 slot)
 	return schedule(waiting) == 0;
 }
 
-/* The thread exits or executes another program: what was its stack is lost, or will be when its task work runs. */
+/*
+ * The thread exits or executes another program: what was its stack is lost, or will be when its
+ * task work runs.
+ */
 static __always_inline bool is_leaving(const struct sample *sample)
 {
 	struct task_struct *task = current_task();
@@ -323,21 +354,24 @@ static __always_inline bool is_leaving(const struct sample *sample)
 }
 
 /*
- * Unwinding was stopped by a page that may be had in another way. Without mappings and tables an address is a guess,
- * and the agent gets a copy of the stack.
+ * Unwinding was stopped by a page that may be had in another way. Without mappings and tables an
+ * address is a guess, and the agent gets a copy of the stack.
  */
 static __always_inline bool may_be_had(const struct sample *sample)
 {
-	return sample->header.cut == STACK_CUT_READ_FAULT && !(sample->header.flags & ABI_SAMPLE_UNKNOWN) &&
-	       sample->n_missing == 0 && sample->fault_address >= 1 << PAGE_SHIFT &&
-	       (__s64)sample->fault_address > 0 && !is_known(sample, KNOWN_UNREADABLE) && !is_leaving(sample);
+	return sample->header.cut == STACK_CUT_READ_FAULT &&
+	       !(sample->header.flags & ABI_SAMPLE_UNKNOWN) && sample->n_missing == 0 &&
+	       sample->fault_address >= 1 << PAGE_SHIFT && (__s64)sample->fault_address > 0 &&
+	       !is_known(sample, KNOWN_UNREADABLE) && !is_leaving(sample);
 }
 
 __hidden void sample_touch(struct sample *sample)
 {
-	struct abi_absent_page page = { .address = sample->fault_address, .pid = sample->header.pid };
+	struct abi_absent_page page = { .address = sample->fault_address,
+					.pid = sample->header.pid };
 
-	if (config.absent_pages == ABI_ABSENT_PAGES_LEAVE || !may_be_had(sample) || is_known(sample, KNOWN_TOLD))
+	if (config.absent_pages == ABI_ABSENT_PAGES_LEAVE || !may_be_had(sample) ||
+	    is_known(sample, KNOWN_TOLD))
 		return;
 	note_known(sample, KNOWN_TOLD);
 	if (bpf_ringbuf_output(&absent_pages, &page, sizeof(page), BPF_RB_FORCE_WAKEUP))
@@ -349,9 +383,9 @@ __hidden bool sample_defer(struct sample *sample)
 	__u32 slot = ABI_DEFERRED_SLOTS;
 
 	/*
-	 * The agent has seen to it that the kernel has what it takes; where it has not, the verifier drops what
-	 * follows. What a thread was given to do it will do: the kernel takes it on in an interrupt of this very CPU,
-	 * before the thread goes on.
+	 * The agent has seen to it that the kernel has what it takes; where it has not, the
+	 * verifier drops what follows. What a thread was given to do it will do: the kernel takes
+	 * it on in an interrupt of this very CPU, before the thread goes on.
 	 */
 #if defined(HEARTH_BPF_KERNEL_5)
 	return false;

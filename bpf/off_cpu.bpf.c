@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Off-CPU time. A user thread that leaves its CPU asleep begins a wait, and ends it when it is back on some CPU: with
- * the exact time, and a stack that was taken as it left, because only then its memory can be read.
+ * Off-CPU time. A user thread that leaves its CPU asleep begins a wait, and ends it when it is back
+ * on some CPU: with the exact time, and a stack that was taken as it left, because only then its
+ * memory can be read.
  *
- * Taking a stack costs some fifty times what the rest does, so a CPU has a budget of time for it. When that is used up,
- * a thread has only some of its waits taken at a place where it waits often, by lot and before the wait, so that no
- * kind of wait is preferred. At all places about as many are taken, so that all are where waits are rare. The time of
- * those without a stack is summed up by place and goes to those with one: what is thinned are stacks, never time.
+ * Taking a stack costs some fifty times what the rest does, so a CPU has a budget of time for it.
+ * When that is used up, a thread has only some of its waits taken at a place where it waits often,
+ * by lot and before the wait, so that no kind of wait is preferred. At all places about as many are
+ * taken, so that all are where waits are rare. The time of those without a stack is summed up by
+ * place and goes to those with one: what is thinned are stacks, never time.
  */
 #include "bpf/include/off_cpu.bpf.h"
 
@@ -17,10 +19,11 @@
 #include "common/frame.h"
 
 /*
- * Share of each CPU's time that may go into taking stacks: 1/200 as long as thinning the waits of busy threads can keep
- * it there, 1/50 before threads that wait less than a hundred times a second are thinned too.
+ * Share of each CPU's time that may go into taking stacks: 1/200 as long as thinning the waits of
+ * busy threads can keep it there, 1/50 before threads that wait less than a hundred times a second
+ * are thinned too.
  */
-#define CAPTURE_SHARE	   200
+#define CAPTURE_SHARE      200
 #define CAPTURE_SHARE_MOST 50
 #define RARE_INTERVAL_NS   10000000ULL
 
@@ -30,20 +33,28 @@
 /* How often what was spent is compared with what may be spent. */
 #define SLICE_NS 10000000ULL
 
-/* Time between two stacks of one thread: never less, for want of anything to gain, and never more. */
+/*
+ * Time between two stacks of one thread: never less, for want of anything to gain, and never more.
+ */
 #define MIN_INTERVAL_NS 100000ULL
 #define MAX_INTERVAL_NS 10000000000ULL
 
 /* Of a thread that never waited before, and the longest that counts. */
 #define RARE_GAP_NS 10000000000ULL
 
-/* A copy costs 36 KiB of the ring buffer, and by then the agent will have told us what it takes to do without. */
+/*
+ * A copy costs 36 KiB of the ring buffer, and by then the agent will have told us what it takes to
+ * do without.
+ */
 #define COPY_INTERVAL_NS 1000000000ULL
 
 /* Time of waits for which none of their length has a stack is kept so long. */
 #define FLUSH_NS 5000000000ULL
 
-/* Run-queue time is reported from here on: of most waits it is a few us, and a row for each would double the rows. */
+/*
+ * Run-queue time is reported from here on: of most waits it is a few us, and a row for each would
+ * double the rows.
+ */
 #define QUEUED_LEAST_NS 100000ULL
 
 /* Places that are tried for a site. */
@@ -61,7 +72,7 @@ struct {
 
 struct capture_budget {
 	__u64 slice_start_ns;
-	__u64 spent_ns;	   /* since then */
+	__u64 spent_ns;    /* since then */
 	__u64 interval_ns; /* between two stacks of one thread */
 };
 
@@ -72,7 +83,10 @@ struct {
 	__type(value, struct capture_budget);
 } capture_budgets SEC(".maps");
 
-/* What is known of a wait before its stack is walked; by CPU, because switches do not interrupt each other. */
+/*
+ * What is known of a wait before its stack is walked; by CPU, because switches do not interrupt
+ * each other.
+ */
 struct new_wait {
 	__u64 now_ns;
 	__u64 began_ns; /* taking the stack; 0: it is not taken */
@@ -87,7 +101,10 @@ struct {
 	__type(value, struct new_wait);
 } new_waits SEC(".maps");
 
-/* The program that walks UNWIND_STEPS_OF_PART frames more; used by the variant without bpf_loop() alone. */
+/*
+ * The program that walks UNWIND_STEPS_OF_PART frames more; used by the variant without bpf_loop()
+ * alone.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
@@ -107,8 +124,9 @@ static __always_inline void adjust_interval(struct capture_budget *budget, __u64
 	if (elapsed_ns < SLICE_NS && budget->spent_ns < 2 * SLICE_NS / share)
 		return;
 	if (budget->spent_ns > may_spend_ns)
-		interval_ns = interval_ns < RARE_INTERVAL_NS && interval_ns * 2 > RARE_INTERVAL_NS ? RARE_INTERVAL_NS
-												   : interval_ns * 2;
+		interval_ns = interval_ns < RARE_INTERVAL_NS && interval_ns * 2 > RARE_INTERVAL_NS
+				      ? RARE_INTERVAL_NS
+				      : interval_ns * 2;
 	else if (elapsed_ns > 100 * SLICE_NS)
 		interval_ns = 0; /* nothing happened here for a while */
 	else if (budget->spent_ns < may_spend_ns / 4 * 3)
@@ -129,10 +147,13 @@ static __always_inline bool has_others(const struct wait_site *site)
 }
 
 /* Index of the site that the thread waits at. */
-static __always_inline __u8 find_site(struct task_struct *task, struct thread_waits *waits, __u64 now_ns)
+static __always_inline __u8 find_site(struct task_struct *task, struct thread_waits *waits,
+				      __u64 now_ns)
 {
 	struct pt_regs *registers = user_registers(task);
-	__u64 tag = (task_registers_pc(registers) ^ task_registers_sp(registers) << 20) * 0x9e3779b97f4a7c15ULL | 1;
+	__u64 tag = (task_registers_pc(registers) ^ task_registers_sp(registers) << 20) *
+			    0x9e3779b97f4a7c15ULL |
+		    1;
 	__u32 home = tag >> 61;
 	__u32 chosen = N_WAIT_SITES;
 
@@ -156,8 +177,8 @@ static __always_inline __u8 find_site(struct task_struct *task, struct thread_wa
 }
 
 /*
- * The lot is one in 2^result. It hangs on what was before, never on what this wait will be. A running mean of the gaps
- * is one over the rate, also where short and long ones take turns.
+ * The lot is one in 2^result. It hangs on what was before, never on what this wait will be. A
+ * running mean of the gaps is one over the rate, also where short and long ones take turns.
  */
 static __always_inline __u8 choose_weight(struct wait_site *site, __u64 interval_ns, __u64 now_ns)
 {
@@ -179,16 +200,23 @@ static __always_inline __u8 choose_weight(struct wait_site *site, __u64 interval
 	return shift;
 }
 
-/* This stack would be no better than the copy that went to the agent a moment ago: that one stands for it. */
+/*
+ * This stack would be no better than the copy that went to the agent a moment ago: that one stands
+ * for it.
+ */
 static __always_inline bool was_copied(const struct sample *sample, const struct wait_site *site)
 {
 	return (sample->header.flags & ABI_SAMPLE_UNKNOWN || sample->n_missing > 0) &&
 	       sample->header.time_ns - site->copied_ns < COPY_INTERVAL_NS;
 }
 
-/* Up to the first frame in user code. @task is the current one still. WAIT_STACK_TAKEN: the rest is to be walked. */
+/*
+ * Up to the first frame in user code. @task is the current one still. WAIT_STACK_TAKEN: the rest is
+ * to be walked.
+ */
 static __always_inline enum wait_stack begin_stack(void *context, struct task_struct *task,
-						   const struct wait_site *site, struct sample *sample)
+						   const struct wait_site *site,
+						   struct sample *sample)
 {
 	long size;
 
@@ -206,7 +234,8 @@ static __always_inline enum wait_stack begin_stack(void *context, struct task_st
 	sample->header.flags |= ABI_SAMPLE_DEFINITION;
 	size = bpf_get_stack(context, sample->kernel_pcs, sizeof(sample->kernel_pcs), 0);
 	if (size > 0)
-		unwind_kernel_callers(sample, frames_above_schedule(sample), (__u32)size / sizeof(__u64));
+		unwind_kernel_callers(sample, frames_above_schedule(sample),
+				      (__u32)size / sizeof(__u64));
 	else
 		count(ABI_COUNTER_KERNEL_STACK_ERROR);
 	registers_from_task(&sample->registers, user_registers(task));
@@ -214,8 +243,8 @@ static __always_inline enum wait_stack begin_stack(void *context, struct task_st
 }
 
 /*
- * By the time of the walk the library may be known, and the walk reads pages that are not resident: one may have ended
- * the copy that went to the agent, too.
+ * By the time of the walk the library may be known, and the walk reads pages that are not resident:
+ * one may have ended the copy that went to the agent, too.
  */
 static __always_inline bool may_be_longer(const struct sample *sample)
 {
@@ -225,13 +254,14 @@ static __always_inline bool may_be_longer(const struct sample *sample)
 		return false;
 	if (header->flags & ABI_SAMPLE_COPIED)
 		return sample->copy_lacks_pages;
-	return sample->n_missing > 0 || header->cut == STACK_CUT_READ_FAULT || header->cut == STACK_CUT_UNKNOWN ||
+	return sample->n_missing > 0 || header->cut == STACK_CUT_READ_FAULT ||
+	       header->cut == STACK_CUT_UNKNOWN ||
 	       (header->cut != STACK_CUT_NONE && sample->met_unmapped);
 }
 
 /* The frames in user code were walked. */
-static __always_inline enum wait_stack finish_stack(struct thread_waits *waits, struct wait_site *site,
-						    struct sample *sample)
+static __always_inline enum wait_stack finish_stack(struct thread_waits *waits,
+						    struct wait_site *site, struct sample *sample)
 {
 	if (sample->header.n_user_frames == 0) {
 		count(ABI_COUNTER_OFF_CPU_NO_USER);
@@ -251,8 +281,12 @@ static __always_inline enum wait_stack finish_stack(struct thread_waits *waits, 
 	return may_be_longer(sample) ? WAIT_STACK_CUT : WAIT_STACK_TAKEN;
 }
 
-/* Waits like this one; after a while also those that were unlike it, for want of one that is like them. */
-static __always_inline void take_others(struct wait_site *site, __u8 class, bool all, struct abi_wait *wait)
+/*
+ * Waits like this one; after a while also those that were unlike it, for want of one that is like
+ * them.
+ */
+static __always_inline void take_others(struct wait_site *site, __u8 class, bool all,
+					struct abi_wait *wait)
 {
 	wait->others_ns = 0;
 	wait->n_others = 0;
@@ -298,8 +332,9 @@ static __always_inline void add_others(struct sample *sample, const struct threa
 }
 
 /*
- * Run-queue time of the site, with that of the waits which had no stack: it belongs to the off-CPU time, and is shown
- * beside it. What is left of it, below QUEUED_LEAST_NS or 1 us, is added to that of the waits to come.
+ * Run-queue time of the site, with that of the waits which had no stack: it belongs to the off-CPU
+ * time, and is shown beside it. What is left of it, below QUEUED_LEAST_NS or 1 us, is added to that
+ * of the waits to come.
  */
 static __always_inline __u32 queued_us(const struct wait_site *site)
 {
@@ -311,13 +346,14 @@ static __always_inline __u32 queued_us(const struct wait_site *site)
 }
 
 /* [since_ns, until_ns) of a wait whose stack is known. */
-static __always_inline void tell_wait(struct task_struct *task, struct thread_waits *waits, __u64 since_ns,
-				      __u64 until_ns)
+static __always_inline void tell_wait(struct task_struct *task, struct thread_waits *waits,
+				      __u64 since_ns, __u64 until_ns)
 {
 	struct wait_site *site = &waits->sites[waits->site & (N_WAIT_SITES - 1)];
 	bool by_walk = waits->walk_start_ns == waits->start_ns;
 	__u64 duration_ns = until_ns - since_ns;
-	__u8 class = wait_class(duration_ns > waits->capture_ns ? duration_ns - waits->capture_ns : 0);
+	__u8 class =
+		wait_class(duration_ns > waits->capture_ns ? duration_ns - waits->capture_ns : 0);
 	__u32 key = 0;
 	struct sample *sample = bpf_map_lookup_elem(&off_cpu_scratch, &key);
 	__u32 pid = task->tgid;
@@ -360,7 +396,8 @@ static __always_inline void skip_wait(struct thread_waits *waits, __u64 duration
 }
 
 /* Called from three places: too long to stand there three times. */
-static __noinline void end_wait(struct task_struct *task, struct thread_waits *waits, __u64 now_ns, __u64 queued_ns)
+static __noinline void end_wait(struct task_struct *task, struct thread_waits *waits, __u64 now_ns,
+				__u64 queued_ns)
 {
 	__u64 since_ns = exchange(&waits->since_ns, 0);
 	__u64 start_ns;
@@ -390,10 +427,12 @@ static __noinline void end_wait(struct task_struct *task, struct thread_waits *w
 }
 
 /*
- * How much of a thread's run-queue time its cgroup was throttled. That time is summed over CPUs, of which each is
- * stopped by itself, so that it may be more; then all of the run-queue time is taken for throttled.
+ * How much of a thread's run-queue time its cgroup was throttled. That time is summed over CPUs, of
+ * which each is stopped by itself, so that it may be more; then all of the run-queue time is taken
+ * for throttled.
  */
-static __always_inline void count_throttled(const struct task_struct *task, struct thread_waits *waits, __u64 delay_ns)
+static __always_inline void count_throttled(const struct task_struct *task,
+					    struct thread_waits *waits, __u64 delay_ns)
 {
 	__u64 now_ns = throttled_ns(task) + 1;
 	__u64 before_ns = waits->throttled_ns;
@@ -425,11 +464,12 @@ static __always_inline void come_back(struct task_struct *task, __u64 now_ns)
 }
 
 /*
- * The kernel does not run programs at every switch: hosts were met where it runs none as certain threads leave. A
- * thread that leaves, and still waits for all we know, came back unseen, and what it ran since says when, but for the
- * time that it had to share its CPU.
+ * The kernel does not run programs at every switch: hosts were met where it runs none as certain
+ * threads leave. A thread that leaves, and still waits for all we know, came back unseen, and what
+ * it ran since says when, but for the time that it had to share its CPU.
  */
-static __always_inline void end_unseen(struct task_struct *task, struct thread_waits *waits, __u64 now_ns)
+static __always_inline void end_unseen(struct task_struct *task, struct thread_waits *waits,
+				       __u64 now_ns)
 {
 	__u64 ran_ns = task->se.sum_exec_runtime - waits->ran_ns;
 	__u64 since_ns = waits->since_ns;
@@ -445,7 +485,7 @@ static __always_inline __u64 unsent_ns(const struct thread_waits *waits)
 
 	for (__u32 i = 0; i < N_WAIT_SITES; i++) {
 #pragma unroll
-		for (__u32 class = 0; class < N_WAIT_CLASSES; class++)
+		for (__u32 class = 0; class < N_WAIT_CLASSES; class ++)
 			sum_ns += waits->sites[i].others_ns[class];
 	}
 	return sum_ns;
@@ -464,8 +504,8 @@ static __always_inline void leave_for_good(struct task_struct *task, __u64 now_n
 }
 
 /* The wait counts from here on. */
-static __always_inline void note_wait(struct task_struct *task, struct thread_waits *waits, const struct new_wait *new,
-				      enum wait_stack stack)
+static __always_inline void note_wait(struct task_struct *task, struct thread_waits *waits,
+				      const struct new_wait *new, enum wait_stack stack)
 {
 	__u32 key = 0;
 	struct capture_budget *budget = bpf_map_lookup_elem(&capture_budgets, &key);
@@ -487,8 +527,12 @@ static __always_inline void note_wait(struct task_struct *task, struct thread_wa
 	(void)exchange(&waits->since_ns, new->now_ns);
 }
 
-/* Returns in the variant without bpf_loop() only if there is nothing to walk, or no tail call is left. */
-static __always_inline enum wait_stack take_stack(void *context, struct task_struct *task, struct thread_waits *waits,
+/*
+ * Returns in the variant without bpf_loop() only if there is nothing to walk, or no tail call is
+ * left.
+ */
+static __always_inline enum wait_stack take_stack(void *context, struct task_struct *task,
+						  struct thread_waits *waits,
 						  struct wait_site *site)
 {
 	__u32 key = 0;
@@ -530,9 +574,10 @@ static __always_inline void begin_wait(void *context, struct task_struct *task, 
 	new->now_ns = now_ns;
 	new->began_ns = 0;
 	new->site = find_site(task, waits, now_ns);
-	site = &waits->sites[new->site & (N_WAIT_SITES - 1)];
+	site = &waits->sites[new->site &(N_WAIT_SITES - 1)];
 	new->weight_shift = choose_weight(site, budget->interval_ns, now_ns);
-	if (new->weight_shift == 0 || (bpf_get_prandom_u32() & ((1U << new->weight_shift) - 1)) == 0) {
+	if (new->weight_shift == 0 ||
+	    (bpf_get_prandom_u32() & ((1U << new->weight_shift) - 1)) == 0) {
 		new->began_ns = bpf_ktime_get_ns();
 		stack = take_stack(context, task, waits, site);
 	} else {
@@ -541,7 +586,9 @@ static __always_inline void begin_wait(void *context, struct task_struct *task, 
 	note_wait(task, waits, new, stack);
 }
 
-/* In the place of the rest of hearth_on_switch, see hearth_unwind_part. Loaded, but not attached. */
+/*
+ * In the place of the rest of hearth_on_switch, see hearth_unwind_part. Loaded, but not attached.
+ */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(hearth_wait_part, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -559,7 +606,8 @@ int BPF_PROG(hearth_wait_part, bool preempt, struct task_struct *prev, struct ta
 	if (!ended)
 		bpf_tail_call(ctx, &wait_parts, 0);
 	unwind_user_end(sample, ended);
-	note_wait(prev, waits, new, finish_stack(waits, &waits->sites[new->site & (N_WAIT_SITES - 1)], sample));
+	note_wait(prev, waits, new,
+		  finish_stack(waits, &waits->sites[new->site &(N_WAIT_SITES - 1)], sample));
 	return 0;
 }
 
@@ -567,7 +615,10 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(hearth_on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	__u64 now_ns = bpf_ktime_get_ns();
-	/* The argument is the state that was decided on; a waker may have changed the field meanwhile. */
+	/*
+	 * The argument is the state that was decided on; a waker may have changed the field
+	 * meanwhile.
+	 */
 	__u32 state = config.switch_tells_state ? (__u32)ctx[3] : task_state(prev);
 
 	count(ABI_COUNTER_OFF_CPU_SWITCHES);
@@ -593,7 +644,10 @@ int BPF_PROG(hearth_on_thread, struct task_struct *parent, struct task_struct *c
 	return 0;
 }
 
-/* The hash alone: task storage goes with the task. By now another thread may have the ID, and started later. */
+/*
+ * The hash alone: task storage goes with the task. By now another thread may have the ID, and
+ * started later.
+ */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(hearth_on_thread_freed, struct task_struct *task)
 {
@@ -604,9 +658,13 @@ int BPF_PROG(hearth_on_thread_freed, struct task_struct *task)
 	return 0;
 }
 
-/* A thread that is not the process's first and executes a program takes over the ID of the first one. */
+/*
+ * A thread that is not the process's first and executes a program takes over the ID of the first
+ * one.
+ */
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(hearth_on_thread_renamed, struct task_struct *task, int old_tid, struct linux_binprm *binprm)
+int BPF_PROG(hearth_on_thread_renamed, struct task_struct *task, int old_tid,
+	     struct linux_binprm *binprm)
 {
 	__u32 tid = old_tid;
 

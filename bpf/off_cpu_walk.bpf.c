@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The agent's walk over all threads: what waits now, since when, and where. A wait that the walk meets stands for
- * itself alone from then on, whether its stack was taken as it began or not: long waits are exact, and one that never
- * ends shows while it lasts. Where the stack was not taken a copy of it goes to the agent, which unwinds it: a program
- * that may sleep can read the memory of others (5.18). Where the kernel has no such programs the walk reads no memory,
- * and the agent gets the registers alone: of a wait whose stack was not taken as it began there is the innermost frame.
+ * The agent's walk over all threads: what waits now, since when, and where. A wait that the walk
+ * meets stands for itself alone from then on, whether its stack was taken as it began or not: long
+ * waits are exact, and one that never ends shows while it lasts. Where the stack was not taken a
+ * copy of it goes to the agent, which unwinds it: a program that may sleep can read the memory of
+ * others (5.18). Where the kernel has no such programs the walk reads no memory, and the agent gets
+ * the registers alone: of a wait whose stack was not taken as it began there is the innermost
+ * frame.
  *
- * Neither a file system nor another process is waited for: a stack that lies in a mapping of a file, or in memory whose
- * pages another process supplies, is not read (look_at_memory()).
+ * Neither a file system nor another process is waited for: a stack that lies in a mapping of a
+ * file, or in memory whose pages another process supplies, is not read (look_at_memory()).
  *
- * What is found goes to the agent through the walk's own file, one record after the other as in the ring buffer.
+ * What is found goes to the agent through the walk's own file, one record after the other as in the
+ * ring buffer.
  */
 #include "bpf/include/off_cpu.bpf.h"
 
@@ -18,22 +21,30 @@
 
 #include "common/event_type.h"
 
-/* Younger waits are left to the lot: at any moment busy threads are in one, and hardly any is worth a visit. */
+/*
+ * Younger waits are left to the lot: at any moment busy threads are in one, and hardly any is worth
+ * a visit.
+ */
 #define MIN_AGE_NS 10000000ULL
 
-/* Without memory a stack of another wait at the same place is better, unless this one takes so long. */
+/*
+ * Without memory a stack of another wait at the same place is better, unless this one takes so
+ * long.
+ */
 #define MIN_AGE_WITHOUT_MEMORY_NS 1000000000ULL
 
-#define PIECE_BYTES	 4096
-#define SMALL_PIECE	 128
+#define PIECE_BYTES 4096
+#define SMALL_PIECE 128
 
 #define COPY_OFFSET sizeof(struct abi_stack_copy)
 
-_Static_assert(ABI_WALKED_STACK_BYTES + COPY_OFFSET < 8 * 4096, "the buffer of the walk's file, where pages are small");
+_Static_assert(ABI_WALKED_STACK_BYTES + COPY_OFFSET < 8 * 4096,
+	       "the buffer of the walk's file, where pages are small");
 
 struct walk_scratch {
 	struct sample sample;
-	__u8 record[COPY_OFFSET + ABI_WALKED_STACK_BYTES] __attribute__((aligned(8))); /* struct abi_stack_copy */
+	/* struct abi_stack_copy */
+	__u8 record[COPY_OFFSET + ABI_WALKED_STACK_BYTES] __attribute__((aligned(8)));
 };
 
 static __always_inline struct abi_stack_copy *copy_in(struct walk_scratch *scratch)
@@ -50,10 +61,13 @@ struct {
 } walk_scratches SEC(".maps");
 
 /* include/uapi/linux/magic.h: files in memory, of which shared memory without a name is made too */
-#define TMPFS_MAGIC	0x01021994
+#define TMPFS_MAGIC     0x01021994
 #define HUGETLBFS_MAGIC 0x958458f6
 
-/* include/linux/mm.h: a process that registered the mapping with userfaultfd supplies its absent pages */
+/*
+ * include/linux/mm.h: a process that registered the mapping with userfaultfd supplies its absent
+ * pages
+ */
 #define VM_UFFD_MISSING 0x200
 
 /* include/uapi/asm-generic/errno-base.h */
@@ -61,8 +75,8 @@ struct {
 
 /* Memory of a thread that can be read without waiting for a file system or another process. */
 struct safe_memory {
-	__u64 end;	   /* up to here */
-	bool in_file;	   /* the memory that follows lies in a file */
+	__u64 end;         /* up to here */
+	bool in_file;      /* the memory that follows lies in a file */
 	bool is_userfault; /* another process supplies the pages that follow */
 };
 
@@ -89,14 +103,14 @@ enum memory_state {
 };
 
 /*
- * Whether [@address, @address + @size) can be read. A page of a file is read from its file system while the lock of the
- * process's mappings is held. Should the file system not answer, the reader would hang where no signal reaches it, and
- * the process too, once it wants the lock to change its mappings. A stack lies in a file on purpose only. The same
- * holds for memory that is registered with userfaultfd. The lock is not waited for either: somebody else may hang while
- * holding it.
+ * Whether [@address, @address + @size) can be read. A page of a file is read from its file system
+ * while the lock of the process's mappings is held. Should the file system not answer, the reader
+ * would hang where no signal reaches it, and the process too, once it wants the lock to change its
+ * mappings. A stack lies in a file on purpose only. The same holds for memory that is registered
+ * with userfaultfd. The lock is not waited for either: somebody else may hang while holding it.
  */
-static __always_inline enum memory_state look_at_memory(struct task_struct *task, struct safe_memory *memory,
-							__u64 address, __u32 size)
+static __always_inline enum memory_state
+look_at_memory(struct task_struct *task, struct safe_memory *memory, __u64 address, __u32 size)
 {
 	/* Two mappings at most: a piece is not larger than a page. */
 	for (int i = 0; i < 2; i++) {
@@ -104,7 +118,8 @@ static __always_inline enum memory_state look_at_memory(struct task_struct *task
 
 		if (address + size <= memory->end)
 			return MEMORY_SAFE;
-		r = bpf_find_vma(task, memory->end > address ? memory->end : address, look_at_mapping, memory, 0);
+		r = bpf_find_vma(task, memory->end > address ? memory->end : address,
+				 look_at_mapping, memory, 0);
 		if (r == -EBUSY)
 			return MEMORY_BUSY;
 		if (r || memory->in_file || memory->is_userfault)
@@ -114,11 +129,11 @@ static __always_inline enum memory_state look_at_memory(struct task_struct *task
 }
 
 /*
- * Copies what lies at @address and above, up to a page that is not there. Returns the bytes, or -1: the mappings are
- * being changed.
+ * Copies what lies at @address and above, up to a page that is not there. Returns the bytes, or -1:
+ * the mappings are being changed.
  */
-static __always_inline int copy_stack(struct task_struct *task, struct abi_stack_copy *copy, __u64 address,
-				      bool may_sleep)
+static __always_inline int copy_stack(struct task_struct *task, struct abi_stack_copy *copy,
+				      __u64 address, bool may_sleep)
 {
 	struct safe_memory memory = {};
 	enum memory_state state;
@@ -127,14 +142,18 @@ static __always_inline int copy_stack(struct task_struct *task, struct abi_stack
 	if (!may_sleep)
 		return 0;
 
-	/* Unrolled: clang let the loop's end fall through into its beginning, which the verifier of 6.1 refuses. */
+		/*
+	 * Unrolled: clang let the loop's end fall through into its beginning, which the verifier of
+	 * 6.1 refuses.
+	 */
 #pragma unroll
 	for (int piece = 0; piece < ABI_WALKED_STACK_BYTES / PIECE_BYTES; piece++) {
 		state = look_at_memory(task, &memory, address + size, PIECE_BYTES);
 		if (state == MEMORY_BUSY)
 			return -1;
 		if (state != MEMORY_SAFE ||
-		    bpf_copy_from_user_task(copy->stack + size, PIECE_BYTES, (void *)(address + size), task, 0))
+		    bpf_copy_from_user_task(copy->stack + size, PIECE_BYTES,
+					    (void *)(address + size), task, 0))
 			break;
 		size += PIECE_BYTES;
 	}
@@ -143,7 +162,8 @@ static __always_inline int copy_stack(struct task_struct *task, struct abi_stack
 		if (size > ABI_WALKED_STACK_BYTES - SMALL_PIECE)
 			break;
 		if (look_at_memory(task, &memory, address + size, SMALL_PIECE) != MEMORY_SAFE ||
-		    bpf_copy_from_user_task(copy->stack + size, SMALL_PIECE, (void *)(address + size), task, 0))
+		    bpf_copy_from_user_task(copy->stack + size, SMALL_PIECE,
+					    (void *)(address + size), task, 0))
 			break;
 		size += SMALL_PIECE;
 	}
@@ -157,11 +177,11 @@ static __always_inline int copy_stack(struct task_struct *task, struct abi_stack
 enum found_stack {
 	STACK_FOUND,
 	STACK_UNWANTED, /* there is no user frame, or waits of the process are not wanted */
-	STACK_BUSY,	/* the next walk may find it */
+	STACK_BUSY,     /* the next walk may find it */
 };
 
-static __always_inline enum found_stack take_stack(struct task_struct *task, struct walk_scratch *scratch,
-						   bool may_sleep)
+static __always_inline enum found_stack take_stack(struct task_struct *task,
+						   struct walk_scratch *scratch, bool may_sleep)
 {
 	struct sample *sample = &scratch->sample;
 	struct abi_stack_copy *copy = copy_in(scratch);
@@ -176,19 +196,23 @@ static __always_inline enum found_stack take_stack(struct task_struct *task, str
 		return STACK_UNWANTED;
 	size = bpf_get_task_stack(task, sample->kernel_pcs, sizeof(sample->kernel_pcs), 0);
 	if (size > 0)
-		unwind_kernel_callers(sample, frames_above_schedule(sample), (__u32)size / sizeof(__u64));
+		unwind_kernel_callers(sample, frames_above_schedule(sample),
+				      (__u32)size / sizeof(__u64));
 	sample->header.flags &= ~ABI_SAMPLE_WITHOUT_STACK; /* that is on_cpu.regex */
 	sample->header.flags |= ABI_SAMPLE_COPIED;
 	/* A stack of its own: what it will be is not known here. */
-	hash = (sample->hash ^ sample->header.time_ns ^ ((__u64)sample->header.tid << 32)) * 0x9e3779b97f4a7c15ULL;
+	hash = (sample->hash ^ sample->header.time_ns ^ ((__u64)sample->header.tid << 32)) *
+	       0x9e3779b97f4a7c15ULL;
 	sample->header.stack_hash = hash ^ (hash >> 29);
 
 	copy->pc = sample->registers.entry_pc;
-	__builtin_memcpy(copy->general, sample->registers.general, sizeof(sample->registers.general));
+	__builtin_memcpy(copy->general, sample->registers.general,
+			 sizeof(sample->registers.general));
 	n_kernel_frames = sample->header.n_kernel_frames;
 	if (n_kernel_frames > ABI_MAX_KERNEL_FRAMES)
 		n_kernel_frames = ABI_MAX_KERNEL_FRAMES;
-	bpf_probe_read_kernel(copy->kernel_frames, n_kernel_frames * sizeof(struct abi_frame), sample->frames);
+	bpf_probe_read_kernel(copy->kernel_frames, n_kernel_frames * sizeof(struct abi_frame),
+			      sample->frames);
 	stack_bytes = copy_stack(task, copy, sample->registers.sp, may_sleep);
 	if (stack_bytes < 0)
 		return STACK_BUSY;
@@ -198,7 +222,9 @@ static __always_inline enum found_stack take_stack(struct task_struct *task, str
 	return STACK_FOUND;
 }
 
-/* 0, or -1: the walk's buffer is full; the kernel empties it, and comes back with the same thread. */
+/*
+ * 0, or -1: the walk's buffer is full; the kernel empties it, and comes back with the same thread.
+ */
 static __always_inline int write_record(struct seq_file *file, struct walk_scratch *scratch)
 {
 	__u64 stack_bytes = copy_in(scratch)->stack_bytes;
@@ -224,22 +250,25 @@ static __always_inline void adopt(struct thread_waits *waits, __u32 cpu, __u64 r
 }
 
 /* The stack's hash into the header, with the copy where it was not told. */
-static __always_inline enum found_stack find_stack(struct task_struct *task, const struct thread_waits *waits,
-						   __u64 start_ns, struct walk_scratch *scratch,
-						   bool may_sleep)
+static __always_inline enum found_stack find_stack(struct task_struct *task,
+						   const struct thread_waits *waits, __u64 start_ns,
+						   struct walk_scratch *scratch, bool may_sleep)
 {
 	struct abi_sample *header = &scratch->sample.header;
 	bool walked = waits->walk_start_ns == start_ns;
 	/* Without memory there are fewer frames here than in what was cut. */
-	bool taken = waits->stack == WAIT_STACK_TAKEN || (waits->stack == WAIT_STACK_CUT && !may_sleep);
+	bool taken =
+		waits->stack == WAIT_STACK_TAKEN || (waits->stack == WAIT_STACK_CUT && !may_sleep);
 	__u32 pid = header->pid;
 	__u32 *execs;
 
 	if (!walked && !taken) {
 		enum found_stack found = take_stack(task, scratch, may_sleep);
 
-		copy_in(scratch)->began_hash = waits->stack == WAIT_STACK_CUT ? waits->stack_hash : 0;
-		if (found != STACK_FOUND || waits->stack != WAIT_STACK_CUT || copy_in(scratch)->stack_bytes > 0)
+		copy_in(scratch)->began_hash =
+			waits->stack == WAIT_STACK_CUT ? waits->stack_hash : 0;
+		if (found != STACK_FOUND || waits->stack != WAIT_STACK_CUT ||
+		    copy_in(scratch)->stack_bytes > 0)
 			return found;
 		/* Nothing of the stack may be read here: what was cut has more frames. */
 		header->flags &= ~ABI_SAMPLE_COPIED;
@@ -287,11 +316,13 @@ static __always_inline void visit_wait(struct seq_file *file, struct thread_wait
 /* Younger waits are not visited. */
 static __always_inline __u64 min_age_ns(const struct thread_waits *waits, bool may_sleep)
 {
-	return may_sleep || waits->stack != WAIT_STACK_NONE || waits->site == N_WAIT_SITES ? MIN_AGE_NS
-											   : MIN_AGE_WITHOUT_MEMORY_NS;
+	return may_sleep || waits->stack != WAIT_STACK_NONE || waits->site == N_WAIT_SITES
+		       ? MIN_AGE_NS
+		       : MIN_AGE_WITHOUT_MEMORY_NS;
 }
 
-static __always_inline int visit(struct bpf_iter__task *context, struct task_struct *task, bool may_sleep)
+static __always_inline int visit(struct bpf_iter__task *context, struct task_struct *task,
+				 bool may_sleep)
 {
 	struct thread_waits *waits;
 	struct walk_scratch *scratch;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What must happen at the very moment of a fork, exec, mapping or exit, because the agent hears of it later: a child
- * starts with its parent's mappings, an exec makes the mappings known so far worthless, and so does whatever is
- * mapped where code was.
+ * What must happen at the very moment of a fork, exec, mapping or exit, because the agent hears of
+ * it later: a child starts with its parent's mappings, an exec makes the mappings known so far
+ * worthless, and so does whatever is mapped where code was.
  */
 #include "bpf/include/chunk_search.bpf.h"
 
@@ -27,7 +27,8 @@ int BPF_PROG(hearth_on_fork, struct task_struct *parent, struct task_struct *chi
 		return 0;
 	parent_pid += read_before(copy_words(&to, from, sizeof(to) / sizeof(word)));
 	/* Else the agent has replaced it, and will do so for the child when it is sampled. */
-	if (bpf_map_lookup_elem(&processes, &parent_pid) != from || to.exec_count != (execs ? *execs : 0))
+	if (bpf_map_lookup_elem(&processes, &parent_pid) != from ||
+	    to.exec_count != (execs ? *execs : 0))
 		return 0;
 	to.start_time_10ms = child->start_boottime / START_TIME_TICK_NS;
 	to.exec_count = 0;
@@ -67,13 +68,15 @@ static __always_inline bool holds_code(const struct abi_process *process, __u64 
 		executable = read_once(chunk->mappings[last].executable);
 	}
 	key.index += read_before(read ^ last_end ^ executable);
-	return bpf_map_lookup_elem(&mapping_chunks, &key) == chunk && last_end > start && executable != 0;
+	return bpf_map_lookup_elem(&mapping_chunks, &key) == chunk && last_end > start &&
+	       executable != 0;
 }
 
 /*
- * The kernel has chosen a place for a mapping that is about to be made, a library's whole range among others: nothing
- * is there any more. (5.8. Where a program asks for a certain place it is not told: who maps over code by himself,
- * such as one that puts its own onto larger pages, has the same code there.)
+ * The kernel has chosen a place for a mapping that is about to be made, a library's whole range
+ * among others: nothing is there any more. (5.8. Where a program asks for a certain place it is not
+ * told: who maps over code by himself, such as one that puts its own onto larger pages, has the
+ * same code there.)
  */
 SEC("tp_btf/vm_unmapped_area")
 int BPF_PROG(hearth_on_place_for_mapping, unsigned long address, struct vm_unmapped_area_info *info)
@@ -90,7 +93,10 @@ int BPF_PROG(hearth_on_place_for_mapping, unsigned long address, struct vm_unmap
 	if (process->exec_count != next)
 		return 0;
 	/* What the agent may be writing now, not knowing of this, has the old count. */
-	/* In the lower half alone: a program that loads and unloads libraries all day executes no other one. */
+	/*
+	 * In the lower half alone: a program that loads and unloads libraries all day executes no
+	 * other one.
+	 */
 	next = (next & ~(ABI_EXEC_STEP - 1)) | ((next + 1) & (ABI_EXEC_STEP - 1));
 	if (execs)
 		*execs = next;

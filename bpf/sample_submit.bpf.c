@@ -11,8 +11,9 @@
 #define START_TIME_TICK_NS 10000000ULL
 
 /*
- * False behind exit_mm(), and in execve() from where it gives the old program's memory back to where the new one is
- * ready to run. The task has no user stack then: its registers are still those of the old program.
+ * False behind exit_mm(), and in execve() from where it gives the old program's memory back to
+ * where the new one is ready to run. The task has no user stack then: its registers are still those
+ * of the old program.
  */
 static __always_inline bool has_user_memory(struct task_struct *task)
 {
@@ -21,7 +22,8 @@ static __always_inline bool has_user_memory(struct task_struct *task)
 	return mm && kernel_read(mm, start_code) != 0;
 }
 
-__hidden void sample_begin_task(struct sample *sample, struct task_struct *task, __u8 event_type, __u64 value)
+__hidden void sample_begin_task(struct sample *sample, struct task_struct *task, __u8 event_type,
+				__u64 value)
 {
 	struct task_struct *leader = kernel_read(task, group_leader);
 	struct task_struct *parent = kernel_read(task, real_parent);
@@ -95,12 +97,15 @@ static __always_inline __u64 copy_process(const struct abi_process *process, str
 	sample->n_chunks = read_once(process->n_chunks);
 	sample->replaced_start = read_once(process->replaced_start);
 	sample->replaced_end = read_once(process->replaced_end);
-	read = ret_image->start_time_10ms ^ ret_image->exec_count ^ sample->process_flags ^ sample->set ^
-	       sample->n_chunks ^ sample->replaced_start ^ sample->replaced_end;
+	read = ret_image->start_time_10ms ^ ret_image->exec_count ^ sample->process_flags ^
+	       sample->set ^ sample->n_chunks ^ sample->replaced_start ^ sample->replaced_end;
 	return read;
 }
 
-/* False: nothing is known of the process's present image, and the sample is as if there were no entry. */
+/*
+ * False: nothing is known of the process's present image, and the sample is as if there were no
+ * entry.
+ */
 static __always_inline bool read_process(struct sample *sample)
 {
 	__u32 pid = sample->header.pid;
@@ -110,7 +115,8 @@ static __always_inline bool read_process(struct sample *sample)
 	if (!process)
 		return false;
 	pid += read_before(copy_process(process, sample, &image));
-	if (bpf_map_lookup_elem(&processes, &pid) == process && image.exec_count == sample->header.exec_count &&
+	if (bpf_map_lookup_elem(&processes, &pid) == process &&
+	    image.exec_count == sample->header.exec_count &&
 	    image.start_time_10ms == sample->header.start_time_ns / START_TIME_TICK_NS)
 		return true;
 	sample->process_flags = 0;
@@ -149,10 +155,14 @@ static bool seen(struct sample *sample, __u32 *ret_slot, __u64 *ret_tag)
 	return tag && *tag == *ret_tag;
 }
 
-/* Counted here, not where it is met: a deferred read, or the agent, may yet come to the stack's end. */
+/*
+ * Counted here, not where it is met: a deferred read, or the agent, may yet come to the stack's
+ * end.
+ */
 static __always_inline void count_cut(__u8 cut)
 {
-	_Static_assert(ABI_COUNTER_CUT_32_BIT - ABI_COUNTER_CUT_DEPTH == STACK_CUT_32_BIT - STACK_CUT_DEPTH,
+	_Static_assert(ABI_COUNTER_CUT_32_BIT - ABI_COUNTER_CUT_DEPTH ==
+			       STACK_CUT_32_BIT - STACK_CUT_DEPTH,
 		       "counters of cuts stand in the order of the reasons");
 	if (cut != STACK_CUT_NONE)
 		count(ABI_COUNTER_CUT_DEPTH + cut - STACK_CUT_DEPTH);
@@ -179,7 +189,8 @@ __hidden int sample_submit(struct sample *sample)
 	sample->header.flags &= ~ABI_SAMPLE_FULL;
 	/* Unresolved pcs mean nothing outside their process, nor outside its image. */
 	if (sample->header.flags & ABI_SAMPLE_UNRESOLVED)
-		hash = (hash ^ sample->header.pid ^ ((__u64)sample->header.exec_count << 32)) * 0x9e3779b97f4a7c15ULL;
+		hash = (hash ^ sample->header.pid ^ ((__u64)sample->header.exec_count << 32)) *
+		       0x9e3779b97f4a7c15ULL;
 	sample->header.stack_hash = hash ^ sample->header.cut;
 
 	if (sample->n_frames > 0 && !seen(sample, &slot, &tag)) {

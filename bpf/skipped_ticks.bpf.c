@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Ticks that would be lost. The kernel does not call a perf event's program on a CPU where a program of a classic
- * tracepoint or kprobe runs, nor where a BPF map is being changed by a system call (kernel/events/core.c,
- * bpf_overflow_handler(): bpf_prog_active). Under bpftrace on every system call that is nearly every second tick. This
- * program is called at the end of every timer's interrupt, where that rule does not hold, and takes the sample when the
- * timer is ours and hearth_on_cpu_tick was not called.
+ * Ticks that would be lost. The kernel does not call a perf event's program on a CPU where a
+ * program of a classic tracepoint or kprobe runs, nor where a BPF map is being changed by a system
+ * call (kernel/events/core.c, bpf_overflow_handler(): bpf_prog_active). Under bpftrace on every
+ * system call that is nearly every second tick. This program is called at the end of every timer's
+ * interrupt, where that rule does not hold, and takes the sample when the timer is ours and
+ * hearth_on_cpu_tick was not called.
  */
 #include "bpf/include/tick.bpf.h"
 
@@ -31,7 +32,10 @@ static long look_at_frame(__u64 index, void *argument)
 	return 1;
 }
 
-/* How many frames the interrupt itself has: from here to the pc that hearth_on_cpu_tick found interrupted. */
+/*
+ * How many frames the interrupt itself has: from here to the pc that hearth_on_cpu_tick found
+ * interrupted.
+ */
 static __always_inline __u32 count_irq_frames(void *context, __u64 kernel_pc)
 {
 	struct frame_search search = { .pc = kernel_pc };
@@ -41,9 +45,11 @@ static __always_inline __u32 count_irq_frames(void *context, __u64 kernel_pc)
 	search.scratch = bpf_map_lookup_elem(&cpu_scratch, &key);
 	if (!search.scratch)
 		return 0;
-	size = bpf_get_stack(context, search.scratch->kernel_pcs, sizeof(search.scratch->kernel_pcs), 0);
+	size = bpf_get_stack(context, search.scratch->kernel_pcs,
+			     sizeof(search.scratch->kernel_pcs), 0);
 	if (size > 0)
-		for_each_index((__u32)size / sizeof(__u64), ABI_MAX_KERNEL_FRAMES, look_at_frame, &search);
+		for_each_index((__u32)size / sizeof(__u64), ABI_MAX_KERNEL_FRAMES, look_at_frame,
+			       &search);
 	return search.found_at;
 }
 

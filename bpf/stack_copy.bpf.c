@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Stacks that cannot be unwound here yet: the process is new, or unwind rows that the stack needs are not in the maps.
- * The sample goes out with its registers and a copy of the stack. The agent reads what the process maps, loads the
- * rows, and unwinds the copy by the same code.
+ * Stacks that cannot be unwound here yet: the process is new, or unwind rows that the stack needs
+ * are not in the maps. The sample goes out with its registers and a copy of the stack. The agent
+ * reads what the process maps, loads the rows, and unwinds the copy by the same code.
  */
 #include "bpf/include/sample.bpf.h"
 
 #include "common/frame.h"
 
 /*
- * Addresses that lie in no known mapping are wrong as often as they are in a library that was loaded a moment ago: in
- * the first case the copy is of no use. So the number of these copies a second is limited on each CPU, for one process
- * and for all. Without the limit for a process, one with code that nothing describes (an emulator, a JIT) would use up
- * the copies of all others. Copies of new processes have no limit, because a process is new only once.
+ * Addresses that lie in no known mapping are wrong as often as they are in a library that was
+ * loaded a moment ago: in the first case the copy is of no use. So the number of these copies a
+ * second is limited on each CPU, for one process and for all. Without the limit for a process, one
+ * with code that nothing describes (an emulator, a JIT) would use up the copies of all others.
+ * Copies of new processes have no limit, because a process is new only once.
  */
-#define DOUBTFUL_COPIES_PER_S		 64
+#define DOUBTFUL_COPIES_PER_S            64
 #define DOUBTFUL_COPIES_OF_PROCESS_PER_S 16
-#define SECOND_SHIFT			 30 /* of ns: 1.07 s */
+#define SECOND_SHIFT                     30 /* of ns: 1.07 s */
 
 /* Processes that share an entry take it from each other: then only the limit for all holds. */
 #define QUOTA_PROCESSES 64
-#define QUOTA_OF_ALL	QUOTA_PROCESSES
+#define QUOTA_OF_ALL    QUOTA_PROCESSES
 
 struct copy_quota {
 	__u64 second;
@@ -51,7 +52,8 @@ static __always_inline bool take_quota_of(__u32 key, __u32 pid, __u64 now_ns, __
 
 static __always_inline bool take_quota(__u32 pid, __u64 now_ns)
 {
-	return take_quota_of(pid % QUOTA_PROCESSES, pid, now_ns, DOUBTFUL_COPIES_OF_PROCESS_PER_S) &&
+	return take_quota_of(pid % QUOTA_PROCESSES, pid, now_ns,
+			     DOUBTFUL_COPIES_OF_PROCESS_PER_S) &&
 	       take_quota_of(QUOTA_OF_ALL, 0, now_ns, DOUBTFUL_COPIES_PER_S);
 }
 
@@ -59,14 +61,16 @@ static __always_inline bool wants_copy(const struct sample *sample)
 {
 	const struct abi_sample *header = &sample->header;
 
-	if (header->flags & (ABI_SAMPLE_KERNEL_THREAD | ABI_SAMPLE_WITHOUT_STACK) || sample->registers.entry_pc == 0)
+	if (header->flags & (ABI_SAMPLE_KERNEL_THREAD | ABI_SAMPLE_WITHOUT_STACK) ||
+	    sample->registers.entry_pc == 0)
 		return false;
 	/* Neither could the agent unwind it. */
 	if (sample->registers.is_32_bit)
 		return false;
 	if (header->flags & ABI_SAMPLE_UNKNOWN || sample->n_missing > 0)
 		return true;
-	return header->cut != STACK_CUT_NONE && sample->met_unmapped && take_quota(header->pid, header->time_ns);
+	return header->cut != STACK_CUT_NONE && sample->met_unmapped &&
+	       take_quota(header->pid, header->time_ns);
 }
 
 /* What is to be copied. */
@@ -76,9 +80,9 @@ struct stack_span {
 };
 
 /*
- * The main thread's stack ends where the kernel put the program's arguments; of other threads' stacks the end is not
- * known. Pages that are absent are left out: the innermost one, which the function is about to touch for the first
- * time, or some in the middle of a large array.
+ * The main thread's stack ends where the kernel put the program's arguments; of other threads'
+ * stacks the end is not known. Pages that are absent are left out: the innermost one, which the
+ * function is about to touch for the first time, or some in the middle of a large array.
  */
 static __always_inline struct stack_span find_stack(const struct sample *sample)
 {
@@ -107,8 +111,9 @@ static __always_inline bool is_large(const struct stack_span *span)
 }
 
 /*
- * Verifiers before 5.12 follow each value of a variable that a branch sets: results go to memory at once, which they do
- * not follow. Pages behind the end of a stack whose end is not known count as absent.
+ * Verifiers before 5.12 follow each value of a variable that a branch sets: results go to memory at
+ * once, which they do not follow. Pages behind the end of a stack whose end is not known count as
+ * absent.
  */
 static __always_inline void copy_stack(struct sample *sample, struct abi_stack_copy *copy,
 				       const struct stack_span *span, const __u32 n_pieces)
@@ -121,8 +126,8 @@ static __always_inline void copy_stack(struct sample *sample, struct abi_stack_c
 
 		if (address >= span->end)
 			break;
-		if (bpf_probe_read_user(copy->stack + piece * ABI_STACK_PIECE_BYTES, ABI_STACK_PIECE_BYTES,
-					(void *)address)) {
+		if (bpf_probe_read_user(copy->stack + piece * ABI_STACK_PIECE_BYTES,
+					ABI_STACK_PIECE_BYTES, (void *)address)) {
 			sample->copy_lacks_pages = true;
 			continue;
 		}
@@ -132,7 +137,8 @@ static __always_inline void copy_stack(struct sample *sample, struct abi_stack_c
 }
 
 /* @stack_bytes, a constant, is the room for the stack. */
-static __always_inline int submit_copy_of(struct sample *sample, const struct stack_span *span, const __u32 stack_bytes)
+static __always_inline int submit_copy_of(struct sample *sample, const struct stack_span *span,
+					  const __u32 stack_bytes)
 {
 	__u32 n_kernel_frames = sample->header.n_kernel_frames;
 	struct abi_stack_copy *copy = bpf_ringbuf_reserve(&samples, sizeof(*copy) + stack_bytes, 0);
@@ -147,13 +153,15 @@ static __always_inline int submit_copy_of(struct sample *sample, const struct st
 	sample->header.n_user_frames = 0;
 	sample->header.cut = 0;
 	copy->header = sample->header;
-	__builtin_memcpy(copy->general, sample->registers.general, sizeof(sample->registers.general));
+	__builtin_memcpy(copy->general, sample->registers.general,
+			 sizeof(sample->registers.general));
 	copy->began_hash = 0;
 	copy->pc = sample->registers.entry_pc;
 	copy_stack(sample, copy, span, stack_bytes / ABI_STACK_PIECE_BYTES);
 	if (n_kernel_frames > ABI_MAX_KERNEL_FRAMES)
 		n_kernel_frames = ABI_MAX_KERNEL_FRAMES;
-	bpf_probe_read_kernel(copy->kernel_frames, n_kernel_frames * sizeof(struct abi_frame), sample->frames);
+	bpf_probe_read_kernel(copy->kernel_frames, n_kernel_frames * sizeof(struct abi_frame),
+			      sample->frames);
 	/* A new process may be gone soon. */
 	bpf_ringbuf_submit(copy, BPF_RB_FORCE_WAKEUP);
 	count(ABI_COUNTER_STACKS_COPIED);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Kernel stacks: the kernel's own unwinder gives the pcs; here they become (executable, address). In the image the
- * address is pc - _text. Modules and JIT code keep the raw pc (executable 0): the agent knows their ranges.
+ * Kernel stacks: the kernel's own unwinder gives the pcs; here they become (executable, address).
+ * In the image the address is pc - _text. Modules and JIT code keep the raw pc (executable 0): the
+ * agent knows their ranges.
  */
 #include "bpf/include/sample.bpf.h"
 

@@ -4,10 +4,11 @@
  *
  *   find the mapping of the pc  ->  frame (executable, ELF address)  ->  caller's registers  ->  next step
  *
- * The caller's registers come from the row of the executable's unwind table; where there is none, or it cannot be
- * expressed, from the frame pointer chain, checked: a frame pointer must be aligned and above the stack pointer and the
- * one before, and a return address must lie in executable memory. Code that uses the register for something else ends
- * the stack with a reason instead of inventing frames.
+ * The caller's registers come from the row of the executable's unwind table; where there is none,
+ * or it cannot be expressed, from the frame pointer chain, checked: a frame pointer must be aligned
+ * and above the stack pointer and the one before, and a return address must lie in executable
+ * memory. Code that uses the register for something else ends the stack with a reason instead of
+ * inventing frames.
  */
 #include "bpf/include/chunk_search.bpf.h"
 #include "bpf/include/unwind_rule.bpf.h"
@@ -16,7 +17,7 @@
 
 enum mapping_found {
 	MAPPING_FOUND,
-	MAPPING_NONE,	 /* nothing executable is there */
+	MAPPING_NONE,    /* nothing executable is there */
 	MAPPING_UNKNOWN, /* the process's mappings are not in the maps, or not any more */
 };
 
@@ -61,8 +62,8 @@ static __always_inline enum mapping_found find_mapping(struct sample *sample, __
 }
 
 /*
- * Reads of the stack go through a window: neighbouring frames are in one copy, and a copy costs the same for 8 bytes
- * as for some hundreds.
+ * Reads of the stack go through a window: neighbouring frames are in one copy, and a copy costs the
+ * same for 8 bytes as for some hundreds.
  */
 static __noinline int read_window(struct sample *sample, __u64 address)
 {
@@ -106,8 +107,8 @@ static __always_inline bool cut(struct sample *sample, __u8 reason)
 }
 
 /*
- * A return address of arm64 may carry a signature (PAC) in the bits between the address and bit 55, which is 0 for user
- * memory; above it are tags.
+ * A return address of arm64 may carry a signature (PAC) in the bits between the address and bit 55,
+ * which is 0 for user memory; above it are tags.
  */
 static __always_inline __u64 without_signature(__u64 pc)
 {
@@ -123,7 +124,9 @@ enum step {
 	STEP_END,    /* the stack ended, or was cut with a reason */
 };
 
-/* A page is not resident. The registers are left as they are: unwind_user_again() begins with them. */
+/*
+ * A page is not resident. The registers are left as they are: unwind_user_again() begins with them.
+ */
 static __always_inline enum step stopped_by_page(struct sample *sample)
 {
 	sample->header.cut = STACK_CUT_READ_FAULT;
@@ -146,9 +149,9 @@ static __always_inline void set_sp(struct unwind_registers *registers, __u64 sp,
 }
 
 /*
- * The frame pointer leads to no caller. Only a row says that a frame is the outermost one (_start, the entries of
- * threads and contexts have such rows): code without rows often holds something else in the register, and 0 is what
- * that often is. Of a process that is not known nothing can be said.
+ * The frame pointer leads to no caller. Only a row says that a frame is the outermost one (_start,
+ * the entries of threads and contexts have such rows): code without rows often holds something else
+ * in the register, and 0 is what that often is. Of a process that is not known nothing can be said.
  */
 static __always_inline enum step stopped_without_row(struct sample *sample)
 {
@@ -169,7 +172,8 @@ static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 		cut(sample, STACK_CUT_BAD_FRAME);
 		return STEP_END;
 	}
-	if (!read_u64(sample, registers->fp, &caller_fp) || !read_u64(sample, registers->fp + 8, &caller_pc))
+	if (!read_u64(sample, registers->fp, &caller_fp) ||
+	    !read_u64(sample, registers->fp + 8, &caller_pc))
 		return stopped_by_page(sample);
 	caller_pc = without_signature(caller_pc);
 	if (caller_pc == 0)
@@ -190,7 +194,10 @@ static __always_inline bool register_is_kept(const struct sample *sample, __u32 
 	return !sample->registers.general_passed && (REGISTERS_OF_CALLEE >> number & 1);
 }
 
-/* A register of this frame: the carried ones always, the others in the innermost frame or where a call keeps them. */
+/*
+ * A register of this frame: the carried ones always, the others in the innermost frame or where a
+ * call keeps them.
+ */
 static __always_inline bool register_value(struct sample *sample, __u32 number, __u64 *ret_value)
 {
 	if (number == REGISTER_SP) {
@@ -220,15 +227,16 @@ static __always_inline bool register_value(struct sample *sample, __u32 number, 
 }
 
 /*
- * The kernel's signal frame (x86-64: struct rt_sigframe after its return address was popped, so sp points to the
- * ucontext; its registers begin at 40. arm64: struct rt_sigframe at sp, 128 bytes of siginfo, then the ucontext, whose
- * sigcontext begins at 176 and has fault_address before the registers).
+ * The kernel's signal frame (x86-64: struct rt_sigframe after its return address was popped, so sp
+ * points to the ucontext; its registers begin at 40. arm64: struct rt_sigframe at sp, 128 bytes of
+ * siginfo, then the ucontext, whose sigcontext begins at 176 and has fault_address before the
+ * registers).
  */
 #if defined(__TARGET_ARCH_x86)
 #define SIGNAL_FRAME_RBX 128
-#define SIGNAL_FRAME_FP 120
-#define SIGNAL_FRAME_SP 160
-#define SIGNAL_FRAME_PC 168
+#define SIGNAL_FRAME_FP  120
+#define SIGNAL_FRAME_SP  160
+#define SIGNAL_FRAME_PC  168
 #else
 #define SIGNAL_FRAME_FP (128 + 176 + 8 + 29 * 8)
 #define SIGNAL_FRAME_LR (128 + 176 + 8 + 30 * 8)
@@ -242,7 +250,8 @@ static __always_inline enum step step_over_signal(struct sample *sample)
 	__u64 frame = registers->sp;
 	__u64 fp, pc, sp;
 
-	if (!read_u64(sample, frame + SIGNAL_FRAME_FP, &fp) || !read_u64(sample, frame + SIGNAL_FRAME_PC, &pc) ||
+	if (!read_u64(sample, frame + SIGNAL_FRAME_FP, &fp) ||
+	    !read_u64(sample, frame + SIGNAL_FRAME_PC, &pc) ||
 	    !read_u64(sample, frame + SIGNAL_FRAME_SP, &sp))
 		return stopped_by_page(sample);
 	registers->fp = fp;
@@ -264,7 +273,10 @@ static __always_inline bool compute_cfa_by_sp(const struct unwind_registers *reg
 {
 #if defined(__TARGET_ARCH_arm64)
 	if (!registers->sp_is_exact) {
-		/* But the row says where in the frame the record is that the frame pointer points to. */
+		/*
+		 * But the row says where in the frame the record is that the frame pointer points
+		 * to.
+		 */
 		*ret_cfa = registers->fp - rule->fp_offset;
 		return rule->fp == UNWIND_SAVED_CFA;
 	}
@@ -274,7 +286,8 @@ static __always_inline bool compute_cfa_by_sp(const struct unwind_registers *reg
 }
 
 /* False: a register that is not known here. */
-static __always_inline bool compute_cfa(struct sample *sample, const struct abi_unwind_rule *rule, __u64 *ret_cfa)
+static __always_inline bool compute_cfa(struct sample *sample, const struct abi_unwind_rule *rule,
+					__u64 *ret_cfa)
 {
 	const struct unwind_registers *registers = &sample->registers;
 	__u64 base = 0;
@@ -307,7 +320,8 @@ static __always_inline bool compute_cfa(struct sample *sample, const struct abi_
 		*ret_cfa = base + 8;
 		return true;
 	case UNWIND_CFA_PLT:
-		*ret_cfa = registers->sp + 8 + ((registers->pc & 15) >= (__u64)rule->cfa_offset ? 8 : 0);
+		*ret_cfa = registers->sp + 8 +
+			   ((registers->pc & 15) >= (__u64)rule->cfa_offset ? 8 : 0);
 		return true;
 	default:
 		return false;
@@ -318,7 +332,8 @@ static __always_inline bool compute_cfa(struct sample *sample, const struct abi_
 	return true;
 }
 
-static __always_inline void follow_rbx_by_rule(struct sample *sample, const struct abi_unwind_rule *rule, __u64 cfa)
+static __always_inline void follow_rbx_by_rule(struct sample *sample,
+					       const struct abi_unwind_rule *rule, __u64 cfa)
 {
 #if defined(__TARGET_ARCH_x86)
 	struct unwind_registers *registers = &sample->registers;
@@ -341,17 +356,22 @@ static __always_inline __u32 return_register(const struct abi_unwind_rule *rule)
 }
 
 /* Of the system call clone(), that is in the innermost frame, whether it returned to the child. */
-static __always_inline bool is_new_thread(const struct sample *sample, const struct abi_unwind_rule *rule)
+static __always_inline bool is_new_thread(const struct sample *sample,
+					  const struct abi_unwind_rule *rule)
 {
 #if defined(HEARTH_BPF_KERNEL_5)
-	return false; /* the verifier of 5.10 looks at 16 frames one by one: it has no patience left for this one */
+	/*
+	 * the verifier of 5.10 looks at 16 frames one by one: it has no patience left for this one
+	 */
+	return false;
 #else
 	return rule->cfa == UNWIND_CFA_CLONE && sample->registers.general[REGISTER_RESULT] == 0;
 #endif
 }
 
 /* By a row of the executable's table. */
-static __always_inline enum step step_by_rule(struct sample *sample, const struct abi_unwind_rule *rule)
+static __always_inline enum step step_by_rule(struct sample *sample,
+					      const struct abi_unwind_rule *rule)
 {
 	struct unwind_registers *registers = &sample->registers;
 	__u64 caller_fp = registers->fp;
@@ -359,7 +379,8 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 	__u64 cfa;
 	bool read = true;
 
-	if (rule->cfa == UNWIND_CFA_END || rule->ra == UNWIND_SAVED_UNDEFINED || is_new_thread(sample, rule))
+	if (rule->cfa == UNWIND_CFA_END || rule->ra == UNWIND_SAVED_UNDEFINED ||
+	    is_new_thread(sample, rule))
 		return STEP_END;
 	if (rule->cfa == UNWIND_CFA_SIGNAL)
 		return step_over_signal(sample);
@@ -372,11 +393,17 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 		count(ABI_COUNTER_FRAMES_UNSUPPORTED);
 		return step_by_frame_pointer(sample);
 	}
-	/* The frame pointer first: it lies below the return address, where the window then begins. */
+	/*
+	 * The frame pointer first: it lies below the return address, where the window then begins.
+	 */
 	if (rule->fp == UNWIND_SAVED_CFA)
 		read = read_u64(sample, cfa + rule->fp_offset, &caller_fp);
-	else if (rule->fp == UNWIND_SAVED_FP_DEREF && registers->fp >= registers->sp && registers->fp < cfa)
-		/* Elsewhere it is the caller's already: gcc's epilogues pop it before their rows say so. */
+	else if (rule->fp == UNWIND_SAVED_FP_DEREF && registers->fp >= registers->sp &&
+		 registers->fp < cfa)
+		/*
+		 * Elsewhere it is the caller's already: gcc's epilogues pop it before their rows
+		 * say so.
+		 */
 		read = read_u64(sample, registers->fp + rule->fp_offset, &caller_fp);
 	else if (rule->fp == UNWIND_SAVED_REGISTER)
 		read = register_value(sample, (__u32)rule->fp_offset, &caller_fp);
@@ -391,7 +418,10 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 	if (!read)
 		return stopped_by_page(sample);
 	caller_pc = without_signature(caller_pc);
-	/* A caller's frame is above ours; the same CFA twice would go on for ever. Leaves of arm64 have no frame. */
+	/*
+	 * A caller's frame is above ours; the same CFA twice would go on for ever. Leaves of arm64
+	 * have no frame.
+	 */
 	if (!sample->innermost && rule->cfa != UNWIND_CFA_OTHER_STACK &&
 	    (cfa < registers->sp || (cfa == registers->sp && !sample->pc_is_exact))) {
 		cut(sample, STACK_CUT_BAD_FRAME);
@@ -411,10 +441,11 @@ static __always_inline enum step step_by_rule(struct sample *sample, const struc
 #endif
 
 /*
- * Without a row. On arm64 the return address of a leaf, and of any function before and after its frame is there, is in
- * the link register alone: procedure linkage tables, the vDSO, generated code. After a call of its own a function finds
- * an address of itself there; then it has a frame record. Where code is known to lack rows all through, an address in
- * the same mapping is taken for that. The signal trampoline of the vDSO has no rows since Linux 5.8: its code tells.
+ * Without a row. On arm64 the return address of a leaf, and of any function before and after its
+ * frame is there, is in the link register alone: procedure linkage tables, the vDSO, generated
+ * code. After a call of its own a function finds an address of itself there; then it has a frame
+ * record. Where code is known to lack rows all through, an address in the same mapping is taken for
+ * that. The signal trampoline of the vDSO has no rows since Linux 5.8: its code tells.
  */
 static __always_inline enum step step_without_rule(struct sample *sample, bool has_table)
 {
@@ -424,11 +455,13 @@ static __always_inline enum step step_without_rule(struct sample *sample, bool h
 	bool is_near = lr >= sample->mapping.start && lr < sample->mapping.end;
 	__u64 saved = 0, code = 0;
 
-	if (bpf_probe_read_user(&code, sizeof(code), (void *)registers->pc) == 0 && code == SIGNAL_TRAMPOLINE)
+	if (bpf_probe_read_user(&code, sizeof(code), (void *)registers->pc) == 0 &&
+	    code == SIGNAL_TRAMPOLINE)
 		return step_over_signal(sample);
 	if (sample->pc_is_exact && lr != 0 && (has_table || !is_near)) {
 		bool has_record = !(registers->fp & 7) && registers->fp >= registers->sp &&
-				  read_u64(sample, registers->fp + 8, &saved) && without_signature(saved) == lr;
+				  read_u64(sample, registers->fp + 8, &saved) &&
+				  without_signature(saved) == lr;
 
 		if (!has_record) {
 			sample->n_by_pointer++;
@@ -480,7 +513,10 @@ static __always_inline bool unwind_step(struct sample *sample)
 	enum step step;
 
 	if (found == MAPPING_UNKNOWN && sample->set != 0) {
-		/* The set was replaced or went with another process: from here on as if it had never been told. */
+		/*
+		 * The set was replaced or went with another process: from here on as if it had
+		 * never been told.
+		 */
 		sample->set = 0;
 		sample->header.flags |= ABI_SAMPLE_UNKNOWN;
 		count(ABI_COUNTER_UNKNOWN_PROCESS);
@@ -494,13 +530,19 @@ static __always_inline bool unwind_step(struct sample *sample)
 				      known ? pc - sample->mapping.bias : pc))
 			return cut(sample, STACK_CUT_DEPTH);
 	} else if (sample->set == 0 || sample->innermost) {
-		/* Unknown process: the agent looks the pcs up. A leaf outside all mappings is told as it is. */
+		/*
+		 * Unknown process: the agent looks the pcs up. A leaf outside all mappings is told
+		 * as it is.
+		 */
 		if (!sample_add_frame(sample, FRAME_NATIVE, 0, pc))
 			return cut(sample, STACK_CUT_DEPTH);
 	} else {
 		return cut(sample, STACK_CUT_NO_MAPPING);
 	}
-	/* Other registers and words of another size lead to its callers: walked as 64-bit they would be made up. */
+	/*
+	 * Other registers and words of another size lead to its callers: walked as 64-bit they
+	 * would be made up.
+	 */
 	if (sample->registers.is_32_bit)
 		return cut(sample, STACK_CUT_32_BIT);
 	step = step_to_caller(sample, pc, mapped);
@@ -527,7 +569,10 @@ __hidden void unwind_user_end(struct sample *sample, bool ended)
 }
 
 #if !defined(HEARTH_BPF_KERNEL_5)
-/* Frames per call of the loop's function. The kernel calls it indirectly, which costs as much as half a frame. */
+/*
+ * Frames per call of the loop's function. The kernel calls it indirectly, which costs as much as
+ * half a frame.
+ */
 #define FRAMES_PER_CALL 2
 
 struct walk {
@@ -552,7 +597,8 @@ static __always_inline void unwind(struct sample *sample)
 	unwind_user_end(sample, unwind_user_part(sample));
 #else
 	/* One more than the rest of ABI_MAX_USER_FRAMES, because the division rounds down. */
-	__u32 n_frames = ABI_MAX_USER_FRAMES + 1 - (sample->n_frames - sample->header.n_kernel_frames);
+	__u32 n_frames =
+		ABI_MAX_USER_FRAMES + 1 - (sample->n_frames - sample->header.n_kernel_frames);
 	struct walk walk = { .sample = sample };
 
 	bpf_loop(n_frames / FRAMES_PER_CALL, unwind_steps, &walk, 0);
@@ -562,7 +608,9 @@ static __always_inline void unwind(struct sample *sample)
 
 __hidden bool unwind_user_begin(struct sample *sample)
 {
-	/* What a task does then it does in the kernel alone: the kernel's part is the whole stack. */
+	/*
+	 * What a task does then it does in the kernel alone: the kernel's part is the whole stack.
+	 */
 	if (sample->without_memory) {
 		sample->registers.entry_pc = 0;
 		return false;

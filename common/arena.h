@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * A bump allocator with a ceiling, for everything that lives as long as one request, batch or window.
+ * A bump allocator with a ceiling, for everything that lives as long as one request, batch or
+ * window.
  *
  * Memory is zeroed, aligned to 16 bytes, and given back all at once. Not thread-safe.
  */

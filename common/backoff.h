@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * Exponential back-off with full jitter: the n-th wait is random in [first/2, first] * 2^n, at most @max_ns.
+ * Exponential back-off with full jitter: the n-th wait is random in [first/2, first] * 2^n, at most
+ * @max_ns.
  */
 
 #include "common/base.h"

@@ -21,24 +21,24 @@
 #define MIB (KIB * 1024)
 #define GIB (MIB * 1024)
 
-#define MIN(a, b)                                     \
-	({                                            \
-		__typeof__(a) min_a_ = (a);           \
-		__typeof__(b) min_b_ = (b);           \
-		min_a_ < min_b_ ? min_a_ : min_b_;    \
+#define MIN(a, b)                                                                                  \
+	({                                                                                         \
+		__typeof__(a) min_a_ = (a);                                                        \
+		__typeof__(b) min_b_ = (b);                                                        \
+		min_a_ < min_b_ ? min_a_ : min_b_;                                                 \
 	})
-#define MAX(a, b)                                     \
-	({                                            \
-		__typeof__(a) max_a_ = (a);           \
-		__typeof__(b) max_b_ = (b);           \
-		max_a_ > max_b_ ? max_a_ : max_b_;    \
+#define MAX(a, b)                                                                                  \
+	({                                                                                         \
+		__typeof__(a) max_a_ = (a);                                                        \
+		__typeof__(b) max_b_ = (b);                                                        \
+		max_a_ > max_b_ ? max_a_ : max_b_;                                                 \
 	})
 
 /* @alignment must be a power of two. */
-#define ROUND_UP(value, alignment) (((value) + (alignment) - 1) & ~((__typeof__(value))(alignment) - 1))
+#define ROUND_UP(value, alignment) (((value) + (alignment)-1) & ~((__typeof__(value))(alignment)-1))
 
-#define must_check	      __attribute__((warn_unused_result))
+#define must_check            __attribute__((warn_unused_result))
 #define printf_like(fmt, arg) __attribute__((format(printf, fmt, arg)))
-#define maybe_unused	      __attribute__((unused))
+#define maybe_unused          __attribute__((unused))
 
-#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))

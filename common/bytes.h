@@ -4,8 +4,8 @@
 /*
  * A growable byte buffer with a ceiling, and borrowed byte ranges.
  *
- * A buffer that hits its ceiling or runs out of memory remembers the error: appends become no-ops and
- * bytes_error() tells, so that a writer checks once at the end instead of after every append.
+ * A buffer that hits its ceiling or runs out of memory remembers the error: appends become no-ops
+ * and bytes_error() tells, so that a writer checks once at the end instead of after every append.
  */
 
 #include <string.h>
@@ -22,7 +22,7 @@ struct bytes {
 	size_t size;
 	size_t capacity;
 	size_t ceiling; /* appends beyond it fail with -EFBIG */
-	int error;	/* 0, or the first negative errno */
+	int error;      /* 0, or the first negative errno */
 };
 
 #define BYTES_INIT(ceiling_bytes) ((struct bytes){ .ceiling = (ceiling_bytes) })
@@ -54,8 +54,8 @@ static inline struct bytes_view bytes_view_of(const struct bytes *bytes)
 }
 
 /*
- * A cursor over borrowed bytes. Reads past the end, and varints longer than 10 bytes, set @error to -EBADMSG and
- * return 0; check it once at the end.
+ * A cursor over borrowed bytes. Reads past the end, and varints longer than 10 bytes, set @error to
+ * -EBADMSG and return 0; check it once at the end.
  */
 struct bytes_reader {
 	const uint8_t *next;
@@ -65,7 +65,8 @@ struct bytes_reader {
 
 static inline struct bytes_reader bytes_reader_of(struct bytes_view view)
 {
-	return (struct bytes_reader){ .next = view.data, .end = view.size ? view.data + view.size : view.data };
+	return (struct bytes_reader){ .next = view.data,
+				      .end = view.size ? view.data + view.size : view.data };
 }
 
 uint64_t bytes_read_varint(struct bytes_reader *reader);

@@ -29,7 +29,10 @@ int capabilities_permitted(uint64_t *ret_mask)
 	return r;
 }
 
-/* A program that this process executes regains at most what the bounding set holds. Needs CAP_SETPCAP. */
+/*
+ * A program that this process executes regains at most what the bounding set holds. Needs
+ * CAP_SETPCAP.
+ */
 static void limit_bounding_set(uint64_t keep)
 {
 	for (unsigned long number = 0; number < 64; number++) {

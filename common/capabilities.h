@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The Linux capabilities of the calling thread. Each thread has its own sets and passes them on to threads that it
- * creates. A set is a mask: bit CAP_BPF is UINT64_C(1) << CAP_BPF (linux/capability.h).
+ * The Linux capabilities of the calling thread. Each thread has its own sets and passes them on to
+ * threads that it creates. A set is a mask: bit CAP_BPF is UINT64_C(1) << CAP_BPF
+ * (linux/capability.h).
  */
 
 #include "common/base.h"
@@ -14,7 +15,7 @@
 int capabilities_permitted(uint64_t *ret_mask);
 
 /*
- * Gives up, for good, all capabilities outside @keep. Those that are left become effective; none is passed on through
- * execve(2). 0 or negative errno.
+ * Gives up, for good, all capabilities outside @keep. Those that are left become effective; none is
+ * passed on through execve(2). 0 or negative errno.
  */
 int capabilities_limit(uint64_t keep);

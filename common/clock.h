@@ -9,7 +9,7 @@
 
 struct clock {
 	uint64_t (*monotonic_ns)(const struct clock *clock); /* CLOCK_MONOTONIC */
-	uint64_t (*wall_ns)(const struct clock *clock);	     /* CLOCK_REALTIME, since 1970 */
+	uint64_t (*wall_ns)(const struct clock *clock);      /* CLOCK_REALTIME, since 1970 */
 };
 
 /* The system's clocks. */

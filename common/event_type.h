@@ -6,6 +6,7 @@
  */
 
 /*          id         number name        unit    what one sample's value measures */
+/* clang-format off */
 #define EVENT_TYPES(X)                                                                            \
 	X(ON_CPU,    1, "on-cpu",    "ns",    "time on CPU, one period per sample")               \
 	X(OFF_CPU,   2, "off-cpu",   "ns",    "time blocked, in pieces of at most 1 s")           \
@@ -16,13 +17,14 @@
 	X(HBM_INUSE, 7, "hbm-inuse", "bytes", "GPU memory allocated and not freed yet")           \
 	X(RDMA,      8, "rdma",      "bytes", "bytes moved by RDMA verbs")                        \
 	X(RUN_QUEUE, 9, "run-queue", "ns",    "part of off-cpu: woken, but not on a CPU yet")
+/* clang-format on */
 
 enum event_type {
 	EVENT_NONE = 0,
 #define X(id, number, ...) EVENT_##id = number,
 	EVENT_TYPES(X)
 #undef X
-	EVENT_TYPE_END,
+		EVENT_TYPE_END,
 };
 
 /* "on-cpu"; NULL for a number that is none. */

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The identity of an executable, everywhere the same: on the wire, in the store, in URLs and in logs.
+ * The identity of an executable, everywhere the same: on the wire, in the store, in URLs and in
+ * logs.
  *
  *   GNU    the NT_GNU_BUILD_ID note's bytes                          text form: hex, e.g. "4a5a9b0a..."
  *   GO     the bytes of the Go build ID (".note.go.buildid")         "go-" + hex
@@ -27,7 +28,8 @@ enum executable_id_kind {
 struct executable_id {
 	uint8_t kind; /* enum executable_id_kind */
 	uint8_t size;
-	uint8_t bytes[EXECUTABLE_ID_MAX_BYTES]; /* zero beyond @size, so that ids can be hash keys */
+	/* zero beyond @size, so that ids can be hash keys */
+	uint8_t bytes[EXECUTABLE_ID_MAX_BYTES];
 };
 
 /* -EINVAL for an unknown kind, no bytes, fewer than 4 (GNU), or too many. */

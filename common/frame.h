@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A frame is {kind, executable, address}. The numbers are part of the wire format, of the store and of stack ids:
- * never reuse one.
+ * A frame is {kind, executable, address}. The numbers are part of the wire format, of the store and
+ * of stack ids: never reuse one.
  *
  *   NATIVE, KERNEL   address is an ELF virtual address in the executable; a return address is already minus one, so
  *                    that it lies in the call instruction. KERNEL in the kernel image: pc - running _text.
@@ -22,7 +22,11 @@ enum frame_kind {
 	FRAME_KIND_END,
 };
 
-/* Why a stack ends before its natural end. 0: it does not. Sentences are for people, in answers and docs. */
+/*
+ * Why a stack ends before its natural end. 0: it does not. Sentences are for people, in answers and
+ * docs.
+ */
+/* clang-format off */
 #define STACK_CUTS(X)                                                                                       \
 	X(NONE,           0, "complete",         "the stack reached its natural end")                       \
 	X(DEPTH,          1, "depth",            "more frames than one stack may hold")                     \
@@ -33,12 +37,13 @@ enum frame_kind {
 	X(NO_USER_REGS,   6, "no-user-registers","the user registers could not be read")                   \
 	X(NO_ROW,         7, "no-unwind-row",    "no unwind row leads on, and the frame pointer is zero")  \
 	X(32_BIT,         8, "32-bit",           "a 32-bit program: only its innermost frame is known")
+/* clang-format on */
 
 enum stack_cut {
 #define X(id, number, ...) STACK_CUT_##id = number,
 	STACK_CUTS(X)
 #undef X
-	STACK_CUT_END,
+		STACK_CUT_END,
 };
 
 /* Deepest stack anywhere: kernel and user frames together. */

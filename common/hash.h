@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * Content hashes (XXH3) and hexadecimal text. A hash128 is stored in XXH128's canonical (big-endian) byte order.
+ * Content hashes (XXH3) and hexadecimal text. A hash128 is stored in XXH128's canonical
+ * (big-endian) byte order.
  */
 
 #include "common/bytes.h"
@@ -16,8 +17,9 @@ bool hash128_equal(const struct hash128 *a, const struct hash128 *b);
 uint64_t hash64_of(const void *data, size_t size);
 
 /*
- * For tables in memory whose keys others choose: with a seed of its own per table nobody can prepare keys that collide.
- * hash_seed() draws a new one each time; hashes with a seed are never stored.
+ * For tables in memory whose keys others choose: with a seed of its own per table nobody can
+ * prepare keys that collide. hash_seed() draws a new one each time; hashes with a seed are never
+ * stored.
  */
 uint64_t hash_seed(void);
 uint64_t hash64_seeded(const void *data, size_t size, uint64_t seed);
@@ -25,5 +27,8 @@ uint64_t hash64_seeded(const void *data, size_t size, uint64_t seed);
 /* Lower-case hex with NUL into @ret_text[2 * size + 1]. */
 void hex_encode(const void *data, size_t size, char *ret_text);
 
-/* Decodes exactly @length hex digits (either case; must be even). The number of bytes, -EINVAL, or -ENOSPC. */
+/*
+ * Decodes exactly @length hex digits (either case; must be even). The number of bytes, -EINVAL, or
+ * -ENOSPC.
+ */
 int hex_decode(const char *text, size_t length, void *ret_data, size_t capacity);

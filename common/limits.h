@@ -10,7 +10,10 @@
 /* One time slot of the finest resolution kept. */
 #define SLOT_NS (10 * NSEC_PER_MSEC)
 
-/* A batch on the wire, compressed. 5 s of a 256-CPU host at 99 Hz with every stack new is below 4 MiB. */
+/*
+ * A batch on the wire, compressed. 5 s of a 256-CPU host at 99 Hz with every stack new is below 4
+ * MiB.
+ */
 #define BATCH_MAX_COMPRESSED_BYTES (8 * MIB)
 
 /* The same after decompression: what a hostile 8 MiB may make us allocate. */
@@ -31,5 +34,5 @@
 /* PT_LOAD entries of one executable that are kept. Large Go and Chrome binaries have 4 to 8. */
 #define MAX_LOAD_SEGMENTS 32
 
-#define DEFAULT_PORT 20416
+#define DEFAULT_PORT        20416
 #define DEFAULT_DATA_FOLDER "/var/lib/hearth"

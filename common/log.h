@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * One line per event to stderr: "<level> message". With the journal on stderr (JOURNAL_STREAM is set) the level
- * travels as the "<N>" prefix that systemd understands.
+ * One line per event to stderr: "<level> message". With the journal on stderr (JOURNAL_STREAM is
+ * set) the level travels as the "<N>" prefix that systemd understands.
  *
- * A message names the object (in single quotes), the attempt, the cause and the consequence, in lower case and
- * without a full stop. %m in the format prints the error given to the _errno variants. Thread-safe.
+ * A message names the object (in single quotes), the attempt, the cause and the consequence, in
+ * lower case and without a full stop. %m in the format prints the error given to the _errno
+ * variants. Thread-safe.
  */
 
 #include <stdbool.h>
@@ -28,13 +29,16 @@ bool log_level_from_name(const char *name, enum log_level *ret_level);
 
 void log_write(enum log_level level, const char *format, ...) printf_like(2, 3);
 
-/* @error is a positive or negative errno; %m prints it. Returns -abs(@error), so: return log_error_errno(r, ...). */
+/*
+ * @error is a positive or negative errno; %m prints it. Returns -abs(@error), so: return
+ * log_error_errno(r, ...).
+ */
 int log_write_errno(enum log_level level, int error, const char *format, ...) printf_like(3, 4);
 
-#define log_error(...)		    log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
-#define log_warn(...)		    log_write(LOG_LEVEL_WARN, __VA_ARGS__)
-#define log_info(...)		    log_write(LOG_LEVEL_INFO, __VA_ARGS__)
-#define log_debug(...)		    log_write(LOG_LEVEL_DEBUG, __VA_ARGS__)
+#define log_error(...)              log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warn(...)               log_write(LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_info(...)               log_write(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...)              log_write(LOG_LEVEL_DEBUG, __VA_ARGS__)
 #define log_error_errno(error, ...) log_write_errno(LOG_LEVEL_ERROR, error, __VA_ARGS__)
 #define log_warn_errno(error, ...)  log_write_errno(LOG_LEVEL_WARN, error, __VA_ARGS__)
 #define log_info_errno(error, ...)  log_write_errno(LOG_LEVEL_INFO, error, __VA_ARGS__)

@@ -4,8 +4,8 @@
 /*
  * Counters and gauges from a metrics.def table, printed in the Prometheus text format 0.0.4.
  *
- * A program lists its metrics as X(ID, "name", COUNTER|GAUGE, "label=\"value\",..." or "", "help"); rows of one name
- * stand together. Values are atomics: any thread may add.
+ * A program lists its metrics as X(ID, "name", COUNTER|GAUGE, "label=\"value\",..." or "", "help");
+ * rows of one name stand together. Values are atomics: any thread may add.
  */
 
 #include <stdatomic.h>
@@ -40,5 +40,5 @@ static inline uint64_t metric_get(_Atomic uint64_t *values, unsigned int id)
 }
 
 /* @prefix is e.g. "hearth_agent_". */
-int metrics_print(const char *prefix, const struct metric_row *rows, _Atomic uint64_t *values, size_t count,
-		  struct bytes *out);
+int metrics_print(const char *prefix, const struct metric_row *rows, _Atomic uint64_t *values,
+		  size_t count, struct bytes *out);

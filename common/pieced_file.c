@@ -19,7 +19,8 @@ static uint64_t bytes_offset(uint64_t n_ranges)
 	return sizeof(struct pieced_header) + n_ranges * sizeof(struct pieced_range);
 }
 
-int pieced_file_write(int fd, const struct pieced_range *ranges, size_t n_ranges, const void *bytes, size_t n_bytes)
+int pieced_file_write(int fd, const struct pieced_range *ranges, size_t n_ranges, const void *bytes,
+		      size_t n_bytes)
 {
 	struct pieced_header header = { .magic = MAGIC, .n_ranges = n_ranges };
 	int r;
@@ -79,7 +80,8 @@ static int begin_range(struct pieced_file *file)
 {
 	if (file->n_begun == file->n_ranges)
 		return -ENODATA;
-	return pread_all(file->fd, &file->range, sizeof(file->range), bytes_offset(file->n_begun++));
+	return pread_all(file->fd, &file->range, sizeof(file->range),
+			 bytes_offset(file->n_begun++));
 }
 
 int pieced_file_read(struct pieced_file *file, void *buffer, size_t size)
@@ -96,7 +98,8 @@ int pieced_file_read(struct pieced_file *file, void *buffer, size_t size)
 		else if (range->offset > INT64_MAX - (uint64_t)n)
 			r = -EBADMSG;
 		else
-			r = pread_all(range->of_source ? file->source_fd : file->fd, next, n, range->offset);
+			r = pread_all(range->of_source ? file->source_fd : file->fd, next, n,
+				      range->offset);
 		if (r < 0)
 			return r;
 		next += n;

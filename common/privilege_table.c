@@ -9,19 +9,19 @@
 /* The words of privileges.def. */
 #define REQUIRED PRIVILEGE_IS_REQUIRED
 #define DEGRADES PRIVILEGE_DEGRADES
-#define SILENT	 PRIVILEGE_IS_SILENT
-#define ALWAYS	 PRIVILEGE_IS_KEPT
-#define START	 PRIVILEGE_AT_START
+#define SILENT   PRIVILEGE_IS_SILENT
+#define ALWAYS   PRIVILEGE_IS_KEPT
+#define START    PRIVILEGE_AT_START
 
 static const struct privilege_row rows[] = {
-#define PRIVILEGE(id, other, how_needed, when, what_is_lost)     \
-	[PRIVILEGE_##id] = {                                     \
-		.bit = CAPABILITY_BIT(CAP_##id),                 \
-		.alternative = CAPABILITY_BIT(CAP_##other),      \
-		.name = #id,                                     \
-		.loss = what_is_lost,                            \
-		.need = how_needed,                              \
-		.time = when,                                    \
+#define PRIVILEGE(id, other, how_needed, when, what_is_lost)                                       \
+	[PRIVILEGE_##id] = {                                                                       \
+		.bit = CAPABILITY_BIT(CAP_##id),                                                   \
+		.alternative = CAPABILITY_BIT(CAP_##other),                                        \
+		.name = #id,                                                                       \
+		.loss = what_is_lost,                                                              \
+		.need = how_needed,                                                                \
+		.time = when,                                                                      \
 	},
 #include "common/privileges.def"
 #undef PRIVILEGE

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The capabilities that the agent uses (common/privileges.def), for the agent, which asks for them, and for the command
- * that examines a host.
+ * The capabilities that the agent uses (common/privileges.def), for the agent, which asks for them,
+ * and for the command that examines a host.
  */
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ enum privilege_need {
 };
 
 enum privilege_time {
-	PRIVILEGE_IS_KEPT,	/* while the agent runs */
+	PRIVILEGE_IS_KEPT,  /* while the agent runs */
 	PRIVILEGE_AT_START, /* given up before the first thread is created */
 };
 
@@ -42,11 +42,14 @@ const struct privilege_row *privilege_row(enum privilege privilege);
 bool privilege_is_in(enum privilege privilege, uint64_t permitted);
 
 /*
- * kernel.perf_event_paranoid: Debian's and Ubuntu's kernels know values above 2 (Debian's default is 3), at which
- * perf_event_open() asks for CAP_SYS_ADMIN: CAP_PERFMON does not help.
+ * kernel.perf_event_paranoid: Debian's and Ubuntu's kernels know values above 2 (Debian's default
+ * is 3), at which perf_event_open() asks for CAP_SYS_ADMIN: CAP_PERFMON does not help.
  */
 #define PARANOID_BEYOND_PERFMON 3
 
-/* Inodes of /proc/PID/ns/{user,pid} of the host's namespaces: include/linux/proc_ns.h, the same since Linux 3.8. */
+/*
+ * Inodes of /proc/PID/ns/{user,pid} of the host's namespaces: include/linux/proc_ns.h, the same
+ * since Linux 3.8.
+ */
 #define INITIAL_USER_NAMESPACE 0xeffffffdu
 #define INITIAL_PID_NAMESPACE  0xeffffffcu

@@ -131,7 +131,9 @@ static const int absent_calls[] = { SCMP_SYS(clone3) };
 
 static const struct system_call_list call_lists[] = {
 	{ .action = SCMP_ACT_ALLOW, .calls = plain_calls, .n_calls = ARRAY_SIZE(plain_calls) },
-	{ .action = SCMP_ACT_ERRNO(ENOSYS), .calls = absent_calls, .n_calls = ARRAY_SIZE(absent_calls) },
+	{ .action = SCMP_ACT_ERRNO(ENOSYS),
+	  .calls = absent_calls,
+	  .n_calls = ARRAY_SIZE(absent_calls) },
 };
 
 /* Rows at the end of the table below that only a process that serves has. */
@@ -141,7 +143,8 @@ static const struct system_call_list call_lists[] = {
 static int enter_seccomp(const struct sandbox_rules *rules)
 {
 	/* A name demangled on a larger stack: a thread, never a process. */
-	const scmp_datum_t thread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
+	const scmp_datum_t thread =
+		CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
 	const scmp_datum_t out = (scmp_datum_t)rules->out_fd;
 	const struct system_call_condition conditions[] = {
 		{ SCMP_SYS(write), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, out, 0) },
@@ -151,7 +154,8 @@ static int enter_seccomp(const struct sandbox_rules *rules)
 		{ SCMP_SYS(mprotect), SCMP_ACT_ALLOW, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
 		{ SCMP_SYS(newfstatat), SCMP_ACT_ALLOW, SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0) },
 		{ SCMP_SYS(clone), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_MASKED_EQ, thread, thread) },
-		{ SCMP_SYS(tgkill), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0) },
+		{ SCMP_SYS(tgkill), SCMP_ACT_ALLOW,
+		  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0) },
 		/* Messages on the socket, and writing to the descriptors that it brings. */
 		{ SCMP_SYS(recvmsg), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, out, 0) },
 		{ SCMP_SYS(sendmsg), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_EQ, out, 0) },

@@ -22,8 +22,8 @@ enum sandbox_fence {
 #define SANDBOX_MAX_FILES 16
 
 struct sandbox_rules {
-	int out_fd;                   /* the only one that may be written to, besides 2 */
-	bool serves;                  /* out_fd is a socket that brings descriptors: the process may write to those
+	int out_fd;  /* the only one that may be written to, besides 2 */
+	bool serves; /* out_fd is a socket that brings descriptors: the process may write to those
 					 above out_fd, and may have SANDBOX_MAX_FILES in all */
 	uint64_t address_space_bytes; /* more: no memory */
 	uint64_t written_bytes;       /* per file; more: SIGXFSZ */
@@ -38,8 +38,8 @@ struct sandbox_rules {
 int sandbox_enter(const struct sandbox_rules *rules);
 
 /*
- * Becomes the user nobody, if the process is root, and gives up all capabilities. 0 or negative errno. A change of user
- * undoes sandbox_end_with_parent(), which must be called afterwards.
+ * Becomes the user nobody, if the process is root, and gives up all capabilities. 0 or negative
+ * errno. A change of user undoes sandbox_end_with_parent(), which must be called afterwards.
  */
 int sandbox_drop_user(void);
 
@@ -47,7 +47,7 @@ int sandbox_drop_user(void);
 int sandbox_end_with_parent(pid_t parent);
 
 /*
- * First to go when memory is short. No niceness: names that nobody waits for are not made, and on a busy host a nice
- * helper would not get to them.
+ * First to go when memory is short. No niceness: names that nobody waits for are not made, and on a
+ * busy host a nice helper would not get to them.
  */
 void sandbox_yield_to_others(void);

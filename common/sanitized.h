@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Whether AddressSanitizer is compiled in, with gcc or clang. It reserves terabytes of address space and makes system
- * calls of its own.
+ * Whether AddressSanitizer is compiled in, with gcc or clang. It reserves terabytes of address
+ * space and makes system calls of its own.
  */
 
 #if defined(__has_feature)

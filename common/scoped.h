@@ -17,26 +17,26 @@
 
 #define scoped(function) __attribute__((cleanup(function)))
 
-#define DEFINE_SCOPED(type, free_function)                             \
-	static inline void free_function##p(type *object)              \
-	{                                                              \
-		if (*object)                                           \
-			(void)free_function(*object);                  \
-	}                                                              \
+#define DEFINE_SCOPED(type, free_function)                                                         \
+	static inline void free_function##p(type *object)                                          \
+	{                                                                                          \
+		if (*object)                                                                       \
+			(void)free_function(*object);                                              \
+	}                                                                                          \
 	struct scoped_needs_a_semicolon_
 
-#define take_ptr(ptr)                                 \
-	({                                            \
-		__typeof__(ptr) taken_ = (ptr);       \
-		(ptr) = NULL;                         \
-		taken_;                               \
+#define take_ptr(ptr)                                                                              \
+	({                                                                                         \
+		__typeof__(ptr) taken_ = (ptr);                                                    \
+		(ptr) = NULL;                                                                      \
+		taken_;                                                                            \
 	})
 
-#define take_fd(fd)                                   \
-	({                                            \
-		int taken_fd_ = (fd);                 \
-		(fd) = -1;                            \
-		taken_fd_;                            \
+#define take_fd(fd)                                                                                \
+	({                                                                                         \
+		int taken_fd_ = (fd);                                                              \
+		(fd) = -1;                                                                         \
+		taken_fd_;                                                                         \
 	})
 
 static inline void scoped_close(int *fd)

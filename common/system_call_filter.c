@@ -3,7 +3,10 @@
 
 #include <sys/prctl.h>
 
-/* Binary search over the calls, for kernels before 5.11, which do not remember what a filter always allows. */
+/*
+ * Binary search over the calls, for kernels before 5.11, which do not remember what a filter always
+ * allows.
+ */
 #define OPTIMIZE_BY_TREE 2
 
 static int add_list(scmp_filter_ctx context, const struct system_call_list *list)
@@ -46,8 +49,8 @@ int system_call_filter_load(const struct system_call_filter *filter)
 	if (!context)
 		return -ENOMEM;
 	/*
-	 * The first keeps kernels before 5.16 from slowing the process down, against an attack that needs code of the
-	 * attacker's choice. Neither attribute is there in every libseccomp.
+	 * The first keeps kernels before 5.16 from slowing the process down, against an attack that
+	 * needs code of the attacker's choice. Neither attribute is there in every libseccomp.
 	 */
 	(void)seccomp_attr_set(context, SCMP_FLTATR_CTL_SSB, 1);
 	(void)seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, OPTIMIZE_BY_TREE);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A seccomp filter, described by tables. It holds for the calling thread, and for all threads and processes that this
- * thread makes afterwards.
+ * A seccomp filter, described by tables. It holds for the calling thread, and for all threads and
+ * processes that this thread makes afterwards.
  */
 
 #include <seccomp.h>
@@ -24,7 +24,10 @@ struct system_call_condition {
 	struct scmp_arg_cmp condition;
 };
 
-/* A table whose action is the default action is left out: libseccomp refuses rules that change nothing. */
+/*
+ * A table whose action is the default action is left out: libseccomp refuses rules that change
+ * nothing.
+ */
 struct system_call_filter {
 	uint32_t default_action;
 	const struct system_call_list *lists;
@@ -33,5 +36,8 @@ struct system_call_filter {
 	size_t n_conditions;
 };
 
-/* The process needs PR_SET_NO_NEW_PRIVS or CAP_SYS_ADMIN. 1 loaded; 0: the kernel has no seccomp; negative errno. */
+/*
+ * The process needs PR_SET_NO_NEW_PRIVS or CAP_SYS_ADMIN. 1 loaded; 0: the kernel has no seccomp;
+ * negative errno.
+ */
 int system_call_filter_load(const struct system_call_filter *filter);

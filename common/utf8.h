@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * UTF-8 as Unicode 15 has it (table 3-7): no overlong forms, no surrogates, nothing above U+10FFFF. Protocol Buffers
- * requires it of every string; names of threads, files and cgroups may hold any bytes.
+ * UTF-8 as Unicode 15 has it (table 3-7): no overlong forms, no surrogates, nothing above U+10FFFF.
+ * Protocol Buffers requires it of every string; names of threads, files and cgroups may hold any
+ * bytes.
  */
 
 #include "common/base.h"
@@ -19,7 +20,8 @@ size_t utf8_sequence_length(const uint8_t *text, size_t size);
 size_t utf8_valid_length(const char *text, size_t size);
 
 /*
- * Copies @text, each byte that belongs to no character replaced by U+FFFD, to @to, of which at most @capacity bytes are
- * written, whole characters only. Returns the bytes written; 3 * @size is always enough room.
+ * Copies @text, each byte that belongs to no character replaced by U+FFFD, to @to, of which at most
+ * @capacity bytes are written, whole characters only. Returns the bytes written; 3 * @size is
+ * always enough room.
  */
 size_t utf8_repair(const char *text, size_t size, char *to, size_t capacity);

@@ -133,9 +133,9 @@ static int set_up_debuginfo(struct symbolizer *symbolizer, const struct symboliz
 		.max_bytes = config->debuginfo_upstream_max_bytes,
 	};
 
-	debuginfo_store_set_quota(symbolizer->debuginfo, config->debuginfo_quota_bytes,
-				  percent_of(config->debuginfo_quota_bytes,
-					     config->debuginfo_quota_low_pct));
+	debuginfo_store_set_quota(
+		symbolizer->debuginfo, config->debuginfo_quota_bytes,
+		percent_of(config->debuginfo_quota_bytes, config->debuginfo_quota_low_pct));
 	if (!*config->debuginfo_upstream)
 		return 0;
 	return debuginfo_upstream_new(symbolizer->debuginfo, &options, &symbolizer->upstream,
@@ -174,7 +174,10 @@ static void fill_context(struct symbolizer *symbolizer, const struct symbolizer_
 	api->max_upload_bytes = config->debuginfo_max_upload_bytes;
 	api->upstream = symbolizer->upstream;
 	api->upstream_wait_ns = config->debuginfo_upstream_wait_ns;
-	/* A quarter of the lane, rounded: half of the workers of one token go on serving what is there. */
+	/*
+	 * A quarter of the lane, rounded: half of the workers of one token go on serving what is
+	 * there.
+	 */
 	api->max_upstream_waits = (count_workers(config) + 2) / 4;
 	api->route_metrics = symbolizer->route_metrics;
 	api->connections = open_connections;

@@ -231,6 +231,7 @@ run_lint() {
 	run_test lint/check-tree-finds-planted-faults 120 python3 -B tests/lint/test_check_tree.py
 	run_test lint/the-tree-keeps-its-rules 300 python3 -B tests/lint/check_tree.py --build "$build" --sizes
 	[ -n "$list_only" ] || wait_for_turn
+	run_test lint/c-files-are-formatted 120 tests/lint/check_format.sh
 	run_test lint/clang-tidy 900 tests/lint/clang_tidy.sh "$build" "$(free_cpus)"
 	run_test lint/generated-documentation-is-fresh 60 tests/lint/check_generated.sh "$build/bin"
 	# Debian's python3, which finds python3-yaml.

@@ -12,8 +12,8 @@
 #include "common/vec.h"
 
 /*
- * The file to be is a list of ranges, each either of bytes in memory or of the original: headers, the kept sections in
- * order of their number (with padding between), section headers.
+ * The file to be is a list of ranges, each either of bytes in memory or of the original: headers,
+ * the kept sections in order of their number (with padding between), section headers.
  */
 
 /* An original of this many bytes of headers would have been refused by elf_file_open(). */
@@ -23,8 +23,8 @@
 #define MAX_MEMORY_BYTES ((size_t)(4 * MAX_HEADERS_BYTES))
 
 /*
- * Tables and notes want 4 to 16. Alignment to pages is for loading, which nobody does with this file, and would make
- * a page of padding out of every tiny section of a hostile one.
+ * Tables and notes want 4 to 16. Alignment to pages is for loading, which nobody does with this
+ * file, and would make a page of padding out of every tiny section of a hostile one.
  */
 #define MAX_ALIGNMENT 64
 
@@ -164,8 +164,9 @@ static int add_kept_section(struct elf_extract *extract, const struct elf_sectio
 	if (r < 0)
 		return r;
 	header->sh_offset = extract->size;
-	return add_range(extract, &(struct pieced_range){
-					  .size = section->size, .offset = section->file_offset, .of_source = 1 });
+	return add_range(extract, &(struct pieced_range){ .size = section->size,
+							  .offset = section->file_offset,
+							  .of_source = 1 });
 }
 
 /* Loaded ones are where they were; of the others nothing but the number matters. */
@@ -245,7 +246,8 @@ static int plan(struct elf_extract *extract, const struct elf_file *elf, uint32_
 	extract->header.e_shoff = extract->size;
 	extract->header.e_shentsize = sizeof(Elf64_Shdr);
 	memcpy(extract->memory.data, &extract->header, sizeof(extract->header));
-	return add_memory(extract, extract->sections, extract->n_sections * sizeof(*extract->sections));
+	return add_memory(extract, extract->sections,
+			  extract->n_sections * sizeof(*extract->sections));
 }
 
 static void extract_release(struct elf_extract *extract)
@@ -257,7 +259,8 @@ static void extract_release(struct elf_extract *extract)
 
 int elf_extract_write(int fd, uint32_t what, int out_fd)
 {
-	scoped(extract_release) struct elf_extract extract = { .memory = BYTES_INIT(MAX_MEMORY_BYTES) };
+	scoped(extract_release) struct elf_extract extract = { .memory = BYTES_INIT(
+								       MAX_MEMORY_BYTES) };
 	scoped(elf_file_freep) struct elf_file *elf = NULL;
 	int r;
 
@@ -266,6 +269,6 @@ int elf_extract_write(int fd, uint32_t what, int out_fd)
 		r = plan(&extract, elf, what);
 	if (r < 0)
 		return r;
-	return pieced_file_write(out_fd, extract.ranges.items, extract.ranges.count, extract.memory.data,
-				 extract.memory.size);
+	return pieced_file_write(out_fd, extract.ranges.items, extract.ranges.count,
+				 extract.memory.data, extract.memory.size);
 }

@@ -15,14 +15,17 @@
  * Entries without references hang in a list, the least recently used first.
  */
 
-/* Files remembered per executable, on average, each by what stat(2) says and by what the kernel tells of it. */
+/*
+ * Files remembered per executable, on average, each by what stat(2) says and by what the kernel
+ * tells of it.
+ */
 #define FILES_PER_ITEM 8
 
 struct cached_file {
 	uint64_t generation; /* of the inode; 0 not known */
 	uint32_t number;
 	bool is_trusted; /* only root can write it */
-	uint64_t used;	 /* the cache's file_clock when it was asked for last */
+	uint64_t used;   /* the cache's file_clock when it was asked for last */
 };
 
 struct cached_executable {
@@ -39,7 +42,7 @@ struct executable_cache {
 	struct hash_table *by_number; /* uint32_t -> struct cached_executable * */
 	struct hash_table *by_id;     /* struct executable_id -> struct cached_executable * */
 	struct hash_table *by_file;   /* struct file_key -> struct cached_file */
-	uint64_t file_clock;	      /* questions for files so far */
+	uint64_t file_clock;          /* questions for files so far */
 	uint64_t n_files_evicted;
 	struct cached_executable *oldest_idle, *newest_idle;
 	uint32_t vdso_number;
@@ -215,7 +218,10 @@ static void remove_files_before(struct executable_cache *cache, uint64_t stamp)
 	}
 }
 
-/* Files whose executable has left the cache make room; if none has, those that were asked for longest ago. */
+/*
+ * Files whose executable has left the cache make room; if none has, those that were asked for
+ * longest ago.
+ */
 static void sweep_files(struct executable_cache *cache)
 {
 	size_t before = hash_table_count(cache->by_file);
@@ -235,9 +241,10 @@ static void sweep_files(struct executable_cache *cache)
 	if (hash_table_count(cache->by_file) < before)
 		return;
 	if (cache->n_files_evicted == 0)
-		log_warn("more than %zu files with executable code are in use: those met longest ago are identified "
-			 "again when they come back",
-			 before);
+		log_warn(
+			"more than %zu files with executable code are in use: those met longest ago are identified "
+			"again when they come back",
+			before);
 	/* A quarter of the time that they span: more than a few, so that this is seldom done. */
 	remove_files_before(cache, oldest + 1 + (cache->file_clock - oldest) / 4);
 }
@@ -247,8 +254,9 @@ uint64_t executable_cache_files_evicted(const struct executable_cache *cache)
 	return cache->n_files_evicted;
 }
 
-struct executable *executable_cache_by_file(struct executable_cache *cache, const struct file_key *key,
-					    uint64_t generation, bool *ret_is_trusted)
+struct executable *executable_cache_by_file(struct executable_cache *cache,
+					    const struct file_key *key, uint64_t generation,
+					    bool *ret_is_trusted)
 {
 	struct cached_file *file = hash_table_find(cache->by_file, key);
 	struct executable *executable;
@@ -286,8 +294,9 @@ uint64_t executable_cache_id_conflicts(const struct executable_cache *cache)
 	return cache->n_conflicts;
 }
 
-int executable_cache_remember_file(struct executable_cache *cache, const struct file_key *key, uint64_t generation,
-				   bool is_trusted, const struct executable *executable)
+int executable_cache_remember_file(struct executable_cache *cache, const struct file_key *key,
+				   uint64_t generation, bool is_trusted,
+				   const struct executable *executable)
 {
 	void *value;
 	int r;
@@ -417,7 +426,8 @@ struct executable *executable_cache_known_vdso(struct executable_cache *cache, u
 	return executable_cache_by_number(cache, cache->vdso_number);
 }
 
-void executable_cache_set_vdso(struct executable_cache *cache, const struct executable *executable, uint64_t size)
+void executable_cache_set_vdso(struct executable_cache *cache, const struct executable *executable,
+			       uint64_t size)
 {
 	cache->vdso_number = executable->number;
 	cache->vdso_size = size;

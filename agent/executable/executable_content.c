@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call frame information is hashed as a whole, because it becomes the unwind table. Code is only read for an unwind
- * table where a file has no call frame information; then it is hashed as a whole too. Otherwise large code is sampled,
- * so that the first look at a browser of 200 MB does not read all of it from disk.
+ * Call frame information is hashed as a whole, because it becomes the unwind table. Code is only
+ * read for an unwind table where a file has no call frame information; then it is hashed as a whole
+ * too. Otherwise large code is sampled, so that the first look at a browser of 200 MB does not read
+ * all of it from disk.
  */
 #include "agent/executable/executable_content.h"
 
@@ -21,7 +22,10 @@
 /* Code that is hashed whole in any case: three in four executables of a host have less. */
 #define WHOLE_CODE_BYTES ((uint64_t)MIB)
 
-/* Of larger code, so many pieces of so many bytes at equal distances, the first and the last among them. */
+/*
+ * Of larger code, so many pieces of so many bytes at equal distances, the first and the last among
+ * them.
+ */
 #define N_SAMPLED_PIECES    64
 #define SAMPLED_PIECE_BYTES ((uint64_t)(4 * KIB))
 
@@ -72,7 +76,8 @@ static int add_code(struct hashing *hashing, uint64_t file_offset, uint64_t size
 	if (size <= WHOLE_CODE_BYTES || (whole && size <= MAX_FRAME_BYTES))
 		return add_range(hashing, file_offset, size);
 	for (uint64_t i = 0; i < N_SAMPLED_PIECES && r == 0; i++)
-		r = add_range(hashing, file_offset + last / (N_SAMPLED_PIECES - 1) * i, SAMPLED_PIECE_BYTES);
+		r = add_range(hashing, file_offset + last / (N_SAMPLED_PIECES - 1) * i,
+			      SAMPLED_PIECE_BYTES);
 	return r;
 }
 
@@ -80,8 +85,9 @@ static void add_segments(struct hashing *hashing)
 {
 	for (size_t i = 0; i < hashing->elf->n_load_segments; i++) {
 		const struct load_segment *segment = &hashing->elf->load_segments[i];
-		const uint64_t numbers[] = { segment->file_offset, segment->vaddr, segment->file_size,
-					     segment->memory_size, segment->flags };
+		const uint64_t numbers[] = { segment->file_offset, segment->vaddr,
+					     segment->file_size, segment->memory_size,
+					     segment->flags };
 
 		add_numbers(hashing, numbers, ARRAY_SIZE(numbers));
 	}
@@ -144,7 +150,8 @@ static int add_all(struct hashing *hashing)
 	return add_code(hashing, text->file_offset, text->size, r == 0);
 }
 
-int executable_content_hash(const struct elf_file *elf, const struct executable_id *id, struct hash128 *ret_hash)
+int executable_content_hash(const struct elf_file *elf, const struct executable_id *id,
+			    struct hash128 *ret_hash)
 {
 	scoped(free_state) XXH3_state_t *state = XXH3_createState();
 	scoped_free uint8_t *piece = malloc(PIECE_BYTES);

@@ -51,7 +51,8 @@ int stat_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *re
 {
 	char path[PROC_PATH_SIZE];
 
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid,
+		       start, end);
 	return stat(path, ret_status) < 0 ? -errno : 0;
 }
 
@@ -196,8 +197,8 @@ bool file_is_trusted(int fd, const struct stat *status)
 bool file_is_watchable(int fd)
 {
 	static const uint32_t local[] = {
-		EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,	 F2FS_SUPER_MAGIC,
-		TMPFS_MAGIC,	  RAMFS_MAGIC,	    SQUASHFS_MAGIC,	 EROFS_SUPER_MAGIC_V1,
+		EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
+		TMPFS_MAGIC,      RAMFS_MAGIC,     SQUASHFS_MAGIC,    EROFS_SUPER_MAGIC_V1,
 	};
 	struct statfs file_system;
 

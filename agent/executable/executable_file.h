@@ -17,7 +17,7 @@
 /* What a file says of itself. */
 struct file_identity {
 	struct executable_id id;
-	struct hash128 content;	       /* executable_content.h */
+	struct hash128 content;        /* executable_content.h */
 	struct load_segment *segments; /* owned; at most MAX_LOAD_SEGMENTS */
 	size_t n_segments;
 };
@@ -49,14 +49,14 @@ void file_identity_release(struct file_identity *identity);
 int file_text_identity_read(int fd, struct executable_id *ret_id);
 
 /*
- * Whether only root can change the file. What a file system in user space says of owners is what its author makes it
- * say.
+ * Whether only root can change the file. What a file system in user space says of owners is what
+ * its author makes it say.
  */
 bool file_is_trusted(int fd, const struct stat *status);
 
 /*
- * Whether inotify reports every change of the file, and calls that concern it never wait for another machine or
- * process: it is in one of the local file systems that are known to be so.
+ * Whether inotify reports every change of the file, and calls that concern it never wait for
+ * another machine or process: it is in one of the local file systems that are known to be so.
  */
 bool file_is_watchable(int fd);
 

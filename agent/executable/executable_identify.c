@@ -10,17 +10,17 @@
 #include "common/scoped.h"
 
 /*
- * From a mapping to an executable, the cheap ways first: a file that was seen before needs no reading; else its notes
- * (or its code) are read once. What the kernel told when it was mapped decides whether a file is the one: by now
- * another one may be mapped there, or have its name.
+ * From a mapping to an executable, the cheap ways first: a file that was seen before needs no
+ * reading; else its notes (or its code) are read once. What the kernel told when it was mapped
+ * decides whether a file is the one: by now another one may be mapped there, or have its name.
  */
 
 /* No file has it: the key is of what was told. */
 #define TOLD_NOT_FOUND INT64_C(-1)
 
 /*
- * Least time between two checks: the file of a program that lives for milliseconds is mapped hundreds of times a
- * second.
+ * Least time between two checks: the file of a program that lives for milliseconds is mapped
+ * hundreds of times a second.
  */
 #define LOOK_AT_SOURCE_EVERY_NS NSEC_PER_SEC
 
@@ -40,7 +40,8 @@ static int base_name(const char *path, char **ret_name)
  * of two processes the one seen earlier is no worse, and most of those that come later are short.
  * But a file that only root can write is better than one whose symbols somebody may have changed.
  */
-static bool is_better_source(struct executable *executable, const struct mapped_file *file, bool is_trusted)
+static bool is_better_source(struct executable *executable, const struct mapped_file *file,
+			     bool is_trusted)
 {
 	uint64_t now_ns;
 
@@ -51,13 +52,15 @@ static bool is_better_source(struct executable *executable, const struct mapped_
 	if (executable->source_pid == file->pid)
 		return false;
 	now_ns = clock_monotonic_ns(&system_clock);
-	if (executable->source_looked_ns != 0 && now_ns < executable->source_looked_ns + LOOK_AT_SOURCE_EVERY_NS)
+	if (executable->source_looked_ns != 0 &&
+	    now_ns < executable->source_looked_ns + LOOK_AT_SOURCE_EVERY_NS)
 		return false;
 	executable->source_looked_ns = now_ns;
 	return kill((pid_t)executable->source_pid, 0) != 0;
 }
 
-static int remember_source(struct executable *executable, const struct mapped_file *file, bool is_trusted)
+static int remember_source(struct executable *executable, const struct mapped_file *file,
+			   bool is_trusted)
 {
 	char *path;
 
@@ -89,8 +92,8 @@ static struct file_key key_of_told(const struct told_file *told)
 }
 
 /*
- * Enough was told to know the file again: overlay has no generations, and its inodes are used again as others are. A
- * file system on a disk may have some of 0, but not twice.
+ * Enough was told to know the file again: overlay has no generations, and its inodes are used again
+ * as others are. A file system on a disk may have some of 0, but not twice.
  */
 static bool is_told_for_good(const struct told_file *told)
 {
@@ -116,14 +119,16 @@ static void log_conflict(const struct executable *known, const struct mapped_fil
 	char id[EXECUTABLE_ID_TEXT_SIZE];
 
 	executable_id_format(&known->id, id);
-	log_warn("'%s' of process %u has the build-ID %s of '%s', but other code: they are kept apart, and the one "
-		 "that not only root can write is identified by its code; further cases are only counted",
-		 file->path, file->pid, id, known->name);
+	log_warn(
+		"'%s' of process %u has the build-ID %s of '%s', but other code: they are kept apart, and the one "
+		"that not only root can write is identified by its code; further cases are only counted",
+		file->path, file->pid, id, known->name);
 }
 
 /*
- * Another identity for a file with the build-ID of a different content: the hash of its code (@text_id, of kind NONE if
- * it cannot be read); and if a different content has that too, the hash of its whole content.
+ * Another identity for a file with the build-ID of a different content: the hash of its code
+ * (@text_id, of kind NONE if it cannot be read); and if a different content has that too, the hash
+ * of its whole content.
  */
 static int identity_of_own(struct executable_cache *cache, const struct executable_id *text_id,
 			   struct file_identity *identity)
@@ -139,11 +144,12 @@ static int identity_of_own(struct executable_cache *cache, const struct executab
 }
 
 /*
- * The executable with the content and build-ID of @identity, or NULL: there is none yet. Changes the ID of @identity
- * where that of the file is another content's, and takes it from the other where this file is the one to trust.
+ * The executable with the content and build-ID of @identity, or NULL: there is none yet. Changes
+ * the ID of @identity where that of the file is another content's, and takes it from the other
+ * where this file is the one to trust.
  */
-static int find_same(struct executable_cache *cache, const struct found_content *found, struct file_identity *identity,
-		     struct executable **ret_executable)
+static int find_same(struct executable_cache *cache, const struct found_content *found,
+		     struct file_identity *identity, struct executable **ret_executable)
 {
 	struct executable *known = executable_cache_by_id(cache, &identity->id);
 	bool takes_it;
@@ -186,8 +192,8 @@ static int find_or_add(struct executable_cache *cache, const struct found_conten
 	if (!executable) {
 		r = base_name(found->file->path, &name);
 		if (r == 0)
-			r = executable_cache_add(cache, &identity->id, EXECUTABLE_USER, name, identity,
-						 &executable);
+			r = executable_cache_add(cache, &identity->id, EXECUTABLE_USER, name,
+						 identity, &executable);
 		if (r < 0)
 			return r;
 	}
@@ -195,16 +201,20 @@ static int find_or_add(struct executable_cache *cache, const struct found_conten
 	return use(cache, found->file, found->facts->is_trusted, executable, ret_executable);
 }
 
-/* A file that is only found by name may be replaced between mapping and opening: it says nothing for others. */
-static int remember(struct executable_cache *cache, const struct mapped_file *file, const struct file_facts *facts,
-		    const struct executable *executable)
+/*
+ * A file that is only found by name may be replaced between mapping and opening: it says nothing
+ * for others.
+ */
+static int remember(struct executable_cache *cache, const struct mapped_file *file,
+		    const struct file_facts *facts, const struct executable *executable)
 {
 	struct file_key key;
 	int r = 0;
 
 	if (facts->is_certain)
 		r = executable_cache_remember_file(cache, &facts->key,
-						   facts->generation ? facts->generation : file->told.generation,
+						   facts->generation ? facts->generation
+								     : file->told.generation,
 						   facts->is_trusted, executable);
 	if (r == 0 && is_told_for_good(&file->told)) {
 		key = key_of_told(&file->told);
@@ -231,7 +241,8 @@ int executable_cache_find_known(struct executable_cache *cache, const struct map
 	struct executable *executable;
 	bool is_trusted;
 
-	executable = executable_cache_by_file(cache, &facts->key, file->told.generation, &is_trusted);
+	executable =
+		executable_cache_by_file(cache, &facts->key, file->told.generation, &is_trusted);
 	return executable ? use(cache, file, is_trusted, executable, ret_executable) : 0;
 }
 
@@ -248,7 +259,8 @@ int executable_cache_find_told(struct executable_cache *cache, const struct mapp
 }
 
 int executable_cache_find_unchanged(struct executable_cache *cache, const struct mapped_file *file,
-				    const struct watched_file *watched, struct executable **ret_executable)
+				    const struct watched_file *watched,
+				    struct executable **ret_executable)
 {
 	struct executable *executable = executable_cache_by_number(cache, watched->executable);
 
@@ -287,7 +299,9 @@ int executable_cache_identify(struct executable_cache *cache, const struct mappe
 
 	if (!mapped_file_has_path(file))
 		return 0;
-	r = file_finder_look(file, &facts) == 1 ? executable_cache_find_known(cache, file, &facts, ret_executable) : 0;
+	r = file_finder_look(file, &facts) == 1
+		    ? executable_cache_find_known(cache, file, &facts, ret_executable)
+		    : 0;
 	if (r != 0)
 		return r;
 	fd = file_finder_open(file, &facts);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Identification in steps, for a caller that has other processes find and read the files. These functions use nothing
- * but the cache:
+ * Identification in steps, for a caller that has other processes find and read the files. These
+ * functions use nothing but the cache:
  *
  *   after file_finder_look()                    executable_cache_find_known()
  *   after the file's identity was read          executable_cache_learn()
@@ -23,19 +23,24 @@ int executable_cache_find_known(struct executable_cache *cache, const struct map
 int executable_cache_find_told(struct executable_cache *cache, const struct mapped_file *file,
 			       struct executable **ret_executable);
 
-/* The executable with this number was met again in @file, which has not changed since (file_watch.h). */
+/*
+ * The executable with this number was met again in @file, which has not changed since
+ * (file_watch.h).
+ */
 int executable_cache_find_unchanged(struct executable_cache *cache, const struct mapped_file *file,
-				    const struct watched_file *watched, struct executable **ret_executable);
+				    const struct watched_file *watched,
+				    struct executable **ret_executable);
 
 struct found_content {
 	const struct mapped_file *file;
-	const struct file_facts *facts;	     /* from when the file was opened */
-	const struct executable_id *text_id; /* hash of the code; NULL: not computed yet; kind NONE: unreadable */
+	const struct file_facts *facts; /* from when the file was opened */
+	/* hash of the code; NULL: not computed yet; kind NONE: unreadable */
+	const struct executable_id *text_id;
 };
 
 /*
- * Also returns -EAGAIN: a file with different content has the same build-ID, and text_id is needed. Takes the segments
- * of @identity.
+ * Also returns -EAGAIN: a file with different content has the same build-ID, and text_id is needed.
+ * Takes the segments of @identity.
  */
 int executable_cache_learn(struct executable_cache *cache, const struct found_content *found,
 			   struct file_identity *identity, struct executable **ret_executable);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is accepted only if it agrees with what the kernel reported when the file was mapped (struct told_file): by
- * now another file may be mapped at that address, or have the path.
+ * A file is accepted only if it agrees with what the kernel reported when the file was mapped
+ * (struct told_file): by now another file may be mapped at that address, or have the path.
  */
 #include "agent/executable/file_finder.h"
 
@@ -37,7 +37,8 @@ size_t mapped_path_length(const char *path, bool *ret_deleted)
 	static const char suffix[] = " (deleted)";
 	size_t length = strlen(path);
 
-	*ret_deleted = length > strlen(suffix) && strcmp(path + length - strlen(suffix), suffix) == 0;
+	*ret_deleted =
+		length > strlen(suffix) && strcmp(path + length - strlen(suffix), suffix) == 0;
 	return *ret_deleted ? length - strlen(suffix) : length;
 }
 
@@ -64,18 +65,20 @@ static bool is_told_generation(const struct told_file *told, int fd)
 }
 
 /*
- * Whether the inode was last changed before the file was mapped. The time of change comes from the kernel's coarse
- * clock, which is up to a tick behind.
+ * Whether the inode was last changed before the file was mapped. The time of change comes from the
+ * kernel's coarse clock, which is up to a tick behind.
  */
-static bool is_unchanged_since(const struct told_file *told, const struct stat *status, uint64_t slack_ns)
+static bool is_unchanged_since(const struct told_file *told, const struct stat *status,
+			       uint64_t slack_ns)
 {
 	/*
-	 * In this order: if we are preempted in between, the mapping seems older than it is, and a good file is
-	 * refused.
+	 * In this order: if we are preempted in between, the mapping seems older than it is, and a
+	 * good file is refused.
 	 */
 	uint64_t now_wall_ns = clock_wall_ns(&system_clock);
 	uint64_t now_ns = clock_monotonic_ns(&system_clock);
-	uint64_t changed_ns = (uint64_t)status->st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)status->st_ctim.tv_nsec;
+	uint64_t changed_ns =
+		(uint64_t)status->st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)status->st_ctim.tv_nsec;
 	uint64_t ago_ns = now_ns > told->mapped_ns ? now_ns - told->mapped_ns : 0;
 
 	return changed_ns + slack_ns < now_wall_ns - MIN(ago_ns, now_wall_ns);
@@ -89,7 +92,8 @@ static bool find_mapped(const struct mapped_file *file, struct found_file *ret_f
 	found.fd = open_mapped_file(file->pid, file->start, file->end, &found.status);
 	if (found.fd < 0)
 		return false;
-	if (!is_told_inode(&file->told, &found.status) || !is_told_generation(&file->told, found.fd)) {
+	if (!is_told_inode(&file->told, &found.status) ||
+	    !is_told_generation(&file->told, found.fd)) {
 		(void)close(found.fd);
 		return false;
 	}
@@ -97,14 +101,21 @@ static bool find_mapped(const struct mapped_file *file, struct found_file *ret_f
 	return true;
 }
 
-/* Whether a file that was found by its path agrees with @told. @is_own_root: in the process's own root. */
-static bool is_told_file(const struct told_file *told, const struct found_file *found, bool is_own_root)
+/*
+ * Whether a file that was found by its path agrees with @told. @is_own_root: in the process's own
+ * root.
+ */
+static bool is_told_file(const struct told_file *told, const struct found_file *found,
+			 bool is_own_root)
 {
 	uint64_t generation = file_generation(found->fd);
 
 	if (!is_told_inode(told, &found->status) || !is_told_generation(told, found->fd))
 		return false;
-	/* The inode number may belong to another device, or to a later file. Only a generation excludes that. */
+	/*
+	 * The inode number may belong to another device, or to a later file. Only a generation
+	 * excludes that.
+	 */
 	if (generation == 0 && !is_own_root && found->status.st_dev != told->device)
 		return false;
 	return is_unchanged_since(told, &found->status, generation == 0 ? MAX_TICK_NS : 0);
@@ -113,12 +124,16 @@ static bool is_told_file(const struct told_file *told, const struct found_file *
 /* After the process has ended: in the root of its parent, which mostly is the same, and in ours. */
 static int open_elsewhere(const struct mapped_file *file, struct stat *ret_status)
 {
-	int fd = file->parent_pid ? open_in_root_of(file->parent_pid, file->path, ret_status) : -ESRCH;
+	int fd = file->parent_pid ? open_in_root_of(file->parent_pid, file->path, ret_status)
+				  : -ESRCH;
 
 	return fd >= 0 ? fd : open_on_host(file->path, ret_status);
 }
 
-/* Opens the file by its path. If the kernel reported the file, what has the path now must agree with that report. */
+/*
+ * Opens the file by its path. If the kernel reported the file, what has the path now must agree
+ * with that report.
+ */
 static bool find_named(const struct mapped_file *file, struct found_file *ret_found)
 {
 	struct found_file found = { .is_certain = told_file_is_told(&file->told) };
@@ -129,7 +144,10 @@ static bool find_named(const struct mapped_file *file, struct found_file *ret_fo
 	if (deleted)
 		return false;
 	found.fd = open_in_root_of(file->pid, file->path, &found.status);
-	/* Without a report, the file with this path in another root may belong to another container. */
+	/*
+	 * Without a report, the file with this path in another root may belong to another
+	 * container.
+	 */
 	if (found.fd < 0 && found.is_certain) {
 		is_own_root = false;
 		found.fd = open_elsewhere(file, &found.status);
@@ -145,16 +163,16 @@ static bool find_named(const struct mapped_file *file, struct found_file *ret_fo
 }
 
 /*
- * The file whose bytes the process copied to memory: its program, though that may be deleted, or what has the path.
- * Neither is taken without a look at the memory.
+ * The file whose bytes the process copied to memory: its program, though that may be deleted, or
+ * what has the path. Neither is taken without a look at the memory.
  */
 static bool find_copied(const struct mapped_file *file, struct found_file *ret_found)
 {
 	struct found_file found = { .is_certain = true };
 
 	found.fd = open_program_of(file->pid, &found.status);
-	if (found.fd >= 0 &&
-	    (!is_told_inode(&file->told, &found.status) || !is_told_generation(&file->told, found.fd))) {
+	if (found.fd >= 0 && (!is_told_inode(&file->told, &found.status) ||
+			      !is_told_generation(&file->told, found.fd))) {
 		(void)close(found.fd);
 		found.fd = -1;
 	}
@@ -168,7 +186,10 @@ static bool find_copied(const struct mapped_file *file, struct found_file *ret_f
 	return true;
 }
 
-/* Looks at the path in our own root, without opening it. Whether that file agrees with the kernel's report. */
+/*
+ * Looks at the path in our own root, without opening it. Whether that file agrees with the kernel's
+ * report.
+ */
 static bool is_on_host(const struct mapped_file *file, struct stat *ret_status)
 {
 	uint64_t slack_ns = file->told.generation ? 0 : MAX_TICK_NS;
@@ -200,7 +221,8 @@ int file_finder_open(const struct mapped_file *file, struct file_facts *ret_fact
 {
 	struct found_file found;
 
-	if (file->is_copy ? !find_copied(file, &found) : !find_mapped(file, &found) && !find_named(file, &found))
+	if (file->is_copy ? !find_copied(file, &found)
+			  : !find_mapped(file, &found) && !find_named(file, &found))
 		return -ENOENT;
 	*ret_facts = (struct file_facts){
 		.key = file_key_of(&found.status),

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Finds and opens the file behind a mapping of another process. If its file system does not answer (NFS, FUSE) these
- * functions do not return, so the agent calls them in a helper process (agent/helper/finder_process.h). They keep no
- * state and read no file.
+ * Finds and opens the file behind a mapping of another process. If its file system does not answer
+ * (NFS, FUSE) these functions do not return, so the agent calls them in a helper process
+ * (agent/helper/finder_process.h). They keep no state and read no file.
  */
 
 #include <sys/stat.h>
@@ -23,7 +23,8 @@ struct file_facts {
 	uint64_t generation; /* of the inode; 0: not known */
 	bool is_certain;     /* the mapped file itself, not only a file with the same path */
 	bool is_trusted;     /* only root can write it; false before it is opened */
-	bool is_watchable;   /* its file system is local and reports all changes; false before it is opened */
+	/* its file system is local and reports all changes; false before it is opened */
+	bool is_watchable;
 };
 
 struct file_key file_key_of(const struct stat *status);
@@ -41,8 +42,8 @@ bool told_file_is_told(const struct told_file *told);
 int file_finder_look(const struct mapped_file *file, struct file_facts *ret_facts);
 
 /*
- * Opens the file that is mapped there, else the file with its path, if it agrees with what the kernel reported. Returns
- * the fd, or -ENOENT.
+ * Opens the file that is mapped there, else the file with its path, if it agrees with what the
+ * kernel reported. Returns the fd, or -ENOENT.
  */
 int file_finder_open(const struct mapped_file *file, struct file_facts *ret_facts);
 
@@ -61,7 +62,7 @@ struct executable_source executable_source_of(const struct executable *executabl
 #define EXECUTABLE_SOURCE_WAYS 3
 
 /*
- * Opens the source in way @way, from 0 to EXECUTABLE_SOURCE_WAYS - 1. The fd or negative errno. The caller has to check
- * by the file's content that it is the executable.
+ * Opens the source in way @way, from 0 to EXECUTABLE_SOURCE_WAYS - 1. The fd or negative errno. The
+ * caller has to check by the file's content that it is the executable.
  */
 int file_finder_open_source(const struct executable_source *source, unsigned int way);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watched files by what the kernel reports of a mapping, and by watch descriptor. A watch ends with its first event
- * (IN_ONESHOT), so that a file that is written all the time costs one event for each time that it is identified.
+ * Watched files by what the kernel reports of a mapping, and by watch descriptor. A watch ends with
+ * its first event (IN_ONESHOT), so that a file that is written all the time costs one event for
+ * each time that it is identified.
  *
- * The kernel queues the event before the system call that changes the file returns. Therefore events are read only if
- * they were not read since the file was mapped.
+ * The kernel queues the event before the system call that changes the file returns. Therefore
+ * events are read only if they were not read since the file was mapped.
  */
 #include "agent/executable/file_watch.h"
 
@@ -21,8 +22,8 @@
 #define WATCHED_CHANGES (IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_ONESHOT)
 
 /*
- * A file has to be unchanged for so long before it is watched. File times have the resolution of the kernel's tick, 10
- * ms at most: by its time alone, a change within the same tick is not seen.
+ * A file has to be unchanged for so long before it is watched. File times have the resolution of
+ * the kernel's tick, 10 ms at most: by its time alone, a change within the same tick is not seen.
  */
 #define MIN_AGE_NS (50 * NSEC_PER_MSEC)
 
@@ -33,8 +34,8 @@ struct watch_key {
 
 struct watch_entry {
 	uint64_t ticket;     /* 0: the file cannot be watched */
-	uint64_t used;	     /* the clock when it was asked for last */
-	int descriptor;	     /* -1: none */
+	uint64_t used;       /* the clock when it was asked for last */
+	int descriptor;      /* -1: none */
 	uint32_t executable; /* 0: not identified yet */
 	bool is_trusted;
 };
@@ -43,9 +44,9 @@ struct file_watch {
 	int fd;
 	size_t max_files;
 	uint64_t last_ticket;
-	uint64_t clock; /* questions so far */
-	uint64_t read_ns; /* when events were read last */
-	struct hash_table *by_file;	  /* struct watch_key -> struct watch_entry */
+	uint64_t clock;                   /* questions so far */
+	uint64_t read_ns;                 /* when events were read last */
+	struct hash_table *by_file;       /* struct watch_key -> struct watch_entry */
 	struct hash_table *by_descriptor; /* int -> struct watch_key */
 };
 
@@ -60,7 +61,8 @@ int file_watch_new(size_t max_files, struct file_watch **ret_watch)
 	watch->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (watch->fd < 0)
 		return -errno;
-	r = hash_table_new(sizeof(struct watch_key), sizeof(struct watch_entry), 0, &watch->by_file);
+	r = hash_table_new(sizeof(struct watch_key), sizeof(struct watch_entry), 0,
+			   &watch->by_file);
 	if (r == 0)
 		r = hash_table_new(sizeof(int), sizeof(struct watch_key), 0, &watch->by_descriptor);
 	if (r < 0)
@@ -87,10 +89,15 @@ size_t file_watch_count(const struct file_watch *watch)
 
 static struct watch_key key_of(const struct told_file *told)
 {
-	return (struct watch_key){ .device = told->device, .inode = told->inode, .generation = told->generation };
+	return (struct watch_key){ .device = told->device,
+				   .inode = told->inode,
+				   .generation = told->generation };
 }
 
-/* Overlay file systems have neither device nor generation: their files cannot be told apart by a report. */
+/*
+ * Overlay file systems have neither device nor generation: their files cannot be told apart by a
+ * report.
+ */
 static bool is_told_apart(const struct told_file *told)
 {
 	return told_file_is_told(told) && (told->generation || major(told->device));
@@ -106,9 +113,15 @@ static struct watch_entry *find(struct file_watch *watch, const struct told_file
 	return entry;
 }
 
-/* ---- changes --------------------------------------------------------------------------------------------------- */
+/*
+ * ---- changes ------------------------------------------------------------------------------------
+ * ---------------
+ */
 
-/* Two reports may be of one file, as where a file system has device numbers of its own: the later one has the watch. */
+/*
+ * Two reports may be of one file, as where a file system has device numbers of its own: the later
+ * one has the watch.
+ */
 static void forget_descriptor(struct file_watch *watch, int descriptor)
 {
 	const struct watch_key *key = hash_table_find(watch->by_descriptor, &descriptor);
@@ -154,7 +167,10 @@ static void read_changes(struct file_watch *watch)
 	watch->read_ns = now_ns;
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------------- */
+/*
+ * ---- files --------------------------------------------------------------------------------------
+ * ---------------
+ */
 
 static void remove_entry(struct file_watch *watch, struct watch_key key, int descriptor)
 {
@@ -222,7 +238,8 @@ bool file_watch_lacks(struct file_watch *watch, const struct told_file *told)
 static bool is_certain(const struct told_file *told, const struct file_facts *facts)
 {
 	return facts->is_certain && facts->key.inode == told->inode &&
-	       ((facts->generation && facts->generation == told->generation) || facts->key.device == told->device);
+	       ((facts->generation && facts->generation == told->generation) ||
+		facts->key.device == told->device);
 }
 
 /* Whether the file is as @facts say, and would have other times if it had changed since. */
@@ -236,7 +253,8 @@ static bool is_unchanged(int fd, const struct file_facts *facts)
 	if (fstat(fd, &status) < 0)
 		return false;
 	key = file_key_of(&status);
-	changed_ns = (uint64_t)status.st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)status.st_ctim.tv_nsec;
+	changed_ns =
+		(uint64_t)status.st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)status.st_ctim.tv_nsec;
 	return memcmp(&key, &facts->key, sizeof(key)) == 0 && changed_ns + MIN_AGE_NS < now_ns;
 }
 
@@ -250,7 +268,8 @@ static int watch_descriptor(struct file_watch *watch, int fd)
 	return descriptor < 0 ? -errno : descriptor;
 }
 
-uint64_t file_watch_add(struct file_watch *watch, const struct told_file *told, int fd, const struct file_facts *facts)
+uint64_t file_watch_add(struct file_watch *watch, const struct told_file *told, int fd,
+			const struct file_facts *facts)
 {
 	struct watch_entry entry = { .descriptor = -1, .is_trusted = facts->is_trusted };
 	const struct watch_entry *known;
@@ -279,7 +298,8 @@ uint64_t file_watch_add(struct file_watch *watch, const struct told_file *told, 
 	return entry.ticket;
 }
 
-void file_watch_learned(struct file_watch *watch, const struct told_file *told, uint64_t ticket, uint32_t executable)
+void file_watch_learned(struct file_watch *watch, const struct told_file *told, uint64_t ticket,
+			uint32_t executable)
 {
 	struct watch_entry *entry = ticket ? find(watch, told) : NULL;
 
@@ -287,7 +307,8 @@ void file_watch_learned(struct file_watch *watch, const struct told_file *told, 
 		entry->executable = executable;
 }
 
-bool file_watch_find(struct file_watch *watch, const struct told_file *told, struct watched_file *ret_file)
+bool file_watch_find(struct file_watch *watch, const struct told_file *told,
+		     struct watched_file *ret_file)
 {
 	const struct watch_entry *entry;
 
@@ -298,6 +319,7 @@ bool file_watch_find(struct file_watch *watch, const struct told_file *told, str
 	entry = find(watch, told);
 	if (!entry || !entry->executable)
 		return false;
-	*ret_file = (struct watched_file){ .executable = entry->executable, .is_trusted = entry->is_trusted };
+	*ret_file = (struct watched_file){ .executable = entry->executable,
+					   .is_trusted = entry->is_trusted };
 	return true;
 }

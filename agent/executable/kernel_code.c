@@ -52,9 +52,10 @@ static bool has_room(struct kernel_code *code)
 	if (code->symbols.count < MAX_SYMBOLS)
 		return true;
 	if (code->n_left_out++ == 0)
-		log_warn("more than %d functions of BPF programs, trampolines and modules without a build-ID are "
-			 "in the kernel: frames in those beyond have no names",
-			 MAX_SYMBOLS);
+		log_warn(
+			"more than %d functions of BPF programs, trampolines and modules without a build-ID are "
+			"in the kernel: frames in those beyond have no names",
+			MAX_SYMBOLS);
 	return false;
 }
 
@@ -71,15 +72,16 @@ int kernel_code_read(struct kernel_code *code, const struct kernel_layout *layou
 	while ((r = kallsyms_next(kallsyms, &symbol)) > 0) {
 		struct kernel_code_symbol found = make_symbol(symbol.address, symbol.name);
 
-		if (!kallsyms_is_text(&symbol) || symbol.address == 0 || is_in_layout(layout, &symbol) ||
-		    !has_room(code))
+		if (!kallsyms_is_text(&symbol) || symbol.address == 0 ||
+		    is_in_layout(layout, &symbol) || !has_room(code))
 			continue;
 		r = vec_push(&code->symbols, found);
 		if (r < 0)
 			return r;
 	}
 	if (code->symbols.count > 0)
-		qsort(code->symbols.items, code->symbols.count, sizeof(*code->symbols.items), compare_symbols);
+		qsort(code->symbols.items, code->symbols.count, sizeof(*code->symbols.items),
+		      compare_symbols);
 	return r < 0 ? r : 0;
 }
 

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Code that the kernel made at run time: BPF programs, trampolines, modules loaded after the layout was read. It has no
- * build-ID, only names in /proc/kallsyms. One reading takes tens of milliseconds: callers keep it and read seldom.
+ * Code that the kernel made at run time: BPF programs, trampolines, modules loaded after the layout
+ * was read. It has no build-ID, only names in /proc/kallsyms. One reading takes tens of
+ * milliseconds: callers keep it and read seldom.
  */
 
 #include "agent/executable/kernel_layout.h"
@@ -18,7 +19,7 @@ VEC_DEFINE(kernel_code_vec, struct kernel_code_symbol);
 
 struct kernel_code {
 	struct kernel_code_vec symbols; /* by rising start */
-	uint64_t n_left_out; /* for which there was no room, in all */
+	uint64_t n_left_out;            /* for which there was no room, in all */
 };
 
 /* Replaces @code by what runs now outside of image and modules of @layout. */

@@ -81,13 +81,17 @@ static uint64_t inode_of_module(const char *folders, const char *name)
 }
 
 /* The one of @layout that is @module, loaded once. */
-static const struct kernel_module *find_module(const struct kernel_layout *layout, const struct kernel_module *module)
+static const struct kernel_module *find_module(const struct kernel_layout *layout,
+					       const struct kernel_module *module)
 {
 	for (size_t i = 0; i < layout->n_modules; i++) {
 		const struct kernel_module *known = &layout->modules[i];
 
 		if (known->start == module->start)
-			return known->inode == module->inode && strcmp(known->name, module->name) == 0 ? known : NULL;
+			return known->inode == module->inode &&
+					       strcmp(known->name, module->name) == 0
+				       ? known
+				       : NULL;
 	}
 	return NULL;
 }
@@ -157,7 +161,8 @@ static int read_modules(const struct kernel_layout_paths *paths, const struct ke
 	if (r == 0)
 		r = bytes_append_byte(&text, 0);
 	if (r == 0)
-		r = parse_modules((char *)text.data, paths->folders ? paths->folders : "/sys/module", before, modules);
+		r = parse_modules((char *)text.data,
+				  paths->folders ? paths->folders : "/sys/module", before, modules);
 	bytes_release(&text);
 	if (r < 0)
 		vec_release(modules);
@@ -175,7 +180,8 @@ static bool has_same_modules(const struct kernel_layout *layout, const struct mo
 	return true;
 }
 
-int kernel_layout_update_modules_from(const struct kernel_layout_paths *paths, struct kernel_layout *layout)
+int kernel_layout_update_modules_from(const struct kernel_layout_paths *paths,
+				      struct kernel_layout *layout)
 {
 	struct module_vec modules = {};
 	int r;
@@ -223,9 +229,10 @@ static void look_at_symbol(struct image *image, const struct kallsyms_symbol *sy
 }
 
 /*
- * Where _text is. Kernels for arm64 without CONFIG_KALLSYMS_ALL list the symbols from _stext on; that is the end of the
- * image's header: 4 KiB above _text up to 5.10, and 64 KiB since 5.11. _text is a multiple of 64 KiB. The server may
- * have the kernel's own file, whose addresses count from there.
+ * Where _text is. Kernels for arm64 without CONFIG_KALLSYMS_ALL list the symbols from _stext on;
+ * that is the end of the image's header: 4 KiB above _text up to 5.10, and 64 KiB since 5.11. _text
+ * is a multiple of 64 KiB. The server may have the kernel's own file, whose addresses count from
+ * there.
  */
 #define TEXT_ALIGN UINT64_C(0x10000)
 

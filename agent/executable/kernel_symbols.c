@@ -37,8 +37,8 @@ static const Elf64_Word section_name_offsets[SECTION_COUNT] = {
 };
 
 /*
- * The server counts addresses of kernel frames from this symbol. A kernel for arm64 built without CONFIG_KALLSYMS_ALL
- * has it outside what kallsyms lists: the file gets it nevertheless.
+ * The server counts addresses of kernel frames from this symbol. A kernel for arm64 built without
+ * CONFIG_KALLSYMS_ALL has it outside what kallsyms lists: the file gets it nevertheless.
  */
 #define TEXT "_text"
 
@@ -186,7 +186,9 @@ static int write_symbols(const struct selection *selection, struct writer *write
 	if (r < 0)
 		return r;
 	if (writer->layout->lacks_text) {
-		symbol = (struct kallsyms_symbol){ .address = selection->start, .type = 'T', .name = TEXT };
+		symbol = (struct kallsyms_symbol){ .address = selection->start,
+						   .type = 'T',
+						   .name = TEXT };
 		write_symbol(writer, selection, &symbol);
 		writer->last_address = selection->start;
 	}

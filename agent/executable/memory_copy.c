@@ -8,8 +8,9 @@
 #include "common/file.h"
 
 /*
- * 16 KiB of a large range are compared, the first and the last bytes among them. Code differs from other code nearly
- * everywhere, so that one piece would do; many pieces also find a range that was copied in part.
+ * 16 KiB of a large range are compared, the first and the last bytes among them. Code differs from
+ * other code nearly everywhere, so that one piece would do; many pieces also find a range that was
+ * copied in part.
  */
 #define N_PIECES    64
 #define PIECE_BYTES ((uint64_t)256)
@@ -24,7 +25,8 @@ static bool is_equal(uint32_t pid, uint64_t address, int fd, uint64_t file_offse
 	};
 
 	return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == (ssize_t)size &&
-	       pread_all(fd, in_file, size, file_offset) == 0 && memcmp(in_memory, in_file, size) == 0;
+	       pread_all(fd, in_file, size, file_offset) == 0 &&
+	       memcmp(in_memory, in_file, size) == 0;
 }
 
 bool memory_is_copy(uint32_t pid, uint64_t start, uint64_t end, int fd, uint64_t file_offset)

@@ -28,7 +28,8 @@ int avoid_list_new(const struct avoid_list_options *options, struct avoid_list *
 	if (!list)
 		return -ENOMEM;
 	list->options = *options;
-	r = hash_table_new(options->key_size, sizeof(struct avoided), options->max_keys, &list->keys);
+	r = hash_table_new(options->key_size, sizeof(struct avoided), options->max_keys,
+			   &list->keys);
 	if (r < 0)
 		return r;
 	*ret_list = take_ptr(list);
@@ -80,7 +81,8 @@ void avoid_list_add_failure(struct avoid_list *list, const void *key, uint64_t n
 	avoided->n_failures++;
 	if (avoided->n_failures <= options->free_failures)
 		return;
-	doublings = MIN(avoided->n_failures - options->free_failures - 1, (unsigned int)MAX_DOUBLINGS);
+	doublings =
+		MIN(avoided->n_failures - options->free_failures - 1, (unsigned int)MAX_DOUBLINGS);
 	avoided->until_ns = now_ns + MIN(options->first_ns << doublings, options->max_ns);
 	if (options->max_failures > 0 && avoided->n_failures >= options->max_failures)
 		avoided->until_ns = UINT64_MAX;

@@ -4,9 +4,10 @@
 /*
  * Keys (devices or files) that failed, with the time until which each is avoided.
  *
- * After some free failures a key is avoided. Each further failure doubles that time, up to a maximum, so that a key
- * which fails permanently is tried less and less often, and a key which failed for a passing reason is tried again
- * soon. A list may also give a key up after a number of failures. When the list is full it forgets all keys.
+ * After some free failures a key is avoided. Each further failure doubles that time, up to a
+ * maximum, so that a key which fails permanently is tried less and less often, and a key which
+ * failed for a passing reason is tried again soon. A list may also give a key up after a number of
+ * failures. When the list is full it forgets all keys.
  *
  * One thread uses a list.
  */
@@ -24,7 +25,8 @@ struct avoid_list_options {
 	size_t max_keys;
 	unsigned int free_failures; /* failures in a row after which a key is not avoided yet */
 	uint64_t first_ns, max_ns;  /* how long a key is avoided: at first, and at most */
-	unsigned int max_failures;  /* failures in a row after which a key is avoided for good; 0: no limit */
+	/* failures in a row after which a key is avoided for good; 0: no limit */
+	unsigned int max_failures;
 };
 
 /* -ENOMEM */

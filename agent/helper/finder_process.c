@@ -39,8 +39,8 @@ static int open_source(const struct finder_item *item, const char *path)
 }
 
 /* Appends the answer to one item, and puts its descriptor, if there is one, into @reply. */
-static void look(uint32_t operation, const struct finder_item *item, const char *path, struct finder_answer *answer,
-		 struct helper_message *reply)
+static void look(uint32_t operation, const struct finder_item *item, const char *path,
+		 struct finder_answer *answer, struct helper_message *reply)
 {
 	struct mapped_file file = file_of(item, path);
 	struct file_facts facts = {};
@@ -50,7 +50,8 @@ static void look(uint32_t operation, const struct finder_item *item, const char 
 	if (operation == FINDER_LOOK) {
 		is_found = file_finder_look(&file, &facts) == 1;
 	} else {
-		fd = operation == FINDER_OPEN ? file_finder_open(&file, &facts) : open_source(item, path);
+		fd = operation == FINDER_OPEN ? file_finder_open(&file, &facts)
+					      : open_source(item, path);
 		is_found = fd >= 0;
 	}
 	answer->items[answer->n_items].is_found = is_found;
@@ -63,7 +64,8 @@ static void look(uint32_t operation, const struct finder_item *item, const char 
 		(void)close(fd);
 }
 
-static int answer_request(int socket, const struct helper_message *request, struct helper_message *reply)
+static int answer_request(int socket, const struct helper_message *request,
+			  struct helper_message *reply)
 {
 	struct finder_answer answer = {};
 	struct finder_request header;
@@ -97,8 +99,9 @@ uint64_t finder_process_capabilities(uint64_t permitted)
 	uint64_t keep = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
-		keep |= permitted & CAPABILITY_BIT(needed[i][0]) ? CAPABILITY_BIT(needed[i][0])
-								 : permitted & CAPABILITY_BIT(needed[i][1]);
+		keep |= permitted & CAPABILITY_BIT(needed[i][0])
+				? CAPABILITY_BIT(needed[i][0])
+				: permitted & CAPABILITY_BIT(needed[i][1]);
 	return keep;
 }
 

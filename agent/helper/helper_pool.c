@@ -16,11 +16,17 @@
 /* A helper that had no job for so long is let go: its socket is closed, and it ends. */
 #define IDLE_NS (30 * NSEC_PER_SEC)
 
-/* Pauses before a failed helper is replaced. With them, 50 files that kill a helper each take some seconds in all. */
+/*
+ * Pauses before a failed helper is replaced. With them, 50 files that kill a helper each take some
+ * seconds in all.
+ */
 #define FIRST_PAUSE_NS (10 * NSEC_PER_MSEC)
 #define MAX_PAUSE_NS   (500 * NSEC_PER_MSEC)
 
-/* A parser is replaced long before it reaches its limit of CPU time, which would end it in the middle of a file. */
+/*
+ * A parser is replaced long before it reaches its limit of CPU time, which would end it in the
+ * middle of a file.
+ */
 #define PARSER_RETIRES_CPU_NS (PARSER_CPU_S * NSEC_PER_SEC / 2)
 
 struct queued_job {
@@ -35,11 +41,11 @@ struct queued_job {
 struct channel {
 	enum helper_kind kind;
 	uint32_t id;
-	int socket;		 /* -1: no helper */
-	struct queued_job *job;	 /* NULL: none */
-	uint64_t deadline_ns;	 /* of the job */
-	uint64_t used_ns;	 /* when the last job ended */
-	uint64_t not_before_ns;	 /* no helper is forked before */
+	int socket;             /* -1: no helper */
+	struct queued_job *job; /* NULL: none */
+	uint64_t deadline_ns;   /* of the job */
+	uint64_t used_ns;       /* when the last job ended */
+	uint64_t not_before_ns; /* no helper is forked before */
 	struct backoff backoff;
 };
 
@@ -87,12 +93,14 @@ int helper_pool_new(const struct helper_pool_options *options, struct helper_poo
 		return -errno;
 	for (size_t kind = 0; kind < HELPER_KINDS; kind++) {
 		pool->queues[kind].end = &pool->queues[kind].first;
-		for (size_t i = 0; i < MIN(options->width[kind], (unsigned int)HELPER_POOL_MAX_WIDTH); i++) {
+		for (size_t i = 0;
+		     i < MIN(options->width[kind], (unsigned int)HELPER_POOL_MAX_WIDTH); i++) {
 			struct channel *channel = &pool->channels[pool->n_channels++];
 
 			channel->kind = (enum helper_kind)kind;
 			channel->socket = -1;
-			backoff_init(&channel->backoff, FIRST_PAUSE_NS, MAX_PAUSE_NS, pool->n_channels + 1);
+			backoff_init(&channel->backoff, FIRST_PAUSE_NS, MAX_PAUSE_NS,
+				     pool->n_channels + 1);
 		}
 	}
 	*ret_pool = take_ptr(pool);
@@ -136,7 +144,8 @@ struct helper_pool *helper_pool_free(struct helper_pool *pool)
 	return NULL;
 }
 
-int helper_pool_submit(struct helper_pool *pool, const struct helper_job *job, struct helper_message *request)
+int helper_pool_submit(struct helper_pool *pool, const struct helper_job *job,
+		       struct helper_message *request)
 {
 	struct queue *queue = &pool->queues[job->kind];
 	struct queued_job *queued = NULL;
@@ -147,7 +156,8 @@ int helper_pool_submit(struct helper_pool *pool, const struct helper_job *job, s
 		helper_message_close(request);
 		return queue->count < MAX_QUEUED ? -ENOMEM : -EBUSY;
 	}
-	*queued = (struct queued_job){ .job = *job, .n_fds = request->n_fds, .size = request->size };
+	*queued =
+		(struct queued_job){ .job = *job, .n_fds = request->n_fds, .size = request->size };
 	memcpy(queued->fds, request->fds, sizeof(queued->fds));
 	memcpy(queued->bytes, request->bytes, request->size);
 	request->n_fds = 0;
@@ -218,7 +228,8 @@ static bool should_retire(const struct channel *channel, const struct helper_mes
 {
 	struct parser_answer answer;
 
-	if (channel->kind == HELPER_FINDER || channel->kind == HELPER_TOUCHER || message->size < sizeof(answer))
+	if (channel->kind == HELPER_FINDER || channel->kind == HELPER_TOUCHER ||
+	    message->size < sizeof(answer))
 		return false;
 	memcpy(&answer, message->bytes, sizeof(answer));
 	return answer.cpu_ns > PARSER_RETIRES_CPU_NS;
@@ -241,7 +252,10 @@ static void receive(struct helper_pool *pool, struct channel *channel, uint64_t 
 		return;
 	}
 	backoff_succeeded(&channel->backoff);
-	/* A helper that was taken over might not end by itself, and could go on writing to its output file. */
+	/*
+	 * A helper that was taken over might not end by itself, and could go on writing to its
+	 * output file.
+	 */
 	if (pool->single_use[channel->kind])
 		nursery_kill(pool->nursery, channel->id);
 	if (pool->single_use[channel->kind] || should_retire(channel, &pool->message))
@@ -305,7 +319,8 @@ static void tend(struct helper_pool *pool, struct channel *channel, uint64_t now
 {
 	if (channel->job && now_ns >= channel->deadline_ns)
 		fail(pool, channel, -ETIMEDOUT, now_ns);
-	if (!channel->job && pool->queues[channel->kind].count > 0 && now_ns >= channel->not_before_ns)
+	if (!channel->job && pool->queues[channel->kind].count > 0 &&
+	    now_ns >= channel->not_before_ns)
 		start(pool, channel, now_ns);
 	if (!channel->job && channel->socket >= 0 && now_ns >= channel->used_ns + IDLE_NS)
 		close_channel(channel);
@@ -327,7 +342,8 @@ void helper_pool_run(struct helper_pool *pool, uint64_t now_ns)
 		tend(pool, &pool->channels[i], now_ns);
 }
 
-void helper_pool_stats(const struct helper_pool *pool, enum helper_kind kind, struct helper_pool_stats *ret_stats)
+void helper_pool_stats(const struct helper_pool *pool, enum helper_kind kind,
+		       struct helper_pool_stats *ret_stats)
 {
 	*ret_stats = pool->stats[kind];
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps look-ups by number, begins them, and removes them some time after their end. Their steps are in look_up.c.
+ * Keeps look-ups by number, begins them, and removes them some time after their end. Their steps
+ * are in look_up.c.
  */
 #include "agent/helper/identifier.h"
 
@@ -14,16 +15,23 @@
 /* Most look-ups that are kept, including those that ended less than KEPT_NS ago. */
 #define MAX_LOOK_UPS 16384
 
-/* Each pins an inode, about 1 KiB. A host with many containers uses some thousand executables and libraries. */
+/*
+ * Each pins an inode, about 1 KiB. A host with many containers uses some thousand executables and
+ * libraries.
+ */
 #define MAX_WATCHED_FILES 4096
 
-/* How long a look-up is kept after its end, for other processes that share the mapping and ask for it later. */
-#define KEPT_NS (2 * NSEC_PER_SEC)
+/*
+ * How long a look-up is kept after its end, for other processes that share the mapping and ask for
+ * it later.
+ */
+#define KEPT_NS        (2 * NSEC_PER_SEC)
 #define SWEEP_EVERY_NS NSEC_PER_SEC
 
 /*
- * A device that does not answer twice in a row is left alone. One timeout may be a disk that starts, or a helper that
- * was stopped. At the maximum a server that hangs for days costs a helper three seconds of waiting a minute.
+ * A device that does not answer twice in a row is left alone. One timeout may be a disk that
+ * starts, or a helper that was stopped. At the maximum a server that hangs for days costs a helper
+ * three seconds of waiting a minute.
  */
 static const struct avoid_list_options bad_devices = {
 	.key_size = sizeof(uint64_t),
@@ -34,8 +42,9 @@ static const struct avoid_list_options bad_devices = {
 };
 
 /*
- * A file that the parser dies of. Something else may have killed the parser, so the file is tried again; a hostile file
- * costs up to PARSER_TIMEOUT_NS each time, and at the maximum an hour passes between two of them.
+ * A file that the parser dies of. Something else may have killed the parser, so the file is tried
+ * again; a hostile file costs up to PARSER_TIMEOUT_NS each time, and at the maximum an hour passes
+ * between two of them.
  */
 static const struct avoid_list_options refused_files = {
 	.key_size = sizeof(struct file_key),
@@ -44,7 +53,8 @@ static const struct avoid_list_options refused_files = {
 	.max_ns = 3600 * NSEC_PER_SEC,
 };
 
-int identifier_new(struct executable_cache *executables, struct helper_pool *pool, struct identifier **ret_identifier)
+int identifier_new(struct executable_cache *executables, struct helper_pool *pool,
+		   struct identifier **ret_identifier)
 {
 	scoped(identifier_freep) struct identifier *identifier = calloc(1, sizeof(*identifier));
 	int r;
@@ -53,7 +63,8 @@ int identifier_new(struct executable_cache *executables, struct helper_pool *poo
 		return -ENOMEM;
 	identifier->executables = executables;
 	identifier->pool = pool;
-	r = hash_table_new(sizeof(uint32_t), sizeof(struct look_up *), MAX_LOOK_UPS, &identifier->look_ups);
+	r = hash_table_new(sizeof(uint32_t), sizeof(struct look_up *), MAX_LOOK_UPS,
+			   &identifier->look_ups);
 	if (r == 0)
 		r = avoid_list_new(&bad_devices, &identifier->bad_devices);
 	if (r == 0)
@@ -64,8 +75,10 @@ int identifier_new(struct executable_cache *executables, struct helper_pool *poo
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		log_warn_errno(r, "cannot watch files by inotify, each that is mapped again is looked at again, which "
-				  "costs more: %m");
+		log_warn_errno(
+			r,
+			"cannot watch files by inotify, each that is mapped again is looked at again, which "
+			"costs more: %m");
 	*ret_identifier = take_ptr(identifier);
 	return 0;
 }
@@ -107,7 +120,8 @@ void identifier_stats(const struct identifier *identifier, struct identifier_sta
 
 static void forget(struct identifier *identifier, struct look_up *look_up)
 {
-	struct executable *executable = executable_cache_by_number(identifier->executables, look_up->executable);
+	struct executable *executable =
+		executable_cache_by_number(identifier->executables, look_up->executable);
 
 	if (executable)
 		executable_unref(identifier->executables, executable);
@@ -130,7 +144,10 @@ static void sweep(struct identifier *identifier, uint64_t kept_ns)
 	}
 }
 
-/* ---- in -------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- in -----------------------------------------------------------------------------------------
+ * ---------------
+ */
 
 static void submit_batch(struct identifier *identifier, struct batch *batch)
 {
@@ -149,7 +166,10 @@ static void submit_batch(struct identifier *identifier, struct batch *batch)
 	free(batch);
 }
 
-/* Whether the kernel reported the file when it was mapped, and no executable is known by that report. */
+/*
+ * Whether the kernel reported the file when it was mapped, and no executable is known by that
+ * report.
+ */
 static bool is_new(struct look_up *look_up)
 {
 	const struct told_file *told = &look_up->file.told;
@@ -157,7 +177,8 @@ static bool is_new(struct look_up *look_up)
 
 	/* Of files in an overlay the kernel reports neither device nor generation. */
 	return told_file_is_told(told) && (told->generation || major(told->device)) &&
-	       executable_cache_find_told(look_up->identifier->executables, &look_up->file, &executable) == 0;
+	       executable_cache_find_told(look_up->identifier->executables, &look_up->file,
+					  &executable) == 0;
 }
 
 /* Submits one message, with as many look-ups from asked[*next] on as fit, and advances *next. */
@@ -189,7 +210,8 @@ static void submit_next(struct identifier *identifier, size_t *next)
 			(*next)++;
 			continue;
 		}
-		if ((look_up->alone && batch->count > 0) || !look_up_add_to_request(&identifier->message, look_up))
+		if ((look_up->alone && batch->count > 0) ||
+		    !look_up_add_to_request(&identifier->message, look_up))
 			break;
 		batch->numbers[batch->count++] = look_up->number;
 		(*next)++;
@@ -214,13 +236,17 @@ void identifier_flush(struct identifier *identifier, uint64_t now_ns)
 	vec_clear(&identifier->asked);
 }
 
-static int begin(struct identifier *identifier, const struct mapped_file *file, struct look_up **ret_look_up)
+static int begin(struct identifier *identifier, const struct mapped_file *file,
+		 struct look_up **ret_look_up)
 {
 	struct look_up *look_up;
 	void *value;
 	int r;
 
-	/* A process may end before it asks for the result, so ended look-ups are removed after a while. */
+	/*
+	 * A process may end before it asks for the result, so ended look-ups are removed after a
+	 * while.
+	 */
 	if (identifier->now_ns >= identifier->swept_ns + SWEEP_EVERY_NS) {
 		identifier->swept_ns = identifier->now_ns;
 		sweep(identifier, KEPT_NS);
@@ -254,11 +280,14 @@ static bool find_unchanged(struct identifier *identifier, const struct mapped_fi
 	struct watched_file watched;
 
 	/* The memory of a copy is compared with its file each time. */
-	return identifier->watch && !file->is_copy && file_watch_find(identifier->watch, &file->told, &watched) &&
-	       executable_cache_find_unchanged(identifier->executables, file, &watched, ret_executable) == 1;
+	return identifier->watch && !file->is_copy &&
+	       file_watch_find(identifier->watch, &file->told, &watched) &&
+	       executable_cache_find_unchanged(identifier->executables, file, &watched,
+					       ret_executable) == 1;
 }
 
-int identifier_ask(void *arg, const struct mapped_file *file, uint32_t *number, struct executable **ret_executable)
+int identifier_ask(void *arg, const struct mapped_file *file, uint32_t *number,
+		   struct executable **ret_executable)
 {
 	struct identifier *identifier = arg;
 	struct look_up *look_up = *number ? look_up_find(identifier, *number) : NULL;

@@ -33,7 +33,10 @@ void look_up_free(struct look_up *look_up)
 	free(look_up);
 }
 
-/* ---- ends ------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- ends ---------------------------------------------------------------------------------------
+ * ---------------
+ */
 
 /* Ends a look-up. Its executable cannot leave the cache as long as the look-up is kept. */
 static void end(struct look_up *look_up, struct executable *executable)
@@ -45,7 +48,8 @@ static void end(struct look_up *look_up, struct executable *executable)
 	if (executable) {
 		executable_ref(executable);
 		look_up->executable = executable->number;
-		file_watch_learned(identifier->watch, &look_up->file.told, look_up->watch_ticket, executable->number);
+		file_watch_learned(identifier->watch, &look_up->file.told, look_up->watch_ticket,
+				   executable->number);
 	}
 	scoped_close(&look_up->fd);
 	look_up->fd = -1;
@@ -56,13 +60,14 @@ static void end(struct look_up *look_up, struct executable *executable)
 }
 
 /*
- * Takes the executable that is known by what the kernel reported of the mapping, if there is one. For a copy that was
- * not compared, the report says nothing.
+ * Takes the executable that is known by what the kernel reported of the mapping, if there is one.
+ * For a copy that was not compared, the report says nothing.
  */
 static void end_as_told(struct look_up *look_up)
 {
 	struct executable_cache *executables = look_up->identifier->executables;
-	struct executable *executable = executable_cache_by_number(executables, look_up->looked_like);
+	struct executable *executable =
+		executable_cache_by_number(executables, look_up->looked_like);
 
 	if (!executable && !look_up->file.is_copy)
 		(void)executable_cache_find_told(executables, &look_up->file, &executable);
@@ -75,9 +80,14 @@ void look_up_end_unavailable(struct look_up *look_up)
 	end_as_told(look_up);
 }
 
-/* ---- devices and files that are left alone --------------------------------------------------------------------- */
+/*
+ * ---- devices and files that are left alone
+ * ---------------------------------------------------------------------
+ */
 
-/* Device 0: the kernel reported none, or the mapping was found in /proc, and may be of any device. */
+/*
+ * Device 0: the kernel reported none, or the mapping was found in /proc, and may be of any device.
+ */
 bool look_up_is_left_alone(const struct look_up *look_up)
 {
 	const struct identifier *identifier = look_up->identifier;
@@ -101,7 +111,10 @@ static void refuse_file(struct look_up *look_up)
 	avoid_list_add_failure(identifier->refused_files, &look_up->facts.key, identifier->now_ns);
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------------------- */
+/*
+ * ---- steps --------------------------------------------------------------------------------------
+ * ---------------
+ */
 
 /* What jobs carry: the identifier, and which look-up. */
 struct step {
@@ -109,7 +122,8 @@ struct step {
 	uint32_t number;
 };
 
-static int submit(struct look_up *look_up, enum helper_kind kind, helper_done done, struct helper_message *message)
+static int submit(struct look_up *look_up, enum helper_kind kind, helper_done done,
+		  struct helper_message *message)
 {
 	struct step *step = malloc(sizeof(*step));
 	const struct helper_job job = {
@@ -161,11 +175,14 @@ static void on_text(void *arg, int error, struct helper_message *answer);
 /* Into the cache: with the hash of its code, where that was asked for. */
 static void learn(struct look_up *look_up, const struct executable_id *text_id)
 {
-	const struct found_content found = { .file = &look_up->file, .facts = &look_up->facts, .text_id = text_id };
+	const struct found_content found = { .file = &look_up->file,
+					     .facts = &look_up->facts,
+					     .text_id = text_id };
 	struct executable *executable = NULL;
 	int r;
 
-	r = executable_cache_learn(look_up->identifier->executables, &found, &look_up->identity, &executable);
+	r = executable_cache_learn(look_up->identifier->executables, &found, &look_up->identity,
+				   &executable);
 	if (r == -EAGAIN)
 		parse(look_up, PARSER_TEXT, on_text);
 	else
@@ -243,11 +260,13 @@ static void on_opened(void *arg, int error, struct helper_message *answer)
 	look_up->fd = answer->fds[0];
 	answer->fds[0] = -1;
 	if (identifier->watch && !look_up->file.is_copy)
-		look_up->watch_ticket = file_watch_add(identifier->watch, &look_up->file.told, look_up->fd,
-						       &look_up->facts);
-	if (executable_cache_find_known(identifier->executables, &look_up->file, &look_up->facts, &executable) == 1) {
+		look_up->watch_ticket = file_watch_add(identifier->watch, &look_up->file.told,
+						       look_up->fd, &look_up->facts);
+	if (executable_cache_find_known(identifier->executables, &look_up->file, &look_up->facts,
+					&executable) == 1) {
 		end(look_up, executable);
-	} else if (avoid_list_has(identifier->refused_files, &look_up->facts.key, identifier->now_ns)) {
+	} else if (avoid_list_has(identifier->refused_files, &look_up->facts.key,
+				  identifier->now_ns)) {
 		identifier->stats.refused++;
 		look_up_end_unavailable(look_up);
 	} else {
@@ -284,7 +303,8 @@ void look_up_open(struct look_up *look_up)
 	struct helper_message *message = &look_up->identifier->message;
 
 	look_up_begin_request(message, FINDER_OPEN);
-	if (!look_up_add_to_request(message, look_up) || submit(look_up, HELPER_FINDER, on_opened, message) < 0)
+	if (!look_up_add_to_request(message, look_up) ||
+	    submit(look_up, HELPER_FINDER, on_opened, message) < 0)
 		look_up_end_unavailable(look_up);
 }
 
@@ -302,7 +322,8 @@ static void on_facts(struct look_up *look_up, const struct helper_message *answe
 
 	avoid_list_forgive(look_up->identifier->bad_devices, &look_up->file.told.device);
 	if (facts_of(answer, item, &facts) == 1 &&
-	    executable_cache_find_known(look_up->identifier->executables, &look_up->file, &facts, &executable) == 1)
+	    executable_cache_find_known(look_up->identifier->executables, &look_up->file, &facts,
+					&executable) == 1)
 		look_up->looked_like = executable->number;
 	/* Its executable is known, but to watch the file it has to be opened once. */
 	if (executable && !is_to_be_watched(look_up))
@@ -311,7 +332,9 @@ static void on_facts(struct look_up *look_up, const struct helper_message *answe
 		look_up_open(look_up);
 }
 
-/* A LOOK failed. If its message had several look-ups, each is tried again in a message of its own. */
+/*
+ * A LOOK failed. If its message had several look-ups, each is tried again in a message of its own.
+ */
 static void look_again(struct look_up *look_up, size_t n_together)
 {
 	struct identifier *identifier = look_up->identifier;

@@ -12,7 +12,10 @@
 #include "common/hash_table.h"
 #include "common/vec.h"
 
-/* Longer than a look-up takes on a busy host. A disk that has to start may take longer, and is tried again later. */
+/*
+ * Longer than a look-up takes on a busy host. A disk that has to start may take longer, and is
+ * tried again later.
+ */
 #define FINDER_TIMEOUT_NS (3 * NSEC_PER_SEC)
 
 struct look_up {
@@ -20,14 +23,14 @@ struct look_up {
 	struct mapped_file file; /* the path is owned */
 	struct file_facts facts;
 	struct file_identity identity;
-	int fd;		      /* the file, from OPEN until the end, or -1 */
-	bool alone;	      /* its LOOK is the only one in its message */
+	int fd;     /* the file, from OPEN until the end, or -1 */
+	bool alone; /* its LOOK is the only one in its message */
 	bool has_ended;
 	bool is_unavailable; /* it ended without an answer, for a reason that may pass */
 	uint64_t ended_ns;
 	uint32_t number;
-	uint32_t executable; /* number of the executable, 0: none */
-	uint32_t looked_like; /* the executable that LOOK found, 0: none */
+	uint32_t executable;   /* number of the executable, 0: none */
+	uint32_t looked_like;  /* the executable that LOOK found, 0: none */
 	uint64_t watch_ticket; /* of file_watch_add() */
 };
 
@@ -45,10 +48,10 @@ struct identifier {
 	struct helper_pool *pool;
 	struct file_watch *watch; /* NULL: the kernel has no inotify instance left for us */
 	uint64_t swept_ns;
-	struct hash_table *look_ups;	  /* uint32_t -> struct look_up * */
-	struct avoid_list *bad_devices;	  /* by uint64_t device number */
+	struct hash_table *look_ups;      /* uint32_t -> struct look_up * */
+	struct avoid_list *bad_devices;   /* by uint64_t device number */
 	struct avoid_list *refused_files; /* by struct file_key */
-	struct number_vec asked;	  /* not handed out yet */
+	struct number_vec asked;          /* not handed out yet */
 	uint32_t last_number;
 	size_t n_pending;
 	uint64_t now_ns; /* of the last flush */
@@ -63,7 +66,10 @@ struct look_up *look_up_find(struct identifier *identifier, uint32_t number);
 
 void look_up_free(struct look_up *look_up);
 
-/* Ends it because a helper died, ran out of time or was not asked at all: the same look-up may succeed later. */
+/*
+ * Ends it because a helper died, ran out of time or was not asked at all: the same look-up may
+ * succeed later.
+ */
 void look_up_end_unavailable(struct look_up *look_up);
 
 /* Whether its device did not answer a short time ago. */

@@ -46,7 +46,8 @@ static void take_descriptors(struct msghdr *header, struct helper_message *messa
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part; part = CMSG_NXTHDR(header, part)) {
 		size_t size = part->cmsg_len - CMSG_LEN(0);
 
-		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS || size > sizeof(message->fds))
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
+		    size > sizeof(message->fds))
 			continue;
 		memcpy(message->fds, CMSG_DATA(part), size);
 		message->n_fds = size / sizeof(int);
@@ -55,7 +56,8 @@ static void take_descriptors(struct msghdr *header, struct helper_message *messa
 
 int helper_receive(int socket, struct helper_message *ret_message, int flags)
 {
-	struct iovec part = { .iov_base = ret_message->bytes, .iov_len = sizeof(ret_message->bytes) };
+	struct iovec part = { .iov_base = ret_message->bytes,
+			      .iov_len = sizeof(ret_message->bytes) };
 	union control control = {};
 	struct msghdr header = {
 		.msg_iov = &part,

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Messages between the agent and its helpers: bytes and up to two descriptors, over a socketpair that keeps message
- * boundaries (SOCK_SEQPACKET). Both ends are the same program, so structures are sent as they lie in memory. The agent
- * nevertheless checks what a helper sends, because a hostile file may have taken the helper over.
+ * Messages between the agent and its helpers: bytes and up to two descriptors, over a socketpair
+ * that keeps message boundaries (SOCK_SEQPACKET). Both ends are the same program, so structures are
+ * sent as they lie in memory. The agent nevertheless checks what a helper sends, because a hostile
+ * file may have taken the helper over.
  */
 
 #include "common/base.h"
@@ -24,12 +25,15 @@ struct helper_message {
 /* Two connected sockets, close-on-exec. */
 int helper_socketpair(int ret_sockets[2]);
 
-/* 0 or negative errno; -EPIPE: the other end is closed. The caller keeps its descriptors. @flags: of sendmsg(2). */
+/*
+ * 0 or negative errno; -EPIPE: the other end is closed. The caller keeps its descriptors. @flags:
+ * of sendmsg(2).
+ */
 int helper_send(int socket, const struct helper_message *message, int flags);
 
 /*
- * 1: received, and the caller owns the descriptors in @ret_message; 0: the other end is closed. -EAGAIN with
- * MSG_DONTWAIT; -EMSGSIZE: more bytes or descriptors than fit.
+ * 1: received, and the caller owns the descriptors in @ret_message; 0: the other end is closed.
+ * -EAGAIN with MSG_DONTWAIT; -EMSGSIZE: more bytes or descriptors than fit.
  */
 int helper_receive(int socket, struct helper_message *ret_message, int flags);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The nursery waits for the end of each child, which gives it the child's CPU time. Until then the child's pid belongs
- * to no other process, so that children can be killed by their pids.
+ * The nursery waits for the end of each child, which gives it the child's CPU time. Until then the
+ * child's pid belongs to no other process, so that children can be killed by their pids.
  */
 #include "agent/helper/nursery.h"
 
@@ -45,19 +45,24 @@ struct order {
 	uint32_t kind; /* enum helper_kind */
 };
 
-/* There are no more than MAX_CHILDREN to kill. As many again may have been ordered and not forked. */
+/*
+ * There are no more than MAX_CHILDREN to kill. As many again may have been ordered and not forked.
+ */
 #define MAX_KEPT_KILLS (2 * MAX_CHILDREN)
 
 struct nursery {
 	int socket;
 	atomic_uint last_id;
 	struct nursery_usage usage; /* the latest report */
-	pthread_mutex_t lock;	    /* of the following */
+	pthread_mutex_t lock;       /* of the following */
 	uint32_t kept_kills[MAX_KEPT_KILLS];
 	size_t n_kept_kills;
 };
 
-/* ---- in the nursery process ----------------------------------------------------------------------------------- */
+/*
+ * ---- in the nursery process
+ * -----------------------------------------------------------------------------------
+ */
 
 struct child {
 	uint32_t id;
@@ -69,7 +74,7 @@ struct keeper {
 	int socket;
 	int signal_fd; /* SIGCHLD */
 	struct child children[MAX_CHILDREN];
-	uint64_t ended_cpu_ns;		 /* of children that have ended, without compilers */
+	uint64_t ended_cpu_ns;           /* of children that have ended, without compilers */
 	uint64_t ended_compilers_cpu_ns; /* of compilers that have ended */
 };
 
@@ -104,7 +109,9 @@ static void reap(struct keeper *keeper)
 	}
 }
 
-/* Leaves the socket at HELPER_SOCKET_FD and /dev/null at 0 to 2, and closes all other descriptors. */
+/*
+ * Leaves the socket at HELPER_SOCKET_FD and /dev/null at 0 to 2, and closes all other descriptors.
+ */
 static int arrange_descriptors(int socket)
 {
 	scoped_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -125,7 +132,10 @@ _Noreturn static void run_child(int socket, enum helper_kind kind, pid_t parent)
 {
 	sigset_t none;
 
-	/* The signals that the nursery ignores are ignored here as well: helpers end with the nursery. */
+	/*
+	 * The signals that the nursery ignores are ignored here as well: helpers end with the
+	 * nursery.
+	 */
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (arrange_descriptors(socket) < 0)
@@ -135,7 +145,8 @@ _Noreturn static void run_child(int socket, enum helper_kind kind, pid_t parent)
 	if (kind == HELPER_READER || kind == HELPER_TOUCHER)
 		reader_process_run(HELPER_SOCKET_FD, parent,
 				   kind == HELPER_READER ? "hearth-reader" : "hearth-toucher");
-	parser_process_run(HELPER_SOCKET_FD, parent, kind == HELPER_PARSER ? "hearth-parser" : "hearth-compiler",
+	parser_process_run(HELPER_SOCKET_FD, parent,
+			   kind == HELPER_PARSER ? "hearth-parser" : "hearth-compiler",
 			   &parser_limits);
 }
 
@@ -178,7 +189,8 @@ static void report(struct keeper *keeper, struct helper_message *message)
 
 		if (child->pid == 0)
 			continue;
-		*(child->is_compiler ? &usage.compilers_cpu_ns : &usage.cpu_ns) += process_cpu_ns(child->pid);
+		*(child->is_compiler ? &usage.compilers_cpu_ns : &usage.cpu_ns) +=
+			process_cpu_ns(child->pid);
 		*(child->is_compiler ? &usage.compilers_memory_bytes : &usage.memory_bytes) +=
 			process_anon_bytes(child->pid);
 		usage.n_helpers++;
@@ -220,7 +232,8 @@ _Noreturn static void run(int socket)
 {
 	struct helper_message message;
 	struct keeper keeper = { .socket = socket, .signal_fd = watch_children() };
-	struct pollfd polled[] = { { .fd = socket, .events = POLLIN }, { .fd = keeper.signal_fd, .events = POLLIN } };
+	struct pollfd polled[] = { { .fd = socket, .events = POLLIN },
+				   { .fd = keeper.signal_fd, .events = POLLIN } };
 	int r = keeper.signal_fd < 0 ? 0 : 1;
 
 	/* 0: the agent ended, or called nursery_free(). */
@@ -248,7 +261,10 @@ static void forget_arguments(int argc, char **argv)
 	(void)clearenv();
 }
 
-/* So that a reader of the agent's output sees its end when the agent ends, not when the nursery does. */
+/*
+ * So that a reader of the agent's output sees its end when the agent ends, not when the nursery
+ * does.
+ */
 static void close_standard_descriptors(void)
 {
 	scoped_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -257,21 +273,30 @@ static void close_standard_descriptors(void)
 		(void)dup2(null, fd);
 }
 
-/* Keeps what finders and readers need, and what is needed to run parsers as another user and to kill them. */
+/*
+ * Keeps what finders and readers need, and what is needed to run parsers as another user and to
+ * kill them.
+ */
 static int give_up_capabilities(void)
 {
-	const uint64_t own = CAPABILITY_BIT(CAP_SETUID) | CAPABILITY_BIT(CAP_SETGID) | CAPABILITY_BIT(CAP_KILL);
+	const uint64_t own =
+		CAPABILITY_BIT(CAP_SETUID) | CAPABILITY_BIT(CAP_SETGID) | CAPABILITY_BIT(CAP_KILL);
 	uint64_t permitted;
 	int r;
 
 	r = capabilities_permitted(&permitted);
-	return r < 0 ? r : capabilities_limit(finder_process_capabilities(permitted) |
-					      reader_process_capabilities(permitted) | (permitted & own));
+	return r < 0 ? r
+		     : capabilities_limit(finder_process_capabilities(permitted) |
+					  reader_process_capabilities(permitted) |
+					  (permitted & own));
 }
 
 _Noreturn static void become_nursery(int socket, pid_t parent, int argc, char **argv)
 {
-	/* A signal to the process group must end the agent alone, which may still need helpers; they end with it. */
+	/*
+	 * A signal to the process group must end the agent alone, which may still need helpers;
+	 * they end with it.
+	 */
 	static const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
@@ -286,7 +311,10 @@ _Noreturn static void become_nursery(int socket, pid_t parent, int argc, char **
 	run(socket);
 }
 
-/* ---- in the agent --------------------------------------------------------------------------------------------- */
+/*
+ * ---- in the agent
+ * ---------------------------------------------------------------------------------------------
+ */
 
 int nursery_start(int argc, char **argv, struct nursery **ret_nursery)
 {
@@ -379,7 +407,10 @@ void nursery_kill(struct nursery *nursery, uint32_t id)
 	if (r == 0 || r == -EPIPE)
 		return;
 	(void)pthread_mutex_lock(&nursery->lock);
-	/* The nursery forks nothing as long as orders are kept, so that there is room for all helpers. */
+	/*
+	 * The nursery forks nothing as long as orders are kept, so that there is room for all
+	 * helpers.
+	 */
 	if (nursery->n_kept_kills < MAX_KEPT_KILLS)
 		nursery->kept_kills[nursery->n_kept_kills++] = id;
 	(void)pthread_mutex_unlock(&nursery->lock);
@@ -398,13 +429,17 @@ size_t nursery_flush(struct nursery *nursery)
 		n_sent++;
 	}
 	n_kept = nursery->n_kept_kills - n_sent;
-	memmove(nursery->kept_kills, nursery->kept_kills + n_sent, n_kept * sizeof(*nursery->kept_kills));
+	memmove(nursery->kept_kills, nursery->kept_kills + n_sent,
+		n_kept * sizeof(*nursery->kept_kills));
 	nursery->n_kept_kills = n_kept;
 	(void)pthread_mutex_unlock(&nursery->lock);
 	return n_kept;
 }
 
-/* CPU time of a helper that runs and of one that has ended are counted with another precision: it must not sink. */
+/*
+ * CPU time of a helper that runs and of one that has ended are counted with another precision: it
+ * must not sink.
+ */
 static void take_report(struct nursery *nursery, const struct helper_message *message)
 {
 	struct nursery_usage usage;

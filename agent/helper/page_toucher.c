@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages that wait are in the order in which they came; those of the process that is first go out together.
+ * Pages that wait are in the order in which they came; those of the process that is first go out
+ * together.
  */
 #include "agent/helper/page_toucher.h"
 
@@ -22,10 +23,13 @@ static_assert(MAX_WAITING <= READER_MAX_PAGES, "all may be of one process");
 /* As many helpers as work at a time: one may hang while the other works. */
 #define MAX_IN_FLIGHT 2
 
-/* A process whose pages did not come: each time it may cost a helper, so that it is tried ever more rarely. */
+/*
+ * A process whose pages did not come: each time it may cost a helper, so that it is tried ever more
+ * rarely.
+ */
 #define FIRST_LEFT_ALONE_NS (60 * NSEC_PER_SEC)
 #define MAX_LEFT_ALONE_NS   (24 * 3600 * NSEC_PER_SEC)
-#define MAX_LEFT_ALONE	    1024
+#define MAX_LEFT_ALONE      1024
 
 struct page {
 	pid_t pid;
@@ -38,7 +42,7 @@ struct page_toucher {
 	size_t count;
 	unsigned int n_in_flight;
 	struct avoid_list *left_alone; /* struct process_key */
-	uint64_t now_ns; /* of the last flush */
+	uint64_t now_ns;               /* of the last flush */
 	struct page_toucher_stats stats;
 	struct helper_message message;
 };
@@ -90,10 +94,12 @@ void page_toucher_add(struct page_toucher *toucher, pid_t pid, uint64_t address)
 	if (toucher->count == MAX_WAITING)
 		toucher->stats.dropped++;
 	else
-		toucher->waiting[toucher->count++] = (struct page){ .pid = pid, .address = address };
+		toucher->waiting[toucher->count++] =
+			(struct page){ .pid = pid, .address = address };
 }
 
-static void account(struct page_toucher_stats *stats, size_t n_pages, const struct helper_message *answer)
+static void account(struct page_toucher_stats *stats, size_t n_pages,
+		    const struct helper_message *answer)
 {
 	struct reader_touched touched;
 
@@ -125,14 +131,16 @@ static void on_touched(void *arg, int error, struct helper_message *answer)
 /* Those of the first page's process; the others move up. */
 static size_t take_first(struct page_toucher *toucher, struct helper_message *message)
 {
-	struct reader_request request = { .pid = (uint32_t)toucher->waiting[0].pid, .file = READER_PAGES };
+	struct reader_request request = { .pid = (uint32_t)toucher->waiting[0].pid,
+					  .file = READER_PAGES };
 	uint64_t *addresses = (uint64_t *)(void *)(message->bytes + sizeof(request));
 	size_t n_taken = 0, n_left = 0;
 
 	static_assert(sizeof(request) % sizeof(*addresses) == 0, "addresses are aligned");
 	for (size_t i = 0; i < toucher->count; i++) {
 		if ((uint32_t)toucher->waiting[i].pid == request.pid)
-			memcpy(&addresses[n_taken++], &toucher->waiting[i].address, sizeof(*addresses));
+			memcpy(&addresses[n_taken++], &toucher->waiting[i].address,
+			       sizeof(*addresses));
 		else
 			toucher->waiting[n_left++] = toucher->waiting[i];
 	}

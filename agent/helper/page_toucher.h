@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * Pages that a stack could not be read from, because they are not resident: reading a byte of them on behalf of their
- * process faults them in, and the next sample finds them. A fault may wait for a disk, or for a file system that does
- * not answer, so helpers do it (reader_process.h), one process's pages at a time. A process whose pages do not come in
- * time is left alone: a helper may be lost with it for as long as the file system does not answer. What comes while too
- * much waits is dropped. Everything is counted.
+ * Pages that a stack could not be read from, because they are not resident: reading a byte of them
+ * on behalf of their process faults them in, and the next sample finds them. A fault may wait for a
+ * disk, or for a file system that does not answer, so helpers do it (reader_process.h), one
+ * process's pages at a time. A process whose pages do not come in time is left alone: a helper may
+ * be lost with it for as long as the file system does not answer. What comes while too much waits
+ * is dropped. Everything is counted.
  *
  * Used by the thread of the helper pool.
  */
@@ -20,10 +21,10 @@ struct page_toucher;
 struct page_toucher_stats {
 	uint64_t touched;
 	uint64_t absent;  /* nothing is mapped there */
-	uint64_t gone;	  /* the process ended before */
+	uint64_t gone;    /* the process ended before */
 	uint64_t failed;  /* most likely a missing permission (CAP_SYS_PTRACE) */
 	uint64_t dropped; /* too many waited */
-	uint64_t hung;	  /* not there in time, or of a process that is left alone */
+	uint64_t hung;    /* not there in time, or of a process that is left alone */
 };
 
 /* @pool is borrowed; it ends before the toucher does. */

@@ -38,7 +38,8 @@ static void identify(int fd, struct parser_identity *answer)
 		answer->id = identity.id;
 		answer->content = identity.content;
 		answer->n_segments = (uint32_t)identity.n_segments;
-		memcpy(answer->segments, identity.segments, identity.n_segments * sizeof(*identity.segments));
+		memcpy(answer->segments, identity.segments,
+		       identity.n_segments * sizeof(*identity.segments));
 	}
 	answer->header = answer_of(r);
 }
@@ -139,7 +140,10 @@ static int confine(int socket, pid_t parent, const struct parser_limits *limits)
 	};
 	int r;
 
-	/* In this order: another user cannot write this oom_score_adj, and a change of user resets PR_SET_PDEATHSIG. */
+	/*
+	 * In this order: another user cannot write this oom_score_adj, and a change of user resets
+	 * PR_SET_PDEATHSIG.
+	 */
 	sandbox_yield_to_others();
 	r = sandbox_drop_user();
 	if (r == 0)
@@ -150,7 +154,8 @@ static int confine(int socket, pid_t parent, const struct parser_limits *limits)
 	return sandbox_enter(&rules);
 }
 
-void parser_process_run(int socket, pid_t parent, const char *name, const struct parser_limits *limits)
+void parser_process_run(int socket, pid_t parent, const char *name,
+			const struct parser_limits *limits)
 {
 	struct helper_message message, reply;
 	int r = 0;

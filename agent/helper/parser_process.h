@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * The helper that parses files for identities, unwind tables and uploads: ELF headers, notes and sections. It runs as
- * the user nobody, without capabilities, in a sandbox (common/sandbox.h) in which it can only compute, and read and
- * write the descriptors that it receives. A hostile file may crash it, make it hang or use up its limits, or take it
- * over: the agent checks its answers as foreign input.
+ * The helper that parses files for identities, unwind tables and uploads: ELF headers, notes and
+ * sections. It runs as the user nobody, without capabilities, in a sandbox (common/sandbox.h) in
+ * which it can only compute, and read and write the descriptors that it receives. A hostile file
+ * may crash it, make it hang or use up its limits, or take it over: the agent checks its answers as
+ * foreign input.
  */
 
 #include <sys/types.h>
@@ -25,5 +26,9 @@ struct parser_limits {
 /* Those of the nursery's parsers. */
 extern const struct parser_limits parser_limits;
 
-/* Answers requests from @socket until its other end is closed. @parent: the nursery. @name: of the process. */
-_Noreturn void parser_process_run(int socket, pid_t parent, const char *name, const struct parser_limits *limits);
+/*
+ * Answers requests from @socket until its other end is closed. @parent: the nursery. @name: of the
+ * process.
+ */
+_Noreturn void parser_process_run(int socket, pid_t parent, const char *name,
+				  const struct parser_limits *limits);

@@ -13,7 +13,10 @@
 /* /proc/PID/stat has 52 numbers, /proc/PID/status some 60 lines. */
 #define TEXT_BYTES 8192
 
-/* Fields of /proc/PID/stat behind the name: the third is the first of them, the start time is the 22nd. */
+/*
+ * Fields of /proc/PID/stat behind the name: the third is the first of them, the start time is the
+ * 22nd.
+ */
 #define FIELDS_BEFORE_START 19
 
 /* Reads the beginning of a file of /proc/@pid. False: the process is gone. */

@@ -15,13 +15,16 @@
 
 /* After several timeouts the thread that waits has other work to do. */
 #define HASTY_TIMEOUT_NS (50 * NSEC_PER_MSEC)
-#define HASTY_AFTER	 2
-#define HASTY_NS	 (10 * NSEC_PER_SEC)
+#define HASTY_AFTER      2
+#define HASTY_NS         (10 * NSEC_PER_SEC)
 
-/* A process whose file was not readable: once because the host has too much work, twice because a lock stays taken. */
+/*
+ * A process whose file was not readable: once because the host has too much work, twice because a
+ * lock stays taken.
+ */
 #define FIRST_LEFT_ALONE_NS (5 * NSEC_PER_SEC)
 #define MAX_LEFT_ALONE_NS   (3600 * NSEC_PER_SEC)
-#define MAX_LEFT_ALONE	    1024
+#define MAX_LEFT_ALONE      1024
 
 /* A helper that nobody needed for so long ends. */
 #define IDLE_NS (30 * NSEC_PER_SEC)
@@ -32,14 +35,15 @@ struct process_reader {
 	uint32_t id; /* of the helper */
 	int socket;  /* -1: no helper */
 	uint64_t used_ns;
-	unsigned int n_recent; /* timeouts, each less than HASTY_NS after the one before */
-	uint64_t timed_out_ns; /* the last of them */
+	unsigned int n_recent;         /* timeouts, each less than HASTY_NS after the one before */
+	uint64_t timed_out_ns;         /* the last of them */
 	struct avoid_list *left_alone; /* struct process_key */
 	struct process_reader_stats stats;
 	struct helper_message message;
 };
 
-int process_reader_new(const struct process_reader_options *options, struct process_reader **ret_reader)
+int process_reader_new(const struct process_reader_options *options,
+		       struct process_reader **ret_reader)
 {
 	const struct avoid_list_options left_alone = {
 		.key_size = sizeof(struct process_key),
@@ -78,7 +82,8 @@ struct process_reader *process_reader_free(struct process_reader *reader)
 	return NULL;
 }
 
-void process_reader_stats(const struct process_reader *reader, struct process_reader_stats *ret_stats)
+void process_reader_stats(const struct process_reader *reader,
+			  struct process_reader_stats *ret_stats)
 {
 	*ret_stats = reader->stats;
 }
@@ -127,7 +132,10 @@ static uint64_t timeout_of(const struct process_reader *reader, uint64_t now_ns)
 	return is_hasty ? MIN(reader->timeout_ns, HASTY_TIMEOUT_NS) : reader->timeout_ns;
 }
 
-/* ---- questions and answers ------------------------------------------------------------------------------------- */
+/*
+ * ---- questions and answers
+ * -------------------------------------------------------------------------------------
+ */
 
 static int send_request(struct process_reader *reader, const struct reader_request *request)
 {
@@ -172,7 +180,8 @@ static int take_answer(struct process_reader *reader, struct bytes *text)
 	if (reader->message.size < sizeof(answer))
 		return -EBADMSG;
 	memcpy(&answer, reader->message.bytes, sizeof(answer));
-	r = bytes_append(text, reader->message.bytes + sizeof(answer), reader->message.size - sizeof(answer));
+	r = bytes_append(text, reader->message.bytes + sizeof(answer),
+			 reader->message.size - sizeof(answer));
 	if (r < 0 || !answer.is_last)
 		return r < 0 ? r : 1;
 	if (answer.result < 0)
@@ -181,8 +190,8 @@ static int take_answer(struct process_reader *reader, struct bytes *text)
 }
 
 /* Ends the helper whenever not all of its answer was read. */
-static int ask(struct process_reader *reader, const struct reader_request *request, uint64_t until_ns,
-	       struct bytes *text)
+static int ask(struct process_reader *reader, const struct reader_request *request,
+	       uint64_t until_ns, struct bytes *text)
 {
 	struct reader_answer answer = {};
 	int r;

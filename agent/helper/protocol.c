@@ -7,7 +7,8 @@
 /* The kernel's own limit (include/linux/err.h). */
 #define MAX_ERRNO 4095
 
-bool finder_request_add(struct helper_message *message, const struct finder_item *item, const char *path)
+bool finder_request_add(struct helper_message *message, const struct finder_item *item,
+			const char *path)
 {
 	const size_t path_bytes = strlen(path) + 1;
 	const size_t size = ROUND_UP(sizeof(*item) + path_bytes, 8);
@@ -29,8 +30,8 @@ bool finder_request_add(struct helper_message *message, const struct finder_item
 	return true;
 }
 
-bool finder_request_next(const struct helper_message *message, size_t *offset, struct finder_item *ret_item,
-			 const char **ret_path)
+bool finder_request_next(const struct helper_message *message, size_t *offset,
+			 struct finder_item *ret_item, const char **ret_path)
 {
 	size_t at = *offset ? *offset : sizeof(struct finder_request);
 	struct finder_item item;
@@ -53,7 +54,8 @@ static bool is_sound(const struct executable_id *id)
 {
 	struct executable_id made;
 
-	return id->size <= sizeof(id->bytes) && executable_id_set(&made, id->kind, id->bytes, id->size) == 0 &&
+	return id->size <= sizeof(id->bytes) &&
+	       executable_id_set(&made, id->kind, id->bytes, id->size) == 0 &&
 	       memcmp(&made, id, sizeof(made)) == 0;
 }
 
@@ -71,7 +73,8 @@ int parser_identity_decode(const struct helper_message *message, struct file_ide
 	if (message->size != sizeof(answer))
 		return 0;
 	memcpy(&answer, message->bytes, sizeof(answer));
-	if (answer.header.result != 1 || !is_sound(&answer.id) || answer.n_segments > MAX_LOAD_SEGMENTS)
+	if (answer.header.result != 1 || !is_sound(&answer.id) ||
+	    answer.n_segments > MAX_LOAD_SEGMENTS)
 		return 0;
 	for (size_t i = 0; i < answer.n_segments; i++)
 		if (!is_sound_segment(&answer.segments[i]))
@@ -82,7 +85,8 @@ int parser_identity_decode(const struct helper_message *message, struct file_ide
 		identity.segments = calloc(answer.n_segments, sizeof(*identity.segments));
 		if (!identity.segments)
 			return -ENOMEM;
-		memcpy(identity.segments, answer.segments, answer.n_segments * sizeof(*identity.segments));
+		memcpy(identity.segments, answer.segments,
+		       answer.n_segments * sizeof(*identity.segments));
 		identity.n_segments = answer.n_segments;
 	}
 	*ret_identity = identity;

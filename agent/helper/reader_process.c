@@ -18,13 +18,14 @@
 #define TEXT_BYTES (HELPER_MESSAGE_MAX_BYTES - sizeof(struct reader_answer))
 
 /*
- * The page, and those above it: there the callers' frames are, which would be missed one page and one sample after
- * the other. So much of a stack (256 KiB) at once; what is not mapped ends it.
+ * The page, and those above it: there the callers' frames are, which would be missed one page and
+ * one sample after the other. So much of a stack (256 KiB) at once; what is not mapped ends it.
  */
 #define TOUCH_PAGES 64
 #define PAGE_BYTES  4096
 
-static int send_answer(int socket, struct helper_message *reply, size_t text_bytes, int result, bool is_last)
+static int send_answer(int socket, struct helper_message *reply, size_t text_bytes, int result,
+		       bool is_last)
 {
 	const struct reader_answer answer = { .result = result, .is_last = is_last };
 
@@ -42,7 +43,10 @@ static bool is_executable(const char *line)
 	return permissions && strnlen(permissions, 4) == 4 && permissions[3] == 'x';
 }
 
-/* What was read before an error is sent, and the error with it: the result of the last answer counts. */
+/*
+ * What was read before an error is sent, and the error with it: the result of the last answer
+ * counts.
+ */
 static int answer_maps(int socket, const char *path, struct helper_message *reply)
 {
 	scoped(scoped_fclose) FILE *file = fopen(path, "re");
@@ -73,7 +77,9 @@ static int answer_maps(int socket, const char *path, struct helper_message *repl
 static int answer_beginning(int socket, const char *path, struct helper_message *reply)
 {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, reply->bytes + sizeof(struct reader_answer), READER_BEGINNING_BYTES) : -1;
+	ssize_t n = fd >= 0 ? read(fd, reply->bytes + sizeof(struct reader_answer),
+				   READER_BEGINNING_BYTES)
+			    : -1;
 
 	return send_answer(socket, reply, n < 0 ? 0 : (size_t)n, n < 0 ? -errno : 0, true);
 }
@@ -87,7 +93,8 @@ static int touch(pid_t pid, uint64_t address)
 
 	for (size_t i = 0; i < TOUCH_PAGES; i++)
 		remote[i] = (struct iovec){
-			.iov_base = (void *)(uintptr_t)(address + i * PAGE_BYTES), /* of the other process */
+			/* of the other process */
+			.iov_base = (void *)(uintptr_t)(address + i * PAGE_BYTES),
 			.iov_len = 1,
 		};
 	return process_vm_readv(pid, &local, 1, remote, TOUCH_PAGES, 0) < 0 ? errno : 0;
@@ -111,14 +118,16 @@ static void account(struct reader_touched *touched, int error)
 	}
 }
 
-static int answer_pages(int socket, const struct helper_message *message, struct helper_message *reply)
+static int answer_pages(int socket, const struct helper_message *message,
+			struct helper_message *reply)
 {
 	struct reader_touched touched = {};
 	struct reader_request request;
 	uint64_t address;
 
 	memcpy(&request, message->bytes, sizeof(request));
-	for (size_t at = sizeof(request); at + sizeof(address) <= message->size; at += sizeof(address)) {
+	for (size_t at = sizeof(request); at + sizeof(address) <= message->size;
+	     at += sizeof(address)) {
 		memcpy(&address, message->bytes + at, sizeof(address));
 		account(&touched, touch((pid_t)request.pid, address));
 	}
@@ -128,7 +137,8 @@ static int answer_pages(int socket, const struct helper_message *message, struct
 	return helper_send(socket, reply, 0);
 }
 
-static int answer_request(int socket, const struct helper_message *message, struct helper_message *reply)
+static int answer_request(int socket, const struct helper_message *message,
+			  struct helper_message *reply)
 {
 	struct reader_request request;
 	char path[64];
@@ -140,7 +150,8 @@ static int answer_request(int socket, const struct helper_message *message, stru
 		return answer_pages(socket, message, reply);
 	(void)snprintf(path, sizeof(path), "/proc/%u/%s", request.pid,
 		       request.file == READER_MAPS ? "maps" : "cmdline");
-	return request.file == READER_MAPS ? answer_maps(socket, path, reply) : answer_beginning(socket, path, reply);
+	return request.file == READER_MAPS ? answer_maps(socket, path, reply)
+					   : answer_beginning(socket, path, reply);
 }
 
 uint64_t reader_process_capabilities(uint64_t permitted)

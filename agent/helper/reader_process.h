@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The helper that reads /proc/PID/maps and /proc/PID/cmdline, for which the kernel takes the lock of the process's
- * mappings. Whoever holds that lock may wait for a file system, and then so does the reader, until it is killed.
- * It also reads pages of processes' memory, to have them resident. Where they lie in a file system that does not
- * answer, not even SIGKILL ends it.
+ * The helper that reads /proc/PID/maps and /proc/PID/cmdline, for which the kernel takes the lock
+ * of the process's mappings. Whoever holds that lock may wait for a file system, and then so does
+ * the reader, until it is killed. It also reads pages of processes' memory, to have them resident.
+ * Where they lie in a file system that does not answer, not even SIGKILL ends it.
  */
 
 #include <sys/types.h>

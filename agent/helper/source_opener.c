@@ -16,7 +16,7 @@ struct opening {
 	struct finder_item item;
 	struct hash128 content;
 	char *path;
-	int fd;	   /* opened in the way that is being tried, or -1 */
+	int fd;    /* opened in the way that is being tried, or -1 */
 	int error; /* -ENOENT, or why a helper failed at one of the ways */
 	struct helper_message message;
 };
@@ -141,7 +141,8 @@ static void try_way(struct opening *opening, uint32_t way)
 		end(opening, r, NULL);
 }
 
-int source_open(struct helper_pool *pool, const struct executable *executable, const struct source_request *request)
+int source_open(struct helper_pool *pool, const struct executable *executable,
+		const struct source_request *request)
 {
 	const struct executable_source source = executable_source_of(executable);
 	struct opening *opening;

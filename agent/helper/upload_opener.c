@@ -8,7 +8,10 @@
 #include "agent/helper/avoid_list.h"
 #include "agent/helper/source_opener.h"
 
-/* Headers and section names of a file are read in milliseconds from memory, and in some seconds from a busy disk. */
+/*
+ * Headers and section names of a file are read in milliseconds from memory, and in some seconds
+ * from a busy disk.
+ */
 #define TIMEOUT_NS (5 * NSEC_PER_SEC)
 
 struct failed_file {
@@ -38,7 +41,8 @@ struct opening {
 	int fd, pieces_fd; /* or -1 */
 };
 
-int upload_opener_new(struct helper_pool *pool, const struct clock *clock, struct upload_opener **ret_opener)
+int upload_opener_new(struct helper_pool *pool, const struct clock *clock,
+		      struct upload_opener **ret_opener)
 {
 	scoped(upload_opener_freep) struct upload_opener *opener = calloc(1, sizeof(*opener));
 	int r;
@@ -68,8 +72,8 @@ uint64_t upload_opener_failed(const struct upload_opener *opener)
 	return opener->n_failed;
 }
 
-uint64_t upload_opener_retry_at_ns(const struct upload_opener *opener, const struct executable *executable,
-				   uint32_t what)
+uint64_t upload_opener_retry_at_ns(const struct upload_opener *opener,
+				   const struct executable *executable, uint32_t what)
 {
 	const struct failed_file key = { .content = executable->content, .what = what };
 
@@ -107,7 +111,8 @@ static void end(struct opening *opening, int result)
 		avoid_list_forgive(opener->left_alone, &opening->key);
 	} else {
 		opener->n_failed++;
-		avoid_list_add_failure(opener->left_alone, &opening->key, clock_monotonic_ns(opener->clock));
+		avoid_list_add_failure(opener->left_alone, &opening->key,
+				       clock_monotonic_ns(opener->clock));
 	}
 	opening_free(opening);
 	request.opened(request.arg, result, fd, pieces_fd);
@@ -120,7 +125,10 @@ static void on_extracted(void *arg, int error, struct helper_message *answer)
 	end(opening, error < 0 ? error : parser_extract_decode(answer));
 }
 
-/* A compiler, because it has one file and is killed afterwards: it cannot write to the pieced file later. */
+/*
+ * A compiler, because it has one file and is killed afterwards: it cannot write to the pieced file
+ * later.
+ */
 static int submit_extract(struct opening *opening)
 {
 	const struct helper_job job = {
@@ -130,7 +138,8 @@ static int submit_extract(struct opening *opening)
 		.forget = forget,
 		.arg = opening,
 	};
-	const struct parser_request request = { .operation = PARSER_EXTRACT, .what = opening->request.what };
+	const struct parser_request request = { .operation = PARSER_EXTRACT,
+						.what = opening->request.what };
 	struct helper_message *message = &opening->opener->message;
 
 	opening->pieces_fd = memfd_create("hearth-extract", MFD_CLOEXEC);
@@ -179,8 +188,9 @@ int upload_opener_open(struct upload_opener *opener, const struct executable *ex
 	*opening = (struct opening){
 		.opener = opener, .request = *request, .key = key, .fd = -1, .pieces_fd = -1
 	};
-	r = source_open(opener->pool, executable,
-			&(struct source_request){ .opened = on_source, .forget = forget, .arg = opening });
+	r = source_open(
+		opener->pool, executable,
+		&(struct source_request){ .opened = on_source, .forget = forget, .arg = opening });
 	if (r < 0)
 		opening_free(opening);
 	return r;

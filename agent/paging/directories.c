@@ -9,7 +9,8 @@
 int directories_init(struct directories *directories, struct slot_pool *slots)
 {
 	*directories = (struct directories){ .slots = slots };
-	return hash_table_new(sizeof(struct directory_key), sizeof(struct directory), 0, &directories->all);
+	return hash_table_new(sizeof(struct directory_key), sizeof(struct directory), 0,
+			      &directories->all);
 }
 
 void directories_release(struct directories *directories)
@@ -21,12 +22,16 @@ void directories_release(struct directories *directories)
 
 static uint32_t *cells_of(const struct directories *directories, uint32_t id)
 {
-	struct abi_unwind_slot *slot = slot_pool_at(directories->slots, id >> UNWIND_DIRECTORY_SHIFT);
+	struct abi_unwind_slot *slot =
+		slot_pool_at(directories->slots, id >> UNWIND_DIRECTORY_SHIFT);
 
 	return &slot->cells[(id & (PER_SLOT - 1)) * UNWIND_CELLS];
 }
 
-/* ---- ids --------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- ids ----------------------------------------------------------------------------------------
+ * -----------------
+ */
 
 static uint32_t *use_of(struct directories *directories, uint32_t id)
 {
@@ -39,7 +44,8 @@ static int add_slot(struct directories *directories)
 	uint32_t slot;
 	int r = vec_reserve(&directories->free, (directories->n_slots + 1) * PER_SLOT);
 
-	while (r == 0 && directories->n_used.count < directories->slots->end_slot - UNWIND_RULE_SLOTS)
+	while (r == 0 &&
+	       directories->n_used.count < directories->slots->end_slot - UNWIND_RULE_SLOTS)
 		r = vec_push(&directories->n_used, 0);
 	if (r < 0)
 		return r;
@@ -47,10 +53,14 @@ static int add_slot(struct directories *directories)
 	if (!slot)
 		return -ENOSPC;
 	directories->n_slots++;
-	/* Where a chunk has its owner and range nothing is ever written: readers cannot take cells for a chunk. */
+	/*
+	 * Where a chunk has its owner and range nothing is ever written: readers cannot take cells
+	 * for a chunk.
+	 */
 	memset(slot_pool_at(directories->slots, slot), 0, UNWIND_CELLS * sizeof(uint32_t));
 	for (uint32_t i = PER_SLOT; i-- > 1;)
-		directories->free.items[directories->free.count++] = slot << UNWIND_DIRECTORY_SHIFT | i;
+		directories->free.items[directories->free.count++] =
+			slot << UNWIND_DIRECTORY_SHIFT | i;
 	return 0;
 }
 
@@ -83,14 +93,17 @@ static void give_back_id(struct directories *directories, uint32_t id)
 	slot_pool_give_back(directories->slots, slot);
 }
 
-/* ---- directories ------------------------------------------------------------------------------------------------- */
+/*
+ * ---- directories
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* The code page that a directory of pieces is of, as a unit of the directory above. */
 static struct directory_key parent_of(const struct directory_key *key)
 {
-	return (struct directory_key){
-		.executable = key->executable, .unit_shift = UNWIND_PAGE_SHIFT, .number = key->number / UNWIND_CELLS
-	};
+	return (struct directory_key){ .executable = key->executable,
+				       .unit_shift = UNWIND_PAGE_SHIFT,
+				       .number = key->number / UNWIND_CELLS };
 }
 
 static uint64_t region_of(const struct directory_key *key)
@@ -99,7 +112,8 @@ static uint64_t region_of(const struct directory_key *key)
 }
 
 /* Makes readers find it. */
-static int link_directory(struct directories *directories, const struct directory_key *key, uint32_t id)
+static int link_directory(struct directories *directories, const struct directory_key *key,
+			  uint32_t id)
 {
 	const struct paging_backend *backend = directories->slots->backend;
 	struct directory_key parent = parent_of(key);
@@ -110,7 +124,8 @@ static int link_directory(struct directories *directories, const struct director
 			       UNWIND_CELL_DIRECTORY | id);
 }
 
-static void unlink_directory(struct directories *directories, const struct directory_key *key, uint32_t id)
+static void unlink_directory(struct directories *directories, const struct directory_key *key,
+			     uint32_t id)
 {
 	const struct paging_backend *backend = directories->slots->backend;
 	struct directory_key parent = parent_of(key);
@@ -148,12 +163,14 @@ static int add_directory(struct directories *directories, const struct directory
 	return 0;
 }
 
-static void set_cell(const struct directories *directories, uint32_t id, uint32_t unit, uint32_t value)
+static void set_cell(const struct directories *directories, uint32_t id, uint32_t unit,
+		     uint32_t value)
 {
 	__atomic_store_n(&cells_of(directories, id)[unit], value, __ATOMIC_RELEASE);
 }
 
-int directories_set(struct directories *directories, const struct directory_key *key, uint32_t unit, uint32_t slot)
+int directories_set(struct directories *directories, const struct directory_key *key, uint32_t unit,
+		    uint32_t slot)
 {
 	struct directory *directory = hash_table_find(directories->all, key);
 	int r = 0;
@@ -168,7 +185,8 @@ int directories_set(struct directories *directories, const struct directory_key 
 	return 0;
 }
 
-void directories_clear(struct directories *directories, const struct directory_key *key, uint32_t unit, uint32_t slot)
+void directories_clear(struct directories *directories, const struct directory_key *key,
+		       uint32_t unit, uint32_t slot)
 {
 	struct directory *directory = hash_table_find(directories->all, key);
 	uint32_t id;
@@ -184,19 +202,20 @@ void directories_clear(struct directories *directories, const struct directory_k
 	give_back_id(directories, id);
 }
 
-static uint32_t find_cell(const struct directories *directories, uint32_t executable, uint32_t unit_shift,
-			  uint64_t elf_addr)
+static uint32_t find_cell(const struct directories *directories, uint32_t executable,
+			  uint32_t unit_shift, uint64_t elf_addr)
 {
 	uint64_t unit = elf_addr >> unit_shift;
-	struct directory_key key = {
-		.number = unit / UNWIND_CELLS, .executable = executable, .unit_shift = unit_shift
-	};
+	struct directory_key key = { .number = unit / UNWIND_CELLS,
+				     .executable = executable,
+				     .unit_shift = unit_shift };
 	const struct directory *directory = hash_table_find(directories->all, &key);
 
 	return directory ? cells_of(directories, directory->id)[unit % UNWIND_CELLS] : 0;
 }
 
-uint32_t directories_find(const struct directories *directories, uint32_t executable, uint64_t elf_addr)
+uint32_t directories_find(const struct directories *directories, uint32_t executable,
+			  uint64_t elf_addr)
 {
 	uint32_t cell = find_cell(directories, executable, UNWIND_PAGE_SHIFT, elf_addr);
 
@@ -205,7 +224,8 @@ uint32_t directories_find(const struct directories *directories, uint32_t execut
 		       : cell;
 }
 
-static bool lies_behind(const struct directories *directories, const struct directory_key *key, uint32_t first_slot)
+static bool lies_behind(const struct directories *directories, const struct directory_key *key,
+			uint32_t first_slot)
 {
 	const struct directory *directory = hash_table_find(directories->all, key);
 
@@ -219,13 +239,14 @@ bool directories_lie_behind(const struct directories *directories, const struct 
 
 	if (lies_behind(directories, key, first_slot))
 		return true;
-	return key->unit_shift != UNWIND_PAGE_SHIFT && lies_behind(directories, &parent, first_slot);
+	return key->unit_shift != UNWIND_PAGE_SHIFT &&
+	       lies_behind(directories, &parent, first_slot);
 }
 
 void directories_trim(struct directories *directories)
 {
-	directories->n_used.count =
-		MIN(directories->n_used.count, (size_t)(directories->slots->end_slot - UNWIND_RULE_SLOTS));
+	directories->n_used.count = MIN(directories->n_used.count,
+					(size_t)(directories->slots->end_slot - UNWIND_RULE_SLOTS));
 }
 
 const uint32_t *directories_region(const struct directories *directories, uint64_t region_key)

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Directories: for each unit of code with resident rows the slot of its chunk (bpf/abi/unwind_maps.h). A directory is
- * there while one of its 64 cells is set; 16 of them share a slot.
+ * Directories: for each unit of code with resident rows the slot of its chunk
+ * (bpf/abi/unwind_maps.h). A directory is there while one of its 64 cells is set; 16 of them share
+ * a slot.
  */
 
 #include "agent/paging/slot_pool.h"
@@ -11,7 +12,7 @@
 
 /* 64 neighbouring units of an executable. */
 struct directory_key {
-	uint64_t number;	 /* unit / 64 */
+	uint64_t number; /* unit / 64 */
 	uint32_t executable;
 	uint32_t unit_shift;
 };
@@ -23,9 +24,9 @@ struct directory {
 
 struct directories {
 	struct slot_pool *slots;
-	struct hash_table *all;	 /* struct directory_key -> struct directory */
-	struct slot_vec free;	 /* ids in slots that are directories' */
-	struct slot_vec n_used;	 /* by slot - UNWIND_RULE_SLOTS: directories in it */
+	struct hash_table *all; /* struct directory_key -> struct directory */
+	struct slot_vec free;   /* ids in slots that are directories' */
+	struct slot_vec n_used; /* by slot - UNWIND_RULE_SLOTS: directories in it */
 	uint32_t n_slots;
 };
 
@@ -34,18 +35,25 @@ int directories_init(struct directories *directories, struct slot_pool *slots);
 void directories_release(struct directories *directories);
 
 /*
- * @unit (ELF address >> @unit_shift) of @executable is in @slot. 0; -ENOSPC: a slot for a directory is needed, and none
- * is free; other errno of memory or maps. Until it is cleared the directory stays.
+ * @unit (ELF address >> @unit_shift) of @executable is in @slot. 0; -ENOSPC: a slot for a directory
+ * is needed, and none is free; other errno of memory or maps. Until it is cleared the directory
+ * stays.
  */
-int directories_set(struct directories *directories, const struct directory_key *key, uint32_t unit, uint32_t slot);
+int directories_set(struct directories *directories, const struct directory_key *key, uint32_t unit,
+		    uint32_t slot);
 
 /* If it is in @slot. */
-void directories_clear(struct directories *directories, const struct directory_key *key, uint32_t unit, uint32_t slot);
+void directories_clear(struct directories *directories, const struct directory_key *key,
+		       uint32_t unit, uint32_t slot);
 
 /* The slot with the rows of the address; 0: they are not resident. */
-uint32_t directories_find(const struct directories *directories, uint32_t executable, uint64_t elf_addr);
+uint32_t directories_find(const struct directories *directories, uint32_t executable,
+			  uint64_t elf_addr);
 
-/* Whether the directory of @key, or the directory above it, lies in slot @first_slot or a later one. */
+/*
+ * Whether the directory of @key, or the directory above it, lies in slot @first_slot or a later
+ * one.
+ */
 bool directories_lie_behind(const struct directories *directories, const struct directory_key *key,
 			    uint32_t first_slot);
 

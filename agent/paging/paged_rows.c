@@ -7,8 +7,8 @@
 
 #include "common/scoped.h"
 
-int paged_rows_init(struct paged_rows *rows, const struct paging_backend *backend, uint32_t max_parts,
-		    uint32_t max_rules)
+int paged_rows_init(struct paged_rows *rows, const struct paging_backend *backend,
+		    uint32_t max_parts, uint32_t max_rules)
 {
 	int r;
 
@@ -46,22 +46,30 @@ static uint32_t used_in(const struct paged_rows *rows, uint32_t slot)
 	return __atomic_load_n(&chunk_at(rows, slot)->used, __ATOMIC_RELAXED);
 }
 
-/* Ticks since the chunk was used; negative where a stack of this moment is ahead of what is taken for now. */
+/*
+ * Ticks since the chunk was used; negative where a stack of this moment is ahead of what is taken
+ * for now.
+ */
 static int32_t age_of(const struct paged_rows *rows, uint32_t slot)
 {
 	return (int32_t)(rows->now - used_in(rows, slot));
 }
 
-/* ---- eviction ---------------------------------------------------------------------------------------------------- */
+/*
+ * ---- eviction -----------------------------------------------------------------------------------
+ * -----------------
+ */
 
-static struct directory_key key_of(const struct abi_unwind_chunk *chunk, uint32_t executable, uint64_t unit)
+static struct directory_key key_of(const struct abi_unwind_chunk *chunk, uint32_t executable,
+				   uint64_t unit)
 {
-	return (struct directory_key){
-		.number = unit / UNWIND_CELLS, .executable = executable, .unit_shift = chunk->unit_shift
-	};
+	return (struct directory_key){ .number = unit / UNWIND_CELLS,
+				       .executable = executable,
+				       .unit_shift = chunk->unit_shift };
 }
 
-static void clear_cells(struct paged_rows *rows, uint32_t slot, uint32_t executable, uint32_t n_units)
+static void clear_cells(struct paged_rows *rows, uint32_t slot, uint32_t executable,
+			uint32_t n_units)
 {
 	const struct abi_unwind_chunk *chunk = chunk_at(rows, slot);
 
@@ -106,7 +114,8 @@ static void evict(struct paged_rows *rows, uint32_t slot)
 
 static bool is_chunk(const struct paged_rows *rows, uint32_t slot)
 {
-	return slot - UNWIND_RULE_SLOTS < rows->resident.count && resident_at(rows, slot)->executable != 0;
+	return slot - UNWIND_RULE_SLOTS < rows->resident.count &&
+	       resident_at(rows, slot)->executable != 0;
 }
 
 struct aged_slot {
@@ -126,7 +135,8 @@ static int compare_ages(const void *left, const void *right)
 /* The ages are read once: readers change them. Without memory there are none. */
 static void list_oldest(struct paged_rows *rows)
 {
-	scoped_free struct aged_slot *aged = malloc(MAX(rows->resident.count, (size_t)1) * sizeof(*aged));
+	scoped_free struct aged_slot *aged =
+		malloc(MAX(rows->resident.count, (size_t)1) * sizeof(*aged));
 	size_t n = 0;
 
 	rows->oldest.count = 0;
@@ -171,7 +181,8 @@ static uint32_t max_churning(const struct paged_rows *rows)
 {
 	uint32_t n_slots = rows->slots.end_slot - UNWIND_RULE_SLOTS;
 
-	return MIN(MAX(n_slots / PAGED_ROWS_CHURN_FRACTION, PAGED_ROWS_MIN_CHURN), PAGED_ROWS_MAX_CHURN);
+	return MIN(MAX(n_slots / PAGED_ROWS_CHURN_FRACTION, PAGED_ROWS_MIN_CHURN),
+		   PAGED_ROWS_MAX_CHURN);
 }
 
 /* The chunk that takes turns from now on, next to the last one that does. 0: there is none. */
@@ -225,7 +236,10 @@ static int need_slot(struct paged_rows *rows)
 	return r < 0 ? r : -ENOSPC;
 }
 
-/* ---- loading ----------------------------------------------------------------------------------------------------- */
+/*
+ * ---- loading ------------------------------------------------------------------------------------
+ * -----------------
+ */
 
 static int note_slots(struct paged_rows *rows)
 {
@@ -237,7 +251,8 @@ static int note_slots(struct paged_rows *rows)
 }
 
 /* Rows with the numbers that their rules have in the pool. */
-static uint32_t number_rules(struct paged_rows *rows, const struct chunk_record *record, struct abi_unwind_chunk *chunk)
+static uint32_t number_rules(struct paged_rows *rows, const struct chunk_record *record,
+			     struct abi_unwind_chunk *chunk)
 {
 	uint32_t first = chunk->halves[UNWIND_CHUNK_FIRST_HALF];
 	uint32_t end = chunk->halves[UNWIND_CHUNK_FIRST_HALF + chunk->n_units];
@@ -247,14 +262,17 @@ static uint32_t number_rules(struct paged_rows *rows, const struct chunk_record 
 	for (uint32_t row = first; row < end; row++)
 		n_rows[chunk->rows[row].rule]++;
 	for (uint32_t i = 0; i < record->n_rules; i++)
-		numbers[i] = n_rows[i] > 0 ? rule_pool_take(&rows->rules, &record->rules[i], n_rows[i]) : 0;
+		numbers[i] = n_rows[i] > 0
+				     ? rule_pool_take(&rows->rules, &record->rules[i], n_rows[i])
+				     : 0;
 	for (uint32_t row = first; row < end; row++)
 		chunk->rows[row].rule = numbers[chunk->rows[row].rule];
 	return end - first;
 }
 
 /* Readers accept the slot's content from the last line on. */
-static void publish(struct paged_rows *rows, uint32_t slot, uint32_t executable, const struct chunk_record *record)
+static void publish(struct paged_rows *rows, uint32_t slot, uint32_t executable,
+		    const struct chunk_record *record)
 {
 	struct abi_unwind_chunk *chunk = chunk_at(rows, slot);
 	struct abi_unwind_chunk copy = record->chunk;
@@ -265,14 +283,19 @@ static void publish(struct paged_rows *rows, uint32_t slot, uint32_t executable,
 	/* It may have been something else's, whose owner must not be met with new rows. */
 	disown(chunk);
 	memcpy(chunk, &copy, sizeof(copy));
-	*resident_at(rows, slot) = (struct resident_slot){ .executable = executable, .n_rows = n_rows };
+	*resident_at(rows, slot) =
+		(struct resident_slot){ .executable = executable, .n_rows = n_rows };
 	rows->n_chunks++;
 	rows->n_rows += n_rows;
 	rows->n_loaded++;
-	__atomic_store_n(&chunk->owner, (uint64_t)executable << 32 | ++rows->generation, __ATOMIC_RELEASE);
+	__atomic_store_n(&chunk->owner, (uint64_t)executable << 32 | ++rows->generation,
+			 __ATOMIC_RELEASE);
 }
 
-/* Directories need slots of their own: another chunk may leave for one, but not this one, which is in use. */
+/*
+ * Directories need slots of their own: another chunk may leave for one, but not this one, which is
+ * in use.
+ */
 static int set_cells(struct paged_rows *rows, uint32_t slot, uint32_t executable)
 {
 	const struct abi_unwind_chunk *chunk = chunk_at(rows, slot);
@@ -282,14 +305,16 @@ static int set_cells(struct paged_rows *rows, uint32_t slot, uint32_t executable
 		uint64_t unit = chunk->first_unit + i;
 		struct directory_key key = key_of(chunk, executable, unit);
 
-		r = directories_set(&rows->directories, &key, (uint32_t)(unit % UNWIND_CELLS), slot);
+		r = directories_set(&rows->directories, &key, (uint32_t)(unit % UNWIND_CELLS),
+				    slot);
 		if (r != -ENOSPC)
 			continue;
 		r = need_slot(rows);
 		if (r == 0 && !is_chunk(rows, slot))
 			return -ENOSPC;
 		if (r == 0)
-			r = directories_set(&rows->directories, &key, (uint32_t)(unit % UNWIND_CELLS), slot);
+			r = directories_set(&rows->directories, &key,
+					    (uint32_t)(unit % UNWIND_CELLS), slot);
 	}
 	return r;
 }
@@ -325,9 +350,14 @@ void paged_rows_unload(struct paged_rows *rows, uint32_t executable)
 			evict(rows, UNWIND_RULE_SLOTS + i);
 }
 
-/* ---- the ceiling ------------------------------------------------------------------------------------------------- */
+/*
+ * ---- the ceiling
+ * -------------------------------------------------------------------------------------------------
+ */
 
-/* Whether the chunk in @slot, or one of its directories, lies in slot @first_slot or a later one. */
+/*
+ * Whether the chunk in @slot, or one of its directories, lies in slot @first_slot or a later one.
+ */
 static bool needs_slots_behind(const struct paged_rows *rows, uint32_t slot, uint32_t first_slot)
 {
 	const struct abi_unwind_chunk *chunk = chunk_at(rows, slot);
@@ -369,17 +399,21 @@ uint32_t paged_rows_parts(const struct paged_rows *rows)
 	return (rows->slots.end_slot - UNWIND_RULE_SLOTS) / UNWIND_SLOTS_PER_PART;
 }
 
-/* ---- time -------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- time ---------------------------------------------------------------------------------------
+ * -----------------
+ */
 
 void paged_rows_set_now(struct paged_rows *rows, uint32_t now)
 {
 	rows->now = now;
 }
 
-void paged_rows_each(const struct paged_rows *rows, void (*on_chunk)(void *arg, uint32_t executable, uint32_t used),
-		     void *arg)
+void paged_rows_each(const struct paged_rows *rows,
+		     void (*on_chunk)(void *arg, uint32_t executable, uint32_t used), void *arg)
 {
 	for (uint32_t i = 0; i < rows->resident.count; i++)
 		if (rows->resident.items[i].executable != 0)
-			on_chunk(arg, rows->resident.items[i].executable, used_in(rows, UNWIND_RULE_SLOTS + i));
+			on_chunk(arg, rows->resident.items[i].executable,
+				 used_in(rows, UNWIND_RULE_SLOTS + i));
 }

@@ -7,7 +7,8 @@
 
 static struct abi_unwind_rule *rule_at(const struct rule_pool *pool, uint32_t number)
 {
-	struct abi_unwind_slot *slot = slot_pool_at(pool->slots, number >> UNWIND_RULES_PER_SLOT_SHIFT);
+	struct abi_unwind_slot *slot =
+		slot_pool_at(pool->slots, number >> UNWIND_RULES_PER_SLOT_SHIFT);
 
 	return &slot->rules[number & (UNWIND_RULES_PER_SLOT - 1)];
 }

@@ -7,7 +7,10 @@
 #include "common/hash_table.h"
 #include "common/scoped.h"
 
-/* A container is one; those that are gone are never asked for again, so that all are forgotten now and then. */
+/*
+ * A container is one; those that are gone are never asked for again, so that all are forgotten now
+ * and then.
+ */
 #define MAX_CGROUPS 4096
 
 struct cached_labels {
@@ -28,7 +31,8 @@ int cgroup_cache_new(struct cgroup_cache **ret_cache)
 
 	if (!cache)
 		return -ENOMEM;
-	r = hash_table_new(sizeof(uint64_t), sizeof(struct cached_labels), MAX_CGROUPS, &cache->by_cgroups);
+	r = hash_table_new(sizeof(uint64_t), sizeof(struct cached_labels), MAX_CGROUPS,
+			   &cache->by_cgroups);
 	if (r < 0)
 		return r;
 	*ret_cache = take_ptr(cache);

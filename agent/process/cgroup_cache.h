@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Labels by cgroups: what /proc/PID/cgroup says is the same for all processes of the same cgroups (abi_sample.cgroups),
- * so that it is not read for each of the short processes of a build. Used by the agent's main thread.
+ * Labels by cgroups: what /proc/PID/cgroup says is the same for all processes of the same cgroups
+ * (abi_sample.cgroups), so that it is not read for each of the short processes of a build. Used by
+ * the agent's main thread.
  */
 
 #include "agent/process/process_table.h"

@@ -3,11 +3,14 @@
 
 static bool is_same_file(const struct process_mapping *a, const struct process_mapping *b)
 {
-	return a->path == b->path && a->told.device == b->told.device && a->told.inode == b->told.inode &&
-	       a->told.generation == b->told.generation;
+	return a->path == b->path && a->told.device == b->told.device &&
+	       a->told.inode == b->told.inode && a->told.generation == b->told.generation;
 }
 
-/* Whether both put the file at the same addresses. Offsets may be larger than addresses: the difference wraps. */
+/*
+ * Whether both put the file at the same addresses. Offsets may be larger than addresses: the
+ * difference wraps.
+ */
 static bool is_same_placement(const struct process_mapping *a, const struct process_mapping *b)
 {
 	return is_same_file(a, b) && a->start - a->file_offset == b->start - b->file_offset;
@@ -21,8 +24,8 @@ static void make_copy(struct process_mapping *mapping, const struct process_mapp
 	mapping->is_copy = true;
 }
 
-void copied_code_find(const struct process_image_context *context, const struct process_mappings *mappings,
-		      struct process_mapping *mapping)
+void copied_code_find(const struct process_image_context *context,
+		      const struct process_mappings *mappings, struct process_mapping *mapping)
 {
 	const struct process_mapping *first;
 	size_t at;
@@ -35,7 +38,10 @@ void copied_code_find(const struct process_image_context *context, const struct 
 	first = &mappings->items[at];
 	if (!process_mapping_has_file(context, first))
 		return;
-	/* Memory that was copied piece by piece becomes one mapping: what lies there may be several. */
+	/*
+	 * Memory that was copied piece by piece becomes one mapping: what lies there may be
+	 * several.
+	 */
 	while (mappings->items[at].end < mapping->end) {
 		const struct process_mapping *next = &mappings->items[at + 1];
 
@@ -47,17 +53,21 @@ void copied_code_find(const struct process_image_context *context, const struct 
 	make_copy(mapping, first);
 }
 
-/* A range between two mappings of a file, as they are left when only whole huge pages of the code are copied. */
-static void find_between(const struct process_image_context *context, const struct process_mapping *before,
-			 struct process_mapping *mapping, const struct process_mapping *behind)
+/*
+ * A range between two mappings of a file, as they are left when only whole huge pages of the code
+ * are copied.
+ */
+static void find_between(const struct process_image_context *context,
+			 const struct process_mapping *before, struct process_mapping *mapping,
+			 const struct process_mapping *behind)
 {
-	if (before->end == mapping->start && mapping->end == behind->start && is_same_placement(before, behind) &&
-	    process_mapping_has_file(context, before))
+	if (before->end == mapping->start && mapping->end == behind->start &&
+	    is_same_placement(before, behind) && process_mapping_has_file(context, before))
 		make_copy(mapping, before);
 }
 
-void copied_code_find_all(const struct process_image_context *context, struct process_mappings *mappings,
-			  const struct process_mappings *before)
+void copied_code_find_all(const struct process_image_context *context,
+			  struct process_mappings *mappings, const struct process_mappings *before)
 {
 	for (size_t i = 0; i < mappings->count; i++) {
 		struct process_mapping *mapping = &mappings->items[i];

@@ -14,7 +14,10 @@ static const struct kernel_thread_row {
 #undef KERNEL_THREAD
 };
 
-/* Of the part of @comm that is equal in all threads of its kind; 0: the name is nothing but an instance. */
+/*
+ * Of the part of @comm that is equal in all threads of its kind; 0: the name is nothing but an
+ * instance.
+ */
 static size_t kind_length(const char *comm)
 {
 	size_t length = strcspn(comm, "/");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parsers of the /proc files that describe one process. Formats: proc(5). The files are made by the kernel, but their
- * contents (names, paths, arguments) are the processes' own and may hold anything.
+ * Parsers of the /proc files that describe one process. Formats: proc(5). The files are made by the
+ * kernel, but their contents (names, paths, arguments) are the processes' own and may hold
+ * anything.
  */
 #include "agent/process/proc_files.h"
 
@@ -77,8 +78,9 @@ static bool parse_maps_line(char *line, struct proc_mapping *ret_mapping)
 	char permissions[5];
 	int path_at = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &mapping.start, &mapping.end,
-		   permissions, &mapping.file_offset, &mapping.inode, &path_at) != 5)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n",
+		   &mapping.start, &mapping.end, permissions, &mapping.file_offset, &mapping.inode,
+		   &path_at) != 5)
 		return false;
 	mapping.executable = permissions[2] == 'x';
 	mapping.path = path_at > 0 ? line + path_at : "";
@@ -86,7 +88,8 @@ static bool parse_maps_line(char *line, struct proc_mapping *ret_mapping)
 	return true;
 }
 
-int proc_maps_parse(struct bytes *text, int (*function)(void *arg, const struct proc_mapping *mapping), void *arg)
+int proc_maps_parse(struct bytes *text,
+		    int (*function)(void *arg, const struct proc_mapping *mapping), void *arg)
 {
 	char *line = (char *)text->data;
 	int r;
@@ -109,7 +112,8 @@ int proc_maps_parse(struct bytes *text, int (*function)(void *arg, const struct 
 	return 0;
 }
 
-int proc_maps_read(uint32_t pid, int (*function)(void *arg, const struct proc_mapping *mapping), void *arg)
+int proc_maps_read(uint32_t pid, int (*function)(void *arg, const struct proc_mapping *mapping),
+		   void *arg)
 {
 	scoped_bytes bytes = BYTES_INIT(PROC_MAPS_MAX_BYTES);
 	int r = read_proc_file(pid, "maps", &bytes);
@@ -143,7 +147,8 @@ static void copy_base_name(const char *path, char *ret_name, size_t size)
 	(void)snprintf(ret_name, size, "%s", slash ? slash + 1 : path);
 }
 
-void proc_argument_names_parse(const struct bytes *text, char *ret_first, char *ret_second, size_t size)
+void proc_argument_names_parse(const struct bytes *text, char *ret_first, char *ret_second,
+			       size_t size)
 {
 	const char *first = (const char *)text->data;
 	size_t first_length = strlen(first);
@@ -190,8 +195,9 @@ static bool names_container(const char *path, size_t length)
 }
 
 /*
- * How much the path of one hierarchy says of the process. Where both versions are mounted (hybrid), a container may be
- * in the groups of the old controllers alone: "0::" then has the unit of the runtime's daemon, or only "/".
+ * How much the path of one hierarchy says of the process. Where both versions are mounted (hybrid),
+ * a container may be in the groups of the old controllers alone: "0::" then has the unit of the
+ * runtime's daemon, or only "/".
  */
 static int cgroup_rank(const char *line, const char *path, size_t path_length)
 {
@@ -258,9 +264,10 @@ bool proc_has_live_threads(uint32_t pid)
 	if (read_proc_file(pid, "stat", &bytes) < 0)
 		return false;
 	close_bracket = strrchr((const char *)bytes.data, ')');
-	if (!close_bracket || sscanf(close_bracket + 1,
-				     " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %u", &state,
-				     &n_threads) != 2)
+	if (!close_bracket ||
+	    sscanf(close_bracket + 1,
+		   " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %u", &state,
+		   &n_threads) != 2)
 		return false;
 	return n_threads > 1 || (state != 'Z' && state != 'X');
 }

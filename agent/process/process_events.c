@@ -2,8 +2,9 @@
 /*
  * Per-CPU perf rings -> one queue sorted by time.
  *
- * Each ring is sorted already; records of all rings are appended to a vector and sorted when somebody asks. A record
- * may wrap around the ring's end: it is then put together in a buffer first.
+ * Each ring is sorted already; records of all rings are appended to a vector and sorted when
+ * somebody asks. A record may wrap around the ring's end: it is then put together in a buffer
+ * first.
  */
 #include "agent/process/process_events.h"
 
@@ -18,12 +19,12 @@
 #include "common/vec.h"
 
 /*
- * Data of one ring: 128 KiB hold a thousand mappings. The fewer CPUs there are, the more of what happens is on each,
- * and the longer we may have to wait for one of them ourselves. All rings together take 1 MiB, with more than 16 CPUs
- * 64 KiB for each of them, and 8 MiB at most.
+ * Data of one ring: 128 KiB hold a thousand mappings. The fewer CPUs there are, the more of what
+ * happens is on each, and the longer we may have to wait for one of them ourselves. All rings
+ * together take 1 MiB, with more than 16 CPUs 64 KiB for each of them, and 8 MiB at most.
  */
-#define RING_MIN_BYTES	    ((size_t)(8 * KIB))
-#define RING_MAX_BYTES	    ((size_t)(512 * KIB))
+#define RING_MIN_BYTES      ((size_t)(8 * KIB))
+#define RING_MAX_BYTES      ((size_t)(512 * KIB))
 #define RING_BYTES_PER_CPU  ((size_t)(64 * KIB))
 #define ALL_RINGS_MIN_BYTES ((size_t)(1 * MIB))
 #define ALL_RINGS_MAX_BYTES ((size_t)(8 * MIB))
@@ -149,7 +150,8 @@ static int ring_open(uint32_t cpu, size_t data_bytes, struct ring *ret_ring)
 
 size_t process_events_ring_bytes(size_t n_cpus)
 {
-	size_t all_bytes = MIN(MAX(n_cpus * RING_BYTES_PER_CPU, ALL_RINGS_MIN_BYTES), ALL_RINGS_MAX_BYTES);
+	size_t all_bytes =
+		MIN(MAX(n_cpus * RING_BYTES_PER_CPU, ALL_RINGS_MIN_BYTES), ALL_RINGS_MAX_BYTES);
 	size_t bytes = RING_MAX_BYTES;
 
 	while (bytes > RING_MIN_BYTES && bytes * n_cpus > all_bytes)
@@ -158,8 +160,8 @@ size_t process_events_ring_bytes(size_t n_cpus)
 }
 
 /*
- * Without CAP_IPC_LOCK a user has 516 KiB for each CPU (kernel.perf_event_mlock_kb) and what RLIMIT_MEMLOCK allows for
- * the rings of all programs. Where others use them, ours are smaller.
+ * Without CAP_IPC_LOCK a user has 516 KiB for each CPU (kernel.perf_event_mlock_kb) and what
+ * RLIMIT_MEMLOCK allows for the rings of all programs. Where others use them, ours are smaller.
  */
 static int ring_open_smaller(uint32_t cpu, size_t data_bytes, struct ring *ret_ring)
 {
@@ -207,9 +209,11 @@ static int queue_event(struct process_events *events, const struct process_event
 	return vec_push(&events->queue, queued);
 }
 
-static int queue_mapping(struct process_events *events, const struct mmap2_record *record, uint64_t time_ns)
+static int queue_mapping(struct process_events *events, const struct mmap2_record *record,
+			 uint64_t time_ns)
 {
-	size_t path_capacity = record->header.size - sizeof(*record) - sizeof(struct record_trailer);
+	size_t path_capacity =
+		record->header.size - sizeof(*record) - sizeof(struct record_trailer);
 	struct process_event event = {
 		.type = PROCESS_MAPPED,
 		.pid = record->pid,
@@ -222,7 +226,10 @@ static int queue_mapping(struct process_events *events, const struct mmap2_recor
 
 	if (!(record->protection & PROT_EXEC))
 		return 0;
-	/* Never by its flag PERF_RECORD_MISC_MMAP_BUILD_ID: it may be that of somebody else's event. */
+	/*
+	 * Never by its flag PERF_RECORD_MISC_MMAP_BUILD_ID: it may be that of somebody else's
+	 * event.
+	 */
 	event.device = makedev(record->device_major, record->device_minor);
 	event.inode = record->inode;
 	event.inode_generation = record->inode_generation;
@@ -235,9 +242,11 @@ static int queue_mapping(struct process_events *events, const struct mmap2_recor
 	return r;
 }
 
-static int queue_exec(struct process_events *events, const struct comm_record *record, uint64_t time_ns)
+static int queue_exec(struct process_events *events, const struct comm_record *record,
+		      uint64_t time_ns)
 {
-	size_t comm_capacity = record->header.size - sizeof(*record) - sizeof(struct record_trailer);
+	size_t comm_capacity =
+		record->header.size - sizeof(*record) - sizeof(struct record_trailer);
 	struct process_event event = {
 		.type = PROCESS_EXECED,
 		.pid = record->pid,
@@ -250,11 +259,14 @@ static int queue_exec(struct process_events *events, const struct comm_record *r
 	return queue_event(events, &event);
 }
 
-static int queue_kernel_code(struct process_events *events, const struct ksymbol_record *record, uint64_t time_ns)
+static int queue_kernel_code(struct process_events *events, const struct ksymbol_record *record,
+			     uint64_t time_ns)
 {
-	size_t name_capacity = record->header.size - sizeof(*record) - sizeof(struct record_trailer);
+	size_t name_capacity =
+		record->header.size - sizeof(*record) - sizeof(struct record_trailer);
 	struct process_event event = {
-		.type = record->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? KERNEL_CODE_FREED : KERNEL_CODE_MADE,
+		.type = record->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? KERNEL_CODE_FREED
+									     : KERNEL_CODE_MADE,
 		.time_ns = time_ns,
 		.start = record->address,
 		.end = record->address + record->length,
@@ -270,7 +282,8 @@ static int queue_kernel_code(struct process_events *events, const struct ksymbol
 	return r;
 }
 
-static int queue_task(struct process_events *events, const struct task_record *record, enum process_event_type type)
+static int queue_task(struct process_events *events, const struct task_record *record,
+		      enum process_event_type type)
 {
 	struct process_event event = {
 		.type = type,
@@ -324,8 +337,8 @@ static int queue_record(struct process_events *events, const struct perf_event_h
 }
 
 /* The record at @tail, put together when it wraps around the end. */
-static const struct perf_event_header *record_at(struct process_events *events, const uint8_t *data, size_t data_bytes,
-						 uint64_t tail)
+static const struct perf_event_header *record_at(struct process_events *events, const uint8_t *data,
+						 size_t data_bytes, uint64_t tail)
 {
 	size_t offset = tail % data_bytes;
 	const struct perf_event_header *header = (const struct perf_event_header *)(data + offset);

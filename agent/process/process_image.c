@@ -68,8 +68,8 @@ static void scoped_bytes_release(struct bytes *bytes)
 	bytes_release(bytes);
 }
 
-static int read_argument_names(const struct process_image_context *context, uint32_t pid, char *ret_first,
-			       char *ret_second, size_t size)
+static int read_argument_names(const struct process_image_context *context, uint32_t pid,
+			       char *ret_first, char *ret_second, size_t size)
 {
 	scoped(scoped_bytes_release) struct bytes text = BYTES_INIT(64 * KIB);
 	int r;
@@ -83,7 +83,8 @@ static int read_argument_names(const struct process_image_context *context, uint
 }
 
 int process_image_read_maps(const struct process_image_context *context, uint32_t pid,
-			    int (*function)(void *arg, const struct proc_mapping *mapping), void *arg)
+			    int (*function)(void *arg, const struct proc_mapping *mapping),
+			    void *arg)
 {
 	scoped(scoped_bytes_release) struct bytes text = BYTES_INIT(PROC_MAPS_MAX_BYTES);
 	int r;
@@ -97,11 +98,12 @@ int process_image_read_maps(const struct process_image_context *context, uint32_
 /* comm holds the first 15 bytes of the name. A login shell's argv[0] begins with '-'. */
 static bool is_named(const struct process *process, const char *name)
 {
-	return strncmp(name[0] == '-' ? name + 1 : name, process->image_name, sizeof(process->image_name) - 1) == 0;
+	return strncmp(name[0] == '-' ? name + 1 : name, process->image_name,
+		       sizeof(process->image_name) - 1) == 0;
 }
 
-void process_image_name_running(const struct process_image_context *context, struct process *process,
-				const char *comm)
+void process_image_name_running(const struct process_image_context *context,
+				struct process *process, const char *comm)
 {
 	char exe[PATH_MAX];
 	char first[NAME_MAX + 1];
@@ -136,15 +138,20 @@ void process_image_apply_rules(const struct process_rules *rules, struct process
 		}
 	}
 	process->without_stacks =
-		rules->with_stacks && pattern_matches(rules->with_stacks, process->image_name, length) != 1;
+		rules->with_stacks &&
+		pattern_matches(rules->with_stacks, process->image_name, length) != 1;
 	process->without_waits =
 		!rules->take_waits ||
-		(rules->with_waits && pattern_matches(rules->with_waits, process->image_name, length) != 1);
+		(rules->with_waits &&
+		 pattern_matches(rules->with_waits, process->image_name, length) != 1);
 }
 
-/* The kernel's events name a deleted file, and one in a memfd, with a suffix that @path does not have. */
-static bool is_path_of(const struct process_image_context *context, const struct process_mapping *mapping,
-		       const char *path)
+/*
+ * The kernel's events name a deleted file, and one in a memfd, with a suffix that @path does not
+ * have.
+ */
+static bool is_path_of(const struct process_image_context *context,
+		       const struct process_mapping *mapping, const char *path)
 {
 	const char *mapped = string_table_text(context->strings, mapping->path);
 	bool deleted;
@@ -159,15 +166,17 @@ void process_image_find_main(const struct process_image_context *context, struct
 
 	if (process->kernel_thread)
 		return;
-	if (!process->exited && !process->retired && !process->executable_path && !process->details_read &&
-	    proc_exe_read(process->pid, exe, sizeof(exe)) == 0)
-		(void)string_table_intern(context->strings, exe, strlen(exe), &process->executable_path);
+	if (!process->exited && !process->retired && !process->executable_path &&
+	    !process->details_read && proc_exe_read(process->pid, exe, sizeof(exe)) == 0)
+		(void)string_table_intern(context->strings, exe, strlen(exe),
+					  &process->executable_path);
 	if (process->main_executable || !process->executable_path || !process->mappings)
 		return;
 	for (size_t i = 0; i < process->mappings->count; i++) {
 		struct process_mapping *mapping = &process->mappings->items[i];
 
-		if (!is_path_of(context, mapping, string_table_text(context->strings, process->executable_path)))
+		if (!is_path_of(context, mapping,
+				string_table_text(context->strings, process->executable_path)))
 			continue;
 		if (mapping->kind == 0)
 			process_image_identify(context, process, mapping);
@@ -179,8 +188,8 @@ void process_image_find_main(const struct process_image_context *context, struct
 	}
 }
 
-static void set_label(const struct process_image_context *context, struct process *process, const char *name,
-		      const char *value)
+static void set_label(const struct process_image_context *context, struct process *process,
+		      const char *name, const char *value)
 {
 	struct process_label label = {};
 
@@ -247,7 +256,8 @@ int process_image_note_path(struct process *process, uint32_t executable_number)
 	return 1;
 }
 
-struct process *process_image_free(const struct process_image_context *context, struct process *process)
+struct process *process_image_free(const struct process_image_context *context,
+				   struct process *process)
 {
 	if (!process)
 		return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cgroup path of a process is cut at its slashes; the innermost part that looks like a container, pod or unit
- * wins.
+ * The cgroup path of a process is cut at its slashes; the innermost part that looks like a
+ * container, pod or unit wins.
  */
 #include "agent/process/process_labels.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define CONTAINER_ID_LENGTH 64
-#define POD_UID_LENGTH	    36
+#define POD_UID_LENGTH      36
 
 static bool is_hex(const char *text, size_t length)
 {
@@ -69,7 +69,8 @@ static bool ends_with(const char *part, size_t length, const char *suffix)
 {
 	size_t suffix_length = strlen(suffix);
 
-	return length > suffix_length && memcmp(part + length - suffix_length, suffix, suffix_length) == 0;
+	return length > suffix_length &&
+	       memcmp(part + length - suffix_length, suffix, suffix_length) == 0;
 }
 
 void cgroup_labels_parse(const char *path, struct cgroup_labels *ret_labels)
@@ -82,8 +83,10 @@ void cgroup_labels_parse(const char *path, struct cgroup_labels *ret_labels)
 		if (length > 0) {
 			parse_container(path, length, &labels);
 			parse_pod(path, length, &labels);
-			if (ends_with(path, length, ".service") || ends_with(path, length, ".scope"))
-				(void)snprintf(labels.unit, sizeof(labels.unit), "%.*s", (int)length, path);
+			if (ends_with(path, length, ".service") ||
+			    ends_with(path, length, ".scope"))
+				(void)snprintf(labels.unit, sizeof(labels.unit), "%.*s",
+					       (int)length, path);
 		}
 		path += length;
 		path += *path == '/';

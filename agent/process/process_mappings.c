@@ -11,13 +11,22 @@
 #include "common/log.h"
 #include "common/vec.h"
 
-/* Executable ones of a process: 88 bytes each. The kernel allows 65530 mappings of all kinds (vm.max_map_count). */
+/*
+ * Executable ones of a process: 88 bytes each. The kernel allows 65530 mappings of all kinds
+ * (vm.max_map_count).
+ */
 #define MAX_MAPPINGS 65536
 
-/* A helper that hangs or dies does so again most likely; what hung for a moment should be known soon. */
+/*
+ * A helper that hangs or dies does so again most likely; what hung for a moment should be known
+ * soon.
+ */
 #define LOOK_UP_AGAIN_NS (4 * NSEC_PER_SEC)
 
-/* An image with these mappings has ended or uses others. The last one removes them from the BPF maps. */
+/*
+ * An image with these mappings has ended or uses others. The last one removes them from the BPF
+ * maps.
+ */
 static void leave(const struct process_image_context *context, struct process_mappings *mappings)
 {
 	assert(mappings->n_running > 0);
@@ -30,7 +39,8 @@ static void leave(const struct process_image_context *context, struct process_ma
 	mappings->changed = true;
 }
 
-static void unref_mappings(const struct process_image_context *context, struct process_mappings *mappings)
+static void unref_mappings(const struct process_image_context *context,
+			   struct process_mappings *mappings)
 {
 	if (--mappings->references > 0)
 		return;
@@ -42,7 +52,8 @@ static void unref_mappings(const struct process_image_context *context, struct p
 	free(mappings);
 }
 
-void process_image_release_mappings(const struct process_image_context *context, struct process_mappings *mappings)
+void process_image_release_mappings(const struct process_image_context *context,
+				    struct process_mappings *mappings)
 {
 	if (!mappings)
 		return;
@@ -50,7 +61,8 @@ void process_image_release_mappings(const struct process_image_context *context,
 	unref_mappings(context, mappings);
 }
 
-void process_image_leave_mappings(const struct process_image_context *context, struct process *process)
+void process_image_leave_mappings(const struct process_image_context *context,
+				  struct process *process)
 {
 	if (process->mappings_left)
 		return;
@@ -59,7 +71,8 @@ void process_image_leave_mappings(const struct process_image_context *context, s
 		leave(context, process->mappings);
 }
 
-void process_image_drop_mappings(const struct process_image_context *context, struct process *process)
+void process_image_drop_mappings(const struct process_image_context *context,
+				 struct process *process)
 {
 	if (!process->mappings)
 		return;
@@ -97,35 +110,42 @@ static struct process_mappings *copy_mappings(const struct process_mappings *fro
 
 static bool is_file(const char *path)
 {
-	/* "//anon" is what the kernel's events call anonymous memory; a SYSV segment or /dev/zero is no ELF file. */
+	/*
+	 * "//anon" is what the kernel's events call anonymous memory; a SYSV segment or /dev/zero
+	 * is no ELF file.
+	 */
 	return path[0] == '/' && path[1] != '/' && strncmp(path, "/SYSV", 5) != 0 &&
 	       strncmp(path, "/dev/zero", 9) != 0;
 }
 
-bool process_mapping_is_anonymous(const struct process_image_context *context, const struct process_mapping *mapping)
+bool process_mapping_is_anonymous(const struct process_image_context *context,
+				  const struct process_mapping *mapping)
 {
 	const char *path = string_table_text(context->strings, mapping->path);
 
 	return mapping->told.inode == 0 && !is_file(path) && strcmp(path, "[vdso]") != 0;
 }
 
-bool process_mapping_has_file(const struct process_image_context *context, const struct process_mapping *mapping)
+bool process_mapping_has_file(const struct process_image_context *context,
+			      const struct process_mapping *mapping)
 {
 	return is_file(string_table_text(context->strings, mapping->path));
 }
 
 static bool is_same_place(const struct process_mapping *a, const struct process_mapping *b)
 {
-	return a->start == b->start && a->end == b->end && a->file_offset == b->file_offset && a->path == b->path;
+	return a->start == b->start && a->end == b->end && a->file_offset == b->file_offset &&
+	       a->path == b->path;
 }
 
 /*
- * Whether @b, which the kernel tells of, is the mapping @a that is known already. A library may have been unloaded,
- * and another, or a new version of it under the same name, loaded in its place: the same file is what has the same
- * inode of the same generation (inodes are used again). Otherwise it is identified again.
+ * Whether @b, which the kernel tells of, is the mapping @a that is known already. A library may
+ * have been unloaded, and another, or a new version of it under the same name, loaded in its place:
+ * the same file is what has the same inode of the same generation (inodes are used again).
+ * Otherwise it is identified again.
  */
-static bool is_same_mapping(const struct process_image_context *context, const struct process_mapping *a,
-			    const struct process_mapping *b)
+static bool is_same_mapping(const struct process_image_context *context,
+			    const struct process_mapping *a, const struct process_mapping *b)
 {
 	if (process_mapping_is_anonymous(context, a) && process_mapping_is_anonymous(context, b))
 		return a->start <= b->start && a->end >= b->end;
@@ -143,11 +163,12 @@ static bool seems_same(const struct process_image_context *context, const struct
 {
 	if (!is_same_place(a, b) || a->is_copy != b->is_copy)
 		return false;
-	return a->told.inode ? a->told.inode == b->told.inode : !is_file(string_table_text(context->strings, a->path));
+	return a->told.inode ? a->told.inode == b->told.inode
+			     : !is_file(string_table_text(context->strings, a->path));
 }
 
-void process_image_inherit(const struct process_image_context *context, struct process_mappings *mappings,
-			   const struct process_mappings *from)
+void process_image_inherit(const struct process_image_context *context,
+			   struct process_mappings *mappings, const struct process_mappings *from)
 {
 	size_t at = 0;
 
@@ -219,41 +240,50 @@ static bool is_told(const struct process_mapping *mapping, const struct told_fil
 	       mapping->told.generation == told->generation;
 }
 
-bool process_image_replaces(const struct process_image_context *context, const struct process *process, uint64_t start,
-			    uint64_t end, const struct told_file *told)
+bool process_image_replaces(const struct process_image_context *context,
+			    const struct process *process, uint64_t start, uint64_t end,
+			    const struct told_file *told)
 {
 	const struct process_mappings *mappings = process->mappings;
 
 	for (size_t i = mappings ? process_mappings_first_above(mappings, start) : 0;
 	     mappings && i < mappings->count && mappings->items[i].start < end; i++) {
-		if (!process_mapping_is_anonymous(context, &mappings->items[i]) && !is_told(&mappings->items[i], told))
+		if (!process_mapping_is_anonymous(context, &mappings->items[i]) &&
+		    !is_told(&mappings->items[i], told))
 			return true;
 	}
 	return false;
 }
 
-static int insert_at(struct process_mappings *mappings, size_t at, const struct process_mapping *mapping)
+static int insert_at(struct process_mappings *mappings, size_t at,
+		     const struct process_mapping *mapping)
 {
 	int r = vec_reserve(mappings, 1);
 
 	if (r < 0)
 		return r;
-	memmove(&mappings->items[at + 1], &mappings->items[at], (mappings->count - at) * sizeof(*mappings->items));
+	memmove(&mappings->items[at + 1], &mappings->items[at],
+		(mappings->count - at) * sizeof(*mappings->items));
 	mappings->items[at] = *mapping;
 	mappings->count++;
 	return 0;
 }
 
-static void remove_at(const struct process_image_context *context, struct process_mappings *mappings, size_t at)
+static void remove_at(const struct process_image_context *context,
+		      struct process_mappings *mappings, size_t at)
 {
 	if (mappings->items[at].executable)
 		executable_unref(context->executables, mappings->items[at].executable);
 	mappings->count--;
-	memmove(&mappings->items[at], &mappings->items[at + 1], (mappings->count - at) * sizeof(*mappings->items));
+	memmove(&mappings->items[at], &mappings->items[at + 1],
+		(mappings->count - at) * sizeof(*mappings->items));
 }
 
-/* Makes compilers' many small pieces of memory one. True: @mapping has become part of a neighbour. */
-static bool join_neighbours(const struct process_image_context *context, struct process_mappings *mappings, size_t at,
+/*
+ * Makes compilers' many small pieces of memory one. True: @mapping has become part of a neighbour.
+ */
+static bool join_neighbours(const struct process_image_context *context,
+			    struct process_mappings *mappings, size_t at,
 			    const struct process_mapping *mapping)
 {
 	struct process_mapping *before = at > 0 ? &mappings->items[at - 1] : NULL;
@@ -261,9 +291,11 @@ static bool join_neighbours(const struct process_image_context *context, struct 
 
 	if (!process_mapping_is_anonymous(context, mapping))
 		return false;
-	if (before && (before->end != mapping->start || !process_mapping_is_anonymous(context, before)))
+	if (before &&
+	    (before->end != mapping->start || !process_mapping_is_anonymous(context, before)))
 		before = NULL;
-	if (behind && (behind->start != mapping->end || !process_mapping_is_anonymous(context, behind)))
+	if (behind &&
+	    (behind->start != mapping->end || !process_mapping_is_anonymous(context, behind)))
 		behind = NULL;
 	if (before)
 		before->end = behind ? behind->end : mapping->end;
@@ -275,8 +307,8 @@ static bool join_neighbours(const struct process_image_context *context, struct 
 }
 
 /* A new mapping replaces what was there (MAP_FIXED, or an unmapping that we were not told of). */
-static int cut_out(const struct process_image_context *context, struct process_mappings *mappings, uint64_t start,
-		   uint64_t end)
+static int cut_out(const struct process_image_context *context, struct process_mappings *mappings,
+		   uint64_t start, uint64_t end)
 {
 	size_t at = process_mappings_first_above(mappings, start);
 
@@ -317,8 +349,9 @@ static void drop_mapping(const struct process_image_context *context, struct pro
 	if (process->mappings_dropped)
 		return;
 	process->mappings_dropped = true;
-	log_warn("process %u ('%s') has more than %d executable mappings: frames in those beyond have no names",
-		 process->pid, process->image_name, MAX_MAPPINGS);
+	log_warn(
+		"process %u ('%s') has more than %d executable mappings: frames in those beyond have no names",
+		process->pid, process->image_name, MAX_MAPPINGS);
 }
 
 int process_image_add_mapping(const struct process_image_context *context, struct process *process,
@@ -336,7 +369,8 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 
 	if (source->start >= source->end)
 		return 0;
-	r = string_table_intern(context->strings, source->path, strlen(source->path), &mapping.path);
+	r = string_table_intern(context->strings, source->path, strlen(source->path),
+				&mapping.path);
 	if (r < 0 && r != -ENOSPC)
 		return r;
 	/* Told twice: by the event and by /proc. */
@@ -383,7 +417,8 @@ void process_image_identify(const struct process_image_context *context, struct 
 	mapping->kind = FRAME_NATIVE;
 	mapping->bias = 0;
 	if (strcmp(path, "[vdso]") == 0) {
-		found = executable_cache_identify_vdso(context->executables, mapping->start, mapping->end, &executable);
+		found = executable_cache_identify_vdso(context->executables, mapping->start,
+						       mapping->end, &executable);
 	} else if (is_file(path)) {
 		struct mapped_file file = {
 			.pid = process->pid,
@@ -403,7 +438,8 @@ void process_image_identify(const struct process_image_context *context, struct 
 	mapping->is_unavailable = found == EXECUTABLE_UNAVAILABLE;
 	if (found != 1)
 		return;
-	if (executable_load_bias(executable, mapping->start, mapping->file_offset, &mapping->bias) != 1) {
+	if (executable_load_bias(executable, mapping->start, mapping->file_offset,
+				 &mapping->bias) != 1) {
 		mapping->kind = FRAME_NATIVE_FILE_OFFSET;
 		mapping->bias = mapping->start - mapping->file_offset;
 	}
@@ -431,7 +467,8 @@ void process_image_look_up_again(struct process_mappings *mappings, uint64_t now
 	}
 }
 
-void process_image_forget_superseded(const struct process_image_context *context, struct process *process)
+void process_image_forget_superseded(const struct process_image_context *context,
+				     struct process *process)
 {
 	struct process_mappings *mappings = process->mappings;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Live images by pid in a hash table; retired ones (exec'ed over, pid reused) in a list until nobody refers to them.
+ * Live images by pid in a hash table; retired ones (exec'ed over, pid reused) in a list until
+ * nobody refers to them.
  */
 #include "agent/process/process_table_internal.h"
 
@@ -11,7 +12,10 @@
 #include "agent/process/kernel_thread.h"
 #include "agent/process/proc_files.h"
 
-/* How long an image may outlive its process: samples of its last moments may still be in the ring buffer. */
+/*
+ * How long an image may outlive its process: samples of its last moments may still be in the ring
+ * buffer.
+ */
 #define SWEEP_AFTER_WINDOWS 2
 
 int process_table_new(struct executable_cache *executables, struct string_table *strings,
@@ -83,7 +87,8 @@ struct process *process_table_lookup(const struct process_table *table, uint32_t
 	return slot ? *slot : NULL;
 }
 
-int process_table_start_image(struct process_table *table, uint32_t pid, struct process **ret_process)
+int process_table_start_image(struct process_table *table, uint32_t pid,
+			      struct process **ret_process)
 {
 	struct process *process = calloc(1, sizeof(*process));
 	void *value;
@@ -136,7 +141,8 @@ bool process_table_is_held(const struct process_table *table, uint32_t pid)
 }
 
 /* Names a process of which neither an exec event nor /proc gave a name. */
-static void name_by_sample(struct process_table *table, struct process *process, const char *comm, bool kernel_thread)
+static void name_by_sample(struct process_table *table, struct process *process, const char *comm,
+			   bool kernel_thread)
 {
 	process->kernel_thread = kernel_thread;
 	if (kernel_thread)
@@ -146,8 +152,9 @@ static void name_by_sample(struct process_table *table, struct process *process,
 	process_image_apply_rules(&table->rules, process);
 }
 
-int process_table_find(struct process_table *table, uint32_t pid, uint32_t parent_pid, uint64_t start_time_ns,
-		       const char *comm, bool kernel_thread, struct process **ret_process)
+int process_table_find(struct process_table *table, uint32_t pid, uint32_t parent_pid,
+		       uint64_t start_time_ns, const char *comm, bool kernel_thread,
+		       struct process **ret_process)
 {
 	struct process *process = process_table_lookup(table, pid);
 	int r;
@@ -158,8 +165,7 @@ int process_table_find(struct process_table *table, uint32_t pid, uint32_t paren
 		r = process_table_adopt(table, pid, &process);
 		if (r == -ENOMEM)
 			return r;
-		if (r == 0 &&
-		    !process_image_same_start(process->start_time_ns, start_time_ns))
+		if (r == 0 && !process_image_same_start(process->start_time_ns, start_time_ns))
 			r = -ESRCH;
 		if (r < 0) {
 			r = process_table_start_image(table, pid, &process);
@@ -172,7 +178,10 @@ int process_table_find(struct process_table *table, uint32_t pid, uint32_t paren
 	}
 	/* /proc rounds down to its tick; the sample knows the time exactly. */
 	process->start_time_ns = start_time_ns;
-	/* A kernel thread has the name of kthreadd until it renames itself, for which there is no event. */
+	/*
+	 * A kernel thread has the name of kthreadd until it renames itself, for which there is no
+	 * event.
+	 */
 	if (process->image_name[0] == '\0' || (kernel_thread && !process->number))
 		name_by_sample(table, process, comm, kernel_thread);
 	if (!process->number)
@@ -181,7 +190,8 @@ int process_table_find(struct process_table *table, uint32_t pid, uint32_t paren
 	return 0;
 }
 
-struct process *process_table_image_at(struct process_table *table, struct process *process, uint64_t time_ns)
+struct process *process_table_image_at(struct process_table *table, struct process *process,
+				       uint64_t time_ns)
 {
 	struct process *image = table->retired;
 
@@ -212,7 +222,8 @@ int process_table_want_publish(struct process_table *table, struct process *proc
 struct process *process_table_take_wanting(struct process_table *table)
 {
 	while (table->next_wanting < table->wanting.count) {
-		struct process *process = process_table_lookup(table, table->wanting.items[table->next_wanting++]);
+		struct process *process =
+			process_table_lookup(table, table->wanting.items[table->next_wanting++]);
 
 		/* It may have exited or exec'ed since. */
 		if (!process || !process->wants_publish || process->exited)
@@ -225,7 +236,8 @@ struct process *process_table_take_wanting(struct process_table *table)
 	return NULL;
 }
 
-void process_table_set_identifier(struct process_table *table, const struct process_identifier *identifier)
+void process_table_set_identifier(struct process_table *table,
+				  const struct process_identifier *identifier)
 {
 	table->context.identifier = *identifier;
 }
@@ -272,12 +284,13 @@ void process_table_read_details(struct process_table *table, struct process *pro
 		return;
 	}
 	process->details_read = true;
-	if (cgroup_cache_find(table->context.cgroups, process) == 0 && !process->exited && !process->retired)
+	if (cgroup_cache_find(table->context.cgroups, process) == 0 && !process->exited &&
+	    !process->retired)
 		process_image_read_labels(&table->context, process);
 }
 
-int process_table_note_cgroups(struct process_table *table, struct process *process, uint64_t cgroups,
-			       uint64_t time_ns)
+int process_table_note_cgroups(struct process_table *table, struct process *process,
+			       uint64_t cgroups, uint64_t time_ns)
 {
 	if (cgroups == 0)
 		return 0;
@@ -309,7 +322,8 @@ void process_table_sweep(struct process_table *table, uint64_t current_window)
 	while (hash_table_next(table->by_pid, &cursor, NULL, &value)) {
 		struct process *process = *(struct process **)value;
 
-		if (process->leader_exited && !process->exited && !proc_has_live_threads(process->pid))
+		if (process->leader_exited && !process->exited &&
+		    !proc_has_live_threads(process->pid))
 			process_table_note_exit(table, process);
 		if (!process->exited || process->last_window + SWEEP_AFTER_WINDOWS > current_window)
 			continue;
@@ -328,7 +342,8 @@ void process_table_sweep(struct process_table *table, uint64_t current_window)
 	}
 }
 
-int process_table_each(struct process_table *table, int (*function)(void *arg, struct process *process), void *arg)
+int process_table_each(struct process_table *table,
+		       int (*function)(void *arg, struct process *process), void *arg)
 {
 	size_t cursor = 0;
 	void *value;

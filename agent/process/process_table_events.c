@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes of the process table that an event of the kernel makes: fork, exec, mmap, a new thread, exit. */
+/*
+ * Changes of the process table that an event of the kernel makes: fork, exec, mmap, a new thread,
+ * exit.
+ */
 #include "agent/process/process_table_internal.h"
 
 #include <string.h>
@@ -20,7 +23,10 @@ static int apply_fork(struct process_table *table, const struct process_event *e
 	child->parent_pid = event->parent;
 	if (!parent)
 		return 0;
-	/* The kernel copied the parent's set of mappings for the child (bpf/process_events.bpf.c): so do we. */
+	/*
+	 * The kernel copied the parent's set of mappings for the child (bpf/process_events.bpf.c):
+	 * so do we.
+	 */
 	child->published = parent->published;
 	return process_image_copy(child, parent);
 }
@@ -75,7 +81,8 @@ static int apply_mapping(struct process_table *table, const struct process_event
 		bool deleted;
 
 		/* As proc_exe_read() returns it. */
-		r = string_table_intern(table->context.strings, event->path, mapped_path_length(event->path, &deleted),
+		r = string_table_intern(table->context.strings, event->path,
+					mapped_path_length(event->path, &deleted),
 					&process->executable_path);
 		if (r < 0 && r != -ENOSPC)
 			return r;
@@ -91,10 +98,11 @@ bool process_table_replaces(const struct process_table *table, const struct proc
 {
 	const struct process *process = process_table_lookup(table, event->pid);
 
-	return process && process_image_replaces(&table->context, process, event->start, event->end,
-						 &(struct told_file){ .device = event->device,
-								      .inode = event->inode,
-								      .generation = event->inode_generation });
+	return process &&
+	       process_image_replaces(&table->context, process, event->start, event->end,
+				      &(struct told_file){ .device = event->device,
+							   .inode = event->inode,
+							   .generation = event->inode_generation });
 }
 
 static void apply_thread(struct process_table *table, const struct process_event *event)
@@ -123,7 +131,10 @@ static void apply_exit(struct process_table *table, const struct process_event *
 
 	if (!process)
 		return;
-	/* The main thread ended; other threads may live on. process_table_sweep() finds out when they end. */
+	/*
+	 * The main thread ended; other threads may live on. process_table_sweep() finds out when
+	 * they end.
+	 */
 	if (process->number && process->has_threads && proc_has_live_threads(process->pid)) {
 		process->leader_exited = true;
 		return;

@@ -23,7 +23,8 @@ struct process_table {
 	struct process_table_stats stats;
 	struct hash_table *by_pid; /* uint32_t -> struct process * */
 	struct process *retired;
-	struct pid_vec wanting; /* pids to be published, in order of request: busy processes ask first */
+	/* pids to be published, in order of request: busy processes ask first */
+	struct pid_vec wanting;
 	size_t next_wanting;
 	uint64_t current_window;
 	uint64_t scan; /* number of the last scan of /proc */
@@ -35,16 +36,20 @@ struct process_table {
 struct process *process_table_lookup(const struct process_table *table, uint32_t pid);
 
 /* Gives @pid a new, empty image; the image that it had is retired. -ENOMEM. */
-int process_table_start_image(struct process_table *table, uint32_t pid, struct process **ret_process);
+int process_table_start_image(struct process_table *table, uint32_t pid,
+			      struct process **ret_process);
 
 /* Notes that the process has ended. Its image is kept for its last samples. */
 void process_table_note_exit(struct process_table *table, struct process *process);
 
-/* Applies a PROCESS_EXECED event: the pid has a new image with the labels of the one before. -ENOMEM. */
+/*
+ * Applies a PROCESS_EXECED event: the pid has a new image with the labels of the one before.
+ * -ENOMEM.
+ */
 int process_table_apply_exec(struct process_table *table, const struct process_event *event);
 
 /*
- * Makes the image of a process that no event reported: it started before the agent, or its events were lost.
- * -ESRCH: there is no such process; -ENOMEM.
+ * Makes the image of a process that no event reported: it started before the agent, or its events
+ * were lost. -ESRCH: there is no such process; -ENOMEM.
  */
 int process_table_adopt(struct process_table *table, uint32_t pid, struct process **ret_process);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the process table learns from /proc: processes that started before the agent or lost their events, their
- * mappings, and a program that replaced another while no event reported it.
+ * What the process table learns from /proc: processes that started before the agent or lost their
+ * events, their mappings, and a program that replaced another while no event reported it.
  */
 #include "agent/process/process_table_internal.h"
 
@@ -33,8 +33,12 @@ static int collect_mapping(void *arg, const struct proc_mapping *mapping)
 	size_t length = strlen(mapping->path);
 	char path[PATH_MAX];
 
-	/* The path of a deleted file is shown without the kernel's suffix; the file is read through map_files. */
-	if (length >= sizeof(deleted) && strcmp(mapping->path + length - (sizeof(deleted) - 1), deleted) == 0)
+	/*
+	 * The path of a deleted file is shown without the kernel's suffix; the file is read through
+	 * map_files.
+	 */
+	if (length >= sizeof(deleted) &&
+	    strcmp(mapping->path + length - (sizeof(deleted) - 1), deleted) == 0)
 		length -= sizeof(deleted) - 1;
 	(void)snprintf(path, sizeof(path), "%.*s", (int)length, mapping->path);
 	source.path = path;
@@ -44,10 +48,12 @@ static int collect_mapping(void *arg, const struct proc_mapping *mapping)
 }
 
 /*
- * Replaces the mappings by those in /proc/PID/maps; keeps the old ones if that file is empty or unreadable. With @anew
- * every file is looked up again, also where the old mapping at the same addresses already has its file.
+ * Replaces the mappings by those in /proc/PID/maps; keeps the old ones if that file is empty or
+ * unreadable. With @anew every file is looked up again, also where the old mapping at the same
+ * addresses already has its file.
  */
-static int read_maps(struct process_table *table, struct process *process, uint64_t now_ns, bool anew)
+static int read_maps(struct process_table *table, struct process *process, uint64_t now_ns,
+		     bool anew)
 {
 	struct mapping_sink sink = { .context = &table->context, .process = process };
 	struct process_mappings *before = process->mappings;
@@ -111,7 +117,8 @@ static bool is_another_program(const struct process_table *table, const struct p
 	char exe[PATH_MAX];
 
 	return process->executable_path && proc_exe_read(process->pid, exe, sizeof(exe)) == 0 &&
-	       strcmp(exe, string_table_text(table->context.strings, process->executable_path)) != 0;
+	       strcmp(exe, string_table_text(table->context.strings, process->executable_path)) !=
+		       0;
 }
 
 static int look_at_process(void *arg, uint32_t pid)
@@ -152,10 +159,12 @@ int process_table_scan(struct process_table *table)
 }
 
 /* Makes the image from /proc, or from the sample if the process has ended or its pid was reused. */
-static int adopt_after_exec(struct process_table *table, const struct process *old, uint64_t time_ns, const char *comm,
-			    struct process **ret_process)
+static int adopt_after_exec(struct process_table *table, const struct process *old,
+			    uint64_t time_ns, const char *comm, struct process **ret_process)
 {
-	struct process_event event = { .type = PROCESS_EXECED, .pid = old->pid, .time_ns = time_ns };
+	struct process_event event = { .type = PROCESS_EXECED,
+				       .pid = old->pid,
+				       .time_ns = time_ns };
 	uint64_t start_time_ns = old->start_time_ns;
 	struct proc_stat stat;
 	int r;
@@ -179,8 +188,9 @@ static int adopt_after_exec(struct process_table *table, const struct process *o
 	return 0;
 }
 
-int process_table_check_execs(struct process_table *table, struct process *process, uint16_t n_execs, uint64_t time_ns,
-			      const char *comm, struct process **ret_process)
+int process_table_check_execs(struct process_table *table, struct process *process,
+			      uint16_t n_execs, uint64_t time_ns, const char *comm,
+			      struct process **ret_process)
 {
 	bool missed = process->n_execs_known && (int16_t)(n_execs - process->n_execs) > 0;
 	int r;
@@ -199,8 +209,8 @@ int process_table_check_execs(struct process_table *table, struct process *proce
 	return missed;
 }
 
-struct process_mapping *process_table_mapping(struct process_table *table, struct process *process, uint64_t pc,
-					      uint64_t now_ns)
+struct process_mapping *process_table_mapping(struct process_table *table, struct process *process,
+					      uint64_t pc, uint64_t now_ns)
 {
 	struct process_mapping *mapping = process_image_search(process, pc);
 

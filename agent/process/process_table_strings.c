@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves the strings that processes still use to a new string table, so that the old one can be freed. */
+/*
+ * Moves the strings that processes still use to a new string table, so that the old one can be
+ * freed.
+ */
 #include "agent/process/process_table_internal.h"
 
 struct compaction {
@@ -39,13 +42,15 @@ static int move_strings_of(void *arg, struct process *process)
 
 int process_table_compact_strings(struct process_table *table, size_t limit_bytes, size_t max_bytes)
 {
-	struct compaction compaction = { .old = table->context.strings, .number = ++table->compaction };
+	struct compaction compaction = { .old = table->context.strings,
+					 .number = ++table->compaction };
 	int r;
 
 	if (string_table_bytes(table->context.strings) <= limit_bytes)
 		return 0;
 	/*
-	 * The live ones fit: they fitted before. No error can come between but want of memory, which ends the agent.
+	 * The live ones fit: they fitted before. No error can come between but want of memory,
+	 * which ends the agent.
 	 */
 	r = string_table_new(max_bytes, &compaction.fresh);
 	if (r < 0)

@@ -9,12 +9,16 @@
 #include "bpf/abi/config.h"
 #include "bpf/hearth.skel.h"
 
-/* Of kernels that allocate hash maps in full: 3 MiB and 4 MiB. A chunk has 63 mappings, most processes need one. */
+/*
+ * Of kernels that allocate hash maps in full: 3 MiB and 4 MiB. A chunk has 63 mappings, most
+ * processes need one.
+ */
 #define PREALLOCATED_PROCESSES 8192
 #define PREALLOCATED_CHUNKS    2048
 
 /* Slots for deferred samples cost memory: only where the kernel can use them. */
-static int prepare_for_absent_pages(struct hearth_bpf *skeleton, const struct kernel_features *features)
+static int prepare_for_absent_pages(struct hearth_bpf *skeleton,
+				    const struct kernel_features *features)
 {
 	uint32_t *wish = (uint32_t *)&skeleton->rodata->config.absent_pages;
 	int r;
@@ -30,7 +34,10 @@ static int prepare_for_absent_pages(struct hearth_bpf *skeleton, const struct ke
 	return bpf_map__set_max_entries(skeleton->maps.deferred_samples, 1);
 }
 
-/* Verifiers before 6.1 want the hash maps of a perf_event program allocated in full: then they must be smaller. */
+/*
+ * Verifiers before 6.1 want the hash maps of a perf_event program allocated in full: then they must
+ * be smaller.
+ */
 static int preallocate_hashes(struct hearth_bpf *skeleton)
 {
 	const struct {
@@ -40,13 +47,16 @@ static int preallocate_hashes(struct hearth_bpf *skeleton)
 		{ skeleton->maps.processes, PREALLOCATED_PROCESSES },
 		{ skeleton->maps.exec_counts, PREALLOCATED_PROCESSES },
 		{ skeleton->maps.mapping_chunks, PREALLOCATED_CHUNKS },
-		{ skeleton->maps.unwind_tables, bpf_map__max_entries(skeleton->maps.unwind_tables) },
-		{ skeleton->maps.unwind_regions, bpf_map__max_entries(skeleton->maps.unwind_regions) },
+		{ skeleton->maps.unwind_tables,
+		  bpf_map__max_entries(skeleton->maps.unwind_tables) },
+		{ skeleton->maps.unwind_regions,
+		  bpf_map__max_entries(skeleton->maps.unwind_regions) },
 	};
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(hashes) && r == 0; i++) {
-		r = bpf_map__set_map_flags(hashes[i].map, bpf_map__map_flags(hashes[i].map) & ~BPF_F_NO_PREALLOC);
+		r = bpf_map__set_map_flags(hashes[i].map,
+					   bpf_map__map_flags(hashes[i].map) & ~BPF_F_NO_PREALLOC);
 		if (r == 0)
 			r = bpf_map__set_max_entries(hashes[i].map, hashes[i].max_entries);
 	}
@@ -54,7 +64,8 @@ static int preallocate_hashes(struct hearth_bpf *skeleton)
 }
 
 /* Fallbacks for what the kernel lacks; what has none is not loaded. */
-int bpf_fit_to_kernel(struct hearth_bpf *skeleton, const struct kernel_features *features, bool on_cpu)
+int bpf_fit_to_kernel(struct hearth_bpf *skeleton, const struct kernel_features *features,
+		      bool on_cpu)
 {
 	bool loops = features->has[KERNEL_FEATURE_BPF_LOOP];
 	int r = 0;

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Fits the opened skeleton to the running kernel before it is loaded: fallbacks for what the kernel lacks, and programs
- * and maps that it has no use for left out.
+ * Fits the opened skeleton to the running kernel before it is loaded: fallbacks for what the kernel
+ * lacks, and programs and maps that it has no use for left out.
  */
 
 #include "agent/profile/kernel_features.h"
@@ -11,4 +11,5 @@
 struct hearth_bpf;
 
 /* Negative errno of libbpf. @on_cpu: whether timers are wanted at all. */
-int bpf_fit_to_kernel(struct hearth_bpf *skeleton, const struct kernel_features *features, bool on_cpu);
+int bpf_fit_to_kernel(struct hearth_bpf *skeleton, const struct kernel_features *features,
+		      bool on_cpu);

@@ -10,19 +10,27 @@
 #include "bpf/hearth.skel.h"
 #include "common/log.h"
 
-/* Bytes in front of each value in task storage (struct bpf_local_storage_elem). In a hash map there are fewer. */
+/*
+ * Bytes in front of each value in task storage (struct bpf_local_storage_elem). In a hash map there
+ * are fewer.
+ */
 #define THREAD_HEADER_BYTES 128
 
-/* Since 5.18 (9c2136be0878) sched_switch tells the state that the scheduler decided on, after the two tasks. */
+/*
+ * Since 5.18 (9c2136be0878) sched_switch tells the state that the scheduler decided on, after the
+ * two tasks.
+ */
 static bool switch_tells_state(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	const struct btf_type *type = NULL;
-	int32_t id = btf ? btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) : -ENOENT;
+	int32_t id = btf ? btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF)
+			 : -ENOENT;
 	bool tells;
 
 	if (id > 0)
-		type = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type); /* typedef of a pointer */
+		/* typedef of a pointer */
+		type = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
 	if (type)
 		type = btf__type_by_id(btf, type->type);
 	/* The first is the tracepoint's own. */
@@ -41,7 +49,8 @@ struct map_choice {
 	bool wanted;
 };
 
-int bpf_off_cpu_choose(struct hearth_bpf *skeleton, const struct kernel_features *features, bool wanted)
+int bpf_off_cpu_choose(struct hearth_bpf *skeleton, const struct kernel_features *features,
+		       bool wanted)
 {
 	bool in_parts = wanted && !features->has[KERNEL_FEATURE_BPF_LOOP];
 	bool hashed = wanted && !features->has[KERNEL_FEATURE_TASK_STORAGE];
@@ -88,7 +97,9 @@ int bpf_off_cpu_set_part(struct hearth_bpf *skeleton)
 
 	if (fd < 0)
 		return 0; /* not needed, not loaded */
-	return bpf_map_update_elem(bpf_map__fd(skeleton->maps.wait_parts), &key, &fd, BPF_ANY) < 0 ? -errno : 0;
+	return bpf_map_update_elem(bpf_map__fd(skeleton->maps.wait_parts), &key, &fd, BPF_ANY) < 0
+		       ? -errno
+		       : 0;
 }
 
 static int attach_to_threads(struct hearth_bpf *skeleton, struct bpf_off_cpu *off_cpu)
@@ -98,14 +109,16 @@ static int attach_to_threads(struct hearth_bpf *skeleton, struct bpf_off_cpu *of
 		return off_cpu->on_thread ? 0 : -1;
 	off_cpu->on_thread_freed = bpf_program__attach(skeleton->progs.hearth_on_thread_freed);
 	if (off_cpu->on_thread_freed)
-		off_cpu->on_thread_renamed = bpf_program__attach(skeleton->progs.hearth_on_thread_renamed);
+		off_cpu->on_thread_renamed =
+			bpf_program__attach(skeleton->progs.hearth_on_thread_renamed);
 	return off_cpu->on_thread_renamed ? 0 : -1;
 }
 
 static struct bpf_program *walk_of(const struct hearth_bpf *skeleton)
 {
-	return bpf_program__autoload(skeleton->progs.hearth_walk_waits) ? skeleton->progs.hearth_walk_waits
-									: skeleton->progs.hearth_walk_waits_fast;
+	return bpf_program__autoload(skeleton->progs.hearth_walk_waits)
+		       ? skeleton->progs.hearth_walk_waits
+		       : skeleton->progs.hearth_walk_waits_fast;
 }
 
 int bpf_off_cpu_attach(struct hearth_bpf *skeleton, struct bpf_off_cpu *off_cpu)
@@ -134,7 +147,8 @@ uint64_t bpf_off_cpu_bytes_per_thread(const struct hearth_bpf *skeleton)
 	uint64_t needed = bpf_map__value_size(skeleton->maps.thread_waits) + THREAD_HEADER_BYTES;
 	uint64_t bytes = 1;
 
-	if (!bpf_map__autocreate(skeleton->maps.thread_waits) && !bpf_map__autocreate(skeleton->maps.hashed_waits))
+	if (!bpf_map__autocreate(skeleton->maps.thread_waits) &&
+	    !bpf_map__autocreate(skeleton->maps.hashed_waits))
 		return 0;
 	while (bytes < needed)
 		bytes *= 2;

@@ -29,7 +29,9 @@
 #include "common/file.h"
 #include "common/log.h"
 
-/* A chunk has 15 code pages of ordinary programs, so that few have cells in more than two regions. */
+/*
+ * A chunk has 15 code pages of ordinary programs, so that few have cells in more than two regions.
+ */
 #define REGIONS_PER_PART (2 * UNWIND_SLOTS_PER_PART)
 
 struct bpf_programs {
@@ -42,15 +44,16 @@ struct bpf_programs {
 	struct record_ring *absent_pages;
 	int ring_fd; /* an epoll of both */
 	size_t n_possible_cpus;
-	uint64_t *per_cpu; /* [ABI_COUNTER_COUNT][n_possible_cpus]: counters as they were read last */
+	/* [ABI_COUNTER_COUNT][n_possible_cpus]: counters as they were read last */
+	uint64_t *per_cpu;
 	const struct bpf_record_functions *functions; /* during a reading */
 	bpf_absent_page_function absent_page;
 	void *absent_page_arg;
 };
 
 /*
- * One failure, one line in the log: what libbpf says of it is for the developer. The verifier's log is one message of
- * many lines, each of which is a line of ours.
+ * One failure, one line in the log: what libbpf says of it is for the developer. The verifier's log
+ * is one message of many lines, each of which is a line of ours.
  */
 __attribute__((format(printf, 2, 0))) static int
 forward_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -87,14 +90,16 @@ static int refuse_freezing_kernel(bool trusted)
 				     &version);
 	if (!known || trusted || !kernel_version_freezes_on_user_reads(&version))
 		return 0;
-	return log_error_errno(ENOTSUP,
-			       "kernel '%s' is %u.%u.%u of kernel.org, which may freeze when a BPF program reads user "
-			       "memory (5.19 to 6.3; repaired in 6.1.36, 6.3.10 and 6.4): not starting; if this kernel "
-			       "carries the repair, start with --trust_kernel=true",
-			       system.release, version.major, version.minor, version.patch);
+	return log_error_errno(
+		ENOTSUP,
+		"kernel '%s' is %u.%u.%u of kernel.org, which may freeze when a BPF program reads user "
+		"memory (5.19 to 6.3; repaired in 6.1.36, 6.3.10 and 6.4): not starting; if this kernel "
+		"carries the repair, start with --trust_kernel=true",
+		system.release, version.major, version.minor, version.patch);
 }
 
-static int probe_kernel(const struct bpf_programs_options *options, struct kernel_features *ret_features)
+static int probe_kernel(const struct bpf_programs_options *options,
+			struct kernel_features *ret_features)
 {
 	const char *unknown;
 	struct utsname system;
@@ -110,15 +115,17 @@ static int probe_kernel(const struct bpf_programs_options *options, struct kerne
 		return -ENOTSUP;
 	}
 	if (!kernel_lets_bpf_read_it())
-		return log_error_errno(EPERM,
-				       "kernel '%s' lets no BPF program read its memory, as lockdown in the mode "
-				       "'confidentiality' does (/sys/kernel/security/lockdown): not starting; the "
-				       "agent works in the mode 'integrity', which is set at boot: replace "
-				       "lockdown=confidentiality by lockdown=integrity on the kernel's command line",
-				       system.release);
+		return log_error_errno(
+			EPERM,
+			"kernel '%s' lets no BPF program read its memory, as lockdown in the mode "
+			"'confidentiality' does (/sys/kernel/security/lockdown): not starting; the "
+			"agent works in the mode 'integrity', which is set at boot: replace "
+			"lockdown=confidentiality by lockdown=integrity on the kernel's command line",
+			system.release);
 	if (!kernel_features_are_known(options->kernel_without, &unknown, &length))
-		return log_error_errno(EINVAL, "kernel.without: '%.*s' is no feature, see docs/kernels.md", (int)length,
-				       unknown);
+		return log_error_errno(EINVAL,
+				       "kernel.without: '%.*s' is no feature, see docs/kernels.md",
+				       (int)length, unknown);
 	kernel_features_probe(options->kernel_without, ret_features);
 	kernel_features_log(ret_features, system.release);
 	return refuse_freezing_kernel(options->trust_kernel);
@@ -142,9 +149,11 @@ static int on_ring_record(void *arg, void *record, size_t size)
 	n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
 	if (sample->flags & ABI_SAMPLE_STANDS && size < sizeof(*sample) + sizeof(struct abi_wait))
 		return 0;
-	if (sample->flags & ABI_SAMPLE_FULL && size < sizeof(*sample) + n_frames * sizeof(struct abi_frame))
+	if (sample->flags & ABI_SAMPLE_FULL &&
+	    size < sizeof(*sample) + n_frames * sizeof(struct abi_frame))
 		return 0;
-	return programs->functions->sample(programs->functions->arg, sample, (const struct abi_frame *)(sample + 1));
+	return programs->functions->sample(programs->functions->arg, sample,
+					   (const struct abi_frame *)(sample + 1));
 }
 
 static int on_absent_page(void *arg, void *record, size_t size)
@@ -174,12 +183,14 @@ static int open_skeleton(struct bpf_programs *programs, const struct bpf_program
 	if (r < 0)
 		return r;
 	/* The skeleton's copy of the struct has another name, and the same bytes. */
-	static_assert(sizeof(skeleton->rodata->config) == sizeof(options->config), "one header for both sides");
+	static_assert(sizeof(skeleton->rodata->config) == sizeof(options->config),
+		      "one header for both sides");
 	memcpy((void *)&skeleton->rodata->config, &options->config, sizeof(options->config));
 	r = bpf_map__set_max_entries(skeleton->maps.unwind_pool,
 				     UNWIND_RULE_SLOTS / UNWIND_SLOTS_PER_PART + n_parts);
 	if (r == 0)
-		r = bpf_map__set_max_entries(skeleton->maps.unwind_regions, n_parts * REGIONS_PER_PART);
+		r = bpf_map__set_max_entries(skeleton->maps.unwind_regions,
+					     n_parts * REGIONS_PER_PART);
 	if (r == 0)
 		r = bpf_map__set_max_entries(skeleton->maps.processes, options->max_processes);
 	if (r == 0)
@@ -195,14 +206,15 @@ static int open_skeleton(struct bpf_programs *programs, const struct bpf_program
 	return bpf_map__set_max_entries(skeleton->maps.samples, (uint32_t)options->ring_bytes);
 }
 
-static int open_ring(struct bpf_programs *programs, const struct bpf_map *map, record_function function,
-		     struct record_ring **ret_ring)
+static int open_ring(struct bpf_programs *programs, const struct bpf_map *map,
+		     record_function function, struct record_ring **ret_ring)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = bpf_map__fd(map) };
 
 	if (epoll_ctl(programs->ring_fd, EPOLL_CTL_ADD, bpf_map__fd(map), &event) < 0)
 		return -errno;
-	return record_ring_new(bpf_map__fd(map), bpf_map__max_entries(map), function, programs, ret_ring);
+	return record_ring_new(bpf_map__fd(map), bpf_map__max_entries(map), function, programs,
+			       ret_ring);
 }
 
 static int open_rings(struct bpf_programs *programs)
@@ -216,21 +228,28 @@ static int open_rings(struct bpf_programs *programs)
 	r = open_ring(programs, skeleton->maps.samples, on_ring_record, &programs->samples);
 	if (r < 0)
 		return r;
-	return open_ring(programs, skeleton->maps.absent_pages, on_absent_page, &programs->absent_pages);
+	return open_ring(programs, skeleton->maps.absent_pages, on_absent_page,
+			 &programs->absent_pages);
 }
 
 /* EACCES is the verifier's answer, also to root; EPERM is the system's. */
 static int explain_refusal(int r)
 {
 	if (r == -EPERM)
-		return log_error_errno(r, "cannot load the BPF programs: %m; run as root, or with the capabilities "
-					  "CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN before 5.8); a container or a "
-					  "locked-down kernel may forbid it to root as well");
+		return log_error_errno(
+			r,
+			"cannot load the BPF programs: %m; run as root, or with the capabilities "
+			"CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN before 5.8); a container or a "
+			"locked-down kernel may forbid it to root as well");
 	if (r == -ENOMEM || r == -E2BIG)
-		return log_error_errno(r, "cannot load the BPF programs: %m; smaller maps need less, see ring_size and "
-					  "unwind.table_size");
-	return log_error_errno(r, "cannot load the BPF programs: %m; the kernel refuses them, --log_level=debug shows "
-				  "the verifier's reason; please report it with `uname -a`");
+		return log_error_errno(
+			r,
+			"cannot load the BPF programs: %m; smaller maps need less, see ring_size and "
+			"unwind.table_size");
+	return log_error_errno(
+		r,
+		"cannot load the BPF programs: %m; the kernel refuses them, --log_level=debug shows "
+		"the verifier's reason; please report it with `uname -a`");
 }
 
 /* The program that goes on where the last one's frames end calls itself through this map. */
@@ -242,7 +261,9 @@ static int set_unwind_part(const struct bpf_programs *programs)
 
 	if (fd < 0)
 		return 0; /* not needed, not loaded */
-	return bpf_map_update_elem(bpf_map__fd(skeleton->maps.unwind_parts), &key, &fd, BPF_ANY) < 0 ? -errno : 0;
+	return bpf_map_update_elem(bpf_map__fd(skeleton->maps.unwind_parts), &key, &fd, BPF_ANY) < 0
+		       ? -errno
+		       : 0;
 }
 
 const struct kernel_features *bpf_programs_features(const struct bpf_programs *programs)
@@ -250,7 +271,8 @@ const struct kernel_features *bpf_programs_features(const struct bpf_programs *p
 	return &programs->features;
 }
 
-int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_programs **ret_programs)
+int bpf_programs_load(const struct bpf_programs_options *options,
+		      struct bpf_programs **ret_programs)
 {
 	scoped(bpf_programs_freep) struct bpf_programs *programs = calloc(1, sizeof(*programs));
 	int r;
@@ -273,7 +295,8 @@ int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_pro
 	if (r == 0)
 		r = bpf_off_cpu_set_part(programs->skeleton);
 	if (r < 0)
-		return log_error_errno(r, "cannot set the program that BPF programs go on with: %m");
+		return log_error_errno(r,
+				       "cannot set the program that BPF programs go on with: %m");
 	r = hearth_bpf__attach(programs->skeleton);
 	if (r < 0)
 		return log_error_errno(r, "cannot attach to fork, exec and exit: %m");
@@ -282,7 +305,8 @@ int bpf_programs_load(const struct bpf_programs_options *options, struct bpf_pro
 	if (r < 0)
 		return r;
 	programs->n_possible_cpus = (size_t)r;
-	programs->per_cpu = calloc(programs->n_possible_cpus * ABI_COUNTER_COUNT, sizeof(*programs->per_cpu));
+	programs->per_cpu =
+		calloc(programs->n_possible_cpus * ABI_COUNTER_COUNT, sizeof(*programs->per_cpu));
 	if (!programs->per_cpu)
 		return -ENOMEM;
 	r = open_rings(programs);
@@ -312,7 +336,8 @@ int bpf_programs_on_cpu_fd(const struct bpf_programs *programs)
 	return bpf_program__fd(programs->skeleton->progs.hearth_on_cpu_tick);
 }
 
-int bpf_programs_read_samples(struct bpf_programs *programs, const struct bpf_record_functions *functions)
+int bpf_programs_read_samples(struct bpf_programs *programs,
+			      const struct bpf_record_functions *functions)
 {
 	int n_samples;
 	int r;
@@ -326,18 +351,21 @@ int bpf_programs_read_samples(struct bpf_programs *programs, const struct bpf_re
 	return r < 0 ? r : n_samples;
 }
 
-void bpf_programs_on_absent_page(struct bpf_programs *programs, bpf_absent_page_function function, void *arg)
+void bpf_programs_on_absent_page(struct bpf_programs *programs, bpf_absent_page_function function,
+				 void *arg)
 {
 	programs->absent_page = function;
 	programs->absent_page_arg = arg;
 }
 
-static uint32_t count_deferred(const struct hearth_bpf *skeleton, uint64_t before_ns, uint32_t states)
+static uint32_t count_deferred(const struct hearth_bpf *skeleton, uint64_t before_ns,
+			       uint32_t states)
 {
 	uint32_t count = 0;
 
 	for (size_t i = 0; i < ABI_DEFERRED_SLOTS; i++) {
-		uint32_t state = __atomic_load_n(&skeleton->bss->deferred.state[i], __ATOMIC_RELAXED);
+		uint32_t state =
+			__atomic_load_n(&skeleton->bss->deferred.state[i], __ATOMIC_RELAXED);
 
 		count += state & states && skeleton->bss->deferred.since_ns[i] < before_ns;
 	}
@@ -347,13 +375,16 @@ static uint32_t count_deferred(const struct hearth_bpf *skeleton, uint64_t befor
 int bpf_programs_sweep_deferred(struct bpf_programs *programs, uint64_t before_ns)
 {
 	struct abi_deferred_sweep argument = { .before_ns = before_ns };
-	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &argument, .ctx_size_in = sizeof(argument));
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &argument,
+		    .ctx_size_in = sizeof(argument));
 
 	/* Nearly always: a look into shared memory, no system call. */
 	if (count_deferred(programs->skeleton, before_ns, ABI_DEFERRED_WAITING) > 0 &&
-	    bpf_prog_test_run_opts(bpf_program__fd(programs->skeleton->progs.hearth_sweep_deferred), &options) < 0)
+	    bpf_prog_test_run_opts(bpf_program__fd(programs->skeleton->progs.hearth_sweep_deferred),
+				   &options) < 0)
 		return -errno;
-	return (int)count_deferred(programs->skeleton, before_ns, ABI_DEFERRED_WAITING | ABI_DEFERRED_BUSY);
+	return (int)count_deferred(programs->skeleton, before_ns,
+				   ABI_DEFERRED_WAITING | ABI_DEFERRED_BUSY);
 }
 
 int bpf_programs_ring_fd(const struct bpf_programs *programs)
@@ -371,7 +402,8 @@ int bpf_programs_open_walk(struct bpf_programs *programs, bool reports)
 	return bpf_off_cpu_open_walk(programs->skeleton, &programs->off_cpu, reports);
 }
 
-int bpf_programs_read_counters(struct bpf_programs *programs, uint64_t ret_values[ABI_COUNTER_COUNT])
+int bpf_programs_read_counters(struct bpf_programs *programs,
+			       uint64_t ret_values[ABI_COUNTER_COUNT])
 {
 	int fd = bpf_map__fd(programs->skeleton->maps.counters);
 
@@ -387,7 +419,8 @@ int bpf_programs_read_counters(struct bpf_programs *programs, uint64_t ret_value
 	return 0;
 }
 
-uint64_t bpf_programs_counter_of_cpu(const struct bpf_programs *programs, enum abi_counter id, size_t cpu)
+uint64_t bpf_programs_counter_of_cpu(const struct bpf_programs *programs, enum abi_counter id,
+				     size_t cpu)
 {
 	assert(cpu < programs->n_possible_cpus);
 	return programs->per_cpu[id * programs->n_possible_cpus + cpu];
@@ -413,12 +446,15 @@ uint64_t bpf_programs_bytes_per_thread(const struct bpf_programs *programs)
 	return bpf_off_cpu_bytes_per_thread(programs->skeleton);
 }
 
-int bpf_programs_find_process(const struct bpf_programs *programs, uint32_t pid, struct abi_process *ret_process)
+int bpf_programs_find_process(const struct bpf_programs *programs, uint32_t pid,
+			      struct abi_process *ret_process)
 {
-	return bpf_map_lookup_elem(bpf_map__fd(programs->skeleton->maps.processes), &pid, ret_process) == 0;
+	return bpf_map_lookup_elem(bpf_map__fd(programs->skeleton->maps.processes), &pid,
+				   ret_process) == 0;
 }
 
-int bpf_programs_put_process(struct bpf_programs *programs, uint32_t pid, const struct abi_process *process)
+int bpf_programs_put_process(struct bpf_programs *programs, uint32_t pid,
+			     const struct abi_process *process)
 {
 	int fd = bpf_map__fd(programs->skeleton->maps.processes);
 
@@ -456,15 +492,18 @@ int bpf_programs_map_fd(const struct bpf_programs *programs, const char *name)
 	return map ? bpf_map__fd(map) : -ENOENT;
 }
 
-int bpf_programs_add_unwind_part(struct bpf_programs *programs, uint32_t part, struct abi_unwind_slot **ret_slots)
+int bpf_programs_add_unwind_part(struct bpf_programs *programs, uint32_t part,
+				 struct abi_unwind_slot **ret_slots)
 {
-	return unwind_parts_add(&programs->unwind_parts, bpf_map__fd(programs->skeleton->maps.unwind_pool), part,
-				ret_slots);
+	return unwind_parts_add(&programs->unwind_parts,
+				bpf_map__fd(programs->skeleton->maps.unwind_pool), part, ret_slots);
 }
 
-void bpf_programs_remove_unwind_part(struct bpf_programs *programs, uint32_t part, struct abi_unwind_slot *slots)
+void bpf_programs_remove_unwind_part(struct bpf_programs *programs, uint32_t part,
+				     struct abi_unwind_slot *slots)
 {
-	unwind_parts_remove(&programs->unwind_parts, bpf_map__fd(programs->skeleton->maps.unwind_pool), part, slots);
+	unwind_parts_remove(&programs->unwind_parts,
+			    bpf_map__fd(programs->skeleton->maps.unwind_pool), part, slots);
 }
 
 uint64_t bpf_programs_unwind_pool_bytes(const struct bpf_programs *programs)

@@ -17,7 +17,7 @@ int cpu_list_parse(const char *text, struct cpu_vec *cpus);
 int cpu_list_online(struct cpu_vec *cpus);
 
 /*
- * The CPUs to sample: those of @wanted ("" means all), which are online, and of all only those that nobody set aside
- * (isolcpus, nohz_full): they are left alone unless asked for by number.
+ * The CPUs to sample: those of @wanted ("" means all), which are online, and of all only those that
+ * nobody set aside (isolcpus, nohz_full): they are left alone unless asked for by number.
  */
 int cpu_list_to_sample(const char *wanted, struct cpu_vec *cpus);

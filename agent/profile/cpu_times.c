@@ -25,9 +25,13 @@ void cpu_times_parse(const char *text, cpu_times_function function, void *arg)
 		line += *line == '\n';
 		if (strncmp(line, "cpu", 3) != 0)
 			break; /* they stand first */
-		/* user nice system idle iowait irq softirq steal; the first line, "cpu  ", is their sum */
-		if (line[3] == ' ' || sscanf(line + 3, "%" SCNu32 " %*u %*u %*u %llu %llu %*u %*u %llu", &cpu, &idle,
-					     &iowait, &steal) != 4)
+		/*
+		 * user nice system idle iowait irq softirq steal; the first line, "cpu  ", is their
+		 * sum
+		 */
+		if (line[3] == ' ' ||
+		    sscanf(line + 3, "%" SCNu32 " %*u %*u %*u %llu %llu %*u %*u %llu", &cpu, &idle,
+			   &iowait, &steal) != 4)
 			continue;
 		function(arg, cpu,
 			 &(struct cpu_times){

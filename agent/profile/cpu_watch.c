@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A socket of the kernel's uevents, with a filter that lets only "online@" and "offline@" through: containers come and
- * go with hundreds of uevents about network devices, which shall not wake the agent.
+ * A socket of the kernel's uevents, with a filter that lets only "online@" and "offline@" through:
+ * containers come and go with hundreds of uevents about network devices, which shall not wake the
+ * agent.
  */
 #include "agent/profile/cpu_watch.h"
 
@@ -43,13 +44,16 @@ static int filter_uevents(int fd)
 	};
 	struct sock_fprog program = { .len = ARRAY_SIZE(steps), .filter = steps };
 
-	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ? -errno : 0;
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ? -errno
+											   : 0;
 }
 
 static int open_socket(void)
 {
-	const struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = UEVENT_GROUP_KERNEL };
-	scoped_fd int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
+	const struct sockaddr_nl address = { .nl_family = AF_NETLINK,
+					     .nl_groups = UEVENT_GROUP_KERNEL };
+	scoped_fd int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+				  NETLINK_KOBJECT_UEVENT);
 	int r;
 
 	if (fd < 0)
@@ -72,8 +76,10 @@ int cpu_watch_new(struct cpu_watch **ret_watch)
 	/* Before the list is read, so that no change falls in between. */
 	watch->fd = open_socket();
 	if (watch->fd < 0)
-		log_warn_errno(watch->fd, "cannot listen to the kernel's uevents, CPUs that come and go are noticed "
-					  "within a second: %m");
+		log_warn_errno(
+			watch->fd,
+			"cannot listen to the kernel's uevents, CPUs that come and go are noticed "
+			"within a second: %m");
 	r = cpu_list_online(&watch->online);
 	if (r < 0)
 		return r;
@@ -134,7 +140,8 @@ enum cpu_uevent cpu_uevent_parse(const char *message, size_t size, uint32_t *ret
 }
 
 /* Hands over the CPUs that went offline. True: something was announced. */
-static bool read_uevents(struct cpu_watch *watch, void (*function)(void *arg, uint32_t cpu), void *arg)
+static bool read_uevents(struct cpu_watch *watch, void (*function)(void *arg, uint32_t cpu),
+			 void *arg)
 {
 	bool any = false;
 
@@ -144,7 +151,8 @@ static bool read_uevents(struct cpu_watch *watch, void (*function)(void *arg, ui
 		char message[UEVENT_BYTES];
 		enum cpu_uevent event;
 		uint32_t cpu;
-		ssize_t size = recvfrom(watch->fd, message, sizeof(message), 0, (struct sockaddr *)&from, &from_size);
+		ssize_t size = recvfrom(watch->fd, message, sizeof(message), 0,
+					(struct sockaddr *)&from, &from_size);
 
 		if (size < 0 && errno == EINTR)
 			continue;
@@ -157,7 +165,8 @@ static bool read_uevents(struct cpu_watch *watch, void (*function)(void *arg, ui
 		}
 		if (size < 0)
 			break;
-		event = from.nl_pid == 0 ? cpu_uevent_parse(message, (size_t)size, &cpu) : CPU_UEVENT_OTHER;
+		event = from.nl_pid == 0 ? cpu_uevent_parse(message, (size_t)size, &cpu)
+					 : CPU_UEVENT_OTHER;
 		if (event == CPU_UEVENT_OFFLINE)
 			function(arg, cpu);
 		any = any || event != CPU_UEVENT_OTHER;
@@ -171,7 +180,8 @@ static bool same(const struct cpu_vec *a, const struct cpu_vec *b)
 	       (a->count == 0 || memcmp(a->items, b->items, a->count * sizeof(*a->items)) == 0);
 }
 
-int cpu_watch_changed(struct cpu_watch *watch, bool look, void (*function)(void *arg, uint32_t cpu), void *arg)
+int cpu_watch_changed(struct cpu_watch *watch, bool look, void (*function)(void *arg, uint32_t cpu),
+		      void *arg)
 {
 	scoped(scoped_release) struct cpu_vec online = {};
 	bool announced = read_uevents(watch, function, arg);

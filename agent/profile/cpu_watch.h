@@ -4,9 +4,10 @@
 /*
  * CPUs that go offline and come back: hotplug, the SMT switch, suspend.
  *
- * The kernel announces each change to a netlink socket (kobject uevents). Where that cannot be had, and because a
- * message may be lost, the list of CPUs that are online is read now and then as well; only the announcements show that
- * a CPU was offline between two readings. Used by the agent's main thread.
+ * The kernel announces each change to a netlink socket (kobject uevents). Where that cannot be had,
+ * and because a message may be lost, the list of CPUs that are online is read now and then as well;
+ * only the announcements show that a CPU was offline between two readings. Used by the agent's main
+ * thread.
  */
 
 #include "agent/profile/cpu_list.h"
@@ -21,11 +22,12 @@ struct cpu_watch *cpu_watch_free(struct cpu_watch *watch);
 int cpu_watch_fd(const struct cpu_watch *watch);
 
 /*
- * Whether the CPUs that are online may have changed since the last call: an announcement waits, or the list differs.
- * The list is read only if @look, or something was announced. @function gets the CPUs that were announced to go
- * offline; all that are online where announcements were lost.
+ * Whether the CPUs that are online may have changed since the last call: an announcement waits, or
+ * the list differs. The list is read only if @look, or something was announced. @function gets the
+ * CPUs that were announced to go offline; all that are online where announcements were lost.
  */
-int cpu_watch_changed(struct cpu_watch *watch, bool look, void (*function)(void *arg, uint32_t cpu), void *arg);
+int cpu_watch_changed(struct cpu_watch *watch, bool look, void (*function)(void *arg, uint32_t cpu),
+		      void *arg);
 
 /* As of the last look. */
 const struct cpu_vec *cpu_watch_online(const struct cpu_watch *watch);

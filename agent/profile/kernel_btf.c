@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names are NUL-terminated strings one after the other; pieces overlap by as much as a name may reach over their end.
+ * Names are NUL-terminated strings one after the other; pieces overlap by as much as a name may
+ * reach over their end.
  */
 #include "agent/profile/kernel_btf.h"
 

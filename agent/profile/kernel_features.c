@@ -25,20 +25,25 @@ static const struct feature_row rows[] = {
 };
 
 /*
- * Loads a perf_event program that looks a key up in a hash map without preallocated elements: verifiers before 6.1
- * refuse it.
+ * Loads a perf_event program that looks a key up in a hash map without preallocated elements:
+ * verifiers before 6.1 refuse it.
  */
 static bool takes_hash_on_demand(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
-	scoped_fd int map = bpf_map_create(BPF_MAP_TYPE_HASH, "hearth_probe", sizeof(uint32_t), sizeof(uint32_t), 1,
-					   &options);
+	scoped_fd int map = bpf_map_create(BPF_MAP_TYPE_HASH, "hearth_probe", sizeof(uint32_t),
+					   sizeof(uint32_t), 1, &options);
 	/* Some instruction codes leave out BPF_K, BPF_LD and BPF_IMM, which are 0. */
 	const struct bpf_insn program[] = {
 		{ .code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = BPF_REG_10, .off = -4 },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_2, .src_reg = BPF_REG_10 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X,
+		  .dst_reg = BPF_REG_2,
+		  .src_reg = BPF_REG_10 },
 		{ .code = BPF_ALU64 | BPF_ADD, .dst_reg = BPF_REG_2, .imm = -4 },
-		{ .code = BPF_LD | BPF_DW, .dst_reg = BPF_REG_1, .src_reg = BPF_PSEUDO_MAP_FD, .imm = map },
+		{ .code = BPF_LD | BPF_DW,
+		  .dst_reg = BPF_REG_1,
+		  .src_reg = BPF_PSEUDO_MAP_FD,
+		  .imm = map },
 		{}, /* the second half of the load above */
 		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_map_lookup_elem },
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
@@ -48,7 +53,8 @@ static bool takes_hash_on_demand(void)
 
 	if (map < 0)
 		return false;
-	loaded = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "hearth_probe", "GPL", program, ARRAY_SIZE(program), NULL);
+	loaded = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "hearth_probe", "GPL", program,
+			       ARRAY_SIZE(program), NULL);
 	return loaded >= 0;
 }
 
@@ -60,33 +66,43 @@ static bool has_feature(enum kernel_feature feature, const struct kernel_feature
 	case KERNEL_FEATURE_HASH_ON_DEMAND:
 		return takes_hash_on_demand();
 	/*
-	 * Programs of the types that call these helpers cannot be loaded on their own for a probe, so the kernel's list
-	 * of helpers is searched instead. Linux 5.11 names the first one but allows it to other program types only;
-	 * therefore bpf_loop(), which is newer, is required too.
+	 * Programs of the types that call these helpers cannot be loaded on their own for a probe,
+	 * so the kernel's list of helpers is searched instead. Linux 5.11 names the first one but
+	 * allows it to other program types only; therefore bpf_loop(), which is newer, is required
+	 * too.
 	 */
 	case KERNEL_FEATURE_TASK_STORAGE:
-		return features->has[KERNEL_FEATURE_BPF_LOOP] && kernel_btf_names("BPF_FUNC_task_storage_get");
+		return features->has[KERNEL_FEATURE_BPF_LOOP] &&
+		       kernel_btf_names("BPF_FUNC_task_storage_get");
 	case KERNEL_FEATURE_COPY_FROM_TASK:
-		return features->has[KERNEL_FEATURE_BPF_LOOP] && kernel_btf_names("BPF_FUNC_copy_from_user_task");
+		return features->has[KERNEL_FEATURE_BPF_LOOP] &&
+		       kernel_btf_names("BPF_FUNC_copy_from_user_task");
 	/* Fields that are there with these options only. */
 	case KERNEL_FEATURE_SCHED_INFO:
 		return kernel_btf_names("last_queued") && kernel_btf_names("my_q");
 	case KERNEL_FEATURE_TASK_WORK:
-		return features->has[KERNEL_FEATURE_BPF_LOOP] && kernel_btf_names("bpf_local_irq_save") &&
-		       (features->task_work_of_7 || kernel_btf_names("bpf_task_work_schedule_resume_impl"));
+		return features->has[KERNEL_FEATURE_BPF_LOOP] &&
+		       kernel_btf_names("bpf_local_irq_save") &&
+		       (features->task_work_of_7 ||
+			kernel_btf_names("bpf_task_work_schedule_resume_impl"));
 	case KERNEL_FEATURE_COUNT:
 		break;
 	}
 	return false;
 }
 
-/* Loads a perf_event program that reads 8 bytes at address 0 with @helper, which only fails when it runs. */
+/*
+ * Loads a perf_event program that reads 8 bytes at address 0 with @helper, which only fails when it
+ * runs.
+ */
 static bool takes_read(int helper)
 {
 	/* BPF_K is 0. */
 	const struct bpf_insn program[] = {
 		{ .code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .off = -8 },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_10 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X,
+		  .dst_reg = BPF_REG_1,
+		  .src_reg = BPF_REG_10 },
 		{ .code = BPF_ALU64 | BPF_ADD, .dst_reg = BPF_REG_1, .imm = -8 },
 		{ .code = BPF_ALU64 | BPF_MOV, .dst_reg = BPF_REG_2, .imm = 8 },
 		{ .code = BPF_ALU64 | BPF_MOV, .dst_reg = BPF_REG_3 },
@@ -94,16 +110,17 @@ static bool takes_read(int helper)
 		{ .code = BPF_ALU64 | BPF_MOV, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	scoped_fd int loaded = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "hearth_probe", "GPL", program,
-					     ARRAY_SIZE(program), NULL);
+	scoped_fd int loaded = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "hearth_probe", "GPL",
+					     program, ARRAY_SIZE(program), NULL);
 
 	return loaded >= 0;
 }
 
 /*
- * The same program that reads user memory is the control. Where that is refused too (the process may load no programs),
- * the reason is another, and is reported when the agent's own programs are loaded. libbpf_probe_bpf_helper() of libbpf
- * 1.1 cannot be used, because it looks for a text that the verifier of Linux 6.12 has changed.
+ * The same program that reads user memory is the control. Where that is refused too (the process
+ * may load no programs), the reason is another, and is reported when the agent's own programs are
+ * loaded. libbpf_probe_bpf_helper() of libbpf 1.1 cannot be used, because it looks for a text that
+ * the verifier of Linux 6.12 has changed.
  */
 bool kernel_lets_bpf_read_it(void)
 {
@@ -114,7 +131,8 @@ static size_t find_row(const char *name, size_t length)
 {
 	size_t i = 0;
 
-	while (i < ARRAY_SIZE(rows) && (strlen(rows[i].name) != length || memcmp(rows[i].name, name, length) != 0))
+	while (i < ARRAY_SIZE(rows) &&
+	       (strlen(rows[i].name) != length || memcmp(rows[i].name, name, length) != 0))
 		i++;
 	return i;
 }
@@ -154,7 +172,8 @@ void kernel_features_probe(const char *without, struct kernel_features *ret_feat
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		features.has[i] = !is_listed(without, rows[i].name) && has_feature((enum kernel_feature)i, &features);
+		features.has[i] = !is_listed(without, rows[i].name) &&
+				  has_feature((enum kernel_feature)i, &features);
 	*ret_features = features;
 }
 
@@ -171,11 +190,11 @@ void kernel_features_log(const struct kernel_features *features, const char *rel
 		if (features->has[i])
 			continue;
 		if (rows[i].lost[0])
-			log_warn("kernel '%s' lacks %s (Linux %s): %s; fallback: %s", release, rows[i].name,
-				 rows[i].since, rows[i].lost, rows[i].fallback);
+			log_warn("kernel '%s' lacks %s (Linux %s): %s; fallback: %s", release,
+				 rows[i].name, rows[i].since, rows[i].lost, rows[i].fallback);
 		else
-			log_debug("kernel '%s' lacks %s (Linux %s); fallback: %s", release, rows[i].name, rows[i].since,
-				  rows[i].fallback);
+			log_debug("kernel '%s' lacks %s (Linux %s); fallback: %s", release,
+				  rows[i].name, rows[i].since, rows[i].fallback);
 	}
 }
 

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * Which features the running kernel has, found by trying them, never by its version: distributions backport.
+ * Which features the running kernel has, found by trying them, never by its version: distributions
+ * backport.
  */
 
 #include "agent/profile/bpf_variant.h"
@@ -21,8 +22,8 @@ struct kernel_features {
 };
 
 /*
- * Tries each feature. @without names features, separated by commas, that count as missing although they are there (for
- * tests and comparisons).
+ * Tries each feature. @without names features, separated by commas, that count as missing although
+ * they are there (for tests and comparisons).
  */
 void kernel_features_probe(const char *without, struct kernel_features *ret_features);
 
@@ -30,8 +31,8 @@ void kernel_features_probe(const char *without, struct kernel_features *ret_feat
 bool kernel_features_are_known(const char *list, const char **ret_unknown, size_t *ret_length);
 
 /*
- * Whether BPF programs may read the kernel's memory, which unwinding the kernel's stack needs. Lockdown in the mode
- * `confidentiality` forbids it, to root as well.
+ * Whether BPF programs may read the kernel's memory, which unwinding the kernel's stack needs.
+ * Lockdown in the mode `confidentiality` forbids it, to root as well.
  */
 bool kernel_lets_bpf_read_it(void);
 

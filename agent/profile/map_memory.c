@@ -11,7 +11,8 @@
 
 static bool changes_size(const struct bpf_map *map)
 {
-	return bpf_map__type(map) == BPF_MAP_TYPE_HASH || bpf_map__type(map) == BPF_MAP_TYPE_TASK_STORAGE;
+	return bpf_map__type(map) == BPF_MAP_TYPE_HASH ||
+	       bpf_map__type(map) == BPF_MAP_TYPE_TASK_STORAGE;
 }
 
 static uint64_t read_bytes(const struct bpf_map *map)

@@ -2,13 +2,13 @@
 #include "agent/profile/map_sizes.h"
 
 #define RING_BYTES_PER_CPU ((uint64_t)(1 * MIB))
-#define RING_MIN_BYTES	   ((uint64_t)(1 * MIB))
-#define RING_MAX_BYTES	   ((uint64_t)(32 * MIB))
+#define RING_MIN_BYTES     ((uint64_t)(1 * MIB))
+#define RING_MAX_BYTES     ((uint64_t)(32 * MIB))
 
 /* A process needs a megabyte of the host's memory, what the kernel keeps of it included. */
 #define HOST_BYTES_PER_PROCESS ((uint64_t)(1 * MIB))
-#define MIN_PROCESSES	       8192u
-#define MAX_PROCESSES	       65536u
+#define MIN_PROCESSES          8192u
+#define MAX_PROCESSES          65536u
 
 static uint64_t power_of_two_up_to(uint64_t value)
 {
@@ -34,8 +34,10 @@ void map_sizes_choose(const struct map_sizes_wish *wish, struct map_sizes *ret_s
 	uint64_t n_processes = power_of_two_from(wish->host_bytes / HOST_BYTES_PER_PROCESS);
 
 	*ret_sizes = (struct map_sizes){
-		.ring_bytes = wish->ring_bytes ? wish->ring_bytes : clamp(ring_bytes, RING_MIN_BYTES, ring_max_bytes),
+		.ring_bytes = wish->ring_bytes ? wish->ring_bytes
+					       : clamp(ring_bytes, RING_MIN_BYTES, ring_max_bytes),
 		.max_processes = wish->max_processes ? wish->max_processes
-						     : (uint32_t)clamp(n_processes, MIN_PROCESSES, MAX_PROCESSES),
+						     : (uint32_t)clamp(n_processes, MIN_PROCESSES,
+								       MAX_PROCESSES),
 	};
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A walk is a file that the kernel makes for it (a task iterator): reading the file runs the BPF program on one thread
- * of the host after the other, and returns the records that the program wrote.
+ * A walk is a file that the kernel makes for it (a task iterator): reading the file runs the BPF
+ * program on one thread of the host after the other, and returns the records that the program
+ * wrote.
  */
 #include "agent/profile/off_cpu.h"
 
@@ -16,8 +17,8 @@ static_assert(2 * (sizeof(struct abi_stack_copy) + ABI_WALKED_STACK_BYTES) < BUF
 	      "a record that is cut must fit, and the rest of it");
 
 /*
- * The kernel returns the next bytes of a walk within milliseconds. If it does not, it waits for a page of some process;
- * the walk is continued after the window was closed.
+ * The kernel returns the next bytes of a walk within milliseconds. If it does not, it waits for a
+ * page of some process; the walk is continued after the window was closed.
  */
 #define WALK_PATIENCE_NS NSEC_PER_SEC
 
@@ -27,7 +28,8 @@ struct walk {
 	bool is_late; /* the thread did not return bytes within WALK_PATIENCE_NS */
 	uint64_t n_waits;
 	size_t n_bytes; /* of the buffer: a record that is not whole yet */
-	int error;	/* of a record that could not be handed over: the rest of the walk is discarded */
+	/* of a record that could not be handed over: the rest of the walk is discarded */
+	int error;
 };
 
 struct off_cpu {
@@ -38,7 +40,8 @@ struct off_cpu {
 	uint8_t *buffer;
 };
 
-int off_cpu_start(struct bpf_programs *programs, bool keep_capabilities, struct off_cpu **ret_off_cpu)
+int off_cpu_start(struct bpf_programs *programs, bool keep_capabilities,
+		  struct off_cpu **ret_off_cpu)
 {
 	scoped(off_cpu_freep) struct off_cpu *off_cpu = calloc(1, sizeof(*off_cpu));
 	int r;
@@ -116,7 +119,8 @@ static int hand_over(struct off_cpu *off_cpu, const struct off_cpu_reader *reade
 	while ((r = off_cpu_next_record(&view, &sample)) > 0) {
 		walk->n_waits += sample->value > 0;
 		if (sample->flags & ABI_SAMPLE_COPIED)
-			r = functions->stack_copy(functions->arg, (const struct abi_stack_copy *)sample);
+			r = functions->stack_copy(functions->arg,
+						  (const struct abi_stack_copy *)sample);
 		else
 			r = functions->sample(functions->arg, sample, NULL);
 		if (r < 0)
@@ -156,8 +160,9 @@ static void note_late(struct off_cpu *off_cpu)
 		return;
 	off_cpu->walk.is_late = true;
 	off_cpu->stats.late_walks++;
-	log_warn("the walk over the threads that wait hangs: the kernel waits for a page of a process's stack; waits "
-		 "that are not over are reported once it goes on");
+	log_warn(
+		"the walk over the threads that wait hangs: the kernel waits for a page of a process's stack; waits "
+		"that are not over are reported once it goes on");
 }
 
 /* Hands over what the walk finds up to its end. -EINPROGRESS: the thread that reads it hangs. */
@@ -179,7 +184,8 @@ static int go_on_with_walk(struct off_cpu *off_cpu, const struct off_cpu_reader 
 			off_cpu->walk = (struct walk){};
 		if (n_read < 0)
 			return (int)n_read;
-		r = off_cpu->walk.error < 0 ? 0 : take_bytes(off_cpu, bytes, (size_t)n_read, reader);
+		r = off_cpu->walk.error < 0 ? 0
+					    : take_bytes(off_cpu, bytes, (size_t)n_read, reader);
 		if (r == -ENOMEM)
 			return r;
 		if (r < 0)

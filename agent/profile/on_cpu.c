@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fixed period (not a frequency): the kernel then keeps the timer on a grid, each tick stands for the same time, and
- * what is missing can be counted.
+ * A fixed period (not a frequency): the kernel then keeps the timer on a grid, each tick stands for
+ * the same time, and what is missing can be counted.
  */
 #include "agent/profile/on_cpu.h"
 
@@ -20,12 +20,13 @@ struct timer {
 	int fd; /* -1: no event, the CPU is offline or not sampled */
 	uint32_t cpu;
 	bool suspect;
-	bool seen;	       /* by the look that goes on */
-	bool stood_still;      /* at the last reading of the clock */
-	uint64_t started_ns;   /* CLOCK_MONOTONIC */
-	uint64_t enabled_ns;   /* when its clock was read last */
-	uint64_t unwatched_ns; /* without an event: the last time at which the CPU was known not to need one */
-	uint64_t ended_clock;  /* whole periods of events that ended */
+	bool seen;           /* by the look that goes on */
+	bool stood_still;    /* at the last reading of the clock */
+	uint64_t started_ns; /* CLOCK_MONOTONIC */
+	uint64_t enabled_ns; /* when its clock was read last */
+	/* without an event: the last time at which the CPU was known not to need one */
+	uint64_t unwatched_ns;
+	uint64_t ended_clock;    /* whole periods of events that ended */
 	uint64_t steal_start_ns; /* by the account, when the first event started */
 	uint64_t uncovered_ns;
 	struct cpu_times times;
@@ -86,8 +87,8 @@ static void take_times(void *arg, uint32_t cpu, const struct cpu_times *times)
 		timer->times = *times;
 }
 
-static struct tick_reading reading_of(const struct timer *timer, const struct on_cpu_received *received,
-				      size_t n_received)
+static struct tick_reading reading_of(const struct timer *timer,
+				      const struct on_cpu_received *received, size_t n_received)
 {
 	struct tick_reading reading = {
 		.enabled_ns = timer->enabled_ns,
@@ -112,11 +113,13 @@ static int open_event(uint32_t cpu, uint64_t period_ns, int program_fd)
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 		.disabled = 1,
 	};
-	scoped_fd int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	scoped_fd int fd =
+		(int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program_fd) < 0 || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program_fd) < 0 ||
+	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 		return -errno;
 	return take_fd(fd);
 }
@@ -221,9 +224,11 @@ int on_cpu_follow(struct on_cpu *on_cpu, const struct on_cpu_look *look)
 			timer->unwatched_ns = look->now_ns;
 		r = timer->fd < 0 && timer->seen ? start_timer(on_cpu, timer, look) : 0;
 		if (r < 0 && failure == 0)
-			failure = log_error_errno(r, "cannot open the sampling timer on CPU %u: %m; CAP_PERFMON, or "
-						  "kernel.perf_event_paranoid, may forbid it",
-						  timer->cpu);
+			failure = log_error_errno(
+				r,
+				"cannot open the sampling timer on CPU %u: %m; CAP_PERFMON, or "
+				"kernel.perf_event_paranoid, may forbid it",
+				timer->cpu);
 		started += r > 0;
 	}
 	on_cpu->looked_ns = look->now_ns;
@@ -306,11 +311,14 @@ void on_cpu_read_clocks(struct on_cpu *on_cpu)
 	}
 }
 
-void on_cpu_account(struct on_cpu *on_cpu, const struct on_cpu_received *received, size_t n_received,
-		    struct on_cpu_ticks *ret_ticks)
+void on_cpu_account(struct on_cpu *on_cpu, const struct on_cpu_received *received,
+		    size_t n_received, struct on_cpu_ticks *ret_ticks)
 {
 	*ret_ticks = (struct on_cpu_ticks){};
-	/* Without the scheduler's account what did not come is taken for lost: better than for idle. */
+	/*
+	 * Without the scheduler's account what did not come is taken for lost: better than for
+	 * idle.
+	 */
 	(void)cpu_times_read(take_times, on_cpu);
 	for (size_t i = 0; i < on_cpu->timers.count; i++) {
 		struct timer *timer = &on_cpu->timers.items[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's layout (kernel/bpf/ringbuf.c): a page with the consumer's position, which we write; a page with the
- * producers' position; the data. Each record has a header of 8 bytes, of which the first 4 are its length and two
- * flags, and begins at a multiple of 8.
+ * The kernel's layout (kernel/bpf/ringbuf.c): a page with the consumer's position, which we write;
+ * a page with the producers' position; the data. Each record has a header of 8 bytes, of which the
+ * first 4 are its length and two flags, and begins at a multiple of 8.
  */
 #include "agent/profile/record_ring.h"
 
@@ -23,7 +23,8 @@ struct record_ring {
 	struct bytes whole; /* a record that went round the end */
 };
 
-int record_ring_new(int map_fd, size_t bytes, record_function function, void *arg, struct record_ring **ret_ring)
+int record_ring_new(int map_fd, size_t bytes, record_function function, void *arg,
+		    struct record_ring **ret_ring)
 {
 	scoped(record_ring_freep) struct record_ring *ring = calloc(1, sizeof(*ring));
 	void *address;
@@ -39,7 +40,8 @@ int record_ring_new(int map_fd, size_t bytes, record_function function, void *ar
 	if (address == MAP_FAILED)
 		return -errno;
 	ring->consumer = address;
-	address = mmap(NULL, ring->page_bytes + bytes, PROT_READ, MAP_SHARED, map_fd, (off_t)ring->page_bytes);
+	address = mmap(NULL, ring->page_bytes + bytes, PROT_READ, MAP_SHARED, map_fd,
+		       (off_t)ring->page_bytes);
 	if (address == MAP_FAILED)
 		return -errno;
 	ring->producer = address;
@@ -94,7 +96,8 @@ int record_ring_read(struct record_ring *ring)
 	int count = 0;
 
 	while (position < __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE)) {
-		const uint32_t *place = (const uint32_t *)(ring->data + (position & (ring->data_bytes - 1)));
+		const uint32_t *place =
+			(const uint32_t *)(ring->data + (position & (ring->data_bytes - 1)));
 		uint32_t header = __atomic_load_n(place, __ATOMIC_ACQUIRE);
 		int r;
 

@@ -6,14 +6,18 @@
 
 #include "common/scoped.h"
 
-/* What the kernel takes beside the values: the head of the array has a page to itself, so that values can be mapped. */
+/*
+ * What the kernel takes beside the values: the head of the array has a page to itself, so that
+ * values can be mapped.
+ */
 #define PART_HEAD_BYTES 4096
 
 static int make_part(uint32_t part, int pool_fd, struct abi_unwind_slot **ret_slots)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
-	scoped_fd int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_part", sizeof(uint32_t),
-					  sizeof(struct abi_unwind_slot), UNWIND_SLOTS_PER_PART, &options);
+	scoped_fd int fd =
+		bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_part", sizeof(uint32_t),
+			       sizeof(struct abi_unwind_slot), UNWIND_SLOTS_PER_PART, &options);
 	void *address;
 	int r = 0;
 
@@ -32,7 +36,8 @@ static int make_part(uint32_t part, int pool_fd, struct abi_unwind_slot **ret_sl
 	return 0;
 }
 
-int unwind_parts_add(struct unwind_parts *parts, int pool_fd, uint32_t part, struct abi_unwind_slot **ret_slots)
+int unwind_parts_add(struct unwind_parts *parts, int pool_fd, uint32_t part,
+		     struct abi_unwind_slot **ret_slots)
 {
 	struct abi_unwind_slot *slots;
 	int r = vec_reserve(&parts->all, 1);
@@ -46,7 +51,8 @@ int unwind_parts_add(struct unwind_parts *parts, int pool_fd, uint32_t part, str
 	return 0;
 }
 
-void unwind_parts_remove(struct unwind_parts *parts, int pool_fd, uint32_t part, struct abi_unwind_slot *slots)
+void unwind_parts_remove(struct unwind_parts *parts, int pool_fd, uint32_t part,
+			 struct abi_unwind_slot *slots)
 {
 	(void)bpf_map_delete_elem(pool_fd, &part);
 	for (size_t i = 0; i < parts->all.count; i++) {

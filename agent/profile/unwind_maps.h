@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The BPF maps that hold unwind rows (bpf/abi/unwind_maps.h), as the agent writes them: parts of the pool through a
- * memory mapping, regions and tables by system calls.
+ * The BPF maps that hold unwind rows (bpf/abi/unwind_maps.h), as the agent writes them: parts of
+ * the pool through a memory mapping, regions and tables by system calls.
  */
 
 #include "bpf/abi/unwind_maps.h"
@@ -19,17 +19,21 @@ struct unwind_parts {
 };
 
 /*
- * Makes an inner map, maps it into this process, and puts it into @pool_fd at @part. Putting it there waits for a grace
- * period of RCU, which is some 10 ms on an idle host; samples are taken meanwhile. 0 or negative errno.
+ * Makes an inner map, maps it into this process, and puts it into @pool_fd at @part. Putting it
+ * there waits for a grace period of RCU, which is some 10 ms on an idle host; samples are taken
+ * meanwhile. 0 or negative errno.
  */
-int unwind_parts_add(struct unwind_parts *parts, int pool_fd, uint32_t part, struct abi_unwind_slot **ret_slots);
+int unwind_parts_add(struct unwind_parts *parts, int pool_fd, uint32_t part,
+		     struct abi_unwind_slot **ret_slots);
 
 /*
- * Removes @part from the map @pool_fd and frees it. The system call waits for a grace period of RCU. Until it returns,
- * this process's memory mapping of the part keeps it alive. That is needed before Linux 6.7, which would free an inner
- * map as soon as its last reference is dropped, while BPF programs may still read it.
+ * Removes @part from the map @pool_fd and frees it. The system call waits for a grace period of
+ * RCU. Until it returns, this process's memory mapping of the part keeps it alive. That is needed
+ * before Linux 6.7, which would free an inner map as soon as its last reference is dropped, while
+ * BPF programs may still read it.
  */
-void unwind_parts_remove(struct unwind_parts *parts, int pool_fd, uint32_t part, struct abi_unwind_slot *slots);
+void unwind_parts_remove(struct unwind_parts *parts, int pool_fd, uint32_t part,
+			 struct abi_unwind_slot *slots);
 void unwind_parts_release(struct unwind_parts *parts);
 
 /* Kernel memory of all parts. */
@@ -39,8 +43,10 @@ uint64_t unwind_parts_bytes(const struct unwind_parts *parts);
 uint32_t unwind_parts_of_budget(uint64_t unwind_bytes);
 
 /* The same on the maps of the loaded programs, which own the parts. */
-int bpf_programs_add_unwind_part(struct bpf_programs *programs, uint32_t part, struct abi_unwind_slot **ret_slots);
-void bpf_programs_remove_unwind_part(struct bpf_programs *programs, uint32_t part, struct abi_unwind_slot *slots);
+int bpf_programs_add_unwind_part(struct bpf_programs *programs, uint32_t part,
+				 struct abi_unwind_slot **ret_slots);
+void bpf_programs_remove_unwind_part(struct bpf_programs *programs, uint32_t part,
+				     struct abi_unwind_slot *slots);
 uint64_t bpf_programs_unwind_pool_bytes(const struct bpf_programs *programs);
 int bpf_programs_put_unwind_region(struct bpf_programs *programs, uint64_t key, uint32_t directory);
 void bpf_programs_remove_unwind_region(struct bpf_programs *programs, uint64_t key);

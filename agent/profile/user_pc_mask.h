@@ -4,10 +4,10 @@
 /*
  * What is left of a return address without its signature.
  *
- * On arm64 a return address may be signed (PAC). The signature takes the bits between the size of user addresses, which
- * is the kernel's choice (39 to 52 bits), and bit 55. An instruction says which they are: it strips what it takes for a
- * signature from an address whose bits below 55 are all ones, and does nothing on processors without signatures, where
- * nothing has to be stripped.
+ * On arm64 a return address may be signed (PAC). The signature takes the bits between the size of
+ * user addresses, which is the kernel's choice (39 to 52 bits), and bit 55. An instruction says
+ * which they are: it strips what it takes for a signature from an address whose bits below 55 are
+ * all ones, and does nothing on processors without signatures, where nothing has to be stripped.
  */
 
 #include "common/base.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One buffer changes hands: the thread fills it, the caller empties it, and only then the thread reads on.
+ * One buffer changes hands: the thread fills it, the caller empties it, and only then the thread
+ * reads on.
  */
 #include "agent/profile/walk_thread.h"
 
@@ -13,7 +14,10 @@
 #include "common/capabilities.h"
 #include "common/clock.h"
 
-/* As much as the kernel gives at once where pages have 4 KiB. Where it has more, the next read returns the rest. */
+/*
+ * As much as the kernel gives at once where pages have 4 KiB. Where it has more, the next read
+ * returns the rest.
+ */
 #define BUFFER_BYTES (32 * KIB)
 
 enum walk_state {
@@ -47,7 +51,10 @@ static uint64_t own_cpu_ns(void)
 	return (uint64_t)time.tv_sec * NSEC_PER_SEC + (uint64_t)time.tv_nsec;
 }
 
-/* The kernel gives up with EAGAIN when it met many threads without output; it goes on with the next read. */
+/*
+ * The kernel gives up with EAGAIN when it met many threads without output; it goes on with the next
+ * read.
+ */
 static ssize_t read_some(int fd, uint8_t *buffer)
 {
 	ssize_t n;
@@ -179,7 +186,8 @@ static bool wait_for_bytes(struct walk_thread *thread, uint64_t patience_ns)
 	return thread->state != WALK_READING;
 }
 
-ssize_t walk_thread_next(struct walk_thread *thread, uint64_t patience_ns, const uint8_t **ret_bytes)
+ssize_t walk_thread_next(struct walk_thread *thread, uint64_t patience_ns,
+			 const uint8_t **ret_bytes)
 {
 	ssize_t result = -EINPROGRESS;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples in. A stack comes in full once per window and by its hash afterwards, so the work per sample is three hash
- * lookups and one row.
+ * Samples in. A stack comes in full once per window and by its hash afterwards, so the work per
+ * sample is three hash lookups and one row.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,8 @@ int collector_new(const struct collector_options *options, struct collector **re
 	if (r == 0)
 		r = window_stacks_init(&collector->older);
 	if (r == 0)
-		r = hash_table_new(sizeof(uint32_t), sizeof(struct process *), 0, &collector->processes);
+		r = hash_table_new(sizeof(uint32_t), sizeof(struct process *), 0,
+				   &collector->processes);
 	if (r == 0)
 		r = hash_table_new(sizeof(struct process_stack), 0, 0, &collector->process_stacks);
 	if (r == 0)
@@ -128,13 +129,15 @@ static uint64_t content_hash_of(const struct window_frame *frames, size_t n_fram
 }
 
 /* Finds or adds a stack with these frames in the open window. */
-static int open_stack(struct collector *collector, const struct window_frame *frames, size_t n_frames, uint8_t cut,
-		      uint32_t *ret_index)
+static int open_stack(struct collector *collector, const struct window_frame *frames,
+		      size_t n_frames, uint8_t cut, uint32_t *ret_index)
 {
 	uint64_t content_hash = content_hash_of(frames, n_frames, cut);
 	struct window_stacks *open = &collector->open;
 	struct stack_number *number;
-	struct open_stack stack = { .content_hash = content_hash, .cut = cut, .n_frames = (uint32_t)n_frames };
+	struct open_stack stack = { .content_hash = content_hash,
+				    .cut = cut,
+				    .n_frames = (uint32_t)n_frames };
 	void *value;
 	int r;
 
@@ -161,8 +164,9 @@ static int open_stack(struct collector *collector, const struct window_frame *fr
 }
 
 /* The stack of a sample that carried its frames. */
-static int full_stack(struct collector *collector, struct process *process, const struct abi_sample *sample,
-		      const struct abi_frame *frames, uint32_t *ret_index)
+static int full_stack(struct collector *collector, struct process *process,
+		      const struct abi_sample *sample, const struct abi_frame *frames,
+		      uint32_t *ret_index)
 {
 	uint8_t cut = sample->cut;
 	size_t n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
@@ -171,7 +175,8 @@ static int full_stack(struct collector *collector, struct process *process, cons
 
 	if (n_frames > STACK_MAX_FRAMES)
 		return -EBADMSG;
-	n_frames = frame_resolver_convert(collector->options.frames, process, sample, frames, collector->scratch, &cut);
+	n_frames = frame_resolver_convert(collector->options.frames, process, sample, frames,
+					  collector->scratch, &cut);
 	r = open_stack(collector, collector->scratch, n_frames, cut, ret_index);
 	if (r < 0)
 		return r;
@@ -182,7 +187,8 @@ static int full_stack(struct collector *collector, struct process *process, cons
 }
 
 /* The stack of that hash in an earlier window, or NULL. */
-static const struct open_stack *find_earlier(const struct collector *collector, uint64_t sample_hash)
+static const struct open_stack *find_earlier(const struct collector *collector,
+					     uint64_t sample_hash)
 {
 	const struct window_stacks *windows[] = { &collector->before, &collector->older };
 
@@ -197,10 +203,12 @@ static const struct open_stack *find_earlier(const struct collector *collector, 
 
 bool collector_knows_stack(const struct collector *collector, uint64_t sample_hash)
 {
-	return hash_table_find(collector->open.by_sample_hash, &sample_hash) || find_earlier(collector, sample_hash);
+	return hash_table_find(collector->open.by_sample_hash, &sample_hash) ||
+	       find_earlier(collector, sample_hash);
 }
 
-bool collector_find_stack(const struct collector *collector, uint64_t sample_hash, struct collector_stack *ret_stack)
+bool collector_find_stack(const struct collector *collector, uint64_t sample_hash,
+			  struct collector_stack *ret_stack)
 {
 	const uint32_t *index = hash_table_find(collector->open.by_sample_hash, &sample_hash);
 	const struct open_stack *stack = index ? &collector->open.stacks.items[*index]
@@ -252,7 +260,8 @@ static int stack_by_hash(struct collector *collector, uint64_t sample_hash, uint
 }
 
 /* Where the process maps the executables of the stack from, once per process, stack and window. */
-static int note_paths(struct collector *collector, struct process *process, const struct open_stack *stack)
+static int note_paths(struct collector *collector, struct process *process,
+		      const struct open_stack *stack)
 {
 	struct process_stack key = { .process = process->number, .stack = stack->number };
 	uint32_t last = 0;
@@ -269,8 +278,8 @@ static int note_paths(struct collector *collector, struct process *process, cons
 			if (r < 0)
 				return r;
 		}
-		if (frame->kind == FRAME_KERNEL || frame->kind == FRAME_KERNEL_NAMED || frame->executable == 0 ||
-		    frame->executable == last)
+		if (frame->kind == FRAME_KERNEL || frame->kind == FRAME_KERNEL_NAMED ||
+		    frame->executable == 0 || frame->executable == last)
 			continue;
 		last = frame->executable;
 		r = process_table_note_path(process, frame->executable);
@@ -281,15 +290,17 @@ static int note_paths(struct collector *collector, struct process *process, cons
 }
 
 /* Number of the sample's stack; 0 when it is only counted. */
-static int stack_of(struct collector *collector, struct process *process, const struct abi_sample *sample,
-		    const struct abi_frame *frames, uint32_t *ret_number)
+static int stack_of(struct collector *collector, struct process *process,
+		    const struct abi_sample *sample, const struct abi_frame *frames,
+		    uint32_t *ret_number)
 {
 	const struct open_stack *stack;
 	uint32_t index;
 	int r;
 
 	*ret_number = 0;
-	if (sample->flags & ABI_SAMPLE_WITHOUT_STACK || sample->n_kernel_frames + sample->n_user_frames == 0)
+	if (sample->flags & ABI_SAMPLE_WITHOUT_STACK ||
+	    sample->n_kernel_frames + sample->n_user_frames == 0)
 		return 0;
 	if (sample->flags & ABI_SAMPLE_FULL) {
 		r = full_stack(collector, process, sample, frames, &index);
@@ -304,7 +315,10 @@ static int stack_of(struct collector *collector, struct process *process, const 
 		collector->stats.stacks_dropped++;
 		return r == -ENOMEM ? 0 : r;
 	}
-	/* The kernel side did not know that it is left out. The stack was read all the same: others may refer to it. */
+	/*
+	 * The kernel side did not know that it is left out. The stack was read all the same: others
+	 * may refer to it.
+	 */
 	if (sample->event_type == EVENT_ON_CPU && process->without_stacks)
 		return 0;
 	stack = &collector->open.stacks.items[index];
@@ -323,8 +337,8 @@ void collector_set_period(struct collector *collector, uint64_t period_ns)
 	collector->options.on_cpu_period_ns = period_ns;
 }
 
-static int series_of(struct collector *collector, const struct process *process, const struct abi_sample *sample,
-		     uint32_t type, uint32_t *ret_number)
+static int series_of(struct collector *collector, const struct process *process,
+		     const struct abi_sample *sample, uint32_t type, uint32_t *ret_number)
 {
 	struct series_key key = {
 		.process = process->number,
@@ -345,27 +359,34 @@ static int series_of(struct collector *collector, const struct process *process,
 	return 0;
 }
 
-static int find_image(struct collector *collector, const struct abi_sample *sample, struct process **ret_process)
+static int find_image(struct collector *collector, const struct abi_sample *sample,
+		      struct process **ret_process)
 {
 	char comm[ABI_COMM_SIZE + 1] = "";
 	struct process *process;
 	int r;
 
-	memcpy(comm, sample->process_comm, strnlen(sample->process_comm, sizeof(sample->process_comm)));
-	r = process_table_find(collector->options.processes, sample->pid, sample->parent_pid, sample->start_time_ns,
-			       comm, sample->flags & ABI_SAMPLE_KERNEL_THREAD && sample->pid == sample->tid, &process);
+	memcpy(comm, sample->process_comm,
+	       strnlen(sample->process_comm, sizeof(sample->process_comm)));
+	r = process_table_find(
+		collector->options.processes, sample->pid, sample->parent_pid,
+		sample->start_time_ns, comm,
+		sample->flags & ABI_SAMPLE_KERNEL_THREAD && sample->pid == sample->tid, &process);
 	if (r < 0)
 		return r;
 	r = process_table_check_execs(collector->options.processes, process,
-				      (uint16_t)(sample->exec_count / ABI_EXEC_STEP), sample->time_ns, comm, &process);
+				      (uint16_t)(sample->exec_count / ABI_EXEC_STEP),
+				      sample->time_ns, comm, &process);
 	if (r < 0)
 		return r;
 	collector->stats.execs_missed += (uint64_t)r;
-	*ret_process = process_table_image_at(collector->options.processes, process, sample->time_ns);
+	*ret_process =
+		process_table_image_at(collector->options.processes, process, sample->time_ns);
 	return 0;
 }
 
-int collector_image(struct collector *collector, const struct abi_sample *sample, struct process **ret_process)
+int collector_image(struct collector *collector, const struct abi_sample *sample,
+		    struct process **ret_process)
 {
 	int r = find_image(collector, sample, ret_process);
 
@@ -374,7 +395,8 @@ int collector_image(struct collector *collector, const struct abi_sample *sample
 	return r;
 }
 
-int collector_process(struct collector *collector, const struct abi_sample *sample, struct process **ret_process)
+int collector_process(struct collector *collector, const struct abi_sample *sample,
+		      struct process **ret_process)
 {
 	struct process *process;
 	int r;
@@ -382,7 +404,8 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
 	r = find_image(collector, sample, &process);
 	if (r < 0)
 		return r;
-	r = process_table_note_cgroups(collector->options.processes, process, sample->cgroups, sample->time_ns);
+	r = process_table_note_cgroups(collector->options.processes, process, sample->cgroups,
+				       sample->time_ns);
 	if (r < 0)
 		return r;
 	if (!process->details_read || process->last_window != collector->window)
@@ -400,10 +423,13 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
 }
 
 /* The pieces of a wait, from its end backwards, each in the slot of its last nanosecond. */
-static int add_wait_rows(struct collector *collector, const struct process *process, const struct abi_sample *sample,
-			 const struct abi_wait *wait, struct window_row row)
+static int add_wait_rows(struct collector *collector, const struct process *process,
+			 const struct abi_sample *sample, const struct abi_wait *wait,
+			 struct window_row row)
 {
-	struct wait_owner owner = { .process = process->number, .tid = sample->tid, .site = wait ? wait->site : 0 };
+	struct wait_owner owner = { .process = process->number,
+				    .tid = sample->tid,
+				    .site = wait ? wait->site : 0 };
 	uint64_t left_ns = MIN(sample->value, MAX_WAIT_PIECES * WAIT_PIECE_NS);
 	uint64_t end_ns = sample->time_ns;
 	uint32_t site = 0;
@@ -416,17 +442,19 @@ static int add_wait_rows(struct collector *collector, const struct process *proc
 		row.slot = (end_ns - 1) / SLOT_NS;
 		r = vec_push(&collector->rows, row);
 		if (r == 0 && wait)
-			r = wait_shares_add_row(&collector->wait_shares, site, wait, collector->rows.count - 1,
-						row.value);
+			r = wait_shares_add_row(&collector->wait_shares, site, wait,
+						collector->rows.count - 1, row.value);
 		end_ns -= row.value;
 		left_ns -= row.value;
 	}
 	return r;
 }
 
-/* The part of waits that was no waiting stands beside them, on the same stack: @row is of the wait. */
-static int add_queued_row(struct collector *collector, const struct process *process, const struct abi_sample *sample,
-			  struct window_row row)
+/*
+ * The part of waits that was no waiting stands beside them, on the same stack: @row is of the wait.
+ */
+static int add_queued_row(struct collector *collector, const struct process *process,
+			  const struct abi_sample *sample, struct window_row row)
 {
 	int r;
 
@@ -440,7 +468,8 @@ static int add_queued_row(struct collector *collector, const struct process *pro
 	return vec_push(&collector->rows, row);
 }
 
-int collector_add(struct collector *collector, const struct abi_sample *sample, const struct abi_frame *frames)
+int collector_add(struct collector *collector, const struct abi_sample *sample,
+		  const struct abi_frame *frames)
 {
 	struct window_row row = { .slot = sample->time_ns / SLOT_NS, .value = sample->value };
 	struct process *process;
@@ -468,8 +497,9 @@ int collector_add(struct collector *collector, const struct abi_sample *sample, 
 	r = add_queued_row(collector, process, sample, row);
 	if (r < 0)
 		return r;
-	return add_wait_rows(collector, process, sample,
-			     sample->flags & ABI_SAMPLE_STANDS ? (const struct abi_wait *)frames : NULL, row);
+	return add_wait_rows(
+		collector, process, sample,
+		sample->flags & ABI_SAMPLE_STANDS ? (const struct abi_wait *)frames : NULL, row);
 }
 
 static void forget_sendings(void *arg, uint64_t *first_sent_sequence, bool all)
@@ -495,7 +525,8 @@ static int forget_process_all(void *arg, struct process *process)
 void collector_forget(struct collector *collector, bool all)
 {
 	definitions_forget(&collector->definitions, all);
-	(void)process_table_each(collector->options.processes, all ? forget_process_all : forget_process, collector);
+	(void)process_table_each(collector->options.processes,
+				 all ? forget_process_all : forget_process, collector);
 	executable_cache_forget_sendings(collector->options.executables,
 					 all ? 0 : collector->definitions.acknowledged_sequence);
 }

@@ -10,5 +10,9 @@
 
 #include "bpf/abi/sample_record.h"
 
-/* 0, or -1: not all of it was copied. What lies outside is as absent as a page that was not resident. */
-int copied_stack_read(const struct abi_stack_copy *copy, uint64_t address, void *buffer, size_t size);
+/*
+ * 0, or -1: not all of it was copied. What lies outside is as absent as a page that was not
+ * resident.
+ */
+int copied_stack_read(const struct abi_stack_copy *copy, uint64_t address, void *buffer,
+		      size_t size);

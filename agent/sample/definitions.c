@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two tables of numbers with a ceiling: when one is full, what was not used for a minute leaves, and if that is not
- * enough, what was used longest ago. Numbers never come back, so forgetting costs one more definition on the wire and
- * nothing else.
+ * Two tables of numbers with a ceiling: when one is full, what was not used for a minute leaves,
+ * and if that is not enough, what was used longest ago. Numbers never come back, so forgetting
+ * costs one more definition on the wire and nothing else.
  */
 #include "agent/sample/definitions.h"
 
@@ -12,10 +12,13 @@
 #include "common/log.h"
 
 /* 40 bytes each: 2.6 MB when full. A busy host has some 20 thousand stacks a minute. */
-#define MAX_STACK_NUMBERS 65536
+#define MAX_STACK_NUMBERS  65536
 #define MAX_SERIES_NUMBERS 32768
 
-/* From here on what is old is looked for: where programs come and go, most of it is of processes that have ended. */
+/*
+ * From here on what is old is looked for: where programs come and go, most of it is of processes
+ * that have ended.
+ */
 #define SWEEP_FRACTION 4
 
 /* Windows (5 s) after which an unused number leaves when room is needed. */
@@ -29,7 +32,8 @@ int definitions_init(struct definitions *definitions)
 	r = hash_table_new(sizeof(uint64_t), sizeof(struct stack_number), 0, &definitions->stacks);
 	if (r < 0)
 		return r;
-	return hash_table_new(sizeof(struct series_key), sizeof(struct series_number), 0, &definitions->series);
+	return hash_table_new(sizeof(struct series_key), sizeof(struct series_number), 0,
+			      &definitions->series);
 }
 
 void definitions_release(struct definitions *definitions)
@@ -56,8 +60,8 @@ int definitions_stack(struct definitions *definitions, uint64_t content_hash, ui
 	return 0;
 }
 
-int definitions_series(struct definitions *definitions, const struct series_key *key, uint64_t window,
-		       struct series_number **ret_number)
+int definitions_series(struct definitions *definitions, const struct series_key *key,
+		       uint64_t window, struct series_number **ret_number)
 {
 	struct series_number *series;
 	void *value;
@@ -80,7 +84,8 @@ void definitions_acknowledge(struct definitions *definitions, uint64_t sequence)
 		definitions->acknowledged_sequence = sequence;
 }
 
-bool definitions_must_send(const struct definitions *definitions, uint64_t *first_sent_sequence, uint64_t sequence)
+bool definitions_must_send(const struct definitions *definitions, uint64_t *first_sent_sequence,
+			   uint64_t sequence)
 {
 	if (*first_sent_sequence != 0 && *first_sent_sequence <= definitions->acknowledged_sequence)
 		return false;
@@ -109,8 +114,12 @@ void definitions_forget(struct definitions *definitions, bool all)
 	}
 }
 
-/* Removes what was not used in the last @keep windows before @window. @last_window_at: where an element says when. */
-static size_t remove_unused(struct hash_table *table, size_t last_window_at, uint64_t keep, uint64_t window)
+/*
+ * Removes what was not used in the last @keep windows before @window. @last_window_at: where an
+ * element says when.
+ */
+static size_t remove_unused(struct hash_table *table, size_t last_window_at, uint64_t keep,
+			    uint64_t window)
 {
 	size_t before = hash_table_count(table);
 	size_t cursor = 0;
@@ -127,11 +136,11 @@ static size_t remove_unused(struct hash_table *table, size_t last_window_at, uin
 }
 
 /*
- * What is old leaves without a word. When there is too much all the same, those used longest ago leave, and are
- * counted; those of the open window stay in any case, as it refers to them.
+ * What is old leaves without a word. When there is too much all the same, those used longest ago
+ * leave, and are counted; those of the open window stay in any case, as it refers to them.
  */
-static void sweep_table(struct definitions *definitions, struct hash_table *table, size_t last_window_at,
-			size_t max_numbers, uint64_t window)
+static void sweep_table(struct definitions *definitions, struct hash_table *table,
+			size_t last_window_at, size_t max_numbers, uint64_t window)
 {
 	size_t evicted = 0;
 
@@ -141,16 +150,17 @@ static void sweep_table(struct definitions *definitions, struct hash_table *tabl
 	for (uint64_t keep = KEEP_WINDOWS; keep-- > 0 && hash_table_count(table) > max_numbers;)
 		evicted += remove_unused(table, last_window_at, keep, window);
 	if (evicted > 0 && definitions->n_evicted == 0)
-		log_warn("more than %zu stacks or series are in use: those used longest ago are forgotten, and defined "
-			 "again when they come back",
-			 max_numbers);
+		log_warn(
+			"more than %zu stacks or series are in use: those used longest ago are forgotten, and defined "
+			"again when they come back",
+			max_numbers);
 	definitions->n_evicted += evicted;
 }
 
 void definitions_sweep(struct definitions *definitions, uint64_t window)
 {
-	sweep_table(definitions, definitions->stacks, offsetof(struct stack_number, last_window), MAX_STACK_NUMBERS,
-		    window);
+	sweep_table(definitions, definitions->stacks, offsetof(struct stack_number, last_window),
+		    MAX_STACK_NUMBERS, window);
 	sweep_table(definitions, definitions->series, offsetof(struct series_number, last_window),
 		    MAX_SERIES_NUMBERS, window);
 }

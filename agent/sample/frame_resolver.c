@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel pcs outside the image: modules by their ranges, everything else by the names of run-time code, which are read
- * from kallsyms again when a pc is not among them (code is made, freed and made again at the same place).
+ * Kernel pcs outside the image: modules by their ranges, everything else by the names of run-time
+ * code, which are read from kallsyms again when a pc is not among them (code is made, freed and
+ * made again at the same place).
  */
 #include "agent/sample/frame_resolver.h"
 
@@ -31,7 +32,7 @@ struct frame_resolver {
 	const struct kernel_layout *layout;
 	struct kernel_code code;
 	struct hash_table *names; /* uint64_t key -> struct named_code */
-	uint64_t read_ns;	  /* when kallsyms was read last, 0 never */
+	uint64_t read_ns;         /* when kallsyms was read last, 0 never */
 	uint64_t names_lost;
 };
 
@@ -93,7 +94,8 @@ uint64_t frame_resolver_names_lost(const struct frame_resolver *resolver)
 }
 
 /* 1: *ret_key names the code at @pc. 0: it has no name, or none that we know yet. */
-static int name_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uint64_t now_ns, uint64_t *ret_key)
+static int name_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uint64_t now_ns,
+			       uint64_t *ret_key)
 {
 	const char *name = kernel_code_find(&resolver->code, pc);
 	void *value;
@@ -112,9 +114,10 @@ static int name_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uin
 	*ret_key = hash64_of(name, strlen(name));
 	if (hash_table_count(resolver->names) >= MAX_NAMES) {
 		if (resolver->names_lost == 0)
-			log_warn("more than %d functions of BPF programs and trampolines were sampled: frames in them "
-				 "may lack names",
-				 MAX_NAMES);
+			log_warn(
+				"more than %d functions of BPF programs and trampolines were sampled: frames in them "
+				"may lack names",
+				MAX_NAMES);
 		resolver->names_lost += MAX_NAMES;
 		hash_table_clear(resolver->names);
 	}
@@ -171,13 +174,17 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 			convert_kernel(resolver, frame->address, sample->time_ns, frame);
 			continue;
 		}
-		mapping = process_table_mapping(resolver->processes, process, frame->address, sample->time_ns);
+		mapping = process_table_mapping(resolver->processes, process, frame->address,
+						sample->time_ns);
 		if (mapping && mapping->executable) {
 			frame->executable = mapping->executable->number;
 			frame->kind = mapping->kind;
 			frame->address -= mapping->bias;
 		} else if (!mapping && i > sample->n_kernel_frames) {
-			/* No caller is where nothing is mapped: the frame pointer was something else. */
+			/*
+			 * No caller is where nothing is mapped: the frame pointer was something
+			 * else.
+			 */
 			*ret_cut = STACK_CUT_NO_MAPPING;
 			return count - 1;
 		}

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Raw pcs -> frames, for what the kernel side could not turn into (executable, address) itself: processes it was not
- * told about yet, kernel modules, and code that the kernel made at run time (BPF JIT, trampolines), which gets a name.
+ * Raw pcs -> frames, for what the kernel side could not turn into (executable, address) itself:
+ * processes it was not told about yet, kernel modules, and code that the kernel made at run time
+ * (BPF JIT, trampolines), which gets a name.
  */
 
 #include "agent/executable/kernel_layout.h"
@@ -19,8 +20,8 @@ int frame_resolver_new(struct process_table *processes, struct executable_cache 
 struct frame_resolver *frame_resolver_free(struct frame_resolver *resolver);
 
 /*
- * Converts @frames[n_kernel + n_user], leaf first, into ret_frames (as many; fewer when the stack leaves executable
- * memory: *ret_cut then says so). Returns their number.
+ * Converts @frames[n_kernel + n_user], leaf first, into ret_frames (as many; fewer when the stack
+ * leaves executable memory: *ret_cut then says so). Returns their number.
  */
 size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *process,
 			      const struct abi_sample *sample, const struct abi_frame *frames,

@@ -16,8 +16,8 @@ void wait_shares_release(struct wait_shares *shares)
 	vec_release(&shares->shares);
 }
 
-int wait_shares_add_time(struct wait_shares *shares, const struct wait_owner *owner, const struct abi_wait *wait,
-			 uint32_t *ret_site)
+int wait_shares_add_time(struct wait_shares *shares, const struct wait_owner *owner,
+			 const struct abi_wait *wait, uint32_t *ret_site)
 {
 	struct wait_site_total *site;
 	void *value;
@@ -41,8 +41,8 @@ int wait_shares_add_time(struct wait_shares *shares, const struct wait_owner *ow
 	return 0;
 }
 
-int wait_shares_add_row(struct wait_shares *shares, uint32_t site_index, const struct abi_wait *wait, size_t row,
-			uint64_t piece_ns)
+int wait_shares_add_row(struct wait_shares *shares, uint32_t site_index,
+			const struct abi_wait *wait, size_t row, uint64_t piece_ns)
 {
 	struct wait_site_total *site = &shares->sites.items[site_index];
 
@@ -53,8 +53,13 @@ int wait_shares_add_row(struct wait_shares *shares, uint32_t site_index, const s
 			(struct wait_share){
 				.row = row,
 				.site = site_index,
-				/* Never none: others may have come while the lot was thinner than it is now. */
-				.n_others = wait->weight_shift > 0 ? (UINT32_C(1) << wait->weight_shift) - 1 : 1,
+				/*
+				 * Never none: others may have come while the lot was thinner than
+				 * it is now.
+				 */
+				.n_others = wait->weight_shift > 0
+						    ? (UINT32_C(1) << wait->weight_shift) - 1
+						    : 1,
 				.piece_ns = piece_ns,
 			});
 }
@@ -65,12 +70,14 @@ static uint64_t lengthened_ns(const struct wait_site_total *site)
 	uint64_t taken_ns = site->taken_ns / site->n_taken;
 	uint64_t others_ns = site->n_others > 0 ? site->others_ns / site->n_others : taken_ns;
 
-	return taken_ns > others_ns ? MIN(taken_ns - others_ns, site->capture_ns / site->n_taken) : 0;
+	return taken_ns > others_ns ? MIN(taken_ns - others_ns, site->capture_ns / site->n_taken)
+				    : 0;
 }
 
 static uint64_t weight_of(const struct wait_share *share, const struct wait_site_total *site)
 {
-	uint64_t rest_ns = share->piece_ns > site->lengthened_ns ? share->piece_ns - site->lengthened_ns : 0;
+	uint64_t rest_ns =
+		share->piece_ns > site->lengthened_ns ? share->piece_ns - site->lengthened_ns : 0;
 	uint64_t least_ns = share->piece_ns / 8 + 1;
 
 	return MAX(rest_ns, least_ns) * share->n_others;
@@ -80,7 +87,8 @@ void wait_shares_settle(struct wait_shares *shares, struct window_row *rows)
 {
 	for (size_t i = 0; i < shares->sites.count; i++) {
 		if (shares->sites.items[i].n_taken > 0)
-			shares->sites.items[i].lengthened_ns = lengthened_ns(&shares->sites.items[i]);
+			shares->sites.items[i].lengthened_ns =
+				lengthened_ns(&shares->sites.items[i]);
 	}
 	for (size_t i = 0; i < shares->shares.count; i++) {
 		struct wait_site_total *site = &shares->sites.items[shares->shares.items[i].site];
@@ -91,7 +99,8 @@ void wait_shares_settle(struct wait_shares *shares, struct window_row *rows)
 		const struct wait_share *share = &shares->shares.items[i];
 		struct wait_site_total *site = &shares->sites.items[share->site];
 		uint64_t weight = weight_of(share, site);
-		uint64_t part_ns = (uint64_t)((unsigned __int128)site->others_ns * weight / site->weight);
+		uint64_t part_ns =
+			(uint64_t)((unsigned __int128)site->others_ns * weight / site->weight);
 
 		/* Of what is left, so that nothing is lost to rounding. */
 		rows[share->row].value += part_ns;

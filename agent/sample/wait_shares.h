@@ -2,14 +2,17 @@
 #pragma once
 
 /*
- * Time of waits whose stacks were not taken, shared out among those of the same thread and site that were.
+ * Time of waits whose stacks were not taken, shared out among those of the same thread and site
+ * that were.
  *
- * The kernel side takes the stack of one wait in 2^weight_shift and tells with it the exact time and number of those
- * that it skipped. Within one window a site's skipped time goes to its rows by what each stands for: the sum is exact,
- * and so is each stack's part on the average. Used by the agent's main thread.
+ * The kernel side takes the stack of one wait in 2^weight_shift and tells with it the exact time
+ * and number of those that it skipped. Within one window a site's skipped time goes to its rows by
+ * what each stands for: the sum is exact, and so is each stack's part on the average. Used by the
+ * agent's main thread.
  *
- * Taking a stack lengthens a wait where the CPU that is busy with it has to wake the thread, and does not where another
- * one does. How much it was tells the difference between the means of those with a stack and those without.
+ * Taking a stack lengthens a wait where the CPU that is busy with it has to wake the thread, and
+ * does not where another one does. How much it was tells the difference between the means of those
+ * with a stack and those without.
  */
 
 #include "agent/sample/window.h"
@@ -18,8 +21,8 @@
 #include "common/vec.h"
 
 struct wait_share {
-	size_t row;    /* index */
-	uint32_t site; /* index */
+	size_t row;        /* index */
+	uint32_t site;     /* index */
 	uint32_t n_others; /* that it stands for, by the lot */
 	uint64_t piece_ns;
 };
@@ -56,12 +59,12 @@ struct wait_owner {
 };
 
 /* Skipped time came in. *ret_site is for wait_shares_add_row(), which must follow. 0 or -ENOMEM. */
-int wait_shares_add_time(struct wait_shares *shares, const struct wait_owner *owner, const struct abi_wait *wait,
-			 uint32_t *ret_site);
+int wait_shares_add_time(struct wait_shares *shares, const struct wait_owner *owner,
+			 const struct abi_wait *wait, uint32_t *ret_site);
 
 /* Row @row, which lasted @piece_ns itself, takes part. */
-int wait_shares_add_row(struct wait_shares *shares, uint32_t site, const struct abi_wait *wait, size_t row,
-			uint64_t piece_ns);
+int wait_shares_add_row(struct wait_shares *shares, uint32_t site, const struct abi_wait *wait,
+			size_t row, uint64_t piece_ns);
 
 /* Adds to the rows' values what is theirs, and forgets all. */
 void wait_shares_settle(struct wait_shares *shares, struct window_row *rows);

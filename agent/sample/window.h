@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * A closed window: everything one batch says, as plain arrays that the encoder reads. Who fills it decides which
- * definitions go along (those the server has not acknowledged). All pointers are borrowed for the call.
+ * A closed window: everything one batch says, as plain arrays that the encoder reads. Who fills it
+ * decides which definitions go along (those the server has not acknowledged). All pointers are
+ * borrowed for the call.
  */
 
 #include "agent/executable/executable.h"
@@ -18,7 +19,7 @@ struct window_label {
 struct window_frame {
 	uint64_t address;
 	uint32_t executable; /* number, 0 none */
-	uint8_t kind;	     /* enum frame_kind */
+	uint8_t kind;        /* enum frame_kind */
 	uint8_t zero[3];     /* frames are hashed as bytes */
 };
 
@@ -63,7 +64,7 @@ struct window_series {
 struct window_row {
 	uint32_t series;
 	uint32_t stack; /* 0: only counted */
-	uint64_t slot;	/* CLOCK_MONOTONIC / SLOT_NS */
+	uint64_t slot;  /* CLOCK_MONOTONIC / SLOT_NS */
 	uint64_t value;
 };
 
@@ -106,7 +107,8 @@ struct window {
 	size_t n_series;
 	struct window_stack *stacks; /* the encoder sorts them root first */
 	size_t n_stacks;
-	struct window_row *rows; /* the encoder sorts them by (series, slot, stack) and joins equal ones */
+	/* the encoder sorts them by (series, slot, stack) and joins equal ones */
+	struct window_row *rows;
 	size_t n_rows;
 	const struct window_named_frame *named_frames;
 	size_t n_named_frames;

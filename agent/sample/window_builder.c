@@ -21,7 +21,8 @@ struct builder {
 	struct window *window;
 	struct arena *arena;
 	struct hash_table *executables; /* uint32_t number: goes along or is known */
-	struct hash_table *processes;	/* a supplement: uint32_t number of those it carries; else NULL */
+	/* a supplement: uint32_t number of those it carries; else NULL */
+	struct hash_table *processes;
 	struct executable_vec wanted;
 };
 
@@ -37,17 +38,18 @@ static int want_executable(struct builder *builder, uint32_t number)
 		return r;
 	executable = executable_cache_by_number(builder->collector->options.executables, number);
 	if (!executable ||
-	    !definitions_must_send(&builder->collector->definitions, &executable->first_sent_sequence,
-				   builder->window->sequence))
+	    !definitions_must_send(&builder->collector->definitions,
+				   &executable->first_sent_sequence, builder->window->sequence))
 		return 0;
 	return vec_push(&builder->wanted, executable);
 }
 
-static int build_labels(struct builder *builder, const struct process *process, struct window_process *ret_process)
+static int build_labels(struct builder *builder, const struct process *process,
+			struct window_process *ret_process)
 {
 	const struct string_table *strings = builder->collector->options.strings;
-	struct window_label *labels =
-		arena_alloc_array(builder->arena, process->n_labels + EXTRA_LABELS, sizeof(*labels));
+	struct window_label *labels = arena_alloc_array(
+		builder->arena, process->n_labels + EXTRA_LABELS, sizeof(*labels));
 	const char *service = process->name;
 	size_t count = 0;
 
@@ -79,10 +81,12 @@ static int build_labels(struct builder *builder, const struct process *process, 
 	return 0;
 }
 
-static int build_process(struct builder *builder, const struct process *process, struct window_process *ret_process)
+static int build_process(struct builder *builder, const struct process *process,
+			 struct window_process *ret_process)
 {
 	const struct string_table *strings = builder->collector->options.strings;
-	struct window_path *paths = arena_alloc_array(builder->arena, process->n_paths + 1, sizeof(*paths));
+	struct window_path *paths =
+		arena_alloc_array(builder->arena, process->n_paths + 1, sizeof(*paths));
 	size_t n_paths = 0;
 	int r;
 
@@ -123,7 +127,8 @@ static int build_processes(struct builder *builder)
 {
 	struct collector *collector = builder->collector;
 	size_t capacity = hash_table_count(collector->processes);
-	struct window_process *processes = arena_alloc_array(builder->arena, capacity + 1, sizeof(*processes));
+	struct window_process *processes =
+		arena_alloc_array(builder->arena, capacity + 1, sizeof(*processes));
 	size_t cursor = 0;
 	size_t count = 0;
 	void *value;
@@ -151,7 +156,8 @@ static int build_series(struct builder *builder, uint64_t window_number)
 {
 	struct collector *collector = builder->collector;
 	struct hash_table *table = collector->definitions.series;
-	struct window_series *series = arena_alloc_array(builder->arena, hash_table_count(table) + 1, sizeof(*series));
+	struct window_series *series =
+		arena_alloc_array(builder->arena, hash_table_count(table) + 1, sizeof(*series));
 	const void *found_key;
 	size_t cursor = 0;
 	size_t count = 0;
@@ -173,7 +179,8 @@ static int build_series(struct builder *builder, uint64_t window_number)
 		series[count].number = number->number;
 		series[count].process = key->process;
 		series[count].tid = key->tid;
-		series[count].thread_name = arena_copy_text(builder->arena, key->thread_name, strlen(key->thread_name));
+		series[count].thread_name =
+			arena_copy_text(builder->arena, key->thread_name, strlen(key->thread_name));
 		series[count].type = (enum event_type)key->type;
 		series[count].cpu = key->cpu;
 		series[count].period_ns = key->period_ns;
@@ -185,7 +192,8 @@ static int build_series(struct builder *builder, uint64_t window_number)
 	return 0;
 }
 
-static int add_stack(struct builder *builder, const struct open_stack *stack, struct window_stack *stacks)
+static int add_stack(struct builder *builder, const struct open_stack *stack,
+		     struct window_stack *stacks)
 {
 	int r;
 
@@ -209,14 +217,18 @@ static int build_stacks(struct builder *builder)
 	const struct open_stack_vec *open = &collector->open.stacks;
 	int r;
 
-	builder->window->stacks = arena_alloc_array(builder->arena, open->count + 1, sizeof(*builder->window->stacks));
+	builder->window->stacks = arena_alloc_array(builder->arena, open->count + 1,
+						    sizeof(*builder->window->stacks));
 	if (!builder->window->stacks)
 		return -ENOMEM;
 	for (size_t i = 0; i < open->count; i++) {
-		struct stack_number *number =
-			hash_table_find(collector->definitions.stacks, &open->items[i].content_hash);
+		struct stack_number *number = hash_table_find(collector->definitions.stacks,
+							      &open->items[i].content_hash);
 
-		/* The number may have been swept since: then the stack has no rows the server could not read. */
+		/*
+		 * The number may have been swept since: then the stack has no rows the server could
+		 * not read.
+		 */
 		if (number && number->number == open->items[i].number &&
 		    !definitions_must_send(&collector->definitions, &number->first_sent_sequence,
 					   builder->window->sequence))
@@ -232,7 +244,8 @@ static int build_named_frames(struct builder *builder)
 {
 	struct collector *collector = builder->collector;
 	size_t capacity = hash_table_count(collector->named_frames);
-	struct window_named_frame *named = arena_alloc_array(builder->arena, capacity + 1, sizeof(*named));
+	struct window_named_frame *named =
+		arena_alloc_array(builder->arena, capacity + 1, sizeof(*named));
 	const void *key;
 	size_t cursor = 0;
 	size_t count = 0;
@@ -241,7 +254,8 @@ static int build_named_frames(struct builder *builder)
 		return -ENOMEM;
 	while (hash_table_next(collector->named_frames, &cursor, &key, NULL)) {
 		memcpy(&named[count].key, key, sizeof(uint64_t));
-		named[count].name = frame_resolver_name(collector->options.frames, named[count].key);
+		named[count].name =
+			frame_resolver_name(collector->options.frames, named[count].key);
 		if (named[count].name)
 			count++;
 	}
@@ -262,8 +276,9 @@ static void *copy_items(struct arena *arena, const void *items, size_t count, si
 
 static int finish_executables(struct builder *builder)
 {
-	builder->window->executables = copy_items(builder->arena, builder->wanted.items, builder->wanted.count,
-						  sizeof(*builder->wanted.items));
+	builder->window->executables =
+		copy_items(builder->arena, builder->wanted.items, builder->wanted.count,
+			   sizeof(*builder->wanted.items));
 	builder->window->n_executables = builder->wanted.count;
 	return builder->window->executables ? 0 : -ENOMEM;
 }
@@ -289,7 +304,9 @@ static void open_next_window(struct collector *collector)
 
 static int builder_init(struct builder *builder, struct collector *collector, struct window *window)
 {
-	*builder = (struct builder){ .collector = collector, .window = window, .arena = collector->close_arena };
+	*builder = (struct builder){ .collector = collector,
+				     .window = window,
+				     .arena = collector->close_arena };
 	arena_clear(collector->close_arena);
 	return hash_table_new(sizeof(uint32_t), 0, 0, &builder->executables);
 }
@@ -319,8 +336,8 @@ int collector_close(struct collector *collector, struct window *window)
 	if (r == 0)
 		r = finish_executables(&builder);
 	if (r == 0) {
-		window->rows = copy_items(builder.arena, collector->rows.items, collector->rows.count,
-					  sizeof(*collector->rows.items));
+		window->rows = copy_items(builder.arena, collector->rows.items,
+					  collector->rows.count, sizeof(*collector->rows.items));
 		window->n_rows = collector->rows.count;
 		r = window->rows ? 0 : -ENOMEM;
 	}
@@ -376,8 +393,10 @@ int collector_supplement(struct collector *collector, const uint32_t *stacks, si
 		r = hash_table_new(sizeof(uint32_t), 0, 0, &builder.processes);
 	(void)process_table_each(collector->options.processes, count_process, &n_processes);
 	if (r == 0) {
-		window->processes = arena_alloc_array(builder.arena, n_processes + 1, sizeof(*window->processes));
-		window->stacks = arena_alloc_array(builder.arena, n_stacks + 1, sizeof(*window->stacks));
+		window->processes = arena_alloc_array(builder.arena, n_processes + 1,
+						      sizeof(*window->processes));
+		window->stacks =
+			arena_alloc_array(builder.arena, n_stacks + 1, sizeof(*window->stacks));
 		r = window->processes && window->stacks ? 0 : -ENOMEM;
 	}
 	if (r == 0)
@@ -390,7 +409,9 @@ int collector_supplement(struct collector *collector, const uint32_t *stacks, si
 
 		if (!stack)
 			stack = stack_of_number(&collector->before, stacks[i]);
-		/* Frames are kept for two windows; a stack without frames says that they are gone. */
+		/*
+		 * Frames are kept for two windows; a stack without frames says that they are gone.
+		 */
 		r = add_stack(&builder, stack ? stack : &gone, window->stacks);
 	}
 	for (size_t i = 0; i < n_executables && r == 0; i++)

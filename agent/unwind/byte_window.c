@@ -12,8 +12,8 @@ void byte_window_release(struct byte_window *window)
 	window->count = 0;
 }
 
-int byte_window_part(const struct byte_window *whole, uint64_t offset, uint64_t size, size_t capacity,
-		     struct byte_window *ret_part)
+int byte_window_part(const struct byte_window *whole, uint64_t offset, uint64_t size,
+		     size_t capacity, struct byte_window *ret_part)
 {
 	struct byte_window part = {
 		.fd = whole->fd,
@@ -49,7 +49,8 @@ static int move_to(struct byte_window *window, uint64_t offset)
 	return 0;
 }
 
-int byte_window_get(struct byte_window *window, uint64_t offset, size_t size, const uint8_t **ret_bytes)
+int byte_window_get(struct byte_window *window, uint64_t offset, size_t size,
+		    const uint8_t **ret_bytes)
 {
 	int r;
 

@@ -4,10 +4,11 @@
 #include "common/elf/frame_cursor.h"
 
 /*
- * Two shapes are compared byte by byte: the procedure linkage table's (every linker writes the same) and that of
- * OpenSSL's Montgomery multiplication. The others are found by evaluating the expression on a small stack of terms
- * instead of numbers: a term is a constant, a register plus a constant, or what lies in memory there plus a constant.
- * So it does not matter in how many ways "plus 8" is written.
+ * Two shapes are compared byte by byte: the procedure linkage table's (every linker writes the
+ * same) and that of OpenSSL's Montgomery multiplication. The others are found by evaluating the
+ * expression on a small stack of terms instead of numbers: a term is a constant, a register plus a
+ * constant, or what lies in memory there plus a constant. So it does not matter in how many ways
+ * "plus 8" is written.
  */
 
 enum {
@@ -223,7 +224,8 @@ static bool is_plt(struct bytes_view expression, struct cfa_shape *ret_shape)
  */
 static bool is_indexed(struct bytes_view expression, struct cfa_shape *ret_shape)
 {
-	static const uint8_t after[] = { 0, OP_LIT0 + 8, OP_MUL, OP_PLUS, OP_DEREF, OP_PLUS_UCONST, 8 };
+	static const uint8_t after[] = { 0,        OP_LIT0 + 8,    OP_MUL, OP_PLUS,
+					 OP_DEREF, OP_PLUS_UCONST, 8 };
 	uint8_t offset, reg;
 
 	if (expression.size != 3 + sizeof(after) || expression.data[0] != OP_BREG0 + 7 ||
@@ -234,7 +236,9 @@ static bool is_indexed(struct bytes_view expression, struct cfa_shape *ret_shape
 	/* One byte of SLEB128 that is not negative; a general register. */
 	if (offset > 0x3f || reg < OP_BREG0 || reg > OP_BREG0 + 15)
 		return false;
-	*ret_shape = (struct cfa_shape){ .kind = CFA_SHAPE_INDEXED, .reg = reg - OP_BREG0, .offset = offset };
+	*ret_shape = (struct cfa_shape){ .kind = CFA_SHAPE_INDEXED,
+					 .reg = reg - OP_BREG0,
+					 .offset = offset };
 	return true;
 }
 

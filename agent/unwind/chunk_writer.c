@@ -6,7 +6,10 @@
 
 #include "common/scoped.h"
 
-/* A row of a dense page's piece repeats the rule before it, unless one begins there: 64 bytes have at most 64 rows. */
+/*
+ * A row of a dense page's piece repeats the rule before it, unless one begins there: 64 bytes have
+ * at most 64 rows.
+ */
 #define PIECES_PER_PAGE (1u << (UNWIND_PAGE_SHIFT - UNWIND_DENSE_UNIT_SHIFT))
 
 /* Where rows begin that have @n_units units before them: behind one more index than units. */
@@ -31,7 +34,7 @@ struct chunk_writer {
 	chunk_function on_chunk;
 	void *arg;
 	struct local_rule *local; /* [table->n_rules] */
-	uint32_t chunk;		  /* counts from 1 */
+	uint32_t chunk;           /* counts from 1 */
 	uint32_t n_units, n_rows, unit_shift;
 	uint64_t first_unit;
 	uint16_t unit_rows[UNWIND_CHUNK_HALVES]; /* rows before each unit */
@@ -52,7 +55,8 @@ static uint16_t local_rule(struct chunk_writer *writer, uint16_t rule)
 	struct chunk_record *record = &writer->record;
 
 	if (local->chunk != writer->chunk) {
-		*local = (struct local_rule){ .chunk = writer->chunk, .number = (uint16_t)record->n_rules };
+		*local = (struct local_rule){ .chunk = writer->chunk,
+					      .number = (uint16_t)record->n_rules };
 		record->rules[record->n_rules++] = writer->table->rules[rule];
 	}
 	return local->number;
@@ -77,8 +81,10 @@ static int flush(struct chunk_writer *writer)
 	chunk->n_units = (uint16_t)writer->n_units;
 	chunk->unit_shift = (uint16_t)writer->unit_shift;
 	for (uint32_t unit = 0; unit < writer->n_units; unit++)
-		chunk->halves[UNWIND_CHUNK_FIRST_HALF + unit] = (uint16_t)(first_row + writer->unit_rows[unit]);
-	chunk->halves[UNWIND_CHUNK_FIRST_HALF + writer->n_units] = (uint16_t)(first_row + writer->n_rows);
+		chunk->halves[UNWIND_CHUNK_FIRST_HALF + unit] =
+			(uint16_t)(first_row + writer->unit_rows[unit]);
+	chunk->halves[UNWIND_CHUNK_FIRST_HALF + writer->n_units] =
+		(uint16_t)(first_row + writer->n_rows);
 	memcpy(&chunk->rows[first_row], writer->rows, writer->n_rows * sizeof(*writer->rows));
 	r = writer->on_chunk(writer->arg, &writer->record);
 	writer->n_units = 0;
@@ -89,12 +95,13 @@ static int flush(struct chunk_writer *writer)
 }
 
 /* Begins a unit that @n_rows rows will be pushed to. */
-static int begin_unit(struct chunk_writer *writer, uint32_t unit_shift, uint64_t unit, uint32_t n_rows)
+static int begin_unit(struct chunk_writer *writer, uint32_t unit_shift, uint64_t unit,
+		      uint32_t n_rows)
 {
 	int r = 0;
 
-	if (writer->n_units > 0 &&
-	    (writer->unit_shift != unit_shift || !fits(writer->n_units + 1, writer->n_rows + n_rows)))
+	if (writer->n_units > 0 && (writer->unit_shift != unit_shift ||
+				    !fits(writer->n_units + 1, writer->n_rows + n_rows)))
 		r = flush(writer);
 	if (writer->n_units == 0) {
 		writer->unit_shift = unit_shift;
@@ -104,7 +111,8 @@ static int begin_unit(struct chunk_writer *writer, uint32_t unit_shift, uint64_t
 	return r;
 }
 
-static int write_page(struct chunk_writer *writer, uint64_t unit, const struct abi_unwind_row *rows, uint32_t n_rows)
+static int write_page(struct chunk_writer *writer, uint64_t unit, const struct abi_unwind_row *rows,
+		      uint32_t n_rows)
 {
 	int r = begin_unit(writer, UNWIND_PAGE_SHIFT, unit, n_rows);
 
@@ -113,8 +121,8 @@ static int write_page(struct chunk_writer *writer, uint64_t unit, const struct a
 	return r;
 }
 
-static int write_dense_page(struct chunk_writer *writer, uint64_t page, const struct abi_unwind_row *rows,
-			    uint32_t n_rows)
+static int write_dense_page(struct chunk_writer *writer, uint64_t page,
+			    const struct abi_unwind_row *rows, uint32_t n_rows)
 {
 	uint64_t first_unit = page << (UNWIND_PAGE_SHIFT - UNWIND_DENSE_UNIT_SHIFT);
 	uint16_t rule = rows[0].rule;
@@ -129,7 +137,8 @@ static int write_dense_page(struct chunk_writer *writer, uint64_t page, const st
 
 		while (behind < n_rows && rows[behind].offset < end)
 			behind++;
-		r = begin_unit(writer, UNWIND_DENSE_UNIT_SHIFT, first_unit + piece, behind - at + !has_start);
+		r = begin_unit(writer, UNWIND_DENSE_UNIT_SHIFT, first_unit + piece,
+			       behind - at + !has_start);
 		if (r == 0 && !has_start)
 			push_row(writer, (uint16_t)start, rule);
 		for (; r == 0 && at < behind; at++) {
@@ -153,7 +162,8 @@ static int write_table(struct chunk_writer *writer)
 		if (fits(1, n_rows))
 			r = write_page(writer, first_page + page, table->rows + first, n_rows);
 		else
-			r = write_dense_page(writer, first_page + page, table->rows + first, n_rows);
+			r = write_dense_page(writer, first_page + page, table->rows + first,
+					     n_rows);
 	}
 	return r < 0 ? r : flush(writer);
 }

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Cuts an unwind table into the chunks that the BPF maps hold (bpf/abi/unwind_maps.h), each with the rules that its
- * rows use, so that one chunk can be loaded without the others. A chunk takes as many whole code pages as fit. A code
- * page with more rows than a chunk gets chunks of its own, cut at pieces of 64 bytes.
+ * Cuts an unwind table into the chunks that the BPF maps hold (bpf/abi/unwind_maps.h), each with
+ * the rules that its rows use, so that one chunk can be loaded without the others. A chunk takes as
+ * many whole code pages as fit. A code page with more rows than a chunk gets chunks of its own, cut
+ * at pieces of 64 bytes.
  */
 
 #include "agent/unwind/unwind_table.h"

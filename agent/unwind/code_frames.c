@@ -4,8 +4,9 @@
 #include "agent/unwind/code_state.h"
 
 /*
- * A place has a state when some way leads there. Ways are followed one after the other; a jump is a surer way than
- * what comes behind a call, which may never return, so that the first may replace the second once.
+ * A place has a state when some way leads there. Ways are followed one after the other; a jump is a
+ * surer way than what comes behind a call, which may never return, so that the first may replace
+ * the second once.
  */
 
 /* Longer functions are left alone: each byte has a state. */
@@ -22,8 +23,8 @@ enum sureness {
 
 struct place {
 	struct code_state state; /* before the instruction */
-	uint8_t sureness;	 /* enum sureness */
-	uint8_t length;		 /* of the instruction; 0: not looked at */
+	uint8_t sureness;        /* enum sureness */
+	uint8_t length;          /* of the instruction; 0: not looked at */
 };
 
 VEC_DEFINE(way_vec, uint32_t);
@@ -59,31 +60,40 @@ struct code_frames *code_frames_free(struct code_frames *frames)
 	return NULL;
 }
 
-const struct unwind_builder_row *code_frames_rows(const struct code_frames *frames, size_t *ret_count)
+const struct unwind_builder_row *code_frames_rows(const struct code_frames *frames,
+						  size_t *ret_count)
 {
 	*ret_count = frames->rows.count;
 	return frames->rows.items;
 }
 
-/* ---- one instruction ---------------------------------------------------------------------------------------- */
+/*
+ * ---- one instruction
+ * ----------------------------------------------------------------------------------------
+ */
 
 static bool is_in_code(const struct code_frames *frames, uint64_t address)
 {
-	return address >= frames->code.vaddr && address - frames->code.vaddr < frames->code.bytes.size;
+	return address >= frames->code.vaddr &&
+	       address - frames->code.vaddr < frames->code.bytes.size;
 }
 
-/* ---- the ways through a function ---------------------------------------------------------------------------- */
+/*
+ * ---- the ways through a function
+ * ----------------------------------------------------------------------------
+ */
 
 struct walk {
 	struct code_frames *frames;
 	struct code_address_vec *found;
 	uint64_t start;
-	uint32_t size;		  /* up to the function's end */
+	uint32_t size;             /* up to the function's end */
 	struct code_state at_jump; /* by a register: where the cases of a switch begin */
 	bool has_switch;
 };
 
-static int reach(struct walk *walk, uint64_t offset, const struct code_state *state, enum sureness sureness)
+static int reach(struct walk *walk, uint64_t offset, const struct code_state *state,
+		 enum sureness sureness)
 {
 	struct place *place = &walk->frames->places[offset];
 
@@ -103,7 +113,8 @@ static int note_address(struct walk *walk, uint64_t address)
 }
 
 /* On with what comes behind, and at the target. 1: there is something behind; 0: not; negative. */
-static int branch(struct walk *walk, const struct x86_instruction *instruction, const struct code_state *behind)
+static int branch(struct walk *walk, const struct x86_instruction *instruction,
+		  const struct code_state *behind)
 {
 	uint64_t target = instruction->target - walk->start;
 	int r = 0;
@@ -149,8 +160,8 @@ static int follow_way(struct walk *walk, uint32_t offset)
 	struct code_state behind;
 	int r;
 
-	if (!x86_decode((struct bytes_view){ code.data + into_code, walk->size - offset }, walk->start + offset,
-			&instruction)) {
+	if (!x86_decode((struct bytes_view){ code.data + into_code, walk->size - offset },
+			walk->start + offset, &instruction)) {
 		place->sureness = UNREACHED;
 		return 0;
 	}
@@ -175,7 +186,10 @@ static int follow_ways(struct walk *walk)
 	return r;
 }
 
-/* Cases of a switch are reached by a table that is not looked at: they stand where nothing else leads. */
+/*
+ * Cases of a switch are reached by a table that is not looked at: they stand where nothing else
+ * leads.
+ */
 static int follow_cases(struct walk *walk)
 {
 	uint32_t offset = 0;
@@ -194,7 +208,10 @@ static int follow_cases(struct walk *walk)
 	return r;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------- */
+/*
+ * ---- rows ---------------------------------------------------------------------------------------
+ * ------------
+ */
 
 static struct abi_unwind_rule rule_of(const struct place *place)
 {
@@ -209,7 +226,8 @@ static int add_row(struct code_frames *frames, uint64_t address, const struct ab
 
 	if (rows->count > 0 && memcmp(&rows->items[rows->count - 1].rule, rule, sizeof(*rule)) == 0)
 		return 0;
-	return vec_push(&frames->rows, (struct unwind_builder_row){ .start = address, .rule = *rule });
+	return vec_push(&frames->rows,
+			(struct unwind_builder_row){ .start = address, .rule = *rule });
 }
 
 /* Up to the end of the last instruction that is reached. */

@@ -7,10 +7,15 @@
 #include "agent/unwind/eh_frame_file.h"
 #include "common/scoped.h"
 
-/* What is between functions for alignment is shorter; so is what is left when the linker merges sections. */
+/*
+ * What is between functions for alignment is shorter; so is what is left when the linker merges
+ * sections.
+ */
 #define MIN_GAP_BYTES 64
 
-/* A compiler's runtime puts 200 bytes into every library; where they begin is known (start_code.h). */
+/*
+ * A compiler's runtime puts 200 bytes into every library; where they begin is known (start_code.h).
+ */
 #define MIN_ALL_GAPS_BYTES 1024
 
 /* libx265 has 12 MiB. */
@@ -33,7 +38,8 @@ VEC_DEFINE(run_vec, struct run);
 bool code_gaps_is_code(const struct elf_file *elf, const struct elf_section *section)
 {
 	return section->type == SHT_PROGBITS && section->flags & SHF_EXECINSTR &&
-	       section->file_offset <= elf->file_size && section->size <= elf->file_size - section->file_offset &&
+	       section->file_offset <= elf->file_size &&
+	       section->size <= elf->file_size - section->file_offset &&
 	       section->vaddr <= UINT64_MAX - section->size;
 }
 
@@ -54,7 +60,8 @@ static int add_fde(void *argument, const struct eh_frame_fde *fde)
 	struct run *last = runs->count > 0 ? &runs->items[runs->count - 1] : NULL;
 	struct run run = { fde->program.start, fde->program.end };
 
-	if (last && run.start >= last->start && (run.start <= last->end || run.start - last->end < MIN_GAP_BYTES)) {
+	if (last && run.start >= last->start &&
+	    (run.start <= last->end || run.start - last->end < MIN_GAP_BYTES)) {
 		last->end = MAX(last->end, run.end);
 		return 0;
 	}
@@ -72,14 +79,17 @@ static int compare_runs(const void *left, const void *right)
 	return (a->end > b->end) - (a->end < b->end);
 }
 
-static int add_gap(const struct elf_section *section, uint64_t start, uint64_t end, struct code_gap_vec *gaps)
+static int add_gap(const struct elf_section *section, uint64_t start, uint64_t end,
+		   struct code_gap_vec *gaps)
 {
 	if (end <= start || end - start < MIN_GAP_BYTES || gaps->count == MAX_GAPS)
 		return 0;
-	return vec_push(gaps, (struct code_gap){ start, end, section->file_offset + (start - section->vaddr) });
+	return vec_push(gaps, (struct code_gap){ start, end,
+						 section->file_offset + (start - section->vaddr) });
 }
 
-static int add_gaps_of(const struct elf_section *section, const struct run_vec *runs, struct code_gap_vec *gaps)
+static int add_gaps_of(const struct elf_section *section, const struct run_vec *runs,
+		       struct code_gap_vec *gaps)
 {
 	uint64_t end = section->vaddr + section->size;
 	uint64_t position = section->vaddr;

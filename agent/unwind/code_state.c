@@ -2,9 +2,9 @@
 #include "agent/unwind/code_state.h"
 
 /*
- * A copy of rsp is taken at its word: a register that is overwritten in a way that x86_decode() does not see would be
- * taken for one. Whoever needs to be sure looks whether all ways to a return restore rsp from the copy: then no way
- * there can have lost it.
+ * A copy of rsp is taken at its word: a register that is overwritten in a way that x86_decode()
+ * does not see would be taken for one. Whoever needs to be sure looks whether all ways to a return
+ * restore rsp from the copy: then no way there can have lost it.
  */
 
 static void lose_sp(struct code_state *state)
@@ -21,12 +21,16 @@ static bool is_plausible(int64_t bytes)
 	return bytes > -(1 << 28) && bytes < 1 << 28;
 }
 
-/* ---- the frame pointer -------------------------------------------------------------------------------------- */
+/*
+ * ---- the frame pointer
+ * --------------------------------------------------------------------------------------
+ */
 
 /* What is saved later may be anything. */
 static void save_fp(struct code_state *state, int32_t at)
 {
-	if (state->fp_saved_at == 0 && state->sp_is_known && !state->fp_is_lost && !state->fp_is_base)
+	if (state->fp_saved_at == 0 && state->sp_is_known && !state->fp_is_lost &&
+	    !state->fp_is_base)
 		state->fp_saved_at = at;
 }
 
@@ -69,7 +73,10 @@ static void leave(struct code_state *state)
 	state->sp_delta -= 8;
 }
 
-/* ---- copies of the stack pointer ---------------------------------------------------------------------------- */
+/*
+ * ---- copies of the stack pointer
+ * ----------------------------------------------------------------------------
+ */
 
 static void restore_sp(struct code_state *state, int64_t displacement)
 {
@@ -140,7 +147,10 @@ static void align_sp(struct code_state *state)
 	state->sp_delta = 0;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------------------- */
+/*
+ * ---- all ----------------------------------------------------------------------------------------
+ * ------------
+ */
 
 static void apply_push(struct code_state *state, const struct x86_instruction *instruction)
 {
@@ -237,8 +247,8 @@ static void apply(struct code_state *state, const struct x86_instruction *instru
 }
 
 /*
- * Above the place where rbp was saved nothing is known of it: signal handlers may write there. It was loaded before,
- * or is lost.
+ * Above the place where rbp was saved nothing is known of it: signal handlers may write there. It
+ * was loaded before, or is lost.
  */
 static void forget_what_was_left(struct code_state *state)
 {
@@ -258,7 +268,10 @@ void code_state_apply(struct code_state *state, const struct x86_instruction *in
 	forget_what_was_left(state);
 }
 
-/* ---- rules -------------------------------------------------------------------------------------------------- */
+/*
+ * ---- rules --------------------------------------------------------------------------------------
+ * ------------
+ */
 
 /* DWARF's numbers (psABI x86-64, figure 3.36) of those in instructions. */
 static const uint8_t dwarf_registers[16] = { 0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 };
@@ -283,7 +296,10 @@ static bool set_cfa_by_copy(const struct code_state *state, struct abi_unwind_ru
 
 static bool set_cfa(const struct code_state *state, struct abi_unwind_rule *rule)
 {
-	/* Before the stack pointer: callees of V8's builtins take their arguments off the stack, rbp stays. */
+	/*
+	 * Before the stack pointer: callees of V8's builtins take their arguments off the stack,
+	 * rbp stays.
+	 */
 	if (state->fp_is_base) {
 		rule->cfa = UNWIND_CFA_FP;
 		rule->cfa_offset = state->fp_delta + 8;

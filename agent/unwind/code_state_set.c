@@ -30,7 +30,8 @@ void code_state_set_release(struct code_state_set *set)
 	*set = (struct code_state_set){};
 }
 
-int code_state_set_intern(struct code_state_set *set, const struct code_state *state, uint16_t *ret_number)
+int code_state_set_intern(struct code_state_set *set, const struct code_state *state,
+			  uint16_t *ret_number)
 {
 	size_t slot = (size_t)hash64_of(state, sizeof(*state)) & (N_SLOTS - 1);
 

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The distinct states of a piece of code, numbered in the order of their appearance: its places hold numbers.
+ * The distinct states of a piece of code, numbered in the order of their appearance: its places
+ * hold numbers.
  */
 
 #include "agent/unwind/code_state.h"
@@ -21,4 +22,5 @@ int code_state_set_reset(struct code_state_set *set);
 void code_state_set_release(struct code_state_set *set);
 
 /* 1; 0: there is no room for it. */
-int code_state_set_intern(struct code_state_set *set, const struct code_state *state, uint16_t *ret_number);
+int code_state_set_intern(struct code_state_set *set, const struct code_state *state,
+			  uint16_t *ret_number);

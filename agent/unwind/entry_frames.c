@@ -9,17 +9,29 @@
 #include "common/file.h"
 #include "common/scoped.h"
 
-/* glibc's loader has the longest known: 61 bytes. Up to the next multiple of 16, where another function may begin. */
+/*
+ * glibc's loader has the longest known: 61 bytes. Up to the next multiple of 16, where another
+ * function may begin.
+ */
 #define START_BYTES 64
 
-/* Symbols and their names are looked through for one function of the C library: its own have 100 KiB. */
+/*
+ * Symbols and their names are looked through for one function of the C library: its own have 100
+ * KiB.
+ */
 #define MAX_SYMBOLS_BYTES (2 * MIB)
 
-/* Of makecontext() up to where it takes the entry's address; of the entry up to where it sets the stack pointer. */
+/*
+ * Of makecontext() up to where it takes the entry's address; of the entry up to where it sets the
+ * stack pointer.
+ */
 #define MAKER_BYTES 512
 #define ENTRY_BYTES 64
 
-/* The C library's code: glibc's has 1.4 MiB. That of a program that is linked with it may be larger. */
+/*
+ * The C library's code: glibc's has 1.4 MiB. That of a program that is linked with it may be
+ * larger.
+ */
 #define MAX_CODE_BYTES (4 * MIB)
 
 #define X86_RBX 3
@@ -44,14 +56,16 @@ int entry_frames_add_start(const struct elf_file *elf, struct unwind_builder *bu
 		if (unwind_builder_covers(builder, elf->entry))
 			return 0;
 		return add_end(builder, elf->entry,
-			       elf->entry + MIN((uint64_t)START_BYTES,
-						segment->memory_size - (elf->entry - segment->vaddr)));
+			       elf->entry +
+				       MIN((uint64_t)START_BYTES,
+					   segment->memory_size - (elf->entry - segment->vaddr)));
 	}
 	return 0;
 }
 
 /* The address of the function @name in a table of symbols; 0: not there. */
-static uint64_t find_function(const struct bytes *symbols, const struct bytes *names, const char *name)
+static uint64_t find_function(const struct bytes *symbols, const struct bytes *names,
+			      const char *name)
 {
 	for (size_t i = 0; i + sizeof(Elf64_Sym) <= symbols->size; i += sizeof(Elf64_Sym)) {
 		Elf64_Sym symbol;
@@ -60,7 +74,8 @@ static uint64_t find_function(const struct bytes *symbols, const struct bytes *n
 		if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF ||
 		    symbol.st_name >= names->size)
 			continue;
-		if (strncmp((const char *)names->data + symbol.st_name, name, names->size - symbol.st_name) == 0 &&
+		if (strncmp((const char *)names->data + symbol.st_name, name,
+			    names->size - symbol.st_name) == 0 &&
 		    memchr(names->data + symbol.st_name, '\0', names->size - symbol.st_name))
 			return symbol.st_value;
 	}
@@ -81,7 +96,8 @@ static int find_in_section(const struct elf_file *elf, const char *section_name,
 		return 0;
 	strings = &elf->sections[section->link];
 	/* Larger than any C library's; a program that large is linked with one. */
-	if (strings->type != SHT_STRTAB || section->size > MAX_SYMBOLS_BYTES || strings->size > MAX_SYMBOLS_BYTES)
+	if (strings->type != SHT_STRTAB || section->size > MAX_SYMBOLS_BYTES ||
+	    strings->size > MAX_SYMBOLS_BYTES)
 		return 0;
 	r = elf_file_read_section(elf, section, &symbols);
 	if (r == 0)
@@ -99,8 +115,9 @@ static int find_symbol(const struct elf_file *elf, const char *name, uint64_t *r
 }
 
 /*
- * The entry begins with rsp = rbx, which no function does that has a caller: before it there is at most the shadow
- * stack's part. *ret_end: behind its last instruction, or behind what was looked at.
+ * The entry begins with rsp = rbx, which no function does that has a caller: before it there is at
+ * most the shadow stack's part. *ret_end: behind its last instruction, or behind what was looked
+ * at.
  */
 static int is_context_entry(const struct elf_file *elf, uint64_t address, uint64_t *ret_end)
 {
@@ -112,13 +129,15 @@ static int is_context_entry(const struct elf_file *elf, uint64_t address, uint64
 	while (n > 0 && at < (size_t)n) {
 		struct x86_instruction instruction;
 
-		if (!x86_decode((struct bytes_view){ code + at, (size_t)n - at }, address + at, &instruction))
+		if (!x86_decode((struct bytes_view){ code + at, (size_t)n - at }, address + at,
+				&instruction))
 			break;
 		at += instruction.length;
-		if (instruction.effect == X86_SP_FROM_COPY && instruction.reg == X86_RBX && instruction.value == 0)
+		if (instruction.effect == X86_SP_FROM_COPY && instruction.reg == X86_RBX &&
+		    instruction.value == 0)
 			sets_sp = true;
-		else if (!sets_sp && instruction.effect != X86_PLAIN && instruction.effect != X86_JUMP_IF &&
-			 instruction.effect != X86_NUMBER)
+		else if (!sets_sp && instruction.effect != X86_PLAIN &&
+			 instruction.effect != X86_JUMP_IF && instruction.effect != X86_NUMBER)
 			return 0;
 		else if (instruction.effect == X86_STOP)
 			break;
@@ -143,10 +162,14 @@ int entry_frames_add_context(const struct elf_file *elf, struct unwind_builder *
 	for (size_t at = 0; n > 0 && at < (size_t)n;) {
 		struct x86_instruction instruction;
 
-		if (!x86_decode((struct bytes_view){ code + at, (size_t)n - at }, maker + at, &instruction))
+		if (!x86_decode((struct bytes_view){ code + at, (size_t)n - at }, maker + at,
+				&instruction))
 			break;
 		at += instruction.length;
-		/* The context's function returns to the first byte, and return addresses are looked up one before. */
+		/*
+		 * The context's function returns to the first byte, and return addresses are looked
+		 * up one before.
+		 */
 		if (instruction.effect == X86_ADDRESS && instruction.target > 0 &&
 		    is_context_entry(elf, instruction.target, &end) == 1)
 			return add_end(builder, instruction.target - 1, end);
@@ -164,9 +187,9 @@ static const uint8_t clone_calls[][10] = {
 #define MOV_BYTES 5
 
 /*
- * Behind the test: jl to the error, je to the child's part, each short or near, and ret. Nothing between the system
- * call and the return changes the stack pointer, so that it is at the return address. Returns the address behind; 0: it
- * is something else.
+ * Behind the test: jl to the error, je to the child's part, each short or near, and ret. Nothing
+ * between the system call and the return changes the stack pointer, so that it is at the return
+ * address. Returns the address behind; 0: it is something else.
  */
 static uint64_t end_of_clone(struct bytes_view code, uint64_t address)
 {
@@ -176,7 +199,8 @@ static uint64_t end_of_clone(struct bytes_view code, uint64_t address)
 		struct x86_instruction instruction;
 
 		if (at >= code.size ||
-		    !x86_decode((struct bytes_view){ code.data + at, code.size - at }, address + at, &instruction) ||
+		    !x86_decode((struct bytes_view){ code.data + at, code.size - at }, address + at,
+				&instruction) ||
 		    instruction.effect != X86_JUMP_IF)
 			return 0;
 		at += instruction.length;
@@ -189,16 +213,21 @@ static int add_clones_in(struct unwind_builder *builder, struct bytes_view code,
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(clone_calls); i++) {
-		const uint8_t *found = memmem(code.data, code.size, clone_calls[i], sizeof(clone_calls[i]));
+		const uint8_t *found =
+			memmem(code.data, code.size, clone_calls[i], sizeof(clone_calls[i]));
 		size_t at = found ? (size_t)(found - code.data) : 0;
 		const struct unwind_builder_row row = {
 			.start = vaddr + at + MOV_BYTES,
-			.rule = { .cfa = UNWIND_CFA_CLONE, .cfa_offset = 8, .ra = UNWIND_SAVED_CFA, .ra_offset = -8 },
+			.rule = { .cfa = UNWIND_CFA_CLONE,
+				  .cfa_offset = 8,
+				  .ra = UNWIND_SAVED_CFA,
+				  .ra_offset = -8 },
 		};
 		uint64_t end = 0;
 
 		if (found)
-			end = end_of_clone((struct bytes_view){ found, code.size - at }, vaddr + at);
+			end = end_of_clone((struct bytes_view){ found, code.size - at },
+					   vaddr + at);
 		if (end != 0)
 			r = unwind_builder_add_rows(builder, &row, 1, end);
 	}

@@ -5,8 +5,8 @@
 #include "common/scoped.h"
 
 /*
- * A trial writes down what it changes, so that it can be undone. What comes behind a call may never be reached: it is
- * followed after all else, each call's continuation as a trial within the trial.
+ * A trial writes down what it changes, so that it can be undone. What comes behind a call may never
+ * be reached: it is followed after all else, each call's continuation as a trial within the trial.
  */
 
 #define FUNCTION_ALIGNMENT 16
@@ -31,7 +31,7 @@ enum sureness {
 
 /* Of a function that has been believed, and where one begins. */
 #define BELIEVED 4
-#define ENTRY	 8
+#define ENTRY    8
 
 struct place {
 	uint16_t state;
@@ -126,7 +126,10 @@ int gap_code_begin(struct gap_code *gap, const struct code_range *code)
 	return code_state_set_reset(&gap->states);
 }
 
-/* ---- ways --------------------------------------------------------------------------------------------------- */
+/*
+ * ---- ways ---------------------------------------------------------------------------------------
+ * ------------
+ */
 
 static enum sureness sureness_of(const struct place *place)
 {
@@ -143,7 +146,8 @@ static bool rules_are_equal(const struct gap_code *gap, uint16_t left, uint16_t 
 
 static int set_place(struct gap_code *gap, uint32_t offset, struct place place)
 {
-	int r = vec_push(&gap->changes, (struct change){ .offset = offset, .before = gap->places[offset] });
+	int r = vec_push(&gap->changes,
+			 (struct change){ .offset = offset, .before = gap->places[offset] });
 
 	if (r == 0)
 		gap->places[offset] = place;
@@ -180,7 +184,8 @@ static int reach(struct gap_code *gap, uint32_t offset, uint16_t state)
 }
 
 /* A jump that leaves the piece: the end of a function, if it leaves nothing behind on the stack. */
-static void leave_piece(struct gap_code *gap, const struct code_state *state, enum x86_effect effect)
+static void leave_piece(struct gap_code *gap, const struct code_state *state,
+			enum x86_effect effect)
 {
 	if (state->sp_is_known && state->sp_delta == 0)
 		gap->findings.is_proved |= effect == X86_JUMP;
@@ -198,7 +203,8 @@ static void end_by_return(struct gap_code *gap, const struct code_state *state)
 		gap->findings.is_doubtful = true;
 }
 
-static int follow_jump(struct gap_code *gap, const struct x86_instruction *instruction, uint16_t state)
+static int follow_jump(struct gap_code *gap, const struct x86_instruction *instruction,
+		       uint16_t state)
 {
 	uint64_t target = instruction->target - gap->code.vaddr;
 
@@ -218,7 +224,8 @@ static int note_call(struct gap_code *gap, const struct x86_instruction *instruc
 }
 
 /* 1: control goes on behind it; 0 not; 2: once a function that is called has returned. */
-static int branch(struct gap_code *gap, const struct x86_instruction *instruction, uint32_t offset, uint16_t state)
+static int branch(struct gap_code *gap, const struct x86_instruction *instruction, uint32_t offset,
+		  uint16_t state)
 {
 	int r = 0;
 
@@ -228,7 +235,8 @@ static int branch(struct gap_code *gap, const struct x86_instruction *instructio
 		r = follow_jump(gap, instruction, state);
 		return r < 0 ? r : instruction->effect == X86_JUMP_IF;
 	case X86_JUMP_INDIRECT:
-		return vec_push(&gap->new_switches, (struct onward){ .offset = offset, .state = state });
+		return vec_push(&gap->new_switches,
+				(struct onward){ .offset = offset, .state = state });
 	case X86_CALL:
 		r = note_call(gap, instruction);
 		return r < 0 ? r : 2;
@@ -245,19 +253,22 @@ static int branch(struct gap_code *gap, const struct x86_instruction *instructio
 }
 
 /*
- * "push rbp; mov rbp, rsp" begins a function: the return address is beside the saved rbp. Whoever comes there with more
- * on the stack has put a return address of its own there, as V8's builtins do for those that they go on with.
+ * "push rbp; mov rbp, rsp" begins a function: the return address is beside the saved rbp. Whoever
+ * comes there with more on the stack has put a return address of its own there, as V8's builtins do
+ * for those that they go on with.
  */
-static bool is_frame_begun_late(const struct gap_code *gap, uint32_t offset, const struct code_state *before,
+static bool is_frame_begun_late(const struct gap_code *gap, uint32_t offset,
+				const struct code_state *before,
 				const struct x86_instruction *instruction)
 {
-	return instruction->effect == X86_FP_FROM_SP && instruction->value == 0 && before->sp_is_known &&
-	       before->sp_delta != 8 && offset > 0 && gap->code.bytes.data[offset - 1] == PUSH_RBP;
+	return instruction->effect == X86_FP_FROM_SP && instruction->value == 0 &&
+	       before->sp_is_known && before->sp_delta != 8 && offset > 0 &&
+	       gap->code.bytes.data[offset - 1] == PUSH_RBP;
 }
 
 /* The number of the state behind the instruction. 1; 0: there are too many. */
-static int state_behind(struct gap_code *gap, uint32_t offset, const struct x86_instruction *instruction,
-			uint16_t *ret_state)
+static int state_behind(struct gap_code *gap, uint32_t offset,
+			const struct x86_instruction *instruction, uint16_t *ret_state)
 {
 	const uint16_t before = gap->places[offset].state;
 	struct code_state state = gap->states.items[before];
@@ -268,8 +279,8 @@ static int state_behind(struct gap_code *gap, uint32_t offset, const struct x86_
 	gap->findings.is_contradicted |= is_frame_begun_late(gap, offset, &state, instruction);
 	code_state_apply(&state, instruction);
 	/* Nothing is below its own return address. */
-	gap->findings.is_contradicted |= state.sp_is_known && state.sp_delta < 0 &&
-					 instruction->effect != X86_RETURN;
+	gap->findings.is_contradicted |=
+		state.sp_is_known && state.sp_delta < 0 && instruction->effect != X86_RETURN;
 	return code_state_set_intern(&gap->states, &state, ret_state);
 }
 
@@ -307,7 +318,10 @@ static int follow_way(struct gap_code *gap, uint32_t offset)
 	return vec_push(&gap->behind_calls, (struct onward){ .offset = next, .state = state });
 }
 
-/* ---- trials ------------------------------------------------------------------------------------------------- */
+/*
+ * ---- trials
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void undo(struct gap_code *gap, size_t n_changes)
 {
@@ -331,7 +345,10 @@ static int follow(struct gap_code *gap, struct onward from, enum sureness surene
 	return r < 0 ? r : 0;
 }
 
-/* As follow(), but what contradicts itself is undone: nobody comes there, as behind a call that never returns. */
+/*
+ * As follow(), but what contradicts itself is undone: nobody comes there, as behind a call that
+ * never returns.
+ */
 static int follow_perhaps(struct gap_code *gap, struct onward from)
 {
 	struct findings before = gap->findings;
@@ -360,8 +377,8 @@ static int follow_behind_calls(struct gap_code *gap)
 }
 
 /*
- * A function may end in nothing but a switch, whose first case stands behind the jump: that has to return, then, as a
- * function does.
+ * A function may end in nothing but a switch, whose first case stands behind the jump: that has to
+ * return, then, as a function does.
  */
 static int follow_first_cases(struct gap_code *gap)
 {
@@ -371,7 +388,8 @@ static int follow_first_cases(struct gap_code *gap)
 		struct onward first_case = gap->new_switches.items[i];
 
 		first_case.offset += gap->places[first_case.offset].length;
-		if (first_case.offset >= gap->size || gap->places[first_case.offset].sureness != UNREACHED)
+		if (first_case.offset >= gap->size ||
+		    gap->places[first_case.offset].sureness != UNREACHED)
 			continue;
 		r = follow_perhaps(gap, first_case);
 		if (r == 0)
@@ -420,7 +438,8 @@ static int try_at(struct gap_code *gap, uint32_t offset, bool is_guess)
 		r = follow_first_cases(gap);
 	if (r < 0)
 		return r;
-	if (gap->findings.is_contradicted || !gap->findings.is_proved || (is_guess && gap->findings.is_doubtful)) {
+	if (gap->findings.is_contradicted || !gap->findings.is_proved ||
+	    (is_guess && gap->findings.is_doubtful)) {
 		undo(gap, 0);
 		gap->called.count = n_called;
 		return 0;
@@ -451,9 +470,15 @@ int gap_code_try(struct gap_code *gap, uint64_t start)
 	return called < 0 ? called : r;
 }
 
-/* ---- what nothing leads to ---------------------------------------------------------------------------------- */
+/*
+ * ---- what nothing leads to
+ * ----------------------------------------------------------------------------------
+ */
 
-/* What fills up to the next function: nop in its forms, int3, zeros. The bytes of one; 0: it is something else. */
+/*
+ * What fills up to the next function: nop in its forms, int3, zeros. The bytes of one; 0: it is
+ * something else.
+ */
 static uint32_t padding_at(const struct gap_code *gap, uint32_t offset)
 {
 	struct bytes_view code = { gap->code.bytes.data + offset, gap->size - offset };
@@ -466,7 +491,8 @@ static uint32_t padding_at(const struct gap_code *gap, uint32_t offset)
 		opcode++;
 	if (opcode + 1 >= code.size)
 		return 0;
-	if (code.data[opcode] != 0x90 && (code.data[opcode] != 0x0f || code.data[opcode + 1] != 0x1f))
+	if (code.data[opcode] != 0x90 &&
+	    (code.data[opcode] != 0x0f || code.data[opcode + 1] != 0x1f))
 		return 0;
 	return x86_decode(code, 0, &instruction) ? instruction.length : 0;
 }
@@ -487,14 +513,18 @@ static int try_case(struct gap_code *gap, uint32_t offset, uint16_t state)
 	return r;
 }
 
-/* Cases stand where nothing else leads, up to the next function; the first that is none is the last. */
+/*
+ * Cases stand where nothing else leads, up to the next function; the first that is none is the
+ * last.
+ */
 static int try_cases(struct gap_code *gap, struct onward from)
 {
 	uint32_t offset = from.offset + MAX(gap->places[from.offset].length, 1u);
 	uint32_t end = MIN(gap->size, from.offset + MAX_SWITCH_BYTES);
 	int r = 0;
 
-	while (r == 0 && offset < end && !(gap->places[offset].sureness & ENTRY) && gap->steps_left > 0) {
+	while (r == 0 && offset < end && !(gap->places[offset].sureness & ENTRY) &&
+	       gap->steps_left > 0) {
 		bool is_unreached = gap->places[offset].sureness == UNREACHED;
 		uint32_t padding = is_unreached ? padding_at(gap, offset) : 0;
 
@@ -529,8 +559,8 @@ static uint32_t end_of_unreached(const struct gap_code *gap, uint32_t offset)
 }
 
 /*
- * Where a function may begin, at @offset or later: where another one ends, but for padding. What is farther from code
- * that is believed may be data, in which something can always be found.
+ * Where a function may begin, at @offset or later: where another one ends, but for padding. What is
+ * farther from code that is believed may be data, in which something can always be found.
  */
 static uint32_t next_guess(const struct gap_code *gap, uint32_t offset)
 {
@@ -566,7 +596,10 @@ int gap_code_complete(struct gap_code *gap)
 	return r < 0 ? r : 0;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------- */
+/*
+ * ---- rows ---------------------------------------------------------------------------------------
+ * ------------
+ */
 
 static int add_row(struct gap_code *gap, uint32_t offset, const struct abi_unwind_rule *rule)
 {
@@ -585,7 +618,8 @@ static bool is_padding(const struct gap_code *gap, uint32_t start, uint32_t end)
 	       (gap->code.vaddr + end) % FUNCTION_ALIGNMENT == 0;
 }
 
-int gap_code_rows(struct gap_code *gap, const struct unwind_builder_row **ret_rows, size_t *ret_count)
+int gap_code_rows(struct gap_code *gap, const struct unwind_builder_row **ret_rows,
+		  size_t *ret_count)
 {
 	static const struct abi_unwind_rule none = { .cfa = UNWIND_CFA_NONE };
 	uint32_t offset = 0;

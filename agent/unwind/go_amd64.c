@@ -4,15 +4,16 @@
 #include "agent/unwind/go_file.h"
 
 /*
- * x86-64. The return address is at CFA - 8, the caller's frame pointer, in a function that has a frame, at CFA - 16:
+ * x86-64. The return address is at CFA - 8, the caller's frame pointer, in a function that has a
+ * frame, at CFA - 16:
  *
  *   until Go 1.20   sub $N,%rsp; mov %rbp,N-8(%rsp); lea N-8(%rsp),%rbp
  *   since Go 1.21   push %rbp; mov %rsp,%rbp; sub $N-8,%rsp
  *
- * A function that goes on on another stack (systemstack, asmcgocall, cgocallback, ...) leaves rbp alone: it still
- * points into the frame that was left. Where the function has a frame of its own (nearly always since Go 1.21) that
- * is exact. Where it has none rbp is its caller's: the caller is skipped, except that of asmcgocall, whose frame's
- * size is known.
+ * A function that goes on on another stack (systemstack, asmcgocall, cgocallback, ...) leaves rbp
+ * alone: it still points into the frame that was left. Where the function has a frame of its own
+ * (nearly always since Go 1.21) that is exact. Where it has none rbp is its caller's: the caller is
+ * skipped, except that of asmcgocall, whose frame's size is known.
  */
 
 #define CODE_BYTES 512
@@ -33,10 +34,12 @@ static struct prologue prologue_of_compiler(const struct go_frame *frame)
 {
 	uint64_t store_bytes = frame->first_delta == 8 ? 0 : frame->first_delta - 8 < 128 ? 5 : 8;
 
-	return (struct prologue){ .saved_from = frame->first_push + store_bytes, .points_here = true };
+	return (struct prologue){ .saved_from = frame->first_push + store_bytes,
+				  .points_here = true };
 }
 
-static struct prologue prologue_in_code(const struct go_frame *frame, const uint8_t *code, size_t size)
+static struct prologue prologue_in_code(const struct go_frame *frame, const uint8_t *code,
+					size_t size)
 {
 	static const uint8_t push[] = { 0x55 };
 	static const uint8_t push_and_move[] = { 0x55, 0x48, 0x89, 0xe5 };
@@ -54,28 +57,32 @@ static struct prologue prologue_in_code(const struct go_frame *frame, const uint
 	if (frame->first_delta == 8 && begins_with(code, size, push, sizeof(push)))
 		return (struct prologue){
 			.saved_from = frame->first_push,
-			.points_here = begins_with(code, size, push_and_move, sizeof(push_and_move)),
+			.points_here =
+				begins_with(code, size, push_and_move, sizeof(push_and_move)),
 		};
 	for (size_t i = 0; i < ARRAY_SIZE(stores); i++)
 		if (begins_with(code + 1, size - 1, stores[i].bytes, sizeof(stores[i].bytes)))
-			return (struct prologue){ .saved_from = frame->first_push + stores[i].length,
+			return (struct prologue){ .saved_from =
+							  frame->first_push + stores[i].length,
 						  .points_here = true };
 	return (struct prologue){};
 }
 
 /* Code from @address on, up to the function's end. */
-static int read_code(const struct go_frames *frames, const struct go_frame *frame, uint64_t address, uint8_t *code,
-		     size_t capacity, size_t *ret_size)
+static int read_code(const struct go_frames *frames, const struct go_frame *frame, uint64_t address,
+		     uint8_t *code, size_t capacity, size_t *ret_size)
 {
 	ssize_t n = 0;
 
 	if (frames->elf)
-		n = go_file_read_code(frames->elf, address, code, MIN(capacity, (size_t)(frame->end - address)));
+		n = go_file_read_code(frames->elf, address, code,
+				      MIN(capacity, (size_t)(frame->end - address)));
 	*ret_size = n < 0 ? 0 : (size_t)n;
 	return n == -ENODATA ? -ENODATA : 0;
 }
 
-static int find_prologue(const struct go_frames *frames, const struct go_frame *frame, struct prologue *ret_prologue)
+static int find_prologue(const struct go_frames *frames, const struct go_frame *frame,
+			 struct prologue *ret_prologue)
 {
 	uint8_t code[16];
 	size_t size;
@@ -95,7 +102,10 @@ static int find_prologue(const struct go_frames *frames, const struct go_frame *
 	return r;
 }
 
-/* ---- rules -------------------------------------------------------------------------------------------------- */
+/*
+ * ---- rules --------------------------------------------------------------------------------------
+ * ------------
+ */
 
 static struct abi_unwind_rule rule_of(int32_t delta, bool fp_is_saved)
 {
@@ -152,7 +162,8 @@ static int split_at(struct go_row_vec *rows, uint64_t address)
 	return 0;
 }
 
-static int make_rules(struct go_row_vec *rows, const struct go_frame *frame, const struct prologue *prologue)
+static int make_rules(struct go_row_vec *rows, const struct go_frame *frame,
+		      const struct prologue *prologue)
 {
 	int r = 0;
 
@@ -167,11 +178,15 @@ static int make_rules(struct go_row_vec *rows, const struct go_frame *frame, con
 	return r;
 }
 
-/* ---- other stacks ------------------------------------------------------------------------------------------- */
+/*
+ * ---- other stacks
+ * -------------------------------------------------------------------------------------------
+ */
 
 /*
- * The end of the first instruction at or after @at that moves something into rsp, or aligns it; @size if there is
- * none. Code is not decoded: these functions are short, and their other bytes do not look like it.
+ * The end of the first instruction at or after @at that moves something into rsp, or aligns it;
+ * @size if there is none. Code is not decoded: these functions are short, and their other bytes do
+ * not look like it.
  */
 static size_t after_sp_write(const uint8_t *code, size_t size, size_t at)
 {
@@ -220,7 +235,9 @@ static int switch_by_frame_pointer(struct go_row_vec *rows, uint64_t from, bool 
 	for (size_t i = 0; i < rows->count && r == 0; i++) {
 		struct unwind_builder_row *row = &rows->items[i];
 
-		/* Behind the pop at its end rbp is the caller's, and the stack is the first again. */
+		/*
+		 * Behind the pop at its end rbp is the caller's, and the stack is the first again.
+		 */
 		if (row->start >= from && !(points_here && is_without_frame(&row->rule)))
 			row->rule = by_frame_pointer;
 	}
@@ -228,11 +245,11 @@ static int switch_by_frame_pointer(struct go_row_vec *rows, uint64_t from, bool 
 }
 
 /*
- * Without a frame of its own. rbp points to the frame record of its caller, which lies switch_delta - 8 above the
- * caller's stack pointer.
+ * Without a frame of its own. rbp points to the frame record of its caller, which lies switch_delta
+ * - 8 above the caller's stack pointer.
  */
-static int finish_asmcgocall(struct go_frames *frames, const struct go_frame *frame, const uint8_t *code, size_t size,
-			     size_t at_switch)
+static int finish_asmcgocall(struct go_frames *frames, const struct go_frame *frame,
+			     const uint8_t *code, size_t size, size_t at_switch)
 {
 	struct abi_unwind_rule above_caller = rule_of(0, false);
 	struct abi_unwind_rule kept = rule_of(0, false);
@@ -250,7 +267,8 @@ static int finish_asmcgocall(struct go_frames *frames, const struct go_frame *fr
 	kept.cfa_addend = 8;
 	r = go_rows_replace_from(&frames->rows, frame->start + at_kept, &kept);
 	if (r == 0)
-		r = go_rows_replace_from(&frames->rows, frame->start + after_sp_write(code, size, at_kept), &back);
+		r = go_rows_replace_from(&frames->rows,
+					 frame->start + after_sp_write(code, size, at_kept), &back);
 	return r;
 }
 

@@ -4,22 +4,26 @@
 #include "agent/unwind/go_file.h"
 
 /*
- * arm64. A function with a frame of N bytes has the return address at the frame's bottom, CFA - N, and the caller's
- * frame pointer 8 below it, which x29 points to; without a frame the return address is in the link register:
+ * arm64. A function with a frame of N bytes has the return address at the frame's bottom, CFA - N,
+ * and the caller's frame pointer 8 below it, which x29 points to; without a frame the return
+ * address is in the link register:
  *
  *   str x30,[sp,#-N]!; stur x29,[sp,#-8]; sub x29,sp,#8
  *
  * A function that goes on on another stack has a frame as well: it is found by x29.
  */
 
-/* Below it the stack pointer is moved by the instruction that saves the return address, above it after that. */
+/*
+ * Below it the stack pointer is moved by the instruction that saves the return address, above it
+ * after that.
+ */
 #define SMALL_FRAME_BYTES 0xf0
 
 #define INSTRUCTION_BYTES 4
 
 /* str x30,[sp,#imm9]! */
 #define STORE_LINK_MASK 0xffe00fffu
-#define STORE_LINK	0xf8000ffeu
+#define STORE_LINK      0xf8000ffeu
 
 static struct abi_unwind_rule rule_of(int32_t delta, bool fp_is_saved)
 {
@@ -51,7 +55,8 @@ static int saves_link(const struct go_frames *frames, const struct go_frame *fra
 	*ret_saves = !frame->is_asm;
 	if (!frame->is_asm || !frames->elf || frame->first_push == 0)
 		return 0;
-	n = go_file_read_code(frames->elf, frame->first_push - INSTRUCTION_BYTES, &instruction, sizeof(instruction));
+	n = go_file_read_code(frames->elf, frame->first_push - INSTRUCTION_BYTES, &instruction,
+			      sizeof(instruction));
 	/* A large frame is made by several instructions, of which none is hand-written. */
 	*ret_saves = frame->first_delta >= SMALL_FRAME_BYTES ||
 		     (n == sizeof(instruction) && (instruction & STORE_LINK_MASK) == STORE_LINK);
@@ -76,7 +81,8 @@ static int delay_fp(struct go_row_vec *rows, const struct go_frame *frame)
 	r = vec_reserve(rows, 1);
 	if (r < 0)
 		return r;
-	memmove(&rows->items[at + 2], &rows->items[at + 1], (rows->count - at - 1) * sizeof(*rows->items));
+	memmove(&rows->items[at + 2], &rows->items[at + 1],
+		(rows->count - at - 1) * sizeof(*rows->items));
 	rows->items[at + 1] = row;
 	rows->count++;
 	return 0;
@@ -95,7 +101,8 @@ static void make_rules(struct go_row_vec *rows, const struct go_frame *frame, bo
 			*rule = (struct abi_unwind_rule){ .cfa = UNWIND_CFA_NONE };
 		else
 			*rule = rule_of(rule->cfa_offset, rows->items[i].start >= saved_from);
-		if (frame->kind != GO_PLAIN && rule->cfa == UNWIND_CFA_SP && rule->fp == UNWIND_SAVED_CFA) {
+		if (frame->kind != GO_PLAIN && rule->cfa == UNWIND_CFA_SP &&
+		    rule->fp == UNWIND_SAVED_CFA) {
 			rule->cfa = UNWIND_CFA_OTHER_STACK;
 			rule->cfa_offset += 8;
 		}

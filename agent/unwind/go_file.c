@@ -9,8 +9,8 @@
 #include "common/scoped.h"
 
 /*
- * Mostly the table has a section of its own. In position-independent programs that another linker than Go's put
- * together it lies somewhere in .data.rel.ro, and is found by how it begins.
+ * Mostly the table has a section of its own. In position-independent programs that another linker
+ * than Go's put together it lies somewhere in .data.rel.ro, and is found by how it begins.
  */
 
 static const char *const own_sections[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
@@ -25,7 +25,7 @@ static const char *const go_marks[] = { ".go.buildinfo", ".note.go.buildid" };
 #define MAX_SEARCHED_BYTES (256 * MIB)
 
 /* moduledata.text, behind seven slices and pointers that have been there since Go 1.16. */
-#define MODULEDATA_TEXT	       176
+#define MODULEDATA_TEXT       176
 #define MODULEDATA_READ_BYTES (MODULEDATA_TEXT + 8)
 
 static bool is_code(const struct elf_file *elf, uint64_t vaddr)
@@ -33,7 +33,8 @@ static bool is_code(const struct elf_file *elf, uint64_t vaddr)
 	for (size_t i = 0; i < elf->n_load_segments; i++) {
 		const struct load_segment *segment = &elf->load_segments[i];
 
-		if (segment->flags & PF_X && vaddr >= segment->vaddr && vaddr - segment->vaddr < segment->memory_size)
+		if (segment->flags & PF_X && vaddr >= segment->vaddr &&
+		    vaddr - segment->vaddr < segment->memory_size)
 			return true;
 	}
 	return false;
@@ -47,8 +48,12 @@ static uint64_t u64_at(const uint8_t *bytes)
 	return value;
 }
 
-/* Go 1.26: the module's description has it. Without one the linker was Go's own, and it is where .text begins. */
-static int text_start_of_module(const struct elf_file *elf, uint64_t pclntab_vaddr, uint64_t *ret_text_start)
+/*
+ * Go 1.26: the module's description has it. Without one the linker was Go's own, and it is where
+ * .text begins.
+ */
+static int text_start_of_module(const struct elf_file *elf, uint64_t pclntab_vaddr,
+				uint64_t *ret_text_start)
 {
 	const struct elf_section *module = elf_file_section(elf, ".go.module");
 	const struct elf_section *text = elf_file_section(elf, ".text");
@@ -70,7 +75,8 @@ static int look_at(const struct elf_file *elf, const struct elf_section *section
 {
 	uint8_t header[GO_PCLNTAB_HEADER_BYTES];
 	struct go_file file = {
-		.pclntab = BYTE_WINDOW_OF_FILE(elf->fd, section->file_offset + offset, section->size - offset),
+		.pclntab = BYTE_WINDOW_OF_FILE(elf->fd, section->file_offset + offset,
+					       section->size - offset),
 		.pclntab_vaddr = section->vaddr + offset,
 	};
 	int r;
@@ -92,7 +98,8 @@ static int look_at(const struct elf_file *elf, const struct elf_section *section
 	return 1;
 }
 
-static int search_section(const struct elf_file *elf, const struct elf_section *section, struct go_file *ret_file)
+static int search_section(const struct elf_file *elf, const struct elf_section *section,
+			  struct go_file *ret_file)
 {
 	scoped_free uint8_t *piece = malloc(PIECE_BYTES);
 	uint64_t end = MIN(section->size, (uint64_t)MAX_SEARCHED_BYTES);
@@ -149,7 +156,8 @@ ssize_t go_file_read_code(const struct elf_file *elf, uint64_t vaddr, void *buff
 		uint64_t offset = vaddr - segment->vaddr;
 		int r;
 
-		if (!(segment->flags & PF_X) || vaddr < segment->vaddr || offset >= segment->file_size)
+		if (!(segment->flags & PF_X) || vaddr < segment->vaddr ||
+		    offset >= segment->file_size)
 			continue;
 		size = (size_t)MIN((uint64_t)size, segment->file_size - offset);
 		r = pread_all(elf->fd, buffer, size, segment->file_offset + offset);

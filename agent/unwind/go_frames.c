@@ -4,8 +4,8 @@
 #include <elf.h>
 
 /*
- * Functions one after the other: rows of the stack pointer, then what the machine makes of them. Most are plain; a
- * few are known by name or by the flags that the runtime has for its own walks.
+ * Functions one after the other: rows of the stack pointer, then what the machine makes of them.
+ * Most are plain; a few are known by name or by the flags that the runtime has for its own walks.
  */
 
 /* All of dockerd, which has 70 thousand functions, is 0.6 million. */
@@ -16,22 +16,14 @@ static const struct {
 	const char *name;
 	enum go_kind kind;
 } known_functions[] = {
-	{ "runtime.asmcgocall", GO_ASMCGOCALL },
-	{ "runtime.asmcgocall_no_g", GO_SWITCHES },
-	{ "runtime.cgocallback", GO_SWITCHES },
-	{ "runtime.goexit", GO_OUTERMOST },
-	{ "runtime.gogo", GO_SWITCHES },
-	{ "runtime.mcall", GO_LEAVES },
-	{ "runtime.morestack", GO_SWITCHES },
-	{ "runtime.mstart", GO_OUTERMOST },
-	{ "runtime.nanotime1", GO_SWITCHES },
-	{ "runtime.rt0_go", GO_OUTERMOST },
-	{ "runtime.sigreturn", GO_SIGNAL },
-	{ "runtime.sigreturn__sigaction", GO_SIGNAL },
-	{ "runtime.systemstack", GO_SWITCHES },
-	{ "runtime.walltime", GO_SWITCHES },
-	{ "runtime.walltime1", GO_SWITCHES },
-	{ "time.now", GO_SWITCHES },
+	{ "runtime.asmcgocall", GO_ASMCGOCALL }, { "runtime.asmcgocall_no_g", GO_SWITCHES },
+	{ "runtime.cgocallback", GO_SWITCHES },  { "runtime.goexit", GO_OUTERMOST },
+	{ "runtime.gogo", GO_SWITCHES },         { "runtime.mcall", GO_LEAVES },
+	{ "runtime.morestack", GO_SWITCHES },    { "runtime.mstart", GO_OUTERMOST },
+	{ "runtime.nanotime1", GO_SWITCHES },    { "runtime.rt0_go", GO_OUTERMOST },
+	{ "runtime.sigreturn", GO_SIGNAL },      { "runtime.sigreturn__sigaction", GO_SIGNAL },
+	{ "runtime.systemstack", GO_SWITCHES },  { "runtime.walltime", GO_SWITCHES },
+	{ "runtime.walltime1", GO_SWITCHES },    { "time.now", GO_SWITCHES },
 };
 
 /* Called by the kernel: below it is the trampoline, and what the signal interrupted. */
@@ -55,17 +47,21 @@ static enum go_kind kind_of(const struct go_function *function, const char *name
 }
 
 /* Before Go 1.18 no flag tells: those that have no frame of the usual form are few. */
-static bool is_hand_written(const struct go_frames *frames, const struct go_function *function, const char *name,
-			    enum go_kind kind)
+static bool is_hand_written(const struct go_frames *frames, const struct go_function *function,
+			    const char *name, enum go_kind kind)
 {
 	if (frames->table.has_flags)
 		return function->flags & GO_FUNCTION_ASM;
 	return kind != GO_PLAIN || strcmp(name, "crosscall2") == 0 || strstr(name, SIGNAL_HANDLER);
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------- */
+/*
+ * ---- rows ---------------------------------------------------------------------------------------
+ * ------------
+ */
 
-int go_rows_replace_from(struct go_row_vec *rows, uint64_t address, const struct abi_unwind_rule *rule)
+int go_rows_replace_from(struct go_row_vec *rows, uint64_t address,
+			 const struct abi_unwind_rule *rule)
 {
 	while (rows->count > 0 && rows->items[rows->count - 1].start >= address)
 		rows->count--;
@@ -73,7 +69,8 @@ int go_rows_replace_from(struct go_row_vec *rows, uint64_t address, const struct
 }
 
 /* 1, 0: nothing is known of the function; -ENOMEM. */
-static int read_rows(struct go_frames *frames, const struct go_function *function, struct go_frame *frame)
+static int read_rows(struct go_frames *frames, const struct go_function *function,
+		     struct go_frame *frame)
 {
 	struct go_pcsp pcsp = go_pcsp_of(&frames->table, function);
 	struct go_pcsp_row row;
@@ -91,7 +88,8 @@ static int read_rows(struct go_frames *frames, const struct go_function *functio
 			frame->first_delta = row.delta;
 		}
 		frame->end = row.end;
-		r = vec_push(&frames->rows, (struct unwind_builder_row){ .start = row.start, .rule = rule });
+		r = vec_push(&frames->rows,
+			     (struct unwind_builder_row){ .start = row.start, .rule = rule });
 		if (r < 0)
 			return r;
 	}
@@ -112,7 +110,10 @@ static int finish_rows(struct go_frames *frames, const struct go_frame *frame)
 	return go_arm64_finish_rows(frames, frame);
 }
 
-/* ---- functions ---------------------------------------------------------------------------------------------- */
+/*
+ * ---- functions
+ * ----------------------------------------------------------------------------------------------
+ */
 
 static int32_t deepest(const struct go_row_vec *rows)
 {
@@ -123,7 +124,10 @@ static int32_t deepest(const struct go_row_vec *rows)
 	return delta;
 }
 
-/* On a goroutine's stack asmcgocall has but this caller; it is called with its whole frame in place. */
+/*
+ * On a goroutine's stack asmcgocall has but this caller; it is called with its whole frame in
+ * place.
+ */
 static bool calls_asmcgocall(const char *name)
 {
 	return strcmp(name, "runtime.cgocall") == 0;
@@ -154,7 +158,8 @@ static int add_function(struct go_frames *frames, uint32_t index, struct later *
 	if (r <= 0)
 		return r;
 	/* Since Go 1.17 there is a wrapper of the same name. */
-	if (frame.kind == GO_ASMCGOCALL && frame.first_push != 0 && !(function.flags & GO_FUNCTION_SP_WRITE)) {
+	if (frame.kind == GO_ASMCGOCALL && frame.first_push != 0 &&
+	    !(function.flags & GO_FUNCTION_SP_WRITE)) {
 		frame.kind = GO_PLAIN;
 		frame.is_asm = false;
 	}
@@ -167,7 +172,8 @@ static int add_function(struct go_frames *frames, uint32_t index, struct later *
 	r = finish_rows(frames, &frame);
 	if (r < 0)
 		return r;
-	return unwind_builder_add_rows(frames->builder, frames->rows.items, frames->rows.count, frame.end);
+	return unwind_builder_add_rows(frames->builder, frames->rows.items, frames->rows.count,
+				       frame.end);
 }
 
 static int add_functions(struct go_frames *frames)
@@ -182,8 +188,9 @@ static int add_functions(struct go_frames *frames)
 	return r < 0 ? r : 1;
 }
 
-int go_frames_add(const struct elf_file *elf, const struct byte_window *pclntab, uint64_t text_start,
-		  const struct unwind_dialect *dialect, struct unwind_builder *builder)
+int go_frames_add(const struct elf_file *elf, const struct byte_window *pclntab,
+		  uint64_t text_start, const struct unwind_dialect *dialect,
+		  struct unwind_builder *builder)
 {
 	struct go_frames frames = {
 		.elf = elf,

@@ -4,8 +4,9 @@
 #include "common/elf/frame_cursor.h"
 
 /*
- * The header has the offsets of the table's parts, each from the header. functab: an entry for each function, its
- * address and the offset of its record; records lie behind it in the same part, in the order of functions.
+ * The header has the offsets of the table's parts, each from the header. functab: an entry for each
+ * function, its address and the offset of its record; records lie behind it in the same part, in
+ * the order of functions.
  */
 
 /* kubelet, the largest known, has 12 MiB. */
@@ -20,8 +21,8 @@
 struct go_layout {
 	uint32_t magic;
 	uint8_t names, pctab, functions; /* in the header */
-	uint8_t entry_bytes;		 /* of each half of a functab entry */
-	uint8_t name, pcsp, flags;	 /* in the record */
+	uint8_t entry_bytes;             /* of each half of a functab entry */
+	uint8_t name, pcsp, flags;       /* in the record */
 };
 
 static const struct go_layout layouts[] = {
@@ -49,7 +50,8 @@ static uint64_t u64_at(const uint8_t *bytes)
 /* magic, two zeros, size of the smallest instruction, size of a pointer. */
 static const struct go_layout *layout_of(const uint8_t *header)
 {
-	if (header[4] != 0 || header[5] != 0 || (header[6] != 1 && header[6] != 4) || header[7] != 8)
+	if (header[4] != 0 || header[5] != 0 || (header[6] != 1 && header[6] != 4) ||
+	    header[7] != 8)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
 		if (layouts[i].magic == u32_at(header))
@@ -69,7 +71,8 @@ bool go_pclntab_has_text_start(const uint8_t *bytes)
 	return layout && layout->entry_bytes == 4;
 }
 
-static int read_pctab(const struct byte_window *whole, uint64_t start, uint64_t end, struct bytes *pctab)
+static int read_pctab(const struct byte_window *whole, uint64_t start, uint64_t end,
+		      struct bytes *pctab)
 {
 	struct byte_window part;
 	const uint8_t *content;
@@ -89,7 +92,8 @@ static int read_pctab(const struct byte_window *whole, uint64_t start, uint64_t 
 	return r;
 }
 
-static int open_parts(const struct byte_window *whole, const uint8_t *header, struct go_pclntab *table)
+static int open_parts(const struct byte_window *whole, const uint8_t *header,
+		      struct go_pclntab *table)
 {
 	const struct go_layout *layout = table->layout;
 	uint64_t names = u64_at(header + layout->names);
@@ -107,9 +111,11 @@ static int open_parts(const struct byte_window *whole, const uint8_t *header, st
 	return r;
 }
 
-int go_pclntab_open(const struct byte_window *whole, uint64_t text_start, struct go_pclntab *ret_table)
+int go_pclntab_open(const struct byte_window *whole, uint64_t text_start,
+		    struct go_pclntab *ret_table)
 {
-	struct go_pclntab table = { .text_start = text_start, .pctab = BYTES_INIT(MAX_PCTAB_BYTES) };
+	struct go_pclntab table = { .text_start = text_start,
+				    .pctab = BYTES_INIT(MAX_PCTAB_BYTES) };
 	uint8_t header[GO_PCLNTAB_HEADER_BYTES];
 	struct byte_window start;
 	const uint8_t *bytes;
@@ -174,7 +180,8 @@ int go_pclntab_function(struct go_pclntab *table, uint32_t index, struct go_func
 	return 1;
 }
 
-int go_pclntab_name(struct go_pclntab *table, const struct go_function *function, char ret_name[GO_NAME_SIZE])
+int go_pclntab_name(struct go_pclntab *table, const struct go_function *function,
+		    char ret_name[GO_NAME_SIZE])
 {
 	uint64_t left = table->names.size - MIN(table->names.size, (uint64_t)function->name_offset);
 	size_t size = (size_t)MIN(left, (uint64_t)(GO_NAME_SIZE - 1));
@@ -200,7 +207,8 @@ struct go_pcsp go_pcsp_of(const struct go_pclntab *table, const struct go_functi
 	if (function->pcsp_offset == 0 || function->pcsp_offset >= view.size)
 		view.size = 0;
 	else
-		view = (struct bytes_view){ view.data + function->pcsp_offset, view.size - function->pcsp_offset };
+		view = (struct bytes_view){ view.data + function->pcsp_offset,
+					    view.size - function->pcsp_offset };
 	return (struct go_pcsp){
 		.reader = bytes_reader_of(view),
 		.pc = function->start,
@@ -210,7 +218,8 @@ struct go_pcsp go_pcsp_of(const struct go_pclntab *table, const struct go_functi
 }
 
 /*
- * Pairs of LEB128 numbers: change of the delta (zigzag), length in instructions. A change of 0 behind the first ends.
+ * Pairs of LEB128 numbers: change of the delta (zigzag), length in instructions. A change of 0
+ * behind the first ends.
  */
 bool go_pcsp_next(struct go_pcsp *pcsp, struct go_pcsp_row *ret_row)
 {

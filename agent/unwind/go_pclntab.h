@@ -2,18 +2,19 @@
 #pragma once
 
 /*
- * Go's table of functions, .gopclntab, as far as unwinding goes: where functions begin, what they are called, and by
- * how much their code has lowered the stack pointer at each of its instructions ("pcsp"). The runtime itself walks
- * stacks by it, so it is in every Go program, stripped or not.
+ * Go's table of functions, .gopclntab, as far as unwinding goes: where functions begin, what they
+ * are called, and by how much their code has lowered the stack pointer at each of its instructions
+ * ("pcsp"). The runtime itself walks stacks by it, so it is in every Go program, stripped or not.
  *
- * Read are the layouts of Go 1.16 (also 1.17), 1.18 (1.19) and 1.20 (until today, 1.26), each named by a magic
- * number; little-endian, 64-bit (runtime/symtab.go of those versions: pcHeader, functab, _func, step()).
+ * Read are the layouts of Go 1.16 (also 1.17), 1.18 (1.19) and 1.20 (until today, 1.26), each named
+ * by a magic number; little-endian, 64-bit (runtime/symtab.go of those versions: pcHeader, functab,
+ * _func, step()).
  */
 
 #include "agent/unwind/byte_window.h"
 
 /* Offset of pcHeader.textStart, which is 0 from Go 1.26 on. */
-#define GO_PCLNTAB_TEXT_START	 24
+#define GO_PCLNTAB_TEXT_START   24
 #define GO_PCLNTAB_HEADER_BYTES 72
 
 /* Longer names are cut; those that are looked for are shorter. */
@@ -21,7 +22,8 @@
 
 enum go_function_flag {
 	GO_FUNCTION_TOP_FRAME = 1, /* the outermost frame of its stack */
-	GO_FUNCTION_SP_WRITE = 2,  /* sets the stack pointer to something that pcsp does not know of */
+	/* sets the stack pointer to something that pcsp does not know of */
+	GO_FUNCTION_SP_WRITE = 2,
 	GO_FUNCTION_ASM = 4,
 };
 
@@ -29,7 +31,7 @@ struct go_pclntab {
 	uint64_t text_start;
 	uint32_t n_functions;
 	uint8_t quantum; /* bytes of the smallest instruction */
-	bool has_flags;	 /* Go 1.16 has none, and 1.17 no GO_FUNCTION_ASM */
+	bool has_flags;  /* Go 1.16 has none, and 1.17 no GO_FUNCTION_ASM */
 	const struct go_layout *layout;
 	struct byte_window functions, records, names;
 	struct bytes pctab;
@@ -47,17 +49,19 @@ bool go_pclntab_is_header(const uint8_t *bytes);
 bool go_pclntab_has_text_start(const uint8_t *bytes);
 
 /*
- * @whole has to outlive the table. @text_start: what functions' addresses are relative to (nothing before Go 1.18).
- * 1 opened; 0: not a table that is understood; -ENOMEM, -ENODATA.
+ * @whole has to outlive the table. @text_start: what functions' addresses are relative to (nothing
+ * before Go 1.18). 1 opened; 0: not a table that is understood; -ENOMEM, -ENODATA.
  */
-int go_pclntab_open(const struct byte_window *whole, uint64_t text_start, struct go_pclntab *ret_table);
+int go_pclntab_open(const struct byte_window *whole, uint64_t text_start,
+		    struct go_pclntab *ret_table);
 void go_pclntab_release(struct go_pclntab *table);
 
 /* 1, 0: this one makes no sense; -ENODATA. */
 int go_pclntab_function(struct go_pclntab *table, uint32_t index, struct go_function *ret_function);
 
 /* "" if it makes no sense. */
-int go_pclntab_name(struct go_pclntab *table, const struct go_function *function, char ret_name[GO_NAME_SIZE]);
+int go_pclntab_name(struct go_pclntab *table, const struct go_function *function,
+		    char ret_name[GO_NAME_SIZE]);
 
 /* [start, end) of a function with the stack pointer @delta below what it was at the entry. */
 struct go_pcsp_row {

@@ -10,8 +10,8 @@
 #include "common/scoped.h"
 
 /*
- * Functions are known by symbols, and where the file has been stripped by being called, or having their address
- * taken, from those that are known, with call frame information or without.
+ * Functions are known by symbols, and where the file has been stripped by being called, or having
+ * their address taken, from those that are known, with call frame information or without.
  */
 
 /* All of musl is 0.6 MB; a program that it is linked into may be larger. */
@@ -22,7 +22,10 @@
 /* musl has 3000. */
 #define MAX_FUNCTIONS (1u << 17)
 
-/* From main to the innermost function of a program that was stripped there are ten; with symbols there is one. */
+/*
+ * From main to the innermost function of a program that was stripped there are ten; with symbols
+ * there is one.
+ */
 #define MAX_ROUNDS 16
 
 /* Start code: 48 31 ed 48 89 e7 48 8d 35 <4> 48 83 e4 f0 e8 <4> */
@@ -73,7 +76,8 @@ const struct load_segment *musl_frames_segment(const struct elf_file *elf, uint6
 		const struct load_segment *segment = &elf->load_segments[i];
 
 		if (!(segment->flags & PF_X) || elf->entry < segment->vaddr ||
-		    elf->entry - segment->vaddr >= segment->file_size || segment->file_offset > elf->file_size)
+		    elf->entry - segment->vaddr >= segment->file_size ||
+		    segment->file_offset > elf->file_size)
 			continue;
 		*ret_size = MIN(segment->file_size, elf->file_size - segment->file_offset);
 		*ret_size = MIN(*ret_size, (uint64_t)MAX_CODE_BYTES);
@@ -82,7 +86,10 @@ const struct load_segment *musl_frames_segment(const struct elf_file *elf, uint6
 	return NULL;
 }
 
-/* ---- functions ---------------------------------------------------------------------------------------------- */
+/*
+ * ---- functions
+ * ----------------------------------------------------------------------------------------------
+ */
 
 static int add_symbols(struct musl_frames *musl, const char *section_name)
 {
@@ -93,14 +100,15 @@ static int add_symbols(struct musl_frames *musl, const char *section_name)
 	if (!section || section->type == SHT_NOBITS || section->size > MAX_SYMBOLS_BYTES)
 		return 0;
 	r = elf_file_read_section(musl->elf, section, &content);
-	for (size_t at = 0; r == 0 && at + sizeof(Elf64_Sym) <= content.size; at += sizeof(Elf64_Sym)) {
+	for (size_t at = 0; r == 0 && at + sizeof(Elf64_Sym) <= content.size;
+	     at += sizeof(Elf64_Sym)) {
 		Elf64_Sym symbol;
 
 		memcpy(&symbol, content.data + at, sizeof(symbol));
 		if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&
 		    musl->functions.count < MAX_FUNCTIONS)
-			r = vec_push(&musl->functions,
-				     (struct function){ .start = symbol.st_value, .size = symbol.st_size });
+			r = vec_push(&musl->functions, (struct function){ .start = symbol.st_value,
+									  .size = symbol.st_size });
 	}
 	return r;
 }
@@ -121,12 +129,14 @@ static void sort_functions(struct musl_frames *musl)
 	size_t count = 0;
 
 	if (functions->count > 1)
-		qsort(functions->items, functions->count, sizeof(*functions->items), compare_functions);
+		qsort(functions->items, functions->count, sizeof(*functions->items),
+		      compare_functions);
 	for (size_t i = 0; i < functions->count; i++) {
 		if (count == 0 || functions->items[count - 1].start != functions->items[i].start)
 			functions->items[count++] = functions->items[i];
 		else
-			functions->items[count - 1].is_looked_at |= functions->items[i].is_looked_at;
+			functions->items[count - 1].is_looked_at |=
+				functions->items[i].is_looked_at;
 	}
 	functions->count = count;
 	musl->n_sorted = count;
@@ -157,13 +167,17 @@ static uint64_t end_of(const struct musl_frames *musl, const struct function *fu
 	return behind < musl->n_sorted ? musl->functions.items[behind].start : UINT64_MAX;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------- */
+/*
+ * ---- rows ---------------------------------------------------------------------------------------
+ * ------------
+ */
 
 static const uint8_t *code_at(const struct musl_frames *musl, uint64_t address, size_t size)
 {
 	uint64_t offset = address - musl->code.vaddr;
 
-	if (address < musl->code.vaddr || offset > musl->code.bytes.size || size > musl->code.bytes.size - offset)
+	if (address < musl->code.vaddr || offset > musl->code.bytes.size ||
+	    size > musl->code.bytes.size - offset)
 		return NULL;
 	return musl->code.bytes.data + offset;
 }
@@ -191,7 +205,8 @@ static int add_trampolines(struct musl_frames *musl)
 		const struct function *function = &musl->functions.items[i];
 
 		if (is_trampoline(musl, function))
-			r = add_rule(musl, function->start - 1, sizeof(restore_rt) + 1, UNWIND_CFA_SIGNAL);
+			r = add_rule(musl, function->start - 1, sizeof(restore_rt) + 1,
+				     UNWIND_CFA_SIGNAL);
 	}
 	return r;
 }
@@ -206,7 +221,8 @@ static int look_at(struct musl_frames *musl, const struct function *function, bo
 
 	if (unwind_builder_covers(musl->builder, function->start) || is_trampoline(musl, function))
 		return 0;
-	r = code_frames_follow(musl->frames, function->start, end_of(musl, function), &musl->found, &end);
+	r = code_frames_follow(musl->frames, function->start, end_of(musl, function), &musl->found,
+			       &end);
 	if (r <= 0 || !adds)
 		return r;
 	rows = code_frames_rows(musl->frames, &count);
@@ -220,7 +236,10 @@ static int compare_addresses(const void *left, const void *right)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* What was found becomes functions, which stand behind the sorted ones, if it is new. 1: something is. */
+/*
+ * What was found becomes functions, which stand behind the sorted ones, if it is new. 1: something
+ * is.
+ */
 static int take_found(struct musl_frames *musl)
 {
 	struct code_address_vec *found = &musl->found;
@@ -303,7 +322,8 @@ int musl_frames_add(const struct elf_file *elf, struct unwind_builder *builder)
 	if (r < 0)
 		return r;
 	content.size = (size_t)size;
-	musl.code = (struct code_range){ .bytes = bytes_view_of(&content), .vaddr = segment->vaddr };
+	musl.code =
+		(struct code_range){ .bytes = bytes_view_of(&content), .vaddr = segment->vaddr };
 	unwind_builder_sort(builder);
 	r = add_rule(&musl, elf->entry, START_BYTES, UNWIND_CFA_END);
 	if (r == 0)

@@ -2,17 +2,18 @@
 #pragma once
 
 /*
- * Programs of the C library musl, x86-64: the library itself, which is also the dynamic linker, programs that it is
- * linked into, and the start code of others. Nothing of it has call frame information, as its makers want that in
- * debuginfo alone; its rows come from its code (agent/unwind/code_frames.h).
+ * Programs of the C library musl, x86-64: the library itself, which is also the dynamic linker,
+ * programs that it is linked into, and the start code of others. Nothing of it has call frame
+ * information, as its makers want that in debuginfo alone; its rows come from its code
+ * (agent/unwind/code_frames.h).
  */
 
 #include "agent/unwind/unwind_builder.h"
 #include "common/elf/elf_file.h"
 
 /*
- * Whether the file begins with musl's start code, which it is known by: xor %rbp,%rbp; mov %rsp,%rdi; lea
- * _DYNAMIC(%rip),%rsi; and $-16,%rsp; call. 1, 0, -ENODATA.
+ * Whether the file begins with musl's start code, which it is known by: xor %rbp,%rbp; mov
+ * %rsp,%rdi; lea _DYNAMIC(%rip),%rsi; and $-16,%rsp; call. 1, 0, -ENODATA.
  */
 int musl_frames_are_needed(const struct elf_file *elf);
 

@@ -15,13 +15,16 @@
 /* Entries of the dynamic section that are looked at: libraries have some 30. */
 #define MAX_DYNAMIC 128
 
-/* Of crtbegin.o, before the first function that an array leads to (it calls two others), and behind the last one. */
+/*
+ * Of crtbegin.o, before the first function that an array leads to (it calls two others), and behind
+ * the last one.
+ */
 #define CRT_BYTES_BEFORE 128
 #define CRT_BYTES_BEHIND 64
 
 /* Where they begin; 0: there is none. */
 struct start_functions {
-	uint64_t init, fini;		  /* _init, _fini */
+	uint64_t init, fini;             /* _init, _fini */
 	uint64_t init_array, fini_array; /* the arrays */
 };
 
@@ -58,7 +61,8 @@ static int read_dynamic(const struct elf_file *elf, struct start_functions *func
 		memcpy(&header, elf->program_headers + i * sizeof(header), sizeof(header));
 		if (header.p_type != PT_DYNAMIC || header.p_offset > elf->file_size)
 			continue;
-		n = (size_t)MIN(header.p_filesz, elf->file_size - header.p_offset) / sizeof(entries[0]);
+		n = (size_t)MIN(header.p_filesz, elf->file_size - header.p_offset) /
+		    sizeof(entries[0]);
 		n = MIN(n, (size_t)MAX_DYNAMIC);
 		r = pread_all(elf->fd, (uint8_t *)entries, n * sizeof(entries[0]), header.p_offset);
 		for (size_t entry = 0; r == 0 && entry < n; entry++)
@@ -75,20 +79,25 @@ static uint64_t address_of(const struct elf_file *elf, const char *name)
 	return section && section->type != SHT_NOBITS ? section->vaddr : 0;
 }
 
-static const struct load_segment *segment_of(const struct elf_file *elf, uint64_t address, uint32_t flags)
+static const struct load_segment *segment_of(const struct elf_file *elf, uint64_t address,
+					     uint32_t flags)
 {
 	for (size_t i = 0; i < elf->n_load_segments; i++) {
 		const struct load_segment *segment = &elf->load_segments[i];
 
 		if ((segment->flags & flags) == flags && address >= segment->vaddr &&
-		    address - segment->vaddr < segment->file_size && segment->file_offset <= elf->file_size &&
+		    address - segment->vaddr < segment->file_size &&
+		    segment->file_offset <= elf->file_size &&
 		    segment->file_size <= elf->file_size - segment->file_offset)
 			return segment;
 	}
 	return NULL;
 }
 
-/* The first function of an array; 0 none. The word is there also where a relocation will write it again. */
+/*
+ * The first function of an array; 0 none. The word is there also where a relocation will write it
+ * again.
+ */
 static int read_first(const struct elf_file *elf, uint64_t array, uint64_t *ret_function)
 {
 	const struct load_segment *segment = segment_of(elf, array, 0);
@@ -98,14 +107,18 @@ static int read_first(const struct elf_file *elf, uint64_t array, uint64_t *ret_
 	*ret_function = 0;
 	if (array == 0 || !segment || segment->file_size - (array - segment->vaddr) < sizeof(word))
 		return 0;
-	r = pread_all(elf->fd, (uint8_t *)&word, sizeof(word), segment->file_offset + (array - segment->vaddr));
+	r = pread_all(elf->fd, (uint8_t *)&word, sizeof(word),
+		      segment->file_offset + (array - segment->vaddr));
 	*ret_function = le64toh(word);
 	return r;
 }
 
-/* Code from @before bytes before @low up to @behind bytes behind @high, as far as the segment goes. Returns 1 or 0. */
-static size_t surround(const struct elf_file *elf, uint64_t low, uint64_t high, uint64_t before, uint64_t behind,
-		       struct start_code_range *ret_range)
+/*
+ * Code from @before bytes before @low up to @behind bytes behind @high, as far as the segment goes.
+ * Returns 1 or 0.
+ */
+static size_t surround(const struct elf_file *elf, uint64_t low, uint64_t high, uint64_t before,
+		       uint64_t behind, struct start_code_range *ret_range)
 {
 	const struct load_segment *segment = low ? segment_of(elf, low, PF_X) : NULL;
 	uint64_t start, end;
@@ -160,24 +173,26 @@ int start_code_find(const struct elf_file *elf, struct start_code_range *ranges)
 	n += surround(elf, functions.fini, functions.fini, 0, INIT_BYTES, &ranges[n]);
 	if (first_init == 0 || first_fini == 0)
 		first_init = first_fini = MAX(first_init, first_fini);
-	n += surround(elf, MIN(first_init, first_fini), MAX(first_init, first_fini), CRT_BYTES_BEFORE,
-		      CRT_BYTES_BEHIND, &ranges[n]);
+	n += surround(elf, MIN(first_init, first_fini), MAX(first_init, first_fini),
+		      CRT_BYTES_BEFORE, CRT_BYTES_BEHIND, &ranges[n]);
 	return (int)n;
 }
 
 /* Where nothing was found out there is no row: what others find there counts. */
-static int add_rows(struct unwind_builder *builder, const struct unwind_builder_row *rows, size_t n_rows, uint64_t end)
+static int add_rows(struct unwind_builder *builder, const struct unwind_builder_row *rows,
+		    size_t n_rows, uint64_t end)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n_rows; i++)
 		if (rows[i].rule.cfa != UNWIND_CFA_NONE)
-			r = unwind_builder_add_rows(builder, &rows[i], 1, i + 1 < n_rows ? rows[i + 1].start : end);
+			r = unwind_builder_add_rows(builder, &rows[i], 1,
+						    i + 1 < n_rows ? rows[i + 1].start : end);
 	return r;
 }
 
-static int add_range(const struct elf_file *elf, const struct start_code_range *range, struct gap_code *code,
-		     struct unwind_builder *builder)
+static int add_range(const struct elf_file *elf, const struct start_code_range *range,
+		     struct gap_code *code, struct unwind_builder *builder)
 {
 	uint8_t bytes[START_CODE_MAX_BYTES];
 	const struct code_range piece = { .bytes = { bytes, range->size }, .vaddr = range->vaddr };

@@ -11,20 +11,21 @@
 #include "common/vec.h"
 
 /*
- * The index is a plain array: a host has some hundred tables, and each is looked for once in the life of an agent. A
- * file's time of change is the time of its last use, so that the order outlives us.
+ * The index is a plain array: a host has some hundred tables, and each is looked for once in the
+ * life of an agent. A file's time of change is the time of its last use, so that the order outlives
+ * us.
  */
 
 /* "<maker>-<key>.table", 16 and 32 hex digits. */
 #define NAME_MAKER_DIGITS 16
 #define NAME_KEY_DIGITS   32
-#define NAME_SUFFIX	  ".table"
-#define NAME_SIZE	  (NAME_MAKER_DIGITS + 1 + NAME_KEY_DIGITS + sizeof(NAME_SUFFIX))
+#define NAME_SUFFIX       ".table"
+#define NAME_SIZE         (NAME_MAKER_DIGITS + 1 + NAME_KEY_DIGITS + sizeof(NAME_SUFFIX))
 /* "incoming-<number>.tmp", numbered from 0 in each run. */
-#define TEMPORARY_PREFIX  "incoming-"
-#define TEMPORARY_SUFFIX  ".tmp"
-#define FOLDER_MODE	  0700
-#define FILE_MODE	  0600
+#define TEMPORARY_PREFIX "incoming-"
+#define TEMPORARY_SUFFIX ".tmp"
+#define FOLDER_MODE      0700
+#define FILE_MODE        0600
 
 /* What a file takes of a disk at least. */
 #define BLOCK_BYTES UINT64_C(4096)
@@ -60,7 +61,8 @@ size_t table_cache_count(const struct table_cache *cache)
 	return cache->entries.count;
 }
 
-static void format_name(const struct table_cache *cache, const struct hash128 *key, char ret_name[NAME_SIZE])
+static void format_name(const struct table_cache *cache, const struct hash128 *key,
+			char ret_name[NAME_SIZE])
 {
 	char digits[NAME_KEY_DIGITS + 1];
 
@@ -74,7 +76,8 @@ enum name_kind {
 	NAME_OURS,
 };
 
-static enum name_kind parse_name(const struct table_cache *cache, const char *name, struct hash128 *ret_key)
+static enum name_kind parse_name(const struct table_cache *cache, const char *name,
+				 struct hash128 *ret_key)
 {
 	uint8_t maker[NAME_MAKER_DIGITS / 2];
 	char ours[NAME_SIZE];
@@ -82,7 +85,8 @@ static enum name_kind parse_name(const struct table_cache *cache, const char *na
 	if (strlen(name) != NAME_SIZE - 1 || name[NAME_MAKER_DIGITS] != '-' ||
 	    strcmp(name + NAME_MAKER_DIGITS + 1 + NAME_KEY_DIGITS, NAME_SUFFIX) != 0 ||
 	    hex_decode(name, NAME_MAKER_DIGITS, maker, sizeof(maker)) < 0 ||
-	    hex_decode(name + NAME_MAKER_DIGITS + 1, NAME_KEY_DIGITS, ret_key, sizeof(*ret_key)) < 0)
+	    hex_decode(name + NAME_MAKER_DIGITS + 1, NAME_KEY_DIGITS, ret_key, sizeof(*ret_key)) <
+		    0)
 		return NAME_FOREIGN;
 	format_name(cache, ret_key, ours);
 	return strcmp(name, ours) == 0 ? NAME_OURS : NAME_OF_ANOTHER_MAKER;
@@ -131,7 +135,10 @@ static uint64_t disk_bytes(uint64_t file_bytes)
 	return ROUND_UP(file_bytes, BLOCK_BYTES);
 }
 
-/* ---- the folder ------------------------------------------------------------------------------------------------ */
+/*
+ * ---- the folder
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* Another run left it unfinished. */
 static bool is_temporary(const char *name)
@@ -154,12 +161,14 @@ static int add_found_file(struct table_cache *cache, const char *name)
 	if (kind == NAME_FOREIGN)
 		return 0;
 	if (kind == NAME_OF_ANOTHER_MAKER ||
-	    fstatat(cache->folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(status.st_mode)) {
+	    fstatat(cache->folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISREG(status.st_mode)) {
 		(void)unlinkat(cache->folder_fd, name, 0);
 		return 0;
 	}
 	entry.bytes = disk_bytes((uint64_t)status.st_size);
-	entry.used = (uint64_t)status.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)status.st_mtim.tv_nsec;
+	entry.used =
+		(uint64_t)status.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)status.st_mtim.tv_nsec;
 	cache->bytes += entry.bytes;
 	cache->last_used = MAX(cache->last_used, entry.used);
 	return vec_push(&cache->entries, entry);
@@ -234,7 +243,10 @@ struct table_cache *table_cache_close(struct table_cache *cache)
 	return NULL;
 }
 
-/* ---- tables ---------------------------------------------------------------------------------------------------- */
+/*
+ * ---- tables -------------------------------------------------------------------------------------
+ * ---------------
+ */
 
 int table_cache_find(struct table_cache *cache, const struct hash128 *key, int *ret_fd)
 {
@@ -250,7 +262,8 @@ int table_cache_find(struct table_cache *cache, const struct hash128 *key, int *
 		remove_entry(cache, entry);
 		return 0;
 	}
-	(void)futimens(fd, (const struct timespec[2]){ { .tv_nsec = UTIME_OMIT }, { .tv_nsec = UTIME_NOW } });
+	(void)futimens(fd, (const struct timespec[2]){ { .tv_nsec = UTIME_OMIT },
+						       { .tv_nsec = UTIME_NOW } });
 	entry->used = ++cache->last_used;
 	*ret_fd = fd;
 	return 1;
@@ -276,7 +289,8 @@ int table_cache_create(struct table_cache *cache, struct table_cache_file *ret_f
 	int fd;
 
 	format_temporary(number, name);
-	fd = openat(cache->folder_fd, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	fd = openat(cache->folder_fd, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		    FILE_MODE);
 	if (fd < 0)
 		return -errno;
 	*ret_file = (struct table_cache_file){ .fd = fd, .number = number };
@@ -292,7 +306,8 @@ void table_cache_discard(struct table_cache *cache, const struct table_cache_fil
 }
 
 /* 1, 0: too large, negative errno. */
-static int add_file(struct table_cache *cache, const struct table_cache_file *file, const struct hash128 *key)
+static int add_file(struct table_cache *cache, const struct table_cache_file *file,
+		    const struct hash128 *key)
 {
 	struct entry *known = find(cache, key);
 	struct entry entry = { .key = *key };
@@ -320,7 +335,8 @@ static int add_file(struct table_cache *cache, const struct table_cache_file *fi
 	return 1;
 }
 
-int table_cache_keep(struct table_cache *cache, const struct table_cache_file *file, const struct hash128 *key)
+int table_cache_keep(struct table_cache *cache, const struct table_cache_file *file,
+		     const struct hash128 *key)
 {
 	int r = add_file(cache, file, key);
 

@@ -10,8 +10,9 @@
 #include "common/vec.h"
 
 /*
- * Written in one go: header (to be filled in at the end), records, index. The index is searched in the file, by some
- * ten reads of 16 bytes each from the page cache, so that a table of a million chunks costs no memory.
+ * Written in one go: header (to be filled in at the end), records, index. The index is searched in
+ * the file, by some ten reads of 16 bytes each from the page cache, so that a table of a million
+ * chunks costs no memory.
  */
 
 #define MAGIC "HUNWIND2"
@@ -51,9 +52,12 @@ struct index_entry {
 VEC_DEFINE(index_vec, struct index_entry);
 
 #define RECORD_MAX_BYTES (sizeof(struct record_header) + sizeof(struct chunk_record))
-#define BUFFER_BYTES	 (64 * KIB)
+#define BUFFER_BYTES     (64 * KIB)
 
-/* ---- writing ----------------------------------------------------------------------------------------------------- */
+/*
+ * ---- writing ------------------------------------------------------------------------------------
+ * -----------------
+ */
 
 struct file_writer {
 	int fd;
@@ -82,7 +86,8 @@ static int append(struct file_writer *writer, const void *data, size_t size)
 {
 	(void)bytes_append(&writer->buffer, data, size);
 	writer->offset += size;
-	return writer->buffer.size < BUFFER_BYTES ? bytes_error(&writer->buffer) : write_buffer(writer);
+	return writer->buffer.size < BUFFER_BYTES ? bytes_error(&writer->buffer)
+						  : write_buffer(writer);
 }
 
 static int write_record(void *arg, const struct chunk_record *record)
@@ -114,7 +119,8 @@ static int write_record(void *arg, const struct chunk_record *record)
 	return writer->buffer.size < BUFFER_BYTES ? 0 : write_buffer(writer);
 }
 
-int table_file_write(int fd, const struct hash128 *key, const struct unwind_table *table, uint64_t *ret_bytes)
+int table_file_write(int fd, const struct hash128 *key, const struct unwind_table *table,
+		     uint64_t *ret_bytes)
 {
 	scoped(writer_release) struct file_writer writer = {
 		.fd = fd, .buffer = BYTES_INIT(BUFFER_BYTES + RECORD_MAX_BYTES)
@@ -140,7 +146,8 @@ int table_file_write(int fd, const struct hash128 *key, const struct unwind_tabl
 	header.index_offset = writer.offset;
 	header.file_bytes = writer.offset + index_bytes;
 	header.n_chunks = (uint32_t)writer.index.count;
-	header.checksum = hash64_of((uint8_t *)&header + CHECKED_FROM, sizeof(header) - CHECKED_FROM);
+	header.checksum =
+		hash64_of((uint8_t *)&header + CHECKED_FROM, sizeof(header) - CHECKED_FROM);
 	r = write_all(fd, writer.index.items, index_bytes);
 	if (r == 0 && pwrite(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header))
 		r = -EIO;
@@ -149,19 +156,27 @@ int table_file_write(int fd, const struct hash128 *key, const struct unwind_tabl
 	return r;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
+/*
+ * ---- reading ------------------------------------------------------------------------------------
+ * -----------------
+ */
 
-static bool header_is_sound(const struct file_header *header, const struct hash128 *key, uint64_t file_bytes)
+static bool header_is_sound(const struct file_header *header, const struct hash128 *key,
+			    uint64_t file_bytes)
 {
-	if (memcmp(header->magic, MAGIC, sizeof(header->magic)) != 0 || memcmp(&header->key, key, sizeof(*key)) != 0)
+	if (memcmp(header->magic, MAGIC, sizeof(header->magic)) != 0 ||
+	    memcmp(&header->key, key, sizeof(*key)) != 0)
 		return false;
-	if (hash64_of((const uint8_t *)header + CHECKED_FROM, sizeof(*header) - CHECKED_FROM) != header->checksum)
+	if (hash64_of((const uint8_t *)header + CHECKED_FROM, sizeof(*header) - CHECKED_FROM) !=
+	    header->checksum)
 		return false;
 	if (header->n_pages == 0 || header->n_pages > UNWIND_MAX_PAGES ||
-	    header->first_page > (UINT64_MAX >> UNWIND_PAGE_SHIFT) - header->n_pages || header->n_chunks == 0)
+	    header->first_page > (UINT64_MAX >> UNWIND_PAGE_SHIFT) - header->n_pages ||
+	    header->n_chunks == 0)
 		return false;
 	return header->file_bytes == file_bytes && header->index_offset <= file_bytes &&
-	       file_bytes - header->index_offset == (uint64_t)header->n_chunks * sizeof(struct index_entry);
+	       file_bytes - header->index_offset ==
+		       (uint64_t)header->n_chunks * sizeof(struct index_entry);
 }
 
 int table_file_open(int fd, const struct hash128 *key, struct table_file *ret_file)
@@ -192,7 +207,8 @@ int table_file_open(int fd, const struct hash128 *key, struct table_file *ret_fi
 }
 
 /* The last entry at or before @elf_addr. 1; 0: there is none. */
-static int find_entry(const struct table_file *file, uint64_t elf_addr, struct index_entry *ret_entry)
+static int find_entry(const struct table_file *file, uint64_t elf_addr,
+		      struct index_entry *ret_entry)
 {
 	uint32_t low = 0, high = file->n_chunks;
 	bool found = false;
@@ -224,14 +240,17 @@ static bool units_are_sound(const struct table_file *file, const struct abi_unwi
 
 	if (chunk->unit_shift != UNWIND_PAGE_SHIFT && chunk->unit_shift != UNWIND_DENSE_UNIT_SHIFT)
 		return false;
-	if (chunk->n_units == 0 || UNWIND_CHUNK_FIRST_HALF + chunk->n_units + 1 > UNWIND_CHUNK_HALVES)
+	if (chunk->n_units == 0 ||
+	    UNWIND_CHUNK_FIRST_HALF + chunk->n_units + 1 > UNWIND_CHUNK_HALVES)
 		return false;
 	first_unit = file->first_page << pages_shift;
 	n_units = file->n_pages << pages_shift;
-	if (chunk->first_unit < first_unit || chunk->first_unit - first_unit > n_units - chunk->n_units)
+	if (chunk->first_unit < first_unit ||
+	    chunk->first_unit - first_unit > n_units - chunk->n_units)
 		return false;
 	return chunk->unit_shift == UNWIND_PAGE_SHIFT ||
-	       chunk->first_unit >> pages_shift == (chunk->first_unit + chunk->n_units - 1) >> pages_shift;
+	       chunk->first_unit >> pages_shift ==
+		       (chunk->first_unit + chunk->n_units - 1) >> pages_shift;
 }
 
 /* Each unit has rows, which lie behind the index of units, and use rules that there are. */
@@ -252,7 +271,8 @@ static bool rows_are_sound(const struct chunk_record *record)
 	return true;
 }
 
-static int read_record(const struct table_file *file, const struct index_entry *entry, struct chunk_record *ret_record)
+static int read_record(const struct table_file *file, const struct index_entry *entry,
+		       struct chunk_record *ret_record)
 {
 	uint64_t size = (uint64_t)entry->size * RECORD_UNIT;
 	uint64_t offset = (uint64_t)entry->offset * RECORD_UNIT;
@@ -261,14 +281,17 @@ static int read_record(const struct table_file *file, const struct index_entry *
 	struct record_header header;
 	int r;
 
-	if (size < fixed || size > sizeof(bytes) || offset > file->bytes || size > file->bytes - offset)
+	if (size < fixed || size > sizeof(bytes) || offset > file->bytes ||
+	    size > file->bytes - offset)
 		return -EBADMSG;
 	r = pread_all(file->fd, bytes, (size_t)size, offset);
 	if (r < 0)
 		return r;
 	memcpy(&header, bytes, sizeof(header));
-	if (header.n_rules > CHUNK_MAX_RULES || size != fixed + header.n_rules * sizeof(*ret_record->rules) ||
-	    hash64_of(bytes + sizeof(header.checksum), size - sizeof(header.checksum)) != header.checksum)
+	if (header.n_rules > CHUNK_MAX_RULES ||
+	    size != fixed + header.n_rules * sizeof(*ret_record->rules) ||
+	    hash64_of(bytes + sizeof(header.checksum), size - sizeof(header.checksum)) !=
+		    header.checksum)
 		return -EBADMSG;
 	memcpy(&ret_record->chunk, bytes + sizeof(header), sizeof(ret_record->chunk));
 	memcpy(ret_record->rules, bytes + fixed, header.n_rules * sizeof(*ret_record->rules));
@@ -276,7 +299,8 @@ static int read_record(const struct table_file *file, const struct index_entry *
 	return 0;
 }
 
-int table_file_read(const struct table_file *file, uint64_t elf_addr, struct chunk_record *ret_record)
+int table_file_read(const struct table_file *file, uint64_t elf_addr,
+		    struct chunk_record *ret_record)
 {
 	const struct abi_unwind_chunk *chunk = &ret_record->chunk;
 	struct index_entry entry;

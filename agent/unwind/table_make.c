@@ -6,8 +6,9 @@
 #include "agent/unwind/unwind_table.h"
 
 /*
- * A table is had from disk in a thirtieth of the time that compiling takes (libc: 30 of 1110 us, libLLVM: 3.4 of 37.5
- * ms), whatever its size. Below this it is a matter of 60 us, and not worth a block of the disk.
+ * A table is had from disk in a thirtieth of the time that compiling takes (libc: 30 of 1110 us,
+ * libLLVM: 3.4 of 37.5 ms), whatever its size. Below this it is a matter of 60 us, and not worth a
+ * block of the disk.
  */
 #define KEPT_FROM_BYTES (8 * KIB)
 

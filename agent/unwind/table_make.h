@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Makes the unwind table of an executable: input file in, table file out. All parsing of foreign bytes for unwind
- * tables is behind these two functions.
+ * Makes the unwind table of an executable: input file in, table file out. All parsing of foreign
+ * bytes for unwind tables is behind these two functions.
  *
  * What a caller that isolates them (another process, a sandbox) has to provide:
  *
@@ -27,13 +27,15 @@ struct table_made {
 };
 
 /*
- * What the table would be made from, as one hash: equal keys, equal tables. 1 and *ret_key; 0: it is not worth keeping
- * (compiled sooner than found again), or has no known end. Negative errno: not an ELF file that can be read.
+ * What the table would be made from, as one hash: equal keys, equal tables. 1 and *ret_key; 0: it
+ * is not worth keeping (compiled sooner than found again), or has no known end. Negative errno: not
+ * an ELF file that can be read.
  */
 int table_make_key(int elf_fd, struct hash128 *ret_key);
 
 /*
- * @key goes into the file (all zero: not known). 1 made; 0: the file has no call frame information, and nothing was
- * written. -ENOEXEC, -EBADMSG, -ENODATA: not an ELF file that can be read; -E2BIG; -ENOMEM; or what writing says.
+ * @key goes into the file (all zero: not known). 1 made; 0: the file has no call frame information,
+ * and nothing was written. -ENOEXEC, -EBADMSG, -ENODATA: not an ELF file that can be read; -E2BIG;
+ * -ENOMEM; or what writing says.
  */
 int table_make(int elf_fd, const struct hash128 *key, int out_fd, struct table_made *ret_made);

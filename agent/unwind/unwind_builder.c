@@ -8,8 +8,8 @@
 #include "agent/unwind/unwind_sweep.h"
 
 /*
- * Rows of one FDE lie together and in order, so only FDEs are sorted, and then decided between (unwind_sweep.h).
- * Addresses are 32 bits, relative to the page of the first executable segment.
+ * Rows of one FDE lie together and in order, so only FDEs are sorted, and then decided between
+ * (unwind_sweep.h). Addresses are 32 bits, relative to the page of the first executable segment.
  */
 
 /* Far more than linkers make; a file with more loses the code of the others. */
@@ -262,7 +262,9 @@ int unwind_builder_add_section(struct unwind_builder *builder,
 	return r < 0 ? r : 0;
 }
 
-/* ---- what is covered --------------------------------------------------------------------------- */
+/*
+ * ---- what is covered ---------------------------------------------------------------------------
+ */
 
 void unwind_builder_sort(struct unwind_builder *builder)
 {
@@ -304,15 +306,16 @@ static int add_bytes_before_signal_frames(struct unwind_builder *builder)
 	for (size_t i = 0; i < builder->n_signals; i++) {
 		uint32_t start = builder->signal_starts[i];
 		struct sweep_fde fde = { .start = start - 1,
-				   .end = start,
-				   .first_row = (uint32_t)builder->rows.count,
-				   .n_rows = 1 };
+					 .end = start,
+					 .first_row = (uint32_t)builder->rows.count,
+					 .n_rows = 1 };
 		int r;
 
 		if (start == 0)
 			continue;
-		r = vec_push(&builder->rows, (struct sweep_row){ .address = start - 1,
-							   .rule = builder->signal_rules[i] });
+		r = vec_push(&builder->rows,
+			     (struct sweep_row){ .address = start - 1,
+						 .rule = builder->signal_rules[i] });
 		if (r == 0)
 			r = vec_push(&builder->fdes, fde);
 		if (r < 0)

@@ -13,10 +13,11 @@
 #include "common/scoped.h"
 
 /*
- * Headers, and the sections that hold call frame information as they stand in the file, compressed or not: hashing is
- * a hundred times faster than compiling them. Of the other sections their places. The prologues of Go's hand-written
- * functions are left out: they are tied to addresses that are in. Start code. Of files that have much code without
- * call frame information all code and what may point into it.
+ * Headers, and the sections that hold call frame information as they stand in the file, compressed
+ * or not: hashing is a hundred times faster than compiling them. Of the other sections their
+ * places. The prologues of Go's hand-written functions are left out: they are tied to addresses
+ * that are in. Start code. Of files that have much code without call frame information all code and
+ * what may point into it.
  */
 
 #define PIECE_BYTES (64 * KIB)
@@ -40,7 +41,8 @@ static bool is_one_of(const char *name, const char *const *names, size_t n_names
 	return false;
 }
 
-static int hash_range(XXH3_state_t *state, const struct elf_file *elf, uint64_t file_offset, uint64_t size)
+static int hash_range(XXH3_state_t *state, const struct elf_file *elf, uint64_t file_offset,
+		      uint64_t size)
 {
 	scoped_free uint8_t *piece = malloc(PIECE_BYTES);
 	uint64_t left = file_offset > elf->file_size ? 0 : MIN(size, elf->file_size - file_offset);
@@ -62,7 +64,8 @@ static int hash_range(XXH3_state_t *state, const struct elf_file *elf, uint64_t 
 
 static void hash_place(XXH3_state_t *state, const struct elf_section *section)
 {
-	const uint64_t place[] = { section->type, section->flags, section->vaddr, section->file_offset, section->size };
+	const uint64_t place[] = { section->type, section->flags, section->vaddr,
+				   section->file_offset, section->size };
 
 	(void)XXH3_128bits_update(state, section->name, strlen(section->name) + 1);
 	(void)XXH3_128bits_update(state, place, sizeof(place));
@@ -71,7 +74,8 @@ static void hash_place(XXH3_state_t *state, const struct elf_section *section)
 static void hash_headers(XXH3_state_t *state, const struct elf_file *elf)
 {
 	(void)XXH3_128bits_update(state, elf->header, sizeof(elf->header));
-	(void)XXH3_128bits_update(state, elf->program_headers, elf->n_program_headers * sizeof(Elf64_Phdr));
+	(void)XXH3_128bits_update(state, elf->program_headers,
+				  elf->n_program_headers * sizeof(Elf64_Phdr));
 	for (size_t i = 0; i < elf->n_sections; i++) {
 		if (is_one_of(elf->sections[i].name, placed_sections, ARRAY_SIZE(placed_sections)))
 			hash_place(state, &elf->sections[i]);

@@ -9,7 +9,8 @@
 static int push_row(struct unwind_packer *packer, uint32_t address, uint16_t rule)
 {
 	return vec_push(&packer->rows,
-			(struct abi_unwind_row){ .offset = (uint16_t)(address & UNWIND_PAGE_MASK), .rule = rule });
+			(struct abi_unwind_row){ .offset = (uint16_t)(address & UNWIND_PAGE_MASK),
+						 .rule = rule });
 }
 
 static int open_page(struct unwind_packer *packer, bool has_row_at_start)

@@ -197,7 +197,8 @@ static bool set_return_address(struct saved ra, struct saved fp, struct abi_unwi
 		return (int64_t)ra.offset == (int64_t)fp.offset + 8;
 	/* The place of a frame pointer that is not saved is free for it. */
 	rule->fp_offset = (int32_t)((int64_t)ra.offset - 8);
-	return (fp.where == UNWIND_SAVED_SAME || fp.where == UNWIND_SAVED_UNDEFINED) && fits((int64_t)ra.offset - 8);
+	return (fp.where == UNWIND_SAVED_SAME || fp.where == UNWIND_SAVED_UNDEFINED) &&
+	       fits((int64_t)ra.offset - 8);
 }
 
 static int16_t kept_offset(const struct unwind_dialect *dialect, const struct cfi_state *state)

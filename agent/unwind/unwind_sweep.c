@@ -4,8 +4,8 @@
 #include "common/scoped.h"
 
 /*
- * A sweep over the addresses keeps the FDEs that cover the current one in a heap, the first added on top; without
- * overlaps, which is nearly always, it holds one.
+ * A sweep over the addresses keeps the FDEs that cover the current one in a heap, the first added
+ * on top; without overlaps, which is nearly always, it holds one.
  */
 
 /* Functions begin at multiples of it; what lies between the end of one and the next is padding. */

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * From FDEs that may overlap to rows that do not: at each address the FDE that was added first counts. Gaps between
- * FDEs get a row of their own, unless they are padding.
+ * From FDEs that may overlap to rows that do not: at each address the FDE that was added first
+ * counts. Gaps between FDEs get a row of their own, unless they are padding.
  */
 
 #include "agent/unwind/unwind_packer.h"

@@ -38,11 +38,11 @@ struct unwind_table_stats {
 };
 
 /*
- * Compiles .eh_frame (by .eh_frame_hdr's PT_GNU_EH_FRAME or the section), and Go's .gopclntab or else .debug_frame of
- * @elf; where several cover an address the first of them wins. Code of x86-64 that none covers is read instead
- * (agent/unwind/gap_frames.h, musl_frames.h). Reads by pread in pieces; memory is bounded by the
- * rows. 1 done; 0: the file has no call frame information (the table is empty); -ENODATA, -EBADMSG, -ENOMEM, -E2BIG
- * (more than UNWIND_MAX_ROWS).
+ * Compiles .eh_frame (by .eh_frame_hdr's PT_GNU_EH_FRAME or the section), and Go's .gopclntab or
+ * else .debug_frame of @elf; where several cover an address the first of them wins. Code of x86-64
+ * that none covers is read instead (agent/unwind/gap_frames.h, musl_frames.h). Reads by pread in
+ * pieces; memory is bounded by the rows. 1 done; 0: the file has no call frame information (the
+ * table is empty); -ENODATA, -EBADMSG, -ENOMEM, -E2BIG (more than UNWIND_MAX_ROWS).
  */
 int unwind_table_compile(const struct elf_file *elf, struct unwind_table *ret_table,
 			 struct unwind_table_stats *ret_stats);

@@ -21,7 +21,8 @@ static void wrote_register(struct x86_instruction *instruction, uint8_t reg)
 		instruction->written = reg;
 }
 
-static void set_with_register(struct x86_instruction *instruction, enum x86_effect effect, uint8_t reg, int64_t value)
+static void set_with_register(struct x86_instruction *instruction, enum x86_effect effect,
+			      uint8_t reg, int64_t value)
 {
 	set(instruction, effect, value);
 	instruction->reg = reg;
@@ -33,8 +34,8 @@ static bool operand_is_register(const struct x86_parts *parts)
 }
 
 /* lea, and the moves between registers. */
-static void judge_move(const struct x86_parts *parts, uint8_t to, uint8_t from, int64_t displacement,
-		       struct x86_instruction *instruction)
+static void judge_move(const struct x86_parts *parts, uint8_t to, uint8_t from,
+		       int64_t displacement, struct x86_instruction *instruction)
 {
 	bool is_plain = (parts->rex & X86_REX_W) && parts->index == X86_NO_REGISTER;
 
@@ -52,7 +53,10 @@ static void judge_move(const struct x86_parts *parts, uint8_t to, uint8_t from, 
 		wrote_register(instruction, to);
 }
 
-/* 00 to 3f: add, or, adc, sbb, and, sub, xor, cmp; the last one changes nothing. Of bytes number 4 is ah, not rsp. */
+/*
+ * 00 to 3f: add, or, adc, sbb, and, sub, xor, cmp; the last one changes nothing. Of bytes number 4
+ * is ah, not rsp.
+ */
 static void judge_arithmetic(const struct x86_parts *parts, struct x86_instruction *instruction)
 {
 	uint8_t form = parts->opcode & 7;
@@ -113,7 +117,8 @@ static void judge_stack(const struct x86_parts *parts, struct x86_instruction *i
 		set(instruction, X86_POP, reg);
 }
 
-static void judge_one_byte(const struct x86_parts *parts, uint64_t next, struct x86_instruction *instruction)
+static void judge_one_byte(const struct x86_parts *parts, uint64_t next,
+			   struct x86_instruction *instruction)
 {
 	uint8_t opcode = parts->opcode;
 
@@ -127,7 +132,8 @@ static void judge_one_byte(const struct x86_parts *parts, uint64_t next, struct 
 	} else if (opcode >= 0xb8 && opcode < 0xc0) {
 		instruction->effect = X86_NUMBER;
 		instruction->target = (uint64_t)parts->immediate;
-		wrote_register(instruction, (uint8_t)((opcode & 7) | (parts->rex & X86_REX_B ? 8 : 0)));
+		wrote_register(instruction,
+			       (uint8_t)((opcode & 7) | (parts->rex & X86_REX_B ? 8 : 0)));
 	}
 }
 
@@ -156,7 +162,8 @@ static bool judge_stack_forms(const struct x86_parts *parts, struct x86_instruct
 }
 
 /* Calls, jumps, returns, ends. */
-static bool judge_flow(const struct x86_parts *parts, uint64_t next, struct x86_instruction *instruction)
+static bool judge_flow(const struct x86_parts *parts, uint64_t next,
+		       struct x86_instruction *instruction)
 {
 	switch (parts->opcode) {
 	case 0xc2:
@@ -184,7 +191,8 @@ static bool judge_flow(const struct x86_parts *parts, uint64_t next, struct x86_
 	}
 }
 
-static void judge_lea(const struct x86_parts *parts, uint64_t next, struct x86_instruction *instruction)
+static void judge_lea(const struct x86_parts *parts, uint64_t next,
+		      struct x86_instruction *instruction)
 {
 	judge_move(parts, parts->reg, parts->base, parts->displacement, instruction);
 	if (!parts->is_rip_relative || instruction->effect != X86_PLAIN)
@@ -196,8 +204,8 @@ static void judge_lea(const struct x86_parts *parts, uint64_t next, struct x86_i
 /* Whether the operand is eight bytes of the stack. */
 static bool operand_is_of_stack(const struct x86_parts *parts)
 {
-	return !operand_is_register(parts) && parts->base == RSP && parts->index == X86_NO_REGISTER &&
-	       parts->rex & X86_REX_W;
+	return !operand_is_register(parts) && parts->base == RSP &&
+	       parts->index == X86_NO_REGISTER && parts->rex & X86_REX_W;
 }
 
 /* mov from a register. */
@@ -232,7 +240,8 @@ static void judge_exchange(const struct x86_parts *parts, struct x86_instruction
 		wrote_register(instruction, parts->reg);
 }
 
-static void judge_by_opcode(const struct x86_parts *parts, uint64_t next, struct x86_instruction *instruction)
+static void judge_by_opcode(const struct x86_parts *parts, uint64_t next,
+			    struct x86_instruction *instruction)
 {
 	if (judge_stack_forms(parts, instruction) || judge_flow(parts, next, instruction))
 		return;
@@ -261,7 +270,8 @@ static void judge_by_opcode(const struct x86_parts *parts, uint64_t next, struct
 		return;
 	case 0x94:
 	case 0x95:
-		wrote_register(instruction, (uint8_t)((parts->opcode & 7) | (parts->rex & X86_REX_B ? 8 : 0)));
+		wrote_register(instruction,
+			       (uint8_t)((parts->opcode & 7) | (parts->rex & X86_REX_B ? 8 : 0)));
 		return;
 	case 0xc7:
 		instruction->effect = X86_NUMBER;
@@ -274,7 +284,8 @@ static void judge_by_opcode(const struct x86_parts *parts, uint64_t next, struct
 	}
 }
 
-static void judge_two_bytes(const struct x86_parts *parts, uint64_t next, struct x86_instruction *instruction)
+static void judge_two_bytes(const struct x86_parts *parts, uint64_t next,
+			    struct x86_instruction *instruction)
 {
 	uint8_t opcode = parts->opcode;
 
@@ -287,8 +298,9 @@ static void judge_two_bytes(const struct x86_parts *parts, uint64_t next, struct
 		set(instruction, X86_PUSH, X86_NO_REGISTER);
 	} else if (opcode == 0xa1 || opcode == 0xa9) {
 		set(instruction, X86_POP, X86_NO_REGISTER);
-	} else if ((opcode & 0xf0) == 0x40 || (opcode >= 0xaf && opcode <= 0xbf && opcode != 0xb0 && opcode != 0xb1 &&
-						opcode != 0xb3 && opcode != 0xba && opcode != 0xbb)) {
+	} else if ((opcode & 0xf0) == 0x40 ||
+		   (opcode >= 0xaf && opcode <= 0xbf && opcode != 0xb0 && opcode != 0xb1 &&
+		    opcode != 0xb3 && opcode != 0xba && opcode != 0xbb)) {
 		wrote_register(instruction, parts->reg);
 	}
 }

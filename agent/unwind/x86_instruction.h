@@ -2,49 +2,50 @@
 #pragma once
 
 /*
- * As much of an x86-64 instruction as it takes to follow the stack pointer: its length, and what it does to rsp, to
- * rbp, to copies of rsp and to the flow of control. (Intel SDM vol. 2, appendix A: opcode maps; chapter 2: prefixes,
- * ModRM, VEX, EVEX.) Registers have the numbers of its encoding.
+ * As much of an x86-64 instruction as it takes to follow the stack pointer: its length, and what it
+ * does to rsp, to rbp, to copies of rsp and to the flow of control. (Intel SDM vol. 2, appendix A:
+ * opcode maps; chapter 2: prefixes, ModRM, VEX, EVEX.) Registers have the numbers of its encoding.
  */
 
 #include "common/bytes.h"
 
 enum x86_effect {
-	X86_PLAIN,	   /* none of the others */
-	X86_PUSH,	   /* rsp -= 8; value: the register that was pushed, or X86_NO_REGISTER */
-	X86_POP,	   /* rsp += 8; value: the register, or X86_NO_REGISTER */
-	X86_ADD_SP,	   /* rsp += value */
-	X86_SP_FROM_FP,	   /* rsp = rbp + value */
-	X86_FP_FROM_SP,	   /* rbp = rsp + value */
-	X86_LEAVE,	   /* rsp = rbp, pop rbp */
-	X86_SP_LOST,	   /* rsp is something else now */
-	X86_FP_LOST,	   /* rbp is something else now */
-	X86_CALL,	   /* target */
+	X86_PLAIN,      /* none of the others */
+	X86_PUSH,       /* rsp -= 8; value: the register that was pushed, or X86_NO_REGISTER */
+	X86_POP,        /* rsp += 8; value: the register, or X86_NO_REGISTER */
+	X86_ADD_SP,     /* rsp += value */
+	X86_SP_FROM_FP, /* rsp = rbp + value */
+	X86_FP_FROM_SP, /* rbp = rsp + value */
+	X86_LEAVE,      /* rsp = rbp, pop rbp */
+	X86_SP_LOST,    /* rsp is something else now */
+	X86_FP_LOST,    /* rbp is something else now */
+	X86_CALL,       /* target */
 	X86_CALL_INDIRECT,
-	X86_JUMP,	   /* target */
-	X86_JUMP_IF,	   /* target, or on */
+	X86_JUMP,    /* target */
+	X86_JUMP_IF, /* target, or on */
 	X86_JUMP_INDIRECT,
 	X86_RETURN,
-	X86_STOP,	   /* hlt, ud2, int3: never goes on */
-	X86_ADDRESS,	   /* lea of target: perhaps a function */
-	X86_NUMBER,	   /* target, which may be the address of a function */
-	X86_STORE_FP,	   /* rbp to rsp + value */
-	X86_STORE,	   /* reg to rsp + value */
-	X86_LOAD,	   /* reg from rsp + value; reg may be rsp itself */
-	X86_COPY_SP,	   /* reg = rsp + value */
-	X86_SP_FROM_COPY,  /* rsp = reg + value */
-	X86_ALIGN_SP,	   /* rsp is rounded down */
+	X86_STOP,         /* hlt, ud2, int3: never goes on */
+	X86_ADDRESS,      /* lea of target: perhaps a function */
+	X86_NUMBER,       /* target, which may be the address of a function */
+	X86_STORE_FP,     /* rbp to rsp + value */
+	X86_STORE,        /* reg to rsp + value */
+	X86_LOAD,         /* reg from rsp + value; reg may be rsp itself */
+	X86_COPY_SP,      /* reg = rsp + value */
+	X86_SP_FROM_COPY, /* rsp = reg + value */
+	X86_ALIGN_SP,     /* rsp is rounded down */
 };
 
 #define X86_NO_REGISTER 255
-#define X86_RSP		4
-#define X86_RBP		5
+#define X86_RSP         4
+#define X86_RBP         5
 
 struct x86_instruction {
 	uint8_t length;
 	enum x86_effect effect;
-	uint8_t reg;	     /* of the last effects */
-	uint8_t written;     /* a register, other than rsp and rbp, that is something else now; or X86_NO_REGISTER */
+	uint8_t reg; /* of the last effects */
+	/* a register, other than rsp and rbp, that is something else now; or X86_NO_REGISTER */
+	uint8_t written;
 	int64_t value;
 	uint64_t target; /* relative ones are resolved */
 };

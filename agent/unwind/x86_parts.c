@@ -4,55 +4,56 @@
 #include "agent/unwind/x86_instruction.h"
 
 /*
- * What follows an opcode is in two tables, one character for each: 'M' ModRM, 'b' ModRM and a byte, 'z' ModRM and an
- * immediate of 4 bytes (2 with the prefix 66), '1' a byte, '2' two bytes, '4' an immediate of 4 (2), '8' one of 4
- * (2), or 8 with REX.W, 'r' a relative byte, 'R' four relative bytes, 'o' an offset of 8, 'e' enter, '.' nothing, '-'
- * no such instruction, 'p' prefix, 'x' escapes.
+ * What follows an opcode is in two tables, one character for each: 'M' ModRM, 'b' ModRM and a byte,
+ * 'z' ModRM and an immediate of 4 bytes (2 with the prefix 66), '1' a byte, '2' two bytes, '4' an
+ * immediate of 4 (2), '8' one of 4 (2), or 8 with REX.W, 'r' a relative byte, 'R' four relative
+ * bytes, 'o' an offset of 8, 'e' enter, '.' nothing, '-' no such instruction, 'p' prefix, 'x'
+ * escapes.
  */
-static const char one_byte_map[] =
-	"MMMM14--MMMM14-x" /* 00 */
-	"MMMM14--MMMM14--" /* 10 */
-	"MMMM14p-MMMM14p-" /* 20 */
-	"MMMM14p-MMMM14p-" /* 30 */
-	"pppppppppppppppp" /* 40: REX */
-	"................" /* 50 */
-	"--xMpppp4z1b...." /* 60 */
-	"rrrrrrrrrrrrrrrr" /* 70 */
-	"bz-bMMMMMMMMMMMM" /* 80 */
-	"..........-....." /* 90 */
-	"oooo....14......" /* a0 */
-	"1111111188888888" /* b0 */
-	"bb2.xxbze.2..1-." /* c0 */
-	"MMMM---.MMMMMMMM" /* d0 */
-	"rrrr1111RR-r...." /* e0 */
-	"p.pp..MM......MM"; /* f0 */
+static const char one_byte_map[] = "MMMM14--MMMM14-x"  /* 00 */
+				   "MMMM14--MMMM14--"  /* 10 */
+				   "MMMM14p-MMMM14p-"  /* 20 */
+				   "MMMM14p-MMMM14p-"  /* 30 */
+				   "pppppppppppppppp"  /* 40: REX */
+				   "................"  /* 50 */
+				   "--xMpppp4z1b...."  /* 60 */
+				   "rrrrrrrrrrrrrrrr"  /* 70 */
+				   "bz-bMMMMMMMMMMMM"  /* 80 */
+				   "..........-....."  /* 90 */
+				   "oooo....14......"  /* a0 */
+				   "1111111188888888"  /* b0 */
+				   "bb2.xxbze.2..1-."  /* c0 */
+				   "MMMM---.MMMMMMMM"  /* d0 */
+				   "rrrr1111RR-r...."  /* e0 */
+				   "p.pp..MM......MM"; /* f0 */
 
-static const char two_byte_map[] =
-	"MMMM-.....-.-M.b" /* 00 */
-	"MMMMMMMMMMMMMMMM" /* 10 */
-	"MMMM----MMMMMMMM" /* 20 */
-	"........x-x-----" /* 30 */
-	"MMMMMMMMMMMMMMMM" /* 40 */
-	"MMMMMMMMMMMMMMMM" /* 50 */
-	"MMMMMMMMMMMMMMMM" /* 60 */
-	"bbbbMMM.MMMMMMMM" /* 70 */
-	"RRRRRRRRRRRRRRRR" /* 80 */
-	"MMMMMMMMMMMMMMMM" /* 90 */
-	"...MbM--...MbMMM" /* a0 */
-	"MMMMMMMMMMbMMMMM" /* b0 */
-	"MMbMbbbM........" /* c0 */
-	"MMMMMMMMMMMMMMMM" /* d0 */
-	"MMMMMMMMMMMMMMMM" /* e0 */
-	"MMMMMMMMMMMMMMMM"; /* f0 */
+static const char two_byte_map[] = "MMMM-.....-.-M.b"  /* 00 */
+				   "MMMMMMMMMMMMMMMM"  /* 10 */
+				   "MMMM----MMMMMMMM"  /* 20 */
+				   "........x-x-----"  /* 30 */
+				   "MMMMMMMMMMMMMMMM"  /* 40 */
+				   "MMMMMMMMMMMMMMMM"  /* 50 */
+				   "MMMMMMMMMMMMMMMM"  /* 60 */
+				   "bbbbMMM.MMMMMMMM"  /* 70 */
+				   "RRRRRRRRRRRRRRRR"  /* 80 */
+				   "MMMMMMMMMMMMMMMM"  /* 90 */
+				   "...MbM--...MbMMM"  /* a0 */
+				   "MMMMMMMMMMbMMMMM"  /* b0 */
+				   "MMbMbbbM........"  /* c0 */
+				   "MMMMMMMMMMMMMMMM"  /* d0 */
+				   "MMMMMMMMMMMMMMMM"  /* e0 */
+				   "MMMMMMMMMMMMMMMM"; /* f0 */
 
-static_assert(sizeof(one_byte_map) == 257 && sizeof(two_byte_map) == 257, "a character for each opcode");
+static_assert(sizeof(one_byte_map) == 257 && sizeof(two_byte_map) == 257,
+	      "a character for each opcode");
 
 #define RSP 4
 
 static bool is_prefix(uint8_t byte)
 {
-	return byte == 0x66 || byte == 0x67 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 || byte == 0x2e ||
-	       byte == 0x36 || byte == 0x3e || byte == 0x26 || byte == 0x64 || byte == 0x65;
+	return byte == 0x66 || byte == 0x67 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 ||
+	       byte == 0x2e || byte == 0x36 || byte == 0x3e || byte == 0x26 || byte == 0x64 ||
+	       byte == 0x65;
 }
 
 static int64_t read_signed(struct bytes_reader *reader, size_t size)
@@ -171,7 +172,8 @@ static bool read_operands(struct x86_parts *parts)
 	if (parts->map == X86_MAP_ONE_BYTE && parts->opcode == 0x8f && (parts->reg & 7) != 0)
 		return false;
 	/* test, the only ones of their group that have an immediate. */
-	if (parts->map == X86_MAP_ONE_BYTE && (parts->opcode & 0xfe) == 0xf6 && (parts->reg & 6) == 0)
+	if (parts->map == X86_MAP_ONE_BYTE && (parts->opcode & 0xfe) == 0xf6 &&
+	    (parts->reg & 6) == 0)
 		form = parts->opcode == 0xf6 ? '1' : '4';
 	if (form == 'b' || form == '1' || form == 'r')
 		parts->immediate = read_signed(&parts->reader, 1);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * An x86-64 instruction taken apart: prefixes, opcode, ModRM, SIB, displacement, immediate. (Intel SDM vol. 2, chapter
- * 2, appendix A.) What it does is said by agent/unwind/x86_instruction.h.
+ * An x86-64 instruction taken apart: prefixes, opcode, ModRM, SIB, displacement, immediate. (Intel
+ * SDM vol. 2, chapter 2, appendix A.) What it does is said by agent/unwind/x86_instruction.h.
  */
 
 #include "common/elf/frame_cursor.h"

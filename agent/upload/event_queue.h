@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Events on their way from the network threads to the main thread: a list under a lock, and an eventfd that is readable
- * while the list is not empty.
+ * Events on their way from the network threads to the main thread: a list under a lock, and an
+ * eventfd that is readable while the list is not empty.
  */
 
 #include <pthread.h>
@@ -11,8 +11,8 @@
 #include "agent/upload/sender.h"
 
 /*
- * Orders of the server that the main thread has not taken up. More are dropped: the server repeats what it still
- * wants. Acknowledgements are never dropped; there is one per batch.
+ * Orders of the server that the main thread has not taken up. More are dropped: the server repeats
+ * what it still wants. Acknowledgements are never dropped; there is one per batch.
  */
 #define MAX_WAITING_ORDERS 1024
 

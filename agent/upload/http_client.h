@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Requests to the server, one at a time over connections that are kept. One client belongs to one thread;
- * only http_client_wake() may be called from others.
+ * Requests to the server, one at a time over connections that are kept. One client belongs to one
+ * thread; only http_client_wake() may be called from others.
  */
 
 #include "common/bytes.h"
@@ -32,10 +32,11 @@ struct http_request {
 	/* POST of @body, or, with @read, PUT of @size bytes from there. */
 	struct bytes_view body;
 	uint64_t size;
-	int (*read)(void *argument, void *buffer, size_t size); /* exactly @size bytes; 0 or negative errno */
-	int (*rewind)(void *argument);				/* to the first byte again */
+	/* exactly @size bytes; 0 or negative errno */
+	int (*read)(void *argument, void *buffer, size_t size);
+	int (*rewind)(void *argument); /* to the first byte again */
 
-	uint64_t timeout_ns;	/* of the whole; 0: only a stall of STALL_S ends it */
+	uint64_t timeout_ns;      /* of the whole; 0: only a stall of STALL_S ends it */
 	uint64_t max_bytes_per_s; /* 0: no limit */
 
 	/* Asked several times a second; false gives the request up (-ECANCELED). */
@@ -52,7 +53,8 @@ struct http_answer {
 };
 
 /* 0 with status and body; -ECANCELED; -EIO and others with a message. */
-int http_client_request(struct http_client *client, const struct http_request *request, struct http_answer *answer);
+int http_client_request(struct http_client *client, const struct http_request *request,
+			struct http_answer *answer);
 
 #include "common/scoped.h"
 DEFINE_SCOPED(struct http_client *, http_client_free);

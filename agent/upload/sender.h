@@ -2,14 +2,15 @@
 #pragma once
 
 /*
- * The agent's way to the network: one thread sends batches in order (from memory; from the spool on disk after the
- * server was away) and hands answers back, a second one uploads debuginfo at a bounded rate.
+ * The agent's way to the network: one thread sends batches in order (from memory; from the spool on
+ * disk after the server was away) and hands answers back, a second one uploads debuginfo at a
+ * bounded rate.
  *
- * Nothing leaves the spool before the server has acknowledged it. A batch is tried again until it is acknowledged,
- * refused for good (400, 413, 415, 422), or the spool is full.
+ * Nothing leaves the spool before the server has acknowledged it. A batch is tried again until it
+ * is acknowledged, refused for good (400, 413, 415, 422), or the spool is full.
  *
- * The main thread never blocks on it: batches go in by sender_submit(), and what came back is fetched by
- * sender_poll() when sender_event_fd() is readable.
+ * The main thread never blocks on it: batches go in by sender_submit(), and what came back is
+ * fetched by sender_poll() when sender_event_fd() is readable.
  */
 
 #include "common/bytes.h"
@@ -18,34 +19,39 @@
 struct sender;
 
 struct sender_options {
-	const char *server;	  /* "http://host:port" or https */
-	const char *token;	  /* NULL none */
-	const char *ca_file;	  /* NULL: the system's */
+	const char *server;       /* "http://host:port" or https */
+	const char *token;        /* NULL none */
+	const char *ca_file;      /* NULL: the system's */
 	const char *spool_folder; /* NULL: memory only */
 	uint64_t spool_max_bytes;
-	uint64_t memory_max_bytes;    /* undelivered batches kept in memory before they go to the spool */
-	uint64_t upload_bytes_per_s;  /* 0: no uploads */
-	uint64_t retry_max_ns;	      /* ceiling of the back-off */
+	/* undelivered batches kept in memory before they go to the spool */
+	uint64_t memory_max_bytes;
+	uint64_t upload_bytes_per_s; /* 0: no uploads */
+	uint64_t retry_max_ns;       /* ceiling of the back-off */
 	bool insecure_tls;
-	bool keep_capabilities;	      /* else the threads, which meet the network, give up all they have */
+	/* else the threads, which meet the network, give up all they have */
+	bool keep_capabilities;
 };
 
 enum sender_event_type {
 	SENDER_ACKNOWLEDGED = 1, /* epoch, sequence */
-	SENDER_DROPPED = 2,	 /* epoch, sequence: the spool was full, or the server refused the batch for good */
-	SENDER_UNKNOWN = 3,	 /* epoch, sequence + numbers: define them by sender_supplement(); the batch waits */
-	SENDER_WANTED = 4,	 /* id, what: the server asks for this executable */
-	SENDER_INTERVAL = 5,	 /* batch_interval_ms asked for by the server; 0 as configured */
+	/* epoch, sequence: the spool was full, or the server refused the batch for good */
+	SENDER_DROPPED = 2,
+	/* epoch, sequence + numbers: define them by sender_supplement(); the batch waits */
+	SENDER_UNKNOWN = 3,
+	SENDER_WANTED = 4,   /* id, what: the server asks for this executable */
+	SENDER_INTERVAL = 5, /* batch_interval_ms asked for by the server; 0 as configured */
 };
 
 struct sender_event {
 	enum sender_event_type type;
 	uint64_t epoch;
 	uint64_t sequence;
-	uint32_t *unknown_stacks, *unknown_series, *unknown_processes, *unknown_executables; /* owned by the event */
+	/* owned by the event */
+	uint32_t *unknown_stacks, *unknown_series, *unknown_processes, *unknown_executables;
 	size_t n_unknown_stacks, n_unknown_series, n_unknown_processes, n_unknown_executables;
 	struct executable_id wanted_id;
-	uint32_t wanted_what;	  /* proto/batch.proto, Wanted.what */
+	uint32_t wanted_what;     /* proto/batch.proto, Wanted.what */
 	bool wanted_trusted_only; /* not from a file that others than root can write */
 	uint32_t batch_interval_ms;
 };
@@ -63,10 +69,12 @@ void sender_stop(struct sender *sender, uint64_t linger_ns);
 int sender_submit(struct sender *sender, uint64_t epoch, uint64_t sequence, struct bytes *batch);
 
 /*
- * An encoded batch with definitions only, which goes out before the batch that waits for it (at most 10 s). It has a
- * sequence of its own, and is acknowledged or dropped under it; too late, it is dropped.
+ * An encoded batch with definitions only, which goes out before the batch that waits for it (at
+ * most 10 s). It has a sequence of its own, and is acknowledged or dropped under it; too late, it
+ * is dropped.
  */
-int sender_supplement(struct sender *sender, uint64_t epoch, uint64_t sequence, struct bytes *batch);
+int sender_supplement(struct sender *sender, uint64_t epoch, uint64_t sequence,
+		      struct bytes *batch);
 
 /* 1: *ret_event filled, release it. 0: nothing waits. */
 int sender_poll(struct sender *sender, struct sender_event *ret_event);
@@ -76,16 +84,16 @@ int sender_event_fd(const struct sender *sender);
 struct sender_upload {
 	struct executable_id id;
 	const char *name;      /* for messages */
-	uint32_t what;	       /* proto/batch.proto, Wanted.what */
+	uint32_t what;         /* proto/batch.proto, Wanted.what */
 	bool is_trusted;       /* only root can write the file */
-	int fd;		       /* else -1; a file of which parts are sent: */
-	int pieces_fd;	       /* with fd; a pieced file (common/pieced_file.h) that says which */
+	int fd;                /* else -1; a file of which parts are sent: */
+	int pieces_fd;         /* with fd; a pieced file (common/pieced_file.h) that says which */
 	struct bytes *content; /* else NULL; a whole file made in memory */
 };
 
 /*
- * Queues an upload. Its descriptors and content are taken, on failure too. At most a few wait: -EBUSY beyond. -EPERM:
- * upload_bytes_per_s is 0.
+ * Queues an upload. Its descriptors and content are taken, on failure too. At most a few wait:
+ * -EBUSY beyond. -EPERM: upload_bytes_per_s is 0.
  */
 int sender_upload_take(struct sender *sender, const struct sender_upload *upload);
 
@@ -93,7 +101,8 @@ int sender_upload_take(struct sender *sender, const struct sender_upload *upload
 bool sender_has_upload_room(struct sender *sender);
 
 struct sender_stats {
-	uint64_t batches_sent, bytes_sent, batches_spooled, spool_bytes, batches_dropped, send_errors;
+	uint64_t batches_sent, bytes_sent, batches_spooled, spool_bytes, batches_dropped,
+		send_errors;
 	uint64_t uploads_done, uploads_failed, upload_bytes;
 	bool server_reachable;
 };

@@ -52,15 +52,15 @@ struct sender {
 	struct sender_stats stats;
 
 	/* The thread's own. */
-	struct spool *spool; /* NULL: memory only */
+	struct spool *spool;          /* NULL: memory only */
 	struct queued_batch *current; /* older than everything else; its turn comes first */
 	bool current_is_spooled;
-	bool spool_fails;	      /* said once, until it works again */
+	bool spool_fails;               /* said once, until it works again */
 	unsigned int supplement_rounds; /* for current */
 	struct backoff backoff;
 	uint64_t retry_at_ns; /* 0: nothing failed */
-	bool away;	      /* said once, until the server is back */
-	bool full_was_said; /* likewise */
+	bool away;            /* said once, until the server is back */
+	bool full_was_said;   /* likewise */
 	uint64_t token_refusal_said_ns;
 	uint32_t interval_ms; /* last asked for by the server */
 };
@@ -103,9 +103,12 @@ enum delivery {
 	CANCELED,
 };
 
-/* sender_answer.c: reads the answer to a batch, and emits the events that it holds besides the acknowledgement. */
-enum delivery sender_judge(struct sender *sender, const struct spool_key *key, int r, struct http_answer *http,
-			   struct sender_event *ret_unknown);
+/*
+ * sender_answer.c: reads the answer to a batch, and emits the events that it holds besides the
+ * acknowledgement.
+ */
+enum delivery sender_judge(struct sender *sender, const struct spool_key *key, int r,
+			   struct http_answer *http, struct sender_event *ret_unknown);
 
 #include "common/scoped.h"
 DEFINE_SCOPED(struct queued_batch *, queued_batch_free);

@@ -110,8 +110,8 @@ static bool was_refused(const struct uploader *uploader, const struct upload *up
 	for (size_t i = 0; i < MIN(uploader->n_refusals, (size_t)MAX_REFUSALS); i++) {
 		const struct refusal *refusal = &uploader->refusals[i];
 
-		if (executable_id_equal(&refusal->id, &upload->id) && refusal->what == upload->what &&
-		    refusal->is_trusted == upload->is_trusted)
+		if (executable_id_equal(&refusal->id, &upload->id) &&
+		    refusal->what == upload->what && refusal->is_trusted == upload->is_trusted)
 			return true;
 	}
 	return false;
@@ -172,8 +172,9 @@ static int send_once(struct uploader *uploader, const struct upload *upload,
 				&(struct http_request){
 					.path = path,
 					.content_type = "application/octet-stream",
-					.header = upload->is_trusted ? "X-Hearth-Origin: agent"
-								     : "X-Hearth-Origin: agent-user",
+					.header = upload->is_trusted
+							  ? "X-Hearth-Origin: agent"
+							  : "X-Hearth-Origin: agent-user",
 					.size = size,
 					.read = read_source,
 					.rewind = rewind_source,
@@ -231,8 +232,9 @@ static void process(struct uploader *uploader, const struct upload *upload)
 			source.extract = &extract;
 			size = extract.size;
 		} else {
-			log_debug_errno(r, "the extract of '%s' cannot be read, giving up its upload: %m",
-					upload->name);
+			log_debug_errno(
+				r, "the extract of '%s' cannot be read, giving up its upload: %m",
+				upload->name);
 		}
 	}
 	source.content = bytes_view_of(&upload->content);

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The thread that uploads debuginfo, one file after the other at a bounded rate, so that batches never wait for it.
+ * The thread that uploads debuginfo, one file after the other at a bounded rate, so that batches
+ * never wait for it.
  */
 
 #include "agent/upload/sender.h"

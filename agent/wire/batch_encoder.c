@@ -51,8 +51,9 @@ static void *allocate(struct encoder *encoder, size_t count, size_t size)
 }
 
 /*
- * What of @text goes on the wire: whole characters of UTF-8, which a string of Protocol Buffers must be. The names of
- * threads, files and cgroups are others' bytes; what is no character is replaced in @room.
+ * What of @text goes on the wire: whole characters of UTF-8, which a string of Protocol Buffers
+ * must be. The names of threads, files and cgroups are others' bytes; what is no character is
+ * replaced in @room.
  */
 static struct bytes_view wire_text(const char *text, char room[BATCH_MAX_TEXT_BYTES])
 {

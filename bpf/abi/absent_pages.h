@@ -9,27 +9,31 @@
 enum abi_absent_pages {
 	ABI_ABSENT_PAGES_LEAVE, /* nothing: the stack ends there */
 	ABI_ABSENT_PAGES_TOUCH, /* the agent reads the page, so that the next sample finds it */
-	ABI_ABSENT_PAGES_DEFER, /* the thread reads it before it goes on, for this very sample; else touched */
+	/* the thread reads it before it goes on, for this very sample; else touched */
+	ABI_ABSENT_PAGES_DEFER,
 };
 
 /*
- * Samples that wait for their thread to return to user mode: 12 KiB each. A thread that was interrupted in user mode
- * returns within microseconds, so that one for each CPU would do; the others are for threads in system calls.
+ * Samples that wait for their thread to return to user mode: 12 KiB each. A thread that was
+ * interrupted in user mode returns within microseconds, so that one for each CPU would do; the
+ * others are for threads in system calls.
  */
 #define ABI_DEFERRED_SLOTS 64
 
 /* A slot's sample; 0: the slot is free. */
 enum abi_deferred_state {
 	ABI_DEFERRED_WAITING = 1, /* the sample is in it */
-	ABI_DEFERRED_BUSY = 2,	  /* it is being filled, finished or submitted */
-	ABI_DEFERRED_DUE = 4,	  /* the callback will still come: the kernel's part of the slot is taken */
+	ABI_DEFERRED_BUSY = 2,    /* it is being filled, finished or submitted */
+	/* the callback will still come: the kernel's part of the slot is taken */
+	ABI_DEFERRED_DUE = 4,
 };
 
 struct abi_deferred {
 	__u32 next; /* where the search for a free slot begins */
 	__u32 zero;
-	__u32 state[ABI_DEFERRED_SLOTS];    /* bits of enum abi_deferred_state */
-	__u64 since_ns[ABI_DEFERRED_SLOTS]; /* when the sample was put there; 0: its callback has been */
+	__u32 state[ABI_DEFERRED_SLOTS]; /* bits of enum abi_deferred_state */
+	/* when the sample was put there; 0: its callback has been */
+	__u64 since_ns[ABI_DEFERRED_SLOTS];
 };
 
 /* Argument of the program that submits samples whose callback takes too long. */

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * What the BPF programs count, per CPU. The agent knows from the timers' own clocks how many ticks were due, and
- * counts those that came to no program (agent/profile/tick_account.h).
+ * What the BPF programs count, per CPU. The agent knows from the timers' own clocks how many ticks
+ * were due, and counts those that came to no program (agent/profile/tick_account.h).
  */
+/* clang-format off */
 #define ABI_COUNTERS(X)                                                                                        \
 	X(TICKS_IDLE,       "ticks_idle",       "ticks that found the CPU idle")                               \
 	X(TICKS_SAMPLED,    "ticks_sampled",    "ticks whose sample reached the ring buffer, or waits for it") \
@@ -61,10 +62,11 @@
 	X(OFF_CPU_PREEMPTED_NS, "off_cpu_preempted_ns", "run-queue time of threads that did not wait before") \
 	X(OFF_CPU_THROTTLED_NS, "off_cpu_throttled_ns", "part of both: the cgroup had used up its CPU time") \
 	X(OFF_CPU_CAPTURE_NS, "off_cpu_capture_ns", "time spent on taking stacks of waits")
+/* clang-format on */
 
 enum abi_counter {
 #define X(id, ...) ABI_COUNTER_##id,
 	ABI_COUNTERS(X)
 #undef X
-	ABI_COUNTER_COUNT,
+		ABI_COUNTER_COUNT,
 };

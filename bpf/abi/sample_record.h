@@ -4,9 +4,10 @@
 /*
  * What the sampling programs put into the ring buffer.
  *
- * A stack goes out in full once per window; later samples of it carry the hash alone. Frames: the kernel's first, leaf
- * first, then the user's, leaf first. A frame with executable 0 holds a raw pc, which the agent converts (a process it
- * had not told the kernel about yet); the hash then covers the process too.
+ * A stack goes out in full once per window; later samples of it carry the hash alone. Frames: the
+ * kernel's first, leaf first, then the user's, leaf first. A frame with executable 0 holds a raw
+ * pc, which the agent converts (a process it had not told the kernel about yet); the hash then
+ * covers the process too.
  */
 
 #include "bpf/abi/limits.h"
@@ -14,52 +15,56 @@
 struct abi_frame {
 	__u64 address;
 	__u32 executable; /* number */
-	__u32 kind;	  /* enum frame_kind; 0 never */
+	__u32 kind;       /* enum frame_kind; 0 never */
 };
 
 enum abi_sample_flags {
-	ABI_SAMPLE_FULL = 1,	     /* frames follow */
-	ABI_SAMPLE_UNRESOLVED = 2,   /* some frame has executable 0 */
-	ABI_SAMPLE_UNKNOWN = 4,	     /* the process was not in the maps */
+	ABI_SAMPLE_FULL = 1,       /* frames follow */
+	ABI_SAMPLE_UNRESOLVED = 2, /* some frame has executable 0 */
+	ABI_SAMPLE_UNKNOWN = 4,    /* the process was not in the maps */
 	ABI_SAMPLE_KERNEL_THREAD = 8,
 	ABI_SAMPLE_WITHOUT_STACK = 16, /* left out by regex */
-	ABI_SAMPLE_COPIED = 32,	       /* the record is a struct abi_stack_copy */
-	ABI_SAMPLE_DEFINITION = 64,    /* off-cpu: the stack of a wait that goes on; value 0, no sample */
-	ABI_SAMPLE_STANDS = 128,       /* off-cpu: it stands for others too, struct abi_wait follows */
+	ABI_SAMPLE_COPIED = 32,        /* the record is a struct abi_stack_copy */
+	/* off-cpu: the stack of a wait that goes on; value 0, no sample */
+	ABI_SAMPLE_DEFINITION = 64,
+	/* off-cpu: it stands for others too, struct abi_wait follows */
+	ABI_SAMPLE_STANDS = 128,
 };
 
 struct abi_sample {
-	__u64 time_ns;	    /* CLOCK_MONOTONIC */
+	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u64 stack_hash;
 	__u64 start_time_ns; /* of the group leader, CLOCK_BOOTTIME */
-	__u64 value;	    /* on-cpu: 1; off-cpu: ns waited, up to time_ns */
-	__u32 pid;	    /* kernel tgid */
-	__u32 tid;	    /* kernel pid */
+	__u64 value;         /* on-cpu: 1; off-cpu: ns waited, up to time_ns */
+	__u32 pid;           /* kernel tgid */
+	__u32 tid;           /* kernel pid */
 	__u32 parent_pid;
 	__u32 cpu;
 	__u32 exec_count;
 	__u16 n_kernel_frames;
 	__u16 n_user_frames;
 	__u8 event_type; /* enum event_type of common/event_type.h */
-	__u8 flags;	 /* enum abi_sample_flags */
-	__u8 cut;	 /* enum stack_cut of common/frame.h */
+	__u8 flags;      /* enum abi_sample_flags */
+	__u8 cut;        /* enum stack_cut of common/frame.h */
 	__u8 zero;
-	__u32 queued_us; /* off-cpu: run-queue time of this wait, and of others at its place that was not told yet */
-	char comm[ABI_COMM_SIZE];	  /* of the thread */
+	/* off-cpu: run-queue time of this wait, and of others at its place that was not told yet */
+	__u32 queued_us;
+	char comm[ABI_COMM_SIZE];         /* of the thread */
 	char process_comm[ABI_COMM_SIZE]; /* of the group leader */
 	__u64 cgroups; /* equal for processes of the same cgroups; 0: not recorded */
 	/* n_kernel_frames + n_user_frames times struct abi_frame follow when FULL. */
 };
 
 /*
- * A sample whose user stack could not be unwound in the kernel, because the process or one of its executables is new:
- * the agent unwinds the copy. Its stack_hash is its own alone.
+ * A sample whose user stack could not be unwound in the kernel, because the process or one of its
+ * executables is new: the agent unwinds the copy. Its stack_hash is its own alone.
  */
 struct abi_stack_copy {
 	struct abi_sample header; /* n_user_frames 0 */
 	/*
-	 * Of a wait that goes on: the stack that was taken as it began and was cut, 0 none. Its kernel frames are
-	 * those of the wait: the kernel leaves the scheduler's functions out of the stack of a task that sleeps.
+	 * Of a wait that goes on: the stack that was taken as it began and was cut, 0 none. Its
+	 * kernel frames are those of the wait: the kernel leaves the scheduler's functions out of
+	 * the stack of a task that sleeps.
 	 */
 	__u64 began_hash;
 	__u64 pc;
@@ -71,20 +76,23 @@ struct abi_stack_copy {
 	__u8 stack[];  /* stack_bytes of them count */
 };
 
-_Static_assert(ABI_STACK_COPY_BYTES / ABI_STACK_PIECE_BYTES <= 32, "bits of abi_stack_copy.present");
+_Static_assert(ABI_STACK_COPY_BYTES / ABI_STACK_PIECE_BYTES <= 32,
+	       "bits of abi_stack_copy.present");
 
 /*
- * A wait that was taken by lot, one in 2^weight_shift, and those of its thread and site (the place where user code
- * waits, and how long) that were not: their time is known, their stacks are not. All that were taken share it.
+ * A wait that was taken by lot, one in 2^weight_shift, and those of its thread and site (the place
+ * where user code waits, and how long) that were not: their time is known, their stacks are not.
+ * All that were taken share it.
  */
 struct abi_wait {
-	__u64 others_ns;   /* since the last one of that site was told */
+	__u64 others_ns; /* since the last one of that site was told */
 	__u32 n_others;
-	__u16 capture_us;  /* that taking the stack took: it may have lengthened the wait */
+	__u16 capture_us; /* that taking the stack took: it may have lengthened the wait */
 	__u8 weight_shift;
 	__u8 site;
 };
 
-_Static_assert(sizeof(struct abi_wait) == sizeof(struct abi_frame), "it is where the first frame would be");
+_Static_assert(sizeof(struct abi_wait) == sizeof(struct abi_frame),
+	       "it is where the first frame would be");
 _Static_assert(sizeof(struct abi_frame) == 16, "part of the BPF/userspace ABI");
 _Static_assert(sizeof(struct abi_sample) == 104, "part of the BPF/userspace ABI");

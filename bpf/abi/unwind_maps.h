@@ -4,8 +4,8 @@
 #include "bpf/abi/unwind_table.h"
 
 /*
- * Unwind tables in the BPF maps are paged: a table lies in a file, cut into chunks of 4 KiB, and only chunks that
- * stacks use are resident here.
+ * Unwind tables in the BPF maps are paged: a table lies in a file, cut into chunks of 4 KiB, and
+ * only chunks that stacks use are resident here.
  *
  *   unwind_pool      slots of 4 KiB, 64 to a part. A part is the inner map of one element of the array of maps; the
  *                    agent adds parts as it needs them, and writes and reads them through a memory mapping.
@@ -23,16 +23,18 @@
  *                in directory d. Directory d is the (d % 16)th in slot d / 16.
  *   a row chunk  struct abi_unwind_chunk
  *
- * Readers take no lock, and slots are reused at once, without waiting for readers. A chunk therefore says itself what
- * it is: readers compare its owner (executable and generation) and its range before they use it, copy the rule they
- * found, and compare the owner again. Regions, directories and cells need no check: a stale one leads to a chunk of
- * another owner or range, which is the same as a page that is not resident. The order of accesses, which arm64 needs:
+ * Readers take no lock, and slots are reused at once, without waiting for readers. A chunk
+ * therefore says itself what it is: readers compare its owner (executable and generation) and its
+ * range before they use it, copy the rule they found, and compare the owner again. Regions,
+ * directories and cells need no check: a stale one leads to a chunk of another owner or range,
+ * which is the same as a page that is not resident. The order of accesses, which arm64 needs:
  *
  *   agent    owner = 0; fence; rows, rules that no chunk uses any more; owner = new generation (release)
  *   reader   owner; everything else of the chunk, the rule, and the owner again, each at an address that is computed
  *            from the value read before (unwind_rule.bpf.h, zero_after()), which orders the reads on every machine
  *
- * Rules are written before the owner of the chunk that uses them is, and only change while no chunk uses them.
+ * Rules are written before the owner of the chunk that uses them is, and only change while no chunk
+ * uses them.
  */
 #define UNWIND_SLOT_BYTES     4096
 #define UNWIND_PART_SHIFT     6
@@ -40,20 +42,22 @@
 #define UNWIND_PART_BYTES     (UNWIND_SLOTS_PER_PART * UNWIND_SLOT_BYTES)
 
 #define UNWIND_RULES_PER_SLOT_SHIFT 8
-#define UNWIND_RULES_PER_SLOT (1u << UNWIND_RULES_PER_SLOT_SHIFT)
-#define UNWIND_POOL_RULES     65536u /* a row holds the number in 16 bits */
-#define UNWIND_RULE_SLOTS     (UNWIND_POOL_RULES / UNWIND_RULES_PER_SLOT)
+#define UNWIND_RULES_PER_SLOT       (1u << UNWIND_RULES_PER_SLOT_SHIFT)
+#define UNWIND_POOL_RULES           65536u /* a row holds the number in 16 bits */
+#define UNWIND_RULE_SLOTS           (UNWIND_POOL_RULES / UNWIND_RULES_PER_SLOT)
 
-#define UNWIND_USED_SHIFT 28 /* of ns: 0.27 s, so that a hot chunk's head is written four times a second */
+#define UNWIND_USED_SHIFT                                                                          \
+	28 /* of ns: 0.27 s, so that a hot chunk's head is written four times a second */
 
-#define UNWIND_REGION_SHIFT	 18
-#define UNWIND_CELLS		 64u
-#define UNWIND_DIRECTORY_SHIFT	 4
-#define UNWIND_CELL_DIRECTORY	 0x80000000u
-#define UNWIND_DENSE_UNIT_SHIFT	 6 /* pieces of a code page with more rows than a chunk */
+#define UNWIND_REGION_SHIFT     18
+#define UNWIND_CELLS            64u
+#define UNWIND_DIRECTORY_SHIFT  4
+#define UNWIND_CELL_DIRECTORY   0x80000000u
+#define UNWIND_DENSE_UNIT_SHIFT 6 /* pieces of a code page with more rows than a chunk */
 
 /*
- * Rows of neighbouring units. Of unit u (address >> unit_shift), which is first_unit or up to n_units - 1 behind it:
+ * Rows of neighbouring units. Of unit u (address >> unit_shift), which is first_unit or up to
+ * n_units - 1 behind it:
  *
  *   rows[halves[12 + u - first_unit] .. halves[12 + u - first_unit + 1])   by rising offset in the code page; the first
  *                                                                         holds from the unit's beginning on
@@ -61,9 +65,10 @@
 struct abi_unwind_chunk {
 	union {
 		struct {
-			__u64 owner;	  /* executable << 32 | generation; 0: none */
+			__u64 owner; /* executable << 32 | generation; 0: none */
 			__u64 first_unit;
-			__u32 used;	  /* last use: CLOCK_MONOTONIC >> UNWIND_USED_SHIFT; readers write it */
+			/* last use: CLOCK_MONOTONIC >> UNWIND_USED_SHIFT; readers write it */
+			__u32 used;
 			__u16 n_units;
 			__u16 unit_shift; /* UNWIND_PAGE_SHIFT or UNWIND_DENSE_UNIT_SHIFT */
 		};
@@ -73,8 +78,8 @@ struct abi_unwind_chunk {
 };
 
 #define UNWIND_CHUNK_FIRST_HALF 12u
-#define UNWIND_CHUNK_HALVES	((__u32)(UNWIND_SLOT_BYTES / sizeof(__u16)))
-#define UNWIND_CHUNK_ROWS	((__u32)(UNWIND_SLOT_BYTES / sizeof(struct abi_unwind_row)))
+#define UNWIND_CHUNK_HALVES     ((__u32)(UNWIND_SLOT_BYTES / sizeof(__u16)))
+#define UNWIND_CHUNK_ROWS       ((__u32)(UNWIND_SLOT_BYTES / sizeof(struct abi_unwind_row)))
 
 struct abi_unwind_slot {
 	union {
@@ -85,10 +90,13 @@ struct abi_unwind_slot {
 };
 
 /* Key of unwind_regions: of the address only 32 bits, which the chunk's own range makes up for. */
-#define UNWIND_REGION_KEY(executable, elf_addr) \
+#define UNWIND_REGION_KEY(executable, elf_addr)                                                    \
 	((__u64)(executable) << 32 | (__u32)((__u64)(elf_addr) >> UNWIND_REGION_SHIFT))
 
-/* Executable number -> the code pages that its table has rows for; none: an executable without a table. */
+/*
+ * Executable number -> the code pages that its table has rows for; none: an executable without a
+ * table.
+ */
 struct abi_unwind_info {
 	__u64 first_page; /* ELF address >> UNWIND_PAGE_SHIFT */
 	__u64 n_pages;
@@ -99,5 +107,6 @@ struct abi_unwind_info {
 
 _Static_assert(sizeof(struct abi_unwind_info) == 16, "part of the BPF/userspace ABI");
 _Static_assert(sizeof(struct abi_unwind_chunk) == UNWIND_SLOT_BYTES, "a chunk is a slot");
-_Static_assert(sizeof(struct abi_unwind_slot) == UNWIND_SLOT_BYTES, "a slot is a value of the part's map");
+_Static_assert(sizeof(struct abi_unwind_slot) == UNWIND_SLOT_BYTES,
+	       "a slot is a value of the part's map");
 _Static_assert(UNWIND_RULE_SLOTS % UNWIND_SLOTS_PER_PART == 0, "rules have parts of their own");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The programs' sources as they are, and a function that does what cpu_sampler.bpf.c does at a tick in user mode.
- * Compiled once for each architecture, with -D__TARGET_ARCH_* and this folder's include/ before libbpf's.
+ * The programs' sources as they are, and a function that does what cpu_sampler.bpf.c does at a tick
+ * in user mode. Compiled once for each architecture, with -D__TARGET_ARCH_* and this folder's
+ * include/ before libbpf's.
  */
 #include "bpf/unwind_native.bpf.c"
 
@@ -10,16 +11,17 @@
 #include "common/event_type.h"
 
 #if defined(__TARGET_ARCH_x86)
-#define host_unwind	      host_unwind_x86
+#define host_unwind           host_unwind_x86
 #define host_unwind_find_rule host_unwind_find_rule_x86
 #define host_unwind_look_up   host_unwind_look_up_x86
 #else
-#define host_unwind	      host_unwind_arm64
+#define host_unwind           host_unwind_arm64
 #define host_unwind_find_rule host_unwind_find_rule_arm64
 #define host_unwind_look_up   host_unwind_look_up_arm64
 #endif
 
-_Static_assert(N_GENERAL_REGISTERS <= HOST_UNWIND_MAX_REGISTERS, "one array for both architectures");
+_Static_assert(N_GENERAL_REGISTERS <= HOST_UNWIND_MAX_REGISTERS,
+	       "one array for both architectures");
 
 /* A sample in the making, and the task that it is of. */
 struct program_run {
@@ -49,7 +51,8 @@ static void fill_task(struct program_run *program, const struct host_unwind_proc
 	};
 }
 
-static void fill_context(struct bpf_perf_event_data *context, const struct host_unwind_registers *registers)
+static void fill_context(struct bpf_perf_event_data *context,
+			 const struct host_unwind_registers *registers)
 {
 	*context = (struct bpf_perf_event_data){};
 #define X(number, field) context->regs.field = registers->general[number];
@@ -106,10 +109,12 @@ int host_unwind_look_up(struct host_unwind_lookup *lookup)
 	return found == RULE_FOUND ? 1 : found == RULE_MISSING ? -1 : 0;
 }
 
-int host_unwind_find_rule(const struct host_unwind_tables *tables, uint32_t executable, uint64_t elf_addr,
-			  struct abi_unwind_rule *ret_rule)
+int host_unwind_find_rule(const struct host_unwind_tables *tables, uint32_t executable,
+			  uint64_t elf_addr, struct abi_unwind_rule *ret_rule)
 {
-	struct host_unwind_lookup lookup = { .tables = tables, .executable = executable, .elf_addr = elf_addr };
+	struct host_unwind_lookup lookup = { .tables = tables,
+					     .executable = executable,
+					     .elf_addr = elf_addr };
 	int r = host_unwind_look_up(&lookup);
 
 	if (r > 0)

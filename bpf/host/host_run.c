@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The helpers of the kernel, on the host. None of them knows an architecture: programs of both share them.
+ * The helpers of the kernel, on the host. None of them knows an architecture: programs of both
+ * share them.
  */
 #include "bpf/host/host_run.h"
 
@@ -28,8 +29,8 @@ void host_run_end(void)
 }
 
 /*
- * Programs write to no element of what is const here; the helper's type has no const. A chunk's set is the element's
- * key: 0 while the element is in no bucket. Tests change it under a run.
+ * Programs write to no element of what is const here; the helper's type has no const. A chunk's set
+ * is the element's key: 0 while the element is in no bucket. Tests change it under a run.
  */
 static void *find_mapping_chunk(const struct host_unwind_process *process, const void *key)
 {
@@ -38,11 +39,14 @@ static void *find_mapping_chunk(const struct host_unwind_process *process, const
 
 	memcpy(&chunk, key, sizeof(chunk));
 	if (chunk.index == ABI_DIRECTORY)
-		return process->directory && process->directory->set == chunk.set ? (void *)process->directory : NULL;
+		return process->directory && process->directory->set == chunk.set
+			       ? (void *)process->directory
+			       : NULL;
 	if (chunk.index >= process->n_chunks)
 		return NULL;
 	element = &process->chunks[chunk.index];
-	return __atomic_load_n(&element->set, __ATOMIC_ACQUIRE) == chunk.set ? (void *)element : NULL;
+	return __atomic_load_n(&element->set, __ATOMIC_ACQUIRE) == chunk.set ? (void *)element
+									     : NULL;
 }
 
 static struct abi_unwind_slot *find_part(const struct host_unwind_tables *tables, uint32_t part)
@@ -50,7 +54,8 @@ static struct abi_unwind_slot *find_part(const struct host_unwind_tables *tables
 	return part < tables->n_parts ? tables->parts[part] : NULL;
 }
 
-static void *find_table_element(const struct host_unwind_tables *tables, enum host_map map, const void *key)
+static void *find_table_element(const struct host_unwind_tables *tables, enum host_map map,
+				const void *key)
 {
 	uint32_t number;
 	uint64_t region;
@@ -82,8 +87,9 @@ void *host_map_lookup_elem(enum host_map map, const void *key)
 	memcpy(&number, key, sizeof(number));
 	switch (map) {
 	case HOST_MAP_PROCESSES:
-		return number == input->process.pid ? (void *)__atomic_load_n(&input->process.entry, __ATOMIC_ACQUIRE)
-						    : NULL;
+		return number == input->process.pid
+			       ? (void *)__atomic_load_n(&input->process.entry, __ATOMIC_ACQUIRE)
+			       : NULL;
 	case HOST_MAP_MAPPING_CHUNKS:
 		return find_mapping_chunk(&input->process, key);
 	case HOST_MAP_EXEC_COUNTS:
@@ -128,7 +134,8 @@ long host_probe_read_user(void *destination, uint32_t size, const void *address)
 	return -1;
 }
 
-long host_loop(uint32_t n_loops, long (*function)(__u64 index, void *argument), void *argument, uint64_t flags)
+long host_loop(uint32_t n_loops, long (*function)(__u64 index, void *argument), void *argument,
+	       uint64_t flags)
 {
 	(void)flags;
 	for (uint32_t i = 0; i < n_loops; i++) {

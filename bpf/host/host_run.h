@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * What a program's helper calls work on when it runs on the host. Helpers have no argument that says who calls (in the
- * kernel it is the CPU), so the run of a thread travels in a thread-local pointer; it is set between begin and end
- * only. Included by the shadow headers: nothing here may need a header that defines what bpf/include/kernel_types.h
- * does (stdbool.h, linux/bpf.h, asm/ptrace.h).
+ * What a program's helper calls work on when it runs on the host. Helpers have no argument that
+ * says who calls (in the kernel it is the CPU), so the run of a thread travels in a thread-local
+ * pointer; it is set between begin and end only. Included by the shadow headers: nothing here may
+ * need a header that defines what bpf/include/kernel_types.h does (stdbool.h, linux/bpf.h,
+ * asm/ptrace.h).
  */
 
 #include "bpf/host/host_unwind.h"
@@ -15,7 +16,8 @@ struct host_run {
 	struct host_unwind_output *output;
 	struct abi_control control;
 	struct abi_unwind_slot *part;
-	uint64_t cached_rule[4]; /* the one entry of the map `rule_cache`, struct rule_cache_entry */
+	/* the one entry of the map `rule_cache`, struct rule_cache_entry */
+	uint64_t cached_rule[4];
 	uint64_t seen_stack; /* the slot of the map `seen_stacks`: always one that was not seen */
 };
 
@@ -23,7 +25,10 @@ void host_run_begin(struct host_run *run);
 struct host_run *host_run_current(void);
 void host_run_end(void);
 
-/* The maps that programs share. Each is told apart by the type of its definition in bpf/include/maps.bpf.h. */
+/*
+ * The maps that programs share. Each is told apart by the type of its definition in
+ * bpf/include/maps.bpf.h.
+ */
 enum host_map {
 	HOST_MAP_PROCESSES,
 	HOST_MAP_MAPPING_CHUNKS,
@@ -43,7 +48,8 @@ void *host_map_lookup_elem(enum host_map map, const void *key);
 long host_map_update_elem(enum host_map map, const void *key, const void *value, uint64_t flags);
 long host_probe_read(void *destination, uint32_t size, const void *address);
 long host_probe_read_user(void *destination, uint32_t size, const void *address);
-long host_loop(uint32_t n_loops, long (*function)(__u64 index, void *argument), void *argument, uint64_t flags);
+long host_loop(uint32_t n_loops, long (*function)(__u64 index, void *argument), void *argument,
+	       uint64_t flags);
 long host_ringbuf_output(enum host_map map, const void *data, uint64_t size, uint64_t flags);
 uint64_t host_ringbuf_query(enum host_map map, uint64_t flags);
 uint64_t host_ktime_get_ns(void);

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * The unwinder that runs in the kernel, compiled for the host from the same sources: one sample of a stack whose
- * registers and memory somebody hands in. It runs without privileges: in tests on recorded memory, and on copies of
- * stacks of processes that the kernel side does not know yet.
+ * The unwinder that runs in the kernel, compiled for the host from the same sources: one sample of
+ * a stack whose registers and memory somebody hands in. It runs without privileges: in tests on
+ * recorded memory, and on copies of stacks of processes that the kernel side does not know yet.
  *
- * One function per architecture of the stack, whatever machine it runs on. A run keeps nothing, allocates nothing, and
- * touches nothing but its arguments; any number of threads may run at once.
+ * One function per architecture of the stack, whatever machine it runs on. A run keeps nothing,
+ * allocates nothing, and touches nothing but its arguments; any number of threads may run at once.
  */
 
 #include <stdbool.h>
@@ -33,7 +33,8 @@ struct host_unwind_registers {
 typedef int (*host_unwind_read)(void *argument, uint64_t address, void *buffer, size_t size);
 
 /* An element of the map `unwind_tables`, or NULL. */
-typedef const struct abi_unwind_info *(*host_unwind_find_table)(void *argument, uint32_t executable);
+typedef const struct abi_unwind_info *(*host_unwind_find_table)(void *argument,
+								uint32_t executable);
 
 /* An element of the map `unwind_regions` (a directory), or NULL. */
 typedef const uint32_t *(*host_unwind_find_region)(void *argument, uint64_t key);
@@ -58,14 +59,14 @@ struct host_unwind_tables {
  *   chunks[n_chunks]   chunk i is the element (chunks[i].set, i) of the map `mapping_chunks`
  *   directory          the element (directory->set, ABI_DIRECTORY); NULL: there is none
  *
- * As in the kernel a process entry counts only if its start time and number of execs fit, and a chunk only if it
- * belongs to the entry's set.
+ * As in the kernel a process entry counts only if its start time and number of execs fit, and a
+ * chunk only if it belongs to the entry's set.
  */
 struct host_unwind_process {
 	uint32_t pid;
 	uint32_t tid;
 	uint32_t exec_count;
-	uint64_t start_time_ns;		 /* CLOCK_BOOTTIME */
+	uint64_t start_time_ns;          /* CLOCK_BOOTTIME */
 	const struct abi_process *entry; /* NULL: the process is not known */
 	const struct abi_mapping_chunk *chunks;
 	size_t n_chunks;
@@ -82,20 +83,23 @@ struct host_unwind_input {
 };
 
 /*
- * The record as it would go into the ring buffer, in full, and what was counted on the way. Where rows were missing the
- * frames behind the first address that lacks them are only what frame pointers gave.
+ * The record as it would go into the ring buffer, in full, and what was counted on the way. Where
+ * rows were missing the frames behind the first address that lacks them are only what frame
+ * pointers gave.
  */
 struct host_unwind_output {
-	struct abi_sample header; /* n_user_frames, cut, flags; no times and names: nobody is scheduled here */
+	/* n_user_frames, cut, flags; no times and names: nobody is scheduled here */
+	struct abi_sample header;
 	struct abi_frame frames[ABI_MAX_FRAMES];
 	uint64_t counters[ABI_COUNTER_COUNT];
-	uint32_t n_missing;	     /* frames whose rows are not resident */
+	uint32_t n_missing;          /* frames whose rows are not resident */
 	uint32_t missing_executable; /* of the first of them, if there is one */
 	uint64_t missing_address;    /* ELF address */
 };
 
 void host_unwind_x86(const struct host_unwind_input *input, struct host_unwind_output *ret_output);
-void host_unwind_arm64(const struct host_unwind_input *input, struct host_unwind_output *ret_output);
+void host_unwind_arm64(const struct host_unwind_input *input,
+		       struct host_unwind_output *ret_output);
 
 /* One look-up of an unwind rule, with the state of the cache of recent rules before and after. */
 struct host_unwind_lookup {
@@ -103,7 +107,8 @@ struct host_unwind_lookup {
 	uint32_t executable;
 	uint64_t elf_addr;
 	uint64_t time_ns;
-	uint64_t cached_rule[4]; /* struct rule_cache_entry; here the cache has this one entry for all keys */
+	/* struct rule_cache_entry; here the cache has this one entry for all keys */
+	uint64_t cached_rule[4];
 	struct abi_unwind_rule rule;
 	bool was_cached;
 };
@@ -113,10 +118,10 @@ int host_unwind_look_up_x86(struct host_unwind_lookup *lookup);
 int host_unwind_look_up_arm64(struct host_unwind_lookup *lookup);
 
 /*
- * The rule at an address of an executable, found as a run finds it. 1 found; 0: the address is outside the table; -1:
- * its rows are not resident, or the executable has no table.
+ * The rule at an address of an executable, found as a run finds it. 1 found; 0: the address is
+ * outside the table; -1: its rows are not resident, or the executable has no table.
  */
-int host_unwind_find_rule_x86(const struct host_unwind_tables *tables, uint32_t executable, uint64_t elf_addr,
-			      struct abi_unwind_rule *ret_rule);
-int host_unwind_find_rule_arm64(const struct host_unwind_tables *tables, uint32_t executable, uint64_t elf_addr,
-				struct abi_unwind_rule *ret_rule);
+int host_unwind_find_rule_x86(const struct host_unwind_tables *tables, uint32_t executable,
+			      uint64_t elf_addr, struct abi_unwind_rule *ret_rule);
+int host_unwind_find_rule_arm64(const struct host_unwind_tables *tables, uint32_t executable,
+				uint64_t elf_addr, struct abi_unwind_rule *ret_rule);

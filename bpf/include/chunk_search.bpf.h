@@ -2,18 +2,19 @@
 #pragma once
 
 /*
- * Finding a mapping in a chunk of a process's mappings (bpf/abi/mapping.h). The chunk may be reused meanwhile: what was
- * found counts only after the check that map_reuse.bpf.h describes. Most processes have one chunk; the others have a
- * directory, which is one more element of the same map.
+ * Finding a mapping in a chunk of a process's mappings (bpf/abi/mapping.h). The chunk may be reused
+ * meanwhile: what was found counts only after the check that map_reuse.bpf.h describes. Most
+ * processes have one chunk; the others have a directory, which is one more element of the same map.
  */
 
 #include "bpf/include/map_reuse.bpf.h"
 
 /*
- * Index of the last of the chunk's mappings whose start is <= @pc; a huge value when there is none. *read depends on
- * everything that was read.
+ * Index of the last of the chunk's mappings whose start is <= @pc; a huge value when there is none.
+ * *read depends on everything that was read.
  */
-static __always_inline __u32 search_chunk(const struct abi_mapping_chunk *chunk, __u64 pc, __u64 *read)
+static __always_inline __u32 search_chunk(const struct abi_mapping_chunk *chunk, __u64 pc,
+					  __u64 *read)
 {
 	__u32 high = read_once(chunk->n_mappings);
 	__u32 low = 0;
@@ -24,7 +25,10 @@ static __always_inline __u32 search_chunk(const struct abi_mapping_chunk *chunk,
 		__u32 middle = (low + high) / 2;
 		__u64 start;
 
-		/* Else the compiler makes one comparison of the two, by which the verifier does not know the bound. */
+		/*
+		 * Else the compiler makes one comparison of the two, by which the verifier does not
+		 * know the bound.
+		 */
 		asm volatile("" : "+r"(middle));
 		if (low >= high || middle >= ABI_MAPPINGS_PER_CHUNK)
 			break;
@@ -40,7 +44,10 @@ static __always_inline __u32 search_chunk(const struct abi_mapping_chunk *chunk,
 	return low;
 }
 
-/* Index of the last chunk that begins at or before @pc, or of the first one; ABI_MAX_CHUNKS: the set is gone. */
+/*
+ * Index of the last chunk that begins at or before @pc, or of the first one; ABI_MAX_CHUNKS: the
+ * set is gone.
+ */
 static __always_inline __u32 find_chunk(__u32 set, __u32 n_chunks, __u64 pc)
 {
 	struct abi_chunk_key key = { .set = set, .index = ABI_DIRECTORY };
@@ -68,5 +75,6 @@ static __always_inline __u32 find_chunk(__u32 set, __u32 n_chunks, __u64 pc)
 		count -= half;
 	}
 	key.index += read_before(read);
-	return bpf_map_lookup_elem(&mapping_chunks, &key) == directory ? low % ABI_MAX_CHUNKS : ABI_MAX_CHUNKS;
+	return bpf_map_lookup_elem(&mapping_chunks, &key) == directory ? low % ABI_MAX_CHUNKS
+								       : ABI_MAX_CHUNKS;
 }

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The kernel's structs and fields that our programs read, and no others: libbpf relocates each access to the running
- * kernel's layout (CO-RE). Fields stand in any order. Minimum kernel: see docs/architecture.md.
+ * The kernel's structs and fields that our programs read, and no others: libbpf relocates each
+ * access to the running kernel's layout (CO-RE). Fields stand in any order. Minimum kernel: see
+ * docs/architecture.md.
  */
 
 typedef unsigned char __u8;
@@ -23,7 +24,7 @@ typedef __u64 __le64;
 typedef __u16 __sum16;
 typedef __u32 __wsum;
 typedef _Bool bool;
-#define true  1
+#define true 1
 #define false 0
 
 /* Values of the kernel's UAPI (include/uapi/linux/bpf.h); part of its stable interface. */
@@ -106,12 +107,14 @@ struct vm_area_struct {
 
 struct sched_entity {
 	__u64 sum_exec_runtime; /* ns that the thread ran, whatever class it is in */
-	struct cfs_rq *cfs_rq;	/* with CONFIG_FAIR_GROUP_SCHED, also of a thread of another class */
+	/* with CONFIG_FAIR_GROUP_SCHED, also of a thread of another class */
+	struct cfs_rq *cfs_rq;
 };
 
 /* With CONFIG_SCHED_INFO. By rq->clock. */
 struct sched_info {
-	unsigned long long run_delay;	/* ns on run queues, up to when the thread was put on a CPU last */
+	/* ns on run queues, up to when the thread was put on a CPU last */
+	unsigned long long run_delay;
 	unsigned long long last_queued; /* since when it is on this CPU's run queue; 0: it is not */
 };
 
@@ -160,9 +163,9 @@ struct task_struct {
 	struct sched_info sched_info;
 	struct signal_struct *signal;
 	struct mm_struct *mm;
-	void *stack; /* the lowest address of its kernel stack */
+	void *stack;          /* the lowest address of its kernel stack */
 	unsigned int __state; /* 5.14 */
-	int wake_cpu;	      /* that it ran on last */
+	int wake_cpu;         /* that it ran on last */
 	unsigned int flags;
 	int pid;
 	int tgid;
@@ -207,10 +210,13 @@ struct pt_regs {
 
 #pragma clang attribute pop
 
-/* The context of a perf_event program: the UAPI's layout, which the verifier translates by itself. */
+/*
+ * The context of a perf_event program: the UAPI's layout, which the verifier translates by itself.
+ */
 #if defined(__TARGET_ARCH_x86)
 struct perf_event_registers {
-	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs,
+		flags, sp, ss;
 };
 #elif defined(__TARGET_ARCH_arm64)
 struct perf_event_registers {

@@ -4,28 +4,31 @@
 /*
  * Reading elements of hash maps that may be reused under the reader.
  *
- * Since Linux 6.1, and in preallocated maps always, the memory of an element that was removed or replaced is handed out
- * again at once, while programs on other CPUs still read it. The kernel fills it with memcpy(), whose stores become
- * visible in any order: no field of the value can say whether the other fields still belong to it.
+ * Since Linux 6.1, and in preallocated maps always, the memory of an element that was removed or
+ * replaced is handed out again at once, while programs on other CPUs still read it. The kernel
+ * fills it with memcpy(), whose stores become visible in any order: no field of the value can say
+ * whether the other fields still belong to it.
  *
- * What can say so is the map. The kernel unlinks an element from its bucket before it frees it, and the bucket's lock
- * that it releases then and the lock that it takes before it fills the element again put the unlinking before the first
- * new byte. So a reader that saw a new byte cannot find the element under its key any more, if it looks the key up
- * *after* it has read. Whoever reads an element
+ * What can say so is the map. The kernel unlinks an element from its bucket before it frees it, and
+ * the bucket's lock that it releases then and the lock that it takes before it fills the element
+ * again put the unlinking before the first new byte. So a reader that saw a new byte cannot find
+ * the element under its key any more, if it looks the key up *after* it has read. Whoever reads an
+ * element
  *
  *   1. looks the key up and reads what it needs, each word once,
  *   2. calls read_before() with everything it has read,
  *   3. looks the key up again, with the zero that read_before() returned added to the key, and believes what it read
  *      only if the same element is still there.
  *
- * For keys that never come back (sets of mappings) this is exact. A key that does come back (a pid) could be replaced
- * and get the same element again between 1 and 3: two system calls of the agent or more, within the time of one copy.
- * That is not noticed.
+ * For keys that never come back (sets of mappings) this is exact. A key that does come back (a pid)
+ * could be replaced and get the same element again between 1 and 3: two system calls of the agent
+ * or more, within the time of one copy. That is not noticed.
  *
- * The loads of 3 must not overtake those of 1. x86 keeps the order of loads, so only the compiler must be stopped.
- * arm64 keeps it where the address of the later load is computed from what the earlier loads returned: the added zero
- * is such a computation, which neither the compiler (it cannot see the zero) nor the kernel's JIT removes. A barrier is
- * not needed, nor are BPF atomics with ordering, which arm64 does not have before Linux 5.18.
+ * The loads of 3 must not overtake those of 1. x86 keeps the order of loads, so only the compiler
+ * must be stopped. arm64 keeps it where the address of the later load is computed from what the
+ * earlier loads returned: the added zero is such a computation, which neither the compiler (it
+ * cannot see the zero) nor the kernel's JIT removes. A barrier is not needed, nor are BPF atomics
+ * with ordering, which arm64 does not have before Linux 5.18.
  */
 
 #include "bpf/include/maps.bpf.h"

@@ -59,12 +59,18 @@ struct unwind_regions_map {
 	__type(value, __u32);
 };
 
-/* Written by the agent through a mapping: no system call, which would make ticks of its CPU go missing. */
+/*
+ * Written by the agent through a mapping: no system call, which would make ticks of its CPU go
+ * missing.
+ */
 struct unwind_part_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, UNWIND_SLOTS_PER_PART);
-	/* No __type(value, struct abi_unwind_slot): libbpf 1.1's linker finds no size for it in an inner map. */
+	/*
+	 * No __type(value, struct abi_unwind_slot): libbpf 1.1's linker finds no size for it in an
+	 * inner map.
+	 */
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, UNWIND_SLOT_BYTES);
 };

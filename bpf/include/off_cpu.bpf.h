@@ -2,16 +2,18 @@
 #pragma once
 
 /*
- * What off_cpu.bpf.c (threads leave and come back) and off_cpu_walk.bpf.c (the agent looks at who waits) share: what is
- * kept of each thread, in task storage, so that it goes with the thread and follows it to another CPU. Where the kernel
- * has no task storage for tracing programs it is in a hash map by thread ID (config.hash_threads): made at the fork,
- * removed when the thread's task is freed, and told from that of an earlier thread by the time of its start.
+ * What off_cpu.bpf.c (threads leave and come back) and off_cpu_walk.bpf.c (the agent looks at who
+ * waits) share: what is kept of each thread, in task storage, so that it goes with the thread and
+ * follows it to another CPU. Where the kernel has no task storage for tracing programs it is in a
+ * hash map by thread ID (config.hash_threads): made at the fork, removed when the thread's task is
+ * freed, and told from that of an earlier thread by the time of its start.
  *
- * since_ns decides who tells a piece of a wait: a thread that comes back takes it by exchange, the walk moves it by
- * compare-and-exchange, so that nothing is told twice. All else belongs to the wait that began at start_ns, and is
- * written before since_ns. Kernels before 5.12 have no atomic exchange: there a thread that comes back within the few
- * nanoseconds between the walk's look at since_ns and its write has a piece of its wait, at most a second, told twice.
- * The fields of the walk are its own: they count for the wait that began at walk_start_ns.
+ * since_ns decides who tells a piece of a wait: a thread that comes back takes it by exchange, the
+ * walk moves it by compare-and-exchange, so that nothing is told twice. All else belongs to the
+ * wait that began at start_ns, and is written before since_ns. Kernels before 5.12 have no atomic
+ * exchange: there a thread that comes back within the few nanoseconds between the walk's look at
+ * since_ns and its write has a piece of its wait, at most a second, told twice. The fields of the
+ * walk are its own: they count for the wait that began at walk_start_ns.
  */
 
 #include "bpf/include/sample.bpf.h"
@@ -19,7 +21,7 @@
 /* include/linux/sched.h */
 #define TASK_INTERRUPTIBLE   0x1
 #define TASK_UNINTERRUPTIBLE 0x2
-#define TASK_DEAD	     0x80
+#define TASK_DEAD            0x80
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -38,17 +40,19 @@ struct bpf_iter__task {
 #define OFF_CPU_MAX_WAIT_NS (3600 * 1000000000ULL)
 
 enum wait_stack {
-	WAIT_STACK_NONE = 0,	/* not chosen: others like it stand for it, unless the walk finds it */
-	WAIT_STACK_TAKEN = 1,	/* stack_hash; the lot was one in 2^weight_shift */
-	WAIT_STACK_LOST = 2,	/* taken, but the ring buffer was full */
+	/* not chosen: others like it stand for it, unless the walk finds it */
+	WAIT_STACK_NONE = 0,
+	WAIT_STACK_TAKEN = 1,   /* stack_hash; the lot was one in 2^weight_shift */
+	WAIT_STACK_LOST = 2,    /* taken, but the ring buffer was full */
 	WAIT_STACK_IGNORED = 3, /* left out by regex, or without user frames */
-	WAIT_STACK_CUT = 4,	/* taken, but cut where mappings or pages were not known yet: the walk takes it again */
+	/* taken, but cut where mappings or pages were not known yet: the walk takes it again */
+	WAIT_STACK_CUT = 4,
 };
 
 /*
- * Waits that are alike in length stand for each other: else one that took a thousand times as long as most, because
- * who held the lock was pushed off the CPU, would stand for a thousand others when its stack happened to be taken.
- * Below 131 us, 1 ms, 8 ms, and above.
+ * Waits that are alike in length stand for each other: else one that took a thousand times as long
+ * as most, because who held the lock was pushed off the CPU, would stand for a thousand others when
+ * its stack happened to be taken. Below 131 us, 1 ms, 8 ms, and above.
  */
 #define N_WAIT_CLASSES 4
 
@@ -60,18 +64,20 @@ static __always_inline __u8 wait_class(__u64 duration_ns)
 }
 
 /*
- * Where in user code a thread waits: told apart by program counter and stack pointer, which is cheap, and enough to
- * keep the lock that is waited for a thousand times a second apart from the queue that is waited for once. Those for
- * which there is no room share one.
+ * Where in user code a thread waits: told apart by program counter and stack pointer, which is
+ * cheap, and enough to keep the lock that is waited for a thousand times a second apart from the
+ * queue that is waited for once. Those for which there is no room share one.
  */
 struct wait_site {
-	__u64 tag;	 /* 0: free */
-	__u64 last_ns;	 /* start of the last wait here; 0: there was none */
-	__u64 gap_ns;	 /* mean time from one start to the next */
-	__u64 others_ns[N_WAIT_CLASSES]; /* time of waits without a stack since one with a stack was told */
+	__u64 tag;     /* 0: free */
+	__u64 last_ns; /* start of the last wait here; 0: there was none */
+	__u64 gap_ns;  /* mean time from one start to the next */
+	/* time of waits without a stack since one with a stack was told */
+	__u64 others_ns[N_WAIT_CLASSES];
 	__u32 n_others[N_WAIT_CLASSES];
 	__u64 told_ns; /* when all of it was told */
-	__u64 copied_ns; /* when the stack went to the agent as a copy, for want of mappings or tables here */
+	/* when the stack went to the agent as a copy, for want of mappings or tables here */
+	__u64 copied_ns;
 	__u64 queued_ns; /* run-queue time at the ends of waits here that was not reported yet */
 };
 
@@ -81,12 +87,15 @@ struct thread_waits {
 	__u64 thread_start_ns; /* of the thread, CLOCK_BOOTTIME; in the hash only */
 	__u64 since_ns; /* from when on this wait is not told yet; 0: the thread does not wait */
 	__u64 start_ns; /* of the last wait; 0: there was none */
-	__u64 ran_ns;	/* what the thread had run by then: it does not wait any more when that grows */
+	/* what the thread had run by then: it does not wait any more when that grows */
+	__u64 ran_ns;
 	__u64 stack_hash;
-	__u64 run_delay_ns; /* run-queue time of the thread's life, as of when it came to a CPU last */
+	/* run-queue time of the thread's life, as of when it came to a CPU last */
+	__u64 run_delay_ns;
 	__u64 throttled_ns; /* throttled_ns() of the thread by then, plus one; 0: not known */
 	__u64 walk_start_ns;
-	__u64 walk_hash; /* stack of the wait that began at walk_start_ns, which stands for itself alone */
+	/* stack of the wait that began at walk_start_ns, which stands for itself alone */
+	__u64 walk_hash;
 	__u32 capture_ns;
 	__u32 cpu; /* that the thread left */
 	__u8 site;
@@ -105,7 +114,10 @@ struct thread_waits_map {
 
 extern struct thread_waits_map thread_waits SEC(".maps");
 
-/* Most threads that are kept in the hash. Its buckets take 16 bytes each, a thread's element some 1 KiB. */
+/*
+ * Most threads that are kept in the hash. Its buckets take 16 bytes each, a thread's element some 1
+ * KiB.
+ */
 #define MAX_HASHED_THREADS 32768
 
 struct hashed_waits_map {
@@ -146,7 +158,8 @@ static __always_inline struct thread_waits *make_waits(struct task_struct *task)
 	__u32 tid = task->pid, key = 0;
 
 	if (!config.hash_threads)
-		return bpf_task_storage_get(&thread_waits, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		return bpf_task_storage_get(&thread_waits, task, NULL,
+					    BPF_LOCAL_STORAGE_GET_F_CREATE);
 	waits = find_waits(task);
 	if (waits)
 		return waits;
@@ -181,8 +194,9 @@ static __always_inline __u64 compare_and_exchange(__u64 *field, __u64 expected, 
 
 #else
 
-#define exchange(field, value)			      __sync_lock_test_and_set(field, value)
-#define compare_and_exchange(field, expected, value) __sync_val_compare_and_swap(field, expected, value)
+#define exchange(field, value) __sync_lock_test_and_set(field, value)
+#define compare_and_exchange(field, expected, value)                                               \
+	__sync_val_compare_and_swap(field, expected, value)
 
 #endif
 
@@ -202,7 +216,8 @@ static __always_inline __u32 frames_above_schedule(const struct sample *sample)
 {
 #pragma unroll
 	for (__u32 i = 0; i < 8; i++) {
-		if (sample->kernel_pcs[i] > config.schedule_start && sample->kernel_pcs[i] <= config.schedule_end)
+		if (sample->kernel_pcs[i] > config.schedule_start &&
+		    sample->kernel_pcs[i] <= config.schedule_end)
 			return i;
 	}
 	return 0;
@@ -218,9 +233,10 @@ static __always_inline void count_more(enum abi_counter id, __u64 more)
 }
 
 /*
- * Run-queue time: a thread could run, and another one had the CPU (or the thread's cgroup had used up its share). The
- * scheduler measures it (/proc/PID/schedstat), and adds it up as the thread is put on a CPU, just behind this
- * tracepoint: what the present stay adds is on top. Without CONFIG_SCHED_INFO it is 0.
+ * Run-queue time: a thread could run, and another one had the CPU (or the thread's cgroup had used
+ * up its share). The scheduler measures it (/proc/PID/schedstat), and adds it up as the thread is
+ * put on a CPU, just behind this tracepoint: what the present stay adds is on top. Without
+ * CONFIG_SCHED_INFO it is 0.
  */
 static __always_inline __u64 run_delay_ns(const struct task_struct *task)
 {
@@ -240,8 +256,9 @@ static __always_inline __u64 run_delay_ns(const struct task_struct *task)
 #define MAX_CGROUP_DEPTH 8
 
 /*
- * Time for which the cgroup of the thread, or one around it, was stopped because it had used up its CPU time (cpu.max,
- * cpu.cfs_quota_us), summed over CPUs: what cpu.stat shows as throttled. Without CONFIG_CFS_BANDWIDTH it is 0.
+ * Time for which the cgroup of the thread, or one around it, was stopped because it had used up its
+ * CPU time (cpu.max, cpu.cfs_quota_us), summed over CPUs: what cpu.stat shows as throttled. Without
+ * CONFIG_CFS_BANDWIDTH it is 0.
  */
 static __always_inline __u64 throttled_ns(const struct task_struct *task)
 {
@@ -262,8 +279,11 @@ static __always_inline __u64 throttled_ns(const struct task_struct *task)
 	return sum_ns;
 }
 
-/* The thread's cgroup may have been throttled before: that is not part of run-queue time to come. */
-static __always_inline void begin_throttled(struct thread_waits *waits, const struct task_struct *task)
+/*
+ * The thread's cgroup may have been throttled before: that is not part of run-queue time to come.
+ */
+static __always_inline void begin_throttled(struct thread_waits *waits,
+					    const struct task_struct *task)
 {
 	if (waits->throttled_ns == 0)
 		waits->throttled_ns = throttled_ns(task) + 1;

@@ -2,41 +2,48 @@
 #pragma once
 
 /*
- * The registers that unwinding works on, per architecture. All of them are known in the innermost frame only; after
- * the first step pc, sp and fp are what is carried along.
+ * The registers that unwinding works on, per architecture. All of them are known in the innermost
+ * frame only; after the first step pc, sp and fp are what is carried along.
  */
 
 #include "bpf/include/task.bpf.h"
 
-/* The verifier wants each access as context + constant; volatile keeps the compiler from sharing a moved pointer. */
+/*
+ * The verifier wants each access as context + constant; volatile keeps the compiler from sharing a
+ * moved pointer.
+ */
 #define context_read(context, field) (*(volatile __u64 *)&(context)->regs.field)
 
 #if defined(__TARGET_ARCH_x86)
 
 /* DWARF numbers (psABI x86-64 figure 3.36): rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15 */
 #define N_GENERAL_REGISTERS 16
-#define REGISTER_RESULT	    0
-#define REGISTER_RBX	    3
-#define REGISTER_FP	    6
-#define REGISTER_SP	    7
+#define REGISTER_RESULT     0
+#define REGISTER_RBX        3
+#define REGISTER_FP         6
+#define REGISTER_SP         7
 
 /*
- * rax rcx rdx rsi rdi r8 ... r11 are the callee's to use. Call frame information that needs one of them behind a call
- * is written by hand (OpenSSL's AES-GCM), for a callee that leaves it alone: then it still holds what it held in the
- * innermost frame.
+ * rax rcx rdx rsi rdi r8 ... r11 are the callee's to use. Call frame information that needs one of
+ * them behind a call is written by hand (OpenSSL's AES-GCM), for a callee that leaves it alone:
+ * then it still holds what it held in the innermost frame.
  */
 #define REGISTERS_OF_CALLEE 0x0f37
 
 /* Privilege level of the code segment: 3 is user mode. */
 #define in_user_mode(context) ((context_read(context, cs) & 3) == 3)
 
-/* __USER32_CS (arch/x86/include/asm/segment.h): code of 32 bits, whatever the program otherwise is. */
-#define context_is_32_bit(context)	   (context_read(context, cs) == 0x23)
+/*
+ * __USER32_CS (arch/x86/include/asm/segment.h): code of 32 bits, whatever the program otherwise is.
+ */
+#define context_is_32_bit(context)           (context_read(context, cs) == 0x23)
 #define task_registers_are_32_bit(registers) (kernel_read(registers, cs) == 0x23)
 
+/* clang-format off */
 #define FOR_EACH_GENERAL_REGISTER(X)                                                           \
 	X(0, ax) X(1, dx) X(2, cx) X(3, bx) X(4, si) X(5, di) X(6, bp) X(7, sp)                \
 	X(8, r8) X(9, r9) X(10, r10) X(11, r11) X(12, r12) X(13, r13) X(14, r14) X(15, r15)
+/* clang-format on */
 
 #define registers_pc_field ip
 
@@ -44,26 +51,27 @@
 #define task_registers_sp(registers) kernel_read(registers, sp)
 
 /* execve and execveat of 64-bit programs (arch/x86/entry/syscalls/syscall_64.tbl). */
-#define task_registers_in_exec(registers)                                                      \
+#define task_registers_in_exec(registers)                                                          \
 	(kernel_read(registers, orig_ax) == 59 || kernel_read(registers, orig_ax) == 322)
 
 #elif defined(__TARGET_ARCH_arm64)
 
 /* DWARF numbers (AADWARF64 §4.1): x0 ... x30, sp */
-#define N_GENERAL_REGISTERS 32
-#define REGISTER_RESULT	    0
-#define REGISTER_FP	    29
-#define REGISTER_LR	    30
-#define REGISTER_SP	    31
-#define REGISTERS_OF_CALLEE 0
+#define N_GENERAL_REGISTERS                  32
+#define REGISTER_RESULT                      0
+#define REGISTER_FP                          29
+#define REGISTER_LR                          30
+#define REGISTER_SP                          31
+#define REGISTERS_OF_CALLEE                  0
 
 /* PSTATE.M[3:0]: 0 is EL0. */
-#define in_user_mode(context) ((context_read(context, pstate) & 0xf) == 0)
+#define in_user_mode(context)                ((context_read(context, pstate) & 0xf) == 0)
 
 /* PSTATE.M[4]: AArch32. */
-#define context_is_32_bit(context)	   (context_read(context, pstate) >> 4 & 1)
+#define context_is_32_bit(context)           (context_read(context, pstate) >> 4 & 1)
 #define task_registers_are_32_bit(registers) (kernel_read(registers, user_regs.pstate) >> 4 & 1)
 
+/* clang-format off */
 #define FOR_EACH_GENERAL_REGISTER(X)                                                           \
 	X(0, regs[0]) X(1, regs[1]) X(2, regs[2]) X(3, regs[3]) X(4, regs[4]) X(5, regs[5])    \
 	X(6, regs[6]) X(7, regs[7]) X(8, regs[8]) X(9, regs[9]) X(10, regs[10])                \
@@ -71,6 +79,7 @@
 	X(16, regs[16]) X(17, regs[17]) X(18, regs[18]) X(19, regs[19]) X(20, regs[20])        \
 	X(21, regs[21]) X(22, regs[22]) X(23, regs[23]) X(24, regs[24]) X(25, regs[25])        \
 	X(26, regs[26]) X(27, regs[27]) X(28, regs[28]) X(29, regs[29]) X(30, regs[30]) X(31, sp)
+/* clang-format on */
 
 #define registers_pc_field pc
 
@@ -78,7 +87,7 @@
 #define task_registers_sp(registers) kernel_read(registers, user_regs.sp)
 
 /* execve and execveat (include/uapi/asm-generic/unistd.h). */
-#define task_registers_in_exec(registers)                                                      \
+#define task_registers_in_exec(registers)                                                          \
 	(kernel_read(registers, syscallno) == 221 || kernel_read(registers, syscallno) == 281)
 
 #else
@@ -93,13 +102,17 @@ struct unwind_registers {
 	__u64 rbx;
 	bool rbx_known; /* it is followed only where some CFA is made of it */
 #elif defined(__TARGET_ARCH_arm64)
-	__u64 lr; /* of a frame whose pc is exact: the innermost one, and what a signal interrupted */
-	bool sp_is_exact; /* a frame record may lie anywhere in its frame: behind one, sp is only a lower bound */
+	/* of a frame whose pc is exact: the innermost one, and what a signal interrupted */
+	__u64 lr;
+	/* a frame record may lie anywhere in its frame: behind one, sp is only a lower bound */
+	bool sp_is_exact;
 #endif
-	__u64 entry_pc;			    /* of the innermost frame; 0: its registers could not be had */
+	/* of the innermost frame; 0: its registers could not be had */
+	__u64 entry_pc;
 	__u64 general[N_GENERAL_REGISTERS]; /* of the innermost frame, by DWARF number */
-	bool is_32_bit;	     /* of the innermost frame: the others are not looked for then */
-	bool general_passed; /* a signal's frame: general[] is of the handler, not of what it interrupted */
+	bool is_32_bit; /* of the innermost frame: the others are not looked for then */
+	/* a signal's frame: general[] is of the handler, not of what it interrupted */
+	bool general_passed;
 };
 
 /* The one more register that is carried along. */

@@ -2,23 +2,24 @@
 #pragma once
 
 /*
- * A direct-mapped cache from (executable, ELF address) to unwind rule, shared by all CPUs. The same return addresses
- * recur from sample to sample. For them one cache line is read instead of the ten that a search through region,
- * directory, chunk and rows reads.
+ * A direct-mapped cache from (executable, ELF address) to unwind rule, shared by all CPUs. The same
+ * return addresses recur from sample to sample. For them one cache line is read instead of the ten
+ * that a search through region, directory, chunk and rows reads.
  *
- * An entry is never invalidated, because executables are never renumbered and the table of an executable never changes.
- * It expires after half a second, because a search also records that a chunk is in use, and the agent considers a chunk
- * unused that no search has met for a second.
+ * An entry is never invalidated, because executables are never renumbered and the table of an
+ * executable never changes. It expires after half a second, because a search also records that a
+ * chunk is in use, and the agent considers a chunk unused that no search has met for a second.
  *
- * Programs on other CPUs, and a tick that interrupts another program on this CPU, may write an entry while it is read
- * or written. `check` is the key mixed with both words of the rule, so that an entry with words of two different rules
- * is not accepted.
+ * Programs on other CPUs, and a tick that interrupts another program on this CPU, may write an
+ * entry while it is read or written. `check` is the key mixed with both words of the rule, so that
+ * an entry with words of two different rules is not accepted.
  */
 #include "bpf/include/maps.bpf.h"
 
 /*
- * The map has less than 32 KiB including its header. Up to that size the kernel allocates it from its linear mapping,
- * which uses large pages. A larger map would be mapped by pages of 4 KiB, and a TLB miss would be likely at each frame.
+ * The map has less than 32 KiB including its header. Up to that size the kernel allocates it from
+ * its linear mapping, which uses large pages. A larger map would be mapped by pages of 4 KiB, and a
+ * TLB miss would be likely at each frame.
  */
 #define RULE_CACHE_ENTRIES 1000u
 
@@ -42,7 +43,10 @@ struct rule_cache_map {
 
 extern struct rule_cache_map rule_cache SEC(".maps");
 
-/* 0: not to be cached, because the executable's number has more than 24 bits or the address more than 40 (1 TiB). */
+/*
+ * 0: not to be cached, because the executable's number has more than 24 bits or the address more
+ * than 40 (1 TiB).
+ */
 static __always_inline __u64 rule_cache_key(__u32 executable, __u64 elf_addr)
 {
 	if (executable >> 24 || elf_addr >> 40)

@@ -4,8 +4,9 @@
 /*
  * The current task, its fields and the registers that it entered the kernel with, on every kernel.
  *
- * Before 5.11 a program of a perf event gets the task's address as a plain number: fields must be read by a helper.
- * Before 5.15 the place of the registers must be computed: they are the last on the task's kernel stack.
+ * Before 5.11 a program of a perf event gets the task's address as a plain number: fields must be
+ * read by a helper. Before 5.15 the place of the registers must be computed: they are the last on
+ * the task's kernel stack.
  */
 
 #include "bpf/include/kernel_types.h"
@@ -55,11 +56,11 @@ static __always_inline __u32 task_state(struct task_struct *task)
 
 /* Calls @callback for 0 to @n - 1, at most @most times, until it returns other than 0. */
 #if defined(HEARTH_BPF_KERNEL_5)
-#define for_each_index(n, most, callback, argument)                                            \
-	do {                                                                                   \
-		for (__u32 index_ = 0; index_ < (most); index_++)                              \
-			if (index_ >= (n) || (callback)(index_, (argument)))                   \
-				break;                                                         \
+#define for_each_index(n, most, callback, argument)                                                \
+	do {                                                                                       \
+		for (__u32 index_ = 0; index_ < (most); index_++)                                  \
+			if (index_ >= (n) || (callback)(index_, (argument)))                       \
+				break;                                                             \
 	} while (0)
 #else
 #define for_each_index(n, most, callback, argument) bpf_loop((n), (callback), (argument), 0)

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What the two programs of the on-CPU timer share, per CPU: hearth_on_cpu_tick, which the perf event calls, and
- * hearth_on_timer, which takes the ticks at which the kernel does not call it.
+ * What the two programs of the on-CPU timer share, per CPU: hearth_on_cpu_tick, which the perf
+ * event calls, and hearth_on_timer, which takes the ticks at which the kernel does not call it.
  */
 
 #include "bpf/include/sample.bpf.h"
@@ -17,10 +17,12 @@ struct cpu_scratch_map {
 };
 
 struct tick_timer {
-	__u64 ours;	     /* address of the timer in whose interrupt hearth_on_cpu_tick runs; for comparison only */
-	__u64 kernel_pc;     /* what its last interrupt interrupted, 0 user mode */
-	__u32 n_irq_frames;  /* kernel frames from hearth_on_timer up to what is interrupted; 0 not known yet */
-	__u32 sampled;	     /* hearth_on_cpu_tick ran in this interrupt */
+	/* address of the timer in whose interrupt hearth_on_cpu_tick runs; for comparison only */
+	__u64 ours;
+	__u64 kernel_pc; /* what its last interrupt interrupted, 0 user mode */
+	/* kernel frames from hearth_on_timer up to what is interrupted; 0 not known yet */
+	__u32 n_irq_frames;
+	__u32 sampled; /* hearth_on_cpu_tick ran in this interrupt */
 };
 
 struct tick_timers_map {

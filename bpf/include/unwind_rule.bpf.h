@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Finds the unwind rule of an ELF address: in the cache of recent rules (rule_cache.bpf.h), else through region ->
- * directory -> chunk -> row -> rule. Except for the region, which neighbouring frames share, each arrow is two array
- * accesses, which the kernel's JIT inlines; the search within a page reads a few cache lines.
+ * Finds the unwind rule of an ELF address: in the cache of recent rules (rule_cache.bpf.h), else
+ * through region -> directory -> chunk -> row -> rule. Except for the region, which neighbouring
+ * frames share, each arrow is two array accesses, which the kernel's JIT inlines; the search within
+ * a page reads a few cache lines.
  */
 
 #include "bpf/include/rule_cache.bpf.h"
@@ -17,16 +18,16 @@ enum rule_found {
 };
 
 /*
- * 0, which neither the compiler nor the CPU knows before it has read @value: what is read at an address that includes
- * it is read after @value. arm64 reorders reads without such a dependency; x86-64 does not, and it costs one
- * instruction.
+ * 0, which neither the compiler nor the CPU knows before it has read @value: what is read at an
+ * address that includes it is read after @value. arm64 reorders reads without such a dependency;
+ * x86-64 does not, and it costs one instruction.
  */
 static __always_inline __u64 zero_after(__u64 value)
 {
 #if defined(HEARTH_BPF_KERNEL_5) && defined(__TARGET_ARCH_x86)
 	/*
-	 * The verifier of 5.10 has no bounds for the masked value below. x86 reads in order: a compiler barrier is
-	 * enough.
+	 * The verifier of 5.10 has no bounds for the masked value below. x86 reads in order: a
+	 * compiler barrier is enough.
 	 */
 	asm volatile("" : : "r"(value) : "memory");
 	return 0;
@@ -70,7 +71,10 @@ static __always_inline __u32 read_cell(__u32 directory, __u32 unit)
 	__u32 first = (directory & ((1u << UNWIND_DIRECTORY_SHIFT) - 1)) * UNWIND_CELLS;
 	__u32 index = first + (unit & (UNWIND_CELLS - 1));
 
-	/* Clang turns the sum into an OR, of which the verifier of 5.10 loses the bounds: the modulo repeats them. */
+	/*
+	 * Clang turns the sum into an OR, of which the verifier of 5.10 loses the bounds: the
+	 * modulo repeats them.
+	 */
 	asm volatile("" : "+r"(index));
 	return slot ? slot->cells[index % (sizeof(slot->cells) / sizeof(slot->cells[0]))] : 0;
 }
@@ -84,12 +88,17 @@ static __always_inline __u32 find_row_slot(struct sample *sample, __u32 executab
 		return 0;
 	cell = read_cell(directory, (__u32)(elf_addr >> UNWIND_PAGE_SHIFT));
 	if (cell & UNWIND_CELL_DIRECTORY)
-		cell = read_cell(cell & ~UNWIND_CELL_DIRECTORY, (__u32)(elf_addr >> UNWIND_DENSE_UNIT_SHIFT));
+		cell = read_cell(cell & ~UNWIND_CELL_DIRECTORY,
+				 (__u32)(elf_addr >> UNWIND_DENSE_UNIT_SHIFT));
 	return cell;
 }
 
-/* The number of the rule in the last of the unit's rows at or before the address; the first row always is. */
-static __always_inline bool find_row(const struct abi_unwind_chunk *chunk, __u64 elf_addr, __u32 *ret_rule)
+/*
+ * The number of the rule in the last of the unit's rows at or before the address; the first row
+ * always is.
+ */
+static __always_inline bool find_row(const struct abi_unwind_chunk *chunk, __u64 elf_addr,
+				     __u32 *ret_rule)
 {
 	__u64 unit = (elf_addr >> (chunk->unit_shift & 63)) - chunk->first_unit;
 	__s32 offset = elf_addr & UNWIND_PAGE_MASK;
@@ -117,9 +126,13 @@ static __always_inline bool find_row(const struct abi_unwind_chunk *chunk, __u64
 	return true;
 }
 
-/* The reader's side of what unwind_maps.h says of slots that are reused. False: the chunk is not, or no longer, it. */
-static __always_inline bool read_rule(struct sample *sample, struct abi_unwind_chunk *chunk, __u32 executable,
-				      __u64 elf_addr, struct abi_unwind_rule *ret_rule)
+/*
+ * The reader's side of what unwind_maps.h says of slots that are reused. False: the chunk is not,
+ * or no longer, it.
+ */
+static __always_inline bool read_rule(struct sample *sample, struct abi_unwind_chunk *chunk,
+				      __u32 executable, __u64 elf_addr,
+				      struct abi_unwind_rule *ret_rule)
 {
 	__u32 now = (__u32)(sample->header.time_ns >> UNWIND_USED_SHIFT);
 	__u64 owner = *(volatile __u64 *)&chunk->owner;
@@ -152,12 +165,13 @@ static __always_inline enum rule_found page_without_chunk(__u32 executable, __u6
 
 	if (!info)
 		return RULE_MISSING;
-	return (elf_addr >> UNWIND_PAGE_SHIFT) - info->first_page < info->n_pages ? RULE_MISSING : RULE_NONE;
+	return (elf_addr >> UNWIND_PAGE_SHIFT) - info->first_page < info->n_pages ? RULE_MISSING
+										  : RULE_NONE;
 }
 
 /* Finds the rule through region, directory and chunk. */
-static __always_inline bool find_resident_rule(struct sample *sample, __u32 executable, __u64 elf_addr,
-					       struct abi_unwind_rule *ret_rule)
+static __always_inline bool find_resident_rule(struct sample *sample, __u32 executable,
+					       __u64 elf_addr, struct abi_unwind_rule *ret_rule)
 {
 	__u32 cell = find_row_slot(sample, executable, elf_addr);
 	struct abi_unwind_slot *slot = cell ? pool_slot(cell) : NULL;
@@ -167,16 +181,17 @@ static __always_inline bool find_resident_rule(struct sample *sample, __u32 exec
 
 #if defined(HEARTH_BPF_KERNEL_5)
 /*
- * Without the cache: the verifier unrolls the loop over frames, and a second path to each rule would double its work.
+ * Without the cache: the verifier unrolls the loop over frames, and a second path to each rule
+ * would double its work.
  */
-static __always_inline bool find_rule_by_cache(struct sample *sample, __u32 executable, __u64 elf_addr,
-					       struct abi_unwind_rule *ret_rule)
+static __always_inline bool find_rule_by_cache(struct sample *sample, __u32 executable,
+					       __u64 elf_addr, struct abi_unwind_rule *ret_rule)
 {
 	return find_resident_rule(sample, executable, elf_addr, ret_rule);
 }
 #else
-static __always_inline bool find_rule_by_cache(struct sample *sample, __u32 executable, __u64 elf_addr,
-					       struct abi_unwind_rule *ret_rule)
+static __always_inline bool find_rule_by_cache(struct sample *sample, __u32 executable,
+					       __u64 elf_addr, struct abi_unwind_rule *ret_rule)
 {
 	__u64 now = sample->header.time_ns >> RULE_CACHE_EXPIRY_SHIFT;
 	__u64 key = rule_cache_key(executable, elf_addr);
@@ -194,8 +209,8 @@ static __always_inline bool find_rule_by_cache(struct sample *sample, __u32 exec
 }
 #endif
 
-static __always_inline enum rule_found find_rule(struct sample *sample, __u32 executable, __u64 elf_addr,
-						 struct abi_unwind_rule *ret_rule)
+static __always_inline enum rule_found find_rule(struct sample *sample, __u32 executable,
+						 __u64 elf_addr, struct abi_unwind_rule *ret_rule)
 {
 	if (find_rule_by_cache(sample, executable, elf_addr, ret_rule))
 		return RULE_FOUND;

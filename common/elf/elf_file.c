@@ -253,7 +253,8 @@ static struct elf_section section_of(const struct elf_file *elf, const Elf64_Shd
 	};
 }
 
-static int read_section_headers(const struct elf_file *elf, uint64_t offset, size_t count, Elf64_Shdr *ret_sections)
+static int read_section_headers(const struct elf_file *elf, uint64_t offset, size_t count,
+				Elf64_Shdr *ret_sections)
 {
 	int r = 0;
 

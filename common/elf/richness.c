@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Only what the readers of symbol tables can read counts: a file that would name nothing would end the asking for one
- * that does. What is embedded for other ends comes before symbols: stripped executables have it, and whatever was sent
- * for its names has more.
+ * Only what the readers of symbol tables can read counts: a file that would name nothing would end
+ * the asking for one that does. What is embedded for other ends comes before symbols: stripped
+ * executables have it, and whatever was sent for its names has more.
  */
 
 #include "common/elf/richness.h"
@@ -12,16 +12,15 @@
 #include <string.h>
 
 static const char *const names[] = {
-	[DEBUGINFO_NOTHING] = "nothing",
-	[DEBUGINFO_EMBEDDED] = "embedded",
-	[DEBUGINFO_SYMBOLS] = "symbols",
-	[DEBUGINFO_LINES] = "lines",
+	[DEBUGINFO_NOTHING] = "nothing", [DEBUGINFO_EMBEDDED] = "embedded",
+	[DEBUGINFO_SYMBOLS] = "symbols", [DEBUGINFO_LINES] = "lines",
 	[DEBUGINFO_DWARF] = "dwarf",
 };
 
 bool elf_section_has_contents(const struct elf_section *section)
 {
-	return section && section->type != SHT_NOBITS && section->type != SHT_NULL && section->size > 0;
+	return section && section->type != SHT_NOBITS && section->type != SHT_NULL &&
+	       section->size > 0;
 }
 
 static bool has_contents(const struct elf_file *elf, const char *name)
@@ -29,7 +28,10 @@ static bool has_contents(const struct elf_file *elf, const char *name)
 	return elf_section_has_contents(elf_file_section(elf, name));
 }
 
-/* Go's linker has the second name where the table is relocated. .eh_frame names nothing, but tells functions apart. */
+/*
+ * Go's linker has the second name where the table is relocated. .eh_frame names nothing, but tells
+ * functions apart.
+ */
 static bool has_embedded_tables(const struct elf_file *elf)
 {
 	return has_contents(elf, ".gopclntab") || has_contents(elf, ".data.rel.ro.gopclntab") ||
@@ -57,7 +59,8 @@ static bool has_symbols(const struct elf_file *elf)
 
 enum debuginfo_richness elf_file_richness(const struct elf_file *elf)
 {
-	if (has_contents(elf, ".debug_info") || has_contents(elf, ".zdebug_info") || elf_file_is_split_dwarf(elf))
+	if (has_contents(elf, ".debug_info") || has_contents(elf, ".zdebug_info") ||
+	    elf_file_is_split_dwarf(elf))
 		return DEBUGINFO_DWARF;
 	if (has_contents(elf, ".debug_line") || has_contents(elf, ".zdebug_line"))
 		return DEBUGINFO_LINES;

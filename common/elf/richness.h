@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What an ELF file can tell about its functions, from its section headers alone; the same for who uploads it and for
- * who stores it.
+ * What an ELF file can tell about its functions, from its section headers alone; the same for who
+ * uploads it and for who stores it.
  */
 
 #include "common/elf/elf_file.h"
@@ -11,10 +11,11 @@
 /* The numbers stand in databases. */
 enum debuginfo_richness {
 	DEBUGINFO_NOTHING = 0,
-	DEBUGINFO_EMBEDDED = 1, /* .gopclntab (Go's runtime), .gnu_debugdata (MiniDebugInfo), .eh_frame; nothing else */
-	DEBUGINFO_SYMBOLS = 2,  /* .dynsym or .symtab with entries */
-	DEBUGINFO_LINES = 3,    /* .debug_line without .debug_info */
-	DEBUGINFO_DWARF = 4,    /* .debug_info, or what was split off it */
+	/* .gopclntab (Go's runtime), .gnu_debugdata (MiniDebugInfo), .eh_frame; nothing else */
+	DEBUGINFO_EMBEDDED = 1,
+	DEBUGINFO_SYMBOLS = 2, /* .dynsym or .symtab with entries */
+	DEBUGINFO_LINES = 3,   /* .debug_line without .debug_info */
+	DEBUGINFO_DWARF = 4,   /* .debug_info, or what was split off it */
 };
 
 /* Whether the file has bytes for the section, not but a header of it. NULL: none. */
@@ -26,8 +27,8 @@ enum debuginfo_richness elf_file_richness(const struct elf_file *elf);
 bool elf_file_has_code(const struct elf_file *elf);
 
 /*
- * Whether it holds what the compiler split off the DWARF of a program: a .dwp, or the .dwo of one unit. It has no
- * build-ID and no code.
+ * Whether it holds what the compiler split off the DWARF of a program: a .dwp, or the .dwo of one
+ * unit. It has no build-ID and no code.
  */
 bool elf_file_is_split_dwarf(const struct elf_file *elf);
 

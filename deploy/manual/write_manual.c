@@ -95,7 +95,8 @@ int write_manual(const struct manual_program *program, const char *folder, const
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-int manual_main(int argc, char **argv, struct manual_program *program, void (*parse)(const void *arg))
+int manual_main(int argc, char **argv, struct manual_program *program,
+		void (*parse)(const void *arg))
 {
 	int status = EXIT_FAILURE;
 	int r;

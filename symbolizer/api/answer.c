@@ -107,8 +107,8 @@ int answer_tree(struct json_writer *json, enum event_type type, bool columns,
 		return 0;
 	}
 	if (columns)
-		return node_columns_write(tree, event_type_answer_divisor(type), is_memory_type(type),
-					  json);
+		return node_columns_write(tree, event_type_answer_divisor(type),
+					  is_memory_type(type), json);
 	return node_list_write(tree, event_type_answer_divisor(type), json);
 }
 

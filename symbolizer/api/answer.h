@@ -15,6 +15,7 @@
  * X(field, key, header, kind); kind VALUE is in the answer's unit, COUNT is as it is, TIME is in
  * microseconds.
  */
+/* clang-format off */
 #define ANSWER_STATS(X)                                                                            \
 	X(n_series, "series", "X-Hearth-Series", COUNT)                                            \
 	X(n_rows, "rows", "X-Hearth-Rows", COUNT)                                                  \
@@ -42,6 +43,7 @@
 	X(scan_ns, "scan_us", "X-Hearth-Scan-Us", TIME)                                            \
 	X(resolve_ns, "resolve_us", "X-Hearth-Resolve-Us", TIME)                                   \
 	X(merge_ns, "merge_us", "X-Hearth-Merge-Us", TIME)
+/* clang-format on */
 
 uint64_t answer_value(enum event_type type, uint64_t value);
 const char *answer_unit_name(enum event_type type); /* "microseconds" or "bytes" */
@@ -61,7 +63,10 @@ void answer_stats(struct json_writer *json, enum event_type type,
 int answer_tree(struct json_writer *json, enum event_type type, bool columns,
 		const struct tree *tree);
 
-/* profile_query() in the unit of answers, with counting; a failure of the store is logged. Same result. */
+/*
+ * profile_query() in the unit of answers, with counting; a failure of the store is logged. Same
+ * result.
+ */
 int answer_query(struct api_context *context, const struct profile_request *request,
 		 struct tree **ret_tree, struct profile_stats *ret_stats,
 		 char ret_message[PROFILE_MESSAGE_SIZE]);

@@ -274,13 +274,14 @@ static bool may_wait(struct api_context *context)
 }
 
 enum upstream_help {
-	UPSTREAM_NONE,	   /* nobody is asked */
+	UPSTREAM_NONE,     /* nobody is asked */
 	UPSTREAM_ANSWERED, /* worth a second look: something was fetched, perhaps */
 	UPSTREAM_CROWDED,  /* it is being fetched, and too many wait already */
 };
 
-static enum upstream_help ask_upstream(struct api_context *context, const struct http_request *request,
-			 const struct debuginfo_key *key)
+static enum upstream_help ask_upstream(struct api_context *context,
+				       const struct http_request *request,
+				       const struct debuginfo_key *key)
 {
 	const struct debuginfo_hops hops = {
 		.via = http_request_header(request, "Via"),

@@ -107,7 +107,9 @@ static void write_rows(struct json_writer *json, const struct top_row *rows, siz
 	}
 }
 
-/* Without @sort: by self, but processes of whole hosts by total, as self lacks their other threads. */
+/*
+ * Without @sort: by self, but processes of whole hosts by total, as self lacks their other threads.
+ */
 static enum top_order order_of(const struct tree *tree, const char *sort)
 {
 	if (sort)

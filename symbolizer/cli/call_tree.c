@@ -168,7 +168,9 @@ static uint64_t read_covered(const json_t *root)
 	return seconds > 0 && seconds < 1e12 ? (uint64_t)(seconds + 0.5) : 0;
 }
 
-/* The figures of a query are "debug" in the answer of ProfileTracing, "stats" in that of /v1/flame. */
+/*
+ * The figures of a query are "debug" in the answer of ProfileTracing, "stats" in that of /v1/flame.
+ */
 static void read_unresolved(struct call_tree *tree, const json_t *root)
 {
 	static const char *const keys[] = { "debug", "stats" };

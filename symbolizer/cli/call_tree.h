@@ -36,14 +36,16 @@ struct call_tree {
 	uint32_t n_nodes;
 	struct call_function *functions;
 	uint32_t n_functions;
-	uint64_t covered_s; /* of the range, in which an agent sampled; 0: the server does not say */
-	uint64_t unresolved; /* of the root's total: without names; 0 where the answer has no figures */
+	/* of the range, in which an agent sampled; 0: the server does not say */
+	uint64_t covered_s;
+	/* of the root's total: without names; 0 where the answer has no figures */
+	uint64_t unresolved;
 };
 
 /*
  * Reads the answer of /v1/flame or ProfileTracing with format "columns". 1: *ret_tree is the
- * profile. 0: the answer holds none, and @ret_description (of @description_size) says why. -EBADMSG:
- * it is not such an answer. -ENOMEM.
+ * profile. 0: the answer holds none, and @ret_description (of @description_size) says why.
+ * -EBADMSG: it is not such an answer. -ENOMEM.
  */
 int call_tree_from_answer(struct bytes_view answer, struct call_tree **ret_tree,
 			  char *ret_description, size_t description_size);

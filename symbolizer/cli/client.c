@@ -305,9 +305,10 @@ static int perform(struct client *client, const char *path_and_query, struct byt
 	if (status != 200 && status != 201 && !(status == 404 && !is_json(&body)))
 		return say_refused(client, status, bytes_view_of(&body));
 	if (!is_json(&body)) {
-		log_error("'%s' is no hearth-symbolizer: it answers with status %ld and no JSON; name "
-			  "another with --server URL or HEARTH_SERVER",
-			  client->server, status);
+		log_error(
+			"'%s' is no hearth-symbolizer: it answers with status %ld and no JSON; name "
+			"another with --server URL or HEARTH_SERVER",
+			client->server, status);
 		return -EIO;
 	}
 	return bytes_append(ret_body, body.data, body.size);

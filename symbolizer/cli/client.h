@@ -44,7 +44,7 @@ struct client_request {
 struct client_answer {
 	long status; /* 0: none came */
 	struct bytes body;
-	uint64_t date_s; /* the server's clock, of its header Date; 0: not given */
+	uint64_t date_s;               /* the server's clock, of its header Date; 0: not given */
 	char words[CLIENT_WORDS_SIZE]; /* why not, in one line; "" for an answer below 400 */
 };
 

@@ -59,8 +59,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 }
 
 static const struct argp_option rows_of_flame[] = {
-	{ "folded", KEY_FOLDED, NULL, 0, "one line per stack, \"root;caller;callee value\"", 6 },
-	{}
+	{ "folded", KEY_FOLDED, NULL, 0, "one line per stack, \"root;caller;callee value\"", 6 }, {}
 };
 
 static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
@@ -148,7 +147,8 @@ static int write_tree(struct client *client, const struct flame_options *options
 	int r;
 
 	unresolved_hint_append(client, &about, tree, &hint);
-	text.max_rows = options->output.has_rows ? options->output.rows : rows_that_fit(&terminal, &hint);
+	text.max_rows =
+		options->output.has_rows ? options->output.rows : rows_that_fit(&terminal, &hint);
 	append_heading(out, options, text.width, tree);
 	r = flame_text_write(tree, &text, out, &n_hidden);
 	if (r == 0 && n_hidden > 0)

@@ -55,11 +55,12 @@ enum exit_code command_ps(int argc, char **argv)
 	if (client_new(&options.connection, &client) < 0)
 		return EXIT_ERROR;
 	return sum_list_print(
-		client,
-		&(struct sum_options){
-			.connection = &options.connection,
-			.selection = &options.selection,
-			.rows = options.output.has_rows ? options.output.rows : terminal_table_rows(&terminal),
-			.width = options.output.width > 0 ? (int)options.output.width : terminal.width,
-		});
+		client, &(struct sum_options){
+				.connection = &options.connection,
+				.selection = &options.selection,
+				.rows = options.output.has_rows ? options.output.rows
+								: terminal_table_rows(&terminal),
+				.width = options.output.width > 0 ? (int)options.output.width
+								  : terminal.width,
+			});
 }

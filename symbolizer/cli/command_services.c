@@ -41,8 +41,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 }
 
 static const struct argp_option rows_of_services[] = {
-	{ "all", 'a', NULL, 0, "list also those whose share rounds to 0.0 %", 6 },
-	{}
+	{ "all", 'a', NULL, 0, "list also those whose share rounds to 0.0 %", 6 }, {}
 };
 
 static const struct argp_child children[] = { { &range_argp, 0, NULL, 0 },
@@ -63,7 +62,8 @@ static enum exit_code print_list(const struct services_options *options,
 {
 	scoped_bytes struct bytes text = BYTES_INIT(MAX_TEXT_BYTES);
 	struct service_text_options layout = {
-		.width = options->output.width > 0 ? (int)options->output.width : terminal_of_stdout().width,
+		.width = options->output.width > 0 ? (int)options->output.width
+						   : terminal_of_stdout().width,
 		.all = options->all,
 		.now_s = clock_wall_ns(&system_clock) / NSEC_PER_SEC,
 	};

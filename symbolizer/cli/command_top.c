@@ -53,8 +53,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 }
 
 static const struct argp_option rows_of_top[] = {
-	{ "total", 't', NULL, 0, "sort by total instead of self; Total always is", 6 },
-	{}
+	{ "total", 't', NULL, 0, "sort by total instead of self; Total always is", 6 }, {}
 };
 
 static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
@@ -125,11 +124,11 @@ enum exit_code command_top(int argc, char **argv)
 		options.output.width = (uint32_t)terminal.width;
 	if (options.selection.by)
 		return sum_list_print(client, &(struct sum_options){
-			.connection = &options.connection,
-			.selection = &options.selection,
-			.rows = options.output.rows,
-			.width = (int)options.output.width,
-		});
+						      .connection = &options.connection,
+						      .selection = &options.selection,
+						      .rows = options.output.rows,
+						      .width = (int)options.output.width,
+					      });
 	if (!selection_is_given(&options.selection))
 		return service_choice_say(client, &options.selection.range.range, argv[0]);
 	r = profile_ask_tree(client, &options.selection, 0, &tree);

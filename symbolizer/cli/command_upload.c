@@ -169,7 +169,10 @@ static size_t take_dwo(struct upload_list *list, char **ret_paths)
 	return taken;
 }
 
-/* One program has one file of split DWARF: .dwo files are packed. A single one may be of what is not. */
+/*
+ * One program has one file of split DWARF: .dwo files are packed. A single one may be of what is
+ * not.
+ */
 static int pack_split(struct upload_list *list, struct packed_split *packed)
 {
 	scoped_free char **paths = calloc(list->count + 1, sizeof(*paths));

@@ -26,9 +26,9 @@
 struct why_options {
 	struct connection_options connection;
 	struct selection_options selection;
-	const char *file; /* path, name or beginning of a build-ID; NULL: all */
+	const char *file;             /* path, name or beginning of a build-ID; NULL: all */
 	struct output_options output; /* @rows is never 0 */
-	bool all;		      /* rows */
+	bool all;                     /* rows */
 };
 
 static error_t parse(int key, char *text, struct argp_state *state)
@@ -59,8 +59,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 }
 
 static const struct argp_option rows_of_why[] = {
-	{ "rows", 'n', "N", 0, "at most N files (10; 0: 1000), also with --json", 6 },
-	{}
+	{ "rows", 'n', "N", 0, "at most N files (10; 0: 1000), also with --json", 6 }, {}
 };
 
 static const struct argp_child children[] = { { &selection_argp, 0, NULL, 0 },
@@ -82,7 +81,8 @@ static struct unresolved_text_options text_options(const struct why_options *opt
 {
 	return (struct unresolved_text_options){
 		.selection = &options->selection,
-		.width = options->output.width > 0 ? (int)options->output.width : terminal_of_stdout().width,
+		.width = options->output.width > 0 ? (int)options->output.width
+						   : terminal_of_stdout().width,
 		.all = options->all,
 		.now_s = clock_wall_ns(&system_clock) / NSEC_PER_SEC,
 	};

@@ -38,11 +38,11 @@ struct host_facts {
 	bool is_root;
 	bool foreign_pid_namespace;  /* the agent's, else ours, is not the host's */
 	bool foreign_user_namespace; /* the same */
-	int perf_event_paranoid; /* -1: cannot be read; so for the next */
+	int perf_event_paranoid;     /* -1: cannot be read; so for the next */
 	int kptr_restrict;
-	int bpf_result;  /* of a map, 0 or negative errno */
-	bool memlock_was_raised; /* to try it, which needs CAP_SYS_RESOURCE */
-	int perf_result; /* of a CPU clock, 0 or negative errno */
+	int bpf_result;              /* of a map, 0 or negative errno */
+	bool memlock_was_raised;     /* to try it, which needs CAP_SYS_RESOURCE */
+	int perf_result;             /* of a CPU clock, 0 or negative errno */
 	uint64_t memlock_bytes;      /* RLIMIT_MEMLOCK of the agent, else ours */
 	uint64_t memory_limit_bytes; /* of the agent's cgroup, else of ours */
 	uint64_t capabilities;       /* permitted to the agent, else to us */
@@ -57,9 +57,9 @@ struct server_facts {
 	char words[CLIENT_WORDS_SIZE];
 	bool has_token;
 	char token_words[CLIENT_WORDS_SIZE]; /* why it cannot be used; "": it can */
-	uint64_t date_s;  /* the server's clock; 0 not known */
-	uint64_t asked_s; /* ours at that time */
-	json_t *hosts;    /* answers; NULL: none */
+	uint64_t date_s;                     /* the server's clock; 0 not known */
+	uint64_t asked_s;                    /* ours at that time */
+	json_t *hosts;                       /* answers; NULL: none */
 	json_t *unresolved;
 	long unresolved_status;
 };
@@ -94,7 +94,7 @@ struct finding {
 	const char *check;
 	enum doctor_status status;
 	char *text;
-	char *fix; /* "": nothing to do */
+	char *fix;           /* "": nothing to do */
 	size_t command_size; /* of the shell command at the end of @fix; 0: none is there */
 };
 

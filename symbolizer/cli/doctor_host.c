@@ -221,7 +221,8 @@ static bool has_any_privilege(const struct host_facts *host)
 	return false;
 }
 
-static void add_missing(struct doctor_report *report, const struct privilege_row *row, const char *whose)
+static void add_missing(struct doctor_report *report, const struct privilege_row *row,
+			const char *whose)
 {
 	char fix[DOCTOR_TEXT_SIZE];
 
@@ -246,7 +247,8 @@ void doctor_check_capabilities(const struct doctor_facts *facts, struct doctor_r
 		return;
 	}
 	for (unsigned int i = 0; i < PRIVILEGE_COUNT; i++) {
-		if (privilege_row(i)->time != PRIVILEGE_IS_KEPT || privilege_is_in(i, host->capabilities))
+		if (privilege_row(i)->time != PRIVILEGE_IS_KEPT ||
+		    privilege_is_in(i, host->capabilities))
 			continue;
 		add_missing(report, privilege_row(i), whose);
 		n_missing++;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Sections of the files are put one behind the other. What points into them from units is relative to where the
- * file's part begins, which the index says of each unit; only offsets of strings are of the whole section, and are
- * moved by what stood before.
+ * Sections of the files are put one behind the other. What points into them from units is relative
+ * to where the file's part begins, which the index says of each unit; only offsets of strings are
+ * of the whole section, and are moved by what stood before.
  */
 
 #include "symbolizer/cli/dwarf_pack.h"
@@ -47,7 +47,7 @@ static const struct part_row {
 #define INDEX_VERSION 5
 
 /* length, version, type of unit, size of addresses, offset of abbreviations, id */
-#define UNIT_HEADER_BYTES	 20
+#define UNIT_HEADER_BYTES        20
 #define STR_OFFSETS_HEADER_BYTES 8
 
 struct packed_unit {
@@ -69,13 +69,16 @@ struct package {
 	char *message;
 };
 
-printf_like(3, 4) static int refuse(const struct package *package, int error, const char *format, ...)
+printf_like(3, 4) static int refuse(const struct package *package, int error, const char *format,
+				    ...)
 {
 	va_list args;
-	int length = snprintf(package->message, DWARF_PACK_MESSAGE_SIZE, "'%.150s' ", package->path);
+	int length =
+		snprintf(package->message, DWARF_PACK_MESSAGE_SIZE, "'%.150s' ", package->path);
 
 	va_start(args, format);
-	(void)vsnprintf(package->message + length, DWARF_PACK_MESSAGE_SIZE - (size_t)length, format, args);
+	(void)vsnprintf(package->message + length, DWARF_PACK_MESSAGE_SIZE - (size_t)length, format,
+			args);
 	va_end(args);
 	return error;
 }
@@ -105,7 +108,10 @@ static int append_u32(struct bytes *bytes, uint64_t value)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* The units of the file whose parts were appended; @file has where they begin and how long they are. */
+/*
+ * The units of the file whose parts were appended; @file has where they begin and how long they
+ * are.
+ */
 static int add_units(struct package *package, const struct packed_unit *file)
 {
 	const uint32_t end = file->parts[PART_INFO].offset + file->parts[PART_INFO].size;
@@ -124,7 +130,8 @@ static int add_units(struct package *package, const struct packed_unit *file)
 		if (size < UNIT_HEADER_BYTES || size > end - at)
 			return refuse(package, -EBADMSG, "is damaged, or has DWARF of 64 bits");
 		if (read_u16(info + at + 4) != 5)
-			return refuse(package, -ENOTSUP, "has DWARF %u: pack it with dwp or llvm-dwp",
+			return refuse(package, -ENOTSUP,
+				      "has DWARF %u: pack it with dwp or llvm-dwp",
 				      read_u16(info + at + 4));
 		type = info[at + 6];
 		if (type != DW_UT_split_compile && type != DW_UT_split_type)
@@ -144,7 +151,8 @@ static int add_units(struct package *package, const struct packed_unit *file)
 /* Strings of this file begin at @base now. */
 static int move_strings(struct package *package, const struct packed_unit *file, uint32_t base)
 {
-	uint8_t *next = package->parts[PART_STR_OFFSETS].data + file->parts[PART_STR_OFFSETS].offset;
+	uint8_t *next =
+		package->parts[PART_STR_OFFSETS].data + file->parts[PART_STR_OFFSETS].offset;
 	const uint8_t *end = next + file->parts[PART_STR_OFFSETS].size;
 
 	while (next < end) {
@@ -158,7 +166,8 @@ static int move_strings(struct package *package, const struct packed_unit *file,
 			const uint32_t moved = read_u32(next) + base;
 
 			if (moved < base)
-				return refuse(package, -EFBIG, "has too many strings for one package");
+				return refuse(package, -EFBIG,
+					      "has too many strings for one package");
 			memcpy(next, &moved, sizeof(moved));
 		}
 	}
@@ -173,8 +182,8 @@ static int append_part(struct package *package, const struct elf_file *elf, enum
 	for (size_t i = 0; i < elf->n_sections && r == 0; i++) {
 		const struct elf_section *section = &elf->sections[i];
 
-		if (strcmp(section->name, part_rows[part].name) != 0 || section->type == SHT_NOBITS ||
-		    section->size == 0)
+		if (strcmp(section->name, part_rows[part].name) != 0 ||
+		    section->type == SHT_NOBITS || section->size == 0)
 			continue;
 		if (section->flags & SHF_COMPRESSED)
 			return refuse(package, -ENOTSUP, "has compressed sections");
@@ -321,7 +330,8 @@ static int make_index(struct package *package, bool of_types)
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
-static void append_section_headers(const struct package *package, const struct bytes *names, struct bytes *out)
+static void append_section_headers(const struct package *package, const struct bytes *names,
+				   struct bytes *out)
 {
 	Elf64_Shdr section = {};
 	uint64_t offset = sizeof(Elf64_Ehdr);
@@ -351,7 +361,8 @@ static int append_file(const struct package *package, struct bytes *out)
 {
 	scoped(bytes_release) struct bytes names = BYTES_INIT(KIB);
 	Elf64_Ehdr header = {
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
 		.e_type = ET_REL,
 		.e_machine = package->machine,
 		.e_version = EV_CURRENT,
@@ -389,7 +400,8 @@ static int pack(struct package *package, const char *const *paths, size_t count,
 	if (r < 0)
 		return r;
 	if (package->units.count > 0)
-		qsort(package->units.items, package->units.count, sizeof(*package->units.items), compare_units);
+		qsort(package->units.items, package->units.count, sizeof(*package->units.items),
+		      compare_units);
 	r = make_index(package, false);
 	if (r == 0)
 		r = make_index(package, true);

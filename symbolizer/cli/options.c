@@ -173,9 +173,10 @@ static error_t parse_selection(int key, char *text, struct argp_state *state)
 	case 'e':
 		options->event = event_type_from_name(text);
 		if (options->event == EVENT_NONE)
-			argp_error(state,
-				   "--event '%.40s' is no event type; agents collect " COLLECTED_EVENTS,
-				   text);
+			argp_error(
+				state,
+				"--event '%.40s' is no event type; agents collect " COLLECTED_EVENTS,
+				text);
 		return 0;
 	case 'f':
 		options->filter = text;
@@ -255,19 +256,21 @@ static error_t parse_output(int key, char *text, struct argp_state *state)
 	}
 }
 
-#define WIDTH_ROW { "width", KEY_WIDTH, "N", 0, "columns (of the terminal)", 6 }
+#define WIDTH_ROW                                                                                  \
+	{                                                                                          \
+		"width", KEY_WIDTH, "N", 0, "columns (of the terminal)", 6                         \
+	}
 
-static const struct argp_option width_rows[] = {
-	{ NULL, 0, NULL, 0, "Output:", 6 },
-	WIDTH_ROW,
-	{}
-};
+static const struct argp_option width_rows[] = { { NULL, 0, NULL, 0, "Output:", 6 },
+						 WIDTH_ROW,
+						 {} };
 
 const struct argp width_argp = { .options = width_rows, .parser = parse_output };
 
 static const struct argp_option output_rows[] = {
 	{ NULL, 0, NULL, 0, "Output:", 6 },
-	{ "rows", 'n', "N", 0, "at most N rows (what fits the terminal; 0: all), also with --json", 6 },
+	{ "rows", 'n', "N", 0, "at most N rows (what fits the terminal; 0: all), also with --json",
+	  6 },
 	WIDTH_ROW,
 	{}
 };

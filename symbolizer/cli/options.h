@@ -45,15 +45,15 @@ struct selection_options {
 #define SELECTION_BY_PROCESS "process_id"
 
 /*
- * The tag that --by means: "process" and "pid" are process_id, "container" is container_id; any other
- * word is the name of a tag or label.
+ * The tag that --by means: "process" and "pid" are process_id, "container" is container_id; any
+ * other word is the name of a tag or label.
  */
 const char *tag_of_word(const char *word);
 
 /* --rows and --width. */
 struct output_options {
-	uint32_t rows; /* 0: all */
-	bool has_rows; /* --rows was given */
+	uint32_t rows;  /* 0: all */
+	bool has_rows;  /* --rows was given */
 	uint32_t width; /* columns; 0: those of the terminal */
 };
 

@@ -109,7 +109,8 @@ int profile_ask_tree(struct client *client, const struct selection_options *sele
 	r = call_tree_from_answer(bytes_view_of(&answer), ret_tree, description,
 				  sizeof(description));
 	if (r < 0)
-		return log_error_errno(r, "the answer is no profile (%m); is this a hearth-symbolizer?");
+		return log_error_errno(
+			r, "the answer is no profile (%m); is this a hearth-symbolizer?");
 	if (r == 0) {
 		server_words_say_no_data(description, selection->event);
 	}

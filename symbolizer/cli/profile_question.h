@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A selection as the body of POST /v1/profile/ProfileTracing or as GET /v1/flame, and the answers. */
+/*
+ * A selection as the body of POST /v1/profile/ProfileTracing or as GET /v1/flame, and the answers.
+ */
 
 #include "common/bytes.h"
 #include "symbolizer/cli/call_tree.h"

@@ -12,5 +12,8 @@
 /* Appends @words; control characters become '?'. */
 void server_words_append(struct bytes *out, const char *words);
 
-/* Says on stderr why there is no data, and of an event type that no agent collects which ones they do. */
+/*
+ * Says on stderr why there is no data, and of an event type that no agent collects which ones they
+ * do.
+ */
 void server_words_say_no_data(const char *words, enum event_type type);

@@ -36,8 +36,9 @@ int service_choice_write(const struct service_list *list, const char *command, s
 {
 	size_t n_rows = MIN(list->count, (size_t)SERVICE_CHOICE_ROWS);
 
-	(void)bytes_append_format(out, "%s: which service? The busiest of %zu, by share of the CPU time:\n",
-				  command, list->count);
+	(void)bytes_append_format(
+		out, "%s: which service? The busiest of %zu, by share of the CPU time:\n", command,
+		list->count);
 	for (size_t i = 0; i < n_rows; i++) {
 		char share[HUMAN_SIZE];
 		int columns;
@@ -50,8 +51,8 @@ int service_choice_write(const struct service_list *list, const char *command, s
 	(void)bytes_append_format(out, "Name one, as in '%s ", command);
 	if (n_rows > 0)
 		append_argument(out, list->rows[0].name);
-	(void)bytes_append_format(out, "'; '%s Total' is whole hosts, 'hearth services' lists all.\n",
-				  command);
+	(void)bytes_append_format(
+		out, "'; '%s Total' is whole hosts, 'hearth services' lists all.\n", command);
 	return bytes_error(out);
 }
 

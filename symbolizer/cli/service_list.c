@@ -60,8 +60,8 @@ static void add_event(struct service_row *row, const json_t *answer_row)
 {
 	size_t used = strlen(row->events);
 
-	(void)snprintf(row->events + used, sizeof(row->events) - used, "%s%s",
-		       used > 0 ? ", " : "", list_text(answer_row, "event"));
+	(void)snprintf(row->events + used, sizeof(row->events) - used, "%s%s", used > 0 ? ", " : "",
+		       list_text(answer_row, "event"));
 	row->n_hosts = MAX(row->n_hosts, list_number(answer_row, "hosts"));
 	row->n_processes = MAX(row->n_processes, list_number(answer_row, "processes"));
 	row->last_s = MAX(row->last_s, list_number(answer_row, "last_time"));
@@ -99,9 +99,9 @@ int service_list_make(json_t *services, const json_t *top, struct service_list *
 		const char *name = list_text(answer_row, "name");
 
 		if (list.count == 0 || strcmp(list.rows[list.count - 1].name, name) != 0)
-			list.rows[list.count++] = (struct service_row){
-				.name = name, .cpu_us = cpu_of(cpu, name), .first = i
-			};
+			list.rows[list.count++] = (struct service_row){ .name = name,
+									.cpu_us = cpu_of(cpu, name),
+									.first = i };
 		add_event(&list.rows[list.count - 1], answer_row);
 	}
 	qsort(list.rows, list.count, sizeof(*list.rows), compare_rows);
@@ -175,5 +175,8 @@ int service_list_fetch(struct client *client, const struct time_range *range,
 	if (r < 0)
 		return r;
 	r = service_list_make(services, top, ret_list);
-	return r < 0 ? log_error_errno(r, "the answer is no list of services (%m); is this a hearth-symbolizer?") : 0;
+	return r < 0 ? log_error_errno(
+			       r,
+			       "the answer is no list of services (%m); is this a hearth-symbolizer?")
+		     : 0;
 }

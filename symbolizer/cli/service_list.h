@@ -45,8 +45,8 @@ int service_list_fetch(struct client *client, const struct time_range *range,
 
 /*
  * @services as /v1/services answers, rows of one name beside each other, and @top as
- * /v1/top?service=Total&fold_threads=true answers. -EBADMSG where they are not. Takes a reference to
- * @services.
+ * /v1/top?service=Total&fold_threads=true answers. -EBADMSG where they are not. Takes a reference
+ * to @services.
  */
 int service_list_make(json_t *services, const json_t *top, struct service_list *ret_list);
 void service_list_release(struct service_list *list);

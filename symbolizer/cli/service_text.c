@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The table of services. Figures have fixed columns; the longest name and the terminal decide on the
- * rest.
+ * The table of services. Figures have fixed columns; the longest name and the terminal decide on
+ * the rest.
  */
 
 #include <inttypes.h>

@@ -119,9 +119,10 @@ static bool identify_split(struct upload *upload)
 		return true;
 	}
 	if (length < 5 || strcmp(upload->path + length - 4, ".dwp") != 0) {
-		end_with(upload, UPLOAD_SKIPPED,
-			 "the DWARF of one unit; pack all (dwp -e PROGRAM -o PROGRAM.dwp) or name the "
-			 "program with --split-of");
+		end_with(
+			upload, UPLOAD_SKIPPED,
+			"the DWARF of one unit; pack all (dwp -e PROGRAM -o PROGRAM.dwp) or name the "
+			"program with --split-of");
 		return false;
 	}
 	if (program_id(upload, &upload->id) > 0)

@@ -11,8 +11,8 @@
  * incremental): whoever removes debuginfo from a full disk wants the space now.
  *
  * Format 1 had one table for files and content, and knew no sources, executables and upstream
- * servers. Its chunks stay where they are: content takes the ids of the files. Format 2 had no number
- * for tables within executables (DEBUGINFO_EMBEDDED), and no split DWARF.
+ * servers. Its chunks stay where they are: content takes the ids of the files. Format 2 had no
+ * number for tables within executables (DEBUGINFO_EMBEDDED), and no split DWARF.
  */
 
 #define VERSION_OF_FILE 3
@@ -36,9 +36,8 @@ static const char new_indexes[] =
 	"INSERT INTO total SELECT 1, ifnull(sum(stored_bytes), 0) FROM content WHERE complete;"
 	"PRAGMA user_version=2;";
 
-static const char format_2_to_3[] =
-	"UPDATE file SET richness = richness + 1 WHERE richness > 0;"
-	"PRAGMA user_version=3;";
+static const char format_2_to_3[] = "UPDATE file SET richness = richness + 1 WHERE richness > 0;"
+				    "PRAGMA user_version=3;";
 
 static const char format_0_to_2[] =
 	"CREATE TABLE file(id INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL,"

@@ -53,6 +53,7 @@ enum file_role {
 	" min(nullif(first_used_ns, 0)), max(last_used_ns), sum(size), sum(stored_bytes), x'', "   \
 	"x''"
 
+/* clang-format off */
 #define DEBUGINFO_STATEMENTS(X)                                                                    \
 	X(FILE_FOR_NAMES, BEST_ELF("richness > 0"))                                                \
 	X(FILE_DEBUGINFO, BEST_ELF("(richness > 2 OR (richness = 2 AND NOT code))"))               \
@@ -121,6 +122,7 @@ enum file_role {
 	X(MISS_OLD, "DELETE FROM miss WHERE not_before_ns < ?")                                    \
 	X(GENERATION, "SELECT value FROM generation")                                              \
 	X(GENERATION_RAISE, "UPDATE generation SET value = value + 1")
+/* clang-format on */
 
 enum debuginfo_statement {
 #define X(id, sql) SQL_##id,

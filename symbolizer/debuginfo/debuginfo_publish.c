@@ -79,7 +79,9 @@ static bool has_same_role(const struct debuginfo_entry *a, const struct debuginf
 	return a->is_source == b->is_source && a->is_split == b->is_split;
 }
 
-/* A source file or split DWARF that differs is a correction, if it comes from somebody as trusted. */
+/*
+ * A source file or split DWARF that differs is a correction, if it comes from somebody as trusted.
+ */
 static bool is_correction(const struct publication *pub, const struct debuginfo_entry *rival)
 {
 	return has_same_role(rival, &pub->entry) && (rival->is_source || rival->is_split) &&
@@ -89,8 +91,8 @@ static bool is_correction(const struct publication *pub, const struct debuginfo_
 
 static const char *words_for(const struct debuginfo_entry *entry)
 {
-	static const char *const names[] = { "nothing but code", "tables for its own use", "symbols",
-					     "source lines", "full DWARF" };
+	static const char *const names[] = { "nothing but code", "tables for its own use",
+					     "symbols", "source lines", "full DWARF" };
 
 	if (entry->is_split)
 		return "split DWARF";
@@ -98,7 +100,8 @@ static const char *words_for(const struct debuginfo_entry *entry)
 }
 
 /* The best of those that are there for the same use; it becomes the first. */
-static const struct debuginfo_entry *best_rival(const struct publication *pub, struct rivals *rivals)
+static const struct debuginfo_entry *best_rival(const struct publication *pub,
+						struct rivals *rivals)
 {
 	struct debuginfo_entry *best = &rivals->entries[0];
 
@@ -114,7 +117,9 @@ static const struct debuginfo_entry *best_rival(const struct publication *pub, s
 	return best;
 }
 
-/* 1 better than what is there, 0 not (the message says why, and the first rival is what is there). */
+/*
+ * 1 better than what is there, 0 not (the message says why, and the first rival is what is there).
+ */
 static int is_better(struct sqlite_db *db, struct publication *pub, struct rivals *rivals)
 {
 	const struct debuginfo_entry *best;

@@ -15,9 +15,9 @@
  *   SPLIT       what the compiler split off its DWARF: a .dwp, or the .dwo of one unit
  *
  * Of each kind there is a best file: by origin (a pipeline's word counts more than an upstream
- * server's, that more than an agent's, and least counts what an agent sent from a file that others than root can write:
- * its build-ID may be forged), then by richness. A file stays as long as it is the
- * best of some kind, or richer than a better origin's; what is neither goes when a better one
+ * server's, that more than an agent's, and least counts what an agent sent from a file that others
+ * than root can write: its build-ID may be forged), then by richness. A file stays as long as it is
+ * the best of some kind, or richer than a better origin's; what is neither goes when a better one
  * comes. An upload by an agent therefore never outranks one by a pipeline. Thread-safe.
  */
 
@@ -94,8 +94,8 @@ struct debuginfo_store *debuginfo_store_free(struct debuginfo_store *store);
 
 /*
  * The identity has to be in the file: its GNU or Go note, or for TEXT the hash of its .text, which
- * only a file that has no .text bytes (objcopy --only-keep-debug) need not match. Split DWARF has no
- * identity: its sender is believed, and one of another program has no unit that the program asks
+ * only a file that has no .text bytes (objcopy --only-keep-debug) need not match. Split DWARF has
+ * no identity: its sender is believed, and one of another program has no unit that the program asks
  * for. There is one split file of an identity and origin, the last that came.
  *
  * An upload: begin, append in any pieces, then commit (or free, which forgets all of it). The bytes
@@ -257,14 +257,15 @@ struct debuginfo_totals debuginfo_store_totals(struct debuginfo_store *store);
 /* Rises whenever anything was stored or removed: caches of names compare it. */
 uint64_t debuginfo_generation(struct debuginfo_store *store);
 
-#define DEBUGINFO_DO_NOT_ASK  0
-#define DEBUGINFO_ASK	      1
-#define DEBUGINFO_ASK_TRUSTED 2 /* what is there is DEBUGINFO_FROM_USER: only something better is of use */
+#define DEBUGINFO_DO_NOT_ASK 0
+#define DEBUGINFO_ASK        1
+#define DEBUGINFO_ASK_TRUSTED                                                                      \
+	2 /* what is there is DEBUGINFO_FROM_USER: only something better is of use */
 
 /*
- * Whether this agent should be asked for @id now: only when nothing is stored, or nothing but what users can write, and
- * no agent was asked within the last ten minutes, or within the last hour when what came was refused. Remembers the
- * asking.
+ * Whether this agent should be asked for @id now: only when nothing is stored, or nothing but what
+ * users can write, and no agent was asked within the last ten minutes, or within the last hour when
+ * what came was refused. Remembers the asking.
  */
 int debuginfo_want(struct debuginfo_store *store, const struct executable_id *id,
 		   const uint8_t agent_id[16]);

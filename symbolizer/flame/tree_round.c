@@ -37,12 +37,13 @@ static int cut(struct part_vec *parts, uint64_t *value, uint32_t child, uint64_t
 	if (remainder == 0)
 		return 0;
 	*value -= remainder;
-	return vec_push(parts, (struct part){ .value = value, .remainder = remainder, .child = child });
+	return vec_push(parts,
+			(struct part){ .value = value, .remainder = remainder, .child = child });
 }
 
 /* @children: those of node @index, whose total is rounded already. */
-static int divide_total(struct tree *tree, uint32_t index, const uint32_t *children, size_t n_children,
-			uint64_t unit, struct part_vec *parts)
+static int divide_total(struct tree *tree, uint32_t index, const uint32_t *children,
+			size_t n_children, uint64_t unit, struct part_vec *parts)
 {
 	struct tree_node *nodes = tree->nodes.items, *node = &nodes[index];
 	uint64_t sum;
@@ -89,8 +90,8 @@ int tree_round(struct tree *tree, uint64_t unit)
 	tree->nodes.items[0].total = rounded_half_up(tree->nodes.items[0].total, unit);
 	/* Parents come before their children. */
 	for (uint32_t i = 0; i < count && r == 0; i++)
-		r = divide_total(tree, i, children + first_of[i], first_of[i + 1] - first_of[i], unit,
-				 &parts);
+		r = divide_total(tree, i, children + first_of[i], first_of[i + 1] - first_of[i],
+				 unit, &parts);
 	vec_release(&parts);
 	return r;
 }

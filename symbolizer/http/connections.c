@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Connections lie in buckets by client address, all under one lock. The thread closes one by shutdown() under that
- * lock: the library calls connections_on_notify(), which takes it too, before it closes the descriptor, so the number
- * still means this connection. The library then sees the end of the connection and closes it as if the client had.
+ * Connections lie in buckets by client address, all under one lock. The thread closes one by
+ * shutdown() under that lock: the library calls connections_on_notify(), which takes it too, before
+ * it closes the descriptor, so the number still means this connection. The library then sees the
+ * end of the connection and closes it as if the client had.
  */
 
 #include "symbolizer/http/connections.h"
@@ -167,11 +168,11 @@ static uint64_t deadline_in(const struct connections *connections, uint64_t ns)
 static void add(struct connections *connections, struct MHD_Connection *library_connection,
 		void **context)
 {
-	const union MHD_ConnectionInfo *fd = MHD_get_connection_info(library_connection,
-								     MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *fd =
+		MHD_get_connection_info(library_connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	int number = fd ? fd->connect_fd : -1;
-	const union MHD_ConnectionInfo *address = MHD_get_connection_info(
-		library_connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const union MHD_ConnectionInfo *address =
+		MHD_get_connection_info(library_connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	struct connection *connection = calloc(1, sizeof(*connection));
 	struct connection **bucket;
 
@@ -227,8 +228,8 @@ void connections_on_notify(void *arg, struct MHD_Connection *library_connection,
 
 struct connection *connection_of(struct MHD_Connection *library_connection)
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-		library_connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(library_connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	return info ? info->socket_context : NULL;
 }
@@ -247,7 +248,8 @@ uint64_t connection_deadline(uint64_t deadline_ns, uint64_t now_ns, uint64_t byt
 	return MIN(latest, deadline_ns + whole_s * NSEC_PER_SEC + rest_ns);
 }
 
-static void expect(struct connection *connection, enum expectation expectation, uint64_t deadline_ns)
+static void expect(struct connection *connection, enum expectation expectation,
+		   uint64_t deadline_ns)
 {
 	if (!connection)
 		return;
@@ -322,7 +324,10 @@ void connection_discard_body(struct connection *connection)
 		connection->discards_body = true;
 }
 
-/* Bytes that the server has not read yet, or no bytes of the answer that the client has not received. */
+/*
+ * Bytes that the server has not read yet, or no bytes of the answer that the client has not
+ * received.
+ */
 static bool server_is_behind(const struct connection *connection)
 {
 	int waiting = 0;

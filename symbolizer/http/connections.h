@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The open connections of the server, and what a client may do with one before it has shown a token: the library calls
- * no handler before the header of a request is complete, so a thread of this module watches the times.
+ * The open connections of the server, and what a client may do with one before it has shown a
+ * token: the library calls no handler before the header of a request is complete, so a thread of
+ * this module watches the times.
  *
  *  - A header must be complete header_timeout_ns after the connection was opened. A connection that
  * stays open for another request has HTTP_IDLE_TIMEOUT_S more.
@@ -16,9 +17,11 @@
  * is freed.
  *  - A client address (IPv6: its /64 network) may have max_per_client connections.
  *
- * Closed and refused connections are counted in the metrics. At most one line a minute is logged for each reason.
+ * Closed and refused connections are counted in the metrics. At most one line a minute is logged
+ * for each reason.
  *
- * Private to this folder. Any thread may call; a struct connection is used by the library's thread that serves it.
+ * Private to this folder. Any thread may call; a struct connection is used by the library's thread
+ * that serves it.
  */
 
 #include <microhttpd.h>
@@ -34,7 +37,9 @@
 struct connections;
 struct connection;
 
-/* Starts the thread, which enforces the limits in @options and logs the refusals of @token_usage. */
+/*
+ * Starts the thread, which enforces the limits in @options and logs the refusals of @token_usage.
+ */
 int connections_new(const struct http_server_options *options, struct token_usage *token_usage,
 		    struct connections **ret_connections);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The rules are those of RFC 9112: 3.2 for Host, 6.1 for Transfer-Encoding, 6.3 for Content-Length. The library
- * (libmicrohttpd 0.9.75) uses the first of several Content-Length headers and prefers Transfer-Encoding without a word.
+ * The rules are those of RFC 9112: 3.2 for Host, 6.1 for Transfer-Encoding, 6.3 for Content-Length.
+ * The library (libmicrohttpd 0.9.75) uses the first of several Content-Length headers and prefers
+ * Transfer-Encoding without a word.
  */
 
 #include "symbolizer/http/framing.h"

@@ -27,11 +27,13 @@ enum http_method http_method_from_name(const char *name);
 const char *http_method_name(enum http_method method);
 
 /* What a token may do. A route names the scopes of which any one suffices. */
+/* clang-format off */
 #define HTTP_SCOPES(X)                                                                             \
 	X(INGEST, 1, "ingest", "send batches, and debuginfo the server asked for")                 \
 	X(UPLOAD, 2, "upload", "upload debuginfo as a build pipeline")                             \
 	X(READ, 4, "read", "query profiles, lists and metrics")                                    \
 	X(ADMIN, 8, "admin", "remove debuginfo")
+/* clang-format on */
 
 enum http_scope {
 #define X(id, bit, ...) HTTP_SCOPE_##id = bit,

@@ -10,11 +10,13 @@
 struct route_metrics;
 
 /* Why the server closed a connection: X(id, label, reason in the log). */
+/* clang-format off */
 #define HTTP_CLOSED(X)                                                                             \
 	X(HEADER, "header_timeout", "their header was not complete within header_timeout")         \
 	X(BODY, "slow_body", "their body arrived more slowly than body_min_rate")                  \
 	X(READING, "slow_reader", "they read their answer more slowly than answer_min_rate")       \
 	X(CLIENT_LIMIT, "client_limit", "their client had max_connections_per_client open")
+/* clang-format on */
 
 enum http_closed {
 #define X(id, ...) HTTP_CLOSED_##id,

@@ -4,10 +4,10 @@
 /*
  * A constant table of routes and the search in it.
  *
- * A pattern is a path; one segment may be "*", which matches one segment that is not empty and becomes
- * the request's argument, and the last one may be "**", which matches all that is left of the path.
- * A row without '*' wins over one with, and one without "**" over one with. HEAD is served by the
- * row of GET.
+ * A pattern is a path; one segment may be "*", which matches one segment that is not empty and
+ * becomes the request's argument, and the last one may be "**", which matches all that is left of
+ * the path. A row without '*' wins over one with, and one without "**" over one with. HEAD is
+ * served by the row of GET.
  */
 
 #include "symbolizer/http/message.h"
@@ -39,15 +39,18 @@ struct http_stream_operations {
 };
 
 /*
- * Requests of a lane wait only for each other: each lane has its own workers and its own queue, so that ingest is
- * answered while queries take seconds, and health while hostile batches are unpacked. Jobs of one token run on half of
- * the workers at most (worker_pool.h). X(id, name, workers or 0 for n_workers, most that wait beyond the workers or 0
- * for twice max_connections, requests of the lane)
+ * Requests of a lane wait only for each other: each lane has its own workers and its own queue, so
+ * that ingest is answered while queries take seconds, and health while hostile batches are
+ * unpacked. Jobs of one token run on half of the workers at most (worker_pool.h). X(id, name,
+ * workers or 0 for n_workers, most that wait beyond the workers or 0 for twice max_connections,
+ * requests of the lane)
  *
- * A request beyond that is answered with 503: its client would be gone before a longer queue got to it. The lanes of
- * agents have no such bound, because all agents may send at the same moment, after the server was busy or down. What
- * waits there is bounded by max_connections, and its bodies by HTTP_MAX_HELD_BODY_BYTES or the disk.
+ * A request beyond that is answered with 503: its client would be gone before a longer queue got to
+ * it. The lanes of agents have no such bound, because all agents may send at the same moment, after
+ * the server was busy or down. What waits there is bounded by max_connections, and its bodies by
+ * HTTP_MAX_HELD_BODY_BYTES or the disk.
  */
+/* clang-format off */
 #define HTTP_LANES(X)                                                                                 \
 	X(HEALTH, "health", 2, 0, "microseconds: health and the page, which touch no store")          \
 	X(READY, "ready", 2, 0, "milliseconds: readiness, which asks the store")                      \
@@ -55,6 +58,7 @@ struct http_stream_operations {
 	X(QUERY, "query", 0, 256, "up to seconds: profiles, and symbols whose table is made first")   \
 	X(FILES, "files", 0, 0, "debuginfo, which is compressed whole")                               \
 	X(DEBUGINFOD, "debuginfod", 0, 64, "debuginfo, which is expanded, or fetched first")
+/* clang-format on */
 
 enum http_lane {
 #define X(id, ...) HTTP_LANE_##id,

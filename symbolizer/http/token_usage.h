@@ -13,11 +13,13 @@
 #include "symbolizer/http/router.h"
 
 /* X(id, what a token has too many of) */
+/* clang-format off */
 #define TOKEN_SHARES(X)                                                                            \
 	X(REQUESTS, "requests under way (max_requests_per_token)")                                 \
 	X(UPLOADS, "uploads under way")                                                            \
 	X(BODIES, "bytes of request bodies in the server's memory")                                \
 	X(ANSWERS, "bytes of answers that were not read yet")
+/* clang-format on */
 
 enum token_share {
 #define X(id, ...) TOKEN_##id,

@@ -2,8 +2,8 @@
 
 /*
  * One list, one lock: a job is a query or a batch, milliseconds each, so that the lock is never the
- * bottleneck. A worker skips the jobs of clients at their bound one by one: a queue of thousands takes
- * less than a millisecond.
+ * bottleneck. A worker skips the jobs of clients at their bound one by one: a queue of thousands
+ * takes less than a millisecond.
  */
 
 #include "symbolizer/http/worker_pool.h"

@@ -12,6 +12,7 @@
  * What the counters of agents are summed to: X(field, prefix of the counter's name on the wire). A
  * field that stands in several rows is the sum of them.
  */
+/* clang-format off */
 #define FLEET_COUNTERS(X)                                                                          \
 	X(ticks_expected, "ticks_expected_total{")                                                 \
 	X(ticks_lost, "ticks_total{outcome=\"ring_full\"}")                                        \
@@ -27,6 +28,7 @@
 	X(agent_cpu_ns, "bpf_ns_total{")                                                           \
 	X(agent_cpu_ns, "helpers_cpu_ns_total{")                                                   \
 	X(agent_cpu_ns, "compilers_cpu_ns_total{")
+/* clang-format on */
 
 struct fleet_counts {
 	uint64_t ticks_expected;

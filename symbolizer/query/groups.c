@@ -49,8 +49,8 @@ static int add_tag_level(struct group *group, const struct store_series *series,
 }
 
 /*
- * Every kernel thread is the main thread of a process of its own, but a service holds all of its kind: there the
- * thread's name tells them apart.
+ * Every kernel thread is the main thread of a process of its own, but a service holds all of its
+ * kind: there the thread's name tells them apart.
  */
 static bool is_main_thread(const struct store_series *series)
 {
@@ -58,7 +58,8 @@ static bool is_main_thread(const struct store_series *series)
 
 	if (series->tid != process->pid)
 		return false;
-	return !process->kernel_thread || !series->thread_name || strcmp(series->thread_name, process->name) == 0;
+	return !process->kernel_thread || !series->thread_name ||
+	       strcmp(series->thread_name, process->name) == 0;
 }
 
 static int describe_group(const struct store_series *series, const struct group_options *options,

@@ -43,8 +43,9 @@ struct query {
 	struct groups groups;
 	struct stack_values *values;
 	struct profile_stats *stats;
-	struct unresolved_files *unresolved; /* filled instead of the tree; NULL: the tree is wanted */
-	char *message;                       /* [PROFILE_MESSAGE_SIZE] */
+	/* filled instead of the tree; NULL: the tree is wanted */
+	struct unresolved_files *unresolved;
+	char *message; /* [PROFILE_MESSAGE_SIZE] */
 };
 
 static int add_row(void *arg, uint32_t series_index, uint64_t stack, uint64_t slot, uint64_t value)
@@ -257,7 +258,8 @@ static int build(struct query *query)
 	if (r == 0)
 		r = make_groups(query);
 	if (r == 0)
-		r = reduced_find(query->selection.series, query->selection.n_series, query->arena, &query->reduced);
+		r = reduced_find(query->selection.series, query->selection.n_series, query->arena,
+				 &query->reduced);
 	if (r == 0)
 		r = stack_values_new(&query->values);
 	if (r == 0)
@@ -286,15 +288,19 @@ static void say_what_is_reduced(struct query *query)
 	size_t used = strlen(query->message);
 
 	if (query->stats->value_reduced > 0)
-		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used,
-			       "%s%.3g %% was sampled at a lower frequency, to keep the agent within its "
-			       "budget: values are right, and rest on fewer samples",
-			       used > 0 ? "; " : "",
-			       100.0 * (double)query->stats->value_reduced / (double)query->stats->value_total);
+		(void)snprintf(
+			query->message + used, PROFILE_MESSAGE_SIZE - used,
+			"%s%.3g %% was sampled at a lower frequency, to keep the agent within its "
+			"budget: values are right, and rest on fewer samples",
+			used > 0 ? "; " : "",
+			100.0 * (double)query->stats->value_reduced /
+				(double)query->stats->value_total);
 	used = strlen(query->message);
-	if (reduced_describe_hosts(query->selection.series, query->selection.n_series, hosts, sizeof(hosts)) == 0 &&
+	if (reduced_describe_hosts(query->selection.series, query->selection.n_series, hosts,
+				   sizeof(hosts)) == 0 &&
 	    hosts[0])
-		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used, "%s%s", used > 0 ? "; " : "", hosts);
+		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used, "%s%s",
+			       used > 0 ? "; " : "", hosts);
 }
 
 static void say_what_is_missing(struct query *query)

@@ -14,9 +14,9 @@
 struct profile_request {
 	const char *tenant;
 	enum event_type type;
-	const char *service;    /* NULL: whatever the filter leaves, at most ten services; "Total":
+	const char *service; /* NULL: whatever the filter leaves, at most ten services; "Total":
 				   whole hosts */
-	bool any_services;      /* without a service: all that the filter leaves, not only ten. Not for trees,
+	bool any_services; /* without a service: all that the filter leaves, not only ten. Not for trees,
 				   whose root is named after them */
 	const char *tag_filter; /* NULL or "": all */
 	const char *group_by;   /* NULL or "": none */
@@ -27,15 +27,16 @@ struct profile_request {
 	bool function_starts; /* label frames without a name by the beginning of their function */
 	bool fold_threads;
 	uint32_t max_nodes; /* 0: no pruning */
-	uint64_t value_unit; /* the tree's values are multiples of it (tree_finish_rounded()); 0: exact */
+	/* the tree's values are multiples of it (tree_finish_rounded()); 0: exact */
+	uint64_t value_unit;
 };
 
 /*
  * What is said beside the tree: X-Hearth-* headers and the debug object. n_frames counts different
- * frames. A value is unsymbolized when the leaf that is shown has no name; the six reasons add up to
- * value_unsymbolized. n_tables_pending: executables that have more names when their symbol tables
- * are made. n_nodes_pruned: by max_nodes. n_stacks_shortened: the tree was full (PROFILE_MAX_NODES),
- * their values stand at the last frame that had room.
+ * frames. A value is unsymbolized when the leaf that is shown has no name; the six reasons add up
+ * to value_unsymbolized. n_tables_pending: executables that have more names when their symbol
+ * tables are made. n_nodes_pruned: by max_nodes. n_stacks_shortened: the tree was full
+ * (PROFILE_MAX_NODES), their values stand at the last frame that had room.
  */
 struct profile_stats {
 	uint64_t n_series, n_rows, n_stacks, n_frames, n_nodes, n_nodes_pruned, n_stacks_shortened;
@@ -74,8 +75,8 @@ int profile_query(struct store *store, struct resolver *resolver, const struct c
 struct unresolved_files;
 
 /*
- * What of the selection has no name, by file (unresolved.h), in @arena. The same results; tree options do not matter.
- * ret_stats has the totals of a profile of the same selection.
+ * What of the selection has no name, by file (unresolved.h), in @arena. The same results; tree
+ * options do not matter. ret_stats has the totals of a profile of the same selection.
  */
 int profile_unresolved(struct store *store, struct resolver *resolver, const struct clock *clock,
 		       const struct profile_request *request, struct arena *arena,

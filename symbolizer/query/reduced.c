@@ -8,7 +8,8 @@
 #include "common/hash_table.h"
 
 /* Fills @shortest: uint32_t host id -> uint64_t period_ns. */
-static int find_shortest(const struct store_series *series, size_t n_series, struct hash_table *shortest)
+static int find_shortest(const struct store_series *series, size_t n_series,
+			 struct hash_table *shortest)
 {
 	for (size_t i = 0; i < n_series; i++) {
 		uint64_t *period_ns;
@@ -27,7 +28,8 @@ static int find_shortest(const struct store_series *series, size_t n_series, str
 	return 0;
 }
 
-int reduced_find(const struct store_series *series, size_t n_series, struct arena *arena, bool **ret_reduced)
+int reduced_find(const struct store_series *series, size_t n_series, struct arena *arena,
+		 bool **ret_reduced)
 {
 	scoped(hash_table_freep) struct hash_table *shortest = NULL;
 	bool *reduced = arena_alloc_array(arena, n_series + 1, sizeof(*reduced));
@@ -58,7 +60,8 @@ static const char *state_of(const struct store_host *host)
 	return NULL;
 }
 
-int reduced_describe_hosts(const struct store_series *series, size_t n_series, char *ret_text, size_t size)
+int reduced_describe_hosts(const struct store_series *series, size_t n_series, char *ret_text,
+			   size_t size)
 {
 	scoped(hash_table_freep) struct hash_table *hosts = NULL;
 	const struct store_host *first = NULL;
@@ -78,8 +81,9 @@ int reduced_describe_hosts(const struct store_series *series, size_t n_series, c
 	}
 	if (r < 0 || !first)
 		return r < 0 ? r : 0;
-	(void)snprintf(ret_text, size, "the agent of host '%s' gives this up now to keep its budget: %s", first->name,
-		       state_of(first));
+	(void)snprintf(ret_text, size,
+		       "the agent of host '%s' gives this up now to keep its budget: %s",
+		       first->name, state_of(first));
 	if (n_hosts > 1)
 		(void)snprintf(ret_text + strlen(ret_text), size - strlen(ret_text),
 			       " (and %zu more hosts, see /v1/hosts)", n_hosts - 1);

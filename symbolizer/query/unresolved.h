@@ -15,6 +15,7 @@
 
 /* The reasons, with their names in answers: "unsymbolized_NAME" of struct profile_stats has the sum
  * of each. */
+/* clang-format off */
 #define UNRESOLVED_REASONS(X)                                                                      \
 	X(FRAME_NO_DEBUGINFO, no_debuginfo)                                                        \
 	X(FRAME_STRIPPED, stripped)                                                                \
@@ -22,6 +23,7 @@
 	X(FRAME_TABLE_PENDING, pending)                                                            \
 	X(FRAME_TABLE_FAILED, table_failed)                                                        \
 	X(FRAME_NO_MAPPING, no_mapping)
+/* clang-format on */
 
 /* "no_debuginfo"; NULL for FRAME_NAMED. */
 const char *unresolved_reason_name(enum frame_status reason);

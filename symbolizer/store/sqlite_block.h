@@ -60,9 +60,9 @@ struct block_scan {
 };
 
 /*
- * Hands the rows of the block @content that @scan asks for to its function. -EBADMSG: the block is damaged.
- * What the function returns below 0 ends the walk and comes back in *ret_stopped (then the result
- * is 0).
+ * Hands the rows of the block @content that @scan asks for to its function. -EBADMSG: the block is
+ * damaged. What the function returns below 0 ends the walk and comes back in *ret_stopped (then the
+ * result is 0).
  */
 int block_scan_rows(struct bytes_view content, uint64_t min_slot, uint64_t n_rows,
 		    const struct block_scan *scan, struct block_scratch *scratch, int *ret_stopped);

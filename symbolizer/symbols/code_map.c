@@ -125,7 +125,8 @@ static int caller_of(struct code_map *map, struct code_instance *instance, uint3
 			r = path_of(map, instance->call_file, &location.path);
 		location.line = instance->call_line;
 		if (r == 0)
-			r = location_table_add(&map->builder->locations, &location, &instance->caller);
+			r = location_table_add(&map->builder->locations, &location,
+					       &instance->caller);
 		if (r < 0)
 			return r;
 		instance->epoch = map->instances[instance->root].epoch;
@@ -153,8 +154,8 @@ static const struct line_row *row_at(struct code_map *map, uint32_t offset, uint
 
 /* Code that belongs to no line of its own counts to the line before, if that is of the same
  * function. */
-static int line_of(struct code_map *map, struct code_instance *instance,
-		   const struct line_row *row, struct symbol_location *location)
+static int line_of(struct code_map *map, struct code_instance *instance, const struct line_row *row,
+		   struct symbol_location *location)
 {
 	int r = 0;
 
@@ -233,7 +234,8 @@ static int add_lines(struct code_map *map, uint32_t start, uint32_t end)
 			r = path_of(map, row->file, &location.path);
 			location.line = row->line;
 			if (r == 0)
-				r = location_table_add(&map->builder->locations, &location, &number);
+				r = location_table_add(&map->builder->locations, &location,
+						       &number);
 			if (r == 0)
 				r = table_builder_add(map->builder, LAYER_LINES, start,
 						      MIN(row_end, end), number);
@@ -254,21 +256,19 @@ static int open_range(struct code_map *map, const struct code_range *range)
 	if (instance->parent == NO_INSTANCE) {
 		symbol = table_builder_symbol_at(map->builder, range->start);
 		if (symbol >= 0) {
-			const struct function_range *found =
-				&map->builder->symbols->items[symbol];
+			const struct function_range *found = &map->builder->symbols->items[symbol];
 
 			r = 0;
 			if (!found->label && found->start == map->builder->base + range->start)
-				r = table_builder_symbol(map->builder, (uint32_t)symbol,
-							 &function);
+				r = table_builder_symbol(map->builder, (uint32_t)symbol, &function);
 			if (r < 0)
 				return r;
 		}
 		instance->function_id = function;
 		instance->epoch = ++map->epoch;
 	}
-	r = vec_push(&map->open, (struct code_heap_item){ .instance = range->instance,
-							  .end = range->end });
+	r = vec_push(&map->open,
+		     (struct code_heap_item){ .instance = range->instance, .end = range->end });
 	if (r == 0)
 		heap_push_up(&map->open);
 	return r;

@@ -20,7 +20,7 @@ VEC_DEFINE(path_id_vec, uint32_t);
 struct code_map {
 	struct table_builder *builder;
 	struct line_table lines;
-	struct code_heap open; /* ranges around the current offset, the innermost first */
+	struct code_heap open;    /* ranges around the current offset, the innermost first */
 	struct path_id_vec paths; /* of the unit's files, or PATH_NOT_MADE */
 	struct bytes path;
 	const struct dwarf_unit *unit;

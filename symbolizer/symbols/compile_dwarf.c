@@ -63,9 +63,10 @@ static struct dwarf_unit *split_unit_of(struct compile_dwarf *compile, struct dw
 		found = dwarf_unit_by_id(split, unit->id, false);
 	if (!found) {
 		report->wants_split = true;
-		say(report, split ? "the split DWARF lacks units that the program names: it is not the "
-				    "one of this build"
-				  : "the program's DWARF was split off: upload its .dwp too");
+		say(report,
+		    split ? "the split DWARF lacks units that the program names: it is not the "
+			    "one of this build"
+			  : "the program's DWARF was split off: upload its .dwp too");
 		return unit;
 	}
 	found->skeleton = unit;
@@ -185,8 +186,8 @@ int compile_dwarf(struct compile_dwarf *compile, struct elf_image *const images[
 		say(report, "the DWARF is damaged: it is not used");
 		return r == -ENOMEM ? r : 0;
 	}
-	report->wants_alt = !images[DWARF_ALT] &&
-			    elf_image_section(images[DWARF_MAIN], ".gnu_debugaltlink");
+	report->wants_alt =
+		!images[DWARF_ALT] && elf_image_section(images[DWARF_MAIN], ".gnu_debugaltlink");
 	r = prepare(compile, window, builder);
 	if (r == 0)
 		r = read_files(compile, report);

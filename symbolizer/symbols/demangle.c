@@ -94,10 +94,11 @@ static bool may_hold_memory(const char *name, size_t length)
 }
 
 /*
- * Rust's demangler counts the lifetimes that a binder names one by one, also where it prints none of
- * them and nobody can stop it; as many as 64 bits hold would take it years. A binder ("G", a base-62
- * number, "_") stands behind the "F" of a function or the "D" of a trait object only. Names with
- * more than 63 lifetimes are left as they are; so is one whose identifier happens to look like that.
+ * Rust's demangler counts the lifetimes that a binder names one by one, also where it prints none
+ * of them and nobody can stop it; as many as 64 bits hold would take it years. A binder ("G", a
+ * base-62 number, "_") stands behind the "F" of a function or the "D" of a trait object only. Names
+ * with more than 63 lifetimes are left as they are; so is one whose identifier happens to look like
+ * that.
  */
 static bool binds_many_lifetimes(const char *name, size_t length)
 {

@@ -136,9 +136,9 @@ static inline void dwarf_skip_leb(struct dwarf_cursor *cursor)
 static inline const char *dwarf_text(struct dwarf_cursor *cursor)
 {
 	const char *text = (const char *)cursor->next;
-	const uint8_t *end = dwarf_left(cursor) > 0
-				     ? (const uint8_t *)memchr(cursor->next, '\0', dwarf_left(cursor))
-				     : NULL;
+	const uint8_t *end = dwarf_left(cursor) > 0 ? (const uint8_t *)memchr(cursor->next, '\0',
+									      dwarf_left(cursor))
+						    : NULL;
 
 	if (!end) {
 		dwarf_fail(cursor);

@@ -11,16 +11,11 @@ static int read_sections(struct dwarf_file *file)
 		const char *name;
 		struct bytes_view *view;
 	} sections[] = {
-		{ ".debug_info", &file->info },
-		{ ".debug_types", &file->types },
-		{ ".debug_abbrev", &file->abbrev },
-		{ ".debug_str", &file->str },
-		{ ".debug_line", &file->line },
-		{ ".debug_line_str", &file->line_str },
-		{ ".debug_ranges", &file->ranges },
-		{ ".debug_rnglists", &file->rnglists },
-		{ ".debug_addr", &file->addr },
-		{ ".debug_str_offsets", &file->str_offsets },
+		{ ".debug_info", &file->info },     { ".debug_types", &file->types },
+		{ ".debug_abbrev", &file->abbrev }, { ".debug_str", &file->str },
+		{ ".debug_line", &file->line },     { ".debug_line_str", &file->line_str },
+		{ ".debug_ranges", &file->ranges }, { ".debug_rnglists", &file->rnglists },
+		{ ".debug_addr", &file->addr },     { ".debug_str_offsets", &file->str_offsets },
 	};
 	char name[32];
 
@@ -45,8 +40,8 @@ static void read_header(struct dwarf_unit *unit, struct dwarf_cursor *cursor)
 		unit->unit_type = dwarf_u8(cursor);
 		unit->widths.address_size = dwarf_u8(cursor);
 		unit->abbrev_offset = dwarf_fixed(cursor, unit->widths.offset_size);
-		unit->is_type = unit->unit_type == DW_UT_type ||
-				unit->unit_type == DW_UT_split_type;
+		unit->is_type =
+			unit->unit_type == DW_UT_type || unit->unit_type == DW_UT_split_type;
 		if (unit->is_type || unit->unit_type == DW_UT_skeleton ||
 		    unit->unit_type == DW_UT_split_compile)
 			unit->id = dwarf_u64(cursor);
@@ -69,7 +64,9 @@ static bool is_known(const struct dwarf_unit *unit)
 	       (unit->widths.address_size == 8 || unit->widths.address_size == 4);
 }
 
-/* Units until the end, or until one whose length cannot be right: nothing tells where the next is. */
+/*
+ * Units until the end, or until one whose length cannot be right: nothing tells where the next is.
+ */
 static int read_headers(struct dwarf_file *file, bool in_types)
 {
 	struct bytes_view section = in_types ? file->types : file->info;
@@ -202,9 +199,10 @@ int dwarf_file_sort_ids(struct dwarf_file *file)
 		const struct dwarf_unit *unit = &file->units.items[i];
 
 		if (unit->id != 0 || unit->is_type)
-			r = vec_push(&file->ids, (struct dwarf_unit_id){ .id = unit->id,
-									 .unit = (uint32_t)i,
-									 .is_type = unit->is_type });
+			r = vec_push(&file->ids,
+				     (struct dwarf_unit_id){ .id = unit->id,
+							     .unit = (uint32_t)i,
+							     .is_type = unit->is_type });
 	}
 	if (r == 0 && file->ids.count > 0)
 		qsort(file->ids.items, file->ids.count, sizeof(*file->ids.items), compare_ids);

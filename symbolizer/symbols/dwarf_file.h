@@ -21,9 +21,9 @@ struct dwarf_file;
  */
 typedef uint64_t dwarf_ref;
 
-#define DWARF_NO_REF	   UINT64_MAX
-#define DWARF_REF_TYPES	   (UINT64_C(1) << 60)
-#define DWARF_REF_FILE(r)  ((unsigned int)((r) >> 61))
+#define DWARF_NO_REF        UINT64_MAX
+#define DWARF_REF_TYPES     (UINT64_C(1) << 60)
+#define DWARF_REF_FILE(r)   ((unsigned int)((r) >> 61))
 #define DWARF_REF_OFFSET(r) ((r) & (DWARF_REF_TYPES - 1))
 
 enum dwarf_file_index {
@@ -36,14 +36,14 @@ enum dwarf_file_index {
 struct dwarf_unit {
 	struct dwarf_file *file;
 	bool in_types;
-	bool is_type;      /* a type unit */
-	bool was_read;     /* what follows the header's fields here */
+	bool is_type;  /* a type unit */
+	bool was_read; /* what follows the header's fields here */
 	bool has_lines;
 	uint8_t version;
 	uint8_t unit_type; /* DW_UT_*; 0 before DWARF 5 */
 	struct dwarf_widths widths;
-	uint64_t start;    /* of its header, in its section */
-	uint64_t entries;  /* of its first entry */
+	uint64_t start;   /* of its header, in its section */
+	uint64_t entries; /* of its first entry */
 	uint64_t end;
 	uint64_t abbrev_offset;
 	uint64_t id;          /* dwo_id, or a type's signature */
@@ -57,8 +57,8 @@ struct dwarf_unit {
 	uint64_t rnglists_base;
 	uint64_t ranges_base; /* of GNU's split DWARF 4 */
 	const char *name;
-	const char *folder; /* DW_AT_comp_dir */
-	const char *split_name; /* DW_AT_dwo_name */
+	const char *folder;          /* DW_AT_comp_dir */
+	const char *split_name;      /* DW_AT_dwo_name */
 	struct dwarf_unit *skeleton; /* of a split unit: where its addresses and lines are */
 };
 
@@ -92,7 +92,7 @@ struct dwarf_file {
 	struct elf_image *image;
 	struct bytes_view info, types, abbrev, str, line, line_str, ranges, rnglists, addr,
 		str_offsets;
-	struct dwarf_unit_vec units; /* by (in_types, start) */
+	struct dwarf_unit_vec units;  /* by (in_types, start) */
 	struct dwarf_unit_id_vec ids; /* those that have one, by (is_type, id, unit) */
 	struct dwarf_parts_vec parts;
 	struct dwarf_file *files[N_DWARF_FILES]; /* those that there are, this one too */
@@ -110,7 +110,10 @@ int dwarf_unit_read(struct dwarf_unit *unit);
 /* The unit around a reference, or NULL. */
 struct dwarf_unit *dwarf_unit_at(struct dwarf_file *file, dwarf_ref ref);
 
-/* Split units of DWARF 4 have their id in the first entry: to be called once those are read. 0 or -ENOMEM. */
+/*
+ * Split units of DWARF 4 have their id in the first entry: to be called once those are read. 0 or
+ * -ENOMEM.
+ */
 int dwarf_file_sort_ids(struct dwarf_file *file);
 
 /* The first unit of this type signature (@is_type) or dwo_id, or NULL. */

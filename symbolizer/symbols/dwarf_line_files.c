@@ -121,7 +121,7 @@ int line_program_header_read(struct line_program_header *header, struct line_tab
 	header->min_instruction_bytes = dwarf_u8(cursor);
 	if (table->version >= 4)
 		dwarf_skip(cursor, 1); /* operations of one instruction: 1 but on VLIW machines */
-	dwarf_skip(cursor, 1); /* default_is_stmt */
+	dwarf_skip(cursor, 1);         /* default_is_stmt */
 	header->line_base = (int8_t)dwarf_u8(cursor);
 	header->line_range = dwarf_u8(cursor);
 	header->opcode_base = dwarf_u8(cursor);

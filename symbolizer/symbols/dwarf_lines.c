@@ -156,8 +156,8 @@ static int run_standard(struct line_program *program, uint8_t opcode)
 		program->address += dwarf_uleb(cursor) * header->min_instruction_bytes;
 		return 0;
 	case DW_LNS_advance_line:
-		program->line = (uint64_t)((int64_t)program->line + dwarf_sleb(cursor)) &
-				UINT32_MAX;
+		program->line =
+			(uint64_t)((int64_t)program->line + dwarf_sleb(cursor)) & UINT32_MAX;
 		return 0;
 	case DW_LNS_set_file:
 		program->file = dwarf_uleb(cursor);

@@ -14,7 +14,9 @@ struct dwarf_names {
 	const struct dwarf_scopes *scopes; /* sorted; NULL while they are gathered */
 };
 
-/* As builder_names_function in table_builder.h: @display stays empty where a linkage name says all. */
+/*
+ * As builder_names_function in table_builder.h: @display stays empty where a linkage name says all.
+ */
 int dwarf_names_append(const struct dwarf_names *names, dwarf_ref entry, struct bytes *linkage,
 		       struct bytes *display);
 

@@ -10,9 +10,9 @@
 #include "symbolizer/symbols/dwarf_file.h"
 
 /* Sections in GNU's numbering where it differs from DWARF 5's. */
-#define GNU_SECT_TYPES	     2
+#define GNU_SECT_TYPES       2
 #define GNU_SECT_STR_OFFSETS 6
-#define COLUMNS_MAX	     16
+#define COLUMNS_MAX          16
 
 struct package_index {
 	uint32_t version;

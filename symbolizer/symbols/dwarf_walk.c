@@ -137,9 +137,9 @@ static int add_function(struct dwarf_walk *walk, const struct dwarf_unit *unit,
 	if (r < 0 || walk->code.ranges.count == before)
 		return r;
 	*ret_instance = index;
-	return add_instance(walk, &(struct code_instance){ .function = entry,
-							   .parent = NO_INSTANCE,
-							   .root = index });
+	return add_instance(
+		walk,
+		&(struct code_instance){ .function = entry, .parent = NO_INSTANCE, .root = index });
 }
 
 static int add_inlined(struct dwarf_walk *walk, const struct dwarf_unit *unit,
@@ -267,8 +267,8 @@ static int walk_children(struct entry_reading *reading)
 	int r = 0;
 
 	while (r == 0 && dwarf_left(&reading->cursor) > 0) {
-		dwarf_ref entry = dwarf_ref_of(reading->unit,
-					       (uint64_t)(reading->cursor.next - section));
+		dwarf_ref entry =
+			dwarf_ref_of(reading->unit, (uint64_t)(reading->cursor.next - section));
 		uint64_t code = dwarf_uleb(&reading->cursor);
 
 		if (code != 0) {

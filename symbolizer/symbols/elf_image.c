@@ -239,8 +239,8 @@ int elf_image_open(struct elf_image *image, int fd, char *message)
 	if (map == MAP_FAILED)
 		return -errno;
 	image->is_mapped = true;
-	return elf_image_open_memory(
-		image, (struct bytes_view){ map, (size_t)status.st_size }, message);
+	return elf_image_open_memory(image, (struct bytes_view){ map, (size_t)status.st_size },
+				     message);
 }
 
 void elf_image_forget(struct elf_image_section *section)
@@ -337,8 +337,8 @@ int elf_image_data(struct elf_image *image, struct elf_image_section *section,
 	is_compressed = r > 0;
 	if (!section->expanded && (is_compressed || needs_relocation(image, section))) {
 		if (size / DEBUG_EXPANSION_MAX > section->stored.size)
-			return refuse(image, -EFBIG,
-				      "a section expands by an implausible factor", section->name);
+			return refuse(image, -EFBIG, "a section expands by an implausible factor",
+				      section->name);
 		if (size > DEBUG_EXPANDED_MAX_BYTES - image->expanded_total)
 			return refuse(image, -EFBIG, "the debug sections expand beyond the limit",
 				      section->name);
@@ -372,7 +372,9 @@ bool elf_image_is_code(const struct elf_image *image, const struct elf_image_sec
 {
 	const uint64_t wanted = SHF_ALLOC | SHF_EXECINSTR;
 
-	/* In an object file every section starts at 0; addresses in modules are relative to .text. */
+	/*
+	 * In an object file every section starts at 0; addresses in modules are relative to .text.
+	 */
 	if (image->relocatable && section->index != image->text_index)
 		return false;
 	return (section->flags & wanted) == wanted && section->size > 0 &&
@@ -398,9 +400,9 @@ int elf_image_symbol(struct elf_image *image, struct elf_image_section *section,
 		     struct elf_image_symbol *ret_symbol)
 {
 	struct elf_image_section *texts = &image->sections[section->link];
-	struct bytes_view data = section->expanded
-					 ? (struct bytes_view){ section->expanded, section->expanded_bytes }
-					 : section->stored;
+	struct bytes_view data = section->expanded ? (struct bytes_view){ section->expanded,
+									  section->expanded_bytes }
+						   : section->stored;
 	Elf64_Sym symbol;
 	Elf32_Sym narrow;
 

@@ -22,7 +22,7 @@ struct elf_image_section {
 	uint32_t info;
 	uint64_t flags;
 	uint64_t elf_addr;
-	uint64_t size;           /* in memory */
+	uint64_t size; /* in memory */
 	uint64_t entry_size;
 	struct bytes_view stored; /* the file's bytes; none for SHT_NOBITS */
 	bool gnu_compressed;
@@ -114,7 +114,9 @@ int elf_image_relocation(const struct elf_image *image, const struct elf_image_s
 /* The build-ID of its notes, or EXECUTABLE_ID_NONE. */
 void elf_image_build_id(struct elf_image *image, struct executable_id *ret_id);
 
-/* elf_relocate.c: applies the relocations of object files to @data, the writable bytes of @section. */
+/*
+ * elf_relocate.c: applies the relocations of object files to @data, the writable bytes of @section.
+ */
 int elf_image_relocate(struct elf_image *image, const struct elf_image_section *section,
 		       uint8_t *data, size_t size);
 

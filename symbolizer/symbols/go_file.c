@@ -12,7 +12,7 @@
 
 /* Fields of moduledata that have been there since Go 1.18: behind the slices of the table, and after
  * 1.20 two pointers of coverage counters further. */
-#define MODULE_TEXT	   176
+#define MODULE_TEXT        176
 #define MODULE_GOFUNC_1_18 304
 #define MODULE_GOFUNC_1_20 320
 
@@ -58,14 +58,15 @@ static struct elf_image_section *find_table(const struct elf_image *image)
 }
 
 /* The part of the table from an offset of its header on. */
-static bool take_part(struct go_file *file, struct dwarf_cursor *header, struct bytes_view *ret_part)
+static bool take_part(struct go_file *file, struct dwarf_cursor *header,
+		      struct bytes_view *ret_part)
 {
 	uint64_t offset = dwarf_u64(header);
 
 	if (header->failed || offset > file->table.size)
 		return false;
-	*ret_part = (struct bytes_view){ file->table.data + offset,
-					 file->table.size - (size_t)offset };
+	*ret_part =
+		(struct bytes_view){ file->table.data + offset, file->table.size - (size_t)offset };
 	return true;
 }
 

@@ -40,15 +40,15 @@ struct go_reading {
 	struct go_file file;
 	struct table_builder *builder;
 	const struct code_section_vec *code;
-	struct hash_table *names; /* offset -> function */
-	struct hash_table *paths; /* offset -> path */
+	struct hash_table *names;  /* offset -> function */
+	struct hash_table *paths;  /* offset -> path */
 	struct caller_vec callers; /* of each node of the function, or CALLER_NOT_MADE */
 	struct go_function function;
 	uint64_t steps_left;
 };
 
 #define CALLER_NOT_MADE (UINT32_MAX - 1)
-#define NODES_MAX	(1u << 20)
+#define NODES_MAX       (1u << 20)
 
 /* A table from pc to value, while it is walked. */
 struct go_values {
@@ -63,7 +63,8 @@ static void values_next(struct go_reading *reading, struct go_values *values)
 	uint64_t delta = dwarf_uleb(&values->cursor);
 	uint64_t end;
 
-	if (reading->steps_left == 0 || values->cursor.failed || (delta == 0 && !values->is_first)) {
+	if (reading->steps_left == 0 || values->cursor.failed ||
+	    (delta == 0 && !values->is_first)) {
 		values->value = -1;
 		values->end = UINT32_MAX;
 		return;
@@ -268,8 +269,7 @@ static int add_function(struct go_reading *reading)
 		end = MIN(end, function->end);
 		r = function_and_caller(reading, inlined.value, 0, &name, &caller);
 		if (r == 0)
-			r = location_at(reading, name, files.value, lines.value, caller,
-					&location);
+			r = location_at(reading, name, files.value, lines.value, caller, &location);
 		if (r == 0)
 			r = add_piece(reading, pc, end, location);
 		pc = end;

@@ -3,10 +3,11 @@
 
 /*
  * Functions, inlined functions and lines of Go programs without DWARF, from what Go's own runtime
- * prints its tracebacks from: .gopclntab, and the inline trees that moduledata leads to. Go 1.18 and
- * later.
+ * prints its tracebacks from: .gopclntab, and the inline trees that moduledata leads to. Go 1.18
+ * and later.
  *
- * Format: the Go sources, internal/abi/symtab.go, runtime/symtab.go, cmd/internal/objabi/funcdata.go.
+ * Format: the Go sources, internal/abi/symtab.go, runtime/symtab.go,
+ * cmd/internal/objabi/funcdata.go.
  */
 
 #include "symbolizer/symbols/elf_image.h"

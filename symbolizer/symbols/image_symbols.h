@@ -25,7 +25,9 @@ int image_code_sections(const struct elf_image *image, struct code_section_vec *
 /* .symtab and .dynsym. -EBADMSG, -EFBIG (SYMBOLS_MAX), -ENOMEM. */
 int image_symbols_read(struct image_symbols *symbols, struct elf_image *image);
 
-/* mini_debuginfo.c: expands .gnu_debugdata into @xz, which must outlive the names. 1 read, 0 none. */
+/*
+ * mini_debuginfo.c: expands .gnu_debugdata into @xz, which must outlive the names. 1 read, 0 none.
+ */
 int image_symbols_read_mini(struct image_symbols *symbols, struct elf_image *image,
 			    struct bytes *xz);
 

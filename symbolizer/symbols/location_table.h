@@ -31,5 +31,7 @@ void location_table_release(struct location_table *table);
 int location_table_add(struct location_table *table, const struct symbol_location *location,
 		       uint32_t *ret_location);
 
-/* What comes from here on does not share numbers with what is there: a small table is a fast one. */
+/*
+ * What comes from here on does not share numbers with what is there: a small table is a fast one.
+ */
 void location_table_forget(struct location_table *table);

@@ -106,9 +106,8 @@ static const char *slot_name(const struct plt_slot_vec *slots, uint64_t elf_addr
 		else
 			high = middle;
 	}
-	return low < slots->count && slots->items[low].elf_addr == elf_addr
-		       ? slots->items[low].name
-		       : NULL;
+	return low < slots->count && slots->items[low].elf_addr == elf_addr ? slots->items[low].name
+									    : NULL;
 }
 
 /* x86-64: "jmp *slot(%rip)", maybe behind an endbr64 and with a bnd prefix. */
@@ -164,8 +163,8 @@ static bool decode(uint16_t machine, const uint8_t *stub, uint64_t elf_addr, uin
 static int add_stub(struct image_symbols *symbols, const struct elf_image_section *section,
 		    uint64_t offset, uint64_t size, const char *name)
 {
-	char *stub_name = arena_format(symbols->names, "%.*s@plt", (int)MANGLED_STUB_NAME_BYTES,
-				       name);
+	char *stub_name =
+		arena_format(symbols->names, "%.*s@plt", (int)MANGLED_STUB_NAME_BYTES, name);
 
 	if (!stub_name)
 		return -ENOMEM;
@@ -196,7 +195,9 @@ static int read_stubs(struct image_symbols *symbols, const struct elf_image *ima
 {
 	const uint64_t step = stub_bytes(image, section);
 	const uint64_t size = MIN(section->stored.size, (size_t)section->size);
-	/* Stubs of arm64 are found at any instruction: the first of .plt is longer than the rest. */
+	/*
+	 * Stubs of arm64 are found at any instruction: the first of .plt is longer than the rest.
+	 */
 	const uint64_t length = image->machine == EM_AARCH64 ? 16 : step;
 	uint8_t stub[STUB_BYTES];
 	uint64_t slot;

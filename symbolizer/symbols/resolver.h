@@ -16,6 +16,7 @@ int resolver_new(const struct table_cache_options *options, struct resolver **re
 struct resolver *resolver_free(struct resolver *resolver);
 
 /* RESOLVE_STATUSES(X): X(id, number, name); every other status than the first is a reason. */
+/* clang-format off */
 #define RESOLVE_STATUSES(X)                                                                        \
 	X(RESOLVED, 0, "resolved")                                                                 \
 	X(RESOLVE_NO_DEBUGINFO, 1, "no debuginfo") /* nothing was uploaded for this identity */    \
@@ -23,6 +24,7 @@ struct resolver *resolver_free(struct resolver *resolver);
 	X(RESOLVE_OUTSIDE, 3, "address outside")   /* no function of the table is there */         \
 	X(RESOLVE_PENDING, 4, "table pending")     /* the table is being made: ask again */        \
 	X(RESOLVE_FAILED, 5, "table failed")       /* none can be made of the file; see why */
+/* clang-format on */
 
 enum resolve_status {
 #define X(id, number, name) id = (number),

@@ -157,9 +157,10 @@ static int read_dwarf(struct compilation *compilation)
 {
 	struct elf_image *images[N_DWARF_FILES] = {
 		[DWARF_MAIN] = &compilation->images[FILE_MAIN],
-		[DWARF_ALT] = compilation->is_open[FILE_ALT] ? &compilation->images[FILE_ALT] : NULL,
-		[DWARF_SPLIT] = compilation->is_open[FILE_SPLIT] ? &compilation->images[FILE_SPLIT]
-								 : NULL,
+		[DWARF_ALT] =
+			compilation->is_open[FILE_ALT] ? &compilation->images[FILE_ALT] : NULL,
+		[DWARF_SPLIT] =
+			compilation->is_open[FILE_SPLIT] ? &compilation->images[FILE_SPLIT] : NULL,
 	};
 
 	return compile_dwarf(&compilation->dwarf, images, &compilation->window,

@@ -43,8 +43,9 @@ struct symbol_compile_report {
 };
 
 /*
- * Appends the flat form to @flat. A file without any function gives an empty table. -ENOEXEC: no ELF file;
- * -ENOTSUP: of a byte order that is not read; -EBADMSG: damaged; -EFBIG: beyond a limit; -ENOMEM.
+ * Appends the flat form to @flat. A file without any function gives an empty table. -ENOEXEC: no
+ * ELF file; -ENOTSUP: of a byte order that is not read; -EBADMSG: damaged; -EFBIG: beyond a limit;
+ * -ENOMEM.
  */
 int symbol_compile_flat(const struct symbol_compile_input *input, struct bytes *flat,
 			struct symbol_compile_report *ret_report);

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * A compiled symbol table in the form that queries read: one file per executable, mapped, immutable.
+ * A compiled symbol table in the form that queries read: one file per executable, mapped,
+ * immutable.
  *
  * An ELF address leads to a location: a function, a source line, and the location of the call that
  * the function was inlined into, and so on to the function that really has the code. Locations are
@@ -49,9 +50,13 @@ enum symbol_source {
 	SYMBOL_SOURCE_PLT = 1 << 6,            /* stubs, named f@plt */
 };
 
-/* Sources that have all functions of a file. A table without any of them is that of a stripped file. */
+/*
+ * Sources that have all functions of a file. A table without any of them is that of a stripped
+ * file.
+ */
 #define SYMBOL_SOURCES_OF_ALL                                                                      \
-	(SYMBOL_SOURCE_DWARF | SYMBOL_SOURCE_SYMTAB | SYMBOL_SOURCE_MINI_DEBUGINFO | SYMBOL_SOURCE_GO)
+	(SYMBOL_SOURCE_DWARF | SYMBOL_SOURCE_SYMTAB | SYMBOL_SOURCE_MINI_DEBUGINFO |               \
+	 SYMBOL_SOURCE_GO)
 
 struct symbol_file_info {
 	struct executable_id id; /* EXECUTABLE_ID_NONE when the ELF file has none */
@@ -82,8 +87,10 @@ void symbol_file_find(const struct symbol_file *file, const uint64_t *elf_addrs,
 struct symbol_frame {
 	const char *function;     /* for people: see demangle.h; NULL: only the line is known */
 	const char *linkage_name; /* as the linker knows it; NULL with function */
-	const char *path;         /* of the source file, as absolute as the compiler said; or NULL */
-	uint32_t line;            /* of the instruction, or of the call to what is inlined; 0 unknown */
+	/* of the source file, as absolute as the compiler said; or NULL */
+	const char *path;
+	/* of the instruction, or of the call to what is inlined; 0 unknown */
+	uint32_t line;
 };
 
 /* The frame of @location, which must come from this file; returns its caller's location. */

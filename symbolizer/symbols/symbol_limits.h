@@ -26,7 +26,9 @@
 /* Nested scopes around a subprogram. Real C++ stays below 40. */
 #define DIE_MAX_DEPTH 256
 
-/* Entries within each other, lexical blocks and inlined functions too. The deepest in ceph is 96. */
+/*
+ * Entries within each other, lexical blocks and inlined functions too. The deepest in ceph is 96.
+ */
 #define DWARF_MAX_DEPTH 1024
 
 /* Ranges of functions and of inlined ones in one unit. The largest in ceph has 120 thousand. */

@@ -205,33 +205,27 @@ static int append_written(struct packing *packing, void (*put_column)(struct pac
 {
 	packing->writer.size = 0;
 	put_column(packing);
-	return append_column(packing->out, (struct bytes_view){ packing->writer.data,
-								packing->writer.size });
+	return append_column(packing->out,
+			     (struct bytes_view){ packing->writer.data, packing->writer.size });
 }
 
 static int append_columns(struct packing *packing)
 {
 	static void (*const writers[])(struct packing *) = {
-		[COLUMN_STARTS] = put_starts,
-		[COLUMN_LOCATION_OF] = put_location_of,
-		[COLUMN_CALLERS] = put_callers,
-		[COLUMN_FUNCTIONS_OF] = put_functions_of,
-		[COLUMN_PATHS_OF] = put_paths_of,
-		[COLUMN_LINES] = put_lines,
-		[COLUMN_TEXTS_OF] = put_texts_of,
-		[COLUMN_NAMELESS] = put_nameless,
+		[COLUMN_STARTS] = put_starts,     [COLUMN_LOCATION_OF] = put_location_of,
+		[COLUMN_CALLERS] = put_callers,   [COLUMN_FUNCTIONS_OF] = put_functions_of,
+		[COLUMN_PATHS_OF] = put_paths_of, [COLUMN_LINES] = put_lines,
+		[COLUMN_TEXTS_OF] = put_texts_of, [COLUMN_NAMELESS] = put_nameless,
 	};
 	const struct symbol_arrays *arrays = &packing->arrays;
 	int r;
 
-	r = append_column(packing->out,
-			  (struct bytes_view){ (const uint8_t *)arrays->segments,
-					       packing->header.n_segments *
-						       sizeof(*arrays->segments) });
+	r = append_column(packing->out, (struct bytes_view){ (const uint8_t *)arrays->segments,
+							     packing->header.n_segments *
+								     sizeof(*arrays->segments) });
 	if (r == 0)
-		r = append_column(packing->out,
-				  (struct bytes_view){ (const uint8_t *)arrays->texts,
-						       packing->header.text_bytes });
+		r = append_column(packing->out, (struct bytes_view){ (const uint8_t *)arrays->texts,
+								     packing->header.text_bytes });
 	for (size_t i = COLUMN_STARTS; r == 0 && i < N_COLUMNS; i++)
 		r = append_written(packing, writers[i]);
 	return r;

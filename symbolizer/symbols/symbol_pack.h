@@ -9,7 +9,9 @@
 
 #include "common/bytes.h"
 
-/* Appends the stored form of a flat table (which must be a whole one) to @out. 0, -ENOMEM, -EFBIG. */
+/*
+ * Appends the stored form of a flat table (which must be a whole one) to @out. 0, -ENOMEM, -EFBIG.
+ */
 int symbol_pack(struct bytes_view flat, struct bytes *out);
 
 /*
@@ -19,5 +21,7 @@ int symbol_pack(struct bytes_view flat, struct bytes *out);
  */
 int symbol_unpack(struct bytes_view stored, struct bytes *out);
 
-/* Bytes that the flat form will take, for accounts and for a ceiling; checked by symbol_unpack(). */
+/*
+ * Bytes that the flat form will take, for accounts and for a ceiling; checked by symbol_unpack().
+ */
 int symbol_pack_flat_bytes(struct bytes_view stored, uint64_t *ret_bytes);

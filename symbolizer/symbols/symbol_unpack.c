@@ -89,7 +89,8 @@ static void get_functions_of(struct unpacking *unpacking)
 
 	for (uint32_t i = 0; i < header->n_locations; i++) {
 		struct symbol_location *location = &unpacking->locations[i];
-		uint32_t *last = &unpacking->last_callee[MIN(location->caller, header->n_locations)];
+		uint32_t *last =
+			&unpacking->last_callee[MIN(location->caller, header->n_locations)];
 		uint64_t code = get(unpacking);
 		uint32_t function = *last;
 
@@ -156,8 +157,9 @@ static uint32_t get_text(struct unpacking *unpacking, struct met_texts *met)
 
 	if (back == 0 && met->unmet < text_bytes) {
 		met->offsets[met->count++] = (uint32_t)met->unmet;
-		met->unmet += strnlen(unpacking->texts + met->unmet,
-				      (size_t)(text_bytes - met->unmet)) + 1;
+		met->unmet +=
+			strnlen(unpacking->texts + met->unmet, (size_t)(text_bytes - met->unmet)) +
+			1;
 		back = 1;
 	}
 	if (back == 0 || back > met->count) {
@@ -234,18 +236,13 @@ static int copy_column(struct unpacking *unpacking, void *to, uint64_t size)
 static int read_columns(struct unpacking *unpacking)
 {
 	static void (*const readers[])(struct unpacking *) = {
-		[COLUMN_STARTS] = get_starts,
-		[COLUMN_LOCATION_OF] = get_location_of,
-		[COLUMN_CALLERS] = get_callers,
-		[COLUMN_FUNCTIONS_OF] = get_functions_of,
-		[COLUMN_PATHS_OF] = get_paths_of,
-		[COLUMN_LINES] = get_lines,
-		[COLUMN_TEXTS_OF] = get_texts_of,
-		[COLUMN_NAMELESS] = get_nameless,
+		[COLUMN_STARTS] = get_starts,     [COLUMN_LOCATION_OF] = get_location_of,
+		[COLUMN_CALLERS] = get_callers,   [COLUMN_FUNCTIONS_OF] = get_functions_of,
+		[COLUMN_PATHS_OF] = get_paths_of, [COLUMN_LINES] = get_lines,
+		[COLUMN_TEXTS_OF] = get_texts_of, [COLUMN_NAMELESS] = get_nameless,
 	};
 	const struct symbol_header *header = &unpacking->header;
-	const uint64_t max_bytes =
-		(longest_column(header) + UINT64_C(1)) * COLUMN_VARINT_MAX_BYTES;
+	const uint64_t max_bytes = (longest_column(header) + UINT64_C(1)) * COLUMN_VARINT_MAX_BYTES;
 	int r;
 
 	r = copy_column(unpacking, unpacking->segments,
@@ -269,8 +266,7 @@ static void place_arrays(struct unpacking *unpacking, uint8_t *flat)
 	const uint8_t *from = flat;
 
 	symbol_layout_arrays(&unpacking->header, flat, &arrays);
-#define PLACE(member) \
-	(unpacking->member = (void *)(flat + ((const uint8_t *)arrays.member - from)))
+#define PLACE(member) (unpacking->member = (void *)(flat + ((const uint8_t *)arrays.member - from)))
 	PLACE(segments);
 	PLACE(pages);
 	PLACE(starts);
@@ -287,10 +283,8 @@ static int fill_flat(struct unpacking *unpacking, struct bytes_view flat, uint8_
 {
 	const struct symbol_header *header = &unpacking->header;
 	scoped_free struct last_place *last = calloc(header->n_functions + 1UL, sizeof(*last));
-	scoped_free uint32_t *last_callee =
-		calloc(header->n_locations + 1UL, sizeof(*last_callee));
-	scoped_free uint32_t *met_texts =
-		malloc((longest_column(header) + 2) * sizeof(*met_texts));
+	scoped_free uint32_t *last_callee = calloc(header->n_locations + 1UL, sizeof(*last_callee));
+	scoped_free uint32_t *met_texts = malloc((longest_column(header) + 2) * sizeof(*met_texts));
 	int r;
 
 	if (!last || !last_callee || !met_texts)
@@ -321,7 +315,8 @@ static int read_header(struct bytes_view stored, struct symbol_header *ret_heade
 		return -EBADMSG;
 	if (header.version != SYMBOL_LAYOUT_VERSION)
 		return -ESTALE;
-	if (header.zero != 0 || symbol_layout_bytes(&header) != header.total_bytes || header.page_shift > 31)
+	if (header.zero != 0 || symbol_layout_bytes(&header) != header.total_bytes ||
+	    header.page_shift > 31)
 		return -EBADMSG;
 	*ret_header = header;
 	return 0;

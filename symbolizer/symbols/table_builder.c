@@ -124,8 +124,7 @@ int table_builder_add(struct table_builder *builder, enum builder_layer_kind kin
 		run = &layer->runs.items[layer->runs.count - 1];
 	}
 	run->end = end;
-	if (run->count > 0 &&
-	    layer->segments.items[layer->segments.count - 1].location == location)
+	if (run->count > 0 && layer->segments.items[layer->segments.count - 1].location == location)
 		return 0;
 	run->count++;
 	return vec_push(&layer->segments,

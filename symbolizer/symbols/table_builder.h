@@ -107,7 +107,8 @@ int table_builder_finish(struct table_builder *builder, const struct builder_out
 
 /* table_merge.c: the layers one over the other. */
 struct merged_ranges {
-	struct builder_segment_vec segments; /* location SYMBOL_NO_LOCATION: a gap; the last is one */
+	/* location SYMBOL_NO_LOCATION: a gap; the last is one */
+	struct builder_segment_vec segments;
 };
 
 int table_builder_merge(struct table_builder *builder, struct merged_ranges *ret_merged);

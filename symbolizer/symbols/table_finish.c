@@ -38,7 +38,9 @@ struct numbering {
 	struct text_vec demangled; /* number, or NOT_NUMBERED */
 	struct text_vec paths;
 	struct symbol_nameless_vec nameless;
-	/* Apart, so that those of functions lie in the order of the functions: see symbol_pack.c. */
+	/*
+	 * Apart, so that those of functions lie in the order of the functions: see symbol_pack.c.
+	 */
 	struct string_table *texts;
 	struct string_table *path_texts;
 	struct bytes linkage;
@@ -158,8 +160,7 @@ static int number_linkage(struct numbering *numbering, string_id linkage, uint32
 		if (r == 0 && numbering->display.size > 0)
 			r = intern(numbering->texts, &numbering->display, &texts.display);
 		if (r == 0)
-			r = number_texts(numbering, &texts,
-					 &numbering->demangled.items[linkage]);
+			r = number_texts(numbering, &texts, &numbering->demangled.items[linkage]);
 	}
 	*ret_number = numbering->demangled.items[linkage];
 	return r;
@@ -215,8 +216,7 @@ static int renumber(struct numbering *numbering, uint32_t *numbers, uint32_t ind
 
 static int number_location(struct numbering *numbering, uint32_t index, uint32_t *ret_number)
 {
-	const struct symbol_location *old =
-		&numbering->builder->locations.locations.items[index];
+	const struct symbol_location *old = &numbering->builder->locations.locations.items[index];
 	struct symbol_location location = { .line = old->line };
 	int r;
 
@@ -225,8 +225,8 @@ static int number_location(struct numbering *numbering, uint32_t index, uint32_t
 	r = renumber(numbering, numbering->location_numbers, old->caller, number_location,
 		     &location.caller);
 	if (r == 0)
-		r = renumber(numbering, numbering->function_numbers, old->function,
-			     number_function, &location.function);
+		r = renumber(numbering, numbering->function_numbers, old->function, number_function,
+			     &location.function);
 	if (r == 0)
 		r = renumber(numbering, numbering->path_numbers, old->path, number_path,
 			     &location.path);

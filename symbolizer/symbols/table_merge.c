@@ -101,8 +101,7 @@ static int append(struct merged_ranges *merged, uint32_t start, uint32_t locatio
 		return 0;
 	if (segments->count >= UINT32_MAX - 1)
 		return -EFBIG;
-	return vec_push(segments,
-			(struct builder_segment){ .start = start, .location = location });
+	return vec_push(segments, (struct builder_segment){ .start = start, .location = location });
 }
 
 /* The location of bare lines or of nothing (SYMBOL_NO_LOCATION) within a symbol. */

@@ -39,6 +39,7 @@
 	" split"
 #define TABLE_COLUMNS "stored_bytes, made_ns, symbol_sources, functions, locations, hash"
 
+/* clang-format off */
 #define TABLE_STATEMENTS(X)                                                                        \
 	X(FIND, "SELECT id, " TRY_COLUMNS ", " TABLE_COLUMNS                                       \
 		" FROM symbol_table WHERE kind = ? AND identity = ?")                              \
@@ -58,6 +59,7 @@
 	X(OLDEST, "SELECT id FROM symbol_table WHERE stored_bytes > 0"                             \
 		  " AND NOT (kind = ? AND identity = ?) ORDER BY used_ns LIMIT 1")                 \
 	X(REMOVE_ID, "DELETE FROM symbol_table WHERE id = ?")
+/* clang-format on */
 
 enum table_statement {
 #define X(id, sql) SQL_##id,

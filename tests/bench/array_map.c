@@ -29,7 +29,9 @@ static uint64_t memlock_of(int fd)
 
 uint64_t array_map_bytes(uint32_t n_rows)
 {
-	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1 };
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1
+	};
 	scoped_fd int fd = -1;
 
 	while (attr.max_entries < n_rows)

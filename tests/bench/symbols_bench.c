@@ -159,8 +159,8 @@ static void read_chains(const struct symbol_file *file, const uint32_t *location
 
 			location = symbol_file_frame(file, location, &frame);
 			totals->frames++;
-			totals->check += (uintptr_t)frame.function + (uintptr_t)frame.path +
-					 frame.line;
+			totals->check +=
+				(uintptr_t)frame.function + (uintptr_t)frame.path + frame.line;
 		}
 	}
 }

@@ -138,9 +138,9 @@ static int measure_compile(const char *path, const struct elf_file *elf, struct 
 	fprintf(stderr,
 		"# %s: %u FDEs, %u lost, %u rows -> %u, %u rules, %.2f ms, peak %.1f MiB; %" PRIu64
 		" bytes, as an array of elements %" PRIu64 "\n",
-		path, stats.n_fdes, stats.n_fdes_lost, stats.n_rows_before_merge, table.n_rows, table.n_rules,
-		(double)elapsed / (double)n_runs / NSEC_PER_MSEC, (double)peak / MIB, table_bytes(&table),
-		array_map_bytes(table.n_rows));
+		path, stats.n_fdes, stats.n_fdes_lost, stats.n_rows_before_merge, table.n_rows,
+		table.n_rules, (double)elapsed / (double)n_runs / NSEC_PER_MSEC, (double)peak / MIB,
+		table_bytes(&table), array_map_bytes(table.n_rows));
 	measure_peer(path, &table, figures);
 	unwind_table_release(&table);
 	return 1;

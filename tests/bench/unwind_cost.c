@@ -109,8 +109,8 @@ static int load_missing(struct run *run)
 	struct pollfd polled = { .fd = helper_pool_fd(run->helpers), .events = POLLIN };
 	int r;
 
-	while ((r = unwind_publisher_load(run->tables, run->cost->missing_executable, run->cost->missing_address)) ==
-	       -EINPROGRESS) {
+	while ((r = unwind_publisher_load(run->tables, run->cost->missing_executable,
+					  run->cost->missing_address)) == -EINPROGRESS) {
 		helper_pool_run(run->helpers, clock_monotonic_ns(&system_clock));
 		(void)poll(&polled, 1, 10);
 	}
@@ -154,8 +154,10 @@ static int want_self(void *arg, struct process *process)
 static int host_init(struct host *host)
 {
 	static const struct process_rules rules = {};
-	const struct bpf_programs_options options = { .ring_bytes = 256 * KIB, .max_processes = 8192,
-						      .unwind_bytes = 16 * MIB, .kernel_without = "" };
+	const struct bpf_programs_options options = { .ring_bytes = 256 * KIB,
+						      .max_processes = 8192,
+						      .unwind_bytes = 16 * MIB,
+						      .kernel_without = "" };
 	const struct helper_pool_options helpers = {
 		.nursery = host->nursery,
 		.width = { 1, 1, 1, 1 },
@@ -173,8 +175,8 @@ static int host_init(struct host *host)
 	if (r == 0)
 		r = helper_pool_new(&helpers, &host->helpers);
 	if (r == 0)
-		r = unwind_publisher_init(&host->tables, host->programs, host->executables, host->helpers,
-					  options.unwind_bytes);
+		r = unwind_publisher_init(&host->tables, host->programs, host->executables,
+					  host->helpers, options.unwind_bytes);
 	if (r < 0)
 		return r;
 	host->publisher = (struct mapping_publisher){

@@ -13,7 +13,6 @@
 	{                                                                                          \
 		volatile long words_of_frame[words];                                               \
 		int r;                                                                             \
-												\
 		words_of_frame[0] = number;                                                        \
 		r = next(function, arg);                                                           \
 		return r + (words_of_frame[0] != number);                                          \

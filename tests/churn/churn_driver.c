@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts RATE of the small programs a second, whatever becomes of those before: most run for some hundred microseconds,
- * one in twenty for 55 ms of CPU time. Half of them are forked in the way of a shell, by a child that does some work of
- * its own before it becomes another program. For each long one that ended, a line:
+ * Starts RATE of the small programs a second, whatever becomes of those before: most run for some
+ * hundred microseconds, one in twenty for 55 ms of CPU time. Half of them are forked in the way of
+ * a shell, by a child that does some work of its own before it becomes another program. For each
+ * long one that ended, a line:
  *
  *   PROGRAM PID STARTED_NS ENDED_NS CPU_US          (wall clock)
  *
@@ -23,9 +24,9 @@
 #include "tests/workloads/spin.h"
 
 #define MAX_RUNNING 128
-#define LONG_US	    55000
+#define LONG_US     55000
 #define LONG_ONE_IN 20
-#define LATE_NS	    1000000000u
+#define LATE_NS     1000000000u
 
 struct run {
 	pid_t pid; /* 0: a free slot */
@@ -69,7 +70,8 @@ static pid_t start_program(int by_fork, char *const arguments[])
 	pid_t pid;
 
 	if (!by_fork)
-		return posix_spawn(&pid, arguments[0], NULL, NULL, arguments, environ) == 0 ? pid : -1;
+		return posix_spawn(&pid, arguments[0], NULL, NULL, arguments, environ) == 0 ? pid
+											    : -1;
 	pid = fork();
 	if (pid == 0) {
 		if (work_before_exec(20) != 1)
@@ -137,8 +139,11 @@ static int reap(struct driver *driver, int flags)
 				printf("churn_%u %d %llu %llu %llu\n", run->program, pid,
 				       (unsigned long long)run->started_ns,
 				       (unsigned long long)clock_read_ns(CLOCK_REALTIME),
-				       (unsigned long long)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000u +
-					       (unsigned long long)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec));
+				       (unsigned long long)(usage.ru_utime.tv_sec +
+							    usage.ru_stime.tv_sec) *
+						       1000000u +
+					       (unsigned long long)(usage.ru_utime.tv_usec +
+								    usage.ru_stime.tv_usec));
 			break;
 		}
 	}
@@ -160,11 +165,15 @@ int main(int argc, char **argv)
 	n_due = seconds * rate;
 	for (uint64_t i = 0; i < n_due && result == 0; i++) {
 		uint64_t due_ns = began_ns + i * 1000000000u / rate;
-		struct timespec due = { (time_t)(due_ns / 1000000000u), (long)(due_ns % 1000000000u) };
+		struct timespec due = { (time_t)(due_ns / 1000000000u),
+					(long)(due_ns % 1000000000u) };
 
 		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 		result = reap(&driver, WNOHANG);
-		/* Where starting a program takes longer than is left for it, time goes on all the same. */
+		/*
+		 * Where starting a program takes longer than is left for it, time goes on all the
+		 * same.
+		 */
 		if (clock_read_ns(CLOCK_MONOTONIC) > due_ns + LATE_NS)
 			driver.n_held_back++;
 		else
@@ -172,7 +181,8 @@ int main(int argc, char **argv)
 	}
 	if (result == 0)
 		result = reap(&driver, 0);
-	printf("started %llu, held back %llu, ended by others %llu\n", (unsigned long long)driver.n_started,
-	       (unsigned long long)driver.n_held_back, (unsigned long long)driver.n_ended_by_others);
+	printf("started %llu, held back %llu, ended by others %llu\n",
+	       (unsigned long long)driver.n_started, (unsigned long long)driver.n_held_back,
+	       (unsigned long long)driver.n_ended_by_others);
 	return result;
 }

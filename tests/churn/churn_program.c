@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One of many that differ in their name, their build-ID and the name of SPIN: CPU time in SPIN, and where a library is
- * named half of it in that library's only function.
+ * One of many that differ in their name, their build-ID and the name of SPIN: CPU time in SPIN, and
+ * where a library is named half of it in that library's only function.
  *
  *   churn_NUMBER MICROSECONDS [LIBRARY FUNCTION]
  */

@@ -2,7 +2,10 @@
 /* fuzz-libs: agent_unwind */
 #include "agent/unwind/code_frames.h"
 
-/* The input is code; its first byte says where the first function ends. All that is found is followed too. */
+/*
+ * The input is code; its first byte says where the first function ends. All that is found is
+ * followed too.
+ */
 
 #define TEXT UINT64_C(0x1000)
 
@@ -31,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (code_frames_follow(frames, start, UINT64_MAX, &found, &end) != 1)
 			continue;
 		rows = code_frames_rows(frames, &count);
-		assert(count > 0 && rows[0].start == start && end > start && end - TEXT <= code.bytes.size);
+		assert(count > 0 && rows[0].start == start && end > start &&
+		       end - TEXT <= code.bytes.size);
 	}
 	vec_release(&found);
 	return 0;

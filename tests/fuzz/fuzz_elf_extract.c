@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint64_t left;
 		int r;
 
-		if (fd < 0 || out_fd < 0 || write_all(fd, data, size) < 0 || elf_extract_write(fd, what, out_fd) < 0)
+		if (fd < 0 || out_fd < 0 || write_all(fd, data, size) < 0 ||
+		    elf_extract_write(fd, what, out_fd) < 0)
 			return 0;
 		r = pieced_file_open(out_fd, fd, &extract);
 		assert(r == 0);

@@ -2,7 +2,10 @@
 /* fuzz-libs: agent_unwind */
 #include "agent/unwind/gap_code.h"
 
-/* The input is code; functions are tried where its first byte says, and wherever the search finds some. */
+/*
+ * The input is code; functions are tried where its first byte says, and wherever the search finds
+ * some.
+ */
 
 #define TEXT UINT64_C(0x1000)
 

@@ -5,14 +5,15 @@
 #include <elf.h>
 
 /*
- * The input is a .gopclntab; its first byte chooses the machine. Functions begin at 0x1000 where the table does not
- * say.
+ * The input is a .gopclntab; its first byte chooses the machine. Functions begin at 0x1000 where
+ * the table does not say.
  */
 
 static void look_up(const struct unwind_table *table)
 {
 	for (uint64_t i = 0; i < 256; i++) {
-		const struct abi_unwind_rule *rule = unwind_table_find(table, table->base_address + i * 977);
+		const struct abi_unwind_rule *rule =
+			unwind_table_find(table, table->base_address + i * 977);
 
 		if (rule < table->rules || rule >= table->rules + table->n_rules)
 			assert(rule->cfa == UNWIND_CFA_NONE);
@@ -23,7 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct load_segment code = { .vaddr = 0x1000, .memory_size = 1u << 24, .flags = PF_X };
+	static const struct load_segment code = { .vaddr = 0x1000,
+						  .memory_size = 1u << 24,
+						  .flags = PF_X };
 	scoped(unwind_builder_freep) struct unwind_builder *builder = NULL;
 	scoped(unwind_table_release) struct unwind_table table = {};
 	struct unwind_dialect dialect = {};

@@ -25,7 +25,8 @@ static void read_answers(const struct helper_message *message)
 	uint64_t cpu_ns;
 
 	if (parser_identity_decode(message, &identity) == 1)
-		assert(identity.n_segments <= MAX_LOAD_SEGMENTS && identity.id.size <= sizeof(identity.id.bytes));
+		assert(identity.n_segments <= MAX_LOAD_SEGMENTS &&
+		       identity.id.size <= sizeof(identity.id.bytes));
 	if (parser_text_decode(message, &id) == 1)
 		assert(id.size <= sizeof(id.bytes));
 	if (parser_source_decode(message, &source) == 1)

@@ -5,7 +5,10 @@
 #include "common/pieced_file.h"
 #include "common/scoped.h"
 
-/* Half of the input is the source, half what a hostile writer put together. Reading ends, within the size checked. */
+/*
+ * Half of the input is the source, half what a hostile writer put together. Reading ends, within
+ * the size checked.
+ */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	scoped_fd int source_fd = memfd_create("source", MFD_CLOEXEC);
@@ -15,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t left;
 
 	if (source_fd < 0 || fd < 0 || write_all(source_fd, data, size / 2) < 0 ||
-	    write_all(fd, "HPIECES1", 8) < 0 || write_all(fd, data + size / 2, size - size / 2) < 0 ||
+	    write_all(fd, "HPIECES1", 8) < 0 ||
+	    write_all(fd, data + size / 2, size - size / 2) < 0 ||
 	    pieced_file_open(fd, source_fd, &file) < 0)
 		return 0;
 	assert(file.size <= size + 8);

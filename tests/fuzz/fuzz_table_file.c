@@ -2,8 +2,9 @@
 /* fuzz-libs: agent_paging hearth_bpf_host */
 
 /*
- * A table file whose writer wants to mislead its reader: checksums are put right, so that what follows them is looked
- * at. Whatever is accepted is loaded as the agent does it, looked up as the kernel does it, and evicted again.
+ * A table file whose writer wants to mislead its reader: checksums are put right, so that what
+ * follows them is looked at. Whatever is accepted is loaded as the agent does it, looked up as the
+ * kernel does it, and evicted again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,8 @@
 #include "common/file.h"
 #include "common/scoped.h"
 
-#define EXECUTABLE 1u
-#define PARTS	   8
+#define EXECUTABLE        1u
+#define PARTS             8
 #define RECORD_HEAD_BYTES 16
 
 static const struct hash128 key = {};
@@ -37,7 +38,8 @@ static void repair(uint8_t *file, size_t size)
 	if (size < record + RECORD_HEAD_BYTES + UNWIND_SLOT_BYTES)
 		return;
 	memcpy(&n_rules, file + record + 8, sizeof(n_rules));
-	record_bytes = RECORD_HEAD_BYTES + UNWIND_SLOT_BYTES + (size_t)n_rules * sizeof(struct abi_unwind_rule);
+	record_bytes = RECORD_HEAD_BYTES + UNWIND_SLOT_BYTES +
+		       (size_t)n_rules * sizeof(struct abi_unwind_rule);
 	if (record_bytes > size - record)
 		return;
 	checksum = hash64_of(file + record + 8, record_bytes - 8);
@@ -99,20 +101,23 @@ static void use(const struct table_file *file, struct paged_rows *rows)
 		struct abi_unwind_rule rule;
 		struct chunk_record record;
 
-		if (!paged_rows_find(rows, EXECUTABLE, elf_addr) && table_file_read(file, elf_addr, &record) == 1)
+		if (!paged_rows_find(rows, EXECUTABLE, elf_addr) &&
+		    table_file_read(file, elf_addr, &record) == 1)
 			(void)paged_rows_load(rows, EXECUTABLE, &record);
 		for (uint32_t offset = 0; offset <= UNWIND_PAGE_MASK; offset += 127) {
-			(void)host_unwind_find_rule_x86(&tables, EXECUTABLE, elf_addr + offset, &rule);
-			(void)host_unwind_find_rule_arm64(&tables, EXECUTABLE, elf_addr + offset, &rule);
+			(void)host_unwind_find_rule_x86(&tables, EXECUTABLE, elf_addr + offset,
+							&rule);
+			(void)host_unwind_find_rule_arm64(&tables, EXECUTABLE, elf_addr + offset,
+							  &rule);
 		}
 	}
 }
 
 static void load(int fd)
 {
-	const struct paging_backend backend = {
-		.add_part = add_part, .put_region = put_region, .remove_region = remove_region
-	};
+	const struct paging_backend backend = { .add_part = add_part,
+						.put_region = put_region,
+						.remove_region = remove_region };
 	struct paged_rows rows;
 	struct table_file file;
 

@@ -38,9 +38,9 @@ static int prepare(struct host_maps *maps)
 	if (maps->is_ready)
 		return 0;
 	maps->is_ready = true;
-	maps->backend = (struct paging_backend){
-		.add_part = add_part, .put_region = put_region, .remove_region = remove_region
-	};
+	maps->backend = (struct paging_backend){ .add_part = add_part,
+						 .put_region = put_region,
+						 .remove_region = remove_region };
 	return paged_rows_init(&maps->rows, &maps->backend, MAX_PARTS, UNWIND_POOL_RULES);
 }
 
@@ -66,7 +66,8 @@ static int load_chunk(void *arg, const struct chunk_record *record)
 	return paged_rows_load(&addition->maps->rows, addition->executable, record);
 }
 
-int host_maps_add_table(struct host_maps *maps, uint32_t executable, const struct unwind_table *table)
+int host_maps_add_table(struct host_maps *maps, uint32_t executable,
+			const struct unwind_table *table)
 {
 	struct addition addition = { .maps = maps, .executable = executable };
 	int r = prepare(maps);
@@ -76,9 +77,10 @@ int host_maps_add_table(struct host_maps *maps, uint32_t executable, const struc
 	if (r == 0)
 		r = chunk_writer_run(table, load_chunk, &addition);
 	if (r == 0)
-		maps->infos.items[executable] = (struct abi_unwind_info){
-			.first_page = table->base_address >> UNWIND_PAGE_SHIFT, .n_pages = table->n_pages
-		};
+		maps->infos.items[executable] =
+			(struct abi_unwind_info){ .first_page =
+							  table->base_address >> UNWIND_PAGE_SHIFT,
+						  .n_pages = table->n_pages };
 	return r;
 }
 
@@ -94,7 +96,8 @@ int host_maps_add_elf(struct host_maps *maps, uint32_t executable, const struct 
 	return r;
 }
 
-int host_maps_set_mappings(struct host_maps *maps, const struct abi_mapping *mappings, size_t n_mappings)
+int host_maps_set_mappings(struct host_maps *maps, const struct abi_mapping *mappings,
+			   size_t n_mappings)
 {
 	maps->chunks.count = 0;
 	for (size_t first = 0; first < n_mappings; first += ABI_MAPPINGS_PER_CHUNK) {
@@ -103,7 +106,8 @@ int host_maps_set_mappings(struct host_maps *maps, const struct abi_mapping *map
 
 		if (maps->chunks.count == ABI_MAX_CHUNKS)
 			return -E2BIG;
-		chunk.n_mappings = (uint32_t)MIN(n_mappings - first, (size_t)ABI_MAPPINGS_PER_CHUNK);
+		chunk.n_mappings =
+			(uint32_t)MIN(n_mappings - first, (size_t)ABI_MAPPINGS_PER_CHUNK);
 		memcpy(chunk.mappings, mappings + first, chunk.n_mappings * sizeof(*mappings));
 		maps->directory.chunk_start[maps->chunks.count] = mappings[first].start;
 		r = vec_push(&maps->chunks, chunk);

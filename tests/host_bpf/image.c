@@ -13,10 +13,10 @@
 #include "common/scoped.h"
 #include "common/zstd_frame.h"
 
-#define MAX_IMAGE_BYTES	 (8 * MIB)
+#define MAX_IMAGE_BYTES  (8 * MIB)
 #define MAX_MODULE_BYTES (64 * MIB)
-#define ZSTD_LEVEL	 19
-#define WORDS_PER_LINE	 8
+#define ZSTD_LEVEL       19
+#define WORDS_PER_LINE   8
 
 void image_release(struct image *image)
 {
@@ -30,7 +30,9 @@ void image_release(struct image *image)
 
 static int parse_machine(struct image *image, const char *text)
 {
-	image->machine = strcmp(text, "x86-64") == 0 ? EM_X86_64 : strcmp(text, "arm64") == 0 ? EM_AARCH64 : EM_NONE;
+	image->machine = strcmp(text, "x86-64") == 0  ? EM_X86_64
+			 : strcmp(text, "arm64") == 0 ? EM_AARCH64
+						      : EM_NONE;
 	return image->machine == EM_NONE ? -EBADMSG : 0;
 }
 
@@ -55,7 +57,8 @@ static int parse_register(struct image *image, const char *text)
 	unsigned int number;
 	uint64_t value;
 
-	if (sscanf(text, "%u %" SCNx64, &number, &value) != 2 || number >= HOST_UNWIND_MAX_REGISTERS)
+	if (sscanf(text, "%u %" SCNx64, &number, &value) != 2 ||
+	    number >= HOST_UNWIND_MAX_REGISTERS)
 		return -EBADMSG;
 	image->registers.general[number] = value;
 	return 0;
@@ -65,7 +68,8 @@ static int parse_module(struct image *image, const char *text)
 {
 	struct image_module module;
 
-	if (sscanf(text, "%" SCNu32 " %95s", &module.number, module.file) != 2 || strchr(module.file, '/'))
+	if (sscanf(text, "%" SCNu32 " %95s", &module.number, module.file) != 2 ||
+	    strchr(module.file, '/'))
 		return -EBADMSG;
 	return vec_push(&image->modules, module);
 }
@@ -75,7 +79,8 @@ static int parse_mapping(struct image *image, const char *text)
 	uint64_t start, end, bias;
 	uint32_t number;
 
-	if (sscanf(text, "%" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNu32, &start, &end, &bias, &number) != 4)
+	if (sscanf(text, "%" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNu32, &start, &end, &bias,
+		   &number) != 4)
 		return -EBADMSG;
 	return vec_push(&image->mappings, (struct abi_mapping){ .start = start,
 								.end = end,
@@ -106,7 +111,8 @@ static int parse_frame(struct image *image, const char *text)
 {
 	struct image_frame frame;
 
-	if (sscanf(text, "%" SCNu32 " %" SCNx64 " %63s", &frame.module, &frame.address, frame.function) != 3)
+	if (sscanf(text, "%" SCNu32 " %" SCNx64 " %63s", &frame.module, &frame.address,
+		   frame.function) != 3)
 		return -EBADMSG;
 	return vec_push(&image->frames, frame);
 }
@@ -128,9 +134,15 @@ static int parse_line(struct image *image, const char *line)
 		const char *word;
 		int (*parse)(struct image *image, const char *text);
 	} kinds[] = {
-		{ "hearth-image ", parse_machine }, { "about ", parse_about },	 { "pc ", parse_pc },
-		{ "register ", parse_register },    { "pc-mask ", parse_pc_mask }, { "module ", parse_module },
-		{ "mapping ", parse_mapping },	    { "memory ", parse_memory }, { "frame ", parse_frame },
+		{ "hearth-image ", parse_machine },
+		{ "about ", parse_about },
+		{ "pc ", parse_pc },
+		{ "register ", parse_register },
+		{ "pc-mask ", parse_pc_mask },
+		{ "module ", parse_module },
+		{ "mapping ", parse_mapping },
+		{ "memory ", parse_memory },
+		{ "frame ", parse_frame },
 		{ "cut ", parse_cut },
 	};
 
@@ -187,10 +199,12 @@ static void write_memory(const struct image *image, struct bytes *text)
 {
 	for (size_t i = 0; i < image->memory.count; i++) {
 		const struct image_word *word = &image->memory.items[i];
-		bool continues = i > 0 && word->address == word[-1].address + 8 && i % WORDS_PER_LINE != 0;
+		bool continues =
+			i > 0 && word->address == word[-1].address + 8 && i % WORDS_PER_LINE != 0;
 
 		if (!continues)
-			(void)bytes_append_format(text, "%smemory %" PRIx64, i == 0 ? "" : "\n", word->address);
+			(void)bytes_append_format(text, "%smemory %" PRIx64, i == 0 ? "" : "\n",
+						  word->address);
 		(void)bytes_append_format(text, " %" PRIx64, word->value);
 	}
 	if (image->memory.count > 0)
@@ -205,7 +219,8 @@ static void write_text(const struct image *image, struct bytes *text)
 				  image->machine == EM_X86_64 ? "x86-64" : "arm64", image->about,
 				  image->registers.pc);
 	for (size_t i = 0; i < n_registers; i++)
-		(void)bytes_append_format(text, "register %zu %" PRIx64 "\n", i, image->registers.general[i]);
+		(void)bytes_append_format(text, "register %zu %" PRIx64 "\n", i,
+					  image->registers.general[i]);
 	for (size_t i = 0; i < image->modules.count; i++)
 		(void)bytes_append_format(text, "module %u %s\n", image->modules.items[i].number,
 					  image->modules.items[i].file);
@@ -213,14 +228,15 @@ static void write_text(const struct image *image, struct bytes *text)
 		const struct abi_mapping *mapping = &image->mappings.items[i];
 
 		(void)bytes_append_format(text, "mapping %" PRIx64 " %" PRIx64 " %" PRIx64 " %u\n",
-					  (uint64_t)mapping->start, (uint64_t)mapping->end, (uint64_t)mapping->bias,
-					  mapping->executable);
+					  (uint64_t)mapping->start, (uint64_t)mapping->end,
+					  (uint64_t)mapping->bias, mapping->executable);
 	}
 	write_memory(image, text);
 	for (size_t i = 0; i < image->frames.count; i++) {
 		const struct image_frame *frame = &image->frames.items[i];
 
-		(void)bytes_append_format(text, "frame %u %" PRIx64 " %s\n", frame->module, frame->address,
+		(void)bytes_append_format(text, "frame %u %" PRIx64 " %s\n", frame->module,
+					  frame->address,
 					  frame->function[0] ? frame->function : "?");
 	}
 	(void)bytes_append_format(text, "cut %s\n", stack_cut_name(image->cut));
@@ -258,8 +274,9 @@ static const struct image_word *find_word(const struct image *image, uint64_t ad
 		else
 			high = middle;
 	}
-	return low < image->memory.count && image->memory.items[low].address == address ? &image->memory.items[low] :
-											  NULL;
+	return low < image->memory.count && image->memory.items[low].address == address
+		       ? &image->memory.items[low]
+		       : NULL;
 }
 
 int image_read_memory(void *argument, uint64_t address, void *buffer, size_t size)
@@ -304,8 +321,8 @@ static int copy_part(const struct elf_file *elf, struct part part, struct bytes 
 
 static bool is_needed(const struct elf_section *section)
 {
-	static const char *const names[] = { ".eh_frame", ".eh_frame_hdr", ".debug_frame", ".shstrtab",
-					     ".note.gnu.build-id" };
+	static const char *const names[] = { ".eh_frame", ".eh_frame_hdr", ".debug_frame",
+					     ".shstrtab", ".note.gnu.build-id" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (strcmp(section->name, names[i]) == 0)
@@ -322,19 +339,26 @@ int image_write_module(const struct elf_file *elf, const char *path)
 	memcpy(&header, elf->header, sizeof(header));
 	r = copy_part(elf, (struct part){ 0, sizeof(header) }, &content);
 	if (r == 0)
-		r = copy_part(elf, (struct part){ header.e_phoff, elf->n_program_headers * sizeof(Elf64_Phdr) },
+		r = copy_part(elf,
+			      (struct part){ header.e_phoff,
+					     elf->n_program_headers * sizeof(Elf64_Phdr) },
 			      &content);
 	if (r == 0)
-		r = copy_part(elf, (struct part){ header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize },
+		r = copy_part(elf,
+			      (struct part){ header.e_shoff,
+					     (uint64_t)header.e_shnum * header.e_shentsize },
 			      &content);
 	for (size_t i = 0; r == 0 && i < elf->n_sections; i++)
 		if (is_needed(&elf->sections[i]))
-			r = copy_part(elf, (struct part){ elf->sections[i].file_offset, elf->sections[i].size },
+			r = copy_part(elf,
+				      (struct part){ elf->sections[i].file_offset,
+						     elf->sections[i].size },
 				      &content);
 	return r < 0 ? r : write_compressed(&content, path);
 }
 
-static int add_module(const struct image_module *module, const char *modules_folder, struct host_maps *maps)
+static int add_module(const struct image_module *module, const char *modules_folder,
+		      struct host_maps *maps)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(MAX_MODULE_BYTES);
 	scoped(elf_file_freep) struct elf_file *elf = NULL;

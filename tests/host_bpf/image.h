@@ -4,9 +4,9 @@
 /*
  * A recorded image: a stopped program as an unwinder sees it, and the stack that it must find.
  *
- * A file of lines, compressed with zstd; numbers are hexadecimal but those of modules and registers. Modules are files
- * of their own beside it, shared by images: ELF files of which only what unwinding needs is left (headers and call
- * frame information), everything else zeros.
+ * A file of lines, compressed with zstd; numbers are hexadecimal but those of modules and
+ * registers. Modules are files of their own beside it, shared by images: ELF files of which only
+ * what unwinding needs is left (headers and call frame information), everything else zeros.
  *
  *   hearth-image MACHINE            "x86-64" or "arm64"
  *   about TEXT                      what is to be seen
@@ -67,5 +67,8 @@ int image_read_memory(void *argument, uint64_t address, void *buffer, size_t siz
 /* Writes what unwinding needs of @elf to @path. 0 or negative errno. */
 int image_write_module(const struct elf_file *elf, const char *path);
 
-/* Fills the maps with the image's modules, found in @modules_folder, and its mappings. 0 or negative errno. */
+/*
+ * Fills the maps with the image's modules, found in @modules_folder, and its mappings. 0 or
+ * negative errno.
+ */
 int image_fill_maps(const struct image *image, const char *modules_folder, struct host_maps *maps);

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * A process that was never there: one executable, a stack whose words a test writes, and a table whose rules it names.
+ * A process that was never there: one executable, a stack whose words a test writes, and a table
+ * whose rules it names.
  *
  *   code   [CODE_START, CODE_START + CODE_BYTES), executable 1 at bias CODE_BIAS; function i begins FUNCTION_BYTES * i
  *          after its start, and the whole of it has rule i of the table
@@ -56,7 +57,10 @@ static inline int read_made_up(void *argument, uint64_t address, void *buffer, s
 static inline void made_up_map(struct made_up *process)
 {
 	const struct abi_mapping mappings[] = {
-		{ .start = CODE_START, .end = CODE_START + CODE_BYTES, .bias = CODE_BIAS, .executable = 1,
+		{ .start = CODE_START,
+		  .end = CODE_START + CODE_BYTES,
+		  .bias = CODE_BIAS,
+		  .executable = 1,
 		  .kind = FRAME_NATIVE },
 		{ .start = OTHER_START, .end = OTHER_START + OTHER_BYTES, .kind = FRAME_NATIVE },
 	};
@@ -65,24 +69,30 @@ static inline void made_up_map(struct made_up *process)
 	host_maps_describe(&process->maps, &process->input);
 }
 
-/* Function i has rules[i]; behind the last there are rows without one. NULL: the executable has no table. */
+/*
+ * Function i has rules[i]; behind the last there are rows without one. NULL: the executable has no
+ * table.
+ */
 static inline struct made_up *made_up_new(const struct abi_unwind_rule *rules, unsigned int n_rules)
 {
 	struct made_up *process = calloc(1, sizeof(*process));
 	uint32_t page_first[CODE_BYTES / (UNWIND_PAGE_MASK + 1) + 1];
 	struct abi_unwind_row rows[MAX_FUNCTIONS + CODE_BYTES / (UNWIND_PAGE_MASK + 1)];
 	struct abi_unwind_rule all[MAX_FUNCTIONS + 1] = {};
-	struct unwind_table table = { .base_address = CODE_START - CODE_BIAS, .n_rules = n_rules + 1 };
+	struct unwind_table table = { .base_address = CODE_START - CODE_BIAS,
+				      .n_rules = n_rules + 1 };
 
 	assert_non_null(process);
-	assert_true(n_rules < MAX_FUNCTIONS && MAX_FUNCTIONS * FUNCTION_BYTES <= UNWIND_PAGE_MASK + 1);
+	assert_true(n_rules < MAX_FUNCTIONS &&
+		    MAX_FUNCTIONS * FUNCTION_BYTES <= UNWIND_PAGE_MASK + 1);
 	process->readable_bytes = sizeof(process->words);
 	process->config.user_pc_mask = (UINT64_C(1) << 48) - 1;
 	process->input.config = &process->config;
 	process->input.read = read_made_up;
 	process->input.read_argument = process;
 	for (unsigned int i = 0; i < n_rules; i++) {
-		rows[table.n_rows++] = (struct abi_unwind_row){ (uint16_t)(i * FUNCTION_BYTES), (uint16_t)(i + 1) };
+		rows[table.n_rows++] = (struct abi_unwind_row){ (uint16_t)(i * FUNCTION_BYTES),
+								(uint16_t)(i + 1) };
 		all[i + 1] = rules[i];
 	}
 	page_first[table.n_pages++] = 0;
@@ -108,7 +118,8 @@ static inline void made_up_free(struct made_up *process)
 }
 
 /* The stack ended for this reason, which was counted once, after frames at exactly these pcs. */
-static inline void expect_stack(const struct made_up *process, enum stack_cut cut, const uint64_t *pcs, size_t n_pcs)
+static inline void expect_stack(const struct made_up *process, enum stack_cut cut,
+				const uint64_t *pcs, size_t n_pcs)
 {
 	const struct host_unwind_output *output = &process->output;
 
@@ -122,11 +133,12 @@ static inline void expect_stack(const struct made_up *process, enum stack_cut cu
 	}
 	assert_int_equal(output->header.cut, cut);
 	if (cut != STACK_CUT_NONE)
-		assert_int_equal(output->counters[ABI_COUNTER_CUT_DEPTH + cut - STACK_CUT_DEPTH], 1);
+		assert_int_equal(output->counters[ABI_COUNTER_CUT_DEPTH + cut - STACK_CUT_DEPTH],
+				 1);
 }
 
-#define expect_frames(process, cut, ...)                                                    \
-	do {                                                                                \
-		const uint64_t expected_pcs_[] = { __VA_ARGS__ };                           \
-		expect_stack((process), (cut), expected_pcs_, ARRAY_SIZE(expected_pcs_));   \
+#define expect_frames(process, cut, ...)                                                           \
+	do {                                                                                       \
+		const uint64_t expected_pcs_[] = { __VA_ARGS__ };                                  \
+		expect_stack((process), (cut), expected_pcs_, ARRAY_SIZE(expected_pcs_));          \
 	} while (0)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * libdw is told the modules of the process and how to get at registers and memory; it finds its own call frame
- * information, and follows every register.
+ * libdw is told the modules of the process and how to get at registers and memory; it finds its own
+ * call frame information, and follows every register.
  */
 
 struct oracle {
@@ -67,8 +67,9 @@ static bool set_registers(Dwfl_Thread *thread, void *argument)
 }
 
 /* No look at debug files: what the program has in memory must do, as it must for us. */
-static int find_no_debuginfo(Dwfl_Module *module, void **argument, const char *name, Dwarf_Addr base,
-			     const char *file_name, const char *link, GElf_Word crc, char **ret_file_name)
+static int find_no_debuginfo(Dwfl_Module *module, void **argument, const char *name,
+			     Dwarf_Addr base, const char *file_name, const char *link,
+			     GElf_Word crc, char **ret_file_name)
 {
 	(void)module;
 	(void)argument;
@@ -88,7 +89,8 @@ int oracle_new(const struct target *target, struct oracle **ret_oracle)
 	static const Dwfl_Thread_Callbacks thread_callbacks = { .next_thread = next_thread,
 								.get_thread = get_thread,
 								.memory_read = read_word,
-								.set_initial_registers = set_registers };
+								.set_initial_registers =
+									set_registers };
 	scoped(oracle_freep) struct oracle *oracle = calloc(1, sizeof(*oracle));
 
 	if (!oracle)
@@ -120,8 +122,9 @@ void oracle_watch_reads(struct oracle *oracle, oracle_on_read on_read, void *arg
 }
 
 /*
- * libdw takes the pc of a signal trampoline as it is, as it does with the frame that the signal interrupted. But the
- * handler's return address is one like others: the byte before it, which the trampoline's FDE covers.
+ * libdw takes the pc of a signal trampoline as it is, as it does with the frame that the signal
+ * interrupted. But the handler's return address is one like others: the byte before it, which the
+ * trampoline's FDE covers.
  */
 static bool is_signal_trampoline(Dwfl_Module *module, Dwarf_Addr pc)
 {

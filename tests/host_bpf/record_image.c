@@ -6,9 +6,9 @@
  *   record_image [OPTION...] FOLDER NAME [--] PROGRAM [ARGUMENT...]
  *   record_image --module=ELF FOLDER
  *
- * The program runs up to a breakpoint instruction (int3) of its own, or to where options say; from there on it may be
- * stepped. FOLDER/NAME.zst is the image, FOLDER/modules/ gets what unwinding needs of the executables; --module does
- * that for one file, and prints the name it has there.
+ * The program runs up to a breakpoint instruction (int3) of its own, or to where options say; from
+ * there on it may be stepped. FOLDER/NAME.zst is the image, FOLDER/modules/ gets what unwinding
+ * needs of the executables; --module does that for one file, and prints the name it has there.
  */
 
 #include <argp.h>
@@ -38,7 +38,7 @@ struct arguments {
 	bool until_return;
 	long n_steps;
 	long system_call; /* -1: not */
-	pid_t pid;	  /* 0: PROGRAM is started */
+	pid_t pid;        /* 0: PROGRAM is started */
 	const char *folder;
 	const char *name;
 	char **program;
@@ -60,7 +60,8 @@ static bool is_in(const struct target *target, struct oracle *oracle, uint64_t p
 	if (!mapping || !mapping->executable)
 		return false;
 	if (name[0] == '.') {
-		section = elf_file_section(target->modules.items[mapping->executable - 1].elf, name);
+		section =
+			elf_file_section(target->modules.items[mapping->executable - 1].elf, name);
 		return section && pc - mapping->bias - section->vaddr < section->size;
 	}
 	is_function = oracle_frames(oracle, true, &frames) == 0 && frames.count > 0 &&
@@ -76,7 +77,8 @@ static bool is_return_instruction(struct target *target, uint64_t pc)
 	return target_read(target, pc, &instruction, 1) == 0 && instruction == 0xc3;
 }
 
-static int step_to_place(struct target *target, struct oracle *oracle, const struct arguments *arguments)
+static int step_to_place(struct target *target, struct oracle *oracle,
+			 const struct arguments *arguments)
 {
 	struct host_unwind_registers registers;
 	int r = target_registers(target, &registers);
@@ -105,8 +107,9 @@ static int stop_program(const struct arguments *arguments, struct target *ret_ta
 	r = target_start(arguments->program, ret_target);
 	if (r < 0)
 		return r;
-	r = arguments->system_call >= 0 ? target_run_to_system_call(ret_target, arguments->system_call) :
-					  target_run_to_trap(ret_target);
+	r = arguments->system_call >= 0
+		    ? target_run_to_system_call(ret_target, arguments->system_call)
+		    : target_run_to_trap(ret_target);
 	if (r <= 0) {
 		target_release(ret_target);
 		return r < 0 ? r : -ESRCH;
@@ -116,7 +119,8 @@ static int stop_program(const struct arguments *arguments, struct target *ret_ta
 
 /* ---- what to keep ---------------------------------------------------------------------------- */
 
-static int write_module(const struct elf_file *elf, const char *path, const char *folder, char *ret_name, size_t size)
+static int write_module(const struct elf_file *elf, const char *path, const char *folder,
+			char *ret_name, size_t size)
 {
 	struct executable_id id = {};
 	scoped_free char *file = NULL;
@@ -125,8 +129,9 @@ static int write_module(const struct elf_file *elf, const char *path, const char
 
 	if (r < 0)
 		return r;
-	(void)snprintf(ret_name, size, "%s-%s-%02x%02x%02x%02x", elf->machine == EM_X86_64 ? "x86-64" : "arm64",
-		       base ? base + 1 : path, id.bytes[0], id.bytes[1], id.bytes[2], id.bytes[3]);
+	(void)snprintf(ret_name, size, "%s-%s-%02x%02x%02x%02x",
+		       elf->machine == EM_X86_64 ? "x86-64" : "arm64", base ? base + 1 : path,
+		       id.bytes[0], id.bytes[1], id.bytes[2], id.bytes[3]);
 	if (asprintf(&file, "%s/modules/%s.zst", folder, ret_name) < 0)
 		return -ENOMEM;
 	return image_write_module(elf, file);
@@ -143,8 +148,8 @@ static int keep_modules(const struct target *target, const char *folder, struct 
 			is_needed = is_needed || image->frames.items[j].module == module.number;
 		if (!is_needed)
 			continue;
-		r = write_module(target->modules.items[i].elf, target->modules.items[i].path, folder, module.file,
-				 sizeof(module.file));
+		r = write_module(target->modules.items[i].elf, target->modules.items[i].path,
+				 folder, module.file, sizeof(module.file));
 		if (r == 0)
 			r = vec_push(&image->modules, module);
 		if (r < 0)
@@ -153,12 +158,14 @@ static int keep_modules(const struct target *target, const char *folder, struct 
 	return 0;
 }
 
-static int keep_frames(const struct target *target, const struct oracle_frame_vec *frames, struct image *image)
+static int keep_frames(const struct target *target, const struct oracle_frame_vec *frames,
+		       struct image *image)
 {
 	for (size_t i = 0; i < frames->count; i++) {
 		const struct oracle_frame *from = &frames->items[i];
 		const struct abi_mapping *mapping = target_mapping(target, from->address);
-		struct image_frame frame = { .module = mapping ? mapping->executable : 0, .address = from->elf_addr };
+		struct image_frame frame = { .module = mapping ? mapping->executable : 0,
+					     .address = from->elf_addr };
 		int r;
 
 		memcpy(frame.function, from->function, sizeof(frame.function));
@@ -182,7 +189,10 @@ static int compare_addresses(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* The words from the lowest to the highest read of each stack. Stacks are farther apart than any frame is large. */
+/*
+ * The words from the lowest to the highest read of each stack. Stacks are farther apart than any
+ * frame is large.
+ */
 static int keep_memory(struct target *target, struct address_vec *reads, struct image *image)
 {
 	static const uint64_t max_frame_bytes = 256 * KIB;
@@ -193,7 +203,8 @@ static int keep_memory(struct target *target, struct address_vec *reads, struct 
 	for (size_t i = 0; r == 0 && i < reads->count; i++) {
 		uint64_t read = reads->items[i] & ~UINT64_C(7);
 		bool continues = i > 0 && read - reads->items[i - 1] < max_frame_bytes;
-		struct image_word word = { .address = MAX(next, continues ? next : read - MARGIN_BYTES) };
+		struct image_word word = { .address = MAX(next,
+							  continues ? next : read - MARGIN_BYTES) };
 
 		for (; r == 0 && word.address < read + MARGIN_BYTES; word.address += 8)
 			if (target_read(target, word.address, &word.value, sizeof(word.value)) == 0)
@@ -205,8 +216,8 @@ static int keep_memory(struct target *target, struct address_vec *reads, struct 
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-static int fill_image(struct target *target, struct oracle *oracle, const struct arguments *arguments,
-		      struct image *image)
+static int fill_image(struct target *target, struct oracle *oracle,
+		      const struct arguments *arguments, struct image *image)
 {
 	struct address_vec reads = {};
 	struct oracle_frame_vec frames = {};
@@ -218,7 +229,8 @@ static int fill_image(struct target *target, struct oracle *oracle, const struct
 			image->cut = cut;
 	/* The innermost frame, whatever is read of it. */
 	if (r == 0)
-		r = vec_push(&reads, image->registers.general[image->machine == EM_X86_64 ? 7 : 31]);
+		r = vec_push(&reads,
+			     image->registers.general[image->machine == EM_X86_64 ? 7 : 31]);
 	oracle_watch_reads(oracle, note_read, &reads);
 	if (r == 0)
 		r = oracle_frames(oracle, true, &frames);
@@ -243,8 +255,8 @@ static void print_image(const struct image *image, const char *path)
 	printf("%s: %zu frames, %zu words\n", path, image->frames.count, image->memory.count);
 	for (size_t i = 0; i <= last; i++)
 		if (i < 8 || i + 4 > last)
-			printf("   %u %" PRIx64 " %s\n", image->frames.items[i].module, image->frames.items[i].address,
-			       image->frames.items[i].function);
+			printf("   %u %" PRIx64 " %s\n", image->frames.items[i].module,
+			       image->frames.items[i].address, image->frames.items[i].function);
 }
 
 static int record(struct target *target, const struct arguments *arguments)
@@ -350,10 +362,12 @@ static const struct argp_option options[] = {
 	{ "until", KEY_UNTIL, "PLACE", 0, "step into a function, or a section such as .plt", 0 },
 	{ "until-return", KEY_RETURN, NULL, 0, "and on to a return instruction", 0 },
 	{ "steps", KEY_STEPS, "N", 0, "and N instructions more", 0 },
-	{ "system-call", KEY_CALL, "NUMBER", 0, "stop at a system call instead of a breakpoint instruction", 0 },
+	{ "system-call", KEY_CALL, "NUMBER", 0,
+	  "stop at a system call instead of a breakpoint instruction", 0 },
 	{ "cut", KEY_CUT, "REASON", 0, "what the kernel's unwinder is expected to say", 0 },
 	{ "pid", KEY_PID, "PID", 0, "record a process that runs, where it is", 0 },
-	{ "module", KEY_MODULE, "ELF", 0, "keep what unwinding needs of this file, and nothing else", 0 },
+	{ "module", KEY_MODULE, "ELF", 0,
+	  "keep what unwinding needs of this file, and nothing else", 0 },
 	{},
 };
 
@@ -371,8 +385,10 @@ int main(int argc, char **argv)
 
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &arguments) != 0)
 		return 2;
-	if (!arguments.folder || (!arguments.module && (!arguments.name || (!arguments.program && !arguments.pid)))) {
-		fprintf(stderr, "usage: %s [OPTION...] FOLDER NAME PROGRAM [ARGUMENT...]\n", argv[0]);
+	if (!arguments.folder ||
+	    (!arguments.module && (!arguments.name || (!arguments.program && !arguments.pid)))) {
+		fprintf(stderr, "usage: %s [OPTION...] FOLDER NAME PROGRAM [ARGUMENT...]\n",
+			argv[0]);
 		return 2;
 	}
 	if (arguments.module) {
@@ -385,6 +401,7 @@ int main(int argc, char **argv)
 	}
 	if (r < 0)
 		fprintf(stderr, "%s: %s\n", argv[0],
-			r == -ESRCH ? "the program ended before it came to the place" : strerror(-r));
+			r == -ESRCH ? "the program ended before it came to the place"
+				    : strerror(-r));
 	return r < 0;
 }

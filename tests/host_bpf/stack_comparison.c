@@ -26,7 +26,9 @@ static void note_outermost(struct stack_comparison *comparison)
 	assert_ok(oracle_frames(comparison->oracle, false, &comparison->expected));
 	assert_true(frames->count >= ARRAY_SIZE(comparison->outermost));
 	for (size_t i = 0; i < ARRAY_SIZE(comparison->outermost); i++)
-		comparison->outermost[i] = frames->items[frames->count - ARRAY_SIZE(comparison->outermost) + i].address;
+		comparison->outermost[i] =
+			frames->items[frames->count - ARRAY_SIZE(comparison->outermost) + i]
+				.address;
 }
 
 void stack_comparison_reload(struct stack_comparison *comparison)
@@ -42,7 +44,8 @@ void stack_comparison_reload(struct stack_comparison *comparison)
 		comparison->oracle = oracle_free(comparison->oracle);
 		assert_ok(oracle_new(&comparison->target, &comparison->oracle));
 	}
-	assert_ok(host_maps_set_mappings(maps, comparison->target.mappings.items, comparison->target.mappings.count));
+	assert_ok(host_maps_set_mappings(maps, comparison->target.mappings.items,
+					 comparison->target.mappings.count));
 	host_maps_describe(maps, &comparison->input);
 }
 
@@ -67,7 +70,9 @@ void stack_comparison_end(struct stack_comparison *comparison)
 
 static uint64_t pc_of(const struct stack_comparison *comparison, const struct abi_frame *frame)
 {
-	uint64_t bias = frame->executable ? comparison->target.modules.items[frame->executable - 1].bias : 0;
+	uint64_t bias = frame->executable
+				? comparison->target.modules.items[frame->executable - 1].bias
+				: 0;
 
 	return frame->address + bias;
 }
@@ -98,7 +103,8 @@ static bool oracle_is_whole(const struct stack_comparison *comparison)
 	if (expected->count < n_outermost)
 		return false;
 	for (size_t i = 0; i < n_outermost; i++) {
-		if (expected->items[expected->count - n_outermost + i].address != comparison->outermost[i])
+		if (expected->items[expected->count - n_outermost + i].address !=
+		    comparison->outermost[i])
 			return false;
 	}
 	return true;
@@ -110,7 +116,8 @@ static bool has_outermost_frames(const struct stack_comparison *comparison)
 	size_t n_outermost = ARRAY_SIZE(comparison->outermost);
 
 	for (size_t i = 0; i < n_outermost; i++) {
-		const struct abi_frame *frame = &output->frames[output->header.n_user_frames - n_outermost + i];
+		const struct abi_frame *frame =
+			&output->frames[output->header.n_user_frames - n_outermost + i];
 
 		if (pc_of(comparison, frame) != comparison->outermost[i])
 			return false;
@@ -138,8 +145,8 @@ static void print_stop(const struct stack_comparison *comparison, const struct s
 	const struct target_module *module =
 		stop->module ? &comparison->target.modules.items[stop->module - 1] : NULL;
 
-	print_message("stack %" PRIu64 " %s: pc %" PRIx64 " (%s %" PRIx64 "), sp %" PRIx64 ", frame pointer %" PRIx64
-		      "\n",
+	print_message("stack %" PRIu64 " %s: pc %" PRIx64 " (%s %" PRIx64 "), sp %" PRIx64
+		      ", frame pointer %" PRIx64 "\n",
 		      stop->number, stop->what, stop->pc, module ? module->path : "no file",
 		      stop->pc - (module ? module->bias : 0), stop->sp, stop->frame_pointer);
 }
@@ -161,13 +168,15 @@ static void report(struct stack_comparison *comparison)
 	assert_ok(oracle_frames(comparison->oracle, true, &comparison->expected));
 	n_rows = MAX(comparison->expected.count, (size_t)output->header.n_user_frames);
 	print_stop(comparison, &stop);
-	print_message("%u frames, cut: %s\n", output->header.n_user_frames, stack_cut_name(output->header.cut));
+	print_message("%u frames, cut: %s\n", output->header.n_user_frames,
+		      stack_cut_name(output->header.cut));
 	for (size_t i = 0; i < n_rows; i++) {
 		if (i < output->header.n_user_frames)
 			print_message("   %u:%-12" PRIx64, output->frames[i].executable,
 				      (uint64_t)output->frames[i].address);
 		if (i < comparison->expected.count)
-			print_message("   expected %" PRIx64 " %s", comparison->expected.items[i].elf_addr,
+			print_message("   expected %" PRIx64 " %s",
+				      comparison->expected.items[i].elf_addr,
 				      comparison->expected.items[i].function);
 		print_message("\n");
 	}
@@ -175,7 +184,8 @@ static void report(struct stack_comparison *comparison)
 
 static void compare_cut(struct stack_comparison *comparison)
 {
-	if (comparison->output.header.n_user_frames != comparison->expected.count || oracle_is_whole(comparison)) {
+	if (comparison->output.header.n_user_frames != comparison->expected.count ||
+	    oracle_is_whole(comparison)) {
 		report(comparison);
 		return;
 	}
@@ -211,12 +221,13 @@ void stack_comparison_run(struct stack_comparison *comparison)
 
 void stack_comparison_assert_equal(const struct stack_comparison *comparison)
 {
-	bool are_too_many = (comparison->n_ended_early + comparison->n_both_cut) * 100 > comparison->n_stacks;
+	bool are_too_many =
+		(comparison->n_ended_early + comparison->n_both_cut) * 100 > comparison->n_stacks;
 
-	print_message("%" PRIu64 " stacks, %" PRIu64 " frames by tables, %" PRIu64 " by frame pointers; %" PRIu64
-		      " of libdw's end early, %" PRIu64 " of both\n",
-		      comparison->n_stacks, comparison->n_by_table, comparison->n_by_pointer, comparison->n_ended_early,
-		      comparison->n_both_cut);
+	print_message("%" PRIu64 " stacks, %" PRIu64 " frames by tables, %" PRIu64
+		      " by frame pointers; %" PRIu64 " of libdw's end early, %" PRIu64 " of both\n",
+		      comparison->n_stacks, comparison->n_by_table, comparison->n_by_pointer,
+		      comparison->n_ended_early, comparison->n_both_cut);
 	assert_int_equal(comparison->n_different, 0);
 	for (size_t i = 0; i < comparison->n_noted && are_too_many; i++)
 		print_stop(comparison, &comparison->noted[i]);

@@ -4,10 +4,11 @@
 /*
  * Unwinds a stopped process with the kernel's unwinder on the host and with libdw, and compares.
  *
- * libdw loses rbx where a function has not saved it yet, and with it everything above _dl_runtime_resolve, whose CFA is
- * made of rbx. A stack of libdw's that ends early is accepted if ours has all of it and goes on to the outermost frames
- * that the process had when it was first looked at; it is counted. So is a stack that both end at the same frame before
- * those: a library's _init and _fini have no CFI, and whoever is stopped there learns nothing from the oracle.
+ * libdw loses rbx where a function has not saved it yet, and with it everything above
+ * _dl_runtime_resolve, whose CFA is made of rbx. A stack of libdw's that ends early is accepted if
+ * ours has all of it and goes on to the outermost frames that the process had when it was first
+ * looked at; it is counted. So is a stack that both end at the same frame before those: a library's
+ * _init and _fini have no CFI, and whoever is stopped there learns nothing from the oracle.
  */
 
 #include "tests/host_bpf/oracle.h"
@@ -48,7 +49,7 @@ void stack_comparison_reload(struct stack_comparison *comparison);
 void stack_comparison_run(struct stack_comparison *comparison);
 
 /*
- * All stacks were alike, and no more than one of a hundred was cut short by libdw or by both. If there were more,
- * prints where: a process that runs is not stopped at the same places again.
+ * All stacks were alike, and no more than one of a hundred was cut short by libdw or by both. If
+ * there were more, prints where: a process that runs is not stopped at the same places again.
  */
 void stack_comparison_assert_equal(const struct stack_comparison *comparison);

@@ -41,7 +41,8 @@ static int wait_for_stop(pid_t pid)
 
 static int set_options(pid_t pid, unsigned long options)
 {
-	return ptrace(PTRACE_SETOPTIONS, pid, NULL, options | PTRACE_O_TRACESYSGOOD) < 0 ? -errno : 0;
+	return ptrace(PTRACE_SETOPTIONS, pid, NULL, options | PTRACE_O_TRACESYSGOOD) < 0 ? -errno
+											 : 0;
 }
 
 int target_start(char *const arguments[], struct target *ret_target)
@@ -131,7 +132,8 @@ int target_step(const struct target *target)
 
 int target_run_for(const struct target *target, uint64_t duration_ns)
 {
-	struct timespec duration = { (time_t)(duration_ns / NSEC_PER_SEC), (long)(duration_ns % NSEC_PER_SEC) };
+	struct timespec duration = { (time_t)(duration_ns / NSEC_PER_SEC),
+				     (long)(duration_ns % NSEC_PER_SEC) };
 	int signal = 0;
 
 	if (ptrace(PTRACE_CONT, target->pid, NULL, NULL) < 0)
@@ -165,18 +167,21 @@ int target_run_to_system_call(const struct target *target, long number)
 
 #if defined(__x86_64__)
 
-static void by_dwarf_number(const struct user_regs_struct *from, struct host_unwind_registers *ret_registers)
+static void by_dwarf_number(const struct user_regs_struct *from,
+			    struct host_unwind_registers *ret_registers)
 {
 	*ret_registers = (struct host_unwind_registers){
 		.pc = from->rip,
-		.general = { from->rax, from->rdx, from->rcx, from->rbx, from->rsi, from->rdi, from->rbp, from->rsp,
-			     from->r8, from->r9, from->r10, from->r11, from->r12, from->r13, from->r14, from->r15 },
+		.general = { from->rax, from->rdx, from->rcx, from->rbx, from->rsi, from->rdi,
+			     from->rbp, from->rsp, from->r8, from->r9, from->r10, from->r11,
+			     from->r12, from->r13, from->r14, from->r15 },
 	};
 }
 
 #elif defined(__aarch64__)
 
-static void by_dwarf_number(const struct user_regs_struct *from, struct host_unwind_registers *ret_registers)
+static void by_dwarf_number(const struct user_regs_struct *from,
+			    struct host_unwind_registers *ret_registers)
 {
 	ret_registers->pc = from->pc;
 	memcpy(ret_registers->general, from->regs, sizeof(from->regs));
@@ -221,7 +226,8 @@ static int open_module(const struct target *target, const struct proc_mapping *m
 }
 
 /* The segment that was mapped from this offset says where the file's addresses are. */
-static int load_bias(const struct elf_file *elf, const struct proc_mapping *mapping, uint64_t *ret_bias)
+static int load_bias(const struct elf_file *elf, const struct proc_mapping *mapping,
+		     uint64_t *ret_bias)
 {
 	uint64_t vaddr;
 
@@ -239,7 +245,8 @@ static int load_bias(const struct elf_file *elf, const struct proc_mapping *mapp
 	return -ENOEXEC;
 }
 
-static int add_module(struct target *target, const struct proc_mapping *mapping, uint32_t *ret_number)
+static int add_module(struct target *target, const struct proc_mapping *mapping,
+		      uint32_t *ret_number)
 {
 	struct target_module module = { .fd = open_module(target, mapping) };
 	int r;
@@ -263,7 +270,8 @@ static int add_module(struct target *target, const struct proc_mapping *mapping,
 	return 0;
 }
 
-static int find_module(struct target *target, const struct proc_mapping *mapping, uint32_t *ret_number)
+static int find_module(struct target *target, const struct proc_mapping *mapping,
+		       uint32_t *ret_number)
 {
 	for (size_t i = 0; i < target->modules.count; i++) {
 		if (mapping->path[0] && strcmp(target->modules.items[i].path, mapping->path) == 0) {
@@ -277,7 +285,9 @@ static int find_module(struct target *target, const struct proc_mapping *mapping
 static int add_mapping(void *argument, const struct proc_mapping *mapping)
 {
 	struct target *target = argument;
-	struct abi_mapping added = { .start = mapping->start, .end = mapping->end, .kind = FRAME_NATIVE };
+	struct abi_mapping added = { .start = mapping->start,
+				     .end = mapping->end,
+				     .kind = FRAME_NATIVE };
 	int r;
 
 	if (!mapping->executable || strcmp(mapping->path, "[vsyscall]") == 0)

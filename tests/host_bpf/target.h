@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * A process that is stopped under ptrace: its registers, its memory, its executable mappings and the files behind them.
+ * A process that is stopped under ptrace: its registers, its memory, its executable mappings and
+ * the files behind them.
  */
 
 #include <sys/types.h>
@@ -22,8 +23,8 @@ VEC_DEFINE(target_module_vec, struct target_module);
 
 struct target {
 	pid_t pid;
-	bool was_running; /* before us: it goes on afterwards */
-	struct target_module_vec modules;  /* executable number i + 1 is modules.items[i] */
+	bool was_running;                 /* before us: it goes on afterwards */
+	struct target_module_vec modules; /* executable number i + 1 is modules.items[i] */
 	struct host_mapping_vec mappings; /* executable ones, by rising start */
 };
 
@@ -36,7 +37,10 @@ int target_stop_running(pid_t pid, struct target *ret_target);
 /* Ends what was started, lets go what was running. */
 void target_release(struct target *target);
 
-/* Runs until a breakpoint instruction; other signals are delivered. 1 there, 0 the process has ended. */
+/*
+ * Runs until a breakpoint instruction; other signals are delivered. 1 there, 0 the process has
+ * ended.
+ */
 int target_run_to_trap(const struct target *target);
 
 /* Runs until it enters system call @number. 1 there, 0 the process has ended. */

@@ -2,8 +2,9 @@
 #include "tests/host_bpf/made_up_stack.h"
 
 /*
- * Stacks of arm64, by the arm64 build of the unwinder: what only that machine has. x29 is the frame pointer, x30 the
- * link register, 31 stands for sp. A frame record is {caller's x29, return address}, at x29.
+ * Stacks of arm64, by the arm64 build of the unwinder: what only that machine has. x29 is the frame
+ * pointer, x30 the link register, 31 stands for sp. A frame record is {caller's x29, return
+ * address}, at x29.
  */
 
 #define X29 29
@@ -12,12 +13,13 @@
 
 /* What pac-ret puts between a 48-bit address and bit 55. */
 #define SIGNATURE UINT64_C(0x005a000000000000)
-#define TAG	  UINT64_C(0x2b00000000000000)
+#define TAG       UINT64_C(0x2b00000000000000)
 
 enum function {
-	LEAF,	     /* no frame: CFA = sp, return address in x30 */
-	SMALL,	     /* CFA = sp + 16, frame record at CFA - 16 */
-	LARGE,	     /* CFA = x29 + 100016, frame record at CFA - 100016: the return address lies beside x29 */
+	LEAF,  /* no frame: CFA = sp, return address in x30 */
+	SMALL, /* CFA = sp + 16, frame record at CFA - 16 */
+	/* CFA = x29 + 100016, frame record at CFA - 100016: the return address lies beside x29 */
+	LARGE,
 	HUGE_BY_SP,  /* CFA = sp + 80000, frame record at the bottom */
 	TRAMPOLINE,  /* the kernel's signal frame is at sp */
 	OUTERMOST,   /* return address undefined */
@@ -27,15 +29,30 @@ enum function {
 
 static const struct abi_unwind_rule rules[N_FUNCTIONS] = {
 	[LEAF] = { .cfa = UNWIND_CFA_SP, .ra = UNWIND_SAVED_SAME, .rbx_offset = UNWIND_RBX_LOST },
-	[SMALL] = { .cfa = UNWIND_CFA_SP, .cfa_offset = 16, .fp = UNWIND_SAVED_CFA, .fp_offset = -16,
-		    .ra = UNWIND_SAVED_CFA, .ra_offset = -8, .rbx_offset = UNWIND_RBX_LOST },
-	[LARGE] = { .cfa = UNWIND_CFA_FP, .cfa_offset = 100016, .fp = UNWIND_SAVED_CFA, .fp_offset = -100016,
-		    .ra = UNWIND_SAVED_BESIDE_FP, .rbx_offset = UNWIND_RBX_LOST },
-	[HUGE_BY_SP] = { .cfa = UNWIND_CFA_SP, .cfa_offset = 80000, .fp = UNWIND_SAVED_CFA, .fp_offset = -80000,
-			 .ra = UNWIND_SAVED_BESIDE_FP, .rbx_offset = UNWIND_RBX_LOST },
+	[SMALL] = { .cfa = UNWIND_CFA_SP,
+		    .cfa_offset = 16,
+		    .fp = UNWIND_SAVED_CFA,
+		    .fp_offset = -16,
+		    .ra = UNWIND_SAVED_CFA,
+		    .ra_offset = -8,
+		    .rbx_offset = UNWIND_RBX_LOST },
+	[LARGE] = { .cfa = UNWIND_CFA_FP,
+		    .cfa_offset = 100016,
+		    .fp = UNWIND_SAVED_CFA,
+		    .fp_offset = -100016,
+		    .ra = UNWIND_SAVED_BESIDE_FP,
+		    .rbx_offset = UNWIND_RBX_LOST },
+	[HUGE_BY_SP] = { .cfa = UNWIND_CFA_SP,
+			 .cfa_offset = 80000,
+			 .fp = UNWIND_SAVED_CFA,
+			 .fp_offset = -80000,
+			 .ra = UNWIND_SAVED_BESIDE_FP,
+			 .rbx_offset = UNWIND_RBX_LOST },
 	[TRAMPOLINE] = { .cfa = UNWIND_CFA_SIGNAL },
 	[OUTERMOST] = { .cfa = UNWIND_CFA_END },
-	[LEAF_PUSHED] = { .cfa = UNWIND_CFA_SP, .cfa_offset = 32, .ra = UNWIND_SAVED_SAME,
+	[LEAF_PUSHED] = { .cfa = UNWIND_CFA_SP,
+			  .cfa_offset = 32,
+			  .ra = UNWIND_SAVED_SAME,
 			  .rbx_offset = UNWIND_RBX_LOST },
 };
 
@@ -64,7 +81,8 @@ static void run(struct made_up *process)
 	host_unwind_arm64(&process->input, &process->output);
 }
 
-static void record_frame(struct made_up *process, unsigned int word, uint64_t caller_fp, uint64_t return_address)
+static void record_frame(struct made_up *process, unsigned int word, uint64_t caller_fp,
+			 uint64_t return_address)
 {
 	process->words[word] = caller_fp;
 	process->words[word + 1] = return_address;
@@ -77,7 +95,8 @@ static void a_leaf_returns_to_the_link_register(void **state)
 	begin(process, in_function(LEAF), at_word(10), at_word(10), in_function(SMALL));
 	record_frame(process, 10, at_word(30), in_function(OUTERMOST));
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(LEAF), in_function(SMALL) - 1, in_function(OUTERMOST) - 1);
+	expect_frames(process, STACK_CUT_NONE, in_function(LEAF), in_function(SMALL) - 1,
+		      in_function(OUTERMOST) - 1);
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_TABLE], 2);
 }
 
@@ -110,7 +129,8 @@ static void other_functions_return_to_their_frame_record(void **state)
 	record_frame(process, 10, at_word(12), in_function(SMALL));
 	record_frame(process, 12, 0, in_function(OUTERMOST));
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(SMALL), in_function(SMALL) - 1, in_function(OUTERMOST) - 1);
+	expect_frames(process, STACK_CUT_NONE, in_function(SMALL), in_function(SMALL) - 1,
+		      in_function(OUTERMOST) - 1);
 }
 
 static void a_frame_record_at_the_bottom_of_a_large_frame_is_found(void **state)
@@ -131,11 +151,12 @@ static void signatures_and_tags_of_return_addresses_are_taken_off(void **state)
 	struct made_up *process = *state;
 
 	begin(process, in_function(LEAF), at_word(10), at_word(10), in_function(SMALL) | SIGNATURE);
-	record_frame(process, 10, at_word(30), in_function(N_FUNCTIONS) | SIGNATURE | TAG); /* no row there */
+	/* no row there */
+	record_frame(process, 10, at_word(30), in_function(N_FUNCTIONS) | SIGNATURE | TAG);
 	record_frame(process, 30, 0, in_function(OUTERMOST) | SIGNATURE);
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(LEAF), in_function(SMALL) - 1, in_function(N_FUNCTIONS) - 1,
-		      in_function(OUTERMOST) - 1);
+	expect_frames(process, STACK_CUT_NONE, in_function(LEAF), in_function(SMALL) - 1,
+		      in_function(N_FUNCTIONS) - 1, in_function(OUTERMOST) - 1);
 }
 
 static void a_signed_zero_is_the_end_of_the_stack(void **state)
@@ -164,9 +185,11 @@ static void addresses_of_52_bits_stay_whole(void **state)
 	expect_frames(process, STACK_CUT_NO_ROW, mapping.start, mapping.start + 0x7f);
 }
 
-/* As the kernel lays it out: siginfo, ucontext, and in it the registers behind the fault's address. */
-static void write_signal_frame(struct made_up *process, unsigned int word, uint64_t pc, uint64_t sp, uint64_t fp,
-			       uint64_t lr)
+/*
+ * As the kernel lays it out: siginfo, ucontext, and in it the registers behind the fault's address.
+ */
+static void write_signal_frame(struct made_up *process, unsigned int word, uint64_t pc, uint64_t sp,
+			       uint64_t fp, uint64_t lr)
 {
 	unsigned int registers = word + (128 + 176 + 8) / 8;
 
@@ -183,11 +206,12 @@ static void a_signal_frame_gives_all_that_was_interrupted(void **state)
 	/* A handler, the trampoline, a leaf whose caller is known to its link register alone. */
 	begin(process, in_function(SMALL), at_word(10), at_word(10), 0);
 	record_frame(process, 10, 0, in_function(TRAMPOLINE));
-	write_signal_frame(process, 12, in_function(LEAF), at_word(500), at_word(500), in_function(SMALL));
+	write_signal_frame(process, 12, in_function(LEAF), at_word(500), at_word(500),
+			   in_function(SMALL));
 	record_frame(process, 500, 0, in_function(OUTERMOST));
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(SMALL), in_function(TRAMPOLINE) - 1, in_function(LEAF),
-		      in_function(SMALL) - 1, in_function(OUTERMOST) - 1);
+	expect_frames(process, STACK_CUT_NONE, in_function(SMALL), in_function(TRAMPOLINE) - 1,
+		      in_function(LEAF), in_function(SMALL) - 1, in_function(OUTERMOST) - 1);
 }
 
 static void a_signal_may_have_come_from_a_stack_below(void **state)
@@ -195,7 +219,8 @@ static void a_signal_may_have_come_from_a_stack_below(void **state)
 	struct made_up *process = *state;
 
 	begin(process, in_function(TRAMPOLINE), at_word(700), 0, 0);
-	write_signal_frame(process, 700, in_function(LEAF_PUSHED), at_word(100), 0, in_function(SMALL) | SIGNATURE);
+	write_signal_frame(process, 700, in_function(LEAF_PUSHED), at_word(100), 0,
+			   in_function(SMALL) | SIGNATURE);
 	record_frame(process, 104, 0, in_function(OUTERMOST));
 	run(process);
 	expect_frames(process, STACK_CUT_NONE, in_function(TRAMPOLINE), in_function(LEAF_PUSHED),
@@ -211,7 +236,8 @@ static void a_link_register_above_the_innermost_frame_means_nothing(void **state
 	record_frame(process, 10, at_word(20), in_function(LEAF));
 	record_frame(process, 20, 0, in_function(OUTERMOST));
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(SMALL), in_function(LEAF) - 1, in_function(OUTERMOST) - 1);
+	expect_frames(process, STACK_CUT_NONE, in_function(SMALL), in_function(LEAF) - 1,
+		      in_function(OUTERMOST) - 1);
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_UNSUPPORTED], 1);
 }
 
@@ -221,7 +247,8 @@ static void frames_without_a_frame_end(void **state)
 
 	/* A leaf under a signal in a leaf, for ever: each signal frame is the one before. */
 	begin(process, in_function(TRAMPOLINE), at_word(100), 0, 0);
-	write_signal_frame(process, 100, in_function(LEAF), at_word(100), 0, in_function(TRAMPOLINE) + 1);
+	write_signal_frame(process, 100, in_function(LEAF), at_word(100), 0,
+			   in_function(TRAMPOLINE) + 1);
 	run(process);
 	assert_int_equal(process->output.header.cut, STACK_CUT_DEPTH);
 }
@@ -231,7 +258,8 @@ static void code_without_rows_returns_to_the_link_register(void **state)
 	struct made_up *process = *state;
 
 	/* A procedure linkage table's entry, in the same executable as who called it. */
-	begin(process, in_function(N_FUNCTIONS), at_word(10), at_word(10), in_function(SMALL) | SIGNATURE);
+	begin(process, in_function(N_FUNCTIONS), at_word(10), at_word(10),
+	      in_function(SMALL) | SIGNATURE);
 	record_frame(process, 10, 0, in_function(OUTERMOST));
 	run(process);
 	expect_frames(process, STACK_CUT_NONE, in_function(N_FUNCTIONS), in_function(SMALL) - 1,
@@ -246,17 +274,22 @@ static void the_vdso_without_rows_returns_to_the_link_register(void **state)
 	begin(process, OTHER_START + 40, at_word(10), at_word(10), in_function(SMALL));
 	record_frame(process, 10, 0, in_function(OUTERMOST));
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, OTHER_START + 40, in_function(SMALL) - 1, in_function(OUTERMOST) - 1);
+	expect_frames(process, STACK_CUT_NONE, OTHER_START + 40, in_function(SMALL) - 1,
+		      in_function(OUTERMOST) - 1);
 }
 
 static void generated_code_with_a_frame_record_returns_to_that(void **state)
 {
-	/* Before its first call the link register is what the record has; after it, an address of its own. */
+	/*
+	 * Before its first call the link register is what the record has; after it, an address of
+	 * its own.
+	 */
 	const uint64_t link_registers[] = { in_function(SMALL), OTHER_START + 36 };
 	struct made_up *process = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(link_registers); i++) {
-		begin(process, OTHER_START + 40, at_word(8), at_word(8), link_registers[i] | SIGNATURE);
+		begin(process, OTHER_START + 40, at_word(8), at_word(8),
+		      link_registers[i] | SIGNATURE);
 		record_frame(process, 8, at_word(10), in_function(SMALL) | SIGNATURE);
 		record_frame(process, 10, 0, in_function(OUTERMOST));
 		run(process);
@@ -273,7 +306,8 @@ static void a_jump_to_nowhere_has_a_caller(void **state)
 	begin(process, 8, at_word(10), at_word(10), in_function(SMALL));
 	record_frame(process, 10, 0, in_function(OUTERMOST));
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, 8, in_function(SMALL) - 1, in_function(OUTERMOST) - 1);
+	expect_frames(process, STACK_CUT_NONE, 8, in_function(SMALL) - 1,
+		      in_function(OUTERMOST) - 1);
 }
 
 #define with_process(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

@@ -11,39 +11,72 @@
 #define RSP 7
 
 enum function {
-	PLAIN,	     /* CFA = rsp + 16 */
+	PLAIN,       /* CFA = rsp + 16 */
 	WITH_FP,     /* CFA = rbp + 16, rbp saved */
 	OUTERMOST,   /* return address undefined */
 	UNEXPRESSED, /* an expression of no known shape */
-	BY_R15,	     /* CFA = r15 + 8 */
+	BY_R15,      /* CFA = r15 + 8 */
 	REALIGNED,   /* CFA = *(rbp - 8), rbp saved at rbp */
-	BY_RBX,	     /* CFA = rbx + 8, as in the dynamic linker's entry */
+	BY_RBX,      /* CFA = rbx + 8, as in the dynamic linker's entry */
 	KEEPS_RBX,   /* CFA = rsp + 16, rbx untouched */
 	SAVES_RBX,   /* CFA = rsp + 24, rbx saved */
 	EPILOGUE,    /* of it: CFA = r10, rbp popped, though the row says that it is saved at rbp */
-	CLONES,	     /* behind the system call clone(), which returns twice */
+	CLONES,      /* behind the system call clone(), which returns twice */
 	N_FUNCTIONS
 };
 
 static const struct abi_unwind_rule rules[N_FUNCTIONS] = {
-	[PLAIN] = { .cfa = UNWIND_CFA_SP, .cfa_offset = 16, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
+	[PLAIN] = { .cfa = UNWIND_CFA_SP,
+		    .cfa_offset = 16,
+		    .ra = UNWIND_SAVED_CFA,
+		    .ra_offset = -8,
 		    .rbx_offset = UNWIND_RBX_LOST },
-	[WITH_FP] = { .cfa = UNWIND_CFA_FP, .cfa_offset = 16, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
-		      .fp = UNWIND_SAVED_CFA, .fp_offset = -16, .rbx_offset = UNWIND_RBX_LOST },
+	[WITH_FP] = { .cfa = UNWIND_CFA_FP,
+		      .cfa_offset = 16,
+		      .ra = UNWIND_SAVED_CFA,
+		      .ra_offset = -8,
+		      .fp = UNWIND_SAVED_CFA,
+		      .fp_offset = -16,
+		      .rbx_offset = UNWIND_RBX_LOST },
 	[OUTERMOST] = { .cfa = UNWIND_CFA_END },
 	[UNEXPRESSED] = { .cfa = UNWIND_CFA_UNSUPPORTED },
-	[BY_R15] = { .cfa = UNWIND_CFA_REGISTER, .cfa_register = 15, .cfa_offset = 8, .ra = UNWIND_SAVED_CFA,
-		     .ra_offset = -8, .rbx_offset = UNWIND_RBX_LOST },
-	[BY_RBX] = { .cfa = UNWIND_CFA_REGISTER, .cfa_register = RBX, .cfa_offset = 8, .ra = UNWIND_SAVED_CFA,
-		     .ra_offset = -8, .rbx_offset = -16 },
-	[KEEPS_RBX] = { .cfa = UNWIND_CFA_SP, .cfa_offset = 16, .ra = UNWIND_SAVED_CFA, .ra_offset = -8 },
-	[SAVES_RBX] = { .cfa = UNWIND_CFA_SP, .cfa_offset = 24, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
+	[BY_R15] = { .cfa = UNWIND_CFA_REGISTER,
+		     .cfa_register = 15,
+		     .cfa_offset = 8,
+		     .ra = UNWIND_SAVED_CFA,
+		     .ra_offset = -8,
+		     .rbx_offset = UNWIND_RBX_LOST },
+	[BY_RBX] = { .cfa = UNWIND_CFA_REGISTER,
+		     .cfa_register = RBX,
+		     .cfa_offset = 8,
+		     .ra = UNWIND_SAVED_CFA,
+		     .ra_offset = -8,
+		     .rbx_offset = -16 },
+	[KEEPS_RBX] = { .cfa = UNWIND_CFA_SP,
+			.cfa_offset = 16,
+			.ra = UNWIND_SAVED_CFA,
+			.ra_offset = -8 },
+	[SAVES_RBX] = { .cfa = UNWIND_CFA_SP,
+			.cfa_offset = 24,
+			.ra = UNWIND_SAVED_CFA,
+			.ra_offset = -8,
 			.rbx_offset = -24 },
-	[CLONES] = { .cfa = UNWIND_CFA_CLONE, .cfa_offset = 8, .ra = UNWIND_SAVED_CFA, .ra_offset = -8 },
-	[REALIGNED] = { .cfa = UNWIND_CFA_DEREF_FP, .cfa_offset = -8, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
-			.fp = UNWIND_SAVED_FP_DEREF, .rbx_offset = UNWIND_RBX_LOST },
-	[EPILOGUE] = { .cfa = UNWIND_CFA_REGISTER, .cfa_register = 10, .ra = UNWIND_SAVED_CFA, .ra_offset = -8,
-		       .fp = UNWIND_SAVED_FP_DEREF, .rbx_offset = UNWIND_RBX_LOST },
+	[CLONES] = { .cfa = UNWIND_CFA_CLONE,
+		     .cfa_offset = 8,
+		     .ra = UNWIND_SAVED_CFA,
+		     .ra_offset = -8 },
+	[REALIGNED] = { .cfa = UNWIND_CFA_DEREF_FP,
+			.cfa_offset = -8,
+			.ra = UNWIND_SAVED_CFA,
+			.ra_offset = -8,
+			.fp = UNWIND_SAVED_FP_DEREF,
+			.rbx_offset = UNWIND_RBX_LOST },
+	[EPILOGUE] = { .cfa = UNWIND_CFA_REGISTER,
+		       .cfa_register = 10,
+		       .ra = UNWIND_SAVED_CFA,
+		       .ra_offset = -8,
+		       .fp = UNWIND_SAVED_FP_DEREF,
+		       .rbx_offset = UNWIND_RBX_LOST },
 };
 
 static int setup(void **state)
@@ -71,7 +104,8 @@ static void run(struct made_up *process)
 }
 
 /* Frame pointer and return address, as "push %rbp" leaves them. */
-static void link_frame(struct made_up *process, unsigned int word, uint64_t caller_fp, uint64_t return_address)
+static void link_frame(struct made_up *process, unsigned int word, uint64_t caller_fp,
+		       uint64_t return_address)
 {
 	process->words[word] = caller_fp;
 	process->words[word + 1] = return_address;
@@ -86,7 +120,8 @@ static void a_chain_of_frame_pointers_that_leads_to_zero_is_cut(void **state)
 	link_frame(process, 20, at_word(30), OTHER_START + 100);
 	link_frame(process, 30, 0, OTHER_START + 200);
 	run(process);
-	expect_frames(process, STACK_CUT_NO_ROW, OTHER_START + 8, OTHER_START + 99, OTHER_START + 199);
+	expect_frames(process, STACK_CUT_NO_ROW, OTHER_START + 8, OTHER_START + 99,
+		      OTHER_START + 199);
 	assert_int_equal(process->output.counters[ABI_COUNTER_CUT_NO_ROW], 1);
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_POINTER], 3);
 	assert_true(process->output.header.flags & ABI_SAMPLE_UNRESOLVED);
@@ -100,7 +135,8 @@ static void a_chain_of_frame_pointers_into_a_row_that_ends_it_is_whole(void **st
 	link_frame(process, 20, at_word(30), OTHER_START + 100);
 	link_frame(process, 30, 0, in_function(OUTERMOST));
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, OTHER_START + 8, OTHER_START + 99, in_function(OUTERMOST) - 1);
+	expect_frames(process, STACK_CUT_NONE, OTHER_START + 8, OTHER_START + 99,
+		      in_function(OUTERMOST) - 1);
 }
 
 /* As in code that uses the register freely, whose stack has callers all the same. */
@@ -151,7 +187,8 @@ static void the_stack_of_a_new_thread_ends_where_clone_returns_to(void **state)
 	process->words[12] = in_function(OUTERMOST);
 	process->input.registers.general[RAX] = 4711;
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(CLONES), in_function(PLAIN) - 1, in_function(OUTERMOST) - 1);
+	expect_frames(process, STACK_CUT_NONE, in_function(CLONES), in_function(PLAIN) - 1,
+		      in_function(OUTERMOST) - 1);
 	process->input.registers.general[RAX] = 0;
 	run(process);
 	expect_frames(process, STACK_CUT_NONE, in_function(CLONES));
@@ -197,13 +234,19 @@ static void the_last_words_before_an_unreadable_page_are_read(void **state)
 	process->words[17] = in_function(PLAIN);
 	process->words[19] = in_function(OUTERMOST);
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(PLAIN), in_function(PLAIN) - 1, in_function(OUTERMOST) - 1);
+	expect_frames(process, STACK_CUT_NONE, in_function(PLAIN), in_function(PLAIN) - 1,
+		      in_function(OUTERMOST) - 1);
 }
 
 static void a_return_address_in_no_mapping_cuts_the_stack(void **state)
 {
-	static const uint64_t nowhere[] = { 1, CODE_START, CODE_START + CODE_BYTES + 1, OTHER_START - 5,
-					    OTHER_START + OTHER_BYTES + 1, STACK_START, UINT64_MAX };
+	static const uint64_t nowhere[] = { 1,
+					    CODE_START,
+					    CODE_START + CODE_BYTES + 1,
+					    OTHER_START - 5,
+					    OTHER_START + OTHER_BYTES + 1,
+					    STACK_START,
+					    UINT64_MAX };
 	struct made_up *process = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(nowhere); i++) {
@@ -211,7 +254,8 @@ static void a_return_address_in_no_mapping_cuts_the_stack(void **state)
 		process->words[11] = in_function(PLAIN);
 		process->words[13] = nowhere[i];
 		run(process);
-		expect_frames(process, STACK_CUT_NO_MAPPING, in_function(PLAIN), in_function(PLAIN) - 1);
+		expect_frames(process, STACK_CUT_NO_MAPPING, in_function(PLAIN),
+			      in_function(PLAIN) - 1);
 	}
 }
 
@@ -247,7 +291,8 @@ static void a_loop_of_frame_pointers_ends(void **state)
 	link_frame(process, 20, at_word(30), OTHER_START + 100);
 	link_frame(process, 30, at_word(20), OTHER_START + 200);
 	run(process);
-	expect_frames(process, STACK_CUT_BAD_FRAME, OTHER_START + 8, OTHER_START + 99, OTHER_START + 199);
+	expect_frames(process, STACK_CUT_BAD_FRAME, OTHER_START + 8, OTHER_START + 99,
+		      OTHER_START + 199);
 }
 
 static void a_loop_of_frames_with_rows_ends(void **state)
@@ -309,8 +354,8 @@ static void where_nothing_is_expressed_the_frame_pointer_is_tried(void **state)
 	link_frame(process, 20, at_word(30), in_function(N_FUNCTIONS)); /* a place without a row */
 	link_frame(process, 30, 0, in_function(OUTERMOST));
 	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(UNEXPRESSED), in_function(N_FUNCTIONS) - 1,
-		      in_function(OUTERMOST) - 1);
+	expect_frames(process, STACK_CUT_NONE, in_function(UNEXPRESSED),
+		      in_function(N_FUNCTIONS) - 1, in_function(OUTERMOST) - 1);
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_UNSUPPORTED], 1);
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_POINTER], 2);
 }
@@ -417,7 +462,8 @@ static void rows_that_are_not_resident_are_reported_and_frame_pointers_tried(voi
 }
 
 /* gcc's row says that rbp is still saved at rbp when it has been popped. */
-static void behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_the_register(void **state)
+static void
+behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_the_register(void **state)
 {
 	static const uint64_t of_caller[] = { at_word(40), 7, 0 };
 	struct made_up *process = *state;
@@ -429,8 +475,8 @@ static void behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_
 		process->words[31] = in_function(OUTERMOST);
 		link_frame(process, 40, 0, in_function(OUTERMOST));
 		run(process);
-		expect_frames(process, STACK_CUT_NONE, in_function(EPILOGUE), process->words[29] - 1,
-			      in_function(OUTERMOST) - 1);
+		expect_frames(process, STACK_CUT_NONE, in_function(EPILOGUE),
+			      process->words[29] - 1, in_function(OUTERMOST) - 1);
 	}
 }
 
@@ -443,7 +489,8 @@ static void a_process_that_is_not_known_is_unwound_by_frame_pointers(void **stat
 	link_frame(process, 20, at_word(30), 0x5000);
 	link_frame(process, 30, 0, in_function(PLAIN));
 	run(process);
-	expect_frames(process, STACK_CUT_UNKNOWN, in_function(WITH_FP), 0x4fff, in_function(PLAIN) - 1);
+	expect_frames(process, STACK_CUT_UNKNOWN, in_function(WITH_FP), 0x4fff,
+		      in_function(PLAIN) - 1);
 	assert_true(process->output.header.flags & ABI_SAMPLE_UNKNOWN);
 	assert_int_equal(process->output.counters[ABI_COUNTER_UNKNOWN_PROCESS], 1);
 }
@@ -524,7 +571,8 @@ int main(void)
 		with_process(where_rbx_was_lost_it_is_not_guessed),
 		with_process(a_stack_that_is_not_aligned_is_read_all_the_same),
 		with_process(rows_that_are_not_resident_are_reported_and_frame_pointers_tried),
-		with_process(behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_the_register),
+		with_process(
+			behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_the_register),
 		with_process(a_process_that_is_not_known_is_unwound_by_frame_pointers),
 		with_process(of_a_32_bit_program_only_the_innermost_frame_is_known),
 		with_process(an_entry_of_another_process_or_image_does_not_count),

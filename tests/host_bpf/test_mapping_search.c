@@ -81,7 +81,8 @@ static void expect_mapping(struct search *search, uint64_t pc, const struct abi_
 	run(search, pc);
 	assert_int_equal(search->output.frames[0].executable, mapping->executable);
 	assert_int_equal(search->output.frames[0].address, pc - mapping->bias);
-	assert_int_equal(search->output.header.flags & (ABI_SAMPLE_UNKNOWN | ABI_SAMPLE_UNRESOLVED), 0);
+	assert_int_equal(search->output.header.flags & (ABI_SAMPLE_UNKNOWN | ABI_SAMPLE_UNRESOLVED),
+			 0);
 }
 
 static void expect_none(struct search *search, uint64_t pc)
@@ -94,7 +95,9 @@ static void expect_none(struct search *search, uint64_t pc)
 
 static void every_mapping_is_found_from_its_first_to_its_last_byte(void **state)
 {
-	static const size_t counts[] = { 1, 2, 123, 124, 125, 126, 248, 249, 500, 3000, MAX_MAPPINGS };
+	static const size_t counts[] = {
+		1, 2, 123, 124, 125, 126, 248, 249, 500, 3000, MAX_MAPPINGS
+	};
 
 	(void)state;
 	for (size_t c = 0; c < ARRAY_SIZE(counts); c++) {
@@ -102,7 +105,8 @@ static void every_mapping_is_found_from_its_first_to_its_last_byte(void **state)
 
 		for (size_t i = 0; i < search->n_mappings; i++) {
 			const struct abi_mapping *mapping = &search->mappings[i];
-			bool is_followed = i + 1 < search->n_mappings && mapping[1].start == mapping->end;
+			bool is_followed =
+				i + 1 < search->n_mappings && mapping[1].start == mapping->end;
 
 			expect_mapping(search, mapping->start, mapping);
 			expect_mapping(search, mapping->start + MAPPING_BYTES / 2, mapping);
@@ -205,8 +209,8 @@ static void a_chunk_with_an_impossible_count_finds_nothing_outside_itself(void *
 }
 
 /*
- * As the kernel does it: the element is taken out of its bucket (set 0), filled in any order, and put into another.
- * Each set has a bias of its own.
+ * As the kernel does it: the element is taken out of its bucket (set 0), filled in any order, and
+ * put into another. Each set has a bias of its own.
  */
 static void reuse_chunk(struct abi_mapping_chunk *chunk, uint32_t set)
 {
@@ -241,7 +245,8 @@ static void *reuse_element(void *argument)
 }
 
 /* True when the frame was found; it is then the one of the set that the process had. */
-static bool run_while_reused(struct search *search, const struct reuse *reuse, const struct abi_mapping *mapping)
+static bool run_while_reused(struct search *search, const struct reuse *reuse,
+			     const struct abi_mapping *mapping)
 {
 	search->maps.process.set = atomic_load(&reuse->written);
 	run(search, mapping->start);
@@ -298,8 +303,9 @@ static void wait_for_run(struct replacement *replacement, size_t turn)
 }
 
 /*
- * An element that was the process's becomes another one's. What it then says is right about start and image, so that
- * nothing but the check tells it from the process's own: left out, another set, mappings replaced.
+ * An element that was the process's becomes another one's. What it then says is right about start
+ * and image, so that nothing but the check tells it from the process's own: left out, another set,
+ * mappings replaced.
  */
 static void give_to_another(struct abi_process *entry)
 {
@@ -311,11 +317,15 @@ static void give_to_another(struct abi_process *entry)
 	other->flags = ABI_PROCESS_WITHOUT_STACKS;
 }
 
-/* The process gets one new element after the other. None comes back: see map_reuse.bpf.h on what is not noticed. */
+/*
+ * The process gets one new element after the other. None comes back: see map_reuse.bpf.h on what is
+ * not noticed.
+ */
 static void *replace_entries(void *argument)
 {
 	struct replacement *replacement = argument;
-	const struct abi_process **current = (const struct abi_process **)&replacement->search->input.process.entry;
+	const struct abi_process **current =
+		(const struct abi_process **)&replacement->search->input.process.entry;
 
 	for (size_t i = 1; i < N_ENTRIES; i++) {
 		wait_for_run(replacement, i);
@@ -330,7 +340,9 @@ static void *replace_entries(void *argument)
 static void a_process_entry_that_is_reused_under_its_reader_is_not_believed(void **state)
 {
 	struct search *search = search_new(1);
-	struct replacement replacement = { .search = search, .entries = calloc(N_ENTRIES, sizeof(struct abi_process)) };
+	struct replacement replacement = { .search = search,
+					   .entries =
+						   calloc(N_ENTRIES, sizeof(struct abi_process)) };
 	const struct abi_mapping *mapping = &search->mappings[0];
 	uint64_t n_known = 0, n_unknown = 0;
 	pthread_t thread;
@@ -343,7 +355,8 @@ static void a_process_entry_that_is_reused_under_its_reader_is_not_believed(void
 	assert_int_equal(pthread_create(&thread, NULL, replace_entries, &replacement), 0);
 	while (!atomic_load(&replacement.done) || n_known == 0) {
 		if (atomic_fetch_add(&replacement.n_runs, 1) % 256 == 0)
-			sched_yield(); /* to the other thread, where there are fewer CPUs than threads */
+			/* to the other thread, where there are fewer CPUs than threads */
+			sched_yield();
 		run(search, mapping->start);
 		assert_int_equal(search->output.header.flags & ABI_SAMPLE_WITHOUT_STACK, 0);
 		if (search->output.header.flags & ABI_SAMPLE_UNKNOWN) {

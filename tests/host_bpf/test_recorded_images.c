@@ -9,8 +9,8 @@
 #include "tests/support/unit.h"
 
 /*
- * Each image in tests/host_bpf/images/ is unwound by the kernel's unwinder with tables compiled from its modules, and
- * must give the frames that another unwinder found when it was recorded.
+ * Each image in tests/host_bpf/images/ is unwound by the kernel's unwinder with tables compiled
+ * from its modules, and must give the frames that another unwinder found when it was recorded.
  */
 
 struct replay {
@@ -62,12 +62,14 @@ static bool is_as_expected(const struct replay *replay)
 	if (output->header.cut != replay->image.cut)
 		return false;
 	/* A stack that is too deep has as many as fit. */
-	if (replay->image.cut == STACK_CUT_DEPTH ? n_frames < ABI_MAX_USER_FRAMES || n_frames > frames->count :
-						   n_frames != frames->count)
+	if (replay->image.cut == STACK_CUT_DEPTH
+		    ? n_frames < ABI_MAX_USER_FRAMES || n_frames > frames->count
+		    : n_frames != frames->count)
 		return false;
 	for (size_t i = 0; i < n_frames; i++)
 		if (output->frames[i].executable != frames->items[i].module ||
-		    output->frames[i].address != frames->items[i].address || output->frames[i].kind != FRAME_NATIVE)
+		    output->frames[i].address != frames->items[i].address ||
+		    output->frames[i].kind != FRAME_NATIVE)
 			return false;
 	return true;
 }

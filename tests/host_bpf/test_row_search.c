@@ -6,7 +6,8 @@
 #include "tests/support/unit.h"
 
 /*
- * The kernel's search of unwind tables beside the agent's, over tables of this host that stand one after the other.
+ * The kernel's search of unwind tables beside the agent's, over tables of this host that stand one
+ * after the other.
  */
 
 #define N_RANDOM 1000000
@@ -57,7 +58,9 @@ static void add_file(struct searched *searched, const char *pattern)
 
 static void add_dense(struct searched *searched)
 {
-	struct unwind_table table = { .base_address = 0x7000, .n_pages = DENSE_PAGES, .n_rules = 200 };
+	struct unwind_table table = { .base_address = 0x7000,
+				      .n_pages = DENSE_PAGES,
+				      .n_rules = 200 };
 
 	table.page_first = calloc(DENSE_PAGES + 1, sizeof(*table.page_first));
 	table.rows = calloc((size_t)DENSE_PAGES << UNWIND_PAGE_SHIFT, sizeof(*table.rows));
@@ -66,14 +69,16 @@ static void add_dense(struct searched *searched)
 	for (uint32_t page = 0; page < DENSE_PAGES; page++) {
 		table.page_first[page] = table.n_rows;
 		for (uint32_t offset = 0; offset <= UNWIND_PAGE_MASK; offset += 1 + (page == 1)) {
-			table.rows[table.n_rows] = (struct abi_unwind_row){ (uint16_t)offset,
-									    (uint16_t)(table.n_rows % table.n_rules) };
+			table.rows[table.n_rows] =
+				(struct abi_unwind_row){ (uint16_t)offset,
+							 (uint16_t)(table.n_rows % table.n_rules) };
 			table.n_rows++;
 		}
 	}
 	table.page_first[DENSE_PAGES] = table.n_rows;
 	for (uint32_t i = 0; i < table.n_rules; i++)
-		table.rules[i] = (struct abi_unwind_rule){ .cfa = UNWIND_CFA_SP, .cfa_offset = (int32_t)i };
+		table.rules[i] =
+			(struct abi_unwind_rule){ .cfa = UNWIND_CFA_SP, .cfa_offset = (int32_t)i };
 	add(searched, &table);
 }
 
@@ -108,13 +113,17 @@ static int teardown(void **state)
 /* Outside of a table the kernel's search says so, the agent's gives rule 0. */
 static void compare(struct searched *searched, uint32_t executable, uint64_t elf_addr)
 {
-	const struct abi_unwind_rule *expected = unwind_table_find(&searched->tables[executable - 1], elf_addr);
+	const struct abi_unwind_rule *expected =
+		unwind_table_find(&searched->tables[executable - 1], elf_addr);
 	struct abi_unwind_rule by_x86 = {}, by_arm64 = {};
 	int r = host_unwind_find_rule_x86(searched->input.tables, executable, elf_addr, &by_x86);
 
-	assert_int_equal(host_unwind_find_rule_arm64(searched->input.tables, executable, elf_addr, &by_arm64), r);
+	assert_int_equal(host_unwind_find_rule_arm64(searched->input.tables, executable, elf_addr,
+						     &by_arm64),
+			 r);
 	assert_true(r == 0 || r == 1);
-	if (memcmp(&by_x86, expected, sizeof(by_x86)) != 0 || memcmp(&by_arm64, expected, sizeof(by_arm64)) != 0)
+	if (memcmp(&by_x86, expected, sizeof(by_x86)) != 0 ||
+	    memcmp(&by_arm64, expected, sizeof(by_arm64)) != 0)
 		fail_msg("executable %u: another rule at %lx", executable, (unsigned long)elf_addr);
 	searched->n_found += r == 1;
 	searched->n_outside += r == 0;
@@ -141,7 +150,8 @@ static void both_searches_find_the_same_rule_at_random_addresses(void **state)
 
 		/* From a page before the table to a page behind it. */
 		compare(searched, executable,
-			table->base_address - (1u << UNWIND_PAGE_SHIFT) + next_random(&random) % span);
+			table->base_address - (1u << UNWIND_PAGE_SHIFT) +
+				next_random(&random) % span);
 	}
 	print_message("%lu found, %lu outside\n", (unsigned long)searched->n_found,
 		      (unsigned long)searched->n_outside);
@@ -156,9 +166,11 @@ static void both_searches_find_the_same_rule_around_every_row(void **state)
 		const struct unwind_table *table = &searched->tables[executable - 1];
 
 		for (uint32_t page = 0; page < table->n_pages; page++) {
-			uint64_t start = table->base_address + ((uint64_t)page << UNWIND_PAGE_SHIFT);
+			uint64_t start =
+				table->base_address + ((uint64_t)page << UNWIND_PAGE_SHIFT);
 
-			for (uint32_t i = table->page_first[page]; i < table->page_first[page + 1]; i++) {
+			for (uint32_t i = table->page_first[page]; i < table->page_first[page + 1];
+			     i++) {
 				compare(searched, executable, start + table->rows[i].offset);
 				compare(searched, executable, start + table->rows[i].offset - 1);
 			}
@@ -169,7 +181,9 @@ static void both_searches_find_the_same_rule_around_every_row(void **state)
 
 static void addresses_far_from_a_table_have_no_rule(void **state)
 {
-	static const uint64_t far[] = { 0, 1, UINT64_C(1) << 32, UINT64_C(1) << 44, UINT64_MAX, UINT64_MAX - 0xffff };
+	static const uint64_t far[] = {
+		0, 1, UINT64_C(1) << 32, UINT64_C(1) << 44, UINT64_MAX, UINT64_MAX - 0xffff
+	};
 	struct searched *searched = *state;
 	struct abi_unwind_rule rule;
 
@@ -178,7 +192,9 @@ static void addresses_far_from_a_table_have_no_rule(void **state)
 			if (far[i] - searched->tables[executable - 1].base_address >=
 			    (uint64_t)searched->tables[executable - 1].n_pages << UNWIND_PAGE_SHIFT)
 				compare(searched, executable, far[i]);
-	assert_int_equal(host_unwind_find_rule_x86(searched->input.tables, searched->n_tables + 1, 0x1000, &rule), -1);
+	assert_int_equal(host_unwind_find_rule_x86(searched->input.tables, searched->n_tables + 1,
+						   0x1000, &rule),
+			 -1);
 	assert_int_equal(host_unwind_find_rule_x86(NULL, 1, 0x1000, &rule), -1);
 }
 
@@ -190,9 +206,11 @@ static void find_two_rules(const struct unwind_table *table, uint64_t ret_addres
 	ret_addresses[0] = table->base_address;
 	for (uint32_t page = 0; page < table->n_pages; page++)
 		for (uint32_t i = table->page_first[page]; i < table->page_first[page + 1]; i++) {
-			ret_addresses[1] = table->base_address + ((uint64_t)page << UNWIND_PAGE_SHIFT) +
+			ret_addresses[1] = table->base_address +
+					   ((uint64_t)page << UNWIND_PAGE_SHIFT) +
 					   table->rows[i].offset;
-			if (memcmp(unwind_table_find(table, ret_addresses[1]), first, sizeof(*first)) != 0)
+			if (memcmp(unwind_table_find(table, ret_addresses[1]), first,
+				   sizeof(*first)) != 0)
 				return;
 		}
 	fail_msg("all rules of the table are equal");
@@ -209,7 +227,9 @@ static void expect_rule(const struct searched *searched, const struct host_unwin
 static void a_rule_is_cached_for_its_address_and_half_a_second(void **state)
 {
 	struct searched *searched = *state;
-	struct host_unwind_lookup lookup = { .tables = searched->input.tables, .executable = 1, .time_ns = 1ULL << 29 };
+	struct host_unwind_lookup lookup = { .tables = searched->input.tables,
+					     .executable = 1,
+					     .time_ns = 1ULL << 29 };
 	uint64_t addresses[2];
 
 	find_two_rules(&searched->tables[0], addresses);
@@ -238,7 +258,10 @@ static void a_rule_is_cached_for_its_address_and_half_a_second(void **state)
 	expect_rule(searched, &lookup);
 }
 
-/* Two CPUs may write the same entry at once. An entry with words of both is only accepted where the words are equal. */
+/*
+ * Two CPUs may write the same entry at once. An entry with words of both is only accepted where the
+ * words are equal.
+ */
 static void an_entry_with_words_of_two_rules_is_not_used(void **state)
 {
 	struct searched *searched = *state;
@@ -259,14 +282,15 @@ static void an_entry_with_words_of_two_rules_is_not_used(void **state)
 			struct host_unwind_lookup lookup = lookups[i];
 
 			for (int word = 0; word < 4; word++)
-				lookup.cached_rule[word] = lookups[mixture >> word & 1].cached_rule[word];
+				lookup.cached_rule[word] =
+					lookups[mixture >> word & 1].cached_rule[word];
 			assert_int_equal(host_unwind_look_up_x86(&lookup), 1);
 			expect_rule(searched, &lookup);
 			n_cached += lookup.was_cached;
 		}
 	/*
-	 * The time is the same in both, so each entry is found in at least two mixtures; in more if a word of both
-	 * rules is equal.
+	 * The time is the same in both, so each entry is found in at least two mixtures; in more if
+	 * a word of both rules is equal.
 	 */
 	assert_true(n_cached >= 4 && n_cached < 16);
 }

@@ -6,29 +6,31 @@
 #include "tests/support/unit.h"
 
 /*
- * A program of the distribution, stopped wherever it happens to be: an interpreter without frame pointers, which calls
- * compression, hand-written cryptography and what it loads while it runs.
+ * A program of the distribution, stopped wherever it happens to be: an interpreter without frame
+ * pointers, which calls compression, hand-written cryptography and what it loads while it runs.
  */
 
-#define N_STOPS	     400
+#define N_STOPS      400
 #define MAX_PAUSE_NS (4 * NSEC_PER_MSEC)
 
 /* It says a word when it is under way, and loads libraries later. */
-static const char program[] = "import re\n"
-			      "print('ready', flush=True)\n"
-			      "import hashlib, json, zlib, random\n"
-			      "data = bytes(range(256)) * 200\n"
-			      "tree = [{'name': str(i), 'values': list(range(i))} for i in range(40)]\n"
-			      "while True:\n"
-			      "    hashlib.sha256(data).digest(); hashlib.sha512(data).digest(); hashlib.md5(data)\n"
-			      "    zlib.decompress(zlib.compress(data, 6))\n"
-			      "    json.loads(json.dumps(tree))\n"
-			      "    re.findall(r'(\\d+)[,}]+', json.dumps(tree))\n"
-			      "    sorted(tree, key=lambda item: (random.random(), item['name']))\n";
+static const char program[] =
+	"import re\n"
+	"print('ready', flush=True)\n"
+	"import hashlib, json, zlib, random\n"
+	"data = bytes(range(256)) * 200\n"
+	"tree = [{'name': str(i), 'values': list(range(i))} for i in range(40)]\n"
+	"while True:\n"
+	"    hashlib.sha256(data).digest(); hashlib.sha512(data).digest(); hashlib.md5(data)\n"
+	"    zlib.decompress(zlib.compress(data, 6))\n"
+	"    json.loads(json.dumps(tree))\n"
+	"    re.findall(r'(\\d+)[,}]+', json.dumps(tree))\n"
+	"    sorted(tree, key=lambda item: (random.random(), item['name']))\n";
 
 static void wherever_python_is_stopped_its_stack_is_what_libdw_says(void **state)
 {
-	char *const arguments[] = { (char *)"/usr/bin/python3", (char *)"-S", (char *)"-c", (char *)program, NULL };
+	char *const arguments[] = { (char *)"/usr/bin/python3", (char *)"-S", (char *)"-c",
+				    (char *)program, NULL };
 	struct stack_comparison comparison;
 	struct target target;
 
@@ -43,7 +45,8 @@ static void wherever_python_is_stopped_its_stack_is_what_libdw_says(void **state
 		int r = target_run_for(&comparison.target, i * 7919 * NSEC_PER_USEC % MAX_PAUSE_NS);
 
 		if (r != 1)
-			fail_msg("stop %llu: %s", (unsigned long long)i, r == 0 ? "it has ended" : strerror(-r));
+			fail_msg("stop %llu: %s", (unsigned long long)i,
+				 r == 0 ? "it has ended" : strerror(-r));
 		stack_comparison_reload(&comparison);
 		stack_comparison_run(&comparison);
 	}

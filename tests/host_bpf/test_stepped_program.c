@@ -4,7 +4,8 @@
 #include "tests/support/unit.h"
 
 /*
- * Runs a program instruction by instruction and unwinds it at each: wherever it stands, its stack must be whole.
+ * Runs a program instruction by instruction and unwinds it at each: wherever it stands, its stack
+ * must be whole.
  */
 
 static bool is_at_breakpoint(const struct target *target, uint64_t pc)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Switches the second CPU of this machine off and on, and follows it with the agent's own parts, as the agent does: are
- * all periods of its timer accounted for, to the tick, and are forks on it seen again?
+ * Switches the second CPU of this machine off and on, and follows it with the agent's own parts, as
+ * the agent does: are all periods of its timer accounted for, to the tick, and are forks on it seen
+ * again?
  *
  *   cpu_cycles CYCLES        exit status 0: they are; 1: they are not; 77: this machine cannot do it
  *   cpu_cycles list [CPUS]   prints the CPUs that the agent samples, with on_cpu.cpus as given
  *
- * It needs nothing of the kernel but perf events, so that it runs where the agent's programs cannot be loaded. For the
- * checks in virtual machines (tests/kernels): everything else on the machine notices that a CPU is gone.
+ * It needs nothing of the kernel but perf events, so that it runs where the agent's programs cannot
+ * be loaded. For the checks in virtual machines (tests/kernels): everything else on the machine
+ * notices that a CPU is gone.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,8 +29,8 @@
 #include "agent/profile/on_cpu.h"
 #include "tests/workloads/spin.h"
 
-#define CPU	  1
-#define SWITCH	  "/sys/devices/system/cpu/cpu1/online"
+#define CPU       1
+#define SWITCH    "/sys/devices/system/cpu/cpu1/online"
 #define PERIOD_NS (10 * NSEC_PER_MSEC)
 
 /* How long the CPU is on, and off, in each cycle. */
@@ -74,7 +76,9 @@ static int load_program(int counts_fd)
 {
 	const struct bpf_insn steps[] = {
 		{ .code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = BPF_REG_10, .off = -4, .imm = 0 },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_2, .src_reg = BPF_REG_10 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X,
+		  .dst_reg = BPF_REG_2,
+		  .src_reg = BPF_REG_10 },
 		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_2, .imm = -4 },
 		{ .code = BPF_LD | BPF_DW | BPF_IMM,
 		  .dst_reg = BPF_REG_1,
@@ -157,7 +161,8 @@ static void read_events(struct bench *bench)
 	if (process_events_read(bench->events) < 0)
 		die("cannot read process events");
 	while ((event = process_events_next(bench->events, UINT64_MAX)))
-		bench->forks_seen += event->type == PROCESS_FORKED && event->parent == (uint32_t)getpid();
+		bench->forks_seen +=
+			event->type == PROCESS_FORKED && event->parent == (uint32_t)getpid();
 }
 
 /* For @time_ns, awake at once when a CPU comes or goes. */
@@ -165,7 +170,8 @@ static void watch_for(struct bench *bench, uint64_t time_ns)
 {
 	uint64_t end_ns = clock_read_ns(CLOCK_MONOTONIC) + time_ns;
 
-	for (uint64_t now_ns = end_ns - time_ns; now_ns < end_ns; now_ns = clock_read_ns(CLOCK_MONOTONIC)) {
+	for (uint64_t now_ns = end_ns - time_ns; now_ns < end_ns;
+	     now_ns = clock_read_ns(CLOCK_MONOTONIC)) {
 		struct pollfd ready = { .fd = cpu_watch_fd(bench->watch), .events = POLLIN };
 
 		(void)poll(&ready, 1, (int)((end_ns - now_ns) / NSEC_PER_MSEC) + 1);
@@ -242,29 +248,35 @@ static pid_t start_burner(void)
 	}
 }
 
-static int judge(const struct bench *bench, unsigned int cycles, uint64_t online_ns, uint64_t switching_ns)
+static int judge(const struct bench *bench, unsigned int cycles, uint64_t online_ns,
+		 uint64_t switching_ns)
 {
 	struct on_cpu_ticks ticks;
 	uint64_t covered, all;
-	/* A rest of less than a period each time the CPU went, half a period at the end; the switch takes a while. */
+	/*
+	 * A rest of less than a period each time the CPU went, half a period at the end; the switch
+	 * takes a while.
+	 */
 	uint64_t slack = cycles + 1 + switching_ns / PERIOD_NS + 1;
 
 	on_cpu_account(bench->on_cpu, bench->received, CPU + 1, &ticks);
 	covered = ticks.expected + ticks.uncovered_ns / PERIOD_NS;
 	all = online_ns / PERIOD_NS;
-	printf("cycles %u online_ms %" PRIu64 " switching_ms %" PRIu64 " expected %" PRIu64 " clock %" PRIu64
-	       " received %" PRIu64 " asleep %" PRIu64 " stolen %" PRIu64 " missed %" PRIu64 " uncovered_ms %" PRIu64
-	       " periods_online %" PRIu64 " slack %" PRIu64 " followed %" PRIu64 " forks_seen %" PRIu64 "\n",
-	       cycles, online_ns / NSEC_PER_MSEC, switching_ns / NSEC_PER_MSEC, ticks.expected, ticks.clock,
-	       bench->received[CPU].all, ticks.asleep, ticks.stolen, ticks.missed,
-	       ticks.uncovered_ns / NSEC_PER_MSEC, all, slack, bench->n_followed, bench->forks_seen);
+	printf("cycles %u online_ms %" PRIu64 " switching_ms %" PRIu64 " expected %" PRIu64
+	       " clock %" PRIu64 " received %" PRIu64 " asleep %" PRIu64 " stolen %" PRIu64
+	       " missed %" PRIu64 " uncovered_ms %" PRIu64 " periods_online %" PRIu64
+	       " slack %" PRIu64 " followed %" PRIu64 " forks_seen %" PRIu64 "\n",
+	       cycles, online_ns / NSEC_PER_MSEC, switching_ns / NSEC_PER_MSEC, ticks.expected,
+	       ticks.clock, bench->received[CPU].all, ticks.asleep, ticks.stolen, ticks.missed,
+	       ticks.uncovered_ns / NSEC_PER_MSEC, all, slack, bench->n_followed,
+	       bench->forks_seen);
 	if (ticks.expected != bench->received[CPU].all + ticks.asleep + ticks.stolen + ticks.missed)
 		return puts("the outcomes do not add up"), 1;
 	if (covered + slack < all || covered > all + slack)
 		return puts("periods are lost, or counted twice"), 1;
 	/*
-	 * The clock is read before the ticks are counted: one tick may be on the clock, but less than half a period
-	 * late, or be counted, but not yet on the clock.
+	 * The clock is read before the ticks are counted: one tick may be on the clock, but less
+	 * than half a period late, or be counted, but not yet on the clock.
 	 */
 	if (ticks.expected + 1 < ticks.clock || ticks.expected > ticks.clock + 1)
 		return puts("the events' own clocks say otherwise"), 1;
@@ -304,7 +316,8 @@ int main(int argc, char **argv)
 	}
 	move_to(0);
 	bench.counts_fd = make_counts();
-	if (bench.counts_fd < 0 || cpu_watch_new(&bench.watch) < 0 || process_events_new(&bench.events) < 0 ||
+	if (bench.counts_fd < 0 || cpu_watch_new(&bench.watch) < 0 ||
+	    process_events_new(&bench.events) < 0 ||
 	    on_cpu_new(load_program(bench.counts_fd), PERIOD_NS, &bench.on_cpu) < 0)
 		die("cannot prepare");
 	burner = start_burner();
@@ -332,7 +345,8 @@ int main(int argc, char **argv)
 	watch_ticks(&bench);
 	on_cpu_read_clocks(bench.on_cpu);
 	read_count(&bench);
-	result = judge(&bench, cycles, clock_read_ns(CLOCK_MONOTONIC) - began_ns - offline_ns, switching_ns);
+	result = judge(&bench, cycles, clock_read_ns(CLOCK_MONOTONIC) - began_ns - offline_ns,
+		       switching_ns);
 	(void)kill(burner, SIGKILL);
 	(void)waitpid(burner, NULL, 0);
 	on_cpu_free(bench.on_cpu);

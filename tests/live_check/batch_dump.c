@@ -64,8 +64,12 @@ static const struct batch_series *find_series(const struct batch *batch, uint32_
 	return NULL;
 }
 
-/* Rows of the span and of on-cpu, as uses; -EBADMSG when a row's series is not defined in the batch. */
-static int collect_uses(const struct batch *batch, const struct span *span, struct use *uses, size_t *ret_n)
+/*
+ * Rows of the span and of on-cpu, as uses; -EBADMSG when a row's series is not defined in the
+ * batch.
+ */
+static int collect_uses(const struct batch *batch, const struct span *span, struct use *uses,
+			size_t *ret_n)
 {
 	const struct batch_series *series = NULL;
 	size_t n = 0;
@@ -78,7 +82,8 @@ static int collect_uses(const struct batch *batch, const struct span *span, stru
 			series = find_series(batch, row->series);
 		if (!series)
 			return -EBADMSG;
-		if (series->type != EVENT_ON_CPU || time_ns < span->from_ns || time_ns >= span->to_ns)
+		if (series->type != EVENT_ON_CPU || time_ns < span->from_ns ||
+		    time_ns >= span->to_ns)
 			continue;
 		uses[n++] = (struct use){ series->process, row->stack, row->value };
 	}
@@ -108,11 +113,11 @@ static int print_use(const struct batch *batch, const struct use *use)
 
 	if (use->stack != 0 && !stack)
 		return -EBADMSG;
-	printf("stack\t%" PRIu64 "\t%s\t%" PRIu32, use->count, stack ? stack_cut_name(stack->cut) : "no-stack",
-	       use->process);
+	printf("stack\t%" PRIu64 "\t%s\t%" PRIu32, use->count,
+	       stack ? stack_cut_name(stack->cut) : "no-stack", use->process);
 	for (uint32_t i = 0; stack && i < stack->n_frames; i++)
-		printf("\t%u:%" PRIu32 ":%" PRIx64, stack->frames[i].kind, stack->frames[i].executable,
-		       stack->frames[i].address);
+		printf("\t%u:%" PRIu32 ":%" PRIx64, stack->frames[i].kind,
+		       stack->frames[i].executable, stack->frames[i].address);
 	printf("\n");
 	return 0;
 }
@@ -126,19 +131,21 @@ static void print_definitions(const struct batch *batch)
 		const struct batch_executable *executable = &batch->executables[i];
 
 		executable_id_format(&executable->id, identity);
-		printf("executable\t%" PRIu32 "\t%s\t%s\n", executable->number, identity, executable->name);
+		printf("executable\t%" PRIu32 "\t%s\t%s\n", executable->number, identity,
+		       executable->name);
 	}
 	for (uint32_t i = 0; i < batch->n_processes; i++) {
 		const struct batch_process *process = &batch->processes[i];
 
-		printf("process\t%" PRIu32 "\t%" PRIu32 "\t%" PRIu32 "\t%s\n", process->number, process->pid,
-		       process->parent_pid, process->name);
+		printf("process\t%" PRIu32 "\t%" PRIu32 "\t%" PRIu32 "\t%s\n", process->number,
+		       process->pid, process->parent_pid, process->name);
 		for (uint32_t k = 0; k < process->n_paths; k++)
 			printf("path\t%" PRIu32 "\t%" PRIu32 "\t%s\n", process->number,
 			       process->paths[k].executable, process->paths[k].path);
 	}
 	for (uint32_t i = 0; i < batch->n_counters; i++)
-		printf("counter\t%s\t%" PRIu64 "\n", batch->counters[i].name, batch->counters[i].value);
+		printf("counter\t%s\t%" PRIu64 "\n", batch->counters[i].name,
+		       batch->counters[i].value);
 }
 
 static int print_batch(struct batch *batch, const struct span *span)
@@ -180,7 +187,8 @@ static int dump_spool(const char *folder, const struct span *span)
 		if (r == 0)
 			r = print_batch(&batch, span);
 		if (r < 0)
-			fprintf(stderr, "batch %" PRIu64 ": %s %s\n", key.sequence, strerror(-r), message);
+			fprintf(stderr, "batch %" PRIu64 ": %s %s\n", key.sequence, strerror(-r),
+				message);
 		spool_remove_first(spool);
 		bytes_clear(&content);
 		arena_clear(arena);

@@ -92,8 +92,8 @@ static int make_table(const struct answers *answers, struct bytes *flat)
 		r = symbol_pack(bytes_view_of(&compiled), &stored);
 	if (r == 0)
 		r = symbol_unpack(bytes_view_of(&stored), flat);
-	if (r == 0 && (flat->size != compiled.size ||
-		       memcmp(flat->data, compiled.data, flat->size) != 0)) {
+	if (r == 0 &&
+	    (flat->size != compiled.size || memcmp(flat->data, compiled.data, flat->size) != 0)) {
 		fprintf(stderr, "the expanded table is not the compiled one\n");
 		r = -EBADMSG;
 	}
@@ -111,8 +111,9 @@ int main(int argc, char **argv)
 	int r;
 
 	if (!read_arguments(&answers, argc, argv)) {
-		fprintf(stderr, "usage: %s [--display] FILE [--executable FILE] [--alt FILE] "
-				"[--split FILE] < ADDRESSES\n",
+		fprintf(stderr,
+			"usage: %s [--display] FILE [--executable FILE] [--alt FILE] "
+			"[--split FILE] < ADDRESSES\n",
 			argv[0]);
 		return 2;
 	}

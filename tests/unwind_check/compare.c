@@ -278,7 +278,8 @@ static bool is_from_code(const struct check *check, uint64_t address)
 		if (address - check->start_code[i].vaddr < check->start_code[i].size ||
 		    behind_padding - check->start_code[i].vaddr < check->start_code[i].size)
 			return true;
-	return code_gaps_hold(&check->gaps, address) || code_gaps_hold(&check->gaps, behind_padding);
+	return code_gaps_hold(&check->gaps, address) ||
+	       code_gaps_hold(&check->gaps, behind_padding);
 }
 
 /* A row that ends stacks where the program begins, or in the byte before an entry. */

@@ -12,6 +12,7 @@
 #include "common/base.h"
 
 /*          id               name               what it means */
+/* clang-format off */
 #define OUTCOMES(X)                                                                                \
 	X(EQUAL, "equal", "the rule says what readelf says")                                       \
 	X(EXPRESSION, "expression", "the rule has a known shape, whose text readelf prints")       \
@@ -24,6 +25,7 @@
 	X(DIFFERS, "differs", "the rule says something else")                                      \
 	X(INVENTED, "invented", "the table has a rule where there is no FDE")                      \
 	X(FROM_CODE, "from code", "the same, read from the code of a gap (agent/unwind/code_gaps.h)")
+/* clang-format on */
 
 enum outcome {
 #define X(id, ...) OUTCOME_##id,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Compares the two sources of rows that an unstripped Go program has: Go's own table of functions, and the
- * .debug_frame that Go's linker writes. At every address where a row of either begins, the CFA has to be the same
- * one.
+ * Compares the two sources of rows that an unstripped Go program has: Go's own table of functions,
+ * and the .debug_frame that Go's linker writes. At every address where a row of either begins, the
+ * CFA has to be the same one.
  *
  *   go_check [-v] FILE...      exits 1 below 99.9 % of agreement, or where a file has not both
  */
@@ -25,11 +25,14 @@ struct agreement {
 	uint64_t same, differs, special, only_go, only_dwarf;
 };
 
-static struct unwind_builder *builder_of(const struct elf_file *elf, const struct unwind_dialect *dialect)
+static struct unwind_builder *builder_of(const struct elf_file *elf,
+					 const struct unwind_dialect *dialect)
 {
 	struct unwind_builder *builder = NULL;
 
-	return unwind_builder_new(dialect, elf->load_segments, elf->n_load_segments, &builder) < 0 ? NULL : builder;
+	return unwind_builder_new(dialect, elf->load_segments, elf->n_load_segments, &builder) < 0
+		       ? NULL
+		       : builder;
 }
 
 static bool finish(struct unwind_builder *builder, struct unwind_table *ret_table)
@@ -46,7 +49,8 @@ static bool compile_go(const struct elf_file *elf, const struct unwind_dialect *
 	struct go_file go;
 
 	return builder && go_file_find(elf, &go) == 1 &&
-	       go_frames_add(elf, &go.pclntab, go.text_start, dialect, builder) == 1 && finish(builder, ret_table);
+	       go_frames_add(elf, &go.pclntab, go.text_start, dialect, builder) == 1 &&
+	       finish(builder, ret_table);
 }
 
 static bool compile_dwarf(const struct elf_file *elf, const struct unwind_dialect *dialect,
@@ -59,8 +63,8 @@ static bool compile_dwarf(const struct elf_file *elf, const struct unwind_dialec
 	struct eh_frame_section section = { .is_debug_frame = true };
 
 	if (!builder || !found ||
-	    section_reader_new(elf, found->file_offset, found->size, found->flags & 0x800, MAX_SECTION_BYTES,
-			       &reader) != 1)
+	    section_reader_new(elf, found->file_offset, found->size, found->flags & 0x800,
+			       MAX_SECTION_BYTES, &reader) != 1)
 		return false;
 	section.size = section_reader_size(reader);
 	if (bytes_reserve(&content, section.size) < 0 ||
@@ -76,13 +80,13 @@ static bool is_by_sp(const struct abi_unwind_rule *rule)
 	return rule->cfa == UNWIND_CFA_SP;
 }
 
-static void compare_at(uint64_t elf_addr, const struct unwind_table *go, const struct unwind_table *dwarf,
-		       struct agreement *agreement, bool verbose)
+static void compare_at(uint64_t elf_addr, const struct unwind_table *go,
+		       const struct unwind_table *dwarf, struct agreement *agreement, bool verbose)
 {
 	const struct abi_unwind_rule *a = unwind_table_find(go, elf_addr);
 	const struct abi_unwind_rule *b = unwind_table_find(dwarf, elf_addr);
-	bool is_same = is_by_sp(a) && is_by_sp(b) && a->cfa_offset == b->cfa_offset && a->ra == b->ra &&
-		       a->ra_offset == b->ra_offset;
+	bool is_same = is_by_sp(a) && is_by_sp(b) && a->cfa_offset == b->cfa_offset &&
+		       a->ra == b->ra && a->ra_offset == b->ra_offset;
 
 	if (b->cfa == UNWIND_CFA_NONE || b->cfa == UNWIND_CFA_UNSUPPORTED)
 		agreement->only_go += a->cfa != UNWIND_CFA_NONE;
@@ -96,16 +100,19 @@ static void compare_at(uint64_t elf_addr, const struct unwind_table *go, const s
 		agreement->differs++;
 	if (verbose && !is_same && a->cfa != UNWIND_CFA_NONE && b->cfa != UNWIND_CFA_NONE &&
 	    b->cfa != UNWIND_CFA_UNSUPPORTED)
-		printf("  %" PRIx64 ": go cfa %d+%d ra %d+%d, .debug_frame cfa %d+%d ra %d+%d\n", elf_addr, a->cfa,
-		       a->cfa_offset, a->ra, a->ra_offset, b->cfa, b->cfa_offset, b->ra, b->ra_offset);
+		printf("  %" PRIx64 ": go cfa %d+%d ra %d+%d, .debug_frame cfa %d+%d ra %d+%d\n",
+		       elf_addr, a->cfa, a->cfa_offset, a->ra, a->ra_offset, b->cfa, b->cfa_offset,
+		       b->ra, b->ra_offset);
 }
 
 /* At the beginning of each row of @rows_of. */
 static void compare_rows(const struct unwind_table *rows_of, const struct unwind_table *go,
-			 const struct unwind_table *dwarf, struct agreement *agreement, bool verbose)
+			 const struct unwind_table *dwarf, struct agreement *agreement,
+			 bool verbose)
 {
 	for (uint32_t page = 0; page < rows_of->n_pages; page++)
-		for (uint32_t row = rows_of->page_first[page]; row < rows_of->page_first[page + 1]; row++)
+		for (uint32_t row = rows_of->page_first[page]; row < rows_of->page_first[page + 1];
+		     row++)
 			compare_at(rows_of->base_address + ((uint64_t)page << UNWIND_PAGE_SHIFT) +
 					   rows_of->rows[row].offset,
 				   go, dwarf, agreement, verbose);
@@ -123,16 +130,19 @@ static bool check(const char *path, bool verbose)
 	if (fd < 0 || elf_file_open(fd, &elf) < 0)
 		return false;
 	dialect.machine = cfi_machine_of(elf->machine);
-	if (!dialect.machine || !compile_go(elf, &dialect, &go) || !compile_dwarf(elf, &dialect, &dwarf)) {
+	if (!dialect.machine || !compile_go(elf, &dialect, &go) ||
+	    !compile_dwarf(elf, &dialect, &dwarf)) {
 		printf("%s: has not both\n", path);
 		return false;
 	}
 	compare_rows(&go, &go, &dwarf, &agreement, verbose);
 	compare_rows(&dwarf, &go, &dwarf, &agreement, false);
 	n_compared = agreement.same + agreement.differs;
-	printf("%s: %" PRIu64 " rows agree, %" PRIu64 " differ, %" PRIu64 " at ends and switches of stacks, %" PRIu64
-	       " of .gopclntab alone, %" PRIu64 " of .debug_frame alone\n",
-	       path, agreement.same, agreement.differs, agreement.special, agreement.only_go, agreement.only_dwarf);
+	printf("%s: %" PRIu64 " rows agree, %" PRIu64 " differ, %" PRIu64
+	       " at ends and switches of stacks, %" PRIu64 " of .gopclntab alone, %" PRIu64
+	       " of .debug_frame alone\n",
+	       path, agreement.same, agreement.differs, agreement.special, agreement.only_go,
+	       agreement.only_dwarf);
 	return agreement.differs * 1000 <= n_compared && agreement.only_dwarf * 1000 <= n_compared;
 }
 

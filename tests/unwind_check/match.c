@@ -144,10 +144,11 @@ void text_of_cfa(const struct abi_unwind_rule *rule, char *ret_text, size_t size
 			       "DW_OP_ge; DW_OP_lit3; DW_OP_shl; DW_OP_plus)",
 			       rule->cfa_offset);
 	else if (rule->cfa == UNWIND_CFA_DEREF_INDEXED)
-		(void)snprintf(ret_text, size,
-			       "(DW_OP_breg7 (rsp): %d; DW_OP_breg%u (%s): 0; DW_OP_lit8; DW_OP_mul; "
-			       "DW_OP_plus; DW_OP_deref; DW_OP_plus_uconst: 8)",
-			       rule->cfa_offset, rule->cfa_register, x86_names[rule->cfa_register & 15]);
+		(void)snprintf(
+			ret_text, size,
+			"(DW_OP_breg7 (rsp): %d; DW_OP_breg%u (%s): 0; DW_OP_lit8; DW_OP_mul; "
+			"DW_OP_plus; DW_OP_deref; DW_OP_plus_uconst: 8)",
+			rule->cfa_offset, rule->cfa_register, x86_names[rule->cfa_register & 15]);
 	else if (rule->cfa_addend != 0)
 		(void)snprintf(ret_text, size, "(%s: %d; DW_OP_deref; DW_OP_plus_uconst: %d)", base,
 			       rule->cfa_offset, rule->cfa_addend);

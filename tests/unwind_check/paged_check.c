@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Whether table files say what the tables say that they were made of: at the first and the last address of every row of
- * every file.
+ * Whether table files say what the tables say that they were made of: at the first and the last
+ * address of every row of every file.
  *
  *   paged_check FILE...     FILE of "-": names come from standard input, one a line
  *
- * Prints the totals, and what a row takes with all that belongs to it. Exits 1 if a row is lost or differs.
+ * Prints the totals, and what a row takes with all that belongs to it. Exits 1 if a row is lost or
+ * differs.
  */
 
 #include <fcntl.h>
@@ -38,7 +39,8 @@ static bool covers(const struct abi_unwind_chunk *chunk, uint64_t elf_addr)
 	return (elf_addr >> chunk->unit_shift) - chunk->first_unit < chunk->n_units;
 }
 
-static const struct abi_unwind_rule *find(struct reader *reader, uint64_t elf_addr, struct totals *totals)
+static const struct abi_unwind_rule *find(struct reader *reader, uint64_t elf_addr,
+					  struct totals *totals)
 {
 	const struct abi_unwind_chunk *chunk = &reader->record.chunk;
 	const struct abi_unwind_rule *rule = NULL;
@@ -59,8 +61,8 @@ static const struct abi_unwind_rule *find(struct reader *reader, uint64_t elf_ad
 	return rule;
 }
 
-static void check_address(struct reader *reader, const struct unwind_table *table, uint64_t elf_addr,
-			  struct totals *totals)
+static void check_address(struct reader *reader, const struct unwind_table *table,
+			  uint64_t elf_addr, struct totals *totals)
 {
 	const struct abi_unwind_rule *rule = find(reader, elf_addr, totals);
 
@@ -70,7 +72,8 @@ static void check_address(struct reader *reader, const struct unwind_table *tabl
 		totals->n_differ++;
 }
 
-static void check_rows(struct reader *reader, const struct unwind_table *table, struct totals *totals)
+static void check_rows(struct reader *reader, const struct unwind_table *table,
+		       struct totals *totals)
 {
 	for (uint32_t page = 0; page < table->n_pages; page++) {
 		uint64_t start = table->base_address + ((uint64_t)page << UNWIND_PAGE_SHIFT);
@@ -80,7 +83,9 @@ static void check_rows(struct reader *reader, const struct unwind_table *table, 
 
 			check_address(reader, table, start + table->rows[i].offset, totals);
 			check_address(reader, table,
-				      start + (is_last ? UNWIND_PAGE_MASK : table->rows[i + 1].offset - 1u), totals);
+				      start + (is_last ? UNWIND_PAGE_MASK
+						       : table->rows[i + 1].offset - 1u),
+				      totals);
 		}
 	}
 }
@@ -148,13 +153,18 @@ int main(int argc, char **argv)
 			check(line, &totals);
 		}
 	}
-	printf("%" PRIu64 " files, %" PRIu64 " refused; %" PRIu64 " rows: %" PRIu64 " differ, %" PRIu64 " lost\n",
+	printf("%" PRIu64 " files, %" PRIu64 " refused; %" PRIu64 " rows: %" PRIu64
+	       " differ, %" PRIu64 " lost\n",
 	       totals.n_files, totals.n_refused, totals.n_rows, totals.n_differ, totals.n_lost);
-	/* In the maps: chunks, a cell for each page, and at most each file's rules (equal ones of all are one). */
+	/*
+	 * In the maps: chunks, a cell for each page, and at most each file's rules (equal ones of
+	 * all are one).
+	 */
 	if (totals.n_rows > 0)
-		printf("%" PRIu64 " chunks, %" PRIu64 " of them of dense pages; %.3f bytes a row\n", totals.n_chunks,
-		       totals.n_dense_chunks,
-		       (double)(totals.n_chunks * UNWIND_SLOT_BYTES + totals.n_pages * sizeof(uint32_t) +
+		printf("%" PRIu64 " chunks, %" PRIu64 " of them of dense pages; %.3f bytes a row\n",
+		       totals.n_chunks, totals.n_dense_chunks,
+		       (double)(totals.n_chunks * UNWIND_SLOT_BYTES +
+				totals.n_pages * sizeof(uint32_t) +
 				totals.n_rules * sizeof(struct abi_unwind_rule)) /
 			       (double)totals.n_rows);
 	return totals.n_differ + totals.n_lost > 0;

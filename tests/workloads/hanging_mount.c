@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hanging_mount FOLDER FILE: mounts a FUSE file system on FOLDER that contains FILE under the name "program". It
- * answers requests until SIGUSR1. After that it reads requests and never answers them, so that a process which makes
- * one waits in the kernel, where no signal ends it. Prints "mounted" and "hangs".
+ * hanging_mount FOLDER FILE: mounts a FUSE file system on FOLDER that contains FILE under the name
+ * "program". It answers requests until SIGUSR1. After that it reads requests and never answers
+ * them, so that a process which makes one waits in the kernel, where no signal ends it. Prints
+ * "mounted" and "hangs".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 #define NODE_PROGRAM 2
-#define NAME "program"
+#define NAME         "program"
 
 static volatile sig_atomic_t hangs;
 static char buffer[1 << 20];
@@ -31,7 +32,9 @@ static void on_signal(int number)
 
 static void answer(const struct fuse_in_header *in, int error, const void *data, size_t size)
 {
-	struct fuse_out_header out = { .len = (uint32_t)(sizeof(out) + size), .error = error, .unique = in->unique };
+	struct fuse_out_header out = { .len = (uint32_t)(sizeof(out) + size),
+				       .error = error,
+				       .unique = in->unique };
 	static char message[(1 << 20) + sizeof(out)];
 
 	memcpy(message, &out, sizeof(out));
@@ -54,8 +57,9 @@ static struct fuse_attr attributes_of(uint64_t node)
 static void answer_read(const struct fuse_in_header *in, const struct fuse_read_in *request)
 {
 	static char data[1 << 20];
-	ssize_t n = pread(content, data, request->size < sizeof(data) ? request->size : sizeof(data),
-			  (off_t)request->offset);
+	ssize_t n =
+		pread(content, data, request->size < sizeof(data) ? request->size : sizeof(data),
+		      (off_t)request->offset);
 
 	answer(in, n < 0 ? -EIO : 0, data, n < 0 ? 0 : (size_t)n);
 }
@@ -77,8 +81,11 @@ static void answer_init(const struct fuse_in_header *in, const struct fuse_init_
 
 static void serve(const struct fuse_in_header *in, const void *request)
 {
-	/* All validity times are 0: the kernel caches nothing, and sends a request for each access. */
-	struct fuse_entry_out entry = { .nodeid = NODE_PROGRAM, .attr = attributes_of(NODE_PROGRAM) };
+	/*
+	 * All validity times are 0: the kernel caches nothing, and sends a request for each access.
+	 */
+	struct fuse_entry_out entry = { .nodeid = NODE_PROGRAM,
+					.attr = attributes_of(NODE_PROGRAM) };
 	struct fuse_attr_out attributes = { .attr = attributes_of(in->nodeid) };
 	struct fuse_open_out opened = { .open_flags = FOPEN_KEEP_CACHE };
 
@@ -122,7 +129,8 @@ static int mount_on(const char *folder)
 	device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (device < 0)
 		return -1;
-	(void)snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", device);
+	(void)snprintf(options, sizeof(options),
+		       "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", device);
 	return mount("hanging", folder, "fuse", MS_NOSUID | MS_NODEV, options);
 }
 
@@ -154,6 +162,7 @@ int main(int argc, char **argv)
 		if (n < (ssize_t)sizeof(struct fuse_in_header))
 			return 0;
 		if (!hangs)
-			serve((const struct fuse_in_header *)buffer, buffer + sizeof(struct fuse_in_header));
+			serve((const struct fuse_in_header *)buffer,
+			      buffer + sizeof(struct fuse_in_header));
 	}
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hung_memory FILE: a process whose command line and whose main thread's stack lie in a mapping of the last 64 KiB of
- * FILE that was never touched: whoever reads them waits for the file system of FILE. The main thread waits in the
- * kernel for good. Another thread prints "ready", and maps and unmaps a page ten times a second, for which it needs the
- * lock of the process's mappings: once somebody who waits for FILE holds that lock, this thread waits for it too, and
- * whoever wants to read the mappings waits behind this thread. The process calls itself another name than that of its
- * program.
+ * hung_memory FILE: a process whose command line and whose main thread's stack lie in a mapping of
+ * the last 64 KiB of FILE that was never touched: whoever reads them waits for the file system of
+ * FILE. The main thread waits in the kernel for good. Another thread prints "ready", and maps and
+ * unmaps a page ten times a second, for which it needs the lock of the process's mappings: once
+ * somebody who waits for FILE holds that lock, this thread waits for it too, and whoever wants to
+ * read the mappings waits behind this thread. The process calls itself another name than that of
+ * its program.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,12 +20,12 @@
 #include <unistd.h>
 
 #define MAPPED_BYTES 65536
-#define PAGE	     4096UL
+#define PAGE         4096UL
 
 struct replaced {
 	const char *file;
 	uintptr_t start; /* of the main thread's stack that is in use, down to the page */
-	uintptr_t end;	 /* behind the page where the command line begins */
+	uintptr_t end;   /* behind the page where the command line begins */
 };
 
 /* The main thread is in the kernel by then, and what it wrote is lost. */
@@ -37,8 +38,9 @@ static int replace(const struct replaced *replaced)
 	if (fd < 0 || fstat(fd, &status) < 0 || replaced->end - replaced->start > MAPPED_BYTES ||
 	    status.st_size < 2 * MAPPED_BYTES)
 		return -1;
-	mapped = mmap((void *)replaced->start, replaced->end - replaced->start, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_FIXED, fd, (status.st_size - MAPPED_BYTES) & -(off_t)PAGE);
+	mapped = mmap((void *)replaced->start, replaced->end - replaced->start,
+		      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
+		      (status.st_size - MAPPED_BYTES) & -(off_t)PAGE);
 	return mapped == MAP_FAILED ? -1 : 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lazy_memory: a process with a thread whose stack has no pages: they are registered with userfaultfd, and nobody
- * supplies them. The thread sleeps in the kernel. Whoever reads its stack waits until this process ends. Prints
- * "ready"; exit status 77 if the kernel refuses userfaultfd.
+ * lazy_memory: a process with a thread whose stack has no pages: they are registered with
+ * userfaultfd, and nobody supplies them. The thread sleeps in the kernel. Whoever reads its stack
+ * waits until this process ends. Prints "ready"; exit status 77 if the kernel refuses userfaultfd.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,8 +46,8 @@ static int give_up_pages(uint8_t *stack)
 
 int main(void)
 {
-	uint8_t *stack =
-		mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	uint8_t *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	const struct timespec pause_time = { .tv_nsec = 100000000 };
 	pthread_attr_t attributes;
 	pthread_t thread;

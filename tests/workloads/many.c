@@ -4,8 +4,9 @@
  *
  *   many COUNT COMMAND [ARGUMENT...]
  *
- * {} in an argument becomes the number of the process, from 0. Prints "ready" when all have been executed. When it ends
- * for whatever reason, the kernel ends them (PR_SET_PDEATHSIG). Exits with 1 as soon as one of them ends.
+ * {} in an argument becomes the number of the process, from 0. Prints "ready" when all have been
+ * executed. When it ends for whatever reason, the kernel ends them (PR_SET_PDEATHSIG). Exits with 1
+ * as soon as one of them ends.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes one element of a BPF hash map by the system call, again and again, as agents do that keep their tables in
- * maps. While it is inside, the kernel calls no perf event's program on its CPU.
+ * Changes one element of a BPF hash map by the system call, again and again, as agents do that keep
+ * their tables in maps. While it is inside, the kernel calls no perf event's program on its CPU.
  *
  *   map_updates [SECONDS]
  */

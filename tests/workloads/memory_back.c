@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that end with much memory: most of what each does from then on, the kernel does after the process has given
- * its memory back. At the end the CPU time of all of them is printed, in microseconds.
+ * Processes that end with much memory: most of what each does from then on, the kernel does after
+ * the process has given its memory back. At the end the CPU time of all of them is printed, in
+ * microseconds.
  *
  *   memory_back PROCESSES MIB
  */
@@ -42,7 +43,7 @@ int main(int argc, char **argv)
 	}
 	if (getrusage(RUSAGE_CHILDREN, &usage) < 0)
 		return 1;
-	printf("%ld\n", (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 + usage.ru_utime.tv_usec +
-				usage.ru_stime.tv_usec);
+	printf("%ld\n", (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+				usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 	return 0;
 }

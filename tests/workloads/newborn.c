@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that live for some milliseconds, one after the other: none of them is known to the kernel side at its first
- * tick.
+ * Programs that live for some milliseconds, one after the other: none of them is known to the
+ * kernel side at its first tick.
  *
  *   newborn MODE MILLISECONDS COUNT     runs itself COUNT times
  *
@@ -52,7 +52,8 @@ uint64_t descend(uint64_t bytes, uint64_t milliseconds)
 	uint64_t result;
 
 	frame[0] = (char)bytes;
-	result = bytes > FRAME_BYTES ? descend(bytes - FRAME_BYTES, milliseconds) : work(milliseconds);
+	result = bytes > FRAME_BYTES ? descend(bytes - FRAME_BYTES, milliseconds)
+				     : work(milliseconds);
 	return result + (uint64_t)frame[0];
 }
 
@@ -97,8 +98,8 @@ static int exec_with_memory(char *program)
 {
 	char *const arguments[] = { program, "nothing", "0", NULL };
 
-	if (mmap(NULL, EXEC_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) ==
-	    MAP_FAILED)
+	if (mmap(NULL, EXEC_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
 		return 1;
 	(void)execv(program, arguments);
 	return 1;
@@ -123,7 +124,8 @@ int main(int argc, char **argv)
 {
 	uint64_t milliseconds = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
 	uint64_t count = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
-	char *const arguments[] = { argv[0], argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "", NULL };
+	char *const arguments[] = { argv[0], argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "",
+				    NULL };
 
 	if (argc < 3)
 		return 2;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * As many context switches as there can be: pairs of threads that hand a byte to and fro over two pipes.
+ * As many context switches as there can be: pairs of threads that hand a byte to and fro over two
+ * pipes.
  *
  *   pingpong [PAIRS [SECONDS [WORK_NS [CPU]]]]    default 1, 10, 0
  *
- * Each thread works for WORK_NS before it hands the byte over. With CPU all threads stay on that one. They are batch
- * threads, which do not push each other off the CPU: who hands the byte over goes on until it waits, so that the time
- * it did not run is the time that it waited.
+ * Each thread works for WORK_NS before it hands the byte over. With CPU all threads stay on that
+ * one. They are batch threads, which do not push each other off the CPU: who hands the byte over
+ * goes on until it waits, so that the time it did not run is the time that it waited.
  *
- * Prints at the end: how often a byte was handed over, the microseconds that the threads did not run, and for how many
- * of them they could have (by the kernel's account: pushed off the CPU, which is no wait, or woken and not there yet,
- * which still is one).
+ * Prints at the end: how often a byte was handed over, the microseconds that the threads did not
+ * run, and for how many of them they could have (by the kernel's account: pushed off the CPU, which
+ * is no wait, or woken and not there yet, which still is one).
  */
 #include <inttypes.h>
 #include <pthread.h>

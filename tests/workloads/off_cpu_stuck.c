@@ -35,7 +35,8 @@ VISIBLE int become_another(char *program, char *seconds);
 
 static void sleep_ns(uint64_t ns)
 {
-	struct timespec time = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+	struct timespec time = { .tv_sec = (time_t)(ns / 1000000000u),
+				 .tv_nsec = (long)(ns % 1000000000u) };
 
 	nanosleep(&time, NULL);
 }

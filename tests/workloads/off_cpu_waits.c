@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits of known kinds, each in a function and a thread of its own, timed around the call that waits.
+ * Waits of known kinds, each in a function and a thread of its own, timed around the call that
+ * waits.
  *
  *   off_cpu_waits [SECONDS [FILE]]    default 10; FILE, of 16 MiB, is read past the page cache
  *   off_cpu_waits SECONDS asleep      only the one that sleeps, 50 times a second
  *
- * Prints a line for each function when it is done: its name, how often it waited, and for how many microseconds.
+ * Prints a line for each function when it is done: its name, how often it waited, and for how many
+ * microseconds.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,7 +22,7 @@
 #define MS 1000000u
 
 #define DISK_BLOCK_BYTES (4 << 20)
-#define DISK_FILE_BYTES	 (16 << 20)
+#define DISK_FILE_BYTES  (16 << 20)
 
 struct waiter {
 	const char *name; /* of the function and, its first 15 bytes, of the thread */
@@ -40,7 +42,8 @@ static uint64_t stop_ns;
 
 static void sleep_ns(uint64_t ns)
 {
-	struct timespec time = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+	struct timespec time = { .tv_sec = (time_t)(ns / 1000000000u),
+				 .tv_nsec = (long)(ns % 1000000000u) };
 
 	nanosleep(&time, NULL);
 }
@@ -155,7 +158,8 @@ int main(int argc, char **argv)
 	pthread_t threads[sizeof(waiters) / sizeof(waiters[0])];
 	pthread_t holder, feeder;
 
-	stop_ns = clock_read_ns(CLOCK_MONOTONIC) + (argc > 1 ? strtoull(argv[1], NULL, 10) : 10) * 1000 * MS;
+	stop_ns = clock_read_ns(CLOCK_MONOTONIC) +
+		  (argc > 1 ? strtoull(argv[1], NULL, 10) : 10) * 1000 * MS;
 	if (argc > 2 && strcmp(argv[2], "asleep") == 0)
 		n_waiters = 1;
 	else if (argc > 2)
@@ -172,7 +176,8 @@ int main(int argc, char **argv)
 		pthread_create(&threads[i], NULL, repeat, &waiters[i]);
 	for (size_t i = 0; i < n_waiters; i++) {
 		pthread_join(threads[i], NULL);
-		printf("%s %" PRIu64 " %" PRIu64 "\n", waiters[i].name, waiters[i].count, waiters[i].waited_ns / 1000);
+		printf("%s %" PRIu64 " %" PRIu64 "\n", waiters[i].name, waiters[i].count,
+		       waiters[i].waited_ns / 1000);
 	}
 	return 0;
 }

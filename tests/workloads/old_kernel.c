@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library for LD_PRELOAD: uname() reports Linux 6.1.20, which the agent refuses (common/kernel_version.h).
+ * A library for LD_PRELOAD: uname() reports Linux 6.1.20, which the agent refuses
+ * (common/kernel_version.h).
  */
 #include <string.h>
 #include <sys/syscall.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Loads one library, computes in it, unloads it, and loads another, which the kernel puts to the same address; again
- * and again.
+ * Loads one library, computes in it, unloads it, and loads another, which the kernel puts to the
+ * same address; again and again.
  *
  *   swap_libraries SECONDS LIBRARY_A LIBRARY_B      exits 3 if the addresses differ
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Computes below functions of the C library: in comparisons of qsort(), in a signal handler, in a thread. Built by the
- * test that uses it, with another C library.
+ * Computes below functions of the C library: in comparisons of qsort(), in a signal handler, in a
+ * thread. Built by the test that uses it, with another C library.
  *
  *   through_libc SECONDS
  */
@@ -61,7 +61,8 @@ __attribute__((noinline)) void *in_thread(void *argument)
 
 int main(int argc, char **argv)
 {
-	const struct itimerval interval = { .it_interval = { .tv_usec = 5000 }, .it_value = { .tv_usec = 5000 } };
+	const struct itimerval interval = { .it_interval = { .tv_usec = 5000 },
+					    .it_value = { .tv_usec = 5000 } };
 	struct sigaction action = { .sa_handler = in_handler };
 	time_t end = time(NULL) + (argc > 1 ? strtol(argv[1], NULL, 10) : 10);
 	sigset_t alarm_signal;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks that are hard to walk, without frame pointers, of known shape and known shares (by count of loop steps):
+ * Stacks that are hard to walk, without frame pointers, of known shape and known shares (by count
+ * of loop steps):
  *
  *   unwound MODE [SECONDS]    default 10
  *
@@ -37,7 +38,7 @@
 
 #include "spin.h"
 
-#define DEEP_LEVELS 400
+#define DEEP_LEVELS   400
 #define MUTUAL_LEVELS 100
 #define MANY_MAPPINGS 4000
 
@@ -91,7 +92,10 @@ uint64_t descend(uint64_t seed, unsigned int levels)
 	return seed + 1;
 }
 
-/* The frame's size is not what call frame information can know: it goes by a frame pointer, here alone. */
+/*
+ * The frame's size is not what call frame information can know: it goes by a frame pointer, here
+ * alone.
+ */
 uint64_t descend_by_pointer(uint64_t seed, unsigned int levels)
 {
 	volatile char large[16 * (levels % 7 + 1)];
@@ -262,25 +266,26 @@ typedef uint64_t (*made_code)(uint64_t seed);
 static made_code make_code(void)
 {
 	static const unsigned char outer[] = {
-		0x55,		  /* push %rbp */
-		0x48, 0x89, 0xe5, /* mov %rsp, %rbp */
-		0xe8, 7, 0, 0, 0, /* call inner */
-		0x5d,		  /* pop %rbp */
-		0xc3,		  /* ret */
+		0x55,                      /* push %rbp */
+		0x48, 0x89, 0xe5,          /* mov %rsp, %rbp */
+		0xe8, 7,    0,    0,    0, /* call inner */
+		0x5d,                      /* pop %rbp */
+		0xc3,                      /* ret */
 		0x90, 0x90, 0x90, 0x90, 0x90,
 	};
 	static const unsigned char inner[] = {
 		0x55, 0x48, 0x89, 0xe5, 0x53, /* ...; push %rbx */
-		0x48, 0x83, 0xec, 0x28,	      /* sub $40, %rsp */
-		0x48, 0xb8,		      /* movabs $both_leaves, %rax */
+		0x48, 0x83, 0xec, 0x28,       /* sub $40, %rsp */
+		0x48, 0xb8,                   /* movabs $both_leaves, %rax */
 	};
 	static const unsigned char end[] = {
-		0xff, 0xd0,		      /* call *%rax */
-		0x48, 0x83, 0xc4, 0x28,	      /* add $40, %rsp */
-		0x5b, 0x5d, 0xc3,	      /* pop %rbx; pop %rbp; ret */
+		0xff, 0xd0,             /* call *%rax */
+		0x48, 0x83, 0xc4, 0x28, /* add $40, %rsp */
+		0x5b, 0x5d, 0xc3,       /* pop %rbx; pop %rbp; ret */
 	};
 	uint64_t (*target)(uint64_t) = both_leaves;
-	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *code =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned char *next = code;
 
 	if (code == MAP_FAILED)
@@ -298,13 +303,15 @@ static made_code make_code(void)
 static made_code make_code_with_zero(void)
 {
 	static const unsigned char begin[] = {
-		0x55,	    /* push %rbp */
+		0x55,       /* push %rbp */
 		0x31, 0xed, /* xor %ebp, %ebp */
 		0x48, 0xb8, /* movabs $both_leaves, %rax */
 	};
-	static const unsigned char end[] = { 0xff, 0xd0, 0x5d, 0xc3 }; /* call *%rax; pop %rbp; ret */
+	static const unsigned char end[] = { 0xff, 0xd0, 0x5d,
+					     0xc3 }; /* call *%rax; pop %rbp; ret */
 	uint64_t (*target)(uint64_t) = both_leaves;
-	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *code =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned char *next = code;
 
 	if (code == MAP_FAILED)
@@ -372,7 +379,10 @@ static void map_many_times(void)
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
 	for (int i = 0; i < MANY_MAPPINGS; i++) {
-		/* What is mapped of it does not matter, as nothing runs there; neighbours cannot be merged. */
+		/*
+		 * What is mapped of it does not matter, as nothing runs there; neighbours cannot be
+		 * merged.
+		 */
 		if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
 			abort();
 	}
@@ -397,15 +407,15 @@ struct code_range {
 #define CODE_PAGE 4096
 
 /*
- * Takes away the code that calls it: so it lies on a page by itself, behind the rest of the code, and calls the C
- * library by pointers.
+ * Takes away the code that calls it: so it lies on a page by itself, behind the rest of the code,
+ * and calls the C library by pointers.
  */
 __attribute__((section(".code_copier"), aligned(CODE_PAGE), noinline)) static bool
 copy_in_place(const struct code_range *code, const uint8_t *bytes, __typeof__(mmap) *map_memory,
 	      __typeof__(mprotect) *protect, __typeof__(memcpy) *copy)
 {
-	if (map_memory(code->start, code->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		       0) == MAP_FAILED)
+	if (map_memory(code->start, code->bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return false;
 	copy(code->start, bytes, code->bytes);
 	return protect(code->start, code->bytes, PROT_READ | PROT_EXEC) == 0;
@@ -443,7 +453,8 @@ static void copy_code(bool in_place)
 	if (in_place)
 		return;
 	if (mprotect(copy, code.bytes, PROT_READ | PROT_EXEC) < 0 ||
-	    mremap(copy, code.bytes, code.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, code.start) == MAP_FAILED)
+	    mremap(copy, code.bytes, code.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, code.start) ==
+		    MAP_FAILED)
 		exit(1);
 }
 
@@ -494,7 +505,8 @@ int main(int argc, char **argv)
 	uint64_t seed = end_ns;
 	size_t mode = 0;
 
-	while (mode < sizeof(modes) / sizeof(modes[0]) && (argc < 2 || strcmp(argv[1], modes[mode].name) != 0))
+	while (mode < sizeof(modes) / sizeof(modes[0]) &&
+	       (argc < 2 || strcmp(argv[1], modes[mode].name) != 0))
 		mode++;
 	if (mode == sizeof(modes) / sizeof(modes[0]))
 		return 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stacks worth recording: recorded_program CASE [NUMBER] runs into a breakpoint instruction at the place that the case
- * is about, or just before it. Compiled without frame pointers.
+ * Stacks worth recording: recorded_program CASE [NUMBER] runs into a breakpoint instruction at the
+ * place that the case is about, or just before it. Compiled without frame pointers.
  */
 
 #include <signal.h>
@@ -49,13 +49,15 @@ static void on_fault(int number)
 
 static int fault(void)
 {
-	void *memory = mmap(NULL, ALTERNATE_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(NULL, ALTERNATE_STACK_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	stack_t alternate = { .ss_sp = memory, .ss_size = ALTERNATE_STACK_BYTES };
 	struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_ONSTACK };
 	const volatile int *nowhere = NULL;
 
 	__asm__ volatile("" : "+r"(nowhere));
-	if (memory == MAP_FAILED || sigaltstack(&alternate, NULL) != 0 || sigaction(SIGSEGV, &action, NULL) != 0)
+	if (memory == MAP_FAILED || sigaltstack(&alternate, NULL) != 0 ||
+	    sigaction(SIGSEGV, &action, NULL) != 0)
 		return 1;
 	return read_through(nowhere) + 1;
 }
@@ -75,7 +77,8 @@ static int sort(void)
 }
 
 /* Its frame is aligned beyond 16 bytes and has a size known at run time: the CFA is in memory. */
-__attribute__((noinline)) static int realigned(int a, int b, int c, int d, int e, int f, size_t size)
+__attribute__((noinline)) static int realigned(int a, int b, int c, int d, int e, int f,
+					       size_t size)
 {
 	_Alignas(64) char block[64];
 	char *copy = __builtin_alloca(size);
@@ -106,7 +109,8 @@ static int bind(const char *text)
 }
 
 /* Registers that it keeps over calls of it knows not what are pushed first, and popped last. */
-__attribute__((noinline)) static long many_registers(const int *a, const int *b, const int *c, const int *d)
+__attribute__((noinline)) static long many_registers(const int *a, const int *b, const int *c,
+						     const int *d)
 {
 	int (*volatile reader)(const volatile int *pointer) = read_through;
 	long sum = reader(a);
@@ -135,14 +139,14 @@ static int call_generated_code(void)
 {
 #if defined(__x86_64__)
 	static const uint8_t code[] = {
-		0x55,				/* push %rbp */
-		0x48, 0x89, 0xe5,		/* mov %rsp, %rbp */
-		0x48, 0x83, 0xec, 0x40,		/* sub $64, %rsp */
-		0x48, 0x89, 0xf8,		/* mov %rdi, %rax */
-		0xbf, 0x07, 0x00, 0x00, 0x00,	/* mov $7, %edi */
-		0xff, 0xd0,			/* call *%rax */
-		0xc9,				/* leave */
-		0xc3,				/* ret */
+		0x55,                         /* push %rbp */
+		0x48, 0x89, 0xe5,             /* mov %rsp, %rbp */
+		0x48, 0x83, 0xec, 0x40,       /* sub $64, %rsp */
+		0x48, 0x89, 0xf8,             /* mov %rdi, %rax */
+		0xbf, 0x07, 0x00, 0x00, 0x00, /* mov $7, %edi */
+		0xff, 0xd0,                   /* call *%rax */
+		0xc9,                         /* leave */
+		0xc3,                         /* ret */
 	};
 #else
 	static const uint32_t code[] = {

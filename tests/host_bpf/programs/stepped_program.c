@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A program to be stepped through: between two breakpoint instructions it runs prologues and epilogues, library
- * functions that are bound while it runs, callbacks, a frame whose CFA is in memory, the vDSO, and a signal handler on
- * a stack of its own. Compiled without frame pointers.
+ * A program to be stepped through: between two breakpoint instructions it runs prologues and
+ * epilogues, library functions that are bound while it runs, callbacks, a frame whose CFA is in
+ * memory, the vDSO, and a signal handler on a stack of its own. Compiled without frame pointers.
  */
 
 #include <regex.h>
@@ -45,7 +45,8 @@ __attribute__((noinline)) static long sum_of_divisors(long n)
 }
 
 /* Its frame is aligned beyond 16 bytes and has a size known at run time: the CFA is in memory. */
-__attribute__((noinline)) static size_t realigned(int a, int b, int c, int d, int e, int f, size_t size)
+__attribute__((noinline)) static size_t realigned(int a, int b, int c, int d, int e, int f,
+						  size_t size)
 {
 	_Alignas(64) char block[64];
 	char *copy = __builtin_alloca(size);
@@ -75,7 +76,8 @@ __attribute__((noinline)) static int work(void)
 	char text[128], copy[128];
 
 	qsort(numbers, sizeof(numbers) / sizeof(numbers[0]), sizeof(numbers[0]), compare_numbers);
-	(void)snprintf(text, sizeof(text), "%d %s %.3f %08lx", numbers[0], "text", 1.5, sum_of_divisors(90));
+	(void)snprintf(text, sizeof(text), "%d %s %.3f %08lx", numbers[0], "text", 1.5,
+		       sum_of_divisors(90));
 	memcpy(copy, text, sizeof(copy));
 	memmove(copy + 1, copy, (size_t)numbers[1] + 40);
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);

@@ -10,7 +10,7 @@
 struct simulation {
 	struct budget budget;
 	struct budget_reading reading;
-	uint64_t fixed_bytes, unwind_bytes;	  /* without measures */
+	uint64_t fixed_bytes, unwind_bytes;        /* without measures */
 	uint64_t fixed_cpu, off_cpu_cpu, tick_cpu; /* ns per s, without measures */
 };
 
@@ -43,7 +43,8 @@ static enum budget_change step(struct simulation *simulation, enum budget_measur
 	simulation->reading.now_ns += 5 * NSEC_PER_SEC;
 	simulation->reading.cpu_ns += 5 * cpu;
 	simulation->reading.unwind_bytes = simulation->unwind_bytes >> steps[BUDGET_UNWIND];
-	simulation->reading.memory_bytes = simulation->fixed_bytes + simulation->reading.unwind_bytes;
+	simulation->reading.memory_bytes =
+		simulation->fixed_bytes + simulation->reading.unwind_bytes;
 	return budget_update(&simulation->budget, &simulation->reading, ret_measure);
 }
 
@@ -55,13 +56,16 @@ static void run(struct simulation *simulation, uint64_t seconds)
 		(void)step(simulation, &measure);
 }
 
-static void expect_steps(const struct simulation *simulation, uint8_t unwind, uint8_t off_cpu, uint8_t frequency)
+static void expect_steps(const struct simulation *simulation, uint8_t unwind, uint8_t off_cpu,
+			 uint8_t frequency)
 {
 	const uint8_t *steps = simulation->budget.step;
 
-	if (steps[BUDGET_UNWIND] != unwind || steps[BUDGET_OFF_CPU] != off_cpu || steps[BUDGET_FREQUENCY] != frequency)
-		fail_msg("steps are %u %u %u, expected %u %u %u", steps[BUDGET_UNWIND], steps[BUDGET_OFF_CPU],
-			 steps[BUDGET_FREQUENCY], unwind, off_cpu, frequency);
+	if (steps[BUDGET_UNWIND] != unwind || steps[BUDGET_OFF_CPU] != off_cpu ||
+	    steps[BUDGET_FREQUENCY] != frequency)
+		fail_msg("steps are %u %u %u, expected %u %u %u", steps[BUDGET_UNWIND],
+			 steps[BUDGET_OFF_CPU], steps[BUDGET_FREQUENCY], unwind, off_cpu,
+			 frequency);
 }
 
 static void within_its_budget_an_agent_gives_up_nothing(void **state)
@@ -131,7 +135,10 @@ static void for_cpu_time_no_unwind_chunks_are_given_up(void **state)
 	expect_steps(&simulation, 0, 0, 2);
 }
 
-/* No step of unwind chunks helps against it, so none has to be taken before the budget counts as exhausted. */
+/*
+ * No step of unwind chunks helps against it, so none has to be taken before the budget counts as
+ * exhausted.
+ */
 static void cpu_time_that_nothing_saves_exhausts_the_budget(void **state)
 {
 	struct simulation simulation;
@@ -198,12 +205,17 @@ static void a_step_is_not_taken_back_when_that_would_exceed_the_budget(void **st
 	begin(&simulation);
 	simulation.tick_cpu = LIMIT_CPU * 11 / 10;
 	run(&simulation, 7200);
-	/* At half the frequency it needs 55 % of the budget: the whole frequency would need 110 %. */
+	/*
+	 * At half the frequency it needs 55 % of the budget: the whole frequency would need 110 %.
+	 */
 	expect_steps(&simulation, 0, 4, 1);
 	assert_int_equal(simulation.budget.n_relaxed, 0);
 }
 
-/* At the full frequency the load rises, which the budget cannot foresee when it takes the step back. */
+/*
+ * At the full frequency the load rises, which the budget cannot foresee when it takes the step
+ * back.
+ */
 static void a_step_back_that_fails_doubles_the_time_to_the_next(void **state)
 {
 	struct simulation simulation;
@@ -213,12 +225,14 @@ static void a_step_back_that_fails_doubles_the_time_to_the_next(void **state)
 	begin(&simulation);
 	simulation.budget.limits.max_step[BUDGET_OFF_CPU] = 0;
 	for (int i = 0; i < 240; i++) {
-		simulation.tick_cpu = simulation.budget.step[BUDGET_FREQUENCY] == 0 ? LIMIT_CPU * 2 : LIMIT_CPU / 4;
+		simulation.tick_cpu = simulation.budget.step[BUDGET_FREQUENCY] == 0 ? LIMIT_CPU * 2
+										    : LIMIT_CPU / 4;
 		run(&simulation, 15);
 	}
 	in_first_hour = simulation.budget.n_relaxed;
 	for (int i = 0; i < 240; i++) {
-		simulation.tick_cpu = simulation.budget.step[BUDGET_FREQUENCY] == 0 ? LIMIT_CPU * 2 : LIMIT_CPU / 4;
+		simulation.tick_cpu = simulation.budget.step[BUDGET_FREQUENCY] == 0 ? LIMIT_CPU * 2
+										    : LIMIT_CPU / 4;
 		run(&simulation, 15);
 	}
 	in_second_hour = simulation.budget.n_relaxed - in_first_hour;

@@ -11,7 +11,8 @@
 
 #include "agent/instance.h"
 
-static void make_address(const char *server, uint8_t first, struct sockaddr_un *ret_address, socklen_t *ret_size)
+static void make_address(const char *server, uint8_t first, struct sockaddr_un *ret_address,
+			 socklen_t *ret_size)
 {
 	uint8_t id[16] = { first };
 	pid_t pid = getpid(); /* tests of other builds may run beside this one */
@@ -91,7 +92,8 @@ static void an_agent_is_told_from_others_by_its_capabilities(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(instance_status_is_privileged(cases[i].status), cases[i].privileged);
+		assert_int_equal(instance_status_is_privileged(cases[i].status),
+				 cases[i].privileged);
 }
 
 int main(void)

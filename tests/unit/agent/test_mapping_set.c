@@ -31,14 +31,14 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void add(struct fixture *fixture, uint64_t start, uint64_t end, struct executable *executable)
+static void add(struct fixture *fixture, uint64_t start, uint64_t end,
+		struct executable *executable)
 {
-	assert_ok(vec_push(&fixture->from,
-			   (struct process_mapping){ .start = start,
-						     .end = end,
-						     .bias = start + 7,
-						     .executable = executable,
-						     .kind = FRAME_NATIVE }));
+	assert_ok(vec_push(&fixture->from, (struct process_mapping){ .start = start,
+								     .end = end,
+								     .bias = start + 7,
+								     .executable = executable,
+								     .kind = FRAME_NATIVE }));
 }
 
 static const struct abi_mapping *item(const struct fixture *fixture, size_t index)
@@ -88,7 +88,8 @@ static void chunks_and_their_directory_hold_all_mappings(void **state)
 			assert_int_equal(chunk.set, 9);
 			assert_int_equal(chunk.mappings[0].start, directory.chunk_start[i]);
 			for (uint32_t at = 0; at < chunk.n_mappings; at++, seen++)
-				assert_int_equal(chunk.mappings[at].start, fixture->from.items[seen].start);
+				assert_int_equal(chunk.mappings[at].start,
+						 fixture->from.items[seen].start);
 		}
 		assert_int_equal(seen, counts[c]);
 	}
@@ -119,7 +120,8 @@ static void those_beyond_the_limit_are_one_range_that_the_agent_looks_up(void **
 	assert_int_equal(fixture->set.mappings.count, ABI_MAX_MAPPINGS);
 	assert_int_equal(item(fixture, ABI_MAX_MAPPINGS - 2)->executable, 1);
 	assert_int_equal(item(fixture, ABI_MAX_MAPPINGS - 1)->executable, 0);
-	assert_int_equal(item(fixture, ABI_MAX_MAPPINGS - 1)->start, 2 * (ABI_MAX_MAPPINGS - 1) * BYTES);
+	assert_int_equal(item(fixture, ABI_MAX_MAPPINGS - 1)->start,
+			 2 * (ABI_MAX_MAPPINGS - 1) * BYTES);
 	assert_int_equal(item(fixture, ABI_MAX_MAPPINGS - 1)->end, (2 * n - 1) * BYTES);
 }
 

@@ -7,7 +7,7 @@
 
 struct trial {
 	uint32_t ready_pid; /* the process that has its files known; 0: none */
-	int error;	    /* what try_record() returns instead of 1, or 0 */
+	int error;          /* what try_record() returns instead of 1, or 0 */
 	unsigned int n_tries;
 	char order[64]; /* the first byte of each record that was processed */
 	size_t n_done;
@@ -24,10 +24,13 @@ static int try_record(void *arg, struct parked_record *record, bool is_late)
 	return trial->error ? trial->error : 1;
 }
 
-static void add(struct parked_records *records, uint32_t pid, const char *text, uint64_t deadline_ns)
+static void add(struct parked_records *records, uint32_t pid, const char *text,
+		uint64_t deadline_ns)
 {
 	assert_ok(parked_records_add(
-		records, &(struct parked_record){ .pid = pid, .bytes = text, .size = strlen(text) + 1 }, deadline_ns));
+		records,
+		&(struct parked_record){ .pid = pid, .bytes = text, .size = strlen(text) + 1 },
+		deadline_ns));
 }
 
 /* Two records of each of the processes 1 and 2: "a" and "c", "b" and "d". */
@@ -154,7 +157,9 @@ static void all_records_of_one_process_can_be_processed_at_once(void **state)
 static void events_are_not_counted_as_late(void **state)
 {
 	scoped(parked_records_freep) struct parked_records *records = new_records();
-	const struct parked_record event = { .pid = 1, .kind = PARKED_EVENT, .bytes = "e", .size = 2 };
+	const struct parked_record event = {
+		.pid = 1, .kind = PARKED_EVENT, .bytes = "e", .size = 2
+	};
 	struct trial trial = {};
 
 	(void)state;

@@ -15,9 +15,10 @@
 #include "common/capabilities.h"
 #include "common/file.h"
 
-#define ALL_KEPT                                                                                              \
-	(CAPABILITY_BIT(CAP_BPF) | CAPABILITY_BIT(CAP_PERFMON) | CAPABILITY_BIT(CAP_SYS_PTRACE) |             \
-	 CAPABILITY_BIT(CAP_DAC_READ_SEARCH) | CAPABILITY_BIT(CAP_CHECKPOINT_RESTORE) | CAPABILITY_BIT(CAP_SYSLOG))
+#define ALL_KEPT                                                                                   \
+	(CAPABILITY_BIT(CAP_BPF) | CAPABILITY_BIT(CAP_PERFMON) | CAPABILITY_BIT(CAP_SYS_PTRACE) |  \
+	 CAPABILITY_BIT(CAP_DAC_READ_SEARCH) | CAPABILITY_BIT(CAP_CHECKPOINT_RESTORE) |            \
+	 CAPABILITY_BIT(CAP_SYSLOG))
 
 static void of_all_capabilities_six_are_kept(void **state)
 {
@@ -50,7 +51,8 @@ static void the_remedy_for_perf_events_names_what_is_missing(void **state)
 
 	(void)state;
 	assert_non_null(strstr(privilege_perf_remedy(0, 3), "CAP_PERFMON is needed"));
-	assert_non_null(strstr(privilege_perf_remedy(ALL_KEPT, 3), "'sysctl kernel.perf_event_paranoid=2'"));
+	assert_non_null(strstr(privilege_perf_remedy(ALL_KEPT, 3),
+			       "'sysctl kernel.perf_event_paranoid=2'"));
 	assert_non_null(strstr(privilege_perf_remedy(ALL_KEPT, 4), "CAP_SYS_ADMIN"));
 	assert_null(strstr(privilege_perf_remedy(ALL_KEPT, 2), "paranoid"));
 	assert_null(strstr(privilege_perf_remedy(ALL_KEPT, -1), "paranoid"));
@@ -72,12 +74,13 @@ static void the_sentence_names_the_capability_and_three_ways_to_grant_it(void **
 
 	(void)state;
 	privilege_format(PRIVILEGE_SYS_PTRACE, "/usr/bin/hearth-agent", message);
-	assert_string_equal(message,
-			    "CAP_SYS_PTRACE is missing: mappings and memory of other processes cannot be read, not "
-			    "starting; add CAP_SYS_PTRACE to AmbientCapabilities= of the systemd unit or "
-			    "--cap-add=SYS_PTRACE to the container's options, or run 'setcap "
-			    "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_checkpoint_restore,cap_syslog"
-			    "+ep /usr/bin/hearth-agent'");
+	assert_string_equal(
+		message,
+		"CAP_SYS_PTRACE is missing: mappings and memory of other processes cannot be read, not "
+		"starting; add CAP_SYS_PTRACE to AmbientCapabilities= of the systemd unit or "
+		"--cap-add=SYS_PTRACE to the container's options, or run 'setcap "
+		"cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_checkpoint_restore,cap_syslog"
+		"+ep /usr/bin/hearth-agent'");
 }
 
 static void only_what_is_required_keeps_the_agent_from_starting(void **state)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each case in a child, under the filter. Sanitized programs have a filter that only forbids (agent/system_calls.c).
+ * Each case in a child, under the filter. Sanitized programs have a filter that only forbids
+ * (agent/system_calls.c).
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +60,8 @@ static int do_what_the_agent_does(void)
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || close(fd) < 0)
 		return 2;
-	if (pthread_create(&thread, NULL, end_of_thread, NULL) != 0 || pthread_join(thread, NULL) != 0)
+	if (pthread_create(&thread, NULL, end_of_thread, NULL) != 0 ||
+	    pthread_join(thread, NULL) != 0)
 		return 3;
 	child = fork();
 	if (child == 0)
@@ -104,7 +106,9 @@ static int ask_for_module_types(void)
 {
 	union bpf_attr attr = { .start_id = 0 };
 
-	return syscall(SYS_bpf, BPF_BTF_GET_NEXT_ID, &attr, sizeof(attr)) == -1 && errno == ENOENT ? 0 : 1;
+	return syscall(SYS_bpf, BPF_BTF_GET_NEXT_ID, &attr, sizeof(attr)) == -1 && errno == ENOENT
+		       ? 0
+		       : 1;
 }
 
 static void kernel_modules_seem_to_have_no_types(void **state)
@@ -142,7 +146,8 @@ static int call_process_vm_writev(void)
 
 static void a_forbidden_call_ends_the_process(void **state)
 {
-	int (*const calls[])(void) = { call_unshare, call_listen, call_setuid, call_process_vm_writev };
+	int (*const calls[])(void) = { call_unshare, call_listen, call_setuid,
+				       call_process_vm_writev };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {

@@ -30,7 +30,8 @@ struct fixture {
 
 static uint64_t monotonic_ns(const struct clock *clock)
 {
-	const struct fixture *fixture = (const void *)((const char *)clock - offsetof(struct fixture, clock));
+	const struct fixture *fixture =
+		(const void *)((const char *)clock - offsetof(struct fixture, clock));
 
 	return clock_monotonic_ns(&system_clock) + fixture->ahead_ns;
 }
@@ -93,9 +94,10 @@ static const struct executable *identify(struct fixture *fixture, const char *pa
 	struct mapped_file file;
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
-	file = (struct mapped_file){
-		.pid = (uint32_t)getpid(), .start = (uintptr_t)memory, .end = (uintptr_t)memory + 4096, .path = path
-	};
+	file = (struct mapped_file){ .pid = (uint32_t)getpid(),
+				     .start = (uintptr_t)memory,
+				     .end = (uintptr_t)memory + 4096,
+				     .path = path };
 	assert_int_equal(executable_cache_identify(fixture->cache, &file, &executable), 1);
 	return executable;
 }
@@ -129,7 +131,10 @@ static void assert_is_made(struct fixture *fixture, const struct executable *exe
 	assert_int_equal(table_maker_retry_at_ns(fixture->maker, &executable->content), 0);
 }
 
-/* The nursery stands still, so that an ordered compiler is not forked, until the compiler's time is over. */
+/*
+ * The nursery stands still, so that an ordered compiler is not forked, until the compiler's time is
+ * over.
+ */
 static void a_table_whose_compiler_hung_may_be_made_again_some_seconds_later(void **state)
 {
 	struct fixture *fixture = *state;
@@ -214,7 +219,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_fixture(a_table_whose_compiler_hung_may_be_made_again_some_seconds_later),
-		in_fixture(a_file_at_which_compilers_die_is_tried_ever_more_rarely_and_then_given_up),
+		in_fixture(
+			a_file_at_which_compilers_die_is_tried_ever_more_rarely_and_then_given_up),
 		in_fixture(that_a_file_has_no_table_is_a_lasting_answer),
 	};
 

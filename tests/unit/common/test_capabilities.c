@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In children, because what is given up does not come back. As an ordinary user the sets are empty from the start, and
- * the same holds.
+ * In children, because what is given up does not come back. As an ordinary user the sets are empty
+ * from the start, and the same holds.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,8 @@ static int keep_one(void)
 {
 	uint64_t before, left;
 
-	if (capabilities_permitted(&before) < 0 || capabilities_limit(CAPABILITY_BIT(CAP_SYS_PTRACE)) < 0 ||
+	if (capabilities_permitted(&before) < 0 ||
+	    capabilities_limit(CAPABILITY_BIT(CAP_SYS_PTRACE)) < 0 ||
 	    capabilities_permitted(&left) < 0)
 		return 1;
 	return left == (before & CAPABILITY_BIT(CAP_SYS_PTRACE)) ? 0 : 2;
@@ -54,8 +55,8 @@ static int ask_for_more(void)
 {
 	uint64_t left;
 
-	if (capabilities_limit(CAPABILITY_BIT(CAP_SYS_PTRACE)) < 0 || capabilities_limit(UINT64_MAX) < 0 ||
-	    capabilities_permitted(&left) < 0)
+	if (capabilities_limit(CAPABILITY_BIT(CAP_SYS_PTRACE)) < 0 ||
+	    capabilities_limit(UINT64_MAX) < 0 || capabilities_permitted(&left) < 0)
 		return 1;
 	return left & ~CAPABILITY_BIT(CAP_SYS_PTRACE) ? 2 : 0;
 }
@@ -64,7 +65,8 @@ static int look_at_bounding_set(void)
 {
 	uint64_t before;
 
-	if (capabilities_permitted(&before) < 0 || capabilities_limit(CAPABILITY_BIT(CAP_SYS_PTRACE)) < 0)
+	if (capabilities_permitted(&before) < 0 ||
+	    capabilities_limit(CAPABILITY_BIT(CAP_SYS_PTRACE)) < 0)
 		return 1;
 	/* Without CAP_SETPCAP it cannot be changed. */
 	if (!(before & CAPABILITY_BIT(CAP_SETPCAP)))

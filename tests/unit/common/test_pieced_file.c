@@ -60,7 +60,10 @@ static void a_source_that_was_cut_short_is_an_error(void **state)
 	assert_errno(pieced_file_read(&file, text, 10), -ENODATA);
 }
 
-/* What a hostile writer may put there: nothing is read beyond the files, and nothing is larger than both together. */
+/*
+ * What a hostile writer may put there: nothing is read beyond the files, and nothing is larger than
+ * both together.
+ */
 static void a_malformed_file_is_refused(void **state)
 {
 	static const struct {
@@ -86,9 +89,11 @@ static void a_malformed_file_is_refused(void **state)
 		int r;
 
 		assert_ok(pieced_file_write(fd, &cases[i].range, 1, "", 0));
-		assert_int_equal(pwrite(fd, &cases[i].size, sizeof(cases[i].size), 8), sizeof(cases[i].size));
+		assert_int_equal(pwrite(fd, &cases[i].size, sizeof(cases[i].size), 8),
+				 sizeof(cases[i].size));
 		/* The offset as it stands, not moved behind the list. */
-		assert_int_equal(pwrite(fd, &cases[i].range, sizeof(cases[i].range), 24), sizeof(cases[i].range));
+		assert_int_equal(pwrite(fd, &cases[i].range, sizeof(cases[i].range), 24),
+				 sizeof(cases[i].range));
 		r = pieced_file_open(fd, source_fd, &file);
 		if (r == 0)
 			r = pieced_file_read(&file, text, sizeof(text));

@@ -34,7 +34,8 @@ static void only_the_limit_of_locked_memory_is_raised_at_start(void **state)
 {
 	(void)state;
 	for (unsigned int i = 0; i < PRIVILEGE_COUNT; i++)
-		assert_int_equal(privilege_row(i)->time == PRIVILEGE_AT_START, i == PRIVILEGE_SYS_RESOURCE);
+		assert_int_equal(privilege_row(i)->time == PRIVILEGE_AT_START,
+				 i == PRIVILEGE_SYS_RESOURCE);
 }
 
 int main(void)

@@ -356,8 +356,7 @@ static int yield(void)
 
 	sandbox_yield_to_others();
 	fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
-	return read(fd, text, 5) == 5 &&
-	       strcmp(text, "1000\n") == 0;
+	return read(fd, text, 5) == 5 && strcmp(text, "1000\n") == 0;
 }
 
 static void others_come_first(void **state)

@@ -31,9 +31,12 @@ static void broken_bytes_become_replacement_characters(void **state)
 		{ "", "" },
 		{ "plain", "plain" },
 		{ "日本", "日本" },
-		{ "a\xff" "b", "a\xef\xbf\xbd" "b" },
-		{ "\xe6\x97", "\xef\xbf\xbd\xef\xbf\xbd" },	       /* a character cut in two */
-		{ "\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd" },	       /* overlong */
+		{ "a\xff"
+		  "b",
+		  "a\xef\xbf\xbd"
+		  "b" },
+		{ "\xe6\x97", "\xef\xbf\xbd\xef\xbf\xbd" }, /* a character cut in two */
+		{ "\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd" }, /* overlong */
 		{ "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" }, /* a surrogate */
 		{ "\xf4\x90\x80\x80x", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx" },
 	};
@@ -41,7 +44,8 @@ static void broken_bytes_become_replacement_characters(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char out[64] = "";
-		size_t size = utf8_repair(cases[i].text, strlen(cases[i].text), out, sizeof(out) - 1);
+		size_t size =
+			utf8_repair(cases[i].text, strlen(cases[i].text), out, sizeof(out) - 1);
 
 		assert_int_equal(size, strlen(cases[i].repaired));
 		assert_string_equal(out, cases[i].repaired);
@@ -64,7 +68,8 @@ static void whatever_was_there_is_valid_afterwards(void **state)
 			static const uint8_t near[] = { 'a',  0x80, 0x9f, 0xa0, 0xbf, 0xc2,
 							0xe0, 0xed, 0xef, 0xf0, 0xf4 };
 
-			text[i] = (char)(random() % 4 ? near[(size_t)random() % sizeof(near)] : random());
+			text[i] = (char)(random() % 4 ? near[(size_t)random() % sizeof(near)]
+						      : random());
 		}
 		valid = utf8_valid_length(text, size);
 		assert_true(is_utf8(text, valid));

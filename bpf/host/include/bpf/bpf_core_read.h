@@ -2,12 +2,13 @@
 #pragma once
 
 /*
- * Stands before libbpf's header of this name when BPF programs are compiled for the host. Accesses need no relocation:
- * the kernel's structs are those that bpf/include/kernel_types.h declares, and the driver makes them.
+ * Stands before libbpf's header of this name when BPF programs are compiled for the host. Accesses
+ * need no relocation: the kernel's structs are those that bpf/include/kernel_types.h declares, and
+ * the driver makes them.
  */
 
 #include <bpf/bpf_helpers.h>
 
 #define bpf_core_read(destination, size, source) bpf_probe_read_kernel(destination, size, source)
-#define bpf_core_field_exists(field) 1
-#define bpf_core_type_exists(type) 1
+#define bpf_core_field_exists(field)             1
+#define bpf_core_type_exists(type)               1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * FIRST_PROGRAM and SECOND_PROGRAM are different programs, linked with one build-ID. Which of their files is one that
- * only root can write is decided here by their mode.
+ * FIRST_PROGRAM and SECOND_PROGRAM are different programs, linked with one build-ID. Which of their
+ * files is one that only root can write is decided here by their mode.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 #include "tests/support/unit.h"
 
 #define ONLY_ROOT_WRITES 0755
-#define ALL_WRITE	 0777
+#define ALL_WRITE        0777
 
 struct fixture {
 	struct executable_cache *cache;
@@ -59,9 +59,10 @@ static struct executable *identify(struct fixture *fixture, const char *path)
 {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	void *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-	struct mapped_file file = {
-		.pid = (uint32_t)getpid(), .start = (uintptr_t)memory, .end = (uintptr_t)memory + 4096, .path = path
-	};
+	struct mapped_file file = { .pid = (uint32_t)getpid(),
+				    .start = (uintptr_t)memory,
+				    .end = (uintptr_t)memory + 4096,
+				    .path = path };
 	struct executable *executable = NULL;
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
@@ -70,7 +71,8 @@ static struct executable *identify(struct fixture *fixture, const char *path)
 	return executable;
 }
 
-static struct executable *identify_copy(struct fixture *fixture, const char *name, const char *from, mode_t mode)
+static struct executable *identify_copy(struct fixture *fixture, const char *name, const char *from,
+					mode_t mode)
 {
 	char *path = copy(fixture, name, from, mode);
 	struct executable *executable = identify(fixture, path);
@@ -107,8 +109,10 @@ static void each_copy_of_them_is_what_its_content_is(void **state)
 
 	assert_ptr_equal(identify_copy(fixture, "third", FIRST_PROGRAM, ALL_WRITE), first);
 	assert_ptr_equal(identify_copy(fixture, "fourth", SECOND_PROGRAM, ALL_WRITE), second);
-	assert_ptr_equal(identify_copy(fixture, "fifth", SECOND_PROGRAM ".stripped", ALL_WRITE), second);
-	assert_ptr_equal(identify_copy(fixture, "sixth", FIRST_PROGRAM ".stripped", ALL_WRITE), first);
+	assert_ptr_equal(identify_copy(fixture, "fifth", SECOND_PROGRAM ".stripped", ALL_WRITE),
+			 second);
+	assert_ptr_equal(identify_copy(fixture, "sixth", FIRST_PROGRAM ".stripped", ALL_WRITE),
+			 first);
 }
 
 static void the_file_that_only_root_can_write_gets_the_build_id(void **state)
@@ -170,7 +174,10 @@ static void a_superseded_executable_leaves_without_a_trace(void **state)
 	assert_ptr_equal(executable_cache_by_id(fixture->cache, &real->id), real);
 }
 
-/* A symbol table is not loaded, and so not part of what is compared: it comes from the file to trust. */
+/*
+ * A symbol table is not loaded, and so not part of what is compared: it comes from the file to
+ * trust.
+ */
 static void uploads_come_from_the_file_that_only_root_can_write(void **state)
 {
 	struct fixture *fixture = *state;

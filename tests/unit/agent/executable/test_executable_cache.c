@@ -80,14 +80,16 @@ static void of_too_many_files_those_asked_for_longest_ago_are_forgotten(void **s
 	bool is_trusted;
 
 	(void)state;
-	assert_ok(executable_cache_add(cache, &id, EXECUTABLE_USER, "file", &identity, &executable));
+	assert_ok(
+		executable_cache_add(cache, &id, EXECUTABLE_USER, "file", &identity, &executable));
 	executable_ref(executable);
 	for (uint64_t inode = 1; inode <= 1000; inode++) {
 		struct file_key first = key_of(1), key = key_of(inode);
 
 		assert_ok(executable_cache_remember_file(cache, &key, 0, true, executable));
 		/* One that is asked for again and again stays. */
-		assert_ptr_equal(executable_cache_by_file(cache, &first, 0, &is_trusted), executable);
+		assert_ptr_equal(executable_cache_by_file(cache, &first, 0, &is_trusted),
+				 executable);
 	}
 	for (uint64_t inode = 1; inode <= 1000; inode++) {
 		struct file_key key = key_of(inode);
@@ -409,8 +411,8 @@ static bool file_generation_is_known(const char *path)
 }
 
 /* Of a process that is gone. */
-static int identify_told(struct executable_cache *cache, const char *path, const struct told_file *told,
-			 struct executable **ret_executable)
+static int identify_told(struct executable_cache *cache, const char *path,
+			 const struct told_file *told, struct executable **ret_executable)
 {
 	const struct mapped_file file = {
 		.pid = UINT32_MAX / 2, .start = 0x1000, .end = 0x2000, .path = path, .told = *told
@@ -428,8 +430,8 @@ static uint64_t clock_ns(clockid_t clock)
 }
 
 /*
- * Changes of files are told by a clock that ticks, and a tick may be late: until that clock, too, is later than now,
- * by as much as is allowed for where files have no generations.
+ * Changes of files are told by a clock that ticks, and a tick may be late: until that clock, too,
+ * is later than now, by as much as is allowed for where files have no generations.
  */
 static void wait_for_the_next_tick(void)
 {
@@ -555,7 +557,8 @@ static struct executable *identify_made_up(struct executable_cache *cache, uint3
 	if (executable)
 		executable_cache_touch(cache, executable);
 	else
-		assert_ok(executable_cache_add(cache, &id, EXECUTABLE_USER, "made up", NULL, &executable));
+		assert_ok(executable_cache_add(cache, &id, EXECUTABLE_USER, "made up", NULL,
+					       &executable));
 	return executable;
 }
 
@@ -641,7 +644,8 @@ int main(void)
 		cmocka_unit_test(mappings_without_a_file_are_not_identified),
 		cmocka_unit_test(a_file_of_a_process_that_is_gone_is_found_by_its_name),
 		cmocka_unit_test(what_was_told_before_needs_no_file),
-		cmocka_unit_test(another_file_of_the_same_name_is_not_taken_for_the_one_that_was_mapped),
+		cmocka_unit_test(
+			another_file_of_the_same_name_is_not_taken_for_the_one_that_was_mapped),
 		in_folder(a_file_that_was_changed_since_it_was_mapped_is_not_taken_for_it),
 		cmocka_unit_test(what_is_mapped_now_is_not_taken_for_what_was_told),
 		cmocka_unit_test(unused_executables_leave_by_least_use_and_used_ones_stay),

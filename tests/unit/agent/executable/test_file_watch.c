@@ -29,9 +29,10 @@ static void look_at(struct fixture *fixture)
 	fixture->fd = open(fixture->path, O_RDONLY | O_CLOEXEC);
 	assert_ok(fixture->fd);
 	assert_ok(fstat(fixture->fd, &status));
-	fixture->facts = (struct file_facts){
-		.key = file_key_of(&status), .generation = 5, .is_certain = true, .is_watchable = true
-	};
+	fixture->facts = (struct file_facts){ .key = file_key_of(&status),
+					      .generation = 5,
+					      .is_certain = true,
+					      .is_watchable = true };
 	fixture->told = (struct told_file){ .device = status.st_dev,
 					    .inode = status.st_ino,
 					    .generation = 5,
@@ -52,7 +53,8 @@ static uint64_t watch_when_old_enough(struct fixture *fixture)
 	const struct timespec pause = { .tv_nsec = 10 * NSEC_PER_MSEC };
 	uint64_t ticket;
 
-	while ((ticket = file_watch_add(fixture->watch, &fixture->told, fixture->fd, &fixture->facts)) == 0)
+	while ((ticket = file_watch_add(fixture->watch, &fixture->told, fixture->fd,
+					&fixture->facts)) == 0)
 		(void)nanosleep(&pause, NULL);
 	return ticket;
 }
@@ -175,7 +177,9 @@ static void a_file_that_changed_after_it_was_looked_at_is_not_watched(void **sta
 	look_at(fixture);
 	assert_ok(utimensat(AT_FDCWD, fixture->path, times, 0));
 	for (int i = 0; i < 20; i++) {
-		assert_int_equal(file_watch_add(fixture->watch, &fixture->told, fixture->fd, &fixture->facts), 0);
+		assert_int_equal(file_watch_add(fixture->watch, &fixture->told, fixture->fd,
+						&fixture->facts),
+				 0);
 		(void)nanosleep(&(struct timespec){ .tv_nsec = 5 * NSEC_PER_MSEC }, NULL);
 	}
 	assert_int_equal(file_watch_count(fixture->watch), 0);
@@ -199,7 +203,8 @@ static void files_of_other_file_systems_and_without_a_report_are_not_watched(voi
 	assert_false(file_watch_lacks(fixture->watch, &told));
 	/* As of a network's: it is not tried again. */
 	fixture->facts.is_watchable = false;
-	assert_int_equal(file_watch_add(fixture->watch, &fixture->told, fixture->fd, &fixture->facts), 0);
+	assert_int_equal(
+		file_watch_add(fixture->watch, &fixture->told, fixture->fd, &fixture->facts), 0);
 	assert_false(file_watch_lacks(fixture->watch, &fixture->told));
 	assert_int_equal(map_now(fixture), 0);
 }
@@ -210,7 +215,8 @@ static void the_file_that_was_not_mapped_for_longest_makes_room(void **state)
 	struct told_file told[4];
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(told); i++) {
-		(void)snprintf(fixture->path, sizeof(fixture->path), "%s/file%u", fixture->folder, i);
+		(void)snprintf(fixture->path, sizeof(fixture->path), "%s/file%u", fixture->folder,
+			       i);
 		write_file(fixture, "text");
 		identify(fixture, FIRST + i);
 		told[i] = fixture->told;

@@ -58,7 +58,10 @@ static void the_image_reaches_from_text_to_end(void **state)
 	kernel_layout_release(&layout);
 }
 
-/* As on Debian's cloud kernels for arm64. The symbols of 5.10 begin 4 KiB above _text, those of 6.1 64 KiB. */
+/*
+ * As on Debian's cloud kernels for arm64. The symbols of 5.10 begin 4 KiB above _text, those of 6.1
+ * 64 KiB.
+ */
 static void without_text_the_image_begins_a_header_below_stext(void **state)
 {
 	static const char *const symbols[] = {
@@ -99,7 +102,8 @@ static void waits_begin_in_the_scheduler(void **state)
 		{ "ffffffff81000000 T _text\nffffffff81fa6c00 t __schedule\nffffffff81fa6c00 t alias\n"
 		  "ffffffff81fa7b00 T schedule\nffffffff83f00000 B _end\n",
 		  0xffffffff81fa6c00, 0xffffffff81fa7b00 },
-		{ "ffffffff81000000 T _text\nffffffff81fa7b00 T schedule\nffffffff83f00000 B _end\n", 0, 0 },
+		{ "ffffffff81000000 T _text\nffffffff81fa7b00 T schedule\nffffffff83f00000 B _end\n",
+		  0, 0 },
 		{ "ffffffff81000000 T _text\nffffffff83f00000 B _end\n"
 		  "ffffffffc0000000 t __schedule\t[module]\n",
 		  0, 0 },
@@ -168,7 +172,8 @@ static void modules_are_sorted_and_end_before_the_next(void **state)
 /* Writes /sys/module/NAME as it is for a module whose build-ID begins with @first. */
 static void load_module(const char *folder, const char *name, uint8_t first)
 {
-	const uint8_t note[] = { 4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, first, 2, 3, 4 };
+	const uint8_t note[] = { 4, 0, 0,   0,   4,   0, 0,     0, 3, 0,
+				 0, 0, 'G', 'N', 'U', 0, first, 2, 3, 4 };
 	char path[256];
 
 	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);

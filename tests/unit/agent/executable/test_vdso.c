@@ -52,7 +52,8 @@ static void the_vdso_of_every_64_bit_process_is_our_own(void **state)
 	expected = own_vdso_id();
 	assert_ok(executable_cache_new(4, &cache));
 	assert_int_equal(executable_cache_identify_vdso(cache, start, end, &own), 1);
-	assert_int_equal(executable_cache_identify_vdso(cache, start + 65536, end + 65536, &again), 1);
+	assert_int_equal(executable_cache_identify_vdso(cache, start + 65536, end + 65536, &again),
+			 1);
 
 	assert_true(executable_id_equal(&own->id, &expected));
 	assert_int_equal(own->role, EXECUTABLE_VDSO);
@@ -71,8 +72,11 @@ static void the_vdso_of_a_32_bit_process_is_not_identified(void **state)
 
 	(void)state;
 	assert_ok(executable_cache_new(4, &cache));
-	assert_int_equal(executable_cache_identify_vdso(cache, 0xf7f00000, 0xf7f02000, &executable), 0);
-	assert_int_equal(executable_cache_identify_vdso(cache, 0x7fff00002000, 0x7fff00001000, &executable), 0);
+	assert_int_equal(executable_cache_identify_vdso(cache, 0xf7f00000, 0xf7f02000, &executable),
+			 0);
+	assert_int_equal(
+		executable_cache_identify_vdso(cache, 0x7fff00002000, 0x7fff00001000, &executable),
+		0);
 }
 
 int main(void)

@@ -38,11 +38,15 @@ static inline pid_t parent_of(pid_t pid, char *ret_name, size_t size)
 	if (n <= 0)
 		return 0;
 	line[n] = '\0';
-	(void)snprintf(ret_name, size, "%.*s", (int)strcspn(strchr(line, '(') + 1, ")"), strchr(line, '(') + 1);
+	(void)snprintf(ret_name, size, "%.*s", (int)strcspn(strchr(line, '(') + 1, ")"),
+		       strchr(line, '(') + 1);
 	return sscanf(strrchr(line, ')') + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* @parent is right for a process named @name: a helper that was just forked still has the nursery's name. */
+/*
+ * @parent is right for a process named @name: a helper that was just forked still has the nursery's
+ * name.
+ */
 static inline bool is_right_parent(pid_t parent, const char *name)
 {
 	char ignored[64];
@@ -88,15 +92,16 @@ static inline pid_t find_helper(const char *helper)
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 		pid_t parent = pid > 0 ? parent_of(pid, name, sizeof(name)) : 0;
 
-		if (parent > 0 && strcmp(name, helper) == 0 && parent_of(parent, ignored, sizeof(ignored)) == getpid())
+		if (parent > 0 && strcmp(name, helper) == 0 &&
+		    parent_of(parent, ignored, sizeof(ignored)) == getpid())
 			return pid;
 	}
 	return 0;
 }
 
 /*
- * Lowers the hard limit of file sizes of the nursery, which nobody may raise without privileges: parsers that are
- * forked from now on end in the set-up of their sandbox.
+ * Lowers the hard limit of file sizes of the nursery, which nobody may raise without privileges:
+ * parsers that are forked from now on end in the set-up of their sandbox.
  */
 static inline void let_new_parsers_die(void)
 {
@@ -109,7 +114,8 @@ static inline void let_new_parsers_die(void)
 	while ((entry = readdir(folder))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (pid > 0 && parent_of(pid, name, sizeof(name)) == getpid() && strcmp(name, "hearth-nursery") == 0)
+		if (pid > 0 && parent_of(pid, name, sizeof(name)) == getpid() &&
+		    strcmp(name, "hearth-nursery") == 0)
 			assert_ok(prlimit(pid, RLIMIT_FSIZE, &limit, NULL));
 	}
 }

@@ -28,7 +28,8 @@ static void each_failure_doubles_the_time_up_to_the_maximum(void **state)
 	assert_false(avoid_list_has(list, &key, now_ns));
 	for (size_t i = 0; i < ARRAY_SIZE(avoided_ns); i++) {
 		avoid_list_add_failure(list, &key, now_ns);
-		assert_int_equal(avoid_list_has(list, &key, now_ns + avoided_ns[i] - 1), avoided_ns[i] > 0);
+		assert_int_equal(avoid_list_has(list, &key, now_ns + avoided_ns[i] - 1),
+				 avoided_ns[i] > 0);
 		assert_false(avoid_list_has(list, &key, now_ns + avoided_ns[i]));
 		assert_false(avoid_list_has(list, &other, now_ns));
 		now_ns += avoided_ns[i];
@@ -67,9 +68,11 @@ static void a_full_list_forgets_its_keys_and_takes_the_next(void **state)
 
 static void a_key_that_fails_too_often_is_given_up(void **state)
 {
-	const struct avoid_list_options options = {
-		.key_size = sizeof(uint32_t), .max_keys = 8, .first_ns = 10, .max_ns = 60, .max_failures = 3
-	};
+	const struct avoid_list_options options = { .key_size = sizeof(uint32_t),
+						    .max_keys = 8,
+						    .first_ns = 10,
+						    .max_ns = 60,
+						    .max_failures = 3 };
 	scoped(avoid_list_freep) struct avoid_list *list = NULL;
 	const uint32_t key = 7;
 

@@ -151,9 +151,10 @@ static void after_a_malformed_request_the_parser_is_replaced(void **state)
 	scoped(helper_pool_freep) struct helper_pool *pool = new_pool(1);
 	scoped_free struct helper_message *message = calloc(1, sizeof(*message));
 	struct outcome broken = {}, next = {};
-	const struct helper_job job = {
-		.kind = HELPER_PARSER, .timeout_ns = 60 * NSEC_PER_SEC, .done = on_done, .arg = &broken
-	};
+	const struct helper_job job = { .kind = HELPER_PARSER,
+					.timeout_ns = 60 * NSEC_PER_SEC,
+					.done = on_done,
+					.arg = &broken };
 	struct helper_pool_stats stats;
 
 	(void)state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The whole way: mappings of this process, finders and parsers of a nursery that is forked before the first test. */
+/*
+ * The whole way: mappings of this process, finders and parsers of a nursery that is forked before
+ * the first test.
+ */
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -80,9 +83,10 @@ static struct mapped_file map(const char *path)
 	void *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
-	return (struct mapped_file){
-		.pid = (uint32_t)getpid(), .start = (uintptr_t)memory, .end = (uintptr_t)memory + 4096, .path = path
-	};
+	return (struct mapped_file){ .pid = (uint32_t)getpid(),
+				     .start = (uintptr_t)memory,
+				     .end = (uintptr_t)memory + 4096,
+				     .path = path };
 }
 
 static void a_mapping_is_identified_by_its_file(void **state)
@@ -94,8 +98,10 @@ static void a_mapping_is_identified_by_its_file(void **state)
 	struct executable *executable = NULL;
 	uint32_t look_up = 0;
 
-	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable), -EINPROGRESS);
-	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable), -EINPROGRESS);
+	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable),
+			 -EINPROGRESS);
+	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable),
+			 -EINPROGRESS);
 	run(fixture);
 	assert_int_equal(fixture->n_ended, 1);
 	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable), 1);
@@ -113,13 +119,16 @@ static void mappings_of_one_file_are_one_executable(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		files[i] = map("/proc/self/exe");
-		assert_int_equal(identifier_ask(fixture->identifier, &files[i], &look_ups[i], &executable),
-				 -EINPROGRESS);
+		assert_int_equal(
+			identifier_ask(fixture->identifier, &files[i], &look_ups[i], &executable),
+			-EINPROGRESS);
 	}
 	run(fixture);
 	assert_int_equal(identifier_ask(fixture->identifier, &files[0], &look_ups[0], &first), 1);
 	for (size_t i = 1; i < ARRAY_SIZE(files); i++) {
-		assert_int_equal(identifier_ask(fixture->identifier, &files[i], &look_ups[i], &executable), 1);
+		assert_int_equal(
+			identifier_ask(fixture->identifier, &files[i], &look_ups[i], &executable),
+			1);
 		assert_ptr_equal(executable, first);
 	}
 	assert_int_equal(executable_cache_count(fixture->cache), 1);
@@ -129,14 +138,19 @@ static void mappings_of_other_files_and_of_none_have_no_executable(void **state)
 {
 	struct fixture *fixture = *state;
 	struct mapped_file text = map("/etc/passwd");
-	struct mapped_file gone = { .pid = (uint32_t)getpid(), .start = 0x1000, .end = 0x2000, .path = "/no/such" };
+	struct mapped_file gone = {
+		.pid = (uint32_t)getpid(), .start = 0x1000, .end = 0x2000, .path = "/no/such"
+	};
 	struct mapped_file memory = { .pid = (uint32_t)getpid(), .path = "//anon" };
 	struct executable *executable = NULL;
 	uint32_t look_ups[3] = {};
 
-	assert_int_equal(identifier_ask(fixture->identifier, &memory, &look_ups[0], &executable), 0);
-	assert_int_equal(identifier_ask(fixture->identifier, &text, &look_ups[1], &executable), -EINPROGRESS);
-	assert_int_equal(identifier_ask(fixture->identifier, &gone, &look_ups[2], &executable), -EINPROGRESS);
+	assert_int_equal(identifier_ask(fixture->identifier, &memory, &look_ups[0], &executable),
+			 0);
+	assert_int_equal(identifier_ask(fixture->identifier, &text, &look_ups[1], &executable),
+			 -EINPROGRESS);
+	assert_int_equal(identifier_ask(fixture->identifier, &gone, &look_ups[2], &executable),
+			 -EINPROGRESS);
 	run(fixture);
 	assert_int_equal(identifier_ask(fixture->identifier, &text, &look_ups[1], &executable), 0);
 	assert_int_equal(identifier_ask(fixture->identifier, &gone, &look_ups[2], &executable), 0);
@@ -192,7 +206,8 @@ static uint32_t identify_memory_file(struct fixture *fixture, int fd, bool *ret_
 
 	if (identifier_ask(fixture->identifier, &file, &number, &executable) == -EINPROGRESS) {
 		run(fixture);
-		assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable), 1);
+		assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable),
+				 1);
 	}
 	*ret_was_looked_up = n_looked_up(fixture) > before;
 	return executable->number;
@@ -228,14 +243,17 @@ static void all_who_have_the_number_get_the_result(void **state)
 	struct executable *executable = NULL;
 	uint32_t look_up = 0, copy;
 
-	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable), -EINPROGRESS);
+	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable),
+			 -EINPROGRESS);
 	copy = look_up;
 	run(fixture);
 	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable), 1);
 	assert_int_equal(identifier_ask(fixture->identifier, &file, &copy, &executable), 1);
 }
 
-/* Returns what the look-up ended with. With @hangs no finder answers until the look-up has ended. */
+/*
+ * Returns what the look-up ended with. With @hangs no finder answers until the look-up has ended.
+ */
 static int look_up(struct fixture *fixture, const struct mapped_file *file, bool hangs)
 {
 	struct executable *executable = NULL;
@@ -243,7 +261,8 @@ static int look_up(struct fixture *fixture, const struct mapped_file *file, bool
 
 	if (hangs)
 		assert_true(signal_helpers("hearth-finder", SIGSTOP) > 0);
-	assert_int_equal(identifier_ask(fixture->identifier, file, &number, &executable), -EINPROGRESS);
+	assert_int_equal(identifier_ask(fixture->identifier, file, &number, &executable),
+			 -EINPROGRESS);
 	identifier_flush(fixture->identifier, now_ns(fixture));
 	helper_pool_run(fixture->pool, now_ns(fixture));
 	/* Past the finder's deadline, without waiting for it. */
@@ -261,7 +280,10 @@ static unsigned int n_left_alone(const struct fixture *fixture)
 	return (unsigned int)stats.left_alone;
 }
 
-/* A finder that was stopped or killed must not leave files unknown for as long as their processes live. */
+/*
+ * A finder that was stopped or killed must not leave files unknown for as long as their processes
+ * live.
+ */
 static void files_that_a_hung_finder_did_not_find_are_found_later(void **state)
 {
 	struct fixture *fixture = *state;
@@ -289,7 +311,9 @@ static void a_path_that_fits_no_request_is_not_looked_up(void **state)
 {
 	struct fixture *fixture = *state;
 	char path[PATH_MAX + 1];
-	struct mapped_file file = { .pid = (uint32_t)getpid(), .start = 0x1000, .end = 0x2000, .path = path };
+	struct mapped_file file = {
+		.pid = (uint32_t)getpid(), .start = 0x1000, .end = 0x2000, .path = path
+	};
 	struct executable *executable = NULL;
 	uint32_t number = 0;
 
@@ -298,7 +322,8 @@ static void a_path_that_fits_no_request_is_not_looked_up(void **state)
 	path[PATH_MAX] = '\0';
 	assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable), 0);
 	path[PATH_MAX - 1] = '\0';
-	assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable), -EINPROGRESS);
+	assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable),
+			 -EINPROGRESS);
 	run(fixture);
 	assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable), 0);
 }

@@ -34,7 +34,10 @@ static struct nursery_usage usage_with(uint64_t n_helpers)
 	return usage;
 }
 
-/* Has the parser at @socket hash the code of this program. Returns the CPU time that the parser has used so far. */
+/*
+ * Has the parser at @socket hash the code of this program. Returns the CPU time that the parser has
+ * used so far.
+ */
 static uint64_t have_text_hashed(int socket)
 {
 	const struct parser_request request = { .operation = PARSER_TEXT };
@@ -108,7 +111,8 @@ static void compilers_are_counted_apart(void **state)
 	assert_true(usage.cpu_ns < before.cpu_ns + used_ns);
 	nursery_kill(nursery, id);
 	usage = usage_with(0);
-	assert_true(usage.compilers_cpu_ns + 2 * NSEC_PER_USEC >= before.compilers_cpu_ns + used_ns);
+	assert_true(usage.compilers_cpu_ns + 2 * NSEC_PER_USEC >=
+		    before.compilers_cpu_ns + used_ns);
 	assert_int_equal(usage.compilers_memory_bytes, 0);
 	(void)close(socket);
 }
@@ -169,7 +173,8 @@ static void a_process_is_known_by_its_start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_cpu_time_of_helpers_counts_while_they_live_and_after_their_end),
+		cmocka_unit_test(
+			the_cpu_time_of_helpers_counts_while_they_live_and_after_their_end),
 		cmocka_unit_test(compilers_are_counted_apart),
 		cmocka_unit_test(a_helper_has_its_memory_counted),
 		cmocka_unit_test(an_order_to_kill_that_finds_no_room_is_sent_later),

@@ -13,13 +13,14 @@
 #include "tests/unit/agent/helper/signal_helpers.h"
 
 #define PAGE_BYTES ((size_t)4096)
-#define N_PAGES 8
+#define N_PAGES    8
 
 static struct nursery *nursery;
 
 static struct helper_pool *new_pool(void)
 {
-	const struct helper_pool_options options = { .nursery = nursery, .width = { [HELPER_TOUCHER] = 2 } };
+	const struct helper_pool_options options = { .nursery = nursery,
+						     .width = { [HELPER_TOUCHER] = 2 } };
 	struct helper_pool *pool = NULL;
 
 	assert_ok(helper_pool_new(&options, &pool));
@@ -28,12 +29,13 @@ static struct helper_pool *new_pool(void)
 
 static uint64_t n_settled(const struct page_toucher_stats *stats)
 {
-	return stats->touched + stats->absent + stats->gone + stats->failed + stats->dropped + stats->hung;
+	return stats->touched + stats->absent + stats->gone + stats->failed + stats->dropped +
+	       stats->hung;
 }
 
 /* Until everything that was added is accounted for. The clock is @ahead_ns ahead. */
-static struct page_toucher_stats settle(struct helper_pool *pool, struct page_toucher *toucher, uint64_t n_added,
-					uint64_t ahead_ns)
+static struct page_toucher_stats settle(struct helper_pool *pool, struct page_toucher *toucher,
+					uint64_t n_added, uint64_t ahead_ns)
 {
 	struct pollfd polled = { .fd = helper_pool_fd(pool), .events = POLLIN };
 	struct page_toucher_stats stats;
@@ -75,7 +77,8 @@ static void a_page_and_those_above_it_become_resident(void **state)
 	scoped(helper_pool_freep) struct helper_pool *pool = new_pool();
 	scoped(page_toucher_freep) struct page_toucher *toucher = NULL;
 	struct page_toucher_stats stats;
-	char *memory = mmap(NULL, N_PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, N_PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
 	assert_ptr_not_equal(memory, MAP_FAILED);

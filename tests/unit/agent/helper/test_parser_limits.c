@@ -102,8 +102,8 @@ static void a_parser_that_writes_too_much_is_ended(void **state)
 }
 
 /*
- * Less than the process has already: no allocation succeeds that needs pages. It depends on libc whether the sandbox
- * can be set up nevertheless. With AddressSanitizer there is no such limit.
+ * Less than the process has already: no allocation succeeds that needs pages. It depends on libc
+ * whether the sandbox can be set up nevertheless. With AddressSanitizer there is no such limit.
  */
 static void a_parser_that_gets_no_memory_fails(void **state)
 {

@@ -15,14 +15,15 @@
 #include "tests/unit/agent/helper/signal_helpers.h"
 
 /* No helper takes so long, but one that is stopped. */
-#define LONG_NS	 (600 * NSEC_PER_SEC)
+#define LONG_NS  (600 * NSEC_PER_SEC)
 #define SHORT_NS (20 * NSEC_PER_MSEC)
 
 static struct nursery *nursery;
 
 static struct process_reader *new_reader(uint64_t timeout_ns)
 {
-	const struct process_reader_options options = { .nursery = nursery, .timeout_ns = timeout_ns };
+	const struct process_reader_options options = { .nursery = nursery,
+							.timeout_ns = timeout_ns };
 	struct process_reader *reader = NULL;
 
 	assert_ok(process_reader_new(&options, &reader));
@@ -62,7 +63,8 @@ static void of_maps_come_the_executable_ones_in_as_many_messages_as_it_takes(voi
 	scoped(process_reader_freep) struct process_reader *reader = new_reader(LONG_NS);
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	scoped_text text = BYTES_INIT(16 * MIB);
-	uint8_t *memory = mmap(NULL, 2 * N_MAPPINGS * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *memory =
+		mmap(NULL, 2 * N_MAPPINGS * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
 	assert_true(memory != MAP_FAILED);
@@ -101,7 +103,8 @@ static void a_process_whose_file_cannot_be_read_in_time_is_left_alone(void **sta
 
 	(void)state;
 	assert_int_equal(signal_helpers("hearth-nursery", SIGSTOP), 1);
-	assert_errno(process_reader_read(hurried, (uint32_t)getpid(), "cmdline", &text), -ETIMEDOUT);
+	assert_errno(process_reader_read(hurried, (uint32_t)getpid(), "cmdline", &text),
+		     -ETIMEDOUT);
 	assert_errno(process_reader_read(hurried, (uint32_t)getpid(), "maps", &text), -EBUSY);
 	assert_errno(process_reader_read(hurried, 1, "cmdline", &text), -ETIMEDOUT);
 	assert_int_equal(signal_helpers("hearth-nursery", SIGCONT), 1);
@@ -126,7 +129,10 @@ static void a_process_that_got_the_pid_of_one_left_alone_is_read(void **state)
 	assert_errno(process_reader_read(reader, (uint32_t)pid, "cmdline", &text), -EBUSY);
 	if (!replace_child(pid))
 		skip();
-	/* On a busy host a helper may need longer than this reader waits, and then the second process is left alone. */
+	/*
+	 * On a busy host a helper may need longer than this reader waits, and then the second
+	 * process is left alone.
+	 */
 	r = process_reader_read(reader, (uint32_t)pid, "cmdline", &text);
 	assert_true(r == 0 || r == -ETIMEDOUT);
 	end_child(pid);

@@ -24,8 +24,10 @@ static void items_are_read_as_they_were_added(void **state)
 	size_t offset = 0;
 
 	(void)state;
-	assert_true(finder_request_add(message, &(struct finder_item){ .pid = 1, .start = 0x1000 }, "/a"));
-	assert_true(finder_request_add(message, &(struct finder_item){ .pid = 2, .start = 0x2000 }, "/bc/def"));
+	assert_true(finder_request_add(message, &(struct finder_item){ .pid = 1, .start = 0x1000 },
+				       "/a"));
+	assert_true(finder_request_add(message, &(struct finder_item){ .pid = 2, .start = 0x2000 },
+				       "/bc/def"));
 	assert_true(finder_request_next(message, &offset, &item, &path));
 	assert_int_equal(item.pid, 1);
 	assert_string_equal(path, "/a");
@@ -76,7 +78,8 @@ static struct parser_identity sound_answer(void)
 	struct parser_identity answer = { .header.result = 1, .n_segments = 1 };
 
 	assert_ok(executable_id_set(&answer.id, EXECUTABLE_ID_GNU, "0123456789", 10));
-	answer.segments[0] = (struct load_segment){ .vaddr = 0x1000, .file_size = 0x500, .flags = 5 };
+	answer.segments[0] =
+		(struct load_segment){ .vaddr = 0x1000, .file_size = 0x500, .flags = 5 };
 	return answer;
 }
 

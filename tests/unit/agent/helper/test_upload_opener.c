@@ -29,7 +29,8 @@ struct fixture {
 
 static uint64_t monotonic_ns(const struct clock *clock)
 {
-	const struct fixture *fixture = (const void *)((const char *)clock - offsetof(struct fixture, clock));
+	const struct fixture *fixture =
+		(const void *)((const char *)clock - offsetof(struct fixture, clock));
 
 	return clock_monotonic_ns(&system_clock) + fixture->ahead_ns;
 }
@@ -96,7 +97,9 @@ static int teardown(void **state)
 
 static int begin(struct fixture *fixture)
 {
-	const struct upload_request request = { .what = EXTRACT_DEBUG, .opened = on_opened, .arg = fixture };
+	const struct upload_request request = { .what = EXTRACT_DEBUG,
+						.opened = on_opened,
+						.arg = fixture };
 
 	return upload_opener_open(fixture->opener, fixture->executable, &request);
 }

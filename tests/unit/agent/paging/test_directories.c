@@ -35,14 +35,16 @@ static int teardown(void **state)
 
 static struct directory_key pages(uint32_t executable, uint64_t region)
 {
-	return (struct directory_key){ .executable = executable, .number = region, .unit_shift = UNWIND_PAGE_SHIFT };
+	return (struct directory_key){ .executable = executable,
+				       .number = region,
+				       .unit_shift = UNWIND_PAGE_SHIFT };
 }
 
 static struct directory_key pieces(uint32_t executable, uint64_t page)
 {
-	return (struct directory_key){
-		.executable = executable, .number = page, .unit_shift = UNWIND_DENSE_UNIT_SHIFT
-	};
+	return (struct directory_key){ .executable = executable,
+				       .number = page,
+				       .unit_shift = UNWIND_DENSE_UNIT_SHIFT };
 }
 
 static size_t n_regions(const struct fixture *fixture)

@@ -4,9 +4,12 @@
 #include "tests/unit/agent/paging/plain_pool.h"
 
 #define MAX_PARTS 2u
-#define N_SLOTS	  (MAX_PARTS * UNWIND_SLOTS_PER_PART)
+#define N_SLOTS   (MAX_PARTS * UNWIND_SLOTS_PER_PART)
 
-/* Each executable of these tests has one chunk, in a region of its own: it takes a slot, and a fifteenth of another. */
+/*
+ * Each executable of these tests has one chunk, in a region of its own: it takes a slot, and a
+ * fifteenth of another.
+ */
 #define PAGE UINT64_C(0x40)
 
 struct fixture {
@@ -21,7 +24,8 @@ static int setup(void **state)
 
 	assert_non_null(fixture);
 	fixture->plain = plain_pool_new();
-	assert_ok(paged_rows_init(&fixture->rows, &fixture->plain->backend, MAX_PARTS, UNWIND_POOL_RULES));
+	assert_ok(paged_rows_init(&fixture->rows, &fixture->plain->backend, MAX_PARTS,
+				  UNWIND_POOL_RULES));
 	fixture->now = 1000;
 	paged_rows_set_now(&fixture->rows, fixture->now);
 	*state = fixture;
@@ -53,7 +57,8 @@ static struct chunk_record make_record(uint32_t executable, uint32_t n_pages)
 		record.chunk.rows[first + i].rule = (uint16_t)(i % 2);
 	for (uint32_t i = 0; i < 2; i++)
 		record.rules[i] =
-			(struct abi_unwind_rule){ .cfa = UNWIND_CFA_SP, .cfa_offset = (int32_t)(executable * 2 + i) };
+			(struct abi_unwind_rule){ .cfa = UNWIND_CFA_SP,
+						  .cfa_offset = (int32_t)(executable * 2 + i) };
 	return record;
 }
 
@@ -71,7 +76,8 @@ static bool has(const struct fixture *fixture, uint32_t executable)
 
 static struct abi_unwind_chunk *chunk_of(const struct fixture *fixture, uint32_t executable)
 {
-	uint32_t slot = directories_find(&fixture->rows.directories, executable, PAGE << UNWIND_PAGE_SHIFT);
+	uint32_t slot =
+		directories_find(&fixture->rows.directories, executable, PAGE << UNWIND_PAGE_SHIFT);
 
 	assert_int_not_equal(slot, 0);
 	return &slot_pool_at(&fixture->rows.slots, slot)->chunk;
@@ -115,7 +121,8 @@ static void a_chunk_says_whose_it_is_and_has_the_rules_of_all(void **state)
 	for (uint32_t i = 0; i < 2; i++) {
 		uint16_t rule = chunk->rows[first + i].rule;
 
-		assert_int_equal(fixture->plain->parts[0][rule / 256].rules[rule % 256].cfa_offset, 12 + i);
+		assert_int_equal(fixture->plain->parts[0][rule / 256].rules[rule % 256].cfa_offset,
+				 12 + i);
 	}
 	assert_int_equal(fixture->rows.n_chunks, 2);
 	assert_int_equal(fixture->rows.n_rows, 4);
@@ -275,7 +282,10 @@ static void a_chunk_may_reach_over_many_regions(void **state)
 	assert_int_equal(hash_table_count(fixture->plain->regions), 0);
 }
 
-/* Chunks in the parts that stay are kept. Others can be loaded again, but the pool does not grow beyond the ceiling. */
+/*
+ * Chunks in the parts that stay are kept. Others can be loaded again, but the pool does not grow
+ * beyond the ceiling.
+ */
 static void a_lower_ceiling_evicts_the_chunks_and_frees_the_parts_beyond_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -337,7 +347,10 @@ static void a_chunk_is_evicted_with_its_directory(void **state)
 					      UNWIND_REGION_KEY(70, PAGE << UNWIND_PAGE_SHIFT)) >>
 			  UNWIND_DIRECTORY_SHIFT;
 	assert_true(first_directory >= UNWIND_RULE_SLOTS + UNWIND_SLOTS_PER_PART);
-	/* The slot of executable 2 is taken next; its directory is then made in the slot of the directory of 70. */
+	/*
+	 * The slot of executable 2 is taken next; its directory is then made in the slot of the
+	 * directory of 70.
+	 */
 	slot = directories_find(&fixture->rows.directories, 2, PAGE << UNWIND_PAGE_SHIFT);
 	for (uint32_t i = 61; i < 70; i++)
 		paged_rows_unload(&fixture->rows, i);
@@ -348,12 +361,14 @@ static void a_chunk_is_evicted_with_its_directory(void **state)
 	assert_int_equal(paged_rows_parts(&fixture->rows), 1);
 	assert_true(slot < UNWIND_RULE_SLOTS + UNWIND_SLOTS_PER_PART);
 	for (uint32_t i = 1; i <= 110; i++) {
-		const uint32_t *directory = directories_region(&fixture->rows.directories,
-							       UNWIND_REGION_KEY(i, PAGE << UNWIND_PAGE_SHIFT));
+		const uint32_t *directory =
+			directories_region(&fixture->rows.directories,
+					   UNWIND_REGION_KEY(i, PAGE << UNWIND_PAGE_SHIFT));
 
 		assert_int_equal(directory != NULL, has(fixture, i));
 		if (directory)
-			assert_true(*directory >> UNWIND_DIRECTORY_SHIFT < UNWIND_RULE_SLOTS + UNWIND_SLOTS_PER_PART);
+			assert_true(*directory >> UNWIND_DIRECTORY_SHIFT <
+				    UNWIND_RULE_SLOTS + UNWIND_SLOTS_PER_PART);
 	}
 }
 

@@ -7,25 +7,27 @@
 #include "tests/unit/agent/paging/plain_pool.h"
 
 /*
- * Threads run the kernel's lookup while another one loads and evicts chunks, reuses slots and rules for other
- * executables, and lowers and raises the pool's ceiling. Any rule that a reader finds must be the executable's own rule
- * at that address. A removed part stays readable, as it does in the kernel until a grace period ends.
+ * Threads run the kernel's lookup while another one loads and evicts chunks, reuses slots and rules
+ * for other executables, and lowers and raises the pool's ceiling. Any rule that a reader finds
+ * must be the executable's own rule at that address. A removed part stays readable, as it does in
+ * the kernel until a grace period ends.
  */
 
-#define N_READERS     3
-#define N_EXECUTABLES 100u
-#define N_ROUNDS      15000u
+#define N_READERS      3
+#define N_EXECUTABLES  100u
+#define N_ROUNDS       15000u
 #define CEILING_ROUNDS 500u /* between changes of the ceiling */
-#define PAGE	      UINT64_C(0x40)
-#define ROWS	      200u
-#define ROW_BYTES     16u
+#define PAGE           UINT64_C(0x40)
+#define ROWS           200u
+#define ROW_BYTES      16u
 
 struct race {
 	struct plain_pool *plain;
 	struct paged_rows rows;
 	struct abi_unwind_slot *removed[N_ROUNDS / CEILING_ROUNDS];
 	size_t n_removed;
-	_Atomic uint32_t regions[N_EXECUTABLES + 1]; /* directory of the region of each executable; 0: none */
+	/* directory of the region of each executable; 0: none */
+	_Atomic uint32_t regions[N_EXECUTABLES + 1];
 	_Atomic bool is_over;
 	_Atomic uint64_t n_found, n_missing, n_wrong;
 };
@@ -101,10 +103,12 @@ static void make_record(uint32_t executable, struct chunk_record *ret_record)
 		uint32_t rule = (i * 7 + executable) % ROWS;
 
 		chunk->rows[7 + executable * 8 + i] =
-			(struct abi_unwind_row){ .offset = (uint16_t)(i * ROW_BYTES), .rule = (uint16_t)rule };
-		ret_record->rules[rule] = (struct abi_unwind_rule){ .cfa = UNWIND_CFA_SP,
-								    .cfa_offset = offset_of(executable, i),
-								    .fp_offset = -offset_of(executable, i) };
+			(struct abi_unwind_row){ .offset = (uint16_t)(i * ROW_BYTES),
+						 .rule = (uint16_t)rule };
+		ret_record->rules[rule] =
+			(struct abi_unwind_rule){ .cfa = UNWIND_CFA_SP,
+						  .cfa_offset = offset_of(executable, i),
+						  .fp_offset = -offset_of(executable, i) };
 	}
 }
 
@@ -125,7 +129,8 @@ static void *read_rows(void *arg)
 		int r = i % 2 ? host_unwind_find_rule_x86(&tables, executable, elf_addr, &rule)
 			      : host_unwind_find_rule_arm64(&tables, executable, elf_addr, &rule);
 
-		if (r == 1 && (rule.cfa_offset != offset_of(executable, row) || rule.fp_offset != -rule.cfa_offset))
+		if (r == 1 && (rule.cfa_offset != offset_of(executable, row) ||
+			       rule.fp_offset != -rule.cfa_offset))
 			n[2]++;
 		n[r == 1]++;
 	}
@@ -169,12 +174,14 @@ static void readers_find_their_own_rule_or_none(void **state)
 		if (round % 3 == 0)
 			paged_rows_unload(&race->rows, executable);
 		else if (!paged_rows_find(&race->rows, executable, PAGE << UNWIND_PAGE_SHIFT))
-			assert_ok(paged_rows_load(&race->rows, executable, &records[executable - 1]));
+			assert_ok(
+				paged_rows_load(&race->rows, executable, &records[executable - 1]));
 	}
 	race->is_over = true;
 	for (size_t i = 0; i < N_READERS; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	print_message("%lu found, %lu missing\n", (unsigned long)race->n_found, (unsigned long)race->n_missing);
+	print_message("%lu found, %lu missing\n", (unsigned long)race->n_found,
+		      (unsigned long)race->n_missing);
 	assert_int_equal(race->n_wrong, 0);
 	assert_true(race->n_found > 0 && race->n_missing > 0);
 	assert_true(race->n_removed > N_ROUNDS / CEILING_ROUNDS / 4);

@@ -43,7 +43,8 @@ static void expect_rule(const struct fixture *fixture, uint16_t number, int32_t 
 {
 	struct abi_unwind_rule expected = rule(offset);
 
-	assert_memory_equal(&fixture->plain->parts[0][number / 256].rules[number % 256], &expected, sizeof(expected));
+	assert_memory_equal(&fixture->plain->parts[0][number / 256].rules[number % 256], &expected,
+			    sizeof(expected));
 }
 
 static uint16_t take(struct fixture *fixture, int32_t offset, uint32_t n_rows)

@@ -45,7 +45,8 @@ static void threads_of_one_kind_have_one_name(void **state)
 
 static void a_thread_that_is_the_only_one_of_its_kind_keeps_its_name(void **state)
 {
-	static const char *const names[] = { "kthreadd", "oom_reaper", "kauditd", "ext4-rsv-conver", "md", "42", "" };
+	static const char *const names[] = { "kthreadd", "oom_reaper", "kauditd", "ext4-rsv-conver",
+					     "md",       "42",         "" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {

@@ -16,8 +16,8 @@
 #include "tests/support/unit.h"
 
 /*
- * What becomes of mappings, by the real kernel: this process and children of it map libraries, and the table that the
- * kernel's events are put into has to know which file each pc is of.
+ * What becomes of mappings, by the real kernel: this process and children of it map libraries, and
+ * the table that the kernel's events are put into has to know which file each pc is of.
  */
 
 /* Where nothing else is. */
@@ -45,8 +45,8 @@ static int setup(void **state)
 	fixture->folder = folder;
 	assert_ok(executable_cache_new(100, &fixture->executables));
 	assert_ok(string_table_new(MIB, &fixture->strings));
-	assert_ok(process_table_new(fixture->executables, fixture->strings, &fixture->rules, &fixture->observer,
-				    &fixture->table));
+	assert_ok(process_table_new(fixture->executables, fixture->strings, &fixture->rules,
+				    &fixture->observer, &fixture->table));
 	assert_ok(cpu_list_online(&cpus));
 	/* Without the right to it: NULL, the tests are skipped. */
 	assert_ok(process_events_new(&fixture->events));
@@ -87,8 +87,8 @@ static struct process *known(struct fixture *fixture, pid_t pid)
 	struct proc_stat stat;
 
 	assert_ok(proc_stat_read((uint32_t)pid, &stat));
-	assert_ok(process_table_find(fixture->table, (uint32_t)pid, stat.parent_pid, stat.start_time_ns, "test", false,
-				     &process));
+	assert_ok(process_table_find(fixture->table, (uint32_t)pid, stat.parent_pid,
+				     stat.start_time_ns, "test", false, &process));
 	return process;
 }
 
@@ -105,7 +105,8 @@ static struct process *begin(struct fixture *fixture)
 /* The library's text is its first page as well: small ones are one segment. */
 static void map_fd(int fd, void *place)
 {
-	assert_ptr_equal(mmap(place, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0), place);
+	assert_ptr_equal(mmap(place, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0),
+			 place);
 }
 
 static void map_file(const char *path)
@@ -136,7 +137,8 @@ static struct executable_id id_of(const char *path)
 	return id;
 }
 
-static void assert_is(struct fixture *fixture, struct process *process, const void *place, const char *library)
+static void assert_is(struct fixture *fixture, struct process *process, const void *place,
+		      const char *library)
 {
 	struct process_mapping *mapping =
 		process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)place + 16, 1);
@@ -163,7 +165,8 @@ static void a_library_that_is_loaded_late_is_known(void **state)
 
 static void a_library_in_the_place_of_another_is_not_taken_for_it(void **state)
 {
-	static const char *const libraries[] = { library_a, library_b, plain_a, plain_b, library_a, plain_b };
+	static const char *const libraries[] = { library_a, library_b, plain_a,
+						 plain_b,   library_a, plain_b };
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
 
@@ -222,7 +225,9 @@ static void a_running_file_that_was_replaced_or_deleted_stays_what_it_was(void *
 	static const struct {
 		const char *library;
 		bool is_replaced;
-	} cases[] = { { library_a, true }, { plain_a, true }, { library_a, false }, { plain_a, false } };
+	} cases[] = {
+		{ library_a, true }, { plain_a, true }, { library_a, false }, { plain_a, false }
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		copy_file(cases[i].library, path);
@@ -269,9 +274,11 @@ static void code_that_was_moved_is_found(void **state)
 	map_file(library_a);
 	hear(fixture);
 	assert_is(fixture, process, PLACE, library_a);
-	assert_ptr_equal(mremap(PLACE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere), elsewhere);
+	assert_ptr_equal(mremap(PLACE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere),
+			 elsewhere);
 	/* At most once a second, and this is the second of the second. */
-	assert_non_null(process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)elsewhere,
+	assert_non_null(process_table_mapping(fixture->table, process,
+					      (uint64_t)(uintptr_t)elsewhere,
 					      process->maps_read_ns + 2 * NSEC_PER_SEC));
 	assert_is(fixture, process, elsewhere, library_a);
 }
@@ -285,7 +292,8 @@ static void code_that_memory_becomes_is_not_taken_for_the_library_before(void **
 	map_file(library_a);
 	hear(fixture);
 	assert_is(fixture, process, PLACE, library_a);
-	assert_ptr_equal(mmap(PLACE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+	assert_ptr_equal(mmap(PLACE, PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 			 PLACE);
 	assert_int_equal(mprotect(PLACE, PAGE, PROT_READ | PROT_EXEC), 0);
 	hear(fixture);
@@ -306,7 +314,9 @@ static void map_large(const char *path, struct fixture *fixture)
 	assert_ok(file_replace(copy, content.data, content.size, 0755));
 	fd = open(copy, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	assert_ptr_equal(mmap(PLACE, 3 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0), PLACE);
+	assert_ptr_equal(
+		mmap(PLACE, 3 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0),
+		PLACE);
 }
 
 static void *page_of_place(size_t number)
@@ -323,7 +333,8 @@ static void copy_to_memory(size_t first, size_t count)
 
 	assert_non_null(bytes);
 	memcpy(bytes, place, size);
-	assert_ptr_equal(mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+	assert_ptr_equal(mmap(place, size, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 			 place);
 	memcpy(place, bytes, size);
 	assert_int_equal(mprotect(place, size, PROT_READ | PROT_EXEC), 0);
@@ -334,12 +345,14 @@ static void move_to_memory(size_t first, size_t count)
 {
 	const size_t size = count * PAGE;
 	void *place = page_of_place(first);
-	void *elsewhere = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *elsewhere =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(elsewhere != MAP_FAILED);
 	memcpy(elsewhere, place, size);
 	assert_int_equal(mprotect(elsewhere, size, PROT_READ | PROT_EXEC), 0);
-	assert_ptr_equal(mremap(elsewhere, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place), place);
+	assert_ptr_equal(mremap(elsewhere, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place),
+			 place);
 }
 
 static void code_that_was_copied_to_memory_in_its_place_keeps_its_file(void **state)
@@ -373,7 +386,8 @@ static void code_that_was_copied_in_pieces_keeps_its_file(void **state)
 	hear(fixture);
 	assert_is(fixture, process, PLACE, library_a);
 	assert_is(fixture, process, page_of_place(2), library_a);
-	assert_int_equal(process_image_search(process, (uint64_t)(uintptr_t)PLACE)->end - (uint64_t)(uintptr_t)PLACE,
+	assert_int_equal(process_image_search(process, (uint64_t)(uintptr_t)PLACE)->end -
+				 (uint64_t)(uintptr_t)PLACE,
 			 3 * PAGE);
 }
 
@@ -423,12 +437,17 @@ static void other_code_in_the_place_of_copied_code_has_no_file(void **state)
 	assert_int_equal(mprotect(PLACE, 3 * PAGE, PROT_READ | PROT_WRITE), 0);
 	*last ^= 1;
 	assert_int_equal(mprotect(PLACE, 3 * PAGE, PROT_READ | PROT_EXEC), 0);
-	(void)process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE, 10 * NSEC_PER_SEC);
-	(void)process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE, 20 * NSEC_PER_SEC);
+	(void)process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE,
+				    10 * NSEC_PER_SEC);
+	(void)process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE,
+				    20 * NSEC_PER_SEC);
 	assert_is(fixture, process, PLACE, library_a);
 }
 
-/* ---- other processes ---------------------------------------------------------------------------------------- */
+/*
+ * ---- other processes
+ * ----------------------------------------------------------------------------------------
+ */
 
 struct child {
 	pid_t pid;
@@ -472,7 +491,8 @@ static void map_in_child(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0 || mmap(PLACE, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) != PLACE)
+	if (fd < 0 ||
+	    mmap(PLACE, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) != PLACE)
 		_exit(1);
 }
 
@@ -495,7 +515,9 @@ static void a_child_has_its_parents_libraries_until_it_replaces_them(void **stat
 	end_child(&other);
 }
 
-/* Another file under the same path in another mount namespace: the argument is the path's folder. */
+/*
+ * Another file under the same path in another mount namespace: the argument is the path's folder.
+ */
 static void map_in_namespace(const char *folder)
 {
 	scoped_free char *path = path_in(folder, "library.so");
@@ -534,7 +556,8 @@ static void one_path_in_two_mount_namespaces_is_two_files(void **state)
 static const struct process_mapping *mapping_at_place(struct fixture *fixture, pid_t pid)
 {
 	hear(fixture);
-	return process_table_mapping(fixture->table, known(fixture, pid), (uint64_t)(uintptr_t)PLACE, 1);
+	return process_table_mapping(fixture->table, known(fixture, pid),
+				     (uint64_t)(uintptr_t)PLACE, 1);
 }
 
 /* Runs a program from memory alone, as container runtimes run themselves. */
@@ -574,8 +597,9 @@ static bool is_asleep_in_memfd(pid_t pid)
 	char exe[64] = "";
 
 	/* It sleeps once all is mapped. */
-	return proc_exe_read((uint32_t)pid, exe, sizeof(exe)) == 0 && strstr(exe, "memfd:") != NULL &&
-	       proc_stat_read((uint32_t)pid, &stat) == 0 && proc_is_waiting(pid);
+	return proc_exe_read((uint32_t)pid, exe, sizeof(exe)) == 0 &&
+	       strstr(exe, "memfd:") != NULL && proc_stat_read((uint32_t)pid, &stat) == 0 &&
+	       proc_is_waiting(pid);
 }
 
 static void a_program_in_a_memfd_is_the_main_executable_of_its_process(void **state)

@@ -49,12 +49,16 @@ static void the_cgroup_that_names_a_container_wins_in_a_hybrid_hierarchy(void **
 	} cases[] = {
 		{ "0::/system.slice/ssh.service\n", "/system.slice/ssh.service" },
 		/* The container is in the groups of the old controllers alone. */
-		{ "9:name=systemd:/docker/" ID "\n4:memory:/docker/" ID "\n0::/system.slice/containerd.service\n",
+		{ "9:name=systemd:/docker/" ID "\n4:memory:/docker/" ID
+		  "\n0::/system.slice/containerd.service\n",
 		  "/docker/" ID },
-		{ "4:memory:/kubepods/pod1/" ID "\n1:name=systemd:/\n0::/\n", "/kubepods/pod1/" ID },
+		{ "4:memory:/kubepods/pod1/" ID "\n1:name=systemd:/\n0::/\n",
+		  "/kubepods/pod1/" ID },
 		/* The first line is the unified one, and empty. */
-		{ "0::/\n1:name=systemd:/system.slice/cron.service\n2:cpu,cpuacct:/\n", "/system.slice/cron.service" },
-		{ "0::/system.slice/docker-" ID ".scope\n4:memory:/\n", "/system.slice/docker-" ID ".scope" },
+		{ "0::/\n1:name=systemd:/system.slice/cron.service\n2:cpu,cpuacct:/\n",
+		  "/system.slice/cron.service" },
+		{ "0::/system.slice/docker-" ID ".scope\n4:memory:/\n",
+		  "/system.slice/docker-" ID ".scope" },
 		/* Controllers are often less exact than systemd's own hierarchy. */
 		{ "4:memory:/user.slice\n1:name=systemd:/user.slice/session-3.scope\n0::/user.slice/session-3.scope\n",
 		  "/user.slice/session-3.scope" },
@@ -132,7 +136,8 @@ static void only_base_names_of_the_first_two_arguments_are_kept(void **state)
 	if (pid == 0) {
 		(void)dup2(ready[0], STDIN_FILENO);
 		close(ready[1]);
-		execv("/bin/sh", (char *[]){ (char *)"/usr/bin/python3x", (char *)"-c", (char *)"read x", NULL });
+		execv("/bin/sh", (char *[]){ (char *)"/usr/bin/python3x", (char *)"-c",
+					     (char *)"read x", NULL });
 		_exit(1);
 	}
 	close(ready[0]);

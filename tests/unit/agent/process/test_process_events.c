@@ -29,7 +29,10 @@ static bool is_file_of(const struct process_event *event, const char *path)
 
 static void look_at(struct seen *seen, const struct process_event *event, uint32_t pid)
 {
-	/* The CPUs' rings are read one after the other: of others a later round may bring older events. */
+	/*
+	 * The CPUs' rings are read one after the other: of others a later round may bring older
+	 * events.
+	 */
 	if (event->pid != pid)
 		return;
 	if (event->time_ns < seen->last_ns)
@@ -102,19 +105,25 @@ static void a_short_process_is_told_from_fork_to_exit_in_order(void **state)
 		skip();
 	}
 	assert_ok(r);
-	/* The rings are read by rising CPU: what the child does comes out of them before its fork. */
+	/*
+	 * The rings are read by rising CPU: what the child does comes out of them before its fork.
+	 */
 	move_to(last_cpu);
 	pid = fork();
 	if (pid == 0) {
 		move_to(first_cpu);
-		if (pthread_create(&thread, NULL, do_nothing, NULL) != 0 || pthread_join(thread, NULL) != 0)
+		if (pthread_create(&thread, NULL, do_nothing, NULL) != 0 ||
+		    pthread_join(thread, NULL) != 0)
 			_exit(127);
 		execl("/bin/true", "true", NULL);
 		_exit(127);
 	}
 	assert_int_equal(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	/* The exit's record is written by the dying task itself, perhaps after its parent was woken. */
+	/*
+	 * The exit's record is written by the dying task itself, perhaps after its parent was
+	 * woken.
+	 */
 	for (int i = 0; i < 1000 && !seen.exited; i++) {
 		assert_ok(process_events_read(events));
 		while ((event = process_events_next(events, UINT64_MAX)))
@@ -158,16 +167,19 @@ static void events_after_the_given_time_stay_in_the_queue(void **state)
 	assert_non_null(process_events_next(events, UINT64_MAX));
 }
 
-/* A BPF program of two instructions, by the name of test_of_hearth; -1 where it cannot be loaded. */
+/*
+ * A BPF program of two instructions, by the name of test_of_hearth; -1 where it cannot be loaded.
+ */
 static int load_bpf_program(void)
 {
 	/* mov64 r0, 0; exit */
-	const struct bpf_insn program[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K }, { .code = BPF_JMP | BPF_EXIT } };
+	const struct bpf_insn program[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
+					    { .code = BPF_JMP | BPF_EXIT } };
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
 		.insn_cnt = ARRAY_SIZE(program),
 		.insns = (uintptr_t)program,
-		.license = (uintptr_t)"GPL",
+		.license = (uintptr_t) "GPL",
 		.prog_name = "test_of_hearth",
 	};
 
@@ -175,7 +187,8 @@ static int load_bpf_program(void)
 }
 
 /* The time at which the program's code was made or freed; 0: not within a second. */
-static uint64_t time_of_code(struct process_events *events, enum process_event_type type, uint64_t *start)
+static uint64_t time_of_code(struct process_events *events, enum process_event_type type,
+			     uint64_t *start)
 {
 	const struct process_event *event;
 
@@ -216,7 +229,8 @@ static void code_that_the_kernel_makes_and_frees_is_told(void **state)
 	made_ns = time_of_code(events, KERNEL_CODE_MADE, &start);
 	close(program);
 	if (made_ns == 0) {
-		print_message("this kernel interprets BPF programs, which are no code then: skipped\n");
+		print_message(
+			"this kernel interprets BPF programs, which are no code then: skipped\n");
 		skip();
 	}
 	assert_true(time_of_code(events, KERNEL_CODE_FREED, &start) > made_ns);
@@ -227,7 +241,7 @@ static void rings_are_smaller_where_there_are_more_cpus(void **state)
 	static const struct {
 		size_t n_cpus, bytes;
 	} cases[] = {
-		{ 1, 512 * KIB }, { 2, 512 * KIB }, { 4, 256 * KIB },  { 16, 64 * KIB },
+		{ 1, 512 * KIB }, { 2, 512 * KIB },  { 4, 256 * KIB },  { 16, 64 * KIB },
 		{ 64, 64 * KIB }, { 200, 32 * KIB }, { 1024, 8 * KIB },
 	};
 

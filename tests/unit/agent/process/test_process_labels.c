@@ -22,7 +22,8 @@ static void a_cgroup_path_tells_container_pod_and_unit(void **state)
 		{ "/kubepods/burstable/pod11111111-2222-3333-4444-555555555555/" ID, ID,
 		  "11111111-2222-3333-4444-555555555555", "" },
 		{ "/kubepods.slice/kubepods-besteffort.slice/"
-		  "kubepods-besteffort-pod11111111_2222_3333_4444_555555555555.slice/cri-containerd-" ID ".scope",
+		  "kubepods-besteffort-pod11111111_2222_3333_4444_555555555555.slice/cri-containerd-" ID
+		  ".scope",
 		  ID, "11111111-2222-3333-4444-555555555555", "" },
 		/* looks like one, and is none */
 		{ "/docker/0123", "", "", "" },

@@ -49,8 +49,8 @@ static int setup(void **state)
 	assert_non_null(fixture);
 	assert_ok(executable_cache_new(100, &fixture->executables));
 	assert_ok(string_table_new(MIB, &fixture->strings));
-	assert_ok(process_table_new(fixture->executables, fixture->strings, &fixture->rules, &observer,
-				    &fixture->table));
+	assert_ok(process_table_new(fixture->executables, fixture->strings, &fixture->rules,
+				    &observer, &fixture->table));
 	*state = fixture;
 	return 0;
 }
@@ -81,7 +81,8 @@ static void execed(struct fixture *fixture, uint32_t pid, const char *comm)
 	assert_ok(process_table_apply(fixture->table, &event));
 }
 
-static void mapped(struct fixture *fixture, uint32_t pid, uint64_t start, uint64_t end, const char *path)
+static void mapped(struct fixture *fixture, uint32_t pid, uint64_t start, uint64_t end,
+		   const char *path)
 {
 	struct process_event event = {
 		.type = PROCESS_MAPPED,
@@ -96,7 +97,8 @@ static void mapped(struct fixture *fixture, uint32_t pid, uint64_t start, uint64
 
 static void exited(struct fixture *fixture, uint32_t pid)
 {
-	assert_ok(process_table_apply(fixture->table, &(struct process_event){ .type = PROCESS_EXITED, .pid = pid }));
+	assert_ok(process_table_apply(
+		fixture->table, &(struct process_event){ .type = PROCESS_EXITED, .pid = pid }));
 }
 
 static struct process *find(struct fixture *fixture, uint32_t pid)
@@ -109,7 +111,8 @@ static struct process *find(struct fixture *fixture, uint32_t pid)
 
 static const char *path_at(struct fixture *fixture, struct process *process, uint64_t pc)
 {
-	const struct process_mapping *mapping = process_table_mapping(fixture->table, process, pc, 1);
+	const struct process_mapping *mapping =
+		process_table_mapping(fixture->table, process, pc, 1);
 
 	return mapping ? string_table_text(fixture->strings, mapping->path) : NULL;
 }
@@ -190,12 +193,15 @@ static void a_mapping_replaces_code_only_if_another_file_was_there(void **state)
 		.path = (char *)"/lib/a.so",
 	};
 
-	assert_ok(process_table_apply(fixture->table, &(struct process_event){ .type = PROCESS_EXECED, .pid = 10 }));
+	assert_ok(process_table_apply(
+		fixture->table, &(struct process_event){ .type = PROCESS_EXECED, .pid = 10 }));
 	assert_false(process_table_replaces(fixture->table, &event));
 	assert_ok(process_table_apply(fixture->table, &event));
 	mapped(fixture, 10, 0x8000, 0x9000, "//anon");
 
-	/* The same file again, another file beside it, and another file over memory without a file. */
+	/*
+	 * The same file again, another file beside it, and another file over memory without a file.
+	 */
 	assert_false(process_table_replaces(fixture->table, &event));
 	event.inode = 6;
 	event.start = 0x3000, event.end = 0x4000;
@@ -213,14 +219,18 @@ static void held_events_are_counted_for_each_image(void **state)
 {
 	struct fixture *fixture = *state;
 
-	assert_ok(process_table_apply(fixture->table, &(struct process_event){ .type = PROCESS_EXECED, .pid = 10 }));
+	assert_ok(process_table_apply(
+		fixture->table, &(struct process_event){ .type = PROCESS_EXECED, .pid = 10 }));
 	process_table_hold(fixture->table, 10, 1);
 	process_table_hold(fixture->table, 10, 1);
 	process_table_hold(fixture->table, 10, -1);
 	assert_true(process_table_is_held(fixture->table, 10));
 	assert_false(process_table_is_held(fixture->table, 11));
-	/* No event is held for the next image, and the count of the image before is not taken over. */
-	assert_ok(process_table_apply(fixture->table, &(struct process_event){ .type = PROCESS_EXECED, .pid = 10 }));
+	/*
+	 * No event is held for the next image, and the count of the image before is not taken over.
+	 */
+	assert_ok(process_table_apply(
+		fixture->table, &(struct process_event){ .type = PROCESS_EXECED, .pid = 10 }));
 	assert_false(process_table_is_held(fixture->table, 10));
 	process_table_hold(fixture->table, 10, -1);
 	assert_false(process_table_is_held(fixture->table, 10));
@@ -283,7 +293,9 @@ static void an_exec_starts_a_new_image_and_keeps_the_old_one_for_late_readers(vo
 
 static void a_sample_that_comes_after_an_exec_belongs_to_the_image_before(void **state)
 {
-	struct process_event exec = { .type = PROCESS_EXECED, .pid = PARENT, .time_ns = 1000, .comm = "sh" };
+	struct process_event exec = {
+		.type = PROCESS_EXECED, .pid = PARENT, .time_ns = 1000, .comm = "sh"
+	};
 	struct fixture *fixture = *state;
 	struct process *first, *second, *third;
 
@@ -306,7 +318,9 @@ static void a_sample_that_comes_after_an_exec_belongs_to_the_image_before(void *
 
 static void without_the_older_image_a_late_sample_stays_with_the_process(void **state)
 {
-	struct process_event exec = { .type = PROCESS_EXECED, .pid = PARENT, .time_ns = 1000, .comm = "sh" };
+	struct process_event exec = {
+		.type = PROCESS_EXECED, .pid = PARENT, .time_ns = 1000, .comm = "sh"
+	};
 	struct fixture *fixture = *state;
 	struct process *process;
 
@@ -399,7 +413,9 @@ static void a_child_of_a_published_parent_is_published_again_when_it_maps_someth
 	execed(fixture, PARENT, "x");
 	mapped(fixture, PARENT, 0x1000, 0x2000, "/no/such/x");
 	find(fixture, PARENT)->published = true;
-	/* The kernel side copied the parent's entry at the fork: the child counts as published too. */
+	/*
+	 * The kernel side copied the parent's entry at the fork: the child counts as published too.
+	 */
 	forked(fixture, PARENT, CHILD);
 	mapped(fixture, CHILD, 0x8000, 0x9000, "/no/such/late");
 	child = process_table_take_wanting(fixture->table);
@@ -480,7 +496,8 @@ static void strings_that_nobody_uses_are_let_go_of(void **state)
 	assert_ok(process_table_compact_strings(fixture->table, 1000, MIB));
 	assert_true(string_table_bytes(fixture->strings) < 200);
 	assert_string_equal(path_at(fixture, process, 0x1000), "/no/such/sandbox-999/program");
-	assert_string_equal(path_at(fixture, find(fixture, CHILD), 0x1000), "/no/such/sandbox-999/program");
+	assert_string_equal(path_at(fixture, find(fixture, CHILD), 0x1000),
+			    "/no/such/sandbox-999/program");
 }
 
 static void a_reused_pid_is_another_process(void **state)
@@ -489,12 +506,15 @@ static void a_reused_pid_is_another_process(void **state)
 	struct process *first;
 	struct process *second;
 
-	assert_ok(process_table_find(fixture->table, PARENT, 1, 10 * NSEC_PER_SEC, "first", false, &first));
-	assert_ok(process_table_find(fixture->table, PARENT, 1, 20 * NSEC_PER_SEC, "second", false, &second));
+	assert_ok(process_table_find(fixture->table, PARENT, 1, 10 * NSEC_PER_SEC, "first", false,
+				     &first));
+	assert_ok(process_table_find(fixture->table, PARENT, 1, 20 * NSEC_PER_SEC, "second", false,
+				     &second));
 	assert_ptr_not_equal(first, second);
 	assert_string_equal(second->name, "second");
 	/* /proc's clock tick is no difference */
-	assert_ok(process_table_find(fixture->table, PARENT, 1, 20 * NSEC_PER_SEC + 9 * NSEC_PER_MSEC, "second", false,
+	assert_ok(process_table_find(fixture->table, PARENT, 1,
+				     20 * NSEC_PER_SEC + 9 * NSEC_PER_MSEC, "second", false,
 				     &first));
 	assert_ptr_equal(first, second);
 }
@@ -524,7 +544,10 @@ static void a_running_process_is_found_in_proc_with_its_program(void **state)
 	assert_int_equal(process->n_paths, 1);
 }
 
-/* Samples of this process that say which cgroups it is in: one before its labels are read, and one after. */
+/*
+ * Samples of this process that say which cgroups it is in: one before its labels are read, and one
+ * after.
+ */
 static void labels_are_read_once_for_processes_of_the_same_cgroups(void **state)
 {
 	struct fixture *fixture = *state;
@@ -558,7 +581,8 @@ static void labels_of_a_process_that_moved_meanwhile_are_its_own(void **state)
 
 	assert_ok(process_table_note_cgroups(fixture->table, process, 77, 1));
 	process_table_read_details(fixture->table, process);
-	assert_ok(process_table_note_cgroups(fixture->table, process, 78, process->labels_read_ns + 1));
+	assert_ok(process_table_note_cgroups(fixture->table, process, 78,
+					     process->labels_read_ns + 1));
 	assert_false(process_wants_cgroups(process));
 
 	other = find(fixture, (uint32_t)getppid());
@@ -576,7 +600,8 @@ struct late_identifier {
 	bool is_available;
 };
 
-static int ask_late(void *arg, const struct mapped_file *file, uint32_t *number, struct executable **ret_executable)
+static int ask_late(void *arg, const struct mapped_file *file, uint32_t *number,
+		    struct executable **ret_executable)
 {
 	struct late_identifier *identifier = arg;
 
@@ -597,7 +622,8 @@ static void an_unavailable_file_is_looked_up_again_seconds_later(void **state)
 	struct process_mapping *mapping;
 	struct process *process;
 
-	process_table_set_identifier(fixture->table, &(struct process_identifier){ .arg = &late, .ask = ask_late });
+	process_table_set_identifier(fixture->table,
+				     &(struct process_identifier){ .arg = &late, .ask = ask_late });
 	process = find(fixture, (uint32_t)getpid());
 	mapping = process_table_mapping(fixture->table, process, pc, now_ns);
 	assert_non_null(mapping);
@@ -659,11 +685,13 @@ static void a_new_kernel_thread_is_named_by_its_kind_not_by_its_parent(void **st
 	assert_ok(process_table_find(fixture->table, PARENT, 0, 7, "kthreadd", true, &process));
 	assert_string_equal(process->name, "kthreadd");
 	forked(fixture, PARENT, CHILD);
-	assert_ok(process_table_find(fixture->table, CHILD, PARENT, 8, "kworker/u8:3-ev", true, &process));
+	assert_ok(process_table_find(fixture->table, CHILD, PARENT, 8, "kworker/u8:3-ev", true,
+				     &process));
 	assert_string_equal(process->name, "kworker");
 	assert_true(process->kernel_thread);
 	/* A queue whose work it does now is no other service. */
-	assert_ok(process_table_find(fixture->table, CHILD, PARENT, 8, "kworker/u8:3-fl", true, &process));
+	assert_ok(process_table_find(fixture->table, CHILD, PARENT, 8, "kworker/u8:3-fl", true,
+				     &process));
 	assert_string_equal(process->name, "kworker");
 }
 
@@ -680,7 +708,9 @@ static void rules_name_services_and_leave_stacks_out(void **state)
 	assert_ok(pattern_new("^py", false, message, sizeof(message), &offset, &with_stacks));
 	assert_ok(pattern_new("^python3", false, message, sizeof(message), &offset, &python));
 	rename = (struct process_rename){ .pattern = python, .name = "shop" };
-	rules = (struct process_rules){ .with_stacks = with_stacks, .renames = &rename, .n_renames = 1 };
+	rules = (struct process_rules){ .with_stacks = with_stacks,
+					.renames = &rename,
+					.n_renames = 1 };
 
 	forked(fixture, 1, PARENT);
 	execed(fixture, PARENT, "python3.11");

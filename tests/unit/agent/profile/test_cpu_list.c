@@ -32,7 +32,8 @@ static void lists_are_read_as_the_kernel_writes_them(void **state)
 
 static void anything_else_is_refused(void **state)
 {
-	static const char *const cases[] = { "a", "1-", "-1", "3-1", "1,,2", "1 2", "99999999", "0x1", "1-2-3" };
+	static const char *const cases[] = { "a",   "1-",       "-1",  "3-1",  "1,,2",
+					     "1 2", "99999999", "0x1", "1-2-3" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

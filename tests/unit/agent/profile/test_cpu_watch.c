@@ -34,7 +34,8 @@ static void an_announcement_names_the_cpu_and_what_became_of_it(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint32_t cpu = 0;
 
-		assert_int_equal(cpu_uevent_parse(cases[i].message, cases[i].size, &cpu), cases[i].event);
+		assert_int_equal(cpu_uevent_parse(cases[i].message, cases[i].size, &cpu),
+				 cases[i].event);
 		if (cases[i].event != CPU_UEVENT_OTHER)
 			assert_int_equal(cpu, cases[i].cpu);
 	}

@@ -64,20 +64,25 @@ static void features_that_are_left_out_are_missing(void **state)
 	struct kernel_features features = all_features();
 
 	(void)state;
-	kernel_features_probe("bpf-loop,hash-on-demand,task-storage,copy-from-user-task,sched-info,task-work",
-			      &features);
+	kernel_features_probe(
+		"bpf-loop,hash-on-demand,task-storage,copy-from-user-task,sched-info,task-work",
+		&features);
 	for (size_t i = 0; i < KERNEL_FEATURE_COUNT; i++)
 		assert_false(features.has[i]);
 }
 
-/* Where no program may be loaded at all, this is not the reason. That lockdown is one: tests/kernels/checks/81. */
+/*
+ * Where no program may be loaded at all, this is not the reason. That lockdown is one:
+ * tests/kernels/checks/81.
+ */
 static void only_lockdown_keeps_the_kernels_memory_from_programs(void **state)
 {
 	scoped(bytes_release) struct bytes lockdown = BYTES_INIT(4096);
 	bool locked = false;
 
 	(void)state;
-	if (file_read("/sys/kernel/security/lockdown", &lockdown) >= 0 && bytes_append_byte(&lockdown, 0) == 0)
+	if (file_read("/sys/kernel/security/lockdown", &lockdown) >= 0 &&
+	    bytes_append_byte(&lockdown, 0) == 0)
 		locked = strstr((const char *)lockdown.data, "[confidentiality]") != NULL;
 	assert_int_equal(kernel_lets_bpf_read_it(), !locked || geteuid() != 0);
 }

@@ -28,12 +28,9 @@ static void sizes_follow_cpus_and_memory(void **state)
 		uint64_t host_bytes;
 		struct map_sizes sizes;
 	} cases[] = {
-		{ 1, 512 * MIB, { 1 * MIB, 8192 } },
-		{ 2, 2 * GIB, { 2 * MIB, 8192 } },
-		{ 2, 24 * GIB, { 2 * MIB, 32768 } },
-		{ 6, 16 * GIB, { 8 * MIB, 16384 } },
-		{ 64, 256 * GIB, { 16 * MIB, 65536 } },
-		{ 200, 1024 * GIB, { 16 * MIB, 65536 } },
+		{ 1, 512 * MIB, { 1 * MIB, 8192 } },    { 2, 2 * GIB, { 2 * MIB, 8192 } },
+		{ 2, 24 * GIB, { 2 * MIB, 32768 } },    { 6, 16 * GIB, { 8 * MIB, 16384 } },
+		{ 64, 256 * GIB, { 16 * MIB, 65536 } }, { 200, 1024 * GIB, { 16 * MIB, 65536 } },
 	};
 
 	(void)state;

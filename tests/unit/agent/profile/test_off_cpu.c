@@ -9,7 +9,9 @@
 #define COPY_BYTES    sizeof(struct abi_stack_copy)
 #define RECORDS_BYTES (2 * (COPY_BYTES + ABI_WALKED_STACK_BYTES))
 
-/* As a walk gives it: a wait whose stack is known, one with a copy of 256 bytes, and another one. */
+/*
+ * As a walk gives it: a wait whose stack is known, one with a copy of 256 bytes, and another one.
+ */
 static struct bytes_view fill(uint8_t *buffer)
 {
 	struct abi_sample *first = (struct abi_sample *)buffer;

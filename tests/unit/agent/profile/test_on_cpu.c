@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timers on CPUs that come and go, with real perf events and a program that does nothing. No CPU of this machine is
- * switched off: a timer that is given up, or whose CPU is said to be offline, is ended and opened the same way.
+ * Timers on CPUs that come and go, with real perf events and a program that does nothing. No CPU of
+ * this machine is switched off: a timer that is given up, or whose CPU is said to be offline, is
+ * ended and opened the same way.
  */
 #include "agent/profile/on_cpu.h"
 
@@ -159,8 +160,12 @@ static void a_suspect_timer_is_opened_anew_and_no_period_is_lost_or_counted_twic
 	took_ns = now_ns() - began_ns;
 	assert_true(ticks.expected >= 20);
 	assert_true(ticks.expected <= took_ns / PERIOD_NS);
-	/* Each time less than a period is left over; the last one is overdue only after half a period. */
-	assert_true((ticks.expected + 7) * PERIOD_NS + ticks.uncovered_ns >= took_ns - took_ns / 10);
+	/*
+	 * Each time less than a period is left over; the last one is overdue only after half a
+	 * period.
+	 */
+	assert_true((ticks.expected + 7) * PERIOD_NS + ticks.uncovered_ns >=
+		    took_ns - took_ns / 10);
 }
 
 static void a_clock_that_stands_still_shows_that_the_cpu_was_offline(void **state)
@@ -171,7 +176,10 @@ static void a_clock_that_stands_still_shows_that_the_cpu_was_offline(void **stat
 	assert_int_equal(follow(fixture, 1), 1);
 	wait_for_expected(fixture, 2);
 	assert_false(on_cpu_found_dead(fixture->on_cpu));
-	/* The clock is read twice within its resolution, or between two readings nothing went on: never here. */
+	/*
+	 * The clock is read twice within its resolution, or between two readings nothing went on:
+	 * never here.
+	 */
 	wait_for_expected(fixture, 4);
 	assert_false(on_cpu_found_dead(fixture->on_cpu));
 	/* A stopped agent reads the clocks of events that it ended itself. */

@@ -71,9 +71,11 @@ static uint32_t *produce(struct fixture *fixture, size_t size, uint32_t flags, u
 
 	*header = (uint32_t)size | flags;
 	for (size_t i = 0; i < size; i++)
-		*data_at(fixture, fixture->produced + BPF_RINGBUF_HDR_SZ + i) = (uint8_t)(content + i);
+		*data_at(fixture, fixture->produced + BPF_RINGBUF_HDR_SZ + i) =
+			(uint8_t)(content + i);
 	fixture->produced += ROUND_UP(size + BPF_RINGBUF_HDR_SZ, 8);
-	memcpy(fixture->memory + fixture->page_bytes, &fixture->produced, sizeof(fixture->produced));
+	memcpy(fixture->memory + fixture->page_bytes, &fixture->produced,
+	       sizeof(fixture->produced));
 	return header;
 }
 
@@ -161,13 +163,16 @@ static void a_reading_that_is_ended_goes_on_with_the_next_record(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(records_come_in_order_and_their_space_is_given_back, set_up,
+		cmocka_unit_test_setup_teardown(records_come_in_order_and_their_space_is_given_back,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_record_that_goes_round_the_end_comes_in_one_piece,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_record_being_written_holds_back_those_behind_it,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_discarded_record_is_passed_over, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_record_that_goes_round_the_end_comes_in_one_piece, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_record_being_written_holds_back_those_behind_it, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_discarded_record_is_passed_over, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_reading_that_is_ended_goes_on_with_the_next_record, set_up,
-						tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_reading_that_is_ended_goes_on_with_the_next_record, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,8 @@
 
 #define PERIOD_NS 10000000u
 
-static struct tick_reading reading_of(double periods, uint64_t received, uint64_t idle, double idle_periods)
+static struct tick_reading reading_of(double periods, uint64_t received, uint64_t idle,
+				      double idle_periods)
 {
 	return (struct tick_reading){
 		.enabled_ns = (uint64_t)(periods * PERIOD_NS),
@@ -28,20 +29,20 @@ static void ticks_that_do_not_come_are_missed_on_a_busy_cpu_and_asleep_on_an_idl
 		{ 100.6, 0, 0, 101, 100, 0 }, /* slept all the time, without a tick */
 		{ 100.6, 60, 0, 30, 30, 10 }, /* both */
 		{ 100.6, 60, 30, 30, 0, 40 }, /* the idle time had its ticks */
-		{ 100.6, 60, 30, 45, 15, 25 },
-		{ 0.4, 0, 0, 0, 0, 0 }, /* nothing was due */
+		{ 100.6, 60, 30, 45, 15, 25 }, { 0.4, 0, 0, 0, 0, 0 }, /* nothing was due */
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct tick_account account = {};
-		struct tick_reading reading = reading_of(cases[i].periods, cases[i].received, cases[i].idle,
-							 cases[i].idle_periods);
+		struct tick_reading reading = reading_of(cases[i].periods, cases[i].received,
+							 cases[i].idle, cases[i].idle_periods);
 
 		tick_account_update(&account, PERIOD_NS, &reading);
 		assert_int_equal(account.asleep, cases[i].asleep);
 		assert_int_equal(account.missed, cases[i].missed);
-		assert_int_equal(account.expected, cases[i].received + cases[i].asleep + cases[i].missed);
+		assert_int_equal(account.expected,
+				 cases[i].received + cases[i].asleep + cases[i].missed);
 	}
 }
 
@@ -84,7 +85,10 @@ static void idle_time_does_not_excuse_a_tick_that_is_lost_afterwards(void **stat
 	uint64_t asleep;
 
 	(void)state;
-	/* Idle for 600 periods by the scheduler's account, but only 400 ticks found it idle; none is absent. */
+	/*
+	 * Idle for 600 periods by the scheduler's account, but only 400 ticks found it idle; none
+	 * is absent.
+	 */
 	tick_account_update(&account, PERIOD_NS, &reading);
 	assert_int_equal(account.asleep, 0);
 	reading = reading_of(1100.6, 1000, 400, 600);
@@ -105,29 +109,33 @@ static void ticks_that_do_not_come_while_others_have_the_cpu_are_stolen(void **s
 		double idle_periods, steal_periods;
 		uint64_t asleep, stolen, missed;
 	} cases[] = {
-		{ 100, 0, 30, 0, 0, 0 },   /* in pieces of less than a period: none is lost */
+		{ 100, 0, 30, 0, 0, 0 }, /* in pieces of less than a period: none is lost */
 		{ 70, 0, 30, 0, 30, 0 },
-		{ 60, 0, 30, 0, 30, 10 },  /* some are lost beside */
+		{ 60, 0, 30, 0, 30, 10 }, /* some are lost beside */
 		{ 60, 10, 30, 10, 30, 0 },
-		{ 60, 40, 30, 10, 30, 0 }, /* stolen while it was idle: accounted twice by the scheduler */
+		/* stolen while it was idle: accounted twice by the scheduler */
+		{ 60, 40, 30, 10, 30, 0 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct tick_account account = {};
-		struct tick_reading reading = reading_of(100.6, cases[i].received, 0, cases[i].idle_periods);
+		struct tick_reading reading =
+			reading_of(100.6, cases[i].received, 0, cases[i].idle_periods);
 
 		reading.steal_ns = (uint64_t)(cases[i].steal_periods * PERIOD_NS);
 		tick_account_update(&account, PERIOD_NS, &reading);
 		assert_int_equal(account.stolen, cases[i].stolen);
 		assert_int_equal(account.asleep, cases[i].asleep);
 		assert_int_equal(account.missed, cases[i].missed);
-		assert_int_equal(account.expected,
-				 cases[i].received + account.asleep + account.stolen + account.missed);
+		assert_int_equal(account.expected, cases[i].received + account.asleep +
+							   account.stolen + account.missed);
 	}
 }
 
-/* The CPU goes offline after 100.8 periods, and comes back: the clock and the idle time begin anew. */
+/*
+ * The CPU goes offline after 100.8 periods, and comes back: the clock and the idle time begin anew.
+ */
 static void a_timer_that_starts_anew_goes_on_where_the_last_one_ended(void **state)
 {
 	struct tick_account account = {};
@@ -166,7 +174,9 @@ static void the_last_tick_of_a_timer_that_ended_is_due_at_once(void **state)
 	assert_int_equal(account.missed, 1);
 }
 
-/* A CPU that is busy, idle with ticks, idle without, and loses ticks, as a random generator has it. */
+/*
+ * A CPU that is busy, idle with ticks, idle without, and loses ticks, as a random generator has it.
+ */
 static void the_account_adds_up_and_never_falls(void **state)
 {
 	struct tick_account account = {};
@@ -196,7 +206,8 @@ static void the_account_adds_up_and_never_falls(void **state)
 		if (random % 16)
 			continue;
 		tick_account_update(&account, PERIOD_NS, &reading);
-		assert_int_equal(account.expected, reading.received + account.asleep + account.missed);
+		assert_int_equal(account.expected,
+				 reading.received + account.asleep + account.missed);
 		assert_true(account.expected >= before.expected);
 		assert_true(account.asleep >= before.asleep);
 		assert_true(account.missed >= before.missed);
@@ -207,9 +218,11 @@ static void the_account_adds_up_and_never_falls(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ticks_that_do_not_come_are_missed_on_a_busy_cpu_and_asleep_on_an_idle_one),
+		cmocka_unit_test(
+			ticks_that_do_not_come_are_missed_on_a_busy_cpu_and_asleep_on_an_idle_one),
 		cmocka_unit_test(a_tick_that_is_late_by_less_than_half_a_period_is_not_missed),
-		cmocka_unit_test(a_tick_that_comes_after_it_was_given_up_makes_up_for_the_next_loss),
+		cmocka_unit_test(
+			a_tick_that_comes_after_it_was_given_up_makes_up_for_the_next_loss),
 		cmocka_unit_test(idle_time_does_not_excuse_a_tick_that_is_lost_afterwards),
 		cmocka_unit_test(ticks_that_do_not_come_while_others_have_the_cpu_are_stolen),
 		cmocka_unit_test(a_timer_that_starts_anew_goes_on_where_the_last_one_ended),

@@ -5,9 +5,11 @@
 
 #include "tests/support/unit.h"
 
-static int make_map(enum bpf_map_type type, const char *name, uint32_t value_size, uint32_t max_entries, int inner_fd)
+static int make_map(enum bpf_map_type type, const char *name, uint32_t value_size,
+		    uint32_t max_entries, int inner_fd)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = type == BPF_MAP_TYPE_ARRAY ? BPF_F_MMAPABLE : 0);
+	LIBBPF_OPTS(bpf_map_create_opts, options,
+		    .map_flags = type == BPF_MAP_TYPE_ARRAY ? BPF_F_MMAPABLE : 0);
 
 	if (inner_fd >= 0)
 		options.inner_map_fd = (uint32_t)inner_fd;

@@ -162,7 +162,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(one_walk_follows_another, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_walk_that_hangs_is_continued_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_walk_that_hangs_is_continued_later, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(an_error_ends_the_walk, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_than_a_buffer_comes_in_parts, setup, teardown),
 		cmocka_unit_test(a_thread_that_hangs_does_not_keep_the_agent_from_ending),

@@ -25,8 +25,10 @@ static int setup_with(void **state, bool keep_cpus_apart)
 	assert_non_null(fixture);
 	assert_ok(executable_cache_new(100, &fixture->executables));
 	assert_ok(string_table_new(MIB, &fixture->strings));
-	assert_ok(process_table_new(fixture->executables, fixture->strings, &rules, NULL, &fixture->processes));
-	assert_ok(frame_resolver_new(fixture->processes, fixture->executables, &fixture->kernel, &fixture->frames));
+	assert_ok(process_table_new(fixture->executables, fixture->strings, &rules, NULL,
+				    &fixture->processes));
+	assert_ok(frame_resolver_new(fixture->processes, fixture->executables, &fixture->kernel,
+				     &fixture->frames));
 	assert_ok(collector_new(
 		&(struct collector_options){
 			.processes = fixture->processes,
@@ -151,7 +153,9 @@ static const char *name_of_row(const struct window *window, size_t row)
 /* No event reported that the process became another program: its samples count one more exec. */
 static void an_exec_that_was_not_reported_shows_in_the_next_sample(void **state)
 {
-	const struct process_event fork = { .type = PROCESS_FORKED, .pid = PID, .parent = 1, .time_ns = 1 };
+	const struct process_event fork = {
+		.type = PROCESS_FORKED, .pid = PID, .parent = 1, .time_ns = 1
+	};
 	struct fixture *fixture = *state;
 	struct abi_sample sample = sample_at(100, 77);
 	struct collector_stats stats;
@@ -183,8 +187,12 @@ static void an_exec_that_was_not_reported_shows_in_the_next_sample(void **state)
 
 static void an_exec_that_was_reported_is_not_missed(void **state)
 {
-	const struct process_event fork = { .type = PROCESS_FORKED, .pid = PID, .parent = 1, .time_ns = 1 };
-	const struct process_event exec = { .type = PROCESS_EXECED, .pid = PID, .time_ns = 150, .comm = "client" };
+	const struct process_event fork = {
+		.type = PROCESS_FORKED, .pid = PID, .parent = 1, .time_ns = 1
+	};
+	const struct process_event exec = {
+		.type = PROCESS_EXECED, .pid = PID, .time_ns = 150, .comm = "client"
+	};
 	struct fixture *fixture = *state;
 	struct abi_sample sample = sample_at(100, 77);
 	struct collector_stats stats;
@@ -371,7 +379,8 @@ static void a_supplement_defines_what_is_left_and_says_what_is_gone(void **state
 	asked[0] = window.rows[0].stack;
 	asked[1] = 4711;
 	supplement.sequence = ++fixture->sequence;
-	assert_ok(collector_supplement(fixture->collector, asked, ARRAY_SIZE(asked), NULL, 0, &supplement));
+	assert_ok(collector_supplement(fixture->collector, asked, ARRAY_SIZE(asked), NULL, 0,
+				       &supplement));
 	assert_int_equal(supplement.n_rows, 0);
 	assert_int_equal(supplement.n_processes, 1);
 	assert_int_equal(supplement.n_series, 1);
@@ -393,7 +402,8 @@ int main(void)
 		TEST(an_unknown_hash_is_counted_and_its_time_is_kept),
 		TEST(what_is_acknowledged_is_not_defined_again),
 		TEST(a_renamed_thread_is_a_new_series),
-		cmocka_unit_test_setup_teardown(cpus_are_kept_apart_when_asked, setup_by_cpu, teardown),
+		cmocka_unit_test_setup_teardown(cpus_are_kept_apart_when_asked, setup_by_cpu,
+						teardown),
 		TEST(a_stack_of_a_process_left_out_is_known_to_others),
 		TEST(a_process_left_out_by_the_kernel_side_counts_without_stack),
 		TEST(a_supplement_defines_what_is_left_and_says_what_is_gone),

@@ -5,7 +5,7 @@
 #include "common/limits.h"
 #include "tests/support/unit.h"
 
-#define PID 5000002u
+#define PID  5000002u
 #define HASH UINT64_C(77)
 
 struct fixture {
@@ -26,8 +26,10 @@ static int setup(void **state)
 	assert_non_null(fixture);
 	assert_ok(executable_cache_new(100, &fixture->executables));
 	assert_ok(string_table_new(MIB, &fixture->strings));
-	assert_ok(process_table_new(fixture->executables, fixture->strings, &rules, NULL, &fixture->processes));
-	assert_ok(frame_resolver_new(fixture->processes, fixture->executables, &fixture->kernel, &fixture->frames));
+	assert_ok(process_table_new(fixture->executables, fixture->strings, &rules, NULL,
+				    &fixture->processes));
+	assert_ok(frame_resolver_new(fixture->processes, fixture->executables, &fixture->kernel,
+				     &fixture->frames));
 	assert_ok(collector_new(
 		&(struct collector_options){
 			.processes = fixture->processes,
@@ -131,7 +133,10 @@ static void a_wait_is_one_row_for_each_second_where_that_ends(void **state)
 		/* Up to the beginning of slot 100 is still slot 99. */
 		{ 100 * SLOT_NS, 3000000, 1, { 99 }, { 3000000 } },
 		{ 500 * SLOT_NS, NSEC_PER_SEC, 1, { 499 }, { NSEC_PER_SEC } },
-		{ 500 * SLOT_NS, 2500 * NSEC_PER_MSEC, 3, { 499, 399, 299 },
+		{ 500 * SLOT_NS,
+		  2500 * NSEC_PER_MSEC,
+		  3,
+		  { 499, 399, 299 },
 		  { NSEC_PER_SEC, NSEC_PER_SEC, 500 * NSEC_PER_MSEC } },
 		{ 500 * SLOT_NS, 0, 0, {}, {} },
 	};
@@ -194,7 +199,9 @@ static void a_stack_that_is_touched_in_every_window_stays_known(void **state)
 static void a_wait_that_stands_for_others_gets_their_time(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct abi_wait wait = { .others_ns = 9 * NSEC_PER_MSEC, .weight_shift = 4, .site = 5 };
+	const struct abi_wait wait = { .others_ns = 9 * NSEC_PER_MSEC,
+				       .weight_shift = 4,
+				       .site = 5 };
 	struct abi_sample sample = wait_until(NSEC_PER_SEC, NSEC_PER_MSEC);
 	struct window window;
 

@@ -29,7 +29,8 @@ static int teardown(void **state)
 
 static void what_was_copied_is_read(void **state)
 {
-	static const uint64_t offsets[] = { 0, 8, ABI_STACK_PIECE_BYTES - 8, 2 * ABI_STACK_PIECE_BYTES,
+	static const uint64_t offsets[] = { 0, 8, ABI_STACK_PIECE_BYTES - 8,
+					    2 * ABI_STACK_PIECE_BYTES,
 					    3 * ABI_STACK_PIECE_BYTES - 8 };
 	const struct abi_stack_copy *copy = *state;
 	uint8_t word[8];
@@ -43,17 +44,24 @@ static void what_was_copied_is_read(void **state)
 static void what_was_absent_is_not_read(void **state)
 {
 	static const uint64_t offsets[] = { ABI_STACK_PIECE_BYTES - 4, ABI_STACK_PIECE_BYTES,
-					    2 * ABI_STACK_PIECE_BYTES - 8, 2 * ABI_STACK_PIECE_BYTES - 4 };
+					    2 * ABI_STACK_PIECE_BYTES - 8,
+					    2 * ABI_STACK_PIECE_BYTES - 4 };
 	uint8_t word[8];
 
 	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++)
-		assert_int_equal(copied_stack_read(*state, START + offsets[i], word, sizeof(word)), -1);
+		assert_int_equal(copied_stack_read(*state, START + offsets[i], word, sizeof(word)),
+				 -1);
 }
 
 static void what_lies_outside_is_not_read(void **state)
 {
-	static const uint64_t addresses[] = { 0, START - 8, START - 4, START + 3 * ABI_STACK_PIECE_BYTES - 4,
-					      START + 3 * ABI_STACK_PIECE_BYTES, UINT64_MAX - 3, UINT64_MAX };
+	static const uint64_t addresses[] = { 0,
+					      START - 8,
+					      START - 4,
+					      START + 3 * ABI_STACK_PIECE_BYTES - 4,
+					      START + 3 * ABI_STACK_PIECE_BYTES,
+					      UINT64_MAX - 3,
+					      UINT64_MAX };
 	uint8_t word[8];
 
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)

@@ -49,7 +49,8 @@ static void when_there_are_too_many_those_used_longest_ago_are_forgotten(void **
 	/* Ten windows of 8000, none older than what is kept otherwise: more than fit. */
 	for (uint64_t window = 100; window < 110; window++) {
 		for (uint64_t i = 0; i < 8000; i++)
-			assert_ok(definitions_stack(definitions, window * 10000 + i, window, &number));
+			assert_ok(definitions_stack(definitions, window * 10000 + i, window,
+						    &number));
 	}
 	definitions_sweep(definitions, 109);
 	assert_int_equal(hash_table_count(definitions->stacks), 64000);

@@ -21,7 +21,8 @@ static int teardown(void **state)
 }
 
 /* A wait of @ns that was drawn one in 2^shift, as row @row. */
-static void add(struct wait_shares *shares, uint32_t site_number, const struct abi_wait *wait, size_t row, uint64_t ns)
+static void add(struct wait_shares *shares, uint32_t site_number, const struct abi_wait *wait,
+		size_t row, uint64_t ns)
 {
 	struct wait_owner owner = { .process = 1, .tid = 2, .site = site_number };
 	uint32_t site;
@@ -72,11 +73,20 @@ static void a_wait_that_taking_its_stack_made_longer_counts_as_long_as_others_we
 	static const struct {
 		uint64_t others_ns, parts_ns[2];
 	} cases[] = {
-		/* 5 and 50 us, each with 10 us on top, and 16 of each without: shares of 1 to 10, not of 1 to 4. */
+		/*
+		 * 5 and 50 us, each with 10 us on top, and 16 of each without: shares of 1 to 10,
+		 * not of 1 to 4.
+		 */
 		{ 880000, { 80000, 800000 } },
-		/* Others are as long: the CPU that took the stack was not the one that woke the thread. */
+		/*
+		 * Others are as long: the CPU that took the stack was not the one that woke the
+		 * thread.
+		 */
 		{ 1200000, { 240000, 960000 } },
-		/* Others are far shorter, by chance: more than the capture took it cannot have been. */
+		/*
+		 * Others are far shorter, by chance: more than the capture took it cannot have
+		 * been.
+		 */
 		{ 330000, { 30000, 300000 } },
 	};
 	struct wait_shares *shares = *state;
@@ -86,8 +96,10 @@ static void a_wait_that_taking_its_stack_made_longer_counts_as_long_as_others_we
 
 		add(shares, 0, &(struct abi_wait){ .capture_us = 10, .weight_shift = 4 }, 0, 15000);
 		add(shares, 0,
-		    &(struct abi_wait){
-			    .others_ns = cases[i].others_ns, .n_others = 32, .capture_us = 10, .weight_shift = 4 },
+		    &(struct abi_wait){ .others_ns = cases[i].others_ns,
+					.n_others = 32,
+					.capture_us = 10,
+					.weight_shift = 4 },
 		    1, 60000);
 		wait_shares_settle(shares, rows);
 		assert_int_equal(rows[0].value, 15000 + cases[i].parts_ns[0]);
@@ -102,7 +114,8 @@ static void nothing_is_lost_to_rounding_nor_to_the_end_of_thinning(void **state)
 
 	/* Not thinned any more, but some were before; and waits too short for the clock. */
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		add(shares, 0, &(struct abi_wait){ .others_ns = i == 2 ? 1000 : 0 }, i, i == 1 ? 0 : 7);
+		add(shares, 0, &(struct abi_wait){ .others_ns = i == 2 ? 1000 : 0 }, i,
+		    i == 1 ? 0 : 7);
 	wait_shares_settle(shares, rows);
 	assert_int_equal(rows[0].value + rows[1].value + rows[2].value, 1000);
 }
@@ -115,7 +128,8 @@ static void the_longest_waits_do_not_overflow(void **state)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		add(shares, 0, &(struct abi_wait){ .others_ns = hour_ns, .weight_shift = 16 }, i, hour_ns);
+		add(shares, 0, &(struct abi_wait){ .others_ns = hour_ns, .weight_shift = 16 }, i,
+		    hour_ns);
 	wait_shares_settle(shares, rows);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		sum += rows[i].value;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Takes addresses of assembly_functions.S, and calls one of them, as a library that uses assembly does. */
+/*
+ * Takes addresses of assembly_functions.S, and calls one of them, as a library that uses assembly
+ * does.
+ */
 
 __attribute__((visibility("hidden"))) int assembly_pushes(int);
 __attribute__((visibility("hidden"))) int assembly_aligned_slot(int);

@@ -150,7 +150,8 @@ static inline const char *rule_text(const struct abi_unwind_rule *rule, char *te
 		(void)snprintf(cfa, sizeof(cfa), "plt %d", rule->cfa_offset);
 		break;
 	case UNWIND_CFA_DEREF_INDEXED:
-		(void)snprintf(cfa, sizeof(cfa), "*(sp%+d+8*r%u)+8", rule->cfa_offset, rule->cfa_register);
+		(void)snprintf(cfa, sizeof(cfa), "*(sp%+d+8*r%u)+8", rule->cfa_offset,
+			       rule->cfa_register);
 		break;
 	default:
 		(void)snprintf(cfa, sizeof(cfa), "*(%s%+d)%+d",

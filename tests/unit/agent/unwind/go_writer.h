@@ -11,7 +11,10 @@
 #define GO_1_18 0xfffffff0u
 #define GO_1_20 0xfffffff1u
 
-/* From the function's beginning on, @length instructions with the stack pointer @delta lower. Ends with length 0. */
+/*
+ * From the function's beginning on, @length instructions with the stack pointer @delta lower. Ends
+ * with length 0.
+ */
 struct go_written_row {
 	uint32_t length;
 	int32_t delta;
@@ -50,7 +53,8 @@ static inline void go_put_pcsp(struct bytes *out, const struct go_written_row *r
 }
 
 static inline void go_put_record(struct bytes *out, const struct go_written_table *table,
-				 const struct go_written_function *function, uint32_t name, uint32_t pcsp)
+				 const struct go_written_function *function, uint32_t name,
+				 uint32_t pcsp)
 {
 	bool is_old = table->magic == GO_1_16;
 
@@ -62,7 +66,7 @@ static inline void go_put_record(struct bytes *out, const struct go_written_tabl
 	go_put(out, 0, 8); /* npcdata, cuOffset */
 	if (table->magic == GO_1_20)
 		go_put(out, 0, 4); /* startLine */
-	go_put(out, 0, 1);	   /* funcID */
+	go_put(out, 0, 1);         /* funcID */
 	go_put(out, function->flags, 1);
 	go_put(out, 0, 2);
 }
@@ -83,7 +87,8 @@ static inline void go_write_table(struct bytes *out, const struct go_written_tab
 
 		assert_ok(bytes_append(&names, function->name, strlen(function->name) + 1));
 		go_put_pcsp(&pctab, function->rows);
-		go_put(&functab, half == 8 ? function->start : function->start - table->text_start, half);
+		go_put(&functab, half == 8 ? function->start : function->start - table->text_start,
+		       half);
 		go_put(&functab, functab_bytes + records.size, half);
 		go_put_record(&records, table, function, name, pcsp);
 	}

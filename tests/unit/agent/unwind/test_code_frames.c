@@ -22,7 +22,9 @@ static struct followed follow(const uint8_t *code, size_t size)
 	struct followed followed = {};
 
 	assert_ok(code_frames_new(&range, &followed.frames));
-	assert_int_equal(code_frames_follow(followed.frames, TEXT, TEXT + size, &followed.found, &followed.end), 1);
+	assert_int_equal(code_frames_follow(followed.frames, TEXT, TEXT + size, &followed.found,
+					    &followed.end),
+			 1);
 	return followed;
 }
 
@@ -44,7 +46,8 @@ static const struct abi_unwind_rule *rule_at(const struct code_frames *frames, u
 	return rule;
 }
 
-static void assert_sp(const struct followed *followed, uint64_t offset, int32_t cfa_offset, int32_t fp_offset)
+static void assert_sp(const struct followed *followed, uint64_t offset, int32_t cfa_offset,
+		      int32_t fp_offset)
 {
 	const struct abi_unwind_rule *rule = rule_at(followed->frames, TEXT + offset);
 
@@ -57,17 +60,30 @@ static void assert_sp(const struct followed *followed, uint64_t offset, int32_t 
 static void every_way_through_a_function_has_its_own_depth(void **state)
 {
 	static const uint8_t code[] = {
-		0x85, 0xff,				 /* 0: test; je 0xf */
-		0x74, 0x0b,				 /* 2 */
-		0x55,					 /* 4: push %rbp */
-		0x53,					 /* 5: push %rbx */
-		0x48, 0x83, 0xec, 0x18,			 /* 6: sub $24 */
-		0xff, 0xd0,				 /* a: call */
-		0xeb, 0x03,				 /* c: jmp 0x11 */
-		0x90,					 /* e: nobody comes here */
-		0x31, 0xc0,				 /* f: an early end */
-		/* 11, from c */ 0x48, 0x83, 0xc4, 0x18, /* add $24 */
-		0x5b, 0x5d, 0xc3,
+		0x85,
+		0xff, /* 0: test; je 0xf */
+		0x74,
+		0x0b, /* 2 */
+		0x55, /* 4: push %rbp */
+		0x53, /* 5: push %rbx */
+		0x48,
+		0x83,
+		0xec,
+		0x18, /* 6: sub $24 */
+		0xff,
+		0xd0, /* a: call */
+		0xeb,
+		0x03, /* c: jmp 0x11 */
+		0x90, /* e: nobody comes here */
+		0x31,
+		0xc0, /* f: an early end */
+		/* 11, from c */ 0x48,
+		0x83,
+		0xc4,
+		0x18, /* add $24 */
+		0x5b,
+		0x5d,
+		0xc3,
 	};
 	struct followed followed = follow(code, sizeof(code));
 
@@ -88,12 +104,12 @@ static void every_way_through_a_function_has_its_own_depth(void **state)
 static void a_variable_frame_is_found_by_the_frame_pointer(void **state)
 {
 	static const uint8_t code[] = {
-		0x55,				/* push %rbp */
-		0x48, 0x89, 0xe5,		/* mov %rsp,%rbp */
-		0x48, 0x29, 0xc4,		/* sub %rax,%rsp */
-		0x90,				/* 7 */
-		0x48, 0x8d, 0x65, 0xf8,		/* lea -8(%rbp),%rsp */
-		0x5b, 0x5d, 0xc3,		/* c: pop %rbx; pop %rbp; ret */
+		0x55,                   /* push %rbp */
+		0x48, 0x89, 0xe5,       /* mov %rsp,%rbp */
+		0x48, 0x29, 0xc4,       /* sub %rax,%rsp */
+		0x90,                   /* 7 */
+		0x48, 0x8d, 0x65, 0xf8, /* lea -8(%rbp),%rsp */
+		0x5b, 0x5d, 0xc3,       /* c: pop %rbx; pop %rbp; ret */
 	};
 	struct followed followed = follow(code, sizeof(code));
 
@@ -114,11 +130,10 @@ static void a_variable_frame_is_found_by_the_frame_pointer(void **state)
 static void the_cases_of_a_switch_have_the_depth_of_its_jump(void **state)
 {
 	static const uint8_t code[] = {
-		0x48, 0x83, 0xec, 0x08, /* sub $8 */
-		0xff, 0xe0,		/* jmp *%rax */
-		0x90,			/* 6: a case */
-		0x48, 0x83, 0xc4, 0x08, 0xc3,
-		0x90, /* c: another one */
+		0x48, 0x83, 0xec, 0x08,             /* sub $8 */
+		0xff, 0xe0,                         /* jmp *%rax */
+		0x90,                               /* 6: a case */
+		0x48, 0x83, 0xc4, 0x08, 0xc3, 0x90, /* c: another one */
 		0x48, 0x83, 0xc4, 0x08, 0xc3,
 	};
 	struct followed followed = follow(code, sizeof(code));
@@ -132,7 +147,8 @@ static void the_cases_of_a_switch_have_the_depth_of_its_jump(void **state)
 
 static void where_the_stack_pointer_is_lost_nothing_is_said(void **state)
 {
-	static const uint8_t code[] = { 0x48, 0x83, 0xe4, 0xf0, 0xff, 0xd0, 0xf4 }; /* and $-16; call; hlt */
+	/* and $-16; call; hlt */
+	static const uint8_t code[] = { 0x48, 0x83, 0xe4, 0xf0, 0xff, 0xd0, 0xf4 };
 	struct followed followed = follow(code, sizeof(code));
 
 	(void)state;
@@ -143,14 +159,17 @@ static void where_the_stack_pointer_is_lost_nothing_is_said(void **state)
 
 static void functions_that_are_called_are_found(void **state)
 {
-	static const uint8_t code[] = { 0xe8, 0x0b, 0, 0, 0, 0x48, 0x8d, 0x05, 0x08, 0, 0, 0, 0xc3, 0xcc, 0xcc, 0xcc,
-					0xc3, 0xcc, 0xcc, 0xcc, 0xc3 };
+	static const uint8_t code[] = { 0xe8, 0x0b, 0,    0,    0,    0x48, 0x8d,
+					0x05, 0x08, 0,    0,    0,    0xc3, 0xcc,
+					0xcc, 0xcc, 0xc3, 0xcc, 0xcc, 0xcc, 0xc3 };
 	const struct code_range range = { .bytes = { code, sizeof(code) }, .vaddr = TEXT };
 	struct followed followed = {};
 
 	(void)state;
 	assert_ok(code_frames_new(&range, &followed.frames));
-	assert_int_equal(code_frames_follow(followed.frames, TEXT, UINT64_MAX, &followed.found, &followed.end), 1);
+	assert_int_equal(code_frames_follow(followed.frames, TEXT, UINT64_MAX, &followed.found,
+					    &followed.end),
+			 1);
 	assert_int_equal(followed.found.count, 2);
 	assert_int_equal(followed.found.items[0], TEXT + 16);
 	assert_int_equal(followed.found.items[1], TEXT + 20);
@@ -177,16 +196,20 @@ static void random_code_does_no_harm(void **state)
 			code[i] = (uint8_t)(seed >> 40);
 		}
 		assert_ok(code_frames_new(&range, &followed.frames));
-		assert_ok(code_frames_follow(followed.frames, TEXT, TEXT + sizeof(code), &followed.found,
-					     &followed.end));
+		assert_ok(code_frames_follow(followed.frames, TEXT, TEXT + sizeof(code),
+					     &followed.found, &followed.end));
 		rows = code_frames_rows(followed.frames, &count);
 		for (size_t i = 1; i < count; i++)
-			assert_true(rows[i].start > rows[i - 1].start && rows[i].start < followed.end);
+			assert_true(rows[i].start > rows[i - 1].start &&
+				    rows[i].start < followed.end);
 		release(&followed);
 	}
 }
 
-/* ---- beside call frame information ------------------------------------------------------------------------------ */
+/*
+ * ---- beside call frame information
+ * ------------------------------------------------------------------------------
+ */
 
 static const char *path_of_libc(void)
 {
@@ -223,7 +246,8 @@ static void compare_function(const struct followed *followed, const struct unwin
 /* What is read from the C library's code is what its compiler has written down. */
 static void code_says_what_call_frame_information_says(void **state)
 {
-	scoped(bytes_release) struct bytes listing = BYTES_INIT(COMMAND_OUTPUT_BYTES), content = BYTES_INIT(64 * MIB);
+	scoped(bytes_release) struct bytes listing = BYTES_INIT(COMMAND_OUTPUT_BYTES),
+					   content = BYTES_INIT(64 * MIB);
 	scoped(unwind_table_release) struct unwind_table table = {};
 	scoped(elf_file_freep) struct elf_file *elf = NULL;
 	scoped_fd int fd = open(path_of_libc(), O_RDONLY | O_CLOEXEC);
@@ -246,7 +270,8 @@ static void code_says_what_call_frame_information_says(void **state)
 	assert_ok(elf_file_read_section(elf, section, &content));
 	range = (struct code_range){ .bytes = bytes_view_of(&content), .vaddr = section->vaddr };
 	assert_ok(code_frames_new(&range, &followed.frames));
-	(void)snprintf(command, sizeof(command), "nm -D -S --defined-only %s | awk '$3 ~ /[TWi]/ { print $1, $2 }'",
+	(void)snprintf(command, sizeof(command),
+		       "nm -D -S --defined-only %s | awk '$3 ~ /[TWi]/ { print $1, $2 }'",
 		       path_of_libc());
 	assert_int_equal(command_output(command, &listing), 0);
 	rest = (char *)listing.data;
@@ -254,12 +279,14 @@ static void code_says_what_call_frame_information_says(void **state)
 		unsigned long long start, size;
 
 		if (sscanf(line, "%llx %llx", &start, &size) != 2 ||
-		    code_frames_follow(followed.frames, start, start + size, &followed.found, &followed.end) != 1)
+		    code_frames_follow(followed.frames, start, start + size, &followed.found,
+				       &followed.end) != 1)
 			continue;
 		compare_function(&followed, &table, &agreement);
 	}
-	print_message("%llu rows agree, %llu differ, %llu say something else\n", (unsigned long long)agreement.same,
-		      (unsigned long long)agreement.differs, (unsigned long long)agreement.other);
+	print_message("%llu rows agree, %llu differ, %llu say something else\n",
+		      (unsigned long long)agreement.same, (unsigned long long)agreement.differs,
+		      (unsigned long long)agreement.other);
 	assert_true(agreement.same > 10000);
 	/* What follows a call that never returns, mostly padding. */
 	assert_true(agreement.differs * 200 < agreement.same);

@@ -45,13 +45,13 @@ static void assert_nothing(struct gap_code *gap, uint64_t offset)
 static void the_middle_of_a_function_with_a_frame_is_no_function(void **state)
 {
 	static const uint8_t code[] = {
-		0x31, 0xc0, 0xc3,	      /* 0: a function */
-		0x53,			      /* 3: another one, that nothing leads to */
-		0x48, 0x83, 0xec, 0x20,	      /* sub $32 */
-		0x48, 0x8d, 0x40, 0x01,	      /* 8 */
-		0x48, 0x8d, 0x40, 0x01,	      /* c */
-		0x48, 0x8d, 0x40, 0x01,	      /* 10: the first multiple of 16 */
-		0x75, 0xfa,		      /* jne 10 */
+		0x31, 0xc0, 0xc3,             /* 0: a function */
+		0x53,                         /* 3: another one, that nothing leads to */
+		0x48, 0x83, 0xec, 0x20,       /* sub $32 */
+		0x48, 0x8d, 0x40, 0x01,       /* 8 */
+		0x48, 0x8d, 0x40, 0x01,       /* c */
+		0x48, 0x8d, 0x40, 0x01,       /* 10: the first multiple of 16 */
+		0x75, 0xfa,                   /* jne 10 */
 		0x48, 0x83, 0xc4, 0x20, 0x5b, /* add $32; pop */
 		0xc3,
 	};
@@ -75,14 +75,13 @@ static void the_middle_of_a_function_with_a_frame_is_no_function(void **state)
 static void a_function_that_contradicts_another_one_is_not_believed(void **state)
 {
 	static const uint8_t code[] = {
-		0x53,	    /* 0: push */
-		0x31, 0xc0, /* 1 */
-		0x5b, 0xc3, /* 3: pop; ret */
-		0x90,
-		0x50, 0x50, /* 6: two pushes */
-		0xeb, 0xf7, /* 8: jmp 1 */
-		0x50,	    /* a: one */
-		0xeb, 0xf4, /* jmp 1 */
+		0x53,             /* 0: push */
+		0x31, 0xc0,       /* 1 */
+		0x5b, 0xc3,       /* 3: pop; ret */
+		0x90, 0x50, 0x50, /* 6: two pushes */
+		0xeb, 0xf7,       /* 8: jmp 1 */
+		0x50,             /* a: one */
+		0xeb, 0xf4,       /* jmp 1 */
 	};
 	struct gap_code *gap = begin(code, sizeof(code));
 
@@ -97,22 +96,21 @@ static void a_function_that_contradicts_another_one_is_not_believed(void **state
 }
 
 /*
- * V8's builtins put arguments under a return address and go on elsewhere, where a frame begins as at a call. That one
- * returns with another stack pointer, and so contradicts nothing.
+ * V8's builtins put arguments under a return address and go on elsewhere, where a frame begins as
+ * at a call. That one returns with another stack pointer, and so contradicts nothing.
  */
 static void a_frame_that_begins_beside_another_return_address_spoils_the_way_there(void **state)
 {
 	static const uint8_t code[] = {
-		0x74, 0x04,		/* 0: je 6 */
-		0x50, 0x50,		/* 2: an argument, and where to return to */
-		0xeb, 0x0a,		/* 4: jmp 10 */
-		0xc3,			/* 6 */
-		0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
-		0x55,			/* 10: push rbp; mov rsp,rbp */
-		0x48, 0x89, 0xe5,
-		0xc9, 0x59,		/* 14: leave; pop rcx */
-		0x49, 0x8d, 0x67, 0x08, /* 16: lea 8(%r15),%rsp */
-		0x51, 0xc3,		/* 1a: push rcx; ret */
+		0x74, 0x04, /* 0: je 6 */
+		0x50, 0x50, /* 2: an argument, and where to return to */
+		0xeb, 0x0a, /* 4: jmp 10 */
+		0xc3,       /* 6 */
+		0x90, 0x90, 0x90, 0x90, 0x90,
+		0x90, 0x90, 0x90, 0x90, 0x55, /* 10: push rbp; mov rsp,rbp */
+		0x48, 0x89, 0xe5, 0xc9, 0x59, /* 14: leave; pop rcx */
+		0x49, 0x8d, 0x67, 0x08,       /* 16: lea 8(%r15),%rsp */
+		0x51, 0xc3,                   /* 1a: push rcx; ret */
 	};
 	struct gap_code *gap = begin(code, sizeof(code));
 
@@ -128,11 +126,10 @@ static void a_frame_that_begins_beside_another_return_address_spoils_the_way_the
 static void the_frame_pointer_is_trusted_before_the_stack_pointer(void **state)
 {
 	static const uint8_t code[] = {
-		0x55,		  /* 0: push rbp; mov rsp,rbp */
-		0x48, 0x89, 0xe5,
-		0x50,		  /* 4: an argument */
-		0xff, 0xd0,	  /* 5: call *rax */
-		0xc9, 0xc3,	  /* 7: leave; ret */
+		0x55,                   /* 0: push rbp; mov rsp,rbp */
+		0x48, 0x89, 0xe5, 0x50, /* 4: an argument */
+		0xff, 0xd0,             /* 5: call *rax */
+		0xc9, 0xc3,             /* 7: leave; ret */
 	};
 	struct gap_code *gap = begin(code, sizeof(code));
 
@@ -151,9 +148,9 @@ static void code_that_never_returns_is_not_believed(void **state)
 {
 	static const uint8_t code[] = {
 		0x48, 0x83, 0xc5, 0x08, /* 0: add $8,%rbp */
-		0xff, 0x65, 0x00,	/* jmp *(%rbp) */
-		0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
-		0x31, 0xc0, 0xeb, 0xfe, /* 10: for ever */
+		0xff, 0x65, 0x00,       /* jmp *(%rbp) */
+		0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+		0x90, 0x90, 0x31, 0xc0, 0xeb, 0xfe, /* 10: for ever */
 	};
 	struct gap_code *gap = begin(code, sizeof(code));
 
@@ -170,13 +167,13 @@ static void code_that_never_returns_is_not_believed(void **state)
 static void what_stands_behind_a_call_that_never_returns_does_not_spoil_its_function(void **state)
 {
 	static const uint8_t code[] = {
-		0x53,			/* 0: push */
-		0x85, 0xff,		/* 1: test */
-		0x75, 0x02,		/* 3: jne 7 */
-		0x5b, 0xc3,		/* 5: pop; ret */
-		0xff, 0xd0,		/* 7: call *%rax */
+		0x53,                         /* 0: push */
+		0x85, 0xff,                   /* 1: test */
+		0x75, 0x02,                   /* 3: jne 7 */
+		0x5b, 0xc3,                   /* 5: pop; ret */
+		0xff, 0xd0,                   /* 7: call *%rax */
 		0x0f, 0x1f, 0x80, 0, 0, 0, 0, /* 9: padding */
-		0x31, 0xc0, 0xc3,	/* 10 */
+		0x31, 0xc0, 0xc3,             /* 10 */
 	};
 	struct gap_code *gap = begin(code, sizeof(code));
 
@@ -193,10 +190,10 @@ static void what_stands_behind_a_call_that_never_returns_does_not_spoil_its_func
 static void an_aligned_stack_without_a_copy_of_its_pointer_is_nothing(void **state)
 {
 	static const uint8_t code[] = {
-		0x48, 0x89, 0xe1,	/* 0: mov %rsp,%rcx */
+		0x48, 0x89, 0xe1,       /* 0: mov %rsp,%rcx */
 		0x48, 0x83, 0xe4, 0xe0, /* 3: and $-32,%rsp */
-		0x31, 0xc9,		/* 7: xor %ecx,%ecx */
-		0x90,			/* 9 */
+		0x31, 0xc9,             /* 7: xor %ecx,%ecx */
+		0x90,                   /* 9 */
 		0xc3,
 	};
 	struct gap_code *gap = begin(code, sizeof(code));
@@ -242,7 +239,8 @@ static void random_code_does_no_harm(void **state)
 		assert_ok(gap_code_rows(gap, &rows, &count));
 		assert_int_equal(rows[0].start, TEXT);
 		for (size_t i = 1; i < count; i++)
-			assert_true(rows[i].start > rows[i - 1].start && rows[i].start - TEXT < sizeof(code));
+			assert_true(rows[i].start > rows[i - 1].start &&
+				    rows[i].start - TEXT < sizeof(code));
 		(void)gap_code_free(gap);
 	}
 }
@@ -252,10 +250,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_middle_of_a_function_with_a_frame_is_no_function),
 		cmocka_unit_test(a_function_that_contradicts_another_one_is_not_believed),
-		cmocka_unit_test(a_frame_that_begins_beside_another_return_address_spoils_the_way_there),
+		cmocka_unit_test(
+			a_frame_that_begins_beside_another_return_address_spoils_the_way_there),
 		cmocka_unit_test(the_frame_pointer_is_trusted_before_the_stack_pointer),
 		cmocka_unit_test(code_that_never_returns_is_not_believed),
-		cmocka_unit_test(what_stands_behind_a_call_that_never_returns_does_not_spoil_its_function),
+		cmocka_unit_test(
+			what_stands_behind_a_call_that_never_returns_does_not_spoil_its_function),
 		cmocka_unit_test(an_aligned_stack_without_a_copy_of_its_pointer_is_nothing),
 		cmocka_unit_test(too_large_a_piece_is_refused),
 		cmocka_unit_test(random_code_does_no_harm),

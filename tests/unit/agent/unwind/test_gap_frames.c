@@ -13,8 +13,8 @@
 #include "tests/support/command.h"
 
 /*
- * The same assembly twice (assembly_functions.S): what its call frame information says is what has to be found where
- * it has none.
+ * The same assembly twice (assembly_functions.S): what its call frame information says is what has
+ * to be found where it has none.
  */
 
 struct library {
@@ -48,20 +48,25 @@ static uint64_t address_of(const struct elf_file *elf, const char *name)
 	return 0;
 }
 
-/* In a library code and its read-only data lie in the file as they do in memory, relative to their segments. */
+/*
+ * In a library code and its read-only data lie in the file as they do in memory, relative to their
+ * segments.
+ */
 static uint64_t offset_of(const struct elf_file *elf, uint64_t address)
 {
 	for (size_t i = 0; i < elf->n_load_segments; i++)
 		if (address >= elf->load_segments[i].vaddr &&
 		    address - elf->load_segments[i].vaddr < elf->load_segments[i].file_size)
-			return address - elf->load_segments[i].vaddr + elf->load_segments[i].file_offset;
+			return address - elf->load_segments[i].vaddr +
+			       elf->load_segments[i].file_offset;
 	fail_msg("%" PRIx64 " is not in the file", address);
 	return 0;
 }
 
 static struct library open_library(const char *path)
 {
-	struct library library = { .fd = open(path, O_RDONLY | O_CLOEXEC), .code = BYTES_INIT(MIB) };
+	struct library library = { .fd = open(path, O_RDONLY | O_CLOEXEC),
+				   .code = BYTES_INIT(MIB) };
 	struct unwind_table_stats stats;
 
 	if (library.fd < 0)
@@ -72,7 +77,8 @@ static struct library open_library(const char *path)
 	library.end = address_of(library.elf, "assembly_end");
 	assert_ok(bytes_reserve(&library.code, library.end - library.start));
 	library.code.size = library.end - library.start;
-	assert_ok(pread_all(library.fd, library.code.data, library.code.size, offset_of(library.elf, library.start)));
+	assert_ok(pread_all(library.fd, library.code.data, library.code.size,
+			    offset_of(library.elf, library.start)));
 	return library;
 }
 
@@ -86,8 +92,9 @@ static void close_library(struct library *library)
 
 static bool rules_agree(const struct abi_unwind_rule *left, const struct abi_unwind_rule *right)
 {
-	return left->cfa == right->cfa && left->cfa_offset == right->cfa_offset && left->ra == right->ra &&
-	       left->ra_offset == right->ra_offset && left->fp == right->fp && left->fp_offset == right->fp_offset &&
+	return left->cfa == right->cfa && left->cfa_offset == right->cfa_offset &&
+	       left->ra == right->ra && left->ra_offset == right->ra_offset &&
+	       left->fp == right->fp && left->fp_offset == right->fp_offset &&
 	       left->cfa_register == right->cfa_register;
 }
 
@@ -95,7 +102,8 @@ static void code_says_where_frames_are_as_call_frame_information_does(void **sta
 {
 	struct library with = open_library(FIXTURES "/assembly_cfi.so");
 	struct library without = open_library(FIXTURES "/assembly.so");
-	uint64_t data = address_of(with.elf, "assembly_data"), data_end = address_of(with.elf, "assembly_data_end");
+	uint64_t data = address_of(with.elf, "assembly_data"),
+		 data_end = address_of(with.elf, "assembly_data_end");
 	size_t n_compared = 0;
 	uint32_t seen = 0;
 
@@ -103,16 +111,19 @@ static void code_says_where_frames_are_as_call_frame_information_does(void **sta
 	assert_int_equal(with.code.size, without.code.size);
 	for (size_t at = 0; at < with.code.size; at++) {
 		bool is_data = with.start + at >= data && with.start + at < data_end;
-		const struct abi_unwind_rule *expected = unwind_table_find(&with.table, with.start + at);
-		const struct abi_unwind_rule *found = unwind_table_find(&without.table, without.start + at);
+		const struct abi_unwind_rule *expected =
+			unwind_table_find(&with.table, with.start + at);
+		const struct abi_unwind_rule *found =
+			unwind_table_find(&without.table, without.start + at);
 
 		/* Random data may look like code, which harms nobody: it is never executed. */
 		if (is_data || expected->cfa == UNWIND_CFA_NONE)
 			continue;
 		if (!rules_agree(expected, found))
-			fail_msg("at %zx: CFA %d %+d (%d), rbp %d %+d; not %d %+d (%d), %d %+d", at, expected->cfa,
-				 expected->cfa_offset, expected->cfa_register, expected->fp, expected->fp_offset,
-				 found->cfa, found->cfa_offset, found->cfa_register, found->fp, found->fp_offset);
+			fail_msg("at %zx: CFA %d %+d (%d), rbp %d %+d; not %d %+d (%d), %d %+d", at,
+				 expected->cfa, expected->cfa_offset, expected->cfa_register,
+				 expected->fp, expected->fp_offset, found->cfa, found->cfa_offset,
+				 found->cfa_register, found->fp, found->fp_offset);
 		seen |= 1u << expected->cfa;
 		n_compared++;
 	}

@@ -9,8 +9,8 @@
 #include "tests/unit/agent/unwind/go_writer.h"
 
 /*
- * Tables are written here, code is a few instructions where rules depend on it. That rows are right in real programs
- * is what tests/unwind_check/go_check says.
+ * Tables are written here, code is a few instructions where rules depend on it. That rows are right
+ * in real programs is what tests/unwind_check/go_check says.
  */
 
 #define TEXT UINT64_C(0x401000)
@@ -19,17 +19,21 @@ static const struct load_segment text = {
 	.vaddr = TEXT, .memory_size = 0x10000, .file_size = 0x10000, .flags = PF_X
 };
 
-/* A check of the stack's limit; sub $40; mov %rbp,32(%rsp) ...; add $40; ret; more code behind the ret. */
-#define WORKER                                                                                             \
-	{                                                                                                  \
-		.start = TEXT + 0x100, .name = "main.worker",                                              \
-		.rows = { { 10, 0 }, { 50, 40 }, { 1, 0 }, { 20, 40 } },                                   \
+/*
+ * A check of the stack's limit; sub $40; mov %rbp,32(%rsp) ...; add $40; ret; more code behind the
+ * ret.
+ */
+#define WORKER                                                                                     \
+	{                                                                                          \
+		.start = TEXT + 0x100, .name = "main.worker",                                      \
+		.rows = { { 10, 0 }, { 50, 40 }, { 1, 0 }, { 20, 40 } },                           \
 	}
 
 static const struct go_written_function worker = WORKER;
 
 /* Compiles the functions, with @code, if any, as what is at TEXT. */
-static void compile(const struct go_written_table *table, const struct bytes *code, struct unwind_table *ret_table)
+static void compile(const struct go_written_table *table, const struct bytes *code,
+		    struct unwind_table *ret_table)
 {
 	const struct unwind_dialect dialect = {
 		.machine = cfi_machine_of(table->quantum == 4 ? EM_AARCH64 : EM_X86_64),
@@ -50,19 +54,24 @@ static void compile(const struct go_written_table *table, const struct bytes *co
 	go_write_table(&content, table);
 	window = BYTE_WINDOW_OF_MEMORY(bytes_view_of(&content));
 	assert_ok(unwind_builder_new(&dialect, &text, 1, &builder));
-	assert_int_equal(go_frames_add(code ? &elf : NULL, &window, table->text_start, &dialect, builder), 1);
+	assert_int_equal(
+		go_frames_add(code ? &elf : NULL, &window, table->text_start, &dialect, builder),
+		1);
 	assert_ok(unwind_builder_finish(builder, ret_table, &stats));
 }
 
-static struct go_written_table table_of(uint32_t magic, const struct go_written_function *functions, size_t count)
+static struct go_written_table table_of(uint32_t magic, const struct go_written_function *functions,
+					size_t count)
 {
-	return (struct go_written_table){
-		.magic = magic, .quantum = 1, .text_start = TEXT, .functions = functions, .n_functions = count
-	};
+	return (struct go_written_table){ .magic = magic,
+					  .quantum = 1,
+					  .text_start = TEXT,
+					  .functions = functions,
+					  .n_functions = count };
 }
 
-static void assert_rule(const struct unwind_table *table, uint64_t address, enum unwind_cfa cfa, int32_t cfa_offset,
-			int32_t fp_offset)
+static void assert_rule(const struct unwind_table *table, uint64_t address, enum unwind_cfa cfa,
+			int32_t cfa_offset, int32_t fp_offset)
 {
 	const struct abi_unwind_rule *rule = unwind_table_find(table, address);
 
@@ -84,7 +93,9 @@ static void the_layouts_of_all_versions_give_the_same_rows(void **state)
 		compile(&written, NULL, &table);
 		assert_rule(&table, TEXT + 0x100, UNWIND_CFA_SP, 8, 0);
 		assert_rule(&table, TEXT + 0x109, UNWIND_CFA_SP, 8, 0);
-		/* Lower already, and the frame pointer not stored: its instruction has five bytes. */
+		/*
+		 * Lower already, and the frame pointer not stored: its instruction has five bytes.
+		 */
 		assert_rule(&table, TEXT + 0x10a, UNWIND_CFA_SP, 48, 0);
 		assert_rule(&table, TEXT + 0x10e, UNWIND_CFA_SP, 48, 0);
 		assert_rule(&table, TEXT + 0x10f, UNWIND_CFA_SP, 48, -16);
@@ -101,7 +112,9 @@ static void the_layouts_of_all_versions_give_the_same_rows(void **state)
 static void a_frame_pointer_that_is_pushed_is_saved_at_once(void **state)
 {
 	static const struct go_written_function function = {
-		.start = TEXT, .name = "main.f", .rows = { { 1, 0 }, { 3, 8 }, { 30, 72 }, { 1, 8 }, { 1, 0 } }
+		.start = TEXT,
+		.name = "main.f",
+		.rows = { { 1, 0 }, { 3, 8 }, { 30, 72 }, { 1, 8 }, { 1, 0 } }
 	};
 	scoped(unwind_table_release) struct unwind_table table = {};
 	struct go_written_table written = table_of(GO_1_20, &function, 1);
@@ -118,7 +131,10 @@ static void a_frame_pointer_that_is_pushed_is_saved_at_once(void **state)
 static void stacks_end_where_the_runtime_says_that_they_do(void **state)
 {
 	static const struct go_written_function functions[] = {
-		{ TEXT, "runtime.rt0_go", GO_FUNCTION_TOP_FRAME | GO_FUNCTION_ASM, { { 9, 0 }, { 9, 48 } } },
+		{ TEXT,
+		  "runtime.rt0_go",
+		  GO_FUNCTION_TOP_FRAME | GO_FUNCTION_ASM,
+		  { { 9, 0 }, { 9, 48 } } },
 		{ TEXT + 0x40, "runtime.goexit", 0, { { 6, 0 } } },
 		{ TEXT + 0x80, "some.top", GO_FUNCTION_TOP_FRAME, { { 6, 0 } } },
 		/* The kernel calls it: the interrupted code is below. */
@@ -153,20 +169,24 @@ static void the_signal_trampoline_is_known_with_the_byte_before(void **state)
 	assert_rule(&table, TEXT + 0x205, UNWIND_CFA_SIGNAL, 0, 0);
 }
 
-/* ---- other stacks: by code ---------------------------------------------------------------------------------- */
+/*
+ * ---- other stacks: by code
+ * ----------------------------------------------------------------------------------
+ */
 
-#define PUSH_FP	     0x55, 0x48, 0x89, 0xe5	  /* push %rbp; mov %rsp,%rbp */
-#define LOAD_SP	     0x48, 0x8b, 0x66, 0x38	  /* mov 56(%rsi),%rsp */
-#define LOAD_SP_R14  0x49, 0x8b, 0x66, 0x38	  /* mov 56(%r14),%rsp */
-#define CALL	     0xff, 0xd0			  /* call *%rax */
-#define MOVE_SP	     0x48, 0x89, 0xf4		  /* mov %rsi,%rsp */
-#define KEEP_SP	     0x48, 0x89, 0x54, 0x24, 0x28 /* mov %rdx,40(%rsp) */
-#define ALIGN_SP     0x48, 0x83, 0xe4, 0xf0	  /* and $-16,%rsp */
-#define POP_FP	     0x5d
-#define RETURN	     0xc3
+#define PUSH_FP     0x55, 0x48, 0x89, 0xe5       /* push %rbp; mov %rsp,%rbp */
+#define LOAD_SP     0x48, 0x8b, 0x66, 0x38       /* mov 56(%rsi),%rsp */
+#define LOAD_SP_R14 0x49, 0x8b, 0x66, 0x38       /* mov 56(%r14),%rsp */
+#define CALL        0xff, 0xd0                   /* call *%rax */
+#define MOVE_SP     0x48, 0x89, 0xf4             /* mov %rsi,%rsp */
+#define KEEP_SP     0x48, 0x89, 0x54, 0x24, 0x28 /* mov %rdx,40(%rsp) */
+#define ALIGN_SP    0x48, 0x83, 0xe4, 0xf0       /* and $-16,%rsp */
+#define POP_FP      0x5d
+#define RETURN      0xc3
 
-static void compile_with_code(uint32_t magic, const struct go_written_function *functions, size_t n_functions,
-			      const uint8_t *code, size_t size, struct unwind_table *ret_table)
+static void compile_with_code(uint32_t magic, const struct go_written_function *functions,
+			      size_t n_functions, const uint8_t *code, size_t size,
+			      struct unwind_table *ret_table)
 {
 	scoped(bytes_release) struct bytes bytes = BYTES_INIT(MIB);
 	struct go_written_table written = table_of(magic, functions, n_functions);
@@ -215,14 +235,19 @@ static void a_function_that_never_comes_back_ends_the_stack(void **state)
 }
 
 /*
- * Without a frame of its own: by its caller's, whose size is known; and where it stays on its stack by what it keeps.
+ * Without a frame of its own: by its caller's, whose size is known; and where it stays on its stack
+ * by what it keeps.
  */
 static void asmcgocall_leads_back_to_the_goroutine(void **state)
 {
-	static const uint8_t code[] = { 0x90,	  LOAD_SP, ALIGN_SP, CALL,    MOVE_SP, RETURN, /* 15 bytes */
+	/* 15 bytes */
+	static const uint8_t code[] = { 0x90,     LOAD_SP, ALIGN_SP, CALL,    MOVE_SP, RETURN,
 					ALIGN_SP, KEEP_SP, CALL,     MOVE_SP, 0x90,    RETURN };
 	static const struct go_written_function functions[] = {
-		{ TEXT, "runtime.asmcgocall", GO_FUNCTION_ASM | GO_FUNCTION_SP_WRITE, { { 31, 0 } } },
+		{ TEXT,
+		  "runtime.asmcgocall",
+		  GO_FUNCTION_ASM | GO_FUNCTION_SP_WRITE,
+		  { { 31, 0 } } },
 		{ TEXT + 0x40, "runtime.cgocall", 0, { { 4, 0 }, { 40, 48 }, { 1, 0 } } },
 	};
 	scoped(unwind_table_release) struct unwind_table table = {};
@@ -239,8 +264,10 @@ static void asmcgocall_leads_back_to_the_goroutine(void **state)
 
 static void hand_written_code_is_looked_at_for_where_it_saves_the_frame_pointer(void **state)
 {
-	static const uint8_t stores[] = { 0x48, 0x83, 0xec, 0x20, 0x48, 0x89, 0x6c, 0x24, 0x18, 0x90, 0x90 };
-	static const uint8_t pushes_flags[] = { 0x9c, 0x48, 0x83, 0xec, 0x20, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90 };
+	static const uint8_t stores[] = { 0x48, 0x83, 0xec, 0x20, 0x48, 0x89,
+					  0x6c, 0x24, 0x18, 0x90, 0x90 };
+	static const uint8_t pushes_flags[] = { 0x9c, 0x48, 0x83, 0xec, 0x20, 0x90,
+						0x90, 0x90, 0x90, 0x90, 0x90 };
 	static const struct go_written_function with_store = {
 		TEXT, "crypto.block", GO_FUNCTION_ASM, { { 4, 0 }, { 6, 32 }, { 1, 0 } }
 	};
@@ -258,7 +285,10 @@ static void hand_written_code_is_looked_at_for_where_it_saves_the_frame_pointer(
 	assert_rule(&other, TEXT + 9, UNWIND_CFA_SP, 48, 0);
 }
 
-/* ---- arm64 -------------------------------------------------------------------------------------------------- */
+/*
+ * ---- arm64 --------------------------------------------------------------------------------------
+ * ------------
+ */
 
 static void arm64_has_the_return_address_at_the_bottom_of_the_frame(void **state)
 {
@@ -266,7 +296,10 @@ static void arm64_has_the_return_address_at_the_bottom_of_the_frame(void **state
 		{ TEXT, "main.leaf", 0, { { 5, 0 } } },
 		{ TEXT + 0x100, "main.f", 0, { { 4, 0 }, { 10, 48 }, { 1, 0 } } },
 		{ TEXT + 0x200, "main.large", 0, { { 4, 0 }, { 10, 70000 }, { 1, 0 } } },
-		{ TEXT + 0x300, "runtime.systemstack", GO_FUNCTION_SP_WRITE, { { 1, 0 }, { 10, 16 } } },
+		{ TEXT + 0x300,
+		  "runtime.systemstack",
+		  GO_FUNCTION_SP_WRITE,
+		  { { 1, 0 }, { 10, 16 } } },
 		{ TEXT + 0x400, "runtime.morestack", GO_FUNCTION_SP_WRITE, { { 10, 0 } } },
 	};
 	struct go_written_table written = table_of(GO_1_20, functions, ARRAY_SIZE(functions));
@@ -287,7 +320,10 @@ static void arm64_has_the_return_address_at_the_bottom_of_the_frame(void **state
 	assert_rule(&table, TEXT + 0x408, UNWIND_CFA_END, 0, 0);
 }
 
-/* ---- damage ------------------------------------------------------------------------------------------------- */
+/*
+ * ---- damage
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static int add(struct bytes_view content, struct unwind_table *ret_table)
 {
@@ -307,7 +343,10 @@ static void write_some(struct bytes *out)
 	static const struct go_written_function functions[] = {
 		WORKER,
 		{ TEXT + 0x200, "runtime.goexit", 5, { { 6, 0 } } },
-		{ TEXT + 0x300, "main.other", 0, { { 1, 0 }, { 3, 8 }, { 30, 72 }, { 1, 8 }, { 1, 0 } } },
+		{ TEXT + 0x300,
+		  "main.other",
+		  0,
+		  { { 1, 0 }, { 3, 8 }, { 30, 72 }, { 1, 8 }, { 1, 0 } } },
 	};
 	struct go_written_table written = table_of(GO_1_20, functions, ARRAY_SIZE(functions));
 
@@ -359,7 +398,10 @@ static void random_changes_of_a_table_do_no_harm(void **state)
 	}
 }
 
-/* A thousand functions that share one long list of rows: the work has a bound, and the first ones are had. */
+/*
+ * A thousand functions that share one long list of rows: the work has a bound, and the first ones
+ * are had.
+ */
 static void functions_that_share_a_long_table_are_bounded(void **state)
 {
 	enum { N_FUNCTIONS = 1000, N_ROWS = 20000 };
@@ -398,10 +440,12 @@ int main(void)
 		cmocka_unit_test(a_frame_pointer_that_is_pushed_is_saved_at_once),
 		cmocka_unit_test(stacks_end_where_the_runtime_says_that_they_do),
 		cmocka_unit_test(the_signal_trampoline_is_known_with_the_byte_before),
-		cmocka_unit_test(a_function_with_a_frame_that_changes_stacks_is_left_by_its_frame_pointer),
+		cmocka_unit_test(
+			a_function_with_a_frame_that_changes_stacks_is_left_by_its_frame_pointer),
 		cmocka_unit_test(a_function_that_never_comes_back_ends_the_stack),
 		cmocka_unit_test(asmcgocall_leads_back_to_the_goroutine),
-		cmocka_unit_test(hand_written_code_is_looked_at_for_where_it_saves_the_frame_pointer),
+		cmocka_unit_test(
+			hand_written_code_is_looked_at_for_where_it_saves_the_frame_pointer),
 		cmocka_unit_test(arm64_has_the_return_address_at_the_bottom_of_the_frame),
 		cmocka_unit_test(a_table_cut_at_any_length_gives_fewer_rows_or_none),
 		cmocka_unit_test(random_changes_of_a_table_do_no_harm),

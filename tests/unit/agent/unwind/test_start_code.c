@@ -13,7 +13,8 @@
 #include "tests/support/unit.h"
 
 /*
- * A library as the compiler links it, and the C library that this test runs with: what nobody describes in them.
+ * A library as the compiler links it, and the C library that this test runs with: what nobody
+ * describes in them.
  */
 
 struct file {
@@ -107,7 +108,10 @@ static const char *path_of_c_library(void)
 	return NULL;
 }
 
-/* syscall; test %rax, %rax; jl; je; ret: a library has one for clone() and one for its own clone3(). */
+/*
+ * syscall; test %rax, %rax; jl; je; ret: a library has one for clone() and one for its own
+ * clone3().
+ */
 static void the_system_calls_that_make_threads_have_rows(void **state)
 {
 	static const uint8_t call[] = { 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c };

@@ -14,7 +14,7 @@
 #include "tests/support/unit.h"
 
 #define MANY_BYTES (64 * MIB)
-#define MAKER	   UINT64_C(0x0123456789abcdef)
+#define MAKER      UINT64_C(0x0123456789abcdef)
 
 #define ROW_BYTES     16
 #define ROWS_PER_PAGE ((1u << UNWIND_PAGE_SHIFT) / ROW_BYTES)
@@ -39,8 +39,10 @@ static struct unwind_table make_table(uint32_t number, uint32_t n_rows)
 	table.page_first = calloc((size_t)table.n_pages + 1, sizeof(*table.page_first));
 	assert_true(table.rows && table.rules && table.page_first);
 	for (uint32_t i = 0; i < n_rows; i++)
-		table.rows[i] = (struct abi_unwind_row){ .offset = (uint16_t)(i % ROWS_PER_PAGE * ROW_BYTES),
-							 .rule = (uint16_t)((i + number) % table.n_rules) };
+		table.rows[i] =
+			(struct abi_unwind_row){ .offset =
+							 (uint16_t)(i % ROWS_PER_PAGE * ROW_BYTES),
+						 .rule = (uint16_t)((i + number) % table.n_rules) };
 	for (uint32_t i = 0; i < table.n_rules; i++)
 		table.rules[i] = (struct abi_unwind_rule){ .cfa = UNWIND_CFA_SP,
 							   .cfa_offset = (int32_t)(number + i) };
@@ -51,7 +53,9 @@ static struct unwind_table make_table(uint32_t number, uint32_t n_rows)
 
 static struct table_cache *open_cache(const char *folder, uint64_t max_bytes, uint64_t maker)
 {
-	const struct table_cache_options options = { .folder = folder, .max_bytes = max_bytes, .maker = maker };
+	const struct table_cache_options options = { .folder = folder,
+						     .max_bytes = max_bytes,
+						     .maker = maker };
 	struct table_cache *cache = NULL;
 
 	assert_ok(table_cache_open(&options, &cache));
@@ -59,7 +63,8 @@ static struct table_cache *open_cache(const char *folder, uint64_t max_bytes, ui
 }
 
 /* 1 kept, 0 too large, negative errno. */
-static int store(struct table_cache *cache, const struct hash128 *key, const struct unwind_table *table)
+static int store(struct table_cache *cache, const struct hash128 *key,
+		 const struct unwind_table *table)
 {
 	struct table_cache_file file;
 	uint64_t bytes;
@@ -175,7 +180,8 @@ static void what_another_run_left_unfinished_is_removed(void **state)
 
 static void a_file_cut_at_any_length_is_removed_and_can_be_stored_again(void **state)
 {
-	scoped(table_cache_closep) struct table_cache *cache = open_cache(*state, MANY_BYTES, MAKER);
+	scoped(table_cache_closep) struct table_cache *cache =
+		open_cache(*state, MANY_BYTES, MAKER);
 	scoped_free char *path = NULL;
 	struct stat status;
 
@@ -195,7 +201,8 @@ static void a_file_cut_at_any_length_is_removed_and_can_be_stored_again(void **s
 /* Last used so long ago. The kernel stamps files by its tick only. */
 static void age(const char *folder, uint32_t number, time_t ago_s)
 {
-	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = time(NULL) - ago_s } };
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+					   { .tv_sec = time(NULL) - ago_s } };
 	struct hash128 key = key_of(number);
 	char digits[33], name[80];
 	scoped_free char *path = NULL;
@@ -262,7 +269,9 @@ static void tables_of_another_maker_are_removed_and_foreign_files_are_not(void *
 static void the_folder_is_ours_alone(void **state)
 {
 	scoped_free char *folder = path_in(*state, "a/b");
-	const struct table_cache_options options = { .folder = folder, .max_bytes = MANY_BYTES, .maker = MAKER };
+	const struct table_cache_options options = { .folder = folder,
+						     .max_bytes = MANY_BYTES,
+						     .maker = MAKER };
 	struct table_cache *cache = NULL, *second = NULL;
 	struct stat status;
 
@@ -295,7 +304,10 @@ static void a_full_disk_is_an_error_that_leaves_what_was_there(void **state)
 	assert_int_equal(umount2(*state, MNT_DETACH), 0);
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- keys ---------------------------------------------------------------------------------------
+ * ---------------
+ */
 
 static struct hash128 input_hash_of(int fd)
 {
@@ -340,7 +352,8 @@ static void files_that_differ_in_their_frames_have_different_keys_under_one_buil
 
 int main(void)
 {
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+#define WITH_FOLDER(test)                                                                          \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
 	static const struct CMUnitTest tests[] = {
 		WITH_FOLDER(a_later_run_finds_the_same_table),
 		WITH_FOLDER(a_file_cut_at_any_length_is_removed_and_can_be_stored_again),
@@ -350,7 +363,8 @@ int main(void)
 		WITH_FOLDER(tables_of_another_maker_are_removed_and_foreign_files_are_not),
 		WITH_FOLDER(the_folder_is_ours_alone),
 		WITH_FOLDER(a_full_disk_is_an_error_that_leaves_what_was_there),
-		cmocka_unit_test(files_that_differ_in_their_frames_have_different_keys_under_one_build_id),
+		cmocka_unit_test(
+			files_that_differ_in_their_frames_have_different_keys_under_one_build_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,8 @@ static void allocate(struct unwind_table *table, uint32_t max_rows)
 	table->page_first = calloc((size_t)table->n_pages + 1, sizeof(*table->page_first));
 	assert_true(table->rows && table->rules && table->page_first);
 	for (uint32_t i = 0; i < table->n_rules; i++)
-		table->rules[i] = (struct abi_unwind_rule){ .cfa = UNWIND_CFA_SP, .cfa_offset = (int32_t)i };
+		table->rules[i] =
+			(struct abi_unwind_rule){ .cfa = UNWIND_CFA_SP, .cfa_offset = (int32_t)i };
 }
 
 /* A row each @step bytes of page p, where @step is steps[p]. */
@@ -27,10 +28,11 @@ static struct unwind_table make_table(const uint32_t *steps, uint32_t n_pages)
 	allocate(&table, n_pages << UNWIND_PAGE_SHIFT);
 	for (uint32_t page = 0; page < n_pages; page++) {
 		table.page_first[page] = table.n_rows;
-		for (uint32_t offset = 0; offset <= UNWIND_PAGE_MASK; offset += steps[page], table.n_rows++)
-			table.rows[table.n_rows] = (struct abi_unwind_row){
-				(uint16_t)offset, (uint16_t)(table.n_rows % table.n_rules)
-			};
+		for (uint32_t offset = 0; offset <= UNWIND_PAGE_MASK;
+		     offset += steps[page], table.n_rows++)
+			table.rows[table.n_rows] =
+				(struct abi_unwind_row){ (uint16_t)offset,
+							 (uint16_t)(table.n_rows % table.n_rules) };
 	}
 	table.page_first[n_pages] = table.n_rows;
 	return table;
@@ -84,16 +86,16 @@ static void expect_all_rows(const struct unwind_table *table, const struct table
 static void rows_of_any_density_are_found_at_every_address(void **state)
 {
 	static const uint32_t cases[][4] = {
-		{ 16, 16, 16, 16 },
-		{ 4096, 4096, 4096, 4096 },
-		{ 1, 1, 1, 1 },	  /* a row for every byte */
+		{ 16, 16, 16, 16 }, { 4096, 4096, 4096, 4096 },
+		{ 1, 1, 1, 1 },     /* a row for every byte */
 		{ 64, 1, 4096, 3 }, /* dense pages between others */
-		{ 4, 5, 4, 5 },	  /* 1024 rows are more than a chunk has room for, 820 are not */
+		{ 4, 5, 4, 5 },     /* 1024 rows are more than a chunk has room for, 820 are not */
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		scoped(unwind_table_release) struct unwind_table table = make_table(cases[i], ARRAY_SIZE(cases[i]));
+		scoped(unwind_table_release) struct unwind_table table =
+			make_table(cases[i], ARRAY_SIZE(cases[i]));
 		scoped_fd int fd = write_table(&table);
 		struct table_file file;
 
@@ -106,7 +108,8 @@ static void rows_of_any_density_are_found_at_every_address(void **state)
 static void a_changed_byte_anywhere_is_found_when_it_matters(void **state)
 {
 	static const uint32_t steps[] = { 64, 8, 8, 64 };
-	scoped(unwind_table_release) struct unwind_table table = make_table(steps, ARRAY_SIZE(steps));
+	scoped(unwind_table_release) struct unwind_table table =
+		make_table(steps, ARRAY_SIZE(steps));
 	scoped_fd int fd = write_table(&table);
 	struct chunk_record record;
 	struct table_file file;
@@ -125,18 +128,22 @@ static void a_changed_byte_anywhere_is_found_when_it_matters(void **state)
 		byte ^= (uint8_t)(1u << at % 8);
 		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
 		r = table_file_open(fd, &key, &file);
-		for (uint64_t elf_addr = table.base_address; r == 0 && elf_addr < table.base_address + 0x4000;
-		     elf_addr += 61) {
+		for (uint64_t elf_addr = table.base_address;
+		     r == 0 && elf_addr < table.base_address + 0x4000; elf_addr += 61) {
 			int found = table_file_read(&file, elf_addr, &record);
 
 			/* Right, or refused. */
 			if (found == 1)
-				assert_memory_equal(rule_in(&record, elf_addr), unwind_table_find(&table, elf_addr),
+				assert_memory_equal(rule_in(&record, elf_addr),
+						    unwind_table_find(&table, elf_addr),
 						    sizeof(struct abi_unwind_rule));
 			else
 				r = found;
 		}
-		/* The index has addresses that may be a little off and still lead to the right record. */
+		/*
+		 * The index has addresses that may be a little off and still lead to the right
+		 * record.
+		 */
 		if (r != 0 || (uint64_t)at < index_offset)
 			assert_errno(r, -EBADMSG);
 		byte ^= (uint8_t)(1u << at % 8);
@@ -150,7 +157,8 @@ static void a_file_of_another_length_or_key_is_refused(void **state)
 {
 	static const uint32_t steps[] = { 64 };
 	static const struct hash128 other = { .bytes = { 1, 2, 4 } };
-	scoped(unwind_table_release) struct unwind_table table = make_table(steps, ARRAY_SIZE(steps));
+	scoped(unwind_table_release) struct unwind_table table =
+		make_table(steps, ARRAY_SIZE(steps));
 	scoped_fd int fd = write_table(&table);
 	struct table_file file;
 	struct stat status;
@@ -166,7 +174,10 @@ static void a_file_of_another_length_or_key_is_refused(void **state)
 	}
 }
 
-/* ---- records that make no sense, under a right checksum ------------------------------------------------------- */
+/*
+ * ---- records that make no sense, under a right checksum
+ * -------------------------------------------------------
+ */
 
 #define RECORD_AT TABLE_FILE_HEADER_BYTES
 #define CHUNK_AT  (RECORD_AT + 16)
@@ -203,16 +214,17 @@ static void records_that_would_mislead_a_lookup_are_refused_whatever_their_check
 		{ offsetof(struct abi_unwind_chunk, unit_shift), 0 },
 		{ offsetof(struct abi_unwind_chunk, unit_shift), 6 },
 		{ offsetof(struct abi_unwind_chunk, unit_shift), 63 },
-		{ UNWIND_CHUNK_FIRST_HALF * 2, 6 },	   /* rows within the index of units */
-		{ UNWIND_CHUNK_FIRST_HALF * 2 + 2, 8 },	   /* a unit without rows */
+		{ UNWIND_CHUNK_FIRST_HALF * 2, 6 },        /* rows within the index of units */
+		{ UNWIND_CHUNK_FIRST_HALF * 2 + 2, 8 },    /* a unit without rows */
 		{ UNWIND_CHUNK_FIRST_HALF * 2 + 4, 1025 }, /* rows behind the end */
-		{ 8 * 4 + 2, 64 + 1 },			   /* a rule that is not there */
+		{ 8 * 4 + 2, 64 + 1 },                     /* a rule that is not there */
 	};
 	static const uint32_t steps[] = { 128, 128 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
-		scoped(unwind_table_release) struct unwind_table table = make_table(steps, ARRAY_SIZE(steps));
+		scoped(unwind_table_release) struct unwind_table table =
+			make_table(steps, ARRAY_SIZE(steps));
 		scoped_fd int fd = write_table(&table);
 		struct chunk_record record;
 		struct table_file file;
@@ -221,7 +233,8 @@ static void records_that_would_mislead_a_lookup_are_refused_whatever_their_check
 		assert_int_equal(table_file_read(&file, table.base_address, &record), 1);
 		assert_int_equal(record.chunk.halves[UNWIND_CHUNK_FIRST_HALF], 8);
 		change_u16(fd, (off_t)(CHUNK_AT + changes[i].offset), changes[i].value);
-		repair_checksum(fd, 16 + sizeof(record.chunk) + record.n_rules * sizeof(*record.rules));
+		repair_checksum(fd,
+				16 + sizeof(record.chunk) + record.n_rules * sizeof(*record.rules));
 		assert_errno(table_file_read(&file, table.base_address, &record), -EBADMSG);
 	}
 }
@@ -251,7 +264,8 @@ int main(void)
 		cmocka_unit_test(rows_of_any_density_are_found_at_every_address),
 		cmocka_unit_test(a_changed_byte_anywhere_is_found_when_it_matters),
 		cmocka_unit_test(a_file_of_another_length_or_key_is_refused),
-		cmocka_unit_test(records_that_would_mislead_a_lookup_are_refused_whatever_their_checksum),
+		cmocka_unit_test(
+			records_that_would_mislead_a_lookup_are_refused_whatever_their_checksum),
 		cmocka_unit_test(a_table_of_this_program_is_made_from_a_file_descriptor),
 	};
 

@@ -93,8 +93,8 @@ static void a_return_address_far_away_needs_no_frame_pointer_beside_it(void **st
 		rule = unwind_rule_of(&dialect, &frame, 30, false);
 		assert_int_equal(rule.ra, UNWIND_SAVED_BESIDE_FP);
 		assert_int_equal(rule.fp_offset, -100016);
-		assert_int_equal(rule.fp, kinds[i] == CFI_UNDEFINED ? UNWIND_SAVED_UNDEFINED :
-								      UNWIND_SAVED_SAME);
+		assert_int_equal(rule.fp, kinds[i] == CFI_UNDEFINED ? UNWIND_SAVED_UNDEFINED
+								    : UNWIND_SAVED_SAME);
 		frame.fp = (struct cfi_rule){ .where = CFI_IN_REGISTER, .value = 19 };
 		rule = unwind_rule_of(&dialect, &frame, 30, false);
 		assert_int_equal(rule.cfa, UNWIND_CFA_UNSUPPORTED);

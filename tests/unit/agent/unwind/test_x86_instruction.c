@@ -114,8 +114,10 @@ static void what_is_cut_or_no_instruction_is_refused(void **state)
 
 	(void)state;
 	for (size_t size = 0; size < sizeof(long_one); size++)
-		assert_false(x86_decode((struct bytes_view){ long_one, size }, ADDRESS, &instruction));
-	assert_false(x86_decode((struct bytes_view){ prefixes, sizeof(prefixes) }, ADDRESS, &instruction));
+		assert_false(
+			x86_decode((struct bytes_view){ long_one, size }, ADDRESS, &instruction));
+	assert_false(x86_decode((struct bytes_view){ prefixes, sizeof(prefixes) }, ADDRESS,
+				&instruction));
 	assert_false(x86_decode((struct bytes_view){ none, sizeof(none) }, ADDRESS, &instruction));
 }
 
@@ -130,11 +132,12 @@ static void lengths_are_those_of_a_disassembler(void **state)
 	if (!command_exists("objdump"))
 		skip();
 	/* "  401000:<TAB>48 89 e5 <TAB>mov ..."; fwait is a prefix for it. */
-	assert_int_equal(command_output("objdump -d -w -j .text \"$(ldd /proc/$PPID/exe | "
-					"awk '/libc\\.so/ { print $3 }')\" 2>/dev/null | "
-					"grep -vE '\\(bad\\)|rex\\.|data16|\\.byte|:.9b|vprot|vpcmov|vfr'",
-					&listing),
-			 0);
+	assert_int_equal(
+		command_output("objdump -d -w -j .text \"$(ldd /proc/$PPID/exe | "
+			       "awk '/libc\\.so/ { print $3 }')\" 2>/dev/null | "
+			       "grep -vE '\\(bad\\)|rex\\.|data16|\\.byte|:.9b|vprot|vpcmov|vfr'",
+			       &listing),
+		0);
 	rest = (char *)listing.data;
 	while ((line = strsep(&rest, "\n"))) {
 		char *bytes = strchr(line, '\t');
@@ -145,7 +148,8 @@ static void lengths_are_those_of_a_disassembler(void **state)
 
 		if (!end)
 			continue;
-		for (char *at = bytes + 1; at + 1 < end && *at != ' ' && size < sizeof(code); at += 3)
+		for (char *at = bytes + 1; at + 1 < end && *at != ' ' && size < sizeof(code);
+		     at += 3)
 			code[size++] = (uint8_t)strtoul(at, NULL, 16);
 		n_instructions++;
 		n_wrong += !x86_decode((struct bytes_view){ code, size }, 0, &instruction) ||

@@ -118,16 +118,17 @@ static int extract_of(int fd, uint32_t what)
 	return pieces_fd;
 }
 
-static int take(struct sender *sender, const struct executable_id *id, const char *name, uint32_t what, int fd,
-		struct bytes *content)
+static int take(struct sender *sender, const struct executable_id *id, const char *name,
+		uint32_t what, int fd, struct bytes *content)
 {
-	return sender_upload_take(sender, &(struct sender_upload){ .id = *id,
-								   .name = name,
-								   .what = what,
-								   .is_trusted = true,
-								   .fd = fd,
-								   .pieces_fd = fd >= 0 ? extract_of(fd, what) : -1,
-								   .content = content });
+	return sender_upload_take(
+		sender, &(struct sender_upload){ .id = *id,
+						 .name = name,
+						 .what = what,
+						 .is_trusted = true,
+						 .fd = fd,
+						 .pieces_fd = fd >= 0 ? extract_of(fd, what) : -1,
+						 .content = content });
 }
 
 static void the_server_gets_the_extract_of_the_executable(void **state)
@@ -170,11 +171,12 @@ static void a_file_that_others_can_write_is_sent_as_such(void **state)
 	int fd = own_program();
 
 	(void)state;
-	assert_ok(sender_upload_take(sender, &(struct sender_upload){ .id = some_id(),
-								      .name = "program",
-								      .what = EXTRACT_SYMBOLS,
-								      .fd = fd,
-								      .pieces_fd = extract_of(fd, EXTRACT_SYMBOLS) }));
+	assert_ok(sender_upload_take(
+		sender, &(struct sender_upload){ .id = some_id(),
+						 .name = "program",
+						 .what = EXTRACT_SYMBOLS,
+						 .fd = fd,
+						 .pieces_fd = extract_of(fd, EXTRACT_SYMBOLS) }));
 	(void)wait_for_uploads(sender, 1);
 	assert_string_equal(server->origin, "agent-user");
 	(void)sender_free(sender);
@@ -214,11 +216,12 @@ static void refusals_are_final_and_malformed_pieces_are_not_sent(void **state)
 	stats = wait_for_uploads(sender, 1);
 	assert_int_equal(stats.uploads_failed, 1);
 	assert_int_equal(server->n_requests, 1);
-	assert_ok(sender_upload_take(sender, &(struct sender_upload){ .id = id,
-								      .name = "program",
-								      .what = EXTRACT_DEBUG,
-								      .fd = own_program(),
-								      .pieces_fd = open(path, O_RDONLY | O_CLOEXEC) }));
+	assert_ok(sender_upload_take(
+		sender, &(struct sender_upload){ .id = id,
+						 .name = "program",
+						 .what = EXTRACT_DEBUG,
+						 .fd = own_program(),
+						 .pieces_fd = open(path, O_RDONLY | O_CLOEXEC) }));
 	stats = wait_for_uploads(sender, 2);
 	assert_int_equal(stats.uploads_failed, 2);
 	assert_int_equal(server->n_requests, 1);
@@ -231,7 +234,10 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* The server asks each agent for a file that it does not have, also for one that it would refuse again. */
+/*
+ * The server asks each agent for a file that it does not have, also for one that it would refuse
+ * again.
+ */
 static void what_the_server_refused_is_not_sent_again(void **state)
 {
 	static const struct {

@@ -149,7 +149,10 @@ static bool is_utf8(const char *text)
 	return r != (size_t)-1;
 }
 
-/* All strings of @message and of the messages in it, as a strict decoder looks at them. Returns how many. */
+/*
+ * All strings of @message and of the messages in it, as a strict decoder looks at them. Returns how
+ * many.
+ */
 static size_t check_strings(const ProtobufCMessage *message)
 {
 	size_t n_strings = 0;
@@ -182,8 +185,13 @@ static void strings_are_utf8_whatever_bytes_names_have(void **state)
 	static const struct window_label labels[] = { { bad, bad } };
 	struct executable executable = { .number = 1 };
 	struct window_path paths[] = { { .executable = 1, .path = bad } };
-	struct window_process process = { .number = 1, .name = bad, .executable_path = bad, .paths = paths,
-					  .n_paths = 1, .labels = labels, .n_labels = 1 };
+	struct window_process process = { .number = 1,
+					  .name = bad,
+					  .executable_path = bad,
+					  .paths = paths,
+					  .n_paths = 1,
+					  .labels = labels,
+					  .n_labels = 1 };
 	struct window_series series = { .number = 1, .process = 1, .thread_name = bad, .cpu = -1 };
 	struct executable *const executables[] = { &executable };
 	struct window_named_frame named = { .key = 1, .name = bad };
@@ -194,9 +202,15 @@ static void strings_are_utf8_whatever_bytes_names_have(void **state)
 
 	(void)state;
 	executable.name = (char *)bad;
-	window.host = (struct window_host){ .name = bad, .machine_id = bad, .boot_id = bad, .kernel_release = bad,
-					    .architecture = bad, .ips = (const char *const[]){ bad }, .n_ips = 1,
-					    .labels = labels, .n_labels = 1 };
+	window.host = (struct window_host){ .name = bad,
+					    .machine_id = bad,
+					    .boot_id = bad,
+					    .kernel_release = bad,
+					    .architecture = bad,
+					    .ips = (const char *const[]){ bad },
+					    .n_ips = 1,
+					    .labels = labels,
+					    .n_labels = 1 };
 	window.executables = executables;
 	window.n_executables = 1;
 	window.processes = &process;

@@ -3,7 +3,9 @@
 
 #include "tests/support/unit.h"
 
-/* Each field has a value of its own. What real files have is compared with libelf in test_elf_file. */
+/*
+ * Each field has a value of its own. What real files have is compared with libelf in test_elf_file.
+ */
 
 static void a_header_keeps_every_field(void **state)
 {
@@ -18,8 +20,14 @@ static void a_header_keeps_every_field(void **state)
 static void a_program_header_keeps_every_field(void **state)
 {
 	const Elf32_Phdr narrow = { PT_LOAD, 0xfffff000, 0x8048000, 3, 0xffffffff, 5, PF_X, 7 };
-	const Elf64_Phdr expected = { .p_type = PT_LOAD, .p_offset = 0xfffff000, .p_vaddr = 0x8048000, .p_paddr = 3,
-				      .p_filesz = 0xffffffff, .p_memsz = 5, .p_flags = PF_X, .p_align = 7 };
+	const Elf64_Phdr expected = { .p_type = PT_LOAD,
+				      .p_offset = 0xfffff000,
+				      .p_vaddr = 0x8048000,
+				      .p_paddr = 3,
+				      .p_filesz = 0xffffffff,
+				      .p_memsz = 5,
+				      .p_flags = PF_X,
+				      .p_align = 7 };
 	Elf64_Phdr wide = elf32_program_header(&narrow);
 
 	(void)state;

@@ -175,7 +175,9 @@ static void a_32_bit_file_cut_anywhere_is_an_error_or_has_no_sections(void **sta
 	memcpy(&header, file.data, sizeof(header));
 	headers_end = header.e_phoff + header.e_phnum * sizeof(Elf32_Phdr);
 	for (size_t size = sizeof(header); size < file.size; size++) {
-		scoped(opened_elf_release) struct opened_elf opened = { .fd = memfd_create("test", MFD_CLOEXEC) };
+		scoped(opened_elf_release) struct opened_elf opened = {
+			.fd = memfd_create("test", MFD_CLOEXEC)
+		};
 		int r;
 
 		assert_ok(write_all(opened.fd, file.data, size));

@@ -71,7 +71,8 @@ static void split_dwarf_is_told_from_a_program_that_has_some_beside_its_code(voi
 	elf.n_sections = 3;
 	assert_false(elf_file_is_split_dwarf(&elf));
 	assert_int_equal(elf_file_richness(&elf), DEBUGINFO_NOTHING);
-	sections[2] = (struct elf_section){ .name = ".debug_info", .type = SHT_PROGBITS, .size = 1 };
+	sections[2] =
+		(struct elf_section){ .name = ".debug_info", .type = SHT_PROGBITS, .size = 1 };
 	assert_false(elf_file_is_split_dwarf(&elf));
 }
 
@@ -88,7 +89,8 @@ static void tables_within_an_executable_count_less_than_symbols(void **state)
 	assert_int_equal(elf_file_richness(&elf), DEBUGINFO_EMBEDDED);
 	elf.n_sections = 3;
 	assert_int_equal(elf_file_richness(&elf), DEBUGINFO_SYMBOLS);
-	assert_true(DEBUGINFO_NOTHING < DEBUGINFO_EMBEDDED && DEBUGINFO_EMBEDDED < DEBUGINFO_SYMBOLS);
+	assert_true(DEBUGINFO_NOTHING < DEBUGINFO_EMBEDDED &&
+		    DEBUGINFO_EMBEDDED < DEBUGINFO_SYMBOLS);
 }
 
 static void a_name_leads_back_to_what_has_it(void **state)

@@ -89,7 +89,7 @@ static void bodies_that_gos_decoder_takes_are_taken(void **state)
 		"{" REQUIRED ",\"orgid\":[1,{\"a\":null}],\"context\":{}}",
 		/* null is absent */
 		"{" REQUIRED ",\"app_service\":null,\"debug\":null,\"max_kernel_stack_depth\":null,"
-			     "\"max_nodes\":null}",
+		"\"max_nodes\":null}",
 		"{" REQUIRED ",\"app_service\":\"\"}",
 		/* what follows the value is not read */
 		"{" REQUIRED "} and more",

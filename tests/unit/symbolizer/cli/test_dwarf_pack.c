@@ -98,11 +98,12 @@ static void other_readers_find_the_units_of_a_package(void **state)
 	build(*state, "g++ -O2 -g -gdwarf-5");
 	assert_ok(pack(*state, &package, message));
 	{
-		scoped_free char *path = write_file_in(*state, "split.dwp", package.data, package.size);
+		scoped_free char *path =
+			write_file_in(*state, "split.dwp", package.data, package.size);
 		scoped_free char *nm = command_text("nm %s/split", (char *)*state);
-		scoped_free char *answer =
-			command_text("llvm-symbolizer --obj=%s/split --dwp=%s %#llx", (char *)*state, path,
-				     (unsigned long long)address_in(nm, "_Z5otheri"));
+		scoped_free char *answer = command_text(
+			"llvm-symbolizer --obj=%s/split --dwp=%s %#llx", (char *)*state, path,
+			(unsigned long long)address_in(nm, "_Z5otheri"));
 
 		assert_non_null(strstr(answer, "get\n"));
 		assert_non_null(strstr(answer, "other(int)"));
@@ -156,7 +157,8 @@ static void damaged_files_are_refused_or_packed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+#define IN_FOLDER(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
 		IN_FOLDER(a_package_answers_as_the_program_with_its_dwarf_in_it),
 		IN_FOLDER(other_readers_find_the_units_of_a_package),
 		IN_FOLDER(what_cannot_be_packed_is_said),

@@ -63,9 +63,10 @@ static void a_path_ends_behind_the_last_second_and_leaves_out_what_was_not_given
 	(void)state;
 	assert_ok(client_new(&connection, &client));
 	assert_ok(profile_path_write(client, &selection, 500, &out));
-	assert_string_equal((const char *)out.data,
-			    "/v1/flame?service=a%26b&event=on-cpu&filter=&group_by=host&fold_threads=&"
-			    "inlines=&since=100&until=201&max_nodes=500&format=columns");
+	assert_string_equal(
+		(const char *)out.data,
+		"/v1/flame?service=a%26b&event=on-cpu&filter=&group_by=host&fold_threads=&"
+		"inlines=&since=100&until=201&max_nodes=500&format=columns");
 	bytes_release(&out);
 }
 

@@ -19,15 +19,14 @@ static void the_five_busiest_are_said_and_how_to_choose(void **state)
 	(void)state;
 	assert_ok(service_choice_write(&list, "hearth top", &out));
 	assert_bytes_equal_text(
-		&out,
-		"hearth top: which service? The busiest of 6, by share of the CPU time:\n"
-		"  nginx                      50.0 %\n"
-		"  a-name-of-mo…-characters   25.0 %\n"
-		"  c                          10.0 %\n"
-		"  d                           0.1 %\n"
-		"  e                           0.0 %\n"
-		"Name one, as in 'hearth top nginx'; 'hearth top Total' is whole hosts, "
-		"'hearth services' lists all.\n");
+		&out, "hearth top: which service? The busiest of 6, by share of the CPU time:\n"
+		      "  nginx                      50.0 %\n"
+		      "  a-name-of-mo…-characters   25.0 %\n"
+		      "  c                          10.0 %\n"
+		      "  d                           0.1 %\n"
+		      "  e                           0.0 %\n"
+		      "Name one, as in 'hearth top nginx'; 'hearth top Total' is whole hosts, "
+		      "'hearth services' lists all.\n");
 	bytes_release(&out);
 }
 

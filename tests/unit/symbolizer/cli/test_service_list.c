@@ -136,8 +136,8 @@ static void json_has_the_rows_of_the_server_in_this_order_with_cpu_time(void **s
 	assert_string_equal(json_string_value(json_object_get(row, "event")), "on-cpu");
 	assert_int_equal(json_integer_value(json_object_get(row, "hosts")), 2);
 	assert_int_equal(json_integer_value(json_object_get(row, "cpu_value")), 60000000);
-	assert_string_equal(
-		json_string_value(json_object_get(json_array_get(rows, 2), "name")), "nginx");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(rows, 2), "name")),
+			    "nginx");
 	assert_int_equal(json_integer_value(json_object_get(root, "cpu_total")), 100000000);
 	assert_int_equal(json_integer_value(json_object_get(root, "until")), 2);
 }
@@ -167,7 +167,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(services_stand_by_falling_cpu_time_of_all_their_threads),
 		cmocka_unit_test(services_without_cpu_time_are_one_line_unless_all_are_wanted),
-		cmocka_unit_test(services_below_half_a_thousandth_are_counted_after_the_ten_largest),
+		cmocka_unit_test(
+			services_below_half_a_thousandth_are_counted_after_the_ten_largest),
 		cmocka_unit_test(all_services_are_listed_where_none_has_cpu_time),
 		cmocka_unit_test(json_has_the_rows_of_the_server_in_this_order_with_cpu_time),
 		cmocka_unit_test(answers_of_another_form_are_refused),

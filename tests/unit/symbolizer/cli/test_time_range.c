@@ -13,10 +13,20 @@ static void durations_are_numbers_with_units(void **state)
 		const char *text;
 		uint64_t seconds;
 	} cases[] = {
-		{ "90s", 90 },    { "1s", 1 },       { "5m", 300 },     { "2h", 7200 },
-		{ "7d", 604800 }, { "1w", 604800 },  { "1h30m", 5400 }, { "1d2h3m4s", 93784 },
-		{ "0m1s", 1 },    { "00005m", 300 }, { "5 m", 300 },
-		{ "10 minutes", 600 }, { "1 hour 30 min", 5400 }, { "2days", 172800 },
+		{ "90s", 90 },
+		{ "1s", 1 },
+		{ "5m", 300 },
+		{ "2h", 7200 },
+		{ "7d", 604800 },
+		{ "1w", 604800 },
+		{ "1h30m", 5400 },
+		{ "1d2h3m4s", 93784 },
+		{ "0m1s", 1 },
+		{ "00005m", 300 },
+		{ "5 m", 300 },
+		{ "10 minutes", 600 },
+		{ "1 hour 30 min", 5400 },
+		{ "2days", 172800 },
 	};
 
 	(void)state;
@@ -30,27 +40,11 @@ static void durations_are_numbers_with_units(void **state)
 
 static void what_is_no_duration_is_refused(void **state)
 {
-	static const char *const texts[] = { "",
-					     "0",
-					     "0s",
-					     "m",
-					     "90",
-					     "5  m",
-					     "5 ",
-					     "5 minuets",
-					     "m5",
-					     " 5m",
-					     "5m ",
-					     "-5m",
-					     "+5m",
-					     "5x",
-					     "5M",
-					     "1.5h",
-					     "5mm",
-					     "1h30",
-					     "0x5",
-					     "99999999999d",
-					     "184467440737095516160" };
+	static const char *const texts[] = {
+		"",          "0",    "0s",  "m",    "90",  "5  m",         "5 ",
+		"5 minuets", "m5",   " 5m", "5m ",  "-5m", "+5m",          "5x",
+		"5M",        "1.5h", "5mm", "1h30", "0x5", "99999999999d", "184467440737095516160"
+	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -210,7 +204,8 @@ static void a_wrong_range_names_the_option_at_fault(void **state)
 		{ { .last = "5" },
 		  "--last '5' has no unit; write 5s for seconds or 5m for minutes" },
 		{ { .since = "5" }, "--since '5' has no unit; write '5m ago'" },
-		{ { .since = "3:12" }, "--since '3:12' is no time; try 03:12, yesterday, '10m ago'" },
+		{ { .since = "3:12" },
+		  "--since '3:12' is no time; try 03:12, yesterday, '10m ago'" },
 		{ { .since = "200000000", .until = "100000000" }, "later than --until" },
 		{ { .since = "-1h", .last = "1h" }, "not both" },
 	};
@@ -232,7 +227,10 @@ static void a_time_of_day_is_right_where_clocks_are_changed(void **state)
 		const char *text;
 		uint64_t now_s, moment_s;
 	} cases[] = {
-		/* 02:30 did not exist that day: it is the day before's, seen on the day and the next */
+		/*
+		 * 02:30 did not exist that day: it is the day before's, seen on the day and the
+		 * next
+		 */
 		{ "02:30", 1743328800 /* 2025-03-30 12:00 */, 1743211800 },
 		{ "02:30", 1743379200 /* 2025-03-31 02:00 */, 1743211800 },
 		{ "12:00", 1743328799, 1743246000 },

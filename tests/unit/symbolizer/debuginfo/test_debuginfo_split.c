@@ -2,7 +2,7 @@
 #include "tests/unit/symbolizer/debuginfo/debuginfo_fixture.h"
 
 /* What gcc -gsplit-dwarf wrote beside the sample's object, and the same of another build. */
-#define SAMPLE_SPLIT	   SAMPLE ".dwo"
+#define SAMPLE_SPLIT       SAMPLE ".dwo"
 #define SAMPLE_OTHER_SPLIT SAMPLE ".other.dwo"
 
 static void assert_kept(struct debuginfo_store *store, const char *path,
@@ -66,13 +66,16 @@ static void the_split_dwarf_that_came_last_from_the_best_origin_is_kept(void **s
 		const char *kept;
 		int n_files;
 	} steps[] = {
-		{ DEBUGINFO_FROM_UPSTREAM, SAMPLE_SPLIT, 1, DEBUGINFO_FROM_UPSTREAM, SAMPLE_SPLIT, 1 },
-		{ DEBUGINFO_FROM_UPSTREAM, SAMPLE_SPLIT, 0, DEBUGINFO_FROM_UPSTREAM, SAMPLE_SPLIT, 1 },
+		{ DEBUGINFO_FROM_UPSTREAM, SAMPLE_SPLIT, 1, DEBUGINFO_FROM_UPSTREAM, SAMPLE_SPLIT,
+		  1 },
+		{ DEBUGINFO_FROM_UPSTREAM, SAMPLE_SPLIT, 0, DEBUGINFO_FROM_UPSTREAM, SAMPLE_SPLIT,
+		  1 },
 		{ DEBUGINFO_FROM_UPSTREAM, SAMPLE_OTHER_SPLIT, 1, DEBUGINFO_FROM_UPSTREAM,
 		  SAMPLE_OTHER_SPLIT, 1 },
-		{ DEBUGINFO_FROM_AGENT, SAMPLE_SPLIT, 0, DEBUGINFO_FROM_UPSTREAM, SAMPLE_OTHER_SPLIT,
+		{ DEBUGINFO_FROM_AGENT, SAMPLE_SPLIT, 0, DEBUGINFO_FROM_UPSTREAM,
+		  SAMPLE_OTHER_SPLIT, 1 },
+		{ DEBUGINFO_FROM_PIPELINE, SAMPLE_SPLIT, 1, DEBUGINFO_FROM_PIPELINE, SAMPLE_SPLIT,
 		  1 },
-		{ DEBUGINFO_FROM_PIPELINE, SAMPLE_SPLIT, 1, DEBUGINFO_FROM_PIPELINE, SAMPLE_SPLIT, 1 },
 		{ DEBUGINFO_FROM_PIPELINE, SAMPLE_OTHER_SPLIT, 1, DEBUGINFO_FROM_PIPELINE,
 		  SAMPLE_OTHER_SPLIT, 1 },
 	};

@@ -330,7 +330,8 @@ static void tables_within_an_executable_name_functions_until_symbols_come(void *
 	struct debuginfo_entry entry;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
+		scoped(debuginfo_store_freep) struct debuginfo_store *store =
+			open_debuginfo(*state);
 		scoped(bytes_release) struct bytes content = {};
 		bool known = strcmp(cases[i].renamed, ".no_frame") != 0;
 
@@ -344,7 +345,8 @@ static void tables_within_an_executable_name_functions_until_symbols_come(void *
 		if (known)
 			assert_int_equal(entry.richness, DEBUGINFO_EMBEDDED);
 		assert_int_equal(
-			upload_file(store, &id, DEBUGINFO_FROM_AGENT, STRIPPED, &entry, message), 1);
+			upload_file(store, &id, DEBUGINFO_FROM_AGENT, STRIPPED, &entry, message),
+			1);
 		assert_int_equal(debuginfo_find(store, &id, &entry), 1);
 		assert_int_equal(entry.richness, DEBUGINFO_SYMBOLS);
 		assert_int_equal(debuginfo_remove(store, &id), 1);

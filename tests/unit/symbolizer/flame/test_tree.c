@@ -138,7 +138,8 @@ static void check_rounding(const struct tree *rounded, const struct tree *exact,
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t sum = nodes[i].self;
 
-		for (uint32_t child = nodes[i].first_child; child; child = nodes[child].next_sibling)
+		for (uint32_t child = nodes[i].first_child; child;
+		     child = nodes[child].next_sibling)
 			sum += nodes[child].total;
 		assert_int_equal(nodes[i].total, sum);
 		assert_int_equal(nodes[i].self % unit, 0);

@@ -126,7 +126,10 @@ static void a_refusal_does_not_wait_for_the_body(void **state)
 		expect_last_answer(*state, cases[i].request, cases[i].status);
 }
 
-/* The buffers do not hold the body: the server has to read on after its answer, or a reset interrupts the client. */
+/*
+ * The buffers do not hold the body: the server has to read on after its answer, or a reset
+ * interrupts the client.
+ */
 static void who_sends_all_of_a_refused_body_sees_the_refusal(void **state)
 {
 	enum { N_CLIENTS = 5, BODY_BYTES = 1000000, BUFFER_BYTES = 16384 };
@@ -135,18 +138,19 @@ static void who_sends_all_of_a_refused_body_sees_the_refusal(void **state)
 	size_t size;
 
 	assert_non_null(request);
-	size = (size_t)snprintf(request, 200,
-				"DELETE /hello/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: %u\r\n\r\n",
-				BODY_BYTES);
+	size = (size_t)snprintf(
+		request, 200,
+		"DELETE /hello/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: %u\r\n\r\n",
+		BODY_BYTES);
 	memset(request + size, 'x', BODY_BYTES);
 	use_tokens(*state);
 	for (unsigned int i = 0; i < N_CLIENTS; i++) {
 		scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
 		scoped_fd int fd = connect_from(*state, "127.0.0.1");
 
-		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer_bytes,
-					    sizeof(buffer_bytes)),
-				 0);
+		assert_int_equal(
+			setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof(buffer_bytes)),
+			0);
 		assert_true(send_all(fd, request, size + BODY_BYTES));
 		read_all(fd, &answer);
 		assert_memory_equal(answer.data, "HTTP/1.1 401 ", 13);
@@ -445,8 +449,9 @@ static void a_token_has_half_of_the_memory_for_unread_answers(void **state)
 /* Nor is the upload read that is one too many. */
 static void uploads_of_a_token_are_counted_apart_from_its_requests(void **state)
 {
-	static const char head[] = "PUT /stream-of-readers/x HTTP/1.1\r\nHost: localhost\r\n"
-				   "Authorization: Bearer secret-a\r\nContent-Length: 30000000\r\n\r\n";
+	static const char head[] =
+		"PUT /stream-of-readers/x HTTP/1.1\r\nHost: localhost\r\n"
+		"Authorization: Bearer secret-a\r\nContent-Length: 30000000\r\n\r\n";
 	enum { MAX_UPLOADS = MAX_CONNECTIONS / 8 };
 	struct site *site = *state;
 	int held[MAX_UPLOADS];
@@ -472,7 +477,8 @@ static void a_request_at_work_has_no_deadline(void **state)
 	const struct http_client_limits limits = { .header_timeout_ns = 300 * NSEC_PER_MSEC,
 						   .body_grace_ns = 300 * NSEC_PER_MSEC,
 						   .body_min_rate = MIB };
-	static const char request[] = "GET /gate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+	static const char request[] =
+		"GET /gate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
 	struct site *site = *state;
 	scoped_fd int fd = -1;
@@ -483,7 +489,10 @@ static void a_request_at_work_has_no_deadline(void **state)
 	for (unsigned int i = 0; i < PATIENCE_S * 1000 && !atomic_load(&site->at_gate); i++)
 		(void)usleep(1000);
 	assert_true(atomic_load(&site->at_gate));
-	/* Begins later and is given up: so much time has passed for the request at the gate as well. */
+	/*
+	 * Begins later and is given up: so much time has passed for the request at the gate as
+	 * well.
+	 */
 	drip(site, "GET / HTTP/1.1\r\nX-Long: ");
 	(void)pthread_barrier_wait(&site->gate);
 	read_all(fd, &answer);
@@ -498,7 +507,7 @@ static void bytes_of_a_body_earn_time_up_to_the_grace(void **state)
 		uint64_t deadline_s, now_s, bytes, expected_s;
 	} cases[] = {
 		{ 120, 100, 1000, 120 }, /* never more than the grace */
-		{ 120, 110, 1000, 121 }, { 120, 110, 9000, 129 },	    { 120, 110, 10000, 130 },
+		{ 120, 110, 1000, 121 },   { 120, 110, 9000, 129 },       { 120, 110, 10000, 130 },
 		{ 120, 110, 500000, 130 }, { 120, 110, UINT64_MAX, 130 }, { 120, 125, 1000, 121 },
 		{ 120, 110, 0, 120 },
 	};
@@ -517,8 +526,10 @@ static void the_largest_rate_and_grace_do_not_overflow(void **state)
 
 	(void)state;
 	assert_int_equal(connection_deadline(0, hour_ns, GIB - 1, GIB, hour_ns), NSEC_PER_SEC - 1);
-	assert_int_equal(connection_deadline(0, hour_ns, 3600 * GIB - 1, GIB, hour_ns), hour_ns - 1);
-	assert_int_equal(connection_deadline(hour_ns, hour_ns, UINT64_MAX, GIB, hour_ns), 2 * hour_ns);
+	assert_int_equal(connection_deadline(0, hour_ns, 3600 * GIB - 1, GIB, hour_ns),
+			 hour_ns - 1);
+	assert_int_equal(connection_deadline(hour_ns, hour_ns, UINT64_MAX, GIB, hour_ns),
+			 2 * hour_ns);
 }
 
 static void wait_for_connections(const struct site *site, unsigned int count)

@@ -485,7 +485,8 @@ struct passer_by {
 static void *pass_by_until_told(void *arg)
 {
 	struct passer_by *passer_by = arg;
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	while (!atomic_load(&passer_by->told)) {
 		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -497,7 +498,10 @@ static void *pass_by_until_told(void *arg)
 	return NULL;
 }
 
-/* What the library's threads and a stop do to the same socket must not end the process: it did, once in a while. */
+/*
+ * What the library's threads and a stop do to the same socket must not end the process: it did,
+ * once in a while.
+ */
 static void a_stop_may_come_at_any_moment(void **state)
 {
 	struct passer_by passer_by = {};

@@ -5,7 +5,8 @@
 #include "tests/support/unit.h"
 
 static const struct store_host hosts[] = { { .id = 1 }, { .id = 2 } };
-static const struct store_process processes[] = { { .id = 1, .host = &hosts[0] }, { .id = 2, .host = &hosts[1] } };
+static const struct store_process processes[] = { { .id = 1, .host = &hosts[0] },
+						  { .id = 2, .host = &hosts[1] } };
 
 static void expect(const struct store_series *series, size_t n_series, const bool *expected)
 {
@@ -73,8 +74,12 @@ static void the_first_host_with_the_label_is_named(void **state)
 		{ .id = 7, .name = "web-7", .labels = &label, .n_labels = 1 },
 		{ .id = 8, .name = "web-8", .labels = &label, .n_labels = 1 },
 	};
-	const struct store_process of[] = { { .host = &hosts[0] }, { .host = &reduced[0] }, { .host = &reduced[1] } };
-	const struct store_series series[] = { { .process = &of[0] }, { .process = &of[1] }, { .process = &of[1] },
+	const struct store_process of[] = { { .host = &hosts[0] },
+					    { .host = &reduced[0] },
+					    { .host = &reduced[1] } };
+	const struct store_series series[] = { { .process = &of[0] },
+					       { .process = &of[1] },
+					       { .process = &of[1] },
 					       { .process = &of[2] } };
 	char text[200];
 
@@ -82,8 +87,9 @@ static void the_first_host_with_the_label_is_named(void **state)
 	assert_int_equal(reduced_describe_hosts(series, 1, text, sizeof(text)), 0);
 	assert_string_equal(text, "");
 	assert_int_equal(reduced_describe_hosts(series, 3, text, sizeof(text)), 0);
-	assert_string_equal(text,
-			    "the agent of host 'web-7' gives this up now to keep its budget: stacks of waits 1/4");
+	assert_string_equal(
+		text,
+		"the agent of host 'web-7' gives this up now to keep its budget: stacks of waits 1/4");
 	assert_int_equal(reduced_describe_hosts(series, 4, text, sizeof(text)), 0);
 	assert_non_null(strstr(text, "(and 1 more hosts, see /v1/hosts)"));
 }

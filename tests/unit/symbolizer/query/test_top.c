@@ -49,11 +49,8 @@ static void functions_stand_by_falling_self_then_total_then_name(void **state)
 static void whole_hosts_have_processes_whose_total_holds_their_threads(void **state)
 {
 	static const struct folded stacks[] = {
-		{ "[p] nginx", 5 },
-		{ "[p] java;[t] gc", 7 },
-		{ "[p] java;[t] http", 8 },
-		{ "[p] java", 1 },
-		{ "[p] redis", 9 },
+		{ "[p] nginx", 5 }, { "[p] java;[t] gc", 7 }, { "[p] java;[t] http", 8 },
+		{ "[p] java", 1 },  { "[p] redis", 9 },
 	};
 	static const char *const by_total[] = { "[p] java", "[p] redis", "[p] nginx" };
 	static const char *const by_self[] = { "[p] redis", "[p] nginx", "[p] java" };

@@ -82,8 +82,8 @@ static void a_wal_is_bounded_though_somebody_always_reads(void **state)
 	for (unsigned int i = 0; i < N_READERS; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	/*
-	 * The file keeps its largest size. Never begun anew it would hold all that was written; how soon a moment
-	 * comes in which it can be depends on the machine.
+	 * The file keeps its largest size. Never begun anew it would hold all that was written; how
+	 * soon a moment comes in which it can be depends on the machine.
 	 */
 	assert_true(wal_bytes(*state) < N_COMMITS * (off_t)COMMIT_BYTES);
 }

@@ -48,7 +48,9 @@ static inline struct compiled compiled_of(const char *path)
 	return compiled_with(path, NULL, NULL, NULL);
 }
 
-/* "inner a.c:3 < outer a.c:9", names for people, paths without folders; "-" nothing. To be freed. */
+/*
+ * "inner a.c:3 < outer a.c:9", names for people, paths without folders; "-" nothing. To be freed.
+ */
 static inline char *chain_at(const struct compiled *compiled, uint64_t elf_addr)
 {
 	struct bytes text = BYTES_INIT(MIB);
@@ -65,9 +67,9 @@ static inline char *chain_at(const struct compiled *compiled, uint64_t elf_addr)
 		slash = frame.path ? strrchr(frame.path, '/') : NULL;
 		assert_ok(bytes_append_format(&text, "%s%s %s:%u", text.size > 0 ? " < " : "",
 					      frame.function ? frame.function : "??",
-					      slash	     ? slash + 1
-					      : frame.path   ? frame.path
-							     : "??",
+					      slash        ? slash + 1
+					      : frame.path ? frame.path
+							   : "??",
 					      frame.line));
 	}
 	assert_ok(bytes_append_byte(&text, 0));
@@ -85,8 +87,7 @@ static inline bool has_function(const struct compiled *compiled, const char *nam
 
 		symbol_file_range(compiled->file, i, &range);
 		while (range.location != SYMBOL_NO_LOCATION) {
-			range.location =
-				symbol_file_frame(compiled->file, range.location, &frame);
+			range.location = symbol_file_frame(compiled->file, range.location, &frame);
 			if (frame.function && strcmp(frame.function, name) == 0)
 				return true;
 		}

@@ -117,13 +117,16 @@ static void a_short_name_that_expands_without_end_is_left_as_it_is(void **state)
 	}
 }
 
-/* A binder that names 2^40 lifetimes where the demangler prints nothing: it counted them all the same, for hours. */
+/*
+ * A binder that names 2^40 lifetimes where the demangler prints nothing: it counted them all the
+ * same, for hours.
+ */
 static void a_name_that_binds_lifetimes_without_end_is_left_as_it_is(void **state)
 {
 	static const char *const endless[] = {
 		"_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3neRNvMsr_NtC3std4path"
 		"FGGGGGGGGfG_I1wCs15kBYyAo9fc_7myc.",
-		"_RMC0FGzzzzzzzz_uEu", /* fn */
+		"_RMC0FGzzzzzzzz_uEu",   /* fn */
 		"_RMC0DGzzzzzzzz_C0EL_", /* dyn */
 	};
 	scoped_free char *some = demangled("_RMC0FG_RL0_hEu");

@@ -43,9 +43,9 @@ static void what_is_no_elf_file_is_refused_with_a_message(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(contents); i++) {
-		assert_errno(compile_bytes((const uint8_t *)contents[i], strlen(contents[i]),
-					   &report),
-			     -ENOEXEC);
+		assert_errno(
+			compile_bytes((const uint8_t *)contents[i], strlen(contents[i]), &report),
+			-ENOEXEC);
 		assert_true(report.message[0]);
 	}
 }
@@ -150,10 +150,11 @@ static void a_bomb_in_a_debug_section_costs_no_more_than_the_limit(void **state)
 
 	assert_non_null(path);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		run_command("cd %s && head -c 200M /dev/zero > zeros && objcopy --update-section "
-			    ".debug_loclists=zeros --add-section .debug_str_offsets=zeros c plain && "
-			    "objcopy --compress-debug-sections=%s plain bomb && rm zeros plain 2>&1",
-			    (char *)*state, kinds[i]);
+		run_command(
+			"cd %s && head -c 200M /dev/zero > zeros && objcopy --update-section "
+			".debug_loclists=zeros --add-section .debug_str_offsets=zeros c plain && "
+			"objcopy --compress-debug-sections=%s plain bomb && rm zeros plain 2>&1",
+			(char *)*state, kinds[i]);
 		scoped_compiled struct compiled compiled = compiled_of(bomb);
 
 		assert_true(has_function(&compiled, "helper"));
@@ -187,7 +188,7 @@ static void inlining_deeper_than_the_limit_keeps_the_outermost_that_fit(void **s
 	assert_false(has_function(&compiled, "f0"));
 }
 
-#define in_folder(test) \
+#define in_folder(test)                                                                            \
 	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
 
 int main(void)

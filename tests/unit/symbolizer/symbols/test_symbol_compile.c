@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a compiled table says of programs, beside what is known of them and what llvm-symbolizer says. */
+/*
+ * What a compiled table says of programs, beside what is known of them and what llvm-symbolizer
+ * says.
+ */
 
 #include "common/file.h"
 #include "tests/unit/symbolizer/symbols/tables.h"
 
 /* Each statement on a line of its own, so that lines tell where code comes from. */
 static const char inlined_c[] =
-	"volatile int sink;\n"                                       /* 1 */
+	"volatile int sink;\n" /* 1 */
 	"static inline __attribute__((always_inline)) int inner(int x)\n"
 	"{\n"
-	"	return sink + x * 3;\n"                              /* 4 */
+	"	return sink + x * 3;\n" /* 4 */
 	"}\n"
 	"static inline __attribute__((always_inline)) int middle(int x)\n"
 	"{\n"
-	"	return inner(x) + 1;\n"                              /* 8 */
+	"	return inner(x) + 1;\n" /* 8 */
 	"}\n"
 	"__attribute__((noinline)) int outer(int x)\n"
 	"{\n"
-	"	int y = middle(x);\n"                                /* 12 */
+	"	int y = middle(x);\n" /* 12 */
 	"	sink = y * x;\n"
 	"	return y;\n"
 	"}\n"
@@ -36,14 +39,10 @@ static uint64_t load_in_outer(const char *path)
 static void an_inlined_instruction_has_the_whole_chain_of_calls(void **state)
 {
 	static const char *const flags[] = {
-		"-O2 -g",
-		"-O2 -gdwarf-2 -gno-strict-dwarf",
-		"-O2 -gdwarf-3",
-		"-O2 -gdwarf-4",
-		"-O2 -gdwarf-5",
-		"-O2 -gdwarf64 -gdwarf-5",
-		"-O2 -g -flto",
-		"-O2 -g -static",
+		"-O2 -g",        "-O2 -gdwarf-2 -gno-strict-dwarf",
+		"-O2 -gdwarf-3", "-O2 -gdwarf-4",
+		"-O2 -gdwarf-5", "-O2 -gdwarf64 -gdwarf-5",
+		"-O2 -g -flto",  "-O2 -g -static",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
@@ -129,8 +128,8 @@ static void code_without_a_line_counts_to_the_line_before(void **state)
 				     "	.loc 1 9 0\n"
 				     "	ret\n"
 				     "	.size work, .-work\n";
-	scoped_free char *path = compile(*state, "made", "gcc", "s", source,
-					 "-g -nostdlib -static -Wl,-e,work");
+	scoped_free char *path =
+		compile(*state, "made", "gcc", "s", source, "-g -nostdlib -static -Wl,-e,work");
 	scoped_free char *nm = command_text("nm %s", path);
 	scoped_compiled struct compiled compiled = compiled_of(path);
 	const uint64_t work = address_in(nm, "work");
@@ -197,7 +196,9 @@ static void a_table_knows_what_it_was_made_from(void **state)
 	assert_string_equal(compiled.report.message, "");
 }
 
-/* Lines of llvm-symbolizer for one address: "function", "path:line:column", ... until an empty one. */
+/*
+ * Lines of llvm-symbolizer for one address: "function", "path:line:column", ... until an empty one.
+ */
 static char *llvm_chain(char **text)
 {
 	struct bytes chain = BYTES_INIT(MIB);
@@ -245,7 +246,7 @@ static void every_instruction_gets_the_answer_that_llvm_symbolizer_gives(void **
 	assert_true(compared >= 6);
 }
 
-#define in_folder(test) \
+#define in_folder(test)                                                                            \
 	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
 
 int main(void)

@@ -33,9 +33,15 @@ static void addresses_outside_of_code_belong_to_nobody(void **state)
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
 	const struct symbol_file_info *info = symbol_file_info(compiled.file);
-	const uint64_t addresses[] = { 0,	      1,	     info->start - 1,
-				       info->end,     info->end + 1, UINT32_MAX,
-				       UINT64_C(1) << 32, UINT64_MAX / 2, UINT64_MAX };
+	const uint64_t addresses[] = { 0,
+				       1,
+				       info->start - 1,
+				       info->end,
+				       info->end + 1,
+				       UINT32_MAX,
+				       UINT64_C(1) << 32,
+				       UINT64_MAX / 2,
+				       UINT64_MAX };
 	uint32_t locations[ARRAY_SIZE(addresses)];
 
 	symbol_file_find(compiled.file, addresses, ARRAY_SIZE(addresses), locations);
@@ -53,8 +59,8 @@ static void many_addresses_get_the_answers_that_each_gets_alone(void **state)
 	uint32_t together[1000], alone;
 
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
-		addresses[i] = info->start - 50 +
-			       next_random(&seed) % (info->end - info->start + 100);
+		addresses[i] =
+			info->start - 50 + next_random(&seed) % (info->end - info->start + 100);
 	symbol_file_find(compiled.file, addresses, ARRAY_SIZE(addresses), together);
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
 		symbol_file_find(compiled.file, &addresses[i], 1, &alone);
@@ -71,9 +77,8 @@ static void a_file_offset_becomes_the_elf_address_of_its_segment(void **state)
 		command_text("readelf -lW %s | grep ' R E ' | awk '{print $2, $3, $5}'", path);
 	uint64_t offset, elf_addr, size, found;
 
-	assert_int_equal(sscanf(line, "%" SCNx64 " %" SCNx64 " %" SCNx64, &offset, &elf_addr,
-				&size),
-			 3);
+	assert_int_equal(
+		sscanf(line, "%" SCNx64 " %" SCNx64 " %" SCNx64, &offset, &elf_addr, &size), 3);
 	assert_int_equal(symbol_file_offset_to_elf_addr(compiled.file, offset + 5, &found), 1);
 	assert_int_equal(found, elf_addr + 5);
 	assert_int_equal(symbol_file_offset_to_elf_addr(compiled.file, UINT64_MAX, &found), 0);
@@ -255,8 +260,8 @@ static void a_table_is_mapped_from_its_file(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
-	scoped_free char *flat_path = write_file_in(*state, "flat", (char *)compiled.flat.data,
-						    compiled.flat.size);
+	scoped_free char *flat_path =
+		write_file_in(*state, "flat", (char *)compiled.flat.data, compiled.flat.size);
 	scoped(symbol_file_freep) struct symbol_file *file = NULL;
 	scoped_fd int fd = open_file(flat_path);
 
@@ -266,7 +271,7 @@ static void a_table_is_mapped_from_its_file(void **state)
 	assert_int_equal(symbol_file_info(file)->size_bytes, compiled.flat.size);
 }
 
-#define in_folder(test) \
+#define in_folder(test)                                                                            \
 	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
 
 int main(void)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One program in every form that debuginfo comes in: each gives the answers that the plain one gives. */
+/*
+ * One program in every form that debuginfo comes in: each gives the answers that the plain one
+ * gives.
+ */
 
 #include "tests/unit/symbolizer/symbols/tables.h"
 
@@ -50,8 +53,7 @@ static void a_debug_file_with_its_executable_gives_the_same_answers(void **state
 	run_command("objcopy --only-keep-debug %s %s 2>&1", path, debug_path);
 	run_command("objcopy --strip-all %s %s 2>&1", path, stripped_path);
 	scoped_compiled struct compiled plain = compiled_of(path);
-	scoped_compiled struct compiled both =
-		compiled_with(debug_path, stripped_path, NULL, NULL);
+	scoped_compiled struct compiled both = compiled_with(debug_path, stripped_path, NULL, NULL);
 
 	assert_same_answers(&plain, &both, "debug file");
 }
@@ -76,7 +78,8 @@ static void split_dwarf_is_read_from_its_own_file(void **state)
 {
 	static const char *const versions[] = { "4", "5" };
 	static const char *const compilers[] = { "g++", "clang++" };
-	scoped_free char *source = write_file_in(*state, "cpp.cc", program_cpp, strlen(program_cpp));
+	scoped_free char *source =
+		write_file_in(*state, "cpp.cc", program_cpp, strlen(program_cpp));
 	scoped_free char *plain_path = path_in(*state, "plain");
 	scoped_free char *split_path = path_in(*state, "split");
 	scoped_free char *dwo_path = path_in(*state, "unit.dwo");
@@ -109,7 +112,8 @@ static void a_package_of_split_dwarf_serves_all_units(void **state)
 		"static inline int twice(int n) { return other_sink * n; }\n"
 		"__attribute__((noinline)) int other(int n) { return twice(n) + 1; }\n";
 	static const char *const versions[] = { "4", "5" };
-	scoped_free char *other_path = write_file_in(*state, "other.cc", other_cc, strlen(other_cc));
+	scoped_free char *other_path =
+		write_file_in(*state, "other.cc", other_cc, strlen(other_cc));
 	scoped_free char *main_path =
 		write_file_in(*state, "cpp.cc", program_cpp, strlen(program_cpp));
 	scoped_free char *plain_path = path_in(*state, "plain");
@@ -235,8 +239,7 @@ static void debuginfo_shared_by_dwz_gives_the_same_answers(void **state)
 	run_command("cd %s && cp cpp shared && cp cpp second && dwz -m alt shared second 2>&1",
 		    (char *)*state);
 	scoped_compiled struct compiled plain = compiled_of(path);
-	scoped_compiled struct compiled with =
-		compiled_with(shared_path, NULL, alt_path, NULL);
+	scoped_compiled struct compiled with = compiled_with(shared_path, NULL, alt_path, NULL);
 	scoped_compiled struct compiled without = compiled_of(shared_path);
 
 	assert_true(without.report.wants_alt);
@@ -244,7 +247,7 @@ static void debuginfo_shared_by_dwz_gives_the_same_answers(void **state)
 	assert_same_answers(&plain, &with, "dwz");
 }
 
-#define in_folder(test) \
+#define in_folder(test)                                                                            \
 	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
 
 int main(void)

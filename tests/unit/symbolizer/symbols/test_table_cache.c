@@ -607,10 +607,9 @@ static void an_alternative_file_that_comes_later_is_used(void **state)
 	assert_int_equal(opened(fixture, 0), 2);
 }
 
-static const char split_c[] =
-	"volatile int sink;\n"
-	"static inline int twice(int n) { return sink * n; }\n"
-	"int work(int n) { return twice(n) + 1; }\n";
+static const char split_c[] = "volatile int sink;\n"
+			      "static inline int twice(int n) { return sink * n; }\n"
+			      "int work(int n) { return twice(n) + 1; }\n";
 
 /* Whether an inlined function of this name is in the table. */
 static bool has_inlined(struct table_cache *cache, const struct executable_id *id, const char *name)
@@ -637,8 +636,8 @@ static void split_dwarf_that_comes_later_is_used(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
-	scoped_free char *source = write_file_in(fixture->folder, "split.c", split_c,
-						 sizeof(split_c) - 1);
+	scoped_free char *source =
+		write_file_in(fixture->folder, "split.c", split_c, sizeof(split_c) - 1);
 	scoped_free char *program = path_in(fixture->folder, "split.so");
 	scoped_free char *split = path_in(fixture->folder, "split.dwp");
 	struct table_status status;
