@@ -12,8 +12,8 @@
 #include "agent/agent_internal.h"
 #include "agent/instance.h"
 #include "agent/privileges.h"
-#include "agent/profile/map_sizes.h"
-#include "agent/profile/user_pc_mask.h"
+#include "agent/bpf_programs/map_sizes.h"
+#include "agent/bpf_programs/user_pc_mask.h"
 #include "agent/system_calls.h"
 #include "common/log.h"
 

@@ -8,7 +8,7 @@
 
 #include "agent/mapping_set.h"
 #include "agent/process/process_table.h"
-#include "agent/profile/bpf_programs.h"
+#include "agent/bpf_programs/bpf_programs.h"
 #include "common/vec.h"
 
 VEC_DEFINE(process_vec, struct process *);

@@ -16,8 +16,8 @@
 
 #include "agent/executable/executable.h"
 #include "agent/paging/paged_rows.h"
-#include "agent/profile/bpf_programs.h"
-#include "agent/profile/unwind_maps.h"
+#include "agent/bpf_programs/bpf_programs.h"
+#include "agent/bpf_programs/unwind_maps.h"
 #include "agent/table_maker.h"
 #include "agent/unwind/table_file.h"
 #include "bpf/host/host_unwind.h"

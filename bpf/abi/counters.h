@@ -3,7 +3,7 @@
 
 /*
  * What the BPF programs count, per CPU. The agent knows from the timers' own clocks how many ticks
- * were due, and counts those that came to no program (agent/profile/tick_account.h).
+ * were due, and counts those that came to no program (agent/cpu/tick_account.h).
  */
 /* clang-format off */
 #define ABI_COUNTERS(X)                                                                                        \

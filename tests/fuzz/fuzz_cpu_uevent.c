@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz-libs: agent_profile */
-#include "agent/profile/cpu_watch.h"
+/* fuzz-libs: agent_cpu */
+#include "agent/cpu/cpu_watch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

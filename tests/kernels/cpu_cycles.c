@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #include "agent/process/process_events.h"
-#include "agent/profile/cpu_watch.h"
-#include "agent/profile/on_cpu.h"
+#include "agent/cpu/cpu_watch.h"
+#include "agent/cpu/on_cpu.h"
 #include "tests/workloads/spin.h"
 
 #define CPU       1

@@ -10,7 +10,7 @@
 
 #include "agent/process/proc_files.h"
 #include "agent/process/process_image.h"
-#include "agent/profile/cpu_list.h"
+#include "agent/cpu/cpu_list.h"
 #include "common/elf/build_id.h"
 #include "common/file.h"
 #include "tests/support/unit.h"

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "agent/profile/cpu_list.h"
+#include "agent/cpu/cpu_list.h"
 #include "tests/support/unit.h"
 
 struct seen {

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/bpf_programs/bpf_fit.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <unistd.h>
+
+#include "bpf/abi/absent_pages.h"
+#include "bpf/abi/config.h"
+#include "bpf/hearth.skel.h"
+
+/*
+ * Of kernels that allocate hash maps in full: 3 MiB and 4 MiB. A chunk has 63 mappings, most
+ * processes need one.
+ */
+#define PREALLOCATED_PROCESSES 8192
+#define PREALLOCATED_CHUNKS    2048
+
+/* Slots for deferred samples cost memory: only where the kernel can use them. */
+static int prepare_for_absent_pages(struct hearth_bpf *skeleton,
+				    const struct kernel_features *features)
+{
+	uint32_t *wish = (uint32_t *)&skeleton->rodata->config.absent_pages;
+	int r;
+
+	if (*wish == ABI_ABSENT_PAGES_DEFER && !features->has[KERNEL_FEATURE_TASK_WORK])
+		*wish = ABI_ABSENT_PAGES_TOUCH;
+	r = bpf_map__set_max_entries(skeleton->maps.absent_pages, (uint32_t)sysconf(_SC_PAGESIZE));
+	if (r < 0 || *wish == ABI_ABSENT_PAGES_DEFER)
+		return r;
+	r = bpf_program__set_autoload(skeleton->progs.hearth_sweep_deferred, false);
+	if (r < 0)
+		return r;
+	return bpf_map__set_max_entries(skeleton->maps.deferred_samples, 1);
+}
+
+/*
+ * Verifiers before 6.1 want the hash maps of a perf_event program allocated in full: then they must
+ * be smaller.
+ */
+static int preallocate_hashes(struct hearth_bpf *skeleton)
+{
+	const struct {
+		struct bpf_map *map;
+		uint32_t max_entries;
+	} hashes[] = {
+		{ skeleton->maps.processes, PREALLOCATED_PROCESSES },
+		{ skeleton->maps.exec_counts, PREALLOCATED_PROCESSES },
+		{ skeleton->maps.mapping_chunks, PREALLOCATED_CHUNKS },
+		{ skeleton->maps.unwind_tables,
+		  bpf_map__max_entries(skeleton->maps.unwind_tables) },
+		{ skeleton->maps.unwind_regions,
+		  bpf_map__max_entries(skeleton->maps.unwind_regions) },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(hashes) && r == 0; i++) {
+		r = bpf_map__set_map_flags(hashes[i].map,
+					   bpf_map__map_flags(hashes[i].map) & ~BPF_F_NO_PREALLOC);
+		if (r == 0)
+			r = bpf_map__set_max_entries(hashes[i].map, hashes[i].max_entries);
+	}
+	return r;
+}
+
+/* Fallbacks for what the kernel lacks; what has none is not loaded. */
+int bpf_fit_to_kernel(struct hearth_bpf *skeleton, const struct kernel_features *features,
+		      bool on_cpu)
+{
+	bool loops = features->has[KERNEL_FEATURE_BPF_LOOP];
+	int r = 0;
+
+	if (!features->has[KERNEL_FEATURE_HASH_ON_DEMAND])
+		r = preallocate_hashes(skeleton);
+	if (r == 0)
+		r = bpf_program__set_autoload(skeleton->progs.hearth_unwind_part, on_cpu && !loops);
+	if (r == 0)
+		r = bpf_program__set_autoload(skeleton->progs.hearth_on_timer, on_cpu && loops);
+	if (r == 0)
+		r = prepare_for_absent_pages(skeleton, features);
+	return r;
+}

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Around the generated skeleton. Only this file and bpf_off_cpu.c know libbpf.
+ */
+#include "agent/bpf_programs/bpf_programs.h"
+
+#include <assert.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "agent/bpf_programs/bpf_fit.h"
+#include "agent/bpf_programs/bpf_off_cpu.h"
+#include "agent/bpf_programs/bpf_variant.h"
+#include "common/kernel_version.h"
+#include "agent/bpf_programs/map_memory.h"
+#include "agent/bpf_programs/record_ring.h"
+#include "agent/bpf_programs/unwind_maps.h"
+#include "bpf/hearth.skel.h"
+#include "common/bytes.h"
+#include "common/event_type.h"
+#include "common/file.h"
+#include "common/log.h"
+
+/*
+ * A chunk has 15 code pages of ordinary programs, so that few have cells in more than two regions.
+ */
+#define REGIONS_PER_PART (2 * UNWIND_SLOTS_PER_PART)
+
+struct bpf_programs {
+	struct kernel_features features;
+	struct hearth_bpf *skeleton;
+	struct bpf_off_cpu off_cpu;
+	struct unwind_parts unwind_parts;
+	struct map_memory map_memory;
+	struct record_ring *samples;
+	struct record_ring *absent_pages;
+	int ring_fd; /* an epoll of both */
+	size_t n_possible_cpus;
+	/* [ABI_COUNTER_COUNT][n_possible_cpus]: counters as they were read last */
+	uint64_t *per_cpu;
+	const struct bpf_record_functions *functions; /* during a reading */
+	bpf_absent_page_function absent_page;
+	void *absent_page_arg;
+};
+
+/*
+ * One failure, one line in the log: what libbpf says of it is for the developer. The verifier's log
+ * is one message of many lines, each of which is a line of ours.
+ */
+__attribute__((format(printf, 2, 0))) static int
+forward_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	scoped_free char *text = NULL;
+	char *rest;
+
+	(void)level;
+	if (!log_enabled(LOG_LEVEL_DEBUG) || vasprintf(&text, format, arguments) < 0)
+		return 0;
+	rest = text;
+	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n"))
+		if (*line)
+			log_debug("libbpf: %s", line);
+	return 0;
+}
+
+/* Kernels that a profiler of user stacks can freeze are refused, unless the user knows better. */
+static int refuse_freezing_kernel(bool trusted)
+{
+	scoped(bytes_release) struct bytes signature = BYTES_INIT(4096);
+	struct kernel_version version = {};
+	struct utsname system;
+	bool known;
+
+	if (uname(&system) < 0)
+		return -errno;
+	if (file_read("/proc/version_signature", &signature) < 0)
+		bytes_clear(&signature);
+	if (bytes_append_byte(&signature, 0) < 0)
+		return -ENOMEM;
+	known = kernel_version_parse(&(struct kernel_texts){ system.release, system.version,
+							     (const char *)signature.data },
+				     &version);
+	if (!known || trusted || !kernel_version_freezes_on_user_reads(&version))
+		return 0;
+	return log_error_errno(
+		ENOTSUP,
+		"kernel '%s' is %u.%u.%u of kernel.org, which may freeze when a BPF program reads user "
+		"memory (5.19 to 6.3; repaired in 6.1.36, 6.3.10 and 6.4): not starting; if this kernel "
+		"carries the repair, start with --trust_kernel=true",
+		system.release, version.major, version.minor, version.patch);
+}
+
+static int probe_kernel(const struct bpf_programs_options *options,
+			struct kernel_features *ret_features)
+{
+	const char *unknown;
+	struct utsname system;
+	size_t length;
+
+	if (uname(&system) < 0)
+		return -errno;
+	/* With the capabilities that are in effect: access() asks as if there were none. */
+	if (faccessat(AT_FDCWD, "/sys/kernel/btf/vmlinux", R_OK, AT_EACCESS) < 0) {
+		log_error("kernel '%s' has no BTF (/sys/kernel/btf/vmlinux): a kernel built with "
+			  "CONFIG_DEBUG_INFO_BTF is needed, not starting",
+			  system.release);
+		return -ENOTSUP;
+	}
+	if (!kernel_lets_bpf_read_it())
+		return log_error_errno(
+			EPERM,
+			"kernel '%s' lets no BPF program read its memory, as lockdown in the mode "
+			"'confidentiality' does (/sys/kernel/security/lockdown): not starting; the "
+			"agent works in the mode 'integrity', which is set at boot: replace "
+			"lockdown=confidentiality by lockdown=integrity on the kernel's command line",
+			system.release);
+	if (!kernel_features_are_known(options->kernel_without, &unknown, &length))
+		return log_error_errno(EINVAL,
+				       "kernel.without: '%.*s' is no feature, see docs/kernels.md",
+				       (int)length, unknown);
+	kernel_features_probe(options->kernel_without, ret_features);
+	kernel_features_log(ret_features, system.release);
+	return refuse_freezing_kernel(options->trust_kernel);
+}
+
+static int on_ring_record(void *arg, void *record, size_t size)
+{
+	struct bpf_programs *programs = arg;
+	const struct abi_sample *sample = record;
+	size_t n_frames;
+
+	if (size < sizeof(*sample))
+		return 0;
+	if (sample->flags & ABI_SAMPLE_COPIED) {
+		const struct abi_stack_copy *copy = record;
+
+		return size >= sizeof(*copy) && copy->stack_bytes <= size - sizeof(*copy)
+			       ? programs->functions->stack_copy(programs->functions->arg, copy)
+			       : 0;
+	}
+	n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
+	if (sample->flags & ABI_SAMPLE_STANDS && size < sizeof(*sample) + sizeof(struct abi_wait))
+		return 0;
+	if (sample->flags & ABI_SAMPLE_FULL &&
+	    size < sizeof(*sample) + n_frames * sizeof(struct abi_frame))
+		return 0;
+	return programs->functions->sample(programs->functions->arg, sample,
+					   (const struct abi_frame *)(sample + 1));
+}
+
+static int on_absent_page(void *arg, void *record, size_t size)
+{
+	struct bpf_programs *programs = arg;
+	const struct abi_absent_page *page = record;
+
+	if (size >= sizeof(*page) && programs->absent_page)
+		programs->absent_page(programs->absent_page_arg, page->pid, page->address);
+	return 0;
+}
+
+static int open_skeleton(struct bpf_programs *programs, const struct bpf_programs_options *options)
+{
+	struct hearth_bpf *skeleton = calloc(1, sizeof(*skeleton));
+	uint32_t n_parts = unwind_parts_of_budget(options->unwind_bytes);
+	int r;
+
+	if (!skeleton)
+		return -ENOMEM;
+	programs->skeleton = skeleton;
+	r = hearth_bpf__create_skeleton(skeleton);
+	if (r < 0)
+		return r;
+	bpf_variant_choose(kernel_features_variant(&programs->features), skeleton->skeleton);
+	r = bpf_object__open_skeleton(skeleton->skeleton, NULL);
+	if (r < 0)
+		return r;
+	/* The skeleton's copy of the struct has another name, and the same bytes. */
+	static_assert(sizeof(skeleton->rodata->config) == sizeof(options->config),
+		      "one header for both sides");
+	memcpy((void *)&skeleton->rodata->config, &options->config, sizeof(options->config));
+	r = bpf_map__set_max_entries(skeleton->maps.unwind_pool,
+				     UNWIND_RULE_SLOTS / UNWIND_SLOTS_PER_PART + n_parts);
+	if (r == 0)
+		r = bpf_map__set_max_entries(skeleton->maps.unwind_regions,
+					     n_parts * REGIONS_PER_PART);
+	if (r == 0)
+		r = bpf_map__set_max_entries(skeleton->maps.processes, options->max_processes);
+	if (r == 0)
+		r = bpf_map__set_max_entries(skeleton->maps.exec_counts, options->max_processes);
+	if (r == 0)
+		r = bpf_map__set_max_entries(skeleton->maps.mapping_chunks, options->max_processes);
+	if (r == 0)
+		r = bpf_off_cpu_choose(skeleton, &programs->features, options->off_cpu);
+	if (r == 0)
+		r = bpf_fit_to_kernel(skeleton, &programs->features, options->on_cpu);
+	if (r < 0)
+		return r;
+	return bpf_map__set_max_entries(skeleton->maps.samples, (uint32_t)options->ring_bytes);
+}
+
+static int open_ring(struct bpf_programs *programs, const struct bpf_map *map,
+		     record_function function, struct record_ring **ret_ring)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = bpf_map__fd(map) };
+
+	if (epoll_ctl(programs->ring_fd, EPOLL_CTL_ADD, bpf_map__fd(map), &event) < 0)
+		return -errno;
+	return record_ring_new(bpf_map__fd(map), bpf_map__max_entries(map), function, programs,
+			       ret_ring);
+}
+
+static int open_rings(struct bpf_programs *programs)
+{
+	const struct hearth_bpf *skeleton = programs->skeleton;
+	int r;
+
+	programs->ring_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (programs->ring_fd < 0)
+		return -errno;
+	r = open_ring(programs, skeleton->maps.samples, on_ring_record, &programs->samples);
+	if (r < 0)
+		return r;
+	return open_ring(programs, skeleton->maps.absent_pages, on_absent_page,
+			 &programs->absent_pages);
+}
+
+/* EACCES is the verifier's answer, also to root; EPERM is the system's. */
+static int explain_refusal(int r)
+{
+	if (r == -EPERM)
+		return log_error_errno(
+			r,
+			"cannot load the BPF programs: %m; run as root, or with the capabilities "
+			"CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN before 5.8); a container or a "
+			"locked-down kernel may forbid it to root as well");
+	if (r == -ENOMEM || r == -E2BIG)
+		return log_error_errno(
+			r,
+			"cannot load the BPF programs: %m; smaller maps need less, see ring_size and "
+			"unwind.table_size");
+	return log_error_errno(
+		r,
+		"cannot load the BPF programs: %m; the kernel refuses them, --log_level=debug shows "
+		"the verifier's reason; please report it with `uname -a`");
+}
+
+/* The program that goes on where the last one's frames end calls itself through this map. */
+static int set_unwind_part(const struct bpf_programs *programs)
+{
+	const struct hearth_bpf *skeleton = programs->skeleton;
+	int fd = bpf_program__fd(skeleton->progs.hearth_unwind_part);
+	uint32_t key = 0;
+
+	if (fd < 0)
+		return 0; /* not needed, not loaded */
+	return bpf_map_update_elem(bpf_map__fd(skeleton->maps.unwind_parts), &key, &fd, BPF_ANY) < 0
+		       ? -errno
+		       : 0;
+}
+
+const struct kernel_features *bpf_programs_features(const struct bpf_programs *programs)
+{
+	return &programs->features;
+}
+
+int bpf_programs_load(const struct bpf_programs_options *options,
+		      struct bpf_programs **ret_programs)
+{
+	scoped(bpf_programs_freep) struct bpf_programs *programs = calloc(1, sizeof(*programs));
+	int r;
+
+	if (!programs)
+		return -ENOMEM;
+	programs->ring_fd = -1;
+	libbpf_set_print(forward_libbpf_message);
+	r = probe_kernel(options, &programs->features);
+	if (r < 0)
+		return r;
+	r = open_skeleton(programs, options);
+	if (r < 0)
+		return log_error_errno(r, "cannot open the BPF programs: %m");
+	r = hearth_bpf__load(programs->skeleton);
+	if (r < 0)
+		return explain_refusal(r);
+	programs->map_memory.left_out = programs->skeleton->maps.hashed_waits;
+	r = set_unwind_part(programs);
+	if (r == 0)
+		r = bpf_off_cpu_set_part(programs->skeleton);
+	if (r < 0)
+		return log_error_errno(r,
+				       "cannot set the program that BPF programs go on with: %m");
+	r = hearth_bpf__attach(programs->skeleton);
+	if (r < 0)
+		return log_error_errno(r, "cannot attach to fork, exec and exit: %m");
+
+	r = libbpf_num_possible_cpus();
+	if (r < 0)
+		return r;
+	programs->n_possible_cpus = (size_t)r;
+	programs->per_cpu =
+		calloc(programs->n_possible_cpus * ABI_COUNTER_COUNT, sizeof(*programs->per_cpu));
+	if (!programs->per_cpu)
+		return -ENOMEM;
+	r = open_rings(programs);
+	if (r < 0)
+		return log_error_errno(r, "cannot map the ring buffers: %m");
+	*ret_programs = take_ptr(programs);
+	return 0;
+}
+
+struct bpf_programs *bpf_programs_free(struct bpf_programs *programs)
+{
+	if (!programs)
+		return NULL;
+	bpf_off_cpu_release(&programs->off_cpu);
+	record_ring_free(programs->samples);
+	record_ring_free(programs->absent_pages);
+	scoped_close(&programs->ring_fd);
+	unwind_parts_release(&programs->unwind_parts);
+	hearth_bpf__destroy(programs->skeleton);
+	free(programs->per_cpu);
+	free(programs);
+	return NULL;
+}
+
+int bpf_programs_on_cpu_fd(const struct bpf_programs *programs)
+{
+	return bpf_program__fd(programs->skeleton->progs.hearth_on_cpu_tick);
+}
+
+int bpf_programs_read_samples(struct bpf_programs *programs,
+			      const struct bpf_record_functions *functions)
+{
+	int n_samples;
+	int r;
+
+	programs->functions = functions;
+	r = record_ring_read(programs->samples);
+	if (r < 0)
+		return r;
+	n_samples = r;
+	r = record_ring_read(programs->absent_pages);
+	return r < 0 ? r : n_samples;
+}
+
+void bpf_programs_on_absent_page(struct bpf_programs *programs, bpf_absent_page_function function,
+				 void *arg)
+{
+	programs->absent_page = function;
+	programs->absent_page_arg = arg;
+}
+
+static uint32_t count_deferred(const struct hearth_bpf *skeleton, uint64_t before_ns,
+			       uint32_t states)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < ABI_DEFERRED_SLOTS; i++) {
+		uint32_t state =
+			__atomic_load_n(&skeleton->bss->deferred.state[i], __ATOMIC_RELAXED);
+
+		count += state & states && skeleton->bss->deferred.since_ns[i] < before_ns;
+	}
+	return count;
+}
+
+int bpf_programs_sweep_deferred(struct bpf_programs *programs, uint64_t before_ns)
+{
+	struct abi_deferred_sweep argument = { .before_ns = before_ns };
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &argument,
+		    .ctx_size_in = sizeof(argument));
+
+	/* Nearly always: a look into shared memory, no system call. */
+	if (count_deferred(programs->skeleton, before_ns, ABI_DEFERRED_WAITING) > 0 &&
+	    bpf_prog_test_run_opts(bpf_program__fd(programs->skeleton->progs.hearth_sweep_deferred),
+				   &options) < 0)
+		return -errno;
+	return (int)count_deferred(programs->skeleton, before_ns,
+				   ABI_DEFERRED_WAITING | ABI_DEFERRED_BUSY);
+}
+
+int bpf_programs_ring_fd(const struct bpf_programs *programs)
+{
+	return programs->ring_fd;
+}
+
+int bpf_programs_attach_off_cpu(struct bpf_programs *programs)
+{
+	return bpf_off_cpu_attach(programs->skeleton, &programs->off_cpu);
+}
+
+int bpf_programs_open_walk(struct bpf_programs *programs, bool reports)
+{
+	return bpf_off_cpu_open_walk(programs->skeleton, &programs->off_cpu, reports);
+}
+
+int bpf_programs_read_counters(struct bpf_programs *programs,
+			       uint64_t ret_values[ABI_COUNTER_COUNT])
+{
+	int fd = bpf_map__fd(programs->skeleton->maps.counters);
+
+	for (uint32_t id = 0; id < ABI_COUNTER_COUNT; id++) {
+		uint64_t *values = programs->per_cpu + id * programs->n_possible_cpus;
+
+		if (bpf_map_lookup_elem(fd, &id, values) < 0)
+			return -errno;
+		ret_values[id] = 0;
+		for (size_t cpu = 0; cpu < programs->n_possible_cpus; cpu++)
+			ret_values[id] += values[cpu];
+	}
+	return 0;
+}
+
+uint64_t bpf_programs_counter_of_cpu(const struct bpf_programs *programs, enum abi_counter id,
+				     size_t cpu)
+{
+	assert(cpu < programs->n_possible_cpus);
+	return programs->per_cpu[id * programs->n_possible_cpus + cpu];
+}
+
+size_t bpf_programs_n_cpus(const struct bpf_programs *programs)
+{
+	return programs->n_possible_cpus;
+}
+
+void bpf_programs_set_window(struct bpf_programs *programs, uint64_t window)
+{
+	__atomic_store_n(&programs->skeleton->bss->control.window, window, __ATOMIC_RELAXED);
+}
+
+void bpf_programs_thin_waits(struct bpf_programs *programs, unsigned int shift)
+{
+	__atomic_store_n(&programs->skeleton->bss->control.capture_shift, shift, __ATOMIC_RELAXED);
+}
+
+uint64_t bpf_programs_bytes_per_thread(const struct bpf_programs *programs)
+{
+	return bpf_off_cpu_bytes_per_thread(programs->skeleton);
+}
+
+int bpf_programs_find_process(const struct bpf_programs *programs, uint32_t pid,
+			      struct abi_process *ret_process)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(programs->skeleton->maps.processes), &pid,
+				   ret_process) == 0;
+}
+
+int bpf_programs_put_process(struct bpf_programs *programs, uint32_t pid,
+			     const struct abi_process *process)
+{
+	int fd = bpf_map__fd(programs->skeleton->maps.processes);
+
+	return bpf_map_update_elem(fd, &pid, process, BPF_ANY) < 0 ? -errno : 0;
+}
+
+void bpf_programs_remove_process(struct bpf_programs *programs, uint32_t pid)
+{
+	(void)bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.processes), &pid);
+}
+
+int bpf_programs_put_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key,
+			   const struct abi_mapping_chunk *chunk)
+{
+	int fd = bpf_map__fd(programs->skeleton->maps.mapping_chunks);
+
+	return bpf_map_update_elem(fd, key, chunk, BPF_ANY) < 0 ? -errno : 0;
+}
+
+void bpf_programs_remove_chunk(struct bpf_programs *programs, const struct abi_chunk_key *key)
+{
+	(void)bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.mapping_chunks), key);
+}
+
+uint64_t bpf_programs_memory_bytes(struct bpf_programs *programs)
+{
+	return map_memory_read(&programs->map_memory, programs->skeleton->obj) +
+	       unwind_parts_bytes(&programs->unwind_parts);
+}
+
+int bpf_programs_map_fd(const struct bpf_programs *programs, const char *name)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(programs->skeleton->obj, name);
+
+	return map ? bpf_map__fd(map) : -ENOENT;
+}
+
+int bpf_programs_add_unwind_part(struct bpf_programs *programs, uint32_t part,
+				 struct abi_unwind_slot **ret_slots)
+{
+	return unwind_parts_add(&programs->unwind_parts,
+				bpf_map__fd(programs->skeleton->maps.unwind_pool), part, ret_slots);
+}
+
+void bpf_programs_remove_unwind_part(struct bpf_programs *programs, uint32_t part,
+				     struct abi_unwind_slot *slots)
+{
+	unwind_parts_remove(&programs->unwind_parts,
+			    bpf_map__fd(programs->skeleton->maps.unwind_pool), part, slots);
+}
+
+uint64_t bpf_programs_unwind_pool_bytes(const struct bpf_programs *programs)
+{
+	return unwind_parts_bytes(&programs->unwind_parts);
+}
+
+int bpf_programs_put_unwind_region(struct bpf_programs *programs, uint64_t key, uint32_t directory)
+{
+	int fd = bpf_map__fd(programs->skeleton->maps.unwind_regions);
+
+	return bpf_map_update_elem(fd, &key, &directory, BPF_ANY) < 0 ? -errno : 0;
+}
+
+void bpf_programs_remove_unwind_region(struct bpf_programs *programs, uint64_t key)
+{
+	(void)bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.unwind_regions), &key);
+}
+
+int bpf_programs_put_unwind_table(struct bpf_programs *programs, uint32_t executable,
+				  const struct abi_unwind_info *info)
+{
+	int fd = bpf_map__fd(programs->skeleton->maps.unwind_tables);
+
+	return bpf_map_update_elem(fd, &executable, info, BPF_ANY) < 0 ? -errno : 0;
+}
+
+void bpf_programs_remove_unwind_table(struct bpf_programs *programs, uint32_t executable)
+{
+	(void)bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.unwind_tables), &executable);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A fixed period (not a frequency): the kernel then keeps the timer on a grid, each tick stands for
+ * the same time, and what is missing can be counted.
+ */
+#include "agent/cpu/on_cpu.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/cpu/cpu_times.h"
+#include "agent/cpu/tick_account.h"
+#include "common/log.h"
+#include "common/vec.h"
+
+struct timer {
+	int fd; /* -1: no event, the CPU is offline or not sampled */
+	uint32_t cpu;
+	bool suspect;
+	bool seen;           /* by the look that goes on */
+	bool stood_still;    /* at the last reading of the clock */
+	uint64_t started_ns; /* CLOCK_MONOTONIC */
+	uint64_t enabled_ns; /* when its clock was read last */
+	/* without an event: the last time at which the CPU was known not to need one */
+	uint64_t unwatched_ns;
+	uint64_t ended_clock;    /* whole periods of events that ended */
+	uint64_t steal_start_ns; /* by the account, when the first event started */
+	uint64_t uncovered_ns;
+	struct cpu_times times;
+	struct tick_account account;
+};
+
+VEC_DEFINE(timer_vec, struct timer);
+
+struct on_cpu {
+	uint64_t period_ns;
+	int program_fd;
+	uint64_t looked_ns;
+	bool found_dead;
+	bool stopped;
+	struct timer_vec timers;
+};
+
+int on_cpu_new(int program_fd, uint64_t period_ns, struct on_cpu **ret_on_cpu)
+{
+	struct on_cpu *on_cpu = calloc(1, sizeof(*on_cpu));
+
+	if (!on_cpu)
+		return -ENOMEM;
+	on_cpu->program_fd = program_fd;
+	on_cpu->period_ns = period_ns;
+	*ret_on_cpu = on_cpu;
+	return 0;
+}
+
+struct on_cpu *on_cpu_free(struct on_cpu *on_cpu)
+{
+	if (!on_cpu)
+		return NULL;
+	for (size_t i = 0; i < on_cpu->timers.count; i++)
+		scoped_close(&on_cpu->timers.items[i].fd);
+	vec_release(&on_cpu->timers);
+	free(on_cpu);
+	return NULL;
+}
+
+static struct timer *find_timer(struct on_cpu *on_cpu, uint32_t cpu)
+{
+	/* As a rule all CPUs are sampled, and stand at their numbers. */
+	if (cpu < on_cpu->timers.count && on_cpu->timers.items[cpu].cpu == cpu)
+		return &on_cpu->timers.items[cpu];
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		if (on_cpu->timers.items[i].cpu == cpu)
+			return &on_cpu->timers.items[i];
+	}
+	return NULL;
+}
+
+static void take_times(void *arg, uint32_t cpu, const struct cpu_times *times)
+{
+	struct timer *timer = find_timer(arg, cpu);
+
+	if (timer)
+		timer->times = *times;
+}
+
+static struct tick_reading reading_of(const struct timer *timer,
+				      const struct on_cpu_received *received, size_t n_received)
+{
+	struct tick_reading reading = {
+		.enabled_ns = timer->enabled_ns,
+		.idle_ns = timer->times.idle_ns,
+		.steal_ns = timer->times.steal_ns,
+	};
+
+	if (timer->cpu < n_received) {
+		reading.received = received[timer->cpu].all;
+		reading.idle = received[timer->cpu].idle;
+	}
+	return reading;
+}
+
+static int open_event(uint32_t cpu, uint64_t period_ns, int program_fd)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period_ns,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+		.disabled = 1,
+	};
+	scoped_fd int fd =
+		(int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program_fd) < 0 ||
+	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		return -errno;
+	return take_fd(fd);
+}
+
+/* The clock of an event whose CPU went offline stands still, and can be read. */
+static int read_clock(struct timer *timer)
+{
+	struct {
+		uint64_t value, enabled_ns, running_ns;
+	} reading;
+	ssize_t size = read(timer->fd, &reading, sizeof(reading));
+
+	if (size != (ssize_t)sizeof(reading))
+		return size < 0 ? -errno : -EIO;
+	timer->stood_still = timer->enabled_ns != 0 && reading.enabled_ns == timer->enabled_ns;
+	timer->enabled_ns = reading.enabled_ns;
+	return 0;
+}
+
+static void end_timer(struct on_cpu *on_cpu, struct timer *timer, const struct on_cpu_look *look)
+{
+	struct tick_reading reading;
+
+	(void)ioctl(timer->fd, PERF_EVENT_IOC_DISABLE, 0);
+	(void)read_clock(timer);
+	reading = reading_of(timer, look->received, look->n_received);
+	tick_account_end(&timer->account, on_cpu->period_ns, &reading);
+	timer->ended_clock += timer->enabled_ns / on_cpu->period_ns;
+	/* Where the CPU was offline and is back, the event's own clock says since when. */
+	timer->unwatched_ns = MIN(timer->started_ns + timer->enabled_ns, look->now_ns);
+	timer->enabled_ns = 0;
+	timer->suspect = timer->stood_still = false;
+	scoped_close(&timer->fd);
+	timer->fd = -1;
+}
+
+static int start_timer(struct on_cpu *on_cpu, struct timer *timer, const struct on_cpu_look *look)
+{
+	struct tick_reading reading;
+	int fd;
+
+	reading = reading_of(timer, look->received, look->n_received);
+	fd = open_event(timer->cpu, on_cpu->period_ns, on_cpu->program_fd);
+	if (fd == -ENODEV || fd == -ENXIO)
+		return 0; /* the CPU went offline meanwhile */
+	if (fd < 0)
+		return fd;
+	if (timer->started_ns == 0)
+		timer->steal_start_ns = timer->times.steal_ns;
+	timer->fd = fd;
+	timer->started_ns = look->now_ns;
+	timer->uncovered_ns += look->now_ns - timer->unwatched_ns;
+	tick_account_start(&timer->account, &reading);
+	return 1;
+}
+
+static int mark_seen(struct on_cpu *on_cpu, const struct on_cpu_look *look)
+{
+	for (size_t i = 0; i < on_cpu->timers.count; i++)
+		on_cpu->timers.items[i].seen = false;
+	for (size_t i = 0; i < look->n_cpus; i++) {
+		struct timer *timer = find_timer(on_cpu, look->cpus[i]);
+		struct timer added = {
+			.fd = -1,
+			.cpu = look->cpus[i],
+			.seen = true,
+			/* At the first look nothing was to be covered before. */
+			.unwatched_ns = on_cpu->looked_ns ? on_cpu->looked_ns : look->now_ns,
+		};
+		int r = 0;
+
+		if (timer)
+			timer->seen = true;
+		else
+			r = vec_push(&on_cpu->timers, added);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int on_cpu_follow(struct on_cpu *on_cpu, const struct on_cpu_look *look)
+{
+	int started = 0;
+	int failure = 0;
+	int r;
+
+	if (on_cpu->stopped)
+		return 0;
+	on_cpu->found_dead = false;
+	r = mark_seen(on_cpu, look);
+	if (r == 0)
+		r = cpu_times_read(take_times, on_cpu);
+	if (r < 0)
+		return log_error_errno(r, "cannot read the CPUs' times from '/proc/stat': %m");
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		struct timer *timer = &on_cpu->timers.items[i];
+
+		if (timer->fd >= 0 && (timer->suspect || timer->stood_still || !timer->seen))
+			end_timer(on_cpu, timer, look);
+		if (!timer->seen)
+			timer->unwatched_ns = look->now_ns;
+		r = timer->fd < 0 && timer->seen ? start_timer(on_cpu, timer, look) : 0;
+		if (r < 0 && failure == 0)
+			failure = log_error_errno(
+				r,
+				"cannot open the sampling timer on CPU %u: %m; CAP_PERFMON, or "
+				"kernel.perf_event_paranoid, may forbid it",
+				timer->cpu);
+		started += r > 0;
+	}
+	on_cpu->looked_ns = look->now_ns;
+	return failure < 0 ? failure : started;
+}
+
+void on_cpu_unchanged(struct on_cpu *on_cpu, uint64_t now_ns)
+{
+	on_cpu->looked_ns = now_ns;
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		struct timer *timer = &on_cpu->timers.items[i];
+
+		if (timer->fd >= 0)
+			continue;
+		/* Online and wanted, but its event could not be opened. */
+		if (timer->seen)
+			timer->uncovered_ns += now_ns - timer->unwatched_ns;
+		timer->unwatched_ns = now_ns;
+	}
+}
+
+void on_cpu_suspect(struct on_cpu *on_cpu, uint32_t cpu)
+{
+	struct timer *timer = find_timer(on_cpu, cpu);
+
+	if (timer)
+		timer->suspect = true;
+}
+
+bool on_cpu_found_dead(struct on_cpu *on_cpu)
+{
+	bool found = on_cpu->found_dead;
+
+	on_cpu->found_dead = false;
+	return found;
+}
+
+void on_cpu_pause(struct on_cpu *on_cpu)
+{
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		if (on_cpu->timers.items[i].fd >= 0)
+			(void)ioctl(on_cpu->timers.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+	}
+}
+
+int on_cpu_change_period(struct on_cpu *on_cpu, uint64_t period_ns, const struct on_cpu_look *look)
+{
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		if (on_cpu->timers.items[i].fd >= 0)
+			end_timer(on_cpu, &on_cpu->timers.items[i], look);
+	}
+	on_cpu->period_ns = period_ns;
+	return on_cpu_follow(on_cpu, look);
+}
+
+void on_cpu_stop(struct on_cpu *on_cpu)
+{
+	on_cpu->stopped = true;
+	on_cpu_pause(on_cpu);
+}
+
+size_t on_cpu_count(const struct on_cpu *on_cpu)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < on_cpu->timers.count; i++)
+		count += on_cpu->timers.items[i].fd >= 0;
+	return count;
+}
+
+void on_cpu_read_clocks(struct on_cpu *on_cpu)
+{
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		struct timer *timer = &on_cpu->timers.items[i];
+
+		if (timer->fd >= 0 && read_clock(timer) < 0)
+			timer->stood_still = true;
+		if (timer->stood_still)
+			on_cpu->found_dead = !on_cpu->stopped;
+	}
+}
+
+void on_cpu_account(struct on_cpu *on_cpu, const struct on_cpu_received *received,
+		    size_t n_received, struct on_cpu_ticks *ret_ticks)
+{
+	*ret_ticks = (struct on_cpu_ticks){};
+	/*
+	 * Without the scheduler's account what did not come is taken for lost: better than for
+	 * idle.
+	 */
+	(void)cpu_times_read(take_times, on_cpu);
+	for (size_t i = 0; i < on_cpu->timers.count; i++) {
+		struct timer *timer = &on_cpu->timers.items[i];
+		struct tick_reading reading = reading_of(timer, received, n_received);
+
+		if (timer->fd >= 0 && timer->cpu < n_received)
+			tick_account_update(&timer->account, on_cpu->period_ns, &reading);
+		ret_ticks->clock += timer->ended_clock + timer->enabled_ns / on_cpu->period_ns;
+		ret_ticks->expected += timer->account.expected;
+		ret_ticks->asleep += timer->account.asleep;
+		ret_ticks->stolen += timer->account.stolen;
+		ret_ticks->missed += timer->account.missed;
+		ret_ticks->uncovered_ns += timer->uncovered_ns;
+		if (timer->times.steal_ns > timer->steal_start_ns)
+			ret_ticks->steal_ns += timer->times.steal_ns - timer->steal_start_ns;
+	}
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/bpf_programs/kernel_btf.h"
+
+#include "tests/support/unit.h"
+
+static void need_btf(void)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
+		skip();
+}
+
+static void what_every_kernel_has_is_found(void **state)
+{
+	(void)state;
+	need_btf();
+	assert_true(kernel_btf_names("task_struct"));
+	assert_true(kernel_btf_names("schedule"));
+}
+
+static void a_name_is_meant_whole(void **state)
+{
+	(void)state;
+	need_btf();
+	assert_false(kernel_btf_names("task_struc"));
+	assert_false(kernel_btf_names("ask_struct"));
+	assert_false(kernel_btf_names("no_kernel_has_this_function"));
+}
+
+static void a_name_longer_than_any_is_not_there(void **state)
+{
+	char name[2048];
+
+	(void)state;
+	memset(name, 'a', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_false(kernel_btf_names(name));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_every_kernel_has_is_found),
+		cmocka_unit_test(a_name_is_meant_whole),
+		cmocka_unit_test(a_name_longer_than_any_is_not_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

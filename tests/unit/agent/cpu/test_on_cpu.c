@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Timers on CPUs that come and go, with real perf events and a program that does nothing. No CPU of
+ * this machine is switched off: a timer that is given up, or whose CPU is said to be offline, is
+ * ended and opened the same way.
+ */
+#include "agent/cpu/on_cpu.h"
+
+#include <linux/bpf.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "agent/cpu/cpu_list.h"
+#include "tests/support/unit.h"
+
+#define PERIOD_NS (10 * NSEC_PER_MSEC)
+#define MAX_CPUS  4096
+
+struct fixture {
+	struct cpu_vec cpus;
+	struct on_cpu_received received[MAX_CPUS];
+	int program_fd;
+	struct on_cpu *on_cpu;
+};
+
+/* Returns 0: the kernel goes on as if there were no program. */
+static int load_program(void)
+{
+	static const struct bpf_insn steps[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_PERF_EVENT,
+		.insns = (uint64_t)(uintptr_t)steps,
+		.insn_cnt = ARRAY_SIZE(steps),
+		.license = (uint64_t)(uintptr_t) "GPL",
+	};
+	long fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	assert_ok(cpu_list_online(&fixture->cpus));
+	assert_in_range(fixture->cpus.items[fixture->cpus.count - 1], 0, MAX_CPUS - 1);
+	fixture->program_fd = load_program();
+	if (fixture->program_fd >= 0)
+		assert_ok(on_cpu_new(fixture->program_fd, PERIOD_NS, &fixture->on_cpu));
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	on_cpu_free(fixture->on_cpu);
+	if (fixture->program_fd >= 0)
+		close(fixture->program_fd);
+	vec_release(&fixture->cpus);
+	free(fixture);
+	return 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* The first @n_cpus of the host are online. */
+static int follow(struct fixture *fixture, size_t n_cpus)
+{
+	return on_cpu_follow(fixture->on_cpu, &(struct on_cpu_look){
+						      .now_ns = now_ns(),
+						      .cpus = fixture->cpus.items,
+						      .n_cpus = n_cpus,
+						      .received = fixture->received,
+						      .n_received = MAX_CPUS,
+					      });
+}
+
+static void need_program(const struct fixture *fixture)
+{
+	if (fixture->program_fd >= 0)
+		return;
+	print_message("BPF programs need root: skipped\n");
+	skip();
+}
+
+static struct on_cpu_ticks account(struct fixture *fixture)
+{
+	struct on_cpu_ticks ticks;
+
+	on_cpu_read_clocks(fixture->on_cpu);
+	on_cpu_account(fixture->on_cpu, fixture->received, MAX_CPUS, &ticks);
+	assert_int_equal(ticks.expected, ticks.asleep + ticks.stolen + ticks.missed);
+	return ticks;
+}
+
+/* No tick is counted as received: each period that passes is expected, and absent. */
+static void wait_for_expected(struct fixture *fixture, uint64_t expected)
+{
+	const struct timespec pause = { .tv_nsec = 2 * NSEC_PER_MSEC };
+
+	while (account(fixture).expected < expected)
+		(void)nanosleep(&pause, NULL);
+}
+
+static void a_cpu_that_is_offline_expects_nothing_and_goes_on_when_it_is_back(void **state)
+{
+	struct fixture *fixture = *state;
+	struct on_cpu_ticks offline, back;
+
+	need_program(fixture);
+	assert_int_equal(follow(fixture, 1), 1);
+	assert_int_equal(on_cpu_count(fixture->on_cpu), 1);
+	wait_for_expected(fixture, 10);
+
+	assert_int_equal(follow(fixture, 0), 0);
+	assert_int_equal(on_cpu_count(fixture->on_cpu), 0);
+	offline = account(fixture);
+	assert_true(offline.expected >= 10);
+	assert_int_equal(offline.expected, offline.clock);
+	assert_int_equal(account(fixture).expected, offline.expected);
+	assert_int_equal(offline.uncovered_ns, 0);
+
+	/* A look saw it offline still; what is between that and the next one may not be covered. */
+	on_cpu_unchanged(fixture->on_cpu, now_ns() - NSEC_PER_MSEC);
+	assert_int_equal(follow(fixture, 1), 1);
+	back = account(fixture);
+	assert_in_range(back.uncovered_ns, NSEC_PER_MSEC, NSEC_PER_SEC);
+	wait_for_expected(fixture, offline.expected + 10);
+	assert_int_equal(account(fixture).uncovered_ns, back.uncovered_ns);
+}
+
+static void a_suspect_timer_is_opened_anew_and_no_period_is_lost_or_counted_twice(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t began_ns = now_ns();
+	struct on_cpu_ticks ticks;
+	uint64_t took_ns;
+
+	need_program(fixture);
+	assert_int_equal(follow(fixture, 1), 1);
+	for (uint64_t round = 1; round <= 5; round++) {
+		wait_for_expected(fixture, 4 * round);
+		on_cpu_suspect(fixture->on_cpu, fixture->cpus.items[0]);
+		assert_int_equal(follow(fixture, 1), 1);
+		assert_int_equal(on_cpu_count(fixture->on_cpu), 1);
+	}
+	ticks = account(fixture);
+	took_ns = now_ns() - began_ns;
+	assert_true(ticks.expected >= 20);
+	assert_true(ticks.expected <= took_ns / PERIOD_NS);
+	/*
+	 * Each time less than a period is left over; the last one is overdue only after half a
+	 * period.
+	 */
+	assert_true((ticks.expected + 7) * PERIOD_NS + ticks.uncovered_ns >=
+		    took_ns - took_ns / 10);
+}
+
+static void a_clock_that_stands_still_shows_that_the_cpu_was_offline(void **state)
+{
+	struct fixture *fixture = *state;
+
+	need_program(fixture);
+	assert_int_equal(follow(fixture, 1), 1);
+	wait_for_expected(fixture, 2);
+	assert_false(on_cpu_found_dead(fixture->on_cpu));
+	/*
+	 * The clock is read twice within its resolution, or between two readings nothing went on:
+	 * never here.
+	 */
+	wait_for_expected(fixture, 4);
+	assert_false(on_cpu_found_dead(fixture->on_cpu));
+	/* A stopped agent reads the clocks of events that it ended itself. */
+	on_cpu_stop(fixture->on_cpu);
+	on_cpu_read_clocks(fixture->on_cpu);
+	on_cpu_read_clocks(fixture->on_cpu);
+	assert_false(on_cpu_found_dead(fixture->on_cpu));
+	assert_int_equal(follow(fixture, 1), 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+#define TIMER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TIMER_TEST(a_cpu_that_is_offline_expects_nothing_and_goes_on_when_it_is_back),
+		TIMER_TEST(a_suspect_timer_is_opened_anew_and_no_period_is_lost_or_counted_twice),
+		TIMER_TEST(a_clock_that_stands_still_shows_that_the_cpu_was_offline),
+#undef TIMER_TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
