@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "symbolizer/api/answer.h"
-#include "symbolizer/api/selection.h"
+#include "symbolizer/api/profile_parameters.h"
 #include "symbolizer/query/top.h"
 
 #define TOP_DEFAULT_COUNT 50
@@ -18,7 +18,7 @@
 #define TOP_ARENA_BYTES (512 * MIB)
 
 struct selected {
-	struct selection selection;
+	struct profile_parameters parameters;
 	struct profile_stats stats;
 	struct tree *tree; /* NULL: nothing there, and message says why */
 	char message[PROFILE_MESSAGE_SIZE];
@@ -28,17 +28,17 @@ struct selected {
 static bool select_profile(struct api_context *context, const struct http_request *request,
 			   struct http_response *response, struct selected *selected)
 {
-	char message[SELECTION_MESSAGE_SIZE];
+	char message[PARAMETERS_MESSAGE_SIZE];
 	int r;
 
-	r = selection_parse(request, context->clock, &selected->selection, message);
+	r = profile_parameters_parse(request, context->clock, &selected->parameters, message);
 	if (r < 0) {
 		http_response_error(response, 400, "%s", message);
 		return false;
 	}
-	r = answer_query(context, &selected->selection.profile, &selected->tree, &selected->stats,
+	r = answer_query(context, &selected->parameters.profile, &selected->tree, &selected->stats,
 			 selected->message);
-	answer_headers(response, selected->selection.profile.type, &selected->stats);
+	answer_headers(response, selected->parameters.profile.type, &selected->stats);
 	if (r < 0)
 		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", selected->message);
 	return r >= 0;
@@ -47,12 +47,12 @@ static bool select_profile(struct api_context *context, const struct http_reques
 /* What stands beside the result in both answers. */
 static void write_rest(struct json_writer *json, const struct selected *selected)
 {
-	const struct profile_request *profile = &selected->selection.profile;
+	const struct profile_request *profile = &selected->parameters.profile;
 
 	json_key_text(json, "event", event_type_name(profile->type));
 	json_key_text(json, "unit", answer_unit_name(profile->type));
-	json_key_uint(json, "since", selected->selection.range.since_wall_ns / NSEC_PER_SEC);
-	json_key_uint(json, "until", selected->selection.range.until_wall_ns / NSEC_PER_SEC);
+	json_key_uint(json, "since", selected->parameters.range.since_wall_ns / NSEC_PER_SEC);
+	json_key_uint(json, "until", selected->parameters.range.until_wall_ns / NSEC_PER_SEC);
 	json_key_text(json, "message", selected->message);
 	json_key(json, "stats");
 	answer_stats(json, profile->type, &selected->stats);
@@ -68,7 +68,7 @@ static void write_flame(const struct selected *selected, bool columns,
 	json_writer_init(&json, &response->body);
 	json_object_begin(&json);
 	json_key(&json, "result");
-	r = answer_tree(&json, selected->selection.profile.type, columns, selected->tree);
+	r = answer_tree(&json, selected->parameters.profile.type, columns, selected->tree);
 	if (r < 0) {
 		http_response_error(response, 500, "cannot write the answer: %s", strerror(-r));
 		return;
@@ -138,7 +138,7 @@ static void write_top(const struct selected *selected, size_t limit, const char 
 	json_key(&json, "functions");
 	json_array_begin(&json);
 	if (rows)
-		write_rows(&json, rows, MIN(count, limit), selected->selection.profile.type);
+		write_rows(&json, rows, MIN(count, limit), selected->parameters.profile.type);
 	json_array_end(&json);
 	write_rest(&json, selected);
 }
@@ -147,7 +147,7 @@ void api_top(struct api_context *context, const struct http_request *request,
 	     struct http_response *response)
 {
 	const char *sort = http_request_parameter(request, "sort");
-	char message[SELECTION_MESSAGE_SIZE];
+	char message[PARAMETERS_MESSAGE_SIZE];
 	struct selected selected = {};
 	int64_t limit;
 

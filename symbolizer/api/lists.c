@@ -8,7 +8,7 @@
 
 #include "common/log.h"
 #include "symbolizer/api/answer.h"
-#include "symbolizer/api/selection.h"
+#include "symbolizer/api/profile_parameters.h"
 #include "symbolizer/api/tracing_request.h"
 
 /* Whoever looks for a service wants to see those that ran today. */
@@ -60,7 +60,7 @@ void api_services(struct api_context *context, const struct http_request *reques
 {
 	const char *event = http_request_parameter(request, "event");
 	scoped(arena_freep) struct arena *arena = NULL;
-	char message[SELECTION_MESSAGE_SIZE];
+	char message[PARAMETERS_MESSAGE_SIZE];
 	struct service_summary *services;
 	enum event_type only = EVENT_NONE;
 	struct time_range range;

@@ -4,7 +4,7 @@
  * GET /v1/processes and GET /v1/groups: a selection summed per process, or per value of a tag.
  */
 
-#include "symbolizer/query/sums.h"
+#include "symbolizer/query/group_sums.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "symbolizer/api/answer.h"
-#include "symbolizer/api/selection.h"
+#include "symbolizer/api/profile_parameters.h"
 
 #define SUMS_DEFAULT_COUNT 50
 #define SUMS_MAX_COUNT     100000
@@ -21,9 +21,9 @@
 #define SUMS_ARENA_BYTES (512 * MIB)
 
 struct asked {
-	struct selection selection;
+	struct profile_parameters parameters;
 	int64_t limit;
-	struct sums sums;
+	struct group_sums sums;
 	char message[PROFILE_MESSAGE_SIZE];
 };
 
@@ -31,10 +31,10 @@ struct asked {
 static bool sum(struct api_context *context, const struct http_request *request,
 		struct arena *arena, struct http_response *response, struct asked *asked)
 {
-	struct profile_request *profile = &asked->selection.profile;
+	struct profile_request *profile = &asked->parameters.profile;
 	int r;
 
-	r = sums_query(context->store, profile, arena, &asked->sums, asked->message);
+	r = group_sums_query(context->store, profile, arena, &asked->sums, asked->message);
 	if (r == -EINVAL) {
 		http_response_error(response, 400, "%s", asked->message);
 		return false;
@@ -51,9 +51,9 @@ static bool sum(struct api_context *context, const struct http_request *request,
 static bool read_parameters(struct api_context *context, const struct http_request *request,
 			    struct http_response *response, struct asked *asked)
 {
-	char message[SELECTION_MESSAGE_SIZE];
+	char message[PARAMETERS_MESSAGE_SIZE];
 
-	if (selection_parse(request, context->clock, &asked->selection, message) == 0 &&
+	if (profile_parameters_parse(request, context->clock, &asked->parameters, message) == 0 &&
 	    parameter_integer(request, "limit", 1, SUMS_MAX_COUNT, SUMS_DEFAULT_COUNT,
 			      &asked->limit, message) == 0)
 		return true;
@@ -61,14 +61,16 @@ static bool read_parameters(struct api_context *context, const struct http_reque
 	return false;
 }
 
-static void write_common(struct json_writer *json, const struct sum_row *row, enum event_type type)
+static void write_common(struct json_writer *json, const struct group_sum *row,
+			 enum event_type type)
 {
 	json_key_uint(json, "threads", row->n_threads);
 	json_key_uint(json, "value", answer_value(type, row->value));
 	json_key_uint(json, "last_time", row->last_slot / (NSEC_PER_SEC / SLOT_NS));
 }
 
-static void write_process(struct json_writer *json, const struct sum_row *row, enum event_type type)
+static void write_process(struct json_writer *json, const struct group_sum *row,
+			  enum event_type type)
 {
 	const struct store_process *process = row->process;
 
@@ -87,7 +89,7 @@ static void write_process(struct json_writer *json, const struct sum_row *row, e
 	json_object_end(json);
 }
 
-static void write_group(struct json_writer *json, const struct sum_row *row, enum event_type type)
+static void write_group(struct json_writer *json, const struct group_sum *row, enum event_type type)
 {
 	json_object_begin(json);
 	json_key(json, "name");
@@ -101,13 +103,13 @@ static void write_group(struct json_writer *json, const struct sum_row *row, enu
 	json_object_end(json);
 }
 
-typedef void (*row_writer)(struct json_writer *json, const struct sum_row *row,
+typedef void (*row_writer)(struct json_writer *json, const struct group_sum *row,
 			   enum event_type type);
 
 static void write_answer(const struct asked *asked, const char *name, row_writer write_row,
 			 struct http_response *response)
 {
-	const struct profile_request *profile = &asked->selection.profile;
+	const struct profile_request *profile = &asked->parameters.profile;
 	struct json_writer json;
 
 	json_writer_init(&json, &response->body);
@@ -121,8 +123,8 @@ static void write_answer(const struct asked *asked, const char *name, row_writer
 	json_key_uint(&json, "total", answer_value(profile->type, asked->sums.total));
 	json_key_text(&json, "event", event_type_name(profile->type));
 	json_key_text(&json, "unit", answer_unit_name(profile->type));
-	json_key_uint(&json, "since", asked->selection.range.since_wall_ns / NSEC_PER_SEC);
-	json_key_uint(&json, "until", asked->selection.range.until_wall_ns / NSEC_PER_SEC);
+	json_key_uint(&json, "since", asked->parameters.range.since_wall_ns / NSEC_PER_SEC);
+	json_key_uint(&json, "until", asked->parameters.range.until_wall_ns / NSEC_PER_SEC);
 	json_key_text(&json, "message", asked->message);
 	json_object_end(&json);
 }
@@ -146,7 +148,7 @@ void api_processes(struct api_context *context, const struct http_request *reque
 
 	if (!read_parameters(context, request, response, &asked))
 		return;
-	asked.selection.profile.group_by = NULL;
+	asked.parameters.profile.group_by = NULL;
 	answer(context, request, &asked, "processes", write_process, response);
 }
 
@@ -157,7 +159,7 @@ void api_groups(struct api_context *context, const struct http_request *request,
 
 	if (!read_parameters(context, request, response, &asked))
 		return;
-	if (!asked.selection.profile.group_by) {
+	if (!asked.parameters.profile.group_by) {
 		http_response_error(response, 400,
 				    "group_by is missing: a tag, such as host or thread");
 		return;

@@ -9,8 +9,8 @@
 
 #include "common/log.h"
 #include "symbolizer/api/answer.h"
+#include "symbolizer/api/profile_parameters.h"
 #include "symbolizer/api/remedy_answer.h"
-#include "symbolizer/api/selection.h"
 #include "symbolizer/query/unresolved.h"
 
 #define UNRESOLVED_DEFAULT_COUNT 20
@@ -24,7 +24,7 @@
 struct unresolved_answer {
 	struct api_context *context;
 	const struct http_request *request;
-	struct selection selection;
+	struct profile_parameters parameters;
 	struct profile_stats stats;
 	struct unresolved_files files;
 	char message[PROFILE_MESSAGE_SIZE];
@@ -70,7 +70,7 @@ static int write_file(const struct unresolved_answer *answer, const struct unres
 	json_object_begin(json);
 	json_key_text(json, "file", file_name(file));
 	json_key_text(json, "build_id", build_id);
-	json_key_uint(json, "value", answer_value(answer->selection.profile.type, file->value));
+	json_key_uint(json, "value", answer_value(answer->parameters.profile.type, file->value));
 	json_key(json, "share");
 	json_double(json, total > 0 ? (double)file->value / (double)total : 0);
 	json_key_text(json, "reason", unresolved_reason_name(file->reason));
@@ -83,7 +83,7 @@ static int write_file(const struct unresolved_answer *answer, const struct unres
 static int write_answer(const struct unresolved_answer *answer, size_t limit,
 			struct http_response *response)
 {
-	enum event_type type = answer->selection.profile.type;
+	enum event_type type = answer->parameters.profile.type;
 	struct json_writer json;
 	int r = 0;
 
@@ -91,8 +91,8 @@ static int write_answer(const struct unresolved_answer *answer, size_t limit,
 	json_object_begin(&json);
 	json_key_text(&json, "event", event_type_name(type));
 	json_key_text(&json, "unit", answer_unit_name(type));
-	json_key_uint(&json, "since", answer->selection.range.since_wall_ns / NSEC_PER_SEC);
-	json_key_uint(&json, "until", answer->selection.range.until_wall_ns / NSEC_PER_SEC);
+	json_key_uint(&json, "since", answer->parameters.range.since_wall_ns / NSEC_PER_SEC);
+	json_key_uint(&json, "until", answer->parameters.range.until_wall_ns / NSEC_PER_SEC);
 	json_key_text(&json, "message", answer->message);
 	json_key_uint(&json, "total", answer_value(type, answer->stats.value_total));
 	json_key_uint(&json, "unresolved", answer_value(type, answer->stats.value_unsymbolized));
@@ -123,9 +123,9 @@ static void answer_selection(struct unresolved_answer *answer, size_t limit,
 
 	r = arena_new(UNRESOLVED_ARENA_BYTES, &arena);
 	if (r == 0)
-		r = answer_unresolved(answer->context, &answer->selection.profile, arena,
+		r = answer_unresolved(answer->context, &answer->parameters.profile, arena,
 				      &answer->files, &answer->stats, answer->message);
-	answer_headers(response, answer->selection.profile.type, &answer->stats);
+	answer_headers(response, answer->parameters.profile.type, &answer->stats);
 	if (r < 0) {
 		http_response_error(response, r == -EINVAL ? 400 : 500, "%s", answer->message);
 		return;
@@ -142,15 +142,15 @@ void api_unresolved(struct api_context *context, const struct http_request *requ
 		    struct http_response *response)
 {
 	struct unresolved_answer answer = { .context = context, .request = request };
-	char message[SELECTION_MESSAGE_SIZE];
+	char message[PARAMETERS_MESSAGE_SIZE];
 	int64_t limit;
 
 	if (parameter_integer(request, "limit", 1, UNRESOLVED_MAX_COUNT, UNRESOLVED_DEFAULT_COUNT,
 			      &limit, message) < 0 ||
-	    selection_parse(request, context->clock, &answer.selection, message) < 0) {
+	    profile_parameters_parse(request, context->clock, &answer.parameters, message) < 0) {
 		http_response_error(response, 400, "%s", message);
 		return;
 	}
-	widen(&answer.selection.profile);
+	widen(&answer.parameters.profile);
 	answer_selection(&answer, (size_t)limit, response);
 }

@@ -14,10 +14,10 @@
 #include "common/limits.h"
 #include "symbolizer/flame/prune.h"
 #include "symbolizer/query/coverage.h"
-#include "symbolizer/query/groups.h"
-#include "symbolizer/query/no_data.h"
-#include "symbolizer/query/reduced.h"
+#include "symbolizer/query/no_data_message.h"
+#include "symbolizer/query/reduced_sampling.h"
 #include "symbolizer/query/selection.h"
+#include "symbolizer/query/series_groups.h"
 #include "symbolizer/query/stack_tree.h"
 #include "symbolizer/query/stack_values.h"
 #include "symbolizer/query/unresolved.h"
@@ -40,7 +40,7 @@ struct query {
 	struct selection selection;
 	bool *reduced; /* [selection.n_series] */
 	struct tree *tree;
-	struct groups groups;
+	struct series_groups groups;
 	struct stack_values *values;
 	struct profile_stats *stats;
 	/* filled instead of the tree; NULL: the tree is wanted */
@@ -174,7 +174,7 @@ static int add_totals(struct query *query, const struct stack_value *items, size
 		uint32_t node;
 		int r;
 
-		r = group_node(&query->groups.groups[items[i].group], query->tree, &node);
+		r = series_group_node(&query->groups.groups[items[i].group], query->tree, &node);
 		if (r < 0)
 			return r;
 		tree_add_self(query->tree, node, items[i].value);
@@ -236,14 +236,14 @@ static int finish(struct query *query)
 static int make_groups(struct query *query)
 {
 	const struct profile_request *request = query->request;
-	const struct group_options options = {
+	const struct series_group_options options = {
 		.total = query->selection.total,
 		.fold_threads = request->fold_threads || query->unresolved,
 		.group_by = request->group_by && request->group_by[0] ? request->group_by : NULL,
 	};
 
-	return groups_make(query->selection.series, query->selection.n_series, &options,
-			   query->tree, query->arena, &query->groups);
+	return series_groups_make(query->selection.series, query->selection.n_series, &options,
+				  query->tree, query->arena, &query->groups);
 }
 
 /* 1 the tree is built, 0 there was nothing to put into it. */
@@ -258,8 +258,8 @@ static int build(struct query *query)
 	if (r == 0)
 		r = make_groups(query);
 	if (r == 0)
-		r = reduced_find(query->selection.series, query->selection.n_series, query->arena,
-				 &query->reduced);
+		r = reduced_sampling_find(query->selection.series, query->selection.n_series,
+					  query->arena, &query->reduced);
 	if (r == 0)
 		r = stack_values_new(&query->values);
 	if (r == 0)
@@ -296,8 +296,8 @@ static void say_what_is_reduced(struct query *query)
 			100.0 * (double)query->stats->value_reduced /
 				(double)query->stats->value_total);
 	used = strlen(query->message);
-	if (reduced_describe_hosts(query->selection.series, query->selection.n_series, hosts,
-				   sizeof(hosts)) == 0 &&
+	if (reduced_sampling_describe_hosts(query->selection.series, query->selection.n_series,
+					    hosts, sizeof(hosts)) == 0 &&
 	    hosts[0])
 		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used, "%s%s",
 			       used > 0 ? "; " : "", hosts);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/bytes.h"
-#include "symbolizer/query/tags.h"
+#include "symbolizer/query/filter/tags.h"
 
 bool is_service(const struct store_process *process)
 {

@@ -231,7 +231,7 @@ static int add_item(const struct stack_tree *build, struct frame_labels *labels,
 		    const struct loaded_stacks *loaded, size_t stack_index,
 		    const struct stack_value *item)
 {
-	const struct group *group = &build->groups->groups[item->group];
+	const struct series_group *group = &build->groups->groups[item->group];
 	const struct store_stack *stack = &loaded->stacks[stack_index];
 	const uint32_t *frames = loaded->frame_of + loaded->first_frame[stack_index];
 	struct path path = {
@@ -239,7 +239,7 @@ static int add_item(const struct stack_tree *build, struct frame_labels *labels,
 	};
 	int r;
 
-	r = group_node(group, build->tree, &path.node);
+	r = series_group_node(group, build->tree, &path.node);
 	if (r == -ENOSPC) {
 		path.full = true;
 		build->stats->n_stacks_shortened++;

@@ -7,8 +7,8 @@
  * inlined is a frame of its own, below the one that it was inlined into.
  */
 
-#include "symbolizer/query/groups.h"
 #include "symbolizer/query/profile.h"
+#include "symbolizer/query/series_groups.h"
 #include "symbolizer/query/stack_values.h"
 
 struct stack_tree {
@@ -17,7 +17,7 @@ struct stack_tree {
 	const struct clock *clock;
 	struct arena *arena;
 	struct tree *tree;
-	const struct groups *groups;
+	const struct series_groups *groups;
 	int max_kernel_stack_depth;
 	bool no_inlines;
 	bool function_starts;

@@ -157,7 +157,7 @@ static int add_items(const struct unresolved_input *input, const struct leaves *
 
 	for (size_t i = 0; i < input->n_items; i++) {
 		const struct stack_value *item = &input->items[i];
-		const struct group *group = &input->groups->groups[item->group];
+		const struct series_group *group = &input->groups->groups[item->group];
 		const struct frame *frame;
 		int r;
 

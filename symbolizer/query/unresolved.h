@@ -9,8 +9,8 @@
  */
 
 #include "symbolizer/query/frame_table.h"
-#include "symbolizer/query/groups.h"
 #include "symbolizer/query/profile.h"
+#include "symbolizer/query/series_groups.h"
 #include "symbolizer/query/stack_values.h"
 
 /* The reasons, with their names in answers: "unsymbolized_NAME" of struct profile_stats has the sum
@@ -52,7 +52,7 @@ struct unresolved_input {
 	struct store *store;
 	struct resolver *resolver;
 	struct arena *arena; /* for the result, too */
-	const struct groups *groups;
+	const struct series_groups *groups;
 	struct stack_value *items; /* [n_items]; sorted in place */
 	size_t n_items;
 	struct profile_stats *stats;

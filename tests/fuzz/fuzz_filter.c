@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz-libs: symbolizer_query */
+/* fuzz-libs: symbolizer_query_filter */
 #include <string.h>
 
-#include "symbolizer/query/filter.h"
+#include "symbolizer/query/filter/filter.h"
 
 static bool every_name_is_known(void *arg, const char *name)
 {

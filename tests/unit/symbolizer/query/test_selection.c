@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/query/selection.h"
 
-#include "symbolizer/query/tags.def"
-#include "symbolizer/query/tags.h"
+#include "symbolizer/query/filter/tags.def"
+#include "symbolizer/query/filter/tags.h"
 #include "tests/unit/symbolizer/query/profile_fixture.h"
 
 #define SERIES(id_, process_, tid_, name_, cpu_, first_, last_)                                    \

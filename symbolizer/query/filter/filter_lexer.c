@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbolizer/query/filter_internal.h"
+#include "symbolizer/query/filter/filter_internal.h"
 
 int filter_fail(struct filter_error *error, size_t offset, const char *format, ...)
 {

@@ -15,15 +15,15 @@
 #include "symbolizer/flame/tree.h"
 #include "symbolizer/store/store.h"
 
-#define GROUP_MAX_LEVELS 3
+#define SERIES_GROUP_MAX_LEVELS 3
 
-struct group {
+struct series_group {
 	const struct store_process *process;
-	string_id levels[GROUP_MAX_LEVELS];
+	string_id levels[SERIES_GROUP_MAX_LEVELS];
 	uint32_t n_levels;
 };
 
-struct group_options {
+struct series_group_options {
 	bool total;
 	bool fold_threads;
 	const char *group_by; /* a known tag; NULL none */
@@ -33,16 +33,16 @@ struct group_options {
  *   groups[n_groups]
  *   group_of_series[n_series]
  */
-struct groups {
-	struct group *groups;
+struct series_groups {
+	struct series_group *groups;
 	uint32_t n_groups;
 	uint32_t *group_of_series;
 };
 
 /* Labels are interned in @tree, arrays lie in @arena. */
-int groups_make(const struct store_series *series, size_t n_series,
-		const struct group_options *options, struct tree *tree, struct arena *arena,
-		struct groups *ret_groups);
+int series_groups_make(const struct store_series *series, size_t n_series,
+		       const struct series_group_options *options, struct tree *tree,
+		       struct arena *arena, struct series_groups *ret_groups);
 
 /* The node of the group's deepest level. -ENOSPC when the tree is full. */
-int group_node(const struct group *group, struct tree *tree, uint32_t *ret_node);
+int series_group_node(const struct series_group *group, struct tree *tree, uint32_t *ret_node);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/query/reduced.h"
+#include "symbolizer/query/reduced_sampling.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,8 +28,8 @@ static int find_shortest(const struct store_series *series, size_t n_series,
 	return 0;
 }
 
-int reduced_find(const struct store_series *series, size_t n_series, struct arena *arena,
-		 bool **ret_reduced)
+int reduced_sampling_find(const struct store_series *series, size_t n_series, struct arena *arena,
+			  bool **ret_reduced)
 {
 	scoped(hash_table_freep) struct hash_table *shortest = NULL;
 	bool *reduced = arena_alloc_array(arena, n_series + 1, sizeof(*reduced));
@@ -60,8 +60,8 @@ static const char *state_of(const struct store_host *host)
 	return NULL;
 }
 
-int reduced_describe_hosts(const struct store_series *series, size_t n_series, char *ret_text,
-			   size_t size)
+int reduced_sampling_describe_hosts(const struct store_series *series, size_t n_series,
+				    char *ret_text, size_t size)
 {
 	scoped(hash_table_freep) struct hash_table *hosts = NULL;
 	const struct store_host *first = NULL;

@@ -13,8 +13,8 @@
  * (*ret_reduced)[n_series], allocated in @arena: whether the period of a series is longer than the
  * shortest one of the same host in @series. Always false for series without a period. 0 or -ENOMEM.
  */
-int reduced_find(const struct store_series *series, size_t n_series, struct arena *arena,
-		 bool **ret_reduced);
+int reduced_sampling_find(const struct store_series *series, size_t n_series, struct arena *arena,
+			  bool **ret_reduced);
 
 /* The label that a host has while its agent has reduced something to keep its budget. */
 #define REDUCED_LABEL "agent.reduced"
@@ -23,5 +23,5 @@ int reduced_find(const struct store_series *series, size_t n_series, struct aren
  * Names the first host of @series that has this label now, with its value, and the number of
  * further ones. Empty if none has it. 0 or -ENOMEM.
  */
-int reduced_describe_hosts(const struct store_series *series, size_t n_series, char *ret_text,
-			   size_t size);
+int reduced_sampling_describe_hosts(const struct store_series *series, size_t n_series,
+				    char *ret_text, size_t size);

@@ -14,13 +14,13 @@
  * Chains of AND and OR are flat lists, so that only parentheses and NOT make the tree deep.
  */
 
-#include "symbolizer/query/filter.h"
+#include "symbolizer/query/filter/filter.h"
 
 #include <string.h>
 #include <strings.h>
 
 #include "common/vec.h"
-#include "symbolizer/query/filter_internal.h"
+#include "symbolizer/query/filter/filter_internal.h"
 
 VEC_DEFINE(value_vec, struct filter_value);
 

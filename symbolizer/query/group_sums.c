@@ -5,15 +5,15 @@
  * hosts, processes and threads count themselves.
  */
 
-#include "symbolizer/query/sums.h"
+#include "symbolizer/query/group_sums.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolizer/query/no_data.h"
+#include "symbolizer/query/filter/tags.h"
+#include "symbolizer/query/no_data_message.h"
 #include "symbolizer/query/selection.h"
-#include "symbolizer/query/tags.h"
 
 /* A series in its group, and what it sampled. */
 struct member {
@@ -52,8 +52,8 @@ static int compare_members(const void *left, const void *right)
 
 static int compare_rows(const void *left, const void *right)
 {
-	const struct sum_row *a = left;
-	const struct sum_row *b = right;
+	const struct group_sum *a = left;
+	const struct group_sum *b = right;
 	int order = compare_numbers(b->value, a->value);
 
 	if (order == 0)
@@ -152,7 +152,7 @@ static bool begins_group(const struct member *member, const struct member *previ
 }
 
 /* @previous: of the same group, or NULL. */
-static void add_member(struct sum_row *row, const struct member *member,
+static void add_member(struct group_sum *row, const struct member *member,
 		       const struct member *previous)
 {
 	const struct store_series *series = member->series;
@@ -168,13 +168,13 @@ static void add_member(struct sum_row *row, const struct member *member,
 }
 
 static void make_rows(const struct member *members, size_t n_members, bool by_tag,
-		      struct sums *sums)
+		      struct group_sums *sums)
 {
 	const struct member *previous = NULL;
 
 	for (size_t i = 0; i < n_members; i++) {
 		if (begins_group(&members[i], previous, by_tag)) {
-			sums->rows[sums->count++] = (struct sum_row){
+			sums->rows[sums->count++] = (struct group_sum){
 				.process = members[i].series->process,
 				.tag = members[i].tag,
 			};
@@ -189,10 +189,10 @@ static void make_rows(const struct member *members, size_t n_members, bool by_ta
 
 static int sum_selection(struct store *store, const struct profile_request *request,
 			 const struct selection *selection, struct arena *arena,
-			 struct sums *ret_sums)
+			 struct group_sums *ret_sums)
 {
 	const char *group_by = request->group_by && request->group_by[0] ? request->group_by : NULL;
-	struct sums sums = {};
+	struct group_sums sums = {};
 	struct member *members;
 	size_t count;
 	int r;
@@ -223,14 +223,15 @@ static void say_what_is_damaged(uint64_t n_damaged, char message[PROFILE_MESSAGE
 			       used > 0 ? "; " : "", (unsigned long long)n_damaged);
 }
 
-int sums_query(struct store *store, const struct profile_request *request, struct arena *arena,
-	       struct sums *ret_sums, char ret_message[PROFILE_MESSAGE_SIZE])
+int group_sums_query(struct store *store, const struct profile_request *request,
+		     struct arena *arena, struct group_sums *ret_sums,
+		     char ret_message[PROFILE_MESSAGE_SIZE])
 {
 	struct profile_request asked = *request;
 	struct selection selection;
 	int r;
 
-	*ret_sums = (struct sums){};
+	*ret_sums = (struct group_sums){};
 	ret_message[0] = '\0';
 	if (!asked.service || !asked.service[0])
 		asked.service = TOTAL_SERVICE;

@@ -4,8 +4,8 @@
 /* What the filter's lexer, parser and matcher share. */
 
 #include "common/pattern.h"
-#include "symbolizer/query/filter.h"
-#include "symbolizer/query/ip_range.h"
+#include "symbolizer/query/filter/filter.h"
+#include "symbolizer/query/filter/ip_range.h"
 
 /* A filter is typed by a person or made by a dashboard out of a few hundred names. */
 #define FILTER_MAX_BYTES (64 * KIB)

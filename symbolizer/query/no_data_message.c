@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/query/no_data.h"
+#include "symbolizer/query/no_data_message.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/query/groups.h"
+#include "symbolizer/query/series_groups.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "common/hash_table.h"
 #include "symbolizer/flame/label.h"
-#include "symbolizer/query/tags.h"
+#include "symbolizer/query/filter/tags.h"
 
 struct group_key {
 	uint32_t process;
-	uint32_t levels[GROUP_MAX_LEVELS]; /* 1 + string_id, 0 none */
+	uint32_t levels[SERIES_GROUP_MAX_LEVELS]; /* 1 + string_id, 0 none */
 };
 
-static int add_level(struct group *group, struct tree *tree, const char *text)
+static int add_level(struct series_group *group, struct tree *tree, const char *text)
 {
-	assert(group->n_levels < GROUP_MAX_LEVELS);
+	assert(group->n_levels < SERIES_GROUP_MAX_LEVELS);
 	return tree_intern_label(tree, text, strlen(text), &group->levels[group->n_levels++]);
 }
 
-static int add_named_level(struct group *group, struct tree *tree, char letter, const char *name)
+static int add_named_level(struct series_group *group, struct tree *tree, char letter,
+			   const char *name)
 {
 	char text[LABEL_MAX_BYTES];
 
@@ -28,8 +29,8 @@ static int add_named_level(struct group *group, struct tree *tree, char letter, 
 }
 
 /* "[g] tag=value"; several values (addresses) joined by commas; NULL where the series has none. */
-static int add_tag_level(struct group *group, const struct store_series *series, const char *tag,
-			 struct tree *tree)
+static int add_tag_level(struct series_group *group, const struct store_series *series,
+			 const char *tag, struct tree *tree)
 {
 	struct series_tags tags = { .series = series };
 	const char *const *values = NULL;
@@ -62,12 +63,13 @@ static bool is_main_thread(const struct store_series *series)
 	       strcmp(series->thread_name, process->name) == 0;
 }
 
-static int describe_group(const struct store_series *series, const struct group_options *options,
-			  struct tree *tree, struct group *ret_group)
+static int describe_group(const struct store_series *series,
+			  const struct series_group_options *options, struct tree *tree,
+			  struct series_group *ret_group)
 {
 	const struct store_process *process = series->process;
 	bool main_thread = is_main_thread(series);
-	struct group group = { .process = process };
+	struct series_group group = { .process = process };
 	int r = 0;
 
 	if (options->group_by)
@@ -82,7 +84,7 @@ static int describe_group(const struct store_series *series, const struct group_
 	return 0;
 }
 
-static struct group_key key_of(const struct group *group)
+static struct group_key key_of(const struct series_group *group)
 {
 	struct group_key key = { .process = group->process->id };
 
@@ -91,8 +93,8 @@ static struct group_key key_of(const struct group *group)
 	return key;
 }
 
-static int number_group(struct groups *groups, struct hash_table *numbers,
-			const struct group *group, uint32_t *ret_number)
+static int number_group(struct series_groups *groups, struct hash_table *numbers,
+			const struct series_group *group, uint32_t *ret_number)
 {
 	struct group_key key = key_of(group);
 	void *value;
@@ -109,12 +111,12 @@ static int number_group(struct groups *groups, struct hash_table *numbers,
 	return 0;
 }
 
-int groups_make(const struct store_series *series, size_t n_series,
-		const struct group_options *options, struct tree *tree, struct arena *arena,
-		struct groups *ret_groups)
+int series_groups_make(const struct store_series *series, size_t n_series,
+		       const struct series_group_options *options, struct tree *tree,
+		       struct arena *arena, struct series_groups *ret_groups)
 {
 	scoped(hash_table_freep) struct hash_table *numbers = NULL;
-	struct groups groups = {
+	struct series_groups groups = {
 		.groups = arena_alloc_array(arena, n_series, sizeof(*groups.groups)),
 		.group_of_series =
 			arena_alloc_array(arena, n_series, sizeof(*groups.group_of_series)),
@@ -128,7 +130,7 @@ int groups_make(const struct store_series *series, size_t n_series,
 		return r;
 
 	for (size_t i = 0; i < n_series; i++) {
-		struct group group;
+		struct series_group group;
 
 		r = describe_group(&series[i], options, tree, &group);
 		if (r == 0)
@@ -140,7 +142,7 @@ int groups_make(const struct store_series *series, size_t n_series,
 	return 0;
 }
 
-int group_node(const struct group *group, struct tree *tree, uint32_t *ret_node)
+int series_group_node(const struct series_group *group, struct tree *tree, uint32_t *ret_node)
 {
 	uint32_t node = 0;
 

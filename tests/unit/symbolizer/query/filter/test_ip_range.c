@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/query/ip_range.h"
+#include "symbolizer/query/filter/ip_range.h"
 
 #include "tests/support/unit.h"
 

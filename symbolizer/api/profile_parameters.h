@@ -11,21 +11,22 @@
 #include "symbolizer/query/profile.h"
 
 /* One hour of a service is what somebody looks at who does not say. */
-#define SELECTION_DEFAULT_LAST_NS (3600 * NSEC_PER_SEC)
+#define PROFILE_DEFAULT_LAST_NS (3600 * NSEC_PER_SEC)
 
-struct selection {
+struct profile_parameters {
 	struct profile_request profile; /* texts belong to the request */
 	struct time_range range;
 };
 
-#define SELECTION_MESSAGE_SIZE 384
+#define PARAMETERS_MESSAGE_SIZE 384
 
 /* 0, or -EINVAL with a message that names the parameter. */
-int selection_parse(const struct http_request *request, const struct clock *clock,
-		    struct selection *ret_selection, char ret_message[SELECTION_MESSAGE_SIZE]);
+int profile_parameters_parse(const struct http_request *request, const struct clock *clock,
+			     struct profile_parameters *ret_parameters,
+			     char ret_message[PARAMETERS_MESSAGE_SIZE]);
 
 /* A whole number in [min, max]; @fallback when the parameter is absent. 0 or -EINVAL with a
  * message. */
 int parameter_integer(const struct http_request *request, const char *name, int64_t min,
 		      int64_t max, int64_t fallback, int64_t *ret_value,
-		      char ret_message[SELECTION_MESSAGE_SIZE]);
+		      char ret_message[PARAMETERS_MESSAGE_SIZE]);

@@ -4,7 +4,7 @@
  * Each parameter is checked by its own few lines; the first that is wrong is named.
  */
 
-#include "symbolizer/api/selection.h"
+#include "symbolizer/api/profile_parameters.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 
 int parameter_integer(const struct http_request *request, const char *name, int64_t min,
 		      int64_t max, int64_t fallback, int64_t *ret_value,
-		      char ret_message[SELECTION_MESSAGE_SIZE])
+		      char ret_message[PARAMETERS_MESSAGE_SIZE])
 {
 	const char *text = http_request_parameter(request, name);
 	long long value = fallback;
@@ -26,7 +26,7 @@ int parameter_integer(const struct http_request *request, const char *name, int6
 	if (text)
 		value = strtoll(text, &end, 10);
 	if (errno || (text && *end) || value < min || value > max) {
-		(void)snprintf(ret_message, SELECTION_MESSAGE_SIZE,
+		(void)snprintf(ret_message, PARAMETERS_MESSAGE_SIZE,
 			       "%s: '%.40s' is no whole number between %" PRId64 " and %" PRId64,
 			       name, text, min, max);
 		return -EINVAL;
@@ -36,7 +36,7 @@ int parameter_integer(const struct http_request *request, const char *name, int6
 }
 
 static int parameter_flag(const struct http_request *request, const char *name, bool *ret_value,
-			  char ret_message[SELECTION_MESSAGE_SIZE])
+			  char ret_message[PARAMETERS_MESSAGE_SIZE])
 {
 	static const char *const words[] = { "false", "true", "0", "1", "no", "yes" };
 	const char *text = http_request_parameter(request, name);
@@ -49,16 +49,16 @@ static int parameter_flag(const struct http_request *request, const char *name, 
 			return 0;
 		}
 	}
-	(void)snprintf(ret_message, SELECTION_MESSAGE_SIZE, "%s: '%.40s' is neither true nor false",
-		       name, text);
+	(void)snprintf(ret_message, PARAMETERS_MESSAGE_SIZE,
+		       "%s: '%.40s' is neither true nor false", name, text);
 	return -EINVAL;
 }
 
 static int read_event(const struct http_request *request, enum event_type *ret_type,
-		      char ret_message[SELECTION_MESSAGE_SIZE])
+		      char ret_message[PARAMETERS_MESSAGE_SIZE])
 {
 	const char *name = http_request_parameter(request, "event");
-	char reason[SELECTION_MESSAGE_SIZE - sizeof("event: ")];
+	char reason[PARAMETERS_MESSAGE_SIZE - sizeof("event: ")];
 
 	if (!name) {
 		*ret_type = EVENT_ON_CPU;
@@ -67,12 +67,12 @@ static int read_event(const struct http_request *request, enum event_type *ret_t
 	*ret_type = event_type_of_request(name, reason, sizeof(reason));
 	if (*ret_type != EVENT_NONE)
 		return 0;
-	(void)snprintf(ret_message, SELECTION_MESSAGE_SIZE, "event: %s", reason);
+	(void)snprintf(ret_message, PARAMETERS_MESSAGE_SIZE, "event: %s", reason);
 	return -EINVAL;
 }
 
 static int read_options(const struct http_request *request, struct profile_request *profile,
-			char ret_message[SELECTION_MESSAGE_SIZE])
+			char ret_message[PARAMETERS_MESSAGE_SIZE])
 {
 	int64_t max_nodes, kernel_depth;
 	bool inlines = true;
@@ -99,10 +99,11 @@ static int read_options(const struct http_request *request, struct profile_reque
 	return 0;
 }
 
-int selection_parse(const struct http_request *request, const struct clock *clock,
-		    struct selection *ret_selection, char ret_message[SELECTION_MESSAGE_SIZE])
+int profile_parameters_parse(const struct http_request *request, const struct clock *clock,
+			     struct profile_parameters *ret_parameters,
+			     char ret_message[PARAMETERS_MESSAGE_SIZE])
 {
-	struct selection selection = {
+	struct profile_parameters parameters = {
 		.profile = {
 			.tenant = request->caller->tenant,
 			.service = http_request_parameter(request, "service"),
@@ -113,18 +114,18 @@ int selection_parse(const struct http_request *request, const struct clock *cloc
 	};
 	int r;
 
-	r = read_event(request, &selection.profile.type, ret_message);
+	r = read_event(request, &parameters.profile.type, ret_message);
 	if (r < 0)
 		return r;
-	r = read_options(request, &selection.profile, ret_message);
+	r = read_options(request, &parameters.profile, ret_message);
 	if (r < 0)
 		return r;
-	r = time_range_parse(request, clock, SELECTION_DEFAULT_LAST_NS, &selection.range,
+	r = time_range_parse(request, clock, PROFILE_DEFAULT_LAST_NS, &parameters.range,
 			     ret_message);
 	if (r < 0)
 		return r;
-	selection.profile.from_slot = selection.range.from_slot;
-	selection.profile.to_slot = selection.range.to_slot;
-	*ret_selection = selection;
+	parameters.profile.from_slot = parameters.range.from_slot;
+	parameters.profile.to_slot = parameters.range.to_slot;
+	*ret_parameters = parameters;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/query/sums.h"
+#include "symbolizer/query/group_sums.h"
 
 #include "tests/unit/symbolizer/query/profile_fixture.h"
 
@@ -23,11 +23,12 @@ static const struct fake_row rows[] = {
 	{ 4, 1, T0, 9 }, { 6, 0, T0 + 3, 20 }, { 5, 1, T0 + 90 * SECOND, 7 },
 };
 
-static int sum(struct fixture *fixture, struct arena *arena, struct sums *ret_sums)
+static int sum(struct fixture *fixture, struct arena *arena, struct group_sums *ret_sums)
 {
 	FAKE_SET(fixture, series, fleet);
 	FAKE_SET(fixture, rows, rows);
-	return sums_query(fixture->store, &fixture->request, arena, ret_sums, fixture->message);
+	return group_sums_query(fixture->store, &fixture->request, arena, ret_sums,
+				fixture->message);
 }
 
 static void processes_stand_by_falling_value_with_their_threads_counted_once(void **state)
@@ -43,7 +44,7 @@ static void processes_stand_by_falling_value_with_their_threads_counted_once(voi
 	};
 	struct fixture *fixture = *state;
 	scoped(arena_freep) struct arena *arena = NULL;
-	struct sums sums;
+	struct group_sums sums;
 
 	assert_ok(arena_new(MIB, &arena));
 	fixture->request.service = NULL;
@@ -73,7 +74,7 @@ static void values_of_a_tag_are_groups_and_series_without_it_are_one(void **stat
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		scoped(arena_freep) struct arena *arena = NULL;
-		struct sums sums;
+		struct group_sums sums;
 
 		assert_ok(arena_new(MIB, &arena));
 		fixture->request.service = NULL;
@@ -94,7 +95,7 @@ static void a_service_a_filter_and_what_cannot_be_summed(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped(arena_freep) struct arena *arena = NULL;
-	struct sums sums;
+	struct group_sums sums;
 
 	assert_ok(arena_new(MIB, &arena));
 	fixture->request.service = "app";
@@ -116,7 +117,7 @@ static void damaged_blocks_are_reported(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped(arena_freep) struct arena *arena = NULL;
-	struct sums sums;
+	struct group_sums sums;
 
 	assert_ok(arena_new(MIB, &arena));
 	fixture->request.service = NULL;
@@ -139,7 +140,7 @@ static void a_misspelt_tag_is_answered_with_the_nearest(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		scoped(arena_freep) struct arena *arena = NULL;
-		struct sums sums;
+		struct group_sums sums;
 		size_t length;
 
 		assert_ok(arena_new(MIB, &arena));

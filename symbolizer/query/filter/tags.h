@@ -7,7 +7,7 @@
  * the host.
  */
 
-#include "symbolizer/query/filter.h"
+#include "symbolizer/query/filter/filter.h"
 #include "symbolizer/store/store.h"
 
 /* The tags of one series; the values it hands out are valid until the next question. */

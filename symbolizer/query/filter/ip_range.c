@@ -2,7 +2,7 @@
 /* Both families are kept in IPv6's 128 bits, IPv4 mapped to ::ffff:0:0/96, so that one comparison
  * serves both. */
 
-#include "symbolizer/query/ip_range.h"
+#include "symbolizer/query/filter/ip_range.h"
 
 #include <arpa/inet.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "symbolizer/query/filter_internal.h"
+#include "symbolizer/query/filter/filter_internal.h"
 
 bool filter_number(const char *text, long double *ret_number)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/query/reduced.h"
+#include "symbolizer/query/reduced_sampling.h"
 
 #include "common/arena.h"
 #include "tests/support/unit.h"
@@ -14,7 +14,7 @@ static void expect(const struct store_series *series, size_t n_series, const boo
 	bool *reduced;
 
 	assert_int_equal(arena_new(MIB, &arena), 0);
-	assert_int_equal(reduced_find(series, n_series, arena, &reduced), 0);
+	assert_int_equal(reduced_sampling_find(series, n_series, arena, &reduced), 0);
 	for (size_t i = 0; i < n_series; i++)
 		assert_int_equal(reduced[i], expected[i]);
 	arena_free(arena);
@@ -84,13 +84,13 @@ static void the_first_host_with_the_label_is_named(void **state)
 	char text[200];
 
 	(void)state;
-	assert_int_equal(reduced_describe_hosts(series, 1, text, sizeof(text)), 0);
+	assert_int_equal(reduced_sampling_describe_hosts(series, 1, text, sizeof(text)), 0);
 	assert_string_equal(text, "");
-	assert_int_equal(reduced_describe_hosts(series, 3, text, sizeof(text)), 0);
+	assert_int_equal(reduced_sampling_describe_hosts(series, 3, text, sizeof(text)), 0);
 	assert_string_equal(
 		text,
 		"the agent of host 'web-7' gives this up now to keep its budget: stacks of waits 1/4");
-	assert_int_equal(reduced_describe_hosts(series, 4, text, sizeof(text)), 0);
+	assert_int_equal(reduced_sampling_describe_hosts(series, 4, text, sizeof(text)), 0);
 	assert_non_null(strstr(text, "(and 1 more hosts, see /v1/hosts)"));
 }
 

@@ -8,7 +8,7 @@
 
 #include "symbolizer/query/profile.h"
 
-struct sum_row {
+struct group_sum {
 	const struct store_process *process; /* the process, or one of the group's */
 	const char *tag; /* value of the tag, several joined by ","; NULL: it has none */
 	uint64_t value;  /* in the event type's unit */
@@ -19,8 +19,8 @@ struct sum_row {
 };
 
 /* rows[count], largest value first; without a value none is in it. */
-struct sums {
-	struct sum_row *rows;
+struct group_sums {
+	struct group_sum *rows;
 	size_t count;
 	uint64_t total;
 	uint64_t n_damaged_blocks; /* left out; the message says so too */
@@ -34,5 +34,6 @@ struct sums {
  * 1 found, and then a message says what was left out; 0 no data and -EINVAL a mistake of the
  * request, both with a message; other negative errno: the store failed.
  */
-int sums_query(struct store *store, const struct profile_request *request, struct arena *arena,
-	       struct sums *ret_sums, char ret_message[PROFILE_MESSAGE_SIZE]);
+int group_sums_query(struct store *store, const struct profile_request *request,
+		     struct arena *arena, struct group_sums *ret_sums,
+		     char ret_message[PROFILE_MESSAGE_SIZE]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/query/filter.h"
+#include "symbolizer/query/filter/filter.h"
 
-#include "symbolizer/query/filter_internal.h"
+#include "symbolizer/query/filter/filter_internal.h"
 #include "tests/support/unit.h"
 
 /* The one series that all filters here are matched with. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/query/tags.h"
+#include "symbolizer/query/filter/tags.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "common/hash.h"
 #include "common/hash_table.h"
 #include "common/nearest.h"
-#include "symbolizer/query/tags.def"
+#include "symbolizer/query/filter/tags.def"
 
 enum tag_source {
 	SOURCE_SERVICE,
