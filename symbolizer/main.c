@@ -14,8 +14,8 @@
 #include "common/log.h"
 #include "symbolizer/options.h"
 #include "symbolizer/service_manager.h"
-#include "symbolizer/symbols/table_helper.h"
 #include "symbolizer/symbolizer.h"
+#include "symbolizer/symbols/compile/table_helper.h"
 
 /* A new token is accepted after so long; docs/security.md. */
 #define TOKENS_INTERVAL_S 10

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "symbolizer/api/remedy_answer.h"
-#include "symbolizer/symbols/symbol_file.h"
+#include "symbolizer/symbols/table/symbol_file.h"
 
 /* The files of one identity. */
 #define STATUS_ARENA_BYTES (4 * MIB)

@@ -12,7 +12,7 @@
 #include "symbolizer/flame/label.h"
 #include "symbolizer/query/frame_label.h"
 #include "symbolizer/query/unresolved.h"
-#include "symbolizer/symbols/symbol_layout.h"
+#include "symbolizer/symbols/table/symbol_layout.h"
 
 /*
  *   stacks[n_stacks]          the different stacks of the items, by id

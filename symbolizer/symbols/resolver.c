@@ -12,7 +12,7 @@
 
 #include "common/hash_table.h"
 #include "common/vec.h"
-#include "symbolizer/symbols/symbol_layout.h"
+#include "symbolizer/symbols/table/symbol_layout.h"
 
 struct resolver {
 	struct table_cache *tables;

@@ -8,7 +8,7 @@
  */
 
 #include "common/arena.h"
-#include "symbolizer/symbols/table_cache.h"
+#include "symbolizer/symbols/cache/table_cache.h"
 
 struct resolver;
 

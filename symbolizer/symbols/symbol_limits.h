@@ -45,3 +45,6 @@
 
 /* A flat table. That of ceph-osd has 58 MB. */
 #define SYMBOL_FLAT_MAX_BYTES (4 * GIB)
+
+/* Buffer for the sentence that says why a file, or a part of it, cannot be used. */
+#define SYMBOL_COMPILE_MESSAGE_SIZE 240

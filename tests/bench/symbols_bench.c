@@ -21,10 +21,10 @@
 
 #include "common/file.h"
 #include "common/scoped.h"
-#include "symbolizer/symbols/symbol_compile.h"
-#include "symbolizer/symbols/symbol_file.h"
+#include "symbolizer/symbols/compile/symbol_compile.h"
 #include "symbolizer/symbols/symbol_limits.h"
-#include "symbolizer/symbols/symbol_pack.h"
+#include "symbolizer/symbols/table/symbol_file.h"
+#include "symbolizer/symbols/table/symbol_pack.h"
 
 /* As many addresses as one query asks for at once. */
 #define BATCH 4096

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz-libs: symbolizer_symbols */
+/* fuzz-libs: symbols_compile */
 #include "common/scoped.h"
-#include "symbolizer/symbols/demangle.h"
+#include "symbolizer/symbols/compile/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

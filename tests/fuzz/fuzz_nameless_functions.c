@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz-libs: symbolizer_symbols */
+/* fuzz-libs: symbols_elf */
 #include <elf.h>
 
-#include "symbolizer/symbols/nameless_functions.h"
-#include "symbolizer/symbols/symbol_compile.h"
+#include "symbolizer/symbols/elf/nameless_functions.h"
+#include "symbolizer/symbols/symbol_limits.h"
 
 #define CODE_START UINT64_C(0x1000)
 #define CODE_END   UINT64_C(0x200000)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz-libs: symbolizer_symbols */
+/* fuzz-libs: symbols_compile */
 #include <sys/mman.h>
 
 #include "common/file.h"
-#include "symbolizer/symbols/symbol_compile.h"
-#include "symbolizer/symbols/symbol_file.h"
-#include "symbolizer/symbols/symbol_pack.h"
+#include "symbolizer/symbols/compile/symbol_compile.h"
+#include "symbolizer/symbols/table/symbol_file.h"
+#include "symbolizer/symbols/table/symbol_pack.h"
 
 /* A few KiB of ELF do not make more. */
 #define FLAT_MAX_BYTES (256 * MIB)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz-libs: symbolizer_symbols */
+/* fuzz-libs: symbols_table */
 #include <stdlib.h>
 
-#include "symbolizer/symbols/symbol_file.h"
-#include "symbolizer/symbols/symbol_layout.h"
+#include "symbolizer/symbols/table/symbol_file.h"
+#include "symbolizer/symbols/table/symbol_layout.h"
 
 /* Every chain ends, and every text can be read. */
 static void read_all(const struct symbol_file *file)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz-libs: symbolizer_symbols */
+/* fuzz-libs: symbols_compile */
 #include <elf.h>
 
-#include "symbolizer/symbols/go_table.h"
+#include "symbolizer/symbols/compile/go_table.h"
 #include "symbolizer/symbols/symbol_limits.h"
 
 #define TEXT_ADDRESS   0x401000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz-libs: symbolizer_symbols */
-#include "symbolizer/symbols/symbol_file.h"
-#include "symbolizer/symbols/symbol_pack.h"
+/* fuzz-libs: symbols_table */
+#include "symbolizer/symbols/table/symbol_file.h"
+#include "symbolizer/symbols/table/symbol_pack.h"
 
 #define FLAT_MAX_BYTES (64 * MIB)
 

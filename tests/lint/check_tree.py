@@ -49,7 +49,15 @@ MAY_INCLUDE = {
     "symbolizer/store": ["common"],
     "symbolizer/flame": ["common"],
     "symbolizer/debuginfo": ["symbolizer/store", "common"],
-    "symbolizer/symbols": ["symbolizer/debuginfo", "symbolizer/store/sqlite_db.h", "common"],
+    "symbolizer/symbols/table": ["common"],
+    "symbolizer/symbols/elf": ["symbolizer/symbols/table", "symbolizer/symbols/symbol_limits.h", "common"],
+    "symbolizer/symbols/dwarf": ["symbolizer/symbols/elf", "symbolizer/symbols/table",
+                                 "symbolizer/symbols/symbol_limits.h", "common"],
+    "symbolizer/symbols/compile": ["symbolizer/symbols/dwarf", "symbolizer/symbols/elf", "symbolizer/symbols/table",
+                                   "symbolizer/symbols/symbol_limits.h", "common"],
+    "symbolizer/symbols/cache": ["symbolizer/symbols/compile", "symbolizer/symbols/table", "symbolizer/debuginfo",
+                                 "symbolizer/store/sqlite_db.h", "common"],
+    "symbolizer/symbols": ["symbolizer/symbols/cache", "symbolizer/symbols/table", "common"],
     "symbolizer/ingest": ["symbolizer/store", "symbolizer/debuginfo", "common", "proto"],
     "symbolizer/query/filter": ["symbolizer/store", "common"],
     "symbolizer/query": ["symbolizer/query/filter", "symbolizer/store", "symbolizer/symbols", "symbolizer/flame",
@@ -76,8 +84,8 @@ BANNED = {
 
 # (function, file): why it is right there.
 BANNED_EXCEPT = {
-    ("setjmp", "symbolizer/symbols/demangle.c"): "the demanglers' callbacks have no other way to stop them",
-    ("longjmp", "symbolizer/symbols/demangle.c"): "the demanglers' callbacks have no other way to stop them",
+    ("setjmp", "symbolizer/symbols/compile/demangle.c"): "the demanglers' callbacks have no other way to stop them",
+    ("longjmp", "symbolizer/symbols/compile/demangle.c"): "the demanglers' callbacks have no other way to stop them",
 }
 
 # Put together here, so that this file does not find itself.

@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "symbolizer/symbols/table_helper.h"
+#include "symbolizer/symbols/compile/table_helper.h"
 
 __attribute__((constructor)) static void become_a_helper_if_asked(int argc, char **argv)
 {

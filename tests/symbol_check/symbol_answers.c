@@ -16,10 +16,10 @@
 #include <string.h>
 
 #include "common/scoped.h"
-#include "symbolizer/symbols/symbol_compile.h"
-#include "symbolizer/symbols/symbol_file.h"
+#include "symbolizer/symbols/compile/symbol_compile.h"
 #include "symbolizer/symbols/symbol_limits.h"
-#include "symbolizer/symbols/symbol_pack.h"
+#include "symbolizer/symbols/table/symbol_file.h"
+#include "symbolizer/symbols/table/symbol_pack.h"
 
 struct answers {
 	struct symbol_compile_input input;

@@ -5,10 +5,10 @@
  * Compiled symbol tables of files, and what they say of an address as one line of text.
  */
 
-#include "symbolizer/symbols/symbol_compile.h"
-#include "symbolizer/symbols/symbol_file.h"
+#include "symbolizer/symbols/compile/symbol_compile.h"
 #include "symbolizer/symbols/symbol_limits.h"
-#include "symbolizer/symbols/symbol_pack.h"
+#include "symbolizer/symbols/table/symbol_file.h"
+#include "symbolizer/symbols/table/symbol_pack.h"
 #include "tests/unit/symbolizer/symbols/programs.h"
 
 struct compiled {

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two kinds of objects: an entry per identity, which knows what was found there and when it was
+ * looked at last, and a counted table, which outlives its entry while somebody reads it. An entry
+ * is compared with the debuginfo store only when the store's generation has moved, and is `busy`
+ * while one thread does so, or opens a table, without the lock. What takes longer is a job.
+ */
+
+#include "symbolizer/symbols/cache/table_cache.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/log.h"
+#include "symbolizer/symbols/cache/table_cache_private.h"
+#include "symbolizer/symbols/cache/table_sources.h"
+#include "symbolizer/symbols/table/symbol_layout.h"
+
+/* Generations of the store start here at the earliest; an entry with this one is looked at in any
+ * case. */
+#define NEVER_CHECKED UINT64_MAX
+
+uint64_t table_cache_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* ---- entries -----------------------------------------------------------------------------------
+ */
+
+uint64_t table_cache_entry_bytes(const struct cache_entry *entry)
+{
+	return sizeof(*entry) + 2 * sizeof(entry->id) + (entry->cached ? entry->cached->bytes : 0);
+}
+
+void table_cache_set_table(struct table_cache *cache, struct cache_entry *entry,
+			   struct cached_table *cached)
+{
+	struct cached_table *old = entry->cached;
+
+	cache->bytes -= table_cache_entry_bytes(entry);
+	if (old && (!cached || memcmp(&old->name, &cached->name, sizeof(old->name)) != 0))
+		table_files_remove(cache->files, &old->name);
+	cached_table_release(old);
+	entry->cached = cached;
+	cache->n_open += (cached != NULL) - (uint64_t)(old != NULL);
+	cache->bytes += table_cache_entry_bytes(entry);
+}
+
+static void unlink_entry(struct table_cache *cache, struct cache_entry *entry)
+{
+	*(entry->newer ? &entry->newer->older : &cache->newest) = entry->older;
+	*(entry->older ? &entry->older->newer : &cache->oldest) = entry->newer;
+	entry->newer = entry->older = NULL;
+}
+
+static void link_newest(struct table_cache *cache, struct cache_entry *entry)
+{
+	entry->older = cache->newest;
+	*(cache->newest ? &cache->newest->newer : &cache->oldest) = entry;
+	cache->newest = entry;
+}
+
+/* Its file stays: a new start finds it. */
+static void drop_entry(struct table_cache *cache, struct cache_entry *entry)
+{
+	cache->bytes -= table_cache_entry_bytes(entry);
+	cache->n_open -= entry->cached != NULL;
+	unlink_entry(cache, entry);
+	hash_table_remove(cache->entries, &entry->id);
+	cached_table_release(entry->cached);
+	free(entry);
+}
+
+static bool has_too_much(struct table_cache *cache)
+{
+	return cache->bytes + table_files_left_bytes(cache->files) > cache->max_bytes;
+}
+
+/* Files that nobody has asked for since the start were used before all others. */
+static void evict(struct table_cache *cache)
+{
+	struct cache_entry *entry = cache->oldest;
+
+	while (has_too_much(cache) && table_files_remove_left(cache->files) > 0)
+		;
+	while (entry && entry != cache->newest && has_too_much(cache)) {
+		struct cache_entry *newer = entry->newer;
+
+		if (!entry->busy && entry->job == JOB_NONE) {
+			table_cache_set_table(cache, entry, NULL);
+			drop_entry(cache, entry);
+		}
+		entry = newer;
+	}
+}
+
+static int find_or_add(struct table_cache *cache, const struct executable_id *id,
+		       struct cache_entry **ret_entry)
+{
+	struct cache_entry *entry;
+	void *value;
+	int r;
+
+	value = hash_table_find(cache->entries, id);
+	if (value) {
+		*ret_entry = *(struct cache_entry **)value;
+		return 0;
+	}
+
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	r = hash_table_insert(cache->entries, id, &value);
+	if (r < 0) {
+		free(entry);
+		return r;
+	}
+	entry->id = *id;
+	entry->checked_at = NEVER_CHECKED;
+	*(struct cache_entry **)value = entry;
+	cache->bytes += table_cache_entry_bytes(entry);
+	link_newest(cache, entry);
+	*ret_entry = entry;
+	return 0;
+}
+
+/* ---- start and end -----------------------------------------------------------------------------
+ */
+
+static int open_parts(struct table_cache *cache, const struct table_cache_options *options)
+{
+	scoped_free char *folder = NULL;
+	int r;
+
+	if (asprintf(&folder, "%s/symbols", options->folder) < 0)
+		return -ENOMEM;
+	r = hash_table_new(sizeof(struct executable_id), sizeof(struct cache_entry *), 0,
+			   &cache->entries);
+	if (r == 0)
+		r = table_files_open(folder, &cache->files);
+	if (r == 0)
+		r = table_store_open(options->folder, options->clock, options->stored_bytes,
+				     &cache->maker.store);
+	return r == 0 ? table_jobs_start(cache) : r;
+}
+
+static void init_locks(struct table_cache *cache)
+{
+	pthread_condattr_t attributes;
+
+	(void)pthread_condattr_init(&attributes);
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	(void)pthread_mutex_init(&cache->lock, NULL);
+	(void)pthread_cond_init(&cache->changed, &attributes);
+	(void)pthread_cond_init(&cache->wanted, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+}
+
+int table_cache_new(const struct table_cache_options *options, struct table_cache **ret_cache)
+{
+	scoped(table_cache_freep) struct table_cache *cache = calloc(1, sizeof(*cache));
+	int r;
+
+	if (!cache)
+		return -ENOMEM;
+	cache->max_bytes = options->max_bytes;
+	cache->maker = (struct table_maker){
+		.debuginfo = options->debuginfo,
+		.clock = options->clock,
+		.program = options->helper,
+		.stop_fd = -1,
+	};
+	init_locks(cache);
+	r = open_parts(cache, options);
+	if (r < 0)
+		return r;
+	*ret_cache = take_ptr(cache);
+	return 0;
+}
+
+struct table_cache *table_cache_free(struct table_cache *cache)
+{
+	if (!cache)
+		return NULL;
+
+	table_jobs_stop(cache);
+	while (cache->oldest)
+		drop_entry(cache, cache->oldest);
+	(void)table_store_free(cache->maker.store);
+	(void)table_files_free(cache->files);
+	hash_table_free(cache->entries);
+	(void)pthread_cond_destroy(&cache->wanted);
+	(void)pthread_cond_destroy(&cache->changed);
+	(void)pthread_mutex_destroy(&cache->lock);
+	free(cache);
+	return NULL;
+}
+
+/* ---- looking -----------------------------------------------------------------------------------
+ */
+
+/* What a look at the stores gave. */
+struct finding {
+	struct stored_table row;
+	bool has_sources;
+	bool wants_job;
+	bool ask_again;
+	struct cached_table *cached; /* a table that is not the entry's yet */
+};
+
+static bool is_due(struct table_cache *cache, const struct stored_table *row)
+{
+	return clock_wall_ns(cache->maker.clock) >= table_retry_wall_ns(row);
+}
+
+/* Whether @row is what these sources give: then there is nothing to do. */
+static bool is_answer(struct table_cache *cache, const struct stored_table *row,
+		      const struct table_sources *sources)
+{
+	return row->layout_version == SYMBOL_LAYOUT_VERSION &&
+	       table_sources_equal(&row->sources, sources) &&
+	       (row->outcome != HELPER_DIED || !is_due(cache, row));
+}
+
+static int look(struct table_cache *cache, const struct executable_id *id,
+		const struct cached_table *open, struct finding *finding)
+{
+	struct table_sources sources = {};
+	int r = 0;
+
+	/* Nothing is known yet. */
+	if (finding->row.layout_version == 0)
+		r = table_store_find(cache->maker.store, id, &finding->row);
+	if (r >= 0)
+		r = table_sources_find(cache->maker.debuginfo, id, &finding->row.alt_id, &sources);
+	if (r < 0)
+		return r;
+	finding->has_sources = r > 0;
+	if (!open) {
+		r = cached_table_of_row(cache->files, cache->maker.store, id, &finding->row,
+					&finding->cached);
+		if (r < 0)
+			return r;
+		/* Damaged, driven out by others, or of another version. */
+		if (r == 0 && finding->row.stored_bytes > 0)
+			finding->row.layout_version = 0;
+		if (r == 0)
+			finding->row.stored_bytes = 0;
+	}
+	finding->wants_job = finding->has_sources && !is_answer(cache, &finding->row, &sources);
+	return 0;
+}
+
+void table_cache_reset(struct table_cache *cache, struct cache_entry *entry)
+{
+	table_cache_set_table(cache, entry, NULL);
+	entry->row = (struct stored_table){};
+	entry->state = TABLE_NONE;
+	entry->checked_at = NEVER_CHECKED;
+	entry->forgotten = false;
+}
+
+static void install(struct table_cache *cache, struct cache_entry *entry,
+		    const struct finding *finding)
+{
+	if (entry->forgotten) {
+		cached_table_release(finding->cached);
+		table_cache_reset(cache, entry);
+		return;
+	}
+	entry->row = finding->row;
+	if (finding->cached)
+		table_cache_set_table(cache, entry, finding->cached);
+	if (!finding->has_sources)
+		entry->state = entry->cached ? TABLE_READY : TABLE_NONE;
+	else if (finding->row.layout_version != 0 && finding->row.outcome != HELPER_MADE_TABLE)
+		entry->state = TABLE_FAILED;
+	else
+		entry->state = TABLE_READY;
+	if (finding->wants_job)
+		table_jobs_add(cache, entry);
+}
+
+static void look_failed(struct cache_entry *entry, int error)
+{
+	char id_text[EXECUTABLE_ID_TEXT_SIZE];
+
+	executable_id_format(&entry->id, id_text);
+	log_warn_errno(error,
+		       "cannot look for the debuginfo of '%s', its frames stay without names: %m",
+		       id_text);
+	entry->state = TABLE_FAILED;
+	(void)snprintf(entry->row.why, sizeof(entry->row.why), "not now: %s", strerror(-error));
+}
+
+/* Looks at the stores without the lock, which is held before and after. */
+static int refresh(struct table_cache *cache, struct cache_entry *entry)
+{
+	struct finding finding = { .row = entry->row };
+	struct cached_table *open = entry->cached;
+	uint64_t generation;
+	int r;
+
+	entry->busy = true;
+	(void)pthread_mutex_unlock(&cache->lock);
+	generation = debuginfo_generation(cache->maker.debuginfo);
+	r = look(cache, &entry->id, open, &finding);
+	(void)pthread_mutex_lock(&cache->lock);
+
+	entry->busy = false;
+	entry->checked_at = generation;
+	entry->checked_wall_ns = clock_wall_ns(cache->maker.clock);
+	entry->ask_again = r < 0;
+	if (r == 0)
+		install(cache, entry, &finding);
+	else if (r != -ENOMEM)
+		look_failed(entry, r);
+	(void)pthread_cond_broadcast(&cache->changed);
+	return r == -ENOMEM ? r : 0;
+}
+
+static bool is_stale(struct table_cache *cache, const struct cache_entry *entry)
+{
+	return entry->checked_at == NEVER_CHECKED ||
+	       entry->checked_at < debuginfo_generation(cache->maker.debuginfo) ||
+	       (entry->state == TABLE_FAILED && is_due(cache, &entry->row));
+}
+
+/* ---- borrowing ---------------------------------------------------------------------------------
+ */
+
+/* Until something has changed or @until_ns; false: it is past that. */
+static bool wait_until(struct table_cache *cache, uint64_t until_ns)
+{
+	const struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
+					.tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
+
+	if (table_cache_now_ns() >= until_ns)
+		return false;
+	(void)pthread_cond_timedwait(&cache->changed, &cache->lock, &until);
+	return true;
+}
+
+/* The entry of @id as up to date as it gets within the time. With the lock. */
+static int find_current(struct table_cache *cache, const struct executable_id *id,
+			uint64_t patience_ns, struct cache_entry **ret_entry)
+{
+	const uint64_t deadline_ns = table_cache_now_ns() + patience_ns;
+	bool looked = false;
+
+	for (;;) {
+		struct cache_entry *entry;
+		int r = find_or_add(cache, id, &entry);
+
+		if (r < 0)
+			return r;
+		/* The entry may be gone when a wait is over: it is looked up again. */
+		if (entry->busy) {
+			(void)pthread_cond_wait(&cache->changed, &cache->lock);
+			continue;
+		}
+		if (entry->job == JOB_NONE &&
+		    (looked ? is_stale(cache, entry) && table_cache_now_ns() < deadline_ns
+			    : is_stale(cache, entry) || entry->ask_again)) {
+			looked = true;
+			r = refresh(cache, entry);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (entry->job == JOB_NONE ||
+		    !wait_until(cache, MIN(deadline_ns, entry->job_since_ns + patience_ns))) {
+			*ret_entry = entry;
+			return 0;
+		}
+		looked = true;
+	}
+}
+
+int table_cache_borrow(struct table_cache *cache, const struct executable_id *id,
+		       uint64_t patience_ns, struct table_loan *ret_loan)
+{
+	struct cache_entry *entry = NULL;
+	int r;
+
+	(void)pthread_mutex_lock(&cache->lock);
+	r = find_current(cache, id, patience_ns, &entry);
+	if (r == 0) {
+		*ret_loan = (struct table_loan){
+			.file = entry->cached ? entry->cached->file : NULL,
+			.state = entry->state,
+			.pending = entry->job != JOB_NONE,
+			.cached = entry->cached,
+		};
+		memcpy(ret_loan->why, entry->row.why, sizeof(ret_loan->why));
+		if (entry->cached)
+			entry->cached->references++;
+		unlink_entry(cache, entry);
+		link_newest(cache, entry);
+		evict(cache);
+	}
+	(void)pthread_mutex_unlock(&cache->lock);
+	return r;
+}
+
+void table_cache_give_back(struct table_cache *cache, struct table_loan *loan)
+{
+	if (!loan->cached)
+		return;
+	(void)pthread_mutex_lock(&cache->lock);
+	cached_table_release(loan->cached);
+	(void)pthread_mutex_unlock(&cache->lock);
+	*loan = (struct table_loan){};
+}
+
+int table_cache_forget(struct table_cache *cache, const struct executable_id *id)
+{
+	struct cache_entry **value;
+	int r;
+
+	r = table_store_remove(cache->maker.store, id);
+	(void)pthread_mutex_lock(&cache->lock);
+	value = hash_table_find(cache->entries, id);
+	if (value && ((*value)->busy || (*value)->job != JOB_NONE)) {
+		(*value)->forgotten = true;
+	} else if (value) {
+		table_cache_set_table(cache, *value, NULL);
+		drop_entry(cache, *value);
+	}
+	(void)pthread_mutex_unlock(&cache->lock);
+	return MIN(r, 0);
+}
+
+/* ---- what is known -----------------------------------------------------------------------------
+ */
+
+int table_cache_status(struct table_cache *cache, const struct executable_id *id,
+		       struct table_status *ret_status)
+{
+	struct cache_entry *entry;
+	int r;
+
+	(void)pthread_mutex_lock(&cache->lock);
+	r = find_current(cache, id, 0, &entry);
+	if (r == 0)
+		*ret_status = (struct table_status){
+			.state = entry->state,
+			.pending = entry->job != JOB_NONE,
+			.running = entry->job == JOB_RUNS,
+			.row = entry->row,
+			.checked_wall_ns = entry->checked_wall_ns,
+		};
+	(void)pthread_mutex_unlock(&cache->lock);
+	return r;
+}
+
+struct table_cache_counts table_cache_counts(struct table_cache *cache)
+{
+	struct table_cache_counts counts = {
+		.stored_bytes = table_store_bytes(cache->maker.store),
+		.n_made = atomic_load(&cache->maker.n_made),
+		.n_refused = atomic_load(&cache->maker.n_refused),
+		.n_died = atomic_load(&cache->maker.n_died),
+	};
+
+	(void)pthread_mutex_lock(&cache->lock);
+	counts.bytes = cache->bytes + table_files_left_bytes(cache->files);
+	counts.n_open = cache->n_open;
+	counts.n_pending = cache->n_pending;
+	(void)pthread_mutex_unlock(&cache->lock);
+	return counts;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jobs are entries of the cache in a row, first come, first served. An entry that has one is not
+ * dropped.
+ */
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "common/log.h"
+#include "symbolizer/symbols/cache/table_cache_private.h"
+
+void table_jobs_add(struct table_cache *cache, struct cache_entry *entry)
+{
+	if (entry->job != JOB_NONE)
+		return;
+	entry->job = JOB_WAITS;
+	entry->job_since_ns = table_cache_now_ns();
+	entry->next_job = NULL;
+	*(cache->last_job ? &cache->last_job->next_job : &cache->first_job) = entry;
+	cache->last_job = entry;
+	cache->n_pending++;
+	(void)pthread_cond_signal(&cache->wanted);
+}
+
+static struct cache_entry *take_job(struct table_cache *cache)
+{
+	struct cache_entry *entry = cache->first_job;
+
+	cache->first_job = entry->next_job;
+	if (!cache->first_job)
+		cache->last_job = NULL;
+	entry->next_job = NULL;
+	entry->job = JOB_RUNS;
+	return entry;
+}
+
+/* What a job came to. */
+struct job_result {
+	int r; /* of table_make() */
+	struct made_table made;
+	struct cached_table *cached;
+};
+
+static void run_job(struct table_cache *cache, const struct executable_id *id,
+		    const struct stored_table *before, struct job_result *ret_result)
+{
+	struct job_result *result = ret_result;
+	char id_text[EXECUTABLE_ID_TEXT_SIZE];
+	int r;
+
+	*result = (struct job_result){};
+	result->r = table_make(&cache->maker, id, before, &result->made);
+	if (result->r > 0 && result->made.row.outcome == HELPER_MADE_TABLE) {
+		r = cached_table_of_flat(cache->files, &result->made.row.hash, &result->made.flat,
+					 &result->cached);
+		result->r = r < 0 ? r : result->r;
+	}
+	if (result->r < 0 && result->r != -ECANCELED) {
+		executable_id_format(id, id_text);
+		log_warn_errno(result->r,
+			       "cannot make the symbol table of '%s' now, trying again when it is "
+			       "wanted: %m",
+			       id_text);
+	}
+}
+
+/* With the lock. */
+static void install(struct table_cache *cache, struct cache_entry *entry,
+		    const struct job_result *result, uint64_t generation)
+{
+	entry->job = JOB_NONE;
+	cache->n_pending--;
+	if (entry->forgotten) {
+		cached_table_release(result->cached);
+		(void)table_store_remove(cache->maker.store, &entry->id);
+		table_cache_reset(cache, entry);
+		return;
+	}
+	entry->checked_at = generation;
+	entry->checked_wall_ns = clock_wall_ns(cache->maker.clock);
+	entry->ask_again = result->r < 0;
+	if (result->r < 0) {
+		entry->state = TABLE_FAILED;
+		(void)snprintf(entry->row.why, sizeof(entry->row.why), "not now: %s",
+			       strerror(-result->r));
+		return;
+	}
+	/* The debuginfo went away meanwhile. */
+	if (result->r == 0) {
+		entry->state = entry->cached ? TABLE_READY : TABLE_NONE;
+		return;
+	}
+	entry->row = result->made.row;
+	entry->state = entry->row.outcome == HELPER_MADE_TABLE ? TABLE_READY : TABLE_FAILED;
+	if (result->cached)
+		table_cache_set_table(cache, entry, result->cached);
+}
+
+static void *work(void *arg)
+{
+	struct table_cache *cache = arg;
+
+	(void)pthread_mutex_lock(&cache->lock);
+	for (;;) {
+		struct cache_entry *entry;
+		struct stored_table before;
+		struct job_result result;
+		uint64_t generation;
+
+		while (!cache->stopping && !cache->first_job)
+			(void)pthread_cond_wait(&cache->wanted, &cache->lock);
+		if (cache->stopping)
+			break;
+		entry = take_job(cache);
+		before = entry->row;
+		(void)pthread_mutex_unlock(&cache->lock);
+		/* Before the files are opened: what comes later is noticed at the next use. */
+		generation = debuginfo_generation(cache->maker.debuginfo);
+		run_job(cache, &entry->id, &before, &result);
+		(void)pthread_mutex_lock(&cache->lock);
+		install(cache, entry, &result, generation);
+		(void)pthread_cond_broadcast(&cache->changed);
+	}
+	(void)pthread_mutex_unlock(&cache->lock);
+	return NULL;
+}
+
+int table_jobs_start(struct table_cache *cache)
+{
+	cache->maker.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (cache->maker.stop_fd < 0)
+		return -errno;
+	while (cache->n_threads < MAX_JOBS) {
+		int error = pthread_create(&cache->threads[cache->n_threads], NULL, work, cache);
+
+		if (error != 0)
+			return -error;
+		cache->n_threads++;
+	}
+	return 0;
+}
+
+void table_jobs_stop(struct table_cache *cache)
+{
+	if (cache->maker.stop_fd < 0)
+		return;
+	(void)eventfd_write(cache->maker.stop_fd, 1);
+	(void)pthread_mutex_lock(&cache->lock);
+	cache->stopping = true;
+	(void)pthread_cond_broadcast(&cache->wanted);
+	(void)pthread_mutex_unlock(&cache->lock);
+	while (cache->n_threads > 0)
+		(void)pthread_join(cache->threads[--cache->n_threads], NULL);
+	scoped_close(&cache->maker.stop_fd);
+	cache->maker.stop_fd = -1;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/symbols/cache/table_maker.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/log.h"
+#include "common/sandbox.h"
+#include "symbolizer/symbols/cache/table_sources.h"
+#include "symbolizer/symbols/table/symbol_file.h"
+#include "symbolizer/symbols/table/symbol_layout.h"
+#include "symbolizer/symbols/table/symbol_pack.h"
+
+/* A helper that died may have died of what else went on; a file that kills each must not have one
+ * at work all day. */
+#define FIRST_RETRY_NS  (3600 * NSEC_PER_SEC)
+#define MAX_RETRY_SHIFT 5
+
+/* What this process allots to a table that comes back. That of ceph-osd has a tenth of its file,
+ * compressed ones a half. */
+#define FLAT_BASE_BYTES      (64 * MIB)
+#define FLAT_PER_INPUT_BYTES 4
+
+uint64_t table_retry_wall_ns(const struct stored_table *row)
+{
+	if (row->outcome != HELPER_DIED || row->n_deaths == 0)
+		return UINT64_MAX;
+	return row->tried_wall_ns +
+	       (FIRST_RETRY_NS << MIN(row->n_deaths - 1, (uint32_t)MAX_RETRY_SHIFT));
+}
+
+static void say_lack_once(struct table_maker *maker, unsigned int lacks)
+{
+	if (lacks == 0 || atomic_exchange(&maker->said_lack, true))
+		return;
+	log_warn("this kernel has no %s: symbol tables are compiled behind fewer fences%s",
+		 lacks == SANDBOX_LANDLOCK  ? "Landlock"
+		 : lacks == SANDBOX_SECCOMP ? "seccomp"
+					    : "Landlock and no seccomp",
+		 lacks == SANDBOX_LANDLOCK ? "" : ", upload only files that you trust");
+}
+
+/* Bytes of the helper are trusted as much as the file: what they expand to is checked whole. */
+static int expand(const struct helper_result *result, struct bytes_view *stored,
+		  struct bytes *ret_flat)
+{
+	scoped(symbol_file_freep) struct symbol_file *file = NULL;
+	int r;
+
+	stored->data =
+		mmap(NULL, result->stored_bytes, PROT_READ, MAP_PRIVATE, result->stored_fd, 0);
+	if (stored->data == MAP_FAILED) {
+		stored->data = NULL;
+		return result->stored_bytes == 0 ? -EBADMSG : -errno;
+	}
+	stored->size = result->stored_bytes;
+	r = symbol_unpack(*stored, ret_flat);
+	return r < 0 ? r : symbol_file_open_memory(bytes_view_of(ret_flat), &file);
+}
+
+static void refuse(struct stored_table *row, const char *why)
+{
+	row->outcome = HELPER_REFUSED;
+	(void)snprintf(row->why, sizeof(row->why), "%s", why);
+}
+
+/* A disk that is full costs the next start the time to make the table again. */
+static void put(struct table_maker *maker, const struct executable_id *id, struct stored_table *row,
+		struct bytes_view stored)
+{
+	char id_text[EXECUTABLE_ID_TEXT_SIZE];
+	int r;
+
+	executable_id_format(id, id_text);
+	r = table_store_put(maker->store, id, row, stored);
+	if (r < 0)
+		log_warn_errno(r,
+			       "cannot store the symbol table of '%s', it will be made again after "
+			       "a restart: %m",
+			       id_text);
+	if (row->why[0])
+		log_warn("the debuginfo of '%s' is used in part: %s", id_text, row->why);
+}
+
+static int take_table(struct table_maker *maker, const struct executable_id *id,
+		      const struct helper_result *result, struct made_table *made)
+{
+	struct bytes_view stored = {};
+	int r = expand(result, &stored, &made->flat);
+
+	if (r == -EBADMSG || r == -ESTALE || r == -EFBIG) {
+		refuse(&made->row, r == -EFBIG ? "the table is too large" : "the table is damaged");
+		r = 0;
+	} else if (r == 0) {
+		made->row.symbol_sources = result->report.sources;
+		made->row.n_functions = result->report.n_functions;
+		made->row.n_locations = result->report.n_locations;
+		put(maker, id, &made->row, stored);
+	}
+	if (stored.data)
+		(void)munmap((void *)stored.data, stored.size);
+	return r;
+}
+
+static void put_failure(struct table_maker *maker, const struct executable_id *id,
+			struct stored_table *row)
+{
+	char id_text[EXECUTABLE_ID_TEXT_SIZE];
+	int r;
+
+	executable_id_format(id, id_text);
+	log_warn("cannot make the symbol table of '%s', %s: %s", id_text,
+		 row->stored_bytes > 0 ? "the older one stays" : "its frames stay without names",
+		 row->why);
+	r = table_store_put_failure(maker->store, id, row);
+	if (r < 0)
+		log_warn_errno(r, "cannot remember that '%s' failed, it will be tried again: %m",
+			       id_text);
+}
+
+static int judge(struct table_maker *maker, const struct executable_id *id,
+		 const struct helper_result *result, struct made_table *made)
+{
+	struct stored_table *row = &made->row;
+	int r = 0;
+
+	say_lack_once(maker, result->lacks);
+	row->outcome = result->outcome;
+	(void)snprintf(row->why, sizeof(row->why), "%s", result->why);
+	if (row->outcome == HELPER_MADE_TABLE)
+		r = take_table(maker, id, result, made);
+	if (r < 0)
+		return r;
+	if (row->outcome == HELPER_DIED)
+		row->n_deaths++;
+	else
+		row->n_deaths = 0;
+	if (row->outcome != HELPER_MADE_TABLE)
+		put_failure(maker, id, row);
+	atomic_fetch_add(row->outcome == HELPER_MADE_TABLE ? &maker->n_made
+			 : row->outcome == HELPER_REFUSED  ? &maker->n_refused
+							   : &maker->n_died,
+			 1);
+	return 1;
+}
+
+static int run(struct table_maker *maker, const struct executable_id *id,
+	       const struct table_inputs *inputs, struct made_table *made)
+{
+	const struct helper_job job = {
+		.program = maker->program,
+		.input = inputs->fds,
+		.limits = helper_limits_for(inputs->size_bytes),
+		.stop_fd = maker->stop_fd,
+	};
+	struct helper_result result;
+	int r;
+
+	made->flat = BYTES_INIT(MIN(TABLE_FLAT_MAX_BYTES,
+				    FLAT_BASE_BYTES + FLAT_PER_INPUT_BYTES * inputs->size_bytes));
+	r = helper_run(&job, &result);
+	if (r < 0)
+		return r;
+	r = judge(maker, id, &result, made);
+	helper_result_release(&result);
+	return r;
+}
+
+int table_make(struct table_maker *maker, const struct executable_id *id,
+	       const struct stored_table *before, struct made_table *ret_made)
+{
+	struct table_inputs inputs;
+	int r;
+
+	*ret_made = (struct made_table){ .row = *before };
+	r = table_inputs_open(maker->debuginfo, id, &inputs);
+	if (r > 0) {
+		struct stored_table *row = &ret_made->row;
+
+		if (!table_sources_equal(&row->sources, &inputs.sources) ||
+		    row->layout_version != SYMBOL_LAYOUT_VERSION)
+			row->n_deaths = 0;
+		row->sources = inputs.sources;
+		row->alt_id = inputs.alt_id;
+		row->layout_version = SYMBOL_LAYOUT_VERSION;
+		row->tried_wall_ns = clock_wall_ns(maker->clock);
+		r = run(maker, id, &inputs, ret_made);
+	}
+	table_inputs_release(&inputs);
+	if (r <= 0 || ret_made->row.outcome != HELPER_MADE_TABLE)
+		bytes_release(&ret_made->flat);
+	return r;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libiberty's demanglers, made safe for names that somebody sends. They write through a callback
+ * and cannot be told to stop, and a short name can print for minutes: the callback leaves by
+ * longjmp when the sink is full (neither demangler owns memory at that moment, see
+ * may_hold_memory()). The C++ one refuses names of more than 1024 bytes unless it is told to
+ * recurse without limit, and takes up to about 6 MiB of stack for one of 4 KiB: such names, which
+ * are rare, are demangled on a thread of their own with a stack that is large enough.
+ */
+
+#include "symbolizer/symbols/compile/demangle.h"
+
+#include <ctype.h>
+#include <libiberty/demangle.h>
+#include <pthread.h>
+#include <setjmp.h>
+
+#include "common/scoped.h"
+
+/* Up to here libiberty's own recursion limit (2048 components, two per byte) holds. */
+#define SHORT_NAME_BYTES 1024
+
+/* Four times what the worst name was computed to take: room for a sanitizer's larger frames. */
+#define LARGE_STACK_BYTES (32 * MIB)
+
+#define RUST_HASH_DIGITS 16
+
+struct demangling {
+	char name[MANGLED_NAME_MAX_BYTES + 1];
+	bool rust;
+	bool long_name;
+	bool done;
+	struct bytes sink;
+	jmp_buf full;
+};
+
+static void sink_append(const char *text, size_t length, void *arg)
+{
+	struct demangling *demangling = arg;
+
+	if (bytes_append(&demangling->sink, text, length) < 0)
+		longjmp(demangling->full, 1);
+}
+
+static void run_demangler(struct demangling *demangling)
+{
+	int options = demangling->long_name ? DMGL_NO_RECURSE_LIMIT : DMGL_NO_OPTS;
+
+	if (setjmp(demangling->full) != 0) {
+		demangling->done = false;
+		return;
+	}
+	if (demangling->rust)
+		demangling->done = rust_demangle_callback(demangling->name, DMGL_NO_OPTS,
+							  sink_append, demangling);
+	else
+		demangling->done = cplus_demangle_v3_callback(demangling->name, options,
+							      sink_append, demangling);
+}
+
+static void *run_on_large_stack(void *arg)
+{
+	run_demangler(arg);
+	return NULL;
+}
+
+static void run_in_thread(struct demangling *demangling)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	if (pthread_attr_init(&attributes) != 0)
+		return;
+	if (pthread_attr_setstacksize(&attributes, LARGE_STACK_BYTES) == 0 &&
+	    pthread_create(&thread, &attributes, run_on_large_stack, demangling) == 0)
+		(void)pthread_join(thread, NULL);
+	(void)pthread_attr_destroy(&attributes);
+}
+
+/*
+ * Rust's demangler allocates while it prints a punycode identifier; leaving it then would leak.
+ * Only back references
+ * ('B') make output grow beyond its input, so that names with both are left as they are.
+ */
+static bool may_hold_memory(const char *name, size_t length)
+{
+	if (length < 2 || name[1] != 'R' || !memchr(name, 'B', length))
+		return false;
+	for (size_t i = 0; i + 1 < length; i++) {
+		if (name[i] == 'u' && isdigit((unsigned char)name[i + 1]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Rust's demangler counts the lifetimes that a binder names one by one, also where it prints none
+ * of them and nobody can stop it; as many as 64 bits hold would take it years. A binder ("G", a
+ * base-62 number, "_") stands behind the "F" of a function or the "D" of a trait object only. Names
+ * with more than 63 lifetimes are left as they are; so is one whose identifier happens to look like
+ * that.
+ */
+static bool binds_many_lifetimes(const char *name, size_t length)
+{
+	for (size_t i = 0; i + 1 < length; i++) {
+		size_t end = i + 2;
+
+		if ((name[i] != 'F' && name[i] != 'D') || name[i + 1] != 'G')
+			continue;
+		while (end < length && isalnum((unsigned char)name[end]))
+			end++;
+		if (end - (i + 2) > 1 && end < length && name[end] == '_')
+			return true;
+		i = end - 1; /* what else begins in between ends there too */
+	}
+	return false;
+}
+
+/* Appends the demangled form of @name: 1 done, 0 not a name that can be demangled, -ENOMEM, -EFBIG.
+ */
+static int demangle(struct bytes *out, const char *name, size_t length, bool rust)
+{
+	scoped_free struct demangling *demangling = NULL;
+	int r = 0;
+
+	if (length > MANGLED_NAME_MAX_BYTES ||
+	    (rust && (may_hold_memory(name, length) || binds_many_lifetimes(name, length))))
+		return 0;
+	/* Not cleared: it is most of what a short name costs. */
+	demangling = malloc(sizeof(*demangling));
+	if (!demangling)
+		return -ENOMEM;
+
+	memcpy(demangling->name, name, length);
+	demangling->name[length] = '\0';
+	demangling->done = false;
+	demangling->rust = rust;
+	demangling->long_name = length > SHORT_NAME_BYTES;
+	demangling->sink = BYTES_INIT(DEMANGLED_NAME_MAX_BYTES);
+	if (demangling->long_name)
+		run_in_thread(demangling);
+	else
+		run_demangler(demangling);
+
+	if (demangling->done && demangling->sink.size > 0) {
+		r = bytes_append(out, demangling->sink.data, demangling->sink.size);
+		r = r < 0 ? r : 1;
+	}
+	bytes_release(&demangling->sink);
+	return r;
+}
+
+/* Length of a legacy Rust name "_ZN...17h<16 hex digits>E", which C++ demanglers take for one of
+ * theirs; or 0. */
+static size_t rust_legacy_length(const char *name, size_t length)
+{
+	const char *hash = memmem(name, length, "17h", 3);
+
+	while (hash) {
+		size_t rest = length - (size_t)(hash - name) - 3;
+		size_t digits = 0;
+
+		while (digits < rest && digits < RUST_HASH_DIGITS &&
+		       isxdigit((unsigned char)hash[3 + digits]))
+			digits++;
+		if (digits == RUST_HASH_DIGITS && rest > digits && hash[3 + digits] == 'E')
+			return (size_t)(hash - name) + 3 + RUST_HASH_DIGITS + 1;
+		hash = memmem(hash + 3, rest, "17h", 3);
+	}
+	return 0;
+}
+
+/* The end of what a demangler understands; a clone's suffix begins there. */
+static size_t mangled_length(const char *name, size_t length, bool *ret_rust)
+{
+	size_t rust_length = 0;
+	const char *dot;
+
+	*ret_rust = name[1] == 'R';
+	if (length > 3 && strncmp(name, "_ZN", 3) == 0)
+		rust_length = rust_legacy_length(name, length);
+	if (rust_length > 0) {
+		*ret_rust = true;
+		return rust_length;
+	}
+	dot = memchr(name, '.', length);
+	return dot ? (size_t)(dot - name) : length;
+}
+
+/* Length of @name without "@VERSION", "@@VERSION" and ".llvm.NUMBER". */
+static size_t plain_length(const char *name, size_t length)
+{
+	const char *llvm = memmem(name, length, ".llvm.", 6);
+	size_t end = llvm ? (size_t)(llvm - name) : length;
+	const char *at = memchr(name, '@', end);
+
+	if (llvm && strspn(llvm + 6, "0123456789") != length - end - 6)
+		end = length;
+	if (!at || at == name)
+		return end;
+	for (const char *c = at; c < name + end; c++) {
+		/* A path, as in Go's "module@v1/package.Function", is no version. */
+		if (!isalnum((unsigned char)*c) && !strchr("@._", *c))
+			return end;
+	}
+	return (size_t)(at - name);
+}
+
+static int append_plain(struct bytes *out, const char *linkage_name, size_t length)
+{
+	char name[MANGLED_NAME_MAX_BYTES + 1];
+	size_t mangled;
+	bool rust;
+	int r = 0;
+
+	memcpy(name, linkage_name, length);
+	name[length] = '\0';
+	length = plain_length(name, length);
+	name[length] = '\0';
+
+	if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0)
+		return bytes_append(out, name, length);
+
+	mangled = mangled_length(name, length, &rust);
+	r = demangle(out, name, mangled, rust);
+	if (r == 0 && mangled < length) {
+		/* The dot was part of the name. */
+		mangled = length;
+		r = demangle(out, name, mangled, rust);
+	}
+	if (r < 0)
+		return r;
+	return bytes_append(out, name + (r > 0 ? mangled : 0), r > 0 ? length - mangled : length);
+}
+
+int demangle_append(struct bytes *out, const char *linkage_name, size_t length)
+{
+	static const char stub[] = "@plt";
+	const size_t stub_length = sizeof(stub) - 1;
+	int r;
+
+	length = strnlen(linkage_name, MIN(length, (size_t)MANGLED_NAME_MAX_BYTES));
+	if (length <= stub_length ||
+	    memcmp(linkage_name + length - stub_length, stub, stub_length) != 0)
+		return append_plain(out, linkage_name, length);
+	r = append_plain(out, linkage_name, length - stub_length);
+	return r < 0 ? r : bytes_append(out, stub, stub_length);
+}

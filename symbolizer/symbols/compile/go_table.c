@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each function has small tables from pc to value: file, line, and the node of its inline tree. All
+ * three are walked together, piece by piece. What a node was inlined into is found at its parent
+ * pc, as Go's runtime does it.
+ */
+
+#include "symbolizer/symbols/compile/go_table.h"
+
+#include <string.h>
+
+#include "common/hash_table.h"
+#include "symbolizer/symbols/compile/go_file.h"
+#include "symbolizer/symbols/dwarf/dwarf_cursor.h"
+#include "symbolizer/symbols/symbol_limits.h"
+
+/* Positions in a function's lists of tables. */
+#define PCDATA_INLINE_TREE   2
+#define FUNCDATA_INLINE_TREE 3
+
+#define NO_OFFSET UINT32_MAX
+
+/* A table of a binary is walked for one function only; hostile ones share one among all. */
+#define STEPS_A_BYTE 16
+
+VEC_DEFINE(caller_vec, uint32_t);
+
+struct go_function {
+	uint32_t start; /* pcs from text on */
+	uint32_t end;
+	uint32_t name;
+	uint32_t files;
+	uint32_t lines;
+	uint32_t inlined; /* table of nodes, or 0 */
+	uint32_t tree;    /* offset, or NO_OFFSET */
+	uint32_t unit;
+};
+
+struct go_reading {
+	struct go_file file;
+	struct table_builder *builder;
+	const struct code_section_vec *code;
+	struct hash_table *names;  /* offset -> function */
+	struct hash_table *paths;  /* offset -> path */
+	struct caller_vec callers; /* of each node of the function, or CALLER_NOT_MADE */
+	struct go_function function;
+	uint64_t steps_left;
+};
+
+#define CALLER_NOT_MADE (UINT32_MAX - 1)
+#define NODES_MAX       (1u << 20)
+
+/* A table from pc to value, while it is walked. */
+struct go_values {
+	struct dwarf_cursor cursor;
+	int32_t value; /* up to @end */
+	uint32_t end;
+	bool is_first;
+};
+
+static void values_next(struct go_reading *reading, struct go_values *values)
+{
+	uint64_t delta = dwarf_uleb(&values->cursor);
+	uint64_t end;
+
+	if (reading->steps_left == 0 || values->cursor.failed ||
+	    (delta == 0 && !values->is_first)) {
+		values->value = -1;
+		values->end = UINT32_MAX;
+		return;
+	}
+	reading->steps_left--;
+	values->is_first = false;
+	end = dwarf_uleb(&values->cursor) & UINT32_MAX;
+	end = values->end + end * reading->file.quantum;
+	values->value = (int32_t)((uint32_t)values->value + (uint32_t)zigzag_decode(delta));
+	values->end = (uint32_t)MIN(end, (uint64_t)UINT32_MAX);
+}
+
+static void values_open(struct go_reading *reading, uint32_t table, struct go_values *values)
+{
+	*values = (struct go_values){
+		.cursor = dwarf_cursor_at(reading->file.values, table),
+		.value = -1,
+		.end = reading->function.start,
+		.is_first = true,
+	};
+	if (table == 0)
+		values->end = UINT32_MAX;
+	else
+		values_next(reading, values);
+}
+
+static void values_seek(struct go_reading *reading, struct go_values *values, uint32_t pc)
+{
+	while (values->end <= pc && values->end != UINT32_MAX)
+		values_next(reading, values);
+}
+
+static int32_t value_at(struct go_reading *reading, uint32_t table, uint32_t pc)
+{
+	struct go_values values;
+
+	values_open(reading, table, &values);
+	values_seek(reading, &values, pc);
+	return values.value;
+}
+
+static int function_named(struct go_reading *reading, uint32_t name, uint32_t *ret_function)
+{
+	const char *text = dwarf_text_at(reading->file.names, name);
+	void *value;
+	int r;
+
+	*ret_function = SYMBOL_NONE;
+	if (!text || text[0] == '\0')
+		return 0;
+	r = hash_table_insert(reading->names, &name, &value);
+	if (r > 0)
+		r = table_builder_named(reading->builder, text, value);
+	if (r < 0)
+		return r;
+	memcpy(ret_function, value, sizeof(*ret_function));
+	return 0;
+}
+
+/* Path of file @number of the function's unit. */
+static int path_of(struct go_reading *reading, int32_t number, uint32_t *ret_path)
+{
+	const uint64_t index = (uint64_t)reading->function.unit + (uint32_t)number;
+	struct dwarf_cursor cursor = dwarf_cursor_at(reading->file.units, index * 4);
+	const uint32_t offset = dwarf_u32(&cursor);
+	const char *text;
+	void *value;
+	int r;
+
+	*ret_path = SYMBOL_NONE;
+	if (number < 0 || cursor.failed || offset == NO_OFFSET)
+		return 0;
+	text = dwarf_text_at(reading->file.files, offset);
+	if (!text || text[0] == '\0')
+		return 0;
+	r = hash_table_insert(reading->paths, &offset, &value);
+	if (r > 0)
+		r = string_table_intern(reading->builder->paths, text, strlen(text), value);
+	if (r < 0)
+		return r == -ENOSPC ? -EFBIG : r;
+	memcpy(ret_path, value, sizeof(*ret_path));
+	return 0;
+}
+
+struct go_node {
+	uint32_t name;
+	uint32_t parent_pc; /* from the function's start on */
+};
+
+static bool node_at(const struct go_reading *reading, int32_t number, struct go_node *ret_node)
+{
+	const bool is_1_20 = reading->file.is_1_20;
+	const uint64_t size = is_1_20 ? 16 : 20;
+	struct dwarf_cursor cursor;
+
+	if (number < 0 || (uint32_t)number >= NODES_MAX || reading->function.tree == NO_OFFSET)
+		return false;
+	cursor = dwarf_cursor_at(reading->file.trees,
+				 reading->function.tree + (uint64_t)number * size);
+	dwarf_skip(&cursor, is_1_20 ? 4 : 12);
+	ret_node->name = dwarf_u32(&cursor);
+	ret_node->parent_pc = dwarf_u32(&cursor);
+	return !cursor.failed;
+}
+
+static int location_at(struct go_reading *reading, uint32_t function, int32_t file, int32_t line,
+		       uint32_t caller, uint32_t *ret_location)
+{
+	struct symbol_location location = {
+		.function = function,
+		.line = line > 0 ? (uint32_t)line : 0,
+		.caller = caller,
+	};
+	int r = path_of(reading, file, &location.path);
+
+	return r < 0 ? r
+		     : location_table_add(&reading->builder->locations, &location, ret_location);
+}
+
+static int function_and_caller(struct go_reading *reading, int32_t number, unsigned int depth,
+			       uint32_t *ret_function, uint32_t *ret_caller);
+
+/* The location of the call that node @number stands for. */
+static int call_of(struct go_reading *reading, int32_t number, const struct go_node *node,
+		   unsigned int depth, uint32_t *ret_location)
+{
+	const struct go_function *function = &reading->function;
+	const uint32_t pc = function->start + node->parent_pc;
+	uint32_t outer, caller;
+	int r;
+
+	while (reading->callers.count <= (size_t)number) {
+		r = vec_push(&reading->callers, CALLER_NOT_MADE);
+		if (r < 0)
+			return r;
+	}
+	if (reading->callers.items[number] == CALLER_NOT_MADE) {
+		r = function_and_caller(reading, value_at(reading, function->inlined, pc),
+					depth + 1, &outer, &caller);
+		if (r == 0)
+			r = location_at(reading, outer, value_at(reading, function->files, pc),
+					value_at(reading, function->lines, pc), caller,
+					&reading->callers.items[number]);
+		if (r < 0)
+			return r;
+	}
+	*ret_location = reading->callers.items[number];
+	return 0;
+}
+
+/* Who has the code of node @number (-1: the function itself), and from where it was called. */
+static int function_and_caller(struct go_reading *reading, int32_t number, unsigned int depth,
+			       uint32_t *ret_function, uint32_t *ret_caller)
+{
+	struct go_node node;
+	int r;
+
+	*ret_caller = SYMBOL_NONE;
+	/* A circle is as deep as this lets it be. */
+	if (depth >= SYMBOL_CHAIN_MAX / 2 || !node_at(reading, number, &node))
+		return function_named(reading, reading->function.name, ret_function);
+	r = call_of(reading, number, &node, depth, ret_caller);
+	return r < 0 ? r : function_named(reading, node.name, ret_function);
+}
+
+/* From pcs to offsets in the table that is built. */
+static int add_piece(struct go_reading *reading, uint32_t start, uint32_t end, uint32_t location)
+{
+	const uint64_t base = reading->builder->base;
+	const uint64_t from = reading->file.text + start;
+	const uint64_t to = reading->file.text + end;
+
+	if (from < base || to - base >= UINT32_MAX || !code_section_at(reading->code, from))
+		return 0;
+	return table_builder_add(reading->builder, LAYER_CODE, (uint32_t)(from - base),
+				 (uint32_t)(to - base), location);
+}
+
+static int add_function(struct go_reading *reading)
+{
+	const struct go_function *function = &reading->function;
+	struct go_values files, lines, inlined;
+	uint32_t pc = function->start;
+	int r = 0;
+
+	vec_clear(&reading->callers);
+	location_table_forget(&reading->builder->locations);
+	values_open(reading, function->files, &files);
+	values_open(reading, function->lines, &lines);
+	values_open(reading, function->inlined, &inlined);
+	while (r == 0 && pc < function->end) {
+		uint32_t end, name, caller, location;
+
+		values_seek(reading, &files, pc);
+		values_seek(reading, &lines, pc);
+		values_seek(reading, &inlined, pc);
+		/* Behind the last line there is only what fills up to the next function. */
+		if (function->lines != 0 && lines.end == UINT32_MAX)
+			break;
+		end = MIN(files.end, lines.end);
+		end = MIN(end, inlined.end);
+		end = MIN(end, function->end);
+		r = function_and_caller(reading, inlined.value, 0, &name, &caller);
+		if (r == 0)
+			r = location_at(reading, name, files.value, lines.value, caller, &location);
+		if (r == 0)
+			r = add_piece(reading, pc, end, location);
+		pc = end;
+	}
+	return r < 0 ? r : (reading->steps_left == 0 ? -EFBIG : 0);
+}
+
+/* What the function says of itself, at @offset. */
+static bool read_function(struct go_reading *reading, uint32_t offset)
+{
+	struct go_function *function = &reading->function;
+	struct dwarf_cursor cursor = dwarf_cursor_at(reading->file.functions, offset);
+	uint32_t n_pcdata;
+	uint8_t n_funcdata;
+
+	dwarf_skip(&cursor, 4); /* its start, again */
+	function->name = dwarf_u32(&cursor);
+	dwarf_skip(&cursor, 12); /* arguments, deferreturn, stack */
+	function->files = dwarf_u32(&cursor);
+	function->lines = dwarf_u32(&cursor);
+	n_pcdata = dwarf_u32(&cursor);
+	function->unit = dwarf_u32(&cursor);
+	dwarf_skip(&cursor, reading->file.is_1_20 ? 7 : 3); /* its line, kind and flags */
+	n_funcdata = dwarf_u8(&cursor);
+	function->inlined = 0;
+	function->tree = NO_OFFSET;
+	if (n_pcdata > PCDATA_INLINE_TREE && n_funcdata > FUNCDATA_INLINE_TREE) {
+		struct dwarf_cursor data = cursor;
+
+		dwarf_skip(&data, PCDATA_INLINE_TREE * 4);
+		function->inlined = dwarf_u32(&data);
+		dwarf_skip(&cursor, ((uint64_t)n_pcdata + FUNCDATA_INLINE_TREE) * 4);
+		function->tree = dwarf_u32(&cursor);
+	}
+	return !cursor.failed;
+}
+
+static int read_functions(struct go_reading *reading)
+{
+	struct dwarf_cursor cursor = dwarf_cursor_at(reading->file.functions, 0);
+	uint32_t next = dwarf_u32(&cursor);
+
+	for (uint64_t i = 0; i < reading->file.n_functions; i++) {
+		uint32_t offset;
+		int r;
+
+		reading->function.start = next;
+		offset = dwarf_u32(&cursor);
+		next = dwarf_u32(&cursor);
+		reading->function.end = next;
+		if (cursor.failed || !read_function(reading, offset))
+			return -EBADMSG;
+		r = next > reading->function.start ? add_function(reading) : 0;
+		if (r < 0)
+			return r;
+	}
+	return 1;
+}
+
+int go_table_read(struct elf_image *image, const struct code_section_vec *code,
+		  struct table_builder *builder)
+{
+	struct go_reading reading = { .builder = builder, .code = code };
+	int r = go_file_find(image, &reading.file);
+
+	if (r <= 0)
+		return r;
+	reading.steps_left = STEPS_A_BYTE * reading.file.values.size;
+	r = hash_table_new(sizeof(uint32_t), sizeof(uint32_t), 0, &reading.names);
+	if (r == 0)
+		r = hash_table_new(sizeof(uint32_t), sizeof(uint32_t), 0, &reading.paths);
+	if (r == 0)
+		r = read_functions(&reading);
+	hash_table_free(reading.names);
+	hash_table_free(reading.paths);
+	vec_release(&reading.callers);
+	return r;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Debug sections of object files (kernel modules) hold zeros where addresses and offsets into other
+ * debug sections belong. Addresses in .text become offsets in it, which is how agents count them;
+ * what lies in another section of code is marked as dropped, as a linker marks it.
+ */
+
+#include <elf.h>
+#include <string.h>
+
+#include "symbolizer/symbols/elf/elf_image.h"
+
+/* What linkers write for code that they dropped. */
+#define DROPPED UINT64_MAX
+
+/* Bytes that a relocation of an absolute value takes; 0: none that debug sections need. */
+static size_t absolute_bytes(uint16_t machine, uint32_t type)
+{
+	switch (machine) {
+	case EM_X86_64:
+		if (type == R_X86_64_64)
+			return 8;
+		return type == R_X86_64_32 || type == R_X86_64_32S ? 4 : 0;
+	case EM_386:
+		return type == R_386_32 ? 4 : 0;
+	case EM_AARCH64:
+		if (type == R_AARCH64_ABS64)
+			return 8;
+		return type == R_AARCH64_ABS32 ? 4 : 0;
+	default:
+		return 0;
+	}
+}
+
+static bool is_other_code(const struct elf_image *image, uint32_t index)
+{
+	return index < image->n_sections && index != image->text_index &&
+	       (image->sections[index].flags & SHF_ALLOC);
+}
+
+/* @adds: the addend is what @to holds there. */
+static void apply(struct elf_image *image, struct elf_image_section *symbols,
+		  const struct elf_image_relocation *relocation, bool adds, struct bytes_view to)
+{
+	uint8_t *data = (uint8_t *)to.data;
+	const size_t bytes = absolute_bytes(image->machine, relocation->type);
+	struct elf_image_symbol symbol;
+	uint64_t value = 0;
+
+	if (bytes == 0 || relocation->offset > to.size || bytes > to.size - relocation->offset)
+		return;
+	if (elf_image_symbol(image, symbols, relocation->symbol, &symbol) < 0)
+		return;
+	if (adds)
+		memcpy(&value, data + relocation->offset, bytes);
+	value += symbol.value + (uint64_t)relocation->addend;
+	if (is_other_code(image, symbol.section))
+		value = DROPPED;
+	memcpy(data + relocation->offset, &value, bytes);
+}
+
+static int apply_section(struct elf_image *image, const struct elf_image_section *relocations,
+			 uint8_t *data, size_t size)
+{
+	struct elf_image_relocation relocation;
+	struct elf_image_section *symbols;
+	uint32_t n_symbols;
+	int r;
+
+	if (relocations->link >= image->n_sections)
+		return -EBADMSG;
+	symbols = &image->sections[relocations->link];
+	r = elf_image_symbols(image, symbols, &n_symbols);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; elf_image_relocation(image, relocations, i, &relocation); i++) {
+		if (relocation.symbol < n_symbols)
+			apply(image, symbols, &relocation, relocations->type == SHT_REL,
+			      (struct bytes_view){ data, size });
+	}
+	return 0;
+}
+
+int elf_image_relocate(struct elf_image *image, const struct elf_image_section *section,
+		       uint8_t *data, size_t size)
+{
+	for (uint32_t i = 0; i < image->n_sections; i++) {
+		const struct elf_image_section *relocations = &image->sections[i];
+		int r;
+
+		if ((relocations->type != SHT_RELA && relocations->type != SHT_REL) ||
+		    relocations->info != section->index || (relocations->flags & SHF_COMPRESSED))
+			continue;
+		r = apply_section(image, relocations, data, size);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The bytes of a flat symbol table. Little-endian, as the machines are that this is built for; a
+ * header, and after it without gaps but for alignment to 8 bytes:
+ *
+ *   segments[n_segments]      load segments of the executable: file offset -> ELF address
+ *   pages[n_pages + 1]        pages[p]: how many ranges start below p << page_shift
+ *   starts[n_ranges]          rising; relative to base; the last range is a gap
+ *   location_of[n_ranges]     or SYMBOL_NO_LOCATION
+ *   locations[n_locations]    a caller comes before what was inlined into it
+ *   functions[n_functions]    offsets into texts
+ *   paths[n_paths]            offsets into texts
+ *   nameless[n_nameless]      functions without a name, rising, apart; relative to base
+ *   texts[text_bytes]         each ends in NUL
+ *
+ * Where an array begins follows from the counts alone, so that there are no offsets to distrust.
+ */
+
+#include "common/executable_id.h"
+#include "symbolizer/symbols/table/symbol_file.h"
+
+/* Rises with every change of the layout or of what compilation puts into it. */
+#define SYMBOL_LAYOUT_VERSION 3
+
+#define SYMBOL_FLAT_MAGIC   "HrthSymF"
+#define SYMBOL_STORED_MAGIC "HrthSymS"
+
+/* The longest chain of inlined functions that is kept. Real ones have at most some 60. */
+#define SYMBOL_CHAIN_MAX 256
+
+#define SYMBOL_NONE UINT32_MAX
+
+struct symbol_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t zero;
+	uint64_t checksum; /* XXH3-64 of all that follows this field */
+	uint64_t total_bytes;
+	uint64_t base;
+	uint64_t text;
+	uint64_t text_bytes;
+	uint32_t sources; /* enum symbol_source */
+	uint32_t has_text;
+	uint32_t page_shift;
+	uint32_t n_segments;
+	uint32_t n_pages;
+	uint32_t n_ranges;
+	uint32_t n_locations;
+	uint32_t n_functions;
+	uint32_t n_paths;
+	uint32_t n_nameless;
+	struct executable_id id;
+	uint8_t zeroes[6];
+};
+static_assert(sizeof(struct symbol_header) == 200 && offsetof(struct symbol_header, id) == 96,
+	      "part of the format");
+
+#define SYMBOL_CHECKED_FROM (offsetof(struct symbol_header, checksum) + 8)
+
+struct symbol_segment {
+	uint64_t file_offset;
+	uint64_t elf_addr;
+	uint64_t size;
+};
+
+struct symbol_location {
+	uint32_t function; /* or SYMBOL_NONE: only the line is known */
+	uint32_t path;     /* or SYMBOL_NONE */
+	uint32_t line;
+	uint32_t caller; /* location, or SYMBOL_NONE */
+};
+
+struct symbol_function {
+	uint32_t display; /* text */
+	uint32_t linkage; /* text */
+};
+
+struct symbol_nameless {
+	uint32_t start;
+	uint32_t end; /* exclusive */
+};
+
+/* Where the arrays begin in @flat; computed from its header. */
+struct symbol_arrays {
+	const struct symbol_segment *segments;
+	const uint32_t *pages;
+	const uint32_t *starts;
+	const uint32_t *location_of;
+	const struct symbol_location *locations;
+	const struct symbol_function *functions;
+	const uint32_t *paths;
+	const struct symbol_nameless *nameless;
+	const char *texts;
+};
+
+/* The size that the counts of @header ask for. */
+uint64_t symbol_layout_bytes(const struct symbol_header *header);
+void symbol_layout_arrays(const struct symbol_header *header, const void *flat,
+			  struct symbol_arrays *ret_arrays);
+
+uint64_t symbol_layout_checksum(struct bytes_view flat);
+
+/* Pages so large that some sixteen ranges start in each: a cache line of starts. */
+uint32_t symbol_layout_page_shift(uint32_t last_start, uint32_t n_ranges);
+void symbol_layout_fill_pages(const uint32_t *starts, uint32_t n_ranges, uint32_t page_shift,
+			      uint32_t n_pages, uint32_t *ret_pages);

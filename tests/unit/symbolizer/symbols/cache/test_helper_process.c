@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/symbols/cache/helper_process.h"
+
+#include <libgen.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "common/sandbox.h"
+#include "symbolizer/symbols/table/symbol_file.h"
+#include "symbolizer/symbols/table/symbol_pack.h"
+#include "tests/unit/symbolizer/symbols/programs.h"
+
+/* ---- helpers that do what they should not, by the name that they are started under --------------
+ */
+
+static void open_a_file(void)
+{
+	(void)!open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+}
+
+static void connect_somewhere(void)
+{
+	(void)!socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+static void make_a_process(void)
+{
+	(void)!fork();
+}
+
+static void crash(void)
+{
+	/* A sanitizer would catch it, and say so where nobody reads it. */
+	(void)signal(SIGSEGV, SIG_DFL);
+	(void)raise(SIGSEGV);
+}
+
+static void loop(void)
+{
+	for (volatile unsigned int i = 0;; i++)
+		;
+}
+
+static void sleep_forever(void)
+{
+	(void)pause();
+}
+
+static void write_without_end(void)
+{
+	static char block[64 * 1024];
+
+	while (write(TABLE_HELPER_OUT_FD, block, sizeof(block)) > 0)
+		;
+}
+
+static void say_nothing(void)
+{
+}
+
+static void lie(void)
+{
+	struct table_helper_report report = { .magic = TABLE_HELPER_MAGIC, .result = -EBADMSG };
+
+	memset(report.compile.message, '\n', sizeof(report.compile.message));
+	(void)!write(TABLE_HELPER_OUT_FD, &report, sizeof(report));
+}
+
+static const struct deed {
+	const char *name;
+	void (*act)(void);
+	bool before_sandbox; /* could do nothing inside */
+	enum helper_outcome outcome;
+	const char *why;
+} deeds[] = {
+	{ "opens", open_a_file, false, HELPER_DIED, "SIGSYS" },
+	{ "connects", connect_somewhere, false, HELPER_DIED, "SIGSYS" },
+	{ "forks", make_a_process, false, HELPER_DIED, "SIGSYS" },
+	{ "crashes", crash, true, HELPER_DIED, "SIGSEGV" },
+	{ "loops", loop, false, HELPER_DIED, "more than 1 s of processor time" },
+	{ "sleeps", sleep_forever, true, HELPER_DIED, "not done within 1 s" },
+	{ "writes", write_without_end, false, HELPER_DIED, "the table has more than 1 MiB" },
+	{ "says-nothing", say_nothing, false, HELPER_DIED, "ended without a word" },
+	{ "lies", lie, false, HELPER_REFUSED, "   " },
+};
+
+/* A file descriptor is not one of them where the helper has none. */
+static bool has_only_its_descriptors(void)
+{
+	for (int fd = TABLE_HELPER_FIRST_UNUSED_FD; fd < 256; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0)
+			return false;
+	}
+	return getenv("PATH") == NULL && getenv("HEARTH_SECRET") == NULL;
+}
+
+static void act(const struct deed *deed)
+{
+	const struct sandbox_rules rules = {
+		.out_fd = TABLE_HELPER_OUT_FD,
+		.address_space_bytes = GIB,
+		.written_bytes = MIB,
+		.cpu_s = 1,
+	};
+
+	if (!has_only_its_descriptors())
+		_exit(98);
+	if (!deed->before_sandbox && sandbox_enter(&rules) < 0)
+		_exit(99);
+	deed->act();
+	_exit(0);
+}
+
+__attribute__((constructor)) static void become_a_helper_if_asked(int argc, char **argv)
+{
+	if (!table_helper_is_asked(argc, argv))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(deeds); i++) {
+		if (strcmp(basename(argv[0]), deeds[i].name) == 0)
+			act(&deeds[i]);
+	}
+	_exit(table_helper_main(argc, argv));
+}
+
+/* ---- tests -------------------------------------------------------------------------------------
+ */
+
+static struct helper_job job_with(const char *program, int main_fd)
+{
+	return (struct helper_job){
+		.program = program,
+		.input = { .main_fd = main_fd, .executable_fd = -1, .alt_fd = -1, .split_fd = -1 },
+		.limits = helper_limits_for(MIB),
+		.stop_fd = -1,
+	};
+}
+
+static void a_table_comes_back(void **state)
+{
+	const char *folder = *state;
+	scoped_free char *path = compile(folder, "c", "gcc", "c", program_c, "-O1 -g");
+	scoped_free char *nm = command_text("nm %s", path);
+	scoped(symbol_file_freep) struct symbol_file *file = NULL;
+	struct bytes flat = BYTES_INIT(GIB);
+	scoped_fd int fd = open_file(path);
+	struct helper_job job = job_with("/proc/self/exe", fd);
+	struct helper_result result;
+	struct symbol_frame frame;
+	uint64_t address = address_in(nm, "helper") + 1;
+	uint32_t location;
+	void *stored;
+
+	assert_ok(helper_run(&job, &result));
+	if (result.outcome != HELPER_MADE_TABLE)
+		fail_msg("%s", result.why);
+	assert_int_equal(result.lacks, 0);
+	assert_true(result.report.n_functions > 0);
+	stored = mmap(NULL, result.stored_bytes, PROT_READ, MAP_PRIVATE, result.stored_fd, 0);
+	assert_true(stored != MAP_FAILED);
+	assert_ok(symbol_unpack((struct bytes_view){ stored, result.stored_bytes }, &flat));
+	assert_ok(symbol_file_open_memory(bytes_view_of(&flat), &file));
+	symbol_file_find(file, &address, 1, &location);
+	assert_true(location != SYMBOL_NO_LOCATION);
+	(void)symbol_file_frame(file, location, &frame);
+	assert_string_equal(frame.function, "helper");
+	(void)munmap(stored, result.stored_bytes);
+	file = symbol_file_free(file);
+	bytes_release(&flat);
+	helper_result_release(&result);
+}
+
+/* Long names are demangled on a thread of their own. */
+static void a_name_of_four_kilobytes_is_no_reason_to_die(void **state)
+{
+	const char *folder = *state;
+	char source[8192] = "int f(void) __asm__(\"_ZN";
+	scoped_free char *path = NULL;
+	struct helper_result result;
+	scoped_fd int fd = -1;
+	struct helper_job job;
+
+	for (int i = 0; i < 300; i++)
+		strncat(source, "9namespace", sizeof(source) - strlen(source) - 1);
+	strncat(source, "1fEv\"); int f(void) { return 1; }\n",
+		sizeof(source) - strlen(source) - 1);
+	path = compile(folder, "long.so", "gcc", "c", source, "-shared -fPIC -nostdlib");
+	fd = open_file(path);
+	job = job_with("/proc/self/exe", fd);
+	assert_ok(helper_run(&job, &result));
+	assert_int_equal(result.outcome, HELPER_MADE_TABLE);
+	helper_result_release(&result);
+}
+
+static void what_is_no_elf_file_is_refused(void **state)
+{
+	const char *folder = *state;
+	scoped_free char *path = write_file_in(folder, "text", "not an ELF file", 15);
+	scoped_fd int fd = open_file(path);
+	struct helper_job job = job_with("/proc/self/exe", fd);
+	struct helper_result result;
+
+	assert_ok(helper_run(&job, &result));
+	assert_int_equal(result.outcome, HELPER_REFUSED);
+	assert_non_null(strstr(result.why, "no ELF file"));
+	assert_int_equal(result.stored_fd, -1);
+}
+
+static void every_death_has_its_reason(void **state)
+{
+	const char *folder = *state;
+	scoped_free char *self = realpath("/proc/self/exe", NULL);
+
+	assert_int_equal(setenv("HEARTH_SECRET", "token", 1), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(deeds); i++) {
+		scoped_free char *program = path_in(folder, deeds[i].name);
+		struct helper_job job = job_with(program, -1);
+		struct helper_result result;
+
+		assert_int_equal(symlink(self, program), 0);
+		job.limits.wall_s = deeds[i].act == sleep_forever ? 1 : 60;
+		job.limits.cpu_s = 1;
+		job.limits.written_bytes = MIB;
+		assert_ok(helper_run(&job, &result));
+		if (result.outcome != deeds[i].outcome || !strstr(result.why, deeds[i].why))
+			fail_msg("'%s': %d, %s", deeds[i].name, (int)result.outcome, result.why);
+		assert_null(strchr(result.why, '\n'));
+		assert_int_equal(result.stored_fd, -1);
+	}
+}
+
+static void assert_too_little_memory_is_said(const char *folder)
+{
+	scoped_free char *path = compile(folder, "c", "gcc", "c", program_c, "-O1 -g");
+	scoped_fd int fd = open_file(path);
+	struct helper_job job = job_with("/proc/self/exe", fd);
+	struct helper_result result;
+
+	/* Programs and libraries take some of it; a file that is mapped takes the rest. */
+	assert_int_equal(truncate(path, 256 * MIB), 0);
+	job.limits.address_space_bytes = 128 * MIB;
+	assert_ok(helper_run(&job, &result));
+	assert_int_equal(result.outcome, HELPER_DIED);
+	assert_string_equal(result.why, "it needs more than 128 MiB of memory");
+}
+
+static void too_little_memory_is_said(void **state)
+{
+#if defined(__SANITIZE_ADDRESS__)
+	skip(); /* it reserves terabytes: there is no such limit */
+#endif
+	assert_too_little_memory_is_said(*state);
+}
+
+static void a_program_that_is_not_there_is_our_error(void **state)
+{
+	struct helper_job job = job_with("/nonexistent", -1);
+	struct helper_result result;
+
+	(void)state;
+	assert_errno(helper_run(&job, &result), -ENOENT);
+}
+
+static void *stop_soon(void *arg)
+{
+	assert_int_equal(eventfd_write(*(int *)arg, 1), 0);
+	return NULL;
+}
+
+static void it_stops_when_it_is_told_to(void **state)
+{
+	const char *folder = *state;
+	scoped_free char *self = realpath("/proc/self/exe", NULL);
+	scoped_free char *program = path_in(folder, "sleeps");
+	scoped_fd int stop_fd = eventfd(0, EFD_CLOEXEC);
+	struct helper_job job = job_with(program, -1);
+	struct helper_result result;
+	pthread_t thread;
+
+	assert_int_equal(symlink(self, program), 0);
+	job.stop_fd = stop_fd;
+	assert_int_equal(pthread_create(&thread, NULL, stop_soon, &stop_fd), 0);
+	assert_errno(helper_run(&job, &result), -ECANCELED);
+	(void)pthread_join(thread, NULL);
+}
+
+static void limits_grow_with_the_files(void **state)
+{
+	struct helper_limits small = helper_limits_for(0);
+	struct helper_limits large = helper_limits_for(GIB);
+
+	(void)state;
+	assert_true(small.address_space_bytes > GIB && small.cpu_s > 0 &&
+		    small.wall_s >= small.cpu_s);
+	assert_true(large.address_space_bytes > small.address_space_bytes + GIB);
+	assert_true(large.cpu_s > small.cpu_s && large.wall_s > large.cpu_s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define IN_FOLDER(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+		IN_FOLDER(a_table_comes_back),
+		IN_FOLDER(a_name_of_four_kilobytes_is_no_reason_to_die),
+		IN_FOLDER(what_is_no_elf_file_is_refused),
+		IN_FOLDER(every_death_has_its_reason),
+		IN_FOLDER(too_little_memory_is_said),
+		cmocka_unit_test(a_program_that_is_not_there_is_our_error),
+		IN_FOLDER(it_stops_when_it_is_told_to),
+		cmocka_unit_test(limits_grow_with_the_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flat form: what it answers, and that no byte of it can lead a reader astray. */
+
+#include <inttypes.h>
+
+#include "symbolizer/symbols/table/symbol_layout.h"
+#include "tests/unit/symbolizer/symbols/tables.h"
+
+static void an_address_leads_to_the_range_that_it_lies_in(void **state)
+{
+	scoped_free char *path = compile(*state, "cpp", "g++", "cc", program_cpp, "-O2 -g");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	const struct symbol_file_info *info = symbol_file_info(compiled.file);
+
+	assert_true(info->n_ranges > 100);
+	for (uint32_t i = 0; i < info->n_ranges; i++) {
+		struct symbol_range range;
+		uint64_t addresses[3];
+		uint32_t locations[3];
+
+		symbol_file_range(compiled.file, i, &range);
+		addresses[0] = range.start;
+		addresses[1] = range.start + (range.end - range.start) / 2;
+		addresses[2] = MAX(range.end, range.start + 1) - 1;
+		symbol_file_find(compiled.file, addresses, 3, locations);
+		for (size_t j = 0; j < 3; j++)
+			assert_int_equal(locations[j], range.location);
+	}
+}
+
+static void addresses_outside_of_code_belong_to_nobody(void **state)
+{
+	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	const struct symbol_file_info *info = symbol_file_info(compiled.file);
+	const uint64_t addresses[] = { 0,
+				       1,
+				       info->start - 1,
+				       info->end,
+				       info->end + 1,
+				       UINT32_MAX,
+				       UINT64_C(1) << 32,
+				       UINT64_MAX / 2,
+				       UINT64_MAX };
+	uint32_t locations[ARRAY_SIZE(addresses)];
+
+	symbol_file_find(compiled.file, addresses, ARRAY_SIZE(addresses), locations);
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
+		assert_int_equal(locations[i], SYMBOL_NO_LOCATION);
+}
+
+static void many_addresses_get_the_answers_that_each_gets_alone(void **state)
+{
+	scoped_free char *path = compile(*state, "cpp", "g++", "cc", program_cpp, "-O2 -g");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	const struct symbol_file_info *info = symbol_file_info(compiled.file);
+	uint64_t seed = test_seed();
+	uint64_t addresses[1000];
+	uint32_t together[1000], alone;
+
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
+		addresses[i] =
+			info->start - 50 + next_random(&seed) % (info->end - info->start + 100);
+	symbol_file_find(compiled.file, addresses, ARRAY_SIZE(addresses), together);
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+		symbol_file_find(compiled.file, &addresses[i], 1, &alone);
+		assert_int_equal(together[i], alone);
+	}
+}
+
+static void a_file_offset_becomes_the_elf_address_of_its_segment(void **state)
+{
+	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c,
+					 "-O1 -g -fuse-ld=bfd -Wl,-z,separate-code");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	scoped_free char *line =
+		command_text("readelf -lW %s | grep ' R E ' | awk '{print $2, $3, $5}'", path);
+	uint64_t offset, elf_addr, size, found;
+
+	assert_int_equal(
+		sscanf(line, "%" SCNx64 " %" SCNx64 " %" SCNx64, &offset, &elf_addr, &size), 3);
+	assert_int_equal(symbol_file_offset_to_elf_addr(compiled.file, offset + 5, &found), 1);
+	assert_int_equal(found, elf_addr + 5);
+	assert_int_equal(symbol_file_offset_to_elf_addr(compiled.file, UINT64_MAX, &found), 0);
+}
+
+static int open_bytes(const struct bytes *flat)
+{
+	scoped(symbol_file_freep) struct symbol_file *file = NULL;
+
+	return symbol_file_open_memory(bytes_view_of(flat), &file);
+}
+
+static void every_damaged_byte_is_noticed(void **state)
+{
+	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+
+	for (size_t i = 0; i < compiled.flat.size; i++) {
+		compiled.flat.data[i] ^= 0x40;
+		assert_true(open_bytes(&compiled.flat) < 0);
+		compiled.flat.data[i] ^= 0x40;
+	}
+	assert_int_equal(open_bytes(&compiled.flat), 0);
+}
+
+static void a_table_cut_short_is_refused(void **state)
+{
+	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	const size_t whole = compiled.flat.size;
+
+	for (compiled.flat.size = 0; compiled.flat.size < whole; compiled.flat.size += 7)
+		assert_errno(open_bytes(&compiled.flat), -EBADMSG);
+	compiled.flat.size = whole;
+}
+
+/* What a hostile table may hold, with a checksum that is right. */
+static void write_checksum(struct bytes *flat)
+{
+	struct symbol_header *header = (struct symbol_header *)(void *)flat->data;
+
+	header->checksum = symbol_layout_checksum(bytes_view_of(flat));
+}
+
+enum hostile_change {
+	CALLER_OF_ITSELF,
+	CALLER_BEHIND,
+	FUNCTION_BEYOND,
+	PATH_BEYOND,
+	NAME_BEYOND,
+	PATH_TEXT_BEYOND,
+	TEXT_WITHOUT_END,
+	LOCATION_BEYOND,
+	STARTS_FALL,
+	PAGES_FALL,
+	PAGES_BEYOND,
+	NO_GAP_AT_THE_END,
+	N_HOSTILE_CHANGES,
+};
+
+static void change_table(struct bytes *flat, enum hostile_change change)
+{
+	struct symbol_header *header = (struct symbol_header *)(void *)flat->data;
+	struct symbol_arrays arrays;
+	uint32_t *pages, *starts, *location_of;
+	struct symbol_location *locations;
+
+	symbol_layout_arrays(header, flat->data, &arrays);
+	pages = (uint32_t *)arrays.pages;
+	starts = (uint32_t *)arrays.starts;
+	location_of = (uint32_t *)arrays.location_of;
+	locations = (struct symbol_location *)arrays.locations;
+	switch (change) {
+	case CALLER_OF_ITSELF:
+		locations[3].caller = 3;
+		break;
+	case CALLER_BEHIND:
+		locations[3].caller = 4;
+		break;
+	case FUNCTION_BEYOND:
+		locations[3].function = header->n_functions;
+		break;
+	case PATH_BEYOND:
+		locations[3].path = header->n_paths;
+		break;
+	case NAME_BEYOND:
+		((struct symbol_function *)arrays.functions)[0].linkage =
+			(uint32_t)header->text_bytes;
+		break;
+	case PATH_TEXT_BEYOND:
+		((uint32_t *)arrays.paths)[0] = UINT32_MAX;
+		break;
+	case TEXT_WITHOUT_END:
+		((char *)arrays.texts)[header->text_bytes - 1] = 'x';
+		break;
+	case LOCATION_BEYOND:
+		location_of[0] = header->n_locations;
+		break;
+	case STARTS_FALL:
+		starts[2] = starts[1];
+		break;
+	case PAGES_FALL:
+		pages[1] = header->n_ranges + 1;
+		break;
+	case PAGES_BEYOND:
+		pages[header->n_pages] = header->n_ranges + 1;
+		break;
+	case NO_GAP_AT_THE_END:
+		location_of[header->n_ranges - 1] = 0;
+		break;
+	default:
+		break;
+	}
+	write_checksum(flat);
+}
+
+static void what_a_table_points_to_must_be_there(void **state)
+{
+	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	struct bytes copy = BYTES_INIT(MIB);
+
+	for (int change = 0; change < N_HOSTILE_CHANGES; change++) {
+		bytes_clear(&copy);
+		assert_ok(bytes_append(&copy, compiled.flat.data, compiled.flat.size));
+		write_checksum(&copy);
+		assert_int_equal(open_bytes(&copy), 0);
+		change_table(&copy, (enum hostile_change)change);
+		if (open_bytes(&copy) != -EBADMSG)
+			fail_msg("hostile change %d is accepted", change);
+	}
+	bytes_release(&copy);
+}
+
+static void functions_without_a_name_must_be_apart_and_have_code(void **state)
+{
+	scoped_free char *path = compile(*state, "stripped", "gcc", "c", program_c, "-O1 -s");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	const struct symbol_header *header = (const void *)compiled.flat.data;
+	struct symbol_nameless *nameless, first, second;
+	struct symbol_arrays arrays;
+
+	symbol_layout_arrays(header, compiled.flat.data, &arrays);
+	assert_true(header->n_nameless > 4);
+	nameless = (struct symbol_nameless *)arrays.nameless;
+	first = nameless[0];
+	second = nameless[1];
+
+	nameless[0].end = first.start;
+	write_checksum(&compiled.flat);
+	assert_errno(open_bytes(&compiled.flat), -EBADMSG);
+	nameless[0].end = second.start + 1;
+	write_checksum(&compiled.flat);
+	assert_errno(open_bytes(&compiled.flat), -EBADMSG);
+	nameless[0] = second;
+	nameless[1] = first;
+	write_checksum(&compiled.flat);
+	assert_errno(open_bytes(&compiled.flat), -EBADMSG);
+	nameless[0] = first;
+	nameless[1] = second;
+	write_checksum(&compiled.flat);
+	assert_int_equal(open_bytes(&compiled.flat), 0);
+}
+
+static void a_table_of_another_version_is_to_be_made_anew(void **state)
+{
+	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	struct symbol_header *header = (struct symbol_header *)(void *)compiled.flat.data;
+
+	header->version++;
+	write_checksum(&compiled.flat);
+	assert_errno(open_bytes(&compiled.flat), -ESTALE);
+	header->version--;
+	write_checksum(&compiled.flat);
+}
+
+static void a_table_is_mapped_from_its_file(void **state)
+{
+	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
+	scoped_compiled struct compiled compiled = compiled_of(path);
+	scoped_free char *flat_path =
+		write_file_in(*state, "flat", (char *)compiled.flat.data, compiled.flat.size);
+	scoped(symbol_file_freep) struct symbol_file *file = NULL;
+	scoped_fd int fd = open_file(flat_path);
+
+	assert_ok(symbol_file_open(fd, &file));
+	assert_int_equal(symbol_file_info(file)->n_ranges,
+			 symbol_file_info(compiled.file)->n_ranges);
+	assert_int_equal(symbol_file_info(file)->size_bytes, compiled.flat.size);
+}
+
+#define in_folder(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_folder(an_address_leads_to_the_range_that_it_lies_in),
+		in_folder(addresses_outside_of_code_belong_to_nobody),
+		in_folder(many_addresses_get_the_answers_that_each_gets_alone),
+		in_folder(a_file_offset_becomes_the_elf_address_of_its_segment),
+		in_folder(every_damaged_byte_is_noticed),
+		in_folder(a_table_cut_short_is_refused),
+		in_folder(what_a_table_points_to_must_be_there),
+		in_folder(functions_without_a_name_must_be_apart_and_have_code),
+		in_folder(a_table_of_another_version_is_to_be_made_anew),
+		in_folder(a_table_is_mapped_from_its_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
