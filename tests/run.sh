@@ -264,9 +264,50 @@ begin_e2e_beside_others() {
 	done
 }
 
+# End-to-end tests with an agent that compare no figures with a clock or with the host's CPUs say so ("needs one CPU").
+# As many run at a time as there are CPUs, each pinned to a CPU: neither takes CPU time from the other.
+readonly ONE_CPU='^# This test needs one CPU'
+
+# run_e2e_on CPU: those that nobody has taken yet, one after another.
+run_e2e_on() {
+	local cpu=$1 script name
+	for script in $(grep -lE "$ONE_CPU" tests/e2e/[0-9][0-9]-*.sh); do
+		name=${script##*/}
+		name=e2e/${name%.sh}
+		is_selected "$name" && mkdir "$logs/e2e-taken/${name#e2e/}" 2>/dev/null || continue
+		execute "$name" $E2E_LIMIT_S env HEARTH_BUILD="$e2e_build" \
+			HEARTH_E2E_PORTS="$((20000 + cpu * PORTS)) $PORTS" taskset -c "$cpu" bash "$script"
+	done
+}
+
+run_e2e_by_cpu() {
+	local cpu script name pids=()
+	if [ -z "$list_only" ]; then
+		rm -rf -- "$logs/e2e-taken"
+		mkdir "$logs/e2e-taken"
+		for cpu in $(usable_cpus); do
+			in_background run_e2e_on "$cpu"
+			pids+=("$background_pid")
+		done
+		wait "${pids[@]}"
+	fi
+	for script in $(grep -lE "$ONE_CPU" tests/e2e/[0-9][0-9]-*.sh); do
+		name=${script##*/}
+		name=e2e/${name%.sh}
+		is_selected "$name" || continue
+		if [ -n "$list_only" ]; then printf '%s\n' "$name"; else report "$name" $E2E_LIMIT_S; fi
+	done
+}
+
+# The first eight CPUs that this script may use: more agents side by side would share the ports of others.
+usable_cpus() {
+	awk '/^Cpus_allowed_list:/ { n = split($2, ranges, ","); for (i = 1; i <= n; i++) { m = split(ranges[i], r, "-")
+		for (c = r[1]; c <= r[m]; c++) print c } }' /proc/self/status | head -n 8
+}
+
 run_e2e_alone() {
 	local script name
-	for script in $(grep -LE "$BESIDE" tests/e2e/[0-9][0-9]-*.sh); do
+	for script in $(grep -LE "$BESIDE|$ONE_CPU" tests/e2e/[0-9][0-9]-*.sh); do
 		name=${script##*/}
 		run_test "e2e/${name%.sh}" $E2E_LIMIT_S env HEARTH_BUILD="$e2e_build" bash "$script"
 	done
@@ -345,5 +386,8 @@ if wants e2e; then begin_e2e_beside_others; fi
 report_all
 finish_kernels
 if wants kernels; then run_kernels_test; fi
-if wants e2e; then run_e2e_alone; fi
+if wants e2e; then
+	run_e2e_by_cpu
+	run_e2e_alone
+fi
 finish

@@ -3,6 +3,8 @@
 #
 # The server is killed in the middle of the load and stays away; when it is back, every sample that the agent took is
 # there, once. HEARTH_E2E_LONG=1 keeps it away for 60 s instead of 20.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # With tokens nothing is open but health and the page's files; each token does what its scopes say and no more.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq sha256sum

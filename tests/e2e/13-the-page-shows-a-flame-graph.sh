@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The web page in a real browser, over real data: what it checks is in tests/e2e/page.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq node chromium

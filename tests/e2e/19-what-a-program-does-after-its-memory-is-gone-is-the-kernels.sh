@@ -3,6 +3,8 @@
 #
 # A process that ends gives its memory back, which takes the kernel a while: that time is the process's, in the kernel's
 # functions, and no stack of it is called cut, because there is none left.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

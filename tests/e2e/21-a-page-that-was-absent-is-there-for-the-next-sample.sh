@@ -3,6 +3,8 @@
 #
 # Where no thread can be asked to read its own stack (kernels before 6.18), the agent reads the page that was missing:
 # a stack that is dropped every two seconds is cut once each time, and whole from then on. Without that it never is.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq pgrep

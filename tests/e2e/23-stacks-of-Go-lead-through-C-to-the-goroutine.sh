@@ -3,6 +3,8 @@
 #
 # Go calls C on another stack, and C calls Go back: the stacks are whole, with the frames of both, and end where the
 # goroutine began. Stripped, the same program has the same ends: its rows come from Go's own table of functions.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq go gcc

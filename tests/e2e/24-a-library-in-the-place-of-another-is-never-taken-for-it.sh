@@ -3,6 +3,8 @@
 #
 # A program unloads a library and loads another to the same address, several times a second: no stack has the one where
 # the other was.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

@@ -3,6 +3,8 @@
 #
 # The C library musl has no call frame information and keeps no frame pointers: stacks through it, in callbacks of its
 # qsort, in signal handlers and in threads, end where the program and its threads begin; linked statically or not.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq musl-gcc

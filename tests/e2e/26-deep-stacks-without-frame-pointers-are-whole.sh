@@ -3,6 +3,8 @@
 #
 # Compiled with -O2 -fomit-frame-pointer: 400 levels of recursion with frames of several sizes, two functions that call
 # each other, a frame that is aligned and of variable size. Each stack is the exact sequence of functions, to _start.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"
 
 sample_programs unwound:deep unwound:mutual unwound:realigned

@@ -3,6 +3,8 @@
 #
 # A handler's stack goes on in the code that the signal interrupted: called by raise(), on a stack of its own, and by a
 # timer at any instruction of a program that spends its time in prologues, epilogues and the C library.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"
 
 sample_programs unwound:signal unwound:altstack unwound:interrupt

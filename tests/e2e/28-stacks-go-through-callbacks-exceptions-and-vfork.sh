@@ -3,6 +3,8 @@
 #
 # qsort() calls back; C++ exceptions are thrown through 20 levels, where the time is the runtime's own unwinder's; a
 # child of vfork() runs on its parent's stack.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"
 
 [ -x "$workloads/exceptions" ] || skip "needs g++ when it is built"

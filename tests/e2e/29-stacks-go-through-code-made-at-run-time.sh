@@ -4,6 +4,8 @@
 # Machine code that a program made, without call frame information but with frame pointers, between functions that have
 # the former and not the latter. Code that has a zero where others have the frame pointer is not the end of a stack: what
 # is above it is not known, and the stack says so. A function that a context was made for is one.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"
 
 sample_programs unwound:jit unwound:zero unwound:context

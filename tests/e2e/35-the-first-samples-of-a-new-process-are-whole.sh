@@ -3,6 +3,8 @@
 #
 # Programs without frame pointers that live for three ticks or so: each of their stacks reaches _start, though none of
 # them was known to the kernel side when its first tick came.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

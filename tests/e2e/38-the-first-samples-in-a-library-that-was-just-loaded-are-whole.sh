@@ -3,6 +3,8 @@
 #
 # Programs without frame pointers that have run for a while when they load a library and work in there for a few ticks:
 # those reach _start as well, though the agent was not awake when the library came.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

@@ -3,6 +3,8 @@
 #
 # Kernel worker threads are the service kworker, whatever their CPU, pool and queue; inside, they are told apart by the
 # thread's name. What is written to a pseudo-terminal is passed on by one of them.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq python3

@@ -3,6 +3,8 @@
 #
 # Debian's own debuginfod as the upstream of our server: fetched once, checked, remembered when it is missing, and never
 # a wait without end, also when servers name each other.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_tools curl jq gcc objcopy readelf debuginfod python3 sqlite3
 

@@ -3,6 +3,8 @@
 #
 # A process with thousands of executable mappings, as runtimes that compile have: the mappings do not fit one chunk of the
 # BPF maps, and stacks are whole all the same.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"
 
 sample_programs unwound:mappings

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A stripped program, sampled first: its names, with everything inlined, come with the upload of its debug file.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq readelf

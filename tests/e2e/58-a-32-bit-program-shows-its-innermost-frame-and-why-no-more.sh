@@ -3,6 +3,8 @@
 #
 # The stack of a 32-bit program is not walked: as a 64-bit one its callers would be made up. What it is, and which file
 # it was in, is shown all the same, and so is the reason.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

@@ -3,6 +3,8 @@
 #
 # Three programs have one build-ID and different code. Two of them belong to a user, and run first. Each has its own
 # unwind table and its own names; the one that only root can write has the build-ID for the server, too.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq gcc

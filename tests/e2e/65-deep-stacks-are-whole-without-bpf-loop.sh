@@ -3,6 +3,8 @@
 #
 # The fallbacks of old kernels, forced on this one: stacks are walked by tail calls of 16 frames each, hash maps are
 # allocated in full. 400 levels without frame pointers are as whole as with bpf_loop().
+#
+# This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"
 
 agent_arguments=(--unwind.table_size=64MiB --kernel.without bpf-loop,hash-on-demand)

@@ -3,6 +3,8 @@
 #
 # The documented capabilities are enough, for an ordinary user and for root, and each of them is needed: without it one
 # line of the log names it. What the agent does not need it gives up.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq setpriv

@@ -4,6 +4,8 @@
 # Two agents that send to one server as one host would double its samples: the second does not start, and names the
 # first. Another host name, another server or the flag lets it; a name held by a program without capabilities is no
 # reason to stay away.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq setpriv python3

@@ -4,6 +4,8 @@
 # A program without frame pointers copies its own code to anonymous memory at the same addresses, as others do to have
 # their code in huge pages; another one makes the copy elsewhere and moves it there. The kernel knows no file behind that
 # code any more. The stacks are the exact sequence of functions all the same, to _start.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/known_stacks.sh"
 
 sample_programs unwound:copied unwound:moved

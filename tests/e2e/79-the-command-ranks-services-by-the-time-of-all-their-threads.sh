@@ -3,6 +3,8 @@
 #
 # `hearth` answers "which service uses most CPU" with the total of all threads, whatever the order of names and of self
 # values is, takes the service as an argument, and names services where none was given.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq

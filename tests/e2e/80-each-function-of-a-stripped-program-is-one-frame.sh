@@ -3,6 +3,8 @@
 #
 # Functions of a stripped program are frames named by the file and the address at which each begins, in /v1/flame, /v1/top
 # and the commands; ProfileTracing keeps one frame for the file unless it is asked. Uploaded debuginfo replaces both.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq nm readelf

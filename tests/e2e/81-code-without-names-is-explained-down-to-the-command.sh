@@ -3,6 +3,8 @@
 #
 # For a program without symbols the server names file, build-ID, share and reason, `hearth why` prints a command, and
 # that command gives its code names.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq readelf

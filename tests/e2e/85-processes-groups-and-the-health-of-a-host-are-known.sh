@@ -3,6 +3,8 @@
 #
 # `hearth ps` and `--by` give each process, host, thread and label the time that the HTTP API and Total have; `hearth
 # doctor` finds nothing wrong beside a running agent, and fails with a fix when the agent ends or the server is away.
+#
+# This test needs one CPU.
 . "$(dirname "$0")/lib.sh"
 need_root
 need_tools curl jq
