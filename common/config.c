@@ -23,8 +23,10 @@ int config_set_defaults(const struct config_table *table, void *config)
 
 		/* A default that its own key refuses is a mistake in the table. */
 		assert(r != -EINVAL);
-		if (r < 0)
+		if (r < 0) {
+			config_release(table, config);
 			return r;
+		}
 	}
 	return 0;
 }

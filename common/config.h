@@ -48,7 +48,9 @@ struct config_table {
 
 #define CONFIG_MESSAGE_SIZE 512
 
-/* Sets every field to its default. @config must be zeroed. 0 or -ENOMEM. */
+/*
+ * Sets every field to its default. @config must be zeroed. 0, or -ENOMEM; then @config holds no texts.
+ */
 int config_set_defaults(const struct config_table *table, void *config);
 
 /*
