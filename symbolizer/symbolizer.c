@@ -16,7 +16,7 @@
 #include "common/log.h"
 #include "symbolizer/api/api.h"
 #include "symbolizer/http/server.h"
-#include "symbolizer/store/sqlite_store.h"
+#include "symbolizer/store/sqlite/sqlite_store.h"
 #include "symbolizer/token_watch.h"
 
 #define DATA_FOLDER_MODE 0750

@@ -18,7 +18,7 @@
 #include "common/hash.h"
 #include "common/hash_table.h"
 #include "symbolizer/debuginfo/debuginfo_store.h"
-#include "symbolizer/store/sqlite_db.h"
+#include "symbolizer/sqlite/sqlite_db.h"
 
 /* Independent zstd frames: a range is read without what stands before it, and no row nears SQLite's
  * 1 GB. */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "symbolizer/store/sqlite_db.h"
+#include "symbolizer/sqlite/sqlite_db.h"
 #include "symbolizer/symbols/table/symbol_layout.h"
 
 /* Of the database. Another one is no reason to keep anything: see the header. */

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "symbolizer/ingest/ingest.h"
-#include "symbolizer/store/sqlite_store.h"
+#include "symbolizer/store/sqlite/sqlite_store.h"
 #include "tests/support/batch_builder.h"
 
 /*

@@ -9,7 +9,7 @@
 #include "common/file.h"
 #include "symbolizer/debuginfo/debuginfo_store.h"
 #include "symbolizer/query/profile.h"
-#include "symbolizer/store/sqlite_store.h"
+#include "symbolizer/store/sqlite/sqlite_store.h"
 #include "tests/support/command.h"
 #include "tests/support/test_seed.h"
 

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/store/sqlite/node_cache.h"
+
+#include <pthread.h>
+
+/*
+ * A query asks for thousands of stacks that share most of their callers; walking up the tree with
+ * one lookup in SQLite per frame would take most of its time. The cache is direct-mapped: a node
+ * has one place, and the last one that was put there stays. Stacks are cached as well, as if they
+ * were nodes: the parent is the leaf.
+ */
+
+#define CACHE_SLOTS (1u << 18)
+
+/* Tells a stack id from a node id in the cache. */
+#define STACK_KEY (UINT64_C(1) << 63)
+
+struct cached_node {
+	uint64_t key; /* 0: empty */
+	uint64_t parent;
+	uint64_t frame; /* kind | executable << 3; of a stack: why it was cut */
+	uint64_t address;
+};
+
+struct node_cache {
+	pthread_mutex_t lock;
+	struct cached_node slots[CACHE_SLOTS];
+};
+
+int node_cache_new(struct node_cache **ret_cache)
+{
+	struct node_cache *cache = calloc(1, sizeof(*cache));
+
+	if (!cache)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&cache->lock, NULL);
+	*ret_cache = cache;
+	return 0;
+}
+
+struct node_cache *node_cache_free(struct node_cache *cache)
+{
+	if (!cache)
+		return NULL;
+	(void)pthread_mutex_destroy(&cache->lock);
+	free(cache);
+	return NULL;
+}
+
+static struct cached_node *slot_of(struct node_cache *cache, uint64_t key)
+{
+	/* Stacks and nodes have ids from 1 up: keep equal ones apart. */
+	uint64_t index = key & STACK_KEY ? ~key : key;
+
+	return &cache->slots[index & (CACHE_SLOTS - 1)];
+}
+
+/* 1 found, 0 there is no such row. */
+static int read_row(struct sqlite_db *hearth, uint64_t key, struct cached_node *ret_node)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	bool is_stack = key & STACK_KEY;
+	int r;
+
+	r = sqlite_query(hearth, is_stack ? SQL_STACK_LOAD : SQL_NODE_LOAD, &row,
+			 SQL_INT(key & ~STACK_KEY));
+	if (r <= 0)
+		return r;
+	*ret_node = (struct cached_node){
+		.key = key,
+		.parent = (uint64_t)sqlite3_column_int64(row, 0),
+		.frame = (uint64_t)sqlite3_column_int64(row, 1),
+		.address = is_stack ? 0 : (uint64_t)sqlite3_column_int64(row, 2),
+	};
+	return 1;
+}
+
+/* Called and left with the lock held, but does not hold it while it reads the file. */
+static int find_node(struct node_cache *cache, struct sqlite_db *hearth, uint64_t key,
+		     struct cached_node *ret_node)
+{
+	struct cached_node *slot = slot_of(cache, key);
+	int r;
+
+	if (slot->key == key) {
+		*ret_node = *slot;
+		return 1;
+	}
+	(void)pthread_mutex_unlock(&cache->lock);
+	r = read_row(hearth, key, ret_node);
+	(void)pthread_mutex_lock(&cache->lock);
+	if (r > 0)
+		*slot = *ret_node;
+	return r;
+}
+
+/* Walks from the leaf up. -EIO where the tree is damaged: parents have smaller ids, and stacks an
+ * end. */
+static int collect_frames(struct node_cache *cache, struct sqlite_db *hearth, uint64_t leaf,
+			  struct store_frame frames[STACK_MAX_FRAMES], uint32_t *ret_count)
+{
+	uint64_t id = leaf;
+	uint32_t count = 0;
+
+	while (id != 0) {
+		struct cached_node node;
+		int r;
+
+		if (count == STACK_MAX_FRAMES)
+			return -EIO;
+		r = find_node(cache, hearth, id, &node);
+		if (r <= 0 || node.parent >= id)
+			return r < 0 ? r : -EIO;
+		frames[count++] = (struct store_frame){
+			.kind = (uint8_t)(node.frame & 7),
+			.executable = (uint32_t)(node.frame >> 3),
+			.address = node.address,
+		};
+		id = node.parent;
+	}
+	*ret_count = count;
+	return 0;
+}
+
+static int load_stack(struct node_cache *cache, struct sqlite_db *hearth, uint64_t id,
+		      struct arena *arena, struct store_stack *ret_stack)
+{
+	struct store_frame frames[STACK_MAX_FRAMES];
+	struct cached_node stack;
+	uint32_t count = 0;
+	int r;
+
+	*ret_stack = (struct store_stack){};
+	if (id == 0 || id >= STACK_KEY)
+		return 0;
+	(void)pthread_mutex_lock(&cache->lock);
+	r = find_node(cache, hearth, id | STACK_KEY, &stack);
+	if (r > 0)
+		r = collect_frames(cache, hearth, stack.parent, frames, &count) < 0 ? -EIO : 1;
+	(void)pthread_mutex_unlock(&cache->lock);
+	if (r <= 0)
+		return r;
+	ret_stack->cut = (uint8_t)stack.frame;
+	ret_stack->n_frames = count;
+	ret_stack->frames = arena_copy(arena, frames, count * sizeof(*frames));
+	return ret_stack->frames ? 0 : -ENOMEM;
+}
+
+int stacks_load(struct node_cache *cache, struct sqlite_db *hearth, const uint64_t *stack_ids,
+		size_t count, struct arena *arena, struct store_stack *ret_stacks)
+{
+	for (size_t i = 0; i < count; i++) {
+		int r = load_stack(cache, hearth, stack_ids[i], arena, &ret_stacks[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The reading side of the SQLite engine: the operations of store.h on a borrowed set of
+ * connections.
+ */
+
+#include "symbolizer/store/sqlite/connections.h"
+#include "symbolizer/store/store.h"
+
+int read_find_series(struct connection_set *set, const struct store_series_query *query,
+		     struct arena *arena, struct store_series **ret_series, size_t *ret_count);
+int read_list_hosts(struct connection_set *set, const char *tenant, struct arena *arena,
+		    struct store_host **ret_hosts, size_t *ret_count);
+
+/* 1 found, 0 not. */
+int read_host(struct connection_set *set, uint32_t id, struct arena *arena,
+	      struct store_host *ret_host, const char **ret_tenant);
+int read_path_of(struct connection_set *set, uint32_t process, uint32_t executable,
+		 struct arena *arena, const char **ret_path);
+int read_named_frame(struct connection_set *set, uint64_t id, struct arena *arena,
+		     const char **ret_name);
+
+int read_executables(struct connection_set *set, const uint32_t *ids, size_t count,
+		     struct arena *arena, struct store_executable *ret_executables);
+int read_executable_by_identity(struct connection_set *set, const char *tenant,
+				const struct executable_id *identity, struct arena *arena,
+				struct store_executable *ret_executable);
+int read_agent_executables(struct connection_set *set, const char *tenant,
+			   const struct hash128 *agent, uint64_t epoch, size_t max,
+			   struct arena *arena, struct store_executable **ret_executables,
+			   size_t *ret_count);
+
+/* read_hints.c */
+int read_list_services(struct connection_set *set, const char *tenant, size_t max,
+		       struct arena *arena, struct store_service **ret_services, size_t *ret_count);
+int read_last_slot(struct connection_set *set, const char *tenant, const char *service,
+		   enum event_type type, uint64_t *ret_slot);
+int read_list_label_names(struct connection_set *set, const char *tenant, const char *from,
+			  size_t max, struct arena *arena, const char ***ret_names,
+			  size_t *ret_count);
+
+/* read_coverage.c */
+int read_scan_coverage(struct connection_set *set, const uint32_t *hosts, size_t count,
+		       uint64_t from_slot, uint64_t to_slot, store_coverage_function function,
+		       void *arg);
+int read_scan_counters(struct connection_set *set, const struct store_counter_query *query,
+		       const struct store_counter_visitor *visitor);
+
+int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t count,
+	      uint64_t from_slot, uint64_t to_slot, store_row_function function, void *arg);

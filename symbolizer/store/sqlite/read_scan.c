@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/store/sqlite/read.h"
+
+#include <limits.h>
+
+#include "common/log.h"
+
+/*
+ * A scan asks each day file of the range for the blocks of the hosts that the series belong to,
+ * whose slots overlap the range, and unpacks those. The index is on (sender, max_slot): since no
+ * block of the file spans more than max_span slots, blocks beyond the range's end + max_span need
+ * not be looked at.
+ */
+
+struct day_scan {
+	struct connection_set *set;
+	struct sqlite_db *db;
+	day_number day;
+	const struct hash_table *hosts;
+	uint64_t max_span;
+	struct block_scan rows;
+	uint64_t n_damaged;
+	int stopped;
+};
+
+/* 1 another block, 0 no more; negative: the file cannot be read, or the function said stop. */
+static int scan_block(struct day_scan *scan, sqlite3_stmt *row)
+{
+	int r;
+
+	r = block_scan_rows(sqlite_blob(row, 3), (uint64_t)sqlite3_column_int64(row, 1),
+			    (uint64_t)sqlite3_column_int64(row, 2), &scan->rows,
+			    &scan->set->scratch, &scan->stopped);
+	if (scan->stopped < 0)
+		return scan->stopped;
+	if (r == -EBADMSG) {
+		char name[DAY_FILE_NAME_SIZE];
+
+		scan->n_damaged++;
+		day_file_name(scan->day, name);
+		log_error("block %lld of '%s/%s' is damaged, its samples are left out of answers",
+			  (long long)sqlite3_column_int64(row, 0), scan->set->folder, name);
+		return 0;
+	}
+	return r;
+}
+
+static int scan_sender(struct day_scan *scan, int64_t sender)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(scan->db, SQL_BLOCK_SCAN, &row, SQL_INT(sender),
+			 SQL_INT(scan->rows.from_slot), SQL_INT(scan->rows.to_slot),
+			 SQL_INT(scan->max_span));
+	while (r > 0) {
+		r = scan_block(scan, row);
+		if (r == 0)
+			r = sqlite_step(scan->db, row);
+	}
+	return r;
+}
+
+static int scan_host(struct day_scan *scan, uint32_t host)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(scan->db, SQL_SENDERS_OF_HOST, &row, SQL_INT(host));
+	while (r > 0) {
+		r = scan_sender(scan, sqlite3_column_int64(row, 0));
+		if (r == 0)
+			r = sqlite_step(scan->db, row);
+	}
+	return r;
+}
+
+static int scan_day(struct day_scan *scan)
+{
+	struct day_total total;
+	const void *host;
+	size_t cursor = 0;
+	void *unused;
+	int r;
+
+	r = connection_set_day(scan->set, scan->day, &scan->db);
+	if (r == 0)
+		r = day_db_total(scan->db, &total);
+	if (r < 0)
+		return r;
+	scan->max_span = total.max_span;
+	while (r == 0 && hash_table_next(scan->hosts, &cursor, &host, &unused))
+		r = scan_host(scan, *(const uint32_t *)host);
+	return r;
+}
+
+/* A file that is gone (retention) or damaged costs its own samples only. */
+static int tolerate_day(const struct day_scan *scan, int error)
+{
+	char name[DAY_FILE_NAME_SIZE];
+
+	if (scan->stopped < 0 || error == -ENOMEM ||
+	    !store_state_has_day(scan->set->state, scan->day))
+		return scan->stopped < 0 || error == -ENOMEM ? error : 0;
+	day_file_name(scan->day, name);
+	return log_error_errno(error, "cannot read samples from '%s/%s', the answer fails: %m",
+			       scan->set->folder, name);
+}
+
+int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t count,
+	      uint64_t from_slot, uint64_t to_slot, store_row_function function, void *arg)
+{
+	scoped(hash_table_freep) struct hash_table *hosts = NULL;
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct day_scan scan = {
+		.set = set,
+		.rows = { .series_ids = series_ids,
+			  .n_series = count,
+			  .function = function,
+			  .arg = arg },
+	};
+	struct day_entry *days;
+	size_t n_days;
+	int r;
+
+	if (count == 0 || from_slot >= to_slot)
+		return 0;
+	r = hash_table_new(sizeof(uint32_t), 0, 0, &hosts);
+	if (r == 0)
+		r = arena_new(MIB, &arena);
+	if (r == 0)
+		r = store_state_hosts_of(set->state, series_ids, count, hosts);
+	if (r == 0)
+		r = store_state_days(set->state, day_of_slot(from_slot), day_of_slot(to_slot - 1),
+				     arena, &days, &n_days);
+	scan.hosts = hosts;
+	for (size_t i = 0; r == 0 && i < n_days; i++) {
+		scan.day = days[i].day;
+		/* Within the day, so that the sums in the statement cannot overflow. */
+		scan.rows.from_slot = MAX(from_slot, scan.day * SLOTS_PER_DAY);
+		scan.rows.to_slot = MIN(to_slot, (scan.day + 1) * SLOTS_PER_DAY);
+		r = scan_day(&scan);
+		if (r < 0)
+			r = tolerate_day(&scan, r);
+	}
+	return r < 0 ? r : (int)MIN(scan.n_damaged, (uint64_t)INT_MAX);
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/store/sqlite/sqlite_store.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "common/file.h"
+#include "common/log.h"
+#include "symbolizer/store/sqlite/read.h"
+#include "symbolizer/store/sqlite/node_cache.h"
+#include "symbolizer/store/sqlite/write.h"
+
+/*
+ * The engine as a whole: one writer behind a mutex, a pool of readers that WAL keeps from waiting
+ * for it, and what they share in memory, rebuilt from the files when the store is opened.
+ */
+
+/* What store_check() tries to get: more than a batch needs in the WAL. */
+#define CHECK_BYTES (256 * KIB)
+
+struct sqlite_store {
+	struct store store;
+	char *folder;
+	int folder_fd; /* holds the lock */
+	struct store_identity identity;
+	struct store_state *state;
+	struct reader_pool *readers;
+	struct node_cache *nodes;
+	pthread_mutex_t write_lock;
+	struct sqlite_writer *writer;
+};
+
+static struct sqlite_store *sqlite_store_of(struct store *store)
+{
+	return container_of(store, struct sqlite_store, store);
+}
+
+static struct reader reader_for(struct store *store, enum reader_kind kind)
+{
+	return reader_borrow(sqlite_store_of(store)->readers, kind);
+}
+
+static int operation_write(struct store *store, const char *tenant, const struct batch *batch,
+			   struct arena *arena, struct store_missing *ret_missing)
+{
+	struct sqlite_store *self = sqlite_store_of(store);
+	int r;
+
+	(void)pthread_mutex_lock(&self->write_lock);
+	r = sqlite_writer_write(self->writer, tenant, batch, arena, ret_missing);
+	(void)pthread_mutex_unlock(&self->write_lock);
+	return r;
+}
+
+static int operation_find_series(struct store *store, const struct store_series_query *query,
+				 struct arena *arena, struct store_series **ret_series,
+				 size_t *ret_count)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
+
+	return read_find_series(reader.set, query, arena, ret_series, ret_count);
+}
+
+static int operation_scan(struct store *store, const uint32_t *series_ids, size_t count,
+			  uint64_t from_slot, uint64_t to_slot, store_row_function function,
+			  void *arg)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
+
+	return read_scan(reader.set, series_ids, count, from_slot, to_slot, function, arg);
+}
+
+static int operation_scan_coverage(struct store *store, const uint32_t *hosts, size_t count,
+				   uint64_t from_slot, uint64_t to_slot,
+				   store_coverage_function function, void *arg)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
+
+	return read_scan_coverage(reader.set, hosts, count, from_slot, to_slot, function, arg);
+}
+
+static int operation_scan_counters(struct store *store, const struct store_counter_query *query,
+				   const struct store_counter_visitor *visitor)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
+
+	return read_scan_counters(reader.set, query, visitor);
+}
+
+static int operation_load_stacks(struct store *store, const uint64_t *stack_ids, size_t count,
+				 struct arena *arena, struct store_stack *ret_stacks)
+{
+	struct sqlite_store *self = sqlite_store_of(store);
+	scoped(reader_returnp) struct reader reader = reader_borrow(self->readers, READER_SCAN);
+	scoped(sqlite_end_readp) struct sqlite_db *reading = NULL;
+	struct sqlite_db *hearth;
+	int r;
+
+	r = connection_set_hearth(reader.set, &hearth);
+	if (r == 0)
+		r = sqlite_begin_read(hearth, &reading);
+	return r < 0 ? r : stacks_load(self->nodes, hearth, stack_ids, count, arena, ret_stacks);
+}
+
+static int operation_load_executables(struct store *store, const uint32_t *ids, size_t count,
+				      struct arena *arena, struct store_executable *ret_executables)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
+
+	return read_executables(reader.set, ids, count, arena, ret_executables);
+}
+
+static int operation_path_of(struct store *store, uint32_t process, uint32_t executable,
+			     struct arena *arena, const char **ret_path)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
+
+	return read_path_of(reader.set, process, executable, arena, ret_path);
+}
+
+static int operation_named_frame(struct store *store, uint64_t address, struct arena *arena,
+				 const char **ret_name)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
+
+	return read_named_frame(reader.set, address, arena, ret_name);
+}
+
+static int operation_list_hosts(struct store *store, const char *tenant, struct arena *arena,
+				struct store_host **ret_hosts, size_t *ret_count)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
+
+	return read_list_hosts(reader.set, tenant, arena, ret_hosts, ret_count);
+}
+
+static int operation_find_executable(struct store *store, const char *tenant,
+				     const struct executable_id *identity, struct arena *arena,
+				     struct store_executable *ret_executable)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
+
+	return read_executable_by_identity(reader.set, tenant, identity, arena, ret_executable);
+}
+
+static int operation_agent_executables(struct store *store, const char *tenant,
+				       const struct hash128 *agent, uint64_t epoch, size_t max,
+				       struct arena *arena,
+				       struct store_executable **ret_executables, size_t *ret_count)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_LOOKUP);
+
+	return read_agent_executables(reader.set, tenant, agent, epoch, max, arena, ret_executables,
+				      ret_count);
+}
+
+static int operation_list_services(struct store *store, const char *tenant, size_t max,
+				   struct arena *arena, struct store_service **ret_services,
+				   size_t *ret_count)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
+
+	return read_list_services(reader.set, tenant, max, arena, ret_services, ret_count);
+}
+
+static int operation_last_slot(struct store *store, const char *tenant, const char *service,
+			       enum event_type type, uint64_t *ret_slot)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
+
+	return read_last_slot(reader.set, tenant, service, type, ret_slot);
+}
+
+static int operation_list_label_names(struct store *store, const char *tenant, const char *from,
+				      size_t max, struct arena *arena, const char ***ret_names,
+				      size_t *ret_count)
+{
+	scoped(reader_returnp) struct reader reader = reader_for(store, READER_SCAN);
+
+	return read_list_label_names(reader.set, tenant, from, max, arena, ret_names, ret_count);
+}
+
+static void operation_set_retention(struct store *store, uint64_t retention_ns)
+{
+	sqlite_store_of(store)->writer->retention_ns = retention_ns;
+}
+
+/* For file systems without unlinked files: they only tell what they believe to have. */
+static int check_free_space(int folder_fd)
+{
+	struct statvfs status;
+
+	if (fstatvfs(folder_fd, &status) < 0)
+		return -errno;
+	if (status.f_flag & ST_RDONLY)
+		return -EROFS;
+	return (uint64_t)status.f_bavail * status.f_frsize < CHECK_BYTES ? -ENOSPC : 0;
+}
+
+/* Asks the file system, not SQLite: a probe must not cost a synchronous write every few seconds. */
+static int operation_check(struct store *store)
+{
+	struct sqlite_store *self = sqlite_store_of(store);
+	scoped_fd int fd = openat(self->folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return errno == EOPNOTSUPP || errno == EISDIR ? check_free_space(self->folder_fd)
+							      : -errno;
+	return -posix_fallocate(fd, 0, CHECK_BYTES);
+}
+
+static uint64_t disk_bytes(const struct sqlite_store *self)
+{
+	DIR *folder = opendir(self->folder);
+	const struct dirent *entry;
+	uint64_t bytes = 0;
+
+	while (folder && (entry = readdir(folder))) {
+		struct stat status;
+
+		if (strncmp(entry->d_name, "samples-", strlen("samples-")) != 0 &&
+		    strncmp(entry->d_name, "hearth.db", strlen("hearth.db")) != 0)
+			continue;
+		if (fstatat(self->folder_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+			bytes += (uint64_t)status.st_blocks * 512;
+	}
+	if (folder)
+		(void)closedir(folder);
+	return bytes;
+}
+
+static int operation_stats(struct store *store, struct store_stats *ret_stats)
+{
+	struct sqlite_store *self = sqlite_store_of(store);
+	struct store_counts counts = store_state_counts(self->state);
+
+	*ret_stats = (struct store_stats){
+		.n_batches = counts.n_batches,
+		.n_rows = counts.n_rows,
+		.n_series = counts.n_series,
+		.n_too_old_batches = self->writer->n_too_old,
+		.n_stacks = self->writer->n_stacks,
+		.n_processes = self->writer->n_processes,
+		.disk_bytes = disk_bytes(self),
+	};
+	return 0;
+}
+
+static struct store *operation_free(struct store *store)
+{
+	struct sqlite_store *self = sqlite_store_of(store);
+
+	(void)reader_pool_free(self->readers);
+	(void)sqlite_writer_free(self->writer);
+	(void)node_cache_free(self->nodes);
+	(void)store_state_free(self->state);
+	(void)pthread_mutex_destroy(&self->write_lock);
+	scoped_close(&self->folder_fd);
+	free(self->folder);
+	free(self);
+	return NULL;
+}
+
+static const struct store_operations sqlite_operations = {
+	.write = operation_write,
+	.find_series = operation_find_series,
+	.scan = operation_scan,
+	.scan_coverage = operation_scan_coverage,
+	.scan_counters = operation_scan_counters,
+	.load_stacks = operation_load_stacks,
+	.load_executables = operation_load_executables,
+	.path_of = operation_path_of,
+	.named_frame = operation_named_frame,
+	.list_hosts = operation_list_hosts,
+	.find_executable = operation_find_executable,
+	.agent_executables = operation_agent_executables,
+	.list_services = operation_list_services,
+	.last_slot = operation_last_slot,
+	.list_label_names = operation_list_label_names,
+	.set_retention = operation_set_retention,
+	.check = operation_check,
+	.stats = operation_stats,
+	.free = operation_free,
+};
+
+static int lock_folder(struct sqlite_store *self)
+{
+	self->folder_fd = open(self->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (self->folder_fd < 0)
+		return -errno;
+	if (flock(self->folder_fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return 0;
+}
+
+/*
+ * A damaged file costs its day, not the server; one of another hearth.db would give wrong names.
+ * Whatever else is wrong may pass (no file left to open, no space for the index of a WAL): the day
+ * is there, and answers that need it fail until then.
+ */
+static int add_day(struct sqlite_store *self, day_number day)
+{
+	struct connection_set *connections = &self->writer->connections;
+	char name[DAY_FILE_NAME_SIZE];
+	struct day_total total = {};
+	struct sqlite_db *db;
+	int r;
+
+	r = connection_set_day(connections, day, &db);
+	if (r == 0)
+		r = day_db_total(db, &total);
+	if (r == -EUCLEAN)
+		return write_set_day_aside(self->writer, day);
+	if (r == -ESTALE || r == -ENOMEM || r == -ENOTSUP)
+		return r;
+	if (r < 0) {
+		total = (struct day_total){};
+		day_file_name(day, name);
+		(void)log_warn_errno(r, "cannot open '%s/%s', its samples are not counted yet: %m",
+				     self->folder, name);
+	}
+	return store_state_set_day(self->state, day, &total);
+}
+
+static int find_day_files(struct sqlite_store *self)
+{
+	DIR *folder = opendir(self->folder);
+	VEC_DEFINE(, day_number) days = {};
+	const struct dirent *entry;
+	day_number day;
+	int r = 0;
+
+	if (!folder)
+		return -errno;
+	while (r == 0 && (entry = readdir(folder)))
+		if (day_file_parse(entry->d_name, &day))
+			r = vec_push(&days, day);
+	(void)closedir(folder);
+	/* Opening makes and renames files: not while the folder is being read. */
+	for (size_t i = 0; i < days.count && r == 0; i++)
+		r = add_day(self, days.items[i]);
+	vec_release(&days);
+	connection_set_close_days(&self->writer->connections);
+	return r;
+}
+
+static int load_series_hosts(struct sqlite_store *self, struct sqlite_db *hearth)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(hearth, SQL_SERIES_HOSTS, &row, SQL_INT(0));
+	while (r > 0) {
+		r = store_state_set_series_host(self->state, (uint32_t)sqlite3_column_int64(row, 0),
+						(uint32_t)sqlite3_column_int64(row, 1));
+		if (r == 0)
+			r = sqlite_step(hearth, row);
+	}
+	return r;
+}
+
+/* Rows are never removed from these tables: the largest id is their number. */
+static int load_count(struct sqlite_db *hearth, enum hearth_statement statement,
+		      _Atomic uint64_t *ret_count)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(hearth, statement, &row);
+	if (r > 0)
+		*ret_count = (uint64_t)sqlite3_column_int64(row, 0);
+	return MIN(r, 0);
+}
+
+static int load_state(struct sqlite_store *self)
+{
+	struct sqlite_db *hearth;
+	int r;
+
+	r = connection_set_hearth(&self->writer->connections, &hearth);
+	if (r == 0)
+		r = hearth_db_identity(hearth, &self->identity);
+	if (r == 0)
+		r = find_day_files(self);
+	if (r == 0)
+		r = load_series_hosts(self, hearth);
+	if (r == 0)
+		r = load_count(hearth, SQL_STACK_MAX, &self->writer->n_stacks);
+	if (r == 0)
+		r = load_count(hearth, SQL_PROCESS_MAX, &self->writer->n_processes);
+	return r;
+}
+
+int sqlite_store_open(const char *folder, const struct clock *clock, struct store **ret_store)
+{
+	struct sqlite_store *self = calloc(1, sizeof(*self));
+	scoped(store_freep) struct store *store = self ? &self->store : NULL;
+	int r;
+
+	if (!self)
+		return -ENOMEM;
+	self->store.operations = &sqlite_operations;
+	self->folder_fd = -1;
+	(void)pthread_mutex_init(&self->write_lock, NULL);
+	self->folder = strdup(folder);
+	if (!self->folder)
+		return -ENOMEM;
+	r = make_folders(folder, 0750);
+	if (r == 0)
+		r = lock_folder(self);
+	if (r == 0)
+		r = store_state_new(&self->state);
+	if (r == 0)
+		r = node_cache_new(&self->nodes);
+	if (r == 0)
+		r = reader_pool_new(self->folder, &self->identity, self->state, &self->readers);
+	if (r == 0)
+		r = sqlite_writer_new(self->folder, &self->identity, self->state, clock,
+				      &self->writer);
+	if (r == 0)
+		r = load_state(self);
+	if (r < 0)
+		return r;
+	*ret_store = take_ptr(store);
+	return 0;
+}
+
+/* The WAL and its index go with the file, and not before it: a new one of this name must not find
+ * them. */
+static int remove_day_file(const struct sqlite_store *self, day_number day)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
+	char name[DAY_FILE_NAME_SIZE];
+	int r = 0;
+
+	day_file_name(day, name);
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes) && r == 0; i++) {
+		char path[DAY_FILE_NAME_SIZE + 8];
+
+		(void)snprintf(path, sizeof(path), "%s%s", name, suffixes[i]);
+		if (unlinkat(self->folder_fd, path, 0) < 0 && errno != ENOENT)
+			r = -errno;
+	}
+	return r;
+}
+
+/* Readers must not find the day any more when its file goes; it is back in the list, for the next
+ * round of retention, when the file stays. */
+static int prune_day(struct sqlite_store *self, const struct day_entry *entry)
+{
+	char name[DAY_FILE_NAME_SIZE];
+	int r;
+
+	store_state_take_day(self->state, entry->day);
+	connection_set_close_days(&self->writer->connections);
+	reader_pool_close_stale(self->readers);
+	r = remove_day_file(self, entry->day);
+	day_file_name(entry->day, name);
+	if (r < 0 && faccessat(self->folder_fd, name, F_OK, 0) == 0)
+		(void)store_state_set_day(self->state, entry->day, &entry->total);
+	return r;
+}
+
+int sqlite_store_prune(struct store *store, uint64_t before_wall_ns, size_t *ret_removed)
+{
+	struct sqlite_store *self = sqlite_store_of(store);
+	day_number end = day_of_wall_ns(before_wall_ns);
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct day_entry *days = NULL;
+	size_t n_days = 0;
+	size_t removed = 0;
+	int r;
+
+	assert(store->operations == &sqlite_operations);
+	r = arena_new(MIB, &arena);
+	if (r < 0)
+		return r;
+	(void)pthread_mutex_lock(&self->write_lock);
+	if (end > 0)
+		r = store_state_days(self->state, 0, end - 1, arena, &days, &n_days);
+	for (size_t i = 0; i < n_days; i++) {
+		int error = prune_day(self, &days[i]);
+
+		removed += error == 0;
+		r = r < 0 ? r : error;
+	}
+	(void)pthread_mutex_unlock(&self->write_lock);
+	if (r < 0)
+		return r;
+	*ret_removed = removed;
+	return 0;
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
+
+/*
+ * What goes in comes out: series, rows, stacks, executables, hosts; over days, restarts and
+ * retention.
+ */
+
+#define MIDNIGHT (NOON + 12 * 3600 * NSEC_PER_SEC)
+
+static void what_was_written_is_found(void **state)
+{
+	const struct store_series_query query = { .tenant = "default",
+						  .type = EVENT_ON_CPU,
+						  .service = "server" };
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct store_series *series;
+	size_t count;
+
+	assert_ok(arena_new(16 * MIB, &arena));
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	assert_ok(store_find_series(store, &query, arena, &series, &count));
+	assert_int_equal(count, 1);
+	assert_string_equal(series->tenant, "default");
+	assert_string_equal(series->thread_name, "main");
+	assert_int_equal(series->tid, 4711);
+	assert_int_equal(series->cpu, -1);
+	assert_int_equal(series->period_ns, 10 * NSEC_PER_MSEC);
+	assert_int_equal(series->first_slot, (NOON - 4 * NSEC_PER_SEC) / SLOT_NS);
+	assert_int_equal(series->last_slot, (NOON - NSEC_PER_SEC) / SLOT_NS);
+	assert_string_equal(series->process->name, "server");
+	assert_int_equal(series->process->pid, 4711);
+	assert_int_equal(series->process->n_labels, 1);
+	assert_string_equal(series->process->labels[0].name, "service");
+	assert_string_equal(series->process->labels[0].value, "shop");
+	assert_string_equal(series->process->host->name, "host-1");
+	assert_string_equal(series->process->host->agent_id, "01010101010101010101010101010101");
+	assert_totals(store, 0, 0, 3, 7);
+}
+
+static void queries_select_by_service_type_tenant_and_time(void **state)
+{
+	static const struct {
+		struct store_series_query query;
+		size_t count;
+	} cases[] = {
+		{ { .tenant = "default" }, 1 },
+		{ { .tenant = "default", .service = "server" }, 1 },
+		{ { .tenant = "default", .service = "serve" }, 0 },
+		{ { .tenant = "default", .service = "server", .type = EVENT_OFF_CPU }, 0 },
+		{ { .tenant = "default", .type = EVENT_OFF_CPU }, 0 },
+		{ { .tenant = "other" }, 0 },
+		{ { .tenant = "other", .service = "server" }, 0 },
+		{ { .tenant = "default", .from_slot = NOON / SLOT_NS }, 0 },
+		{ { .tenant = "default", .from_slot = NOON / SLOT_NS - 100 }, 1 },
+		{ { .tenant = "default", .to_slot = NOON / SLOT_NS - 400 }, 0 },
+		{ { .tenant = "default", .to_slot = NOON / SLOT_NS - 399 }, 1 },
+		{ { .tenant = "default", .service = "server", .from_slot = UINT64_MAX / 2 }, 0 },
+	};
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(arena_freep) struct arena *arena = NULL;
+
+	assert_ok(arena_new(16 * MIB, &arena));
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct store_series *series;
+		size_t count;
+
+		assert_ok(store_find_series(store, &cases[i].query, arena, &series, &count));
+		if (count != cases[i].count)
+			fail_msg("case %zu: %zu series", i, count);
+	}
+}
+
+struct last_rows {
+	uint64_t stacks[8];
+	size_t count;
+};
+
+static int keep_stack(void *arg, uint32_t series_index, uint64_t stack_id, uint64_t slot,
+		      uint64_t value)
+{
+	struct last_rows *rows = arg;
+
+	(void)series_index;
+	(void)slot;
+	(void)value;
+	rows->stacks[rows->count++] = stack_id;
+	return 0;
+}
+
+static void stacks_come_back_leaf_first(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct store_executable executable;
+	struct store_stack stacks[4];
+	struct last_rows rows = {};
+	uint32_t series = 1;
+
+	assert_ok(arena_new(16 * MIB, &arena));
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	assert_ok(store_scan(store, &series, 1, 0, UINT64_MAX, keep_stack, &rows));
+	assert_int_equal(rows.count, 3);
+	rows.stacks[3] = 99999;
+	/* Twice: from the file and from the cache. */
+	for (int i = 0; i < 2; i++) {
+		assert_ok(store_load_stacks(store, rows.stacks, 4, arena, stacks));
+		assert_int_equal(stacks[0].n_frames, 3);
+		assert_int_equal(stacks[0].cut, STACK_CUT_NONE);
+		assert_int_equal(stacks[0].frames[0].address, 0x3000);
+		assert_int_equal(stacks[0].frames[2].address, 0x1000);
+		assert_int_equal(stacks[0].frames[2].kind, FRAME_NATIVE);
+		assert_int_equal(stacks[1].n_frames, 2);
+		assert_int_equal(stacks[1].cut, STACK_CUT_DEPTH);
+		assert_int_equal(stacks[1].frames[0].address, 0x2000);
+		assert_int_equal(stacks[2].n_frames, 0);
+		assert_int_equal(stacks[3].n_frames, 0);
+	}
+	assert_ok(store_load_executables(store, &stacks[0].frames[0].executable, 1, arena,
+					 &executable));
+	assert_string_equal(executable.name, "server");
+	assert_int_equal(executable.n_segments, 1);
+	assert_int_equal(executable.segments[0].vaddr, 0x400000);
+}
+
+static void executables_and_paths_are_looked_up(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	struct batch_builder *builder = batch_at(1, NOON, true);
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct executable_id known = test_build_id(1);
+	struct executable_id unknown = test_build_id(9);
+	struct store_executable executables[3];
+	uint32_t ids[3] = { 0, 1, 1000 };
+	const char *text = NULL;
+
+	assert_ok(arena_new(16 * MIB, &arena));
+	assert_int_equal(write_batch(store, builder), STORE_STORED);
+	assert_int_equal(store_find_executable(store, "default", &known, arena, executables), 1);
+	assert_int_equal(executables[0].id, 1);
+	assert_true(executable_id_equal(&executables[0].identity, &known));
+	assert_int_equal(store_find_executable(store, "default", &unknown, arena, executables), 0);
+	assert_ok(store_load_executables(store, ids, 3, arena, executables));
+	assert_int_equal(executables[0].identity.kind, EXECUTABLE_ID_NONE);
+	assert_string_equal(executables[1].name, "server");
+	assert_int_equal(executables[2].identity.kind, EXECUTABLE_ID_NONE);
+	assert_int_equal(store_path_of(store, 1, 1, arena, &text), 1);
+	assert_string_equal(text, "/usr/bin/server");
+	assert_int_equal(store_path_of(store, 0, 1, arena, &text), 1);
+	assert_int_equal(store_path_of(store, 0, 2, arena, &text), 0);
+	assert_int_equal(store_path_of(store, 1, 2, arena, &text), 0);
+	assert_int_equal(store_path_of(store, 2, 1, arena, &text), 0);
+}
+
+static void one_stack_has_one_id_whoever_sends_it(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	struct store_stats one_host, two_hosts;
+	struct batch_builder *builder;
+
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	assert_ok(store_stats(store, &one_host));
+	assert_int_equal(one_host.n_stacks, 2);
+	/* Another host with the same executable under another number. */
+	builder = batch_builder_new(2, EPOCH + 1, 1, NOON - NSEC_PER_SEC, NOON);
+	{
+		struct executable_id id = test_build_id(1);
+		const struct batch_frame frames[] = { { FRAME_NATIVE, 8, 0x3000 },
+						      { FRAME_NATIVE, 8, 0x2000 },
+						      { FRAME_NATIVE, 8, 0x1000 } };
+
+		batch_builder_executable(builder, 8, &id, "server", ROLE_USER);
+		batch_builder_process(builder, 5, 1, 1, "server", 8);
+		batch_builder_series(builder, 6, 5, 1, "server", EVENT_ON_CPU, 1);
+		batch_builder_stack(builder, 7, STACK_CUT_NONE, frames, 3);
+		batch_builder_row(builder, 6, 7, NOON - NSEC_PER_SEC, 1);
+	}
+	assert_int_equal(write_batch(store, builder), STORE_STORED);
+	assert_ok(store_stats(store, &two_hosts));
+	assert_int_equal(two_hosts.n_stacks, 2);
+	assert_int_equal(two_hosts.n_processes, 2);
+	assert_int_equal(two_hosts.n_series, 2);
+	assert_int_equal(two_hosts.n_batches, 2);
+	assert_int_equal(two_hosts.n_rows, 4);
+	assert_true(two_hosts.disk_bytes > 0);
+}
+
+static void a_retry_is_a_duplicate(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	struct store *store = open_store(*state, &clock);
+
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_DUPLICATE);
+	assert_int_equal(write_batch(store, batch_at(1, NOON, false)), STORE_DUPLICATE);
+	(void)store_free(store);
+	store = open_store(*state, &clock);
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_DUPLICATE);
+	assert_int_equal(write_batch(store, batch_at(2, NOON, false)), STORE_STORED);
+	assert_totals(store, 0, 0, 6, 14);
+	(void)store_free(store);
+}
+
+static void a_batch_over_midnight_goes_to_both_days(void **state)
+{
+	struct test_clock clock = test_clock_at(MIDNIGHT);
+	struct store *store = open_store(*state, &clock);
+	struct store_stats stats;
+
+	/* Rows 2 s before midnight, 1 s before, and 1 s after. */
+	assert_int_equal(write_batch(store, batch_at(1, MIDNIGHT + 2 * NSEC_PER_SEC, true)),
+			 STORE_STORED);
+	assert_totals(store, 0, 0, 3, 7);
+	assert_totals(store, 0, MIDNIGHT, 2, 3);
+	assert_totals(store, MIDNIGHT, 0, 1, 4);
+	assert_totals(store, MIDNIGHT - NSEC_PER_SEC, MIDNIGHT + 2 * NSEC_PER_SEC, 2, 6);
+	assert_ok(store_stats(store, &stats));
+	assert_int_equal(stats.n_batches, 1);
+	assert_int_equal(stats.n_rows, 3);
+	assert_int_equal(write_batch(store, batch_at(1, MIDNIGHT + 2 * NSEC_PER_SEC, true)),
+			 STORE_DUPLICATE);
+	(void)store_free(store);
+
+	store = open_store(*state, &clock);
+	assert_int_equal(write_batch(store, batch_at(1, MIDNIGHT + 2 * NSEC_PER_SEC, true)),
+			 STORE_DUPLICATE);
+	assert_totals(store, 0, 0, 3, 7);
+	(void)store_free(store);
+}
+
+static void half_of_a_batch_over_midnight_is_completed_by_the_retry(void **state)
+{
+	struct test_clock clock = test_clock_at(MIDNIGHT);
+	struct store *store = open_store(*state, &clock);
+	size_t removed;
+
+	/* As a crash between the two days would leave it, but that the other one is the first to be
+	 * written. */
+	assert_int_equal(write_batch(store, batch_at(1, MIDNIGHT + 2 * NSEC_PER_SEC, true)),
+			 STORE_STORED);
+	assert_ok(sqlite_store_prune(store, MIDNIGHT, &removed));
+	assert_int_equal(removed, 1);
+	assert_totals(store, 0, 0, 1, 4);
+	assert_int_equal(write_batch(store, batch_at(1, MIDNIGHT + 2 * NSEC_PER_SEC, true)),
+			 STORE_STORED);
+	assert_totals(store, 0, 0, 3, 7);
+	(void)store_free(store);
+}
+
+static void retention_removes_whole_days(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	const uint64_t day = 24 * 3600 * NSEC_PER_SEC;
+	scoped_free char *path = path_in(*state, "samples-2026-01-01.db");
+	size_t removed;
+
+	for (uint64_t i = 0; i < 4; i++)
+		assert_int_equal(write_batch(store, batch_at(1 + i, NOON + i * day, i == 0)),
+				 STORE_STORED);
+	assert_totals(store, 0, 0, 12, 28);
+	assert_int_equal(access(path, F_OK), 0);
+	/* A day is kept until all of it is older. */
+	assert_ok(sqlite_store_prune(store, NOON + 2 * day, &removed));
+	assert_int_equal(removed, 2);
+	assert_totals(store, 0, 0, 6, 14);
+	assert_int_equal(access(path, F_OK), -1);
+	/* A late batch makes the day again, and it is readable where it was open before. */
+	assert_int_equal(write_batch(store, batch_at(9, NOON, false)), STORE_STORED);
+	assert_totals(store, 0, 0, 9, 21);
+}
+
+static void a_process_that_execs_keeps_its_past(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	struct batch_builder *builder;
+	struct store_stats stats;
+
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	builder = batch_builder_new(1, EPOCH, 2, NOON, NOON + NSEC_PER_SEC);
+	batch_builder_process(builder, 1, 4711, 99, "worker", 1);
+	batch_builder_series(builder, 2, 1, 4711, "worker", EVENT_ON_CPU, 10 * NSEC_PER_MSEC);
+	batch_builder_row(builder, 2, 1, NOON, 1);
+	assert_int_equal(write_batch(store, builder), STORE_STORED);
+	assert_ok(store_stats(store, &stats));
+	assert_int_equal(stats.n_processes, 2);
+	{
+		static const char *const services[] = { "server", "worker" };
+		scoped(arena_freep) struct arena *arena = NULL;
+
+		assert_ok(arena_new(MIB, &arena));
+		for (size_t i = 0; i < 2; i++) {
+			const struct store_series_query query = { .tenant = "default",
+								  .service = services[i] };
+			struct store_series *series;
+			size_t count;
+
+			assert_ok(store_find_series(store, &query, arena, &series, &count));
+			assert_int_equal(count, 1);
+		}
+	}
+}
+
+static void paths_and_labels_are_updated_in_place(void **state)
+{
+	const struct store_series_query query = { .tenant = "default" };
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct batch_builder *builder;
+	struct store_series *series;
+	const char *path;
+	size_t count;
+
+	assert_ok(arena_new(MIB, &arena));
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	builder = batch_at(3, NOON + 10 * NSEC_PER_SEC, false);
+	batch_builder_process(builder, 1, 4711, 99, "server", 1);
+	batch_builder_path(builder, 1, "/opt/server");
+	batch_builder_label(builder, "service", "store");
+	assert_int_equal(write_batch(store, builder), STORE_STORED);
+	/* Sent before, delivered after: from a spool. */
+	builder = batch_at(2, NOON + 5 * NSEC_PER_SEC, true);
+	assert_int_equal(write_batch(store, builder), STORE_STORED);
+
+	assert_ok(store_find_series(store, &query, arena, &series, &count));
+	assert_int_equal(count, 1);
+	assert_string_equal(series->process->labels[0].value, "store");
+	assert_int_equal(store_path_of(store, series->process->id, 1, arena, &path), 1);
+	assert_string_equal(path, "/opt/server");
+}
+
+static void hosts_are_listed_with_their_latest_state(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct batch_builder *builder;
+	struct store_host *hosts;
+	size_t count;
+
+	assert_ok(arena_new(MIB, &arena));
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	builder = batch_at(2, NOON + 5 * NSEC_PER_SEC, false);
+	batch_builder_host(builder, "renamed", "0.2.0");
+	assert_int_equal(write_batch(store, builder), STORE_STORED);
+	assert_int_equal(write_batch(store, batch_at(3, NOON - 60 * NSEC_PER_SEC, false)),
+			 STORE_STORED);
+
+	assert_ok(store_list_hosts(store, "default", arena, &hosts, &count));
+	assert_int_equal(count, 1);
+	assert_string_equal(hosts->name, "renamed");
+	assert_string_equal(hosts->agent_version, "0.2.0");
+	assert_string_equal(hosts->kernel_release, "6.1.0");
+	assert_int_equal(hosts->n_cpus, 2);
+	assert_int_equal(hosts->last_seen_ns, NOON + 5 * NSEC_PER_SEC);
+	assert_ok(store_list_hosts(store, "other", arena, &hosts, &count));
+	assert_int_equal(count, 0);
+}
+
+static void tenants_do_not_see_each_other(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct store_missing missing;
+
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
+	/* The same agent, epoch and sequence; the numbers of the other tenant mean nothing here. */
+	assert_int_equal(write_batch_in(store, "other", batch_at(1, NOON, false), arena, &missing),
+			 STORE_NEEDS_NUMBERS);
+	assert_int_equal(write_batch_in(store, "other", batch_at(1, NOON, true), arena, &missing),
+			 STORE_STORED);
+	assert_totals(store, 0, 0, 3, 7);
+}
+
+static void a_folder_has_one_server(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	struct store *second;
+
+	assert_errno(sqlite_store_open(*state, &clock.clock, &second), -EBUSY);
+	assert_ok(store_check(store));
+}
+
+#define in_folder(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_folder(what_was_written_is_found),
+		in_folder(queries_select_by_service_type_tenant_and_time),
+		in_folder(stacks_come_back_leaf_first),
+		in_folder(executables_and_paths_are_looked_up),
+		in_folder(one_stack_has_one_id_whoever_sends_it),
+		in_folder(a_retry_is_a_duplicate),
+		in_folder(a_batch_over_midnight_goes_to_both_days),
+		in_folder(half_of_a_batch_over_midnight_is_completed_by_the_retry),
+		in_folder(retention_removes_whole_days),
+		in_folder(a_process_that_execs_keeps_its_past),
+		in_folder(paths_and_labels_are_updated_in_place),
+		in_folder(hosts_are_listed_with_their_latest_state),
+		in_folder(tenants_do_not_see_each_other),
+		in_folder(a_folder_has_one_server),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
+
+/*
+ * What the store tells for messages: which services and labels there are, when the last sample was.
+ */
+
+#define DAY (UINT64_C(24 * 3600) * NSEC_PER_SEC)
+
+static struct store *store_of_two_tenants(const char *folder, const struct test_clock *clock,
+					  struct arena *arena)
+{
+	struct store *store = open_store(folder, clock);
+	struct batch_builder *builder = batch_at(1, NOON, true);
+
+	batch_builder_process(builder, 2, 4712, 99, "worker", 1);
+	batch_builder_label(builder, "zone", "a");
+	batch_builder_series(builder, 2, 2, 4712, "main", EVENT_OFF_CPU, 0);
+	batch_builder_row(builder, 2, 1, NOON - NSEC_PER_SEC, 5);
+	assert_int_equal(write_batch(store, builder), STORE_STORED);
+	assert_int_equal(write_batch(store, batch_at(2, NOON + DAY, false)), STORE_STORED);
+	builder = batch_builder_new(2, EPOCH, 1, NOON, NOON + NSEC_PER_SEC);
+	batch_builder_process(builder, 1, 1, 1, "secret", 0);
+	batch_builder_label(builder, "clearance", "high");
+	assert_int_equal(write_batch_in(store, "other", builder, arena, NULL), STORE_STORED);
+	return store;
+}
+
+static void services_and_labels_are_listed_by_tenant(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = NULL;
+	scoped(arena_freep) struct arena *arena = NULL;
+	struct store_service *services;
+	const char **names;
+	size_t count;
+
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	store = store_of_two_tenants(*state, &clock, arena);
+	assert_ok(store_list_services(store, "default", 10, arena, &services, &count));
+	assert_int_equal(count, 2);
+	assert_string_equal(services[0].name, "server");
+	assert_string_equal(services[1].name, "worker");
+	assert_false(services[0].without_stacks);
+	assert_ok(store_list_services(store, "default", 1, arena, &services, &count));
+	assert_int_equal(count, 1);
+	assert_ok(store_list_services(store, "other", 10, arena, &services, &count));
+	assert_int_equal(count, 1);
+	assert_string_equal(services[0].name, "secret");
+
+	assert_ok(store_list_label_names(store, "default", "", 10, arena, &names, &count));
+	assert_int_equal(count, 2);
+	assert_string_equal(names[0], "service");
+	assert_string_equal(names[1], "zone");
+	assert_ok(store_list_label_names(store, "default", "t", 1, arena, &names, &count));
+	assert_int_equal(count, 1);
+	assert_string_equal(names[0], "zone");
+	assert_ok(store_list_label_names(store, "default", "clearance", 1, arena, &names, &count));
+	assert_string_equal(names[0], "service");
+}
+
+static void the_last_sample_is_found_by_service_and_type(void **state)
+{
+	static const struct {
+		const char *tenant, *service;
+		enum event_type type;
+		uint64_t last_ns; /* 0: none */
+	} cases[] = {
+		{ "default", "server", EVENT_ON_CPU, NOON + DAY - NSEC_PER_SEC },
+		{ "default", "worker", EVENT_OFF_CPU, NOON - NSEC_PER_SEC },
+		{ "default", "worker", EVENT_ON_CPU, 0 },
+		{ "default", "nobody", EVENT_ON_CPU, 0 },
+		{ "default", NULL, EVENT_ON_CPU, NOON + DAY - NSEC_PER_SEC },
+		{ "default", NULL, EVENT_OFF_CPU, NOON - NSEC_PER_SEC },
+		{ "other", NULL, EVENT_ON_CPU, 0 },
+		{ "other", "server", EVENT_ON_CPU, 0 },
+	};
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = NULL;
+	scoped(arena_freep) struct arena *arena = NULL;
+
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
+	store = store_of_two_tenants(*state, &clock, arena);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t slot = 0;
+
+		assert_int_equal(store_last_slot(store, cases[i].tenant, cases[i].service,
+						 cases[i].type, &slot),
+				 cases[i].last_ns != 0);
+		assert_int_equal(slot, cases[i].last_ns / SLOT_NS);
+	}
+}
+
+static void batches_beyond_the_retention_are_counted_and_refused(void **state)
+{
+	struct test_clock clock = test_clock_at(NOON);
+	scoped(store_freep) struct store *store = open_store(*state, &clock);
+	struct store_stats stats;
+
+	store_set_retention(store, 2 * DAY);
+	/* A day is kept until all of it is older. */
+	assert_int_equal(write_batch(store, batch_at(1, NOON - 2 * DAY - NSEC_PER_SEC, true)),
+			 STORE_STORED);
+	assert_int_equal(write_batch(store, batch_at(2, NOON - 3 * DAY, true)), STORE_TOO_OLD);
+	assert_ok(store_stats(store, &stats));
+	assert_int_equal(stats.n_too_old_batches, 1);
+	assert_int_equal(stats.n_batches, 1);
+	store_set_retention(store, 0);
+	assert_int_equal(write_batch(store, batch_at(2, NOON - 3 * DAY, true)), STORE_STORED);
+}
+
+#define in_folder(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_folder(services_and_labels_are_listed_by_tenant),
+		in_folder(the_last_sample_is_found_by_service_and_type),
+		in_folder(batches_beyond_the_retention_are_counted_and_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

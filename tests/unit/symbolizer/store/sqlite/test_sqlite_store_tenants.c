@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
+
+/*
+ * What one tenant's agents say about an executable is nobody else's: both run the same files, and
+ * one of them may lie.
+ */
+
+struct fixture {
+	char *folder;
+	struct test_clock clock;
+	struct arena *arena;
+	struct store *store;
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_ok(temp_folder_setup((void **)&fixture->folder));
+	fixture->clock = test_clock_at(NOON);
+	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &fixture->arena));
+	fixture->store = open_store(fixture->folder, &fixture->clock);
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	(void)store_free(fixture->store);
+	(void)arena_free(fixture->arena);
+	assert_ok(temp_folder_teardown((void **)&fixture->folder));
+	free(fixture);
+	return 0;
+}
+
+struct last_stack {
+	uint64_t id;
+};
+
+static int keep_stack(void *arg, uint32_t series_index, uint64_t stack_id, uint64_t slot,
+		      uint64_t value)
+{
+	struct last_stack *last = arg;
+
+	(void)series_index;
+	(void)slot;
+	(void)value;
+	last->id = stack_id;
+	return 0;
+}
+
+/* The only stack of the tenant's samples. */
+static uint64_t stack_of_tenant(struct fixture *fixture, const char *tenant,
+				struct store_stack *ret_stack)
+{
+	const struct store_series_query query = { .tenant = tenant };
+	struct last_stack last = {};
+	struct store_series *series;
+	size_t count;
+
+	assert_ok(store_find_series(fixture->store, &query, fixture->arena, &series, &count));
+	assert_int_equal(count, 1);
+	assert_ok(store_scan(fixture->store, &series[0].id, 1, 0, UINT64_MAX, keep_stack, &last));
+	assert_ok(store_load_stacks(fixture->store, &last.id, 1, fixture->arena, ret_stack));
+	return last.id;
+}
+
+/* Executable 1 as @name and @role with a segment at @vaddr (0: none), and one sample in it. */
+static void write_executable(struct fixture *fixture, const char *tenant, uint64_t sequence,
+			     const char *name, enum executable_role role, uint64_t vaddr)
+{
+	struct batch_builder *builder =
+		batch_builder_new(1, EPOCH, sequence, NOON - NSEC_PER_SEC, NOON);
+	const uint64_t name_key = batch_builder_named_frame(builder, "bpf_prog_7");
+	const struct batch_frame frames[] = { { FRAME_KERNEL_NAMED, 0, name_key },
+					      { FRAME_KERNEL, 1, 0x10 } };
+	struct executable_id id = test_build_id(1);
+
+	batch_builder_executable(builder, 1, &id, name, role);
+	if (vaddr)
+		batch_builder_segment(builder, 0, vaddr, 0x1000);
+	batch_builder_process(builder, 1, 4711, 99, "server", 1);
+	batch_builder_series(builder, 1, 1, 4711, "main", EVENT_ON_CPU, 10 * NSEC_PER_MSEC);
+	batch_builder_stack(builder, 1, STACK_CUT_NONE, frames, 2);
+	batch_builder_row(builder, 1, 1, NOON - NSEC_PER_SEC, 1);
+	assert_int_equal(write_batch_in(fixture->store, tenant, builder, fixture->arena, NULL),
+			 STORE_STORED);
+}
+
+static struct store_executable executable_of(struct fixture *fixture, uint32_t id)
+{
+	struct store_executable executable;
+
+	assert_ok(store_load_executables(fixture->store, &id, 1, fixture->arena, &executable));
+	return executable;
+}
+
+static void a_tenant_cannot_rename_what_another_one_runs(void **state)
+{
+	struct store_executable executables[2];
+	struct fixture *fixture = *state;
+	struct store_stack stacks[2];
+
+	write_executable(fixture, "liar", 1, "nothing to see", ROLE_KERNEL_MODULE, 0x7000);
+	write_executable(fixture, "shop", 1, "[kernel]", ROLE_KERNEL, 0x400000);
+	assert_int_not_equal(stack_of_tenant(fixture, "liar", &stacks[0]),
+			     stack_of_tenant(fixture, "shop", &stacks[1]));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(stacks[i].n_frames, 2);
+		executables[i] = executable_of(fixture, stacks[i].frames[1].executable);
+	}
+	assert_string_equal(executables[0].name, "nothing to see");
+	assert_int_equal(executables[0].segments[0].vaddr, 0x7000);
+	assert_string_equal(executables[1].name, "[kernel]");
+	assert_int_equal(executables[1].role, ROLE_KERNEL);
+	assert_int_equal(executables[1].segments[0].vaddr, 0x400000);
+}
+
+static void an_identity_is_looked_up_within_its_tenant(void **state)
+{
+	struct executable_id id = test_build_id(1);
+	struct store_executable executable;
+	struct fixture *fixture = *state;
+
+	write_executable(fixture, "liar", 1, "nothing to see", ROLE_USER, 0x7000);
+	assert_int_equal(
+		store_find_executable(fixture->store, "shop", &id, fixture->arena, &executable), 0);
+	write_executable(fixture, "shop", 1, "server", ROLE_USER, 0x400000);
+	assert_int_equal(
+		store_find_executable(fixture->store, "shop", &id, fixture->arena, &executable), 1);
+	assert_string_equal(executable.name, "server");
+}
+
+static void a_named_frame_has_its_tenants_row(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_stack stacks[2];
+	const char *name = NULL;
+
+	write_executable(fixture, "liar", 1, "server", ROLE_USER, 0);
+	write_executable(fixture, "shop", 1, "server", ROLE_USER, 0);
+	(void)stack_of_tenant(fixture, "liar", &stacks[0]);
+	(void)stack_of_tenant(fixture, "shop", &stacks[1]);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(stacks[i].frames[0].kind, FRAME_KERNEL_NAMED);
+		assert_int_equal(store_named_frame(fixture->store, stacks[i].frames[0].address,
+						   fixture->arena, &name),
+				 1);
+		assert_string_equal(name, "bpf_prog_7");
+	}
+	assert_int_not_equal(stacks[0].frames[0].address, stacks[1].frames[0].address);
+	assert_int_equal(store_named_frame(fixture->store, 1000, fixture->arena, &name), 0);
+}
+
+static void a_name_may_come_after_the_stack_that_has_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct batch_builder *builder = batch_at(1, NOON, true);
+	struct batch_builder *later = batch_at(2, NOON, false);
+	const uint64_t key = batch_builder_named_frame(later, "late");
+	const struct batch_frame frame = { FRAME_KERNEL_NAMED, 0, key };
+	struct store_stack stack;
+	const char *name = NULL;
+
+	batch_builder_stack(builder, 9, STACK_CUT_NONE, &frame, 1);
+	/* The row stored last: its stack is what stack_of_tenant() finds. */
+	batch_builder_row(builder, 1, 9, NOON - NSEC_PER_SEC / 2, 1);
+	assert_int_equal(write_batch(fixture->store, builder), STORE_STORED);
+	(void)stack_of_tenant(fixture, "default", &stack);
+	assert_int_equal(stack.frames[0].kind, FRAME_KERNEL_NAMED);
+	assert_int_equal(
+		store_named_frame(fixture->store, stack.frames[0].address, fixture->arena, &name),
+		0);
+	assert_int_equal(write_batch(fixture->store, later), STORE_STORED);
+	assert_int_equal(
+		store_named_frame(fixture->store, stack.frames[0].address, fixture->arena, &name),
+		1);
+	assert_string_equal(name, "late");
+}
+
+static void later_definitions_fill_in_what_the_first_one_lacked(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_executable executable;
+	struct store_stack stack;
+
+	write_executable(fixture, "shop", 1, "", ROLE_USER, 0);
+	(void)stack_of_tenant(fixture, "shop", &stack);
+	executable = executable_of(fixture, stack.frames[1].executable);
+	assert_int_equal(executable.n_segments, 0);
+
+	write_executable(fixture, "shop", 2, "[kernel]", ROLE_KERNEL, 0x400000);
+	executable = executable_of(fixture, stack.frames[1].executable);
+	assert_string_equal(executable.name, "[kernel]");
+	assert_int_equal(executable.role, ROLE_KERNEL);
+	assert_int_equal(executable.n_segments, 1);
+	assert_int_equal(executable.segments[0].vaddr, 0x400000);
+
+	/* What is known stays: somebody who maps the file of the kernel is no reason to forget. */
+	write_executable(fixture, "shop", 3, "vmlinux", ROLE_USER, 0x9000);
+	executable = executable_of(fixture, stack.frames[1].executable);
+	assert_string_equal(executable.name, "[kernel]");
+	assert_int_equal(executable.role, ROLE_KERNEL);
+	assert_int_equal(executable.segments[0].vaddr, 0x400000);
+}
+
+int main(void)
+{
+#define with_store(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		with_store(a_tenant_cannot_rename_what_another_one_runs),
+		with_store(an_identity_is_looked_up_within_its_tenant),
+		with_store(a_named_frame_has_its_tenants_row),
+		with_store(a_name_may_come_after_the_stack_that_has_it),
+		with_store(later_definitions_fill_in_what_the_first_one_lacked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
