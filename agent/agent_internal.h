@@ -17,15 +17,15 @@
 #include "agent/helper/process_reader.h"
 #include "agent/helper/upload_opener.h"
 #include "agent/host_info.h"
-#include "agent/mapping_publisher.h"
+#include "agent/publish/mapping_publisher.h"
 #include "agent/parked_records.h"
 #include "agent/cpu/cpu_watch.h"
 #include "agent/cpu/off_cpu.h"
 #include "agent/cpu/on_cpu.h"
 #include "agent/rules.h"
 #include "agent/sample/collector.h"
-#include "agent/stack_copy.h"
-#include "agent/unwind_publisher.h"
+#include "agent/publish/copy_unwinder.h"
+#include "agent/publish/unwind_publisher.h"
 #include "agent/upload/sender.h"
 #include "common/clock.h"
 #include "common/metrics.h"
@@ -68,7 +68,7 @@ struct agent {
 	struct bpf_programs *programs;
 	struct mapping_publisher publisher;
 	struct unwind_publisher tables;
-	struct stack_copier *copier;
+	struct copy_unwinder *copy_unwinder;
 	struct on_cpu *on_cpu;        /* NULL: disabled */
 	struct page_toucher *toucher; /* NULL: absent pages are left alone */
 	struct off_cpu *off_cpu;      /* NULL: disabled */

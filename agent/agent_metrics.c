@@ -109,7 +109,7 @@ static void gather_kernel_counters(struct agent *agent)
 	if (bpf_programs_read_counters(agent->programs, values) < 0)
 		return;
 	for (size_t i = 0; i < ABI_COUNTER_COUNT; i++)
-		values[i] += stack_copier_counters(agent->copier)[i];
+		values[i] += copy_unwinder_counters(agent->copy_unwinder)[i];
 	if (agent->on_cpu)
 		agent_account_ticks(agent);
 	set(agent, AGENT_METRIC_TICKS_IDLE, values[ABI_COUNTER_TICKS_IDLE]);

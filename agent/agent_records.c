@@ -145,7 +145,7 @@ static void join_with_began(struct agent *agent, uint64_t began_hash)
 	struct collector_stack began;
 
 	if (began_hash != 0 && collector_find_stack(agent->collector, began_hash, &began))
-		stack_copier_join(agent->copier, &began);
+		copy_unwinder_join(agent->copy_unwinder, &began);
 }
 
 int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy,
@@ -158,7 +158,7 @@ int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy
 	r = collector_process(agent->collector, &copy->header, &process);
 	if (r < 0)
 		return r;
-	r = stack_copier_unwind(agent->copier, copy, process, ret_waits_for != NULL, &stack);
+	r = copy_unwinder_run(agent->copy_unwinder, copy, process, ret_waits_for != NULL, &stack);
 	if (r < 0) {
 		*ret_waits_for = stack.waits_for;
 		return r;

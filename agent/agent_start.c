@@ -224,7 +224,8 @@ static int start_sampling(struct agent *agent)
 		.programs = agent->programs,
 		.processes = agent->processes,
 	};
-	r = stack_copier_new(&agent->bpf_config, &agent->publisher, &agent->tables, &agent->copier);
+	r = copy_unwinder_new(&agent->bpf_config, &agent->publisher, &agent->tables,
+			      &agent->copy_unwinder);
 	if (r < 0)
 		return r;
 	r = process_table_scan(agent->processes);
@@ -371,7 +372,7 @@ struct agent *agent_free(struct agent *agent)
 	if (agent->programs)
 		process_table_free(agent->processes);
 	agent_free_helpers(agent);
-	stack_copier_free(agent->copier);
+	copy_unwinder_free(agent->copy_unwinder);
 	mapping_publisher_release(&agent->publisher);
 	unwind_publisher_release(&agent->tables);
 	bpf_programs_free(agent->programs);

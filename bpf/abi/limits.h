@@ -50,7 +50,7 @@
  * allocator hands out for a hash element of more than 2 KiB: a small process (60 executable
  * mappings are usual) has one. One with more has a directory as well, an element of the same map
  * that has the first address of each chunk. 31 744 in all; what a process has beyond that is told
- * as one range, whose pcs the agent looks up (agent/mapping_set.h).
+ * as one range, whose pcs the agent looks up (agent/publish/mapping_set.h).
  */
 #define ABI_MAPPINGS_PER_CHUNK 124
 #define ABI_MAX_CHUNKS         256

@@ -18,8 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/mapping_publisher.h"
-#include "agent/unwind_publisher.h"
+#include "agent/publish/mapping_publisher.h"
+#include "agent/publish/unwind_publisher.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/scoped.h"

@@ -43,6 +43,8 @@ MAY_INCLUDE = {
     "agent/wire": ["agent/sample", "agent/process", "agent/executable", "common", "proto"],
     "agent/upload": ["common", "proto"],
     "agent/helper": ["agent/executable", "agent/unwind", "common"],
+    "agent/publish": ["agent/bpf_programs", "agent/executable", "agent/helper", "agent/paging", "agent/process",
+                      "agent/sample", "agent/unwind", "common", "bpf"],
 
     "symbolizer": ["symbolizer", "common", "proto"],
     "symbolizer/http": ["common"],

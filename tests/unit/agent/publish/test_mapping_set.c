@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/mapping_set.h"
+#include "agent/publish/mapping_set.h"
 
 #include "common/frame.h"
 #include "tests/support/unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/stack_copy.h"
+#include "agent/publish/copy_unwinder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 VEC_DEFINE(chunk_vec, struct abi_mapping_chunk);
 
-struct stack_copier {
+struct copy_unwinder {
 	const struct abi_config *config;
 	struct mapping_publisher *publisher;
 	struct unwind_publisher *tables;
@@ -29,27 +29,27 @@ struct stack_copier {
 	struct abi_frame frames[ABI_MAX_FRAMES];
 };
 
-int stack_copier_new(const struct abi_config *config, struct mapping_publisher *publisher,
-		     struct unwind_publisher *tables, struct stack_copier **ret_copier)
+int copy_unwinder_new(const struct abi_config *config, struct mapping_publisher *publisher,
+		      struct unwind_publisher *tables, struct copy_unwinder **ret_unwinder)
 {
-	struct stack_copier *copier = calloc(1, sizeof(*copier));
+	struct copy_unwinder *unwinder = calloc(1, sizeof(*unwinder));
 
-	if (!copier)
+	if (!unwinder)
 		return -ENOMEM;
-	copier->config = config;
-	copier->publisher = publisher;
-	copier->tables = tables;
-	*ret_copier = copier;
+	unwinder->config = config;
+	unwinder->publisher = publisher;
+	unwinder->tables = tables;
+	*ret_unwinder = unwinder;
 	return 0;
 }
 
-struct stack_copier *stack_copier_free(struct stack_copier *copier)
+struct copy_unwinder *copy_unwinder_free(struct copy_unwinder *unwinder)
 {
-	if (!copier)
+	if (!unwinder)
 		return NULL;
-	mapping_set_release(&copier->set);
-	vec_release(&copier->chunks);
-	free(copier);
+	mapping_set_release(&unwinder->set);
+	vec_release(&unwinder->chunks);
+	free(unwinder);
 	return NULL;
 }
 
@@ -71,33 +71,33 @@ static bool is_left_out(const struct process *process, const struct abi_stack_co
 }
 
 /* What the maps would hold of the process. False: nothing. */
-static bool describe_mappings(struct stack_copier *copier, const struct process *process,
+static bool describe_mappings(struct copy_unwinder *unwinder, const struct process *process,
 			      struct abi_process *ret_entry)
 {
 	uint32_t n_chunks;
 
-	if (!process->mappings || mapping_set_fill(&copier->set, process->mappings) < 0)
+	if (!process->mappings || mapping_set_fill(&unwinder->set, process->mappings) < 0)
 		return false;
-	n_chunks = mapping_set_n_chunks(&copier->set);
-	vec_clear(&copier->chunks);
-	if (n_chunks == 0 || vec_reserve(&copier->chunks, n_chunks) < 0)
+	n_chunks = mapping_set_n_chunks(&unwinder->set);
+	vec_clear(&unwinder->chunks);
+	if (n_chunks == 0 || vec_reserve(&unwinder->chunks, n_chunks) < 0)
 		return false;
 	for (uint32_t i = 0; i < n_chunks; i++)
-		mapping_set_chunk(&copier->set, LOCAL_SET, i, &copier->chunks.items[i]);
-	copier->chunks.count = n_chunks;
+		mapping_set_chunk(&unwinder->set, LOCAL_SET, i, &unwinder->chunks.items[i]);
+	unwinder->chunks.count = n_chunks;
 	if (n_chunks > 1)
-		mapping_set_chunk(&copier->set, LOCAL_SET, ABI_DIRECTORY, &copier->directory);
+		mapping_set_chunk(&unwinder->set, LOCAL_SET, ABI_DIRECTORY, &unwinder->directory);
 	*ret_entry = (struct abi_process){ .set = LOCAL_SET, .n_chunks = n_chunks };
 	return true;
 }
 
 /* An image without mappings is unwound all the same, by frame pointers and to raw pcs. */
-static void fill_input(struct stack_copier *copier, const struct abi_stack_copy *copy,
+static void fill_input(struct copy_unwinder *unwinder, const struct abi_stack_copy *copy,
 		       const struct process *process, struct abi_process *entry,
 		       struct host_unwind_input *ret_input)
 {
 	*ret_input = (struct host_unwind_input){
-		.config = copier->config,
+		.config = unwinder->config,
 		.registers.pc = copy->pc,
 		.read = read_copy,
 		.read_argument = (void *)copy,
@@ -110,22 +110,22 @@ static void fill_input(struct stack_copier *copier, const struct abi_stack_copy 
 	};
 	static_assert(HOST_UNWIND_MAX_REGISTERS == ARRAY_SIZE(copy->general), "one array for both");
 	memcpy(ret_input->registers.general, copy->general, sizeof(copy->general));
-	if (is_left_out(process, copy) || !describe_mappings(copier, process, entry))
+	if (is_left_out(process, copy) || !describe_mappings(unwinder, process, entry))
 		return;
 	/* Whatever the maps know by now, this is the image that was sampled. */
 	entry->exec_count = copy->header.exec_count;
 	entry->start_time_10ms = copy->header.start_time_ns / (10 * NSEC_PER_MSEC);
 	ret_input->process.entry = entry;
-	ret_input->process.chunks = copier->chunks.items;
+	ret_input->process.chunks = unwinder->chunks.items;
 	ret_input->process.n_chunks = entry->n_chunks;
-	ret_input->process.directory = &copier->directory;
+	ret_input->process.directory = &unwinder->directory;
 }
 
 /* The kernel's frames as they came, then ours. */
-static void put_together(struct stack_copier *copier, const struct abi_stack_copy *copy)
+static void put_together(struct copy_unwinder *unwinder, const struct abi_stack_copy *copy)
 {
-	const struct host_unwind_output *output = &copier->output;
-	struct abi_sample *sample = &copier->sample;
+	const struct host_unwind_output *output = &unwinder->output;
+	struct abi_sample *sample = &unwinder->sample;
 	size_t n_kernel_frames = MIN(copy->header.n_kernel_frames, ABI_MAX_KERNEL_FRAMES);
 	size_t n_user_frames = MIN(output->header.n_user_frames, ABI_MAX_FRAMES - n_kernel_frames);
 
@@ -141,44 +141,44 @@ static void put_together(struct stack_copier *copier, const struct abi_stack_cop
 	/* Frame pointers may have led to a false end. */
 	if (sample->cut == STACK_CUT_NONE && output->n_missing > 0)
 		sample->cut = STACK_CUT_NO_ROW;
-	memcpy(copier->frames, copy->kernel_frames, n_kernel_frames * sizeof(*copier->frames));
-	memcpy(copier->frames + n_kernel_frames, output->frames,
-	       n_user_frames * sizeof(*copier->frames));
+	memcpy(unwinder->frames, copy->kernel_frames, n_kernel_frames * sizeof(*unwinder->frames));
+	memcpy(unwinder->frames + n_kernel_frames, output->frames,
+	       n_user_frames * sizeof(*unwinder->frames));
 }
 
-static void count_outcome(struct stack_copier *copier)
+static void count_outcome(struct copy_unwinder *unwinder)
 {
-	uint64_t *counters = copier->output.counters;
+	uint64_t *counters = unwinder->output.counters;
 
 	counters[ABI_COUNTER_CUT_UNKNOWN] = counters[ABI_COUNTER_CUT_READ_FAULT];
 	counters[ABI_COUNTER_CUT_READ_FAULT] = 0;
-	counters[ABI_COUNTER_NO_TABLE] = copier->output.n_missing;
+	counters[ABI_COUNTER_NO_TABLE] = unwinder->output.n_missing;
 	for (size_t i = ABI_COUNTER_CUT_DEPTH; i <= ABI_COUNTER_NO_TABLE; i++)
-		copier->counters[i] += counters[i];
+		unwinder->counters[i] += counters[i];
 }
 
-const uint64_t *stack_copier_counters(const struct stack_copier *copier)
+const uint64_t *copy_unwinder_counters(const struct copy_unwinder *unwinder)
 {
-	return copier->counters;
+	return unwinder->counters;
 }
 
 /*
  * Unwinds up to rows that are missing, has them loaded, and begins again: a stack costs a
  * microsecond, and each load makes it go on further.
  */
-static int unwind_with_rows(struct stack_copier *copier, struct host_unwind_input *input,
+static int unwind_with_rows(struct copy_unwinder *unwinder, struct host_unwind_input *input,
 			    bool may_wait)
 {
-	struct host_unwind_output *output = &copier->output;
+	struct host_unwind_output *output = &unwinder->output;
 
-	unwind_publisher_view(copier->tables, &copier->view);
-	input->tables = &copier->view;
+	unwind_publisher_view(unwinder->tables, &unwinder->view);
+	input->tables = &unwinder->view;
 	for (int n_loads = 0; n_loads <= ABI_MAX_USER_FRAMES; n_loads++) {
 		int r = 0;
 
 		host_unwind(input, output);
 		if (output->n_missing > 0)
-			r = unwind_publisher_load(copier->tables, output->missing_executable,
+			r = unwind_publisher_load(unwinder->tables, output->missing_executable,
 						  output->missing_address);
 		if (r == -EINPROGRESS && may_wait)
 			return r;
@@ -188,31 +188,32 @@ static int unwind_with_rows(struct stack_copier *copier, struct host_unwind_inpu
 	return 0;
 }
 
-int stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy,
-			struct process *process, bool may_wait, struct unwound_stack *ret_stack)
+int copy_unwinder_run(struct copy_unwinder *unwinder, const struct abi_stack_copy *copy,
+		      struct process *process, bool may_wait, struct unwound_stack *ret_stack)
 {
 	struct host_unwind_input input;
 	struct abi_process entry;
 	int r;
 
 	/* Also of a process that is gone: what it had mapped is still known. */
-	mapping_publisher_prepare(copier->publisher, process);
-	fill_input(copier, copy, process, &entry, &input);
-	r = unwind_with_rows(copier, &input, may_wait);
+	mapping_publisher_prepare(unwinder->publisher, process);
+	fill_input(unwinder, copy, process, &entry, &input);
+	r = unwind_with_rows(unwinder, &input, may_wait);
 	if (r < 0) {
-		ret_stack->waits_for = copier->output.missing_executable;
+		ret_stack->waits_for = unwinder->output.missing_executable;
 		return r;
 	}
-	count_outcome(copier);
-	put_together(copier, copy);
-	*ret_stack = (struct unwound_stack){ .sample = &copier->sample, .frames = copier->frames };
+	count_outcome(unwinder);
+	put_together(unwinder, copy);
+	*ret_stack =
+		(struct unwound_stack){ .sample = &unwinder->sample, .frames = unwinder->frames };
 	return 0;
 }
 
-void stack_copier_join(struct stack_copier *copier, const struct collector_stack *began)
+void copy_unwinder_join(struct copy_unwinder *unwinder, const struct collector_stack *began)
 {
-	struct abi_sample *sample = &copier->sample;
-	const struct abi_frame *user_frames = copier->frames + sample->n_kernel_frames;
+	struct abi_sample *sample = &unwinder->sample;
+	const struct abi_frame *user_frames = unwinder->frames + sample->n_kernel_frames;
 	size_t n_kernel_frames = began->n_kernel_frames;
 	size_t n_user_frames = sample->n_user_frames;
 
@@ -222,9 +223,9 @@ void stack_copier_join(struct stack_copier *copier, const struct collector_stack
 		sample->cut = began->cut;
 	}
 	n_user_frames = MIN(n_user_frames, ABI_MAX_FRAMES - n_kernel_frames);
-	memmove(copier->frames + n_kernel_frames, user_frames,
+	memmove(unwinder->frames + n_kernel_frames, user_frames,
 		n_user_frames * sizeof(*user_frames));
-	memcpy(copier->frames, began->frames, n_kernel_frames * sizeof(*began->frames));
+	memcpy(unwinder->frames, began->frames, n_kernel_frames * sizeof(*began->frames));
 	sample->n_kernel_frames = (uint16_t)n_kernel_frames;
 	sample->n_user_frames = (uint16_t)n_user_frames;
 }

@@ -6,9 +6,9 @@
  *
  * A table is made when the first stack goes through its executable: a file
  * (agent/unwind/table_file.h), taken from the cache on disk, or compiled into it by a helper
- * (agent/table_maker.h). Where there is no cache, or no room on its disk, the file lies in memory.
+ * (agent/publish/table_maker.h). Where there is no cache, or no room on its disk, the file lies in memory.
  * Of the file, chunks are loaded into the maps as stacks need them (agent/paging/paged_rows.h). A
- * stack that needs rows which are not resident comes as a copy (agent/stack_copy.h), is unwound
+ * stack that needs rows which are not resident comes as a copy (agent/publish/copy_unwinder.h), is unwound
  * here, and on the way unwind_publisher_load() is asked for each chunk that is missing.
  *
  * Used by the agent's main thread.
@@ -18,7 +18,7 @@
 #include "agent/paging/paged_rows.h"
 #include "agent/bpf_programs/bpf_programs.h"
 #include "agent/bpf_programs/unwind_maps.h"
-#include "agent/table_maker.h"
+#include "agent/publish/table_maker.h"
 #include "agent/unwind/table_file.h"
 #include "bpf/host/host_unwind.h"
 #include "common/hash_table.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Real helpers, of a nursery of each test. */
-#include "agent/table_maker.h"
+#include "agent/publish/table_maker.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * pointed to it, and then the old set's chunks go. A reader in between finds either set whole, or a
  * missing chunk, and then sends raw pcs.
  */
-#include "agent/mapping_publisher.h"
+#include "agent/publish/mapping_publisher.h"
 
 #include <string.h>
 

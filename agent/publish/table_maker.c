@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/table_maker.h"
+#include "agent/publish/table_maker.h"
 
 #include <fcntl.h>
 #include <string.h>

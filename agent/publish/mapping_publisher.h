@@ -6,7 +6,7 @@
  * Only processes that were sampled are published; children of a fork share their parent's set.
  */
 
-#include "agent/mapping_set.h"
+#include "agent/publish/mapping_set.h"
 #include "agent/process/process_table.h"
 #include "agent/bpf_programs/bpf_programs.h"
 #include "common/vec.h"

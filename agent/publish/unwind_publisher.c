@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind_publisher.h"
+#include "agent/publish/unwind_publisher.h"
 
 #include <stdlib.h>
 #include <string.h>

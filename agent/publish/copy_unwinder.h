@@ -8,23 +8,23 @@
  * agent's main thread.
  */
 
-#include "agent/mapping_publisher.h"
+#include "agent/publish/mapping_publisher.h"
 #include "agent/process/process_table.h"
 #include "agent/sample/collector.h"
-#include "agent/unwind_publisher.h"
+#include "agent/publish/unwind_publisher.h"
 
-struct stack_copier;
+struct copy_unwinder;
 
 /*
  * counters[ABI_COUNTER_COUNT]: of the copies, what the programs count of the stacks that they
  * unwind themselves.
  */
-const uint64_t *stack_copier_counters(const struct stack_copier *copier);
+const uint64_t *copy_unwinder_counters(const struct copy_unwinder *unwinder);
 
 /* All borrowed; @config is what the BPF programs were loaded with. */
-int stack_copier_new(const struct abi_config *config, struct mapping_publisher *publisher,
-		     struct unwind_publisher *tables, struct stack_copier **ret_copier);
-struct stack_copier *stack_copier_free(struct stack_copier *copier);
+int copy_unwinder_new(const struct abi_config *config, struct mapping_publisher *publisher,
+		      struct unwind_publisher *tables, struct copy_unwinder **ret_unwinder);
+struct copy_unwinder *copy_unwinder_free(struct copy_unwinder *unwinder);
 
 struct unwound_stack {
 	const struct abi_sample *sample; /* with its frames; both are valid until the next call */
@@ -37,14 +37,14 @@ struct unwound_stack {
  * Unwinds @copy, a stack of @process. If it cannot be unwound to its end, the sample's `cut` has
  * the reason. 0; or, with @may_wait, -EINPROGRESS: it needs an unwind table that is being made.
  */
-int stack_copier_unwind(struct stack_copier *copier, const struct abi_stack_copy *copy,
-			struct process *process, bool may_wait, struct unwound_stack *ret_stack);
+int copy_unwinder_run(struct copy_unwinder *unwinder, const struct abi_stack_copy *copy,
+		      struct process *process, bool may_wait, struct unwound_stack *ret_stack);
 
 /*
  * The stack that was unwound last is of a wait that began with the stack @began, which was cut: it
  * gets the kernel's frames of @began. If it is cut as well, and has no more frames of user code, it
  * becomes @began.
  */
-void stack_copier_join(struct stack_copier *copier, const struct collector_stack *began);
+void copy_unwinder_join(struct copy_unwinder *unwinder, const struct collector_stack *began);
 
-DEFINE_SCOPED(struct stack_copier *, stack_copier_free);
+DEFINE_SCOPED(struct copy_unwinder *, copy_unwinder_free);
