@@ -320,7 +320,7 @@ int agent_publish(struct agent *agent)
 {
 	uint64_t now_ns = clock_monotonic_ns(agent->clock);
 
-	mapping_publisher_run(&agent->publisher);
+	mapping_publisher_run(&agent->publisher, now_ns);
 	hand_out(agent, now_ns);
 	return 0;
 }

@@ -214,12 +214,18 @@ static int start_sampling(struct agent *agent)
 	r = start_toucher(agent);
 	if (r < 0)
 		return log_error_errno(r, "cannot touch absent pages: %m");
-	r = unwind_publisher_init(&agent->tables, agent->programs, agent->executables,
-				  agent->helpers, agent->config->unwind_bytes);
+	r = unwind_publisher_init(&agent->tables,
+				  &(struct unwind_publisher_options){
+					  .programs = agent->programs,
+					  .executables = agent->executables,
+					  .helpers = agent->helpers,
+					  .clock = agent->clock,
+					  .unwind_bytes = agent->config->unwind_bytes,
+					  .cache_folder = agent->config->unwind_cache_folder,
+					  .cache_bytes = agent->config->unwind_cache_bytes,
+				  });
 	if (r < 0)
 		return log_error_errno(r, "cannot make the maps of unwind rows: %m");
-	unwind_publisher_use_cache(&agent->tables, agent->config->unwind_cache_folder,
-				   agent->config->unwind_cache_bytes);
 	agent->publisher = (struct mapping_publisher){
 		.programs = agent->programs,
 		.processes = agent->processes,

@@ -9,7 +9,7 @@
 #include "common/event_type.h"
 #include "common/frame.h"
 
-/* Number of the set that an unwinding here uses: it is seen by nobody else. */
+/* Number of the mapping set, which only the unwinder on the host reads. */
 #define LOCAL_SET 1
 
 VEC_DEFINE(chunk_vec, struct abi_mapping_chunk);
@@ -21,10 +21,11 @@ struct copy_unwinder {
 	struct host_unwind_tables view; /* of tables */
 	struct host_unwind_output output;
 	uint64_t counters[ABI_COUNTER_COUNT]; /* of all copies */
-	struct mapping_set set;               /* mappings of the process of the copy at hand */
+	/* Mappings of the process of the current copy. */
+	struct mapping_set set;
 	struct chunk_vec chunks;
 	struct abi_mapping_chunk directory;
-	/* What is handed out: header and frames in one piece. */
+	/* The result. Frames follow the header, as in a record of the ring buffer. */
 	struct abi_sample sample;
 	struct abi_frame frames[ABI_MAX_FRAMES];
 };
@@ -70,7 +71,7 @@ static bool is_left_out(const struct process *process, const struct abi_stack_co
 							: process->without_stacks;
 }
 
-/* What the maps would hold of the process. False: nothing. */
+/* Makes the entry and chunks that the maps would hold for @process. False: it has none. */
 static bool describe_mappings(struct copy_unwinder *unwinder, const struct process *process,
 			      struct abi_process *ret_entry)
 {
@@ -91,7 +92,7 @@ static bool describe_mappings(struct copy_unwinder *unwinder, const struct proce
 	return true;
 }
 
-/* An image without mappings is unwound all the same, by frame pointers and to raw pcs. */
+/* A process without mappings is unwound too: by frame pointers, with raw pcs as frames. */
 static void fill_input(struct copy_unwinder *unwinder, const struct abi_stack_copy *copy,
 		       const struct process *process, struct abi_process *entry,
 		       struct host_unwind_input *ret_input)
@@ -112,7 +113,7 @@ static void fill_input(struct copy_unwinder *unwinder, const struct abi_stack_co
 	memcpy(ret_input->registers.general, copy->general, sizeof(copy->general));
 	if (is_left_out(process, copy) || !describe_mappings(unwinder, process, entry))
 		return;
-	/* Whatever the maps know by now, this is the image that was sampled. */
+	/* The mappings are those of the image that was sampled, so the entry must match it. */
 	entry->exec_count = copy->header.exec_count;
 	entry->start_time_10ms = copy->header.start_time_ns / (10 * NSEC_PER_MSEC);
 	ret_input->process.entry = entry;
@@ -121,7 +122,7 @@ static void fill_input(struct copy_unwinder *unwinder, const struct abi_stack_co
 	ret_input->process.directory = &unwinder->directory;
 }
 
-/* The kernel's frames as they came, then ours. */
+/* Joins the kernel frames of @copy and the user frames that were unwound. */
 static void put_together(struct copy_unwinder *unwinder, const struct abi_stack_copy *copy)
 {
 	const struct host_unwind_output *output = &unwinder->output;
@@ -135,10 +136,10 @@ static void put_together(struct copy_unwinder *unwinder, const struct abi_stack_
 	sample->n_kernel_frames = (uint16_t)n_kernel_frames;
 	sample->n_user_frames = (uint16_t)n_user_frames;
 	sample->cut = output->header.cut;
-	/* Not a page that was absent: the copy ends there. */
+	/* The fault was the end of the copy, not an absent page. */
 	if (sample->cut == STACK_CUT_READ_FAULT)
 		sample->cut = STACK_CUT_UNKNOWN;
-	/* Frame pointers may have led to a false end. */
+	/* Without the missing rows, frame pointers may have led to a false end. */
 	if (sample->cut == STACK_CUT_NONE && output->n_missing > 0)
 		sample->cut = STACK_CUT_NO_ROW;
 	memcpy(unwinder->frames, copy->kernel_frames, n_kernel_frames * sizeof(*unwinder->frames));
@@ -163,8 +164,8 @@ const uint64_t *copy_unwinder_counters(const struct copy_unwinder *unwinder)
 }
 
 /*
- * Unwinds up to rows that are missing, has them loaded, and begins again: a stack costs a
- * microsecond, and each load makes it go on further.
+ * Unwinds until rows are missing, has them loaded, and begins again: unwinding a stack costs a
+ * microsecond, and each load brings it further.
  */
 static int unwind_with_rows(struct copy_unwinder *unwinder, struct host_unwind_input *input,
 			    bool may_wait)
@@ -195,7 +196,7 @@ int copy_unwinder_run(struct copy_unwinder *unwinder, const struct abi_stack_cop
 	struct abi_process entry;
 	int r;
 
-	/* Also of a process that is gone: what it had mapped is still known. */
+	/* Also for a process that has exited: its mappings are kept for late samples. */
 	mapping_publisher_prepare(unwinder->publisher, process);
 	fill_input(unwinder, copy, process, &entry, &input);
 	r = unwind_with_rows(unwinder, &input, may_wait);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A set never changes once it is published: changed mappings become a new set, the process entry is
- * pointed to it, and then the old set's chunks go. A reader in between finds either set whole, or a
- * missing chunk, and then sends raw pcs.
+ * A published set never changes. When the mappings of a process change, the publisher writes a new
+ * set, points the entry of the process at it, and then removes the chunks of the old set. A BPF
+ * program that reads at the same time finds one of the sets whole, or a chunk missing. In the
+ * second case it sends raw pcs.
  */
 #include "agent/publish/mapping_publisher.h"
 
 #include <string.h>
 
-#include "common/clock.h"
 #include "common/log.h"
 
 #define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
 
 /*
- * How long publishing a process is put off while its files are looked up, which mostly takes a
- * millisecond.
+ * Longest time for which a process is not published because its files are being looked up. Most
+ * look-ups take a millisecond.
  */
 #define LOOK_UP_WAIT_NS (300 * NSEC_PER_MSEC)
 
@@ -46,14 +46,14 @@ void mapping_publisher_process_gone(void *arg, const struct process *process)
 	struct mapping_publisher *publisher = arg;
 
 	/*
-	 * The exit program removes it too; this is for a leader that outlived its threads' last
-	 * samples.
+	 * The BPF program of the exit has removed the entry. A leader that ran on after the last
+	 * samples of its threads may have been published again since.
 	 */
 	if (process->published)
 		bpf_programs_remove_process(publisher->programs, process->pid);
 }
 
-/* Whatever is published twice is logged once. */
+/* Counts and logs a process once, however often it is published. */
 static void note_truncated(struct mapping_publisher *publisher, struct process_mappings *mappings,
 			   uint32_t pid)
 {
@@ -62,28 +62,33 @@ static void note_truncated(struct mapping_publisher *publisher, struct process_m
 	mappings->truncated = true;
 	publisher->n_truncated++;
 	log_warn(
-		"process %u has %zu executable mappings, of which the BPF programs can have %d: in those beyond, "
-		"frames are found by frame pointers alone",
+		"process %u has %zu executable mappings, and the BPF maps hold %d of one process: frames in the "
+		"others are found by frame pointers alone",
 		pid, mappings->count, ABI_MAX_MAPPINGS);
 }
 
 static int put_chunks(struct mapping_publisher *publisher, uint32_t set, uint32_t n_chunks)
 {
 	struct abi_mapping_chunk *chunk = &publisher->chunk;
-	int r = 0;
 
-	/* Where there is one chunk nobody asks for a directory. */
-	for (uint32_t i = 0; i < n_chunks + (n_chunks > 1) && r == 0; i++) {
+	/* The BPF programs read no directory where there is one chunk. */
+	for (uint32_t i = 0; i < n_chunks + (n_chunks > 1); i++) {
 		struct abi_chunk_key key = { .set = set,
 					     .index = i < n_chunks ? i : ABI_DIRECTORY };
+		int r;
 
 		mapping_set_chunk(&publisher->set, set, key.index, chunk);
 		r = bpf_programs_put_chunk(publisher->programs, &key, chunk);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
-/* Afterwards published_set is the new set, or 0: none, samples stay raw. */
+/*
+ * Replaces the set of @mappings. On failure published_set becomes 0: the process has no set, and
+ * its samples have raw pcs.
+ */
 static int publish_set(struct mapping_publisher *publisher, struct process_mappings *mappings,
 		       uint32_t pid)
 {
@@ -116,9 +121,9 @@ void mapping_publisher_prepare(struct mapping_publisher *publisher, struct proce
 }
 
 /*
- * The BPF programs have seen that a mapping of this process was replaced, possibly before the event
- * of the new mapping was read. Publishing the old mapping again would attribute the new code to the
- * old file. The mappings are therefore read again from /proc/PID/maps, once for each value of the
+ * Handles a mapping that the BPF programs saw being replaced, possibly before the agent has read
+ * the event of the new mapping. To publish the old mapping again would attribute the new code to
+ * the old file. Therefore reads the mappings again from /proc/PID/maps, once for each value of the
  * exec count.
  */
 static void forget_replaced_code(struct mapping_publisher *publisher, struct process *process)
@@ -129,7 +134,7 @@ static void forget_replaced_code(struct mapping_publisher *publisher, struct pro
 	    bpf_programs_find_process(publisher->programs, process->pid, &entry) == 0 ||
 	    entry.replaced_end == 0)
 		return;
-	/* What is read now is younger than what the count counts. */
+	/* /proc/PID/maps has all that happened before the count got this value. */
 	process->exec_count = entry.exec_count;
 	if (process->was_reread && process->reread_count == entry.exec_count)
 		return;
@@ -144,8 +149,8 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 	struct abi_process entry = {
 		.start_time_10ms = process->start_time_ns / START_TIME_TICK_NS,
 		/*
-		 * An exec that we have not heard of yet has made it higher: the entry is then
-		 * worthless, not wrong.
+		 * If the process has executed another program since, the kernel's count is higher
+		 * than this one, and the BPF programs ignore the entry.
 		 */
 		.exec_count = process->exec_count,
 		.flags = (process->without_stacks ? ABI_PROCESS_WITHOUT_STACKS : 0) |
@@ -155,8 +160,8 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 	int r = 0;
 
 	/*
-	 * A forked child that was not sampled yet: its next sample tells the start time, and asks
-	 * again.
+	 * A forked child that was not sampled yet. Its first sample has the start time, and the
+	 * process is then published.
 	 */
 	if (process->start_time_ns == 0) {
 		bpf_programs_remove_process(publisher->programs, process->pid);
@@ -184,9 +189,9 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 }
 
 /*
- * Whether publishing the process is put off: because mapping events of it are held back, or because
- * its files are being looked up, after which it would have to be published again. Meanwhile the BPF
- * programs use the mappings that were published before, and record when one of them is replaced.
+ * Whether @process is left to a later run: mapping events of it are parked, or its files are being
+ * looked up, after which it would have to be published again. Meanwhile the BPF programs use the
+ * mappings that were published before, and record when one of them is replaced.
  */
 static bool should_wait(struct mapping_publisher *publisher, struct process *process,
 			uint64_t now_ns)
@@ -201,9 +206,8 @@ static bool should_wait(struct mapping_publisher *publisher, struct process *pro
 	return now_ns < process->publish_by_ns;
 }
 
-void mapping_publisher_run(struct mapping_publisher *publisher)
+void mapping_publisher_run(struct mapping_publisher *publisher, uint64_t now_ns)
 {
-	uint64_t now_ns = clock_monotonic_ns(&system_clock);
 	struct process *process;
 
 	while ((process = process_table_take_wanting(publisher->processes))) {
@@ -221,8 +225,8 @@ void mapping_publisher_run(struct mapping_publisher *publisher)
 		if (publisher->failures++ == 0)
 			log_warn_errno(
 				r,
-				"cannot put the mappings of process %u into the BPF maps, its stacks are copied "
-				"and unwound here, which costs more: %m",
+				"cannot write the mappings of process %u into the BPF maps, its stacks are copied "
+				"and unwound by the agent, which costs more, further cases are only counted: %m",
 				process->pid);
 	}
 	for (size_t i = 0; i < publisher->later.count; i++)

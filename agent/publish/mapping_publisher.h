@@ -2,41 +2,47 @@
 #pragma once
 
 /*
- * Puts processes' mappings into the BPF maps, so that the unwinder turns pcs into frames by itself.
- * Only processes that were sampled are published; children of a fork share their parent's set.
+ * Publishes mappings: writes the executable mappings of processes into the BPF maps, so that the
+ * unwinder in the kernel turns pcs into frames. Only processes that were sampled are published. The
+ * children of a fork share their parent's set of mappings until one of them maps something.
+ *
+ * Used by the agent's main thread.
  */
 
-#include "agent/publish/mapping_set.h"
 #include "agent/process/process_table.h"
 #include "agent/bpf_programs/bpf_programs.h"
+#include "agent/publish/mapping_set.h"
 #include "common/vec.h"
 
 VEC_DEFINE(process_vec, struct process *);
 
+/* The owner sets @programs and @processes, which are borrowed; all else begins as 0. */
 struct mapping_publisher {
 	struct bpf_programs *programs;
 	struct process_table *processes;
-	uint32_t last_set;
-	struct mapping_set set;         /* of the process that is being published */
-	struct abi_mapping_chunk chunk; /* likewise */
+	uint32_t last_set;              /* number of the newest set */
+	struct mapping_set set;         /* buffer: the set that is being published */
+	struct abi_mapping_chunk chunk; /* buffer: one chunk of it */
 	uint64_t n_truncated;           /* processes with more mappings than a set holds */
-	/* during a run: processes that are to be published in a later run */
-	struct process_vec later;
-	/* map full, or no kernel memory: samples stay raw, which costs more but loses nothing */
+	struct process_vec later;       /* during a run: processes left to a later run */
+	/*
+	 * A BPF map was full, or the kernel had no memory. The stacks of the process are then
+	 * copied and unwound by the agent, which costs more and loses nothing.
+	 */
 	uint64_t failures;
 };
 
-/* Identifies what @process has mapped. */
+/* Begins to identify the files that @process has mapped. */
 void mapping_publisher_prepare(struct mapping_publisher *publisher, struct process *process);
 
 void mapping_publisher_release(struct mapping_publisher *publisher);
 
 /*
- * Publishes every process that needs it. Processes with look-ups in progress are left to a later
- * run.
+ * Publishes every process that needs it at @now_ns (monotonic). A process with look-ups in progress
+ * is left to a later run.
  */
-void mapping_publisher_run(struct mapping_publisher *publisher);
+void mapping_publisher_run(struct mapping_publisher *publisher, uint64_t now_ns);
 
-/* Observers of the process table; @arg is the publisher. */
+/* Functions of a struct process_observer; @arg is the publisher. */
 void mapping_publisher_mappings_gone(void *arg, struct process_mappings *mappings);
 void mapping_publisher_process_gone(void *arg, const struct process *process);

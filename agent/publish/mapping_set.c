@@ -24,8 +24,8 @@ static struct abi_mapping abi_mapping_of(const struct process_mapping *mapping)
 }
 
 /*
- * Appends @mapping, or lengthens the last one: where both are anonymous and at most @gap_bytes lie
- * between them.
+ * Appends @mapping. If it and the last mapping are anonymous and at most @gap_bytes apart, extends
+ * the last one instead.
  */
 static int append(struct abi_mapping_vec *mappings, const struct abi_mapping *mapping,
 		  uint64_t gap_bytes)
@@ -46,7 +46,7 @@ static void merge_across_gaps(struct abi_mapping_vec *mappings)
 	size_t count = mappings->count;
 
 	mappings->count = 0;
-	/* What was read is never overwritten before: the list only becomes shorter. */
+	/* In place: the list only becomes shorter, so no item is overwritten before it is read. */
 	for (size_t i = 0; i < count; i++) {
 		struct abi_mapping mapping = mappings->items[i];
 
@@ -54,7 +54,7 @@ static void merge_across_gaps(struct abi_mapping_vec *mappings)
 	}
 }
 
-/* The last place is for all that do not fit. */
+/* The last item becomes one range that stands for all mappings that do not fit. */
 static void cut_off(struct abi_mapping_vec *mappings)
 {
 	struct abi_mapping *last = &mappings->items[ABI_MAX_MAPPINGS - 1];
@@ -69,16 +69,16 @@ static void cut_off(struct abi_mapping_vec *mappings)
 
 int mapping_set_fill(struct mapping_set *set, const struct process_mappings *from)
 {
-	int r = 0;
-
 	vec_clear(&set->mappings);
-	for (size_t i = 0; i < from->count && r == 0; i++) {
+	for (size_t i = 0; i < from->count; i++) {
 		struct abi_mapping mapping = abi_mapping_of(&from->items[i]);
+		int r = append(&set->mappings, &mapping, 0);
 
-		r = append(&set->mappings, &mapping, 0);
+		if (r < 0)
+			return r;
 	}
-	if (r < 0 || set->mappings.count <= ABI_MAX_MAPPINGS)
-		return r;
+	if (set->mappings.count <= ABI_MAX_MAPPINGS)
+		return 0;
 	merge_across_gaps(&set->mappings);
 	if (set->mappings.count > ABI_MAX_MAPPINGS)
 		cut_off(&set->mappings);
@@ -104,6 +104,7 @@ void mapping_set_chunk(const struct mapping_set *set, uint32_t number, uint32_t 
 {
 	size_t first = (size_t)index * ABI_MAPPINGS_PER_CHUNK;
 
+	assert(index == ABI_DIRECTORY || first < set->mappings.count);
 	*ret_chunk = (struct abi_mapping_chunk){ .set = number };
 	if (index == ABI_DIRECTORY) {
 		fill_directory(set, ret_chunk);

@@ -2,15 +2,16 @@
 #pragma once
 
 /*
- * The executable mappings of a process as the BPF maps hold them: sorted, in chunks, with a
- * directory when there is more than one (bpf/abi/mapping.h).
+ * The executable mappings of a process in the form that the BPF maps hold: sorted, in chunks, with
+ * a directory if there is more than one chunk (bpf/abi/mapping.h).
  *
- * Anonymous mappings that touch are one. Of a process with more than ABI_MAX_MAPPINGS those with
- * nothing but gaps between them become one as well. If that is not enough, all that begin behind
- * the last one that fits are told as one anonymous range, whose pcs the agent looks up in its own
- * list: stacks are right, but frames there have no unwind rows.
+ * Adjacent anonymous mappings are joined. If a process still has more than ABI_MAX_MAPPINGS,
+ * anonymous mappings with no other mapping between them are joined across the gaps. If that is not
+ * enough, one anonymous range replaces the last mapping that fits and all after it. The agent looks
+ * up pcs in that range in its own list of mappings: frames have their executable, but no unwind
+ * rows.
  *
- * A set is a buffer that is filled again and again. Used by the agent's main thread.
+ * A set is a buffer that is filled again for each process. Used by the agent's main thread.
  */
 
 #include "agent/process/process_table.h"
@@ -25,11 +26,11 @@ struct mapping_set {
 
 void mapping_set_release(struct mapping_set *set);
 
-/* 0; 1: not all mappings fit, see above; -ENOMEM. */
+/* 0; 1: mappings were joined across gaps or replaced, because not all fit; -ENOMEM. */
 int mapping_set_fill(struct mapping_set *set, const struct process_mappings *from);
 
 uint32_t mapping_set_n_chunks(const struct mapping_set *set);
 
-/* Chunk @index of the set under the number @number; with ABI_DIRECTORY its directory. */
+/* Makes chunk @index of the set, or with ABI_DIRECTORY its directory. @number: of the set. */
 void mapping_set_chunk(const struct mapping_set *set, uint32_t number, uint32_t index,
 		       struct abi_mapping_chunk *ret_chunk);

@@ -13,16 +13,16 @@
 #include "common/log.h"
 
 /*
- * Most tables take 1 to 40 ms. A table that takes longer than QUICK_TIMEOUT_NS is compiled again
- * from a second queue, which has one helper, so that files made to take long do not delay the
- * others.
+ * Most tables take 1 to 40 ms to compile. A table that takes longer than QUICK_TIMEOUT_NS is
+ * compiled again by the one helper of a second queue, so that a file that is made to take long does
+ * not delay the others.
  */
 #define QUICK_TIMEOUT_NS (1 * NSEC_PER_SEC)
 #define SLOW_TIMEOUT_NS  (20 * NSEC_PER_SEC)
 
 /*
- * Twelve attempts take two and a half hours. A file at which compilers hang costs up to 21 s of CPU
- * time at each: less than 2 % of one CPU.
+ * Twelve attempts take two and a half hours. Each attempt to compile a file that hangs compilers
+ * costs up to 21 s of CPU time, in sum less than 2 % of one CPU.
  */
 static const struct avoid_list_options failed_tables = {
 	.key_size = sizeof(struct hash128),
@@ -39,7 +39,7 @@ struct making {
 	struct hash128 content; /* of the executable */
 	struct hash128 key;     /* in the cache; all zero: the table is not stored there */
 	int elf_fd;
-	bool is_slow;
+	bool is_slow;   /* in the second queue */
 	bool in_memory; /* the disk has no room */
 	struct table_cache_file file;
 	bool is_in_cache;
@@ -102,12 +102,13 @@ void table_maker_use_cache(struct table_maker *maker, const char *folder, uint64
 	r = table_cache_open(&options, &maker->cache);
 	if (r == -EBUSY)
 		log_warn(
-			"another agent uses '%s', unwind tables are kept in memory, and not for the next start",
+			"another agent uses '%s', unwind tables are kept in memory, and made again after a "
+			"restart",
 			folder);
 	else if (r < 0)
 		log_warn_errno(
 			r,
-			"cannot use '%s', unwind tables are kept in memory, and not for the next start: %m",
+			"cannot use '%s', unwind tables are kept in memory, and made again after a restart: %m",
 			folder);
 }
 
@@ -121,25 +122,19 @@ uint64_t table_maker_retry_at_ns(const struct table_maker *maker, const struct h
 	return avoid_list_until_ns(maker->failed, content);
 }
 
-/*
- * ---- the file that is written to
- * -------------------------------------------------------------------------------
- */
+/* ---- the output file ---- */
 
-/*
- * Logs the first failure, such as a full disk. Storing is tried again, because a smaller table may
- * fit.
- */
+/* Logs the first failure, such as a full disk. Later tables are tried, as smaller ones may fit. */
 static void note_cache_failure(struct table_maker *maker, int r)
 {
 	if (!maker->cache_failed)
 		log_warn_errno(
 			r,
-			"cannot write to unwind.cache_folder, new unwind tables are not kept: %m");
+			"cannot write to unwind.cache_folder, new unwind tables are kept in memory: %m");
 	maker->cache_failed = true;
 }
 
-static bool is_kept(const struct hash128 *key)
+static bool has_key(const struct hash128 *key)
 {
 	return !hash128_equal(key, &(struct hash128){});
 }
@@ -150,7 +145,7 @@ static int open_output(struct making *making)
 	int r;
 
 	making->is_in_cache = false;
-	if (maker->cache && is_kept(&making->key) && !making->in_memory) {
+	if (maker->cache && has_key(&making->key) && !making->in_memory) {
 		r = table_cache_create(maker->cache, &making->file);
 		making->is_in_cache = r == 0;
 		if (r == 0)
@@ -188,10 +183,7 @@ static int find_in_cache(struct table_maker *maker, const struct hash128 *key, i
 	return 1;
 }
 
-/*
- * ---- ends ---------------------------------------------------------------------------------------
- * ---------------
- */
+/* ---- results ---- */
 
 static void making_free(struct making *making)
 {
@@ -229,17 +221,14 @@ static void count_failure(struct table_maker_stats *stats, int result)
 	}
 }
 
-/*
- * Whether another attempt would have the same result: the file is no ELF file, is too large, or is
- * hostile.
- */
+/* Whether a retry has the same result: the file is no ELF file, is too large, or is hostile. */
 static bool is_lasting(int result)
 {
 	return result == -ENOEXEC || result == -EBADMSG || result == -ENODATA || result == -E2BIG ||
 	       result == -EBADE;
 }
 
-/* Returns when another attempt may be made. */
+/* Counts a failure. Returns when to retry, as made_table.retry_at_ns. */
 static uint64_t note_result(struct table_maker *maker, const struct hash128 *content, int result)
 {
 	if (result >= 0) {
@@ -253,7 +242,7 @@ static uint64_t note_result(struct table_maker *maker, const struct hash128 *con
 	return avoid_list_until_ns(maker->failed, content);
 }
 
-/* The callee of maker->made() owns @fd. */
+/* Frees @making and reports its result. maker->made() takes ownership of @fd. */
 static void end(struct making *making, int result, int fd)
 {
 	struct table_maker *maker = making->maker;
@@ -296,12 +285,9 @@ static void end_with_table(struct making *making)
 	end(making, 1, making->file.fd);
 }
 
-/*
- * ---- steps --------------------------------------------------------------------------------------
- * ---------------
- */
+/* ---- steps ---- */
 
-static bool is_of_disk(int r)
+static bool is_disk_error(int r)
 {
 	return r == -ENOSPC || r == -EDQUOT || r == -EIO || r == -EROFS;
 }
@@ -333,7 +319,7 @@ static void on_compiled(void *arg, int error, struct helper_message *answer)
 	if (error == 0)
 		r = parser_table_decode(answer, &cpu_ns);
 	maker->stats.compile_ns += cpu_ns;
-	if (is_of_disk(r) && making->is_in_cache) {
+	if (is_disk_error(r) && making->is_in_cache) {
 		note_cache_failure(maker, r);
 		making->in_memory = true;
 		compile_again(making);
@@ -378,11 +364,8 @@ static void compile(struct making *making)
 		end_without(making, r);
 }
 
-/*
- * The key depends on @input, which the parser computed from the file, and on the content of the
- * executable.
- */
-static struct hash128 kept_key(const struct making *making, const struct hash128 *input)
+/* The key of the table in the cache. @input: the hash that the parser computed from the file. */
+static struct hash128 cache_key(const struct making *making, const struct hash128 *input)
 {
 	const struct hash128 both[] = { *input, making->content };
 
@@ -401,7 +384,7 @@ static void on_source(void *arg, int fd, const struct parser_source *source)
 		return;
 	}
 	making->elf_fd = fd;
-	/* A 32-bit program: its stacks are not unwound. */
+	/* The stacks of 32-bit programs are not unwound. */
 	if (source->key_result == -ENOTSUP) {
 		end_without(making, 0);
 		return;
@@ -411,7 +394,7 @@ static void on_source(void *arg, int fd, const struct parser_source *source)
 		return;
 	}
 	if (source->key_result == 1)
-		making->key = kept_key(making, &source->key);
+		making->key = cache_key(making, &source->key);
 	if (source->key_result == 1 && find_in_cache(making->maker, &making->key, &cached_fd) == 1)
 		end(making, 1, cached_fd);
 	else

@@ -3,12 +3,12 @@
 
 /*
  * Makes files with unwind tables (agent/unwind/table_file.h): takes them from the cache on disk, or
- * has them compiled. Helpers open and parse the executables (agent/helper/). No function here
- * blocks.
+ * has helpers compile them. Helpers open and parse the executables (agent/helper/). No function of
+ * this header blocks.
  *
- * A hostile file that takes over the helper which parses it can damage only its own table: a
- * compiler has one file and ends, it writes into an empty file that no other helper has, and the
- * key of a table in the cache depends on the content of the executable.
+ * A hostile file that takes over the helper that parses it can damage only its own table. A
+ * compiler reads one file and exits. It writes into an empty file that no other helper has open.
+ * The key of a table in the cache depends on the content of the executable.
  *
  * Used by the agent's main thread.
  */
@@ -19,7 +19,7 @@
 #include "agent/unwind/table_cache.h"
 #include "common/clock.h"
 
-/* Most tables that are made at the same time. Each needs two descriptors. */
+/* Maximum number of tables that are made at the same time. Each needs two descriptors. */
 #define TABLE_MAKER_MAX 32
 
 struct made_table {
@@ -27,13 +27,12 @@ struct made_table {
 
 	/*
 	 * 1: it was made; 0: the executable has none; -EINPROGRESS: compiling takes longer than a
-	 * second, and the function will be called once more; else negative errno: it failed.
+	 * second, and the function will be called once more; another negative errno: it failed.
 	 */
 	int result;
-	/* result 1: the table file, which the callee owns from now on; else -1 */
-	int fd;
-	struct hash128 key;   /* in the header of the file */
-	uint64_t retry_at_ns; /* as of table_maker_retry_at_ns() */
+	int fd;               /* result 1: the table file, owned by the callee; else -1 */
+	struct hash128 key;   /* as in the header of the file */
+	uint64_t retry_at_ns; /* as table_maker_retry_at_ns() returns */
 };
 
 typedef void (*table_made_function)(void *arg, const struct made_table *made);
@@ -49,7 +48,7 @@ struct table_maker {
 	void *arg;
 	struct table_cache *cache; /* NULL: none */
 	bool cache_failed;         /* a table could not be stored, which was logged */
-	struct avoid_list *failed; /* by content of the executable */
+	struct avoid_list *failed; /* by executable.content */
 	const struct clock *clock;
 	size_t n_making;
 	struct table_maker_stats stats;
@@ -74,21 +73,21 @@ struct table_maker *table_maker_free(struct table_maker *maker);
 void table_maker_use_cache(struct table_maker *maker, const char *folder, uint64_t max_bytes);
 
 /*
- * 0: the function will be called; -EBUSY: too many tables are being made, call again later; else
- * negative errno.
+ * Begins to make the table of @executable. 0: options.made will be called; -EBUSY: too many tables
+ * are being made, call again later; or another negative errno.
  */
 int table_maker_make(struct table_maker *maker, const struct executable *executable);
 
 bool table_maker_is_busy(const struct table_maker *maker);
 
 /*
- * When the table of an executable with @content may be asked for again after a failure (monotonic).
- * UINT64_MAX: never, because its file is the reason, or because its helpers failed too often; 0: it
- * did not fail.
+ * When the table of an executable with @content may be made again after a failure (monotonic). 0:
+ * it did not fail; UINT64_MAX: never, because the file is the reason, or its helpers failed too
+ * often.
  *
- * A helper can fail for a reason that passes: it was killed, its host was short of memory, its file
- * system did not answer. A hostile file can make its helper fail each time. The time doubles with
- * each failure, and the number of attempts is bounded.
+ * A helper can fail for a temporary reason: it was killed, the host was short of memory, or a file
+ * system did not answer. A hostile file can make its helper fail each time. Therefore the time
+ * doubles with each failure, and the number of attempts is bounded.
  */
 uint64_t table_maker_retry_at_ns(const struct table_maker *maker, const struct hash128 *content);
 

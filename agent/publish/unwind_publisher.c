@@ -6,25 +6,21 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "common/log.h"
 
 /* File descriptors that the rest of the agent needs. */
 #define OTHER_FDS 512
 
-/* How long a table is left alone that could not be begun: files or memory were short. */
+/* A table whose making could not begin, for lack of descriptors or memory, is retried after this. */
 #define UNBEGUN_NS (10 * NSEC_PER_SEC)
 
 /*
- * A table that no stack used for so long may leave when files are too many, or too large together:
- * a minute.
+ * A table that no stack used for this time, a minute, may be evicted when files are too many or too
+ * large together.
  */
 #define IDLE_TICKS (UINT64_C(60) * NSEC_PER_SEC >> UNWIND_USED_SHIFT)
 
-/*
- * ---- the maps -----------------------------------------------------------------------------------
- * -----------------
- */
+/* ---- the maps ---- */
 
 static void on_made(void *arg, const struct made_table *made);
 
@@ -58,44 +54,42 @@ static uint32_t max_files(void)
 	return (uint32_t)MIN(limit.rlim_cur - OTHER_FDS, (rlim_t)UNWIND_MAX_TABLES);
 }
 
-int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_programs *programs,
-			  struct executable_cache *executables, struct helper_pool *helpers,
-			  uint64_t unwind_bytes)
+int unwind_publisher_init(struct unwind_publisher *publisher,
+			  const struct unwind_publisher_options *options)
 {
 	int r;
 
 	*publisher = (struct unwind_publisher){
-		.programs = programs,
-		.executables = executables,
+		.programs = options->programs,
+		.executables = options->executables,
+		.clock = options->clock,
 		.backend = {
-			.arg = programs,
+			.arg = options->programs,
 			.add_part = add_part,
 			.remove_part = remove_part,
 			.put_region = put_region,
 			.remove_region = remove_region,
 		},
-		.max_file_bytes = UINT64_MAX,
+		.max_file_bytes = options->cache_bytes,
 		.max_files = max_files(),
 	};
 	r = hash_table_new(sizeof(uint32_t), sizeof(struct published_table), UNWIND_MAX_TABLES,
 			   &publisher->tables);
-	if (r == 0)
-		r = table_maker_new(&(struct table_maker_options){ .helpers = helpers,
-								   .clock = &system_clock,
-								   .made = on_made,
-								   .arg = publisher },
-				    &publisher->maker);
 	if (r < 0)
 		return r;
-	return paged_rows_init(&publisher->rows, &publisher->backend,
-			       unwind_parts_of_budget(unwind_bytes), UNWIND_POOL_RULES);
-}
-
-void unwind_publisher_use_cache(struct unwind_publisher *publisher, const char *folder,
-				uint64_t max_bytes)
-{
-	publisher->max_file_bytes = max_bytes;
-	table_maker_use_cache(publisher->maker, folder, max_bytes);
+	r = table_maker_new(&(struct table_maker_options){ .helpers = options->helpers,
+							   .clock = options->clock,
+							   .made = on_made,
+							   .arg = publisher },
+			    &publisher->maker);
+	if (r < 0)
+		return r;
+	r = paged_rows_init(&publisher->rows, &publisher->backend,
+			    unwind_parts_of_budget(options->unwind_bytes), UNWIND_POOL_RULES);
+	if (r < 0)
+		return r;
+	table_maker_use_cache(publisher->maker, options->cache_folder, options->cache_bytes);
+	return 0;
 }
 
 void unwind_publisher_release(struct unwind_publisher *publisher)
@@ -114,12 +108,9 @@ void unwind_publisher_release(struct unwind_publisher *publisher)
 	paged_rows_release(&publisher->rows);
 }
 
-/*
- * ---- tables that leave
- * ----------------------------------------------------------------------------------------
- */
+/* ---- evicting tables ---- */
 
-/* Of the file and the resident rows nothing is left. */
+/* Closes the file and evicts its rows from the maps. */
 static void close_table(struct unwind_publisher *publisher, uint32_t number,
 			struct published_table *table)
 {
@@ -147,7 +138,10 @@ static bool is_idle(const struct unwind_publisher *publisher, const struct publi
 	return (int32_t)(publisher->rows.now - table->used) >= (int32_t)IDLE_TICKS;
 }
 
-/* The table that was used longest ago, and not lately; with @with_file one that has a file. */
+/*
+ * Finds the table that was used longest ago, if that is IDLE_TICKS or more. With @with_file, only
+ * among those with an open file.
+ */
 static bool find_idle(const struct unwind_publisher *publisher, bool with_file,
 		      uint32_t *ret_number)
 {
@@ -168,7 +162,7 @@ static bool find_idle(const struct unwind_publisher *publisher, bool with_file,
 	return oldest != NULL;
 }
 
-/* False: as many tables, or files, as there can be, are in use. */
+/* Evicts idle tables until there is room for one more. False: all tables are in use. */
 static bool make_room(struct unwind_publisher *publisher)
 {
 	uint32_t number;
@@ -186,14 +180,11 @@ static bool make_room(struct unwind_publisher *publisher)
 	return true;
 }
 
-/*
- * ---- making a table
- * -------------------------------------------------------------------------------------------
- */
+/* ---- making a table ---- */
 
 /*
- * Writes the table's state into the BPF map. On failure the table is removed, as if it had never
- * been asked for.
+ * Writes the table's state into the BPF map. On failure removes the table: the next stack that
+ * needs it has it made again.
  */
 static int put_info(struct unwind_publisher *publisher, uint32_t number,
 		    struct published_table *table)
@@ -227,8 +218,8 @@ static int open_table(struct unwind_publisher *publisher, int fd, const struct h
 }
 
 /*
- * While a table takes long to compile, and where there is none, frames are unwound by frame
- * pointers.
+ * The callback of the table maker. Frames of an executable without a table, or with one that takes
+ * long to compile, are unwound by frame pointers.
  */
 static void on_made(void *arg, const struct made_table *made)
 {
@@ -239,7 +230,7 @@ static void on_made(void *arg, const struct made_table *made)
 	int r = made->result;
 	int fd = made->fd;
 
-	/* The table was evicted meanwhile, and perhaps made a second time. */
+	/* The table was evicted while it was made, and may have been made a second time. */
 	if (!table || table->state == TABLE_READY) {
 		scoped_close(&fd);
 		return;
@@ -247,46 +238,46 @@ static void on_made(void *arg, const struct made_table *made)
 	table->state = TABLE_NONE;
 	table->retry_at_ns = made->retry_at_ns;
 	if (r == 1) {
-		table->retry_at_ns = clock_monotonic_ns(&system_clock) + UNBEGUN_NS;
+		table->retry_at_ns = clock_monotonic_ns(publisher->clock) + UNBEGUN_NS;
 		r = open_table(publisher, fd, &made->key, table);
 	}
 	publisher->n_without += r == 0;
 	publisher->n_failed += r < 0 && r != -EINPROGRESS;
 	if (r < 0 && executable)
 		log_debug_errno(
-			r, "no unwind table for '%s', its frames are left to frame pointers: %m",
+			r, "no unwind table for '%s', its frames are found by frame pointers: %m",
 			executable->name);
 	(void)put_info(publisher, made->number, table);
 }
 
-/*
- * When a table that could not even be begun may be asked for again: after @error, or an earlier
- * failure.
- */
+/* When to retry a table whose making could not begin because of @error or an earlier failure. */
 static uint64_t retry_of_unbegun(const struct unwind_publisher *publisher,
 				 const struct executable *executable, int error)
 {
 	uint64_t retry_at_ns = table_maker_retry_at_ns(publisher->maker, &executable->content);
 
-	/* It has no file. */
+	/* The executable has no file. */
 	if (error == -ENOENT)
 		return UINT64_MAX;
-	return MAX(retry_at_ns, clock_monotonic_ns(&system_clock) + UNBEGUN_NS);
+	return MAX(retry_at_ns, clock_monotonic_ns(publisher->clock) + UNBEGUN_NS);
 }
 
-/* -EAGAIN: helpers failed at it a short time ago, or too often. */
+/*
+ * Begins to make the table. -EAGAIN: helpers failed to make it a short time ago, or too often.
+ * -EMFILE: all tables are in use.
+ */
 static int make_table(struct unwind_publisher *publisher, const struct executable *executable)
 {
 	uint64_t retry_at_ns = table_maker_retry_at_ns(publisher->maker, &executable->content);
 
-	if (retry_at_ns > clock_monotonic_ns(&system_clock))
+	if (retry_at_ns > clock_monotonic_ns(publisher->clock))
 		return -EAGAIN;
 	return make_room(publisher) ? table_maker_make(publisher->maker, executable) : -EMFILE;
 }
 
 /*
- * Begins the table of an executable that has no entry yet. NULL: it cannot be begun now, or memory
- * is short.
+ * Adds a table for an executable that has none, and begins to make it. NULL: the table maker is
+ * busy, or there is no memory.
  */
 static struct published_table *begin_table(struct unwind_publisher *publisher,
 					   const struct executable *executable)
@@ -317,19 +308,14 @@ bool unwind_publisher_is_making(const struct unwind_publisher *publisher, uint32
 	return table ? table->state == TABLE_MAKING : table_maker_is_busy(publisher->maker);
 }
 
-/*
- * ---- loading rows
- * ---------------------------------------------------------------------------------------------
- */
+/* ---- loading rows ---- */
 
-/*
- * The file is not what it was when it was written. The next stack that needs the table has it made
- * again.
- */
+/* Removes a table with a damaged file. The next stack that needs the table has it made again. */
 static void give_up_file(struct unwind_publisher *publisher, uint32_t number,
 			 const struct published_table *table)
 {
-	log_debug("the unwind table of executable %u is damaged, making it again", number);
+	log_debug("the unwind table of executable %u is damaged, it is made again when needed",
+		  number);
 	if (publisher->maker->cache)
 		table_cache_remove(publisher->maker->cache, &table->key);
 	remove_table(publisher, number);
@@ -339,7 +325,7 @@ static void give_up_file(struct unwind_publisher *publisher, uint32_t number,
 static void read_clock(struct unwind_publisher *publisher)
 {
 	paged_rows_set_now(&publisher->rows,
-			   (uint32_t)(clock_monotonic_ns(&system_clock) >> UNWIND_USED_SHIFT));
+			   (uint32_t)(clock_monotonic_ns(publisher->clock) >> UNWIND_USED_SHIFT));
 }
 
 int unwind_publisher_load(struct unwind_publisher *publisher, uint32_t number, uint64_t elf_addr)
@@ -374,17 +360,14 @@ int unwind_publisher_load(struct unwind_publisher *publisher, uint32_t number, u
 	return paged_rows_load(&publisher->rows, number, &record) == 0;
 }
 
-/*
- * ---- tidying ------------------------------------------------------------------------------------
- * --------------
- */
+/* ---- tidying ---- */
 
 static void note_use(void *arg, uint32_t number, uint32_t used)
 {
 	struct unwind_publisher *publisher = arg;
 	struct published_table *table = hash_table_find(publisher->tables, &number);
 
-	/* Stacks of this moment may be ahead of what is taken for now. */
+	/* The kernel may have written a later tick than the agent has read from the clock. */
 	if (table && (int32_t)(used - table->used) > 0)
 		table->used = used;
 }
@@ -407,10 +390,13 @@ static void drop_tables_of_gone_executables(struct unwind_publisher *publisher)
 	}
 }
 
-/* The next stack through such an executable comes as a copy again, and has the table made. */
+/*
+ * Forgets tables that could not be made and may be retried. The kernel then sends the next stack
+ * with such an executable as a copy, and the table is made again.
+ */
 static void forget_failures(struct unwind_publisher *publisher)
 {
-	uint64_t now_ns = clock_monotonic_ns(&system_clock);
+	uint64_t now_ns = clock_monotonic_ns(publisher->clock);
 	const void *key;
 	size_t cursor = 0;
 	void *value;
@@ -441,10 +427,7 @@ void unwind_publisher_tidy(struct unwind_publisher *publisher)
 		remove_table(publisher, number);
 }
 
-/*
- * ---- the unwinder on the host
- * ---------------------------------------------------------------------------------
- */
+/* ---- the unwinder on the host ---- */
 
 static const struct abi_unwind_info *find_info(void *arg, uint32_t number)
 {

@@ -2,14 +2,16 @@
 #pragma once
 
 /*
- * Unwind tables of executables, for the BPF maps and for the unwinder on the host.
+ * Publishes unwind tables of executables to the BPF maps and to the unwinder on the host.
  *
- * A table is made when the first stack goes through its executable: a file
- * (agent/unwind/table_file.h), taken from the cache on disk, or compiled into it by a helper
- * (agent/publish/table_maker.h). Where there is no cache, or no room on its disk, the file lies in memory.
- * Of the file, chunks are loaded into the maps as stacks need them (agent/paging/paged_rows.h). A
- * stack that needs rows which are not resident comes as a copy (agent/publish/copy_unwinder.h), is unwound
- * here, and on the way unwind_publisher_load() is asked for each chunk that is missing.
+ * The publisher has a table made when the first stack contains a frame in its executable. A table
+ * is a file (agent/unwind/table_file.h): it is in the cache on disk, or a helper compiles it
+ * (agent/publish/table_maker.h). Without a cache, or when its disk is full, the file is in memory.
+ *
+ * The publisher loads chunks of the file into the maps when stacks need them
+ * (agent/paging/paged_rows.h). If a stack needs rows that are not resident, the kernel sends a copy
+ * of it. The copy is unwound by the agent (agent/publish/copy_unwinder.h), which calls
+ * unwind_publisher_load() for each missing chunk.
  *
  * Used by the agent's main thread.
  */
@@ -30,15 +32,15 @@ struct unwind_publisher {
 	struct paged_rows rows;
 	struct hash_table *tables; /* uint32_t executable number -> struct published_table */
 	struct table_maker *maker;
-	/* of open table files; above it those leave that no stack used for a while */
-	uint64_t max_file_bytes;
-	uint64_t file_bytes; /* of open table files */
-	uint32_t max_files, n_files;
-	uint64_t n_without, n_failed, n_evicted, n_retried;
+	const struct clock *clock;
+	uint64_t file_bytes;         /* of open table files */
+	uint64_t max_file_bytes;     /* above it, files of tables that no stack used are closed */
+	uint32_t n_files, max_files; /* open table files */
+	uint64_t n_without, n_failed, n_evicted, n_retried; /* tables, see agent/metrics.def */
 };
 
 enum table_state {
-	/* there is none, or it could not be made: frames are left to frame pointers */
+	/* the executable has none, or it could not be made: its frames use frame pointers */
 	TABLE_NONE,
 	TABLE_MAKING, /* helpers make it; stacks that need it should wait */
 	TABLE_READY,  /* the file is open */
@@ -46,42 +48,47 @@ enum table_state {
 
 struct published_table {
 	enum table_state state;
-	struct table_file file; /* READY */
-	/* READY: all zero, or it may lie in the cache under this key */
-	struct hash128 key;
+	struct table_file file;      /* READY */
+	struct hash128 key;          /* READY: of the file in the cache; all zero: none there */
 	struct abi_unwind_info info; /* as in the maps */
-	/* when a stack last went through it, as abi_unwind_chunk.used */
-	uint32_t used;
-	/* NONE: then the next stack has it made again (monotonic); UINT64_MAX: never */
+	uint32_t used;               /* last use by a stack, as abi_unwind_chunk.used */
+	/* NONE: from then on a stack may have it made again (monotonic); UINT64_MAX: never */
 	uint64_t retry_at_ns;
 };
 
-/* @unwind_bytes: as the programs were loaded with. 0 or negative errno. */
-int unwind_publisher_init(struct unwind_publisher *publisher, struct bpf_programs *programs,
-			  struct executable_cache *executables, struct helper_pool *helpers,
-			  uint64_t unwind_bytes);
+/* All pointers are borrowed until the release. */
+struct unwind_publisher_options {
+	struct bpf_programs *programs;
+	struct executable_cache *executables;
+	struct helper_pool *helpers;
+	const struct clock *clock;
+	uint64_t unwind_bytes; /* the programs were loaded with this size */
+	/*
+	 * Table files are kept in this folder. If it is "" or cannot be used, which is logged, the
+	 * files are in memory.
+	 */
+	const char *cache_folder;
+	uint64_t cache_bytes; /* size of all table files, in the folder or in memory */
+};
 
-/*
- * Keeps tables in @folder from now on, where they take up to @max_bytes. A folder that cannot be
- * had is logged, and gone on without: then table files lie in memory, up to @max_bytes too.
- */
-void unwind_publisher_use_cache(struct unwind_publisher *publisher, const char *folder,
-				uint64_t max_bytes);
+/* 0 or negative errno. */
+int unwind_publisher_init(struct unwind_publisher *publisher,
+			  const struct unwind_publisher_options *options);
 void unwind_publisher_release(struct unwind_publisher *publisher);
 
 /*
- * Makes the rows at an address of executable @number resident, and has its table made if it is not
- * yet. 1: a lookup of the address has another result now; 0: it has the same, because the rows were
- * resident, do not exist or cannot be loaded; -EINPROGRESS: the table is being made, call again
- * when unwind_publisher_is_making() is false.
+ * Makes the rows at an address of executable @number resident. Has the table made if there is none
+ * yet. 1: a lookup of the address has another result now; 0: it has the same result, because the
+ * rows were resident, do not exist or cannot be loaded; -EINPROGRESS: the table is being made, call
+ * again when unwind_publisher_is_making() is false.
  */
 int unwind_publisher_load(struct unwind_publisher *publisher, uint32_t number, uint64_t elf_addr);
 
 bool unwind_publisher_is_making(const struct unwind_publisher *publisher, uint32_t number);
 
 /*
- * Removes tables of executables that are gone, tables beyond the bounds, and the note that a table
- * could not be made, once it may be made again. To be called about once per batch.
+ * Removes tables of executables that were forgotten, and tables above the bounds. Forgets failures
+ * to make a table whose time of retry has passed. To be called about once per batch.
  */
 void unwind_publisher_tidy(struct unwind_publisher *publisher);
 

@@ -150,7 +150,22 @@ static int want_self(void *arg, struct process *process)
 		       : 0;
 }
 
-/* This process, its mappings and their unwind tables into the maps, as the agent does it. */
+static int init_tables(struct host *host, uint64_t unwind_bytes)
+{
+	const struct unwind_publisher_options options = {
+		.programs = host->programs,
+		.executables = host->executables,
+		.helpers = host->helpers,
+		.clock = &system_clock,
+		.unwind_bytes = unwind_bytes,
+		.cache_folder = "",
+		.cache_bytes = UINT64_MAX,
+	};
+
+	return unwind_publisher_init(&host->tables, &options);
+}
+
+/* Publishes this process, its mappings and their unwind tables to the maps, as the agent does. */
 static int host_init(struct host *host)
 {
 	static const struct process_rules rules = {};
@@ -175,8 +190,7 @@ static int host_init(struct host *host)
 	if (r == 0)
 		r = helper_pool_new(&helpers, &host->helpers);
 	if (r == 0)
-		r = unwind_publisher_init(&host->tables, host->programs, host->executables,
-					  host->helpers, options.unwind_bytes);
+		r = init_tables(host, options.unwind_bytes);
 	if (r < 0)
 		return r;
 	host->publisher = (struct mapping_publisher){
@@ -187,7 +201,7 @@ static int host_init(struct host *host)
 	if (r == 0)
 		r = process_table_each(host->processes, want_self, host);
 	if (r == 0)
-		mapping_publisher_run(&host->publisher);
+		mapping_publisher_run(&host->publisher, clock_monotonic_ns(&system_clock));
 	return r;
 }
 
