@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "symbolizer/api/debuginfo_answer.h"
-#include "symbolizer/http/partial.h"
+#include "symbolizer/http/http_range.h"
 
 /* Each takes a CPU and reads from the disk that samples are written to. */
 #define MAX_EXPANSIONS 4
@@ -90,15 +90,15 @@ static void write_etag(const struct hash128 *hash, const char *mark, char ret_et
 
 /* With tokens only the client itself may keep the answer, not a cache that others ask too. */
 static void write_headers(const struct http_request *request, struct http_response *response,
-			  const struct http_version *version, uint64_t size)
+			  const struct http_validators *validators, uint64_t size)
 {
 	char date[HTTP_DATE_SIZE];
 
-	http_date_format(version->modified_s, date);
+	http_date_format(validators->modified_s, date);
 	response->content_type = "application/octet-stream";
 	http_response_header(response, "X-DEBUGINFOD-SIZE", "%" PRIu64, size);
 	http_response_header(response, "Last-Modified", "%s", date);
-	http_response_header(response, "ETag", "%s", version->etag);
+	http_response_header(response, "ETag", "%s", validators->etag);
 	http_response_header(response, "Accept-Ranges", "bytes");
 	http_response_header(response, "Vary", "Accept-Encoding");
 	http_response_header(response, "Cache-Control", "%s",
@@ -127,7 +127,7 @@ struct delivery {
 	const struct debuginfo_key *key;
 	struct debuginfo_entry entry;
 	bool compressed;
-	enum http_range_result partial;
+	enum http_range_result range_result;
 	struct http_range range;
 	char etag[ETAG_SIZE];
 };
@@ -136,11 +136,12 @@ static void plan(struct delivery *delivery)
 {
 	const struct http_request *request = delivery->request;
 	struct debuginfo_entry *entry = &delivery->entry;
-	struct http_version version = { .etag = delivery->etag };
+	struct http_validators validators = { .etag = delivery->etag };
 
-	version.modified_s = entry->uploaded_wall_ns / NSEC_PER_SEC;
+	validators.modified_s = entry->uploaded_wall_ns / NSEC_PER_SEC;
 	write_etag(&entry->hash, "", delivery->etag);
-	delivery->partial = http_range_of(request, &version, entry->size_bytes, &delivery->range);
+	delivery->range_result =
+		http_range_of(request, &validators, entry->size_bytes, &delivery->range);
 	/* A range is one of the file, so that it means the same to every client. */
 	delivery->compressed = !http_request_header(request, "Range") && entry->size_bytes > 0 &&
 			       http_request_accepts(request, "Accept-Encoding", "zstd");
@@ -161,7 +162,7 @@ static int open_entry(const struct delivery *delivery, struct http_response *res
 
 	if (delivery->compressed) {
 		r = debuginfo_open_frames(store, delivery->key, &response->file, &size, ret_entry);
-	} else if (delivery->partial == HTTP_RANGE_PART) {
+	} else if (delivery->range_result == HTTP_RANGE_PART) {
 		offset = range.offset;
 		size = range.size;
 		r = debuginfo_open_part(store, delivery->key, &range, &response->file, ret_entry);
@@ -206,7 +207,7 @@ static void answer_in_full(const struct delivery *delivery, struct http_response
 							    : delivery->entry.size_bytes;
 	if (delivery->compressed)
 		http_response_header(response, "Content-Encoding", "zstd");
-	if (delivery->partial == HTTP_RANGE_PART) {
+	if (delivery->range_result == HTTP_RANGE_PART) {
 		response->status = 206;
 		http_response_header(
 			response, "Content-Range", "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
@@ -219,14 +220,14 @@ static void answer_in_full(const struct delivery *delivery, struct http_response
 
 /* Answers that need not open the file. */
 static bool answer_without_file(const struct delivery *delivery, struct http_response *response,
-				const struct http_version *version)
+				const struct http_validators *validators)
 {
-	if (http_is_not_modified(delivery->request, version)) {
+	if (http_is_not_modified(delivery->request, validators)) {
 		response->status = 304;
 		response->content_type = NULL;
 		return true;
 	}
-	if (delivery->partial == HTTP_RANGE_OUTSIDE) {
+	if (delivery->range_result == HTTP_RANGE_OUTSIDE) {
 		http_response_header(response, "Content-Range", "bytes */%" PRIu64,
 				     delivery->entry.size_bytes);
 		http_response_error(response, 416, "the file has %" PRIu64 " bytes",
@@ -239,7 +240,7 @@ static bool answer_without_file(const struct delivery *delivery, struct http_res
 /* 1 answered, 0 there is none (any more), -EAGAIN it was replaced meanwhile. */
 static int deliver(struct delivery *delivery, struct http_response *response)
 {
-	struct http_version version = { .etag = delivery->etag };
+	struct http_validators validators = { .etag = delivery->etag };
 	int r;
 
 	r = debuginfo_find_kind(delivery->context->debuginfo, delivery->key, &delivery->entry);
@@ -248,9 +249,9 @@ static int deliver(struct delivery *delivery, struct http_response *response)
 	if (is_too_large_for(delivery->request, response, delivery->entry.size_bytes))
 		return 1;
 	plan(delivery);
-	version.modified_s = delivery->entry.uploaded_wall_ns / NSEC_PER_SEC;
-	if (answer_without_file(delivery, response, &version)) {
-		write_headers(delivery->request, response, &version, delivery->entry.size_bytes);
+	validators.modified_s = delivery->entry.uploaded_wall_ns / NSEC_PER_SEC;
+	if (answer_without_file(delivery, response, &validators)) {
+		write_headers(delivery->request, response, &validators, delivery->entry.size_bytes);
 		if (response->status == 200)
 			answer_in_full(delivery, response);
 		else if (response->status == 304)
@@ -262,7 +263,7 @@ static int deliver(struct delivery *delivery, struct http_response *response)
 	r = open_download(delivery, response);
 	if (r <= 0)
 		return r;
-	write_headers(delivery->request, response, &version, delivery->entry.size_bytes);
+	write_headers(delivery->request, response, &validators, delivery->entry.size_bytes);
 	answer_in_full(delivery, response);
 	return 1;
 }
@@ -429,7 +430,7 @@ static int serve_section(struct api_context *context, const struct http_request 
 	const struct debuginfo_key key = { .id = *id,
 					   .kind = DEBUGINFO_KIND_DEBUGINFO,
 					   .path = "" };
-	struct http_version version;
+	struct http_validators validators;
 	struct debuginfo_entry entry;
 	char etag[ETAG_SIZE];
 	int r;
@@ -443,10 +444,11 @@ static int serve_section(struct api_context *context, const struct http_request 
 		return r;
 	/* The tag also names the section: one of debuginfo and one of code never agree in it. */
 	write_etag(&entry.hash, "-section", etag);
-	version = (struct http_version){ .etag = etag,
-					 .modified_s = entry.uploaded_wall_ns / NSEC_PER_SEC };
-	write_headers(request, response, &version, response->file_bytes);
-	if (http_is_not_modified(request, &version)) {
+	validators =
+		(struct http_validators){ .etag = etag,
+					  .modified_s = entry.uploaded_wall_ns / NSEC_PER_SEC };
+	write_headers(request, response, &validators, response->file_bytes);
+	if (http_is_not_modified(request, &validators)) {
 		scoped_close(&response->file);
 		response->file = -1;
 		response->status = 304;

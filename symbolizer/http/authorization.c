@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/http/authorization.h"
 
-#include "symbolizer/http/origin.h"
+#include "symbolizer/http/cross_site.h"
 
 static const char *auth_hint(enum auth_result result)
 {
@@ -52,7 +52,7 @@ bool authorization_check(const struct authorization *authorization,
 		refuse_token(result, response);
 		return false;
 	}
-	objection = origin_objection(request, authorization->loopback_only);
+	objection = cross_site_objection(request, authorization->loopback_only);
 	if (objection) {
 		http_response_error(response, 403, "%s", objection);
 		return false;

@@ -22,7 +22,7 @@
 #include <sys/socket.h>
 
 #include "common/log.h"
-#include "symbolizer/http/discards.h"
+#include "symbolizer/http/lingering_sockets.h"
 
 #define N_BUCKETS 4096
 
@@ -54,7 +54,7 @@ struct connection {
 	uint64_t acknowledged_bytes; /* while EXPECTS_READING: by the client's system, of all that
 					was ever sent */
 	int fd;                      /* of the library */
-	bool discards_body;
+	bool lingers;
 };
 
 /* Since the last line in the log. */
@@ -77,7 +77,7 @@ struct connections {
 	bool stops;
 	struct connection *buckets[N_BUCKETS];
 	struct unlogged unlogged[HTTP_CLOSED_COUNT];
-	struct discards discards;
+	struct lingering_sockets lingering;
 };
 
 static struct client client_of(const struct sockaddr *address)
@@ -210,8 +210,8 @@ static void take_out(struct connections *connections, void **context)
 	for (at = bucket_of(connections, &connection->client); *at != connection; at = &(*at)->next)
 		;
 	*at = connection->next;
-	if (connection->discards_body && discards_add(&connections->discards, connection->fd,
-						      clock_monotonic_ns(connections->clock)))
+	if (connection->lingers && lingering_sockets_add(&connections->lingering, connection->fd,
+							 clock_monotonic_ns(connections->clock)))
 		wake(connections);
 	(void)pthread_mutex_unlock(&connections->lock);
 	free(connection);
@@ -318,10 +318,10 @@ void connection_expects_header(struct connection *connection)
 		connection_expects_nothing(connection);
 }
 
-void connection_discard_body(struct connection *connection)
+void connection_linger(struct connection *connection)
 {
 	if (connection)
-		connection->discards_body = true;
+		connection->lingers = true;
 }
 
 /*
@@ -407,12 +407,13 @@ static void log_closed(struct connections *connections, uint64_t now_ns)
 /* Until the next tick, or until something is to be discarded. */
 static void wait_for_work(struct connections *connections)
 {
-	struct pollfd fds[1 + DISCARDS_MAX] = { { .fd = connections->wake, .events = POLLIN } };
+	struct pollfd fds[1 + LINGERING_SOCKETS_MAX] = { { .fd = connections->wake,
+							   .events = POLLIN } };
 	nfds_t count;
 	eventfd_t ignored;
 
 	(void)pthread_mutex_lock(&connections->lock);
-	count = 1 + discards_poll(&connections->discards, fds + 1);
+	count = 1 + lingering_sockets_poll(&connections->lingering, fds + 1);
 	(void)pthread_mutex_unlock(&connections->lock);
 	(void)poll(fds, count, TICK_MS);
 	(void)eventfd_read(connections->wake, &ignored);
@@ -432,7 +433,7 @@ static void *watch(void *arg)
 		now_ns = clock_monotonic_ns(connections->clock);
 		(void)pthread_mutex_lock(&connections->lock);
 		stops = connections->stops;
-		discards_read(&connections->discards, now_ns);
+		lingering_sockets_read(&connections->lingering, now_ns);
 		ticks = now_ns >= tick_ns;
 		if (ticks) {
 			close_overdue(connections, now_ns);
@@ -481,7 +482,7 @@ struct connections *connections_free(struct connections *connections)
 		wake(connections);
 		(void)pthread_join(connections->thread, NULL);
 	}
-	discards_release(&connections->discards);
+	lingering_sockets_release(&connections->lingering);
 	for (size_t i = 0; i < N_BUCKETS; i++)
 		assert(!connections->buckets[i]);
 	if (connections->wake >= 0)

@@ -70,8 +70,8 @@ void connection_sends_answer(struct connection *connection);
 void connection_expects_header(struct connection *connection);
 
 /* An answer is sent before the body was read: the socket is kept for what the client still sends
- * (discards.h). */
-void connection_discard_body(struct connection *connection);
+ * (lingering_sockets.h). */
+void connection_linger(struct connection *connection);
 
 /*
  * The time at which a credit is used up, after @bytes more were moved at @now_ns: each adds 1 /

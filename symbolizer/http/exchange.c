@@ -16,7 +16,7 @@
  *  - It is queued after the body, and the connection is kept. If little of the body is left.
  *  - It is written past the library and ends the connection (answer_early()). If much is left.
  *
- * For the first and the third see connection_discard_body().
+ * For the first and the third see connection_linger().
  */
 
 #include "symbolizer/http/exchange.h"
@@ -157,7 +157,7 @@ static enum MHD_Result answer_early(struct exchange *exchange)
 	exchange->is_early = reply_write_early(socket_of(exchange), &exchange->response,
 					       exchange->request.method != HTTP_HEAD, now_s);
 	exchange->sent_status = exchange->response.status;
-	connection_discard_body(connection_of(exchange->connection));
+	connection_linger(connection_of(exchange->connection));
 	return MHD_NO;
 }
 
@@ -366,7 +366,7 @@ static enum MHD_Result take_headers(struct exchange *exchange, const char *versi
 	    (exchange->closes || exchange->declared_bytes > MAX_DRAINED_BYTES)) {
 		connection_expects_nothing(connection);
 		if (exchange->declared_bytes > 0)
-			connection_discard_body(connection);
+			connection_linger(connection);
 		return send_answer(exchange);
 	}
 	if (exchange->declared_bytes > 0)

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #include "common/scoped.h"
-#include "symbolizer/http/partial.h"
+#include "symbolizer/http/http_range.h"
 
 /* The header and the body of an error; its message has at most 1 KiB. */
 #define MAX_EARLY_BYTES (16 * KIB)

@@ -5,7 +5,7 @@
  * loopback address is that address.
  */
 
-#include "symbolizer/http/origin.h"
+#include "symbolizer/http/cross_site.h"
 
 #include <string.h>
 #include <strings.h>
@@ -38,7 +38,7 @@ static bool same_site(const char *origin, const char *host)
 	return authority && host && strcasecmp(authority + 3, host) == 0;
 }
 
-const char *origin_objection(const struct http_request *request, bool loopback_only)
+const char *cross_site_objection(const struct http_request *request, bool loopback_only)
 {
 	const char *host = http_request_header(request, "Host");
 	const char *origin = http_request_header(request, "Origin");

@@ -4,7 +4,7 @@
  * A header that is not understood is ignored: the whole answer is never wrong.
  */
 
-#include "symbolizer/http/partial.h"
+#include "symbolizer/http/http_range.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,23 +113,23 @@ static enum http_range_result parse_range(const char *text, uint64_t size,
 }
 
 /* A client that has a part asks for the rest of that very version. */
-static bool if_range_holds(const char *text, const struct http_version *version)
+static bool if_range_holds(const char *text, const struct http_validators *validators)
 {
 	uint64_t date_s;
 
 	if (text[0] == '"')
-		return strcmp(text, version->etag) == 0;
-	return http_date_parse(text, &date_s) && date_s == version->modified_s;
+		return strcmp(text, validators->etag) == 0;
+	return http_date_parse(text, &date_s) && date_s == validators->modified_s;
 }
 
 enum http_range_result http_range_of(const struct http_request *request,
-				     const struct http_version *version, uint64_t size,
+				     const struct http_validators *validators, uint64_t size,
 				     struct http_range *ret_range)
 {
 	const char *range = http_request_header(request, "Range");
 	const char *condition = http_request_header(request, "If-Range");
 
-	if (!range || (condition && !if_range_holds(condition, version)))
+	if (!range || (condition && !if_range_holds(condition, validators)))
 		return HTTP_RANGE_ALL;
 	return parse_range(range, size, ret_range);
 }
@@ -153,13 +153,14 @@ static bool has_etag(const char *text, const char *etag)
 	return false;
 }
 
-bool http_is_not_modified(const struct http_request *request, const struct http_version *version)
+bool http_is_not_modified(const struct http_request *request,
+			  const struct http_validators *validators)
 {
 	const char *etags = http_request_header(request, "If-None-Match");
 	const char *since = http_request_header(request, "If-Modified-Since");
 	uint64_t since_s;
 
 	if (etags)
-		return has_etag(etags, version->etag);
-	return since && http_date_parse(since, &since_s) && version->modified_s <= since_s;
+		return has_etag(etags, validators->etag);
+	return since && http_date_parse(since, &since_s) && validators->modified_s <= since_s;
 }

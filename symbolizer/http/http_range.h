@@ -20,7 +20,7 @@ enum http_range_result {
 };
 
 /* What a representation is known by. */
-struct http_version {
+struct http_validators {
 	const char *etag;    /* with its quotes */
 	uint64_t modified_s; /* unix seconds */
 };
@@ -28,11 +28,12 @@ struct http_version {
 /* Range and If-Range of @request, for @size bytes. One range at a time: several are answered with
  * everything. */
 enum http_range_result http_range_of(const struct http_request *request,
-				     const struct http_version *version, uint64_t size,
+				     const struct http_validators *validators, uint64_t size,
 				     struct http_range *ret_range);
 
 /* Whether 304 is the answer: If-None-Match, and If-Modified-Since only without it. */
-bool http_is_not_modified(const struct http_request *request, const struct http_version *version);
+bool http_is_not_modified(const struct http_request *request,
+			  const struct http_validators *validators);
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 #define HTTP_DATE_SIZE 64

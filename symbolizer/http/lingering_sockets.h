@@ -12,26 +12,27 @@
 
 #include "common/base.h"
 
-#define DISCARDS_MAX 64
+#define LINGERING_SOCKETS_MAX 64
 
-struct discards {
-	struct discard {
+struct lingering_sockets {
+	struct lingering_socket {
 		int fd;
 		uint64_t deadline_ns;
 		uint64_t left_bytes;
-	} items[DISCARDS_MAX];
+	} items[LINGERING_SOCKETS_MAX];
 	unsigned int count;
 };
 
 /* Keeps the socket of @fd, which stays the caller's. false: there are too many already. */
-bool discards_add(struct discards *discards, int fd, uint64_t now_ns);
+bool lingering_sockets_add(struct lingering_sockets *sockets, int fd, uint64_t now_ns);
 
-/* Fills @ret_fds, of DISCARDS_MAX entries, with what has to be read, and returns how many that are.
+/* Fills @ret_fds, of LINGERING_SOCKETS_MAX entries, with what has to be read, and returns how many that are.
  */
-unsigned int discards_poll(const struct discards *discards, struct pollfd *ret_fds);
+unsigned int lingering_sockets_poll(const struct lingering_sockets *sockets,
+				    struct pollfd *ret_fds);
 
 /* Discards what has arrived, and closes the sockets that are done. */
-void discards_read(struct discards *discards, uint64_t now_ns);
+void lingering_sockets_read(struct lingering_sockets *sockets, uint64_t now_ns);
 
 /* Closes all. */
-void discards_release(struct discards *discards);
+void lingering_sockets_release(struct lingering_sockets *sockets);

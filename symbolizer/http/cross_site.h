@@ -14,4 +14,4 @@
  * NULL when @request may pass, else why not, for the client. @loopback_only: the server has no
  * tokens and listens on loopback addresses only.
  */
-const char *origin_objection(const struct http_request *request, bool loopback_only);
+const char *cross_site_objection(const struct http_request *request, bool loopback_only);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/http/partial.h"
+#include "symbolizer/http/http_range.h"
 
 #include "tests/support/unit.h"
 
 #define MODIFIED_S    UINT64_C(784111777)
 #define MODIFIED_TEXT "Sun, 06 Nov 1994 08:49:37 GMT"
 
-static const struct http_version version = { .etag = "\"abc\"", .modified_s = MODIFIED_S };
+static const struct http_validators validators = { .etag = "\"abc\"", .modified_s = MODIFIED_S };
 
 static void a_range_is_parsed_or_ignored_never_misread(void **state)
 {
@@ -44,7 +44,7 @@ static void a_range_is_parsed_or_ignored_never_misread(void **state)
 						      .n_headers = cases[i].range ? 1 : 0 };
 		struct http_range range = {};
 
-		if (http_range_of(&request, &version, 100, &range) != cases[i].result ||
+		if (http_range_of(&request, &validators, 100, &range) != cases[i].result ||
 		    range.first != cases[i].first || range.size != cases[i].size)
 			fail_msg("'%s': %llu+%llu", cases[i].range, (unsigned long long)range.first,
 				 (unsigned long long)range.size);
@@ -61,7 +61,8 @@ static void an_empty_file_has_no_range(void **state)
 		const struct http_request request = { .headers = &header, .n_headers = 1 };
 		struct http_range range;
 
-		assert_int_equal(http_range_of(&request, &version, 0, &range), HTTP_RANGE_OUTSIDE);
+		assert_int_equal(http_range_of(&request, &validators, 0, &range),
+				 HTTP_RANGE_OUTSIDE);
 	}
 }
 
@@ -86,7 +87,8 @@ static void the_rest_of_another_version_is_not_sent(void **state)
 		const struct http_request request = { .headers = headers, .n_headers = 2 };
 		struct http_range range;
 
-		assert_int_equal(http_range_of(&request, &version, 100, &range), cases[i].result);
+		assert_int_equal(http_range_of(&request, &validators, 100, &range),
+				 cases[i].result);
 	}
 }
 
@@ -126,7 +128,8 @@ static void what_the_client_has_is_not_sent_again(void **state)
 			headers[request.n_headers++] =
 				(struct http_field){ "If-Modified-Since",
 						     cases[i].if_modified_since };
-		assert_int_equal(http_is_not_modified(&request, &version), cases[i].not_modified);
+		assert_int_equal(http_is_not_modified(&request, &validators),
+				 cases[i].not_modified);
 	}
 }
 

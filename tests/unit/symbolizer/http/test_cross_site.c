@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/http/origin.h"
+#include "symbolizer/http/cross_site.h"
 
 #include "tests/support/unit.h"
 
@@ -14,7 +14,7 @@ static const char *objection(enum http_method method, const char *host, const ch
 		headers[request.n_headers++] = (struct http_field){ "Host", host };
 	if (origin)
 		headers[request.n_headers++] = (struct http_field){ "Origin", origin };
-	return origin_objection(&request, loopback_only);
+	return cross_site_objection(&request, loopback_only);
 }
 
 static void a_server_without_tokens_answers_to_names_of_this_machine_only(void **state)
