@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The table of config.def, and the checks that --check-config makes beyond those of single values.
+ * The table of config.def, and the checks that concern more than the form of one value.
  */
 
 #include "symbolizer/config.h"
@@ -45,7 +45,7 @@ static const char *const from_agents_names[] = {
 	[DEBUGINFO_FROM_AGENTS_ALL] = "all",
 };
 
-/* ARRAY_SIZE(from_agents_names) when it is none of them. */
+/* Returns ARRAY_SIZE(from_agents_names) if @name is unknown. */
 static size_t find_from_agents(const char *name)
 {
 	size_t i = 0;
@@ -59,7 +59,7 @@ enum debuginfo_from_agents symbolizer_config_from_agents(const struct symbolizer
 {
 	size_t found = find_from_agents(config->debuginfo_from_agents);
 
-	assert(found < ARRAY_SIZE(from_agents_names)); /* symbolizer_config_check() */
+	assert(found < ARRAY_SIZE(from_agents_names)); /* symbolizer_config_check() guarantees it */
 	return (enum debuginfo_from_agents)found;
 }
 

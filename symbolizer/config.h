@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The symbolizer's configuration: one struct, filled from symbolizer/config.def by common/config.h.
+ * The configuration of the symbolizer: one struct, which common/config.h fills from
+ * symbolizer/config.def.
  */
 
 #include "common/config.h"
@@ -11,20 +12,20 @@
 struct symbolizer_config {
 	char *listen; /* one address per line */
 	char *data;
-	char *tokens; /* path; "": none */
+	char *tokens; /* path of the tokens file; "": no tokens */
 	bool insecure;
 	uint64_t retention_ns;
 	uint64_t symbol_cache_bytes;
 	uint64_t symbol_store_bytes;
 	char *debuginfo_from_agents; /* a name of enum debuginfo_from_agents */
 	uint64_t debuginfo_max_upload_bytes;
-	uint64_t debuginfo_quota_bytes; /* 0: no bound */
+	uint64_t debuginfo_quota_bytes; /* 0: no limit */
 	uint64_t debuginfo_quota_low_pct;
 	char *debuginfo_upstream; /* one server per line */
 	uint64_t debuginfo_upstream_timeout_ns;
 	uint64_t debuginfo_upstream_max_bytes;
 	uint64_t debuginfo_upstream_wait_ns;
-	uint64_t threads; /* 0: by the number of CPUs */
+	uint64_t threads; /* 0: chosen by the number of CPUs */
 	uint64_t max_connections;
 	uint64_t max_connections_per_client; /* 0: half of max_connections */
 	uint64_t max_requests_per_token;     /* 0: three quarters of max_connections */
@@ -46,13 +47,13 @@ extern const struct config_table symbolizer_config_table;
 #define SYMBOLIZER_CONFIG_TITLE "Configuration of hearth-symbolizer"
 
 /*
- * What no single key can tell: that the addresses are addresses, the log level is one, and the
- * tokens file, if there is one, is valid. 0, -ENOMEM, or -EINVAL with @ret_message filled.
+ * Checks the configuration beyond the form of single values: addresses, URLs, enumerations, and the
+ * tokens file if there is one. Returns 0, -ENOMEM, or -EINVAL with @ret_message filled.
  */
 int symbolizer_config_check(const struct symbolizer_config *config,
 			    char ret_message[CONFIG_MESSAGE_SIZE]);
 
-/* Values of a checked configuration. */
+/* Values of a configuration that symbolizer_config_check() accepted. */
 enum debuginfo_from_agents symbolizer_config_from_agents(const struct symbolizer_config *config);
 enum log_level symbolizer_config_log_level(const struct symbolizer_config *config);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * hearth-symbolizer: reads the configuration, starts the server and then waits for signals;
- * everything else happens on the threads of the HTTP server.
+ * hearth-symbolizer: reads the configuration, starts the server, and then waits for signals. All
+ * requests are served by the threads of the HTTP server.
  */
 
 #include <signal.h>
@@ -17,13 +17,13 @@
 #include "symbolizer/symbolizer.h"
 #include "symbolizer/symbols/compile/table_helper.h"
 
-/* A new token is accepted after so long; docs/security.md. */
+/* Interval of the check for a changed tokens file; documented in docs/security.md. */
 #define TOKENS_INTERVAL_S 10
 
 #define PRUNE_INTERVAL_S 3600
 
-/* The signals that this program waits for; blocked before any thread starts, so that all threads
- * leave them to us. */
+/* Blocks the signals that wait_for_signals() waits for. Called before any thread starts, so that
+ * all threads inherit the mask and none of them receives the signals. */
 static sigset_t block_signals(void)
 {
 	sigset_t signals;
@@ -33,7 +33,7 @@ static sigset_t block_signals(void)
 	(void)sigaddset(&signals, SIGINT);
 	(void)sigaddset(&signals, SIGHUP);
 	(void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	/* A client that goes away while it is answered is an error of write(), not the end of the
+	/* Writing to a connection that the client closed must return an error and not end the
 	 * server. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	return signals;
@@ -50,7 +50,7 @@ static void reload(struct symbolizer *symbolizer, int argc, char **argv)
 		log_error("cannot read the configuration again, the old one stays: %s", message);
 }
 
-/* After each interval without a signal. */
+/* Called after each interval without a signal. */
 static void do_regular_work(struct symbolizer *symbolizer, unsigned int *quiet_s)
 {
 	symbolizer_check_tokens(symbolizer);
@@ -61,7 +61,7 @@ static void do_regular_work(struct symbolizer *symbolizer, unsigned int *quiet_s
 	symbolizer_prune(symbolizer);
 }
 
-/* Until SIGTERM or SIGINT. */
+/* Returns at SIGTERM or SIGINT. */
 static void wait_for_signals(struct symbolizer *symbolizer, const sigset_t *signals, int argc,
 			     char **argv)
 {
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
 	char message[OPTIONS_MESSAGE_SIZE];
 	int r;
 
-	/* The same program in another part: see table_helper.h. */
+	/* The program runs itself as the helper that compiles symbol tables (table_helper.h). */
 	if (table_helper_is_asked(argc, argv))
 		return table_helper_main(argc, argv);
 	r = options_parse(argc, argv, environ, stdout, &config, message);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One datagram; libsystemd would be a large guest for that.
+ * Sends one datagram, so that the program does not depend on libsystemd.
  */
 
 #include "symbolizer/service_manager.h"
@@ -24,7 +24,7 @@ int service_manager_notify(const char *socket_path, const char *state)
 	if (length >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, socket_path, length);
-	/* An abstract socket is written with '@' for the leading NUL. */
+	/* '@' stands for the leading NUL of an abstract socket. */
 	if (address.sun_path[0] == '@')
 		address.sun_path[0] = '\0';
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Start and stop. Every failure at the start is one message that says which thing, why, and what to
- * do about it: this is what somebody sees who has just installed the server.
+ * Start and stop. A failed start yields one message that names the object, the cause and the
+ * remedy, because its typical reader has just installed the server.
  */
 
 #include "symbolizer/symbolizer.h"
@@ -28,15 +28,15 @@ struct symbolizer {
 	uint64_t retention_ns;
 	struct store *store;
 	struct debuginfo_store *debuginfo;
-	struct debuginfo_upstream *upstream; /* NULL: none is configured */
+	struct debuginfo_upstream *upstream; /* NULL: not configured */
 	struct resolver *resolver;
 	struct ingest *ingest;
 	struct auth *auth;
-	struct token_watch token_watch; /* used by the thread that reloads */
+	struct token_watch token_watch; /* used by the reloading thread only */
 	struct route_metrics *route_metrics;
 	struct api_context api;
-	_Atomic(struct http_server *)
-		http; /* workers read it for /metrics, from their first request on */
+	/* workers read it for /metrics, from the first request on */
+	_Atomic(struct http_server *) http;
 };
 
 static const char *remedy_for_folder(int error)
@@ -54,11 +54,10 @@ static const char *remedy_for_folder(int error)
 	case EDQUOT:
 		return "make room, or choose another folder with --data";
 	case ESTALE:
-		return "it holds files of another data folder: put back what belongs together, or "
-		       "choose another folder "
-		       "with --data";
+		return "it holds files of another data folder: put back the files that belong "
+		       "together, or choose another folder with --data";
 	case ENOTDIR:
-		return "a part of the path is no folder: choose another with --data";
+		return "a part of the path is not a folder: choose another with --data";
 	default:
 		return "check the folder, or choose another with --data";
 	}
@@ -123,7 +122,7 @@ static uint64_t percent_of(uint64_t bytes, uint64_t percent)
 	return bytes / 100 * percent + bytes % 100 * percent / 100;
 }
 
-/* What may be kept, and where what is lacking is asked for. */
+/* Sets the quota of the debuginfo store and the upstream servers. */
 static int set_up_debuginfo(struct symbolizer *symbolizer, const struct symbolizer_config *config,
 			    char ret_message[SYMBOLIZER_MESSAGE_SIZE])
 {
@@ -147,7 +146,7 @@ static unsigned int open_connections(void *arg)
 	struct symbolizer *symbolizer = arg;
 	struct http_server *http = atomic_load(&symbolizer->http);
 
-	/* A request can come before http_server_start() has returned. */
+	/* A request may be served before http_server_start() has returned. */
 	return http ? http_server_connections(http) : 0;
 }
 
@@ -175,8 +174,8 @@ static void fill_context(struct symbolizer *symbolizer, const struct symbolizer_
 	api->upstream = symbolizer->upstream;
 	api->upstream_wait_ns = config->debuginfo_upstream_wait_ns;
 	/*
-	 * A quarter of the lane, rounded: half of the workers of one token go on serving what is
-	 * there.
+	 * A quarter of the lane's workers, rounded. One token uses at most half of the workers, so
+	 * at least half of these continue to serve stored files.
 	 */
 	api->max_upstream_waits = (count_workers(config) + 2) / 4;
 	api->route_metrics = symbolizer->route_metrics;
@@ -231,8 +230,8 @@ static int serve(struct symbolizer *symbolizer, const struct symbolizer_config *
 	return r;
 }
 
-/* Each connection is a file, and each agent keeps one: the usual soft limit of 1024 is for programs
- * with select(). */
+/* Raises the limit of open files: each connection is one, and each agent keeps a connection
+ * open. The usual soft limit of 1024 is for programs that use select(). */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;
@@ -280,7 +279,8 @@ struct symbolizer *symbolizer_free(struct symbolizer *symbolizer)
 {
 	if (!symbolizer)
 		return NULL;
-	/* First who asks, then what is asked. Nobody waits for another server any more. */
+	/* Stop the HTTP workers before freeing the stores they use. Stop waiting for upstream
+	 * servers first, so that no worker waits for them. */
 	debuginfo_upstream_stop(symbolizer->upstream);
 	(void)http_server_free(symbolizer->http);
 	(void)auth_free(symbolizer->auth);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The server as one object: the stores, the names, the ingest and the HTTP server on top, opened in
- * this order and closed in the other.
+ * The server as one object: the stores, the resolver, the ingest and the HTTP server, opened in
+ * this order and closed in reverse order.
  */
 
 #include "common/clock.h"
@@ -14,28 +14,29 @@ struct symbolizer;
 #define SYMBOLIZER_MESSAGE_SIZE 768
 
 /*
- * Opens everything and serves. On failure @ret_message names the thing, the cause and the remedy.
- * The configuration is borrowed for the call only.
+ * Opens all objects and serves. On failure @ret_message names the object, the cause and the remedy.
+ * @config is borrowed for the call only.
  */
 int symbolizer_start(const struct symbolizer_config *config, const struct clock *clock,
 		     struct symbolizer **ret_symbolizer, char ret_message[SYMBOLIZER_MESSAGE_SIZE]);
 
-/* Finishes requests that have begun and closes everything. Returns NULL. */
+/* Finishes started requests and closes all objects. Returns NULL. */
 struct symbolizer *symbolizer_free(struct symbolizer *symbolizer);
 
-/* Takes tokens and log level from @config; the rest needs a restart. A failure is logged, and the
- * old tokens stay. */
+/* Applies the tokens and the log level of @config. All other keys need a restart. A failure is
+ * logged, and the current tokens stay. */
 void symbolizer_reload(struct symbolizer *symbolizer, const struct symbolizer_config *config);
 
-/* Reads the tokens file again if it was changed since it was last read; logged like a reload. To be
- * called every few seconds, by the thread that calls symbolizer_reload(). */
+/* Loads the tokens file if it has changed since it was last loaded. Logs like
+ * symbolizer_reload(). To be called every few seconds by the thread that calls
+ * symbolizer_reload(). */
 void symbolizer_check_tokens(struct symbolizer *symbolizer);
 
-/* Removes what is older than the retention; a failure is logged. To be called about once an hour.
- */
+/* Removes samples that are older than the retention. A failure is logged. To be called about
+ * once an hour. */
 void symbolizer_prune(struct symbolizer *symbolizer);
 
-/* The port of the first address. */
+/* Returns the port of the first address. */
 unsigned int symbolizer_port(const struct symbolizer *symbolizer);
 
 #include "common/scoped.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The root of a tokens file is the one key "tokens", and entries are the items of its list: what is
- * appended to the text is the list's last item, if it has the indentation of the others. The parser
- * decides whether that succeeded, so that no form of YAML has to be known here.
+ * The root of a tokens file is the only key "tokens", and its list has the entries as items.
+ * Therefore, text that is appended with the indentation of the other items becomes the last item of
+ * the list. The result is parsed to check that, so that this file needs no knowledge of YAML's
+ * other forms.
  */
 
 #include "symbolizer/token_append.h"
@@ -22,19 +23,19 @@
 #include "common/file.h"
 #include "common/hash.h"
 
-/* 1024 tokens of 200 bytes, and comments. */
+/* 1024 tokens of about 200 bytes each, and comments. */
 #define MAX_FILE_BYTES (1 * MIB)
 
 #define DEFAULT_INDENT 2
 
-/* Between two attempts to lock the folder. */
+/* Interval between two attempts to lock the folder. */
 #define LOCK_STEP_NS (20 * NSEC_PER_MSEC)
 
 struct tokens_file {
-	char *path;   /* without symbolic links, so that a link stays one */
-	char *folder; /* of it */
+	char *path;   /* resolved, so that a symbolic link is kept */
+	char *folder; /* that holds the file */
 	int folder_fd;
-	struct stat status; /* st_nlink 0: there is no such file */
+	struct stat status; /* st_nlink 0: the file does not exist */
 	struct bytes text;
 	char *message;
 };
@@ -123,7 +124,7 @@ static int read_file(struct tokens_file *file)
 		file->status = (struct stat){ .st_mode = 0600 };
 		return 0;
 	}
-	/* rename() would replace a device, and a FIFO has no end. */
+	/* rename() would replace a device, and reading a FIFO would not end. */
 	if (r == 0 && !S_ISREG(file->status.st_mode))
 		return refuse(file, -EINVAL, "--tokens: '%.200s' is not a regular file",
 			      file->path);
@@ -136,7 +137,7 @@ static int read_file(struct tokens_file *file)
 
 /* ---- composing ---- */
 
-/* The blanks before the first '-' that begins an item. */
+/* Returns the number of blanks before the '-' of the first item. */
 static unsigned int indent_of_items(struct bytes_view text)
 {
 	for (size_t i = 0; i < text.size; i++) {
@@ -164,7 +165,7 @@ static int append_entry(const struct bytes *old, const char *key, const struct t
 	return token_entry_format(token, indent_of_items(view), out);
 }
 
-/* That @text has the @n_old tokens of before, and @token as the last. */
+/* Checks that @text has the @n_old old tokens, followed by @token. */
 static int check_text(const struct bytes *text, const char *path, size_t n_old,
 		      const struct token *token, char message[AUTH_MESSAGE_SIZE])
 {
@@ -180,8 +181,8 @@ static int check_text(const struct bytes *text, const char *path, size_t n_old,
 	return is_last ? 0 : -EINVAL;
 }
 
-/* A file that the parser refuses has no tokens, and @reason says why: it is completed by its first
- * one, or has a mistake. */
+/* Counts the tokens of the file. A file that the parser refuses counts as having none, and
+ * @reason has the parser's message: the file either gets its first token now, or has a mistake. */
 static int count_tokens(struct tokens_file *file, const struct token *token, size_t *ret_count,
 			char reason[AUTH_MESSAGE_SIZE])
 {
@@ -224,8 +225,8 @@ static int compose(struct tokens_file *file, const struct token *token, struct b
 			return r;
 	}
 	return refuse(file, -EINVAL,
-		      "cannot append an entry, the file stays as it is: %.300s; entries stand one "
-		      "below the other, as in docs/security.md",
+		      "cannot append an entry, the file stays as it is: %.300s; each entry must be "
+		      "an item of a block list, as in docs/security.md",
 		      reason);
 }
 
@@ -235,7 +236,8 @@ static int write_temporary(const struct tokens_file *file, int fd, const struct 
 {
 	int r;
 
-	/* A server that runs as another user goes on reading it. */
+	/* Keep owner and mode, so that a server that runs as another user can still read the
+	 * file. */
 	if (file->status.st_nlink > 0 && fchown(fd, file->status.st_uid, file->status.st_gid) < 0)
 		return -errno;
 	if (fchmod(fd, file->status.st_mode & 07777) < 0)

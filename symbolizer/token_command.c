@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The token itself is printed once and kept nowhere. With a file, its entry is stored before the
- * token is printed: a token that somebody holds is one that the server will know.
+ * The token is printed once and not stored. With a file, its entry is stored before the token is
+ * printed, so that the server will know every printed token.
  */
 
 #include "symbolizer/token_command.h"
@@ -13,7 +13,7 @@
 #include "common/scoped.h"
 #include "symbolizer/token_append.h"
 
-/* For another program that appends to the same file, which takes milliseconds. */
+/* Longest wait for another program that appends to the same file, which takes milliseconds. */
 #define MAX_WAIT_NS (10 * NSEC_PER_SEC)
 
 #define MAX_ENTRY_BYTES ((size_t)(4 * KIB))
@@ -64,7 +64,7 @@ static int write_failed(char *message)
 	return -EIO;
 }
 
-/* Without a file: for a person, who pastes the entry below those that are there. */
+/* Without a file: prints the token and its entry for a person, who adds the entry to a file. */
 static int print_entry(const struct token *token, const char *secret, FILE *out, char *message)
 {
 	scoped(bytes_release) struct bytes entry = BYTES_INIT(MAX_ENTRY_BYTES);
@@ -102,7 +102,8 @@ static void print_next_steps(const struct token_request *request, unsigned int s
 				     "file that HEARTH_TOKEN_FILE or --token-file names.\n");
 }
 
-/* Only the token is written to @out, so that a pipe or a file takes it. */
+/* With a file: writes only the token to @out, so that the output can be redirected to a file or
+ * a pipe. */
 static int append_entry(const struct token_request *request, const struct token *token,
 			const char *secret, char *message)
 {

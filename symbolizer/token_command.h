@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * hearth-symbolizer --make-token NAME --scopes LIST [--tokens FILE]: a fresh token. Its entry is
- * appended to the tokens file, or printed where none is named.
+ * hearth-symbolizer --make-token NAME --scopes LIST [--tokens FILE]: generates a token, and appends
+ * its entry to the tokens file. Without a file, the entry is printed.
  */
 
 #include <stdio.h>
@@ -14,11 +14,11 @@ struct token_request {
 	const char *name;
 	const char *scopes; /* separated by commas */
 	const char *tenant;
-	const char *path; /* of the tokens file; "": the entry is printed as well */
-	FILE *out;        /* with a file: one line, the token */
-	FILE *hints;      /* what to do next */
+	const char *path; /* of the tokens file; "": the entry is printed too */
+	FILE *out;        /* receives the token; with a file, nothing else */
+	FILE *hints;      /* receives the next steps for the user */
 };
 
-/* -EINVAL with @ret_message for a bad name, tenant or scope; -EIO when there is no randomness or
- * the token cannot be printed; those of token_append(). */
+/* Returns 0 or, with @ret_message filled: -EINVAL for an invalid name, tenant or scope; -EIO if
+ * the random number generator or printing fails; an error of token_append(). */
 int token_command(const struct token_request *request, char ret_message[CONFIG_MESSAGE_SIZE]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The status is read before the file: a change between the two is found by the next look.
+ * The status is read before the file, so that a change between the two is detected by the next
+ * check.
  */
 
 #include "symbolizer/token_watch.h"
@@ -38,11 +39,14 @@ int token_watch_load(struct token_watch *watch, struct auth *auth, const char *p
 	}
 	free(watch->path);
 	watch->path = copy;
-	/* @path may have been the old one. */
+	/* @path may be the freed watch->path, so use the copy. */
 	watch->status = status_of(copy);
 	r = auth_load(auth, copy, ret_message);
-	/* A file that could not be read, such as for want of file descriptors, may have withdrawn a
-	 * token: without a status it counts as changed. Wrong content is wrong the next time too.
+	/*
+	 * If the file could not be read, for example because no file descriptor was left, a revoked
+	 * token may still be accepted. Clearing the status makes the file count as changed, so that
+	 * it is read again. Invalid content (-EINVAL) is not read again, because the result would
+	 * be the same.
 	 */
 	if (r < 0 && r != -EINVAL)
 		watch->status = (struct stat){};

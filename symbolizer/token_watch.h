@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Notices that the tokens file was replaced or written to, by its status: a watch of inotify would
- * miss the exchange of a symbolic link above it, by which Kubernetes updates a secret.
+ * Detects changes of the tokens file by its status (struct stat). inotify would not work:
+ * Kubernetes updates a secret by replacing a symbolic link in the path, which a watch of the file
+ * does not report.
  */
 
 #include <sys/stat.h>
@@ -11,16 +12,16 @@
 #include "symbolizer/http/auth.h"
 
 struct token_watch {
-	char *path;         /* NULL: none is loaded */
-	struct stat status; /* before it was loaded; zero: it could not be read */
+	char *path;         /* NULL: no file was loaded */
+	struct stat status; /* read before the file was loaded; zero: loading failed */
 };
 
-/* Loads the tokens, as auth_load() does, and watches @path, which may be that of before, from now
- * on also when that fails. */
+/* Loads the tokens like auth_load(). From now on watches @path, also if loading failed. @path
+ * may be watch->path. */
 int token_watch_load(struct token_watch *watch, struct auth *auth, const char *path,
 		     char ret_message[AUTH_MESSAGE_SIZE]);
 
-/* Whether the file is another than the one that was loaded last, or is there and could not be read
+/* Returns whether the file has changed since it was last loaded, or exists and could not be read
  * then. */
 bool token_watch_changed(const struct token_watch *watch);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The table of figures is walked for headers and for JSON, so that both always say the same.
+ * Headers and JSON are written from the same table of figures, so that they always agree.
  */
 
 #include "symbolizer/api/answer.h"
@@ -42,7 +42,7 @@ uint64_t answer_value(enum event_type type, uint64_t value)
 
 	uint64_t rest = value % divisor;
 
-	/* Half up, as the root of a tree. */
+	/* Rounds half up, as flame/ does for the root of a tree. */
 	return value / divisor + (rest >= divisor - rest ? 1 : 0);
 }
 
@@ -92,7 +92,7 @@ void answer_stats(struct json_writer *json, enum event_type type, const struct p
 	json_object_end(json);
 }
 
-/* Leaves of these are objects, not functions. */
+/* Returns whether the leaves of such profiles are object types instead of functions. */
 static bool is_memory_type(enum event_type type)
 {
 	return type == EVENT_MEM_ALLOC || type == EVENT_MEM_INUSE || type == EVENT_HBM_ALLOC ||
@@ -124,7 +124,7 @@ static void describe_failure(int error, char ret_message[PROFILE_MESSAGE_SIZE])
 			       strerror(-error));
 }
 
-/* Counts a query that ended with @r, and describes a failure of ours. */
+/* Counts a query that ended with @r. Describes and logs a failure of the server. */
 static void count_query(struct api_context *context, const struct profile_request *request,
 			const struct profile_stats *stats, int r,
 			char message[PROFILE_MESSAGE_SIZE])

@@ -2,8 +2,7 @@
 #pragma once
 
 /*
- * What the answers with profiles have in common: running the query, the figures beside the tree,
- * and units.
+ * The common part of all answers with profiles: running the query, its figures, and units.
  */
 
 #include "common/json_writer.h"
@@ -11,9 +10,9 @@
 #include "symbolizer/query/profile.h"
 
 /*
- * The figures of struct profile_stats: as X-Hearth-* headers and as keys of "debug" and "stats".
- * X(field, key, header, kind); kind VALUE is in the answer's unit, COUNT is as it is, TIME is in
- * microseconds.
+ * The figures of struct profile_stats, sent as X-Hearth-* headers and as keys of "debug" and
+ * "stats": X(field, key, header, kind). The kind is VALUE for the answer's unit, COUNT for a plain
+ * number, TIME for microseconds.
  */
 /* clang-format off */
 #define ANSWER_STATS(X)                                                                            \
@@ -45,33 +44,36 @@
 	X(merge_ns, "merge_us", "X-Hearth-Merge-Us", TIME)
 /* clang-format on */
 
+/* Converts a stored value (ns or bytes) to the unit of answers, rounded half up. */
 uint64_t answer_value(enum event_type type, uint64_t value);
 const char *answer_unit_name(enum event_type type); /* "microseconds" or "bytes" */
 
+/* Adds the figures as headers. */
 void answer_headers(struct http_response *response, enum event_type type,
 		    const struct profile_stats *stats);
 
-/* Appends to @text what the tree leaves out, in words, and why; nothing when it is whole. */
+/* Appends to @text what was left out of the tree and why. Appends nothing if the tree is
+ * complete. */
 void answer_describe_loss(const struct profile_stats *stats, uint32_t max_nodes,
 			  char text[PROFILE_MESSAGE_SIZE]);
 
-/* One object. */
+/* Writes the figures as an object. */
 void answer_stats(struct json_writer *json, enum event_type type,
 		  const struct profile_stats *stats);
 
-/* The tree as "columns" or as nodes, or null for no tree. */
+/* Writes the tree as columns or as nodes; null if @tree is NULL. 0 or a negative errno. */
 int answer_tree(struct json_writer *json, enum event_type type, bool columns,
 		const struct tree *tree);
 
 /*
- * profile_query() in the unit of answers, with counting; a failure of the store is logged. Same
- * result.
+ * Runs profile_query() in the unit of answers. Counts the query, and logs a failure of the store.
+ * Returns the result of profile_query().
  */
 int answer_query(struct api_context *context, const struct profile_request *request,
 		 struct tree **ret_tree, struct profile_stats *ret_stats,
 		 char ret_message[PROFILE_MESSAGE_SIZE]);
 
-/* profile_unresolved() likewise. */
+/* Runs profile_unresolved() in the same way. */
 int answer_unresolved(struct api_context *context, const struct profile_request *request,
 		      struct arena *arena, struct unresolved_files *ret_files,
 		      struct profile_stats *ret_stats, char ret_message[PROFILE_MESSAGE_SIZE]);

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The HTTP API: one handler per route, each a few lines between a request and the part that does
- * the work. Handlers run on any worker thread, many at a time, and share nothing but what struct
- * api_context points to.
+ * The HTTP API. There is one handler per route, which parses the request, calls the module that
+ * does the work, and writes the answer. Handlers run on any worker thread, many at a time, and
+ * share only the objects in struct api_context.
  */
 
 #include <stdatomic.h>
@@ -25,28 +25,29 @@ enum api_metric {
 	API_METRIC_COUNT,
 };
 
-/* Everything is borrowed and outlives the server. */
+/* All pointers are borrowed and outlive the server. */
 struct api_context {
 	struct store *store;
 	struct debuginfo_store *debuginfo;
 	struct resolver *resolver;
 	struct ingest *ingest;
 	const struct clock *clock;
-	bool agents_may_upload;                 /* debuginfo from agents is taken */
-	uint64_t max_upload_bytes;              /* of one debuginfo file */
-	struct debuginfo_upstream *upstream;    /* NULL: no other server is asked */
-	uint64_t upstream_wait_ns;              /* for it, by a request for a file */
-	unsigned int max_upstream_waits;        /* workers that may do so at a time */
-	unsigned int (*connections)(void *arg); /* open ones, for /metrics; NULL: not known */
+	bool agents_may_upload;              /* uploads of debuginfo by agents are accepted */
+	uint64_t max_upload_bytes;           /* of one debuginfo file */
+	struct debuginfo_upstream *upstream; /* NULL: no upstream server is configured */
+	/* longest wait of a request for an upstream server */
+	uint64_t upstream_wait_ns;
+	unsigned int max_upstream_waits;        /* workers that may wait at a time */
+	unsigned int (*connections)(void *arg); /* number of open connections; NULL: unknown */
 	void *connections_arg;
-	struct route_metrics *route_metrics; /* printed by /metrics; NULL: none */
-	atomic_uint n_expansions;            /* debuginfo being expanded for /buildid/ */
-	atomic_uint n_downloads; /* expanded debuginfo that is held until its answer is sent */
-	atomic_uint n_upstream_waits;
+	struct route_metrics *route_metrics; /* printed by /metrics; may be NULL */
+	atomic_uint n_expansions;            /* files being expanded for /buildid/ */
+	atomic_uint n_downloads;             /* expanded files, held until their answer is sent */
+	atomic_uint n_upstream_waits;        /* workers that wait for an upstream server */
 	_Atomic uint64_t metrics[API_METRIC_COUNT];
 };
 
-/* The table of routes.def. */
+/* Returns the routes of routes.def. */
 const struct http_route *api_routes(size_t *ret_count);
 
 static inline void api_count(struct api_context *context, enum api_metric metric, uint64_t amount)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * /v1/debuginfo: what is stored, whether it is whole, and its removal. Uploads are in
- * debuginfo_upload.c and debuginfo_session.c, downloads in debuginfod.c.
+ * /v1/debuginfo: lists, checks and removes stored files. Uploads are in debuginfo_upload.c and
+ * debuginfo_session.c, downloads in debuginfod.c.
  */
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "symbolizer/api/debuginfo_answer.h"
 
-/* A hundred thousand files' entries, and their executables. */
+/* Memory for the entries of a hundred thousand files, and their executables. */
 #define LIST_ARENA_BYTES (128 * MIB)
 
 bool debuginfo_answer_id(const struct http_request *request, struct http_response *response,
@@ -109,7 +109,7 @@ static void write_list(struct api_context *context, const struct http_request *r
 	json_key(json, "debuginfo");
 	json_array_begin(json);
 	for (size_t i = 0; i < count; i++) {
-		/* Files of one identity stand together. */
+		/* Entries of one identity are adjacent. */
 		if (i == 0 || !executable_id_equal(&entries[i].id, &entries[i - 1].id))
 			file = debuginfo_answer_file_name(context, request, &entries[i].id, arena);
 		debuginfo_answer_entry(json, &entries[i], file);
@@ -147,7 +147,7 @@ static void not_found(const struct http_request *request, struct http_response *
 			    request->argument);
 }
 
-/* The best file for names first, and then all. */
+/* Writes the best file for symbols, then all files. */
 static void write_identity(struct http_response *response, const struct debuginfo_entry *best,
 			   const struct debuginfo_entry *entries, size_t count, const char *file)
 {
@@ -208,7 +208,7 @@ void api_debuginfo_delete(struct api_context *context, const struct http_request
 		json_object_begin(&json);
 		json_key_text(&json, "removed", request->argument);
 		json_object_end(&json);
-		log_info("removed the debuginfo of '%s', asked by %s%s", request->argument,
+		log_info("removed the debuginfo of '%s', requested by %s%s", request->argument,
 			 request->caller->anonymous ? "a client without token" : "token ",
 			 request->caller->name);
 	}

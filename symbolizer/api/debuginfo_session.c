@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Uploads in pieces, for files that one request cannot carry:
+ * Uploads in pieces, for files that are too large for one request:
  *
  *   POST   /v1/debuginfo/BUILDID/uploads         {"size_bytes", "sha256"} -> {"upload", "offset"}
  *   PUT    /v1/debuginfo/BUILDID/uploads/UPLOAD  Content-Range: bytes FIRST-LAST/SIZE
- *   HEAD   /v1/debuginfo/BUILDID/uploads/UPLOAD  Upload-Offset: how much is here
+ *   HEAD   /v1/debuginfo/BUILDID/uploads/UPLOAD  Upload-Offset: number of received bytes
  *   DELETE /v1/debuginfo/BUILDID/uploads/UPLOAD
  *
- * The last byte ends it: what came is compared with the hash and stored.
+ * When the last byte has arrived, the file is compared with the hash and stored.
  */
 
 #include <inttypes.h>
@@ -92,15 +92,16 @@ void api_debuginfo_uploads_post(struct api_context *context, const struct http_r
 		write_session(response, &session);
 }
 
-/* What is after "/uploads/". */
-static const char *name_in(const struct http_request *request)
+/* Returns the part of the path after "/uploads/". */
+static const char *upload_name(const struct http_request *request)
 {
 	size_t before = strlen("/v1/debuginfo/") + strlen(request->argument) + strlen("/uploads/");
 
 	return strlen(request->path) > before ? request->path + before : "";
 }
 
-/* Found, of the identity in the path, and begun by somebody like the one who asks. */
+/* Finds the upload in the path. It must have the identity in the path and the origin of the
+ * request. Returns 0 after filling @response with an error. */
 static int find_session(struct api_context *context, const struct http_request *request,
 			struct http_response *response, struct debuginfo_session *ret_session)
 {
@@ -109,7 +110,7 @@ static int find_session(struct api_context *context, const struct http_request *
 
 	if (!debuginfo_answer_id(request, response, &id))
 		return 0;
-	r = debuginfo_session_find(context->debuginfo, name_in(request), ret_session);
+	r = debuginfo_session_find(context->debuginfo, upload_name(request), ret_session);
 	if (r < 0) {
 		debuginfo_answer_failure(response, r, "look up");
 		return 0;
@@ -155,7 +156,8 @@ void api_debuginfo_uploads_delete(struct api_context *context, const struct http
 	}
 }
 
-/* "bytes 100-199/1000"; "bytes (star)/1000" has no byte, and ends what is complete. */
+/* Parses "bytes 100-199/1000". An asterisk instead of 100-199 means no bytes; such a piece
+ * commits a complete upload. */
 static bool parse_content_range(const struct http_request *request,
 				const struct debuginfo_session *session, uint64_t *ret_offset)
 {

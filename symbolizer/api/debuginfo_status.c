@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * GET /v1/debuginfo/BUILDID/status: why functions of an executable have names, or have not. What is
- * there, what became of it, and where else it was looked for.
+ * GET /v1/debuginfo/BUILDID/status: explains why the functions of an executable have names or not.
+ * The answer lists the stored files, the state of the symbol table, and where debuginfo was looked
+ * for.
  */
 
 #include "symbolizer/api/debuginfo_answer.h"
@@ -12,7 +13,7 @@
 #include "symbolizer/api/remedy_answer.h"
 #include "symbolizer/symbols/table/symbol_file.h"
 
-/* The files of one identity. */
+/* Memory for the files of one identity. */
 #define STATUS_ARENA_BYTES (4 * MIB)
 
 static const struct source_row {
@@ -25,7 +26,7 @@ static const struct source_row {
 	{ SYMBOL_SOURCE_PLT, "plt" },
 };
 
-/* In the words of resolve_status_name(), where they mean the same. */
+/* Uses the words of resolve_status_name() for equal states. */
 static const char *state_name(const struct table_status *status)
 {
 	static const char *const names[] = {
@@ -48,7 +49,8 @@ static void write_sources(struct json_writer *json, uint32_t sources)
 	json_array_end(json);
 }
 
-/* Whether functions of it may lack names, and why: FRAME_NAMED no. */
+/* Returns the reason for which functions of the executable may lack names; FRAME_NAMED if there
+ * is none. */
 static enum frame_status missing_names(const struct table_status *status)
 {
 	if (status->pending)
@@ -60,7 +62,7 @@ static enum frame_status missing_names(const struct table_status *status)
 	return status->row.symbol_sources & SYMBOL_SOURCES_OF_ALL ? FRAME_NAMED : FRAME_STRIPPED;
 }
 
-/* Beside what was said when the table was made: what the files lack. */
+/* Writes the reason for missing names, and the message of the table compiler. */
 static void write_why(struct json_writer *json, const struct stored_table *row,
 		      enum frame_status missing, const struct remedy *remedy)
 {
@@ -108,18 +110,18 @@ static void write_search(struct json_writer *json, const struct debuginfo_search
 	json_object_end(json);
 }
 
-/* What is known of one identity. */
+/* All facts about one identity. */
 struct identity_status {
 	struct executable_id id;
 	struct debuginfo_entry *files;
 	size_t n_files;
 	struct table_status table;
 	struct debuginfo_search search;
-	struct store_executable executable; /* as agents reported it; its name may be NULL */
-	struct remedy remedy;               /* empty where all functions have names */
+	struct store_executable executable; /* as reported by agents; its name may be NULL */
+	struct remedy remedy;               /* empty if all functions have names */
 };
 
-/* What helps where functions lack names. */
+/* Finds the remedy for missing names. */
 static int find_remedy(struct api_context *context, const struct http_request *request,
 		       struct arena *arena, struct identity_status *identity)
 {
@@ -127,11 +129,10 @@ static int find_remedy(struct api_context *context, const struct http_request *r
 		.reason = missing_names(&identity->table),
 		.executable = &identity->executable,
 	};
-
 	int found;
 
 	identity->executable.identity = identity->id;
-	/* Without its name, role and path there is still something to say. */
+	/* Ignores a failure: there is a remedy also without name, role and path of the file. */
 	found = store_find_executable(context->store, request->caller->tenant, &identity->id, arena,
 				      &identity->executable);
 	subject.path = identity->executable.name ? identity->executable.name : "";
@@ -143,7 +144,8 @@ static int find_remedy(struct api_context *context, const struct http_request *r
 	return remedy_answer_find(context, request, &subject, &identity->remedy);
 }
 
-static int look(struct api_context *context, struct arena *arena, struct identity_status *identity)
+static int look_up(struct api_context *context, struct arena *arena,
+		   struct identity_status *identity)
 {
 	int r;
 
@@ -167,7 +169,7 @@ void api_debuginfo_status(struct api_context *context, const struct http_request
 		return;
 	r = arena_new(STATUS_ARENA_BYTES, &arena);
 	if (r == 0)
-		r = look(context, arena, &identity);
+		r = look_up(context, arena, &identity);
 	if (r == 0)
 		r = find_remedy(context, request, arena, &identity);
 	if (r < 0) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * PUT /v1/debuginfo/BUILDID and PUT /v1/debuginfo/BUILDID/source/PATH: a file at once.
+ * PUT /v1/debuginfo/BUILDID and PUT /v1/debuginfo/BUILDID/source/PATH: uploads a file in one
+ * request.
  */
 
 #include <string.h>
@@ -13,7 +14,7 @@ struct upload {
 	struct api_context *context;
 	struct debuginfo_upload *upload;
 	uint64_t received_bytes;
-	bool counted; /* its outcome */
+	bool counted; /* the outcome is counted */
 };
 
 static void count_outcome(struct upload *upload, enum api_metric outcome)
@@ -28,7 +29,7 @@ static void upload_failed(struct upload *upload, struct http_response *response,
 	count_outcome(upload, upload_answer_failure(response, error, message));
 }
 
-/* @source_path NULL: an ELF file. */
+/* Begins the upload in the store. @source_path NULL: an ELF file. */
 static int begin_in_store(struct upload *upload, const struct http_request *request,
 			  const struct executable_id *id, const char *source_path, char *message)
 {
@@ -128,7 +129,7 @@ static void free_upload(void *stream)
 {
 	struct upload *upload = stream;
 
-	/* The client went away in the middle. */
+	/* The client disconnected before the end. */
 	if (!upload->counted)
 		count_outcome(upload, API_METRIC_UPLOADS_REFUSED);
 	(void)debuginfo_upload_free(upload->upload);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The debuginfod protocol: gdb, perf, valgrind and elfutils get files by build ID. Its clients ask
- * with plain GETs; HEAD, ranges, entity tags and zstd are there for those that know better.
+ * The debuginfod protocol: gdb, perf, valgrind and elfutils fetch files by build ID. Its clients
+ * send plain GETs. HEAD, ranges, entity tags and zstd are for clients that support them.
  *
- * A missing thing is 404, never 503: elfutils takes 503 for "no sections here" and fetches the
- * whole file. What is being fetched and cannot be waited for is not missing: clients remember that.
+ * A missing file is answered with 404, never with 503: elfutils treats 503 as "no section requests
+ * here" and fetches the whole file. A file that is being fetched from another server, but cannot be
+ * waited for, gets 503 and not 404, because clients cache a 404.
  */
 
 #include <inttypes.h>
@@ -16,36 +17,38 @@
 #include "symbolizer/api/debuginfo_answer.h"
 #include "symbolizer/http/http_range.h"
 
-/* Each takes a CPU and reads from the disk that samples are written to. */
+/* An expansion uses one CPU, and reads from the disk that samples are written to. */
 #define MAX_EXPANSIONS 4
 
-/* Expanded files wait in memory (below 64 MiB) or on disk until slow clients have taken them. */
+/* Expanded files are held in memory (below 64 MiB) or on disk until slow clients have read them. */
 #define MAX_DOWNLOADS 32
 
-/* A request that came through other servers keeps them waiting: a loop that does not carry our own
- * name (elfutils' debuginfod forwards no Via) has to end soon. */
+/* A request that was forwarded by other servers waits only for this time, because those servers
+ * wait too. This ends a loop of servers that does not carry our name (elfutils' debuginfod
+ * forwards no Via header). */
 #define FORWARDED_PATIENCE_NS (2 * NSEC_PER_SEC)
 
-/* The file was replaced between the look at it and the reading; not every time. */
+/* Attempts to open a file that is replaced between looking it up and opening it. */
 #define MAX_OPEN_ATTEMPTS 3
 
-/* With quotes and the mark of an encoding. */
+/* With quotes and the suffix of an encoding. */
 #define ETAG_SIZE 48
 
-static bool take_place(atomic_uint *taken, unsigned int places)
+/* Takes one of @limit slots. Returns false if all are taken. */
+static bool try_take(atomic_uint *taken, unsigned int limit)
 {
-	if (atomic_fetch_add(taken, 1) < places)
+	if (atomic_fetch_add(taken, 1) < limit)
 		return true;
 	atomic_fetch_sub(taken, 1);
 	return false;
 }
 
-static void leave_place(void *taken)
+static void give_back(void *taken)
 {
 	atomic_fetch_sub((atomic_uint *)taken, 1);
 }
 
-/* What is between the arguments of "/buildid/ID/KIND/REST", with its slash. */
+/* Returns the part of the path "/buildid/ID/KIND/REST" after KIND, with its slash. */
 static const char *rest_of(const struct http_request *request, const char *kind)
 {
 	const char *rest = request->path;
@@ -55,12 +58,12 @@ static const char *rest_of(const struct http_request *request, const char *kind)
 }
 
 static void not_found(const struct http_request *request, struct http_response *response,
-		      const char *what)
+		      const char *kind_name)
 {
 	http_response_error(response, 404,
 			    "there is no %s of build ID '%.200s'; upload it with PUT "
 			    "/v1/debuginfo/BUILDID",
-			    what, request->argument);
+			    kind_name, request->argument);
 }
 
 static void too_many(struct http_response *response)
@@ -71,13 +74,13 @@ static void too_many(struct http_response *response)
 }
 
 static void being_fetched(const struct http_request *request, struct http_response *response,
-			  const char *what)
+			  const char *kind_name)
 {
 	http_response_header(response, "Retry-After", "2");
 	http_response_error(response, 503,
 			    "the %s of build ID '%.200s' is being fetched from another server; try "
 			    "again in a moment",
-			    what, request->argument);
+			    kind_name, request->argument);
 }
 
 static void write_etag(const struct hash128 *hash, const char *mark, char ret_etag[ETAG_SIZE])
@@ -88,7 +91,7 @@ static void write_etag(const struct hash128 *hash, const char *mark, char ret_et
 	(void)snprintf(ret_etag, ETAG_SIZE, "\"%s%s\"", hex, mark);
 }
 
-/* With tokens only the client itself may keep the answer, not a cache that others ask too. */
+/* If the server has tokens, only the client may cache the answer, not a shared cache. */
 static void write_headers(const struct http_request *request, struct http_response *response,
 			  const struct http_validators *validators, uint64_t size)
 {
@@ -105,7 +108,7 @@ static void write_headers(const struct http_request *request, struct http_respon
 			     request->caller->anonymous ? "public" : "private");
 }
 
-/* What the client says it will not take. */
+/* Refuses a file that is larger than the client's limit. Returns whether it did. */
 static bool is_too_large_for(const struct http_request *request, struct http_response *response,
 			     uint64_t size)
 {
@@ -120,7 +123,7 @@ static bool is_too_large_for(const struct http_request *request, struct http_res
 	return true;
 }
 
-/* How an entry is to be sent. */
+/* The plan for sending an entry. */
 struct delivery {
 	struct api_context *context;
 	const struct http_request *request;
@@ -142,14 +145,14 @@ static void plan(struct delivery *delivery)
 	write_etag(&entry->hash, "", delivery->etag);
 	delivery->range_result =
 		http_range_of(request, &validators, entry->size_bytes, &delivery->range);
-	/* A range is one of the file, so that it means the same to every client. */
+	/* A range refers to the expanded file, so that it means the same to every client. */
 	delivery->compressed = !http_request_header(request, "Range") && entry->size_bytes > 0 &&
 			       http_request_accepts(request, "Accept-Encoding", "zstd");
 	if (delivery->compressed)
 		write_etag(&entry->hash, "-zstd", delivery->etag);
 }
 
-/* 1 opened, 0 it is no longer there. */
+/* Returns 1 if the entry was opened, 0 if it does not exist any more, or a negative errno. */
 static int open_entry(const struct delivery *delivery, struct http_response *response,
 		      struct debuginfo_entry *ret_entry)
 {
@@ -174,7 +177,8 @@ static int open_entry(const struct delivery *delivery, struct http_response *res
 	return r;
 }
 
-/* 1 @response has the file, 0 there is none, -EBUSY too many at a time, -EAGAIN it was replaced. */
+/* Returns 1 if @response has the file, 0 if there is none, -EBUSY if too many are open, -EAGAIN
+ * if the file was replaced, or another negative errno. */
 static int open_download(const struct delivery *delivery, struct http_response *response)
 {
 	struct api_context *context = delivery->context;
@@ -182,15 +186,15 @@ static int open_download(const struct delivery *delivery, struct http_response *
 	int r;
 
 	if (!response->on_release) {
-		if (!take_place(&context->n_downloads, MAX_DOWNLOADS))
+		if (!try_take(&context->n_downloads, MAX_DOWNLOADS))
 			return -EBUSY;
-		response->on_release = leave_place;
+		response->on_release = give_back;
 		response->on_release_arg = &context->n_downloads;
 	}
-	if (!take_place(&context->n_expansions, MAX_EXPANSIONS))
+	if (!try_take(&context->n_expansions, MAX_EXPANSIONS))
 		return -EBUSY;
 	r = open_entry(delivery, response, &entry);
-	leave_place(&context->n_expansions);
+	give_back(&context->n_expansions);
 	if (r > 0 && entry.generation == delivery->entry.generation)
 		return 1;
 	if (response->file >= 0) {
@@ -218,7 +222,7 @@ static void answer_in_full(const struct delivery *delivery, struct http_response
 	}
 }
 
-/* Answers that need not open the file. */
+/* Answers without opening the file if possible. Returns whether it did. */
 static bool answer_without_file(const struct delivery *delivery, struct http_response *response,
 				const struct http_validators *validators)
 {
@@ -237,7 +241,8 @@ static bool answer_without_file(const struct delivery *delivery, struct http_res
 	return delivery->request->method == HTTP_HEAD;
 }
 
-/* 1 answered, 0 there is none (any more), -EAGAIN it was replaced meanwhile. */
+/* Returns 1 if the request was answered, 0 if there is no such file (any more), -EAGAIN if it
+ * was replaced meanwhile, or another negative errno. */
 static int deliver(struct delivery *delivery, struct http_response *response)
 {
 	struct http_validators validators = { .etag = delivery->etag };
@@ -268,16 +273,17 @@ static int deliver(struct delivery *delivery, struct http_response *response)
 	return 1;
 }
 
-/* So many workers of the lane may wait for other servers; the others go on serving. */
+/* Only max_upstream_waits workers of the lane may wait for other servers; the others continue to
+ * serve stored files. */
 static bool may_wait(struct api_context *context)
 {
-	return take_place(&context->n_upstream_waits, context->max_upstream_waits);
+	return try_take(&context->n_upstream_waits, context->max_upstream_waits);
 }
 
 enum upstream_help {
-	UPSTREAM_NONE,     /* nobody is asked */
-	UPSTREAM_ANSWERED, /* worth a second look: something was fetched, perhaps */
-	UPSTREAM_CROWDED,  /* it is being fetched, and too many wait already */
+	UPSTREAM_NONE,     /* no upstream server was asked */
+	UPSTREAM_ANSWERED, /* a file may have been fetched: look it up again */
+	UPSTREAM_CROWDED,  /* the file is being fetched, and too many requests wait */
 };
 
 static enum upstream_help ask_upstream(struct api_context *context,
@@ -300,7 +306,7 @@ static enum upstream_help ask_upstream(struct api_context *context,
 	if (!may_wait(context))
 		return UPSTREAM_CROWDED;
 	debuginfo_upstream_wait(context->upstream, key, patience_ns);
-	leave_place(&context->n_upstream_waits);
+	give_back(&context->n_upstream_waits);
 	return UPSTREAM_ANSWERED;
 }
 
@@ -327,7 +333,8 @@ static void count(struct api_context *context, const struct http_response *respo
 }
 
 static void serve(struct api_context *context, const struct http_request *request,
-		  struct http_response *response, const struct debuginfo_key *key, const char *what)
+		  struct http_response *response, const struct debuginfo_key *key,
+		  const char *kind_name)
 {
 	struct delivery delivery = { .context = context, .request = request, .key = key };
 	enum upstream_help help = UPSTREAM_NONE;
@@ -341,11 +348,11 @@ static void serve(struct api_context *context, const struct http_request *reques
 	if (r == -EBUSY || r == -EAGAIN)
 		too_many(response);
 	else if (r == 0 && help == UPSTREAM_CROWDED)
-		being_fetched(request, response, what);
+		being_fetched(request, response, kind_name);
 	else if (r < 0)
 		debuginfo_answer_failure(response, r, "read");
 	else if (r == 0)
-		not_found(request, response, what);
+		not_found(request, response, kind_name);
 	count(context, response);
 }
 
@@ -390,14 +397,14 @@ static int open_section(struct api_context *context, const struct executable_id 
 	struct debuginfo_range range;
 	int r;
 
-	if (!take_place(&context->n_downloads, MAX_DOWNLOADS))
+	if (!try_take(&context->n_downloads, MAX_DOWNLOADS))
 		return -EBUSY;
-	response->on_release = leave_place;
+	response->on_release = give_back;
 	response->on_release_arg = &context->n_downloads;
-	if (!take_place(&context->n_expansions, MAX_EXPANSIONS))
+	if (!try_take(&context->n_expansions, MAX_EXPANSIONS))
 		return -EBUSY;
 	r = debuginfo_open_section(context->debuginfo, id, name, &response->file, &range);
-	leave_place(&context->n_expansions);
+	give_back(&context->n_expansions);
 	if (r > 0) {
 		response->file_offset = range.offset;
 		response->file_bytes = range.size;
@@ -405,7 +412,7 @@ static int open_section(struct api_context *context, const struct executable_id 
 	return r;
 }
 
-/* What a section comes from: its version is that of the section. */
+/* Finds the file that has the sections. Its validators are those of the section. */
 static int find_section_file(struct api_context *context, const struct executable_id *id,
 			     struct debuginfo_entry *ret_entry)
 {
@@ -442,7 +449,7 @@ static int serve_section(struct api_context *context, const struct http_request 
 		r = open_section(context, id, rest_of(request, "/section/"), response);
 	if (r <= 0)
 		return r;
-	/* The tag also names the section: one of debuginfo and one of code never agree in it. */
+	/* The suffix makes the tag of a section differ from that of the whole file. */
 	write_etag(&entry.hash, "-section", etag);
 	validators =
 		(struct http_validators){ .etag = etag,

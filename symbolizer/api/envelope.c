@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * The four keys come out in one place, so that none can be forgotten.
- */
-
 #include "symbolizer/api/envelope.h"
 
 void envelope_begin(struct json_writer *json, struct http_response *response, const char *status,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * GET /v1/flame and GET /v1/top: one selection, as a tree or as the functions in it.
+ * GET /v1/flame and GET /v1/top: the profile of a selection as a tree, or as a list of functions.
  */
 
 #include <stdlib.h>
@@ -14,17 +14,17 @@
 #define TOP_DEFAULT_COUNT 50
 #define TOP_MAX_COUNT     100000
 
-/* 32 bytes a function, of the eight million nodes that a tree may have. */
+/* 32 bytes per function; a tree has at most eight million nodes. */
 #define TOP_ARENA_BYTES (512 * MIB)
 
 struct selected {
 	struct profile_parameters parameters;
 	struct profile_stats stats;
-	struct tree *tree; /* NULL: nothing there, and message says why */
+	struct tree *tree; /* NULL: no samples; message says why */
 	char message[PROFILE_MESSAGE_SIZE];
 };
 
-/* False after filling @response with an error. */
+/* Returns false after filling @response with an error. */
 static bool select_profile(struct api_context *context, const struct http_request *request,
 			   struct http_response *response, struct selected *selected)
 {
@@ -44,7 +44,7 @@ static bool select_profile(struct api_context *context, const struct http_reques
 	return r >= 0;
 }
 
-/* What stands beside the result in both answers. */
+/* Writes the members that both answers have in addition to the result. */
 static void write_rest(struct json_writer *json, const struct selected *selected)
 {
 	const struct profile_request *profile = &selected->parameters.profile;
@@ -108,7 +108,8 @@ static void write_rows(struct json_writer *json, const struct top_row *rows, siz
 }
 
 /*
- * Without @sort: by self, but processes of whole hosts by total, as self lacks their other threads.
+ * Without @sort, functions are sorted by self value. Processes of whole hosts are sorted by total,
+ * because the self value of a process lacks its other threads.
  */
 static enum top_order order_of(const struct tree *tree, const char *sort)
 {

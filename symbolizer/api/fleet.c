@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * GET /v1/fleet: coverage, losses and cost of the agents.
+ * GET /v1/fleet: coverage, losses and cost of all agents.
  */
 
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define FLEET_DEFAULT_LAST_NS (3600 * NSEC_PER_SEC)
 
-/* A hundred thousand hosts of a kilobyte each. */
+/* Memory for a hundred thousand hosts of one kilobyte each. */
 #define FLEET_ARENA_BYTES (128 * MIB)
 
 static void write_host(struct json_writer *json, const struct fleet_host *entry)

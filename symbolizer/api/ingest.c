@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * POST /v1/ingest. The status tells an agent what to do with its batch: 200 forget it (or define
- * what is missing, the answer says), 400 and 413 give it up, 507 and 503 keep it and come again.
+ * POST /v1/ingest. The status tells an agent what to do with its batch: 200 drop it, or define the
+ * missing IDs that the answer lists; 400 and 413 drop it; 507 and 503 keep it and retry.
  */
 
 #include <string.h>
 
 #include "symbolizer/api/api.h"
 
-/* An agent spools meanwhile; a store that failed is rarely back sooner. */
+/* Seconds. An agent spools batches meanwhile; a failed store rarely recovers sooner. */
 #define RETRY_AFTER "10"
 
 static void count_answer(struct api_context *context, const struct ingest_result *result)
@@ -18,7 +18,7 @@ static void count_answer(struct api_context *context, const struct ingest_result
 		api_count(context, API_METRIC_INGEST_STORED, 1);
 		api_count(context, API_METRIC_INGEST_ROWS, result->n_rows);
 	} else if (result->message[0]) {
-		/* The message lists numbers that the agent has to define. */
+		/* The message lists the IDs that the agent must define. */
 		api_count(context, API_METRIC_INGEST_INCOMPLETE, 1);
 	} else {
 		api_count(context, API_METRIC_INGEST_DUPLICATE, 1);
@@ -26,8 +26,8 @@ static void count_answer(struct api_context *context, const struct ingest_result
 }
 
 /*
- * Says nothing in the log: every agent comes back every few seconds, and the store has a line for
- * when it begins to fail and one for when that is over. Metrics count the rest.
+ * Does not log: every agent retries every few seconds, and the store logs when it begins to fail
+ * and when it has recovered. Metrics count the refusals.
  */
 static void refuse(struct api_context *context, struct http_response *response, int error,
 		   const char *message)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * /metrics, /healthz and /readyz: for Prometheus and for whoever restarts or routes around this
- * process.
+ * /metrics for Prometheus; /healthz and /readyz for programs that restart this process or route
+ * requests to it.
  */
 
 #include <stdio.h>
@@ -23,8 +23,8 @@ static const struct metric_row metric_rows[] = {
 
 static_assert(ARRAY_SIZE(metric_rows) == API_METRIC_COUNT, "every metric needs a row");
 
-/* Resident pages of this process, from the second number of /proc/self/statm. 0 when it cannot be
- * read. */
+/* Returns the resident memory of this process, from the second number of /proc/self/statm; 0 if
+ * it cannot be read. */
 static uint64_t resident_bytes(void)
 {
 	scoped_file FILE *file = fopen("/proc/self/statm", "re");

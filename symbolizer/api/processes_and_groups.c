@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * GET /v1/processes and GET /v1/groups: a selection summed per process, or per value of a tag.
+ * GET /v1/processes and GET /v1/groups: the sums of a selection per process, or per value of a tag.
  */
 
 #include "symbolizer/query/group_sums.h"
@@ -17,26 +17,26 @@
 #define SUMS_DEFAULT_COUNT 50
 #define SUMS_MAX_COUNT     100000
 
-/* A million series with their processes and labels. */
+/* Memory for a million series with their processes and labels. */
 #define SUMS_ARENA_BYTES (512 * MIB)
 
-struct asked {
+struct summary {
 	struct profile_parameters parameters;
 	int64_t limit;
 	struct group_sums sums;
 	char message[PROFILE_MESSAGE_SIZE];
 };
 
-/* False after filling @response with an error. */
+/* Returns false after filling @response with an error. */
 static bool sum(struct api_context *context, const struct http_request *request,
-		struct arena *arena, struct http_response *response, struct asked *asked)
+		struct arena *arena, struct http_response *response, struct summary *summary)
 {
-	struct profile_request *profile = &asked->parameters.profile;
+	struct profile_request *profile = &summary->parameters.profile;
 	int r;
 
-	r = group_sums_query(context->store, profile, arena, &asked->sums, asked->message);
+	r = group_sums_query(context->store, profile, arena, &summary->sums, summary->message);
 	if (r == -EINVAL) {
-		http_response_error(response, 400, "%s", asked->message);
+		http_response_error(response, 400, "%s", summary->message);
 		return false;
 	}
 	if (r < 0) {
@@ -49,13 +49,13 @@ static bool sum(struct api_context *context, const struct http_request *request,
 }
 
 static bool read_parameters(struct api_context *context, const struct http_request *request,
-			    struct http_response *response, struct asked *asked)
+			    struct http_response *response, struct summary *summary)
 {
 	char message[PARAMETERS_MESSAGE_SIZE];
 
-	if (profile_parameters_parse(request, context->clock, &asked->parameters, message) == 0 &&
+	if (profile_parameters_parse(request, context->clock, &summary->parameters, message) == 0 &&
 	    parameter_integer(request, "limit", 1, SUMS_MAX_COUNT, SUMS_DEFAULT_COUNT,
-			      &asked->limit, message) == 0)
+			      &summary->limit, message) == 0)
 		return true;
 	http_response_error(response, 400, "%s", message);
 	return false;
@@ -106,63 +106,63 @@ static void write_group(struct json_writer *json, const struct group_sum *row, e
 typedef void (*row_writer)(struct json_writer *json, const struct group_sum *row,
 			   enum event_type type);
 
-static void write_answer(const struct asked *asked, const char *name, row_writer write_row,
+static void write_answer(const struct summary *summary, const char *name, row_writer write_row,
 			 struct http_response *response)
 {
-	const struct profile_request *profile = &asked->parameters.profile;
+	const struct profile_request *profile = &summary->parameters.profile;
 	struct json_writer json;
 
 	json_writer_init(&json, &response->body);
 	json_object_begin(&json);
 	json_key(&json, name);
 	json_array_begin(&json);
-	for (size_t i = 0; i < MIN(asked->sums.count, (size_t)asked->limit); i++)
-		write_row(&json, &asked->sums.rows[i], profile->type);
+	for (size_t i = 0; i < MIN(summary->sums.count, (size_t)summary->limit); i++)
+		write_row(&json, &summary->sums.rows[i], profile->type);
 	json_array_end(&json);
-	json_key_uint(&json, "count", asked->sums.count);
-	json_key_uint(&json, "total", answer_value(profile->type, asked->sums.total));
+	json_key_uint(&json, "count", summary->sums.count);
+	json_key_uint(&json, "total", answer_value(profile->type, summary->sums.total));
 	json_key_text(&json, "event", event_type_name(profile->type));
 	json_key_text(&json, "unit", answer_unit_name(profile->type));
-	json_key_uint(&json, "since", asked->parameters.range.since_wall_ns / NSEC_PER_SEC);
-	json_key_uint(&json, "until", asked->parameters.range.until_wall_ns / NSEC_PER_SEC);
-	json_key_text(&json, "message", asked->message);
+	json_key_uint(&json, "since", summary->parameters.range.since_wall_ns / NSEC_PER_SEC);
+	json_key_uint(&json, "until", summary->parameters.range.until_wall_ns / NSEC_PER_SEC);
+	json_key_text(&json, "message", summary->message);
 	json_object_end(&json);
 }
 
 static void answer(struct api_context *context, const struct http_request *request,
-		   struct asked *asked, const char *name, row_writer write_row,
+		   struct summary *summary, const char *name, row_writer write_row,
 		   struct http_response *response)
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 
 	if (arena_new(SUMS_ARENA_BYTES, &arena) < 0)
 		http_response_error(response, 500, "out of memory");
-	else if (sum(context, request, arena, response, asked))
-		write_answer(asked, name, write_row, response);
+	else if (sum(context, request, arena, response, summary))
+		write_answer(summary, name, write_row, response);
 }
 
 void api_processes(struct api_context *context, const struct http_request *request,
 		   struct http_response *response)
 {
-	struct asked asked = {};
+	struct summary summary = {};
 
-	if (!read_parameters(context, request, response, &asked))
+	if (!read_parameters(context, request, response, &summary))
 		return;
-	asked.parameters.profile.group_by = NULL;
-	answer(context, request, &asked, "processes", write_process, response);
+	summary.parameters.profile.group_by = NULL;
+	answer(context, request, &summary, "processes", write_process, response);
 }
 
 void api_groups(struct api_context *context, const struct http_request *request,
 		struct http_response *response)
 {
-	struct asked asked = {};
+	struct summary summary = {};
 
-	if (!read_parameters(context, request, response, &asked))
+	if (!read_parameters(context, request, response, &summary))
 		return;
-	if (!asked.parameters.profile.group_by) {
+	if (!summary.parameters.profile.group_by) {
 		http_response_error(response, 400,
 				    "group_by is missing: a tag, such as host or thread");
 		return;
 	}
-	answer(context, request, &asked, "groups", write_group, response);
+	answer(context, request, &summary, "groups", write_group, response);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Each parameter is checked by its own few lines; the first that is wrong is named.
+ * Parameters are checked one after another; the message names the first invalid one.
  */
 
 #include "symbolizer/api/profile_parameters.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * POST /v1/profile/ProfileTracing. The contract, with every status and text, is in
- * docs/http-api.md.
+ * POST /v1/profile/ProfileTracing. docs/http-api.md has the contract, with every status and text.
  */
 
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "symbolizer/api/envelope.h"
 #include "symbolizer/api/tracing_request.h"
 
-/* The texts of one request: the body has at most one megabyte. */
+/* Memory for the texts of one request. Its body has at most one megabyte. */
 #define REQUEST_ARENA_BYTES (4 * MIB)
 
 static void write_answer(struct http_response *response, const struct tracing_request *request,
@@ -53,7 +52,7 @@ static void answer(struct api_context *context, const struct tracing_request *re
 		envelope_store_failed(response, description);
 		return;
 	}
-	/* A script that reads only the node list must be able to find out. */
+	/* A client that reads only the node list must be able to detect losses. */
 	answer_describe_loss(&stats, request->profile.max_nodes, description);
 	write_answer(response, request, tree, &stats, description);
 }

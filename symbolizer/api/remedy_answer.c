@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The default of the command's --server, which need not be typed. */
+/* The default of the command's option --server, which can be left out. */
 #define DEFAULT_SERVER "http://127.0.0.1:20416"
 
-/* Only characters that hosts and ports have: the rest would be somebody's words in a command. */
+/* Accepts only characters of host names and ports, because the text of the client becomes part
+ * of a command that a user may copy. */
 static bool is_authority(const char *text)
 {
 	for (const char *c = text; *c; c++) {
@@ -18,12 +19,12 @@ static bool is_authority(const char *text)
 	return text[0] != '\0';
 }
 
-/* The address by which the client reached us; "" where a command needs none, or it is not known. */
+/* Writes the URL that the client used for this server; "" if the command does not need it, or if
+ * it is unknown. */
 static void server_of(const struct http_request *request, char ret_server[REMEDY_SERVER_SIZE])
 {
 	const char *host = http_request_header(request, "Host");
 	const char *scheme = http_request_header(request, "X-Forwarded-Proto");
-
 	int length;
 
 	ret_server[0] = '\0';
@@ -35,7 +36,7 @@ static void server_of(const struct http_request *request, char ret_server[REMEDY
 		ret_server[0] = '\0';
 }
 
-/* Adds what the debuginfo store knows of @id. */
+/* Adds the facts that the debuginfo store has about @id. */
 static int add_store_facts(struct api_context *context, const struct executable_id *id,
 			   unsigned int *facts)
 {
@@ -46,7 +47,7 @@ static int add_store_facts(struct api_context *context, const struct executable_
 	r = debuginfo_search_of(context->debuginfo, id, &search);
 	if (r < 0)
 		return r;
-	/* Other identities are of our own making: no other server knows them. */
+	/* Other servers do not know the other kinds of identity, because Hearth defines them. */
 	if (search.has_upstream && id->kind == EXECUTABLE_ID_GNU)
 		*facts |= REMEDY_UPSTREAM;
 	if (*facts & REMEDY_UPSTREAM && search.n_upstream_misses > 0)

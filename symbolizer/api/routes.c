@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * routes.def as the table that the router reads. Each handler gets a wrapper that knows the
- * context's type, which the HTTP layer does not.
+ * The table of routes.def for the router. Each handler has a wrapper that converts the context to
+ * its type, which the HTTP layer does not know.
  */
 
 #include "common/limits.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * GET /v1/services and GET /v1/hosts: what there is to ask for.
+ * GET /v1/services and GET /v1/hosts: lists of services and hosts with samples.
  */
 
 #include <string.h>
@@ -11,19 +11,19 @@
 #include "symbolizer/api/profile_parameters.h"
 #include "symbolizer/api/tracing_request.h"
 
-/* Whoever looks for a service wants to see those that ran today. */
+/* By default, services with samples in the last day are listed. */
 #define SERVICES_DEFAULT_LAST_NS (24 * 3600 * NSEC_PER_SEC)
 
-/* A hundred thousand services or hosts of a kilobyte each. */
+/* Memory for a hundred thousand services or hosts of one kilobyte each. */
 #define LIST_ARENA_BYTES (128 * MIB)
 
 /* Logs, counts and answers a failure of the store. */
 static void store_failed(struct api_context *context, struct http_response *response, int error,
-			 const char *what)
+			 const char *list)
 {
 	api_count(context, API_METRIC_STORE_ERRORS, 1);
-	(void)log_error_errno(error, "cannot list %s, answering with an error: %m", what);
-	http_response_error(response, 500, "cannot list %s: the sample store failed: %s", what,
+	(void)log_error_errno(error, "cannot list %s, answering with an error: %m", list);
+	http_response_error(response, 500, "cannot list %s: the sample store failed: %s", list,
 			    strerror(-error));
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * POST /v1/symbolize: {"build_id": "4a5a...", "addresses": ["0x1139", 4409], "kernel": false} ->
- * frames.
+ * POST /v1/symbolize: the functions at addresses of one executable. The body is {"build_id":
+ * "4a5a...", "addresses": ["0x1139", 4409], "kernel": false}.
  */
 
 #include <inttypes.h>
@@ -15,10 +15,10 @@
 #include "symbolizer/api/api.h"
 #include "symbolizer/query/profile.h"
 
-/* What fits the body limit in hex, and more than any stack or listing has. */
+/* As many hexadecimal addresses as fit the body limit. No stack or listing has more. */
 #define MAX_ADDRESSES 100000
 
-/* Names of that many addresses, of some hundred bytes each. */
+/* Memory for the names of these addresses, some hundred bytes each. */
 #define SYMBOLIZE_ARENA_BYTES (256 * MIB)
 
 struct symbolize_request {
@@ -28,7 +28,7 @@ struct symbolize_request {
 	size_t n_addresses;
 };
 
-/* "0x1139", "1139" (hex, as every tool prints addresses), or a JSON number. */
+/* Accepts "0x1139", "1139" (hexadecimal too, as tools print addresses), or a JSON number. */
 static bool read_address(const json_t *value, uint64_t *ret_address)
 {
 	const char *text = json_string_value(value);
@@ -117,7 +117,8 @@ static void write_place(struct json_writer *json, const struct symbol_place *pla
 	json_key_uint(json, "line", place->line);
 }
 
-/* The place itself, and the calls around it that were inlined, innermost first. */
+/* Writes the function at the address, and the functions that it is inlined into, innermost
+ * first. */
 static void write_frame(struct json_writer *json, uint64_t address, const struct symbol *symbol,
 			const struct symbol_place *places)
 {

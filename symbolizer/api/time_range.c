@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Times in URLs come from people as often as from programs: both get an answer that says what would
- * be understood.
- */
-
 #include "symbolizer/api/time_range.h"
 
 #include <stdio.h>
@@ -13,13 +8,12 @@
 
 #include "common/limits.h"
 
-/* 9999-12-31T23:59:59Z; what lies beyond is a time in milliseconds. */
+/* 9999-12-31T23:59:59Z. A larger number is a time in milliseconds. */
 #define LAST_SECOND UINT64_C(253402300799)
 
 #define NSEC_PER_DAY (24 * 3600 * NSEC_PER_SEC)
 
-/* 12 digits of seconds are beyond the year 9999, so that a product with NSEC_PER_SEC fits 64 bits.
- */
+/* 12 digits of seconds exceed the year 9999, and their product with NSEC_PER_SEC fits 64 bits. */
 #define MAX_DIGITS 12
 
 static const char *read_number(const char *text, uint64_t *ret_number)
@@ -61,7 +55,7 @@ int duration_parse(const char *text, uint64_t *ret_ns)
 	return -EINVAL;
 }
 
-/* The zone of RFC 3339 at @text: "Z", "+01:00", "-05:30", in seconds east of Greenwich. */
+/* Parses the time zone of RFC 3339 ("Z", "+01:00", "-05:30") to seconds east of Greenwich. */
 static int read_zone(const char *text, int *ret_seconds)
 {
 	unsigned int hours, minutes;
@@ -89,7 +83,7 @@ static int read_rfc3339(const char *text, uint64_t *ret_second)
 
 	if (!rest)
 		return -EINVAL;
-	/* Slots have 10 ms, but whoever writes a fraction by hand means the second. */
+	/* The fraction is ignored: times are whole seconds. */
 	if (*rest == '.')
 		rest += 1 + strspn(rest + 1, "0123456789");
 	if (read_zone(rest, &zone_s) < 0)

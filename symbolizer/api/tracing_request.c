@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Two steps: a table says which keys there are and of which type, and fills a plain struct; then
- * the values are checked against each other. Go's rules, which clients of DeepFlow rely on: a
- * required key whose value is "", 0 or null is missing.
+ * Parsing has two steps. First, a table of keys and types controls the conversion to a plain
+ * struct. Then the values are checked against each other. Clients of DeepFlow rely on the rules of
+ * Go's decoder: a required key with the value "", 0 or null is missing.
  */
 
 #include "symbolizer/api/tracing_request.h"
@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* 9999-12-31T23:59:59Z. Beyond it the time is in another unit than seconds. */
+/* 9999-12-31T23:59:59Z. A larger number is not in seconds. */
 #define LAST_SECOND INT64_C(253402300799)
 
 #define SLOTS_PER_SECOND (NSEC_PER_SEC / SLOT_NS)
 
-/* A filter with a thousand host names; parsing and matching it stay in the milliseconds. */
+/* Enough for a filter with a thousand host names. Parsing and matching it takes milliseconds. */
 #define MAX_TEXT_BYTES (64 * KIB)
 
 enum key_type {
@@ -83,12 +83,13 @@ static bool fits_64_bits(double number)
 	return number >= -0x1p63 && number < 0x1p63;
 }
 
-/* JSON has one type of number: 1.0 and 1e9 are integers. */
+/* Returns whether a number has no fraction. JSON has only one type of number: 1.0 and 1e9 are
+ * integers too. */
 static bool is_whole(const json_t *value)
 {
 	double number = json_real_value(value);
 
-	/* Doubles from 2^53 on have no fraction. */
+	/* Doubles of 2^53 and above have no fraction. */
 	return !fits_64_bits(number) || (double)(int64_t)number == number;
 }
 
@@ -330,8 +331,8 @@ int tracing_request_parse(struct bytes_view body, struct arena *arena,
 
 	if (body.size == 0)
 		return refuse(ret_message, "the body is empty; a JSON object is expected");
-	/* Go's decoder reads one value and ignores what follows; DECODE_ANY lets us say what it was
-	 * instead. */
+	/* Go's decoder reads one value and ignores the rest. JSON_DECODE_ANY allows the error
+	 * message to name the type of a value that is not an object. */
 	root = json_loadb((const char *)body.data, body.size,
 			  JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &error);
 	if (!root)

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The JSON body of POST /v1/profile/ProfileTracing. Keys match without regard to case, unknown ones
- * are ignored, null is as good as absent, and what follows the JSON value is not read.
+ * The JSON body of POST /v1/profile/ProfileTracing. Keys are matched without regard to case,
+ * unknown keys are ignored, null counts as absent, and text after the JSON value is ignored.
  */
 
 #include "common/arena.h"
@@ -11,20 +11,20 @@
 #include "symbolizer/query/profile.h"
 
 struct tracing_request {
-	struct profile_request profile; /* tenant is the caller's to set; texts in the arena */
-	bool columns;                   /* format */
+	struct profile_request profile; /* the caller sets tenant; texts are in the arena */
+	bool columns;                   /* format is "columns" */
 	bool debug;
 };
 
 #define TRACING_MESSAGE_SIZE 512
 
 /*
- * A pure function of the bytes. 0; -EINVAL with a message that names every missing key, or the key
- * at fault and what is expected of it; -ENOMEM.
+ * Parses @body. Returns 0; -ENOMEM; or -EINVAL with a message that names all missing keys, or the
+ * invalid key and its expected value. A pure function of its input.
  */
 int tracing_request_parse(struct bytes_view body, struct arena *arena,
 			  struct tracing_request *ret_request,
 			  char ret_message[TRACING_MESSAGE_SIZE]);
 
-/* EVENT_NONE and a message that lists the names for a name that is no event type. */
+/* Returns the event type, or EVENT_NONE with a message that lists the names of all types. */
 enum event_type event_type_of_request(const char *name, char *ret_message, size_t message_size);

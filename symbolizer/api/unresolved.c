@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * GET /v1/unresolved: the files whose code has no names in a selection, each with the reason and
- * what helps.
+ * GET /v1/unresolved: the files of a selection whose code has no function names, each with the
+ * reason and the remedy.
  */
 
 #include <string.h>
@@ -16,7 +16,7 @@
 #define UNRESOLVED_DEFAULT_COUNT 20
 #define UNRESOLVED_MAX_COUNT     1000
 
-/* As much as a profile's query may have. */
+/* As much as the query of a profile may use. */
 #define UNRESOLVED_ARENA_BYTES GIB
 
 #define TOTAL_NAME "Total"
@@ -106,8 +106,8 @@ static int write_answer(const struct unresolved_answer *answer, size_t limit,
 	return r;
 }
 
-/* Whole hosts are all their services: Total itself has no stacks. */
-static void widen(struct profile_request *profile)
+/* "Total" (whole hosts) has no stacks, so it is replaced by all services. */
+static void replace_total(struct profile_request *profile)
 {
 	if (profile->service && strcmp(profile->service, TOTAL_NAME) == 0)
 		profile->service = NULL;
@@ -151,6 +151,6 @@ void api_unresolved(struct api_context *context, const struct http_request *requ
 		http_response_error(response, 400, "%s", message);
 		return;
 	}
-	widen(&answer.parameters.profile);
+	replace_total(&answer.parameters.profile);
 	answer_selection(&answer, (size_t)limit, response);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * An upload fails by the client's fault, the disk's, or ours; each has its status.
+ * An upload fails because of the client, the disk or the server; each cause has its status.
  */
 
 #include "symbolizer/api/upload_policy.h"

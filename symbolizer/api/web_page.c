@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The web page's files, which are part of the program. A browser keeps them and asks with their
- * ETag whether they are still the same, so that a new version of the server is seen at the next
- * click.
+ * The files of the web page, which are compiled into the program. A browser caches them and
+ * revalidates them with their ETag at each load, so that it shows a new version of the server at
+ * the next click.
  */
 
 #include <string.h>
@@ -23,8 +23,8 @@ static void send_asset(const struct http_request *request, struct http_response 
 	http_response_header(response, "Referrer-Policy", "no-referrer");
 	http_response_header(response, "X-Frame-Options", "DENY");
 	response->content_type = asset->content_type;
-	/* strstr: the header may list several tags, and a weak mark before one makes no difference
-	 * here. */
+	/* A search in the text is enough: the header may list several tags, and a weak tag
+	 * matches too. */
 	if (known && strstr(known, asset->etag)) {
 		response->status = 304;
 		return;

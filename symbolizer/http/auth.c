@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A presented token is hashed and its hash compared with every known one, all of them, without an
- * early end.
+ * The secret that a client presents is hashed. The hash is compared with the hash of every known
+ * token, without an early return, so that the time of the search reveals nothing about the tokens.
  */
 
 #include "symbolizer/http/auth.h"
@@ -17,7 +17,7 @@
 #include "common/file.h"
 #include "common/hash.h"
 
-/* A thousand tokens of 200 bytes each. */
+/* 1024 tokens (MAX_TOKENS) of about 200 bytes each. */
 #define MAX_TOKENS_FILE_BYTES (256 * KIB)
 
 #define TOKEN_PREFIX       "hearth_"
@@ -110,7 +110,7 @@ int auth_load(struct auth *auth, const char *path, char ret_message[AUTH_MESSAGE
 	if (r < 0)
 		(void)snprintf(ret_message, AUTH_MESSAGE_SIZE,
 			       "cannot read tokens file '%.150s': %s; hearth-symbolizer --tokens "
-			       "%.150s --make-token NAME --scopes read makes it",
+			       "%.150s --make-token NAME --scopes read creates it",
 			       path, strerror(-r), path);
 	else
 		r = token_set_parse(bytes_view_of(&text), path, &set, ret_message);
@@ -137,7 +137,7 @@ bool auth_has_tokens(struct auth *auth)
 	return has_tokens;
 }
 
-/* The secret in "Bearer SECRET", or NULL. */
+/* Returns the secret in "Bearer SECRET", or NULL if the header has another form. */
 static const char *bearer_secret(const char *authorization, size_t *ret_length)
 {
 	static const char scheme[] = "Bearer";

@@ -2,8 +2,10 @@
 #pragma once
 
 /*
- * Tokens: who may do what. The server keeps SHA-256 hashes only, so that the file holds nothing
- * that lets anybody in.
+ * Tokens, and the check of a request's token.
+ *
+ * A token gives its holder scopes (message.h) in one tenant. The server stores only the SHA-256
+ * hash of a token, so that a copy of the tokens file gives nobody access:
  *
  *   tokens:
  *     - name: agents
@@ -11,11 +13,10 @@
  *       scopes: [ingest]
  *       tenant: default        # optional
  *
- * A plain hash without salt is enough: a token is 256 random bits, not a word that could be
- * guessed.
+ * A hash without salt is enough, because a token has 256 random bits and cannot be guessed.
  *
- * struct auth is what the server asks; its set of tokens can be replaced while it runs.
- * Thread-safe.
+ * struct auth holds the tokens of a running server. auth_load() replaces them while requests are
+ * served. All its functions are thread-safe.
  */
 
 #include "common/bytes.h"
@@ -41,33 +42,33 @@ struct token_set {
 void token_set_release(struct token_set *set);
 
 /*
- * Parses a tokens file; @source is shown in messages. -EINVAL with "'SOURCE':LINE:COLUMN: ..." in
- * @ret_message, or -ENOMEM. @ret_set is untouched on failure.
+ * Parses the text of a tokens file. @source names the file in messages. Returns 0, -ENOMEM, or
+ * -EINVAL with "'SOURCE':LINE:COLUMN: ..." in @ret_message. @ret_set is untouched on failure.
  */
 int token_set_parse(struct bytes_view text, const char *source, struct token_set *ret_set,
 		    char ret_message[AUTH_MESSAGE_SIZE]);
 
 /*
- * The token whose hash is that of the @length bytes of @secret, or NULL. The time does not depend
- * on which token it is nor on how much of a hash agrees.
+ * Returns the token with the hash of the @length bytes of @secret, or NULL. The duration depends
+ * neither on which token matches nor on the number of equal hash bytes.
  */
 const struct token *token_set_find(const struct token_set *set, const char *secret, size_t length);
 
-/* A new secret from the system's randomness, and its hash. */
+/* Generates a secret from the system's random number generator, and its hash. 0 or -EIO. */
 #define TOKEN_SECRET_SIZE (sizeof("hearth_") + 64)
 int token_generate(char ret_secret[TOKEN_SECRET_SIZE], uint8_t ret_hash[TOKEN_HASH_SIZE]);
 
-/* Letters, digits, '.', '_', '-'; 1 to 63 of them: for names of tokens and tenants. */
+/* Returns whether @name can name a token or a tenant: 1 to 63 letters, digits, '.', '_' or '-'. */
 bool token_name_is_valid(const char *name);
 
 struct auth;
 
-/* Starts without tokens: everybody may do everything. */
+/* Without tokens, every caller has all scopes. 0 or -ENOMEM. */
 int auth_new(struct auth **ret_auth);
 struct auth *auth_free(struct auth *auth);
 
-/* Replaces the tokens by those of the file at @path. On failure the old ones stay, and @ret_message
- * says why. */
+/* Replaces the tokens by those in the file at @path. On failure the current tokens stay, and
+ * @ret_message names the file, the cause and the remedy. */
 int auth_load(struct auth *auth, const char *path, char ret_message[AUTH_MESSAGE_SIZE]);
 
 bool auth_has_tokens(struct auth *auth);
@@ -76,10 +77,11 @@ enum auth_result {
 	AUTH_OK,
 	AUTH_MISSING,   /* no Authorization header */
 	AUTH_MALFORMED, /* not "Bearer TOKEN" */
-	AUTH_UNKNOWN,   /* no such token */
+	AUTH_UNKNOWN,   /* the token is not in the tokens file */
 };
 
-/* @authorization: the header's value, or NULL. Fills @ret_caller on AUTH_OK. */
+/* Checks the value of the Authorization header; NULL if the request has none. Fills @ret_caller
+ * on AUTH_OK. */
 enum auth_result auth_check(struct auth *auth, const char *authorization,
 			    struct http_caller *ret_caller);
 

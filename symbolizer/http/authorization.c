@@ -8,8 +8,7 @@ static const char *auth_hint(enum auth_result result)
 	switch (result) {
 	case AUTH_MISSING:
 		return "a token is needed: send the header 'Authorization: Bearer TOKEN'; "
-		       "hearth-symbolizer "
-		       "--make-token NAME --scopes read makes one";
+		       "hearth-symbolizer --make-token NAME --scopes read makes one";
 	case AUTH_MALFORMED:
 		return "the Authorization header is not 'Bearer TOKEN'";
 	case AUTH_UNKNOWN:

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Connections lie in buckets by client address, all under one lock. The thread closes one by
- * shutdown() under that lock: the library calls connections_on_notify(), which takes it too, before
- * it closes the descriptor, so the number still means this connection. The library then sees the
- * end of the connection and closes it as if the client had.
+ * A hash table of connections by client address, protected by one lock.
+ *
+ * The thread closes a connection with shutdown(), under the lock. The library calls
+ * connections_on_notify(), which takes the lock too, before it closes the descriptor. Therefore the
+ * descriptor still belongs to this connection when shutdown() is called. The library then reads the
+ * end of the stream and closes the connection as if the client had done so.
  */
 
 #include "symbolizer/http/connections.h"
@@ -26,14 +28,15 @@
 
 #define N_BUCKETS 4096
 
-/* How often deadlines are compared with the clock. */
+/* Interval at which the thread compares deadlines with the clock. */
 #define TICK_MS 250
 
 #define LOG_INTERVAL_NS (60 * NSEC_PER_SEC)
 
 #define NO_DEADLINE UINT64_MAX
 
-/* IPv4 as ::ffff:a.b.c.d; of IPv6 the network of 64 bits, which one customer has at least. */
+/* An IPv4 address is stored as ::ffff:a.b.c.d. Of an IPv6 address only the /64 network is kept,
+ * because a network operator assigns at least a /64 to a customer. */
 struct client {
 	struct in6_addr address;
 };
@@ -42,38 +45,39 @@ enum expectation {
 	EXPECTS_NOTHING,
 	EXPECTS_HEADER,
 	EXPECTS_BODY,
-	EXPECTS_READING, /* of an answer */
+	EXPECTS_READING, /* of the answer, by the client */
 };
 
 struct connection {
 	struct connections *owner;
-	struct connection *next; /* of the bucket */
+	struct connection *next; /* in the same bucket */
 	struct client client;
 	enum expectation expectation;
-	uint64_t deadline_ns;        /* or NO_DEADLINE */
-	uint64_t acknowledged_bytes; /* while EXPECTS_READING: by the client's system, of all that
-					was ever sent */
-	int fd;                      /* of the library */
+	uint64_t deadline_ns; /* or NO_DEADLINE */
+	/* While EXPECTS_READING: bytes of the whole connection that the client's kernel
+	 * acknowledged. */
+	uint64_t acknowledged_bytes;
+	int fd; /* owned by the library */
 	bool lingers;
 };
 
-/* Since the last line in the log. */
+/* Closed connections that are not logged yet. */
 struct unlogged {
 	unsigned int count;
 	struct client latest;
-	uint64_t next_ns; /* not before */
+	uint64_t next_ns; /* earliest time of the next log line */
 };
 
 struct connections {
 	struct http_client_limits limits;
 	struct route_metrics *metrics;
 	const struct clock *clock;
-	struct token_usage *token_usage; /* of somebody else */
+	struct token_usage *token_usage; /* borrowed */
 	pthread_t thread;
 	bool has_thread;
 	int wake; /* eventfd */
 
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects the fields below */
 	bool stops;
 	struct connection *buckets[N_BUCKETS];
 	struct unlogged unlogged[HTTP_CLOSED_COUNT];
@@ -124,7 +128,7 @@ static struct connection **bucket_of(struct connections *connections, const stru
 	/* The upper bits of a product depend on all bits of its factors. */
 	return &connections->buckets[((high ^ low) * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
 }
-static_assert(N_BUCKETS == 1 << (64 - 52), "bucket_of() takes as many bits as there are");
+static_assert(N_BUCKETS == 1 << (64 - 52), "bucket_of() must use all index bits");
 
 static void wake(struct connections *connections)
 {
@@ -165,8 +169,8 @@ static uint64_t deadline_in(const struct connections *connections, uint64_t ns)
 	return clock_monotonic_ns(connections->clock) + ns;
 }
 
-static void add(struct connections *connections, struct MHD_Connection *library_connection,
-		void **context)
+static void add_connection(struct connections *connections,
+			   struct MHD_Connection *library_connection, void **context)
 {
 	const union MHD_ConnectionInfo *fd =
 		MHD_get_connection_info(library_connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -198,7 +202,7 @@ static void add(struct connections *connections, struct MHD_Connection *library_
 	(void)pthread_mutex_unlock(&connections->lock);
 }
 
-static void take_out(struct connections *connections, void **context)
+static void remove_connection(struct connections *connections, void **context)
 {
 	struct connection *connection = *context;
 	struct connection **at;
@@ -221,9 +225,9 @@ void connections_on_notify(void *arg, struct MHD_Connection *library_connection,
 			   enum MHD_ConnectionNotificationCode code)
 {
 	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		add(arg, library_connection, context);
+		add_connection(arg, library_connection, context);
 	else
-		take_out(arg, context);
+		remove_connection(arg, context);
 }
 
 struct connection *connection_of(struct MHD_Connection *library_connection)
@@ -237,8 +241,8 @@ struct connection *connection_of(struct MHD_Connection *library_connection)
 uint64_t connection_deadline(uint64_t deadline_ns, uint64_t now_ns, uint64_t bytes,
 			     uint64_t min_rate, uint64_t grace_ns)
 {
-	/* Divided first: of the bytes, only a rest below min_rate, which is 1 GiB/s at most, is
-	 * multiplied by NSEC_PER_SEC, and the product stays within 64 bits. */
+	/* Divides first, so that only the remainder, which is below min_rate (at most 1 GiB/s),
+	 * is multiplied by NSEC_PER_SEC. The product therefore fits 64 bits. */
 	uint64_t whole_s = bytes / min_rate;
 	uint64_t rest_ns = bytes % min_rate * NSEC_PER_SEC / min_rate;
 	uint64_t latest = now_ns + grace_ns;
@@ -325,8 +329,8 @@ void connection_linger(struct connection *connection)
 }
 
 /*
- * Bytes that the server has not read yet, or no bytes of the answer that the client has not
- * received.
+ * Returns whether the server, not the client, delays the transfer: received bytes wait to be read,
+ * or the client has acknowledged all bytes that were sent to it.
  */
 static bool server_is_behind(const struct connection *connection)
 {
@@ -338,8 +342,8 @@ static bool server_is_behind(const struct connection *connection)
 	       ioctl(connection->fd, SIOCOUTQ, &waiting) == 0 && waiting == 0;
 }
 
-/* The library does not report progress of an answer; the kernel counts what the client's system
- * acknowledged. */
+/* Extends the deadline by the bytes that the client's kernel acknowledged since the last call.
+ * The library does not report the progress of an answer, but the kernel counts these bytes. */
 static void credit_reading(struct connections *connections, struct connection *connection,
 			   uint64_t now_ns)
 {
@@ -363,7 +367,7 @@ static void close_now(struct connections *connections, struct connection *connec
 
 	connection->deadline_ns = NO_DEADLINE;
 	count_closed(connections, reasons[connection->expectation], &connection->client);
-	/* Without this, the kernel would keep what the client does not take for minutes. */
+	/* Resets the connection. Otherwise the kernel would keep the unsent bytes for minutes. */
 	if (connection->expectation == EXPECTS_READING)
 		(void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	(void)shutdown(connection->fd, SHUT_RDWR);
@@ -396,15 +400,14 @@ static void log_closed(struct connections *connections, uint64_t now_ns)
 		if (unlogged->count == 0 || now_ns < unlogged->next_ns)
 			continue;
 		client_format(&unlogged->latest, client);
-		log_warn("closed %u connections because %s; the latest was of "
-			 "client %s",
+		log_warn("closed %u connections because %s; the latest was from client %s",
 			 unlogged->count, reasons[reason], client);
 		unlogged->count = 0;
 		unlogged->next_ns = now_ns + LOG_INTERVAL_NS;
 	}
 }
 
-/* Until the next tick, or until something is to be discarded. */
+/* Returns after TICK_MS, or earlier when wake() is called or a lingering socket is readable. */
 static void wait_for_work(struct connections *connections)
 {
 	struct pollfd fds[1 + LINGERING_SOCKETS_MAX] = { { .fd = connections->wake,

@@ -2,16 +2,20 @@
 #pragma once
 
 /*
- * A server on loopback without tokens is open to every program of the machine - and a browser runs
- * programs of strangers. Two checks keep them out: the Host header must name this machine (a page
- * whose name was rebound to 127.0.0.1 sends its own name), and a request that changes something
- * must not come from another site's page.
+ * Cross-site requests of browsers.
+ *
+ * A server that listens on loopback without tokens serves every program of the machine. A browser
+ * is such a program, and it runs scripts of foreign sites. Two checks refuse their requests:
+ *
+ * - The Host header must name this machine. A page with a domain name that was rebound to 127.0.0.1
+ *   (DNS rebinding) sends its domain name.
+ * - A request that changes data must not be sent by another site's page (Origin header).
  */
 
 #include "symbolizer/http/message.h"
 
 /*
- * NULL when @request may pass, else why not, for the client. @loopback_only: the server has no
- * tokens and listens on loopback addresses only.
+ * Returns NULL if @request is allowed, else the reason for the client. @loopback_only: the server
+ * has no tokens and listens on loopback addresses only.
  */
 const char *cross_site_objection(const struct http_request *request, bool loopback_only);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The life of a request. The library calls with the headers, then with each piece of the body, then
- * once more with no data; there the exchange is given to a worker and its connection suspended, and
- * when the worker is done the library calls again and takes the answer.
+ * States of a request. The library calls exchange_on_access() with the headers, then with each
+ * piece of the body, then once more without data. In the last call, the exchange is submitted to a
+ * worker and its connection is suspended. When the worker has finished, the connection is resumed,
+ * and the library calls again and takes the answer.
  *
  *   READING --(whole body)--> WORKING --(worker)--> ANSWERED
- *      \--(refused)--> ANSWERED, the rest of the body is read and thrown away, or not read
+ *      \--(refused)--> ANSWERED, the rest of the body is read and discarded, or not read
  *
- * The library takes an answer before the first byte of the body or after the last one. A refusal is
- * therefore sent in one of three ways:
+ * The library accepts an answer only before the first byte of the body or after the last one. A
+ * refusal is therefore sent in one of three ways:
  *
- *  - It is queued before the body and ends the connection. For a request that has no single end, no
- *    route, or no right to be there, or that has a long body.
- *  - It is queued after the body, and the connection is kept. If little of the body is left.
- *  - It is written past the library and ends the connection (answer_early()). If much is left.
+ * - It is queued before the body and ends the connection: for a request that has ambiguous framing,
+ *   no route, no permission, or a long body.
+ * - It is queued after the body, and the connection is kept: if little of the body is left.
+ * - It is written to the socket directly and ends the connection (answer_early()): if much is left.
  *
- * For the first and the third see connection_linger().
+ * In the first and the third case, connection_linger() keeps the socket open for a short time.
  */
 
 #include "symbolizer/http/exchange.h"
@@ -32,7 +33,7 @@
 #include "symbolizer/http/reply.h"
 #include "symbolizer/http/request_fields.h"
 
-/* So much of a refused body is swallowed. */
+/* The rest of a refused body is read and discarded up to this size. */
 #define MAX_DRAINED_BYTES (1 * MIB)
 
 static uint64_t declared_length(const struct http_request *request)
@@ -45,8 +46,8 @@ static uint64_t declared_length(const struct http_request *request)
 		return LENGTH_UNKNOWN;
 	if (!text)
 		return 0;
-	/* The library has refused what is no number; one beyond 64 bits is too large for every
-	 * route. */
+	/* The library has refused text that is not a number. A number that does not fit 64 bits
+	 * is too large for every route. */
 	errno = 0;
 	length = strtoull(text, &end, 10);
 	return errno || *end ? LENGTH_UNKNOWN - 1 : length;
@@ -60,7 +61,7 @@ static void release_held_body(struct exchange *exchange)
 	exchange_give(exchange, TOKEN_BODIES);
 }
 
-/* All that is counted in the host. */
+/* Returns all amounts that are counted in the host. */
 static void release_shares(struct exchange *exchange)
 {
 	release_held_body(exchange);
@@ -149,7 +150,7 @@ static int socket_of(const struct exchange *exchange)
 	return info ? info->connect_fd : -1;
 }
 
-/* In the middle of the body; the connection ends. */
+/* Sends the answer while the client sends the body, and ends the connection. */
 static enum MHD_Result answer_early(struct exchange *exchange)
 {
 	uint64_t now_s = clock_wall_ns(exchange->host->options.clock) / NSEC_PER_SEC;
@@ -199,9 +200,10 @@ static void stream_body(struct exchange *exchange, struct bytes_view data)
 }
 
 /*
- * Whether the client hung up before it sent all that it declared. The library (0.9.75) waits for
- * edges of epoll and takes a short read for "nothing more": it misses an end that arrived together
- * with the last data, and would keep the connection until its timeout.
+ * Returns whether the client closed the connection before it sent the declared length. The library
+ * (0.9.75) waits for edge-triggered epoll events and treats a short read as the end of the
+ * available data: it misses an end of stream that arrived together with the last data, and would
+ * keep the connection until its timeout.
  */
 static bool client_is_gone(const struct exchange *exchange)
 {
@@ -213,7 +215,7 @@ static bool client_is_gone(const struct exchange *exchange)
 	return recv(socket_of(exchange), &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/* Whether so little of a refused body is left that the connection is kept for the next request. */
+/* Returns whether the rest of a refused body is short enough to read it and keep the connection. */
 static bool is_worth_draining(const struct exchange *exchange)
 {
 	return exchange->declared_bytes != LENGTH_UNKNOWN &&
@@ -221,7 +223,7 @@ static bool is_worth_draining(const struct exchange *exchange)
 		       MAX_DRAINED_BYTES;
 }
 
-/* One piece of the body. MHD_NO closes the connection. */
+/* Takes one piece of the body. MHD_NO closes the connection. */
 static enum MHD_Result take_body(struct exchange *exchange, struct bytes_view data)
 {
 	exchange->received_bytes += data.size;
@@ -262,7 +264,8 @@ static void drop_answer(struct http_response *response)
 	response->n_headers = 0;
 }
 
-/* Until the client has read it. Small answers are bounded by the number of connections. */
+/* Counts the answer in the host until the client has read it, or replaces it by a refusal. Small
+ * answers are not counted: the number of connections bounds their memory. */
 static void hold_answer(struct exchange *exchange)
 {
 	struct http_response *response = &exchange->response;
@@ -320,7 +323,7 @@ static void refuse_full(struct exchange *exchange)
 	exchange->state = EXCHANGE_ANSWERED;
 }
 
-/* The whole body is here. */
+/* Submits the exchange to a worker when the whole body was received. */
 static enum MHD_Result hand_over(struct exchange *exchange)
 {
 	const unsigned int lane_share = TOKEN_LANES + exchange->route->lane;
@@ -337,8 +340,8 @@ static enum MHD_Result hand_over(struct exchange *exchange)
 		exchange->job.client =
 			hash64_of(exchange->caller.name, strlen(exchange->caller.name));
 
-	/* First suspend: the worker may be done before submit returns, and resumes what must be
-	 * suspended by then. */
+	/* Suspend before submitting: the worker may finish before worker_pool_submit() returns,
+	 * and it may only resume a suspended connection. */
 	MHD_suspend_connection(exchange->connection);
 	switch (worker_pool_submit(exchange->host->workers[exchange->route->lane],
 				   &exchange->job)) {
@@ -356,7 +359,7 @@ static enum MHD_Result hand_over(struct exchange *exchange)
 	return MHD_YES;
 }
 
-/* A refusal that does not wait for the body is sent here. */
+/* Checks the header. Sends a refusal at once if it does not wait for the body. */
 static enum MHD_Result take_headers(struct exchange *exchange, const char *version)
 {
 	struct connection *connection = connection_of(exchange->connection);

@@ -15,34 +15,35 @@
 #include "symbolizer/http/worker_pool.h"
 
 /*
- * All request bodies held at a time. 32 batches of the largest size; beyond it agents get 503 and
- * send again later.
+ * Memory of all request bodies at a time: 32 batches of the largest size. Beyond it agents get 503
+ * and send the batch again later.
  */
 #define HTTP_MAX_HELD_BODY_BYTES (256 * MIB)
 
 /*
- * All answers in memory that clients have not read yet: two of the largest. An answer of up to
- * HTTP_SMALL_ANSWER_BYTES is not counted, so that health and batches are answered beyond that.
+ * Memory of all answers that clients have not read yet: two of the largest. An answer of up to
+ * HTTP_SMALL_ANSWER_BYTES is not counted, so that health checks and batches are answered when the
+ * limit is reached.
  */
 #define HTTP_MAX_HELD_ANSWER_BYTES (2 * HTTP_RESPONSE_MAX_BYTES)
 #define HTTP_SMALL_ANSWER_BYTES    (64 * KIB)
 
-/* What exchanges share; the server owns it. */
+/* State that all exchanges share. The server owns it. */
 struct exchange_host {
 	struct http_server_options options;
 	struct worker_pool *workers[HTTP_LANE_COUNT];
 	struct connections *connections;
 	struct token_usage *token_usage;
-	bool loopback_only;                 /* no tokens, and no other address */
-	_Atomic uint64_t held_body_bytes;   /* against HTTP_MAX_HELD_BODY_BYTES */
-	_Atomic uint64_t held_answer_bytes; /* against options.max_held_answer_bytes */
+	bool loopback_only;                 /* no tokens and only loopback addresses */
+	_Atomic uint64_t held_body_bytes;   /* at most HTTP_MAX_HELD_BODY_BYTES */
+	_Atomic uint64_t held_answer_bytes; /* at most options.max_held_answer_bytes */
 	atomic_bool stopping;
 	pthread_mutex_t lock;
 	pthread_cond_t idle;      /* n_exchanges fell to 0 */
 	unsigned int n_exchanges; /* under lock */
 };
 
-/* The library's callbacks; @arg is the struct exchange_host. */
+/* Callbacks for the library; @arg is the struct exchange_host. */
 enum MHD_Result exchange_on_access(void *arg, struct MHD_Connection *connection, const char *url,
 				   const char *method, const char *version, const char *upload_data,
 				   size_t *upload_data_size, void **exchange);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What is decided on a request before its body is read.
+ * The checks of a request before its body is read: framing, route, authorization, limits.
  */
 
 #include <inttypes.h>
@@ -56,7 +56,7 @@ bool exchange_take(struct exchange *exchange, unsigned int share, uint64_t amoun
 {
 	const struct http_route *route = exchange->route;
 
-	/* What needs no token, such as health, is answered however much its caller has. */
+	/* Routes that need no token, such as health, have no limit per token. */
 	if (route->scopes == 0 || exchange->caller.anonymous)
 		return true;
 	if (!token_usage_take(exchange->host->token_usage, exchange->caller.name, share, amount))
@@ -129,7 +129,7 @@ static void begin_body(struct exchange *exchange)
 		exchange->state = EXCHANGE_ANSWERED;
 }
 
-/* Where the next request begins is not known: the connection has to end. */
+/* After ambiguous framing the start of the next request is not known, so the connection ends. */
 static void check_framing(struct exchange *exchange, const char *version)
 {
 	const char *objection = framing_objection(&exchange->request, version);
@@ -150,7 +150,7 @@ void exchange_check_header(struct exchange *exchange, const char *version)
 		authorize(exchange);
 	if (exchange->state == EXCHANGE_READING)
 		count_request(exchange);
-	/* Bodies are read only of those who may send them. */
+	/* The body of a refused request is not read: the connection ends instead. */
 	if (exchange->state == EXCHANGE_ANSWERED && exchange->declared_bytes > 0)
 		exchange->closes = true;
 	if (exchange->state == EXCHANGE_READING && atomic_load(&exchange->host->stopping))

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * An exchange, for the files that it is made of: exchange.c has its life, exchange_header.c what is
- * decided before the body is read.
+ * struct exchange, for the files that implement it: exchange.c has the states, exchange_header.c
+ * the checks before the body is read.
  */
 
 #include "symbolizer/http/exchange.h"
@@ -20,17 +20,18 @@ struct exchange {
 	struct worker_job job;
 	struct exchange_host *host;
 	struct MHD_Connection *connection;
-	const struct http_route *route; /* NULL: none has the path */
+	const struct http_route *route; /* NULL: no route matches */
 	enum exchange_state state;
-	bool closes;   /* the connection ends with the answer, which does not wait for the body */
-	bool is_early; /* answer_early() wrote all of the answer */
+	/* the connection ends with the answer, which is sent before the body is read */
+	bool closes;
+	bool is_early;            /* answer_early() wrote the whole answer */
 	unsigned int sent_status; /* 0 until the answer is queued */
 	uint64_t started_ns;
 	uint64_t declared_bytes; /* Content-Length, 0 without a body, or LENGTH_UNKNOWN */
 	uint64_t received_bytes;
-	uint64_t held_bytes;               /* of the body, counted in the host */
-	uint64_t held_answer_bytes;        /* likewise */
-	uint64_t taken[TOKEN_SHARE_COUNT]; /* of what the token of the request may have */
+	uint64_t held_bytes;               /* of the body, counted in host->held_body_bytes */
+	uint64_t held_answer_bytes;        /* counted in host->held_answer_bytes */
+	uint64_t taken[TOKEN_SHARE_COUNT]; /* counted against the token, by share */
 	char argument[ROUTER_ARGUMENT_SIZE];
 	void *stream;
 	struct bytes body;
@@ -40,20 +41,20 @@ struct exchange {
 };
 
 /*
- * Finds the route and checks the whole header. Afterwards the exchange is READING, or it is
- * ANSWERED with a refusal.
+ * Checks the header and finds the route. Afterwards the exchange is READING, or it is ANSWERED with
+ * a refusal.
  */
 void exchange_check_header(struct exchange *exchange, const char *version);
 
 /*
- * Counts @amount of @share against the token of the request; nothing is counted for requests that
- * need no token. false: the token has its limit.
+ * Counts @amount of @share against the token of the request. Nothing is counted for routes that
+ * need no token. Returns false if the token has reached its limit.
  */
 bool exchange_take(struct exchange *exchange, unsigned int share, uint64_t amount);
-/* All that was taken of @share. */
+/* Returns everything that was taken of @share. */
 void exchange_give(struct exchange *exchange, unsigned int share);
 
-/* Each makes the exchange ANSWERED. */
+/* Each fills the response and makes the exchange ANSWERED. */
 void exchange_refuse_share(struct exchange *exchange, unsigned int share);
 void exchange_refuse_too_large(struct exchange *exchange);
 void exchange_refuse_stopping(struct exchange *exchange);

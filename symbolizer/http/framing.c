@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The rules are those of RFC 9112: 3.2 for Host, 6.1 for Transfer-Encoding, 6.3 for Content-Length.
- * The library (libmicrohttpd 0.9.75) uses the first of several Content-Length headers and prefers
- * Transfer-Encoding without a word.
+ * The rules are those of RFC 9112: section 3.2 for Host, 6.1 for Transfer-Encoding, 6.3 for
+ * Content-Length. They are checked here because the library (libmicrohttpd 0.9.75) silently uses
+ * the first of several Content-Length headers and prefers Transfer-Encoding to Content-Length.
  */
 
 #include "symbolizer/http/framing.h"
@@ -12,7 +12,7 @@
 #include <strings.h>
 
 struct repeated_header {
-	const char *value; /* of the first one; NULL: there is none */
+	const char *value; /* of the first one; NULL: the request has none */
 	size_t count;
 	bool differs; /* two of them have different values */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Level 3: node lists shrink about tenfold at 150 MB/s and more; higher levels cost several times
- * the time of the query for a few per cent.
+ * Compression level 3: it reduces node lists about tenfold at 150 MB/s or more. Higher levels take
+ * several times as long as the query and save a few per cent.
  */
 
 #include "symbolizer/http/gzip.h"
@@ -11,11 +11,11 @@
 
 #define GZIP_LEVEL 3
 
-/* zlib: 15 bits of window, and 16 more for a gzip header instead of zlib's own. */
+/* 15 bits of window; 16 more select a gzip header instead of zlib's own format. */
 #define GZIP_WINDOW_BITS  (15 + 16)
 #define GZIP_MEMORY_LEVEL 8
 
-/* deflate() counts its input in 32 bits. */
+/* deflate() counts its input and its output in 32 bits. */
 #define MAX_INPUT_BYTES GIB
 
 static bool is_text(const char *content_type)
@@ -40,7 +40,8 @@ static int compress_all(struct bytes_view in, struct bytes *out)
 	r = bytes_reserve(out, deflateBound(&stream, in.size));
 	if (r == 0) {
 		stream.next_in =
-			(uint8_t *)in.data; /* zlib without ZLIB_CONST; it does not write there */
+			/* The field is not const without ZLIB_CONST; zlib does not write there. */
+			(uint8_t *)in.data;
 		stream.avail_in = (uInt)in.size;
 		stream.next_out = out->data;
 		stream.avail_out = (uInt)(out->capacity - out->size);
@@ -59,8 +60,8 @@ void gzip_response(const struct http_request *request, struct http_response *res
 	    response->body.size < GZIP_MIN_BYTES || response->body.size > MAX_INPUT_BYTES)
 		return;
 
-	/* Caches must know that the answer depends on the header, whichever form this client gets.
-	 */
+	/* Caches must know that the answer depends on the header, also if this client gets it
+	 * uncompressed. */
 	http_response_header(response, "Vary", "Accept-Encoding");
 	if (!http_request_accepts(request, "Accept-Encoding", "gzip"))
 		return;

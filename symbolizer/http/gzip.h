@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+/*
+ * Compresses answers with gzip.
+ */
+
 #include "symbolizer/http/message.h"
 
-/* Smaller bodies fit one packet anyway. */
+/* A smaller body fits one network packet uncompressed. */
 #define GZIP_MIN_BYTES 1024
 
 /*
- * Compresses the response's body in place if the request accepts gzip, the body is worth it, and
- * its content type is text of some kind. Adds Content-Encoding and Vary. Out of memory leaves the
- * body as it is.
+ * Compresses the body of @response in place if @request accepts gzip, the body has at least
+ * GZIP_MIN_BYTES, and its content type is text. Adds the headers Content-Encoding and Vary. The
+ * body stays uncompressed if memory is short.
  */
 void gzip_response(const struct http_request *request, struct http_response *response);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A header that is not understood is ignored: the whole answer is never wrong.
+ * A header with unknown syntax is ignored: the complete answer is always correct.
  */
 
 #include "symbolizer/http/http_range.h"
@@ -28,7 +28,7 @@ void http_date_format(uint64_t unix_s, char ret_text[HTTP_DATE_SIZE])
 		       parts.tm_sec % 100);
 }
 
-/* Their first three letters; -1 for none of them. */
+/* Finds a month by the first three letters of its name. -1 if there is none. */
 static int month_of(const char *name)
 {
 	for (int i = 0; i < (int)ARRAY_SIZE(month_names); i++)
@@ -76,7 +76,7 @@ static bool read_number(const char **text, uint64_t *ret_number)
 	return true;
 }
 
-/* "-500": so many bytes at the end. */
+/* Parses the digits of "bytes=-500", the last 500 bytes. */
 static enum http_range_result suffix_range(const char *text, uint64_t size,
 					   struct http_range *ret_range)
 {
@@ -112,7 +112,7 @@ static enum http_range_result parse_range(const char *text, uint64_t size,
 	return HTTP_RANGE_PART;
 }
 
-/* A client that has a part asks for the rest of that very version. */
+/* Evaluates If-Range: the client has a part of the file and wants the rest of the same version. */
 static bool if_range_holds(const char *text, const struct http_validators *validators)
 {
 	uint64_t date_s;
@@ -134,7 +134,7 @@ enum http_range_result http_range_of(const struct http_request *request,
 	return parse_range(range, size, ret_range);
 }
 
-/* Whether the list of entity tags in @text has @etag; a weak one counts too. */
+/* Returns whether the list of entity tags in @text has @etag. A weak tag matches too. */
 static bool has_etag(const char *text, const char *etag)
 {
 	size_t length = strlen(etag);

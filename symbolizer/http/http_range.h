@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Answers in part, and answers that the client has already (RFC 9110, 13 and 14): what the headers
- * of a request mean for a representation with a given size, entity tag and date.
+ * Range requests and conditional requests (RFC 9110, sections 13 and 14): interprets the headers
+ * Range, If-Range, If-None-Match and If-Modified-Since for a representation with a given size,
+ * entity tag and date.
  */
 
 #include "symbolizer/http/message.h"
@@ -14,24 +15,24 @@ struct http_range {
 };
 
 enum http_range_result {
-	HTTP_RANGE_ALL,     /* no range is asked for, or in a form that may be ignored */
+	HTTP_RANGE_ALL,     /* no Range header, or one that is ignored */
 	HTTP_RANGE_PART,    /* 206 */
 	HTTP_RANGE_OUTSIDE, /* 416 */
 };
 
-/* What a representation is known by. */
+/* The validators of a representation: they change when its content changes. */
 struct http_validators {
 	const char *etag;    /* with its quotes */
 	uint64_t modified_s; /* unix seconds */
 };
 
-/* Range and If-Range of @request, for @size bytes. One range at a time: several are answered with
- * everything. */
+/* Evaluates Range and If-Range of @request for a representation of @size bytes. Only one range
+ * is supported: a request for several gets HTTP_RANGE_ALL. Fills @ret_range on HTTP_RANGE_PART. */
 enum http_range_result http_range_of(const struct http_request *request,
 				     const struct http_validators *validators, uint64_t size,
 				     struct http_range *ret_range);
 
-/* Whether 304 is the answer: If-None-Match, and If-Modified-Since only without it. */
+/* Returns whether the answer is 304. If-Modified-Since is ignored if there is If-None-Match. */
 bool http_is_not_modified(const struct http_request *request,
 			  const struct http_validators *validators);
 
@@ -39,5 +40,5 @@ bool http_is_not_modified(const struct http_request *request,
 #define HTTP_DATE_SIZE 64
 void http_date_format(uint64_t unix_s, char ret_text[HTTP_DATE_SIZE]);
 
-/* In that form only, which all that is alive sends. */
+/* Accepts only the form that http_date_format() writes; clients in use send no other. */
 bool http_date_parse(const char *text, uint64_t *ret_unix_s);

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* How long and how much of each. */
+/* Limits for each socket. */
 #define LINGER_NS           (5 * NSEC_PER_SEC)
 #define MAX_DISCARDED_BYTES (4 * MIB)
 
@@ -31,7 +31,7 @@ unsigned int lingering_sockets_poll(const struct lingering_sockets *sockets, str
 	return sockets->count;
 }
 
-/* Whether more may arrive. */
+/* Discards the received bytes. Returns whether more may arrive. */
 static bool discard(struct lingering_socket *item)
 {
 	while (item->left_bytes > 0) {

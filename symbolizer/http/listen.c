@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The sockets are opened here, not by the HTTP library, so that a failure can name its cause.
+ * Sockets are opened here, not by the HTTP library, so that an error message can name the cause.
  */
 
 #include "symbolizer/http/listen.h"
@@ -12,19 +12,19 @@
 
 #include "common/scoped.h"
 
-/* Agents of a whole fleet may reconnect at once after a restart. */
+/* All agents of a fleet may reconnect at the same moment after a restart. */
 #define LISTEN_BACKLOG 1024
 
 static int refuse(const char *text, size_t length, char ret_message[LISTEN_MESSAGE_SIZE])
 {
 	(void)snprintf(ret_message, LISTEN_MESSAGE_SIZE,
-		       "'%.*s' is no address to listen on; write it as 127.0.0.1:20416, "
+		       "'%.*s' is not an address to listen on; write it as 127.0.0.1:20416, "
 		       "[::1]:20416 or 0.0.0.0:20416",
 		       (int)MIN(length, (size_t)LISTEN_TEXT_SIZE), text);
 	return -EINVAL;
 }
 
-/* 0..65535, or -EINVAL. */
+/* Returns 0..65535, or -EINVAL. */
 static int parse_port(const char *text, size_t length)
 {
 	int port = 0;
@@ -143,7 +143,7 @@ int listen_open(const struct listen_address *address, int *ret_fd,
 		    0);
 	if (fd < 0)
 		return listen_failed(address, errno, ret_message);
-	/* A restart must not wait for connections of the last run to leave TIME_WAIT. */
+	/* Otherwise a restart would fail while connections of the last run are in TIME_WAIT. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, (const struct sockaddr *)&address->socket_address, address->size) < 0 ||
 	    listen(fd, LISTEN_BACKLOG) < 0)
@@ -159,6 +159,6 @@ int listen_port(int fd)
 
 	if (getsockname(fd, (struct sockaddr *)&bound, &size) < 0)
 		return -errno;
-	/* sin_port and sin6_port lie at the same place. */
+	/* sin_port and sin6_port have the same offset. */
 	return ntohs(((const struct sockaddr_in *)&bound)->sin_port);
 }

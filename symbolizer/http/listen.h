@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Addresses to listen on: "127.0.0.1:20416", "[::1]:20416", "localhost:20416", "0.0.0.0:80".
- * Numbers only, besides localhost: a server must not depend on a name service to start. Port 0 lets
- * the system choose.
+ * Addresses to listen on: "127.0.0.1:20416", "[::1]:20416", "localhost:20416", "0.0.0.0:80". No
+ * host names except localhost are accepted, because a server must not depend on a name service to
+ * start. With port 0 the kernel chooses a port.
  */
 
 #include <netinet/in.h>
@@ -22,18 +22,19 @@ struct listen_address {
 	socklen_t size;
 };
 
-/* -EINVAL with a message that says what would be accepted. */
+/* Parses the first @length bytes of @text. 0, or -EINVAL with a message that shows the accepted
+ * forms. */
 int listen_address_parse(const char *text, size_t length, struct listen_address *ret_address,
 			 char ret_message[LISTEN_MESSAGE_SIZE]);
 
-/* 127.0.0.0/8 and ::1. */
+/* Returns whether the address is in 127.0.0.0/8 or is ::1. */
 bool listen_address_is_loopback(const struct listen_address *address);
 
 void listen_address_format(const struct listen_address *address, char ret_text[LISTEN_TEXT_SIZE]);
 
-/* A listening socket; the message names the address, the cause and the remedy. */
+/* Opens a listening socket. On failure the message names the address, the cause and the remedy. */
 int listen_open(const struct listen_address *address, int *ret_fd,
 		char ret_message[LISTEN_MESSAGE_SIZE]);
 
-/* The port that @fd listens on, or a negative errno. */
+/* Returns the port that @fd listens on, or a negative errno. */
 int listen_port(int fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Look-ups in the request's fields are linear: a request has a dozen of them, and the connection's
- * memory limit bounds their number.
+ * Headers and parameters are searched linearly: a request has about a dozen, and the memory limit
+ * of its connection bounds their number.
  */
 
 #include "symbolizer/http/message.h"
@@ -88,8 +88,8 @@ static size_t skip_blanks(const char *text, size_t at, size_t end)
 	return at;
 }
 
-/* Whether ";q=0", ";q=0.0" ... stands in the parameters of a list element: the client refuses it.
- */
+/* Returns whether the parameters of a list element have ";q=0", ";q=0.0" and so on: the client
+ * refuses the element. */
 static bool quality_is_zero(const char *text, size_t at, size_t end)
 {
 	while (at < end && text[at] == ';') {

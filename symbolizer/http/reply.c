@@ -6,10 +6,10 @@
 #include "common/scoped.h"
 #include "symbolizer/http/http_range.h"
 
-/* The header and the body of an error; its message has at most 1 KiB. */
+/* The header and the body of an error. Its message has at most 1 KiB. */
 #define MAX_EARLY_BYTES (16 * KIB)
 
-/* Of an answer to HEAD, of which only the length is sent. */
+/* Body reader of an answer to HEAD, which is never called: only the length is sent. */
 static ssize_t read_nothing(void *arg, uint64_t position, char *buffer, size_t size)
 {
 	(void)arg;
@@ -19,7 +19,8 @@ static ssize_t read_nothing(void *arg, uint64_t position, char *buffer, size_t s
 	return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
-/* The bytes of the answer; a buffer belongs to the exchange, which lives until it is sent. */
+/* Makes the library's response. A body in memory belongs to the exchange, which lives until the
+ * response is sent. */
 static struct MHD_Response *make_content(struct http_response *response)
 {
 	struct bytes_view body =

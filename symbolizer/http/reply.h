@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A response in the form in which it is sent. Private to this folder.
+ * Converts a struct http_response for sending. Private to this folder.
  */
 
 #include <microhttpd.h>
@@ -10,17 +10,19 @@
 #include "symbolizer/http/message.h"
 
 /*
- * For the library, or NULL without memory. A body in memory stays with @response, which must live
- * until it is sent; a file is taken over. @closes: the connection ends with it.
+ * Returns the response for the library, or NULL if memory is short. A body in memory stays in
+ * @response, which must live until it is sent. A file in @response becomes the library's. @closes:
+ * the connection ends after this response.
  */
 struct MHD_Response *reply_make(struct http_response *response, bool closes);
 
 /*
- * Writes an error to the socket @fd, without the library, which takes no answer in the middle of a
- * body. Nothing else of this connection is being written then. The caller ends the connection.
- * @with_body is false for HEAD. @unix_s is the time. Returns whether all of it fit into the
- * socket's buffer: it does not if the client has not read the answers to its requests before this
- * one.
+ * Writes an error response to the socket @fd while the client sends the body. The library cannot do
+ * this. No other bytes are being written to this connection at that time. The caller ends the
+ * connection. @with_body is false for HEAD. @unix_s is the current time.
+ *
+ * Returns whether the whole response fitted the socket's buffer. It does not fit if the client has
+ * not read the answers to its previous requests.
  */
 bool reply_write_early(int fd, const struct http_response *response, bool with_body,
 		       uint64_t unix_s);

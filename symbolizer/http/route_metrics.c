@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One row of counters per route and one more for paths that no route has, so that a scan of the
- * server for files it does not have makes one line, not one per guess.
+ * There is one row of counters per route and one for all unknown paths, so that a scan for files
+ * that do not exist adds one row and not one per path.
  */
 
 #include "symbolizer/http/route_metrics.h"
@@ -32,7 +32,7 @@ struct route_metrics {
 	size_t count;
 	_Atomic uint64_t closed[HTTP_CLOSED_COUNT];
 	_Atomic uint64_t token_limit;
-	struct route_row rows[]; /* [count + 1]: the last one is for unknown paths */
+	struct route_row rows[]; /* [count + 1]: the last row is for unknown paths */
 };
 
 int route_metrics_new(const struct http_route *routes, size_t count,

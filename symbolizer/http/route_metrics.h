@@ -2,14 +2,15 @@
 #pragma once
 
 /*
- * Requests by route and class of status, and the time they took. Any thread may add.
+ * Metrics of the HTTP server: requests by route and status class, their duration, closed
+ * connections and token limits. All functions are thread-safe.
  */
 
 #include "symbolizer/http/router.h"
 
 struct route_metrics;
 
-/* Why the server closed a connection: X(id, label, reason in the log). */
+/* Reasons for which the server closes a connection: X(id, label, reason in the log). */
 /* clang-format off */
 #define HTTP_CLOSED(X)                                                                             \
 	X(HEADER, "header_timeout", "their header was not complete within header_timeout")         \
@@ -25,22 +26,23 @@ enum http_closed {
 		HTTP_CLOSED_COUNT,
 };
 
-/* @routes must outlive the metrics. */
+/* @routes must outlive the metrics. 0 or -ENOMEM. */
 int route_metrics_new(const struct http_route *routes, size_t count,
 		      struct route_metrics **ret_metrics);
 struct route_metrics *route_metrics_free(struct route_metrics *metrics);
 
-/* @route NULL: no route had the path. @status 0: the client went away before the answer. */
+/* Counts a finished request. @route NULL: unknown path. @status 0: the client disconnected
+ * before the answer. */
 void route_metrics_add(struct route_metrics *metrics, const struct http_route *route,
 		       unsigned int status, uint64_t duration_ns);
 
-/* The server closed or refused a connection. */
+/* Counts a connection that the server closed or refused. */
 void route_metrics_add_closed(struct route_metrics *metrics, enum http_closed reason);
 
-/* The server refused a request because its token had too many. */
+/* Counts a request that was refused because its token had reached a limit. */
 void route_metrics_add_token_limit(struct route_metrics *metrics);
 
-/* Prometheus text format 0.0.4; names begin with @prefix. */
+/* Appends the metrics in Prometheus text format 0.0.4. Names begin with @prefix. */
 void route_metrics_print(struct route_metrics *metrics, const char *prefix, struct bytes *out);
 
 #include "common/scoped.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The table has some twenty rows; a linear search costs less than reading the request's headers
- * did.
+ * The search is linear: the table has about forty rows, and reading the request's headers costs
+ * more.
  */
 
 #include "symbolizer/http/router.h"
@@ -28,13 +28,13 @@ enum match_kind {
 	MATCH_EXACT,
 };
 
-/* What the '*' stands for, within the path. */
+/* The part of the path that matches '*'. */
 struct argument {
 	const char *text;
 	size_t length;
 };
 
-/* What follows the '*'. */
+/* Matches the pattern and the path after '*'. */
 static enum match_kind match_tail(const char *pattern, const char *path)
 {
 	const char *stars = strstr(pattern, "/**");
@@ -65,7 +65,7 @@ static enum match_kind match_pattern(const char *pattern, const char *path,
 	return match_tail(star + 1, rest + ret_argument->length);
 }
 
-/* The best match that any row has for @path, whatever its method. */
+/* Returns the best match of any row for @path, regardless of the method. */
 static enum match_kind best_match(const struct http_route *routes, size_t count, const char *path)
 {
 	enum match_kind best = MATCH_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Start and stop: one libmicrohttpd daemon per listen address, one pool of workers per lane.
+ * Starts and stops one libmicrohttpd daemon per listen address and one worker pool per lane.
  */
 
 #include "symbolizer/http/server.h"
@@ -23,13 +23,13 @@
 
 #define MAX_LISTEN_ADDRESSES 8
 
-/* They parse headers and copy bytes; everything slow happens on the workers. */
+/* These threads only parse headers and copy bytes. Slow work is done by the workers. */
 #define IO_THREADS_PER_ADDRESS 2u
 
-/* Headers, the query string and the socket's buffers of one connection. */
+/* Headers, query string and socket buffers of one connection. */
 #define CONNECTION_MEMORY_BYTES (32 * KIB)
 
-/* How long slow clients may hold up a stop. */
+/* Longest time that a stop waits for slow clients. */
 #define STOP_PATIENCE_S 10
 
 struct http_server {
@@ -69,7 +69,8 @@ static int parse_addresses(struct http_server *server, const char *list,
 	return 0;
 }
 
-/* Without tokens everybody who reaches the server may read and write everything. */
+/* Refuses to listen on a non-loopback address without tokens, unless options.insecure is set:
+ * everybody with network access could read and write all data. */
 static int check_exposure(struct http_server *server, char ret_message[HTTP_SERVER_MESSAGE_SIZE])
 {
 	bool has_tokens = auth_has_tokens(server->host.options.auth);
@@ -85,11 +86,9 @@ static int check_exposure(struct http_server *server, char ret_message[HTTP_SERV
 		listen_address_format(&server->addresses[i], text);
 		(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE,
 			       "refusing to listen on '%s' without tokens, because everybody who "
-			       "reaches it could read "
-			       "and change all profiles; give --tokens FILE (hearth-symbolizer "
-			       "--tokens FILE --make-token NAME --scopes "
-			       "read,ingest makes it), listen on 127.0.0.1, or say "
-			       "--insecure",
+			       "reaches it could read and change all profiles; give --tokens FILE "
+			       "(hearth-symbolizer --tokens FILE --make-token NAME --scopes "
+			       "read,ingest creates it), listen on 127.0.0.1, or give --insecure",
 			       text);
 		return -EPERM;
 	}
@@ -109,8 +108,8 @@ printf_like(2, 0) static void log_library_message(void *arg, const char *format,
 }
 
 /*
- * Percent-decoding, in place. A decoded NUL would end the text early and make "/%00" the page: it
- * becomes 0x01, which is in no path and no name.
+ * Percent-decodes @text in place. A decoded NUL would end the text early, and "/%00" would be
+ * served as "/". It is replaced by 0x01, which occurs in no path and no name.
  */
 static size_t decode_percent(void *arg, struct MHD_Connection *connection, char *text)
 {
@@ -189,16 +188,16 @@ static unsigned int max_waiting(const struct http_server_options *options, unsig
 	return lanes[lane].max_waiting ? lanes[lane].max_waiting : 2 * options->max_connections;
 }
 
-/* What one token may have at most of @all: the others have the rest. */
+/* Returns the share of @all for one token; the rest stays for the other tokens. */
 static uint64_t most_of(uint64_t all)
 {
 	return all - (all + 3) / 4;
 }
 
 /*
- * Agents of a fleet may all have one token. With two connections for each of them (batches and
- * uploads), half of max_connections are batches: all of them fit at the same moment. A lane that
- * takes as many requests as there are connections refuses no token.
+ * Sets the limits per token. All agents of a fleet may share one token. Each agent has two
+ * connections (batches and uploads), so half of max_connections are for batches, and all batches
+ * fit at the same moment. A lane with a queue for all connections refuses no token.
  */
 static int limit_tokens(struct exchange_host *host)
 {
@@ -307,10 +306,11 @@ static void wait_until_idle(struct exchange_host *host)
 }
 
 /*
- * Ends accepting. Not by MHD_quiesce_daemon(): with a pool of threads its epoll_ctl() races with
- * theirs, and the loser ends the process (libmicrohttpd 0.9.75 and later, "Failed to remove listen
- * FD from epoll set"). What never is ready takes the place of the socket, which the kernel closes,
- * and takes out of the epoll sets. The library closes the rest.
+ * Stops accepting connections. MHD_quiesce_daemon() cannot be used: with a thread pool its
+ * epoll_ctl() races with that of its threads, and the loser ends the process (libmicrohttpd 0.9.75
+ * and later, "Failed to remove listen FD from epoll set"). Instead, dup3() replaces the listening
+ * socket by a descriptor that is never ready: the kernel closes the socket and removes it from the
+ * epoll sets. The library closes the rest.
  */
 static void close_listener(struct MHD_Daemon *daemon)
 {
@@ -319,7 +319,7 @@ static void close_listener(struct MHD_Daemon *daemon)
 
 	if (info && (never_ready < 0 || dup3(never_ready, info->listen_fd, O_CLOEXEC) < 0))
 		(void)shutdown(info->listen_fd,
-			       SHUT_RDWR); /* the threads will spin till they end */
+			       SHUT_RDWR); /* the threads busy-wait until they end */
 }
 
 struct http_server *http_server_free(struct http_server *server)
@@ -333,8 +333,8 @@ struct http_server *http_server_free(struct http_server *server)
 	if (server->n_daemons > 0)
 		wait_until_idle(&server->host);
 
-	/* No connection may be suspended when the library stops: first the workers finish what they
-	 * hold. */
+	/* The library requires that no connection is suspended when it stops. So let the workers
+	 * finish their jobs first. */
 	for (unsigned int lane = 0; lane < HTTP_LANE_COUNT; lane++) {
 		if (server->host.workers[lane])
 			worker_pool_close(server->host.workers[lane]);

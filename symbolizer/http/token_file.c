@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The tokens file. A mistake in it must never open the server further than meant: every key has to
- * be known, every token complete, and a file without any token is an error.
+ * Parser of the tokens file. A mistake in the file must never grant access: every key must be
+ * known, every token complete, and a file without tokens is an error.
  */
 
 #include "symbolizer/http/auth.h"
@@ -40,8 +40,8 @@ printf_like(3, 4) static int refuse(struct token_file *file, const yaml_node_t *
 	return -EINVAL;
 }
 
-/* The text of a scalar, or NULL for anything else. libyaml ends scalars in NUL; one with a NUL
- * inside is no text. */
+/* Returns the text of a scalar, or NULL for any other node. A scalar that contains NUL is
+ * refused, because libyaml's text ends at NUL. */
 static const char *scalar_text(const yaml_node_t *node)
 {
 	if (!node || node->type != YAML_SCALAR_NODE)
@@ -91,7 +91,7 @@ static int read_scopes(struct token_file *file, const yaml_node_t *node, unsigne
 			char known[HTTP_SCOPES_TEXT_SIZE];
 
 			http_scopes_format(HTTP_SCOPE_ALL, known);
-			return refuse(file, scope, "unknown scope '%.32s'; there are %s",
+			return refuse(file, scope, "unknown scope '%.32s'; the scopes are %s",
 				      text ? text : "", known);
 		}
 		scopes |= bit;
@@ -159,7 +159,7 @@ static int read_token(struct token_file *file, const yaml_node_t *node, struct t
 	return vec_push(set, token);
 }
 
-/* The sequence under the one key "tokens" of the document. */
+/* Finds the sequence of the only key "tokens" of the document. */
 static int find_list(struct token_file *file, const yaml_node_t **ret_list)
 {
 	const yaml_node_t *root = yaml_document_get_root_node(file->document);
@@ -177,7 +177,7 @@ static int find_list(struct token_file *file, const yaml_node_t **ret_list)
 	if (!key || strcmp(key, "tokens") != 0 || list->type != YAML_SEQUENCE_NODE)
 		return refuse(file, root, "expected one key 'tokens' with a list of tokens");
 	if (list->data.sequence.items.start == list->data.sequence.items.top)
-		return refuse(file, list, "the list of tokens is empty: nobody could do anything");
+		return refuse(file, list, "the list of tokens is empty: nobody would have access");
 	*ret_list = list;
 	return 0;
 }
@@ -210,7 +210,7 @@ int token_set_parse(struct bytes_view text, const char *source, struct token_set
 
 	if (!yaml_parser_initialize(&parser))
 		return -ENOMEM;
-	/* An empty file has no data. */
+	/* The data of an empty file is NULL. */
 	yaml_parser_set_input_string(&parser, text.data ? text.data : (const uint8_t *)"",
 				     text.size);
 	if (yaml_parser_load(&parser, &document)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A token is in the table while it has something, so that the table is never larger than the number
- * of connections.
+ * A token is in the table only while an amount is counted for it, so the table has at most as many
+ * rows as there are connections.
  */
 
 #include "symbolizer/http/token_usage.h"
@@ -18,23 +18,23 @@
 #define LOG_INTERVAL_NS (60 * NSEC_PER_SEC)
 
 struct token_key {
-	char name[HTTP_CALLER_TEXT_SIZE]; /* zero behind its end */
+	char name[HTTP_CALLER_TEXT_SIZE]; /* padded with zeros */
 };
 
 struct token_counts {
 	uint64_t amount[TOKEN_SHARE_COUNT];
 };
 
-/* Since the last line in the log. */
+/* Refusals that are not logged yet. */
 struct refusals {
 	unsigned int count;
 	struct token_key latest;
-	uint64_t next_ns; /* not before */
+	uint64_t next_ns; /* earliest time of the next log line */
 };
 
 struct token_usage {
 	struct token_limits limits;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects the fields below */
 	struct hash_table *tokens;
 	struct refusals refusals[TOKEN_SHARE_COUNT];
 };
@@ -145,7 +145,7 @@ void token_usage_give(struct token_usage *usage, const char *name, unsigned int 
 	(void)pthread_mutex_unlock(&usage->lock);
 }
 
-/* Takes the refusals that a line is due for. */
+/* Returns and resets the refusals of @share if they are to be logged now. */
 static struct refusals take_refusals(struct token_usage *usage, unsigned int share, uint64_t now_ns)
 {
 	struct refusals *refusals = &usage->refusals[share];
@@ -170,7 +170,7 @@ void token_usage_log(struct token_usage *usage, uint64_t now_ns)
 		if (refusals.count == 0)
 			continue;
 		token_share_format(share, text);
-		log_warn("refused %u requests of tokens at their limit; the latest was of token "
+		log_warn("refused %u requests of tokens at their limit; the latest had token "
 			 "'%s', which may have %" PRIu64 " %s",
 			 refusals.count, refusals.latest.name, usage->limits.max[share], text);
 	}

@@ -2,17 +2,18 @@
 #pragma once
 
 /*
- * What each token takes of the server at the moment, so that whoever has one token leaves room for
- * the others. A share is counted from token_usage_take() to token_usage_give().
+ * Counts the server's resources that each token uses, and enforces a limit per token, so that the
+ * holder of one token cannot use up the resources of the others. An amount is counted from
+ * token_usage_take() to token_usage_give().
  *
- * Refusals are logged by token_usage_log(): at most once a minute for each share, with the name of
- * the token. Thread-safe. Private to this folder.
+ * token_usage_log() logs refusals at most once a minute for each share, with the name of the token.
+ * Thread-safe. Private to this folder.
  */
 
 #include "common/clock.h"
 #include "symbolizer/http/router.h"
 
-/* X(id, what a token has too many of) */
+/* Resources with a limit per token: X(id, description of the amount). */
 /* clang-format off */
 #define TOKEN_SHARES(X)                                                                            \
 	X(REQUESTS, "requests under way (max_requests_per_token)")                                 \
@@ -33,7 +34,7 @@ struct token_limits {
 	uint64_t max[TOKEN_SHARE_COUNT]; /* 0: no bound */
 };
 
-/* "requests in lane 'query'" */
+/* Writes the description of a share, such as "requests in lane 'query'". */
 #define TOKEN_SHARE_TEXT_SIZE 80
 void token_share_format(unsigned int share, char ret_text[TOKEN_SHARE_TEXT_SIZE]);
 
@@ -42,13 +43,16 @@ struct token_usage;
 int token_usage_new(const struct token_limits *limits, struct token_usage **ret_usage);
 struct token_usage *token_usage_free(struct token_usage *usage);
 
-/* false: the token @name would have more of @share than it may have, and nothing was taken. */
+/* Counts @amount of @share for the token @name. Returns false, and counts nothing, if that would
+ * exceed the limit of the token. */
 bool token_usage_take(struct token_usage *usage, const char *name, unsigned int share,
 		      uint64_t amount);
+
+/* Returns an amount that token_usage_take() counted. */
 void token_usage_give(struct token_usage *usage, const char *name, unsigned int share,
 		      uint64_t amount);
 
-/* To be called now and then with the monotonic time. */
+/* Logs refusals. To be called about every second with the monotonic time. */
 void token_usage_log(struct token_usage *usage, uint64_t now_ns);
 
 #include "common/scoped.h"

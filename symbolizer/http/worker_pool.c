@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One list, one lock: a job is a query or a batch, milliseconds each, so that the lock is never the
- * bottleneck. A worker skips the jobs of clients at their bound one by one: a queue of thousands
- * takes less than a millisecond.
+ * One list and one lock: jobs are queries or batches and take milliseconds, so the lock is no
+ * bottleneck. A worker skips the jobs of clients at their limit one by one: this takes less than a
+ * millisecond in a queue of thousands.
  */
 
 #include "symbolizer/http/worker_pool.h"
@@ -14,7 +14,7 @@
 struct worker {
 	struct worker_pool *pool;
 	pthread_t thread;
-	uint64_t client; /* of the job that it runs, or 0; under the pool's lock */
+	uint64_t client; /* of the running job, or 0; protected by the pool's lock */
 };
 
 struct worker_pool {
@@ -23,9 +23,9 @@ struct worker_pool {
 	struct worker_job *first, *last;
 	bool closed;
 	unsigned int n_waiting, max_waiting;
-	unsigned int max_running; /* of one client */
+	unsigned int max_running; /* jobs of one client */
 	unsigned int n_threads;
-	unsigned int n_joined; /* of them */
+	unsigned int n_joined; /* of n_threads */
 	struct worker workers[];
 };
 
@@ -39,7 +39,7 @@ static bool is_at_bound(const struct worker_pool *pool, uint64_t client)
 	return running >= pool->max_running;
 }
 
-/* With the lock held: takes out the first job that may run, or returns NULL. */
+/* With the lock held. Removes and returns the first job that may run, or NULL. */
 static struct worker_job *take_job(struct worker_pool *pool)
 {
 	struct worker_job *previous = NULL, *job;
@@ -63,14 +63,14 @@ static struct worker_job *take_job(struct worker_pool *pool)
 	return job;
 }
 
-/* With the lock held. NULL: the pool is closed, and no job waits. */
+/* With the lock held. Returns NULL if the pool is closed and no job waits. */
 static struct worker_job *wait_for_job(struct worker_pool *pool)
 {
 	struct worker_job *job;
 
 	while (!(job = take_job(pool)) && (pool->first || !pool->closed))
 		(void)pthread_cond_wait(&pool->changed, &pool->lock);
-	/* Others may wait for the last job to be taken. */
+	/* Wakes the workers that wait for the last job to be taken. */
 	if (pool->closed && !pool->first)
 		(void)pthread_cond_broadcast(&pool->changed);
 	return job;
@@ -143,7 +143,8 @@ static void append_job(struct worker_pool *pool, struct worker_job *job)
 		pool->first = job;
 	pool->last = job;
 	pool->n_waiting++;
-	/* At its bound, a job is taken by a worker that finishes one of the same client. */
+	/* If the client is at its limit, a worker takes the job when it has finished another one
+	 * of this client. */
 	if (!is_at_bound(pool, job->client))
 		(void)pthread_cond_signal(&pool->changed);
 }

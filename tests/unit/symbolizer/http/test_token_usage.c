@@ -87,9 +87,8 @@ static void each_limit_is_logged_with_the_token_at_most_once_a_minute(void **sta
 		(void)token_usage_take(*state, "slow", QUERY_LANE, 1);
 	log_at(*state, NSEC_PER_SEC, text);
 	assert_non_null(strstr(
-		text,
-		"refused 2 requests of tokens at their limit; the latest was of token 'many', "
-		"which may have 3 requests under way (max_requests_per_token)"));
+		text, "refused 2 requests of tokens at their limit; the latest had token 'many', "
+		      "which may have 3 requests under way (max_requests_per_token)"));
 	assert_non_null(strstr(text, "token 'slow', which may have 1 requests in lane 'query'"));
 
 	(void)token_usage_take(*state, "many", TOKEN_REQUESTS, 1);
