@@ -106,6 +106,11 @@ URL_HOSTS = re.compile(
 
 HEARTH_HEADER = re.compile(r"X-Hearth(?:-[A-Z][A-Za-z]*)+")
 
+# A file of ours, by its whole path; not generated headers, those of libbpf, and placeholders (NAME.sh).
+NAMED_PATH = re.compile(r"(?<![\w/.$}-])(?:agent|symbolizer|common|bpf|proto|tests|deploy)/[\w/.-]*\.(?:c|h|def|proto|py|sh|js|md)\b")
+NOT_A_PATH = re.compile(r"\.(pb-c|skel)\.h$|^bpf/(bpf|libbpf|btf|bpf_\w+)\.h$|/NAME\.")
+NAMING_SUFFIXES = {".c", ".h", ".def", ".md", ".py", ".sh", ".proto"}
+
 CODE_SUFFIXES = {".c", ".h"}
 
 # clang-format fills code to 100 columns; comments and tables may be as wide as two files side by side allow.
@@ -383,11 +388,24 @@ def check_headers_documented(files, root):
                 yield Finding(path, line_of(text, match.start()), f"docs/http-api.md lacks the header {match.group(1)}")
 
 
+def check_named_paths(path, text, names):
+    """A path of the repository that a document or a comment names must exist: files move, and sentences stay behind."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(r"\s*#\s*include\b", line):
+            continue
+        for match in NAMED_PATH.finditer(line):
+            if match.group(0) not in names and not NOT_A_PATH.search(match.group(0)):
+                yield Finding(path, number, f"names '{match.group(0)}', which does not exist")
+
+
 def check(root, build=None):
     files = tracked_files(root)
+    names = {str(path) for path in files}
     yield from check_top_level(files)
     for path in files:
         yield from check_file(path, root)
+        if path.suffix in NAMING_SUFFIXES and not str(path).startswith("tests/lint/"):
+            yield from check_named_paths(path, (root / path).read_text(errors="replace"), names)
     yield from check_common_tests(files)
     yield from check_headers_documented(files, root)
     if build:

@@ -46,6 +46,8 @@ FAULTS = [
     ({"docs/a.md": "FIX" "ME\n"}, "unfinished"),
     ({"docs/a.md": "fetch http" "://mirror.of.somebody.net/debian\n"}, "names the host 'mirror.of.somebody.net'"),
     ({"docs/a.md": "see /ho" "me/somebody/notes\n"}, "names a path of one machine"),
+    ({"docs/a.md": "read `common/flie.h` first\n"}, "names 'common/flie.h', which does not exist"),
+    ({"common/file.c": C + "/* see symbolizer/store/old.h */\n"}, "names 'symbolizer/store/old.h'"),
     ({"common/file.c": C + "int x; \n"}, "blanks at the end"),
     ({"common/file.c": C + "        int x;\n"}, "indented with blanks"),
     ({"common/file.c": C + "/* " + "x" * 120 + " */\n"}, "longer than 120 columns"),
