@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbolizer/debuginfo/debuginfo_upstream.h"
+#include "symbolizer/debuginfo/upstream/debuginfo_upstream.h"
 #include "symbolizer/http/auth.h"
 #include "symbolizer/http/listen.h"
 

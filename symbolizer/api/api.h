@@ -11,7 +11,7 @@
 
 #include "common/clock.h"
 #include "symbolizer/debuginfo/debuginfo_store.h"
-#include "symbolizer/debuginfo/debuginfo_upstream.h"
+#include "symbolizer/debuginfo/upstream/debuginfo_upstream.h"
 #include "symbolizer/http/route_metrics.h"
 #include "symbolizer/http/router.h"
 #include "symbolizer/ingest/ingest.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/debuginfo/debuginfo_private.h"
-
 /*
- * Every change goes through one function: the lock, the transaction, and what has to be told after
- * it are then the same for all.
+ * Changes of the stored files. All of them use debuginfo_change(), which takes the lock, runs the
+ * transaction, and updates generation and totals after the commit.
  */
+
+#include "symbolizer/debuginfo/debuginfo_private.h"
 
 static void publish_totals(struct debuginfo_store *store, uint64_t generation)
 {
@@ -75,4 +75,38 @@ int debuginfo_remove_unused(struct debuginfo_store *store)
 		r = debuginfo_change(store, remove_one_unused, NULL);
 	while (r > 0);
 	return r;
+}
+
+/* 1 found, 0 none. */
+static int first_file_of(struct sqlite_db *db, const struct executable_id *id, int64_t *ret_file)
+{
+	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
+	int r;
+
+	r = sqlite_query(db, SQL_FILES_OF, &row, SQL_INT(id->kind), SQL_BLOB(id->bytes, id->size));
+	if (r > 0)
+		*ret_file = sqlite3_column_int64(row, 0);
+	return r;
+}
+
+/* 1 files were removed, 0 there was none. */
+static int remove_all_of(struct debuginfo_store *store, void *arg)
+{
+	const struct executable_id *id = arg;
+	bool removed = false;
+	int64_t file;
+	int r;
+
+	while ((r = first_file_of(store->writer, id, &file)) > 0) {
+		r = debuginfo_db_remove_file(store->writer, file);
+		if (r < 0)
+			break;
+		removed = true;
+	}
+	return r < 0 ? r : removed;
+}
+
+int debuginfo_remove(struct debuginfo_store *store, const struct executable_id *id)
+{
+	return debuginfo_change(store, remove_all_of, (void *)id);
 }

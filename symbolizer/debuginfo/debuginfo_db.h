@@ -134,7 +134,7 @@ enum debuginfo_statement {
 /* Connections that read are kept for the next reader: opening one costs more than a section. */
 #define MAX_IDLE_READERS 8
 
-struct debuginfo_upstream;
+struct debuginfo_fetcher;
 
 struct debuginfo_store {
 	char *folder;
@@ -157,14 +157,14 @@ struct debuginfo_store {
 	_Atomic uint64_t stored_bytes;
 	_Atomic uint64_t n_evicted;
 
-	pthread_mutex_t asked_lock;
-	struct hash_table *asked;      /* struct executable_id -> struct asked */
-	uint64_t asked_sweep_after_ns; /* monotonic: @asked is not walked before */
+	pthread_mutex_t requests_lock;
+	struct hash_table *requests;      /* struct executable_id -> struct request */
+	uint64_t requests_sweep_after_ns; /* monotonic: @requests is not walked before */
 
 	pthread_mutex_t session_lock;
-	struct hash_table *sessions_in_use; /* their names */
+	struct hash_table *sessions_in_use; /* set of session names */
 
-	_Atomic(struct debuginfo_upstream *) upstream; /* NULL: none is asked */
+	_Atomic(struct debuginfo_fetcher *) fetcher; /* NULL: no upstream servers */
 };
 
 static inline int64_t first_chunk_id(int64_t content)

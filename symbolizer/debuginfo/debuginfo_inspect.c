@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads headers, notes and at most the bytes of .text. The symbol compiler reads the other section
+ * contents, in a process apart from the server. The most common damage is truncation (a proxy cut
+ * the upload short), so every section with contents must lie within the file.
+ */
+
 #include "symbolizer/debuginfo/debuginfo_inspect.h"
 
 #include <elf.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <xxhash.h>
 
 #include "common/elf/build_id.h"
 #include "common/elf/richness.h"
 #include "common/file.h"
-
-/*
- * Looks at headers, notes and at most the bytes of .text; what the sections hold is for the symbol
- * compiler, which runs apart from the server. Truncation is the common damage (an upload cut short
- * by a proxy), so every section that has contents must lie within the file.
- */
+#include "symbolizer/debuginfo/debuginfo_error.h"
 
 #define TEXT_PIECE_BYTES ((size_t)(256 * KIB))
 
@@ -27,15 +26,7 @@ struct inspection {
 	char *message;
 };
 
-printf_like(2, 3) static int refuse(char *message, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	(void)vsnprintf(message, DEBUGINFO_MESSAGE_SIZE, format, args);
-	va_end(args);
-	return -EBADMSG;
-}
+#define refuse(message, ...) debuginfo_fail((message), -EBADMSG, __VA_ARGS__)
 
 static int check_sections(const struct inspection *in)
 {
@@ -96,7 +87,7 @@ static int check_text_identity(const struct inspection *in)
 	struct executable_id found = {};
 	int r;
 
-	/* A file of debug sections only has no code to compare: its sender is believed. */
+	/* A file with debug sections only has no code to compare: the sender is trusted. */
 	if (!elf_section_has_contents(text))
 		return 0;
 	r = hash_text(in, text, &found);
@@ -105,7 +96,7 @@ static int check_text_identity(const struct inspection *in)
 	return executable_id_equal(&found, in->id) ? 0 : mismatch(in, &found);
 }
 
-/* A Go program linked by a C linker has both notes, and the GNU one comes first. 1 found, 0 not. */
+/* A Go program linked by a C linker has both notes, the GNU one first. 1 found, 0 not. */
 static int go_identity(const struct inspection *in, struct executable_id *ret_id)
 {
 	const struct elf_section *note = elf_file_section(in->elf, ".note.go.buildid");
@@ -171,7 +162,10 @@ int debuginfo_check_first_bytes(const char *source_path, uint64_t offset, struct
 	return 0;
 }
 
-/* An agent is asked for what names functions; code that names none would end the asking. */
+/*
+ * From an agent the store needs function names. If it took code without names, it would never ask
+ * an agent for this identity again.
+ */
 static int check_use(const struct debuginfo_arrival *arrival, const struct debuginfo_entry *entry,
 		     char *message)
 {
@@ -195,13 +189,13 @@ int debuginfo_inspect(const struct debuginfo_arrival *arrival, struct debuginfo_
 	if (r < 0)
 		return r;
 	in.elf = elf;
-	/* A file that is cut short loses its end first, and there stand the section headers. */
+	/* The section headers are at the end of the file, which a truncated file lacks. */
 	if (elf->n_sections == 0)
 		return refuse(ret_message,
 			      "the file has no section headers: stripped of them, or cut short");
 	entry->is_split = elf_file_is_split_dwarf(elf);
 	r = check_sections(&in);
-	/* Split DWARF says nowhere what it belongs to but by ids of its units. */
+	/* Split DWARF names its program nowhere: only the IDs of its units match. */
 	if (r == 0 && !entry->is_split)
 		r = check_identity(&in);
 	if (r < 0)

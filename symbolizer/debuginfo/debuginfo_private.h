@@ -2,98 +2,108 @@
 #pragma once
 
 /*
- * What the files of this folder call of each other, besides the database.
+ * Functions that the files of this folder share, besides the database (debuginfo_db.h).
+ *
+ * Calls go in one direction only:
+ *
+ *   debuginfo_store (open) -> session, upload -> publish -> content, quota, rank, requests
+ *   open, check -> view -> quota -> change -> db;  requests -> find, negative_cache -> db
  */
 
 #include "symbolizer/debuginfo/debuginfo_db.h"
+#include "symbolizer/debuginfo/debuginfo_error.h"
+#include "symbolizer/debuginfo/debuginfo_fetcher.h"
 
-/* ---- debuginfo_change.c: one change of what is stored, in one transaction -------------------- */
+/* ---- debuginfo_change.c: one change of the stored files, in one transaction ------------------ */
 
-/* With a transaction open on the writer. 1 changed: commit; 0 nothing to change, or a negative
- * errno: roll back. */
+/*
+ * Runs with a transaction open on the writer. 1 changed: the caller commits; 0 nothing to change,
+ * or a negative errno: the caller rolls back.
+ */
 typedef int (*debuginfo_change_function)(struct debuginfo_store *store, void *arg);
 
-/* Takes the write lock; a change raises the generation and gives free space back. Returns what the
- * function did. */
+/*
+ * Runs @function in a transaction, under the write lock. A change raises the generation and
+ * returns free space to the file system. Returns the result of @function.
+ */
 int debuginfo_change(struct debuginfo_store *store, debuginfo_change_function function, void *arg);
 
-/* Removes one file. */
 int debuginfo_remove_file(struct debuginfo_store *store, int64_t file);
 
-/* Content that no file has: what failed or was interrupted. */
+/* Removes content that no file row names: leftovers of failed or interrupted uploads. */
 int debuginfo_remove_unused(struct debuginfo_store *store);
 
-/* ---- debuginfo_quota.c ------------------------------------------------------------------------
- */
+/* ---- debuginfo_quota.c ---------------------------------------------------------------------- */
 
-/* Makes room after @file has come. -EDQUOT when it had to go itself. */
+/* Evicts files after @file was stored. -EDQUOT: @file itself was evicted. */
 int debuginfo_enforce_quota(struct debuginfo_store *store, int64_t file,
 			    enum debuginfo_origin origin);
 
-/* Whether @size more stored bytes of @origin can be had at all. 0, or -EDQUOT. */
+/* Whether eviction can make room for @size more stored bytes of @origin. 0, or -EDQUOT. */
 int debuginfo_quota_allows(struct debuginfo_store *store, enum debuginfo_origin origin,
 			   uint64_t size);
 
+/* Pinned content is being read, and is not evicted. */
 void debuginfo_pin(struct debuginfo_store *store, int64_t content);
 void debuginfo_unpin(struct debuginfo_store *store, int64_t content);
 
-/* ---- debuginfo_rank.c: which files of an identity are worth keeping ---------------------------
- */
+/* ---- debuginfo_rank.c: which files of an identity to keep ------------------------------------ */
 
-/* The file is the best of @kind, or richer than what a better origin has: no other one is at least
- * as good in both. */
 bool debuginfo_is_of_kind(const struct debuginfo_entry *entry, enum debuginfo_kind kind);
+
+/*
+ * Whether @entry is the best file of some kind, or richer than the file of a better origin: none of
+ * the others is at least as good in both respects.
+ */
 bool debuginfo_is_needed(const struct debuginfo_entry *entry, const struct debuginfo_entry *others,
 			 size_t n_others);
 
-/* ---- debuginfo_view.c: reading a stored file, whole or in parts -------------------------------
- */
+/* ---- debuginfo_view.c: reads a stored file, whole or in parts -------------------------------- */
 
 struct debuginfo_view {
 	struct debuginfo_store *store;
-	struct sqlite_db *db; /* in a read transaction: what is removed meanwhile is still here */
+	struct sqlite_db *db; /* in a read transaction, which still sees files removed meanwhile */
 	struct stored_file file;
-	int fd;           /* what was read stands at its place; the rest are holes */
-	uint8_t *present; /* a byte per chunk */
+	int fd;           /* has the bytes read so far, at their offsets; the rest are holes */
+	uint8_t *present; /* [n_chunks], 1: the chunk is in fd */
 	uint64_t n_chunks;
-	bool in_memory; /* the descriptor */
+	bool in_memory; /* fd is a memfd */
 	bool damaged;
 	struct bytes plain;
 };
 
-/* The best file of @key. 1 found, 0 none. Release in any case. */
+/* Opens the best file of @key. 1 found, 0 none. The caller releases the view in any case. */
 int debuginfo_view_open(struct debuginfo_store *store, const struct debuginfo_key *key,
 			struct debuginfo_view *view);
 int debuginfo_view_open_id(struct debuginfo_store *store, int64_t file,
 			   struct debuginfo_view *view);
 
-/* Sees to it that these bytes are in view->fd. -ERANGE beyond the end; -EIO damaged. */
+/* Expands these bytes into view->fd. -ERANGE beyond the end of the file; -EIO: it is damaged. */
 int debuginfo_view_read(struct debuginfo_view *view, uint64_t offset, uint64_t size);
 
-/* All of it, compared with the hash of the whole. */
+/* Expands all bytes, and compares the hash of the whole file. */
 int debuginfo_view_read_all(struct debuginfo_view *view);
 
-/* The compressed frames into @fd, one after another. */
+/* Writes the compressed frames to @fd, one after another. */
 int debuginfo_view_copy_frames(struct debuginfo_view *view, int fd);
 
-/* Headers and section names are in view->fd afterwards, so that elf_file_open() can read them. */
+/* Expands the headers and the section names, so that elf_file_open() can read view->fd. */
 int debuginfo_view_read_headers(struct debuginfo_view *view);
 
-/* The descriptor is the caller's from now on, at offset 0. */
+/* The caller owns the returned descriptor, which is at offset 0. */
 int debuginfo_view_take_fd(struct debuginfo_view *view);
 
-/* Removes the file when it was found to be damaged. */
+/* Also removes the file from the store if the view found it damaged. */
 void debuginfo_view_release(struct debuginfo_view *view);
 
-/* A file that nobody else can see and that goes away with its descriptor; in memory when small. */
+/* A file without a name, which ends with its descriptor: a memfd if it is small. */
 int debuginfo_open_unlinked(const char *folder, uint64_t size_bytes);
 
-/* ---- debuginfo_content.c: content on its way into the database --------------------------------
- */
+/* ---- debuginfo_content.c: writes content into the database ----------------------------------- */
 
 struct new_content {
-	int64_t id;  /* 0: there is none, or it is published and no longer ours to remove */
-	bool shared; /* it was there already */
+	int64_t id;  /* 0: none, or the caller must not remove it */
+	bool shared; /* equal content was already stored */
 	uint64_t size;
 	uint64_t stored_bytes;
 	uint8_t sha256[DEBUGINFO_SHA256_BYTES];
@@ -102,36 +112,40 @@ struct new_content {
 
 int debuginfo_sha256_of_fd(int fd, uint64_t size, uint8_t ret_sha256[DEBUGINFO_SHA256_BYTES]);
 
-/* Stores the @size bytes of @fd, incomplete until content_publish(); finds equal content. */
+/*
+ * Stores the @size bytes of @fd, or finds equal content. New content is incomplete until
+ * debuginfo_content_publish().
+ */
 int debuginfo_content_store(struct debuginfo_store *store, int fd, uint64_t size,
 			    struct new_content *ret_content);
 
-/* In a transaction on the writer, right before a file row names it. */
+/* Runs in a transaction on the writer, right before the caller adds the file row. */
 int debuginfo_content_publish(struct debuginfo_store *store, struct new_content *content);
 
-/* Of a failure. What cannot be removed now is, when the store is opened again. */
+/* Removes the content after a failure. If that fails too, the next opening removes it. */
 void debuginfo_content_forget(struct debuginfo_store *store, struct new_content *content);
 
-/* ---- others ------------------------------------------------------------------------------------
- */
+/* ---- debuginfo_requests.c ------------------------------------------------------------------- */
 
-int debuginfo_asked_new(struct hash_table **ret_asked);
+int debuginfo_requests_new(struct hash_table **ret_requests);
 
-/* Remembers that what was sent as @id was of no use. */
+/* Records that a file sent as @id was refused: no agent is asked for @id for an hour. */
 void debuginfo_refused(struct debuginfo_store *store, const struct executable_id *id);
 
-/* A file of DEBUGINFO_FROM_USER is there: a better one may be asked for at once. */
+/* The store has a file of DEBUGINFO_FROM_USER now: agents may be asked for a better one at once. */
 void debuginfo_came_from_user(struct debuginfo_store *store, const struct executable_id *id);
 
-/* Uploads in pieces that nobody went on with for a day, and their files. */
+/* ---- others --------------------------------------------------------------------------------- */
+
+/* The number of failed attempts for @key, and when the next is due. 1 found, 0 no attempt failed. */
+int negative_cache_read(struct debuginfo_store *store, const struct debuginfo_key *key,
+			uint32_t *ret_failures, uint64_t *ret_again_wall_ns);
+
+/* Removes uploads in pieces that got no piece for a day, and their files. */
 int debuginfo_sessions_sweep(struct debuginfo_store *store);
 
-/* The rows of format 1 do not say whether they have code. */
+/* Sets the column "code" of rows of format 1, which lack it. */
 void debuginfo_complete_format_1(struct debuginfo_store *store);
-
-/* For messages to clients. */
-printf_like(3, 4) int debuginfo_fail(char *message, int error, const char *format, ...);
-int debuginfo_fail_errno(char *message, int error, const char *what);
 
 static inline void debuginfo_view_releasep(struct debuginfo_view *view)
 {

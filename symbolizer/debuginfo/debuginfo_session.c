@@ -8,6 +8,7 @@
 
 #include "common/file.h"
 #include "common/log.h"
+#include "symbolizer/debuginfo/debuginfo_inspect.h"
 #include "symbolizer/debuginfo/debuginfo_private.h"
 #include "symbolizer/debuginfo/debuginfo_publish.h"
 

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens and frees the store. One connection writes and one serves short lookups, each behind its
+ * lock. A view, which reads for as long as its file is large, has a connection to itself
+ * (debuginfo_view.c).
+ */
+
 #include "symbolizer/debuginfo/debuginfo_store.h"
 
 #include <dirent.h>
@@ -6,18 +12,11 @@
 #include <stdio.h>
 #include <sys/file.h>
 
-#include "common/elf/richness.h"
 #include "common/file.h"
 #include "common/log.h"
-#include "common/vec.h"
 #include "symbolizer/debuginfo/debuginfo_private.h"
 
-/*
- * One connection writes and one answers short questions, each behind its own lock; what takes as
- * long as a file is large has connections of its own (debuginfo_view.c).
- */
-
-/* Files being read at a time; callers bound it to far less. */
+/* Files that are read at the same time. Callers bound the number to far less. */
 #define MAX_PINS 4096
 
 #define MAX_SESSIONS_IN_USE 4096
@@ -72,9 +71,9 @@ static int make_tables(struct debuginfo_store *store)
 	(void)pthread_mutex_init(&store->write_lock, NULL);
 	(void)pthread_mutex_init(&store->read_lock, NULL);
 	(void)pthread_mutex_init(&store->idle_lock, NULL);
-	(void)pthread_mutex_init(&store->asked_lock, NULL);
+	(void)pthread_mutex_init(&store->requests_lock, NULL);
 	(void)pthread_mutex_init(&store->session_lock, NULL);
-	r = debuginfo_asked_new(&store->asked);
+	r = debuginfo_requests_new(&store->requests);
 	if (r == 0)
 		r = hash_table_new(sizeof(int64_t), sizeof(unsigned int), MAX_PINS, &store->pins);
 	if (r == 0)
@@ -99,7 +98,9 @@ static int open_database(struct debuginfo_store *store)
 	return r < 0 ? r : load_numbers(store);
 }
 
-/* They take space, no more: where they cannot be removed (a full disk), the next start tries again.
+/*
+ * Leftovers of interrupted uploads only take space. If they cannot be removed (the disk is full),
+ * the next start tries again.
  */
 static void tidy_up(struct debuginfo_store *store)
 {
@@ -110,8 +111,8 @@ static void tidy_up(struct debuginfo_store *store)
 		r = debuginfo_sessions_sweep(store);
 	if (r < 0)
 		log_warn_errno(r,
-			       "cannot remove what interrupted uploads left in '%s/debuginfo.db', "
-			       "ignoring: %m",
+			       "cannot remove leftovers of interrupted uploads from "
+			       "'%s/debuginfo.db', ignoring: %m",
 			       store->folder);
 	debuginfo_complete_format_1(store);
 }
@@ -147,13 +148,13 @@ struct debuginfo_store *debuginfo_store_free(struct debuginfo_store *store)
 		(void)sqlite_db_free(store->idle[i]);
 	(void)sqlite_db_free(store->reader);
 	(void)sqlite_db_free(store->writer);
-	(void)hash_table_free(store->asked);
+	(void)hash_table_free(store->requests);
 	(void)hash_table_free(store->pins);
 	(void)hash_table_free(store->sessions_in_use);
 	(void)pthread_mutex_destroy(&store->write_lock);
 	(void)pthread_mutex_destroy(&store->read_lock);
 	(void)pthread_mutex_destroy(&store->idle_lock);
-	(void)pthread_mutex_destroy(&store->asked_lock);
+	(void)pthread_mutex_destroy(&store->requests_lock);
 	(void)pthread_mutex_destroy(&store->session_lock);
 	scoped_close(&store->lock_fd);
 	free(store->folder);
@@ -161,125 +162,12 @@ struct debuginfo_store *debuginfo_store_free(struct debuginfo_store *store)
 	return NULL;
 }
 
-int debuginfo_find_kind(struct debuginfo_store *store, const struct debuginfo_key *key,
-			struct debuginfo_entry *ret_entry)
+void debuginfo_set_fetcher(struct debuginfo_store *store, struct debuginfo_fetcher *fetcher)
 {
-	struct stored_file file;
-	int r;
-
-	(void)pthread_mutex_lock(&store->read_lock);
-	r = debuginfo_db_best(store->reader, key, &file);
-	(void)pthread_mutex_unlock(&store->read_lock);
-	if (r > 0)
-		*ret_entry = file.entry;
-	return r;
+	atomic_store(&store->fetcher, fetcher);
 }
 
-int debuginfo_find(struct debuginfo_store *store, const struct executable_id *id,
-		   struct debuginfo_entry *ret_entry)
+const struct clock *debuginfo_clock(const struct debuginfo_store *store)
 {
-	const struct debuginfo_key key = { .id = *id, .kind = DEBUGINFO_KIND_NAMES, .path = "" };
-
-	return debuginfo_find_kind(store, &key, ret_entry);
-}
-
-VEC_DEFINE(entries, struct debuginfo_entry);
-
-/* @id NULL: of all. */
-static int collect(struct sqlite_db *db, enum debuginfo_statement statement,
-		   const struct executable_id *id, struct entries *entries)
-{
-	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
-	int r;
-
-	if (id)
-		r = sqlite_query(db, statement, &row, SQL_INT(id->kind),
-				 SQL_BLOB(id->bytes, id->size));
-	else
-		r = sqlite_query(db, statement, &row);
-	while (r > 0) {
-		struct stored_file file;
-
-		r = debuginfo_db_row(row, &file);
-		/* The column that has the content of a file has the number of all sources. */
-		if (file.entry.is_source)
-			file.entry.n_files = (uint32_t)file.content;
-		if (r == 0)
-			r = vec_push(entries, file.entry);
-		if (r == 0)
-			r = sqlite_step(db, row);
-	}
-	return r;
-}
-
-static int list(struct debuginfo_store *store, const struct executable_id *id, struct arena *arena,
-		struct debuginfo_entry **ret_entries, size_t *ret_count)
-{
-	struct entries entries = {};
-	int r;
-
-	(void)pthread_mutex_lock(&store->read_lock);
-	r = collect(store->reader, id ? SQL_ELVES_OF : SQL_ELVES_ALL, id, &entries);
-	if (r == 0)
-		r = collect(store->reader, id ? SQL_SOURCES_OF : SQL_SOURCES_ALL, id, &entries);
-	(void)pthread_mutex_unlock(&store->read_lock);
-	if (r == 0) {
-		*ret_entries =
-			arena_copy(arena, entries.items, entries.count * sizeof(*entries.items));
-		*ret_count = entries.count;
-		r = *ret_entries ? 0 : -ENOMEM;
-	}
-	vec_release(&entries);
-	return r;
-}
-
-int debuginfo_list(struct debuginfo_store *store, struct arena *arena,
-		   struct debuginfo_entry **ret_entries, size_t *ret_count)
-{
-	return list(store, NULL, arena, ret_entries, ret_count);
-}
-
-int debuginfo_list_of(struct debuginfo_store *store, const struct executable_id *id,
-		      struct arena *arena, struct debuginfo_entry **ret_entries, size_t *ret_count)
-{
-	return list(store, id, arena, ret_entries, ret_count);
-}
-
-/* 1 found, 0 none. */
-static int first_file_of(struct sqlite_db *db, const struct executable_id *id, int64_t *ret_file)
-{
-	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
-	int r;
-
-	r = sqlite_query(db, SQL_FILES_OF, &row, SQL_INT(id->kind), SQL_BLOB(id->bytes, id->size));
-	if (r > 0)
-		*ret_file = sqlite3_column_int64(row, 0);
-	return r;
-}
-
-/* 1 something was removed, 0 nothing was there. */
-static int remove_all_of(struct debuginfo_store *store, void *arg)
-{
-	const struct executable_id *id = arg;
-	bool removed = false;
-	int64_t file;
-	int r;
-
-	while ((r = first_file_of(store->writer, id, &file)) > 0) {
-		r = debuginfo_db_remove_file(store->writer, file);
-		if (r < 0)
-			break;
-		removed = true;
-	}
-	return r < 0 ? r : removed;
-}
-
-int debuginfo_remove(struct debuginfo_store *store, const struct executable_id *id)
-{
-	return debuginfo_change(store, remove_all_of, (void *)id);
-}
-
-uint64_t debuginfo_generation(struct debuginfo_store *store)
-{
-	return atomic_load(&store->generation);
+	return store->clock;
 }

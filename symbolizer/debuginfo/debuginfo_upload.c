@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One upload. Its bytes are appended to a temporary file, and debuginfo_publish() checks and stores
+ * the file.
+ */
+
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -11,35 +15,12 @@
 #include "symbolizer/debuginfo/debuginfo_private.h"
 #include "symbolizer/debuginfo/debuginfo_publish.h"
 
-/*
- * An upload on its way in. The bytes gather in a temporary file; only what passed the checks is
- * published (debuginfo_publish.h).
- */
-
 struct debuginfo_upload {
 	struct debuginfo_arrival arrival;
 	struct debuginfo_store *store;
-	char *path; /* of the temporary file; NULL: of somebody else */
+	char *path; /* of the temporary file */
 	char source_path[DEBUGINFO_MAX_PATH];
 };
-
-int debuginfo_fail(char *message, int error, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	(void)vsnprintf(message, DEBUGINFO_MESSAGE_SIZE, format, args);
-	va_end(args);
-	return error;
-}
-
-int debuginfo_fail_errno(char *message, int error, const char *what)
-{
-	char text[128];
-
-	return debuginfo_fail(message, error, "%s: %s", what,
-			      strerror_r(-error, text, sizeof(text)));
-}
 
 int debuginfo_upload_begin(struct debuginfo_store *store, const struct executable_id *id,
 			   enum debuginfo_origin origin, struct debuginfo_upload **ret_upload,

@@ -54,6 +54,7 @@ MAY_INCLUDE = {
     "symbolizer/store/sqlite": ["symbolizer/store", "symbolizer/sqlite", "common"],
     "symbolizer/flame": ["common"],
     "symbolizer/debuginfo": ["symbolizer/sqlite", "common"],
+    "symbolizer/debuginfo/upstream": ["symbolizer/debuginfo", "common"],
     "symbolizer/symbols/table": ["common"],
     "symbolizer/symbols/elf": ["symbolizer/symbols/table", "symbolizer/symbols/symbol_limits.h", "common"],
     "symbolizer/symbols/dwarf": ["symbolizer/symbols/elf", "symbolizer/symbols/table",

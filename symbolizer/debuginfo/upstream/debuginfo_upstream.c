@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/debuginfo/debuginfo_upstream.h"
+/*
+ * A table of jobs, a queue, and a few threads. The table joins requests for the same file in one
+ * job. Jobs that a client waits for are first in the queue. A waiting client looks up its job in
+ * the table: the download has ended when the job is gone.
+ */
+
+#include "symbolizer/debuginfo/upstream/debuginfo_upstream.h"
 
 #include <curl/curl.h>
 #include <gnutls/crypto.h>
@@ -7,33 +13,25 @@
 #include <stdio.h>
 #include <sys/queue.h>
 
-#include "common/backoff.h"
-#include "common/file.h"
+#include "common/hash_table.h"
 #include "common/log.h"
-#include "symbolizer/debuginfo/debuginfo_private.h"
-#include "symbolizer/debuginfo/upstream_private.h"
+#include "symbolizer/debuginfo/debuginfo_error.h"
+#include "symbolizer/debuginfo/debuginfo_fetcher.h"
+#include "symbolizer/debuginfo/upstream/upstream_transfer.h"
 
-/*
- * A table of what is wanted, which is also what makes one transfer of many wishes, a queue in which
- * clients that wait come first, and a few threads. Whoever waits looks at the table: what is no
- * longer in it is decided.
- */
-
-/* Files at a time: the other side is one server, and each may have gigabytes. */
+/* Downloads at a time: there are few servers, and a file may have gigabytes. */
 #define N_THREADS 3
 
-/* Wishes beyond that are forgotten; whoever wished will wish again. */
+/* Further requests are dropped: their callers repeat them. */
 #define MAX_JOBS 4096
 
-#define MAX_SERVERS 16
+/* Our name in Via and X-Forwarded-For, which is random for every start. */
+#define NAME_SIZE sizeof("hearth-0123456789abcdef")
 
-/* A server that could not be asked is left alone for so long, growing. */
-#define REST_FIRST_NS (5 * NSEC_PER_SEC)
-#define REST_MAX_NS   (600 * NSEC_PER_SEC)
+/* Most servers that a request may have passed, as in elfutils' debuginfod. */
+#define MAX_HOPS 8
 
-#define MAX_TOKEN_BYTES 4096
-
-/* Zeroed before it is filled: it is compared byte by byte. */
+/* Zeroed before it is filled, because the table compares keys byte by byte. */
 struct job_key {
 	struct executable_id id;
 	uint8_t kind;
@@ -49,117 +47,24 @@ struct job {
 	bool queued;
 };
 
-struct resting_server {
-	struct upstream_server server;
-	struct backoff backoff;
-	uint64_t not_before_ns; /* monotonic */
-};
-
 struct debuginfo_upstream {
+	struct debuginfo_fetcher fetcher; /* first: the store calls it by this address */
 	struct debuginfo_store *store;
+	const struct clock *clock;
 	struct transfer_settings settings;
-	char name[UPSTREAM_NAME_SIZE];
+	char name[NAME_SIZE];
 
 	pthread_mutex_t lock;
-	pthread_cond_t changed;  /* a job came or went */
+	pthread_cond_t changed;  /* a job was added or removed */
 	struct hash_table *jobs; /* struct job_key -> struct job * */
 	TAILQ_HEAD(job_queue, job) queue;
-	struct resting_server servers[MAX_SERVERS];
-	unsigned int n_servers;
+	struct upstream_servers servers;
 
 	atomic_bool stopping;
 	pthread_t threads[N_THREADS];
 	unsigned int n_threads;
 	_Atomic uint64_t n_fetched, n_missing, n_refused, n_failed, bytes;
 };
-
-int debuginfo_upstream_check_url(const char *url, size_t length,
-				 char ret_message[DEBUGINFO_MESSAGE_SIZE])
-{
-	static const char *const schemes[] = { "http://", "https://" };
-
-	length = MIN(length, strcspn(url, " "));
-	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
-		size_t prefix = strlen(schemes[i]);
-
-		if (length > prefix && strncmp(url, schemes[i], prefix) == 0 &&
-		    !memchr(url, '"', length) && url[prefix] != '/')
-			return 0;
-	}
-	return debuginfo_fail(ret_message, -EINVAL,
-			      "'%.*s' is no address of a debuginfod server; it looks like "
-			      "http://HOST:8002, with a file that has a token after a blank if it "
-			      "wants one",
-			      (int)MIN(length, (size_t)100), url);
-}
-
-static int read_token(const char *path, char **ret_authorization, char *message)
-{
-	scoped(bytes_release) struct bytes token = BYTES_INIT(MAX_TOKEN_BYTES);
-	int r;
-
-	r = file_read(path, &token);
-	while (r == 0 && token.size > 0 && strchr(" \t\r\n", token.data[token.size - 1]))
-		token.size--;
-	if (r == 0 &&
-	    (token.size == 0 || memchr(token.data, '\n', token.size) ||
-	     memchr(token.data, '\r', token.size) || memchr(token.data, '\0', token.size)))
-		r = -EINVAL;
-	if (r < 0)
-		return debuginfo_fail_errno(message, r,
-					    "cannot read the token file of an upstream server");
-	return asprintf(ret_authorization, "Authorization: Bearer %.*s", (int)token.size,
-			(const char *)token.data) < 0
-		       ? -ENOMEM
-		       : 0;
-}
-
-/* "URL" or "URL TOKEN_FILE". */
-static int add_server(struct debuginfo_upstream *upstream, const char *text, size_t length,
-		      char *message)
-{
-	struct resting_server *place = &upstream->servers[upstream->n_servers];
-	size_t url_length = MIN(length, strcspn(text, " "));
-	int r;
-
-	if (upstream->n_servers == MAX_SERVERS)
-		return debuginfo_fail(message, -EINVAL, "more than %d upstream servers",
-				      MAX_SERVERS);
-	r = debuginfo_upstream_check_url(text, length, message);
-	if (r < 0)
-		return r;
-	if (url_length < length) {
-		scoped_free char *path = strndup(text + url_length + 1, length - url_length - 1);
-
-		r = path ? read_token(path, &place->server.authorization, message) : -ENOMEM;
-		if (r < 0)
-			return r;
-	}
-	while (url_length > 0 && text[url_length - 1] == '/')
-		url_length--;
-	place->server.url = strndup(text, url_length);
-	if (!place->server.url)
-		return -ENOMEM;
-	backoff_init(&place->backoff, REST_FIRST_NS, REST_MAX_NS, hash_seed() | 1);
-	upstream->n_servers++;
-	return 0;
-}
-
-static int add_servers(struct debuginfo_upstream *upstream, const char *list, char *message)
-{
-	while (*list) {
-		size_t length = strcspn(list, "\n");
-		int r = add_server(upstream, list, length, message);
-
-		if (r < 0)
-			return r;
-		list += length;
-		list += *list == '\n';
-	}
-	return 0;
-}
-
-/* ---- who is asked for what ------------------------------------------------------------------ */
 
 static struct job_key job_key_of(const struct debuginfo_key *key)
 {
@@ -198,21 +103,20 @@ static unsigned int count_hops(const char *header)
 	return hops;
 }
 
-/* We were asked before on the way of this request, or it has come far enough. */
-static bool goes_in_circles(const struct debuginfo_upstream *upstream,
-			    const struct debuginfo_hops *hops)
+/* The request has passed this server before, or has passed too many. */
+static bool is_loop(const struct debuginfo_upstream *upstream, const struct debuginfo_hops *hops)
 {
 	const char *const headers[] = { hops->via, hops->forwarded_for };
 
 	for (size_t i = 0; i < ARRAY_SIZE(headers); i++)
-		if (headers[i] && (strstr(headers[i], upstream->name) ||
-				   count_hops(headers[i]) >= UPSTREAM_MAX_HOPS ||
-				   strlen(headers[i]) + 64 > UPSTREAM_HOPS_SIZE))
+		if (headers[i] &&
+		    (strstr(headers[i], upstream->name) || count_hops(headers[i]) >= MAX_HOPS ||
+		     strlen(headers[i]) + 64 > UPSTREAM_HOPS_SIZE))
 			return true;
 	return false;
 }
 
-/* What came, and ourselves. */
+/* The header's value as received, with our name appended. */
 static void write_hops(char text[UPSTREAM_HOPS_SIZE], const char *before, const char *prefix,
 		       const char *name)
 {
@@ -224,25 +128,25 @@ static int add_job(struct debuginfo_upstream *upstream, const struct debuginfo_k
 		   const struct debuginfo_hops *hops)
 {
 	struct job *job = calloc(1, sizeof(*job));
-	void *place = NULL;
+	void *slot = NULL;
 	int r = -ENOMEM;
 
 	if (job)
 		job->path = strdup(key->path);
 	if (job && job->path) {
 		job->key = job_key_of(key);
-		r = hash_table_insert(upstream->jobs, &job->key, &place);
+		r = hash_table_insert(upstream->jobs, &job->key, &slot);
 	}
 	if (r < 0) {
 		if (job)
 			(void)job_free(job);
 		return r;
 	}
-	*(struct job **)place = job;
+	*(struct job **)slot = job;
 	write_hops(job->via, hops ? hops->via : NULL, "1.1 ", upstream->name);
 	write_hops(job->forwarded_for, hops ? hops->forwarded_for : NULL, "_", upstream->name);
 	job->queued = true;
-	/* A client waits; what agents ran may come later. */
+	/* With hops, a client waits. Executables that agents run can wait. */
 	if (hops)
 		TAILQ_INSERT_HEAD(&upstream->queue, job, queue);
 	else
@@ -251,7 +155,7 @@ static int add_job(struct debuginfo_upstream *upstream, const struct debuginfo_k
 	return 0;
 }
 
-static void hurry(struct debuginfo_upstream *upstream, struct job *job)
+static void move_to_front(struct debuginfo_upstream *upstream, struct job *job)
 {
 	if (!job->queued)
 		return;
@@ -259,12 +163,12 @@ static void hurry(struct debuginfo_upstream *upstream, struct job *job)
 	TAILQ_INSERT_HEAD(&upstream->queue, job, queue);
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static struct job *find_job(const struct debuginfo_upstream *upstream, const struct job_key *key)
 {
-	struct job **place = hash_table_find(upstream->jobs, key);
+	struct job **slot = hash_table_find(upstream->jobs, key);
 
-	return place ? *place : NULL;
+	return slot ? *slot : NULL;
 }
 
 enum debuginfo_upstream_answer debuginfo_upstream_want(struct debuginfo_upstream *upstream,
@@ -277,15 +181,15 @@ enum debuginfo_upstream_answer debuginfo_upstream_want(struct debuginfo_upstream
 	int r = 0;
 
 	wanted.kind = (enum debuginfo_kind)job_key.kind;
-	/* Other identities are our own invention. */
+	/* Other servers know GNU build-IDs only. */
 	if (key->id.kind != EXECUTABLE_ID_GNU || atomic_load(&upstream->stopping) ||
-	    (hops && goes_in_circles(upstream, hops)) ||
-	    upstream_is_missing(upstream->store, &wanted) != 0)
+	    (hops && is_loop(upstream, hops)) ||
+	    negative_cache_contains(upstream->store, &wanted) != 0)
 		return UPSTREAM_HAS_NOTHING;
 	(void)pthread_mutex_lock(&upstream->lock);
 	job = find_job(upstream, &job_key);
 	if (job && hops)
-		hurry(upstream, job);
+		move_to_front(upstream, job);
 	else if (!job)
 		r = add_job(upstream, &wanted, hops);
 	(void)pthread_mutex_unlock(&upstream->lock);
@@ -317,31 +221,7 @@ void debuginfo_upstream_wait(struct debuginfo_upstream *upstream, const struct d
 	(void)pthread_mutex_unlock(&upstream->lock);
 }
 
-/* ---- the threads ---------------------------------------------------------------------------- */
-
-static bool may_be_asked(struct debuginfo_upstream *upstream, unsigned int server)
-{
-	uint64_t now = clock_monotonic_ns(upstream->store->clock);
-	bool may;
-
-	(void)pthread_mutex_lock(&upstream->lock);
-	may = upstream->servers[server].not_before_ns <= now;
-	(void)pthread_mutex_unlock(&upstream->lock);
-	return may;
-}
-
-static void note_health(struct debuginfo_upstream *upstream, unsigned int number, bool failed)
-{
-	uint64_t now = clock_monotonic_ns(upstream->store->clock);
-	struct resting_server *server = &upstream->servers[number];
-
-	(void)pthread_mutex_lock(&upstream->lock);
-	if (failed)
-		server->not_before_ns = now + backoff_failed(&server->backoff);
-	else
-		backoff_succeeded(&server->backoff);
-	(void)pthread_mutex_unlock(&upstream->lock);
-}
+/* ---- threads -------------------------------------------------------------------------------- */
 
 static enum transfer_outcome ask_servers(struct debuginfo_upstream *upstream,
 					 struct transfer *transfer, const struct job *job)
@@ -355,14 +235,17 @@ static enum transfer_outcome ask_servers(struct debuginfo_upstream *upstream,
 	};
 	enum transfer_outcome worst = TRANSFER_MISSING;
 
-	for (unsigned int i = 0; i < upstream->n_servers; i++) {
+	for (unsigned int i = 0; i < upstream->servers.count; i++) {
 		enum transfer_outcome outcome = TRANSFER_FAILED;
 		uint64_t bytes = 0;
 
-		if (may_be_asked(upstream, i)) {
-			outcome = transfer_run(transfer, &upstream->servers[i].server, &wanted,
+		if (upstream_server_is_due(&upstream->servers, i,
+					   clock_monotonic_ns(upstream->clock))) {
+			outcome = transfer_run(transfer, &upstream->servers.items[i], &wanted,
 					       &bytes);
-			note_health(upstream, i, outcome == TRANSFER_FAILED);
+			upstream_server_asked(&upstream->servers, i,
+					      clock_monotonic_ns(upstream->clock),
+					      outcome == TRANSFER_FAILED);
 			atomic_fetch_add(&upstream->bytes, bytes);
 		}
 		if (outcome == TRANSFER_STORED)
@@ -385,11 +268,11 @@ static void work_on(struct debuginfo_upstream *upstream, struct transfer *transf
 	enum transfer_outcome outcome = ask_servers(upstream, transfer, job);
 
 	if (outcome != TRANSFER_STORED && !atomic_load(&upstream->stopping))
-		upstream_note_missing(upstream->store, &key, outcome == TRANSFER_FAILED);
+		negative_cache_add(upstream->store, &key, outcome == TRANSFER_FAILED);
 	atomic_fetch_add(counters[outcome], 1);
 }
 
-/* The next one, or NULL at the end. */
+/* Waits for a job. NULL: upstream is stopping. */
 static struct job *take_job(struct debuginfo_upstream *upstream)
 {
 	struct job *job = NULL;
@@ -416,7 +299,8 @@ static void *run(void *arg)
 
 	r = transfer_new(&upstream->settings, &transfer);
 	if (r < 0) {
-		log_error_errno(r, "cannot fetch from upstream servers: %m");
+		log_error_errno(
+			r, "cannot set up libcurl, nothing is fetched from upstream servers: %m");
 		return NULL;
 	}
 	while ((job = take_job(upstream))) {
@@ -468,6 +352,12 @@ static int start_threads(struct debuginfo_upstream *upstream)
 	return 0;
 }
 
+/* The store requests a file for which no client waits. */
+static void fetch(struct debuginfo_fetcher *fetcher, const struct debuginfo_key *key)
+{
+	(void)debuginfo_upstream_want((struct debuginfo_upstream *)fetcher, key, NULL);
+}
+
 int debuginfo_upstream_new(struct debuginfo_store *store,
 			   const struct debuginfo_upstream_options *options,
 			   struct debuginfo_upstream **ret_upstream,
@@ -480,7 +370,9 @@ int debuginfo_upstream_new(struct debuginfo_store *store,
 	ret_message[0] = '\0';
 	if (!upstream)
 		return debuginfo_fail_errno(ret_message, -ENOMEM, "cannot ask upstream servers");
+	upstream->fetcher.fetch = fetch;
 	upstream->store = store;
+	upstream->clock = debuginfo_clock(store);
 	upstream->settings = (struct transfer_settings){
 		.store = store,
 		.timeout_ns = options->timeout_ns,
@@ -489,14 +381,14 @@ int debuginfo_upstream_new(struct debuginfo_store *store,
 	};
 	r = prepare(upstream);
 	if (r == 0)
-		r = add_servers(upstream, options->urls, ret_message);
+		r = upstream_servers_init(&upstream->servers, options->urls, ret_message);
 	if (r == 0)
 		r = start_threads(upstream);
 	if (r < 0)
 		return ret_message[0] ? r
 				      : debuginfo_fail_errno(ret_message, r,
 							     "cannot ask upstream servers");
-	atomic_store(&store->upstream, upstream);
+	debuginfo_set_fetcher(store, &upstream->fetcher);
 	*ret_upstream = take_ptr(upstream);
 	return 0;
 }
@@ -505,7 +397,7 @@ void debuginfo_upstream_stop(struct debuginfo_upstream *upstream)
 {
 	if (!upstream || atomic_exchange(&upstream->stopping, true))
 		return;
-	atomic_store(&upstream->store->upstream, NULL);
+	debuginfo_set_fetcher(upstream->store, NULL);
 	(void)pthread_mutex_lock(&upstream->lock);
 	(void)pthread_cond_broadcast(&upstream->changed);
 	(void)pthread_mutex_unlock(&upstream->lock);
@@ -517,18 +409,15 @@ void debuginfo_upstream_stop(struct debuginfo_upstream *upstream)
 struct debuginfo_upstream *debuginfo_upstream_free(struct debuginfo_upstream *upstream)
 {
 	size_t cursor = 0;
-	void *place;
+	void *slot;
 
 	if (!upstream)
 		return NULL;
 	debuginfo_upstream_stop(upstream);
-	while (upstream->jobs && hash_table_next(upstream->jobs, &cursor, NULL, &place))
-		(void)job_free(*(struct job **)place);
+	while (upstream->jobs && hash_table_next(upstream->jobs, &cursor, NULL, &slot))
+		(void)job_free(*(struct job **)slot);
 	(void)hash_table_free(upstream->jobs);
-	for (unsigned int i = 0; i < upstream->n_servers; i++) {
-		free(upstream->servers[i].server.url);
-		free(upstream->servers[i].server.authorization);
-	}
+	upstream_servers_release(&upstream->servers);
 	(void)pthread_cond_destroy(&upstream->changed);
 	(void)pthread_mutex_destroy(&upstream->lock);
 	free(upstream);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/debuginfo/debuginfo_upstream.h"
+#include "symbolizer/debuginfo/upstream/debuginfo_upstream.h"
 
 #include <stdatomic.h>
 

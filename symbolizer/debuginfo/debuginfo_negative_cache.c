@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys that no upstream server had, in the table "miss". The wait until the next attempt doubles
+ * with every failed one: most missing files were never published, but a build from this morning
+ * may be published at noon. Times are wall time, because the table outlives the process. A clock
+ * step costs one request too many, or delays one.
+ */
+
 #include "common/log.h"
 #include "symbolizer/debuginfo/debuginfo_private.h"
-#include "symbolizer/debuginfo/upstream_private.h"
-
-/*
- * What no server had. It is asked for again after a while, and then after twice as long: most of
- * what is missing today was never published, but a build of this morning may be there at noon. Wall
- * time, because it outlives the process; a clock that jumps costs a request too many or too late.
- */
 
 #define MISSING_FIRST_NS (600 * NSEC_PER_SEC)
 #define MISSING_MAX_NS   (7 * 86400 * NSEC_PER_SEC)
 
-#define FAILED_FIRST_NS (60 * NSEC_PER_SEC)
-#define FAILED_MAX_NS   (3600 * NSEC_PER_SEC)
+#define UNREACHABLE_FIRST_NS (60 * NSEC_PER_SEC)
+#define UNREACHABLE_MAX_NS   (3600 * NSEC_PER_SEC)
 
-/* Beyond it both have reached their ends. */
+/* After so many doublings both waits have reached their maximum. */
 #define MAX_DOUBLINGS 16u
 
 struct miss {
@@ -38,14 +38,14 @@ static int read_miss(struct debuginfo_store *store, const struct debuginfo_key *
 			.failures = (unsigned int)sqlite3_column_int(row, 0),
 			.not_before_ns = (uint64_t)sqlite3_column_int64(row, 1),
 		};
-	/* Within the lock: the statement belongs to whoever has it. */
+	/* Before the unlock: the next thread that takes the lock uses the same statement. */
 	sqlite_resetp(&row);
 	row = NULL;
 	(void)pthread_mutex_unlock(&store->read_lock);
 	return r;
 }
 
-int upstream_is_missing(struct debuginfo_store *store, const struct debuginfo_key *key)
+int negative_cache_contains(struct debuginfo_store *store, const struct debuginfo_key *key)
 {
 	struct miss miss;
 	int r = read_miss(store, key, &miss);
@@ -53,8 +53,8 @@ int upstream_is_missing(struct debuginfo_store *store, const struct debuginfo_ke
 	return r > 0 ? miss.not_before_ns > clock_wall_ns(store->clock) : r;
 }
 
-int upstream_last_miss(struct debuginfo_store *store, const struct debuginfo_key *key,
-		       uint32_t *ret_failures, uint64_t *ret_again_wall_ns)
+int negative_cache_read(struct debuginfo_store *store, const struct debuginfo_key *key,
+			uint32_t *ret_failures, uint64_t *ret_again_wall_ns)
 {
 	struct miss miss;
 	int r = read_miss(store, key, &miss);
@@ -66,17 +66,17 @@ int upstream_last_miss(struct debuginfo_store *store, const struct debuginfo_key
 	return r;
 }
 
-static uint64_t wait_after(unsigned int failures, bool failed)
+static uint64_t wait_after(unsigned int failures, bool unreachable)
 {
-	uint64_t first = failed ? FAILED_FIRST_NS : MISSING_FIRST_NS;
-	uint64_t max = failed ? FAILED_MAX_NS : MISSING_MAX_NS;
+	uint64_t first = unreachable ? UNREACHABLE_FIRST_NS : MISSING_FIRST_NS;
+	uint64_t max = unreachable ? UNREACHABLE_MAX_NS : MISSING_MAX_NS;
 
 	failures = MIN(failures, MAX_DOUBLINGS);
 	return MIN(first << failures, max);
 }
 
-void upstream_note_missing(struct debuginfo_store *store, const struct debuginfo_key *key,
-			   bool failed)
+void negative_cache_add(struct debuginfo_store *store, const struct debuginfo_key *key,
+			bool unreachable)
 {
 	uint64_t now = clock_wall_ns(store->clock);
 	struct miss miss = {};
@@ -89,14 +89,14 @@ void upstream_note_missing(struct debuginfo_store *store, const struct debuginfo
 	r = sqlite_run(store->writer, SQL_MISS_PUT, SQL_INT(key->id.kind),
 		       SQL_BLOB(key->id.bytes, key->id.size), SQL_INT(key->kind),
 		       SQL_TEXT(key->path), SQL_INT(miss.failures + 1),
-		       SQL_INT(now + wait_after(miss.failures, failed)));
-	/* A build-ID that nobody asks for any more needs no memory. */
+		       SQL_INT(now + wait_after(miss.failures, unreachable)));
+	/* Rows of build-IDs that are no longer requested are removed. */
 	if (r == 0 && now > 2 * MISSING_MAX_NS)
 		(void)sqlite_run(store->writer, SQL_MISS_OLD, SQL_INT(now - 2 * MISSING_MAX_NS));
 	(void)pthread_mutex_unlock(&store->write_lock);
 	if (r < 0)
 		log_warn_errno(r,
-			       "cannot remember what upstream servers lack in '%s/debuginfo.db', "
-			       "they are asked again: %m",
+			       "cannot record in '%s/debuginfo.db' that upstream servers lack a "
+			       "file, they are asked again: %m",
 			       store->folder);
 }

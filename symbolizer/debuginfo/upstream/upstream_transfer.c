@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The size of the body is bounded while it arrives, also after decompression. The commit of the
+ * upload checks the file like any other, so a proxy's error page or a file of another build-ID is
+ * refused.
+ */
+
+#include "symbolizer/debuginfo/upstream/upstream_transfer.h"
+
 #include <curl/curl.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "common/log.h"
-#include "symbolizer/debuginfo/debuginfo_private.h"
-#include "symbolizer/debuginfo/upstream_private.h"
 
-/*
- * One GET, whose body streams into an upload of our own store. Whatever the other side sends is
- * bounded on the way, also after decompression, and checked like an upload: a page of a proxy, or
- * the file of another build-ID, is refused there.
- */
-
-/* A server that does not accept within this time is called unreachable. */
+/* A server that does not accept a connection within this time is unreachable. */
 #define CONNECT_TIMEOUT_MS 5000L
 
-/* However slowly bytes trickle. */
+/* Bound of the whole request, if bytes arrive slowly but steadily. */
 #define WHOLE_TIMEOUT_S 3600L
 
-/* Mirrors are named by redirection; more of them is a loop. */
+/* Servers redirect to mirrors. More redirects are a loop. */
 #define MAX_REDIRECTS 3L
 
 struct transfer {
 	struct transfer_settings settings;
 	CURL *curl;
 	char curl_message[CURL_ERROR_SIZE];
-	/* Of the run: */
+	/* Of the current request: */
 	struct debuginfo_upload *upload;
 	uint64_t received_bytes;
 	bool too_large;
@@ -64,7 +64,7 @@ static size_t take_body(char *data, size_t size, size_t count, void *arg)
 	struct transfer *transfer = arg;
 	long status = 0;
 
-	/* What comes with an error is read and forgotten. */
+	/* The body of an error response is read and discarded. */
 	(void)curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status != 200)
 		return view.size;
@@ -89,7 +89,7 @@ static int on_progress(void *arg, curl_off_t total, curl_off_t done, curl_off_t 
 	return atomic_load(transfer->settings.stopping) ? 1 : 0;
 }
 
-/* The slashes of a path stay. */
+/* Slashes are not escaped. */
 static void append_escaped_path(CURL *curl, const char *path, struct bytes *out)
 {
 	while (*path) {
@@ -177,7 +177,7 @@ static void set_options(struct transfer *transfer, const char *url, struct curl_
 	(void)curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transfer);
 }
 
-/* @error: of our own store, which does not take what the server sends. */
+/* @error: why our store refused the file. */
 static enum transfer_outcome refuse(const struct transfer *transfer,
 				    const struct upstream_server *server,
 				    const struct transfer_job *job, int error)
@@ -185,12 +185,12 @@ static enum transfer_outcome refuse(const struct transfer *transfer,
 	char id[EXECUTABLE_ID_TEXT_SIZE];
 
 	executable_id_format(&job->id, id);
-	log_warn("what the upstream server '%s' has for build-ID '%s' is not taken: %s",
-		 server->url, id, transfer->message);
+	log_warn("refused the file of the upstream server '%s' for build-ID '%s': %s", server->url,
+		 id, transfer->message);
 	return error == -EBADMSG || error == -EFBIG ? TRANSFER_REFUSED : TRANSFER_FAILED;
 }
 
-/* The file is here: is it what was asked for? */
+/* A stored file of another kind than the requested one is refused too. */
 static enum transfer_outcome commit(struct transfer *transfer, const struct upstream_server *server,
 				    const struct transfer_job *job)
 {

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Between the store and a client of upstream servers (upstream/). The store does not know the
+ * client: the client registers itself as fetcher, and the store asks it for files that the store
+ * lacks. The store keeps the negative cache, since its database outlives the process.
+ */
+
+#include "symbolizer/debuginfo/debuginfo_store.h"
+
+/* fetch() must not block. */
+struct debuginfo_fetcher {
+	void (*fetch)(struct debuginfo_fetcher *fetcher, const struct debuginfo_key *key);
+};
+
+/* NULL: no upstream servers. The fetcher must stay valid until all other users of the store end. */
+void debuginfo_set_fetcher(struct debuginfo_store *store, struct debuginfo_fetcher *fetcher);
+
+const struct clock *debuginfo_clock(const struct debuginfo_store *store);
+
+/* 1 no upstream server had @key at the last attempts, and the next attempt is not due yet; 0 not. */
+int negative_cache_contains(struct debuginfo_store *store, const struct debuginfo_key *key);
+
+/*
+ * Records a failed attempt for @key. @unreachable: no server could be asked, so the next attempt
+ * is due soon.
+ */
+void negative_cache_add(struct debuginfo_store *store, const struct debuginfo_key *key,
+			bool unreachable);
