@@ -70,7 +70,7 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery)
 	identifier_on_end(agent->identifier, on_looked_up, agent);
 	process_table_set_identifier(
 		agent->processes,
-		&(struct process_identifier){ .arg = agent->identifier, .ask = identifier_ask });
+		&(struct process_identifier){ .arg = agent->identifier, .ask = identifier_find });
 	return agent_watch_fd(agent, helper_pool_fd(agent->helpers));
 }
 
@@ -363,7 +363,7 @@ void agent_update_helper_metrics(struct agent *agent)
 	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS, stats.looked_up);
 	metric_set(agent->metrics, AGENT_METRIC_FILES_WATCHED, stats.watched);
 	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_HUNG, stats.hung);
-	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_LEFT_ALONE, stats.left_alone);
+	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_LEFT_ALONE, stats.avoided);
 	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_PARSER, stats.parser_failed);
 	metric_set(agent->metrics, AGENT_METRIC_LOOK_UPS_REFUSED, stats.refused);
 	metric_set(agent->metrics, AGENT_METRIC_FINDER_TIMEOUTS, finders.timeouts);
@@ -374,6 +374,6 @@ void agent_update_helper_metrics(struct agent *agent)
 	metric_set(agent->metrics, AGENT_METRIC_READER_DEATHS, reader.deaths);
 	metric_set(agent->metrics, AGENT_METRIC_TOUCHER_TIMEOUTS, touchers.timeouts);
 	metric_set(agent->metrics, AGENT_METRIC_TOUCHER_DEATHS, touchers.deaths);
-	metric_set(agent->metrics, AGENT_METRIC_READER_LEFT_ALONE, reader.left_alone);
+	metric_set(agent->metrics, AGENT_METRIC_READER_LEFT_ALONE, reader.avoided);
 	metric_set(agent->metrics, AGENT_METRIC_PARKED_LATE, parked_records_late(agent->parked));
 }

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The extract is a list of ranges. Each range is taken either from memory or from the original
+ * file: headers, the kept sections in order of their numbers (with padding between them), section
+ * headers.
+ */
 #include "agent/executable/elf_extract.h"
 
 #include <elf.h>
@@ -10,21 +15,15 @@
 #include "common/elf/richness.h"
 #include "common/pieced_file.h"
 #include "common/vec.h"
-
-/*
- * The file to be is a list of ranges, each either of bytes in memory or of the original: headers,
- * the kept sections in order of their number (with padding between), section headers.
- */
-
-/* An original of this many bytes of headers would have been refused by elf_file_open(). */
+/* elf_file_open() refuses a file with more bytes of headers. */
 #define MAX_HEADERS_BYTES (16 * MIB)
 
 /* The header, program headers and section headers, and padding before each of the sections. */
 #define MAX_MEMORY_BYTES ((size_t)(4 * MAX_HEADERS_BYTES))
 
 /*
- * Tables and notes want 4 to 16. Alignment to pages is for loading, which nobody does with this
- * file, and would make a page of padding out of every tiny section of a hostile one.
+ * Tables and notes need an alignment of 4 to 16. Alignment to pages serves only loading, and nobody
+ * loads the extract. A hostile file could use it to get a page of padding for each tiny section.
  */
 #define MAX_ALIGNMENT 64
 
@@ -32,7 +31,7 @@ VEC_DEFINE(range_vec, struct pieced_range);
 
 struct elf_extract {
 	struct range_vec ranges;
-	struct bytes memory; /* what ranges that are not of the original consist of */
+	struct bytes memory; /* the bytes of ranges that are not taken from the original */
 	uint64_t size;
 	Elf64_Ehdr header;
 	Elf64_Shdr *sections;
@@ -43,7 +42,7 @@ static const uint8_t zeros[MAX_ALIGNMENT];
 
 struct section_rule {
 	const char *name; /* ends in '*': a prefix */
-	uint32_t what;    /* the least that asks for it */
+	uint32_t what;    /* EXTRACT_SYMBOLS: in both kinds of extract */
 };
 
 static const struct section_rule rules[] = {
@@ -74,7 +73,7 @@ static bool name_matches(const char *pattern, const char *name)
 	return strcmp(pattern, name) == 0;
 }
 
-/* Where functions begin that have no name; tables that name all of them leave nothing to say. */
+/* .eh_frame shows where nameless functions begin. A full symbol table makes that unnecessary. */
 static bool is_wanted_unwind_section(const struct elf_file *elf, const struct elf_section *section)
 {
 	return strcmp(section->name, ".eh_frame") == 0 &&
@@ -169,7 +168,7 @@ static int add_kept_section(struct elf_extract *extract, const struct elf_sectio
 							  .of_source = 1 });
 }
 
-/* Loaded ones are where they were; of the others nothing but the number matters. */
+/* Loaded sections keep address and size. Of the others only the section number is needed. */
 static void empty_section(const struct elf_extract *extract, Elf64_Shdr *header)
 {
 	header->sh_type = SHT_NOBITS;
@@ -203,7 +202,7 @@ static int add_sections(struct elf_extract *extract, const struct elf_file *elf,
 		if (r < 0)
 			return r;
 		names_code = names_code || (wanted && section->type != SHT_NOTE);
-		/* Sections do not overlap: together they are no larger than the file. */
+		/* Without overlaps the kept sections together are no larger than the file. */
 		if (section->size > elf->file_size - content)
 			return -EBADMSG;
 		content += section->size;
@@ -211,7 +210,7 @@ static int add_sections(struct elf_extract *extract, const struct elf_file *elf,
 	return names_code ? 0 : -ENODATA;
 }
 
-/* The header is not final before plan() ends, and replaced then. */
+/* plan() completes the header and then writes it again over this first copy. */
 static int copy_headers(struct elf_extract *extract, const struct elf_file *elf)
 {
 	size_t size = elf->n_program_headers * sizeof(Elf64_Phdr);
@@ -237,10 +236,12 @@ static int plan(struct elf_extract *extract, const struct elf_file *elf, uint32_
 	if (elf->n_sections < 2)
 		return -ENODATA;
 	r = copy_headers(extract, elf);
-	if (r == 0)
-		r = add_sections(extract, elf, what);
-	if (r == 0)
-		r = align(extract, sizeof(uint64_t));
+	if (r < 0)
+		return r;
+	r = add_sections(extract, elf, what);
+	if (r < 0)
+		return r;
+	r = align(extract, sizeof(uint64_t));
 	if (r < 0)
 		return r;
 	extract->header.e_shoff = extract->size;
@@ -259,14 +260,15 @@ static void extract_release(struct elf_extract *extract)
 
 int elf_extract_write(int fd, uint32_t what, int out_fd)
 {
-	scoped(extract_release) struct elf_extract extract = { .memory = BYTES_INIT(
-								       MAX_MEMORY_BYTES) };
+	const struct bytes no_memory = BYTES_INIT(MAX_MEMORY_BYTES);
+	scoped(extract_release) struct elf_extract extract = { .memory = no_memory };
 	scoped(elf_file_freep) struct elf_file *elf = NULL;
 	int r;
 
 	r = elf_file_open(fd, &elf);
-	if (r == 0)
-		r = plan(&extract, elf, what);
+	if (r < 0)
+		return r;
+	r = plan(&extract, elf, what);
 	if (r < 0)
 		return r;
 	return pieced_file_write(out_fd, extract.ranges.items, extract.ranges.count,

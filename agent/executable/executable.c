@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations on an executable that do not need the cache: opening its file again and converting
+ * addresses.
+ */
 #include "agent/executable/executable.h"
 
 #include <elf.h>
@@ -8,11 +12,6 @@
 #include "agent/executable/file_finder.h"
 #include "common/scoped.h"
 
-/*
- * What can be done with an executable without the cache: reading its file again, and converting
- * addresses.
- */
-
 static bool is_this_executable(int fd, const struct executable *executable)
 {
 	struct file_identity identity = {};
@@ -20,13 +19,13 @@ static bool is_this_executable(int fd, const struct executable *executable)
 
 	if (file_identity_read(fd, &identity) != 1)
 		return false;
-	/* Of a file whose build-ID is that of another, the identity is not what its notes say. */
+	/* After a build-ID conflict, the ID of the executable is not the one in its notes. */
 	same = hash128_equal(&identity.content, &executable->content);
 	file_identity_release(&identity);
 	return same;
 }
 
-/* Closes @fd unless it is the executable. */
+/* Returns @fd if the file is the executable. Closes it otherwise. */
 static int checked(int fd, const struct executable *executable)
 {
 	if (fd < 0)
@@ -61,17 +60,16 @@ int executable_open(const struct executable *executable)
 	return -ENOENT;
 }
 
-/* Where the loader maps the segment's first page from: offset and address are equal within a page.
- */
+/* The loader maps a segment from a page boundary: offset and address are equal within a page. */
 static uint64_t mapped_offset(const struct load_segment *segment, uint64_t page_bytes)
 {
 	return segment->file_offset - (segment->vaddr & (page_bytes - 1));
 }
 
 /*
- * The last page of one segment and the first of the next may be the same page of the file: a
- * mapping that begins exactly where a segment is mapped from is that segment; and code is what we
- * are asked for.
+ * The last page of one segment and the first page of the next may be the same page of the file.
+ * Therefore a mapping that begins exactly at a segment's first page belongs to that segment, and
+ * executable segments are preferred because callers ask for code.
  */
 static unsigned int match_quality(const struct load_segment *segment, uint64_t file_offset,
 				  uint64_t page_bytes)

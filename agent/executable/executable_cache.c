@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cache has three indices: number -> entry (owns the entries), identity -> entry, and file ->
+ * number. Many files may be one executable (copies in container images). The file index holds
+ * numbers instead of pointers: numbers are never reused, so after an eviction it holds at worst a
+ * number that no longer exists. Entries without references are in a list, the least recently used
+ * first.
+ */
 #include "agent/executable/executable_cache_private.h"
 
 #include <string.h>
@@ -8,24 +15,14 @@
 #include "common/log.h"
 #include "common/scoped.h"
 
-/*
- * Three indices: number -> entry (owns the entries), identity -> entry, and file -> number. Many
- * files may be one executable (copies in container images); the file index holds numbers, which are
- * never reused, so that a forgotten executable leaves at worst a number there that finds nothing.
- * Entries without references hang in a list, the least recently used first.
- */
-
-/*
- * Files remembered per executable, on average, each by what stat(2) says and by what the kernel
- * tells of it.
- */
+/* Average number of file keys per executable. A file may have two: from stat(2) and reported. */
 #define FILES_PER_ITEM 8
 
 struct cached_file {
-	uint64_t generation; /* of the inode; 0 not known */
+	uint64_t generation; /* of the inode; 0: not known */
 	uint32_t number;
 	bool is_trusted; /* only root can write it */
-	uint64_t used;   /* the cache's file_clock when it was asked for last */
+	uint64_t used;   /* file_clock at the last look-up of this file */
 };
 
 struct cached_executable {
@@ -42,7 +39,7 @@ struct executable_cache {
 	struct hash_table *by_number; /* uint32_t -> struct cached_executable * */
 	struct hash_table *by_id;     /* struct executable_id -> struct cached_executable * */
 	struct hash_table *by_file;   /* struct file_key -> struct cached_file */
-	uint64_t file_clock;          /* questions for files so far */
+	uint64_t file_clock;          /* look-ups of files so far */
 	uint64_t n_files_evicted;
 	struct cached_executable *oldest_idle, *newest_idle;
 	uint32_t vdso_number;
@@ -111,12 +108,14 @@ int executable_cache_new(size_t max_items, struct executable_cache **ret_cache)
 	cache->max_items = max_items;
 	r = hash_table_new(sizeof(uint32_t), sizeof(struct cached_executable *), 0,
 			   &cache->by_number);
-	if (r == 0)
-		r = hash_table_new(sizeof(struct executable_id), sizeof(struct cached_executable *),
-				   0, &cache->by_id);
-	if (r == 0)
-		r = hash_table_new(sizeof(struct file_key), sizeof(struct cached_file),
-				   max_items * FILES_PER_ITEM, &cache->by_file);
+	if (r < 0)
+		return r;
+	r = hash_table_new(sizeof(struct executable_id), sizeof(struct cached_executable *), 0,
+			   &cache->by_id);
+	if (r < 0)
+		return r;
+	r = hash_table_new(sizeof(struct file_key), sizeof(struct cached_file),
+			   max_items * FILES_PER_ITEM, &cache->by_file);
 	if (r < 0)
 		return r;
 	*ret_cache = take_ptr(cache);
@@ -149,8 +148,10 @@ static void forget(struct executable_cache *cache, struct cached_executable *ent
 	entry_free(entry);
 }
 
-/* The newest one stays in any case: its caller holds it. Those referenced since they came here
- * leave the list now. */
+/*
+ * Keeps the newest entry in any case, because the caller still uses it. Entries that got references
+ * since they were added to the list are removed from the list here.
+ */
 static void forget_least_used(struct executable_cache *cache)
 {
 	while (hash_table_count(cache->by_number) > cache->max_items && cache->oldest_idle) {
@@ -219,8 +220,8 @@ static void remove_files_before(struct executable_cache *cache, uint64_t stamp)
 }
 
 /*
- * Files whose executable has left the cache make room; if none has, those that were asked for
- * longest ago.
+ * Makes room in the file index: removes files of evicted executables, or, if there are none, the
+ * files looked up longest ago.
  */
 static void sweep_files(struct executable_cache *cache)
 {
@@ -241,11 +242,10 @@ static void sweep_files(struct executable_cache *cache)
 	if (hash_table_count(cache->by_file) < before)
 		return;
 	if (cache->n_files_evicted == 0)
-		log_warn(
-			"more than %zu files with executable code are in use: those met longest ago are identified "
-			"again when they come back",
-			before);
-	/* A quarter of the time that they span: more than a few, so that this is seldom done. */
+		log_warn("more than %zu files with executable code are in use: the agent forgets "
+			 "those mapped longest ago and identifies them again when they are mapped",
+			 before);
+	/* Removes the oldest quarter of the time span, so that sweeping is rare. */
 	remove_files_before(cache, oldest + 1 + (cache->file_clock - oldest) / 4);
 }
 
@@ -370,7 +370,7 @@ int executable_cache_add(struct executable_cache *cache, const struct executable
 	return 0;
 }
 
-/* Stays for good: kernel code is never unmapped by a process's end. */
+/* Kernel code is never unmapped, so its entries are never evicted. */
 static int add_kernel_part(struct executable_cache *cache, const struct executable_id *id,
 			   enum executable_role role, const char *name)
 {
@@ -389,20 +389,24 @@ static int add_kernel_part(struct executable_cache *cache, const struct executab
 
 int executable_cache_add_kernel(struct executable_cache *cache, const struct kernel_layout *layout)
 {
-	int r = 0;
+	int r;
 
 	if (!executable_cache_by_number(cache, KERNEL_EXECUTABLE_NUMBER)) {
 		assert(cache->last_number + 1 == KERNEL_EXECUTABLE_NUMBER);
 		r = add_kernel_part(cache, &layout->id, EXECUTABLE_KERNEL, "[kernel]");
+		if (r < 0)
+			return r;
 	}
-	for (size_t i = 0; r == 0 && i < layout->n_modules; i++) {
+	for (size_t i = 0; i < layout->n_modules; i++) {
 		const struct kernel_module *module = &layout->modules[i];
 
-		if (module->id.kind != EXECUTABLE_ID_NONE)
-			r = add_kernel_part(cache, &module->id, EXECUTABLE_KERNEL_MODULE,
-					    module->name);
+		if (module->id.kind == EXECUTABLE_ID_NONE)
+			continue;
+		r = add_kernel_part(cache, &module->id, EXECUTABLE_KERNEL_MODULE, module->name);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 void executable_cache_forget_sendings(struct executable_cache *cache,

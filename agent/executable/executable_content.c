@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call frame information is hashed as a whole, because it becomes the unwind table. Code is only
- * read for an unwind table where a file has no call frame information; then it is hashed as a whole
- * too. Otherwise large code is sampled, so that the first look at a browser of 200 MB does not read
- * all of it from disk.
+ * Call frame information is hashed completely, because the unwind table is compiled from it. If a
+ * file has none, the table is compiled from its code, and then the code is hashed completely too.
+ * Otherwise large code is sampled, so that identifying a browser of 200 MB does not read all of it
+ * from disk.
  */
 #include "agent/executable/executable_content.h"
 
@@ -19,12 +19,12 @@
 /* libLLVM has 10 MiB of call frame information, Chromium 12 MiB. */
 #define MAX_FRAME_BYTES ((uint64_t)(64 * MIB))
 
-/* Code that is hashed whole in any case: three in four executables of a host have less. */
+/* Code up to this size is always hashed completely: 3 of 4 executables of a host have less. */
 #define WHOLE_CODE_BYTES ((uint64_t)MIB)
 
 /*
- * Of larger code, so many pieces of so many bytes at equal distances, the first and the last among
- * them.
+ * Larger code is sampled: this many pieces of this size at equal distances, including the first and
+ * the last bytes.
  */
 #define N_SAMPLED_PIECES    64
 #define SAMPLED_PIECE_BYTES ((uint64_t)(4 * KIB))
@@ -60,7 +60,7 @@ static int add_range(struct hashing *hashing, uint64_t file_offset, uint64_t siz
 	return 0;
 }
 
-/* Where a range claims to lie beyond the end of the file, its claim is hashed, and no bytes. */
+/* Of a range beyond the end of the file only its offset and size are hashed, and no bytes. */
 static bool is_in_file(const struct elf_file *elf, uint64_t file_offset, uint64_t size)
 {
 	return file_offset <= elf->file_size && size <= elf->file_size - file_offset;
@@ -69,16 +69,19 @@ static bool is_in_file(const struct elf_file *elf, uint64_t file_offset, uint64_
 static int add_code(struct hashing *hashing, uint64_t file_offset, uint64_t size, bool whole)
 {
 	const uint64_t last = size - MIN(size, SAMPLED_PIECE_BYTES);
-	int r = 0;
 
 	if (!is_in_file(hashing->elf, file_offset, size))
 		return 0;
 	if (size <= WHOLE_CODE_BYTES || (whole && size <= MAX_FRAME_BYTES))
 		return add_range(hashing, file_offset, size);
-	for (uint64_t i = 0; i < N_SAMPLED_PIECES && r == 0; i++)
-		r = add_range(hashing, file_offset + last / (N_SAMPLED_PIECES - 1) * i,
-			      SAMPLED_PIECE_BYTES);
-	return r;
+	for (uint64_t i = 0; i < N_SAMPLED_PIECES; i++) {
+		uint64_t distance = last / (N_SAMPLED_PIECES - 1) * i;
+		int r = add_range(hashing, file_offset + distance, SAMPLED_PIECE_BYTES);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static void add_segments(struct hashing *hashing)
@@ -98,7 +101,7 @@ static bool has_bytes(const struct elf_section *section)
 	return section && section->type != SHT_NOBITS && section->size > 0;
 }
 
-static void add_place(struct hashing *hashing, const struct elf_section *section)
+static void add_name_and_range(struct hashing *hashing, const struct elf_section *section)
 {
 	const uint64_t numbers[] = { section->vaddr, section->size };
 
@@ -106,7 +109,7 @@ static void add_place(struct hashing *hashing, const struct elf_section *section
 	add_numbers(hashing, numbers, ARRAY_SIZE(numbers));
 }
 
-/* 1 there is call frame information, 0 none. */
+/* 1: the file has call frame information; 0: it has none. */
 static int add_frames(struct hashing *hashing)
 {
 	const struct elf_section *section = elf_file_section(hashing->elf, ".eh_frame");
@@ -114,25 +117,27 @@ static int add_frames(struct hashing *hashing)
 
 	if (!has_bytes(section))
 		return 0;
-	add_place(hashing, section);
+	add_name_and_range(hashing, section);
 	if (!is_in_file(hashing->elf, section->file_offset, section->size))
 		return 1;
 	r = add_range(hashing, section->file_offset, MIN(section->size, MAX_FRAME_BYTES));
 	return r < 0 ? r : 1;
 }
 
-/* A file whose section headers were removed has its code in segments only. */
+/* In a file without section headers only the segments show where the code is. */
 static int add_executable_segments(struct hashing *hashing)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < hashing->elf->n_load_segments && r == 0; i++) {
+	for (size_t i = 0; i < hashing->elf->n_load_segments; i++) {
 		const struct load_segment *segment = &hashing->elf->load_segments[i];
+		int r;
 
-		if (segment->flags & PF_X && segment->file_size > 0)
-			r = add_code(hashing, segment->file_offset, segment->file_size, false);
+		if (!(segment->flags & PF_X) || segment->file_size == 0)
+			continue;
+		r = add_code(hashing, segment->file_offset, segment->file_size, false);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int add_all(struct hashing *hashing)
@@ -146,7 +151,7 @@ static int add_all(struct hashing *hashing)
 		return r;
 	if (!has_bytes(text))
 		return hashing->elf->n_sections == 0 ? add_executable_segments(hashing) : 0;
-	add_place(hashing, text);
+	add_name_and_range(hashing, text);
 	return add_code(hashing, text->file_offset, text->size, r == 0);
 }
 

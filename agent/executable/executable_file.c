@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file is first opened with O_PATH, which calls no driver. If it is a regular file, it is then
+ * opened for reading through /proc/self/fd.
+ */
 #include "agent/executable/executable_file.h"
 
 #include <elf.h>
@@ -17,16 +21,10 @@
 #include "agent/executable/executable_content.h"
 #include "common/file.h"
 #include "common/scoped.h"
-
-/*
- * A file is first opened with O_PATH, which touches no driver, looked at, and only then opened for
- * reading through /proc/self/fd.
- */
-
 /* "/proc/self/map_files/ffffffffffffffff-ffffffffffffffff" */
 #define PROC_PATH_SIZE 96
 
-/* Two pages on x86-64, one to four on arm64; with headers and padding far below this. */
+/* The vDSO has two pages on x86-64 and one to four on arm64. */
 #define MAX_VDSO_BYTES ((uint64_t)(64 * KIB))
 
 static int open_for_reading(int path_fd, struct stat *ret_status)
@@ -56,7 +54,7 @@ int stat_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *re
 	return stat(path, ret_status) < 0 ? -errno : 0;
 }
 
-/* The kernel writes an int, whatever the ioctl's number says (ext4, xfs, btrfs). */
+/* The kernel writes an int, although the ioctl number encodes a long (ext4, xfs, btrfs). */
 uint64_t file_generation(int fd)
 {
 	uint64_t generation = 0;
@@ -125,14 +123,13 @@ int open_on_host(const char *path, struct stat *ret_status)
 	return open_for_reading(path_fd, ret_status);
 }
 
-/* A segment that ends beyond the address space describes nothing that could be mapped. */
-static bool is_sane(const struct load_segment *segment)
+bool load_segment_is_valid(const struct load_segment *segment)
 {
 	return segment->file_size <= UINT64_MAX - segment->vaddr &&
 	       segment->file_size <= UINT64_MAX - segment->file_offset;
 }
 
-/* Of more segments than are kept, those with code are. */
+/* If there are more segments than fit, only executable ones are kept. */
 static int copy_segments(const struct elf_file *elf, struct file_identity *identity)
 {
 	size_t count = MIN(elf->n_load_segments, (size_t)MAX_LOAD_SEGMENTS);
@@ -146,7 +143,7 @@ static int copy_segments(const struct elf_file *elf, struct file_identity *ident
 	for (size_t i = 0; i < elf->n_load_segments && identity->n_segments < count; i++) {
 		const struct load_segment *segment = &elf->load_segments[i];
 
-		if (is_sane(segment) && (!only_code || (segment->flags & PF_X)))
+		if (load_segment_is_valid(segment) && (!only_code || (segment->flags & PF_X)))
 			identity->segments[identity->n_segments++] = *segment;
 	}
 	return 0;
@@ -180,8 +177,9 @@ int file_text_identity_read(int fd, struct executable_id *ret_id)
 	int r;
 
 	r = elf_file_open(fd, &elf);
-	if (r == 0)
-		r = build_id_from_text(elf, ret_id);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	r = build_id_from_text(elf, ret_id);
 	return r == 1 || r == -ENOMEM ? r : 0;
 }
 
@@ -217,7 +215,7 @@ void file_identity_release(struct file_identity *identity)
 	*identity = (struct file_identity){};
 }
 
-/* What can be read of [start, end): the end may lie beyond the mapping. */
+/* Reads as much as possible from @start on: @size may reach beyond the end of the mapping. */
 static int read_memory(uint32_t pid, uint64_t start, uint64_t size, struct bytes *out)
 {
 	char path[PROC_PATH_SIZE];

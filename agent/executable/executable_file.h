@@ -2,25 +2,28 @@
 #pragma once
 
 /*
- * Finding and reading the file behind a mapping. Nothing here is kept: the cache decides what to
- * remember.
+ * Finds and reads the file behind a mapping. These functions keep no state: the cache decides what
+ * to remember.
  *
- * Paths come from other mount namespaces and are chosen by whoever wrote them: they are resolved
- * inside the process's root (no symbolic link leads out of it), and only regular files are ever
- * opened for reading, so that no device or FIFO can do us harm.
+ * Paths belong to other mount namespaces, and an attacker may have chosen them. They are resolved
+ * inside the root of the process, so no symbolic link leads out of it. Only regular files are
+ * opened for reading, because opening a device or a FIFO has side effects.
  */
 
 #include <sys/stat.h>
 
 #include "agent/executable/executable.h"
 
-/* What a file says of itself. */
+/* The identity of a file, computed from its bytes. */
 struct file_identity {
 	struct executable_id id;
 	struct hash128 content;        /* executable_content.h */
 	struct load_segment *segments; /* owned; at most MAX_LOAD_SEGMENTS */
 	size_t n_segments;
 };
+
+/* False: the segment ends beyond the address space, so it cannot be mapped. */
+bool load_segment_is_valid(const struct load_segment *segment);
 
 /* /proc/PID/map_files/START-END: works for deleted files and memfds. The fd or negative errno. */
 int open_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *ret_status);
@@ -31,37 +34,39 @@ int open_program_of(uint32_t pid, struct stat *ret_status);
 /* @path as the process sees it. The fd or negative errno. */
 int open_in_root_of(uint32_t pid, const char *path, struct stat *ret_status);
 
-/* @path as we see it. The fd or negative errno. */
+/* @path in the agent's own mount namespace. The fd or negative errno. */
 int open_on_host(const char *path, struct stat *ret_status);
 
-/* What is mapped there, without opening it. 0 or negative errno. */
+/* The status of the mapped file, without opening it. 0 or negative errno. */
 int stat_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *ret_status);
 
-/* Of the inode; 0 where the file system does not say. */
+/* Generation number of the inode; 0: the file system has none. */
 uint64_t file_generation(int fd);
 
-/* 1 identified, 0 the file is no executable that we understand, negative errno only when memory is
- * short. */
+/* 1: identified; 0: not an executable that is supported; negative errno only if memory is short. */
 int file_identity_read(int fd, struct file_identity *ret_identity);
 void file_identity_release(struct file_identity *identity);
 
-/* The hash of its code, for a file whose build-ID is another content's. As file_identity_read(). */
+/*
+ * Hashes the code, for a file that has the build-ID of another content. Returns as
+ * file_identity_read() does.
+ */
 int file_text_identity_read(int fd, struct executable_id *ret_id);
 
 /*
- * Whether only root can change the file. What a file system in user space says of owners is what
- * its author makes it say.
+ * Whether only root can change the file. False for FUSE, because the author of the file system
+ * decides which owners it reports.
  */
 bool file_is_trusted(int fd, const struct stat *status);
 
 /*
- * Whether inotify reports every change of the file, and calls that concern it never wait for
- * another machine or process: it is in one of the local file systems that are known to be so.
+ * Whether inotify reports every change of the file, and system calls on it never wait for another
+ * machine or process. True for a list of local file systems.
  */
 bool file_is_watchable(int fd);
 
 /*
- * The vDSO in the memory of @pid (0: our own) at [start, end), as a file in memory. The fd, or
- * negative errno when the process is gone.
+ * Copies the vDSO at [start, end) in the memory of @pid (0: the agent) into a memfd. Returns the
+ * fd, or negative errno if the process has ended.
  */
 int open_vdso(uint32_t pid, uint64_t start, uint64_t end);

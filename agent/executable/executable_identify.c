@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the executable of a mapping, cheapest method first: a known file is not read; otherwise its
+ * notes (or its code) are read once. The kernel's report of the mapping decides whether a file is
+ * the mapped one, because by now another file may be mapped at that address, or have that path.
+ */
 #include "agent/executable/executable_cache_private.h"
 
 #include <signal.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/scoped.h"
 
-/*
- * From a mapping to an executable, the cheap ways first: a file that was seen before needs no
- * reading; else its notes (or its code) are read once. What the kernel told when it was mapped
- * decides whether a file is the one: by now another one may be mapped there, or have its name.
- */
-
-/* No file has it: the key is of what was told. */
-#define TOLD_NOT_FOUND INT64_C(-1)
+/* Marks a key that was made from a report. No file has this size or these nanoseconds. */
+#define KEY_IS_REPORTED INT64_C(-1)
 
 /*
- * Least time between two checks: the file of a program that lives for milliseconds is mapped
- * hundreds of times a second.
+ * Least time between two checks whether the source process is alive. The file of a program that
+ * runs for milliseconds may be mapped hundreds of times a second.
  */
 #define LOOK_AT_SOURCE_EVERY_NS NSEC_PER_SEC
 
@@ -36,9 +34,9 @@ static int base_name(const char *path, char **ret_name)
 }
 
 /*
- * The process it was last seen in is where an upload reads it from. One that still lives is kept:
- * of two processes the one seen earlier is no worse, and most of those that come later are short.
- * But a file that only root can write is better than one whose symbols somebody may have changed.
+ * Whether uploads should read the file from the process of @file from now on. A source process that
+ * is alive is kept, because most processes that map the file later are short-lived. But a file that
+ * only root can write replaces one that others may have changed.
  */
 static bool is_better_source(struct executable *executable, const struct mapped_file *file,
 			     bool is_trusted)
@@ -80,27 +78,18 @@ static int remember_source(struct executable *executable, const struct mapped_fi
 	return 0;
 }
 
-static struct file_key key_of_told(const struct told_file *told)
+static struct file_key key_of_report(const struct reported_file *reported)
 {
 	return (struct file_key){
-		.device = told->device,
-		.inode = told->inode,
-		.mtime_s = (int64_t)told->generation,
-		.mtime_ns = TOLD_NOT_FOUND,
-		.size = TOLD_NOT_FOUND,
+		.device = reported->device,
+		.inode = reported->inode,
+		.mtime_s = (int64_t)reported->generation,
+		.mtime_ns = KEY_IS_REPORTED,
+		.size = KEY_IS_REPORTED,
 	};
 }
 
-/*
- * Enough was told to know the file again: overlay has no generations, and its inodes are used again
- * as others are. A file system on a disk may have some of 0, but not twice.
- */
-static bool is_told_for_good(const struct told_file *told)
-{
-	return told_file_is_told(told) && (told->generation || major(told->device));
-}
-
-/* The executable was met in @file. 1 or -ENOMEM. */
+/* Updates an executable that was found in @file. 1 or -ENOMEM. */
 static int use(struct executable_cache *cache, const struct mapped_file *file, bool is_trusted,
 	       struct executable *executable, struct executable **ret_executable)
 {
@@ -119,19 +108,19 @@ static void log_conflict(const struct executable *known, const struct mapped_fil
 	char id[EXECUTABLE_ID_TEXT_SIZE];
 
 	executable_id_format(&known->id, id);
-	log_warn(
-		"'%s' of process %u has the build-ID %s of '%s', but other code: they are kept apart, and the one "
-		"that not only root can write is identified by its code; further cases are only counted",
-		file->path, file->pid, id, known->name);
+	log_warn("'%s' of process %u has the build-ID %s of '%s' but different code: Hearth keeps "
+		 "them apart and identifies the one that others than root can write by its code; "
+		 "further conflicts are only counted",
+		 file->path, file->pid, id, known->name);
 }
 
 /*
- * Another identity for a file with the build-ID of a different content: the hash of its code
- * (@text_id, of kind NONE if it cannot be read); and if a different content has that too, the hash
- * of its whole content.
+ * Sets another identity for a file with the build-ID of a different content: the hash of its code
+ * (@text_id, of kind NONE if it cannot be read); or the hash of its whole content, if a different
+ * content has that code hash too.
  */
-static int identity_of_own(struct executable_cache *cache, const struct executable_id *text_id,
-			   struct file_identity *identity)
+static int set_unique_identity(struct executable_cache *cache, const struct executable_id *text_id,
+			       struct file_identity *identity)
 {
 	const struct executable *known = executable_cache_by_id(cache, text_id);
 
@@ -144,9 +133,9 @@ static int identity_of_own(struct executable_cache *cache, const struct executab
 }
 
 /*
- * The executable with the content and build-ID of @identity, or NULL: there is none yet. Changes
- * the ID of @identity where that of the file is another content's, and takes it from the other
- * where this file is the one to trust.
+ * Finds the executable with the content and build-ID of @identity. NULL: there is none yet. If
+ * another content has that build-ID, either sets another ID in @identity, or takes the build-ID
+ * away from the other content if only this file is trusted.
  */
 static int find_same(struct executable_cache *cache, const struct found_content *found,
 		     struct file_identity *identity, struct executable **ret_executable)
@@ -168,7 +157,7 @@ static int find_same(struct executable_cache *cache, const struct found_content 
 		executable_cache_supersede(cache, known);
 		return 1;
 	}
-	r = identity_of_own(cache, found->text_id, identity);
+	r = set_unique_identity(cache, found->text_id, identity);
 	if (r < 0)
 		return r;
 	known = executable_cache_by_id(cache, &identity->id);
@@ -191,9 +180,10 @@ static int find_or_add(struct executable_cache *cache, const struct found_conten
 		return r;
 	if (!executable) {
 		r = base_name(found->file->path, &name);
-		if (r == 0)
-			r = executable_cache_add(cache, &identity->id, EXECUTABLE_USER, name,
-						 identity, &executable);
+		if (r < 0)
+			return r;
+		r = executable_cache_add(cache, &identity->id, EXECUTABLE_USER, name, identity,
+					 &executable);
 		if (r < 0)
 			return r;
 	}
@@ -202,25 +192,26 @@ static int find_or_add(struct executable_cache *cache, const struct found_conten
 }
 
 /*
- * A file that is only found by name may be replaced between mapping and opening: it says nothing
- * for others.
+ * Remembers in which file the executable was found. A file found only by its path may have been
+ * replaced between mapping and opening, so its key is not remembered.
  */
 static int remember(struct executable_cache *cache, const struct mapped_file *file,
 		    const struct file_facts *facts, const struct executable *executable)
 {
+	uint64_t generation = facts->generation ? facts->generation : file->reported.generation;
 	struct file_key key;
-	int r = 0;
+	int r;
 
-	if (facts->is_certain)
-		r = executable_cache_remember_file(cache, &facts->key,
-						   facts->generation ? facts->generation
-								     : file->told.generation,
+	if (facts->is_certain) {
+		r = executable_cache_remember_file(cache, &facts->key, generation,
 						   facts->is_trusted, executable);
-	if (r == 0 && is_told_for_good(&file->told)) {
-		key = key_of_told(&file->told);
-		r = executable_cache_remember_file(cache, &key, 0, facts->is_trusted, executable);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	if (!reported_file_is_unique(&file->reported))
+		return 0;
+	key = key_of_report(&file->reported);
+	return executable_cache_remember_file(cache, &key, 0, facts->is_trusted, executable);
 }
 
 int executable_cache_learn(struct executable_cache *cache, const struct found_content *found,
@@ -241,19 +232,19 @@ int executable_cache_find_known(struct executable_cache *cache, const struct map
 	struct executable *executable;
 	bool is_trusted;
 
-	executable =
-		executable_cache_by_file(cache, &facts->key, file->told.generation, &is_trusted);
+	executable = executable_cache_by_file(cache, &facts->key, file->reported.generation,
+					      &is_trusted);
 	return executable ? use(cache, file, is_trusted, executable, ret_executable) : 0;
 }
 
-int executable_cache_find_told(struct executable_cache *cache, const struct mapped_file *file,
-			       struct executable **ret_executable)
+int executable_cache_find_reported(struct executable_cache *cache, const struct mapped_file *file,
+				   struct executable **ret_executable)
 {
-	struct file_key key = key_of_told(&file->told);
+	struct file_key key = key_of_report(&file->reported);
 	struct executable *executable = NULL;
 	bool is_trusted = false;
 
-	if (is_told_for_good(&file->told))
+	if (reported_file_is_unique(&file->reported))
 		executable = executable_cache_by_file(cache, &key, 0, &is_trusted);
 	return executable ? use(cache, file, is_trusted, executable, ret_executable) : 0;
 }
@@ -299,16 +290,16 @@ int executable_cache_identify(struct executable_cache *cache, const struct mappe
 
 	if (!mapped_file_has_path(file))
 		return 0;
-	r = file_finder_look(file, &facts) == 1
-		    ? executable_cache_find_known(cache, file, &facts, ret_executable)
-		    : 0;
-	if (r != 0)
-		return r;
+	if (file_finder_look(file, &facts) == 1) {
+		r = executable_cache_find_known(cache, file, &facts, ret_executable);
+		if (r != 0)
+			return r;
+	}
 	fd = file_finder_open(file, &facts);
 	if (fd < 0 && file->is_copy)
 		return EXECUTABLE_UNAVAILABLE;
 	if (fd < 0)
-		return executable_cache_find_told(cache, file, ret_executable);
+		return executable_cache_find_reported(cache, file, ret_executable);
 	r = executable_cache_find_known(cache, file, &facts, ret_executable);
 	return r != 0 ? r : identify_by_content(cache, &found, fd, ret_executable);
 }
@@ -321,7 +312,7 @@ int executable_cache_identify_vdso(struct executable_cache *cache, uint64_t star
 	scoped_fd int fd = -1;
 	int r;
 
-	/* The kernel has one for all 64-bit processes; that of a 32-bit one lies below 4 GiB. */
+	/* The vDSO of a 32-bit process lies below 4 GiB. */
 	if (start <= UINT32_MAX || end <= start)
 		return 0;
 	executable = executable_cache_known_vdso(cache, end - start);
@@ -330,7 +321,7 @@ int executable_cache_identify_vdso(struct executable_cache *cache, uint64_t star
 		*ret_executable = executable;
 		return 1;
 	}
-	/* All 64-bit processes have the same one, so that the memory of others need not be read. */
+	/* All 64-bit processes have the same vDSO, so the agent reads its own. */
 	fd = open_vdso(0, start, end);
 	if (fd < 0)
 		return fd == -ENOMEM ? fd : 0;

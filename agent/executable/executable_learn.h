@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Identification in steps, for a caller that has other processes find and read the files. These
- * functions use nothing but the cache:
+ * Identification in steps, for a caller that lets other processes find and read the files. These
+ * functions use only the cache:
  *
  *   after file_finder_look()                    executable_cache_find_known()
  *   after the file's identity was read          executable_cache_learn()
- *   when no file was found                      executable_cache_find_told()
+ *   if no file was found                        executable_cache_find_reported()
  *
  * executable_cache_identify() takes all steps in the calling process.
  */
@@ -20,12 +20,12 @@
 
 int executable_cache_find_known(struct executable_cache *cache, const struct mapped_file *file,
 				const struct file_facts *facts, struct executable **ret_executable);
-int executable_cache_find_told(struct executable_cache *cache, const struct mapped_file *file,
-			       struct executable **ret_executable);
+int executable_cache_find_reported(struct executable_cache *cache, const struct mapped_file *file,
+				   struct executable **ret_executable);
 
 /*
- * The executable with this number was met again in @file, which has not changed since
- * (file_watch.h).
+ * For a file that has not changed since it was identified (file_watch.h): the executable with the
+ * number in @watched.
  */
 int executable_cache_find_unchanged(struct executable_cache *cache, const struct mapped_file *file,
 				    const struct watched_file *watched,
@@ -39,8 +39,8 @@ struct found_content {
 };
 
 /*
- * Also returns -EAGAIN: a file with different content has the same build-ID, and text_id is needed.
- * Takes the segments of @identity.
+ * Finds or adds the executable with this content. Also returns -EAGAIN: a file with different
+ * content has the same build-ID, and text_id is needed. Takes the segments of @identity.
  */
 int executable_cache_learn(struct executable_cache *cache, const struct found_content *found,
 			   struct file_identity *identity, struct executable **ret_executable);

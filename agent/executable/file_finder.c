@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is accepted only if it agrees with what the kernel reported when the file was mapped
- * (struct told_file): by now another file may be mapped at that address, or have the path.
+ * A file is accepted only if it agrees with the kernel's report of the mapping (struct
+ * reported_file), because by now another file may be mapped at that address, or have that path.
  */
 #include "agent/executable/file_finder.h"
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "agent/executable/executable_file.h"
 #include "agent/executable/memory_copy.h"
@@ -32,6 +33,11 @@ struct file_key file_key_of(const struct stat *status)
 	};
 }
 
+uint64_t file_changed_ns(const struct stat *status)
+{
+	return (uint64_t)status->st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)status->st_ctim.tv_nsec;
+}
+
 size_t mapped_path_length(const char *path, bool *ret_deleted)
 {
 	static const char suffix[] = " (deleted)";
@@ -47,44 +53,49 @@ bool mapped_file_has_path(const struct mapped_file *file)
 	return file->path && file->path[0] == '/' && file->path[1] != '/' && file->path[1] != '\0';
 }
 
-bool told_file_is_told(const struct told_file *told)
+bool reported_file_is_set(const struct reported_file *reported)
 {
-	return told->mapped_ns && told->inode;
+	return reported->mapped_ns && reported->inode;
 }
 
-static bool is_told_inode(const struct told_file *told, const struct stat *status)
+bool reported_file_is_unique(const struct reported_file *reported)
 {
-	return told->inode == 0 || told->inode == status->st_ino;
+	return reported_file_is_set(reported) && (reported->generation || major(reported->device));
 }
 
-static bool is_told_generation(const struct told_file *told, int fd)
+static bool inode_matches(const struct reported_file *reported, const struct stat *status)
+{
+	return reported->inode == 0 || reported->inode == status->st_ino;
+}
+
+static bool generation_matches(const struct reported_file *reported, int fd)
 {
 	uint64_t generation = file_generation(fd);
 
-	return !told_file_is_told(told) || generation == 0 || told->generation == generation;
+	return !reported_file_is_set(reported) || generation == 0 ||
+	       reported->generation == generation;
 }
 
 /*
- * Whether the inode was last changed before the file was mapped. The time of change comes from the
- * kernel's coarse clock, which is up to a tick behind.
+ * Whether the inode was last changed before the file was mapped. @slack_ns: how much the time of
+ * the change may be too early, because the kernel takes it from a coarse clock.
  */
-static bool is_unchanged_since(const struct told_file *told, const struct stat *status,
+static bool is_unchanged_since(const struct reported_file *reported, const struct stat *status,
 			       uint64_t slack_ns)
 {
 	/*
-	 * In this order: if we are preempted in between, the mapping seems older than it is, and a
-	 * good file is refused.
+	 * The wall clock is read first. If this thread is preempted between the two readings, the
+	 * mapping seems older than it is, and at worst an unchanged file is rejected.
 	 */
 	uint64_t now_wall_ns = clock_wall_ns(&system_clock);
 	uint64_t now_ns = clock_monotonic_ns(&system_clock);
-	uint64_t changed_ns =
-		(uint64_t)status->st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)status->st_ctim.tv_nsec;
-	uint64_t ago_ns = now_ns > told->mapped_ns ? now_ns - told->mapped_ns : 0;
+	uint64_t changed_ns = file_changed_ns(status);
+	uint64_t ago_ns = now_ns > reported->mapped_ns ? now_ns - reported->mapped_ns : 0;
 
 	return changed_ns + slack_ns < now_wall_ns - MIN(ago_ns, now_wall_ns);
 }
 
-/* Opens the file that is mapped there now, if it agrees with @file->told. */
+/* Opens the file that is mapped at @file->start now, if it agrees with @file->reported. */
 static bool find_mapped(const struct mapped_file *file, struct found_file *ret_found)
 {
 	struct found_file found = { .is_certain = true };
@@ -92,8 +103,8 @@ static bool find_mapped(const struct mapped_file *file, struct found_file *ret_f
 	found.fd = open_mapped_file(file->pid, file->start, file->end, &found.status);
 	if (found.fd < 0)
 		return false;
-	if (!is_told_inode(&file->told, &found.status) ||
-	    !is_told_generation(&file->told, found.fd)) {
+	if (!inode_matches(&file->reported, &found.status) ||
+	    !generation_matches(&file->reported, found.fd)) {
 		(void)close(found.fd);
 		return false;
 	}
@@ -102,26 +113,29 @@ static bool find_mapped(const struct mapped_file *file, struct found_file *ret_f
 }
 
 /*
- * Whether a file that was found by its path agrees with @told. @is_own_root: in the process's own
- * root.
+ * Whether a file that was found by its path agrees with @reported. @is_own_root: the path was
+ * resolved in the root of the process.
  */
-static bool is_told_file(const struct told_file *told, const struct found_file *found,
+static bool file_matches(const struct reported_file *reported, const struct found_file *found,
 			 bool is_own_root)
 {
 	uint64_t generation = file_generation(found->fd);
 
-	if (!is_told_inode(told, &found->status) || !is_told_generation(told, found->fd))
+	if (!inode_matches(reported, &found->status) || !generation_matches(reported, found->fd))
 		return false;
 	/*
 	 * The inode number may belong to another device, or to a later file. Only a generation
 	 * excludes that.
 	 */
-	if (generation == 0 && !is_own_root && found->status.st_dev != told->device)
+	if (generation == 0 && !is_own_root && found->status.st_dev != reported->device)
 		return false;
-	return is_unchanged_since(told, &found->status, generation == 0 ? MAX_TICK_NS : 0);
+	return is_unchanged_since(reported, &found->status, generation == 0 ? MAX_TICK_NS : 0);
 }
 
-/* After the process has ended: in the root of its parent, which mostly is the same, and in ours. */
+/*
+ * Opens the path when the process has ended: in the root of its parent, which is usually the same,
+ * or else in the agent's root.
+ */
 static int open_elsewhere(const struct mapped_file *file, struct stat *ret_status)
 {
 	int fd = file->parent_pid ? open_in_root_of(file->parent_pid, file->path, ret_status)
@@ -131,12 +145,12 @@ static int open_elsewhere(const struct mapped_file *file, struct stat *ret_statu
 }
 
 /*
- * Opens the file by its path. If the kernel reported the file, what has the path now must agree
- * with that report.
+ * Opens the file by its path. If the kernel reported the mapping, the file must agree with the
+ * report.
  */
 static bool find_named(const struct mapped_file *file, struct found_file *ret_found)
 {
-	struct found_file found = { .is_certain = told_file_is_told(&file->told) };
+	struct found_file found = { .is_certain = reported_file_is_set(&file->reported) };
 	bool is_own_root = true;
 	bool deleted;
 
@@ -154,7 +168,7 @@ static bool find_named(const struct mapped_file *file, struct found_file *ret_fo
 	}
 	if (found.fd < 0)
 		return false;
-	if (found.is_certain && !is_told_file(&file->told, &found, is_own_root)) {
+	if (found.is_certain && !file_matches(&file->reported, &found, is_own_root)) {
 		(void)close(found.fd);
 		return false;
 	}
@@ -163,16 +177,16 @@ static bool find_named(const struct mapped_file *file, struct found_file *ret_fo
 }
 
 /*
- * The file whose bytes the process copied to memory: its program, though that may be deleted, or
- * what has the path. Neither is taken without a look at the memory.
+ * Finds the file that the process copied to memory: its program (even if it was deleted), or the
+ * file with this path. Accepts either only if the memory has the same bytes.
  */
 static bool find_copied(const struct mapped_file *file, struct found_file *ret_found)
 {
 	struct found_file found = { .is_certain = true };
 
 	found.fd = open_program_of(file->pid, &found.status);
-	if (found.fd >= 0 && (!is_told_inode(&file->told, &found.status) ||
-			      !is_told_generation(&file->told, found.fd))) {
+	if (found.fd >= 0 && (!inode_matches(&file->reported, &found.status) ||
+			      !generation_matches(&file->reported, found.fd))) {
 		(void)close(found.fd);
 		found.fd = -1;
 	}
@@ -187,17 +201,18 @@ static bool find_copied(const struct mapped_file *file, struct found_file *ret_f
 }
 
 /*
- * Looks at the path in our own root, without opening it. Whether that file agrees with the kernel's
- * report.
+ * Looks at the path in the agent's root without opening it. Returns whether the file agrees with
+ * the kernel's report.
  */
 static bool is_on_host(const struct mapped_file *file, struct stat *ret_status)
 {
-	uint64_t slack_ns = file->told.generation ? 0 : MAX_TICK_NS;
+	uint64_t slack_ns = file->reported.generation ? 0 : MAX_TICK_NS;
 
-	return told_file_is_told(&file->told) &&
+	return reported_file_is_set(&file->reported) &&
 	       fstatat(AT_FDCWD, file->path, ret_status, AT_NO_AUTOMOUNT) == 0 &&
-	       is_told_inode(&file->told, ret_status) && ret_status->st_dev == file->told.device &&
-	       is_unchanged_since(&file->told, ret_status, slack_ns);
+	       inode_matches(&file->reported, ret_status) &&
+	       ret_status->st_dev == file->reported.device &&
+	       is_unchanged_since(&file->reported, ret_status, slack_ns);
 }
 
 int file_finder_look(const struct mapped_file *file, struct file_facts *ret_facts)
@@ -208,7 +223,7 @@ int file_finder_look(const struct mapped_file *file, struct file_facts *ret_fact
 	if (file->is_copy)
 		return 0;
 	if (stat_mapped_file(file->pid, file->start, file->end, &status) == 0)
-		is_it = is_told_inode(&file->told, &status);
+		is_it = inode_matches(&file->reported, &status);
 	else
 		is_it = is_on_host(file, &status);
 	if (!is_it)

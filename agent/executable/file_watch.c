@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watched files by what the kernel reports of a mapping, and by watch descriptor. A watch ends with
- * its first event (IN_ONESHOT), so that a file that is written all the time costs one event for
+ * Watched files are indexed by the kernel's report of the mapping and by watch descriptor. A watch
+ * ends with its first event (IN_ONESHOT), so a file that is written continuously costs one event
  * each time that it is identified.
  *
  * The kernel queues the event before the system call that changes the file returns. Therefore
- * events are read only if they were not read since the file was mapped.
+ * events have to be read only if they were not read since the file was mapped.
  */
 #include "agent/executable/file_watch.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -22,21 +21,21 @@
 #define WATCHED_CHANGES (IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_ONESHOT)
 
 /*
- * A file has to be unchanged for so long before it is watched. File times have the resolution of
- * the kernel's tick, 10 ms at most: by its time alone, a change within the same tick is not seen.
+ * A file is watched only if it has not changed for this long. File times have the resolution of the
+ * kernel's tick, at most 10 ms, so they cannot show a second change within the same tick.
  */
 #define MIN_AGE_NS (50 * NSEC_PER_MSEC)
 
-/* No padding: a hash key. */
+/* Without padding, because it is used as a hash key. */
 struct watch_key {
 	uint64_t device, inode, generation;
 };
 
 struct watch_entry {
 	uint64_t ticket;     /* 0: the file cannot be watched */
-	uint64_t used;       /* the clock when it was asked for last */
+	uint64_t used;       /* value of the clock at the last look-up */
 	int descriptor;      /* -1: none */
-	uint32_t executable; /* 0: not identified yet */
+	uint32_t executable; /* number; 0: not identified yet */
 	bool is_trusted;
 };
 
@@ -44,8 +43,8 @@ struct file_watch {
 	int fd;
 	size_t max_files;
 	uint64_t last_ticket;
-	uint64_t clock;                   /* questions so far */
-	uint64_t read_ns;                 /* when events were read last */
+	uint64_t clock;                   /* look-ups so far */
+	uint64_t read_ns;                 /* when events were last read */
 	struct hash_table *by_file;       /* struct watch_key -> struct watch_entry */
 	struct hash_table *by_descriptor; /* int -> struct watch_key */
 };
@@ -63,8 +62,9 @@ int file_watch_new(size_t max_files, struct file_watch **ret_watch)
 		return -errno;
 	r = hash_table_new(sizeof(struct watch_key), sizeof(struct watch_entry), 0,
 			   &watch->by_file);
-	if (r == 0)
-		r = hash_table_new(sizeof(int), sizeof(struct watch_key), 0, &watch->by_descriptor);
+	if (r < 0)
+		return r;
+	r = hash_table_new(sizeof(int), sizeof(struct watch_key), 0, &watch->by_descriptor);
 	if (r < 0)
 		return r;
 	*ret_watch = take_ptr(watch);
@@ -87,25 +87,16 @@ size_t file_watch_count(const struct file_watch *watch)
 	return hash_table_count(watch->by_descriptor);
 }
 
-static struct watch_key key_of(const struct told_file *told)
+static struct watch_key key_of(const struct reported_file *reported)
 {
-	return (struct watch_key){ .device = told->device,
-				   .inode = told->inode,
-				   .generation = told->generation };
+	return (struct watch_key){ .device = reported->device,
+				   .inode = reported->inode,
+				   .generation = reported->generation };
 }
 
-/*
- * Overlay file systems have neither device nor generation: their files cannot be told apart by a
- * report.
- */
-static bool is_told_apart(const struct told_file *told)
+static struct watch_entry *find(struct file_watch *watch, const struct reported_file *reported)
 {
-	return told_file_is_told(told) && (told->generation || major(told->device));
-}
-
-static struct watch_entry *find(struct file_watch *watch, const struct told_file *told)
-{
-	const struct watch_key key = key_of(told);
+	const struct watch_key key = key_of(reported);
 	struct watch_entry *entry = hash_table_find(watch->by_file, &key);
 
 	if (entry)
@@ -113,14 +104,11 @@ static struct watch_entry *find(struct file_watch *watch, const struct told_file
 	return entry;
 }
 
-/*
- * ---- changes ------------------------------------------------------------------------------------
- * ---------------
- */
+/* ---- changes ------------------------------------------------------------------------------- */
 
 /*
- * Two reports may be of one file, as where a file system has device numbers of its own: the later
- * one has the watch.
+ * Two different reports may refer to one file, for example on a file system with device numbers
+ * different from those of stat(2). The descriptor belongs to the later report.
  */
 static void forget_descriptor(struct file_watch *watch, int descriptor)
 {
@@ -167,10 +155,7 @@ static void read_changes(struct file_watch *watch)
 	watch->read_ns = now_ns;
 }
 
-/*
- * ---- files --------------------------------------------------------------------------------------
- * ---------------
- */
+/* ---- files --------------------------------------------------------------------------------- */
 
 static void remove_entry(struct file_watch *watch, struct watch_key key, int descriptor)
 {
@@ -181,6 +166,7 @@ static void remove_entry(struct file_watch *watch, struct watch_key key, int des
 	(void)hash_table_remove(watch->by_file, &key);
 }
 
+/* Evicts the file that was looked up longest ago. */
 static void make_room(struct file_watch *watch)
 {
 	uint64_t oldest = UINT64_MAX;
@@ -204,9 +190,10 @@ static void make_room(struct file_watch *watch)
 	remove_entry(watch, oldest_key, descriptor);
 }
 
-static int insert(struct file_watch *watch, const struct told_file *told, struct watch_entry entry)
+static int insert(struct file_watch *watch, const struct reported_file *reported,
+		  struct watch_entry entry)
 {
-	const struct watch_key key = key_of(told);
+	const struct watch_key key = key_of(reported);
 	void *value;
 	int r;
 
@@ -229,33 +216,31 @@ static int insert(struct file_watch *watch, const struct told_file *told, struct
 	return 0;
 }
 
-bool file_watch_lacks(struct file_watch *watch, const struct told_file *told)
+bool file_watch_lacks(struct file_watch *watch, const struct reported_file *reported)
 {
-	return is_told_apart(told) && !find(watch, told);
+	return reported_file_is_unique(reported) && !find(watch, reported);
 }
 
-/* Without a generation an inode number may be that of another device. */
-static bool is_certain(const struct told_file *told, const struct file_facts *facts)
+/* Without a generation, the same inode number may belong to another device. */
+static bool is_certain(const struct reported_file *reported, const struct file_facts *facts)
 {
-	return facts->is_certain && facts->key.inode == told->inode &&
-	       ((facts->generation && facts->generation == told->generation) ||
-		facts->key.device == told->device);
+	return facts->is_certain && facts->key.inode == reported->inode &&
+	       ((facts->generation && facts->generation == reported->generation) ||
+		facts->key.device == reported->device);
 }
 
-/* Whether the file is as @facts say, and would have other times if it had changed since. */
+/* Whether @facts are still true of the file, and any later change would change its times. */
 static bool is_unchanged(int fd, const struct file_facts *facts)
 {
 	uint64_t now_ns = clock_wall_ns(&system_clock);
 	struct file_key key;
-	uint64_t changed_ns;
 	struct stat status;
 
 	if (fstat(fd, &status) < 0)
 		return false;
 	key = file_key_of(&status);
-	changed_ns =
-		(uint64_t)status.st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)status.st_ctim.tv_nsec;
-	return memcmp(&key, &facts->key, sizeof(key)) == 0 && changed_ns + MIN_AGE_NS < now_ns;
+	return memcmp(&key, &facts->key, sizeof(key)) == 0 &&
+	       file_changed_ns(&status) + MIN_AGE_NS < now_ns;
 }
 
 static int watch_descriptor(struct file_watch *watch, int fd)
@@ -268,16 +253,16 @@ static int watch_descriptor(struct file_watch *watch, int fd)
 	return descriptor < 0 ? -errno : descriptor;
 }
 
-uint64_t file_watch_add(struct file_watch *watch, const struct told_file *told, int fd,
+uint64_t file_watch_add(struct file_watch *watch, const struct reported_file *reported, int fd,
 			const struct file_facts *facts)
 {
 	struct watch_entry entry = { .descriptor = -1, .is_trusted = facts->is_trusted };
 	const struct watch_entry *known;
 
-	if (!is_told_apart(told) || !is_certain(told, facts))
+	if (!reported_file_is_unique(reported) || !is_certain(reported, facts))
 		return 0;
 	read_changes(watch);
-	known = find(watch, told);
+	known = find(watch, reported);
 	if (known)
 		return known->ticket;
 	if (facts->is_watchable)
@@ -286,37 +271,37 @@ uint64_t file_watch_add(struct file_watch *watch, const struct told_file *told, 
 		entry.ticket = ++watch->last_ticket;
 	else
 		entry.descriptor = -1;
-	if (insert(watch, told, entry) < 0) {
+	if (insert(watch, reported, entry) < 0) {
 		(void)inotify_rm_watch(watch->fd, entry.descriptor);
 		return 0;
 	}
-	/* Only now: what changes from here on is reported. */
+	/* Checked after the watch has begun, so that no change in between is missed. */
 	if (entry.ticket && !is_unchanged(fd, facts)) {
-		remove_entry(watch, key_of(told), entry.descriptor);
+		remove_entry(watch, key_of(reported), entry.descriptor);
 		return 0;
 	}
 	return entry.ticket;
 }
 
-void file_watch_learned(struct file_watch *watch, const struct told_file *told, uint64_t ticket,
-			uint32_t executable)
+void file_watch_learned(struct file_watch *watch, const struct reported_file *reported,
+			uint64_t ticket, uint32_t executable)
 {
-	struct watch_entry *entry = ticket ? find(watch, told) : NULL;
+	struct watch_entry *entry = ticket ? find(watch, reported) : NULL;
 
 	if (entry && entry->ticket == ticket)
 		entry->executable = executable;
 }
 
-bool file_watch_find(struct file_watch *watch, const struct told_file *told,
+bool file_watch_find(struct file_watch *watch, const struct reported_file *reported,
 		     struct watched_file *ret_file)
 {
 	const struct watch_entry *entry;
 
-	if (!is_told_apart(told))
+	if (!reported_file_is_unique(reported))
 		return false;
-	if (watch->read_ns <= told->mapped_ns)
+	if (watch->read_ns <= reported->mapped_ns)
 		read_changes(watch);
-	entry = find(watch, told);
+	entry = find(watch, reported);
 	if (!entry || !entry->executable)
 		return false;
 	*ret_file = (struct watched_file){ .executable = entry->executable,

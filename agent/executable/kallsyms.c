@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines are "ffffffff81000000 T _text" and "ffffffffc0201000 t name\t[owner]". Before each read the
+ * unread rest of the buffer is moved to its start. A line that does not fit into the whole buffer
+ * is skipped.
+ */
 #include "agent/executable/kallsyms.h"
 
 #include <fcntl.h>
 #include <string.h>
-
-/*
- * Lines are "ffffffff81000000 T _text" and "ffffffffc0201000 t name\t[owner]". The unread rest of
- * the buffer moves to its front before each read; a line that does not fit into the whole buffer is
- * skipped.
- */
 
 #define BUFFER_BYTES ((size_t)(32 * KIB))
 
 struct kallsyms {
 	int fd;
 	bool at_end;
-	bool skips_line; /* the rest of a line that was too long */
+	bool skips_line; /* the current line was too long: skip its rest */
 	size_t start, end;
 	char buffer[BUFFER_BYTES];
 };
@@ -66,7 +65,7 @@ static int refill(struct kallsyms *kallsyms)
 	return 0;
 }
 
-/* 1: *ret_line is a line without its end. 0: the end of the file. */
+/* 1: *ret_line is a line without its newline; 0: end of file. */
 static int next_line(struct kallsyms *kallsyms, char **ret_line)
 {
 	for (;;) {

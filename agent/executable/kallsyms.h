@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A stream over /proc/kallsyms: one line at a time through a fixed buffer, so that no agent ever
- * holds the 10 MB that the file may have. Symbols of the image come first, in order of address;
- * those of modules, BPF programs and trampolines follow, each with the name of its owner.
+ * Reads /proc/kallsyms line by line through a fixed buffer, so that the agent never holds the whole
+ * file (up to 10 MB). The symbols of the image come first, in order of address. The symbols of
+ * modules, BPF programs and trampolines follow, each with the name of its owner.
  */
 
 #include "common/base.h"
@@ -16,7 +16,7 @@
 #define KALLSYMS_OWNER_SIZE 64
 
 struct kallsyms_symbol {
-	uint64_t address; /* 0 when the kernel hides addresses from us */
+	uint64_t address; /* 0: the kernel hides addresses from this process */
 	char type;        /* as nm prints it: t T w W d D ... */
 	char name[KALLSYMS_NAME_SIZE];
 	char owner[KALLSYMS_OWNER_SIZE]; /* module, "bpf", "__builtin__ftrace"; "" for the image */
@@ -24,12 +24,11 @@ struct kallsyms_symbol {
 
 struct kallsyms;
 
-/* @path is "/proc/kallsyms" but in tests. 0 or negative errno. */
+/* @path is "/proc/kallsyms" except in tests. 0 or negative errno. */
 int kallsyms_open(const char *path, struct kallsyms **ret_kallsyms);
 struct kallsyms *kallsyms_close(struct kallsyms *kallsyms);
 
-/* 1: *ret_symbol filled. 0: the end. Lines that are no symbol are skipped. Negative errno when
- * reading fails. */
+/* 1: *ret_symbol; 0: end of file. Skips malformed lines. Negative errno if reading fails. */
 int kallsyms_next(struct kallsyms *kallsyms, struct kallsyms_symbol *ret_symbol);
 
 /* t, T, w, W. */

@@ -8,10 +8,10 @@
 #include "common/log.h"
 #include "common/utf8.h"
 
-/* BPF code and trampolines: the largest program image the kernel allocates alone is below this. */
+/* Upper bound of the size of one BPF program or trampoline image. */
 #define MAX_CODE_BYTES (2 * MIB)
 
-/* BPF programs and trampolines of a host; a module that was loaded late may add some thousand. */
+/* BPF programs and trampolines of a host; a module that is loaded late may add some thousands. */
 #define MAX_SYMBOLS 16384
 
 void kernel_code_release(struct kernel_code *code)
@@ -22,7 +22,7 @@ void kernel_code_release(struct kernel_code *code)
 static bool is_in_layout(const struct kernel_layout *layout, const struct kallsyms_symbol *symbol)
 {
 	if (symbol->owner[0] == '\0')
-		return true; /* the image */
+		return true; /* part of the image */
 	for (size_t i = 0; i < layout->n_modules; i++) {
 		if (strcmp(layout->modules[i].name, symbol->owner) == 0)
 			return layout->modules[i].id.kind != EXECUTABLE_ID_NONE;
@@ -42,7 +42,7 @@ static struct kernel_code_symbol make_symbol(uint64_t start, const char *name)
 {
 	struct kernel_code_symbol symbol = { .start = start };
 
-	/* Its hash is its key on the wire, where it must be UTF-8. */
+	/* On the wire the name has to be UTF-8, and its hash is its key. */
 	(void)utf8_repair(name, strlen(name), symbol.name, sizeof(symbol.name) - 1);
 	return symbol;
 }
@@ -52,10 +52,9 @@ static bool has_room(struct kernel_code *code)
 	if (code->symbols.count < MAX_SYMBOLS)
 		return true;
 	if (code->n_left_out++ == 0)
-		log_warn(
-			"more than %d functions of BPF programs, trampolines and modules without a build-ID are "
-			"in the kernel: frames in those beyond have no names",
-			MAX_SYMBOLS);
+		log_warn("the kernel has more than %d functions of BPF programs, trampolines and "
+			 "modules without a build-ID: frames in the others get no names",
+			 MAX_SYMBOLS);
 	return false;
 }
 
@@ -85,7 +84,7 @@ int kernel_code_read(struct kernel_code *code, const struct kernel_layout *layou
 	return r < 0 ? r : 0;
 }
 
-/* The first symbol above @pc. */
+/* Index of the first symbol above @pc. */
 static size_t first_above(const struct kernel_code *code, uint64_t pc)
 {
 	size_t low = 0;
@@ -107,7 +106,7 @@ void kernel_code_remove(struct kernel_code *code, uint64_t start)
 	size_t end = first_above(code, start);
 	size_t first = end;
 
-	/* One start may have several names. */
+	/* Several names may have the same start. */
 	while (first > 0 && code->symbols.items[first - 1].start == start)
 		first--;
 	if (first == end)

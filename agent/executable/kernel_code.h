@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Code that the kernel made at run time: BPF programs, trampolines, modules loaded after the layout
- * was read. It has no build-ID, only names in /proc/kallsyms. One reading takes tens of
- * milliseconds: callers keep it and read seldom.
+ * Code that the kernel generated at run time: BPF programs, trampolines, modules loaded after the
+ * layout was read. It has no build-ID, only names in /proc/kallsyms. Reading it takes tens of
+ * milliseconds, so callers keep the result and read rarely.
  */
 
 #include "agent/executable/kernel_layout.h"
@@ -12,21 +12,21 @@
 
 struct kernel_code_symbol {
 	uint64_t start;
-	char name[96]; /* longer ones are cut */
+	char name[96]; /* longer names are truncated */
 };
 
 VEC_DEFINE(kernel_code_vec, struct kernel_code_symbol);
 
 struct kernel_code {
-	struct kernel_code_vec symbols; /* by rising start */
-	uint64_t n_left_out;            /* for which there was no room, in all */
+	struct kernel_code_vec symbols; /* in ascending order of start */
+	uint64_t n_left_out;            /* symbols omitted because there was no room, in total */
 };
 
-/* Replaces @code by what runs now outside of image and modules of @layout. */
+/* Replaces the content of @code by the current code outside the image and modules of @layout. */
 int kernel_code_read(struct kernel_code *code, const struct kernel_layout *layout);
 void kernel_code_release(struct kernel_code *code);
 
-/* The kernel has made code, or freed what is at @start. 0 or -ENOMEM. */
+/* The kernel generated code at @start, or freed it. 0 or -ENOMEM. */
 int kernel_code_add(struct kernel_code *code, uint64_t start, const char *name);
 void kernel_code_remove(struct kernel_code *code, uint64_t start);
 

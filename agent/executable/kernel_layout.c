@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One pass over kallsyms finds the image. The address ranges of modules are from /proc/modules.
+ * Since Linux 6.4 (ac3b43283923) a module's text, data and read-only data are allocated separately:
+ * /proc/modules shows the address of the text, but the sum of all sizes. Therefore a module's range
+ * is cut at the start of the next module.
+ */
 #include "agent/executable/kernel_layout.h"
 
 #include <dirent.h>
@@ -13,22 +19,15 @@
 #include "common/scoped.h"
 #include "common/vec.h"
 
-/*
- * One pass over kallsyms finds the image; the modules' extents come from /proc/modules. Since
- * Linux 6.4 (ac3b43283923) a module's text, data and read-only data lie apart: the address there is
- * that of the text, but the size is the sum of all, so that a module's range is cut where the next
- * one begins.
- */
-
-/* All lines of /proc/modules; a distribution's kernel with 500 modules has 30 KiB. */
+/* /proc/modules of a distribution's kernel with 500 modules has 30 KiB. */
 #define MAX_MODULES_BYTES (1 * MIB)
 
-/* A kernel's notes are below 2 KiB. */
+/* The notes of a kernel are below 2 KiB. */
 #define MAX_NOTES_BYTES (64 * KIB)
 
 VEC_DEFINE(module_vec, struct kernel_module);
 
-/* Reads one notes file; *ret_id is left alone when it holds no build-ID. */
+/* Reads one notes file. Leaves *ret_id unchanged if the file holds no build-ID. */
 static void read_notes(int dir_fd, const char *path, struct executable_id *ret_id)
 {
 	struct bytes notes = BYTES_INIT(MAX_NOTES_BYTES);
@@ -80,7 +79,7 @@ static uint64_t inode_of_module(const char *folders, const char *name)
 	return stat(path, &status) == 0 ? status.st_ino : 0;
 }
 
-/* The one of @layout that is @module, loaded once. */
+/* The module of @layout that is the same load of @module, or NULL. */
 static const struct kernel_module *find_module(const struct kernel_layout *layout,
 					       const struct kernel_module *module)
 {
@@ -96,8 +95,10 @@ static const struct kernel_module *find_module(const struct kernel_layout *layou
 	return NULL;
 }
 
-/* "name size refcount dependencies state 0xaddress (taints)". Unloading and loading ones have no
- * code to show. */
+/*
+ * Parses "name size refcount dependencies state 0xaddress (taints)". Ignores modules that are being
+ * loaded or unloaded, because their code does not run.
+ */
 static bool parse_module(const char *line, struct kernel_module *ret_module)
 {
 	uint64_t size, start;
@@ -120,7 +121,7 @@ static int compare_modules(const void *a, const void *b)
 	return (one->start > other->start) - (one->start < other->start);
 }
 
-/* Those that @before has keep their IDs. */
+/* Modules that are also in @before keep their IDs. */
 static int parse_modules(char *text, const char *folders, const struct kernel_layout *before,
 			 struct module_vec *modules)
 {
@@ -150,23 +151,24 @@ static int parse_modules(char *text, const char *folders, const struct kernel_la
 	return 0;
 }
 
-/* A kernel without modules has no /proc/modules. 0 or negative errno. */
+/* Returns 0 without modules if /proc/modules does not exist: the kernel has none. */
 static int read_modules(const struct kernel_layout_paths *paths, const struct kernel_layout *before,
 			struct module_vec *modules)
 {
-	struct bytes text = BYTES_INIT(MAX_MODULES_BYTES);
+	scoped(bytes_release) struct bytes text = BYTES_INIT(MAX_MODULES_BYTES);
+	const char *folders = paths->folders ? paths->folders : "/sys/module";
 	int r;
 
 	r = file_read(paths->modules, &text);
-	if (r == 0)
-		r = bytes_append_byte(&text, 0);
-	if (r == 0)
-		r = parse_modules((char *)text.data,
-				  paths->folders ? paths->folders : "/sys/module", before, modules);
-	bytes_release(&text);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = bytes_append_byte(&text, 0);
+	if (r < 0)
+		return r;
+	r = parse_modules((char *)text.data, folders, before, modules);
 	if (r < 0)
 		vec_release(modules);
-	return r == -ENOENT ? 0 : r;
+	return r;
 }
 
 static bool has_same_modules(const struct kernel_layout *layout, const struct module_vec *modules)
@@ -199,19 +201,19 @@ int kernel_layout_update_modules_from(const struct kernel_layout_paths *paths,
 	return 1;
 }
 
-/* What one pass over the symbols shows of the image. */
+/* Addresses of the image's symbols, collected in one pass over kallsyms. */
 struct image {
 	uint64_t text, stext, end, last;
 	uint64_t schedule, schedule_end;
 	bool has_symbols, shows_addresses;
 };
 
-static void look_at_symbol(struct image *image, const struct kallsyms_symbol *symbol)
+static void note_symbol(struct image *image, const struct kallsyms_symbol *symbol)
 {
 	image->has_symbols = true;
 	if (symbol->address)
 		image->shows_addresses = true;
-	/* Absolute symbols are constants or per-CPU offsets, not places in the image. */
+	/* Absolute symbols are constants or per-CPU offsets, not addresses in the image. */
 	if (symbol->owner[0] || symbol->type == 'A' || symbol->type == 'a')
 		return;
 	if (strcmp(symbol->name, "_text") == 0)
@@ -222,17 +224,18 @@ static void look_at_symbol(struct image *image, const struct kallsyms_symbol *sy
 		image->end = symbol->address;
 	else if (strcmp(symbol->name, "__schedule") == 0)
 		image->schedule = symbol->address;
-	/* The image's symbols come in rising order. */
+	/* The symbols of the image are in ascending order. */
 	if (image->schedule && !image->schedule_end && symbol->address > image->schedule)
 		image->schedule_end = symbol->address;
 	image->last = MAX(image->last, symbol->address);
 }
 
 /*
- * Where _text is. Kernels for arm64 without CONFIG_KALLSYMS_ALL list the symbols from _stext on;
- * that is the end of the image's header: 4 KiB above _text up to 5.10, and 64 KiB since 5.11. _text
- * is a multiple of 64 KiB. The server may have the kernel's own file, whose addresses count from
- * there.
+ * Computes the address of _text from _stext if kallsyms lacks _text. Kernels for arm64 without
+ * CONFIG_KALLSYMS_ALL list the symbols from _stext on. _stext is the end of the image's header: 4
+ * KiB above _text up to Linux 5.10, 64 KiB since 5.11. _text is a multiple of 64 KiB. The address
+ * has to be exact, because the server may have the kernel's ELF file, and the addresses in it are
+ * relative to _text.
  */
 #define TEXT_ALIGN UINT64_C(0x10000)
 
@@ -254,7 +257,7 @@ static int read_image(const char *path, struct kernel_layout *layout)
 	if (r < 0)
 		return r;
 	while ((r = kallsyms_next(kallsyms, &symbol)) > 0) {
-		look_at_symbol(&image, &symbol);
+		note_symbol(&image, &symbol);
 		if (image.text && image.end)
 			break;
 	}

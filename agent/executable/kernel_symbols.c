@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two passes over /proc/kallsyms. The first counts symbols, so that the file is laid out and
+ * allocated once in its exact size. The second writes symbols and names. ELF requires local symbols
+ * before all others, so there are two write positions. The size of a symbol is the distance to the
+ * next one, as in the kernel's own look-up. If code is loaded between the passes, the second pass
+ * writes no more symbols than were counted.
+ *
+ * The file consists of the header, two program headers, the build-ID note, .symtab, .strtab,
+ * .shstrtab and section headers. .text has an address and a size, but no bytes.
+ */
 #include "agent/executable/kernel_layout.h"
 
 #include <elf.h>
 #include <string.h>
 
 #include "agent/executable/kallsyms.h"
-
-/*
- * Two passes over /proc/kallsyms: the first counts, so that the file is laid out and allocated once
- * at its exact size; the second writes symbols and names to their places. ELF wants local symbols
- * before the others, so there are two write positions. A symbol's size is the way to the next one,
- * as the kernel itself has it. Code that is loaded between the passes is bounded by what was
- * counted.
- *
- * The file: header, two program headers, the build-ID note, .symtab, .strtab, .shstrtab, section
- * headers. .text has an address and a size, but no bytes.
- */
 
 enum section_number {
 	SECTION_NULL,
@@ -37,18 +36,18 @@ static const Elf64_Word section_name_offsets[SECTION_COUNT] = {
 };
 
 /*
- * The server counts addresses of kernel frames from this symbol. A kernel for arm64 built without
- * CONFIG_KALLSYMS_ALL has it outside what kallsyms lists: the file gets it nevertheless.
+ * The server counts addresses of kernel frames from this symbol. On arm64 without
+ * CONFIG_KALLSYMS_ALL, kallsyms does not list it; then it is added to the file.
  */
 #define TEXT "_text"
 
-/* Names that stand for one address; more of them only lose their sizes. */
+/* Maximum number of names of one address that get a size. */
 #define MAX_ALIASES 64
 
-/* Which symbols belong to the file, and where its code is. */
+/* Selects the symbols of the file by owner and address range. */
 struct selection {
 	const char *path;  /* of kallsyms */
-	const char *owner; /* "" the image */
+	const char *owner; /* "": the image */
 	uint64_t start, end;
 	uint64_t base; /* subtracted from addresses */
 	const struct executable_id *id;
@@ -56,7 +55,7 @@ struct selection {
 };
 
 struct layout {
-	size_t n_locals, n_globals; /* with a symbol _text that kallsyms lacks */
+	size_t n_locals, n_globals; /* including a _text that kallsyms lacks */
 	bool lacks_text;
 	size_t names_bytes;
 	size_t note_offset, note_size;
@@ -83,6 +82,13 @@ static bool is_selected(const struct selection *selection, const struct kallsyms
 static bool is_local(const struct kallsyms_symbol *symbol)
 {
 	return symbol->type == 't';
+}
+
+static unsigned int binding_of(const struct kallsyms_symbol *symbol)
+{
+	if (is_local(symbol))
+		return STB_LOCAL;
+	return symbol->type == 'T' ? STB_GLOBAL : STB_WEAK;
 }
 
 static int count_symbols(const struct selection *selection, struct layout *layout)
@@ -132,6 +138,7 @@ static void lay_out(const struct selection *selection, struct layout *layout)
 	layout->total = layout->sections_offset + SECTION_COUNT * sizeof(Elf64_Shdr);
 }
 
+/* Sets the size of the symbols at last_address. */
 static void close_sizes(struct writer *writer, uint64_t next_address)
 {
 	for (size_t i = 0; i < writer->n_open; i++) {
@@ -154,12 +161,9 @@ static void write_symbol(struct writer *writer, const struct selection *selectio
 	size_t *next = is_local(from) ? &writer->next_local : &writer->next_global;
 	size_t limit =
 		is_local(from) ? 1 + layout->n_locals : 1 + layout->n_locals + layout->n_globals;
-	unsigned char binding = is_local(from)      ? STB_LOCAL
-				: from->type == 'T' ? STB_GLOBAL
-						    : STB_WEAK;
 	Elf64_Sym symbol = {
 		.st_name = (Elf64_Word)writer->next_name,
-		.st_info = ELF64_ST_INFO(binding, STT_FUNC),
+		.st_info = (unsigned char)ELF64_ST_INFO(binding_of(from), STT_FUNC),
 		.st_shndx = SECTION_TEXT,
 		.st_value = from->address - selection->base,
 	};
@@ -175,7 +179,10 @@ static void write_symbol(struct writer *writer, const struct selection *selectio
 	(*next)++;
 }
 
-/* The image's symbols come in order of address; a module's do not, and get no sizes. */
+/*
+ * The image's symbols are in order of address and get sizes. A module's symbols are not, and get
+ * none.
+ */
 static int write_symbols(const struct selection *selection, struct writer *writer)
 {
 	scoped(kallsyms_closep) struct kallsyms *kallsyms = NULL;

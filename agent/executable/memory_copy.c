@@ -8,9 +8,9 @@
 #include "common/file.h"
 
 /*
- * 16 KiB of a large range are compared, the first and the last bytes among them. Code differs from
- * other code nearly everywhere, so that one piece would do; many pieces also find a range that was
- * copied in part.
+ * Of a large range, 16 KiB are compared, including the first and the last bytes. Different code
+ * differs nearly everywhere, so one piece would be enough to tell two files apart; many pieces also
+ * reject a range that was copied only in part.
  */
 #define N_PIECES    64
 #define PIECE_BYTES ((uint64_t)256)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hash table: key -> number of failures and end of the time for which the key is avoided. */
+/* A hash table: key -> number of failures and time until which the key is avoided. */
 #include "agent/helper/avoid_list.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "common/base.h"
 #include "common/hash_table.h"
 
-/* A shift by more is beyond any maximum. */
+/* A longer shift exceeds any maximum. */
 #define MAX_DOUBLINGS 20
 
 struct avoided {

@@ -2,14 +2,12 @@
 #include "agent/helper/finder_process.h"
 
 #include <linux/capability.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
+#include "agent/helper/helper_process.h"
 #include "agent/helper/protocol.h"
 #include "common/capabilities.h"
-#include "common/sandbox.h"
 
 static struct mapped_file file_of(const struct finder_item *item, const char *path)
 {
@@ -20,7 +18,7 @@ static struct mapped_file file_of(const struct finder_item *item, const char *pa
 		.end = item->end,
 		.file_offset = item->file_offset,
 		.path = path,
-		.told = item->told,
+		.reported = item->reported,
 		.is_copy = item->is_copy,
 	};
 }
@@ -38,7 +36,7 @@ static int open_source(const struct finder_item *item, const char *path)
 	return file_finder_open_source(&source, item->way);
 }
 
-/* Appends the answer to one item, and puts its descriptor, if there is one, into @reply. */
+/* Appends the answer to one item, and adds its descriptor, if there is one, to @reply. */
 static void look(uint32_t operation, const struct finder_item *item, const char *path,
 		 struct finder_answer *answer, struct helper_message *reply)
 {
@@ -90,7 +88,7 @@ static int answer_request(int socket, const struct helper_message *request,
 
 uint64_t finder_process_capabilities(uint64_t permitted)
 {
-	/* The narrow capability, and the broader one that the kernel accepts instead. */
+	/* Each row: the capability needed, and a broader one that the kernel accepts instead. */
 	static const unsigned int needed[][2] = {
 		{ CAP_SYS_PTRACE, CAP_SYS_PTRACE },
 		{ CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE },
@@ -105,30 +103,13 @@ uint64_t finder_process_capabilities(uint64_t permitted)
 	return keep;
 }
 
-static int confine(pid_t parent)
-{
-	uint64_t permitted;
-	int r;
-
-	r = capabilities_permitted(&permitted);
-	if (r == 0)
-		r = capabilities_limit(finder_process_capabilities(permitted));
-	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		r = -errno;
-	return r < 0 ? r : sandbox_end_with_parent(parent);
-}
-
 void finder_process_run(int socket, pid_t parent)
 {
-	struct helper_message request, reply;
+	static const struct helper_process finder = {
+		.name = "hearth-finder",
+		.capabilities = finder_process_capabilities,
+		.answer = answer_request,
+	};
 
-	(void)prctl(PR_SET_NAME, "hearth-finder", 0, 0, 0);
-	if (confine(parent) < 0)
-		_exit(EXIT_FAILURE);
-	while (helper_receive(socket, &request, 0) == 1) {
-		helper_message_close(&request);
-		if (answer_request(socket, &request, &reply) < 0)
-			break;
-	}
-	_exit(EXIT_SUCCESS);
+	helper_process_run(&finder, socket, parent);
 }

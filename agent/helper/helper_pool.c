@@ -13,19 +13,19 @@
 
 #define MAX_QUEUED 4096
 
-/* A helper that had no job for so long is let go: its socket is closed, and it ends. */
+/* After this time without a job, the socket of a helper is closed, which ends the helper. */
 #define IDLE_NS (30 * NSEC_PER_SEC)
 
 /*
- * Pauses before a failed helper is replaced. With them, 50 files that kill a helper each take some
- * seconds in all.
+ * Pauses before a failed helper is replaced. With these values, 50 files that each kill a helper
+ * take some seconds in total.
  */
 #define FIRST_PAUSE_NS (10 * NSEC_PER_MSEC)
 #define MAX_PAUSE_NS   (500 * NSEC_PER_MSEC)
 
 /*
- * A parser is replaced long before it reaches its limit of CPU time, which would end it in the
- * middle of a file.
+ * A parser is replaced long before it reaches its limit of CPU time, because that limit would end
+ * it in the middle of a file.
  */
 #define PARSER_RETIRES_CPU_NS (PARSER_CPU_S * NSEC_PER_SEC / 2)
 
@@ -45,7 +45,7 @@ struct channel {
 	struct queued_job *job; /* NULL: none */
 	uint64_t deadline_ns;   /* of the job */
 	uint64_t used_ns;       /* when the last job ended */
-	uint64_t not_before_ns; /* no helper is forked before */
+	uint64_t not_before_ns; /* earliest time to fork a helper */
 	struct backoff backoff;
 };
 
@@ -125,7 +125,7 @@ struct helper_pool *helper_pool_free(struct helper_pool *pool)
 	if (!pool)
 		return NULL;
 	for (size_t i = 0; i < pool->n_channels; i++) {
-		/* A helper that hangs does not notice that its socket is closed. */
+		/* A hanging helper does not notice that its socket is closed. */
 		if (pool->channels[i].job)
 			nursery_kill(pool->nursery, pool->channels[i].id);
 		forget_job(pool->channels[i].job);
@@ -198,7 +198,7 @@ uint64_t helper_pool_wakeup_ns(const struct helper_pool *pool)
 	return wakeup_ns;
 }
 
-/* Ends the job of @channel: with pool->message as its answer, or with @error. */
+/* Ends the job of @channel, with the answer in pool->message or with @error. */
 static void finish(struct helper_pool *pool, struct channel *channel, int error, uint64_t now_ns)
 {
 	struct queued_job *job = take_ptr(channel->job);
@@ -242,7 +242,7 @@ static void receive(struct helper_pool *pool, struct channel *channel, uint64_t 
 	r = helper_receive(channel->socket, &pool->message, MSG_DONTWAIT);
 	if (r == -EAGAIN)
 		return;
-	/* A helper that sends a message without having a job is not trusted any more. */
+	/* A helper that sends a message without a job is not trusted any more. */
 	if (r == 1 && !channel->job) {
 		helper_message_close(&pool->message);
 		r = -EBADMSG;
@@ -253,8 +253,8 @@ static void receive(struct helper_pool *pool, struct channel *channel, uint64_t 
 	}
 	backoff_succeeded(&channel->backoff);
 	/*
-	 * A helper that was taken over might not end by itself, and could go on writing to its
-	 * output file.
+	 * A helper under a hostile file's control might not end by itself, and might continue to
+	 * write to its output file.
 	 */
 	if (pool->single_use[channel->kind])
 		nursery_kill(pool->nursery, channel->id);
@@ -275,7 +275,7 @@ static int open_channel(struct helper_pool *pool, struct channel *channel)
 	return epoll_ctl(pool->epoll_fd, EPOLL_CTL_ADD, channel->socket, &event) < 0 ? -errno : 0;
 }
 
-/* Once the request is in the socket our copies of its descriptors are not needed any more. */
+/* The pool's copies of the descriptors are closed as soon as the request is in the socket. */
 static int send_job(struct helper_pool *pool, struct channel *channel)
 {
 	struct queued_job *job = channel->job;

@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps look-ups by number, begins them, and removes them some time after their end. Their steps
- * are in look_up.c.
+ * are in identifier_look_up.c.
  */
 #include "agent/helper/identifier.h"
 
 #include <limits.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
-#include "agent/helper/look_up.h"
+#include "agent/helper/identifier_look_up.h"
 #include "common/log.h"
 
-/* Most look-ups that are kept, including those that ended less than KEPT_NS ago. */
+/* Maximum number of look-ups, including those that ended less than KEPT_NS ago. */
 #define MAX_LOOK_UPS 16384
 
 /*
- * Each pins an inode, about 1 KiB. A host with many containers uses some thousand executables and
- * libraries.
+ * Each watched file pins an inode, about 1 KiB. A host with many containers uses some thousand
+ * executables and libraries.
  */
 #define MAX_WATCHED_FILES 4096
 
 /*
- * How long a look-up is kept after its end, for other processes that share the mapping and ask for
- * it later.
+ * How long a look-up is kept after its end, for other processes that share the mapping and look it
+ * up later.
  */
 #define KEPT_NS        (2 * NSEC_PER_SEC)
 #define SWEEP_EVERY_NS NSEC_PER_SEC
 
 /*
- * A device that does not answer twice in a row is left alone. One timeout may be a disk that
- * starts, or a helper that was stopped. At the maximum a server that hangs for days costs a helper
- * three seconds of waiting a minute.
+ * A device is avoided after two successive timeouts, because a single one may be a disk that spins
+ * up, or a helper that was stopped. At the maximum, a server that hangs for days costs a helper
+ * three seconds of waiting per minute.
  */
 static const struct avoid_list_options bad_devices = {
 	.key_size = sizeof(uint64_t),
@@ -42,9 +41,9 @@ static const struct avoid_list_options bad_devices = {
 };
 
 /*
- * A file that the parser dies of. Something else may have killed the parser, so the file is tried
- * again; a hostile file costs up to PARSER_TIMEOUT_NS each time, and at the maximum an hour passes
- * between two of them.
+ * Files on which the parser died. Something else may have killed the parser, so the file is tried
+ * again. A hostile file costs up to PARSER_TIMEOUT_NS per attempt, and the longest pause between
+ * two attempts is one hour.
  */
 static const struct avoid_list_options refused_files = {
 	.key_size = sizeof(struct file_key),
@@ -65,20 +64,20 @@ int identifier_new(struct executable_cache *executables, struct helper_pool *poo
 	identifier->pool = pool;
 	r = hash_table_new(sizeof(uint32_t), sizeof(struct look_up *), MAX_LOOK_UPS,
 			   &identifier->look_ups);
-	if (r == 0)
-		r = avoid_list_new(&bad_devices, &identifier->bad_devices);
-	if (r == 0)
-		r = avoid_list_new(&refused_files, &identifier->refused_files);
+	if (r < 0)
+		return r;
+	r = avoid_list_new(&bad_devices, &identifier->bad_devices);
+	if (r < 0)
+		return r;
+	r = avoid_list_new(&refused_files, &identifier->refused_files);
 	if (r < 0)
 		return r;
 	r = file_watch_new(MAX_WATCHED_FILES, &identifier->watch);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		log_warn_errno(
-			r,
-			"cannot watch files by inotify, each that is mapped again is looked at again, which "
-			"costs more: %m");
+		log_warn_errno(r, "cannot watch files by inotify; each file is looked up again "
+				  "whenever it is mapped, which costs more CPU: %m");
 	*ret_identifier = take_ptr(identifier);
 	return 0;
 }
@@ -96,7 +95,7 @@ struct identifier *identifier_free(struct identifier *identifier)
 	(void)avoid_list_free(identifier->bad_devices);
 	(void)avoid_list_free(identifier->refused_files);
 	(void)file_watch_free(identifier->watch);
-	vec_release(&identifier->asked);
+	vec_release(&identifier->queued);
 	free(identifier);
 	return NULL;
 }
@@ -144,10 +143,7 @@ static void sweep(struct identifier *identifier, uint64_t kept_ns)
 	}
 }
 
-/*
- * ---- in -----------------------------------------------------------------------------------------
- * ---------------
- */
+/* ---- new look-ups -------------------------------------------------------------------------- */
 
 static void submit_batch(struct identifier *identifier, struct batch *batch)
 {
@@ -167,36 +163,34 @@ static void submit_batch(struct identifier *identifier, struct batch *batch)
 }
 
 /*
- * Whether the kernel reported the file when it was mapped, and no executable is known by that
+ * Whether the kernel reported the file when it was mapped, and no executable is known for that
  * report.
  */
 static bool is_new(struct look_up *look_up)
 {
-	const struct told_file *told = &look_up->file.told;
 	struct executable *executable;
 
-	/* Of files in an overlay the kernel reports neither device nor generation. */
-	return told_file_is_told(told) && (told->generation || major(told->device)) &&
-	       executable_cache_find_told(look_up->identifier->executables, &look_up->file,
-					  &executable) == 0;
+	return reported_file_is_unique(&look_up->file.reported) &&
+	       executable_cache_find_reported(look_up->identifier->executables, &look_up->file,
+					      &executable) == 0;
 }
 
-/* Submits one message, with as many look-ups from asked[*next] on as fit, and advances *next. */
+/* Submits one message, with as many look-ups from queued[*next] on as fit, and advances *next. */
 static void submit_next(struct identifier *identifier, size_t *next)
 {
 	struct batch *batch = calloc(1, sizeof(*batch));
 
-	look_up_begin_request(&identifier->message, FINDER_LOOK);
-	while (*next < identifier->asked.count) {
-		struct look_up *look_up = look_up_find(identifier, identifier->asked.items[*next]);
+	finder_request_begin(&identifier->message, FINDER_LOOK);
+	while (*next < identifier->queued.count) {
+		struct look_up *look_up = look_up_find(identifier, identifier->queued.items[*next]);
 
 		if (!look_up || look_up->has_ended) {
 			(*next)++;
 			continue;
 		}
-		/* A new file has to be opened anyway: its LOOK is left out. */
-		if (batch && batch->count == 0 && !look_up->alone && is_new(look_up) &&
-		    !look_up_is_left_alone(look_up)) {
+		/* A new file has to be opened in any case, so its LOOK is skipped. */
+		if (batch && batch->count == 0 && !look_up->is_single && is_new(look_up) &&
+		    !look_up_is_avoided(look_up)) {
 			free(batch);
 			(*next)++;
 			look_up_open(look_up);
@@ -204,18 +198,18 @@ static void submit_next(struct identifier *identifier, size_t *next)
 		}
 		if (batch && batch->count > 0 && is_new(look_up))
 			break;
-		if (!batch || look_up_is_left_alone(look_up)) {
-			identifier->stats.left_alone++;
+		if (!batch || look_up_is_avoided(look_up)) {
+			identifier->stats.avoided++;
 			look_up_end_unavailable(look_up);
 			(*next)++;
 			continue;
 		}
-		if ((look_up->alone && batch->count > 0) ||
+		if ((look_up->is_single && batch->count > 0) ||
 		    !look_up_add_to_request(&identifier->message, look_up))
 			break;
 		batch->numbers[batch->count++] = look_up->number;
 		(*next)++;
-		if (look_up->alone)
+		if (look_up->is_single)
 			break;
 	}
 	if (!batch || batch->count == 0) {
@@ -231,9 +225,9 @@ void identifier_flush(struct identifier *identifier, uint64_t now_ns)
 	size_t next = 0;
 
 	identifier->now_ns = now_ns;
-	while (next < identifier->asked.count)
+	while (next < identifier->queued.count)
 		submit_next(identifier, &next);
-	vec_clear(&identifier->asked);
+	vec_clear(&identifier->queued);
 }
 
 static int begin(struct identifier *identifier, const struct mapped_file *file,
@@ -244,8 +238,8 @@ static int begin(struct identifier *identifier, const struct mapped_file *file,
 	int r;
 
 	/*
-	 * A process may end before it asks for the result, so ended look-ups are removed after a
-	 * while.
+	 * Nobody may ask for the result of a look-up any more, because the process has ended.
+	 * Therefore look-ups are removed some time after their end.
 	 */
 	if (identifier->now_ns >= identifier->swept_ns + SWEEP_EVERY_NS) {
 		identifier->swept_ns = identifier->now_ns;
@@ -261,7 +255,7 @@ static int begin(struct identifier *identifier, const struct mapped_file *file,
 	look_up->file = *file;
 	look_up->file.path = strdup(file->path);
 	look_up->number = ++identifier->last_number;
-	r = look_up->file.path ? vec_push(&identifier->asked, look_up->number) : -ENOMEM;
+	r = look_up->file.path ? vec_push(&identifier->queued, look_up->number) : -ENOMEM;
 	if (r == 0)
 		r = hash_table_insert(identifier->look_ups, &look_up->number, &value);
 	if (r < 0) {
@@ -273,34 +267,34 @@ static int begin(struct identifier *identifier, const struct mapped_file *file,
 	return 0;
 }
 
-/* Asks nobody: the file was identified before, and has not changed. */
+/* Finds a file that was identified before and has not changed, without any helper. */
 static bool find_unchanged(struct identifier *identifier, const struct mapped_file *file,
 			   struct executable **ret_executable)
 {
 	struct watched_file watched;
 
-	/* The memory of a copy is compared with its file each time. */
+	/* A copy is compared with its file each time. */
 	return identifier->watch && !file->is_copy &&
-	       file_watch_find(identifier->watch, &file->told, &watched) &&
+	       file_watch_find(identifier->watch, &file->reported, &watched) &&
 	       executable_cache_find_unchanged(identifier->executables, file, &watched,
 					       ret_executable) == 1;
 }
 
-int identifier_ask(void *arg, const struct mapped_file *file, uint32_t *number,
-		   struct executable **ret_executable)
+int identifier_find(void *arg, const struct mapped_file *file, uint32_t *number,
+		    struct executable **ret_executable)
 {
 	struct identifier *identifier = arg;
 	struct look_up *look_up = *number ? look_up_find(identifier, *number) : NULL;
 	int r;
 
-	/* A longer path fits no request. Paths from the kernel are shorter. */
+	/* A longer path does not fit into a request. The kernel reports no longer ones. */
 	if (!mapped_file_has_path(file) || strlen(file->path) >= PATH_MAX)
 		return 0;
 	if (!look_up && find_unchanged(identifier, file, ret_executable))
 		return 1;
 	if (!look_up) {
 		r = begin(identifier, file, &look_up);
-		/* MAX_LOOK_UPS are in progress. */
+		/* -ENOSPC: MAX_LOOK_UPS are in progress. */
 		if (r < 0)
 			return r == -ENOSPC ? 0 : r;
 		identifier->stats.looked_up++;

@@ -78,7 +78,7 @@ int helper_receive(int socket, struct helper_message *ret_message, int flags)
 		helper_message_close(ret_message);
 		return -EMSGSIZE;
 	}
-	/* Empty messages are never sent. */
+	/* Nobody sends empty messages: 0 bytes mean that the other end is closed. */
 	return n > 0;
 }
 

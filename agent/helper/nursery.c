@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The nursery waits for the end of each child, which gives it the child's CPU time. Until then the
- * child's pid belongs to no other process, so that children can be killed by their pids.
+ * The nursery waits for each child and thereby learns its CPU time. Until then the kernel does not
+ * reuse the child's pid, so children can safely be killed by pid.
  */
 #include "agent/helper/nursery.h"
 
@@ -27,10 +27,10 @@
 #include "common/capabilities.h"
 #include "common/sandbox.h"
 
-/* Most helpers at a time, including those that hang and cannot be killed. */
+/* Maximum number of helpers at a time, including those that hang and cannot be killed. */
 #define MAX_CHILDREN 64
 
-/* The number of the socket in each helper. */
+/* Descriptor number of the socket in each helper. */
 #define HELPER_SOCKET_FD 3
 
 enum order_type {
@@ -46,7 +46,7 @@ struct order {
 };
 
 /*
- * There are no more than MAX_CHILDREN to kill. As many again may have been ordered and not forked.
+ * At most MAX_CHILDREN helpers run, and as many again may have been ordered and not forked.
  */
 #define MAX_KEPT_KILLS (2 * MAX_CHILDREN)
 
@@ -54,23 +54,20 @@ struct nursery {
 	int socket;
 	atomic_uint last_id;
 	struct nursery_usage usage; /* the latest report */
-	pthread_mutex_t lock;       /* of the following */
+	pthread_mutex_t lock;       /* protects the following fields */
 	uint32_t kept_kills[MAX_KEPT_KILLS];
 	size_t n_kept_kills;
 };
 
-/*
- * ---- in the nursery process
- * -----------------------------------------------------------------------------------
- */
+/* ---- in the nursery process ---------------------------------------------------------------- */
 
 struct child {
 	uint32_t id;
-	pid_t pid; /* 0: the entry is free */
+	pid_t pid; /* 0: free entry */
 	bool is_compiler;
 };
 
-struct keeper {
+struct nursery_state {
 	int socket;
 	int signal_fd; /* SIGCHLD */
 	struct child children[MAX_CHILDREN];
@@ -78,11 +75,11 @@ struct keeper {
 	uint64_t ended_compilers_cpu_ns; /* of compilers that have ended */
 };
 
-static struct child *find_free_entry(struct keeper *keeper)
+static struct child *find_free_entry(struct nursery_state *state)
 {
 	for (size_t i = 0; i < MAX_CHILDREN; i++)
-		if (keeper->children[i].pid == 0)
-			return &keeper->children[i];
+		if (state->children[i].pid == 0)
+			return &state->children[i];
 	return NULL;
 }
 
@@ -91,26 +88,27 @@ static uint64_t ns_of(const struct timeval *time)
 	return (uint64_t)time->tv_sec * NSEC_PER_SEC + (uint64_t)time->tv_usec * NSEC_PER_USEC;
 }
 
-/* Children that have ended: one signal may stand for several. */
-static void reap(struct keeper *keeper)
+/* Waits for all children that have ended, because one signal may stand for several. */
+static void reap(struct nursery_state *state)
 {
 	struct signalfd_siginfo signal;
 	struct rusage usage;
 
-	(void)read(keeper->signal_fd, &signal, sizeof(signal));
+	(void)read(state->signal_fd, &signal, sizeof(signal));
 	for (size_t i = 0; i < MAX_CHILDREN; i++) {
-		struct child *child = &keeper->children[i];
+		struct child *child = &state->children[i];
 
 		if (child->pid == 0 || wait4(child->pid, NULL, WNOHANG, &usage) != child->pid)
 			continue;
-		*(child->is_compiler ? &keeper->ended_compilers_cpu_ns : &keeper->ended_cpu_ns) +=
+		*(child->is_compiler ? &state->ended_compilers_cpu_ns : &state->ended_cpu_ns) +=
 			ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
 		child->pid = 0;
 	}
 }
 
 /*
- * Leaves the socket at HELPER_SOCKET_FD and /dev/null at 0 to 2, and closes all other descriptors.
+ * Moves the socket to HELPER_SOCKET_FD, opens /dev/null as 0 to 2, and closes all other
+ * descriptors.
  */
 static int arrange_descriptors(int socket)
 {
@@ -132,10 +130,7 @@ _Noreturn static void run_child(int socket, enum helper_kind kind, pid_t parent)
 {
 	sigset_t none;
 
-	/*
-	 * The signals that the nursery ignores are ignored here as well: helpers end with the
-	 * nursery.
-	 */
+	/* The signals that the nursery ignores stay ignored: helpers end with the nursery. */
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (arrange_descriptors(socket) < 0)
@@ -150,9 +145,9 @@ _Noreturn static void run_child(int socket, enum helper_kind kind, pid_t parent)
 			   &parser_limits);
 }
 
-static void fork_child(struct keeper *keeper, const struct order *order, int socket)
+static void fork_child(struct nursery_state *state, const struct order *order, int socket)
 {
-	struct child *child = find_free_entry(keeper);
+	struct child *child = find_free_entry(state);
 	const pid_t self = getpid();
 	pid_t pid;
 
@@ -168,24 +163,24 @@ static void fork_child(struct keeper *keeper, const struct order *order, int soc
 	child->is_compiler = order->kind == HELPER_COMPILER || order->kind == HELPER_SLOW_COMPILER;
 }
 
-static void kill_child(struct keeper *keeper, uint32_t id)
+static void kill_child(struct nursery_state *state, uint32_t id)
 {
 	for (size_t i = 0; i < MAX_CHILDREN; i++)
-		if (keeper->children[i].pid > 0 && keeper->children[i].id == id)
-			(void)kill(keeper->children[i].pid, SIGKILL);
+		if (state->children[i].pid > 0 && state->children[i].id == id)
+			(void)kill(state->children[i].pid, SIGKILL);
 }
 
-/* An agent that does not read its reports misses some. */
-static void report(struct keeper *keeper, struct helper_message *message)
+/* Does not wait: an agent that does not read its reports misses some. */
+static void report(struct nursery_state *state, struct helper_message *message)
 {
 	struct nursery_usage usage = {
-		.cpu_ns = keeper->ended_cpu_ns + process_cpu_ns(getpid()),
+		.cpu_ns = state->ended_cpu_ns + process_cpu_ns(getpid()),
 		.memory_bytes = process_anon_bytes(getpid()),
-		.compilers_cpu_ns = keeper->ended_compilers_cpu_ns,
+		.compilers_cpu_ns = state->ended_compilers_cpu_ns,
 	};
 
 	for (size_t i = 0; i < MAX_CHILDREN; i++) {
-		const struct child *child = &keeper->children[i];
+		const struct child *child = &state->children[i];
 
 		if (child->pid == 0)
 			continue;
@@ -198,10 +193,10 @@ static void report(struct keeper *keeper, struct helper_message *message)
 	memcpy(message->bytes, &usage, sizeof(usage));
 	message->size = sizeof(usage);
 	message->n_fds = 0;
-	(void)helper_send(keeper->socket, message, MSG_DONTWAIT);
+	(void)helper_send(state->socket, message, MSG_DONTWAIT);
 }
 
-static void obey(struct keeper *keeper, struct helper_message *message)
+static void handle_order(struct nursery_state *state, struct helper_message *message)
 {
 	struct order order;
 
@@ -209,12 +204,12 @@ static void obey(struct keeper *keeper, struct helper_message *message)
 		return;
 	memcpy(&order, message->bytes, sizeof(order));
 	if (order.type == ORDER_KILL)
-		kill_child(keeper, order.id);
+		kill_child(state, order.id);
 	else if (order.type == ORDER_FORK && message->n_fds == 1)
-		fork_child(keeper, &order, message->fds[0]);
+		fork_child(state, &order, message->fds[0]);
 	helper_message_close(message);
 	if (order.type == ORDER_REPORT)
-		report(keeper, message);
+		report(state, message);
 }
 
 static int watch_children(void)
@@ -231,23 +226,23 @@ static int watch_children(void)
 _Noreturn static void run(int socket)
 {
 	struct helper_message message;
-	struct keeper keeper = { .socket = socket, .signal_fd = watch_children() };
+	struct nursery_state state = { .socket = socket, .signal_fd = watch_children() };
 	struct pollfd polled[] = { { .fd = socket, .events = POLLIN },
-				   { .fd = keeper.signal_fd, .events = POLLIN } };
-	int r = keeper.signal_fd < 0 ? 0 : 1;
+				   { .fd = state.signal_fd, .events = POLLIN } };
+	int r = state.signal_fd < 0 ? 0 : 1;
 
-	/* 0: the agent ended, or called nursery_free(). */
+	/* 0: the agent ended or called nursery_free(). */
 	while (r != 0) {
 		(void)poll(polled, ARRAY_SIZE(polled), -1);
 		if (polled[1].revents)
-			reap(&keeper);
+			reap(&state);
 		r = helper_receive(socket, &message, MSG_DONTWAIT);
 		if (r == 1)
-			obey(&keeper, &message);
+			handle_order(&state, &message);
 	}
 	for (size_t i = 0; i < MAX_CHILDREN; i++)
-		if (keeper.children[i].pid > 0)
-			(void)kill(keeper.children[i].pid, SIGKILL);
+		if (state.children[i].pid > 0)
+			(void)kill(state.children[i].pid, SIGKILL);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -261,10 +256,7 @@ static void forget_arguments(int argc, char **argv)
 	(void)clearenv();
 }
 
-/*
- * So that a reader of the agent's output sees its end when the agent ends, not when the nursery
- * does.
- */
+/* So that a reader of the agent's output sees end of file when the agent ends. */
 static void close_standard_descriptors(void)
 {
 	scoped_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -274,8 +266,8 @@ static void close_standard_descriptors(void)
 }
 
 /*
- * Keeps what finders and readers need, and what is needed to run parsers as another user and to
- * kill them.
+ * Keeps the capabilities that finders and readers need, and those for running parsers as another
+ * user and for killing helpers.
  */
 static int give_up_capabilities(void)
 {
@@ -285,23 +277,23 @@ static int give_up_capabilities(void)
 	int r;
 
 	r = capabilities_permitted(&permitted);
-	return r < 0 ? r
-		     : capabilities_limit(finder_process_capabilities(permitted) |
-					  reader_process_capabilities(permitted) |
-					  (permitted & own));
+	if (r < 0)
+		return r;
+	return capabilities_limit(finder_process_capabilities(permitted) |
+				  reader_process_capabilities(permitted) | (permitted & own));
 }
 
 _Noreturn static void become_nursery(int socket, pid_t parent, int argc, char **argv)
 {
 	/*
-	 * A signal to the process group must end the agent alone, which may still need helpers;
-	 * they end with it.
+	 * A signal to the process group must end only the agent, which may still need helpers. The
+	 * nursery and its helpers end with the agent.
 	 */
 	static const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
 		(void)signal(ignored[i], SIG_IGN);
-	/* Were it ignored, the kernel would not keep the CPU time of children that end. */
+	/* If SIGCHLD were ignored, the kernel would discard the CPU time of ended children. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	forget_arguments(argc, argv);
 	close_standard_descriptors();
@@ -311,10 +303,7 @@ _Noreturn static void become_nursery(int socket, pid_t parent, int argc, char **
 	run(socket);
 }
 
-/*
- * ---- in the agent
- * ---------------------------------------------------------------------------------------------
- */
+/* ---- in the agent -------------------------------------------------------------------------- */
 
 int nursery_start(int argc, char **argv, struct nursery **ret_nursery)
 {
@@ -379,7 +368,7 @@ int nursery_fork(struct nursery *nursery, enum helper_kind kind, uint32_t *ret_i
 	if (r < 0)
 		return r;
 	order.id = atomic_fetch_add(&nursery->last_id, 1) + 1;
-	/* Helpers that are to be killed may be all that the nursery can have. */
+	/* While kills are kept, those helpers may fill the nursery's table of children. */
 	r = nursery_flush(nursery) == 0 ? send_order(nursery, &order, sockets[1]) : -EAGAIN;
 	(void)close(sockets[1]);
 	if (r < 0) {
@@ -407,10 +396,7 @@ void nursery_kill(struct nursery *nursery, uint32_t id)
 	if (r == 0 || r == -EPIPE)
 		return;
 	(void)pthread_mutex_lock(&nursery->lock);
-	/*
-	 * The nursery forks nothing as long as orders are kept, so that there is room for all
-	 * helpers.
-	 */
+	/* There is room for all helpers, because nothing is forked while kills are kept. */
 	if (nursery->n_kept_kills < MAX_KEPT_KILLS)
 		nursery->kept_kills[nursery->n_kept_kills++] = id;
 	(void)pthread_mutex_unlock(&nursery->lock);
@@ -437,8 +423,8 @@ size_t nursery_flush(struct nursery *nursery)
 }
 
 /*
- * CPU time of a helper that runs and of one that has ended are counted with another precision: it
- * must not sink.
+ * The CPU time of a running helper has a different precision than that of an ended one. The sums
+ * must not decrease.
  */
 static void take_report(struct nursery *nursery, const struct helper_message *message)
 {

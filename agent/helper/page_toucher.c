@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages that wait are in the order in which they came; those of the process that is first go out
- * together.
+ * Waiting pages are in order of arrival. The waiting pages of the first page's process are
+ * submitted together.
  */
 #include "agent/helper/page_toucher.h"
 
@@ -11,25 +11,24 @@
 #include "agent/helper/process_facts.h"
 #include "agent/helper/protocol.h"
 
-/* A burst: each CPU may find some pages between two drains of the ring buffers. */
+/* A burst: each CPU may report some pages between two drains of the ring buffers. */
 #define MAX_WAITING 256
 
-/* Of a message. */
-static_assert(MAX_WAITING <= READER_MAX_PAGES, "all may be of one process");
+static_assert(MAX_WAITING <= READER_MAX_PAGES, "all waiting pages may be of one process");
 
-/* A disk that sleeps takes longer than that; its pages come all the same. */
+/* A disk that has to spin up takes longer; its pages are loaded nevertheless. */
 #define TIMEOUT_NS (3 * NSEC_PER_SEC)
 
-/* As many helpers as work at a time: one may hang while the other works. */
+/* As many as there are helpers for this: one may hang while the other works. */
 #define MAX_IN_FLIGHT 2
 
 /*
- * A process whose pages did not come: each time it may cost a helper, so that it is tried ever more
- * rarely.
+ * For how long a process is avoided after a timeout. Each attempt may cost a helper, so the time
+ * grows with each failure.
  */
-#define FIRST_LEFT_ALONE_NS (60 * NSEC_PER_SEC)
-#define MAX_LEFT_ALONE_NS   (24 * 3600 * NSEC_PER_SEC)
-#define MAX_LEFT_ALONE      1024
+#define FIRST_AVOIDED_NS (60 * NSEC_PER_SEC)
+#define MAX_AVOIDED_NS   (24 * 3600 * NSEC_PER_SEC)
+#define MAX_AVOIDED      1024
 
 struct page {
 	pid_t pid;
@@ -41,13 +40,13 @@ struct page_toucher {
 	struct page waiting[MAX_WAITING];
 	size_t count;
 	unsigned int n_in_flight;
-	struct avoid_list *left_alone; /* struct process_key */
-	uint64_t now_ns;               /* of the last flush */
+	struct avoid_list *avoided; /* struct process_key */
+	uint64_t now_ns;            /* of the last flush */
 	struct page_toucher_stats stats;
 	struct helper_message message;
 };
 
-/* Pages of one process that a helper has. */
+/* Pages of one process in one job. */
 struct errand {
 	struct page_toucher *toucher;
 	struct process_key process;
@@ -56,11 +55,11 @@ struct errand {
 
 int page_toucher_new(struct helper_pool *pool, struct page_toucher **ret_toucher)
 {
-	const struct avoid_list_options left_alone = {
+	const struct avoid_list_options avoided = {
 		.key_size = sizeof(struct process_key),
-		.max_keys = MAX_LEFT_ALONE,
-		.first_ns = FIRST_LEFT_ALONE_NS,
-		.max_ns = MAX_LEFT_ALONE_NS,
+		.max_keys = MAX_AVOIDED,
+		.first_ns = FIRST_AVOIDED_NS,
+		.max_ns = MAX_AVOIDED_NS,
 	};
 	scoped(page_toucher_freep) struct page_toucher *toucher = calloc(1, sizeof(*toucher));
 	int r;
@@ -68,7 +67,7 @@ int page_toucher_new(struct helper_pool *pool, struct page_toucher **ret_toucher
 	if (!toucher)
 		return -ENOMEM;
 	toucher->pool = pool;
-	r = avoid_list_new(&left_alone, &toucher->left_alone);
+	r = avoid_list_new(&avoided, &toucher->avoided);
 	if (r < 0)
 		return r;
 	*ret_toucher = take_ptr(toucher);
@@ -79,7 +78,7 @@ struct page_toucher *page_toucher_free(struct page_toucher *toucher)
 {
 	if (!toucher)
 		return NULL;
-	(void)avoid_list_free(toucher->left_alone);
+	(void)avoid_list_free(toucher->avoided);
 	free(toucher);
 	return NULL;
 }
@@ -125,10 +124,10 @@ static void on_touched(void *arg, int error, struct helper_message *answer)
 		return;
 	}
 	toucher->stats.hung += errand->count;
-	avoid_list_add_failure(toucher->left_alone, &errand->process, toucher->now_ns);
+	avoid_list_add_failure(toucher->avoided, &errand->process, toucher->now_ns);
 }
 
-/* Those of the first page's process; the others move up. */
+/* Moves the pages of the first page's process into @message. Returns their number. */
 static size_t take_first(struct page_toucher *toucher, struct helper_message *message)
 {
 	struct reader_request request = { .pid = (uint32_t)toucher->waiting[0].pid,
@@ -164,7 +163,7 @@ static void send_first(struct page_toucher *toucher)
 	const struct process_key process = process_key_of(toucher->waiting[0].pid);
 	const size_t count = take_first(toucher, &toucher->message);
 
-	if (avoid_list_has(toucher->left_alone, &process, toucher->now_ns)) {
+	if (avoid_list_has(toucher->avoided, &process, toucher->now_ns)) {
 		toucher->stats.hung += count;
 		return;
 	}

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Pages that a stack could not be read from, because they are not resident: reading a byte of them
- * on behalf of their process faults them in, and the next sample finds them. A fault may wait for a
- * disk, or for a file system that does not answer, so helpers do it (reader_process.h), one
- * process's pages at a time. A process whose pages do not come in time is left alone: a helper may
- * be lost with it for as long as the file system does not answer. What comes while too much waits
- * is dropped. Everything is counted.
+ * Makes pages resident from which a stack could not be read. A helper reads one byte of each page
+ * of the process; the page fault loads the page, and the next sample can read it. A page fault may
+ * wait for a disk, or for a file system that does not answer, so helpers do it (reader_process.h),
+ * one process at a time. If the pages of a process are not loaded in time, the process is avoided
+ * for a while, because each attempt may block a helper until the file system answers. Requests are
+ * dropped while too many are waiting. Everything is counted.
  *
  * Used by the thread of the helper pool.
  */
@@ -20,21 +20,21 @@ struct page_toucher;
 
 struct page_toucher_stats {
 	uint64_t touched;
-	uint64_t absent;  /* nothing is mapped there */
+	uint64_t absent;  /* pages with no mapping */
 	uint64_t gone;    /* the process ended before */
 	uint64_t failed;  /* most likely a missing permission (CAP_SYS_PTRACE) */
-	uint64_t dropped; /* too many waited */
-	uint64_t hung;    /* not there in time, or of a process that is left alone */
+	uint64_t dropped; /* too many pages were waiting */
+	uint64_t hung;    /* not loaded in time, or of a process that is avoided */
 };
 
-/* @pool is borrowed; it ends before the toucher does. */
+/* @pool is borrowed; it must be freed before the toucher. */
 int page_toucher_new(struct helper_pool *pool, struct page_toucher **ret_toucher);
 struct page_toucher *page_toucher_free(struct page_toucher *toucher);
 
-/* The page of @address in process @pid, and some above it, after the next flush. */
+/* Adds the page of @address in process @pid, and some pages above it, to the next flush. */
 void page_toucher_add(struct page_toucher *toucher, pid_t pid, uint64_t address);
 
-/* Hands out what waits: to be called before the pool runs. @now_ns: monotonic. */
+/* Submits waiting pages to helpers. Call it before helper_pool_run(). @now_ns: monotonic. */
 void page_toucher_flush(struct page_toucher *toucher, uint64_t now_ns);
 
 void page_toucher_stats(const struct page_toucher *toucher, struct page_toucher_stats *ret_stats);

@@ -12,10 +12,10 @@
 #include "agent/helper/protocol.h"
 #include "common/sandbox.h"
 
-/* Enough for ELF headers and section names of 16 MiB each, and for what is computed from them. */
+/* Enough for ELF headers and section names of 16 MiB each, and for the results of parsing. */
 #define ADDRESS_SPACE_BYTES (512 * MIB)
 
-/* Most bytes of an unwind table file: at most UNWIND_MAX_ROWS rows of 4.4 bytes each. */
+/* Maximum size of an unwind table file: UNWIND_MAX_ROWS rows of at most 4.4 bytes each. */
 #define WRITTEN_BYTES (256 * MIB)
 
 static struct parser_answer answer_of(int result)
@@ -141,13 +141,14 @@ static int confine(int socket, pid_t parent, const struct parser_limits *limits)
 	int r;
 
 	/*
-	 * In this order: another user cannot write this oom_score_adj, and a change of user resets
-	 * PR_SET_PDEATHSIG.
+	 * The order matters: another user cannot write oom_score_adj of this process, and a change
+	 * of user resets PR_SET_PDEATHSIG.
 	 */
 	sandbox_yield_to_others();
 	r = sandbox_drop_user();
-	if (r == 0)
-		r = sandbox_end_with_parent(parent);
+	if (r < 0)
+		return r;
+	r = sandbox_end_with_parent(parent);
 	if (r < 0)
 		return r;
 	(void)mallopt(M_ARENA_MAX, 1);

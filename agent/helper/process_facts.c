@@ -14,12 +14,12 @@
 #define TEXT_BYTES 8192
 
 /*
- * Fields of /proc/PID/stat behind the name: the third is the first of them, the start time is the
- * 22nd.
+ * Number of fields of /proc/PID/stat between the name and the start time: the name is followed by
+ * the third field, and the start time is the 22nd.
  */
 #define FIELDS_BEFORE_START 19
 
-/* Reads the beginning of a file of /proc/@pid. False: the process is gone. */
+/* Reads the beginning of a file of /proc/@pid. False: the process has ended. */
 static bool read_text(pid_t pid, const char *name, char ret_text[TEXT_BYTES])
 {
 	scoped_fd int fd = -1;
@@ -43,7 +43,7 @@ struct process_key process_key_of(pid_t pid)
 
 	if (!read_text(pid, "stat", text))
 		return key;
-	/* The name may have spaces and parentheses. */
+	/* The name may contain spaces and parentheses. */
 	field = strrchr(text, ')');
 	for (int i = 0; field && i <= FIELDS_BEFORE_START; i++)
 		field = strchr(field + 1, ' ');

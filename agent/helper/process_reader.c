@@ -13,20 +13,20 @@
 
 #define TIMEOUT_NS NSEC_PER_SEC
 
-/* After several timeouts the thread that waits has other work to do. */
+/* After several timeouts the reader waits less, because the calling thread has other work to do. */
 #define HASTY_TIMEOUT_NS (50 * NSEC_PER_MSEC)
 #define HASTY_AFTER      2
 #define HASTY_NS         (10 * NSEC_PER_SEC)
 
 /*
- * A process whose file was not readable: once because the host has too much work, twice because a
- * lock stays taken.
+ * For how long a process is avoided after a timeout. A first timeout may be caused by a busy host,
+ * a second one by a lock that stays taken.
  */
-#define FIRST_LEFT_ALONE_NS (5 * NSEC_PER_SEC)
-#define MAX_LEFT_ALONE_NS   (3600 * NSEC_PER_SEC)
-#define MAX_LEFT_ALONE      1024
+#define FIRST_AVOIDED_NS (5 * NSEC_PER_SEC)
+#define MAX_AVOIDED_NS   (3600 * NSEC_PER_SEC)
+#define MAX_AVOIDED      1024
 
-/* A helper that nobody needed for so long ends. */
+/* A helper that was not used for this time ends. */
 #define IDLE_NS (30 * NSEC_PER_SEC)
 
 struct process_reader {
@@ -35,9 +35,9 @@ struct process_reader {
 	uint32_t id; /* of the helper */
 	int socket;  /* -1: no helper */
 	uint64_t used_ns;
-	unsigned int n_recent;         /* timeouts, each less than HASTY_NS after the one before */
-	uint64_t timed_out_ns;         /* the last of them */
-	struct avoid_list *left_alone; /* struct process_key */
+	unsigned int n_recent;      /* timeouts, each less than HASTY_NS after the one before */
+	uint64_t timed_out_ns;      /* when the last timeout occurred */
+	struct avoid_list *avoided; /* struct process_key */
 	struct process_reader_stats stats;
 	struct helper_message message;
 };
@@ -45,11 +45,11 @@ struct process_reader {
 int process_reader_new(const struct process_reader_options *options,
 		       struct process_reader **ret_reader)
 {
-	const struct avoid_list_options left_alone = {
+	const struct avoid_list_options avoided = {
 		.key_size = sizeof(struct process_key),
-		.max_keys = MAX_LEFT_ALONE,
-		.first_ns = FIRST_LEFT_ALONE_NS,
-		.max_ns = MAX_LEFT_ALONE_NS,
+		.max_keys = MAX_AVOIDED,
+		.first_ns = FIRST_AVOIDED_NS,
+		.max_ns = MAX_AVOIDED_NS,
 	};
 	scoped(process_reader_freep) struct process_reader *reader = calloc(1, sizeof(*reader));
 	int r;
@@ -59,7 +59,7 @@ int process_reader_new(const struct process_reader_options *options,
 	reader->nursery = options->nursery;
 	reader->timeout_ns = options->timeout_ns ? options->timeout_ns : TIMEOUT_NS;
 	reader->socket = -1;
-	r = avoid_list_new(&left_alone, &reader->left_alone);
+	r = avoid_list_new(&avoided, &reader->avoided);
 	if (r < 0)
 		return r;
 	*ret_reader = take_ptr(reader);
@@ -77,7 +77,7 @@ struct process_reader *process_reader_free(struct process_reader *reader)
 	if (!reader)
 		return NULL;
 	close_helper(reader);
-	(void)avoid_list_free(reader->left_alone);
+	(void)avoid_list_free(reader->avoided);
 	free(reader);
 	return NULL;
 }
@@ -94,32 +94,32 @@ void process_reader_tend(struct process_reader *reader, uint64_t now_ns)
 		close_helper(reader);
 }
 
-/* As a rule no process is, and then the process need not be looked at. */
-static bool is_left_alone(const struct process_reader *reader, uint32_t pid, uint64_t now_ns)
+/* Usually no process is avoided; then this does not read /proc. */
+static bool is_avoided(const struct process_reader *reader, uint32_t pid, uint64_t now_ns)
 {
 	struct process_key key;
 
-	if (avoid_list_is_empty(reader->left_alone))
+	if (avoid_list_is_empty(reader->avoided))
 		return false;
 	key = process_key_of((pid_t)pid);
-	return avoid_list_has(reader->left_alone, &key, now_ns);
+	return avoid_list_has(reader->avoided, &key, now_ns);
 }
 
 static void forgive(struct process_reader *reader, uint32_t pid)
 {
 	struct process_key key;
 
-	if (avoid_list_is_empty(reader->left_alone))
+	if (avoid_list_is_empty(reader->avoided))
 		return;
 	key = process_key_of((pid_t)pid);
-	avoid_list_forgive(reader->left_alone, &key);
+	avoid_list_forgive(reader->avoided, &key);
 }
 
-static void strike(struct process_reader *reader, uint32_t pid, uint64_t now_ns)
+static void add_timeout(struct process_reader *reader, uint32_t pid, uint64_t now_ns)
 {
 	const struct process_key key = process_key_of((pid_t)pid);
 
-	avoid_list_add_failure(reader->left_alone, &key, now_ns);
+	avoid_list_add_failure(reader->avoided, &key, now_ns);
 	reader->n_recent = now_ns < reader->timed_out_ns + HASTY_NS ? reader->n_recent + 1 : 1;
 	reader->timed_out_ns = now_ns;
 	reader->stats.timeouts++;
@@ -132,10 +132,7 @@ static uint64_t timeout_of(const struct process_reader *reader, uint64_t now_ns)
 	return is_hasty ? MIN(reader->timeout_ns, HASTY_TIMEOUT_NS) : reader->timeout_ns;
 }
 
-/*
- * ---- questions and answers
- * -------------------------------------------------------------------------------------
- */
+/* ---- requests and answers ------------------------------------------------------------------ */
 
 static int send_request(struct process_reader *reader, const struct reader_request *request)
 {
@@ -151,7 +148,7 @@ static int send_request(struct process_reader *reader, const struct reader_reque
 	return helper_send(reader->socket, &reader->message, MSG_DONTWAIT);
 }
 
-/* 1: a message came; 0: the helper is gone; -ETIMEDOUT. */
+/* 1: received a message; 0: the helper has ended; -ETIMEDOUT. */
 static int receive(struct process_reader *reader, uint64_t until_ns)
 {
 	struct pollfd polled = { .fd = reader->socket, .events = POLLIN };
@@ -170,7 +167,7 @@ static int receive(struct process_reader *reader, uint64_t until_ns)
 	}
 }
 
-/* 1: more follows; 0: it was the last; negative errno. */
+/* Appends the text of one answer. 1: more answers follow; 0: it was the last; negative errno. */
 static int take_answer(struct process_reader *reader, struct bytes *text)
 {
 	struct reader_answer answer;
@@ -189,7 +186,7 @@ static int take_answer(struct process_reader *reader, struct bytes *text)
 	return bytes_append_byte(text, 0);
 }
 
-/* Ends the helper whenever not all of its answer was read. */
+/* Ends the helper unless its complete answer was read. */
 static int ask(struct process_reader *reader, const struct reader_request *request,
 	       uint64_t until_ns, struct bytes *text)
 {
@@ -225,11 +222,11 @@ int process_reader_read(void *arg, uint32_t pid, const char *name, struct bytes 
 	uint64_t now_ns = clock_monotonic_ns(&system_clock);
 	int r = -ECONNRESET;
 
-	if (is_left_alone(reader, pid, now_ns)) {
-		reader->stats.left_alone++;
+	if (is_avoided(reader, pid, now_ns)) {
+		reader->stats.avoided++;
 		return -EBUSY;
 	}
-	/* Twice: one that was idle may have ended meanwhile. */
+	/* Two attempts, because an idle helper may have ended since its last job. */
 	for (int attempt = 0; attempt < 2 && r == -ECONNRESET; attempt++) {
 		bytes_clear(text);
 		r = ask(reader, &request, now_ns + timeout_of(reader, now_ns), text);
@@ -237,7 +234,7 @@ int process_reader_read(void *arg, uint32_t pid, const char *name, struct bytes 
 	}
 	reader->used_ns = clock_monotonic_ns(&system_clock);
 	if (r == -ETIMEDOUT)
-		strike(reader, pid, reader->used_ns);
+		add_timeout(reader, pid, reader->used_ns);
 	else if (r == 0)
 		forgive(reader, pid);
 	return r;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Reads /proc/PID/maps and /proc/PID/cmdline by a helper (reader_process.h), and waits for the
- * answer: a tenth of a millisecond as a rule, a second at most. Should there be none by then the
- * helper is killed, and the process left alone for a while: somebody holds the lock of its mappings
- * and waits for a file system that does not answer. As long as that has just happened with several
- * processes, others are waited for a twentieth of a second only.
+ * Reads /proc/PID/maps and /proc/PID/cmdline through a helper (reader_process.h) and waits for the
+ * answer: usually 0.1 ms, at most one second. After that the helper is killed, and the process is
+ * avoided for a while: some thread holds the lock of its mappings and waits for a file system that
+ * does not answer. While this has recently happened with several processes, the reader waits only
+ * 50 ms for other processes.
  *
  * Used by one thread.
  */
@@ -18,7 +18,7 @@ struct process_reader;
 
 struct process_reader_options {
 	struct nursery *nursery; /* borrowed */
-	uint64_t timeout_ns;     /* 0: a second */
+	uint64_t timeout_ns;     /* 0: one second */
 };
 
 int process_reader_new(const struct process_reader_options *options,
@@ -26,21 +26,21 @@ int process_reader_new(const struct process_reader_options *options,
 struct process_reader *process_reader_free(struct process_reader *reader);
 
 /*
- * Appends the content of /proc/@pid/@name, and a NUL, to @text. @arg is the reader; @name "maps",
- * of which only the lines of executable mappings are given, or "cmdline", of which there are the
- * first 4 KiB. 0; -ESRCH: the process is gone; -ETIMEDOUT, the helper did not answer; -EBUSY, the
- * process is left alone; -ECONNRESET, the helper died; another negative errno of reading the file.
+ * Appends the content of /proc/@pid/@name and a NUL to @text. @arg is the reader. @name is "maps"
+ * (only the lines of executable mappings) or "cmdline" (the first 4 KiB). 0; -ESRCH: the process
+ * has ended; -ETIMEDOUT: the helper did not answer; -EBUSY: the process is avoided; -ECONNRESET:
+ * the helper died; another negative errno from reading the file.
  */
 int process_reader_read(void *arg, uint32_t pid, const char *name, struct bytes *text);
 
-/* To be called now and then: a helper that was not needed for a while ends. @now_ns: monotonic. */
+/* Ends a helper that was not used for a while. Call it regularly. @now_ns: monotonic. */
 void process_reader_tend(struct process_reader *reader, uint64_t now_ns);
 
 struct process_reader_stats {
 	uint64_t timeouts;
 	uint64_t deaths;
-	/* files not read, as the process's had not been readable a moment ago */
-	uint64_t left_alone;
+	/* files not read, because the process is avoided */
+	uint64_t avoided;
 };
 
 void process_reader_stats(const struct process_reader *reader,

@@ -7,6 +7,15 @@
 /* The kernel's own limit (include/linux/err.h). */
 #define MAX_ERRNO 4095
 
+void finder_request_begin(struct helper_message *message, enum finder_operation operation)
+{
+	const struct finder_request request = { .operation = operation };
+
+	memcpy(message->bytes, &request, sizeof(request));
+	message->size = sizeof(request);
+	message->n_fds = 0;
+}
+
 bool finder_request_add(struct helper_message *message, const struct finder_item *item,
 			const char *path)
 {
@@ -49,7 +58,7 @@ bool finder_request_next(const struct helper_message *message, size_t *offset,
 	return true;
 }
 
-/* Whether @id is exactly what executable_id_set() makes of its kind and bytes. */
+/* Whether executable_id_set() with the kind and bytes of @id gives exactly @id. */
 static bool is_sound(const struct executable_id *id)
 {
 	struct executable_id made;
@@ -57,12 +66,6 @@ static bool is_sound(const struct executable_id *id)
 	return id->size <= sizeof(id->bytes) &&
 	       executable_id_set(&made, id->kind, id->bytes, id->size) == 0 &&
 	       memcmp(&made, id, sizeof(made)) == 0;
-}
-
-static bool is_sound_segment(const struct load_segment *segment)
-{
-	return segment->file_size <= UINT64_MAX - segment->vaddr &&
-	       segment->file_size <= UINT64_MAX - segment->file_offset;
 }
 
 int parser_identity_decode(const struct helper_message *message, struct file_identity *ret_identity)
@@ -77,7 +80,7 @@ int parser_identity_decode(const struct helper_message *message, struct file_ide
 	    answer.n_segments > MAX_LOAD_SEGMENTS)
 		return 0;
 	for (size_t i = 0; i < answer.n_segments; i++)
-		if (!is_sound_segment(&answer.segments[i]))
+		if (!load_segment_is_valid(&answer.segments[i]))
 			return 0;
 	identity.id = answer.id;
 	identity.content = answer.content;

@@ -6,20 +6,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "agent/helper/helper_process.h"
 #include "agent/helper/protocol.h"
 #include "common/capabilities.h"
-#include "common/sandbox.h"
 
-/* Text of one answer: what fits into a message behind the header. */
+/* Most text in one answer: the rest of a message after the header. */
 #define TEXT_BYTES (HELPER_MESSAGE_MAX_BYTES - sizeof(struct reader_answer))
 
 /*
- * The page, and those above it: there the callers' frames are, which would be missed one page and
- * one sample after the other. So much of a stack (256 KiB) at once; what is not mapped ends it.
+ * The requested page and those above it are touched, because the callers' frames are there;
+ * otherwise each sample would miss one more page. 64 pages are 256 KiB of stack. The call ends at
+ * the first page without a mapping.
  */
 #define TOUCH_PAGES 64
 #define PAGE_BYTES  4096
@@ -35,7 +35,7 @@ static int send_answer(int socket, struct helper_message *reply, size_t text_byt
 	return helper_send(socket, reply, 0);
 }
 
-/* "start-end r-xp ...": the others are of no use to the agent, and most. */
+/* "start-end r-xp ...". Most mappings are not executable, and the agent does not need them. */
 static bool is_executable(const char *line)
 {
 	const char *permissions = strchr(line, ' ');
@@ -44,7 +44,7 @@ static bool is_executable(const char *line)
 }
 
 /*
- * What was read before an error is sent, and the error with it: the result of the last answer
+ * If reading fails, the lines read before the error are sent too. The result of the last answer
  * counts.
  */
 static int answer_maps(int socket, const char *path, struct helper_message *reply)
@@ -84,7 +84,7 @@ static int answer_beginning(int socket, const char *path, struct helper_message 
 	return send_answer(socket, reply, n < 0 ? 0 : (size_t)n, n < 0 ? -errno : 0, true);
 }
 
-/* 0, or the error that says why not. */
+/* Returns 0 or a positive errno. */
 static int touch(pid_t pid, uint64_t address)
 {
 	char bytes[TOUCH_PAGES];
@@ -159,30 +159,13 @@ uint64_t reader_process_capabilities(uint64_t permitted)
 	return permitted & CAPABILITY_BIT(CAP_SYS_PTRACE);
 }
 
-static int confine(pid_t parent)
-{
-	uint64_t permitted;
-	int r;
-
-	r = capabilities_permitted(&permitted);
-	if (r == 0)
-		r = capabilities_limit(reader_process_capabilities(permitted));
-	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		r = -errno;
-	return r < 0 ? r : sandbox_end_with_parent(parent);
-}
-
 void reader_process_run(int socket, pid_t parent, const char *name)
 {
-	struct helper_message request, reply;
+	const struct helper_process reader = {
+		.name = name,
+		.capabilities = reader_process_capabilities,
+		.answer = answer_request,
+	};
 
-	(void)prctl(PR_SET_NAME, name, 0, 0, 0);
-	if (confine(parent) < 0)
-		_exit(EXIT_FAILURE);
-	while (helper_receive(socket, &request, 0) == 1) {
-		helper_message_close(&request);
-		if (answer_request(socket, &request, &reply) < 0)
-			break;
-	}
-	_exit(EXIT_SUCCESS);
+	helper_process_run(&reader, socket, parent);
 }

@@ -6,18 +6,14 @@
 
 #include "agent/executable/file_finder.h"
 
-/* The timeouts of identifier.c, for the same reasons. */
-#define FINDER_TIMEOUT_NS (3 * NSEC_PER_SEC)
-#define PARSER_TIMEOUT_NS (5 * NSEC_PER_SEC)
-
 struct opening {
 	struct helper_pool *pool;
 	struct source_request request;
 	struct finder_item item;
 	struct hash128 content;
 	char *path;
-	int fd;    /* opened in the way that is being tried, or -1 */
-	int error; /* -ENOENT, or why a helper failed at one of the ways */
+	int fd;    /* opened in the way that is being tried; -1: none */
+	int error; /* -ENOENT, or the error of a helper at one of the ways */
 	struct helper_message message;
 };
 
@@ -48,7 +44,7 @@ static void end(struct opening *opening, int fd, const struct parser_source *sou
 	request.opened(request.arg, fd, source);
 }
 
-/* The file may be found in another way, although a helper failed at this one. */
+/* Another way may lead to the file, even if a helper failed at this one. */
 static void try_next_way(struct opening *opening, int error)
 {
 	if (error < 0)
@@ -120,11 +116,8 @@ static int submit_way(struct opening *opening)
 		.forget = forget,
 		.arg = opening,
 	};
-	const struct finder_request request = { .operation = FINDER_SOURCE };
 
-	memcpy(opening->message.bytes, &request, sizeof(request));
-	opening->message.size = sizeof(request);
-	opening->message.n_fds = 0;
+	finder_request_begin(&opening->message, FINDER_SOURCE);
 	if (!finder_request_add(&opening->message, &opening->item, opening->path))
 		return -ENOENT;
 	return helper_pool_submit(opening->pool, &job, &opening->message);

@@ -3,8 +3,8 @@
 
 /*
  * Opens the file of a known executable again, for its unwind table or an upload, without blocking.
- * A finder opens it in one way after the other (file_finder_open_source()), until a parser confirms
- * that the file still has the content of the executable. Used by the agent's main thread.
+ * A finder tries one way after the other (file_finder_open_source()) until a parser confirms that
+ * the file still has the content of the executable. Used by the agent's main thread.
  */
 
 #include "agent/executable/executable.h"
@@ -12,9 +12,9 @@
 #include "agent/helper/protocol.h"
 
 /*
- * @fd: the file, which the callee owns from now on, and @source describes; -ENOENT: no way leads to
- * it any more; another negative errno: helpers failed (-ECONNRESET, -ETIMEDOUT: as in helper_done),
- * a later attempt may succeed.
+ * @fd: the file that @source describes; the callee owns it. -ENOENT: no way leads to the file any
+ * more. Another negative errno: helpers failed (-ECONNRESET, -ETIMEDOUT: as in helper_done), and a
+ * later attempt may succeed.
  */
 typedef void (*source_opened)(void *arg, int fd, const struct parser_source *source);
 
@@ -25,8 +25,8 @@ struct source_request {
 };
 
 /*
- * 0: @opened will be called. -ENOENT: the executable has no file; -ENOMEM; -EBUSY: too many jobs
- * wait for helpers.
+ * 0: @opened will be called. -ENOENT: the executable has no file; -ENOMEM; -EBUSY: the queue for
+ * helpers is full.
  */
 int source_open(struct helper_pool *pool, const struct executable *executable,
 		const struct source_request *request);

@@ -9,8 +9,8 @@
 #include "agent/helper/source_opener.h"
 
 /*
- * Headers and section names of a file are read in milliseconds from memory, and in some seconds
- * from a busy disk.
+ * Reading headers and section names of a file takes milliseconds from memory, and some seconds from
+ * a busy disk.
  */
 #define TIMEOUT_NS (5 * NSEC_PER_SEC)
 
@@ -29,7 +29,7 @@ static const struct avoid_list_options failed_files = {
 struct upload_opener {
 	struct helper_pool *pool;
 	const struct clock *clock;
-	struct avoid_list *left_alone; /* by struct failed_file */
+	struct avoid_list *avoided; /* by struct failed_file */
 	uint64_t n_failed;
 	struct helper_message message;
 };
@@ -38,7 +38,7 @@ struct opening {
 	struct upload_opener *opener;
 	struct upload_request request;
 	struct failed_file key;
-	int fd, pieces_fd; /* or -1 */
+	int fd, pieces_fd; /* -1: none */
 };
 
 int upload_opener_new(struct helper_pool *pool, const struct clock *clock,
@@ -51,7 +51,7 @@ int upload_opener_new(struct helper_pool *pool, const struct clock *clock,
 		return -ENOMEM;
 	opener->pool = pool;
 	opener->clock = clock;
-	r = avoid_list_new(&failed_files, &opener->left_alone);
+	r = avoid_list_new(&failed_files, &opener->avoided);
 	if (r < 0)
 		return r;
 	*ret_opener = take_ptr(opener);
@@ -62,7 +62,7 @@ struct upload_opener *upload_opener_free(struct upload_opener *opener)
 {
 	if (!opener)
 		return NULL;
-	(void)avoid_list_free(opener->left_alone);
+	(void)avoid_list_free(opener->avoided);
 	free(opener);
 	return NULL;
 }
@@ -77,7 +77,7 @@ uint64_t upload_opener_retry_at_ns(const struct upload_opener *opener,
 {
 	const struct failed_file key = { .content = executable->content, .what = what };
 
-	return avoid_list_until_ns(opener->left_alone, &key);
+	return avoid_list_until_ns(opener->avoided, &key);
 }
 
 static void opening_free(struct opening *opening)
@@ -96,7 +96,7 @@ static void forget(void *arg)
 	opening_free(opening);
 }
 
-/* Passes the descriptors on, if @result is 0. */
+/* Ends an opening. If @result is 0, passes the descriptors to the callback. */
 static void end(struct opening *opening, int result)
 {
 	const struct upload_request request = opening->request;
@@ -108,10 +108,10 @@ static void end(struct opening *opening, int result)
 		pieces_fd = opening->pieces_fd;
 		opening->fd = -1;
 		opening->pieces_fd = -1;
-		avoid_list_forgive(opener->left_alone, &opening->key);
+		avoid_list_forgive(opener->avoided, &opening->key);
 	} else {
 		opener->n_failed++;
-		avoid_list_add_failure(opener->left_alone, &opening->key,
+		avoid_list_add_failure(opener->avoided, &opening->key,
 				       clock_monotonic_ns(opener->clock));
 	}
 	opening_free(opening);
@@ -126,8 +126,8 @@ static void on_extracted(void *arg, int error, struct helper_message *answer)
 }
 
 /*
- * A compiler, because it has one file and is killed afterwards: it cannot write to the pieced file
- * later.
+ * The helper is a compiler, because a compiler gets one file and is killed afterwards, so it cannot
+ * write to the pieced file later.
  */
 static int submit_extract(struct opening *opening)
 {
@@ -178,7 +178,7 @@ int upload_opener_open(struct upload_opener *opener, const struct executable *ex
 	struct opening *opening;
 	int r;
 
-	if (avoid_list_has(opener->left_alone, &key, clock_monotonic_ns(opener->clock))) {
+	if (avoid_list_has(opener->avoided, &key, clock_monotonic_ns(opener->clock))) {
 		opener->n_failed++;
 		return -EAGAIN;
 	}

@@ -3,8 +3,9 @@
 
 static bool is_same_file(const struct process_mapping *a, const struct process_mapping *b)
 {
-	return a->path == b->path && a->told.device == b->told.device &&
-	       a->told.inode == b->told.inode && a->told.generation == b->told.generation;
+	return a->path == b->path && a->reported.device == b->reported.device &&
+	       a->reported.inode == b->reported.inode &&
+	       a->reported.generation == b->reported.generation;
 }
 
 /*
@@ -20,7 +21,7 @@ static void make_copy(struct process_mapping *mapping, const struct process_mapp
 {
 	mapping->file_offset = of->file_offset + (mapping->start - of->start);
 	mapping->path = of->path;
-	mapping->told = of->told;
+	mapping->reported = of->reported;
 	mapping->is_copy = true;
 }
 

@@ -24,7 +24,7 @@ struct process_image_context {
 struct process_mapping_source {
 	uint64_t start, end, file_offset;
 	const char *path;
-	struct told_file told;
+	struct reported_file reported;
 };
 
 /* Unknown (0) fits everything. */
@@ -87,10 +87,10 @@ size_t process_mappings_first_above(const struct process_mappings *mappings, uin
 /* The mapping that holds @pc, or NULL. */
 struct process_mapping *process_image_search(const struct process *process, uint64_t pc);
 
-/* Whether a file other than @told is mapped somewhere in [@start, @end). */
+/* Whether a file other than @reported is mapped somewhere in [@start, @end). */
 bool process_image_replaces(const struct process_image_context *context,
 			    const struct process *process, uint64_t start, uint64_t end,
-			    const struct told_file *told);
+			    const struct reported_file *reported);
 
 /* fork: shares the mappings, copies names and labels. */
 int process_image_copy(struct process *child, const struct process *parent);

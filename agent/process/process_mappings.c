@@ -123,7 +123,7 @@ bool process_mapping_is_anonymous(const struct process_image_context *context,
 {
 	const char *path = string_table_text(context->strings, mapping->path);
 
-	return mapping->told.inode == 0 && !is_file(path) && strcmp(path, "[vdso]") != 0;
+	return mapping->reported.inode == 0 && !is_file(path) && strcmp(path, "[vdso]") != 0;
 }
 
 bool process_mapping_has_file(const struct process_image_context *context,
@@ -151,9 +151,10 @@ static bool is_same_mapping(const struct process_image_context *context,
 		return a->start <= b->start && a->end >= b->end;
 	if (!is_same_place(a, b))
 		return false;
-	if (a->told.generation && b->told.generation)
-		return a->told.device == b->told.device && a->told.inode == b->told.inode &&
-		       a->told.generation == b->told.generation;
+	if (a->reported.generation && b->reported.generation)
+		return a->reported.device == b->reported.device &&
+		       a->reported.inode == b->reported.inode &&
+		       a->reported.generation == b->reported.generation;
 	return !is_file(string_table_text(context->strings, a->path));
 }
 
@@ -163,8 +164,8 @@ static bool seems_same(const struct process_image_context *context, const struct
 {
 	if (!is_same_place(a, b) || a->is_copy != b->is_copy)
 		return false;
-	return a->told.inode ? a->told.inode == b->told.inode
-			     : !is_file(string_table_text(context->strings, a->path));
+	return a->reported.inode ? a->reported.inode == b->reported.inode
+				 : !is_file(string_table_text(context->strings, a->path));
 }
 
 void process_image_inherit(const struct process_image_context *context,
@@ -234,22 +235,24 @@ struct process_mapping *process_image_search(const struct process *process, uint
 	return &process->mappings->items[at];
 }
 
-static bool is_told(const struct process_mapping *mapping, const struct told_file *told)
+static bool is_reported_file(const struct process_mapping *mapping,
+			     const struct reported_file *reported)
 {
-	return mapping->told.device == told->device && mapping->told.inode == told->inode &&
-	       mapping->told.generation == told->generation;
+	return mapping->reported.device == reported->device &&
+	       mapping->reported.inode == reported->inode &&
+	       mapping->reported.generation == reported->generation;
 }
 
 bool process_image_replaces(const struct process_image_context *context,
 			    const struct process *process, uint64_t start, uint64_t end,
-			    const struct told_file *told)
+			    const struct reported_file *reported)
 {
 	const struct process_mappings *mappings = process->mappings;
 
 	for (size_t i = mappings ? process_mappings_first_above(mappings, start) : 0;
 	     mappings && i < mappings->count && mappings->items[i].start < end; i++) {
 		if (!process_mapping_is_anonymous(context, &mappings->items[i]) &&
-		    !is_told(&mappings->items[i], told))
+		    !is_reported_file(&mappings->items[i], reported))
 			return true;
 	}
 	return false;
@@ -361,7 +364,7 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 		.start = source->start,
 		.end = source->end,
 		.file_offset = source->file_offset,
-		.told = source->told,
+		.reported = source->reported,
 	};
 	const struct process_mapping *same;
 	size_t at;
@@ -427,7 +430,7 @@ void process_image_identify(const struct process_image_context *context, struct 
 			.end = mapping->end,
 			.file_offset = mapping->file_offset,
 			.path = path,
-			.told = mapping->told,
+			.reported = mapping->reported,
 			.is_copy = mapping->is_copy,
 		};
 

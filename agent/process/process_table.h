@@ -24,8 +24,8 @@ struct process_mapping {
 	uint64_t bias;                 /* once identified: pc - bias is a frame's address */
 	struct executable *executable; /* NULL: not identified, or no file */
 	string_id path;
-	struct told_file told; /* by the event; /proc knows the inode alone */
-	uint32_t look_up;      /* number of the look-up in progress, 0 none */
+	struct reported_file reported; /* by the event; /proc knows the inode alone */
+	uint32_t look_up;              /* number of the look-up in progress, 0 none */
 	/* enum frame_kind once identified; 0: not looked up yet, or being looked up */
 	uint8_t kind;
 	bool is_unavailable; /* the look-up failed for a reason that may pass */

@@ -63,7 +63,7 @@ static int apply_mapping(struct process_table *table, const struct process_event
 		.end = event->end,
 		.file_offset = event->file_offset,
 		.path = event->path,
-		.told = {
+		.reported = {
 			.device = event->device,
 			.inode = event->inode,
 			.generation = event->inode_generation,
@@ -98,9 +98,9 @@ bool process_table_replaces(const struct process_table *table, const struct proc
 {
 	const struct process *process = process_table_lookup(table, event->pid);
 
-	return process &&
-	       process_image_replaces(&table->context, process, event->start, event->end,
-				      &(struct told_file){ .device = event->device,
+	return process && process_image_replaces(
+				  &table->context, process, event->start, event->end,
+				  &(struct reported_file){ .device = event->device,
 							   .inode = event->inode,
 							   .generation = event->inode_generation });
 }

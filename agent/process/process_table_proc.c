@@ -28,7 +28,7 @@ static int collect_mapping(void *arg, const struct proc_mapping *mapping)
 		.start = mapping->start,
 		.end = mapping->end,
 		.file_offset = mapping->file_offset,
-		.told = { .inode = mapping->inode },
+		.reported = { .inode = mapping->inode },
 	};
 	size_t length = strlen(mapping->path);
 	char path[PATH_MAX];

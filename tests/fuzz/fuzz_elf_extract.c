@@ -7,7 +7,7 @@
 #include "common/pieced_file.h"
 #include "common/scoped.h"
 
-/* An extract is no larger than the file and its headers, and reads to its end or says why not. */
+/* The extract has a bounded size, and reading it ends or fails. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	for (uint32_t what = EXTRACT_SYMBOLS; what <= EXTRACT_DEBUG; what++) {

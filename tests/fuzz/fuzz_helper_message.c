@@ -34,7 +34,7 @@ static void read_answers(const struct helper_message *message)
 	assert(parser_table_decode(message, &cpu_ns) <= 1);
 }
 
-/* Any bytes from the other end of a helper's socket are decoded within their bounds, or refused. */
+/* Bytes from the other end of a helper's socket are decoded within their bounds, or refused. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct helper_message *message = calloc(1, sizeof(*message));

@@ -6,8 +6,8 @@
 #include "common/scoped.h"
 
 /*
- * Half of the input is the source, half what a hostile writer put together. Reading ends, within
- * the size checked.
+ * The first half of the input is the source, the second half the ranges that a hostile writer
+ * wrote. Reading ends within the size that was checked.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-/* Functions with names, local and global, and lines to go with them. */
+/* Global and local functions with names and line numbers. */
 int extracted_global(int value);
 
 static __attribute__((noinline)) int extracted_local(int value)

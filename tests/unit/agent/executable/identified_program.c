@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Something to have an identity. */
+/* A program to identify. */
 int main(void)
 {
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two programs of one build-ID: WORK is what they differ in. */
+/* Source of two programs with the same build-ID. WORK differs. */
 #include <stdio.h>
 
 int work(int n);

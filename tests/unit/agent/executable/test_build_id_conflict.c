@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * FIRST_PROGRAM and SECOND_PROGRAM are different programs, linked with one build-ID. Which of their
- * files is one that only root can write is decided here by their mode.
+ * FIRST_PROGRAM and SECOND_PROGRAM are different programs, linked with the same build-ID. The tests
+ * set the mode of a file to decide whether only root can write it.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -42,7 +42,7 @@ static int teardown(void **state)
 	return temp_folder_teardown(&folder);
 }
 
-/* A copy of @from that is mapped by us. */
+/* Copies @from to a file in the folder. */
 static char *copy(struct fixture *fixture, const char *name, const char *from, mode_t mode)
 {
 	struct bytes content = BYTES_INIT(16 * MIB);
@@ -87,7 +87,7 @@ static void skip_unless_root(void)
 		skip();
 }
 
-static void programs_of_one_build_id_are_two_executables(void **state)
+static void different_programs_with_one_build_id_are_two_executables(void **state)
 {
 	struct fixture *fixture = *state;
 	struct executable *first = identify_copy(fixture, "first", FIRST_PROGRAM, ALL_WRITE);
@@ -101,7 +101,7 @@ static void programs_of_one_build_id_are_two_executables(void **state)
 	assert_ptr_equal(executable_cache_by_id(fixture->cache, &second->id), second);
 }
 
-static void each_copy_of_them_is_what_its_content_is(void **state)
+static void a_copy_is_identified_by_its_content_despite_the_build_id(void **state)
 {
 	struct fixture *fixture = *state;
 	struct executable *first = identify_copy(fixture, "first", FIRST_PROGRAM, ALL_WRITE);
@@ -132,7 +132,7 @@ static void the_file_that_only_root_can_write_gets_the_build_id(void **state)
 	assert_true(forged->is_superseded);
 	assert_int_not_equal(forged->number, real->number);
 
-	/* The same file in the next process. */
+	/* The same file, mapped by the next process. */
 	forged = identify(fixture, path);
 	assert_int_equal(forged->id.kind, EXECUTABLE_ID_TEXT);
 	assert_false(forged->is_superseded);
@@ -140,7 +140,7 @@ static void the_file_that_only_root_can_write_gets_the_build_id(void **state)
 	free(path);
 }
 
-static void a_file_that_others_can_write_takes_no_build_id_away(void **state)
+static void a_file_that_others_can_write_does_not_take_over_a_build_id(void **state)
 {
 	struct fixture *fixture = *state;
 	struct executable *real, *forged;
@@ -153,8 +153,8 @@ static void a_file_that_others_can_write_takes_no_build_id_away(void **state)
 	assert_false(real->is_superseded);
 }
 
-/* What forget() must not do: take the index entry of the one that came after it. */
-static void a_superseded_executable_leaves_without_a_trace(void **state)
+/* Forgetting a superseded executable must not remove the index entry of its successor. */
+static void evicting_a_superseded_executable_keeps_its_successor(void **state)
 {
 	struct fixture *fixture = *state;
 	struct executable *forged, *real;
@@ -175,10 +175,10 @@ static void a_superseded_executable_leaves_without_a_trace(void **state)
 }
 
 /*
- * A symbol table is not loaded, and so not part of what is compared: it comes from the file to
- * trust.
+ * Symbol tables are not loaded, so they are not compared. Therefore they are taken from the trusted
+ * file.
  */
-static void uploads_come_from_the_file_that_only_root_can_write(void **state)
+static void uploads_use_the_file_that_only_root_can_write(void **state)
 {
 	struct fixture *fixture = *state;
 	struct executable *executable = identify_copy(fixture, "copy", FIRST_PROGRAM, ALL_WRITE);
@@ -215,12 +215,12 @@ static void a_file_is_opened_again_only_with_the_same_content(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_fixture(programs_of_one_build_id_are_two_executables),
-		in_fixture(each_copy_of_them_is_what_its_content_is),
+		in_fixture(different_programs_with_one_build_id_are_two_executables),
+		in_fixture(a_copy_is_identified_by_its_content_despite_the_build_id),
 		in_fixture(the_file_that_only_root_can_write_gets_the_build_id),
-		in_fixture(a_file_that_others_can_write_takes_no_build_id_away),
-		in_fixture(a_superseded_executable_leaves_without_a_trace),
-		in_fixture(uploads_come_from_the_file_that_only_root_can_write),
+		in_fixture(a_file_that_others_can_write_does_not_take_over_a_build_id),
+		in_fixture(evicting_a_superseded_executable_keeps_its_successor),
+		in_fixture(uploads_use_the_file_that_only_root_can_write),
 		in_fixture(a_file_is_opened_again_only_with_the_same_content),
 	};
 

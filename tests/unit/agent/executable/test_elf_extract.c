@@ -41,7 +41,7 @@ static void read_all(struct pieced_file *extract, struct bytes *out)
 	}
 }
 
-/* The extract of @path as a file in @folder; its path, to be freed. */
+/* Writes the extract of @path to a file in @folder. Returns its path, which the caller frees. */
 static char *extract_to(const char *folder, const char *path, uint32_t what)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(256 * MIB);
@@ -64,7 +64,7 @@ static int tool(struct bytes *out, const char *tool_and_flags, const char *path)
 	return command_output(command, out);
 }
 
-/* @command prints the same of both files. */
+/* Asserts that @command prints the same for both files. */
 static void assert_same_output(const char *command, const char *one, const char *other)
 {
 	scoped(bytes_release) struct bytes of_one = BYTES_INIT(COMMAND_OUTPUT_BYTES);
@@ -82,7 +82,7 @@ static void symbols_are_those_of_the_original(void **state)
 	scoped_free char *path = extract_to(*state, EXTRACTED_PROGRAM, EXTRACT_SYMBOLS);
 	scoped(bytes_release) struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
 
-	/* Without nm's letter: data without content is BSS to it. */
+	/* Without nm's type letter: nm shows data without content as BSS. */
 	assert_same_output("sh -c 'nm -n \"$0\" | awk \"{ print \\$1, \\$NF }\"'",
 			   EXTRACTED_PROGRAM, path);
 	assert_same_output("nm -D --without-symbol-versions", EXTRACTED_PROGRAM, path);
@@ -91,7 +91,7 @@ static void symbols_are_those_of_the_original(void **state)
 	assert_non_null(strstr((char *)out.data, " T extracted_global"));
 }
 
-static void debug_sections_come_only_when_asked_for(void **state)
+static void debug_sections_are_included_only_on_request(void **state)
 {
 	scoped_free char *path = extract_to(*state, EXTRACTED_PROGRAM, EXTRACT_SYMBOLS);
 	scoped(bytes_release) struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
@@ -130,7 +130,7 @@ static size_t bytes_of_section(const char *path, const char *name)
 	return section->type == SHT_NOBITS ? 0 : section->size;
 }
 
-static void unwind_tables_come_with_a_stripped_file_only(void **state)
+static void unwind_tables_are_included_only_for_a_stripped_file(void **state)
 {
 	scoped_free char *stripped = path_in(*state, "stripped");
 	scoped_free char *path = extract_to(*state, EXTRACTED_PROGRAM, EXTRACT_SYMBOLS);
@@ -146,7 +146,7 @@ static void unwind_tables_come_with_a_stripped_file_only(void **state)
 	assert_same_output("sh -c 'readelf --debug-dump=frames \"$0\" | grep pc='", stripped, path);
 }
 
-static void headers_and_identity_survive(void **state)
+static void headers_and_identity_are_kept(void **state)
 {
 	static const uint32_t whats[] = { EXTRACT_SYMBOLS, EXTRACT_DEBUG };
 
@@ -191,7 +191,7 @@ static void elflint_accepts_it_as_a_debug_file(void **state)
 		fail_msg("%s", (const char *)out.data);
 }
 
-static void a_file_that_is_cut_short_while_it_is_read_is_an_error(void **state)
+static void truncating_a_file_while_it_is_read_is_an_error(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(16 * MIB);
 	struct pieced_file extract;
@@ -219,7 +219,7 @@ static void files_that_name_nothing_are_refused(void **state)
 	scoped_fd int fd = -1;
 
 	assert_errno(elf_extract_write(text_fd, EXTRACT_SYMBOLS, out_fd), -ENOEXEC);
-	/* As sstrip leaves it. */
+	/* Like a file without section headers that sstrip produces. */
 	assert_ok(file_read(EXTRACTED_PROGRAM, &content));
 	memset(content.data + offsetof(Elf64_Ehdr, e_shoff), 0, 8);
 	memset(content.data + offsetof(Elf64_Ehdr, e_shnum), 0, 4);
@@ -228,7 +228,7 @@ static void files_that_name_nothing_are_refused(void **state)
 	assert_errno(elf_extract_write(fd, EXTRACT_DEBUG, out_fd), -ENODATA);
 }
 
-static void sections_that_overlap_cannot_blow_the_extract_up(void **state)
+static void overlapping_sections_do_not_enlarge_the_extract(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(16 * MIB);
 	scoped_fd int out_fd = memfd_create("extract", MFD_CLOEXEC);
@@ -261,14 +261,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_folder(symbols_are_those_of_the_original),
-		in_folder(debug_sections_come_only_when_asked_for),
+		in_folder(debug_sections_are_included_only_on_request),
 		in_folder(compressed_debug_sections_stay_compressed),
-		in_folder(unwind_tables_come_with_a_stripped_file_only),
-		in_folder(headers_and_identity_survive),
+		in_folder(unwind_tables_are_included_only_for_a_stripped_file),
+		in_folder(headers_and_identity_are_kept),
 		in_folder(elflint_accepts_it_as_a_debug_file),
-		in_folder(a_file_that_is_cut_short_while_it_is_read_is_an_error),
+		in_folder(truncating_a_file_while_it_is_read_is_an_error),
 		in_folder(files_that_name_nothing_are_refused),
-		in_folder(sections_that_overlap_cannot_blow_the_extract_up),
+		in_folder(overlapping_sections_do_not_enlarge_the_extract),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 #include "tests/support/unit.h"
 
 #define CACHE_ITEMS 8
-#define MAX_TICK_NS (10 * NSEC_PER_MSEC) /* as in executable_identify.c */
+#define MAX_TICK_NS (10 * NSEC_PER_MSEC) /* as in file_finder.c */
 
 /* A file mapped executable into this process. */
 struct mapping {
@@ -69,8 +69,8 @@ static struct file_key key_of(uint64_t inode)
 	return (struct file_key){ .device = 1, .inode = inode };
 }
 
-/* Of one executable in use, by many names: more files than are kept. */
-static void of_too_many_files_those_asked_for_longest_ago_are_forgotten(void **state)
+/* More files than are kept, all of the same executable. */
+static void files_looked_up_longest_ago_are_evicted_first(void **state)
 {
 	struct executable_cache *cache = new_cache(CACHE_ITEMS);
 	const struct executable_id id = { .kind = EXECUTABLE_ID_GNU, .size = 20, .bytes = { 7 } };
@@ -87,7 +87,7 @@ static void of_too_many_files_those_asked_for_longest_ago_are_forgotten(void **s
 		struct file_key first = key_of(1), key = key_of(inode);
 
 		assert_ok(executable_cache_remember_file(cache, &key, 0, true, executable));
-		/* One that is asked for again and again stays. */
+		/* A file that is looked up often is kept. */
 		assert_ptr_equal(executable_cache_by_file(cache, &first, 0, &is_trusted),
 				 executable);
 	}
@@ -96,7 +96,7 @@ static void of_too_many_files_those_asked_for_longest_ago_are_forgotten(void **s
 
 		n_found += executable_cache_by_file(cache, &key, 0, &is_trusted) != NULL;
 	}
-	/* Never all at once. */
+	/* A part of the files is kept each time. */
 	assert_true(n_found >= CACHE_ITEMS * 8 / 2 && n_found <= CACHE_ITEMS * 8);
 	assert_int_equal(executable_cache_files_evicted(cache), 1000 - n_found);
 	executable_unref(cache, executable);
@@ -120,7 +120,7 @@ static char *copy_to(const char *folder, const char *name, const char *from)
 	return path;
 }
 
-/* What readelf says the build-ID is. */
+/* Reads the build-ID with readelf. */
 static void read_build_id(const char *path, struct executable_id *ret_id)
 {
 	struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
@@ -199,7 +199,7 @@ static void a_file_that_changes_in_place_is_another_executable(void **state)
 	free(path);
 }
 
-/* A child that has the parent's mappings until it is told to go. */
+/* Forks a child that keeps the parent's mappings until release_holder(). */
 static pid_t fork_holder(int *ret_pipe)
 {
 	int ends[2];
@@ -219,7 +219,7 @@ static pid_t fork_holder(int *ret_pipe)
 	return pid;
 }
 
-static void let_go(pid_t pid, int pipe)
+static void release_holder(pid_t pid, int pipe)
 {
 	int status;
 
@@ -254,7 +254,7 @@ static void a_deleted_file_is_read_through_its_mapping_in_another_process(void *
 	assert_ok(fd);
 	(void)close(fd);
 
-	let_go(child, pipe);
+	release_holder(child, pipe);
 	assert_errno(executable_open(executable), -ENOENT);
 	free(path);
 }
@@ -281,7 +281,7 @@ static void an_executable_in_memory_only_is_identified(void **state)
 	bytes_release(&content);
 }
 
-/* A program with one note, and nothing else to be known by. */
+/* Writes a program that has one note and no other identity. */
 static char *write_go_program(const char *folder, const char *build_id)
 {
 	struct {
@@ -331,7 +331,7 @@ static void a_go_program_is_identified_by_its_go_build_id(void **state)
 	free(path);
 }
 
-static void odd_files_are_no_executables_and_no_harm(void **state)
+static void malformed_files_are_not_executables(void **state)
 {
 	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(CACHE_ITEMS);
 	struct bytes content = content_of(IDENTIFIED_PROGRAM);
@@ -386,18 +386,18 @@ static void mappings_without_a_file_are_not_identified(void **state)
 	}
 }
 
-/* What the kernel tells of a file that is mapped now. */
-static struct told_file told_of(const char *path)
+/* The kernel's report of a file that is mapped now. */
+static struct reported_file report_of(const char *path)
 {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat status;
 
 	assert_true(fd >= 0);
 	assert_int_equal(fstat(fd, &status), 0);
-	return (struct told_file){
+	return (struct reported_file){
 		.device = status.st_dev,
 		.inode = status.st_ino,
-		/* File systems that do not say have one for the kernel, too. */
+		/* For a file system that reports no generation: the kernel has one nevertheless. */
 		.generation = file_generation(fd) ? file_generation(fd) : 7,
 		.mapped_ns = clock_monotonic_ns(&system_clock),
 	};
@@ -410,13 +410,16 @@ static bool file_generation_is_known(const char *path)
 	return fd >= 0 && file_generation(fd) != 0;
 }
 
-/* Of a process that is gone. */
-static int identify_told(struct executable_cache *cache, const char *path,
-			 const struct told_file *told, struct executable **ret_executable)
+/* Identifies a mapping of a process that has ended. */
+static int identify_reported(struct executable_cache *cache, const char *path,
+			     const struct reported_file *reported,
+			     struct executable **ret_executable)
 {
-	const struct mapped_file file = {
-		.pid = UINT32_MAX / 2, .start = 0x1000, .end = 0x2000, .path = path, .told = *told
-	};
+	const struct mapped_file file = { .pid = UINT32_MAX / 2,
+					  .start = 0x1000,
+					  .end = 0x2000,
+					  .path = path,
+					  .reported = *reported };
 
 	return executable_cache_identify(cache, &file, ret_executable);
 }
@@ -430,8 +433,9 @@ static uint64_t clock_ns(clockid_t clock)
 }
 
 /*
- * Changes of files are told by a clock that ticks, and a tick may be late: until that clock, too,
- * is later than now, by as much as is allowed for where files have no generations.
+ * The kernel takes the time of a file's change from a clock that advances with each tick, and a
+ * tick may be late. Waits until that clock is ahead of now by the time that is tolerated for files
+ * without generations.
  */
 static void wait_for_the_next_tick(void)
 {
@@ -441,65 +445,65 @@ static void wait_for_the_next_tick(void)
 		usleep(1000);
 }
 
-static void a_file_of_a_process_that_is_gone_is_found_by_its_name(void **state)
+static void a_file_of_an_ended_process_is_found_by_its_path(void **state)
 {
 	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(CACHE_ITEMS);
-	struct told_file told = told_of(IDENTIFIED_PROGRAM);
+	struct reported_file reported = report_of(IDENTIFIED_PROGRAM);
 	struct executable *executable = NULL;
 	struct executable_id id;
 
 	(void)state;
 	read_build_id(IDENTIFIED_PROGRAM, &id);
-	assert_int_equal(identify_told(cache, IDENTIFIED_PROGRAM, &told, &executable), 1);
+	assert_int_equal(identify_reported(cache, IDENTIFIED_PROGRAM, &reported, &executable), 1);
 	assert_true(executable_id_equal(&executable->id, &id));
 	assert_true(executable->n_segments > 0);
 }
 
-static void what_was_told_before_needs_no_file(void **state)
+static void a_repeated_report_needs_no_file(void **state)
 {
 	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(CACHE_ITEMS);
-	struct told_file told = told_of(IDENTIFIED_PROGRAM);
+	struct reported_file reported = report_of(IDENTIFIED_PROGRAM);
 	struct executable *first = NULL, *again = NULL;
 
 	(void)state;
-	assert_int_equal(identify_told(cache, "/nonexistent/program", &told, &again), 0);
-	assert_int_equal(identify_told(cache, IDENTIFIED_PROGRAM, &told, &first), 1);
-	assert_int_equal(identify_told(cache, "/nonexistent/program", &told, &again), 1);
+	assert_int_equal(identify_reported(cache, "/nonexistent/program", &reported, &again), 0);
+	assert_int_equal(identify_reported(cache, IDENTIFIED_PROGRAM, &reported, &first), 1);
+	assert_int_equal(identify_reported(cache, "/nonexistent/program", &reported, &again), 1);
 	assert_ptr_equal(again, first);
-	/* The inode was used again. */
-	told.generation++;
-	assert_int_equal(identify_told(cache, "/nonexistent/program", &told, &again), 0);
+	/* The inode is reused. */
+	reported.generation++;
+	assert_int_equal(identify_reported(cache, "/nonexistent/program", &reported, &again), 0);
 }
 
-static void another_file_of_the_same_name_is_not_taken_for_the_one_that_was_mapped(void **state)
+static void another_file_with_the_same_path_is_rejected(void **state)
 {
 	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(CACHE_ITEMS);
-	struct told_file told = told_of(IDENTIFIED_PROGRAM);
+	struct reported_file reported = report_of(IDENTIFIED_PROGRAM);
 	struct executable *executable = NULL;
 
 	(void)state;
-	told.inode++;
-	assert_int_equal(identify_told(cache, IDENTIFIED_PROGRAM, &told, &executable), 0);
-	told = told_of(IDENTIFIED_PROGRAM);
-	told.generation++;
-	assert_int_equal(identify_told(cache, IDENTIFIED_PROGRAM, &told, &executable),
+	reported.inode++;
+	assert_int_equal(identify_reported(cache, IDENTIFIED_PROGRAM, &reported, &executable), 0);
+	reported = report_of(IDENTIFIED_PROGRAM);
+	reported.generation++;
+	assert_int_equal(identify_reported(cache, IDENTIFIED_PROGRAM, &reported, &executable),
 			 file_generation_is_known(IDENTIFIED_PROGRAM) ? 0 : 1);
 }
 
-/* Deleted and made again, with the inode of the one before or another one, or written anew. */
-static void a_file_that_was_changed_since_it_was_mapped_is_not_taken_for_it(void **state)
+/* The file is deleted and created again (with the same or another inode), or overwritten. */
+static void a_file_that_changed_since_it_was_mapped_is_rejected(void **state)
 {
 	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(CACHE_ITEMS);
 	scoped(bytes_release) struct bytes content = BYTES_INIT(64 * MIB);
 	char path[PATH_MAX];
 	struct executable *executable = NULL;
-	struct told_file told;
+	struct reported_file reported;
 
 	assert_ok(file_read(IDENTIFIED_PROGRAM, &content));
 	(void)snprintf(path, sizeof(path), "%s/program", (const char *)*state);
 	assert_ok(file_replace(path, content.data, content.size, 0755));
 	wait_for_the_next_tick();
-	told = told_of(path);
+	reported = report_of(path);
 	wait_for_the_next_tick();
 	for (int i = 0; i < 20; i++) {
 		scoped_fd int fd = -1;
@@ -509,36 +513,36 @@ static void a_file_that_was_changed_since_it_was_mapped_is_not_taken_for_it(void
 		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
 		assert_true(fd >= 0);
 		assert_ok(write_all(fd, content.data, content.size));
-		assert_int_equal(identify_told(cache, path, &told, &executable), 0);
+		assert_int_equal(identify_reported(cache, path, &reported, &executable), 0);
 	}
-	told = told_of(path);
+	reported = report_of(path);
 	wait_for_the_next_tick();
-	told.mapped_ns = clock_monotonic_ns(&system_clock);
-	assert_int_equal(identify_told(cache, path, &told, &executable), 1);
+	reported.mapped_ns = clock_monotonic_ns(&system_clock);
+	assert_int_equal(identify_reported(cache, path, &reported, &executable), 1);
 }
 
-/* In the place where a file was mapped there is another one by the time that somebody looks. */
-static void what_is_mapped_now_is_not_taken_for_what_was_told(void **state)
+/* By now the process has mapped another file at that address. */
+static void a_later_mapping_at_the_same_address_is_rejected(void **state)
 {
 	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(CACHE_ITEMS);
 	struct executable *now = identify(cache, IDENTIFIED_PROGRAM), *then = NULL;
-	struct told_file told = told_of("/proc/self/exe");
+	struct reported_file reported = report_of("/proc/self/exe");
 	struct executable_id own;
 	scoped_fd int fd = open(IDENTIFIED_PROGRAM, O_RDONLY | O_CLOEXEC);
-	void *place = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	void *memory = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
 	char path[PATH_MAX] = "";
-	struct mapped_file file = { .pid = (uint32_t)getpid(), .path = path, .told = told };
+	struct mapped_file file = { .pid = (uint32_t)getpid(), .path = path, .reported = reported };
 
 	(void)state;
-	assert_true(place != MAP_FAILED);
+	assert_true(memory != MAP_FAILED);
 	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
 	read_build_id(path, &own);
-	file.start = (uint64_t)(uintptr_t)place;
+	file.start = (uint64_t)(uintptr_t)memory;
 	file.end = file.start + 4096;
 	assert_int_equal(executable_cache_identify(cache, &file, &then), 1);
 	assert_ptr_not_equal(then, now);
 	assert_true(executable_id_equal(&then->id, &own));
-	assert_int_equal(munmap(place, 4096), 0);
+	assert_int_equal(munmap(memory, 4096), 0);
 }
 
 static struct executable_id made_up_id(uint32_t number)
@@ -562,7 +566,7 @@ static struct executable *identify_made_up(struct executable_cache *cache, uint3
 	return executable;
 }
 
-static void unused_executables_leave_by_least_use_and_used_ones_stay(void **state)
+static void least_recently_used_executables_are_evicted_and_referenced_ones_kept(void **state)
 {
 	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(4);
 	struct executable *held = identify_made_up(cache, 100);
@@ -583,7 +587,7 @@ static void unused_executables_leave_by_least_use_and_used_ones_stay(void **stat
 	assert_null(executable_cache_by_number(cache, 1));
 }
 
-static void numbers_are_never_used_twice(void **state)
+static void numbers_are_never_reused(void **state)
 {
 	scoped(executable_cache_freep) struct executable_cache *cache = new_cache(2);
 	uint32_t last = 0;
@@ -639,17 +643,17 @@ int main(void)
 		in_folder(a_deleted_file_is_read_through_its_mapping_in_another_process),
 		cmocka_unit_test(an_executable_in_memory_only_is_identified),
 		in_folder(a_go_program_is_identified_by_its_go_build_id),
-		in_folder(odd_files_are_no_executables_and_no_harm),
-		cmocka_unit_test(of_too_many_files_those_asked_for_longest_ago_are_forgotten),
+		in_folder(malformed_files_are_not_executables),
+		cmocka_unit_test(files_looked_up_longest_ago_are_evicted_first),
 		cmocka_unit_test(mappings_without_a_file_are_not_identified),
-		cmocka_unit_test(a_file_of_a_process_that_is_gone_is_found_by_its_name),
-		cmocka_unit_test(what_was_told_before_needs_no_file),
+		cmocka_unit_test(a_file_of_an_ended_process_is_found_by_its_path),
+		cmocka_unit_test(a_repeated_report_needs_no_file),
+		cmocka_unit_test(another_file_with_the_same_path_is_rejected),
+		in_folder(a_file_that_changed_since_it_was_mapped_is_rejected),
+		cmocka_unit_test(a_later_mapping_at_the_same_address_is_rejected),
 		cmocka_unit_test(
-			another_file_of_the_same_name_is_not_taken_for_the_one_that_was_mapped),
-		in_folder(a_file_that_was_changed_since_it_was_mapped_is_not_taken_for_it),
-		cmocka_unit_test(what_is_mapped_now_is_not_taken_for_what_was_told),
-		cmocka_unit_test(unused_executables_leave_by_least_use_and_used_ones_stay),
-		cmocka_unit_test(numbers_are_never_used_twice),
+			least_recently_used_executables_are_evicted_and_referenced_ones_kept),
+		cmocka_unit_test(numbers_are_never_reused),
 		cmocka_unit_test(the_kernel_is_number_one_and_its_modules_follow),
 	};
 

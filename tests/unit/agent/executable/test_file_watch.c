@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "tests/support/unit.h"
 
-/* What a file is taken for, by number. */
+/* Numbers of the executables that a file is identified as. */
 #define FIRST  11
 #define SECOND 12
 
@@ -16,7 +16,7 @@ struct fixture {
 	char *folder;
 	char path[128];
 	struct file_watch *watch;
-	struct told_file told;
+	struct reported_file reported;
 	struct file_facts facts;
 	int fd;
 };
@@ -33,10 +33,11 @@ static void look_at(struct fixture *fixture)
 					      .generation = 5,
 					      .is_certain = true,
 					      .is_watchable = true };
-	fixture->told = (struct told_file){ .device = status.st_dev,
-					    .inode = status.st_ino,
-					    .generation = 5,
-					    .mapped_ns = clock_monotonic_ns(&system_clock) };
+	fixture->reported =
+		(struct reported_file){ .device = status.st_dev,
+					.inode = status.st_ino,
+					.generation = 5,
+					.mapped_ns = clock_monotonic_ns(&system_clock) };
 }
 
 static void write_file(const struct fixture *fixture, const char *text)
@@ -53,19 +54,19 @@ static uint64_t watch_when_old_enough(struct fixture *fixture)
 	const struct timespec pause = { .tv_nsec = 10 * NSEC_PER_MSEC };
 	uint64_t ticket;
 
-	while ((ticket = file_watch_add(fixture->watch, &fixture->told, fixture->fd,
+	while ((ticket = file_watch_add(fixture->watch, &fixture->reported, fixture->fd,
 					&fixture->facts)) == 0)
 		(void)nanosleep(&pause, NULL);
 	return ticket;
 }
 
-/* The executable that a mapping made now is of, or 0: the file has to be looked at. */
+/* The executable of a mapping made now; 0: the file has to be identified again. */
 static uint32_t map_now(struct fixture *fixture)
 {
 	struct watched_file found;
 
-	fixture->told.mapped_ns = clock_monotonic_ns(&system_clock);
-	return file_watch_find(fixture->watch, &fixture->told, &found) ? found.executable : 0;
+	fixture->reported.mapped_ns = clock_monotonic_ns(&system_clock);
+	return file_watch_find(fixture->watch, &fixture->reported, &found) ? found.executable : 0;
 }
 
 static void identify(struct fixture *fixture, uint32_t executable)
@@ -74,7 +75,7 @@ static void identify(struct fixture *fixture, uint32_t executable)
 
 	look_at(fixture);
 	ticket = watch_when_old_enough(fixture);
-	file_watch_learned(fixture->watch, &fixture->told, ticket, executable);
+	file_watch_learned(fixture->watch, &fixture->reported, ticket, executable);
 	assert_int_equal(map_now(fixture), executable);
 }
 
@@ -110,17 +111,17 @@ static void a_file_is_known_as_long_as_it_does_not_change(void **state)
 	struct fixture *fixture = *state;
 
 	look_at(fixture);
-	assert_true(file_watch_lacks(fixture->watch, &fixture->told));
+	assert_true(file_watch_lacks(fixture->watch, &fixture->reported));
 	identify(fixture, FIRST);
-	assert_false(file_watch_lacks(fixture->watch, &fixture->told));
+	assert_false(file_watch_lacks(fixture->watch, &fixture->reported));
 	assert_int_equal(map_now(fixture), FIRST);
 	write_file(fixture, "two");
 	assert_int_equal(map_now(fixture), 0);
-	assert_true(file_watch_lacks(fixture->watch, &fixture->told));
+	assert_true(file_watch_lacks(fixture->watch, &fixture->reported));
 	identify(fixture, SECOND);
 }
 
-static void a_change_through_a_shared_mapping_is_known_once_the_file_is_closed(void **state)
+static void a_change_through_a_shared_mapping_is_noticed_when_the_file_is_closed(void **state)
 {
 	struct fixture *fixture = *state;
 	char *memory;
@@ -137,7 +138,7 @@ static void a_change_through_a_shared_mapping_is_known_once_the_file_is_closed(v
 	assert_int_equal(map_now(fixture), 0);
 }
 
-static void a_file_that_is_removed_or_gets_other_times_is_looked_at_again(void **state)
+static void a_removed_or_touched_file_is_identified_again(void **state)
 {
 	const struct timespec times[2] = {};
 	struct fixture *fixture = *state;
@@ -151,8 +152,8 @@ static void a_file_that_is_removed_or_gets_other_times_is_looked_at_again(void *
 	assert_int_equal(file_watch_count(fixture->watch), 0);
 }
 
-/* It was read before the change, and its reader was slow. */
-static void what_was_learned_of_the_state_before_a_change_is_not_kept(void **state)
+/* The file was read before the change, and its reader was slow. */
+static void an_identification_from_before_a_change_is_discarded(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t before, after;
@@ -163,13 +164,13 @@ static void what_was_learned_of_the_state_before_a_change_is_not_kept(void **sta
 	look_at(fixture);
 	after = watch_when_old_enough(fixture);
 	assert_int_not_equal(before, after);
-	file_watch_learned(fixture->watch, &fixture->told, before, FIRST);
+	file_watch_learned(fixture->watch, &fixture->reported, before, FIRST);
 	assert_int_equal(map_now(fixture), 0);
-	file_watch_learned(fixture->watch, &fixture->told, after, SECOND);
+	file_watch_learned(fixture->watch, &fixture->reported, after, SECOND);
 	assert_int_equal(map_now(fixture), SECOND);
 }
 
-static void a_file_that_changed_after_it_was_looked_at_is_not_watched(void **state)
+static void a_file_that_changed_after_the_look_is_not_watched(void **state)
 {
 	const struct timespec times[2] = { { .tv_sec = 7 }, { .tv_sec = 7 } };
 	struct fixture *fixture = *state;
@@ -177,7 +178,7 @@ static void a_file_that_changed_after_it_was_looked_at_is_not_watched(void **sta
 	look_at(fixture);
 	assert_ok(utimensat(AT_FDCWD, fixture->path, times, 0));
 	for (int i = 0; i < 20; i++) {
-		assert_int_equal(file_watch_add(fixture->watch, &fixture->told, fixture->fd,
+		assert_int_equal(file_watch_add(fixture->watch, &fixture->reported, fixture->fd,
 						&fixture->facts),
 				 0);
 		(void)nanosleep(&(struct timespec){ .tv_nsec = 5 * NSEC_PER_MSEC }, NULL);
@@ -188,46 +189,49 @@ static void a_file_that_changed_after_it_was_looked_at_is_not_watched(void **sta
 static void files_of_other_file_systems_and_without_a_report_are_not_watched(void **state)
 {
 	struct fixture *fixture = *state;
-	struct told_file told;
+	struct reported_file reported;
 
 	look_at(fixture);
-	/* Another device's inode of the same number. */
-	told = fixture->told;
-	told.device += 1;
-	told.generation = 6;
-	assert_int_equal(file_watch_add(fixture->watch, &told, fixture->fd, &fixture->facts), 0);
-	/* Found in /proc. */
-	told = fixture->told;
-	told.mapped_ns = 0;
-	assert_int_equal(file_watch_add(fixture->watch, &told, fixture->fd, &fixture->facts), 0);
-	assert_false(file_watch_lacks(fixture->watch, &told));
-	/* As of a network's: it is not tried again. */
+	/* An inode with the same number on another device. */
+	reported = fixture->reported;
+	reported.device += 1;
+	reported.generation = 6;
+	assert_int_equal(file_watch_add(fixture->watch, &reported, fixture->fd, &fixture->facts),
+			 0);
+	/* Read from /proc, not reported. */
+	reported = fixture->reported;
+	reported.mapped_ns = 0;
+	assert_int_equal(file_watch_add(fixture->watch, &reported, fixture->fd, &fixture->facts),
+			 0);
+	assert_false(file_watch_lacks(fixture->watch, &reported));
+	/* As on a network file system: it is not tried again. */
 	fixture->facts.is_watchable = false;
 	assert_int_equal(
-		file_watch_add(fixture->watch, &fixture->told, fixture->fd, &fixture->facts), 0);
-	assert_false(file_watch_lacks(fixture->watch, &fixture->told));
+		file_watch_add(fixture->watch, &fixture->reported, fixture->fd, &fixture->facts),
+		0);
+	assert_false(file_watch_lacks(fixture->watch, &fixture->reported));
 	assert_int_equal(map_now(fixture), 0);
 }
 
-static void the_file_that_was_not_mapped_for_longest_makes_room(void **state)
+static void the_file_mapped_longest_ago_is_evicted(void **state)
 {
 	struct fixture *fixture = *state;
-	struct told_file told[4];
+	struct reported_file reported[4];
 
-	for (uint32_t i = 0; i < ARRAY_SIZE(told); i++) {
+	for (uint32_t i = 0; i < ARRAY_SIZE(reported); i++) {
 		(void)snprintf(fixture->path, sizeof(fixture->path), "%s/file%u", fixture->folder,
 			       i);
 		write_file(fixture, "text");
 		identify(fixture, FIRST + i);
-		told[i] = fixture->told;
+		reported[i] = fixture->reported;
 		if (i == 2) {
-			fixture->told = told[0];
+			fixture->reported = reported[0];
 			assert_int_equal(map_now(fixture), FIRST);
 		}
 	}
 	assert_int_equal(file_watch_count(fixture->watch), 3);
-	for (uint32_t i = 0; i < ARRAY_SIZE(told); i++) {
-		fixture->told = told[i];
+	for (uint32_t i = 0; i < ARRAY_SIZE(reported); i++) {
+		fixture->reported = reported[i];
 		assert_int_equal(map_now(fixture), i == 1 ? 0 : FIRST + i);
 	}
 }
@@ -238,12 +242,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_fixture(a_file_is_known_as_long_as_it_does_not_change),
-		in_fixture(a_change_through_a_shared_mapping_is_known_once_the_file_is_closed),
-		in_fixture(a_file_that_is_removed_or_gets_other_times_is_looked_at_again),
-		in_fixture(what_was_learned_of_the_state_before_a_change_is_not_kept),
-		in_fixture(a_file_that_changed_after_it_was_looked_at_is_not_watched),
+		in_fixture(a_change_through_a_shared_mapping_is_noticed_when_the_file_is_closed),
+		in_fixture(a_removed_or_touched_file_is_identified_again),
+		in_fixture(an_identification_from_before_a_change_is_discarded),
+		in_fixture(a_file_that_changed_after_the_look_is_not_watched),
 		in_fixture(files_of_other_file_systems_and_without_a_report_are_not_watched),
-		in_fixture(the_file_that_was_not_mapped_for_longest_makes_room),
+		in_fixture(the_file_mapped_longest_ago_is_evicted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

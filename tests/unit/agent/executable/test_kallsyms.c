@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void lines_become_symbols_and_what_is_no_symbol_is_skipped(void **state)
+static void lines_become_symbols_and_malformed_lines_are_skipped(void **state)
 {
 	static const char text[] = "ffffffff81000000 T _text\n"
 				   "no symbol\n"
@@ -43,7 +43,7 @@ static void lines_become_symbols_and_what_is_no_symbol_is_skipped(void **state)
 	assert_int_equal(kallsyms_next(kallsyms, &symbol), 0);
 }
 
-static void names_and_lines_that_are_too_long_are_skipped_whole(void **state)
+static void too_long_names_and_lines_are_skipped_completely(void **state)
 {
 	scoped(bytes_release) struct bytes text = BYTES_INIT(MIB);
 	scoped(kallsyms_closep) struct kallsyms *kallsyms = NULL;
@@ -69,7 +69,7 @@ static void names_and_lines_that_are_too_long_are_skipped_whole(void **state)
 	assert_int_equal(kallsyms_next(kallsyms, &symbol), 0);
 }
 
-static void every_line_of_a_long_file_arrives_across_the_buffers_edges(void **state)
+static void lines_that_cross_the_end_of_the_buffer_are_read(void **state)
 {
 	scoped(bytes_release) struct bytes text = BYTES_INIT(4 * MIB);
 	scoped(kallsyms_closep) struct kallsyms *kallsyms = NULL;
@@ -104,9 +104,9 @@ static void a_missing_file_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_folder(lines_become_symbols_and_what_is_no_symbol_is_skipped),
-		in_folder(names_and_lines_that_are_too_long_are_skipped_whole),
-		in_folder(every_line_of_a_long_file_arrives_across_the_buffers_edges),
+		in_folder(lines_become_symbols_and_malformed_lines_are_skipped),
+		in_folder(too_long_names_and_lines_are_skipped_completely),
+		in_folder(lines_that_cross_the_end_of_the_buffer_are_read),
 		cmocka_unit_test(a_missing_file_is_an_error),
 	};
 

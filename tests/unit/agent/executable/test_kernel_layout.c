@@ -39,7 +39,7 @@ static int read_layout(const char *folder, const char *kallsyms, const char *mod
 	return r;
 }
 
-static void the_image_reaches_from_text_to_end(void **state)
+static void the_image_extends_from_text_to_end(void **state)
 {
 	struct kernel_layout layout;
 
@@ -59,10 +59,10 @@ static void the_image_reaches_from_text_to_end(void **state)
 }
 
 /*
- * As on Debian's cloud kernels for arm64. The symbols of 5.10 begin 4 KiB above _text, those of 6.1
- * 64 KiB.
+ * As on Debian's cloud kernels for arm64. The symbols of Linux 5.10 begin 4 KiB above _text, those
+ * of 6.1 64 KiB.
  */
-static void without_text_the_image_begins_a_header_below_stext(void **state)
+static void without_text_the_image_starts_one_header_below_stext(void **state)
 {
 	static const char *const symbols[] = {
 		"ffff800010001000 T _stext\nffff800010900000 T some_function\n",
@@ -78,7 +78,7 @@ static void without_text_the_image_begins_a_header_below_stext(void **state)
 	}
 }
 
-static void without_an_end_the_last_symbol_of_the_image_is_it(void **state)
+static void without_end_the_image_ends_at_its_last_symbol(void **state)
 {
 	struct kernel_layout layout;
 
@@ -93,7 +93,7 @@ static void without_an_end_the_last_symbol_of_the_image_is_it(void **state)
 	kernel_layout_release(&layout);
 }
 
-static void waits_begin_in_the_scheduler(void **state)
+static void the_address_range_of_the_scheduler_is_found(void **state)
 {
 	static const struct {
 		const char *kallsyms;
@@ -130,20 +130,20 @@ static void hidden_addresses_are_refused(void **state)
 		     -EPERM);
 }
 
-static void an_empty_kallsyms_is_none(void **state)
+static void an_empty_kallsyms_counts_as_missing(void **state)
 {
 	struct kernel_layout layout;
 
 	assert_errno(read_layout(*state, "", NULL, &layout), -ENOENT);
 }
 
-static void modules_are_sorted_and_end_before_the_next(void **state)
+static void modules_are_sorted_and_end_before_the_next_one(void **state)
 {
 	static const struct {
 		const char *name;
 		uint64_t start, end;
 	} expected[] = {
-		/* Its size counts data that lies elsewhere. */
+		/* Its size includes data at other addresses. */
 		{ "overlay", 0xffffffffc0100000, 0xffffffffc0110000 },
 		{ "nf_tables", 0xffffffffc0110000, 0xffffffffc0110000 + 331776 },
 		{ "ext4", 0xffffffffc0400000, 0xffffffffc0400000 + 1000 },
@@ -169,7 +169,7 @@ static void modules_are_sorted_and_end_before_the_next(void **state)
 
 #define IMAGE "ffffffff81000000 T _text\nffffffff83f00000 B _end\n"
 
-/* Writes /sys/module/NAME as it is for a module whose build-ID begins with @first. */
+/* Creates /sys/module/NAME of a module with a build-ID that begins with @first. */
 static void load_module(const char *folder, const char *name, uint8_t first)
 {
 	const uint8_t note[] = { 4, 0, 0,   0,   4,   0, 0,     0, 3, 0,
@@ -183,7 +183,7 @@ static void load_module(const char *folder, const char *name, uint8_t first)
 	free(write_file_in(path, ".note.gnu.build-id", note, sizeof(note)));
 }
 
-/* The folder keeps existing beside the new one, so that its inode is not given to that. */
+/* Keeps the folder under another name, so that the next folder cannot get the same inode. */
 static void unload_module(const char *folder, const char *name)
 {
 	char from[256], to[256];
@@ -193,7 +193,7 @@ static void unload_module(const char *folder, const char *name)
 	assert_int_equal(rename(from, to), 0);
 }
 
-static void a_module_that_was_loaded_again_at_its_place_is_another_one(void **state)
+static void a_module_reloaded_at_the_same_address_is_another_one(void **state)
 {
 	const char *folder = *state;
 	struct files files = write_files(folder, IMAGE, "ext4 4096 3 - Live 0xffffffffc0400000\n");
@@ -209,7 +209,7 @@ static void a_module_that_was_loaded_again_at_its_place_is_another_one(void **st
 	assert_ok(kernel_layout_read_from(&paths, &layout));
 	assert_int_equal(layout.n_modules, 1);
 	assert_int_equal(layout.modules[0].id.bytes[0], 7);
-	/* Only who uses it has changed. */
+	/* Only the reference count has changed. */
 	free(write_file_in(folder, "modules", "ext4 4096 9 - Live 0xffffffffc0400000\n", 38));
 	assert_int_equal(kernel_layout_update_modules_from(&paths, &layout), 0);
 
@@ -229,7 +229,7 @@ static void a_module_that_was_loaded_again_at_its_place_is_another_one(void **st
 	free(files.notes);
 }
 
-static void code_that_comes_and_goes_has_its_name_while_it_is_there(void **state)
+static void run_time_code_has_its_name_until_it_is_removed(void **state)
 {
 	scoped(kernel_code_release) struct kernel_code code = {};
 
@@ -238,7 +238,7 @@ static void code_that_comes_and_goes_has_its_name_while_it_is_there(void **state
 	assert_ok(kernel_code_add(&code, 0x1000, "first"));
 	assert_string_equal(kernel_code_find(&code, 0x1001), "first");
 	assert_string_equal(kernel_code_find(&code, 0x5000), "second");
-	/* Freed without a word, and given to another program. */
+	/* Freed without an event, and reused by another program. */
 	assert_ok(kernel_code_add(&code, 0x5000, "third"));
 	assert_string_equal(kernel_code_find(&code, 0x5010), "third");
 	assert_int_equal(code.symbols.count, 2);
@@ -259,13 +259,13 @@ static void code_beyond_the_limit_is_counted(void **state)
 		assert_ok(kernel_code_add(&code, 0x1000 * ++n_added, "program"));
 	assert_int_equal(code.n_left_out, 2);
 	assert_int_equal(code.symbols.count, n_added - 2);
-	/* There is room again. */
+	/* Removing one makes room. */
 	kernel_code_remove(&code, 0x1000);
 	assert_ok(kernel_code_add(&code, 0x1000 * ++n_added, "last"));
 	assert_string_equal(kernel_code_find(&code, 0x1000 * n_added), "last");
 }
 
-/* Skips where the kernel hides its addresses from us. */
+/* Skips the test if the kernel hides its addresses from this process. */
 static uint64_t address_of(const char *symbol)
 {
 	struct bytes out = BYTES_INIT(COMMAND_OUTPUT_BYTES);
@@ -284,7 +284,7 @@ static uint64_t address_of(const char *symbol)
 	return address;
 }
 
-static void the_running_kernel_is_where_kallsyms_says(void **state)
+static void the_running_kernel_has_the_addresses_of_kallsyms(void **state)
 {
 	uint64_t text = address_of("_text");
 	uint64_t function = address_of("schedule");
@@ -298,7 +298,7 @@ static void the_running_kernel_is_where_kallsyms_says(void **state)
 	kernel_layout_release(&layout);
 }
 
-static void code_of_the_image_is_not_named_by_what_lies_elsewhere(void **state)
+static void code_of_the_image_gets_no_run_time_name(void **state)
 {
 	uint64_t text = address_of("_text");
 	scoped(kernel_layout_release) struct kernel_layout layout = {};
@@ -340,18 +340,18 @@ static void trampolines_and_bpf_programs_are_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_folder(the_image_reaches_from_text_to_end),
-		in_folder(without_text_the_image_begins_a_header_below_stext),
-		in_folder(without_an_end_the_last_symbol_of_the_image_is_it),
-		in_folder(waits_begin_in_the_scheduler),
+		in_folder(the_image_extends_from_text_to_end),
+		in_folder(without_text_the_image_starts_one_header_below_stext),
+		in_folder(without_end_the_image_ends_at_its_last_symbol),
+		in_folder(the_address_range_of_the_scheduler_is_found),
 		in_folder(hidden_addresses_are_refused),
-		in_folder(an_empty_kallsyms_is_none),
-		in_folder(modules_are_sorted_and_end_before_the_next),
-		in_folder(a_module_that_was_loaded_again_at_its_place_is_another_one),
-		cmocka_unit_test(code_that_comes_and_goes_has_its_name_while_it_is_there),
+		in_folder(an_empty_kallsyms_counts_as_missing),
+		in_folder(modules_are_sorted_and_end_before_the_next_one),
+		in_folder(a_module_reloaded_at_the_same_address_is_another_one),
+		cmocka_unit_test(run_time_code_has_its_name_until_it_is_removed),
 		cmocka_unit_test(code_beyond_the_limit_is_counted),
-		cmocka_unit_test(the_running_kernel_is_where_kallsyms_says),
-		cmocka_unit_test(code_of_the_image_is_not_named_by_what_lies_elsewhere),
+		cmocka_unit_test(the_running_kernel_has_the_addresses_of_kallsyms),
+		cmocka_unit_test(code_of_the_image_gets_no_run_time_name),
 		cmocka_unit_test(trampolines_and_bpf_programs_are_named),
 	};
 

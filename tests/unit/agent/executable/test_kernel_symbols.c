@@ -29,7 +29,7 @@ static struct executable_id some_id(void)
 	return id;
 }
 
-/* Writes @content as @folder/@name and runs "@tool PATH". */
+/* Writes @content to "kernel.elf" in @folder and runs "@tool PATH". */
 static int run_tool(const char *tool, const char *folder, const struct bytes *content,
 		    struct bytes *out)
 {
@@ -60,8 +60,8 @@ static void nm_reads_the_image_with_addresses_and_sizes(void **state)
 				      "ffffffff81000300 0000000000000100 T last_function\n");
 }
 
-/* Debian's cloud kernel 6.1 for arm64 begins like this. */
-static void an_image_without_text_in_kallsyms_has_it_in_the_file(void **state)
+/* kallsyms of Debian's cloud kernel 6.1 for arm64 begins like this. */
+static void text_is_added_to_the_file_if_kallsyms_lacks_it(void **state)
 {
 	static const char symbols[] = "ffffc138d6a10000 t gic_handle_irq\n"
 				      "ffffc138d6a10000 T _stext\n"
@@ -116,7 +116,7 @@ static void the_file_has_the_kernels_build_id_and_its_code_without_bytes(void **
 	struct executable_id id;
 	scoped_fd int fd = -1;
 
-	/* It is appended. */
+	/* The ELF file is appended to existing content. */
 	assert_ok(bytes_append_text(&content, "abc"));
 	assert_ok(kernel_symbols_elf_from(path, &layout, &content));
 	assert_memory_equal(content.data, "abc", 3);
@@ -133,7 +133,7 @@ static void the_file_has_the_kernels_build_id_and_its_code_without_bytes(void **
 	assert_int_equal(text->size, layout.text_end - layout.text_start);
 }
 
-static void the_tools_have_nothing_to_complain_about(void **state)
+static void readelf_and_elflint_accept_the_file(void **state)
 {
 	scoped_free char *path = write_file_in(*state, "kallsyms", kallsyms, strlen(kallsyms));
 	const struct kernel_layout layout = {
@@ -155,7 +155,7 @@ static void the_tools_have_nothing_to_complain_about(void **state)
 	assert_non_null(strstr((char *)out.data, "No errors"));
 }
 
-static void a_kernel_without_build_id_or_symbols_gives_no_file(void **state)
+static void a_kernel_without_build_id_or_symbols_has_no_file(void **state)
 {
 	scoped_free char *path = write_file_in(*state, "kallsyms", kallsyms, strlen(kallsyms));
 	struct kernel_layout layout = { .text_start = 0xffffffff81000000,
@@ -169,7 +169,7 @@ static void a_kernel_without_build_id_or_symbols_gives_no_file(void **state)
 	assert_int_equal(content.size, 0);
 }
 
-static void a_file_beyond_the_ceiling_is_refused(void **state)
+static void a_file_above_the_size_limit_is_refused(void **state)
 {
 	scoped_free char *path = write_file_in(*state, "kallsyms", kallsyms, strlen(kallsyms));
 	const struct kernel_layout layout = {
@@ -182,7 +182,7 @@ static void a_file_beyond_the_ceiling_is_refused(void **state)
 	assert_errno(kernel_symbols_elf_from(path, &layout, &content), -EFBIG);
 }
 
-static void the_running_kernels_symbols_are_those_of_kallsyms(void **state)
+static void the_running_kernels_file_has_the_symbols_of_kallsyms(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(KERNEL_ELF_BYTES);
 	scoped(bytes_release) struct bytes expected = BYTES_INIT(COMMAND_OUTPUT_BYTES);
@@ -222,13 +222,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_folder(nm_reads_the_image_with_addresses_and_sizes),
-		in_folder(an_image_without_text_in_kallsyms_has_it_in_the_file),
+		in_folder(text_is_added_to_the_file_if_kallsyms_lacks_it),
 		in_folder(nm_reads_a_module_relative_to_its_start),
 		in_folder(the_file_has_the_kernels_build_id_and_its_code_without_bytes),
-		in_folder(the_tools_have_nothing_to_complain_about),
-		in_folder(a_kernel_without_build_id_or_symbols_gives_no_file),
-		in_folder(a_file_beyond_the_ceiling_is_refused),
-		in_folder(the_running_kernels_symbols_are_those_of_kallsyms),
+		in_folder(readelf_and_elflint_accept_the_file),
+		in_folder(a_kernel_without_build_id_or_symbols_has_no_file),
+		in_folder(a_file_above_the_size_limit_is_refused),
+		in_folder(the_running_kernels_file_has_the_symbols_of_kallsyms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

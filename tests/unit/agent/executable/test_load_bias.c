@@ -8,8 +8,10 @@
 
 static void a_mapping_of_a_segment_gives_its_bias(void **state)
 {
-	/* As linkers lay them out: the second shares its first page of the file with the first
-	 * one's end. */
+	/*
+	 * As linkers arrange segments: the first page of the second segment is also the last page
+	 * of the first one.
+	 */
 	static struct load_segment segments[] = {
 		{ .file_offset = 0, .vaddr = 0x400000, .file_size = 0x1234, .flags = PF_R },
 		{ .file_offset = 0x1234,
@@ -30,7 +32,7 @@ static void a_mapping_of_a_segment_gives_its_bias(void **state)
 	} cases[] = {
 		{ 0x400000, 0, 1, 0 },
 		{ 0x7f0000002000, 0x1000, 1, 0x7f0000002000 - 0x402000 },
-		/* Split by mprotect: the rest of the code. */
+		/* The rest of the code after mprotect() has split the mapping. */
 		{ 0x7f0000004000, 0x3000, 1, 0x7f0000004000 - 0x404000 },
 		{ 0x7f0000009000, 0x6000, 1, 0x7f0000009000 - 0x407000 },
 		{ 0x7f0000000000, 0x7000, 0, 0 },

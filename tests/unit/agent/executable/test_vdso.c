@@ -21,7 +21,7 @@ static void find_vdso(uint64_t *ret_start, uint64_t *ret_end)
 		skip();
 }
 
-/* The note, found in our own memory through the program headers. */
+/* The ID from the note in this process's memory, found through the program headers. */
 static struct executable_id own_vdso_id(void)
 {
 	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
@@ -39,7 +39,7 @@ static struct executable_id own_vdso_id(void)
 	return id;
 }
 
-static void the_vdso_of_every_64_bit_process_is_our_own(void **state)
+static void the_vdso_of_every_64_bit_process_is_the_agents(void **state)
 {
 	scoped(executable_cache_freep) struct executable_cache *cache = NULL;
 	struct executable *own = NULL, *again = NULL;
@@ -82,7 +82,7 @@ static void the_vdso_of_a_32_bit_process_is_not_identified(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_vdso_of_every_64_bit_process_is_our_own),
+		cmocka_unit_test(the_vdso_of_every_64_bit_process_is_the_agents),
 		cmocka_unit_test(the_vdso_of_a_32_bit_process_is_not_identified),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Signals for helper processes of the nursery that the test program started. */
+/* Sends signals to helper processes of the nursery that the test program started. */
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static inline void scoped_closedir(DIR **folder)
 		(void)closedir(*folder);
 }
 
-/* Parent and name of a process. 0: it is gone. */
+/* Parent and name of a process. 0: it has ended. */
 static inline pid_t parent_of(pid_t pid, char *ret_name, size_t size)
 {
 	char path[64], line[256];
@@ -44,10 +44,10 @@ static inline pid_t parent_of(pid_t pid, char *ret_name, size_t size)
 }
 
 /*
- * @parent is right for a process named @name: a helper that was just forked still has the nursery's
- * name.
+ * Whether @parent is the expected parent of a process named @name. A helper that was just forked
+ * still has the nursery's name.
  */
-static inline bool is_right_parent(pid_t parent, const char *name)
+static inline bool is_expected_parent(pid_t parent, const char *name)
 {
 	char ignored[64];
 
@@ -56,7 +56,7 @@ static inline bool is_right_parent(pid_t parent, const char *name)
 	return parent_of(parent, ignored, sizeof(ignored)) == getpid();
 }
 
-/* Sends @signal to those named @helper, or to the nursery. Returns how many there are. */
+/* Sends @signal to all helpers (or nurseries) named @helper. Returns their number. */
 static inline int signal_helpers(const char *helper, int signal)
 {
 	scoped(scoped_closedir) DIR *folder = opendir("/proc");
@@ -69,7 +69,7 @@ static inline int signal_helpers(const char *helper, int signal)
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 		pid_t parent = pid > 0 ? parent_of(pid, name, sizeof(name)) : 0;
 
-		if (parent <= 0 || strcmp(name, helper) != 0 || !is_right_parent(parent, name))
+		if (parent <= 0 || strcmp(name, helper) != 0 || !is_expected_parent(parent, name))
 			continue;
 		/* A helper of an earlier test may be ending. */
 		if (kill(pid, signal) == 0)
@@ -80,7 +80,7 @@ static inline int signal_helpers(const char *helper, int signal)
 	return n;
 }
 
-/* A helper of that name of a nursery of this test program; 0: there is none. */
+/* Finds a helper with this name of a nursery of this test program. 0: there is none. */
 static inline pid_t find_helper(const char *helper)
 {
 	scoped(scoped_closedir) DIR *folder = opendir("/proc");
@@ -100,10 +100,10 @@ static inline pid_t find_helper(const char *helper)
 }
 
 /*
- * Lowers the hard limit of file sizes of the nursery, which nobody may raise without privileges:
- * parsers that are forked from now on end in the set-up of their sandbox.
+ * Lowers the hard limit of file sizes of the nursery, which a process without privileges cannot
+ * raise again. So parsers that are forked from now on end while they set up their sandbox.
  */
-static inline void let_new_parsers_die(void)
+static inline void make_new_parsers_fail(void)
 {
 	const struct rlimit limit = { .rlim_cur = 4096, .rlim_max = 4096 };
 	scoped(scoped_closedir) DIR *folder = opendir("/proc");
@@ -120,7 +120,7 @@ static inline void let_new_parsers_die(void)
 	}
 }
 
-/* Forks a child that waits for a signal. With @wanted > 0 it has that pid. 0: not permitted. */
+/* Forks a child that waits for a signal, with pid @wanted if it is > 0. 0: not permitted. */
 static inline pid_t fork_waiting(pid_t wanted)
 {
 	struct clone_args arguments = {
@@ -137,7 +137,7 @@ static inline pid_t fork_waiting(pid_t wanted)
 	return pid > 0 ? pid : 0;
 }
 
-/* Ends the child, and has another one get its pid. False: not permitted. */
+/* Ends the child and forks another one with the same pid. False: not permitted. */
 static inline bool replace_child(pid_t pid)
 {
 	assert_ok(kill(pid, SIGKILL));

@@ -39,7 +39,7 @@ static void each_failure_doubles_the_time_up_to_the_maximum(void **state)
 	assert_false(avoid_list_has(list, &key, now_ns + 60));
 }
 
-static void a_forgiven_key_begins_anew(void **state)
+static void after_a_success_the_count_of_failures_restarts(void **state)
 {
 	scoped(avoid_list_freep) struct avoid_list *list = new_list(8, 0);
 	const uint32_t key = 7;
@@ -55,7 +55,7 @@ static void a_forgiven_key_begins_anew(void **state)
 	assert_false(avoid_list_has(list, &key, 10));
 }
 
-static void a_full_list_forgets_its_keys_and_takes_the_next(void **state)
+static void a_full_list_removes_all_keys_and_adds_the_next(void **state)
 {
 	scoped(avoid_list_freep) struct avoid_list *list = new_list(4, 0);
 
@@ -66,7 +66,7 @@ static void a_full_list_forgets_its_keys_and_takes_the_next(void **state)
 	assert_true(avoid_list_has(list, &(uint32_t){ 4 }, 0));
 }
 
-static void a_key_that_fails_too_often_is_given_up(void **state)
+static void a_key_that_fails_too_often_is_avoided_permanently(void **state)
 {
 	const struct avoid_list_options options = { .key_size = sizeof(uint32_t),
 						    .max_keys = 8,
@@ -94,9 +94,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_failure_doubles_the_time_up_to_the_maximum),
-		cmocka_unit_test(a_forgiven_key_begins_anew),
-		cmocka_unit_test(a_full_list_forgets_its_keys_and_takes_the_next),
-		cmocka_unit_test(a_key_that_fails_too_often_is_given_up),
+		cmocka_unit_test(after_a_success_the_count_of_failures_restarts),
+		cmocka_unit_test(a_full_list_removes_all_keys_and_adds_the_next),
+		cmocka_unit_test(a_key_that_fails_too_often_is_avoided_permanently),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

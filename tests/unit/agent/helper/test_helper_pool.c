@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real helpers, of a nursery that is forked before the first test. */
+/* Uses real helpers, of a nursery that is forked before the first test. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void submit(struct helper_pool *pool, int fd, uint64_t timeout_ns, struct
 	assert_ok(helper_pool_submit(pool, &job, message));
 }
 
-/* Until @n jobs of @outcome are done. */
+/* Runs the pool until @n jobs of @outcome are done. */
 static void run(struct helper_pool *pool, const struct outcome *outcome, int n)
 {
 	struct pollfd polled = { .fd = helper_pool_fd(pool), .events = POLLIN };
@@ -109,8 +109,8 @@ static void many_jobs_are_done_one_after_the_other(void **state)
 	assert_int_equal(outcome.error, 0);
 }
 
-/* Nobody writes to this pipe, so that reading it would never end. */
-static void a_pipe_is_answered_as_no_file(void **state)
+/* Nobody writes to this pipe, so a read would never return. */
+static void a_pipe_is_not_identified_as_a_file(void **state)
 {
 	scoped(helper_pool_freep) struct helper_pool *pool = new_pool(1);
 	struct outcome outcome = {};
@@ -170,7 +170,7 @@ static void after_a_malformed_request_the_parser_is_replaced(void **state)
 	assert_int_equal(stats.deaths, 1);
 }
 
-static void jobs_that_are_left_are_forgotten(void **state)
+static void freeing_the_pool_drops_unfinished_jobs(void **state)
 {
 	struct helper_pool *pool = new_pool(1);
 	struct outcome outcome = {};
@@ -188,10 +188,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_parser_identifies_a_file),
 		cmocka_unit_test(many_jobs_are_done_one_after_the_other),
-		cmocka_unit_test(a_pipe_is_answered_as_no_file),
+		cmocka_unit_test(a_pipe_is_not_identified_as_a_file),
 		cmocka_unit_test(a_parser_that_does_not_answer_in_time_is_replaced),
 		cmocka_unit_test(after_a_malformed_request_the_parser_is_replaced),
-		cmocka_unit_test(jobs_that_are_left_are_forgotten),
+		cmocka_unit_test(freeing_the_pool_drops_unfinished_jobs),
 	};
 	char *arguments[] = { (char[]){ "test" }, NULL };
 	int status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole way: mappings of this process, finders and parsers of a nursery that is forked before
- * the first test.
+ * Identifies mappings of this process with real finders and parsers, of a nursery that is forked
+ * before the first test.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -98,13 +98,13 @@ static void a_mapping_is_identified_by_its_file(void **state)
 	struct executable *executable = NULL;
 	uint32_t look_up = 0;
 
-	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable),
+	assert_int_equal(identifier_find(fixture->identifier, &file, &look_up, &executable),
 			 -EINPROGRESS);
-	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable),
+	assert_int_equal(identifier_find(fixture->identifier, &file, &look_up, &executable),
 			 -EINPROGRESS);
 	run(fixture);
 	assert_int_equal(fixture->n_ended, 1);
-	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable), 1);
+	assert_int_equal(identifier_find(fixture->identifier, &file, &look_up, &executable), 1);
 	assert_int_equal(file_identity_read(fd, &expected), 1);
 	assert_true(executable_id_equal(&executable->id, &expected.id));
 	assert_int_equal(executable->n_segments, expected.n_segments);
@@ -120,21 +120,21 @@ static void mappings_of_one_file_are_one_executable(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		files[i] = map("/proc/self/exe");
 		assert_int_equal(
-			identifier_ask(fixture->identifier, &files[i], &look_ups[i], &executable),
+			identifier_find(fixture->identifier, &files[i], &look_ups[i], &executable),
 			-EINPROGRESS);
 	}
 	run(fixture);
-	assert_int_equal(identifier_ask(fixture->identifier, &files[0], &look_ups[0], &first), 1);
+	assert_int_equal(identifier_find(fixture->identifier, &files[0], &look_ups[0], &first), 1);
 	for (size_t i = 1; i < ARRAY_SIZE(files); i++) {
 		assert_int_equal(
-			identifier_ask(fixture->identifier, &files[i], &look_ups[i], &executable),
+			identifier_find(fixture->identifier, &files[i], &look_ups[i], &executable),
 			1);
 		assert_ptr_equal(executable, first);
 	}
 	assert_int_equal(executable_cache_count(fixture->cache), 1);
 }
 
-static void mappings_of_other_files_and_of_none_have_no_executable(void **state)
+static void mappings_of_other_files_or_without_a_file_have_no_executable(void **state)
 {
 	struct fixture *fixture = *state;
 	struct mapped_file text = map("/etc/passwd");
@@ -145,15 +145,15 @@ static void mappings_of_other_files_and_of_none_have_no_executable(void **state)
 	struct executable *executable = NULL;
 	uint32_t look_ups[3] = {};
 
-	assert_int_equal(identifier_ask(fixture->identifier, &memory, &look_ups[0], &executable),
+	assert_int_equal(identifier_find(fixture->identifier, &memory, &look_ups[0], &executable),
 			 0);
-	assert_int_equal(identifier_ask(fixture->identifier, &text, &look_ups[1], &executable),
+	assert_int_equal(identifier_find(fixture->identifier, &text, &look_ups[1], &executable),
 			 -EINPROGRESS);
-	assert_int_equal(identifier_ask(fixture->identifier, &gone, &look_ups[2], &executable),
+	assert_int_equal(identifier_find(fixture->identifier, &gone, &look_ups[2], &executable),
 			 -EINPROGRESS);
 	run(fixture);
-	assert_int_equal(identifier_ask(fixture->identifier, &text, &look_ups[1], &executable), 0);
-	assert_int_equal(identifier_ask(fixture->identifier, &gone, &look_ups[2], &executable), 0);
+	assert_int_equal(identifier_find(fixture->identifier, &text, &look_ups[1], &executable), 0);
+	assert_int_equal(identifier_find(fixture->identifier, &gone, &look_ups[2], &executable), 0);
 }
 
 static unsigned int n_looked_up(const struct fixture *fixture)
@@ -178,7 +178,7 @@ static void copy_program(const char *path, int to)
 	assert_int_equal(size, 0);
 }
 
-/* The file in memory @fd, mapped once more, as the kernel would report it now. */
+/* Maps the memory file @fd again, and adds the report that the kernel would send. */
 static struct mapped_file map_memory_file(int fd)
 {
 	void *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
@@ -189,14 +189,14 @@ static struct mapped_file map_memory_file(int fd)
 	assert_ok(fstat(fd, &status));
 	file.start = (uintptr_t)memory;
 	file.end = file.start + 4096;
-	file.told = (struct told_file){ .device = status.st_dev,
-					.inode = status.st_ino,
-					.generation = 7,
-					.mapped_ns = clock_monotonic_ns(&system_clock) };
+	file.reported = (struct reported_file){ .device = status.st_dev,
+						.inode = status.st_ino,
+						.generation = 7,
+						.mapped_ns = clock_monotonic_ns(&system_clock) };
 	return file;
 }
 
-/* What @fd is by a look-up or without one. */
+/* Identifies @fd, with or without a look-up. Returns the number of the executable. */
 static uint32_t identify_memory_file(struct fixture *fixture, int fd, bool *ret_was_looked_up)
 {
 	struct mapped_file file = map_memory_file(fd);
@@ -204,9 +204,9 @@ static uint32_t identify_memory_file(struct fixture *fixture, int fd, bool *ret_
 	struct executable *executable = NULL;
 	uint32_t number = 0;
 
-	if (identifier_ask(fixture->identifier, &file, &number, &executable) == -EINPROGRESS) {
+	if (identifier_find(fixture->identifier, &file, &number, &executable) == -EINPROGRESS) {
 		run(fixture);
-		assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable),
+		assert_int_equal(identifier_find(fixture->identifier, &file, &number, &executable),
 				 1);
 	}
 	*ret_was_looked_up = n_looked_up(fixture) > before;
@@ -223,7 +223,7 @@ static void a_file_is_looked_up_again_only_after_it_changed(void **state)
 	copy_program("/proc/self/exe", fd);
 	first = identify_memory_file(fixture, fd, &was_looked_up);
 	assert_true(was_looked_up);
-	/* Files that changed a moment ago are not watched yet. */
+	/* A file that changed a moment ago is not watched yet. */
 	while (was_looked_up)
 		assert_int_equal(identify_memory_file(fixture, fd, &was_looked_up), first);
 	assert_int_equal(identify_memory_file(fixture, fd, &was_looked_up), first);
@@ -235,24 +235,24 @@ static void a_file_is_looked_up_again_only_after_it_changed(void **state)
 	assert_int_not_equal(second, first);
 }
 
-/* A fork copies the number of a look-up with the mapping: both processes ask by the same number. */
-static void all_who_have_the_number_get_the_result(void **state)
+/* A fork copies the number of a look-up with the mapping, so both processes use the same number. */
+static void all_callers_with_the_number_get_the_result(void **state)
 {
 	struct fixture *fixture = *state;
 	struct mapped_file file = map("/proc/self/exe");
 	struct executable *executable = NULL;
 	uint32_t look_up = 0, copy;
 
-	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable),
+	assert_int_equal(identifier_find(fixture->identifier, &file, &look_up, &executable),
 			 -EINPROGRESS);
 	copy = look_up;
 	run(fixture);
-	assert_int_equal(identifier_ask(fixture->identifier, &file, &look_up, &executable), 1);
-	assert_int_equal(identifier_ask(fixture->identifier, &file, &copy, &executable), 1);
+	assert_int_equal(identifier_find(fixture->identifier, &file, &look_up, &executable), 1);
+	assert_int_equal(identifier_find(fixture->identifier, &file, &copy, &executable), 1);
 }
 
 /*
- * Returns what the look-up ended with. With @hangs no finder answers until the look-up has ended.
+ * Returns the result of a look-up. With @hangs, no finder answers until the look-up has ended.
  */
 static int look_up(struct fixture *fixture, const struct mapped_file *file, bool hangs)
 {
@@ -261,53 +261,53 @@ static int look_up(struct fixture *fixture, const struct mapped_file *file, bool
 
 	if (hangs)
 		assert_true(signal_helpers("hearth-finder", SIGSTOP) > 0);
-	assert_int_equal(identifier_ask(fixture->identifier, file, &number, &executable),
+	assert_int_equal(identifier_find(fixture->identifier, file, &number, &executable),
 			 -EINPROGRESS);
 	identifier_flush(fixture->identifier, now_ns(fixture));
 	helper_pool_run(fixture->pool, now_ns(fixture));
-	/* Past the finder's deadline, without waiting for it. */
+	/* Advances the clock beyond the finder's deadline instead of waiting. */
 	if (hangs)
 		fixture->ahead_ns += 4 * NSEC_PER_SEC;
 	run(fixture);
-	return identifier_ask(fixture->identifier, file, &number, &executable);
+	return identifier_find(fixture->identifier, file, &number, &executable);
 }
 
-static unsigned int n_left_alone(const struct fixture *fixture)
+static unsigned int n_avoided(const struct fixture *fixture)
 {
 	struct identifier_stats stats;
 
 	identifier_stats(fixture->identifier, &stats);
-	return (unsigned int)stats.left_alone;
+	return (unsigned int)stats.avoided;
 }
 
 /*
- * A finder that was stopped or killed must not leave files unknown for as long as their processes
- * live.
+ * A finder that was stopped or killed must not leave files unidentified for the lifetime of their
+ * processes.
  */
-static void files_that_a_hung_finder_did_not_find_are_found_later(void **state)
+static void files_are_found_later_if_a_finder_hung(void **state)
 {
 	struct fixture *fixture = *state;
 	struct mapped_file known = map("/proc/self/exe"), file = map("/proc/self/exe");
 	struct stat status;
 
 	assert_ok(stat("/proc/self/exe", &status));
-	file.told.device = status.st_dev;
-	file.told.inode = status.st_ino;
-	/* There has to be a finder that can be stopped. */
+	file.reported.device = status.st_dev;
+	file.reported.inode = status.st_ino;
+	/* Starts a finder that can be stopped. */
 	assert_int_equal(look_up(fixture, &known, false), 1);
 	assert_int_equal(look_up(fixture, &file, true), EXECUTABLE_UNAVAILABLE);
 	assert_int_equal(look_up(fixture, &known, false), 1);
-	assert_int_equal(n_left_alone(fixture), 0);
+	assert_int_equal(n_avoided(fixture), 0);
 	assert_int_equal(look_up(fixture, &file, true), EXECUTABLE_UNAVAILABLE);
 
-	/* The second time in a row: the device is left alone, for four seconds. */
+	/* After the second successive timeout the device is avoided for four seconds. */
 	assert_int_equal(look_up(fixture, &file, false), EXECUTABLE_UNAVAILABLE);
-	assert_int_equal(n_left_alone(fixture), 1);
+	assert_int_equal(n_avoided(fixture), 1);
 	fixture->ahead_ns += 4 * NSEC_PER_SEC;
 	assert_int_equal(look_up(fixture, &file, false), 1);
 }
 
-static void a_path_that_fits_no_request_is_not_looked_up(void **state)
+static void a_path_too_long_for_a_request_is_not_looked_up(void **state)
 {
 	struct fixture *fixture = *state;
 	char path[PATH_MAX + 1];
@@ -320,12 +320,12 @@ static void a_path_that_fits_no_request_is_not_looked_up(void **state)
 	memset(path, '/', sizeof(path));
 	path[1] = 'x';
 	path[PATH_MAX] = '\0';
-	assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable), 0);
+	assert_int_equal(identifier_find(fixture->identifier, &file, &number, &executable), 0);
 	path[PATH_MAX - 1] = '\0';
-	assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable),
+	assert_int_equal(identifier_find(fixture->identifier, &file, &number, &executable),
 			 -EINPROGRESS);
 	run(fixture);
-	assert_int_equal(identifier_ask(fixture->identifier, &file, &number, &executable), 0);
+	assert_int_equal(identifier_find(fixture->identifier, &file, &number, &executable), 0);
 }
 
 #define in_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -335,11 +335,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_fixture(a_mapping_is_identified_by_its_file),
 		in_fixture(mappings_of_one_file_are_one_executable),
-		in_fixture(mappings_of_other_files_and_of_none_have_no_executable),
-		in_fixture(a_path_that_fits_no_request_is_not_looked_up),
+		in_fixture(mappings_of_other_files_or_without_a_file_have_no_executable),
+		in_fixture(a_path_too_long_for_a_request_is_not_looked_up),
 		in_fixture(a_file_is_looked_up_again_only_after_it_changed),
-		in_fixture(all_who_have_the_number_get_the_result),
-		in_fixture(files_that_a_hung_finder_did_not_find_are_found_later),
+		in_fixture(all_callers_with_the_number_get_the_result),
+		in_fixture(files_are_found_later_if_a_finder_hung),
 	};
 	char *arguments[] = { (char[]){ "test" }, NULL };
 	int status;

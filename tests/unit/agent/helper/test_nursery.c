@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real helpers, of a nursery that is forked before the first test. */
+/* Uses real helpers, of a nursery that is forked before the first test. */
 #include "agent/helper/nursery.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 static struct nursery *nursery;
 
-/* A report that was ordered after this call began. */
+/* Returns a report that was ordered after this call began. */
 static struct nursery_usage fresh_usage(void)
 {
 	struct nursery_usage usage;
@@ -35,10 +35,10 @@ static struct nursery_usage usage_with(uint64_t n_helpers)
 }
 
 /*
- * Has the parser at @socket hash the code of this program. Returns the CPU time that the parser has
- * used so far.
+ * Lets the parser at @socket hash the code of this program. Returns the CPU time that the parser
+ * has used so far.
  */
-static uint64_t have_text_hashed(int socket)
+static uint64_t hash_text(int socket)
 {
 	const struct parser_request request = { .operation = PARSER_TEXT };
 	scoped_free struct helper_message *message = calloc(1, sizeof(*message));
@@ -57,7 +57,7 @@ static uint64_t have_text_hashed(int socket)
 	return answer.cpu_ns;
 }
 
-static void the_cpu_time_of_helpers_counts_while_they_live_and_after_their_end(void **state)
+static void cpu_time_of_helpers_is_counted_before_and_after_their_end(void **state)
 {
 	const uint64_t before_ns = usage_with(0).cpu_ns;
 	struct nursery_usage usage;
@@ -68,18 +68,18 @@ static void the_cpu_time_of_helpers_counts_while_they_live_and_after_their_end(v
 	(void)state;
 	assert_ok(nursery_fork(nursery, HELPER_PARSER, &id, &socket));
 	while (used_ns < 200 * NSEC_PER_MSEC)
-		used_ns = have_text_hashed(socket);
+		used_ns = hash_text(socket);
 	usage = usage_with(1);
 	assert_true(usage.cpu_ns >= before_ns + used_ns);
 	assert_true(usage.memory_bytes > 0);
 	nursery_kill(nursery, id);
 	usage = usage_with(0);
-	/* The kernel reports the CPU time of a process that has ended in microseconds, twice. */
+	/* The kernel reports user and system time of an ended process in microseconds each. */
 	assert_true(usage.cpu_ns + 2 * NSEC_PER_USEC >= before_ns + used_ns);
 	(void)close(socket);
 }
 
-static void a_helper_has_its_memory_counted(void **state)
+static void the_memory_of_helpers_is_counted(void **state)
 {
 	const uint64_t alone_bytes = usage_with(0).memory_bytes;
 	uint32_t id;
@@ -87,13 +87,13 @@ static void a_helper_has_its_memory_counted(void **state)
 
 	(void)state;
 	assert_ok(nursery_fork(nursery, HELPER_PARSER, &id, &socket));
-	(void)have_text_hashed(socket);
+	(void)hash_text(socket);
 	assert_true(usage_with(1).memory_bytes > alone_bytes);
 	(void)close(socket);
 	(void)usage_with(0);
 }
 
-static void compilers_are_counted_apart(void **state)
+static void compilers_are_counted_separately(void **state)
 {
 	const struct nursery_usage before = usage_with(0);
 	struct nursery_usage usage;
@@ -104,7 +104,7 @@ static void compilers_are_counted_apart(void **state)
 	(void)state;
 	assert_ok(nursery_fork(nursery, HELPER_COMPILER, &id, &socket));
 	while (used_ns < 200 * NSEC_PER_MSEC)
-		used_ns = have_text_hashed(socket);
+		used_ns = hash_text(socket);
 	usage = usage_with(1);
 	assert_true(usage.compilers_cpu_ns >= before.compilers_cpu_ns + used_ns);
 	assert_true(usage.compilers_memory_bytes > 0);
@@ -124,8 +124,8 @@ static bool is_closed(int socket)
 	return poll(&polled, 1, 0) > 0;
 }
 
-/* The nursery stands still until its socket is full: the order to kill must not be lost. */
-static void an_order_to_kill_that_finds_no_room_is_sent_later(void **state)
+/* The nursery is stopped and its socket is full, but an order to kill must not be lost. */
+static void a_kill_order_that_cannot_be_sent_is_sent_later(void **state)
 {
 	enum { MAX_ORDERS = 10000 };
 	uint32_t id, ignored;
@@ -133,7 +133,7 @@ static void an_order_to_kill_that_finds_no_room_is_sent_later(void **state)
 
 	(void)state;
 	assert_ok(nursery_fork(nursery, HELPER_PARSER, &id, &socket));
-	(void)have_text_hashed(socket);
+	(void)hash_text(socket);
 	assert_int_equal(signal_helpers("hearth-nursery", SIGSTOP), 1);
 	for (int i = 0; i < MAX_ORDERS && r == 0; i++) {
 		r = nursery_fork(nursery, HELPER_FINDER, &ignored, &last);
@@ -152,7 +152,7 @@ static void an_order_to_kill_that_finds_no_room_is_sent_later(void **state)
 	(void)usage_with(0);
 }
 
-static void a_process_is_known_by_its_start(void **state)
+static void a_process_is_identified_by_its_start_time(void **state)
 {
 	const pid_t pid = fork_waiting(0);
 	const struct process_key key = process_key_of(pid);
@@ -173,12 +173,11 @@ static void a_process_is_known_by_its_start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			the_cpu_time_of_helpers_counts_while_they_live_and_after_their_end),
-		cmocka_unit_test(compilers_are_counted_apart),
-		cmocka_unit_test(a_helper_has_its_memory_counted),
-		cmocka_unit_test(an_order_to_kill_that_finds_no_room_is_sent_later),
-		cmocka_unit_test(a_process_is_known_by_its_start),
+		cmocka_unit_test(cpu_time_of_helpers_is_counted_before_and_after_their_end),
+		cmocka_unit_test(compilers_are_counted_separately),
+		cmocka_unit_test(the_memory_of_helpers_is_counted),
+		cmocka_unit_test(a_kill_order_that_cannot_be_sent_is_sent_later),
+		cmocka_unit_test(a_process_is_identified_by_its_start_time),
 	};
 	char *arguments[] = { (char[]){ "test" }, NULL };
 	int status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real helpers, of a nursery that is forked before the first test. */
+/* Uses real helpers, of a nursery that is forked before the first test. */
 #include "agent/helper/page_toucher.h"
 
 #include <poll.h>
@@ -33,7 +33,7 @@ static uint64_t n_settled(const struct page_toucher_stats *stats)
 	       stats->hung;
 }
 
-/* Until everything that was added is accounted for. The clock is @ahead_ns ahead. */
+/* Runs until all added pages are counted. The clock is @ahead_ns ahead. */
 static struct page_toucher_stats settle(struct helper_pool *pool, struct page_toucher *toucher,
 					uint64_t n_added, uint64_t ahead_ns)
 {
@@ -61,7 +61,7 @@ static size_t count_resident(const char *memory)
 	for (size_t i = 0; i < N_PAGES; i++) {
 		uint64_t entry = 0;
 
-		/* Bit 63: present in the page table (mincore() would tell of the page cache). */
+		/* Bit 63: present in the page table. mincore() would report the page cache. */
 		long at = (long)(((uintptr_t)memory / PAGE_BYTES + i) * sizeof(entry));
 
 		assert_int_equal(fseek(file, at, SEEK_SET), 0);
@@ -72,7 +72,7 @@ static size_t count_resident(const char *memory)
 	return count;
 }
 
-static void a_page_and_those_above_it_become_resident(void **state)
+static void a_page_and_the_pages_above_it_become_resident(void **state)
 {
 	scoped(helper_pool_freep) struct helper_pool *pool = new_pool();
 	scoped(page_toucher_freep) struct page_toucher *toucher = NULL;
@@ -91,7 +91,7 @@ static void a_page_and_those_above_it_become_resident(void **state)
 	munmap(memory, N_PAGES * PAGE_BYTES);
 }
 
-static void what_is_not_mapped_is_counted_as_such(void **state)
+static void unmapped_pages_are_counted_as_absent(void **state)
 {
 	scoped(helper_pool_freep) struct helper_pool *pool = new_pool();
 	scoped(page_toucher_freep) struct page_toucher *toucher = NULL;
@@ -122,7 +122,7 @@ static void a_process_that_ended_is_counted_as_gone(void **state)
 	assert_int_equal(stats.gone, 1);
 }
 
-static void more_than_can_wait_is_dropped_and_none_is_forgotten(void **state)
+static void pages_beyond_the_queue_are_dropped_and_all_are_counted(void **state)
 {
 	scoped(helper_pool_freep) struct helper_pool *pool = new_pool();
 	scoped(page_toucher_freep) struct page_toucher *toucher = NULL;
@@ -138,8 +138,8 @@ static void more_than_can_wait_is_dropped_and_none_is_forgotten(void **state)
 	assert_true(stats.touched > 0);
 }
 
-/* As one that waits for a page. The clock jumps to where a helper should have answered. */
-static void a_process_whose_pages_do_not_come_is_left_alone(void **state)
+/* Like a process that waits for a page. The clock is advanced beyond the helper's deadline. */
+static void a_process_whose_pages_are_not_loaded_in_time_is_avoided(void **state)
 {
 	scoped(helper_pool_freep) struct helper_pool *pool = new_pool();
 	scoped(page_toucher_freep) struct page_toucher *toucher = NULL;
@@ -164,7 +164,7 @@ static void a_process_whose_pages_do_not_come_is_left_alone(void **state)
 	assert_int_equal(stats.touched, 1);
 }
 
-static void a_process_that_got_the_pid_of_one_left_alone_is_touched(void **state)
+static void a_new_process_with_the_pid_of_an_avoided_one_is_touched(void **state)
 {
 	scoped(helper_pool_freep) struct helper_pool *pool = new_pool();
 	scoped(page_toucher_freep) struct page_toucher *toucher = NULL;
@@ -184,7 +184,7 @@ static void a_process_that_got_the_pid_of_one_left_alone_is_touched(void **state
 	page_toucher_add(toucher, pid, (uint64_t)(uintptr_t)&here);
 	stats = settle(pool, toucher, 2, 0);
 	assert_int_equal(stats.hung, 2);
-	/* A start time is known to 10 ms. */
+	/* Start times have a resolution of 10 ms. */
 	(void)usleep(20000);
 	if (!replace_child(pid))
 		skip();
@@ -197,12 +197,12 @@ static void a_process_that_got_the_pid_of_one_left_alone_is_touched(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_page_and_those_above_it_become_resident),
-		cmocka_unit_test(what_is_not_mapped_is_counted_as_such),
+		cmocka_unit_test(a_page_and_the_pages_above_it_become_resident),
+		cmocka_unit_test(unmapped_pages_are_counted_as_absent),
 		cmocka_unit_test(a_process_that_ended_is_counted_as_gone),
-		cmocka_unit_test(more_than_can_wait_is_dropped_and_none_is_forgotten),
-		cmocka_unit_test(a_process_whose_pages_do_not_come_is_left_alone),
-		cmocka_unit_test(a_process_that_got_the_pid_of_one_left_alone_is_touched),
+		cmocka_unit_test(pages_beyond_the_queue_are_dropped_and_all_are_counted),
+		cmocka_unit_test(a_process_whose_pages_are_not_loaded_in_time_is_avoided),
+		cmocka_unit_test(a_new_process_with_the_pid_of_an_avoided_one_is_touched),
 	};
 	char *arguments[] = { (char[]){ "test" }, NULL };
 	int status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsers with limits so low that this program as a file to parse exhausts them. */
+/* Parsers with limits that are exhausted by parsing this program. */
 #include "agent/helper/parser_process.h"
 
 #include <fcntl.h>
@@ -36,8 +36,9 @@ static struct parser start(const struct parser_limits *limits)
 	return parser;
 }
 
-/* Has the parser work on this program. 1: *ret_result is its answer; 0: it ended. */
-static int have_done(const struct parser *parser, enum parser_operation operation, int *ret_result)
+/* Lets the parser work on this program. 1: *ret_result is its answer; 0: it ended. */
+static int run_operation(const struct parser *parser, enum parser_operation operation,
+			 int *ret_result)
 {
 	const struct parser_request request = { .operation = operation, .what = 2 };
 	scoped_free struct helper_message *message = calloc(1, sizeof(*message));
@@ -60,7 +61,7 @@ static int have_done(const struct parser *parser, enum parser_operation operatio
 	return 1;
 }
 
-/* Its status, after its socket was closed. */
+/* Closes the parser's socket. Returns its exit status. */
 static int end(const struct parser *parser)
 {
 	int status;
@@ -76,14 +77,14 @@ static void within_its_limits_a_parser_answers_all_requests(void **state)
 	int result = -1;
 
 	(void)state;
-	assert_int_equal(have_done(&parser, PARSER_TABLE, &result), 1);
+	assert_int_equal(run_operation(&parser, PARSER_TABLE, &result), 1);
 	assert_int_equal(result, 1);
-	assert_int_equal(have_done(&parser, PARSER_EXTRACT, &result), 1);
+	assert_int_equal(run_operation(&parser, PARSER_EXTRACT, &result), 1);
 	assert_int_equal(result, 0);
 	assert_int_equal(end(&parser), 0);
 }
 
-static void a_parser_that_writes_too_much_is_ended(void **state)
+static void a_parser_that_writes_too_much_is_killed(void **state)
 {
 	static const enum parser_operation operations[] = { PARSER_TABLE, PARSER_EXTRACT };
 	struct parser_limits limits = parser_limits;
@@ -94,7 +95,7 @@ static void a_parser_that_writes_too_much_is_ended(void **state)
 		const struct parser parser = start(&limits);
 		int status, result;
 
-		assert_int_equal(have_done(&parser, operations[i], &result), 0);
+		assert_int_equal(run_operation(&parser, operations[i], &result), 0);
 		status = end(&parser);
 		assert_true(WIFSIGNALED(status));
 		assert_int_equal(WTERMSIG(status), SIGXFSZ);
@@ -102,10 +103,11 @@ static void a_parser_that_writes_too_much_is_ended(void **state)
 }
 
 /*
- * Less than the process has already: no allocation succeeds that needs pages. It depends on libc
- * whether the sandbox can be set up nevertheless. With AddressSanitizer there is no such limit.
+ * The limit is below the current size of the process, so no allocation that needs pages succeeds.
+ * It depends on libc whether the sandbox can be set up nevertheless. AddressSanitizer does not work
+ * with such a limit.
  */
-static void a_parser_that_gets_no_memory_fails(void **state)
+static void a_parser_without_memory_fails(void **state)
 {
 	struct parser_limits limits = parser_limits;
 	struct parser parser;
@@ -116,14 +118,14 @@ static void a_parser_that_gets_no_memory_fails(void **state)
 		skip();
 	limits.address_space_bytes = 1 * MIB;
 	parser = start(&limits);
-	if (have_done(&parser, PARSER_TABLE, &result) == 1)
+	if (run_operation(&parser, PARSER_TABLE, &result) == 1)
 		assert_errno(result, -ENOMEM);
 	else
 		assert_int_equal(result, 0);
 	(void)end(&parser);
 }
 
-static void a_parser_that_uses_too_much_cpu_time_is_ended(void **state)
+static void a_parser_that_uses_too_much_cpu_time_is_killed(void **state)
 {
 	struct parser_limits limits = parser_limits;
 	struct parser parser;
@@ -132,22 +134,22 @@ static void a_parser_that_uses_too_much_cpu_time_is_ended(void **state)
 	(void)state;
 	limits.cpu_s = 1;
 	parser = start(&limits);
-	while (have_done(&parser, PARSER_TEXT, &result) == 1)
+	while (run_operation(&parser, PARSER_TEXT, &result) == 1)
 		;
 	status = end(&parser);
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGXCPU);
 }
 
-/* Each request brings two descriptors, and a parser may have SANDBOX_MAX_FILES (16). */
-static void descriptors_of_many_requests_do_not_add_up(void **state)
+/* Each request has two descriptors, and a parser may have SANDBOX_MAX_FILES (16). */
+static void descriptors_of_earlier_requests_are_closed(void **state)
 {
 	const struct parser parser = start(&parser_limits);
 	int result;
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
-		assert_int_equal(have_done(&parser, PARSER_EXTRACT, &result), 1);
+		assert_int_equal(run_operation(&parser, PARSER_EXTRACT, &result), 1);
 	assert_int_equal(end(&parser), 0);
 }
 
@@ -155,10 +157,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(within_its_limits_a_parser_answers_all_requests),
-		cmocka_unit_test(a_parser_that_writes_too_much_is_ended),
-		cmocka_unit_test(a_parser_that_gets_no_memory_fails),
-		cmocka_unit_test(a_parser_that_uses_too_much_cpu_time_is_ended),
-		cmocka_unit_test(descriptors_of_many_requests_do_not_add_up),
+		cmocka_unit_test(a_parser_that_writes_too_much_is_killed),
+		cmocka_unit_test(a_parser_without_memory_fails),
+		cmocka_unit_test(a_parser_that_uses_too_much_cpu_time_is_killed),
+		cmocka_unit_test(descriptors_of_earlier_requests_are_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

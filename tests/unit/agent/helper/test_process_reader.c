@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real helpers, of a nursery that is forked before the first test. */
+/* Uses real helpers, of a nursery that is forked before the first test. */
 #include "agent/helper/process_reader.h"
 
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include "tests/support/unit.h"
 #include "tests/unit/agent/helper/signal_helpers.h"
 
-/* No helper takes so long, but one that is stopped. */
+/* Only a stopped helper takes this long. */
 #define LONG_NS  (600 * NSEC_PER_SEC)
 #define SHORT_NS (20 * NSEC_PER_MSEC)
 
@@ -37,7 +37,7 @@ static void scoped_bytes_release(struct bytes *bytes)
 
 #define scoped_text scoped(scoped_bytes_release) struct bytes
 
-static void the_command_line_comes_as_the_process_has_it(void **state)
+static void the_command_line_is_read(void **state)
 {
 	scoped(process_reader_freep) struct process_reader *reader = new_reader(LONG_NS);
 	scoped_text text = BYTES_INIT(64 * KIB);
@@ -57,7 +57,7 @@ static size_t count_lines(const struct bytes *text, const char *permissions)
 	return n;
 }
 
-static void of_maps_come_the_executable_ones_in_as_many_messages_as_it_takes(void **state)
+static void executable_mappings_are_read_in_several_messages(void **state)
 {
 	enum { N_MAPPINGS = 3000 };
 	scoped(process_reader_freep) struct process_reader *reader = new_reader(LONG_NS);
@@ -78,7 +78,7 @@ static void of_maps_come_the_executable_ones_in_as_many_messages_as_it_takes(voi
 	assert_int_equal(count_lines(&text, " r--p "), 0);
 }
 
-static void a_process_that_is_gone_is_reported_as_such(void **state)
+static void an_ended_process_is_reported_as_gone(void **state)
 {
 	scoped(process_reader_freep) struct process_reader *reader = new_reader(LONG_NS);
 	scoped_text text = BYTES_INIT(64 * KIB);
@@ -93,8 +93,8 @@ static void a_process_that_is_gone_is_reported_as_such(void **state)
 	assert_errno(process_reader_read(reader, (uint32_t)pid, "maps", &text), -ESRCH);
 }
 
-/* Without a nursery that forks them there are helpers that do not answer. */
-static void a_process_whose_file_cannot_be_read_in_time_is_left_alone(void **state)
+/* While the nursery is stopped, no helper is forked, so none answers. */
+static void a_process_whose_file_cannot_be_read_in_time_is_avoided(void **state)
 {
 	scoped(process_reader_freep) struct process_reader *hurried = new_reader(SHORT_NS);
 	scoped(process_reader_freep) struct process_reader *patient = new_reader(LONG_NS);
@@ -112,10 +112,10 @@ static void a_process_whose_file_cannot_be_read_in_time_is_left_alone(void **sta
 	assert_ok(process_reader_read(patient, (uint32_t)getpid(), "cmdline", &text));
 	process_reader_stats(hurried, &stats);
 	assert_int_equal(stats.timeouts, 2);
-	assert_int_equal(stats.left_alone, 2);
+	assert_int_equal(stats.avoided, 2);
 }
 
-static void a_process_that_got_the_pid_of_one_left_alone_is_read(void **state)
+static void a_new_process_with_the_pid_of_an_avoided_one_is_read(void **state)
 {
 	scoped(process_reader_freep) struct process_reader *reader = new_reader(SHORT_NS);
 	const pid_t pid = fork_waiting(0);
@@ -130,8 +130,8 @@ static void a_process_that_got_the_pid_of_one_left_alone_is_read(void **state)
 	if (!replace_child(pid))
 		skip();
 	/*
-	 * On a busy host a helper may need longer than this reader waits, and then the second
-	 * process is left alone.
+	 * On a busy host a helper may need longer than this reader waits. Then the second process
+	 * is avoided too.
 	 */
 	r = process_reader_read(reader, (uint32_t)pid, "cmdline", &text);
 	assert_true(r == 0 || r == -ETIMEDOUT);
@@ -153,7 +153,7 @@ static void a_reader_that_died_is_replaced(void **state)
 	assert_int_equal(stats.timeouts, 0);
 }
 
-static void a_helper_that_nobody_needs_ends(void **state)
+static void an_unused_helper_ends(void **state)
 {
 	scoped(process_reader_freep) struct process_reader *reader = new_reader(LONG_NS);
 	scoped_text text = BYTES_INIT(64 * KIB);
@@ -169,13 +169,13 @@ static void a_helper_that_nobody_needs_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_command_line_comes_as_the_process_has_it),
-		cmocka_unit_test(of_maps_come_the_executable_ones_in_as_many_messages_as_it_takes),
-		cmocka_unit_test(a_process_that_is_gone_is_reported_as_such),
-		cmocka_unit_test(a_process_whose_file_cannot_be_read_in_time_is_left_alone),
-		cmocka_unit_test(a_process_that_got_the_pid_of_one_left_alone_is_read),
+		cmocka_unit_test(the_command_line_is_read),
+		cmocka_unit_test(executable_mappings_are_read_in_several_messages),
+		cmocka_unit_test(an_ended_process_is_reported_as_gone),
+		cmocka_unit_test(a_process_whose_file_cannot_be_read_in_time_is_avoided),
+		cmocka_unit_test(a_new_process_with_the_pid_of_an_avoided_one_is_read),
 		cmocka_unit_test(a_reader_that_died_is_replaced),
-		cmocka_unit_test(a_helper_that_nobody_needs_ends),
+		cmocka_unit_test(an_unused_helper_ends),
 	};
 	char *arguments[] = { (char[]){ "test" }, NULL };
 	int status;

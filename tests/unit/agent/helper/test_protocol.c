@@ -98,7 +98,7 @@ static void a_valid_answer_is_decoded(void **state)
 	file_identity_release(&identity);
 }
 
-/* A parser that a hostile file has taken over may answer anything. */
+/* A parser under the control of a hostile file may send any answer. */
 static void a_malformed_answer_is_refused(void **state)
 {
 	scoped_free struct helper_message *message = new_message(FINDER_LOOK);
@@ -113,7 +113,7 @@ static void a_malformed_answer_is_refused(void **state)
 	answers[1].n_segments = MAX_LOAD_SEGMENTS + 1;
 	answers[2].id.kind = 99;
 	answers[3].id.size = 200;
-	answers[4].id.bytes[50] = 1; /* beyond its size: another hash key for the same identity */
+	answers[4].id.bytes[50] = 1; /* beyond its size: a different hash key, the same identity */
 	answers[5].segments[0].file_size = UINT64_MAX;
 	answers[6].id.size = 2;
 	for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real helpers, of a nursery of each test. */
+/* Uses real helpers; each test has its own nursery. */
 #include "agent/helper/upload_opener.h"
 
 #include <fcntl.h>
@@ -88,7 +88,7 @@ static int teardown(void **state)
 	upload_opener_free(fixture->opener);
 	executable_cache_free(fixture->cache);
 	nursery_free(fixture->nursery);
-	/* The nursery, so that the next test finds its own. */
+	/* Waits for the nursery, so that the next test finds only its own. */
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 	free(fixture);
@@ -153,14 +153,14 @@ static void a_helper_plans_the_extract_of_a_file(void **state)
 	assert_int_equal(retry_at_ns(fixture), 0);
 }
 
-static void a_file_whose_helper_died_is_counted_and_left_alone(void **state)
+static void a_file_whose_helper_died_is_counted_and_avoided(void **state)
 {
 	struct fixture *fixture = *state;
 
 	assert_ok(begin(fixture));
 	run_until(fixture, 1);
 	assert_is_opened(fixture);
-	let_new_parsers_die();
+	make_new_parsers_fail();
 	assert_ok(begin(fixture));
 	run_until(fixture, 2);
 	assert_errno(fixture->result, -ECONNRESET);
@@ -175,7 +175,7 @@ static void a_file_whose_helper_died_is_counted_and_left_alone(void **state)
 	assert_errno(begin(fixture), -EAGAIN);
 }
 
-/* The nursery stands still, so that no helper is forked, until the helper's time is over. */
+/* The nursery is stopped, so no helper is forked, until the deadline is over. */
 static void a_file_whose_helper_hung_is_uploaded_later(void **state)
 {
 	struct fixture *fixture = *state;
@@ -205,7 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_fixture(a_helper_plans_the_extract_of_a_file),
-		in_fixture(a_file_whose_helper_died_is_counted_and_left_alone),
+		in_fixture(a_file_whose_helper_died_is_counted_and_avoided),
 		in_fixture(a_file_whose_helper_hung_is_uploaded_later),
 	};
 

@@ -174,7 +174,7 @@ static void a_file_at_which_compilers_die_is_tried_ever_more_rarely_and_then_giv
 
 	make(fixture, executable);
 	assert_is_made(fixture, executable);
-	let_new_parsers_die();
+	make_new_parsers_fail();
 	for (;;) {
 		uint64_t before_ns = clock_monotonic_ns(&fixture->clock), now_ns;
 

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A look-up consists of up to four steps, each of which is a job of a helper:
+ * A look-up consists of up to four steps. Each step is a job of a helper:
  *
- *   LOOK   a finder gets facts of the file without opening it. Most files are known by their facts. One message has
- *          up to FINDER_MAX_ITEMS look-ups.
- *   OPEN   a finder opens the file, and gets the facts of the descriptor
+ *   LOOK   a finder gets facts of the file without opening it. They are enough to recognise most
+ *          files. One message has up to FINDER_MAX_ITEMS look-ups.
+ *   OPEN   a finder opens the file and gets the facts of the descriptor
  *   READ   a parser reads the file's identity
  *   TEXT   a parser hashes the file's code, if a file with different content has the same build-ID
  *
  * Jobs refer to look-ups by number, because a look-up may be removed before its job is answered.
  */
-#include "agent/helper/look_up.h"
+#include "agent/helper/identifier_look_up.h"
 
 #include <string.h>
 #include <unistd.h>
-
-/* 512 MiB of code are hashed in 0.1 s from memory, and in some seconds from a disk. */
-#define PARSER_TIMEOUT_NS (5 * NSEC_PER_SEC)
 
 struct look_up *look_up_find(struct identifier *identifier, uint32_t number)
 {
@@ -33,12 +30,9 @@ void look_up_free(struct look_up *look_up)
 	free(look_up);
 }
 
-/*
- * ---- ends ---------------------------------------------------------------------------------------
- * ---------------
- */
+/* ---- ends ---------------------------------------------------------------------------------- */
 
-/* Ends a look-up. Its executable cannot leave the cache as long as the look-up is kept. */
+/* Ends a look-up. It keeps a reference, so its executable stays in the cache as long as it does. */
 static void end(struct look_up *look_up, struct executable *executable)
 {
 	struct identifier *identifier = look_up->identifier;
@@ -48,8 +42,8 @@ static void end(struct look_up *look_up, struct executable *executable)
 	if (executable) {
 		executable_ref(executable);
 		look_up->executable = executable->number;
-		file_watch_learned(identifier->watch, &look_up->file.told, look_up->watch_ticket,
-				   executable->number);
+		file_watch_learned(identifier->watch, &look_up->file.reported,
+				   look_up->watch_ticket, executable->number);
 	}
 	scoped_close(&look_up->fd);
 	look_up->fd = -1;
@@ -60,43 +54,38 @@ static void end(struct look_up *look_up, struct executable *executable)
 }
 
 /*
- * Takes the executable that is known by what the kernel reported of the mapping, if there is one.
- * For a copy that was not compared, the report says nothing.
+ * Ends a look-up with the executable that LOOK found, or that is known for the kernel's report of
+ * the mapping. For a copy that was not compared, the report is not enough.
  */
-static void end_as_told(struct look_up *look_up)
+static void end_by_report(struct look_up *look_up)
 {
 	struct executable_cache *executables = look_up->identifier->executables;
 	struct executable *executable =
-		executable_cache_by_number(executables, look_up->looked_like);
+		executable_cache_by_number(executables, look_up->known_by_facts);
 
 	if (!executable && !look_up->file.is_copy)
-		(void)executable_cache_find_told(executables, &look_up->file, &executable);
+		(void)executable_cache_find_reported(executables, &look_up->file, &executable);
 	end(look_up, executable);
 }
 
 void look_up_end_unavailable(struct look_up *look_up)
 {
 	look_up->is_unavailable = true;
-	end_as_told(look_up);
+	end_by_report(look_up);
 }
 
-/*
- * ---- devices and files that are left alone
- * ---------------------------------------------------------------------
- */
+/* ---- devices and files that are avoided ---------------------------------------------------- */
 
-/*
- * Device 0: the kernel reported none, or the mapping was found in /proc, and may be of any device.
- */
-bool look_up_is_left_alone(const struct look_up *look_up)
+/* Device 0: the kernel reported none, or the mapping was read from /proc. */
+bool look_up_is_avoided(const struct look_up *look_up)
 {
 	const struct identifier *identifier = look_up->identifier;
-	uint64_t device = look_up->file.told.device;
+	uint64_t device = look_up->file.reported.device;
 
 	return device != 0 && avoid_list_has(identifier->bad_devices, &device, identifier->now_ns);
 }
 
-static void strike(struct identifier *identifier, uint64_t device)
+static void add_timeout(struct identifier *identifier, uint64_t device)
 {
 	identifier->stats.hung++;
 	if (device != 0)
@@ -111,12 +100,9 @@ static void refuse_file(struct look_up *look_up)
 	avoid_list_add_failure(identifier->refused_files, &look_up->facts.key, identifier->now_ns);
 }
 
-/*
- * ---- steps --------------------------------------------------------------------------------------
- * ---------------
- */
+/* ---- steps --------------------------------------------------------------------------------- */
 
-/* What jobs carry: the identifier, and which look-up. */
+/* Argument of a job: its look-up. */
 struct step {
 	struct identifier *identifier;
 	uint32_t number;
@@ -146,7 +132,7 @@ static int submit(struct look_up *look_up, enum helper_kind kind, helper_done do
 	return r;
 }
 
-/* The look-up of a job that is over; NULL when it was forgotten. */
+/* The look-up of a job that has ended. NULL: the look-up was removed. Frees @arg. */
 static struct look_up *take_step(void *arg)
 {
 	struct step step = *(struct step *)arg;
@@ -172,7 +158,7 @@ static void parse(struct look_up *look_up, enum parser_operation operation, help
 
 static void on_text(void *arg, int error, struct helper_message *answer);
 
-/* Into the cache: with the hash of its code, where that was asked for. */
+/* Adds the file to the cache. @text_id: hash of its code, NULL: not computed. */
 static void learn(struct look_up *look_up, const struct executable_id *text_id)
 {
 	const struct found_content found = { .file = &look_up->file,
@@ -220,7 +206,7 @@ static void on_identity(void *arg, int error, struct helper_message *answer)
 	}
 }
 
-/* 1 *ret_facts, 0 the file was not found. */
+/* 1: *ret_facts; 0: the file was not found. */
 static int facts_of(const struct helper_message *answer, size_t item, struct file_facts *ret_facts)
 {
 	struct finder_answer found;
@@ -243,24 +229,24 @@ static void on_opened(void *arg, int error, struct helper_message *answer)
 	if (!look_up)
 		return;
 	identifier = look_up->identifier;
-	/* The memory of a copy may hang as well as the file. */
+	/* The timeout of a copy may be caused by the memory instead of the file. */
 	if (error == -ETIMEDOUT && !look_up->file.is_copy)
-		strike(identifier, look_up->file.told.device);
+		add_timeout(identifier, look_up->file.reported.device);
 	if (error == 0)
-		avoid_list_forgive(identifier->bad_devices, &look_up->file.told.device);
-	/* A copy may be made just now: it is compared again. */
+		avoid_list_forgive(identifier->bad_devices, &look_up->file.reported.device);
+	/* The process may still be copying, so the copy is compared again later. */
 	if (error < 0 || (look_up->file.is_copy && answer->n_fds != 1)) {
 		look_up_end_unavailable(look_up);
 		return;
 	}
 	if (answer->n_fds != 1 || facts_of(answer, 0, &look_up->facts) == 0) {
-		end_as_told(look_up);
+		end_by_report(look_up);
 		return;
 	}
 	look_up->fd = answer->fds[0];
 	answer->fds[0] = -1;
 	if (identifier->watch && !look_up->file.is_copy)
-		look_up->watch_ticket = file_watch_add(identifier->watch, &look_up->file.told,
+		look_up->watch_ticket = file_watch_add(identifier->watch, &look_up->file.reported,
 						       look_up->fd, &look_up->facts);
 	if (executable_cache_find_known(identifier->executables, &look_up->file, &look_up->facts,
 					&executable) == 1) {
@@ -274,21 +260,12 @@ static void on_opened(void *arg, int error, struct helper_message *answer)
 	}
 }
 
-void look_up_begin_request(struct helper_message *message, enum finder_operation operation)
-{
-	const struct finder_request request = { .operation = operation };
-
-	memcpy(message->bytes, &request, sizeof(request));
-	message->size = sizeof(request);
-	message->n_fds = 0;
-}
-
 bool look_up_add_to_request(struct helper_message *message, const struct look_up *look_up)
 {
 	const struct finder_item item = {
 		.start = look_up->file.start,
 		.end = look_up->file.end,
-		.told = look_up->file.told,
+		.reported = look_up->file.reported,
 		.pid = look_up->file.pid,
 		.parent_pid = look_up->file.parent_pid,
 		.is_copy = look_up->file.is_copy,
@@ -302,7 +279,7 @@ void look_up_open(struct look_up *look_up)
 {
 	struct helper_message *message = &look_up->identifier->message;
 
-	look_up_begin_request(message, FINDER_OPEN);
+	finder_request_begin(message, FINDER_OPEN);
 	if (!look_up_add_to_request(message, look_up) ||
 	    submit(look_up, HELPER_FINDER, on_opened, message) < 0)
 		look_up_end_unavailable(look_up);
@@ -312,7 +289,7 @@ static bool is_to_be_watched(const struct look_up *look_up)
 {
 	struct file_watch *watch = look_up->identifier->watch;
 
-	return watch && file_watch_lacks(watch, &look_up->file.told);
+	return watch && file_watch_lacks(watch, &look_up->file.reported);
 }
 
 static void on_facts(struct look_up *look_up, const struct helper_message *answer, size_t item)
@@ -320,12 +297,12 @@ static void on_facts(struct look_up *look_up, const struct helper_message *answe
 	struct executable *executable = NULL;
 	struct file_facts facts;
 
-	avoid_list_forgive(look_up->identifier->bad_devices, &look_up->file.told.device);
+	avoid_list_forgive(look_up->identifier->bad_devices, &look_up->file.reported.device);
 	if (facts_of(answer, item, &facts) == 1 &&
 	    executable_cache_find_known(look_up->identifier->executables, &look_up->file, &facts,
 					&executable) == 1)
-		look_up->looked_like = executable->number;
-	/* Its executable is known, but to watch the file it has to be opened once. */
+		look_up->known_by_facts = executable->number;
+	/* The executable is known, but a file has to be opened once before it can be watched. */
 	if (executable && !is_to_be_watched(look_up))
 		end(look_up, executable);
 	else
@@ -333,16 +310,17 @@ static void on_facts(struct look_up *look_up, const struct helper_message *answe
 }
 
 /*
- * A LOOK failed. If its message had several look-ups, each is tried again in a message of its own.
+ * Handles the failure of a LOOK. If its message had several look-ups, each is tried again in a
+ * separate message.
  */
 static void look_again(struct look_up *look_up, size_t n_together)
 {
 	struct identifier *identifier = look_up->identifier;
 
 	if (n_together == 1)
-		strike(identifier, look_up->file.told.device);
-	look_up->alone = true;
-	if (n_together == 1 || vec_push(&identifier->asked, look_up->number) < 0)
+		add_timeout(identifier, look_up->file.reported.device);
+	look_up->is_single = true;
+	if (n_together == 1 || vec_push(&identifier->queued, look_up->number) < 0)
 		look_up_end_unavailable(look_up);
 }
 
