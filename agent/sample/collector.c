@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples in. A stack comes in full once per window and by its hash afterwards, so the work per
- * sample is three hash lookups and one row.
+ * Adds samples to the open window. The frames of a stack arrive once per window, and afterwards
+ * only its hash (collector_stacks.c). So the work per sample is three hash look-ups and one row.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,46 +9,21 @@
 #include "agent/sample/collector_internal.h"
 #include "bpf/abi/mapping.h"
 #include "common/frame.h"
-#include "common/hash.h"
 
-/* Frames of one window: 16 bytes each. Above it the window is closed early. */
-#define WINDOW_ARENA_BYTES (16 * MIB)
-#define WINDOW_FULL_BYTES  (8 * MIB)
+/* Frames of one window, 16 bytes each, above which it is closed early. */
+#define WINDOW_FULL_BYTES (8 * MIB)
 
-/* 32 bytes each; 512 CPUs at 99 Hz for 5 s. */
+/* 32 bytes each. 256 Ki rows are enough for 512 CPUs at 99 Hz for 5 s. */
 #define WINDOW_FULL_ROWS (256 * 1024)
 
-/* Definitions handed out by one close. */
+/* Memory for the definitions of one closed window. */
 #define CLOSE_ARENA_BYTES (64 * MIB)
 
-/* Time that one row of a wait may cover. */
+/* Longest piece of a wait that one row may cover. */
 #define WAIT_PIECE_NS NSEC_PER_SEC
 
-/* A wait that began hours ago is an error of the clock; the server takes rows of the last hour. */
+/* A wait of hours is an error of the clock. The server accepts rows of the last hour. */
 #define MAX_WAIT_PIECES 3600
-
-static_assert(ABI_MAX_FRAMES <= STACK_MAX_FRAMES, "what the kernel side sends must fit the wire");
-
-static int window_stacks_init(struct window_stacks *stacks)
-{
-	int r;
-
-	r = arena_new(WINDOW_ARENA_BYTES, &stacks->arena);
-	if (r < 0)
-		return r;
-	r = hash_table_new(sizeof(uint64_t), sizeof(uint32_t), 0, &stacks->by_sample_hash);
-	if (r < 0)
-		return r;
-	return hash_table_new(sizeof(uint64_t), sizeof(uint32_t), 0, &stacks->by_content);
-}
-
-static void window_stacks_release(struct window_stacks *stacks)
-{
-	stacks->arena = arena_free(stacks->arena);
-	stacks->by_sample_hash = hash_table_free(stacks->by_sample_hash);
-	stacks->by_content = hash_table_free(stacks->by_content);
-	vec_release(&stacks->stacks);
-}
 
 int collector_new(const struct collector_options *options, struct collector **ret_collector)
 {
@@ -60,23 +35,24 @@ int collector_new(const struct collector_options *options, struct collector **re
 	collector->options = *options;
 	collector->window = 1;
 	r = definitions_init(&collector->definitions);
-	if (r == 0)
-		r = wait_shares_init(&collector->wait_shares);
-	if (r == 0)
-		r = window_stacks_init(&collector->open);
-	if (r == 0)
-		r = window_stacks_init(&collector->before);
-	if (r == 0)
-		r = window_stacks_init(&collector->older);
-	if (r == 0)
-		r = hash_table_new(sizeof(uint32_t), sizeof(struct process *), 0,
-				   &collector->processes);
-	if (r == 0)
-		r = hash_table_new(sizeof(struct process_stack), 0, 0, &collector->process_stacks);
-	if (r == 0)
-		r = hash_table_new(sizeof(uint64_t), 0, 0, &collector->named_frames);
-	if (r == 0)
-		r = arena_new(CLOSE_ARENA_BYTES, &collector->close_arena);
+	if (r < 0)
+		return r;
+	r = skipped_waits_init(&collector->skipped_waits);
+	if (r < 0)
+		return r;
+	r = collector_init_stacks(collector);
+	if (r < 0)
+		return r;
+	r = hash_table_new(sizeof(uint32_t), sizeof(struct process *), 0, &collector->processes);
+	if (r < 0)
+		return r;
+	r = hash_table_new(sizeof(struct process_stack), 0, 0, &collector->process_stacks);
+	if (r < 0)
+		return r;
+	r = hash_table_new(sizeof(uint64_t), 0, 0, &collector->named_frames);
+	if (r < 0)
+		return r;
+	r = arena_new(CLOSE_ARENA_BYTES, &collector->close_arena);
 	if (r < 0)
 		return r;
 	*ret_collector = take_ptr(collector);
@@ -88,11 +64,9 @@ struct collector *collector_free(struct collector *collector)
 	if (!collector)
 		return NULL;
 	definitions_release(&collector->definitions);
-	window_stacks_release(&collector->open);
-	window_stacks_release(&collector->before);
-	window_stacks_release(&collector->older);
+	collector_release_stacks(collector);
 	vec_release(&collector->rows);
-	wait_shares_release(&collector->wait_shares);
+	skipped_waits_release(&collector->skipped_waits);
 	hash_table_free(collector->processes);
 	hash_table_free(collector->process_stacks);
 	hash_table_free(collector->named_frames);
@@ -123,143 +97,7 @@ bool collector_is_full(const struct collector *collector)
 	       arena_used_bytes(collector->open.arena) >= WINDOW_FULL_BYTES;
 }
 
-static uint64_t content_hash_of(const struct window_frame *frames, size_t n_frames, uint8_t cut)
-{
-	return hash64_of(frames, n_frames * sizeof(*frames)) ^ cut;
-}
-
-/* Finds or adds a stack with these frames in the open window. */
-static int open_stack(struct collector *collector, const struct window_frame *frames,
-		      size_t n_frames, uint8_t cut, uint32_t *ret_index)
-{
-	uint64_t content_hash = content_hash_of(frames, n_frames, cut);
-	struct window_stacks *open = &collector->open;
-	struct stack_number *number;
-	struct open_stack stack = { .content_hash = content_hash,
-				    .cut = cut,
-				    .n_frames = (uint32_t)n_frames };
-	void *value;
-	int r;
-
-	r = hash_table_insert(open->by_content, &content_hash, &value);
-	if (r < 0)
-		return r;
-	if (r == 0) {
-		*ret_index = *(uint32_t *)value;
-		return 0;
-	}
-	*(uint32_t *)value = (uint32_t)open->stacks.count;
-	r = definitions_stack(&collector->definitions, content_hash, collector->window, &number);
-	if (r == 0) {
-		stack.number = number->number;
-		stack.frames = arena_copy(open->arena, frames, n_frames * sizeof(*frames));
-		r = stack.frames ? vec_push(&open->stacks, stack) : -ENOMEM;
-	}
-	if (r < 0) {
-		(void)hash_table_remove(open->by_content, &content_hash);
-		return r;
-	}
-	*ret_index = (uint32_t)open->stacks.count - 1;
-	return 0;
-}
-
-/* The stack of a sample that carried its frames. */
-static int full_stack(struct collector *collector, struct process *process,
-		      const struct abi_sample *sample, const struct abi_frame *frames,
-		      uint32_t *ret_index)
-{
-	uint8_t cut = sample->cut;
-	size_t n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
-	void *value;
-	int r;
-
-	if (n_frames > STACK_MAX_FRAMES)
-		return -EBADMSG;
-	n_frames = frame_resolver_convert(collector->options.frames, process, sample, frames,
-					  collector->scratch, &cut);
-	r = open_stack(collector, collector->scratch, n_frames, cut, ret_index);
-	if (r < 0)
-		return r;
-	r = hash_table_insert(collector->open.by_sample_hash, &sample->stack_hash, &value);
-	if (r >= 0)
-		*(uint32_t *)value = *ret_index;
-	return r < 0 ? r : 0;
-}
-
-/* The stack of that hash in an earlier window, or NULL. */
-static const struct open_stack *find_earlier(const struct collector *collector,
-					     uint64_t sample_hash)
-{
-	const struct window_stacks *windows[] = { &collector->before, &collector->older };
-
-	for (size_t i = 0; i < ARRAY_SIZE(windows); i++) {
-		const uint32_t *index = hash_table_find(windows[i]->by_sample_hash, &sample_hash);
-
-		if (index)
-			return &windows[i]->stacks.items[*index];
-	}
-	return NULL;
-}
-
-bool collector_knows_stack(const struct collector *collector, uint64_t sample_hash)
-{
-	return hash_table_find(collector->open.by_sample_hash, &sample_hash) ||
-	       find_earlier(collector, sample_hash);
-}
-
-bool collector_find_stack(const struct collector *collector, uint64_t sample_hash,
-			  struct collector_stack *ret_stack)
-{
-	const uint32_t *index = hash_table_find(collector->open.by_sample_hash, &sample_hash);
-	const struct open_stack *stack = index ? &collector->open.stacks.items[*index]
-					       : find_earlier(collector, sample_hash);
-	size_t n_kernel_frames = 0;
-
-	if (!stack)
-		return false;
-	for (size_t i = 0; i < stack->n_frames; i++) {
-		const struct window_frame *frame = &stack->frames[i];
-
-		ret_stack->frames[i] = (struct abi_frame){
-			.address = frame->address,
-			.executable = frame->executable,
-			.kind = frame->kind,
-		};
-		if (frame->kind == FRAME_KERNEL || frame->kind == FRAME_KERNEL_NAMED)
-			n_kernel_frames++;
-	}
-	ret_stack->n_kernel_frames = n_kernel_frames;
-	ret_stack->n_user_frames = stack->n_frames - n_kernel_frames;
-	ret_stack->cut = stack->cut;
-	return true;
-}
-
-/* 1 found; 0: the hash is known in no window. */
-static int stack_by_hash(struct collector *collector, uint64_t sample_hash, uint32_t *ret_index)
-{
-	const uint32_t *index = hash_table_find(collector->open.by_sample_hash, &sample_hash);
-	const struct open_stack *old;
-	void *value;
-	int r;
-
-	if (index) {
-		*ret_index = *index;
-		return 1;
-	}
-	old = find_earlier(collector, sample_hash);
-	if (!old)
-		return 0;
-	r = open_stack(collector, old->frames, old->n_frames, old->cut, ret_index);
-	if (r < 0)
-		return r;
-	r = hash_table_insert(collector->open.by_sample_hash, &sample_hash, &value);
-	if (r < 0)
-		return r;
-	*(uint32_t *)value = *ret_index;
-	return 1;
-}
-
-/* Where the process maps the executables of the stack from, once per process, stack and window. */
+/* Notes the paths of the stack's executables, once per process, stack and window. */
 static int note_paths(struct collector *collector, struct process *process,
 		      const struct open_stack *stack)
 {
@@ -289,7 +127,7 @@ static int note_paths(struct collector *collector, struct process *process,
 	return 0;
 }
 
-/* Number of the sample's stack; 0 when it is only counted. */
+/* Finds the number of the sample's stack. 0: the sample is counted without a stack. */
 static int stack_of(struct collector *collector, struct process *process,
 		    const struct abi_sample *sample, const struct abi_frame *frames,
 		    uint32_t *ret_number)
@@ -303,9 +141,9 @@ static int stack_of(struct collector *collector, struct process *process,
 	    sample->n_kernel_frames + sample->n_user_frames == 0)
 		return 0;
 	if (sample->flags & ABI_SAMPLE_FULL) {
-		r = full_stack(collector, process, sample, frames, &index);
+		r = collector_add_stack(collector, process, sample, frames, &index);
 	} else {
-		r = stack_by_hash(collector, sample->stack_hash, &index);
+		r = collector_stack_by_hash(collector, sample->stack_hash, &index);
 		if (r == 0) {
 			collector->stats.stacks_lost++;
 			return 0;
@@ -316,8 +154,8 @@ static int stack_of(struct collector *collector, struct process *process,
 		return r == -ENOMEM ? 0 : r;
 	}
 	/*
-	 * The kernel side did not know that it is left out. The stack was read all the same: others
-	 * may refer to it.
+	 * The kernel side had not received yet that this process is excluded. The stack is added
+	 * nevertheless, because other samples may refer to it.
 	 */
 	if (sample->event_type == EVENT_ON_CPU && process->without_stacks)
 		return 0;
@@ -411,7 +249,7 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
 	if (!process->details_read || process->last_window != collector->window)
 		process_table_read_details(collector->options.processes, process);
 	process->last_window = collector->window;
-	/* The image is that of the sample's time, and so is the count. */
+	/* The image and its exec count are those at the time of the sample. */
 	process->exec_count = sample->exec_count;
 	if (sample->flags & ABI_SAMPLE_UNKNOWN) {
 		r = process_table_want_publish(collector->options.processes, process);
@@ -422,36 +260,42 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
 	return 0;
 }
 
-/* The pieces of a wait, from its end backwards, each in the slot of its last nanosecond. */
+/* Splits a wait into pieces, last piece first, each in the slot of its last nanosecond. */
 static int add_wait_rows(struct collector *collector, const struct process *process,
 			 const struct abi_sample *sample, const struct abi_wait *wait,
 			 struct window_row row)
 {
-	struct wait_owner owner = { .process = process->number,
-				    .tid = sample->tid,
-				    .site = wait ? wait->site : 0 };
+	struct wait_site_key key = { .process = process->number,
+				     .tid = sample->tid,
+				     .site = wait ? wait->site : 0 };
 	uint64_t left_ns = MIN(sample->value, MAX_WAIT_PIECES * WAIT_PIECE_NS);
 	uint64_t end_ns = sample->time_ns;
 	uint32_t site = 0;
-	int r = 0;
+	int r;
 
-	if (wait)
-		r = wait_shares_add_time(&collector->wait_shares, &owner, wait, &site);
-	while (left_ns > 0 && r == 0) {
+	if (wait) {
+		r = skipped_waits_add_time(&collector->skipped_waits, &key, wait, &site);
+		if (r < 0)
+			return r;
+	}
+	while (left_ns > 0) {
 		row.value = MIN(left_ns, WAIT_PIECE_NS);
 		row.slot = (end_ns - 1) / SLOT_NS;
 		r = vec_push(&collector->rows, row);
 		if (r == 0 && wait)
-			r = wait_shares_add_row(&collector->wait_shares, site, wait,
-						collector->rows.count - 1, row.value);
+			r = skipped_waits_add_row(&collector->skipped_waits, site, wait,
+						  collector->rows.count - 1, row.value);
+		if (r < 0)
+			return r;
 		end_ns -= row.value;
 		left_ns -= row.value;
 	}
-	return r;
+	return 0;
 }
 
 /*
- * The part of waits that was no waiting stands beside them, on the same stack: @row is of the wait.
+ * Adds a row for the time after the wait that the thread spent in the run queue, with the same
+ * stack. @row: of the wait.
  */
 static int add_queued_row(struct collector *collector, const struct process *process,
 			  const struct abi_sample *sample, struct window_row row)

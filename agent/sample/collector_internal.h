@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * What collector.c (samples in) and window_builder.c (window out) share.
+ * Shared by collector.c (adds samples), collector_stacks.c (stacks of recent windows) and
+ * window_builder.c (closes the window).
  */
 
 #include "agent/sample/collector.h"
-#include "agent/sample/wait_shares.h"
+#include "agent/sample/skipped_waits.h"
 #include "common/arena.h"
 #include "common/vec.h"
 
@@ -22,11 +23,11 @@ VEC_DEFINE(open_stack_vec, struct open_stack);
 VEC_DEFINE(row_vec, struct window_row);
 
 /*
- * Stacks of one window. Those of the two windows before are kept too, because a hash may refer to
- * them: the kernel side counts a stack for the next window as soon as the agent has announced that
- * window, but the agent still folds what it then reads from the ring into the window that it
- * closes. A wait that begins in the next window has the hash alone, and may end in the one after
- * it.
+ * Stacks of one window. The stacks of the two windows before are kept too, because a hash may refer
+ * to them. The kernel side assigns a stack to the next window as soon as the agent has announced
+ * that window, but the agent still adds the samples that it then reads from the ring to the window
+ * that it closes. A wait that begins in the next window has only the hash, and may end in the
+ * window after it.
  */
 struct window_stacks {
 	struct arena *arena;
@@ -48,11 +49,22 @@ struct collector {
 	struct window_stacks open;
 	struct window_stacks before, older;
 	struct row_vec rows;
-	struct wait_shares wait_shares;
-	struct hash_table
-		*processes; /* uint32_t number -> struct process *: sampled in this window */
-	struct hash_table *process_stacks; /* struct process_stack: paths were noted */
+	struct skipped_waits skipped_waits;
+	/* sampled in this window; uint32_t number -> struct process * */
+	struct hash_table *processes;
+	struct hash_table *process_stacks; /* struct process_stack with noted paths */
 	struct hash_table *named_frames;   /* uint64_t key */
-	struct arena *close_arena;         /* what the last close handed out */
+	struct arena *close_arena;         /* memory of the window that was closed last */
 	struct window_frame scratch[STACK_MAX_FRAMES];
 };
+
+int collector_init_stacks(struct collector *collector);
+void collector_release_stacks(struct collector *collector);
+
+/* Finds or adds the stack of a sample with frames. *ret_index: in the open window. */
+int collector_add_stack(struct collector *collector, struct process *process,
+			const struct abi_sample *sample, const struct abi_frame *frames,
+			uint32_t *ret_index);
+
+/* 1: found, and added to the open window; 0: the hash is not known in any window. */
+int collector_stack_by_hash(struct collector *collector, uint64_t sample_hash, uint32_t *ret_index);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two tables of numbers with a ceiling: when one is full, what was not used for a minute leaves,
- * and if that is not enough, what was used longest ago. Numbers never come back, so forgetting
- * costs one more definition on the wire and nothing else.
+ * Two tables of numbers with a maximum size. When a table gets full, numbers that were not used for
+ * a minute are removed, and if that is not enough, those that were used longest ago. Numbers are
+ * never reused, so removing one costs no more than one definition on the wire.
  */
 #include "agent/sample/definitions.h"
 
@@ -16,12 +16,12 @@
 #define MAX_SERIES_NUMBERS 32768
 
 /*
- * From here on what is old is looked for: where programs come and go, most of it is of processes
- * that have ended.
+ * A table is swept when it is more than 1/4 full: where many short programs run, most numbers
+ * belong to processes that have ended.
  */
 #define SWEEP_FRACTION 4
 
-/* Windows (5 s) after which an unused number leaves when room is needed. */
+/* Windows (of 5 s) after which an unused number is removed. */
 #define KEEP_WINDOWS 12
 
 int definitions_init(struct definitions *definitions)
@@ -115,8 +115,8 @@ void definitions_forget(struct definitions *definitions, bool all)
 }
 
 /*
- * Removes what was not used in the last @keep windows before @window. @last_window_at: where an
- * element says when.
+ * Removes numbers that were not used in the last @keep windows before @window. @last_window_at:
+ * offset of last_window in an element.
  */
 static size_t remove_unused(struct hash_table *table, size_t last_window_at, uint64_t keep,
 			    uint64_t window)
@@ -136,8 +136,8 @@ static size_t remove_unused(struct hash_table *table, size_t last_window_at, uin
 }
 
 /*
- * What is old leaves without a word. When there is too much all the same, those used longest ago
- * leave, and are counted; those of the open window stay in any case, as it refers to them.
+ * Removes numbers that were not used recently. If there are still too many, removes those used
+ * longest ago and counts them. Numbers used in the open window are kept, because it refers to them.
  */
 static void sweep_table(struct definitions *definitions, struct hash_table *table,
 			size_t last_window_at, size_t max_numbers, uint64_t window)
@@ -150,10 +150,9 @@ static void sweep_table(struct definitions *definitions, struct hash_table *tabl
 	for (uint64_t keep = KEEP_WINDOWS; keep-- > 0 && hash_table_count(table) > max_numbers;)
 		evicted += remove_unused(table, last_window_at, keep, window);
 	if (evicted > 0 && definitions->n_evicted == 0)
-		log_warn(
-			"more than %zu stacks or series are in use: those used longest ago are forgotten, and defined "
-			"again when they come back",
-			max_numbers);
+		log_warn("more than %zu stacks or series are in use: the agent forgets those used "
+			 "longest ago and defines them again when they are used",
+			 max_numbers);
 	definitions->n_evicted += evicted;
 }
 

@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * What the server knows of the numbers of this epoch.
+ * Numbers of stacks and series of this epoch, and which of them the server knows.
  *
- * A definition remembers the first batch that carried it; batches are delivered in order, so it is
- * known once any batch from that one on was acknowledged. When a batch is dropped, or the server
- * says it lost numbers, everything not surely known counts as never sent.
+ * A definition records the first batch that carried it. Batches are delivered in order, so the
+ * server knows the definition once any batch from that one on is acknowledged. When a batch is
+ * dropped, or the server reports lost numbers, every definition that is not certainly known counts
+ * as not sent.
  */
 
 #include "agent/sample/window.h"
@@ -21,9 +22,9 @@ struct stack_number {
 struct series_key {
 	uint32_t process; /* number */
 	uint32_t tid;
-	int32_t cpu;        /* -1 */
+	int32_t cpu;        /* -1: CPUs are not distinguished */
 	uint32_t type;      /* enum event_type */
-	uint64_t period_ns; /* on-cpu: of the timer; else 0 */
+	uint64_t period_ns; /* on-cpu: period of the timer; else 0 */
 	char thread_name[16];
 };
 
@@ -39,13 +40,13 @@ struct definitions {
 	uint32_t next_stack;
 	uint32_t next_series;
 	uint64_t acknowledged_sequence;
-	uint64_t n_evicted; /* numbers that left before their time: there were too many */
+	uint64_t n_evicted; /* recently used numbers that were removed to make room */
 };
 
 int definitions_init(struct definitions *definitions);
 void definitions_release(struct definitions *definitions);
 
-/* Finds or gives a number. 0 or -ENOMEM. */
+/* Finds or assigns a number. 0 or -ENOMEM. */
 int definitions_stack(struct definitions *definitions, uint64_t content_hash, uint64_t window,
 		      struct stack_number **ret_number);
 int definitions_series(struct definitions *definitions, const struct series_key *key,
@@ -53,15 +54,18 @@ int definitions_series(struct definitions *definitions, const struct series_key 
 
 void definitions_acknowledge(struct definitions *definitions, uint64_t sequence);
 
-/* Whether batch @sequence must carry a definition first sent with *first_sent_sequence; notes it when it must. */
+/*
+ * Whether batch @sequence must carry a definition that was first sent with *first_sent_sequence (0:
+ * never; then it is set to @sequence).
+ */
 bool definitions_must_send(const struct definitions *definitions, uint64_t *first_sent_sequence,
 			   uint64_t sequence);
 
 /*
- * A batch was lost: forgets every sending that was not acknowledged. All: the server lost what it
- * knew.
+ * Marks definitions as not sent: those that were not acknowledged, because a batch was lost; or
+ * @all, because the server lost its numbers.
  */
 void definitions_forget(struct definitions *definitions, bool all);
 
-/* Lets go of numbers not used for a while; a stack or series that comes back gets a new one. */
+/* Removes numbers that were not used for a while. A stack or series used again gets a new one. */
 void definitions_sweep(struct definitions *definitions, uint64_t window);

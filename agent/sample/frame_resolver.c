@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel pcs outside the image: modules by their ranges, everything else by the names of run-time
- * code, which are read from kallsyms again when a pc is not among them (code is made, freed and
- * made again at the same place).
+ * Kernel addresses outside the image are resolved by the address ranges of modules, or else by the
+ * names of code generated at run time. kallsyms is read again if an address is not among them,
+ * because the kernel generates code, frees it, and generates other code at the same address.
  */
 #include "agent/sample/frame_resolver.h"
 
@@ -16,10 +16,10 @@
 #include "common/hash_table.h"
 #include "common/log.h"
 
-/* Names of run-time code that were told to the server; each is a BPF program or a trampoline. */
+/* Names of run-time code in use; each is a BPF program or a trampoline. */
 #define MAX_NAMES 16384
 
-/* kallsyms is read again for unknown code at most this often. */
+/* Shortest time between two readings of kallsyms for unknown code. */
 #define KALLSYMS_EVERY_NS (10 * NSEC_PER_SEC)
 
 struct named_code {
@@ -32,7 +32,7 @@ struct frame_resolver {
 	const struct kernel_layout *layout;
 	struct kernel_code code;
 	struct hash_table *names; /* uint64_t key -> struct named_code */
-	uint64_t read_ns;         /* when kallsyms was read last, 0 never */
+	uint64_t read_ns;         /* when kallsyms was last read; 0: never */
 	uint64_t names_lost;
 };
 
@@ -73,7 +73,7 @@ const char *frame_resolver_name(const struct frame_resolver *resolver, uint64_t 
 
 int frame_resolver_note_code(struct frame_resolver *resolver, uint64_t start, const char *name)
 {
-	/* The first reading finds it. */
+	/* The first reading of kallsyms will find it. */
 	if (resolver->read_ns == 0)
 		return 0;
 	if (name)
@@ -93,7 +93,7 @@ uint64_t frame_resolver_names_lost(const struct frame_resolver *resolver)
 	return resolver->names_lost + resolver->code.n_left_out;
 }
 
-/* 1: *ret_key names the code at @pc. 0: it has no name, or none that we know yet. */
+/* 1: *ret_key is the key of the name of the code at @pc; 0: it has no name, or no known one. */
 static int name_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uint64_t now_ns,
 			       uint64_t *ret_key)
 {
@@ -101,7 +101,7 @@ static int name_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uin
 	void *value;
 	int r;
 
-	/* Without addresses of our own everything would look like that. */
+	/* Without the addresses of the image, all kernel code would seem to be run-time code. */
 	if (resolver->layout->text_start == 0)
 		return 0;
 	if (!name && (resolver->read_ns == 0 || now_ns >= resolver->read_ns + KALLSYMS_EVERY_NS)) {
@@ -114,10 +114,9 @@ static int name_of_kernel_code(struct frame_resolver *resolver, uint64_t pc, uin
 	*ret_key = hash64_of(name, strlen(name));
 	if (hash_table_count(resolver->names) >= MAX_NAMES) {
 		if (resolver->names_lost == 0)
-			log_warn(
-				"more than %d functions of BPF programs and trampolines were sampled: frames in them "
-				"may lack names",
-				MAX_NAMES);
+			log_warn("more than %d functions of BPF programs and trampolines were "
+				 "sampled: frames in them may lack names",
+				 MAX_NAMES);
 		resolver->names_lost += MAX_NAMES;
 		hash_table_clear(resolver->names);
 	}
@@ -167,7 +166,7 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 			.kind = (uint8_t)frames[i].kind,
 		};
 		count++;
-		/* A name was given to kernel code in an earlier sample (collector_find_stack()). */
+		/* KERNEL_NAMED: named in an earlier sample (see collector_find_stack()). */
 		if (frame->executable != 0 || frame->kind == FRAME_KERNEL_NAMED)
 			continue;
 		if (frame->kind == FRAME_KERNEL) {
@@ -181,10 +180,7 @@ size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *p
 			frame->kind = mapping->kind;
 			frame->address -= mapping->bias;
 		} else if (!mapping && i > sample->n_kernel_frames) {
-			/*
-			 * No caller is where nothing is mapped: the frame pointer was something
-			 * else.
-			 */
+			/* A caller without a mapping: the frame pointer was other data. */
 			*ret_cut = STACK_CUT_NO_MAPPING;
 			return count - 1;
 		}

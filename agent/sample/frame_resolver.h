@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Raw pcs -> frames, for what the kernel side could not turn into (executable, address) itself:
- * processes it was not told about yet, kernel modules, and code that the kernel made at run time
- * (BPF JIT, trampolines), which gets a name.
+ * Converts addresses that the kernel side could not convert to (executable, address): addresses of
+ * processes that it did not know yet, of kernel modules, and of code that the kernel generated at
+ * run time (BPF JIT, trampolines), which gets a name.
  */
 
 #include "agent/executable/kernel_layout.h"
@@ -14,29 +14,29 @@
 
 struct frame_resolver;
 
-/* @layout is borrowed for the resolver's life. */
+/* @layout is borrowed until the resolver is freed. */
 int frame_resolver_new(struct process_table *processes, struct executable_cache *executables,
 		       const struct kernel_layout *layout, struct frame_resolver **ret_resolver);
 struct frame_resolver *frame_resolver_free(struct frame_resolver *resolver);
 
 /*
- * Converts @frames[n_kernel + n_user], leaf first, into ret_frames (as many; fewer when the stack
- * leaves executable memory: *ret_cut then says so). Returns their number.
+ * Converts @frames[n_kernel + n_user], leaf first, to @ret_frames. Returns their number, which is
+ * smaller if the stack leaves executable memory; then *ret_cut is set.
  */
 size_t frame_resolver_convert(struct frame_resolver *resolver, struct process *process,
 			      const struct abi_sample *sample, const struct abi_frame *frames,
 			      struct window_frame *ret_frames, uint8_t *ret_cut);
 
-/* The kernel has made code that begins at @start, or, without a @name, freed it. 0 or -ENOMEM. */
+/* Records that the kernel generated code at @start, or freed it (@name: NULL). 0 or -ENOMEM. */
 int frame_resolver_note_code(struct frame_resolver *resolver, uint64_t start, const char *name);
 
-/* The layout has other modules than before. */
+/* Must be called when the modules of the layout have changed. */
 void frame_resolver_forget_code(struct frame_resolver *resolver);
 
-/* Symbols and names of run-time code that were given up, in all, because there are too many. */
+/* Number of symbols and names of run-time code that were dropped because there are too many. */
 uint64_t frame_resolver_names_lost(const struct frame_resolver *resolver);
 
-/* The name of a KERNEL_NAMED frame; NULL for a key that is not ours. */
+/* The name of a KERNEL_NAMED frame; NULL: the key is not known. */
 const char *frame_resolver_name(const struct frame_resolver *resolver, uint64_t key);
 
 DEFINE_SCOPED(struct frame_resolver *, frame_resolver_free);

@@ -2,9 +2,12 @@
 #pragma once
 
 /*
- * A closed window: everything one batch says, as plain arrays that the encoder reads. Who fills it
- * decides which definitions go along (those the server has not acknowledged). All pointers are
- * borrowed for the call.
+ * A closed window: all content of one batch, as plain arrays that the encoder reads. The collector
+ * decides which definitions are included (those that the server has not acknowledged). All pointers
+ * are borrowed for the call.
+ *
+ * symbolizer/store/batch.h describes the same data after decoding. The two are separate on purpose:
+ * the agent and the server are two programs that must not include each other.
  */
 
 #include "agent/executable/executable.h"
@@ -18,7 +21,7 @@ struct window_label {
 
 struct window_frame {
 	uint64_t address;
-	uint32_t executable; /* number, 0 none */
+	uint32_t executable; /* number; 0: none */
 	uint8_t kind;        /* enum frame_kind */
 	uint8_t zero[3];     /* frames are hashed as bytes */
 };
@@ -41,8 +44,8 @@ struct window_process {
 	uint32_t parent_pid;
 	uint64_t start_time_ns; /* since boot */
 	const char *name;
-	const char *executable_path; /* "" unknown */
-	uint32_t main_executable;    /* number, 0 unknown */
+	const char *executable_path; /* "": unknown */
+	uint32_t main_executable;    /* number; 0: unknown */
 	bool kernel_thread;
 	bool without_stacks;
 	const struct window_path *paths;
@@ -57,13 +60,13 @@ struct window_series {
 	uint32_t tid;
 	const char *thread_name;
 	enum event_type type;
-	int cpu; /* -1: CPUs are not kept apart */
+	int cpu; /* -1: CPUs are not distinguished */
 	uint64_t period_ns;
 };
 
 struct window_row {
 	uint32_t series;
-	uint32_t stack; /* 0: only counted */
+	uint32_t stack; /* 0: counted without a stack */
 	uint64_t slot;  /* CLOCK_MONOTONIC / SLOT_NS */
 	uint64_t value;
 };

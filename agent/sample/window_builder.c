@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The window out: which definitions go along with its rows.
+ * Closes a window: decides which definitions the batch must include with its rows.
  *
  *   rows -> series -> processes -> executables (main program, paths)
  *   stacks -> executables
@@ -11,7 +11,7 @@
 #include "agent/sample/collector_internal.h"
 #include "common/frame.h"
 
-/* Labels made here beside those of the process: version, service. */
+/* Labels that are added to those of the process: version, service. */
 #define EXTRA_LABELS 2
 
 VEC_DEFINE(executable_vec, struct executable *);
@@ -20,8 +20,8 @@ struct builder {
 	struct collector *collector;
 	struct window *window;
 	struct arena *arena;
-	struct hash_table *executables; /* uint32_t number: goes along or is known */
-	/* a supplement: uint32_t number of those it carries; else NULL */
+	struct hash_table *executables; /* uint32_t number: included, or known to the server */
+	/* in a supplement: uint32_t number of the processes that it includes; else NULL */
 	struct hash_table *processes;
 	struct executable_vec wanted;
 };
@@ -95,7 +95,7 @@ static int build_process(struct builder *builder, const struct process *process,
 	for (size_t i = 0; i < process->n_paths; i++) {
 		uint32_t number = process->paths[i].executable;
 
-		/* One that left the cache could not be defined any more. */
+		/* An executable that was evicted from the cache can no longer be defined. */
 		if (!executable_cache_by_number(builder->collector->options.executables, number))
 			continue;
 		paths[n_paths].executable = number;
@@ -151,7 +151,7 @@ static int build_processes(struct builder *builder)
 	return 0;
 }
 
-/* All series sampled in @window_number (0: all there are) that the server does not know. */
+/* Adds series sampled in @window_number (0: all series) that the server does not know. */
 static int build_series(struct builder *builder, uint64_t window_number)
 {
 	struct collector *collector = builder->collector;
@@ -172,7 +172,7 @@ static int build_series(struct builder *builder, uint64_t window_number)
 		if (window_number && number->last_window != window_number)
 			continue;
 		if (builder->processes && !hash_table_find(builder->processes, &key->process))
-			continue; /* its process is gone: nobody could make sense of it */
+			continue; /* its process has ended and is not defined in this batch */
 		if (!definitions_must_send(&collector->definitions, &number->first_sent_sequence,
 					   builder->window->sequence))
 			continue;
@@ -226,8 +226,8 @@ static int build_stacks(struct builder *builder)
 							      &open->items[i].content_hash);
 
 		/*
-		 * The number may have been swept since: then the stack has no rows the server could
-		 * not read.
+		 * If the number was swept, the stack is sent in any case; then the server can read
+		 * all rows.
 		 */
 		if (number && number->number == open->items[i].number &&
 		    !definitions_must_send(&collector->definitions, &number->first_sent_sequence,
@@ -264,7 +264,7 @@ static int build_named_frames(struct builder *builder)
 	return 0;
 }
 
-/* A copy in the arena that is there even when it is empty. */
+/* Copies items into the arena. The result is not NULL if there are no items. */
 static void *copy_items(struct arena *arena, const void *items, size_t count, size_t item_size)
 {
 	void *copy = arena_alloc_array(arena, count + 1, item_size);
@@ -318,29 +318,42 @@ static void builder_release(struct builder *builder)
 	vec_release(&builder->wanted);
 }
 
+static int build_window(struct builder *builder)
+{
+	struct collector *collector = builder->collector;
+	struct window *window = builder->window;
+	int r;
+
+	r = build_processes(builder);
+	if (r < 0)
+		return r;
+	r = build_series(builder, collector->window);
+	if (r < 0)
+		return r;
+	r = build_stacks(builder);
+	if (r < 0)
+		return r;
+	r = build_named_frames(builder);
+	if (r < 0)
+		return r;
+	r = finish_executables(builder);
+	if (r < 0)
+		return r;
+	window->rows = copy_items(builder->arena, collector->rows.items, collector->rows.count,
+				  sizeof(*collector->rows.items));
+	window->n_rows = collector->rows.count;
+	return window->rows ? 0 : -ENOMEM;
+}
+
 int collector_close(struct collector *collector, struct window *window)
 {
 	struct builder builder;
 	int r;
 
-	wait_shares_settle(&collector->wait_shares, collector->rows.items);
+	skipped_waits_distribute(&collector->skipped_waits, collector->rows.items);
 	r = builder_init(&builder, collector, window);
 	if (r == 0)
-		r = build_processes(&builder);
-	if (r == 0)
-		r = build_series(&builder, collector->window);
-	if (r == 0)
-		r = build_stacks(&builder);
-	if (r == 0)
-		r = build_named_frames(&builder);
-	if (r == 0)
-		r = finish_executables(&builder);
-	if (r == 0) {
-		window->rows = copy_items(builder.arena, collector->rows.items,
-					  collector->rows.count, sizeof(*collector->rows.items));
-		window->n_rows = collector->rows.count;
-		r = window->rows ? 0 : -ENOMEM;
-	}
+		r = build_window(&builder);
 	collector->stats.rows += collector->rows.count;
 	vec_clear(&collector->rows);
 	builder_release(&builder);
@@ -380,44 +393,64 @@ static const struct open_stack *stack_of_number(const struct window_stacks *stac
 	return NULL;
 }
 
+/* Adds a stack that was seen in one of the last two windows, or one without frames. */
+static int supplement_stack(struct builder *builder, uint32_t number)
+{
+	const struct collector *collector = builder->collector;
+	const struct open_stack without_frames = { .number = number };
+	const struct open_stack *stack = stack_of_number(&collector->open, number);
+
+	if (!stack)
+		stack = stack_of_number(&collector->before, number);
+	return add_stack(builder, stack ? stack : &without_frames, builder->window->stacks);
+}
+
+static int build_supplement(struct builder *builder, const uint32_t *stacks, size_t n_stacks,
+			    const uint32_t *executables, size_t n_executables)
+{
+	struct process_table *table = builder->collector->options.processes;
+	struct window *window = builder->window;
+	size_t n_processes = 0;
+	int r;
+
+	r = hash_table_new(sizeof(uint32_t), 0, 0, &builder->processes);
+	if (r < 0)
+		return r;
+	(void)process_table_each(table, count_process, &n_processes);
+	window->processes =
+		arena_alloc_array(builder->arena, n_processes + 1, sizeof(*window->processes));
+	window->stacks = arena_alloc_array(builder->arena, n_stacks + 1, sizeof(*window->stacks));
+	if (!window->processes || !window->stacks)
+		return -ENOMEM;
+	r = process_table_each(table, supplement_process, builder);
+	if (r < 0)
+		return r;
+	r = build_series(builder, 0);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n_stacks; i++) {
+		r = supplement_stack(builder, stacks[i]);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < n_executables; i++) {
+		r = want_executable(builder, executables[i]);
+		if (r < 0)
+			return r;
+	}
+	return finish_executables(builder);
+}
+
 int collector_supplement(struct collector *collector, const uint32_t *stacks, size_t n_stacks,
 			 const uint32_t *executables, size_t n_executables, struct window *window)
 {
 	struct builder builder;
-	size_t n_processes = 0;
 	int r;
 
 	collector_forget(collector, true);
 	r = builder_init(&builder, collector, window);
 	if (r == 0)
-		r = hash_table_new(sizeof(uint32_t), 0, 0, &builder.processes);
-	(void)process_table_each(collector->options.processes, count_process, &n_processes);
-	if (r == 0) {
-		window->processes = arena_alloc_array(builder.arena, n_processes + 1,
-						      sizeof(*window->processes));
-		window->stacks =
-			arena_alloc_array(builder.arena, n_stacks + 1, sizeof(*window->stacks));
-		r = window->processes && window->stacks ? 0 : -ENOMEM;
-	}
-	if (r == 0)
-		r = process_table_each(collector->options.processes, supplement_process, &builder);
-	if (r == 0)
-		r = build_series(&builder, 0);
-	for (size_t i = 0; i < n_stacks && r == 0; i++) {
-		const struct open_stack *stack = stack_of_number(&collector->open, stacks[i]);
-		struct open_stack gone = { .number = stacks[i] };
-
-		if (!stack)
-			stack = stack_of_number(&collector->before, stacks[i]);
-		/*
-		 * Frames are kept for two windows; a stack without frames says that they are gone.
-		 */
-		r = add_stack(&builder, stack ? stack : &gone, window->stacks);
-	}
-	for (size_t i = 0; i < n_executables && r == 0; i++)
-		r = want_executable(&builder, executables[i]);
-	if (r == 0)
-		r = finish_executables(&builder);
+		r = build_supplement(&builder, stacks, n_stacks, executables, n_executables);
 	builder_release(&builder);
 	return r;
 }

@@ -84,7 +84,7 @@ static struct abi_sample sample_at(uint64_t time_ns, uint64_t hash)
 	return sample;
 }
 
-/* Kernel frames of number 1: their executable needs no process to be known. */
+/* Kernel frames of executable 1, which exists without any process. */
 static void add_full(struct fixture *fixture, struct abi_sample sample, uint64_t leaf)
 {
 	struct abi_frame frames[2] = {
@@ -150,8 +150,8 @@ static const char *name_of_row(const struct window *window, size_t row)
 	return "";
 }
 
-/* No event reported that the process became another program: its samples count one more exec. */
-static void an_exec_that_was_not_reported_shows_in_the_next_sample(void **state)
+/* The process became another program without an event; its samples have a higher exec count. */
+static void an_exec_without_an_event_is_noticed_by_the_next_sample(void **state)
 {
 	const struct process_event fork = {
 		.type = PROCESS_FORKED, .pid = PID, .parent = 1, .time_ns = 1
@@ -163,7 +163,7 @@ static void an_exec_that_was_not_reported_shows_in_the_next_sample(void **state)
 
 	assert_ok(process_table_apply(fixture->processes, &fork));
 	add_full(fixture, sample, 0x500);
-	/* Other code in the place of code is no exec. */
+	/* The low bits count other changes of code, which are not execs. */
 	sample.time_ns = 200;
 	sample.exec_count = 1;
 	add_full(fixture, sample, 0x500);
@@ -200,13 +200,13 @@ static void an_exec_that_was_reported_is_not_missed(void **state)
 	assert_ok(process_table_apply(fixture->processes, &fork));
 	add_full(fixture, sample, 0x500);
 	assert_ok(process_table_apply(fixture->processes, &exec));
-	/* The kernel reports the exec first, and counts it a moment later. */
+	/* The kernel reports the exec first, and increases the count a moment later. */
 	sample.time_ns = 160;
 	add_full(fixture, sample, 0x500);
 	sample.time_ns = 170;
 	sample.exec_count = ABI_EXEC_STEP;
 	add_full(fixture, sample, 0x500);
-	/* It waited in the kernel for its stack, and is of before the exec. */
+	/* This sample waited in the kernel for its stack; it was taken before the exec. */
 	sample.time_ns = 120;
 	sample.exec_count = 0;
 	add_full(fixture, sample, 0x500);
@@ -215,7 +215,7 @@ static void an_exec_that_was_reported_is_not_missed(void **state)
 	assert_int_equal(stats.execs_missed, 0);
 }
 
-static void a_hash_means_the_stack_that_came_in_full(void **state)
+static void a_hash_refers_to_the_stack_that_was_sent_in_full(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window window;
@@ -230,7 +230,7 @@ static void a_hash_means_the_stack_that_came_in_full(void **state)
 	assert_int_not_equal(window.rows[1].stack, window.rows[0].stack);
 }
 
-static void a_hash_of_the_two_windows_before_is_still_understood(void **state)
+static void a_hash_of_the_two_windows_before_is_known(void **state)
 {
 	struct fixture *fixture = *state;
 	struct collector_stats stats;
@@ -243,10 +243,10 @@ static void a_hash_of_the_two_windows_before_is_still_understood(void **state)
 	add_hash(fixture, sample_at(NSEC_PER_SEC, 77));
 	window = close_window(fixture);
 	assert_int_equal(window.rows[0].stack, number);
-	/* Nothing was acknowledged: the definition goes along again. */
+	/* Nothing was acknowledged, so the definition is sent again. */
 	assert_int_equal(window.n_stacks, 1);
 
-	/* One window without the stack, then another use. */
+	/* Then one window without the stack, and another use. */
 	(void)close_window(fixture);
 	add_hash(fixture, sample_at(3 * NSEC_PER_SEC, 77));
 	window = close_window(fixture);
@@ -275,7 +275,7 @@ static void an_unknown_hash_is_counted_and_its_time_is_kept(void **state)
 	assert_int_equal(stats.stacks_lost, 1);
 }
 
-static void what_is_acknowledged_is_not_defined_again(void **state)
+static void acknowledged_definitions_are_not_sent_again(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window window;
@@ -313,7 +313,7 @@ static void a_renamed_thread_is_a_new_series(void **state)
 	assert_int_equal(window.n_processes, 1);
 }
 
-static void cpus_are_kept_apart_when_asked(void **state)
+static void cpus_are_distinguished_if_configured(void **state)
 {
 	struct fixture *fixture = *state;
 	struct abi_sample sample = sample_at(0, 77);
@@ -327,7 +327,7 @@ static void cpus_are_kept_apart_when_asked(void **state)
 	assert_int_equal(window.series[0].cpu + window.series[1].cpu, 3);
 }
 
-static void a_stack_of_a_process_left_out_is_known_to_others(void **state)
+static void a_stack_of_an_excluded_process_is_known_to_others(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped(pattern_freep) struct pattern *nobody = NULL;
@@ -352,7 +352,7 @@ static void a_stack_of_a_process_left_out_is_known_to_others(void **state)
 	assert_int_equal(stats.stacks_lost, 0);
 }
 
-static void a_process_left_out_by_the_kernel_side_counts_without_stack(void **state)
+static void a_process_excluded_by_the_kernel_side_is_counted_without_stack(void **state)
 {
 	struct fixture *fixture = *state;
 	struct abi_sample sample = sample_at(0, 0);
@@ -366,20 +366,20 @@ static void a_process_left_out_by_the_kernel_side_counts_without_stack(void **st
 	assert_int_equal(window.n_stacks, 0);
 }
 
-static void a_supplement_defines_what_is_left_and_says_what_is_gone(void **state)
+static void a_supplement_defines_known_stacks_and_reports_unknown_ones(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window window;
 	struct window supplement = {};
-	uint32_t asked[2];
+	uint32_t stacks[2];
 
 	add_full(fixture, sample_at(0, 77), 0x500);
 	window = close_window(fixture);
 	definitions_acknowledge(collector_definitions(fixture->collector), window.sequence);
-	asked[0] = window.rows[0].stack;
-	asked[1] = 4711;
+	stacks[0] = window.rows[0].stack;
+	stacks[1] = 4711;
 	supplement.sequence = ++fixture->sequence;
-	assert_ok(collector_supplement(fixture->collector, asked, ARRAY_SIZE(asked), NULL, 0,
+	assert_ok(collector_supplement(fixture->collector, stacks, ARRAY_SIZE(stacks), NULL, 0,
 				       &supplement));
 	assert_int_equal(supplement.n_rows, 0);
 	assert_int_equal(supplement.n_processes, 1);
@@ -395,18 +395,18 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_sample_becomes_a_row_of_its_slot_with_its_definitions),
-		TEST(an_exec_that_was_not_reported_shows_in_the_next_sample),
+		TEST(an_exec_without_an_event_is_noticed_by_the_next_sample),
 		TEST(an_exec_that_was_reported_is_not_missed),
-		TEST(a_hash_means_the_stack_that_came_in_full),
-		TEST(a_hash_of_the_two_windows_before_is_still_understood),
+		TEST(a_hash_refers_to_the_stack_that_was_sent_in_full),
+		TEST(a_hash_of_the_two_windows_before_is_known),
 		TEST(an_unknown_hash_is_counted_and_its_time_is_kept),
-		TEST(what_is_acknowledged_is_not_defined_again),
+		TEST(acknowledged_definitions_are_not_sent_again),
 		TEST(a_renamed_thread_is_a_new_series),
-		cmocka_unit_test_setup_teardown(cpus_are_kept_apart_when_asked, setup_by_cpu,
+		cmocka_unit_test_setup_teardown(cpus_are_distinguished_if_configured, setup_by_cpu,
 						teardown),
-		TEST(a_stack_of_a_process_left_out_is_known_to_others),
-		TEST(a_process_left_out_by_the_kernel_side_counts_without_stack),
-		TEST(a_supplement_defines_what_is_left_and_says_what_is_gone),
+		TEST(a_stack_of_an_excluded_process_is_known_to_others),
+		TEST(a_process_excluded_by_the_kernel_side_is_counted_without_stack),
+		TEST(a_supplement_defines_known_stacks_and_reports_unknown_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,7 @@ static struct abi_sample wait_until(uint64_t time_ns, uint64_t duration_ns)
 	};
 }
 
-/* The stack of a wait that begins. */
+/* Adds the stack of a wait that begins. */
 static void define(struct fixture *fixture, uint64_t time_ns)
 {
 	struct abi_sample sample = wait_until(time_ns, 0);
@@ -100,7 +100,7 @@ static struct window close_window(struct fixture *fixture)
 	return window;
 }
 
-static void a_definition_makes_a_stack_known_and_counts_nothing(void **state)
+static void a_definition_adds_a_stack_and_counts_no_sample(void **state)
 {
 	struct fixture *fixture = *state;
 	struct collector_stats stats;
@@ -122,7 +122,7 @@ static void a_definition_makes_a_stack_known_and_counts_nothing(void **state)
 	assert_int_equal(stats.stacks_lost, 0);
 }
 
-static void a_wait_is_one_row_for_each_second_where_that_ends(void **state)
+static void a_wait_has_one_row_per_second_in_the_slot_where_the_second_ends(void **state)
 {
 	static const struct {
 		uint64_t end_ns, duration_ns;
@@ -130,7 +130,7 @@ static void a_wait_is_one_row_for_each_second_where_that_ends(void **state)
 		uint64_t slots[4], values[4];
 	} cases[] = {
 		{ 100 * SLOT_NS + 1, 3000000, 1, { 100 }, { 3000000 } },
-		/* Up to the beginning of slot 100 is still slot 99. */
+		/* The wait ends before the first nanosecond of slot 100, so in slot 99. */
 		{ 100 * SLOT_NS, 3000000, 1, { 99 }, { 3000000 } },
 		{ 500 * SLOT_NS, NSEC_PER_SEC, 1, { 499 }, { NSEC_PER_SEC } },
 		{ 500 * SLOT_NS,
@@ -156,7 +156,7 @@ static void a_wait_is_one_row_for_each_second_where_that_ends(void **state)
 	}
 }
 
-static void values_are_ns_and_the_cpu_is_the_one_that_was_left(void **state)
+static void values_are_ns_and_the_cpu_is_where_the_wait_began(void **state)
 {
 	struct fixture *fixture = *state;
 	struct window window;
@@ -172,7 +172,7 @@ static void values_are_ns_and_the_cpu_is_the_one_that_was_left(void **state)
 	assert_int_equal(window.rows[0].value, 1234567);
 }
 
-/* As the walk does it with every window. */
+/* The walk over waiting threads does this in every window. */
 static void a_stack_that_is_touched_in_every_window_stays_known(void **state)
 {
 	struct fixture *fixture = *state;
@@ -196,7 +196,7 @@ static void a_stack_that_is_touched_in_every_window_stays_known(void **state)
 	assert_int_equal(stats.stacks_lost, 0);
 }
 
-static void a_wait_that_stands_for_others_gets_their_time(void **state)
+static void a_wait_that_stands_for_skipped_ones_gets_their_time(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct abi_wait wait = { .others_ns = 9 * NSEC_PER_MSEC,
@@ -208,7 +208,7 @@ static void a_wait_that_stands_for_others_gets_their_time(void **state)
 	define(fixture, 1);
 	sample.flags = ABI_SAMPLE_STANDS;
 	assert_ok(collector_add(fixture->collector, &sample, (const struct abi_frame *)&wait));
-	/* The same place of another thread has its own. */
+	/* The same site in another thread has a separate sum. */
 	sample.tid++;
 	add(fixture, wait_until(NSEC_PER_SEC, NSEC_PER_MSEC));
 	window = close_window(fixture);
@@ -217,8 +217,8 @@ static void a_wait_that_stands_for_others_gets_their_time(void **state)
 	assert_int_equal(window.rows[1].value, NSEC_PER_MSEC);
 }
 
-/* Off-CPU time stays what it is: from leaving the CPU to being back. */
-static void run_queue_time_stands_beside_the_wait_on_the_same_stack(void **state)
+/* Off-CPU time does not change: it lasts from leaving the CPU to running again. */
+static void run_queue_time_is_a_separate_row_with_the_same_stack(void **state)
 {
 	struct fixture *fixture = *state;
 	struct abi_sample sample = wait_until(500 * SLOT_NS, 30 * NSEC_PER_MSEC);
@@ -246,8 +246,8 @@ static void run_queue_time_stands_beside_the_wait_on_the_same_stack(void **state
 	}
 }
 
-/* From which the kernel's frames are taken for a stack that is walked later. */
-static void the_frames_of_a_stack_are_found_by_its_hash_for_two_more_windows(void **state)
+/* A stack that is walked later takes its kernel frames from there. */
+static void frames_are_found_by_hash_for_two_more_windows(void **state)
 {
 	struct fixture *fixture = *state;
 	struct abi_sample sample = wait_until(NSEC_PER_SEC, 0);
@@ -274,7 +274,7 @@ static void the_frames_of_a_stack_are_found_by_its_hash_for_two_more_windows(voi
 	assert_false(collector_find_stack(fixture->collector, HASH, &stack));
 }
 
-static void waits_of_a_process_left_out_are_no_rows(void **state)
+static void waits_of_an_excluded_process_have_no_rows(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct process_rules none = { .take_waits = false };
@@ -291,14 +291,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_definition_makes_a_stack_known_and_counts_nothing),
-		TEST(a_wait_is_one_row_for_each_second_where_that_ends),
-		TEST(values_are_ns_and_the_cpu_is_the_one_that_was_left),
+		TEST(a_definition_adds_a_stack_and_counts_no_sample),
+		TEST(a_wait_has_one_row_per_second_in_the_slot_where_the_second_ends),
+		TEST(values_are_ns_and_the_cpu_is_where_the_wait_began),
 		TEST(a_stack_that_is_touched_in_every_window_stays_known),
-		TEST(a_wait_that_stands_for_others_gets_their_time),
-		TEST(run_queue_time_stands_beside_the_wait_on_the_same_stack),
-		TEST(the_frames_of_a_stack_are_found_by_its_hash_for_two_more_windows),
-		TEST(waits_of_a_process_left_out_are_no_rows),
+		TEST(a_wait_that_stands_for_skipped_ones_gets_their_time),
+		TEST(run_queue_time_is_a_separate_row_with_the_same_stack),
+		TEST(frames_are_found_by_hash_for_two_more_windows),
+		TEST(waits_of_an_excluded_process_have_no_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 #define START    UINT64_C(0x7ffc00000000)
 #define N_PIECES 4
 
-/* Pieces 0 and 2 are there, piece 1 is not; piece 3 lies behind the end. */
+/* Pieces 0 and 2 are present, piece 1 is not; piece 3 is beyond the end. */
 static int setup(void **state)
 {
 	struct abi_stack_copy *copy = calloc(1, sizeof(*copy) + N_PIECES * ABI_STACK_PIECE_BYTES);
@@ -27,7 +27,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void what_was_copied_is_read(void **state)
+static void copied_bytes_are_read(void **state)
 {
 	static const uint64_t offsets[] = { 0, 8, ABI_STACK_PIECE_BYTES - 8,
 					    2 * ABI_STACK_PIECE_BYTES,
@@ -41,7 +41,7 @@ static void what_was_copied_is_read(void **state)
 	}
 }
 
-static void what_was_absent_is_not_read(void **state)
+static void pieces_that_were_not_copied_are_not_read(void **state)
 {
 	static const uint64_t offsets[] = { ABI_STACK_PIECE_BYTES - 4, ABI_STACK_PIECE_BYTES,
 					    2 * ABI_STACK_PIECE_BYTES - 8,
@@ -53,7 +53,7 @@ static void what_was_absent_is_not_read(void **state)
 				 -1);
 }
 
-static void what_lies_outside_is_not_read(void **state)
+static void bytes_outside_the_copy_are_not_read(void **state)
 {
 	static const uint64_t addresses[] = { 0,
 					      START - 8,
@@ -74,9 +74,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(what_was_copied_is_read),
-		TEST(what_was_absent_is_not_read),
-		TEST(what_lies_outside_is_not_read),
+		TEST(copied_bytes_are_read),
+		TEST(pieces_that_were_not_copied_are_not_read),
+		TEST(bytes_outside_the_copy_are_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

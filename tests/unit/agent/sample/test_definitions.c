@@ -20,7 +20,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void equal_stacks_have_one_number_and_numbers_never_come_back(void **state)
+static void equal_stacks_have_one_number_and_numbers_are_never_reused(void **state)
 {
 	struct definitions *definitions = *state;
 	struct stack_number *number;
@@ -33,7 +33,7 @@ static void equal_stacks_have_one_number_and_numbers_never_come_back(void **stat
 	assert_ok(definitions_stack(definitions, 11, 2, &number));
 	assert_int_equal(number->number, first);
 
-	/* Fill it, so that sweeping lets go of what is old. */
+	/* Fills the table, so that sweeping removes old numbers. */
 	for (uint64_t hash = 100; hash < 100 + 70000; hash++)
 		assert_ok(definitions_stack(definitions, hash, 100, &number));
 	definitions_sweep(definitions, 100);
@@ -41,12 +41,12 @@ static void equal_stacks_have_one_number_and_numbers_never_come_back(void **stat
 	assert_true(number->number > 70000);
 }
 
-static void when_there_are_too_many_those_used_longest_ago_are_forgotten(void **state)
+static void numbers_used_longest_ago_are_evicted_first(void **state)
 {
 	struct definitions *definitions = *state;
 	struct stack_number *number;
 
-	/* Ten windows of 8000, none older than what is kept otherwise: more than fit. */
+	/* Ten windows of 8000 numbers, all recently used: more than fit. */
 	for (uint64_t window = 100; window < 110; window++) {
 		for (uint64_t i = 0; i < 8000; i++)
 			assert_ok(definitions_stack(definitions, window * 10000 + i, window,
@@ -61,7 +61,7 @@ static void when_there_are_too_many_those_used_longest_ago_are_forgotten(void **
 	assert_int_equal(number->number, 80001);
 }
 
-static void a_definition_goes_out_until_a_batch_that_carried_it_is_acknowledged(void **state)
+static void a_definition_is_sent_until_a_batch_with_it_is_acknowledged(void **state)
 {
 	struct definitions *definitions = *state;
 	uint64_t first_sent = 0;
@@ -74,12 +74,12 @@ static void a_definition_goes_out_until_a_batch_that_carried_it_is_acknowledged(
 	assert_true(definitions_must_send(definitions, &first_sent, 7));
 	definitions_acknowledge(definitions, 5);
 	assert_false(definitions_must_send(definitions, &first_sent, 8));
-	/* An old acknowledgement takes nothing back. */
+	/* An older acknowledgement changes nothing. */
 	definitions_acknowledge(definitions, 2);
 	assert_false(definitions_must_send(definitions, &first_sent, 9));
 }
 
-static void a_dropped_batch_makes_unacknowledged_definitions_new_again(void **state)
+static void after_a_dropped_batch_unacknowledged_definitions_are_sent_again(void **state)
 {
 	struct definitions *definitions = *state;
 	struct stack_number *known;
@@ -101,7 +101,7 @@ static void a_dropped_batch_makes_unacknowledged_definitions_new_again(void **st
 	assert_int_equal(known->first_sent_sequence, 0);
 }
 
-static void series_differ_by_every_part_of_their_key(void **state)
+static void series_differ_by_every_field_of_their_key(void **state)
 {
 	static const struct series_key keys[] = {
 		{ .process = 1, .tid = 2, .cpu = -1, .type = EVENT_ON_CPU, .thread_name = "a" },
@@ -126,11 +126,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(equal_stacks_have_one_number_and_numbers_never_come_back),
-		TEST(when_there_are_too_many_those_used_longest_ago_are_forgotten),
-		TEST(a_definition_goes_out_until_a_batch_that_carried_it_is_acknowledged),
-		TEST(a_dropped_batch_makes_unacknowledged_definitions_new_again),
-		TEST(series_differ_by_every_part_of_their_key),
+		TEST(equal_stacks_have_one_number_and_numbers_are_never_reused),
+		TEST(numbers_used_longest_ago_are_evicted_first),
+		TEST(a_definition_is_sent_until_a_batch_with_it_is_acknowledged),
+		TEST(after_a_dropped_batch_unacknowledged_definitions_are_sent_again),
+		TEST(series_differ_by_every_field_of_their_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
