@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Unpacks protobuf messages into an arena: nothing is freed one by one, and the arena's ceiling
- * bounds what a hostile message can make us allocate.
+ * Unpacks protobuf messages into an arena. Nothing is freed separately, and the limit of the arena
+ * bounds the memory that a hostile message can cause to be allocated.
  */
 
 #include <protobuf-c/protobuf-c.h>

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows are sorted by series, then by slot. So the rows of a thread are adjacent, and slots only
+ * decrease where another series begins. Therefore the differences of both columns are small. If all
+ * values are one, the value column is omitted.
+ */
 #include "agent/wire/encode_tables.h"
 
 #include <stdlib.h>
 
 #include "common/limits.h"
 
-/*
- * Sorted by series first, a thread's rows stand together and their slots rise; only where a series
- * begins the slot falls back. Differences of both are small, and a run of ones is left out
- * altogether.
- */
-
-/* 104 days in ns, 9 PB in bytes. What is more is a mistake, which must not cost the whole batch. */
+/* 104 days in ns, 9 PB in bytes. A larger value is an error, but must not invalidate the batch. */
 #define MAX_ROW_VALUE (UINT64_C(1) << 53)
 
 static int compare_rows(const void *a, const void *b)
@@ -25,7 +24,7 @@ static int compare_rows(const void *a, const void *b)
 	return (one->stack > other->stack) - (one->stack < other->stack);
 }
 
-/* Sums end at the largest value that the server takes. */
+/* Saturates at the largest value that the server accepts. */
 static uint64_t add_values(uint64_t a, uint64_t b)
 {
 	uint64_t sum;
@@ -33,7 +32,7 @@ static uint64_t add_values(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? MAX_ROW_VALUE : MIN(sum, MAX_ROW_VALUE);
 }
 
-/* Rows of no value say nothing, and go. */
+/* Also removes rows of value 0. */
 static void join_equal_rows(struct window *window)
 {
 	struct window_row *rows = window->rows;

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * After sorting, stacks with the same outermost frames are adjacent. Each stack lists only the
+ * frames that it does not share with the stack before it. Addresses are differences within their
+ * executable, because successive frames often are close together in the file.
+ */
 #include "agent/wire/encode_tables.h"
 
 #include <stdlib.h>
 
 #include "common/hash_table.h"
 #include "common/scoped.h"
-
-/*
- * Stacks that share callers stand side by side after sorting, so that each lists only the frames
- * that the one before has not. Addresses are differences within their executable: neighbours in a
- * file are neighbours in the stream.
- */
-
 #define KIND_BITS             3
 #define MAX_EXECUTABLE_NUMBER (UINT32_MAX >> KIND_BITS)
 
-/* Above what fits into BATCH_MAX_BYTES with two bytes a frame. */
+/* More than fit into BATCH_MAX_BYTES with two bytes per frame. */
 #define MAX_BATCH_FRAMES ((size_t)(BATCH_MAX_BYTES / 2))
 
 static_assert(FRAME_KIND_END <= 1 << KIND_BITS, "a kind fits into its bits");
@@ -25,7 +23,7 @@ struct stack_encoder {
 	struct hash_table *last_addresses; /* frame_kind_executable -> u64 address */
 };
 
-/* The @depth-th frame from the outermost. */
+/* The frame at @depth, counted from the outermost frame. */
 static const struct window_frame *frame_from_root(const struct window_stack *stack, uint32_t depth)
 {
 	return &stack->frames[stack->n_frames - 1 - depth];
@@ -105,7 +103,7 @@ static int encode_stack(struct stack_encoder *encoder, const struct window_stack
 	return 0;
 }
 
-/* Columns with room for every frame; those that are shared stay unused. */
+/* Allocates columns for all frames; the entries for shared frames stay unused. */
 static int new_table(const struct window *window, struct arena *arena,
 		     Hearth__V1__StackTable **ret_table)
 {

@@ -4,7 +4,10 @@
 
 #include "symbolizer/ingest/batch_decoder.h"
 
-/* The server's side. The prototypes of window_text.h without its agent's headers. */
+/*
+ * The server's side. Declares the functions of window_text.h, which cannot be included because it
+ * includes headers of the agent.
+ */
 int decoded_text(struct bytes_view batch, struct bytes *out);
 void text_segment(struct bytes *out, uint64_t file_offset, uint64_t vaddr, uint64_t file_size);
 void text_frame(struct bytes *out, unsigned int kind, uint32_t executable, uint64_t address);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sizes are chosen so that empty, single and many all occur. Stacks are derived from each other, so
+ * that they share callers. Some values are at the limit of the format.
+ */
 #include "random_window.h"
 
 #include <string.h>
 
 #include "common/hash.h"
 #include "common/limits.h"
-
-/*
- * Sizes are drawn so that empty, single and many all come up; stacks are grown from each other, so
- * that they share callers; now and then something stands at the edge of what is allowed.
- */
 
 struct source {
 	uint64_t state;
@@ -175,7 +174,7 @@ static struct window_frame random_frame(struct source *source)
 	};
 }
 
-/* Shares the callers of @parent below a random depth. */
+/* Creates a stack that shares a random number of callers with @parent. */
 static void random_stack(struct source *source, const struct window_stack *parent,
 			 struct window_stack *ret_stack)
 {
@@ -203,7 +202,7 @@ static void random_stacks(struct source *source, struct window *window)
 			i > 0 && below(source, 8) ? &window->stacks[below(source, i)] : NULL;
 
 		random_stack(source, parent, &window->stacks[i]);
-		/* Each once, in no order. */
+		/* Each number once, in no particular order. */
 		window->stacks[i].number = 1 + ((uint32_t)i * 7919) % 65521;
 	}
 }
@@ -271,7 +270,7 @@ static void random_host(struct source *source, struct window_host *host)
 void random_window(uint64_t seed, struct arena *arena, struct window *ret_window)
 {
 	struct source source = { .state = seed, .arena = arena };
-	/* The offset between the clocks is a whole number of slots: slots stay the same in both. */
+	/* The clocks differ by a whole number of slots, so slots are the same in both. */
 	uint64_t opened = (1000 + below(&source, 1000000)) * SLOT_NS;
 	uint64_t closed = opened + below(&source, 6000) * SLOT_NS;
 

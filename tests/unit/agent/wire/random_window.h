@@ -4,6 +4,5 @@
 #include "agent/sample/window.h"
 #include "common/arena.h"
 
-/* A window that an agent could have closed, with everything in it decided by @seed. Lives in
- * @arena. */
+/* Creates a window that an agent could close, determined by @seed. Lives in @arena. */
 void random_window(uint64_t seed, struct arena *arena, struct window *ret_window);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Checks the values of columns as protobuf-c reads them, as examples of proto/batch.proto. */
 #include "agent/wire/batch_encoder.h"
 #include "common/limits.h"
 #include "common/zstd_frame.h"
 #include "proto/batch.pb-c.h"
 #include "tests/support/unit.h"
-
-/* What stands in the columns, as protobuf-c reads them: the comments of proto/batch.proto in
- * numbers. */
 
 static Hearth__V1__Batch *encode_and_unpack(struct window *window)
 {
@@ -85,7 +83,7 @@ static void addresses_that_are_far_apart_wrap_around(void **state)
 	hearth__v1__batch__free_unpacked(batch, NULL);
 }
 
-static void rows_are_sorted_joined_and_differences(void **state)
+static void rows_are_sorted_and_joined_and_stored_as_differences(void **state)
 {
 	struct window_row rows[] = {
 		{ .series = 5, .slot = 1000, .stack = 2, .value = 1 },
@@ -106,7 +104,7 @@ static void rows_are_sorted_joined_and_differences(void **state)
 	hearth__v1__batch__free_unpacked(batch, NULL);
 }
 
-static void values_that_are_all_one_are_left_out(void **state)
+static void values_are_omitted_if_all_are_one(void **state)
 {
 	struct window_row rows[] = {
 		{ .series = 1, .slot = 7, .stack = 1, .value = 1 },
@@ -121,7 +119,7 @@ static void values_that_are_all_one_are_left_out(void **state)
 	hearth__v1__batch__free_unpacked(batch, NULL);
 }
 
-static void equal_texts_stand_once_in_the_batch(void **state)
+static void equal_texts_are_stored_once(void **state)
 {
 	static const struct window_label labels[] = { { "zone", "eu" }, { "team", "eu" } };
 	struct window_process processes[] = {
@@ -150,7 +148,7 @@ static void equal_texts_stand_once_in_the_batch(void **state)
 	hearth__v1__batch__free_unpacked(batch, NULL);
 }
 
-static void numbers_that_do_not_fit_are_refused(void **state)
+static void numbers_out_of_range_are_refused(void **state)
 {
 	static const struct window_frame frame = { .kind = FRAME_NATIVE,
 						   .executable = 1u << 29,
@@ -179,10 +177,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_share_their_outermost_frames_and_addresses_are_differences),
 		cmocka_unit_test(addresses_that_are_far_apart_wrap_around),
-		cmocka_unit_test(rows_are_sorted_joined_and_differences),
-		cmocka_unit_test(values_that_are_all_one_are_left_out),
-		cmocka_unit_test(equal_texts_stand_once_in_the_batch),
-		cmocka_unit_test(numbers_that_do_not_fit_are_refused),
+		cmocka_unit_test(rows_are_sorted_and_joined_and_stored_as_differences),
+		cmocka_unit_test(values_are_omitted_if_all_are_one),
+		cmocka_unit_test(equal_texts_are_stored_once),
+		cmocka_unit_test(numbers_out_of_range_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

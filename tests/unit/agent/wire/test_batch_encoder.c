@@ -16,7 +16,7 @@
 #define WINDOWS    300
 #define TEXT_BYTES (64 * MIB)
 
-/* The seed can be given, to see a failure again. */
+/* HEARTH_TEST_SEED repeats a failed run. */
 static uint64_t first_seed(void)
 {
 	const char *given = getenv("HEARTH_TEST_SEED");
@@ -28,7 +28,7 @@ static uint64_t first_seed(void)
 	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
-/* Shows where two texts part. */
+/* Fails with the first difference of the two texts. */
 static void assert_same_text(const struct bytes *read, const struct bytes *expected, uint64_t seed)
 {
 	size_t same = 0, start;
@@ -62,7 +62,7 @@ static void check_round_trip(struct window *window, uint64_t seed)
 	assert_true(plain_bytes > 0);
 	r = decoded_text(bytes_view_of(&batch), &read);
 	if (r < 0)
-		fail_msg("seed %" PRIu64 ": the server says '%.*s'", seed, (int)read.size,
+		fail_msg("seed %" PRIu64 ": the server answers '%.*s'", seed, (int)read.size,
 			 (const char *)read.data);
 	assert_same_text(&read, &expected, seed);
 }
@@ -99,7 +99,7 @@ static struct window empty_window(void)
 	};
 }
 
-static void a_window_without_anything_is_a_batch_that_says_idle(void **state)
+static void an_empty_window_becomes_a_batch(void **state)
 {
 	struct window window = empty_window();
 
@@ -107,7 +107,7 @@ static void a_window_without_anything_is_a_batch_that_says_idle(void **state)
 	check_round_trip(&window, 0);
 }
 
-static void texts_end_at_the_limit_of_the_wire_with_a_whole_character(void **state)
+static void texts_are_truncated_at_a_character(void **state)
 {
 	scoped(bytes_release) struct bytes batch = BYTES_INIT(BATCH_MAX_COMPRESSED_BYTES);
 	scoped(bytes_release) struct bytes read = BYTES_INIT(TEXT_BYTES);
@@ -118,7 +118,7 @@ static void texts_end_at_the_limit_of_the_wire_with_a_whole_character(void **sta
 	size_t plain_bytes;
 
 	(void)state;
-	/* 4095 letters, then characters of three bytes. */
+	/* 4095 letters, then characters of three bytes each. */
 	memset(name, 'x', sizeof(name) - 1);
 	for (size_t i = BATCH_MAX_TEXT_BYTES - 1; i + 3 < sizeof(name); i += 3)
 		memcpy(name + i, "本", 3);
@@ -133,7 +133,7 @@ static void texts_end_at_the_limit_of_the_wire_with_a_whole_character(void **sta
 	assert_int_equal(found[BATCH_MAX_TEXT_BYTES - 1], ' ');
 }
 
-/* By the C library's own decoder, which is strict. */
+/* Uses the C library's decoder, which is strict. */
 static bool is_utf8(const char *text)
 {
 	iconv_t decoder = iconv_open("UTF-32LE", "UTF-8");
@@ -150,8 +150,8 @@ static bool is_utf8(const char *text)
 }
 
 /*
- * All strings of @message and of the messages in it, as a strict decoder looks at them. Returns how
- * many.
+ * Checks all strings of @message and of the messages in it with a strict decoder. Returns their
+ * number.
  */
 static size_t check_strings(const ProtobufCMessage *message)
 {
@@ -177,7 +177,7 @@ static size_t check_strings(const ProtobufCMessage *message)
 	return n_strings;
 }
 
-static void strings_are_utf8_whatever_bytes_names_have(void **state)
+static void strings_are_utf8_for_any_bytes_in_names(void **state)
 {
 	scoped(bytes_release) struct bytes batch = BYTES_INIT(BATCH_MAX_COMPRESSED_BYTES);
 	scoped(bytes_release) struct bytes plain = BYTES_INIT(BATCH_MAX_BYTES);
@@ -229,7 +229,7 @@ static void strings_are_utf8_whatever_bytes_names_have(void **state)
 	hearth__v1__batch__free_unpacked(decoded, NULL);
 }
 
-static void what_the_server_would_refuse_does_not_leave_the_agent(void **state)
+static void values_that_the_server_would_refuse_are_corrected(void **state)
 {
 	scoped(bytes_release) struct bytes batch = BYTES_INIT(BATCH_MAX_COMPRESSED_BYTES);
 	scoped(bytes_release) struct bytes read = BYTES_INIT(TEXT_BYTES);
@@ -260,10 +260,10 @@ static void what_the_server_would_refuse_does_not_leave_the_agent(void **state)
 	assert_null(strstr((const char *)read.data, " 1 0\n"));
 }
 
-static void a_window_that_is_too_large_is_told_so_and_nothing_is_appended(void **state)
+static void a_too_large_window_is_refused_and_nothing_is_appended(void **state)
 {
 	scoped(bytes_release) struct bytes batch = BYTES_INIT(2 * BATCH_MAX_COMPRESSED_BYTES);
-	/* 20000 stacks of 640 frames of which nothing repeats. */
+	/* 20000 stacks of 640 frames, all different. */
 	const size_t n_stacks = 20000;
 	scoped_free struct window_stack *stacks = calloc(n_stacks, sizeof(*stacks));
 	scoped_free struct window_frame *all = calloc(n_stacks * STACK_MAX_FRAMES, sizeof(*all));
@@ -299,11 +299,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_server_reads_what_the_agent_wrote),
-		cmocka_unit_test(a_window_without_anything_is_a_batch_that_says_idle),
-		cmocka_unit_test(texts_end_at_the_limit_of_the_wire_with_a_whole_character),
-		cmocka_unit_test(strings_are_utf8_whatever_bytes_names_have),
-		cmocka_unit_test(what_the_server_would_refuse_does_not_leave_the_agent),
-		cmocka_unit_test(a_window_that_is_too_large_is_told_so_and_nothing_is_appended),
+		cmocka_unit_test(an_empty_window_becomes_a_batch),
+		cmocka_unit_test(texts_are_truncated_at_a_character),
+		cmocka_unit_test(strings_are_utf8_for_any_bytes_in_names),
+		cmocka_unit_test(values_that_the_server_would_refuse_are_corrected),
+		cmocka_unit_test(a_too_large_window_is_refused_and_nothing_is_appended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 
 #include "common/limits.h"
 
-/* The agent's side. */
+/* ---- the agent's side ---------------------------------------------------------------------- */
 
 void text_segment(struct bytes *out, uint64_t file_offset, uint64_t vaddr, uint64_t file_size)
 {
@@ -100,7 +100,7 @@ static int compare_rows(const void *a, const void *b)
 	return (one->stack > other->stack) - (one->stack < other->stack);
 }
 
-/* Slots on the wall clock, as the server has them. */
+/* Slots are on the wall clock, as in the server. */
 static void text_rows(struct window *window, struct bytes *out)
 {
 	uint64_t offset = (window->closed_wall_ns - window->closed_monotonic_ns) / SLOT_NS;
