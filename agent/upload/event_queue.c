@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The eventfd is written when the list stops being empty, and read when it becomes empty, both
+ * under the lock. So it is readable exactly while the list has events.
+ */
 #include "agent/upload/event_queue.h"
 
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-/*
- * The eventfd is written when the list begins, and read when it ends, both under the lock: readable
- * exactly while there is something to take.
- */
 
 struct event_node {
 	struct event_node *next;
@@ -43,7 +42,7 @@ void event_queue_release(struct event_queue *queue)
 	(void)pthread_mutex_destroy(&queue->lock);
 }
 
-static bool is_order(const struct sender_event *event)
+static bool is_request(const struct sender_event *event)
 {
 	return event->type == SENDER_WANTED;
 }
@@ -62,7 +61,7 @@ int event_queue_push_take(struct event_queue *queue, struct sender_event *event)
 	*event = (struct sender_event){};
 
 	(void)pthread_mutex_lock(&queue->lock);
-	if (is_order(&node->event) && queue->n_orders >= MAX_WAITING_ORDERS) {
+	if (is_request(&node->event) && queue->n_requests >= MAX_WAITING_REQUESTS) {
 		(void)pthread_mutex_unlock(&queue->lock);
 		sender_event_release(&node->event);
 		free(node);
@@ -71,7 +70,7 @@ int event_queue_push_take(struct event_queue *queue, struct sender_event *event)
 	was_empty = !queue->first;
 	*queue->end = node;
 	queue->end = &node->next;
-	queue->n_orders += is_order(&node->event);
+	queue->n_requests += is_request(&node->event);
 	if (was_empty)
 		(void)eventfd_write(queue->fd, 1);
 	(void)pthread_mutex_unlock(&queue->lock);
@@ -87,7 +86,7 @@ int event_queue_pop(struct event_queue *queue, struct sender_event *ret_event)
 	node = queue->first;
 	if (node) {
 		queue->first = node->next;
-		queue->n_orders -= is_order(&node->event);
+		queue->n_requests -= is_request(&node->event);
 		if (!queue->first) {
 			queue->end = &queue->first;
 			(void)eventfd_read(queue->fd, &count);

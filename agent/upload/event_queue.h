@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Events on their way from the network threads to the main thread: a list under a lock, and an
- * eventfd that is readable while the list is not empty.
+ * Events from the network threads to the main thread: a list under a lock, and an eventfd that is
+ * readable while the list is not empty.
  */
 
 #include <pthread.h>
@@ -11,10 +11,10 @@
 #include "agent/upload/sender.h"
 
 /*
- * Orders of the server that the main thread has not taken up. More are dropped: the server repeats
- * what it still wants. Acknowledgements are never dropped; there is one per batch.
+ * Maximum number of waiting requests of the server for executables. Further ones are dropped,
+ * because the server repeats them. Acknowledgements are never dropped; there is one per batch.
  */
-#define MAX_WAITING_ORDERS 1024
+#define MAX_WAITING_REQUESTS 1024
 
 struct event_node;
 
@@ -22,7 +22,7 @@ struct event_queue {
 	pthread_mutex_t lock;
 	struct event_node *first;
 	struct event_node **end;
-	size_t n_orders;
+	size_t n_requests;
 	int fd;
 };
 
@@ -32,5 +32,5 @@ void event_queue_release(struct event_queue *queue);
 /* Takes what @event owns, also on failure. 0 or -ENOMEM. */
 int event_queue_push_take(struct event_queue *queue, struct sender_event *event);
 
-/* 1 *ret_event filled, 0 none. */
+/* 1: *ret_event; 0: the queue is empty. */
 int event_queue_pop(struct event_queue *queue, struct sender_event *ret_event);

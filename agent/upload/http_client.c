@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One easy handle in one multi handle. The multi interface allows another thread to wake this one,
+ * and the watch function to run during a transfer. The easy handle is reset for every request; its
+ * connection stays with the multi handle.
+ */
 #include "agent/upload/http_client.h"
 
 #include <curl/curl.h>
 #include <string.h>
 
-/*
- * One easy handle in one multi handle: the multi interface is there to be woken by another thread,
- * and to look at the clock between pieces; the easy handle is reset for every request, while its
- * connection stays with the multi handle.
- */
-
 #define CONNECT_TIMEOUT_S 5
 
-/* A transfer without a total limit that moves less than a byte a second for so long is dead. */
+/* A transfer without a total limit fails if it moves less than 1 byte/s for this long. */
 #define STALL_S 60
 
-/* How often the watch is asked when nothing happens. */
+/* Longest time between two calls of the watch function. */
 #define WATCH_INTERVAL_MS 200
 
-/* One piece asked of read(); the size of curl's own buffer. */
+/* Most bytes of one call of read(); the size of curl's own buffer. */
 #define UPLOAD_PIECE_BYTES ((long)(64 * KIB))
 
 struct http_client {
@@ -38,7 +37,7 @@ struct transfer {
 	int error;     /* of read(), rewind(), or of appending to the body */
 };
 
-/* Proxies of the environment are for the way out of the host. */
+/* The environment's proxies are not used for connections within the host. */
 static bool is_loopback(const char *server)
 {
 	static const char *const hosts[] = { "://127.", "://localhost", "://[::1]" };
@@ -148,7 +147,7 @@ static size_t on_read(char *buffer, size_t size, size_t count, void *argument)
 	return wanted;
 }
 
-/* curl starts again when a kept connection turns out to be closed. */
+/* curl starts again if a kept connection turns out to be closed. */
 static int on_seek(void *argument, curl_off_t offset, int origin)
 {
 	struct transfer *transfer = argument;
@@ -184,7 +183,7 @@ static int make_headers(const struct http_client *client, const struct http_requ
 
 	(void)snprintf(content_type, sizeof(content_type), "Content-Type: %s",
 		       request->content_type);
-	/* A batch is sent at once; an upload first asks whether the server will have it. */
+	/* A batch is sent at once. An upload first waits for the server's "100 Continue". */
 	if (!append_header(headers, content_type) || !append_header(headers, request->header) ||
 	    !append_header(headers, client->authorization) ||
 	    (!request->read && !append_header(headers, "Expect:")))
@@ -259,7 +258,7 @@ static bool find_result(CURLM *multi, CURLcode *ret_code)
 	return false;
 }
 
-/* Drives the transfer to its end. */
+/* Runs the transfer until it ends. */
 static int drive(CURLM *multi, const struct http_request *request, CURLcode *ret_code)
 {
 	for (;;) {
@@ -276,7 +275,7 @@ static int drive(CURLM *multi, const struct http_request *request, CURLcode *ret
 	}
 }
 
-/* curl's messages begin with a capital letter; ours stand in the middle of a line. */
+/* Stores curl's description of the error. */
 static void describe(struct http_answer *answer, CURLcode code, const char *details)
 {
 	(void)snprintf(answer->message, sizeof(answer->message), "%s",
@@ -298,7 +297,7 @@ static int perform(struct http_client *client, struct transfer *transfer)
 	(void)curl_easy_setopt(client->easy, CURLOPT_ERRORBUFFER, NULL);
 	if (r < 0)
 		return r;
-	/* A server that refuses an upload may answer and close before it has read everything. */
+	/* A server that refuses an upload may answer and close before it has read all of it. */
 	if (code == CURLE_OK || (code == CURLE_SEND_ERROR && transfer->answer->status >= 400))
 		return 0;
 	describe(transfer->answer, code, details);

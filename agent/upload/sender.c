@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The main thread's side of the sender: a queue under a lock to the network thread, and events
+ * back. Only sender_stop() waits.
+ */
 #include "agent/upload/sender_private.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-/*
- * The main thread's side: a queue under a lock towards the network thread, events back. Nothing
- * here waits but sender_stop().
- */
+#include "agent/upload/network_thread.h"
+#include "common/clock.h"
 
-/* The server may be restarting: the first retry is soon. */
+/* The first retry is early, because the server may only be restarting. */
 #define FIRST_RETRY_NS NSEC_PER_SEC
 
 uint64_t sender_now_ns(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+	return clock_monotonic_ns(&system_clock);
 }
 
 struct queued_batch *queued_batch_free(struct queued_batch *batch)
@@ -89,29 +86,17 @@ void sender_report_lost(struct sender *sender, const struct spool_key *key)
 
 static int init_locks(struct sender *sender)
 {
-	pthread_condattr_t attributes;
-
 	(void)pthread_mutex_init(&sender->lock, NULL);
-	(void)pthread_condattr_init(&attributes);
-	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&sender->wake, &attributes);
-	(void)pthread_condattr_destroy(&attributes);
+	network_thread_init_wake(&sender->wake);
 	return event_queue_init(&sender->events);
 }
 
-/* Signals are the main thread's. */
 static int start_thread(struct sender *sender)
 {
-	sigset_t all, old;
-	int r;
+	int r = network_thread_start("hearth-sender", sender_thread, sender, &sender->thread);
 
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&sender->thread, NULL, sender_thread, sender);
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r != 0)
-		return -r;
-	(void)pthread_setname_np(sender->thread, "hearth-sender");
+	if (r < 0)
+		return r;
 	sender->is_running = true;
 	return 0;
 }
@@ -134,13 +119,17 @@ static int set_up(struct sender *sender, const struct sender_options *options)
 	backoff_init(&sender->backoff, MIN(FIRST_RETRY_NS, options->retry_max_ns),
 		     options->retry_max_ns, sender_now_ns());
 	r = http_client_new(&client_options, &sender->client);
-	if (r == 0 && options->upload_bytes_per_s)
+	if (r < 0)
+		return r;
+	if (options->upload_bytes_per_s) {
 		r = uploader_new(options, &sender->uploader);
-	if (r == 0)
-		r = sender_open_spool(sender, options);
-	if (r == 0)
-		r = start_thread(sender);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	r = sender_open_spool(sender, options);
+	if (r < 0)
+		return r;
+	return start_thread(sender);
 }
 
 int sender_new(const struct sender_options *options, struct sender **ret_sender)
@@ -222,7 +211,7 @@ int sender_submit(struct sender *sender, uint64_t epoch, uint64_t sequence, stru
 	too_much = sender->queue.bytes > sender->memory_max_bytes;
 	(void)pthread_cond_broadcast(&sender->wake);
 	(void)pthread_mutex_unlock(&sender->lock);
-	/* In the middle of a request, too, the thread puts aside what is too much. */
+	/* Also during a request the thread has to move batches out of memory. */
 	if (too_much)
 		http_client_wake(sender->client);
 	return 0;

@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * The agent's way to the network: one thread sends batches in order (from memory; from the spool on
- * disk after the server was away) and hands answers back, a second one uploads debuginfo at a
- * bounded rate.
+ * The agent's connection to the server. One thread sends batches in order (from memory, or from the
+ * spool on disk if the server was away) and returns the server's answers. A second thread uploads
+ * debuginfo at a limited rate.
  *
- * Nothing leaves the spool before the server has acknowledged it. A batch is tried again until it
- * is acknowledged, refused for good (400, 413, 415, 422), or the spool is full.
+ * A batch stays in the spool until the server has acknowledged it. It is tried again until it is
+ * acknowledged, permanently refused (400, 413, 415, 422), or dropped because the spool is full.
  *
- * The main thread never blocks on it: batches go in by sender_submit(), and what came back is
- * fetched by sender_poll() when sender_event_fd() is readable.
+ * The main thread never blocks on the sender: it submits batches by sender_submit() and gets
+ * answers by sender_poll() when sender_event_fd() is readable.
  */
 
 #include "common/bytes.h"
@@ -20,27 +20,27 @@ struct sender;
 
 struct sender_options {
 	const char *server;       /* "http://host:port" or https */
-	const char *token;        /* NULL none */
-	const char *ca_file;      /* NULL: the system's */
+	const char *token;        /* NULL: none */
+	const char *ca_file;      /* NULL: the system's CA certificates */
 	const char *spool_folder; /* NULL: memory only */
 	uint64_t spool_max_bytes;
-	/* undelivered batches kept in memory before they go to the spool */
+	/* undelivered batches beyond this size are moved from memory to the spool */
 	uint64_t memory_max_bytes;
 	uint64_t upload_bytes_per_s; /* 0: no uploads */
-	uint64_t retry_max_ns;       /* ceiling of the back-off */
+	uint64_t retry_max_ns;       /* longest pause between retries */
 	bool insecure_tls;
-	/* else the threads, which meet the network, give up all they have */
+	/* false: the threads, which parse network input, give up all capabilities */
 	bool keep_capabilities;
 };
 
 enum sender_event_type {
 	SENDER_ACKNOWLEDGED = 1, /* epoch, sequence */
-	/* epoch, sequence: the spool was full, or the server refused the batch for good */
+	/* epoch, sequence: the spool was full, or the server refused the batch permanently */
 	SENDER_DROPPED = 2,
-	/* epoch, sequence + numbers: define them by sender_supplement(); the batch waits */
+	/* epoch, sequence + numbers: the batch waits for sender_supplement() with definitions */
 	SENDER_UNKNOWN = 3,
-	SENDER_WANTED = 4,   /* id, what: the server asks for this executable */
-	SENDER_INTERVAL = 5, /* batch_interval_ms asked for by the server; 0 as configured */
+	SENDER_WANTED = 4,   /* id, what: the server requests this executable */
+	SENDER_INTERVAL = 5, /* batch_interval_ms requested by the server; 0: as configured */
 };
 
 struct sender_event {
@@ -52,16 +52,19 @@ struct sender_event {
 	size_t n_unknown_stacks, n_unknown_series, n_unknown_processes, n_unknown_executables;
 	struct executable_id wanted_id;
 	uint32_t wanted_what;     /* proto/batch.proto, Wanted.what */
-	bool wanted_trusted_only; /* not from a file that others than root can write */
+	bool wanted_trusted_only; /* only from a file that only root can write */
 	uint32_t batch_interval_ms;
 };
 
 void sender_event_release(struct sender_event *event);
 
-/* Starts the thread; batches left in the spool by an earlier run are sent first. */
+/* Starts the threads. Batches that an earlier run left in the spool are sent first. */
 int sender_new(const struct sender_options *options, struct sender **ret_sender);
 
-/* Stops the thread: tries for up to @linger_ns to deliver what is queued, then spools the rest. */
+/*
+ * sender_stop() tries for up to @linger_ns to deliver queued batches, spools the others, and ends
+ * the threads. sender_free() does the same with 0 ns.
+ */
 struct sender *sender_free(struct sender *sender);
 void sender_stop(struct sender *sender, uint64_t linger_ns);
 
@@ -69,35 +72,35 @@ void sender_stop(struct sender *sender, uint64_t linger_ns);
 int sender_submit(struct sender *sender, uint64_t epoch, uint64_t sequence, struct bytes *batch);
 
 /*
- * An encoded batch with definitions only, which goes out before the batch that waits for it (at
- * most 10 s). It has a sequence of its own, and is acknowledged or dropped under it; too late, it
- * is dropped.
+ * Submits an encoded batch with definitions only. It is sent before the batch that waits for it,
+ * which waits for at most 10 s. It has a separate sequence, under which it is acknowledged or
+ * dropped. If it is too late, it is dropped.
  */
 int sender_supplement(struct sender *sender, uint64_t epoch, uint64_t sequence,
 		      struct bytes *batch);
 
-/* 1: *ret_event filled, release it. 0: nothing waits. */
+/* 1: *ret_event, which the caller releases; 0: there is no event. */
 int sender_poll(struct sender *sender, struct sender_event *ret_event);
 int sender_event_fd(const struct sender *sender);
 
-/* An executable to upload: of @fd and @content exactly one is given. */
+/* An executable to upload: exactly one of @fd and @content is given. */
 struct sender_upload {
 	struct executable_id id;
 	const char *name;      /* for messages */
 	uint32_t what;         /* proto/batch.proto, Wanted.what */
 	bool is_trusted;       /* only root can write the file */
-	int fd;                /* else -1; a file of which parts are sent: */
-	int pieces_fd;         /* with fd; a pieced file (common/pieced_file.h) that says which */
-	struct bytes *content; /* else NULL; a whole file made in memory */
+	int fd;                /* a file of which ranges are sent; -1: none */
+	int pieces_fd;         /* with fd: a pieced file (common/pieced_file.h) with the ranges */
+	struct bytes *content; /* a whole file in memory; NULL: none */
 };
 
 /*
- * Queues an upload. Its descriptors and content are taken, on failure too. At most a few wait:
- * -EBUSY beyond. -EPERM: upload_bytes_per_s is 0.
+ * Queues an upload. Takes its descriptors and content, also on failure. -EBUSY: too many uploads
+ * wait; -EPERM: upload_bytes_per_s is 0.
  */
 int sender_upload_take(struct sender *sender, const struct sender_upload *upload);
 
-/* Whether an upload would be taken now: ask before making one. */
+/* Whether an upload would be accepted now. To be checked before preparing one. */
 bool sender_has_upload_room(struct sender *sender);
 
 struct sender_stats {

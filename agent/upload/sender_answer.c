@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decides from an HTTP answer what happens with the batch. The HTTP client bounds the size of the
+ * body, and the arena bounds the memory for decoding it.
+ */
 #include "agent/upload/sender_private.h"
 
 #include <stdlib.h>
@@ -9,24 +13,19 @@
 #include "proto/batch.pb-c.h"
 #include "proto/proto_arena.h"
 
-/*
- * From an HTTP answer to what happens with the batch. The body is bounded before it gets here, and
- * the arena bounds what it may unfold to.
- */
-
 #define MAX_ANSWER_ARENA_BYTES (16 * MIB)
 
-/* The server's text in a log line. */
+/* Longest text of the server in a log line. */
 #define MAX_TEXT_LENGTH 300
 
-/* A wrong token is said again so often. */
+/* A refused token is logged at most this often. */
 #define TOKEN_REFUSAL_INTERVAL_NS (60 * NSEC_PER_SEC)
 
 static int text_length(const struct bytes *body)
 {
 	size_t length = 0;
 
-	/* One line. */
+	/* Only the first line. */
 	while (length < body->size && length < MAX_TEXT_LENGTH && body->data[length] >= ' ')
 		length++;
 	return (int)length;
@@ -37,7 +36,7 @@ static void emit(struct sender *sender, struct sender_event event)
 	(void)event_queue_push_take(&sender->events, &event);
 }
 
-static void emit_orders(struct sender *sender, const Hearth__V1__BatchAnswer *answer)
+static void emit_requests(struct sender *sender, const Hearth__V1__BatchAnswer *answer)
 {
 	for (size_t i = 0; i < answer->n_wanted; i++) {
 		const Hearth__V1__Wanted *wanted = answer->wanted[i];
@@ -101,7 +100,7 @@ static int fill_unknown(const struct spool_key *key, const Hearth__V1__BatchAnsw
 	return 0;
 }
 
-/* The server has read the batch. */
+/* Handles status 200: the server has decoded the batch. */
 static enum delivery judge_answer(struct sender *sender, const struct spool_key *key,
 				  struct http_answer *http, struct sender_event *ret_unknown)
 {
@@ -115,11 +114,11 @@ static enum delivery judge_answer(struct sender *sender, const struct spool_key 
 	answer = hearth__v1__batch_answer__unpack(&allocator, http->body.size, http->body.data);
 	if (!answer) {
 		(void)snprintf(http->message, sizeof(http->message),
-			       "what answers there is no hearth-symbolizer");
+			       "the answer is not one of a hearth-symbolizer");
 		return TRY_AGAIN;
 	}
 	if (has_unknown(answer)) {
-		emit_orders(sender, answer);
+		emit_requests(sender, answer);
 		return fill_unknown(key, answer, ret_unknown) < 0 ? TRY_AGAIN : UNKNOWN_NUMBERS;
 	}
 	if (answer->epoch != key->epoch || answer->acknowledged_sequence != key->sequence) {
@@ -127,20 +126,20 @@ static enum delivery judge_answer(struct sender *sender, const struct spool_key 
 			       "the answer does not acknowledge the batch");
 		return TRY_AGAIN;
 	}
-	emit_orders(sender, answer);
+	emit_requests(sender, answer);
 	return DELIVERED;
 }
 
-static void say_token_refusal(struct sender *sender, const struct http_answer *http)
+static void log_token_refusal(struct sender *sender, const struct http_answer *http)
 {
 	uint64_t now = sender_now_ns();
 
-	/* This line says it; that the server does not take batches need not be said too. */
+	/* Set, so that note_failure() does not log the same failure again. */
 	sender->away = true;
-	if (sender->token_refusal_said_ns &&
-	    now - sender->token_refusal_said_ns < TOKEN_REFUSAL_INTERVAL_NS)
+	if (sender->token_refusal_logged_ns &&
+	    now - sender->token_refusal_logged_ns < TOKEN_REFUSAL_INTERVAL_NS)
 		return;
-	sender->token_refusal_said_ns = now;
+	sender->token_refusal_logged_ns = now;
 	log_error("server '%s' refuses the token (status %ld), keeping batches: "
 		  "set token_file (or token) to a token with the scope ingest: %.*s",
 		  sender->server, http->status, text_length(&http->body),
@@ -160,15 +159,15 @@ enum delivery sender_judge(struct sender *sender, const struct spool_key *key, i
 		return judge_answer(sender, key, http, ret_unknown);
 	case 400: /* not a batch */
 	case 413: /* too large */
-	case 415: /* not a type it takes */
+	case 415: /* unsupported content type */
 	case 422:
-		log_error("server '%s' refuses a batch for good (status %ld), dropping it: %.*s",
+		log_error("server '%s' permanently refuses a batch (status %ld), dropping it: %.*s",
 			  sender->server, http->status, text_length(&http->body),
 			  http->body.size ? (const char *)http->body.data : "");
 		return REFUSED;
 	case 401:
 	case 403:
-		say_token_refusal(sender, http);
+		log_token_refusal(sender, http);
 		break;
 	default:
 		break;

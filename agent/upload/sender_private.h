@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * What sender.c (the main thread's side) and sender_thread.c share.
+ * Shared by sender.c (the main thread's side), sender_thread.c, sender_storage.c and
+ * sender_answer.c.
  */
 
 #include <pthread.h>
@@ -21,15 +22,15 @@ struct queued_batch {
 	struct bytes content;
 };
 
-/* First in, first out; the front may be put back. */
+/* First in, first out; a batch that was taken may be put back to the front. */
 struct batch_queue {
 	struct queued_batch *first, *last;
-	uint64_t bytes; /* with what a batch costs beside its content */
+	uint64_t bytes; /* content, and memory of the queue for each batch */
 	size_t count;
 };
 
 struct sender {
-	/* Fixed after sender_new(). */
+	/* constant after sender_new() */
 	char *server; /* for messages */
 	uint64_t memory_max_bytes;
 	struct http_client *client;
@@ -40,29 +41,29 @@ struct sender {
 	struct event_queue events;
 	bool keep_capabilities;
 
-	/* Under the lock. */
+	/* protected by the lock */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct batch_queue queue; /* newer than everything in the spool */
 	struct queued_batch *supplement;
 	bool waits_for_supplement;
-	uint64_t current_epoch; /* of the newest batch submitted; 0 none yet */
+	uint64_t current_epoch; /* of the newest submitted batch; 0: none yet */
 	bool stopping;
 	uint64_t stop_deadline_ns; /* CLOCK_MONOTONIC */
 	struct sender_stats stats;
 
-	/* The thread's own. */
+	/* used only by the thread */
 	struct spool *spool;          /* NULL: memory only */
-	struct queued_batch *current; /* older than everything else; its turn comes first */
+	struct queued_batch *current; /* the oldest batch, which is sent next */
 	bool current_is_spooled;
-	bool spool_fails;               /* said once, until it works again */
+	bool spool_fails;               /* logged once, until the spool works again */
 	unsigned int supplement_rounds; /* for current */
 	struct backoff backoff;
 	uint64_t retry_at_ns; /* 0: nothing failed */
-	bool away;            /* said once, until the server is back */
-	bool full_was_said;   /* likewise */
-	uint64_t token_refusal_said_ns;
-	uint32_t interval_ms; /* last asked for by the server */
+	bool away;            /* logged once, until the server is back */
+	bool full_was_logged; /* reset when the server is back */
+	uint64_t token_refusal_logged_ns;
+	uint32_t interval_ms; /* last requested by the server */
 };
 
 uint64_t sender_now_ns(void);
@@ -72,39 +73,39 @@ void batch_queue_append(struct batch_queue *queue, struct queued_batch *batch);
 void batch_queue_prepend(struct batch_queue *queue, struct queued_batch *batch);
 struct queued_batch *batch_queue_take_first(struct batch_queue *queue);
 
-/* Counts and reports a batch that nobody will get. */
+/* Counts a batch that will not be delivered, and emits an event for it. */
 void sender_report_lost(struct sender *sender, const struct spool_key *key);
 
 /*
- * sender_storage.c. Opens the spool; without one the sender goes on in memory.
+ * sender_storage.c. Opens the spool. Without a usable spool batches are kept in memory.
  */
 int sender_open_spool(struct sender *sender, const struct sender_options *options);
 bool sender_spool_works(const struct sender *sender);
 void sender_count_spool(struct sender *sender);
 
-/* Moves `current` to disk, where it is the first again. */
+/* Moves `current` to disk, where its key sorts first again. */
 void sender_spool_current(struct sender *sender);
 
-/* Moves batches from memory to disk until at most @max_bytes are left there, or the disk fails. */
+/* Moves batches from memory to disk until at most @max_bytes are left, or writing fails. */
 void sender_spool_queue(struct sender *sender, uint64_t max_bytes);
 
-/* Bounds the memory, whatever the server and the disk do. */
+/* Limits the memory for batches, even if neither the server nor the disk works. */
 void sender_bound_memory(struct sender *sender);
 void sender_drop_queue(struct sender *sender);
 
 void *sender_thread(void *argument);
 
-/* What one answer of the server means for the batch. */
+/* Consequence of an answer of the server for the batch. */
 enum delivery {
 	DELIVERED,
-	REFUSED, /* for good */
+	REFUSED, /* permanently */
 	UNKNOWN_NUMBERS,
 	TRY_AGAIN,
 	CANCELED,
 };
 
 /*
- * sender_answer.c: reads the answer to a batch, and emits the events that it holds besides the
+ * sender_answer.c. Interprets the answer to a batch, and emits all events in it but the
  * acknowledgement.
  */
 enum delivery sender_judge(struct sender *sender, const struct spool_key *key, int r,

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Storage of waiting batches: moves them from memory to disk, and drops batches if neither has
+ * room. Called only by the network thread. The lock is held only while the queue is accessed, and
+ * never while writing to disk.
+ */
 #include "agent/upload/sender_private.h"
 
 #include <inttypes.h>
 
 #include "common/log.h"
 
-/*
- * Where batches wait: what moves from memory to disk, and what is dropped when neither has room.
- * Called by the network thread only; the lock is taken for the queue alone, never while the disk is
- * written.
- */
-
-/* Once, until the server is back; each batch is counted and reported to the main thread. */
-static void say_full(struct sender *sender, const char *where)
+/* Logs once until the server is back. Each dropped batch is counted and reported separately. */
+static void log_full(struct sender *sender, const char *where)
 {
-	if (!sender->full_was_said)
+	if (!sender->full_was_logged)
 		log_warn("%s is full, dropping the oldest batches", where);
-	sender->full_was_said = true;
+	sender->full_was_logged = true;
 }
 
 static void on_spool_lost(void *argument, const struct spool_key *key, int problem)
@@ -30,7 +29,7 @@ static void on_spool_lost(void *argument, const struct spool_key *key, int probl
 		log_warn_errno(problem, "cannot read spooled batch %" PRIu64 ", removing it: %m",
 			       key->sequence);
 	else
-		say_full(sender, "the spool");
+		log_full(sender, "the spool");
 	sender_report_lost(sender, key);
 }
 
@@ -59,14 +58,15 @@ int sender_open_spool(struct sender *sender, const struct sender_options *option
 	if (r == -ENOMEM)
 		return r;
 	if (r == -EBUSY)
-		log_warn("spool folder '%s' belongs to another agent, batches wait in memory only",
+		log_warn("spool folder '%s' is in use by another agent, keeping batches in memory "
+			 "only",
 			 options->spool_folder);
 	else if (r < 0)
-		log_warn_errno(r, "cannot use spool folder '%s', batches wait in memory only: %m",
+		log_warn_errno(r,
+			       "cannot use spool folder '%s', keeping batches in memory only: %m",
 			       options->spool_folder);
 	else if (spool_count(sender->spool) > 0)
-		log_info("%zu batches of an earlier run wait in the spool",
-			 spool_count(sender->spool));
+		log_info("the spool has %zu batches of an earlier run", spool_count(sender->spool));
 	sender_count_spool(sender);
 	return 0;
 }
@@ -76,7 +76,9 @@ bool sender_spool_works(const struct sender *sender)
 	return sender->spool && !sender->spool_fails;
 }
 
-/* 0: on disk, or too large for it and reported as lost. Negative errno: the disk. */
+/*
+ * 0: written to disk, or too large for the spool and reported as lost. Negative errno: disk error.
+ */
 static int spool_batch(struct sender *sender, const struct queued_batch *batch)
 {
 	int r;
@@ -89,7 +91,7 @@ static int spool_batch(struct sender *sender, const struct queued_batch *batch)
 	if (r < 0) {
 		if (!sender->spool_fails)
 			log_warn_errno(
-				r, "cannot write to the spool, batches wait in memory only: %m");
+				r, "cannot write to the spool, keeping batches in memory only: %m");
 		sender->spool_fails = true;
 		return r;
 	}
@@ -103,7 +105,6 @@ static int spool_batch(struct sender *sender, const struct queued_batch *batch)
 	return 0;
 }
 
-/* Moves `current` to disk, where it is the first again. */
 void sender_spool_current(struct sender *sender)
 {
 	if (!sender->current || sender->current_is_spooled)
@@ -112,7 +113,6 @@ void sender_spool_current(struct sender *sender)
 		sender->current = queued_batch_free(sender->current);
 }
 
-/* Moves batches from memory to disk until at most @max_bytes are left there, or the disk fails. */
 void sender_spool_queue(struct sender *sender, uint64_t max_bytes)
 {
 	for (;;) {
@@ -136,8 +136,7 @@ void sender_spool_queue(struct sender *sender, uint64_t max_bytes)
 	}
 }
 
-/* At least @kept batches stay, however large: the one that came last may still be delivered at
- * once. */
+/* Keeps at least @kept batches of any size, because the newest may still be delivered at once. */
 static void drop_oldest(struct sender *sender, uint64_t max_bytes, size_t kept)
 {
 	for (;;) {
@@ -149,7 +148,7 @@ static void drop_oldest(struct sender *sender, uint64_t max_bytes, size_t kept)
 		(void)pthread_mutex_unlock(&sender->lock);
 		if (!batch)
 			return;
-		say_full(sender, "the memory for batches");
+		log_full(sender, "the memory for batches");
 		sender_report_lost(sender, &batch->key);
 		(void)queued_batch_free(batch);
 	}

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One rule keeps the order of batches: `current` is older than the spool, and the spool is older
+ * than the queue. Batches are moved only from the front of the queue to the end of the spool (when
+ * memory is full or the server is away), and from `current` back to the spool, where its key sorts
+ * first.
+ */
 #include "agent/upload/sender_private.h"
 
 #include <inttypes.h>
@@ -7,28 +13,21 @@
 #include "common/capabilities.h"
 #include "common/log.h"
 
-/*
- * The order of batches is kept by one rule: `current` is older than the spool, the spool is older
- * than the queue. What moves, moves from the front of one to the end of the one before: the front
- * of the queue into the spool when memory is full or the server is away; `current` back into the
- * spool, where its key sorts first.
- */
-
-/* A busy server may take long for one batch; a dead connection must not take longer. */
+/* Enough for a busy server; a dead connection must be noticed after this time. */
 #define REQUEST_TIMEOUT_NS (60 * NSEC_PER_SEC)
 
 #define MAX_ANSWER_BYTES MIB
 
-/* How long a batch waits for definitions that the main thread is asked for. */
+/* How long a batch waits for definitions from the main thread. */
 #define SUPPLEMENT_TIMEOUT_NS (10 * NSEC_PER_SEC)
 
-/* A server that still misses something then will always do. */
+/* After this many supplements, a server that still misses definitions will never have them. */
 #define MAX_SUPPLEMENT_ROUNDS 3
 
-/* Somebody may give memory back. */
+/* Pause after a failed allocation. */
 #define NO_MEMORY_PAUSE_NS NSEC_PER_SEC
 
-/* With the failure of one retry the server counts as away, and what waits goes to disk. */
+/* After the first try and one retry the server counts as away, and batches are moved to disk. */
 #define FAILURES_BEFORE_SPOOLING 2
 
 static void lock(struct sender *sender)
@@ -41,7 +40,7 @@ static void unlock(struct sender *sender)
 	(void)pthread_mutex_unlock(&sender->lock);
 }
 
-/* With the lock held. UINT64_MAX: until woken. */
+/* The lock must be held. @deadline_ns UINT64_MAX: until woken. */
 static void wait_until(struct sender *sender, uint64_t deadline_ns)
 {
 	struct timespec deadline = {
@@ -73,7 +72,7 @@ static bool watch_request(void *argument)
 	return !stop_is_due(sender);
 }
 
-/* The oldest batch becomes `current`. False: there is none. */
+/* Makes the oldest batch `current`. False: there is none. */
 static bool take_next(struct sender *sender)
 {
 	struct queued_batch *batch;
@@ -120,7 +119,7 @@ static void emit_acknowledged(struct sender *sender, const struct spool_key *key
 	(void)event_queue_push_take(&sender->events, &event);
 }
 
-/* Lets go of `current`: it has arrived, or never will. */
+/* Releases `current`, which was delivered or never will be. */
 static void finish_current(struct sender *sender, bool delivered)
 {
 	if (sender->current_is_spooled) {
@@ -147,14 +146,14 @@ static size_t count_waiting(struct sender *sender)
 	return count;
 }
 
-/* The server has read a batch, whatever it thinks of it. */
+/* Called when the server has answered a batch, whether or not it accepted it. */
 static void note_reachable(struct sender *sender)
 {
 	if (sender->away)
-		log_info("server '%s' is back, delivering %zu batches that waited", sender->server,
-			 count_waiting(sender));
+		log_info("server '%s' is reachable again, delivering %zu waiting batches",
+			 sender->server, count_waiting(sender));
 	sender->away = false;
-	sender->full_was_said = false;
+	sender->full_was_logged = false;
 	sender->retry_at_ns = 0;
 	backoff_succeeded(&sender->backoff);
 	lock(sender);
@@ -214,7 +213,7 @@ static enum delivery post(struct sender *sender, const struct queued_batch *batc
 	return delivery;
 }
 
-/* Asks the main thread for definitions. NULL: it has not answered in time, or we stop. */
+/* Requests definitions from the main thread. NULL: no answer in time, or the sender is stopping. */
 static struct queued_batch *wait_for_supplement(struct sender *sender, struct sender_event *unknown)
 {
 	uint64_t deadline = sender_now_ns() + SUPPLEMENT_TIMEOUT_NS;
@@ -234,7 +233,7 @@ static struct queued_batch *wait_for_supplement(struct sender *sender, struct se
 	return supplement;
 }
 
-/* 1 the server has it, 0 it may have it later, negative errno: never. */
+/* 1: delivered; 0: not delivered, may be tried later; negative errno: refused. */
 static int deliver_supplement(struct sender *sender, const struct queued_batch *supplement)
 {
 	struct sender_event still_unknown = {};
@@ -249,8 +248,8 @@ static int deliver_supplement(struct sender *sender, const struct queued_batch *
 	return delivery == TRY_AGAIN || delivery == CANCELED ? 0 : -EBADMSG;
 }
 
-/* Nobody can give the definitions: they were a run's before ours, or we were asked often enough. */
-static bool is_beyond_help(struct sender *sender)
+/* True if the agent cannot give the definitions: from an earlier run, or tried too often. */
+static bool cannot_be_supplemented(struct sender *sender)
 {
 	bool of_this_run;
 
@@ -260,15 +259,15 @@ static bool is_beyond_help(struct sender *sender)
 	return !of_this_run || sender->supplement_rounds == MAX_SUPPLEMENT_ROUNDS;
 }
 
-/* @unknown is taken. Afterwards `current` is either gone, or tried again. */
+/* Takes @unknown. Afterwards `current` is either released or tried again. */
 static void supply_definitions(struct sender *sender, struct sender_event *unknown)
 {
 	scoped(queued_batch_freep) struct queued_batch *supplement = NULL;
 	bool stopping;
 
-	if (is_beyond_help(sender)) {
+	if (cannot_be_supplemented(sender)) {
 		log_warn("the server lacks definitions of batch %" PRIu64
-			 " that nobody can give any more, dropping it",
+			 " that the agent does not have any more, dropping it",
 			 sender->current->key.sequence);
 		sender_event_release(unknown);
 		finish_current(sender, false);
@@ -278,8 +277,10 @@ static void supply_definitions(struct sender *sender, struct sender_event *unkno
 	lock(sender);
 	stopping = sender->stopping;
 	unlock(sender);
-	/* The main thread waits for us to end and answers no more: the batch stays for the next
-	 * run. */
+	/*
+	 * If the sender is stopping, the main thread waits for this thread and answers no more. The
+	 * batch is spooled for the next run.
+	 */
 	if (!supplement && stopping)
 		sender->retry_at_ns = UINT64_MAX;
 	else if (!supplement || deliver_supplement(sender, supplement) != 0)
@@ -306,21 +307,21 @@ static void deliver_current(struct sender *sender)
 	}
 }
 
-/* With the lock held: is there something to send, now or after the back-off? */
+/* The lock must be held. Whether there is something to send, now or after the pause. */
 static bool has_work(const struct sender *sender)
 {
 	return sender->current || sender->queue.first ||
 	       (sender->spool && spool_count(sender->spool) > 0);
 }
 
-/* With the lock held: nothing more is to be tried before the end. */
+/* The lock must be held. Whether nothing more is to be tried before the thread ends. */
 static bool is_finished(const struct sender *sender)
 {
 	if (!sender->stopping)
 		return false;
 	if (!has_work(sender) || sender_now_ns() >= sender->stop_deadline_ns)
 		return true;
-	/* What can wait on disk does not hold up the end for a server that is away. */
+	/* If the server is away, batches are left on disk instead of delaying the end. */
 	return sender->retry_at_ns != 0 && sender_spool_works(sender);
 }
 
@@ -332,7 +333,7 @@ static bool has_too_much(const struct sender *sender)
 		sender->backoff.failures >= FAILURES_BEFORE_SPOOLING);
 }
 
-/* False at the end. */
+/* False: the thread has to end. */
 static bool wait_for_work(struct sender *sender)
 {
 	lock(sender);
@@ -363,8 +364,8 @@ static bool wait_for_work(struct sender *sender)
 	return false;
 }
 
-/* What stays in memory now is gone. */
-static void put_away_the_rest(struct sender *sender)
+/* Spools what it can at the end of the thread. The other batches are lost. */
+static void spool_the_rest(struct sender *sender)
 {
 	size_t lost;
 
@@ -390,6 +391,6 @@ void *sender_thread(void *argument)
 	while (wait_for_work(sender))
 		if (take_next(sender))
 			deliver_current(sender);
-	put_away_the_rest(sender);
+	spool_the_rest(sender);
 	return NULL;
 }

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The index is an array sorted by key. Items before `first` are removed; when they are half of the
+ * array, the rest is moved to its start. A new batch is nearly always the newest, so inserting is
+ * usually appending.
+ */
 #include "agent/upload/spool.h"
 
 #include <dirent.h>
@@ -12,12 +17,6 @@
 #include "common/limits.h"
 #include "common/vec.h"
 
-/*
- * The index is an array sorted by key, of which the front is used up: `first` moves on, and the
- * array is moved down when half of it is behind. New batches are nearly always the newest, so that
- * inserting is appending.
- */
-
 #define FILE_MAGIC "HSPOOL1\n"
 
 /* "0123456789abcdef-0123456789abcdef.batch" */
@@ -28,12 +27,12 @@
 #define FOLDER_MODE 0700
 #define FILE_MODE   0600
 
-/* As it stands in the file. Little-endian, as every machine we run on. */
+/* On disk, in little-endian byte order like all supported machines. */
 struct file_header {
 	char magic[8];
 	uint64_t epoch;
 	uint64_t sequence;
-	uint64_t size;     /* of the batch behind the header */
+	uint64_t size;     /* of the batch after the header */
 	uint64_t checksum; /* XXH3-64 of the batch */
 };
 
@@ -55,7 +54,7 @@ struct spool {
 	struct spool_items items;
 	size_t first;
 	uint64_t bytes;
-	bool first_is_out; /* spool_first() gave it to somebody who is sending it */
+	bool first_is_out; /* the caller of spool_first() is sending it */
 };
 
 static int compare_keys(const struct spool_key *a, const struct spool_key *b)
@@ -116,14 +115,14 @@ static void remove_file(const struct spool *spool, const struct spool_key *key)
 	(void)unlinkat(spool->folder_fd, name, 0);
 }
 
-/* Forgets the item at @index and deletes its file. */
+/* Removes the item at @index and deletes its file. */
 static void remove_at(struct spool *spool, size_t index)
 {
 	struct spool_items *items = &spool->items;
 
 	remove_file(spool, &items->items[index].key);
 	spool->bytes -= items->items[index].bytes;
-	/* What stands before it moves up by one: for the oldest that is nothing. */
+	/* Items before it move up by one; for the oldest item there are none. */
 	memmove(&items->items[spool->first + 1], &items->items[spool->first],
 		(index - spool->first) * sizeof(*items->items));
 	spool->first++;
@@ -144,7 +143,7 @@ static void lose(struct spool *spool, size_t index, int problem)
 		spool->lost(spool->argument, &key, problem);
 }
 
-/* Drops the oldest until @extra more bytes fit. False: they do not. */
+/* Drops the oldest batches until @extra more bytes fit. False: they do not fit. */
 static bool make_room(struct spool *spool, uint64_t extra)
 {
 	size_t kept = spool->first_is_out ? 1 : 0;
@@ -209,7 +208,7 @@ static int open_folder(struct spool *spool, const char *path)
 		return -errno;
 	if (flock(spool->folder_fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	/* Not ours to write to is known now, not when the server goes away. */
+	/* An unwritable folder is noticed at the start, not when the server is away. */
 	if (faccessat(spool->folder_fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		return -errno;
 	(void)unlinkat(spool->folder_fd, TEMPORARY, 0);
@@ -228,8 +227,9 @@ int spool_open(const struct spool_options *options, struct spool **ret_spool)
 	spool->lost = options->lost;
 	spool->argument = options->argument;
 	r = open_folder(spool, options->folder);
-	if (r == 0)
-		r = find_files(spool);
+	if (r < 0)
+		return r;
+	r = find_files(spool);
 	if (r < 0)
 		return r;
 	(void)make_room(spool, 0);
@@ -259,8 +259,9 @@ static int write_temporary(const struct spool *spool, const struct file_header *
 	if (fd < 0)
 		return -errno;
 	r = write_all(fd, header, sizeof(*header));
-	if (r == 0)
-		r = write_all(fd, batch.data, batch.size);
+	if (r < 0)
+		return r;
+	r = write_all(fd, batch.data, batch.size);
 	if (r < 0)
 		return r;
 	return fsync(fd) < 0 ? -errno : 0;
@@ -291,9 +292,9 @@ static int write_file(const struct spool *spool, const struct spool_key *key,
 }
 
 /*
- * Room in the array is reserved. A key that is there already only changes its size. What
- * spool_first() gave out stays the first: a clock that was set back makes the epoch of a new run
- * smaller than that of an old one.
+ * Adds an item; the caller has reserved room in the array. If the key exists, only its size
+ * changes. The batch that spool_first() returned stays first, even if the clock was set back, so
+ * that the epoch of this run is smaller than that of an earlier one.
  */
 static void index_item(struct spool *spool, const struct spool_item *item)
 {
@@ -335,7 +336,7 @@ int spool_push(struct spool *spool, const struct spool_key *key, struct bytes_vi
 	return 0;
 }
 
-/* 0, -EBADMSG (damaged), -ENOMEM, or what reading said. Nothing is appended unless all is well. */
+/* 0, -EBADMSG (damaged), -ENOMEM, or a read error. Appends nothing on failure. */
 static int read_file(const struct spool *spool, const struct spool_item *item, struct bytes *out)
 {
 	const size_t old_size = out->size;

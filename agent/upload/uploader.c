@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waiting uploads are a short queue under a lock. An upload that fails for lack of a connection is
+ * tried a few times and then given up. The server will request the executable again, maybe from
+ * another agent.
+ */
 #include "agent/upload/uploader.h"
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/upload/http_client.h"
+#include "agent/upload/network_thread.h"
 #include "common/capabilities.h"
 #include "common/log.h"
 #include "common/pieced_file.h"
-
-/*
- * A short ring of orders under a lock. An upload that fails for want of a connection is tried a few
- * times; then it is given up: the server asks again for what it still misses, maybe another agent.
- */
 
 #define MAX_WAITING_UPLOADS 4
 #define MAX_ATTEMPTS        3
@@ -24,7 +24,7 @@
 #define MAX_ANSWER_BYTES    ((size_t)(16 * KIB))
 #define MAX_NAME_SIZE       256
 
-/* Files that the server refused, the last ones. */
+/* Number of refused files that are remembered. */
 #define MAX_REFUSALS 64
 
 struct upload {
@@ -32,11 +32,11 @@ struct upload {
 	char name[MAX_NAME_SIZE]; /* for messages */
 	uint32_t what;
 	bool is_trusted;
-	int fd, pieces_fd;    /* or -1: */
+	int fd, pieces_fd;    /* -1: content is sent */
 	struct bytes content; /* a whole file */
 };
 
-/* What the server found wrong with a file it will find wrong again. */
+/* A file that the server refused. It would refuse it again for the same reason. */
 struct refusal {
 	struct executable_id id;
 	uint32_t what;
@@ -56,14 +56,14 @@ struct uploader {
 	struct upload waiting[MAX_WAITING_UPLOADS];
 	size_t n_waiting;
 	uint64_t done, failed, bytes;
-	struct refusal refusals[MAX_REFUSALS]; /* a ring; the thread's own */
+	struct refusal refusals[MAX_REFUSALS]; /* a ring, used only by the thread */
 	size_t n_refusals;
 };
 
-/* Where the bytes of one upload come from. */
+/* The bytes of one upload. */
 struct upload_source {
 	struct uploader *uploader;
-	struct pieced_file *extract; /* or NULL: */
+	struct pieced_file *extract; /* NULL: the bytes of content, from next on */
 	struct bytes_view content;
 	size_t next;
 };
@@ -117,7 +117,7 @@ static bool was_refused(const struct uploader *uploader, const struct upload *up
 	return false;
 }
 
-/* Not for what is wrong with the token, or with the server's room. */
+/* Ignores refusals because of the token or the server's disk space. */
 static void note_refusal(struct uploader *uploader, const struct upload *upload, long status)
 {
 	if (status != 400 && status != 413 && status != 422)
@@ -129,7 +129,7 @@ static void note_refusal(struct uploader *uploader, const struct upload *upload,
 	};
 }
 
-/* 1 done, 0 to be tried again, negative errno: given up. */
+/* 1: done; 0: to be tried again; negative errno: given up. */
 static int judge(const struct upload *upload, struct uploader *uploader, int r,
 		 const struct http_answer *answer)
 {
@@ -143,7 +143,7 @@ static int judge(const struct upload *upload, struct uploader *uploader, int r,
 	if (r < 0)
 		return log_warn_errno(r, "cannot read '%s' for the upload, giving up: %m",
 				      upload->name);
-	/* 409: somebody else has brought it in the meantime. */
+	/* 409: another agent has uploaded it in the meantime. */
 	if ((answer->status >= 200 && answer->status < 300) || answer->status == 409)
 		return 1;
 	note_refusal(uploader, upload, answer->status);
@@ -187,7 +187,7 @@ static int send_once(struct uploader *uploader, const struct upload *upload,
 	return judge(upload, uploader, r, &answer);
 }
 
-/* False when the wait was cut short by the end. */
+/* False: the uploader is stopping. */
 static bool pause_for(struct uploader *uploader, unsigned int seconds)
 {
 	struct timespec until;
@@ -232,9 +232,9 @@ static void process(struct uploader *uploader, const struct upload *upload)
 			source.extract = &extract;
 			size = extract.size;
 		} else {
-			log_debug_errno(
-				r, "the extract of '%s' cannot be read, giving up its upload: %m",
-				upload->name);
+			log_debug_errno(r,
+					"cannot read the extract of '%s', giving up its upload: %m",
+					upload->name);
 		}
 	}
 	source.content = bytes_view_of(&upload->content);
@@ -254,7 +254,7 @@ static void process(struct uploader *uploader, const struct upload *upload)
 			 size / KIB, uploader->server);
 }
 
-/* False at the end. */
+/* False: the thread has to end. */
 static bool wait_for_upload(struct uploader *uploader, struct upload *ret_upload)
 {
 	(void)pthread_mutex_lock(&uploader->lock);
@@ -284,30 +284,12 @@ static void *run(void *argument)
 	return NULL;
 }
 
-static void init_lock(struct uploader *uploader)
-{
-	pthread_condattr_t attributes;
-
-	(void)pthread_mutex_init(&uploader->lock, NULL);
-	(void)pthread_condattr_init(&attributes);
-	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&uploader->wake, &attributes);
-	(void)pthread_condattr_destroy(&attributes);
-}
-
-/* Signals are the main thread's. */
 static int start(struct uploader *uploader)
 {
-	sigset_t all, old;
-	int r;
+	int r = network_thread_start("hearth-upload", run, uploader, &uploader->thread);
 
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&uploader->thread, NULL, run, uploader);
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r != 0)
-		return -r;
-	(void)pthread_setname_np(uploader->thread, "hearth-upload");
+	if (r < 0)
+		return r;
 	uploader->is_running = true;
 	return 0;
 }
@@ -325,15 +307,17 @@ int uploader_new(const struct sender_options *options, struct uploader **ret_upl
 
 	if (!uploader)
 		return -ENOMEM;
-	init_lock(uploader);
+	(void)pthread_mutex_init(&uploader->lock, NULL);
+	network_thread_init_wake(&uploader->wake);
 	uploader->bytes_per_s = options->upload_bytes_per_s;
 	uploader->keep_capabilities = options->keep_capabilities;
 	uploader->server = strdup(options->server);
 	if (!uploader->server)
 		return -ENOMEM;
 	r = http_client_new(&client_options, &uploader->client);
-	if (r == 0)
-		r = start(uploader);
+	if (r < 0)
+		return r;
+	r = start(uploader);
 	if (r < 0)
 		return r;
 	*ret_uploader = take_ptr(uploader);

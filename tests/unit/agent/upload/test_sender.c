@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sender with a scripted server. A batch is the text "EPOCH SEQUENCE", which the server records
+ * when it accepts the batch.
+ */
 #include "agent/upload/sender.h"
 
 #include <dirent.h>
@@ -10,14 +14,8 @@
 #include "proto/batch.pb-c.h"
 #include "tests/support/http_peer.h"
 #include "tests/support/unit.h"
-
-/*
- * The sender against a server that does what the test says. A batch is the text "EPOCH SEQUENCE",
- * which the server writes down when it takes it.
- */
-
 #define EPOCH          7
-#define MAX_TAKEN      256
+#define MAX_ACCEPTED   256
 #define MEMORY_BYTES   MIB
 #define RETRY_MAX_NS   (20 * NSEC_PER_MSEC)
 #define EVENT_LIMIT_MS 20000
@@ -25,19 +23,19 @@
 struct server {
 	struct http_peer *peer;
 	uint16_t port;
-	int port_keeper; /* while it is down, else -1 */
+	int port_keeper; /* keeps the port while the server is down; else -1 */
 	pthread_mutex_t lock;
-	struct spool_key taken[MAX_TAKEN];
-	size_t n_taken;
+	struct spool_key accepted[MAX_ACCEPTED];
+	size_t n_accepted;
 	unsigned int n_requests;
-	/* The script. */
-	unsigned int bad_answers; /* so many requests are answered with bad_status */
+	/* the script */
+	unsigned int bad_answers; /* this many requests are answered with bad_status */
 	unsigned int bad_status;
 	uint64_t refused_sequence;
-	uint64_t unknown_sequence; /* until supplement_sequence was taken; UINT64_MAX: all */
+	uint64_t unknown_sequence; /* until supplement_sequence is accepted; UINT64_MAX: all */
 	uint64_t supplement_sequence;
-	bool answers_nonsense;
-	bool wants_something;
+	bool answers_html;
+	bool requests_executable;
 	char authorization[64], content_type[64];
 };
 
@@ -53,7 +51,7 @@ static void fill_answer(const struct server *server, uint64_t epoch, uint64_t se
 
 	answer.epoch = epoch;
 	answer.acknowledged_sequence = sequence;
-	if (server->wants_something) {
+	if (server->requests_executable) {
 		wanted.id_kind = EXECUTABLE_ID_GNU;
 		wanted.id = (ProtobufCBinaryData){ .len = sizeof(wanted_id), .data = wanted_id };
 		wanted.what = 2;
@@ -73,8 +71,8 @@ static void fill_answer(const struct server *server, uint64_t epoch, uint64_t se
 	out->size += hearth__v1__batch_answer__pack(&answer, out->data + out->size);
 }
 
-static void take(struct server *server, uint64_t epoch, uint64_t sequence,
-		 struct http_peer_answer *answer)
+static void accept_batch(struct server *server, uint64_t epoch, uint64_t sequence,
+			 struct http_peer_answer *answer)
 {
 	answer->status = 200;
 	if (sequence == server->supplement_sequence)
@@ -82,8 +80,8 @@ static void take(struct server *server, uint64_t epoch, uint64_t sequence,
 	fill_answer(server, epoch, sequence, &answer->body);
 	if (server->unknown_sequence == sequence || server->unknown_sequence == UINT64_MAX)
 		return;
-	assert_true(server->n_taken < MAX_TAKEN);
-	server->taken[server->n_taken++] =
+	assert_true(server->n_accepted < MAX_ACCEPTED);
+	server->accepted[server->n_accepted++] =
 		(struct spool_key){ .epoch = epoch, .sequence = sequence };
 }
 
@@ -111,11 +109,11 @@ static void on_request(void *argument, const struct http_peer_request *request,
 	} else if (sequence == server->refused_sequence) {
 		answer->status = 400;
 		(void)bytes_append_text(&answer->body, "stacks.number[0] is 0\n");
-	} else if (server->answers_nonsense) {
+	} else if (server->answers_html) {
 		answer->status = 200;
 		(void)bytes_append_text(&answer->body, "<html>It works!</html>");
 	} else {
-		take(server, epoch, sequence, answer);
+		accept_batch(server, epoch, sequence, answer);
 	}
 	(void)pthread_mutex_unlock(&server->lock);
 }
@@ -135,7 +133,7 @@ static void server_down(struct server *server)
 	server->peer = http_peer_stop(server->peer);
 }
 
-/* With a script set under the lock: the server runs already. */
+/* The server runs already: later changes of the script need the lock. */
 static struct server *new_server(void)
 {
 	struct server *server = calloc(1, sizeof(*server));
@@ -191,7 +189,7 @@ static void submit(struct sender *sender, uint64_t sequence)
 	bytes_release(&batch);
 }
 
-/* The next event, waited for. */
+/* Waits for the next event. */
 static struct sender_event next_event(struct sender *sender)
 {
 	struct sender_event event;
@@ -200,7 +198,7 @@ static struct sender_event next_event(struct sender *sender)
 		struct pollfd readable = { .fd = sender_event_fd(sender), .events = POLLIN };
 
 		if (poll(&readable, 1, EVENT_LIMIT_MS) != 1)
-			fail_msg("no event came");
+			fail_msg("no event in time");
 	}
 	return event;
 }
@@ -214,16 +212,16 @@ static void expect_event(struct sender *sender, enum sender_event_type type, uin
 	sender_event_release(&event);
 }
 
-static void expect_taken(struct server *server, size_t count, const uint64_t *sequences)
+static void expect_accepted(struct server *server, size_t count, const uint64_t *sequences)
 {
 	(void)pthread_mutex_lock(&server->lock);
-	assert_int_equal(server->n_taken, count);
+	assert_int_equal(server->n_accepted, count);
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(server->taken[i].sequence, sequences ? sequences[i] : i + 1);
+		assert_int_equal(server->accepted[i].sequence, sequences ? sequences[i] : i + 1);
 	(void)pthread_mutex_unlock(&server->lock);
 }
 
-/* Until the sender has counted so many failures and batches. */
+/* Waits until the sender has counted at least these failures and batches. */
 static void wait_for_stats(struct sender *sender, const struct sender_stats *least)
 {
 	struct sender_stats stats;
@@ -236,12 +234,12 @@ static void wait_for_stats(struct sender *sender, const struct sender_stats *lea
 			return;
 		(void)poll(NULL, 0, 1);
 	}
-	fail_msg("the sender has not noticed: %llu errors, %llu batches spooled, %llu dropped",
+	fail_msg("the sender counted only %llu errors, %llu batches spooled, %llu dropped",
 		 (unsigned long long)stats.send_errors, (unsigned long long)stats.batches_spooled,
 		 (unsigned long long)stats.batches_dropped);
 }
 
-/* Until the sender has counted @errors failures: it has seen that the server is away. */
+/* Waits until the sender has counted @errors failures: it has noticed that the server is away. */
 static void wait_for_errors(struct sender *sender, uint64_t errors)
 {
 	wait_for_stats(sender, &(struct sender_stats){ .send_errors = errors });
@@ -271,7 +269,7 @@ static void batches_arrive_in_order_and_are_acknowledged(void **state)
 		submit(sender, i);
 	for (uint64_t i = 1; i <= 50; i++)
 		expect_event(sender, SENDER_ACKNOWLEDGED, i);
-	expect_taken(server, 50, NULL);
+	expect_accepted(server, 50, NULL);
 	assert_string_equal(server->authorization, "Bearer secret");
 	assert_string_equal(server->content_type, "application/x-protobuf");
 	sender_stats(sender, &stats);
@@ -282,7 +280,7 @@ static void batches_arrive_in_order_and_are_acknowledged(void **state)
 	free_server(server);
 }
 
-static void a_failing_server_is_asked_again_until_it_takes_the_batch(void **state)
+static void a_batch_is_retried_until_the_server_accepts_it(void **state)
 {
 	static const unsigned int statuses[] = { 500, 503, 507, 429, 404, 302, 401, 403, 0 };
 
@@ -298,35 +296,35 @@ static void a_failing_server_is_asked_again_until_it_takes_the_batch(void **stat
 		submit(sender, 2);
 		expect_event(sender, SENDER_ACKNOWLEDGED, 1);
 		expect_event(sender, SENDER_ACKNOWLEDGED, 2);
-		expect_taken(server, 2, NULL);
+		expect_accepted(server, 2, NULL);
 		(void)sender_free(sender);
 		free_server(server);
 	}
 }
 
-static void an_answer_that_acknowledges_nothing_is_none(void **state)
+static void an_answer_without_acknowledgement_counts_as_failure(void **state)
 {
 	struct server *server = new_server();
 	struct sender *sender;
 	struct sender_event event;
 
 	(void)state;
-	server->answers_nonsense = true;
+	server->answers_html = true;
 	sender = new_sender(server, NULL, MEMORY_BYTES);
 	submit(sender, 1);
 	wait_for_errors(sender, 2);
 	assert_int_equal(sender_poll(sender, &event), 0);
 	(void)pthread_mutex_lock(&server->lock);
-	server->answers_nonsense = false;
+	server->answers_html = false;
 	(void)pthread_mutex_unlock(&server->lock);
 	expect_event(sender, SENDER_ACKNOWLEDGED, 1);
 	(void)sender_free(sender);
 	free_server(server);
 }
 
-static void a_batch_that_is_refused_for_good_does_not_hold_up_the_others(void **state)
+static void a_permanently_refused_batch_does_not_delay_others(void **state)
 {
-	static const uint64_t taken[] = { 1, 3 };
+	static const uint64_t accepted[] = { 1, 3 };
 	struct server *server = new_server();
 	struct sender *sender;
 	struct sender_stats stats;
@@ -339,16 +337,16 @@ static void a_batch_that_is_refused_for_good_does_not_hold_up_the_others(void **
 	expect_event(sender, SENDER_ACKNOWLEDGED, 1);
 	expect_event(sender, SENDER_DROPPED, 2);
 	expect_event(sender, SENDER_ACKNOWLEDGED, 3);
-	expect_taken(server, 2, taken);
+	expect_accepted(server, 2, accepted);
 	sender_stats(sender, &stats);
 	assert_int_equal(stats.batches_dropped, 1);
 	(void)sender_free(sender);
 	free_server(server);
 }
 
-static void definitions_that_the_server_lacks_go_before_the_batch(void **state)
+static void definitions_that_the_server_lacks_are_sent_before_the_batch(void **state)
 {
-	static const uint64_t taken[] = { 1, 100, 2, 3 };
+	static const uint64_t accepted[] = { 1, 100, 2, 3 };
 	struct server *server = new_server();
 	struct sender *sender;
 	struct sender_event event;
@@ -377,12 +375,12 @@ static void definitions_that_the_server_lacks_go_before_the_batch(void **state)
 	expect_event(sender, SENDER_ACKNOWLEDGED, 100);
 	expect_event(sender, SENDER_ACKNOWLEDGED, 2);
 	expect_event(sender, SENDER_ACKNOWLEDGED, 3);
-	expect_taken(server, 4, taken);
+	expect_accepted(server, 4, accepted);
 	(void)sender_free(sender);
 	free_server(server);
 }
 
-static void a_supplement_that_nobody_waits_for_is_dropped(void **state)
+static void an_unexpected_supplement_is_dropped(void **state)
 {
 	struct server *server = new_server();
 	struct sender *sender = new_sender(server, NULL, MEMORY_BYTES);
@@ -393,19 +391,19 @@ static void a_supplement_that_nobody_waits_for_is_dropped(void **state)
 	assert_ok(sender_supplement(sender, EPOCH, 100, &supplement));
 	bytes_release(&supplement);
 	expect_event(sender, SENDER_DROPPED, 100);
-	expect_taken(server, 0, NULL);
+	expect_accepted(server, 0, NULL);
 	(void)sender_free(sender);
 	free_server(server);
 }
 
-static void orders_of_the_server_become_events(void **state)
+static void requests_of_the_server_become_events(void **state)
 {
 	struct server *server = new_server();
 	struct sender *sender;
 	struct sender_event event;
 
 	(void)state;
-	server->wants_something = true;
+	server->requests_executable = true;
 	sender = new_sender(server, NULL, MEMORY_BYTES);
 	submit(sender, 1);
 	event = next_event(sender);
@@ -421,7 +419,7 @@ static void orders_of_the_server_become_events(void **state)
 	free_server(server);
 }
 
-static void what_waits_while_the_server_is_away_is_delivered_once_and_in_order(void **state)
+static void batches_are_delivered_once_and_in_order_after_an_outage(void **state)
 {
 	struct server *server = new_server();
 	struct sender *sender = new_sender(server, *state, MEMORY_BYTES);
@@ -442,7 +440,7 @@ static void what_waits_while_the_server_is_away_is_delivered_once_and_in_order(v
 	server_up(server);
 	for (uint64_t i = 6; i <= 60; i++)
 		expect_event(sender, SENDER_ACKNOWLEDGED, i);
-	expect_taken(server, 60, NULL);
+	expect_accepted(server, 60, NULL);
 	sender_stats(sender, &stats);
 	assert_true(stats.batches_spooled >= 35);
 	assert_int_equal(stats.spool_bytes, 0);
@@ -453,7 +451,7 @@ static void what_waits_while_the_server_is_away_is_delivered_once_and_in_order(v
 	free_server(server);
 }
 
-static void nothing_leaves_the_disk_before_it_is_acknowledged(void **state)
+static void a_batch_stays_on_disk_until_it_is_acknowledged(void **state)
 {
 	struct server *server = new_server();
 	struct sender *sender;
@@ -466,7 +464,7 @@ static void nothing_leaves_the_disk_before_it_is_acknowledged(void **state)
 	(void)sender_free(sender);
 	assert_int_equal(count_spooled(*state), 10);
 
-	/* It answers, but not to them. */
+	/* The server is up, but answers with an error. */
 	server_up(server);
 	server->bad_answers = UINT32_MAX;
 	server->bad_status = 503;
@@ -477,7 +475,7 @@ static void nothing_leaves_the_disk_before_it_is_acknowledged(void **state)
 	free_server(server);
 }
 
-static void a_later_run_delivers_what_an_earlier_one_left_before_its_own(void **state)
+static void batches_of_an_earlier_run_are_delivered_first(void **state)
 {
 	struct server *server = new_server();
 	struct sender *sender;
@@ -497,9 +495,9 @@ static void a_later_run_delivers_what_an_earlier_one_left_before_its_own(void **
 	bytes_release(&batch);
 	for (uint64_t i = 1; i <= 11; i++)
 		expect_event(sender, SENDER_ACKNOWLEDGED, i);
-	expect_taken(server, 11, NULL);
-	assert_int_equal(server->taken[9].epoch, EPOCH);
-	assert_int_equal(server->taken[10].epoch, EPOCH + 1);
+	expect_accepted(server, 11, NULL);
+	assert_int_equal(server->accepted[9].epoch, EPOCH);
+	assert_int_equal(server->accepted[10].epoch, EPOCH + 1);
 	(void)sender_free(sender);
 	free_server(server);
 }
@@ -526,7 +524,7 @@ static void batches_of_an_earlier_run_that_need_definitions_are_dropped(void **s
 	free_server(server);
 }
 
-static void stopping_lingers_until_what_is_queued_has_arrived(void **state)
+static void stopping_waits_until_queued_batches_are_delivered(void **state)
 {
 	struct server *server = new_server();
 	struct sender *sender = new_sender(server, NULL, MEMORY_BYTES);
@@ -535,7 +533,7 @@ static void stopping_lingers_until_what_is_queued_has_arrived(void **state)
 	for (uint64_t i = 1; i <= 30; i++)
 		submit(sender, i);
 	sender_stop(sender, EVENT_LIMIT_MS * NSEC_PER_MSEC);
-	expect_taken(server, 30, NULL);
+	expect_accepted(server, 30, NULL);
 	for (uint64_t i = 1; i <= 30; i++)
 		expect_event(sender, SENDER_ACKNOWLEDGED, i);
 	(void)sender_free(sender);
@@ -551,7 +549,7 @@ static void stopping_does_not_wait_for_a_server_that_is_away(void **state)
 	sender = new_sender(server, *state, MEMORY_BYTES);
 	for (uint64_t i = 1; i <= 5; i++)
 		submit(sender, i);
-	/* A minute of linger: the test's own limit would end it. */
+	/* If the sender waited for all of this time, the test would exceed its time limit. */
 	sender_stop(sender, 3600 * NSEC_PER_SEC);
 	(void)sender_free(sender);
 	assert_int_equal(count_spooled(*state), 5);
@@ -570,18 +568,18 @@ static void stopping_while_a_batch_waits_for_definitions_keeps_it(void **state)
 	expect_event(sender, SENDER_UNKNOWN, 1);
 	sender_stop(sender, 3600 * NSEC_PER_SEC);
 	(void)sender_free(sender);
-	expect_taken(server, 0, NULL);
+	expect_accepted(server, 0, NULL);
 	assert_int_equal(count_spooled(*state), 2);
 	free_server(server);
 }
 
-static void memory_beyond_its_bound_goes_to_the_disk(void **state)
+static void batches_beyond_the_memory_limit_are_spooled(void **state)
 {
 	struct server *server = new_server();
 	struct sender *sender;
 
 	server_down(server);
-	/* Room for about two. */
+	/* Memory for about two batches. */
 	sender = new_sender(server, *state, 300);
 	for (uint64_t i = 1; i <= 20; i++)
 		submit(sender, i);
@@ -589,12 +587,12 @@ static void memory_beyond_its_bound_goes_to_the_disk(void **state)
 	server_up(server);
 	for (uint64_t i = 1; i <= 20; i++)
 		expect_event(sender, SENDER_ACKNOWLEDGED, i);
-	expect_taken(server, 20, NULL);
+	expect_accepted(server, 20, NULL);
 	(void)sender_free(sender);
 	free_server(server);
 }
 
-static void without_a_disk_memory_keeps_the_newest(void **state)
+static void without_a_spool_the_newest_batches_are_kept(void **state)
 {
 	scoped_free char *file = write_file_in(*state, "file", "x", 1);
 	struct server *server = new_server();
@@ -604,9 +602,9 @@ static void without_a_disk_memory_keeps_the_newest(void **state)
 	uint64_t n_dropped = 0;
 
 	server_down(server);
-	/* A file is no folder. */
+	/* A file instead of a folder, so the spool cannot be used. */
 	sender = new_sender(server, file, 300);
-	/* The first is on its way, and has left the queue, before the queue is too long. */
+	/* The first batch has left the queue before the queue is too long. */
 	submit(sender, 1);
 	wait_for_errors(sender, 1);
 	for (uint64_t i = 2; i <= 20; i++)
@@ -638,21 +636,21 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(batches_arrive_in_order_and_are_acknowledged),
-		cmocka_unit_test(a_failing_server_is_asked_again_until_it_takes_the_batch),
-		cmocka_unit_test(an_answer_that_acknowledges_nothing_is_none),
-		cmocka_unit_test(a_batch_that_is_refused_for_good_does_not_hold_up_the_others),
-		cmocka_unit_test(definitions_that_the_server_lacks_go_before_the_batch),
-		cmocka_unit_test(a_supplement_that_nobody_waits_for_is_dropped),
-		cmocka_unit_test(orders_of_the_server_become_events),
-		in_folder(what_waits_while_the_server_is_away_is_delivered_once_and_in_order),
-		in_folder(nothing_leaves_the_disk_before_it_is_acknowledged),
-		in_folder(a_later_run_delivers_what_an_earlier_one_left_before_its_own),
+		cmocka_unit_test(a_batch_is_retried_until_the_server_accepts_it),
+		cmocka_unit_test(an_answer_without_acknowledgement_counts_as_failure),
+		cmocka_unit_test(a_permanently_refused_batch_does_not_delay_others),
+		cmocka_unit_test(definitions_that_the_server_lacks_are_sent_before_the_batch),
+		cmocka_unit_test(an_unexpected_supplement_is_dropped),
+		cmocka_unit_test(requests_of_the_server_become_events),
+		in_folder(batches_are_delivered_once_and_in_order_after_an_outage),
+		in_folder(a_batch_stays_on_disk_until_it_is_acknowledged),
+		in_folder(batches_of_an_earlier_run_are_delivered_first),
 		in_folder(batches_of_an_earlier_run_that_need_definitions_are_dropped),
-		cmocka_unit_test(stopping_lingers_until_what_is_queued_has_arrived),
+		cmocka_unit_test(stopping_waits_until_queued_batches_are_delivered),
 		in_folder(stopping_does_not_wait_for_a_server_that_is_away),
 		in_folder(stopping_while_a_batch_waits_for_definitions_keeps_it),
-		in_folder(memory_beyond_its_bound_goes_to_the_disk),
-		in_folder(without_a_disk_memory_keeps_the_newest),
+		in_folder(batches_beyond_the_memory_limit_are_spooled),
+		in_folder(without_a_spool_the_newest_batches_are_kept),
 	};
 
 	log_set_level(LOG_LEVEL_ERROR);

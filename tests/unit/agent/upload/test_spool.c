@@ -12,7 +12,7 @@
 #define MANY_BYTES   (64 * MIB)
 #define HEADER_BYTES 40
 
-/* What was reported as lost. */
+/* Batches reported as lost. */
 struct losses {
 	struct spool_key keys[64];
 	int problems[64];
@@ -51,7 +51,7 @@ static int push(struct spool *spool, uint64_t epoch, uint64_t sequence, const ch
 		(struct bytes_view){ .data = (const uint8_t *)text, .size = strlen(text) });
 }
 
-/* Takes the first, checks it, and removes it if @remove. */
+/* Reads the first batch, checks it, and removes it if @remove. */
 static void expect_first(struct spool *spool, uint64_t epoch, uint64_t sequence, const char *text,
 			 bool remove)
 {
@@ -89,7 +89,7 @@ static size_t count_files(const char *folder)
 	return count;
 }
 
-static void batches_come_out_in_order_and_stay_until_removed(void **state)
+static void batches_are_read_in_order_and_kept_until_removed(void **state)
 {
 	scoped(spool_closep) struct spool *spool = open_spool(*state, MANY_BYTES, NULL);
 
@@ -105,7 +105,7 @@ static void batches_come_out_in_order_and_stay_until_removed(void **state)
 	assert_int_equal(count_files(*state), 0);
 }
 
-static void a_later_run_finds_what_was_left(void **state)
+static void a_later_run_finds_the_batches(void **state)
 {
 	struct spool *spool = open_spool(*state, MANY_BYTES, NULL);
 
@@ -120,7 +120,7 @@ static void a_later_run_finds_what_was_left(void **state)
 	(void)spool_close(spool);
 }
 
-static void the_folder_is_made_for_its_owner_only(void **state)
+static void the_folder_is_private_to_its_owner(void **state)
 {
 	scoped_free char *folder = path_in(*state, "deep/spool");
 	scoped(spool_closep) struct spool *spool = open_spool(folder, MANY_BYTES, NULL);
@@ -131,7 +131,7 @@ static void the_folder_is_made_for_its_owner_only(void **state)
 	assert_int_equal(status.st_mode & 0777, 0700);
 }
 
-static void a_folder_that_cannot_be_is_an_error(void **state)
+static void a_folder_that_cannot_be_created_is_an_error(void **state)
 {
 	scoped_free char *file = write_file_in(*state, "file", "x", 1);
 	scoped_free char *folder = path_in(file, "spool");
@@ -141,7 +141,7 @@ static void a_folder_that_cannot_be_is_an_error(void **state)
 	assert_errno(spool_open(&options, &spool), -ENOTDIR);
 }
 
-static void a_second_owner_is_turned_away(void **state)
+static void a_second_owner_is_refused(void **state)
 {
 	scoped(spool_closep) struct spool *spool = open_spool(*state, MANY_BYTES, NULL);
 	const struct spool_options options = { .folder = *state, .max_bytes = MANY_BYTES };
@@ -151,7 +151,7 @@ static void a_second_owner_is_turned_away(void **state)
 	assert_errno(spool_open(&options, &second), -EBUSY);
 }
 
-static void beyond_the_bound_the_oldest_goes_and_is_reported(void **state)
+static void above_the_maximum_the_oldest_is_removed_and_reported(void **state)
 {
 	struct losses losses = {};
 	scoped(spool_closep) struct spool *spool =
@@ -167,12 +167,12 @@ static void beyond_the_bound_the_oldest_goes_and_is_reported(void **state)
 	assert_errno(
 		push(spool, 1, 6,
 		     "a batch that is larger than the whole spool may be, however empty it is, and "
-		     "so can never be kept in it, whatever goes"),
+		     "so can never be kept in it"),
 		-EFBIG);
 	assert_int_equal(spool_count(spool), 2);
 }
 
-static void what_is_being_sent_is_not_dropped(void **state)
+static void a_batch_being_sent_is_not_dropped(void **state)
 {
 	struct losses losses = {};
 	scoped(spool_closep) struct spool *spool =
@@ -181,7 +181,7 @@ static void what_is_being_sent_is_not_dropped(void **state)
 	for (uint64_t i = 1; i <= 3; i++)
 		assert_ok(push(spool, 5, i, "four"));
 	expect_first(spool, 5, 1, "four", false);
-	/* Older than what is out by its key: a clock was set back. */
+	/* Its key is smaller than that of the batch being sent, because the clock was set back. */
 	assert_ok(push(spool, 4, 1, "back"));
 	assert_int_equal(losses.count, 1);
 	assert_int_equal(losses.keys[0].sequence, 2);
@@ -191,7 +191,7 @@ static void what_is_being_sent_is_not_dropped(void **state)
 	expect_empty(spool);
 }
 
-static void a_smaller_bound_holds_for_what_an_earlier_run_left(void **state)
+static void a_smaller_maximum_applies_to_batches_of_an_earlier_run(void **state)
 {
 	struct losses losses = {};
 	struct spool *spool = open_spool(*state, MANY_BYTES, NULL);
@@ -209,7 +209,7 @@ static void a_smaller_bound_holds_for_what_an_earlier_run_left(void **state)
 
 static const char first_name[] = "0000000000000001-0000000000000001.batch";
 
-static void damaged_files_are_reported_removed_and_passed(void **state)
+static void damaged_files_are_reported_and_removed(void **state)
 {
 	static const struct {
 		const char *what;
@@ -256,9 +256,8 @@ static void damaged_files_are_reported_removed_and_passed(void **state)
 	}
 }
 
-/* What a writer that died at any point leaves: the child is killed between the steps that the
- * kernel can see. */
-static void a_writer_that_dies_leaves_whole_batches_only(void **state)
+/* The child is killed at a random point while it writes. */
+static void a_killed_writer_leaves_only_complete_batches(void **state)
 {
 	struct losses losses = {};
 	struct spool *spool;
@@ -277,7 +276,7 @@ static void a_writer_that_dies_leaves_whole_batches_only(void **state)
 				_exit(1);
 		}
 	}
-	/* After some have arrived, in the middle of another. */
+	/* Kills the child after some batches, while it writes another. */
 	while (last < 20)
 		assert_int_equal(read(ends[0], &last, sizeof(last)), sizeof(last));
 	assert_int_equal(kill(child, SIGKILL), 0);
@@ -295,7 +294,7 @@ static void a_writer_that_dies_leaves_whole_batches_only(void **state)
 	(void)spool_close(spool);
 }
 
-static void half_written_and_foreign_files_are_not_batches(void **state)
+static void incomplete_and_foreign_files_are_not_batches(void **state)
 {
 	static const char *const names[] = {
 		"readme",
@@ -312,7 +311,7 @@ static void half_written_and_foreign_files_are_not_batches(void **state)
 	spool = open_spool(*state, MANY_BYTES, NULL);
 	expect_empty(spool);
 	(void)spool_close(spool);
-	/* Foreign files are left alone. */
+	/* Other files are kept. */
 	assert_int_equal(count_files(*state), ARRAY_SIZE(names));
 }
 
@@ -322,17 +321,17 @@ static void half_written_and_foreign_files_are_not_batches(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_folder(batches_come_out_in_order_and_stay_until_removed),
-		in_folder(a_later_run_finds_what_was_left),
-		in_folder(the_folder_is_made_for_its_owner_only),
-		in_folder(a_folder_that_cannot_be_is_an_error),
-		in_folder(a_second_owner_is_turned_away),
-		in_folder(beyond_the_bound_the_oldest_goes_and_is_reported),
-		in_folder(what_is_being_sent_is_not_dropped),
-		in_folder(a_smaller_bound_holds_for_what_an_earlier_run_left),
-		in_folder(damaged_files_are_reported_removed_and_passed),
-		in_folder(a_writer_that_dies_leaves_whole_batches_only),
-		in_folder(half_written_and_foreign_files_are_not_batches),
+		in_folder(batches_are_read_in_order_and_kept_until_removed),
+		in_folder(a_later_run_finds_the_batches),
+		in_folder(the_folder_is_private_to_its_owner),
+		in_folder(a_folder_that_cannot_be_created_is_an_error),
+		in_folder(a_second_owner_is_refused),
+		in_folder(above_the_maximum_the_oldest_is_removed_and_reported),
+		in_folder(a_batch_being_sent_is_not_dropped),
+		in_folder(a_smaller_maximum_applies_to_batches_of_an_earlier_run),
+		in_folder(damaged_files_are_reported_and_removed),
+		in_folder(a_killed_writer_leaves_only_complete_batches),
+		in_folder(incomplete_and_foreign_files_are_not_batches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Uploads to a server that keeps the last one. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,15 +11,12 @@
 #include "common/pieced_file.h"
 #include "tests/support/http_peer.h"
 #include "tests/support/unit.h"
-
-/* Uploads against a server that keeps the last one. */
-
 #define UPLOAD_LIMIT_MS 20000
 
 struct server {
 	struct http_peer *peer;
 	pthread_mutex_t lock;
-	unsigned int status; /* what it answers; 0: closes the connection */
+	unsigned int status; /* of the answers; 0: closes the connection */
 	unsigned int n_requests;
 	char method[16], path[256], origin[32], content_type[64];
 	struct bytes body;
@@ -88,7 +86,7 @@ static struct sender_stats wait_for_uploads(struct sender *sender, uint64_t coun
 			return stats;
 		(void)poll(NULL, 0, 1);
 	}
-	fail_msg("the upload does not end");
+	fail_msg("the upload does not end in time");
 	return stats;
 }
 
@@ -108,7 +106,7 @@ static int own_program(void)
 	return fd;
 }
 
-/* What a helper of the agent makes of the file. */
+/* Writes the extract of @fd, as a helper of the agent does. */
 static int extract_of(int fd, uint32_t what)
 {
 	int pieces_fd = memfd_create("extract", MFD_CLOEXEC);
@@ -164,7 +162,7 @@ static void the_server_gets_the_extract_of_the_executable(void **state)
 	free_server(server);
 }
 
-static void a_file_that_others_can_write_is_sent_as_such(void **state)
+static void a_file_that_others_can_write_is_marked(void **state)
 {
 	struct server *server = new_server(201);
 	struct sender *sender = new_sender(server, GIB);
@@ -183,7 +181,7 @@ static void a_file_that_others_can_write_is_sent_as_such(void **state)
 	free_server(server);
 }
 
-static void a_file_made_in_memory_goes_as_it_is(void **state)
+static void a_file_in_memory_is_sent_unchanged(void **state)
 {
 	struct server *server = new_server(200);
 	struct sender *sender = new_sender(server, GIB);
@@ -235,10 +233,10 @@ static bool is_open(int fd)
 }
 
 /*
- * The server asks each agent for a file that it does not have, also for one that it would refuse
- * again.
+ * The server requests from each agent the files that it does not have, including those that it
+ * would refuse again.
  */
-static void what_the_server_refused_is_not_sent_again(void **state)
+static void a_refused_file_is_not_sent_again(void **state)
 {
 	static const struct {
 		unsigned int status, n_requests;
@@ -255,7 +253,7 @@ static void what_the_server_refused_is_not_sent_again(void **state)
 		assert_ok(take(sender, &id, "program", EXTRACT_SYMBOLS, own_program(), NULL));
 		assert_int_equal(wait_for_uploads(sender, 2).uploads_failed, 2);
 		assert_int_equal(server->n_requests, cases[i].n_requests);
-		/* Other parts of it, or another file, may be better. */
+		/* Other sections of the file, or another file, may be accepted. */
 		assert_ok(take(sender, &id, "program", EXTRACT_DEBUG, own_program(), NULL));
 		assert_int_equal(wait_for_uploads(sender, 3).uploads_failed, 3);
 		assert_int_equal(server->n_requests, cases[i].n_requests + 1);
@@ -264,9 +262,9 @@ static void what_the_server_refused_is_not_sent_again(void **state)
 	}
 }
 
-static void only_a_few_uploads_wait_and_the_rest_is_told_so(void **state)
+static void uploads_beyond_the_queue_are_refused(void **state)
 {
-	/* One byte a second: the first upload lasts. */
+	/* At 1 byte/s the first upload does not end. */
 	struct server *server = new_server(200);
 	struct sender *sender = new_sender(server, 1);
 	struct executable_id id = some_id();
@@ -282,7 +280,7 @@ static void only_a_few_uploads_wait_and_the_rest_is_told_so(void **state)
 	assert_errno(r, -EBUSY);
 	assert_true(accepted >= 4 && accepted < 10);
 	assert_false(is_open(fd));
-	/* In the middle of the first. */
+	/* While the first upload is in progress. */
 	(void)sender_free(sender);
 	free_server(server);
 }
@@ -313,11 +311,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_server_gets_the_extract_of_the_executable),
-		cmocka_unit_test(a_file_that_others_can_write_is_sent_as_such),
-		cmocka_unit_test(a_file_made_in_memory_goes_as_it_is),
+		cmocka_unit_test(a_file_that_others_can_write_is_marked),
+		cmocka_unit_test(a_file_in_memory_is_sent_unchanged),
 		in_folder(refusals_are_final_and_malformed_pieces_are_not_sent),
-		in_folder(what_the_server_refused_is_not_sent_again),
-		cmocka_unit_test(only_a_few_uploads_wait_and_the_rest_is_told_so),
+		in_folder(a_refused_file_is_not_sent_again),
+		cmocka_unit_test(uploads_beyond_the_queue_are_refused),
 		cmocka_unit_test(without_a_rate_nothing_is_uploaded),
 	};
 
