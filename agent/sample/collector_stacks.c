@@ -93,8 +93,8 @@ static int open_stack(struct collector *collector, const struct window_frame *fr
 }
 
 int collector_add_stack(struct collector *collector, struct process *process,
-		      const struct abi_sample *sample, const struct abi_frame *frames,
-		      uint32_t *ret_index)
+			const struct abi_sample *sample, const struct abi_frame *frames,
+			uint32_t *ret_index)
 {
 	uint8_t cut = sample->cut;
 	size_t n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
