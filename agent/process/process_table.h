@@ -146,7 +146,7 @@ struct process_observer {
 
 /*
  * Who identifies the file behind a mapping without waiting (agent/helper/identifier.h): as
- * identifier_ask(). A table without one has files identified at once. EXECUTABLE_UNAVAILABLE is
+ * identifier_find(). A table without one has files identified at once. EXECUTABLE_UNAVAILABLE is
  * asked again some seconds later, when a sample needs the mapping.
  */
 struct process_identifier {
