@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "common/log.h"
+#include "symbolizer/sqlite/sqlite_schema.h"
 
 /*
  * Ids of files are never used again (AUTOINCREMENT), so that an id tells caches apart what the best
@@ -15,7 +15,8 @@
  * number for tables within executables (DEBUGINFO_EMBEDDED), and no split DWARF.
  */
 
-#define VERSION_OF_FILE 3
+/* Format of the file (SQLite's user_version). */
+#define FORMAT 3
 
 static const char new_tables[] =
 	"CREATE TABLE content(id INTEGER PRIMARY KEY AUTOINCREMENT, size INTEGER NOT NULL,"
@@ -33,11 +34,9 @@ static const char new_tables[] =
 static const char new_indexes[] =
 	"CREATE INDEX file_identity ON file(kind, identity, role, path);"
 	"CREATE INDEX file_content ON file(content);"
-	"INSERT INTO total SELECT 1, ifnull(sum(stored_bytes), 0) FROM content WHERE complete;"
-	"PRAGMA user_version=2;";
+	"INSERT INTO total SELECT 1, ifnull(sum(stored_bytes), 0) FROM content WHERE complete;";
 
-static const char format_2_to_3[] = "UPDATE file SET richness = richness + 1 WHERE richness > 0;"
-				    "PRAGMA user_version=3;";
+static const char format_2_to_3[] = "UPDATE file SET richness = richness + 1 WHERE richness > 0;";
 
 static const char format_0_to_2[] =
 	"CREATE TABLE file(id INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL,"
@@ -75,57 +74,25 @@ static const char *const statements[] = {
 
 static_assert(ARRAY_SIZE(statements) == DEBUGINFO_STATEMENT_COUNT, "every statement has a row");
 
-static int user_version(struct sqlite_db *db, int *ret_version)
+static int make_tables(struct sqlite_db *db, int found, const void *arg)
 {
-	sqlite3_stmt *row = NULL;
-	int r;
+	int r = 0;
 
-	if (sqlite3_prepare_v2(db->handle, "PRAGMA user_version", -1, &row, NULL) != SQLITE_OK)
-		return sqlite_db_error(db, sqlite3_extended_errcode(db->handle));
-	r = sqlite_step(db, row);
-	if (r > 0)
-		*ret_version = sqlite3_column_int(row, 0);
-	(void)sqlite3_finalize(row);
-	return MIN(r, 0);
-}
-
-static int make_tables(struct sqlite_db *db, int version)
-{
-	int r;
-
-	r = sqlite_begin(db);
-	if (r == 0 && version < 2)
+	(void)arg;
+	if (found < 2)
 		r = sqlite_db_run(db, new_tables);
-	if (r == 0 && version < 2)
-		r = sqlite_db_run(db, version == 0 ? format_0_to_2 : format_1_to_2);
-	if (r == 0 && version < 2)
+	if (r == 0 && found < 2)
+		r = sqlite_db_run(db, found == 0 ? format_0_to_2 : format_1_to_2);
+	if (r == 0 && found < 2)
 		r = sqlite_db_run(db, new_indexes);
-	if (r == 0)
-		r = sqlite_db_run(db, format_2_to_3);
-	if (r == 0)
-		return sqlite_commit(db);
-	sqlite_rollback(db);
-	if (version == 0)
-		return r;
-	return log_error_errno(r, "cannot bring '%s' from format %d to %d, it is as it was: %m",
-			       sqlite3_db_filename(db->handle, "main"), version, VERSION_OF_FILE);
+	return r < 0 ? r : sqlite_db_run(db, format_2_to_3);
 }
 
-/* Writes nothing when they are there: a server must start on a full disk too. */
-static int ensure_tables(struct sqlite_db *db)
-{
-	int version = 0;
-	int r;
-
-	r = user_version(db, &version);
-	if (r < 0 || version == VERSION_OF_FILE)
-		return r;
-	if (version > VERSION_OF_FILE)
-		return log_error_errno(
-			ENOTSUP, "'%s' has format %d, this version knows up to %d: %m",
-			sqlite3_db_filename(db->handle, "main"), version, VERSION_OF_FILE);
-	return make_tables(db, version);
-}
+static const struct sqlite_schema schema = {
+	.version = FORMAT,
+	.newest = FORMAT - 1,
+	.make = make_tables,
+};
 
 int debuginfo_db_open(const char *folder, bool writer, struct sqlite_db **ret_db)
 {
@@ -145,7 +112,7 @@ int debuginfo_db_open(const char *folder, bool writer, struct sqlite_db **ret_db
 		/* auto_vacuum counts only before the first page is written, which WAL does. */
 		r = sqlite_db_run(db, "PRAGMA auto_vacuum=INCREMENTAL;" SQLITE_DB_PRAGMAS);
 	if (r == 0 && writer)
-		r = ensure_tables(db);
+		r = sqlite_ensure_schema(db, &schema);
 	if (r < 0)
 		return r;
 	*ret_db = take_ptr(db);

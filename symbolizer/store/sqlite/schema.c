@@ -6,6 +6,7 @@
 
 #include "common/hash.h"
 #include "common/log.h"
+#include "symbolizer/sqlite/sqlite_schema.h"
 
 /*
  * Tables are made in one transaction at the first opening, so that a crash or a full disk leaves
@@ -20,8 +21,9 @@
  * one tenant's agents say about a build-ID must not rename another's.
  */
 
-#define HEARTH_VERSION_OF_FILE 2
-#define DAY_VERSION_OF_FILE    1
+/* Formats of the files (SQLite's user_version). */
+#define HEARTH_FORMAT 2
+#define DAY_FORMAT    1
 
 /* In KiB. New stacks touch the index of their random hashes all over; a day file is appended to. */
 #define WRITER_CACHE "PRAGMA cache_size=-32768;"
@@ -29,7 +31,7 @@
 /* A query walks up thousands of stacks: their nodes are small and spread. */
 #define READER_PRAGMAS "PRAGMA query_only=1; PRAGMA cache_size=-16384;"
 
-static const char hearth_schema[] =
+static const char hearth_tables[] =
 	"CREATE TABLE identity(store BLOB NOT NULL);"
 	"INSERT INTO identity(store) VALUES(randomblob(16));"
 	"CREATE TABLE tenant(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
@@ -75,7 +77,7 @@ static const char hearth_schema[] =
 	"NULL,"
 	" name TEXT NOT NULL, UNIQUE(tenant, key));";
 
-static const char day_schema[] =
+static const char day_tables[] =
 	"CREATE TABLE total(n_batches INTEGER NOT NULL, n_rows INTEGER NOT NULL, max_span INTEGER "
 	"NOT NULL,"
 	" store BLOB NOT NULL);"
@@ -173,69 +175,28 @@ int day_file_set_aside(const char *folder, day_number day, uint64_t wall_ns,
 	return 0;
 }
 
-static int user_version(struct sqlite_db *db, int *ret_version)
+static int make_hearth_tables(struct sqlite_db *db, int found, const void *arg)
 {
-	sqlite3_stmt *row = NULL;
-	int r;
-
-	if (sqlite3_prepare_v2(db->handle, "PRAGMA user_version", -1, &row, NULL) != SQLITE_OK)
-		return sqlite_db_error(db, sqlite3_extended_errcode(db->handle));
-	r = sqlite_step(db, row);
-	if (r > 0) {
-		*ret_version = sqlite3_column_int(row, 0);
-		r = 0;
-	}
-	(void)sqlite3_finalize(row);
-	return r;
+	(void)found;
+	(void)arg;
+	return sqlite_db_run(db, hearth_tables);
 }
 
-static int create_tables(struct sqlite_db *db, const char *schema, int version,
-			 const struct store_identity *identity)
+static int make_day_tables(struct sqlite_db *db, int found, const void *arg)
 {
-	char set_version[64];
+	const struct store_identity *identity = arg;
+	char hex[2 * sizeof(identity->bytes) + 1];
+	char add_total[128];
 	int r;
 
-	r = sqlite_db_run(db, schema);
-	if (r == 0 && identity) {
-		char hex[2 * sizeof(identity->bytes) + 1];
-		char add_total[128];
-
-		hex_encode(identity->bytes, sizeof(identity->bytes), hex);
-		(void)snprintf(add_total, sizeof(add_total),
-			       "INSERT INTO total VALUES(0, 0, 0, x'%s')", hex);
-		r = sqlite_db_run(db, add_total);
-	}
-	(void)snprintf(set_version, sizeof(set_version), "PRAGMA user_version=%d", version);
-	if (r == 0)
-		r = sqlite_db_run(db, set_version);
-	return r;
-}
-
-/* Looks again inside of the transaction: another connection may have made them since. */
-static int ensure_tables(struct sqlite_db *db, const char *schema, int version,
-			 const struct store_identity *identity)
-{
-	int found = 0;
-	int r;
-
-	r = user_version(db, &found);
+	(void)found;
+	r = sqlite_db_run(db, day_tables);
 	if (r < 0)
 		return r;
-	if (found != 0 && found != version)
-		return log_error_errno(ENOTSUP,
-				       "'%s' has format %d and this version reads format %d, move "
-				       "the folder away or use the version that made it: %m",
-				       sqlite3_db_filename(db->handle, "main"), found, version);
-	if (found != 0)
-		return 0;
-	r = sqlite_begin(db);
-	if (r == 0)
-		r = create_tables(db, schema, version, identity);
-	if (r == 0)
-		r = sqlite_commit(db);
-	if (r < 0)
-		sqlite_rollback(db);
-	return r;
+	hex_encode(identity->bytes, sizeof(identity->bytes), hex);
+	(void)snprintf(add_total, sizeof(add_total), "INSERT INTO total VALUES(0, 0, 0, x'%s')",
+		       hex);
+	return sqlite_db_run(db, add_total);
 }
 
 static int open_file(const char *path, bool writer, const char *const *sql,
@@ -257,6 +218,10 @@ static int open_file(const char *path, bool writer, const char *const *sql,
 
 int hearth_db_open(const char *folder, bool writer, struct sqlite_db **ret_db)
 {
+	static const struct sqlite_schema schema = {
+		.version = HEARTH_FORMAT,
+		.make = make_hearth_tables,
+	};
 	scoped(sqlite_db_freep) struct sqlite_db *db = NULL;
 	scoped_free char *path = NULL;
 	int r;
@@ -265,7 +230,7 @@ int hearth_db_open(const char *folder, bool writer, struct sqlite_db **ret_db)
 		return -ENOMEM;
 	r = open_file(path, writer, hearth_statements, HEARTH_STATEMENT_COUNT, &db);
 	if (r == 0 && writer)
-		r = ensure_tables(db, hearth_schema, HEARTH_VERSION_OF_FILE, NULL);
+		r = sqlite_ensure_schema(db, &schema);
 	if (r < 0)
 		return r;
 	*ret_db = take_ptr(db);
@@ -311,6 +276,11 @@ static int check_identity(struct sqlite_db *db, const struct store_identity *ide
 int day_db_open(const char *folder, day_number day, bool writer,
 		const struct store_identity *identity, struct sqlite_db **ret_db)
 {
+	const struct sqlite_schema schema = {
+		.version = DAY_FORMAT,
+		.make = make_day_tables,
+		.arg = identity,
+	};
 	scoped(sqlite_db_freep) struct sqlite_db *db = NULL;
 	char name[DAY_FILE_NAME_SIZE];
 	scoped_free char *path = NULL;
@@ -321,7 +291,7 @@ int day_db_open(const char *folder, day_number day, bool writer,
 		return -ENOMEM;
 	r = open_file(path, writer, day_statements, DAY_STATEMENT_COUNT, &db);
 	if (r == 0 && writer)
-		r = ensure_tables(db, day_schema, DAY_VERSION_OF_FILE, identity);
+		r = sqlite_ensure_schema(db, &schema);
 	if (r == 0)
 		r = check_identity(db, identity);
 	if (r < 0)

@@ -7,12 +7,13 @@
 
 #include "symbolizer/symbols/cache/table_store.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/log.h"
-#include "symbolizer/sqlite/sqlite_db.h"
+#include "symbolizer/sqlite/sqlite_schema.h"
 #include "symbolizer/symbols/table/symbol_layout.h"
 
 /* Of the database. Another one is no reason to keep anything: see the header. */
@@ -28,8 +29,7 @@
 	" made_ns INTEGER NOT NULL DEFAULT 0, symbol_sources INTEGER NOT NULL DEFAULT 0,"          \
 	" functions INTEGER NOT NULL DEFAULT 0, locations INTEGER NOT NULL DEFAULT 0,"             \
 	" hash BLOB NOT NULL DEFAULT x'', used_ns INTEGER NOT NULL DEFAULT 0, stored BLOB,"        \
-	" UNIQUE(kind, identity));"                                                                \
-	"PRAGMA user_version=2;"
+	" UNIQUE(kind, identity));"
 
 /* It does not matter if the last tables are gone after a power cut. */
 #define PRAGMAS "PRAGMA auto_vacuum=INCREMENTAL;" SQLITE_DB_PRAGMAS "PRAGMA synchronous=NORMAL;"
@@ -92,37 +92,20 @@ struct table_store {
 /* ---- opening -----------------------------------------------------------------------------------
  */
 
-static int read_format(struct sqlite_db *db, int *ret_format)
+static int make_tables(struct sqlite_db *db, int found, const void *arg)
 {
-	sqlite3_stmt *row = NULL;
-	int r;
-
-	if (sqlite3_prepare_v2(db->handle, "PRAGMA user_version", -1, &row, NULL) != SQLITE_OK)
-		return sqlite_db_error(db, sqlite3_extended_errcode(db->handle));
-	r = sqlite_step(db, row);
-	if (r > 0)
-		*ret_format = sqlite3_column_int(row, 0);
-	(void)sqlite3_finalize(row);
-	return MIN(r, 0);
+	(void)found;
+	(void)arg;
+	return sqlite_db_run(db, "DROP TABLE IF EXISTS symbol_table;" MAKE_TABLES);
 }
 
-/* Writes nothing when the tables are there: a server must start on a full disk too. */
-static int ensure_tables(struct sqlite_db *db)
-{
-	int format = 0;
-	int r;
-
-	r = read_format(db, &format);
-	if (r < 0 || format == FORMAT)
-		return r;
-	r = sqlite_begin(db);
-	if (r == 0)
-		r = sqlite_db_run(db, "DROP TABLE IF EXISTS symbol_table;" MAKE_TABLES);
-	if (r == 0)
-		return sqlite_commit(db);
-	sqlite_rollback(db);
-	return r;
-}
+/* Tables of any other format are dropped: see the header. */
+static const struct sqlite_schema schema = {
+	.version = FORMAT,
+	.oldest = INT_MIN,
+	.newest = INT_MAX,
+	.make = make_tables,
+};
 
 static int open_database(const char *path, struct sqlite_db **ret_db)
 {
@@ -134,7 +117,7 @@ static int open_database(const char *path, struct sqlite_db **ret_db)
 	if (r == 0)
 		r = sqlite_db_run(db, PRAGMAS);
 	if (r == 0)
-		r = ensure_tables(db);
+		r = sqlite_ensure_schema(db, &schema);
 	if (r < 0)
 		return r;
 	sqlite_db_bound_wal(db, SQLITE_DB_MAX_WAL_BYTES);
