@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host's identity from the config, /etc/machine-id, the kernel's boot id and the network
- * interfaces.
+ * Reads the host's identity from the configuration, /etc/machine-id, the kernel's boot id and the
+ * network interfaces.
  */
 #include "agent/host_info.h"
 
@@ -20,7 +20,7 @@
 #include "common/privilege_table.h"
 #include "common/scoped.h"
 
-/* Addresses that are sent; a container host may have thousands of veth pairs. */
+/* Most addresses that are sent. A host of containers may have thousands of veth pairs. */
 #define MAX_IPS 32
 
 static void read_first_line(const char *path, char *ret_line, size_t size)
@@ -85,7 +85,7 @@ static int read_ips(struct host_info *info)
 	return 0;
 }
 
-/* Takes both texts, which may be NULL. */
+/* Takes ownership of both texts. A text that is NULL counts as lack of memory. */
 static int push_label_take(struct host_info *info, char *name, char *value)
 {
 	struct window_label label = { .name = name, .value = value };
@@ -101,21 +101,30 @@ static int push_label_take(struct host_info *info, char *name, char *value)
 static int add_label(struct host_info *info, const char *text, size_t length)
 {
 	const char *equals = memchr(text, '=', length);
+	int r;
 
 	if (!equals || equals == text)
 		return log_error_errno(EINVAL, "host.labels: '%.*s' is not name=value", (int)length,
 				       text);
-	return push_label_take(info, strndup(text, (size_t)(equals - text)),
-			       strndup(equals + 1, length - (size_t)(equals - text) - 1));
+	r = push_label_take(info, strndup(text, (size_t)(equals - text)),
+			    strndup(equals + 1, length - (size_t)(equals - text) - 1));
+	return r < 0 ? log_error_errno(r, "cannot add the label '%.*s' of host.labels: %m",
+				       (int)length, text)
+		     : 0;
+}
+
+/* To be called after the vector of labels has changed: it may have moved. */
+static void refer_to_labels(struct host_info *info)
+{
+	info->host.labels = info->labels.items;
+	info->host.n_labels = info->labels.count;
 }
 
 int host_info_add_label(struct host_info *info, const char *name, const char *value)
 {
 	int r = push_label_take(info, strdup(name), strdup(value));
 
-	/* The vector may have moved. */
-	info->host.labels = info->labels.items;
-	info->host.n_labels = info->labels.count;
+	refer_to_labels(info);
 	return r;
 }
 
@@ -157,23 +166,30 @@ int host_info_sees_all_processes(const char *path)
 	return status.st_ino == INITIAL_PID_NAMESPACE;
 }
 
+static int read_host(struct host_info *info, const struct agent_config *config)
+{
+	if (uname(&info->system) < 0)
+		return -errno;
+	read_first_line("/etc/machine-id", info->machine_id, sizeof(info->machine_id));
+	read_first_line("/proc/sys/kernel/random/boot_id", info->boot_id, sizeof(info->boot_id));
+	info->name = strdup(config->host_name[0] ? config->host_name : info->system.nodename);
+	return info->name ? read_ips(info) : -ENOMEM;
+}
+
 int host_info_init(struct host_info *info, const struct agent_config *config)
 {
 	int r;
 
 	*info = (struct host_info){};
-	if (uname(&info->system) < 0)
-		return -errno;
-	read_first_line("/etc/machine-id", info->machine_id, sizeof(info->machine_id));
-	read_first_line("/proc/sys/kernel/random/boot_id", info->boot_id, sizeof(info->boot_id));
-	r = read_ips(info);
-	if (r == 0)
-		r = read_labels(info, config->host_labels);
+	r = read_host(info, config);
+	if (r < 0)
+		return log_error_errno(r,
+				       "cannot read the name and addresses of this host: %m, not "
+				       "starting; raise the limits of the service or container for "
+				       "memory and open files");
+	r = read_labels(info, config->host_labels);
 	if (r < 0)
 		return r;
-	info->name = strdup(config->host_name[0] ? config->host_name : info->system.nodename);
-	if (!info->name)
-		return -ENOMEM;
 	info->host = (struct window_host){
 		.name = info->name,
 		.machine_id = info->machine_id,
@@ -198,7 +214,7 @@ static void label_release(struct window_label *label)
 
 int host_info_set_label(struct host_info *info, const char *name, const char *value)
 {
-	struct window_label label;
+	int r = 0;
 
 	for (size_t i = 0; i < info->labels.count; i++) {
 		if (strcmp(info->labels.items[i].name, name) != 0)
@@ -207,16 +223,10 @@ int host_info_set_label(struct host_info *info, const char *name, const char *va
 		info->labels.items[i] = info->labels.items[--info->labels.count];
 		break;
 	}
-	if (value[0]) {
-		label = (struct window_label){ .name = strdup(name), .value = strdup(value) };
-		if (!label.name || !label.value || vec_push(&info->labels, label) < 0) {
-			label_release(&label);
-			return -ENOMEM;
-		}
-	}
-	info->host.labels = info->labels.items;
-	info->host.n_labels = info->labels.count;
-	return 0;
+	if (value[0])
+		r = push_label_take(info, strdup(name), strdup(value));
+	refer_to_labels(info);
+	return r;
 }
 
 void host_info_release(struct host_info *info)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * Who this host is: what the batches carry, and the agent's id.
- */
+/* The identity of this host in batches: name, IDs, addresses, labels; and the agent's ID. */
 
 #include <sys/utsname.h>
 
@@ -15,7 +13,7 @@ VEC_DEFINE(text_vec, char *);
 VEC_DEFINE(label_vec, struct window_label);
 
 struct host_info {
-	char *name; /* configured, or the system's */
+	char *name; /* host.name, or the name that the system has */
 	struct utsname system;
 	char machine_id[64];
 	char boot_id[64];
@@ -27,17 +25,18 @@ struct host_info {
 };
 
 /*
- * Whether @path (/proc/self/ns/pid but in tests) is the PID namespace that the machine was started
- * with. The kernel side tells pids of that one: in any other, /proc would show other processes
- * under them. 1, 0, or negative errno.
+ * Whether @path, which is /proc/self/ns/pid except in tests, is the PID namespace that the host was
+ * started with. Samples have the process IDs of that namespace; in another one, /proc has other
+ * processes under these IDs. 1, 0, or negative errno.
  */
 int host_info_sees_all_processes(const char *path);
 
-/* Sets label @name of the host from now on; an empty @value removes it. 0 or -ENOMEM. */
-int host_info_set_label(struct host_info *info, const char *name, const char *value);
-
-/* -EINVAL with a log line when host.labels is not name=value. */
+/* Logs failures. -EINVAL: host.labels is not name=value. */
 int host_info_init(struct host_info *info, const struct agent_config *config);
-/* One more label of all profiles of this host. */
+
+/* Adds a label to all profiles of this host. 0 or -ENOMEM. */
 int host_info_add_label(struct host_info *info, const char *name, const char *value);
+
+/* Replaces label @name of the host; an empty @value removes it. 0 or -ENOMEM. */
+int host_info_set_label(struct host_info *info, const char *name, const char *value);
 void host_info_release(struct host_info *info);

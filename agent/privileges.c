@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The table of capabilities, and the sentences about those that are missing. Sets are changed by
- * common/capabilities.h.
- */
+/* Compares the capabilities of the process with the table, and words messages about missing ones. */
 #include "agent/privileges.h"
 
 #include <assert.h>
@@ -31,7 +28,7 @@ uint64_t privileges_to_keep(uint64_t permitted, int perf_event_paranoid)
 
 		if (row->time != PRIVILEGE_IS_KEPT)
 			continue;
-		/* The broader alternative only where the narrow one is not there. */
+		/* The broader alternative is kept only if the narrow capability is missing. */
 		keep |= permitted & (permitted & row->bit ? row->bit : row->alternative);
 	}
 	return keep;
@@ -53,8 +50,8 @@ static void lower(const char *name, char *ret_name, size_t size)
 }
 
 /*
- * As setcap(8) has them: "cap_bpf,cap_perfmon"; all, because a file's capabilities can only be set
- * together.
+ * Lists all capabilities that the agent keeps as setcap(8) expects: "cap_bpf,cap_perfmon". setcap
+ * replaces all capabilities of a file, so the missing one alone would not do.
  */
 static void list_for_setcap(char *ret_list, size_t size)
 {
@@ -106,9 +103,8 @@ static int refuse_foreign_user_namespace(void)
 		return 0;
 	return log_error_errno(
 		EPERM,
-		"this is not the host's user namespace, in which alone capabilities allow BPF: "
-		"not starting; run the container without one (--userns=host, no hostUsers: "
-		"false)");
+		"the agent is not in the host's user namespace, and the kernel allows BPF only there: "
+		"not starting; run the container with --userns=host, without hostUsers: false");
 }
 
 int privileges_check(void)
@@ -117,10 +113,13 @@ int privileges_check(void)
 	int r;
 
 	r = refuse_foreign_user_namespace();
-	if (r == 0)
-		r = capabilities_permitted(&permitted);
 	if (r < 0)
 		return r;
+	r = capabilities_permitted(&permitted);
+	if (r < 0)
+		return log_error_errno(
+			r, "cannot read the capabilities of the agent: %m, not starting; "
+			   "a security module may forbid capget(2)");
 	for (enum privilege i = 0; i < PRIVILEGE_COUNT; i++) {
 		if (privilege_row(i)->need == PRIVILEGE_IS_SILENT || privilege_is_in(i, permitted))
 			continue;
@@ -141,7 +140,7 @@ bool privileges_log_if_missing(enum privilege privilege)
 	return true;
 }
 
-/* -1 where it cannot be read: no more is kept than without it. */
+/* -1: it cannot be read, and CAP_SYS_ADMIN is not kept for it. */
 static int read_perf_event_paranoid(void)
 {
 	scoped(bytes_release) struct bytes text = BYTES_INIT(64);
@@ -158,8 +157,8 @@ const char *privilege_perf_remedy(uint64_t permitted, int perf_event_paranoid)
 		return "CAP_PERFMON is needed";
 	if (perf_event_paranoid >= PARANOID_BEYOND_PERFMON &&
 	    !(permitted & CAPABILITY_BIT(CAP_SYS_ADMIN)))
-		return "kernel.perf_event_paranoid is above 2, at which kernels of Debian and Ubuntu want "
-		       "CAP_SYS_ADMIN and CAP_PERFMON does not help: run 'sysctl kernel.perf_event_paranoid=2', or "
+		return "kernel.perf_event_paranoid is above 2, so kernels of Debian and Ubuntu require "
+		       "CAP_SYS_ADMIN instead of CAP_PERFMON: run 'sysctl kernel.perf_event_paranoid=2', or "
 		       "add CAP_SYS_ADMIN";
 	return "a container's seccomp profile or a security module forbids perf_event_open(2)";
 }
@@ -183,12 +182,12 @@ int privileges_limit(void)
 		r = capabilities_limit(privileges_to_keep(permitted, paranoid));
 	if (r < 0)
 		return log_error_errno(
-			r, "cannot give up capabilities that are not needed: %m; --privileges.keep "
-			   "starts with all of them");
+			r, "cannot give up capabilities that are not needed: %m, not starting; "
+			   "--privileges.keep starts with all of them");
 	if (paranoid >= PARANOID_BEYOND_PERFMON)
 		log_info(
-			"kernel.perf_event_paranoid is %d, at which this kernel wants CAP_SYS_ADMIN for perf events: "
-			"keeping it; 'sysctl kernel.perf_event_paranoid=2' lets the agent do without",
+			"kernel.perf_event_paranoid is %d, so this kernel requires CAP_SYS_ADMIN for perf events: "
+			"keeping it; after 'sysctl kernel.perf_event_paranoid=2' the agent gives it up",
 			paranoid);
 	return 0;
 }

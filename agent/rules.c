@@ -16,18 +16,23 @@ static int compile(const char *key, const char *text, struct pattern **ret_patte
 	if (r == -EINVAL)
 		return log_error_errno(r, "%s: '%s' is no regular expression: %s at character %zu",
 				       key, text, message, offset + 1);
-	return r;
+	return r < 0 ? log_error_errno(r, "%s: cannot compile '%s': %m", key, text) : 0;
 }
 
-/* The default takes all: then nothing needs to be matched. */
+/* The default matches all processes: no pattern is needed then. */
 static int compile_names(const char *key, const char *text, struct pattern **ret_pattern)
 {
 	return strcmp(text, ".*") != 0 && text[0] ? compile(key, text, ret_pattern) : 0;
 }
 
+static int log_no_memory(void)
+{
+	return log_error_errno(ENOMEM, "process_matcher: cannot keep its rules: %m");
+}
+
 static int add_rename(struct rules *rules, const char *line, size_t length)
 {
-	/* The last '=' parts them: a service name has none, a regular expression may. */
+	/* The last '=' separates the two: only the regular expression may contain one. */
 	const char *equals = memrchr(line, '=', length);
 	scoped_free char *text = NULL;
 	struct process_rename rename = {};
@@ -38,14 +43,14 @@ static int add_rename(struct rules *rules, const char *line, size_t length)
 				       (int)length, line);
 	text = strndup(line, (size_t)(equals - line));
 	if (!text)
-		return -ENOMEM;
+		return log_no_memory();
 	r = compile("process_matcher", text, &rename.pattern);
 	if (r < 0)
 		return r;
 	rename.name = strndup(equals + 1, length - (size_t)(equals - line) - 1);
 	if (!rename.name) {
 		pattern_free(rename.pattern);
-		return -ENOMEM;
+		return log_no_memory();
 	}
 	rules->renames[rules->n_renames++] = rename;
 	return 0;
@@ -67,13 +72,14 @@ int rules_init(struct rules *rules, const struct agent_config *config)
 
 	*rules = (struct rules){};
 	r = compile_names("on_cpu.regex", config->on_cpu_regex, &rules->with_stacks);
-	if (r == 0)
-		r = compile_names("off_cpu.regex", config->off_cpu_regex, &rules->with_waits);
+	if (r < 0)
+		return r;
+	r = compile_names("off_cpu.regex", config->off_cpu_regex, &rules->with_waits);
 	if (r < 0)
 		return r;
 	rules->renames = calloc(count_lines(list), sizeof(*rules->renames));
 	if (!rules->renames)
-		return -ENOMEM;
+		return log_no_memory();
 	while (*list) {
 		size_t length = strcspn(list, "\n");
 

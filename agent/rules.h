@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * on_cpu.regex, off_cpu.regex and process_matcher, compiled.
- */
+/* The compiled patterns of on_cpu.regex, off_cpu.regex and process_matcher. */
 
 #include "agent/config.h"
 #include "agent/process/process_table.h"
@@ -11,11 +9,11 @@
 struct rules {
 	struct pattern *with_stacks;
 	struct pattern *with_waits;
-	struct process_rename *renames; /* names and patterns owned */
+	struct process_rename *renames; /* owns names and patterns */
 	size_t n_renames;
-	struct process_rules view; /* borrows from the above */
+	struct process_rules view; /* borrows from the fields above */
 };
 
-/* -EINVAL was logged with the place of the error. */
+/* Logs failures. -EINVAL: the message has the position in the pattern. */
 int rules_init(struct rules *rules, const struct agent_config *config);
 void rules_release(struct rules *rules);

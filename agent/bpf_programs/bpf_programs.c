@@ -80,11 +80,11 @@ static int refuse_freezing_kernel(bool trusted)
 	bool known;
 
 	if (uname(&system) < 0)
-		return -errno;
+		return log_error_errno(errno, "cannot read the kernel's version: %m");
 	if (file_read("/proc/version_signature", &signature) < 0)
 		bytes_clear(&signature);
 	if (bytes_append_byte(&signature, 0) < 0)
-		return -ENOMEM;
+		return log_error_errno(ENOMEM, "cannot read the kernel's version: %m");
 	known = kernel_version_parse(&(struct kernel_texts){ system.release, system.version,
 							     (const char *)signature.data },
 				     &version);
@@ -106,7 +106,7 @@ static int probe_kernel(const struct bpf_programs_options *options,
 	size_t length;
 
 	if (uname(&system) < 0)
-		return -errno;
+		return log_error_errno(errno, "cannot read the kernel's version: %m");
 	/* With the capabilities that are in effect: access() asks as if there were none. */
 	if (faccessat(AT_FDCWD, "/sys/kernel/btf/vmlinux", R_OK, AT_EACCESS) < 0) {
 		log_error("kernel '%s' has no BTF (/sys/kernel/btf/vmlinux): a kernel built with "
@@ -278,7 +278,7 @@ int bpf_programs_load(const struct bpf_programs_options *options,
 	int r;
 
 	if (!programs)
-		return -ENOMEM;
+		return log_error_errno(ENOMEM, "cannot load the BPF programs: %m");
 	programs->ring_fd = -1;
 	libbpf_set_print(forward_libbpf_message);
 	r = probe_kernel(options, &programs->features);
@@ -303,12 +303,12 @@ int bpf_programs_load(const struct bpf_programs_options *options,
 
 	r = libbpf_num_possible_cpus();
 	if (r < 0)
-		return r;
+		return log_error_errno(r, "cannot read the number of CPUs from /sys: %m");
 	programs->n_possible_cpus = (size_t)r;
 	programs->per_cpu =
 		calloc(programs->n_possible_cpus * ABI_COUNTER_COUNT, sizeof(*programs->per_cpu));
 	if (!programs->per_cpu)
-		return -ENOMEM;
+		return log_error_errno(ENOMEM, "cannot make the table of counters: %m");
 	r = open_rings(programs);
 	if (r < 0)
 		return log_error_errno(r, "cannot map the ring buffers: %m");

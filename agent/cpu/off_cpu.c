@@ -46,12 +46,13 @@ int off_cpu_start(struct bpf_programs *programs, bool keep_capabilities,
 	scoped(off_cpu_freep) struct off_cpu *off_cpu = calloc(1, sizeof(*off_cpu));
 	int r;
 
-	if (!off_cpu)
-		return -ENOMEM;
+	if (off_cpu)
+		off_cpu->buffer = malloc(BUFFER_BYTES);
+	if (!off_cpu || !off_cpu->buffer)
+		return log_error_errno(ENOMEM,
+				       "cannot make the buffer of walks: %m, not starting; raise "
+				       "the memory limit of the service or container");
 	off_cpu->programs = programs;
-	off_cpu->buffer = malloc(BUFFER_BYTES);
-	if (!off_cpu->buffer)
-		return -ENOMEM;
 	r = walk_thread_new(keep_capabilities, &off_cpu->thread);
 	if (r < 0)
 		return log_error_errno(r, "cannot start the thread that looks at waits: %m");

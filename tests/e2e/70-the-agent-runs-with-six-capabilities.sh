@@ -174,4 +174,4 @@ result=0
 timeout 20 unshare --user --map-root-user "$work/bin/hearth-agent" --server http://127.0.0.1:9 --spool "$work/none" \
 	>"$work/namespace.log" 2>&1 || result=$?
 expect_equal "exit status in a user namespace" $result 1
-grep -F "not the host's user namespace" "$work/namespace.log" || fail "no word of the user namespace"
+grep -F "not in the host's user namespace" "$work/namespace.log" || fail "no word of the user namespace"
