@@ -3,102 +3,20 @@
 #include "agent/agent.h"
 
 #include <signal.h>
-#include <sys/epoll.h>
+#include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 
 #include "agent/agent_internal.h"
 #include "common/log.h"
 
-/* Used instead of AGENT_DRAIN_INTERVAL_NS while a drain reads fewer than QUIET_SAMPLES samples. */
+/* Used instead of AGENT_DRAIN_INTERVAL_NS while drains are quiet. */
 #define QUIET_DRAIN_INTERVAL_NS NSEC_PER_SEC
-#define QUIET_SAMPLES           8
 
-/* /proc is read again for lost events at most this often. */
-#define SCAN_EVERY_NS (10 * NSEC_PER_SEC)
-
-/* How often waits are looked for whose stack was not taken as they began. */
+/* How often the agent walks over waits whose stack was not taken when they began. */
 #define WALK_EVERY_NS NSEC_PER_SEC
 
-/* A sample waits so long for its thread to finish it, which most do in microseconds. */
-#define DEFERRED_MAX_NS NSEC_PER_SEC
-
-/* A stopping agent waits this often, a millisecond each, for threads that are finishing theirs. */
-#define DEFERRED_STOP_ROUNDS 20
-
-/* How long a stopping agent tries to deliver what it has. */
+/* How long a stopping agent tries to send its last batches. */
 #define STOP_LINGER_NS (2 * NSEC_PER_SEC)
-
-/* Reading all of /proc takes a while, in which more events may be lost: not too often. */
-static int scan_if_due(struct agent *agent, uint64_t now_ns)
-{
-	if (!agent->scan_is_due || now_ns < agent->scanned_ns + SCAN_EVERY_NS)
-		return 0;
-	agent->scan_is_due = false;
-	agent->scanned_ns = now_ns;
-	log_warn("process events were lost, reading /proc again");
-	return process_table_scan(agent->processes);
-}
-
-/* Moves everything that waits in the kernel into the open window. */
-static int drain(struct agent *agent)
-{
-	uint64_t began_ns = clock_monotonic_ns(agent->clock);
-	uint64_t lost;
-	int r;
-
-	r = agent_follow_cpus(agent);
-	if (r < 0)
-		return r;
-	r = bpf_programs_sweep_deferred(agent->programs, began_ns - DEFERRED_MAX_NS);
-	if (r < 0)
-		return r;
-	r = agent_read_samples(agent);
-	if (r < 0)
-		return r;
-	/* A look that comes soon after another finds little on a busy host, too. */
-	if (r >= QUIET_SAMPLES || began_ns >= agent->drained_ns + AGENT_DRAIN_INTERVAL_NS)
-		agent->quiet = r < QUIET_SAMPLES;
-	agent->drained_ns = began_ns;
-	r = agent_read_events(agent);
-	if (r < 0)
-		return r;
-	/* Every sample older than the beginning has been seen. */
-	r = agent_apply_events_until(agent, began_ns);
-	if (r < 0)
-		return r;
-	lost = process_events_lost(agent->events);
-	if (lost > 0) {
-		metric_add(agent->metrics, AGENT_METRIC_EVENTS_LOST, lost);
-		agent->scan_is_due = true;
-	}
-	r = scan_if_due(agent, began_ns);
-	if (r < 0)
-		return r;
-	r = agent_run_helpers(agent);
-	if (r < 0)
-		return r;
-	/*
-	 * Only after all events were applied, so that the mappings that are published are up to
-	 * date.
-	 */
-	return agent_publish(agent);
-}
-
-int agent_drain_deferred(struct agent *agent)
-{
-	const struct timespec pause = { .tv_nsec = NSEC_PER_MSEC };
-
-	for (int round = 0; round < DEFERRED_STOP_ROUNDS; round++) {
-		int waiting = bpf_programs_sweep_deferred(agent->programs, UINT64_MAX);
-		int r = waiting < 0 ? waiting : drain(agent);
-
-		if (r < 0 || waiting == 0)
-			return r;
-		(void)nanosleep(&pause, NULL);
-	}
-	return drain(agent);
-}
 
 static uint64_t drain_interval_ns(const struct agent *agent)
 {
@@ -117,19 +35,32 @@ static int idle_ms(const struct agent *agent)
 	return (int)((left_ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
 }
 
-/* 1 stop, 0 go on. */
-static int handle_signal(struct agent *agent, void (*reload)(void *arg, struct agent *agent),
-			 void *arg)
+/* Returns whether the agent stops. */
+static bool handle_signal(struct agent *agent, void (*reload)(void *arg, struct agent *agent),
+			  void *arg)
 {
 	struct signalfd_siginfo info;
 
 	if (read(agent->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
-		return 0;
+		return false;
 	if (info.ssi_signo != SIGHUP)
-		return 1;
+		return true;
 	if (reload)
 		reload(arg, agent);
-	return 0;
+	return false;
+}
+
+static int close_last_window(struct agent *agent)
+{
+	int r;
+
+	r = agent_drain_deferred(agent);
+	if (r < 0)
+		return r;
+	r = agent_finish_helpers(agent);
+	if (r < 0)
+		return r;
+	return agent_close_window(agent);
 }
 
 static int stop(struct agent *agent)
@@ -139,69 +70,76 @@ static int stop(struct agent *agent)
 	log_info("stopping: sending what is left");
 	if (agent->on_cpu)
 		on_cpu_stop(agent->on_cpu);
-	r = agent_drain_deferred(agent);
-	if (r == 0)
-		r = agent_finish_helpers(agent);
-	if (r == 0)
-		r = agent_close_window(agent);
+	r = close_last_window(agent);
+	if (r < 0)
+		(void)log_error_errno(r, "cannot close the last window, its samples are lost: %m");
 	sender_stop(agent->sender, STOP_LINGER_NS);
 	return r;
 }
 
 /*
- * Answers of helpers alone need no drain. But helpers that answer all the time must not put off the
- * drain, because that is when rings are read and processes published.
+ * Answers of helpers alone need no drain. But rings are read and processes are published by drains,
+ * so helpers that answer all the time must not delay them.
  */
 static int run_helpers_or_drain(struct agent *agent, bool only_helpers)
 {
 	bool is_due =
 		clock_monotonic_ns(agent->clock) >= agent->drained_ns + drain_interval_ns(agent);
 
-	return only_helpers && !is_due ? agent_run_helpers(agent) : drain(agent);
+	return only_helpers && !is_due ? agent_run_helpers(agent) : agent_drain(agent);
 }
 
-static int close_due_window(struct agent *agent)
+static int close_window_if_due(struct agent *agent)
 {
-	int r = agent_fold_parked(agent);
+	if (clock_monotonic_ns(agent->clock) >= agent_window_closes_ns(agent))
+		return agent_close_due_window(agent);
+	/* A walk, or parked records that an event released, may have filled it. */
+	return agent->window_is_full ? agent_close_window(agent) : 0;
+}
 
-	return r < 0 ? r : agent_close_window(agent);
+/* The work of one round of the main loop. */
+static int run_round(struct agent *agent, bool only_helpers)
+{
+	int r;
+
+	r = run_helpers_or_drain(agent, only_helpers);
+	if (r < 0)
+		return r;
+	if (clock_monotonic_ns(agent->clock) >= agent->walked_ns + WALK_EVERY_NS) {
+		r = agent_walk_waits(agent, false);
+		if (r < 0)
+			return r;
+	}
+	r = agent_handle_answers(agent);
+	if (r < 0)
+		return r;
+	agent_feed_uploads(agent);
+	r = close_window_if_due(agent);
+	if (r < 0)
+		return r;
+	return agent->is_measured ? agent_enforce_budget(agent) : 0;
 }
 
 int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent), void *arg)
 {
 	struct epoll_event events[16];
 	bool stopping = false;
-	bool only_helpers;
-	int r = 0;
 
 	while (!stopping) {
 		int n_events =
 			epoll_wait(agent->epoll_fd, events, ARRAY_SIZE(events), idle_ms(agent));
+		bool only_helpers = n_events > 0;
+		int r;
 
 		if (n_events < 0 && errno != EINTR)
-			return -errno;
-		only_helpers = n_events > 0;
+			return log_error_errno(errno, "cannot wait for events, stopping: %m");
 		for (int i = 0; i < n_events; i++) {
 			if (events[i].data.fd == agent->signal_fd)
 				stopping = handle_signal(agent, reload, arg);
 			only_helpers =
 				only_helpers && events[i].data.fd == helper_pool_fd(agent->helpers);
 		}
-		r = run_helpers_or_drain(agent, only_helpers);
-		if (r == 0 && clock_monotonic_ns(agent->clock) >= agent->walked_ns + WALK_EVERY_NS)
-			r = agent_walk_waits(agent, false);
-		if (r == 0)
-			r = agent_handle_answers(agent);
-		if (r == 0)
-			agent_feed_uploads(agent);
-		if (r == 0 && clock_monotonic_ns(agent->clock) >= agent_window_closes_ns(agent))
-			r = close_due_window(agent);
-		/*
-		 * May change the sampling period, which must not be done while records of the ring
-		 * buffer are read.
-		 */
-		if (r == 0 && agent->is_measured)
-			r = agent_enforce_budget(agent);
+		r = run_round(agent, only_helpers);
 		if (r < 0)
 			return log_error_errno(r, "cannot go on: %m");
 	}
@@ -226,9 +164,8 @@ int agent_set_config(struct agent *agent, const struct agent_config *config)
 	    config->off_cpu_disabled != agent->config->off_cpu_disabled ||
 	    config->off_cpu_min_blocking_time_ns != agent->config->off_cpu_min_blocking_time_ns ||
 	    strcmp(config->server, agent->config->server) != 0)
-		log_warn(
-			"on_cpu.frequency, on_cpu.disabled, off_cpu.disabled, off_cpu.min_blocking_time and server "
-			"take effect after a restart");
+		log_warn("changes of on_cpu.frequency, on_cpu.disabled, off_cpu.disabled, "
+			 "off_cpu.min_blocking_time and server take effect after a restart");
 	agent->config = config;
 	return 0;
 }

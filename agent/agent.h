@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The agent: owns every part, in one thread, and one event loop over
- *
- *   ring buffer of samples, rings of process events, a timer, answers of the sender thread, signals.
+ * The agent: owns all its parts, and runs an event loop in one thread. The loop waits for the ring
+ * buffer of samples, the rings of process events, changes of CPUs, answers of helpers, events of
+ * the sender's thread, signals, and a timeout.
  */
 
 #include "agent/config.h"
@@ -13,21 +13,21 @@ struct agent;
 struct nursery;
 
 /*
- * Loads, attaches, reads /proc. What failed was logged. @config is borrowed until
- * agent_set_config() or the end, @nursery until the end.
+ * Starts sampling. Logs failures, one line each. @config is borrowed until agent_set_config() or
+ * agent_free(), @nursery until agent_free().
  */
 int agent_new(const struct agent_config *config, struct nursery *nursery, struct agent **ret_agent);
 struct agent *agent_free(struct agent *agent);
 
 /*
  * Runs until SIGTERM or SIGINT. On SIGHUP calls @reload, which may call agent_set_config(). 0 or
- * negative errno.
+ * negative errno (logged).
  */
 int agent_run(struct agent *agent, void (*reload)(void *arg, struct agent *agent), void *arg);
 
 /*
- * Takes over what can change while running: rules, batch interval, log level. The rest is told to
- * need a restart.
+ * Takes over the options that can change while the agent runs, such as rules and the interval of
+ * batches. Logs that changes of others need a restart. 0 or negative errno (logged).
  */
 int agent_set_config(struct agent *agent, const struct agent_config *config);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows out to the sender, and the server's answers in: acknowledgements, numbers it lost,
- * executables it wants.
+ * Hands windows to the sender, and handles the server's answers: acknowledgements, requests to
+ * define stacks and series again, and requests for executables.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,21 +13,22 @@
 #include "common/limits.h"
 #include "common/log.h"
 
-/* What the server asks for (proto/batch.proto, Wanted.what). */
+/* A value of Wanted.what (proto/batch.proto). */
 #define WANTED_KERNEL_SYMBOLS 3
 
-/* Executables asked for that may wait for their upload: more than any host runs. */
+/* Most executables that may wait for their upload: more than any host runs. */
 #define MAX_WANTED 4096
 
-/* Symbols of the kernel as an ELF file: 200 thousand of them are 12 MB. */
+/* Size of the ELF file with the kernel's symbols. 200 thousand symbols take 12 MB. */
 #define KERNEL_ELF_MAX_BYTES (64 * MIB)
 
 /*
- * Attempts of an upload whose helpers die or hang. The server asks again only after ten minutes,
- * and until then the executable has no names.
+ * Number of attempts of an upload when helpers die or hang. The server repeats its request only
+ * after ten minutes, and until then the functions of the executable have no names.
  */
 #define UPLOAD_ATTEMPTS 4
 
+/* Shortest time between two readings of the list of kernel modules. */
 #define MODULES_EVERY_NS (10 * NSEC_PER_SEC)
 
 static void begin_window(struct agent *agent, struct window *window)
@@ -62,7 +63,7 @@ static int encode(struct agent *agent, struct window *window, struct bytes *batc
 	return 0;
 }
 
-/* A forged build-ID is rare: all mappings are looked at when one was found out. */
+/* Looks at all mappings when a forged build-ID was detected, which is rare. */
 static int forget_superseded(struct agent *agent)
 {
 	uint64_t n_superseded = executable_cache_n_superseded(agent->executables);
@@ -74,8 +75,8 @@ static int forget_superseded(struct agent *agent)
 }
 
 /*
- * Rereads the list of modules when one was loaded, unloaded or replaced. Samples taken in a module
- * before that have wrong names.
+ * Reads the list of kernel modules again, in case one was loaded, unloaded or replaced. Until then,
+ * samples in the addresses of that module have wrong names.
  */
 static int follow_modules(struct agent *agent)
 {
@@ -107,11 +108,11 @@ int agent_close_window(struct agent *agent)
 	r = follow_modules(agent);
 	if (r < 0)
 		return r;
-	/* Waits that go on are told up to now, in the window that covers it. */
+	/* Reports the time of open waits up to now, in the window that covers this time. */
 	r = agent_walk_waits(agent, true);
 	if (r < 0)
 		return r;
-	/* Before the window closes, so that stacks go out in full for the one that opens now. */
+	/* Before the window closes: the kernel then sends stacks in full for the next one. */
 	bpf_programs_set_window(agent->programs, collector_window(agent->collector) + 1);
 	unwind_publisher_tidy(&agent->tables);
 	agent_update_metrics(agent);
@@ -124,6 +125,7 @@ int agent_close_window(struct agent *agent)
 	agent->window_opened_ns = window.closed_monotonic_ns;
 	if (r < 0)
 		return log_error_errno(r, "cannot close a window, its samples are lost: %m");
+	agent->window_is_full = false;
 	window.counters = counters;
 	window.n_counters = agent_counters_since_last_batch(agent, counters);
 	r = encode(agent, &window, &batch);
@@ -138,7 +140,10 @@ int agent_close_window(struct agent *agent)
 	return r < 0 ? r : forget_superseded(agent);
 }
 
-/* The server lost numbers (its data folder is new): defines again all that is still there. */
+/*
+ * Defines stacks and series again that the server does not know, because its data folder is new.
+ * Those that the agent has forgotten are left out.
+ */
 static int supplement(struct agent *agent, const struct sender_event *event)
 {
 	struct window window;
@@ -188,7 +193,7 @@ static int upload_kernel(struct agent *agent, const struct executable *executabl
 	return r;
 }
 
-/* An upload with a file that helpers are opening. */
+/* An upload while a helper opens its file. */
 struct opened_upload {
 	struct agent *agent;
 	uint32_t number; /* of the executable */
@@ -196,7 +201,7 @@ struct opened_upload {
 	bool is_trusted; /* only root can write the file */
 };
 
-/* Puts the upload back into the queue if a later attempt may succeed. */
+/* Queues the upload again if its helper died or hung, unless that happened too often. */
 static void retry_later(struct agent *agent, const struct wanted *wanted,
 			const struct executable *executable, int error)
 {
@@ -221,7 +226,7 @@ static void on_opened(void *arg, int result, int fd, int pieces_fd)
 	if (result < 0 && executable) {
 		log_debug_errno(
 			result,
-			"'%s' is not uploaded, no helper could find out which of its parts: %m",
+			"'%s' is not uploaded, helpers cannot open it or choose its parts: %m",
 			executable->name);
 		retry_later(upload->agent, &upload->wanted, executable, result);
 	}
@@ -241,8 +246,8 @@ static void on_opened(void *arg, int result, int fd, int pieces_fd)
 }
 
 /*
- * Has helpers open the file, because its file system may not answer, check that it is the
- * executable, and parse it for the parts that are sent.
+ * Has helpers open the file, because its file system may not answer. They check that it is the
+ * executable, and parse it for the parts to send.
  */
 static int upload(struct agent *agent, const struct executable *executable,
 		  const struct wanted *wanted)
@@ -272,10 +277,7 @@ static int upload(struct agent *agent, const struct executable *executable,
 	return r;
 }
 
-/*
- * An upload that fails for another reason is asked for again by the server, later and perhaps of
- * another agent.
- */
+/* If the upload fails for another reason, the server requests it again, perhaps from another agent. */
 static void try_upload(struct agent *agent, const struct wanted *wanted,
 		       const struct executable *executable)
 {
@@ -284,7 +286,7 @@ static void try_upload(struct agent *agent, const struct wanted *wanted,
 
 	executable_id_format(&wanted->id, id);
 	if (!executable) {
-		log_debug("the server wants '%s', which is not known here any more", id);
+		log_debug("the server requests '%s', which the agent has forgotten", id);
 		return;
 	}
 	r = upload(agent, executable, wanted);
@@ -292,7 +294,10 @@ static void try_upload(struct agent *agent, const struct wanted *wanted,
 		log_debug_errno(r, "cannot upload '%s' (build ID %s): %m", executable->name, id);
 }
 
-/* The server has the file of a user with this ID, and here is no better one, so far. */
+/*
+ * Whether the server already has a file with this ID that a user can write, and the agent has seen
+ * no other one.
+ */
 static bool lacks_trusted_file(const struct wanted *wanted, const struct executable *executable)
 {
 	return executable && wanted->trusted_only && executable->role == EXECUTABLE_USER &&
@@ -323,8 +328,8 @@ void agent_feed_uploads(struct agent *agent)
 	agent->wanted.count -= next - kept;
 }
 
-/* The kernel goes first: it is in nearly every stack, and asked for once in the whole fleet. */
-static int put_in_queue(struct agent *agent, const struct wanted *wanted)
+/* The kernel is first in the queue: it is in nearly every stack, and one agent of a fleet sends it. */
+static int enqueue(struct agent *agent, const struct wanted *wanted)
 {
 	const struct executable *executable =
 		executable_cache_by_id(agent->executables, &wanted->id);
@@ -355,7 +360,7 @@ static int want(struct agent *agent, const struct sender_event *event)
 			return 0;
 		}
 	}
-	return put_in_queue(agent, &wanted);
+	return enqueue(agent, &wanted);
 }
 
 static int handle(struct agent *agent, const struct sender_event *event)

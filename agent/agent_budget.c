@@ -1,38 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measures once per batch what memory and CPU time the agent needs, asks agent/budget.h what to
- * give up, carries that out and reports it. docs/agent-budget.md describes it for users.
+ * Compares memory and CPU time of the agent with its budget once per batch. agent/budget.h decides
+ * which measure to tighten or relax; this file carries that out, logs it and reports it in metrics
+ * and in a label. docs/agent-budget.md describes it for users.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "agent/agent_internal.h"
-#include "common/file.h"
 #include "common/log.h"
 
 /*
- * CPU time of one tick and of one context switch, in addition to what the BPF programs measure
- * themselves. Measured by kernel.bpf_stats_enabled (Linux 6.18, virtual machine): the programs take
- * 0.45 us more for a tick, and 0.37 us for a switch at which no stack is taken (0.45 us where
- * threads are kept in a hash map). The timer's interrupt is not included in these figures; 0.55 us
- * is assumed for it.
- */
-#define TICK_ENTRY_NS   1000
-#define SWITCH_ENTRY_NS 400
-
-/*
- * Halvings: down to an eighth of the frequency and of the chunks, a sixteenth of the stacks of
- * waits.
+ * Most steps of each measure. Each step halves: down to an eighth of the frequency and of the
+ * chunks, and a sixteenth of the stacks of waits.
  */
 #define MAX_STEPS_UNWIND    3
 #define MAX_STEPS_OFF_CPU   4
 #define MAX_STEPS_FREQUENCY 3
 
-/*
- * Size of the label's value, such as "unwind chunks 1/8, stacks of waits 1/16, on-CPU 12.38 of 99
- * Hz".
- */
+/* Size of the label's value: "unwind chunks 1/8, stacks of waits 1/16, on-CPU 12.38 of 99 Hz". */
 #define STATE_SIZE 128
 
 static const char *const measure_names[BUDGET_MEASURE_COUNT] = {
@@ -52,7 +39,7 @@ static uint64_t configured_period_ns(const struct agent *agent)
 	return agent->base_period_ns;
 }
 
-/* Parts that the pool of unwind chunks had before the first step was taken, or has now. */
+/* Parts of the pool of unwind chunks before the first step was taken, or now if none was. */
 static uint32_t unreduced_parts(const struct agent *agent)
 {
 	return agent->unreduced_parts > 0 ? agent->unreduced_parts
@@ -60,8 +47,8 @@ static uint32_t unreduced_parts(const struct agent *agent)
 }
 
 /*
- * Halves the size that the pool had when the first step was taken, not unwind.table_size, which it
- * may never reach.
+ * Halves the size that the pool had when the first step was taken. The pool may never reach
+ * unwind.table_size, so half of that might be no reduction.
  */
 static void limit_unwind_chunks(struct agent *agent, unsigned int step)
 {
@@ -100,38 +87,7 @@ void agent_budget_begin(struct agent *agent)
 	budget_init(&agent->budget, &limits);
 }
 
-/*
- * /proc/loadavg, "0.10 0.05 0.01 2/417 12345": the number after the slash counts all threads of the
- * host.
- */
-static uint64_t count_threads(void)
-{
-	struct bytes text = BYTES_INIT(4 * KIB);
-	uint64_t count = 0;
-
-	if (file_read("/proc/loadavg", &text) == 0 && bytes_append_byte(&text, 0) == 0)
-		(void)sscanf((const char *)text.data, "%*f %*f %*f %*u/%" SCNu64, &count);
-	bytes_release(&text);
-	return count;
-}
-
-void agent_budget_measure(struct agent *agent, const uint64_t counters[ABI_COUNTER_COUNT])
-{
-	uint64_t n_ticks = counters[ABI_COUNTER_TICKS_IDLE] + counters[ABI_COUNTER_TICKS_SAMPLED] +
-			   counters[ABI_COUNTER_TICKS_RING_FULL] +
-			   counters[ABI_COUNTER_TICKS_FAILED];
-	uint64_t thread_bytes =
-		agent->off_cpu ? bpf_programs_bytes_per_thread(agent->programs) * count_threads()
-			       : 0;
-
-	metric_set(agent->metrics, AGENT_METRIC_BPF_NS,
-		   counters[ABI_COUNTER_TICKS_NS] + n_ticks * TICK_ENTRY_NS +
-			   counters[ABI_COUNTER_OFF_CPU_CAPTURE_NS] +
-			   counters[ABI_COUNTER_OFF_CPU_SWITCHES] * SWITCH_ENTRY_NS);
-	metric_set(agent->metrics, AGENT_METRIC_THREAD_BYTES, thread_bytes);
-}
-
-/* Empty when nothing was given up. */
+/* Writes the steps in effect as text; "" if there are none. */
 static void describe(const struct agent *agent, char ret_state[STATE_SIZE])
 {
 	const uint8_t *step = agent->budget.step;
@@ -183,6 +139,26 @@ static void log_change(const struct agent *agent, enum budget_change change,
 	}
 }
 
+/*
+ * Changes the sampling period. The samples that were taken so far count the old period, so all of
+ * them are read before.
+ */
+static int change_period(struct agent *agent, uint64_t period_ns)
+{
+	int r;
+
+	if (!agent->on_cpu || period_ns == agent->period_ns)
+		return 0;
+	on_cpu_pause(agent->on_cpu);
+	r = agent_drain_deferred(agent);
+	if (r < 0)
+		return r;
+	r = agent_finish_helpers(agent);
+	if (r < 0)
+		return r;
+	return agent_set_period(agent, period_ns);
+}
+
 static int carry_out(struct agent *agent, enum budget_measure measure)
 {
 	unsigned int step = agent->budget.step[measure];
@@ -195,7 +171,7 @@ static int carry_out(struct agent *agent, enum budget_measure measure)
 		bpf_programs_thin_waits(agent->programs, step);
 		return 0;
 	case BUDGET_FREQUENCY:
-		return agent_change_period(agent, configured_period_ns(agent) << step);
+		return change_period(agent, configured_period_ns(agent) << step);
 	default:
 		return 0;
 	}
@@ -219,9 +195,8 @@ static void report(struct agent *agent)
 	if (exhausted && !agent->over_budget)
 		log_warn(
 			"the agent needs %" PRIu64 " KiB and %" PRIu64
-			" ms of CPU time per second, more than its "
-			"budget, though it gave up all that it can: raise budget.memory or budget.cpu, or lower "
-			"ring_size or on_cpu.frequency",
+			" ms of CPU time per second, more than its budget, after all reductions: raise "
+			"budget.memory or budget.cpu, or lower ring_size or on_cpu.frequency",
 			budget->memory_bytes / KIB, budget->cpu_ns_per_s / NSEC_PER_MSEC);
 	agent->over_budget = agent->over_budget || exhausted;
 }
@@ -242,12 +217,10 @@ int agent_enforce_budget(struct agent *agent)
 	int r;
 
 	agent->is_measured = false;
-	/*
-	 * The configuration may have been reloaded, and CPUs may have gone offline or come online.
-	 */
+	/* The configuration, or the number of online CPUs, may have changed. */
 	agent->budget.limits = limits_of(agent);
 	change = budget_update(&agent->budget, &reading, &measure);
-	/* CPU time near its limit would otherwise log this again and again. */
+	/* Not earlier: CPU time near its limit would log the same warning again and again. */
 	if (change == BUDGET_RELAXED)
 		agent->over_budget = false;
 	if (change != BUDGET_UNCHANGED) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timers and event rings follow the CPUs that are online, and the timers' ticks are accounted for.
+ * Opens timers and event rings of CPUs that come online, closes those of CPUs that go offline, and
+ * accounts for the ticks of the timers.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "agent/agent_internal.h"
 #include "agent/privileges.h"
-#include "common/log.h"
 
-/* How often the list of CPUs is read although nothing was announced. */
+/* How often the list of CPUs is read although the kernel announced no change. */
 #define LOOK_AT_CPUS_NS NSEC_PER_SEC
 
 static int watch_fd(void *arg, int fd)
@@ -29,24 +29,32 @@ int agent_open_events(struct agent *agent)
 
 	r = cpu_watch_new(&agent->cpu_watch);
 	if (r < 0)
-		return log_error_errno(r, "cannot read which CPUs are online: %m");
-	if (cpu_watch_fd(agent->cpu_watch) >= 0)
+		return log_error_errno(
+			r, "cannot read which CPUs are online from "
+			   "'/sys/devices/system/cpu/online': %m, not starting; mount the "
+			   "host's /sys");
+	if (cpu_watch_fd(agent->cpu_watch) >= 0) {
 		r = agent_watch_fd(agent, cpu_watch_fd(agent->cpu_watch));
-	if (r == 0)
-		r = process_events_new(&agent->events);
+		if (r < 0)
+			return agent_log_not_made(r, "the watch of CPUs");
+	}
+	r = process_events_new(&agent->events);
 	if (r < 0)
-		return r;
-	/* On every CPU, also on those that are not sampled: processes move. */
+		return agent_log_not_made(r, "the queue of process events");
+	/* Also on CPUs that are not sampled, because processes move between CPUs. */
 	online = cpu_watch_online(agent->cpu_watch);
 	r = process_events_follow(agent->events, online->items, online->count, watch_fd, agent);
 	if (r < 0)
-		return log_error_errno(r, "cannot watch processes through perf events: %m%s%s",
-				       r == -EPERM || r == -EACCES ? "; " : "",
-				       r == -EPERM || r == -EACCES ? privileges_perf_remedy() : "");
+		return log_error_errno(
+			r, "cannot watch processes through perf events: %m, not starting; %s",
+			r == -EPERM || r == -EACCES
+				? privileges_perf_remedy()
+				: "raise the limits of the service or container for "
+				  "memory and open files");
 	return 0;
 }
 
-/* What each CPU's ticks were, as of the last reading of the counters; NULL without memory. */
+/* The ticks of each CPU, as of the last reading of the counters. NULL: no memory. */
 static struct on_cpu_received *received_ticks(const struct agent *agent, size_t *ret_n)
 {
 	static const enum abi_counter received_as[] = {
@@ -82,8 +90,8 @@ static int change_period(struct agent *agent, const struct on_cpu_look *look)
 }
 
 /*
- * Calls @function with the CPUs that are online and to be sampled, and the present values of their
- * counters.
+ * Calls @function with the CPUs to sample that are online, and the present values of their
+ * counters. Logs failures of its own; @function logs those that it returns.
  */
 static int with_look(struct agent *agent, uint64_t now_ns, timer_function function)
 {
@@ -94,13 +102,20 @@ static int with_look(struct agent *agent, uint64_t now_ns, timer_function functi
 	int r;
 
 	r = cpu_list_to_sample(agent->config->on_cpu_cpus, &cpus);
-	if (r == 0)
-		r = bpf_programs_read_counters(agent->programs, counters);
 	if (r < 0)
-		return r;
+		return log_error_errno(
+			r, "cannot read which CPUs to sample, their timers stay as they "
+			   "are: %m; check /sys/devices/system/cpu");
+	r = bpf_programs_read_counters(agent->programs, counters);
+	if (r < 0)
+		return log_error_errno(
+			r, "cannot read the counters of the BPF programs, the timers stay as "
+			   "they are: %m");
 	received = received_ticks(agent, &look.n_received);
 	if (!received)
-		return -ENOMEM;
+		return log_error_errno(
+			ENOMEM, "cannot list the ticks of CPUs, the timers stay as they are: %m; "
+				"raise the memory limit of the service or container");
 	look.cpus = cpus.items;
 	look.n_cpus = cpus.count;
 	look.received = received;
@@ -112,25 +127,16 @@ static int follow_timers(struct agent *agent, uint64_t now_ns)
 	return with_look(agent, now_ns, follow);
 }
 
-int agent_change_period(struct agent *agent, uint64_t period_ns)
+int agent_set_period(struct agent *agent, uint64_t period_ns)
 {
 	int r;
 
-	if (!agent->on_cpu || period_ns == agent->period_ns)
-		return 0;
-	on_cpu_pause(agent->on_cpu);
-	/* Samples that were taken so far count the old period. */
-	r = agent_drain_deferred(agent);
-	if (r == 0)
-		r = agent_finish_helpers(agent);
-	if (r < 0)
-		return r;
 	agent->period_ns = period_ns;
 	collector_set_period(agent->collector, period_ns);
 	r = with_look(agent, clock_monotonic_ns(agent->clock), change_period);
 	/*
 	 * Failures were logged. A CPU without a timer is tried again when the set of CPUs changes,
-	 * and counted until then.
+	 * and its time is counted until then.
 	 */
 	return r == -ENOMEM ? r : 0;
 }
@@ -140,7 +146,9 @@ int agent_start_timers(struct agent *agent)
 	int r;
 
 	r = on_cpu_new(bpf_programs_on_cpu_fd(agent->programs), agent->period_ns, &agent->on_cpu);
-	return r < 0 ? r : MIN(follow_timers(agent, clock_monotonic_ns(agent->clock)), 0);
+	if (r < 0)
+		return agent_log_not_made(r, "the list of timers");
+	return MIN(follow_timers(agent, clock_monotonic_ns(agent->clock)), 0);
 }
 
 static void suspect(void *arg, uint32_t cpu)
@@ -167,9 +175,9 @@ static int follow_changes(struct agent *agent, uint64_t now_ns)
 		log_warn_errno(
 			rings,
 			"cannot watch processes on a CPU that came online, samples may lack names: %m");
-	log_info("CPUs came or went: %zu are online, %zu are sampled", online->count,
+	log_info("the set of online CPUs changed: %zu are online, %zu are sampled", online->count,
 		 agent->on_cpu ? on_cpu_count(agent->on_cpu) : 0);
-	/* Programs that ran before the ring was there, or that nobody can watch. */
+	/* Programs may have run on the CPU before its ring was opened, or it has no ring. */
 	if (rings != 0) {
 		metric_add(agent->metrics, AGENT_METRIC_EVENT_GAPS,
 			   rings > 0 ? (uint64_t)rings : 1);

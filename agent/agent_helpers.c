@@ -1,28 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Helpers find and parse files of other processes (agent/helper/identifier.h). Records that need
- * such a file are parked until it is identified (agent/parked_records.h); the agent processes all
- * others meanwhile.
+ * Has helpers find and parse files of other processes (agent/helper/identifier.h). Parks records
+ * that need such a file until it is identified (agent/parked_records.h).
  */
 #include <limits.h>
-#include <poll.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "agent/agent_internal.h"
-#include "common/log.h"
 
 /*
- * A stack copy has up to 36 KiB: enough for 200 ms of a machine with 10 CPUs on which all samples
- * are of files that are not identified yet.
+ * Size of all parked records. A stack copy takes up to 36 KiB, so this holds 200 ms of samples of a
+ * host with 10 CPUs on which every sample is a copy.
  */
 #define PARKED_MAX_BYTES (8 * MIB)
 
-/* How long an agent that stops waits for look-ups in progress. */
-#define STOP_WAIT_NS (300 * NSEC_PER_MSEC)
-#define STOP_POLL_MS 10
-
-/* Two of a kind, so that one goes on while the other hangs. */
+/* Number of helpers of each kind. With two, one can work while the other hangs. */
 #define N_FINDERS        2
 #define N_PARSERS        2
 #define N_COMPILERS      2
@@ -53,17 +45,21 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery)
 
 	agent->nursery = nursery;
 	r = parked_records_new(PARKED_MAX_BYTES, &agent->parked);
-	if (r == 0)
-		r = helper_pool_new(&options, &agent->helpers);
-	if (r == 0)
-		r = identifier_new(agent->executables, agent->helpers, &agent->identifier);
-	if (r == 0)
-		r = process_reader_new(&(struct process_reader_options){ .nursery = nursery },
-				       &agent->reader);
-	if (r == 0)
-		r = upload_opener_new(agent->helpers, agent->clock, &agent->upload_opener);
 	if (r < 0)
-		return r;
+		return agent_log_not_made(r, "the queue of parked records");
+	r = helper_pool_new(&options, &agent->helpers);
+	if (r < 0)
+		return agent_log_not_made(r, "the pool of helpers");
+	r = identifier_new(agent->executables, agent->helpers, &agent->identifier);
+	if (r < 0)
+		return agent_log_not_made(r, "the identifier of files");
+	r = process_reader_new(&(struct process_reader_options){ .nursery = nursery },
+			       &agent->reader);
+	if (r < 0)
+		return agent_log_not_made(r, "the reader of processes");
+	r = upload_opener_new(agent->helpers, agent->clock, &agent->upload_opener);
+	if (r < 0)
+		return agent_log_not_made(r, "the opener of uploads");
 	process_table_set_files(
 		agent->processes,
 		&(struct process_files){ .arg = agent->reader, .read = process_reader_read });
@@ -71,7 +67,8 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery)
 	process_table_set_identifier(
 		agent->processes,
 		&(struct process_identifier){ .arg = agent->identifier, .ask = identifier_find });
-	return agent_watch_fd(agent, helper_pool_fd(agent->helpers));
+	r = agent_watch_fd(agent, helper_pool_fd(agent->helpers));
+	return r < 0 ? agent_log_not_made(r, "the watch of helpers") : 0;
 }
 
 void agent_free_helpers(struct agent *agent)
@@ -85,8 +82,8 @@ void agent_free_helpers(struct agent *agent)
 }
 
 /*
- * Begins look-ups of files that the sample needs. 1: some are in progress, 0: none is, or negative
- * errno.
+ * Begins look-ups of the files that the sample needs. 1: look-ups are in progress; 0: none is; or
+ * negative errno.
  */
 static int needs_look_ups(struct agent *agent, const struct abi_sample *sample)
 {
@@ -101,27 +98,15 @@ static int needs_look_ups(struct agent *agent, const struct abi_sample *sample)
 	return !process_table_identify_mappings(agent->processes, process);
 }
 
-static size_t size_of(const struct abi_sample *sample)
-{
-	size_t n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
-
-	if (sample->flags & ABI_SAMPLE_COPIED)
-		return offsetof(struct abi_stack_copy, stack) +
-		       ((const struct abi_stack_copy *)(const void *)sample)->stack_bytes;
-	if (sample->flags & ABI_SAMPLE_STANDS)
-		return sizeof(*sample) + sizeof(struct abi_wait);
-	return sizeof(*sample) +
-	       (sample->flags & ABI_SAMPLE_FULL ? n_frames * sizeof(struct abi_frame) : 0);
-}
-
 bool agent_has_parked(const struct agent *agent)
 {
 	return parked_records_count(agent->parked) > 0;
 }
 
 /*
- * Adds the sample's stack alone, because samples of other processes may refer to it by its hash
- * before the sample itself is processed: only records of the same process keep their order.
+ * Adds the stack of the sample, but not the sample. Samples of other processes may refer to the
+ * stack by its hash before this sample is processed, because only records of the same process keep
+ * their order.
  */
 static int define_stack(struct agent *agent, const struct abi_sample *sample)
 {
@@ -131,14 +116,14 @@ static int define_stack(struct agent *agent, const struct abi_sample *sample)
 	return collector_add(agent->collector, &definition, (const struct abi_frame *)(sample + 1));
 }
 
-/* 0, or -ENOSPC: there is no room to wait. */
+/* 0; -ENOSPC: there is no room; or -ENOMEM. */
 static int park(struct agent *agent, const struct abi_sample *sample, uint32_t waits_for)
 {
 	const struct parked_record record = {
 		.pid = sample->pid,
 		.kind = sample->flags & ABI_SAMPLE_COPIED ? PARKED_COPY : PARKED_SAMPLE,
 		.bytes = sample,
-		.size = size_of(sample),
+		.size = agent_record_size(sample),
 		.waits_for = waits_for,
 	};
 	int r;
@@ -195,8 +180,8 @@ static int try_record(void *arg, struct parked_record *record, bool is_late)
 }
 
 /*
- * There is no room for a record of @pid: its earlier records do not wait any longer, so that the
- * order is kept.
+ * Processes the parked records of @pid, because there is no room for a later one: records of a
+ * process keep their order.
  */
 static int end_parked(struct agent *agent, uint32_t pid)
 {
@@ -220,7 +205,7 @@ int agent_park(struct agent *agent, const struct abi_sample *sample)
 	return r < 0 ? r : 1;
 }
 
-/* 1 parked, 0, or negative errno. */
+/* 1: it is parked; -ENOSPC: there is no room; or -ENOMEM. */
 static int park_mapping(struct agent *agent, const struct process_event *event)
 {
 	const size_t path_size = strlen(event->path) + 1;
@@ -243,7 +228,7 @@ static int park_mapping(struct agent *agent, const struct process_event *event)
 	return r < 0 ? r : 1;
 }
 
-/* Processes all records of @pid, if mapping events of it are held back. */
+/* Processes all records of @pid if mapping events of it are parked. */
 static int end_held(struct agent *agent, uint32_t pid)
 {
 	return process_table_is_held(agent->processes, pid)
@@ -270,7 +255,7 @@ int agent_park_event(struct agent *agent, const struct process_event *event)
 		r = end_held(agent, event->parent);
 		return r < 0 ? r : end_held(agent, event->pid);
 	case PROCESS_EXECED:
-		/* Events that are held back belong to the image that ends here. */
+		/* The parked events are of the program that the exec ends. */
 		return end_held(agent, event->pid);
 	case PROCESS_EXITED:
 	case KERNEL_CODE_MADE:
@@ -281,72 +266,38 @@ int agent_park_event(struct agent *agent, const struct process_event *event)
 	return 0;
 }
 
-/* Begins the look-ups that were asked for, and the reading of pages. */
-static void hand_out(struct agent *agent, uint64_t now_ns)
+void agent_serve_helpers(struct agent *agent, uint64_t now_ns)
 {
+	process_reader_tend(agent->reader, now_ns);
 	identifier_flush(agent->identifier, now_ns);
 	if (agent->toucher)
 		page_toucher_flush(agent->toucher, now_ns);
 	helper_pool_run(agent->helpers, now_ns);
 }
 
-static int run_parked(struct agent *agent, uint64_t now_ns)
+/* A record that fills the window ends the run: the window is closed before others are added. */
+static int try_until_full(void *arg, struct parked_record *record, bool is_late)
 {
-	int r;
+	const struct agent *agent = arg;
+	int r = try_record(arg, record, is_late);
 
-	while ((r = parked_records_run(agent->parked, now_ns, try_record, agent)) == -EXFULL) {
-		r = agent_close_window(agent);
-		if (r < 0)
-			return r;
-	}
-	return r;
+	return r == 1 && agent->window_is_full ? 2 : r;
 }
 
-int agent_run_helpers(struct agent *agent)
+int agent_fold_parked(struct agent *agent, uint64_t now_ns)
 {
-	uint64_t now_ns = clock_monotonic_ns(agent->clock);
-	int r;
-
-	process_reader_tend(agent->reader, now_ns);
-	hand_out(agent, now_ns);
-	r = run_parked(agent, now_ns);
-	if (r < 0)
-		return r;
-	hand_out(agent, now_ns);
-	return 0;
+	return parked_records_run(agent->parked, now_ns, try_until_full, agent);
 }
 
-int agent_publish(struct agent *agent)
+void agent_publish(struct agent *agent, uint64_t now_ns)
 {
-	uint64_t now_ns = clock_monotonic_ns(agent->clock);
-
 	mapping_publisher_run(&agent->publisher, now_ns);
-	hand_out(agent, now_ns);
-	return 0;
+	agent_serve_helpers(agent, now_ns);
 }
 
 uint64_t agent_helpers_wakeup_ns(const struct agent *agent)
 {
 	return helper_pool_wakeup_ns(agent->helpers);
-}
-
-int agent_fold_parked(struct agent *agent)
-{
-	return run_parked(agent, UINT64_MAX);
-}
-
-int agent_finish_helpers(struct agent *agent)
-{
-	uint64_t until_ns = clock_monotonic_ns(agent->clock) + STOP_WAIT_NS;
-	struct pollfd polled = { .fd = helper_pool_fd(agent->helpers), .events = POLLIN };
-	int r = 0;
-
-	while (r == 0 && parked_records_count(agent->parked) > 0 &&
-	       clock_monotonic_ns(agent->clock) < until_ns) {
-		(void)poll(&polled, 1, STOP_POLL_MS);
-		r = agent_run_helpers(agent);
-	}
-	return r < 0 ? r : agent_fold_parked(agent);
 }
 
 void agent_update_helper_metrics(struct agent *agent)

@@ -2,13 +2,28 @@
 #pragma once
 
 /*
- * The agent's state, shared by agent_start.c (makes and frees it), agent.c (main loop, stop),
- * agent_records.c (samples and process events), agent_batch.c (sends windows, handles the server's
- * answers), agent_budget.c, agent_cpus.c (CPUs that go offline and come back), agent_helpers.c
- * (files of other processes), agent_metrics.c and agent_waits.c.
+ * The agent's state, and the functions that its files share. Each file calls functions of the files
+ * below it only:
+ *
+ *   agent_start.c    makes and frees the agent
+ *   agent.c          main loop and stop
+ *   agent_budget.c   compares memory and CPU time with the budget
+ *   agent_drain.c    reads all that waits in the kernel, and closes windows that are full or due
+ *   agent_batch.c    hands windows to the sender, handles the server's answers
+ *   agent_metrics.c  gathers the metrics
+ *   agent_waits.c    walks over open waits
+ *   agent_cpus.c     follows CPUs that go offline and come back
+ *   agent_records.c  reads samples and process events in the order of their times
+ *   agent_helpers.c  looks up files of other processes, parks records that need them
+ *   agent_fold.c     adds a sample to the open window
+ *
+ * A window may become full while samples are added to it. The functions that add samples never
+ * close it: they set window_is_full. Only agent.c and agent_drain.c close windows, while no sample
+ * is being added and no walk is in progress.
  */
 
 #include <stdatomic.h>
+#include <sys/epoll.h>
 
 #include "agent/agent.h"
 #include "agent/budget.h"
@@ -28,27 +43,27 @@
 #include "agent/publish/unwind_publisher.h"
 #include "agent/upload/sender.h"
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/metrics.h"
 
 enum agent_metric {
 #define AGENT_METRIC(id, ...) AGENT_METRIC_##id,
 #include "agent/metrics.def"
-#undef AGENT_METRIC
 	AGENT_METRIC_COUNT,
 };
 
-/* An executable that the server asked for and that is not uploaded yet. */
+/* An executable that the server requested and that is not uploaded yet. */
 struct wanted {
 	struct executable_id id;
-	uint32_t what;
-	bool trusted_only;      /* waits until a file is seen that only root can write */
+	uint32_t what;          /* Wanted.what of proto/batch.proto */
+	bool trusted_only;      /* wait for a file that only root can write */
 	unsigned int n_failed;  /* attempts that failed because a helper died or hung */
-	uint64_t not_before_ns; /* monotonic: waits until then, after such an attempt */
+	uint64_t not_before_ns; /* monotonic: time of the next attempt after a failed one */
 };
 
 VEC_DEFINE(wanted_vec, struct wanted);
 
-/* Paths and label values of all processes; compacted when half full. */
+/* Size of the table of paths and label values of all processes. It is compacted when half full. */
 #define MAX_STRING_BYTES (16 * MIB)
 
 struct agent {
@@ -64,13 +79,13 @@ struct agent {
 	struct collector *collector;
 	struct cpu_watch *cpu_watch;
 	struct process_events *events;
-	struct abi_config bpf_config; /* what they were loaded with */
+	struct abi_config bpf_config; /* of the loaded BPF programs */
 	struct bpf_programs *programs;
 	struct mapping_publisher publisher;
 	struct unwind_publisher tables;
 	struct copy_unwinder *copy_unwinder;
 	struct on_cpu *on_cpu;        /* NULL: disabled */
-	struct page_toucher *toucher; /* NULL: absent pages are left alone */
+	struct page_toucher *toucher; /* NULL: absent pages are not read */
 	struct off_cpu *off_cpu;      /* NULL: disabled */
 	struct nursery *nursery;      /* borrowed */
 	struct helper_pool *helpers;
@@ -79,45 +94,69 @@ struct agent {
 	struct upload_opener *upload_opener;
 	struct parked_records *parked;
 	struct sender *sender;
-	struct wanted_vec wanted;       /* first come, first served */
-	unsigned int n_opening_uploads; /* uploads with files that helpers are opening: 0 or 1 */
+	struct wanted_vec wanted;       /* in order of request, the kernel first */
+	unsigned int n_opening_uploads; /* uploads whose file a helper is opening: 0 or 1 */
 
 	uint64_t epoch;
 	uint64_t sequence;
 	uint64_t window_opened_ns;
-	uint64_t n_added; /* samples, in all */
-	/* between batches, when the server asks for longer than configured */
-	uint64_t server_interval_ns;
-	uint64_t base_period_ns; /* of the configured frequency */
-	uint64_t period_ns;      /* in effect: longer when the budget lowered the frequency */
+	uint64_t n_added;    /* samples added to all windows */
+	bool window_is_full; /* the open window should be closed although its time is not over */
+	uint64_t server_interval_ns; /* shortest interval between batches, set by the server */
+	uint64_t base_period_ns;     /* of the configured frequency */
+	uint64_t period_ns;          /* in effect: longer while the budget lowers the frequency */
 	struct budget budget;
-	/* of the pool of unwind chunks before the budget reduced it; 0: it is not reduced */
+	/* parts of the pool of unwind chunks before the budget reduced it; 0: not reduced */
 	uint32_t unreduced_parts;
-	uint64_t scanned_ns;      /* when /proc was read last */
+	uint64_t scanned_ns;      /* last reading of all of /proc */
 	uint64_t n_superseded;    /* executables, as of the last look at mappings that have one */
-	uint64_t trimmed_ns;      /* when the heap was trimmed last */
-	uint64_t modules_read_ns; /* when the kernel's modules were read last */
-	uint64_t cpus_looked_ns;  /* when the list of CPUs was read last */
-	uint64_t walked_ns;       /* when the open waits were looked at last */
+	uint64_t trimmed_ns;      /* last trim of the heap */
+	uint64_t modules_read_ns; /* last reading of the list of kernel modules */
+	uint64_t cpus_looked_ns;  /* last reading of the list of CPUs */
+	uint64_t walked_ns;       /* last walk over open waits */
 	bool scan_is_due;
-	bool is_walking; /* its samples are of the open window, however full that is */
-	bool puts_off;   /* the walk may have stacks that samples in the ring buffer refer to */
-	/* such samples: each a struct abi_sample, some with a struct abi_wait */
-	struct bytes put_off;
-	bool over_budget; /* since the last step back the budget was exhausted, which was logged */
-	bool is_measured; /* the metrics were updated after the budget was last checked */
-	bool quiet;       /* the last drain brought next to nothing */
-	uint64_t drained_ns;     /* when the rings were read last */
+	bool is_walking;        /* a walk over open waits is in progress */
+	struct bytes postponed; /* samples that agent_postpone() keeps until the walk ends */
+	bool over_budget;       /* no step was left, which was logged; until a step is taken back */
+	bool is_measured;       /* the metrics were updated after the budget was last checked */
+	bool quiet;             /* the last drain read next to nothing */
+	uint64_t drained_ns;    /* last reading of the rings */
 	uint64_t events_read_ns; /* process events before this time are queued */
 	int epoll_fd;
 	int signal_fd;
-	int instance_fd; /* holds the name of this host and server; see agent/instance.h */
+	int instance_fd; /* socket of agent/instance.h */
 
 	_Atomic uint64_t metrics[AGENT_METRIC_COUNT];
-	uint64_t sent_counters[AGENT_METRIC_COUNT]; /* as of the last batch */
+	uint64_t sent_counters[AGENT_METRIC_COUNT]; /* values in the last batch */
 };
 
-/* agent_records.c */
+/* Wakes the main loop whenever @fd is readable, until it is closed. 0 or negative errno. */
+static inline int agent_watch_fd(struct agent *agent, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(agent->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* Logs that the start failed because @object could not be made: there are too few resources. */
+static inline int agent_log_not_made(int r, const char *object)
+{
+	return log_error_errno(
+		r,
+		"cannot make %s: %m, not starting; raise the limits of the service or "
+		"container for memory and open files",
+		object);
+}
+
+/* agent_budget.c */
+
+/* To be called once sampling has begun. */
+void agent_budget_begin(struct agent *agent);
+
+/* Compares the metrics with the budget. Takes at most one step, or takes one back. */
+int agent_enforce_budget(struct agent *agent);
+
+/* agent_drain.c */
 
 /*
  * How often the rings are drained. A new process, or a ring that fills up, wakes the main loop
@@ -125,78 +164,99 @@ struct agent {
  */
 #define AGENT_DRAIN_INTERVAL_NS (250 * NSEC_PER_MSEC)
 
-int agent_read_events(struct agent *agent);
-int agent_apply_events_until(struct agent *agent, uint64_t until_ns);
-
 /*
- * When the open window closes. While records are parked (agent_helpers.c) it stays open up to
- * AGENT_PARKED_MAX_NS longer; then the records that are still parked are added to it. They must not
- * be added to a later window: once the server has a later sample, time without samples means that
- * nothing ran. Also, the agent keeps the stacks that hashes refer to for two windows only.
+ * Moves all records that wait in the kernel into the open window, and publishes processes. Closes
+ * windows that become full, and goes on with the next one.
  */
-uint64_t agent_window_closes_ns(const struct agent *agent);
-
-/*
- * Reads the ring buffer and closes windows that become full, except during a walk. Returns the
- * number of samples.
- */
-int agent_read_samples(struct agent *agent);
-
-/*
- * Add a record of the ring buffer or of a walk to the open window; -EXFULL: the window should be
- * closed. @arg: the agent.
- */
-int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames);
-int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy);
-
-/*
- * The same, without parking the record: its files are identified, or it waits for them no longer.
- */
-int agent_fold_sample(struct agent *agent, const struct abi_sample *sample,
-		      const struct abi_frame *frames);
-
-/*
- * The same. With @ret_waits_for not NULL it may return -EINPROGRESS, and the number of the
- * executable that needs an unwind table which is being made.
- */
-int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy,
-			  uint32_t *ret_waits_for);
-
-/* agent.c */
+int agent_drain(struct agent *agent);
 
 /*
  * With sampling paused: submits samples that wait for their thread to finish them, and drains the
- * rings until none is left.
+ * rings until no such sample is left.
  */
 int agent_drain_deferred(struct agent *agent);
 
-/* agent_start.c */
+/* Handles answers of helpers, and processes parked records that waited for them. */
+int agent_run_helpers(struct agent *agent);
 
-/* Wakes the main loop when @fd is readable, until it is closed. */
-int agent_watch_fd(struct agent *agent, int fd);
+/*
+ * Before the agent stops or changes its period: waits up to 0.3 s for look-ups, then processes all
+ * parked records.
+ */
+int agent_finish_helpers(struct agent *agent);
+
+/* Processes all parked records, and closes the window, whose time is over. */
+int agent_close_due_window(struct agent *agent);
+
+/* agent_batch.c */
+
+/*
+ * Closes the open window and hands it to the sender. Walks over the open waits first: must not be
+ * called while records are being added.
+ */
+int agent_close_window(struct agent *agent);
+
+/* Handles all events of the sender. */
+int agent_handle_answers(struct agent *agent);
+
+/* Hands uploads to the sender while it has room for them. */
+void agent_feed_uploads(struct agent *agent);
+
+/* agent_metrics.c */
+
+void agent_update_metrics(struct agent *agent);
+int agent_write_metrics_file(struct agent *agent);
+
+/*
+ * Writes the counters that rose since the last batch into ret_counters[AGENT_METRIC_COUNT]. Returns
+ * their number.
+ */
+size_t agent_counters_since_last_batch(struct agent *agent, struct window_counter *ret_counters);
+
+/* agent_waits.c */
+
+/*
+ * Adds the stacks of open waits that are not known yet to the open window; with @reports also the
+ * time of each open wait so far.
+ */
+int agent_walk_waits(struct agent *agent, bool reports);
 
 /* agent_cpus.c */
 
 /*
- * Before anything else is read: opens the events of all processes on all CPUs. What failed was
- * logged.
+ * Opens the process events of all CPUs. To be called before anything else is read. Logs failures.
  */
 int agent_open_events(struct agent *agent);
 
-/* Sampling begins. What failed was logged. */
+/* Begins to sample. Logs failures. */
 int agent_start_timers(struct agent *agent);
 
-/* Events and timers follow CPUs that came or went. Fails only without memory. */
+/* Opens and closes timers and process events of CPUs that went online or offline. 0 or -ENOMEM. */
 int agent_follow_cpus(struct agent *agent);
 
-/*
- * Reads all samples that were taken, then restarts the timers with another period. Fails only
- * without memory.
- */
-int agent_change_period(struct agent *agent, uint64_t period_ns);
+/* Restarts the timers, which are paused, with another period. 0 or -ENOMEM. */
+int agent_set_period(struct agent *agent, uint64_t period_ns);
 
-/* Into the metrics, after the timers' clocks, and then the BPF programs' counters, were read. */
+/* Updates metrics of ticks. First the clocks of the timers, then the BPF counters must be read. */
 void agent_account_ticks(struct agent *agent);
+
+/* agent_records.c */
+
+int agent_read_events(struct agent *agent);
+int agent_apply_events_until(struct agent *agent, uint64_t until_ns);
+
+/*
+ * Adds the samples of the ring buffer to the open window until it is full or the ring buffer is
+ * empty. Returns the number of samples, 0 if the window is full, or negative errno.
+ */
+int agent_read_samples(struct agent *agent);
+
+/* The same, but reads the whole ring buffer even if the window is full. 0 or negative errno. */
+int agent_read_all_samples(struct agent *agent);
+
+/* Add a record of the ring buffer or of a walk to the open window. @arg: the agent. */
+int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames);
+int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy);
 
 /* agent_helpers.c */
 
@@ -207,6 +267,7 @@ void agent_account_ticks(struct agent *agent);
  */
 #define AGENT_PARKED_MAX_NS (4 * NSEC_PER_SEC)
 
+/* Logs failures. */
 int agent_start_helpers(struct agent *agent, struct nursery *nursery);
 void agent_free_helpers(struct agent *agent);
 
@@ -221,72 +282,53 @@ bool agent_has_parked(const struct agent *agent);
 int agent_park_for_table(struct agent *agent, const struct abi_stack_copy *copy,
 			 uint32_t executable);
 
-/* Processes all parked records with what is known now. */
-int agent_fold_parked(struct agent *agent);
+/*
+ * Adds parked records to the open window that need not wait any longer at @now_ns; with UINT64_MAX
+ * all. 0; 1: the window became full before all were tried; or negative errno.
+ */
+int agent_fold_parked(struct agent *agent, uint64_t now_ns);
 
 /*
- * Before an event is applied. Parks a mapping event that would replace code in which parked records
- * of its process were sampled. Before a fork or an exec, processes all records of a process that
- * has parked events. 1: the event is parked; 0: the caller applies it; or negative errno.
+ * To be called before an event is applied. Parks a mapping event that would replace code in which
+ * parked records of its process were sampled. Before a fork or an exec, processes all records of a
+ * process that has parked events. 1: the event is parked; 0: the caller applies it; or negative
+ * errno.
  */
 int agent_park_event(struct agent *agent, const struct process_event *event);
 
-/* Handles answers of helpers, and processes parked records that waited for them. */
-int agent_run_helpers(struct agent *agent);
+/* Hands requests to helpers, and handles their answers. */
+void agent_serve_helpers(struct agent *agent, uint64_t now_ns);
 
 /* Publishes mappings of processes. To be called after all events so far were applied. */
-int agent_publish(struct agent *agent);
-uint64_t agent_helpers_wakeup_ns(const struct agent *agent);
+void agent_publish(struct agent *agent, uint64_t now_ns);
 
-/*
- * Before the agent stops or changes its period: waits up to 0.3 s for look-ups, then processes all
- * parked records.
- */
-int agent_finish_helpers(struct agent *agent);
+/* When the main loop must call agent_run_helpers() (monotonic). */
+uint64_t agent_helpers_wakeup_ns(const struct agent *agent);
 void agent_update_helper_metrics(struct agent *agent);
 
-/* agent_waits.c */
+/* agent_fold.c */
 
 /*
- * During a walk: keeps @sample until the walk is over, if its stack is not known yet. 1: it is
- * kept; 0: the caller processes it now; or -ENOMEM.
+ * When the open window closes. While records are parked (agent_helpers.c) it stays open up to
+ * AGENT_PARKED_MAX_NS longer; then the records that are still parked are added to it. They must not
+ * be added to a later window: once the server has a later sample, time without samples means that
+ * nothing ran. Also, the agent keeps the stacks that hashes refer to for two windows only.
  */
-int agent_put_off(struct agent *agent, const struct abi_sample *sample);
+uint64_t agent_window_closes_ns(const struct agent *agent);
 
 /*
- * Into the open window: the stacks of open waits that are not known yet; with @reports how long
- * each took so far.
+ * Add a record to the open window: its files are identified, or it does not wait for them any
+ * longer. Set window_is_full if the window should then be closed.
  */
-int agent_walk_waits(struct agent *agent, bool reports);
-
-/* agent_batch.c */
-
-/* Closes the open window and hands it to the sender. */
-int agent_close_window(struct agent *agent);
-
-/* Handles everything the sender has for us. */
-int agent_handle_answers(struct agent *agent);
-
-/* Hands uploads to the sender while it has room for them. */
-void agent_feed_uploads(struct agent *agent);
-
-/* agent_budget.c */
-
-/* To be called once sampling has begun. */
-void agent_budget_begin(struct agent *agent);
-
-/* Updates the metrics of CPU time and memory that the agent needs in the kernel. */
-void agent_budget_measure(struct agent *agent, const uint64_t counters[ABI_COUNTER_COUNT]);
-
-/* Compares the metrics with the budget, and takes at most one step or takes one back. */
-int agent_enforce_budget(struct agent *agent);
-
-/* agent_metrics.c */
-
-void agent_update_metrics(struct agent *agent);
-int agent_write_metrics_file(struct agent *agent);
+int agent_fold_sample(struct agent *agent, const struct abi_sample *sample,
+		      const struct abi_frame *frames);
 
 /*
- * Counters that rose since the last batch, into ret_counters[AGENT_METRIC_COUNT]. Returns how many.
+ * If @ret_waits_for is not NULL, may return -EINPROGRESS: the stack needs the unwind table of
+ * executable *@ret_waits_for, which is being made.
  */
-size_t agent_counters_since_last_batch(struct agent *agent, struct window_counter *ret_counters);
+int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy,
+			  uint32_t *ret_waits_for);
+
+/* Bytes of the record that begins with @sample, up to the end of its frames or copied stack. */
+size_t agent_record_size(const struct abi_sample *sample);

@@ -2,13 +2,13 @@
 /*
  * Processes samples and process events in the order of their times, because the addresses of a
  * sample must be looked up in the mappings that its process had at that moment. Before a sample is
- * processed, all older process events are applied; the rings of events are read again whenever a
- * sample is younger than the last reading.
+ * processed, all older process events are applied. The rings of events are read again whenever a
+ * sample is younger than their last reading.
  */
 #include "agent/agent_internal.h"
 
-/* During a drain the clock is read once in so many samples, to close the window in time. */
-#define SAMPLES_PER_LOOK_AT_CLOCK 256
+/* Size of agent.postponed: several thousand samples. Later ones are counted without their stack. */
+#define POSTPONED_MAX_BYTES MIB
 
 static int apply_event(struct agent *agent, const struct process_event *event)
 {
@@ -19,7 +19,6 @@ static int apply_event(struct agent *agent, const struct process_event *event)
 						event->type == KERNEL_CODE_MADE ? event->path
 										: NULL);
 	r = agent_park_event(agent, event);
-
 	return r == 0 ? process_table_apply(agent->processes, event) : MIN(r, 0);
 }
 
@@ -48,61 +47,41 @@ int agent_read_events(struct agent *agent)
 	return 0;
 }
 
-/* Applies all process events before @time_ns. */
+/* Applies all process events up to @time_ns. */
 static int catch_up(struct agent *agent, uint64_t time_ns)
 {
-	int r;
-
 	if (time_ns > agent->events_read_ns) {
-		r = agent_read_events(agent);
+		int r = agent_read_events(agent);
+
 		if (r < 0)
 			return r;
 	}
 	return agent_apply_events_until(agent, time_ns);
 }
 
-uint64_t agent_window_closes_ns(const struct agent *agent)
-{
-	uint64_t closes_ns = agent->window_opened_ns +
-			     MAX(agent->config->batch_interval_ns, agent->server_interval_ns);
-
-	return agent_has_parked(agent) ? closes_ns + AGENT_PARKED_MAX_NS : closes_ns;
-}
+static_assert(sizeof(struct abi_sample) % 8 == 0 && sizeof(struct abi_wait) % 8 == 0,
+	      "postponed samples follow each other, each aligned to 8 bytes");
 
 /*
- * Also asked in the middle of a drain: on a host where drains never catch up no window would be
- * sent otherwise.
+ * During a walk, keeps a sample that has only the hash of its stack, if that stack is not known
+ * yet: the walk may have it (agent_waits.c). 1: it is kept; 0: the caller processes it now; or
+ * -ENOMEM.
  */
-static bool window_should_close(struct agent *agent)
+static int postpone(struct agent *agent, const struct abi_sample *sample)
 {
-	if (agent->is_walking)
-		return false;
-	if (collector_is_full(agent->collector))
-		return true;
-	return ++agent->n_added % SAMPLES_PER_LOOK_AT_CLOCK == 0 &&
-	       clock_monotonic_ns(agent->clock) >=
-		       agent_window_closes_ns(agent) + AGENT_DRAIN_INTERVAL_NS;
-}
-
-static int add_sample(struct agent *agent, const struct abi_sample *sample,
-		      const struct abi_frame *frames)
-{
+	const uint8_t needs_no_hash =
+		ABI_SAMPLE_FULL | ABI_SAMPLE_COPIED | ABI_SAMPLE_WITHOUT_STACK;
+	size_t size = agent_record_size(sample);
 	int r;
 
-	r = collector_add(agent->collector, sample, frames);
-	if (r < 0)
-		return r;
-	/*
-	 * The samples that are still in the ring buffer belong to the next window. All those of a
-	 * walk belong to this one.
-	 */
-	return window_should_close(agent) ? -EXFULL : 0;
-}
-
-int agent_fold_sample(struct agent *agent, const struct abi_sample *sample,
-		      const struct abi_frame *frames)
-{
-	return add_sample(agent, sample, frames);
+	if (!agent->is_walking || sample->event_type != EVENT_OFF_CPU ||
+	    sample->flags & needs_no_hash ||
+	    collector_knows_stack(agent->collector, sample->stack_hash) ||
+	    agent->postponed.size + size > POSTPONED_MAX_BYTES)
+		return 0;
+	agent->postponed.ceiling = POSTPONED_MAX_BYTES;
+	r = bytes_append(&agent->postponed, sample, size);
+	return r < 0 ? r : 1;
 }
 
 int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi_frame *frames)
@@ -111,10 +90,11 @@ int agent_on_sample(void *arg, const struct abi_sample *sample, const struct abi
 	int r;
 
 	r = catch_up(agent, sample->time_ns);
+	if (r < 0)
+		return r;
+	r = agent_park(agent, sample);
 	if (r == 0)
-		r = agent_park(agent, sample);
-	if (r == 0)
-		r = agent_put_off(agent, sample);
+		r = postpone(agent, sample);
 	if (r != 0)
 		return MIN(r, 0);
 	return agent_fold_sample(agent, sample, frames);
@@ -127,8 +107,9 @@ int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy)
 	int r;
 
 	r = catch_up(agent, copy->header.time_ns);
-	if (r == 0)
-		r = agent_park(agent, &copy->header);
+	if (r < 0)
+		return r;
+	r = agent_park(agent, &copy->header);
 	if (r != 0)
 		return MIN(r, 0);
 	r = agent_fold_stack_copy(agent, copy, &waits_for);
@@ -139,48 +120,46 @@ int agent_on_stack_copy(void *arg, const struct abi_stack_copy *copy)
 	return r;
 }
 
-/* A stack of a wait that was cut as it began, and was copied while the wait went on. */
-static void join_with_began(struct agent *agent, uint64_t began_hash)
+/* -EXFULL ends the reading of the ring buffer behind the record that filled the window. */
+static int stop_if_full(const struct agent *agent)
 {
-	struct collector_stack began;
-
-	if (began_hash != 0 && collector_find_stack(agent->collector, began_hash, &began))
-		copy_unwinder_join(agent->copy_unwinder, &began);
+	return agent->window_is_full ? -EXFULL : 0;
 }
 
-int agent_fold_stack_copy(struct agent *agent, const struct abi_stack_copy *copy,
-			  uint32_t *ret_waits_for)
+static int on_sample_until_full(void *arg, const struct abi_sample *sample,
+				const struct abi_frame *frames)
 {
-	struct unwound_stack stack;
-	struct process *process;
-	int r;
+	int r = agent_on_sample(arg, sample, frames);
 
-	r = collector_process(agent->collector, &copy->header, &process);
-	if (r < 0)
-		return r;
-	r = copy_unwinder_run(agent->copy_unwinder, copy, process, ret_waits_for != NULL, &stack);
-	if (r < 0) {
-		*ret_waits_for = stack.waits_for;
-		return r;
-	}
-	join_with_began(agent, copy->began_hash);
-	return add_sample(agent, stack.sample, stack.frames);
+	return r < 0 ? r : stop_if_full(arg);
 }
 
-/* Returns the number of samples, or negative errno. */
+static int on_stack_copy_until_full(void *arg, const struct abi_stack_copy *copy)
+{
+	int r = agent_on_stack_copy(arg, copy);
+
+	return r < 0 ? r : stop_if_full(arg);
+}
+
 int agent_read_samples(struct agent *agent)
+{
+	const struct bpf_record_functions functions = {
+		.arg = agent,
+		.sample = on_sample_until_full,
+		.stack_copy = on_stack_copy_until_full,
+	};
+	int r = bpf_programs_read_samples(agent->programs, &functions);
+
+	return r == -EXFULL ? 0 : r;
+}
+
+int agent_read_all_samples(struct agent *agent)
 {
 	const struct bpf_record_functions functions = {
 		.arg = agent,
 		.sample = agent_on_sample,
 		.stack_copy = agent_on_stack_copy,
 	};
-	int r;
 
-	while ((r = bpf_programs_read_samples(agent->programs, &functions)) == -EXFULL) {
-		r = agent_close_window(agent);
-		if (r < 0)
-			return r;
-	}
-	return r;
+	return MIN(bpf_programs_read_samples(agent->programs, &functions), 0);
 }

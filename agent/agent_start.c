@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes an agent: its tables, the BPF programs, helpers, timers and the sender, and frees them. */
+/*
+ * Makes an agent: its tables, the BPF programs, helpers, timers and the sender, and frees them. Each
+ * function here logs its failure once, so agent_new() only returns it.
+ */
 #include "agent/agent.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
@@ -17,13 +19,13 @@
 #include "agent/system_calls.h"
 #include "common/log.h"
 
-/* Executables kept after their last process is gone; each is some 300 bytes. */
+/* Number of executables kept after their last process has exited. Each takes some 300 bytes. */
 #define MAX_IDLE_EXECUTABLES 4096
 
-/* A full ring buffer wakes us long before it is full. */
+/* The main loop wakes when the ring buffer is filled to this fraction. */
 #define RING_WAKEUP_FRACTION 4
 
-/* Who looks at a profile should see what the host's kernel could not give. */
+/* Adds a label to all profiles of this host that lists the features its kernel lacks. */
 static int label_host(struct agent *agent)
 {
 	scoped(bytes_release) struct bytes lacks = BYTES_INIT(4096);
@@ -31,14 +33,9 @@ static int label_host(struct agent *agent)
 
 	if (r == 0 && lacks.size > 0)
 		r = bytes_append_byte(&lacks, 0);
-	return r < 0 || lacks.size == 0
-		       ? r
-		       : host_info_add_label(&agent->host, "kernel.lacks", (char *)lacks.data);
-}
-
-static bool takes_off_cpu(const struct agent *agent)
-{
-	return !agent->config->off_cpu_disabled;
+	if (r == 0 && lacks.size > 0)
+		r = host_info_add_label(&agent->host, "kernel.lacks", (char *)lacks.data);
+	return r < 0 ? agent_log_not_made(r, "the label 'kernel.lacks'") : 0;
 }
 
 static int load_programs(struct agent *agent)
@@ -58,7 +55,6 @@ static int load_programs(struct agent *agent)
 		.trust_kernel = agent->config->trust_kernel,
 		.kernel_without = agent->config->kernel_without,
 	};
-
 	int r;
 
 	map_sizes_choose(&wish, &sizes);
@@ -79,7 +75,13 @@ static int load_programs(struct agent *agent)
 	options.config = agent->bpf_config;
 
 	r = bpf_programs_load(&options, &agent->programs);
-	return r < 0 ? r : label_host(agent);
+	if (r < 0)
+		return r;
+	r = label_host(agent);
+	if (r < 0)
+		return r;
+	r = agent_watch_fd(agent, bpf_programs_ring_fd(agent->programs));
+	return r < 0 ? agent_log_not_made(r, "the watch of the ring buffer") : 0;
 }
 
 static int read_kernel(struct agent *agent)
@@ -88,18 +90,36 @@ static int read_kernel(struct agent *agent)
 
 	if (r == -EPERM && !privileges_log_if_missing(PRIVILEGE_SYSLOG))
 		log_warn(
-			"kernel addresses are hidden, kernel frames have no names: kernel.kptr_restrict is 2, 1 lets "
-			"the agent see them");
+			"the kernel hides its addresses, kernel frames have no names: kernel.kptr_restrict is 2, set "
+			"it to 1");
 	if (r == -ENOENT)
 		log_warn(
-			"/proc/kallsyms is absent or empty, kernel frames have no names: a container or a unit may "
-			"hide it (ProtectKernelTunables=yes in systemd)");
+			"/proc/kallsyms is absent or empty, kernel frames have no names: a container, or a unit with "
+			"ProtectKernelTunables=yes, may hide it");
 	if (r == -EPERM || r == -ENOENT)
 		r = 0;
 	if (r < 0)
-		return log_error_errno(r,
-				       "cannot read the kernel's layout from /proc/kallsyms: %m");
-	return executable_cache_add_kernel(agent->executables, &agent->kernel);
+		return log_error_errno(
+			r, "cannot read the kernel's layout from '/proc/kallsyms': %m, not "
+			   "starting; check that it can be read");
+	r = executable_cache_add_kernel(agent->executables, &agent->kernel);
+	return r < 0 ? agent_log_not_made(r, "the table of kernel modules") : 0;
+}
+
+static int make_collector(struct agent *agent)
+{
+	const struct collector_options options = {
+		.processes = agent->processes,
+		.executables = agent->executables,
+		.strings = agent->strings,
+		.frames = agent->frames,
+		.on_cpu_period_ns = NSEC_PER_SEC / agent->config->on_cpu_frequency,
+		.keep_cpus_apart = agent->config->on_cpu_cpu == 1,
+		.keep_wait_cpus_apart = agent->config->off_cpu_cpu == 1,
+	};
+	int r = collector_new(&options, &agent->collector);
+
+	return r < 0 ? agent_log_not_made(r, "the collector of samples") : 0;
 }
 
 static int make_tables(struct agent *agent)
@@ -112,71 +132,70 @@ static int make_tables(struct agent *agent)
 	int r;
 
 	r = string_table_new(MAX_STRING_BYTES, &agent->strings);
-	if (r == 0)
-		r = executable_cache_new(MAX_IDLE_EXECUTABLES, &agent->executables);
-	if (r == 0)
-		r = read_kernel(agent);
-	if (r == 0)
-		r = process_table_new(agent->executables, agent->strings, &agent->rules.view,
-				      &observer, &agent->processes);
-	if (r == 0)
-		r = frame_resolver_new(agent->processes, agent->executables, &agent->kernel,
-				       &agent->frames);
-	if (r == 0)
-		r = collector_new(
-			&(struct collector_options){
-				.processes = agent->processes,
-				.executables = agent->executables,
-				.strings = agent->strings,
-				.frames = agent->frames,
-				.on_cpu_period_ns = NSEC_PER_SEC / agent->config->on_cpu_frequency,
-				.keep_cpus_apart = agent->config->on_cpu_cpu == 1,
-				.keep_wait_cpus_apart = agent->config->off_cpu_cpu == 1,
-			},
-			&agent->collector);
-	return r;
+	if (r < 0)
+		return agent_log_not_made(r, "the table of strings");
+	r = executable_cache_new(MAX_IDLE_EXECUTABLES, &agent->executables);
+	if (r < 0)
+		return agent_log_not_made(r, "the table of executables");
+	r = read_kernel(agent);
+	if (r < 0)
+		return r;
+	r = process_table_new(agent->executables, agent->strings, &agent->rules.view, &observer,
+			      &agent->processes);
+	if (r < 0)
+		return agent_log_not_made(r, "the table of processes");
+	r = frame_resolver_new(agent->processes, agent->executables, &agent->kernel,
+			       &agent->frames);
+	if (r < 0)
+		return agent_log_not_made(r, "the frame resolver");
+	return make_collector(agent);
 }
 
 static int start_sender(struct agent *agent)
 {
 	const struct agent_config *config = agent->config;
+	const struct sender_options options = {
+		.server = config->server,
+		.token = config->token[0] ? config->token : NULL,
+		.ca_file = config->ca_file[0] ? config->ca_file : NULL,
+		.insecure_tls = config->insecure_tls,
+		.spool_folder = config->spool_folder[0] ? config->spool_folder : NULL,
+		.spool_max_bytes = config->spool_max_bytes,
+		.memory_max_bytes = 2 * MIB,
+		.upload_bytes_per_s = config->upload_bytes_per_s,
+		.retry_max_ns = 15 * NSEC_PER_SEC,
+		.keep_capabilities = config->privileges_keep,
+	};
+	int r;
 
-	return sender_new(
-		&(struct sender_options){
-			.server = config->server,
-			.token = config->token[0] ? config->token : NULL,
-			.ca_file = config->ca_file[0] ? config->ca_file : NULL,
-			.insecure_tls = config->insecure_tls,
-			.spool_folder = config->spool_folder[0] ? config->spool_folder : NULL,
-			.spool_max_bytes = config->spool_max_bytes,
-			.memory_max_bytes = 2 * MIB,
-			.upload_bytes_per_s = config->upload_bytes_per_s,
-			.retry_max_ns = 15 * NSEC_PER_SEC,
-			.keep_capabilities = config->privileges_keep,
-		},
-		&agent->sender);
-}
-
-int agent_watch_fd(struct agent *agent, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(agent->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+	r = sender_new(&options, &agent->sender);
+	if (r < 0)
+		return log_error_errno(
+			r,
+			"cannot make the sender of batches to '%s': %m, not starting; raise the "
+			"limits of the service or container for memory, open files and tasks",
+			config->server);
+	r = agent_watch_fd(agent, sender_event_fd(agent->sender));
+	return r < 0 ? agent_log_not_made(r, "the watch of the sender") : 0;
 }
 
 static int make_event_loop(struct agent *agent)
 {
 	sigset_t signals;
+	int r;
 
 	agent->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (agent->epoll_fd < 0)
+		return agent_log_not_made(-errno, "the event loop");
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGHUP);
 	agent->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (agent->epoll_fd < 0 || agent->signal_fd < 0)
-		return -errno;
-	return agent_watch_fd(agent, agent->signal_fd);
+	if (agent->signal_fd < 0)
+		return agent_log_not_made(-errno, "the descriptor of signals");
+	r = agent_watch_fd(agent, agent->signal_fd);
+	return r < 0 ? agent_log_not_made(r, "the watch of signals") : 0;
 }
 
 static void on_absent_page(void *arg, uint32_t pid, uint64_t address)
@@ -193,62 +212,91 @@ static int start_toucher(struct agent *agent)
 	if (agent_config_absent_pages(agent->config) == ABI_ABSENT_PAGES_LEAVE)
 		return 0;
 	r = page_toucher_new(agent->helpers, &agent->toucher);
-	if (r == 0)
-		bpf_programs_on_absent_page(agent->programs, on_absent_page, agent);
-	return r;
+	if (r < 0)
+		return log_error_errno(r,
+				       "cannot make the reader of absent pages: %m, not starting; "
+				       "--unwind.absent_pages=leave starts without it");
+	bpf_programs_on_absent_page(agent->programs, on_absent_page, agent);
+	return 0;
 }
 
-static int start_sampling(struct agent *agent)
+static int make_publishers(struct agent *agent)
 {
+	const struct unwind_publisher_options options = {
+		.programs = agent->programs,
+		.executables = agent->executables,
+		.helpers = agent->helpers,
+		.clock = agent->clock,
+		.unwind_bytes = agent->config->unwind_bytes,
+		.cache_folder = agent->config->unwind_cache_folder,
+		.cache_bytes = agent->config->unwind_cache_bytes,
+	};
 	int r;
 
-	/* Events first: what happens while /proc is read is then not missed. */
-	r = agent_open_events(agent);
+	r = unwind_publisher_init(&agent->tables, &options);
 	if (r < 0)
-		return r;
-	r = load_programs(agent);
-	if (r == 0)
-		r = agent_watch_fd(agent, bpf_programs_ring_fd(agent->programs));
-	if (r < 0)
-		return r;
-	r = start_toucher(agent);
-	if (r < 0)
-		return log_error_errno(r, "cannot touch absent pages: %m");
-	r = unwind_publisher_init(&agent->tables,
-				  &(struct unwind_publisher_options){
-					  .programs = agent->programs,
-					  .executables = agent->executables,
-					  .helpers = agent->helpers,
-					  .clock = agent->clock,
-					  .unwind_bytes = agent->config->unwind_bytes,
-					  .cache_folder = agent->config->unwind_cache_folder,
-					  .cache_bytes = agent->config->unwind_cache_bytes,
-				  });
-	if (r < 0)
-		return log_error_errno(r, "cannot make the maps of unwind rows: %m");
+		return log_error_errno(r,
+				       "cannot make the maps of unwind rows: %m, not starting; a "
+				       "smaller unwind.table_size needs less memory");
 	agent->publisher = (struct mapping_publisher){
 		.programs = agent->programs,
 		.processes = agent->processes,
 	};
 	r = copy_unwinder_new(&agent->bpf_config, &agent->publisher, &agent->tables,
 			      &agent->copy_unwinder);
+	return r < 0 ? agent_log_not_made(r, "the unwinder of copied stacks") : 0;
+}
+
+static int scan_processes(struct agent *agent)
+{
+	int r = process_table_scan(agent->processes);
+
+	if (r < 0)
+		return log_error_errno(
+			r, "cannot read which processes run from '/proc': %m, not starting; mount "
+			   "the host's /proc, without hidepid= and subset=pid");
+	return 0;
+}
+
+static int start_off_cpu(struct agent *agent)
+{
+	int r;
+
+	if (agent->config->off_cpu_disabled)
+		return 0;
+	r = off_cpu_start(agent->programs, agent->config->privileges_keep, &agent->off_cpu);
 	if (r < 0)
 		return r;
-	r = process_table_scan(agent->processes);
+	/* For threads that sleep already, the wait begins with this walk. */
+	r = agent_walk_waits(agent, false);
+	return r < 0 ? agent_log_not_made(r, "the list of threads that wait") : 0;
+}
+
+static int start_sampling(struct agent *agent)
+{
+	int r;
+
+	/* Events first: none that happens while /proc is read is then missed. */
+	r = agent_open_events(agent);
+	if (r < 0)
+		return r;
+	r = load_programs(agent);
+	if (r < 0)
+		return r;
+	r = start_toucher(agent);
+	if (r < 0)
+		return r;
+	r = make_publishers(agent);
+	if (r < 0)
+		return r;
+	r = scan_processes(agent);
 	if (r < 0)
 		return r;
 	bpf_programs_set_window(agent->programs, collector_window(agent->collector));
-	if (takes_off_cpu(agent)) {
-		r = off_cpu_start(agent->programs, agent->config->privileges_keep, &agent->off_cpu);
-		/* The threads that sleep by now wait from here on. */
-		if (r == 0)
-			r = agent_walk_waits(agent, false);
-		if (r < 0)
-			return r;
-	}
-	if (agent->config->on_cpu_disabled)
-		return 0;
-	return agent_start_timers(agent);
+	r = start_off_cpu(agent);
+	if (r < 0)
+		return r;
+	return agent->config->on_cpu_disabled ? 0 : agent_start_timers(agent);
 }
 
 static void raise_limits(void)
@@ -256,8 +304,8 @@ static void raise_limits(void)
 	struct rlimit limit = { .rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY };
 
 	/*
-	 * Kernels before 5.11 charge BPF maps to RLIMIT_MEMLOCK; perf's rings still are beyond
-	 * their allowance.
+	 * Kernels before 5.11 charge BPF maps to RLIMIT_MEMLOCK. All kernels charge to it what perf
+	 * rings take above kernel.perf_event_mlock_kb.
 	 */
 	if (setrlimit(RLIMIT_MEMLOCK, &limit) < 0 && getrlimit(RLIMIT_MEMLOCK, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
@@ -269,7 +317,10 @@ static void raise_limits(void)
 	}
 }
 
-/* Before there are threads: each has its own capabilities, and inherits the filter. */
+/*
+ * Gives up privileges. To be called before a thread is created: each thread has its own set of
+ * capabilities, and inherits the filter of system calls.
+ */
 static int confine(const struct agent_config *config)
 {
 	int r;
@@ -285,9 +336,8 @@ static int confine(const struct agent_config *config)
 		log_warn("this kernel has no seccomp, the agent's system calls are not restricted");
 	if (r < 0)
 		return log_error_errno(
-			r,
-			"cannot install the filter of system calls: %m; --privileges.keep starts "
-			"without it");
+			r, "cannot install the filter of system calls: %m, not starting; "
+			   "--privileges.keep starts without it");
 	return 0;
 }
 
@@ -297,8 +347,8 @@ static int refuse_foreign_namespace(void)
 		return 0;
 	return log_error_errno(
 		ENOTSUP,
-		"this is not the host's PID namespace, processes could not be told apart: "
-		"not starting; run the container with the host's (hostPID: true, --pid=host)");
+		"the agent is not in the host's PID namespace, where samples have other process IDs "
+		"than /proc: not starting; run the container with hostPID: true or --pid=host");
 }
 
 static int refuse_no_cpu(const struct agent_config *config)
@@ -306,11 +356,66 @@ static int refuse_no_cpu(const struct agent_config *config)
 	struct cpu_vec cpus = {};
 	int r = cpu_list_to_sample(config->on_cpu_cpus, &cpus);
 
-	if (r == 0 && cpus.count == 0)
-		r = log_error_errno(EINVAL, "on_cpu.cpus '%s' names no CPU that is online",
+	if (r < 0)
+		(void)log_error_errno(r,
+				      "cannot choose the CPUs to sample by on_cpu.cpus '%s': %m, "
+				      "not starting; check the option and /sys/devices/system/cpu",
+				      config->on_cpu_cpus);
+	else if (cpus.count == 0)
+		r = log_error_errno(EINVAL,
+				    "on_cpu.cpus '%s' names no CPU that is online, not starting; "
+				    "name one, or leave it empty for all",
 				    config->on_cpu_cpus);
 	vec_release(&cpus);
 	return r;
+}
+
+/* Checks that the agent may run on this host, and gives up privileges. */
+static int check_host(struct agent *agent)
+{
+	const struct agent_config *config = agent->config;
+	int r;
+
+	r = refuse_foreign_namespace();
+	if (r < 0)
+		return r;
+	r = host_info_init(&agent->host, config);
+	if (r < 0)
+		return r;
+	r = instance_claim(config->server, agent->host.agent_id, config->allow_second_agent,
+			   &agent->instance_fd);
+	if (r < 0)
+		return r;
+	r = confine(config);
+	if (r < 0)
+		return r;
+	return refuse_no_cpu(config);
+}
+
+static int start(struct agent *agent, struct nursery *nursery)
+{
+	int r;
+
+	raise_limits();
+	r = check_host(agent);
+	if (r < 0)
+		return r;
+	r = rules_init(&agent->rules, agent->config);
+	if (r < 0)
+		return r;
+	r = make_tables(agent);
+	if (r < 0)
+		return r;
+	r = make_event_loop(agent);
+	if (r < 0)
+		return r;
+	r = agent_start_helpers(agent, nursery);
+	if (r < 0)
+		return r;
+	r = start_sampling(agent);
+	if (r < 0)
+		return r;
+	return start_sender(agent);
 }
 
 int agent_new(const struct agent_config *config, struct nursery *nursery, struct agent **ret_agent)
@@ -319,38 +424,14 @@ int agent_new(const struct agent_config *config, struct nursery *nursery, struct
 	int r;
 
 	if (!agent)
-		return -ENOMEM;
+		return agent_log_not_made(-ENOMEM, "the agent");
 	agent->epoll_fd = agent->signal_fd = agent->instance_fd = -1;
 	agent->config = config;
 	agent->clock = &system_clock;
 	agent->base_period_ns = agent->period_ns = NSEC_PER_SEC / config->on_cpu_frequency;
 	agent->epoch = clock_wall_ns(agent->clock);
 	agent->window_opened_ns = clock_monotonic_ns(agent->clock);
-	raise_limits();
-	r = refuse_foreign_namespace();
-	if (r == 0)
-		r = host_info_init(&agent->host, config);
-	if (r == 0)
-		r = instance_claim(config->server, agent->host.agent_id, config->allow_second_agent,
-				   &agent->instance_fd);
-	if (r == 0)
-		r = confine(config);
-	if (r == 0)
-		r = rules_init(&agent->rules, config);
-	if (r == 0)
-		r = refuse_no_cpu(config);
-	if (r == 0)
-		r = make_tables(agent);
-	if (r == 0)
-		r = make_event_loop(agent);
-	if (r == 0)
-		r = agent_start_helpers(agent, nursery);
-	if (r == 0)
-		r = start_sampling(agent);
-	if (r == 0)
-		r = start_sender(agent);
-	if (r == 0)
-		r = agent_watch_fd(agent, sender_event_fd(agent->sender));
+	r = start(agent, nursery);
 	if (r < 0)
 		return r;
 	agent_budget_begin(agent);
@@ -366,10 +447,7 @@ struct agent *agent_free(struct agent *agent)
 {
 	if (!agent)
 		return NULL;
-	/*
-	 * Sampling ends first; the table tells the publisher of what goes, so the programs outlive
-	 * it.
-	 */
+	/* Sampling ends first. The process table calls the publisher, which uses the programs. */
 	on_cpu_free(agent->on_cpu);
 	off_cpu_free(agent->off_cpu);
 	sender_free(agent->sender);
@@ -390,7 +468,7 @@ struct agent *agent_free(struct agent *agent)
 	rules_release(&agent->rules);
 	host_info_release(&agent->host);
 	vec_release(&agent->wanted);
-	bytes_release(&agent->put_off);
+	bytes_release(&agent->postponed);
 	scoped_close(&agent->epoll_fd);
 	scoped_close(&agent->signal_fd);
 	scoped_close(&agent->instance_fd);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * hearth-agent: configuration, run, exit code.
- */
+/* The program hearth-agent: reads the configuration, runs the agent, returns its exit code. */
 #include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,7 +13,7 @@
 struct reloader {
 	int argc;
 	char **argv;
-	struct agent_config configs[2]; /* the one in use, and the one before or after it */
+	struct agent_config configs[2]; /* the one in use, and the next one while it is read */
 	size_t current;
 };
 
@@ -36,13 +34,13 @@ static void reload(void *arg, struct agent *agent)
 
 	r = options_parse(reloader->argc, reloader->argv, environ, stderr, next, message);
 	if (r != OPTIONS_RUN) {
-		log_error("not reloaded, going on as before: %s",
-			  r < 0 ? message : "the flags ask for no run");
+		log_error("cannot reload the configuration, going on as before: %s",
+			  r < 0 ? message : "the options print help or a version");
 		return;
 	}
 	if (agent_set_config(agent, next) < 0) {
 		agent_config_release(next);
-		log_error("not reloaded, going on as before");
+		log_error("cannot take over the configuration, going on as before");
 		return;
 	}
 	agent_config_release(&reloader->configs[reloader->current]);
@@ -51,7 +49,7 @@ static void reload(void *arg, struct agent *agent)
 	log_info("configuration reloaded");
 }
 
-/* Before any thread starts: all inherit the mask, and signalfd gets them. */
+/* To be called before any thread starts: threads inherit the mask. signalfd(2) reads the signals. */
 static void block_signals(void)
 {
 	sigset_t signals;
@@ -65,9 +63,10 @@ static void block_signals(void)
 }
 
 /*
- * What is large lives shortly: a table being compiled, a file being uploaded. glibc would learn
- * from the first of them to keep such memory for the next; here it goes back, and grows without
- * being copied. One arena, because threads that allocate little would keep one each.
+ * Large allocations are short-lived: a table that is compiled, a file that is uploaded. By default
+ * glibc raises its threshold at the first of them and keeps such memory for the next one. With a
+ * fixed threshold it is returned to the system when it is freed, and grows without being copied.
+ * One arena, because each thread would keep its own although it allocates little.
  */
 static void keep_memory_small(void)
 {
@@ -86,7 +85,10 @@ int main(int argc, char **argv)
 
 	r = nursery_start(argc, argv, &nursery);
 	if (r < 0) {
-		(void)log_error_errno(r, "cannot fork the process that forks helpers: %m");
+		(void)log_error_errno(
+			r,
+			"cannot fork the process that forks helpers: %m, not starting; raise the limits of "
+			"the service or container for memory, open files and tasks");
 		return EXIT_FAILURE;
 	}
 	keep_memory_small();

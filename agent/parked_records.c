@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of records, and for each process that has records in it their number. */
+/* A list of records, and a table with the number of records of each process. */
 #include "agent/parked_records.h"
 
 #include <string.h>
@@ -92,7 +92,7 @@ int parked_records_add(struct parked_records *records, const struct parked_recor
 	return 0;
 }
 
-/* Events wait for samples, not for files. */
+/* Events are not counted: they wait for samples, not for files. */
 static void count_late(struct parked_records *records, const struct parked_record *record)
 {
 	records->n_late += record->kind != PARKED_EVENT;
@@ -138,6 +138,8 @@ int parked_records_run(struct parked_records *records, uint64_t now_ns, parked_t
 		remove_at(records, link);
 		if (r < 0)
 			return r;
+		if (r == 2)
+			return 1;
 	}
 	return 0;
 }
@@ -157,7 +159,7 @@ int parked_records_end(struct parked_records *records, uint32_t pid, parked_try 
 		r = function(arg, &parked->record, true);
 		count_late(records, &parked->record);
 		remove_at(records, link);
-		if (r < 0 && r != -EXFULL)
+		if (r < 0)
 			return r;
 	}
 	return 0;

@@ -2,13 +2,14 @@
 #pragma once
 
 /*
- * Records that wait until the files of their process are identified, or until an unwind table is
- * made. They are samples, copies of stacks, and mapping events: an event that replaces a mapping
- * waits behind the older samples of its process, because their addresses must be looked up in the
- * mapping that it replaces.
+ * A queue of records that wait until the files of their process are identified, or until an unwind
+ * table is made. They are samples, copies of stacks, and mapping events. An event that replaces a
+ * mapping waits behind the older samples of its process, because their addresses must be looked up
+ * in the mapping that it replaces.
  *
  * A record waits until its deadline, and all records together are bounded in bytes. When the
- * deadline passes, or a record finds no room, it is processed with what is known by then.
+ * deadline has passed, or there is no room for a record, the record is processed with the files and
+ * tables that are known by then.
  *
  * Records of one process are processed in the order in which they were added, because a sample with
  * the hash of its stack needs the earlier sample with the stack itself.
@@ -31,13 +32,13 @@ struct parked_record {
 	enum parked_kind kind;
 	const void *bytes;
 	size_t size;
-	uint32_t waits_for; /* the executable whose unwind table it waits for; 0 none, or files */
+	uint32_t waits_for; /* executable with an unwind table that is being made; 0: none */
 };
 
 int parked_records_new(size_t max_bytes, struct parked_records **ret_records);
 struct parked_records *parked_records_free(struct parked_records *records);
 
-/* Whether a record of @pid waits. Later records of that process then have to wait too. */
+/* Whether a record of @pid waits. If so, later records of that process must wait too. */
 bool parked_records_has(const struct parked_records *records, uint32_t pid);
 
 /*
@@ -48,30 +49,30 @@ int parked_records_add(struct parked_records *records, const struct parked_recor
 		       uint64_t deadline_ns);
 
 /*
- * Processes a record, if what it waits for is there. Returns 1: it was processed; 0: it still has
- * to wait, which is not allowed when @is_late; negative errno: it was given up, and the run ends.
- * May set waits_for.
+ * Processes a record if it need not wait any longer; with @is_late it must. Returns 0: it still has
+ * to wait; 1: it was processed; 2: it was processed, and the run should end; or negative errno: it
+ * is dropped, and the run ends. May set waits_for.
  */
 typedef int (*parked_try)(void *arg, struct parked_record *record, bool is_late);
 
 /*
- * Calls @function for all records in their order. When it returns 0 for a record, later ones of the
- * same process are skipped. A record for which it returns something else is removed. 0, or the
- * first error of @function.
+ * Calls @function for all records in their order. After it returns 0 for a record, later records of
+ * the same process are skipped. A record for which it returns another value is removed. 0; 1:
+ * @function ended the run; or its first error.
  */
 int parked_records_run(struct parked_records *records, uint64_t now_ns, parked_try function,
 		       void *arg);
 
 /*
- * Calls @function for all records of @pid with @is_late, and removes them. 0, or the first error of
- * @function other than -EXFULL.
+ * Calls @function for all records of @pid with @is_late, and removes them; a 2 does not end this.
+ * 0, or the first error of @function.
  */
 int parked_records_end(struct parked_records *records, uint32_t pid, parked_try function,
 		       void *arg);
 
 size_t parked_records_count(const struct parked_records *records);
 
-/* Samples and copies of stacks that were processed with @is_late. */
+/* Number of samples and stack copies that were processed with @is_late. */
 uint64_t parked_records_late(const struct parked_records *records);
 
 #include "common/scoped.h"

@@ -6,8 +6,8 @@
 #define MAX_BYTES ((size_t)(64 * KIB))
 
 struct trial {
-	uint32_t ready_pid; /* the process that has its files known; 0: none */
-	int error;          /* what try_record() returns instead of 1, or 0 */
+	uint32_t ready_pid; /* the process with files that are identified; 0: none */
+	int result;         /* returned by try_record() for a record that is processed; 0: 1 */
 	unsigned int n_tries;
 	char order[64]; /* the first byte of each record that was processed */
 	size_t n_done;
@@ -21,7 +21,7 @@ static int try_record(void *arg, struct parked_record *record, bool is_late)
 	if (!is_late && record->pid != trial->ready_pid)
 		return 0;
 	trial->order[trial->n_done++] = *(const char *)record->bytes;
-	return trial->error ? trial->error : 1;
+	return trial->result ? trial->result : 1;
 }
 
 static void add(struct parked_records *records, uint32_t pid, const char *text,
@@ -100,16 +100,32 @@ static void a_record_is_processed_when_its_deadline_passes(void **state)
 static void an_error_removes_the_record_and_ends_the_run(void **state)
 {
 	scoped(parked_records_freep) struct parked_records *records = new_records();
-	struct trial trial = { .ready_pid = 1, .error = -EXFULL };
+	struct trial trial = { .ready_pid = 1, .result = -ENOMEM };
 
 	(void)state;
 	add(records, 1, "a", 100);
 	add(records, 1, "b", 100);
-	assert_errno(parked_records_run(records, 1, try_record, &trial), -EXFULL);
+	assert_errno(parked_records_run(records, 1, try_record, &trial), -ENOMEM);
 	assert_int_equal(parked_records_count(records), 1);
-	trial.error = 0;
+	trial.result = 0;
 	assert_ok(parked_records_run(records, 1, try_record, &trial));
 	assert_string_equal(trial.order, "ab");
+}
+
+/* The window is full: it is closed before other records are added. */
+static void a_run_can_be_ended_and_goes_on_behind_the_record_that_ended_it(void **state)
+{
+	scoped(parked_records_freep) struct parked_records *records = new_records();
+	struct trial trial = { .ready_pid = 1, .result = 2 };
+
+	(void)state;
+	add(records, 1, "a", 100);
+	add(records, 1, "b", 100);
+	assert_int_equal(parked_records_run(records, 1, try_record, &trial), 1);
+	assert_string_equal(trial.order, "a");
+	assert_int_equal(parked_records_run(records, 1, try_record, &trial), 1);
+	assert_string_equal(trial.order, "ab");
+	assert_int_equal(parked_records_run(records, 1, try_record, &trial), 0);
 }
 
 static void a_record_without_room_is_refused_until_others_are_processed(void **state)
@@ -134,11 +150,10 @@ static void a_record_without_room_is_refused_until_others_are_processed(void **s
 static void all_records_of_one_process_can_be_processed_at_once(void **state)
 {
 	scoped(parked_records_freep) struct parked_records *records = new_records();
-	struct trial trial = { .error = -EXFULL };
+	struct trial trial = { .result = 2 };
 
 	(void)state;
 	add_two_of_each(records);
-	/* A full window (-EXFULL) ends nothing: the record was added to it all the same. */
 	assert_ok(parked_records_end(records, 2, try_record, &trial));
 	assert_string_equal(trial.order, "bd");
 	assert_false(parked_records_has(records, 2));
@@ -148,12 +163,12 @@ static void all_records_of_one_process_can_be_processed_at_once(void **state)
 	assert_int_equal(parked_records_count(records), 2);
 	/* A record that is added now is behind those that stayed. */
 	add(records, 2, "e", 100);
-	trial.error = 0;
+	trial.result = 0;
 	assert_ok(parked_records_run(records, UINT64_MAX, try_record, &trial));
 	assert_string_equal(trial.order, "bdace");
 }
 
-/* They have no deadline: they are processed after the samples in front of them. */
+/* Events have no deadline: they are processed after the older samples of their process. */
 static void events_are_not_counted_as_late(void **state)
 {
 	scoped(parked_records_freep) struct parked_records *records = new_records();
@@ -181,6 +196,7 @@ int main(void)
 		cmocka_unit_test(of_a_process_only_the_first_waiting_record_is_tried),
 		cmocka_unit_test(a_record_is_processed_when_its_deadline_passes),
 		cmocka_unit_test(an_error_removes_the_record_and_ends_the_run),
+		cmocka_unit_test(a_run_can_be_ended_and_goes_on_behind_the_record_that_ended_it),
 		cmocka_unit_test(a_record_without_room_is_refused_until_others_are_processed),
 		cmocka_unit_test(all_records_of_one_process_can_be_processed_at_once),
 		cmocka_unit_test(events_are_not_counted_as_late),

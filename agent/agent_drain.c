@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drains: moves all that waits in the kernel, or for helpers, into the open window. Closes windows
+ * that become full on the way. Nothing that agent_close_window() calls closes a window.
+ */
+#include <poll.h>
+#include <time.h>
+
+#include "agent/agent_internal.h"
+#include "common/log.h"
+
+/* A drain that reads fewer samples than this is quiet: see agent.c. */
+#define QUIET_SAMPLES 8
+
+/* Shortest time between two readings of all of /proc: more events may be lost meanwhile. */
+#define SCAN_EVERY_NS (10 * NSEC_PER_SEC)
+
+/* Longest time for which a sample waits for its thread to finish it. Most take microseconds. */
+#define DEFERRED_MAX_NS NSEC_PER_SEC
+
+/* Number of pauses, of a millisecond each, for threads to finish their samples. */
+#define DEFERRED_STOP_ROUNDS 20
+
+/* How long agent_finish_helpers() waits for look-ups in progress, and how often it looks. */
+#define FINISH_WAIT_NS (300 * NSEC_PER_MSEC)
+#define FINISH_POLL_MS 10
+
+/* Reads all of /proc again if process events were lost, but not too often. */
+static int scan_if_due(struct agent *agent, uint64_t now_ns)
+{
+	if (!agent->scan_is_due || now_ns < agent->scanned_ns + SCAN_EVERY_NS)
+		return 0;
+	agent->scan_is_due = false;
+	agent->scanned_ns = now_ns;
+	log_warn("process events were lost, reading /proc again");
+	return process_table_scan(agent->processes);
+}
+
+/* Reads the whole ring buffer. Returns the number of samples in the last window, or an error. */
+static int drain_samples(struct agent *agent)
+{
+	for (;;) {
+		int n_samples = agent_read_samples(agent);
+
+		if (n_samples < 0 || !agent->window_is_full)
+			return n_samples;
+		n_samples = agent_close_window(agent);
+		if (n_samples < 0)
+			return n_samples;
+	}
+}
+
+/* Adds parked records that need not wait any longer at @now_ns. */
+static int fold_parked(struct agent *agent, uint64_t now_ns)
+{
+	int r;
+
+	while ((r = agent_fold_parked(agent, now_ns)) == 1) {
+		r = agent_close_window(agent);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+/* Applies all process events before @until_ns. All older samples must have been read. */
+static int drain_events(struct agent *agent, uint64_t until_ns)
+{
+	uint64_t n_lost;
+	int r;
+
+	r = agent_read_events(agent);
+	if (r < 0)
+		return r;
+	r = agent_apply_events_until(agent, until_ns);
+	if (r < 0)
+		return r;
+	n_lost = process_events_lost(agent->events);
+	if (n_lost > 0) {
+		metric_add(agent->metrics, AGENT_METRIC_EVENTS_LOST, n_lost);
+		agent->scan_is_due = true;
+	}
+	return scan_if_due(agent, until_ns);
+}
+
+int agent_drain(struct agent *agent)
+{
+	uint64_t began_ns = clock_monotonic_ns(agent->clock);
+	int n_samples;
+	int r;
+
+	r = agent_follow_cpus(agent);
+	if (r < 0)
+		return r;
+	r = bpf_programs_sweep_deferred(agent->programs, began_ns - DEFERRED_MAX_NS);
+	if (r < 0)
+		return r;
+	n_samples = drain_samples(agent);
+	if (n_samples < 0)
+		return n_samples;
+	/* A drain soon after another finds few samples even on a busy host. */
+	if (n_samples >= QUIET_SAMPLES || began_ns >= agent->drained_ns + AGENT_DRAIN_INTERVAL_NS)
+		agent->quiet = n_samples < QUIET_SAMPLES;
+	agent->drained_ns = began_ns;
+	r = drain_events(agent, began_ns);
+	if (r < 0)
+		return r;
+	r = agent_run_helpers(agent);
+	if (r < 0)
+		return r;
+	/* Only after all events were applied, so that current mappings are published. */
+	agent_publish(agent, clock_monotonic_ns(agent->clock));
+	return 0;
+}
+
+int agent_drain_deferred(struct agent *agent)
+{
+	const struct timespec pause = { .tv_nsec = NSEC_PER_MSEC };
+
+	for (int round = 0; round < DEFERRED_STOP_ROUNDS; round++) {
+		int n_waiting = bpf_programs_sweep_deferred(agent->programs, UINT64_MAX);
+		int r = n_waiting < 0 ? n_waiting : agent_drain(agent);
+
+		if (r < 0 || n_waiting == 0)
+			return r;
+		(void)nanosleep(&pause, NULL);
+	}
+	return agent_drain(agent);
+}
+
+int agent_run_helpers(struct agent *agent)
+{
+	uint64_t now_ns = clock_monotonic_ns(agent->clock);
+	int r;
+
+	agent_serve_helpers(agent, now_ns);
+	r = fold_parked(agent, now_ns);
+	if (r < 0)
+		return r;
+	/* The records that were processed may have begun other look-ups. */
+	agent_serve_helpers(agent, now_ns);
+	return 0;
+}
+
+int agent_finish_helpers(struct agent *agent)
+{
+	uint64_t until_ns = clock_monotonic_ns(agent->clock) + FINISH_WAIT_NS;
+	struct pollfd polled = { .fd = helper_pool_fd(agent->helpers), .events = POLLIN };
+
+	while (agent_has_parked(agent) && clock_monotonic_ns(agent->clock) < until_ns) {
+		int r;
+
+		(void)poll(&polled, 1, FINISH_POLL_MS);
+		r = agent_run_helpers(agent);
+		if (r < 0)
+			return r;
+	}
+	return fold_parked(agent, UINT64_MAX);
+}
+
+int agent_close_due_window(struct agent *agent)
+{
+	int r = fold_parked(agent, UINT64_MAX);
+
+	return r < 0 ? r : agent_close_window(agent);
+}
