@@ -230,6 +230,7 @@ static int make_publishers(struct agent *agent)
 		.unwind_bytes = agent->config->unwind_bytes,
 		.cache_folder = agent->config->unwind_cache_folder,
 		.cache_bytes = agent->config->unwind_cache_bytes,
+		.unwind.skip_x86_code = !agent->config->unwind_x86_code,
 	};
 	int r;
 

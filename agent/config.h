@@ -47,6 +47,7 @@ struct agent_config {
 	uint64_t unwind_bytes;     /* unwind tables in BPF maps */
 	char *unwind_cache_folder; /* "": none */
 	uint64_t unwind_cache_bytes;
+	bool unwind_x86_code; /* x86-64 code without call frame information is analyzed */
 	char *unwind_absent_pages;
 
 	bool privileges_keep; /* no confinement by capabilities and seccomp */

@@ -63,20 +63,21 @@ static int answer_identity(int socket, int fd, bool of_text, struct helper_messa
 	return send_bytes(socket, reply, &answer, sizeof(answer));
 }
 
-static int answer_source(int socket, int fd, struct helper_message *reply)
+static int answer_source(int socket, int fd, const struct unwind_options *options,
+			 struct helper_message *reply)
 {
 	scoped(file_identity_release) struct file_identity identity = {};
 	struct parser_source answer = {};
 	int r = file_identity_read(fd, &identity);
 
 	answer.content = identity.content;
-	answer.key_result = r == 1 ? table_make_key(fd, &answer.key) : 0;
+	answer.key_result = r == 1 ? table_make_key(fd, options, &answer.key) : 0;
 	answer.header = answer_of(r);
 	return send_bytes(socket, reply, &answer, sizeof(answer));
 }
 
-static int answer_table(int socket, const struct helper_message *message, const struct hash128 *key,
-			struct helper_message *reply)
+static int answer_table(int socket, const struct helper_message *message,
+			const struct parser_request *request, struct helper_message *reply)
 {
 	struct parser_table answer = {};
 	struct table_made made;
@@ -84,7 +85,8 @@ static int answer_table(int socket, const struct helper_message *message, const 
 	if (message->n_fds != 2)
 		return -EBADMSG;
 	answer.cpu_ns = answer_of(0).cpu_ns;
-	answer.header = answer_of(table_make(message->fds[0], key, message->fds[1], &made));
+	answer.header = answer_of(table_make(message->fds[0], &request->unwind, &request->key,
+					     message->fds[1], &made));
 	answer.cpu_ns = answer.header.cpu_ns - answer.cpu_ns;
 	return send_bytes(socket, reply, &answer, sizeof(answer));
 }
@@ -113,9 +115,9 @@ static int serve(int socket, const struct helper_message *message, struct helper
 	case PARSER_TEXT:
 		return answer_identity(socket, message->fds[0], true, reply);
 	case PARSER_SOURCE:
-		return answer_source(socket, message->fds[0], reply);
+		return answer_source(socket, message->fds[0], &request.unwind, reply);
 	case PARSER_TABLE:
-		return answer_table(socket, message, &request.key, reply);
+		return answer_table(socket, message, &request, reply);
 	case PARSER_EXTRACT:
 		return answer_extract(socket, message, request.what, reply);
 	default:

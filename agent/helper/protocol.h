@@ -112,9 +112,10 @@ enum parser_operation {
 };
 
 struct parser_request {
-	uint32_t operation; /* enum parser_operation */
-	uint32_t what;      /* PARSER_EXTRACT: as in elf_extract_write() */
-	struct hash128 key; /* PARSER_TABLE: written into the table file */
+	uint32_t operation;           /* enum parser_operation */
+	uint32_t what;                /* PARSER_EXTRACT: as in elf_extract_write() */
+	struct hash128 key;           /* PARSER_TABLE: written into the table file */
+	struct unwind_options unwind; /* PARSER_SOURCE, PARSER_TABLE */
 };
 
 /* The header of each answer of a parser. */

@@ -79,7 +79,8 @@ static int parse(struct opening *opening)
 		.forget = forget,
 		.arg = opening,
 	};
-	const struct parser_request request = { .operation = PARSER_SOURCE };
+	const struct parser_request request = { .operation = PARSER_SOURCE,
+						.unwind = opening->request.unwind };
 	int fd = dup(opening->fd);
 
 	if (fd < 0)

@@ -20,7 +20,8 @@ typedef void (*source_opened)(void *arg, int fd, const struct parser_source *sou
 
 struct source_request {
 	source_opened opened;
-	void (*forget)(void *arg); /* as in struct helper_job */
+	struct unwind_options unwind; /* of which struct parser_source has the key */
+	void (*forget)(void *arg);    /* as in struct helper_job */
 	void *arg;
 };
 

@@ -24,7 +24,7 @@
 
 #include "agent/paging/directories.h"
 #include "agent/paging/rule_pool.h"
-#include "agent/unwind/chunk_writer.h"
+#include "agent/unwind/table/chunk_writer.h"
 
 #define PAGED_ROWS_STALE_TICKS 2236
 #define PAGED_ROWS_IDLE_TICKS  4

@@ -10,7 +10,7 @@
  */
 
 #include "agent/paging/slot_pool.h"
-#include "agent/unwind/unwind_rule.h"
+#include "agent/unwind/table/unwind_rule.h"
 #include "common/hash_table.h"
 
 VEC_DEFINE(rule_reference_vec, uint32_t);

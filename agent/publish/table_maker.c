@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "agent/helper/source_opener.h"
-#include "agent/unwind/table_file.h"
+#include "agent/unwind/table/table_file.h"
 #include "common/clock.h"
 #include "common/elf/build_id.h"
 #include "common/log.h"
@@ -73,6 +73,7 @@ int table_maker_new(const struct table_maker_options *options, struct table_make
 	maker->clock = options->clock;
 	maker->made = options->made;
 	maker->arg = options->arg;
+	maker->unwind = options->unwind;
 	r = avoid_list_new(&failed_tables, &maker->failed);
 	if (r < 0)
 		return r;
@@ -339,7 +340,9 @@ static int submit(struct making *making)
 		.forget = forget,
 		.arg = making,
 	};
-	const struct parser_request request = { .operation = PARSER_TABLE, .key = making->key };
+	const struct parser_request request = { .operation = PARSER_TABLE,
+						.key = making->key,
+						.unwind = making->maker->unwind };
 	struct helper_message *message = &making->maker->message;
 
 	memcpy(message->bytes, &request, sizeof(request));
@@ -419,9 +422,11 @@ int table_maker_make(struct table_maker *maker, const struct executable *executa
 		.elf_fd = -1,
 		.file.fd = -1,
 	};
-	r = source_open(
-		maker->helpers, executable,
-		&(struct source_request){ .opened = on_source, .forget = forget, .arg = making });
+	r = source_open(maker->helpers, executable,
+			&(struct source_request){ .opened = on_source,
+						  .forget = forget,
+						  .arg = making,
+						  .unwind = maker->unwind });
 	if (r < 0)
 		making_free(making);
 	else

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Makes files with unwind tables (agent/unwind/table_file.h): takes them from the cache on disk, or
+ * Makes files with unwind tables (agent/unwind/table/table_file.h): takes them from the cache on disk, or
  * has helpers compile them. Helpers open and parse the executables (agent/helper/). No function of
  * this header blocks.
  *
@@ -16,7 +16,8 @@
 #include "agent/executable/executable.h"
 #include "agent/helper/avoid_list.h"
 #include "agent/helper/helper_pool.h"
-#include "agent/unwind/table_cache.h"
+#include "agent/unwind/table/table_cache.h"
+#include "agent/unwind/unwind_compile.h"
 #include "common/clock.h"
 
 /* Maximum number of tables that are made at the same time. Each needs two descriptors. */
@@ -46,6 +47,7 @@ struct table_maker {
 	struct helper_pool *helpers;
 	table_made_function made;
 	void *arg;
+	struct unwind_options unwind;
 	struct table_cache *cache; /* NULL: none */
 	bool cache_failed;         /* a table could not be stored, which was logged */
 	struct avoid_list *failed; /* by executable.content */
@@ -60,6 +62,7 @@ struct table_maker_options {
 	const struct clock *clock;
 	table_made_function made;
 	void *arg; /* of @made */
+	struct unwind_options unwind;
 };
 
 int table_maker_new(const struct table_maker_options *options, struct table_maker **ret_maker);

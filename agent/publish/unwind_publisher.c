@@ -80,7 +80,8 @@ int unwind_publisher_init(struct unwind_publisher *publisher,
 	r = table_maker_new(&(struct table_maker_options){ .helpers = options->helpers,
 							   .clock = options->clock,
 							   .made = on_made,
-							   .arg = publisher },
+							   .arg = publisher,
+							   .unwind = options->unwind },
 			    &publisher->maker);
 	if (r < 0)
 		return r;

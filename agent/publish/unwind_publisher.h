@@ -5,7 +5,7 @@
  * Publishes unwind tables of executables to the BPF maps and to the unwinder on the host.
  *
  * The publisher has a table made when the first stack contains a frame in its executable. A table
- * is a file (agent/unwind/table_file.h): it is in the cache on disk, or a helper compiles it
+ * is a file (agent/unwind/table/table_file.h): it is in the cache on disk, or a helper compiles it
  * (agent/publish/table_maker.h). Without a cache, or when its disk is full, the file is in memory.
  *
  * The publisher loads chunks of the file into the maps when stacks need them
@@ -21,7 +21,7 @@
 #include "agent/bpf_programs/bpf_programs.h"
 #include "agent/bpf_programs/unwind_maps.h"
 #include "agent/publish/table_maker.h"
-#include "agent/unwind/table_file.h"
+#include "agent/unwind/table/table_file.h"
 #include "bpf/host/host_unwind.h"
 #include "common/hash_table.h"
 
@@ -68,6 +68,7 @@ struct unwind_publisher_options {
 	 * files are in memory.
 	 */
 	const char *cache_folder;
+	struct unwind_options unwind;
 	uint64_t cache_bytes; /* size of all table files, in the folder or in memory */
 };
 

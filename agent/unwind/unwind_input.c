@@ -4,33 +4,35 @@
 #include <elf.h>
 #include <xxhash.h>
 
-#include "agent/unwind/gap_frames.h"
-#include "agent/unwind/gap_starts.h"
-#include "agent/unwind/go_file.h"
-#include "agent/unwind/musl_frames.h"
-#include "agent/unwind/start_code.h"
+#include "agent/unwind/go/go_file.h"
+#include "agent/unwind/x86_code/x86_code.h"
 #include "common/file.h"
 #include "common/scoped.h"
 
 /*
- * Headers, and the sections that hold call frame information as they stand in the file, compressed
- * or not: hashing is a hundred times faster than compiling them. Of the other sections their
- * places. The prologues of Go's hand-written functions are left out: they are tied to addresses
- * that are in. Start code. Of files that have much code without call frame information all code and
- * what may point into it.
+ * Hashes the options, the headers, and the sections with call frame information as they are in the
+ * file, compressed or not: that is a hundred times faster than compiling them. Of sections that
+ * addresses are relative to, only their headers are hashed. The code of Go's hand-written functions
+ * is not hashed, because their addresses are.
  */
 
 #define PIECE_BYTES (64 * KIB)
 
-/* Longer ones are not read to their end when they are compiled either. */
+/* Compiling does not read beyond this either. */
 #define MAX_SECTION_BYTES (256 * MIB)
 
-static const char *const hashed_sections[] = { ".eh_frame", ".debug_frame" };
-static const char *const placed_sections[] = { ".eh_frame", ".debug_frame", ".text", ".got" };
+static const char *const sections_with_content[] = { ".eh_frame", ".debug_frame" };
+static const char *const sections_with_header[] = { ".eh_frame", ".debug_frame", ".text", ".got" };
 
-static void free_state(XXH3_state_t **state)
+struct input {
+	XXH3_state_t *hash;
+	const struct elf_file *elf;
+	uint64_t bytes;
+};
+
+static void free_hash(XXH3_state_t **hash)
 {
-	(void)XXH3_freeState(*state);
+	(void)XXH3_freeState(*hash);
 }
 
 static bool is_one_of(const char *name, const char *const *names, size_t n_names)
@@ -41,151 +43,126 @@ static bool is_one_of(const char *name, const char *const *names, size_t n_names
 	return false;
 }
 
-static int hash_range(XXH3_state_t *state, const struct elf_file *elf, uint64_t file_offset,
-		      uint64_t size)
+static int hash_range(struct input *input, uint64_t file_offset, uint64_t size)
 {
 	scoped_free uint8_t *piece = malloc(PIECE_BYTES);
-	uint64_t left = file_offset > elf->file_size ? 0 : MIN(size, elf->file_size - file_offset);
-	int r = 0;
+	uint64_t file_size = input->elf->file_size;
+	uint64_t left = file_offset > file_size ? 0 : MIN(size, file_size - file_offset);
 
 	if (!piece)
 		return -ENOMEM;
 	left = MIN(left, MAX_SECTION_BYTES);
-	while (r == 0 && left > 0) {
+	while (left > 0) {
 		size_t n = (size_t)MIN(left, PIECE_BYTES);
+		int r = pread_all(input->elf->fd, piece, n, file_offset);
 
-		r = pread_all(elf->fd, piece, n, file_offset);
-		(void)XXH3_128bits_update(state, piece, n);
+		if (r < 0)
+			return r;
+		(void)XXH3_128bits_update(input->hash, piece, n);
 		file_offset += n;
 		left -= n;
 	}
-	return r;
+	return 0;
 }
 
-static void hash_place(XXH3_state_t *state, const struct elf_section *section)
+static void hash_section_header(struct input *input, const struct elf_section *section)
 {
-	const uint64_t place[] = { section->type, section->flags, section->vaddr,
-				   section->file_offset, section->size };
+	const uint64_t fields[] = { section->type, section->flags, section->vaddr,
+				    section->file_offset, section->size };
 
-	(void)XXH3_128bits_update(state, section->name, strlen(section->name) + 1);
-	(void)XXH3_128bits_update(state, place, sizeof(place));
+	(void)XXH3_128bits_update(input->hash, section->name, strlen(section->name) + 1);
+	(void)XXH3_128bits_update(input->hash, fields, sizeof(fields));
 }
 
-static void hash_headers(XXH3_state_t *state, const struct elf_file *elf)
+static void hash_headers(struct input *input)
 {
-	(void)XXH3_128bits_update(state, elf->header, sizeof(elf->header));
-	(void)XXH3_128bits_update(state, elf->program_headers,
+	const struct elf_file *elf = input->elf;
+
+	(void)XXH3_128bits_update(input->hash, elf->header, sizeof(elf->header));
+	(void)XXH3_128bits_update(input->hash, elf->program_headers,
 				  elf->n_program_headers * sizeof(Elf64_Phdr));
 	for (size_t i = 0; i < elf->n_sections; i++) {
-		if (is_one_of(elf->sections[i].name, placed_sections, ARRAY_SIZE(placed_sections)))
-			hash_place(state, &elf->sections[i]);
+		if (is_one_of(elf->sections[i].name, sections_with_header,
+			      ARRAY_SIZE(sections_with_header)))
+			hash_section_header(input, &elf->sections[i]);
 	}
 }
 
-/* 1 it is a Go program, 0 not. */
-static int hash_go(XXH3_state_t *state, const struct elf_file *elf, uint64_t *bytes)
+static int hash_sections(struct input *input)
 {
-	struct go_file go;
-	int r = go_file_find(elf, &go);
+	for (size_t i = 0; i < input->elf->n_sections; i++) {
+		const struct elf_section *section = &input->elf->sections[i];
+		int r;
 
-	if (r <= 0)
-		return r;
-	(void)XXH3_128bits_update(state, &go.text_start, sizeof(go.text_start));
-	*bytes += go.pclntab.size;
-	r = hash_range(state, elf, go.pclntab.file_offset, go.pclntab.size);
-	return r < 0 ? r : 1;
-}
-
-/* What rows of code without call frame information come from. */
-static int hash_gaps(XXH3_state_t *state, const struct elf_file *elf, uint64_t *bytes)
-{
-	int r = gap_frames_are_needed(elf);
-
-	if (r <= 0)
-		return r;
-	r = 0;
-	for (size_t i = 0; r == 0 && i < elf->n_sections; i++) {
-		const struct elf_section *section = &elf->sections[i];
-
-		if (!gap_starts_reads(elf, section))
+		if (section->type == SHT_NOBITS || !is_one_of(section->name, sections_with_content,
+							      ARRAY_SIZE(sections_with_content)))
 			continue;
-		hash_place(state, section);
-		r = hash_range(state, elf, section->file_offset, section->size);
-		*bytes += section->size;
-	}
-	return r;
-}
-
-static int hash_start_code(XXH3_state_t *state, const struct elf_file *elf)
-{
-	struct start_code_range ranges[START_CODE_MAX_RANGES];
-	int n = start_code_find(elf, ranges);
-	int r = MIN(n, 0);
-
-	for (int i = 0; r == 0 && i < n; i++) {
-		const uint64_t place[] = { ranges[i].vaddr, ranges[i].size, ranges[i].functions[0],
-					   ranges[i].functions[ranges[i].n_functions - 1] };
-
-		(void)XXH3_128bits_update(state, place, sizeof(place));
-		r = hash_range(state, elf, ranges[i].file_offset, ranges[i].size);
-	}
-	return r;
-}
-
-/* 1 it is musl's, 0 not. */
-static int hash_code(XXH3_state_t *state, const struct elf_file *elf, uint64_t *bytes)
-{
-	const struct load_segment *segment;
-	uint64_t size;
-	int r = musl_frames_are_needed(elf);
-
-	if (r <= 0)
-		return r;
-	segment = musl_frames_segment(elf, &size);
-	if (!segment)
-		return 1;
-	*bytes += size;
-	r = hash_range(state, elf, segment->file_offset, size);
-	return r < 0 ? r : 1;
-}
-
-int unwind_input_hash(const struct elf_file *elf, struct hash128 *ret_hash, uint64_t *ret_bytes)
-{
-	scoped(free_state) XXH3_state_t *state = XXH3_createState();
-	XXH128_canonical_t canonical;
-	uint64_t bytes = 0;
-	bool is_go;
-	int r;
-
-	if (!state)
-		return -ENOMEM;
-	(void)XXH3_128bits_reset(state);
-	hash_headers(state, elf);
-	for (size_t i = 0; i < elf->n_sections; i++) {
-		const struct elf_section *section = &elf->sections[i];
-
-		if (section->type == SHT_NOBITS ||
-		    !is_one_of(section->name, hashed_sections, ARRAY_SIZE(hashed_sections)))
-			continue;
-		r = hash_range(state, elf, section->file_offset, section->size);
+		r = hash_range(input, section->file_offset, section->size);
 		if (r < 0)
 			return r;
-		bytes += section->size;
+		input->bytes += section->size;
 	}
-	r = hash_go(state, elf, &bytes);
-	is_go = r > 0;
-	if (r >= 0)
-		r = hash_code(state, elf, &bytes);
-	if (r == 0)
-		r = hash_start_code(state, elf);
-	if (r == 0 && !is_go)
-		r = hash_gaps(state, elf, &bytes);
+	return 0;
+}
+
+/* 1: it is a Go program; 0: it is none. */
+static int hash_go(struct input *input)
+{
+	struct go_file go;
+	int r = go_file_find(input->elf, &go);
+
+	if (r <= 0)
+		return r;
+	(void)XXH3_128bits_update(input->hash, &go.text_start, sizeof(go.text_start));
+	input->bytes += go.pclntab.size;
+	r = hash_range(input, go.pclntab.file_offset, go.pclntab.size);
+	return r < 0 ? r : 1;
+}
+
+static int hash_x86_code(void *arg, const struct x86_code_input *range)
+{
+	struct input *input = arg;
+
+	(void)XXH3_128bits_update(input->hash, range->facts, sizeof(range->facts));
+	(void)XXH3_128bits_update(input->hash, &range->size, sizeof(range->size));
+	if (!range->is_small)
+		input->bytes += range->size;
+	return hash_range(input, range->file_offset, range->size);
+}
+
+static int hash_file(struct input *input, const struct unwind_options *options)
+{
+	int r;
+
+	(void)XXH3_128bits_update(input->hash, &(uint8_t){ options->skip_x86_code }, 1);
+	hash_headers(input);
+	r = hash_sections(input);
 	if (r < 0)
 		return r;
-	if (bytes == 0)
+	r = hash_go(input);
+	if (r < 0 || options->skip_x86_code)
+		return MIN(r, 0);
+	return x86_code_each_input(input->elf, r == 1, hash_x86_code, input);
+}
+
+int unwind_input_hash(const struct elf_file *elf, const struct unwind_options *options,
+		      struct hash128 *ret_hash, uint64_t *ret_bytes)
+{
+	scoped(free_hash) XXH3_state_t *hash = XXH3_createState();
+	struct input input = { .hash = hash, .elf = elf };
+	XXH128_canonical_t canonical;
+	int r;
+
+	if (!hash)
+		return -ENOMEM;
+	(void)XXH3_128bits_reset(hash);
+	r = hash_file(&input, options);
+	if (r < 0)
+		return r;
+	if (input.bytes == 0)
 		return 0;
-	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
+	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(hash));
 	memcpy(ret_hash->bytes, canonical.digest, sizeof(ret_hash->bytes));
-	*ret_bytes = bytes;
+	*ret_bytes = input.bytes;
 	return 1;
 }

@@ -2,17 +2,18 @@
 #pragma once
 
 /*
- * What an unwind table is compiled from, as one hash: equal hashes, equal tables. A build-ID would
- * not do: it is whatever a file says of itself. Whoever makes unwind_table_compile() read more has
- * to hash more here.
+ * A hash of everything in a file that its unwind table is compiled from: equal hashes, equal tables.
+ * A build-ID cannot be used, because a file may claim any. If unwind_table_compile() reads another
+ * part of the file, it has to be hashed here.
  */
 
-#include "common/elf/elf_file.h"
+#include "agent/unwind/unwind_compile.h"
 #include "common/hash.h"
 
 /*
- * 1 hashed; 0: nothing to hash, or a file without section headers, whose parts have no known end.
- * @ret_bytes: of the call frame information, by which a caller can tell whether the table is worth
- * keeping. -ENODATA, -ENOMEM.
+ * *ret_bytes: how many bytes of call frame information and code were hashed, from which a caller can
+ * decide whether the table is worth storing. 1: hashed; 0: the file has nothing to hash, or no
+ * section headers and so no known sizes; -ENODATA, -ENOMEM.
  */
-int unwind_input_hash(const struct elf_file *elf, struct hash128 *ret_hash, uint64_t *ret_bytes);
+int unwind_input_hash(const struct elf_file *elf, const struct unwind_options *options,
+		      struct hash128 *ret_hash, uint64_t *ret_bytes);

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/unwind/unwind_table.h"
+#include "agent/unwind/unwind_compile.h"
 #include "common/elf/elf_file.h"
 #include "common/scoped.h"
 #include "tests/bench/array_map.h"
@@ -121,7 +121,7 @@ static int measure_compile(const char *path, const struct elf_file *elf, struct 
 	started = now_ns();
 	do {
 		unwind_table_release(&table);
-		r = unwind_table_compile(elf, &table, &stats);
+		r = unwind_table_compile(elf, &(struct unwind_options){}, &table, &stats);
 		if (r <= 0)
 			return r;
 		n_runs++;

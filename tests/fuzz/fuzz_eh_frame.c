@@ -2,11 +2,11 @@
 /* fuzz-libs: agent_unwind */
 #include <elf.h>
 
-#include "agent/unwind/unwind_builder.h"
+#include "agent/unwind/table/unwind_builder.h"
 
 /*
- * The first byte chooses the format and the architecture, the second how the section comes in
- * pieces; the rest is the section. Lookups must stay within what was built.
+ * The first byte selects the format and the architecture, the second one the size of the pieces;
+ * the rest is the section. Lookups must stay within the table.
  */
 
 #define CODE_START 0x1000

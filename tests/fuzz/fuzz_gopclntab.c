@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz-libs: agent_unwind */
-#include "agent/unwind/go_frames.h"
+#include "agent/unwind/go/go_frames.h"
 
 #include <elf.h>
 
 /*
- * The input is a .gopclntab; its first byte chooses the machine. Functions begin at 0x1000 where
- * the table does not say.
+ * The input is a .gopclntab, after a first byte that selects the architecture. Functions begin at
+ * 0x1000 if the table does not have the address.
  */
 
 static void look_up(const struct unwind_table *table)

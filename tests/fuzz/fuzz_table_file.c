@@ -2,9 +2,9 @@
 /* fuzz-libs: agent_paging hearth_bpf_host */
 
 /*
- * A table file whose writer wants to mislead its reader: checksums are put right, so that what
- * follows them is looked at. Whatever is accepted is loaded as the agent does it, looked up as the
- * kernel does it, and evicted again.
+ * A table file of a hostile writer: checksums are corrected, so that the bytes behind them are
+ * read. Each accepted record is loaded as in the agent, looked up as in the kernel, and evicted
+ * again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "agent/paging/paged_rows.h"
-#include "agent/unwind/table_file.h"
+#include "agent/unwind/table/table_file.h"
 #include "bpf/host/host_unwind.h"
 #include "common/file.h"
 #include "common/scoped.h"
@@ -23,7 +23,7 @@
 
 static const struct hash128 key = {};
 
-/* Where the header has its own checksum, and the record behind it. */
+/* Corrects the checksum of the header, and of the record behind it. */
 static void repair(uint8_t *file, size_t size)
 {
 	uint64_t checksum, file_bytes = size;
@@ -84,7 +84,7 @@ static const uint32_t *find_region(void *arg, uint64_t region)
 	return directories_region(&rows->directories, region);
 }
 
-/* The index says where to look, and the fuzzer what the index says. */
+/* Reads the chunks that the index, which the fuzzer has written, refers to. */
 static void use(const struct table_file *file, struct paged_rows *rows)
 {
 	const struct host_unwind_tables tables = {

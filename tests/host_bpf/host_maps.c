@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/unwind/unwind_compile.h"
 #include "common/clock.h"
 
 #define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
@@ -88,7 +89,7 @@ int host_maps_add_elf(struct host_maps *maps, uint32_t executable, const struct 
 {
 	struct unwind_table_stats stats;
 	struct unwind_table table = {};
-	int r = unwind_table_compile(elf, &table, &stats);
+	int r = unwind_table_compile(elf, &(struct unwind_options){}, &table, &stats);
 
 	if (r > 0)
 		r = host_maps_add_table(maps, executable, &table) ?: 1;

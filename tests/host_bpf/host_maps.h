@@ -7,7 +7,7 @@
  */
 
 #include "agent/paging/paged_rows.h"
-#include "agent/unwind/unwind_table.h"
+#include "agent/unwind/table/unwind_table.h"
 #include "bpf/host/host_unwind.h"
 #include "common/vec.h"
 

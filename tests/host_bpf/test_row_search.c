@@ -2,6 +2,7 @@
 #include <elf.h>
 #include <glob.h>
 
+#include "agent/unwind/unwind_compile.h"
 #include "tests/host_bpf/host_maps.h"
 #include "tests/support/unit.h"
 
@@ -33,7 +34,7 @@ static int compile(const char *path, struct unwind_table *ret_table)
 	if (fd < 0)
 		return -errno;
 	r = elf_file_open(fd, &elf);
-	return r < 0 ? r : unwind_table_compile(elf, ret_table, &stats);
+	return r < 0 ? r : unwind_table_compile(elf, &(struct unwind_options){}, ret_table, &stats);
 }
 
 static void add(struct searched *searched, const struct unwind_table *table)

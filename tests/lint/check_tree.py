@@ -34,8 +34,13 @@ MAY_INCLUDE = {
     "agent": ["agent", "common", "proto", "bpf"],
     "agent/executable": ["common", "bpf/abi"],
     "agent/process": ["agent/executable", "common", "bpf/abi"],
-    "agent/unwind": ["agent/executable", "agent/process", "common", "bpf/abi"],
-    "agent/paging": ["agent/unwind", "common", "bpf/abi"],
+    "agent/unwind": ["agent/unwind", "common", "bpf/abi"],
+    "agent/unwind/file": ["common"],
+    "agent/unwind/cfi": ["agent/unwind/file", "common"],
+    "agent/unwind/table": ["agent/unwind/cfi", "common", "bpf/abi"],
+    "agent/unwind/go": ["agent/unwind/table", "agent/unwind/file", "common"],
+    "agent/unwind/x86_code": ["agent/unwind/table", "agent/unwind/cfi", "agent/unwind/file", "common", "bpf/abi"],
+    "agent/paging": ["agent/unwind/table", "common", "bpf/abi"],
     "agent/interpreter": ["agent/executable", "agent/process", "common", "bpf/abi"],
     "agent/bpf_programs": ["common", "bpf"],
     "agent/cpu": ["agent/bpf_programs", "common", "bpf/abi"],
@@ -81,6 +86,12 @@ MAY_INCLUDE = {
 
     "tests/workloads": [],
     "tests": ["tests", "agent", "symbolizer", "common", "proto", "bpf", "deploy"],
+}
+
+# Folders of which others include one header only: folder -> header, and who may include all of it.
+PRIVATE = {
+    "agent/unwind/x86_code": ("agent/unwind/x86_code/x86_code.h",
+                              ["tests/unit/agent/unwind/x86_code", "tests/unwind_check", "tests/fuzz"]),
 }
 
 BANNED = {
@@ -184,6 +195,9 @@ def check_includes(path, source, root):
         target = match.group(1)
         line = line_of(source, match.start())
         target_folder = str(pathlib.PurePosixPath(target).parent)
+        header, users = PRIVATE.get(target_folder, (target, []))
+        if target != header and not any(is_inside(folder, user) for user in [target_folder, *users]):
+            yield Finding(path, line, f"of '{target_folder}' only '{header}' may be included")
         if target_folder == "." or target.startswith("../"):
             # Test programs and workloads name their own neighbours, and generated files lie in no folder of ours;
             # everything else includes from the top.

@@ -55,6 +55,8 @@ FAULTS = [
     ({"common/clock.c": C}, "has no test: 'tests/unit/common/test_clock.c'"),
     ({"symbolizer/api/answer.c": C + 'const char *name = "X-Hearth-New";\n', "docs/http-api.md": "`X-Hearth-Newer`\n"},
      "docs/http-api.md lacks the header X-Hearth-New"),
+    ({"agent/paging/x.c": C + '#include "agent/unwind/x86_code/gap_rows.h"\n'},
+     "of 'agent/unwind/x86_code' only 'agent/unwind/x86_code/x86_code.h' may be included"),
     ({"common/elf/elf_file.c": C}, "has no test: 'tests/unit/common/elf/test_elf_file.c'"),
 ]
 

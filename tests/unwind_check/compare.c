@@ -7,23 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/unwind/code_gaps.h"
-#include "agent/unwind/start_code.h"
-#include "agent/unwind/unwind_table.h"
+#include "agent/unwind/x86_code/cfi_gaps.h"
+#include "agent/unwind/x86_code/crt_rows.h"
+#include "agent/unwind/unwind_compile.h"
 #include "common/elf/elf_file.h"
 #include "common/scoped.h"
 #include "tests/unwind_check/match.h"
 
 /*
- * readelf's FDEs are looked at as they come. What does not match is kept, and explained when all
- * FDEs are known; rules that stand for expressions are kept too, and compared with the texts of a
- * second run.
+ * The FDEs of readelf are compared one by one. Differences are kept and explained once all FDEs are
+ * known. Rules from expressions are kept too, and compared with the texts of a second run.
  */
 
-/* Enough to explain; the rest is counted as differing. */
+/* Most differences that are explained. Further ones are counted as differing. */
 #define MAX_KEPT 200000
 
-/* A table row with its full address. */
+/* A row of the table with its full address. */
 struct flat_row {
 	uint64_t address;
 	uint16_t rule;
@@ -60,8 +59,8 @@ struct check {
 	const struct cfi_machine *machine;
 	struct unwind_table table;
 	struct flat_row_vec rows;
-	struct code_gap_vec gaps;
-	struct start_code_range start_code[START_CODE_MAX_RANGES];
+	struct cfi_gap_vec gaps;
+	struct crt_range start_code[CRT_MAX_RANGES];
 	int n_start_code;
 	struct covered_vec fdes; /* in readelf's order */
 	struct mismatch_vec mismatches;
@@ -126,7 +125,7 @@ static int check_expressions(struct check *check)
 
 /* ---- FDEs ------------------------------------------------------------------------------------ */
 
-/* The last row at or below @address; SIZE_MAX when there is none. */
+/* The last row at or before @address; SIZE_MAX: there is none. */
 static size_t flat_row_at(const struct check *check, uint64_t address)
 {
 	size_t low = 0, high = check->rows.count;
@@ -156,7 +155,7 @@ static int keep_mismatch(struct check *check, const struct readelf_row *row, uin
 	return vec_push(&check->mismatches, mismatch);
 }
 
-/* readelf's row holds on [row->address, end). */
+/* readelf's row is valid in [row->address, end). */
 static int check_row(struct check *check, const struct readelf_fde *fde,
 		     const struct readelf_row *row, uint64_t end)
 {
@@ -165,7 +164,7 @@ static int check_row(struct check *check, const struct readelf_fde *fde,
 	uint64_t at = row->address;
 	size_t i = flat_row_at(check, at);
 
-	/* Our rows within it may only repeat what the first says. */
+	/* Rows of the table within it must repeat its first rule. */
 	for (i = i == SIZE_MAX ? 0 : i + 1; match < MATCH_NOT && i < check->rows.count; i++) {
 		const struct flat_row *flat = &check->rows.items[i];
 
@@ -208,7 +207,9 @@ static int on_fde(void *argument, const struct readelf_fde *fde)
 	return r;
 }
 
-/* ---- what did not match ---------------------------------------------------------------------- */
+/*
+ * ---- differences -------------------------------------------------------------------------------
+ */
 
 static bool is_in_executable_segment(const struct elf_file *elf, uint64_t start, uint64_t end)
 {
@@ -269,7 +270,7 @@ static int compare_covered(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* The row at @address, or what it says of padding behind it, comes from code. */
+/* Whether the row at @address, or at the end of padding there, comes from code. */
 static bool is_from_code(const struct check *check, uint64_t address)
 {
 	uint64_t behind_padding = (address + 15) / 16 * 16;
@@ -278,11 +279,11 @@ static bool is_from_code(const struct check *check, uint64_t address)
 		if (address - check->start_code[i].vaddr < check->start_code[i].size ||
 		    behind_padding - check->start_code[i].vaddr < check->start_code[i].size)
 			return true;
-	return code_gaps_hold(&check->gaps, address) ||
-	       code_gaps_hold(&check->gaps, behind_padding);
+	return cfi_gaps_contain(&check->gaps, address) ||
+	       cfi_gaps_contain(&check->gaps, behind_padding);
 }
 
-/* A row that ends stacks where the program begins, or in the byte before an entry. */
+/* Whether it is a row that ends stacks at the program's entry, or in the byte before a function. */
 static bool is_entry(const struct check *check, const struct flat_row *row, uint64_t end)
 {
 	if (check->table.rules[row->rule].cfa != UNWIND_CFA_END)
@@ -291,8 +292,8 @@ static bool is_entry(const struct check *check, const struct flat_row *row, uint
 }
 
 /*
- * [start, end) has no FDE: the table may only say something of padding, of the byte before a
- * signal frame, of entries, and of what was read as code.
+ * [start, end) has no FDE. There the table may only have rows for padding, for the byte before a
+ * signal frame, for entries, and from code.
  */
 static void check_gap(struct check *check, uint64_t start, uint64_t end)
 {
@@ -360,7 +361,7 @@ static int flatten(struct check *check)
 static int run_check(struct check *check)
 {
 	struct unwind_table_stats stats;
-	int r = unwind_table_compile(check->elf, &check->table, &stats);
+	int r = unwind_table_compile(check->elf, &(struct unwind_options){}, &check->table, &stats);
 
 	if (r < 0)
 		return r;
@@ -370,9 +371,9 @@ static int run_check(struct check *check)
 					    check->table.n_rules * sizeof(struct abi_unwind_rule);
 	r = flatten(check);
 	if (r == 0)
-		r = code_gaps_find(check->elf, &check->gaps);
+		r = cfi_gaps_find(check->elf, &check->gaps);
 	if (r >= 0)
-		r = check->n_start_code = start_code_find(check->elf, check->start_code);
+		r = check->n_start_code = crt_ranges_find(check->elf, check->start_code);
 	if (r < 0)
 		return r;
 	r = readelf_rows(check->path, check->machine->elf_machine == EM_X86_64 ? "rbp" : "x29",

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Compares the unwind table of a file with what readelf says of the same call frame information,
- * row by row: at the first address of each of readelf's rows, at the last one, and at each of our
- * rows in between. And where no FDE is, the table must say so.
+ * Compares the unwind table of a file with readelf's rows for the same call frame information: at
+ * the first and the last address of each row of readelf, and at each row of the table in between.
+ * Where there is no FDE, the table must have no rule.
  */
 
 #include <stdio.h>
@@ -20,11 +20,11 @@
 	  "an expression of no known shape: the table says that it is one")                        \
 	X(OVERLAP, "overlap", "an FDE that comes earlier in the file covers the address too")      \
 	X(OUTSIDE, "outside", "the FDE lies in no executable segment")                             \
-	X(ENTRY, "entry", "the function contexts return into: the stack ends there (agent/unwind/entry_frames.h)") \
+	X(ENTRY, "entry", "the function contexts return to: the stack ends there (x86_code/glibc_rows.h)") \
 	X(LOST, "lost", "the table has no rule there")                                             \
 	X(DIFFERS, "differs", "the rule says something else")                                      \
 	X(INVENTED, "invented", "the table has a rule where there is no FDE")                      \
-	X(FROM_CODE, "from code", "the same, read from the code of a gap (agent/unwind/code_gaps.h)")
+	X(FROM_CODE, "from code", "the same, computed from the code of a gap (x86_code/cfi_gaps.h)")
 /* clang-format on */
 
 enum outcome {
@@ -35,19 +35,20 @@ enum outcome {
 };
 
 struct comparison {
-	uint64_t counts[OUTCOME_COUNT]; /* of readelf's rows; from OUTCOME_INVENTED on: of ours */
+	/* of readelf's rows; from OUTCOME_INVENTED on: of the table's rows */
+	uint64_t counts[OUTCOME_COUNT];
 	uint64_t n_fdes;
 	uint64_t n_table_rows;
 	uint64_t n_table_bytes; /* rows, pages, rules */
 };
 
 /*
- * Adds the comparison of one file; what is neither equal nor an expression is printed to
- * @details. 1 compared; 0 nothing to compare (not ELF, another architecture, relocatable);
- * negative: the table could not be compiled, or readelf's text not be read.
+ * Adds the comparison of one file. Prints each row that is neither equal nor an expression to
+ * @details. 1: compared; 0: nothing to compare (not ELF, another architecture, relocatable);
+ * negative: the table could not be compiled, or the text of readelf could not be read.
  */
 int compare_file(const char *path, struct comparison *comparison, FILE *details);
 
-/* Rows that were compared, and those that agree. */
+/* The number of rows that were compared, and of those that agree. */
 uint64_t comparison_rows(const struct comparison *comparison);
 uint64_t comparison_agreeing(const struct comparison *comparison);

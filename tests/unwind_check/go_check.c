@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/unwind/go_file.h"
-#include "agent/unwind/go_frames.h"
-#include "agent/unwind/section_reader.h"
-#include "agent/unwind/unwind_table.h"
+#include "agent/unwind/go/go_file.h"
+#include "agent/unwind/go/go_frames.h"
+#include "agent/unwind/file/section_reader.h"
+#include "agent/unwind/table/unwind_table.h"
 #include "common/scoped.h"
 
 #define MAX_SECTION_BYTES ((size_t)(256 * MIB))
@@ -105,7 +105,7 @@ static void compare_at(uint64_t elf_addr, const struct unwind_table *go,
 		       b->ra, b->ra_offset);
 }
 
-/* At the beginning of each row of @rows_of. */
+/* At the start of each row of @rows_of. */
 static void compare_rows(const struct unwind_table *rows_of, const struct unwind_table *go,
 			 const struct unwind_table *dwarf, struct agreement *agreement,
 			 bool verbose)

@@ -7,15 +7,15 @@
 #include <string.h>
 
 /*
- * readelf's words are taken apart on the side of the CFA, where a register has to be named, and
- * put together on the side of saved registers.
+ * The text of readelf is parsed for the CFA, whose register has to be known, and printed from the
+ * rule for saved registers.
  */
 
 static const char *const x86_names[] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi",
 					 "rbp", "rsp", "r8",  "r9",  "r10", "r11",
 					 "r12", "r13", "r14", "r15", "rip" };
 
-/* The DWARF number of a register, or -1. */
+/* The DWARF number of a register; -1: unknown. */
 static long register_of(const struct cfi_machine *machine, const char *name, size_t length)
 {
 	long number;
@@ -158,7 +158,7 @@ void text_of_cfa(const struct abi_unwind_rule *rule, char *ret_text, size_t size
 
 void text_of_fp(const struct abi_unwind_rule *rule, char *ret_text, size_t size)
 {
-	/* An offset from the CFA's own register was made one from the CFA. */
+	/* The table has an offset from the register of the CFA as an offset from the CFA. */
 	bool is_from_cfa = rule->fp == UNWIND_SAVED_CFA;
 	bool is_from_sp = is_from_cfa && rule->cfa == UNWIND_CFA_SP;
 

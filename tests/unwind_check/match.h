@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Whether a rule of ours says what a row of readelf says. */
+/* Compares a rule of a table with a row of readelf. */
 
-#include "agent/unwind/cfi_program.h"
+#include "agent/unwind/cfi/cfi_program.h"
 #include "bpf/abi/unwind_table.h"
 #include "tests/unwind_check/readelf_frames.h"
 
 enum match {
 	MATCH_EQUAL,
-	MATCH_EXPRESSION, /* readelf only says that there is one: its text has to be compared */
+	/* readelf prints only that it is an expression: its text has to be compared */
+	MATCH_EXPRESSION,
 	MATCH_NOT_EXPRESSIBLE,
 	MATCH_NOT
 };
@@ -18,8 +19,8 @@ enum match match_rule(const struct cfi_machine *machine, bool is_signal_frame,
 		      const struct readelf_row *row, const struct abi_unwind_rule *rule);
 
 /*
- * How readelf prints the expression that became this CFA, or this place of the frame pointer
- * (x86-64).
+ * The text that readelf prints for the expression of this CFA, or of this location of the frame
+ * pointer (x86-64).
  */
 void text_of_cfa(const struct abi_unwind_rule *rule, char *ret_text, size_t size);
 void text_of_fp(const struct abi_unwind_rule *rule, char *ret_text, size_t size);

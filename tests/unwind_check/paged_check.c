@@ -17,8 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/unwind/table_file.h"
-#include "agent/unwind/unwind_table.h"
+#include "agent/unwind/table/table_file.h"
+#include "agent/unwind/unwind_compile.h"
 #include "common/elf/elf_file.h"
 #include "common/scoped.h"
 
@@ -27,7 +27,7 @@ struct totals {
 	uint64_t n_differ, n_lost;
 };
 
-/* The record that was read last: neighbouring rows share it. */
+/* The record that was read last. Neighbouring rows have the same one. */
 struct reader {
 	struct table_file file;
 	struct chunk_record record;
@@ -90,7 +90,7 @@ static void check_rows(struct reader *reader, const struct unwind_table *table,
 	}
 }
 
-/* 1, 0: no executable code, negative errno. */
+/* 1; 0: no executable code; negative errno. */
 static int check_file(const char *path, struct totals *totals)
 {
 	static const struct hash128 key = {};
@@ -107,7 +107,7 @@ static int check_file(const char *path, struct totals *totals)
 		return -errno;
 	r = elf_file_open(fd, &elf);
 	if (r == 0)
-		r = unwind_table_compile(elf, &table, &stats);
+		r = unwind_table_compile(elf, &(struct unwind_options){}, &table, &stats);
 	if (r <= 0)
 		return r;
 	r = table_file_write(out_fd, &key, &table, &bytes);
@@ -157,8 +157,8 @@ int main(int argc, char **argv)
 	       " differ, %" PRIu64 " lost\n",
 	       totals.n_files, totals.n_refused, totals.n_rows, totals.n_differ, totals.n_lost);
 	/*
-	 * In the maps: chunks, a cell for each page, and at most each file's rules (equal ones of
-	 * all are one).
+	 * Memory in the maps: chunks, a cell for each page, and at most the rules of each file
+	 * (equal rules of all files are stored once).
 	 */
 	if (totals.n_rows > 0)
 		printf("%" PRIu64 " chunks, %" PRIu64 " of them of dense pages; %.3f bytes a row\n",

@@ -13,15 +13,15 @@
 #include "common/scoped.h"
 
 /*
- * The text is read line by line. A line that begins with three hexadecimal numbers opens a CIE or
- * an FDE, "LOC" names columns, and a line of 16 digits and as many words as there are columns is
- * a row.
+ * Parses the text line by line. A line that begins with three hexadecimal numbers begins a CIE or
+ * an FDE, a line with "LOC" names columns, and a line of 16 digits and as many words as there are
+ * columns is a row.
  */
 
-/* rax .. r15, ra, mask and vector registers: more have not been seen. */
+/* rax to r15, ra, mask and vector registers: more have not been seen. */
 #define MAX_COLUMNS 80
 
-/* An FDE's expressions, as text. */
+/* The expressions of an FDE, as text. */
 #define MAX_TEXT_BYTES (1 * MIB)
 
 extern char **environ;
@@ -143,7 +143,7 @@ struct row_reader {
 	struct known_cie_vec cies;
 };
 
-/* CIEs usually stand shortly before their FDEs. */
+/* A CIE is usually shortly before its FDEs. */
 static const struct known_cie *find_cie(const struct row_reader *reader, uint64_t offset)
 {
 	for (size_t i = reader->cies.count; i > 0; i--)
@@ -243,7 +243,7 @@ static int read_row(struct row_reader *reader, char *line, uint64_t address)
 	while ((word = strsep(&rest, " ")) != NULL) {
 		char *place;
 
-		/* "r5 (rdi)" is one word: the number is enough. */
+		/* "r5 (rdi)" is one word: the number is used. */
 		if (*word == '\0' || *word == '(')
 			continue;
 		if (n == reader->n_columns)

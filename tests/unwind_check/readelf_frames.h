@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * What readelf says of a file's call frame information, read from its text.
+ * Reads the call frame information of a file from the text of readelf.
  *
- * `readelf --debug-dump=frames-interp` prints for every FDE a table of its rows, with one column
- * for the CFA and one for each register that the FDE speaks of. An FDE without instructions has
- * no table: its CIE's row holds. Expressions are only "exp" there; `readelf --debug-dump=frames`
- * has their text.
+ * `readelf --debug-dump=frames-interp` prints a table of rows for every FDE, with a column for the
+ * CFA and for each register that the FDE has a rule for. An FDE without instructions has no table:
+ * the row of its CIE is valid. Expressions are printed as "exp" there; `readelf
+ * --debug-dump=frames` prints their text.
  */
 
 #include "common/base.h"
@@ -31,22 +31,22 @@ struct readelf_fde {
 	uint64_t start;
 	uint64_t end;
 	bool is_signal_frame;
-	struct readelf_row_vec rows; /* at least one, the first at start; lent for the call */
+	struct readelf_row_vec rows; /* at least one, the first at start; borrowed for the call */
 };
 
-/* Negative: stops the reading, which returns it. */
+/* A negative value stops the reading, which returns it. */
 typedef int (*readelf_fde_function)(void *argument, const struct readelf_fde *fde);
 
 /*
- * @fp_name: the column of the frame pointer ("rbp", "x29"). 0, negative errno; -EBADMSG: its text
+ * @fp_name: the column of the frame pointer ("rbp", "x29"). 0, negative errno; -EBADMSG: the text
  * is not understood.
  */
 int readelf_rows(const char *path, const char *fp_name, readelf_fde_function on_fde,
 		 void *argument);
 
 /*
- * The lines of instructions with expressions, one call for each FDE that has some, in the same
- * order; @text is a list of lines.
+ * Calls the function for each FDE that has instructions with expressions, in the same order; @text
+ * is a list of their lines.
  */
 typedef int (*readelf_text_function)(void *argument, bool is_debug_frame, uint64_t offset,
 				     const char *text);

@@ -16,7 +16,7 @@
 #include "common/scoped.h"
 #include "tests/unwind_check/compare.h"
 
-/* What has to agree. */
+/* The share of rows that has to agree. */
 #define GOAL 0.999
 
 struct totals {

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/unwind/table_file.h"
+#include "agent/unwind/table/table_file.h"
 #include "common/file.h"
 #include "tests/support/unit.h"
 #include "tests/unit/agent/helper/signal_helpers.h"

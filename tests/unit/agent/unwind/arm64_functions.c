@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Compiled for arm64 alone, without a C library: a leaf, calls, a large frame, one of a size
- * known at run time.
+ * Compiled for arm64 only, without a C library: a leaf function, calls, a large frame, and a frame
+ * whose size is known only at run time.
  */
 
 void outside(void *memory, unsigned long size);

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * Sections put together by hand, FDEs as text: "start..end" and the CFA of the first row, "S" for
- * a signal frame.
+ * Prints FDEs of hand-made sections as text: "start..end" and the CFA of the first row, "S" for a
+ * signal frame.
  */
 
 #include <elf.h>
 
-#include "agent/unwind/eh_frame.h"
+#include "agent/unwind/cfi/eh_frame.h"
 #include "tests/unit/agent/unwind/frame_writer.h"
 
 #define SECTION_VADDR 0x10000
@@ -53,8 +53,8 @@ static inline int print_fde(void *argument, const struct eh_frame_fde *fde)
 }
 
 /*
- * Feeds @content in pieces that grow by @step bytes whenever nothing is consumed (0: all at
- * once). The lost FDEs.
+ * Parses @content in pieces, which grow by @step bytes whenever nothing is consumed (0: all at
+ * once). Returns the number of lost FDEs.
  */
 static inline uint32_t parse(const struct eh_frame_section *section, struct bytes_view content,
 			     size_t step, struct fde_printer *printer)

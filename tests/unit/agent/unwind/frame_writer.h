@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Call frame information put together by hand, and rules as text, for the tests of agent/unwind. */
+/*
+ * Writes call frame information by hand, and prints rules as text, for the tests of agent/unwind.
+ */
 
-#include "agent/unwind/unwind_rule.h"
+#include "agent/unwind/table/unwind_rule.h"
 #include "tests/support/unit.h"
 
 #define INSTRUCTIONS(...)                                                                          \
@@ -31,10 +33,10 @@ static inline void write_fixed(struct bytes *out, uint64_t value, size_t size)
 	assert_ok(bytes_append(out, &value, size));
 }
 
-/* An entry's length is written when it ends. */
+/* The length of an entry is written when it ends. */
 struct entry_writer {
 	struct bytes *out;
-	size_t start; /* of what the length counts */
+	size_t start; /* of the bytes that the length counts */
 	bool is_64_bit;
 };
 
@@ -60,7 +62,10 @@ static inline void entry_end(struct entry_writer *entry)
 /* CFA = rsp + 8, return address at CFA - 8. */
 static const struct instructions x86_initial = INSTRUCTIONS(0x0c, 7, 8, 0x80 | 16, 1);
 
-/* The offset of a CIE of .eh_frame: "zR" with @encoding, or with @letters and @data instead. */
+/*
+ * Writes a CIE of .eh_frame and returns its offset: "zR" with @encoding, or with @letters and @data
+ * instead.
+ */
 static inline size_t write_cie(struct bytes *out, const char *letters,
 			       const struct instructions *data)
 {
@@ -81,7 +86,7 @@ static inline size_t write_cie(struct bytes *out, const char *letters,
 	return offset;
 }
 
-/* An FDE of .eh_frame with absolute addresses. */
+/* Writes an FDE of .eh_frame with absolute addresses. */
 static inline void write_fde(struct bytes *out, size_t cie, uint64_t start, uint64_t size,
 			     const struct instructions *instructions)
 {
@@ -112,7 +117,7 @@ static inline void saved_text(uint8_t where, int32_t offset, char *ret_text, siz
 	};
 
 	assert_true(where < ARRAY_SIZE(formats));
-	/* A literal format would have to be chosen five times. */
+	/* With a literal format, five calls would be needed. */
 	if (strchr(formats[where], '%'))
 		(void)snprintf(ret_text, size,
 			       where == UNWIND_SAVED_CFA        ? "c%+d"

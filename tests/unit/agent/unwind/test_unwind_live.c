@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/unwind_table.h"
+#include "agent/unwind/unwind_compile.h"
 
 #include <elf.h>
 #include <link.h>
@@ -14,13 +14,11 @@
 #include "tests/support/unit.h"
 
 /*
- * Unwinds this process by its own tables, and compares with what libgcc's unwinder says at the
- * same moment.
- *
- * The moments are all of them: the processor runs some code step by step (the trap flag), through
- * prologues and epilogues, the procedure linkage table, the dynamic linker's lazy binding, the
- * vDSO. In the handler of each SIGTRAP one walk starts from the interrupted registers, and
- * another from the handler itself, through the signal frame.
+ * Unwinds this process with its own tables, and compares the stacks with libgcc's unwinder at the
+ * same instruction. The processor runs code step by step (the trap flag), so that every instruction
+ * is compared: prologues and epilogues, the procedure linkage table, the dynamic linker's lazy
+ * binding, the vDSO. In the handler of each SIGTRAP, one walk starts from the interrupted
+ * registers, and another one from the handler itself, through the signal frame.
  */
 
 #if defined(__x86_64__)
@@ -29,9 +27,9 @@
 #define MAX_FRAMES  64
 
 /*
- * Of the steps, those whose walk may end too early: the dynamic linker's _dl_runtime_resolve has
- * its CFA from rbx, and the functions of other libraries that it calls (libc's choice of the
- * fastest strlen) are not followed as to rbx.
+ * Steps at which the walk may end too early: the dynamic linker's _dl_runtime_resolve computes its
+ * CFA from rbx, and the tables of libraries whose functions it calls (libc's choice of the fastest
+ * strlen) do not follow rbx.
  */
 #define MAX_CUT_PCT 2
 
@@ -43,7 +41,7 @@ struct module {
 	struct unwind_table table;
 };
 
-/* A signal handler has no argument of ours. */
+/* A signal handler cannot have an argument. */
 static struct {
 	struct module modules[MAX_MODULES];
 	size_t n_modules;
@@ -96,7 +94,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *argument)
 	}
 	assert_true(fd >= 0 && live.n_modules < MAX_MODULES);
 	assert_ok(elf_file_open(fd, &elf));
-	assert_ok(unwind_table_compile(elf, &module.table, &stats));
+	assert_ok(unwind_table_compile(elf, &(struct unwind_options){}, &module.table, &stats));
 	live.modules[live.n_modules++] = module;
 	return 0;
 }
@@ -206,7 +204,7 @@ static bool saved_value(const struct registers *registers, uint64_t cfa, uint8_t
 	}
 }
 
-/* The ucontext that the kernel left at sp. */
+/* The ucontext that the kernel stored at sp. */
 static void return_from_signal(struct registers *registers)
 {
 	const ucontext_t *context = (const ucontext_t *)(uintptr_t)registers->sp;
@@ -220,7 +218,7 @@ static void return_from_signal(struct registers *registers)
 	registers->is_return_address = false;
 }
 
-/* False at the outermost frame, and where nothing is known. */
+/* False: it is the outermost frame, or its rule is not known. */
 static bool step_out(struct registers *registers)
 {
 	const struct module *module = module_of(registers->pc);
@@ -270,7 +268,7 @@ static _Unwind_Reason_Code on_frame(struct _Unwind_Context *context, void *argum
 
 /* ---- stepping -------------------------------------------------------------------------------- */
 
-/* The part of @walk from the interrupted pc on. */
+/* The frames of @walk from the interrupted pc on. */
 static bool part_from(const struct walk *walk, uint64_t pc, struct walk *ret_part)
 {
 	size_t i = 0;
@@ -286,20 +284,20 @@ static bool is_equal(const struct walk *a, const struct walk *b)
 {
 	size_t count = a->count;
 
-	/* libgcc ends with a frame of pc 0, or at _start. */
+	/* libgcc's last frame has pc 0, or is _start. */
 	if (b->count > 0 && b->pcs[b->count - 1] == 0 && count == b->count - 1)
 		return memcmp(a->pcs, b->pcs, count * sizeof(*a->pcs)) == 0;
 	return count == b->count && memcmp(a->pcs, b->pcs, count * sizeof(*a->pcs)) == 0;
 }
 
-/* All that @a has, and at least the interrupted function and its caller. */
+/* All frames of @a are equal, and there are at least the interrupted function and its caller. */
 static bool is_cut(const struct walk *a, const struct walk *b)
 {
 	return a->count >= 2 && a->count < b->count &&
 	       memcmp(a->pcs, b->pcs, a->count * sizeof(*a->pcs)) == 0;
 }
 
-/* Of the function that calls it, whose frame is still there. */
+/* The frame address of the calling function, whose frame still exists. */
 __attribute__((always_inline)) static inline struct registers registers_here(void)
 {
 	struct registers registers = {};
@@ -340,7 +338,7 @@ static void on_trap(int number, siginfo_t *info, void *argument)
 		}
 		return;
 	}
-	/* The same again from here: this function, __restore_rt, what was interrupted. */
+	/* The second walk starts here: this function, __restore_rt, the interrupted code. */
 	walk_by_tables(registers_here(), &through_signal);
 	if (part_from(&through_signal, interrupted.pc, &part) && is_equal(&part, &expected))
 		live.n_through_signal_frame++;
@@ -361,7 +359,10 @@ static int compare_numbers(const void *left, const void *right)
 	return *(const int *)left - *(const int *)right;
 }
 
-/* Its frame is aligned beyond 16 bytes and has a size known at run time: the CFA is in memory. */
+/*
+ * The frame is aligned to more than 16 bytes, and its size is known only at run time: the CFA is in
+ * memory.
+ */
 __attribute__((noinline)) static size_t realigned(int a, int b, int c, int d, int e, int f,
 						  size_t size)
 {
@@ -374,7 +375,7 @@ __attribute__((noinline)) static size_t realigned(int a, int b, int c, int d, in
 	return strnlen(copy, size);
 }
 
-/* Functions that nothing has called yet, so that they are bound while we step. */
+/* Functions that were not called before, so that they are bound during the steps. */
 __attribute__((noinline)) static int stepped(void)
 {
 	int numbers[] = { 5, 3, 9, 1 };
@@ -399,7 +400,7 @@ static void at_every_instruction_the_stack_is_what_libgcc_says(void **state)
 
 	(void)state;
 	(void)dl_iterate_phdr(add_module, NULL);
-	/* The first use allocates. */
+	/* The first use allocates memory. */
 	(void)_Unwind_Backtrace(on_frame, &first);
 	assert_int_equal(sigaction(SIGTRAP, &action, NULL), 0);
 	result = stepped();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/unwind_table.h"
+#include "agent/unwind/unwind_compile.h"
 
 #include <elf.h>
 #include <limits.h>
@@ -8,20 +8,19 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "agent/unwind/cfi_program.h"
+#include "agent/unwind/cfi/cfi_program.h"
 #include "common/file.h"
 #include "tests/support/command.h"
 #include "tests/unit/agent/unwind/frame_writer.h"
 #include "tests/unwind_check/compare.h"
 
 /*
- * Tables of real files. What they should be says readelf; what is done with it here is to take
- * things away from the files.
+ * Tables of real files are compared with readelf. Then parts of the files are removed or changed.
  */
 
 /*
- * Every row is what readelf says, with no fewer expressions than we know to be there.
- * `tests/unwind_check/run.sh -v PATH` prints the differences.
+ * Every row agrees with readelf, with at least the number of expressions that are known to be
+ * there. `tests/unwind_check/run.sh -v PATH` prints the differences.
  */
 static void assert_agrees_with_readelf(const char *path, uint64_t least_rows,
 				       uint64_t least_expressions)
@@ -93,7 +92,7 @@ static int compile(const char *path, struct unwind_table *ret_table,
 
 	assert_true(fd >= 0);
 	assert_ok(elf_file_open(fd, &elf));
-	return unwind_table_compile(elf, ret_table, ret_stats);
+	return unwind_table_compile(elf, &(struct unwind_options){}, ret_table, ret_stats);
 }
 
 static void the_signal_trampoline_of_libc_is_known_with_the_byte_before(void **state)
@@ -111,13 +110,13 @@ static void the_signal_trampoline_of_libc_is_known_with_the_byte_before(void **s
 	for (uint64_t elf_addr = table.base_address; elf_addr < end; elf_addr++)
 		n_bytes += unwind_table_find(&table, elf_addr)->cfa == UNWIND_CFA_SIGNAL;
 	/*
-	 * mov $15, %rax; syscall: 9 bytes, the one before, perhaps another that the FDE has
-	 * itself, padding behind.
+	 * mov $15, %rax; syscall: 9 bytes; the byte before; perhaps another one that the FDE
+	 * covers; padding behind.
 	 */
 	assert_in_range(n_bytes, 10, 11 + 15);
 }
 
-/* By the address that makecontext() leaves on the new stack. */
+/* Finds the function by the address that makecontext() stores on the new stack. */
 static void contexts_end_in_the_c_library(void **state)
 {
 	scoped(unwind_table_release) struct unwind_table table = {};
@@ -166,7 +165,7 @@ static void the_loader_s_first_instructions_end_stacks(void **state)
 	if (compile(path, &table, &stats) != 1)
 		fail();
 	assert_int_equal(unwind_table_find(&table, elf->entry)->cfa, UNWIND_CFA_END);
-	/* Where its first call returns to. */
+	/* The address that its first call returns to. */
 	assert_int_equal(unwind_table_find(&table, elf->entry + 7)->cfa, UNWIND_CFA_END);
 }
 
@@ -215,13 +214,15 @@ static void without_section_headers_the_table_is_the_same(void **state)
 		assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
 		assert_ok(elf_file_open(fd, &elf));
 		assert_int_equal(elf->n_sections, 0);
-		assert_int_equal(unwind_table_compile(elf, &headless, &headless_stats), 1);
+		assert_int_equal(unwind_table_compile(elf, &(struct unwind_options){}, &headless,
+						      &headless_stats),
+				 1);
 		assert_equal_tables(&whole, &headless);
 		assert_int_equal(stats.n_fdes, headless_stats.n_fdes);
 	}
 }
 
-/* As Go writes it. */
+/* As Go compresses it. */
 static void a_compressed_section_gives_the_same_table(void **state)
 {
 	scoped(unwind_table_release) struct unwind_table plain = {}, compressed = {};
@@ -252,13 +253,13 @@ static void a_file_cut_at_any_length_is_an_error_or_a_smaller_table(void **state
 		assert_int_equal(ftruncate(fd, (off_t)size), 0);
 		if (elf_file_open(fd, &elf) < 0)
 			continue;
-		r = unwind_table_compile(elf, &table, &stats);
+		r = unwind_table_compile(elf, &(struct unwind_options){}, &table, &stats);
 		assert_true(r == 1 || r == 0 || r == -ENODATA);
 		assert_true(table.n_rows <= whole.n_rows);
 	}
 }
 
-/* After it was opened: what pread says then is an error, not a crash. */
+/* Truncated after it was opened: pread() fails, and nothing crashes. */
 static void a_file_truncated_under_us_is_an_error(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(64 * MIB);
@@ -270,7 +271,8 @@ static void a_file_truncated_under_us_is_an_error(void **state)
 	(void)state;
 	assert_ok(elf_file_open(fd, &elf));
 	assert_int_equal(ftruncate(fd, 64), 0);
-	assert_errno(unwind_table_compile(elf, &table, &stats), -ENODATA);
+	assert_errno(unwind_table_compile(elf, &(struct unwind_options){}, &table, &stats),
+		     -ENODATA);
 	assert_null(table.rows);
 }
 
@@ -298,7 +300,8 @@ static void change_at_random(const char *path, size_t first, size_t end, size_t 
 			at[i] = (off_t)(first + seed % (end - first));
 			assert_int_equal(pwrite(fd, &byte, 1, at[i]), 1);
 		}
-		if (elf_file_open(fd, &elf) == 0 && unwind_table_compile(elf, &table, &stats) == 1)
+		if (elf_file_open(fd, &elf) == 0 &&
+		    unwind_table_compile(elf, &(struct unwind_options){}, &table, &stats) == 1)
 			for (uint64_t i = 0; i < 64; i++)
 				(void)unwind_table_find(&table, table.base_address + i * 4001);
 		for (size_t i = 0; i < ARRAY_SIZE(at); i++)
@@ -344,7 +347,7 @@ static void files_without_frames_have_empty_tables(void **state)
 	}
 }
 
-/* As the agent has it: bytes of a process's memory. */
+/* As in the agent: bytes of a process's memory. */
 static void the_vdso_has_a_table(void **state)
 {
 	const uint8_t *image = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);

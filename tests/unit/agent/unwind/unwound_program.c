@@ -5,9 +5,9 @@
 #include <string.h>
 
 /*
- * A program whose call frame information has everything that compilers and linkers write for C:
- * frames without a frame pointer, a realigned one whose size is known at run time only (its CFA
- * has to be read from memory), cold parts, calls through the procedure linkage table.
+ * A program with all forms of call frame information that compilers and linkers write for C: frames
+ * without a frame pointer, a realigned frame whose size is known only at run time (its CFA has to
+ * be read from memory), cold parts, calls through the procedure linkage table.
  */
 
 static volatile sig_atomic_t n_signals;
@@ -17,7 +17,10 @@ static void on_signal(int number)
 	n_signals += number;
 }
 
-/* Aligned beyond the stack's 16 bytes, with an argument on the stack and a variable size. */
+/*
+ * Aligned to more than the stack's 16 bytes, with an argument on the stack, and with a variable
+ * size.
+ */
 __attribute__((noinline)) static int realigned(int a, int b, int c, int d, int e, int f, int size,
 					       const char *text)
 {

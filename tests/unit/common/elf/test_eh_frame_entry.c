@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries of .eh_frame before their instructions. What CIEs may say is in
- * tests/unit/agent/unwind/test_eh_frame.c. */
+ * tests/unit/agent/unwind/cfi/test_eh_frame.c. */
 
 #include "common/elf/eh_frame_entry.h"
 

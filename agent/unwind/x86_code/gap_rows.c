@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/unwind/x86_code/gap_rows.h"
+
+#include <stdlib.h>
+
+#include "agent/unwind/x86_code/cfi_gaps.h"
+#include "agent/unwind/x86_code/gap_analysis.h"
+#include "agent/unwind/x86_code/function_starts.h"
+#include "common/file.h"
+#include "common/scoped.h"
+
+struct gap_rows {
+	struct unwind_builder *builder;
+	const struct elf_file *elf;
+	struct cfi_gap_vec gaps;
+	struct code_address_vec starts;
+	struct gap_analysis *code;
+};
+
+int gap_rows_are_needed(const struct elf_file *elf)
+{
+	struct cfi_gap_vec gaps = {};
+	int r = cfi_gaps_find(elf, &gaps);
+
+	vec_release(&gaps);
+	return r;
+}
+
+/* The index of the first start that is not before @address. */
+static size_t start_from(const struct gap_rows *gap, uint64_t address)
+{
+	size_t low = 0, high = gap->starts.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (gap->starts.items[middle] < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A gap that is longer than a range is cut at a function. */
+static uint64_t end_of_piece(const struct gap_rows *gap, const struct cfi_gap *whole,
+			     uint64_t start)
+{
+	uint64_t end = start + GAP_ANALYSIS_MAX_BYTES;
+	size_t behind;
+
+	if (whole->end - start <= GAP_ANALYSIS_MAX_BYTES)
+		return whole->end;
+	behind = start_from(gap, end);
+	if (behind > 0 && gap->starts.items[behind - 1] > start + GAP_ANALYSIS_MAX_BYTES / 2)
+		end = gap->starts.items[behind - 1];
+	return end;
+}
+
+static bool says_something(const struct unwind_builder_row *rows, size_t count)
+{
+	return count > 1 || (count == 1 && rows[0].rule.cfa != UNWIND_CFA_NONE);
+}
+
+static int add_piece(struct gap_rows *gap, const struct code_range *range)
+{
+	uint64_t end = range->vaddr + range->bytes.size;
+	const struct unwind_builder_row *rows;
+	size_t count;
+	int r = gap_analysis_begin(gap->code, range);
+
+	for (size_t i = start_from(gap, range->vaddr); r >= 0 && i < gap->starts.count; i++) {
+		if (gap->starts.items[i] >= end)
+			break;
+		r = gap_analysis_try(gap->code, gap->starts.items[i]);
+	}
+	if (r >= 0)
+		r = gap_analysis_complete(gap->code);
+	if (r == 0)
+		r = gap_analysis_rows(gap->code, &rows, &count);
+	if (r < 0 || !says_something(rows, count))
+		return r;
+	return unwind_builder_add_rows(gap->builder, rows, count, end);
+}
+
+static int add_gap(struct gap_rows *gap, const struct cfi_gap *whole)
+{
+	size_t capacity = (size_t)MIN(whole->end - whole->start, (uint64_t)GAP_ANALYSIS_MAX_BYTES);
+	scoped_free uint8_t *bytes = malloc(capacity);
+	uint64_t start = whole->start;
+	int r = bytes ? 0 : -ENOMEM;
+
+	while (r == 0 && start < whole->end) {
+		uint64_t end = end_of_piece(gap, whole, start);
+		const struct code_range range = { .bytes = { bytes, (size_t)(end - start) },
+						  .vaddr = start };
+
+		r = pread_all(gap->elf->fd, bytes, range.bytes.size,
+			      whole->file_offset + (start - whole->start));
+		if (r == 0)
+			r = add_piece(gap, &range);
+		start = end;
+	}
+	return r;
+}
+
+int gap_rows_add(const struct elf_file *elf, struct unwind_builder *builder)
+{
+	struct gap_rows gap = { .elf = elf, .builder = builder };
+	int needed = cfi_gaps_find(elf, &gap.gaps);
+	int r = needed;
+
+	if (r > 0)
+		r = function_starts_find(elf, &gap.gaps, &gap.starts);
+	if (needed > 0 && r == 0)
+		r = gap_analysis_new(&gap.code);
+	for (size_t i = 0; r == 0 && i < gap.gaps.count; i++)
+		r = add_gap(&gap, &gap.gaps.items[i]);
+	(void)gap_analysis_free(gap.code);
+	vec_release(&gap.gaps);
+	vec_release(&gap.starts);
+	return r < 0 ? r : needed;
+}
