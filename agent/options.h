@@ -2,26 +2,21 @@
 #pragma once
 
 /*
- * The agent's command line. Every key of the configuration is a flag; the rest says where the file
- * is, or asks for an answer instead of a run.
+ * The command line of the agent. Every configuration key is a flag. The other flags name the
+ * configuration file, or request an answer instead of a run.
  */
 
-#include <stdio.h>
-
 #include "agent/config.h"
+#include "common/config_options.h"
 
-/* Read when it is there and --config does not name another. */
+/* Read if it exists and --config names no other file. */
 #define AGENT_CONFIG_FILE "/etc/hearth/agent.yaml"
 
-enum options_result {
-	OPTIONS_ANSWERED = 0, /* --help, --version, --check-config, --print-...: written to @out */
-	OPTIONS_RUN = 1,
-};
-
 /*
- * Defaults, file, environment, flags; then agent_config_finish(). @argv is left as it is: the same
- * call reads the configuration again on SIGHUP. On OPTIONS_RUN *ret_config is filled
- * (agent_config_release() it). -EINVAL with @ret_message filled, other negative errno likewise.
+ * Reads the configuration from the file, the environment and the flags, and checks it with
+ * agent_config_finish(). @argv is not modified, so that the same call can read the configuration
+ * again on SIGHUP. Returns an enum config_options_result, or a negative errno with @ret_message
+ * filled. Fills @ret_config on OPTIONS_RUN; the caller calls agent_config_release().
  */
 int options_parse(int argc, char **argv, char *const *environment, FILE *out,
 		  struct agent_config *ret_config, char ret_message[CONFIG_MESSAGE_SIZE]);

@@ -42,7 +42,7 @@ static sigset_t block_signals(void)
 static void reload(struct symbolizer *symbolizer, int argc, char **argv)
 {
 	scoped(symbolizer_config_release) struct symbolizer_config config = {};
-	char message[OPTIONS_MESSAGE_SIZE];
+	char message[CONFIG_MESSAGE_SIZE];
 
 	if (options_parse(argc, argv, environ, stdout, &config, message) == OPTIONS_RUN)
 		symbolizer_reload(symbolizer, &config);
@@ -107,7 +107,7 @@ static int serve(const struct symbolizer_config *config, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	scoped(symbolizer_config_release) struct symbolizer_config config = {};
-	char message[OPTIONS_MESSAGE_SIZE];
+	char message[CONFIG_MESSAGE_SIZE];
 	int r;
 
 	/* The program runs itself as the helper that compiles symbol tables (table_helper.h). */

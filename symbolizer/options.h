@@ -2,30 +2,22 @@
 #pragma once
 
 /*
- * The symbolizer's command line. Every key of the configuration is a flag; the rest says where the
- * file is, or asks for an answer instead of a run.
+ * The command line of the symbolizer. Every configuration key is a flag. The other flags name the
+ * configuration file, or request an answer instead of a run.
  */
 
-#include <stdio.h>
-
+#include "common/config_options.h"
 #include "symbolizer/config.h"
 
-/* Read when it is there and --config does not name another. */
+/* Read if it exists and --config names no other file. */
 #define SYMBOLIZER_CONFIG_FILE "/etc/hearth/symbolizer.yaml"
 
-enum options_result {
-	OPTIONS_ANSWERED =
-		0, /* --help, --make-token, --check-config, --print-...: written to @out */
-	OPTIONS_RUN = 1,
-};
-
-#define OPTIONS_MESSAGE_SIZE CONFIG_MESSAGE_SIZE
-
 /*
- * Defaults, file, environment, flags; then symbolizer_config_check(). @argv is left as it is: the
- * same call reads the configuration again on SIGHUP. On OPTIONS_RUN *ret_config is filled
- * (symbolizer_config_release() it). -EINVAL with
- * @ret_message filled, other negative errno likewise.
+ * Reads the configuration from the file, the environment and the flags, and checks it with
+ * symbolizer_config_check(). @argv is not modified, so that the same call can read the
+ * configuration again on SIGHUP. Returns an enum config_options_result, or a negative errno with
+ * @ret_message filled. Fills @ret_config on OPTIONS_RUN; the caller calls
+ * symbolizer_config_release().
  */
 int options_parse(int argc, char **argv, char *const *environment, FILE *out,
-		  struct symbolizer_config *ret_config, char ret_message[OPTIONS_MESSAGE_SIZE]);
+		  struct symbolizer_config *ret_config, char ret_message[CONFIG_MESSAGE_SIZE]);

@@ -15,7 +15,7 @@ static void parse_arguments(const void *arg)
 	char name[] = "hearth-symbolizer";
 	char *argv[] = { name, NULL };
 	char *environment[] = { NULL };
-	char message[OPTIONS_MESSAGE_SIZE];
+	char message[CONFIG_MESSAGE_SIZE];
 	struct symbolizer_config config;
 
 	(void)arg;

@@ -26,7 +26,7 @@ static void without_flags_everything_has_its_default(void **state)
 {
 	static const char *const arguments[] = { "--config=/dev/null", NULL };
 	scoped(symbolizer_config_release) struct symbolizer_config config = {};
-	char message[OPTIONS_MESSAGE_SIZE];
+	char message[CONFIG_MESSAGE_SIZE];
 
 	(void)state;
 	if (parse(arguments, no_environment, stdout, &config, message) != OPTIONS_RUN)
@@ -52,7 +52,7 @@ static void a_flag_wins_over_the_environment_and_that_over_the_file(void **state
 				      NULL };
 	const char *const arguments[] = { "--threads", "3", "--config", path, "--insecure", NULL };
 	scoped(symbolizer_config_release) struct symbolizer_config config = {};
-	char message[OPTIONS_MESSAGE_SIZE];
+	char message[CONFIG_MESSAGE_SIZE];
 
 	if (parse(arguments, environment, stdout, &config, message) != OPTIONS_RUN)
 		fail_msg("%s", message);
@@ -78,7 +78,7 @@ static void the_last_of_port_and_listen_counts(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		scoped(symbolizer_config_release) struct symbolizer_config config = {};
-		char message[OPTIONS_MESSAGE_SIZE];
+		char message[CONFIG_MESSAGE_SIZE];
 
 		if (parse(cases[i].arguments, no_environment, stdout, &config, message) !=
 		    OPTIONS_RUN)
@@ -111,7 +111,7 @@ static void what_is_wrong_is_named_with_its_source(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		scoped(symbolizer_config_release) struct symbolizer_config config = {};
-		char message[OPTIONS_MESSAGE_SIZE] = "";
+		char message[CONFIG_MESSAGE_SIZE] = "";
 
 		assert_true(parse(cases[i].arguments, no_environment, stdout, &config, message) <
 			    0);
@@ -146,7 +146,7 @@ static void questions_are_answered_without_a_run(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		scoped(symbolizer_config_release) struct symbolizer_config config = {};
-		char message[OPTIONS_MESSAGE_SIZE] = "";
+		char message[CONFIG_MESSAGE_SIZE] = "";
 		scoped_free char *printed = NULL;
 		size_t size;
 		FILE *out = open_memstream(&printed, &size);
