@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The table of config.def, and the checks that concern more than the form of one value. The message
+ * of a failed check names the key, the value and the mistake.
+ */
+
 #include "agent/config.h"
 
 #include <stdarg.h>
@@ -13,15 +19,10 @@
 #include "common/scoped.h"
 #include "common/utf8.h"
 
-/*
- * The table, and the checks that concern more than the form of one value. Each check names the key,
- * the value and what is wrong with it.
- */
-
-/* A token is one line; those that the server makes have 43 characters. */
+/* A token is one line. Tokens that the server generates have 71 characters. */
 #define MAX_TOKEN_FILE_BYTES ((size_t)(4 * KIB))
 
-/* As many as the kernel can have. */
+/* The largest number that the kernel supports (CONFIG_NR_CPUS is at most 8192 on x86). */
 #define MAX_CPU 8191
 
 static const struct config_key agent_config_keys[] = {
@@ -55,7 +56,8 @@ printf_like(2, 3) static int refuse(char *message, const char *format, ...)
 	return -EINVAL;
 }
 
-/* An IPv6 address stands in brackets: without them its last group would be taken for the port. */
+/* Returns whether @address ends in ":PORT". An IPv6 address must be in brackets; otherwise its
+ * last group would be parsed as the port. */
 static bool ends_in_port(const char *address)
 {
 	const char *bracket = address[0] == '[' ? strchr(address, ']') : NULL;
@@ -65,7 +67,7 @@ static bool ends_in_port(const char *address)
 	       colon[1 + strspn(colon + 1, "0123456789")] == '\0';
 }
 
-/* HOST:PORT means http, as the hearth command takes it. */
+/* Completes HOST:PORT to http://HOST:PORT, as the hearth command does. */
 static int complete_server(struct agent_config *config)
 {
 	char *url;
@@ -117,7 +119,7 @@ static int check_pattern(const char *key, const char *text, size_t length, char 
 	return 0;
 }
 
-/* Calls @check for every line of a list. */
+/* Calls @check for each line of a list, until it fails. */
 static int for_each_line(const char *list, int (*check)(const char *line, size_t length, char *),
 			 char *message)
 {
@@ -132,8 +134,8 @@ static int for_each_line(const char *list, int (*check)(const char *line, size_t
 	return 0;
 }
 
-/* Filters can name every text, in backticks where need be. Brackets, quotes and commas are remains
- * of a list that is not well formed. */
+/* Returns whether filters can name the label. Backticks quote most characters in filters.
+ * Brackets, quotes and commas are refused because they are typical remains of a malformed list. */
 static bool is_label_name(const char *name, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
@@ -158,7 +160,8 @@ static int check_label(const char *line, size_t length, char *message)
 	return 0;
 }
 
-/* The name stands behind the last '=': a pattern may hold one, a service hardly does. */
+/* Checks "REGEX=NAME". The name follows the last '=', because a pattern may contain '=', and a
+ * service name rarely does. */
 static int check_process_rule(const char *line, size_t length, char *message)
 {
 	const char *equals = memrchr(line, '=', length);
@@ -233,7 +236,7 @@ static int check_token(struct agent_config *config, char *message)
 		if (r < 0)
 			return r;
 	}
-	/* It becomes part of a header. */
+	/* The token becomes part of an HTTP header. */
 	for (const char *next = config->token; *next; next++)
 		if (*next <= ' ' || *next > '~')
 			return refuse(message, "token: holds a character that no token has");

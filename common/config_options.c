@@ -28,8 +28,7 @@ struct config_options {
 int config_options_add(struct config_options *options, const char *name, const char *key,
 		       const char *value)
 {
-	return vec_push(&options->flags,
-			(struct flag){ .name = name, .key = key, .value = value });
+	return vec_push(&options->flags, (struct flag){ .name = name, .key = key, .value = value });
 }
 
 const char *config_options_value(const struct config_options *options, const char *key)
@@ -76,8 +75,7 @@ static error_t take_option(int key, char *argument, struct argp_state *state)
 		name = table->keys[key - CONFIG_OPTION_FIRST_KEY].name;
 		return -config_options_add(options, name, name, argument);
 	}
-	if (!requests_answer(key) &&
-	    (key < CONFIG_OPTION_FILE || key >= CONFIG_OPTION_FIRST_KEY))
+	if (!requests_answer(key) && (key < CONFIG_OPTION_FILE || key >= CONFIG_OPTION_FIRST_KEY))
 		return ARGP_ERR_UNKNOWN;
 	r = take_other(options, key, argument);
 	if (r < 0)

@@ -87,6 +87,7 @@ static int serve(const struct symbolizer_config *config, int argc, char **argv)
 	const char *notify_socket = getenv("NOTIFY_SOCKET");
 	char message[SYMBOLIZER_MESSAGE_SIZE];
 	sigset_t signals = block_signals();
+	int r;
 
 	log_set_level(symbolizer_config_log_level(config));
 	if (symbolizer_start(config, &system_clock, &symbolizer, message) < 0) {
@@ -95,7 +96,12 @@ static int serve(const struct symbolizer_config *config, int argc, char **argv)
 	}
 	log_info("hearth-symbolizer " HEARTH_VERSION " serves port %u, data in '%s'",
 		 symbolizer_port(symbolizer), config->data);
-	(void)service_manager_notify(notify_socket, "READY=1");
+	r = service_manager_notify(notify_socket, "READY=1");
+	if (r < 0)
+		(void)log_warn_errno(r,
+				     "cannot report readiness to '%s' (NOTIFY_SOCKET), systemd may "
+				     "stop this service: %m",
+				     notify_socket);
 
 	wait_for_signals(symbolizer, &signals, argc, argv);
 

@@ -58,16 +58,28 @@ static const char *remedy_for_folder(int error)
 		       "together, or choose another folder with --data";
 	case ENOTDIR:
 		return "a part of the path is not a folder: choose another with --data";
+	case ENOMEM:
+		return "free memory, or raise the memory limit of the service";
 	default:
 		return "check the folder, or choose another with --data";
 	}
 }
 
-static int folder_failed(const struct symbolizer_config *config, const char *what, int error,
+/* @attempt: "open the sample store in". */
+static int folder_failed(const struct symbolizer_config *config, const char *attempt, int error,
 			 char ret_message[SYMBOLIZER_MESSAGE_SIZE])
 {
-	(void)snprintf(ret_message, SYMBOLIZER_MESSAGE_SIZE, "cannot open %s in '%s': %s; %s", what,
+	(void)snprintf(ret_message, SYMBOLIZER_MESSAGE_SIZE, "cannot %s '%s': %s; %s", attempt,
 		       config->data, strerror(-error), remedy_for_folder(error));
+	return error;
+}
+
+/* For an object that needs nothing but memory. */
+static int memory_failed(const char *object, int error, char ret_message[SYMBOLIZER_MESSAGE_SIZE])
+{
+	(void)snprintf(ret_message, SYMBOLIZER_MESSAGE_SIZE,
+		       "cannot start %s: %s; free memory, or raise the memory limit of the service",
+		       object, strerror(-error));
 	return error;
 }
 
@@ -78,17 +90,18 @@ static int open_stores(struct symbolizer *symbolizer, const struct symbolizer_co
 
 	r = make_folders(config->data, DATA_FOLDER_MODE);
 	if (r < 0)
-		return folder_failed(config, "the data folder", r, ret_message);
+		return folder_failed(config, "create the data folder", r, ret_message);
 	r = sqlite_store_open(config->data, symbolizer->clock, &symbolizer->store);
 	if (r < 0)
-		return folder_failed(config, "the sample store", r, ret_message);
+		return folder_failed(config, "open the sample store in", r, ret_message);
 	r = debuginfo_store_open(config->data, symbolizer->clock, &symbolizer->debuginfo);
 	if (r < 0)
-		return folder_failed(config, "the debuginfo store", r, ret_message);
+		return folder_failed(config, "open the debuginfo store in", r, ret_message);
 	return 0;
 }
 
-static int make_parts(struct symbolizer *symbolizer, const struct symbolizer_config *config)
+static int open_resolver(struct symbolizer *symbolizer, const struct symbolizer_config *config,
+			 char ret_message[SYMBOLIZER_MESSAGE_SIZE])
 {
 	const struct table_cache_options tables = {
 		.debuginfo = symbolizer->debuginfo,
@@ -98,23 +111,30 @@ static int make_parts(struct symbolizer *symbolizer, const struct symbolizer_con
 		.max_bytes = config->symbol_cache_bytes,
 		.stored_bytes = config->symbol_store_bytes,
 	};
+	int r;
+
+	r = resolver_new(&tables, &symbolizer->resolver);
+	return r < 0 ? folder_failed(config, "open the symbol tables in", r, ret_message) : 0;
+}
+
+static int make_parts(struct symbolizer *symbolizer, const struct symbolizer_config *config,
+		      char ret_message[SYMBOLIZER_MESSAGE_SIZE])
+{
 	size_t n_routes;
 	const struct http_route *routes = api_routes(&n_routes);
 	int r;
 
-	r = resolver_new(&tables, &symbolizer->resolver);
-	if (r < 0)
-		return r;
 	r = ingest_new(symbolizer->store, symbolizer->debuginfo, symbolizer->clock,
 		       &symbolizer->ingest);
 	if (r < 0)
-		return r;
+		return memory_failed("the ingest", r, ret_message);
 	if (symbolizer_config_from_agents(config) == DEBUGINFO_FROM_AGENTS_ALL)
 		ingest_set_policy(symbolizer->ingest, INGEST_WANTS_DEBUG_SECTIONS);
 	r = route_metrics_new(routes, n_routes, &symbolizer->route_metrics);
 	if (r < 0)
-		return r;
-	return auth_new(&symbolizer->auth);
+		return memory_failed("the metrics", r, ret_message);
+	r = auth_new(&symbolizer->auth);
+	return r < 0 ? memory_failed("the check of tokens", r, ret_message) : 0;
 }
 
 static uint64_t percent_of(uint64_t bytes, uint64_t percent)
@@ -131,14 +151,21 @@ static int set_up_debuginfo(struct symbolizer *symbolizer, const struct symboliz
 		.timeout_ns = config->debuginfo_upstream_timeout_ns,
 		.max_bytes = config->debuginfo_upstream_max_bytes,
 	};
+	char reason[DEBUGINFO_MESSAGE_SIZE];
+	int r;
 
 	debuginfo_store_set_quota(
 		symbolizer->debuginfo, config->debuginfo_quota_bytes,
 		percent_of(config->debuginfo_quota_bytes, config->debuginfo_quota_low_pct));
 	if (!*config->debuginfo_upstream)
 		return 0;
-	return debuginfo_upstream_new(symbolizer->debuginfo, &options, &symbolizer->upstream,
-				      ret_message);
+	r = debuginfo_upstream_new(symbolizer->debuginfo, &options, &symbolizer->upstream, reason);
+	if (r < 0)
+		(void)snprintf(ret_message, SYMBOLIZER_MESSAGE_SIZE,
+			       "debuginfo.upstream: %s; correct it, or leave it empty to start "
+			       "without other servers",
+			       reason);
+	return r;
 }
 
 static unsigned int open_connections(void *arg)
@@ -251,9 +278,8 @@ int symbolizer_start(const struct symbolizer_config *config, const struct clock 
 	scoped(symbolizer_freep) struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
 	int r;
 
-	(void)snprintf(ret_message, SYMBOLIZER_MESSAGE_SIZE, "out of memory");
 	if (!symbolizer)
-		return -ENOMEM;
+		return memory_failed("the server", -ENOMEM, ret_message);
 	symbolizer->clock = clock;
 	symbolizer->retention_ns = config->retention_ns;
 	raise_file_limit();
@@ -262,9 +288,13 @@ int symbolizer_start(const struct symbolizer_config *config, const struct clock 
 	if (r < 0)
 		return r;
 	store_set_retention(symbolizer->store, symbolizer->retention_ns);
-	r = make_parts(symbolizer, config);
-	if (r == 0)
-		r = set_up_debuginfo(symbolizer, config, ret_message);
+	r = open_resolver(symbolizer, config, ret_message);
+	if (r < 0)
+		return r;
+	r = make_parts(symbolizer, config, ret_message);
+	if (r < 0)
+		return r;
+	r = set_up_debuginfo(symbolizer, config, ret_message);
 	if (r < 0)
 		return r;
 	fill_context(symbolizer, config);

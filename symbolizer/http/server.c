@@ -50,7 +50,8 @@ static int parse_addresses(struct http_server *server, const char *list,
 
 		if (server->n_addresses == MAX_LISTEN_ADDRESSES) {
 			(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE,
-				       "more than %d addresses to listen on", MAX_LISTEN_ADDRESSES);
+				       "listen: more than %d addresses; remove some",
+				       MAX_LISTEN_ADDRESSES);
 			return -EINVAL;
 		}
 		r = listen_address_parse(list, length, &server->addresses[server->n_addresses],
@@ -63,7 +64,8 @@ static int parse_addresses(struct http_server *server, const char *list,
 	}
 	if (server->n_addresses == 0) {
 		(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE,
-			       "there is no address to listen on; set listen");
+			       "listen: there is no address to listen on; set it to an address "
+			       "such as 127.0.0.1:20416");
 		return -EINVAL;
 	}
 	return 0;
@@ -154,10 +156,12 @@ static int start_daemons(struct http_server *server, char ret_message[HTTP_SERVE
 		server->daemons[i] = start_daemon(server, fd);
 		if (!server->daemons[i]) {
 			listen_address_format(&server->addresses[i], text);
-			(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE,
-				       "cannot start serving on '%s': threads or file descriptors "
-				       "are short",
-				       text);
+			(void)snprintf(
+				ret_message, HTTP_SERVER_MESSAGE_SIZE,
+				"cannot serve on '%s': no thread or file descriptor is left; reduce "
+				"max_connections, or raise the limits of the service for tasks "
+				"and open files",
+				text);
 			return -ENOMEM;
 		}
 		(void)take_fd(fd);
@@ -247,14 +251,20 @@ int http_server_start(const struct http_server_options *options, struct http_ser
 	scoped(http_server_freep) struct http_server *server = calloc(1, sizeof(*server));
 	int r;
 
-	(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE, "out of memory");
+	(void)snprintf(
+		ret_message, HTTP_SERVER_MESSAGE_SIZE,
+		"cannot start the HTTP server: out of memory; free memory, or raise the memory "
+		"limit of the service");
 	if (!server)
 		return -ENOMEM;
 	r = host_init(&server->host, options);
 	if (r < 0) {
-		(void)snprintf(ret_message, HTTP_SERVER_MESSAGE_SIZE,
-			       "cannot start %u threads for each kind of request: %s",
-			       options->n_workers, strerror(-r));
+		(void)snprintf(
+			ret_message, HTTP_SERVER_MESSAGE_SIZE,
+			"cannot start the HTTP server with %u threads for each kind of request: "
+			"%s; reduce threads, or raise the limits of the service for tasks "
+			"and memory",
+			options->n_workers, strerror(-r));
 		return r;
 	}
 	r = parse_addresses(server, options->listen, ret_message);
