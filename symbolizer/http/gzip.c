@@ -39,6 +39,7 @@ static int compress_all(struct bytes_view in, struct bytes *out)
 
 	r = bytes_reserve(out, deflateBound(&stream, in.size));
 	if (r == 0) {
+		assert(in.size <= MAX_INPUT_BYTES && out->capacity <= HTTP_RESPONSE_MAX_BYTES);
 		stream.next_in =
 			/* The field is not const without ZLIB_CONST; zlib does not write there. */
 			(uint8_t *)in.data;
