@@ -268,7 +268,7 @@ int agent_park_event(struct agent *agent, const struct process_event *event)
 
 void agent_serve_helpers(struct agent *agent, uint64_t now_ns)
 {
-	process_reader_tend(agent->reader, now_ns);
+	process_reader_close_idle(agent->reader, now_ns);
 	identifier_flush(agent->identifier, now_ns);
 	if (agent->toucher)
 		page_toucher_flush(agent->toucher, now_ns);

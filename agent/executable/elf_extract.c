@@ -74,18 +74,19 @@ static bool name_matches(const char *pattern, const char *name)
 }
 
 /* .eh_frame shows where nameless functions begin. A full symbol table makes that unnecessary. */
-static bool is_wanted_unwind_section(const struct elf_file *elf, const struct elf_section *section)
+static bool needs_unwind_section(const struct elf_file *elf, const struct elf_section *section)
 {
 	return strcmp(section->name, ".eh_frame") == 0 &&
 	       !elf_section_has_contents(elf_file_section(elf, ".symtab")) &&
 	       !elf_section_has_contents(elf_file_section(elf, ".gnu_debugdata"));
 }
 
-static bool is_wanted(const struct elf_file *elf, const struct elf_section *section, uint32_t what)
+static bool is_requested(const struct elf_file *elf, const struct elf_section *section,
+			 uint32_t what)
 {
 	if (section->type == SHT_NOBITS || section->type == SHT_NULL)
 		return false;
-	if (is_wanted_unwind_section(elf, section))
+	if (needs_unwind_section(elf, section))
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		if (rules[i].what <= what && name_matches(rules[i].name, section->name))
@@ -189,7 +190,7 @@ static int add_sections(struct elf_extract *extract, const struct elf_file *elf,
 	for (size_t i = 1; i < elf->n_sections; i++) {
 		const struct elf_section *section = &elf->sections[i];
 		Elf64_Shdr *header = &extract->sections[i];
-		bool wanted = is_wanted(elf, section, what) && is_in_file(elf, section);
+		bool wanted = is_requested(elf, section, what) && is_in_file(elf, section);
 		int r;
 
 		*header = section_header(elf, section);

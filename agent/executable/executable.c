@@ -26,7 +26,7 @@ static bool is_this_executable(int fd, const struct executable *executable)
 }
 
 /* Returns @fd if the file is the executable. Closes it otherwise. */
-static int checked(int fd, const struct executable *executable)
+static int close_unless_same(int fd, const struct executable *executable)
 {
 	if (fd < 0)
 		return fd;
@@ -52,7 +52,7 @@ int executable_open(const struct executable *executable)
 	struct executable_source source = executable_source_of(executable);
 
 	for (unsigned int way = 0; way < EXECUTABLE_SOURCE_WAYS; way++) {
-		int fd = checked(file_finder_open_source(&source, way), executable);
+		int fd = close_unless_same(file_finder_open_source(&source, way), executable);
 
 		if (fd >= 0)
 			return fd;

@@ -94,10 +94,10 @@ struct mapped_file {
 /*
  * Identifies the file behind a mapping. First opens /proc/PID/map_files/START-END and checks that
  * it is the reported file. If the process has ended, or has mapped something else there since,
- * looks for an executable that was identified before from the same report. Else opens PATH in the
- * root of the process, of its parent or of the host, and accepts the file if it has the reported
- * inode and was not changed since it was mapped. A copy is identified only if the memory has the
- * bytes of the file; otherwise the result is EXECUTABLE_UNAVAILABLE.
+ * opens PATH in the root of the process, of its parent or of the host, and accepts the file if it
+ * has the reported inode and was not changed since it was mapped. If there is no such file, takes
+ * the executable that was identified before from the same report. A copy is identified only if the
+ * memory has the bytes of the file; otherwise the result is EXECUTABLE_UNAVAILABLE.
  *
  * 1: *ret_executable (borrowed; take a reference to keep it). 0: nothing to identify, or no file
  * that is certainly the mapped one. Negative errno only if memory is short.

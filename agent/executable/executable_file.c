@@ -45,12 +45,18 @@ static int open_for_reading(int path_fd, struct stat *ret_status)
 	return fd;
 }
 
+static void format_mapped_path(uint32_t pid, uint64_t start, uint64_t end,
+			       char ret_path[PROC_PATH_SIZE])
+{
+	(void)snprintf(ret_path, PROC_PATH_SIZE, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64,
+		       pid, start, end);
+}
+
 int stat_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *ret_status)
 {
 	char path[PROC_PATH_SIZE];
 
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid,
-		       start, end);
+	format_mapped_path(pid, start, end, path);
 	return stat(path, ret_status) < 0 ? -errno : 0;
 }
 
@@ -69,8 +75,7 @@ int open_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *re
 	char path[PROC_PATH_SIZE];
 	scoped_fd int path_fd = -1;
 
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid,
-		       start, end);
+	format_mapped_path(pid, start, end, path);
 	path_fd = open(path, O_PATH | O_CLOEXEC);
 	if (path_fd < 0)
 		return -errno;

@@ -25,19 +25,21 @@ struct file_identity {
 /* False: the segment ends beyond the address space, so it cannot be mapped. */
 bool load_segment_is_valid(const struct load_segment *segment);
 
-/* /proc/PID/map_files/START-END: works for deleted files and memfds. The fd or negative errno. */
+/* The following functions open a regular file for reading. They return the fd or negative errno. */
+
+/* Opens the file mapped at [start, end), even if it was deleted or is a memfd. */
 int open_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *ret_status);
 
-/* The program that the process runs, even if it was deleted. The fd or negative errno. */
+/* Opens the program that the process runs, even if it was deleted. */
 int open_program_of(uint32_t pid, struct stat *ret_status);
 
-/* @path as the process sees it. The fd or negative errno. */
+/* Opens @path in the root of the process. */
 int open_in_root_of(uint32_t pid, const char *path, struct stat *ret_status);
 
-/* @path in the agent's own mount namespace. The fd or negative errno. */
+/* Opens @path in the agent's own mount namespace. */
 int open_on_host(const char *path, struct stat *ret_status);
 
-/* The status of the mapped file, without opening it. 0 or negative errno. */
+/* Gets the status of the file mapped at [start, end) without opening it. 0 or negative errno. */
 int stat_mapped_file(uint32_t pid, uint64_t start, uint64_t end, struct stat *ret_status);
 
 /* Generation number of the inode; 0: the file system has none. */

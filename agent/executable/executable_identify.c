@@ -90,8 +90,9 @@ static struct file_key key_of_report(const struct reported_file *reported)
 }
 
 /* Updates an executable that was found in @file. 1 or -ENOMEM. */
-static int use(struct executable_cache *cache, const struct mapped_file *file, bool is_trusted,
-	       struct executable *executable, struct executable **ret_executable)
+static int record_use(struct executable_cache *cache, const struct mapped_file *file,
+		      bool is_trusted, struct executable *executable,
+		      struct executable **ret_executable)
 {
 	int r;
 
@@ -188,7 +189,7 @@ static int find_or_add(struct executable_cache *cache, const struct found_conten
 			return r;
 	}
 	executable->is_trusted |= found->facts->is_trusted;
-	return use(cache, found->file, found->facts->is_trusted, executable, ret_executable);
+	return record_use(cache, found->file, found->facts->is_trusted, executable, ret_executable);
 }
 
 /*
@@ -234,7 +235,7 @@ int executable_cache_find_known(struct executable_cache *cache, const struct map
 
 	executable = executable_cache_by_file(cache, &facts->key, file->reported.generation,
 					      &is_trusted);
-	return executable ? use(cache, file, is_trusted, executable, ret_executable) : 0;
+	return executable ? record_use(cache, file, is_trusted, executable, ret_executable) : 0;
 }
 
 int executable_cache_find_reported(struct executable_cache *cache, const struct mapped_file *file,
@@ -246,7 +247,7 @@ int executable_cache_find_reported(struct executable_cache *cache, const struct 
 
 	if (reported_file_is_unique(&file->reported))
 		executable = executable_cache_by_file(cache, &key, 0, &is_trusted);
-	return executable ? use(cache, file, is_trusted, executable, ret_executable) : 0;
+	return executable ? record_use(cache, file, is_trusted, executable, ret_executable) : 0;
 }
 
 int executable_cache_find_unchanged(struct executable_cache *cache, const struct mapped_file *file,
@@ -256,7 +257,7 @@ int executable_cache_find_unchanged(struct executable_cache *cache, const struct
 	struct executable *executable = executable_cache_by_number(cache, watched->executable);
 
 	return executable && !executable->is_superseded
-		       ? use(cache, file, watched->is_trusted, executable, ret_executable)
+		       ? record_use(cache, file, watched->is_trusted, executable, ret_executable)
 		       : 0;
 }
 

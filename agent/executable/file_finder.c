@@ -68,12 +68,14 @@ static bool inode_matches(const struct reported_file *reported, const struct sta
 	return reported->inode == 0 || reported->inode == status->st_ino;
 }
 
-static bool generation_matches(const struct reported_file *reported, int fd)
+/* Also compares the generations, if both are known. */
+static bool is_reported_inode(const struct reported_file *reported, const struct found_file *found)
 {
-	uint64_t generation = file_generation(fd);
+	uint64_t generation = file_generation(found->fd);
 
-	return !reported_file_is_set(reported) || generation == 0 ||
-	       reported->generation == generation;
+	return inode_matches(reported, &found->status) &&
+	       (!reported_file_is_set(reported) || generation == 0 ||
+		reported->generation == generation);
 }
 
 /*
@@ -103,8 +105,7 @@ static bool find_mapped(const struct mapped_file *file, struct found_file *ret_f
 	found.fd = open_mapped_file(file->pid, file->start, file->end, &found.status);
 	if (found.fd < 0)
 		return false;
-	if (!inode_matches(&file->reported, &found.status) ||
-	    !generation_matches(&file->reported, found.fd)) {
+	if (!is_reported_inode(&file->reported, &found)) {
 		(void)close(found.fd);
 		return false;
 	}
@@ -121,7 +122,7 @@ static bool file_matches(const struct reported_file *reported, const struct foun
 {
 	uint64_t generation = file_generation(found->fd);
 
-	if (!inode_matches(reported, &found->status) || !generation_matches(reported, found->fd))
+	if (!is_reported_inode(reported, found))
 		return false;
 	/*
 	 * The inode number may belong to another device, or to a later file. Only a generation
@@ -185,8 +186,7 @@ static bool find_copied(const struct mapped_file *file, struct found_file *ret_f
 	struct found_file found = { .is_certain = true };
 
 	found.fd = open_program_of(file->pid, &found.status);
-	if (found.fd >= 0 && (!inode_matches(&file->reported, &found.status) ||
-			      !generation_matches(&file->reported, found.fd))) {
+	if (found.fd >= 0 && !is_reported_inode(&file->reported, &found)) {
 		(void)close(found.fd);
 		found.fd = -1;
 	}

@@ -171,6 +171,7 @@ static struct queued_job *take_queued(struct queue *queue)
 {
 	struct queued_job *job = queue->first;
 
+	assert(job && queue->count > 0);
 	queue->first = job->next;
 	if (!queue->first)
 		queue->end = &queue->first;
@@ -204,6 +205,7 @@ static void finish(struct helper_pool *pool, struct channel *channel, int error,
 	struct queued_job *job = take_ptr(channel->job);
 	struct helper_pool_stats *stats = &pool->stats[channel->kind];
 
+	assert(job);
 	channel->used_ns = now_ns;
 	stats->jobs++;
 	stats->timeouts += error == -ETIMEDOUT;
@@ -315,7 +317,7 @@ static void start(struct helper_pool *pool, struct channel *channel, uint64_t no
 	fail(pool, channel, -ECONNRESET, now_ns);
 }
 
-static void tend(struct helper_pool *pool, struct channel *channel, uint64_t now_ns)
+static void update_channel(struct helper_pool *pool, struct channel *channel, uint64_t now_ns)
 {
 	if (channel->job && now_ns >= channel->deadline_ns)
 		fail(pool, channel, -ETIMEDOUT, now_ns);
@@ -339,7 +341,7 @@ void helper_pool_run(struct helper_pool *pool, uint64_t now_ns)
 			receive(pool, channel, now_ns);
 	}
 	for (size_t i = 0; i < pool->n_channels; i++)
-		tend(pool, &pool->channels[i], now_ns);
+		update_channel(pool, &pool->channels[i], now_ns);
 }
 
 void helper_pool_stats(const struct helper_pool *pool, enum helper_kind kind,

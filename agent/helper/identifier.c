@@ -150,7 +150,7 @@ static void submit_batch(struct identifier *identifier, struct batch *batch)
 	const struct helper_job job = {
 		.kind = HELPER_FINDER,
 		.timeout_ns = FINDER_TIMEOUT_NS,
-		.done = look_up_on_looked,
+		.done = look_up_on_answer,
 		.forget = free,
 		.arg = batch,
 	};

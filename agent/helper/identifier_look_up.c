@@ -37,6 +37,7 @@ static void end(struct look_up *look_up, struct executable *executable)
 {
 	struct identifier *identifier = look_up->identifier;
 
+	assert(!look_up->has_ended && identifier->n_pending > 0);
 	look_up->has_ended = true;
 	look_up->ended_ns = identifier->now_ns;
 	if (executable) {
@@ -313,7 +314,7 @@ static void on_facts(struct look_up *look_up, const struct helper_message *answe
  * Handles the failure of a LOOK. If its message had several look-ups, each is tried again in a
  * separate message.
  */
-static void look_again(struct look_up *look_up, size_t n_together)
+static void retry_look(struct look_up *look_up, size_t n_together)
 {
 	struct identifier *identifier = look_up->identifier;
 
@@ -324,7 +325,7 @@ static void look_again(struct look_up *look_up, size_t n_together)
 		look_up_end_unavailable(look_up);
 }
 
-void look_up_on_looked(void *arg, int error, struct helper_message *answer)
+void look_up_on_answer(void *arg, int error, struct helper_message *answer)
 {
 	scoped_free struct batch *batch = arg;
 
@@ -334,7 +335,7 @@ void look_up_on_looked(void *arg, int error, struct helper_message *answer)
 		if (!look_up)
 			continue;
 		if (error < 0)
-			look_again(look_up, batch->count);
+			retry_look(look_up, batch->count);
 		else
 			on_facts(look_up, answer, i);
 	}

@@ -76,4 +76,4 @@ void look_up_open(struct look_up *look_up);
 bool look_up_add_to_request(struct helper_message *message, const struct look_up *look_up);
 
 /* Handles the answer to a LOOK. A helper_done; @arg is the struct batch, which is freed. */
-void look_up_on_looked(void *arg, int error, struct helper_message *answer);
+void look_up_on_answer(void *arg, int error, struct helper_message *answer);

@@ -47,7 +47,7 @@ struct page_toucher {
 };
 
 /* Pages of one process in one job. */
-struct errand {
+struct touch_job {
 	struct page_toucher *toucher;
 	struct process_key process;
 	size_t count;
@@ -115,16 +115,16 @@ static void account(struct page_toucher_stats *stats, size_t n_pages,
 
 static void on_touched(void *arg, int error, struct helper_message *answer)
 {
-	scoped_free struct errand *errand = arg;
-	struct page_toucher *toucher = errand->toucher;
+	scoped_free struct touch_job *touch_job = arg;
+	struct page_toucher *toucher = touch_job->toucher;
 
 	toucher->n_in_flight--;
 	if (error == 0) {
-		account(&toucher->stats, errand->count, answer);
+		account(&toucher->stats, touch_job->count, answer);
 		return;
 	}
-	toucher->stats.hung += errand->count;
-	avoid_list_add_failure(toucher->avoided, &errand->process, toucher->now_ns);
+	toucher->stats.hung += touch_job->count;
+	avoid_list_add_failure(toucher->avoided, &touch_job->process, toucher->now_ns);
 }
 
 /* Moves the pages of the first page's process into @message. Returns their number. */
@@ -136,6 +136,7 @@ static size_t take_first(struct page_toucher *toucher, struct helper_message *me
 	size_t n_taken = 0, n_left = 0;
 
 	static_assert(sizeof(request) % sizeof(*addresses) == 0, "addresses are aligned");
+	assert(toucher->count > 0);
 	for (size_t i = 0; i < toucher->count; i++) {
 		if ((uint32_t)toucher->waiting[i].pid == request.pid)
 			memcpy(&addresses[n_taken++], &toucher->waiting[i].address,
@@ -152,13 +153,13 @@ static size_t take_first(struct page_toucher *toucher, struct helper_message *me
 
 static void send_first(struct page_toucher *toucher)
 {
-	scoped_free struct errand *errand = malloc(sizeof(*errand));
+	scoped_free struct touch_job *touch_job = malloc(sizeof(*touch_job));
 	const struct helper_job job = {
 		.kind = HELPER_TOUCHER,
 		.timeout_ns = TIMEOUT_NS,
 		.done = on_touched,
 		.forget = free,
-		.arg = errand,
+		.arg = touch_job,
 	};
 	const struct process_key process = process_key_of(toucher->waiting[0].pid);
 	const size_t count = take_first(toucher, &toucher->message);
@@ -167,13 +168,15 @@ static void send_first(struct page_toucher *toucher)
 		toucher->stats.hung += count;
 		return;
 	}
-	if (errand)
-		*errand = (struct errand){ .toucher = toucher, .process = process, .count = count };
-	if (!errand || helper_pool_submit(toucher->pool, &job, &toucher->message) < 0) {
+	if (touch_job)
+		*touch_job = (struct touch_job){ .toucher = toucher,
+						 .process = process,
+						 .count = count };
+	if (!touch_job || helper_pool_submit(toucher->pool, &job, &toucher->message) < 0) {
 		toucher->stats.dropped += count;
 		return;
 	}
-	errand = NULL;
+	touch_job = NULL;
 	toucher->n_in_flight++;
 }
 

@@ -14,9 +14,9 @@
 #define TIMEOUT_NS NSEC_PER_SEC
 
 /* After several timeouts the reader waits less, because the calling thread has other work to do. */
-#define HASTY_TIMEOUT_NS (50 * NSEC_PER_MSEC)
-#define HASTY_AFTER      2
-#define HASTY_NS         (10 * NSEC_PER_SEC)
+#define SHORT_TIMEOUT_NS (50 * NSEC_PER_MSEC)
+#define MANY_TIMEOUTS    2
+#define RECENT_NS        (10 * NSEC_PER_SEC)
 
 /*
  * For how long a process is avoided after a timeout. A first timeout may be caused by a busy host,
@@ -35,7 +35,7 @@ struct process_reader {
 	uint32_t id; /* of the helper */
 	int socket;  /* -1: no helper */
 	uint64_t used_ns;
-	unsigned int n_recent;      /* timeouts, each less than HASTY_NS after the one before */
+	unsigned int n_recent;      /* timeouts, each less than RECENT_NS after the one before */
 	uint64_t timed_out_ns;      /* when the last timeout occurred */
 	struct avoid_list *avoided; /* struct process_key */
 	struct process_reader_stats stats;
@@ -88,7 +88,7 @@ void process_reader_stats(const struct process_reader *reader,
 	*ret_stats = reader->stats;
 }
 
-void process_reader_tend(struct process_reader *reader, uint64_t now_ns)
+void process_reader_close_idle(struct process_reader *reader, uint64_t now_ns)
 {
 	if (reader->socket >= 0 && now_ns >= reader->used_ns + IDLE_NS)
 		close_helper(reader);
@@ -120,16 +120,17 @@ static void add_timeout(struct process_reader *reader, uint32_t pid, uint64_t no
 	const struct process_key key = process_key_of((pid_t)pid);
 
 	avoid_list_add_failure(reader->avoided, &key, now_ns);
-	reader->n_recent = now_ns < reader->timed_out_ns + HASTY_NS ? reader->n_recent + 1 : 1;
+	reader->n_recent = now_ns < reader->timed_out_ns + RECENT_NS ? reader->n_recent + 1 : 1;
 	reader->timed_out_ns = now_ns;
 	reader->stats.timeouts++;
 }
 
 static uint64_t timeout_of(const struct process_reader *reader, uint64_t now_ns)
 {
-	bool is_hasty = reader->n_recent >= HASTY_AFTER && now_ns < reader->timed_out_ns + HASTY_NS;
+	bool is_short =
+		reader->n_recent >= MANY_TIMEOUTS && now_ns < reader->timed_out_ns + RECENT_NS;
 
-	return is_hasty ? MIN(reader->timeout_ns, HASTY_TIMEOUT_NS) : reader->timeout_ns;
+	return is_short ? MIN(reader->timeout_ns, SHORT_TIMEOUT_NS) : reader->timeout_ns;
 }
 
 /* ---- requests and answers ------------------------------------------------------------------ */
@@ -187,8 +188,8 @@ static int take_answer(struct process_reader *reader, struct bytes *text)
 }
 
 /* Ends the helper unless its complete answer was read. */
-static int ask(struct process_reader *reader, const struct reader_request *request,
-	       uint64_t until_ns, struct bytes *text)
+static int request_text(struct process_reader *reader, const struct reader_request *request,
+			uint64_t until_ns, struct bytes *text)
 {
 	struct reader_answer answer = {};
 	int r;
@@ -229,7 +230,7 @@ int process_reader_read(void *arg, uint32_t pid, const char *name, struct bytes 
 	/* Two attempts, because an idle helper may have ended since its last job. */
 	for (int attempt = 0; attempt < 2 && r == -ECONNRESET; attempt++) {
 		bytes_clear(text);
-		r = ask(reader, &request, now_ns + timeout_of(reader, now_ns), text);
+		r = request_text(reader, &request, now_ns + timeout_of(reader, now_ns), text);
 		reader->stats.deaths += r == -ECONNRESET;
 	}
 	reader->used_ns = clock_monotonic_ns(&system_clock);

@@ -34,7 +34,7 @@ struct process_reader *process_reader_free(struct process_reader *reader);
 int process_reader_read(void *arg, uint32_t pid, const char *name, struct bytes *text);
 
 /* Ends a helper that was not used for a while. Call it regularly. @now_ns: monotonic. */
-void process_reader_tend(struct process_reader *reader, uint64_t now_ns);
+void process_reader_close_idle(struct process_reader *reader, uint64_t now_ns);
 
 struct process_reader_stats {
 	uint64_t timeouts;

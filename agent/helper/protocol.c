@@ -59,7 +59,7 @@ bool finder_request_next(const struct helper_message *message, size_t *offset,
 }
 
 /* Whether executable_id_set() with the kind and bytes of @id gives exactly @id. */
-static bool is_sound(const struct executable_id *id)
+static bool is_valid_id(const struct executable_id *id)
 {
 	struct executable_id made;
 
@@ -76,7 +76,7 @@ int parser_identity_decode(const struct helper_message *message, struct file_ide
 	if (message->size != sizeof(answer))
 		return 0;
 	memcpy(&answer, message->bytes, sizeof(answer));
-	if (answer.header.result != 1 || !is_sound(&answer.id) ||
+	if (answer.header.result != 1 || !is_valid_id(&answer.id) ||
 	    answer.n_segments > MAX_LOAD_SEGMENTS)
 		return 0;
 	for (size_t i = 0; i < answer.n_segments; i++)
@@ -104,7 +104,7 @@ int parser_text_decode(const struct helper_message *message, struct executable_i
 	if (message->size != sizeof(answer))
 		return 0;
 	memcpy(&answer, message->bytes, sizeof(answer));
-	if (answer.header.result != 1 || !is_sound(&answer.id))
+	if (answer.header.result != 1 || !is_valid_id(&answer.id))
 		return 0;
 	*ret_id = answer.id;
 	return 1;

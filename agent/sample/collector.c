@@ -10,7 +10,7 @@
 #include "bpf/abi/mapping.h"
 #include "common/frame.h"
 
-/* Frames of one window, 16 bytes each, above which it is closed early. */
+/* A window is closed early when its frames, of 16 bytes each, use this much memory. */
 #define WINDOW_FULL_BYTES (8 * MIB)
 
 /* 32 bytes each. 256 Ki rows are enough for 512 CPUs at 99 Hz for 5 s. */
@@ -294,8 +294,8 @@ static int add_wait_rows(struct collector *collector, const struct process *proc
 }
 
 /*
- * Adds a row for the time after the wait that the thread spent in the run queue, with the same
- * stack. @row: of the wait.
+ * Adds a row for the part of the wait in which the thread was runnable and waited for a CPU. It has
+ * the stack of the wait. @row: of the wait.
  */
 static int add_queued_row(struct collector *collector, const struct process *process,
 			  const struct abi_sample *sample, struct window_row row)

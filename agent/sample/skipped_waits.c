@@ -113,9 +113,10 @@ void skipped_waits_distribute(struct skipped_waits *waits, struct window_row *ro
 		const struct captured_wait *captured = &waits->captured.items[i];
 		struct wait_site *site = &waits->sites.items[captured->site];
 		uint64_t weight = weight_of(captured, site);
-		uint64_t part_ns =
-			(uint64_t)((unsigned __int128)site->skipped_ns * weight / site->weight);
+		uint64_t part_ns;
 
+		assert(weight > 0 && weight <= site->weight);
+		part_ns = (uint64_t)((unsigned __int128)site->skipped_ns * weight / site->weight);
 		/* A part of the remaining time, so that rounding loses nothing. */
 		rows[captured->row].value += part_ns;
 		site->skipped_ns -= part_ns;

@@ -23,10 +23,10 @@ struct builder {
 	struct hash_table *executables; /* uint32_t number: included, or known to the server */
 	/* in a supplement: uint32_t number of the processes that it includes; else NULL */
 	struct hash_table *processes;
-	struct executable_vec wanted;
+	struct executable_vec included;
 };
 
-static int want_executable(struct builder *builder, uint32_t number)
+static int include_executable(struct builder *builder, uint32_t number)
 {
 	struct executable *executable;
 	int r;
@@ -41,7 +41,7 @@ static int want_executable(struct builder *builder, uint32_t number)
 	    !definitions_must_send(&builder->collector->definitions,
 				   &executable->first_sent_sequence, builder->window->sequence))
 		return 0;
-	return vec_push(&builder->wanted, executable);
+	return vec_push(&builder->included, executable);
 }
 
 static int build_labels(struct builder *builder, const struct process *process,
@@ -100,7 +100,7 @@ static int build_process(struct builder *builder, const struct process *process,
 			continue;
 		paths[n_paths].executable = number;
 		paths[n_paths++].path = string_table_text(strings, process->paths[i].path);
-		r = want_executable(builder, number);
+		r = include_executable(builder, number);
 		if (r < 0)
 			return r;
 	}
@@ -117,7 +117,7 @@ static int build_process(struct builder *builder, const struct process *process,
 		.paths = paths,
 		.n_paths = n_paths,
 	};
-	r = want_executable(builder, ret_process->main_executable);
+	r = include_executable(builder, ret_process->main_executable);
 	if (r < 0)
 		return r;
 	return build_labels(builder, process, ret_process);
@@ -198,7 +198,7 @@ static int add_stack(struct builder *builder, const struct open_stack *stack,
 	int r;
 
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
-		r = want_executable(builder, stack->frames[i].executable);
+		r = include_executable(builder, stack->frames[i].executable);
 		if (r < 0)
 			return r;
 	}
@@ -277,9 +277,9 @@ static void *copy_items(struct arena *arena, const void *items, size_t count, si
 static int finish_executables(struct builder *builder)
 {
 	builder->window->executables =
-		copy_items(builder->arena, builder->wanted.items, builder->wanted.count,
-			   sizeof(*builder->wanted.items));
-	builder->window->n_executables = builder->wanted.count;
+		copy_items(builder->arena, builder->included.items, builder->included.count,
+			   sizeof(*builder->included.items));
+	builder->window->n_executables = builder->included.count;
 	return builder->window->executables ? 0 : -ENOMEM;
 }
 
@@ -315,7 +315,7 @@ static void builder_release(struct builder *builder)
 {
 	builder->executables = hash_table_free(builder->executables);
 	builder->processes = hash_table_free(builder->processes);
-	vec_release(&builder->wanted);
+	vec_release(&builder->included);
 }
 
 static int build_window(struct builder *builder)
@@ -434,7 +434,7 @@ static int build_supplement(struct builder *builder, const uint32_t *stacks, siz
 			return r;
 	}
 	for (size_t i = 0; i < n_executables; i++) {
-		r = want_executable(builder, executables[i]);
+		r = include_executable(builder, executables[i]);
 		if (r < 0)
 			return r;
 	}

@@ -101,8 +101,9 @@ static int fill_unknown(const struct spool_key *key, const Hearth__V1__BatchAnsw
 }
 
 /* Handles status 200: the server has decoded the batch. */
-static enum delivery judge_answer(struct sender *sender, const struct spool_key *key,
-				  struct http_answer *http, struct sender_event *ret_unknown)
+static enum delivery classify_batch_answer(struct sender *sender, const struct spool_key *key,
+					   struct http_answer *http,
+					   struct sender_event *ret_unknown)
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 	Hearth__V1__BatchAnswer *answer = NULL;
@@ -146,8 +147,8 @@ static void log_token_refusal(struct sender *sender, const struct http_answer *h
 		  http->body.size ? (const char *)http->body.data : "");
 }
 
-enum delivery sender_judge(struct sender *sender, const struct spool_key *key, int r,
-			   struct http_answer *http, struct sender_event *ret_unknown)
+enum delivery sender_classify(struct sender *sender, const struct spool_key *key, int r,
+			      struct http_answer *http, struct sender_event *ret_unknown)
 {
 	if (r == -ECANCELED)
 		return CANCELED;
@@ -156,7 +157,7 @@ enum delivery sender_judge(struct sender *sender, const struct spool_key *key, i
 
 	switch (http->status) {
 	case 200:
-		return judge_answer(sender, key, http, ret_unknown);
+		return classify_batch_answer(sender, key, http, ret_unknown);
 	case 400: /* not a batch */
 	case 413: /* too large */
 	case 415: /* unsupported content type */

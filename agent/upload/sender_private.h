@@ -108,8 +108,8 @@ enum delivery {
  * sender_answer.c. Interprets the answer to a batch, and emits all events in it but the
  * acknowledgement.
  */
-enum delivery sender_judge(struct sender *sender, const struct spool_key *key, int r,
-			   struct http_answer *http, struct sender_event *ret_unknown);
+enum delivery sender_classify(struct sender *sender, const struct spool_key *key, int r,
+			      struct http_answer *http, struct sender_event *ret_unknown);
 
 #include "common/scoped.h"
 DEFINE_SCOPED(struct queued_batch *, queued_batch_free);

@@ -202,7 +202,7 @@ static enum delivery post(struct sender *sender, const struct queued_batch *batc
 	int r;
 
 	r = http_client_request(sender->client, &request, &answer);
-	delivery = sender_judge(sender, &batch->key, r, &answer, ret_unknown);
+	delivery = sender_classify(sender, &batch->key, r, &answer, ret_unknown);
 	if (delivery == DELIVERED)
 		note_success(sender, batch);
 	if (delivery == TRY_AGAIN)

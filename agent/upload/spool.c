@@ -54,7 +54,7 @@ struct spool {
 	struct spool_items items;
 	size_t first;
 	uint64_t bytes;
-	bool first_is_out; /* the caller of spool_first() is sending it */
+	bool first_is_being_sent; /* the caller of spool_first() is sending it */
 };
 
 static int compare_keys(const struct spool_key *a, const struct spool_key *b)
@@ -134,7 +134,7 @@ static void remove_at(struct spool *spool, size_t index)
 	spool->first = 0;
 }
 
-static void lose(struct spool *spool, size_t index, int problem)
+static void drop_item(struct spool *spool, size_t index, int problem)
 {
 	struct spool_key key = spool->items.items[index].key;
 
@@ -146,12 +146,12 @@ static void lose(struct spool *spool, size_t index, int problem)
 /* Drops the oldest batches until @extra more bytes fit. False: they do not fit. */
 static bool make_room(struct spool *spool, uint64_t extra)
 {
-	size_t kept = spool->first_is_out ? 1 : 0;
+	size_t kept = spool->first_is_being_sent ? 1 : 0;
 
 	while (spool->bytes + extra > spool->max_bytes) {
 		if (spool_count(spool) <= kept)
 			return false;
-		lose(spool, spool->first + kept, 0);
+		drop_item(spool, spool->first + kept, 0);
 	}
 	return true;
 }
@@ -299,7 +299,7 @@ static int write_file(const struct spool *spool, const struct spool_key *key,
 static void index_item(struct spool *spool, const struct spool_item *item)
 {
 	struct spool_items *items = &spool->items;
-	size_t lowest = spool->first + (spool->first_is_out ? 1 : 0);
+	size_t lowest = spool->first + (spool->first_is_being_sent ? 1 : 0);
 	size_t at = items->count;
 
 	while (at > lowest && compare_keys(&items->items[at - 1].key, &item->key) > 0)
@@ -375,20 +375,20 @@ int spool_first(struct spool *spool, struct spool_key *ret_key, struct bytes *ou
 
 		if (r == 0) {
 			*ret_key = item->key;
-			spool->first_is_out = true;
+			spool->first_is_being_sent = true;
 			return 1;
 		}
 		if (r == -ENOMEM)
 			return r;
-		spool->first_is_out = false;
-		lose(spool, spool->first, r);
+		spool->first_is_being_sent = false;
+		drop_item(spool, spool->first, r);
 	}
 	return 0;
 }
 
 void spool_remove_first(struct spool *spool)
 {
-	assert(spool->first_is_out);
-	spool->first_is_out = false;
+	assert(spool->first_is_being_sent);
+	spool->first_is_being_sent = false;
 	remove_at(spool, spool->first);
 }

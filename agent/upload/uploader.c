@@ -130,8 +130,8 @@ static void note_refusal(struct uploader *uploader, const struct upload *upload,
 }
 
 /* 1: done; 0: to be tried again; negative errno: given up. */
-static int judge(const struct upload *upload, struct uploader *uploader, int r,
-		 const struct http_answer *answer)
+static int classify(const struct upload *upload, struct uploader *uploader, int r,
+		    const struct http_answer *answer)
 {
 	if (r == -ECANCELED)
 		return r;
@@ -184,7 +184,7 @@ static int send_once(struct uploader *uploader, const struct upload *upload,
 				},
 				&answer);
 	body = answer.body;
-	return judge(upload, uploader, r, &answer);
+	return classify(upload, uploader, r, &answer);
 }
 
 /* False: the uploader is stopping. */
@@ -346,21 +346,21 @@ struct uploader *uploader_free(struct uploader *uploader)
 	return NULL;
 }
 
-int uploader_take(struct uploader *uploader, const struct sender_upload *order)
+int uploader_take(struct uploader *uploader, const struct sender_upload *request)
 {
 	struct upload upload = {
-		.id = order->id,
-		.what = order->what,
-		.is_trusted = order->is_trusted,
-		.fd = order->fd,
-		.pieces_fd = order->fd >= 0 ? order->pieces_fd : -1,
+		.id = request->id,
+		.what = request->what,
+		.is_trusted = request->is_trusted,
+		.fd = request->fd,
+		.pieces_fd = request->fd >= 0 ? request->pieces_fd : -1,
 	};
 	int r = 0;
 
-	(void)snprintf(upload.name, sizeof(upload.name), "%s", order->name ? order->name : "");
-	if (order->content) {
-		upload.content = *order->content;
-		*order->content = BYTES_INIT(order->content->ceiling);
+	(void)snprintf(upload.name, sizeof(upload.name), "%s", request->name ? request->name : "");
+	if (request->content) {
+		upload.content = *request->content;
+		*request->content = BYTES_INIT(request->content->ceiling);
 	}
 	(void)pthread_mutex_lock(&uploader->lock);
 	if (uploader->n_waiting == MAX_WAITING_UPLOADS) {

@@ -16,7 +16,7 @@ int uploader_new(const struct sender_options *options, struct uploader **ret_upl
 struct uploader *uploader_free(struct uploader *uploader);
 
 /* Like sender_upload_take(). */
-int uploader_take(struct uploader *uploader, const struct sender_upload *order);
+int uploader_take(struct uploader *uploader, const struct sender_upload *request);
 
 /* Whether uploader_take() would accept an upload now. */
 bool uploader_has_room(struct uploader *uploader);

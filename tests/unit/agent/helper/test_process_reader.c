@@ -160,7 +160,7 @@ static void an_unused_helper_ends(void **state)
 
 	(void)state;
 	assert_ok(process_reader_read(reader, (uint32_t)getpid(), "cmdline", &text));
-	process_reader_tend(reader, clock_monotonic_ns(&system_clock) + LONG_NS);
+	process_reader_close_idle(reader, clock_monotonic_ns(&system_clock) + LONG_NS);
 	while (signal_helpers("hearth-reader", 0) > 0)
 		(void)usleep(1000);
 	assert_ok(process_reader_read(reader, (uint32_t)getpid(), "cmdline", &text));

@@ -73,7 +73,7 @@ static void put_answer(struct helper_message *message, const struct parser_ident
 	message->size = sizeof(*answer);
 }
 
-static struct parser_identity sound_answer(void)
+static struct parser_identity valid_answer(void)
 {
 	struct parser_identity answer = { .header.result = 1, .n_segments = 1 };
 
@@ -86,7 +86,7 @@ static struct parser_identity sound_answer(void)
 static void a_valid_answer_is_decoded(void **state)
 {
 	scoped_free struct helper_message *message = new_message(FINDER_LOOK);
-	struct parser_identity answer = sound_answer();
+	struct parser_identity answer = valid_answer();
 	struct file_identity identity = {};
 
 	(void)state;
@@ -108,7 +108,7 @@ static void a_malformed_answer_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(answers); i++)
-		answers[i] = sound_answer();
+		answers[i] = valid_answer();
 	answers[0].header.result = 0;
 	answers[1].n_segments = MAX_LOAD_SEGMENTS + 1;
 	answers[2].id.kind = 99;
@@ -124,7 +124,7 @@ static void a_malformed_answer_is_refused(void **state)
 	put_answer(message, &answers[2]);
 	assert_int_equal(parser_text_decode(message, &id), 0);
 	assert_int_equal(id.kind, EXECUTABLE_ID_NONE);
-	answers[0] = sound_answer();
+	answers[0] = valid_answer();
 	put_answer(message, &answers[0]);
 	message->size--;
 	assert_int_equal(parser_identity_decode(message, &identity), 0);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The agent's side of the comparison, and the lines that both sides write. */
 #include "window_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "common/limits.h"
-
-/* ---- the agent's side ---------------------------------------------------------------------- */
 
 void text_segment(struct bytes *out, uint64_t file_offset, uint64_t vaddr, uint64_t file_size)
 {
