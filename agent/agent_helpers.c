@@ -66,7 +66,7 @@ int agent_start_helpers(struct agent *agent, struct nursery *nursery)
 	identifier_on_end(agent->identifier, on_looked_up, agent);
 	process_table_set_identifier(
 		agent->processes,
-		&(struct process_identifier){ .arg = agent->identifier, .ask = identifier_find });
+		&(struct process_identifier){ .arg = agent->identifier, .find = identifier_find });
 	r = agent_watch_fd(agent, helper_pool_fd(agent->helpers));
 	return r < 0 ? agent_log_not_made(r, "the watch of helpers") : 0;
 }

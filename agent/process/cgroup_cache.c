@@ -8,8 +8,8 @@
 #include "common/scoped.h"
 
 /*
- * A container is one; those that are gone are never asked for again, so that all are forgotten now
- * and then.
+ * Most entries. Each container has one. Entries of containers that have ended are never used again,
+ * so when the table is full all entries are removed.
  */
 #define MAX_CGROUPS 4096
 

@@ -9,8 +9,8 @@ static bool is_same_file(const struct process_mapping *a, const struct process_m
 }
 
 /*
- * Whether both put the file at the same addresses. Offsets may be larger than addresses: the
- * difference wraps.
+ * Whether both map one file with the same distance between address and offset. If an offset is
+ * larger than its address, the unsigned difference wraps, and the comparison still holds.
  */
 static bool is_same_placement(const struct process_mapping *a, const struct process_mapping *b)
 {
@@ -39,10 +39,7 @@ void copied_code_find(const struct process_image_context *context,
 	first = &mappings->items[at];
 	if (!process_mapping_has_file(context, first))
 		return;
-	/*
-	 * Memory that was copied piece by piece becomes one mapping: what lies there may be
-	 * several.
-	 */
+	/* Memory that was copied in pieces becomes one mapping, so it may cover several. */
 	while (mappings->items[at].end < mapping->end) {
 		const struct process_mapping *next = &mappings->items[at + 1];
 
@@ -55,15 +52,15 @@ void copied_code_find(const struct process_image_context *context,
 }
 
 /*
- * A range between two mappings of a file, as they are left when only whole huge pages of the code
- * are copied.
+ * Handles a mapping between two mappings of a file. A program that copies only whole huge pages of
+ * its code leaves the rest on both sides.
  */
 static void find_between(const struct process_image_context *context,
 			 const struct process_mapping *before, struct process_mapping *mapping,
-			 const struct process_mapping *behind)
+			 const struct process_mapping *after)
 {
-	if (before->end == mapping->start && mapping->end == behind->start &&
-	    is_same_placement(before, behind) && process_mapping_has_file(context, before))
+	if (before->end == mapping->start && mapping->end == after->start &&
+	    is_same_placement(before, after) && process_mapping_has_file(context, before))
 		make_copy(mapping, before);
 }
 

@@ -2,27 +2,26 @@
 #pragma once
 
 /*
- * Code of a file that its process copied into anonymous memory at the same addresses. Some programs
- * do that to have their code in huge pages (mmap or mremap over the file's mapping, with the bytes
- * copied): the kernel then reports memory without a file. What was mapped there a moment ago, or
- * what is mapped on both sides, says which file it may be. Whether the memory holds the file's
- * bytes is checked when the file is looked up (agent/executable/memory_copy.h).
+ * Detects code of a file that its process copied into anonymous memory at the same addresses. Some
+ * programs do that to have their code in huge pages: they map memory over the file's mapping with
+ * mmap or mremap and copy the bytes. The kernel then reports memory without a file. The file may be
+ * the one that was mapped there before, or that is mapped on both sides. Whether the memory has the
+ * bytes of the file is checked when the file is looked up (agent/executable/memory_copy.h).
  */
 
 #include "agent/process/process_image.h"
 
 /*
- * @mapping is anonymous. If all of it lies in code of one file, as far as @mappings say, it gets
- * the file's path, offset and what was told of the file, and is a copy from here on. @mappings may
- * be NULL.
+ * If all addresses of the anonymous @mapping are in mappings of one file in @mappings, marks it as
+ * a copy, with the path, offset and inode of that file. @mappings may be NULL.
  */
 void copied_code_find(const struct process_image_context *context,
 		      const struct process_mappings *mappings, struct process_mapping *mapping);
 
 /*
- * The same for all anonymous mappings of @mappings, which were just read: by @before, which may be
- * NULL, and where that has nothing, by the neighbours on both sides, if they are of one file and
- * the file's bytes between them fit exactly.
+ * Does the same for all anonymous mappings of @mappings, which were just read from /proc. Looks in
+ * @before, which may be NULL, and otherwise at the neighbours on both sides: both must be mappings
+ * of one file, and the gap between them in the file must have the size of the mapping.
  */
 void copied_code_find_all(const struct process_image_context *context,
 			  struct process_mappings *mappings, const struct process_mappings *before);

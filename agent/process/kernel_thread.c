@@ -14,10 +14,7 @@ static const struct kernel_thread_row {
 #undef KERNEL_THREAD
 };
 
-/*
- * Of the part of @comm that is equal in all threads of its kind; 0: the name is nothing but an
- * instance.
- */
+/* Length of the part of @comm that all threads of a kind have in common; 0: there is none. */
 static size_t kind_length(const char *comm)
 {
 	size_t length = strcspn(comm, "/");

@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * Names of kernel threads.
+ * Service names of kernel threads.
  *
- * Every kernel thread is a process of its own, and many are instances of one kind:
+ * Each kernel thread is a process, and many of them are instances of one kind:
  * kworker/u8:1-events_unbound is worker 1 of a pool of workqueues, and the part after '-' is the
- * queue whose work it does at the moment. The kind is the service; the instance is the thread's
- * name, which samples carry.
+ * workqueue that it serves at that moment. The kind is the service. The whole name is the name of
+ * the thread, which samples carry.
  *
- * The kind is what kernel_threads.def says, else the name up to the first '/' ("ksoftirqd/0" ->
- * "ksoftirqd"), else the name without a number at its end and the '_', '-' or ':' before it
- * ("kswapd0" -> "kswapd", "scsi_eh_2" -> "scsi_eh").
+ * The kind is the first of these that applies: the row of kernel_threads.def that matches; the name
+ * up to the first '/' ("ksoftirqd/0" -> "ksoftirqd"); the name without a number at its end and the
+ * '_', '-' or ':' before that ("kswapd0" -> "kswapd", "scsi_eh_2" -> "scsi_eh").
  */
 
 #include "common/base.h"

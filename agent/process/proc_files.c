@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parsers of the /proc files that describe one process. Formats: proc(5). The files are made by the
- * kernel, but their contents (names, paths, arguments) are the processes' own and may hold
- * anything.
+ * The formats are described in proc(5). The kernel writes the files, but processes choose names,
+ * paths and arguments in them, which may contain any byte.
  */
 #include "agent/process/proc_files.h"
 
@@ -14,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agent/executable/file_finder.h"
 #include "common/file.h"
 #include "common/scoped.h"
 
@@ -71,7 +71,7 @@ int proc_stat_read(uint32_t pid, struct proc_stat *ret_stat)
 	return 0;
 }
 
-/* "start-end perms offset dev inode    path": false when the line is none. */
+/* Parses "start-end perms offset dev inode    path". False: the line is different. */
 static bool parse_maps_line(char *line, struct proc_mapping *ret_mapping)
 {
 	struct proc_mapping mapping = {};
@@ -123,20 +123,17 @@ int proc_maps_read(uint32_t pid, int (*function)(void *arg, const struct proc_ma
 
 int proc_exe_read(uint32_t pid, char *ret_path, size_t size)
 {
-	static const char deleted[] = " (deleted)";
 	char link[64];
 	char target[PATH_MAX];
 	ssize_t length;
+	bool deleted;
 
 	(void)snprintf(link, sizeof(link), "/proc/%u/exe", pid);
 	length = readlink(link, target, sizeof(target) - 1);
 	if (length < 0)
 		return -errno;
 	target[length] = '\0';
-	if ((size_t)length >= sizeof(deleted) &&
-	    strcmp(target + length - (ssize_t)sizeof(deleted) + 1, deleted) == 0)
-		target[length - (ssize_t)sizeof(deleted) + 1] = '\0';
-	(void)snprintf(ret_path, size, "%s", target);
+	(void)snprintf(ret_path, size, "%.*s", (int)mapped_path_length(target, &deleted), target);
 	return 0;
 }
 
@@ -155,7 +152,7 @@ void proc_argument_names_parse(const struct bytes *text, char *ret_first, char *
 
 	copy_base_name(first, ret_first, size);
 	ret_second[0] = '\0';
-	/* Behind the last argument is its own NUL, or what ends the text. */
+	/* A second argument begins after the NUL of the first, before the NUL of the text. */
 	if (first_length + 2 < text->size)
 		copy_base_name(first + first_length + 1, ret_second, size);
 }
@@ -181,7 +178,7 @@ int proc_argument_names_read(uint32_t pid, char *ret_first, char *ret_second, si
 	return 0;
 }
 
-/* Container runtimes name the innermost group of a container after its id: 64 hex digits. */
+/* Container runtimes name the innermost group of a container by its ID: 64 hex digits. */
 static bool names_container(const char *path, size_t length)
 {
 	size_t digits = 0;
@@ -195,8 +192,8 @@ static bool names_container(const char *path, size_t length)
 }
 
 /*
- * How much the path of one hierarchy says of the process. Where both versions are mounted (hybrid),
- * a container may be in the groups of the old controllers alone: "0::" then has the unit of the
+ * Rank of the path of one hierarchy; the highest is chosen. If both versions of cgroups are mounted
+ * (hybrid), a container may have groups in the old hierarchies only. "0::" then has the unit of the
  * runtime's daemon, or only "/".
  */
 static int cgroup_rank(const char *line, const char *path, size_t path_length)
@@ -205,7 +202,7 @@ static int cgroup_rank(const char *line, const char *path, size_t path_length)
 	const size_t head = sizeof(by_systemd) - 1;
 
 	if (path_length <= 1)
-		return 0; /* the root: in this hierarchy the process is not told apart */
+		return 0; /* the root, which has no information */
 	if (names_container(path, path_length))
 		return 4;
 	if (strncmp(line, "0::", 3) == 0)
@@ -253,7 +250,7 @@ static void scoped_closedir(DIR **folder)
 		(void)closedir(*folder);
 }
 
-/* Field 20 is the number of threads. A leader that has ended counts until it is waited for. */
+/* Field 20 is the number of threads. It counts a leader that has exited and is a zombie. */
 bool proc_has_live_threads(uint32_t pid)
 {
 	scoped_bytes bytes = BYTES_INIT(SMALL_FILE_MAX_BYTES);

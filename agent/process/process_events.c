@@ -1,55 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Per-CPU perf rings -> one queue sorted by time.
- *
- * Each ring is sorted already; records of all rings are appended to a vector and sorted when
- * somebody asks. A record may wrap around the ring's end: it is then put together in a buffer
- * first.
+ * Merges the rings of all CPUs into one queue by time. Each ring is sorted. The records of all rings
+ * are appended to a vector, which is sorted before the next event is taken from it.
  */
 #include "agent/process/process_events.h"
 
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 
+#include "agent/process/event_ring.h"
 #include "common/bytes.h"
 #include "common/vec.h"
 
-/*
- * Data of one ring: 128 KiB hold a thousand mappings. The fewer CPUs there are, the more of what
- * happens is on each, and the longer we may have to wait for one of them ourselves. All rings
- * together take 1 MiB, with more than 16 CPUs 64 KiB for each of them, and 8 MiB at most.
- */
-#define RING_MIN_BYTES      ((size_t)(8 * KIB))
-#define RING_MAX_BYTES      ((size_t)(512 * KIB))
-#define RING_BYTES_PER_CPU  ((size_t)(64 * KIB))
-#define ALL_RINGS_MIN_BYTES ((size_t)(1 * MIB))
-#define ALL_RINGS_MAX_BYTES ((size_t)(8 * MIB))
-
-struct ring {
-	int fd;
-	uint32_t cpu;
-	bool suspect;
-	struct perf_event_mmap_page *page;
-	size_t data_bytes; /* a power of two */
-	size_t mapped_bytes;
-};
-
-VEC_DEFINE(ring_vec, struct ring);
-
+VEC_DEFINE(ring_vec, struct event_ring);
 VEC_DEFINE(event_vec, struct process_event);
 
 struct process_events {
 	struct ring_vec rings;
 	struct event_vec queue;
-	size_t next; /* first event not handed out */
+	size_t next; /* first event that was not returned yet */
 	bool sorted;
 	uint64_t n_queued;
 	uint64_t lost;
-	uint8_t record[UINT16_MAX + 1]; /* perf_event_header.size has 16 bits */
+	uint8_t record[EVENT_RECORD_MAX_BYTES]; /* buffer of event_ring_read() */
 };
 
 /* Trailer of every record (sample_id_all with PERF_SAMPLE_TID | PERF_SAMPLE_TIME). */
@@ -93,87 +66,6 @@ struct lost_record {
 	uint64_t id, lost;
 };
 
-static int open_event(uint32_t cpu, size_t ring_bytes)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
-		.sample_id_all = 1,
-		.mmap = 1,
-		.mmap2 = 1,
-		.comm = 1,
-		.comm_exec = 1,
-		.task = 1,
-		.ksymbol = 1,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-		.watermark = 1,
-	};
-	long fd;
-
-	attr.wakeup_watermark = (uint32_t)(ring_bytes / 2);
-	fd = syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : (int)fd;
-}
-
-static void ring_close(struct ring *ring)
-{
-	if (ring->page)
-		munmap(ring->page, ring->mapped_bytes);
-	ring->page = NULL;
-	scoped_close(&ring->fd);
-	ring->fd = -1;
-}
-
-static int ring_open(uint32_t cpu, size_t data_bytes, struct ring *ret_ring)
-{
-	struct ring ring = { .cpu = cpu, .data_bytes = data_bytes };
-	void *address;
-
-	ring.fd = open_event(cpu, data_bytes);
-	if (ring.fd < 0)
-		return ring.fd;
-	ring.mapped_bytes = (size_t)sysconf(_SC_PAGESIZE) + data_bytes;
-	address = mmap(NULL, ring.mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd, 0);
-	if (address == MAP_FAILED) {
-		int r = -errno;
-
-		ring_close(&ring);
-		return r;
-	}
-	ring.page = address;
-	*ret_ring = ring;
-	return 0;
-}
-
-size_t process_events_ring_bytes(size_t n_cpus)
-{
-	size_t all_bytes =
-		MIN(MAX(n_cpus * RING_BYTES_PER_CPU, ALL_RINGS_MIN_BYTES), ALL_RINGS_MAX_BYTES);
-	size_t bytes = RING_MAX_BYTES;
-
-	while (bytes > RING_MIN_BYTES && bytes * n_cpus > all_bytes)
-		bytes /= 2;
-	return bytes;
-}
-
-/*
- * Without CAP_IPC_LOCK a user has 516 KiB for each CPU (kernel.perf_event_mlock_kb) and what
- * RLIMIT_MEMLOCK allows for the rings of all programs. Where others use them, ours are smaller.
- */
-static int ring_open_smaller(uint32_t cpu, size_t data_bytes, struct ring *ret_ring)
-{
-	int r = ring_open(cpu, data_bytes, ret_ring);
-
-	while (r == -EPERM && data_bytes > RING_MIN_BYTES) {
-		data_bytes /= 2;
-		r = ring_open(cpu, data_bytes, ret_ring);
-	}
-	return r;
-}
-
 int process_events_new(struct process_events **ret_events)
 {
 	struct process_events *events = calloc(1, sizeof(*events));
@@ -189,7 +81,7 @@ struct process_events *process_events_free(struct process_events *events)
 	if (!events)
 		return NULL;
 	for (size_t i = 0; i < events->rings.count; i++)
-		ring_close(&events->rings.items[i]);
+		event_ring_close(&events->rings.items[i]);
 	vec_release(&events->rings);
 	for (size_t i = 0; i < events->queue.count; i++)
 		free(events->queue.items[i].path);
@@ -227,8 +119,8 @@ static int queue_mapping(struct process_events *events, const struct mmap2_recor
 	if (!(record->protection & PROT_EXEC))
 		return 0;
 	/*
-	 * Never by its flag PERF_RECORD_MISC_MMAP_BUILD_ID: it may be that of somebody else's
-	 * event.
+	 * PERF_RECORD_MISC_MMAP_BUILD_ID is ignored: the kernel may have left the flag set for
+	 * another program's event, and this record has an inode all the same.
 	 */
 	event.device = makedev(record->device_major, record->device_minor);
 	event.inode = record->inode;
@@ -254,7 +146,7 @@ static int queue_exec(struct process_events *events, const struct comm_record *r
 	};
 
 	if (!(record->header.misc & PERF_RECORD_MISC_COMM_EXEC))
-		return 0; /* a thread renamed itself: samples carry thread names */
+		return 0; /* a thread renamed itself: samples have the names of threads */
 	memcpy(event.comm, record->comm, MIN(comm_capacity, sizeof(event.comm) - 1));
 	return queue_event(events, &event);
 }
@@ -292,7 +184,10 @@ static int queue_task(struct process_events *events, const struct task_record *r
 		.time_ns = record->time_ns,
 	};
 
-	/* A process that never had a second thread ends with its leader. */
+	/*
+	 * Exits of other threads than the leader are not needed: a process without a second thread
+	 * ends with its leader, and /proc has the state of others.
+	 */
 	if (record->pid != record->tid && type == PROCESS_FORKED)
 		event.type = PROCESS_THREADED;
 	else if (record->pid != record->tid)
@@ -300,8 +195,9 @@ static int queue_task(struct process_events *events, const struct task_record *r
 	return queue_event(events, &event);
 }
 
-static int queue_record(struct process_events *events, const struct perf_event_header *header)
+static int queue_record(void *arg, const struct perf_event_header *header)
 {
+	struct process_events *events = arg;
 	const uint8_t *bytes = (const uint8_t *)header;
 	struct record_trailer trailer;
 	uint64_t time_ns;
@@ -336,44 +232,12 @@ static int queue_record(struct process_events *events, const struct perf_event_h
 	}
 }
 
-/* The record at @tail, put together when it wraps around the end. */
-static const struct perf_event_header *record_at(struct process_events *events, const uint8_t *data,
-						 size_t data_bytes, uint64_t tail)
+static int read_ring(struct process_events *events, struct event_ring *ring)
 {
-	size_t offset = tail % data_bytes;
-	const struct perf_event_header *header = (const struct perf_event_header *)(data + offset);
-	size_t size = header->size; /* records are 8-byte aligned, so the header never wraps */
-	size_t first = MIN(size, data_bytes - offset);
-
-	if (first == size)
-		return header;
-	memcpy(events->record, data + offset, first);
-	memcpy(events->record + first, data, size - first);
-	return (const struct perf_event_header *)events->record;
+	return event_ring_read(ring, events->record, queue_record, events);
 }
 
-static int ring_read(struct process_events *events, struct ring *ring)
-{
-	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	const uint8_t *data = (const uint8_t *)ring->page + page_bytes;
-	size_t data_bytes = ring->data_bytes;
-	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = ring->page->data_tail;
-	int r = 0;
-
-	while (tail < head && r == 0) {
-		const struct perf_event_header *header = record_at(events, data, data_bytes, tail);
-
-		if (header->size == 0)
-			break;
-		r = queue_record(events, header);
-		tail += header->size;
-	}
-	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
-	return r;
-}
-
-static void drop_handed_out(struct process_events *events)
+static void drop_returned(struct process_events *events)
 {
 	for (size_t i = 0; i < events->next; i++)
 		free(events->queue.items[i].path);
@@ -388,11 +252,11 @@ int process_events_read(struct process_events *events)
 	int r;
 
 	if (events->next > 0)
-		drop_handed_out(events);
+		drop_returned(events);
 	if (events->queue.count == 0)
 		events->sorted = true;
 	for (size_t i = 0; i < events->rings.count; i++) {
-		r = ring_read(events, &events->rings.items[i]);
+		r = read_ring(events, &events->rings.items[i]);
 		if (r < 0)
 			return r;
 	}
@@ -401,7 +265,7 @@ int process_events_read(struct process_events *events)
 
 static bool contains(const uint32_t *cpus, size_t n_cpus, uint32_t cpu)
 {
-	/* As a rule all CPUs are online, and stand at their numbers. */
+	/* The usual case: all CPUs are online, so that index and number are equal. */
 	if (cpu < n_cpus && cpus[cpu] == cpu)
 		return true;
 	for (size_t i = 0; i < n_cpus; i++) {
@@ -411,7 +275,7 @@ static bool contains(const uint32_t *cpus, size_t n_cpus, uint32_t cpu)
 	return false;
 }
 
-static struct ring *find_ring(struct process_events *events, uint32_t cpu)
+static struct event_ring *find_ring(struct process_events *events, uint32_t cpu)
 {
 	for (size_t i = 0; i < events->rings.count; i++) {
 		if (events->rings.items[i].cpu == cpu)
@@ -422,61 +286,76 @@ static struct ring *find_ring(struct process_events *events, uint32_t cpu)
 
 void process_events_suspect(struct process_events *events, uint32_t cpu)
 {
-	struct ring *ring = find_ring(events, cpu);
+	struct event_ring *ring = find_ring(events, cpu);
 
 	if (ring)
 		ring->suspect = true;
 }
 
-/* What a dead ring holds happened before its CPU went offline. */
+/*
+ * Closes the rings of CPUs that went offline. Their records are of the time before, and are read
+ * first.
+ */
 static int close_dead(struct process_events *events, const uint32_t *cpus, size_t n_cpus)
 {
 	size_t kept = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < events->rings.count; i++) {
-		struct ring *ring = &events->rings.items[i];
+		struct event_ring *ring = &events->rings.items[i];
 
 		if (!ring->suspect && contains(cpus, n_cpus, ring->cpu)) {
 			events->rings.items[kept++] = *ring;
 			continue;
 		}
 		if (r == 0)
-			r = ring_read(events, ring);
-		ring_close(ring);
+			r = read_ring(events, ring);
+		event_ring_close(ring);
 	}
 	events->rings.count = kept;
 	return r;
 }
 
+/* 1: the ring was opened; 0: the CPU went offline meanwhile; or negative errno. */
+static int open_ring(struct process_events *events, uint32_t cpu, size_t data_bytes,
+		     process_events_fd_function function, void *arg)
+{
+	struct event_ring ring;
+	int r;
+
+	r = event_ring_open(cpu, data_bytes, &ring);
+	if (r == -ENODEV || r == -ENXIO)
+		return 0;
+	if (r < 0)
+		return r;
+	r = vec_push(&events->rings, ring);
+	if (r < 0) {
+		event_ring_close(&ring);
+		return r;
+	}
+	r = function ? function(arg, ring.fd) : 0;
+	return r < 0 ? r : 1;
+}
+
 int process_events_follow(struct process_events *events, const uint32_t *cpus, size_t n_cpus,
 			  process_events_fd_function function, void *arg)
 {
-	size_t data_bytes = process_events_ring_bytes(n_cpus);
-	int opened = 0;
+	size_t data_bytes = event_ring_bytes(n_cpus);
+	int n_opened = 0;
 	int r;
 
 	r = close_dead(events, cpus, n_cpus);
-	for (size_t i = 0; i < n_cpus && r == 0; i++) {
-		struct ring ring;
-
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n_cpus; i++) {
 		if (find_ring(events, cpus[i]))
 			continue;
-		r = ring_open_smaller(cpus[i], data_bytes, &ring);
-		if (r == -ENODEV || r == -ENXIO) {
-			r = 0; /* the CPU went offline meanwhile */
-			continue;
-		}
+		r = open_ring(events, cpus[i], data_bytes, function, arg);
 		if (r < 0)
-			break;
-		r = vec_push(&events->rings, ring);
-		if (r < 0)
-			ring_close(&ring);
-		else if (function)
-			r = function(arg, ring.fd);
-		opened++;
+			return r;
+		n_opened += r;
 	}
-	return r < 0 ? r : opened;
+	return n_opened;
 }
 
 /* Events of one CPU with equal times keep their order. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One program image: names, rules and labels. Its mappings are in process_mappings.c.
- */
+/* Names, rules and labels of one program image. process_mappings.c has its mappings. */
 #include "agent/process/process_image.h"
 
 #include <limits.h>
@@ -16,7 +14,7 @@
 #include "common/clock.h"
 #include "common/vec.h"
 
-/* Starts of one process told by different sources agree to the clock tick of /proc (10 ms). */
+/* The start of a process differs between samples and /proc, which has steps of 10 ms. */
 #define START_TIME_TOLERANCE_NS (20 * NSEC_PER_MSEC)
 
 bool process_image_same_start(uint64_t a_ns, uint64_t b_ns)
@@ -95,7 +93,7 @@ int process_image_read_maps(const struct process_image_context *context, uint32_
 	return r < 0 ? r : proc_maps_parse(&text, function, arg);
 }
 
-/* comm holds the first 15 bytes of the name. A login shell's argv[0] begins with '-'. */
+/* comm has the first 15 bytes of the name. The argv[0] of a login shell begins with '-'. */
 static bool is_named(const struct process *process, const char *name)
 {
 	return strncmp(name[0] == '-' ? name + 1 : name, process->image_name,
@@ -147,8 +145,8 @@ void process_image_apply_rules(const struct process_rules *rules, struct process
 }
 
 /*
- * The kernel's events name a deleted file, and one in a memfd, with a suffix that @path does not
- * have.
+ * Whether @mapping has @path. The kernel adds " (deleted)" to the path of a deleted file or of a
+ * memfd in events, and @path is without it.
  */
 static bool is_path_of(const struct process_image_context *context,
 		       const struct process_mapping *mapping, const char *path)

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What process_table does to one image: its mappings, its names and labels. Used by the
- * process_table_*.c files only.
+ * Operations of the process table on one image: its mappings, names and labels. Used by the files
+ * of the process table only.
  */
 
 #include "agent/process/cgroup_cache.h"
@@ -16,8 +16,8 @@ struct process_image_context {
 	const struct process_rules *rules;
 	const struct process_observer *observer;
 	struct process_table_stats *stats;
-	struct process_identifier identifier; /* its `ask` is NULL: files are identified at once */
-	struct process_files files;           /* read NULL: none */
+	struct process_identifier identifier; /* find is NULL: files are identified at once */
+	struct process_files files;           /* read is NULL: files are read at once */
 	struct cgroup_cache *cgroups;
 };
 
@@ -27,12 +27,12 @@ struct process_mapping_source {
 	struct reported_file reported;
 };
 
-/* Unknown (0) fits everything. */
+/* Whether both may be the start of one process. 0 is unknown, and equal to any time. */
 bool process_image_same_start(uint64_t a_ns, uint64_t b_ns);
 
 /*
- * Adds a mapping in its place; what it overlaps is cut back. The set is copied first when others
- * share it.
+ * Adds a mapping. Mappings that it overlaps are cut or removed. The mappings are copied first if
+ * other images share them. 0 or -ENOMEM.
  */
 int process_image_add_mapping(const struct process_image_context *context, struct process *process,
 			      const struct process_mapping_source *source);
@@ -51,40 +51,36 @@ void process_image_release_mappings(const struct process_image_context *context,
 void process_image_leave_mappings(const struct process_image_context *context,
 				  struct process *process);
 
-/*
- * Takes over what is known of mappings of the same inode: files identified before. @from may be
- * NULL.
- */
+/* Takes over identified files from equal mappings in @from, which may be NULL. */
 void process_image_inherit(const struct process_image_context *context,
 			   struct process_mappings *mappings, const struct process_mappings *from);
 
-/* Finds the file behind a mapping, and sets its kind, unless a look-up is in progress. */
+/* Identifies the file behind a mapping and sets its kind, unless a look-up is in progress. */
 void process_image_identify(const struct process_image_context *context, struct process *process,
 			    struct process_mapping *mapping);
 
 /*
- * A sample taken at @now_ns needs a mapping that is unavailable: some seconds after the first such
- * sample all unavailable mappings are taken for not looked up, so that their next use begins a
- * look-up.
+ * To be called when a sample needs an unavailable mapping at @now_ns. Some seconds after the first
+ * call, marks all unavailable mappings as not looked up, so that their next use begins a look-up.
  */
 void process_image_look_up_again(struct process_mappings *mappings, uint64_t now_ns);
 
-/* Mappings of superseded executables are not identified any more. */
+/* Marks mappings of superseded executables as not identified. */
 void process_image_forget_superseded(const struct process_image_context *context,
 				     struct process *process);
 
-/* Memory without a file whose pcs mean nothing outside the process. */
+/* Whether it is memory without a file. A pc there has no meaning outside the process. */
 bool process_mapping_is_anonymous(const struct process_image_context *context,
 				  const struct process_mapping *mapping);
 
-/* Memory with a file, or a copy of one. */
+/* Whether it is a mapping of a file, or a copy of one. */
 bool process_mapping_has_file(const struct process_image_context *context,
 			      const struct process_mapping *mapping);
 
 /* Index of the first mapping that ends above @pc. */
 size_t process_mappings_first_above(const struct process_mappings *mappings, uint64_t pc);
 
-/* The mapping that holds @pc, or NULL. */
+/* The mapping that contains @pc, or NULL. */
 struct process_mapping *process_image_search(const struct process *process, uint64_t pc);
 
 /* Whether a file other than @reported is mapped somewhere in [@start, @end). */
@@ -92,24 +88,24 @@ bool process_image_replaces(const struct process_image_context *context,
 			    const struct process *process, uint64_t start, uint64_t end,
 			    const struct reported_file *reported);
 
-/* fork: shares the mappings, copies names and labels. */
+/* For a fork: shares the mappings, copies names and labels. 0 or -ENOMEM. */
 int process_image_copy(struct process *child, const struct process *parent);
 int process_image_copy_labels(struct process *process, const struct process *from);
 
 /*
- * Names a process that was running before us: its comm, unless the main thread renamed itself (the
- * comm then fits neither the program nor its arguments), in which case the program's name is what
- * the comm was at exec.
+ * Names a process that was running before the agent. The name is @comm, unless the main thread has
+ * renamed itself: @comm is then the start of neither the program's name nor of its first two
+ * arguments. In that case the name is the program's, which was the comm at the exec.
  */
 void process_image_name_running(const struct process_image_context *context,
 				struct process *process, const char *comm);
 
-/* proc_maps_read() within bounded time; the mappings that are not executable may be missing. */
+/* proc_maps_read() in bounded time. Mappings that are not executable may be missing. */
 int process_image_read_maps(const struct process_image_context *context, uint32_t pid,
 			    int (*function)(void *arg, const struct proc_mapping *mapping),
 			    void *arg);
 
-/* Service name and stacks or not, by the rules. */
+/* Sets name, without_stacks and without_waits by the rules. */
 void process_image_apply_rules(const struct process_rules *rules, struct process *process);
 
 void process_image_find_main(const struct process_image_context *context, struct process *process);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cgroup path of a process is cut at its slashes; the innermost part that looks like a
- * container, pod or unit wins.
+ * Splits the path at its slashes. The innermost part that has the form of a container, pod or unit
+ * gives the label.
  */
 #include "agent/process/process_labels.h"
 
@@ -21,7 +21,7 @@ static bool is_hex(const char *text, size_t length)
 	return true;
 }
 
-/* A part "<prefix>-<64 hex>.scope" or just 64 hex digits. */
+/* The part is "<prefix>-<64 hex>.scope", "<prefix>-<64 hex>" or "<64 hex>". */
 static void parse_container(const char *part, size_t length, struct cgroup_labels *labels)
 {
 	static const char suffix[] = ".scope";
@@ -91,7 +91,7 @@ void cgroup_labels_parse(const char *path, struct cgroup_labels *ret_labels)
 		path += length;
 		path += *path == '/';
 	}
-	/* A container's scope is no unit that a person named. */
+	/* The runtime, and no user, has named the scope of a container. */
 	if (labels.container_id[0] && strstr(labels.unit, labels.container_id))
 		labels.unit[0] = '\0';
 	*ret_labels = labels;

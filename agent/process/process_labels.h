@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Labels that follow from a process's cgroup path: container id, Kubernetes pod UID, systemd unit.
+ * Labels from the cgroup path of a process: container ID, Kubernetes pod UID, systemd unit. Examples:
  *
  *   kubepods .../pod<UID>/<64 hex>, kubepods-...-pod<UID with _>.slice/cri-containerd-<64 hex>.scope
  *   /docker/<64 hex>, /system.slice/docker-<64 hex>.scope, libpod-<64 hex>.scope
@@ -12,7 +12,7 @@
 #include "common/base.h"
 
 struct cgroup_labels {
-	char container_id[65]; /* "" none */
+	char container_id[65]; /* "": none */
 	char pod_uid[37];
 	char unit[128]; /* with its suffix: "nginx.service" */
 };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The executable mappings of an image: a sorted array, shared by forked children until it changes.
- */
+/* The executable mappings of an image: a sorted array, shared by forked children until it changes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,20 +10,20 @@
 #include "common/vec.h"
 
 /*
- * Executable ones of a process: 88 bytes each. The kernel allows 65530 mappings of all kinds
- * (vm.max_map_count).
+ * Most executable mappings that are kept of a process, 88 bytes each. The kernel allows 65530
+ * mappings of all kinds (vm.max_map_count).
  */
 #define MAX_MAPPINGS 65536
 
 /*
- * A helper that hangs or dies does so again most likely; what hung for a moment should be known
- * soon.
+ * Time until an unavailable file is looked up again: long, because a helper that hung or died will
+ * most likely do so again; short, because a file system that hung for a moment works again.
  */
 #define LOOK_UP_AGAIN_NS (4 * NSEC_PER_SEC)
 
 /*
- * An image with these mappings has ended or uses others. The last one removes them from the BPF
- * maps.
+ * To be called when an image with these mappings has ended or uses others. The last such image
+ * removes them from the BPF maps.
  */
 static void leave(const struct process_image_context *context, struct process_mappings *mappings)
 {
@@ -111,8 +109,8 @@ static struct process_mappings *copy_mappings(const struct process_mappings *fro
 static bool is_file(const char *path)
 {
 	/*
-	 * "//anon" is what the kernel's events call anonymous memory; a SYSV segment or /dev/zero
-	 * is no ELF file.
+	 * The kernel's events name anonymous memory "//anon". A SYSV segment and /dev/zero are no
+	 * ELF files.
 	 */
 	return path[0] == '/' && path[1] != '/' && strncmp(path, "/SYSV", 5) != 0 &&
 	       strncmp(path, "/dev/zero", 9) != 0;
@@ -132,24 +130,23 @@ bool process_mapping_has_file(const struct process_image_context *context,
 	return is_file(string_table_text(context->strings, mapping->path));
 }
 
-static bool is_same_place(const struct process_mapping *a, const struct process_mapping *b)
+static bool is_same_range(const struct process_mapping *a, const struct process_mapping *b)
 {
 	return a->start == b->start && a->end == b->end && a->file_offset == b->file_offset &&
 	       a->path == b->path;
 }
 
 /*
- * Whether @b, which the kernel tells of, is the mapping @a that is known already. A library may
- * have been unloaded, and another, or a new version of it under the same name, loaded in its place:
- * the same file is what has the same inode of the same generation (inodes are used again).
- * Otherwise it is identified again.
+ * Whether @b, which the kernel reports, is the known mapping @a. A library may have been unloaded,
+ * and another library, or a new version with the same path, loaded at the same addresses. The file
+ * is the same if it has the same inode of the same generation, because inode numbers are reused.
  */
 static bool is_same_mapping(const struct process_image_context *context,
 			    const struct process_mapping *a, const struct process_mapping *b)
 {
 	if (process_mapping_is_anonymous(context, a) && process_mapping_is_anonymous(context, b))
 		return a->start <= b->start && a->end >= b->end;
-	if (!is_same_place(a, b))
+	if (!is_same_range(a, b))
 		return false;
 	if (a->reported.generation && b->reported.generation)
 		return a->reported.device == b->reported.device &&
@@ -158,11 +155,11 @@ static bool is_same_mapping(const struct process_image_context *context,
 	return !is_file(string_table_text(context->strings, a->path));
 }
 
-/* By two readings of /proc: events of what came in between were lost. */
+/* The same for two readings of /proc, which have no generation. Events in between were lost. */
 static bool seems_same(const struct process_image_context *context, const struct process_mapping *a,
 		       const struct process_mapping *b)
 {
-	if (!is_same_place(a, b) || a->is_copy != b->is_copy)
+	if (!is_same_range(a, b) || a->is_copy != b->is_copy)
 		return false;
 	return a->reported.inode ? a->reported.inode == b->reported.inode
 				 : !is_file(string_table_text(context->strings, a->path));
@@ -190,7 +187,7 @@ void process_image_inherit(const struct process_image_context *context,
 	}
 }
 
-/* Makes sure that nobody else sees what is changed now. */
+/* Copies the mappings before a change if other images share them. */
 static int own_mappings(const struct process_image_context *context, struct process *process)
 {
 	struct process_mappings *copy;
@@ -283,33 +280,37 @@ static void remove_at(const struct process_image_context *context,
 }
 
 /*
- * Makes compilers' many small pieces of memory one. True: @mapping has become part of a neighbour.
+ * Joins @mapping with adjacent anonymous mappings: a just-in-time compiler maps its code in many
+ * small pieces. True: @mapping is now part of a neighbour.
  */
 static bool join_neighbours(const struct process_image_context *context,
 			    struct process_mappings *mappings, size_t at,
 			    const struct process_mapping *mapping)
 {
 	struct process_mapping *before = at > 0 ? &mappings->items[at - 1] : NULL;
-	struct process_mapping *behind = at < mappings->count ? &mappings->items[at] : NULL;
+	struct process_mapping *after = at < mappings->count ? &mappings->items[at] : NULL;
 
 	if (!process_mapping_is_anonymous(context, mapping))
 		return false;
 	if (before &&
 	    (before->end != mapping->start || !process_mapping_is_anonymous(context, before)))
 		before = NULL;
-	if (behind &&
-	    (behind->start != mapping->end || !process_mapping_is_anonymous(context, behind)))
-		behind = NULL;
+	if (after &&
+	    (after->start != mapping->end || !process_mapping_is_anonymous(context, after)))
+		after = NULL;
 	if (before)
-		before->end = behind ? behind->end : mapping->end;
-	else if (behind)
-		behind->start = mapping->start;
-	if (before && behind)
+		before->end = after ? after->end : mapping->end;
+	else if (after)
+		after->start = mapping->start;
+	if (before && after)
 		remove_at(context, mappings, at);
-	return before || behind;
+	return before || after;
 }
 
-/* A new mapping replaces what was there (MAP_FIXED, or an unmapping that we were not told of). */
+/*
+ * Removes [@start, @end) from the mappings: a new mapping replaces it (MAP_FIXED), or it was
+ * unmapped before, for which the kernel sends no event.
+ */
 static int cut_out(const struct process_image_context *context, struct process_mappings *mappings,
 		   uint64_t start, uint64_t end)
 {
@@ -353,7 +354,7 @@ static void drop_mapping(const struct process_image_context *context, struct pro
 		return;
 	process->mappings_dropped = true;
 	log_warn(
-		"process %u ('%s') has more than %d executable mappings: frames in those beyond have no names",
+		"process %u ('%s') has more than %d executable mappings: frames in the others have no names",
 		process->pid, process->image_name, MAX_MAPPINGS);
 }
 
@@ -376,7 +377,7 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 				&mapping.path);
 	if (r < 0 && r != -ENOSPC)
 		return r;
-	/* Told twice: by the event and by /proc. */
+	/* The event and /proc may both report a mapping. */
 	same = process_image_search(process, source->start);
 	if (same && is_same_mapping(context, same, &mapping))
 		return 0;
@@ -399,14 +400,14 @@ int process_image_add_mapping(const struct process_image_context *context, struc
 	return insert_at(process->mappings, at, &mapping);
 }
 
-static int ask(const struct process_image_context *context, const struct mapped_file *file,
-	       struct process_mapping *mapping, struct executable **ret_executable)
+static int find(const struct process_image_context *context, const struct mapped_file *file,
+		struct process_mapping *mapping, struct executable **ret_executable)
 {
 	const struct process_identifier *identifier = &context->identifier;
 
-	if (!identifier->ask)
+	if (!identifier->find)
 		return executable_cache_identify(context->executables, file, ret_executable);
-	return identifier->ask(identifier->arg, file, &mapping->look_up, ret_executable);
+	return identifier->find(identifier->arg, file, &mapping->look_up, ret_executable);
 }
 
 void process_image_identify(const struct process_image_context *context, struct process *process,
@@ -416,7 +417,7 @@ void process_image_identify(const struct process_image_context *context, struct 
 	struct executable *executable = NULL;
 	int found = 0;
 
-	/* Memory without a file: the raw pc is all there is. */
+	/* For memory without a file, the frame has the raw pc. */
 	mapping->kind = FRAME_NATIVE;
 	mapping->bias = 0;
 	if (strcmp(path, "[vdso]") == 0) {
@@ -434,7 +435,7 @@ void process_image_identify(const struct process_image_context *context, struct 
 			.is_copy = mapping->is_copy,
 		};
 
-		found = ask(context, &file, mapping, &executable);
+		found = find(context, &file, mapping, &executable);
 	}
 	if (found == -EINPROGRESS)
 		mapping->kind = 0;
@@ -491,7 +492,7 @@ void process_image_forget_superseded(const struct process_image_context *context
 	executable_unref(context->executables, process->main_executable);
 	process->main_executable = NULL;
 	process->details_read = false;
-	/* For the server a process with another main executable is another process. */
+	/* The server takes a process with another main executable for another process. */
 	process->number = 0;
 	process->first_sent_sequence = 0;
 }

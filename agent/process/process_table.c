@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Live images by pid in a hash table; retired ones (exec'ed over, pid reused) in a list until
- * nobody refers to them.
+ * Live images are in a hash table by pid. Retired images, whose process executed another program or
+ * whose pid was reused, are in a list until no window refers to them.
  */
 #include "agent/process/process_table_internal.h"
 
@@ -13,8 +13,8 @@
 #include "agent/process/proc_files.h"
 
 /*
- * How long an image may outlive its process: samples of its last moments may still be in the ring
- * buffer.
+ * Number of windows for which the image of an exited process is kept: its last samples may still be
+ * in the ring buffer.
  */
 #define SWEEP_AFTER_WINDOWS 2
 
@@ -128,7 +128,7 @@ void process_table_hold(struct process_table *table, uint32_t pid, int change)
 {
 	struct process *process = process_table_lookup(table, pid);
 
-	/* An image that was replaced has lost its count. */
+	/* An exec after the event was parked has started a new image, which begins with 0. */
 	if (process && (change > 0 || process->n_held > 0))
 		process->n_held += (uint32_t)change;
 }
@@ -140,7 +140,7 @@ bool process_table_is_held(const struct process_table *table, uint32_t pid)
 	return process && process->n_held > 0;
 }
 
-/* Names a process of which neither an exec event nor /proc gave a name. */
+/* Names a process that neither an exec event nor /proc has named. */
 static void name_by_sample(struct process_table *table, struct process *process, const char *comm,
 			   bool kernel_thread)
 {
@@ -176,11 +176,11 @@ int process_table_find(struct process_table *table, uint32_t pid, uint32_t paren
 			name_by_sample(table, process, comm, kernel_thread);
 		}
 	}
-	/* /proc rounds down to its tick; the sample knows the time exactly. */
+	/* The sample has the exact time; /proc rounds it down to 10 ms. */
 	process->start_time_ns = start_time_ns;
 	/*
-	 * A kernel thread has the name of kthreadd until it renames itself, for which there is no
-	 * event.
+	 * A kernel thread has the name of kthreadd until it renames itself, which the kernel does
+	 * not report.
 	 */
 	if (process->image_name[0] == '\0' || (kernel_thread && !process->number))
 		name_by_sample(table, process, comm, kernel_thread);
@@ -225,7 +225,7 @@ struct process *process_table_take_wanting(struct process_table *table)
 		struct process *process =
 			process_table_lookup(table, table->wanting.items[table->next_wanting++]);
 
-		/* It may have exited or exec'ed since. */
+		/* It may have exited, or executed another program, since it was queued. */
 		if (!process || !process->wants_publish || process->exited)
 			continue;
 		process->wants_publish = false;
@@ -275,7 +275,7 @@ void process_table_read_details(struct process_table *table, struct process *pro
 {
 	const bool has_main = process->main_executable != NULL;
 
-	/* Its file may be found later than its labels. */
+	/* Each time: its file may be identified later than its labels are read. */
 	if (!has_main)
 		process_image_find_main(&table->context, process);
 	if (process->details_read) {
@@ -303,7 +303,7 @@ int process_table_note_cgroups(struct process_table *table, struct process *proc
 	process->labels_read_ns = 0;
 	if (process->cgroups == cgroups)
 		cgroup_cache_add(table->context.cgroups, process);
-	/* Further samples need not say it. */
+	/* Published again, without the flag that has the kernel add cgroups to samples. */
 	return process->published ? process_table_want_publish(table, process) : 0;
 }
 
@@ -383,7 +383,7 @@ static int forget_superseded_of(void *arg, struct process *process)
 	struct process_table *table = arg;
 
 	process_image_forget_superseded(&table->context, process);
-	/* Those that share the set are published again too: the set gets another number. */
+	/* Processes that share the set are published again too: it gets another number. */
 	if (process->published && process->mappings && process->mappings->changed)
 		return process_table_want_publish(table, process);
 	return 0;

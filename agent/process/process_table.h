@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * The processes of this host and what they have mapped.
+ * The processes of this host and their executable mappings.
  *
- * A struct process is one program image: fork copies the parent's, exec retires the old one and
- * starts a new one under the same pid, so that a sample taken before the exec still finds the image
- * it was taken in. Retired images stay until process_table_sweep(), which the owner calls after
- * each window.
+ * A struct process is one program image of a process. A fork copies the parent's image. An exec
+ * retires the image and starts a new one under the same pid, so that a sample taken before the exec
+ * still finds the image in which it was taken. Retired images are kept until process_table_sweep(),
+ * which the owner calls after each window.
  *
- * Files behind mappings are identified (opened) only when a sample needs it. Used by the agent's
- * main thread.
+ * The file behind a mapping is opened and identified only when a sample needs it. Used by the
+ * agent's main thread.
  */
 
 #include "agent/executable/executable.h"
@@ -21,33 +21,33 @@
 
 struct process_mapping {
 	uint64_t start, end, file_offset;
-	uint64_t bias;                 /* once identified: pc - bias is a frame's address */
+	uint64_t bias;                 /* once identified: pc - bias is the elf_addr */
 	struct executable *executable; /* NULL: not identified, or no file */
 	string_id path;
 	struct reported_file reported; /* by the event; /proc knows the inode alone */
 	uint32_t look_up;              /* number of the look-up in progress, 0 none */
 	/* enum frame_kind once identified; 0: not looked up yet, or being looked up */
 	uint8_t kind;
-	bool is_unavailable; /* the look-up failed for a reason that may pass */
+	bool is_unavailable; /* the look-up failed for a temporary reason */
 	/* anonymous memory that may hold a copy of the file's code (copied_code.h) */
 	bool is_copy;
 };
 
 /*
- * Shared by a process and the children it forked, until one of them maps something or execs. An
- * image that ended keeps its mappings for late samples. They are removed from the BPF maps when the
- * last image that uses them has ended.
+ * The mappings of an image. A process and the children that it forked share them until one of them
+ * maps something or executes a program. An image that has ended keeps its mappings for late
+ * samples. When the last image that uses them has ended, they are removed from the BPF maps.
  */
 struct process_mappings {
 	unsigned int references;
 	unsigned int n_running; /* references of images that have not ended */
-	uint32_t published_set; /* id in the BPF maps, 0 none */
+	uint32_t published_set; /* its number in the BPF maps; 0: none */
 	uint32_t n_published_chunks;
-	bool changed;   /* since it was published */
-	bool truncated; /* some did not fit the maps, which was logged */
-	/* when to look up again those that are unavailable; 0: none is */
+	bool changed;   /* since they were published */
+	bool truncated; /* not all fit into the BPF maps, which was logged */
+	/* when to look up unavailable files again; 0: none is unavailable */
 	uint64_t look_up_again_ns;
-	uint64_t compaction; /* the last one that renumbered its paths */
+	uint64_t compaction; /* number of the last compaction that renumbered the paths */
 	size_t count, capacity;
 	struct process_mapping *items; /* by rising start */
 };
@@ -57,61 +57,61 @@ struct process_label {
 	string_id value;
 };
 
-/* Labels that the agent makes: container_id, pod_uid, unit, service. */
+/* Most labels of a process: container_id, pod_uid, unit, service. */
 #define PROCESS_MAX_LABELS 4
 
-/* Where a sampled executable is mapped from, as it was told to the server. */
+/* The path from which a sampled executable is mapped, as it was sent to the server. */
 struct process_path {
 	uint32_t executable; /* number */
 	string_id path;
 };
 
-/* Rules may rename a process to more than a comm. */
+/* Size of a name that a rule gives a process, which may be longer than a comm. */
 #define PROCESS_NAME_SIZE 64
 
 struct process {
 	uint32_t pid;
 	uint32_t parent_pid;
 	uint64_t start_time_ns;             /* since boot; 0: not known yet */
-	uint64_t began_ns;                  /* the exec that made it this image; 0: not seen */
+	uint64_t began_ns;                  /* the exec that started this image; 0: not known */
 	char image_name[PROCESS_COMM_SIZE]; /* comm at exec */
-	char name[PROCESS_NAME_SIZE];       /* app_service: what rules make of it */
+	char name[PROCESS_NAME_SIZE];       /* app_service: image_name, or the name of a rule */
 	string_id executable_path;
 	struct executable *main_executable; /* set once identified */
 	bool kernel_thread;
-	bool without_stacks; /* left out of on-cpu profiles but for Total */
-	bool without_waits;  /* left out of off-cpu profiles */
+	bool without_stacks; /* excluded from on-CPU profiles: samples count in Total only */
+	bool without_waits;  /* excluded from off-CPU profiles */
 	bool exited;
-	bool has_threads;   /* besides the leader, now or before, as far as is known */
-	bool leader_exited; /* its threads may go on */
+	bool has_threads;   /* it has, or may have had, threads besides the leader */
+	bool leader_exited; /* the leader has exited, and other threads run on */
 	bool retired;
-	bool mappings_left;    /* it does not count in n_running of its mappings any more */
+	bool mappings_left;    /* it does not count in mappings->n_running any longer */
 	bool details_read;     /* labels and main executable were looked up */
-	bool mappings_dropped; /* it has more than are kept, which was logged */
+	bool mappings_dropped; /* it has more mappings than are kept, which was logged */
 
 	struct process_mappings *mappings;
-	uint64_t maps_read_ns; /* when /proc/PID/maps was read last, 0 never */
+	uint64_t maps_read_ns; /* last reading of /proc/PID/maps; 0: never */
 
 	struct process_label *labels;
 	size_t n_labels;
-	/* abi_sample.cgroups of the sample before its labels were read; 0: not known */
+	/* abi_sample.cgroups of the last sample before its labels were read; 0: not known */
 	uint64_t cgroups;
-	/* when they were read from /proc, while it is not certain that they are of @cgroups */
+	/* when the labels were read, while it is not certain that they belong to @cgroups; else 0 */
 	uint64_t labels_read_ns;
 
-	/* The wire's view. */
+	/* State of the wire format. */
 	uint32_t number; /* 0 until sampled */
 	uint64_t first_sent_sequence;
 	struct process_path *paths;
 	size_t n_paths, paths_capacity;
-	uint64_t last_window; /* in which it was sampled */
+	uint64_t last_window; /* the last window with a sample of it */
 
-	/* The BPF maps' view. */
-	uint64_t scan;       /* the last reading of /proc that saw it */
-	uint32_t exec_count; /* of this image, as its last sample said */
-	/* publish it then, even if files are still being looked up; 0: not set */
+	/* State of the BPF maps, and of /proc. */
+	uint64_t scan;       /* number of the last reading of /proc that found it */
+	uint32_t exec_count; /* of this image, in its last sample */
+	/* publish it then, even if look-ups of files are in progress; 0: not set */
 	uint64_t publish_by_ns;
-	uint16_t n_execs; /* of its pid before this image, modulo 65536, if known */
+	uint16_t n_execs; /* execs of its pid before this image, modulo 65536 */
 	bool n_execs_known;
 	bool wants_publish;
 	bool published;
@@ -125,7 +125,7 @@ struct process {
 struct process_rules {
 	const struct pattern *with_stacks; /* NULL: all */
 	const struct pattern *with_waits;  /* NULL: all */
-	bool take_waits;                   /* there are off-cpu profiles at all */
+	bool take_waits;                   /* off-CPU profiles are enabled */
 	const struct process_rename *renames;
 	size_t n_renames;
 };
@@ -135,30 +135,29 @@ struct process_rename {
 	const char *name;
 };
 
-/* What the owner is told of; both may be NULL. */
+/* Functions of the owner; both may be NULL. */
 struct process_observer {
 	void *arg;
-	/* take them out of the BPF maps */
+	/* The mappings must be removed from the BPF maps. */
 	void (*mappings_gone)(void *arg, struct process_mappings *mappings);
-	/* exited; not at an exec */
+	/* The process has exited. Not called for an exec. */
 	void (*process_gone)(void *arg, const struct process *process);
 };
 
 /*
- * Who identifies the file behind a mapping without waiting (agent/helper/identifier.h): as
- * identifier_find(). A table without one has files identified at once. EXECUTABLE_UNAVAILABLE is
- * asked again some seconds later, when a sample needs the mapping.
+ * Identifies the file behind a mapping without blocking, as identifier_find() does
+ * (agent/helper/identifier.h). Without it, the table identifies files itself, at once. A file that
+ * is EXECUTABLE_UNAVAILABLE is looked up again some seconds later, when a sample needs the mapping.
  */
 struct process_identifier {
 	void *arg;
-	int (*ask)(void *arg, const struct mapped_file *file, uint32_t *look_up,
-		   struct executable **ret_executable);
+	int (*find)(void *arg, const struct mapped_file *file, uint32_t *look_up,
+		    struct executable **ret_executable);
 };
 
 /*
- * Who reads /proc/PID/maps and /proc/PID/cmdline within bounded time
- * (agent/helper/process_reader.h): as process_reader_read(). A table without one reads them itself,
- * however long it takes.
+ * Reads /proc/PID/maps and /proc/PID/cmdline within bounded time, as process_reader_read() does
+ * (agent/helper/process_reader.h). Without it, the table reads them itself, however long it takes.
  */
 struct process_files {
 	void *arg;
@@ -167,21 +166,22 @@ struct process_files {
 
 struct process_table;
 
+/* All pointers are borrowed, except @rules and @observer, which are copied. 0 or -ENOMEM. */
 int process_table_new(struct executable_cache *executables, struct string_table *strings,
 		      const struct process_rules *rules, const struct process_observer *observer,
 		      struct process_table **ret_table);
 struct process_table *process_table_free(struct process_table *table);
 
-/* Reads all of /proc: at the start, and after events were lost. */
+/* Reads all of /proc. To be called at the start, and after events were lost. */
 int process_table_scan(struct process_table *table);
 
 /* Applies one event. */
 int process_table_apply(struct process_table *table, const struct process_event *event);
 
 /*
- * The process that a sample names; looks at /proc when it is not known, and makes one of the sample
- * alone when /proc has nothing any more. A @start_time_ns that does not fit means that the pid was
- * reused. @comm is the group leader's.
+ * Finds the process of a sample. If it is not known, makes it from /proc, or from the sample alone
+ * if /proc has no such process any longer. A @start_time_ns that differs means that the pid was
+ * reused. @comm: of the group leader. 0 or -ENOMEM.
  */
 int process_table_find(struct process_table *table, uint32_t pid, uint32_t parent_pid,
 		       uint64_t start_time_ns, const char *comm, bool kernel_thread,
@@ -189,24 +189,25 @@ int process_table_find(struct process_table *table, uint32_t pid, uint32_t paren
 
 /*
  * A sample of @process, which is the live image of its pid, was taken after @n_execs execs of that
- * pid (modulo 65536). Where that is more than were reported, an exec was missed: the image that
- * @process was retires, and *ret_process is a new one, by what /proc has, or by @comm if the
- * process is gone. 1 then, 0 otherwise, -ENOMEM.
+ * pid (modulo 65536). If fewer execs were reported, one was missed: @process is retired, and
+ * *ret_process is a new image, made from /proc, or with the name @comm if the process has exited.
+ * 1: an exec was missed; 0: none was, *ret_process is @process; or -ENOMEM.
  */
 int process_table_check_execs(struct process_table *table, struct process *process,
 			      uint16_t n_execs, uint64_t time_ns, const char *comm,
 			      struct process **ret_process);
 
 /*
- * Which image of @process a sample of @time_ns was taken in: samples that wait for absent pages may
- * come after the exec that ended theirs. @process itself where the older one is forgotten.
+ * The image of @process in which a sample of @time_ns was taken. A sample that waits for absent
+ * pages may arrive after the exec that ended its image. Returns @process if the older image is
+ * forgotten.
  */
 struct process *process_table_image_at(struct process_table *table, struct process *process,
 				       uint64_t time_ns);
 
 /*
- * The mapping that holds @pc, identified; NULL when there is none. Reads the maps again at most
- * once a second.
+ * The mapping that contains @pc, or NULL. Begins to identify it. Without a mapping, reads
+ * /proc/PID/maps again, at most once a second.
  */
 struct process_mapping *process_table_mapping(struct process_table *table, struct process *process,
 					      uint64_t pc, uint64_t now_ns);
@@ -230,56 +231,57 @@ bool process_table_replaces(const struct process_table *table, const struct proc
 void process_table_hold(struct process_table *table, uint32_t pid, int change);
 bool process_table_is_held(const struct process_table *table, uint32_t pid);
 
-/* Its mappings should be published (again): once, until they were taken. */
+/* Queues the process for publishing, once. 0 or -ENOMEM. */
 int process_table_want_publish(struct process_table *table, struct process *process);
 
-/* The next live process that wants it; NULL when there is none left. */
+/* Takes the next live process from that queue; NULL: the queue is empty. */
 struct process *process_table_take_wanting(struct process_table *table);
 
 void process_table_set_identifier(struct process_table *table,
 				  const struct process_identifier *identifier);
 void process_table_set_files(struct process_table *table, const struct process_files *files);
 
-/* Identifies all mappings: before they are published. False: look-ups of some go on. */
+/* Identifies all mappings before they are published. False: look-ups are in progress. */
 bool process_table_identify_mappings(struct process_table *table, struct process *process);
 
 /*
- * A look-up of a mapping of @pid has ended: publishes the process again, if it was published
- * without that.
+ * A look-up of a mapping of @pid has ended. If the process was published without its result, queues
+ * it for publishing. 0 or -ENOMEM.
  */
 int process_table_looked_up(struct process_table *table, uint32_t pid);
 
 /*
- * Has mappings of executables that lost their identity to another file identified and published
- * again. Processes may get other numbers: between windows only.
+ * Has mappings of superseded executables identified and published again: their build-ID turned out
+ * to belong to another file. To be called between windows only, because processes may get other
+ * numbers.
  */
 int process_table_forget_superseded(struct process_table *table);
 
 /*
- * A sample of @time_ns says which cgroups the process is in (abi_sample.cgroups). To be called
- * before process_table_read_details(). Processes of the same cgroups have the same labels. A
- * process may have moved between the sample and the reading of its labels: they are taken for those
- * of its cgroups when a later sample has the same ones. 0 or -ENOMEM.
+ * Notes the cgroups of a process as of a sample of @time_ns (abi_sample.cgroups). To be called
+ * before process_table_read_details(). Processes in the same cgroups have the same labels. The
+ * process may have moved between the sample and the reading of its labels. The labels are therefore
+ * cached for its cgroups only when a later sample has the same cgroups. 0 or -ENOMEM.
  */
 int process_table_note_cgroups(struct process_table *table, struct process *process,
 			       uint64_t cgroups, uint64_t time_ns);
 
-/* Whether the next sample of the process should say which cgroups it is in. */
+/* Whether the next sample of the process should have its cgroups. */
 static inline bool process_wants_cgroups(const struct process *process)
 {
 	return process->labels_read_ns != 0;
 }
 
-/* Looks up main executable and labels when they were not yet. */
+/* Looks up the main executable and the labels, unless that was done. */
 void process_table_read_details(struct process_table *table, struct process *process);
 
 /*
- * Remembers that the process maps @executable from the path of its mapping; marks the definition as
- * changed.
+ * Keeps the path from which the process maps this executable. If it is new, the process is defined
+ * again for the server. 1: it is new; 0; or -ENOMEM.
  */
 int process_table_note_path(struct process *process, uint32_t executable_number);
 
-/* Forgets exited and retired images that no window refers to any more. */
+/* Frees exited and retired images that no window refers to any longer. */
 void process_table_sweep(struct process_table *table, uint64_t current_window);
 
 size_t process_table_count(const struct process_table *table);
@@ -290,18 +292,18 @@ struct process_table_stats {
 
 const struct process_table_stats *process_table_stats(const struct process_table *table);
 
-/* Walks all live and retired images; @function returns < 0 to stop. */
+/* Calls @function for all live and retired images, until it returns < 0. */
 int process_table_each(struct process_table *table,
 		       int (*function)(void *arg, struct process *process), void *arg);
 
 /*
- * When the strings take more than @limit_bytes, keeps only those that images still use. Every
- * string_id but those in the table's own images is void afterwards. 0 or -ENOMEM (nothing changed).
+ * If the strings take more than @limit_bytes, keeps only those that images use. Afterwards each
+ * string_id outside the images is invalid. 0 or -ENOMEM.
  */
 int process_table_compact_strings(struct process_table *table, size_t limit_bytes,
 				  size_t max_bytes);
 
-/* Rules changed (a reload): applies them to all images. */
+/* Applies new rules, after a reload, to all images. */
 void process_table_set_rules(struct process_table *table, const struct process_rules *rules);
 
 DEFINE_SCOPED(struct process_table *, process_table_free);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Changes of the process table that an event of the kernel makes: fork, exec, mmap, a new thread,
- * exit.
- */
+/* Applies events of the kernel to the process table: fork, exec, mmap, a new thread, exit. */
 #include "agent/process/process_table_internal.h"
 
 #include <string.h>
@@ -24,8 +21,8 @@ static int apply_fork(struct process_table *table, const struct process_event *e
 	if (!parent)
 		return 0;
 	/*
-	 * The kernel copied the parent's set of mappings for the child (bpf/process_events.bpf.c):
-	 * so do we.
+	 * The BPF program of the fork has given the child the set of mappings of its parent
+	 * (bpf/process_events.bpf.c).
 	 */
 	child->published = parent->published;
 	return process_image_copy(child, parent);
@@ -76,18 +73,18 @@ static int apply_mapping(struct process_table *table, const struct process_event
 		r = process_table_adopt(table, event->pid, &process);
 		return r == -ENOMEM ? r : 0;
 	}
-	/* The first file mapped after an exec is the program; its loader and libraries follow. */
+	/* The first file mapped after an exec is the program. Loader and libraries follow. */
 	if (!process->executable_path && event->path[0] == '/' && event->path[1] != '/') {
 		bool deleted;
 
-		/* As proc_exe_read() returns it. */
+		/* Without " (deleted)", as proc_exe_read() returns the path. */
 		r = string_table_intern(table->context.strings, event->path,
 					mapped_path_length(event->path, &deleted),
 					&process->executable_path);
 		if (r < 0 && r != -ENOSPC)
 			return r;
 	}
-	/* The mappings of a process without samples are not needed in the kernel. */
+	/* A process that is not published has no samples: the BPF maps need not have it. */
 	r = process->published ? process_table_want_publish(table, process) : 0;
 	if (r < 0)
 		return r;
@@ -120,7 +117,7 @@ static void end_process(struct process_table *table, struct process *process)
 	process_table_note_exit(table, process);
 	if (process->number)
 		return;
-	/* It has no sample, and none can follow: samples and events arrive in order of time. */
+	/* It has no sample, and none can follow: samples and events are processed by time. */
 	hash_table_remove(table->by_pid, &pid);
 	process_image_free(&table->context, process);
 }
@@ -132,8 +129,8 @@ static void apply_exit(struct process_table *table, const struct process_event *
 	if (!process)
 		return;
 	/*
-	 * The main thread ended; other threads may live on. process_table_sweep() finds out when
-	 * they end.
+	 * The main thread has exited, and others may run on. process_table_sweep() detects when
+	 * they have exited.
 	 */
 	if (process->number && process->has_threads && proc_has_live_threads(process->pid)) {
 		process->leader_exited = true;

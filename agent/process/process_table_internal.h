@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The process table as its own files see it; nobody else includes this.
- *
- *   process_table.c           the table: find, publish, sweep, rules
- *   process_table_events.c    what an event of the kernel changes
- *   process_table_proc.c      what /proc says: processes of before the agent, events that were lost, mappings
- *   process_table_strings.c   moves the strings that are in use to a new string table
- */
 #pragma once
+
+/*
+ * The state of the process table, for its own files only:
+ *
+ *   process_table.c           finds, publishes and frees images, applies rules
+ *   process_table_events.c    applies events of the kernel
+ *   process_table_proc.c      reads /proc: processes older than the agent, lost events, mappings
+ *   process_table_strings.c   moves strings that are in use to a new string table
+ */
 
 #include "agent/process/process_image.h"
 #include "agent/process/process_table.h"
@@ -23,7 +24,7 @@ struct process_table {
 	struct process_table_stats stats;
 	struct hash_table *by_pid; /* uint32_t -> struct process * */
 	struct process *retired;
-	/* pids to be published, in order of request: busy processes ask first */
+	/* pids to be published, in order of request: busy processes are sampled first */
 	struct pid_vec wanting;
 	size_t next_wanting;
 	uint64_t current_window;
@@ -35,7 +36,7 @@ struct process_table {
 /* The live image of @pid, or NULL. */
 struct process *process_table_lookup(const struct process_table *table, uint32_t pid);
 
-/* Gives @pid a new, empty image; the image that it had is retired. -ENOMEM. */
+/* Starts a new, empty image for @pid, and retires the one that it had. 0 or -ENOMEM. */
 int process_table_start_image(struct process_table *table, uint32_t pid,
 			      struct process **ret_process);
 
@@ -43,13 +44,13 @@ int process_table_start_image(struct process_table *table, uint32_t pid,
 void process_table_note_exit(struct process_table *table, struct process *process);
 
 /*
- * Applies a PROCESS_EXECED event: the pid has a new image with the labels of the one before.
+ * Applies a PROCESS_EXECED event: starts a new image with the labels of the one before. 0 or
  * -ENOMEM.
  */
 int process_table_apply_exec(struct process_table *table, const struct process_event *event);
 
 /*
- * Makes the image of a process that no event reported: it started before the agent, or its events
- * were lost. -ESRCH: there is no such process; -ENOMEM.
+ * Makes an image from /proc for a process that started before the agent, or whose events were lost.
+ * 0, -ENOMEM, or another negative errno, such as -ESRCH: there is no such process.
  */
 int process_table_adopt(struct process_table *table, uint32_t pid, struct process **ret_process);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the process table learns from /proc: processes that started before the agent or lost their
- * events, their mappings, and a program that replaced another while no event reported it.
+ * Reads /proc for the process table: processes that started before the agent or whose events were
+ * lost, their mappings, and programs whose exec no event reported.
  */
 #include "agent/process/process_table_internal.h"
 
@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/executable/file_finder.h"
 #include "agent/process/copied_code.h"
 #include "agent/process/proc_files.h"
 
-/* /proc/PID/maps of one process is read again at most this often for pcs that no mapping holds. */
+/* Shortest time between two readings of a process's maps for pcs that no mapping contains. */
 #define MAPS_REREAD_NS NSEC_PER_SEC
 
 struct mapping_sink {
@@ -22,7 +23,6 @@ struct mapping_sink {
 
 static int collect_mapping(void *arg, const struct proc_mapping *mapping)
 {
-	static const char deleted[] = " (deleted)";
 	struct mapping_sink *sink = arg;
 	struct process_mapping_source source = {
 		.start = mapping->start,
@@ -30,27 +30,22 @@ static int collect_mapping(void *arg, const struct proc_mapping *mapping)
 		.file_offset = mapping->file_offset,
 		.reported = { .inode = mapping->inode },
 	};
-	size_t length = strlen(mapping->path);
 	char path[PATH_MAX];
+	bool deleted;
 
-	/*
-	 * The path of a deleted file is shown without the kernel's suffix; the file is read through
-	 * map_files.
-	 */
-	if (length >= sizeof(deleted) &&
-	    strcmp(mapping->path + length - (sizeof(deleted) - 1), deleted) == 0)
-		length -= sizeof(deleted) - 1;
-	(void)snprintf(path, sizeof(path), "%.*s", (int)length, mapping->path);
-	source.path = path;
 	if (!mapping->executable || strcmp(mapping->path, "[vsyscall]") == 0)
 		return 0;
+	/* Without " (deleted)": the file is read through /proc/PID/map_files. */
+	(void)snprintf(path, sizeof(path), "%.*s", (int)mapped_path_length(mapping->path, &deleted),
+		       mapping->path);
+	source.path = path;
 	return process_image_add_mapping(sink->context, sink->process, &source);
 }
 
 /*
- * Replaces the mappings by those in /proc/PID/maps; keeps the old ones if that file is empty or
- * unreadable. With @anew every file is looked up again, also where the old mapping at the same
- * addresses already has its file.
+ * Replaces the mappings by those in /proc/PID/maps. Keeps the old ones if that file is empty or
+ * unreadable. With @anew every file is looked up again, even if the old mapping at the same
+ * addresses is identified.
  */
 static int read_maps(struct process_table *table, struct process *process, uint64_t now_ns,
 		     bool anew)
@@ -61,7 +56,7 @@ static int read_maps(struct process_table *table, struct process *process, uint6
 	int r;
 
 	process->maps_read_ns = now_ns ? now_ns : 1;
-	/* Another process may have the pid by now. */
+	/* Another process may have got the pid. */
 	r = proc_stat_read(process->pid, &stat);
 	if (r < 0)
 		return r;
@@ -70,7 +65,7 @@ static int read_maps(struct process_table *table, struct process *process, uint6
 	process->mappings = NULL;
 	r = process_image_read_maps(&table->context, process->pid, collect_mapping, &sink);
 	if (r < 0 || !process->mappings) {
-		/* Not permitted, or the process is exiting: keep what the events reported. */
+		/* Not permitted, or the process is exiting: keep the mappings of the events. */
 		process_image_drop_mappings(&table->context, process);
 		process->mappings = before;
 		return r;
@@ -99,7 +94,7 @@ int process_table_adopt(struct process_table *table, uint32_t pid, struct proces
 	process->start_time_ns = stat.start_time_ns;
 	process->kernel_thread = stat.flags & PROC_FLAG_KERNEL_THREAD;
 	process->has_threads = true;
-	/* Its exit event came before its last samples: no second one will come. */
+	/* Its exit event was read before its last samples, and there is only one. */
 	process->exited = stat.flags & PROC_FLAG_EXITING && !proc_has_live_threads(pid);
 	process->last_window = table->current_window;
 	process->scan = table->scan;
@@ -111,7 +106,7 @@ int process_table_adopt(struct process_table *table, uint32_t pid, struct proces
 	return 0;
 }
 
-/* The pid runs another program than its image says: the exec event was lost. */
+/* Whether the pid runs another program than its image has, because the exec event was lost. */
 static bool is_another_program(const struct process_table *table, const struct process *process)
 {
 	char exe[PATH_MAX];
@@ -121,7 +116,7 @@ static bool is_another_program(const struct process_table *table, const struct p
 		       0;
 }
 
-static int look_at_process(void *arg, uint32_t pid)
+static int scan_process(void *arg, uint32_t pid)
 {
 	struct process_table *table = arg;
 	struct process *process = process_table_lookup(table, pid);
@@ -145,10 +140,10 @@ int process_table_scan(struct process_table *table)
 	int r;
 
 	table->scan++;
-	r = proc_list(look_at_process, table);
+	r = proc_list(scan_process, table);
 	if (r < 0)
 		return r;
-	/* The exit events of these were lost. */
+	/* The exit events of processes that /proc does not have were lost. */
 	while (hash_table_next(table->by_pid, &cursor, NULL, &value)) {
 		struct process *process = *(struct process **)value;
 
@@ -158,7 +153,7 @@ int process_table_scan(struct process_table *table)
 	return 0;
 }
 
-/* Makes the image from /proc, or from the sample if the process has ended or its pid was reused. */
+/* Makes the image from /proc, or from the sample if the process has exited. */
 static int adopt_after_exec(struct process_table *table, const struct process *old,
 			    uint64_t time_ns, const char *comm, struct process **ret_process)
 {
@@ -201,7 +196,7 @@ int process_table_check_execs(struct process_table *table, struct process *proce
 		if (r < 0)
 			return r;
 	}
-	/* A smaller count comes with a sample taken before the last exec that was reported. */
+	/* A sample taken before the last reported exec has a smaller count, which is ignored. */
 	if (missed || !process->n_execs_known) {
 		(*ret_process)->n_execs = n_execs;
 		(*ret_process)->n_execs_known = true;

@@ -24,20 +24,31 @@ static int move_strings_of(void *arg, struct process *process)
 	int r;
 
 	r = move_string(compaction, &process->executable_path);
-	for (size_t i = 0; i < process->n_labels && r == 0; i++) {
-		r = move_string(compaction, &process->labels[i].name);
-		if (r == 0)
-			r = move_string(compaction, &process->labels[i].value);
-	}
-	for (size_t i = 0; i < process->n_paths && r == 0; i++)
-		r = move_string(compaction, &process->paths[i].path);
-	/* Shared by forked children: once is enough. */
-	if (!mappings || mappings->compaction == compaction->number)
+	if (r < 0)
 		return r;
+	for (size_t i = 0; i < process->n_labels; i++) {
+		r = move_string(compaction, &process->labels[i].name);
+		if (r < 0)
+			return r;
+		r = move_string(compaction, &process->labels[i].value);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < process->n_paths; i++) {
+		r = move_string(compaction, &process->paths[i].path);
+		if (r < 0)
+			return r;
+	}
+	/* Forked children share the mappings, which must be moved only once. */
+	if (!mappings || mappings->compaction == compaction->number)
+		return 0;
 	mappings->compaction = compaction->number;
-	for (size_t i = 0; i < mappings->count && r == 0; i++)
+	for (size_t i = 0; i < mappings->count; i++) {
 		r = move_string(compaction, &mappings->items[i].path);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 int process_table_compact_strings(struct process_table *table, size_t limit_bytes, size_t max_bytes)
@@ -49,8 +60,8 @@ int process_table_compact_strings(struct process_table *table, size_t limit_byte
 	if (string_table_bytes(table->context.strings) <= limit_bytes)
 		return 0;
 	/*
-	 * The live ones fit: they fitted before. No error can come between but want of memory,
-	 * which ends the agent.
+	 * The strings in use fit, because all strings fitted before. The only possible error is
+	 * lack of memory, which ends the agent.
 	 */
 	r = string_table_new(max_bytes, &compaction.fresh);
 	if (r < 0)

@@ -6,12 +6,12 @@
 #define LIMIT_BYTES ((uint64_t)(100 * MIB))
 #define LIMIT_CPU   (NSEC_PER_SEC / 10)
 
-/* An agent with a clock, and costs that fall with the steps that are taken. */
+/* A simulated agent: each step lowers its costs. */
 struct simulation {
 	struct budget budget;
 	struct budget_reading reading;
-	uint64_t fixed_bytes, unwind_bytes;        /* without measures */
-	uint64_t fixed_cpu, off_cpu_cpu, tick_cpu; /* ns per s, without measures */
+	uint64_t fixed_bytes, unwind_bytes;        /* before any step */
+	uint64_t fixed_cpu, off_cpu_cpu, tick_cpu; /* ns per s, before any step */
 };
 
 static void begin(struct simulation *simulation)
@@ -33,7 +33,7 @@ static void begin(struct simulation *simulation)
 	budget_init(&simulation->budget, &limits);
 }
 
-/* Five seconds, as between two batches. */
+/* Advances five seconds, the time between two batches. */
 static enum budget_change step(struct simulation *simulation, enum budget_measure *ret_measure)
 {
 	const uint8_t *steps = simulation->budget.step;
@@ -68,7 +68,7 @@ static void expect_steps(const struct simulation *simulation, uint8_t unwind, ui
 			 frequency);
 }
 
-static void within_its_budget_an_agent_gives_up_nothing(void **state)
+static void an_agent_within_its_budget_takes_no_step(void **state)
 {
 	struct simulation simulation;
 
@@ -79,7 +79,7 @@ static void within_its_budget_an_agent_gives_up_nothing(void **state)
 	assert_int_equal(simulation.budget.n_tightened, 0);
 }
 
-static void for_memory_unwind_chunks_are_given_up_first(void **state)
+static void above_the_memory_budget_unwind_chunks_are_reduced_first(void **state)
 {
 	enum budget_measure measure;
 	struct simulation simulation;
@@ -97,7 +97,7 @@ static void for_memory_unwind_chunks_are_given_up_first(void **state)
 	assert_false(budget_is_exhausted(&simulation.budget));
 }
 
-static void for_memory_that_stays_in_use_all_steps_are_taken_in_order(void **state)
+static void while_memory_stays_above_the_budget_all_steps_are_taken_in_order(void **state)
 {
 	enum budget_measure measure, last = BUDGET_UNWIND;
 	struct simulation simulation;
@@ -118,7 +118,7 @@ static void for_memory_that_stays_in_use_all_steps_are_taken_in_order(void **sta
 	assert_true(budget_is_exhausted(&simulation.budget));
 }
 
-static void for_cpu_time_no_unwind_chunks_are_given_up(void **state)
+static void above_the_cpu_budget_unwind_chunks_are_not_reduced(void **state)
 {
 	struct simulation simulation;
 
@@ -135,11 +135,8 @@ static void for_cpu_time_no_unwind_chunks_are_given_up(void **state)
 	expect_steps(&simulation, 0, 0, 2);
 }
 
-/*
- * No step of unwind chunks helps against it, so none has to be taken before the budget counts as
- * exhausted.
- */
-static void cpu_time_that_nothing_saves_exhausts_the_budget(void **state)
+/* Steps of unwind chunks save no CPU time: the budget is exhausted without them. */
+static void cpu_time_above_the_budget_after_all_steps_exhausts_it(void **state)
 {
 	struct simulation simulation;
 
@@ -157,7 +154,7 @@ static void cpu_time_that_nothing_saves_exhausts_the_budget(void **state)
 	assert_false(budget_is_exhausted(&simulation.budget));
 }
 
-static void a_burst_of_fifteen_seconds_changes_nothing(void **state)
+static void a_burst_of_fifteen_seconds_causes_no_step(void **state)
 {
 	struct simulation simulation;
 
@@ -205,18 +202,13 @@ static void a_step_is_not_taken_back_when_that_would_exceed_the_budget(void **st
 	begin(&simulation);
 	simulation.tick_cpu = LIMIT_CPU * 11 / 10;
 	run(&simulation, 7200);
-	/*
-	 * At half the frequency it needs 55 % of the budget: the whole frequency would need 110 %.
-	 */
+	/* Half the frequency takes 55 % of the budget, so the whole would take 110 %. */
 	expect_steps(&simulation, 0, 4, 1);
 	assert_int_equal(simulation.budget.n_relaxed, 0);
 }
 
-/*
- * At the full frequency the load rises, which the budget cannot foresee when it takes the step
- * back.
- */
-static void a_step_back_that_fails_doubles_the_time_to_the_next(void **state)
+/* The load rises with the full frequency, which the budget cannot predict. */
+static void a_failed_step_back_doubles_the_time_to_the_next(void **state)
 {
 	struct simulation simulation;
 	uint64_t in_first_hour, in_second_hour;
@@ -267,15 +259,15 @@ static void cpu_time_is_averaged_over_the_last_interval(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(within_its_budget_an_agent_gives_up_nothing),
-		cmocka_unit_test(for_memory_unwind_chunks_are_given_up_first),
-		cmocka_unit_test(for_memory_that_stays_in_use_all_steps_are_taken_in_order),
-		cmocka_unit_test(for_cpu_time_no_unwind_chunks_are_given_up),
-		cmocka_unit_test(cpu_time_that_nothing_saves_exhausts_the_budget),
-		cmocka_unit_test(a_burst_of_fifteen_seconds_changes_nothing),
+		cmocka_unit_test(an_agent_within_its_budget_takes_no_step),
+		cmocka_unit_test(above_the_memory_budget_unwind_chunks_are_reduced_first),
+		cmocka_unit_test(while_memory_stays_above_the_budget_all_steps_are_taken_in_order),
+		cmocka_unit_test(above_the_cpu_budget_unwind_chunks_are_not_reduced),
+		cmocka_unit_test(cpu_time_above_the_budget_after_all_steps_exhausts_it),
+		cmocka_unit_test(a_burst_of_fifteen_seconds_causes_no_step),
 		cmocka_unit_test(after_the_load_ends_all_steps_are_taken_back_one_by_one),
 		cmocka_unit_test(a_step_is_not_taken_back_when_that_would_exceed_the_budget),
-		cmocka_unit_test(a_step_back_that_fails_doubles_the_time_to_the_next),
+		cmocka_unit_test(a_failed_step_back_doubles_the_time_to_the_next),
 		cmocka_unit_test(without_a_limit_cpu_time_is_ignored),
 		cmocka_unit_test(cpu_time_is_averaged_over_the_last_interval),
 	};

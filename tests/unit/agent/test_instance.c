@@ -15,7 +15,7 @@ static void make_address(const char *server, uint8_t first, struct sockaddr_un *
 			 socklen_t *ret_size)
 {
 	uint8_t id[16] = { first };
-	pid_t pid = getpid(); /* tests of other builds may run beside this one */
+	pid_t pid = getpid(); /* tests of other builds may run at the same time */
 
 	memcpy(id + 4, &pid, sizeof(pid));
 	instance_address(server, id, ret_address, ret_size);
@@ -41,7 +41,7 @@ static void a_name_is_held_until_it_is_closed(void **state)
 	close(second);
 }
 
-static void who_asks_a_thousand_times_gets_an_answer_each_time(void **state)
+static void a_thousand_attempts_are_all_answered(void **state)
 {
 	struct sockaddr_un address;
 	struct ucred holder;
@@ -53,13 +53,13 @@ static void who_asks_a_thousand_times_gets_an_answer_each_time(void **state)
 	assert_int_equal(instance_bind(&address, size, &first, &holder), 1);
 	for (int i = 0; i < 1000; i++) {
 		assert_int_equal(instance_bind(&address, size, &second, &holder), 0);
-		/* The queue of those who asked is full at some time: then it is not known who. */
+		/* Once the queue of connections is full, the holder is unknown. */
 		assert_true(holder.pid == getpid() || holder.pid == 0);
 	}
 	close(first);
 }
 
-static void another_server_or_another_host_is_another_name(void **state)
+static void another_server_or_host_has_another_name(void **state)
 {
 	struct sockaddr_un a, b;
 	socklen_t a_size, b_size;
@@ -76,7 +76,7 @@ static void another_server_or_another_host_is_another_name(void **state)
 	assert_int_equal(a.sun_path[0], 0);
 }
 
-static void an_agent_is_told_from_others_by_its_capabilities(void **state)
+static void a_process_without_the_capabilities_of_an_agent_is_none(void **state)
 {
 	static const struct {
 		const char *status;
@@ -100,9 +100,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_name_is_held_until_it_is_closed),
-		cmocka_unit_test(who_asks_a_thousand_times_gets_an_answer_each_time),
-		cmocka_unit_test(another_server_or_another_host_is_another_name),
-		cmocka_unit_test(an_agent_is_told_from_others_by_its_capabilities),
+		cmocka_unit_test(a_thousand_attempts_are_all_answered),
+		cmocka_unit_test(another_server_or_host_has_another_name),
+		cmocka_unit_test(a_process_without_the_capabilities_of_an_agent_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

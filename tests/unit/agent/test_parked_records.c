@@ -68,7 +68,7 @@ static void records_of_one_process_keep_their_order(void **state)
 	assert_int_equal(parked_records_late(records), 0);
 }
 
-static void of_a_process_only_the_first_waiting_record_is_tried(void **state)
+static void only_the_first_waiting_record_of_a_process_is_tried(void **state)
 {
 	scoped(parked_records_freep) struct parked_records *records = new_records();
 	struct trial trial = {};
@@ -112,8 +112,8 @@ static void an_error_removes_the_record_and_ends_the_run(void **state)
 	assert_string_equal(trial.order, "ab");
 }
 
-/* The window is full: it is closed before other records are added. */
-static void a_run_can_be_ended_and_goes_on_behind_the_record_that_ended_it(void **state)
+/* A record that fills the window ends the run, so that the window is closed before the next. */
+static void a_run_that_was_ended_continues_after_the_record_that_ended_it(void **state)
 {
 	scoped(parked_records_freep) struct parked_records *records = new_records();
 	struct trial trial = { .ready_pid = 1, .result = 2 };
@@ -161,7 +161,7 @@ static void all_records_of_one_process_can_be_processed_at_once(void **state)
 	assert_int_equal(parked_records_late(records), 2);
 	assert_ok(parked_records_end(records, 3, try_record, &trial));
 	assert_int_equal(parked_records_count(records), 2);
-	/* A record that is added now is behind those that stayed. */
+	/* A record that is added now is processed after those that are still parked. */
 	add(records, 2, "e", 100);
 	trial.result = 0;
 	assert_ok(parked_records_run(records, UINT64_MAX, try_record, &trial));
@@ -193,10 +193,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_of_one_process_keep_their_order),
-		cmocka_unit_test(of_a_process_only_the_first_waiting_record_is_tried),
+		cmocka_unit_test(only_the_first_waiting_record_of_a_process_is_tried),
 		cmocka_unit_test(a_record_is_processed_when_its_deadline_passes),
 		cmocka_unit_test(an_error_removes_the_record_and_ends_the_run),
-		cmocka_unit_test(a_run_can_be_ended_and_goes_on_behind_the_record_that_ended_it),
+		cmocka_unit_test(a_run_that_was_ended_continues_after_the_record_that_ended_it),
 		cmocka_unit_test(a_record_without_room_is_refused_until_others_are_processed),
 		cmocka_unit_test(all_records_of_one_process_can_be_processed_at_once),
 		cmocka_unit_test(events_are_not_counted_as_late),

@@ -20,13 +20,13 @@
 	 CAPABILITY_BIT(CAP_DAC_READ_SEARCH) | CAPABILITY_BIT(CAP_CHECKPOINT_RESTORE) |            \
 	 CAPABILITY_BIT(CAP_SYSLOG))
 
-static void of_all_capabilities_six_are_kept(void **state)
+static void six_of_all_capabilities_are_kept(void **state)
 {
 	(void)state;
 	assert_int_equal(privileges_to_keep(UINT64_MAX, 2), ALL_KEPT);
 }
 
-static void nothing_is_kept_that_was_not_there(void **state)
+static void missing_capabilities_are_not_kept(void **state)
 {
 	(void)state;
 	assert_int_equal(privileges_to_keep(0, 2), 0);
@@ -34,7 +34,7 @@ static void nothing_is_kept_that_was_not_there(void **state)
 			 CAPABILITY_BIT(CAP_BPF));
 }
 
-static void sys_admin_is_kept_where_perf_events_ask_for_it(void **state)
+static void sys_admin_is_kept_if_perf_events_require_it(void **state)
 {
 	const uint64_t admin = CAPABILITY_BIT(CAP_SYS_ADMIN);
 
@@ -59,7 +59,7 @@ static void the_remedy_for_perf_events_names_what_is_missing(void **state)
 	assert_null(strstr(privilege_perf_remedy(ALL_KEPT | admin, 3), "paranoid"));
 }
 
-static void a_broader_capability_is_kept_only_in_place_of_a_narrow_one(void **state)
+static void a_broad_capability_is_kept_only_without_the_narrow_one(void **state)
 {
 	const uint64_t admin = CAPABILITY_BIT(CAP_SYS_ADMIN);
 
@@ -68,7 +68,7 @@ static void a_broader_capability_is_kept_only_in_place_of_a_narrow_one(void **st
 	assert_int_equal(privileges_to_keep(admin | ALL_KEPT, 2), ALL_KEPT);
 }
 
-static void the_sentence_names_the_capability_and_three_ways_to_grant_it(void **state)
+static void the_message_names_the_capability_and_three_ways_to_grant_it(void **state)
 {
 	char message[PRIVILEGE_MESSAGE_SIZE];
 
@@ -83,7 +83,7 @@ static void the_sentence_names_the_capability_and_three_ways_to_grant_it(void **
 		"+ep /usr/bin/hearth-agent'");
 }
 
-static void only_what_is_required_keeps_the_agent_from_starting(void **state)
+static void only_missing_required_capabilities_prevent_the_start(void **state)
 {
 	char message[PRIVILEGE_MESSAGE_SIZE];
 
@@ -94,7 +94,7 @@ static void only_what_is_required_keeps_the_agent_from_starting(void **state)
 	assert_non_null(strstr(message, "not starting"));
 }
 
-/* One row of docs/security.md for each row of the table, with the same words about what is lost. */
+/* docs/security.md has a row for each row of the table, with the same text about the loss. */
 static void the_documentation_has_each_capability(void **state)
 {
 	static const char *const rows[] = {
@@ -117,13 +117,13 @@ static void the_documentation_has_each_capability(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_all_capabilities_six_are_kept),
-		cmocka_unit_test(nothing_is_kept_that_was_not_there),
-		cmocka_unit_test(sys_admin_is_kept_where_perf_events_ask_for_it),
+		cmocka_unit_test(six_of_all_capabilities_are_kept),
+		cmocka_unit_test(missing_capabilities_are_not_kept),
+		cmocka_unit_test(sys_admin_is_kept_if_perf_events_require_it),
 		cmocka_unit_test(the_remedy_for_perf_events_names_what_is_missing),
-		cmocka_unit_test(a_broader_capability_is_kept_only_in_place_of_a_narrow_one),
-		cmocka_unit_test(the_sentence_names_the_capability_and_three_ways_to_grant_it),
-		cmocka_unit_test(only_what_is_required_keeps_the_agent_from_starting),
+		cmocka_unit_test(a_broad_capability_is_kept_only_without_the_narrow_one),
+		cmocka_unit_test(the_message_names_the_capability_and_three_ways_to_grant_it),
+		cmocka_unit_test(only_missing_required_capabilities_prevent_the_start),
 		cmocka_unit_test(the_documentation_has_each_capability),
 	};
 

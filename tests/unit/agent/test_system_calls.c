@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each case in a child, under the filter. Sanitized programs have a filter that only forbids
- * (agent/system_calls.c).
+ * Each case runs in a child with the filter. Sanitized programs have a filter that allows unlisted
+ * calls (agent/system_calls.c).
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +73,7 @@ static int do_what_the_agent_does(void)
 	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : 6;
 }
 
-static void what_the_agent_does_is_allowed(void **state)
+static void the_system_calls_of_the_agent_are_allowed(void **state)
 {
 	int status = under_filter(do_what_the_agent_does);
 
@@ -93,7 +93,7 @@ static int make_unlisted_calls(void)
 	return kill(getpid(), SIGUSR1) == -1 && errno == ENOSYS ? 0 : 3;
 }
 
-static void an_unlisted_call_fails_as_if_the_kernel_lacked_it(void **state)
+static void an_unlisted_call_fails_with_enosys(void **state)
 {
 	int status = under_filter(make_unlisted_calls);
 
@@ -161,8 +161,8 @@ static void a_forbidden_call_ends_the_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_the_agent_does_is_allowed),
-		cmocka_unit_test(an_unlisted_call_fails_as_if_the_kernel_lacked_it),
+		cmocka_unit_test(the_system_calls_of_the_agent_are_allowed),
+		cmocka_unit_test(an_unlisted_call_fails_with_enosys),
 		cmocka_unit_test(kernel_modules_seem_to_have_no_types),
 		cmocka_unit_test(a_forbidden_call_ends_the_process),
 	};

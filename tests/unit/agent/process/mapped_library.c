@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Libraries that differ in nothing but this number, and in whether they say who they are. */
+/* Built several times: the libraries differ in this number and in whether they have a build-ID. */
 int mapped_library_number(void);
 
 int mapped_library_number(void)

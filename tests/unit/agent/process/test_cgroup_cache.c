@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void processes_of_the_same_cgroups_have_the_same_labels(void **state)
+static void processes_in_the_same_cgroups_have_the_same_labels(void **state)
 {
 	struct process_label labels[PROCESS_MAX_LABELS] = { { .name = 3, .value = 4 },
 							    { .name = 5, .value = 6 } };
@@ -20,7 +20,7 @@ static void processes_of_the_same_cgroups_have_the_same_labels(void **state)
 	assert_int_equal(other.n_labels, 2);
 	assert_memory_equal(other.labels, labels, 2 * sizeof(*labels));
 
-	/* What it inherited from its parent is not its own. */
+	/* The labels that it has inherited from its parent are replaced. */
 	other.cgroups = 200;
 	assert_int_equal(cgroup_cache_find(cache, &other), 1);
 	assert_int_equal(other.n_labels, 0);
@@ -39,7 +39,7 @@ static void processes_of_the_same_cgroups_have_the_same_labels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(processes_of_the_same_cgroups_have_the_same_labels),
+		cmocka_unit_test(processes_in_the_same_cgroups_have_the_same_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

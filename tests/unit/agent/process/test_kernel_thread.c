@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void threads_of_one_kind_have_one_name(void **state)
+static void kernel_threads_of_one_kind_have_one_service(void **state)
 {
 	static const struct {
 		const char *comm, *kind;
@@ -43,7 +43,7 @@ static void threads_of_one_kind_have_one_name(void **state)
 	}
 }
 
-static void a_thread_that_is_the_only_one_of_its_kind_keeps_its_name(void **state)
+static void a_kernel_thread_without_siblings_keeps_its_name(void **state)
 {
 	static const char *const names[] = { "kthreadd", "oom_reaper", "kauditd", "ext4-rsv-conver",
 					     "md",       "42",         "" };
@@ -57,7 +57,7 @@ static void a_thread_that_is_the_only_one_of_its_kind_keeps_its_name(void **stat
 	}
 }
 
-static void a_name_may_be_replaced_in_its_place(void **state)
+static void a_name_can_be_replaced_in_its_own_buffer(void **state)
 {
 	char name[16] = "kworker/0:1";
 
@@ -69,9 +69,9 @@ static void a_name_may_be_replaced_in_its_place(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(threads_of_one_kind_have_one_name),
-		cmocka_unit_test(a_thread_that_is_the_only_one_of_its_kind_keeps_its_name),
-		cmocka_unit_test(a_name_may_be_replaced_in_its_place),
+		cmocka_unit_test(kernel_threads_of_one_kind_have_one_service),
+		cmocka_unit_test(a_kernel_thread_without_siblings_keeps_its_name),
+		cmocka_unit_test(a_name_can_be_replaced_in_its_own_buffer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

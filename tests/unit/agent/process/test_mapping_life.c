@@ -16,11 +16,11 @@
 #include "tests/support/unit.h"
 
 /*
- * What becomes of mappings, by the real kernel: this process and children of it map libraries, and
- * the table that the kernel's events are put into has to know which file each pc is of.
+ * Tests of mappings with the events of the real kernel: this process and its children map
+ * libraries, and the process table must find the file of each pc.
  */
 
-/* Where nothing else is. */
+/* Addresses at which nothing else is mapped. */
 #define PLACE ((void *)UINT64_C(0x7e0000000000))
 #define PAGE  ((size_t)4096)
 
@@ -48,7 +48,7 @@ static int setup(void **state)
 	assert_ok(process_table_new(fixture->executables, fixture->strings, &fixture->rules,
 				    &fixture->observer, &fixture->table));
 	assert_ok(cpu_list_online(&cpus));
-	/* Without the right to it: NULL, the tests are skipped. */
+	/* Without the permission it stays NULL, and the tests are skipped. */
 	assert_ok(process_events_new(&fixture->events));
 	if (process_events_follow(fixture->events, cpus.items, cpus.count, NULL, NULL) < 0)
 		fixture->events = process_events_free(fixture->events);
@@ -71,7 +71,7 @@ static int teardown(void **state)
 	return temp_folder_teardown(&folder);
 }
 
-/* Everything that has happened until now. */
+/* Applies all events so far. */
 static void hear(struct fixture *fixture)
 {
 	const struct process_event *event;
@@ -102,7 +102,7 @@ static struct process *begin(struct fixture *fixture)
 	return known(fixture, getpid());
 }
 
-/* The library's text is its first page as well: small ones are one segment. */
+/* Small libraries have one segment: the first page of the file is also that of the text. */
 static void map_fd(int fd, void *place)
 {
 	assert_ptr_equal(mmap(place, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0),
@@ -150,10 +150,10 @@ static void assert_is(struct fixture *fixture, struct process *process, const vo
 }
 
 static const char library_a[] = FIXTURES "/a.so", library_b[] = FIXTURES "/b.so";
-/* Without build-ID. */
+/* These libraries have no build-ID. */
 static const char plain_a[] = FIXTURES "/plain_a.so", plain_b[] = FIXTURES "/plain_b.so";
 
-static void a_library_that_is_loaded_late_is_known(void **state)
+static void a_library_that_is_loaded_late_is_identified(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
@@ -163,7 +163,7 @@ static void a_library_that_is_loaded_late_is_known(void **state)
 	assert_is(fixture, process, PLACE, library_a);
 }
 
-static void a_library_in_the_place_of_another_is_not_taken_for_it(void **state)
+static void a_library_loaded_at_the_addresses_of_another_is_identified_anew(void **state)
 {
 	static const char *const libraries[] = { library_a, library_b, plain_a,
 						 plain_b,   library_a, plain_b };
@@ -178,8 +178,8 @@ static void a_library_in_the_place_of_another_is_not_taken_for_it(void **state)
 	}
 }
 
-/* As when a plug-in is built again and loaded again: same path, same address, no build-ID. */
-static void a_new_version_of_a_library_under_its_name_is_another_one(void **state)
+/* A plug-in is built and loaded again: same path, same addresses, no build-ID. */
+static void a_new_version_of_a_library_with_the_same_path_is_another_executable(void **state)
 {
 	static const char *const versions[] = { plain_a, plain_b, library_a, library_b, plain_a };
 	struct fixture *fixture = *state;
@@ -195,7 +195,7 @@ static void a_new_version_of_a_library_under_its_name_is_another_one(void **stat
 	}
 }
 
-static void the_same_is_seen_by_reading_proc_again(void **state)
+static void a_scan_of_proc_detects_a_new_version_too(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
@@ -207,7 +207,7 @@ static void the_same_is_seen_by_reading_proc_again(void **state)
 	assert_is(fixture, process, PLACE, plain_a);
 	copy_file(plain_b, path);
 	map_file(path);
-	/* Nobody tells: the events are not applied. */
+	/* The events are lost: they are not applied. */
 	process_table_reread_mappings(fixture->table, process);
 	assert_is(fixture, process, PLACE, plain_b);
 	process_table_reread_mappings(fixture->table, process);
@@ -217,7 +217,7 @@ static void the_same_is_seen_by_reading_proc_again(void **state)
 	assert_null(process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE, 1));
 }
 
-static void a_running_file_that_was_replaced_or_deleted_stays_what_it_was(void **state)
+static void a_mapped_file_that_was_replaced_or_deleted_keeps_its_identity(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
@@ -232,7 +232,7 @@ static void a_running_file_that_was_replaced_or_deleted_stays_what_it_was(void *
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		copy_file(cases[i].library, path);
 		map_file(path);
-		/* Before anybody has looked at it. */
+		/* Before the file is identified. */
 		if (cases[i].is_replaced)
 			copy_file(library_b, path);
 		else
@@ -245,7 +245,7 @@ static void a_running_file_that_was_replaced_or_deleted_stays_what_it_was(void *
 	}
 }
 
-static void code_in_a_memfd_is_known_by_its_content(void **state)
+static void code_in_a_memfd_is_identified_by_its_content(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
@@ -264,8 +264,8 @@ static void code_in_a_memfd_is_known_by_its_content(void **state)
 	}
 }
 
-/* There is no event of that: it is looked for when a pc is in no mapping. */
-static void code_that_was_moved_is_found(void **state)
+/* mremap() has no event. The maps are read again when no mapping contains a pc. */
+static void code_moved_by_mremap_is_found(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
@@ -276,14 +276,14 @@ static void code_that_was_moved_is_found(void **state)
 	assert_is(fixture, process, PLACE, library_a);
 	assert_ptr_equal(mremap(PLACE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere),
 			 elsewhere);
-	/* At most once a second, and this is the second of the second. */
+	/* The maps are read at most once a second: this is a second later. */
 	assert_non_null(process_table_mapping(fixture->table, process,
 					      (uint64_t)(uintptr_t)elsewhere,
 					      process->maps_read_ns + 2 * NSEC_PER_SEC));
 	assert_is(fixture, process, elsewhere, library_a);
 }
 
-static void code_that_memory_becomes_is_not_taken_for_the_library_before(void **state)
+static void anonymous_code_at_the_addresses_of_a_library_has_no_file(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
@@ -301,7 +301,7 @@ static void code_that_memory_becomes_is_not_taken_for_the_library_before(void **
 	assert_true(!mapping || !mapping->executable);
 }
 
-/* The code of @path and two pages more, as large code would be. */
+/* Maps the code of @path and two more pages, as if the code were larger. */
 static void map_large(const char *path, struct fixture *fixture)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
@@ -324,7 +324,7 @@ static void *page_of_place(size_t number)
 	return (uint8_t *)PLACE + number * PAGE;
 }
 
-/* As for huge pages: the bytes of pages [@first, @first + @count), in memory in their place. */
+/* Replaces pages [@first, @first + @count) by memory with the same bytes, as for huge pages. */
 static void copy_to_memory(size_t first, size_t count)
 {
 	const size_t size = count * PAGE;
@@ -340,7 +340,7 @@ static void copy_to_memory(size_t first, size_t count)
 	assert_int_equal(mprotect(place, size, PROT_READ | PROT_EXEC), 0);
 }
 
-/* The same, made elsewhere and moved to the place of the code, of which there is no event. */
+/* Does the same in memory elsewhere, and moves it to the addresses of the code: no event. */
 static void move_to_memory(size_t first, size_t count)
 {
 	const size_t size = count * PAGE;
@@ -355,7 +355,7 @@ static void move_to_memory(size_t first, size_t count)
 			 place);
 }
 
-static void code_that_was_copied_to_memory_in_its_place_keeps_its_file(void **state)
+static void code_copied_to_memory_at_its_addresses_keeps_its_file(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
@@ -374,7 +374,7 @@ static void code_that_was_copied_to_memory_in_its_place_keeps_its_file(void **st
 	}
 }
 
-static void code_that_was_copied_in_pieces_keeps_its_file(void **state)
+static void code_copied_in_pieces_keeps_its_file(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
@@ -391,7 +391,7 @@ static void code_that_was_copied_in_pieces_keeps_its_file(void **state)
 			 3 * PAGE);
 }
 
-static void code_that_was_moved_to_memory_in_its_place_keeps_its_file(void **state)
+static void a_copy_of_code_moved_to_its_addresses_keeps_its_file(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
@@ -404,8 +404,8 @@ static void code_that_was_moved_to_memory_in_its_place_keeps_its_file(void **sta
 	assert_is(fixture, process, page_of_place(1), library_a);
 }
 
-/* Nobody saw what was there before: there is the file on both sides. */
-static void code_that_was_copied_before_the_agent_started_has_the_file_around_it(void **state)
+/* No event has shown the mapping before; the file is mapped on both sides. */
+static void code_copied_before_the_agent_started_has_the_file_mapped_on_both_sides(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -414,7 +414,7 @@ static void code_that_was_copied_before_the_agent_started_has_the_file_around_it
 	assert_is(fixture, known(fixture, getpid()), page_of_place(1), library_a);
 }
 
-static void other_code_in_the_place_of_copied_code_has_no_file(void **state)
+static void other_code_at_the_addresses_of_copied_code_has_no_file(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
@@ -433,7 +433,7 @@ static void other_code_in_the_place_of_copied_code_has_no_file(void **state)
 	mapping = process_table_mapping(fixture->table, process, (uint64_t)(uintptr_t)PLACE, 1);
 	assert_non_null(mapping);
 	assert_null(mapping->executable);
-	/* It was only not ready when it was looked at: it is looked at again. */
+	/* The copy was not complete when it was compared, so it is compared again. */
 	assert_int_equal(mprotect(PLACE, 3 * PAGE, PROT_READ | PROT_WRITE), 0);
 	*last ^= 1;
 	assert_int_equal(mprotect(PLACE, 3 * PAGE, PROT_READ | PROT_EXEC), 0);
@@ -444,14 +444,11 @@ static void other_code_in_the_place_of_copied_code_has_no_file(void **state)
 	assert_is(fixture, process, PLACE, library_a);
 }
 
-/*
- * ---- other processes
- * ----------------------------------------------------------------------------------------
- */
+/* ---- other processes ---- */
 
 struct child {
 	pid_t pid;
-	int done_fd; /* a byte comes when it has done what it does */
+	int done_fd; /* a byte is written to it when the child has done its work */
 };
 
 static struct child start_child(void (*function)(const char *argument), const char *argument)
@@ -496,7 +493,7 @@ static void map_in_child(const char *path)
 		_exit(1);
 }
 
-static void a_child_has_its_parents_libraries_until_it_replaces_them(void **state)
+static void a_child_has_the_libraries_of_its_parent_until_it_replaces_them(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
@@ -515,9 +512,7 @@ static void a_child_has_its_parents_libraries_until_it_replaces_them(void **stat
 	end_child(&other);
 }
 
-/*
- * Another file under the same path in another mount namespace: the argument is the path's folder.
- */
+/* Maps another file with the same path in another mount namespace, over the folder of the path. */
 static void map_in_namespace(const char *folder)
 {
 	scoped_free char *path = path_in(folder, "library.so");
@@ -529,7 +524,7 @@ static void map_in_namespace(const char *folder)
 	map_in_child(path);
 }
 
-static void one_path_in_two_mount_namespaces_is_two_files(void **state)
+static void one_path_in_two_mount_namespaces_has_two_files(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = begin(fixture);
@@ -552,7 +547,7 @@ static void one_path_in_two_mount_namespaces_is_two_files(void **state)
 	}
 }
 
-/* What is known of the place in a process, once all that has happened until now was heard of. */
+/* The mapping at an address of a process, after all events so far were applied. */
 static const struct process_mapping *mapping_at_place(struct fixture *fixture, pid_t pid)
 {
 	hear(fixture);
@@ -560,7 +555,7 @@ static const struct process_mapping *mapping_at_place(struct fixture *fixture, p
 				     (uint64_t)(uintptr_t)PLACE, 1);
 }
 
-/* Runs a program from memory alone, as container runtimes run themselves. */
+/* Runs a program from a memfd, as container runtimes run themselves. */
 static pid_t run_from_memfd(const char *program)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
@@ -596,7 +591,7 @@ static bool is_asleep_in_memfd(pid_t pid)
 	struct proc_stat stat;
 	char exe[64] = "";
 
-	/* It sleeps once all is mapped. */
+	/* The program sleeps when all its files are mapped. */
 	return proc_exe_read((uint32_t)pid, exe, sizeof(exe)) == 0 &&
 	       strstr(exe, "memfd:") != NULL && proc_stat_read((uint32_t)pid, &stat) == 0 &&
 	       proc_is_waiting(pid);
@@ -618,7 +613,7 @@ static void a_program_in_a_memfd_is_the_main_executable_of_its_process(void **st
 		if (by_events)
 			hear(fixture);
 		process = known(fixture, pid);
-		/* Read again, as after events were lost. */
+		/* The second time from /proc, as after a loss of events. */
 		if (by_events == 2)
 			process_table_reread_mappings(fixture->table, process);
 		process_table_read_details(fixture->table, process);
@@ -630,7 +625,7 @@ static void a_program_in_a_memfd_is_the_main_executable_of_its_process(void **st
 	}
 }
 
-static void an_exec_leaves_nothing_of_the_program_before(void **state)
+static void an_exec_removes_all_mappings_of_the_program_before(void **state)
 {
 	struct fixture *fixture = *state;
 	char *const arguments[] = { (char *)"sleep", (char *)"60", NULL };
@@ -645,7 +640,7 @@ static void an_exec_leaves_nothing_of_the_program_before(void **state)
 		execv("/bin/sleep", arguments);
 		_exit(127);
 	}
-	/* Once it is another program. */
+	/* Wait until it runs the other program. */
 	for (int i = 0; i < 2000; i++) {
 		char exe[64] = "";
 
@@ -653,7 +648,7 @@ static void an_exec_leaves_nothing_of_the_program_before(void **state)
 			break;
 		usleep(1000);
 	}
-	/* The kernel has changed the program a moment before it writes the event that says so. */
+	/* The kernel writes the event a moment after it has changed the program. */
 	mapping = mapping_at_place(fixture, pid);
 	for (int i = 0; i < 2000 && mapping; i++) {
 		usleep(1000);
@@ -668,23 +663,23 @@ int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	static const struct CMUnitTest tests[] = {
-		TEST(a_library_that_is_loaded_late_is_known),
-		TEST(a_library_in_the_place_of_another_is_not_taken_for_it),
-		TEST(a_new_version_of_a_library_under_its_name_is_another_one),
-		TEST(the_same_is_seen_by_reading_proc_again),
-		TEST(a_running_file_that_was_replaced_or_deleted_stays_what_it_was),
-		TEST(code_in_a_memfd_is_known_by_its_content),
-		TEST(code_that_was_moved_is_found),
-		TEST(code_that_memory_becomes_is_not_taken_for_the_library_before),
-		TEST(code_that_was_copied_to_memory_in_its_place_keeps_its_file),
-		TEST(code_that_was_copied_in_pieces_keeps_its_file),
-		TEST(code_that_was_moved_to_memory_in_its_place_keeps_its_file),
-		TEST(code_that_was_copied_before_the_agent_started_has_the_file_around_it),
-		TEST(other_code_in_the_place_of_copied_code_has_no_file),
-		TEST(a_child_has_its_parents_libraries_until_it_replaces_them),
-		TEST(one_path_in_two_mount_namespaces_is_two_files),
+		TEST(a_library_that_is_loaded_late_is_identified),
+		TEST(a_library_loaded_at_the_addresses_of_another_is_identified_anew),
+		TEST(a_new_version_of_a_library_with_the_same_path_is_another_executable),
+		TEST(a_scan_of_proc_detects_a_new_version_too),
+		TEST(a_mapped_file_that_was_replaced_or_deleted_keeps_its_identity),
+		TEST(code_in_a_memfd_is_identified_by_its_content),
+		TEST(code_moved_by_mremap_is_found),
+		TEST(anonymous_code_at_the_addresses_of_a_library_has_no_file),
+		TEST(code_copied_to_memory_at_its_addresses_keeps_its_file),
+		TEST(code_copied_in_pieces_keeps_its_file),
+		TEST(a_copy_of_code_moved_to_its_addresses_keeps_its_file),
+		TEST(code_copied_before_the_agent_started_has_the_file_mapped_on_both_sides),
+		TEST(other_code_at_the_addresses_of_copied_code_has_no_file),
+		TEST(a_child_has_the_libraries_of_its_parent_until_it_replaces_them),
+		TEST(one_path_in_two_mount_namespaces_has_two_files),
 		TEST(a_program_in_a_memfd_is_the_main_executable_of_its_process),
-		TEST(an_exec_leaves_nothing_of_the_program_before),
+		TEST(an_exec_removes_all_mappings_of_the_program_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

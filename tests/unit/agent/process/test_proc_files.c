@@ -25,7 +25,7 @@ static void the_stat_of_a_process_with_a_hostile_name_is_read(void **state)
 	assert_true(stat.start_time_ns > 0);
 }
 
-static void a_process_that_is_gone_is_no_such_process(void **state)
+static void reading_an_exited_process_returns_esrch(void **state)
 {
 	struct proc_stat stat;
 	char path[64];
@@ -41,25 +41,25 @@ static void a_process_that_is_gone_is_no_such_process(void **state)
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static void the_cgroup_that_names_a_container_wins_in_a_hybrid_hierarchy(void **state)
+static void the_cgroup_that_names_a_container_is_chosen_in_a_hybrid_hierarchy(void **state)
 {
 	static const struct {
 		const char *text;
 		const char *path;
 	} cases[] = {
 		{ "0::/system.slice/ssh.service\n", "/system.slice/ssh.service" },
-		/* The container is in the groups of the old controllers alone. */
+		/* The container has groups in the old hierarchies only. */
 		{ "9:name=systemd:/docker/" ID "\n4:memory:/docker/" ID
 		  "\n0::/system.slice/containerd.service\n",
 		  "/docker/" ID },
 		{ "4:memory:/kubepods/pod1/" ID "\n1:name=systemd:/\n0::/\n",
 		  "/kubepods/pod1/" ID },
-		/* The first line is the unified one, and empty. */
+		/* The first line is the unified hierarchy with the root. */
 		{ "0::/\n1:name=systemd:/system.slice/cron.service\n2:cpu,cpuacct:/\n",
 		  "/system.slice/cron.service" },
 		{ "0::/system.slice/docker-" ID ".scope\n4:memory:/\n",
 		  "/system.slice/docker-" ID ".scope" },
-		/* Controllers are often less exact than systemd's own hierarchy. */
+		/* Controllers often have coarser groups than systemd's hierarchy. */
 		{ "4:memory:/user.slice\n1:name=systemd:/user.slice/session-3.scope\n0::/user.slice/session-3.scope\n",
 		  "/user.slice/session-3.scope" },
 		{ "4:memory:/user.slice\n3:cpu:/jobs\n", "/user.slice" },
@@ -95,7 +95,7 @@ static int search_mapping(void *arg, const struct proc_mapping *mapping)
 	return 0;
 }
 
-static void the_mapping_of_our_own_code_is_executable_and_a_file(void **state)
+static void the_mapping_of_this_tests_code_is_executable_and_has_a_file(void **state)
 {
 	struct search search = { .pc = (uint64_t)(uintptr_t)search_mapping };
 	char exe[4096];
@@ -141,7 +141,7 @@ static void only_base_names_of_the_first_two_arguments_are_kept(void **state)
 		_exit(1);
 	}
 	close(ready[0]);
-	/* Until the exec is done the child still has our own arguments. */
+	/* Until its exec the child has the arguments of this test. */
 	for (int i = 0; i < 10000; i++) {
 		assert_ok(proc_argument_names_read((uint32_t)pid, first, second, sizeof(first)));
 		if (strcmp(first, "python3x") == 0)
@@ -170,7 +170,7 @@ static void *wait_for_end(void *argument)
 	_exit(0);
 }
 
-/* A process whose first thread has ended goes on as long as another one does. */
+/* A process whose leader has exited runs as long as another thread does. */
 static void threads_outlive_their_leader(void **state)
 {
 	char path[64];
@@ -198,7 +198,7 @@ static void threads_outlive_their_leader(void **state)
 	}
 	assert_true(proc_has_live_threads((uint32_t)child));
 	assert_int_equal(write(to_child[1], "x", 1), 1);
-	/* Not waited for yet, but ended. */
+	/* A zombie. */
 	assert_int_equal(waitid(P_PID, (id_t)child, &(siginfo_t){}, WEXITED | WNOWAIT), 0);
 	assert_false(proc_has_live_threads((uint32_t)child));
 	assert_int_equal(waitpid(child, NULL, 0), child);
@@ -207,7 +207,7 @@ static void threads_outlive_their_leader(void **state)
 	close(to_child[1]);
 }
 
-static void listing_processes_finds_us_once(void **state)
+static void listing_processes_finds_this_process_once(void **state)
 {
 	int found = 0;
 
@@ -220,13 +220,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_stat_of_a_process_with_a_hostile_name_is_read),
-		cmocka_unit_test(a_process_that_is_gone_is_no_such_process),
-		cmocka_unit_test(the_cgroup_that_names_a_container_wins_in_a_hybrid_hierarchy),
-		cmocka_unit_test(the_mapping_of_our_own_code_is_executable_and_a_file),
+		cmocka_unit_test(reading_an_exited_process_returns_esrch),
+		cmocka_unit_test(the_cgroup_that_names_a_container_is_chosen_in_a_hybrid_hierarchy),
+		cmocka_unit_test(the_mapping_of_this_tests_code_is_executable_and_has_a_file),
 		cmocka_unit_test(anonymous_memory_has_no_path),
 		cmocka_unit_test(only_base_names_of_the_first_two_arguments_are_kept),
 		cmocka_unit_test(threads_outlive_their_leader),
-		cmocka_unit_test(listing_processes_finds_us_once),
+		cmocka_unit_test(listing_processes_finds_this_process_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

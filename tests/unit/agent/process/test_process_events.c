@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/process/process_events.h"
 
+#include "agent/process/event_ring.h"
+
 #include <linux/bpf.h>
 #include <pthread.h>
 #include <sched.h>
@@ -30,8 +32,8 @@ static bool is_file_of(const struct process_event *event, const char *path)
 static void look_at(struct seen *seen, const struct process_event *event, uint32_t pid)
 {
 	/*
-	 * The CPUs' rings are read one after the other: of others a later round may bring older
-	 * events.
+	 * The rings are read one after the other, so a later reading may return older events of
+	 * other CPUs.
 	 */
 	if (event->pid != pid)
 		return;
@@ -70,7 +72,7 @@ static void *do_nothing(void *arg)
 	return arg;
 }
 
-/* Stays where it is if it is not allowed there. */
+/* Ignores a CPU that is not allowed. */
 static void move_to(uint32_t cpu)
 {
 	cpu_set_t cpus;
@@ -80,7 +82,7 @@ static void move_to(uint32_t cpu)
 	(void)sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
-static void a_short_process_is_told_from_fork_to_exit_in_order(void **state)
+static void events_of_a_short_process_are_returned_in_order_from_fork_to_exit(void **state)
 {
 	scoped(process_events_freep) struct process_events *events = NULL;
 	struct seen seen = { .in_order = true };
@@ -105,9 +107,7 @@ static void a_short_process_is_told_from_fork_to_exit_in_order(void **state)
 		skip();
 	}
 	assert_ok(r);
-	/*
-	 * The rings are read by rising CPU: what the child does comes out of them before its fork.
-	 */
+	/* Rings are read by rising CPU number, so events of the child are read before its fork. */
 	move_to(last_cpu);
 	pid = fork();
 	if (pid == 0) {
@@ -120,10 +120,7 @@ static void a_short_process_is_told_from_fork_to_exit_in_order(void **state)
 	}
 	assert_int_equal(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	/*
-	 * The exit's record is written by the dying task itself, perhaps after its parent was
-	 * woken.
-	 */
+	/* The exiting task writes the record, perhaps after it has woken its parent. */
 	for (int i = 0; i < 1000 && !seen.exited; i++) {
 		assert_ok(process_events_read(events));
 		while ((event = process_events_next(events, UINT64_MAX)))
@@ -167,9 +164,7 @@ static void events_after_the_given_time_stay_in_the_queue(void **state)
 	assert_non_null(process_events_next(events, UINT64_MAX));
 }
 
-/*
- * A BPF program of two instructions, by the name of test_of_hearth; -1 where it cannot be loaded.
- */
+/* Loads the BPF program test_of_hearth with two instructions. -1: it cannot be loaded. */
 static int load_bpf_program(void)
 {
 	/* mov64 r0, 0; exit */
@@ -186,7 +181,7 @@ static int load_bpf_program(void)
 	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 }
 
-/* The time at which the program's code was made or freed; 0: not within a second. */
+/* The time at which the program's code was loaded or freed; 0: not within a second. */
 static uint64_t time_of_code(struct process_events *events, enum process_event_type type,
 			     uint64_t *start)
 {
@@ -208,7 +203,7 @@ static uint64_t time_of_code(struct process_events *events, enum process_event_t
 	return 0;
 }
 
-static void code_that_the_kernel_makes_and_frees_is_told(void **state)
+static void kernel_code_that_is_loaded_and_freed_is_reported(void **state)
 {
 	scoped(process_events_freep) struct process_events *events = NULL;
 	struct cpu_vec cpus = {};
@@ -236,7 +231,7 @@ static void code_that_the_kernel_makes_and_frees_is_told(void **state)
 	assert_true(time_of_code(events, KERNEL_CODE_FREED, &start) > made_ns);
 }
 
-static void rings_are_smaller_where_there_are_more_cpus(void **state)
+static void rings_are_smaller_with_more_cpus(void **state)
 {
 	static const struct {
 		size_t n_cpus, bytes;
@@ -247,16 +242,16 @@ static void rings_are_smaller_where_there_are_more_cpus(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(process_events_ring_bytes(cases[i].n_cpus), cases[i].bytes);
+		assert_int_equal(event_ring_bytes(cases[i].n_cpus), cases[i].bytes);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rings_are_smaller_where_there_are_more_cpus),
-		cmocka_unit_test(a_short_process_is_told_from_fork_to_exit_in_order),
+		cmocka_unit_test(rings_are_smaller_with_more_cpus),
+		cmocka_unit_test(events_of_a_short_process_are_returned_in_order_from_fork_to_exit),
 		cmocka_unit_test(events_after_the_given_time_stay_in_the_queue),
-		cmocka_unit_test(code_that_the_kernel_makes_and_frees_is_told),
+		cmocka_unit_test(kernel_code_that_is_loaded_and_freed_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

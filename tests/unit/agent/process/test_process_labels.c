@@ -5,7 +5,7 @@
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static void a_cgroup_path_tells_container_pod_and_unit(void **state)
+static void container_pod_and_unit_are_parsed_from_a_cgroup_path(void **state)
 {
 	static const struct {
 		const char *path;
@@ -25,7 +25,7 @@ static void a_cgroup_path_tells_container_pod_and_unit(void **state)
 		  "kubepods-besteffort-pod11111111_2222_3333_4444_555555555555.slice/cri-containerd-" ID
 		  ".scope",
 		  ID, "11111111-2222-3333-4444-555555555555", "" },
-		/* looks like one, and is none */
+		/* similar to a container ID, but none */
 		{ "/docker/0123", "", "", "" },
 		{ "/podcast/x", "", "", "" },
 		{ "/x" ID, "", "", "" },
@@ -46,7 +46,7 @@ static void a_cgroup_path_tells_container_pod_and_unit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_cgroup_path_tells_container_pod_and_unit),
+		cmocka_unit_test(container_pod_and_unit_are_parsed_from_a_cgroup_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

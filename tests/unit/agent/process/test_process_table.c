@@ -8,7 +8,7 @@
 #include "common/frame.h"
 #include "tests/support/unit.h"
 
-/* Pids that cannot be alive: above the largest pid_max. */
+/* Pids above the largest pid_max, which no process has. */
 #define PARENT 5000001u
 #define CHILD  5000002u
 
@@ -130,7 +130,7 @@ static void a_process_is_named_at_exec(void **state)
 	assert_ptr_equal(find(fixture, PARENT), process);
 }
 
-static void a_child_shares_its_parents_mappings_until_it_maps_something(void **state)
+static void a_child_shares_the_mappings_of_its_parent_until_it_maps_something(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *parent;
@@ -172,7 +172,7 @@ static void a_mapping_replaces_what_it_overlaps(void **state)
 	assert_null(path_at(fixture, process, 0xa000));
 	assert_null(path_at(fixture, process, 0xfff));
 	assert_int_equal(process->mappings->count, 4);
-	/* The rest of a cut mapping still stands at its place in the file. */
+	/* The rest of a cut mapping keeps its addresses and offset. */
 	assert_int_equal(process->mappings->items[2].file_offset, 0x4000);
 
 	mapped(fixture, PARENT, 0, 0x10000, "/no/such/all");
@@ -199,9 +199,7 @@ static void a_mapping_replaces_code_only_if_another_file_was_there(void **state)
 	assert_ok(process_table_apply(fixture->table, &event));
 	mapped(fixture, 10, 0x8000, 0x9000, "//anon");
 
-	/*
-	 * The same file again, another file beside it, and another file over memory without a file.
-	 */
+	/* The same file again, another file next to it, and another file over anonymous memory. */
 	assert_false(process_table_replaces(fixture->table, &event));
 	event.inode = 6;
 	event.start = 0x3000, event.end = 0x4000;
@@ -226,9 +224,7 @@ static void held_events_are_counted_for_each_image(void **state)
 	process_table_hold(fixture->table, 10, -1);
 	assert_true(process_table_is_held(fixture->table, 10));
 	assert_false(process_table_is_held(fixture->table, 11));
-	/*
-	 * No event is held for the next image, and the count of the image before is not taken over.
-	 */
+	/* The next image begins with no held event. */
 	assert_ok(process_table_apply(
 		fixture->table, &(struct process_event){ .type = PROCESS_EXECED, .pid = 10 }));
 	assert_false(process_table_is_held(fixture->table, 10));
@@ -291,7 +287,7 @@ static void an_exec_starts_a_new_image_and_keeps_the_old_one_for_late_readers(vo
 	assert_int_not_equal(before->number, after->number);
 }
 
-static void a_sample_that_comes_after_an_exec_belongs_to_the_image_before(void **state)
+static void a_sample_older_than_an_exec_belongs_to_the_image_before_it(void **state)
 {
 	struct process_event exec = {
 		.type = PROCESS_EXECED, .pid = PARENT, .time_ns = 1000, .comm = "sh"
@@ -329,7 +325,7 @@ static void without_the_older_image_a_late_sample_stays_with_the_process(void **
 	assert_ptr_equal(process_table_image_at(fixture->table, process, 999), process);
 }
 
-static void a_process_that_nobody_sampled_goes_at_its_exit(void **state)
+static void a_process_without_samples_is_freed_at_its_exit(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -340,7 +336,7 @@ static void a_process_that_nobody_sampled_goes_at_its_exit(void **state)
 	assert_int_equal(fixture->processes_gone, 1);
 }
 
-static void a_sampled_process_stays_until_its_windows_are_over(void **state)
+static void a_sampled_process_is_kept_until_its_windows_are_over(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process;
@@ -359,8 +355,8 @@ static void a_sampled_process_stays_until_its_windows_are_over(void **state)
 	assert_int_equal(process_table_count(fixture->table), 0);
 }
 
-/* Ended processes are kept for their last samples, but the BPF maps need no mappings of them. */
-static void mappings_leave_the_bpf_maps_with_the_last_running_process(void **state)
+/* Exited processes are kept for their last samples, but need no mappings in the BPF maps. */
+static void mappings_are_removed_from_the_bpf_maps_with_the_last_running_process(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process_mappings *mappings;
@@ -375,7 +371,7 @@ static void mappings_leave_the_bpf_maps_with_the_last_running_process(void **sta
 	exited(fixture, PARENT);
 	assert_int_equal(fixture->sets_gone, 0);
 	assert_int_equal(mappings->published_set, 7);
-	/* The child executes another program: no running process uses these mappings any more. */
+	/* The child executes another program: no running process uses the mappings any longer. */
 	execed(fixture, CHILD, "y");
 	assert_int_equal(fixture->sets_gone, 1);
 	assert_int_equal(mappings->published_set, 0);
@@ -385,7 +381,7 @@ static void mappings_leave_the_bpf_maps_with_the_last_running_process(void **sta
 	assert_int_equal(fixture->sets_gone, 1);
 }
 
-/* /proc is read only for a process that had several threads, to see whether one still runs. */
+/* /proc is read only for a process with several threads: one may still run. */
 static void a_process_without_threads_ends_with_its_leader(void **state)
 {
 	struct fixture *fixture = *state;
@@ -395,7 +391,7 @@ static void a_process_without_threads_ends_with_its_leader(void **state)
 	forked(fixture, 1, self);
 	find(fixture, self);
 	assert_ok(process_table_apply(fixture->table, &threaded));
-	/* /proc says that this process, the test itself, still runs. */
+	/* In /proc this process, the test, still runs. */
 	exited(fixture, self);
 	assert_int_equal(fixture->processes_gone, 0);
 	forked(fixture, 1, self);
@@ -413,9 +409,7 @@ static void a_child_of_a_published_parent_is_published_again_when_it_maps_someth
 	execed(fixture, PARENT, "x");
 	mapped(fixture, PARENT, 0x1000, 0x2000, "/no/such/x");
 	find(fixture, PARENT)->published = true;
-	/*
-	 * The kernel side copied the parent's entry at the fork: the child counts as published too.
-	 */
+	/* The BPF program has copied the entry of the parent: the child is published, too. */
 	forked(fixture, PARENT, CHILD);
 	mapped(fixture, CHILD, 0x8000, 0x9000, "/no/such/late");
 	child = process_table_take_wanting(fixture->table);
@@ -424,7 +418,7 @@ static void a_child_of_a_published_parent_is_published_again_when_it_maps_someth
 	assert_null(process_table_take_wanting(fixture->table));
 }
 
-static void a_zombie_told_by_a_late_sample_goes_with_its_window(void **state)
+static void a_zombie_adopted_for_a_late_sample_is_freed_with_its_window(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process;
@@ -432,7 +426,7 @@ static void a_zombie_told_by_a_late_sample_goes_with_its_window(void **state)
 
 	if (pid == 0)
 		_exit(0);
-	/* It exits, and nobody waits for it yet. */
+	/* It has exited and is a zombie. */
 	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){}, WEXITED | WNOWAIT), 0);
 	process_table_sweep(fixture->table, 5);
 	process = find(fixture, (uint32_t)pid);
@@ -442,7 +436,7 @@ static void a_zombie_told_by_a_late_sample_goes_with_its_window(void **state)
 	assert_int_equal(process_table_count(fixture->table), 0);
 }
 
-static void a_scan_finds_exits_that_nobody_told(void **state)
+static void a_scan_detects_exits_that_no_event_reported(void **state)
 {
 	struct fixture *fixture = *state;
 	pid_t pid = fork();
@@ -461,7 +455,7 @@ static void a_scan_finds_exits_that_nobody_told(void **state)
 	assert_true(fixture->processes_gone >= 1);
 }
 
-static void maps_that_cannot_be_read_keep_what_events_told(void **state)
+static void mappings_of_events_are_kept_when_maps_cannot_be_read(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process;
@@ -470,12 +464,12 @@ static void maps_that_cannot_be_read_keep_what_events_told(void **state)
 	execed(fixture, PARENT, "x");
 	mapped(fixture, PARENT, 0x1000, 0x2000, "/no/such/x");
 	process = find(fixture, PARENT);
-	/* A pc elsewhere makes the table look at /proc, which has no such process. */
+	/* For a pc without a mapping the table reads /proc, which has no such process. */
 	assert_null(path_at(fixture, process, 0x9000));
 	assert_string_equal(path_at(fixture, process, 0x1000), "/no/such/x");
 }
 
-static void strings_that_nobody_uses_are_let_go_of(void **state)
+static void unused_strings_are_freed(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process;
@@ -512,7 +506,7 @@ static void a_reused_pid_is_another_process(void **state)
 				     &second));
 	assert_ptr_not_equal(first, second);
 	assert_string_equal(second->name, "second");
-	/* /proc's clock tick is no difference */
+	/* a difference of one tick of /proc (10 ms) does not count */
 	assert_ok(process_table_find(fixture->table, PARENT, 1,
 				     20 * NSEC_PER_SEC + 9 * NSEC_PER_MSEC, "second", false,
 				     &first));
@@ -536,7 +530,7 @@ static void a_running_process_is_found_in_proc_with_its_program(void **state)
 	assert_ptr_equal(process->main_executable, mapping->executable);
 	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
 	assert_string_equal(string_table_text(fixture->strings, process->executable_path), exe);
-	/* The path is noted once, and makes the definition new again. */
+	/* The path is added once, and the process is then defined again. */
 	process->first_sent_sequence = 9;
 	assert_int_equal(process_table_note_path(process, mapping->executable->number), 1);
 	assert_int_equal(process->first_sent_sequence, 0);
@@ -544,10 +538,7 @@ static void a_running_process_is_found_in_proc_with_its_program(void **state)
 	assert_int_equal(process->n_paths, 1);
 }
 
-/*
- * Samples of this process that say which cgroups it is in: one before its labels are read, and one
- * after.
- */
+/* Notes the cgroups of two samples of this process: one before its labels are read, one after. */
 static void labels_are_read_once_for_processes_of_the_same_cgroups(void **state)
 {
 	struct fixture *fixture = *state;
@@ -559,7 +550,7 @@ static void labels_are_read_once_for_processes_of_the_same_cgroups(void **state)
 	assert_false(process_wants_cgroups(process));
 	process_table_read_details(fixture->table, process);
 	assert_true(process_wants_cgroups(process));
-	/* Of before they were read: by then it may have moved. */
+	/* A sample from before the reading: the process may have moved since. */
 	assert_ok(process_table_note_cgroups(fixture->table, process, 77, 2));
 	assert_true(process_wants_cgroups(process));
 	later_ns = process->labels_read_ns + 1;
@@ -573,7 +564,7 @@ static void labels_are_read_once_for_processes_of_the_same_cgroups(void **state)
 	assert_int_equal(other->n_labels, process->n_labels);
 }
 
-static void labels_of_a_process_that_moved_meanwhile_are_its_own(void **state)
+static void labels_of_a_process_that_changed_its_cgroup_are_not_cached(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process = find(fixture, (uint32_t)getpid());
@@ -588,28 +579,27 @@ static void labels_of_a_process_that_moved_meanwhile_are_its_own(void **state)
 	other = find(fixture, (uint32_t)getppid());
 	assert_ok(process_table_note_cgroups(fixture->table, other, 77, 1));
 	process_table_read_details(fixture->table, other);
-	/* They were read. */
+	/* They were read from /proc. */
 	assert_true(process_wants_cgroups(other));
 }
 
-/* As a compiler makes them: piece by piece, from both sides, some told twice. */
-/* The fixture's cache, for which files are unavailable at first. */
+/* Identifies files by the cache of the fixture once is_available is set. */
 struct late_identifier {
 	struct executable_cache *executables;
-	unsigned int n_asked;
+	unsigned int n_calls;
 	bool is_available;
 };
 
-static int ask_late(void *arg, const struct mapped_file *file, uint32_t *number,
-		    struct executable **ret_executable)
+static int find_late(void *arg, const struct mapped_file *file, uint32_t *number,
+		     struct executable **ret_executable)
 {
 	struct late_identifier *identifier = arg;
 
 	assert_int_equal(*number, 0);
-	identifier->n_asked++;
+	identifier->n_calls++;
 	if (identifier->is_available)
 		return executable_cache_identify(identifier->executables, file, ret_executable);
-	*number = identifier->n_asked;
+	*number = identifier->n_calls;
 	return EXECUTABLE_UNAVAILABLE;
 }
 
@@ -622,8 +612,8 @@ static void an_unavailable_file_is_looked_up_again_seconds_later(void **state)
 	struct process_mapping *mapping;
 	struct process *process;
 
-	process_table_set_identifier(fixture->table,
-				     &(struct process_identifier){ .arg = &late, .ask = ask_late });
+	process_table_set_identifier(
+		fixture->table, &(struct process_identifier){ .arg = &late, .find = find_late });
 	process = find(fixture, (uint32_t)getpid());
 	mapping = process_table_mapping(fixture->table, process, pc, now_ns);
 	assert_non_null(mapping);
@@ -632,26 +622,27 @@ static void an_unavailable_file_is_looked_up_again_seconds_later(void **state)
 	assert_null(process->main_executable);
 
 	late.is_available = true;
-	late.n_asked = 0;
+	late.n_calls = 0;
 	mapping = process_table_mapping(fixture->table, process, pc, now_ns + 1);
 	assert_null(mapping->executable);
-	assert_int_equal(late.n_asked, 0);
+	assert_int_equal(late.n_calls, 0);
 	process->first_sent_sequence = 7;
 	mapping = process_table_mapping(fixture->table, process, pc, now_ns + 10 * NSEC_PER_SEC);
 	assert_non_null(mapping->executable);
-	/* Others have heard of it without its main executable. */
+	/* The server has its definition without the main executable. */
 	process_table_read_details(fixture->table, process);
 	assert_ptr_equal(process->main_executable, mapping->executable);
 	assert_int_equal(process->first_sent_sequence, 0);
 }
 
-static void anonymous_mappings_that_touch_are_one_and_thousands_are_kept(void **state)
+static void adjacent_anonymous_mappings_are_joined_and_thousands_are_kept(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process;
 
 	forked(fixture, PARENT, CHILD);
 	execed(fixture, CHILD, "jit");
+	/* As a just-in-time compiler maps memory: in pieces, from both sides. One is reported twice. */
 	mapped(fixture, CHILD, 0x10000, 0x11000, "//anon");
 	mapped(fixture, CHILD, 0x12000, 0x13000, "//anon");
 	mapped(fixture, CHILD, 0x11000, 0x12000, "//anon");
@@ -663,7 +654,7 @@ static void anonymous_mappings_that_touch_are_one_and_thousands_are_kept(void **
 	assert_int_equal(process->mappings->items[0].start, 0x10000);
 	assert_int_equal(process->mappings->items[0].end, 0x13000);
 	assert_int_equal(process->mappings->items[1].start, 0x13000);
-	/* In the middle a file takes the place of a part. */
+	/* A file is mapped over a part in the middle. */
 	mapped(fixture, CHILD, 0x11000, 0x12000, "/usr/lib/a.so");
 	assert_int_equal(process->mappings->count, 5);
 
@@ -677,7 +668,7 @@ static void anonymous_mappings_that_touch_are_one_and_thousands_are_kept(void **
 	assert_int_equal(process_table_stats(fixture->table)->mappings_dropped, 70005 - 65536);
 }
 
-static void a_new_kernel_thread_is_named_by_its_kind_not_by_its_parent(void **state)
+static void a_new_kernel_thread_has_the_name_of_its_kind_not_of_its_parent(void **state)
 {
 	struct fixture *fixture = *state;
 	struct process *process;
@@ -689,13 +680,13 @@ static void a_new_kernel_thread_is_named_by_its_kind_not_by_its_parent(void **st
 				     &process));
 	assert_string_equal(process->name, "kworker");
 	assert_true(process->kernel_thread);
-	/* A queue whose work it does now is no other service. */
+	/* The workqueue that it serves does not change the service. */
 	assert_ok(process_table_find(fixture->table, CHILD, PARENT, 8, "kworker/u8:3-fl", true,
 				     &process));
 	assert_string_equal(process->name, "kworker");
 }
 
-static void rules_name_services_and_leave_stacks_out(void **state)
+static void rules_rename_services_and_exclude_stacks(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped(pattern_freep) struct pattern *with_stacks = NULL;
@@ -723,7 +714,7 @@ static void rules_name_services_and_leave_stacks_out(void **state)
 	assert_true(find(fixture, CHILD)->without_stacks);
 	assert_true(find(fixture, PARENT)->without_waits);
 
-	/* Waits have their own. */
+	/* Waits have another rule. */
 	rules.with_waits = with_stacks;
 	rules.with_stacks = NULL;
 	rules.take_waits = true;
@@ -732,7 +723,7 @@ static void rules_name_services_and_leave_stacks_out(void **state)
 	assert_true(find(fixture, CHILD)->without_waits);
 	assert_false(find(fixture, CHILD)->without_stacks);
 
-	/* and back: the name at exec is not forgotten */
+	/* and back: the name at exec was kept */
 	process_table_set_rules(fixture->table, &(struct process_rules){});
 	assert_string_equal(find(fixture, PARENT)->name, "python3.11");
 	assert_false(find(fixture, CHILD)->without_stacks);
@@ -743,31 +734,31 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_process_is_named_at_exec),
-		TEST(a_child_shares_its_parents_mappings_until_it_maps_something),
+		TEST(a_child_shares_the_mappings_of_its_parent_until_it_maps_something),
 		TEST(a_mapping_replaces_what_it_overlaps),
 		TEST(a_mapping_replaces_code_only_if_another_file_was_there),
 		TEST(held_events_are_counted_for_each_image),
 		TEST(random_mappings_agree_with_a_page_table),
 		TEST(an_exec_starts_a_new_image_and_keeps_the_old_one_for_late_readers),
-		TEST(a_sample_that_comes_after_an_exec_belongs_to_the_image_before),
+		TEST(a_sample_older_than_an_exec_belongs_to_the_image_before_it),
 		TEST(without_the_older_image_a_late_sample_stays_with_the_process),
-		TEST(a_process_that_nobody_sampled_goes_at_its_exit),
-		TEST(a_sampled_process_stays_until_its_windows_are_over),
+		TEST(a_process_without_samples_is_freed_at_its_exit),
+		TEST(a_sampled_process_is_kept_until_its_windows_are_over),
 		TEST(a_process_without_threads_ends_with_its_leader),
-		TEST(mappings_leave_the_bpf_maps_with_the_last_running_process),
+		TEST(mappings_are_removed_from_the_bpf_maps_with_the_last_running_process),
 		TEST(a_child_of_a_published_parent_is_published_again_when_it_maps_something),
-		TEST(a_zombie_told_by_a_late_sample_goes_with_its_window),
-		TEST(a_scan_finds_exits_that_nobody_told),
-		TEST(maps_that_cannot_be_read_keep_what_events_told),
-		TEST(strings_that_nobody_uses_are_let_go_of),
+		TEST(a_zombie_adopted_for_a_late_sample_is_freed_with_its_window),
+		TEST(a_scan_detects_exits_that_no_event_reported),
+		TEST(mappings_of_events_are_kept_when_maps_cannot_be_read),
+		TEST(unused_strings_are_freed),
 		TEST(a_reused_pid_is_another_process),
 		TEST(a_running_process_is_found_in_proc_with_its_program),
 		TEST(labels_are_read_once_for_processes_of_the_same_cgroups),
-		TEST(labels_of_a_process_that_moved_meanwhile_are_its_own),
+		TEST(labels_of_a_process_that_changed_its_cgroup_are_not_cached),
 		TEST(an_unavailable_file_is_looked_up_again_seconds_later),
-		TEST(anonymous_mappings_that_touch_are_one_and_thousands_are_kept),
-		TEST(a_new_kernel_thread_is_named_by_its_kind_not_by_its_parent),
-		TEST(rules_name_services_and_leave_stacks_out),
+		TEST(adjacent_anonymous_mappings_are_joined_and_thousands_are_kept),
+		TEST(a_new_kernel_thread_has_the_name_of_its_kind_not_of_its_parent),
+		TEST(rules_rename_services_and_exclude_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

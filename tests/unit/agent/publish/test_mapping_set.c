@@ -47,7 +47,7 @@ static const struct abi_mapping *item(const struct fixture *fixture, size_t inde
 	return &fixture->set.mappings.items[index];
 }
 
-static void anonymous_mappings_that_touch_are_one(void **state)
+static void adjacent_anonymous_mappings_are_joined(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -67,7 +67,7 @@ static void anonymous_mappings_that_touch_are_one(void **state)
 	assert_int_equal(item(fixture, 3)->start, 7 * BYTES);
 }
 
-static void chunks_and_their_directory_hold_all_mappings(void **state)
+static void chunks_and_directory_contain_all_mappings(void **state)
 {
 	static const size_t counts[] = { 1, 123, 124, 125, 3000, ABI_MAX_MAPPINGS };
 	struct fixture *fixture = *state;
@@ -95,7 +95,7 @@ static void chunks_and_their_directory_hold_all_mappings(void **state)
 	}
 }
 
-static void with_too_many_the_anonymous_ones_without_a_file_between_them_are_one(void **state)
+static void above_the_limit_anonymous_mappings_without_a_file_between_them_are_joined(void **state)
 {
 	struct fixture *fixture = *state;
 	size_t i;
@@ -109,7 +109,7 @@ static void with_too_many_the_anonymous_ones_without_a_file_between_them_are_one
 	assert_int_equal(item(fixture, 1)->executable, 1);
 }
 
-static void those_beyond_the_limit_are_one_range_that_the_agent_looks_up(void **state)
+static void mappings_beyond_the_limit_become_one_range_that_the_agent_looks_up(void **state)
 {
 	const size_t n = ABI_MAX_MAPPINGS + 100;
 	struct fixture *fixture = *state;
@@ -130,10 +130,11 @@ static void those_beyond_the_limit_are_one_range_that_the_agent_looks_up(void **
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_fixture(anonymous_mappings_that_touch_are_one),
-		with_fixture(chunks_and_their_directory_hold_all_mappings),
-		with_fixture(with_too_many_the_anonymous_ones_without_a_file_between_them_are_one),
-		with_fixture(those_beyond_the_limit_are_one_range_that_the_agent_looks_up),
+		with_fixture(adjacent_anonymous_mappings_are_joined),
+		with_fixture(chunks_and_directory_contain_all_mappings),
+		with_fixture(
+			above_the_limit_anonymous_mappings_without_a_file_between_them_are_joined),
+		with_fixture(mappings_beyond_the_limit_become_one_range_that_the_agent_looks_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real helpers, of a nursery of each test. */
+/* Tests with real helpers. Each test has a nursery. */
 #include "agent/publish/table_maker.h"
 
 #include <elf.h>
@@ -17,14 +17,14 @@
 #include "tests/unit/agent/helper/signal_helpers.h"
 
 struct fixture {
-	struct clock clock; /* ahead of the system's by @ahead_ns */
+	struct clock clock; /* @ahead_ns later than the system's */
 	uint64_t ahead_ns;
 	char *folder;
 	struct nursery *nursery;
 	struct helper_pool *pool;
 	struct executable_cache *cache;
 	struct table_maker *maker;
-	struct made_table made; /* the last one */
+	struct made_table made; /* of the last call */
 	unsigned int n_made;
 };
 
@@ -77,7 +77,7 @@ static int teardown(void **state)
 	table_maker_free(fixture->maker);
 	executable_cache_free(fixture->cache);
 	nursery_free(fixture->nursery);
-	/* The nursery, so that the next test finds its own. */
+	/* Wait for the nursery, so that the next test has no child of this one. */
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 	assert_int_equal(temp_folder_teardown((void **)&fixture->folder), 0);
@@ -85,7 +85,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The executable of a mapping of @path. */
+/* Identifies the executable at @path. */
 static const struct executable *identify(struct fixture *fixture, const char *path)
 {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -131,11 +131,8 @@ static void assert_is_made(struct fixture *fixture, const struct executable *exe
 	assert_int_equal(table_maker_retry_at_ns(fixture->maker, &executable->content), 0);
 }
 
-/*
- * The nursery stands still, so that an ordered compiler is not forked, until the compiler's time is
- * over.
- */
-static void a_table_whose_compiler_hung_may_be_made_again_some_seconds_later(void **state)
+/* Stops the nursery, so that it forks no compiler, until the time of the compiler is over. */
+static void a_table_is_made_again_some_seconds_after_its_compiler_hung(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct executable *executable = identify(fixture, "/proc/self/exe");
@@ -165,7 +162,7 @@ static void a_table_whose_compiler_hung_may_be_made_again_some_seconds_later(voi
 	assert_is_made(fixture, executable);
 }
 
-static void a_file_at_which_compilers_die_is_tried_ever_more_rarely_and_then_given_up(void **state)
+static void a_file_that_crashes_compilers_is_retried_less_often_and_then_never(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct executable *executable = identify(fixture, "/proc/self/exe");
@@ -195,7 +192,7 @@ static void a_file_at_which_compilers_die_is_tried_ever_more_rarely_and_then_giv
 }
 
 /* A relocatable object has no addresses, and therefore no table. */
-static void that_a_file_has_no_table_is_a_lasting_answer(void **state)
+static void a_file_without_a_table_is_not_retried(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped(bytes_release) struct bytes content = BYTES_INIT(64 * MIB);
@@ -218,10 +215,9 @@ static void that_a_file_has_no_table_is_a_lasting_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_fixture(a_table_whose_compiler_hung_may_be_made_again_some_seconds_later),
-		in_fixture(
-			a_file_at_which_compilers_die_is_tried_ever_more_rarely_and_then_given_up),
-		in_fixture(that_a_file_has_no_table_is_a_lasting_answer),
+		in_fixture(a_table_is_made_again_some_seconds_after_its_compiler_hung),
+		in_fixture(a_file_that_crashes_compilers_is_retried_less_often_and_then_never),
+		in_fixture(a_file_without_a_table_is_not_retried),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
