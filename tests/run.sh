@@ -233,6 +233,7 @@ run_lint() {
 	[ -n "$list_only" ] || wait_for_turn
 	run_test lint/c-files-are-formatted 120 tests/lint/check_format.sh
 	run_test lint/clang-tidy 900 tests/lint/clang_tidy.sh "$build" "$(free_cpus)"
+	run_test lint/gcc-analyzer 600 tests/lint/gcc_analyzer.sh "$build" "$(free_cpus)"
 	run_test lint/generated-documentation-is-fresh 60 tests/lint/check_generated.sh "$build/bin"
 	# Debian's python3, which finds python3-yaml.
 	run_test lint/check-kubernetes-finds-planted-faults 60 /usr/bin/python3 -B tests/lint/test_check_kubernetes.py
