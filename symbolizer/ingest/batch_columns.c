@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two tables in columns: stacks (each without the frames shared with the stack before) and rows.
+ * Both are checked completely before memory for their expansion is allocated, because a few bytes
+ * can expand to a stack of 640 frames.
+ */
+
 #include "common/hash_table.h"
 #include "symbolizer/ingest/batch_checks.h"
-
-/*
- * The two tables in columns: stacks, with what each shares with the one before, and rows. Both are
- * checked completely before memory for their expansion is taken: sharing makes a stack of 640
- * frames out of a few bytes.
- */
 
 #define FRAME_KIND_BITS 3
 #define FRAME_KIND_MASK ((1u << FRAME_KIND_BITS) - 1)
 
-static_assert(FRAME_KIND_END <= 1 << FRAME_KIND_BITS, "kinds fit beside the executable");
+static_assert(FRAME_KIND_END <= 1 << FRAME_KIND_BITS,
+	      "a kind fits into its bits of frame_kind_executable");
 
-/* The columns agree with each other; *ret_total is the number of frames when all are expanded. */
+/* Checks the columns against each other. *ret_total: frames after expansion. */
 static int check_stacks(struct decode *decode, const Hearth__V1__StackTable *table,
 			size_t *ret_total)
 {
@@ -56,10 +57,10 @@ static int check_stacks(struct decode *decode, const Hearth__V1__StackTable *tab
 	return 0;
 }
 
-/* The frames as they are listed, with their addresses. */
+/* Reads the listed frames in order, and adds up their address differences. */
 struct frame_reader {
 	const Hearth__V1__StackTable *table;
-	struct hash_table *last_address; /* by kind and executable */
+	struct hash_table *last_address; /* frame_kind_executable -> uint64_t */
 	size_t next;
 };
 
@@ -166,8 +167,7 @@ static int check_row_columns(struct decode *decode, const Hearth__V1__RowTable *
 	return 0;
 }
 
-/* Slots that rows of this batch may have, on the monotonic clock, and how they become wall clock.
- */
+/* The slots allowed in this batch, on the monotonic clock, and the offset to the wall clock. */
 struct slot_range {
 	int64_t first;
 	int64_t last;

@@ -1,4 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decodes and checks a batch; the code behind trusts the result. protobuf-c unpacks the message into
+ * the arena, and the arena's ceiling bounds the memory that a message can claim. Then every field is
+ * checked, and the columns are expanded.
+ *
+ * These rules are checked, and an encoder must follow them. They are those of proto/batch.proto:
+ *
+ *   format        1
+ *   agent_id      16 bytes
+ *   epoch, sequence
+ *                 1 .. 2^63 - 1
+ *   times         opened <= closed; both clocks below 2^62 ns; at most 7 days from opened to closed;
+ *                 the wall clock is not less than the monotonic one (no host runs since before 1970)
+ *   strings       [0] is "" (an empty table stands for that); each has at most BATCH_MAX_TEXT_BYTES
+ *   numbers       not 0 in a definition; a reference of 0 means none where the .proto allows it
+ *   executables   id_kind and id as in common/executable_id.h, or 0 and no bytes for an empty
+ *                 definition; the segment columns have the same length, at most MAX_LOAD_SEGMENTS
+ *   processes     the path columns have the same length, and so have the label columns; label names
+ *                 are not empty
+ *   series        event_type as in common/event_type.h and process != 0, or both 0 for an empty
+ *                 definition; period_ns is at most an hour
+ *   stacks        the columns number, shared, n_frames, cut have the same length;
+ *                 shared <= frames of the stack before in the table (0 for the first stack);
+ *                 shared + n_frames <= STACK_MAX_FRAMES; the sum of n_frames is the length of the
+ *                 columns frame_kind_executable and frame_address. Frames are listed from the
+ *                 outermost to the leaf; frames counted in `shared` are not listed
+ *   frame_address zigzag difference, modulo 2^64, to the address that the table listed last with the
+ *                 same frame_kind_executable; to 0 for the first one
+ *   rows          the columns series, slot, stack have the same length; value has it too, or is empty
+ *                 (all values are 1); series is the difference to the row before, from 0; slot is the
+ *                 difference to the row before, whatever its series, from first_slot; rows ascend by
+ *                 (series, slot, stack); value is 1 .. 2^53; slot * 10 ms lies in
+ *                 [opened - 1 h, closed + 10 ms] of the monotonic clock
+ *   named_frames  key is XXH3-64 of the bytes of the name
+ *
+ * The decoder converts slots to the wall clock by the difference of the two clocks at the end of the
+ * batch.
+ */
+
 #include "symbolizer/ingest/batch_decoder.h"
 
 #include <stdarg.h>
@@ -6,40 +45,6 @@
 
 #include "common/zstd_frame.h"
 #include "symbolizer/ingest/batch_checks.h"
-
-/*
- * The border of the server: what passes here is trusted by everything behind it. protobuf-c takes
- * the message apart into the arena, whose ceiling bounds whatever a message claims; then every
- * field is checked and the columns are expanded.
- *
- * An encoder has to keep to these rules, which are those of proto/batch.proto, said once more as
- * they are checked:
- *
- *   format           1
- *   agent_id         16 bytes
- *   epoch, sequence  1 .. 2^63 - 1
- *   times            opened <= closed, both clocks below 2^62 ns, at most 7 days between; the wall
- * clock not before the monotonic one (no host has run since before 1970) strings          [0] is ""
- * (an empty table stands for that one); each at most BATCH_MAX_TEXT_BYTES numbers          never 0
- * in a definition; a reference of 0 means none where the .proto says so executables      id_kind
- * and id as common/executable_id.h has them, or 0 and no bytes for an empty definition; the segment
- * columns have one length, at most MAX_LOAD_SEGMENTS processes        path columns of one length,
- * label columns of one length; label names are not empty series           event_type of
- * common/event_type.h; process != 0; or both 0 for an empty definition; period_ns at most an hour
- *   stacks           columns number, shared, n_frames, cut of one length; shared <= frames of the
- * stack before in the table (0 for the first); shared + n_frames <= STACK_MAX_FRAMES; the sum of
- * n_frames is the length of the columns frame_kind_executable and frame_address. Frames are listed
- * from the outermost to the leaf. frame_address    zigzag difference to the address last listed
- * with the same value of frame_kind_executable in this table, to 0 for the first with it. Modulo
- * 2^64. Frames taken over by `shared` are not listed and do not count. rows             columns
- * series, slot, stack of one length, value the same or empty (all 1). series is the difference to
- * the series number of the row before, from 0; slot to the slot of the row before, whatever its
- * series, from first_slot. Ascending by (series, slot, stack). value 1 .. 2^53. slot * 10 ms lies
- * in [opened - 1 h, closed + 10 ms] of the monotonic clock. named_frames     key is XXH3-64 of the
- * name's bytes
- *
- * Slots become wall clock by the difference of the two clocks at the batch's end.
- */
 
 #define BATCH_FORMAT 1
 
@@ -73,9 +78,10 @@ void *decode_array(struct decode *decode, size_t count, size_t size)
 }
 
 /*
- * An arena does not say whether its ceiling was reached or the machine's memory. Its blocks are
- * filled to three quarters at least: below half of the ceiling it was not the ceiling. What is too
- * large stays so, and must not be sent again for ever.
+ * The arena does not report whether its ceiling or the machine's memory was exhausted. Its blocks
+ * are filled to at least three quarters, so with less than half of the ceiling used it was not the
+ * ceiling. The difference matters: the agent retries after -ENOMEM, but a batch that is too large
+ * would be retried for ever.
  */
 int decode_no_room(struct decode *decode)
 {
@@ -187,6 +193,25 @@ static int decode_host_labels(struct decode *decode)
 	return 0;
 }
 
+static int check_host_texts(struct decode *decode, const struct batch_host *host)
+{
+	const struct {
+		const char *text, *field;
+	} texts[] = {
+		{ host->name, "host.name" },
+		{ host->machine_id, "host.machine_id" },
+		{ host->boot_id, "host.boot_id" },
+		{ host->agent_version, "host.agent_version" },
+		{ host->kernel_release, "host.kernel_release" },
+		{ host->architecture, "host.architecture" },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts) && r == 0; i++)
+		r = check_text(decode, texts[i].text, texts[i].field, 0);
+	return r;
+}
+
 static int decode_host(struct decode *decode)
 {
 	const Hearth__V1__Host *host = decode->message->host;
@@ -208,17 +233,7 @@ static int decode_host(struct decode *decode)
 		.ips = (const char **)host->ip,
 		.n_ips = (uint32_t)host->n_ip,
 	};
-	r = check_text(decode, out->name, "host.name", 0);
-	if (r == 0)
-		r = check_text(decode, out->machine_id, "host.machine_id", 0);
-	if (r == 0)
-		r = check_text(decode, out->boot_id, "host.boot_id", 0);
-	if (r == 0)
-		r = check_text(decode, out->agent_version, "host.agent_version", 0);
-	if (r == 0)
-		r = check_text(decode, out->kernel_release, "host.kernel_release", 0);
-	if (r == 0)
-		r = check_text(decode, out->architecture, "host.architecture", 0);
+	r = check_host_texts(decode, out);
 	for (size_t i = 0; i < host->n_ip && r == 0; i++)
 		r = check_text(decode, host->ip[i], "host.ip", i);
 	return r < 0 ? r : decode_host_labels(decode);
@@ -277,32 +292,24 @@ static int decode_counters(struct decode *decode)
 
 static int decode_message(struct decode *decode)
 {
-	int r;
+	static int (*const steps[])(struct decode * decode) = {
+		decode_head,   check_strings, decode_host, decode_executables,  decode_processes,
+		decode_series, decode_stacks, decode_rows, decode_named_frames, decode_counters,
+	};
 
-	r = decode_head(decode);
-	if (r == 0)
-		r = check_strings(decode);
-	if (r == 0)
-		r = decode_host(decode);
-	if (r == 0)
-		r = decode_executables(decode);
-	if (r == 0)
-		r = decode_processes(decode);
-	if (r == 0)
-		r = decode_series(decode);
-	if (r == 0)
-		r = decode_stacks(decode);
-	if (r == 0)
-		r = decode_rows(decode);
-	if (r == 0)
-		r = decode_named_frames(decode);
-	if (r == 0)
-		r = decode_counters(decode);
-	return r;
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		int r = steps[i](decode);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
-/* protobuf-c says only that it failed: an allocator that remembers tells a full arena from a
- * malformed message. */
+/*
+ * protobuf-c reports only that unpacking failed. This allocator records whether the arena was full,
+ * so that a malformed message can be distinguished.
+ */
 struct watched_arena {
 	struct arena *arena;
 	bool full;

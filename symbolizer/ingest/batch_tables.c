@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/ingest/batch_checks.h"
-
 /*
- * The tables of definitions: executables, processes, series. References between them may point
- * outside of the batch (to what the server has acknowledged); whether it knows them is for the
- * store to say.
+ * The tables of definitions: executables, processes, series. They may refer to numbers that earlier
+ * batches defined; the store checks whether it knows these.
  */
+
+#include "symbolizer/ingest/batch_checks.h"
 
 static int decode_segments(struct decode *decode, const Hearth__V1__Executable *executable,
 			   size_t index, struct batch_executable *out)

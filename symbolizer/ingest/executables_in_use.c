@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Identities and names are kept once for the whole fleet, since most hosts run the same files. An
+ * agent has a list of indexes.
+ */
+
 #include "symbolizer/ingest/executables_in_use.h"
 
 #include "common/hash_table.h"
 #include "common/string_table.h"
 #include "common/vec.h"
 
-/*
- * Identities and names are kept once for the fleet, which mostly runs the same files; an agent has
- * a list of indexes.
- */
-
-/* A hundred hosts of different builds; about 25 MiB with names. */
+/* A hundred hosts that each run different builds; about 25 MiB with names. */
 #define MAX_EXECUTABLES   (1u << 17)
 #define MAX_NAMES_BYTES   (8 * MIB)
 #define MAX_AGENTS        20000
 #define MAX_USES_OF_AGENT 65536
-/* Of all agents together: 32 MiB with the sets that tell what is in the lists. */
+/* Of all agents together: 32 MiB with the sets. */
 #define MAX_USES (2u << 20)
 
 struct agent_in_use {
 	struct hash128 key; /* tenant and agent */
 	uint64_t epoch;
 	VEC_DEFINE(, uint32_t) list; /* indexes into executables */
-	struct hash_table *set;      /* the same */
+	struct hash_table *set;      /* the same indexes */
 	size_t next;
 	struct agent_in_use *newer, *older;
 };
@@ -180,7 +180,7 @@ static int intern_executable(struct executables_in_use *table, const struct exec
 	}
 	if (r < 0)
 		return r == -ENOSPC ? 0 : r;
-	/* Without its name it can still be asked for. */
+	/* The name is optional: the server can request the executable without it. */
 	(void)string_table_intern(table->names, name, strlen(name), &name_id);
 	executable.name = string_table_text(table->names, name_id);
 	*index = (uint32_t)table->executables.count;

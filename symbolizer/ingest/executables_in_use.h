@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Which executables each agent uses, so that it can be asked for those whose debuginfo is missing:
- * at once when it defines one, and again round robin, because debuginfo may be removed, or another
- * agent may fail to deliver it. Bounded in memory; agents that were not heard of for longest leave
- * first. Not thread-safe.
+ * The executables that each agent runs, for which the server may request debuginfo. The server
+ * checks an executable when the agent defines it, and later again in round-robin order: debuginfo
+ * may have been removed, or another agent may have failed to send it. Memory is bounded; the agent
+ * that sent no batch for longest is evicted first. Not thread-safe.
  */
 
 #include "symbolizer/store/store.h"
@@ -15,29 +15,31 @@ struct executables_in_use;
 struct executable_in_use {
 	struct executable_id id;
 	enum executable_role role;
-	const char *name; /* lives as long as the table */
+	const char *name; /* valid as long as the table */
 };
 
 int executables_in_use_new(struct executables_in_use **ret_table);
 struct executables_in_use *executables_in_use_free(struct executables_in_use *table);
 
-/* An agent's run. Valid until the next call of agent_use(). */
+/* One agent in one epoch. Valid until the next call of agent_use(). */
 struct agent_in_use;
 
-/* Whether agent_use() would say 0. */
+/* Whether agent_use() would return 0. */
 bool agent_use_is_known(const struct executables_in_use *table, const char *tenant,
 			const struct batch *batch);
 
-/* 1 the agent (or this run of it) is new here: what it uses has to be told from the beginning; 0
- * known. */
+/*
+ * Finds or adds the agent of @batch. 1 the agent or its epoch is new in the table: the caller adds
+ * all executables of the agent; 0 it is known.
+ */
 int agent_use(struct executables_in_use *table, const char *tenant, const struct batch *batch,
 	      struct agent_in_use **ret_agent);
 
-/* Full tables take no more: 0 then, too. */
+/* Returns 0 also when a table is full, and the executable is not added. */
 int agent_use_add(struct executables_in_use *table, struct agent_in_use *agent,
 		  const struct executable_id *id, enum executable_role role, const char *name);
 
-/* The next one in turn, NULL when the agent uses none. */
+/* The next executable in round-robin order, NULL when the agent has none. */
 const struct executable_in_use *agent_use_next(struct executables_in_use *table,
 					       struct agent_in_use *agent);
 size_t agent_use_count(const struct agent_in_use *agent);

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each call decodes into an arena of its call, so that many calls decode at the same time. The store
+ * serializes writes. Wanted executables are looked up after the batch is durable, because an error
+ * there must not refuse the batch.
+ */
+
 #include "symbolizer/ingest/ingest.h"
 
 #include <inttypes.h>
@@ -10,34 +16,34 @@
 #include "symbolizer/ingest/executables_in_use.h"
 
 /*
- * Each call decodes into an arena of its own, so that many can decode at once; the store puts them
- * in a row. Wanted executables are looked for after the batch is durable: whatever goes wrong there
- * must not refuse it.
+ * Most executables that one answer requests. The agent queues them and uploads at a bounded rate.
+ * A new host runs some hundred.
  */
-
-/* How many executables one answer asks for: the agent queues them and uploads at a bounded rate. A
- * host that is new here runs some hundred. */
 #define MAX_WANTED 64
 
-/* How many of the agent's executables each batch checks again. */
+/* Executables of the agent that are checked again with each batch. */
 #define CHECKED_PER_BATCH 64
 
-/* Questions to the debuginfo store that one batch may cost, under the lock: what a batch defines
- * beyond them has its turn with later ones. */
+/*
+ * Most lookups in the debuginfo store for one batch, since they hold the lock. Executables beyond
+ * it are checked with later batches.
+ */
 #define MAX_OFFERS 256
 
-/* Executables that an agent is known to use after a restart of the server: its latest. */
+/* Executables of one agent that are reloaded after a restart of the server: the latest ones. */
 #define MAX_RELOADED 65536
 
-/* Clocks differ; days do not. A batch from further ahead would hide behind retention for years. */
+/* Retention would keep a batch with a time further ahead for years. */
 #define MAX_CLOCK_AHEAD_NS (24 * 3600 * NSEC_PER_SEC)
 
-/* Spools keep days. A host whose clock stands at 1970 would make a file of its own per day since.
- */
+/* Spools keep days. Batches of a host with its clock at 1970 would create old day files. */
 #define MAX_CLOCK_BEHIND_NS (366 * 24 * 3600 * NSEC_PER_SEC)
 
-/* Lists of numbers that are asked for; the largest is below 5 bytes a row of the largest batch. */
+/* An answer has lists of unknown numbers: below 5 bytes per row of the largest batch. */
 #define MAX_ANSWER_BYTES (64 * MIB)
+
+/* Wanted.what of proto/batch.proto, besides enum ingest_policy. */
+#define WANTED_KERNEL_SYMBOLS 3
 
 struct ingest {
 	struct store *store;
@@ -56,7 +62,7 @@ struct ingest_call {
 	struct batch batch;
 	struct store_missing missing;
 	struct ingest_result *result;
-	struct store_executable *reloaded; /* what the store knows that the agent uses */
+	struct store_executable *reloaded; /* executables of the agent, from the store */
 	size_t n_reloaded;
 	size_t n_offers;
 	Hearth__V1__BatchAnswer answer;
@@ -99,11 +105,11 @@ void ingest_set_policy(struct ingest *ingest, enum ingest_policy policy)
 	ingest->policy = policy;
 }
 
-static int fail(struct ingest_call *call, int error, const char *what)
+static int fail(struct ingest_call *call, int error, const char *attempt)
 {
 	char text[128];
 
-	(void)snprintf(call->result->message, INGEST_MESSAGE_SIZE, "%s: %s", what,
+	(void)snprintf(call->result->message, INGEST_MESSAGE_SIZE, "%s: %s", attempt,
 		       strerror_r(-error, text, sizeof(text)));
 	return error;
 }
@@ -137,14 +143,16 @@ static int decode(struct ingest_call *call, struct bytes_view body)
 	return check_clock(call);
 }
 
-/* Adds @executable to the answer when nobody else was asked for it. 1 the answer is full, or enough
- * was looked for. */
+/*
+ * Adds the executable to the answer if the debuginfo store needs it from an agent. 1 the answer is
+ * full, or the lookups of this batch are used up.
+ */
 static int offer(struct ingest_call *call, const struct executable_id *id,
 		 enum executable_role role, const char *name)
 {
 	Hearth__V1__Wanted *wanted = &call->wanted[call->answer.n_wanted];
 	uint8_t *bytes;
-	char *its_name;
+	char *copied_name;
 	int r;
 
 	if (call->answer.n_wanted == MAX_WANTED || call->n_offers++ == MAX_OFFERS)
@@ -153,23 +161,23 @@ static int offer(struct ingest_call *call, const struct executable_id *id,
 	if (r <= 0)
 		return r;
 	bytes = arena_copy(call->arena, id->bytes, id->size);
-	its_name = arena_copy_text(call->arena, name, strlen(name));
-	if (!bytes || !its_name)
+	copied_name = arena_copy_text(call->arena, name, strlen(name));
+	if (!bytes || !copied_name)
 		return -ENOMEM;
 	hearth__v1__wanted__init(wanted);
 	wanted->id_kind = id->kind;
 	wanted->id = (ProtobufCBinaryData){ .len = id->size, .data = bytes };
-	wanted->what = role == ROLE_KERNEL ? 3 : (uint32_t)call->ingest->policy;
-	wanted->name = its_name;
+	wanted->what = role == ROLE_KERNEL ? WANTED_KERNEL_SYMBOLS : (uint32_t)call->ingest->policy;
+	wanted->name = copied_name;
 	wanted->trusted_only = r == DEBUGINFO_ASK_TRUSTED;
 	call->wanted_list[call->answer.n_wanted++] = wanted;
 	return 0;
 }
 
 /*
- * After a restart of the server the agent does not define again what was acknowledged: the store
- * knows it. Without the lock, because the store's readers may all be busy with queries. 1 the agent
- * is new here and what it uses was read, 0 it is known.
+ * After a restart of the server, the agent does not repeat acknowledged definitions, so its
+ * executables are read from the store. This runs without the lock, because the store's readers may
+ * all be busy with queries. 1 the agent is new, its executables were read; 0 it is known.
  */
 static int read_uses(struct ingest_call *call)
 {
@@ -188,7 +196,7 @@ static int read_uses(struct ingest_call *call)
 	return r < 0 ? r : 1;
 }
 
-static int note_uses(struct ingest_call *call, struct agent_in_use **ret_agent)
+static int record_uses(struct ingest_call *call, struct agent_in_use **ret_agent)
 {
 	struct executables_in_use *in_use = call->ingest->in_use;
 	const struct batch *batch = &call->batch;
@@ -208,7 +216,7 @@ static int note_uses(struct ingest_call *call, struct agent_in_use **ret_agent)
 	return MIN(r, 0);
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static int find_wanted(struct ingest_call *call)
 {
 	const struct batch *batch = &call->batch;
@@ -216,7 +224,7 @@ static int find_wanted(struct ingest_call *call)
 	size_t n_checks;
 	int r;
 
-	r = note_uses(call, &agent);
+	r = record_uses(call, &agent);
 	for (uint32_t i = 0; r == 0 && i < batch->n_executables; i++)
 		r = offer(call, &batch->executables[i].id, batch->executables[i].role,
 			  batch->executables[i].name);
@@ -231,14 +239,14 @@ static int find_wanted(struct ingest_call *call)
 	return r;
 }
 
-/* What fails here is tried again with the next batch; this one is stored. */
+/* This batch is stored already. After an error the next batch tries again. */
 static void add_wanted(struct ingest_call *call)
 {
 	struct ingest *ingest = call->ingest;
 	int r = read_uses(call);
 
 	(void)pthread_mutex_lock(&ingest->lock);
-	/* Not so when the agent had to leave the table since: its next batch reads what it uses. */
+	/* If the agent was evicted since, its next batch reads its executables again. */
 	if (r > 0 || (r == 0 && agent_use_is_known(ingest->in_use, call->tenant, &call->batch)))
 		(void)find_wanted(call);
 	(void)pthread_mutex_unlock(&ingest->lock);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A batch's way in: decode, check, deduplicate, store, and answer with what the server wants of
- * this agent.
+ * Takes the batches of agents: decodes, checks, deduplicates and stores a batch, and answers with
+ * the executables whose debuginfo the server needs from this agent.
  */
 
 #include "common/bytes.h"
@@ -14,33 +14,32 @@
 
 struct ingest;
 
-/* What agents are asked to send for an executable without debuginfo (Wanted.what of
- * proto/batch.proto). */
+/* Parts of an executable without debuginfo that agents send (Wanted.what of proto/batch.proto). */
 enum ingest_policy {
 	INGEST_WANTS_SYMBOLS = 1,        /* symbol tables: the default */
-	INGEST_WANTS_DEBUG_SECTIONS = 2, /* all debug sections as well */
+	INGEST_WANTS_DEBUG_SECTIONS = 2, /* symbol tables and all debug sections */
 };
 
 int ingest_new(struct store *store, struct debuginfo_store *debuginfo, const struct clock *clock,
 	       struct ingest **ret_ingest);
 struct ingest *ingest_free(struct ingest *ingest);
 
-/* Before the first batch. */
+/* Call it before the first batch. */
 void ingest_set_policy(struct ingest *ingest, enum ingest_policy policy);
 
 #define INGEST_MESSAGE_SIZE 320
 
 struct ingest_result {
-	bool stored;  /* false: duplicate or unknown numbers */
-	bool too_old; /* refused: beyond the store's retention */
+	bool stored;  /* false: a duplicate, or numbers are unknown */
+	bool too_old; /* refused: older than the store's retention */
 	uint32_t n_rows;
-	char message[INGEST_MESSAGE_SIZE]; /* what was wrong, for the client */
+	char message[INGEST_MESSAGE_SIZE]; /* the error, for the client */
 };
 
 /*
- * Takes one request body. Appends a packed hearth.v1.BatchAnswer to @answer. 0; -EBADMSG or -EFBIG
- * (the client's fault, message set); -ENOSPC, -EIO ... (the server's fault, message set; nothing of
- * this batch is stored, the agent keeps it and tries again). Thread-safe.
+ * Takes one request body. Appends a packed hearth.v1.BatchAnswer to @answer. 0; -EBADMSG or
+ * -EFBIG: the batch is invalid; -ENOSPC, -EIO, ...: an error of the server, which stored nothing
+ * of the batch, so the agent keeps it and retries. Both set the message. Thread-safe.
  */
 int ingest_batch(struct ingest *ingest, const char *tenant, struct bytes_view body,
 		 struct bytes *answer, struct ingest_result *ret_result);

@@ -3,8 +3,10 @@
 
 #include "symbolizer/ingest/batch_decoder.h"
 
-/* The message without zstd around it: the fuzzer need not fight a checksum. What decodes must be
- * within its bounds. */
+/*
+ * Decodes uncompressed messages, so that the fuzzer need not guess zstd checksums. A decoded batch
+ * must be within its bounds.
+ */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	scoped(arena_freep) struct arena *arena = NULL;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * This encoder shares no code with the agent's. It follows proto/batch.proto alone, so that a
+ * misreading of the format in the agent's encoder or in the decoder fails a test.
+ */
+
 #include "tests/support/batch_builder.h"
 
 #include <stdlib.h>
@@ -8,11 +13,6 @@
 #include "common/hash_table.h"
 #include "common/vec.h"
 #include "common/zstd_frame.h"
-
-/*
- * Not the agent's encoder: written against proto/batch.proto alone, so that decoder and encoder are
- * each tested against somebody else's reading of it.
- */
 
 #define MAX_MESSAGE_BYTES (256 * MIB)
 
@@ -71,7 +71,7 @@ static uint32_t add_string(struct batch_builder *builder, const char *text)
 	return (uint32_t)builder->strings.count - 1;
 }
 
-/* One more item at the end of a column of the message; tests do not have large ones. */
+/* Appends one item to a column. One reallocation per item suffices for tests. */
 static void append_u32(struct batch_builder *builder, uint32_t **column, size_t *count,
 		       uint32_t value)
 {

@@ -114,7 +114,7 @@ uint64_t debuginfo_generation(struct debuginfo_store *store)
 	return generation;
 }
 
-/* Every put gives other content. */
+/* Each put returns a new content hash. */
 static struct debuginfo_entry entry_of(const struct fake_debuginfo_file *file,
 				       enum debuginfo_kind kind)
 {
@@ -131,7 +131,7 @@ static struct debuginfo_entry entry_of(const struct fake_debuginfo_file *file,
 	return entry;
 }
 
-/* With the lock: the file of @id for @kind, or NULL. */
+/* The file of @id for @kind, or NULL. The caller holds the lock. */
 static struct fake_debuginfo_file *find_kind(struct debuginfo_store *store,
 					     const struct debuginfo_key *key)
 {
@@ -167,7 +167,7 @@ int debuginfo_find(struct debuginfo_store *store, const struct executable_id *id
 	return debuginfo_find_kind(store, &key, ret_entry);
 }
 
-/* With the lock, which is given up while the file is held. */
+/* The caller holds the lock, which is released while the file is blocked. */
 static int open_file(struct debuginfo_store *store, struct fake_debuginfo_file *file,
 		     enum debuginfo_kind kind)
 {
@@ -214,7 +214,7 @@ int debuginfo_open_file(struct debuginfo_store *store, const struct executable_i
 	return debuginfo_open_kind(store, &key, ret_fd, ret_entry);
 }
 
-/* Only the one that names an alternative file, whose bytes are a file of their own here. */
+/* Only .gnu_debugaltlink, from the file alt_link_path. */
 int debuginfo_open_section(struct debuginfo_store *store, const struct executable_id *id,
 			   const char *name, int *ret_fd, struct debuginfo_range *ret_range)
 {

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A debuginfo store of files on disk, in the place of the real one: add fake_debuginfo.c to the
- * test's SOURCES. It counts what it is asked for and can hold a reader up.
+ * A debuginfo store with files on disk, which replaces the real one: add fake_debuginfo.c to the
+ * SOURCES of the test. It counts calls, and can block readers.
  */
 
 #include <pthread.h>
@@ -16,12 +16,12 @@ struct fake_debuginfo_file {
 	struct executable_id id;
 	char path[256];
 	uint64_t generation;
-	int error; /* what opening gives instead of the file */
+	int error; /* negative errno that opening returns, or 0 */
 	unsigned int n_opened;
-	bool has_code;           /* at first */
-	bool without_names;      /* no symbols: an executable only */
-	char alt_link_path[256]; /* of a file with the bytes of .gnu_debugaltlink, or "" */
-	char split_path[256];    /* of its split DWARF, or "" */
+	bool has_code;
+	bool without_names;      /* it has code, but no symbols */
+	char alt_link_path[256]; /* a file with the bytes of .gnu_debugaltlink, or "" */
+	char split_path[256];    /* its split DWARF, or "" */
 	uint64_t split_generation;
 };
 
@@ -32,10 +32,10 @@ struct debuginfo_store {
 	size_t n_files;
 	uint64_t generation;
 	unsigned int n_finds;
-	const struct fake_debuginfo_file *held; /* opening it waits until it is no longer held */
+	const struct fake_debuginfo_file *held; /* opening it blocks until it is released */
 	bool all_held;
 	unsigned int n_waiting;
-	struct executable_id last_wanted; /* of debuginfo_want() */
+	struct executable_id last_wanted; /* argument of debuginfo_want() */
 };
 
 void fake_debuginfo_init(struct debuginfo_store *store);
@@ -44,11 +44,11 @@ void fake_debuginfo_init(struct debuginfo_store *store);
 void fake_debuginfo_put(struct debuginfo_store *store, const struct executable_id *id,
 			const char *path);
 
-/* Adds or replaces the split DWARF of @id, which has a file. */
+/* Adds or replaces the split DWARF of @id, which must have a file. */
 void fake_debuginfo_put_split(struct debuginfo_store *store, const struct executable_id *id,
 			      const char *path);
 
-/* Takes has_code, without_names and alt_link_path. */
+/* Copies has_code, without_names and alt_link_path from @description. */
 void fake_debuginfo_describe(struct debuginfo_store *store, const struct executable_id *id,
 			     const struct fake_debuginfo_file *description);
 void fake_debuginfo_remove(struct debuginfo_store *store, const struct executable_id *id);
@@ -56,11 +56,11 @@ void fake_debuginfo_fail(struct debuginfo_store *store, const struct executable_
 
 unsigned int fake_debuginfo_opened(struct debuginfo_store *store, const struct executable_id *id);
 
-/* Holds readers of @id (NULL: lets them go on). */
+/* Blocks readers of @id (NULL: releases them). */
 void fake_debuginfo_hold(struct debuginfo_store *store, const struct executable_id *id);
-/* Holds readers of all files. */
+/* Blocks readers of all files. */
 void fake_debuginfo_hold_all(struct debuginfo_store *store, bool hold);
-/* How many readers are held. */
+/* The number of blocked readers. */
 unsigned int fake_debuginfo_held(struct debuginfo_store *store);
-/* Waits until a reader is held. */
+/* Waits until a reader is blocked. */
 void fake_debuginfo_wait_held(struct debuginfo_store *store);

@@ -142,7 +142,7 @@ static int list_hosts(struct store *store, const char *tenant, struct arena *are
 	return *ret_hosts || fake->n_hosts == 0 ? 0 : -ENOMEM;
 }
 
-/* In order of the alphabet, each once. */
+/* Sorted, without duplicates. */
 static void add_name(const char **names, size_t *count, const char *name)
 {
 	size_t place = 0;

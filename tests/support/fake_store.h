@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A sample store of arrays that the test fills, behind struct store_operations. Only reading works.
- * @fail_with makes every call fail.
+ * A read-only sample store with arrays that the test fills, behind struct store_operations. With
+ * fail_with set, every call fails.
  */
 
 #include "symbolizer/store/store.h"
@@ -33,7 +33,7 @@ struct fake_name {
 
 struct fake_store {
 	struct store store;
-	const struct store_series *series; /* by id, rising */
+	const struct store_series *series; /* ascending by ID */
 	size_t n_series;
 	const struct fake_row *rows;
 	size_t n_rows;
@@ -49,9 +49,9 @@ struct fake_store {
 	size_t n_hosts;
 	int n_damaged_blocks;
 	int fail_with;        /* negative errno */
-	int known_fails_with; /* of what only messages need */
-	size_t n_searches;    /* for series */
+	int known_fails_with; /* of the operations that only messages use */
+	size_t n_searches;    /* calls of find_series */
 };
 
-/* Sets the operations; the arrays stay as they are. */
+/* Sets the operations and leaves the arrays unchanged. */
 struct store *fake_store_init(struct fake_store *fake);

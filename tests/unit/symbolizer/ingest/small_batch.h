@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A batch with something of everything, for the tests of the decoder.
+ * A batch with at least one item of each kind, for the tests of the decoder.
  */
 
 #include "symbolizer/ingest/batch_decoder.h"
@@ -13,6 +13,6 @@
 
 struct batch_builder *small_batch(void);
 
-/* Packs, compresses and decodes. */
+/* Packs, compresses and decodes @message. */
 int decode_message(const Hearth__V1__Batch *message, struct arena *arena, struct batch *batch,
 		   char reason[DECODE_MESSAGE_SIZE]);

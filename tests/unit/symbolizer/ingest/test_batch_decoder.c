@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decoder on batches of an independent encoder (tests/support/batch_builder.h), and on damaged
+ * and hostile ones.
+ */
+
 #include "tests/support/unit.h"
 
 #include <malloc.h>
@@ -6,12 +11,7 @@
 #include "common/zstd_frame.h"
 #include "tests/unit/symbolizer/ingest/small_batch.h"
 
-/*
- * The decoder against batches that a builder of its own makes, and against what a hostile or broken
- * sender makes of them.
- */
-
-static void a_batch_comes_out_as_it_went_in(void **state)
+static void a_decoded_batch_equals_the_encoded_one(void **state)
 {
 	scoped(batch_builder_freep) struct batch_builder *builder = small_batch();
 	char reason[DECODE_MESSAGE_SIZE];
@@ -162,9 +162,9 @@ static void a_definition_may_be_empty(void **state)
 	assert_int_equal(batch.series[0].type, EVENT_NONE);
 }
 
-static void what_sharing_blows_up_is_bounded(void **state)
+static void stacks_expanded_from_shared_frames_are_bounded(void **state)
 {
-	/* Each of these costs a few bytes on the wire and 640 frames when it is expanded. */
+	/* Each of these stacks takes a few bytes on the wire and 640 frames when expanded. */
 	enum { N_STACKS = 40000 };
 	scoped(batch_builder_freep) struct batch_builder *builder =
 		batch_builder_new(1, 1, 1, OPENED, CLOSED);
@@ -214,7 +214,7 @@ static void what_sharing_blows_up_is_bounded(void **state)
 	free(table->n_frames);
 }
 
-static void a_bomb_is_refused(void **state)
+static void a_decompression_bomb_is_refused(void **state)
 {
 	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
 	scoped_free uint8_t *zeros = calloc(1, BATCH_MAX_BYTES + 1);
@@ -228,8 +228,8 @@ static void a_bomb_is_refused(void **state)
 	assert_errno(batch_decode(bytes_view_of(&body), arena, &batch, reason), -EFBIG);
 }
 
-/* As columns the most rows take 96 MiB, which is below the ceiling; as rows they pass it. */
-static void more_rows_than_fit_are_the_batchs_fault(void **state)
+/* The most rows take 96 MiB as columns, below the ceiling. Expanded they exceed it. */
+static void too_many_rows_are_efbig(void **state)
 {
 	const size_t n_rows = BATCH_MAX_ROWS;
 	scoped(batch_builder_freep) struct batch_builder *builder =
@@ -260,7 +260,7 @@ static void more_rows_than_fit_are_the_batchs_fault(void **state)
 
 static void many_tiny_items_hit_the_ceiling_of_the_arena(void **state)
 {
-	/* An empty string costs two bytes on the wire and 32 in memory. */
+	/* An empty string takes two bytes on the wire and 32 in memory. */
 	const size_t n_bytes = 32 * MIB;
 	scoped_free uint8_t *message = malloc(n_bytes);
 	char reason[DECODE_MESSAGE_SIZE];
@@ -278,7 +278,7 @@ static void many_tiny_items_hit_the_ceiling_of_the_arena(void **state)
 		-EFBIG);
 }
 
-static void a_body_cut_at_any_length_is_refused(void **state)
+static void a_truncated_body_is_refused(void **state)
 {
 	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
 	char reason[DECODE_MESSAGE_SIZE];
@@ -297,7 +297,7 @@ static void a_body_cut_at_any_length_is_refused(void **state)
 	}
 }
 
-static void a_message_cut_at_any_length_does_no_harm(void **state)
+static void a_truncated_message_is_decoded_safely(void **state)
 {
 	scoped(batch_builder_freep) struct batch_builder *builder = small_batch();
 	scoped(bytes_release) struct bytes plain = BYTES_INIT(MIB);
@@ -310,7 +310,7 @@ static void a_message_cut_at_any_length_does_no_harm(void **state)
 	batch_pack_plain(batch_builder_message(builder), &plain);
 	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
 	for (size_t size = 0; size < plain.size; size++) {
-		/* On the heap, so that a byte too far is seen. */
+		/* On the heap, so that AddressSanitizer detects a read beyond the end. */
 		scoped_free uint8_t *cut = malloc(size + 1);
 		int r;
 
@@ -320,7 +320,7 @@ static void a_message_cut_at_any_length_does_no_harm(void **state)
 		assert_true(r == 0 || r == -EBADMSG);
 		n_refused += r < 0;
 	}
-	/* Cut between two fields it is a shorter batch. */
+	/* Truncated between two fields, the message is a valid shorter batch. */
 	assert_true(n_refused > plain.size / 2);
 }
 
@@ -332,7 +332,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed;
 }
 
-static void random_bodies_leave_memory_flat(void **state)
+static void random_bodies_do_not_leak(void **state)
 {
 	scoped(batch_builder_freep) struct batch_builder *builder = small_batch();
 	scoped(bytes_release) struct bytes plain = BYTES_INIT(MIB);
@@ -375,19 +375,19 @@ static void random_bodies_leave_memory_flat(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_batch_comes_out_as_it_went_in),
+		cmocka_unit_test(a_decoded_batch_equals_the_encoded_one),
 		cmocka_unit_test(stacks_are_expanded_leaf_first),
 		cmocka_unit_test(rows_get_wall_clock_slots),
 		cmocka_unit_test(rows_without_values_count_one_each),
 		cmocka_unit_test(texts_beyond_the_limit_are_refused),
 		cmocka_unit_test(a_definition_may_be_empty),
-		cmocka_unit_test(what_sharing_blows_up_is_bounded),
-		cmocka_unit_test(a_bomb_is_refused),
-		cmocka_unit_test(more_rows_than_fit_are_the_batchs_fault),
+		cmocka_unit_test(stacks_expanded_from_shared_frames_are_bounded),
+		cmocka_unit_test(a_decompression_bomb_is_refused),
+		cmocka_unit_test(too_many_rows_are_efbig),
 		cmocka_unit_test(many_tiny_items_hit_the_ceiling_of_the_arena),
-		cmocka_unit_test(a_body_cut_at_any_length_is_refused),
-		cmocka_unit_test(a_message_cut_at_any_length_does_no_harm),
-		cmocka_unit_test(random_bodies_leave_memory_flat),
+		cmocka_unit_test(a_truncated_body_is_refused),
+		cmocka_unit_test(a_truncated_message_is_decoded_safely),
+		cmocka_unit_test(random_bodies_do_not_leak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,10 +4,10 @@
 #include "tests/unit/symbolizer/ingest/small_batch.h"
 
 /*
- * Every field that a sender could lie in: refused, and named in the message.
+ * Batches with one invalid field each: the decoder refuses them and names the field.
  */
 
-/* One lie at a time. */
+/* Each sets one field to an invalid value. */
 typedef void (*spoil_function)(Hearth__V1__Batch *message);
 
 #define SPOIL(name, ...)                                                                           \
@@ -83,7 +83,7 @@ SPOIL(named_key, m->named_frames[0]->key++)
 
 static const struct {
 	spoil_function spoil;
-	const char *names; /* what the message must mention */
+	const char *names; /* text that the message must contain */
 } lies[] = {
 	{ spoil_format, "format 2" },
 	{ spoil_agent_id, "agent_id" },
@@ -151,7 +151,7 @@ static const struct {
 	{ spoil_named_key, "named_frames[0].key" },
 };
 
-static void every_lie_is_refused_with_its_field_and_index(void **state)
+static void each_invalid_field_is_named_with_its_index(void **state)
 {
 	scoped(arena_freep) struct arena *arena = NULL;
 
@@ -174,7 +174,7 @@ static void every_lie_is_refused_with_its_field_and_index(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_lie_is_refused_with_its_field_and_index),
+		cmocka_unit_test(each_invalid_field_is_named_with_its_index),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ static struct batch batch_of(uint8_t agent, uint64_t epoch)
 	return (struct batch){ .agent_id = { .bytes = { agent } }, .epoch = epoch };
 }
 
-static void each_executable_comes_in_turn(void **state)
+static void executables_are_returned_round_robin(void **state)
 {
 	scoped(executables_in_use_freep) struct executables_in_use *table = NULL;
 	struct batch batch = batch_of(1, 1);
@@ -32,7 +32,7 @@ static void each_executable_comes_in_turn(void **state)
 		struct executable_id id = id_of(i);
 
 		assert_ok(agent_use_add(table, agent, &id, ROLE_USER, "lib"));
-		/* A second time changes nothing. */
+		/* Adding an executable again changes nothing. */
 		assert_ok(agent_use_add(table, agent, &id, ROLE_USER, "lib"));
 	}
 	assert_int_equal(agent_use_count(agent), 3);
@@ -42,7 +42,7 @@ static void each_executable_comes_in_turn(void **state)
 		assert_int_equal(seen[i], 2);
 }
 
-static void a_new_run_of_an_agent_starts_over(void **state)
+static void a_new_epoch_of_an_agent_starts_with_an_empty_list(void **state)
 {
 	scoped(executables_in_use_freep) struct executables_in_use *table = NULL;
 	struct executable_id id = id_of(1);
@@ -59,13 +59,13 @@ static void a_new_run_of_an_agent_starts_over(void **state)
 	assert_string_equal(agent_use_next(table, agent)->name, "[kernel]");
 	assert_int_equal(agent_use(table, "default", &second, &agent), 1);
 	assert_int_equal(agent_use_count(agent), 0);
-	/* A late batch of the run before is no reason to start over again. */
+	/* A late batch of the previous epoch does not clear the list. */
 	assert_int_equal(agent_use(table, "default", &first, &agent), 0);
-	/* Another tenant's agent of the same id is another one. */
+	/* Agents of two tenants are distinct, even with equal IDs. */
 	assert_int_equal(agent_use(table, "other", &second, &agent), 1);
 }
 
-static void full_tables_take_no_more_and_stay_usable(void **state)
+static void full_tables_stay_usable(void **state)
 {
 	enum { MORE_THAN_ONE_AGENT_MAY_HAVE = 70000 };
 	scoped(executables_in_use_freep) struct executables_in_use *table = NULL;
@@ -84,7 +84,7 @@ static void full_tables_take_no_more_and_stay_usable(void **state)
 		}
 		assert_true(agent_use_count(agent) <= 65536);
 	}
-	/* The identities of the fleet are full: those known can still be added. */
+	/* The table of identities is full: agents can still add the known ones. */
 	{
 		struct batch batch = batch_of(9, 1);
 		struct executable_id known = id_of(1 << 20 | 5);
@@ -101,9 +101,9 @@ static void full_tables_take_no_more_and_stay_usable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_executable_comes_in_turn),
-		cmocka_unit_test(a_new_run_of_an_agent_starts_over),
-		cmocka_unit_test(full_tables_take_no_more_and_stay_usable),
+		cmocka_unit_test(executables_are_returned_round_robin),
+		cmocka_unit_test(a_new_epoch_of_an_agent_starts_with_an_empty_list),
+		cmocka_unit_test(full_tables_stay_usable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include "tests/support/batch_builder.h"
 
 /*
- * A batch's whole way in, as the HTTP handler takes it, and what the agent is answered.
+ * ingest_batch() on whole request bodies, and the answers to the agent.
  */
 
 #define NOON (UINT64_C(1767268800) * NSEC_PER_SEC) /* 2026-01-01 12:00 UTC */
@@ -65,8 +65,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A batch of @agent that uses executable 1 (build-ID @agent + 100) and the kernel (build-ID 200).
- */
+/* A batch of @agent with executable 1 (build-ID @agent + 100) and the kernel (build-ID 200). */
 static struct batch_builder *batch_of(uint8_t agent, uint64_t sequence, bool defined)
 {
 	const struct batch_frame frames[] = { { FRAME_KERNEL, 2, 16 },
@@ -88,7 +87,7 @@ static struct batch_builder *batch_of(uint8_t agent, uint64_t sequence, bool def
 	return builder;
 }
 
-/* The answer, to be freed with hearth__v1__batch_answer__free_unpacked(). */
+/* Returns the answer, to be freed with hearth__v1__batch_answer__free_unpacked(). */
 static Hearth__V1__BatchAnswer *send_batch(struct fixture *fixture, struct batch_builder *builder,
 					   struct ingest_result *result)
 {
@@ -122,7 +121,7 @@ static void a_stored_batch_is_acknowledged(void **state)
 	assert_int_equal(answer->n_unknown_stacks, 0);
 }
 
-static void a_retry_is_acknowledged_again(void **state)
+static void a_duplicate_is_acknowledged(void **state)
 {
 	struct ingest_result result;
 	scoped_answer first = send_batch(*state, batch_of(1, 5, true), &result);
@@ -133,7 +132,7 @@ static void a_retry_is_acknowledged_again(void **state)
 	assert_int_equal(second->acknowledged_sequence, 5);
 }
 
-static void unknown_numbers_are_asked_for_and_nothing_is_acknowledged(void **state)
+static void unknown_numbers_are_requested_and_nothing_is_acknowledged(void **state)
 {
 	struct ingest_result result;
 	scoped_answer answer = send_batch(*state, batch_of(1, 5, false), &result);
@@ -148,7 +147,7 @@ static void unknown_numbers_are_asked_for_and_nothing_is_acknowledged(void **sta
 	assert_non_null(strstr(result.message, "1 stacks, 1 series"));
 }
 
-static void a_body_that_is_no_batch_is_the_senders_fault(void **state)
+static void a_body_that_is_no_batch_is_ebadmsg(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
@@ -165,7 +164,7 @@ static void a_clock_that_is_not_set_is_refused(void **state)
 	const uint64_t hour = 3600 * NSEC_PER_SEC;
 	const struct {
 		uint64_t now_ns;
-		const char *says; /* NULL: taken */
+		const char *says; /* NULL: stored */
 	} cases[] = {
 		{ NOON - 25 * hour, "clock of host 'host-1' was 90000 s ahead of the server's" },
 		{ NOON + 367 * 24 * hour,
@@ -190,7 +189,7 @@ static void a_clock_that_is_not_set_is_refused(void **state)
 	}
 }
 
-static void a_batch_beyond_the_retention_is_refused_and_says_so(void **state)
+static void a_batch_older_than_the_retention_is_refused_with_its_age(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
@@ -216,7 +215,7 @@ static const Hearth__V1__Wanted *wanted_of(const Hearth__V1__BatchAnswer *answer
 	return NULL;
 }
 
-static void one_agent_is_asked_for_an_executable(void **state)
+static void one_agent_at_a_time_is_asked_for_an_executable(void **state)
 {
 	struct ingest_result result;
 	scoped_answer first = send_batch(*state, batch_of(1, 1, true), &result);
@@ -228,12 +227,12 @@ static void one_agent_is_asked_for_an_executable(void **state)
 	assert_int_equal(wanted_of(first, 101)->id_kind, EXECUTABLE_ID_GNU);
 	assert_string_equal(wanted_of(first, 101)->name, "server");
 	assert_int_equal(wanted_of(first, 200)->what, 3);
-	/* The second host has the same kernel. */
+	/* The second host runs the same kernel. */
 	assert_int_equal(second->n_wanted, 1);
 	assert_non_null(wanted_of(second, 102));
 }
 
-static void after_ten_minutes_another_one_is_asked(void **state)
+static void after_ten_minutes_another_agent_is_asked(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ingest_result result;
@@ -252,7 +251,7 @@ static void after_ten_minutes_another_one_is_asked(void **state)
 	assert_non_null(wanted_of(late, 200));
 }
 
-static void a_restarted_server_knows_what_agents_use(void **state)
+static void a_restarted_server_reloads_the_executables_of_agents(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ingest_result result;
@@ -262,7 +261,7 @@ static void a_restarted_server_knows_what_agents_use(void **state)
 	assert_int_equal(first->n_wanted, 2);
 	stop_server(fixture);
 	start_server(fixture);
-	/* Nothing is defined again: it was acknowledged. */
+	/* The agent does not repeat acknowledged definitions. */
 	second = send_batch(fixture, batch_of(1, 2, false), &result);
 	assert_true(result.stored);
 	assert_int_equal(second->n_wanted, 2);
@@ -270,7 +269,7 @@ static void a_restarted_server_knows_what_agents_use(void **state)
 	assert_int_equal(wanted_of(second, 200)->what, 3);
 }
 
-static void an_answer_asks_for_a_few_executables_at_a_time(void **state)
+static void an_answer_requests_at_most_64_executables(void **state)
 {
 	struct fixture *fixture = *state;
 	struct batch_builder *builder = batch_of(1, 1, true);
@@ -296,7 +295,7 @@ static void an_answer_asks_for_a_few_executables_at_a_time(void **state)
 	assert_int_equal(n_wanted, 92);
 }
 
-static void a_batch_may_ask_for_debuginfo_that_many_times_only(void **state)
+static void debuginfo_lookups_of_one_batch_are_bounded(void **state)
 {
 	enum { N_ASKED = 256, N_NEW = 4 };
 	struct batch_builder *builder = batch_of(2, 1, true);
@@ -315,10 +314,10 @@ static void a_batch_may_ask_for_debuginfo_that_many_times_only(void **state)
 		if (i < N_ASKED)
 			assert_true(debuginfo_want(fixture->debuginfo, &id, somebody) > 0);
 	}
-	/* The first two are the batch's own; all others that it may look for were asked for. */
+	/* The first two are those of the batch; the other lookups found earlier requests. */
 	answer = send_batch(fixture, builder, &result);
 	assert_int_equal(answer->n_wanted, 2);
-	/* The rest has its turn. */
+	/* Later batches check the rest. */
 	for (uint64_t sequence = 2; sequence < 8; sequence++) {
 		scoped_answer late = send_batch(fixture, batch_of(2, sequence, false), &result);
 
@@ -327,9 +326,9 @@ static void a_batch_may_ask_for_debuginfo_that_many_times_only(void **state)
 	assert_int_equal(n_late, N_NEW);
 }
 
-/* A store whose executables take until the batch of another agent went through. */
+/* A store that returns the executables of an agent after it has stored a batch of another. */
 struct slow_store {
-	struct store_operations operations; /* of the real one, but for agent_executables */
+	struct store_operations operations; /* of the real store, except agent_executables */
 	struct fixture *fixture;
 	bool is_waiting;
 	bool other_went_through;
@@ -362,7 +361,7 @@ static int wait_for_other_batch(struct store *store, const char *tenant,
 	(void)arena;
 	*ret_executables = NULL;
 	*ret_count = 0;
-	/* The other batch must not come back here: its agent is known. */
+	/* The other batch does not call this function again: its agent is known. */
 	assert_false(slow->is_waiting);
 	slow->is_waiting = true;
 	assert_int_equal(pthread_create(&thread, NULL, send_of_known_agent, slow->fixture), 0);
@@ -374,7 +373,7 @@ static int wait_for_other_batch(struct store *store, const char *tenant,
 	return 0;
 }
 
-static void an_agent_that_is_new_here_holds_up_nobody_else(void **state)
+static void reloading_a_new_agent_does_not_block_other_agents(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ingest_result result;
@@ -398,17 +397,17 @@ int main(void)
 #define with_server(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		with_server(a_stored_batch_is_acknowledged),
-		with_server(a_retry_is_acknowledged_again),
-		with_server(unknown_numbers_are_asked_for_and_nothing_is_acknowledged),
-		with_server(a_body_that_is_no_batch_is_the_senders_fault),
+		with_server(a_duplicate_is_acknowledged),
+		with_server(unknown_numbers_are_requested_and_nothing_is_acknowledged),
+		with_server(a_body_that_is_no_batch_is_ebadmsg),
 		with_server(a_clock_that_is_not_set_is_refused),
-		with_server(a_batch_beyond_the_retention_is_refused_and_says_so),
-		with_server(one_agent_is_asked_for_an_executable),
-		with_server(after_ten_minutes_another_one_is_asked),
-		with_server(a_restarted_server_knows_what_agents_use),
-		with_server(an_answer_asks_for_a_few_executables_at_a_time),
-		with_server(a_batch_may_ask_for_debuginfo_that_many_times_only),
-		with_server(an_agent_that_is_new_here_holds_up_nobody_else),
+		with_server(a_batch_older_than_the_retention_is_refused_with_its_age),
+		with_server(one_agent_at_a_time_is_asked_for_an_executable),
+		with_server(after_ten_minutes_another_agent_is_asked),
+		with_server(a_restarted_server_reloads_the_executables_of_agents),
+		with_server(an_answer_requests_at_most_64_executables),
+		with_server(debuginfo_lookups_of_one_batch_are_bounded),
+		with_server(reloading_a_new_agent_does_not_block_other_agents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
