@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two tables in columns: stacks (each without the frames shared with the stack before) and rows.
- * Both are checked completely before memory for their expansion is allocated, because a few bytes
- * can expand to a stack of 640 frames.
+ * The two tables in columns: stacks (each without the frames shared with the stack before) and
+ * rows. Both are checked completely before memory for their expansion is allocated, because a few
+ * bytes can expand to a stack of 640 frames.
  */
 
 #include "common/hash_table.h"

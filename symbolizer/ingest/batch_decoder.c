@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes and checks a batch; the code behind trusts the result. protobuf-c unpacks the message into
- * the arena, and the arena's ceiling bounds the memory that a message can claim. Then every field is
- * checked, and the columns are expanded.
+ * Decodes and checks a batch; the code behind trusts the result. protobuf-c unpacks the message
+ * into the arena, and the arena's ceiling bounds the memory that a message can claim. Then every
+ * field is checked, and the columns are expanded.
  *
  * These rules are checked, and an encoder must follow them. They are those of proto/batch.proto:
  *
@@ -10,8 +10,9 @@
  *   agent_id      16 bytes
  *   epoch, sequence
  *                 1 .. 2^63 - 1
- *   times         opened <= closed; both clocks below 2^62 ns; at most 7 days from opened to closed;
- *                 the wall clock is not less than the monotonic one (no host runs since before 1970)
+ *   times         opened <= closed; both clocks below 2^62 ns; at most 7 days from opened to
+ *                 closed; the wall clock is not less than the monotonic one (no host runs since
+ *                 before 1970)
  *   strings       [0] is "" (an empty table stands for that); each has at most BATCH_MAX_TEXT_BYTES
  *   numbers       not 0 in a definition; a reference of 0 means none where the .proto allows it
  *   executables   id_kind and id as in common/executable_id.h, or 0 and no bytes for an empty
@@ -20,22 +21,22 @@
  *                 are not empty
  *   series        event_type as in common/event_type.h and process != 0, or both 0 for an empty
  *                 definition; period_ns is at most an hour
- *   stacks        the columns number, shared, n_frames, cut have the same length;
- *                 shared <= frames of the stack before in the table (0 for the first stack);
- *                 shared + n_frames <= STACK_MAX_FRAMES; the sum of n_frames is the length of the
- *                 columns frame_kind_executable and frame_address. Frames are listed from the
- *                 outermost to the leaf; frames counted in `shared` are not listed
- *   frame_address zigzag difference, modulo 2^64, to the address that the table listed last with the
- *                 same frame_kind_executable; to 0 for the first one
- *   rows          the columns series, slot, stack have the same length; value has it too, or is empty
- *                 (all values are 1); series is the difference to the row before, from 0; slot is the
- *                 difference to the row before, whatever its series, from first_slot; rows ascend by
- *                 (series, slot, stack); value is 1 .. 2^53; slot * 10 ms lies in
+ *   stacks        the columns number, shared, n_frames, cut have the same length; shared <= frames
+ *                 of the stack before in the table (0 for the first stack); shared + n_frames <=
+ *                 STACK_MAX_FRAMES; the sum of n_frames is the length of the columns
+ *                 frame_kind_executable and frame_address. Frames are listed from the outermost to
+ *                 the leaf; frames counted in `shared` are not listed
+ *   frame_address zigzag difference, modulo 2^64, to the address that the table listed last with
+ *                 the same frame_kind_executable; to 0 for the first one
+ *   rows          the columns series, slot, stack have the same length; value has it too, or is
+ *                 empty (all values are 1); series is the difference to the row before, from 0;
+ *                 slot is the difference to the row before, whatever its series, from first_slot;
+ *                 rows ascend by (series, slot, stack); value is 1 .. 2^53; slot * 10 ms lies in
  *                 [opened - 1 h, closed + 10 ms] of the monotonic clock
  *   named_frames  key is XXH3-64 of the bytes of the name
  *
- * The decoder converts slots to the wall clock by the difference of the two clocks at the end of the
- * batch.
+ * The decoder converts slots to the wall clock by the difference of the two clocks at the end of
+ * the batch.
  */
 
 #include "symbolizer/ingest/batch_decoder.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each call decodes into an arena of its call, so that many calls decode at the same time. The store
- * serializes writes. Wanted executables are looked up after the batch is durable, because an error
- * there must not refuse the batch.
+ * Each call decodes into an arena of its call, so that many calls decode at the same time. The
+ * store serializes writes. Wanted executables are looked up after the batch is durable, because an
+ * error there must not refuse the batch.
  */
 
 #include "symbolizer/ingest/ingest.h"

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A decoded batch: what ingest hands to a storage engine. Everything lives in the arena it was
- * decoded into, and every count, index and text was checked by batch_decode(). Numbers are the
- * agent's, valid within its epoch. Times of rows are already wall clock.
+ * A decoded batch, which ingest passes to a storage engine. All of it lives in one arena, and
+ * batch_decode() has checked every count, index and text. Numbers are those of the agent and are
+ * valid within its epoch. The slots of rows are wall clock.
  */
 
 #include "common/elf/elf_file.h"
@@ -31,7 +31,7 @@ struct batch_executable {
 	struct executable_id id;
 	const char *name; /* base name */
 	enum executable_role role;
-	struct load_segment *segments; /* n_segments; empty: not known (yet) */
+	struct load_segment *segments; /* [n_segments]; none: the agent does not know them (yet) */
 	uint32_t n_segments;
 };
 
@@ -62,7 +62,7 @@ struct batch_series {
 	uint32_t tid;
 	const char *thread_name;
 	enum event_type type;
-	int cpu; /* -1: CPUs are not kept apart */
+	int cpu; /* -1: not recorded per CPU */
 	uint64_t period_ns;
 };
 
@@ -81,7 +81,7 @@ struct batch_stack {
 
 struct batch_row {
 	uint32_t series; /* number */
-	uint32_t stack;  /* number, 0: only counted */
+	uint32_t stack;  /* number, 0: counted without a stack */
 	uint64_t slot;   /* wall clock / SLOT_NS */
 	uint64_t value;  /* counts of period_ns, else ns or bytes */
 };

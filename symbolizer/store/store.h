@@ -2,18 +2,17 @@
 #pragma once
 
 /*
- * The sample store: one interface, several engines (SQLite here; ClickHouse later).
+ * The sample store: the interface that storage engines implement (store/sqlite/).
  *
- * An engine keeps what lasts (hosts, processes, executables, stacks, series) under small integer
- * ids of its own and samples as (series, stack, slot) -> value. It never sees a user's text:
- * queries arrive as series ids. All functions are thread-safe. Errors are negative errno; -ENOSPC
- * and -EIO leave what was accepted before intact.
+ * An engine gives hosts, processes, executables, stacks and series small integer IDs, which it
+ * keeps for ever, and stores samples as (series, stack, slot) -> value. It never evaluates a user's
+ * filter: a scan gets series IDs. All functions are thread-safe. Errors are negative errno. After
+ * -ENOSPC or -EIO, data accepted earlier is intact.
  *
- * Identity of a stack: XXH3-128 over its frames, leaf first, each {u8 kind, u8 length and bytes of
- * the executable's identity (kind byte included in the bytes' place: u8 id kind, u8 size, bytes),
- * u64 little-endian address}, then the u8 cut reason. Computed here, never taken from a client.
- * Executables, named frames and stacks are a tenant's own: equal identities of two tenants have
- * different ids.
+ * The identity of a stack is XXH3-128 over its frames, leaf first, and the u8 cut reason. Each
+ * frame is {u8 frame kind, u8 kind of the executable's ID, u8 size of the ID, the bytes of the ID,
+ * u64 little-endian address}. The engine computes it; a client cannot choose it. Executables, named
+ * frames and stacks belong to a tenant: equal identities of two tenants have different IDs.
  */
 
 #include "common/arena.h"
@@ -22,13 +21,13 @@
 
 struct store;
 
-/* What became of a batch. */
+/* Result of store_write(). */
 enum store_outcome {
-	STORE_STORED = 1,    /* durable now */
-	STORE_DUPLICATE = 2, /* (agent, epoch, sequence) was stored before: acknowledge again */
-	STORE_NEEDS_NUMBERS =
-		3,         /* nothing stored; ret_missing lists the numbers that must be defined */
-	STORE_TOO_OLD = 4, /* nothing stored: all of it is beyond the retention */
+	STORE_STORED = 1,    /* the batch is durable */
+	STORE_DUPLICATE = 2, /* (agent, epoch, sequence) was stored before: acknowledge it again */
+	/* Nothing was stored; ret_missing lists the numbers that the agent must define. */
+	STORE_NEEDS_NUMBERS = 3,
+	STORE_TOO_OLD = 4, /* nothing was stored: the whole batch is older than the retention */
 };
 
 struct store_missing {
@@ -76,8 +75,7 @@ struct store_series {
 	enum event_type type;
 	int cpu; /* -1 */
 	uint64_t period_ns;
-	uint64_t first_slot; /* of its samples on the days that the query touches */
-	uint64_t last_slot;
+	uint64_t first_slot, last_slot; /* of its samples on the days that the query overlaps */
 };
 
 struct store_frame {
@@ -88,7 +86,7 @@ struct store_frame {
 
 struct store_stack {
 	uint8_t cut;
-	uint32_t n_frames;                /* 0 also for an id that is not known */
+	uint32_t n_frames;                /* 0 also for an unknown ID */
 	const struct store_frame *frames; /* leaf first */
 };
 
@@ -101,54 +99,55 @@ struct store_executable {
 	uint32_t n_segments;
 };
 
-/* Selects series; zero or NULL fields do not restrict. */
+/* Selects series. Fields that are zero or NULL do not restrict the result. */
 struct store_series_query {
 	const char *tenant;   /* required */
 	enum event_type type; /* EVENT_NONE: all */
 	const char *service;  /* process name */
-	uint64_t from_slot; /* series with samples in [from_slot, to_slot) only; to_slot 0: no limit
-			     */
-	uint64_t to_slot;
+	uint64_t from_slot;   /* only series with samples in [from_slot, to_slot) */
+	uint64_t to_slot;     /* 0: no limit */
 };
 
-/* Return < 0 to stop the scan with that error. @series_index indexes the ids given to store_scan().
- */
+/* @series_index is an index into the IDs of store_scan(). A result < 0 ends the scan with it. */
 typedef int (*store_row_function)(void *arg, uint32_t series_index, uint64_t stack_id,
 				  uint64_t slot, uint64_t value);
 
-/* Time that one batch covers: the agent of @host ran from @first_slot to @last_slot. Return < 0 to
- * stop with that error. */
+/*
+ * Called with the time that one batch covers: the agent of @host ran from @first_slot to
+ * @last_slot. A result < 0 ends the scan with it.
+ */
 typedef int (*store_coverage_function)(void *arg, uint32_t host, uint64_t first_slot,
 				       uint64_t last_slot);
 
-/* Selects the newest batches that lie wholly in [from_slot, to_slot). */
+/* Selects the newest batches that are completely in [from_slot, to_slot). */
 struct store_counter_query {
-	const uint32_t
-		*hosts; /* [n_hosts], store ids; of the boots of a machine the newest first */
+	const uint32_t *hosts; /* [n_hosts] IDs; of the boots of one machine the newest first */
 	size_t n_hosts;
 	uint64_t from_slot, to_slot;
 	size_t max_batches; /* of all hosts together */
 };
 
-/* Return < 0 to stop with that error. @name is valid during the call only. */
+/* @name is valid during the call only. A result < 0 ends the scan with it. */
 typedef int (*store_counter_function)(void *arg, struct bytes_view name, uint64_t value);
 
-/* Receives what an agent counted between the opening and the closing of one batch: first the
- * batch's times, then each counter. */
+/*
+ * Receives the counters of batches: first the times of a batch, then each counter's increase
+ * between the opening and the closing of the batch.
+ */
 struct store_counter_visitor {
 	int (*batch)(void *arg, uint64_t opened_wall_ns, uint64_t closed_wall_ns);
 	store_counter_function counter;
 	void *arg;
 };
 
-/* A name that processes of the tenant go by. */
+/* A name of processes of the tenant. */
 struct store_service {
 	const char *name;
-	bool without_stacks; /* by the first process of that name that was found */
+	bool without_stacks; /* of the first process found with that name */
 };
 
 struct store_stats {
-	uint64_t n_too_old_batches; /* refused since the start */
+	uint64_t n_too_old_batches; /* refused with STORE_TOO_OLD since the start */
 	uint64_t n_batches, n_rows, n_stacks, n_series, n_processes, disk_bytes;
 };
 
@@ -196,20 +195,19 @@ struct store_operations {
 	struct store *(*free)(struct store *store);
 };
 
-/* Engines embed this first. */
+/* The first field of an engine's store. */
 struct store {
 	const struct store_operations *operations;
 };
 
-/* enum store_outcome or negative errno. @arena only holds ret_missing's arrays. */
+/* Returns enum store_outcome or negative errno. The arrays of ret_missing are in @arena. */
 static inline int store_write(struct store *store, const char *tenant, const struct batch *batch,
 			      struct arena *arena, struct store_missing *ret_missing)
 {
 	return store->operations->write(store, tenant, batch, arena, ret_missing);
 }
 
-/* ret_series[0..*ret_count) in @arena, in order of id; processes and hosts are shared between them.
- */
+/* ret_series[*ret_count] is in @arena, ascending by ID. Series share processes and hosts. */
 static inline int store_find_series(struct store *store, const struct store_series_query *query,
 				    struct arena *arena, struct store_series **ret_series,
 				    size_t *ret_count)
@@ -218,11 +216,10 @@ static inline int store_find_series(struct store *store, const struct store_seri
 }
 
 /*
- * 0, or how many damaged blocks (INT_MAX at most) of the series' hosts were left out.
- *
- * Calls @function for every row of the series (ids ascending) with from_slot <= slot < to_slot, in
- * no order. The function must not call the store: the scan holds one of few readers, and it could
- * wait for itself.
+ * Calls @function for every row of the series (IDs ascending) with from_slot <= slot < to_slot, in
+ * any order. @function must not call the store: the scan holds one of few readers, and would wait
+ * for itself. Returns the number of damaged blocks of the series' hosts that were skipped, at most
+ * INT_MAX.
  */
 static inline int store_scan(struct store *store, const uint32_t *series_ids, size_t count,
 			     uint64_t from_slot, uint64_t to_slot, store_row_function function,
@@ -232,9 +229,9 @@ static inline int store_scan(struct store *store, const uint32_t *series_ids, si
 }
 
 /*
- * Calls @function for every batch of these hosts (store ids) that covers a part of [from_slot,
- * to_slot), in no order; times are not cut to the range. A host that was idle is covered too. The
- * function must not call the store. May be missing in an engine: -EOPNOTSUPP.
+ * Calls @function for every batch of these hosts (IDs) that covers a part of [from_slot, to_slot),
+ * in any order. Times are not clipped to the range. Batches of an idle host count too. @function
+ * must not call the store. -EOPNOTSUPP: the engine does not implement it.
  */
 static inline int store_scan_coverage(struct store *store, const uint32_t *hosts, size_t count,
 				      uint64_t from_slot, uint64_t to_slot,
@@ -248,8 +245,8 @@ static inline int store_scan_coverage(struct store *store, const uint32_t *hosts
 
 /*
  * Visits batches and their counters, the newest first: day by day, within a day host by host in the
- * query's order, and of each host run by run of its agent. The functions must not call the store.
- * May be missing in an engine: -EOPNOTSUPP.
+ * order of the query, and for each host epoch by epoch of its agent. The visitor must not call the
+ * store. -EOPNOTSUPP: the engine does not implement it.
  */
 static inline int store_scan_counters(struct store *store, const struct store_counter_query *query,
 				      const struct store_counter_visitor *visitor)
@@ -259,14 +256,14 @@ static inline int store_scan_counters(struct store *store, const struct store_co
 	return store->operations->scan_counters(store, query, visitor);
 }
 
-/* Fills ret_stacks[count]. Stack id 0 ("only counted") and unknown ids give no frames. */
+/* Fills ret_stacks[count]. Stack ID 0 (counted without a stack) and unknown IDs have no frames. */
 static inline int store_load_stacks(struct store *store, const uint64_t *stack_ids, size_t count,
 				    struct arena *arena, struct store_stack *ret_stacks)
 {
 	return store->operations->load_stacks(store, stack_ids, count, arena, ret_stacks);
 }
 
-/* Fills ret_executables[count]; id 0 and unknown ids give an identity of kind NONE. */
+/* Fills ret_executables[count]. ID 0 and unknown IDs have an identity of kind NONE. */
 static inline int store_load_executables(struct store *store, const uint32_t *ids, size_t count,
 					 struct arena *arena,
 					 struct store_executable *ret_executables)
@@ -274,7 +271,9 @@ static inline int store_load_executables(struct store *store, const uint32_t *id
 	return store->operations->load_executables(store, ids, count, arena, ret_executables);
 }
 
-/* Where @process, or (0) one of the latest thousands, maps @executable from; 1 found, 0 not known.
+/*
+ * The path from which @process maps @executable. @process 0: the path in any of the latest
+ * thousands of processes. 1 found, 0 unknown.
  */
 static inline int store_path_of(struct store *store, uint32_t process, uint32_t executable,
 				struct arena *arena, const char **ret_path)
@@ -282,8 +281,7 @@ static inline int store_path_of(struct store *store, uint32_t process, uint32_t 
 	return store->operations->path_of(store, process, executable, arena, ret_path);
 }
 
-/* The name behind a KERNEL_NAMED frame, by the address that the frame has in a store_stack; 1
- * found, 0 not known. */
+/* The name of a KERNEL_NAMED frame. @address is that of the store_frame. 1 found, 0 unknown. */
 static inline int store_named_frame(struct store *store, uint64_t address, struct arena *arena,
 				    const char **ret_name)
 {
@@ -296,7 +294,7 @@ static inline int store_list_hosts(struct store *store, const char *tenant, stru
 	return store->operations->list_hosts(store, tenant, arena, ret_hosts, ret_count);
 }
 
-/* 1 found, 0 not known. */
+/* 1 found, 0 unknown. */
 static inline int store_find_executable(struct store *store, const char *tenant,
 					const struct executable_id *identity, struct arena *arena,
 					struct store_executable *ret_executable)
@@ -304,7 +302,7 @@ static inline int store_find_executable(struct store *store, const char *tenant,
 	return store->operations->find_executable(store, tenant, identity, arena, ret_executable);
 }
 
-/* The last @max executables that a run of an agent has defined, the newest first. */
+/* The last @max executables that the agent defined in @epoch, the newest first. */
 static inline int store_agent_executables(struct store *store, const char *tenant,
 					  const struct hash128 *agent, uint64_t epoch, size_t max,
 					  struct arena *arena,
@@ -316,11 +314,11 @@ static inline int store_agent_executables(struct store *store, const char *tenan
 }
 
 /*
- * For messages to people: the cost is bounded, whatever the store holds, and so is the answer. All
- * three may be missing in an engine: -EOPNOTSUPP.
+ * The next three serve messages about data that was not found. Their cost and their results are
+ * bounded, whatever the size of the store. -EOPNOTSUPP: the engine does not implement them.
  *
- * Names of processes of any time, at most @max, in order. Those of other tenants cost time too:
- * with very many of them the list ends early.
+ * The first lists names of processes of any time, sorted, at most @max. It also steps over names
+ * of other tenants, so that with very many of these the list is incomplete.
  */
 static inline int store_list_services(struct store *store, const char *tenant, size_t max,
 				      struct arena *arena, struct store_service **ret_services,
@@ -331,8 +329,10 @@ static inline int store_list_services(struct store *store, const char *tenant, s
 	return store->operations->list_services(store, tenant, max, arena, ret_services, ret_count);
 }
 
-/* The last slot with a sample of @type, of @service or (NULL) of all, as far as its latest
- * thousands of series tell; 1 found, 0 none is kept. */
+/*
+ * The last slot with a sample of @type, of @service or (NULL) of all services. Looks at the latest
+ * thousands of series. 1 found, 0 none.
+ */
 static inline int store_last_slot(struct store *store, const char *tenant, const char *service,
 				  enum event_type type, uint64_t *ret_slot)
 {
@@ -341,7 +341,7 @@ static inline int store_last_slot(struct store *store, const char *tenant, const
 	return store->operations->last_slot(store, tenant, service, type, ret_slot);
 }
 
-/* Names of labels of processes, of any time: at most @max of those that are not before @from. */
+/* Names of labels of processes of any time, sorted: at most @max that are not less than @from. */
 static inline int store_list_label_names(struct store *store, const char *tenant, const char *from,
 					 size_t max, struct arena *arena, const char ***ret_names,
 					 size_t *ret_count)
@@ -352,15 +352,14 @@ static inline int store_list_label_names(struct store *store, const char *tenant
 						   ret_count);
 }
 
-/* From now on batches that lie wholly before it are refused (STORE_TOO_OLD); 0: none, as at first.
- */
+/* Older batches are refused from now on (STORE_TOO_OLD). 0, the default: none. */
 static inline void store_set_retention(struct store *store, uint64_t retention_ns)
 {
 	if (store->operations->set_retention)
 		store->operations->set_retention(store, retention_ns);
 }
 
-/* Whether writes would succeed right now: 0, or the errno (-ENOSPC, -EROFS, ...). For /readyz. */
+/* Whether a write would succeed now: 0, or its errno (-ENOSPC, -EROFS, ...). For /readyz. */
 static inline int store_check(struct store *store)
 {
 	return store->operations->check(store);

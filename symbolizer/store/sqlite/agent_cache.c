@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/store/sqlite/agent_cache.h"
-
 /*
- * Agents are in a list, the latest used first, and in a hash table by a hash of (tenant, agent,
- * epoch). Two bounds hold the memory: numbers per agent (when reached, its table starts over and
- * fills again from hearth.db) and numbers of all agents (when reached, agents leave from the end of
- * the list).
+ * Entries are in a list, the most recently used first, and in a hash table by a hash of (tenant,
+ * agent, epoch). Two limits bound the memory: numbers per agent (at the limit, the agent's table is
+ * cleared and fills again from hearth.db) and numbers of all agents (at the limit, the least
+ * recently used agents are evicted).
  */
+
+#include "symbolizer/store/sqlite/agent_cache.h"
 
 #define AGENT_MAX_NUMBERS (1u << 18)
 
-/* Agents with few numbers cost memory as well. */
+/* Agents with few numbers take memory as well. */
 #define CACHE_MAX_AGENTS 20000
 
 struct number_key {
@@ -29,7 +29,7 @@ struct agent_cache {
 	struct hash_table *by_key; /* struct hash128 -> struct agent_entry * */
 	struct agent_entry *newest, *oldest;
 	size_t n_numbers, max_numbers;
-	uint8_t secret[16]; /* in the key: nobody outside can make two agents collide */
+	uint8_t secret[16]; /* part of the key: a client cannot forge a collision of two agents */
 };
 
 int agent_cache_new(size_t max_numbers, struct agent_cache **ret_cache)
@@ -153,7 +153,7 @@ static int add_entry(struct agent_cache *cache, struct hash128 key, struct agent
 	return 0;
 }
 
-/* The entry that is in use stays, whatever it takes: AGENT_MAX_NUMBERS bounds it. */
+/* The entry in use is never evicted: AGENT_MAX_NUMBERS bounds it. */
 static void keep_within_numbers(struct agent_cache *cache, const struct agent_entry *in_use)
 {
 	while (cache->n_numbers > cache->max_numbers && cache->oldest && cache->oldest != in_use)

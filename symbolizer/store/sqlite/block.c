@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Columns, because neighbours in a column are similar (slots increase by little, few stacks
+ * repeat): each takes a byte or two, and less after compression. A list of stacks, because IDs are
+ * large and spread, but indexes are small.
+ */
+
 #include "symbolizer/store/sqlite/block.h"
 
 #include <zstd.h>
 
 #include "common/scoped.h"
 
-/*
- * Why columns: neighbours in a column resemble each other (slots rise by little, few stacks
- * repeat), so each costs a byte or two before and less than that after compression. Why the
- * dictionary of stacks: ids are large and spread, indexes are small.
- */
-
 #define BLOCK_FORMAT 1
 
-/* Higher levels gain 2 % on blocks this small and cost three times the CPU. */
+/* Higher levels save 2 % on blocks this small, for three times the CPU. */
 #define BLOCK_ZSTD_LEVEL 3
 
-/* Most bytes of one row in all columns: three varints, and its share of the directory. */
+/* Most bytes of one row: three varints in the columns, and its part of the directory. */
 #define MAX_ROW_BYTES 64
 
 struct run {
@@ -24,8 +24,7 @@ struct run {
 	size_t count;
 };
 
-/* A run ends where the series changes or, with two runs of one series, where the slots start again.
- */
+/* A run ends where the series changes, or where the slot decreases within a series. */
 static struct run next_run(const struct block_rows *rows, size_t first)
 {
 	const struct block_row *row = rows->rows;
@@ -104,7 +103,7 @@ void block_scratch_release(struct block_scratch *scratch)
 
 static void prepare_scratch(struct block_scratch *scratch, uint64_t n_rows)
 {
-	/* A damaged n_rows must not ask for more than a real block can need. */
+	/* Bounds the memory if n_rows is damaged: no real block has more rows. */
 	size_t ceiling = (MIN(n_rows, (uint64_t)BATCH_MAX_ROWS) + 16) * MAX_ROW_BYTES;
 
 	scratch->plain.ceiling = MAX(ceiling, scratch->plain.capacity);
@@ -138,7 +137,7 @@ static int compress(struct block_scratch *scratch, struct bytes *out)
 	return 0;
 }
 
-/* Blocks are written with their size in front; it counts only as far as the ceiling allows. */
+/* The frame has the content size, which is trusted only up to the ceiling. */
 static int decompress(struct bytes_view content, struct block_scratch *scratch)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(content.data, content.size);
@@ -193,7 +192,7 @@ int block_encode(const struct block_rows *rows, struct block_scratch *scratch, s
 	return compress(scratch, out);
 }
 
-/* A block being read: the directory and the three columns side by side. */
+/* A block being read: one reader for the directory and one for each column. */
 struct open_block {
 	struct bytes_reader runs;
 	struct bytes_reader slots;
@@ -227,7 +226,7 @@ static int read_stack_ids(struct bytes_reader *in, struct block_scratch *scratch
 	return in->error;
 }
 
-/* Leaves block->runs at the first run, and finds where the columns begin behind the last. */
+/* Sets block->runs to the first run, and the other readers to the columns after the last run. */
 static int find_columns(struct bytes_reader *in, struct open_block *block)
 {
 	uint64_t sizes[3];

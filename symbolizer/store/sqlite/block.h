@@ -2,17 +2,18 @@
 #pragma once
 
 /*
- * A block: the rows that one batch brought for one day, columnar and compressed. Pure functions of
- * bytes.
+ * A block: the rows of one batch for one day, in columns, compressed. Pure functions of bytes.
  *
- * Before compression (all numbers are varints):
+ * Uncompressed, all numbers being varints:
  *
  *   format (1)
- *   n_stacks, then the ids of the stacks used, ascending, as differences
- *   n_runs, then per run (rows of one series): difference of the series id, number of rows
- *   size of the slot column in bytes, size of the stack column, 0 or the size of the value column
- * (0: all values are 1) slot column: per run the first slot - min_slot, then differences within the
- * run stack column: per row the index among the stacks used value column: per row
+ *   n_stacks, then the IDs of the used stacks, ascending, as differences
+ *   n_runs, then for each run (rows of one series): difference of the series ID, number of rows
+ *   bytes of the slot column, bytes of the stack column, bytes of the value column (0: all
+ *   values are 1)
+ *   slot column: for each run the first slot - min_slot, then differences within the run
+ *   stack column: for each row the index among the used stacks
+ *   value column: for each row the value
  */
 
 #include "common/bytes.h"
@@ -20,22 +21,24 @@
 #include "symbolizer/store/store.h"
 
 struct block_row {
-	uint32_t series; /* store id, ascending over the rows */
+	uint32_t series; /* store ID, ascending over the rows */
 	uint32_t stack_index;
-	uint64_t slot; /* ascending within rows of one run; a series may have several runs */
+	uint64_t slot; /* ascending within a run; a series may have several runs */
 	uint64_t value;
 };
 
 struct block_rows {
-	const struct block_row *rows; /* n_rows */
+	const struct block_row *rows; /* [n_rows] */
 	size_t n_rows;
-	const uint64_t *stacks; /* n_stacks store ids, ascending */
+	const uint64_t *stacks; /* [n_stacks] store IDs, ascending */
 	size_t n_stacks;
 	uint64_t min_slot;
 };
 
-/* What calls reuse: memory, and zstd's contexts, which cost more to make than a small block to
- * unpack. Zeroed before the first call; one per thread. */
+/*
+ * Memory and zstd contexts that calls reuse: creating a context costs more than unpacking a small
+ * block. Zeroed before the first call; one per thread.
+ */
 struct block_scratch {
 	struct ZSTD_CCtx_s *compressor;
 	struct ZSTD_DCtx_s *decompressor;
@@ -49,7 +52,7 @@ void block_scratch_release(struct block_scratch *scratch);
 /* Appends the compressed block to @out. */
 int block_encode(const struct block_rows *rows, struct block_scratch *scratch, struct bytes *out);
 
-/* Which rows of a block are asked for, and who takes them. */
+/* Selects rows of a block, and the function that gets them. */
 struct block_scan {
 	const uint32_t *series_ids; /* ascending */
 	size_t n_series;
@@ -60,9 +63,9 @@ struct block_scan {
 };
 
 /*
- * Hands the rows of the block @content that @scan asks for to its function. -EBADMSG: the block is
- * damaged. What the function returns below 0 ends the walk and comes back in *ret_stopped (then the
- * result is 0).
+ * Calls the function of @scan for the selected rows of the block @content. -EBADMSG: the block is
+ * damaged. If the function returns a negative value, the scan ends, *ret_stopped is that value, and
+ * the result is 0.
  */
 int block_scan_rows(struct bytes_view content, uint64_t min_slot, uint64_t n_rows,
 		    const struct block_scan *scan, struct block_scratch *scratch, int *ret_stopped);

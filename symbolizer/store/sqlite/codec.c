@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/store/sqlite/codec.h"
-
 /*
- * Counts read back are bounded by the bytes that are there (every item has at least one byte), so
- * that a damaged column cannot ask for much memory.
+ * Decoders bound a count by the remaining bytes, of which every item has at least one, so that a
+ * damaged column cannot claim much memory.
  */
+
+#include "symbolizer/store/sqlite/codec.h"
 
 static void add_text(struct bytes *out, const char *text)
 {
@@ -75,7 +75,7 @@ int codec_read_labels(struct bytes_view in, struct arena *arena, struct label **
 {
 	struct bytes_reader reader = bytes_reader_of(in);
 
-	/* A process without labels has no set. */
+	/* A process without labels has no text_set. */
 	if (in.size == 0) {
 		*ret_labels = NULL;
 		*ret_count = 0;
@@ -212,7 +212,7 @@ int codec_read_host(struct bytes_view in, struct arena *arena, struct store_host
 	struct bytes_reader reader = bytes_reader_of(in);
 
 	ret_host->name = read_text(&reader, arena);
-	/* The machine id is kept for people who look into the database; no query asks for it. */
+	/* The machine ID is stored for administrators. No query reads it. */
 	(void)read_text(&reader, arena);
 	ret_host->boot_id = read_text(&reader, arena);
 	ret_host->agent_version = read_text(&reader, arena);

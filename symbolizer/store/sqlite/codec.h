@@ -2,18 +2,18 @@
 #pragma once
 
 /*
- * How small lists are kept inside of one column: varints, and texts as a length and bytes. Pure
+ * Encodes small lists into one column: numbers as varints, texts as a length and bytes. Pure
  * functions.
  *
- * Encoders append to a buffer and report through bytes_error(). Decoders copy into an arena;
- * -EBADMSG for bytes that no encoder wrote.
+ * Encoders append to a buffer, which keeps the error (bytes_error()). Decoders copy into an arena
+ * and return -EBADMSG for bytes that no encoder writes.
  */
 
 #include "common/arena.h"
 #include "common/bytes.h"
 #include "symbolizer/store/store.h"
 
-/* Where a process maps an executable from, by the store's executable id. */
+/* The path from which a process maps an executable (store ID). */
 struct stored_path {
 	uint32_t executable;
 	const char *path;
@@ -36,11 +36,11 @@ int codec_read_segments(struct bytes_view in, struct arena *arena,
 void codec_add_counters(struct bytes *out, const struct batch_counter *counters, uint32_t count);
 
 /*
- * Calls @function for each counter, in order; it returns < 0 to stop with that error. Nothing is
- * allocated, whatever the column has: all of it is checked before the first call.
+ * Calls @function for each counter, in order. A negative result of @function ends the walk with
+ * it. The whole column is checked before the first call; nothing is allocated.
  */
 int codec_walk_counters(struct bytes_view in, store_counter_function function, void *arg);
 
-/* All that a host says of itself but its times. */
+/* All attributes of a host except its times. */
 void codec_add_host(struct bytes *out, const struct batch_host *host);
 int codec_read_host(struct bytes_view in, struct arena *arena, struct store_host *ret_host);

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Retention removes day files, and a new file of the same name may follow. When the list of days
+ * has lost an entry, a set therefore closes its day connections before it opens the next one. Idle
+ * sets are closed by the thread that removes the file, and a busy set is closed when it is
+ * returned: the disk space of a removed file is free only after the last connection to it is
+ * closed.
+ */
+
 #include "symbolizer/store/sqlite/connections.h"
 
 #include <pthread.h>
 
-/*
- * A day file that retention removed may still be open here, and a new one of the same name may
- * exist: when the list of days has lost an entry, a set closes its day connections before it uses
- * the next one. Sets that nobody uses are closed by who removes the file, and a set that was in use
- * meanwhile when it is given back: the space of a removed file is free once nobody has it open.
- */
-
-/* Queries that scan at the same time; each has page caches of its own. */
+/* Most scans at the same time. Each has its page caches. */
 #define SCAN_READER_COUNT 4
 
-/* One more for what ingest waits for, which no scan may keep it from. */
+/* One more set for the lookups of ingest, so that they never wait for scans. */
 #define READER_COUNT (SCAN_READER_COUNT + 1)
 
 struct reader_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t returned;
-	unsigned int n_scans; /* that run */
+	unsigned int n_scans; /* running now */
 	struct connection_set sets[READER_COUNT];
 };
 
@@ -51,7 +52,7 @@ int connection_set_hearth(struct connection_set *set, struct sqlite_db **ret_db)
 	return 0;
 }
 
-/* The connection to @day, else the one that was not used for longest. */
+/* The slot with a connection to @day, or else the least recently used slot. */
 static struct day_connection *slot_for(struct connection_set *set, day_number day)
 {
 	struct day_connection *oldest = &set->days[0];
@@ -156,11 +157,11 @@ struct reader reader_borrow(struct reader_pool *pool, enum reader_kind kind)
 void reader_returnp(struct reader *reader)
 {
 	(void)pthread_mutex_lock(&reader->pool->lock);
-	/* With the lock: a set is either busy here or seen by reader_pool_close_stale(). */
+	/* Under the lock, so that reader_pool_close_stale() finds each set either busy or closed. */
 	close_stale_days(reader->set);
 	reader->set->busy = false;
 	reader->pool->n_scans -= reader->kind == READER_SCAN;
-	/* To all: who is woken first may be one that still has to wait. */
+	/* Wakes all waiters, because a scan may have to wait on where a lookup need not. */
 	(void)pthread_cond_broadcast(&reader->pool->returned);
 	(void)pthread_mutex_unlock(&reader->pool->lock);
 }

@@ -2,30 +2,30 @@
 #pragma once
 
 /*
- * Connections of the SQLite engine: a set has one to hearth.db and some to day files, opened when
- * asked for and kept, the least used one closed first. The writer owns a set; readers borrow one of
- * a small pool, so that at most that many queries read at once and the rest wait.
+ * Connections of the SQLite engine. A set has one connection to hearth.db and some to day files. It
+ * opens them on demand, keeps them, and closes the least recently used one. The writer has a set.
+ * Readers borrow a set from a small pool, which limits the number of concurrent queries.
  */
 
 #include "symbolizer/store/sqlite/block.h"
 #include "symbolizer/store/sqlite/store_state.h"
 
-/* Day files that one set keeps open. A query over a month opens them one after the other. */
+/* Most day files that one set keeps open. A query over a month opens one after another. */
 #define CONNECTION_DAYS 8
 
 struct day_connection {
 	day_number day;
-	uint64_t used; /* when, in turns of the set */
+	uint64_t used; /* value of set->turn at the last use */
 	struct sqlite_db *db;
 };
 
 struct connection_set {
-	const char *folder; /* borrowed, as are the next two */
+	const char *folder; /* borrowed, like the next two */
 	const struct store_identity *identity;
 	struct store_state *state;
 	bool writer;
 	bool busy;
-	uint64_t generation; /* of the state's list of days */
+	uint64_t generation; /* store_state_generation() at the last use */
 	uint64_t turn;
 	struct sqlite_db *hearth;
 	struct day_connection days[CONNECTION_DAYS];
@@ -34,7 +34,7 @@ struct connection_set {
 
 void connection_set_release(struct connection_set *set);
 
-/* *ret_db belongs to the set, until the next call. */
+/* The set owns *ret_db, which is valid until the next call. */
 int connection_set_hearth(struct connection_set *set, struct sqlite_db **ret_db);
 int connection_set_day(struct connection_set *set, day_number day, struct sqlite_db **ret_db);
 void connection_set_close_days(struct connection_set *set);
@@ -46,11 +46,11 @@ int reader_pool_new(const char *folder, const struct store_identity *identity,
 struct reader_pool *reader_pool_free(struct reader_pool *pool);
 
 enum reader_kind {
-	READER_SCAN,   /* may take seconds: waits while as many as may run at once do */
-	READER_LOOKUP, /* a few rows, found by a key: one set is never lent to scans */
+	READER_SCAN,   /* may take seconds: waits while the maximum of scans runs */
+	READER_LOOKUP, /* a few rows, found by key: one set is reserved for these */
 };
 
-/* Waits for a set that is free. Give it back with scoped(reader_returnp) or reader_return(). */
+/* Waits for a free set. Declare the reader scoped(reader_returnp), which returns the set. */
 struct reader {
 	struct reader_pool *pool;
 	struct connection_set *set;
@@ -59,7 +59,7 @@ struct reader {
 struct reader reader_borrow(struct reader_pool *pool, enum reader_kind kind);
 void reader_returnp(struct reader *reader);
 
-/* After a day left the list: closes what idle sets have open. */
+/* Call it after a day was removed from the list: closes the day files of idle sets. */
 void reader_pool_close_stale(struct reader_pool *pool);
 
 DEFINE_SCOPED(struct reader_pool *, reader_pool_free);

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A query loads thousands of stacks that share most of their callers. One lookup in SQLite per
+ * frame would take most of the time of the query. The cache is direct-mapped: a node has one slot,
+ * which keeps the last node stored in it. Stacks are cached like nodes, with the leaf as parent.
+ */
+
 #include "symbolizer/store/sqlite/node_cache.h"
 
 #include <pthread.h>
 
-/*
- * A query asks for thousands of stacks that share most of their callers; walking up the tree with
- * one lookup in SQLite per frame would take most of its time. The cache is direct-mapped: a node
- * has one place, and the last one that was put there stays. Stacks are cached as well, as if they
- * were nodes: the parent is the leaf.
- */
-
 #define CACHE_SLOTS (1u << 18)
 
-/* Tells a stack id from a node id in the cache. */
+/* Bit that distinguishes a stack ID from a node ID in the cache. */
 #define STACK_KEY (UINT64_C(1) << 63)
 
 struct cached_node {
 	uint64_t key; /* 0: empty */
 	uint64_t parent;
-	uint64_t frame; /* kind | executable << 3; of a stack: why it was cut */
+	uint64_t frame; /* kind | executable << 3; of a stack: the cut reason */
 	uint64_t address;
 };
 
@@ -49,13 +48,13 @@ struct node_cache *node_cache_free(struct node_cache *cache)
 
 static struct cached_node *slot_of(struct node_cache *cache, uint64_t key)
 {
-	/* Stacks and nodes have ids from 1 up: keep equal ones apart. */
+	/* Stack and node IDs both start at 1. Stacks fill the slots from the end. */
 	uint64_t index = key & STACK_KEY ? ~key : key;
 
 	return &cache->slots[index & (CACHE_SLOTS - 1)];
 }
 
-/* 1 found, 0 there is no such row. */
+/* 1 found, 0 no such row. */
 static int read_row(struct sqlite_db *hearth, uint64_t key, struct cached_node *ret_node)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
@@ -75,7 +74,7 @@ static int read_row(struct sqlite_db *hearth, uint64_t key, struct cached_node *
 	return 1;
 }
 
-/* Called and left with the lock held, but does not hold it while it reads the file. */
+/* The caller holds the lock, which is released while the file is read. */
 static int find_node(struct node_cache *cache, struct sqlite_db *hearth, uint64_t key,
 		     struct cached_node *ret_node)
 {
@@ -94,8 +93,10 @@ static int find_node(struct node_cache *cache, struct sqlite_db *hearth, uint64_
 	return r;
 }
 
-/* Walks from the leaf up. -EIO where the tree is damaged: parents have smaller ids, and stacks an
- * end. */
+/*
+ * Walks from the leaf to the root. -EIO: the tree is damaged. In an intact one a parent has a
+ * smaller ID, and a path has at most STACK_MAX_FRAMES nodes.
+ */
 static int collect_frames(struct node_cache *cache, struct sqlite_db *hearth, uint64_t leaf,
 			  struct store_frame frames[STACK_MAX_FRAMES], uint32_t *ret_count)
 {

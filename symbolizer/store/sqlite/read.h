@@ -2,15 +2,17 @@
 #pragma once
 
 /*
- * The reading side of the SQLite engine: the operations of store.h on a borrowed set of
- * connections.
+ * The reading operations of store.h, on a borrowed set of connections.
  */
 
 #include "symbolizer/store/sqlite/connections.h"
 #include "symbolizer/store/store.h"
 
+/* read_series.c */
 int read_find_series(struct connection_set *set, const struct store_series_query *query,
 		     struct arena *arena, struct store_series **ret_series, size_t *ret_count);
+
+/* read_rows.c */
 int read_list_hosts(struct connection_set *set, const char *tenant, struct arena *arena,
 		    struct store_host **ret_hosts, size_t *ret_count);
 
@@ -48,5 +50,6 @@ int read_scan_coverage(struct connection_set *set, const uint32_t *hosts, size_t
 int read_scan_counters(struct connection_set *set, const struct store_counter_query *query,
 		       const struct store_counter_visitor *visitor);
 
+/* read_scan.c */
 int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t count,
 	      uint64_t from_slot, uint64_t to_slot, store_row_function function, void *arg);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the covered times and the counters of blocks. Rows of a block may be before the time that
+ * its batch covers (a wait that began earlier), so coverage uses the times of the batch, which have
+ * an index.
+ */
+
 #include "symbolizer/store/sqlite/read.h"
 
 #include "common/log.h"
 #include "symbolizer/store/sqlite/codec.h"
-
-/*
- * When agents ran, and what they counted: both belong to blocks, whatever rows these have. A
- * block's rows may lie before the time that its batch covers (a wait that began earlier), so
- * coverage is that of the batch's own times, which an index has.
- */
 
 struct block_walk {
 	struct connection_set *set;
 	struct sqlite_db *db;
 	uint64_t from_slot, to_slot; /* within one day */
 	uint64_t max_span_ns;
-	size_t n_left; /* batches that the visitor may still see */
+	size_t n_left; /* batches that the visitor may still get */
 	store_coverage_function on_coverage;
 	void *arg; /* of on_coverage */
 	const struct store_counter_visitor *visitor;
@@ -27,7 +27,7 @@ static int report_coverage(struct block_walk *walk, uint32_t host, sqlite3_stmt 
 	uint64_t opened_ns = (uint64_t)sqlite3_column_int64(row, 0);
 	uint64_t closed_ns = (uint64_t)sqlite3_column_int64(row, 1);
 
-	/* A block of a day that has rows of the batch, but is not covered by it. */
+	/* The day has rows of the batch, but the batch does not cover it. */
 	if (opened_ns >= closed_ns)
 		return 0;
 	walk->stopped =
@@ -51,7 +51,7 @@ static int cover_sender(struct block_walk *walk, uint32_t host, int64_t sender)
 	return r;
 }
 
-/* Counters that cannot be read are left out. */
+/* Damaged counters are skipped. */
 static int report_counters(struct block_walk *walk, sqlite3_stmt *row)
 {
 	const struct store_counter_visitor *visitor = walk->visitor;
@@ -112,7 +112,7 @@ static int walk_day(struct block_walk *walk, day_number day, const uint32_t *hos
 		r = day_db_total(walk->db, &total);
 	if (r < 0)
 		return r;
-	/* Blocks of earlier versions are in max_span with their rows only. */
+	/* In files of earlier versions, max_span counts the rows of blocks only. */
 	walk->max_span_ns = MAX((total.max_span + 1) * SLOT_NS, 60 * NSEC_PER_SEC);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = walk_host(walk, hosts[i]);
@@ -136,11 +136,11 @@ static int walk_days(struct block_walk *walk, const uint32_t *hosts, size_t coun
 	for (size_t k = 0; r == 0 && k < n_days; k++) {
 		size_t i = walk->visitor ? n_days - 1 - k : k;
 
-		/* Within the day, so that the sums in the statements cannot overflow. */
+		/* Clipped to the day, so that the sums in the statements cannot overflow. */
 		walk->from_slot = MAX(from_slot, days[i].day * SLOTS_PER_DAY);
 		walk->to_slot = MIN(to_slot, (days[i].day + 1) * SLOTS_PER_DAY);
 		r = walk_day(walk, days[i].day, hosts, count);
-		/* Retention took the file since the list was made. */
+		/* Retention removed the file after the list was made. */
 		if (r < 0 && !walk->stopped && r != -ENOMEM &&
 		    !store_state_has_day(walk->set->state, days[i].day))
 			r = 0;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lookups for messages about data that was not found: names of services and labels, and the time of
+ * the last sample. A fleet has millions of series, so each lookup uses an index and reads a bounded
+ * number of rows.
+ */
+
 #include "symbolizer/store/sqlite/read.h"
 
 #include "common/vec.h"
 
-/*
- * What is known at all, for messages about what was not found. A fleet has millions of series: each
- * question reads by an index, and a bounded number of rows.
- */
-
-/* Pairs of (name, host) that are looked at for a list of services: 100 ms. */
+/* Most pairs of (name, host) that are read for a list of services: 100 ms. */
 #define MAX_SERVICE_STEPS 20000
 
-/* Series whose last sample is looked for in each day file. */
+/* Most series that are looked up in each day file. */
 #define MAX_LATEST_SERIES 4096
 
 static int load_hosts(struct sqlite_db *hearth, const char *tenant, struct hash_table *hosts)
@@ -35,11 +36,11 @@ struct service_walk {
 	struct sqlite_db *hearth;
 	const struct hash_table *hosts; /* of the tenant */
 	struct arena *arena;
-	const char *name; /* the last pair */
+	const char *name; /* with host: the pair read last */
 	int64_t host;
 };
 
-/* 1 *ret_service is one of the tenant, 0 the pair is another tenant's, 2 there are no more. */
+/* 1 *ret_service is of the tenant, 0 the pair is of another tenant, 2 there are no more pairs. */
 static int next_pair(struct service_walk *walk, struct store_service *ret_service)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
@@ -60,7 +61,7 @@ static int next_pair(struct service_walk *walk, struct store_service *ret_servic
 	walk->host = host;
 	if (!hash_table_find(walk->hosts, &host))
 		return 0;
-	/* One is enough: on to the next name. */
+	/* One host suffices: continue with the next name. */
 	walk->host = INT64_MAX;
 	*ret_service = (struct store_service){
 		.name = walk->name,
@@ -120,7 +121,7 @@ static int latest_series(struct sqlite_db *hearth, const char *tenant, const cha
 	return r;
 }
 
-/* 1 found, 0 none of them has samples on this day. */
+/* 1 found, 0 none of the series has samples on this day. */
 static int last_slot_of_day(struct connection_set *set, day_number day,
 			    const struct series_ids *ids, uint64_t *ret_slot)
 {
@@ -160,7 +161,7 @@ static int last_slot_of(struct connection_set *set, const struct series_ids *ids
 		r = store_state_days(set->state, 0, UINT32_MAX, arena, &days, &n_days);
 	for (size_t i = n_days; i > 0 && r == 0; i--) {
 		r = last_slot_of_day(set, days[i - 1].day, ids, ret_slot);
-		/* Retention took the file since the list was made. */
+		/* Retention removed the file after the list was made. */
 		if (r < 0 && r != -ENOMEM && !store_state_has_day(set->state, days[i - 1].day))
 			r = 0;
 	}

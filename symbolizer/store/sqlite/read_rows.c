@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads single rows of hearth.db: hosts, executables, paths, named frames.
+ */
+
 #include "symbolizer/store/sqlite/read.h"
 
 #include "common/vec.h"
 #include "symbolizer/store/sqlite/codec.h"
-
-/*
- * Single rows of hearth.db by id: hosts, executables, paths, named frames.
- */
 
 static const char *copy_text(struct arena *arena, sqlite3_stmt *row, int column)
 {
@@ -78,7 +78,7 @@ int read_list_hosts(struct connection_set *set, const char *tenant, struct arena
 	struct store_host *hosts;
 	scoped(sqlite_end_readp) struct sqlite_db *reading = NULL;
 	struct sqlite_db *hearth;
-	const char *its_tenant;
+	const char *host_tenant;
 	uint32_t *ids = NULL;
 	size_t count = 0;
 	int r;
@@ -94,7 +94,7 @@ int read_list_hosts(struct connection_set *set, const char *tenant, struct arena
 	if (!hosts)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		r = read_host(set, ids[i], arena, &hosts[i], &its_tenant);
+		r = read_host(set, ids[i], arena, &hosts[i], &host_tenant);
 		if (r <= 0)
 			return r < 0 ? r : -EIO;
 	}
@@ -203,7 +203,7 @@ int read_agent_executables(struct connection_set *set, const char *tenant,
 	return r;
 }
 
-/* Processes that are looked at for a file that any of them maps: some milliseconds. */
+/* Most processes that are searched for a path of an executable: some milliseconds. */
 #define PATH_MAX_PROCESSES 2000
 
 static int find_any_path(struct sqlite_db *hearth, uint32_t executable, struct arena *arena,

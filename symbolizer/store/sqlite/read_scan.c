@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A scan reads, from each day file of the range, the blocks of the hosts of the series with slots
+ * in the range. The index is on (sender, max_slot). No block of a file spans more than max_span
+ * slots, so blocks with max_slot beyond the end of the range + max_span are not read.
+ */
+
 #include "symbolizer/store/sqlite/read.h"
 
 #include <limits.h>
 
 #include "common/log.h"
-
-/*
- * A scan asks each day file of the range for the blocks of the hosts that the series belong to,
- * whose slots overlap the range, and unpacks those. The index is on (sender, max_slot): since no
- * block of the file spans more than max_span slots, blocks beyond the range's end + max_span need
- * not be looked at.
- */
 
 struct day_scan {
 	struct connection_set *set;
@@ -23,7 +22,7 @@ struct day_scan {
 	int stopped;
 };
 
-/* 1 another block, 0 no more; negative: the file cannot be read, or the function said stop. */
+/* 0; negative: the file cannot be read, or the function ended the scan. */
 static int scan_block(struct day_scan *scan, sqlite3_stmt *row)
 {
 	int r;
@@ -38,7 +37,7 @@ static int scan_block(struct day_scan *scan, sqlite3_stmt *row)
 
 		scan->n_damaged++;
 		day_file_name(scan->day, name);
-		log_error("block %lld of '%s/%s' is damaged, its samples are left out of answers",
+		log_error("block %lld of '%s/%s' is damaged, its samples are missing from answers",
 			  (long long)sqlite3_column_int64(row, 0), scan->set->folder, name);
 		return 0;
 	}
@@ -94,7 +93,7 @@ static int scan_day(struct day_scan *scan)
 	return r;
 }
 
-/* A file that is gone (retention) or damaged costs its own samples only. */
+/* Ignores the error if retention has removed the file; logs it otherwise. */
 static int tolerate_day(const struct day_scan *scan, int error)
 {
 	char name[DAY_FILE_NAME_SIZE];
@@ -136,7 +135,7 @@ int read_scan(struct connection_set *set, const uint32_t *series_ids, size_t cou
 	scan.hosts = hosts;
 	for (size_t i = 0; r == 0 && i < n_days; i++) {
 		scan.day = days[i].day;
-		/* Within the day, so that the sums in the statement cannot overflow. */
+		/* Clipped to the day, so that the sums in the statement cannot overflow. */
 		scan.rows.from_slot = MAX(from_slot, scan.day * SLOTS_PER_DAY);
 		scan.rows.to_slot = MIN(to_slot, (scan.day + 1) * SLOTS_PER_DAY);
 		r = scan_day(&scan);

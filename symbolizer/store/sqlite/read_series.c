@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds series in two steps: the activity tables of the days give the series with samples in the
+ * range; hearth.db gives their names and types. With a service, the index by name selects and
+ * activity filters. Without one, activity selects.
+ */
+
 #include "symbolizer/store/sqlite/read.h"
 
 #include "common/vec.h"
 #include "symbolizer/store/sqlite/codec.h"
-
-/*
- * Finding series: first which ones have samples in the range, from the activity tables of its days,
- * then those that match by name and type, from hearth.db. With a service the index by name leads
- * and activity filters; without one activity leads.
- */
 
 struct activity {
 	uint64_t first_slot;
@@ -21,9 +21,8 @@ struct series_search {
 	const struct store_series_query *query;
 	struct arena *arena;
 	struct hash_table *active; /* uint32_t series -> struct activity */
-	struct hash_table
-		*processes; /* uint32_t id -> struct store_process *, NULL: of another tenant */
-	struct hash_table *hosts; /* uint32_t id -> struct store_host *, NULL: of another tenant */
+	/* uint32_t ID -> struct store_process * and struct store_host *; NULL: of another tenant */
+	struct hash_table *processes, *hosts;
 	VEC_DEFINE(, uint32_t) ids;
 	VEC_DEFINE(, struct store_series) found;
 };
@@ -78,7 +77,7 @@ static int collect_activity(struct series_search *search)
 			     search->arena, &days, &n_days);
 	for (size_t i = 0; r == 0 && i < n_days; i++) {
 		r = add_activity_of_day(search, days[i].day, to_slot);
-		/* Retention took the file since the list was made. */
+		/* Retention removed the file after the list was made. */
 		if (r < 0 && r != -ENOMEM && !store_state_has_day(search->set->state, days[i].day))
 			r = 0;
 	}
@@ -151,7 +150,7 @@ static int find_host(struct series_search *search, uint32_t id, const struct sto
 	return 0;
 }
 
-/* NULL in *ret_process for one of another tenant. */
+/* *ret_process is NULL for a process of another tenant. */
 static int load_process(struct series_search *search, uint32_t id,
 			struct store_process **ret_process)
 {
@@ -258,7 +257,7 @@ static int search_series(struct series_search *search)
 		r = hash_table_new(sizeof(uint32_t), sizeof(void *), 0, &search->hosts);
 	if (r == 0)
 		r = collect_activity(search);
-	/* After the days: what they name is in hearth.db before. */
+	/* After the day files, because hearth.db gets a series before they do. */
 	if (r == 0)
 		r = sqlite_begin_read(search->hearth, &reading);
 	if (r == 0)

@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Notes on the tables: text_set has the sets that many processes share (mapped paths, labels), each
+ * once. A stack is a leaf in the prefix tree of nodes, and the parent of a node has a smaller ID.
+ * "frame" is kind | executable << 3. The "address" of a KERNEL_NAMED frame is the ID of its
+ * named_frame. The unique index of process begins with the name, because queries search by it.
+ *
+ * Executables and named frames belong to a tenant, and so do the stacks that refer to them: a
+ * definition by an agent of one tenant must not rename an executable of another.
+ */
+
 #include "symbolizer/store/sqlite/schema.h"
 
 #include <stdio.h>
@@ -8,27 +18,14 @@
 #include "common/log.h"
 #include "symbolizer/sqlite/sqlite_schema.h"
 
-/*
- * Tables are made in one transaction at the first opening, so that a crash or a full disk leaves
- * either none or all of them; user_version tells which.
- *
- * Notes on the shape: what repeats in many processes (the set of mapped paths, the set of labels)
- * is stored once in text_set. A stack is a leaf in the prefix tree of nodes; a node's parent has a
- * smaller id. frame is kind | executable << 3; the address of a KERNEL_NAMED frame is the id of its
- * named_frame. The unique index of process begins with the name because queries ask by it.
- *
- * Executables and named frames belong to a tenant, and so do the stacks that refer to them: what
- * one tenant's agents say about a build-ID must not rename another's.
- */
-
 /* Formats of the files (SQLite's user_version). */
 #define HEARTH_FORMAT 2
 #define DAY_FORMAT    1
 
-/* In KiB. New stacks touch the index of their random hashes all over; a day file is appended to. */
+/* In KiB. New stacks change pages all over the index of their hashes, which are random. */
 #define WRITER_CACHE "PRAGMA cache_size=-32768;"
 
-/* A query walks up thousands of stacks: their nodes are small and spread. */
+/* In KiB. A query reads the nodes of thousands of stacks, which are spread over the file. */
 #define READER_PRAGMAS "PRAGMA query_only=1; PRAGMA cache_size=-16384;"
 
 static const char hearth_tables[] =
@@ -92,7 +89,7 @@ static const char day_tables[] =
 	" counters BLOB NOT NULL, content BLOB NOT NULL);"
 	"CREATE UNIQUE INDEX block_key ON block(sender, sequence);"
 	"CREATE INDEX block_slots ON block(sender, max_slot, min_slot);"
-	/* Files of earlier versions lack it: their coverage is read from the rows of the table. */
+	/* Files of earlier versions lack this index: their coverage is read without it. */
 	"CREATE INDEX block_times ON block(sender, closed_ns, opened_ns);"
 	"CREATE TABLE activity(series INTEGER PRIMARY KEY, first_slot INTEGER NOT NULL, last_slot "
 	"INTEGER NOT NULL);";
@@ -133,7 +130,7 @@ bool day_file_parse(const char *name, day_number *ret_day)
 	seconds = timegm(&date);
 	if (seconds < 0)
 		return false;
-	/* strptime() takes "2026-1-1" and 31 February too. */
+	/* strptime() accepts "2026-1-1" and 31 February too. */
 	day_file_name((day_number)(seconds / (24 * 3600)), again);
 	if (strcmp(name, again) != 0)
 		return false;
@@ -208,8 +205,7 @@ static int open_file(const char *path, bool writer, const char *const *sql,
 	r = sqlite_db_open(path, flags, sql, n_statements, ret_db);
 	if (r < 0)
 		return r;
-	/* Readers open for writing too: the first connection after a crash has to recover the WAL.
-	 */
+	/* Readers open read-write too: the first connection after a crash recovers the WAL. */
 	r = sqlite_db_run(*ret_db, writer ? SQLITE_DB_PRAGMAS WRITER_CACHE : READER_PRAGMAS);
 	if (r == 0 && writer)
 		sqlite_db_bound_wal(*ret_db, SQLITE_DB_MAX_WAL_BYTES);
@@ -267,8 +263,8 @@ static int check_identity(struct sqlite_db *db, const struct store_identity *ide
 	    memcmp(store.data, identity->bytes, store.size) != 0)
 		return log_error_errno(
 			ESTALE,
-			"'%s' belongs to another hearth.db and its ids mean something else there:"
-			" move it away, or bring that hearth.db back: %m",
+			"'%s' belongs to another hearth.db, its IDs have other meanings there:"
+			" move it away, or restore its hearth.db: %m",
 			sqlite3_db_filename(db->handle, "main"));
 	return 0;
 }

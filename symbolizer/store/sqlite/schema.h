@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * The files of the SQLite engine: what is in them, and opening them.
+ * The database files of the SQLite engine: their names, tables and statements.
  *
- * hearth.db keeps what lasts. samples-YYYY-MM-DD.db keeps the samples of one UTC day as blocks
- * (block.h), one per batch; its rows name hosts and series by hearth.db's ids, so each day
- * file carries the identity of the hearth.db that it belongs to.
+ * hearth.db has hosts, processes, executables, stacks and series. samples-YYYY-MM-DD.db has the
+ * samples of one UTC day as blocks (block.h), one per batch. Blocks refer to hosts and series by
+ * the IDs of hearth.db, so each day file has the identity of its hearth.db.
  */
 
 #include "common/limits.h"
@@ -29,7 +29,7 @@ enum day_statement {
 		DAY_STATEMENT_COUNT,
 };
 
-/* The `what` of rows of table number. Part of the file format. */
+/* Column "what" of table number. Part of the file format. */
 enum number_kind {
 	NUMBER_EXECUTABLE = 1,
 	NUMBER_PROCESS = 2,
@@ -42,19 +42,19 @@ enum number_kind {
 #define PROCESS_KERNEL_THREAD  1
 #define PROCESS_WITHOUT_STACKS 2
 
-/* Which hearth.db it is: drawn at random when it is made. */
+/* Identity of a hearth.db: random, generated when the file is created. */
 struct store_identity {
 	uint8_t bytes[16];
 };
 
-/* What one day file says about itself. */
+/* Totals of one day file. */
 struct day_total {
-	uint64_t n_batches; /* that began on this day */
+	uint64_t n_batches; /* the first day of which is this one */
 	uint64_t n_rows;
 	uint64_t max_span; /* slots between the first and the last row of any block */
 };
 
-/* A day is counted from 1970-01-01 (UTC). */
+/* Days since 1970-01-01 (UTC). */
 typedef uint32_t day_number;
 
 static inline day_number day_of_slot(uint64_t slot)
@@ -72,24 +72,24 @@ static inline day_number day_of_wall_ns(uint64_t wall_ns)
 /* "samples-2026-01-31.db" */
 void day_file_name(day_number day, char ret_name[DAY_FILE_NAME_SIZE]);
 
-/* Whether @name is the name of a day file (not of its WAL). */
+/* Whether @name is the name of a day file. The names of its WAL and index are not. */
 bool day_file_parse(const char *name, day_number *ret_day);
 
 /*
- * Renames a damaged day file, with its WAL, to @ret_name in the same folder: for people, and out of
- * the way of a new one. Nothing may have it open for writing.
+ * Renames a damaged day file and its WAL to @ret_name in the same folder, so that a new file can
+ * replace it and an administrator can examine it. The caller has closed its connections to it.
  */
 #define DAY_FILE_ASIDE_SIZE (DAY_FILE_NAME_SIZE + sizeof(".damaged-18446744073709551615"))
 int day_file_set_aside(const char *folder, day_number day, uint64_t wall_ns,
 		       char ret_name[DAY_FILE_ASIDE_SIZE]);
 
-/* Opens <folder>/hearth.db. The writer's connection makes it where it is not there yet. */
+/* Opens <folder>/hearth.db. The writer's connection creates the file if it does not exist. */
 int hearth_db_open(const char *folder, bool writer, struct sqlite_db **ret_db);
 int hearth_db_identity(struct sqlite_db *db, struct store_identity *ret_identity);
 
 /*
- * Opens the file of @day; the writer's connection makes it where it is not there yet. -ESTALE: it
- * belongs to another hearth.db.
+ * Opens the file of @day. The writer's connection creates the file if it does not exist. -ESTALE:
+ * the file belongs to another hearth.db.
  */
 int day_db_open(const char *folder, day_number day, bool writer,
 		const struct store_identity *identity, struct sqlite_db **ret_db);

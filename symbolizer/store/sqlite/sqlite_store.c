@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store operations, opening and retention. One writer runs under a mutex. Readers come from a
+ * pool; WAL mode keeps them from waiting for the writer. Their shared state in memory
+ * (store_state.h) is rebuilt from the files when the store is opened.
+ */
+
 #include "symbolizer/store/sqlite/sqlite_store.h"
 
 #include <dirent.h>
@@ -15,12 +21,7 @@
 #include "symbolizer/store/sqlite/node_cache.h"
 #include "symbolizer/store/sqlite/write.h"
 
-/*
- * The engine as a whole: one writer behind a mutex, a pool of readers that WAL keeps from waiting
- * for it, and what they share in memory, rebuilt from the files when the store is opened.
- */
-
-/* What store_check() tries to get: more than a batch needs in the WAL. */
+/* Space that store_check() requires: more than a batch needs in the WAL. */
 #define CHECK_BYTES (256 * KIB)
 
 struct sqlite_store {
@@ -190,7 +191,7 @@ static void operation_set_retention(struct store *store, uint64_t retention_ns)
 	sqlite_store_of(store)->writer->retention_ns = retention_ns;
 }
 
-/* For file systems without unlinked files: they only tell what they believe to have. */
+/* For file systems without O_TMPFILE: it checks their reported free space. */
 static int check_free_space(int folder_fd)
 {
 	struct statvfs status;
@@ -202,7 +203,7 @@ static int check_free_space(int folder_fd)
 	return (uint64_t)status.f_bavail * status.f_frsize < CHECK_BYTES ? -ENOSPC : 0;
 }
 
-/* Asks the file system, not SQLite: a probe must not cost a synchronous write every few seconds. */
+/* Probes the file system, not SQLite, which would cost a synchronous write per probe. */
 static int operation_check(struct store *store)
 {
 	struct sqlite_store *self = sqlite_store_of(store);
@@ -299,9 +300,9 @@ static int lock_folder(struct sqlite_store *self)
 }
 
 /*
- * A damaged file costs its day, not the server; one of another hearth.db would give wrong names.
- * Whatever else is wrong may pass (no file left to open, no space for the index of a WAL): the day
- * is there, and answers that need it fail until then.
+ * A damaged file is set aside, and only its day is lost. A file of another hearth.db is an error,
+ * since its IDs would give wrong names. Other errors may be temporary (no file descriptors, no
+ * space for the WAL's index): the day is listed, and queries of it fail until the error is gone.
  */
 static int add_day(struct sqlite_store *self, day_number day)
 {
@@ -341,7 +342,7 @@ static int find_day_files(struct sqlite_store *self)
 		if (day_file_parse(entry->d_name, &day))
 			r = vec_push(&days, day);
 	(void)closedir(folder);
-	/* Opening makes and renames files: not while the folder is being read. */
+	/* After the folder was read, because opening creates and renames files in it. */
 	for (size_t i = 0; i < days.count && r == 0; i++)
 		r = add_day(self, days.items[i]);
 	vec_release(&days);
@@ -364,7 +365,7 @@ static int load_series_hosts(struct sqlite_store *self, struct sqlite_db *hearth
 	return r;
 }
 
-/* Rows are never removed from these tables: the largest id is their number. */
+/* Rows are never removed from these tables, so the largest ID is their number. */
 static int load_count(struct sqlite_db *hearth, enum hearth_statement statement,
 		      _Atomic uint64_t *ret_count)
 {
@@ -430,8 +431,7 @@ int sqlite_store_open(const char *folder, const struct clock *clock, struct stor
 	return 0;
 }
 
-/* The WAL and its index go with the file, and not before it: a new one of this name must not find
- * them. */
+/* Also removes the WAL and its index, which a new file of this name must not find. */
 static int remove_day_file(const struct sqlite_store *self, day_number day)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm" };
@@ -449,8 +449,10 @@ static int remove_day_file(const struct sqlite_store *self, day_number day)
 	return r;
 }
 
-/* Readers must not find the day any more when its file goes; it is back in the list, for the next
- * round of retention, when the file stays. */
+/*
+ * Takes the day out of the list before its file is removed, so that no reader opens it. If the
+ * file cannot be removed, the day returns to the list for the next retention run.
+ */
 static int prune_day(struct sqlite_store *self, const struct day_entry *entry)
 {
 	char name[DAY_FILE_NAME_SIZE];

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Series IDs are dense, so the hosts of series are an array. At 4 bytes per series, it saves a
+ * lookup in hearth.db per series and query, and lets a scan skip the blocks of other hosts.
+ */
+
 #include "symbolizer/store/sqlite/store_state.h"
 
 #include <pthread.h>
 
 #include "common/vec.h"
 
-/*
- * Series ids are dense, so their hosts are an array: 4 bytes a series save one lookup in hearth.db
- * per series and query, and let a scan pass over the blocks of hosts that it does not ask for.
- */
-
 struct store_state {
 	pthread_mutex_t lock;
 	VEC_DEFINE(, struct day_entry) days; /* ascending */
 	uint64_t generation;
-	VEC_DEFINE(, uint32_t) series_hosts; /* by series id; 0: not known */
+	VEC_DEFINE(, uint32_t) series_hosts; /* indexed by series ID; 0: unknown */
 	uint64_t n_series;
 	struct hash_table *host_seen; /* host id -> wall ns */
 };

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What the threads of the SQLite engine share in memory: which day files there are, whose host each
- * series is, when a host was last heard of. All of it can be rebuilt from the files. Thread-safe;
- * locks are held for moments only.
+ * State that the threads of the SQLite engine share in memory: the list of day files, the host of
+ * each series, and the time of the last batch of each host. It can be rebuilt from the files.
+ * Thread-safe; locks are held only briefly.
  */
 
 #include "common/arena.h"
@@ -21,31 +21,32 @@ struct day_entry {
 	struct day_total total;
 };
 
-/* Adds the day, or sets its totals. */
+/* Adds the day, or updates its totals. */
 int store_state_set_day(struct store_state *state, day_number day, const struct day_total *total);
 bool store_state_has_day(struct store_state *state, day_number day);
 
-/* Takes @day out of the list. Connections to it that are cached become stale:
- * store_state_generation() changes. */
+/*
+ * Removes @day from the list. store_state_generation() changes, which marks cached connections to
+ * day files as stale.
+ */
 void store_state_take_day(struct store_state *state, day_number day);
 uint64_t store_state_generation(struct store_state *state);
 
-/* The days from @first to @last that have a file, ascending, in @arena. */
+/* The days from @first to @last that have a file, ascending. The array is in @arena. */
 int store_state_days(struct store_state *state, day_number first, day_number last,
 		     struct arena *arena, struct day_entry **ret_days, size_t *ret_count);
 
 int store_state_set_series_host(struct store_state *state, uint32_t series, uint32_t host);
 
-/* The hosts of these series, each once: a set of uint32_t. Series that are not known add nothing.
- */
+/* Adds the hosts of these series to @hosts, a set of uint32_t. Unknown series are skipped. */
 int store_state_hosts_of(struct store_state *state, const uint32_t *series, size_t count,
 			 struct hash_table *hosts);
 
-/* Later times win. */
+/* Keeps the latest time of a host. */
 int store_state_set_host_seen(struct store_state *state, uint32_t host, uint64_t wall_ns);
 uint64_t store_state_host_seen(struct store_state *state, uint32_t host);
 
-/* Sums for statistics. */
+/* Totals for statistics. */
 struct store_counts {
 	uint64_t n_batches, n_rows, n_series;
 };

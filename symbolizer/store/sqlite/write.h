@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * One batch on its way into the SQLite engine. The steps, each in a file of its own:
+ * Writes one batch. The steps:
  *
- *   resolve   what every number of the batch means, or that it must be asked for (sqlite_resolve.c)
- *   define    new hosts, executables, processes, series, stacks -> hearth.db (sqlite_define.c,
- * sqlite_process.c, sqlite_stacks.c) append    a block to the file of each day that the batch
- * touches               (sqlite_append.c)
+ *   resolve   looks up every number of the batch, or lists it as missing (write_resolve.c)
+ *   define    adds new hosts, executables, processes, series and stacks to hearth.db
+ *             (write_definitions.c, write_process.c, write_stacks.c)
+ *   append    adds a block to the file of each day that the batch overlaps (write_append.c)
  *
- * All under the writer's lock. Caches of what numbers mean change only after hearth.db has
- * committed.
+ * All steps run under the writer's lock. The cache of numbers changes only after the commit of
+ * hearth.db.
  */
 
 #include "common/clock.h"
@@ -19,14 +19,16 @@
 #include "symbolizer/store/sqlite/codec.h"
 #include "symbolizer/store/sqlite/connections.h"
 
-/* Days that one batch may touch. Agents close batches after seconds; a stopped one may sleep over a
- * weekend. */
+/*
+ * Most days that one batch may overlap. Agents close batches after seconds, but an agent that was
+ * stopped may continue after a weekend.
+ */
 #define WRITE_MAX_DAYS 16
 
-/* The node path of the stack stored last: the next one shares its outermost frames. */
+/* The path of the last stored stack in the tree. The next stack shares its outermost frames. */
 struct stack_path {
 	uint32_t depth;
-	struct batch_frame frames[STACK_MAX_FRAMES]; /* root first; executable is the store's id */
+	struct batch_frame frames[STACK_MAX_FRAMES]; /* root first; executable is a store ID */
 	uint64_t nodes[STACK_MAX_FRAMES];
 };
 
@@ -35,7 +37,7 @@ struct sqlite_writer {
 	struct agent_cache *agents;
 	struct store_state *state; /* borrowed */
 	const struct clock *clock;
-	struct arena *scratch; /* cleared with every batch */
+	struct arena *scratch; /* cleared for every batch */
 	struct stack_path path;
 	struct bytes buffer; /* for one encoded column or hash input at a time */
 	struct bytes block;
@@ -50,23 +52,22 @@ int sqlite_writer_new(const char *folder, const struct store_identity *identity,
 		      struct sqlite_writer **ret_writer);
 struct sqlite_writer *sqlite_writer_free(struct sqlite_writer *writer);
 
-/* As store_write(); the caller holds the writer's lock. */
+/* Like store_write(). The caller holds the writer's lock. */
 int sqlite_writer_write(struct sqlite_writer *writer, const char *tenant, const struct batch *batch,
 			struct arena *arena, struct store_missing *ret_missing);
 
-/* What a number of this batch means. */
+/* A number of this batch. */
 struct number_entry {
-	uint64_t id; /* store id; 0: none (yet), or an empty definition */
-	uint32_t
-		ordinal_plus_one; /* stacks: position in write.stack_numbers, 0: not used by rows */
-	bool known;               /* hearth.db has it already, as id */
-	const struct executable_id *identity; /* executables: once asked for */
+	uint64_t id;               /* store ID; 0: none yet, or an empty definition */
+	uint32_t ordinal_plus_one; /* stacks: index in write.stack_numbers + 1; 0: no row uses it */
+	bool known;                /* hearth.db has the number, with this ID */
+	const struct executable_id *identity; /* executables: NULL until it is needed */
 };
 
-/* Rows of one series, which stand together. */
+/* Consecutive rows of one series. */
 struct row_run {
 	uint32_t number; /* the agent's */
-	uint32_t series; /* store id, after define; 0: an empty definition */
+	uint32_t series; /* store ID, set after define; 0: an empty definition */
 	uint32_t first;
 	uint32_t count;
 };
@@ -85,18 +86,18 @@ struct write {
 	struct arena *scratch;
 	struct agent *agent;
 	int64_t epoch_id;
-	int64_t tenant_id; /* 0: not asked for yet */
+	int64_t tenant_id; /* 0: not looked up yet */
 	uint32_t host;
 	bool in_transaction;
 
 	struct hash_table *numbers; /* {kind, number} -> struct number_entry */
 	VEC_DEFINE(, uint32_t) missing[NUMBER_KIND_END];
 	VEC_DEFINE(, struct row_run) runs;
-	VEC_DEFINE(, uint32_t) stack_numbers; /* the stacks that rows use, by ordinal */
-	uint64_t *stack_ids;                  /* the same as store ids, after define */
-	uint32_t *row_stack;                  /* per row the ordinal of its stack */
+	VEC_DEFINE(, uint32_t) stack_numbers; /* the stacks of the rows; the index is the ordinal */
+	uint64_t *stack_ids;                  /* their store IDs, set after define */
+	uint32_t *row_stack;                  /* [n_rows] ordinal of the row's stack */
 
-	/* What the caches are told after the commit. */
+	/* Changes that the cache gets after the commit. */
 	VEC_DEFINE(, struct learned_number) learned;
 	uint64_t n_new_stacks, n_new_processes;
 	uint64_t epoch_saved_ns, host_saved_ns;
@@ -105,52 +106,58 @@ struct write {
 
 void write_release(struct write *write);
 
-/* NULL when the batch does not use this number. Valid until the next number is added: not after
- * resolve. */
+/*
+ * NULL: the batch does not use this number. The entry is valid until the next one is added, which
+ * only write_resolve() does.
+ */
 struct number_entry *write_number(const struct write *write, enum number_kind kind,
 				  uint32_t number);
 
-/* Fills numbers, runs, row_stack; 1 all are known, 0 some are missing (write->missing). */
+/* Fills numbers, runs and row_stack. 1 all numbers are known, 0 some are in write->missing. */
 int write_resolve(struct write *write);
 
-/* Begins the transaction on hearth.db, if this is the first change. */
+/* Begins the transaction on hearth.db unless it is open: call it before every change. */
 int write_begin(struct write *write);
 
-/* The row of the batch's tenant, added when it is new. */
+/* Finds or adds the row of the batch's tenant. */
 int write_tenant(struct write *write, int64_t *ret_tenant);
 
-/* The row of the tenant's named frame, added without its name when it is new. */
+/* Finds the row of the tenant's named frame, or adds it without a name. */
 int write_find_named_frame(struct write *write, uint64_t key, uint64_t *ret_id, bool *ret_has_name);
 
-/* Records what @number means; *ret_applied: whether it is now so, or a later batch has already said
- * otherwise. */
+/*
+ * Sets the ID of @number. *ret_applied is false if a later batch has set the number already: then
+ * its ID stays.
+ */
 int write_set_number(struct write *write, enum number_kind kind, uint32_t number, uint64_t id,
 		     bool *ret_applied);
 
-/* Everything of the batch that lasts; leaves the transaction open. */
+/* Adds all definitions of the batch. Leaves the transaction open. */
 int write_define(struct write *write);
 int write_define_process(struct write *write, const struct batch_process *process);
 int write_define_stacks(struct write *write);
 
-/* After the commit: caches, and stack_ids and runs for append. */
+/* Call it after the commit: updates the cache, and sets stack_ids and runs for append. */
 int write_apply(struct write *write);
 
-/* The days that the batch touches, ascending: of its rows and of what it covers. */
+/* The days of the batch, ascending: those of its rows and of the time that it covers. */
 struct write_days {
 	day_number days[WRITE_MAX_DAYS];
 	size_t count;
 };
 int write_find_days(const struct batch *batch, struct write_days *ret_days);
 
-/* Moves the damaged file of @day out of the way and says so: the next batch makes a new one. */
+/* Renames the damaged file of @day and logs it. The next batch creates a new file. */
 int write_set_day_aside(struct sqlite_writer *writer, day_number day);
 
-/* 1 the batch is in this day's file, 0 not. */
+/* 1 the file of this day has the batch, 0 not. */
 int write_is_stored(struct sqlite_writer *writer, const char *tenant, const struct batch *batch,
 		    day_number day);
 
-/* The block of one day, in a transaction of its own. @first: counters and the batch itself are
- * counted here. 1 stored, 0 it was there already. */
+/*
+ * Adds the block of one day in one transaction. @first: the block has the counters, and counts as
+ * the batch. 1 stored, 0 the file has the block already.
+ */
 int write_append_day(struct write *write, day_number day, bool first);
 
 DEFINE_SCOPED(struct sqlite_writer *, sqlite_writer_free);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adds the rows of a batch to the day files, as one block per day; nearly all batches have one day.
+ * The key of a block (agent, epoch, sequence, tenant) identifies a duplicate. Therefore each day
+ * that the batch covers gets a block, even without rows. The block also records that the agent ran.
+ */
+
 #include "symbolizer/store/sqlite/write.h"
 
 #include "common/log.h"
-
-/*
- * The rows of a batch become one block in the file of each day they belong to; nearly always that
- * is one. A block's key (agent, epoch, sequence, tenant) is what recognises a retry, so each day
- * that the batch covers gets a block, even one without rows: it also says that the agent was there.
- */
 
 static uint64_t first_covered_slot(const struct batch *batch)
 {
@@ -16,7 +16,7 @@ static uint64_t first_covered_slot(const struct batch *batch)
 
 static uint64_t last_covered_slot(const struct batch *batch)
 {
-	/* [opened, closed): a batch that closes at midnight does not touch the day that begins. */
+	/* [opened, closed): a batch closed at midnight does not overlap the following day. */
 	return (MAX(batch->closed_wall_ns, batch->opened_wall_ns + 1) - 1) / SLOT_NS;
 }
 
@@ -38,7 +38,7 @@ int write_find_days(const struct batch *batch, struct write_days *ret_days)
 		return -EINVAL;
 	for (uint32_t i = 0; i < batch->n_rows; i++)
 		with_rows |= 1u << (day_of_slot(batch->rows[i].slot) - lowest);
-	static_assert(WRITE_MAX_DAYS <= 32, "one bit a day");
+	static_assert(WRITE_MAX_DAYS <= 32, "one bit per day");
 
 	ret_days->count = 0;
 	for (day_number day = lowest; day <= highest; day++)
@@ -59,10 +59,9 @@ int write_set_day_aside(struct sqlite_writer *writer, day_number day)
 	r = day_file_set_aside(folder, day, clock_wall_ns(writer->clock), aside);
 	if (r < 0)
 		return log_error_errno(
-			r,
-			"'%s/%s' is damaged and cannot be moved away, its batches are refused: %m",
+			r, "'%s/%s' is damaged and cannot be renamed, its batches are refused: %m",
 			folder, name);
-	log_error("'%s/%s' is damaged: it is kept as '%s', its samples are missing from answers",
+	log_error("'%s/%s' is damaged, renamed it to '%s', its samples are missing from answers",
 		  folder, name, aside);
 	return 0;
 }
@@ -97,16 +96,16 @@ struct used_stack {
 	uint32_t ordinal;
 };
 
-/* One day's share of a batch, as it goes into the block. */
+/* The part of a batch that belongs to one day. */
 struct day_share {
 	day_number day;
 	uint64_t first_slot, end_slot; /* of the day */
-	struct block_row
-		*rows; /* in order of the store's series; stack_index is still the ordinal */
+	/* Ascending by the store's series IDs. stack_index is the ordinal until index_stacks(). */
+	struct block_row *rows;
 	uint32_t n_rows;
 	uint32_t n_without_series;
 	uint64_t min_slot, max_slot; /* of the rows, and of the time that the batch covers */
-	uint64_t *stacks;            /* distinct ids, ascending */
+	uint64_t *stacks;            /* [n_stacks] distinct IDs, ascending */
 	uint32_t n_stacks;
 };
 
@@ -141,8 +140,8 @@ static void take_run(const struct write *write, const struct row_run *run, struc
 }
 
 /*
- * Begins with the covered slots of this day, so that the largest span of the day's blocks bounds
- * their covered times too. The batch may have rows of a day that it does not cover.
+ * Sets min_slot and max_slot to the covered slots of this day, so that the day's max_span also
+ * bounds the covered times of blocks. The batch may have rows of a day that it does not cover.
  */
 static void cover_day(const struct batch *batch, struct day_share *share)
 {
@@ -170,7 +169,7 @@ static int take_rows(struct write *write, struct day_share *share)
 	return 0;
 }
 
-/* Ordinals of all stacks of the batch become indexes into the stacks of this block. */
+/* Replaces the ordinals in the rows by indexes into the stacks of this block. */
 static int index_stacks(struct write *write, struct day_share *share)
 {
 	uint32_t n_all = (uint32_t)write->stack_numbers.count;
@@ -223,7 +222,7 @@ static int find_sender(struct write *write, struct sqlite_db *db, int64_t *ret_s
 	return r;
 }
 
-/* The part of [opened, closed) that lies in this day. */
+/* Clips a time of the batch to this day. */
 static uint64_t clip_to_day(uint64_t wall_ns, const struct day_share *share)
 {
 	return MIN(MAX(wall_ns, share->first_slot * SLOT_NS), share->end_slot * SLOT_NS);
@@ -274,7 +273,7 @@ static int add_activity(struct sqlite_db *db, const struct day_share *share)
 	return r;
 }
 
-/* 1 stored, 0 the block is there already: its day was not in the list when it was looked for. */
+/* 1 stored, 0 the file has the block already: the day was not listed when it was searched. */
 static int store_share(struct write *write, struct sqlite_db *db, const struct day_share *share,
 		       bool first)
 {

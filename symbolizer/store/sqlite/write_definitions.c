@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/store/sqlite/write.h"
-
 /*
- * The definitions of a batch become rows of hearth.db. Each is looked for first: agents define
- * again what they do not know to be acknowledged, and a batch that brings nothing new then needs no
- * transaction here at all.
+ * Adds the definitions of a batch to hearth.db. Each is looked up first: agents repeat definitions
+ * until they are acknowledged, and a batch without new definitions needs no transaction here.
  *
- * A number keeps the sequence of the batch that set it, so that a late batch from a spool does not
- * bring back what a process was called before its exec. Within its own batch, a definition always
- * counts.
+ * A number keeps the sequence of the batch that set it. A late batch from a spool therefore does
+ * not restore the name that a process had before its exec. Within one batch, a definition always
+ * applies.
  */
 
-/* Times in host and epoch rows may lag by this; they would cost every batch a transaction. */
+#include "symbolizer/store/sqlite/write.h"
+
+/* Times in host and epoch rows may be this old, so that not every batch needs a transaction. */
 #define HOST_SEEN_LAG_NS  (60 * NSEC_PER_SEC)
 #define EPOCH_SEEN_LAG_NS (3600 * NSEC_PER_SEC)
 
@@ -102,7 +101,7 @@ static int ensure_host(struct write *write)
 		return r;
 	hash = hash128_of(attributes->data, attributes->size);
 	changed = memcmp(&hash, &write->host_attributes, sizeof(hash)) != 0;
-	/* A late batch from a spool says how the host was, not how it is. */
+	/* A late batch from a spool has outdated attributes of the host. */
 	if (write->host != 0 &&
 	    (batch->closed_wall_ns < write->host_saved_ns ||
 	     (!changed && batch->closed_wall_ns < write->host_saved_ns + HOST_SEEN_LAG_NS)))
@@ -142,7 +141,7 @@ int write_set_number(struct write *write, enum number_kind kind, uint32_t number
 			(struct learned_number){ .kind = kind, .number = number, .id = id });
 }
 
-/* For what does not change: says it again only where hearth.db says something else. */
+/* For kinds that do not change: writes only if hearth.db has another ID. */
 static int set_number_once(struct write *write, enum number_kind kind, uint32_t number, uint64_t id)
 {
 	const struct number_entry *entry = write_number(write, kind, number);
@@ -179,7 +178,7 @@ static int add_executable(struct write *write, const struct batch_executable *ex
 	return r;
 }
 
-/* What hearth.db has of an executable that is defined again. */
+/* The row of an executable that a batch defines again. */
 struct executable_row {
 	uint64_t id;
 	bool lacks_segments;
@@ -204,9 +203,9 @@ static int set_segments(struct write *write, const struct batch_executable *exec
 }
 
 /*
- * Fills in what an earlier definition of the same identity did not know. That it is the kernel is
- * known only by who has it as such: a process may map the file of the running kernel as well, and
- * frames of the kernel count from _text.
+ * Adds the segments, name and role that earlier definitions of the identity lacked. A kernel role
+ * replaces ROLE_USER: a process may map the file of the running kernel as user code too, but the
+ * addresses of kernel frames are relative to _text.
  */
 static int complete_executable(struct write *write, const struct batch_executable *executable,
 			       const struct executable_row *row)
@@ -354,8 +353,10 @@ static int add_series_row(struct write *write, const struct batch_series *series
 	if (r < 0)
 		return r;
 	*ret_id = (uint64_t)sqlite_last_id(write->hearth);
-	/* Before the commit, because it may fail: should the row be rolled back, the next one to
-	 * get its id says it again. */
+	/*
+	 * Before the commit, because it may fail. If the row is rolled back, the next series gets
+	 * its ID and sets the host again.
+	 */
 	return store_state_set_series_host(write->writer->state, (uint32_t)*ret_id, write->host);
 }
 
@@ -365,7 +366,7 @@ static int define_series(struct write *write, const struct batch_series *series)
 	uint64_t id = 0;
 	int r = 0;
 
-	/* The agent has forgotten what it was: its rows are counted, no more. */
+	/* EVENT_NONE: the agent no longer has the definition. Its rows are only counted. */
 	if (series->type != EVENT_NONE) {
 		process = write_number(write, NUMBER_PROCESS, series->process);
 		assert(process);

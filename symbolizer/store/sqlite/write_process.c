@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/store/sqlite/write.h"
-
 /*
- * A process is who it is by host, pid, start time, name and main executable: an exec makes a new
- * row, so that what ran before keeps its name. What else is known of it is updated in place.
+ * Adds processes to hearth.db. Host, pid, start time, name and main executable identify a process.
+ * An exec adds a new row, so that samples from before the exec keep the old name. Other attributes
+ * are updated in the row.
  *
- * Thousands of processes share their set of paths (a compiler, a shell) or of labels (a container):
- * sets are stored once, found by a hash of their bytes.
+ * Thousands of processes share their set of mapped paths (a compiler, a shell) or of labels (a
+ * container). Each set is stored once, under a hash of its bytes.
  */
 
-/* Two sets with one hash do not happen by chance; whoever makes them on purpose gets that many
- * tries. */
+#include "symbolizer/store/sqlite/write.h"
+
+/* Different sets with equal hashes are forged. This many are stored, then -EEXIST. */
 #define MAX_HASH_ROUNDS 4
 
 struct process_row {
@@ -22,7 +22,7 @@ struct process_row {
 	uint64_t labels;
 };
 
-/* 1 found, 0 nothing has this hash, 2: something else has it. */
+/* 1 found, 0 no set has this hash, 2 a different set has it. */
 static int find_text_set(struct sqlite_db *hearth, const struct hash128 *hash,
 			 struct bytes_view content, uint64_t *ret_id)
 {
@@ -90,7 +90,7 @@ static int intern_paths(struct write *write, const struct batch_process *process
 	*ret_id = 0;
 	if (count == 0)
 		return 0;
-	/* In one order whatever the agent's was: equal sets have equal bytes. */
+	/* Sorted, so that equal sets have equal bytes. */
 	qsort(paths, count, sizeof(*paths), compare_paths);
 	bytes_clear(content);
 	codec_add_paths(content, paths, count);
@@ -113,7 +113,7 @@ static int intern_labels(struct write *write, const struct batch_process *proces
 	return intern_text_set(write, bytes_view_of(content), ret_id);
 }
 
-/* For who asks by a label that no series at hand has. */
+/* For messages about a label in a filter that no series has. */
 static int add_label_names(struct write *write, const struct batch_process *process)
 {
 	int64_t tenant = 0;
@@ -135,7 +135,7 @@ static uint64_t main_executable_of(const struct write *write, const struct batch
 	return entry ? entry->id : 0;
 }
 
-/* 1 found, 0 not; *ret_same: it stands there as @wanted has it. */
+/* 1 found, 0 not. *ret_same: the row equals @wanted. */
 static int find_process(struct write *write, const struct batch_process *process,
 			const struct process_row *wanted, uint64_t *ret_id, bool *ret_same)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/store/sqlite/write.h"
-
 /*
- * Every number that a batch mentions gets one entry in a table of the batch: defined here, known
- * from before, or missing. Rows are looked at once; afterwards they are described by runs (one per
- * series) and by ordinals of the distinct stacks, so that no later step looks a number up per row.
+ * Each number that a batch mentions gets one entry in a table: defined in the batch, known from
+ * earlier batches, or missing. The rows are read once. Runs (one per series) and ordinals of the
+ * distinct stacks describe them afterwards, so that no later step looks up a number per row.
  */
+
+#include "symbolizer/store/sqlite/write.h"
 
 struct batch_number {
 	uint32_t kind;
@@ -29,7 +29,7 @@ struct number_entry *write_number(const struct write *write, enum number_kind ki
 	return hash_table_find(write->numbers, &key);
 }
 
-/* 1 the entry is new. */
+/* 1 added, 0 the table has it already. */
 static int add_number(struct write *write, enum number_kind kind, uint32_t number,
 		      struct number_entry **ret_entry)
 {
@@ -57,7 +57,7 @@ static int define_number(struct write *write, enum number_kind kind, uint32_t nu
 	return r < 0 ? r : 0;
 }
 
-/* A reference: known from before, defined here, or else to be asked for. */
+/* Looks up a reference. A number that is neither known nor defined here is missing. */
 static int use_number(struct write *write, enum number_kind kind, uint32_t number,
 		      struct number_entry **ret_entry)
 {
@@ -119,7 +119,7 @@ static int use_numbers_of_definitions(struct write *write)
 		for (uint32_t k = 0; k < batch->stacks[i].n_frames && r == 0; k++) {
 			uint32_t number = batch->stacks[i].frames[k].executable;
 
-			/* Neighbouring frames mostly lie in one executable. */
+			/* Most frames have the same executable as their neighbour. */
 			if (number != last)
 				r = use_executable(write, number);
 			last = number;
@@ -213,7 +213,7 @@ static int compare_runs(const void *a, const void *b)
 	return left->first < right->first ? -1 : left->first > right->first;
 }
 
-static void tell_caches(struct write *write)
+static void update_caches(struct write *write)
 {
 	struct sqlite_writer *writer = write->writer;
 	struct agent *agent = write->agent;
@@ -228,14 +228,13 @@ static void tell_caches(struct write *write)
 			       write->learned.items[i].number, write->learned.items[i].id);
 	writer->n_stacks += write->n_new_stacks;
 	writer->n_processes += write->n_new_processes;
-	/* Without memory for it, lists of hosts show the time that hearth.db has: up to a minute
-	 * older. */
+	/* Without memory, lists of hosts show the time in hearth.db, which is up to 60 s older. */
 	(void)store_state_set_host_seen(writer->state, write->host, write->batch->closed_wall_ns);
 }
 
 int write_apply(struct write *write)
 {
-	tell_caches(write);
+	update_caches(write);
 	for (size_t i = 0; i < write->runs.count; i++)
 		write->runs.items[i].series =
 			(uint32_t)write_number(write, NUMBER_SERIES, write->runs.items[i].number)

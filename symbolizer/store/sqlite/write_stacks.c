@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/store/sqlite/write.h"
-
 /*
- * New stacks of a batch: hash, look for it, else add its path to the prefix tree. The stacks of a
- * batch come sorted by their outermost frames, so most of a path is that of the stack before; below
- * the first frame that is new all are new, and need not be looked for.
+ * Adds the new stacks of a batch: hashes the stack, looks up the hash, or else adds the path to the
+ * prefix tree. The stacks of a batch are sorted by their outermost frames, so most of a path is
+ * that of the previous stack. Below the first new node all nodes are new and need no lookup.
  */
 
-/* Of one frame in the input of the hash: frame kind, id kind, size, id, address. */
+#include "symbolizer/store/sqlite/write.h"
+
+/* Input of the hash for one frame: frame kind, ID kind, size, ID, address. */
 #define MAX_HASHED_FRAME_BYTES (3 + EXECUTABLE_ID_MAX_BYTES + 8)
 
 static int identity_of(struct write *write, uint32_t number,
@@ -56,7 +56,7 @@ static void hash_frame(struct bytes *input, const struct batch_frame *frame,
 	(void)bytes_append(input, address, sizeof(address));
 }
 
-/* The hash of @stack, and its frames root first with the store's ids in @path. */
+/* Hashes @stack. Fills @path with its frames, root first, with store IDs of executables. */
 static int hash_stack(struct write *write, const struct batch_stack *stack,
 		      struct batch_frame *path, struct hash128 *ret_hash)
 {
@@ -123,8 +123,8 @@ static int add_node(struct sqlite_db *hearth, uint64_t parent, const struct batc
 	return r;
 }
 
-/* In the tree the address of a named frame is that of its row: names are the tenant's. */
-static int place_named_frames(struct write *write, struct batch_frame *frames, uint32_t count)
+/* In the tree the address of a named frame is its row ID, since names belong to a tenant. */
+static int resolve_named_frames(struct write *write, struct batch_frame *frames, uint32_t count)
 {
 	bool has_name;
 	int r = 0;
@@ -136,7 +136,7 @@ static int place_named_frames(struct write *write, struct batch_frame *frames, u
 	return r;
 }
 
-/* Finds or adds the nodes of @frames (root first); the writer's path becomes this one. */
+/* Finds or adds the nodes of @frames (root first), which become the writer's path. */
 static int add_path(struct write *write, const struct batch_frame *frames, uint32_t count,
 		    uint64_t *ret_leaf)
 {
@@ -177,7 +177,7 @@ static int add_stack(struct write *write, const struct batch_stack *stack,
 	if (r == 0)
 		r = write_tenant(write, &tenant);
 	if (r == 0)
-		r = place_named_frames(write, frames, stack->n_frames);
+		r = resolve_named_frames(write, frames, stack->n_frames);
 	if (r == 0)
 		r = add_path(write, frames, stack->n_frames, &leaf);
 	if (r == 0)
@@ -215,8 +215,7 @@ static int define_stack(struct write *write, const struct batch_stack *stack)
 	uint64_t id = 0;
 	int r;
 
-	/* A number of a stack never means another one: it was defined again for want of an answer.
-	 */
+	/* The number of a stack never changes its meaning: the agent repeats unacknowledged ones. */
 	assert(entry && stack->n_frames <= STACK_MAX_FRAMES);
 	if (entry->known)
 		return 0;
@@ -234,7 +233,7 @@ int write_define_stacks(struct write *write)
 {
 	int r = 0;
 
-	/* Nodes of a batch that was rolled back are not there any more. */
+	/* The last batch may have been rolled back, and its nodes with it. */
 	write->writer->path.depth = 0;
 	for (uint32_t i = 0; i < write->batch->n_stacks && r == 0; i++)
 		r = define_stack(write, &write->batch->stacks[i]);

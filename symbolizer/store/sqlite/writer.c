@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes a batch from beginning to end. hearth.db is committed before the day files. A crash in
+ * between leaves definitions that nothing uses yet, and the agent, which got no answer, sends the
+ * batch again. Each day file is changed in one transaction and records which batches it has. A
+ * batch is a duplicate if the files of all its days have it.
+ */
+
 #include "symbolizer/store/sqlite/write.h"
 
 #include "common/log.h"
 
-/*
- * The way of a batch through the writer. hearth.db is committed before the day files: a crash in
- * between leaves definitions that nothing uses yet, and the agent, which has no answer, sends the
- * batch again. Each day file is a transaction of its own and knows by itself whether it has the
- * batch; a batch is a duplicate when all of its days do.
- */
-
-/* A column or one hash input; a process with 65536 paths of 4 KiB does not exist. */
+/* One column or one hash input. No real process has 65536 paths of 4 KiB. */
 #define MAX_COLUMN_BYTES (64 * MIB)
 
-/* Everything that one batch needs besides itself: 32 bytes a row for the largest one, and its sets.
- */
+/* Memory to write one batch: 32 bytes per row of the largest batch, and its tables. */
 #define MAX_SCRATCH_BYTES (512 * MIB)
 
-/* Beyond this a spool has given up too: what an epoch's numbers mean is forgotten. */
+/* The numbers of an older epoch are removed. Spools discard older batches too. */
 #define EPOCH_KEPT_NS (8 * 24 * 3600 * NSEC_PER_SEC)
 
 #define EXPIRY_INTERVAL_NS (24 * 3600 * NSEC_PER_SEC)
 
-/* Epochs that one batch removes, each a transaction and up to some 100,000 numbers: a fleet that
- * was restarted eight days ago must not hold up the others' batches. */
+/*
+ * Most epochs that are removed per batch. Each is a transaction with up to some 100,000 numbers,
+ * and the epochs of a fleet that was restarted eight days ago must not delay new batches.
+ */
 #define EXPIRED_PER_BATCH 16
 
 int sqlite_writer_new(const char *folder, const struct store_identity *identity,
@@ -96,7 +97,7 @@ static int find_expired(struct sqlite_db *hearth, uint64_t before_ns, int64_t *r
 	return r;
 }
 
-/* One epoch per transaction. A failure is no reason to refuse batches. */
+/* Removes one epoch per transaction. Batches are stored even if that fails. */
 static void expire_epochs(struct sqlite_writer *writer, struct sqlite_db *hearth)
 {
 	uint64_t now = clock_wall_ns(writer->clock);
@@ -113,14 +114,15 @@ static void expire_epochs(struct sqlite_writer *writer, struct sqlite_db *hearth
 			r = error < 0 ? error : 1;
 		}
 	}
-	/* The next batch goes on where this one stopped. */
+	/* Otherwise the next batch removes further epochs. */
 	if (r <= 0)
 		writer->next_expiry_ns = now + EXPIRY_INTERVAL_NS;
 	if (r < 0)
-		log_warn_errno(r,
-			       "cannot forget the numbers of old runs of agents in '%s', trying "
-			       "again tomorrow: %m",
-			       writer->connections.folder);
+		log_warn_errno(
+			r,
+			"cannot remove the numbers of old epochs of agents from '%s', trying "
+			"again in 24 hours: %m",
+			writer->connections.folder);
 }
 
 static int copy_missing(struct arena *arena, const uint32_t *numbers, size_t count,
@@ -169,7 +171,7 @@ static int commit_definitions(struct write *write)
 	return r;
 }
 
-/* Bit i is set where the batch is in the file of its i-th day already. */
+/* Sets bit i if the file of the i-th day of the batch has it already. */
 static int find_stored_days(struct sqlite_writer *writer, const char *tenant,
 			    const struct batch *batch, const struct write_days *days,
 			    uint32_t *ret_stored)
@@ -228,7 +230,7 @@ static int write_new_batch(struct write *write, const struct write_days *days, u
 	return r;
 }
 
-/* Retention would remove it at once, and would have forgotten whether it was there before. */
+/* Retention would remove it at once, and its duplicates could not be recognized. */
 static bool is_too_old(const struct sqlite_writer *writer, const struct write_days *days)
 {
 	uint64_t now = clock_wall_ns(writer->clock);
@@ -270,7 +272,7 @@ static int write_batch(struct sqlite_writer *writer, const char *tenant, const s
 	return write_new_batch(&write, &days, stored, arena, ret_missing);
 }
 
-/* A full disk fails every batch of every agent: say it when it begins and when it ends. */
+/* A full disk fails every batch of every agent, so only the first and the end are logged. */
 static void log_change(struct sqlite_writer *writer, int result)
 {
 	int error = MIN(result, 0);
@@ -279,7 +281,7 @@ static void log_change(struct sqlite_writer *writer, int result)
 		return;
 	if (error < 0)
 		log_error_errno(error,
-				"cannot store batches in '%s', agents keep them and try again: %m",
+				"cannot store batches in '%s', agents keep and resend them: %m",
 				writer->connections.folder);
 	else
 		log_info("storing batches in '%s' again", writer->connections.folder);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What the tests of the SQLite store share: a clock that stands still, batches of a small made-up
- * host, and sums over what is stored.
+ * For the tests of the SQLite store: a clock that stands still, batches of a small host, and sums
+ * over the stored rows.
  */
 
 #include "tests/support/unit.h"
@@ -12,7 +12,7 @@
 #include "symbolizer/store/sqlite/sqlite_store.h"
 #include "tests/support/batch_builder.h"
 
-/* 2026-01-01 12:00 UTC, a noon: batches around it stay within one day. */
+/* 2026-01-01 12:00 UTC: batches around noon overlap one day only. */
 #define NOON (UINT64_C(1767268800) * NSEC_PER_SEC)
 
 #define EPOCH (NOON - 3600 * NSEC_PER_SEC)
@@ -26,25 +26,27 @@ struct test_clock test_clock_at(uint64_t wall_ns);
 
 struct store *open_store(const char *folder, const struct test_clock *clock);
 
-/* Decodes and writes what @builder has, frees it: the outcome. @ret_missing may be NULL; its arrays
- * are in @arena. */
+/*
+ * Decodes and writes the batch of @builder, and frees @builder. Returns the outcome. @ret_missing
+ * may be NULL; its arrays are in @arena.
+ */
 int write_batch(struct store *store, struct batch_builder *builder);
 int write_batch_in(struct store *store, const char *tenant, struct batch_builder *builder,
 		   struct arena *arena, struct store_missing *ret_missing);
 
-/* Executable 1 (build-ID 1), process 1, series 1 (on-cpu) and stacks 1 and 2. */
+/* Adds executable 1 (build-ID 1), process 1, series 1 (on-cpu), and stacks 1 and 2. */
 void define_all(struct batch_builder *builder);
 
-/* A batch [@closed - 5 s, @closed) of agent 1 with rows of series 1, defined or not. */
+/* A batch [@closed - 5 s, @closed) of agent 1 with rows of series 1, with or without definitions. */
 struct batch_builder *batch_at(uint64_t sequence, uint64_t closed_wall_ns, bool defined);
 
 struct totals {
 	uint64_t n_rows;
 	uint64_t sum;
-	int n_damaged; /* blocks */
+	int n_damaged; /* blocks that the scan skipped */
 };
 
-/* All rows of the tenant "default" with from <= slot < to; @to_ns 0: no limit. */
+/* Sums the rows of the tenant "default" in [@from_ns, @to_ns). @to_ns 0: no limit. */
 struct totals total_of(struct store *store, uint64_t from_ns, uint64_t to_ns);
 
 #define assert_totals(store, from_ns, to_ns, rows, value)                                          \

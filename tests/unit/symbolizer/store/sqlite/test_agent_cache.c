@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cache of numbers, with a hearth.db that has no numbers.
+ */
+
 #include "tests/support/unit.h"
 
 #include "symbolizer/store/sqlite/agent_cache.h"
-
-/*
- * The cache of what numbers mean, beside a hearth.db that knows none of them.
- */
 
 #define MAX_NUMBERS 100
 
@@ -61,11 +61,11 @@ static int knows(struct fixture *fixture, struct agent *agent, uint32_t number)
 	return r;
 }
 
-static void numbers_of_known_agents_push_out_those_of_others(void **state)
+static void new_numbers_of_known_agents_evict_other_agents(void **state)
 {
 	struct fixture *fixture = *state;
 
-	/* Nobody is new after the first round. */
+	/* After the first round no agent is new. */
 	for (uint32_t round = 0; round < 10; round++)
 		for (uint8_t id = 1; id <= 4; id++) {
 			remember(fixture, use_agent(fixture, id), 1 + round * 20, 20);
@@ -73,7 +73,7 @@ static void numbers_of_known_agents_push_out_those_of_others(void **state)
 		}
 }
 
-static void the_agent_in_use_keeps_its_numbers(void **state)
+static void the_agent_in_use_is_not_evicted(void **state)
 {
 	struct fixture *fixture = *state;
 	struct agent *agent;
@@ -84,13 +84,13 @@ static void the_agent_in_use_keeps_its_numbers(void **state)
 	assert_int_equal(agent_cache_count(fixture->cache), 3 * MAX_NUMBERS);
 	for (uint32_t i = 1; i <= 3 * MAX_NUMBERS; i++)
 		assert_int_equal(knows(fixture, agent, i), 1);
-	/* It leaves when another one is. */
+	/* It is evicted when another agent is in use. */
 	agent = use_agent(fixture, 1);
 	assert_int_equal(agent_cache_count(fixture->cache), 0);
 	assert_int_equal(knows(fixture, agent, 1), 0);
 }
 
-static void a_hit_pushes_out_what_is_too_much(void **state)
+static void a_lookup_evicts_agents_beyond_the_limit(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -108,9 +108,9 @@ int main(void)
 {
 #define with_cache(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		with_cache(numbers_of_known_agents_push_out_those_of_others),
-		with_cache(the_agent_in_use_keeps_its_numbers),
-		with_cache(a_hit_pushes_out_what_is_too_much),
+		with_cache(new_numbers_of_known_agents_evict_other_agents),
+		with_cache(the_agent_in_use_is_not_evicted),
+		with_cache(a_lookup_evicts_agents_beyond_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 #include "symbolizer/store/sqlite/block.h"
 
 struct collected {
-	VEC_DEFINE(, struct block_row) rows; /* stack_index is the stack's id */
+	VEC_DEFINE(, struct block_row) rows; /* stack_index is the ID of the stack */
 	size_t stop_after;
 };
 
@@ -42,7 +42,7 @@ static void encode_some(struct block_scratch *scratch, struct bytes *out)
 	assert_ok(block_encode(&rows, scratch, out));
 }
 
-static void rows_come_back_as_they_were(void **state)
+static void decoded_rows_equal_the_encoded_ones(void **state)
 {
 	static const uint32_t all[] = { 10, 11, 900, UINT32_MAX };
 	scoped(block_scratch_release) struct block_scratch scratch = {};
@@ -72,7 +72,7 @@ static void rows_come_back_as_they_were(void **state)
 	vec_release(&got.rows);
 }
 
-static void only_asked_series_and_slots_are_given(void **state)
+static void only_selected_series_and_slots_are_scanned(void **state)
 {
 	static const struct {
 		uint32_t series[2];
@@ -110,7 +110,7 @@ static void only_asked_series_and_slots_are_given(void **state)
 	}
 }
 
-static void the_function_can_stop_the_walk(void **state)
+static void the_function_can_end_the_scan(void **state)
 {
 	static const uint32_t all[] = { 10, 11, 900 };
 	scoped(block_scratch_release) struct block_scratch scratch = {};
@@ -134,7 +134,7 @@ static void the_function_can_stop_the_walk(void **state)
 	vec_release(&got.rows);
 }
 
-static void damage_is_found(void **state)
+static void damage_is_detected(void **state)
 {
 	static const uint32_t all[] = { 10, 11, 900, UINT32_MAX };
 	scoped(block_scratch_release) struct block_scratch scratch = {};
@@ -165,7 +165,7 @@ static void damage_is_found(void **state)
 	vec_release(&got.rows);
 }
 
-static void a_row_of_a_steady_service_costs_few_bytes(void **state)
+static void a_row_of_a_steady_service_takes_few_bytes(void **state)
 {
 	enum { N_ROWS = 20000, N_STACKS = 300 };
 	scoped(block_scratch_release) struct block_scratch scratch = {};
@@ -190,18 +190,18 @@ static void a_row_of_a_steady_service_costs_few_bytes(void **state)
 						     .n_stacks = N_STACKS,
 						     .min_slot = 1000000 },
 			       &scratch, &block));
-	/* Random indexes of 300 stacks carry 8.2 bits each: nothing could be below 1.03 bytes. */
+	/* A random index of 300 stacks has 8.2 bits, so the minimum is 1.03 bytes. */
 	assert_true(block.size < N_ROWS * 3 / 2);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_come_back_as_they_were),
-		cmocka_unit_test(only_asked_series_and_slots_are_given),
-		cmocka_unit_test(the_function_can_stop_the_walk),
-		cmocka_unit_test(damage_is_found),
-		cmocka_unit_test(a_row_of_a_steady_service_costs_few_bytes),
+		cmocka_unit_test(decoded_rows_equal_the_encoded_ones),
+		cmocka_unit_test(only_selected_series_and_slots_are_scanned),
+		cmocka_unit_test(the_function_can_end_the_scan),
+		cmocka_unit_test(damage_is_detected),
+		cmocka_unit_test(a_row_of_a_steady_service_takes_few_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static void a_day_file_is_named_by_its_date(void **state)
 	}
 }
 
-static void other_files_are_no_day_files(void **state)
+static void other_file_names_are_refused(void **state)
 {
 	static const char *const names[] = {
 		"hearth.db",
@@ -107,7 +107,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_day_file_is_named_by_its_date),
-		cmocka_unit_test(other_files_are_no_day_files),
+		cmocka_unit_test(other_file_names_are_refused),
 		cmocka_unit_test(slots_belong_to_utc_days),
 		cmocka_unit_test_setup_teardown(all_statements_compile, temp_folder_setup,
 						temp_folder_teardown),

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
-
 /*
- * What goes in comes out: series, rows, stacks, executables, hosts; over days, restarts and
- * retention.
+ * Stored batches are read back: series, rows, stacks, executables, hosts; over several days,
+ * restarts and retention.
  */
+
+#include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
 
 #define MIDNIGHT (NOON + 12 * 3600 * NSEC_PER_SEC)
 
-static void what_was_written_is_found(void **state)
+static void stored_rows_are_found(void **state)
 {
 	const struct store_series_query query = { .tenant = "default",
 						  .type = EVENT_ON_CPU,
@@ -92,7 +92,7 @@ static int keep_stack(void *arg, uint32_t series_index, uint64_t stack_id, uint6
 	return 0;
 }
 
-static void stacks_come_back_leaf_first(void **state)
+static void stacks_are_loaded_leaf_first(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
@@ -107,7 +107,7 @@ static void stacks_come_back_leaf_first(void **state)
 	assert_ok(store_scan(store, &series, 1, 0, UINT64_MAX, keep_stack, &rows));
 	assert_int_equal(rows.count, 3);
 	rows.stacks[3] = 99999;
-	/* Twice: from the file and from the cache. */
+	/* First from the file, then from the cache. */
 	for (int i = 0; i < 2; i++) {
 		assert_ok(store_load_stacks(store, rows.stacks, 4, arena, stacks));
 		assert_int_equal(stacks[0].n_frames, 3);
@@ -158,7 +158,7 @@ static void executables_and_paths_are_looked_up(void **state)
 	assert_int_equal(store_path_of(store, 2, 1, arena, &text), 0);
 }
 
-static void one_stack_has_one_id_whoever_sends_it(void **state)
+static void equal_stacks_of_two_agents_have_one_id(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
@@ -168,7 +168,7 @@ static void one_stack_has_one_id_whoever_sends_it(void **state)
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
 	assert_ok(store_stats(store, &one_host));
 	assert_int_equal(one_host.n_stacks, 2);
-	/* Another host with the same executable under another number. */
+	/* Another host has the same executable, with another number. */
 	builder = batch_builder_new(2, EPOCH + 1, 1, NOON - NSEC_PER_SEC, NOON);
 	{
 		struct executable_id id = test_build_id(1);
@@ -192,7 +192,7 @@ static void one_stack_has_one_id_whoever_sends_it(void **state)
 	assert_true(two_hosts.disk_bytes > 0);
 }
 
-static void a_retry_is_a_duplicate(void **state)
+static void a_resent_batch_is_a_duplicate(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	struct store *store = open_store(*state, &clock);
@@ -208,13 +208,13 @@ static void a_retry_is_a_duplicate(void **state)
 	(void)store_free(store);
 }
 
-static void a_batch_over_midnight_goes_to_both_days(void **state)
+static void a_batch_over_midnight_is_stored_in_both_days(void **state)
 {
 	struct test_clock clock = test_clock_at(MIDNIGHT);
 	struct store *store = open_store(*state, &clock);
 	struct store_stats stats;
 
-	/* Rows 2 s before midnight, 1 s before, and 1 s after. */
+	/* Rows 2 s before midnight, 1 s before, and 1 s after it. */
 	assert_int_equal(write_batch(store, batch_at(1, MIDNIGHT + 2 * NSEC_PER_SEC, true)),
 			 STORE_STORED);
 	assert_totals(store, 0, 0, 3, 7);
@@ -235,14 +235,13 @@ static void a_batch_over_midnight_goes_to_both_days(void **state)
 	(void)store_free(store);
 }
 
-static void half_of_a_batch_over_midnight_is_completed_by_the_retry(void **state)
+static void a_resent_batch_adds_the_missing_day(void **state)
 {
 	struct test_clock clock = test_clock_at(MIDNIGHT);
 	struct store *store = open_store(*state, &clock);
 	size_t removed;
 
-	/* As a crash between the two days would leave it, but that the other one is the first to be
-	 * written. */
+	/* The state after a crash between the two days, except that the second day was stored. */
 	assert_int_equal(write_batch(store, batch_at(1, MIDNIGHT + 2 * NSEC_PER_SEC, true)),
 			 STORE_STORED);
 	assert_ok(sqlite_store_prune(store, MIDNIGHT, &removed));
@@ -267,17 +266,17 @@ static void retention_removes_whole_days(void **state)
 				 STORE_STORED);
 	assert_totals(store, 0, 0, 12, 28);
 	assert_int_equal(access(path, F_OK), 0);
-	/* A day is kept until all of it is older. */
+	/* A day is kept until all of it is older than the retention. */
 	assert_ok(sqlite_store_prune(store, NOON + 2 * day, &removed));
 	assert_int_equal(removed, 2);
 	assert_totals(store, 0, 0, 6, 14);
 	assert_int_equal(access(path, F_OK), -1);
-	/* A late batch makes the day again, and it is readable where it was open before. */
+	/* A late batch creates the day again, and readers that had it open find the new file. */
 	assert_int_equal(write_batch(store, batch_at(9, NOON, false)), STORE_STORED);
 	assert_totals(store, 0, 0, 9, 21);
 }
 
-static void a_process_that_execs_keeps_its_past(void **state)
+static void samples_from_before_an_exec_keep_their_name(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
@@ -327,7 +326,7 @@ static void paths_and_labels_are_updated_in_place(void **state)
 	batch_builder_path(builder, 1, "/opt/server");
 	batch_builder_label(builder, "service", "store");
 	assert_int_equal(write_batch(store, builder), STORE_STORED);
-	/* Sent before, delivered after: from a spool. */
+	/* A late batch from a spool. */
 	builder = batch_at(2, NOON + 5 * NSEC_PER_SEC, true);
 	assert_int_equal(write_batch(store, builder), STORE_STORED);
 
@@ -375,7 +374,7 @@ static void tenants_do_not_see_each_other(void **state)
 
 	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
-	/* The same agent, epoch and sequence; the numbers of the other tenant mean nothing here. */
+	/* Agent, epoch and sequence are equal, but the numbers belong to the other tenant. */
 	assert_int_equal(write_batch_in(store, "other", batch_at(1, NOON, false), arena, &missing),
 			 STORE_NEEDS_NUMBERS);
 	assert_int_equal(write_batch_in(store, "other", batch_at(1, NOON, true), arena, &missing),
@@ -383,7 +382,7 @@ static void tenants_do_not_see_each_other(void **state)
 	assert_totals(store, 0, 0, 3, 7);
 }
 
-static void a_folder_has_one_server(void **state)
+static void a_second_server_cannot_open_the_folder(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
@@ -399,20 +398,20 @@ static void a_folder_has_one_server(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_folder(what_was_written_is_found),
+		in_folder(stored_rows_are_found),
 		in_folder(queries_select_by_service_type_tenant_and_time),
-		in_folder(stacks_come_back_leaf_first),
+		in_folder(stacks_are_loaded_leaf_first),
 		in_folder(executables_and_paths_are_looked_up),
-		in_folder(one_stack_has_one_id_whoever_sends_it),
-		in_folder(a_retry_is_a_duplicate),
-		in_folder(a_batch_over_midnight_goes_to_both_days),
-		in_folder(half_of_a_batch_over_midnight_is_completed_by_the_retry),
+		in_folder(equal_stacks_of_two_agents_have_one_id),
+		in_folder(a_resent_batch_is_a_duplicate),
+		in_folder(a_batch_over_midnight_is_stored_in_both_days),
+		in_folder(a_resent_batch_adds_the_missing_day),
 		in_folder(retention_removes_whole_days),
-		in_folder(a_process_that_execs_keeps_its_past),
+		in_folder(samples_from_before_an_exec_keep_their_name),
 		in_folder(paths_and_labels_are_updated_in_place),
 		in_folder(hosts_are_listed_with_their_latest_state),
 		in_folder(tenants_do_not_see_each_other),
-		in_folder(a_folder_has_one_server),
+		in_folder(a_second_server_cannot_open_the_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

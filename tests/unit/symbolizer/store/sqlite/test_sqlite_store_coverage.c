@@ -71,7 +71,7 @@ static void a_batch_over_midnight_covers_both_days(void **state)
 	assert_int_equal(seen.last_slot, (midnight + 2 * NSEC_PER_SEC) / SLOT_NS - 1);
 }
 
-/* A wait is sampled where it began, which may lie before the batch. */
+/* The row of a wait has the slot of its beginning, which may be before the batch. */
 static void rows_before_a_batch_cover_no_time(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
@@ -140,8 +140,8 @@ static void write_counted(struct store *store, uint64_t epoch, uint64_t sequence
 	assert_int_equal(write_batch(store, builder), STORE_STORED);
 }
 
-/* Across runs of the agent and across days: each batch counts a power of ten. */
-static void the_newest_batches_of_all_days_and_runs_are_counted(void **state)
+/* Over several epochs and days. Each batch counts a power of ten. */
+static void the_newest_batches_of_all_days_and_epochs_are_counted(void **state)
 {
 	const uint64_t midnight = NOON + 12 * 3600 * NSEC_PER_SEC;
 	struct test_clock clock = test_clock_at(midnight);
@@ -172,7 +172,7 @@ static void a_batch_at_the_edge_of_the_range_is_not_counted(void **state)
 		count_newest(store, NOON + 5 * NSEC_PER_SEC, NOON + 15 * NSEC_PER_SEC, 9).sum, 5);
 }
 
-static void counters_of_the_newest_batches_come_back(void **state)
+static void counters_of_the_newest_batches_are_read(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
@@ -193,7 +193,7 @@ static void counters_of_the_newest_batches_come_back(void **state)
 	assert_int_equal(newest.sum, 3);
 }
 
-/* As many counters with names as long as the decoder of batches takes: 16 MiB. */
+/* The most counters, with the longest names, that the decoder accepts: 16 MiB. */
 static void the_largest_list_of_counters_is_read(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
@@ -222,13 +222,14 @@ int main(void)
 						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test_setup_teardown(rows_before_a_batch_cover_no_time,
 						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(the_newest_batches_of_all_days_and_runs_are_counted,
-						temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test_setup_teardown(
+			the_newest_batches_of_all_days_and_epochs_are_counted, temp_folder_setup,
+			temp_folder_teardown),
 		cmocka_unit_test_setup_teardown(a_batch_at_the_edge_of_the_range_is_not_counted,
 						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test_setup_teardown(the_largest_list_of_counters_is_read,
 						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(counters_of_the_newest_batches_come_back,
+		cmocka_unit_test_setup_teardown(counters_of_the_newest_batches_are_read,
 						temp_folder_setup, temp_folder_teardown),
 	};
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Full disks, crashes and damaged files: no acknowledged batch is lost or counted twice.
+ */
+
 #include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
 
 #include <dirent.h>
@@ -10,11 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/*
- * What must not happen whatever else does: a batch that was acknowledged is lost, or counted twice.
- */
-
-/* Batches with stacks of their own, so that every file grows. */
+/* Each batch has new stacks, so that every file grows. */
 static struct batch_builder *growing_batch(uint64_t sequence)
 {
 	uint64_t closed = NOON + sequence * 5 * NSEC_PER_SEC;
@@ -36,7 +36,7 @@ static struct batch_builder *growing_batch(uint64_t sequence)
 #define ROWS_OF_GROWING_BATCH 53
 #define SUM_OF_GROWING_BATCH  57
 
-/* A file system of 2 MiB, which only root can make. */
+/* A file system of 2 MiB, which only root can mount. */
 static bool mount_small(const char *path)
 {
 	return geteuid() == 0 && mount("none", path, "tmpfs", 0, "size=2m") == 0;
@@ -54,7 +54,7 @@ static int fill_disk(const char *folder)
 	return fd;
 }
 
-static void a_full_disk_loses_nothing_and_recovers_by_itself(void **state)
+static void batches_are_stored_again_after_a_full_disk_without_a_restart(void **state)
 {
 	const char *folder = *state;
 	struct test_clock clock = test_clock_at(NOON);
@@ -85,7 +85,7 @@ static void a_full_disk_loses_nothing_and_recovers_by_itself(void **state)
 	assert_true(refused > 0);
 	assert_totals(store, 0, 0, stored * ROWS_OF_GROWING_BATCH, stored * SUM_OF_GROWING_BATCH);
 
-	/* Space is back: the batch that was refused is taken, nobody restarts anything. */
+	/* With free space, the refused batch is stored without a restart. */
 	assert_ok(ftruncate(fd, 0));
 	(void)close(fd);
 	assert_ok(store_check(store));
@@ -114,7 +114,7 @@ static void a_store_opens_and_answers_on_a_full_disk(void **state)
 	assert_int_equal(write_batch(store, growing_batch(1)), STORE_STORED);
 	(void)store_free(store);
 	{
-		/* Room for the indexes of the WALs, 32 KiB each, and no more. */
+		/* Space for the WAL indexes only, 32 KiB each. */
 		scoped_free char *path = path_in(folder, "spare");
 		int spare = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 
@@ -131,7 +131,7 @@ static void a_store_opens_and_answers_on_a_full_disk(void **state)
 	assert_ok(umount2(folder, MNT_DETACH));
 }
 
-/* The server: stores batch after batch and says so after each, as an acknowledgement does. */
+/* The server process: stores batches one after another and acknowledges each. */
 static void serve_until_killed(const char *folder, int acknowledge_fd, uint64_t sequence)
 {
 	struct test_clock clock = test_clock_at(NOON);
@@ -148,8 +148,8 @@ static void serve_until_killed(const char *folder, int acknowledge_fd, uint64_t 
 }
 
 /*
- * Kills the server @delay_ns after it has acknowledged @first, or (while it opens its files)
- * without waiting for anything. The last sequence that it acknowledged, @first - 1 when none.
+ * Kills the server @delay_ns after it has acknowledged @first, or at once, while it opens its
+ * files. Returns the last acknowledged sequence, @first - 1 if there is none.
  */
 static uint64_t run_and_kill(const char *folder, uint64_t first, bool wait, long delay_ns)
 {
@@ -190,7 +190,7 @@ static void a_killed_server_has_every_acknowledged_batch_exactly_once(void **sta
 		struct totals totals;
 		uint64_t n_batches;
 
-		/* Every other time as an agent that did not see the last answer. */
+		/* In every second round the agent did not receive the last answer. */
 		uint64_t first = acknowledged + (round % 2 || acknowledged == 0);
 
 		acknowledged = MAX(acknowledged, run_and_kill(*state, first, round % 3 != 0,
@@ -198,13 +198,13 @@ static void a_killed_server_has_every_acknowledged_batch_exactly_once(void **sta
 		store = open_store(*state, &clock);
 		totals = total_of(store, 0, 0);
 		(void)store_free(store);
-		/* One more may be stored than was acknowledged. */
+		/* The batch after the last acknowledged one may be stored too. */
 		n_batches = totals.sum / SUM_OF_GROWING_BATCH;
 		assert_int_equal(totals.sum % SUM_OF_GROWING_BATCH, 0);
 		assert_int_equal(totals.n_rows, n_batches * ROWS_OF_GROWING_BATCH);
 		assert_true(n_batches == acknowledged || n_batches == acknowledged + 1);
 	}
-	/* A quarter of the rounds at least had to bring a new batch. */
+	/* At least a quarter of the rounds must have stored a new batch. */
 	assert_true(acknowledged >= 3);
 }
 
@@ -221,7 +221,7 @@ static void spoil_block(const char *folder)
 	(void)sqlite3_close(db);
 }
 
-static void a_damaged_block_costs_its_own_samples_only(void **state)
+static void a_damaged_block_loses_its_samples_only(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	struct store *store = open_store(*state, &clock);
@@ -246,7 +246,7 @@ static void assert_aside(const char *folder, const char *name, off_t min_bytes)
 	assert_true(status.st_size >= min_bytes);
 }
 
-static void a_day_file_that_is_no_database_costs_its_own_day_only(void **state)
+static void a_day_file_that_is_no_database_loses_its_day_only(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	struct store *store = open_store(*state, &clock);
@@ -259,7 +259,7 @@ static void a_day_file_that_is_no_database_costs_its_own_day_only(void **state)
 	store = open_store(*state, &clock);
 	assert_totals(store, 0, 0, 3, 7);
 	assert_int_equal(write_batch(store, batch_at(2, NOON, false)), STORE_STORED);
-	/* It is out of the way of what belongs there. */
+	/* It was renamed, so that a new file can be created. */
 	assert_int_equal(write_batch(store, batch_at(3, NOON + 24 * 3600 * NSEC_PER_SEC, false)),
 			 STORE_STORED);
 	assert_totals(store, 0, 0, 9, 21);
@@ -267,7 +267,7 @@ static void a_day_file_that_is_no_database_costs_its_own_day_only(void **state)
 	assert_aside(*state, "samples-2026-01-02.db.damaged-1767268800", 49);
 }
 
-/* The pages of table block, in a file that looks well from outside. */
+/* Damages the pages of table block only: the file can still be opened. */
 static void spoil_table(const char *folder)
 {
 	scoped_free char *path = path_in(folder, "samples-2026-01-01.db");
@@ -294,7 +294,7 @@ static void spoil_table(const char *folder)
 	(void)close(fd);
 }
 
-static void a_file_found_damaged_while_writing_makes_room_for_a_new_one(void **state)
+static void a_file_found_damaged_while_writing_is_replaced(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	struct store *store = open_store(*state, &clock);
@@ -310,7 +310,7 @@ static void a_file_found_damaged_while_writing_makes_room_for_a_new_one(void **s
 	assert_aside(*state, "samples-2026-01-01.db.damaged-1767268800", 4096);
 }
 
-static void what_cannot_be_opened_now_may_be_later(void **state)
+static void a_day_that_cannot_be_opened_is_read_once_it_can(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	struct store *store = open_store(*state, &clock);
@@ -318,7 +318,7 @@ static void what_cannot_be_opened_now_may_be_later(void **state)
 
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
 	(void)store_free(store);
-	/* A folder in the place of its WAL: the file itself is sound, but does not open. */
+	/* With a folder named like its WAL, the intact file cannot be opened. */
 	assert_ok(mkdir(wal, 0700));
 	store = open_store(*state, &clock);
 	assert_ok(rmdir(wal));
@@ -345,7 +345,7 @@ static void a_batch_in_a_file_that_appeared_later_is_a_duplicate(void **state)
 	(void)store_free(store);
 }
 
-static void a_file_that_cannot_be_removed_is_tried_again(void **state)
+static void removal_of_a_file_is_retried(void **state)
 {
 	const uint64_t day = 24 * 3600 * NSEC_PER_SEC;
 	struct test_clock clock = test_clock_at(NOON);
@@ -357,11 +357,11 @@ static void a_file_that_cannot_be_removed_is_tried_again(void **state)
 	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(write_batch(store, batch_at(1 + i, NOON + i * day, i == 0)),
 				 STORE_STORED);
-	/* What unlink() does not take, whoever asks. */
+	/* unlink() fails on a folder, even for root. */
 	assert_ok(unlink(path));
 	assert_ok(mkdir(path, 0700));
 	assert_true(sqlite_store_prune(store, NOON + 2 * day, &removed) < 0);
-	/* The other one is gone nevertheless. */
+	/* The other file was removed nevertheless. */
 	assert_int_equal(access(second, F_OK), -1);
 	assert_ok(rmdir(path));
 	free(write_file_in(*state, "samples-2026-01-01.db", "", 0));
@@ -371,7 +371,7 @@ static void a_file_that_cannot_be_removed_is_tried_again(void **state)
 	assert_totals(store, 0, 0, 3, 7);
 }
 
-/* How many files whose names begin with @prefix this process has open. */
+/* The number of open files of this process with names that begin with @prefix. */
 static size_t count_open(const char *prefix)
 {
 	DIR *folder = opendir("/proc/self/fd");
@@ -425,17 +425,17 @@ static void removed_files_are_not_kept_open(void **state)
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
 	assert_totals(store, 0, 0, 3, 7);
 	assert_true(count_open(path) > 0);
-	/* By idle readers and the writer. */
+	/* Idle readers and the writer have closed it. */
 	assert_ok(sqlite_store_prune(store, NOON + 24 * 3600 * NSEC_PER_SEC, &removed));
 	assert_int_equal(count_open(path), 0);
-	/* A reader at work keeps its file until it is done. */
+	/* A busy reader closes its file when it ends. */
 	assert_int_equal(write_batch(store, batch_at(2, NOON, false)), STORE_STORED);
 	assert_ok(store_scan(store, &series, 1, 0, UINT64_MAX, prune_during_scan, &pruning));
 	assert_true(pruning.open_meanwhile > 0);
 	assert_int_equal(count_open(path), 0);
 }
 
-static void day_files_without_their_hearth_db_are_not_taken_for_ours(void **state)
+static void day_files_of_another_hearth_db_are_refused(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	struct store *store = open_store(*state, &clock);
@@ -453,17 +453,17 @@ static void day_files_without_their_hearth_db_are_not_taken_for_ours(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_folder(a_full_disk_loses_nothing_and_recovers_by_itself),
+		in_folder(batches_are_stored_again_after_a_full_disk_without_a_restart),
 		in_folder(a_store_opens_and_answers_on_a_full_disk),
 		in_folder(a_killed_server_has_every_acknowledged_batch_exactly_once),
-		in_folder(a_damaged_block_costs_its_own_samples_only),
-		in_folder(a_day_file_that_is_no_database_costs_its_own_day_only),
-		in_folder(a_file_found_damaged_while_writing_makes_room_for_a_new_one),
-		in_folder(what_cannot_be_opened_now_may_be_later),
+		in_folder(a_damaged_block_loses_its_samples_only),
+		in_folder(a_day_file_that_is_no_database_loses_its_day_only),
+		in_folder(a_file_found_damaged_while_writing_is_replaced),
+		in_folder(a_day_that_cannot_be_opened_is_read_once_it_can),
 		in_folder(a_batch_in_a_file_that_appeared_later_is_a_duplicate),
-		in_folder(a_file_that_cannot_be_removed_is_tried_again),
+		in_folder(removal_of_a_file_is_retried),
 		in_folder(removed_files_are_not_kept_open),
-		in_folder(day_files_without_their_hearth_db_are_not_taken_for_ours),
+		in_folder(day_files_of_another_hearth_db_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

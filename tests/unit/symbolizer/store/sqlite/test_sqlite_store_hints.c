@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
-
 /*
- * What the store tells for messages: which services and labels there are, when the last sample was.
+ * Lookups for messages: the names of services and labels, and the time of the last sample.
  */
+
+#include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
 
 #define DAY (UINT64_C(24 * 3600) * NSEC_PER_SEC)
 
@@ -91,14 +91,14 @@ static void the_last_sample_is_found_by_service_and_type(void **state)
 	}
 }
 
-static void batches_beyond_the_retention_are_counted_and_refused(void **state)
+static void batches_older_than_the_retention_are_counted_and_refused(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
 	struct store_stats stats;
 
 	store_set_retention(store, 2 * DAY);
-	/* A day is kept until all of it is older. */
+	/* A day is kept until all of it is older than the retention. */
 	assert_int_equal(write_batch(store, batch_at(1, NOON - 2 * DAY - NSEC_PER_SEC, true)),
 			 STORE_STORED);
 	assert_int_equal(write_batch(store, batch_at(2, NOON - 3 * DAY, true)), STORE_TOO_OLD);
@@ -117,7 +117,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_folder(services_and_labels_are_listed_by_tenant),
 		in_folder(the_last_sample_is_found_by_service_and_type),
-		in_folder(batches_beyond_the_retention_are_counted_and_refused),
+		in_folder(batches_older_than_the_retention_are_counted_and_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

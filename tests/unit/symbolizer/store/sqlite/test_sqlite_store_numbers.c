@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The numbers of agents: they survive restarts of the server, are requested if the server lacks
+ * them, and are removed eight days after the last batch of the epoch.
+ */
+
 #include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
 
 #include <sqlite3.h>
-
-/*
- * What an agent's numbers mean: they outlive restarts of the server, are asked for when it has lost
- * them, and are forgotten when the agent is long gone.
- */
 
 static void acknowledged_numbers_survive_a_restart(void **state)
 {
@@ -24,7 +24,7 @@ static void acknowledged_numbers_survive_a_restart(void **state)
 	}
 }
 
-static void a_server_that_lost_everything_asks_for_all_numbers(void **state)
+static void a_server_with_an_empty_store_requests_all_numbers(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
@@ -44,12 +44,12 @@ static void a_server_that_lost_everything_asks_for_all_numbers(void **state)
 	assert_int_equal(missing.n_executables, 0);
 	assert_ok(store_stats(store, &stats));
 	assert_int_equal(stats.n_batches, 0);
-	/* The same batch again, with what was missing. */
+	/* The same batch, with the missing definitions. */
 	assert_int_equal(write_batch(store, batch_at(7, NOON, true)), STORE_STORED);
 	assert_totals(store, 0, 0, 3, 7);
 }
 
-static void definitions_that_refer_to_unknown_numbers_are_asked_about(void **state)
+static void unknown_numbers_in_definitions_are_requested(void **state)
 {
 	const struct batch_frame frames[] = { { FRAME_NATIVE, 30, 1 }, { FRAME_KERNEL, 31, 2 } };
 	struct test_clock clock = test_clock_at(NOON);
@@ -74,13 +74,13 @@ static void definitions_that_refer_to_unknown_numbers_are_asked_about(void **sta
 	assert_int_equal(missing.n_stacks, 0);
 }
 
-static void empty_definitions_end_the_asking(void **state)
+static void numbers_with_empty_definitions_are_not_requested_again(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	struct store *store = open_store(*state, &clock);
 	struct batch_builder *builder;
 
-	/* The agent has forgotten stack 2 and all of series 5. */
+	/* The agent no longer has stack 2 and series 5. */
 	builder = batch_at(1, NOON, true);
 	batch_builder_stack(builder, 3, STACK_CUT_NONE, NULL, 0);
 	batch_builder_series(builder, 5, 0, 0, "", EVENT_NONE, 0);
@@ -89,7 +89,7 @@ static void empty_definitions_end_the_asking(void **state)
 	assert_int_equal(write_batch(store, builder), STORE_STORED);
 	assert_totals(store, 0, 0, 4, 23);
 	(void)store_free(store);
-	/* And both stay known. */
+	/* Both numbers are known afterwards. */
 	store = open_store(*state, &clock);
 	builder = batch_builder_new(1, EPOCH, 2, NOON, NOON + NSEC_PER_SEC);
 	batch_builder_row(builder, 5, 3, NOON, 1);
@@ -99,7 +99,7 @@ static void empty_definitions_end_the_asking(void **state)
 	(void)store_free(store);
 }
 
-static void an_epoch_has_numbers_of_its_own(void **state)
+static void numbers_of_two_epochs_are_distinct(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
@@ -116,7 +116,7 @@ static void an_epoch_has_numbers_of_its_own(void **state)
 	assert_int_equal(missing.n_series, 1);
 }
 
-static void numbers_of_agents_long_gone_are_forgotten(void **state)
+static void numbers_of_old_epochs_are_removed(void **state)
 {
 	const uint64_t day = 24 * 3600 * NSEC_PER_SEC;
 	struct test_clock clock = test_clock_at(NOON);
@@ -127,12 +127,12 @@ static void numbers_of_agents_long_gone_are_forgotten(void **state)
 
 	assert_ok(arena_new(BATCH_MAX_DECODED_BYTES, &arena));
 	assert_int_equal(write_batch(store, batch_at(1, NOON, true)), STORE_STORED);
-	/* Seven days later the agent is still known, and this keeps it known. */
+	/* Seven days later the agent is known, and this batch extends that. */
 	clock.wall_ns = NOON + 7 * day;
 	assert_int_equal(write_batch(store, batch_at(2, NOON + day, false)), STORE_STORED);
 	clock.wall_ns = NOON + 14 * day;
 	assert_int_equal(write_batch(store, batch_at(3, NOON + 2 * day, false)), STORE_STORED);
-	/* Another agent's batch is what makes the writer look. */
+	/* A batch of another agent makes the writer remove old epochs. */
 	clock.wall_ns = NOON + 23 * day;
 	builder = batch_builder_new(2, EPOCH, 1, NOON, NOON + NSEC_PER_SEC);
 	assert_int_equal(write_batch(store, builder), STORE_STORED);
@@ -140,7 +140,7 @@ static void numbers_of_agents_long_gone_are_forgotten(void **state)
 					&missing),
 			 STORE_NEEDS_NUMBERS);
 	assert_totals(store, 0, 0, 9, 21);
-	/* Its batches are still recognised. */
+	/* Duplicates of its batches are still recognized. */
 	assert_int_equal(write_batch(store, batch_at(3, NOON + 2 * day, true)), STORE_DUPLICATE);
 	(void)store_free(store);
 }
@@ -162,7 +162,7 @@ static int64_t count_epochs(const char *folder)
 	return count;
 }
 
-static void many_agents_long_gone_are_forgotten_a_few_at_a_time(void **state)
+static void old_epochs_are_removed_a_few_per_batch(void **state)
 {
 	enum { N_GONE = 40 };
 	static const int64_t left_after[] = { N_GONE - 16 + 1, N_GONE - 32 + 1, 1, 1 };
@@ -182,7 +182,7 @@ static void many_agents_long_gone_are_forgotten_a_few_at_a_time(void **state)
 	}
 }
 
-static void the_executables_of_a_run_are_listed(void **state)
+static void the_executables_of_an_epoch_are_listed(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
@@ -249,13 +249,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_folder(acknowledged_numbers_survive_a_restart),
-		in_folder(a_server_that_lost_everything_asks_for_all_numbers),
-		in_folder(definitions_that_refer_to_unknown_numbers_are_asked_about),
-		in_folder(empty_definitions_end_the_asking),
-		in_folder(an_epoch_has_numbers_of_its_own),
-		in_folder(numbers_of_agents_long_gone_are_forgotten),
-		in_folder(many_agents_long_gone_are_forgotten_a_few_at_a_time),
-		in_folder(the_executables_of_a_run_are_listed),
+		in_folder(a_server_with_an_empty_store_requests_all_numbers),
+		in_folder(unknown_numbers_in_definitions_are_requested),
+		in_folder(numbers_with_empty_definitions_are_not_requested_again),
+		in_folder(numbers_of_two_epochs_are_distinct),
+		in_folder(numbers_of_old_epochs_are_removed),
+		in_folder(old_epochs_are_removed_a_few_per_batch),
+		in_folder(the_executables_of_an_epoch_are_listed),
 		in_folder(thousands_of_numbers_are_right_with_and_without_the_cache),
 	};
 

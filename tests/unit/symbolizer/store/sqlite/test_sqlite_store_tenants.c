@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
-
 /*
- * What one tenant's agents say about an executable is nobody else's: both run the same files, and
- * one of them may lie.
+ * Definitions of one tenant's agents do not affect another tenant, even if both run the same files
+ * and one sends false names.
  */
+
+#include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
 
 struct fixture {
 	char *folder;
@@ -52,7 +52,7 @@ static int keep_stack(void *arg, uint32_t series_index, uint64_t stack_id, uint6
 	return 0;
 }
 
-/* The only stack of the tenant's samples. */
+/* The tenant's samples have one stack: returns it. */
 static uint64_t stack_of_tenant(struct fixture *fixture, const char *tenant,
 				struct store_stack *ret_stack)
 {
@@ -68,7 +68,7 @@ static uint64_t stack_of_tenant(struct fixture *fixture, const char *tenant,
 	return last.id;
 }
 
-/* Executable 1 as @name and @role with a segment at @vaddr (0: none), and one sample in it. */
+/* Writes executable 1 as @name and @role with a segment at @vaddr (0: none), and one sample. */
 static void write_executable(struct fixture *fixture, const char *tenant, uint64_t sequence,
 			     const char *name, enum executable_role role, uint64_t vaddr)
 {
@@ -98,7 +98,7 @@ static struct store_executable executable_of(struct fixture *fixture, uint32_t i
 	return executable;
 }
 
-static void a_tenant_cannot_rename_what_another_one_runs(void **state)
+static void a_tenant_cannot_rename_an_executable_of_another(void **state)
 {
 	struct store_executable executables[2];
 	struct fixture *fixture = *state;
@@ -134,7 +134,7 @@ static void an_identity_is_looked_up_within_its_tenant(void **state)
 	assert_string_equal(executable.name, "server");
 }
 
-static void a_named_frame_has_its_tenants_row(void **state)
+static void tenants_have_separate_rows_for_a_named_frame(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_stack stacks[2];
@@ -155,7 +155,7 @@ static void a_named_frame_has_its_tenants_row(void **state)
 	assert_int_equal(store_named_frame(fixture->store, 1000, fixture->arena, &name), 0);
 }
 
-static void a_name_may_come_after_the_stack_that_has_it(void **state)
+static void the_name_of_a_frame_may_arrive_after_its_stack(void **state)
 {
 	struct fixture *fixture = *state;
 	struct batch_builder *builder = batch_at(1, NOON, true);
@@ -166,7 +166,7 @@ static void a_name_may_come_after_the_stack_that_has_it(void **state)
 	const char *name = NULL;
 
 	batch_builder_stack(builder, 9, STACK_CUT_NONE, &frame, 1);
-	/* The row stored last: its stack is what stack_of_tenant() finds. */
+	/* stack_of_tenant() finds the stack of the last row. */
 	batch_builder_row(builder, 1, 9, NOON - NSEC_PER_SEC / 2, 1);
 	assert_int_equal(write_batch(fixture->store, builder), STORE_STORED);
 	(void)stack_of_tenant(fixture, "default", &stack);
@@ -181,7 +181,7 @@ static void a_name_may_come_after_the_stack_that_has_it(void **state)
 	assert_string_equal(name, "late");
 }
 
-static void later_definitions_fill_in_what_the_first_one_lacked(void **state)
+static void later_definitions_add_missing_attributes(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_executable executable;
@@ -199,7 +199,7 @@ static void later_definitions_fill_in_what_the_first_one_lacked(void **state)
 	assert_int_equal(executable.n_segments, 1);
 	assert_int_equal(executable.segments[0].vaddr, 0x400000);
 
-	/* What is known stays: somebody who maps the file of the kernel is no reason to forget. */
+	/* A process that maps the file of the kernel does not reset the role. */
 	write_executable(fixture, "shop", 3, "vmlinux", ROLE_USER, 0x9000);
 	executable = executable_of(fixture, stack.frames[1].executable);
 	assert_string_equal(executable.name, "[kernel]");
@@ -211,11 +211,11 @@ int main(void)
 {
 #define with_store(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		with_store(a_tenant_cannot_rename_what_another_one_runs),
+		with_store(a_tenant_cannot_rename_an_executable_of_another),
 		with_store(an_identity_is_looked_up_within_its_tenant),
-		with_store(a_named_frame_has_its_tenants_row),
-		with_store(a_name_may_come_after_the_stack_that_has_it),
-		with_store(later_definitions_fill_in_what_the_first_one_lacked),
+		with_store(tenants_have_separate_rows_for_a_named_frame),
+		with_store(the_name_of_a_frame_may_arrive_after_its_stack),
+		with_store(later_definitions_add_missing_attributes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

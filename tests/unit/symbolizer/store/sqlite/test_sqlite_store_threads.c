@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queries run while batches are written. Each query sees whole batches only, and at least those of
+ * the query before. The checks run after the threads have ended, because cmocka's assertions work
+ * in the main thread only.
+ */
+
 #include "tests/unit/symbolizer/store/sqlite/store_fixture.h"
 
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 
-/*
- * Queries while batches come in: each sees whole batches only, and never fewer than the one before.
- * Checks are made after the threads have ended: cmocka's assertions belong to the main one.
- */
-
 enum {
 	N_READERS = 6, /* more than the store has sets of connections */
-	N_SCANS = 4,   /* that the store runs at once */
+	N_SCANS = 4,   /* most that the store runs at the same time */
 	N_WRITERS = 2,
 	N_BATCHES = 40, /* of each writer */
 };
@@ -102,7 +103,7 @@ static void *write_batches(void *arg)
 	return NULL;
 }
 
-static void queries_see_whole_batches_while_others_are_written(void **state)
+static void queries_see_whole_batches_only(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
@@ -154,8 +155,8 @@ static void *scan_and_hold(void *arg)
 	return NULL;
 }
 
-/* More scans than run at once hold all the readers that they may have. */
-static void scans_leave_a_reader_to_ingest(void **state)
+/* More scans than may run at the same time. */
+static void a_lookup_does_not_wait_for_scans(void **state)
 {
 	struct test_clock clock = test_clock_at(NOON);
 	scoped(store_freep) struct store *store = open_store(*state, &clock);
@@ -187,10 +188,10 @@ static void scans_leave_a_reader_to_ingest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(scans_leave_a_reader_to_ingest, temp_folder_setup,
+		cmocka_unit_test_setup_teardown(a_lookup_does_not_wait_for_scans, temp_folder_setup,
 						temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(queries_see_whole_batches_while_others_are_written,
-						temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test_setup_teardown(queries_see_whole_batches_only, temp_folder_setup,
+						temp_folder_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
