@@ -274,42 +274,64 @@ int agent_config_absent_pages(const struct agent_config *config)
 	return -EINVAL;
 }
 
-int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MESSAGE_SIZE])
+static int check_patterns(const struct agent_config *config, char *message)
 {
-	enum log_level level;
 	int r;
 
-	r = complete_server(config);
-	if (r == 0)
-		r = check_server(config, ret_message);
-	if (r == 0)
-		r = check_token(config, ret_message);
-	if (r == 0)
-		r = check_lists(config, ret_message);
-	if (r == 0)
-		r = check_pattern("on_cpu.regex", config->on_cpu_regex,
-				  strlen(config->on_cpu_regex), ret_message);
-	if (r == 0)
-		r = check_pattern("off_cpu.regex", config->off_cpu_regex,
-				  strlen(config->off_cpu_regex), ret_message);
+	r = check_pattern("on_cpu.regex", config->on_cpu_regex, strlen(config->on_cpu_regex),
+			  message);
 	if (r < 0)
 		return r;
+	return check_pattern("off_cpu.regex", config->off_cpu_regex, strlen(config->off_cpu_regex),
+			     message);
+}
 
-	if (config->ring_bytes != 0 && config->ring_bytes < 64 * KIB)
-		return refuse(ret_message, "ring_size: %llu bytes are less than 64KiB",
-			      (unsigned long long)config->ring_bytes);
-	if ((config->ring_bytes & (config->ring_bytes - 1)) != 0)
-		return refuse(ret_message, "ring_size: %llu bytes is no power of two",
-			      (unsigned long long)config->ring_bytes);
+static int check_ring_size(const struct agent_config *config, char *message)
+{
+	unsigned long long bytes = config->ring_bytes;
+
+	if (bytes != 0 && bytes < 64 * KIB)
+		return refuse(message, "ring_size: %llu bytes are less than 64KiB", bytes);
+	if ((bytes & (bytes - 1)) != 0)
+		return refuse(message, "ring_size: %llu bytes is no power of two", bytes);
+	return 0;
+}
+
+static int check_choices(const struct agent_config *config, char *message)
+{
+	enum log_level level;
+
 	if (agent_config_absent_pages(config) < 0)
-		return refuse(ret_message,
+		return refuse(message,
 			      "unwind.absent_pages: '%.100s' is none of defer, touch, leave",
 			      config->unwind_absent_pages);
 	if (!log_level_from_name(config->log_level, &level))
-		return refuse(ret_message,
-			      "log_level: '%.100s' is none of error, warn, info, debug",
+		return refuse(message, "log_level: '%.100s' is none of error, warn, info, debug",
 			      config->log_level);
 	return 0;
+}
+
+int agent_config_finish(struct agent_config *config, char ret_message[CONFIG_MESSAGE_SIZE])
+{
+	int r;
+
+	r = complete_server(config);
+	if (r < 0)
+		return r;
+	r = check_server(config, ret_message);
+	if (r < 0)
+		return r;
+	r = check_token(config, ret_message);
+	if (r < 0)
+		return r;
+	r = check_lists(config, ret_message);
+	if (r < 0)
+		return r;
+	r = check_patterns(config, ret_message);
+	if (r < 0)
+		return r;
+	r = check_ring_size(config, ret_message);
+	return r < 0 ? r : check_choices(config, ret_message);
 }
 
 void agent_config_release(struct agent_config *config)

@@ -31,7 +31,7 @@ struct agent_config {
 	uint64_t off_cpu_cpu; /* 1: waits are recorded per CPU */
 	char *off_cpu_regex;  /* names of the processes that are traced */
 
-	/* "REGEX=NAME" per line: processes whose name matches are reported as NAME */
+	/* "REGEX=NAME" per line: processes with a matching name are reported as NAME */
 	char *process_matcher;
 
 	uint64_t batch_interval_ns;

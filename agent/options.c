@@ -52,7 +52,7 @@ static const struct config_program program = {
 	.name = "hearth-agent",
 	.doc = "Profiles every process of this host and sends the samples to a Hearth "
 	       "server.\v"
-	       "Flags win over HEARTH_AGENT_* variables, and these over the file.",
+	       "Flags override HEARTH_AGENT_* variables, which override the file.",
 	.path = AGENT_CONFIG_FILE,
 	.title = AGENT_CONFIG_TITLE,
 	.flags = &flags,

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The command line of a program whose configuration keys are flags (config_flags.h).
+ * The command line of a program that accepts its configuration keys as flags (config_flags.h).
  *
  * All such programs have --config, --check-config, --print-config and so on in common, and may have
  * more options. An option either contributes to the configuration, or requests an answer instead of
@@ -34,7 +34,7 @@ enum config_option_key {
 /* clang-format off */
 #define CONFIG_OPTION_ROW_FILE(path, group)                                                        \
 	{ "config", CONFIG_OPTION_FILE, "FILE", 0,                                                 \
-	  "Configuration file (default " path ", if it is there)", group }
+	  "Configuration file (default " path ", if it exists)", group }
 #define CONFIG_OPTION_ROWS_PRINT(print_default_flags, group)                                       \
 	{ "check-config", CONFIG_OPTION_CHECK, NULL, 0, "Check the configuration and exit",        \
 	  group },                                                                                 \

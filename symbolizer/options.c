@@ -19,13 +19,13 @@ static const struct argp_option fixed_options[] = {
 	{ "port", OPTION_PORT, "PORT", 0, "The same as --listen=127.0.0.1:PORT", 1 },
 	CONFIG_OPTION_ROWS_PRINT(OPTION_HIDDEN, 1),
 	{ "make-token", OPTION_MAKE_TOKEN, "NAME", 0,
-	  "Print a new token, append its entry to the file of --tokens (without: print it too), "
-	  "and exit",
+	  "Print a new token, append its entry to the file of --tokens (without --tokens: print it "
+	  "too), and exit",
 	  3 },
 	{ "scopes", OPTION_SCOPES, "LIST", 0,
 	  "With --make-token: any of ingest, upload, read, admin", 3 },
 	{ "tenant", OPTION_TENANT, "TENANT", 0,
-	  "With --make-token: whose data it is for (default 'default')", 3 },
+	  "With --make-token: the tenant of the token (default 'default')", 3 },
 	CONFIG_OPTION_ROWS_HELP(4),
 };
 
@@ -88,9 +88,9 @@ static int make_token(const struct config_options *options, void *arg, FILE *out
 
 static const struct config_program program = {
 	.name = "hearth-symbolizer",
-	.doc = "Stores the samples of a fleet, gives names to their addresses and serves "
+	.doc = "Stores the samples of a fleet, symbolizes their addresses and serves "
 	       "profiles over HTTP."
-	       "\vFlags win over HEARTH_SYMBOLIZER_* variables, and these over the file.",
+	       "\vFlags override HEARTH_SYMBOLIZER_* variables, which override the file.",
 	.path = SYMBOLIZER_CONFIG_FILE,
 	.title = SYMBOLIZER_CONFIG_TITLE,
 	.flags = &flags,

@@ -118,21 +118,21 @@ static int lock_folder(struct tokens_file *file, uint64_t wait_ns)
 
 static int read_file(struct tokens_file *file)
 {
-	int r = stat(file->path, &file->status) < 0 ? -errno : 0;
+	int r;
 
-	if (r == -ENOENT) {
+	if (stat(file->path, &file->status) < 0) {
+		if (errno != ENOENT)
+			return refuse(file, -errno, "--tokens: cannot read '%.200s': %m",
+				      file->path);
 		file->status = (struct stat){ .st_mode = 0600 };
 		return 0;
 	}
 	/* rename() would replace a device, and reading a FIFO would not end. */
-	if (r == 0 && !S_ISREG(file->status.st_mode))
+	if (!S_ISREG(file->status.st_mode))
 		return refuse(file, -EINVAL, "--tokens: '%.200s' is not a regular file",
 			      file->path);
-	if (r == 0)
-		r = file_read(file->path, &file->text);
-	if (r < 0)
-		return refuse(file, r, "--tokens: cannot read '%.200s': %m", file->path);
-	return 0;
+	r = file_read(file->path, &file->text);
+	return r < 0 ? refuse(file, r, "--tokens: cannot read '%.200s': %m", file->path) : 0;
 }
 
 /* ---- composing ---- */
@@ -272,6 +272,25 @@ static int replace(struct tokens_file *file, const struct bytes *text)
 	return 0;
 }
 
+static int append_to_file(struct tokens_file *file, const char *path, const struct token *token,
+			  uint64_t wait_ns)
+{
+	scoped(bytes_release) struct bytes text = BYTES_INIT(MAX_FILE_BYTES);
+	int r;
+
+	r = find_path(file, path);
+	if (r < 0)
+		return r;
+	r = lock_folder(file, wait_ns);
+	if (r < 0)
+		return r;
+	r = read_file(file);
+	if (r < 0)
+		return r;
+	r = compose(file, token, &text);
+	return r < 0 ? r : replace(file, &text);
+}
+
 int token_append(const char *path, const struct token *token, uint64_t wait_ns,
 		 char ret_message[AUTH_MESSAGE_SIZE])
 {
@@ -280,19 +299,7 @@ int token_append(const char *path, const struct token *token, uint64_t wait_ns,
 		.text = BYTES_INIT(MAX_FILE_BYTES),
 		.message = ret_message,
 	};
-	scoped(bytes_release) struct bytes text = BYTES_INIT(MAX_FILE_BYTES);
-	int r;
+	int r = append_to_file(&file, path, token, wait_ns);
 
-	r = find_path(&file, path);
-	if (r == 0)
-		r = lock_folder(&file, wait_ns);
-	if (r == 0)
-		r = read_file(&file);
-	if (r == 0)
-		r = compose(&file, token, &text);
-	if (r == 0)
-		r = replace(&file, &text);
-	if (r == -ENOMEM)
-		(void)refuse(&file, r, "--tokens: out of memory");
-	return r;
+	return r == -ENOMEM ? refuse(&file, r, "--tokens: out of memory") : r;
 }

@@ -129,10 +129,12 @@ int token_command(const struct token_request *request, char ret_message[CONFIG_M
 	int r;
 
 	r = check_name("--make-token", request->name, ret_message);
-	if (r == 0)
-		r = check_name("--tenant", request->tenant, ret_message);
-	if (r == 0)
-		r = parse_scopes(request->scopes, &token.scopes, ret_message);
+	if (r < 0)
+		return r;
+	r = check_name("--tenant", request->tenant, ret_message);
+	if (r < 0)
+		return r;
+	r = parse_scopes(request->scopes, &token.scopes, ret_message);
 	if (r < 0)
 		return r;
 	(void)snprintf(token.name, sizeof(token.name), "%s", request->name);

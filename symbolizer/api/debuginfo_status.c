@@ -144,16 +144,20 @@ static int find_remedy(struct api_context *context, const struct http_request *r
 	return remedy_answer_find(context, request, &subject, &identity->remedy);
 }
 
-static int look_up(struct api_context *context, struct arena *arena,
-		   struct identity_status *identity)
+static int look_up(struct api_context *context, const struct http_request *request,
+		   struct arena *arena, struct identity_status *identity)
 {
 	int r;
 
 	r = debuginfo_list_of(context->debuginfo, &identity->id, arena, &identity->files,
 			      &identity->n_files);
-	if (r >= 0)
-		r = debuginfo_search_of(context->debuginfo, &identity->id, &identity->search);
-	return r < 0 ? r : resolver_status(context->resolver, &identity->id, &identity->table);
+	if (r < 0)
+		return r;
+	r = debuginfo_search_of(context->debuginfo, &identity->id, &identity->search);
+	if (r < 0)
+		return r;
+	r = resolver_status(context->resolver, &identity->id, &identity->table);
+	return r < 0 ? r : find_remedy(context, request, arena, identity);
 }
 
 void api_debuginfo_status(struct api_context *context, const struct http_request *request,
@@ -169,9 +173,7 @@ void api_debuginfo_status(struct api_context *context, const struct http_request
 		return;
 	r = arena_new(STATUS_ARENA_BYTES, &arena);
 	if (r == 0)
-		r = look_up(context, arena, &identity);
-	if (r == 0)
-		r = find_remedy(context, request, arena, &identity);
+		r = look_up(context, request, arena, &identity);
 	if (r < 0) {
 		debuginfo_answer_failure(response, r, "look up");
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * POST /v1/ingest. The status tells an agent what to do with its batch: 200 drop it, or define the
+ * POST /v1/ingest. The status determines how an agent treats its batch: 200 drop it, or define the
  * missing IDs that the answer lists; 400 and 413 drop it; 507 and 503 keep it and retry.
  */
 

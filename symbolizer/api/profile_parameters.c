@@ -79,11 +79,12 @@ static int read_options(const struct http_request *request, struct profile_reque
 	int r;
 
 	r = parameter_flag(request, "fold_threads", &profile->fold_threads, ret_message);
-	if (r == 0)
-		r = parameter_flag(request, "inlines", &inlines, ret_message);
-	if (r == 0)
-		r = parameter_flag(request, "function_starts", &profile->function_starts,
-				   ret_message);
+	if (r < 0)
+		return r;
+	r = parameter_flag(request, "inlines", &inlines, ret_message);
+	if (r < 0)
+		return r;
+	r = parameter_flag(request, "function_starts", &profile->function_starts, ret_message);
 	if (r < 0)
 		return r;
 	profile->no_inlines = !inlines;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * GET /v1/unresolved: the files of a selection whose code has no function names, each with the
+ * GET /v1/unresolved: the files of a selection that have code without function names, each with the
  * reason and the remedy.
  */
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Loads the input as a configuration file with a key of every type.
+ */
+
 #include <stdio.h>
 #include <sys/mman.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz-libs: symbolizer_api */
 
-/* Any bytes as the body of POST /v1/profile/ProfileTracing; an accepted request keeps its promises.
- */
+/* Parses the input as the body of POST /v1/profile/ProfileTracing, and checks the guarantees for
+ * accepted requests. */
 
 #include "symbolizer/api/tracing_request.h"
 

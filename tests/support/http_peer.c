@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One polling thread handles requests one after another.
+ */
+
 #include "tests/support/http_peer.h"
 
 #include <arpa/inet.h>
@@ -8,8 +13,6 @@
 #include <sys/socket.h>
 
 #include "common/scoped.h"
-
-/* One polling thread: requests are handled one after the other. */
 
 #define MAX_BODY_BYTES (256 * MIB)
 
@@ -57,7 +60,7 @@ static enum MHD_Result answer_request(struct http_peer *peer, struct MHD_Connect
 	return result;
 }
 
-/* Called once with the headers, then for every piece of the body, then once more at its end. */
+/* Called once with the headers, then for each piece of the body, and once more at its end. */
 static enum MHD_Result on_request(void *argument, struct MHD_Connection *connection,
 				  const char *url, const char *method, const char *version,
 				  const char *data, size_t *size, void **connection_state)
@@ -145,7 +148,7 @@ uint16_t http_peer_port(const struct http_peer *peer)
 	return peer->port;
 }
 
-/* The daemon's socket has both options too: MHD_OPTION_LISTENING_ADDRESS_REUSE. */
+/* The socket of the daemon has both options too (MHD_OPTION_LISTENING_ADDRESS_REUSE). */
 int http_peer_keep_port(const struct http_peer *peer)
 {
 	const struct sockaddr_in address = address_of(peer->port);

@@ -32,7 +32,7 @@ static void the_defaults_are_valid(void **state)
 	assert_int_equal(config.off_cpu_min_blocking_time_ns, 0);
 }
 
-static void values_are_checked_and_the_key_is_named(void **state)
+static void the_error_for_an_invalid_value_names_the_key(void **state)
 {
 	static const struct {
 		const char *key, *value;
@@ -135,7 +135,7 @@ static void an_address_without_a_scheme_means_http(void **state)
 	assert_string_equal(config.server, "http://127.0.0.1:24002");
 }
 
-static void labels_may_be_a_list_as_it_is_printed(void **state)
+static void labels_can_have_the_form_of_a_printed_list(void **state)
 {
 	scoped(agent_config_release) struct agent_config config = {};
 	char message[CONFIG_MESSAGE_SIZE] = "";
@@ -148,7 +148,7 @@ static void labels_may_be_a_list_as_it_is_printed(void **state)
 	assert_string_equal(config.host_labels, "env=prod\nrack=r1");
 }
 
-static void a_bad_name_of_a_label_is_named(void **state)
+static void the_error_for_an_invalid_label_quotes_it(void **state)
 {
 	char message[CONFIG_MESSAGE_SIZE] = "";
 
@@ -181,10 +181,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_defaults_are_valid),
-		cmocka_unit_test(values_are_checked_and_the_key_is_named),
+		cmocka_unit_test(the_error_for_an_invalid_value_names_the_key),
 		cmocka_unit_test(an_address_without_a_scheme_means_http),
-		cmocka_unit_test(labels_may_be_a_list_as_it_is_printed),
-		cmocka_unit_test(a_bad_name_of_a_label_is_named),
+		cmocka_unit_test(labels_can_have_the_form_of_a_printed_list),
+		cmocka_unit_test(the_error_for_an_invalid_label_quotes_it),
 		in_folder(the_token_is_the_first_line_of_its_file),
 	};
 

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * What tests of handlers share: a store with a few samples made by hand behind the interface that
- * an engine has, a clock that stands still, and questions without a socket.
+ * Fixture for tests of handlers: a fake store with a few samples behind the store interface, a
+ * constant clock, and requests without a socket.
  *
- * In the store: host "web-1"; process "shares" (pid 100) with its main thread and a thread
+ * The store has host "web-1"; process "shares" (pid 100) with its main thread and a thread
  * "worker", on-cpu at 99 Hz:
  *
  *   main     2 x  do_syscall in the kernel, called by [/opt/shares]
@@ -28,8 +28,8 @@
 
 struct fake_store {
 	struct store store;
-	int error;        /* what reading gives, 0 nothing */
-	int check_error;  /* what store_check() gives */
+	int error;        /* returned by all reads; 0: success */
+	int check_error;  /* returned by store_check() */
 	const char *path; /* of executable 1; NULL: /opt/shares */
 };
 
@@ -204,7 +204,7 @@ static inline int fake_load_executables(struct store *store, const uint32_t *ids
 	return fake_error(store);
 }
 
-/* Agents reported whatever is asked for as a program "shares". */
+/* Finds every executable as a program "shares". */
 static inline int fake_find_executable(struct store *store, const char *tenant,
 				       const struct executable_id *identity, struct arena *arena,
 				       struct store_executable *ret_executable)
@@ -250,7 +250,7 @@ static inline int fake_list_hosts(struct store *store, const char *tenant, struc
 	return 0;
 }
 
-/* The agent of the host was there in the ten seconds that begin with FIXTURE_SECOND. */
+/* The agent of the host covers the ten seconds from FIXTURE_SECOND. */
 static inline int fake_scan_coverage(struct store *store, const uint32_t *hosts, size_t count,
 				     uint64_t from_slot, uint64_t to_slot,
 				     store_coverage_function function, void *arg)
@@ -391,8 +391,8 @@ static inline int api_fixture_teardown(void **state)
 typedef void (*api_handler)(struct api_context *context, const struct http_request *request,
 			    struct http_response *response);
 
-/* Calls a handler; http_response_release() the response. @parameters: up to 8, ends with a NULL
- * name; or NULL. */
+/* Calls a handler. The caller calls http_response_release(). @parameters has up to 8 fields and
+ * ends with a NULL name; it may be NULL. */
 static inline void ask_handler(struct api_fixture *fixture, api_handler handler,
 			       const struct http_field *parameters, const char *body,
 			       struct http_response *response)
@@ -414,7 +414,7 @@ static inline void ask_handler(struct api_fixture *fixture, api_handler handler,
 	handler(&fixture->context, &request, response);
 }
 
-/* The body as JSON, to be released with json_decref(). */
+/* Returns the body as JSON; the caller calls json_decref(). */
 static inline json_t *json_of(const struct http_response *response)
 {
 	json_error_t error;
@@ -443,7 +443,7 @@ static inline json_int_t json_number_at(const json_t *object, const char *key)
 	return json_integer_value(value);
 }
 
-/* {"error": "..."} with this status, and @part in the text. */
+/* Asserts that the response is {"error": "..."} with this status and @part in the text. */
 static inline void assert_error(const struct http_response *response, unsigned int status,
 				const char *part)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Uploads of this very program, whose build ID and symbols are known, into a store in a folder of
- * the test.
+ * Uploads this test program, which has a known build ID and symbols, to a store in a folder of the
+ * test.
  */
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static void read_this_program(struct program *program)
 	executable_id_format(&id, program->id);
 }
 
-/* What the server does with a streaming route, in pieces of @piece bytes. */
+/* Calls a streaming route like the server, with pieces of @piece bytes. */
 static void put(struct api_fixture *fixture, const char *id, const char *origin,
 		struct bytes_view body, size_t piece, struct http_response *response)
 {
@@ -126,7 +126,7 @@ static void an_upload_is_stored_listed_sent_back_and_removed(void **state)
 	assert_error(&gone, 404, program.id);
 }
 
-static void a_head_knows_the_length_without_the_file(void **state)
+static void a_head_has_the_length_without_opening_the_file(void **state)
 {
 	struct api_fixture *fixture = *state;
 	scoped(program_release) struct program program;
@@ -151,7 +151,7 @@ static void a_head_knows_the_length_without_the_file(void **state)
 	assert_error(&gone, 404, "0011223344556677");
 }
 
-static void downloads_beyond_the_limit_are_told_to_come_again(void **state)
+static void downloads_beyond_the_limit_get_503(void **state)
 {
 	enum { MAX_DOWNLOADS = 32, MAX_EXPANSIONS = 4 };
 	struct api_fixture *fixture = *state;
@@ -161,7 +161,7 @@ static void downloads_beyond_the_limit_are_told_to_come_again(void **state)
 
 	read_this_program(&program);
 	put(fixture, program.id, NULL, bytes_view_of(&program.elf), MIB, &stored);
-	/* An answer counts until it is released, which is when it has been sent. */
+	/* An answer counts until it is released, which happens when it has been sent. */
 	for (size_t i = 0; i < ARRAY_SIZE(sent); i++)
 		ask_about(fixture, api_debuginfod, program.id, &sent[i]);
 	for (size_t i = 0; i < MAX_DOWNLOADS; i++)
@@ -184,7 +184,7 @@ static void downloads_beyond_the_limit_are_told_to_come_again(void **state)
 	assert_int_equal(fixture->context.n_downloads, 0);
 }
 
-static void who_uploads_decides_the_origin(void **state)
+static void the_token_decides_the_origin_of_an_upload(void **state)
 {
 	static const struct {
 		unsigned int scopes;
@@ -217,7 +217,7 @@ static void who_uploads_decides_the_origin(void **state)
 	}
 }
 
-static void a_second_upload_that_is_no_better_says_so(void **state)
+static void a_second_upload_that_is_not_better_is_not_stored(void **state)
 {
 	struct api_fixture *fixture = *state;
 	scoped(program_release) struct program program;
@@ -234,7 +234,7 @@ static void a_second_upload_that_is_no_better_says_so(void **state)
 	assert_int_equal(fixture->context.metrics[API_METRIC_UPLOADS_NOT_BETTER], 1);
 }
 
-static void wrong_uploads_are_refused(void **state)
+static void invalid_uploads_are_refused(void **state)
 {
 	static const char id[] = "0123456789abcdef0123456789abcdef01234567";
 	struct api_fixture *fixture = *state;
@@ -267,7 +267,7 @@ static void wrong_uploads_are_refused(void **state)
 	}
 }
 
-static void the_policy_of_the_server_is_kept(void **state)
+static void the_policy_of_the_server_is_enforced(void **state)
 {
 	static const char id[] = "0123456789abcdef";
 	struct api_fixture *fixture = *state;
@@ -284,7 +284,7 @@ static void the_policy_of_the_server_is_kept(void **state)
 	put(fixture, id, NULL, (struct bytes_view){ data, sizeof(data) }, MIB, &declared);
 	assert_error(&declared, 413, "debuginfo.max_upload_size");
 
-	/* Nothing declared: noticed on the way. */
+	/* Without a declared length, the limit is detected while the body arrives. */
 	http_response_init(&longer);
 	stream = api_debuginfo_put.begin(&fixture->context, &request, UINT64_MAX, &longer);
 	assert_non_null(stream);
@@ -294,7 +294,7 @@ static void the_policy_of_the_server_is_kept(void **state)
 	assert_error(&longer, 413, "debuginfo.max_upload_size");
 }
 
-static void an_upload_that_breaks_off_leaves_nothing(void **state)
+static void an_interrupted_upload_leaves_no_file(void **state)
 {
 	struct api_fixture *fixture = *state;
 	const struct http_request request = { .argument = "0123456789abcdef",
@@ -317,7 +317,7 @@ static void an_upload_that_breaks_off_leaves_nothing(void **state)
 	assert_int_equal(fixture->context.metrics[API_METRIC_UPLOADS_REFUSED], 1);
 }
 
-static void what_is_not_there_is_not_found(void **state)
+static void missing_debuginfo_is_404(void **state)
 {
 	static const api_handler handlers[] = { api_debuginfo_get, api_debuginfo_delete,
 						api_debuginfod };
@@ -336,14 +336,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(an_upload_is_stored_listed_sent_back_and_removed),
-		API_TEST(a_head_knows_the_length_without_the_file),
-		API_TEST(downloads_beyond_the_limit_are_told_to_come_again),
-		API_TEST(who_uploads_decides_the_origin),
-		API_TEST(a_second_upload_that_is_no_better_says_so),
-		API_TEST(wrong_uploads_are_refused),
-		API_TEST(the_policy_of_the_server_is_kept),
-		API_TEST(an_upload_that_breaks_off_leaves_nothing),
-		API_TEST(what_is_not_there_is_not_found),
+		API_TEST(a_head_has_the_length_without_opening_the_file),
+		API_TEST(downloads_beyond_the_limit_get_503),
+		API_TEST(the_token_decides_the_origin_of_an_upload),
+		API_TEST(a_second_upload_that_is_not_better_is_not_stored),
+		API_TEST(invalid_uploads_are_refused),
+		API_TEST(the_policy_of_the_server_is_enforced),
+		API_TEST(an_interrupted_upload_leaves_no_file),
+		API_TEST(missing_debuginfo_is_404),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Uploads of this very program in pieces, source files, and checks of what is stored.
+ * Uploads this test program in pieces, uploads source files, and checks stored files.
  */
 
 #include <gnutls/crypto.h>
@@ -70,7 +70,7 @@ static void begin_upload(struct api_fixture *fixture, const struct program *prog
 	ask(fixture, api_debuginfo_uploads_post, program->id, "/uploads", body, response);
 }
 
-/* The path below the build ID of the upload that @response began. */
+/* Returns the path, below the build ID, of the upload that @response began. */
 static char *rest_of(const struct http_response *response)
 {
 	scoped(json_decrefp) json_t *json = json_of(response);
@@ -81,7 +81,7 @@ static char *rest_of(const struct http_response *response)
 	return rest;
 }
 
-/* Bytes [first, last] under a Content-Range that says so, or that says @range. */
+/* Sends bytes [first, last] with a matching Content-Range, or with @range. */
 static void put_piece(struct api_fixture *fixture, const struct program *program, const char *rest,
 		      size_t first, size_t last, const char *range, struct http_response *response)
 {
@@ -144,7 +144,7 @@ static void pieces_become_a_file(void **state)
 	assert_null(http_response_find_header(&again, "Upload-Offset"));
 }
 
-static void a_piece_in_the_wrong_place_is_told_the_right_one(void **state)
+static void a_piece_with_a_wrong_offset_gets_the_expected_one(void **state)
 {
 	struct api_fixture *fixture = *state;
 	scoped(program_release) struct program program;
@@ -175,7 +175,7 @@ static void a_piece_in_the_wrong_place_is_told_the_right_one(void **state)
 	}
 }
 
-static void wrong_beginnings_are_refused(void **state)
+static void invalid_sessions_are_refused(void **state)
 {
 	static const struct {
 		const char *body;
@@ -206,7 +206,7 @@ static void wrong_beginnings_are_refused(void **state)
 	}
 }
 
-static void an_agent_does_not_go_on_with_a_pipelines_upload(void **state)
+static void an_agent_cannot_continue_an_upload_of_a_pipeline(void **state)
 {
 	struct api_fixture *fixture = *state;
 	scoped(http_response_release) struct http_response begun, piece, look, removed;
@@ -226,7 +226,7 @@ static void an_agent_does_not_go_on_with_a_pipelines_upload(void **state)
 	assert_int_equal(removed.status, 200);
 }
 
-static void a_source_is_put_and_checked_with_the_rest(void **state)
+static void a_source_file_is_uploaded_and_checked_too(void **state)
 {
 	static const char id[] = "0123456789abcdef";
 	struct api_fixture *fixture = *state;
@@ -268,10 +268,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(pieces_become_a_file),
-		API_TEST(a_piece_in_the_wrong_place_is_told_the_right_one),
-		API_TEST(wrong_beginnings_are_refused),
-		API_TEST(an_agent_does_not_go_on_with_a_pipelines_upload),
-		API_TEST(a_source_is_put_and_checked_with_the_rest),
+		API_TEST(a_piece_with_a_wrong_offset_gets_the_expected_one),
+		API_TEST(invalid_sessions_are_refused),
+		API_TEST(an_agent_cannot_continue_an_upload_of_a_pipeline),
+		API_TEST(a_source_file_is_uploaded_and_checked_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 #include "tests/support/command.h"
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
-/* Uploads the program at @path; its identity as text. */
+/* Uploads the program at @path. Returns its identity as text. */
 static void upload(struct api_fixture *fixture, const char *path,
 		   char ret_id[EXECUTABLE_ID_TEXT_SIZE])
 {
@@ -40,7 +40,7 @@ static json_t *ask_status(struct api_fixture *fixture, const char *id)
 	return json_of(&response);
 }
 
-/* The answer once the table is no longer being made. */
+/* Returns the answer when the symbol table is finished. */
 static json_t *ask_until_made(struct api_fixture *fixture, const char *id)
 {
 	json_t *json = ask_status(fixture, id);
@@ -63,7 +63,7 @@ static bool has_text(const json_t *list, const char *text)
 	return false;
 }
 
-static void of_a_file_it_says_what_was_made_of_it(void **state)
+static void the_status_describes_the_table_of_a_file(void **state)
 {
 	char id[EXECUTABLE_ID_TEXT_SIZE];
 	scoped(json_decrefp) json_t *json = NULL;
@@ -88,7 +88,7 @@ static void of_a_file_it_says_what_was_made_of_it(void **state)
 			 FIXTURE_NOW);
 }
 
-static void of_a_stripped_file_it_says_what_is_missing_and_what_helps(void **state)
+static void the_status_of_a_stripped_file_has_the_reason_and_the_remedy(void **state)
 {
 	struct api_fixture *fixture = *state;
 	scoped_free char *path = path_in(fixture->folder, "stripped");
@@ -112,7 +112,7 @@ static void of_a_stripped_file_it_says_what_is_missing_and_what_helps(void **sta
 	assert_string_not_equal(json_text_at(json, "remedy"), "");
 }
 
-static void of_a_distributions_file_it_offers_the_distributions_server(void **state)
+static void the_remedy_for_a_file_of_the_distribution_is_its_debuginfod(void **state)
 {
 	struct api_fixture *fixture = *state;
 	scoped(json_decrefp) json_t *json = NULL;
@@ -123,7 +123,7 @@ static void of_a_distributions_file_it_offers_the_distributions_server(void **st
 			       "debuginfod-find debuginfo 0123456789abcdef"));
 }
 
-static void of_nothing_it_says_where_it_was_looked_for(void **state)
+static void the_status_of_an_unknown_file_lists_the_searches(void **state)
 {
 	static const uint8_t agent[16];
 	struct api_fixture *fixture = *state;
@@ -146,7 +146,7 @@ static void of_nothing_it_says_where_it_was_looked_for(void **state)
 	assert_true(json_number_at(search, "agents_again_time") > (json_int_t)FIXTURE_NOW);
 }
 
-static void what_is_no_build_id_is_refused(void **state)
+static void an_invalid_build_id_is_refused(void **state)
 {
 	struct api_fixture *fixture = *state;
 	const struct http_request request = { .path = "/v1/debuginfo/id/status",
@@ -162,11 +162,11 @@ static void what_is_no_build_id_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		API_TEST(of_a_file_it_says_what_was_made_of_it),
-		API_TEST(of_a_stripped_file_it_says_what_is_missing_and_what_helps),
-		API_TEST(of_a_distributions_file_it_offers_the_distributions_server),
-		API_TEST(of_nothing_it_says_where_it_was_looked_for),
-		API_TEST(what_is_no_build_id_is_refused),
+		API_TEST(the_status_describes_the_table_of_a_file),
+		API_TEST(the_status_of_a_stripped_file_has_the_reason_and_the_remedy),
+		API_TEST(the_remedy_for_a_file_of_the_distribution_is_its_debuginfod),
+		API_TEST(the_status_of_an_unknown_file_lists_the_searches),
+		API_TEST(an_invalid_build_id_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

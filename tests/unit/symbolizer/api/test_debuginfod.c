@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The debuginfod protocol, asked with this very program and a source file of it.
+ * Tests the debuginfod protocol with this test program and a source file of it.
  */
 
 #include <elf.h>
@@ -62,15 +62,15 @@ static void store_this_program(struct api_fixture *fixture, struct stored *store
 		  SOURCE_PATH);
 }
 
-/* What is asked: /buildid/ID/REST with up to 3 headers. */
-struct question {
+/* A request for /buildid/ID/REST with up to 3 headers. */
+struct file_request {
 	enum http_method method;
 	const char *rest;
 	struct http_field headers[3];
 };
 
 static void ask(struct api_fixture *fixture, const struct stored *stored,
-		const struct question *question, struct http_response *response)
+		const struct file_request *question, struct http_response *response)
 {
 	static const struct {
 		const char *prefix;
@@ -118,14 +118,15 @@ static void assert_sends(const struct http_response *response, const void *wante
 	assert_memory_equal(sent, wanted, size);
 }
 
-static void a_part_is_a_part_of_the_file(void **state)
+static void a_range_is_a_range_of_the_expanded_file(void **state)
 {
-	static const struct question whole = { .rest = "executable" };
-	static const struct question part = { .rest = "executable",
-					      .headers = { { "Range", "bytes=600000-600009" },
-							   { "Accept-Encoding", "zstd" } } };
-	static const struct question beyond = { .rest = "debuginfo",
-						.headers = { { "Range", "bytes=99999999999-" } } };
+	static const struct file_request whole = { .rest = "executable" };
+	static const struct file_request part = { .rest = "executable",
+						  .headers = { { "Range", "bytes=600000-600009" },
+							       { "Accept-Encoding", "zstd" } } };
+	static const struct file_request beyond = {
+		.rest = "debuginfo", .headers = { { "Range", "bytes=99999999999-" } }
+	};
 	struct api_fixture *fixture = *state;
 	scoped(stored_release) struct stored stored;
 	scoped(http_response_release) struct http_response all, some, none;
@@ -155,15 +156,15 @@ static void a_part_is_a_part_of_the_file(void **state)
 	assert_int_equal(none.file, -1);
 }
 
-static void who_takes_zstd_gets_what_is_stored(void **state)
+static void a_client_with_zstd_gets_the_stored_frames(void **state)
 {
-	static const struct question plain = { .rest = "debuginfo" };
-	static const struct question zstd = {
+	static const struct file_request plain = { .rest = "debuginfo" };
+	static const struct file_request zstd = {
 		.rest = "debuginfo", .headers = { { "Accept-Encoding", "deflate, gzip, br, zstd" } }
 	};
-	static const struct question head = { .method = HTTP_HEAD,
-					      .rest = "debuginfo",
-					      .headers = { { "Accept-Encoding", "zstd" } } };
+	static const struct file_request head = { .method = HTTP_HEAD,
+						  .rest = "debuginfo",
+						  .headers = { { "Accept-Encoding", "zstd" } } };
 	struct api_fixture *fixture = *state;
 	scoped(bytes_release) struct bytes expanded = BYTES_INIT(MAX_PROGRAM_BYTES);
 	scoped(http_response_release) struct http_response as_is, compressed, length;
@@ -183,7 +184,7 @@ static void who_takes_zstd_gets_what_is_stored(void **state)
 	assert_ok(zstd_decompress((struct bytes_view){ frames, compressed.file_bytes }, &expanded));
 	assert_int_equal(expanded.size, stored.elf.size);
 	assert_memory_equal(expanded.data, stored.elf.data, stored.elf.size);
-	/* Of the file, however it travels. */
+	/* The size is that of the expanded file. */
 	(void)snprintf(size, sizeof(size), "%zu", stored.elf.size);
 	assert_header(&compressed, "X-DEBUGINFOD-SIZE", size);
 	assert_string_not_equal(http_response_find_header(&compressed, "ETag"),
@@ -191,7 +192,7 @@ static void who_takes_zstd_gets_what_is_stored(void **state)
 	assert_int_equal(length.head_bytes, compressed.file_bytes);
 }
 
-static void what_the_client_has_is_304(void **state)
+static void an_unchanged_file_is_304(void **state)
 {
 	static const char *const rests[] = { "debuginfo", "executable", SOURCE_REST,
 					     "section/.text" };
@@ -201,7 +202,7 @@ static void what_the_client_has_is_304(void **state)
 	store_this_program(fixture, &stored);
 	for (size_t i = 0; i < ARRAY_SIZE(rests); i++) {
 		scoped(http_response_release) struct http_response first, again, later;
-		struct question question = { .rest = rests[i] };
+		struct file_request question = { .rest = rests[i] };
 
 		ask(fixture, &stored, &question, &first);
 		assert_int_equal(first.status, 200);
@@ -231,7 +232,7 @@ static void a_section_is_sent_raw(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		const struct elf_section *section = elf_file_section(stored.headers, names[i]);
 		scoped(http_response_release) struct http_response response;
-		struct question question = {};
+		struct file_request question = {};
 		char rest[64];
 
 		(void)snprintf(rest, sizeof(rest), "section/%s", names[i]);
@@ -243,7 +244,7 @@ static void a_section_is_sent_raw(void **state)
 	}
 }
 
-static void a_source_is_found_by_either_spelling(void **state)
+static void a_source_is_found_by_both_spellings_of_its_path(void **state)
 {
 	static const char *const rests[] = { SOURCE_REST, "source//build/app/src/main.c",
 					     "source/build/app/obj/../src/./main.c" };
@@ -252,7 +253,7 @@ static void a_source_is_found_by_either_spelling(void **state)
 
 	store_this_program(fixture, &stored);
 	for (size_t i = 0; i < ARRAY_SIZE(rests); i++) {
-		const struct question question = { .rest = rests[i] };
+		const struct file_request question = { .rest = rests[i] };
 		scoped(http_response_release) struct http_response response;
 
 		ask(fixture, &stored, &question, &response);
@@ -261,7 +262,7 @@ static void a_source_is_found_by_either_spelling(void **state)
 	}
 }
 
-static void what_is_missing_or_hostile_is_404(void **state)
+static void missing_files_and_invalid_paths_are_404(void **state)
 {
 	static const char *const rests[] = {
 		"source/etc/passwd",
@@ -280,7 +281,7 @@ static void what_is_missing_or_hostile_is_404(void **state)
 
 	store_this_program(fixture, &stored);
 	for (size_t i = 0; i < ARRAY_SIZE(rests); i++) {
-		const struct question question = { .rest = rests[i] };
+		const struct file_request question = { .rest = rests[i] };
 		scoped(http_response_release) struct http_response response;
 
 		ask(fixture, &stored, &question, &response);
@@ -291,11 +292,12 @@ static void what_is_missing_or_hostile_is_404(void **state)
 	assert_int_equal(fixture->context.n_downloads, 0);
 }
 
-static void more_than_the_client_takes_is_406(void **state)
+static void a_file_above_the_limit_of_the_client_is_406(void **state)
 {
-	static const struct question small = { .rest = "debuginfo",
-					       .headers = { { "X-DEBUGINFOD-MAXSIZE", "1000" } } };
-	static const struct question large = {
+	static const struct file_request small = {
+		.rest = "debuginfo", .headers = { { "X-DEBUGINFOD-MAXSIZE", "1000" } }
+	};
+	static const struct file_request large = {
 		.rest = "debuginfo", .headers = { { "X-DEBUGINFOD-MAXSIZE", "1000000000" } }
 	};
 	struct api_fixture *fixture = *state;
@@ -309,9 +311,9 @@ static void more_than_the_client_takes_is_406(void **state)
 	assert_int_equal(sent.status, 200);
 }
 
-static void caches_that_others_ask_keep_only_what_everybody_may_have(void **state)
+static void with_tokens_shared_caches_may_not_keep_answers(void **state)
 {
-	static const struct question question = { .rest = "debuginfo" };
+	static const struct file_request question = { .rest = "debuginfo" };
 	struct api_fixture *fixture = *state;
 	scoped(http_response_release) struct http_response open, guarded;
 	scoped(stored_release) struct stored stored;
@@ -327,14 +329,14 @@ static void caches_that_others_ask_keep_only_what_everybody_may_have(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		API_TEST(a_part_is_a_part_of_the_file),
-		API_TEST(who_takes_zstd_gets_what_is_stored),
-		API_TEST(what_the_client_has_is_304),
+		API_TEST(a_range_is_a_range_of_the_expanded_file),
+		API_TEST(a_client_with_zstd_gets_the_stored_frames),
+		API_TEST(an_unchanged_file_is_304),
 		API_TEST(a_section_is_sent_raw),
-		API_TEST(a_source_is_found_by_either_spelling),
-		API_TEST(what_is_missing_or_hostile_is_404),
-		API_TEST(more_than_the_client_takes_is_406),
-		API_TEST(caches_that_others_ask_keep_only_what_everybody_may_have),
+		API_TEST(a_source_is_found_by_both_spellings_of_its_path),
+		API_TEST(missing_files_and_invalid_paths_are_404),
+		API_TEST(a_file_above_the_limit_of_the_client_is_406),
+		API_TEST(with_tokens_shared_caches_may_not_keep_answers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 		"until", "1700000001"                                                              \
 	}
 
-static void a_flame_graph_comes_as_columns_with_its_figures(void **state)
+static void a_flame_graph_has_columns_and_figures(void **state)
 {
 	static const struct http_field parameters[] = { { "service", "shares" }, RANGE, {} };
 	scoped(http_response_release) struct http_response response;
@@ -27,7 +27,7 @@ static void a_flame_graph_comes_as_columns_with_its_figures(void **state)
 	assert_string_equal(http_response_find_header(&response, "X-Hearth-Total"), "30303");
 }
 
-static void a_flame_graph_comes_as_nodes_when_asked(void **state)
+static void a_flame_graph_can_have_nodes(void **state)
 {
 	static const struct http_field parameters[] = {
 		{ "service", "heap" }, { "event", "mem-alloc" }, { "format", "nodes" }, RANGE, {}
@@ -53,7 +53,7 @@ static void options_of_the_tree_are_passed_on(void **state)
 	scoped(json_decrefp) json_t *json = NULL;
 	const json_t *result;
 
-	/* Without threads and without the kernel, one function is left. */
+	/* Without threads and kernel frames, one function is left. */
 	ask_handler(*state, api_flame, parameters, NULL, &response);
 	json = json_of(&response);
 	result = json_object_get(json, "result");
@@ -65,7 +65,7 @@ static void options_of_the_tree_are_passed_on(void **state)
 		30303);
 }
 
-static void nothing_found_is_no_error_and_says_why(void **state)
+static void an_empty_result_is_a_success_with_the_reason(void **state)
 {
 	static const struct http_field parameters[] = { { "service", "nobody" }, RANGE, {} };
 	static const api_handler handlers[] = { api_flame, api_top };
@@ -143,7 +143,7 @@ static void top_of_whole_hosts_has_processes_by_the_total_of_all_their_threads(v
 	assert_int_equal(json_number_at(json_array_get(functions, 0), "total_value"), 30303);
 }
 
-static void wrong_parameters_are_named(void **state)
+static void the_error_names_the_invalid_parameter(void **state)
 {
 	static const struct {
 		api_handler handler;
@@ -194,7 +194,7 @@ static void wrong_parameters_are_named(void **state)
 	}
 }
 
-static void a_store_that_fails_is_a_500(void **state)
+static void a_failing_store_is_500(void **state)
 {
 	struct api_fixture *fixture = *state;
 	scoped(http_response_release) struct http_response response;
@@ -207,15 +207,15 @@ static void a_store_that_fails_is_a_500(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		API_TEST(a_flame_graph_comes_as_columns_with_its_figures),
-		API_TEST(a_flame_graph_comes_as_nodes_when_asked),
+		API_TEST(a_flame_graph_has_columns_and_figures),
+		API_TEST(a_flame_graph_can_have_nodes),
 		API_TEST(options_of_the_tree_are_passed_on),
-		API_TEST(nothing_found_is_no_error_and_says_why),
+		API_TEST(an_empty_result_is_a_success_with_the_reason),
 		API_TEST(top_functions_are_sorted_and_limited),
 		API_TEST(a_top_function_has_self_and_total_over_the_whole_tree),
 		API_TEST(top_of_whole_hosts_has_processes_by_the_total_of_all_their_threads),
-		API_TEST(wrong_parameters_are_named),
-		API_TEST(a_store_that_fails_is_a_500),
+		API_TEST(the_error_names_the_invalid_parameter),
+		API_TEST(a_failing_store_is_500),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static void an_agents_coverage_losses_and_cost_are_reported(void **state)
 	assert_int_equal(json_number_at(host, "agent_cpu"), 21000);
 }
 
-static void a_host_that_was_not_seen_is_counted_only(void **state)
+static void a_host_without_batches_is_only_counted(void **state)
 {
 	static const struct http_field earlier[] = { { "since", "1699990000" },
 						     { "until", "1699999000" },
@@ -38,7 +38,7 @@ static void a_host_that_was_not_seen_is_counted_only(void **state)
 	assert_int_equal(json_number_at(json, "not_seen"), 1);
 }
 
-static void profiles_say_how_much_of_the_range_was_covered(void **state)
+static void profiles_have_the_covered_time(void **state)
 {
 	static const struct http_field service[] = { { "service", "shares" }, {} };
 	scoped(http_response_release) struct http_response response;
@@ -49,7 +49,7 @@ static void profiles_say_how_much_of_the_range_was_covered(void **state)
 	assert_int_equal(json_number_at(json_object_get(json, "stats"), "covered_s"), 10);
 }
 
-static void wrong_times_and_failures_are_errors(void **state)
+static void invalid_times_and_failures_are_errors(void **state)
 {
 	static const struct http_field wrong[] = { { "last", "soon" }, {} };
 	struct api_fixture *fixture = *state;
@@ -62,7 +62,7 @@ static void wrong_times_and_failures_are_errors(void **state)
 	assert_error(&failed, 500, "sample store");
 }
 
-static void a_range_with_too_many_batches_asks_for_a_shorter_one(void **state)
+static void a_range_with_too_many_batches_is_refused(void **state)
 {
 	struct api_fixture *fixture = *state;
 	scoped(http_response_release) struct http_response response;
@@ -76,10 +76,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(an_agents_coverage_losses_and_cost_are_reported),
-		API_TEST(a_host_that_was_not_seen_is_counted_only),
-		API_TEST(profiles_say_how_much_of_the_range_was_covered),
-		API_TEST(a_range_with_too_many_batches_asks_for_a_shorter_one),
-		API_TEST(wrong_times_and_failures_are_errors),
+		API_TEST(a_host_without_batches_is_only_counted),
+		API_TEST(profiles_have_the_covered_time),
+		API_TEST(a_range_with_too_many_batches_is_refused),
+		API_TEST(invalid_times_and_failures_are_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

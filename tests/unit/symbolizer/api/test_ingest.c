@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What each outcome of a batch tells the agent. The store below says what it is told to say.
+ * Tests the answer to an agent for each outcome of a batch. The fake store returns a fixed outcome.
  */
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 struct writing_store {
 	struct store store;
-	int outcome; /* of every write */
+	int outcome; /* returned by every write */
 	char tenant[HTTP_CALLER_TEXT_SIZE];
 };
 
@@ -53,7 +53,7 @@ static const struct store_operations writing_operations = {
 	.agent_executables = no_executables,
 };
 
-/* The least that is a batch: who sends it and when, and nothing in it. */
+/* Makes the smallest valid batch: a sender and a time, without samples. */
 static void make_batch(struct bytes *body)
 {
 	Hearth__V1__Batch batch = HEARTH__V1__BATCH__INIT;
@@ -135,7 +135,7 @@ static void a_batch_that_is_known_is_acknowledged(void **state)
 	assert_int_equal(fixture->context.metrics[API_METRIC_INGEST_BYTES], 3 * body.size);
 }
 
-static void a_failure_of_the_store_asks_the_agent_to_come_again(void **state)
+static void after_a_failure_of_the_store_the_agent_must_retry(void **state)
 {
 	static const struct {
 		int error;
@@ -161,9 +161,9 @@ static void a_failure_of_the_store_asks_the_agent_to_come_again(void **state)
 	assert_int_equal(fixture->context.metrics[API_METRIC_STORE_ERRORS], 2);
 }
 
-/* The store logs when it begins to fail and when that is over; this one, made for the test, says
+/* The real store logs when it begins to fail and when it has recovered. The fake store logs
  * nothing. */
-static void a_failing_store_is_not_logged_again_for_every_batch(void **state)
+static void a_failing_store_is_not_logged_for_each_batch(void **state)
 {
 	static const int outcomes[] = { -ENOSPC, -EIO, -ENOSPC, STORE_STORED, -ENOSPC };
 	struct api_fixture *fixture = *state;
@@ -186,7 +186,7 @@ static void a_failing_store_is_not_logged_again_for_every_batch(void **state)
 		fail_msg("%.*s", (int)log.size, (const char *)log.data);
 }
 
-static void what_is_no_batch_is_the_clients_fault(void **state)
+static void an_invalid_batch_is_an_error_of_the_client(void **state)
 {
 	struct api_fixture *fixture = *state;
 	static const char *const bodies[] = { "", "text", "\x28\xb5\x2f\xfd" };
@@ -225,9 +225,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(a_batch_that_is_known_is_acknowledged),
-		API_TEST(a_failure_of_the_store_asks_the_agent_to_come_again),
-		API_TEST(a_failing_store_is_not_logged_again_for_every_batch),
-		API_TEST(what_is_no_batch_is_the_clients_fault),
+		API_TEST(after_a_failure_of_the_store_the_agent_must_retry),
+		API_TEST(a_failing_store_is_not_logged_for_each_batch),
+		API_TEST(an_invalid_batch_is_an_error_of_the_client),
 		API_TEST(a_batch_that_expands_too_far_is_too_large),
 	};
 

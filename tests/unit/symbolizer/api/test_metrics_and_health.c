@@ -68,7 +68,7 @@ static void metrics_are_in_the_text_format_of_prometheus(void **state)
 	assert_null(strstr(text, "resident_memory_bytes 0\n"));
 }
 
-static void batches_and_health_do_not_wait_for_queries_or_files(void **state)
+static void batches_and_health_checks_have_other_lanes_than_queries_and_files(void **state)
 {
 	static const struct {
 		enum http_method method;
@@ -107,7 +107,7 @@ static void batches_and_health_do_not_wait_for_queries_or_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(batches_and_health_do_not_wait_for_queries_or_files),
+		cmocka_unit_test(batches_and_health_checks_have_other_lanes_than_queries_and_files),
 		API_TEST(the_process_is_healthy_while_it_answers),
 		API_TEST(it_is_ready_while_samples_can_be_stored),
 		API_TEST(metrics_are_in_the_text_format_of_prometheus),

@@ -22,7 +22,7 @@ static void a_process_has_its_identity_and_microseconds(void **state)
 	assert_string_equal(json_text_at(json, "unit"), "microseconds");
 }
 
-static void groups_are_limited_and_their_number_is_not(void **state)
+static void the_number_of_groups_counts_those_beyond_the_limit(void **state)
 {
 	static const struct http_field by_thread[] = { { "group_by", "thread" },
 						       { "limit", "1" },
@@ -40,7 +40,7 @@ static void groups_are_limited_and_their_number_is_not(void **state)
 	assert_int_equal(json_number_at(json_array_get(groups, 0), "value"), 20202);
 }
 
-static void series_without_the_tag_have_no_name(void **state)
+static void series_without_the_tag_have_a_null_name(void **state)
 {
 	static const struct http_field by_cpu[] = { { "group_by", "cpu" }, {} };
 	scoped(http_response_release) struct http_response response;
@@ -52,7 +52,7 @@ static void series_without_the_tag_have_no_name(void **state)
 		json_object_get(json_array_get(json_object_get(json, "groups"), 0), "name")));
 }
 
-static void wrong_parameters_and_failures_are_errors(void **state)
+static void invalid_parameters_and_failures_are_errors(void **state)
 {
 	static const struct http_field no_limit[] = { { "limit", "0" }, {} };
 	struct api_fixture *fixture = *state;
@@ -72,9 +72,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(a_process_has_its_identity_and_microseconds),
-		API_TEST(groups_are_limited_and_their_number_is_not),
-		API_TEST(series_without_the_tag_have_no_name),
-		API_TEST(wrong_parameters_and_failures_are_errors),
+		API_TEST(the_number_of_groups_counts_those_beyond_the_limit),
+		API_TEST(series_without_the_tag_have_a_null_name),
+		API_TEST(invalid_parameters_and_failures_are_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The contract of POST /v1/profile/ProfileTracing, from the bytes of the request to the bytes of
- * the answer.
+ * Tests the contract of POST /v1/profile/ProfileTracing, from the bytes of the request to the bytes
+ * of the answer.
  */
 
 #include "symbolizer/api/envelope.h"
@@ -20,7 +20,7 @@ static void ask(struct api_fixture *fixture, const char *body, struct http_respo
 	ask_handler(fixture, api_profile_tracing, NULL, body, response);
 }
 
-/* All four keys in their order, and no more. */
+/* Asserts that the answer has exactly the four keys, in order. */
 static json_t *envelope_of(const struct http_response *response, unsigned int status,
 			   const char *opt_status)
 {
@@ -85,7 +85,8 @@ static void a_profile_is_a_list_of_nodes_depth_first(void **state)
 		assert_int_equal(json_number_at(node, "self_value"), nodes[i].self);
 		assert_int_equal(json_number_at(node, "total_value"), nodes[i].total);
 	}
-	/* DeepFlow's numbering: the root is "" below "-1", the others are known by their path. */
+	/* DeepFlow's numbering: the root is "" and its parent is "-1"; other nodes are
+	 * identified by their path. */
 	assert_string_equal(json_text_at(json_array_get(result, 0), "node_id"), "");
 	assert_string_equal(json_text_at(json_array_get(result, 0), "parent_node_id"), "-1");
 	assert_string_equal(json_text_at(json_array_get(result, 1), "parent_node_id"), "");
@@ -114,7 +115,7 @@ static void the_columns_hold_the_same_profile(void **state)
 	assert_int_equal(json_integer_value(json_array_get(json_array_get(rows, 0), 3)), 30303);
 }
 
-static void figures_stand_in_headers_always(void **state)
+static void headers_always_have_the_figures(void **state)
 {
 	static const struct {
 		const char *name, *value;
@@ -142,7 +143,7 @@ static void figures_stand_in_headers_always(void **state)
 	assert_string_equal(http_response_find_header(&refused, "X-Hearth-Rows"), "0");
 }
 
-static void debug_gives_the_figures_in_the_body_too(void **state)
+static void with_debug_the_body_has_the_figures_too(void **state)
 {
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
@@ -175,11 +176,11 @@ static void memory_is_in_bytes(void **state)
 	assert_string_equal(json_text_at(json_object_get(json, "debug"), "unit"), "bytes");
 }
 
-static void the_range_has_both_its_first_and_its_last_second(void **state)
+static void the_range_includes_its_first_and_last_second(void **state)
 {
 	static const struct {
 		const char *times;
-		json_int_t total; /* -1: nothing */
+		json_int_t total; /* -1: no samples */
 	} cases[] = {
 		{ "\"time_start\":1700000000,\"time_end\":1700000000", 30303 },
 		{ "\"time_start\":1699999999,\"time_end\":1700000001", 30303 },
@@ -210,7 +211,7 @@ static void the_range_has_both_its_first_and_its_last_second(void **state)
 	}
 }
 
-static void no_data_is_a_success_that_says_why(void **state)
+static void an_empty_result_is_a_success_with_the_reason(void **state)
 {
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
@@ -226,7 +227,7 @@ static void no_data_is_a_success_that_says_why(void **state)
 	assert_true(json_is_object(json_object_get(json, "debug")));
 }
 
-static void another_tenant_sees_nothing(void **state)
+static void another_tenant_has_no_data(void **state)
 {
 	struct api_fixture *fixture = *state;
 	scoped(http_response_release) struct http_response response;
@@ -238,7 +239,7 @@ static void another_tenant_sees_nothing(void **state)
 	assert_true(json_is_null(json_object_get(json, "result")));
 }
 
-static void pruning_is_said_in_words(void **state)
+static void the_description_reports_pruned_nodes(void **state)
 {
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
@@ -251,7 +252,7 @@ static void pruning_is_said_in_words(void **state)
 	assert_string_equal(http_response_find_header(&response, "X-Hearth-Nodes-Pruned"), "3");
 }
 
-static void what_the_tree_lacks_is_said_with_its_reason(void **state)
+static void the_description_reports_losses_with_the_reason(void **state)
 {
 	static const struct {
 		struct profile_stats stats;
@@ -284,7 +285,7 @@ static void what_the_tree_lacks_is_said_with_its_reason(void **state)
 	}
 }
 
-static void wrong_input_is_the_users_error(void **state)
+static void invalid_input_is_an_error_of_the_client(void **state)
 {
 	static const struct {
 		const char *body, *description;
@@ -303,7 +304,7 @@ static void wrong_input_is_the_users_error(void **state)
 			       cases[i].description);
 }
 
-static void a_store_that_fails_is_not_the_users_fault(void **state)
+static void a_failing_store_is_not_an_error_of_the_client(void **state)
 {
 	struct api_fixture *fixture = *state;
 
@@ -333,16 +334,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		API_TEST(a_profile_is_a_list_of_nodes_depth_first),
 		API_TEST(the_columns_hold_the_same_profile),
-		API_TEST(figures_stand_in_headers_always),
-		API_TEST(debug_gives_the_figures_in_the_body_too),
+		API_TEST(headers_always_have_the_figures),
+		API_TEST(with_debug_the_body_has_the_figures_too),
 		API_TEST(memory_is_in_bytes),
-		API_TEST(the_range_has_both_its_first_and_its_last_second),
-		API_TEST(no_data_is_a_success_that_says_why),
-		API_TEST(another_tenant_sees_nothing),
-		API_TEST(pruning_is_said_in_words),
-		cmocka_unit_test(what_the_tree_lacks_is_said_with_its_reason),
-		API_TEST(wrong_input_is_the_users_error),
-		API_TEST(a_store_that_fails_is_not_the_users_fault),
+		API_TEST(the_range_includes_its_first_and_last_second),
+		API_TEST(an_empty_result_is_a_success_with_the_reason),
+		API_TEST(another_tenant_has_no_data),
+		API_TEST(the_description_reports_pruned_nodes),
+		cmocka_unit_test(the_description_reports_losses_with_the_reason),
+		API_TEST(invalid_input_is_an_error_of_the_client),
+		API_TEST(a_failing_store_is_not_an_error_of_the_client),
 		API_TEST(queries_are_counted),
 	};
 

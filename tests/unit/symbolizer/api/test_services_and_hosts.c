@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
-static void services_are_listed_with_what_is_known_of_them(void **state)
+static void services_are_listed_with_their_facts(void **state)
 {
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
@@ -23,7 +23,7 @@ static void services_are_listed_with_what_is_known_of_them(void **state)
 	assert_int_equal(json_number_at(json, "since"), FIXTURE_NOW - 86400);
 }
 
-static void services_can_be_those_of_one_event_type(void **state)
+static void services_can_be_limited_to_an_event_type(void **state)
 {
 	static const struct {
 		struct http_field parameters[3];
@@ -62,7 +62,7 @@ static void hosts_are_listed_with_their_labels(void **state)
 	assert_int_equal(json_number_at(host, "last_time"), FIXTURE_SECOND);
 }
 
-static void another_tenant_has_lists_of_its_own(void **state)
+static void each_tenant_has_separate_lists(void **state)
 {
 	struct api_fixture *fixture = *state;
 	scoped(http_response_release) struct http_response services, hosts;
@@ -74,7 +74,7 @@ static void another_tenant_has_lists_of_its_own(void **state)
 	assert_bytes_equal_text(&hosts.body, "{\"hosts\":[]}");
 }
 
-static void wrong_parameters_and_failures_are_errors(void **state)
+static void invalid_parameters_and_failures_are_errors(void **state)
 {
 	static const struct http_field wrong_event[] = { { "event", "x" }, {} };
 	static const struct http_field wrong_time[] = { { "last", "soon" }, {} };
@@ -97,11 +97,11 @@ static void wrong_parameters_and_failures_are_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		API_TEST(services_are_listed_with_what_is_known_of_them),
-		API_TEST(services_can_be_those_of_one_event_type),
+		API_TEST(services_are_listed_with_their_facts),
+		API_TEST(services_can_be_limited_to_an_event_type),
 		API_TEST(hosts_are_listed_with_their_labels),
-		API_TEST(another_tenant_has_lists_of_its_own),
-		API_TEST(wrong_parameters_and_failures_are_errors),
+		API_TEST(each_tenant_has_separate_lists),
+		API_TEST(invalid_parameters_and_failures_are_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

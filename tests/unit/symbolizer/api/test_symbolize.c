@@ -3,7 +3,7 @@
 #include "common/file.h"
 #include "tests/unit/symbolizer/api/api_fixture.h"
 
-static void addresses_without_debuginfo_say_so(void **state)
+static void addresses_without_debuginfo_have_that_status(void **state)
 {
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
@@ -41,7 +41,7 @@ __attribute__((noinline)) static void has_the_code(void)
 
 extern const char mark_of_inlined_here[];
 
-/* Uploads this very program; its identity, and the mark's address as its linker saw it. */
+/* Uploads this test program. Returns its identity and the ELF address of the mark. */
 static uint64_t upload_this_program(struct api_fixture *fixture,
 				    char ret_id[EXECUTABLE_ID_TEXT_SIZE])
 {
@@ -66,7 +66,7 @@ static uint64_t upload_this_program(struct api_fixture *fixture,
 	return (uint64_t)(mark_of_inlined_here - __executable_start);
 }
 
-static void inlined_functions_come_with_who_they_are_inlined_into(void **state)
+static void inlined_functions_have_their_callers(void **state)
 {
 	scoped(http_response_release) struct http_response response;
 	scoped(json_decrefp) json_t *json = NULL;
@@ -99,7 +99,7 @@ static void inlined_functions_come_with_who_they_are_inlined_into(void **state)
 	assert_int_equal(json_array_size(json_object_get(frame, "inlined_into")), 0);
 }
 
-static void wrong_requests_are_named(void **state)
+static void the_error_names_the_invalid_part_of_a_request(void **state)
 {
 	static const struct {
 		const char *body;
@@ -136,9 +136,9 @@ static void wrong_requests_are_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		API_TEST(addresses_without_debuginfo_say_so),
-		API_TEST(inlined_functions_come_with_who_they_are_inlined_into),
-		API_TEST(wrong_requests_are_named),
+		API_TEST(addresses_without_debuginfo_have_that_status),
+		API_TEST(inlined_functions_have_their_callers),
+		API_TEST(the_error_names_the_invalid_part_of_a_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ static int parse(const struct http_field *parameters, struct time_range *ret_ran
 	return time_range_parse(&request, &fixture_clock, 600 * NSEC_PER_SEC, ret_range, message);
 }
 
-static void a_range_ends_now_unless_it_is_said(void **state)
+static void a_range_ends_now_by_default(void **state)
 {
 	static const struct {
 		struct http_field parameters[4];
@@ -110,7 +110,7 @@ static void a_range_ends_now_unless_it_is_said(void **state)
 	}
 }
 
-static void a_wrong_range_is_refused_by_name(void **state)
+static void the_error_names_the_invalid_parameter(void **state)
 {
 	static const struct {
 		struct http_field parameters[4];
@@ -144,8 +144,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(durations_have_a_number_and_a_unit),
 		cmocka_unit_test(times_are_unix_seconds_or_rfc_3339),
-		cmocka_unit_test(a_range_ends_now_unless_it_is_said),
-		cmocka_unit_test(a_wrong_range_is_refused_by_name),
+		cmocka_unit_test(a_range_ends_now_by_default),
+		cmocka_unit_test(the_error_names_the_invalid_parameter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static int arena_teardown(void **state)
 	return 0;
 }
 
-static void what_is_not_said_has_its_default(void **state)
+static void missing_keys_have_defaults(void **state)
 {
 	struct tracing_request request;
 	char message[TRACING_MESSAGE_SIZE];
@@ -45,12 +45,12 @@ static void what_is_not_said_has_its_default(void **state)
 	assert_false(request.profile.function_starts);
 	assert_false(request.columns);
 	assert_false(request.debug);
-	/* From the start of the first second to the end of the last. */
+	/* The range is from the start of the first second to the end of the last one. */
 	assert_int_equal(request.profile.from_slot, 1000);
 	assert_int_equal(request.profile.to_slot, 2000);
 }
 
-static void everything_that_is_said_arrives(void **state)
+static void all_keys_are_parsed(void **state)
 {
 	static const char body[] =
 		"{\"app_service\":\"web\",\"profile_event_type\":\"mem-inuse\",\"profile_language_"
@@ -78,20 +78,20 @@ static void everything_that_is_said_arrives(void **state)
 	assert_int_equal(request.profile.max_nodes, UINT32_MAX);
 }
 
-static void bodies_that_gos_decoder_takes_are_taken(void **state)
+static void bodies_that_gos_decoder_accepts_are_accepted(void **state)
 {
 	static const char *const bodies[] = {
-		/* keys without regard to case, the last one wins */
+		/* keys without regard to case, the last one counts */
 		"{\"Profile_Event_Type\":\"on-cpu\",\"PROFILE_LANGUAGE_TYPE\":\"eBPF\",\"Time_"
 		"Start\":1,\"TIME_END\":2}",
 		"{" REQUIRED ",\"TIME_END\":20,\"time_end\":19}",
 		/* unknown keys of any type */
 		"{" REQUIRED ",\"orgid\":[1,{\"a\":null}],\"context\":{}}",
-		/* null is absent */
+		/* null counts as absent */
 		"{" REQUIRED ",\"app_service\":null,\"debug\":null,\"max_kernel_stack_depth\":null,"
 		"\"max_nodes\":null}",
 		"{" REQUIRED ",\"app_service\":\"\"}",
-		/* what follows the value is not read */
+		/* text after the value is ignored */
 		"{" REQUIRED "} and more",
 		" \n\t{" REQUIRED "}\n",
 		"{" REQUIRED ",\"max_kernel_stack_depth\":9223372036854775807}",
@@ -109,7 +109,7 @@ static void bodies_that_gos_decoder_takes_are_taken(void **state)
 	}
 }
 
-static void whole_numbers_are_integers_however_they_are_written(void **state)
+static void whole_numbers_are_integers_in_every_notation(void **state)
 {
 	static const struct {
 		const char *body;
@@ -131,7 +131,7 @@ static void whole_numbers_are_integers_however_they_are_written(void **state)
 	}
 }
 
-static void a_wrong_body_is_refused_with_the_key_at_fault(void **state)
+static void the_error_names_the_invalid_key(void **state)
 {
 	static const struct {
 		const char *body;
@@ -246,7 +246,7 @@ static void a_text_that_is_too_long_is_refused(void **state)
 	assert_string_equal(message, "tag_filter: longer than 65536 bytes");
 }
 
-static void nesting_without_end_is_refused(void **state)
+static void deep_nesting_is_refused(void **state)
 {
 	scoped(bytes_release) struct bytes body = BYTES_INIT(MIB);
 	char message[TRACING_MESSAGE_SIZE];
@@ -264,14 +264,14 @@ static void nesting_without_end_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ARENA_TEST(what_is_not_said_has_its_default),
-		ARENA_TEST(everything_that_is_said_arrives),
-		ARENA_TEST(bodies_that_gos_decoder_takes_are_taken),
-		ARENA_TEST(whole_numbers_are_integers_however_they_are_written),
-		ARENA_TEST(a_wrong_body_is_refused_with_the_key_at_fault),
+		ARENA_TEST(missing_keys_have_defaults),
+		ARENA_TEST(all_keys_are_parsed),
+		ARENA_TEST(bodies_that_gos_decoder_accepts_are_accepted),
+		ARENA_TEST(whole_numbers_are_integers_in_every_notation),
+		ARENA_TEST(the_error_names_the_invalid_key),
 		ARENA_TEST(times_reach_to_the_end_of_the_year_9999),
 		ARENA_TEST(a_text_that_is_too_long_is_refused),
-		ARENA_TEST(nesting_without_end_is_refused),
+		ARENA_TEST(deep_nesting_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

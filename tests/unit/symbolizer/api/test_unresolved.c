@@ -7,7 +7,7 @@
 		"until", "1700000001"                                                              \
 	}
 
-/* The answer to @parameters from a client that knows the server as @host. */
+/* Returns the answer for @parameters; the Host header of the request is @host. */
 static json_t *ask(struct api_fixture *fixture, const struct http_field *parameters,
 		   const char *host)
 {
@@ -30,7 +30,7 @@ static json_t *ask(struct api_fixture *fixture, const struct http_field *paramet
 	return json_of(&response);
 }
 
-static void a_file_comes_with_share_reason_and_command(void **state)
+static void a_file_has_its_share_reason_and_command(void **state)
 {
 	static const struct http_field parameters[] = { { "service", "shares" }, RANGE, {} };
 	scoped(json_decrefp) json_t *json = ask(*state, parameters, "profiler.example.com:20416");
@@ -62,7 +62,7 @@ static void a_file_comes_with_share_reason_and_command(void **state)
 			    "shares");
 }
 
-static void a_command_names_the_server_where_it_has_to(void **state)
+static void a_command_names_the_server_unless_it_is_the_default(void **state)
 {
 	static const struct http_field parameters[] = { { "service", "shares" }, RANGE, {} };
 	static const struct {
@@ -83,7 +83,7 @@ static void a_command_names_the_server_where_it_has_to(void **state)
 	}
 }
 
-static void a_server_with_too_long_a_name_is_left_out(void **state)
+static void a_command_omits_a_server_name_that_is_too_long(void **state)
 {
 	static const struct http_field parameters[] = { { "service", "shares" }, RANGE, {} };
 	scoped(json_decrefp) json_t *json = NULL;
@@ -96,7 +96,7 @@ static void a_server_with_too_long_a_name_is_left_out(void **state)
 		"hearth upload /path/to/unstripped/shares");
 }
 
-static void all_services_are_meant_without_one_and_with_total(void **state)
+static void without_a_service_and_with_total_all_services_are_selected(void **state)
 {
 	static const struct http_field without[] = { RANGE, {} };
 	static const struct http_field total[] = { { "service", "Total" }, RANGE, {} };
@@ -110,7 +110,7 @@ static void all_services_are_meant_without_one_and_with_total(void **state)
 	}
 }
 
-static void nothing_found_is_no_error_and_says_why(void **state)
+static void an_empty_result_is_a_success_with_the_reason(void **state)
 {
 	static const struct http_field parameters[] = { { "service", "nobody" }, RANGE, {} };
 	scoped(json_decrefp) json_t *json = ask(*state, parameters, "localhost");
@@ -121,7 +121,7 @@ static void nothing_found_is_no_error_and_says_why(void **state)
 	assert_int_equal(json_number_at(json, "total"), 0);
 }
 
-static void wrong_parameters_are_named(void **state)
+static void the_error_names_the_invalid_parameter(void **state)
 {
 	static const struct {
 		struct http_field parameters[3];
@@ -140,7 +140,7 @@ static void wrong_parameters_are_named(void **state)
 	}
 }
 
-static void a_store_that_fails_is_a_500(void **state)
+static void a_failing_store_is_500(void **state)
 {
 	struct api_fixture *fixture = *state;
 	scoped(http_response_release) struct http_response response;
@@ -153,13 +153,13 @@ static void a_store_that_fails_is_a_500(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		API_TEST(a_file_comes_with_share_reason_and_command),
-		API_TEST(a_command_names_the_server_where_it_has_to),
-		API_TEST(a_server_with_too_long_a_name_is_left_out),
-		API_TEST(all_services_are_meant_without_one_and_with_total),
-		API_TEST(nothing_found_is_no_error_and_says_why),
-		API_TEST(wrong_parameters_are_named),
-		API_TEST(a_store_that_fails_is_a_500),
+		API_TEST(a_file_has_its_share_reason_and_command),
+		API_TEST(a_command_names_the_server_unless_it_is_the_default),
+		API_TEST(a_command_omits_a_server_name_that_is_too_long),
+		API_TEST(without_a_service_and_with_total_all_services_are_selected),
+		API_TEST(an_empty_result_is_a_success_with_the_reason),
+		API_TEST(the_error_names_the_invalid_parameter),
+		API_TEST(a_failing_store_is_500),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

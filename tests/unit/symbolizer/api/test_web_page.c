@@ -42,7 +42,7 @@ static void the_page_is_sent_plain_or_compressed(void **state)
 	assert_string_equal(http_response_find_header(&packed, "Vary"), "Accept-Encoding");
 }
 
-static void who_has_it_already_is_told_so(void **state)
+static void an_unchanged_file_is_304(void **state)
 {
 	const struct ui_asset *asset = ui_asset_find("/app.js");
 	scoped(http_response_release) struct http_response same, other;
@@ -68,7 +68,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(the_page_is_sent_plain_or_compressed),
-		API_TEST(who_has_it_already_is_told_so),
+		API_TEST(an_unchanged_file_is_304),
 		API_TEST(other_files_are_not_found),
 	};
 

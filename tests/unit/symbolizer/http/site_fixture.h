@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A site for tests of the server: routes of every kind, a server with them on a free port of
- * loopback, and questions asked by libcurl.
+ * A test site: routes of every kind, a server with these routes on a free loopback port, and
+ * requests sent by libcurl.
  */
 
 #include <curl/curl.h>
@@ -17,25 +17,25 @@
 #define ECHO_LIMIT   1000
 #define STREAM_LIMIT (64 * MIB)
 #define LARGE_BYTES  300000
-#define HUGE_BYTES   (32 * MIB) /* more than the buffers of two sockets */
+#define HUGE_BYTES   (32 * MIB) /* larger than the buffers of two sockets */
 #define N_WORKERS    4
 #define MAX_WAITING  2
 
 #define MAX_CONNECTIONS 64
 
-/* What the routes below share with a test. */
+/* State that the handlers share with a test. */
 struct site {
 	atomic_uint streams_open;
 	atomic_uint streams_begun;
 	atomic_ullong stream_bytes;
-	pthread_barrier_t gate; /* GET /gate waits here until a test does too */
+	pthread_barrier_t gate; /* GET /gate waits here until a test waits too */
 	atomic_bool at_gate;
-	sem_t leaves; /* GET /hold takes one before it answers */
+	sem_t leaves; /* GET /hold waits for one before it answers */
 	atomic_uint holding;
 	struct auth *auth;
 	struct route_metrics *metrics;
 	uint64_t max_held_answer_bytes;
-	struct http_client_limits limits; /* none, unless a test sets them before start() */
+	struct http_client_limits limits; /* no limits, unless a test sets them before start() */
 	struct http_server *server;
 	unsigned int port; /* of the first address */
 };
@@ -100,7 +100,7 @@ static inline void send_file(void *context, const struct http_request *request,
 	(void)fclose(file);
 }
 
-/* Serves GET and HEAD apart, as a route whose body costs much. */
+/* Serves GET and HEAD differently, like a route with an expensive body. */
 static inline void send_costly(void *context, const struct http_request *request,
 			       struct http_response *response)
 {
@@ -282,7 +282,8 @@ static inline int site_teardown(void **state)
 {
 	struct site *site = *state;
 
-	/* Of a test that failed: a request that is held would hold up the end of the server. */
+	/* If the test failed, requests may still be held: release them, or the server would not
+	 * stop. */
 	for (unsigned int i = 0; i < N_WORKERS + MAX_WAITING; i++)
 		(void)sem_post(&site->leaves);
 	(void)http_server_free(site->server);
@@ -311,8 +312,8 @@ static inline void answer_release(struct answer *answer)
 	bytes_release(&answer->body);
 }
 
-/* A question that a test changes before it is asked. */
-static inline CURL *question(const struct site *site, const char *method, const char *path)
+/* Prepares a request, which a test can modify before it is sent. */
+static inline CURL *new_request(const struct site *site, const char *method, const char *path)
 {
 	CURL *curl = curl_easy_init();
 	char url[256];
@@ -330,7 +331,7 @@ static inline CURL *question(const struct site *site, const char *method, const 
 	return curl;
 }
 
-/* Asks; the handle can be used again. */
+/* Sends the request. The handle can be used again. */
 static inline CURLcode perform(CURL *curl, struct answer *answer)
 {
 	CURLcode code;
@@ -352,12 +353,12 @@ static const char *text_of(const struct bytes *bytes)
 	return (const char *)bytes->data;
 }
 
-/* One question from beginning to end; @header is one more header, or NULL. */
+/* Sends one request; @header is an additional header, or NULL. */
 static inline void ask(const struct site *site, const char *method, const char *path,
 		       const char *header, const char *body, struct answer *answer)
 {
 	struct curl_slist *headers = curl_slist_append(NULL, header ? header : "X-None: 1");
-	CURL *curl = question(site, method, path);
+	CURL *curl = new_request(site, method, path);
 	CURLcode code;
 
 	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);

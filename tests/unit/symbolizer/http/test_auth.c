@@ -49,12 +49,12 @@ static void a_secret_finds_its_token_and_no_other(void **state)
 	assert_null(token_set_find(&set, "secret-c", 8));
 	assert_null(token_set_find(&set, "secret-a", 7));
 	assert_null(token_set_find(&set, "", 0));
-	/* The hash itself is no secret. */
+	/* A hash does not authenticate. */
 	assert_null(token_set_find(&set, HASH_A, strlen(HASH_A)));
 	token_set_release(&set);
 }
 
-static void a_mistake_in_the_file_is_refused_with_its_place(void **state)
+static void a_mistake_in_the_file_is_refused_with_line_and_column(void **state)
 {
 	static const struct {
 		const char *text;
@@ -102,7 +102,7 @@ static void a_mistake_in_the_file_is_refused_with_its_place(void **state)
 	}
 }
 
-static void a_new_secret_is_random_and_has_the_hash_that_is_told(void **state)
+static void a_new_secret_is_random_and_has_the_returned_hash(void **state)
 {
 	char first[TOKEN_SECRET_SIZE], second[TOKEN_SECRET_SIZE];
 	struct token tokens[1] = { { .name = "x" } };
@@ -120,7 +120,7 @@ static void a_new_secret_is_random_and_has_the_hash_that_is_told(void **state)
 	assert_null(token_set_find(&set, first, strlen(first)));
 }
 
-static void names_of_tokens_are_plain_words(void **state)
+static void names_of_tokens_have_only_letters_digits_and_some_marks(void **state)
 {
 	static const char *const good[] = { "a", "build-farm_2.x", "A9" };
 	static const char *const bad[] = {
@@ -135,7 +135,7 @@ static void names_of_tokens_are_plain_words(void **state)
 		assert_false(token_name_is_valid(bad[i]));
 }
 
-static void without_tokens_everybody_may_do_everything(void **state)
+static void without_tokens_every_caller_has_all_scopes(void **state)
 {
 	scoped(auth_freep) struct auth *auth = NULL;
 	struct http_caller caller = {};
@@ -149,7 +149,7 @@ static void without_tokens_everybody_may_do_everything(void **state)
 	assert_string_equal(caller.tenant, "default");
 }
 
-static void with_tokens_the_header_decides(void **state)
+static void with_tokens_the_header_must_have_a_known_one(void **state)
 {
 	static const struct {
 		const char *header;
@@ -183,7 +183,7 @@ static void with_tokens_the_header_decides(void **state)
 	}
 }
 
-static void a_file_that_became_wrong_leaves_the_old_tokens(void **state)
+static void an_invalid_file_does_not_replace_the_tokens(void **state)
 {
 	scoped(auth_freep) struct auth *auth = NULL;
 	char message[AUTH_MESSAGE_SIZE];
@@ -214,13 +214,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_of_tokens_is_read),
 		cmocka_unit_test(a_secret_finds_its_token_and_no_other),
-		cmocka_unit_test(a_mistake_in_the_file_is_refused_with_its_place),
-		cmocka_unit_test(a_new_secret_is_random_and_has_the_hash_that_is_told),
-		cmocka_unit_test(names_of_tokens_are_plain_words),
-		cmocka_unit_test(without_tokens_everybody_may_do_everything),
-		cmocka_unit_test_setup_teardown(with_tokens_the_header_decides, temp_folder_setup,
-						temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_file_that_became_wrong_leaves_the_old_tokens,
+		cmocka_unit_test(a_mistake_in_the_file_is_refused_with_line_and_column),
+		cmocka_unit_test(a_new_secret_is_random_and_has_the_returned_hash),
+		cmocka_unit_test(names_of_tokens_have_only_letters_digits_and_some_marks),
+		cmocka_unit_test(without_tokens_every_caller_has_all_scopes),
+		cmocka_unit_test_setup_teardown(with_tokens_the_header_must_have_a_known_one,
+						temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test_setup_teardown(an_invalid_file_does_not_replace_the_tokens,
 						temp_folder_setup, temp_folder_teardown),
 	};
 

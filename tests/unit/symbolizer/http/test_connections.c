@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What clients can do with connections before they have shown a token: real sockets on loopback.
+ * Tests the limits on connections of clients without a token, over real sockets on loopback.
  */
 
 #include "symbolizer/http/connections.h"
@@ -13,7 +13,7 @@
 
 #include "tests/unit/symbolizer/http/site_fixture.h"
 
-/* Enough for a machine that is busy with other tests. */
+/* Long enough for a machine that runs other tests. */
 #define PATIENCE_S 60
 
 #define HASH_A "8766b9cb08e6040b704f1e3ee1e186efccf2635b1d2634d6525333007e6aeae1"
@@ -48,7 +48,7 @@ static bool send_all(int fd, const char *text, size_t size)
 	return true;
 }
 
-/* Reads to the end of the connection: an orderly end, not a reset. */
+/* Reads to the end of the connection, which must not be a reset. */
 static void read_all(int fd, struct bytes *ret_answer)
 {
 	char piece[4096];
@@ -61,7 +61,7 @@ static void read_all(int fd, struct bytes *ret_answer)
 	assert_ok(bytes_append_byte(ret_answer, '\0'));
 }
 
-/* Sends @text and expects an answer of @status after which the server ends the connection. */
+/* Sends @text, and expects an answer with @status and the end of the connection. */
 static void expect_last_answer(const struct site *site, const char *text, const char *status)
 {
 	scoped(bytes_release) struct bytes answer = BYTES_INIT(2 * HUGE_BYTES);
@@ -88,7 +88,7 @@ static void use_tokens(struct site *site)
 	assert_int_equal(rmdir(folder), 0);
 }
 
-static void requests_without_a_single_end_are_refused_and_end_the_connection(void **state)
+static void requests_with_ambiguous_framing_are_refused_and_end_the_connection(void **state)
 {
 	static const char *const requests[] = {
 		"GET / HTTP/1.1\r\n\r\n",
@@ -127,10 +127,10 @@ static void a_refusal_does_not_wait_for_the_body(void **state)
 }
 
 /*
- * The buffers do not hold the body: the server has to read on after its answer, or a reset
- * interrupts the client.
+ * The socket buffers are smaller than the body. Therefore the server must read on after its answer;
+ * otherwise a reset interrupts the client.
  */
-static void who_sends_all_of_a_refused_body_sees_the_refusal(void **state)
+static void a_client_that_sends_a_whole_refused_body_receives_the_refusal(void **state)
 {
 	enum { N_CLIENTS = 5, BODY_BYTES = 1000000, BUFFER_BYTES = 16384 };
 	const int buffer_bytes = BUFFER_BYTES;
@@ -166,7 +166,7 @@ static void start_with(struct site *site, struct http_client_limits limits)
 		fail_msg("%s", message);
 }
 
-/* Sends a byte each 10 ms until the server ends the connection. */
+/* Sends a byte every 10 ms until the server ends the connection. */
 static void drip_until_closed(int fd)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
@@ -180,7 +180,7 @@ static void drip_until_closed(int fd)
 	fail_msg("the server did not close the connection within %u s", PATIENCE_S);
 }
 
-/* The counter is behind the closing by less than a moment. */
+/* The counter is incremented a moment after the connection is closed. */
 static void expect_metric(struct site *site, const char *line)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
@@ -205,20 +205,20 @@ static void drip(struct site *site, const char *beginning)
 	drip_until_closed(fd);
 }
 
-static void a_header_that_drips_is_given_up(void **state)
+static void a_slow_header_ends_the_connection(void **state)
 {
 	struct site *site = *state;
 
 	start_with(site, (struct http_client_limits){ .header_timeout_ns = 300 * NSEC_PER_MSEC });
 	drip(site, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ");
 	expect_metric(site, "http_connections_closed_total{reason=\"header_timeout\"} 1\n");
-	/* One byte of a request is not needed for it. */
+	/* The limit also applies if no byte was sent. */
 	drip(site, "");
 	expect_metric(site, "http_connections_closed_total{reason=\"header_timeout\"} 2\n");
 	assert_status(site, "GET", "/", NULL, NULL, 200);
 }
 
-static void a_body_that_drips_is_given_up(void **state)
+static void a_slow_body_ends_the_connection(void **state)
 {
 	const struct http_client_limits limits = { .body_grace_ns = 300 * NSEC_PER_MSEC,
 						   .body_min_rate = MIB };
@@ -233,7 +233,7 @@ static void a_body_that_drips_is_given_up(void **state)
 	assert_int_equal(atomic_load(&site->streams_open), 0);
 }
 
-static void an_answer_that_nobody_reads_is_given_up(void **state)
+static void an_answer_that_is_not_read_is_reset(void **state)
 {
 	const struct http_client_limits limits = { .body_grace_ns = 300 * NSEC_PER_MSEC,
 						   .answer_min_rate = MIB };
@@ -248,7 +248,7 @@ static void an_answer_that_nobody_reads_is_given_up(void **state)
 	fd = connect_from(site, "127.0.0.1");
 	assert_true(send_all(fd, request, strlen(request)));
 	expect_metric(site, "http_connections_closed_total{reason=\"slow_reader\"} 1\n");
-	/* The memory of the answer is free: the request is done. */
+	/* The request is finished, so the memory of the answer is free. */
 	expect_metric(site,
 		      "http_requests_total{route=\"/huge\",method=\"GET\",class=\"aborted\"} 1\n");
 	while ((size = recv(fd, piece, sizeof(piece), 0)) > 0)
@@ -258,7 +258,7 @@ static void an_answer_that_nobody_reads_is_given_up(void **state)
 	assert_true(begun.size < HUGE_BYTES);
 }
 
-static void answers_that_nobody_reads_have_so_much_memory_at_most(void **state)
+static void the_memory_of_unread_answers_is_bounded(void **state)
 {
 	static const char request[] = "GET /huge HTTP/1.1\r\nHost: localhost\r\n\r\n";
 	struct site *site = *state;
@@ -280,7 +280,7 @@ static void answers_that_nobody_reads_have_so_much_memory_at_most(void **state)
 	expect_last_answer(site, "GET /huge HTTP/1.0\r\n\r\n", "HTTP/1.1 200 ");
 }
 
-static void who_reads_an_answer_gets_all_of_it(void **state)
+static void a_client_that_reads_receives_the_whole_answer(void **state)
 {
 	const struct http_client_limits limits = { .body_grace_ns = 20 * NSEC_PER_SEC,
 						   .answer_min_rate = KIB };
@@ -297,8 +297,8 @@ static void who_reads_an_answer_gets_all_of_it(void **state)
 	assert_true(answer.size > HUGE_BYTES);
 }
 
-/* Not after all of it: that would be 30 MB that nobody wants. */
-static void an_upload_is_refused_in_its_middle(void **state)
+/* The refusal must not wait for the end of the body of 30 MB. */
+static void an_upload_can_be_refused_before_its_end(void **state)
 {
 	static const char *const heads[] = {
 		"PUT /stream/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000000\r\n\r\n!",
@@ -365,7 +365,7 @@ static void wait_for_holding(struct site *site, unsigned int count)
 	fail_msg("%u requests are held, expected %u", atomic_load(&site->holding), count);
 }
 
-static void a_token_has_a_share_of_the_requests_only(void **state)
+static void a_token_may_have_a_share_of_the_requests(void **state)
 {
 	struct site *site = *state;
 	scoped_fd int held = -1;
@@ -392,7 +392,7 @@ static void a_token_has_a_share_of_the_requests_only(void **state)
 }
 
 /* Two requests run and one waits. Of the third and fourth, whichever arrives last is refused. */
-static void a_token_has_a_share_of_each_lane_only(void **state)
+static void a_token_may_have_a_share_of_each_lane(void **state)
 {
 	enum { N_REQUESTS = N_WORKERS / 2 + MAX_WAITING / 2 + 1 };
 	scoped(bytes_release) struct bytes answer = BYTES_INIT(MIB);
@@ -416,14 +416,14 @@ static void a_token_has_a_share_of_each_lane_only(void **state)
 			read_all(requests[i].fd, &answer);
 	assert_non_null(strstr(text_of(&answer),
 			       "token 'reader' has too many requests in lane 'query' already"));
-	/* Half of the workers are left. */
+	/* The other half of the workers is free. */
 	other = send_request_of(site, "/query-for-readers", "secret-b");
 	wait_for_holding(site, N_WORKERS / 2 + 1);
 	for (unsigned int i = 0; i < N_REQUESTS; i++)
 		(void)close(requests[i].fd);
 }
 
-static void a_token_has_half_of_the_memory_for_unread_answers(void **state)
+static void a_token_may_use_half_of_the_memory_for_unread_answers(void **state)
 {
 	struct site *site = *state;
 	scoped_fd int held = -1;
@@ -446,8 +446,8 @@ static void a_token_has_half_of_the_memory_for_unread_answers(void **state)
 	}
 }
 
-/* Nor is the upload read that is one too many. */
-static void uploads_of_a_token_are_counted_apart_from_its_requests(void **state)
+/* The upload beyond the limit is refused before its body is read. */
+static void uploads_of_a_token_do_not_count_as_requests(void **state)
 {
 	static const char head[] =
 		"PUT /stream-of-readers/x HTTP/1.1\r\nHost: localhost\r\n"
@@ -472,7 +472,7 @@ static void uploads_of_a_token_are_counted_apart_from_its_requests(void **state)
 		(void)close(held[i]);
 }
 
-static void a_request_at_work_has_no_deadline(void **state)
+static void a_request_has_no_deadline_while_its_handler_runs(void **state)
 {
 	const struct http_client_limits limits = { .header_timeout_ns = 300 * NSEC_PER_MSEC,
 						   .body_grace_ns = 300 * NSEC_PER_MSEC,
@@ -490,8 +490,8 @@ static void a_request_at_work_has_no_deadline(void **state)
 		(void)usleep(1000);
 	assert_true(atomic_load(&site->at_gate));
 	/*
-	 * Begins later and is given up: so much time has passed for the request at the gate as
-	 * well.
+	 * This connection is opened later and closed at its deadline: by then, as much time has
+	 * passed for the request at the gate.
 	 */
 	drip(site, "GET / HTTP/1.1\r\nX-Long: ");
 	(void)pthread_barrier_wait(&site->gate);
@@ -499,14 +499,14 @@ static void a_request_at_work_has_no_deadline(void **state)
 	assert_non_null(strstr(text_of(&answer), "through"));
 }
 
-static void bytes_of_a_body_earn_time_up_to_the_grace(void **state)
+static void received_bytes_extend_the_deadline_up_to_the_grace(void **state)
 {
 	const struct http_client_limits limits = { .body_grace_ns = 20 * NSEC_PER_SEC,
 						   .body_min_rate = 1000 };
 	const struct {
 		uint64_t deadline_s, now_s, bytes, expected_s;
 	} cases[] = {
-		{ 120, 100, 1000, 120 }, /* never more than the grace */
+		{ 120, 100, 1000, 120 }, /* never exceeds the grace */
 		{ 120, 110, 1000, 121 },   { 120, 110, 9000, 129 },       { 120, 110, 10000, 130 },
 		{ 120, 110, 500000, 130 }, { 120, 110, UINT64_MAX, 130 }, { 120, 125, 1000, 121 },
 		{ 120, 110, 0, 120 },
@@ -542,7 +542,7 @@ static void wait_for_connections(const struct site *site, unsigned int count)
 	fail_msg("%u connections, expected %u", http_server_connections(site->server), count);
 }
 
-static void a_client_has_a_share_of_the_connections_only(void **state)
+static void a_client_address_may_have_a_share_of_the_connections(void **state)
 {
 	enum { SHARE = 3 };
 	struct site *site = *state;
@@ -582,23 +582,23 @@ static int idle_site_setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SITE_TEST(requests_without_a_single_end_are_refused_and_end_the_connection),
+		SITE_TEST(requests_with_ambiguous_framing_are_refused_and_end_the_connection),
 		SITE_TEST(a_refusal_does_not_wait_for_the_body),
-		SITE_TEST(who_sends_all_of_a_refused_body_sees_the_refusal),
-		IDLE_TEST(a_header_that_drips_is_given_up),
-		IDLE_TEST(a_body_that_drips_is_given_up),
-		IDLE_TEST(an_answer_that_nobody_reads_is_given_up),
-		IDLE_TEST(answers_that_nobody_reads_have_so_much_memory_at_most),
-		IDLE_TEST(who_reads_an_answer_gets_all_of_it),
-		SITE_TEST(an_upload_is_refused_in_its_middle),
-		IDLE_TEST(a_token_has_a_share_of_the_requests_only),
-		IDLE_TEST(a_token_has_a_share_of_each_lane_only),
-		IDLE_TEST(a_token_has_half_of_the_memory_for_unread_answers),
-		IDLE_TEST(uploads_of_a_token_are_counted_apart_from_its_requests),
-		IDLE_TEST(a_request_at_work_has_no_deadline),
-		cmocka_unit_test(bytes_of_a_body_earn_time_up_to_the_grace),
+		SITE_TEST(a_client_that_sends_a_whole_refused_body_receives_the_refusal),
+		IDLE_TEST(a_slow_header_ends_the_connection),
+		IDLE_TEST(a_slow_body_ends_the_connection),
+		IDLE_TEST(an_answer_that_is_not_read_is_reset),
+		IDLE_TEST(the_memory_of_unread_answers_is_bounded),
+		IDLE_TEST(a_client_that_reads_receives_the_whole_answer),
+		SITE_TEST(an_upload_can_be_refused_before_its_end),
+		IDLE_TEST(a_token_may_have_a_share_of_the_requests),
+		IDLE_TEST(a_token_may_have_a_share_of_each_lane),
+		IDLE_TEST(a_token_may_use_half_of_the_memory_for_unread_answers),
+		IDLE_TEST(uploads_of_a_token_do_not_count_as_requests),
+		IDLE_TEST(a_request_has_no_deadline_while_its_handler_runs),
+		cmocka_unit_test(received_bytes_extend_the_deadline_up_to_the_grace),
 		cmocka_unit_test(the_largest_rate_and_grace_do_not_overflow),
-		IDLE_TEST(a_client_has_a_share_of_the_connections_only),
+		IDLE_TEST(a_client_address_may_have_a_share_of_the_connections),
 	};
 
 	(void)curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -17,7 +17,7 @@ static const char *objection(enum http_method method, const char *host, const ch
 	return cross_site_objection(&request, loopback_only);
 }
 
-static void a_server_without_tokens_answers_to_names_of_this_machine_only(void **state)
+static void a_server_without_tokens_accepts_only_host_names_of_this_machine(void **state)
 {
 	static const struct {
 		const char *host;
@@ -48,7 +48,7 @@ static void a_server_without_tokens_answers_to_names_of_this_machine_only(void *
 	}
 }
 
-static void a_page_of_another_site_cannot_make_a_browser_change_something(void **state)
+static void a_page_of_another_site_cannot_change_data(void **state)
 {
 	static const char host[] = "127.0.0.1:20416";
 
@@ -60,15 +60,16 @@ static void a_page_of_another_site_cannot_make_a_browser_change_something(void *
 	assert_non_null(objection(HTTP_DELETE, host, "null", true, true));
 	assert_non_null(objection(HTTP_PUT, host, "https://evil.example.com", true, false));
 	assert_null(objection(HTTP_GET, host, "https://evil.example.com", true, true));
-	/* A browser does not send a token by itself. */
+	/* A browser does not send a token by itself, so cross-site requests with a token are
+	 * allowed. */
 	assert_null(objection(HTTP_POST, host, "https://evil.example.com", false, false));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_server_without_tokens_answers_to_names_of_this_machine_only),
-		cmocka_unit_test(a_page_of_another_site_cannot_make_a_browser_change_something),
+		cmocka_unit_test(a_server_without_tokens_accepts_only_host_names_of_this_machine),
+		cmocka_unit_test(a_page_of_another_site_cannot_change_data),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

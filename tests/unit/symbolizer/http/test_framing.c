@@ -15,7 +15,7 @@ struct framing_case {
 	const char *objection; /* part of it; NULL: none */
 };
 
-static void requests_without_a_single_end_are_refused(void **state)
+static void requests_with_ambiguous_framing_are_refused(void **state)
 {
 	static const struct framing_case cases[] = {
 		{ "HTTP/1.1", { HOST }, NULL },
@@ -67,7 +67,7 @@ static void requests_without_a_single_end_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_without_a_single_end_are_refused),
+		cmocka_unit_test(requests_with_ambiguous_framing_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ static void fill(struct http_response *response, size_t size)
 				  (uint8_t)("{\"name\": 1234}"[i % 14] + i / 5000));
 }
 
-static void a_large_text_is_compressed_and_comes_out_again(void **state)
+static void a_large_text_is_compressed_without_loss(void **state)
 {
 	scoped(http_response_release) struct http_response plain, compressed;
 	static uint8_t expanded[LARGE_BYTES];
@@ -43,7 +43,7 @@ static void a_large_text_is_compressed_and_comes_out_again(void **state)
 	assert_memory_equal(expanded, plain.body.data, LARGE_BYTES);
 }
 
-static void who_does_not_accept_gzip_gets_the_text_and_caches_know_it(void **state)
+static void a_client_without_gzip_gets_the_text_and_a_vary_header(void **state)
 {
 	scoped(http_response_release) struct http_response response;
 
@@ -55,7 +55,7 @@ static void who_does_not_accept_gzip_gets_the_text_and_caches_know_it(void **sta
 	assert_string_equal(http_response_find_header(&response, "Vary"), "Accept-Encoding");
 }
 
-static void small_binary_and_fixed_bodies_stay_as_they_are(void **state)
+static void small_binary_and_fixed_bodies_are_not_compressed(void **state)
 {
 	scoped(http_response_release) struct http_response small, binary, fixed;
 
@@ -79,9 +79,9 @@ static void small_binary_and_fixed_bodies_stay_as_they_are(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_large_text_is_compressed_and_comes_out_again),
-		cmocka_unit_test(who_does_not_accept_gzip_gets_the_text_and_caches_know_it),
-		cmocka_unit_test(small_binary_and_fixed_bodies_stay_as_they_are),
+		cmocka_unit_test(a_large_text_is_compressed_without_loss),
+		cmocka_unit_test(a_client_without_gzip_gets_the_text_and_a_vary_header),
+		cmocka_unit_test(small_binary_and_fixed_bodies_are_not_compressed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static void addresses_are_numbers_with_a_port(void **state)
 	}
 }
 
-static void everything_else_is_refused_by_name(void **state)
+static void other_texts_are_refused_and_quoted(void **state)
 {
 	static const char *const cases[] = { "",
 					     "127.0.0.1",
@@ -64,7 +64,7 @@ static void everything_else_is_refused_by_name(void **state)
 	}
 }
 
-static void a_port_in_use_is_named_with_the_remedy(void **state)
+static void the_message_for_a_port_in_use_has_the_remedy(void **state)
 {
 	char message[LISTEN_MESSAGE_SIZE] = "", text[64];
 	scoped_fd int first = -1;
@@ -88,8 +88,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_are_numbers_with_a_port),
-		cmocka_unit_test(everything_else_is_refused_by_name),
-		cmocka_unit_test(a_port_in_use_is_named_with_the_remedy),
+		cmocka_unit_test(other_texts_are_refused_and_quoted),
+		cmocka_unit_test(the_message_for_a_port_in_use_has_the_remedy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

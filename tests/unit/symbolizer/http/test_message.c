@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void methods_have_names_both_ways(void **state)
+static void methods_convert_to_names_and_back(void **state)
 {
 	(void)state;
 	assert_int_equal(http_method_from_name("GET"), HTTP_GET);
@@ -13,7 +13,7 @@ static void methods_have_names_both_ways(void **state)
 	assert_string_equal(http_method_name(HTTP_PUT), "PUT");
 }
 
-static void scopes_have_names_both_ways(void **state)
+static void scopes_convert_to_names_and_back(void **state)
 {
 	char text[HTTP_SCOPES_TEXT_SIZE];
 
@@ -30,7 +30,7 @@ static void scopes_have_names_both_ways(void **state)
 	assert_string_equal(text, "");
 }
 
-static void headers_match_without_regard_to_case_and_parameters_with(void **state)
+static void names_of_headers_ignore_case_and_names_of_parameters_do_not(void **state)
 {
 	static const struct http_field headers[] = { { "Content-Type", "a" },
 						     { "content-type", "b" } };
@@ -47,7 +47,7 @@ static void headers_match_without_regard_to_case_and_parameters_with(void **stat
 	assert_null(http_request_parameter(&request, "empty"));
 }
 
-static void a_list_header_accepts_what_it_names_with_a_quality_above_zero(void **state)
+static void a_list_header_accepts_its_elements_with_a_quality_above_zero(void **state)
 {
 	static const struct {
 		const char *value;
@@ -79,7 +79,7 @@ static void a_list_header_accepts_what_it_names_with_a_quality_above_zero(void *
 	assert_false(http_request_accepts(&(struct http_request){}, "Accept-Encoding", "gzip"));
 }
 
-static void an_error_replaces_what_was_written(void **state)
+static void an_error_replaces_the_body(void **state)
 {
 	scoped(http_response_release) struct http_response response;
 
@@ -102,7 +102,7 @@ static void write_number(struct http_response *response, unsigned int status, co
 	bytes_append_format(&response->body, "%u %s", status, message);
 }
 
-static void a_route_may_have_errors_of_its_own_form(void **state)
+static void a_route_can_format_its_errors(void **state)
 {
 	scoped(http_response_release) struct http_response response;
 
@@ -134,12 +134,12 @@ static void header_values_cannot_begin_a_new_header(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(methods_have_names_both_ways),
-		cmocka_unit_test(scopes_have_names_both_ways),
-		cmocka_unit_test(headers_match_without_regard_to_case_and_parameters_with),
-		cmocka_unit_test(a_list_header_accepts_what_it_names_with_a_quality_above_zero),
-		cmocka_unit_test(an_error_replaces_what_was_written),
-		cmocka_unit_test(a_route_may_have_errors_of_its_own_form),
+		cmocka_unit_test(methods_convert_to_names_and_back),
+		cmocka_unit_test(scopes_convert_to_names_and_back),
+		cmocka_unit_test(names_of_headers_ignore_case_and_names_of_parameters_do_not),
+		cmocka_unit_test(a_list_header_accepts_its_elements_with_a_quality_above_zero),
+		cmocka_unit_test(an_error_replaces_the_body),
+		cmocka_unit_test(a_route_can_format_its_errors),
 		cmocka_unit_test(header_values_cannot_begin_a_new_header),
 	};
 

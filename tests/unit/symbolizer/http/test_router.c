@@ -25,7 +25,7 @@ static const struct http_route routes[] = {
 	[ROW_FILE] = { .method = HTTP_GET, .pattern = "/*" },
 };
 
-static void a_path_finds_its_row_and_what_the_star_stands_for(void **state)
+static void a_path_finds_its_row_and_argument(void **state)
 {
 	static const struct {
 		enum http_method method;
@@ -60,7 +60,7 @@ static void a_path_finds_its_row_and_what_the_star_stands_for(void **state)
 	}
 }
 
-static void paths_that_no_row_has_are_not_found(void **state)
+static void unknown_paths_are_not_found(void **state)
 {
 	static const char *const paths[] = { "/trees/oak/leaf",
 					     "/trees/oak/leaf/",
@@ -99,7 +99,7 @@ static void a_segment_that_is_too_long_is_not_found(void **state)
 	assert_int_equal(strlen(argument), ROUTER_ARGUMENT_SIZE - 1);
 }
 
-static void a_method_that_a_path_lacks_is_told_from_an_unknown_path(void **state)
+static void a_wrong_method_differs_from_an_unknown_path(void **state)
 {
 	static const struct {
 		enum http_method method;
@@ -129,10 +129,10 @@ static void a_method_that_a_path_lacks_is_told_from_an_unknown_path(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_path_finds_its_row_and_what_the_star_stands_for),
-		cmocka_unit_test(paths_that_no_row_has_are_not_found),
+		cmocka_unit_test(a_path_finds_its_row_and_argument),
+		cmocka_unit_test(unknown_paths_are_not_found),
 		cmocka_unit_test(a_segment_that_is_too_long_is_not_found),
-		cmocka_unit_test(a_method_that_a_path_lacks_is_told_from_an_unknown_path),
+		cmocka_unit_test(a_wrong_method_differs_from_an_unknown_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The server over real sockets on loopback, asked by libcurl.
+ * Tests the server over real sockets on loopback, with libcurl as client.
  */
 
 #include "symbolizer/http/server.h"
@@ -35,7 +35,7 @@ static void a_head_has_the_headers_of_a_get_and_no_body(void **state)
 	assert_non_null(strstr(text_of(&answer.headers), "Content-Length: 300000\r\n"));
 }
 
-static void a_head_may_tell_the_length_without_a_body_being_made(void **state)
+static void a_head_can_have_a_length_without_a_body(void **state)
 {
 	scoped(answer_release) struct answer answer;
 
@@ -53,7 +53,7 @@ static void a_file_is_sent_as_it_is(void **state)
 	assert_string_equal(text_of(&answer.body), "what the file holds");
 }
 
-static void a_large_answer_is_compressed_for_who_accepts_it(void **state)
+static void a_large_answer_is_compressed_if_the_client_accepts_it(void **state)
 {
 	scoped(answer_release) struct answer plain, packed;
 
@@ -76,7 +76,7 @@ static void an_answer_beyond_its_limit_is_an_error_that_says_so(void **state)
 
 static void a_connection_serves_one_request_after_another(void **state)
 {
-	CURL *curl = question(*state, "POST", "/echo");
+	CURL *curl = new_request(*state, "POST", "/echo");
 
 	for (unsigned int i = 0; i < 5; i++) {
 		scoped(answer_release) struct answer answer;
@@ -93,7 +93,7 @@ static void a_connection_serves_one_request_after_another(void **state)
 	curl_easy_cleanup(curl);
 }
 
-static void unknown_paths_and_methods_are_told_apart(void **state)
+static void unknown_paths_and_wrong_methods_differ(void **state)
 {
 	scoped(answer_release) struct answer answer;
 
@@ -117,7 +117,7 @@ static void a_body_beyond_the_limit_is_refused(void **state)
 	body[ECHO_LIMIT] = 'x';
 	body[ECHO_LIMIT + 1] = '\0';
 	assert_status(*state, "POST", "/echo", NULL, body, 413);
-	/* Without a length it is noticed on the way. */
+	/* Without Content-Length, the limit is detected while the body arrives. */
 	assert_status(*state, "POST", "/echo", "Transfer-Encoding: chunked", body, 413);
 }
 
@@ -133,7 +133,7 @@ static size_t never_called(char *data, size_t size, size_t count, void *arg)
 static void a_body_declared_too_large_is_refused_before_it_is_sent(void **state)
 {
 	struct curl_slist *headers = curl_slist_append(NULL, "Expect: 100-continue");
-	CURL *curl = question(*state, "POST", "/echo");
+	CURL *curl = new_request(*state, "POST", "/echo");
 	scoped(answer_release) struct answer answer;
 	bool was_sent = false;
 
@@ -150,13 +150,13 @@ static void a_body_declared_too_large_is_refused_before_it_is_sent(void **state)
 	curl_slist_free_all(headers);
 }
 
-/* Gives @remaining bytes of @byte. */
+/* Yields @remaining bytes of @byte. */
 struct source {
 	uint64_t remaining;
 	char byte;
 };
 
-static size_t give(char *data, size_t size, size_t count, void *arg)
+static size_t yield_bytes(char *data, size_t size, size_t count, void *arg)
 {
 	struct source *source = arg;
 	size_t given = MIN((uint64_t)(size * count), source->remaining);
@@ -170,7 +170,7 @@ static CURLcode upload(const struct site *site, const char *path, struct source 
 		       bool say_size, struct answer *answer)
 {
 	struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
-	CURL *curl = question(site, "PUT", path);
+	CURL *curl = new_request(site, "PUT", path);
 	CURLcode code;
 
 	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
@@ -178,7 +178,7 @@ static CURLcode upload(const struct site *site, const char *path, struct source 
 	if (say_size)
 		(void)curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE,
 				       (curl_off_t)source->remaining);
-	(void)curl_easy_setopt(curl, CURLOPT_READFUNCTION, give);
+	(void)curl_easy_setopt(curl, CURLOPT_READFUNCTION, yield_bytes);
 	(void)curl_easy_setopt(curl, CURLOPT_READDATA, source);
 	code = perform(curl, answer);
 	curl_easy_cleanup(curl);
@@ -186,7 +186,7 @@ static CURLcode upload(const struct site *site, const char *path, struct source 
 	return code;
 }
 
-static void a_large_upload_passes_in_pieces(void **state)
+static void a_large_upload_is_streamed(void **state)
 {
 	for (unsigned int say_size = 0; say_size < 2; say_size++) {
 		struct source source = { .remaining = 20 * MIB, .byte = 'x' };
@@ -198,7 +198,7 @@ static void a_large_upload_passes_in_pieces(void **state)
 	}
 }
 
-static void a_refused_upload_gets_its_reason(void **state)
+static void a_refused_upload_gets_the_reason(void **state)
 {
 	static const struct {
 		const char *path;
@@ -220,11 +220,11 @@ static void a_refused_upload_gets_its_reason(void **state)
 	}
 }
 
-static size_t give_up_half_way(char *data, size_t size, size_t count, void *arg)
+static size_t abort_half_way(char *data, size_t size, size_t count, void *arg)
 {
 	struct source *source = arg;
 
-	return source->remaining < MIB ? CURL_READFUNC_ABORT : give(data, size, count, arg);
+	return source->remaining < MIB ? CURL_READFUNC_ABORT : yield_bytes(data, size, count, arg);
 }
 
 static void wait_until_zero(atomic_uint *number)
@@ -236,24 +236,24 @@ static void wait_until_zero(atomic_uint *number)
 	assert_int_equal(atomic_load(number), 0);
 }
 
-static void an_upload_that_breaks_off_is_forgotten(void **state)
+static void an_interrupted_upload_is_freed(void **state)
 {
 	struct source source = { .remaining = 2 * MIB, .byte = 'x' };
-	CURL *curl = question(*state, "PUT", "/stream/x");
+	CURL *curl = new_request(*state, "PUT", "/stream/x");
 	scoped(answer_release) struct answer answer;
 	struct site *site = *state;
 
 	(void)curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
 	(void)curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)(2 * MIB));
-	(void)curl_easy_setopt(curl, CURLOPT_READFUNCTION, give_up_half_way);
+	(void)curl_easy_setopt(curl, CURLOPT_READFUNCTION, abort_half_way);
 	(void)curl_easy_setopt(curl, CURLOPT_READDATA, &source);
 	assert_int_equal(perform(curl, &answer), CURLE_ABORTED_BY_CALLBACK);
 	curl_easy_cleanup(curl);
 	wait_until_zero(&site->streams_open);
 }
 
-/* Sends @text over a connection of its own and hangs up at once. */
-static void send_and_hang_up(const struct site *site, const char *text)
+/* Opens a connection, sends @text and closes the connection at once. */
+static void send_and_disconnect(const struct site *site, const char *text)
 {
 	scoped_fd int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	const struct sockaddr_in address = {
@@ -267,16 +267,17 @@ static void send_and_hang_up(const struct site *site, const char *text)
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 }
 
-static void a_client_that_hangs_up_half_way_is_noticed_at_once(void **state)
+static void a_client_that_disconnects_early_is_detected_at_once(void **state)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	enum { N_CLIENTS = 40 };
 	struct site *site = *state;
 
 	for (unsigned int i = 0; i < N_CLIENTS; i++)
-		send_and_hang_up(site, "PUT /stream/x HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-				       "Content-Length: 100000\r\n\r\nhalf");
-	/* Those that wait to be accepted are not counted yet: from here on the count only falls. */
+		send_and_disconnect(site, "PUT /stream/x HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+					  "Content-Length: 100000\r\n\r\nhalf");
+	/* Wait until all connections are accepted and counted. From here on the count only
+	 * falls. */
 	for (unsigned int i = 0; i < 10000 && atomic_load(&site->streams_begun) < N_CLIENTS; i++)
 		(void)nanosleep(&pause, NULL);
 	assert_int_equal(atomic_load(&site->streams_begun), N_CLIENTS);
@@ -288,7 +289,7 @@ static void a_client_that_hangs_up_half_way_is_noticed_at_once(void **state)
 
 #define HASH_A "8766b9cb08e6040b704f1e3ee1e186efccf2635b1d2634d6525333007e6aeae1"
 
-static void scopes_decide_once_there_are_tokens(void **state)
+static void with_tokens_the_scopes_decide(void **state)
 {
 	static const char tokens[] = "tokens: [{name: reader, sha256: " HASH_A ", scopes: [read]}]";
 	static const char good[] = "Authorization: Bearer secret-a";
@@ -314,19 +315,19 @@ static void scopes_decide_once_there_are_tokens(void **state)
 	assert_int_equal(forbidden.status, 403);
 	assert_non_null(strstr(text_of(&forbidden.body), "'reader'"));
 	assert_non_null(strstr(text_of(&forbidden.body), "upload, admin"));
-	/* What needs no scope is open, also to a token that is not known. */
+	/* Routes without scopes need no token, and ignore an unknown one. */
 	assert_status(site, "GET", "/", NULL, NULL, 200);
 	assert_status(site, "GET", "/", "Authorization: Bearer nonsense", NULL, 200);
 }
 
-static void strangers_pages_are_kept_out_without_tokens(void **state)
+static void without_tokens_pages_of_other_sites_are_refused(void **state)
 {
 	assert_status(*state, "GET", "/large", "Host: evil.example.com", NULL, 403);
 	assert_status(*state, "POST", "/echo", "Origin: https://evil.example.com", "x", 403);
 	assert_status(*state, "GET", "/large", "Host: localhost", NULL, 200);
 }
 
-static void other_addresses_need_tokens_or_the_word_insecure(void **state)
+static void other_addresses_need_tokens_or_insecure(void **state)
 {
 	char message[HTTP_SERVER_MESSAGE_SIZE] = "";
 	struct site *site;
@@ -369,15 +370,15 @@ static void *visit_gate(void *arg)
 	return NULL;
 }
 
-static void a_slow_handler_keeps_nobody_waiting(void **state)
+static void a_slow_handler_does_not_delay_other_requests(void **state)
 {
 	struct site *site = *state;
 	struct visit visit = { .site = site };
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, visit_gate, &visit), 0);
-	/* More connections than there are threads that read: one of them shares a thread with the
-	 * one at the gate. */
+	/* More connections than I/O threads, so that one of them shares its thread with the
+	 * connection at the gate. */
 	for (unsigned int i = 0; i < 12; i++)
 		assert_status(site, "GET", "/hello/x", NULL, NULL, 200);
 	(void)pthread_barrier_wait(&site->gate);
@@ -402,7 +403,7 @@ static void *visit_hold(void *arg)
 	return NULL;
 }
 
-static void a_full_lane_refuses_and_leaves_the_others_alone(void **state)
+static void a_full_lane_refuses_requests_and_other_lanes_serve_theirs(void **state)
 {
 	enum { N_SERVED = N_WORKERS + MAX_WAITING, N_REFUSED = 3, N_VISITS = N_SERVED + N_REFUSED };
 	struct held_visit visits[N_VISITS];
@@ -415,7 +416,7 @@ static void a_full_lane_refuses_and_leaves_the_others_alone(void **state)
 	for (unsigned int i = 0; i < N_VISITS; i++) {
 		visits[i] = (struct held_visit){ .site = site, .n_refused = &n_refused };
 		assert_int_equal(pthread_create(&threads[i], NULL, visit_hold, &visits[i]), 0);
-		/* First all workers of the lane are held, then its queue fills up. */
+		/* Occupy all workers of the lane first, then fill its queue. */
 		while (i < N_WORKERS && atomic_load(&site->holding) <= i)
 			(void)sched_yield();
 	}
@@ -438,14 +439,14 @@ static void a_full_lane_refuses_and_leaves_the_others_alone(void **state)
 	assert_int_equal(n_refused, N_REFUSED);
 }
 
-/* Opens the gate once the server takes no more connections: it is stopping then. */
+/* Opens the gate when the server accepts no more connections, because it is stopping. */
 static void *open_gate_late(void *arg)
 {
 	CURLcode code = CURLE_OK;
 	struct site *site = arg;
 
 	while (code != CURLE_COULDNT_CONNECT) {
-		CURL *curl = question(site, "GET", "/");
+		CURL *curl = new_request(site, "GET", "/");
 		struct answer answer;
 
 		code = perform(curl, &answer);
@@ -456,7 +457,7 @@ static void *open_gate_late(void *arg)
 	return NULL;
 }
 
-static void a_request_that_has_begun_is_finished_by_a_stop(void **state)
+static void a_stop_finishes_started_requests(void **state)
 {
 	struct site *site = *state;
 	struct visit visit = { .site = site };
@@ -476,22 +477,22 @@ static void a_request_that_has_begun_is_finished_by_a_stop(void **state)
 
 #define N_STOPS 1000
 
-struct passer_by {
+struct short_client {
 	atomic_uint port;
-	atomic_bool told;
+	atomic_bool stopped;
 };
 
-/* Connects, and goes away again. */
-static void *pass_by_until_told(void *arg)
+/* Opens and closes connections until it is stopped. */
+static void *connect_until_stopped(void *arg)
 {
-	struct passer_by *passer_by = arg;
+	struct short_client *short_client = arg;
 	struct sockaddr_in address = { .sin_family = AF_INET,
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
-	while (!atomic_load(&passer_by->told)) {
+	while (!atomic_load(&short_client->stopped)) {
 		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-		address.sin_port = htons((uint16_t)atomic_load(&passer_by->port));
+		address.sin_port = htons((uint16_t)atomic_load(&short_client->port));
 		(void)connect(fd, (const struct sockaddr *)&address, sizeof(address));
 		(void)close(fd);
 	}
@@ -499,25 +500,25 @@ static void *pass_by_until_told(void *arg)
 }
 
 /*
- * What the library's threads and a stop do to the same socket must not end the process: it did,
- * once in a while.
+ * Stopping must not race with the library's threads on the listening socket. Such a race sometimes
+ * ended the process (see close_listener()).
  */
-static void a_stop_may_come_at_any_moment(void **state)
+static void a_stop_is_safe_at_any_moment(void **state)
 {
-	struct passer_by passer_by = {};
+	struct short_client short_client = {};
 	pthread_t thread;
 
 	(void)state;
-	assert_int_equal(pthread_create(&thread, NULL, pass_by_until_told, &passer_by), 0);
+	assert_int_equal(pthread_create(&thread, NULL, connect_until_stopped, &short_client), 0);
 	for (unsigned int i = 0; i < N_STOPS; i++) {
 		void *site;
 
 		assert_int_equal(site_setup(&site), 0);
-		atomic_store(&passer_by.port, http_server_port(((struct site *)site)->server));
+		atomic_store(&short_client.port, http_server_port(((struct site *)site)->server));
 		(void)usleep(i % 32 * 20);
 		assert_int_equal(site_teardown(&site), 0);
 	}
-	atomic_store(&passer_by.told, true);
+	atomic_store(&short_client.stopped, true);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
@@ -545,26 +546,26 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SITE_TEST(a_get_is_answered_by_its_handler),
 		SITE_TEST(a_head_has_the_headers_of_a_get_and_no_body),
-		SITE_TEST(a_head_may_tell_the_length_without_a_body_being_made),
+		SITE_TEST(a_head_can_have_a_length_without_a_body),
 		SITE_TEST(a_file_is_sent_as_it_is),
-		SITE_TEST(a_large_answer_is_compressed_for_who_accepts_it),
+		SITE_TEST(a_large_answer_is_compressed_if_the_client_accepts_it),
 		SITE_TEST(an_answer_beyond_its_limit_is_an_error_that_says_so),
 		SITE_TEST(a_connection_serves_one_request_after_another),
-		SITE_TEST(unknown_paths_and_methods_are_told_apart),
+		SITE_TEST(unknown_paths_and_wrong_methods_differ),
 		SITE_TEST(a_body_beyond_the_limit_is_refused),
 		SITE_TEST(a_body_declared_too_large_is_refused_before_it_is_sent),
-		SITE_TEST(a_large_upload_passes_in_pieces),
-		SITE_TEST(a_refused_upload_gets_its_reason),
-		SITE_TEST(an_upload_that_breaks_off_is_forgotten),
-		SITE_TEST(a_client_that_hangs_up_half_way_is_noticed_at_once),
-		SITE_TEST(scopes_decide_once_there_are_tokens),
-		SITE_TEST(strangers_pages_are_kept_out_without_tokens),
-		cmocka_unit_test(other_addresses_need_tokens_or_the_word_insecure),
+		SITE_TEST(a_large_upload_is_streamed),
+		SITE_TEST(a_refused_upload_gets_the_reason),
+		SITE_TEST(an_interrupted_upload_is_freed),
+		SITE_TEST(a_client_that_disconnects_early_is_detected_at_once),
+		SITE_TEST(with_tokens_the_scopes_decide),
+		SITE_TEST(without_tokens_pages_of_other_sites_are_refused),
+		cmocka_unit_test(other_addresses_need_tokens_or_insecure),
 		SITE_TEST(a_port_in_use_fails_with_one_message),
-		SITE_TEST(a_slow_handler_keeps_nobody_waiting),
-		SITE_TEST(a_full_lane_refuses_and_leaves_the_others_alone),
-		SITE_TEST(a_request_that_has_begun_is_finished_by_a_stop),
-		cmocka_unit_test(a_stop_may_come_at_any_moment),
+		SITE_TEST(a_slow_handler_does_not_delay_other_requests),
+		SITE_TEST(a_full_lane_refuses_requests_and_other_lanes_serve_theirs),
+		SITE_TEST(a_stop_finishes_started_requests),
+		cmocka_unit_test(a_stop_is_safe_at_any_moment),
 		SITE_TEST(requests_are_counted),
 	};
 

@@ -22,7 +22,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void a_token_may_have_so_many_requests(void **state)
+static void requests_of_a_token_are_limited(void **state)
 {
 	for (unsigned int i = 0; i < MAX_REQUESTS; i++)
 		assert_true(token_usage_take(*state, "a", TOKEN_REQUESTS, 1));
@@ -33,7 +33,7 @@ static void a_token_may_have_so_many_requests(void **state)
 	assert_false(token_usage_take(*state, "a", TOKEN_REQUESTS, 1));
 }
 
-static void a_token_may_have_so_many_bytes(void **state)
+static void bytes_of_a_token_are_limited(void **state)
 {
 	assert_false(token_usage_take(*state, "a", TOKEN_BODIES, MAX_BODIES + 1));
 	assert_true(token_usage_take(*state, "a", TOKEN_BODIES, MAX_BODIES - 1));
@@ -44,7 +44,7 @@ static void a_token_may_have_so_many_bytes(void **state)
 	assert_true(token_usage_take(*state, "a", TOKEN_BODIES, MAX_BODIES));
 }
 
-static void shares_are_counted_apart(void **state)
+static void shares_are_counted_separately(void **state)
 {
 	assert_true(token_usage_take(*state, "a", QUERY_LANE, 1));
 	assert_false(token_usage_take(*state, "a", QUERY_LANE, 1));
@@ -54,13 +54,13 @@ static void shares_are_counted_apart(void **state)
 	assert_true(token_usage_take(*state, "a", QUERY_LANE, 1));
 }
 
-static void a_share_without_a_bound_refuses_nobody(void **state)
+static void a_share_without_a_limit_refuses_nothing(void **state)
 {
 	assert_true(token_usage_take(*state, "a", TOKEN_UPLOADS, UINT64_C(1) << 60));
 	assert_true(token_usage_take(*state, "a", TOKEN_UPLOADS, UINT64_C(1) << 60));
 }
 
-/* What token_usage_log() writes at @now_ns. */
+/* Captures the log of token_usage_log() at @now_ns. */
 static void log_at(struct token_usage *usage, uint64_t now_ns, char ret_text[1000])
 {
 	scoped_fd int before = dup(STDERR_FILENO);
@@ -104,10 +104,10 @@ static void each_limit_is_logged_with_the_token_at_most_once_a_minute(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		USAGE_TEST(a_token_may_have_so_many_requests),
-		USAGE_TEST(a_token_may_have_so_many_bytes),
-		USAGE_TEST(shares_are_counted_apart),
-		USAGE_TEST(a_share_without_a_bound_refuses_nobody),
+		USAGE_TEST(requests_of_a_token_are_limited),
+		USAGE_TEST(bytes_of_a_token_are_limited),
+		USAGE_TEST(shares_are_counted_separately),
+		USAGE_TEST(a_share_without_a_limit_refuses_nothing),
 		USAGE_TEST(each_limit_is_logged_with_the_token_at_most_once_a_minute),
 	};
 

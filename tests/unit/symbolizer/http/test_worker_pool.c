@@ -9,7 +9,7 @@
 struct counted_job {
 	struct worker_job job;
 	atomic_uint *runs;
-	unsigned int order; /* in which it ran, from 1 */
+	unsigned int order; /* position in the order of execution, from 1 */
 };
 
 static void count_run(struct worker_job *job)
@@ -77,7 +77,7 @@ static void jobs_run_at_the_same_time(void **state)
 	pthread_barrier_t barrier;
 
 	(void)state;
-	/* Each of the two waits for the other: one thread could never finish them. */
+	/* Each of the two jobs waits for the other, so one thread could never finish them. */
 	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
 	assert_ok(worker_pool_new(2, 2, &pool));
 	for (size_t i = 0; i < 2; i++) {
@@ -101,7 +101,7 @@ static void a_closed_pool_takes_no_job(void **state)
 	assert_int_equal(runs, 0);
 }
 
-static void a_full_queue_takes_no_more_until_a_job_is_begun(void **state)
+static void a_full_queue_takes_no_job_until_one_is_started(void **state)
 {
 	scoped(worker_pool_freep) struct worker_pool *pool = NULL;
 	struct counted_job counted[3];
@@ -112,7 +112,7 @@ static void a_full_queue_takes_no_more_until_a_job_is_begun(void **state)
 	(void)state;
 	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
 	assert_ok(worker_pool_new(1, 2, &pool));
-	/* The first one is met twice: when it has begun, and when it may end. */
+	/* The first job waits twice at the barrier: when it begins and before it ends. */
 	busy = (struct meeting_job){ .job.run = meet_twice, .barrier = &barrier };
 	assert_int_equal(worker_pool_submit(pool, &busy.job), WORKER_POOL_TAKEN);
 	(void)pthread_barrier_wait(&barrier);
@@ -127,8 +127,8 @@ static void a_full_queue_takes_no_more_until_a_job_is_begun(void **state)
 	(void)pthread_barrier_destroy(&barrier);
 }
 
-/* The first job of client 1 holds its half of the threads until the job of client 2 has run. */
-static void jobs_of_others_overtake_a_client_at_its_bound(void **state)
+/* The first job of client 1 occupies its half of the threads until the job of client 2 has run. */
+static void jobs_of_others_overtake_a_client_at_its_limit(void **state)
 {
 	enum { N_THREADS = 2 };
 	scoped(worker_pool_freep) struct worker_pool *pool = NULL;
@@ -162,7 +162,7 @@ static void jobs_of_others_overtake_a_client_at_its_bound(void **state)
 	(void)pthread_barrier_destroy(&of_other);
 }
 
-static void a_bound_delays_jobs_and_loses_none(void **state)
+static void a_limit_delays_jobs_and_loses_none(void **state)
 {
 	static struct counted_job jobs[1000];
 	scoped(worker_pool_freep) struct worker_pool *pool = NULL;
@@ -186,9 +186,9 @@ int main(void)
 		cmocka_unit_test(one_thread_keeps_the_order),
 		cmocka_unit_test(jobs_run_at_the_same_time),
 		cmocka_unit_test(a_closed_pool_takes_no_job),
-		cmocka_unit_test(jobs_of_others_overtake_a_client_at_its_bound),
-		cmocka_unit_test(a_bound_delays_jobs_and_loses_none),
-		cmocka_unit_test(a_full_queue_takes_no_more_until_a_job_is_begun),
+		cmocka_unit_test(jobs_of_others_overtake_a_client_at_its_limit),
+		cmocka_unit_test(a_limit_delays_jobs_and_loses_none),
+		cmocka_unit_test(a_full_queue_takes_no_job_until_one_is_started),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

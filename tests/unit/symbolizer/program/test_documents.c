@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What is printed from tables is in the repository too, for readers; here is whether it still says
- * the same.
+ * Checks that the documents in the repository that are generated from tables are current.
  */
 
 #include "common/file.h"
@@ -59,7 +58,7 @@ static void the_table_of_keys_is_current(void **state)
 	assert_bytes_equal_text(&printed, (const char *)file.data);
 }
 
-/* What "**" at the end of a pattern stands for. */
+/* Returns the name of the last part, "**", of a pattern. */
 static const char *rest_of(const char *pattern)
 {
 	if (strstr(pattern, "/source/"))
@@ -67,7 +66,7 @@ static const char *rest_of(const char *pattern)
 	return strstr(pattern, "/section/") ? "NAME" : "UPLOAD";
 }
 
-/* The star of a pattern is written as what it stands for. */
+/* Writes a pattern with a name instead of its stars. */
 static void describe(const struct http_route *route, char *ret_text, size_t size)
 {
 	const char *star = strchr(route->pattern, '*');

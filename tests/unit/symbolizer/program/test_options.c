@@ -7,7 +7,7 @@
 
 static char *const no_environment[] = { NULL };
 
-/* @arguments end with NULL; argp wants them writable. */
+/* @arguments end with NULL. argp needs a writable copy. */
 static int parse(const char *const *arguments, char *const *environment, FILE *out,
 		 struct symbolizer_config *config, char *message)
 {
@@ -22,7 +22,7 @@ static int parse(const char *const *arguments, char *const *environment, FILE *o
 	return r;
 }
 
-static void without_flags_everything_has_its_default(void **state)
+static void without_flags_all_keys_have_defaults(void **state)
 {
 	static const char *const arguments[] = { "--config=/dev/null", NULL };
 	scoped(symbolizer_config_release) struct symbolizer_config config = {};
@@ -42,7 +42,7 @@ static void without_flags_everything_has_its_default(void **state)
 	assert_int_equal(symbolizer_config_log_level(&config), LOG_LEVEL_INFO);
 }
 
-static void a_flag_wins_over_the_environment_and_that_over_the_file(void **state)
+static void a_flag_overrides_the_environment_which_overrides_the_file(void **state)
 {
 	static const char file[] = "threads: 1\nmax_connections: 10\ndata: /file\nretention: 1d\n";
 	scoped_free char *path = write_file_in(*state, "config.yaml", file, strlen(file));
@@ -64,7 +64,7 @@ static void a_flag_wins_over_the_environment_and_that_over_the_file(void **state
 	assert_int_equal(symbolizer_config_from_agents(&config), DEBUGINFO_FROM_AGENTS_NONE);
 }
 
-static void the_last_of_port_and_listen_counts(void **state)
+static void the_last_of_port_and_listen_is_used(void **state)
 {
 	static const struct {
 		const char *arguments[4];
@@ -87,7 +87,7 @@ static void the_last_of_port_and_listen_counts(void **state)
 	}
 }
 
-static void what_is_wrong_is_named_with_its_source(void **state)
+static void errors_name_the_flag_or_key(void **state)
 {
 	static const struct {
 		const char *arguments[4];
@@ -120,7 +120,7 @@ static void what_is_wrong_is_named_with_its_source(void **state)
 	}
 }
 
-static void questions_are_answered_without_a_run(void **state)
+static void answers_are_printed_instead_of_a_run(void **state)
 {
 	static const struct {
 		const char *arguments[4];
@@ -164,13 +164,13 @@ static void questions_are_answered_without_a_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_flags_everything_has_its_default),
+		cmocka_unit_test(without_flags_all_keys_have_defaults),
 		cmocka_unit_test_setup_teardown(
-			a_flag_wins_over_the_environment_and_that_over_the_file, temp_folder_setup,
-			temp_folder_teardown),
-		cmocka_unit_test(the_last_of_port_and_listen_counts),
-		cmocka_unit_test(what_is_wrong_is_named_with_its_source),
-		cmocka_unit_test(questions_are_answered_without_a_run),
+			a_flag_overrides_the_environment_which_overrides_the_file,
+			temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test(the_last_of_port_and_listen_is_used),
+		cmocka_unit_test(errors_name_the_flag_or_key),
+		cmocka_unit_test(answers_are_printed_instead_of_a_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

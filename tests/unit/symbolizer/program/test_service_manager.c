@@ -6,7 +6,7 @@
 
 #include "tests/support/unit.h"
 
-/* A manager's socket at @path; '@' for an abstract one. */
+/* Opens a service manager's socket at @path; '@' starts an abstract one. */
 static int listen_at(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -49,7 +49,7 @@ static void without_a_manager_nothing_happens(void **state)
 	assert_int_equal(service_manager_notify("", "READY=1"), 0);
 }
 
-static void a_manager_that_is_gone_is_an_error(void **state)
+static void a_missing_socket_is_an_error(void **state)
 {
 	scoped_free char *path = path_in(*state, "nobody");
 	char longer[200];
@@ -66,8 +66,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_state_reaches_the_managers_socket,
 						temp_folder_setup, temp_folder_teardown),
 		cmocka_unit_test(without_a_manager_nothing_happens),
-		cmocka_unit_test_setup_teardown(a_manager_that_is_gone_is_an_error,
-						temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test_setup_teardown(a_missing_socket_is_an_error, temp_folder_setup,
+						temp_folder_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The whole server in a folder of the test: what it says when it cannot start, and that it serves
- * when it can.
+ * Tests the whole server in a folder of the test: the messages of a failed start, and serving.
  */
 
 #include "symbolizer/symbolizer.h"
@@ -12,7 +11,7 @@
 
 #include "tests/support/unit.h"
 
-/* A configuration on a free port, with its data in @folder/data. */
+/* Makes a configuration with a free port and data in @folder/data. */
 static void make_config(const char *folder, struct symbolizer_config *config)
 {
 	scoped_free char *data = path_in(folder, "data");
@@ -38,7 +37,7 @@ static size_t collect(char *data, size_t size, size_t count, void *arg)
 	return bytes_append(arg, data, size * count) < 0 ? 0 : size * count;
 }
 
-/* The status; the body in @body. */
+/* Returns the status and fills @body. */
 static long get(const struct symbolizer *symbolizer, const char *path, const char *header,
 		struct bytes *body)
 {
@@ -71,7 +70,8 @@ static void a_new_server_is_ready_and_makes_its_folder(void **state)
 	static const struct {
 		const char *path, *part;
 	} cases[] = {
-		/* First: the server notices a moment later that a client has left. */
+		/* First in the list, because the server detects a moment later that a client has
+		 * disconnected. */
 		{ "/metrics", "hearth_symbolizer_http_open_connections 1" },
 		{ "/readyz", "ok" },
 		{ "/v1/services", "{\"services\":[]" },
@@ -114,12 +114,12 @@ static void a_second_server_on_the_same_data_is_refused(void **state)
 	assert_non_null(strstr(message, "another hearth-symbolizer uses it"));
 	assert_non_null(strstr(message, "--data"));
 
-	/* Once the first is gone, its folder is free. */
+	/* When the first one has ended, its folder is free. */
 	first = symbolizer_free(first);
 	assert_ok(symbolizer_start(&config, &system_clock, &first, message));
 }
 
-static void what_keeps_it_from_starting_is_one_message_with_the_remedy(void **state)
+static void a_failed_start_has_one_message_with_the_remedy(void **state)
 {
 	scoped_free char *file = write_file_in(*state, "file", "x", 1);
 	scoped_free char *tokens = write_file_in(*state, "tokens", "tokens: []", 10);
@@ -156,7 +156,7 @@ static void what_keeps_it_from_starting_is_one_message_with_the_remedy(void **st
 	"tokens: [{name: b, sha256: "                                                              \
 	"ff492ef788c89b555e6f738b33d2422f57dbb6656af2402155672c5f123a90af, scopes: [read]}]"
 
-static void a_reload_takes_the_new_tokens(void **state)
+static void a_reload_applies_the_new_tokens(void **state)
 {
 	scoped_free char *tokens = write_file_in(*state, "tokens", TOKENS_A, strlen(TOKENS_A));
 	scoped(symbolizer_freep) struct symbolizer *symbolizer = NULL;
@@ -189,7 +189,7 @@ static void a_reload_takes_the_new_tokens(void **state)
 	bytes_release(&body);
 }
 
-static void a_changed_file_is_noticed_and_a_mistake_in_it_leaves_the_old_tokens(void **state)
+static void a_changed_file_is_loaded_unless_it_has_a_mistake(void **state)
 {
 	scoped_free char *tokens = write_file_in(*state, "tokens", TOKENS_A, strlen(TOKENS_A));
 	scoped_free char *next = write_file_in(*state, "next", TOKENS_B, strlen(TOKENS_B));
@@ -229,9 +229,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FOLDER_TEST(a_new_server_is_ready_and_makes_its_folder),
 		FOLDER_TEST(a_second_server_on_the_same_data_is_refused),
-		FOLDER_TEST(what_keeps_it_from_starting_is_one_message_with_the_remedy),
-		FOLDER_TEST(a_reload_takes_the_new_tokens),
-		FOLDER_TEST(a_changed_file_is_noticed_and_a_mistake_in_it_leaves_the_old_tokens),
+		FOLDER_TEST(a_failed_start_has_one_message_with_the_remedy),
+		FOLDER_TEST(a_reload_applies_the_new_tokens),
+		FOLDER_TEST(a_changed_file_is_loaded_unless_it_has_a_mistake),
 	};
 
 	(void)curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -45,7 +45,7 @@ static size_t count_in(const char *path)
 	return count;
 }
 
-static void a_file_that_is_not_there_is_created_for_its_owner_only(void **state)
+static void a_missing_file_is_created_for_its_owner_only(void **state)
 {
 	scoped_free char *path = path_in(*state, "tokens.yaml");
 	struct token first = made("agents", 1), second = made("people", 2);
@@ -59,7 +59,7 @@ static void a_file_that_is_not_there_is_created_for_its_owner_only(void **state)
 	assert_int_equal(count_in(path), 2);
 }
 
-static void text_that_was_there_stays_and_the_entry_follows_it(void **state)
+static void the_entry_follows_the_unchanged_text(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -90,7 +90,7 @@ static void text_that_was_there_stays_and_the_entry_follows_it(void **state)
 	}
 }
 
-static void what_cannot_be_appended_to_is_refused_and_stays(void **state)
+static void a_file_in_another_form_is_refused_and_unchanged(void **state)
 {
 	static const struct {
 		const char *text, *reason;
@@ -120,7 +120,7 @@ static void what_cannot_be_appended_to_is_refused_and_stays(void **state)
 	}
 }
 
-static void a_folder_that_is_missing_is_named_with_the_remedy(void **state)
+static void the_message_for_a_missing_folder_has_the_remedy(void **state)
 {
 	scoped_free char *path = path_in(*state, "none/tokens.yaml");
 	struct token token = made("new", 1);
@@ -131,7 +131,7 @@ static void a_folder_that_is_missing_is_named_with_the_remedy(void **state)
 	assert_non_null(strstr(message, "mkdir -p"));
 }
 
-static void owner_mode_and_symbolic_link_stay(void **state)
+static void owner_mode_and_symbolic_link_are_kept(void **state)
 {
 	scoped_free char *path = write_file_in(*state, "real.yaml", "tokens:\n", 8);
 	scoped_free char *link = path_in(*state, "link.yaml");
@@ -155,7 +155,7 @@ static void owner_mode_and_symbolic_link_stay(void **state)
 	assert_int_equal(count_in(path), 1);
 }
 
-static void what_is_no_regular_file_is_refused_and_stays(void **state)
+static void other_than_regular_files_are_refused_and_unchanged(void **state)
 {
 	scoped_free char *folder = path_in(*state, "folder");
 	scoped_free char *fifo = path_in(*state, "fifo");
@@ -185,7 +185,7 @@ static void what_is_no_regular_file_is_refused_and_stays(void **state)
 	}
 }
 
-static void a_folder_that_stays_locked_is_not_waited_for_without_end(void **state)
+static void the_wait_for_a_locked_folder_is_limited(void **state)
 {
 	scoped_free char *path = path_in(*state, "tokens.yaml");
 	scoped_fd int lock = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -201,7 +201,7 @@ static void a_folder_that_stays_locked_is_not_waited_for_without_end(void **stat
 	assert_ok(token_append(path, &token, 0, message));
 }
 
-static void a_file_that_would_be_too_large_is_named(void **state)
+static void the_message_for_a_file_that_would_be_too_large_names_it(void **state)
 {
 	const size_t size = MIB - 20;
 	scoped_free char *text = malloc(size);
@@ -216,7 +216,7 @@ static void a_file_that_would_be_too_large_is_named(void **state)
 	assert_non_null(strstr(message, "would be larger than 1024 KiB"));
 }
 
-static void programs_that_append_at_the_same_time_lose_no_entry(void **state)
+static void concurrent_programs_lose_no_entry(void **state)
 {
 	enum { PROGRAMS = 8, ENTRIES = 8 };
 	scoped_free char *path = path_in(*state, "tokens.yaml");
@@ -253,15 +253,15 @@ static void programs_that_append_at_the_same_time_lose_no_entry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FOLDER(a_file_that_is_not_there_is_created_for_its_owner_only),
-		WITH_FOLDER(text_that_was_there_stays_and_the_entry_follows_it),
-		WITH_FOLDER(what_cannot_be_appended_to_is_refused_and_stays),
-		WITH_FOLDER(a_folder_that_is_missing_is_named_with_the_remedy),
-		WITH_FOLDER(owner_mode_and_symbolic_link_stay),
-		WITH_FOLDER(what_is_no_regular_file_is_refused_and_stays),
-		WITH_FOLDER(a_folder_that_stays_locked_is_not_waited_for_without_end),
-		WITH_FOLDER(a_file_that_would_be_too_large_is_named),
-		WITH_FOLDER(programs_that_append_at_the_same_time_lose_no_entry),
+		WITH_FOLDER(a_missing_file_is_created_for_its_owner_only),
+		WITH_FOLDER(the_entry_follows_the_unchanged_text),
+		WITH_FOLDER(a_file_in_another_form_is_refused_and_unchanged),
+		WITH_FOLDER(the_message_for_a_missing_folder_has_the_remedy),
+		WITH_FOLDER(owner_mode_and_symbolic_link_are_kept),
+		WITH_FOLDER(other_than_regular_files_are_refused_and_unchanged),
+		WITH_FOLDER(the_wait_for_a_locked_folder_is_limited),
+		WITH_FOLDER(the_message_for_a_file_that_would_be_too_large_names_it),
+		WITH_FOLDER(concurrent_programs_lose_no_entry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static char *printed_by(struct token_request request)
 	return printed;
 }
 
-static void entries_that_are_printed_let_their_tokens_in_one_below_the_other(void **state)
+static void printed_entries_can_be_pasted_into_one_file(void **state)
 {
 	scoped_free char *first = printed_by(asking("ci-1", "read,upload", NULL));
 	scoped_free char *second = printed_by(asking("ci-2", "ingest", NULL));
@@ -43,7 +43,7 @@ static void entries_that_are_printed_let_their_tokens_in_one_below_the_other(voi
 
 	(void)state;
 	assert_non_null(secret);
-	/* The secret stands in its own line only. */
+	/* The secret is on one line only. */
 	assert_null(strstr(secret + 2, "\nhearth_"));
 	assert_true(asprintf(&file, "tokens:\n%s%s", strstr(first, "  - name:"),
 			     strstr(second, "  - name:")) > 0);
@@ -85,7 +85,7 @@ static void with_a_file_only_the_token_is_printed(void **state)
 	assert_int_equal(auth_check(auth, header, &caller), AUTH_OK);
 }
 
-static void what_is_wrong_is_named(void **state)
+static void errors_name_the_flag(void **state)
 {
 	static const struct {
 		const char *name, *scopes, *tenant, *message;
@@ -128,10 +128,10 @@ static void a_token_that_cannot_be_written_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(entries_that_are_printed_let_their_tokens_in_one_below_the_other),
+		cmocka_unit_test(printed_entries_can_be_pasted_into_one_file),
 		cmocka_unit_test_setup_teardown(with_a_file_only_the_token_is_printed,
 						temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test(what_is_wrong_is_named),
+		cmocka_unit_test(errors_name_the_flag),
 		cmocka_unit_test_setup_teardown(a_token_that_cannot_be_written_is_an_error,
 						temp_folder_setup, temp_folder_teardown),
 	};

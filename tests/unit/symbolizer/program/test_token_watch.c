@@ -17,7 +17,7 @@ static void touch_with_time(const char *path, long nanoseconds)
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-static void a_change_is_noticed_until_the_file_is_loaded_again(void **state)
+static void a_change_is_reported_until_the_file_is_loaded(void **state)
 {
 	scoped_free char *path = write_file_in(*state, "tokens", TOKENS, strlen(TOKENS));
 	scoped(token_watch_release) struct token_watch watch = {};
@@ -29,7 +29,7 @@ static void a_change_is_noticed_until_the_file_is_loaded_again(void **state)
 	assert_ok(token_watch_load(&watch, auth, path, message));
 	assert_false(token_watch_changed(&watch));
 
-	/* Of the same size, at another time. */
+	/* The new file has the same size and another time. */
 	touch_with_time(path, 1);
 	assert_true(token_watch_changed(&watch));
 	assert_true(token_watch_changed(&watch));
@@ -37,7 +37,7 @@ static void a_change_is_noticed_until_the_file_is_loaded_again(void **state)
 	assert_false(token_watch_changed(&watch));
 }
 
-static void the_exchange_of_a_symbolic_link_is_a_change(void **state)
+static void replacing_a_symbolic_link_is_a_change(void **state)
 {
 	scoped_free char *first = write_file_in(*state, "first", TOKENS, strlen(TOKENS));
 	scoped_free char *second = write_file_in(*state, "second", TOKENS, strlen(TOKENS));
@@ -55,7 +55,7 @@ static void the_exchange_of_a_symbolic_link_is_a_change(void **state)
 	assert_true(token_watch_changed(&watch));
 }
 
-static void a_file_that_could_not_be_loaded_is_not_tried_until_it_changes(void **state)
+static void an_invalid_file_is_loaded_again_only_after_a_change(void **state)
 {
 	scoped_free char *path = write_file_in(*state, "tokens", "tokens: 7\n", 10);
 	scoped(token_watch_release) struct token_watch watch = {};
@@ -69,7 +69,7 @@ static void a_file_that_could_not_be_loaded_is_not_tried_until_it_changes(void *
 	assert_true(token_watch_changed(&watch));
 }
 
-static void a_file_that_could_not_be_read_is_tried_again(void **state)
+static void an_unreadable_file_is_loaded_again(void **state)
 {
 	scoped_free char *path = write_file_in(*state, "tokens", TOKENS, strlen(TOKENS));
 	scoped(token_watch_release) struct token_watch watch = {};
@@ -89,7 +89,7 @@ static void a_file_that_could_not_be_read_is_tried_again(void **state)
 	assert_false(token_watch_changed(&watch));
 }
 
-static void a_file_that_is_not_there_is_tried_when_it_is(void **state)
+static void a_missing_file_is_loaded_when_it_is_created(void **state)
 {
 	scoped_free char *path = path_in(*state, "tokens");
 	scoped(token_watch_release) struct token_watch watch = {};
@@ -109,11 +109,11 @@ static void a_file_that_is_not_there_is_tried_when_it_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FOLDER(a_change_is_noticed_until_the_file_is_loaded_again),
-		WITH_FOLDER(the_exchange_of_a_symbolic_link_is_a_change),
-		WITH_FOLDER(a_file_that_could_not_be_loaded_is_not_tried_until_it_changes),
-		WITH_FOLDER(a_file_that_could_not_be_read_is_tried_again),
-		WITH_FOLDER(a_file_that_is_not_there_is_tried_when_it_is),
+		WITH_FOLDER(a_change_is_reported_until_the_file_is_loaded),
+		WITH_FOLDER(replacing_a_symbolic_link_is_a_change),
+		WITH_FOLDER(an_invalid_file_is_loaded_again_only_after_a_change),
+		WITH_FOLDER(an_unreadable_file_is_loaded_again),
+		WITH_FOLDER(a_missing_file_is_loaded_when_it_is_created),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
