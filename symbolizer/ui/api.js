@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The server's API as the page needs it. Paths are relative to the page, so that it also works below a path prefix.
+ * Requests to the server's API. Paths are relative to the page, so that it also works below a path prefix.
  */
 
 import { parseAnswer, treeFromColumns } from "./columns.js";
 import { serverOf, withServer } from "./commands.js";
 
 const TOKEN_KEY = "hearth-token";
-const MOST_GROUPS = 10000; /* far more than can have a share that is shown: the largest come first */
+const MOST_GROUPS = 10000; /* the largest; smaller ones have a share that is not shown */
 
 export class ApiError extends Error {
 	constructor(status, message) {
 		super(message);
-		this.status = status; /* of HTTP; 0 when there was no answer */
+		this.status = status; /* HTTP status; 0: the server did not answer */
 	}
 }
 
@@ -44,7 +44,7 @@ async function request(path, options) {
 	return response;
 }
 
-/* The server's own words, whatever form they have. */
+/* Returns the error text of an answer in JSON or plain text. */
 async function describe(response) {
 	const text = await response.text().catch(() => "");
 
@@ -60,16 +60,16 @@ async function describe(response) {
 	return `${response.status} ${response.statusText}`.trim();
 }
 
-/* Services with samples in the range: [{name, event, hosts, processes}], by name. */
+/* Returns the services with samples in the range: [{name, event, hosts, processes}], by name. */
 export async function fetchServices(range, signal) {
-	/* This path's range is open at its end; a profile's includes its last second. */
+	/* The API excludes the end of the range; the page includes the last second. */
 	const query = new URLSearchParams({ since: range.since, until: range.until + 1 });
 	const response = await request(`v1/services?${query}`, { signal });
 
 	return (await response.json()).services ?? [];
 }
 
-/* Hosts that sent samples, as GET /v1/hosts describes them. */
+/* Returns the hosts of GET /v1/hosts: those that sent samples. */
 export async function fetchHosts() {
 	const response = await request("v1/hosts", {});
 
@@ -77,9 +77,9 @@ export async function fetchHosts() {
 }
 
 /*
- * Coverage, losses and cost of the agents in the range: {hosts, not_seen, covered_s}, as GET /v1/fleet describes them, and
- * now_s of the server's clock, which its times are compared with. Where the range has more batches than the server reads,
- * there are no hosts, and the member error has its sentence: sums of samples may have an answer nevertheless.
+ * Returns coverage, losses and cost of the agents in the range, {hosts, not_seen, covered_s} of GET /v1/fleet, and now_s,
+ * the time of the server's clock, for comparison with its other times. If the range has too many batches for the server,
+ * hosts is empty and error has the server's sentence; the other requests can still succeed.
  */
 export async function fetchFleet(range, signal) {
 	const query = new URLSearchParams({ since: range.since, until: range.until + 1 });
@@ -96,8 +96,8 @@ export async function fetchFleet(range, signal) {
 }
 
 /*
- * The CPU time of all processes by a tag: {values: Map of its value to microseconds, whole, message}. message says why
- * there is none.
+ * Returns the CPU time of all processes by a tag: {values: Map from its value to microseconds, whole, message}. If there
+ * is none, message has the reason.
  */
 export async function fetchTotals(selection, groupBy, signal) {
 	const query = new URLSearchParams({ group_by: groupBy, event: "on-cpu", since: selection.since, until: selection.until + 1,
@@ -110,8 +110,8 @@ export async function fetchTotals(selection, groupBy, signal) {
 }
 
 /*
- * Files with unresolved functions, as GET /v1/unresolved describes them; null where there are none, or the server does not
- * have that path.
+ * Returns the files with unresolved functions of GET /v1/unresolved; null if there are none or the server does not have
+ * that path.
  */
 export async function fetchUnresolved(selection, signal) {
 	const query = new URLSearchParams({ event: selection.event, since: selection.since, until: selection.until + 1 });
@@ -133,12 +133,12 @@ export async function fetchUnresolved(selection, signal) {
 }
 
 /*
- * The profile of a selection: {tree, description, stats, wait_ms}. tree is null where there is nothing to show;
- * description then says why.
+ * Returns the profile of a selection: {tree, description, stats, wait_ms}. If there are no samples, tree is null and
+ * description has the reason.
  */
 export async function fetchProfile(selection, signal) {
 	const started = performance.now();
-	/* This path's range is open at its end; the page's includes its last second. */
+	/* The API excludes the end of the range; the page includes the last second. */
 	const query = new URLSearchParams({ service: selection.service, event: selection.event, since: selection.since,
 		until: selection.until + 1, format: "columns" });
 
@@ -157,7 +157,7 @@ export async function fetchProfile(selection, signal) {
 	};
 }
 
-/* X-Hearth-Nodes-Pruned: 3 as {"nodes-pruned": 3}. */
+/* Converts headers: X-Hearth-Nodes-Pruned: 3 becomes {"nodes-pruned": 3}. */
 function statsOf(headers) {
 	const stats = {};
 

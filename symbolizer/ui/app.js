@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The page: state (also in the URL) → question to the server → tree → graph, table, figures. Without a service in the
- * state it is the fleet that is shown.
+ * The page. Its state (also in the URL) has the selection to request. The answer becomes a tree, which graph, table and
+ * figures show. Without a service in the state, the page shows the fleet.
  *
- * load() asks again when the selection changed; render() only shows the answer there is in another way.
+ * load() requests a new answer after a change of the selection. render() shows the current answer in another way.
+ * One object, the page (newPage() in state.js), has everything that changes; every function gets it as its first
+ * argument.
  */
 
 import { ApiError, fetchFleet, fetchHosts, fetchProfile, fetchServices, fetchTotals, hasToken } from "./api.js";
@@ -16,98 +18,81 @@ import { showFleet, showUnresolvedOfFleet } from "./fleet.js";
 import { formatShare, formatValue } from "./format.js";
 import { listenToControls, listenToDivider, showControls, TOTAL } from "./header.js";
 import { listenToKeys } from "./keys.js";
-import { Patience, showNames } from "./names.js";
+import { Backoff, showNames } from "./names.js";
 import { frameFacts, frameSentence, showCrumbs, showLegend, showStats, showTooltip, unresolvedWithin } from "./panels.js";
 import { Picker } from "./picker.js";
 import { pickerItems } from "./ranking.js";
-import { isOtherQuestion, isSameSelection, nowSeconds, rangeOf, sortOf, stateFromUrl, urlFromState } from "./state.js";
+import { isOtherSelection, isSameSelection, newPage, nowSeconds, rangeOf, sortOf, stateFromUrl, urlFromState } from "./state.js";
 import { suggestFilters } from "./suggestions.js";
 import { FunctionTable } from "./table.js";
 import { askForToken, listenToToken, WANTED_TOKEN } from "./token.js";
 import { hideTrouble, isOfFilter, newestSample, showTrouble, troubleOf, troubleOfNothing } from "./trouble.js";
-import { factsOfFiles, filesOfFrame, UNRESOLVED_S, unresolvedContent, UnresolvedQuestion, unresolvedTitle } from "./unresolved.js";
+import { factsOfFiles, filesOfFrame, UNRESOLVED_S, unresolvedContent, UnresolvedRequest, unresolvedTitle } from "./unresolved.js";
 
 const LIVE_MS = 10000;
 const TOTALS_KEPT_S = 60;
-const NEWEST_S = 900; /* what "the newest data" shows */
+const NEWEST_S = 900; /* range of "Show the newest data" */
 
 const $ = (id) => document.getElementById(id);
 
-let state = stateFromUrl(location.search);
-let services = [];
-let totals = null;   /* of fetchTotals(): CPU time by service, once somebody wanted it */
-let profile = null;  /* {tree, asked, event, seconds, stats, wait_ms} of what is shown */
-let fleet = null;    /* what is shown of the fleet: {asked, ...} */
-let unresolved = null; /* of the profile, from beside */
-let zoomed = 0;
-let trail = [];	     /* paths zoomed to before, for Back */
-let matches = [];    /* topmost matching nodes, largest first */
-let matchAt = -1;
-let request = null;  /* AbortController of the question under way */
-let nextTimer = 0;
-let gone_s = 0;	     /* since when the server does not answer */
-const patience = new Patience();
-const beside = new UnresolvedQuestion();
-const troubleLine = { line: $("trouble"), text: $("trouble-text"), actions: $("trouble-actions") };
+function makeViews(page) {
+	const flame = new FlameView($("scroller"), $("canvas"), $("height"), {
+		hover: (node, pointer) => showTooltip($("tooltip"), page.profile.tree, node, factsOf(page, node), pointer),
+		leave: () => { $("tooltip").hidden = true; },
+		select: (node) => showSelected(page, node),
+		zoom: (node) => zoomTo(page, node),
+	});
+	const table = new FunctionTable($("functions"), $("more"), { self: $("sort-self"), total: $("sort-total") }, {
+		sort: (by) => change(page, { sort: by }, () => showTable(page)),
+		pick: (label) => isOfHosts(page.profile.tree) ? chooseService(page, label.slice("[p] ".length))
+			: search(page, page.state.search === `"${label}"` ? "" : `"${label}"`),
+	});
+	const picker = new Picker({ button: $("service-button"), label: $("service-name"), popup: $("service-popup"),
+		search: $("service-search"), list: $("service-list"), remark: $("service-remark") },
+		(name) => chooseService(page, name), () => rankForPicker(page));
+	const trouble = { line: $("trouble"), text: $("trouble-text"), actions: $("trouble-actions") };
 
-const flame = new FlameView($("scroller"), $("canvas"), $("height"), {
-	hover: (node, pointer) => showTooltip($("tooltip"), profile.tree, node, factsOf(node), pointer),
-	leave: () => { $("tooltip").hidden = true; },
-	select: (node) => showSelected(node),
-	zoom: (node) => zoomTo(node),
-});
+	return { flame, table, picker, trouble };
+}
 
-const table = new FunctionTable($("functions"), $("more"), { self: $("sort-self"), total: $("sort-total") }, {
-	sort: (by) => change({ sort: by }, showTable),
-	pick: (label) => isOfHosts(profile.tree) ? chooseService(label.slice("[p] ".length))
-		: search(state.search === `"${label}"` ? "" : `"${label}"`),
-});
-
-const picker = new Picker({ button: $("service-button"), label: $("service-name"), popup: $("service-popup"),
-	search: $("service-search"), list: $("service-list"), remark: $("service-remark") }, (name) => chooseService(name), rankForPicker);
-
-/* Takes over changes of the state and shows them in the URL. */
-function change(changes, then, keepInHistory = false) {
-	state = { ...state, ...changes };
-	history[keepInHistory ? "pushState" : "replaceState"](null, "", urlFromState(state));
+/* Applies changes to the state and the URL, then calls @then(). */
+function change(page, changes, then, keepInHistory = false) {
+	page.state = { ...page.state, ...changes };
+	history[keepInHistory ? "pushState" : "replaceState"](null, "", urlFromState(page.state));
 	then();
 }
 
-function ask(changes) {
-	change(changes, load, true);
+/* Changes the selection, and loads the new one. */
+function select(page, changes) {
+	change(page, changes, () => load(page), true);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
-async function load() {
-	patience.begin();
-	await question({ ...state, ...rangeOf(state, nowSeconds()) });
+/* @continues: Live requests a later range, and the old list of unresolved files stays until the new one has arrived. */
+async function load(page, continues = false) {
+	page.backoff.reset();
+	await request(page, { ...page.state, ...rangeOf(page.state, nowSeconds()), continues });
 }
 
-/* For Live: the list of unresolved files stays until the new one is there. */
-async function loadLive() {
-	patience.begin();
-	await question({ ...state, ...rangeOf(state, nowSeconds()), goesOn: true });
-}
-
-/* The same once more, for the names: what is shown stays when it fails. */
-async function askForNames(asked) {
-	await question(asked, () => {
-		patience.end();
-		showNamesLine();
+/* Requests the same selection again for its missing names. After an error the page keeps what it shows. */
+async function reloadForNames(page, selection) {
+	await request(page, selection, () => {
+		page.backoff.stop();
+		showNamesLine(page);
 	});
 }
 
-async function question(asked, failed = showError) {
-	clearTimeout(nextTimer);
-	request?.abort();
-	request = new AbortController();
-	const { signal } = request;
+async function request(page, selection, failed = (error) => showError(page, error)) {
+	clearTimeout(page.nextTimer);
+	page.abort?.abort();
+	page.abort = new AbortController();
+	const { signal } = page.abort;
 	$("progress").hidden = false;
-	showHead();
+	showHead(page);
 	try {
-		await (asked.service ? askForProfile(asked, signal) : askForFleet(asked, signal));
-		gone_s = 0;
+		await (selection.service ? requestProfile(page, selection, signal) : requestFleet(page, selection, signal));
+		page.gone_s = 0;
 		$("filter").setAttribute("aria-invalid", "false");
 	} catch (error) {
 		if (error.name === "AbortError")
@@ -115,115 +100,119 @@ async function question(asked, failed = showError) {
 		failed(error);
 	}
 	$("progress").hidden = true;
-	planNext(asked);
+	scheduleNext(page, selection);
 }
 
-async function askForProfile(asked, signal) {
-	services = await fetchServices(asked, signal);
-	showHead();
-	await show(asked, await fetchProfile(asked, signal), signal);
-	if (profile?.asked !== asked || unresolvedWithin(profile, 0) === 0)
+async function requestProfile(page, selection, signal) {
+	page.services = await fetchServices(selection, signal);
+	showHead(page);
+	await show(page, selection, await fetchProfile(selection, signal));
+	if (page.profile?.selection !== selection || unresolvedWithin(page.profile, 0) === 0)
 		return;
-	beside.ask(asked, signal, (answer) => {
-		unresolved = answer;
-		showUnresolved();
-		showNamesLine();
+	page.unresolvedRequest.start(selection, signal, (answer) => {
+		page.unresolved = answer;
+		showUnresolved(page);
+		showNamesLine(page);
 	});
 }
 
-async function askForFleet(selection, signal) {
-	const asked = { ...selection, event: "on-cpu" };
-	const [rows, agents, labels, byService, byHost] = await Promise.all([fetchServices(asked, signal), fetchFleet(asked, signal),
-		fetchHosts(), fetchTotals(asked, "app_service", signal), fetchTotals(asked, "host", signal)]);
+async function requestFleet(page, requested, signal) {
+	const selection = { ...requested, event: "on-cpu" };
+	const [services, agents, labels, byService, byHost] = await Promise.all([fetchServices(selection, signal),
+		fetchFleet(selection, signal), fetchHosts(), fetchTotals(selection, "app_service", signal), fetchTotals(selection, "host", signal)]);
 
-	services = rows;
-	setTotals(byService);
-	if (byService.whole === 0 && (agents.hosts.length === 0 || asked.filter)) {
-		showNothing(asked, byService.message, labels.length > 0);
+	page.services = services;
+	setTotals(page, byService);
+	if (byService.whole === 0 && (agents.hosts.length === 0 || selection.filter)) {
+		showNothing(page, selection, byService.message, labels.length > 0);
 		return;
 	}
-	profile = null;
-	fleet = { services: rows, fleet: agents, labels, byService, byHost, expanded: fleet?.expanded ?? new Set(), asked,
-		unresolved: isSameSelection(fleet?.asked, asked) ? fleet.unresolved : null };
-	hideTrouble(troubleLine, $("notice"));
-	render();
+	page.profile = null;
+	page.fleet = { services, fleet: agents, labels, byService, byHost, selection, expanded: page.fleet?.expanded ?? new Set(),
+		unresolved: isSameSelection(page.fleet?.selection, selection) ? page.fleet.unresolved : null };
+	hideTrouble(page.trouble, $("notice"));
+	render(page);
 	if (byService.whole === 0)
-		showNothing(asked, byService.message, true);
-	askForUnresolvedOfFleet(fleet, signal);
+		showNothing(page, selection, byService.message, true);
+	requestUnresolvedOfFleet(page, page.fleet, signal);
 }
 
-/* All stacks of all services take longest: the rest does not wait for them. */
-function askForUnresolvedOfFleet(asking, signal) {
-	const { asked } = asking;
+/* The server reads the stacks of all services for this list. It takes longest, so that the other parts are shown first. */
+function requestUnresolvedOfFleet(page, fleet, signal) {
+	const { selection } = fleet;
 
-	beside.ask({ ...asked, since: Math.max(asked.since, asked.until - UNRESOLVED_S) }, signal, (answer) => {
-		asking.unresolved = answer;
-		showUnresolvedOfFleet($("fleet"), asking);
-		const wait_ms = !state.live && answer?.files.some(({ reason }) => reason === "pending") ? patience.next() : null;
+	page.unresolvedRequest.start({ ...selection, since: Math.max(selection.since, selection.until - UNRESOLVED_S) }, signal, (answer) => {
+		fleet.unresolved = answer;
+		showUnresolvedOfFleet($("fleet"), fleet);
+		const isPending = answer?.files.some(({ reason }) => reason === "pending");
+		const wait_ms = !page.state.live && isPending ? page.backoff.next() : null;
 		if (wait_ms !== null)
-			later(wait_ms, () => askForUnresolvedOfFleet(asking, signal));
+			schedule(page, wait_ms, () => requestUnresolvedOfFleet(page, fleet, signal));
 	});
 }
 
-/* Again in a while: everything where that is wanted, the same where names are on their way. */
-function planNext(asked) {
-	const names_ms = profile?.stats["tables-pending"] > 0 && !gone_s ? patience.next() : null;
+/* Schedules the next automatic request: the same selection while symbol tables are being made, else a new one with Live. */
+function scheduleNext(page, selection) {
+	const names_ms = page.profile?.stats["tables-pending"] > 0 && !page.gone_s ? page.backoff.next() : null;
 
-	clearTimeout(nextTimer);
+	clearTimeout(page.nextTimer);
 	if (names_ms !== null)
-		later(names_ms, () => askForNames(asked));
-	else if (state.live && !state.since)
-		later(LIVE_MS, loadLive);
-	if (profile)
-		showNamesLine();
+		schedule(page, names_ms, () => reloadForNames(page, selection));
+	else if (page.state.live && !page.state.since)
+		schedule(page, LIVE_MS, () => load(page, true));
+	if (page.profile)
+		showNamesLine(page);
 }
 
-/* Nobody looks at a hidden page; and a slow server gets no further question before it answered the one beside. */
-function later(wait_ms, then) {
-	const { signal } = request;
+/* Waits again while the page is hidden. A slow server gets no further request before its list of unresolved files. */
+function schedule(page, wait_ms, then) {
+	const { signal } = page.abort;
 
-	nextTimer = setTimeout(async () => {
-		await beside.ended;
+	page.nextTimer = setTimeout(async () => {
+		await page.unresolvedRequest.ended;
 		if (!signal.aborted)
-			document.hidden ? later(wait_ms, then) : then();
+			document.hidden ? schedule(page, wait_ms, then) : then();
 	}, wait_ms);
 }
 
-/* The picker ranks by CPU time, which one more question answers: only who opens it pays for that. */
-async function rankForPicker() {
+/* The picker ranks by CPU time. The page requests it when the picker is opened for the first time. */
+async function rankForPicker(page) {
+	const { totals, state } = page;
+
 	if (totals && nowSeconds() - totals.at_s < TOTALS_KEPT_S)
 		return;
-	setTotals(await fetchTotals({ ...rangeOf(state, nowSeconds()), filter: "" }, "app_service").catch(() => null));
+	setTotals(page, await fetchTotals({ ...rangeOf(state, nowSeconds()), filter: "" }, "app_service").catch(() => null));
 }
 
-function setTotals(answer) {
-	totals = answer?.whole > 0 ? { ...answer, at_s: nowSeconds() } : null;
-	showPicker();
+function setTotals(page, answer) {
+	page.totals = answer?.whole > 0 ? { ...answer, at_s: nowSeconds() } : null;
+	showPicker(page);
 }
 
-async function show(asked, answer) {
-	const zoomPath = profile && state.zoom ? pathOf(profile.tree, zoomed) : null;
+async function show(page, selection, answer) {
+	const zoomPath = page.profile && page.state.zoom ? pathOf(page.profile.tree, page.zoomed) : null;
 
 	if (!answer.tree) {
-		showNothing(asked, answer.description, services.length > 0 || (await fetchHosts()).length > 0);
+		showNothing(page, selection, answer.description, page.services.length > 0 || (await fetchHosts()).length > 0);
 		return;
 	}
-	const { tree } = answer;
-	const isSame = isSameSelection(profile?.asked, asked);
-	profile = { tree, asked, event: asked.event, seconds: answer.stats["covered-s"] || Math.max(1, asked.until - asked.since),
-		stats: answer.stats, wait_ms: answer.wait_ms };
-	fleet = null;
-	if (!isSame || unresolvedWithin(profile, 0) === 0)
-		unresolved = null;
-	hideTrouble(troubleLine, $("notice"));
-	zoomed = zoomPath ? nodeAt(tree, zoomPath) : nodeOfHash(tree, state.zoom);
-	change({ zoom: hashOfPath(tree, zoomed) }, render);
+	const { tree, stats, wait_ms } = answer;
+	const isSame = isSameSelection(page.profile?.selection, selection);
+	page.profile = { tree, selection, event: selection.event, stats, wait_ms,
+		seconds: stats["covered-s"] || Math.max(1, selection.until - selection.since) };
+	page.fleet = null;
+	if (!isSame || unresolvedWithin(page.profile, 0) === 0)
+		page.unresolved = null;
+	hideTrouble(page.trouble, $("notice"));
+	page.zoomed = zoomPath ? nodeAt(tree, zoomPath) : nodeOfHash(tree, page.state.zoom);
+	change(page, { zoom: hashOfPath(tree, page.zoomed) }, () => render(page));
 }
 
-/* ---- showing ---- */
+/* ---- display ---- */
 
-function render() {
-	const tree = profile?.tree ?? null;
+function render(page) {
+	const { state, fleet } = page;
+	const tree = page.profile?.tree ?? null;
 
 	$("title").textContent = state.service ? `${state.service}, ${state.event}` : "The fleet";
 	document.title = state.service ? `${state.service} · ${state.event} · Hearth` : "Hearth";
@@ -233,57 +222,59 @@ function render() {
 	$("graph").hidden = fleet !== null;
 	$("tooltip").hidden = true;
 	if (fleet)
-		renderFleet();
-	flame.setTree(tree, tree ? zoomed : 0);
+		renderFleet(page);
+	page.flame.setTree(tree, tree ? page.zoomed : 0);
 	if (!tree) {
 		for (const id of ["stats", "legend"])
 			$(id).replaceChildren();
 		for (const id of ["names", "crumbs", "unresolved"])
 			$(id).hidden = true;
 		$("match").textContent = "";
-		table.clear();
+		page.table.clear();
 		return;
 	}
-	showUnresolved();
-	showZoom();
+	showUnresolved(page);
+	showZoom(page);
 }
 
-function renderFleet() {
-	showFleet($("fleet"), fleet, { service: chooseService, total: () => chooseService(TOTAL),
-		host: (name) => ask({ service: TOTAL, event: "on-cpu", filter: `host = '${name.replaceAll("'", "''")}'` }) });
+function renderFleet(page) {
+	showFleet($("fleet"), page.fleet, { service: (name) => chooseService(page, name), total: () => chooseService(page, TOTAL),
+		host: (name) => select(page, { service: TOTAL, event: "on-cpu", filter: `host = '${name.replaceAll("'", "''")}'` }) });
 }
 
-function showHead() {
-	picker.setChoice(state.service);
-	showPicker();
-	showControls(state, services);
+function showHead(page) {
+	page.picker.setChoice(page.state.service);
+	showPicker(page);
+	showControls(page.state, page.services);
 }
 
-function showPicker() {
+function showPicker({ services, totals, picker }) {
 	const { items, n_folded } = pickerItems(services, totals, nowSeconds());
 
 	picker.setItems([{ name: TOTAL, note: "every process" }, ...items], n_folded);
 }
 
-function showZoom() {
+function showZoom(page) {
+	const { profile, zoomed } = page;
 	const { tree } = profile;
 	const values = functionValues(tree, zoomed);
 
 	showStats($("stats"), profile, zoomed);
-	showCrumbs($("crumbs"), $("crumb-list"), tree, zoomed, { zoom: zoomTo, open: chooseService });
-	showLegend($("legend"), isOfHosts(tree) ? [] : selfByKind(tree, values), tree.total[zoomed], (kind) => search(`kind:${kind}`));
-	showMatches();
+	showCrumbs($("crumbs"), $("crumb-list"), tree, zoomed,
+		{ zoom: (node) => zoomTo(page, node), open: (name) => chooseService(page, name) });
+	showLegend($("legend"), isOfHosts(tree) ? [] : selfByKind(tree, values), tree.total[zoomed], (kind) => search(page, `kind:${kind}`));
+	showMatches(page);
 }
 
-function showNamesLine() {
+function showNamesLine(page) {
+	const { profile, unresolved } = page;
 	const { tree, stats } = profile;
 
 	showNames($("names"), { unsymbolized: unresolvedWithin(profile, 0), whole: tree.total[0], stats,
-		areListed: unresolved !== null && !unresolved.error },
-		patience, load);
+		areListed: unresolved !== null && !unresolved.error }, page.backoff, () => load(page));
 }
 
-function showUnresolved() {
+function showUnresolved({ unresolved }) {
 	$("unresolved").hidden = !unresolved;
 	if (!unresolved)
 		return;
@@ -291,30 +282,34 @@ function showUnresolved() {
 	$("unresolved-files").replaceChildren(unresolvedContent(unresolved, false));
 }
 
-/* Everything that is known of a frame. */
-function factsOf(node) {
-	return [...frameFacts(profile.tree, node, profile.event, zoomed), ...factsOfFiles(filesOf(node))];
+/* All facts of a frame and its file. */
+function factsOf(page, node) {
+	const { profile, zoomed } = page;
+
+	return [...frameFacts(profile.tree, node, profile.event, zoomed), ...factsOfFiles(filesOf(page, node))];
 }
 
-function filesOf(node) {
+function filesOf({ profile, unresolved }, node) {
 	return filesOfFrame(labelOf(profile.tree, node), unresolved?.files ?? []);
 }
 
-function showSelected(node) {
-	const files = filesOf(node);
+function showSelected(page, node) {
+	const { tree, event } = page.profile;
+	const files = filesOf(page, node);
 	const [file] = files;
 	const why = files.length > 1 ? `one of ${files.length} files with this name` : file?.why;
 
-	$("frame-text").textContent = frameSentence(profile.tree, node, profile.event) + (why ? `, unresolved: ${why}` : "");
+	$("frame-text").textContent = frameSentence(tree, node, event) + (why ? `, unresolved: ${why}` : "");
 	$("frame-actions").replaceChildren(...(files.length === 1 && file.command ? [copyButton(file.command, "Copy the remedy")] : []));
 }
 
-function showMatches() {
-	const { tree, event } = profile;
+function showMatches(page) {
+	const { profile: { tree, event }, state, zoomed } = page;
 	const output = $("match");
 	let selected = null;
 
-	matchAt = -1;
+	page.matches = [];
+	page.matchAt = -1;
 	try {
 		selected = matchFunctions(tree, state.search);
 		output.classList.remove("wrong");
@@ -323,176 +318,191 @@ function showMatches() {
 		output.textContent = "not a regular expression";
 		output.title = error.message;
 	}
-	flame.setMatches(selected);
+	page.flame.setMatches(selected);
 	if (selected) {
-		matches = topmostMatches(tree, selected, zoomed);
+		const matches = topmostMatches(tree, selected, zoomed);
 		const sum = sumOfTotals(tree, matches);
 		output.textContent = matches.length ? `${formatShare(sum, tree.total[zoomed])} matched` : "no match";
 		output.title = `${formatValue(event, sum)} in ${matches.length} frames`;
-		matches.sort((a, b) => tree.total[b] - tree.total[a]);
-	} else {
-		matches = [];
-		if (!state.search)
-			output.textContent = "";
+		page.matches = matches.sort((a, b) => tree.total[b] - tree.total[a]);
+	} else if (!state.search) {
+		output.textContent = "";
 	}
-	showTable(selected);
+	showTable(page, selected);
 }
 
-function showTable(selected = matchFunctions(profile.tree, state.search)) {
-	const { tree, event } = profile;
+function showTable(page, selected = matchFunctions(page.profile.tree, page.state.search)) {
+	const { profile: { tree, event }, state, zoomed } = page;
 
-	table.show({ tree, event, by: sortOf(state, isOfHosts(tree)), matches: selected, values: functionValues(tree, zoomed),
+	page.table.show({ tree, event, by: sortOf(state, isOfHosts(tree)), matches: selected, values: functionValues(tree, zoomed),
 		whole: tree.total[zoomed] });
 	$("table-title").textContent = isOfHosts(tree) ? "Top processes" : "Top functions";
 	$("table-column").textContent = isOfHosts(tree) ? "Process" : "Function";
 	$("table-scope").textContent = zoomed ? "within the zoom" : "";
 }
 
-/* ---- when there is no answer, or nothing in it ---- */
+/* ---- errors and empty answers ---- */
 
-function showNothing(asked, description, anyHost) {
-	showTroubled(troubleOfNothing(asked, description, shownSelection(), anyHost), { newest_s: newestSample(description) });
+function showNothing(page, selection, description, anyHost) {
+	showTroubled(page, troubleOfNothing(selection, description, shownSelection(page), anyHost), newestSample(description));
 }
 
-function showError(error) {
-	gone_s = error instanceof ApiError && error.status === 0 ? gone_s || nowSeconds() : 0;
-	if (error instanceof ApiError && error.status === 401) {
+function showError(page, error) {
+	const isAnswer = error instanceof ApiError;
+
+	page.gone_s = isAnswer && error.status === 0 ? page.gone_s || nowSeconds() : 0;
+	if (isAnswer && error.status === 401)
 		askForToken(hasToken() ? `The server did not accept the token: ${error.message}` : WANTED_TOKEN);
-		showTroubled(troubleOf(error, shownSelection(), gone_s), {});
-		return;
-	}
-	$("filter").setAttribute("aria-invalid", String(isOfFilter(error)));
-	showTroubled(troubleOf(error, shownSelection(), gone_s), {});
+	else
+		$("filter").setAttribute("aria-invalid", String(isOfFilter(error)));
+	showTroubled(page, troubleOf(error, shownSelection(page), page.gone_s));
 }
 
-/* What can be seen now, which is not always what was asked for last. */
-function shownSelection() {
-	return (profile ?? fleet)?.asked ?? null;
+/* The selection that the page shows now. After an error it is older than the requested one. */
+function shownSelection({ profile, fleet }) {
+	return (profile ?? fleet)?.selection ?? null;
 }
 
-function showTroubled(trouble, { newest_s }) {
-	const shown = shownSelection();
+function showTroubled(page, trouble, newest_s) {
+	const shown = shownSelection(page);
 	const acts = {
-		retry: load,
+		retry: () => load(page),
 		token: () => askForToken(WANTED_TOKEN),
-		clear: () => ask({ filter: "" }),
-		newest: () => ask({ since: Math.max(1, newest_s - NEWEST_S), until: newest_s }),
-		day: () => ask({ last: "24h", since: 0, until: 0 }),
-		fleet: () => ask({ service: "", filter: "", search: "", zoom: "" }),
+		clear: () => select(page, { filter: "" }),
+		newest: () => select(page, { since: Math.max(1, newest_s - NEWEST_S), until: newest_s }),
+		day: () => select(page, { last: "24h", since: 0, until: 0 }),
+		fleet: () => select(page, { service: "", filter: "", search: "", zoom: "" }),
 	};
 
 	if (!shown)
-		render();
-	showTrouble(troubleLine, $("notice"), trouble, shown !== null, (name) => acts[name]());
+		render(page);
+	showTrouble(page.trouble, $("notice"), trouble, shown !== null, (name) => acts[name]());
 }
 
-/* ---- acting ---- */
+/* ---- actions of the user ---- */
 
-function chooseService(name) {
-	ask({ service: name, event: name === TOTAL && /^(mem|hbm)-|^rdma$/.test(state.event) ? "on-cpu" : state.event, zoom: "" });
+function chooseService(page, name) {
+	const { event } = page.state;
+
+	select(page, { service: name, event: name === TOTAL && /^(mem|hbm)-|^rdma$/.test(event) ? "on-cpu" : event, zoom: "" });
 }
 
-function zoomTo(node, remember = true) {
-	if (node === zoomed)
+function zoomTo(page, node, remember = true) {
+	const { tree } = page.profile;
+
+	if (node === page.zoomed)
 		return;
 	if (remember)
-		trail.push(pathOf(profile.tree, zoomed));
-	zoomed = node;
-	state.zoom = hashOfPath(profile.tree, node);
-	history.pushState(null, "", urlFromState(state));
+		page.trail.push(pathOf(tree, page.zoomed));
+	page.zoomed = node;
+	page.state.zoom = hashOfPath(tree, node);
+	history.pushState(null, "", urlFromState(page.state));
 	$("tooltip").hidden = true;
-	flame.zoomTo(node);
-	showZoom();
+	page.flame.zoomTo(node);
+	showZoom(page);
 }
 
-function back() {
+function back(page) {
+	const { profile, zoomed, trail } = page;
+	let target = zoomed;
+
 	if (!profile)
 		return;
-	let target = zoomed;
 	while (trail.length && target === zoomed)
 		target = nodeAt(profile.tree, trail.pop());
 	if (target === zoomed)
 		target = profile.tree.parent[zoomed];
 	if (target >= 0)
-		zoomTo(target, false);
+		zoomTo(page, target, false);
 }
 
-function search(text) {
+function search(page, text) {
 	$("search").value = text;
-	change({ search: text }, () => profile && showMatches());
+	change(page, { search: text }, () => page.profile && showMatches(page));
 }
 
-function nextMatch(step) {
+function nextMatch(page, step) {
+	const { matches, flame } = page;
+
 	if (matches.length === 0)
 		return;
-	matchAt = (matchAt + step + matches.length) % matches.length;
-	flame.select(matches[matchAt]);
-	flame.reveal(matches[matchAt]);
-	$("match").textContent = `${matchAt + 1} of ${matches.length}`;
+	page.matchAt = (page.matchAt + step + matches.length) % matches.length;
+	flame.select(matches[page.matchAt]);
+	flame.reveal(matches[page.matchAt]);
+	$("match").textContent = `${page.matchAt + 1} of ${matches.length}`;
 }
 
-function copyLink() {
+function copyLink({ state }) {
 	const range = rangeOf(state, nowSeconds());
 
 	copyFrom($("share"), new URL(urlFromState({ ...state, ...range, live: false }), location.href).href);
 }
 
-/* Escape leaves one thing at a time: the search first where it is being typed, then the zoom, then the search. */
-function escape(target) {
-	if (target === $("search") && state.search) {
-		search("");
-	} else if (target.matches?.("input")) {
+/* Escape leaves one thing at a time: the search if its field has the focus, then the zoom, then the search. */
+function escape(page, target) {
+	const { state, profile, zoomed } = page;
+
+	if (target === $("search") && state.search)
+		search(page, "");
+	else if (target.matches?.("input"))
 		target.blur();
-	} else if (profile && zoomed) {
-		zoomTo(0);
-	} else if (state.search) {
-		search("");
-	}
+	else if (profile && zoomed)
+		zoomTo(page, 0);
+	else if (state.search)
+		search(page, "");
 }
 
-/* The browser's own back and forward: only another selection needs another answer. */
-function travel() {
-	const before = state;
+/* Back and Forward of the browser: only another selection needs another answer. */
+function historyMoved(page) {
+	const before = page.state;
 
-	state = stateFromUrl(location.search);
-	if (!profile || isOtherQuestion(state, before)) {
-		load();
+	page.state = stateFromUrl(location.search);
+	if (!page.profile || isOtherSelection(page.state, before)) {
+		load(page);
 		return;
 	}
-	showHead();
-	zoomed = nodeOfHash(profile.tree, state.zoom);
-	flame.zoomTo(zoomed);
-	showZoom();
+	showHead(page);
+	page.zoomed = nodeOfHash(page.profile.tree, page.state.zoom);
+	page.flame.zoomTo(page.zoomed);
+	showZoom(page);
 }
 
-function listen() {
-	listenToKeys({ escape, back, load, nextMatch, hasGraph: () => profile !== null, walk: (event) => flame.keyPressed(event) });
-	window.addEventListener("popstate", travel);
+function listen(page) {
+	listenToKeys({ escape: (target) => escape(page, target), back: () => back(page), load: () => load(page),
+		nextMatch: (step) => nextMatch(page, step), hasGraph: () => page.profile !== null, walk: (event) => page.flame.keyPressed(event) });
+	window.addEventListener("popstate", () => historyMoved(page));
 	listenToControls((changes) => {
 		if ("last" in changes || "since" in changes)
-			totals = null;
-		ask(changes);
-	}, () => state);
+			page.totals = null;
+		select(page, changes);
+	}, () => page.state);
 	listenToDivider();
 	suggestFilters($("filter"), $("filter-list"), fetchHosts);
-	$("live").addEventListener("change", (event) => change({ live: event.target.checked }, load));
-	$("refresh").addEventListener("click", load);
+	$("live").addEventListener("change", (event) => change(page, { live: event.target.checked }, () => load(page)));
+	$("refresh").addEventListener("click", () => load(page));
 	for (const id of ["fleet-button", "home"]) {
 		$(id).addEventListener("click", (event) => {
 			event.preventDefault();
-			ask({ service: "", event: "on-cpu", filter: "", search: "", zoom: "" });
+			select(page, { service: "", event: "on-cpu", filter: "", search: "", zoom: "" });
 		});
 	}
-	$("share").addEventListener("click", copyLink);
-	$("search").addEventListener("input", (event) => search(event.target.value));
+	$("share").addEventListener("click", () => copyLink(page));
+	$("search").addEventListener("input", (event) => search(page, event.target.value));
 	$("search").addEventListener("keydown", (event) => {
 		if (event.key === "Enter")
-			nextMatch(event.shiftKey ? -1 : 1);
+			nextMatch(page, event.shiftKey ? -1 : 1);
 	});
-	$("back").addEventListener("click", back);
-	$("reset").addEventListener("click", () => zoomTo(0));
-	listenToToken(load);
+	$("back").addEventListener("click", () => back(page));
+	$("reset").addEventListener("click", () => zoomTo(page, 0));
+	listenToToken(() => load(page));
 }
 
-listen();
-load();
+function start() {
+	const page = newPage(location.search);
+
+	Object.assign(page, makeViews(page), { backoff: new Backoff(), unresolvedRequest: new UnresolvedRequest() });
+	listen(page);
+	load(page);
+}
+
+start();

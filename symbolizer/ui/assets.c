@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
- * The assembler copies each file and its gzip form into .rodata, and the table points there.
- * embed.cmake makes the gzip forms and ui_files.h, which says how large each is; a file that
- * assets.def names and the build did not make is an error, so that the two lists cannot disagree.
+ * The assembler copies each file and its gzip form into .rodata, and the table points to them.
+ * embed.cmake makes the gzip forms and ui_files.h, which has their sizes. A file of assets.def that
+ * is missing in CMakeLists.txt is a build error.
  */
 
 #include "symbolizer/ui/assets.h"
@@ -12,8 +11,8 @@
 
 #include "ui_files.h"
 
-/* The symbols are local to this file; "hidden" tells the compiler that no other library can replace
- * them. */
+/* The symbols are local to this file. "hidden" makes the compiler use them directly, because no
+ * other library can replace them. */
 #define EMBED(symbol, path)                                                                        \
 	__asm__(".pushsection .rodata, \"a\", @progbits\n"                                         \
 		".balign 16\n"                                                                     \

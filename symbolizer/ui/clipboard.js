@@ -2,11 +2,11 @@
 
 import { element } from "./element.js";
 
-const SAID_MS = 1500;
+const CONFIRMED_MS = 1500;
 
-const answers = new WeakMap(); /* of buttons that show one: {label, timer} */
+const confirming = new WeakMap(); /* buttons that show "Copied": {label, timer} */
 
-/* The clipboard API is missing where the page came over plain HTTP from another host. */
+/* Browsers provide the clipboard API only for HTTPS and for the local host. */
 export async function copyText(text) {
 	try {
 		await navigator.clipboard.writeText(text);
@@ -22,17 +22,17 @@ export async function copyText(text) {
 	}
 }
 
-/* Copies, and says so in the button for a moment. */
+/* Copies @text, and shows the result as the button's label for CONFIRMED_MS. */
 export async function copyFrom(button, text) {
 	const words = await copyText(text) ? "Copied" : "Not allowed";
-	const label = answers.get(button)?.label ?? button.textContent;
+	const label = confirming.get(button)?.label ?? button.textContent;
 	const end = () => {
 		button.textContent = label;
-		answers.delete(button);
+		confirming.delete(button);
 	};
 
-	clearTimeout(answers.get(button)?.timer);
-	answers.set(button, { label, timer: setTimeout(end, SAID_MS) });
+	clearTimeout(confirming.get(button)?.timer);
+	confirming.set(button, { label, timer: setTimeout(end, CONFIRMED_MS) });
 	button.textContent = words;
 }
 
@@ -46,7 +46,7 @@ export function copyButton(text, label = "Copy", name = "Copy the command") {
 	return button;
 }
 
-/* A command to run in a shell, with a button that copies it. */
+/* Makes an element with a shell command and a button that copies it. */
 export function command(text) {
 	const code = element("code", "", text);
 

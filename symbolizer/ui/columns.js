@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A profile's tree in typed arrays, so that a million nodes cost tens of megabytes and no garbage.
+ * A profile's tree in typed arrays. A million nodes need tens of megabytes and create no garbage.
  *
- * Nodes are in the order of the answer: parents first, depth first, children by falling total. So the subtree of a
- * node is the run [node, end[node]), and its siblings are found by jumping from end to end.
+ * Nodes are in the order of the answer: depth-first, children by falling total. The subtree of a node is therefore the
+ * range [node, end[node]), and end[node] is its next sibling, if it has one.
  *
  *   fn[n]       index of the function     self[n], total[n]   values
  *   parent[n]   -1 for the root           start[n]            the left edge, in the unit of the values
  *   depth[n]    0 for the root            end[n]              one past the last node of the subtree
- *   kidsEnd[n]  the right edge of the last child; from there to start + total - self lies what the server pruned
+ *   kidsEnd[n]  the right edge of the last child; the server pruned the range from there to start + total - self
  */
 
 import { KINDS } from "./format.js";
@@ -17,9 +17,9 @@ import { KINDS } from "./format.js";
 const DEEPEST = 65535; /* depth is a Uint16Array */
 
 /*
- * Takes the answer apart: {answer, nodes}. The rows of nodes, nearly all of a large answer, are read straight into one
- * array of numbers (row by row): JSON.parse() would make a million small arrays first. No label can look like the key,
- * for quotes within labels are escaped. answer.result.node_values.values is left empty.
+ * Parses an answer: {answer, nodes}. The rows of nodes, nearly all of a large answer, are read directly into one array of
+ * numbers, row by row, because JSON.parse() would allocate an array for each of a million rows. No label can match the
+ * key, because quotes within labels are escaped. answer.result.node_values.values stays empty.
  */
 export function parseAnswer(text) {
 	const key = /"node_values"\s*:\s*\{\s*"columns"\s*:\s*\[[^\]]*\]\s*,\s*"values"\s*:\s*\[/.exec(text);
@@ -33,7 +33,7 @@ export function parseAnswer(text) {
 
 const [MINUS, ZERO, NINE, OPEN, CLOSE, QUOTE] = [..."-09[]\""].map((character) => character.charCodeAt(0));
 
-/* All whole numbers up to the bracket that closes the rows. */
+/* Reads all integers up to the bracket that closes the rows. */
 function scanNumbers(text, at) {
 	let numbers = new Float64Array(4096);
 	let count = 0;
@@ -66,7 +66,7 @@ function grown(numbers) {
 	return larger;
 }
 
-/* @answer.result and @nodes of parseAnswer(). */
+/* Makes the tree. @result is answer.result of parseAnswer(), @nodes its nodes. */
 export function treeFromColumns(result, nodes) {
 	const names = ["function_id", "parent_node_id", "self_value", "total_value"];
 	const columns = columnOrder(result.node_values.columns, names);
@@ -96,7 +96,7 @@ export function treeFromColumns(result, nodes) {
 		end: new Uint32Array(n),
 		kidsEnd: new Float64Array(n),
 	};
-	place(tree);
+	layOut(tree);
 	return tree;
 }
 
@@ -114,8 +114,8 @@ function functionColumn(result, name) {
 	return Float64Array.from(result.function_values.values, (row) => row[index]);
 }
 
-/* Depths, left edges and ends; refuses rows in another order, which would be drawn as nonsense. */
-function place(tree) {
+/* Computes depths, left edges and ends. Throws if the rows are not in depth-first order. */
+function layOut(tree) {
 	const { n, fn, parent, total, start, depth, end, kidsEnd, names } = tree;
 
 	for (let i = 0; i < n; i++) {
@@ -136,7 +136,7 @@ function place(tree) {
 		end[node] = n;
 }
 
-/* Node @i ends the subtrees between the node before it and its own parent, which must be open still. */
+/* Sets the end of the subtrees that node @i, a child of @p, ends: those of i - 1 and its ancestors below @p. */
 function closeUpTo({ parent, end }, i, p) {
 	for (let open = i - 1; open !== p; open = parent[open]) {
 		if (open < p)
@@ -153,17 +153,17 @@ export function typeOf(tree, node) {
 	return tree.types[tree.fn[node]];
 }
 
-/* The tree of whole hosts, from processes down: they are to it what functions are to others. */
+/* True for the tree of whole hosts (Total). It has processes where other trees have functions. */
 export function isOfHosts(tree) {
 	return tree.types[tree.fn[0]] === "H";
 }
 
-/* What colour a function has. */
+/* Returns the type that determines a function's colour. */
 export function colourOf(tree, fn) {
 	return isOfHosts(tree) && tree.types[fn] === "P" ? "A" : tree.types[fn];
 }
 
-/* Labels from below the root to the node. Unlike a node's number they mean the same in the next answer. */
+/* Returns the labels from below the root to the node. Unlike a node's index, the path is valid in the next answer. */
 export function pathOf(tree, node) {
 	const path = [];
 
@@ -172,7 +172,7 @@ export function pathOf(tree, node) {
 	return path.reverse();
 }
 
-/* The node at @path, or the last one on the way to it that is still there. */
+/* Returns the node at @path, or the deepest node on that path that exists. */
 export function nodeAt(tree, path) {
 	let node = 0;
 
@@ -194,8 +194,8 @@ function childCalled(tree, node, label) {
 }
 
 /*
- * A short name of a path for links, by 64 bits of hash; "" for the root. The other way round it takes one pass over all
- * nodes, and 0 (the root) when the path is not there.
+ * Returns a 64-bit hash of a node's path for links; "" for the root. nodeOfHash() finds the node in one pass over all
+ * nodes, and returns 0 (the root) if there is none with that path.
  */
 export function hashOfPath(tree, node) {
 	return node === 0 ? "" : hexOf(pathOf(tree, node).reduce((hash, label) => mix(hash, hashOfText(label)), [0, 0]));
@@ -237,9 +237,9 @@ function hexOf(hash) {
 }
 
 /*
- * What a search text selects: a Uint8Array by function, or null for an empty text. Plain text is looked for without
- * regard to case, "text" in quotes is a whole name, /text/ a regular expression (SyntaxError when it is none), and
- * kind:kernel all functions of a kind.
+ * Returns the functions that a search text selects, as a Uint8Array by function; null for an empty text. Plain text
+ * matches any part of a name and ignores case. "text" in quotes is a whole name, /text/ a regular expression (throws
+ * SyntaxError if it is invalid), and kind:kernel selects all functions of a kind.
  */
 export function matchFunctions(tree, text) {
 	if (!text)
@@ -268,7 +268,7 @@ function testOf(text) {
 	return (name) => name.toLowerCase().includes(lower);
 }
 
-/* The topmost matching nodes below @root: none lies within another, so their totals may be added. */
+/* Returns the topmost matching nodes in the subtree of @root. None is below another, so that their totals can be added. */
 export function topmostMatches(tree, matches, root) {
 	const nodes = [];
 
@@ -288,8 +288,8 @@ export function sumOfTotals(tree, nodes) {
 }
 
 /*
- * Self and total of each function: the answer's own for the whole tree, counted here for a part of it. A function that
- * calls itself counts once: only its topmost node on a path adds to the total.
+ * Returns self and total of each function. For the whole tree the answer has them; for a subtree they are summed here.
+ * Recursion counts once: only the topmost node of a function on a path adds to its total.
  */
 export function functionValues(tree, root) {
 	if (root === 0)
@@ -310,7 +310,7 @@ export function functionValues(tree, root) {
 	return { self, total };
 }
 
-/* Self value by kind of function, largest first: [[type, value], ...]. */
+/* Returns the self value by kind of function, the largest first: [[type, value], ...]. */
 export function selfByKind(tree, values) {
 	const sums = new Map();
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Commands of `hearth` for the reader's shell. The server writes its address as requests reach it: behind a proxy that is
- * not the address that works for the reader, and it lacks the path prefix. The page's own location has both.
+ * Corrects the server's address in `hearth` commands for the reader's shell. The server writes the address at which it
+ * receives requests. Behind a proxy the reader cannot use that address, and it lacks the path prefix. The location of the
+ * page has the right address.
  */
 
-const DEFAULT_SERVER = "http://127.0.0.1:20416"; /* of hearth without --server */
+const DEFAULT_SERVER = "http://127.0.0.1:20416"; /* hearth's default for --server */
 
-/* The server's address for clients, from the page's location. */
+/* Returns the server's address for clients, from the page's location. */
 export function serverOf({ origin, pathname }) {
 	return origin + pathname.replace(/\/[^/]*$/, "");
 }
@@ -28,7 +29,10 @@ function shellWord(text) {
 	return /^[\w./:+,=@%-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/* @command, for the server at @own if it names none, one of this machine, or @own's without the path prefix. */
+/*
+ * Returns @command with the server @own if the command names no server, a loopback address, or the address of @own without
+ * its path prefix; else @command unchanged.
+ */
 export function withServer(command, own) {
 	const [whole, start, word] = /^(hearth \w+)(?: --server ('[^']*'|\S+))?(?= |$)/.exec(command) ?? [];
 	const named = urlOf(word ?? DEFAULT_SERVER);

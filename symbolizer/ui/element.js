@@ -17,8 +17,8 @@ export function actionButton(className, label, act) {
 }
 
 /*
- * A long name in one line that loses its middle where room is short: the ends of paths and of C++ names tell them
- * apart. The text stays whole for searches and screen readers.
+ * Makes a line with a long name. In a narrow column its middle is hidden, because paths and C++ names differ at their
+ * ends. Searches and screen readers get the whole text.
  */
 export function elided(text) {
 	const tail = Math.min(18, Math.floor(text.length / 2));

@@ -2,8 +2,8 @@
 #
 # cmake -DGZIP=<program> -DHEADER=<ui_files.h> -DFILES=<paths> -P embed.cmake
 #
-# Writes <name>.gz for each file, and sizes and ETags of all, beside the header. The same bytes in give the same bytes
-# out: gzip -n leaves name and time out.
+# Writes <header> with the sizes and ETags of all files, and <name>.gz for each file in the same folder. gzip -n stores
+# no name and time, so that equal files give equal bytes.
 
 get_filename_component(folder ${HEADER} DIRECTORY)
 set(text "/* Made by embed.cmake. */\n#pragma once\n")

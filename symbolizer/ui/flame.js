@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The flame graph on one canvas of the size of the viewport; the scroller around it has the height of the graph.
+ * Draws the flame graph on one canvas of the size of the viewport, in a scroller of the height of the graph.
  *
- * Only what can be seen is visited: a frame narrower than a pixel ends the walk over its siblings, because they are
- * sorted by falling total; what is left out is drawn as one pale block, so that it never looks like nothing. The view
- * is a window [left, right) in the unit of the values, and zooming moves that window.
+ * Only visible frames are visited. A frame narrower than a pixel ends the walk over its siblings, because siblings are
+ * sorted by falling total; the skipped ones are drawn as one pale block. The view is a window [left, right) in the unit of
+ * the values, and zooming moves that window.
  */
 
 import { colourOf } from "./columns.js";
@@ -13,12 +13,12 @@ import { shortName } from "./format.js";
 
 export const ROW_HEIGHT = 21;
 const FONT = '12px ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
-const NARROWEST = 0.75; /* pixels; below, frames are drawn together */
+const NARROWEST = 0.75; /* pixels; narrower frames are drawn as one block */
 const NARROWEST_REVEALED = 4;
 const NARROWEST_TEXT = 26;
 const TEXT_PADDING = 5;
 const ZOOM_MS = 160;
-const SHADES = 8; /* of one kind, so that neighbours can be told apart */
+const SHADES = 8; /* per kind, so that adjacent frames differ */
 const ROWS_ABOVE_ZOOM = 3;
 
 export class FlameView {
@@ -53,7 +53,7 @@ export class FlameView {
 		scroller.addEventListener("keydown", (event) => this.keyPressed(event));
 	}
 
-	/* Colours are custom properties of the style sheet, so that both themes live in one place. */
+	/* Reads the colours of the theme from the custom properties of the style sheet. */
 	readColours() {
 		const style = getComputedStyle(document.documentElement);
 		const shade = (type, index) => {
@@ -85,7 +85,7 @@ export class FlameView {
 		this.resize();
 	}
 
-	/* @matches by function, or null. */
+	/* Highlights the functions in @matches of matchFunctions(); null: no search. */
 	setMatches(matches) {
 		this.matches = matches;
 		this.redraw();
@@ -107,7 +107,7 @@ export class FlameView {
 		this.redraw();
 	}
 
-	/* Zooms to @node only where it would be too narrow to see. */
+	/* Zooms to @node if it is too narrow to see. */
 	reveal(node) {
 		if (this.tree.total[node] * this.width / (this.right - this.left) < NARROWEST_REVEALED)
 			this.events.zoom(node);
@@ -148,7 +148,7 @@ export class FlameView {
 		this.draw();
 	}
 
-	/* The spacer makes the scroller as high as the deepest frame that would be drawn. */
+	/* Sets the height of the spacer, so that the scroller reaches the deepest visible frame. */
 	updateHeight() {
 		let deepest = 0;
 
@@ -181,8 +181,8 @@ export class FlameView {
 	}
 
 	/*
-	 * Calls @frame(node, x, width) for what is wide enough within [left, right) and the rows [firstRow, lastRow], and
-	 * @rest(row, x, width) for each run of siblings that is not, and for what the server pruned.
+	 * Visits [left, right) in the rows firstRow to lastRow. Calls @frame(node, x, width) for each frame that is wide enough,
+	 * and @rest(row, x, width) for each run of narrower siblings and each range that the server pruned.
 	 */
 	walk(left, right, firstRow, lastRow, frame, rest) {
 		const { n, parent, total, self, start, depth, end, kidsEnd } = this.tree;
@@ -253,7 +253,7 @@ export class FlameView {
 			this.drawOutline(from, y, to - from - gap);
 	}
 
-	/* Callers of the zoomed frame and, during a search, frames that do not match step back. */
+	/* Returns less than 1 for callers of the zoomed frame and, during a search, for frames that do not match. */
 	alphaOf(node, matched) {
 		const { start, total } = this.tree;
 		const z = this.zoomed;
@@ -284,7 +284,7 @@ export class FlameView {
 		context.strokeRect(x + 0.75, y + 0.75, Math.max(width - 1.5, 1), ROW_HEIGHT - 2.5);
 	}
 
-	/* Edges on whole device pixels: neighbours neither overlap nor leave a blurred seam. */
+	/* Rounds edges to device pixels, so that adjacent frames neither overlap nor leave a gap. */
 	pixels(x, width) {
 		const ratio = devicePixelRatio;
 		const snap = (value) => Math.round(Math.min(Math.max(value, 0), this.width) * ratio) / ratio;
@@ -293,7 +293,7 @@ export class FlameView {
 
 	fitText(text, room) {
 		let width = 0;
-		let kept = 0; /* characters that leave room for the ellipsis */
+		let kept = 0; /* characters that fit together with the ellipsis */
 		const ellipsis = this.charWidth("…");
 
 		for (let i = 0; i < text.length; i++) {
@@ -316,7 +316,7 @@ export class FlameView {
 		return width;
 	}
 
-	/* The node at a position within the canvas, or -1. */
+	/* Returns the node at a position of the canvas; -1: none. */
 	nodeAt(x, y) {
 		if (!this.tree)
 			return -1;
@@ -367,7 +367,7 @@ export class FlameView {
 			return;
 		this.selected = node;
 		this.events.select(node);
-		/* A finger cannot point: its first tap shows what the mouse shows by hovering. */
+		/* Touch screens have no hovering: the first tap shows the tooltip, the second zooms. */
 		if (event.pointerType === "touch" && !wasSelected) {
 			this.hover(node, event);
 			this.redraw();
@@ -391,7 +391,7 @@ export class FlameView {
 		event.preventDefault();
 	}
 
-	/* Where an arrow key leads: the largest child, the caller, the siblings; -1 nowhere. */
+	/* Returns the target of an arrow key: the largest child, the caller or a sibling; -1: none. */
 	neighbour(node, key) {
 		const { parent, end } = this.tree;
 		const p = parent[node];
@@ -411,7 +411,7 @@ export class FlameView {
 	}
 }
 
-/* A shade by the name's first part (module, namespace), so that what belongs together looks alike. */
+/* Returns a shade that depends on the first part of the name (module, namespace), so that related frames look alike. */
 function hashOf(name) {
 	const stem = name.split(/::|[.(<]/, 1)[0];
 	let hash = 0x811c9dc5;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The landing page: which services and hosts are busy, how completely they are covered, what their agents lost and
- * cost, and which files lack names. Shows what it is given and keeps nothing.
+ * The fleet: the busiest services and hosts, the coverage, losses and cost of the agents, and the files without names.
+ * These functions display their arguments and keep no state.
  */
 
 import { actionButton, elided, element } from "./element.js";
@@ -16,8 +16,8 @@ const HOSTS_SHOWN = 12;
 const SILENT_S = 90; /* the longest interval between an agent's batches is 60 s */
 
 /*
- * @data: {byService and byHost of fetchTotals(), services, fleet, labels (hosts with labels), unresolved or null, asked,
- * expanded: a Set of the lists that are shown whole}
+ * @data: {byService and byHost of fetchTotals(), services, fleet, labels (hosts with labels), unresolved or null, selection,
+ * expanded: a Set of the lists that are shown in full}
  * @events: {service(name), host(name), total()}
  */
 export function showFleet(section, data, events) {
@@ -30,7 +30,7 @@ export function showFleet(section, data, events) {
 	section.replaceChildren(...parts);
 }
 
-/* Only what @data.unresolved changes: whoever is at a button of the other parts stays there. */
+/* Updates only the parts that depend on @data.unresolved, so that a focused button in the others keeps the focus. */
 export function showUnresolvedOfFleet(section, data) {
 	section.querySelector(".figures").replaceWith(summary(data, rankHosts(data)));
 	section.querySelector(".unresolved-card")?.remove();
@@ -38,20 +38,20 @@ export function showUnresolvedOfFleet(section, data) {
 		section.append(unresolvedCard(data));
 }
 
-/* An average number of CPUs; without agents in the range there is none. */
+/* Formats an average number of CPUs; "–" if no agent ran in the range. */
 function formatCpus(cpu_us, covered_s) {
 	return covered_s > 0 ? (cpu_us / 1e6 / covered_s).toFixed(2) : "–";
 }
 
-/* How many there are: a fraction where they came or left. */
+/* Formats a number of CPUs, which is a fraction if CPUs were added or removed in the range. */
 function formatCpuCount(count) {
 	return Number(count.toFixed(1)).toString();
 }
 
-/* The busiest first; those without samples by the time of their last batch. */
-function rankHosts({ fleet, byHost, labels, asked }) {
+/* Sorts hosts by CPU time, those without samples by the time of their last batch. */
+function rankHosts({ fleet, byHost, labels, selection }) {
 	const noted = new Map(labels.map((host) => [host.agent_id, notesOf(host)]));
-	const range_s = Math.max(1, asked.until - asked.since);
+	const range_s = Math.max(1, selection.until - selection.since);
 
 	return hostsByName(fleet.hosts, range_s).map((host) => ({
 		...host,
@@ -66,33 +66,33 @@ function rankHosts({ fleet, byHost, labels, asked }) {
 const sumOf = (hosts, field) => hosts.reduce((sum, host) => sum + host[field], 0);
 const lostOf = (host) => host.ticks_lost + host.ticks_missed;
 
-/* Only of hosts whose agents ran in the range: the others may be gone for ever. */
+/* The figures include only hosts with an agent that ran in the range: the others may no longer exist. */
 function summary({ fleet, byService, unresolved }, hosts) {
-	const there = hosts.filter((host) => host.covered_s > 0);
-	const n_now = there.filter(({ isSilent }) => !isSilent).length;
-	const n_before = hosts.length - there.length + (fleet.not_seen ?? 0);
-	const expected = sumOf(there, "ticks_expected");
-	const lost = there.reduce((sum, host) => sum + lostOf(host), 0);
-	const cost_us = sumOf(there, "agent_cpu");
+	const covered = hosts.filter((host) => host.covered_s > 0);
+	const n_now = covered.filter(({ isSilent }) => !isSilent).length;
+	const n_before = hosts.length - covered.length + (fleet.not_seen ?? 0);
+	const expected = sumOf(covered, "ticks_expected");
+	const lost = covered.reduce((sum, host) => sum + lostOf(host), 0);
+	const cost_us = sumOf(covered, "agent_cpu");
 	const figures = fleet.error ? [] : [
-		["Hosts", n_now === there.length ? `${n_now} sampling` : `${n_now} of ${there.length} sampling`,
-			`hosts whose agent sent a batch in the last ${SILENT_S} s, of those with samples in the time range` +
-			(n_before > 0 ? `; ${n_before} more have none in it` : "")],
+		["Hosts", n_now === covered.length ? `${n_now} sampling` : `${n_now} of ${covered.length} sampling`,
+			`hosts with a batch from their agent in the last ${SILENT_S} s, of the hosts with samples in the time range` +
+			(n_before > 0 ? `; ${n_before} more have no samples in it` : "")],
 		["CPUs busy", fleet.covered_s > 0
-			? `${formatCpus(byService.whole, fleet.covered_s)} of ${formatCpuCount(sumOf(there, "cpu_s") / fleet.covered_s)}` : "–",
+			? `${formatCpus(byService.whole, fleet.covered_s)} of ${formatCpuCount(sumOf(covered, "cpu_s") / fleet.covered_s)}` : "–",
 			"average over the time in which at least one agent ran"],
-		["Covered", formatShare(sumOf(there, "covered"), there.length),
-			"share of the time range, over the hosts with samples in it, in which their agents ran"],
-		["Lost", formatShare(lost, expected), "share of the timer ticks that were not taken, or lost between kernel and agent"],
-		["Cut short", formatShare(sumOf(there, "stacks_cut"), sumOf(there, "samples")),
-			"share of the samples whose stack could not be followed to its outermost frame"],
-		["Agents' cost", `${formatShare(cost_us, 1e6 * sumOf(there, "counted_cpu_s"))} of all CPUs`,
+		["Covered", formatShare(sumOf(covered, "covered"), covered.length),
+			"share of the time range in which agents ran, averaged over the hosts with samples in it"],
+		["Lost", formatShare(lost, expected), "share of the timer ticks that were not sampled, or were lost between kernel and agent"],
+		["Cut short", formatShare(sumOf(covered, "stacks_cut"), sumOf(covered, "samples")),
+			"share of the samples with a stack that could not be unwound to its outermost frame"],
+		["Agents' cost", `${formatShare(cost_us, 1e6 * sumOf(covered, "counted_cpu_s"))} of all CPUs`,
 			`${formatTime(cost_us)} of CPU time for agents, their BPF programs and helpers`],
 	];
 
 	if (unresolved && !unresolved.error)
 		figures.push(["Unresolved", formatShare(unresolved.unresolved, unresolved.total),
-			"share of the CPU time whose innermost frame has no name"]);
+			"share of the CPU time with an innermost frame that has no name"]);
 	return element("dl", "figures", ...figures.map(([name, value, title]) => {
 		const pair = element("div", "", element("dt", "", name), element("dd", "", value));
 		pair.title = title;
@@ -117,7 +117,7 @@ function cell(className, text, title = "") {
 	return made;
 }
 
-/* A share with a bar behind it. */
+/* Makes a cell with a bar in the background that shows @share. */
 function shareCell(text, share, title = "") {
 	const made = cell("number barred", text, title);
 
@@ -135,7 +135,7 @@ function nameCell(name, open) {
 	return made;
 }
 
-/* A body that shows its first rows, and a button for the others. */
+/* Hides all rows but the first @shown, and returns a button that shows them; none if the list is expanded. */
 function shorten(table, shown, noun, expanded) {
 	const rows = [...table.tBodies[0].rows].slice(shown);
 	const button = actionButton("more-rows", `Show ${rows.length} more ${noun}`, () => {
@@ -170,7 +170,7 @@ function servicesCard(data, events) {
 	if (rows.length === 0)
 		children.splice(1, 1, element("p", "none", "No samples in this time range."));
 	if (n_folded > 0)
-		children.push(element("p", "folded", `${n_folded} more with less than 0.05 % of the CPU time: type their name in the service list.`));
+		children.push(element("p", "folded", `${n_folded} more with less than 0.05 % of the CPU time each: type their name in the service list.`));
 	return element("section", "card services", ...children);
 }
 
@@ -187,13 +187,13 @@ function hostsCard(data, hosts, events) {
 				host.cpu_s > 0 ? host.value / 1e6 / host.cpu_s : 0, "CPUs kept busy, on average"),
 			cell("number", formatShare(host.covered, 1), "share of the time range in which its agent ran"),
 			cell("number", formatShare(lostOf(host), host.ticks_expected),
-				`${host.ticks_missed} ticks not taken, ${host.ticks_lost} lost, of ${host.ticks_expected}`),
+				`${host.ticks_missed} ticks not sampled, ${host.ticks_lost} lost, of ${host.ticks_expected}`),
 			cell("number", formatShare(host.agent_cpu, 1e6 * host.counted_cpu_s), `${formatTime(host.agent_cpu)} in ${host.counted_s} s`),
 			cell("number age", `${formatAge(host.age_s)} ago`));
 		if (host.notes.length === 0)
 			return [row];
 		const note = element("td", "note-row", host.notes.join("; "));
-		note.colSpan = 4; /* the columns of a phone */
+		note.colSpan = 4; /* the number of columns on a phone */
 		row.classList.add("noted");
 		return [row, element("tr", "", note)];
 	});
@@ -206,9 +206,9 @@ function hostsCard(data, hosts, events) {
 	return element("section", "card hosts", cardHead("Busiest hosts"), ...body);
 }
 
-function unresolvedCard({ unresolved, asked }) {
+function unresolvedCard({ unresolved, selection }) {
 	const scroll = element("div", "card-scroll", unresolvedContent(unresolved, true));
-	const isPart = asked.until - asked.since > UNRESOLVED_S;
+	const isPart = selection.until - selection.since > UNRESOLVED_S;
 
 	scroll.tabIndex = 0;
 	scroll.setAttribute("role", "group");

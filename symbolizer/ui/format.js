@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Values as people read them. The server speaks microseconds for the types that measure time, bytes for the others.
+ * Formats values for people. The server's values are microseconds for the event types that measure time, bytes for the
+ * others.
  */
 
 const MEMORY_TYPES = new Set(["mem-alloc", "mem-inuse", "hbm-alloc", "hbm-inuse", "rdma"]);
@@ -10,7 +11,7 @@ export function isMemoryType(event) {
 	return MEMORY_TYPES.has(event);
 }
 
-/* Three significant digits, and never "1.00e+3". */
+/* Formats three significant digits, without an exponent. */
 function threeDigits(number) {
 	if (number >= 100 || Number.isInteger(number))
 		return Math.round(number).toString();
@@ -35,7 +36,7 @@ export function formatTime(us) {
 	return `${minutes} m ${seconds % 60} s`;
 }
 
-/* "4 s", "12 m", "3 h", "5 d": how long ago something was. */
+/* Formats an age: "4 s", "12 m", "3 h", "5 d". */
 export function formatAge(seconds) {
 	const units = [[86400, "d"], [3600, "h"], [60, "m"]];
 
@@ -61,7 +62,7 @@ export function formatValue(event, value) {
 	return isMemoryType(event) ? formatBytes(value) : formatTime(value);
 }
 
-/* "12.3 %"; what is there never reads as nothing. */
+/* Formats a share: "12.3 %". Only 0 is formatted as "0 %", and only shares from 99.995 % on as "100 %". */
 export function formatShare(part, whole) {
 	const percent = whole > 0 ? 100 * part / whole : 0;
 
@@ -78,7 +79,7 @@ export function formatCount(count) {
 	return Math.round(count).toLocaleString("en").replaceAll(",", "\u2009");
 }
 
-/* What the letters of function_types mean, in the order of the legend. */
+/* The names of the function types, in the order of the legend. */
 export const KINDS = {
 	A: "application",
 	L: "library",
@@ -91,7 +92,7 @@ export const KINDS = {
 	"?": "unresolved",
 };
 
-/* The prefix says what the colour says already: "[k] do_idle" is drawn as "do_idle". */
+/* Removes the prefix, because the colour has the same information: "[k] do_idle" is drawn as "do_idle". */
 export function shortName(label, type) {
 	return "LKCTP".includes(type) && /^\[[lkctp]\] ./.test(label) ? label.slice(4) : label;
 }

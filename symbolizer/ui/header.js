@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The controls in the head of the page: they show the state, and report what is chosen.
+ * The controls in the head of the page. They show the state and report the reader's choices.
  */
 
 import { rangeOf } from "./state.js";
 
 const EVENT_ORDER = ["on-cpu", "off-cpu", "run-queue", "on-gpu", "mem-alloc", "mem-inuse", "hbm-alloc", "hbm-inuse", "rdma"];
-const TIME_EVENTS = new Set(["on-cpu", "off-cpu", "run-queue", "on-gpu"]); /* what Total has */
+const TIME_EVENTS = new Set(["on-cpu", "off-cpu", "run-queue", "on-gpu"]); /* the types of Total */
 
 export const TOTAL = "Total";
 
@@ -32,14 +32,14 @@ export function showControls(state, services) {
 	$("live").disabled = state.since > 0;
 }
 
-/* The types that the service has, and the chosen one in any case. */
+/* Shows the event types of the service, and always the selected one. */
 function showEvents(state, services) {
 	const fieldset = $("events");
-	const there = new Set(services.filter(({ name, event }) => state.service === TOTAL ? TIME_EVENTS.has(event) : name === state.service)
+	const shown = new Set(services.filter(({ name, event }) => state.service === TOTAL ? TIME_EVENTS.has(event) : name === state.service)
 		.map(({ event }) => event));
 
-	there.add(state.event);
-	const labels = EVENT_ORDER.filter((event) => there.has(event)).map((event) => {
+	shown.add(state.event);
+	const labels = EVENT_ORDER.filter((event) => shown.has(event)).map((event) => {
 		const label = document.createElement("label");
 		const radio = document.createElement("input");
 		const text = document.createElement("span");
@@ -57,47 +57,47 @@ function showEvents(state, services) {
 		radio.checked = radio.value === state.event;
 }
 
-/* "2026-08-21T09:30:00" in local time, as datetime-local wants it. */
+/* Formats "2026-08-21T09:30:00" in local time, the format of datetime-local. */
 function localTime(unix_s) {
 	const date = new Date((unix_s - new Date(unix_s * 1000).getTimezoneOffset() * 60) * 1000);
 	return date.toISOString().slice(0, 19);
 }
 
-/* The second row is folded away on small screens. */
+/* Shows or hides the second row, which is hidden at first on small screens. */
 function unfold(isOpen) {
 	$("header").classList.toggle("open", isOpen);
 	$("unfold").setAttribute("aria-expanded", String(isOpen));
 }
 
-/* @ask(changes) of the state; @stateNow() is the state that a custom range begins with. */
-export function listenToControls(ask, stateNow) {
-	$("events").addEventListener("change", (event) => ask({ event: event.target.value }));
+/* Calls @select(changes) with changes of the state. @stateNow() returns the state; a custom range begins with its range. */
+export function listenToControls(select, stateNow) {
+	$("events").addEventListener("change", (event) => select({ event: event.target.value }));
 	$("ranges").addEventListener("change", (event) => {
 		if (event.target.value !== "custom") {
-			ask({ last: event.target.value, since: 0, until: 0 });
+			select({ last: event.target.value, since: 0, until: 0 });
 			return;
 		}
 		unfold(true);
 		const { since, until } = rangeOf(stateNow(), Math.floor(Date.now() / 1000));
-		ask({ since, until });
+		select({ since, until });
 	});
 	$("custom").addEventListener("submit", (event) => {
 		event.preventDefault();
 		const [since, until] = [$("since"), $("until")].map((input) => Math.floor(new Date(input.value).getTime() / 1000));
 		if (since > 0 && until >= since)
-			ask({ since, until });
+			select({ since, until });
 		else
 			$("until").focus();
 	});
 	$("filter-form").addEventListener("submit", (event) => {
 		event.preventDefault();
-		ask({ filter: $("filter").value.trim() });
+		select({ filter: $("filter").value.trim() });
 	});
-	$("fold").addEventListener("change", (event) => ask({ fold: event.target.checked }));
+	$("fold").addEventListener("change", (event) => select({ fold: event.target.checked }));
 	$("unfold").addEventListener("click", () => unfold($("unfold").getAttribute("aria-expanded") !== "true"));
 }
 
-/* The line between graph and table can be dragged, and moved by arrow keys. */
+/* Lets the reader move the line between graph and table with the pointer or the arrow keys. */
 export function listenToDivider() {
 	const divider = $("divider");
 	const main = divider.parentElement;

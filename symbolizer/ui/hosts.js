@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Hosts by their names, and what their profiles miss. Agents report that by labels: agent.reduced has what the agent has reduced to keep
- * its budget, kernel.lacks has the features that its kernel does not have.
+ * Hosts joined by their names, and notes on incomplete profiles, from labels of the hosts: agent.reduced lists the
+ * reductions that keep the agent within its budget, kernel.lacks the features that the kernel does not have.
  */
 
-const ADDED = ["counted_s", "ticks_expected", "ticks_lost", "ticks_missed", "samples", "stacks_cut", "agent_cpu"];
+const SUMMED = ["counted_s", "ticks_expected", "ticks_lost", "ticks_missed", "samples", "stacks_cut", "agent_cpu"];
 
-/* What is added up for averages: CPU seconds there were, in the range and in the seconds that were counted. */
+/* Adds the CPU seconds that the host had in the covered and in the counted seconds, the divisors of averages. */
 function withCpuSeconds(host) {
 	return { ...host, cpu_s: host.covered_s * host.cpus, counted_cpu_s: host.counted_s * host.cpus };
 }
@@ -16,14 +16,14 @@ function merge(a, b, range_s) {
 	const newest = a.last_time >= b.last_time ? a : b;
 	const merged = { ...newest, covered_s: Math.min(range_s, a.covered_s + b.covered_s) };
 
-	for (const field of [...ADDED, "cpu_s", "counted_cpu_s"])
+	for (const field of [...SUMMED, "cpu_s", "counted_cpu_s"])
 		merged[field] = a[field] + b[field];
 	return merged;
 }
 
 /*
- * One row a name: an agent has another agent_id after each reboot, and values are known by name only. @hosts of
- * GET /v1/fleet.
+ * Joins the hosts of GET /v1/fleet that have the same name: an agent gets a new agent_id at each reboot, and other values
+ * are known by name only.
  */
 export function hostsByName(hosts, range_s) {
 	const byName = new Map();
@@ -33,7 +33,7 @@ export function hostsByName(hosts, range_s) {
 	return [...byName.values()].map((host) => ({ ...host, cpus: host.covered_s > 0 ? host.cpu_s / host.covered_s : host.cpus }));
 }
 
-/* Sentences on what the profiles of @host miss. */
+/* Returns the notes on a host's profiles. */
 export function notesOf({ labels = {} }) {
 	const notes = [];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The keys of the page (docs/page.md), where no field and no control has a use for them.
+ * The keys of the page (docs/page.md). A key in a field, or Enter on a control, keeps its usual effect.
  */
 
 const $ = (id) => document.getElementById(id);
@@ -9,13 +9,13 @@ const $ = (id) => document.getElementById(id);
 /* @acts: {escape(target), back(), load(), nextMatch(step), hasGraph(), walk(event)} */
 export function listenToKeys(acts) {
 	document.addEventListener("keydown", (event) => {
-		if (!event.ctrlKey && !event.metaKey && !event.altKey && isTaken(event, acts))
+		if (!event.ctrlKey && !event.metaKey && !event.altKey && handleKey(event, acts))
 			event.preventDefault();
 	});
 }
 
-/* Whether the key did something that the browser should not do too. */
-function isTaken(event, acts) {
+/* Handles a key. Returns true if the browser must not handle it as well. */
+function handleKey(event, acts) {
 	const { key, target } = event;
 	const inField = target.closest?.("input, textarea, dialog, .popup");
 	const onControl = target.closest?.("button, summary, a");
@@ -44,7 +44,7 @@ function goToSearch() {
 	$("search").select();
 }
 
-/* The graph decides what becomes of the key. */
+/* Moves the focus to the graph, which handles the key and prevents the default itself. */
 function goToGraph(event, acts) {
 	$("scroller").focus();
 	acts.walk(event);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Names that are missing: why, in words, and when to ask again for those that are on their way.
+ * Missing names: the line that gives the reasons, and the delays before new requests while symbol tables are being made.
  */
 
 import { element } from "./element.js";
@@ -10,19 +10,19 @@ import { formatShare } from "./format.js";
 const FIRST_MS = 1000;
 const GROWTH = 1.5;
 const LONGEST_MS = 15000;
-const MOST_TRIES = 30; /* some six minutes: the largest symbol tables take one */
+const MOST_TRIES = 30; /* about six minutes; the largest symbol tables take one minute */
 
-/* How long to wait before each further question, longer and longer, and not for ever. */
-export class Patience {
+/* Delays between requests, which grow up to a limit and end after MOST_TRIES. */
+export class Backoff {
 	constructor() {
-		this.begin();
+		this.reset();
 	}
 
-	begin() {
+	reset() {
 		this.tries = 0;
 	}
 
-	end() {
+	stop() {
 		this.tries = MOST_TRIES;
 	}
 
@@ -30,7 +30,7 @@ export class Patience {
 		return this.tries >= MOST_TRIES;
 	}
 
-	/* Milliseconds, or null when it is over. */
+	/* Returns the next delay in milliseconds; null if it is over. */
 	next() {
 		return this.isOver ? null : Math.min(FIRST_MS * GROWTH ** this.tries++, LONGEST_MS);
 	}
@@ -45,13 +45,13 @@ const REASONS = {
 	"no-mapping": "no file behind the address",
 };
 
-/* [[words, value], ...], the largest first. */
+/* Returns the reasons with their values, the largest first: [[words, value], ...]. */
 export function reasonsOf(stats) {
 	return Object.entries(REASONS).map(([key, words]) => [words, stats[`unsymbolized-${key}`] ?? 0])
 		.filter(([, value]) => value > 0).sort(([, a], [, b]) => b - a);
 }
 
-/* What is worth a line: less than half a percent without names is in the figures. */
+/* Returns "" below half a percent, which only the figures show. */
 function missingSentence(unsymbolized, stats, whole) {
 	const reasons = reasonsOf(stats);
 
@@ -69,23 +69,23 @@ function pendingSentence(pending, isOver) {
 }
 
 /*
- * @names: {unsymbolized, whole, stats, areListed: the files without names stand below, with the reasons}; @lookAgain is
- * offered when @patience is over.
+ * @names: {unsymbolized, whole, stats, areListed: the list of files below has the reasons}. When @backoff is over, a button
+ * calls @reload.
  */
-export function showNames(line, { unsymbolized, whole, stats, areListed }, patience, lookAgain) {
+export function showNames(line, { unsymbolized, whole, stats, areListed }, backoff, reload) {
 	const pending = stats["tables-pending"] ?? 0;
 	const missing = areListed ? "" : missingSentence(unsymbolized, stats, whole);
 	const children = [missing];
 
 	if (pending > 0)
-		children.push(pendingSentence(pending, patience.isOver));
-	if (pending > 0 && patience.isOver) {
+		children.push(pendingSentence(pending, backoff.isOver));
+	if (pending > 0 && backoff.isOver) {
 		const button = element("button", "", "Look again");
 		button.type = "button";
-		button.addEventListener("click", () => lookAgain());
+		button.addEventListener("click", () => reload());
 		children.push(" ", button);
 	}
 	line.replaceChildren(...children);
-	line.classList.toggle("waiting", pending > 0 && !patience.isOver);
+	line.classList.toggle("waiting", pending > 0 && !backoff.isOver);
 	line.hidden = !missing && pending === 0;
 }

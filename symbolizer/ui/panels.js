@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The parts of the page around the graph: figures, legend, path of the zoom, tooltip. Each function shows what it is
- * given and keeps nothing.
+ * The parts of the page around the graph: figures, legend, path of the zoom, tooltip. These functions display their
+ * arguments and keep no state.
  */
 
 import { colourOf, functionValues, isOfHosts, labelOf, pathOf, typeOf } from "./columns.js";
@@ -13,7 +13,7 @@ import { kindClass } from "./table.js";
 
 const TOOLTIP_DISTANCE = 14; /* pixels from the pointer */
 
-/* Label and value pairs above the graph, of what is zoomed to. @profile: {tree, event, seconds, stats, wait_ms} */
+/* Shows the figures of the zoom above the graph. @profile: {tree, event, seconds, stats, wait_ms} */
 export function showStats(list, profile, zoomed) {
 	const { tree, event, seconds, stats } = profile;
 	const value = tree.total[zoomed];
@@ -35,27 +35,27 @@ export function showStats(list, profile, zoomed) {
 	}));
 }
 
-/* What the server counts for the whole answer only. */
+/* Returns the figures that the server counts for the whole answer only. */
 function figuresOfAll(stats, whole) {
 	const figures = [];
 
 	if (stats.cut > 0)
-		figures.push(["Cut short", formatShare(stats.cut, whole), "share of the value whose stack could not be followed to its outermost frame"]);
+		figures.push(["Cut short", formatShare(stats.cut, whole), "share of the value with a stack that could not be unwound to its outermost frame"]);
 	if (Number.isFinite(stats.lost))
-		figures.push(["Lost", formatCount(stats.lost), "samples that agents took and could not deliver"]);
+		figures.push(["Lost", formatCount(stats.lost), "samples that agents took but could not deliver"]);
 	if (stats["nodes-pruned"] > 0)
 		figures.push(["Pruned", formatCount(stats["nodes-pruned"]), "of the smallest frames, drawn as pale blocks"]);
 	return figures;
 }
 
-/* Why names are missing, in the server's figures: it says what to upload. */
+/* Returns the reasons for missing names, with the server's figures. */
 function unresolvedReasons({ stats, event }) {
 	const reasons = reasonsOf(stats).map(([words, value]) => `${words}: ${formatValue(event, value)}`);
 
-	return ["share of the value whose innermost frame has no name", ...reasons].join("\n");
+	return ["share of the value with an innermost frame that has no name", ...reasons].join("\n");
 }
 
-/* The server's own count for all of it, where it says so; else the sum over leaves without a name. */
+/* Returns the server's figure for the whole profile, if the answer has it; else the self values of frames without a name. */
 export function unresolvedWithin({ tree, stats }, zoomed) {
 	if (!zoomed && Number.isFinite(stats.unsymbolized))
 		return stats.unsymbolized;
@@ -63,7 +63,7 @@ export function unresolvedWithin({ tree, stats }, zoomed) {
 	return self.reduce((sum, value, fn) => sum + (tree.types[fn] === "?" ? value : 0), 0);
 }
 
-/* @kinds as of selfByKind(); a click calls @pick("kernel"). */
+/* Shows @kinds of selfByKind(). A click calls @pick("kernel"). */
 export function showLegend(list, kinds, whole, pick) {
 	list.replaceChildren(...kinds.map(([type, value]) => {
 		const button = element("button", `kind-${kindClass(type)}`, KINDS[type], element("span", "share", formatShare(value, whole)));
@@ -74,7 +74,7 @@ export function showLegend(list, kinds, whole, pick) {
 	}));
 }
 
-/* The way from the root to the zoomed node. In "Total" a process leads on to its own profile. */
+/* Shows the path from the root to the zoomed node. In Total, a button opens the profile of the process. */
 export function showCrumbs(nav, list, tree, node, events) {
 	const way = [];
 
@@ -107,7 +107,7 @@ function crumb(tree, node, isLast, events) {
 	return element("li", "", button);
 }
 
-/* Everything about a frame: [[name, value], ...]. */
+/* Returns the facts of a frame for the tooltip: [[name, value], ...]. */
 export function frameFacts(tree, node, event, zoomed) {
 	const value = tree.total[node];
 	const parent = tree.parent[node];
@@ -137,7 +137,7 @@ export function showTooltip(tooltip, tree, node, facts, pointer) {
 	tooltip.style.top = `${y + height > innerHeight - 8 ? Math.max(4, pointer.clientY - height - TOOLTIP_DISTANCE) : y}px`;
 }
 
-/* One line that names a frame, for the bar below the graph and for screen readers. */
+/* Returns a line on a frame for the bar below the graph and for screen readers. */
 export function frameSentence(tree, node, event) {
 	const caller = tree.parent[node] >= 0 ? `, ${formatShare(tree.total[node], tree.total[tree.parent[node]])} of its caller` : "";
 

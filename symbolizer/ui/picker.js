@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The service picker: a button that opens a list with a search field (the combobox pattern of ARIA). A fleet has
- * thousands of services, so only the first of those that fit the text are listed.
+ * The service picker: a button that opens a list with a search field (ARIA's combobox pattern). A fleet has thousands of
+ * services; the list shows the first ones that contain the text.
  */
 
 import { fittingItems } from "./ranking.js";
@@ -10,7 +10,7 @@ import { fittingItems } from "./ranking.js";
 const MOST_LISTED = 200;
 
 export class Picker {
-	/* @parts: {button, label, popup, search, list, remark}; @pick(name) is called with the choice, @opened() before. */
+	/* @parts: {button, label, popup, search, list, remark}. Calls @opened() when the list opens, @pick(name) with the choice. */
 	constructor(parts, pick, opened) {
 		this.parts = parts;
 		this.pick = pick;
@@ -34,7 +34,7 @@ export class Picker {
 		});
 	}
 
-	/* @items: [{name, note}], the most wanted first; the last @n_folded are listed only where the text fits them. */
+	/* @items: [{name, note}] in the order of the list. The last @n_folded are listed only if they contain the text. */
 	setItems(items, n_folded = 0) {
 		this.items = items;
 		this.n_folded = n_folded;
@@ -73,13 +73,13 @@ export class Picker {
 		this.activate(text ? 0 : Math.max(0, this.listed.findIndex((item) => item.name === this.choice)));
 	}
 
-	/* What stands below the list: it is no option of it. */
+	/* Returns the text below the list. */
 	remark(text, n_fitting) {
 		if (n_fitting === 0)
-			return text ? "No service has this in its name" : "No service in this time range";
+			return text ? "No service name contains this text" : "No service in this time range";
 		if (n_fitting > MOST_LISTED)
 			return `${n_fitting - MOST_LISTED} more: type to narrow down`;
-		return !text && this.n_folded > 0 ? `${this.n_folded} more with less than 0.05 % of the CPU time: type their name` : "";
+		return !text && this.n_folded > 0 ? `${this.n_folded} more with less than 0.05 % of the CPU time each: type their name` : "";
 	}
 
 	option(item, index) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Services by their share of all CPU time: the rows of GET /v1/services, and the groups of GET /v1/groups.
+ * Ranks services by their share of all CPU time: joins the rows of GET /v1/services with the groups of GET /v1/groups.
  */
 
 import { formatAge, formatShare } from "./format.js";
 
-/* As the command-line client has it: what rounds to 0.0 % is folded, beyond the ten largest. */
+/* Like `hearth`: beyond the ten largest, services with a share that rounds to 0.0 % are folded. */
 const SMALL_SHARE = 0.0005;
 const LEAST_LISTED = 10;
 
 /*
- * [{name, value, share, hosts, events, last_time}], the largest first. Processes that are no services (their stacks
- * are not taken) have no events. @totals of fetchTotals(), or null while CPU times are not known.
+ * Returns [{name, value, share, hosts, events, last_time}], the largest first. Processes without stacks, which are not
+ * services, have no events. @totals of fetchTotals(); null: CPU times are not known yet.
  */
 export function rankServices(rows, totals) {
 	const byName = new Map();
@@ -35,7 +35,7 @@ export function rankServices(rows, totals) {
 	return [...byName.values()].sort((a, b) => b.value - a.value || (a.name < b.name ? -1 : 1));
 }
 
-/* {listed, n_folded}: the largest, and how many are left out because they use next to nothing. */
+/* Returns {listed, n_folded}: the largest services, and the number of small ones that are left out. */
 export function foldSmall(ranked) {
 	if (!ranked.some(({ value }) => value > 0))
 		return { listed: ranked, n_folded: 0 };
@@ -43,7 +43,7 @@ export function foldSmall(ranked) {
 	return { listed, n_folded: ranked.length - listed.length };
 }
 
-/* What the picker lists: {items: [{name, note}], n_folded}, without processes that are no services. */
+/* Returns the items of the picker, {items: [{name, note}], n_folded}, without processes that are not services. */
 export function pickerItems(services, totals, now_s) {
 	const ranked = rankServices(services, totals).filter(({ events }) => events.length > 0);
 	const notes = ({ value, share, hosts, last_time }) => [...(value > 0 ? [formatShare(share, 1)] : []),
@@ -52,7 +52,7 @@ export function pickerItems(services, totals, now_s) {
 	return { items: ranked.map((item) => ({ name: item.name, note: notes(item).join(" · ") })), n_folded: foldSmall(ranked).n_folded };
 }
 
-/* Items whose name has @text: those that begin with it first, each group in the order it had. */
+/* Returns the items with @text in their name, those that begin with it first; otherwise in the order of @items. */
 export function fittingItems(items, text) {
 	const lower = text.toLowerCase();
 	const ranked = items.map((item) => [item.name.toLowerCase().indexOf(lower), item]).filter(([at]) => at >= 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What is looked at, as the URL holds it: a link shows the same view to somebody else.
+ * The state of the page. Its first part is in the URL, so that a link shows another reader the same view:
  *
- *   service, event, last (or since and until, unix seconds), filter, fold, live, search, sort, zoom
+ *   service, event, last (or since and until, Unix seconds), filter, fold, live, search, sort, zoom
  */
 
 const DEFAULTS = {
@@ -22,7 +22,26 @@ const DEFAULTS = {
 
 const UNITS = { s: 1, m: 60, h: 3600, d: 86400 };
 
-/* "15m" in seconds; 0 for what is no duration. */
+/* Everything that changes while the page is open. app.js adds the views, and passes it to all its functions. */
+export function newPage(search) {
+	return {
+		state: stateFromUrl(search),
+		services: [],     /* of fetchServices() */
+		totals: null,     /* of fetchTotals() by service, with the time at_s; null: not requested yet */
+		profile: null,    /* the profile shown: {tree, selection, event, seconds, stats, wait_ms} */
+		fleet: null,      /* the fleet shown instead of a profile: the data of showFleet() */
+		unresolved: null, /* of fetchUnresolved() for the profile */
+		zoomed: 0,        /* node */
+		trail: [],        /* paths of earlier zooms, for Back */
+		matches: [],      /* topmost matching nodes, the largest first */
+		matchAt: -1,      /* index in matches of the selected one; -1: none */
+		abort: null,      /* AbortController of the last request */
+		nextTimer: 0,     /* timer of the next automatic request */
+		gone_s: 0,        /* time of the first request without an answer; 0: the last one was answered */
+	};
+}
+
+/* "15m" in seconds; 0 if @text is not a duration. */
 export function durationSeconds(text) {
 	const match = /^(\d{1,6})([smhd])$/.exec(text);
 	return match ? Number(match[1]) * UNITS[match[2]] : 0;
@@ -50,7 +69,7 @@ export function stateFromUrl(search) {
 	return state;
 }
 
-/* Only what differs from the defaults, so that links stay short. */
+/* Writes only the values that differ from the defaults, to keep links short. */
 export function urlFromState(state) {
 	const parameters = new URLSearchParams();
 
@@ -64,8 +83,8 @@ export function urlFromState(state) {
 }
 
 /*
- * What the table is sorted by: the reader's choice, else self, but total for the processes of whole hosts, whose self
- * lacks their other threads.
+ * Returns the column by which the table is sorted: the reader's choice, else self. For whole hosts the default is total,
+ * because the self of a process does not include its other threads.
  */
 export function sortOf(state, ofHosts) {
 	if (state.sort === "self" || state.sort === "total")
@@ -73,28 +92,28 @@ export function sortOf(state, ofHosts) {
 	return ofHosts ? "total" : "self";
 }
 
-/* What the server is asked for: the rest of the state only shows its answer in another way. */
+/* The part of the state that is sent to the server. The rest only changes how its answer is shown. */
 const SELECTION = ["service", "event", "last", "since", "until", "filter", "fold"];
 
-export function isOtherQuestion(state, before) {
+export function isOtherSelection(state, before) {
 	return SELECTION.some((name) => state[name] !== before[name]);
 }
 
 /*
- * Whether what is known for the selection @before (undefined: nothing) is of use for @asked. With the mark goesOn the
- * question is that of @before for a later range, as in Live.
+ * True if results for the selection @before (undefined: none) also apply to @selection. With selection.continues, which
+ * Live sets, they apply to a later range, too.
  */
-export function isSameSelection(before, asked) {
-	const names = ["service", "event", "filter", ...(asked.goesOn ? [] : ["since", "until"])];
+export function isSameSelection(before, selection) {
+	const names = ["service", "event", "filter", ...(selection.continues ? [] : ["since", "until"])];
 
-	return before !== undefined && names.every((name) => before[name] === asked[name]);
+	return before !== undefined && names.every((name) => before[name] === selection[name]);
 }
 
 export function nowSeconds() {
 	return Math.floor(Date.now() / 1000);
 }
 
-/* {since, until} in unix seconds; @now_s only matters for a relative range. */
+/* Returns {since, until} in Unix seconds. Only a relative range depends on @now_s. */
 export function rangeOf(state, now_s) {
 	if (state.since)
 		return { since: state.since, until: state.until };

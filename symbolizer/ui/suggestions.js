@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the filter field offers: conditions on the hosts there are and their labels, and the tags that every process
- * has. What was typed up to the last AND or OR stays in front of them.
+ * Suggestions of the filter field: conditions on known hosts and labels, and on the tags that every process has. A
+ * suggestion keeps the text up to the last AND or OR.
  */
 
 import { fittingItems } from "./ranking.js";
@@ -29,8 +29,8 @@ export function conditionsOf(hosts) {
 const TOKENS = /'(?:[^'\\]|\\.|'')*'?|"(?:[^"\\]|\\.|"")*"?|`[^`]*`?|[\w./-]+|\S/gs;
 
 /*
- * Where the last condition of a filter begins: after AND and OR between conditions, and after NOT and '(' in front of
- * one. The NOT of NOT LIKE and words in quotes separate nothing.
+ * Returns the offset of a filter's last condition. A condition begins after AND or OR between conditions, and after NOT or
+ * '(' before one. The NOT of NOT LIKE and words in quotes are parts of a condition.
  */
 function lastConditionAt(text) {
 	let at = 0;
@@ -38,7 +38,7 @@ function lastConditionAt(text) {
 
 	for (const { 0: token, index } of text.matchAll(TOKENS)) {
 		const end = index + token.length;
-		const isWord = /[\s(]/.test(text[end] ?? ""); /* else it is still being typed */
+		const isWord = /[\s(]/.test(text[end] ?? ""); /* at the end of the text the word may be incomplete */
 		const separates = begins ? token === "(" || (isWord && /^NOT$/i.test(token)) : isWord && /^(?:AND|OR)$/i.test(token);
 
 		if (separates)
@@ -48,7 +48,7 @@ function lastConditionAt(text) {
 	return at;
 }
 
-/* Whole texts of the field: what stands before the last condition, and each condition that has what was typed of it. */
+/* Returns texts for the whole field: the text before the last condition, and each condition that contains the typed part. */
 export function filtersFor(text, conditions) {
 	const at = lastConditionAt(text);
 	const fitting = fittingItems(conditions.map((name) => ({ name })), text.slice(at).trim());
@@ -56,7 +56,7 @@ export function filtersFor(text, conditions) {
 	return fitting.slice(0, MOST_OFFERED).map(({ name }) => text.slice(0, at) + name);
 }
 
-/* @fetchHosts is called once, when the field is first used. */
+/* Calls @fetchHosts once, when the field gets the focus for the first time. */
 export function suggestFilters(input, list, fetchHosts) {
 	let conditions = null;
 	const update = () => {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * "Top functions": the largest by self or total; of whole hosts, the processes. One row is in the tab order; arrow keys
- * move between rows, Enter picks one.
+ * The table "Top functions", sorted by self or total; for whole hosts, of processes. One row is in the tab order; arrow
+ * keys move between rows, Enter picks one.
  */
 
 import { colourOf, isOfHosts } from "./columns.js";
@@ -12,7 +12,7 @@ import { formatShare, formatValue, shortName } from "./format.js";
 const PAGE_ROWS = 100;
 
 export class FunctionTable {
-	/* @events: {sort(by), pick(label), hover(label or null)} */
+	/* @events: {sort(by), pick(label)} */
 	constructor(table, moreButton, sortButtons, events) {
 		this.body = table.tBodies[0];
 		this.moreButton = moreButton;
@@ -124,7 +124,7 @@ function moveFocus(from, to) {
 	to.focus();
 }
 
-/* '?' can be no part of a class name. */
+/* Returns the type's part of CSS class names, which cannot contain '?'. */
 export function kindClass(type) {
 	return type === "?" ? "unknown" : type;
 }

@@ -17,7 +17,7 @@ export function askForToken(reason) {
 		$("token-dialog").showModal();
 }
 
-/* @entered() is called when there is another token. */
+/* Calls @entered() after the reader has entered a token. */
 export function listenToToken(entered) {
 	$("token-form").addEventListener("submit", (event) => {
 		event.preventDefault();

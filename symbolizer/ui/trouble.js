@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What went wrong, in one sentence, and the ways out. The graph that was there stays, and the sentence stands above it;
- * with nothing to show, it stands in the graph's place.
+ * Errors and empty answers: one sentence, and buttons that help. If the page shows a graph, the graph stays and the
+ * sentence is above it; else the sentence replaces the graph.
  */
 
 import { ApiError } from "./api.js";
@@ -13,14 +13,14 @@ export function clockTime(unix_s) {
 	return new Date(unix_s * 1000).toLocaleTimeString("en-GB");
 }
 
-/* "nginx · on-cpu, 08:00:00–08:15:00" */
+/* Returns "nginx · on-cpu, 08:00:00–08:15:00". */
 function wordsOf({ service, event, since, until }) {
 	return `${service || "the fleet"} · ${event}, ${clockTime(since)}–${clockTime(until)}`;
 }
 
 /*
- * {text, actions: [[label, name]]} for what was thrown. @shown: the selection that is still to be seen, or null;
- * @goneSince_s: when the server did not answer for the first time.
+ * Returns {text, actions: [[label, name]]} for an error. @shown: the selection that the page still shows, or null;
+ * @goneSince_s: time of the first request that the server did not answer.
  */
 export function troubleOf(error, shown, goneSince_s) {
 	const rest = shown ? `; the page still shows ${wordsOf(shown)}` : "";
@@ -40,7 +40,7 @@ export function troubleOf(error, shown, goneSince_s) {
 	if (isOfFilter(error))
 		return { text: error.message + rest, actions: [["Clear the filter", "clear"]] };
 	if (error.status < 500)
-		return { text: `The server refused the question: ${error.message}${rest}`, actions: retry };
+		return { text: `The server refused the request: ${error.message}${rest}`, actions: retry };
 	return { text: `The server cannot answer: ${error.message}${rest}`, actions: retry };
 }
 
@@ -48,7 +48,7 @@ export function isOfFilter(error) {
 	return error instanceof ApiError && error.status === 400 && /tag_filter/.test(error.message);
 }
 
-/* When the newest sample was, as the server says it; NaN where it does not. */
+/* Returns the time of the newest sample in the server's sentence; NaN if it has none. */
 export function newestSample(description) {
 	const [, time] = /last sample at (\S+Z)/.exec(description) ?? [];
 
@@ -56,34 +56,34 @@ export function newestSample(description) {
 }
 
 /*
- * The same for an answer without samples. @description: the server's sentence, which says when the newest samples are.
- * @anyHost: false where no agent has ever sent anything.
+ * Like troubleOf(), for an answer without samples. @description: the server's sentence, which can have the time of the
+ * newest sample. @anyHost: false if no agent has ever sent anything.
  */
-export function troubleOfNothing(asked, description, shown, anyHost) {
+export function troubleOfNothing(selection, description, shown, anyHost) {
 	const rest = shown ? `; the page still shows ${wordsOf(shown)}` : "";
 
-	if (!anyHost && !asked.filter)
+	if (!anyHost && !selection.filter)
 		return { text: "No agent has sent samples to this server yet: start one as root on each host, this one for example.",
 			code: `sudo hearth-agent --server ${location.origin}`, actions: [["Look again", "retry"]] };
 	const actions = [];
-	if (asked.filter)
+	if (selection.filter)
 		actions.push(["Clear the filter", "clear"]);
 	if (Number.isFinite(newestSample(description)))
 		actions.push(["Show the newest data", "newest"]);
-	else if (!asked.filter)
+	else if (!selection.filter)
 		actions.push(["Show the last 24 h", "day"]);
 	actions.push(["Go to the fleet", "fleet"]);
 	return { text: description ? sentenceOf(description) + rest : `There are no samples in this time range${rest}.`, actions };
 }
 
-/* The server's words with a capital letter, and its times as the reader's clock has them. */
+/* Capitalizes the server's sentence, and converts its times to the reader's time zone. */
 function sentenceOf(text) {
 	const local = text.replace(/\b\d{4}-\d\d-\d\dT[\d:]{8}Z/g, (time) => new Date(time).toLocaleString("sv-SE"));
 
 	return local[0].toUpperCase() + local.slice(1);
 }
 
-/* @parts: {line, text, actions} above the graph, and @notice in its place. @act(name) is called with what is chosen. */
+/* Shows @trouble in @parts, {line, text, actions} above the graph, or in @notice, which replaces the graph. A button calls @act(name). */
 export function showTrouble(parts, notice, trouble, isAbove, act) {
 	const text = /[.?!]$/.test(trouble.text) ? trouble.text : `${trouble.text}.`;
 	const buttons = trouble.actions.map(([label, name], at) => actionButton(at === 0 ? "primary" : "", label, () => act(name)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Files whose functions have no names: why, and the command that mends it (GET /v1/unresolved).
+ * Files with functions that have no names: the reasons and the remedies (GET /v1/unresolved).
  */
 
 import { fetchUnresolved } from "./api.js";
@@ -11,28 +11,29 @@ import { formatShare } from "./format.js";
 
 const BUILD_ID_SHOWN = 12; /* digits; all of them are in the title */
 
-/* The newest seconds of a range that the fleet's question is about: it reads the stacks of all services. */
+/* For the fleet, only the newest seconds of a range are requested, because the server reads the stacks of all services. */
 export const UNRESOLVED_S = 900;
 
 /*
- * The question that stands beside the one for the graph or the fleet. It may take longer than they do: who asks again by
- * itself waits until it has ended, so that there is one at a time.
+ * The request for the list, which runs in parallel to the requests for the graph or the fleet and can take longer.
+ * Automatic requests wait for @ended, so that only one runs at a time.
  */
-export class UnresolvedQuestion {
+export class UnresolvedRequest {
 	constructor() {
 		this.ended = Promise.resolve();
 	}
 
-	/* @then(answer): of fetchUnresolved(), or with the member error and no files; not called once @signal is aborted. */
-	ask(selection, signal, then) {
+	/* Calls @then with the answer of fetchUnresolved(), or {files: [], error} after an error; not if @signal is aborted. */
+	start(selection, signal, then) {
 		this.ended = fetchUnresolved(selection, signal).catch((error) => ({ files: [], error: error.message }))
 			.then((answer) => signal.aborted || then(answer));
 	}
 }
 
 /*
- * The files that an unresolved frame may lie in: "[/usr/lib/libz.so.1]", "libz.so.1+0x5e20", "[k] [ext4]". Several if
- * only the build-ID or the folder tells them apart; one row of each, the one with the largest value.
+ * Returns the files that can contain an unresolved frame, by its label: "[/usr/lib/libz.so.1]", "libz.so.1+0x5e20",
+ * "[k] [ext4]". Several files match if they differ only in build-ID or folder. Each file is returned once, with its
+ * largest row.
  */
 export function filesOfFrame(label, files) {
 	const bare = label.replace(/^\[[lk]\] /, "");
@@ -42,7 +43,7 @@ export function filesOfFrame(label, files) {
 	return [...new Map(fitting.reverse().map((row) => [keyOf(row), row])).values()].reverse();
 }
 
-/* A file may have several rows, one for each reason. */
+/* A file has one row for each reason. */
 function keyOf({ file, build_id }) {
 	return `${file} ${build_id}`;
 }
@@ -55,14 +56,14 @@ function wordsOf({ file, build_id }) {
 	return build_id ? `${file} (build-ID ${build_id.slice(0, BUILD_ID_SHOWN)})` : file;
 }
 
-/* [[name, value], ...] to stand beside what is known of a frame; @files of filesOfFrame(). */
+/* Returns facts for the tooltip of a frame, [[name, value], ...]; @files of filesOfFrame(). */
 export function factsOfFiles(files) {
 	const [file] = files;
 
 	if (files.length === 0)
 		return [];
 	if (files.length > 1)
-		return [["File", `one of ${files.map(wordsOf).join(", ")}`], ["Remedy", "each of them is listed above the graph with its own"]];
+		return [["File", `one of ${files.map(wordsOf).join(", ")}`], ["Remedy", "the list above the graph has one for each of them"]];
 	const facts = [["File", file.file], ["Build-ID", file.build_id || "none"], ["Unresolved", file.why]];
 
 	if (file.command)
@@ -72,7 +73,7 @@ export function factsOfFiles(files) {
 	return facts;
 }
 
-/* "86.0 % unresolved, in 3 files: why, and the remedies". An answer may have but the largest rows, of @answer.count. */
+/* Returns "86.0 % unresolved, in 3 files: why, and the remedies". The answer can have only the largest of its @count rows. */
 export function unresolvedTitle({ files, count = files.length, total, unresolved, error }) {
 	const n_files = new Set(files.map(keyOf)).size;
 
@@ -82,12 +83,12 @@ export function unresolvedTitle({ files, count = files.length, total, unresolved
 		: `in ${n_files === 1 ? "one file" : `${n_files} files`}`) + ": why, and the remedies";
 }
 
-/* The table, or the server's sentence on why there is none. */
+/* Returns the table, or the server's error. */
 export function unresolvedContent(answer, withServices) {
 	return answer.error ? element("p", "none", answer.error) : unresolvedTable(answer, withServices);
 }
 
-/* @withServices: a column of them, for the fleet. */
+/* @withServices: with a column of services, for the fleet. */
 function unresolvedTable(answer, withServices) {
 	const heads = ["File", "Share", "Build-ID", "Why", "Remedy"];
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What axe-core finds on the page's views, in both themes and on a phone. Debian has no package of it: HEARTH_AXE is the
- * path of an axe.min.js ("npm install axe-core"), and without it the test is left out.
+ * Checks the views of the page with axe-core, in both themes and on a phone. Debian has no package of axe-core: HEARTH_AXE
+ * is the path of its axe.min.js ("npm install axe-core"). Without it the test is skipped.
  */
 
 import assert from "node:assert/strict";
@@ -34,7 +34,7 @@ const VIEWS = [
 ];
 const SERIOUS = new Set(["serious", "critical"]);
 
-test("axe finds nothing serious", { skip: process.env.HEARTH_AXE ? false : "HEARTH_AXE is not set" }, async () => {
+test("axe reports no serious violations", { skip: process.env.HEARTH_AXE ? false : "HEARTH_AXE is not set" }, async () => {
 	const axe = readFileSync(process.env.HEARTH_AXE, "utf8");
 	const fixture = await startFixture();
 	const browser = await startBrowser(process.env.CHROMIUM ?? "chromium");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Chromium, driven through the DevTools protocol over a pipe: needs nothing but node and the browser. Input arrives
- * as the user's would (mouse and key events), not as calls into the page.
+ * Drives Chromium with the DevTools protocol over a pipe, without libraries. Input is sent as mouse and key events of a
+ * user, not as calls of the page's functions.
  */
 
 import { spawn } from "node:child_process";
@@ -35,7 +35,7 @@ export async function startBrowser(program) {
 	};
 }
 
-/* Messages are JSON, ended by NUL. */
+/* Messages are JSON, terminated by NUL. */
 class Connection {
 	constructor(input, output) {
 		this.input = input;
@@ -113,8 +113,8 @@ const KEYS = { Enter: 13, Escape: 27, Backspace: 8, Tab: 9, ArrowLeft: 37, Arrow
 class Page {
 	constructor(send) {
 		this.send = send;
-		this.complaints = []; /* of the console: errors, exceptions, refusals of the content security policy */
-		this.requests = [];   /* {id, url, body} of all */
+		this.complaints = []; /* errors of the console, exceptions, violations of the content security policy */
+		this.requests = [];   /* {id, url, body} of each */
 		this.finished = new Set();
 	}
 
@@ -133,7 +133,7 @@ class Page {
 			this.answerPaused(params);
 	}
 
-	/* From now on @answer(request) says {status, body} for requests of this path, or nothing to let them pass. */
+	/* From now on @answer(request) returns {status, body} for requests of this path, or null to pass them to the server. */
 	async intercept(path, answer) {
 		this.answerFor = answer;
 		await this.send("Fetch.enable", { patterns: [{ urlPattern: `*${path}*` }] });
@@ -149,15 +149,15 @@ class Page {
 	}
 
 	/*
-	 * The last request to a path, of those whose parameters @fits, that was answered in full, with the answer's body:
-	 * what the page itself got.
+	 * Returns parameters and body of the last completed request to a path that the page made, of those with parameters
+	 * that @fits accepts.
 	 */
 	async lastAnswer(path, fits = () => true) {
 		const request = this.requests.filter(({ id, url }) => this.finished.has(id) && new URL(url).pathname === path &&
 			fits(new URL(url).searchParams)).at(-1);
 		const { body, base64Encoded } = await this.send("Network.getResponseBody", { requestId: request.id });
 
-		return { asked: Object.fromEntries(new URL(request.url).searchParams),
+		return { parameters: Object.fromEntries(new URL(request.url).searchParams),
 			answer: JSON.parse(base64Encoded ? Buffer.from(body, "base64").toString() : body) };
 	}
 
@@ -167,7 +167,7 @@ class Page {
 			throw new Error(`cannot open ${url}: ${errorText}`);
 	}
 
-	/* The value of an expression in the page; promises are awaited. */
+	/* Returns the value of an expression in the page; awaits promises. */
 	async evaluate(expression) {
 		const { result, exceptionDetails } = await this.send("Runtime.evaluate",
 			{ expression, returnByValue: true, awaitPromise: true });
@@ -176,7 +176,7 @@ class Page {
 		return result.value;
 	}
 
-	/* Waits until an expression in the page is true. */
+	/* Waits until an expression in the page is true, and returns its value. */
 	async until(expression, limit_ms = 30000) {
 		const deadline = Date.now() + limit_ms;
 		for (;;) {
@@ -222,7 +222,7 @@ class Page {
 		await this.send("Input.dispatchKeyEvent", { type: "keyUp", key, windowsVirtualKeyCode: code });
 	}
 
-	/* Replaces what is in the focused field. */
+	/* Replaces the text of the focused field. */
 	async type(text) {
 		await this.evaluate("document.activeElement.select()");
 		await this.send("Input.insertText", { text });

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A made-up profile of any size in the columns format, the same for the same arguments: an HTTP service with its
- * threads, libraries, kernel and some frames without a name.
+ * Generates a profile of any size in the columns format: an HTTP service with threads, libraries, kernel frames and some
+ * frames without a name. Equal arguments give equal profiles.
  */
 
 const THREADS = ["[p] search-api", "[t] worker-0", "[t] worker-1", "[t] worker-2", "[t] gc", "[t] log-writer"];
@@ -38,7 +38,7 @@ export function makeProfile({ service, event, nodes, folded, groupBy = "", seed 
 export const HOSTS = ["web-1", "web-2"];
 export const PROCESSES = ["search-api", "nginx", "postgres", "checkout", "kworker/0:1", "erlang-base.pos", "sh"];
 
-/* Whole hosts: processes, main threads as their self value, other threads below them. The last ones use next to nothing. */
+/* Adds whole hosts: processes with the main thread as self, other threads below them. The last processes use little time. */
 function addHosts(builder, random, { folded, groupBy }) {
 	for (const host of groupBy === "host" ? HOSTS : HOSTS.slice(0, 1)) {
 		const group = groupBy ? builder.child(0, `[g] host=${host}`, "P") : 0;
@@ -53,7 +53,7 @@ function addHosts(builder, random, { folded, groupBy }) {
 	return builder.finish();
 }
 
-/* Park-Miller: enough for a fixture. */
+/* The Park-Miller generator, which is good enough for a fixture. */
 function generator(seed) {
 	let state = seed;
 	return () => {
@@ -63,8 +63,8 @@ function generator(seed) {
 }
 
 /*
- * Paths are numbered; two of them share their callers as far down as the leading bits of their numbers agree, and small
- * numbers come most often, so that the picture has wide frames near the root and a long tail.
+ * Adds a stack. Paths have numbers: two paths share their callers down to the depth at which the leading bits of their
+ * numbers differ. Small numbers are the most frequent, so that the graph has wide frames near the root and a long tail.
  */
 function addStack(builder, thread, random, nodes) {
 	const path = Math.floor(random() ** 5 * nodes * 2);

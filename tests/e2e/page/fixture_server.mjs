@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Serves the page from the source folder with a made-up profile, to work on the page without a server:
+ * Serves the page from the source folder with a generated profile, to work on the page without a server:
  *
  *   node tests/e2e/page/fixture_server.mjs [PORT [NODES [TOKEN [PENDING]]]]
  *
- * The first PENDING answers say that symbol tables are being made, and have no names for a quarter of the functions.
+ * The first PENDING answers report pending symbol tables and have no names for a quarter of the functions.
  */
 
 import { readFile } from "node:fs/promises";
@@ -28,8 +28,8 @@ const FILES = [
 ];
 
 /*
- * @unresolved: whether there is GET /v1/unresolved, or a function from its usual answer to {status, body}; @named: profiles
- * without pending tables have all names.
+ * @unresolved: true if the server has GET /v1/unresolved, or a function from its usual answer to {status, body}. @named:
+ * profiles without pending tables have all names.
  */
 export async function startFixture({ port = 0, nodes = 4000, token = "", pending = 0, unresolved = true, named = false } = {}) {
 	const fixture = { nodes, token, pending, unresolved, named, cache: new Map() };
@@ -75,7 +75,7 @@ function fleetHost(name, at) {
 		batches_lost: 0, agent_cpu: 2400000 };
 }
 
-/* Each service on each host, as in the profile of Total; the same for every range. */
+/* Sums each service on each host, as in the profile of Total. The answer is the same for every range. */
 function answerGroups(parameters, response) {
 	const groupBy = parameters.get("group_by");
 	const { functions, node_values } = makeProfile({ service: "Total", event: "on-cpu", nodes: 0, folded: true, groupBy: "host" });
@@ -96,7 +96,7 @@ function answerGroups(parameters, response) {
 			? "service 'Total' has no samples that the filter selects" : "" });
 }
 
-/* As a server that does not have the path yet, where @unresolved is false. */
+/* With @unresolved = false, answers like an older server without this path. */
 async function sendUnresolved(response, { unresolved }) {
 	const total = 1e9;
 
@@ -131,7 +131,7 @@ function profileOf(asked, nodes) {
 	return makeProfile({ service: asked.service, event: asked.event, nodes, folded: asked.fold_threads === "true", groupBy: asked.group_by });
 }
 
-/* As while tables are made: some functions have but their file's name. */
+/* Sends the answer of a server with pending symbol tables: some functions are only labelled with their file. */
 function sendPending(response, asked, { nodes }) {
 	const result = profileOf(asked, nodes);
 	const isNameless = (fn) => fn % 4 === 3 && result.function_types[fn] !== "T";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The page's modules without the page: pure functions, called in a browser because they are the browser's.
+ * Tests the pure functions of the page's modules without the page, in a browser, because they are modules for browsers.
  */
 
 import assert from "node:assert/strict";
@@ -26,28 +26,28 @@ after(async () => {
 
 const call = (module, expression) => page.evaluate(`import("/${module}.js").then((m) => ${expression})`);
 
-test("names are asked for less and less often, and not for ever", async () => {
+test("requests for names have growing delays and end", async () => {
 	const waits = await call("names", `(() => {
-		const patience = new m.Patience(), waits = [];
-		for (let wait; (wait = patience.next()) !== null && waits.length < 1000;)
+		const backoff = new m.Backoff(), waits = [];
+		for (let wait; (wait = backoff.next()) !== null && waits.length < 1000;)
 			waits.push(wait);
 		return waits;
 	})()`);
 
-	assert.ok(waits.length > 10 && waits.length < 100, `${waits.length} questions`);
+	assert.ok(waits.length > 10 && waits.length < 100, `${waits.length} requests`);
 	assert.ok(waits.every((wait, at) => wait >= 1000 && wait >= (waits[at - 1] ?? 0)), String(waits));
 	const sum_s = waits.reduce((sum, wait) => sum + wait, 0) / 1000;
 	assert.ok(sum_s > 120 && sum_s < 600, `${sum_s} s`);
-	assert.equal(await call("names", "(() => { const p = new m.Patience(); p.end(); const over = p.next(); p.begin(); return [over, p.next()]; })().join()"),
+	assert.equal(await call("names", "(() => { const p = new m.Backoff(); p.stop(); const over = p.next(); p.reset(); return [over, p.next()]; })().join()"),
 		",1000");
 });
 
-test("reasons for missing names are told by their share", async () => {
+test("reasons for missing names are sorted by their share", async () => {
 	assert.deepEqual(await call("names", `m.reasonsOf({ "unsymbolized-stripped": 5, "unsymbolized-pending": 7, "unsymbolized-outside": 0, lost: 3 })`),
 		[["symbols are being read", 7], ["only a stripped file on the server", 5]]);
 });
 
-test("values are written as people say them", async () => {
+test("values are formatted for people", async () => {
 	const cases = [
 		["formatTime(0)", "0 µs"], ["formatTime(999)", "999 µs"], ["formatTime(1000)", "1 ms"], ["formatTime(10101)", "10.1 ms"],
 		["formatTime(999499)", "999 ms"], ["formatTime(999500)", "1.00 s"], ["formatTime(59949999)", "59.9 s"],
@@ -62,7 +62,7 @@ test("values are written as people say them", async () => {
 		assert.equal(await call("format", `m.${expression}`), expected, expression);
 });
 
-test("a link says everything that differs from the defaults, and nothing else", async () => {
+test("a link contains exactly the values that differ from the defaults", async () => {
 	const cases = ["", "?service=a+b&event=off-cpu", "?service=x&since=100&until=200", "?service=x&last=24h&filter=host+%3D+%27a%26b%27&fold=1",
 		"?service=x&search=%2Ffoo%2F&sort=total&zoom=0123456789abcdef"];
 
@@ -73,7 +73,7 @@ test("a link says everything that differs from the defaults, and nothing else", 
 	assert.equal(await call("state", `m.stateFromUrl("?since=200&until=100").since`), 0);
 });
 
-test("the table of whole hosts is by total unless the reader chose", async () => {
+test("the table of whole hosts is sorted by total unless the reader chose a column", async () => {
 	const cases = [["", false, "self"], ["", true, "total"], ["?sort=self", true, "self"], ["?sort=total", false, "total"],
 		["?sort=name", false, "self"], ["?sort=name", true, "total"]];
 
@@ -90,7 +90,7 @@ test("services are ranked by CPU time, with one row each", async () => {
 	assert.deepEqual(await call("ranking", `m.rankServices(${JSON.stringify(rows)}, null).map(({ name }) => name)`), ["a", "b;c"]);
 });
 
-test("services that use next to nothing are folded, beyond the ten largest", async () => {
+test("services with a tiny share are folded, beyond the ten largest", async () => {
 	const folded = (count, small) => call("ranking", `(() => { const items = Array.from({ length: ${count} }, (_, at) =>
 		({ name: String(at), value: at < 3 ? 10 : ${small}, share: at < 3 ? 0.33 : 0.0001 })); return m.foldSmall(items).n_folded; })()`);
 
@@ -99,14 +99,14 @@ test("services that use next to nothing are folded, beyond the ten largest", asy
 	assert.equal(await call("ranking", "m.foldSmall([{ value: 0, share: 0 }, { value: 0, share: 0 }]).n_folded"), 0);
 });
 
-test("names that begin with what was typed stand before those that have it elsewhere", async () => {
+test("names that begin with the typed text are listed before names that contain it", async () => {
 	const names = ["erlang-base.pos", "depot", "postgres", "Portal", "nginx"];
 
 	assert.deepEqual(await call("ranking", `m.fittingItems(${JSON.stringify(names.map((name) => ({ name })))}, "po").map(({ name }) => name)`),
 		["postgres", "Portal", "erlang-base.pos", "depot"]);
 });
 
-test("the filter offers hosts and labels, and keeps what stands before", async () => {
+test("the filter field suggests hosts and labels, and keeps the text before the last condition", async () => {
 	const hosts = JSON.stringify([{ name: "web-1", labels: { rack: "r'7", "a.b": "c", "agent.reduced": "x" } }]);
 	const conditions = await call("suggestions", `m.conditionsOf(${hosts})`);
 
@@ -116,7 +116,7 @@ test("the filter offers hosts and labels, and keeps what stands before", async (
 	assert.deepEqual(await call("suggestions", `m.filtersFor("ho", ["host = 'b'"])`), ["host = 'b'"]);
 });
 
-test("a condition is offered after the last AND, OR, NOT or parenthesis that stands between conditions", async () => {
+test("a suggestion replaces the text after the last AND, OR, NOT or parenthesis between conditions", async () => {
 	const cases = [["", "", ""], ["thread NOT LIKE 'gc*' AND ", "thread NOT LIKE 'gc*' AND ", ""], ["thread NOT LI", "", "thread NOT LI"],
 		["host = 'a AND b' or (not ", "host = 'a AND b' or (not ", ""], ["host = 'it''s OR ", "", "host = 'it''s OR "],
 		["host = 'a' AND or", "host = 'a' AND ", "or"], ["host IN ('a', 'b') AND h", "host IN ('a', 'b') AND ", "h"]];
@@ -125,7 +125,7 @@ test("a condition is offered after the last AND, OR, NOT or parenthesis that sta
 		assert.deepEqual(await call("suggestions", `m.filtersFor(${JSON.stringify(text)}, [${JSON.stringify(`${typed}#`)}])`), [`${before}${typed}#`], text);
 });
 
-test("conditions that have what was typed are offered also where hosts before them are many", async () => {
+test("conditions with the typed text are suggested even if many hosts precede them", async () => {
 	const conditions = JSON.stringify([...Array.from({ length: 500 }, (_, at) => `host = 'a${at}'`), "rack = 'r7'"]);
 
 	assert.deepEqual(await call("suggestions", `m.filtersFor("rack", ${conditions})`), ["rack = 'r7'"]);
@@ -152,7 +152,7 @@ test("a command names the server by the address of the page", async () => {
 const bootOf = (name, more) => ({ name, agent_id: "a", cpus: 8, last_time: 1000, covered_s: 100, counted_s: 100, ticks_expected: 10,
 	ticks_lost: 1, ticks_missed: 0, samples: 5, stacks_cut: 0, agent_cpu: 7, ...more });
 
-test("a host that was booted again is one row, with both times", async () => {
+test("a host with two boots is one row, with the sums of both", async () => {
 	const boots = [bootOf("x", {}), bootOf("x", { agent_id: "b", last_time: 2000, cpus: 16, covered_s: 300 }), bootOf("y", { covered_s: 0 })];
 	const [x, y, ...rest] = await call("hosts", `m.hostsByName(${JSON.stringify(boots)}, 900)`);
 
@@ -161,14 +161,14 @@ test("a host that was booted again is one row, with both times", async () => {
 	assert.deepEqual([y.name, y.cpus, y.cpu_s], ["y", 8, 0]);
 });
 
-test("two machines of one name do not cover more than the range", async () => {
+test("two machines with the same name do not cover more than the range", async () => {
 	const twins = [bootOf("x", { covered_s: 900 }), bootOf("x", { agent_id: "b", covered_s: 900 })];
 	const [x] = await call("hosts", `m.hostsByName(${JSON.stringify(twins)}, 900)`);
 
 	assert.deepEqual([x.covered_s, x.cpus], [900, 16]);
 });
 
-test("the title of the unresolved files counts files, and says when it lists only some", async () => {
+test("the title of the unresolved files has the number of files, or of the listed ones", async () => {
 	const rows = [{ file: "/a", build_id: "1" }, { file: "/a", build_id: "1" }, { file: "/b", build_id: "2" }];
 	const titleOf = (more) => call("unresolved", `m.unresolvedTitle(${JSON.stringify({ files: rows, total: 10, unresolved: 1, ...more })})`);
 
@@ -177,17 +177,17 @@ test("the title of the unresolved files counts files, and says when it lists onl
 	assert.match(await titleOf({ count: 500 }), /the 3 largest of 500 causes:/);
 });
 
-test("what is known of a selection is kept for the same one, and for its going on", async () => {
+test("results of a selection are kept for the same selection and for its continuation", async () => {
 	const before = { service: "a", event: "on-cpu", filter: "", since: 1, until: 5 };
-	const cases = [[{ ...before }, true], [{ ...before, since: 2, until: 6 }, false], [{ ...before, since: 2, until: 6, goesOn: true }, true],
-		[{ ...before, filter: "x", goesOn: true }, false]];
+	const cases = [[{ ...before }, true], [{ ...before, since: 2, until: 6 }, false], [{ ...before, since: 2, until: 6, continues: true }, true],
+		[{ ...before, filter: "x", continues: true }, false]];
 
-	for (const [asked, expected] of cases)
-		assert.equal(await call("state", `m.isSameSelection(${JSON.stringify(before)}, ${JSON.stringify(asked)})`), expected);
+	for (const [selection, expected] of cases)
+		assert.equal(await call("state", `m.isSameSelection(${JSON.stringify(before)}, ${JSON.stringify(selection)})`), expected);
 	assert.equal(await call("state", `m.isSameSelection(undefined, ${JSON.stringify(before)})`), false);
 });
 
-test("frames are matched with the file that they lie in", async () => {
+test("frames are matched with the file that contains them", async () => {
 	const files = JSON.stringify([{ file: "/usr/lib/libz.so.1.2", build_id: "1" }, { file: "/opt/app", build_id: "2" }, { file: "ext4", build_id: "3" },
 		{ file: "/opt/app", build_id: "2", reason: "outside" }, { file: "/srv/app", build_id: "4" }]);
 	const cases = [["[/usr/lib/libz.so.1.2]", [0]], ["libz.so.1.2+0x5e20", [0]], ["[l] libz.so.1.2+0x5e20", [0]], ["[/opt/app]", [1]], ["[k] [ext4]", [2]],
@@ -199,7 +199,7 @@ test("frames are matched with the file that they lie in", async () => {
 	}
 });
 
-test("a frame that may lie in several files offers no command", async () => {
+test("a frame that several files may contain has no command", async () => {
 	const files = JSON.stringify([{ file: "/opt/app", build_id: "0123456789abcdef", why: "w", command: "c" }, { file: "/srv/app", build_id: "", why: "w", command: "d" }]);
 	const facts = await call("unresolved", `m.factsOfFiles(${files})`);
 
@@ -218,7 +218,7 @@ const ANSWER = { OPT_STATUS: "SUCCESS", DESCRIPTION: "", debug: null, result: {
 const withTree = (expression, answer = ANSWER) => call("columns",
 	`(() => { const { answer, nodes } = m.parseAnswer(${JSON.stringify(JSON.stringify(answer))}); const tree = m.treeFromColumns(answer.result, nodes); return ${expression}; })()`);
 
-test("columns become a tree with edges, depths and ends", async () => {
+test("columns are converted to a tree with edges, depths and ends", async () => {
 	assert.deepEqual(await withTree("[...tree.start]"), [0, 0, 0, 0, 4, 7]);
 	assert.deepEqual(await withTree("[...tree.depth]"), [0, 1, 2, 3, 2, 1]);
 	assert.deepEqual(await withTree("[...tree.end]"), [6, 5, 4, 4, 5, 6]);
@@ -228,7 +228,7 @@ test("columns become a tree with edges, depths and ends", async () => {
 	assert.equal(await withTree("m.nodeOfHash(tree, '0123456789abcdef')"), 0);
 });
 
-test("a recursive function counts once, in searches and in parts of the tree", async () => {
+test("a recursive function counts once, in searches and in subtrees", async () => {
 	assert.equal(await withTree("m.sumOfTotals(tree, m.topmostMatches(tree, m.matchFunctions(tree, 'A'), 0))"), 7);
 	assert.equal(await withTree("m.sumOfTotals(tree, m.topmostMatches(tree, m.matchFunctions(tree, '\"b\"'), 0))"), 6);
 	assert.equal(await withTree("m.topmostMatches(tree, m.matchFunctions(tree, 'kind:kernel'), 0).length"), 1);

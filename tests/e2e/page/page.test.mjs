@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The page in a browser, against a server: HEARTH_URL (and HEARTH_SERVICE, a service that has samples), else against a
- * made-up profile.
+ * Tests the page in a browser with the server HEARTH_URL (and HEARTH_SERVICE, a service with samples), else with the
+ * generated profile of fixture_server.mjs.
  *
  *   node --test tests/e2e/page/*.test.mjs
  *
- * What the page should show is worked out here from the answer that it got, with code that is not the page's. With
- * HEARTH_WORK set, pictures of what was seen are left there.
+ * The tests compute the expected content from the answer that the page received, without code of the page. If HEARTH_WORK
+ * is set, they write screenshots to that folder.
  */
 
 import assert from "node:assert/strict";
@@ -43,7 +43,7 @@ afterEach(async () => {
 	await page.close();
 });
 
-/* Opens the page and waits for the graph; returns the profile it got, as a tree. */
+/* Opens the page and waits for the graph. Returns the profile that the page received, as a tree. */
 async function openService(parameters = {}) {
 	await page.open(`${url}/?${new URLSearchParams({ service: SERVICE, last: "1h", ...parameters })}`);
 	return await shownProfile();
@@ -51,13 +51,13 @@ async function openService(parameters = {}) {
 
 async function shownProfile() {
 	await settled();
-	const { asked, answer } = await page.lastAnswer(FLAME);
-	return { asked, ...treeOf(answer.result) };
+	const { parameters, answer } = await page.lastAnswer(FLAME);
+	return { parameters, ...treeOf(answer.result) };
 }
 
 const settled = () => page.until("document.getElementById('progress').hidden && (document.querySelector('#stats dd') || !document.getElementById('notice').hidden)");
 
-/* Nodes as objects with children and a left edge, by the numbers of the answer. */
+/* Converts an answer to nodes with children and a left edge, indexed as in the answer. */
 function treeOf(result) {
 	const nodes = result.node_values.values.map(([fn, parent, self, total], id) => ({ id, fn, parent, self, total,
 		label: result.functions[fn], type: result.function_types[fn], children: [], x: 0, depth: 0 }));
@@ -71,7 +71,7 @@ function treeOf(result) {
 	return { result, nodes, root: nodes[0] };
 }
 
-/* The middle of a node on the screen, where @zoomed fills the width. */
+/* Returns the centre of a node on the screen, if @zoomed has the full width. */
 async function placeOf(node, zoomed) {
 	const canvas = await page.box("#canvas");
 	const scroll = await page.evaluate("document.getElementById('scroller').scrollTop");
@@ -83,10 +83,10 @@ async function placeOf(node, zoomed) {
 
 const callees = (root, chosen) => root.children.flatMap((child) => [...(chosen(child) ? [child] : []), ...callees(child, chosen)]);
 
-/* Sum of the topmost nodes with such a label. */
+/* Sums the topmost nodes with a matching label. */
 const matched = (node, fits) => fits(node.label) ? node.total : node.children.reduce((sum, child) => sum + matched(child, fits), 0);
 
-/* In the page's own words, so that only what is said is compared here, not how numbers are written. */
+/* Formats a value with the page's functions: the tests compare values, not formats. */
 const inWords = (call) => page.evaluate(`import("./format.js").then((format) => format.${call})`);
 
 async function picture(name) {
@@ -100,12 +100,12 @@ async function assertQuiet(from = url) {
 	assert.deepEqual(elsewhere, [], "everything comes from the server itself");
 }
 
-test("the page shows the profile that the server answered, without a complaint of the browser", async () => {
-	const { root, asked } = await openService();
+test("the page shows the profile of the server's answer, without errors of the browser", async () => {
+	const { root, parameters } = await openService();
 
-	assert.equal(asked.service, SERVICE);
-	assert.equal(asked.event, "on-cpu");
-	assert.equal(asked.until - asked.since, 3601, "with the last second");
+	assert.equal(parameters.service, SERVICE);
+	assert.equal(parameters.event, "on-cpu");
+	assert.equal(parameters.until - parameters.since, 3601, "with the last second");
 	const stats = await page.text("stats");
 	assert.ok(stats.includes(await inWords(`formatTime(${root.total})`)), stats);
 	assert.equal(await page.text("service-name"), SERVICE);
@@ -113,7 +113,7 @@ test("the page shows the profile that the server answered, without a complaint o
 	await assertQuiet();
 });
 
-test("pointing at a frame tells its name, value and shares", async () => {
+test("pointing at a frame shows its name, value and shares", async () => {
 	const { root, nodes } = await openService();
 	const wide = nodes.filter((node) => node.total > root.total / 20 && node.depth < 12);
 
@@ -132,7 +132,7 @@ test("pointing at a frame tells its name, value and shares", async () => {
 	await page.until("document.getElementById('tooltip').hidden");
 });
 
-test("a click zooms, the link keeps it, Back and Escape lead out", async () => {
+test("a click zooms, the link has the zoom, Back and Escape leave it", async () => {
 	const { root } = await openService();
 	const [node] = callees(root, ({ depth, total }) => depth === 3 && total > root.total / 50);
 	const place = await placeOf(node, root);
@@ -159,7 +159,7 @@ test("a click zooms, the link keeps it, Back and Escape lead out", async () => {
 	await assertQuiet();
 });
 
-test("a search counts the topmost matches only and lists what matched", async () => {
+test("a search sums the topmost matches only and lists the matching functions", async () => {
 	const { root, result } = await openService();
 	const deepest = callees(root, () => true).sort((a, b) => b.depth - a.depth)[0];
 	const word = deepest.label.replace(/^\[.\] /, "").slice(0, 6).toLowerCase();
@@ -185,7 +185,7 @@ test("a search counts the topmost matches only and lists what matched", async ()
 	await assertQuiet();
 });
 
-test("the table has the functions by self and total, and keys move in it", async () => {
+test("the table has the functions by self and total, and arrow keys move in it", async () => {
 	const { result } = await openService();
 	const largest = (column) => result.function_values.values
 		.map((values, fn) => ({ name: result.functions[fn], type: result.function_types[fn], value: values[column] }))
@@ -208,7 +208,7 @@ test("the table has the functions by self and total, and keys move in it", async
 	await assertQuiet();
 });
 
-test("arrow keys walk the graph and say where they are, Enter zooms", async () => {
+test("arrow keys move in the graph and describe the frame, Enter zooms", async () => {
 	const { root } = await openService();
 	const says = (node) => page.until(`document.getElementById('frame-text').textContent.startsWith(${JSON.stringify(node.label)})`);
 	let node = root;
@@ -230,7 +230,7 @@ test("arrow keys walk the graph and say where they are, Enter zooms", async () =
 
 const parentOf = (root, node) => [root, ...callees(root, () => true)].find(({ id }) => id === node.parent);
 
-test("the picker finds a service by typing, and Total leads on to each", async () => {
+test("the picker finds a service by typing, and Total opens each process", async () => {
 	await openService();
 	await page.clickOn("#service-button");
 	await page.until("document.activeElement.id === 'service-search'");
@@ -241,8 +241,8 @@ test("the picker finds a service by typing, and Total leads on to each", async (
 	await page.press("Enter");
 	await page.until("document.getElementById('service-name').textContent === 'Total'");
 	await settled();
-	const { asked } = await page.lastAnswer(FLAME);
-	assert.equal(asked.service, "Total");
+	const { parameters } = await page.lastAnswer(FLAME);
+	assert.equal(parameters.service, "Total");
 	assert.equal(await page.text("table-title"), "Top processes");
 	assert.equal(await page.evaluate("document.getElementById('sort-total').parentElement.getAttribute('aria-sort')"), "descending");
 	const shares = await page.evaluate("[...document.querySelectorAll('#functions tbody tr')].map((row) => Number(row.cells[2].style.getPropertyValue('--part')))");
@@ -259,13 +259,13 @@ test("threads can be folded", async () => {
 	await openService();
 	await page.clickOn("#fold + span");
 	await page.until("location.search.includes('fold=1')");
-	const { asked, root } = await shownProfile();
+	const { parameters, root } = await shownProfile();
 
-	assert.equal(asked.fold_threads, "true");
+	assert.equal(parameters.fold_threads, "true");
 	assert.deepEqual(root.children.filter(({ type }) => type === "T"), []);
 });
 
-/* Rows of a table of the fleet as lists of texts. */
+/* Returns the rows of a table of the fleet as lists of texts. */
 const rowsOf = (card) => page.evaluate(`[...document.querySelectorAll('.fleet .${card} tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))`);
 
 async function openFleet(parameters = {}) {
@@ -291,7 +291,7 @@ test("the landing page ranks services by their share of all CPU time", async () 
 	await assertQuiet();
 });
 
-test("the landing page has each host's coverage, losses, cost and what its agent gives up", async () => {
+test("the landing page has coverage, losses, cost and reductions of each host", async () => {
 	await openFleet();
 	const fleet = (await page.lastAnswer("/v1/fleet")).answer;
 	const { hosts } = (await page.lastAnswer("/v1/hosts")).answer;
@@ -312,7 +312,7 @@ test("the landing page has each host's coverage, losses, cost and what its agent
 	await assertQuiet();
 });
 
-test("averages are over the time that agents covered", async () => {
+test("averages are divided by the time that agents covered", async () => {
 	await openFleet();
 	const { answer } = await page.lastAnswer("/v1/fleet");
 	const { total } = await groupsBy("app_service");
@@ -328,7 +328,7 @@ const madeUpHost = (name, more) => ({ name, agent_id: name, agent_version: "0", 
 	counted_s: 900, ticks_expected: 100, ticks_lost: 0, ticks_missed: 0, samples: 100, stacks_cut: 0, stacks_lost: 0, waits_lost: 0,
 	batches_lost: 0, agent_cpu: 0, ...more });
 
-test("hosts without an agent in the range have no CPUs, and reboots add no row", async () => {
+test("hosts without an agent in the range have no CPUs, and reboots add no rows", async () => {
 	const day_ago = Math.floor(Date.now() / 1000) - 86400;
 	const hosts = [madeUpHost("a", { covered_s: 450 }), madeUpHost("a", { agent_id: "boot before", covered_s: 450, last_time: day_ago }),
 		madeUpHost("b", { covered_s: 450 }), madeUpHost("gone", { covered_s: 0, counted_s: 0, last_time: day_ago })];
@@ -349,7 +349,7 @@ test("hosts without an agent in the range have no CPUs, and reboots add no row",
 	assert.match(figures, /75.0 %/, "covered");
 });
 
-test("services are listed where the range has too many batches for the list of hosts", async () => {
+test("services are listed if the range has too many batches for the list of hosts", async () => {
 	await page.intercept("/v1/fleet", () => ({ status: 400, body: JSON.stringify({ error: "more batches than are read: ask for a shorter range" }) }));
 	await openFleet({ last: "24h" });
 	assert.match(await page.evaluate("document.querySelector('.fleet .hosts').textContent"), /more batches than are read/);
@@ -357,7 +357,7 @@ test("services are listed where the range has too many batches for the list of h
 	assert.ok(await page.evaluate("document.getElementById('trouble').hidden"));
 });
 
-test("ages are by the server's clock, not by the browser's", async () => {
+test("ages are computed with the server's clock, not with the browser's", async () => {
 	const own = await startFixture();
 
 	try {
@@ -393,15 +393,15 @@ test("the list of unresolved files does not take the focus from a button of the 
 	}
 });
 
-test("the fleet asks for unresolved files of 15 minutes at most, and shows why there is no answer", async () => {
+test("the fleet requests unresolved files of at most 15 minutes, and shows the error", async () => {
 	await page.intercept("/v1/unresolved", () => ({ status: 500, body: JSON.stringify({ error: "too many stacks in this range" }) }));
 	await openFleet({ last: "24h" });
 	await page.until("/too many stacks in this range/.test(document.querySelector('.unresolved-card')?.textContent)");
-	const [asked] = page.requests.filter((request) => new URL(request.url).pathname === "/v1/unresolved").map(({ url: text }) => new URL(text).searchParams);
-	assert.equal(asked.get("until") - asked.get("since"), 901, "with the last second");
+	const [parameters] = page.requests.filter((request) => new URL(request.url).pathname === "/v1/unresolved").map(({ url: text }) => new URL(text).searchParams);
+	assert.equal(parameters.get("until") - parameters.get("since"), 901, "with the last second");
 });
 
-test("a service of the landing page leads to its flame graph, and Back to the fleet", async () => {
+test("a service of the landing page opens its flame graph, and Back the fleet", async () => {
 	await openFleet();
 	await page.evaluate(`[...document.querySelectorAll('.fleet .services .name-button')].find((e) => e.textContent === ${JSON.stringify(SERVICE)}).focus()`);
 	await page.press("Enter");
@@ -412,7 +412,7 @@ test("a service of the landing page leads to its flame graph, and Back to the fl
 	await assertQuiet();
 });
 
-test("a server that no agent has sent anything to shows how to start one", async () => {
+test("a server without data shows how to start an agent", async () => {
 	await page.intercept("/v1/", (request) => ({ status: 200, body: JSON.stringify(new URL(request.url).pathname === FLAME
 		? { result: null, message: "no on-cpu samples were ever stored" }
 		: { services: [], hosts: [], files: [], groups: [], total: 0, message: "no on-cpu samples were ever stored", covered_s: 0 }) }));
@@ -440,7 +440,7 @@ test("a wrong filter is explained once, the graph stays, and the filter can be c
 	assert.equal(await page.evaluate("document.getElementById('filter').value"), "");
 });
 
-test("where there is nothing, the page says why", async () => {
+test("for an empty answer the page shows the reason", async () => {
 	await page.open(`${url}/?${new URLSearchParams({ service: SERVICE, last: "1h", filter: "host = 'nowhere'" })}`);
 	await settled();
 	const { answer } = await page.lastAnswer(FLAME);
@@ -453,7 +453,7 @@ test("where there is nothing, the page says why", async () => {
 	await assertQuiet();
 });
 
-test("a range without samples offers the newest ones", async () => {
+test("for a range without samples the page offers the newest ones", async () => {
 	await page.open(`${url}/?${new URLSearchParams({ service: SERVICE, since: 1700000000, until: 1700000900 })}`);
 	await page.until("!document.getElementById('notice').hidden");
 	assert.doesNotMatch(await page.text("notice"), /hearth-agent/);
@@ -462,7 +462,7 @@ test("a range without samples offers the newest ones", async () => {
 	await assertQuiet();
 });
 
-test("a token without the scope is named, and another can be entered", async () => {
+test("an error for a missing scope names the token, and another can be entered", async () => {
 	await page.intercept("/v1/", ({ headers }) => headers.Authorization === "Bearer reader" ? null
 		: { status: 403, body: JSON.stringify({ error: "token 'build' lacks the scope that '/v1/services' needs: read" }) });
 	await page.open(`${url}/?service=${SERVICE}&last=1h`);
@@ -475,7 +475,7 @@ test("a token without the scope is named, and another can be entered", async () 
 	await page.until("document.querySelector('#stats dd')");
 });
 
-test("a server that wants a token gets it from a prompt, and it is kept in this tab", async () => {
+test("the page prompts for a token if the server needs one, and keeps it in this tab", async () => {
 	await page.intercept("/v1/", ({ headers }) => headers.Authorization === "Bearer let-me-in" ? null
 		: { status: 401, body: JSON.stringify({ error: "a token is needed" }) });
 	await page.open(`${url}/?service=${SERVICE}&last=1h`);
@@ -492,7 +492,7 @@ test("a server that wants a token gets it from a prompt, and it is kept in this 
 	await page.until("document.querySelector('#stats dd')");
 });
 
-test("a prompt for a token that is cancelled leaves a way back to it", async () => {
+test("a cancelled prompt for a token can be opened again", async () => {
 	await page.intercept("/v1/", () => ({ status: 401, body: JSON.stringify({ error: "a token is needed" }) }));
 	await page.open(`${url}/?last=1h`);
 	await page.until("document.getElementById('token-dialog').open");
@@ -502,7 +502,7 @@ test("a prompt for a token that is cancelled leaves a way back to it", async () 
 	await page.until("document.getElementById('token-dialog').open");
 });
 
-test("a button that was clicked twice has its own label again", async () => {
+test("a button that is clicked twice gets its label back", async () => {
 	await openService();
 	await page.clickOn("#share");
 	await page.until("document.getElementById('share').textContent !== 'Copy link'");
@@ -510,7 +510,7 @@ test("a button that was clicked twice has its own label again", async () => {
 	await page.until("document.getElementById('share').textContent === 'Copy link'");
 });
 
-test("a server that is gone leaves the graph, and is asked again on demand", async () => {
+test("after a failed request the graph stays, and a button repeats the request", async () => {
 	let gone = false;
 
 	await page.intercept("/v1/", () => gone ? { status: 503, body: JSON.stringify({ error: "closing for repairs" }) } : null);
@@ -525,7 +525,7 @@ test("a server that is gone leaves the graph, and is asked again on demand", asy
 	await page.until("document.getElementById('trouble').hidden");
 });
 
-test("a server that does not answer is reported with the time since when", async () => {
+test("an error without an answer has the time of the first failed request", async () => {
 	const away = await startFixture();
 
 	await page.open(`${away.url}/?service=search-api`);
@@ -539,8 +539,8 @@ test("a server that does not answer is reported with the time since when", async
 	assert.equal(await page.text("trouble-text"), first);
 });
 
-/* With a server that has the path, whatever its files are. */
-test("files of unresolved frames are listed with the remedy, and so are the frames", async () => {
+/* Uses the fixture server, because HEARTH_URL may have no unresolved files. */
+test("the list of unresolved files and the tooltips of their frames have the remedies", async () => {
 	const own = await startFixture();
 
 	try {
@@ -571,7 +571,7 @@ test("files of unresolved frames are listed with the remedy, and so are the fram
 const withServer = (command, address) => command.replace(/^hearth upload/, `hearth upload --server ${address}`);
 const listShown = "!document.getElementById('unresolved').hidden";
 
-test("the list of unresolved files is removed once all names are there", async () => {
+test("the list of unresolved files is removed when all names have arrived", async () => {
 	const own = await startFixture({ pending: 1, named: true });
 
 	try {
@@ -583,7 +583,7 @@ test("the list of unresolved files is removed once all names are there", async (
 	}
 });
 
-test("the list of unresolved files is that of the range", async () => {
+test("the list of unresolved files belongs to the selected range", async () => {
 	let isHeld = false;
 	let release;
 	const held = new Promise((resolve) => { release = resolve; });
@@ -607,11 +607,11 @@ test("the list of unresolved files is that of the range", async () => {
 	}
 });
 
-test("a page that asks again by itself waits for the unresolved files", async () => {
+test("automatic requests wait for the unresolved files", async () => {
 	let n_underway = 0;
 	let n_most = 0;
 	let n_answered = 0;
-	/* Longer than the page waits between its first questions. */
+	/* Longer than the delays between the first requests of the page. */
 	const own = await startFixture({ pending: 1000, unresolved: async (usual) => {
 		n_most = Math.max(n_most, ++n_underway);
 		await new Promise((resolve) => setTimeout(resolve, 3000));
@@ -659,7 +659,7 @@ test("figures and legend follow the zoom", async () => {
 		assert.ok((await page.text("legend")).includes(await inWords(`formatShare(${kernel}, ${node.total})`)), await page.text("legend"));
 });
 
-test("on a phone the head takes a quarter of the screen, and a first tap shows details", async () => {
+test("on a phone the head needs at most a quarter of the screen, and the first tap shows details", async () => {
 	const phone = await browser.newPage({ width: 390, height: 844 });
 
 	await page.close();
@@ -693,7 +693,7 @@ test("the head keeps two rows at 1400 pixels, with a custom range too", async ()
 	assert.ok(height < 100, String(height));
 });
 
-test("names that are being read come by themselves, and why others are missing is said", async () => {
+test("pending names appear automatically, and the reasons for other missing names are shown", async () => {
 	const pending = await startFixture({ pending: 3, unresolved: false });
 	const questions = () => page.requests.filter((request) => new URL(request.url).pathname === FLAME);
 
@@ -708,10 +708,10 @@ test("names that are being read come by themselves, and why others are missing i
 		const zoom = await page.evaluate("location.search");
 		await page.until("document.getElementById('names').hidden", 20000);
 		assert.equal(questions().length, 4);
-		assert.equal(new Set(questions().map((request) => request.url)).size, 1, "the same is asked again, not a later range");
+		assert.equal(new Set(questions().map((request) => request.url)).size, 1, "the same range is requested again, not a later one");
 		assert.equal(await page.evaluate("location.search"), zoom, "the zoom stays");
 		await picture("page-names-there");
-		/* Longer than any wait between the questions before. */
+		/* Longer than the delays between the requests before. */
 		await new Promise((resolve) => setTimeout(resolve, 4000));
 		assert.equal(questions().length, 4, "and then no more");
 	} finally {
@@ -719,7 +719,7 @@ test("names that are being read come by themselves, and why others are missing i
 	}
 });
 
-test("a server that goes away while names are awaited leaves the graph, and is asked again on demand", async () => {
+test("after a failed request for pending names the graph stays, and a button repeats the request", async () => {
 	const pending = await startFixture({ pending: 1000, unresolved: false });
 	let gone = false;
 
@@ -739,7 +739,7 @@ test("a server that goes away while names are awaited leaves the graph, and is a
 	}
 });
 
-test("dark and light follow the system", async () => {
+test("the theme follows the system", async () => {
 	const dark = await browser.newPage({ dark: true, scale: 2 });
 	const brightness = (which) => which.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0)");
 
@@ -761,7 +761,7 @@ test("a profile of a million nodes is drawn, searched and zoomed", async () => {
 	try {
 		await page.open(`${large.url}/?service=search-api`);
 		await page.until("document.querySelector('#stats dd')", 60000);
-		/* The browser does not keep so large an answer; the fixture gives the same one again. */
+		/* The browser does not keep such a large answer; the fixture sends an equal one. */
 		const response = await fetch(page.requests.findLast((request) => new URL(request.url).pathname === FLAME).url);
 		const { root, nodes } = treeOf((await response.json()).result);
 		assert.ok(nodes.length > 900000);

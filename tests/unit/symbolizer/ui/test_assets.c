@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The page's files as the server will send them.
+ * The files of the page in the form in which the server sends them.
  */
 
 #include "symbolizer/ui/assets.h"
@@ -16,14 +16,14 @@ static const char *const paths[] = {
 #undef UI_ASSET
 };
 
-static void the_page_answers_to_both_of_its_names(void **state)
+static void the_page_is_found_by_both_of_its_paths(void **state)
 {
 	(void)state;
 	assert_non_null(ui_asset_find("/"));
 	assert_ptr_equal(ui_asset_find("/"), ui_asset_find("/index.html"));
 }
 
-static void what_is_no_file_of_the_page_is_not_found(void **state)
+static void other_paths_are_not_found(void **state)
 {
 	static const char *const strangers[] = { "",           "/index", "index.html", "/app.js/",
 						 "/../app.js", "/v1/",   "/assets.def" };
@@ -33,7 +33,7 @@ static void what_is_no_file_of_the_page_is_not_found(void **state)
 		assert_null(ui_asset_find(strangers[i]));
 }
 
-static void the_compressed_form_is_the_plain_form(void **state)
+static void the_compressed_form_expands_to_the_plain_form(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
@@ -72,13 +72,13 @@ static void etags_are_quoted_and_differ(void **state)
 	}
 }
 
-/* Whether @text holds @wanted. */
+/* True if @text contains @wanted. */
 static bool contains(const struct ui_asset *asset, const char *wanted)
 {
 	return memmem(asset->plain, asset->plain_size, wanted, strlen(wanted)) != NULL;
 }
 
-static void every_module_is_named_by_the_page_so_that_it_loads_at_once(void **state)
+static void the_page_preloads_every_module(void **state)
 {
 	const struct ui_asset *page = ui_asset_find("/");
 
@@ -112,11 +112,11 @@ static void the_page_allows_nothing_inline_and_nothing_from_elsewhere(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_page_answers_to_both_of_its_names),
-		cmocka_unit_test(what_is_no_file_of_the_page_is_not_found),
-		cmocka_unit_test(the_compressed_form_is_the_plain_form),
+		cmocka_unit_test(the_page_is_found_by_both_of_its_paths),
+		cmocka_unit_test(other_paths_are_not_found),
+		cmocka_unit_test(the_compressed_form_expands_to_the_plain_form),
 		cmocka_unit_test(etags_are_quoted_and_differ),
-		cmocka_unit_test(every_module_is_named_by_the_page_so_that_it_loads_at_once),
+		cmocka_unit_test(the_page_preloads_every_module),
 		cmocka_unit_test(the_page_allows_nothing_inline_and_nothing_from_elsewhere),
 	};
 
