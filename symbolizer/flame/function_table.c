@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One walk numbers the functions and counts, per function, how many of its nodes are open above the
- * present one: only the outermost adds to the total.
+ * One depth-first walk numbers the functions. It counts for each function how many of its nodes are
+ * ancestors of the current node: only a node without such an ancestor adds to the total.
  */
 
 #include "symbolizer/flame/function_table.h"
 
 #include "common/hash_table.h"
 #include "common/vec.h"
+#include "symbolizer/flame/saturating_add.h"
 #include "symbolizer/flame/tree_internal.h"
 
 VEC_DEFINE(function_vec, struct function);
@@ -21,7 +22,7 @@ struct function_key {
 struct function_walk {
 	struct function_table *table;
 	struct function_vec functions;
-	struct depth_vec open; /* per function */
+	struct depth_vec open; /* per function: nodes that are entered and not left */
 	struct hash_table *numbers;
 	uint32_t rank;
 };
@@ -30,9 +31,14 @@ struct function_walk {
 static int number_function(struct function_walk *walk, const struct tree_node *node, uint32_t index,
 			   uint32_t *ret_function)
 {
-	/* The root is the selection itself, never the function that happens to have its name. */
+	/* The root is the selection. It stays separate from a function with the same label. */
 	struct function_key key = { .label = node->label,
 				    .type = index ? (uint8_t)node->type : UINT32_MAX };
+	const struct function function = {
+		.label = node->label,
+		.type = node->type,
+		.first_node = index,
+	};
 	void *value;
 	int r;
 
@@ -49,9 +55,7 @@ static int number_function(struct function_walk *walk, const struct tree_node *n
 	if (r < 0)
 		return r;
 	*ret_function = (uint32_t)walk->functions.count;
-	return vec_push(
-		&walk->functions,
-		(struct function){ .label = node->label, .type = node->type, .first_node = index });
+	return vec_push(&walk->functions, function);
 }
 
 static int enter_node(void *arg, const struct tree *tree, uint32_t index)
@@ -86,6 +90,11 @@ static void leave_node(void *arg, const struct tree *tree, uint32_t index)
 int function_table_init(struct function_table *table, const struct tree *tree)
 {
 	struct function_walk walk = { .table = table };
+	const struct tree_visitor visitor = {
+		.enter = enter_node,
+		.leave = leave_node,
+		.arg = &walk,
+	};
 	scoped(hash_table_freep) struct hash_table *numbers = NULL;
 	int r;
 
@@ -98,9 +107,7 @@ int function_table_init(struct function_table *table, const struct tree *tree)
 	table->order = calloc(table->n_nodes, sizeof(*table->order));
 	table->function_of_node = calloc(table->n_nodes, sizeof(*table->function_of_node));
 	if (table->order && table->function_of_node)
-		r = tree_walk(tree, &(struct tree_visitor){ .enter = enter_node,
-							    .leave = leave_node,
-							    .arg = &walk });
+		r = tree_walk(tree, &visitor);
 	else
 		r = -ENOMEM;
 

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * The functions of a finished tree: nodes with the same label and type are one function, whoever
- * calls it. Its self is the sum over its nodes; its total counts each node whose callers do not
- * include the function already, so that recursion does not make a total larger than the root's.
- * Function 0 is the root; the others are numbered in depth-first order of their first node. Borrows
- * the tree.
+ * The functions of a finished tree: all nodes with the same label and type are one function,
+ * whatever their callers are. Self is the sum over its nodes. Total is the sum over those nodes
+ * that are not below another node of the function, so that recursion counts once. Function 0 is the
+ * root; the others are numbered in depth-first order of their first node. The table borrows the
+ * tree.
  */
 
 #include "symbolizer/flame/tree.h"
@@ -22,7 +22,7 @@ struct function {
 /*
  *   functions[n_functions]
  *   order[n_nodes]             the nodes, depth-first
- *   function_of_node[n_nodes]  indexed by node
+ *   function_of_node[n_nodes]  index of the node's function
  */
 struct function_table {
 	struct function *functions;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A clean label (nearly all of them) is copied in one piece; any other is rewritten character by
- * character. UTF-8 is checked as RFC 3629 has it: no overlong forms, no surrogates, nothing above
- * U+10FFFF.
+ * Nearly all labels are clean and are copied in one piece; others are rewritten character by
+ * character. UTF-8 is checked as in RFC 3629: no overlong forms, no surrogates, no code points
+ * above U+10FFFF.
  */
 
 #include "symbolizer/flame/label.h"
@@ -10,7 +10,7 @@
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 static const char ellipsis[] = "\xe2\x80\xa6";    /* U+2026 */
 
-/* Smallest code point that needs a sequence of this many bytes. */
+/* The smallest code point that needs a sequence of [index] bytes. */
 static const uint32_t smallest_of_size[] = { 0, 0, 0x80, 0x800, 0x10000 };
 
 static size_t sequence_size(uint8_t first)
@@ -26,7 +26,8 @@ static size_t sequence_size(uint8_t first)
 	return 0;
 }
 
-/* Bytes of the valid, printable character at @text, or 0. C1 controls count as controls. */
+/* Returns the bytes of the character at @text; 0 if it is invalid or a control character (C0,
+ * DEL or C1). */
 static size_t character_size(const char *text, size_t length)
 {
 	uint8_t first = (uint8_t)text[0];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two answers of ProfileTracing. One path buffer follows the walk of the node list: entering a
- * node appends its label, leaving cuts it off again, and every node's id is the UUID of what stands
- * there.
+ * The two formats of ProfileTracing. The ID of a node is the UUID of its path, the labels from
+ * below the root joined with ';'. One buffer holds the path of the current node of the walk:
+ * entering a node appends its label, leaving it removes the label.
  */
 
 #include "symbolizer/flame/node_list.h"
@@ -10,11 +10,11 @@
 #include "common/uuid5.h"
 #include "symbolizer/flame/function_table.h"
 
-/* The deepest path: STACK_MAX_FRAMES frames and three levels above, of LABEL_MAX_BYTES each,
- * are 2.6 MB. */
+/* The longest path is 2.6 MB: STACK_MAX_FRAMES frames and three levels above them, of
+ * LABEL_MAX_BYTES each. */
 #define PATH_MAX_BYTES (4 * MIB)
 
-/* Half up; exact for every value. */
+/* Divides and rounds half up, without overflow. */
 static uint64_t rounded(uint64_t value, uint64_t divisor)
 {
 	uint64_t rest = value % divisor;
@@ -26,7 +26,7 @@ struct node_list_writer {
 	struct json_writer *json;
 	uint64_t unit_divisor;
 	struct bytes path;
-	char (*ids)[UUID_TEXT_SIZE]; /* of the nodes that are open, by depth; "" for the root */
+	char (*ids)[UUID_TEXT_SIZE]; /* of the current node and its ancestors, by depth; root: "" */
 	size_t depth;
 	size_t max_depth;
 };
@@ -100,11 +100,15 @@ int node_list_write(const struct tree *tree, uint64_t unit_divisor, struct json_
 		.unit_divisor = unit_divisor,
 		.path = BYTES_INIT(PATH_MAX_BYTES),
 	};
+	const struct tree_visitor visitor = {
+		.enter = list_enter,
+		.leave = list_leave,
+		.arg = &writer,
+	};
 	int r;
 
 	json_array_begin(json);
-	r = tree_walk(tree, &(struct tree_visitor){
-				    .enter = list_enter, .leave = list_leave, .arg = &writer });
+	r = tree_walk(tree, &visitor);
 	json_array_end(json);
 
 	bytes_release(&writer.path);
@@ -121,7 +125,7 @@ static void write_columns(struct json_writer *json, const char *const *columns, 
 	json_array_end(json);
 }
 
-/* In a memory type, a function that only ever is a leaf is the kind of object allocated. */
+/* In a profile of memory, a function that calls nothing is the kind of the allocated object. */
 static bool is_object(const struct function *function)
 {
 	return function->self == function->total && !strchr("HPT", function->type);

@@ -2,18 +2,19 @@
 #pragma once
 
 /*
- * A finished tree as DeepFlow's two answers. Values are divided by @unit_divisor (on-cpu: ns to
- * microseconds, 1000; memory: 1). A tree that was finished by tree_finish_rounded() with this unit
- * has no remainders; others are rounded half up.
+ * Writes a finished tree in the two formats of DeepFlow's answers. Values are divided by
+ * @unit_divisor (on-cpu: 1000, from ns to microseconds; memory: 1) and rounded half up. A tree from
+ * tree_finish_rounded() with this unit has no remainders.
  */
 
 #include "common/json_writer.h"
 #include "symbolizer/flame/tree.h"
 
-/* The array of {profile_location_str, node_id, parent_node_id, self_value, total_value},
- * depth-first. */
+/* Writes an array of {profile_location_str, node_id, parent_node_id, self_value, total_value} in
+ * depth-first order. */
 int node_list_write(const struct tree *tree, uint64_t unit_divisor, struct json_writer *json);
 
-/* {functions, function_types, function_values, node_values}. */
+/* Writes {functions, function_types, function_values, node_values}. With @memory_type, a function
+ * without callees gets the type 'O' (object). */
 int node_columns_write(const struct tree *tree, uint64_t unit_divisor, bool memory_type,
 		       struct json_writer *json);

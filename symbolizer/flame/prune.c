@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A child's total never exceeds its parent's, and depth-first order has parents first: the best
- * nodes by (total, depth-first rank) are therefore closed under callers. They move to the front of
- * the array in their old order, which keeps parents before children.
+ * The total of a child never exceeds its parent's, and parents precede children in depth-first
+ * order. The first nodes by (total, depth-first rank) therefore include the callers of each node.
+ * They are moved to the front of the array in their old order, which keeps parents before children.
  */
 
 #include "symbolizer/flame/prune.h"
@@ -43,7 +43,7 @@ static int compare_ranked(const void *left, const void *right)
 	return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* @new_number[i] is 1 for nodes that stay; becomes their new number. */
+/* Moves the nodes with new_number[i] = 1 to the front and sets new_number[i] to their new index. */
 static uint32_t move_kept_nodes(struct tree *tree, uint32_t *new_number)
 {
 	uint32_t kept = 0;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Keeps the @max_nodes nodes of a finished tree with the largest totals (the root always, ties in
- * the tree's order) and drops the rest. A dropped node's value stays in the totals of its callers,
- * and in nobody's self: what the children of a node lack to its total is what was pruned below it.
- * *ret_n_pruned tells how many nodes went.
+ * Keeps the root and the nodes of a finished tree with the largest totals, @max_nodes in all (ties
+ * in the tree's order), and removes the others. The value of a removed node stays in the totals of
+ * its callers and is added to no self: a node's total minus its self and the totals of its children
+ * is the value that was pruned below it. *ret_n_pruned is the number of removed nodes.
  */
 
 #include "symbolizer/flame/tree.h"

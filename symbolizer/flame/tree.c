@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes lie in one array in the order of their making, so that a parent stands before its children
- * and totals are one pass from the end. A child is found by open addressing over (parent, label,
- * type): three small integers that are ours, not a user's, so that a plain mixing function is
- * enough. Children are put into groups by a counting sort over the parent and only then compared
- * with each other.
+ * Nodes are stored in one array in the order in which they were added. Parents precede children, so
+ * that one pass from the end computes the totals. A hash table with open addressing finds a child
+ * by (parent, label, type). No client can choose these integers, so the hash needs no secret. To
+ * sort siblings, a counting sort by parent makes groups, and each group is sorted separately.
  */
 
 #include "symbolizer/flame/tree.h"
@@ -13,10 +12,11 @@
 
 #include "common/bytes.h"
 #include "symbolizer/flame/label.h"
+#include "symbolizer/flame/saturating_add.h"
 #include "symbolizer/flame/tree_internal.h"
 
-/* All labels of one tree. A million different functions of 200 bytes are 200 MB; more is no picture
- * any more. */
+/* Memory for the labels of one tree: more than a million functions with names of 200 bytes,
+ * which is more than a flame graph can show. */
 #define TREE_MAX_LABEL_BYTES (256 * MIB)
 
 #define TREE_FIRST_SLOTS 1024
@@ -32,7 +32,7 @@ static uint64_t child_hash(uint32_t parent, string_id label, char type)
 	return hash ^ hash >> 31;
 }
 
-/* The slot that holds the child, or the free slot where it belongs. */
+/* Returns the slot of the child, or the free slot for it. */
 static uint32_t *child_slot(const struct tree *tree, uint32_t parent, string_id label, char type)
 {
 	size_t index = child_hash(parent, label, type) & tree->slot_mask;
@@ -70,7 +70,7 @@ static int grow_slots(struct tree *tree)
 int tree_new(const char *root_label, char root_type, size_t max_nodes, struct tree **ret_tree)
 {
 	scoped(tree_freep) struct tree *tree = calloc(1, sizeof(*tree));
-	string_id label;
+	struct tree_node root = { .type = root_type, .parent = TREE_NO_PARENT };
 	int r;
 
 	if (!tree)
@@ -80,12 +80,10 @@ int tree_new(const char *root_label, char root_type, size_t max_nodes, struct tr
 	r = string_table_new(TREE_MAX_LABEL_BYTES, &tree->labels);
 	if (r < 0)
 		return r;
-	r = tree_intern_label(tree, root_label, strlen(root_label), &label);
+	r = tree_intern_label(tree, root_label, strlen(root_label), &root.label);
 	if (r < 0)
 		return r;
-	r = vec_push(
-		&tree->nodes,
-		(struct tree_node){ .label = label, .type = root_type, .parent = TREE_NO_PARENT });
+	r = vec_push(&tree->nodes, root);
 	if (r < 0)
 		return r;
 	r = grow_slots(tree);
@@ -139,7 +137,7 @@ int tree_child_of_label(struct tree *tree, uint32_t parent, string_id label, cha
 
 	if (tree->nodes.count >= tree->max_nodes)
 		return -ENOSPC;
-	/* At most two thirds full, or probes become long. */
+	/* The table stays at most two thirds full, which keeps probe sequences short. */
 	if ((tree->nodes.count + 1) * 3 > (tree->slot_mask + 1) * 2) {
 		r = grow_slots(tree);
 		if (r < 0)
@@ -207,7 +205,7 @@ void tree_group_by_parent(const struct tree *tree, uint32_t *first_of, uint32_t 
 		first_of[tree->nodes.items[i].parent + 1]++;
 	for (size_t i = 1; i <= count; i++)
 		first_of[i] += first_of[i - 1];
-	/* Filling moves each start to its group's end, which is the next group's start. */
+	/* Filling advances first_of[p] to the end of group p, which is the start of group p + 1. */
 	for (size_t i = 1; i < count; i++)
 		children[first_of[tree->nodes.items[i].parent]++] = (uint32_t)i;
 	memmove(first_of + 1, first_of, count * sizeof(*first_of));

@@ -2,26 +2,29 @@
 #pragma once
 
 /*
- * A merged call tree: nodes with a label, a type, self and total. Node 0 is the root. Built by
- * adding one value per stack; totals are computed once by tree_finish(), which also sorts children
- * by falling total, ties by label bytes. Nothing is added to a finished tree. Labels are interned
- * and clean (see label.h). A parent's number is always lower than its children's. Values saturate
- * instead of wrapping. Used by one thread.
+ * A merged call tree: nodes with a label, a type, self and total. Node 0 is the root. The caller
+ * adds one value per stack. tree_finish() then computes the totals and sorts children by falling
+ * total, ties by the bytes of their labels; afterwards nothing can be added. Labels are interned
+ * and clean (label.h). The index of a parent is lower than those of its children. Values saturate
+ * instead of wrapping. A tree is used by one thread.
  */
 
+#include "common/scoped.h"
 #include "common/string_table.h"
 
-/* DeepFlow's function types; 'H' host (root of Total), 'P' process, 'T' thread, 'K' kernel, 'L'
- * library, 'C' CUDA,
- * '?' unresolved, 'A' the program's own code, 'O' an object (leaf of a memory type). */
+/*
+ * Types are DeepFlow's function types: 'H' host (root of Total), 'P' process, 'T' thread, 'K'
+ * kernel, 'L' library, 'C' CUDA, '?' unresolved, 'A' the main program, 'O' object (leaf of a memory
+ * profile).
+ */
 struct tree_node {
 	string_id label;
 	char type;
-	uint32_t parent;       /* UINT32_MAX for the root */
-	uint32_t first_child;  /* 0 none; after tree_finish() */
-	uint32_t next_sibling; /* 0 none; after tree_finish() */
-	uint64_t self;         /* in the finest unit of the store (ns, bytes) */
-	uint64_t total;        /* after tree_finish() */
+	uint32_t parent;       /* TREE_NO_PARENT for the root */
+	uint32_t first_child;  /* 0: none; set by tree_finish() */
+	uint32_t next_sibling; /* 0: none; set by tree_finish() */
+	uint64_t self;         /* in the store's unit (ns, bytes) */
+	uint64_t total;        /* set by tree_finish() */
 };
 
 #define TREE_NO_PARENT UINT32_MAX
@@ -31,28 +34,29 @@ struct tree;
 int tree_new(const char *root_label, char root_type, size_t max_nodes, struct tree **ret_tree);
 struct tree *tree_free(struct tree *tree);
 
-/* Finds or adds the child of @parent with this label and type. -ENOSPC beyond max_nodes, -ENOMEM.
- */
+/* Finds or adds the child of @parent with this label and type. Returns 0, -ENOSPC beyond max_nodes,
+ * or -ENOMEM. */
 int tree_child(struct tree *tree, uint32_t parent, const char *label, char type,
 	       uint32_t *ret_node);
 
-/* The same in two steps, for callers that use one label many times. -ENOSPC when the labels take
- * too much memory. */
+/* tree_child() in two steps, for callers that use one label many times. tree_intern_label() returns
+ * -ENOSPC if the labels need too much memory. */
 int tree_intern_label(struct tree *tree, const char *text, size_t length, string_id *ret_label);
 int tree_child_of_label(struct tree *tree, uint32_t parent, string_id label, char type,
 			uint32_t *ret_node);
 
-/* label_type() of an interned label. */
+/* Returns label_type() of an interned label. */
 char tree_label_type(const struct tree *tree, string_id label);
 
 void tree_add_self(struct tree *tree, uint32_t node, uint64_t value);
 
-/* Totals and order of children. */
+/* Computes the totals and sorts the children. Returns 0 or -ENOMEM. */
 int tree_finish(struct tree *tree);
 
 /*
- * The same with values that are multiples of @unit. Each value is its exact value rounded down or
- * up, the root's half up, and each total is exactly the sum of the node's self and its children.
+ * Like tree_finish(), but rounds all values to multiples of @unit. The root's total is rounded half
+ * up; every other value is rounded up or down so that a node's total is exactly its self plus the
+ * totals of its children.
  */
 int tree_finish_rounded(struct tree *tree, uint64_t unit);
 
@@ -61,9 +65,8 @@ const char *tree_label(const struct tree *tree, uint32_t node);
 size_t tree_label_length(const struct tree *tree, uint32_t node);
 
 /*
- * Walks a finished tree depth-first, children in their order. Each node is entered once before and
- * left once after its children; a negative answer of @enter ends the walk with it. @leave may be
- * NULL.
+ * Walks a finished tree depth-first. Calls @enter for each node before and @leave after its
+ * children. A negative result of @enter ends the walk, which returns it. @leave may be NULL.
  */
 struct tree_visitor {
 	int (*enter)(void *arg, const struct tree *tree, uint32_t node);
@@ -73,5 +76,4 @@ struct tree_visitor {
 
 int tree_walk(const struct tree *tree, const struct tree_visitor *visitor);
 
-#include "common/scoped.h"
 DEFINE_SCOPED(struct tree *, tree_free);

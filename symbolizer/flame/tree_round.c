@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rounds a tree to whole units and keeps its sums exact. The root is rounded half up. Then each
- * node's rounded total is divided among its self and its children: all are rounded down, and the
- * units that are left go to those with the largest remainders. A node gets one at most, so that
- * each value is its exact value rounded down or up, and larger siblings stay larger.
+ * Rounds a tree to whole units and keeps its sums exact. The root is rounded half up. Then, from
+ * parents to children, a node's rounded total is divided among its self and its children: all parts
+ * are rounded down, and the remaining units are added to the parts with the largest remainders, at
+ * most one to each. Each value is thus rounded down or up, and larger siblings stay larger.
  */
 
+#include "symbolizer/flame/saturating_add.h"
 #include "symbolizer/flame/tree_internal.h"
 
 /* A part of a node's total: its self, or the total of a child. */
 struct part {
 	uint64_t *value;
 	uint64_t remainder;
-	uint32_t child; /* 0 for self */
+	uint32_t child; /* 0: the part is the node's self */
 };
 
 VEC_DEFINE(part_vec, struct part);
@@ -24,12 +25,12 @@ static int compare_parts(const void *left, const void *right, void *arg)
 
 	if (a->remainder != b->remainder)
 		return a->remainder > b->remainder ? -1 : 1;
-	/* Ties must not depend on the order in which stacks were read. */
+	/* The order of ties must not depend on the order in which stacks were added. */
 	return a->child && b->child ? tree_compare_labels(tree, a->child, b->child)
 				    : (a->child > b->child) - (a->child < b->child);
 }
 
-/* Rounds @value down; what was cut off is a part that may get a unit back. */
+/* Rounds *value down. If that changes it, adds it to the parts that may get a unit back. */
 static int cut(struct part_vec *parts, uint64_t *value, uint32_t child, uint64_t unit)
 {
 	uint64_t remainder = *value % unit;
@@ -41,7 +42,7 @@ static int cut(struct part_vec *parts, uint64_t *value, uint32_t child, uint64_t
 			(struct part){ .value = value, .remainder = remainder, .child = child });
 }
 
-/* @children: those of node @index, whose total is rounded already. */
+/* Divides the total of node @index, which is rounded already, among its self and its @children. */
 static int divide_total(struct tree *tree, uint32_t index, const uint32_t *children,
 			size_t n_children, uint64_t unit, struct part_vec *parts)
 {
@@ -56,7 +57,7 @@ static int divide_total(struct tree *tree, uint32_t index, const uint32_t *child
 		r = cut(parts, &nodes[children[i]].total, children[i], unit);
 		sum = saturating_add(sum, nodes[children[i]].total);
 	}
-	/* More than the total: totals that saturated have no exact sum. */
+	/* The sum exceeds the total only if totals saturated. */
 	if (r < 0 || sum >= node->total)
 		return r;
 
@@ -88,7 +89,7 @@ int tree_round(struct tree *tree, uint64_t unit)
 
 	tree_group_by_parent(tree, first_of, children);
 	tree->nodes.items[0].total = rounded_half_up(tree->nodes.items[0].total, unit);
-	/* Parents come before their children. */
+	/* Parents precede their children. */
 	for (uint32_t i = 0; i < count && r == 0; i++)
 		r = divide_total(tree, i, children + first_of[i], first_of[i + 1] - first_of[i],
 				 unit, &parts);

@@ -57,7 +57,7 @@ static void a_function_with_the_name_of_the_root_is_not_the_root(void **state)
 	function_table_release(&table);
 }
 
-static void no_total_is_larger_than_the_root_s_and_selves_add_up(void **state)
+static void no_total_exceeds_the_root_and_selves_add_up(void **state)
 {
 	uint64_t seed = test_seed();
 	scoped(tree_freep) struct tree *tree = NULL;
@@ -88,7 +88,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recursion_counts_a_path_once),
 		cmocka_unit_test(a_function_with_the_name_of_the_root_is_not_the_root),
-		cmocka_unit_test(no_total_is_larger_than_the_root_s_and_selves_add_up),
+		cmocka_unit_test(no_total_exceeds_the_root_and_selves_add_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 #define BAD "\xef\xbf\xbd"
 
-static void a_label_holds_nothing_that_breaks_paths_or_answers(void **state)
+static void a_label_has_no_separators_and_no_invalid_characters(void **state)
 {
 	static const struct {
 		const char *text, *label;
@@ -49,7 +49,7 @@ static void a_nul_within_a_label_is_replaced(void **state)
 	assert_bytes_equal_text(&out, "a" BAD "b");
 }
 
-static void a_label_that_is_too_long_is_cut_between_characters(void **state)
+static void a_long_label_is_cut_between_characters(void **state)
 {
 	char text[LABEL_MAX_BYTES + 3];
 
@@ -67,7 +67,7 @@ static void a_label_that_is_too_long_is_cut_between_characters(void **state)
 	}
 }
 
-static void a_label_of_the_greatest_length_stays_whole(void **state)
+static void a_label_of_the_maximum_length_is_not_cut(void **state)
 {
 	scoped(bytes_release) struct bytes out = BYTES_INIT(2 * LABEL_MAX_BYTES);
 	char text[LABEL_MAX_BYTES];
@@ -78,7 +78,7 @@ static void a_label_of_the_greatest_length_stays_whole(void **state)
 	assert_int_equal(out.size, sizeof(text));
 }
 
-static void the_prefix_tells_the_type(void **state)
+static void the_prefix_determines_the_type(void **state)
 {
 	static const struct {
 		const char *label;
@@ -109,11 +109,11 @@ static void the_prefix_tells_the_type(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_label_holds_nothing_that_breaks_paths_or_answers),
+		cmocka_unit_test(a_label_has_no_separators_and_no_invalid_characters),
 		cmocka_unit_test(a_nul_within_a_label_is_replaced),
-		cmocka_unit_test(a_label_that_is_too_long_is_cut_between_characters),
-		cmocka_unit_test(a_label_of_the_greatest_length_stays_whole),
-		cmocka_unit_test(the_prefix_tells_the_type),
+		cmocka_unit_test(a_long_label_is_cut_between_characters),
+		cmocka_unit_test(a_label_of_the_maximum_length_is_not_cut),
+		cmocka_unit_test(the_prefix_determines_the_type),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

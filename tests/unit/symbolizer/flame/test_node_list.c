@@ -3,8 +3,7 @@
 
 #include "tests/unit/symbolizer/flame/tree_fixture.h"
 
-/* f recurses; two children of [t] tie and are ordered by their bytes; 1499 and 1500 ns round apart.
- */
+/* f is recursive; two children of [t] have equal totals; 1499 and 1500 ns round differently. */
 static const struct folded stacks[] = {
 	{ "[p] app;main;f", 1499 },
 	{ "[p] app;main;f;f", 1500 },
@@ -40,7 +39,7 @@ static const char golden_columns[] =
 	"\"values\":[[0,-1,0,4],[1,0,0,3],[2,1,0,3],[3,2,1,3],[3,3,2,2],[4,0,0,1],[5,5,0,0],[6,5,0,"
 	"0]]}}";
 
-/* What another implementation of RFC 4122 makes of the paths, for the IDs above. */
+/* The IDs of the paths, computed with another implementation of RFC 4122. */
 static const char *const golden_ids[] = {
 	"74edea89-0365-5657-a25a-3a901285e33d", "a9d04908-5206-586c-abc7-4fd556b067eb",
 	"8a25c745-a77d-5113-9a7c-09e978f9cddc", "5c663981-b24b-58d7-b57d-93323551c44d",
@@ -112,7 +111,7 @@ static void a_leaf_of_a_memory_type_is_an_object(void **state)
 			       "\"function_types\":[\"P\",\"P\",\"A\",\"O\",\"T\",\"A\",\"T\"]"));
 }
 
-static void node_ids_are_those_of_deepflow(void **state)
+static void node_ids_equal_those_of_deepflow(void **state)
 {
 	static const struct folded total[] = {
 		{ "[p] process-exporte", 25028 },
@@ -136,7 +135,7 @@ static void node_ids_are_those_of_deepflow(void **state)
 		assert_non_null(strstr((const char *)out.data, ids[i]));
 }
 
-static void an_answer_that_outgrows_its_buffer_is_an_error(void **state)
+static void an_answer_larger_than_its_buffer_is_an_error(void **state)
 {
 	scoped(tree_freep) struct tree *tree = tree_from_folded("app", stacks, ARRAY_SIZE(stacks));
 
@@ -152,7 +151,7 @@ static void an_answer_that_outgrows_its_buffer_is_an_error(void **state)
 	}
 }
 
-static void values_are_rounded_half_up_at_the_end_only(void **state)
+static void values_are_rounded_half_up_after_summing(void **state)
 {
 	static const struct folded halves[] = { { "a", 500 }, { "b", 500 }, { "c", 499 } };
 	scoped(tree_freep) struct tree *tree = tree_from_folded("r", halves, ARRAY_SIZE(halves));
@@ -173,9 +172,9 @@ int main(void)
 		cmocka_unit_test(the_node_list_is_depth_first_by_falling_total),
 		cmocka_unit_test(the_columns_count_recursion_once),
 		cmocka_unit_test(a_leaf_of_a_memory_type_is_an_object),
-		cmocka_unit_test(node_ids_are_those_of_deepflow),
-		cmocka_unit_test(an_answer_that_outgrows_its_buffer_is_an_error),
-		cmocka_unit_test(values_are_rounded_half_up_at_the_end_only),
+		cmocka_unit_test(node_ids_equal_those_of_deepflow),
+		cmocka_unit_test(an_answer_larger_than_its_buffer_is_an_error),
+		cmocka_unit_test(values_are_rounded_half_up_after_summing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

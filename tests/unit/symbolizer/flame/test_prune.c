@@ -7,7 +7,7 @@ static const struct folded stacks[] = {
 	{ "a;b", 50 }, { "a;c", 30 }, { "a;c;d", 5 }, { "e", 10 }, { "f;g", 5 },
 };
 
-/* Depth-first "path=total", joined by blanks. */
+/* Writes "path=total" for each node, depth-first, separated by blanks. */
 static int print_node(void *arg, const struct tree *tree, uint32_t node)
 {
 	struct bytes *out = arg;
@@ -19,7 +19,7 @@ static int print_node(void *arg, const struct tree *tree, uint32_t node)
 				   (unsigned int)tree_nodes(tree, &count)[node].total);
 }
 
-static void the_largest_nodes_stay_and_totals_do_not_change(void **state)
+static void pruning_keeps_the_largest_nodes_and_all_totals(void **state)
 {
 	static const struct {
 		uint32_t max_nodes;
@@ -28,7 +28,7 @@ static void the_largest_nodes_stay_and_totals_do_not_change(void **state)
 	} cases[] = {
 		{ 100, 0, "=100 a=85 a;b=50 a;c=35 a;c;d=5 e=10 f=5 f;g=5" },
 		{ 8, 0, "=100 a=85 a;b=50 a;c=35 a;c;d=5 e=10 f=5 f;g=5" },
-		/* Three nodes of 5: the first in the tree's order stay. */
+		/* Of three nodes with total 5, the first ones in the tree's order are kept. */
 		{ 7, 1, "=100 a=85 a;b=50 a;c=35 a;c;d=5 e=10 f=5" },
 		{ 6, 2, "=100 a=85 a;b=50 a;c=35 a;c;d=5 e=10" },
 		{ 4, 4, "=100 a=85 a;b=50 a;c=35" },
@@ -51,7 +51,7 @@ static void the_largest_nodes_stay_and_totals_do_not_change(void **state)
 	}
 }
 
-static void what_stays_of_a_random_tree_is_at_least_as_large_as_what_goes(void **state)
+static void nodes_kept_of_a_random_tree_are_at_least_as_large_as_removed_ones(void **state)
 {
 	uint64_t seed = test_seed();
 	scoped(tree_freep) struct tree *tree = NULL;
@@ -89,8 +89,8 @@ static void what_stays_of_a_random_tree_is_at_least_as_large_as_what_goes(void *
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_largest_nodes_stay_and_totals_do_not_change),
-		cmocka_unit_test(what_stays_of_a_random_tree_is_at_least_as_large_as_what_goes),
+		cmocka_unit_test(pruning_keeps_the_largest_nodes_and_all_totals),
+		cmocka_unit_test(nodes_kept_of_a_random_tree_are_at_least_as_large_as_removed_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

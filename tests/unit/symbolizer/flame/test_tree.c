@@ -18,7 +18,7 @@ static bool is_prefix(const char *prefix, const char *path)
 	return strncmp(prefix, path, length) == 0 && (path[length] == ';' || path[length] == '\0');
 }
 
-/* Each node against a sum over all stacks; every stack's value must be in the tree. */
+/* Compares each node with a sum over all stacks. */
 static void compare_with_stacks(const struct tree *tree, const struct brute_stack *stacks,
 				size_t n_stacks)
 {
@@ -126,7 +126,7 @@ static void a_tree_of_random_stacks_has_the_sums_of_brute_force(void **state)
 	}
 }
 
-/* Each value of @rounded is that of @exact rounded down or up, and sums are exact. */
+/* Asserts that @rounded has the values of @exact rounded down or up, and exact sums. */
 static void check_rounding(const struct tree *rounded, const struct tree *exact, uint64_t unit)
 {
 	uint32_t count, exact_count;
@@ -173,7 +173,7 @@ static void rounded_totals_are_the_sums_of_rounded_parts(void **state)
 	}
 }
 
-/* Equal remainders: which part gets the unit does not depend on the order of the stacks. */
+/* With equal remainders, the order of the stacks must not decide which part gets the unit. */
 static void rounding_does_not_depend_on_the_order_of_stacks(void **state)
 {
 	static const char *const labels[] = { "a", "b", "c" };
@@ -209,7 +209,7 @@ static void children_of_one_label_and_type_are_one_node(void **state)
 	assert_int_equal(count, 3);
 }
 
-static void labels_are_made_clean_before_they_are_compared(void **state)
+static void labels_are_cleaned_before_they_are_compared(void **state)
 {
 	scoped(tree_freep) struct tree *tree = NULL;
 	uint32_t a, b;
@@ -223,7 +223,7 @@ static void labels_are_made_clean_before_they_are_compared(void **state)
 	assert_string_equal(tree_label(tree, 0), "r:r");
 }
 
-static void a_full_tree_says_so_and_keeps_finding_what_it_has(void **state)
+static void a_full_tree_returns_enospc_and_still_finds_its_nodes(void **state)
 {
 	scoped(tree_freep) struct tree *tree = NULL;
 	uint32_t a, b;
@@ -236,7 +236,7 @@ static void a_full_tree_says_so_and_keeps_finding_what_it_has(void **state)
 	assert_int_equal(a, b);
 }
 
-static void sums_that_overflow_stay_at_the_greatest_value(void **state)
+static void overflowing_sums_saturate(void **state)
 {
 	scoped(tree_freep) struct tree *tree = NULL;
 	uint32_t a, b, count;
@@ -253,7 +253,7 @@ static void sums_that_overflow_stay_at_the_greatest_value(void **state)
 	assert_true(tree_nodes(tree, &count)[a].self == UINT64_MAX);
 }
 
-static void sums_that_overflow_are_rounded_without_wrapping(void **state)
+static void saturated_sums_are_rounded_without_wrapping(void **state)
 {
 	scoped(tree_freep) struct tree *tree = NULL;
 	uint32_t a, b, count;
@@ -283,11 +283,11 @@ int main(void)
 		cmocka_unit_test(a_tree_of_random_stacks_has_the_sums_of_brute_force),
 		cmocka_unit_test(rounded_totals_are_the_sums_of_rounded_parts),
 		cmocka_unit_test(rounding_does_not_depend_on_the_order_of_stacks),
-		cmocka_unit_test(sums_that_overflow_are_rounded_without_wrapping),
+		cmocka_unit_test(saturated_sums_are_rounded_without_wrapping),
 		cmocka_unit_test(children_of_one_label_and_type_are_one_node),
-		cmocka_unit_test(labels_are_made_clean_before_they_are_compared),
-		cmocka_unit_test(a_full_tree_says_so_and_keeps_finding_what_it_has),
-		cmocka_unit_test(sums_that_overflow_stay_at_the_greatest_value),
+		cmocka_unit_test(labels_are_cleaned_before_they_are_compared),
+		cmocka_unit_test(a_full_tree_returns_enospc_and_still_finds_its_nodes),
+		cmocka_unit_test(overflowing_sums_saturate),
 		cmocka_unit_test(a_tree_of_a_root_alone_can_be_finished),
 	};
 

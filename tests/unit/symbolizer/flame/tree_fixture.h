@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Trees from folded stacks, and random ones whose seed is printed. */
+/* Trees from folded stacks, and random trees with a printed seed. */
 
 #include "symbolizer/flame/label.h"
 #include "symbolizer/flame/tree.h"
@@ -45,7 +45,7 @@ static inline struct tree *tree_from_folded(const char *root, const struct folde
 	return tree_of_type_from_folded(root, 'P', stacks, count);
 }
 
-/* "a;b;c" of a node below the root. */
+/* Writes the path "a;b;c" of a node below the root. */
 static inline void path_of_node(const struct tree *tree, uint32_t node, char *path, size_t size)
 {
 	uint32_t count;
@@ -70,7 +70,7 @@ static inline uint32_t random_below(uint64_t *state, uint32_t limit)
 	return (uint32_t)((*state * UINT64_C(0x2545f4914f6cdd1d)) >> 33) % limit;
 }
 
-/* Up to 12 frames out of 9 labels, so that paths repeat, branch and recurse. */
+/* Makes up to 12 frames with 9 labels, so that paths repeat, branch and recurse. */
 static inline void random_path(uint64_t *state, char *path, size_t size)
 {
 	static const char *const labels[] = { "main",  "a",   "b",    "[l] c", "[k] d",
