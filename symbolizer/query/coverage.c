@@ -10,10 +10,10 @@
 
 struct host_coverage {
 	struct coverage *coverage;
-	size_t begin; /* of these hosts' intervals in it */
+	size_t begin; /* index of the first interval of these hosts in coverage->covered */
 };
 
-/* Batches of one agent follow each other, so most of them lengthen the interval before. */
+/* Consecutive batches of one agent touch, so most batches extend the previous interval. */
 static int add_interval(void *arg, uint32_t host, uint64_t first_slot, uint64_t last_slot)
 {
 	const struct host_coverage *of_hosts = arg;
@@ -46,7 +46,7 @@ static int compare_intervals(const void *a, const void *b)
 	return left->first < right->first ? -1 : left->first > right->first;
 }
 
-/* Sorts the intervals from @begin on and merges those that touch: the slots they have. */
+/* Sorts the intervals from @begin on, merges those that touch, and returns their slots. */
 static uint64_t merge_from(struct coverage *coverage, size_t begin)
 {
 	struct coverage_interval *items = coverage->covered.items;

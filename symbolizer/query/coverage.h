@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * How much of a time range agents were sampling in. A gap of an agent (not started yet, stopped,
- * lost batches) is not idle time, so averages divide by the covered time and not by the range that
- * was asked for.
+ * The part of a time range in which agents were sampling ("covered"). An agent's gap (not started,
+ * stopped, batches lost) is not idle time. Averages are therefore divided by the covered time, not
+ * by the requested range.
  */
 
 #include "common/vec.h"
 #include "symbolizer/store/store.h"
 
-/* Batches that one answer looks at: some two seconds of reading their times. A day of 460 hosts
- * with a batch each 10 s. */
+/* Batches that are read for one answer; reading their times takes about two seconds. 460 hosts that
+ * send a batch every 10 s have this many in a day. */
 #define COVERAGE_MAX_BATCHES 4000000
 
 /* [first, end), in slots */
@@ -20,32 +20,34 @@ struct coverage_interval {
 };
 
 /*
- * Covered time of [from_slot, to_slot), gathered host by host. Set the range, leave the rest zero;
- * coverage_release() frees it.
+ * Covered time of [from_slot, to_slot), collected host by host. The caller sets the range and
+ * zeroes the rest; coverage_release() frees it.
  */
 struct coverage {
 	uint64_t from_slot, to_slot;
-	size_t n_batches; /* that were looked at */
+	size_t n_batches; /* read so far */
 	VEC_DEFINE(, struct coverage_interval) covered;
 };
 
 /*
- * Adds the time in which the agent of at least one of these hosts ran; *ret_slots of it are in the
- * range. 0; -E2BIG: more than COVERAGE_MAX_BATCHES in all; other negative errno: the store failed.
- * *ret_slots stays 0 with an engine that does not keep coverage.
+ * Adds the time in which the agent of at least one of these hosts ran, and sets *ret_slots to the
+ * number of slots of the range in it (0 if the storage engine does not record coverage). Returns 0,
+ * -E2BIG after more than COVERAGE_MAX_BATCHES batches, or another negative errno of the store.
  */
 int coverage_add_hosts(struct coverage *coverage, struct store *store, const uint32_t *hosts,
 		       size_t n_hosts, uint64_t *ret_slots);
 
-/* Slots that any of the added hosts covers. */
+/* Slots in which the agent of at least one of the added hosts ran. */
 uint64_t coverage_of_all(struct coverage *coverage);
 
 void coverage_release(struct coverage *coverage);
 
-/* Slots of [from_slot, to_slot) in which the agent of at least one host of these series ran; 0 also
- * where that is not known, or too much to read. */
+/*
+ * Sets *ret_slots to the number of slots of [from_slot, to_slot) in which the agent of at least one
+ * host of these series ran; 0 also if that is unknown or the batches are too many to read.
+ */
 int coverage_of_series(struct store *store, const struct store_series *series, size_t n_series,
 		       uint64_t from_slot, uint64_t to_slot, uint64_t *ret_slots);
 
-/* In whole seconds, to the nearest; what is covered at all never reads as 0. */
+/* Converts to seconds, rounded to the nearest but to at least 1 if @slots is not 0. */
 uint64_t coverage_seconds(uint64_t slots);

@@ -7,8 +7,9 @@
 #include "symbolizer/query/coverage.h"
 
 /*
- * Batches whose counters are read for one answer, some 10 us each, shared between the hosts. A host
- * with batches each 10 s has 360 in an hour; of a longer range the newest part is counted.
+ * Batches of which one answer reads the counters, divided among the hosts. Reading one takes about
+ * 10 us. A host that sends a batch every 10 s has 360 in an hour; if the range has more batches,
+ * only the newest are counted.
  */
 #define FLEET_MAX_BATCHES      20000
 #define FLEET_MAX_HOST_BATCHES 360
@@ -46,10 +47,10 @@ static int add_counter(void *arg, struct bytes_view name, uint64_t value)
 	return 0;
 }
 
-/* The boots of a name, the newest first. */
+/* All boots of one host name, the newest first. */
 struct machine {
 	struct fleet_host host;
-	const uint32_t *boots; /* [n_boots], store ids */
+	const uint32_t *boots; /* [n_boots] store IDs of hosts */
 	size_t n_boots;
 };
 
@@ -97,7 +98,7 @@ static int list_machines(struct store *store, const char *tenant, struct arena *
 	return 0;
 }
 
-/* Moves those whose agent ran in the range to the front. */
+/* Moves the machines with an agent that ran in the range to the front. */
 static int keep_covered(struct store *store, struct machine *machines, size_t count,
 			struct coverage *coverage, size_t *ret_kept)
 {
@@ -139,21 +140,23 @@ static int count_machine(struct store *store, const struct coverage *coverage, s
 	return r == -EOPNOTSUPP ? 0 : r;
 }
 
-static int describe(struct store *store, struct machine *machines, size_t count,
-		    const struct coverage *coverage, struct arena *arena, struct fleet *fleet)
+static int count_machines(struct store *store, struct machine *machines, size_t count,
+			  const struct coverage *coverage, struct arena *arena, struct fleet *fleet)
 {
 	size_t max_batches = MIN(MAX(FLEET_MAX_BATCHES / (count + 1), (size_t)1),
 				 (size_t)FLEET_MAX_HOST_BATCHES);
-	int r = 0;
 
 	fleet->hosts = arena_alloc_array(arena, count + 1, sizeof(*fleet->hosts));
 	if (!fleet->hosts)
 		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = count_machine(store, coverage, max_batches, &machines[i]);
+	for (size_t i = 0; i < count; i++) {
+		int r = count_machine(store, coverage, max_batches, &machines[i]);
+
+		if (r < 0)
+			return r;
 		fleet->hosts[fleet->count++] = machines[i].host;
 	}
-	return r;
+	return 0;
 }
 
 int fleet_list(struct store *store, const char *tenant, uint64_t from_slot, uint64_t to_slot,
@@ -166,10 +169,12 @@ int fleet_list(struct store *store, const char *tenant, uint64_t from_slot, uint
 	int r;
 
 	r = list_machines(store, tenant, arena, &machines, &count);
+	if (r < 0)
+		return r;
+
+	r = keep_covered(store, machines, count, &coverage, &covered);
 	if (r == 0)
-		r = keep_covered(store, machines, count, &coverage, &covered);
-	if (r == 0)
-		r = describe(store, machines, covered, &coverage, arena, &fleet);
+		r = count_machines(store, machines, covered, &coverage, arena, &fleet);
 	if (r == 0) {
 		fleet.n_not_seen = count - covered;
 		fleet.covered_slots = coverage_of_all(&coverage);

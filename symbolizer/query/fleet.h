@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * The state of the fleet's agents in a time range: how long each ran, what it lost, and what
- * it cost its host. All of it comes from the batches' times and counters, no sample is read.
+ * The state of the fleet's agents in a time range: how long each ran, how much it lost, and the CPU
+ * time it used. All of it is computed from the times and counters of batches; no sample is read.
  */
 
 #include "symbolizer/store/store.h"
 
 /*
- * What the counters of agents are summed to: X(field, prefix of the counter's name on the wire). A
- * field that stands in several rows is the sum of them.
+ * X(field, prefix): agents' counters with names that begin with @prefix are added to @field of
+ * struct fleet_counts. A field can have several rows.
  */
 /* clang-format off */
 #define FLEET_COUNTERS(X)                                                                          \
@@ -32,33 +32,34 @@
 
 struct fleet_counts {
 	uint64_t ticks_expected;
-	uint64_t ticks_lost;   /* taken, and lost between kernel and agent */
-	uint64_t ticks_missed; /* not taken */
+	uint64_t ticks_lost;   /* sampled, then lost between kernel and agent */
+	uint64_t ticks_missed; /* not sampled */
 	uint64_t samples;
-	uint64_t stacks_cut;   /* of the samples: whose stack ended early */
-	uint64_t stacks_lost;  /* of the samples: counted without a stack */
+	uint64_t stacks_cut;   /* samples with a truncated stack */
+	uint64_t stacks_lost;  /* samples that were counted without a stack */
 	uint64_t waits_lost;   /* off-CPU waits */
-	uint64_t batches_lost; /* the spool was full, or the server refused them */
-	uint64_t agent_cpu_ns; /* of the agent, its BPF programs and its helpers */
+	uint64_t batches_lost; /* because the spool was full or the server refused the batch */
+	uint64_t agent_cpu_ns; /* CPU time of the agent, its BPF programs and its helpers */
 };
 
 struct fleet_host {
 	const struct store_host *host; /* its newest boot */
 	uint64_t covered_slots;
-	uint64_t counted_ns; /* covered by the newest batches, of which @counts are the sums */
+	uint64_t counted_ns; /* time covered by the newest batches, which are summed in @counts */
 	struct fleet_counts counts;
 };
 
 struct fleet {
-	struct fleet_host *hosts; /* [count] whose agent ran in the range, by name */
+	struct fleet_host *hosts; /* [count] hosts with an agent that ran in the range, by name */
 	size_t count;
-	size_t n_not_seen;      /* other hosts of the tenant */
-	uint64_t covered_slots; /* in which at least one agent ran */
+	size_t n_not_seen;      /* the tenant's other hosts */
+	uint64_t covered_slots; /* slots in which at least one agent ran */
 };
 
 /*
- * The hosts of a tenant in [from_slot, to_slot), in @arena. The store knows each boot as a host:
- * those of one name are one here. 0, -E2BIG: the range has too many batches, or negative errno.
+ * Lists the hosts of a tenant in [from_slot, to_slot), allocated in @arena. The store has one host
+ * for each boot; boots with the same host name are joined here. Returns 0, -E2BIG if the range has
+ * too many batches, or another negative errno.
  */
 int fleet_list(struct store *store, const char *tenant, uint64_t from_slot, uint64_t to_slot,
 	       struct arena *arena, struct fleet *ret_fleet);

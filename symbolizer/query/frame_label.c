@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stack stays in one executable for several frames at a time, so that the last view of a process
- * on an executable is remembered before the hash table is asked.
+ * Consecutive frames of a stack are often in one executable. The last view is therefore cached in
+ * front of the hash table.
  */
 
 #include "symbolizer/query/frame_label.h"
@@ -14,7 +14,7 @@
 #include "common/limits.h"
 #include "symbolizer/flame/label.h"
 
-/* "[k] [", a path, "]". */
+/* Room for "[k] [", a path, and "]". */
 #define LABEL_TEXT_BYTES (BATCH_MAX_TEXT_BYTES + 16)
 
 struct view_key {
@@ -22,10 +22,10 @@ struct view_key {
 	uint32_t executable; /* store id */
 };
 
-/* An executable as a process sees it. */
+/* The labels' part that depends on both the process and the executable. */
 struct executable_view {
 	bool made;
-	bool own;
+	bool own;                 /* the executable is the process's main program */
 	string_id nameless_label; /* of frames without a name */
 };
 
@@ -72,7 +72,7 @@ static bool has_text(const char *text)
 	return text && text[0];
 }
 
-/* Names like "[vdso]" bring their brackets with them. */
+/* Interns "@prefix[@name]". Names like "[vdso]" have brackets already. */
 static int intern_in_brackets(struct frame_labels *labels, const char *prefix, const char *name,
 			      string_id *ret_label)
 {
@@ -82,7 +82,7 @@ static int intern_in_brackets(struct frame_labels *labels, const char *prefix, c
 			     bare ? "]" : "");
 }
 
-/* Whether @executable is the program that @process runs. */
+/* True if @executable is the main program of @process. */
 static bool is_own(const struct store_process *process, const struct store_executable *executable,
 		   const char *path)
 {
@@ -90,7 +90,8 @@ static bool is_own(const struct store_process *process, const struct store_execu
 		return false;
 	if (process->main_executable != 0)
 		return executable->id == process->main_executable;
-	/* The agent did not learn which one it is. */
+	/* The agent did not identify the main program: compare paths, else take any file that is
+	 * not a shared library. */
 	if (has_text(process->executable_path) && has_text(path))
 		return strcmp(process->executable_path, path) == 0;
 	return !has_text(executable->name) || !strstr(executable->name, ".so");
@@ -146,7 +147,7 @@ static int view_of(struct frame_labels *labels, const struct store_process *proc
 	return 0;
 }
 
-/* Whether the beginning of a function is the best that is known of @frame. */
+/* True if @frame, which has no name, is labelled with the address at which its function begins. */
 static bool has_function_start(const struct frame_labels *labels, const struct frame *frame)
 {
 	const struct store_executable *executable = executable_of(labels, frame);
@@ -155,8 +156,10 @@ static bool has_function_start(const struct frame_labels *labels, const struct f
 	       has_text(executable->name) && frame->function_start != RESOLVE_NO_START;
 }
 
-/* A frame without a name of the kernel, of no executable, or whose function begins at a known
- * address: its label is the same in all processes. */
+/*
+ * Makes the label of a frame without a name that is in the kernel, in no executable, or in a
+ * function with a known start: this label is the same in all processes.
+ */
 static int make_nameless_label(struct frame_labels *labels, const struct frame *frame,
 			       string_id *ret_label)
 {
@@ -200,11 +203,12 @@ static int nameless_label(struct frame_labels *labels, const struct store_proces
 	return 0;
 }
 
-/* What @memo remembers (1 + id): @prefix and the function, made the first time. */
+/* Interns @prefix and @function on the first call, and caches the label as 1 + ID in *memo. */
 static int function_label(struct frame_labels *labels, const char *prefix, const char *function,
 			  uint32_t *memo, string_id *ret_label)
 {
-	/* One that is too long must still be so behind its prefix, to be cut visibly. */
+	/* Longer than LABEL_MAX_BYTES, so that label_append() cuts a long label and marks the
+	 * cut. */
 	char prefixed[LABEL_MAX_BYTES + 16];
 	string_id label;
 	int r;
@@ -220,23 +224,24 @@ static int function_label(struct frame_labels *labels, const char *prefix, const
 	return 0;
 }
 
-static int place_label(struct frame_labels *labels, const struct store_process *process,
-		       const struct frame *frame, struct frame_place *place, string_id *ret_label)
+static int named_label(struct frame_labels *labels, const struct store_process *process,
+		       const struct frame *frame, struct frame_function *function,
+		       string_id *ret_label)
 {
 	const struct store_executable *executable = executable_of(labels, frame);
 	const struct executable_view *view;
 	int r;
 
 	if (frame->kernel)
-		return function_label(labels, "[k] ", place->function, &place->kernel_label,
+		return function_label(labels, "[k] ", function->name, &function->kernel_label,
 				      ret_label);
 	assert(executable);
 	r = view_of(labels, process, executable, &view);
 	if (r < 0)
 		return r;
 	if (view->own)
-		return function_label(labels, "", place->function, &place->own_label, ret_label);
-	return function_label(labels, "[l] ", place->function, &place->library_label, ret_label);
+		return function_label(labels, "", function->name, &function->own_label, ret_label);
+	return function_label(labels, "[l] ", function->name, &function->library_label, ret_label);
 }
 
 int frame_label(struct frame_labels *labels, const struct store_process *process,
@@ -245,14 +250,14 @@ int frame_label(struct frame_labels *labels, const struct store_process *process
 	struct frame *frame = &labels->frames->frames[of->index];
 	int r;
 
-	if (of->place == RESOLVE_NO_PLACE)
+	if (of->function == FRAME_NO_FUNCTION)
 		r = nameless_label(labels, process, frame, of->outermost, ret_label);
 	else
-		r = place_label(labels, process, frame, &labels->frames->places.items[of->place],
-				ret_label);
+		r = named_label(labels, process, frame,
+				&labels->frames->functions.items[of->function], ret_label);
 	if (r < 0)
 		return r;
-	*ret_type = of->place == RESOLVE_NO_PLACE && has_function_start(labels, frame)
+	*ret_type = of->function == FRAME_NO_FUNCTION && has_function_start(labels, frame)
 			    ? '?'
 			    : tree_label_type(labels->tree, *ret_label);
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames repeat in nearly every stack: a lookup here is the innermost step of a query. They are
- * resolved executable by executable, in order of address, which is what the tables are fastest at.
+ * Frames repeat in nearly every stack, so that adding a frame is the innermost step of a query.
+ * Frames are resolved executable by executable in rising order of address, in which symbol tables
+ * are fastest.
  */
 
 #include "symbolizer/query/frame_table.h"
@@ -62,7 +63,7 @@ void frame_table_release(struct frame_table *table)
 {
 	free(table->frames);
 	free(table->slots);
-	vec_release(&table->places);
+	vec_release(&table->functions);
 	*table = (struct frame_table){};
 }
 
@@ -94,7 +95,7 @@ int frame_table_add(struct frame_table *table, const struct store_frame *frame, 
 	table->frames[table->n_frames++] = (struct frame){
 		.stored = *frame,
 		.status = FRAME_NO_MAPPING,
-		.place = RESOLVE_NO_PLACE,
+		.function = FRAME_NO_FUNCTION,
 		.function_start = RESOLVE_NO_START,
 		.executable = FRAME_NO_EXECUTABLE,
 		.kernel = is_kernel(frame->kind),
@@ -117,24 +118,23 @@ static bool has_executable(const struct frame *frame)
 	return frame->stored.kind != FRAME_KERNEL_NAMED && frame->stored.executable != 0;
 }
 
-/* The different executables of all frames, rising. */
+/* Lists the IDs of all frames' executables, each once, in rising order. */
 static int list_executables(const struct frame_table *table, struct id_vec *ids)
 {
 	size_t kept = 0;
 	uint32_t previous = 0;
 
 	for (size_t i = 0; i < table->n_frames; i++) {
-		uint32_t id =
-			has_executable(&table->frames[i]) ? table->frames[i].stored.executable : 0;
+		const struct frame *frame = &table->frames[i];
 		int r;
 
-		/* Neighbours in a stack often lie in one executable. */
-		if (id == 0 || id == previous)
+		/* Adjacent frames of a stack are often in one executable. */
+		if (!has_executable(frame) || frame->stored.executable == previous)
 			continue;
-		r = vec_push(ids, id);
+		previous = frame->stored.executable;
+		r = vec_push(ids, previous);
 		if (r < 0)
 			return r;
-		previous = id;
 	}
 	if (ids->count > 0)
 		qsort(ids->items, ids->count, sizeof(*ids->items), compare_ids);
@@ -178,8 +178,7 @@ static int load_executables(struct frame_table *table, struct store *store, stru
 struct lookup {
 	uint32_t executable;
 	uint32_t frame;
-	bool from_text; /* the address counts from _text: kernel frames of the image, whatever role
-			   somebody gave it */
+	bool from_text; /* the address is relative to _text: a kernel frame that is in no module */
 	uint64_t address;
 };
 
@@ -243,7 +242,7 @@ static enum frame_status status_of(enum resolve_status status)
 	return FRAME_OUTSIDE;
 }
 
-/* Lookups of one executable and one way of counting addresses. */
+/* Adjacent lookups with the same executable and the same from_text. */
 struct lookup_run {
 	const struct lookup *lookups;
 	size_t count;
@@ -270,21 +269,21 @@ static int list_runs(const struct lookup_vec *lookups, struct lookup_run_vec *ru
 	return 0;
 }
 
-/* Appends the places of an answer; *ret_first is the number of the first one. */
-static int add_places(struct frame_table *table, const struct resolve_answer *answer,
-		      uint32_t *ret_first)
+/* Appends the functions of an answer; *ret_first is the index of the first. */
+static int add_functions(struct frame_table *table, const struct resolve_answer *answer,
+			 uint32_t *ret_first)
 {
-	const uint32_t first = (uint32_t)table->places.count;
-	int r = vec_reserve(&table->places, answer->n_places);
+	const uint32_t first = (uint32_t)table->functions.count;
+	int r = vec_reserve(&table->functions, answer->n_places);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < answer->n_places; i++) {
 		const struct symbol_place *place = &answer->places[i];
 
-		table->places.items[table->places.count++] = (struct frame_place){
-			.function = place->function,
-			.caller = place->caller == RESOLVE_NO_PLACE ? RESOLVE_NO_PLACE
+		table->functions.items[table->functions.count++] = (struct frame_function){
+			.name = place->function,
+			.caller = place->caller == RESOLVE_NO_PLACE ? FRAME_NO_FUNCTION
 								    : first + place->caller,
 		};
 	}
@@ -292,15 +291,15 @@ static int add_places(struct frame_table *table, const struct resolve_answer *an
 	return 0;
 }
 
-/* The function that has the code. */
-static uint32_t outermost_place(const struct frame_table *table, uint32_t place)
+/* Returns the function that has the code: the end of the chain of inlined functions. */
+static uint32_t outermost_function(const struct frame_table *table, uint32_t function)
 {
-	while (table->places.items[place].caller != RESOLVE_NO_PLACE)
-		place = table->places.items[place].caller;
-	return place;
+	while (table->functions.items[function].caller != FRAME_NO_FUNCTION)
+		function = table->functions.items[function].caller;
+	return function;
 }
 
-/* 1: another answer may come. */
+/* Names the frames of a run. Returns 1 if the answer is preliminary: the table is being made. */
 static int resolve_run(struct frame_table *table, const struct frame_names *names,
 		       const struct lookup_run *run, uint64_t patience_ns)
 {
@@ -314,7 +313,7 @@ static int resolve_run(struct frame_table *table, const struct frame_names *name
 		.patience_ns = patience_ns,
 	};
 	struct resolve_answer answer;
-	uint32_t first_place;
+	uint32_t first_function;
 	int r;
 
 	if (!addresses)
@@ -322,8 +321,9 @@ static int resolve_run(struct frame_table *table, const struct frame_names *name
 	for (size_t i = 0; i < run->count; i++)
 		addresses[i] = run->lookups[i].address;
 	r = resolver_resolve(names->resolver, &request, names->arena, &answer);
-	if (r == 0)
-		r = add_places(table, &answer, &first_place);
+	if (r < 0)
+		return r;
+	r = add_functions(table, &answer, &first_function);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < run->count; i++) {
@@ -333,21 +333,16 @@ static int resolve_run(struct frame_table *table, const struct frame_names *name
 		frame->function_start = answer.symbols[i].start;
 		if (frame->status != FRAME_NAMED)
 			continue;
-		frame->place = first_place + answer.symbols[i].place;
+		frame->function = first_function + answer.symbols[i].place;
 		if (names->no_inlines)
-			frame->place = outermost_place(table, frame->place);
+			frame->function = outermost_function(table, frame->function);
 	}
 	return answer.pending ? 1 : 0;
 }
 
-static uint64_t now_ns(void)
-{
-	return clock_monotonic_ns(&system_clock);
-}
-
 /*
- * First without waiting, so that all tables that have to be made are under way; then what was
- * pending once more. What is not there when the time is over, is not waited for.
+ * Resolves all runs without waiting, which starts to make every missing table. Then resolves the
+ * pending runs again and waits for their tables until @names->patience_ns have passed.
  */
 static int resolve_runs(struct frame_table *table, const struct frame_names *names,
 			struct lookup_run_vec *runs)
@@ -363,12 +358,12 @@ static int resolve_runs(struct frame_table *table, const struct frame_names *nam
 		if (r > 0)
 			runs->items[n_pending++] = runs->items[i];
 	}
-	deadline_ns = now_ns() + names->patience_ns;
+	deadline_ns = clock_monotonic_ns(names->clock) + names->patience_ns;
 	for (size_t i = 0; i < n_pending; i++) {
-		const uint64_t now = now_ns();
+		const uint64_t now_ns = clock_monotonic_ns(names->clock);
 
 		r = resolve_run(table, names, &runs->items[i],
-				now < deadline_ns ? deadline_ns - now : 0);
+				now_ns < deadline_ns ? deadline_ns - now_ns : 0);
 		if (r < 0)
 			return r;
 		table->n_pending += (uint32_t)r;
@@ -376,26 +371,27 @@ static int resolve_runs(struct frame_table *table, const struct frame_names *nam
 	return 0;
 }
 
+/* Names the kernel frames that the agent sent with a name. */
 static int load_named_frames(struct frame_table *table, const struct frame_names *names)
 {
 	for (size_t i = 0; i < table->n_frames; i++) {
 		struct frame *frame = &table->frames[i];
-		struct frame_place place = { .caller = RESOLVE_NO_PLACE };
+		struct frame_function function = { .caller = FRAME_NO_FUNCTION };
 		int r;
 
 		if (frame->stored.kind != FRAME_KERNEL_NAMED)
 			continue;
 		r = store_named_frame(names->store, frame->stored.address, names->arena,
-				      &place.function);
+				      &function.name);
 		if (r < 0)
 			return r;
 		if (r == 0)
 			continue;
-		r = vec_push(&table->places, place);
+		r = vec_push(&table->functions, function);
 		if (r < 0)
 			return r;
 		frame->status = FRAME_NAMED;
-		frame->place = (uint32_t)table->places.count - 1;
+		frame->function = (uint32_t)table->functions.count - 1;
 	}
 	return 0;
 }

@@ -2,16 +2,17 @@
 #pragma once
 
 /*
- * The different frames of a selection's stacks, each resolved once: to a place in the source, and
- * the places of the calls that were inlined around it. A name does not depend on the process; its
- * label does (own code or library, and the path of what has no name), and is made in frame_label.h.
+ * The distinct frames of a selection's stacks. Each is resolved once: to the innermost function at
+ * its address and the chain of functions that this one is inlined into. The names do not depend on
+ * the process, but labels do (own code or library; the path of a file without names):
+ * frame_label.h makes them.
  */
 
 #include "common/vec.h"
 #include "symbolizer/store/store.h"
 #include "symbolizer/symbols/resolver.h"
 
-/* Why a frame has no name; 0 it has one. */
+/* Why a frame has no name. FRAME_NAMED (0): it has one. */
 enum frame_status {
 	FRAME_NAMED,
 	FRAME_NO_DEBUGINFO,
@@ -19,39 +20,41 @@ enum frame_status {
 	FRAME_OUTSIDE,
 	FRAME_TABLE_PENDING,
 	FRAME_TABLE_FAILED,
-	FRAME_NO_MAPPING, /* no executable, or no way from the file offset to an address */
+	FRAME_NO_MAPPING, /* no executable, or its segments do not contain the file offset */
 };
 
+#define FRAME_NO_FUNCTION UINT32_MAX
+
 /*
- * A function at a place in the source. Many addresses share one; labels are made once for each, not
- * for each address.
+ * A function, inlined or not, that contains the addresses of frames. Many addresses share one, and
+ * its labels are made once. A label is 1 + the tree's string_id, or 0 until it is made.
  */
-struct frame_place {
-	const char *function; /* NULL: only the line is known, there is nothing to show */
-	uint32_t caller;      /* lower: what it is inlined into; RESOLVE_NO_PLACE */
-	uint32_t
-		own_label; /* 1 + the tree's string_id, 0 not made yet: as the program's own code */
-	uint32_t library_label; /* the same, as a library's code */
-	uint32_t kernel_label;  /* and as the kernel's */
+struct frame_function {
+	const char *name;       /* NULL: only the source line is known, and nothing is shown */
+	uint32_t caller;        /* the function it is inlined into, lower; or FRAME_NO_FUNCTION */
+	uint32_t own_label;     /* in the process's main program */
+	uint32_t library_label; /* in another file */
+	uint32_t kernel_label;
 };
 
 struct frame {
 	struct store_frame stored;
 	enum frame_status status;
-	uint32_t place;          /* FRAME_NAMED: the innermost */
-	uint32_t executable;     /* index in the table's executables; FRAME_NO_EXECUTABLE */
-	uint64_t function_start; /* ELF address, of a frame without a name; or RESOLVE_NO_START */
-	uint32_t nameless_label; /* as the place's labels, where there is no name */
+	uint32_t function;       /* the innermost, if the frame is FRAME_NAMED */
+	uint32_t executable;     /* index in the table's executables, or FRAME_NO_EXECUTABLE */
+	uint64_t function_start; /* ELF address, if it has no name; or RESOLVE_NO_START */
+	uint32_t nameless_label; /* 1 + string_id of a frame without a name; 0: not made */
 	bool kernel;
 };
 
 #define FRAME_NO_EXECUTABLE UINT32_MAX
 
-VEC_DEFINE(frame_place_vec, struct frame_place);
+VEC_DEFINE(frame_function_vec, struct frame_function);
 
 /*
  *   frames[n_frames]
- *   executables[n_executables]  by id
+ *   executables[n_executables]  sorted by ID
+ *   slots[slot_mask + 1]        hash table of frames: 1 + index, 0 free
  */
 struct frame_table {
 	struct frame *frames;
@@ -59,26 +62,27 @@ struct frame_table {
 	size_t capacity;
 	uint32_t *slots;
 	size_t slot_mask;
-	struct frame_place_vec places;
+	struct frame_function_vec functions;
 	struct store_executable *executables;
 	size_t n_executables;
-	uint32_t n_pending; /* executables whose symbol table is being made */
+	uint32_t n_pending; /* executables with a symbol table that is still being made */
 };
 
 int frame_table_init(struct frame_table *table);
 void frame_table_release(struct frame_table *table);
 
-/* Finds or adds; *ret_index stays valid. 0, -ENOMEM. */
+/* Finds or adds a frame; *ret_index stays valid. Returns 0 or -ENOMEM. */
 int frame_table_add(struct frame_table *table, const struct store_frame *frame,
 		    uint32_t *ret_index);
 
 struct frame_names {
 	struct store *store;
 	struct resolver *resolver;
-	struct arena *arena;  /* for texts */
-	uint64_t patience_ns; /* for all tables that are being made together */
-	bool no_inlines;      /* name frames only by the function that has the code */
+	const struct clock *clock;
+	struct arena *arena;  /* for names */
+	uint64_t patience_ns; /* longest wait for symbol tables that are being made, in total */
+	bool no_inlines;      /* name frames after the outermost function, which has the code */
 };
 
-/* Names all frames. */
+/* Names all frames. Returns 0 or a negative errno. */
 int frame_table_resolve(struct frame_table *table, const struct frame_names *names);

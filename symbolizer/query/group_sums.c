@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
- * Series are sorted by group, then by host, process and thread: a group is a run of them, and its
- * hosts, processes and threads count themselves.
+ * Series are sorted by group, then by host, process and thread, so that one pass sums each group
+ * and counts its hosts, processes and threads.
  */
 
 #include "symbolizer/query/group_sums.h"
@@ -11,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbolizer/flame/saturating_add.h"
 #include "symbolizer/query/filter/tags.h"
-#include "symbolizer/query/no_data_message.h"
+#include "symbolizer/query/profile_message.h"
 #include "symbolizer/query/selection.h"
 
-/* A series in its group, and what it sampled. */
+/* A series, the value of its tag, and the sum of its samples. */
 struct member {
 	const struct store_series *series;
 	const char *tag;
@@ -61,7 +61,7 @@ static int compare_rows(const void *left, const void *right)
 	return order ? order : compare_numbers(a->process->id, b->process->id);
 }
 
-/* *ret_text NULL: the series has no such tag. */
+/* Joins the values of a tag with ","; *ret_text is NULL if the series has no such tag. */
 static int join_values(const struct store_series *series, const char *name, struct arena *arena,
 		       const char **ret_text)
 {
@@ -79,28 +79,18 @@ static int join_values(const struct store_series *series, const char *name, stru
 	return 0;
 }
 
-static uint64_t add(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 static int add_sample(void *arg, uint32_t series_index, uint64_t stack, uint64_t slot,
 		      uint64_t value)
 {
 	struct member *member = &((struct member *)arg)[series_index];
-	uint64_t period_ns = member->series->period_ns;
 
 	(void)stack;
-	if (period_ns != 0 && __builtin_mul_overflow(value, period_ns, &value))
-		value = UINT64_MAX;
-	member->value = add(member->value, value);
+	member->value = saturating_add(member->value, series_value(member->series, value));
 	member->last_slot = MAX(member->last_slot, slot);
 	return 0;
 }
 
-/* All series of the selection, with their values; returns how many damaged blocks were left out. */
+/* Sums the samples of each selected series. Returns the number of damaged blocks, or an errno. */
 static int scan_members(struct store *store, const struct profile_request *request,
 			const struct selection *selection, struct arena *arena,
 			struct member **ret_members)
@@ -121,21 +111,21 @@ static int scan_members(struct store *store, const struct profile_request *reque
 	return r;
 }
 
-/* Keeps those with samples in the range, sorted by group. */
+/* Keeps the members with samples in the range, and sorts them by group. */
 static int group_members(struct member *members, size_t count, const char *group_by,
 			 struct arena *arena, size_t *ret_kept)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int r = 0;
-
 		if (members[i].value == 0)
 			continue;
-		if (group_by)
-			r = join_values(members[i].series, group_by, arena, &members[i].tag);
-		if (r < 0)
-			return r;
+		if (group_by) {
+			int r = join_values(members[i].series, group_by, arena, &members[i].tag);
+
+			if (r < 0)
+				return r;
+		}
 		members[kept++] = members[i];
 	}
 	qsort(members, kept, sizeof(*members), compare_members);
@@ -151,7 +141,7 @@ static bool begins_group(const struct member *member, const struct member *previ
 		      : member->series->process->id != previous->series->process->id;
 }
 
-/* @previous: of the same group, or NULL. */
+/* @previous: the member before, if it is in the same group; else NULL. */
 static void add_member(struct group_sum *row, const struct member *member,
 		       const struct member *previous)
 {
@@ -160,7 +150,7 @@ static void add_member(struct group_sum *row, const struct member *member,
 	bool new_host = !before || before->process->host->id != series->process->host->id;
 	bool new_process = !before || before->process->id != series->process->id;
 
-	row->value = add(row->value, member->value);
+	row->value = saturating_add(row->value, member->value);
 	row->last_slot = MAX(row->last_slot, member->last_slot);
 	row->n_hosts += new_host;
 	row->n_processes += new_process;
@@ -181,7 +171,7 @@ static void make_rows(const struct member *members, size_t n_members, bool by_ta
 			previous = NULL;
 		}
 		add_member(&sums->rows[sums->count - 1], &members[i], previous);
-		sums->total = add(sums->total, members[i].value);
+		sums->total = saturating_add(sums->total, members[i].value);
 		previous = &members[i];
 	}
 	qsort(sums->rows, sums->count, sizeof(*sums->rows), compare_rows);
@@ -198,10 +188,10 @@ static int sum_selection(struct store *store, const struct profile_request *requ
 	int r;
 
 	r = scan_members(store, request, selection, arena, &members);
-	if (r >= 0)
-		ret_sums->n_damaged_blocks = (uint64_t)r;
-	if (r >= 0)
-		r = group_members(members, selection->n_series, group_by, arena, &count);
+	if (r < 0)
+		return r;
+	ret_sums->n_damaged_blocks = (uint64_t)r;
+	r = group_members(members, selection->n_series, group_by, arena, &count);
 	if (r < 0 || count == 0)
 		return r;
 	sums.n_damaged_blocks = ret_sums->n_damaged_blocks;
@@ -213,41 +203,31 @@ static int sum_selection(struct store *store, const struct profile_request *requ
 	return 1;
 }
 
-static void say_what_is_damaged(uint64_t n_damaged, char message[PROFILE_MESSAGE_SIZE])
-{
-	size_t used = strlen(message);
-
-	if (n_damaged > 0)
-		(void)snprintf(message + used, PROFILE_MESSAGE_SIZE - used,
-			       "%s%llu damaged blocks of samples are left out",
-			       used > 0 ? "; " : "", (unsigned long long)n_damaged);
-}
-
 int group_sums_query(struct store *store, const struct profile_request *request,
 		     struct arena *arena, struct group_sums *ret_sums,
 		     char ret_message[PROFILE_MESSAGE_SIZE])
 {
-	struct profile_request asked = *request;
+	struct profile_request query = *request;
 	struct selection selection;
 	int r;
 
 	*ret_sums = (struct group_sums){};
 	ret_message[0] = '\0';
-	if (!asked.service || !asked.service[0])
-		asked.service = TOTAL_SERVICE;
-	if (is_state_type(asked.type)) {
+	if (!query.service || !query.service[0])
+		query.service = TOTAL_SERVICE;
+	if (is_state_type(query.type)) {
 		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
-			       "values of %s are states, of which the last one counts: there is no "
-			       "sum of them",
-			       event_type_name(asked.type));
+			       "values of %s are states, of which only the last counts: they have "
+			       "no sum",
+			       event_type_name(query.type));
 		return -EINVAL;
 	}
-	r = selection_make(store, &asked, arena, &selection, ret_message);
+	r = selection_make(store, &query, arena, &selection, ret_message);
 	if (r > 0)
-		r = sum_selection(store, &asked, &selection, arena, ret_sums);
+		r = sum_selection(store, &query, &selection, arena, ret_sums);
 	if (r == 0)
-		r = no_data_message(store, &asked, &selection, arena, ret_message);
+		r = no_data_message(store, &query, &selection, arena, ret_message);
 	if (r >= 0)
-		say_what_is_damaged(ret_sums->n_damaged_blocks, ret_message);
+		profile_message_append_damaged(ret_message, ret_sums->n_damaged_blocks);
 	return r;
 }

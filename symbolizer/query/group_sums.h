@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * Values summed per process or per value of a tag. No stack is read and no name resolved, so that a
- * fleet's busiest processes or hosts cost one scan.
+ * The values of a selection, summed per process or per value of a tag. The query reads no stacks
+ * and resolves no names: the busiest processes or hosts of a fleet cost one scan.
  */
 
 #include "symbolizer/query/profile.h"
 
 struct group_sum {
-	const struct store_process *process; /* the process, or one of the group's */
-	const char *tag; /* value of the tag, several joined by ","; NULL: it has none */
+	const struct store_process *process; /* with a tag: any process of the group */
+	const char *tag; /* the tag's values, joined by ","; NULL: the group has none */
 	uint64_t value;  /* in the event type's unit */
 	uint64_t last_slot;
 	uint32_t n_hosts;
@@ -18,21 +18,21 @@ struct group_sum {
 	uint32_t n_threads;
 };
 
-/* rows[count], largest value first; without a value none is in it. */
+/* rows[count], each with a value, the largest first. */
 struct group_sums {
 	struct group_sum *rows;
 	size_t count;
 	uint64_t total;
-	uint64_t n_damaged_blocks; /* left out; the message says so too */
+	uint64_t n_damaged_blocks; /* blocks of the store that were skipped, also in the message */
 };
 
 /*
- * With @request->group_by a row for each of the tag's values, without it a row for each process.
- * Without a service: whole hosts. Stacks, threads and nodes of the request are not looked at.
- * @ret_sums lives in @arena.
+ * Makes a row for each value of the tag @request->group_by, or for each process if that is not set.
+ * Without a service the selection is Total: whole hosts. The options of the request for stacks,
+ * threads and nodes have no effect. @ret_sums is allocated in @arena.
  *
- * 1 found, and then a message says what was left out; 0 no data and -EINVAL a mistake of the
- * request, both with a message; other negative errno: the store failed.
+ * Returns 1 (a message names skipped blocks), 0 if there are no data, -EINVAL if the request is
+ * wrong, both with a message, or another negative errno if the store failed.
  */
 int group_sums_query(struct store *store, const struct profile_request *request,
 		     struct arena *arena, struct group_sums *ret_sums,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way of a query: select series, sum their rows per (place in the tree, stack), name the frames
- * of the stacks, lay them into the tree. Total needs no stacks: there a row's value is its
- * thread's.
+ * The steps of a query: select series, sum their rows per (group, stack), name the frames of the
+ * stacks, add the stacks to the tree. Total needs no stacks: the value of a row is added to the
+ * node of its thread.
  */
 
 #include "symbolizer/query/profile.h"
@@ -14,7 +14,7 @@
 #include "common/limits.h"
 #include "symbolizer/flame/prune.h"
 #include "symbolizer/query/coverage.h"
-#include "symbolizer/query/no_data_message.h"
+#include "symbolizer/query/profile_message.h"
 #include "symbolizer/query/reduced_sampling.h"
 #include "symbolizer/query/selection.h"
 #include "symbolizer/query/series_groups.h"
@@ -22,12 +22,13 @@
 #include "symbolizer/query/stack_values.h"
 #include "symbolizer/query/unresolved.h"
 
-/* Everything but the tree. A stack of 50 frames takes 1 KiB with its names. */
+/* Memory of a query without its tree. A stack of 50 frames takes 1 KiB with its names. */
 #define QUERY_ARENA_MAX_BYTES GIB
 
 /*
- * An agent reports all memory in use every 10 s: what its process's last report lacks was freed.
- * Half of that leaves room for a report that is spread over several batches.
+ * An agent reports all memory in use every 10 s. Memory that is missing in the last report of its
+ * process was freed. Rows up to half that interval before the last one count as the last report,
+ * because several batches can carry it.
  */
 #define STATE_STALE_SLOTS (5 * NSEC_PER_SEC / SLOT_NS)
 
@@ -43,20 +44,17 @@ struct query {
 	struct series_groups groups;
 	struct stack_values *values;
 	struct profile_stats *stats;
-	/* filled instead of the tree; NULL: the tree is wanted */
-	struct unresolved_files *unresolved;
-	char *message; /* [PROFILE_MESSAGE_SIZE] */
+	struct unresolved_files *unresolved; /* the result instead of a tree; NULL: a tree */
+	char *message;                       /* [PROFILE_MESSAGE_SIZE] */
 };
 
 static int add_row(void *arg, uint32_t series_index, uint64_t stack, uint64_t slot, uint64_t value)
 {
 	struct query *query = arg;
-	uint64_t period_ns = query->selection.series[series_index].period_ns;
 	uint32_t group = query->groups.group_of_series[series_index];
 
 	query->stats->n_rows++;
-	if (period_ns != 0 && __builtin_mul_overflow(value, period_ns, &value))
-		value = UINT64_MAX;
+	value = series_value(&query->selection.series[series_index], value);
 	if (query->reduced[series_index])
 		query->stats->value_reduced += value;
 	if (query->selection.total)
@@ -84,8 +82,8 @@ static int scan(struct query *query)
 	query->stats->n_damaged_blocks += (uint64_t)MAX(r, 0);
 	if (r == -ENOSPC) {
 		(void)snprintf(query->message, PROFILE_MESSAGE_SIZE,
-			       "more than %u different stacks: choose a shorter time, a service or "
-			       "a tag_filter",
+			       "more than %u different stacks: choose a shorter time range, a "
+			       "service or a tag_filter",
 			       STACK_VALUES_MAX);
 		return -EINVAL;
 	}
@@ -104,7 +102,7 @@ static int find_coverage(struct query *query)
 	return r;
 }
 
-/* The last slot that a process reported anything in. */
+/* Maps the store ID of each process to its last slot with a row. */
 static int last_reports(const struct query *query, const struct stack_value *items, size_t count,
 			struct hash_table **ret_last_slots)
 {
@@ -127,7 +125,7 @@ static int last_reports(const struct query *query, const struct stack_value *ite
 	return 0;
 }
 
-/* Sets what its process no longer reported to zero. */
+/* Sets the values that are missing in the last report of their process to 0. */
 static int forget_freed(const struct query *query, struct stack_value *items, size_t count)
 {
 	scoped(hash_table_freep) struct hash_table *last_slots = NULL;
@@ -146,7 +144,7 @@ static int forget_freed(const struct query *query, struct stack_value *items, si
 	return 0;
 }
 
-/* The items that have a value, at the front. */
+/* Moves the items with a value to the front. */
 static int live_items(const struct query *query, struct stack_value **ret_items, size_t *ret_count)
 {
 	size_t count;
@@ -206,6 +204,7 @@ static int add_unresolved(struct query *query, struct stack_value *items, size_t
 	const struct unresolved_input input = {
 		.store = query->store,
 		.resolver = query->resolver,
+		.clock = query->clock,
 		.arena = query->arena,
 		.groups = &query->groups,
 		.items = items,
@@ -223,10 +222,13 @@ static int finish(struct query *query)
 	int r;
 
 	r = tree_finish_rounded(query->tree, query->request->value_unit);
-	if (r == 0 && query->request->max_nodes > 0)
-		r = tree_prune(query->tree, query->request->max_nodes, &n_pruned);
 	if (r < 0)
 		return r;
+	if (query->request->max_nodes > 0) {
+		r = tree_prune(query->tree, query->request->max_nodes, &n_pruned);
+		if (r < 0)
+			return r;
+	}
 	(void)tree_nodes(query->tree, &n_nodes);
 	query->stats->n_nodes = n_nodes;
 	query->stats->n_nodes_pruned = n_pruned;
@@ -246,7 +248,28 @@ static int make_groups(struct query *query)
 				  query->tree, query->arena, &query->groups);
 }
 
-/* 1 the tree is built, 0 there was nothing to put into it. */
+/* Scans the selected series and sums their rows in query->values. */
+static int sum_rows(struct query *query)
+{
+	int r;
+
+	r = make_groups(query);
+	if (r < 0)
+		return r;
+	r = reduced_sampling_find(query->selection.series, query->selection.n_series, query->arena,
+				  &query->reduced);
+	if (r < 0)
+		return r;
+	r = stack_values_new(&query->values);
+	if (r < 0)
+		return r;
+	r = scan(query);
+	if (r < 0)
+		return r;
+	return find_coverage(query);
+}
+
+/* Builds the tree, or the list of unresolved files. Returns 0 if there are no values, else 1. */
 static int build(struct query *query)
 {
 	struct stack_value *items = NULL;
@@ -255,71 +278,57 @@ static int build(struct query *query)
 
 	r = tree_new(query->selection.label ? query->selection.label : "",
 		     query->selection.total ? 'H' : 'P', PROFILE_MAX_NODES, &query->tree);
-	if (r == 0)
-		r = make_groups(query);
-	if (r == 0)
-		r = reduced_sampling_find(query->selection.series, query->selection.n_series,
-					  query->arena, &query->reduced);
-	if (r == 0)
-		r = stack_values_new(&query->values);
-	if (r == 0)
-		r = scan(query);
-	if (r == 0)
-		r = find_coverage(query);
-	if (r == 0)
-		r = live_items(query, &items, &count);
+	if (r < 0)
+		return r;
+	r = sum_rows(query);
+	if (r < 0)
+		return r;
+	r = live_items(query, &items, &count);
 	if (r < 0 || count == 0)
 		return r;
 
-	if (query->unresolved)
+	if (query->unresolved) {
 		r = add_unresolved(query, items, count);
-	else
-		r = query->selection.total ? add_totals(query, items, count)
-					   : add_stacks(query, items, count);
-	if (r == 0 && !query->unresolved)
-		r = finish(query);
+		return r < 0 ? r : 1;
+	}
+	r = query->selection.total ? add_totals(query, items, count)
+				   : add_stacks(query, items, count);
+	if (r < 0)
+		return r;
+	r = finish(query);
 	return r < 0 ? r : 1;
 }
 
-/* Appends to the message, with "; " in front where it is not empty. */
-static void say_what_is_reduced(struct query *query)
+/* Appends the share of reduced sampling, and the hosts that reduce it now. */
+static void append_reduced(struct query *query)
 {
+	const struct profile_stats *stats = query->stats;
 	char hosts[PROFILE_MESSAGE_SIZE];
-	size_t used = strlen(query->message);
 
-	if (query->stats->value_reduced > 0)
-		(void)snprintf(
-			query->message + used, PROFILE_MESSAGE_SIZE - used,
-			"%s%.3g %% was sampled at a lower frequency, to keep the agent within its "
-			"budget: values are right, and rest on fewer samples",
-			used > 0 ? "; " : "",
-			100.0 * (double)query->stats->value_reduced /
-				(double)query->stats->value_total);
-	used = strlen(query->message);
+	if (stats->value_reduced > 0)
+		profile_message_append(
+			query->message,
+			"%.3g %% was sampled at a lower frequency, to keep the agent within its "
+			"budget: values are right, but rest on fewer samples",
+			100.0 * (double)stats->value_reduced / (double)stats->value_total);
 	if (reduced_sampling_describe_hosts(query->selection.series, query->selection.n_series,
 					    hosts, sizeof(hosts)) == 0 &&
 	    hosts[0])
-		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used, "%s%s",
-			       used > 0 ? "; " : "", hosts);
+		profile_message_append(query->message, "%s", hosts);
 }
 
-static void say_what_is_missing(struct query *query)
+static void append_incomplete(struct query *query)
 {
-	uint64_t n_damaged = query->stats->n_damaged_blocks;
-	uint64_t n_pending = query->stats->n_tables_pending;
-	size_t used = strlen(query->message);
+	const struct profile_stats *stats = query->stats;
 
-	if (n_damaged > 0)
-		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used,
-			       "%s%llu damaged blocks of samples are left out",
-			       used > 0 ? "; " : "", (unsigned long long)n_damaged);
-	used = strlen(query->message);
-	if (n_pending > 0)
-		(void)snprintf(query->message + used, PROFILE_MESSAGE_SIZE - used,
-			       "%sthe symbol tables of %llu executables are being made: ask again "
-			       "in a moment for the names of their functions",
-			       used > 0 ? "; " : "", (unsigned long long)n_pending);
-	say_what_is_reduced(query);
+	profile_message_append_damaged(query->message, stats->n_damaged_blocks);
+	if (stats->n_tables_pending > 0)
+		profile_message_append(
+			query->message,
+			"the symbol tables of %llu executables are being made: ask again in a "
+			"moment for the names of their functions",
+			(unsigned long long)stats->n_tables_pending);
+	append_reduced(query);
 }
 
 static int run(struct query *query)
@@ -339,7 +348,7 @@ static int run(struct query *query)
 		r = no_data_message(query->store, query->request, &query->selection, query->arena,
 				    query->message);
 	if (r >= 0)
-		say_what_is_missing(query);
+		append_incomplete(query);
 	return r;
 }
 

@@ -7,7 +7,7 @@
 
 #include "common/hash_table.h"
 
-/* Fills @shortest: uint32_t host id -> uint64_t period_ns. */
+/* Fills @shortest, a map from uint32_t host ID to uint64_t period_ns. */
 static int find_shortest(const struct store_series *series, size_t n_series,
 			 struct hash_table *shortest)
 {
@@ -51,7 +51,7 @@ int reduced_sampling_find(const struct store_series *series, size_t n_series, st
 	return 0;
 }
 
-/* The label's value; NULL: the host's agent has not reduced anything. */
+/* Returns the value of REDUCED_LABEL; NULL: the host's agent has reduced nothing. */
 static const char *state_of(const struct store_host *host)
 {
 	for (uint32_t i = 0; i < host->n_labels; i++)
@@ -82,7 +82,7 @@ int reduced_sampling_describe_hosts(const struct store_series *series, size_t n_
 	if (r < 0 || !first)
 		return r < 0 ? r : 0;
 	(void)snprintf(ret_text, size,
-		       "the agent of host '%s' gives this up now to keep its budget: %s",
+		       "the agent of host '%s' has reduced sampling to keep its budget: %s",
 		       first->name, state_of(first));
 	if (n_hosts > 1)
 		(void)snprintf(ret_text + strlen(ret_text), size - strlen(ret_text),

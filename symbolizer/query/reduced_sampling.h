@@ -16,12 +16,12 @@
 int reduced_sampling_find(const struct store_series *series, size_t n_series, struct arena *arena,
 			  bool **ret_reduced);
 
-/* The label that a host has while its agent has reduced something to keep its budget. */
+/* Label of a host while its agent samples less to stay within its budget; names the reduction. */
 #define REDUCED_LABEL "agent.reduced"
 
 /*
- * Names the first host of @series that has this label now, with its value, and the number of
- * further ones. Empty if none has it. 0 or -ENOMEM.
+ * Writes a sentence with the first host of @series that has this label now, the label's value, and
+ * the number of further such hosts; "" if no host has it. Returns 0 or -ENOMEM.
  */
 int reduced_sampling_describe_hosts(const struct store_series *series, size_t n_series,
 				    char *ret_text, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paths come from agents and end in a command that somebody copies into a shell: every word is
- * quoted.
+ * Paths are sent by agents, and users paste the commands into a shell. Every word from outside is
+ * therefore quoted.
  */
 
 #include "symbolizer/query/remedy.h"
@@ -11,18 +11,16 @@
 
 #include "common/shell_word.h"
 
-/* A server of a distribution, as example: whoever needs another one knows its address. */
+/* The debuginfod server of a distribution, as an example for the user to replace. */
 #define EXAMPLE_UPSTREAM "https://debuginfod.debian.net"
 
-/* What to type; server is " --server URL" or "". */
 enum command_kind {
 	COMMAND_NONE,
-	COMMAND_UPLOAD,  /* the file, from where only the user knows */
-	COMMAND_REPLACE, /* the same, though the server seems to have it */
-	COMMAND_FETCH,   /* from a distribution's server, then to ours */
-	COMMAND_VMLINUX, /* the kernel's debug file where Debian installs it, on the profiled host
-			  */
-	COMMAND_MODULES, /* and those of its modules */
+	COMMAND_UPLOAD,  /* uploads the file; only the user knows its path */
+	COMMAND_REPLACE, /* the same with --force: the server has a file already */
+	COMMAND_FETCH,   /* downloads from EXAMPLE_UPSTREAM and uploads */
+	COMMAND_VMLINUX, /* uploads the kernel's debug file from Debian's path for it */
+	COMMAND_MODULES, /* uploads the debug files of the kernel's modules */
 };
 
 static const struct remedy_row {
@@ -84,7 +82,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Where only the user knows, with the right name at the end. */
+/* Appends a placeholder path that ends with the name of the file, quoted. */
 static void quote_unstripped(const char *path, char *text, size_t size)
 {
 	char wanted[REMEDY_COMMAND_SIZE / 4];
@@ -148,7 +146,7 @@ void remedy_find(const struct remedy_case *about, struct remedy *ret_remedy)
 {
 	const struct remedy_row *row = find_row(about);
 
-	assert(row); /* each reason's last row fits always */
+	assert(row); /* the last row of each reason has no conditions */
 	(void)snprintf(ret_remedy->why, sizeof(ret_remedy->why), "%s%s%.300s", row->why,
 		       about->table_why[0] ? ": " : "", about->table_why);
 	(void)snprintf(ret_remedy->remedy, sizeof(ret_remedy->remedy), "%s", row->remedy);

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * Why code of a file has no name, what helps, and the command to type: the table of remedies.def,
- * applied to what the server knows. A pure function of the facts.
+ * Finds why code of a file has no name, what helps, and the shell command for it: looks up the
+ * facts that the server knows in the table of remedies.def. A pure function of the facts.
  */
 
 #include "symbolizer/query/frame_table.h"
 
-/* See remedies.def. */
+/* remedies.def describes them. */
 enum remedy_fact {
 	REMEDY_FILE = 1 << 0,
 	REMEDY_KERNEL = 1 << 1,
@@ -22,25 +22,26 @@ enum remedy_fact {
 	REMEDY_LINES = 1 << 9,
 };
 
-/* The facts that path, role and identity alone decide: FILE, KERNEL, MODULE, ID, PACKAGED. */
+/* Returns the facts that depend on path, role and identity alone: FILE, KERNEL, MODULE, ID,
+ * PACKAGED. */
 unsigned int remedy_facts_of_file(const struct store_executable *executable, const char *path,
 				  bool kernel);
 
 struct remedy_case {
 	enum frame_status reason; /* not FRAME_NAMED */
 	unsigned int facts;       /* enum remedy_fact */
-	const char *path;         /* of the file; "" not known */
-	const char *build_id;     /* as text; "" none */
-	const char *table_why;    /* why no table could be made, or what it lacks; "" */
-	/* the server's URL as its client knows it, in less than REMEDY_SERVER_SIZE bytes; "": the
-	 * command's default */
+	const char *path;         /* of the file; "": unknown */
+	const char *build_id;     /* as text; "": none */
+	const char *table_why;    /* why the table is missing or incomplete; "": not known */
+	/* The URL that the client used, shorter than REMEDY_SERVER_SIZE. "": the command uses its
+	 * default. */
 	const char *server;
 };
 
-/* A scheme, a host's name of 253 bytes, and a port. */
+/* Room for a scheme, a host name of 253 bytes, and a port. */
 #define REMEDY_SERVER_SIZE 288
 
-/* A path of 4096 bytes is not worth a command: only its last part is in it. */
+/* Commands contain only the last part of a path, so that a path of 4096 bytes fits. */
 #define REMEDY_COMMAND_SIZE 1024
 #define REMEDY_TEXT_SIZE    512
 

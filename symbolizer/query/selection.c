@@ -12,6 +12,15 @@ bool is_service(const struct store_process *process)
 	return !process->without_stacks && strcmp(process->name, TOTAL_SERVICE) != 0;
 }
 
+uint64_t series_value(const struct store_series *series, uint64_t count)
+{
+	uint64_t value;
+
+	if (series->period_ns == 0)
+		return count;
+	return __builtin_mul_overflow(count, series->period_ns, &value) ? UINT64_MAX : value;
+}
+
 bool is_state_type(enum event_type type)
 {
 	return type == EVENT_MEM_INUSE || type == EVENT_HBM_INUSE;
@@ -32,11 +41,11 @@ static bool has_text(const char *text)
 static int find_series(struct store *store, const struct profile_request *request,
 		       struct arena *arena, struct selection *selection)
 {
+	const bool named = has_text(request->service);
 	const struct store_series_query query = {
 		.tenant = request->tenant,
 		.type = request->type,
-		.service =
-			selection->total || !has_text(request->service) ? NULL : request->service,
+		.service = selection->total || !named ? NULL : request->service,
 		.from_slot = request->from_slot,
 		.to_slot = request->to_slot,
 	};
@@ -54,7 +63,7 @@ static int find_series(struct store *store, const struct profile_request *reques
 	return 0;
 }
 
-/* Characters of UTF-8 before @offset, counted from 1 as people do. */
+/* Returns the number of the UTF-8 character at @offset, counted from 1. */
 static size_t character_number(const char *text, size_t offset)
 {
 	size_t number = 1;
@@ -95,7 +104,7 @@ static int apply_filter(const struct filter *filter, struct selection *selection
 		if (r == -E2BIG) {
 			(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
 				       "tag_filter: a regular expression takes too many steps on a "
-				       "value: make it simpler");
+				       "value: simplify it");
 			return -EINVAL;
 		}
 		if (r < 0)
@@ -127,7 +136,7 @@ static int filter_series(const struct profile_request *request, struct tag_names
 	return apply_filter(filter, selection, ret_message);
 }
 
-/* Of a tag in a message. */
+/* Bytes of a tag's name in a message; longer names are cut. */
 #define SHOWN_NAME_BYTES 100
 
 static int check_group_by(const struct profile_request *request, struct tag_names *names,
@@ -159,7 +168,7 @@ static int compare_names(const void *left, const void *right)
 	return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* The different names of the series' services, sorted, in the arena. */
+/* Lists the distinct service names of the series, sorted, in @arena. */
 static int list_services(const struct selection *selection, struct arena *arena,
 			 const char ***ret_names, size_t *ret_count)
 {
@@ -209,21 +218,24 @@ int selection_make(struct store *store, const struct profile_request *request, s
 	struct tag_names names = { .store = store, .tenant = request->tenant, .arena = arena };
 	int r;
 
-	selection.total =
-		has_text(request->service) && strcmp(request->service, TOTAL_SERVICE) == 0;
+	if (has_text(request->service))
+		selection.total = strcmp(request->service, TOTAL_SERVICE) == 0;
 	r = find_series(store, request, arena, &selection);
 	if (r < 0)
 		return r;
 	names.series = selection.series;
 	names.n_series = selection.n_series;
 	r = check_group_by(request, &names, ret_message);
-	if (r == 0)
-		r = filter_series(request, &names, &selection, ret_message);
-	if (r == 0 && !has_text(request->service) && !request->any_services &&
-	    selection.n_series > 0)
-		r = join_services(&selection, arena, ret_message);
 	if (r < 0)
 		return r;
+	r = filter_series(request, &names, &selection, ret_message);
+	if (r < 0)
+		return r;
+	if (!has_text(request->service) && !request->any_services && selection.n_series > 0) {
+		r = join_services(&selection, arena, ret_message);
+		if (r < 0)
+			return r;
+	}
 	*ret_selection = selection;
 	return selection.n_series > 0;
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The series that a request means: of its tenant, type, service and time, and left over by the
- * filter.
+ * The series of a request: those of its tenant, event type, service and time range that its filter
+ * selects.
  */
 
 #include "symbolizer/query/profile.h"
@@ -16,23 +16,28 @@
 struct selection {
 	struct store_series *series; /* in order of id; in the arena */
 	size_t n_series;
-	size_t n_filtered; /* that the filter left out */
-	const char *label; /* of the root: the service, or all of them joined by ", " */
-	bool total;
+	size_t n_filtered; /* series that the filter excluded */
+	const char *label; /* of the root: the service, or all services joined by ", " */
+	bool total;        /* the service is TOTAL_SERVICE: whole hosts */
 };
 
 /*
- * 1 at least one series, 0 none (*ret_selection is filled in either case), -EINVAL with a message:
- * the request is at fault. The message of 0 is made by no_data_message().
+ * Fills *ret_selection and returns 1, or 0 if no series is selected (no_data_message() composes the
+ * message for that). Returns -EINVAL and fills ret_message if the request is wrong, and another
+ * negative errno if the store fails.
  */
 int selection_make(struct store *store, const struct profile_request *request, struct arena *arena,
 		   struct selection *ret_selection, char ret_message[PROFILE_MESSAGE_SIZE]);
 
-/* Whether a process may be looked at as a service. */
+/* False for a process that can only be part of Total: without stacks, or named "Total". */
 bool is_service(const struct store_process *process);
 
-/* Values of these types are states, of which the last one counts. */
+/* Returns the value of @count samples in the event type's unit: @count times the period, if the
+ * series has one. Saturates. */
+uint64_t series_value(const struct store_series *series, uint64_t count);
+
+/* True if a value is a state (memory in use), so that the last one replaces earlier ones. */
 bool is_state_type(enum event_type type);
 
-/* Values of these types are nanoseconds. */
+/* True if values are nanoseconds. */
 bool is_time_type(enum event_type type);

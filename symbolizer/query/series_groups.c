@@ -10,7 +10,7 @@
 
 struct group_key {
 	uint32_t process;
-	uint32_t levels[SERIES_GROUP_MAX_LEVELS]; /* 1 + string_id, 0 none */
+	uint32_t levels[SERIES_GROUP_MAX_LEVELS]; /* 1 + string_id; 0: no such level */
 };
 
 static int add_level(struct series_group *group, struct tree *tree, const char *text)
@@ -28,7 +28,7 @@ static int add_named_level(struct series_group *group, struct tree *tree, char l
 	return add_level(group, tree, text);
 }
 
-/* "[g] tag=value"; several values (addresses) joined by commas; NULL where the series has none. */
+/* Adds "[g] tag=value". Several values (addresses) are joined by commas; no value is "NULL". */
 static int add_tag_level(struct series_group *group, const struct store_series *series,
 			 const char *tag, struct tree *tree)
 {
@@ -50,8 +50,8 @@ static int add_tag_level(struct series_group *group, const struct store_series *
 }
 
 /*
- * Every kernel thread is the main thread of a process of its own, but a service holds all of its
- * kind: there the thread's name tells them apart.
+ * Each kernel thread is the main thread of a separate process, but one service contains all kernel
+ * threads of a kind. A kernel thread with another name than its service therefore gets a [t] level.
  */
 static bool is_main_thread(const struct store_series *series)
 {
@@ -70,16 +70,23 @@ static int describe_group(const struct store_series *series,
 	const struct store_process *process = series->process;
 	bool main_thread = is_main_thread(series);
 	struct series_group group = { .process = process };
-	int r = 0;
+	int r;
 
-	if (options->group_by)
+	if (options->group_by) {
 		r = add_tag_level(&group, series, options->group_by, tree);
-	if (r == 0 && (options->total || (main_thread && !options->fold_threads)))
+		if (r < 0)
+			return r;
+	}
+	if (options->total || (main_thread && !options->fold_threads)) {
 		r = add_named_level(&group, tree, 'p', process->name);
-	if (r == 0 && !main_thread && !options->fold_threads)
+		if (r < 0)
+			return r;
+	}
+	if (!main_thread && !options->fold_threads) {
 		r = add_named_level(&group, tree, 't', series->thread_name);
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return r;
+	}
 	*ret_group = group;
 	return 0;
 }
@@ -116,13 +123,12 @@ int series_groups_make(const struct store_series *series, size_t n_series,
 		       struct arena *arena, struct series_groups *ret_groups)
 {
 	scoped(hash_table_freep) struct hash_table *numbers = NULL;
-	struct series_groups groups = {
-		.groups = arena_alloc_array(arena, n_series, sizeof(*groups.groups)),
-		.group_of_series =
-			arena_alloc_array(arena, n_series, sizeof(*groups.group_of_series)),
-	};
+	struct series_groups groups = {};
 	int r;
 
+	groups.groups = arena_alloc_array(arena, n_series, sizeof(*groups.groups));
+	groups.group_of_series =
+		arena_alloc_array(arena, n_series, sizeof(*groups.group_of_series));
 	if (!groups.groups || !groups.group_of_series)
 		return -ENOMEM;
 	r = hash_table_new(sizeof(struct group_key), sizeof(uint32_t), 0, &numbers);
@@ -133,8 +139,9 @@ int series_groups_make(const struct store_series *series, size_t n_series,
 		struct series_group group;
 
 		r = describe_group(&series[i], options, tree, &group);
-		if (r == 0)
-			r = number_group(&groups, numbers, &group, &groups.group_of_series[i]);
+		if (r < 0)
+			return r;
+		r = number_group(&groups, numbers, &group, &groups.group_of_series[i]);
 		if (r < 0)
 			return r;
 	}

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * The levels between the root and the frames. Series that are one place of the tree for one process
- * are one group:
+ * The levels of the tree between the root and the frames. Series of one process that have the same
+ * levels are one group:
  *
- *   [g] tag=value     with group_by
- *   [p] process       the main thread, or of every sample in Total
- *   [t] thread        any other thread; below [p] in Total
+ *   [g] tag=value     only with group_by
+ *   [p] process       for the main thread; in Total for every thread
+ *   [t] thread        for every other thread; in Total below [p]
  *
- * Without threads (fold_threads) the last one is left out, and outside of Total [p] too.
+ * With fold_threads there is no [t] level, and a [p] level only in Total.
  */
 
 #include "symbolizer/flame/tree.h"
@@ -26,12 +26,12 @@ struct series_group {
 struct series_group_options {
 	bool total;
 	bool fold_threads;
-	const char *group_by; /* a known tag; NULL none */
+	const char *group_by; /* a known tag; NULL: no [g] level */
 };
 
 /*
  *   groups[n_groups]
- *   group_of_series[n_series]
+ *   group_of_series[n_series]  indexes of @groups
  */
 struct series_groups {
 	struct series_group *groups;
@@ -39,10 +39,10 @@ struct series_groups {
 	uint32_t *group_of_series;
 };
 
-/* Labels are interned in @tree, arrays lie in @arena. */
+/* Groups the series. Interns the labels in @tree and allocates the arrays in @arena. */
 int series_groups_make(const struct store_series *series, size_t n_series,
 		       const struct series_group_options *options, struct tree *tree,
 		       struct arena *arena, struct series_groups *ret_groups);
 
-/* The node of the group's deepest level. -ENOSPC when the tree is full. */
+/* Finds or adds the node of the group's deepest level. Returns -ENOSPC if the tree is full. */
 int series_group_node(const struct series_group *group, struct tree *tree, uint32_t *ret_node);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Series are sorted by service, type, host and process, so that hosts and processes count
- * themselves. */
+/* Series are sorted by service, type, host and process, so that one pass counts a service's hosts
+ * and processes. */
 
 #include <string.h>
 
@@ -29,8 +29,8 @@ static void add_to_service(struct service_summary *service, const struct store_s
 	uint64_t first_wall_ns = series->first_slot * SLOT_NS;
 	uint64_t last_wall_ns = series->last_slot * SLOT_NS;
 
-	service->first_wall_ns =
-		previous ? MIN(service->first_wall_ns, first_wall_ns) : first_wall_ns;
+	if (!previous || first_wall_ns < service->first_wall_ns)
+		service->first_wall_ns = first_wall_ns;
 	service->last_wall_ns = MAX(service->last_wall_ns, last_wall_ns);
 	service->n_hosts += !previous || previous->process->host->id != series->process->host->id;
 	service->n_processes += !previous || previous->process->id != series->process->id;

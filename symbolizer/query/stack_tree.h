@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * (group, stack) -> value becomes paths of the tree: the group's levels, user frames from the
- * outermost, kernel frames from the outermost; the value is the last one's own. A function that was
- * inlined is a frame of its own, below the one that it was inlined into.
+ * Adds stacks with their values to a tree. The path of a stack is: the levels of its group, user
+ * frames from the outermost, kernel frames from the outermost. The value is added to the self of
+ * the last node. An inlined function is a separate frame below the function that it is inlined
+ * into.
  */
 
 #include "symbolizer/query/profile.h"
@@ -24,5 +25,5 @@ struct stack_tree {
 	struct profile_stats *stats;
 };
 
-/* Loads, names and adds the stacks of @items, which it sorts. 0 or negative errno. */
+/* Sorts @items, then loads, names and adds their stacks. Returns 0 or a negative errno. */
 int stack_tree_add(const struct stack_tree *build, struct stack_value *items, size_t n_items);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open addressing over the store's and our own small integers: nobody else chooses them, so a plain
- * mix will do. */
+/* Open addressing. The keys are small integers that the server assigns: no client can choose keys
+ * that collide, so the hash needs no secret. */
 
 #include "symbolizer/query/stack_values.h"
 
 #include "common/vec.h"
+#include "symbolizer/flame/saturating_add.h"
 
 #define FIRST_SLOTS 1024
 
@@ -12,15 +13,15 @@ VEC_DEFINE(stack_value_vec, struct stack_value);
 
 struct stack_values {
 	struct stack_value_vec items;
-	uint32_t *slots; /* item + 1, 0 free */
+	uint32_t *slots; /* 1 + index of the item; 0: free */
 	size_t slot_mask;
 };
 
 static uint64_t item_hash(uint32_t group, uint64_t stack)
 {
-	uint64_t hash =
-		(stack + UINT64_C(0x9e3779b97f4a7c15) * (group + 1)) * UINT64_C(0xbf58476d1ce4e5b9);
+	uint64_t hash = stack + UINT64_C(0x9e3779b97f4a7c15) * (group + 1);
 
+	hash *= UINT64_C(0xbf58476d1ce4e5b9);
 	hash = (hash ^ hash >> 29) * UINT64_C(0x94d049bb133111eb);
 	return hash ^ hash >> 32;
 }
@@ -48,9 +49,11 @@ static int grow_slots(struct stack_values *values)
 	free(values->slots);
 	values->slots = slots;
 	values->slot_mask = n_slots - 1;
-	for (size_t i = 0; i < values->items.count; i++)
-		*item_slot(values, values->items.items[i].group, values->items.items[i].stack) =
-			(uint32_t)i + 1;
+	for (size_t i = 0; i < values->items.count; i++) {
+		const struct stack_value *item = &values->items.items[i];
+
+		*item_slot(values, item->group, item->stack) = (uint32_t)i + 1;
+	}
 	return 0;
 }
 
@@ -81,6 +84,7 @@ struct stack_values *stack_values_free(struct stack_values *values)
 static int find_or_add(struct stack_values *values, uint32_t group, uint64_t stack, uint64_t slot,
 		       struct stack_value **ret_item)
 {
+	const struct stack_value added = { .stack = stack, .group = group, .last_slot = slot };
 	uint32_t *position = item_slot(values, group, stack);
 	int r;
 
@@ -93,22 +97,13 @@ static int find_or_add(struct stack_values *values, uint32_t group, uint64_t sta
 				return r;
 			position = item_slot(values, group, stack);
 		}
-		r = vec_push(
-			&values->items,
-			(struct stack_value){ .stack = stack, .group = group, .last_slot = slot });
+		r = vec_push(&values->items, added);
 		if (r < 0)
 			return r;
 		*position = (uint32_t)values->items.count;
 	}
 	*ret_item = &values->items.items[*position - 1];
 	return 0;
-}
-
-static uint64_t saturating_add(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
 int stack_values_add(struct stack_values *values, uint32_t group, uint64_t stack, uint64_t slot,

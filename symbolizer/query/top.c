@@ -29,7 +29,6 @@ static int compare_totals(const void *left, const void *right)
 	return compare_rows(left, right);
 }
 
-/* Whole hosts have no functions: their processes are listed. */
 static bool is_listed(char type, bool of_hosts)
 {
 	return of_hosts ? type == 'P' : !strchr("HPT", type);

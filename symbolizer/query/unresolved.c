@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values are summed per (executable, reason, process) first. The sums, sorted, are runs of one file
- * and reason each, from which the path and the services of a file are chosen.
+ * Values are first summed per (executable, reason, process). The sums are then sorted, so that
+ * those of one file and reason are adjacent; they determine the path and the services of the file.
  */
 
 #include "symbolizer/query/unresolved.h"
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/hash_table.h"
+#include "symbolizer/query/stack_set.h"
 
 const char *unresolved_reason_name(enum frame_status reason)
 {
@@ -41,49 +42,21 @@ uint64_t *unresolved_reason_sum(struct profile_stats *stats, enum frame_status r
 #define NO_LEAF UINT32_MAX
 
 /*
- *   leaf_of[n_stacks]   the innermost frame of each stack, a number in @frames; NO_LEAF
+ *   leaf_of[set.count]   the innermost frame of each stack, an index of @frames; or NO_LEAF
  */
 struct leaves {
-	uint64_t *ids;
-	struct store_stack *stacks;
-	size_t n_stacks;
+	struct stack_set set;
 	uint32_t *leaf_of;
 	struct frame_table frames;
 };
-
-static int compare_items(const void *left, const void *right)
-{
-	const struct stack_value *a = left;
-	const struct stack_value *b = right;
-
-	return a->stack < b->stack ? -1 : a->stack > b->stack;
-}
-
-static int load_stacks(const struct unresolved_input *input, struct leaves *leaves)
-{
-	leaves->ids = arena_alloc_array(input->arena, input->n_items, sizeof(*leaves->ids));
-	if (!leaves->ids)
-		return -ENOMEM;
-	for (size_t i = 0; i < input->n_items; i++) {
-		if (i == 0 || input->items[i].stack != input->items[i - 1].stack)
-			leaves->ids[leaves->n_stacks++] = input->items[i].stack;
-	}
-	leaves->stacks = arena_alloc_array(input->arena, leaves->n_stacks, sizeof(*leaves->stacks));
-	leaves->leaf_of =
-		arena_alloc_array(input->arena, leaves->n_stacks, sizeof(*leaves->leaf_of));
-	if (!leaves->stacks || !leaves->leaf_of)
-		return -ENOMEM;
-	return store_load_stacks(input->store, leaves->ids, leaves->n_stacks, input->arena,
-				 leaves->stacks);
-}
 
 static bool is_kernel(const struct store_frame *frame)
 {
 	return frame->kind == FRAME_KERNEL || frame->kind == FRAME_KERNEL_NAMED;
 }
 
-/* The frame below which the tree of a profile shows nothing: kernel frames stand below those of the
- * program. */
+/* Returns the frame that is a leaf in the tree of a profile, where kernel frames are below user
+ * frames. NULL: the stack has no frames. */
 static const struct store_frame *innermost(const struct store_stack *stack)
 {
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
@@ -95,24 +68,30 @@ static const struct store_frame *innermost(const struct store_stack *stack)
 
 static int number_leaves(const struct unresolved_input *input, struct leaves *leaves)
 {
-	for (size_t i = 0; i < leaves->n_stacks; i++) {
-		const struct store_frame *frame = innermost(&leaves->stacks[i]);
-		int r = 0;
+	leaves->leaf_of =
+		arena_alloc_array(input->arena, leaves->set.count, sizeof(*leaves->leaf_of));
+	if (!leaves->leaf_of)
+		return -ENOMEM;
+
+	for (size_t i = 0; i < leaves->set.count; i++) {
+		const struct store_frame *frame = innermost(&leaves->set.stacks[i]);
+		int r;
 
 		leaves->leaf_of[i] = NO_LEAF;
-		if (frame)
-			r = frame_table_add(&leaves->frames, frame, &leaves->leaf_of[i]);
+		if (!frame)
+			continue;
+		r = frame_table_add(&leaves->frames, frame, &leaves->leaf_of[i]);
 		if (r < 0)
 			return r;
 	}
-	input->stats->n_stacks += leaves->n_stacks;
+	input->stats->n_stacks += leaves->set.count;
 	input->stats->n_frames += leaves->frames.n_frames;
 	return 0;
 }
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-/* Zeroed before it is filled: keys are compared byte by byte. */
+/* Keys are compared byte by byte: without padding. */
 struct part_key {
 	uint32_t executable; /* index in the frame table, or FRAME_NO_EXECUTABLE */
 	uint32_t process;    /* store id */
@@ -136,13 +115,13 @@ static int add_part(struct hash_table *parts, const struct frame *frame,
 		.kernel = frame->kernel,
 	};
 	struct part *part;
-	void *place;
+	void *item;
 	int r;
 
-	r = hash_table_insert(parts, &key, &place);
+	r = hash_table_insert(parts, &key, &item);
 	if (r < 0)
 		return r;
-	part = place;
+	part = item;
 	part->key = key;
 	part->process = process;
 	part->value += value;
@@ -161,10 +140,11 @@ static int add_items(const struct unresolved_input *input, const struct leaves *
 		const struct frame *frame;
 		int r;
 
-		if (item->stack != leaves->ids[stack])
+		if (item->stack != leaves->set.ids[stack])
 			stack++;
+		assert(item->stack == leaves->set.ids[stack]);
 		stats->value_total += item->value;
-		if (leaves->stacks[stack].cut != STACK_CUT_NONE)
+		if (leaves->set.stacks[stack].cut != STACK_CUT_NONE)
 			stats->value_cut += item->value;
 		if (leaves->leaf_of[stack] == NO_LEAF)
 			continue;
@@ -191,7 +171,7 @@ static int compare_file(const struct part *a, const struct part *b)
 	return a->key.kernel < b->key.kernel ? -1 : a->key.kernel > b->key.kernel;
 }
 
-/* By file and reason, then by service. */
+/* Orders parts by file and reason, then by service. */
 static int compare_parts(const void *left, const void *right)
 {
 	const struct part *a = left;
@@ -205,27 +185,26 @@ static int compare_parts(const void *left, const void *right)
 	return order;
 }
 
-/* Adds a service to those of a file, of which the largest are kept. @values belong to
- * file->services. */
+/* Inserts a service into file->services, which keeps the largest. @values are their values. */
 static void add_service(struct unresolved_file *file, uint64_t values[UNRESOLVED_MAX_SERVICES],
 			const char *name, uint64_t value)
 {
-	size_t place = file->n_services;
+	size_t index = file->n_services;
 
-	while (place > 0 && values[place - 1] < value)
-		place--;
-	if (place == UNRESOLVED_MAX_SERVICES)
+	while (index > 0 && values[index - 1] < value)
+		index--;
+	if (index == UNRESOLVED_MAX_SERVICES)
 		return;
 	file->n_services = MIN(file->n_services + 1, (size_t)UNRESOLVED_MAX_SERVICES);
-	for (size_t i = file->n_services - 1; i > place; i--) {
+	for (size_t i = file->n_services - 1; i > index; i--) {
 		file->services[i] = file->services[i - 1];
 		values[i] = values[i - 1];
 	}
-	file->services[place] = name;
-	values[place] = value;
+	file->services[index] = name;
+	values[index] = value;
 }
 
-/* The parts of one file and reason as a file; *ret_largest is the process that has most of it. */
+/* Joins the parts of one file and reason. *ret_largest is the process with the largest value. */
 static struct unresolved_file file_of_run(const struct part *parts, size_t count,
 					  const struct store_process **ret_largest)
 {
@@ -236,18 +215,18 @@ static struct unresolved_file file_of_run(const struct part *parts, size_t count
 	};
 	uint64_t values[UNRESOLVED_MAX_SERVICES];
 	const struct part *largest = &parts[0];
-	uint64_t of_service = 0;
+	uint64_t service_value = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		file.value += parts[i].value;
-		of_service += parts[i].value;
+		service_value += parts[i].value;
 		if (parts[i].value > largest->value)
 			largest = &parts[i];
 		if (i + 1 < count &&
 		    strcmp(parts[i + 1].process->name, parts[i].process->name) == 0)
 			continue;
-		add_service(&file, values, parts[i].process->name, of_service);
-		of_service = 0;
+		add_service(&file, values, parts[i].process->name, service_value);
+		service_value = 0;
 	}
 	*ret_largest = largest->process;
 	return file;
@@ -316,6 +295,7 @@ static int name_and_sum(const struct unresolved_input *input, struct leaves *lea
 	const struct frame_names names = {
 		.store = input->store,
 		.resolver = input->resolver,
+		.clock = input->clock,
 		.arena = input->arena,
 		.patience_ns = PROFILE_PATIENCE_NS,
 		.no_inlines = true,
@@ -328,11 +308,12 @@ static int name_and_sum(const struct unresolved_input *input, struct leaves *lea
 		return r;
 	input->stats->n_tables_pending += leaves->frames.n_pending;
 	r = hash_table_new(sizeof(struct part_key), sizeof(struct part), 0, &parts);
-	if (r == 0)
-		r = add_items(input, leaves, parts);
-	if (r == 0)
-		r = make_files(input, leaves, parts, files);
-	return r;
+	if (r < 0)
+		return r;
+	r = add_items(input, leaves, parts);
+	if (r < 0)
+		return r;
+	return make_files(input, leaves, parts, files);
 }
 
 int unresolved_count(const struct unresolved_input *input, struct unresolved_files *ret_files)
@@ -341,13 +322,14 @@ int unresolved_count(const struct unresolved_input *input, struct unresolved_fil
 	struct leaves leaves = {};
 	int r;
 
-	if (input->n_items > 0)
-		qsort(input->items, input->n_items, sizeof(*input->items), compare_items);
-	r = load_stacks(input, &leaves);
-	if (r >= 0)
-		r = frame_table_init(&leaves.frames);
-	if (r == 0)
-		r = number_leaves(input, &leaves);
+	r = stack_set_load(input->store, input->items, input->n_items, input->arena, &leaves.set);
+	if (r < 0)
+		return r;
+	r = frame_table_init(&leaves.frames);
+	if (r < 0)
+		return r;
+
+	r = number_leaves(input, &leaves);
 	if (r == 0)
 		r = name_and_sum(input, &leaves, &files);
 	frame_table_release(&leaves.frames);

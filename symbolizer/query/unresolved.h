@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The part of a selection whose innermost frame has no name, by file and reason. A stack counts for
- * the file of its innermost frame, which is the kernel's if it has frames of the kernel. No tree is
- * built and only innermost frames are named, so that this costs less than a profile of the same
+ * The values of stacks that have no name for their innermost frame, summed by file and reason. The
+ * file is that of the innermost frame, which is a kernel frame if the stack has any. No tree is
+ * built and only innermost frames are resolved: the query costs less than a profile of the same
  * selection.
  */
 
@@ -13,8 +13,8 @@
 #include "symbolizer/query/series_groups.h"
 #include "symbolizer/query/stack_values.h"
 
-/* The reasons, with their names in answers: "unsymbolized_NAME" of struct profile_stats has the sum
- * of each. */
+/* The reasons and their names in answers. unsymbolized_NAME of struct profile_stats is the sum of
+ * the values with that reason. */
 /* clang-format off */
 #define UNRESOLVED_REASONS(X)                                                                      \
 	X(FRAME_NO_DEBUGINFO, no_debuginfo)                                                        \
@@ -25,21 +25,21 @@
 	X(FRAME_NO_MAPPING, no_mapping)
 /* clang-format on */
 
-/* "no_debuginfo"; NULL for FRAME_NAMED. */
+/* Returns "no_debuginfo" and the like; NULL for FRAME_NAMED. */
 const char *unresolved_reason_name(enum frame_status reason);
 
-/* Where @stats sums the values with this reason; NULL for FRAME_NAMED. */
+/* Returns the field of @stats with the sum for @reason; NULL for FRAME_NAMED. */
 uint64_t *unresolved_reason_sum(struct profile_stats *stats, enum frame_status reason);
 
 #define UNRESOLVED_MAX_SERVICES 5
 
 struct unresolved_file {
-	const struct store_executable *executable; /* NULL: the code lies in no file */
-	const char *path; /* where its largest user maps it from; "": not known */
+	const struct store_executable *executable; /* NULL: the code is in no file */
+	const char *path; /* in the process with the largest value; "": unknown */
 	bool kernel;
 	enum frame_status reason;
 	uint64_t value;
-	const char *services[UNRESOLVED_MAX_SERVICES]; /* that use it, the largest first */
+	const char *services[UNRESOLVED_MAX_SERVICES]; /* with the largest values, in order */
 	size_t n_services;
 };
 
@@ -51,12 +51,14 @@ struct unresolved_files {
 struct unresolved_input {
 	struct store *store;
 	struct resolver *resolver;
-	struct arena *arena; /* for the result, too */
+	const struct clock *clock;
+	struct arena *arena; /* also for the result */
 	const struct series_groups *groups;
 	struct stack_value *items; /* [n_items]; sorted in place */
 	size_t n_items;
 	struct profile_stats *stats;
 };
 
-/* Counts @input's values into its stats, and those without a name by file. 0 or negative errno. */
+/* Adds all values of @input to its stats, and lists the files of those without a name. Returns 0 or
+ * a negative errno. */
 int unresolved_count(const struct unresolved_input *input, struct unresolved_files *ret_files);

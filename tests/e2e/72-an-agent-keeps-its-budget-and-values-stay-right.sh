@@ -65,7 +65,7 @@ expect_near "CPU time over the change, in microseconds" "$(total_of "$work/share
 	"$(SAMPLE_HZ=$((HZ / 8)) cpu_tolerance $cpu $((to - from)))"
 jq -e '.DESCRIPTION | contains("lower frequency")' "$work/shares.json" >/dev/null ||
 	fail "the answer does not say that part of it was sampled at a lower frequency: $(jq .DESCRIPTION "$work/shares.json")"
-jq -e '.DESCRIPTION | test("host .e2e-host. gives this up now.*on-CPU [0-9.]+ of 1000 Hz")' "$work/shares.json" >/dev/null ||
+jq -e '.DESCRIPTION | test("host .e2e-host. has reduced sampling.*on-CPU [0-9.]+ of 1000 Hz")' "$work/shares.json" >/dev/null ||
 	fail "the answer does not say which host gives up what: $(jq .DESCRIPTION "$work/shares.json")"
 expect_at_least "microseconds at the lower frequency" "$(jq .debug.reduced "$work/shares.json")" 1000000
 host_label() { curl -sS -m 10 "$server_url/v1/hosts" | jq -r '.hosts[] | select(.name == "e2e-host") | .labels["agent.reduced"] // ""'; }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text to tokens. In quotes, a doubled quote and \\ \' \" \` stand for the character itself; any
- * other backslash is kept, so that regular expressions need no doubling.
+ * Splits the text of a filter into tokens. Inside quotes, a doubled quote and \\ \' \" \` stand for
+ * the character itself. The lexer keeps any other backslash, so that regular expressions need no
+ * doubled ones.
  */
 
 #include <ctype.h>
@@ -32,8 +33,8 @@ static bool continues_name(char c)
 	return isalnum((unsigned char)c) || (c != '\0' && strchr("_.-/", c));
 }
 
-/* The character of a quoted text at *offset, which moves behind it; -1: the closing quote or the
- * end. */
+/* Returns the character at *offset of a quoted string and advances *offset past it. Returns -1 at
+ * the closing quote and at the end of the text. */
 static int quoted_character(const char *text, char quote, size_t *offset)
 {
 	char c = text[*offset];
@@ -102,13 +103,13 @@ static int lex_number(const char *text, struct arena *arena, struct filter_token
 		return r;
 	if (!filter_number(token->text, &number))
 		return filter_fail(error, token->offset,
-				   "'%.40s' is no number: a text stands in quotes", token->text);
+				   "'%.40s' is not a number: put text in quotes", token->text);
 	return 0;
 }
 
 static int lex_operator(const char *text, struct filter_token *token, struct filter_error *error)
 {
-	/* Longer ones first. */
+	/* Longer operators first: "<" is a prefix of "<=". */
 	static const struct {
 		const char *text;
 		enum filter_token_kind kind;

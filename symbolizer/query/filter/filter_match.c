@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matching is two-valued: a comparison with NULL is false, and its negation therefore true. A tag
- * with several values (addresses) is selected by = when one of them is equal, and by != when none
- * is. A number without quotes compares by value; < and > do so whenever both sides read as numbers,
- * and byte by byte otherwise.
+ * Matching is two-valued: a comparison with NULL is false, therefore its negation is true. A tag
+ * can have several values (addresses): = selects it if one value is equal, != if none is. A number
+ * without quotes is compared by value. < and > compare by value if both sides are numbers, and
+ * byte by byte otherwise.
  */
 
 #include <ctype.h>
@@ -53,8 +53,8 @@ static bool same_letter(char a, char b)
 
 bool filter_like(const char *pattern, const char *text)
 {
-	/* Where to go on when what follows the last star does not fit: one character further in the
-	 * text. */
+	/* After a mismatch, matching resumes behind the last star, with the star consuming one more
+	 * byte of the text. */
 	const char *after_star = NULL;
 	const char *star_text = NULL;
 
@@ -121,7 +121,7 @@ static bool compare_text(const struct filter_node *node, const struct filter_val
 	return fits_order(node->comparison, strcmp(text, value->text));
 }
 
-/* One of the tag's values against one of the filter's. 1, 0, -E2BIG. */
+/* Compares one value of the tag with the values of @node: 1 one of them matches, 0 none, -E2BIG. */
 static int compare_value(const struct filter_node *node, const char *text)
 {
 	if (node->comparison == COMPARE_REGEXP)

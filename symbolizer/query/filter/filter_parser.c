@@ -27,7 +27,7 @@ VEC_DEFINE(value_vec, struct filter_value);
 struct parser {
 	const char *text;
 	struct filter *filter;
-	struct filter_token token; /* the next one */
+	struct filter_token token; /* the look-ahead */
 	filter_known known;
 	void *known_arg;
 	unsigned int depth;
@@ -47,7 +47,7 @@ static bool at_keyword(const struct parser *parser, const char *keyword)
 	return parser->token.kind == TOKEN_NAME && strcasecmp(parser->token.text, keyword) == 0;
 }
 
-/* 1 the keyword stood there and was taken, 0 not. */
+/* Consumes the next token if it is @keyword: returns 1 if it was, 0 if not, or a negative errno. */
 static int take_keyword(struct parser *parser, const char *keyword)
 {
 	int r;
@@ -118,7 +118,7 @@ static int parse_name(struct parser *parser, const char **ret_name)
 	return advance(parser);
 }
 
-/* Of addresses, everything but LIKE and REGEXP compares as such. */
+/* Values of these tags are compared as addresses by all operators but LIKE and REGEXP. */
 static bool is_address_tag(const char *tag)
 {
 	return strcmp(tag, "ip") == 0 || strcmp(tag, "host_ip") == 0;
@@ -138,7 +138,8 @@ static int parse_value(struct parser *parser, const struct filter_node *node,
 	value.has_number = filter_number(token->text, &value.number);
 	if (node->is_address && !ip_range_parse(token->text, &value.range))
 		return filter_fail(parser->error, token->offset,
-				   "'%.60s' is no IP address and no CIDR range", token->text);
+				   "'%.60s' is neither an IP address nor a CIDR range",
+				   token->text);
 	*ret_value = value;
 	return advance(parser);
 }
@@ -179,8 +180,10 @@ static int parse_list(struct parser *parser, struct filter_node *node)
 
 	node->comparison = COMPARE_IN;
 	r = expect(parser, TOKEN_OPEN, "'(' and a list");
-	if (r == 0)
-		r = parse_list_values(parser, node, &values);
+	if (r < 0)
+		return r;
+
+	r = parse_list_values(parser, node, &values);
 	if (r == 0)
 		r = set_values(parser, node, &values);
 	vec_release(&values);
@@ -232,12 +235,12 @@ static int parse_like(struct parser *parser, struct filter_node *node)
 	if (parser->token.kind != TOKEN_TEXT)
 		return fail_expected(parser, "a pattern in quotes");
 	node->comparison = COMPARE_LIKE;
-	/* The pattern of an address is no address. */
+	/* The pattern is text even where the tag is an address. */
 	node->is_address = false;
 	return parse_single_value(parser, node);
 }
 
-/* What follows "name [NOT]" and begins with a word. */
+/* Parses the operators that are words and follow "name [NOT]". */
 static int parse_word_comparison(struct parser *parser, struct filter_node *node)
 {
 	int r;
@@ -303,9 +306,12 @@ static int parse_exist(struct parser *parser, struct filter_node *node)
 	node->comparison = COMPARE_NULL;
 	node->negated = true;
 	r = expect(parser, TOKEN_OPEN, "'('");
-	if (r == 0)
-		r = parse_name(parser, &node->tag);
-	return r < 0 ? r : expect(parser, TOKEN_CLOSE, "')'");
+	if (r < 0)
+		return r;
+	r = parse_name(parser, &node->tag);
+	if (r < 0)
+		return r;
+	return expect(parser, TOKEN_CLOSE, "')'");
 }
 
 static int parse_primary(struct parser *parser, struct filter_node **ret_node)
@@ -316,9 +322,12 @@ static int parse_primary(struct parser *parser, struct filter_node **ret_node)
 
 	if (parser->token.kind == TOKEN_OPEN) {
 		r = advance(parser);
-		if (r == 0)
-			r = parse_or(parser, ret_node);
-		return r < 0 ? r : expect(parser, TOKEN_CLOSE, "AND, OR or ')'");
+		if (r < 0)
+			return r;
+		r = parse_or(parser, ret_node);
+		if (r < 0)
+			return r;
+		return expect(parser, TOKEN_CLOSE, "AND, OR or ')'");
 	}
 	r = new_node(parser, NODE_COMPARE, ret_node);
 	if (r < 0)
@@ -336,8 +345,7 @@ static int parse_not(struct parser *parser, struct filter_node **ret_node)
 
 	if (++parser->depth > FILTER_MAX_DEPTH)
 		return filter_fail(parser->error, offset,
-				   "more than %d parentheses and NOTs within each other",
-				   FILTER_MAX_DEPTH);
+				   "more than %d nested parentheses and NOTs", FILTER_MAX_DEPTH);
 	r = take_keyword(parser, "not");
 	if (r > 0) {
 		r = new_node(parser, NODE_NOT, ret_node);
@@ -350,7 +358,7 @@ static int parse_not(struct parser *parser, struct filter_node **ret_node)
 	return r;
 }
 
-/* operand { keyword operand } */
+/* operand { keyword operand }. A single operand gets no node above it. */
 static int parse_chain(struct parser *parser, const char *keyword, enum filter_node_kind kind,
 		       int (*parse_operand)(struct parser *, struct filter_node **),
 		       struct filter_node **ret_node)

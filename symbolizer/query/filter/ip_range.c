@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both families are kept in IPv6's 128 bits, IPv4 mapped to ::ffff:0:0/96, so that one comparison
- * serves both. */
+/* Addresses of both families are stored as 128 bits, IPv4 in ::ffff:0:0/96, so that one comparison
+ * works for both. */
 
 #include "symbolizer/query/filter/ip_range.h"
 
@@ -11,7 +11,7 @@
 
 static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
 
-/* Decimal digits up to @max; no sign, no blanks. */
+/* Reads one to three decimal digits, without sign or blanks, as a number up to @max. */
 static bool parse_prefix(const char *text, unsigned int max, unsigned int *ret_prefix)
 {
 	unsigned int prefix = 0;

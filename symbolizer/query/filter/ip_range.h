@@ -2,22 +2,22 @@
 #pragma once
 
 /*
- * IPv4 and IPv6 addresses, and ranges of them in CIDR notation. "::ffff:10.0.0.1" is the IPv4
- * address it means.
+ * IPv4 and IPv6 addresses, and ranges of them in CIDR notation. An IPv4-mapped address such as
+ * "::ffff:10.0.0.1" is treated as the IPv4 address.
  */
 
 #include "common/base.h"
 
 struct ip_range {
-	uint8_t bytes[16]; /* an IPv4 address in its mapped form */
-	uint8_t prefix;    /* bits of @bytes that count, 0..128 */
+	uint8_t bytes[16]; /* IPv4 as ::ffff:a.b.c.d */
+	uint8_t prefix;    /* leading bits of @bytes that are significant, 0..128 */
 	bool v4;
 };
 
-/* "10.0.0.0/8", "fe80::/10", "10.1.2.3". Bits beyond the prefix are cleared. */
+/* Parses "10.0.0.0/8", "fe80::/10" or "10.1.2.3", and clears the bits beyond the prefix. */
 bool ip_range_parse(const char *text, struct ip_range *ret_range);
 
-/* Of one family, and all bits that count are equal. */
+/* True if both are of one family and agree in the first range->prefix bits. */
 bool ip_range_contains(const struct ip_range *range, const struct ip_range *address);
 
 /* IPv4 before IPv6, then by value. */

@@ -149,7 +149,7 @@ static bool series_have_label(const struct store_series *series, size_t count, c
 	const struct store_process *previous = NULL;
 
 	for (size_t i = 0; i < count; i++) {
-		/* The threads of a process stand together more often than not. */
+		/* The threads of a process are usually adjacent. */
 		if (series[i].process != previous && label_of(series[i].process, name))
 			return true;
 		previous = series[i].process;
@@ -177,7 +177,7 @@ static bool hosts_have_label(struct tag_names *names, const char *name)
 	return false;
 }
 
-/* Names of labels that a list of known ones may have. */
+/* Names of labels that are read from the store for the list of known tags in a message. */
 #define MAX_LISTED_LABELS 64
 
 static bool is_label_name(struct tag_names *names, const char *name)
@@ -192,8 +192,8 @@ static bool is_label_name(struct tag_names *names, const char *name)
 }
 
 /*
- * The labels of all processes, also of those that have no samples in the range. Where the store
- * cannot tell, the name is not known.
+ * Searches the labels of all processes, including those without samples in the range. If the store
+ * fails, the name counts as unknown.
  */
 static bool processes_have_label(struct tag_names *names, const char *name)
 {
@@ -220,7 +220,7 @@ bool tag_is_known(void *tag_names, const char *name)
 	       hosts_have_label(names, name) || processes_have_label(names, name);
 }
 
-/* Appends ", name" where it fits, leaving room for "...". */
+/* Appends ", name" if it fits and leaves room for ", ...". */
 static void print_name(const char *name, char *text, size_t size)
 {
 	size_t used = strlen(text);
@@ -231,7 +231,7 @@ static void print_name(const char *name, char *text, size_t size)
 		(void)snprintf(text + used, size - used, ", ...");
 }
 
-/* The different names of labels that a message looks at; more help nobody. */
+/* Different label names that are considered for one message. A message has room for fewer. */
 #define MAX_DISTINCT_LABELS 256
 
 struct distinct_labels {
@@ -255,7 +255,7 @@ static void add_labels(struct distinct_labels *distinct, const struct label *lab
 		add_distinct(distinct, labels[i].name);
 }
 
-/* Thousands of processes have the same few names: each is compared and printed once. */
+/* Thousands of processes share a few label names: each name is compared and printed once. */
 static void find_distinct_labels(const struct tag_names *names, struct distinct_labels *ret)
 {
 	const struct store_process *previous = NULL;
@@ -319,10 +319,9 @@ static void consider(struct nearest *nearest, const char *name)
 
 const char *tag_names_nearest(const struct tag_names *names, const char *name)
 {
-	/* More than half of the letters wrong is another word. */
-	struct nearest nearest = { .wanted = name,
-				   .distance =
-					   (unsigned int)strnlen(name, NEAREST_MAX_BYTES) / 2 + 1 };
+	/* A name that differs in more than half of its letters is no suggestion. */
+	unsigned int limit = (unsigned int)strnlen(name, NEAREST_MAX_BYTES) / 2 + 1;
+	struct nearest nearest = { .wanted = name, .distance = limit };
 	struct distinct_labels labels;
 
 	for (size_t i = 0; i < ARRAY_SIZE(tags); i++) {

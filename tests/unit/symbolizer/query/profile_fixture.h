@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * A small fleet in a fake store, with real ELF files whose symbols stand at addresses chosen here:
+ * A small fleet in a fake store, with real ELF files that have symbols at these addresses:
  *
- *   host alpha (10.1.1.1, fe80::1; label zone=a)   app 100 (threads main, worker), shop 300, hidden
- * 400 (only counted), kworker/0:1 5 (a kernel thread, only counted) host beta (10.2.2.2; label
- * zone=b)             app 200
+ *   host alpha (10.1.1.1, fe80::1; label zone=a)   app 100 (threads main, worker), shop 300,
+ *                                                  hidden 400 (without stacks), kworker/0:1 5 (a
+ *                                                  kernel thread, without stacks)
+ *   host beta (10.2.2.2; label zone=b)             app 200
  */
 
 #include <stdarg.h>
@@ -245,7 +246,7 @@ static inline int fixture_teardown(void **state)
 	return 0;
 }
 
-/* Frames leaf first, "kind:executable:address" with blanks between them. */
+/* Frames, leaf first: "kind:executable:address", separated by blanks. */
 struct stack_text {
 	uint64_t id;
 	uint8_t cut;
@@ -315,7 +316,7 @@ static inline void set_stacks(struct fixture *fixture, const struct stack_text *
 	fixture->fake.n_stacks = count;
 }
 
-/* Sets the store's arrays of this name to a static one. */
+/* Sets the array of this name of the fake store to a static array. */
 #define FAKE_SET(fixture, field, array)                                                            \
 	((fixture)->fake.field = (array), (fixture)->fake.n_##field = ARRAY_SIZE(array))
 
@@ -342,7 +343,8 @@ static inline int print_self(void *arg, const struct tree *tree, uint32_t node)
 	return bytes_append_format(out, "=%llu\n", (unsigned long long)nodes[node].self);
 }
 
-/* One line "root;...;leaf=self" per node with a value, in the tree's order; to be freed. */
+/* Writes a line "root;...;leaf=self" for each node with a value, in the tree's order. The caller
+ * frees it. */
 static inline char *folded(const struct tree *tree)
 {
 	struct bytes out = BYTES_INIT(MIB);
@@ -352,7 +354,7 @@ static inline char *folded(const struct tree *tree)
 	return (char *)out.data;
 }
 
-/* The query's tree, folded, is @expected. */
+/* Asserts that the folded tree of the query is @expected. */
 static inline void assert_profile(struct fixture *fixture, const char *expected)
 {
 	scoped(tree_freep) struct tree *tree = NULL;

@@ -4,7 +4,7 @@
 #include "common/limits.h"
 #include "symbolizer/query/coverage.h"
 
-/* A store that has nothing but coverage. */
+/* A store with coverage only. */
 static const struct batch_time {
 	uint32_t host;
 	uint64_t first_slot, last_slot;
@@ -33,7 +33,7 @@ static int scan_coverage(struct store *store, const uint32_t *hosts, size_t coun
 static const struct store_operations operations = { .scan_coverage = scan_coverage };
 static const struct store_operations without = {};
 
-static void time_that_several_agents_cover_counts_once(void **state)
+static void time_covered_by_several_agents_counts_once(void **state)
 {
 	static const struct {
 		uint32_t hosts[2];
@@ -106,7 +106,7 @@ static int scan_too_much(struct store *store, const uint32_t *hosts, size_t coun
 	return r;
 }
 
-static void a_profile_of_too_many_batches_leaves_it_unknown(void **state)
+static void coverage_is_unknown_with_too_many_batches(void **state)
 {
 	static const struct store_operations too_much = { .scan_coverage = scan_too_much };
 	const struct store_host host = { .id = 1 };
@@ -120,7 +120,7 @@ static void a_profile_of_too_many_batches_leaves_it_unknown(void **state)
 	assert_int_equal(slots, 0);
 }
 
-static void an_engine_without_coverage_leaves_it_unknown(void **state)
+static void coverage_is_unknown_in_an_engine_without_it(void **state)
 {
 	static const uint32_t host = 1;
 	struct coverage coverage = { .to_slot = 1000 };
@@ -132,7 +132,7 @@ static void an_engine_without_coverage_leaves_it_unknown(void **state)
 	assert_int_equal(slots, 0);
 }
 
-static void covered_seconds_are_rounded_but_never_to_nothing(void **state)
+static void covered_seconds_are_rounded_but_not_to_zero(void **state)
 {
 	(void)state;
 	assert_int_equal(coverage_seconds(0), 0);
@@ -144,12 +144,12 @@ static void covered_seconds_are_rounded_but_never_to_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(time_that_several_agents_cover_counts_once),
+		cmocka_unit_test(time_covered_by_several_agents_counts_once),
 		cmocka_unit_test(hosts_added_one_by_one_keep_their_own_time),
 		cmocka_unit_test(more_batches_than_can_be_read_are_refused),
-		cmocka_unit_test(a_profile_of_too_many_batches_leaves_it_unknown),
-		cmocka_unit_test(an_engine_without_coverage_leaves_it_unknown),
-		cmocka_unit_test(covered_seconds_are_rounded_but_never_to_nothing),
+		cmocka_unit_test(coverage_is_unknown_with_too_many_batches),
+		cmocka_unit_test(coverage_is_unknown_in_an_engine_without_it),
+		cmocka_unit_test(covered_seconds_are_rounded_but_not_to_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

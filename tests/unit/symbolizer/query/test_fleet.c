@@ -5,7 +5,7 @@
 
 #include "symbolizer/query/fleet.h"
 
-/* web-1 was booted again; db-1 sent nothing for long. */
+/* web-1 has two boots; db-1 has sent nothing in the range. */
 static const struct store_host hosts[] = {
 	{ .id = 1, .name = "web-1", .agent_id = "first-boot", .n_cpus = 4, .last_seen_ns = 1000 },
 	{ .id = 2, .name = "db-1", .agent_id = "db", .n_cpus = 2, .last_seen_ns = 100 },
@@ -22,7 +22,7 @@ static int list_hosts(struct store *store, const char *tenant, struct arena *are
 	return *ret_hosts ? 0 : -ENOMEM;
 }
 
-/* Both boots of web-1 have 1,000 slots of it. */
+/* Each boot of web-1 covers 1,000 slots. */
 static int scan_coverage(struct store *store, const uint32_t *ids, size_t count, uint64_t from_slot,
 			 uint64_t to_slot, store_coverage_function function, void *arg)
 {
@@ -62,7 +62,7 @@ static const struct store_operations operations = {
 	.scan_counters = scan_counters,
 };
 
-static void boots_of_a_host_are_one_row_with_the_newest_boots_facts(void **state)
+static void boots_of_a_host_are_one_row_with_the_data_of_the_newest(void **state)
 {
 	struct store store = { .operations = &operations };
 	scoped(arena_freep) struct arena *arena = NULL;
@@ -98,7 +98,7 @@ static void hosts_not_seen_in_the_range_are_counted_by_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(boots_of_a_host_are_one_row_with_the_newest_boots_facts),
+		cmocka_unit_test(boots_of_a_host_are_one_row_with_the_data_of_the_newest),
 		cmocka_unit_test(hosts_not_seen_in_the_range_are_counted_by_name),
 	};
 

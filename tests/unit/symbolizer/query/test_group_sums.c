@@ -10,14 +10,14 @@
 		.first_slot = T0, .last_slot = T0 + 10 * SECOND                                    \
 	}
 
-/* A thread of "app" has two series, as it has after a change of the frequency. */
+/* A thread of "app" has two series, as after a change of the sampling frequency. */
 static const struct store_series fleet[] = {
 	SERIES(1, P_APP, 100, "app", 10),   SERIES(2, P_APP, 101, "worker", 10),
 	SERIES(3, P_APP, 101, "worker", 5), SERIES(4, P_APP_BETA, 200, "app", 10),
 	SERIES(5, P_SHOP, 300, "shop", 10), SERIES(6, P_HIDDEN, 400, "hidden", 10),
 };
 
-/* The last row lies behind the range. */
+/* The last row is after the range. */
 static const struct fake_row rows[] = {
 	{ 1, 1, T0, 1 }, { 2, 1, T0 + 1, 2 },  { 3, 1, T0 + 2, 4 },
 	{ 4, 1, T0, 9 }, { 6, 0, T0 + 3, 20 }, { 5, 1, T0 + 90 * SECOND, 7 },
@@ -31,7 +31,7 @@ static int sum(struct fixture *fixture, struct arena *arena, struct group_sums *
 				fixture->message);
 }
 
-static void processes_stand_by_falling_value_with_their_threads_counted_once(void **state)
+static void processes_are_sorted_by_value_and_count_threads_once(void **state)
 {
 	static const struct {
 		uint32_t pid;
@@ -59,7 +59,7 @@ static void processes_stand_by_falling_value_with_their_threads_counted_once(voi
 	}
 }
 
-static void values_of_a_tag_are_groups_and_series_without_it_are_one(void **state)
+static void each_value_of_a_tag_is_a_group_and_series_without_it_are_one(void **state)
 {
 	static const struct {
 		const char *group_by, *tag;
@@ -91,7 +91,7 @@ static void values_of_a_tag_are_groups_and_series_without_it_are_one(void **stat
 	}
 }
 
-static void a_service_a_filter_and_what_cannot_be_summed(void **state)
+static void sums_apply_service_and_filter_and_refuse_states(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped(arena_freep) struct arena *arena = NULL;
@@ -127,7 +127,7 @@ static void damaged_blocks_are_reported(void **state)
 	assert_string_equal(fixture->message, "2 damaged blocks of samples are left out");
 }
 
-static void a_misspelt_tag_is_answered_with_the_nearest(void **state)
+static void the_error_for_a_misspelt_tag_suggests_the_nearest(void **state)
 {
 	static const struct {
 		const char *group_by, *end;
@@ -156,11 +156,11 @@ static void a_misspelt_tag_is_answered_with_the_nearest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SUMS_TEST(processes_stand_by_falling_value_with_their_threads_counted_once),
-		SUMS_TEST(values_of_a_tag_are_groups_and_series_without_it_are_one),
-		SUMS_TEST(a_service_a_filter_and_what_cannot_be_summed),
+		SUMS_TEST(processes_are_sorted_by_value_and_count_threads_once),
+		SUMS_TEST(each_value_of_a_tag_is_a_group_and_series_without_it_are_one),
+		SUMS_TEST(sums_apply_service_and_filter_and_refuse_states),
 		SUMS_TEST(damaged_blocks_are_reported),
-		SUMS_TEST(a_misspelt_tag_is_answered_with_the_nearest),
+		SUMS_TEST(the_error_for_a_misspelt_tag_suggests_the_nearest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

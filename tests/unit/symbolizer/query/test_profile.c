@@ -39,7 +39,7 @@ static const struct fake_row rows[] = {
 	{ 7, 0, T0 + 7, 7 },
 	{ 8, 0, T0 + 8, 8 },
 	{ 1, 1, T0 - 1, 1000 },           /* before the range */
-	{ 1, 1, T0 + 60 * SECOND, 1000 }, /* the first slot behind it */
+	{ 1, 1, T0 + 60 * SECOND, 1000 }, /* the first slot after it */
 };
 
 static void set_fleet(struct fixture *fixture)
@@ -110,7 +110,7 @@ static void threads_can_be_folded_and_tags_can_group(void **state)
 	}
 }
 
-static void kernel_frames_are_cut_to_exactly_so_many(void **state)
+static void kernel_frames_are_limited_to_the_requested_depth(void **state)
 {
 	static const struct stack_text deep[] = {
 		{ 2, 0,
@@ -139,12 +139,12 @@ static void kernel_frames_are_cut_to_exactly_so_many(void **state)
 	}
 }
 
-static void frames_are_labelled_by_what_is_known_of_them(void **state)
+static void frames_are_labelled_by_name_path_or_address(void **state)
 {
-	/* One stack each, seen by app 100 on alpha. */
+	/* One stack per case, of app 100 on alpha. */
 	static const struct {
 		struct stack_text stack;
-		const char *expected; /* behind "app;[p] app;" */
+		const char *expected; /* after "app;[p] app;" */
 	} cases[] = {
 		{ { 9, 0, "native:app:0x1110" }, "main" },
 		{ { 9, 0, "native:app:0x1410" }, "app::sort" },
@@ -166,7 +166,7 @@ static void frames_are_labelled_by_what_is_known_of_them(void **state)
 		{ { 9, 0, "kernel:module:0x10" }, "[k] [nf_tables]" },
 		{ { 9, 0, "kernel:none:0x10" }, "[k] [unknown]" },
 		{ { 9, 0, "named:none:0x4e" }, "[k] [unknown]" },
-		/* nothing mapped there */
+		/* in no executable */
 		{ { 9, 0, "native:none:0x3932388" }, "[unknown start_thread?]" },
 		{ { 9, 0, "native:none:0x3932388 native:app:0x1110" },
 		  "main;[unknown] 0x0000000003932388" },
@@ -180,7 +180,7 @@ static void frames_are_labelled_by_what_is_known_of_them(void **state)
 		{ { 9, 0, "offset:app:0x310" }, "recurse" },
 		{ { 9, 0, "offset:app:0x9999999" }, "[/usr/bin/app]" },
 		{ { 9, 0, "offset:lib:0x2010" }, "[/lib/libx.so]" },
-		/* stacks that were cut */
+		/* truncated stacks */
 		{ { 9, STACK_CUT_DEPTH, "native:app:0x1210" }, "[truncated: depth];work" },
 		{ { 9, STACK_CUT_READ_FAULT, "native:app:0x1210" },
 		  "[truncated: read-fault];work" },
@@ -211,10 +211,9 @@ static void frames_are_labelled_by_what_is_known_of_them(void **state)
 	}
 }
 
-static void one_stack_is_labelled_for_each_process_that_has_it(void **state)
+static void a_shared_stack_is_labelled_separately_for_each_process(void **state)
 {
-	/* The same frames: own code of app, a library in shop; and each process has its own path.
-	 */
+	/* The same frames are own code of app and a library in shop, with different paths. */
 	static const struct stack_text shared[] = {
 		{ 9, 0, "native:lib:0x10 native:app:0x1110" },
 	};
@@ -232,8 +231,7 @@ static void one_stack_is_labelled_for_each_process_that_has_it(void **state)
 				"app, shop;[p] shop;[l] main;[libx.so]=30\n");
 }
 
-/* Two functions of 0x20 bytes each, at 0x3000 and 0x3040, of which nothing but .eh_frame is left.
- */
+/* Two functions of 0x20 bytes each, at 0x3000 and 0x3040, that only .eh_frame describes. */
 static const char nameless_s[] = "	.text\n"
 				 "	.cfi_startproc\n	.skip 0x20\n	.cfi_endproc\n"
 				 "	.skip 0x20\n"
@@ -255,7 +253,7 @@ static void add_nameless_functions(struct fixture *fixture)
 			   path);
 }
 
-static void a_function_without_a_name_is_one_frame_where_that_is_asked_for(void **state)
+static void a_function_without_a_name_is_one_frame_with_function_starts(void **state)
 {
 	static const struct stack_text nameless[] = {
 		{ 1, 0, "native:stripped:0x3000 native:app:0x1110" },
@@ -283,7 +281,7 @@ static void a_function_without_a_name_is_one_frame_where_that_is_asked_for(void 
 	assert_int_equal(fixture->stats.unsymbolized_stripped, 310);
 }
 
-static void a_function_without_a_name_has_the_type_of_what_is_unresolved(void **state)
+static void a_function_without_a_name_has_the_type_of_unresolved_frames(void **state)
 {
 	static const struct stack_text nameless[] = { { 1, 0, "native:stripped:0x3000" } };
 	static const struct fake_row nameless_rows[] = { { 1, 1, T0, 1 } };
@@ -303,14 +301,14 @@ static void a_function_without_a_name_has_the_type_of_what_is_unresolved(void **
 	assert_int_equal(nodes[n_nodes - 1].type, '?');
 }
 
-static void what_has_no_name_is_counted_by_reason(void **state)
+static void values_without_a_name_are_counted_by_reason(void **state)
 {
 	static const struct stack_text nameless[] = {
 		{ 1, 0, "native:stripped:0x10" },
 		{ 2, 0, "native:app:0x10" },
 		{ 3, 0, "native:damaged:0x10" },
 		{ 4, 0, "native:none:0x10" },
-		{ 5, 0, "native:app:0x1110 native:none:0x10" }, /* the leaf has one */
+		{ 5, 0, "native:app:0x1110 native:none:0x10" }, /* the leaf has a name */
 	};
 	static const struct fake_row nameless_rows[] = {
 		{ 1, 1, T0, 1 }, { 1, 2, T0, 2 },  { 1, 3, T0, 4 },
@@ -331,7 +329,7 @@ static void what_has_no_name_is_counted_by_reason(void **state)
 	assert_int_equal(fixture->stats.value_total, 310);
 }
 
-static void total_counts_every_process_in_three_levels(void **state)
+static void total_has_a_level_for_tag_process_and_thread(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -354,7 +352,7 @@ static void total_counts_every_process_in_three_levels(void **state)
 				"shop=90\nTotal;[p] kworker=80\n");
 }
 
-static void total_s_root_is_a_host(void **state)
+static void the_root_of_total_has_type_host(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped(tree_freep) struct tree *tree = NULL;
@@ -367,7 +365,7 @@ static void total_s_root_is_a_host(void **state)
 	assert_string_equal(tree_label(tree, 0), "Total");
 }
 
-static void total_is_not_kept_for_memory(void **state)
+static void total_has_no_memory_profile(void **state)
 {
 	static struct store_series memory[] = { ON_CPU(1, P_APP, 100, "app") };
 	struct fixture *fixture = *state;
@@ -379,7 +377,7 @@ static void total_is_not_kept_for_memory(void **state)
 	assert_message(fixture, 0, "'Total' sums time: it has no mem-alloc");
 }
 
-static void only_counted_samples_of_a_service_are_the_thread_s(void **state)
+static void samples_without_a_stack_are_added_to_the_thread(void **state)
 {
 	static const struct fake_row counted[] = { { 1, 0, T0, 3 }, { 2, 0, T0, 4 } };
 	struct fixture *fixture = *state;
@@ -391,7 +389,7 @@ static void only_counted_samples_of_a_service_are_the_thread_s(void **state)
 	assert_profile(fixture, "app;[no frames]=70\n");
 }
 
-static void values_without_a_period_are_taken_as_they_are_and_saturate(void **state)
+static void values_without_a_period_are_not_scaled_and_saturate(void **state)
 {
 	static struct store_series off_cpu[] = { ON_CPU(1, P_APP, 100, "app"),
 						 ON_CPU(2, P_APP, 101, "worker") };
@@ -409,7 +407,7 @@ static void values_without_a_period_are_taken_as_they_are_and_saturate(void **st
 				"app;[p] app;_start;main;work=123456789\n");
 }
 
-static void memory_in_use_is_what_the_last_report_of_each_process_says(void **state)
+static void memory_in_use_is_the_last_report_of_each_process(void **state)
 {
 	static struct store_series memory[] = { ON_CPU(1, P_APP, 100, "app"),
 						ON_CPU(2, P_APP_BETA, 200, "app"),
@@ -420,7 +418,7 @@ static void memory_in_use_is_what_the_last_report_of_each_process_says(void **st
 		{ 1, 2, T0, 50 },
 		{ 1, 1, T0 + 10 * SECOND, 120 },
 		{ 1, 3, T0 + 10 * SECOND + 3, 7 }, /* the same report, a little later */
-		/* app on beta: reported once, out of order */
+		/* app on beta: one report, its rows out of order */
 		{ 2, 1, T0 + 10 * SECOND, 1000 },
 		{ 2, 1, T0, 1 },
 		{ 2, 1, T0 + 10 * SECOND,
@@ -447,7 +445,7 @@ static void memory_in_use_is_what_the_last_report_of_each_process_says(void **st
 		       "last sample at 2024-02-21T03:12:00Z");
 }
 
-static void damaged_blocks_are_counted_and_said(void **state)
+static void damaged_blocks_are_counted_and_in_the_message(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped(tree_freep) struct tree *tree = NULL;
@@ -474,7 +472,7 @@ static void small_nodes_are_pruned_on_request(void **state)
 	assert_int_equal(fixture->stats.n_nodes_pruned, 6);
 }
 
-static void names_of_threads_are_made_clean(void **state)
+static void names_of_threads_are_cleaned(void **state)
 {
 	static struct store_series strange[] = { ON_CPU(1, P_APP, 101, "a;b\x01\xff"),
 						 ON_CPU(2, P_APP, 102, "") };
@@ -488,7 +486,7 @@ static void names_of_threads_are_made_clean(void **state)
 				"app;[t] unknown;_start;main;work=10\n");
 }
 
-static void debuginfo_that_arrives_later_names_the_past(void **state)
+static void debuginfo_uploaded_later_names_earlier_samples(void **state)
 {
 	static const struct stack_text late[] = { { 9, 0, "native:stripped:0x1110" } };
 	static const struct fake_row late_rows[] = { { 1, 9, T0, 1 } };
@@ -502,7 +500,7 @@ static void debuginfo_that_arrives_later_names_the_past(void **state)
 	assert_profile(fixture, "app;[p] app;[l] main=10\n");
 }
 
-/* mark_inner stands in inner(), that in middle(), and that in outer(). */
+/* mark_inner is in inner(), which is inlined into middle(), which is inlined into outer(). */
 static const char inlined_c[] =
 	"volatile int sink;\n"
 	"static inline __attribute__((always_inline)) void inner(void)\n"
@@ -514,7 +512,7 @@ static const char inlined_c[] =
 	"__asm__(\".globl _text\\n_text = 0x400000\");\n"
 	"void _start(void) { outer(); outer(); }\n";
 
-/* The address of mark_inner in a program that is the debuginfo of @executable from now on. */
+/* Makes a program the debuginfo of @executable, and returns the address of mark_inner in it. */
 static unsigned long long add_inlined(struct fixture *fixture, int executable)
 {
 	struct bytes output = BYTES_INIT(COMMAND_OUTPUT_BYTES);
@@ -536,7 +534,7 @@ static unsigned long long add_inlined(struct fixture *fixture, int executable)
 	return address;
 }
 
-static void inlined_functions_are_frames_below_the_one_that_has_their_code(void **state)
+static void inlined_functions_are_frames_below_the_function_with_their_code(void **state)
 {
 	struct fixture *fixture = *state;
 	const unsigned long long address = add_inlined(fixture, EXE_LIB);
@@ -586,7 +584,7 @@ static void inlined_functions_of_the_kernel_count_as_frames(void **state)
 	}
 }
 
-static void what_is_not_ready_in_time_is_said(void **state)
+static void tables_that_are_not_ready_in_time_are_in_the_message(void **state)
 {
 	static const struct stack_text app[] = { { 9, 0, "native:app:0x1110" } };
 	static const struct fake_row app_rows[] = { { 1, 9, T0, 1 } };
@@ -625,25 +623,25 @@ int main(void)
 #define WITH_FLEET(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 		WITH_FLEET(stacks_of_all_threads_and_hosts_merge_into_one_tree),
 		WITH_FLEET(threads_can_be_folded_and_tags_can_group),
-		WITH_FLEET(kernel_frames_are_cut_to_exactly_so_many),
-		WITH_FLEET(frames_are_labelled_by_what_is_known_of_them),
-		WITH_FLEET(one_stack_is_labelled_for_each_process_that_has_it),
-		WITH_FLEET(a_function_without_a_name_is_one_frame_where_that_is_asked_for),
-		WITH_FLEET(a_function_without_a_name_has_the_type_of_what_is_unresolved),
-		WITH_FLEET(what_has_no_name_is_counted_by_reason),
-		WITH_FLEET(total_counts_every_process_in_three_levels),
-		WITH_FLEET(total_s_root_is_a_host),
-		WITH_FLEET(total_is_not_kept_for_memory),
-		WITH_FLEET(only_counted_samples_of_a_service_are_the_thread_s),
-		WITH_FLEET(values_without_a_period_are_taken_as_they_are_and_saturate),
-		WITH_FLEET(memory_in_use_is_what_the_last_report_of_each_process_says),
-		WITH_FLEET(damaged_blocks_are_counted_and_said),
+		WITH_FLEET(kernel_frames_are_limited_to_the_requested_depth),
+		WITH_FLEET(frames_are_labelled_by_name_path_or_address),
+		WITH_FLEET(a_shared_stack_is_labelled_separately_for_each_process),
+		WITH_FLEET(a_function_without_a_name_is_one_frame_with_function_starts),
+		WITH_FLEET(a_function_without_a_name_has_the_type_of_unresolved_frames),
+		WITH_FLEET(values_without_a_name_are_counted_by_reason),
+		WITH_FLEET(total_has_a_level_for_tag_process_and_thread),
+		WITH_FLEET(the_root_of_total_has_type_host),
+		WITH_FLEET(total_has_no_memory_profile),
+		WITH_FLEET(samples_without_a_stack_are_added_to_the_thread),
+		WITH_FLEET(values_without_a_period_are_not_scaled_and_saturate),
+		WITH_FLEET(memory_in_use_is_the_last_report_of_each_process),
+		WITH_FLEET(damaged_blocks_are_counted_and_in_the_message),
 		WITH_FLEET(small_nodes_are_pruned_on_request),
-		WITH_FLEET(names_of_threads_are_made_clean),
-		WITH_FLEET(debuginfo_that_arrives_later_names_the_past),
-		WITH_FLEET(inlined_functions_are_frames_below_the_one_that_has_their_code),
+		WITH_FLEET(names_of_threads_are_cleaned),
+		WITH_FLEET(debuginfo_uploaded_later_names_earlier_samples),
+		WITH_FLEET(inlined_functions_are_frames_below_the_function_with_their_code),
 		WITH_FLEET(inlined_functions_of_the_kernel_count_as_frames),
-		WITH_FLEET(what_is_not_ready_in_time_is_said),
+		WITH_FLEET(tables_that_are_not_ready_in_time_are_in_the_message),
 		WITH_FLEET(a_store_that_fails_fails_the_query),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queries over the real engines: batches go into SQLite, debuginfo into its store, and what comes
- * out is compared with a sum over the batches' rows.
+ * Queries with the real engines: the test writes batches into SQLite and debuginfo into its store,
+ * and compares the answers with sums over the rows of the batches.
  */
 
 #include <sys/stat.h>
@@ -35,7 +35,7 @@ struct fixture {
 	struct store *store;
 	struct debuginfo_store *debuginfo;
 	struct resolver *resolver;
-	struct executable_id ids[3]; /* by number */
+	struct executable_id ids[3]; /* by index */
 	struct batch batch;
 	struct batch_executable executables[2];
 	struct batch_process processes[2];
@@ -134,7 +134,7 @@ static void make_samples(struct fixture *fixture)
 		fixture->rows[i] =
 			(struct batch_row){ .series = 1 + random_below(fixture, N_SERIES),
 					    .stack = 1 + random_below(fixture, N_STACKS),
-					    .slot = T0 + i, /* no two rows are one */
+					    .slot = T0 + i, /* keeps rows distinct */
 					    .value = 1 + random_below(fixture, 3) };
 	qsort(fixture->rows, N_ROWS, sizeof(fixture->rows[0]), compare_rows);
 }
@@ -267,7 +267,7 @@ static void add_path(struct path_sums *sums, const char *path, uint64_t value)
 	sums->items[sums->count++].value = value;
 }
 
-/* What the tree must hold: each row's path, from what the test itself knows. */
+/* Computes the expected tree: the path of each row, from the data of the test. */
 static void brute_force(const struct fixture *fixture, uint64_t from_slot, uint64_t to_slot,
 			bool app_named, bool lib_named, struct path_sums *sums)
 {
@@ -370,7 +370,7 @@ static void compare_with_brute_force(struct fixture *fixture, uint64_t from_slot
 			 to_slot >= T0 + N_ROWS ? T0 + N_ROWS - from_slot : to_slot - from_slot);
 }
 
-static void a_query_is_the_sum_of_its_rows_and_late_debuginfo_names_the_past(void **state)
+static void a_query_equals_the_sum_of_its_rows_and_later_debuginfo_names_them(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -383,7 +383,7 @@ static void a_query_is_the_sum_of_its_rows_and_late_debuginfo_names_the_past(voi
 	compare_with_brute_force(fixture, T0 + 599, T0 + 600, true, true);
 }
 
-static void tags_and_total_work_over_the_engine(void **state)
+static void tags_and_total_work_with_the_sqlite_engine(void **state)
 {
 	struct fixture *fixture = *state;
 	struct profile_request request = { .tenant = "default",
@@ -418,9 +418,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			a_query_is_the_sum_of_its_rows_and_late_debuginfo_names_the_past, setup,
+			a_query_equals_the_sum_of_its_rows_and_later_debuginfo_names_them, setup,
 			teardown),
-		cmocka_unit_test_setup_teardown(tags_and_total_work_over_the_engine, setup,
+		cmocka_unit_test_setup_teardown(tags_and_total_work_with_the_sqlite_engine, setup,
 						teardown),
 	};
 

@@ -89,7 +89,8 @@ static void the_first_host_with_the_label_is_named(void **state)
 	assert_int_equal(reduced_sampling_describe_hosts(series, 3, text, sizeof(text)), 0);
 	assert_string_equal(
 		text,
-		"the agent of host 'web-7' gives this up now to keep its budget: stacks of waits 1/4");
+		"the agent of host 'web-7' has reduced sampling to keep its budget: stacks of "
+		"waits 1/4");
 	assert_int_equal(reduced_sampling_describe_hosts(series, 4, text, sizeof(text)), 0);
 	assert_non_null(strstr(text, "(and 1 more hosts, see /v1/hosts)"));
 }

@@ -20,7 +20,7 @@ static void find(enum frame_status reason, unsigned int facts, const char *path,
 	remedy_find(&about, ret_remedy);
 }
 
-static void a_command_fits_what_is_known(void **state)
+static void a_command_matches_the_facts(void **state)
 {
 	static const struct {
 		enum frame_status reason;
@@ -57,7 +57,7 @@ static void a_command_fits_what_is_known(void **state)
 	}
 }
 
-static void every_reason_has_an_answer_whatever_else_is_known(void **state)
+static void every_reason_matches_a_row_with_any_facts(void **state)
 {
 	(void)state;
 	for (unsigned int facts = 0; facts < REMEDY_LINES << 1; facts++) {
@@ -70,7 +70,7 @@ static void every_reason_has_an_answer_whatever_else_is_known(void **state)
 	}
 }
 
-static void code_made_at_run_time_is_said_to_have_no_names_yet(void **state)
+static void code_generated_at_run_time_has_no_names_yet(void **state)
 {
 	struct remedy remedy;
 
@@ -80,7 +80,7 @@ static void code_made_at_run_time_is_said_to_have_no_names_yet(void **state)
 	assert_non_null(strstr(remedy.remedy, "not read yet"));
 }
 
-static void the_longest_name_of_a_server_fits_into_a_command(void **state)
+static void the_longest_server_name_fits_into_a_command(void **state)
 {
 	char server[REMEDY_SERVER_SIZE] = "https://", expected[REMEDY_COMMAND_SIZE];
 	const struct remedy_case about = {
@@ -100,7 +100,7 @@ static void the_longest_name_of_a_server_fits_into_a_command(void **state)
 	(void)snprintf(expected, sizeof(expected),
 		       "hearth upload --server %s /path/to/unstripped/app", server);
 	assert_string_equal(remedy.command, expected);
-	/* In quotes. */
+	/* The path needs quotes. */
 	server[sizeof(server) - 2] = ']';
 	remedy_find(&about, &remedy);
 	(void)snprintf(expected, sizeof(expected),
@@ -108,7 +108,7 @@ static void the_longest_name_of_a_server_fits_into_a_command(void **state)
 	assert_string_equal(remedy.command, expected);
 }
 
-static void a_table_that_failed_says_of_what(void **state)
+static void a_failed_table_has_its_reason(void **state)
 {
 	const struct remedy_case about = {
 		.reason = FRAME_TABLE_FAILED,
@@ -123,10 +123,11 @@ static void a_table_that_failed_says_of_what(void **state)
 	(void)state;
 	remedy_find(&about, &remedy);
 	assert_string_equal(remedy.why,
-			    "No symbol table can be made of what was uploaded: it is no ELF file");
+			    "No symbol table can be made from the uploaded file: it is no ELF "
+			    "file");
 }
 
-static void what_others_chose_stays_a_word_of_the_command(void **state)
+static void text_from_outside_stays_one_word_of_the_command(void **state)
 {
 	const struct remedy_case about = {
 		.reason = FRAME_STRIPPED,
@@ -144,7 +145,7 @@ static void what_others_chose_stays_a_word_of_the_command(void **state)
 					    "'/path/to/unstripped/a b;$(reboot)'\\'''");
 }
 
-static void a_packaged_file_is_told_by_path_and_build_id(void **state)
+static void a_packaged_file_has_a_system_path_and_a_build_id(void **state)
 {
 	static const struct {
 		enum executable_id_kind kind;
@@ -180,13 +181,13 @@ static void a_packaged_file_is_told_by_path_and_build_id(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_command_fits_what_is_known),
-		cmocka_unit_test(every_reason_has_an_answer_whatever_else_is_known),
-		cmocka_unit_test(code_made_at_run_time_is_said_to_have_no_names_yet),
-		cmocka_unit_test(the_longest_name_of_a_server_fits_into_a_command),
-		cmocka_unit_test(a_table_that_failed_says_of_what),
-		cmocka_unit_test(what_others_chose_stays_a_word_of_the_command),
-		cmocka_unit_test(a_packaged_file_is_told_by_path_and_build_id),
+		cmocka_unit_test(a_command_matches_the_facts),
+		cmocka_unit_test(every_reason_matches_a_row_with_any_facts),
+		cmocka_unit_test(code_generated_at_run_time_has_no_names_yet),
+		cmocka_unit_test(the_longest_server_name_fits_into_a_command),
+		cmocka_unit_test(a_failed_table_has_its_reason),
+		cmocka_unit_test(text_from_outside_stays_one_word_of_the_command),
+		cmocka_unit_test(a_packaged_file_has_a_system_path_and_a_build_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

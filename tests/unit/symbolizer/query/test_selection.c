@@ -20,7 +20,7 @@ static const struct store_series fleet[] = {
 	SERIES(6, P_HIDDEN, 400, "hidden", -1, T0, T0 + 10),
 };
 
-/* One row each, whose value is the series' id as a bit. */
+/* One row per series; its value has the bit of the series' ID set. */
 static const struct stack_text stacks[] = { { 1, 0, "native:app:0x1110" } };
 static const struct fake_row rows[] = {
 	{ 1, 1, T0, 1 << 1 }, { 2, 1, T0, 1 << 2 }, { 4, 1, T0, 1 << 4 },
@@ -37,11 +37,11 @@ static void set_fleet(struct fixture *fixture)
 #define ALPHA (1 << 1 | 1 << 2 | 1 << 5)
 #define BETA  (1 << 4)
 
-static void each_tag_selects_the_series_that_have_it(void **state)
+static void each_tag_selects_the_series_with_its_value(void **state)
 {
 	static const struct {
 		const char *filter;
-		uint64_t selected; /* bits of ids */
+		uint64_t selected; /* bits of IDs */
 	} cases[] = {
 		{ "", ALPHA | BETA },
 		{ "app_service = 'app'", 1 << 1 | 1 << 2 | BETA },
@@ -75,7 +75,7 @@ static void each_tag_selects_the_series_that_have_it(void **state)
 		{ "k8s.label.unheard_of IS NULL", ALPHA | BETA },
 		{ "cloud.tag.team IS NULL", ALPHA | BETA },
 		{ "region IS NULL AND auto_service IS NULL AND trace_id IS NULL", ALPHA | BETA },
-		/* labels: of the process before those of the host, bare or with their prefix */
+		/* labels: those of the process hide those of the host; with and without prefix */
 		{ "color = 'red'", 1 << 1 | 1 << 2 },
 		{ "color = 'host'", 1 << 5 },
 		{ "label.color = 'red'", 1 << 1 | 1 << 2 },
@@ -131,7 +131,7 @@ static void the_docs_list_every_tag_and_no_other(void **state)
 	bytes_release(&docs);
 }
 
-static void mistakes_are_told_with_their_place(void **state)
+static void errors_have_the_number_of_the_character(void **state)
 {
 	static const struct {
 		const char *filter, *group_by, *message;
@@ -145,7 +145,8 @@ static void mistakes_are_told_with_their_place(void **state)
 		  "tag_filter: expected AND, OR or the end, not 'x' at character 13" },
 		{ "host REGEXP '(a+)+(b+)+$(' ", NULL, NULL },
 		{ "ip = 'nowhere'", NULL,
-		  "tag_filter: 'nowhere' is no IP address and no CIDR range at character 6" },
+		  "tag_filter: 'nowhere' is neither an IP address nor a CIDR range at character "
+		  "6" },
 	};
 	struct fixture *fixture = *state;
 
@@ -163,7 +164,7 @@ static void mistakes_are_told_with_their_place(void **state)
 	}
 }
 
-static void an_unknown_tag_is_answered_with_the_known_ones(void **state)
+static void the_error_for_an_unknown_tag_lists_the_known_tags(void **state)
 {
 	static const char *const listed[] = { "app_service", "host", "pod",          "color",
 					      "zone",        "rack", "k8s.label.app" };
@@ -209,7 +210,7 @@ static void a_label_of_a_host_or_of_other_samples_is_known(void **state)
 	}
 }
 
-static void an_empty_answer_says_why(void **state)
+static void an_empty_answer_has_the_reason(void **state)
 {
 	static const struct {
 		const char *service, *filter;
@@ -257,7 +258,7 @@ static void an_empty_answer_says_why(void **state)
 	assert_message(fixture, 0, "no service 'app'; no service is known yet");
 }
 
-static void an_empty_answer_names_all_event_types_that_there_are(void **state)
+static void an_empty_answer_lists_the_event_types_of_the_service(void **state)
 {
 	struct store_series series[] = { fleet[0], fleet[0], fleet[0] };
 	struct fixture *fixture = *state;
@@ -281,7 +282,7 @@ static void assert_errno_of_query(struct fixture *fixture, int expected)
 	assert_errno(query(fixture, &tree), expected);
 }
 
-static void a_typo_searches_for_series_once(void **state)
+static void a_misspelt_name_searches_for_series_once(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -295,7 +296,7 @@ static void a_typo_searches_for_series_once(void **state)
 	assert_int_equal(fixture->fake.n_searches, 2);
 }
 
-static void a_store_that_cannot_say_why_shortens_the_message(void **state)
+static void a_failing_store_shortens_the_message(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -342,7 +343,7 @@ static void at_most_ten_services_are_merged(void **state)
 			"service-02, service-03, service-04, service-05, service-06, service-07, "
 			"service-08, service-09, service-10, service-11");
 	}
-	/* A filter can bring the number down, and a named service is not counted. */
+	/* A filter can reduce the number of services; a named service has no limit. */
 	fixture->fake.n_series = 12;
 	fixture->request.tag_filter = "app_service < 'service-09'";
 	{
@@ -359,7 +360,7 @@ static void at_most_ten_services_are_merged(void **state)
 	}
 }
 
-static void a_regular_expression_that_explodes_is_the_user_s_fault(void **state)
+static void a_regular_expression_with_too_many_steps_is_an_error_of_the_request(void **state)
 {
 	static struct label long_label[] = {
 		{ "long", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab" }
@@ -375,11 +376,11 @@ static void a_regular_expression_that_explodes_is_the_user_s_fault(void **state)
 	fixture->fake.n_series = 1;
 	fixture->request.tag_filter = "long REGEXP '^(a+)+$'";
 	assert_message(fixture, -EINVAL,
-		       "tag_filter: a regular expression takes too many steps on a value: make it "
-		       "simpler");
+		       "tag_filter: a regular expression takes too many steps on a value: simplify "
+		       "it");
 }
 
-static void services_are_listed_with_where_and_when(void **state)
+static void services_are_listed_with_hosts_processes_and_times(void **state)
 {
 	static struct store_series listed[] = {
 		SERIES(1, P_APP, 100, "app", -1, T0 + 5, T0 + 10),
@@ -420,18 +421,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define WITH_FLEET(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
-		WITH_FLEET(each_tag_selects_the_series_that_have_it),
+		WITH_FLEET(each_tag_selects_the_series_with_its_value),
 		cmocka_unit_test(the_docs_list_every_tag_and_no_other),
-		WITH_FLEET(mistakes_are_told_with_their_place),
-		WITH_FLEET(an_unknown_tag_is_answered_with_the_known_ones),
+		WITH_FLEET(errors_have_the_number_of_the_character),
+		WITH_FLEET(the_error_for_an_unknown_tag_lists_the_known_tags),
 		WITH_FLEET(a_label_of_a_host_or_of_other_samples_is_known),
-		WITH_FLEET(an_empty_answer_says_why),
-		WITH_FLEET(an_empty_answer_names_all_event_types_that_there_are),
-		WITH_FLEET(a_typo_searches_for_series_once),
-		WITH_FLEET(a_store_that_cannot_say_why_shortens_the_message),
+		WITH_FLEET(an_empty_answer_has_the_reason),
+		WITH_FLEET(an_empty_answer_lists_the_event_types_of_the_service),
+		WITH_FLEET(a_misspelt_name_searches_for_series_once),
+		WITH_FLEET(a_failing_store_shortens_the_message),
 		WITH_FLEET(at_most_ten_services_are_merged),
-		WITH_FLEET(a_regular_expression_that_explodes_is_the_user_s_fault),
-		WITH_FLEET(services_are_listed_with_where_and_when),
+		WITH_FLEET(a_regular_expression_with_too_many_steps_is_an_error_of_the_request),
+		WITH_FLEET(services_are_listed_with_hosts_processes_and_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static void values_of_one_group_and_stack_are_summed(void **state)
 	}
 }
 
-static void a_state_keeps_what_its_last_slot_said(void **state)
+static void a_state_keeps_the_value_of_its_last_slot(void **state)
 {
 	scoped(stack_values_freep) struct stack_values *values = NULL;
 	const struct stack_value *items;
@@ -66,7 +66,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_of_one_group_and_stack_are_summed),
-		cmocka_unit_test(a_state_keeps_what_its_last_slot_said),
+		cmocka_unit_test(a_state_keeps_the_value_of_its_last_slot),
 		cmocka_unit_test(sums_saturate),
 	};
 

@@ -3,7 +3,7 @@
 
 #include "tests/unit/symbolizer/flame/tree_fixture.h"
 
-static void functions_stand_by_falling_self_then_total_then_name(void **state)
+static void functions_are_sorted_by_self_then_total_then_name(void **state)
 {
 	static const struct folded stacks[] = {
 		{ "[p] app;main;f;f", 5 },
@@ -46,7 +46,7 @@ static void functions_stand_by_falling_self_then_total_then_name(void **state)
 	assert_string_equal(rows[3].label, "g");
 }
 
-static void whole_hosts_have_processes_whose_total_holds_their_threads(void **state)
+static void whole_hosts_list_processes_with_their_threads_in_total(void **state)
 {
 	static const struct folded stacks[] = {
 		{ "[p] nginx", 5 }, { "[p] java;[t] gc", 7 }, { "[p] java;[t] http", 8 },
@@ -78,8 +78,8 @@ static void whole_hosts_have_processes_whose_total_holds_their_threads(void **st
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_stand_by_falling_self_then_total_then_name),
-		cmocka_unit_test(whole_hosts_have_processes_whose_total_holds_their_threads),
+		cmocka_unit_test(functions_are_sorted_by_self_then_total_then_name),
+		cmocka_unit_test(whole_hosts_list_processes_with_their_threads_in_total),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ static const struct store_series series[] = {
 
 static const struct stack_text stacks[] = {
 	{ 1, 0, "native:stripped:0x10 native:app:0x1110" }, /* nothing was uploaded */
-	{ 2, 0, "native:app:0x10" },                        /* outside of all functions */
+	{ 2, 0, "native:app:0x10" },                        /* in no function */
 	{ 3, 0, "native:damaged:0x10" },
 	{ 4, 0, "native:none:0x10" },
 	{ 5, 0, "native:app:0x1110 native:none:0x10" }, /* the leaf has a name */
@@ -35,30 +35,30 @@ static const struct fake_row rows[] = {
 	{ 1, 5, T0, 32 }, { 1, 6, T0, 64 }, { 1, 7, T0, 128 }, { 5, 8, T0, 256 }, { 4, 8, T0, 512 },
 };
 
-struct asked {
+struct answer {
 	struct arena *arena;
 	struct unresolved_files files;
 	struct profile_stats stats;
 	char message[PROFILE_MESSAGE_SIZE];
 };
 
-static void asked_release(struct asked *asked)
+static void answer_release(struct answer *answer)
 {
-	(void)arena_free(asked->arena);
+	(void)arena_free(answer->arena);
 }
 
-static int ask(struct fixture *fixture, struct asked *asked)
+static int list_files(struct fixture *fixture, struct answer *answer)
 {
 	FAKE_SET(fixture, series, series);
 	set_stacks(fixture, stacks, ARRAY_SIZE(stacks));
 	FAKE_SET(fixture, rows, rows);
-	assert_ok(arena_new(GIB, &asked->arena));
+	assert_ok(arena_new(GIB, &answer->arena));
 	return profile_unresolved(fixture->store, fixture->resolver, &system_clock,
-				  &fixture->request, asked->arena, &asked->files, &asked->stats,
-				  asked->message);
+				  &fixture->request, answer->arena, &answer->files, &answer->stats,
+				  answer->message);
 }
 
-static void files_stand_by_falling_value_with_their_reasons(void **state)
+static void files_are_sorted_by_value_and_have_reasons(void **state)
 {
 	static const struct {
 		const char *path;
@@ -72,58 +72,58 @@ static void files_stand_by_falling_value_with_their_reasons(void **state)
 		{ "/opt/damaged", FRAME_TABLE_FAILED, 80, false },
 		{ "/usr/bin/app", FRAME_OUTSIDE, 40, false },
 	};
-	scoped(asked_release) struct asked asked = {};
+	scoped(answer_release) struct answer answer = {};
 
-	assert_int_equal(ask(*state, &asked), 1);
-	assert_int_equal(asked.files.count, ARRAY_SIZE(expected));
+	assert_int_equal(list_files(*state, &answer), 1);
+	assert_int_equal(answer.files.count, ARRAY_SIZE(expected));
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
-		/* The path is that of the process with most of it; app on beta has none for its
-		 * file. */
-		assert_string_equal(asked.files.files[i].path, expected[i].path);
-		assert_int_equal(asked.files.files[i].reason, expected[i].reason);
-		assert_int_equal(asked.files.files[i].value, expected[i].value);
-		assert_int_equal(asked.files.files[i].kernel, expected[i].kernel);
+		/* The path is that of the process with the largest value. app on beta has no path
+		 * for its file. */
+		assert_string_equal(answer.files.files[i].path, expected[i].path);
+		assert_int_equal(answer.files.files[i].reason, expected[i].reason);
+		assert_int_equal(answer.files.files[i].value, expected[i].value);
+		assert_int_equal(answer.files.files[i].kernel, expected[i].kernel);
 	}
 }
 
-static void services_of_a_file_stand_by_falling_value(void **state)
+static void services_of_a_file_are_sorted_by_value(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(asked_release) struct asked asked = {};
+	scoped(answer_release) struct answer answer = {};
 
 	fixture->request.service = NULL;
-	assert_int_equal(ask(fixture, &asked), 1);
-	assert_int_equal(asked.files.files[0].value, 7710);
-	assert_int_equal(asked.files.files[0].n_services, 2);
-	assert_string_equal(asked.files.files[0].services[0], "app");
-	assert_string_equal(asked.files.files[0].services[1], "shop");
+	assert_int_equal(list_files(fixture, &answer), 1);
+	assert_int_equal(answer.files.files[0].value, 7710);
+	assert_int_equal(answer.files.files[0].n_services, 2);
+	assert_string_equal(answer.files.files[0].services[0], "app");
+	assert_string_equal(answer.files.files[0].services[1], "shop");
 }
 
-static void the_sums_are_those_of_a_profile(void **state)
+static void sums_equal_those_of_a_profile(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped(tree_freep) struct tree *tree = NULL;
-	scoped(asked_release) struct asked asked = {};
+	scoped(answer_release) struct answer answer = {};
 
-	assert_int_equal(ask(fixture, &asked), 1);
+	assert_int_equal(list_files(fixture, &answer), 1);
 	assert_int_equal(query(fixture, &tree), 1);
-	assert_int_equal(asked.stats.value_total, fixture->stats.value_total);
-	assert_int_equal(asked.stats.value_unsymbolized, fixture->stats.value_unsymbolized);
-	assert_int_equal(asked.stats.value_cut, fixture->stats.value_cut);
+	assert_int_equal(answer.stats.value_total, fixture->stats.value_total);
+	assert_int_equal(answer.stats.value_unsymbolized, fixture->stats.value_unsymbolized);
+	assert_int_equal(answer.stats.value_cut, fixture->stats.value_cut);
 #define X(reason, key)                                                                             \
-	assert_int_equal(asked.stats.unsymbolized_##key, fixture->stats.unsymbolized_##key);
+	assert_int_equal(answer.stats.unsymbolized_##key, fixture->stats.unsymbolized_##key);
 	UNRESOLVED_REASONS(X)
 #undef X
 }
 
-static void more_services_than_a_tree_may_merge_are_counted(void **state)
+static void services_beyond_the_limit_of_trees_are_counted(void **state)
 {
 	struct fixture *fixture = *state;
 	static struct store_process many[SELECTION_MAX_SERVICES + 2];
 	static struct store_series many_series[ARRAY_SIZE(many)];
 	static struct fake_row many_rows[ARRAY_SIZE(many)];
 	static char names_of[ARRAY_SIZE(many)][8];
-	scoped(asked_release) struct asked asked = {};
+	scoped(answer_release) struct answer answer = {};
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(many); i++) {
 		(void)snprintf(names_of[i], sizeof(names_of[i]), "s%02u", i);
@@ -140,38 +140,38 @@ static void more_services_than_a_tree_may_merge_are_counted(void **state)
 	FAKE_SET(fixture, series, many_series);
 	set_stacks(fixture, stacks, 1);
 	FAKE_SET(fixture, rows, many_rows);
-	assert_ok(arena_new(GIB, &asked.arena));
+	assert_ok(arena_new(GIB, &answer.arena));
 	assert_int_equal(profile_unresolved(fixture->store, fixture->resolver, &system_clock,
-					    &fixture->request, asked.arena, &asked.files,
-					    &asked.stats, asked.message),
+					    &fixture->request, answer.arena, &answer.files,
+					    &answer.stats, answer.message),
 			 1);
-	assert_int_equal(asked.files.count, 1);
-	assert_int_equal(asked.files.files[0].value, 780);
-	assert_int_equal(asked.files.files[0].n_services, UNRESOLVED_MAX_SERVICES);
-	assert_string_equal(asked.files.files[0].services[0], "s11");
-	assert_string_equal(asked.files.files[0].services[4], "s07");
+	assert_int_equal(answer.files.count, 1);
+	assert_int_equal(answer.files.files[0].value, 780);
+	assert_int_equal(answer.files.files[0].n_services, UNRESOLVED_MAX_SERVICES);
+	assert_string_equal(answer.files.files[0].services[0], "s11");
+	assert_string_equal(answer.files.files[0].services[4], "s07");
 }
 
-static void nothing_selected_is_said(void **state)
+static void an_empty_selection_has_a_message(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(asked_release) struct asked asked = {};
+	scoped(answer_release) struct answer answer = {};
 
 	fixture->request.service = "nobody";
-	assert_int_equal(ask(fixture, &asked), 0);
-	assert_int_equal(asked.files.count, 0);
-	assert_non_null(strstr(asked.message, "nobody"));
+	assert_int_equal(list_files(fixture, &answer), 0);
+	assert_int_equal(answer.files.count, 0);
+	assert_non_null(strstr(answer.message, "nobody"));
 }
 
 int main(void)
 {
 #define WITH_FLEET(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
-		WITH_FLEET(files_stand_by_falling_value_with_their_reasons),
-		WITH_FLEET(services_of_a_file_stand_by_falling_value),
-		WITH_FLEET(the_sums_are_those_of_a_profile),
-		WITH_FLEET(more_services_than_a_tree_may_merge_are_counted),
-		WITH_FLEET(nothing_selected_is_said),
+		WITH_FLEET(files_are_sorted_by_value_and_have_reasons),
+		WITH_FLEET(services_of_a_file_are_sorted_by_value),
+		WITH_FLEET(sums_equal_those_of_a_profile),
+		WITH_FLEET(services_beyond_the_limit_of_trees_are_counted),
+		WITH_FLEET(an_empty_selection_has_a_message),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

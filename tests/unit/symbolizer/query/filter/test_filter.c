@@ -4,7 +4,7 @@
 #include "symbolizer/query/filter/filter_internal.h"
 #include "tests/support/unit.h"
 
-/* The one series that all filters here are matched with. */
+/* The series with which all filters of this file are matched. */
 static const struct tag_row {
 	const char *name;
 	const char *values[3];
@@ -65,7 +65,7 @@ static int matches(const char *text)
 	return filter_matches(filter, look_up, NULL);
 }
 
-static void filters_select_what_they_say(void **state)
+static void filters_select_matching_series(void **state)
 {
 	static const struct {
 		const char *text;
@@ -134,7 +134,7 @@ static void filters_select_what_they_say(void **state)
 		{ "umlaut LIKE 'gr_'", 0 },
 		{ "pod LIKE '%%%%%%%%%%%%%%%%%%%%%%%%x'", 0 },
 
-		/* REGEXP: somewhere in the text, case counts */
+		/* REGEXP: any part of the text, case-sensitive */
 		{ "pod REGEXP 'eb'", 1 },
 		{ "pod REGEXP '^web-[0-9]$'", 1 },
 		{ "pod REGEXP '^web-\\d$'", 1 },
@@ -250,11 +250,12 @@ static void errors_point_at_the_offending_character(void **state)
 		{ "AND pod = 'a'", 0, "expected the name of a tag, not 'AND'" },
 		{ "NOT", 3, "expected the name of a tag, but the filter ends here" },
 		{ "= 'a'", 0, "expected the name of a tag, not '='" },
-		{ "cpu = 10.0.0.1", 6, "'10.0.0.1' is no number: a text stands in quotes" },
-		{ "cpu = 1x", 6, "'1x' is no number: a text stands in quotes" },
-		{ "ip = 'host'", 5, "'host' is no IP address and no CIDR range" },
-		{ "ip = '10.0.0.0/33'", 5, "'10.0.0.0/33' is no IP address and no CIDR range" },
-		{ "ip IN ('10.0.0.1', 'x')", 19, "'x' is no IP address and no CIDR range" },
+		{ "cpu = 10.0.0.1", 6, "'10.0.0.1' is not a number: put text in quotes" },
+		{ "cpu = 1x", 6, "'1x' is not a number: put text in quotes" },
+		{ "ip = 'host'", 5, "'host' is neither an IP address nor a CIDR range" },
+		{ "ip = '10.0.0.0/33'", 5,
+		  "'10.0.0.0/33' is neither an IP address nor a CIDR range" },
+		{ "ip IN ('10.0.0.1', 'x')", 19, "'x' is neither an IP address nor a CIDR range" },
 		{ "pod = 'a' AND nope = 'b'", 14, "unknown tag 'nope'" },
 		{ "exist(nope)", 6, "unknown tag 'nope'" },
 		{ "exist(pod", 9, "expected ')', but the filter ends here" },
@@ -279,7 +280,7 @@ static void errors_point_at_the_offending_character(void **state)
 	}
 }
 
-static void a_bad_regular_expression_is_located_within_its_quotes(void **state)
+static void the_error_of_a_regular_expression_points_into_its_quotes(void **state)
 {
 	struct filter_error error;
 	struct filter *filter = NULL;
@@ -290,7 +291,7 @@ static void a_bad_regular_expression_is_located_within_its_quotes(void **state)
 	assert_memory_equal(error.message, "regular expression: ", 20);
 }
 
-/* @unit repeated between head and tail. */
+/* Repeats @unit between head and tail. */
 static char *repeated(const char *head, const char *unit, size_t count, const char *tail)
 {
 	struct bytes text = BYTES_INIT(MIB);
@@ -336,17 +337,17 @@ static void depth_length_and_patterns_are_limited(void **state)
 	}
 }
 
-static void a_regular_expression_that_explodes_is_stopped(void **state)
+static void a_regular_expression_with_too_many_steps_is_stopped(void **state)
 {
 	(void)state;
 	assert_errno(matches("explosive REGEXP '^(a+)+$'"), -E2BIG);
 	assert_errno(matches("NOT explosive REGEXP '^(a+)+$'"), -E2BIG);
 	assert_errno(matches("cpu = 9 AND explosive REGEXP '^(a+)+$'"), -E2BIG);
-	/* Not even asked. */
+	/* OR does not evaluate its second operand if the first is true. */
 	assert_int_equal(matches("cpu = 9 OR explosive REGEXP '^(a+)+$'"), 1);
 }
 
-static void decimal_numbers_are_numbers_and_nothing_else_is(void **state)
+static void only_decimal_numbers_are_numbers(void **state)
 {
 	static const struct {
 		const char *text;
@@ -385,12 +386,12 @@ static void decimal_numbers_are_numbers_and_nothing_else_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(filters_select_what_they_say),
+		cmocka_unit_test(filters_select_matching_series),
 		cmocka_unit_test(errors_point_at_the_offending_character),
-		cmocka_unit_test(a_bad_regular_expression_is_located_within_its_quotes),
+		cmocka_unit_test(the_error_of_a_regular_expression_points_into_its_quotes),
 		cmocka_unit_test(depth_length_and_patterns_are_limited),
-		cmocka_unit_test(a_regular_expression_that_explodes_is_stopped),
-		cmocka_unit_test(decimal_numbers_are_numbers_and_nothing_else_is),
+		cmocka_unit_test(a_regular_expression_with_too_many_steps_is_stopped),
+		cmocka_unit_test(only_decimal_numbers_are_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

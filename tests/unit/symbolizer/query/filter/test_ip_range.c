@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void an_address_lies_in_its_ranges(void **state)
+static void an_address_is_in_the_ranges_that_contain_it(void **state)
 {
 	static const struct {
 		const char *range, *address;
@@ -11,7 +11,7 @@ static void an_address_lies_in_its_ranges(void **state)
 	} cases[] = {
 		{ "10.0.0.0/8", "10.255.1.2", true },
 		{ "10.0.0.0/8", "11.0.0.1", false },
-		{ "10.1.2.3/8", "10.9.9.9", true }, /* bits behind the prefix do not count */
+		{ "10.1.2.3/8", "10.9.9.9", true }, /* bits after the prefix are ignored */
 		{ "10.1.2.3", "10.1.2.3", true },
 		{ "10.1.2.3", "10.1.2.4", false },
 		{ "10.1.2.3/32", "10.1.2.3", true },
@@ -39,7 +39,7 @@ static void an_address_lies_in_its_ranges(void **state)
 	}
 }
 
-static void what_is_no_address_is_refused(void **state)
+static void invalid_addresses_are_refused(void **state)
 {
 	static const char *const cases[] = {
 		"",
@@ -88,8 +88,8 @@ static void addresses_have_an_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_address_lies_in_its_ranges),
-		cmocka_unit_test(what_is_no_address_is_refused),
+		cmocka_unit_test(an_address_is_in_the_ranges_that_contain_it),
+		cmocka_unit_test(invalid_addresses_are_refused),
 		cmocka_unit_test(addresses_have_an_order),
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/query/no_data_message.h"
+#include "symbolizer/query/profile_message.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -10,10 +11,10 @@
 
 #define SUGGESTED_SERVICES 5
 
-/* Names that the nearest are looked for among: whoever has more asks for the list. */
+/* Services that are compared with an unknown name. In a longer list the first are enough. */
 #define MAX_CONSIDERED_SERVICES 10000
 
-/* Names of all event types fit. */
+/* Large enough for the names of all event types. */
 #define TYPES_TEXT_SIZE 128
 
 #define TIME_TEXT_SIZE sizeof("2024-02-21T03:12:00Z")
@@ -50,39 +51,39 @@ struct suggestions {
 	bool more;
 };
 
-/* Keeps the nearest names, nearest first, ties in order of the alphabet. */
+/* Inserts a name into the nearest ones, which are sorted by distance, then alphabetically. */
 static void suggest(struct suggestions *suggestions, const char *name, unsigned int distance)
 {
-	size_t place = 0;
+	size_t index = 0;
 
-	while (place < suggestions->count) {
-		const struct suggestion *other = &suggestions->items[place];
+	while (index < suggestions->count) {
+		const struct suggestion *other = &suggestions->items[index];
 		int order = strcmp(name, other->name);
 
 		if (order == 0)
 			return;
 		if (distance < other->distance || (distance == other->distance && order < 0))
 			break;
-		place++;
+		index++;
 	}
 	if (suggestions->count == SUGGESTED_SERVICES)
 		suggestions->more = true;
-	if (place == SUGGESTED_SERVICES)
+	if (index == SUGGESTED_SERVICES)
 		return;
 	suggestions->count = MIN(suggestions->count + 1, (size_t)SUGGESTED_SERVICES);
-	memmove(&suggestions->items[place + 1], &suggestions->items[place],
-		(suggestions->count - place - 1) * sizeof(suggestions->items[0]));
-	suggestions->items[place] = (struct suggestion){ .name = name, .distance = distance };
+	memmove(&suggestions->items[index + 1], &suggestions->items[index],
+		(suggestions->count - index - 1) * sizeof(suggestions->items[0]));
+	suggestions->items[index] = (struct suggestion){ .name = name, .distance = distance };
 }
 
-/* What the messages are made of: looked up by name and type, because the samples of a fleet's past
- * days are too many to be read for a message. */
+/* Input of the messages. They need only names and last slots from the store: a fleet's samples of
+ * past days are too many to read for a message. */
 struct known {
 	struct store *store;
 	const struct profile_request *request;
 	const struct store_service *services;
 	size_t n_services;
-	bool listed; /* services could be read */
+	bool listed; /* the store could read the services */
 };
 
 static void unknown_service_message(const struct known *known, char *message)
@@ -121,7 +122,7 @@ static const struct store_service *find_service(const struct known *known)
 	return NULL;
 }
 
-/* The last slot of the type, 0: none, or it cannot be read. @service NULL: of all. */
+/* Returns the last slot with samples of @type, 0: none or the store failed. @service NULL: all. */
 static uint64_t last_slot_of(const struct known *known, const char *service, enum event_type type)
 {
 	uint64_t slot = 0;
@@ -131,7 +132,7 @@ static uint64_t last_slot_of(const struct known *known, const char *service, enu
 	return r > 0 ? slot : 0;
 }
 
-/* "on-cpu, off-cpu": the types that it has samples of; "" where there are none. */
+/* Writes the event types of the service's samples, "on-cpu, off-cpu"; "" if it has none. */
 static void list_types(const struct known *known, char ret_text[TYPES_TEXT_SIZE])
 {
 	size_t used = 0;
@@ -218,10 +219,32 @@ int no_data_message(struct store *store, const struct profile_request *request,
 		fleet_message(&known, ret_message);
 		return 0;
 	}
-	/* That there is no data is known; why is worth a try, and no failure of the query. */
+	/* The result (no data) is known already: a store that cannot list services only makes the
+	 * message shorter. */
 	known.listed = store_list_services(store, request->tenant, MAX_CONSIDERED_SERVICES, arena,
 					   &services, &known.n_services) == 0;
 	known.services = services;
 	service_message(&known, ret_message);
 	return 0;
+}
+
+void profile_message_append(char message[PROFILE_MESSAGE_SIZE], const char *format, ...)
+{
+	size_t used = strlen(message);
+	va_list arguments;
+
+	used += (size_t)snprintf(message + used, PROFILE_MESSAGE_SIZE - used, "%s",
+				 used > 0 ? "; " : "");
+	if (used >= PROFILE_MESSAGE_SIZE)
+		return;
+	va_start(arguments, format);
+	(void)vsnprintf(message + used, PROFILE_MESSAGE_SIZE - used, format, arguments);
+	va_end(arguments);
+}
+
+void profile_message_append_damaged(char message[PROFILE_MESSAGE_SIZE], uint64_t n_damaged_blocks)
+{
+	if (n_damaged_blocks > 0)
+		profile_message_append(message, "%llu damaged blocks of samples are left out",
+				       (unsigned long long)n_damaged_blocks);
 }

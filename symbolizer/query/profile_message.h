@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The message of an answer: why it is empty, or which parts of it are missing. */
+
+#include "symbolizer/query/selection.h"
+
+/*
+ * Writes why an answer is empty. The message names the most specific reason: the filter selects
+ * nothing, the service is unknown, the service has no samples of this type or none in the range.
+ * Always returns 0; the message is shorter if the store fails.
+ */
+int no_data_message(struct store *store, const struct profile_request *request,
+		    const struct selection *selection, struct arena *arena,
+		    char ret_message[PROFILE_MESSAGE_SIZE]);
+
+/* Appends a part, after "; " if the message is not empty. */
+void profile_message_append(char message[PROFILE_MESSAGE_SIZE], const char *format, ...)
+	printf_like(2, 3);
+
+/* Appends the number of damaged blocks, if it is not 0. */
+void profile_message_append_damaged(char message[PROFILE_MESSAGE_SIZE], uint64_t n_damaged_blocks);
