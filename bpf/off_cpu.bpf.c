@@ -619,7 +619,7 @@ int BPF_PROG(hearth_on_switch, bool preempt, struct task_struct *prev, struct ta
 	 * The argument is the state that was decided on; a waker may have changed the field
 	 * meanwhile.
 	 */
-	__u32 state = config.switch_tells_state ? (__u32)ctx[3] : task_state(prev);
+	__u32 state = config.switch_has_state ? (__u32)ctx[3] : task_state(prev);
 
 	count(ABI_COUNTER_OFF_CPU_SWITCHES);
 	if (is_user_thread(next))

@@ -10,23 +10,26 @@
 #include "bpf/hearth.skel.h"
 
 /*
- * Of kernels that allocate hash maps in full: 3 MiB and 4 MiB. A chunk has 63 mappings, most
- * processes need one.
+ * Sizes for kernels that allocate hash maps in full. The two maps of processes then take 2 MiB and
+ * the chunks 8 MiB. A chunk holds 124 mappings; most processes need one chunk.
  */
 #define PREALLOCATED_PROCESSES 8192
 #define PREALLOCATED_CHUNKS    2048
 
-/* Slots for deferred samples cost memory: only where the kernel can use them. */
+/*
+ * The slots for deferred samples cost memory, so they are allocated only where the kernel can use
+ * them.
+ */
 static int prepare_for_absent_pages(struct hearth_bpf *skeleton,
 				    const struct kernel_features *features)
 {
-	uint32_t *wish = (uint32_t *)&skeleton->rodata->config.absent_pages;
+	uint32_t *mode = (uint32_t *)&skeleton->rodata->config.absent_pages;
 	int r;
 
-	if (*wish == ABI_ABSENT_PAGES_DEFER && !features->has[KERNEL_FEATURE_TASK_WORK])
-		*wish = ABI_ABSENT_PAGES_TOUCH;
+	if (*mode == ABI_ABSENT_PAGES_DEFER && !features->has[KERNEL_FEATURE_TASK_WORK])
+		*mode = ABI_ABSENT_PAGES_TOUCH;
 	r = bpf_map__set_max_entries(skeleton->maps.absent_pages, (uint32_t)sysconf(_SC_PAGESIZE));
-	if (r < 0 || *wish == ABI_ABSENT_PAGES_DEFER)
+	if (r < 0 || *mode == ABI_ABSENT_PAGES_DEFER)
 		return r;
 	r = bpf_program__set_autoload(skeleton->progs.hearth_sweep_deferred, false);
 	if (r < 0)
@@ -35,8 +38,8 @@ static int prepare_for_absent_pages(struct hearth_bpf *skeleton,
 }
 
 /*
- * Verifiers before 6.1 want the hash maps of a perf_event program allocated in full: then they must
- * be smaller.
+ * Verifiers before 6.1 refuse a perf_event program whose hash maps are not allocated in full. To
+ * limit the memory, these maps get fewer entries.
  */
 static int preallocate_hashes(struct hearth_bpf *skeleton)
 {
@@ -52,31 +55,57 @@ static int preallocate_hashes(struct hearth_bpf *skeleton)
 		{ skeleton->maps.unwind_regions,
 		  bpf_map__max_entries(skeleton->maps.unwind_regions) },
 	};
-	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(hashes) && r == 0; i++) {
-		r = bpf_map__set_map_flags(hashes[i].map,
-					   bpf_map__map_flags(hashes[i].map) & ~BPF_F_NO_PREALLOC);
-		if (r == 0)
-			r = bpf_map__set_max_entries(hashes[i].map, hashes[i].max_entries);
+	for (size_t i = 0; i < ARRAY_SIZE(hashes); i++) {
+		int r = bpf_map__set_map_flags(hashes[i].map, bpf_map__map_flags(hashes[i].map) &
+								      ~BPF_F_NO_PREALLOC);
+
+		if (r < 0)
+			return r;
+		r = bpf_map__set_max_entries(hashes[i].map, hashes[i].max_entries);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
-/* Fallbacks for what the kernel lacks; what has none is not loaded. */
 int bpf_fit_to_kernel(struct hearth_bpf *skeleton, const struct kernel_features *features,
 		      bool on_cpu)
 {
 	bool loops = features->has[KERNEL_FEATURE_BPF_LOOP];
-	int r = 0;
+	int r;
 
-	if (!features->has[KERNEL_FEATURE_HASH_ON_DEMAND])
+	if (!features->has[KERNEL_FEATURE_HASH_ON_DEMAND]) {
 		r = preallocate_hashes(skeleton);
-	if (r == 0)
-		r = bpf_program__set_autoload(skeleton->progs.hearth_unwind_part, on_cpu && !loops);
-	if (r == 0)
-		r = bpf_program__set_autoload(skeleton->progs.hearth_on_timer, on_cpu && loops);
-	if (r == 0)
-		r = prepare_for_absent_pages(skeleton, features);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	r = bpf_program__set_autoload(skeleton->progs.hearth_unwind_part, on_cpu && !loops);
+	if (r < 0)
+		return r;
+	r = bpf_program__set_autoload(skeleton->progs.hearth_on_timer, on_cpu && loops);
+	if (r < 0)
+		return r;
+	return prepare_for_absent_pages(skeleton, features);
+}
+
+/* Lets @program call itself through @map. */
+static int set_tail_call(const struct bpf_map *map, const struct bpf_program *program)
+{
+	int fd = bpf_program__fd(program);
+	uint32_t key = 0;
+
+	if (fd < 0)
+		return 0; /* the program was not needed and not loaded */
+	return bpf_map_update_elem(bpf_map__fd(map), &key, &fd, BPF_ANY) < 0 ? -errno : 0;
+}
+
+int bpf_fit_set_tail_calls(const struct hearth_bpf *skeleton)
+{
+	int r;
+
+	r = set_tail_call(skeleton->maps.unwind_parts, skeleton->progs.hearth_unwind_part);
+	if (r < 0)
+		return r;
+	return set_tail_call(skeleton->maps.wait_parts, skeleton->progs.hearth_wait_part);
 }

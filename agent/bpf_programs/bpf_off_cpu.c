@@ -11,32 +11,32 @@
 #include "common/log.h"
 
 /*
- * Bytes in front of each value in task storage (struct bpf_local_storage_elem). In a hash map there
- * are fewer.
+ * Bytes in front of each value in task storage (struct bpf_local_storage_elem). A hash map has
+ * fewer.
  */
 #define THREAD_HEADER_BYTES 128
 
 /*
- * Since 5.18 (9c2136be0878) sched_switch tells the state that the scheduler decided on, after the
- * two tasks.
+ * Since 5.18 (9c2136be0878) the tracepoint sched_switch has a fourth argument: the state that the
+ * scheduler used for its decision.
  */
-static bool switch_tells_state(void)
+static bool switch_has_state(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	const struct btf_type *type = NULL;
 	int32_t id = btf ? btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF)
 			 : -ENOENT;
-	bool tells;
+	bool has_state;
 
 	if (id > 0)
-		/* typedef of a pointer */
+		/* The typedef is of a pointer to the function's prototype. */
 		type = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
 	if (type)
 		type = btf__type_by_id(btf, type->type);
-	/* The first is the tracepoint's own. */
-	tells = type && btf_is_func_proto(type) && btf_vlen(type) == 5;
+	/* The first of the five parameters belongs to the tracepoint itself. */
+	has_state = type && btf_is_func_proto(type) && btf_vlen(type) == 5;
 	btf__free(btf);
-	return tells;
+	return has_state;
 }
 
 struct program_choice {
@@ -75,31 +75,25 @@ int bpf_off_cpu_choose(struct hearth_bpf *skeleton, const struct kernel_features
 		{ skeleton->maps.walk_scratches, wanted },
 	};
 	struct abi_config *config = (struct abi_config *)&skeleton->rodata->config;
-	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(programs) && r == 0; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		int r = bpf_program__set_autoload(programs[i].program, programs[i].wanted);
+
+		if (r < 0)
+			return r;
 		bpf_program__set_autoattach(programs[i].program, false);
-		r = bpf_program__set_autoload(programs[i].program, programs[i].wanted);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(maps) && r == 0; i++)
-		r = bpf_map__set_autocreate(maps[i].map, maps[i].wanted);
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+		int r = bpf_map__set_autocreate(maps[i].map, maps[i].wanted);
+
+		if (r < 0)
+			return r;
+	}
 	config->hash_threads = hashed;
 	config->has_sched_info = features->has[KERNEL_FEATURE_SCHED_INFO];
 	if (wanted)
-		config->switch_tells_state = switch_tells_state();
-	return r;
-}
-
-int bpf_off_cpu_set_part(struct hearth_bpf *skeleton)
-{
-	int fd = bpf_program__fd(skeleton->progs.hearth_wait_part);
-	uint32_t key = 0;
-
-	if (fd < 0)
-		return 0; /* not needed, not loaded */
-	return bpf_map_update_elem(bpf_map__fd(skeleton->maps.wait_parts), &key, &fd, BPF_ANY) < 0
-		       ? -errno
-		       : 0;
+		config->switch_has_state = switch_has_state();
+	return 0;
 }
 
 static int attach_to_threads(struct hearth_bpf *skeleton, struct bpf_off_cpu *off_cpu)
@@ -114,7 +108,7 @@ static int attach_to_threads(struct hearth_bpf *skeleton, struct bpf_off_cpu *of
 	return off_cpu->on_thread_renamed ? 0 : -1;
 }
 
-static struct bpf_program *walk_of(const struct hearth_bpf *skeleton)
+static struct bpf_program *walk_program(const struct hearth_bpf *skeleton)
 {
 	return bpf_program__autoload(skeleton->progs.hearth_walk_waits)
 		       ? skeleton->progs.hearth_walk_waits
@@ -123,11 +117,14 @@ static struct bpf_program *walk_of(const struct hearth_bpf *skeleton)
 
 int bpf_off_cpu_attach(struct hearth_bpf *skeleton, struct bpf_off_cpu *off_cpu)
 {
-	/* Threads first: one that is made meanwhile has its place before it first leaves a CPU. */
+	/*
+	 * Attach to thread creation first: a thread created meanwhile then has its memory before it
+	 * leaves a CPU for the first time.
+	 */
 	if (attach_to_threads(skeleton, off_cpu) == 0)
 		off_cpu->on_switch = bpf_program__attach(skeleton->progs.hearth_on_switch);
 	if (off_cpu->on_switch)
-		off_cpu->walk = bpf_program__attach_iter(walk_of(skeleton), NULL);
+		off_cpu->walk = bpf_program__attach_iter(walk_program(skeleton), NULL);
 	if (!off_cpu->walk)
 		return log_error_errno(errno ? -errno : -EIO, "cannot watch context switches: %m");
 	return 0;

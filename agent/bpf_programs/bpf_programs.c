@@ -1,36 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Around the generated skeleton. Only this file and bpf_off_cpu.c know libbpf.
+ * Wraps the generated skeleton. Only this folder uses libbpf.
  */
 #include "agent/bpf_programs/bpf_programs.h"
 
 #include <assert.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "agent/bpf_programs/bpf_fit.h"
 #include "agent/bpf_programs/bpf_off_cpu.h"
 #include "agent/bpf_programs/bpf_variant.h"
-#include "common/kernel_version.h"
+#include "agent/bpf_programs/kernel_check.h"
 #include "agent/bpf_programs/map_memory.h"
 #include "agent/bpf_programs/record_ring.h"
 #include "agent/bpf_programs/unwind_maps.h"
 #include "bpf/hearth.skel.h"
-#include "common/bytes.h"
-#include "common/event_type.h"
-#include "common/file.h"
 #include "common/log.h"
 
 /*
- * A chunk has 15 code pages of ordinary programs, so that few have cells in more than two regions.
+ * Capacity of the map of code regions. A chunk of rows covers about 15 code pages of ordinary
+ * programs, so few chunks have cells in more than two regions.
  */
 #define REGIONS_PER_PART (2 * UNWIND_SLOTS_PER_PART)
 
@@ -42,18 +37,21 @@ struct bpf_programs {
 	struct map_memory map_memory;
 	struct record_ring *samples;
 	struct record_ring *absent_pages;
-	int ring_fd; /* an epoll of both */
+	int ring_fd; /* an epoll that watches both rings */
 	size_t n_possible_cpus;
-	/* [ABI_COUNTER_COUNT][n_possible_cpus]: counters as they were read last */
+	/*
+	 * [ABI_COUNTER_COUNT][n_possible_cpus]: the counters at the last
+	 * bpf_programs_read_counters()
+	 */
 	uint64_t *per_cpu;
-	const struct bpf_record_functions *functions; /* during a reading */
+	const struct bpf_record_functions *functions; /* set while samples are read */
 	bpf_absent_page_function absent_page;
 	void *absent_page_arg;
 };
 
 /*
- * One failure, one line in the log: what libbpf says of it is for the developer. The verifier's log
- * is one message of many lines, each of which is a line of ours.
+ * Logs libbpf's messages at debug level only, because the agent logs one line for each failure
+ * itself. The verifier's log is one message of many lines; each becomes one line of our log.
  */
 __attribute__((format(printf, 2, 0))) static int
 forward_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -69,66 +67,6 @@ forward_libbpf_message(enum libbpf_print_level level, const char *format, va_lis
 		if (*line)
 			log_debug("libbpf: %s", line);
 	return 0;
-}
-
-/* Kernels that a profiler of user stacks can freeze are refused, unless the user knows better. */
-static int refuse_freezing_kernel(bool trusted)
-{
-	scoped(bytes_release) struct bytes signature = BYTES_INIT(4096);
-	struct kernel_version version = {};
-	struct utsname system;
-	bool known;
-
-	if (uname(&system) < 0)
-		return log_error_errno(errno, "cannot read the kernel's version: %m");
-	if (file_read("/proc/version_signature", &signature) < 0)
-		bytes_clear(&signature);
-	if (bytes_append_byte(&signature, 0) < 0)
-		return log_error_errno(ENOMEM, "cannot read the kernel's version: %m");
-	known = kernel_version_parse(&(struct kernel_texts){ system.release, system.version,
-							     (const char *)signature.data },
-				     &version);
-	if (!known || trusted || !kernel_version_freezes_on_user_reads(&version))
-		return 0;
-	return log_error_errno(
-		ENOTSUP,
-		"kernel '%s' is %u.%u.%u of kernel.org, which may freeze when a BPF program reads user "
-		"memory (5.19 to 6.3; repaired in 6.1.36, 6.3.10 and 6.4): not starting; if this kernel "
-		"carries the repair, start with --trust_kernel=true",
-		system.release, version.major, version.minor, version.patch);
-}
-
-static int probe_kernel(const struct bpf_programs_options *options,
-			struct kernel_features *ret_features)
-{
-	const char *unknown;
-	struct utsname system;
-	size_t length;
-
-	if (uname(&system) < 0)
-		return log_error_errno(errno, "cannot read the kernel's version: %m");
-	/* With the capabilities that are in effect: access() asks as if there were none. */
-	if (faccessat(AT_FDCWD, "/sys/kernel/btf/vmlinux", R_OK, AT_EACCESS) < 0) {
-		log_error("kernel '%s' has no BTF (/sys/kernel/btf/vmlinux): a kernel built with "
-			  "CONFIG_DEBUG_INFO_BTF is needed, not starting",
-			  system.release);
-		return -ENOTSUP;
-	}
-	if (!kernel_lets_bpf_read_it())
-		return log_error_errno(
-			EPERM,
-			"kernel '%s' lets no BPF program read its memory, as lockdown in the mode "
-			"'confidentiality' does (/sys/kernel/security/lockdown): not starting; the "
-			"agent works in the mode 'integrity', which is set at boot: replace "
-			"lockdown=confidentiality by lockdown=integrity on the kernel's command line",
-			system.release);
-	if (!kernel_features_are_known(options->kernel_without, &unknown, &length))
-		return log_error_errno(EINVAL,
-				       "kernel.without: '%.*s' is no feature, see docs/kernels.md",
-				       (int)length, unknown);
-	kernel_features_probe(options->kernel_without, ret_features);
-	kernel_features_log(ret_features, system.release);
-	return refuse_freezing_kernel(options->trust_kernel);
 }
 
 static int on_ring_record(void *arg, void *record, size_t size)
@@ -166,10 +104,33 @@ static int on_absent_page(void *arg, void *record, size_t size)
 	return 0;
 }
 
+static int set_map_sizes(struct hearth_bpf *skeleton, const struct bpf_programs_options *options)
+{
+	uint32_t n_parts = unwind_parts_of_budget(options->unwind_bytes);
+	const struct {
+		struct bpf_map *map;
+		uint32_t max_entries;
+	} sizes[] = {
+		{ skeleton->maps.unwind_pool, UNWIND_RULE_SLOTS / UNWIND_SLOTS_PER_PART + n_parts },
+		{ skeleton->maps.unwind_regions, n_parts * REGIONS_PER_PART },
+		{ skeleton->maps.processes, options->max_processes },
+		{ skeleton->maps.exec_counts, options->max_processes },
+		{ skeleton->maps.mapping_chunks, options->max_processes },
+		{ skeleton->maps.samples, (uint32_t)options->ring_bytes },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		int r = bpf_map__set_max_entries(sizes[i].map, sizes[i].max_entries);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int open_skeleton(struct bpf_programs *programs, const struct bpf_programs_options *options)
 {
 	struct hearth_bpf *skeleton = calloc(1, sizeof(*skeleton));
-	uint32_t n_parts = unwind_parts_of_budget(options->unwind_bytes);
 	int r;
 
 	if (!skeleton)
@@ -182,28 +143,17 @@ static int open_skeleton(struct bpf_programs *programs, const struct bpf_program
 	r = bpf_object__open_skeleton(skeleton->skeleton, NULL);
 	if (r < 0)
 		return r;
-	/* The skeleton's copy of the struct has another name, and the same bytes. */
+	/* The skeleton's copy of the struct has another name but the same layout. */
 	static_assert(sizeof(skeleton->rodata->config) == sizeof(options->config),
 		      "one header for both sides");
 	memcpy((void *)&skeleton->rodata->config, &options->config, sizeof(options->config));
-	r = bpf_map__set_max_entries(skeleton->maps.unwind_pool,
-				     UNWIND_RULE_SLOTS / UNWIND_SLOTS_PER_PART + n_parts);
-	if (r == 0)
-		r = bpf_map__set_max_entries(skeleton->maps.unwind_regions,
-					     n_parts * REGIONS_PER_PART);
-	if (r == 0)
-		r = bpf_map__set_max_entries(skeleton->maps.processes, options->max_processes);
-	if (r == 0)
-		r = bpf_map__set_max_entries(skeleton->maps.exec_counts, options->max_processes);
-	if (r == 0)
-		r = bpf_map__set_max_entries(skeleton->maps.mapping_chunks, options->max_processes);
-	if (r == 0)
-		r = bpf_off_cpu_choose(skeleton, &programs->features, options->off_cpu);
-	if (r == 0)
-		r = bpf_fit_to_kernel(skeleton, &programs->features, options->on_cpu);
+	r = set_map_sizes(skeleton, options);
 	if (r < 0)
 		return r;
-	return bpf_map__set_max_entries(skeleton->maps.samples, (uint32_t)options->ring_bytes);
+	r = bpf_off_cpu_choose(skeleton, &programs->features, options->off_cpu);
+	if (r < 0)
+		return r;
+	return bpf_fit_to_kernel(skeleton, &programs->features, options->on_cpu);
 }
 
 static int open_ring(struct bpf_programs *programs, const struct bpf_map *map,
@@ -232,7 +182,10 @@ static int open_rings(struct bpf_programs *programs)
 			 &programs->absent_pages);
 }
 
-/* EACCES is the verifier's answer, also to root; EPERM is the system's. */
+/*
+ * EACCES: the verifier refused a program, which also happens to root. EPERM: a permission is
+ * missing.
+ */
 static int explain_refusal(int r)
 {
 	if (r == -EPERM)
@@ -244,26 +197,12 @@ static int explain_refusal(int r)
 	if (r == -ENOMEM || r == -E2BIG)
 		return log_error_errno(
 			r,
-			"cannot load the BPF programs: %m; smaller maps need less, see ring_size and "
+			"cannot load the BPF programs: %m; make the maps smaller with ring_size and "
 			"unwind.table_size");
 	return log_error_errno(
 		r,
-		"cannot load the BPF programs: %m; the kernel refuses them, --log_level=debug shows "
-		"the verifier's reason; please report it with `uname -a`");
-}
-
-/* The program that goes on where the last one's frames end calls itself through this map. */
-static int set_unwind_part(const struct bpf_programs *programs)
-{
-	const struct hearth_bpf *skeleton = programs->skeleton;
-	int fd = bpf_program__fd(skeleton->progs.hearth_unwind_part);
-	uint32_t key = 0;
-
-	if (fd < 0)
-		return 0; /* not needed, not loaded */
-	return bpf_map_update_elem(bpf_map__fd(skeleton->maps.unwind_parts), &key, &fd, BPF_ANY) < 0
-		       ? -errno
-		       : 0;
+		"cannot load the BPF programs: %m; the kernel refuses them, --log_level=debug prints "
+		"the verifier's reason; please report it with the output of `uname -a`");
 }
 
 const struct kernel_features *bpf_programs_features(const struct bpf_programs *programs)
@@ -281,7 +220,7 @@ int bpf_programs_load(const struct bpf_programs_options *options,
 		return log_error_errno(ENOMEM, "cannot load the BPF programs: %m");
 	programs->ring_fd = -1;
 	libbpf_set_print(forward_libbpf_message);
-	r = probe_kernel(options, &programs->features);
+	r = kernel_check(options->kernel_without, options->trust_kernel, &programs->features);
 	if (r < 0)
 		return r;
 	r = open_skeleton(programs, options);
@@ -291,19 +230,18 @@ int bpf_programs_load(const struct bpf_programs_options *options,
 	if (r < 0)
 		return explain_refusal(r);
 	programs->map_memory.left_out = programs->skeleton->maps.hashed_waits;
-	r = set_unwind_part(programs);
-	if (r == 0)
-		r = bpf_off_cpu_set_part(programs->skeleton);
+	r = bpf_fit_set_tail_calls(programs->skeleton);
 	if (r < 0)
-		return log_error_errno(r,
-				       "cannot set the program that BPF programs go on with: %m");
+		return log_error_errno(r, "cannot set the tail calls of the BPF programs: %m");
 	r = hearth_bpf__attach(programs->skeleton);
 	if (r < 0)
 		return log_error_errno(r, "cannot attach to fork, exec and exit: %m");
 
 	r = libbpf_num_possible_cpus();
 	if (r < 0)
-		return log_error_errno(r, "cannot read the number of CPUs from /sys: %m");
+		return log_error_errno(
+			r,
+			"cannot read the number of CPUs from '/sys/devices/system/cpu/possible': %m");
 	programs->n_possible_cpus = (size_t)r;
 	programs->per_cpu =
 		calloc(programs->n_possible_cpus * ABI_COUNTER_COUNT, sizeof(*programs->per_cpu));
@@ -378,7 +316,7 @@ int bpf_programs_sweep_deferred(struct bpf_programs *programs, uint64_t before_n
 	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &argument,
 		    .ctx_size_in = sizeof(argument));
 
-	/* Nearly always: a look into shared memory, no system call. */
+	/* Nearly always this is a look into shared memory, without a system call. */
 	if (count_deferred(programs->skeleton, before_ns, ABI_DEFERRED_WAITING) > 0 &&
 	    bpf_prog_test_run_opts(bpf_program__fd(programs->skeleton->progs.hearth_sweep_deferred),
 				   &options) < 0)

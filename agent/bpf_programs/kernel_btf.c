@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names are NUL-terminated strings one after the other; pieces overlap by as much as a name may
- * reach over their end.
+ * BTF stores names as NUL-terminated strings, one after the other. The file is read in pieces; each
+ * piece begins with the last bytes of the one before, so that a name across the border is found.
  */
 #include "agent/bpf_programs/kernel_btf.h"
 
@@ -14,7 +14,7 @@
 
 #define PIECE_BYTES ((size_t)64 * KIB)
 
-/* Function names of the kernel are shorter (KSYM_NAME_LEN is 512). */
+/* Function names of the kernel are shorter: KSYM_NAME_LEN is 512. */
 #define MAX_NAME_SIZE ((size_t)512)
 
 bool kernel_btf_names(const char *name)
@@ -22,7 +22,8 @@ bool kernel_btf_names(const char *name)
 	scoped_fd int fd = open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC);
 	scoped_free char *piece = malloc(MAX_NAME_SIZE + PIECE_BYTES);
 	char wanted[MAX_NAME_SIZE] = "";
-	size_t wanted_size = strnlen(name, sizeof(wanted) - 2) + 2; /* NULs on both sides */
+	/* with the NULs on both sides */
+	size_t wanted_size = strnlen(name, sizeof(wanted) - 2) + 2;
 	size_t kept = 0;
 	ssize_t n;
 

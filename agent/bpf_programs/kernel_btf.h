@@ -4,9 +4,9 @@
 #include "common/base.h"
 
 /*
- * Whether the types of the running kernel name something @name: a function that BPF programs may
- * call is there under its name. Reads /sys/kernel/btf/vmlinux in pieces (some 6 MB, a few
- * milliseconds) and keeps nothing: parsing it takes that much memory. False also when it cannot be
- * read.
+ * Returns whether the running kernel's BTF contains @name. It contains the name of each kernel
+ * function that BPF programs may call. Reads /sys/kernel/btf/vmlinux in pieces (some 6 MB, a few
+ * milliseconds) and keeps nothing, because parsed BTF would take that much memory. Also returns
+ * false if the file cannot be read.
  */
 bool kernel_btf_names(const char *name);

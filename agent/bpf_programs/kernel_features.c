@@ -25,15 +25,15 @@ static const struct feature_row rows[] = {
 };
 
 /*
- * Loads a perf_event program that looks a key up in a hash map without preallocated elements:
- * verifiers before 6.1 refuse it.
+ * Loads a perf_event program that looks up a key in a hash map without preallocated elements.
+ * Verifiers before 6.1 refuse it.
  */
 static bool takes_hash_on_demand(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
 	scoped_fd int map = bpf_map_create(BPF_MAP_TYPE_HASH, "hearth_probe", sizeof(uint32_t),
 					   sizeof(uint32_t), 1, &options);
-	/* Some instruction codes leave out BPF_K, BPF_LD and BPF_IMM, which are 0. */
+	/* Some instruction codes omit BPF_K, BPF_LD and BPF_IMM, which are 0. */
 	const struct bpf_insn program[] = {
 		{ .code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = BPF_REG_10, .off = -4 },
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_X,
@@ -44,7 +44,7 @@ static bool takes_hash_on_demand(void)
 		  .dst_reg = BPF_REG_1,
 		  .src_reg = BPF_PSEUDO_MAP_FD,
 		  .imm = map },
-		{}, /* the second half of the load above */
+		{}, /* second half of the load above */
 		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_map_lookup_elem },
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
@@ -66,10 +66,9 @@ static bool has_feature(enum kernel_feature feature, const struct kernel_feature
 	case KERNEL_FEATURE_HASH_ON_DEMAND:
 		return takes_hash_on_demand();
 	/*
-	 * Programs of the types that call these helpers cannot be loaded on their own for a probe,
-	 * so the kernel's list of helpers is searched instead. Linux 5.11 names the first one but
-	 * allows it to other program types only; therefore bpf_loop(), which is newer, is required
-	 * too.
+	 * Programs of the types that call these helpers cannot be loaded alone for a probe, so the
+	 * kernel's list of helpers is searched instead. Linux 5.11 lists the first one but allows
+	 * it to other program types only; therefore bpf_loop(), which is newer, is required too.
 	 */
 	case KERNEL_FEATURE_TASK_STORAGE:
 		return features->has[KERNEL_FEATURE_BPF_LOOP] &&
@@ -77,7 +76,7 @@ static bool has_feature(enum kernel_feature feature, const struct kernel_feature
 	case KERNEL_FEATURE_COPY_FROM_TASK:
 		return features->has[KERNEL_FEATURE_BPF_LOOP] &&
 		       kernel_btf_names("BPF_FUNC_copy_from_user_task");
-	/* Fields that are there with these options only. */
+	/* These fields exist only with the two configuration options. */
 	case KERNEL_FEATURE_SCHED_INFO:
 		return kernel_btf_names("last_queued") && kernel_btf_names("my_q");
 	case KERNEL_FEATURE_TASK_WORK:
@@ -91,10 +90,7 @@ static bool has_feature(enum kernel_feature feature, const struct kernel_feature
 	return false;
 }
 
-/*
- * Loads a perf_event program that reads 8 bytes at address 0 with @helper, which only fails when it
- * runs.
- */
+/* Loads a perf_event program that reads 8 bytes at address 0 with @helper. It is never run. */
 static bool takes_read(int helper)
 {
 	/* BPF_K is 0. */
@@ -117,10 +113,10 @@ static bool takes_read(int helper)
 }
 
 /*
- * The same program that reads user memory is the control. Where that is refused too (the process
- * may load no programs), the reason is another, and is reported when the agent's own programs are
- * loaded. libbpf_probe_bpf_helper() of libbpf 1.1 cannot be used, because it looks for a text that
- * the verifier of Linux 6.12 has changed.
+ * The program that reads user memory is the control. If the kernel refuses that one too (the
+ * process may load no programs), lockdown is not the reason; the real reason is reported when the
+ * agent's own programs are loaded. libbpf_probe_bpf_helper() of libbpf 1.1 cannot be used: it
+ * searches for a message that the verifier of Linux 6.12 words differently.
  */
 bool kernel_lets_bpf_read_it(void)
 {
@@ -137,7 +133,7 @@ static size_t find_row(const char *name, size_t length)
 	return i;
 }
 
-/* Whether @list names the feature of @row. */
+/* Whether @list contains @name. */
 static bool is_listed(const char *list, const char *name)
 {
 	size_t length;

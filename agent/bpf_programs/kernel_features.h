@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Which features the running kernel has, found by trying them, never by its version: distributions
- * backport.
+ * Features of the running kernel. Each is probed, never derived from the kernel's version, because
+ * distributions backport features.
  */
 
 #include "agent/bpf_programs/bpf_variant.h"
@@ -18,28 +18,34 @@ enum kernel_feature {
 
 struct kernel_features {
 	bool has[KERNEL_FEATURE_COUNT];
-	bool task_work_of_7; /* by its name of 7.0 */
+	bool task_work_of_7; /* task work has its name of 7.0 */
 };
 
 /*
- * Tries each feature. @without names features, separated by commas, that count as missing although
- * they are there (for tests and comparisons).
+ * Probes each feature. @without lists features, separated by commas, that count as missing even if
+ * the kernel has them (for tests and comparisons).
  */
 void kernel_features_probe(const char *without, struct kernel_features *ret_features);
 
-/* Each name in @list is one of the table, separated by commas; false and the first that is not. */
+/*
+ * Returns whether each name in @list, separated by commas, is a known feature. If not, *ret_unknown
+ * and *ret_length are the first unknown name.
+ */
 bool kernel_features_are_known(const char *list, const char **ret_unknown, size_t *ret_length);
 
 /*
- * Whether BPF programs may read the kernel's memory, which unwinding the kernel's stack needs.
- * Lockdown in the mode `confidentiality` forbids it, to root as well.
+ * Returns whether BPF programs may read kernel memory, which unwinding kernel stacks requires.
+ * Lockdown in the mode `confidentiality` forbids it, also to root.
  */
 bool kernel_lets_bpf_read_it(void);
 
 enum bpf_variant kernel_features_variant(const struct kernel_features *features);
 
-/* One line in the log for each missing feature, with what is done instead and what is lost. */
+/* Logs one line for each missing feature: its fallback, and what profiles lose without it. */
 void kernel_features_log(const struct kernel_features *features, const char *release);
 
-/* Appends the names of missing features that profiles lose something by, separated by commas. */
+/*
+ * Appends the names of the missing features without which profiles lose something, separated by
+ * commas.
+ */
 int kernel_features_append_lacks(const struct kernel_features *features, struct bytes *out);

@@ -5,7 +5,9 @@
 #define RING_MIN_BYTES     ((uint64_t)(1 * MIB))
 #define RING_MAX_BYTES     ((uint64_t)(32 * MIB))
 
-/* A process needs a megabyte of the host's memory, what the kernel keeps of it included. */
+/*
+ * A process takes about one megabyte of the host's memory, including the kernel's own data for it.
+ */
 #define HOST_BYTES_PER_PROCESS ((uint64_t)(1 * MIB))
 #define MIN_PROCESSES          8192u
 #define MAX_PROCESSES          65536u

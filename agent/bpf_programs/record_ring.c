@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's layout (kernel/bpf/ringbuf.c): a page with the consumer's position, which we write;
- * a page with the producers' position; the data. Each record has a header of 8 bytes, of which the
- * first 4 are its length and two flags, and begins at a multiple of 8.
+ * Follows the kernel's layout (kernel/bpf/ringbuf.c): a page with the consumer's position, which
+ * this code writes; a page with the producers' position; then the data. Each record begins at a
+ * multiple of 8 with a header of 8 bytes. The first 4 bytes of the header are the record's length
+ * and two flags.
  */
 #include "agent/bpf_programs/record_ring.h"
 
@@ -15,12 +16,12 @@
 struct record_ring {
 	record_function function;
 	void *arg;
-	uint64_t *consumer; /* a page of its own */
-	uint64_t *producer; /* a page, and the data after it */
+	uint64_t *consumer; /* one page */
+	uint64_t *producer; /* one page; the data follows it */
 	uint8_t *data;
 	size_t data_bytes;
 	size_t page_bytes;
-	struct bytes whole; /* a record that went round the end */
+	struct bytes whole; /* a copy of a record that wraps around the end of the ring */
 };
 
 int record_ring_new(int map_fd, size_t bytes, record_function function, void *arg,
@@ -63,7 +64,7 @@ struct record_ring *record_ring_free(struct record_ring *ring)
 	return NULL;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static void *record_at(struct record_ring *ring, uint64_t position, size_t size)
 {
 	size_t offset = position & (ring->data_bytes - 1);
@@ -78,7 +79,7 @@ static void *record_at(struct record_ring *ring, uint64_t position, size_t size)
 	return ring->whole.data;
 }
 
-/* @header is that of the record at @position. */
+/* @header is the header of the record at @position. */
 static int hand_over(struct record_ring *ring, uint64_t position, uint32_t header)
 {
 	size_t size = header & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
@@ -96,12 +97,12 @@ int record_ring_read(struct record_ring *ring)
 	int count = 0;
 
 	while (position < __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE)) {
-		const uint32_t *place =
+		const uint32_t *header_address =
 			(const uint32_t *)(ring->data + (position & (ring->data_bytes - 1)));
-		uint32_t header = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+		uint32_t header = __atomic_load_n(header_address, __ATOMIC_ACQUIRE);
 		int r;
 
-		/* Still being written: those behind it have to wait. */
+		/* This record is still being written, so the records after it must wait. */
 		if (header & BPF_RINGBUF_BUSY_BIT)
 			break;
 		r = hand_over(ring, position, header);

@@ -7,8 +7,8 @@
 #include "common/scoped.h"
 
 /*
- * What the kernel takes beside the values: the head of the array has a page to itself, so that
- * values can be mapped.
+ * Kernel memory of a part besides its values: the map's header takes one page, because the values
+ * can be memory-mapped.
  */
 #define PART_HEAD_BYTES 4096
 
@@ -26,7 +26,9 @@ static int make_part(uint32_t part, int pool_fd, struct abi_unwind_slot **ret_sl
 	address = mmap(NULL, UNWIND_PART_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (address == MAP_FAILED)
 		return -errno;
-	/* The pool and the mapping keep the part. */
+	/*
+	 * The pool and the memory mapping keep the part alive after its file descriptor is closed.
+	 */
 	if (bpf_map_update_elem(pool_fd, &part, &fd, BPF_ANY) < 0) {
 		r = -errno;
 		(void)munmap(address, UNWIND_PART_BYTES);

@@ -13,36 +13,36 @@ struct bpf_programs;
 
 VEC_DEFINE(unwind_part_vec, struct abi_unwind_slot *);
 
-/* Parts that were made; all zero: none. */
+/* All parts that were created. All zero: none. */
 struct unwind_parts {
 	struct unwind_part_vec all;
 };
 
 /*
- * Makes an inner map, maps it into this process, and puts it into @pool_fd at @part. Putting it
- * there waits for a grace period of RCU, which is some 10 ms on an idle host; samples are taken
- * meanwhile. 0 or negative errno.
+ * Creates an inner map, maps it into this process, and stores it in the map @pool_fd at index
+ * @part. Storing it waits for a grace period of RCU, some 10 ms on an idle host; meanwhile samples
+ * are taken. Returns 0 or a negative errno.
  */
 int unwind_parts_add(struct unwind_parts *parts, int pool_fd, uint32_t part,
 		     struct abi_unwind_slot **ret_slots);
 
 /*
  * Removes @part from the map @pool_fd and frees it. The system call waits for a grace period of
- * RCU. Until it returns, this process's memory mapping of the part keeps it alive. That is needed
- * before Linux 6.7, which would free an inner map as soon as its last reference is dropped, while
- * BPF programs may still read it.
+ * RCU. Until it returns, this process's memory mapping keeps the part alive. This is necessary
+ * before Linux 6.7, which would free an inner map when its last reference is dropped, while BPF
+ * programs may still read it.
  */
 void unwind_parts_remove(struct unwind_parts *parts, int pool_fd, uint32_t part,
 			 struct abi_unwind_slot *slots);
 void unwind_parts_release(struct unwind_parts *parts);
 
-/* Kernel memory of all parts. */
+/* Kernel memory of all parts, in bytes. */
 uint64_t unwind_parts_bytes(const struct unwind_parts *parts);
 
-/* How many parts programs loaded with this budget can have beside those of rules. */
+/* How many parts programs loaded with this budget can have in addition to those of rules. */
 uint32_t unwind_parts_of_budget(uint64_t unwind_bytes);
 
-/* The same on the maps of the loaded programs, which own the parts. */
+/* The same operations on the maps of the loaded programs, which own the parts. */
 int bpf_programs_add_unwind_part(struct bpf_programs *programs, uint32_t part,
 				 struct abi_unwind_slot **ret_slots);
 void bpf_programs_remove_unwind_part(struct bpf_programs *programs, uint32_t part,

@@ -2,12 +2,13 @@
 #pragma once
 
 /*
- * What is left of a return address without its signature.
+ * The bits of a user return address that are not its signature.
  *
- * On arm64 a return address may be signed (PAC). The signature takes the bits between the size of
- * user addresses, which is the kernel's choice (39 to 52 bits), and bit 55. An instruction says
- * which they are: it strips what it takes for a signature from an address whose bits below 55 are
- * all ones, and does nothing on processors without signatures, where nothing has to be stripped.
+ * On arm64 a return address may be signed (PAC). The signature occupies bit 55 and the bits between
+ * the size of user addresses and bit 55. The kernel chooses that size (39 to 52 bits). The
+ * instruction xpaclri removes the signature: from an address with bits 0 to 54 set, it clears the
+ * bits that a signature would occupy. On processors without PAC it does nothing, and there is
+ * nothing to remove.
  */
 
 #include "common/base.h"

@@ -9,7 +9,7 @@
 #include "common/bytes.h"
 #include "common/file.h"
 
-/* CONFIG_NR_CPUS is at most 8192 in distributions' kernels. */
+/* Distributions configure CONFIG_NR_CPUS up to 8192. */
 #define MAX_CPU_NUMBER 65535
 
 int cpu_list_parse(const char *text, struct cpu_vec *cpus)
@@ -43,7 +43,9 @@ int cpu_list_parse(const char *text, struct cpu_vec *cpus)
 	return 0;
 }
 
-/* A file that is missing or says "(null)" (nohz_full without the boot option) is the empty set. */
+/*
+ * A missing file is the empty set, and so is the text "(null)" (nohz_full without the boot option).
+ */
 static int read_list(const char *path, struct cpu_vec *cpus)
 {
 	struct bytes text = BYTES_INIT(64 * KIB);
@@ -80,23 +82,29 @@ int cpu_list_online(struct cpu_vec *cpus)
 int cpu_list_to_sample(const char *wanted, struct cpu_vec *cpus)
 {
 	scoped(scoped_release) struct cpu_vec online = {};
-	scoped(scoped_release) struct cpu_vec aside = {};
-	scoped(scoped_release) struct cpu_vec asked = {};
+	scoped(scoped_release) struct cpu_vec isolated = {};
+	scoped(scoped_release) struct cpu_vec chosen = {};
 	int r;
 
-	r = cpu_list_parse(wanted, &asked);
-	if (r == 0)
-		r = cpu_list_online(&online);
-	if (r == 0)
-		r = read_list("/sys/devices/system/cpu/isolated", &aside);
-	if (r == 0)
-		r = read_list("/sys/devices/system/cpu/nohz_full", &aside);
-	for (size_t i = 0; i < online.count && r == 0; i++) {
+	r = cpu_list_parse(wanted, &chosen);
+	if (r < 0)
+		return r;
+	r = cpu_list_online(&online);
+	if (r < 0)
+		return r;
+	r = read_list("/sys/devices/system/cpu/isolated", &isolated);
+	if (r < 0)
+		return r;
+	r = read_list("/sys/devices/system/cpu/nohz_full", &isolated);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < online.count; i++) {
 		uint32_t cpu = online.items[i];
-		bool use = asked.count > 0 ? contains(&asked, cpu) : !contains(&aside, cpu);
+		bool use = chosen.count > 0 ? contains(&chosen, cpu) : !contains(&isolated, cpu);
 
-		if (use)
-			r = vec_push(cpus, cpu);
+		r = use ? vec_push(cpus, cpu) : 0;
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Sets of CPUs as the kernel writes them: "0-3,8".
+ * Sets of CPUs in the kernel's notation: "0-3,8".
  */
 
 #include "common/scoped.h"
@@ -10,14 +10,14 @@
 
 VEC_DEFINE(cpu_vec, uint32_t);
 
-/* Appends the CPUs of @text. -EINVAL on anything else; "" and "\n" are the empty set. */
+/* Appends the CPUs of @text. -EINVAL if it is malformed; "" and "\n" are the empty set. */
 int cpu_list_parse(const char *text, struct cpu_vec *cpus);
 
 /* Appends the CPUs that are online. */
 int cpu_list_online(struct cpu_vec *cpus);
 
 /*
- * The CPUs to sample: those of @wanted ("" means all), which are online, and of all only those that
- * nobody set aside (isolcpus, nohz_full): they are left alone unless asked for by number.
+ * Appends the CPUs to sample. If @wanted is "", these are all online CPUs except those that the
+ * administrator isolated (isolcpus, nohz_full); else the online CPUs of @wanted, isolated or not.
  */
 int cpu_list_to_sample(const char *wanted, struct cpu_vec *cpus);

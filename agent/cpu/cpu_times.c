@@ -8,10 +8,10 @@
 #include "common/bytes.h"
 #include "common/file.h"
 
-/* 8192 CPUs with ten fields each, and the interrupts' line. */
+/* Enough for 8192 CPUs with ten fields each, and the line of interrupts. */
 #define PROC_STAT_MAX_BYTES (4 * MIB)
 
-/* USER_HZ of the kernel's ABI. */
+/* USER_HZ of the kernel's ABI is 100. */
 #define STAT_TICK_NS (NSEC_PER_SEC / 100)
 
 void cpu_times_parse(const char *text, cpu_times_function function, void *arg)
@@ -24,10 +24,10 @@ void cpu_times_parse(const char *text, cpu_times_function function, void *arg)
 
 		line += *line == '\n';
 		if (strncmp(line, "cpu", 3) != 0)
-			break; /* they stand first */
+			break; /* the CPU lines are the first lines */
 		/*
-		 * user nice system idle iowait irq softirq steal; the first line, "cpu  ", is their
-		 * sum
+		 * The fields are: user nice system idle iowait irq softirq steal. The first line,
+		 * "cpu  ", is the sum of all CPUs.
 		 */
 		if (line[3] == ' ' ||
 		    sscanf(line + 3, "%" SCNu32 " %*u %*u %*u %llu %llu %*u %*u %llu", &cpu, &idle,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A socket of the kernel's uevents, with a filter that lets only "online@" and "offline@" through:
- * containers come and go with hundreds of uevents about network devices, which shall not wake the
- * agent.
+ * Listens to the kernel's uevents with a socket filter that passes only "online@" and "offline@".
+ * Without the filter, each start and stop of a container would wake the agent with hundreds of
+ * uevents about network devices.
  */
 #include "agent/cpu/cpu_watch.h"
 
@@ -19,7 +19,7 @@
 
 #define UEVENT_GROUP_KERNEL 1
 
-/* Of a message its first line is enough; the kernel's are below 2 KiB. */
+/* The first line of a message is enough. The kernel's messages are shorter than 2 KiB. */
 #define UEVENT_BYTES 2048
 
 struct cpu_watch {
@@ -34,7 +34,7 @@ static void scoped_release(struct cpu_vec *cpus)
 
 static int filter_uevents(int fd)
 {
-	/* The first four bytes of the message. */
+	/* Compares the first four bytes of the message. */
 	struct sock_filter steps[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x6f6e6c69 /* "onli" */, 2, 0),
@@ -73,13 +73,13 @@ int cpu_watch_new(struct cpu_watch **ret_watch)
 
 	if (!watch)
 		return -ENOMEM;
-	/* Before the list is read, so that no change falls in between. */
+	/* Open the socket before the list is read, so that no change in between is missed. */
 	watch->fd = open_socket();
 	if (watch->fd < 0)
 		log_warn_errno(
 			watch->fd,
-			"cannot listen to the kernel's uevents, CPUs that come and go are noticed "
-			"within a second: %m");
+			"cannot listen to the kernel's uevents, CPUs that go offline or online are "
+			"detected up to a second later: %m");
 	r = cpu_list_online(&watch->online);
 	if (r < 0)
 		return r;
@@ -107,7 +107,7 @@ const struct cpu_vec *cpu_watch_online(const struct cpu_watch *watch)
 	return &watch->online;
 }
 
-/* "ACTION@/devices/system/cpu/cpuN", then a NUL. */
+/* The message is "ACTION@/devices/system/cpu/cpuN", then a NUL. */
 enum cpu_uevent cpu_uevent_parse(const char *message, size_t size, uint32_t *ret_cpu)
 {
 	static const struct {
@@ -139,7 +139,7 @@ enum cpu_uevent cpu_uevent_parse(const char *message, size_t size, uint32_t *ret
 	return CPU_UEVENT_OTHER;
 }
 
-/* Hands over the CPUs that went offline. True: something was announced. */
+/* Passes the CPUs that went offline to @function. Returns whether there was any event. */
 static bool read_uevents(struct cpu_watch *watch, void (*function)(void *arg, uint32_t cpu),
 			 void *arg)
 {
@@ -157,7 +157,7 @@ static bool read_uevents(struct cpu_watch *watch, void (*function)(void *arg, ui
 		if (size < 0 && errno == EINTR)
 			continue;
 		if (size < 0 && errno == ENOBUFS) {
-			/* Whichever message was lost: each CPU may have been away. */
+			/* A message was lost, so each CPU may have been offline. */
 			for (size_t i = 0; i < watch->online.count; i++)
 				function(arg, watch->online.items[i]);
 			any = true;
@@ -192,7 +192,9 @@ int cpu_watch_changed(struct cpu_watch *watch, bool look, void (*function)(void 
 	if (!announced && !look)
 		return 0;
 	r = cpu_list_online(&online);
-	/* An empty list is one that could not be read: some CPU runs this. */
+	/*
+	 * An empty list means that it could not be read, because at least one CPU runs this code.
+	 */
 	if (r < 0 || online.count == 0)
 		return r;
 	changed = announced || !same(&online, &watch->online);

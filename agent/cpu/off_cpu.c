@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A walk is a file that the kernel makes for it (a task iterator): reading the file runs the BPF
- * program on one thread of the host after the other, and returns the records that the program
- * wrote.
+ * A walk is a file of the kernel (a task iterator). Reading it runs the BPF program once for each
+ * thread of the host, and returns the records that the program wrote.
  */
 #include "agent/cpu/off_cpu.h"
 
@@ -10,7 +9,7 @@
 #include "agent/cpu/walk_thread.h"
 #include "common/log.h"
 
-/* The rest of a record that is not whole yet, and the next bytes of the walk. */
+/* Holds the beginning of an incomplete record, and the next bytes of the walk. */
 #define BUFFER_BYTES (96 * KIB)
 
 static_assert(2 * (sizeof(struct abi_stack_copy) + ABI_WALKED_STACK_BYTES) < BUFFER_BYTES,
@@ -18,17 +17,17 @@ static_assert(2 * (sizeof(struct abi_stack_copy) + ABI_WALKED_STACK_BYTES) < BUF
 
 /*
  * The kernel returns the next bytes of a walk within milliseconds. If it does not, it waits for a
- * page of some process; the walk is continued after the window was closed.
+ * page of some process. Then the agent closes the window and continues the walk later.
  */
 #define WALK_PATIENCE_NS NSEC_PER_SEC
 
-/* The walk that goes on. */
+/* The walk in progress. */
 struct walk {
 	bool reports;
 	bool is_late; /* the thread did not return bytes within WALK_PATIENCE_NS */
 	uint64_t n_waits;
-	size_t n_bytes; /* of the buffer: a record that is not whole yet */
-	/* of a record that could not be handed over: the rest of the walk is discarded */
+	size_t n_bytes; /* bytes in the buffer: the beginning of an incomplete record */
+	/* error of a record that could not be passed on; the rest of the walk is discarded */
 	int error;
 };
 
@@ -55,7 +54,7 @@ int off_cpu_start(struct bpf_programs *programs, bool keep_capabilities,
 	off_cpu->programs = programs;
 	r = walk_thread_new(keep_capabilities, &off_cpu->thread);
 	if (r < 0)
-		return log_error_errno(r, "cannot start the thread that looks at waits: %m");
+		return log_error_errno(r, "cannot start the thread that reads open waits: %m");
 	r = bpf_programs_attach_off_cpu(programs);
 	if (r < 0)
 		return r;
@@ -105,7 +104,10 @@ int off_cpu_next_record(struct bytes_view *view, const struct abi_sample **ret_s
 	return (int)size;
 }
 
-/* Hands over all whole records of the buffer, and moves the rest to its beginning. */
+/*
+ * Passes all complete records of the buffer to @reader, and moves the rest to the buffer's
+ * beginning.
+ */
 static int hand_over(struct off_cpu *off_cpu, const struct off_cpu_reader *reader)
 {
 	const struct bpf_record_functions *functions = &reader->functions;
@@ -147,7 +149,7 @@ static int finish_walk(struct off_cpu *off_cpu)
 
 	off_cpu->walk = (struct walk){};
 	if (walk.is_late)
-		log_info("the walk over the threads that wait goes on");
+		log_info("the walk over waiting threads continues");
 	if (walk.error < 0 || walk.n_bytes)
 		return walk.error < 0 ? walk.error : -EBADMSG;
 	if (walk.reports)
@@ -161,13 +163,14 @@ static void note_late(struct off_cpu *off_cpu)
 		return;
 	off_cpu->walk.is_late = true;
 	off_cpu->stats.late_walks++;
-	log_warn(
-		"the walk over the threads that wait hangs: the kernel waits for a page of a process's stack; waits "
-		"that are not over are reported once it goes on");
+	log_warn("the walk over waiting threads hangs: the kernel waits for a page of a process's "
+		 "stack; open waits are reported when it continues");
 }
 
-/* Hands over what the walk finds up to its end. -EINPROGRESS: the thread that reads it hangs. */
-static int go_on_with_walk(struct off_cpu *off_cpu, const struct off_cpu_reader *reader)
+/*
+ * Passes the records of the walk to @reader up to its end. -EINPROGRESS: the reading thread hangs.
+ */
+static int continue_walk(struct off_cpu *off_cpu, const struct off_cpu_reader *reader)
 {
 	uint64_t patience_ns = off_cpu->walk.is_late ? 0 : WALK_PATIENCE_NS;
 	const uint8_t *bytes;
@@ -200,7 +203,7 @@ int off_cpu_walk(struct off_cpu *off_cpu, bool reports, const struct off_cpu_rea
 	int r = 0;
 
 	if (walk_thread_is_busy(off_cpu->thread))
-		r = go_on_with_walk(off_cpu, reader);
+		r = continue_walk(off_cpu, reader);
 	if (r == 0) {
 		int fd = bpf_programs_open_walk(off_cpu->programs, reports);
 
@@ -208,7 +211,7 @@ int off_cpu_walk(struct off_cpu *off_cpu, bool reports, const struct off_cpu_rea
 			return fd;
 		walk_thread_begin_take(off_cpu->thread, fd);
 		off_cpu->walk.reports = reports;
-		r = go_on_with_walk(off_cpu, reader);
+		r = continue_walk(off_cpu, reader);
 	}
 	return r == -EINPROGRESS ? 0 : r;
 }

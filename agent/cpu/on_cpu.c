@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fixed period (not a frequency): the kernel then keeps the timer on a grid, each tick stands for
- * the same time, and what is missing can be counted.
+ * The timer has a fixed period, not a frequency: the kernel then keeps the ticks on a grid, each
+ * tick stands for the same time, and missing ticks can be counted.
  */
 #include "agent/cpu/on_cpu.h"
 
@@ -17,17 +17,17 @@
 #include "common/vec.h"
 
 struct timer {
-	int fd; /* -1: no event, the CPU is offline or not sampled */
+	int fd; /* -1: there is no event, the CPU is offline or not sampled */
 	uint32_t cpu;
 	bool suspect;
-	bool seen;           /* by the look that goes on */
-	bool stood_still;    /* at the last reading of the clock */
+	bool seen;           /* the current look lists the CPU */
+	bool stood_still;    /* the clock did not advance before the last reading */
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
-	uint64_t enabled_ns; /* when its clock was read last */
+	uint64_t enabled_ns; /* last reading of the event's clock */
 	/* without an event: the last time at which the CPU was known not to need one */
 	uint64_t unwatched_ns;
 	uint64_t ended_clock;    /* whole periods of events that ended */
-	uint64_t steal_start_ns; /* by the account, when the first event started */
+	uint64_t steal_start_ns; /* steal time accounted when the first event started */
 	uint64_t uncovered_ns;
 	struct cpu_times times;
 	struct tick_account account;
@@ -69,7 +69,7 @@ struct on_cpu *on_cpu_free(struct on_cpu *on_cpu)
 
 static struct timer *find_timer(struct on_cpu *on_cpu, uint32_t cpu)
 {
-	/* As a rule all CPUs are sampled, and stand at their numbers. */
+	/* Usually all CPUs are sampled and each timer's index is its CPU number. */
 	if (cpu < on_cpu->timers.count && on_cpu->timers.items[cpu].cpu == cpu)
 		return &on_cpu->timers.items[cpu];
 	for (size_t i = 0; i < on_cpu->timers.count; i++) {
@@ -124,7 +124,7 @@ static int open_event(uint32_t cpu, uint64_t period_ns, int program_fd)
 	return take_fd(fd);
 }
 
-/* The clock of an event whose CPU went offline stands still, and can be read. */
+/* An event whose CPU went offline can still be read; its clock stands still. */
 static int read_clock(struct timer *timer)
 {
 	struct {
@@ -148,7 +148,10 @@ static void end_timer(struct on_cpu *on_cpu, struct timer *timer, const struct o
 	reading = reading_of(timer, look->received, look->n_received);
 	tick_account_end(&timer->account, on_cpu->period_ns, &reading);
 	timer->ended_clock += timer->enabled_ns / on_cpu->period_ns;
-	/* Where the CPU was offline and is back, the event's own clock says since when. */
+	/*
+	 * If the CPU was offline and is online again, the event's own clock shows when it went
+	 * offline.
+	 */
 	timer->unwatched_ns = MIN(timer->started_ns + timer->enabled_ns, look->now_ns);
 	timer->enabled_ns = 0;
 	timer->suspect = timer->stood_still = false;
@@ -186,7 +189,7 @@ static int mark_seen(struct on_cpu *on_cpu, const struct on_cpu_look *look)
 			.fd = -1,
 			.cpu = look->cpus[i],
 			.seen = true,
-			/* At the first look nothing was to be covered before. */
+			/* Before the first look no CPU had to be covered. */
 			.unwatched_ns = on_cpu->looked_ns ? on_cpu->looked_ns : look->now_ns,
 		};
 		int r = 0;
@@ -214,7 +217,7 @@ int on_cpu_follow(struct on_cpu *on_cpu, const struct on_cpu_look *look)
 	if (r == 0)
 		r = cpu_times_read(take_times, on_cpu);
 	if (r < 0)
-		return log_error_errno(r, "cannot read the CPUs' times from '/proc/stat': %m");
+		return log_error_errno(r, "cannot read the times of CPUs from '/proc/stat': %m");
 	for (size_t i = 0; i < on_cpu->timers.count; i++) {
 		struct timer *timer = &on_cpu->timers.items[i];
 
@@ -243,7 +246,7 @@ void on_cpu_unchanged(struct on_cpu *on_cpu, uint64_t now_ns)
 
 		if (timer->fd >= 0)
 			continue;
-		/* Online and wanted, but its event could not be opened. */
+		/* The CPU is online and wanted, but its event could not be opened. */
 		if (timer->seen)
 			timer->uncovered_ns += now_ns - timer->unwatched_ns;
 		timer->unwatched_ns = now_ns;
@@ -316,8 +319,8 @@ void on_cpu_account(struct on_cpu *on_cpu, const struct on_cpu_received *receive
 {
 	*ret_ticks = (struct on_cpu_ticks){};
 	/*
-	 * Without the scheduler's account what did not come is taken for lost: better than for
-	 * idle.
+	 * If /proc/stat cannot be read, missing ticks count as lost, which is better than counting
+	 * them as idle.
 	 */
 	(void)cpu_times_read(take_times, on_cpu);
 	for (size_t i = 0; i < on_cpu->timers.count; i++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ticks come late, never early: one is overdue half a period after its time.
+ * A tick may be late but never early. It is overdue half a period after its time.
  */
 #include "agent/cpu/tick_account.h"
 
 /*
  * Periods of time that may be carried from one update to the next, in either direction. The
  * scheduler's accounts have a resolution of 10 ms, and the last tick of an update may be due in the
- * next one.
+ * next update.
  */
 #define CARRIED_PERIODS 2
 
@@ -17,8 +17,8 @@ static int64_t clamp(int64_t value, int64_t limit)
 }
 
 /*
- * How many of @absent ticks the account explains that reads @now_ns, and that @n_ticks used a
- * period each of.
+ * Returns how many of @absent ticks the scheduler's account explains. The account reads @now_ns;
+ * @n_ticks ticks that arrived used one period of it each.
  */
 static uint64_t settle(struct tick_credit *credit, uint64_t now_ns, uint64_t n_ticks,
 		       uint64_t period_ns, uint64_t absent)

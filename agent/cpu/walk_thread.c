@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One buffer changes hands: the thread fills it, the caller empties it, and only then the thread
- * reads on.
+ * The thread and the caller use one buffer in turn: the thread fills it, the caller empties it, and
+ * only then does the thread read again.
  */
 #include "agent/cpu/walk_thread.h"
 
@@ -15,16 +15,16 @@
 #include "common/clock.h"
 
 /*
- * As much as the kernel gives at once where pages have 4 KiB. Where it has more, the next read
- * returns the rest.
+ * The kernel returns this much at once where pages have 4 KiB. Where pages are larger, the next
+ * read returns the rest.
  */
 #define BUFFER_BYTES (32 * KIB)
 
 enum walk_state {
 	WALK_NONE,
-	WALK_READING, /* the buffer is the thread's */
-	WALK_READ,    /* the buffer is the caller's, who was not given it yet */
-	WALK_GIVEN,   /* the caller has it */
+	WALK_READING, /* the thread owns the buffer */
+	WALK_READ,    /* the thread has filled the buffer; the caller has not received it yet */
+	WALK_GIVEN,   /* the caller owns the buffer */
 };
 
 struct walk_thread {
@@ -33,13 +33,13 @@ struct walk_thread {
 	pthread_cond_t changed;
 	bool keep_capabilities;
 	int fd; /* -1: no walk; set by the caller while the thread does not read */
-	/* under the lock */
+	/* protected by the lock */
 	enum walk_state state;
 	bool stopping;
-	ssize_t result; /* of the last read(2): bytes or negative errno */
+	ssize_t result; /* of the last read(2): bytes or a negative errno */
 	uint64_t cpu_ns;
 	uint8_t buffer[BUFFER_BYTES];
-	/* the caller's */
+	/* used by the caller only */
 	uint64_t known_cpu_ns;
 };
 
@@ -52,8 +52,8 @@ static uint64_t own_cpu_ns(void)
 }
 
 /*
- * The kernel gives up with EAGAIN when it met many threads without output; it goes on with the next
- * read.
+ * The kernel returns EAGAIN after it has visited many threads without output. The next read
+ * continues the walk.
  */
 static ssize_t read_some(int fd, uint8_t *buffer)
 {
@@ -170,7 +170,7 @@ bool walk_thread_is_busy(const struct walk_thread *thread)
 	return thread->fd >= 0;
 }
 
-/* With the lock held. False: the time is over. */
+/* Call with the lock held. Returns false if the time is over. */
 static bool wait_for_bytes(struct walk_thread *thread, uint64_t patience_ns)
 {
 	uint64_t deadline_ns = clock_monotonic_ns(&system_clock) + patience_ns;

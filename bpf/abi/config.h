@@ -19,7 +19,7 @@ struct abi_config {
 	/* wake the agent when this much waits in the ring buffer; a quarter of it */
 	__u32 ring_wakeup_bytes;
 	__u32 absent_pages;       /* enum abi_absent_pages */
-	__u32 switch_tells_state; /* sched_switch has the state as its fourth argument (5.18) */
+	__u32 switch_has_state; /* sched_switch has the state as its fourth argument (5.18) */
 	/* off-cpu: threads are kept in a hash map, because there is no task storage */
 	__u32 hash_threads;
 	/* off-cpu: the scheduler measures run-queue time (CONFIG_SCHED_INFO) */
