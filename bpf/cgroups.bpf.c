@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The cgroups of a process, over all hierarchies, as one number. The agent reads /proc/PID/cgroup
- * once for each number, instead of once for each process.
+ * Computes one number from the cgroups of a process in all hierarchies. The agent reads
+ * /proc/PID/cgroup once for each number instead of once for each process.
  */
 #include "bpf/include/sample.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 
-/* Version 2, the 14 controllers of version 1, and hierarchies by name. */
+/* Version 2, the 14 controllers of version 1, and named hierarchies. */
 #define MAX_HIERARCHIES 24
 
-/* Fields are read by a helper: the addresses come from lists, which the verifier cannot follow. */
+/*
+ * A helper reads the fields, because the addresses come from lists, which the verifier cannot
+ * follow.
+ */
 static __always_inline __u64 add_cgroup(__u64 hash, struct cgrp_cset_link *link)
 {
 	struct cgroup *cgroup = BPF_CORE_READ(link, cgrp);
 	__u64 root = (__u64)BPF_CORE_READ(cgroup, root);
 	__u64 id = BPF_CORE_READ(cgroup, kn, id);
 
-	/* An id is of one hierarchy, and never used again. */
+	/* An ID is unique within one hierarchy and never reused. */
 	hash = (hash ^ id ^ (root << 20)) * 0x9e3779b97f4a7c15ULL;
 	return hash ^ (hash >> 29);
 }

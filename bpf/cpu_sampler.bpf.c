@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * On-CPU sampling: one tick of a CPU's timer.
+ * On-CPU sampling: the program that a perf event calls at each tick of a CPU's timer.
  */
 #include "bpf/include/tick.bpf.h"
 
@@ -22,8 +22,8 @@ static __always_inline void tell_timer(struct bpf_perf_event_data *context)
 }
 
 /*
- * The program that walks UNWIND_STEPS_OF_PART frames more; used by the variant without bpf_loop()
- * alone.
+ * The tail call target that walks UNWIND_STEPS_OF_PART more frames. Only the variant without
+ * bpf_loop() uses it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -52,9 +52,9 @@ static __always_inline int finish_tick(struct sample *sample)
 }
 
 /*
- * Without bpf_loop() (before 5.17) a program can walk as many frames as the verifier has the
- * patience to look at one by one. The rest is walked by tail calls, of which the kernel allows 33:
- * 528 frames.
+ * Without bpf_loop() (before 5.17) the verifier checks each frame of a loop separately, which
+ * limits how many frames one program can walk. Tail calls walk the rest. The kernel allows 33 of
+ * them: 528 frames.
  */
 SEC("perf_event")
 int hearth_unwind_part(struct bpf_perf_event_data *context)
@@ -70,7 +70,7 @@ int hearth_unwind_part(struct bpf_perf_event_data *context)
 	ended = unwind_user_part(sample);
 	if (!ended)
 		bpf_tail_call(context, &unwind_parts, 0);
-	/* Reached where the stack ended, or no tail call is left. */
+	/* The program gets here if the stack ended, or if no tail call is left. */
 	unwind_user_end(sample, ended);
 	return finish_tick(sample);
 }

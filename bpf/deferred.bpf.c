@@ -1,50 +1,55 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Stacks with pages that are not resident (paged out, or of a file and never touched). A timer's
- * interrupt cannot fault a page in, but the thread itself can, on its way back to user mode: where
- * the kernel has task work for BPF (6.18) the unfinished sample is put into a slot, and a callback
- * in the thread reads the page and goes on from the frame where unwinding had stopped. Nothing of
- * the user's has run in between: the stack is still that of the tick, and so are the sample's time
- * and its kernel part.
+ * Stacks with pages that are not resident: paged out, or part of a file and never touched. A
+ * timer's interrupt cannot fault a page in. config.absent_pages selects one of three modes:
  *
- * A tick that went into a slot is a sample taken: it leaves the slot through the ring buffer and in
- * no other way. When the callback takes too long (a thread that stays in a system call) or finds
- * the ring buffer full, the agent has hearth_sweep_deferred submit the sample as it is.
+ *   DEFER  6.18 and later, which have task work for BPF. The unfinished sample is stored in a slot.
+ *          The kernel runs a callback in the sampled thread before the thread returns to user mode;
+ *          the callback reads the page and continues from the frame where unwinding stopped. No
+ *          user code has run in between, so the stack is still that of the tick, and so are the
+ *          sample's time and its kernel part.
+ *   TOUCH  all kernels, and with DEFER where no slot is free. The agent is asked to read the page,
+ *          so that later samples find it. This sample is submitted with the frames that it has.
+ *   LEAVE  all kernels. The stack ends at the absent page.
  *
- * Where there is no callback (older kernels, no slot) the agent is told to touch the page: the next
- * sample finds it.
+ * A tick whose sample is in a slot counts as sampled: the sample leaves the slot only through the
+ * ring buffer. If the callback is late (a thread that stays in a system call) or finds the ring
+ * buffer full, the agent has hearth_sweep_deferred submit the sample as it is.
  */
 #include "bpf/include/sample.bpf.h"
 
 #include "common/frame.h"
 
 /*
- * Faults may wait for a disk, and it is the thread's time: after a period of 99 Hz the rest of the
- * stack is left.
+ * A fault may wait for a disk, and it costs the thread's time. After one period of 99 Hz the rest
+ * of the stack is abandoned.
  */
 #define WAITING_MAX_NS 10000000ULL
 
 /*
- * A page that could not be had, or that was told to be touched, is left alone for 2^28 ns, a
+ * A page that could not be read, or whose read was requested, is not tried again for 2^28 ns, a
  * quarter of a second.
  */
 #define KNOWN_SHIFT 28
 #define KNOWN_SLOTS 256
 
-/* The smallest page size: that of larger pages is not told to us, and more marks do no harm. */
+/*
+ * The smallest page size. The size of larger pages is not known here, and additional marks do no
+ * harm.
+ */
 #define PAGE_SHIFT 12
 
-/* An unwinder's read is at most a pair of words. */
+/* The unwinder reads at most two words at once. */
 #define READ_BYTES 16
 
-/* Struct of the kernel that it finds in map values by this name; opaque. */
+/* The kernel recognizes this struct in map values by its name. It is opaque. */
 struct bpf_task_work {
 	__u64 opaque;
 } __attribute__((aligned(8)));
 
 struct deferred_sample {
 	struct bpf_task_work work;
-	__u64 pc, sp; /* user mode's, at the tick */
+	__u64 pc, sp; /* of user mode, at the tick */
 	struct sample sample;
 };
 
@@ -56,8 +61,8 @@ struct {
 } deferred_samples SEC(".maps");
 
 /*
- * A record and its header are 24 bytes: 170 pages between two drains. The agent makes it one page
- * of the host's.
+ * A record with its header takes 24 bytes, so 170 pages fit between two reads. The agent sets the
+ * size to one page of the host.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -66,18 +71,21 @@ struct {
 
 struct abi_deferred deferred = {};
 
-/* Direct-mapped: process, page and time, and what is known of it. */
+/* Direct-mapped. An entry is a mark of process, page, time and enum known. */
 __u64 known_pages[KNOWN_SLOTS] = {};
 
-/* libbpf compares our declarations with the kernel's: a struct must be one, whatever is in it. */
+/*
+ * libbpf compares our declarations with the kernel's: a struct must be a struct, but its fields are
+ * not compared.
+ */
 struct bpf_map {
 };
 typedef int (*task_work_callback)(struct bpf_map *map, void *key, void *value);
 
 /*
- * Weak: where there are none, all that leads to them is dead code. Only one of the first two may be
- * named: 7.0 has both, the elder with another type, and libbpf fails when a type differs, also that
- * of a weak name.
+ * Weak: if the kernel lacks these functions, the verifier removes the code that calls them. Only
+ * one of the first two may be named: 7.0 has both, the older one with another type, and libbpf
+ * fails if a type differs, even for a weak symbol.
  */
 #if defined(HEARTH_BPF_KERNEL_7)
 extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *work,
@@ -92,7 +100,7 @@ extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct b
 extern void bpf_local_irq_save(unsigned long *flags) __ksym __weak; /* 6.14 */
 extern void bpf_local_irq_restore(unsigned long *flags) __ksym __weak;
 
-/* The verifier must see the bound on the very register that indexes. */
+/* The verifier must see the bound on the same register that is used as index. */
 static __always_inline __u32 *state_of(__u32 slot)
 {
 	asm volatile("" : "+r"(slot));
@@ -107,10 +115,10 @@ static __always_inline __u64 *since_of(__u32 slot)
 
 enum known {
 	KNOWN_UNREADABLE = 1,
-	KNOWN_TOLD = 2, /* to the agent */
+	KNOWN_TOLD = 2, /* the agent was asked to touch it */
 };
 
-/* Of one moment: a page is tried again in the next. */
+/* The mark includes the time, so that a page is tried again later. */
 static __always_inline __u64 page_mark(const struct sample *sample, enum known what)
 {
 	__u64 moment = bpf_ktime_get_ns() >> KNOWN_SHIFT;
@@ -136,7 +144,9 @@ static __always_inline void note_known(const struct sample *sample, enum known w
 
 _Static_assert(KNOWN_SLOTS == 1 << 8, "the mark's highest byte is its slot");
 
-/* From where an interrupt may come: a plain addition would lose what the interrupt counts. */
+/*
+ * For code that an interrupt may interrupt: a plain addition could lose what the interrupt counts.
+ */
 static __always_inline void count_preemptible(enum abi_counter id)
 {
 	__u32 key = id;
@@ -146,7 +156,7 @@ static __always_inline void count_preemptible(enum abi_counter id)
 		__sync_fetch_and_add(value, 1);
 }
 
-/* Faults the words in that unwinding stopped at. */
+/* Faults in the words at which unwinding stopped. */
 static __always_inline bool fault_in(__u64 address)
 {
 	__u64 last = address + READ_BYTES - 1;
@@ -154,7 +164,10 @@ static __always_inline bool fault_in(__u64 address)
 
 	if (bpf_copy_from_user(&byte, sizeof(byte), (const void *)address))
 		return false;
-	/* They may reach into the next page, which need not exist: then they are not wanted. */
+	/*
+	 * The words may extend into the next page. If that page does not exist, the unwinder does
+	 * not need it.
+	 */
 	if ((address ^ last) >> PAGE_SHIFT)
 		(void)bpf_copy_from_user(&byte, sizeof(byte), (const void *)last);
 	return true;
@@ -163,13 +176,13 @@ static __always_inline bool fault_in(__u64 address)
 struct finishing {
 	struct deferred_sample *deferred;
 	__u64 began_ns;
-	__u64 n_waits; /* of the thread, in its life */
+	__u64 n_waits; /* voluntary context switches of the thread in its life */
 };
 
 /*
- * Without interrupts, as at a tick: unwinding and submitting count as ticks do, which would
- * otherwise interrupt them, and unwind tables stay in place as long (the agent waits for a grace
- * period of RCU).
+ * Runs without interrupts, as at a tick: ticks would otherwise interrupt unwinding and submitting
+ * and corrupt the counters. It also keeps unwind tables in place, because the agent waits for a
+ * grace period of RCU.
  */
 static __always_inline void unwind_further(struct sample *sample)
 {
@@ -180,14 +193,14 @@ static __always_inline void unwind_further(struct sample *sample)
 	bpf_local_irq_restore(&flags);
 }
 
-/* Not where it was merely preempted: on a busy host that takes longer than any disk. */
+/* Preemption alone does not count as waiting: on a busy host it takes longer than any disk. */
 static __always_inline bool waited_too_long(const struct finishing *finishing)
 {
 	return kernel_read(current_task(), nvcsw) != finishing->n_waits &&
 	       bpf_ktime_get_ns() - finishing->began_ns > WAITING_MAX_NS;
 }
 
-/* One page more. */
+/* Faults in one more page. */
 static long fault_in_and_unwind(__u64 index, void *argument)
 {
 	struct finishing *finishing = argument;
@@ -205,8 +218,8 @@ static long fault_in_and_unwind(__u64 index, void *argument)
 }
 
 /*
- * Whether the thread is where it was at the tick: not in exit, in another program, or in a signal
- * handler.
+ * Whether the thread is still where the tick interrupted it, and not in exit, in another program,
+ * or in a signal handler.
  */
 static __always_inline bool is_where_it_was(const struct deferred_sample *waiting)
 {
@@ -219,8 +232,8 @@ static __always_inline bool is_where_it_was(const struct deferred_sample *waitin
 }
 
 /*
- * In its thread: what has no unwind table (pages that were absent may tell of another executable)
- * can be copied.
+ * Runs in the sampled thread. A stack without unwind tables can be copied: the pages that were
+ * absent may lead to another executable.
  */
 static __always_inline int deliver(struct sample *sample)
 {
@@ -245,14 +258,14 @@ static __always_inline void finish(struct deferred_sample *waiting)
 		count_preemptible(ABI_COUNTER_DEFERRED_GONE);
 		return;
 	}
-	/* Each round leaves at least one frame behind. */
+	/* Each iteration unwinds at least one frame. */
 	for_each_index(ABI_MAX_USER_FRAMES, ABI_MAX_USER_FRAMES, fault_in_and_unwind, &finishing);
 	count_preemptible(waiting->sample.header.cut == STACK_CUT_READ_FAULT
 				  ? ABI_COUNTER_DEFERRED_CUT
 				  : ABI_COUNTER_DEFERRED_WHOLE);
 }
 
-/* In the sampled thread, before it goes back to user mode; or when it exits. May sleep. */
+/* Runs in the sampled thread before it returns to user mode, or when it exits. May sleep. */
 static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 {
 	struct deferred_sample *waiting = value;
@@ -261,7 +274,7 @@ static int on_return_to_user(struct bpf_map *map, void *key, void *value)
 	if (__sync_val_compare_and_swap(state_of(slot), ABI_DEFERRED_WAITING | ABI_DEFERRED_DUE,
 					ABI_DEFERRED_BUSY) !=
 	    (ABI_DEFERRED_WAITING | ABI_DEFERRED_DUE)) {
-		/* The sweep has the sample, or had it. */
+		/* The sweep has taken the sample, now or before. */
 		__sync_fetch_and_and(state_of(slot), ~ABI_DEFERRED_DUE);
 		return 0;
 	}
@@ -303,15 +316,18 @@ static long claim_slot(__u64 index, void *argument)
 	if (*state_of(slot) != 0 ||
 	    __sync_val_compare_and_swap(state_of(slot), 0, ABI_DEFERRED_BUSY) != 0)
 		return 0;
-	/* One that was in use a moment ago may still be so for the kernel. */
+	/*
+	 * Continue with the next slot: the kernel may still use one that was in use a moment ago.
+	 */
 	deferred.next = slot + 1;
 	*ret_slot = slot;
 	return 1;
 }
 
 /*
- * The frames there are, and what unwinding goes on from (kernel_pcs, which are the last, are done
- * with). Slots are cold: each line of the cache that is left out counts.
+ * Copies the frames, and the state from which unwinding continues, but not kernel_pcs at the end,
+ * which are no longer needed. Slots are not in the CPU's cache, so each cache line that is not
+ * copied saves time.
  */
 static __always_inline bool copy_sample(struct sample *to, const struct sample *from)
 {
@@ -341,7 +357,7 @@ static __always_inline bool put_into_slot(struct sample *sample, __u32 slot)
 }
 
 /*
- * The thread exits or executes another program: what was its stack is lost, or will be when its
+ * Whether the thread exits or executes another program. Its stack is then lost, or will be when its
  * task work runs.
  */
 static __always_inline bool is_leaving(const struct sample *sample)
@@ -354,8 +370,8 @@ static __always_inline bool is_leaving(const struct sample *sample)
 }
 
 /*
- * Unwinding was stopped by a page that may be had in another way. Without mappings and tables an
- * address is a guess, and the agent gets a copy of the stack.
+ * Whether unwinding stopped at a page that can perhaps be read in another way. Without mappings and
+ * tables the address is a guess, and the agent gets a copy of the stack instead.
  */
 static __always_inline bool may_be_had(const struct sample *sample)
 {
@@ -383,9 +399,9 @@ __hidden bool sample_defer(struct sample *sample)
 	__u32 slot = ABI_DEFERRED_SLOTS;
 
 	/*
-	 * The agent has seen to it that the kernel has what it takes; where it has not, the
-	 * verifier drops what follows. What a thread was given to do it will do: the kernel takes
-	 * it on in an interrupt of this very CPU, before the thread goes on.
+	 * The agent sets DEFER only if the kernel has all functions that this needs; otherwise the
+	 * verifier removes the rest of this function. Task work that was scheduled for a thread
+	 * will run: the kernel queues it in an interrupt of this CPU, before the thread continues.
 	 */
 #if defined(HEARTH_BPF_KERNEL_5)
 	return false;
@@ -403,7 +419,7 @@ __hidden bool sample_defer(struct sample *sample)
 		return false;
 	}
 	count(ABI_COUNTER_DEFERRED_SCHEDULED);
-	/* A system call may take long: the next ticks in it should not need slots too. */
+	/* A system call may take long. The next ticks in it should not need slots too. */
 	if (sample->header.n_kernel_frames > 0)
 		sample_touch(sample);
 	return true;
@@ -422,7 +438,7 @@ static __always_inline int submit(struct sample *sample)
 
 struct sweeping {
 	__u64 before_ns;
-	__u32 n_left; /* the ring buffer is full */
+	__u32 n_left; /* still waiting because the ring buffer is full */
 };
 
 static long sweep_slot(__u64 index, void *argument)
@@ -451,7 +467,7 @@ static long sweep_slot(__u64 index, void *argument)
 	return 0;
 }
 
-/* Returns how many samples still wait because the ring buffer is full. */
+/* Returns the number of samples that still wait because the ring buffer is full. */
 SEC("syscall")
 int hearth_sweep_deferred(struct abi_deferred_sweep *argument)
 {

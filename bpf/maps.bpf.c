@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * All maps that programs share, and what the agent tells the programs.
+ * All maps that several programs share, and the settings that the agent passes to the programs.
  */
 #include "bpf/include/off_cpu.bpf.h"
 #include "bpf/include/rule_cache.bpf.h"

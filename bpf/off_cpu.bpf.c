@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Off-CPU time. A user thread that leaves its CPU asleep begins a wait, and ends it when it is back
- * on some CPU: with the exact time, and a stack that was taken as it left, because only then its
- * memory can be read.
+ * Off-CPU time. A wait begins when a user thread leaves its CPU to sleep, and ends when it runs
+ * again on any CPU. The duration is exact. The stack is captured when the thread leaves, because
+ * its memory can only be read then.
  *
- * Taking a stack costs some fifty times what the rest does, so a CPU has a budget of time for it.
- * When that is used up, a thread has only some of its waits taken at a place where it waits often,
- * by lot and before the wait, so that no kind of wait is preferred. At all places about as many are
- * taken, so that all are where waits are rare. The time of those without a stack is summed up by
- * place and goes to those with one: what is thinned are stacks, never time.
+ * Capturing a stack costs about fifty times as much as the rest, so each CPU has a time budget for
+ * it. Over budget, 1 of 2^k waits per thread and site is captured, chosen randomly before the wait
+ * starts so that duration cannot bias it. All sites get about the same number of captures; sites
+ * that wait rarely keep k = 0. The time of waits without a stack is summed per site and reported
+ * with the waits that have one. So stacks are thinned, but time is never lost.
  */
 #include "bpf/include/off_cpu.bpf.h"
 
@@ -19,48 +19,52 @@
 #include "common/frame.h"
 
 /*
- * Share of each CPU's time that may go into taking stacks: 1/200 as long as thinning the waits of
- * busy threads can keep it there, 1/50 before threads that wait less than a hundred times a second
- * are thinned too.
+ * The share of each CPU's time for capturing stacks: 1/200 while thinning the waits of busy threads
+ * is enough to keep it, 1/50 before threads that wait less than a hundred times per second are
+ * thinned too.
  */
 #define CAPTURE_SHARE      200
 #define CAPTURE_SHARE_MOST 50
 #define RARE_INTERVAL_NS   10000000ULL
 
-/* The agent may ask for less than that, when its own budget is exceeded. */
+/* The agent may request a smaller share, divided by up to 2^7, when its own budget is exceeded. */
 #define MAX_CAPTURE_SHIFT 7
 
-/* How often what was spent is compared with what may be spent. */
+/* How often the spent time is compared with the budget. */
 #define SLICE_NS 10000000ULL
 
 /*
- * Time between two stacks of one thread: never less, for want of anything to gain, and never more.
+ * Bounds of the interval between two captures of one thread's site. Below the minimum, nothing
+ * would be saved.
  */
 #define MIN_INTERVAL_NS 100000ULL
 #define MAX_INTERVAL_NS 10000000000ULL
 
-/* Of a thread that never waited before, and the longest that counts. */
+/* The gap that is assumed for a site without an earlier wait, and the longest gap that counts. */
 #define RARE_GAP_NS 10000000000ULL
 
 /*
- * A copy costs 36 KiB of the ring buffer, and by then the agent will have told us what it takes to
- * do without.
+ * A copy takes 36 KiB of the ring buffer. After this time the agent should have loaded the mappings
+ * and rows that make copies unnecessary.
  */
 #define COPY_INTERVAL_NS 1000000000ULL
 
-/* Time of waits for which none of their length has a stack is kept so long. */
+/*
+ * If no wait of the same length class had a stack for this long, the next wait of the site with a
+ * stack reports the time of all classes.
+ */
 #define FLUSH_NS 5000000000ULL
 
 /*
- * Run-queue time is reported from here on: of most waits it is a few us, and a row for each would
- * double the rows.
+ * Run-queue time is reported from this value on. For most waits it is a few us, and one row for
+ * each would double the number of rows.
  */
 #define QUEUED_LEAST_NS 100000ULL
 
-/* Places that are tried for a site. */
+/* Number of entries that are tried for a site. */
 #define SITE_PROBES 4
 
-/* The lot is one in 65536 at least. */
+/* At least 1 of 65536 waits is captured. */
 #define MAX_WEIGHT_SHIFT 16
 
 struct {
@@ -72,8 +76,8 @@ struct {
 
 struct capture_budget {
 	__u64 slice_start_ns;
-	__u64 spent_ns;    /* since then */
-	__u64 interval_ns; /* between two stacks of one thread */
+	__u64 spent_ns;    /* since slice_start_ns */
+	__u64 interval_ns; /* between two captures of one thread's site */
 };
 
 struct {
@@ -84,12 +88,12 @@ struct {
 } capture_budgets SEC(".maps");
 
 /*
- * What is known of a wait before its stack is walked; by CPU, because switches do not interrupt
- * each other.
+ * State of a wait before its stack is walked. One per CPU is enough, because switches do not
+ * interrupt each other.
  */
 struct new_wait {
 	__u64 now_ns;
-	__u64 began_ns; /* taking the stack; 0: it is not taken */
+	__u64 began_ns; /* start of the capture; 0: no capture */
 	__u8 site;
 	__u8 weight_shift;
 };
@@ -102,8 +106,8 @@ struct {
 } new_waits SEC(".maps");
 
 /*
- * The program that walks UNWIND_STEPS_OF_PART frames more; used by the variant without bpf_loop()
- * alone.
+ * The tail call target that walks UNWIND_STEPS_OF_PART more frames. Only the variant without
+ * bpf_loop() uses it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -112,7 +116,7 @@ struct {
 	__uint(value_size, sizeof(__u32));
 } wait_parts SEC(".maps");
 
-/* Looks at the slice when it is over, or at once when twice its share is spent. */
+/* Adjusts the interval at the end of a slice, or at once if twice the slice's budget is spent. */
 static __always_inline void adjust_interval(struct capture_budget *budget, __u64 now_ns)
 {
 	__u64 interval_ns = budget->interval_ns;
@@ -128,7 +132,7 @@ static __always_inline void adjust_interval(struct capture_budget *budget, __u64
 				      ? RARE_INTERVAL_NS
 				      : interval_ns * 2;
 	else if (elapsed_ns > 100 * SLICE_NS)
-		interval_ns = 0; /* nothing happened here for a while */
+		interval_ns = 0; /* no switches for a while */
 	else if (budget->spent_ns < may_spend_ns / 4 * 3)
 		interval_ns -= interval_ns / 8;
 	if (interval_ns < MIN_INTERVAL_NS)
@@ -146,7 +150,7 @@ static __always_inline bool has_others(const struct wait_site *site)
 	return site->n_others[0] | site->n_others[1] | site->n_others[2] | site->n_others[3];
 }
 
-/* Index of the site that the thread waits at. */
+/* Index of the site at which the thread waits. */
 static __always_inline __u8 find_site(struct task_struct *task, struct thread_waits *waits,
 				      __u64 now_ns)
 {
@@ -177,8 +181,9 @@ static __always_inline __u8 find_site(struct task_struct *task, struct thread_wa
 }
 
 /*
- * The lot is one in 2^result. It hangs on what was before, never on what this wait will be. A
- * running mean of the gaps is one over the rate, also where short and long ones take turns.
+ * Returns k: the wait is captured with probability 1/2^k. k depends on earlier waits only, never on
+ * this one. The running mean of the gaps is the inverse of the rate, even if short and long gaps
+ * alternate.
  */
 static __always_inline __u8 choose_weight(struct wait_site *site, __u64 interval_ns, __u64 now_ns)
 {
@@ -201,8 +206,8 @@ static __always_inline __u8 choose_weight(struct wait_site *site, __u64 interval
 }
 
 /*
- * This stack would be no better than the copy that went to the agent a moment ago: that one stands
- * for it.
+ * The agent got a copy of this site's stack a moment ago, and this stack would be no better. That
+ * copy represents it.
  */
 static __always_inline bool was_copied(const struct sample *sample, const struct wait_site *site)
 {
@@ -211,8 +216,8 @@ static __always_inline bool was_copied(const struct sample *sample, const struct
 }
 
 /*
- * Up to the first frame in user code. @task is the current one still. WAIT_STACK_TAKEN: the rest is
- * to be walked.
+ * Captures the stack up to the first user frame. @task is still the current one. WAIT_STACK_TAKEN:
+ * the user stack remains to be walked.
  */
 static __always_inline enum wait_stack begin_stack(void *context, struct task_struct *task,
 						   const struct wait_site *site,
@@ -230,7 +235,7 @@ static __always_inline enum wait_stack begin_stack(void *context, struct task_st
 		count(ABI_COUNTER_OFF_CPU_THINNED);
 		return WAIT_STACK_NONE;
 	}
-	sample->header.flags &= ~ABI_SAMPLE_WITHOUT_STACK; /* that is on_cpu.regex */
+	sample->header.flags &= ~ABI_SAMPLE_WITHOUT_STACK; /* set by on_cpu.regex */
 	sample->header.flags |= ABI_SAMPLE_DEFINITION;
 	size = bpf_get_stack(context, sample->kernel_pcs, sizeof(sample->kernel_pcs), 0);
 	if (size > 0)
@@ -243,8 +248,8 @@ static __always_inline enum wait_stack begin_stack(void *context, struct task_st
 }
 
 /*
- * By the time of the walk the library may be known, and the walk reads pages that are not resident:
- * one may have ended the copy that went to the agent, too.
+ * The walk may capture more frames: by then the library may be known, and the walk reads pages that
+ * are not resident, which may also have ended the copy for the agent.
  */
 static __always_inline bool may_be_longer(const struct sample *sample)
 {
@@ -259,7 +264,7 @@ static __always_inline bool may_be_longer(const struct sample *sample)
 	       (header->cut != STACK_CUT_NONE && sample->met_unmapped);
 }
 
-/* The frames in user code were walked. */
+/* Call after the user frames were walked. */
 static __always_inline enum wait_stack finish_stack(struct thread_waits *waits,
 						    struct wait_site *site, struct sample *sample)
 {
@@ -282,8 +287,8 @@ static __always_inline enum wait_stack finish_stack(struct thread_waits *waits,
 }
 
 /*
- * Waits like this one; after a while also those that were unlike it, for want of one that is like
- * them.
+ * Sums the time of waits of this length class without a stack. With @all, of all classes: no wait
+ * of their own class had a stack for a while.
  */
 static __always_inline void take_others(struct wait_site *site, __u8 class, bool all,
 					struct abi_wait *wait)
@@ -315,7 +320,7 @@ static __always_inline bool is_flush_due(const struct wait_site *site, __u64 now
 	return now_ns - site->told_ns > FLUSH_NS;
 }
 
-/* Those of its site that had no stack share the stacks of those that had. */
+/* Adds the time of the site's waits without a stack to this wait, which has one. */
 static __always_inline void add_others(struct sample *sample, const struct thread_waits *waits,
 				       struct wait_site *site, __u8 class)
 {
@@ -332,9 +337,8 @@ static __always_inline void add_others(struct sample *sample, const struct threa
 }
 
 /*
- * Run-queue time of the site, with that of the waits which had no stack: it belongs to the off-CPU
- * time, and is shown beside it. What is left of it, below QUEUED_LEAST_NS or 1 us, is added to that
- * of the waits to come.
+ * Run-queue time of the site, including waits without a stack. It is part of the off-CPU time and
+ * reported separately. A remainder below QUEUED_LEAST_NS or 1 us is added to that of later waits.
  */
 static __always_inline __u32 queued_us(const struct wait_site *site)
 {
@@ -345,7 +349,7 @@ static __always_inline __u32 queued_us(const struct wait_site *site)
 	return us < 0xffffffffU ? us : 0xffffffffU;
 }
 
-/* [since_ns, until_ns) of a wait whose stack is known. */
+/* Reports [since_ns, until_ns) of a wait whose stack is known. */
 static __always_inline void tell_wait(struct task_struct *task, struct thread_waits *waits,
 				      __u64 since_ns, __u64 until_ns)
 {
@@ -365,7 +369,7 @@ static __always_inline void tell_wait(struct task_struct *task, struct thread_wa
 	sample->header.time_ns = until_ns;
 	sample->header.cpu = waits->cpu;
 	sample->header.exec_count = execs ? *execs : 0;
-	sample->header.n_user_frames = 1; /* at least: the stack has the rest */
+	sample->header.n_user_frames = 1; /* at least: the stack has the others */
 	sample->header.stack_hash = by_walk ? waits->walk_hash : waits->stack_hash;
 	sample->header.queued_us = queued_us(site);
 	if (!by_walk)
@@ -395,7 +399,7 @@ static __always_inline void skip_wait(struct thread_waits *waits, __u64 duration
 	}
 }
 
-/* Called from three places: too long to stand there three times. */
+/* Not inlined: it is called three times and too long to repeat. */
 static __noinline void end_wait(struct task_struct *task, struct thread_waits *waits, __u64 now_ns,
 				__u64 queued_ns)
 {
@@ -427,9 +431,9 @@ static __noinline void end_wait(struct task_struct *task, struct thread_waits *w
 }
 
 /*
- * How much of a thread's run-queue time its cgroup was throttled. That time is summed over CPUs, of
- * which each is stopped by itself, so that it may be more; then all of the run-queue time is taken
- * for throttled.
+ * Counts the part of a thread's run-queue time in which its cgroup was throttled. The throttled
+ * time is summed over CPUs, each of which is stopped separately, so it may exceed the run-queue
+ * time. Then all of the run-queue time counts as throttled.
  */
 static __always_inline void count_throttled(const struct task_struct *task,
 					    struct thread_waits *waits, __u64 delay_ns)
@@ -438,7 +442,7 @@ static __always_inline void count_throttled(const struct task_struct *task,
 	__u64 before_ns = waits->throttled_ns;
 
 	waits->throttled_ns = now_ns;
-	/* A thread that moved to another cgroup may have less than before. */
+	/* A thread that moved to another cgroup may have a smaller value than before. */
 	if (delay_ns == 0 || before_ns == 0 || now_ns <= before_ns)
 		return;
 	now_ns -= before_ns;
@@ -464,9 +468,10 @@ static __always_inline void come_back(struct task_struct *task, __u64 now_ns)
 }
 
 /*
- * The kernel does not run programs at every switch: hosts were met where it runs none as certain
- * threads leave. A thread that leaves, and still waits for all we know, came back unseen, and what
- * it ran since says when, but for the time that it had to share its CPU.
+ * Ends a wait whose end was not seen. The kernel does not run programs at every switch: some hosts
+ * run none when certain threads leave. If a thread leaves that still waits according to our state,
+ * it has resumed unseen. The time that it ran since then shows when, except for the time that it
+ * shared its CPU.
  */
 static __always_inline void end_unseen(struct task_struct *task, struct thread_waits *waits,
 				       __u64 now_ns)
@@ -478,7 +483,7 @@ static __always_inline void end_unseen(struct task_struct *task, struct thread_w
 	end_wait(task, waits, ran_ns < now_ns - since_ns ? now_ns - ran_ns : since_ns, 0);
 }
 
-/* Time of waits that would have been sent with the next one at their site that has a stack. */
+/* Time of waits without a stack that was not reported yet. */
 static __always_inline __u64 unsent_ns(const struct thread_waits *waits)
 {
 	__u64 sum_ns = 0;
@@ -491,7 +496,7 @@ static __always_inline __u64 unsent_ns(const struct thread_waits *waits)
 	return sum_ns;
 }
 
-/* A thread that ends begins no wait, but the end of its last one may be unseen. */
+/* A thread that exits begins no wait, but the end of its last wait may not have been seen. */
 static __always_inline void leave_for_good(struct task_struct *task, __u64 now_ns)
 {
 	struct thread_waits *waits = find_waits(task);
@@ -503,7 +508,7 @@ static __always_inline void leave_for_good(struct task_struct *task, __u64 now_n
 	count_more(ABI_COUNTER_OFF_CPU_UNSENT_NS, unsent_ns(waits));
 }
 
-/* The wait counts from here on. */
+/* From here on the wait counts. */
 static __always_inline void note_wait(struct task_struct *task, struct thread_waits *waits,
 				      const struct new_wait *new, enum wait_stack stack)
 {
@@ -528,7 +533,7 @@ static __always_inline void note_wait(struct task_struct *task, struct thread_wa
 }
 
 /*
- * Returns in the variant without bpf_loop() only if there is nothing to walk, or no tail call is
+ * In the variant without bpf_loop(), returns only if there is nothing to walk or no tail call is
  * left.
  */
 static __always_inline enum wait_stack take_stack(void *context, struct task_struct *task,
@@ -587,7 +592,8 @@ static __always_inline void begin_wait(void *context, struct task_struct *task, 
 }
 
 /*
- * In the place of the rest of hearth_on_switch, see hearth_unwind_part. Loaded, but not attached.
+ * Continues hearth_on_switch after a tail call, see hearth_unwind_part. It is loaded but not
+ * attached.
  */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(hearth_wait_part, bool preempt, struct task_struct *prev, struct task_struct *next)
@@ -616,7 +622,7 @@ int BPF_PROG(hearth_on_switch, bool preempt, struct task_struct *prev, struct ta
 {
 	__u64 now_ns = bpf_ktime_get_ns();
 	/*
-	 * The argument is the state that was decided on; a waker may have changed the field
+	 * The argument is the state that the scheduler used. A waker may have changed the field
 	 * meanwhile.
 	 */
 	__u32 state = config.switch_has_state ? (__u32)ctx[3] : task_state(prev);
@@ -633,7 +639,10 @@ int BPF_PROG(hearth_on_switch, bool preempt, struct task_struct *prev, struct ta
 	return 0;
 }
 
-/* Memory for a thread is taken here and in the walk: not under the scheduler's locks. */
+/*
+ * Allocates the thread's state here and in the walk, because allocation is not possible under the
+ * scheduler's locks.
+ */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(hearth_on_thread, struct task_struct *parent, struct task_struct *child)
 {
@@ -645,8 +654,8 @@ int BPF_PROG(hearth_on_thread, struct task_struct *parent, struct task_struct *c
 }
 
 /*
- * The hash alone: task storage goes with the task. By now another thread may have the ID, and
- * started later.
+ * For the hash map only; the kernel frees task storage with the task. The ID may already belong to
+ * a newer thread, which find_waits() recognizes by its start time.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(hearth_on_thread_freed, struct task_struct *task)
@@ -658,10 +667,7 @@ int BPF_PROG(hearth_on_thread_freed, struct task_struct *task)
 	return 0;
 }
 
-/*
- * A thread that is not the process's first and executes a program takes over the ID of the first
- * one.
- */
+/* If a thread other than the leader calls execve(), it takes over the leader's ID. */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(hearth_on_thread_renamed, struct task_struct *task, int old_tid,
 	     struct linux_binprm *binprm)

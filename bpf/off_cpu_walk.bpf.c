@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The agent's walk over all threads: what waits now, since when, and where. A wait that the walk
- * meets stands for itself alone from then on, whether its stack was taken as it began or not: long
- * waits are exact, and one that never ends shows while it lasts. Where the stack was not taken a
- * copy of it goes to the agent, which unwinds it: a program that may sleep can read the memory of
- * others (5.18). Where the kernel has no such programs the walk reads no memory, and the agent gets
- * the registers alone: of a wait whose stack was not taken as it began there is the innermost
- * frame.
+ * The agent's walk over all threads: which threads wait now, since when, and where. Once the walk
+ * has met a wait, that wait represents only itself, whether or not its stack was captured when it
+ * began. So long waits are exact, and a wait that never ends is visible while it lasts. If the
+ * stack was not captured, the walk copies it and the agent unwinds the copy: a program that may
+ * sleep can read the memory of other processes (5.18). On kernels without such programs the walk
+ * reads no memory, and the agent gets only the registers: if such a wait's stack was not captured
+ * when it began, only its innermost frame is known.
  *
- * Neither a file system nor another process is waited for: a stack that lies in a mapping of a
- * file, or in memory whose pages another process supplies, is not read (look_at_memory()).
+ * The walk waits neither for a file system nor for another process: it does not read a stack in a
+ * mapping of a file, or in memory whose pages another process supplies (look_at_memory()).
  *
- * What is found goes to the agent through the walk's own file, one record after the other as in the
- * ring buffer.
+ * Records are written to the walk's own file, one after the other, in the format of the ring
+ * buffer.
  */
 #include "bpf/include/off_cpu.bpf.h"
 
@@ -22,14 +22,14 @@
 #include "common/event_type.h"
 
 /*
- * Younger waits are left to the lot: at any moment busy threads are in one, and hardly any is worth
- * a visit.
+ * Younger waits are left to random capture: busy threads are in a wait at any moment, and hardly
+ * any of these waits is worth a visit.
  */
 #define MIN_AGE_NS 10000000ULL
 
 /*
- * Without memory a stack of another wait at the same place is better, unless this one takes so
- * long.
+ * If no memory can be read, the captured stack of another wait at the same site is better, unless
+ * this wait lasts this long.
  */
 #define MIN_AGE_WITHOUT_MEMORY_NS 1000000000ULL
 
@@ -52,7 +52,7 @@ static __always_inline struct abi_stack_copy *copy_in(struct walk_scratch *scrat
 	return (struct abi_stack_copy *)scratch->record;
 }
 
-/* An array of one: only one walk goes on at a time. */
+/* One element: only one walk runs at a time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -60,12 +60,12 @@ struct {
 	__type(value, struct walk_scratch);
 } walk_scratches SEC(".maps");
 
-/* include/uapi/linux/magic.h: files in memory, of which shared memory without a name is made too */
+/* include/uapi/linux/magic.h: files in memory, which also back anonymous shared memory */
 #define TMPFS_MAGIC     0x01021994
 #define HUGETLBFS_MAGIC 0x958458f6
 
 /*
- * include/linux/mm.h: a process that registered the mapping with userfaultfd supplies its absent
+ * include/linux/mm.h: another process registered the mapping with userfaultfd and supplies absent
  * pages
  */
 #define VM_UFFD_MISSING 0x200
@@ -75,9 +75,9 @@ struct {
 
 /* Memory of a thread that can be read without waiting for a file system or another process. */
 struct safe_memory {
-	__u64 end;         /* up to here */
-	bool in_file;      /* the memory that follows lies in a file */
-	bool is_userfault; /* another process supplies the pages that follow */
+	__u64 end;         /* end of the readable range */
+	bool in_file;      /* the memory after it is in a file */
+	bool is_userfault; /* another process supplies the pages after it */
 };
 
 static long look_at_mapping(struct task_struct *task, struct vm_area_struct *mapping, void *context)
@@ -104,15 +104,16 @@ enum memory_state {
 
 /*
  * Whether [@address, @address + @size) can be read. A page of a file is read from its file system
- * while the lock of the process's mappings is held. Should the file system not answer, the reader
- * would hang where no signal reaches it, and the process too, once it wants the lock to change its
- * mappings. A stack lies in a file on purpose only. The same holds for memory that is registered
- * with userfaultfd. The lock is not waited for either: somebody else may hang while holding it.
+ * while the lock of the process's mappings is held. If the file system does not answer, the reader
+ * hangs and no signal ends it; the process hangs too when it needs the lock to change its mappings.
+ * A stack is in a file only if a program does this on purpose. The same holds for memory that is
+ * registered with userfaultfd. This function does not wait for the lock either, because its holder
+ * may hang.
  */
 static __always_inline enum memory_state
 look_at_memory(struct task_struct *task, struct safe_memory *memory, __u64 address, __u32 size)
 {
-	/* Two mappings at most: a piece is not larger than a page. */
+	/* At most two mappings: a piece is not larger than a page. */
 	for (int i = 0; i < 2; i++) {
 		long r;
 
@@ -129,8 +130,8 @@ look_at_memory(struct task_struct *task, struct safe_memory *memory, __u64 addre
 }
 
 /*
- * Copies what lies at @address and above, up to a page that is not there. Returns the bytes, or -1:
- * the mappings are being changed.
+ * Copies memory from @address upwards, until a page is absent. Returns the number of bytes, or -1
+ * if the mappings are being changed.
  */
 static __always_inline int copy_stack(struct task_struct *task, struct abi_stack_copy *copy,
 				      __u64 address, bool may_sleep)
@@ -143,9 +144,9 @@ static __always_inline int copy_stack(struct task_struct *task, struct abi_stack
 		return 0;
 
 		/*
-	 * Unrolled: clang let the loop's end fall through into its beginning, which the verifier of
-	 * 6.1 refuses.
-	 */
+		 * Unrolled, because clang let the loop's end fall through into its beginning, which
+		 * the verifier of 6.1 refuses.
+		 */
 #pragma unroll
 	for (int piece = 0; piece < ABI_WALKED_STACK_BYTES / PIECE_BYTES; piece++) {
 		state = look_at_memory(task, &memory, address + size, PIECE_BYTES);
@@ -157,7 +158,10 @@ static __always_inline int copy_stack(struct task_struct *task, struct abi_stack
 			break;
 		size += PIECE_BYTES;
 	}
-	/* The outermost frames lie where the last page ends. */
+	/*
+	 * Copies the rest of the last page in small pieces: the outermost frames are at the end of
+	 * the stack.
+	 */
 	for (int piece = 0; piece < PIECE_BYTES / SMALL_PIECE; piece++) {
 		if (size > ABI_WALKED_STACK_BYTES - SMALL_PIECE)
 			break;
@@ -176,7 +180,7 @@ static __always_inline int copy_stack(struct task_struct *task, struct abi_stack
 
 enum found_stack {
 	STACK_FOUND,
-	STACK_UNWANTED, /* there is no user frame, or waits of the process are not wanted */
+	STACK_UNWANTED, /* no user frame, or off_cpu.regex excludes the process */
 	STACK_BUSY,     /* the next walk may find it */
 };
 
@@ -198,9 +202,9 @@ static __always_inline enum found_stack take_stack(struct task_struct *task,
 	if (size > 0)
 		unwind_kernel_callers(sample, frames_above_schedule(sample),
 				      (__u32)size / sizeof(__u64));
-	sample->header.flags &= ~ABI_SAMPLE_WITHOUT_STACK; /* that is on_cpu.regex */
+	sample->header.flags &= ~ABI_SAMPLE_WITHOUT_STACK; /* set by on_cpu.regex */
 	sample->header.flags |= ABI_SAMPLE_COPIED;
-	/* A stack of its own: what it will be is not known here. */
+	/* The hash is unique to this sample, because the stack is not known yet. */
 	hash = (sample->hash ^ sample->header.time_ns ^ ((__u64)sample->header.tid << 32)) *
 	       0x9e3779b97f4a7c15ULL;
 	sample->header.stack_hash = hash ^ (hash >> 29);
@@ -223,7 +227,8 @@ static __always_inline enum found_stack take_stack(struct task_struct *task,
 }
 
 /*
- * 0, or -1: the walk's buffer is full; the kernel empties it, and comes back with the same thread.
+ * Returns 0, or -1 if the walk's buffer is full. The kernel then empties the buffer and calls the
+ * program again for the same thread.
  */
 static __always_inline int write_record(struct seq_file *file, struct walk_scratch *scratch)
 {
@@ -238,25 +243,25 @@ static __always_inline int write_record(struct seq_file *file, struct walk_scrat
 	return bpf_seq_write(file, copy_in(scratch), COPY_OFFSET + stack_bytes) ? -1 : 0;
 }
 
-/* A thread that slept before we looked for the first time waits from now on, as far as we know. */
+/* A thread that already slept before the first walk counts as waiting from now on. */
 static __always_inline void adopt(struct thread_waits *waits, __u32 cpu, __u64 ran_ns, __u64 now_ns)
 {
 	waits->cpu = cpu;
 	waits->stack = WAIT_STACK_NONE;
-	waits->site = N_WAIT_SITES; /* where it waits was not seen */
+	waits->site = N_WAIT_SITES; /* the site was not seen */
 	waits->start_ns = now_ns;
 	waits->ran_ns = ran_ns;
 	(void)compare_and_exchange(&waits->since_ns, 0, now_ns);
 }
 
-/* The stack's hash into the header, with the copy where it was not told. */
+/* Sets the stack's hash in the header; captures the stack if it was not reported. */
 static __always_inline enum found_stack find_stack(struct task_struct *task,
 						   const struct thread_waits *waits, __u64 start_ns,
 						   struct walk_scratch *scratch, bool may_sleep)
 {
 	struct abi_sample *header = &scratch->sample.header;
 	bool walked = waits->walk_start_ns == start_ns;
-	/* Without memory there are fewer frames here than in what was cut. */
+	/* If no memory can be read, a copy has fewer frames than the stack that was cut. */
 	bool taken =
 		waits->stack == WAIT_STACK_TAKEN || (waits->stack == WAIT_STACK_CUT && !may_sleep);
 	__u32 pid = header->pid;
@@ -270,18 +275,18 @@ static __always_inline enum found_stack find_stack(struct task_struct *task,
 		if (found != STACK_FOUND || waits->stack != WAIT_STACK_CUT ||
 		    copy_in(scratch)->stack_bytes > 0)
 			return found;
-		/* Nothing of the stack may be read here: what was cut has more frames. */
+		/* Nothing of the stack could be read: the stack that was cut has more frames. */
 		header->flags &= ~ABI_SAMPLE_COPIED;
 		header->n_kernel_frames = 0;
 	}
 	execs = bpf_map_lookup_elem(&exec_counts, &pid);
 	header->exec_count = execs ? *execs : 0;
-	header->n_user_frames = 1; /* at least: the stack has the rest */
+	header->n_user_frames = 1; /* at least: the stack has the others */
 	header->stack_hash = walked ? waits->walk_hash : waits->stack_hash;
 	return STACK_FOUND;
 }
 
-/* Tells a wait that lasted up to the header's time, or only its stack. */
+/* Reports a wait that has lasted until the header's time, or only its stack. */
 static __always_inline void visit_wait(struct seq_file *file, struct thread_waits *waits,
 				       struct walk_scratch *scratch, __u64 start_ns, __u64 since_ns)
 {
@@ -291,13 +296,13 @@ static __always_inline void visit_wait(struct seq_file *file, struct thread_wait
 	bool first = waits->walk_start_ns != start_ns;
 
 	if (!control.walk_reports && !first)
-		return; /* the agent knows */
+		return; /* the agent has the stack already */
 	if (reports) {
 		header->value = until_ns - since_ns;
 		if (compare_and_exchange(&waits->since_ns, since_ns, until_ns) != since_ns)
-			return; /* it is over, and was told */
+			return; /* it has ended and was reported */
 	} else {
-		/* Without a value it keeps the stack known for when the wait is told. */
+		/* A record without a value keeps the stack known until the wait is reported. */
 		header->flags |= ABI_SAMPLE_DEFINITION;
 	}
 	if (write_record(file, scratch)) {
@@ -313,7 +318,7 @@ static __always_inline void visit_wait(struct seq_file *file, struct thread_wait
 	waits->walk_start_ns = start_ns;
 }
 
-/* Younger waits are not visited. */
+/* Waits that are younger than this are not visited. */
 static __always_inline __u64 min_age_ns(const struct thread_waits *waits, bool may_sleep)
 {
 	return may_sleep || waits->stack != WAIT_STACK_NONE || waits->site == N_WAIT_SITES
@@ -333,7 +338,7 @@ static __always_inline int visit(struct bpf_iter__task *context, struct task_str
 	waits = make_waits(task);
 	if (!waits)
 		return 0;
-	/* A thread that is older than what is kept of it: run-queue time up to now was before. */
+	/* The thread is older than its state: run-queue time up to now is not part of any wait. */
 	if (waits->run_delay_ns == 0)
 		waits->run_delay_ns = run_delay_ns(task);
 	begin_throttled(waits, task);
@@ -344,10 +349,13 @@ static __always_inline int visit(struct bpf_iter__task *context, struct task_str
 			adopt(waits, task->wake_cpu, task->se.sum_exec_runtime, now_ns);
 		return 0;
 	}
-	/* It may be running by now: nobody saw how its wait began, nor whether it ended. */
+	/* The thread may be running: neither the beginning nor the end of this wait was seen. */
 	if (waits->site == N_WAIT_SITES && !is_waiting_state(task_state(task)))
 		return 0;
-	/* Its end was not told, or is being told: what is left of it comes from elsewhere. */
+	/*
+	 * The thread has run since: the end of the wait was not seen, or is being reported now.
+	 * end_wait() reports the rest.
+	 */
 	if (waits->ran_ns != task->se.sum_exec_runtime)
 		return 0;
 	start_ns = *(volatile __u64 *)&waits->start_ns;
@@ -363,7 +371,7 @@ static __always_inline int visit(struct bpf_iter__task *context, struct task_str
 	scratch->sample.header.cpu = waits->cpu;
 	found = find_stack(task, waits, start_ns, scratch, may_sleep);
 	if (*(volatile __u64 *)&waits->since_ns != since_ns)
-		return 0; /* it is over: what was copied may be of later */
+		return 0; /* it has ended: the copy may be of a later time */
 	if (found == STACK_UNWANTED) {
 		waits->stack = WAIT_STACK_IGNORED;
 		return 0;
@@ -386,7 +394,7 @@ int hearth_walk_waits(struct bpf_iter__task *context)
 	return visit(context, task, true);
 }
 
-/* For kernels where a program of an iterator may not sleep. */
+/* For kernels that do not allow an iterator's program to sleep. */
 SEC("iter/task")
 int hearth_walk_waits_fast(struct bpf_iter__task *context)
 {

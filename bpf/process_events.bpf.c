@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What must happen at the very moment of a fork, exec, mapping or exit, because the agent hears of
- * it later: a child starts with its parent's mappings, an exec makes the mappings known so far
- * worthless, and so does whatever is mapped where code was.
+ * Updates the maps at the moment of a fork, exec, mapping or exit, because the agent learns of it
+ * later. A child inherits its parent's mappings. An exec invalidates the mappings known so far, and
+ * so does a mapping that replaces code.
  */
 #include "bpf/include/chunk_search.bpf.h"
 
@@ -26,7 +26,10 @@ int BPF_PROG(hearth_on_fork, struct task_struct *parent, struct task_struct *chi
 	if (!from)
 		return 0;
 	parent_pid += read_before(copy_words(&to, from, sizeof(to) / sizeof(word)));
-	/* Else the agent has replaced it, and will do so for the child when it is sampled. */
+	/*
+	 * Otherwise the agent has replaced the entry, and will write one for the child when it is
+	 * sampled.
+	 */
 	if (bpf_map_lookup_elem(&processes, &parent_pid) != from ||
 	    to.exec_count != (execs ? *execs : 0))
 		return 0;
@@ -49,7 +52,7 @@ int BPF_PROG(hearth_on_exec, struct task_struct *task, int old_pid, struct linux
 	return 0;
 }
 
-/* Whether a file's code is in [start, end) by the mappings that the agent has written. */
+/* Whether [start, end) contains code of a file, by the mappings that the agent has written. */
 static __always_inline bool holds_code(const struct abi_process *process, __u64 start, __u64 end)
 {
 	struct abi_chunk_key key = { .set = process->set };
@@ -57,7 +60,9 @@ static __always_inline bool holds_code(const struct abi_process *process, __u64 
 	__u32 last, executable = 0;
 	__u64 read, last_end = 0;
 
-	/* The last chunk that begins before the end has the last mapping that does. */
+	/*
+	 * The last chunk that begins before @end contains the last mapping that begins before @end.
+	 */
 	key.index = find_chunk(process->set, process->n_chunks, end - 1);
 	chunk = bpf_map_lookup_elem(&mapping_chunks, &key);
 	if (!chunk)
@@ -73,10 +78,10 @@ static __always_inline bool holds_code(const struct abi_process *process, __u64 
 }
 
 /*
- * The kernel has chosen a place for a mapping that is about to be made, a library's whole range
- * among others: nothing is there any more. (5.8. Where a program asks for a certain place it is not
- * told: who maps over code by himself, such as one that puts its own onto larger pages, has the
- * same code there.)
+ * The kernel has chosen the address range of a new mapping, for example the whole range of a
+ * library, so nothing is mapped there any more. (The tracepoint exists since 5.8. It is not called
+ * if a program requests a fixed address. A program that maps over code with a fixed address, such
+ * as one that moves its code to larger pages, has the same code there.)
  */
 SEC("tp_btf/vm_unmapped_area")
 int BPF_PROG(hearth_on_place_for_mapping, unsigned long address, struct vm_unmapped_area_info *info)
@@ -92,10 +97,13 @@ int BPF_PROG(hearth_on_place_for_mapping, unsigned long address, struct vm_unmap
 	next = execs ? *execs : 0;
 	if (process->exec_count != next)
 		return 0;
-	/* What the agent may be writing now, not knowing of this, has the old count. */
 	/*
-	 * In the lower half alone: a program that loads and unloads libraries all day executes no
-	 * other one.
+	 * If the agent is writing an entry now without knowing of this mapping, its entry has the
+	 * old count and is not used.
+	 */
+	/*
+	 * Only the lower half is incremented, so that a program that constantly loads and unloads
+	 * libraries does not seem to have executed another program.
 	 */
 	next = (next & ~(ABI_EXEC_STEP - 1)) | ((next + 1) & (ABI_EXEC_STEP - 1));
 	if (execs)
@@ -115,7 +123,7 @@ int BPF_PROG(hearth_on_exit, struct task_struct *task)
 {
 	__u32 pid = task->tgid;
 
-	/* The leader may exit before its threads: the process ends with the last of them. */
+	/* The leader may exit before its threads: the process ends with its last thread. */
 	if (task->signal->live.counter > 0)
 		return 0;
 	bpf_map_delete_elem(&exec_counts, &pid);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * A sample's beginning and end: who was running, and the way into the ring buffer.
+ * Begins a sample (the task's identity) and ends it (the way into the ring buffer).
  */
 #include "bpf/include/map_reuse.bpf.h"
 #include "bpf/include/sample.bpf.h"
@@ -11,9 +11,9 @@
 #define START_TIME_TICK_NS 10000000ULL
 
 /*
- * False behind exit_mm(), and in execve() from where it gives the old program's memory back to
- * where the new one is ready to run. The task has no user stack then: its registers are still those
- * of the old program.
+ * Returns false after exit_mm(), and in execve() from the release of the old program's memory until
+ * the new program is ready to run. The task then has no user stack, and its registers are still
+ * those of the old program.
  */
 static __always_inline bool has_user_memory(struct task_struct *task)
 {
@@ -78,13 +78,16 @@ __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value)
 	sample_begin_task(sample, current_task(), event_type, value);
 }
 
-/* Which image of a process an entry is for. */
+/* Identifies one image of a process: an entry of `processes` is valid for one image only. */
 struct image {
 	__u64 start_time_10ms;
 	__u32 exec_count;
 };
 
-/* Takes what the sample needs of an entry. The result depends on everything that was read. */
+/*
+ * Copies the fields of an entry that the sample needs. The result depends on every value that was
+ * read.
+ */
 static __always_inline __u64 copy_process(const struct abi_process *process, struct sample *sample,
 					  struct image *ret_image)
 {
@@ -103,8 +106,8 @@ static __always_inline __u64 copy_process(const struct abi_process *process, str
 }
 
 /*
- * False: nothing is known of the process's present image, and the sample is as if there were no
- * entry.
+ * Returns false if the map has no valid entry for the process's current image. Then the sample is
+ * left as if there were no entry.
  */
 static __always_inline bool read_process(struct sample *sample)
 {
@@ -133,7 +136,7 @@ __hidden void sample_find_process(struct sample *sample)
 
 	sample->header.exec_count = execs ? *execs : 0;
 	if (!read_process(sample)) {
-		/* A kernel thread has no mappings that anybody could tell us. */
+		/* Kernel threads have no mappings, so they never have an entry. */
 		if (!(sample->header.flags & ABI_SAMPLE_KERNEL_THREAD)) {
 			sample->header.flags |= ABI_SAMPLE_UNKNOWN;
 			count(ABI_COUNTER_UNKNOWN_PROCESS);
@@ -144,7 +147,7 @@ __hidden void sample_find_process(struct sample *sample)
 		sample->header.flags |= ABI_SAMPLE_WITHOUT_STACK;
 }
 
-/* Whether this stack went out in full in this window already. */
+/* Whether this stack was already sent in full in this window. */
 static bool seen(struct sample *sample, __u32 *ret_slot, __u64 *ret_tag)
 {
 	__u64 *tag;
@@ -156,8 +159,8 @@ static bool seen(struct sample *sample, __u32 *ret_slot, __u64 *ret_tag)
 }
 
 /*
- * Counted here, not where it is met: a deferred read, or the agent, may yet come to the stack's
- * end.
+ * Cuts are counted when the sample is sent, not when unwinding stops, because a deferred read or
+ * the agent may still complete the stack.
  */
 static __always_inline void count_cut(__u8 cut)
 {
@@ -168,7 +171,7 @@ static __always_inline void count_cut(__u8 cut)
 		count(ABI_COUNTER_CUT_DEPTH + cut - STACK_CUT_DEPTH);
 }
 
-/* A new process is told at once: it may be gone soon. */
+/* A sample of an unknown process wakes the agent at once, because the process may exit soon. */
 static __always_inline __u64 wakeup_flags(const struct sample *sample)
 {
 	if (sample->header.flags & ABI_SAMPLE_UNKNOWN ||
@@ -185,9 +188,9 @@ __hidden int sample_submit(struct sample *sample)
 	__u64 tag = 0;
 	__u32 slot = 0;
 
-	/* A sample that did not get through may come again. */
+	/* The flag may be left from an attempt that failed. */
 	sample->header.flags &= ~ABI_SAMPLE_FULL;
-	/* Unresolved pcs mean nothing outside their process, nor outside its image. */
+	/* Unresolved pcs are meaningful only within one image of one process. */
 	if (sample->header.flags & ABI_SAMPLE_UNRESOLVED)
 		hash = (hash ^ sample->header.pid ^ ((__u64)sample->header.exec_count << 32)) *
 		       0x9e3779b97f4a7c15ULL;
@@ -211,7 +214,7 @@ __hidden int sample_submit(struct sample *sample)
 	count_cut(sample->header.cut);
 
 	if (full) {
-		/* Only now: a stack that did not get through must come again. */
+		/* Only after success: a stack that was not sent must be sent again. */
 		bpf_map_update_elem(&seen_stacks, &slot, &tag, BPF_ANY);
 		count(ABI_COUNTER_STACKS_FULL);
 	} else {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Ticks that would be lost. The kernel does not call a perf event's program on a CPU where a
- * program of a classic tracepoint or kprobe runs, nor where a BPF map is being changed by a system
- * call (kernel/events/core.c, bpf_overflow_handler(): bpf_prog_active). Under bpftrace on every
- * system call that is nearly every second tick. This program is called at the end of every timer's
- * interrupt, where that rule does not hold, and takes the sample when the timer is ours and
- * hearth_on_cpu_tick was not called.
+ * Takes the samples of ticks that would otherwise be lost. The kernel does not call a perf event's
+ * program on a CPU that runs a program of a classic tracepoint or kprobe, or that changes a BPF map
+ * in a system call (kernel/events/core.c, bpf_overflow_handler(): bpf_prog_active). With bpftrace
+ * on every system call, this affects nearly every second tick. The program hearth_on_timer is
+ * called at the end of every timer interrupt, where that restriction does not apply. It takes the
+ * sample if the timer is ours and hearth_on_cpu_tick was not called.
  */
 #include "bpf/include/tick.bpf.h"
 
@@ -33,8 +33,8 @@ static long look_at_frame(__u64 index, void *argument)
 }
 
 /*
- * How many frames the interrupt itself has: from here to the pc that hearth_on_cpu_tick found
- * interrupted.
+ * Number of stack frames of the interrupt itself: from this program to @kernel_pc, the pc at which
+ * hearth_on_cpu_tick found the kernel interrupted.
  */
 static __always_inline __u32 count_irq_frames(void *context, __u64 kernel_pc)
 {
@@ -87,7 +87,10 @@ int BPF_PROG(hearth_on_timer, void *hrtimer)
 	sample_find_process(sample);
 	sample_note_cgroups(sample);
 	if (!(sample->header.flags & ABI_SAMPLE_WITHOUT_STACK)) {
-		/* It is the kernel that was interrupted: no program runs in user mode. */
+		/*
+		 * The kernel skips ticks only while it runs a BPF program or changes a map, so the
+		 * interrupted code is the kernel's.
+		 */
 		unwind_kernel_without(sample, ctx, timer->n_irq_frames);
 		if (!(sample->header.flags & ABI_SAMPLE_KERNEL_THREAD)) {
 			registers_from_task(&sample->registers, user_registers(current_task()));

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Stacks that cannot be unwound here yet: the process is new, or unwind rows that the stack needs
- * are not in the maps. The sample goes out with its registers and a copy of the stack. The agent
- * reads what the process maps, loads the rows, and unwinds the copy by the same code.
+ * Copies stacks that the BPF programs cannot unwind yet: the process is new, or unwind rows that
+ * the stack needs are not in the maps. The sample is sent with its registers and a copy of the
+ * stack. The agent reads the process's mappings, loads the rows, and unwinds the copy with the same
+ * code.
  */
 #include "bpf/include/sample.bpf.h"
 
 #include "common/frame.h"
 
 /*
- * Addresses that lie in no known mapping are wrong as often as they are in a library that was
- * loaded a moment ago: in the first case the copy is of no use. So the number of these copies a
- * second is limited on each CPU, for one process and for all. Without the limit for a process, one
- * with code that nothing describes (an emulator, a JIT) would use up the copies of all others.
- * Copies of new processes have no limit, because a process is new only once.
+ * An address outside all known mappings is as often wrong as it belongs to a library that was
+ * loaded a moment ago. In the first case the copy is useless. So the number of these copies per
+ * second is limited on each CPU, per process and in total. Without the limit per process, one
+ * process with code that has no unwind rows (an emulator, a JIT) would use up the copies of all
+ * others. Copies of new processes are not limited, because a process is new only once.
  */
 #define DOUBTFUL_COPIES_PER_S            64
 #define DOUBTFUL_COPIES_OF_PROCESS_PER_S 16
 #define SECOND_SHIFT                     30 /* of ns: 1.07 s */
 
-/* Processes that share an entry take it from each other: then only the limit for all holds. */
+/* Processes that share an entry take it from each other. Then only the total limit applies. */
 #define QUOTA_PROCESSES 64
 #define QUOTA_OF_ALL    QUOTA_PROCESSES
 
 struct copy_quota {
 	__u64 second;
-	__u32 pid; /* 0: all */
+	__u32 pid; /* 0: the total */
 	__u32 used;
 };
 
@@ -64,7 +65,7 @@ static __always_inline bool wants_copy(const struct sample *sample)
 	if (header->flags & (ABI_SAMPLE_KERNEL_THREAD | ABI_SAMPLE_WITHOUT_STACK) ||
 	    sample->registers.entry_pc == 0)
 		return false;
-	/* Neither could the agent unwind it. */
+	/* The agent could not unwind it either. */
 	if (sample->registers.is_32_bit)
 		return false;
 	if (header->flags & ABI_SAMPLE_UNKNOWN || sample->n_missing > 0)
@@ -73,16 +74,16 @@ static __always_inline bool wants_copy(const struct sample *sample)
 	       take_quota(header->pid, header->time_ns);
 }
 
-/* What is to be copied. */
+/* The address range to copy. */
 struct stack_span {
 	__u64 start, end;
 	bool end_is_known;
 };
 
 /*
- * The main thread's stack ends where the kernel put the program's arguments; of other threads'
- * stacks the end is not known. Pages that are absent are left out: the innermost one, which the
- * function is about to touch for the first time, or some in the middle of a large array.
+ * The main thread's stack ends where the kernel put the program's arguments; the end of other
+ * threads' stacks is not known. Absent pages are skipped: the innermost one, which the function is
+ * about to touch for the first time, or some in the middle of a large array.
  */
 static __always_inline struct stack_span find_stack(const struct sample *sample)
 {
@@ -99,7 +100,7 @@ static __always_inline struct stack_span find_stack(const struct sample *sample)
 	return span;
 }
 
-/* Whether there may be something behind the small copy. */
+/* Whether the stack may be larger than the small copy. */
 static __always_inline bool is_large(const struct stack_span *span)
 {
 	__u64 behind = span->start + ABI_SMALL_STACK_COPY_BYTES;
@@ -111,9 +112,9 @@ static __always_inline bool is_large(const struct stack_span *span)
 }
 
 /*
- * Verifiers before 5.12 follow each value of a variable that a branch sets: results go to memory at
- * once, which they do not follow. Pages behind the end of a stack whose end is not known count as
- * absent.
+ * Results are written to memory at once: verifiers before 5.12 follow each value that a branch
+ * gives to a variable, but not values in memory. If the end of the stack is not known, pages after
+ * it count as absent.
  */
 static __always_inline void copy_stack(struct sample *sample, struct abi_stack_copy *copy,
 				       const struct stack_span *span, const __u32 n_pieces)
@@ -136,7 +137,7 @@ static __always_inline void copy_stack(struct sample *sample, struct abi_stack_c
 	}
 }
 
-/* @stack_bytes, a constant, is the room for the stack. */
+/* @stack_bytes, a compile-time constant, is the room for the stack. */
 static __always_inline int submit_copy_of(struct sample *sample, const struct stack_span *span,
 					  const __u32 stack_bytes)
 {
@@ -145,7 +146,7 @@ static __always_inline int submit_copy_of(struct sample *sample, const struct st
 
 	if (!copy)
 		return -1;
-	/* Each is a stack of its own: what it will be is not known here. */
+	/* The hash is unique to this sample, because the stack is not known yet. */
 	sample->hash ^= sample->header.time_ns ^ ((__u64)sample->header.tid << 32);
 	sample->hash *= 0x9e3779b97f4a7c15ULL;
 	sample->header.stack_hash = sample->hash ^ (sample->hash >> 29);
@@ -162,7 +163,7 @@ static __always_inline int submit_copy_of(struct sample *sample, const struct st
 		n_kernel_frames = ABI_MAX_KERNEL_FRAMES;
 	bpf_probe_read_kernel(copy->kernel_frames, n_kernel_frames * sizeof(struct abi_frame),
 			      sample->frames);
-	/* A new process may be gone soon. */
+	/* Wakes the agent, because a new process may exit soon. */
 	bpf_ringbuf_submit(copy, BPF_RB_FORCE_WAKEUP);
 	count(ABI_COUNTER_STACKS_COPIED);
 	return 0;
@@ -172,7 +173,7 @@ static __always_inline int submit_copy(struct sample *sample)
 {
 	struct stack_span span = find_stack(sample);
 
-	/* At the agent's start everything is new: copies must not crowd out other samples. */
+	/* When the agent starts, every process is new. Copies must not crowd out other samples. */
 	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= 2ULL * config.ring_wakeup_bytes)
 		return -1;
 	if (is_large(&span) && submit_copy_of(sample, &span, ABI_STACK_COPY_BYTES) == 0)
@@ -188,7 +189,7 @@ __hidden int sample_deliver(struct sample *sample)
 		return 0;
 	if (sample->n_missing > 0) {
 		count_many(ABI_COUNTER_NO_TABLE, sample->n_missing);
-		/* Frame pointers may have led it to a false end. */
+		/* Frame pointers may have led to a false end of the stack. */
 		if (sample->header.cut == STACK_CUT_NONE)
 			sample->header.cut = STACK_CUT_NO_ROW;
 	}

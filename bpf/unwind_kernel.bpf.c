@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Kernel stacks: the kernel's own unwinder gives the pcs; here they become (executable, address).
- * In the image the address is pc - _text. Modules and JIT code keep the raw pc (executable 0): the
- * agent knows their ranges.
+ * Kernel stacks. The kernel's own unwinder returns the pcs; this code converts them to (executable,
+ * address). In the kernel image the address is pc - _text. Modules and JIT code keep the raw pc
+ * with executable 0; the agent knows their ranges.
  */
 #include "bpf/include/sample.bpf.h"
 
@@ -11,7 +11,7 @@
 struct kernel_walk {
 	struct sample *sample;
 	__u32 first;
-	bool first_is_exact; /* no return address */
+	bool first_is_exact; /* the first pc is not a return address */
 };
 
 static long add_kernel_frame(__u64 index, void *argument)
@@ -20,7 +20,7 @@ static long add_kernel_frame(__u64 index, void *argument)
 	struct sample *sample = walk->sample;
 	__u64 pc;
 
-	/* A return address lies after its call. */
+	/* A return address points after its call, so 1 is subtracted. */
 	bool is_exact = walk->first_is_exact && index == 0;
 
 	index += walk->first;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * User stacks of native code, two frames per call of one bpf_loop:
+ * User stacks of native code. bpf_loop() calls a function that walks two frames:
  *
- *   find the mapping of the pc  ->  frame (executable, ELF address)  ->  caller's registers  ->  next step
+ *   mapping of the pc -> frame (executable, ELF address) -> caller's registers -> next step
  *
- * The caller's registers come from the row of the executable's unwind table; where there is none,
- * or it cannot be expressed, from the frame pointer chain, checked: a frame pointer must be aligned
- * and above the stack pointer and the one before, and a return address must lie in executable
- * memory. Code that uses the register for something else ends the stack with a reason instead of
- * inventing frames.
+ * The row of the executable's unwind table gives the caller's registers. If there is no row, or its
+ * rule is not supported, the frame pointer chain does, with checks: a frame pointer must be aligned
+ * and above the stack pointer and the previous one, and a return address must be in executable
+ * memory. If code uses the register for another purpose, the stack ends with a reason; frames are
+ * not invented.
  */
 #include "bpf/include/chunk_search.bpf.h"
 #include "bpf/include/unwind_rule.bpf.h"
@@ -17,11 +17,11 @@
 
 enum mapping_found {
 	MAPPING_FOUND,
-	MAPPING_NONE,    /* nothing executable is there */
-	MAPPING_UNKNOWN, /* the process's mappings are not in the maps, or not any more */
+	MAPPING_NONE,    /* no executable mapping contains the pc */
+	MAPPING_UNKNOWN, /* the process's mappings are not in the maps, or no longer */
 };
 
-/* Copies the mapping that holds @pc into sample->mapping. */
+/* Copies the mapping that contains @pc to sample->mapping. */
 static __always_inline enum mapping_found find_mapping(struct sample *sample, __u64 pc)
 {
 	struct abi_chunk_key key = { .set = sample->set };
@@ -62,8 +62,8 @@ static __always_inline enum mapping_found find_mapping(struct sample *sample, __
 }
 
 /*
- * Reads of the stack go through a window: neighbouring frames are in one copy, and a copy costs the
- * same for 8 bytes as for some hundreds.
+ * Reads of the stack use a window: one copy contains adjacent frames, and a copy of 8 bytes costs
+ * as much as one of some hundreds.
  */
 static __noinline int read_window(struct sample *sample, __u64 address)
 {
@@ -94,7 +94,7 @@ static __always_inline bool read_u64(struct sample *sample, __u64 address, __u64
 			return false;
 		offset = r == 0 ? address & 7 : 0;
 	}
-	if (offset & 7) /* no compiler aligns a stack like that */
+	if (offset & 7) /* no compiler aligns a stack like this */
 		return bpf_probe_read_user(ret_value, sizeof(*ret_value), (void *)address) == 0;
 	*ret_value = sample->window[(offset / sizeof(__u64)) % SAMPLE_WINDOW_WORDS];
 	return true;
@@ -107,8 +107,8 @@ static __always_inline bool cut(struct sample *sample, __u8 reason)
 }
 
 /*
- * A return address of arm64 may carry a signature (PAC) in the bits between the address and bit 55,
- * which is 0 for user memory; above it are tags.
+ * On arm64 a return address may carry a signature (PAC) in the bits between the address and bit 55.
+ * Bit 55 is 0 for user memory; the bits above it are tags.
  */
 static __always_inline __u64 without_signature(__u64 pc)
 {
@@ -120,12 +120,12 @@ static __always_inline __u64 without_signature(__u64 pc)
 }
 
 enum step {
-	STEP_CALLER, /* the registers are the caller's now */
+	STEP_CALLER, /* the registers are now the caller's */
 	STEP_END,    /* the stack ended, or was cut with a reason */
 };
 
 /*
- * A page is not resident. The registers are left as they are: unwind_user_again() begins with them.
+ * A page is not resident. The registers are not changed: unwind_user_again() continues with them.
  */
 static __always_inline enum step stopped_by_page(struct sample *sample)
 {
@@ -149,9 +149,9 @@ static __always_inline void set_sp(struct unwind_registers *registers, __u64 sp,
 }
 
 /*
- * The frame pointer leads to no caller. Only a row says that a frame is the outermost one (_start,
- * the entries of threads and contexts have such rows): code without rows often holds something else
- * in the register, and 0 is what that often is. Of a process that is not known nothing can be said.
+ * The frame pointer leads to no caller. Only a row can mark a frame as the outermost one (_start
+ * and the entry functions of threads and contexts have such rows). Code without rows often uses the
+ * register for other values, among them 0. If the process is unknown, so is the reason.
  */
 static __always_inline enum step stopped_without_row(struct sample *sample)
 {
@@ -159,7 +159,7 @@ static __always_inline enum step stopped_without_row(struct sample *sample)
 	return STEP_END;
 }
 
-/* By the frame pointer chain, checked. */
+/* Steps to the caller by the frame pointer, with checks. */
 static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 {
 	struct unwind_registers *registers = &sample->registers;
@@ -186,7 +186,7 @@ static __always_inline enum step step_by_frame_pointer(struct sample *sample)
 	return STEP_CALLER;
 }
 
-/* Whether general[] holds @number in this frame. */
+/* Whether general[] still holds register @number in this frame. */
 static __always_inline bool register_is_kept(const struct sample *sample, __u32 number)
 {
 	if (sample->innermost)
@@ -195,8 +195,8 @@ static __always_inline bool register_is_kept(const struct sample *sample, __u32 
 }
 
 /*
- * A register of this frame: the carried ones always, the others in the innermost frame or where a
- * call keeps them.
+ * Reads a register of this frame. The registers that each step computes are always known. The
+ * others are known in the innermost frame, or if calls preserve them.
  */
 static __always_inline bool register_value(struct sample *sample, __u32 number, __u64 *ret_value)
 {
@@ -227,10 +227,10 @@ static __always_inline bool register_value(struct sample *sample, __u32 number, 
 }
 
 /*
- * The kernel's signal frame (x86-64: struct rt_sigframe after its return address was popped, so sp
- * points to the ucontext; its registers begin at 40. arm64: struct rt_sigframe at sp, 128 bytes of
- * siginfo, then the ucontext, whose sigcontext begins at 176 and has fault_address before the
- * registers).
+ * The kernel's signal frame. x86-64: struct rt_sigframe after its return address was popped, so sp
+ * points to the ucontext, whose registers begin at offset 40. arm64: struct rt_sigframe at sp: 128
+ * bytes of siginfo, then the ucontext, whose sigcontext begins at offset 176 and has fault_address
+ * before the registers.
  */
 #if defined(__TARGET_ARCH_x86)
 #define SIGNAL_FRAME_RBX 128
@@ -261,7 +261,7 @@ static __always_inline enum step step_over_signal(struct sample *sample)
 #if defined(__TARGET_ARCH_x86)
 	registers->rbx_known = read_u64(sample, frame + SIGNAL_FRAME_RBX, &registers->rbx);
 #elif defined(__TARGET_ARCH_arm64)
-	/* It lies between two that could be read. */
+	/* It is between two words that could be read. */
 	(void)read_u64(sample, frame + SIGNAL_FRAME_LR, &registers->lr);
 #endif
 	sample->pc_is_exact = true;
@@ -274,8 +274,7 @@ static __always_inline bool compute_cfa_by_sp(const struct unwind_registers *reg
 #if defined(__TARGET_ARCH_arm64)
 	if (!registers->sp_is_exact) {
 		/*
-		 * But the row says where in the frame the record is that the frame pointer points
-		 * to.
+		 * The row gives the offset of the frame record to which the frame pointer points.
 		 */
 		*ret_cfa = registers->fp - rule->fp_offset;
 		return rule->fp == UNWIND_SAVED_CFA;
@@ -285,7 +284,7 @@ static __always_inline bool compute_cfa_by_sp(const struct unwind_registers *reg
 	return true;
 }
 
-/* False: a register that is not known here. */
+/* Returns false if the rule needs a register that is not known here. */
 static __always_inline bool compute_cfa(struct sample *sample, const struct abi_unwind_rule *rule,
 					__u64 *ret_cfa)
 {
@@ -345,7 +344,7 @@ static __always_inline void follow_rbx_by_rule(struct sample *sample,
 #endif
 }
 
-/* The register that the return address is in. */
+/* The register that holds the return address. */
 static __always_inline __u32 return_register(const struct abi_unwind_rule *rule)
 {
 #if defined(__TARGET_ARCH_arm64)
@@ -355,13 +354,17 @@ static __always_inline __u32 return_register(const struct abi_unwind_rule *rule)
 	return (__u32)rule->ra_offset;
 }
 
-/* Of the system call clone(), that is in the innermost frame, whether it returned to the child. */
+/*
+ * Whether this frame is in the system call clone(), which has returned in the child. Only the
+ * innermost frame can be.
+ */
 static __always_inline bool is_new_thread(const struct sample *sample,
 					  const struct abi_unwind_rule *rule)
 {
 #if defined(HEARTH_BPF_KERNEL_5)
 	/*
-	 * the verifier of 5.10 looks at 16 frames one by one: it has no patience left for this one
+	 * The verifier of 5.10 checks 16 frames one by one; its limit of complexity leaves no room
+	 * for this check.
 	 */
 	return false;
 #else
@@ -369,7 +372,7 @@ static __always_inline bool is_new_thread(const struct sample *sample,
 #endif
 }
 
-/* By a row of the executable's table. */
+/* Steps to the caller by a row of the executable's unwind table. */
 static __always_inline enum step step_by_rule(struct sample *sample,
 					      const struct abi_unwind_rule *rule)
 {
@@ -394,15 +397,16 @@ static __always_inline enum step step_by_rule(struct sample *sample,
 		return step_by_frame_pointer(sample);
 	}
 	/*
-	 * The frame pointer first: it lies below the return address, where the window then begins.
+	 * Read the frame pointer first: it is below the return address, so the window then contains
+	 * both.
 	 */
 	if (rule->fp == UNWIND_SAVED_CFA)
 		read = read_u64(sample, cfa + rule->fp_offset, &caller_fp);
 	else if (rule->fp == UNWIND_SAVED_FP_DEREF && registers->fp >= registers->sp &&
 		 registers->fp < cfa)
 		/*
-		 * Elsewhere it is the caller's already: gcc's epilogues pop it before their rows
-		 * say so.
+		 * Otherwise fp already holds the caller's value: gcc's epilogues pop it before the
+		 * rows reflect that.
 		 */
 		read = read_u64(sample, registers->fp + rule->fp_offset, &caller_fp);
 	else if (rule->fp == UNWIND_SAVED_REGISTER)
@@ -419,8 +423,8 @@ static __always_inline enum step step_by_rule(struct sample *sample,
 		return stopped_by_page(sample);
 	caller_pc = without_signature(caller_pc);
 	/*
-	 * A caller's frame is above ours; the same CFA twice would go on for ever. Leaves of arm64
-	 * have no frame.
+	 * A caller's frame is above ours; the same CFA twice would never end. Leaf functions of
+	 * arm64 have no frame.
 	 */
 	if (!sample->innermost && rule->cfa != UNWIND_CFA_OTHER_STACK &&
 	    (cfa < registers->sp || (cfa == registers->sp && !sample->pc_is_exact))) {
@@ -441,11 +445,12 @@ static __always_inline enum step step_by_rule(struct sample *sample,
 #endif
 
 /*
- * Without a row. On arm64 the return address of a leaf, and of any function before and after its
- * frame is there, is in the link register alone: procedure linkage tables, the vDSO, generated
- * code. After a call of its own a function finds an address of itself there; then it has a frame
- * record. Where code is known to lack rows all through, an address in the same mapping is taken for
- * that. The signal trampoline of the vDSO has no rows since Linux 5.8: its code tells.
+ * Steps to the caller without a row. On arm64 the return address of a leaf function, and of any
+ * function before and after its frame exists, is in the link register only: procedure linkage
+ * tables, the vDSO, generated code. After a call, a function finds an address of its own code in
+ * that register, but then it has a frame record. So in code that has no rows at all, an address in
+ * the same mapping is taken as such. The signal trampoline of the vDSO has no rows since Linux 5.8;
+ * its code identifies it.
  */
 static __always_inline enum step step_without_rule(struct sample *sample, bool has_table)
 {
@@ -474,7 +479,10 @@ static __always_inline enum step step_without_rule(struct sample *sample, bool h
 	return step_by_frame_pointer(sample);
 }
 
-/* Beyond the first of them the frame pointer may have led anywhere. */
+/*
+ * Frames after the first one with missing rows may be wrong, because the frame pointer may lead
+ * anywhere.
+ */
 static __always_inline void note_missing(struct sample *sample, __u64 elf_addr)
 {
 	if (sample->n_missing++ == 0) {
@@ -483,7 +491,7 @@ static __always_inline void note_missing(struct sample *sample, __u64 elf_addr)
 	}
 }
 
-/* Replaces sample->registers by the caller's. @pc is the one that was looked up. */
+/* Replaces sample->registers by the caller's. @pc is the address that was looked up. */
 static __always_inline enum step step_to_caller(struct sample *sample, __u64 pc, bool mapped)
 {
 	struct abi_unwind_rule rule;
@@ -506,7 +514,7 @@ static __always_inline enum step step_to_caller(struct sample *sample, __u64 pc,
 /* Walks one frame. Returns whether the stack ended. */
 static __always_inline bool unwind_step(struct sample *sample)
 {
-	/* A return address lies after its call: look up the byte before. */
+	/* A return address points after its call, so the byte before it is looked up. */
 	__u64 pc = sample->registers.pc - (sample->pc_is_exact ? 0 : 1);
 	enum mapping_found found = find_mapping(sample, pc);
 	bool mapped = found == MAPPING_FOUND;
@@ -514,14 +522,14 @@ static __always_inline bool unwind_step(struct sample *sample)
 
 	if (found == MAPPING_UNKNOWN && sample->set != 0) {
 		/*
-		 * The set was replaced or went with another process: from here on as if it had
-		 * never been told.
+		 * The set was replaced, or removed with its process. From here on the process is
+		 * treated as unknown.
 		 */
 		sample->set = 0;
 		sample->header.flags |= ABI_SAMPLE_UNKNOWN;
 		count(ABI_COUNTER_UNKNOWN_PROCESS);
 	}
-	/* A place that was given away is told as a mapping without an end. */
+	/* A replaced range is represented by a mapping with end 0. */
 	sample->met_unmapped |= found == MAPPING_NONE || (mapped && sample->mapping.end == 0);
 	if (mapped) {
 		bool known = sample->mapping.executable != 0;
@@ -531,8 +539,8 @@ static __always_inline bool unwind_step(struct sample *sample)
 			return cut(sample, STACK_CUT_DEPTH);
 	} else if (sample->set == 0 || sample->innermost) {
 		/*
-		 * Unknown process: the agent looks the pcs up. A leaf outside all mappings is told
-		 * as it is.
+		 * Unknown process: the agent looks up the pcs. A leaf outside all mappings is sent
+		 * as its raw pc.
 		 */
 		if (!sample_add_frame(sample, FRAME_NATIVE, 0, pc))
 			return cut(sample, STACK_CUT_DEPTH);
@@ -540,8 +548,8 @@ static __always_inline bool unwind_step(struct sample *sample)
 		return cut(sample, STACK_CUT_NO_MAPPING);
 	}
 	/*
-	 * Other registers and words of another size lead to its callers: walked as 64-bit they
-	 * would be made up.
+	 * The callers of 32-bit code use other registers and words of another size. Walked as
+	 * 64-bit code, they would be invented.
 	 */
 	if (sample->registers.is_32_bit)
 		return cut(sample, STACK_CUT_32_BIT);
@@ -570,8 +578,8 @@ __hidden void unwind_user_end(struct sample *sample, bool ended)
 
 #if !defined(HEARTH_BPF_KERNEL_5)
 /*
- * Frames per call of the loop's function. The kernel calls it indirectly, which costs as much as
- * half a frame.
+ * Frames per call of the loop's function. The kernel calls the function indirectly, which costs as
+ * much as half a frame.
  */
 #define FRAMES_PER_CALL 2
 
@@ -590,7 +598,7 @@ static long unwind_steps(__u64 index, void *argument)
 }
 #endif
 
-/* From sample->registers on. */
+/* Walks the stack from sample->registers. */
 static __always_inline void unwind(struct sample *sample)
 {
 #if defined(HEARTH_BPF_KERNEL_5)
@@ -608,9 +616,7 @@ static __always_inline void unwind(struct sample *sample)
 
 __hidden bool unwind_user_begin(struct sample *sample)
 {
-	/*
-	 * What a task does then it does in the kernel alone: the kernel's part is the whole stack.
-	 */
+	/* The task runs only kernel code now, so the kernel's part is the whole stack. */
 	if (sample->without_memory) {
 		sample->registers.entry_pc = 0;
 		return false;
@@ -630,13 +636,13 @@ __hidden void unwind_user(struct sample *sample)
 
 __hidden void unwind_user_again(struct sample *sample)
 {
-	/* The frame that could not be left is added once more. */
+	/* unwind_step() adds the frame whose caller could not be read once more. */
 	sample->n_frames--;
 	sample->hash = sample->hash_before;
 	sample->innermost = sample->fault_innermost;
 	sample->fault_address = 0;
 	sample->header.cut = 0;
-	/* Time has passed: rows may have been loaded, or evicted. */
+	/* Time has passed: rows may have been loaded or evicted. */
 	sample_forget_regions(sample);
 	sample->n_by_table = 0;
 	sample->n_by_pointer = 0;

@@ -196,13 +196,11 @@ static int explain_refusal(int r)
 			"locked-down kernel may forbid it to root as well");
 	if (r == -ENOMEM || r == -E2BIG)
 		return log_error_errno(
-			r,
-			"cannot load the BPF programs: %m; make the maps smaller with ring_size and "
-			"unwind.table_size");
+			r, "cannot load the BPF programs: %m; make the maps smaller with ring_size "
+			   "and unwind.table_size");
 	return log_error_errno(
-		r,
-		"cannot load the BPF programs: %m; the kernel refuses them, --log_level=debug prints "
-		"the verifier's reason; please report it with the output of `uname -a`");
+		r, "cannot load the BPF programs: %m; the kernel refuses them, --log_level=debug "
+		   "prints the verifier's reason; please report it with the output of `uname -a`");
 }
 
 const struct kernel_features *bpf_programs_features(const struct bpf_programs *programs)
@@ -239,9 +237,8 @@ int bpf_programs_load(const struct bpf_programs_options *options,
 
 	r = libbpf_num_possible_cpus();
 	if (r < 0)
-		return log_error_errno(
-			r,
-			"cannot read the number of CPUs from '/sys/devices/system/cpu/possible': %m");
+		return log_error_errno(r, "cannot read the number of CPUs from "
+					  "'/sys/devices/system/cpu/possible': %m");
 	programs->n_possible_cpus = (size_t)r;
 	programs->per_cpu =
 		calloc(programs->n_possible_cpus * ABI_COUNTER_COUNT, sizeof(*programs->per_cpu));

@@ -7,7 +7,8 @@
  *
  *   BPF_VARIANT_CURRENT   5.17 to 6.19: bpf_loop(); task work under its name of 6.18, if present
  *   BPF_VARIANT_KERNEL_7  7.0 and later: task work under its name of 7.0
- *   BPF_VARIANT_KERNEL_5  5.10 to 5.16: no callbacks; bounded loops; tail calls walk a stack in parts
+ *   BPF_VARIANT_KERNEL_5  5.10 to 5.16: no callbacks; bounded loops; tail calls walk a stack in
+ *                         parts
  *
  * All variants have the same maps, programs and variables, so one skeleton serves them all. The
  * kernel's BTF decides which variant is loaded, not its version.

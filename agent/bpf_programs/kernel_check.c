@@ -28,9 +28,9 @@ static int refuse_freezing_kernel(const struct utsname *system)
 		return 0;
 	return log_error_errno(
 		ENOTSUP,
-		"kernel '%s' is %u.%u.%u of kernel.org, which may freeze when a BPF program reads user "
-		"memory (5.19 to 6.3; repaired in 6.1.36, 6.3.10 and 6.4): not starting; if this kernel "
-		"carries the repair, start with --trust_kernel=true",
+		"kernel '%s' is %u.%u.%u of kernel.org, which may freeze when a BPF program reads "
+		"user memory (5.19 to 6.3; repaired in 6.1.36, 6.3.10 and 6.4): not starting; if "
+		"this kernel carries the repair, start with --trust_kernel=true",
 		system->release, version.major, version.minor, version.patch);
 }
 
@@ -46,10 +46,11 @@ static int refuse_unreadable_kernel(const struct utsname *system)
 	if (!kernel_lets_bpf_read_it())
 		return log_error_errno(
 			EPERM,
-			"kernel '%s' forbids BPF programs to read its memory, as lockdown in the mode "
-			"'confidentiality' does (/sys/kernel/security/lockdown): not starting; the "
-			"agent works in the mode 'integrity', which is set at boot: replace "
-			"lockdown=confidentiality by lockdown=integrity on the kernel's command line",
+			"kernel '%s' forbids BPF programs to read its memory, as lockdown in the "
+			"mode 'confidentiality' does (/sys/kernel/security/lockdown): not "
+			"starting; the agent works in the mode 'integrity', which is set at boot: "
+			"replace lockdown=confidentiality by lockdown=integrity on the kernel's "
+			"command line",
 			system->release);
 	return 0;
 }

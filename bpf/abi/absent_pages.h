@@ -1,49 +1,54 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
 #pragma once
 
+/*
+ * Stacks with pages that are not resident, which an interrupt cannot read: modes, slots and records
+ * (bpf/deferred.bpf.c).
+ */
+
 #include "bpf/abi/limits.h"
 
-/*
- * Stacks whose pages are not resident: an interrupt cannot read them. What is done about it:
- */
 enum abi_absent_pages {
-	ABI_ABSENT_PAGES_LEAVE, /* nothing: the stack ends there */
-	ABI_ABSENT_PAGES_TOUCH, /* the agent reads the page, so that the next sample finds it */
-	/* the thread reads it before it goes on, for this very sample; else touched */
+	ABI_ABSENT_PAGES_LEAVE, /* the stack ends at the page */
+	ABI_ABSENT_PAGES_TOUCH, /* the agent reads the page, so that later samples find it */
+	/*
+	 * the sampled thread reads the page before it returns to user mode, for this sample; else
+	 * as TOUCH
+	 */
 	ABI_ABSENT_PAGES_DEFER,
 };
 
 /*
- * Samples that wait for their thread to return to user mode: 12 KiB each. A thread that was
- * interrupted in user mode returns within microseconds, so that one for each CPU would do; the
- * others are for threads in system calls.
+ * Slots for samples that wait until their thread returns to user mode: 12 KiB each. A thread that
+ * was interrupted in user mode returns within microseconds, so one slot per CPU would be enough for
+ * these; the others are for threads in system calls.
  */
 #define ABI_DEFERRED_SLOTS 64
 
-/* A slot's sample; 0: the slot is free. */
+/* State of a slot. 0: the slot is free. */
 enum abi_deferred_state {
-	ABI_DEFERRED_WAITING = 1, /* the sample is in it */
-	ABI_DEFERRED_BUSY = 2,    /* it is being filled, finished or submitted */
-	/* the callback will still come: the kernel's part of the slot is taken */
+	ABI_DEFERRED_WAITING = 1, /* the slot holds a sample */
+	ABI_DEFERRED_BUSY = 2,    /* the sample is being written, completed or submitted */
+	/* the callback has not run yet, so the kernel's part of the slot is in use */
 	ABI_DEFERRED_DUE = 4,
 };
 
 struct abi_deferred {
-	__u32 next; /* where the search for a free slot begins */
+	__u32 next; /* first slot of the next search for a free slot */
 	__u32 zero;
 	__u32 state[ABI_DEFERRED_SLOTS]; /* bits of enum abi_deferred_state */
-	/* when the sample was put there; 0: its callback has been */
+	/* when the sample was stored; 0: its callback has run */
 	__u64 since_ns[ABI_DEFERRED_SLOTS];
 };
 
-/* Argument of the program that submits samples whose callback takes too long. */
+/* Argument of the program that submits samples whose callback is late. */
 struct abi_deferred_sweep {
-	__u64 before_ns; /* those put there before */
+	__u64 before_ns; /* submit the samples that were stored before this time */
 };
 
-/* What goes through the ring buffer absent_pages: a page to touch. */
+/* A record of the ring buffer absent_pages: a page that the agent should touch. */
 struct abi_absent_page {
-	__u64 address; /* of the word that was wanted */
+	__u64 address; /* address of the word that the unwinder needed */
 	__u32 pid;
 	__u32 zero;
 };

@@ -2,43 +2,46 @@
 #pragma once
 
 /*
- * Sizes that the BPF programs and the agent agree on.
+ * Limits that the BPF programs and the agent share.
  */
 
 #ifndef __bpf__
-#include <linux/types.h> /* the programs have theirs from bpf/include/kernel_types.h */
+#include <linux/types.h> /* bpf/include/kernel_types.h defines these types for the programs */
 #endif
 
 /*
- * Deepest user stack. With the kernel's part a record stays below half of a 32 KiB per-CPU value.
+ * Maximum depth of a user stack. With the kernel's part a record takes less than half of a per-CPU
+ * value of 32 KiB.
  */
 #define ABI_MAX_USER_FRAMES 512
 
-/* The kernel gives at most 127 by default (kernel.perf_event_max_stack). */
+/* The kernel returns at most 127 by default (kernel.perf_event_max_stack). */
 #define ABI_MAX_KERNEL_FRAMES 127
 
 #define ABI_MAX_FRAMES (ABI_MAX_USER_FRAMES + ABI_MAX_KERNEL_FRAMES + 1)
 
-/* arm64 has the most: x0 ... x30, sp. */
+/* arm64 has the most registers: x0 ... x30, sp. */
 #define ABI_GENERAL_REGISTERS 32
 
 /*
- * What is copied of a stack that the agent unwinds, in pieces. Nearly all stacks are in the small
- * copy; of clang's, which recurses for every level of the source, one in three is not.
+ * Stacks that the agent unwinds are copied in pieces. The small copy is enough for nearly all
+ * stacks. It is too small for one in three stacks of clang, which recurses for each level of the
+ * source.
  */
 #define ABI_STACK_PIECE_BYTES      4096
 #define ABI_SMALL_STACK_COPY_BYTES 32768
 #define ABI_STACK_COPY_BYTES       131072
 
 /*
- * The same of a thread that waits: a record of the walk must fit into its file's buffer of eight
- * pages.
+ * Size of a stack copy that a walk makes of a waiting thread. A record of the walk must fit into
+ * its file's buffer of eight pages.
  */
 #define ABI_WALKED_STACK_BYTES 24576
 
 /*
- * Below the stack pointer, what a function that returns has just taken off its frame: x86-64's red
- * zone, which signal handlers leave alone (psABI 3.2.2). Call frame information of gcc leads there.
+ * Bytes below the stack pointer that a returning function has just removed from its frame: x86-64's
+ * red zone, which signal handlers leave alone (psABI 3.2.2). gcc's call frame information refers to
+ * them.
  */
 #define ABI_RED_ZONE_BYTES 128
 
@@ -46,25 +49,25 @@
 #define ABI_COMM_SIZE 16
 
 /*
- * Executable mappings of one process come in chunks of some 4 KB, which is what the kernel's
- * allocator hands out for a hash element of more than 2 KiB: a small process (60 executable
- * mappings are usual) has one. One with more has a directory as well, an element of the same map
- * that has the first address of each chunk. 31 744 in all; what a process has beyond that is told
- * as one range, whose pcs the agent looks up (agent/publish/mapping_set.h).
+ * The executable mappings of a process are stored in chunks of about 4 KB, because the kernel's
+ * allocator uses 4 KiB for any hash element of more than 2 KiB. A small process has one chunk (60
+ * executable mappings are usual). A process with more chunks has a directory too, an element of the
+ * same map with the first address of each chunk. The maximum is 31 744 mappings. The agent stores
+ * those beyond it as one range, and looks up the pcs in it itself (agent/publish/mapping_set.h).
  */
 #define ABI_MAPPINGS_PER_CHUNK 124
 #define ABI_MAX_CHUNKS         256
 #define ABI_MAX_MAPPINGS       (ABI_MAPPINGS_PER_CHUNK * ABI_MAX_CHUNKS)
 
-/* Index of the directory among the chunks of its set. */
+/* The directory's index among the chunks of its set. */
 #define ABI_DIRECTORY 0xffffffffu
 
 /*
- * Hash maps are not preallocated: these are ceilings, of which only the buckets (16 bytes each) are
- * memory.
+ * Ceilings. Hash maps are not preallocated, so only the buckets (16 bytes each) take memory at
+ * once.
  */
 #define ABI_MAX_PROCESSES      65536
 #define ABI_MAX_MAPPING_CHUNKS 65536
 
-/* Slots of the filter of stacks seen in this window: 8 bytes each. */
+/* Slots of the filter of stacks that were sent in this window: 8 bytes each. */
 #define ABI_SEEN_SLOTS 16384

@@ -5,25 +5,28 @@
  * pc -> (executable, ELF address), per process. The agent fills these maps; the unwinder searches
  * them.
  *
- *   processes       tgid -> struct abi_process: which mapping set, and how many chunks it has; each fork copies it
- *   mapping_chunks  (set, index) -> struct abi_mapping_chunk: up to 124 mappings in rising order; with more than one
- *                   chunk (set, ABI_DIRECTORY) has the first address of each
- *   exec_counts     tgid -> how often the image changed: by exec (ABI_EXEC_STEP each), or because other code came into
- *                   the place of code (1 each); written by the kernel side only
+ *   processes       tgid -> struct abi_process: its mapping set, and the number of chunks; each
+ *                   fork copies the entry
+ *   mapping_chunks  (set, index) -> struct abi_mapping_chunk: up to 124 mappings in rising order;
+ *                   if there is more than one chunk, (set, ABI_DIRECTORY) has the first address of
+ *                   each
+ *   exec_counts     tgid -> how often the image changed: each exec adds ABI_EXEC_STEP, each
+ *                   replacement of code by another mapping adds 1; only the BPF programs write it
  *
- * A process entry is used only while it fits the task: the start time must be equal (a reused pid)
- * and so must the number of changes (the agent may write the old image's set just after an exec).
- * Hash elements are reused under a reader, who looks for them once more after reading
- * (bpf/include/map_reuse.bpf.h). A set's number never comes back.
+ * An entry of `processes` is used only if it matches the task. The start time must be equal,
+ * because a pid may be reused. The number of changes must be equal too, because the agent may write
+ * the old image's set just after an exec. The kernel may reuse the memory of a hash element while a
+ * program reads it, so readers look up the element again after reading
+ * (bpf/include/map_reuse.bpf.h). A set's number is never used again.
  *
- * Nothing is told when code is unmapped. When its place is given away the kernel side notes that
- * range in the entry, whose mappings it goes before until the agent has written a new one: pcs in
- * it are told as they are.
+ * The kernel sends no event when code is unmapped. When the kernel uses the range for a new
+ * mapping, a BPF program stores the range in the entry. Until the agent writes a new entry, this
+ * range overrides the mappings: pcs in it are sent as raw pcs.
  */
 
 #include "bpf/abi/limits.h"
 
-/* The upper half of an exec_count are execs: the agent sees by it that it missed one. */
+/* The upper half of an exec_count counts execs, so that the agent sees if it missed one. */
 #define ABI_EXEC_STEP 0x10000u
 
 struct abi_mapping {
@@ -36,11 +39,11 @@ struct abi_mapping {
 };
 
 struct abi_mapping_chunk {
-	__u32 set;        /* as in its key */
-	__u32 n_mappings; /* of a directory: chunks */
+	__u32 set;        /* same as in its key */
+	__u32 n_mappings; /* in a directory: number of chunks */
 	union {
 		struct abi_mapping mappings[ABI_MAPPINGS_PER_CHUNK];
-		__u64 chunk_start[ABI_MAX_CHUNKS]; /* of a directory: rising */
+		__u64 chunk_start[ABI_MAX_CHUNKS]; /* in a directory: rising */
 	};
 };
 
@@ -50,19 +53,19 @@ struct abi_chunk_key {
 };
 
 enum abi_process_flags {
-	ABI_PROCESS_WITHOUT_STACKS = 1,  /* left out by on_cpu.regex: counted only */
-	ABI_PROCESS_WITHOUT_OFF_CPU = 2, /* left out by off_cpu.regex: its waits are not taken */
-	ABI_PROCESS_TELL_CGROUPS = 4,    /* samples are to have abi_sample.cgroups */
+	ABI_PROCESS_WITHOUT_STACKS = 1,  /* excluded by on_cpu.regex: samples are counted only */
+	ABI_PROCESS_WITHOUT_OFF_CPU = 2, /* excluded by off_cpu.regex: waits are not captured */
+	ABI_PROCESS_TELL_CGROUPS = 4,    /* samples must have abi_sample.cgroups */
 };
 
 struct abi_process {
-	/* boot time of the group leader's start, in ticks of 10 ms as /proc/PID/stat has it */
+	/* start of the group leader since boot, in ticks of 10 ms as in /proc/PID/stat */
 	__u64 start_time_10ms;
 	__u32 exec_count;
-	__u32 set; /* 0: no mappings known */
+	__u32 set; /* 0: the mappings are not known */
 	__u32 n_chunks;
 	__u32 flags;
-	/* given away since the agent wrote this; 0 and 0: nothing */
+	/* range that was replaced since the agent wrote this entry; 0 and 0: none */
 	__u64 replaced_start, replaced_end;
 };
 

@@ -2,20 +2,20 @@
 #pragma once
 
 /*
- * What the sampling programs put into the ring buffer.
+ * Records that the sampling programs write to the ring buffer.
  *
- * A stack goes out in full once per window; later samples of it carry the hash alone. Frames: the
- * kernel's first, leaf first, then the user's, leaf first. A frame with executable 0 holds a raw
- * pc, which the agent converts (a process it had not told the kernel about yet); the hash then
- * covers the process too.
+ * A stack is sent in full once per window; later samples of it carry only its hash. The kernel's
+ * frames are first, then the user's, both leaf first. A frame with executable 0 holds a raw pc,
+ * which the agent converts, because the process's mappings were not in the maps yet. The hash then
+ * depends on the process too.
  */
 
 #include "bpf/abi/limits.h"
 
 struct abi_frame {
 	__u64 address;
-	__u32 executable; /* number */
-	__u32 kind;       /* enum frame_kind; 0 never */
+	__u32 executable; /* number; 0: address is a raw pc */
+	__u32 kind;       /* enum frame_kind, never 0 */
 };
 
 enum abi_sample_flags {
@@ -23,11 +23,11 @@ enum abi_sample_flags {
 	ABI_SAMPLE_UNRESOLVED = 2, /* some frame has executable 0 */
 	ABI_SAMPLE_UNKNOWN = 4,    /* the process was not in the maps */
 	ABI_SAMPLE_KERNEL_THREAD = 8,
-	ABI_SAMPLE_WITHOUT_STACK = 16, /* left out by regex */
+	ABI_SAMPLE_WITHOUT_STACK = 16, /* excluded by on_cpu.regex */
 	ABI_SAMPLE_COPIED = 32,        /* the record is a struct abi_stack_copy */
-	/* off-cpu: the stack of a wait that goes on; value 0, no sample */
+	/* off-cpu: the stack of an open wait; value 0, not a sample */
 	ABI_SAMPLE_DEFINITION = 64,
-	/* off-cpu: it stands for others too, struct abi_wait follows */
+	/* off-cpu: the sample also represents other waits; a struct abi_wait follows */
 	ABI_SAMPLE_STANDS = 128,
 };
 
@@ -35,7 +35,7 @@ struct abi_sample {
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u64 stack_hash;
 	__u64 start_time_ns; /* of the group leader, CLOCK_BOOTTIME */
-	__u64 value;         /* on-cpu: 1; off-cpu: ns waited, up to time_ns */
+	__u64 value;         /* on-cpu: 1; off-cpu: ns waited, until time_ns */
 	__u32 pid;           /* kernel tgid */
 	__u32 tid;           /* kernel pid */
 	__u32 parent_pid;
@@ -47,24 +47,26 @@ struct abi_sample {
 	__u8 flags;      /* enum abi_sample_flags */
 	__u8 cut;        /* enum stack_cut of common/frame.h */
 	__u8 zero;
-	/* off-cpu: run-queue time of this wait, and of others at its place that was not told yet */
+	/*
+	 * off-cpu: run-queue time of this wait, and of others at its site that was not reported yet
+	 */
 	__u32 queued_us;
 	char comm[ABI_COMM_SIZE];         /* of the thread */
 	char process_comm[ABI_COMM_SIZE]; /* of the group leader */
-	__u64 cgroups; /* equal for processes of the same cgroups; 0: not recorded */
-	/* n_kernel_frames + n_user_frames times struct abi_frame follow when FULL. */
+	__u64 cgroups; /* equal for processes with the same cgroups; 0: not recorded */
+	/* With FULL, n_kernel_frames + n_user_frames times struct abi_frame follow. */
 };
 
 /*
  * A sample whose user stack could not be unwound in the kernel, because the process or one of its
- * executables is new: the agent unwinds the copy. Its stack_hash is its own alone.
+ * executables is new. The agent unwinds the copy. No other sample has the same stack_hash.
  */
 struct abi_stack_copy {
 	struct abi_sample header; /* n_user_frames 0 */
 	/*
-	 * Of a wait that goes on: the stack that was taken as it began and was cut, 0 none. Its
-	 * kernel frames are those of the wait: the kernel leaves the scheduler's functions out of
-	 * the stack of a task that sleeps.
+	 * For an open wait: hash of the stack that was captured when the wait began and was cut, 0
+	 * if none. The kernel frames of that stack are the frames of the wait, because the kernel
+	 * omits the scheduler's functions from the stack of a sleeping task.
 	 */
 	__u64 began_hash;
 	__u64 pc;
@@ -72,22 +74,22 @@ struct abi_stack_copy {
 	struct abi_frame kernel_frames[ABI_MAX_KERNEL_FRAMES];
 	__u64 stack_start; /* address of stack[0] */
 	__u32 stack_bytes;
-	__u32 present; /* bit i: stack[i * ABI_STACK_PIECE_BYTES] and so on could be read */
-	__u8 stack[];  /* stack_bytes of them count */
+	__u32 present; /* bit i: the piece at stack[i * ABI_STACK_PIECE_BYTES] could be read */
+	__u8 stack[];  /* the first stack_bytes of it are valid */
 };
 
 _Static_assert(ABI_STACK_COPY_BYTES / ABI_STACK_PIECE_BYTES <= 32,
 	       "bits of abi_stack_copy.present");
 
 /*
- * A wait that was taken by lot, one in 2^weight_shift, and those of its thread and site (the place
- * where user code waits, and how long) that were not: their time is known, their stacks are not.
- * All that were taken share it.
+ * A wait that was captured with probability 1/2^weight_shift, and the waits of its thread and site
+ * (code address and length class) that were not captured. The time of those is known but not their
+ * stacks. All captured waits of the site share it.
  */
 struct abi_wait {
-	__u64 others_ns; /* since the last one of that site was told */
+	__u64 others_ns; /* since they were last reported for this site */
 	__u32 n_others;
-	__u16 capture_us; /* that taking the stack took: it may have lengthened the wait */
+	__u16 capture_us; /* time that capturing the stack took; it may have prolonged the wait */
 	__u8 weight_shift;
 	__u8 site;
 };

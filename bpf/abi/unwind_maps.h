@@ -1,41 +1,48 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) OR Apache-2.0 */
 #pragma once
 
-#include "bpf/abi/unwind_table.h"
-
 /*
- * Unwind tables in the BPF maps are paged: a table lies in a file, cut into chunks of 4 KiB, and
- * only chunks that stacks use are resident here.
+ * Unwind tables in BPF maps are paged: a table is in a file, divided into chunks of 4 KiB, and only
+ * the chunks that stacks use are resident here.
  *
- *   unwind_pool      slots of 4 KiB, 64 to a part. A part is the inner map of one element of the array of maps; the
- *                    agent adds parts as it needs them, and writes and reads them through a memory mapping.
- *   unwind_regions   (executable, address / 256 KiB) -> directory: which slot holds the rows of each code page
- *   unwind_tables    executable -> which code pages its table covers. Read only for a page that is not resident.
+ *   unwind_pool      slots of 4 KiB, 64 per part. A part is the inner map of one element of the
+ *                    array of maps. The agent adds parts as it needs them, and reads and writes
+ *                    them through a memory mapping.
+ *   unwind_regions   (executable, address / 256 KiB) -> directory: which slot holds the rows of
+ *                    each code page
+ *   unwind_tables    executable -> which code pages its table covers. Read only for a page that is
+ *                    not resident.
  *
- * A slot holds one of three things:
+ * A slot has one of three uses:
  *
- *   rules        the first UNWIND_RULE_SLOTS slots: rule r of all executables is in slot r / 256. Equal rules of all
- *                executables are one rule.
- *   directories  15 of them, behind 256 bytes that stay 0, as readers must not take cells for the head of a chunk. A
- *                directory has a cell for each of 64 units: code pages of 4 KiB, or the 64-byte
- *                pieces of a code page that has more rows than a chunk (compilers make none). The cell is the slot of
- *                the chunk that has the unit's rows; 0: not resident; UNWIND_CELL_DIRECTORY + d: the page's pieces are
- *                in directory d. Directory d is the (d % 16)th in slot d / 16.
+ *   rules        the first UNWIND_RULE_SLOTS slots: rule r of all executables is in slot r / 256.
+ *                Equal rules of all executables are stored once.
+ *   directories  15 of them, after 256 bytes that stay 0 so that readers cannot mistake cells for
+ *                the head of a chunk. A directory has one cell for each of 64 units. A unit is a
+ *                code page of 4 KiB, or a 64-byte piece of a code page that has more rows than a
+ *                chunk holds (compilers generate none). The cell is the slot of the chunk with the
+ *                unit's rows; 0: not resident; UNWIND_CELL_DIRECTORY + d: directory d has the
+ *                page's pieces. Directory d is the (d % 16)th in slot d / 16.
  *   a row chunk  struct abi_unwind_chunk
  *
- * Readers take no lock, and slots are reused at once, without waiting for readers. A chunk
- * therefore says itself what it is: readers compare its owner (executable and generation) and its
- * range before they use it, copy the rule they found, and compare the owner again. Regions,
- * directories and cells need no check: a stale one leads to a chunk of another owner or range,
- * which is the same as a page that is not resident. The order of accesses, which arm64 needs:
+ * Readers take no lock, and the agent reuses slots at once, without waiting for readers. Therefore
+ * each chunk identifies itself: readers compare its owner (executable and generation) and its range
+ * before they use it, copy the rule they found, and compare the owner again. Regions, directories
+ * and cells need no such check: a stale one leads to a chunk of another owner or range, which has
+ * the same effect as a page that is not resident. arm64 requires this order of accesses:
  *
- *   agent    owner = 0; fence; rows, rules that no chunk uses any more; owner = new generation (release)
- *   reader   owner; everything else of the chunk, the rule, and the owner again, each at an address that is computed
- *            from the value read before (unwind_rule.bpf.h, zero_after()), which orders the reads on every machine
+ *   agent    owner = 0; fence; rows, rules that no chunk uses any more; owner = new generation
+ *            (release)
+ *   reader   owner; everything else of the chunk, the rule, and the owner again, each at an address
+ *            that is computed from the value read before (unwind_rule.bpf.h, zero_after()), which
+ *            orders the reads on every machine
  *
- * Rules are written before the owner of the chunk that uses them is, and only change while no chunk
+ * Rules are written before the owner of the chunk that uses them, and change only while no chunk
  * uses them.
  */
+
+#include "bpf/abi/unwind_table.h"
+
 #define UNWIND_SLOT_BYTES     4096
 #define UNWIND_PART_SHIFT     6
 #define UNWIND_SLOTS_PER_PART (1u << UNWIND_PART_SHIFT)
@@ -43,11 +50,11 @@
 
 #define UNWIND_RULES_PER_SLOT_SHIFT 8
 #define UNWIND_RULES_PER_SLOT       (1u << UNWIND_RULES_PER_SLOT_SHIFT)
-#define UNWIND_POOL_RULES           65536u /* a row holds the number in 16 bits */
+#define UNWIND_POOL_RULES           65536u /* a row stores the number in 16 bits */
 #define UNWIND_RULE_SLOTS           (UNWIND_POOL_RULES / UNWIND_RULES_PER_SLOT)
 
-#define UNWIND_USED_SHIFT                                                                          \
-	28 /* of ns: 0.27 s, so that a hot chunk's head is written four times a second */
+/* 2^28 ns are 0.27 s, so a chunk in constant use is marked about four times a second. */
+#define UNWIND_USED_SHIFT 28
 
 #define UNWIND_REGION_SHIFT     18
 #define UNWIND_CELLS            64u
@@ -56,11 +63,12 @@
 #define UNWIND_DENSE_UNIT_SHIFT 6 /* pieces of a code page with more rows than a chunk */
 
 /*
- * Rows of neighbouring units. Of unit u (address >> unit_shift), which is first_unit or up to
- * n_units - 1 behind it:
+ * Rows of consecutive units. The rows of unit u (address >> unit_shift), which is first_unit or up
+ * to n_units - 1 after it, are
  *
- *   rows[halves[12 + u - first_unit] .. halves[12 + u - first_unit + 1])   by rising offset in the code page; the first
- *                                                                         holds from the unit's beginning on
+ *   rows[halves[12 + u - first_unit] .. halves[12 + u - first_unit + 1])
+ *
+ * by rising offset in the code page. The first row is valid from the unit's beginning.
  */
 struct abi_unwind_chunk {
 	union {
@@ -89,12 +97,15 @@ struct abi_unwind_slot {
 	};
 };
 
-/* Key of unwind_regions: of the address only 32 bits, which the chunk's own range makes up for. */
+/*
+ * Key of unwind_regions. It holds only 32 bits of the region's number; the check of the chunk's
+ * range detects a confusion.
+ */
 #define UNWIND_REGION_KEY(executable, elf_addr)                                                    \
 	((__u64)(executable) << 32 | (__u32)((__u64)(elf_addr) >> UNWIND_REGION_SHIFT))
 
 /*
- * Executable number -> the code pages that its table has rows for; none: an executable without a
+ * The code pages for which an executable's table has rows. An executable without an entry has no
  * table.
  */
 struct abi_unwind_info {
@@ -102,7 +113,7 @@ struct abi_unwind_info {
 	__u64 n_pages;
 };
 
-/* Executables whose tables are known. */
+/* Maximum number of executables with a table. */
 #define UNWIND_MAX_TABLES 8192
 
 _Static_assert(sizeof(struct abi_unwind_info) == 16, "part of the BPF/userspace ABI");

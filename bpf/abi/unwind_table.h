@@ -2,17 +2,19 @@
 #pragma once
 
 /*
- * Unwind tables: at an ELF address, how to get the caller's registers.
+ * Unwind tables: how to compute the caller's registers at an ELF address.
  *
- *   rows    sorted by address, 4 bytes each: the offset in its page, and the number of a rule. A row holds
- *           until the next one. Gaps between FDEs are rows too (rule NONE), unless they are padding: less than 16
- *           bytes up to an FDE that begins at a multiple of 16, where no code is; the row before them goes on.
- *   pages   for every 4 KiB of the executable's text the first row in it. Pages of 64 KiB would do for 16 bits, and
- *           save 2 % of the rows; but a search over a hundred rows touches few cache lines, over thousands many
+ *   rows    sorted by address, 4 bytes each: the offset in its page, and the number of a rule. A
+ *           row is valid until the next one. Gaps between FDEs are rows too (rule NONE), except
+ *           padding: less than 16 bytes before an FDE that begins at a multiple of 16 contain no
+ *           code, and the row before them continues.
+ *   pages   for every 4 KiB of the executable's text the first row in it. Pages of 64 KiB would
+ *           also fit 16 bits and save 2 % of the rows, but a search over a hundred rows reads few
+ *           cache lines, over thousands many.
  *   rules   the few hundred distinct rules of the executable
  *
- * Rules are compiled from call frame information (DWARF 5 §6.4, LSB Core §10.6 for .eh_frame) by
- * agent/unwind.
+ * agent/unwind compiles rules from call frame information (DWARF 5 §6.4, LSB Core §10.6 for
+ * .eh_frame).
  */
 
 #include "bpf/abi/limits.h"
@@ -25,55 +27,63 @@ struct abi_unwind_row {
 	__u16 rule;   /* index into the executable's rules */
 };
 
-/* How the CFA comes about. */
+/* How to compute the CFA. */
 enum unwind_cfa {
-	UNWIND_CFA_NONE = 0, /* nothing is known here: try the frame pointer */
+	UNWIND_CFA_NONE = 0, /* no information: try the frame pointer */
 	UNWIND_CFA_END = 1,  /* the outermost frame: return address undefined */
 	UNWIND_CFA_SP = 2,   /* sp + offset */
 	UNWIND_CFA_FP = 3,   /* fp + offset */
-	UNWIND_CFA_REGISTER =
-		4, /* DWARF register cfa_register + offset; known in the innermost frame, where a call
-				    * leaves it alone (x86-64: registers that are the callee's), and rbx if followed */
+	/*
+	 * DWARF register cfa_register + offset; the register is known in the innermost frame, where
+	 * calls preserve it (x86-64: callee-saved registers), and rbx if it is followed
+	 */
+	UNWIND_CFA_REGISTER = 4,
 	UNWIND_CFA_DEREF_SP = 5, /* *(sp + offset) + addend */
 	UNWIND_CFA_DEREF_FP = 6, /* *(fp + offset) + addend */
 	UNWIND_CFA_PLT = 7,      /* x86-64 lazy PLT: sp + 8 + ((pc & 15) >= offset ? 8 : 0) */
-	UNWIND_CFA_SIGNAL = 8,   /* the kernel's signal frame lies at sp */
-	/* an expression of no known shape: try the frame pointer, count it */
+	UNWIND_CFA_SIGNAL = 8,   /* the kernel's signal frame is at sp */
+	/* an unsupported expression: try the frame pointer, count it */
 	UNWIND_CFA_UNSUPPORTED = 9,
 	UNWIND_CFA_DEREF_INDEXED = 10, /* *(sp + offset + 8 * DWARF register cfa_register) + 8 */
-	UNWIND_CFA_OTHER_STACK =
-		11, /* fp + offset, where fp is of another stack than sp (Go) and may lie below it; the
-				      * outermost frame where fp is 0 */
-	UNWIND_CFA_CLONE =
-		12 /* x86-64, from the system call clone() or clone3() to its return: sp + offset; in
-				    * the child, where it returns 0, the outermost frame, on a stack of its own */
+	/*
+	 * fp + offset, where fp points to another stack than sp (Go) and may be below it; the
+	 * outermost frame if fp is 0
+	 */
+	UNWIND_CFA_OTHER_STACK = 11,
+	/*
+	 * x86-64, from the system call clone() or clone3() to its return: sp + offset; in the
+	 * child, where it returns 0, the outermost frame, on the child's own stack
+	 */
+	UNWIND_CFA_CLONE = 12
 };
 
-/* Where the caller's frame pointer and return address are. */
+/* How to find the caller's frame pointer and return address. */
 enum unwind_saved {
-	/* still in the register (frame pointer), in the link register (return address) */
+	/* still in its register: the frame pointer, or the link register for the return address */
 	UNWIND_SAVED_SAME = 0,
 	UNWIND_SAVED_CFA = 1,      /* at CFA + offset */
-	UNWIND_SAVED_REGISTER = 2, /* in another register: offset is its DWARF number */
+	UNWIND_SAVED_REGISTER = 2, /* in another register: the offset is its DWARF number */
 	/* lost (frame pointer), or the outermost frame (return address) */
 	UNWIND_SAVED_UNDEFINED = 3,
 	UNWIND_SAVED_FP_DEREF = 4, /* at fp + offset (expressions of realigned frames) */
-	UNWIND_SAVED_BESIDE_FP =
-		5 /* return address: at CFA + fp_offset + 8, above the frame pointer in arm64's frame
-				     * record, or without one */
+	/*
+	 * return address: at CFA + fp_offset + 8, above the frame pointer in arm64's frame record,
+	 * or without one
+	 */
+	UNWIND_SAVED_BESIDE_FP = 5
 };
 
-/* Of rbx_offset: not followed, or lost. */
+/* Value of rbx_offset: rbx is not followed, or lost. */
 #define UNWIND_RBX_LOST (-32768)
 
 /*
- * The frame pointer's offset has 32 bits: a frame record at the bottom of a large frame (arm64) is
- * farther than 32 KiB from the CFA. The return address is beside it then.
+ * The frame pointer's offset has 32 bits, because a frame record at the bottom of a large frame
+ * (arm64) is more than 32 KiB from the CFA. The return address is then next to it.
  *
- * rbx (x86-64) is the CFA's base in the dynamic linker's _dl_runtime_resolve, under which every
- * lazily bound function is looked up. Only executables with such a CFA follow it, as that is where
- * the functions above it are: the caller's rbx is at CFA + rbx_offset, or still in the register
- * (0). Elsewhere it is UNWIND_RBX_LOST.
+ * rbx (x86-64) is the base of the CFA in the dynamic linker's _dl_runtime_resolve, which is in the
+ * stack of every lookup of a lazily bound function. Only executables with such a CFA follow rbx,
+ * because the functions above it are in the same executable. The caller's rbx is at CFA +
+ * rbx_offset, or still in the register (0). In other executables rbx_offset is UNWIND_RBX_LOST.
  */
 struct abi_unwind_rule {
 	__s32 cfa_offset;
@@ -84,9 +94,9 @@ struct abi_unwind_rule {
 	__u8 fp;  /* enum unwind_saved */
 	__u8 ra;  /* enum unwind_saved */
 	union {
-		/* of UNWIND_CFA_REGISTER and UNWIND_CFA_DEREF_INDEXED: DWARF number */
+		/* for UNWIND_CFA_REGISTER and UNWIND_CFA_DEREF_INDEXED: DWARF number */
 		__u8 cfa_register;
-		__s8 cfa_addend; /* of UNWIND_CFA_DEREF_SP, _FP: 8 nearly always */
+		__s8 cfa_addend; /* for UNWIND_CFA_DEREF_SP, _FP: nearly always 8 */
 	};
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The programs' sources as they are, and a function that does what cpu_sampler.bpf.c does at a tick
- * in user mode. Compiled once for each architecture, with -D__TARGET_ARCH_* and this folder's
- * include/ before libbpf's.
+ * Includes the programs' sources unchanged, and adds a function that does the same as
+ * cpu_sampler.bpf.c at a tick in user mode. Compiled once per architecture, with -D__TARGET_ARCH_*
+ * and with this folder's include/ before libbpf's.
  */
 #include "bpf/unwind_native.bpf.c"
 
@@ -23,7 +23,7 @@
 _Static_assert(N_GENERAL_REGISTERS <= HOST_UNWIND_MAX_REGISTERS,
 	       "one array for both architectures");
 
-/* A sample in the making, and the task that it is of. */
+/* A sample being taken, and its task. */
 struct program_run {
 	struct host_run run;
 	struct task_struct task;
@@ -72,7 +72,7 @@ void host_unwind(const struct host_unwind_input *input, struct host_unwind_outpu
 	struct program_run program;
 	struct sample *sample = &program.sample;
 
-	/* Not the sample: like the kernel's scratch it holds what was there before. */
+	/* The sample is not initialized: like the kernel's scratch memory, it holds old values. */
 	program.run = (struct host_run){ .input = input, .output = ret_output };
 	__builtin_memset(ret_output, 0, sizeof(*ret_output));
 	fill_task(&program, &input->process);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The helpers of the kernel, on the host. None of them knows an architecture: programs of both
- * share them.
+ * The kernel's helpers, implemented for the host. They do not depend on the architecture of the
+ * program, so programs of both share them.
  */
 #include "bpf/host/host_run.h"
 
@@ -9,7 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-/* In the kernel it is the CPU that says whose call it is; a helper has no argument for it. */
+/*
+ * The run of this thread. A helper has no argument for it; in the kernel, the CPU identifies the
+ * caller.
+ */
 static _Thread_local struct host_run *current_run;
 
 void host_run_begin(struct host_run *run)
@@ -29,8 +32,9 @@ void host_run_end(void)
 }
 
 /*
- * Programs write to no element of what is const here; the helper's type has no const. A chunk's set
- * is the element's key: 0 while the element is in no bucket. Tests change it under a run.
+ * Programs do not write to elements that are const here, but the helper's type has no const. A
+ * chunk's `set` is part of the element's key, and 0 while the element is in no bucket. Tests change
+ * it during a run.
  */
 static void *find_mapping_chunk(const struct host_unwind_process *process, const void *key)
 {
@@ -105,7 +109,7 @@ void *host_map_lookup_elem(enum host_map map, const void *key)
 	}
 }
 
-/* A sample calls this helper for the filter of seen stacks only. */
+/* A sample calls this helper only for the filter of sent stacks. */
 long host_map_update_elem(enum host_map map, const void *key, const void *value, uint64_t flags)
 {
 	(void)key;
@@ -116,7 +120,7 @@ long host_map_update_elem(enum host_map map, const void *key, const void *value,
 	return 0;
 }
 
-/* Memory of the "kernel": what the driver set up for this run. */
+/* Reads memory of the simulated kernel, which the caller set up for this run. */
 long host_probe_read(void *destination, uint32_t size, const void *address)
 {
 	memcpy(destination, address, size);
@@ -129,7 +133,7 @@ long host_probe_read_user(void *destination, uint32_t size, const void *address)
 
 	if (input->read(input->read_argument, (uint64_t)(uintptr_t)address, destination, size) == 0)
 		return 0;
-	/* The kernel leaves no old bytes behind either. */
+	/* Like the kernel, leave no old bytes in the destination. */
 	memset(destination, 0, size);
 	return -1;
 }
@@ -156,7 +160,7 @@ long host_ringbuf_output(enum host_map map, const void *data, uint64_t size, uin
 	return 0;
 }
 
-/* One record is all that there ever is, and it is taken at once. */
+/* The ring buffer is always empty, because each record is taken at once. */
 uint64_t host_ringbuf_query(enum host_map map, uint64_t flags)
 {
 	(void)map;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * What a program's helper calls work on when it runs on the host. Helpers have no argument that
- * says who calls (in the kernel it is the CPU), so the run of a thread travels in a thread-local
- * pointer; it is set between begin and end only. Included by the shadow headers: nothing here may
- * need a header that defines what bpf/include/kernel_types.h does (stdbool.h, linux/bpf.h,
+ * The state on which a program's helper calls work when it runs on the host. Helpers have no
+ * argument that identifies the caller (in the kernel, the CPU does), so a thread-local pointer
+ * holds the run of the thread, between begin and end only. The shadow headers include this file, so
+ * it must not need a header that conflicts with bpf/include/kernel_types.h (stdbool.h, linux/bpf.h,
  * asm/ptrace.h).
  */
 
@@ -16,19 +16,16 @@ struct host_run {
 	struct host_unwind_output *output;
 	struct abi_control control;
 	struct abi_unwind_slot *part;
-	/* the one entry of the map `rule_cache`, struct rule_cache_entry */
+	/* the only entry of the map `rule_cache`, struct rule_cache_entry */
 	uint64_t cached_rule[4];
-	uint64_t seen_stack; /* the slot of the map `seen_stacks`: always one that was not seen */
+	uint64_t seen_stack; /* the only slot of the map `seen_stacks`: it never matches */
 };
 
 void host_run_begin(struct host_run *run);
 struct host_run *host_run_current(void);
 void host_run_end(void);
 
-/*
- * The maps that programs share. Each is told apart by the type of its definition in
- * bpf/include/maps.bpf.h.
- */
+/* The maps that programs share. The type of each in bpf/include/maps.bpf.h selects it. */
 enum host_map {
 	HOST_MAP_PROCESSES,
 	HOST_MAP_MAPPING_CHUNKS,
@@ -36,14 +33,14 @@ enum host_map {
 	HOST_MAP_UNWIND_TABLES,
 	HOST_MAP_UNWIND_REGIONS,
 	HOST_MAP_UNWIND_POOL,
-	HOST_MAP_UNWIND_PART, /* the one that was found in the pool last */
+	HOST_MAP_UNWIND_PART, /* the part that was last found in the pool */
 	HOST_MAP_RULE_CACHE,
 	HOST_MAP_SEEN_STACKS,
 	HOST_MAP_SAMPLES,
 	HOST_MAP_COUNTERS,
 };
 
-/* The helpers, with the meaning that bpf-helpers(7) gives them. */
+/* The helpers, with the semantics of bpf-helpers(7). */
 void *host_map_lookup_elem(enum host_map map, const void *key);
 long host_map_update_elem(enum host_map map, const void *key, const void *value, uint64_t flags);
 long host_probe_read(void *destination, uint32_t size, const void *address);

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * The unwinder that runs in the kernel, compiled for the host from the same sources: one sample of
- * a stack whose registers and memory somebody hands in. It runs without privileges: in tests on
- * recorded memory, and on copies of stacks of processes that the kernel side does not know yet.
+ * The BPF unwinder, compiled for the host from the same sources. It unwinds one stack, with
+ * registers and memory that the caller provides, and needs no privileges. Tests run it on recorded
+ * memory. The agent runs it on copies of stacks that the BPF programs could not unwind.
  *
- * One function per architecture of the stack, whatever machine it runs on. A run keeps nothing,
- * allocates nothing, and touches nothing but its arguments; any number of threads may run at once.
+ * There is one function per architecture of the stack, on any machine. A run keeps no state,
+ * allocates no memory, and accesses only its arguments. Any number of threads may run at once.
  */
 
 #include <stdbool.h>
@@ -26,10 +26,10 @@
 struct host_unwind_registers {
 	uint64_t pc;
 	uint64_t general[HOST_UNWIND_MAX_REGISTERS];
-	bool is_32_bit; /* code of 32 bits: nothing but its pc is looked at */
+	bool is_32_bit; /* 32-bit code: only its pc is used */
 };
 
-/* 0: all of [@address, @address + @size) was copied to @buffer; -1: some of it is not there. */
+/* Copies [@address, @address + @size) to @buffer. Returns 0, or -1 if a part of it is absent. */
 typedef int (*host_unwind_read)(void *argument, uint64_t address, void *buffer, size_t size);
 
 /* An element of the map `unwind_tables`, or NULL. */
@@ -42,8 +42,8 @@ typedef const uint32_t *(*host_unwind_find_region)(void *argument, uint64_t key)
 /*
  * The maps of unwind tables (bpf/abi/unwind_maps.h).
  *
- *   parts[n_parts]   each of UNWIND_SLOTS_PER_PART slots, or NULL: not there. A run writes to chunk.used of the slots
- *                    whose rows it uses.
+ *   parts[n_parts]   each of UNWIND_SLOTS_PER_PART slots, or NULL if absent. A run writes to
+ *                    chunk.used of the slots whose rows it uses.
  */
 struct host_unwind_tables {
 	host_unwind_find_table find;
@@ -54,12 +54,12 @@ struct host_unwind_tables {
 };
 
 /*
- * Who is sampled, and what the maps say of it.
+ * The sampled thread, and the content of the maps for its process.
  *
  *   chunks[n_chunks]   chunk i is the element (chunks[i].set, i) of the map `mapping_chunks`
- *   directory          the element (directory->set, ABI_DIRECTORY); NULL: there is none
+ *   directory          the element (directory->set, ABI_DIRECTORY); NULL if there is none
  *
- * As in the kernel a process entry counts only if its start time and number of execs fit, and a
+ * As in the kernel, a process entry is used only if its start time and number of execs match, and a
  * chunk only if it belongs to the entry's set.
  */
 struct host_unwind_process {
@@ -67,7 +67,7 @@ struct host_unwind_process {
 	uint32_t tid;
 	uint32_t exec_count;
 	uint64_t start_time_ns;          /* CLOCK_BOOTTIME */
-	const struct abi_process *entry; /* NULL: the process is not known */
+	const struct abi_process *entry; /* NULL: the process is unknown */
 	const struct abi_mapping_chunk *chunks;
 	size_t n_chunks;
 	const struct abi_mapping_chunk *directory;
@@ -79,21 +79,20 @@ struct host_unwind_input {
 	host_unwind_read read;
 	void *read_argument;
 	struct host_unwind_process process;
-	const struct host_unwind_tables *tables; /* NULL: none */
+	const struct host_unwind_tables *tables; /* NULL if there are none */
 };
 
 /*
- * The record as it would go into the ring buffer, in full, and what was counted on the way. Where
- * rows were missing the frames behind the first address that lacks them are only what frame
- * pointers gave.
+ * The full record as it would be written to the ring buffer, and the counters. If rows were
+ * missing, the frames after the first address without rows come from frame pointers only.
  */
 struct host_unwind_output {
-	/* n_user_frames, cut, flags; no times and names: nobody is scheduled here */
+	/* n_user_frames, cut, flags; no times or names, because there is no task */
 	struct abi_sample header;
 	struct abi_frame frames[ABI_MAX_FRAMES];
 	uint64_t counters[ABI_COUNTER_COUNT];
 	uint32_t n_missing;          /* frames whose rows are not resident */
-	uint32_t missing_executable; /* of the first of them, if there is one */
+	uint32_t missing_executable; /* of the first of them, if n_missing > 0 */
 	uint64_t missing_address;    /* ELF address */
 };
 
@@ -101,13 +100,13 @@ void host_unwind_x86(const struct host_unwind_input *input, struct host_unwind_o
 void host_unwind_arm64(const struct host_unwind_input *input,
 		       struct host_unwind_output *ret_output);
 
-/* One look-up of an unwind rule, with the state of the cache of recent rules before and after. */
+/* One lookup of an unwind rule, with the state of the cache of recent rules before and after. */
 struct host_unwind_lookup {
 	const struct host_unwind_tables *tables;
 	uint32_t executable;
 	uint64_t elf_addr;
 	uint64_t time_ns;
-	/* struct rule_cache_entry; here the cache has this one entry for all keys */
+	/* struct rule_cache_entry; here the cache has only this entry, for all keys */
 	uint64_t cached_rule[4];
 	struct abi_unwind_rule rule;
 	bool was_cached;
@@ -118,8 +117,8 @@ int host_unwind_look_up_x86(struct host_unwind_lookup *lookup);
 int host_unwind_look_up_arm64(struct host_unwind_lookup *lookup);
 
 /*
- * The rule at an address of an executable, found as a run finds it. 1 found; 0: the address is
- * outside the table; -1: its rows are not resident, or the executable has no table.
+ * Finds the rule at an address of an executable in the same way as a run. Returns 1, 0 if the
+ * address is outside the table, or -1 if its rows are not resident or the executable has no table.
  */
 int host_unwind_find_rule_x86(const struct host_unwind_tables *tables, uint32_t executable,
 			      uint64_t elf_addr, struct abi_unwind_rule *ret_rule);

@@ -2,16 +2,17 @@
 #pragma once
 
 /*
- * Finding a mapping in a chunk of a process's mappings (bpf/abi/mapping.h). The chunk may be reused
- * meanwhile: what was found counts only after the check that map_reuse.bpf.h describes. Most
- * processes have one chunk; the others have a directory, which is one more element of the same map.
+ * Finds a mapping in a chunk of a process's mappings (bpf/abi/mapping.h). The kernel may reuse the
+ * chunk's memory during the search, so a result counts only after the check that map_reuse.bpf.h
+ * describes. Most processes have one chunk. The others have a directory, which is one more element
+ * of the same map.
  */
 
 #include "bpf/include/map_reuse.bpf.h"
 
 /*
- * Index of the last of the chunk's mappings whose start is <= @pc; a huge value when there is none.
- * *read depends on everything that was read.
+ * Index of the last mapping in the chunk with start <= @pc, or a huge value if there is none. *read
+ * depends on every value that was read.
  */
 static __always_inline __u32 search_chunk(const struct abi_mapping_chunk *chunk, __u64 pc,
 					  __u64 *read)
@@ -26,8 +27,8 @@ static __always_inline __u32 search_chunk(const struct abi_mapping_chunk *chunk,
 		__u64 start;
 
 		/*
-		 * Else the compiler makes one comparison of the two, by which the verifier does not
-		 * know the bound.
+		 * Otherwise the compiler merges the two comparisons into one, and the verifier
+		 * loses the bound.
 		 */
 		asm volatile("" : "+r"(middle));
 		if (low >= high || middle >= ABI_MAPPINGS_PER_CHUNK)
@@ -45,8 +46,8 @@ static __always_inline __u32 search_chunk(const struct abi_mapping_chunk *chunk,
 }
 
 /*
- * Index of the last chunk that begins at or before @pc, or of the first one; ABI_MAX_CHUNKS: the
- * set is gone.
+ * Index of the last chunk that begins at or before @pc, or of the first one. ABI_MAX_CHUNKS: the
+ * set was removed.
  */
 static __always_inline __u32 find_chunk(__u32 set, __u32 n_chunks, __u64 pc)
 {

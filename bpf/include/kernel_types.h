@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The kernel's structs and fields that our programs read, and no others: libbpf relocates each
- * access to the running kernel's layout (CO-RE). Fields stand in any order. Minimum kernel: see
- * docs/architecture.md.
+ * The kernel's structs, with only the fields that our programs read. libbpf relocates each access
+ * to the running kernel's layout (CO-RE), so the order of fields does not matter. Minimum kernel:
+ * see docs/kernels.md.
  */
 
 typedef unsigned char __u8;
@@ -74,12 +74,12 @@ struct signal_struct {
 };
 
 struct mm_struct {
-	unsigned long start_code;  /* 0 while execve() makes it */
-	unsigned long start_stack; /* of the main thread: above it are the program's arguments */
+	unsigned long start_code;  /* 0 while execve() prepares the new program */
+	unsigned long start_stack; /* of the main thread: the program's arguments are above it */
 };
 
 struct rq {
-	__u64 clock; /* ns, of one CPU; set as the scheduler begins to choose a thread */
+	__u64 clock; /* ns, of one CPU; updated when the scheduler begins to choose a thread */
 };
 
 struct cfs_rq {
@@ -106,16 +106,17 @@ struct vm_area_struct {
 };
 
 struct sched_entity {
-	__u64 sum_exec_runtime; /* ns that the thread ran, whatever class it is in */
-	/* with CONFIG_FAIR_GROUP_SCHED, also of a thread of another class */
+	__u64 sum_exec_runtime; /* ns that the thread ran, in any scheduling class */
+	/* with CONFIG_FAIR_GROUP_SCHED, also for a thread of another class */
 	struct cfs_rq *cfs_rq;
 };
 
-/* With CONFIG_SCHED_INFO. By rq->clock. */
+/* With CONFIG_SCHED_INFO. Times are in units of rq->clock. */
 struct sched_info {
-	/* ns on run queues, up to when the thread was put on a CPU last */
+	/* ns on run queues, until the thread was last put on a CPU */
 	unsigned long long run_delay;
-	unsigned long long last_queued; /* since when it is on this CPU's run queue; 0: it is not */
+	/* since when the thread is on this CPU's run queue; 0: it is not */
+	unsigned long long last_queued;
 };
 
 struct list_head {
@@ -134,23 +135,23 @@ struct cgroup {
 	struct cgroup_root *root;
 };
 
-/* That a css_set contains a cgroup. */
+/* Links a css_set with a cgroup that it contains. */
 struct cgrp_cset_link {
 	struct cgroup *cgrp;
 	struct list_head cgrp_link; /* in css_set.cgrp_links */
 };
 
-/* The cgroups of a task, one of each hierarchy. */
+/* The cgroups of a task, one per hierarchy. */
 struct css_set {
 	struct list_head cgrp_links;
 };
 
-/* With CONFIG_CFS_BANDWIDTH. Summed over CPUs; a stretch is added as it ends. */
+/* With CONFIG_CFS_BANDWIDTH. Summed over CPUs; each throttled period is added when it ends. */
 struct cfs_bandwidth {
 	__u64 throttled_time;
 };
 
-/* With CONFIG_CGROUP_SCHED: a cgroup as its CPU controller sees it. */
+/* With CONFIG_CGROUP_SCHED: the CPU controller's part of a cgroup. */
 struct task_group {
 	struct task_group *parent; /* NULL: this is the root */
 	struct cfs_bandwidth cfs_bandwidth;
@@ -163,13 +164,13 @@ struct task_struct {
 	struct sched_info sched_info;
 	struct signal_struct *signal;
 	struct mm_struct *mm;
-	void *stack;          /* the lowest address of its kernel stack */
+	void *stack;          /* lowest address of its kernel stack */
 	unsigned int __state; /* 5.14 */
-	int wake_cpu;         /* that it ran on last */
+	int wake_cpu;         /* the CPU that it last ran on */
 	unsigned int flags;
 	int pid;
 	int tgid;
-	unsigned long nvcsw; /* how often it waited */
+	unsigned long nvcsw; /* number of voluntary context switches */
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	__u64 start_boottime; /* 5.5 */
@@ -190,9 +191,9 @@ struct vm_unmapped_area_info {
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
-	unsigned long orig_ax; /* number of the system call, -1 in none */
+	unsigned long orig_ax; /* number of the system call, -1 outside system calls */
 	unsigned long ip;
-	unsigned long cs; /* since 6.9 of 16 bits, in a union: the access is relocated to that */
+	unsigned long cs; /* since 6.9 a union with 16 bits; the access is relocated to them */
 	unsigned long sp;
 };
 #elif defined(__TARGET_ARCH_arm64)
@@ -204,14 +205,15 @@ struct user_pt_regs {
 };
 struct pt_regs {
 	struct user_pt_regs user_regs;
-	__s32 syscallno; /* -1 in none */
+	__s32 syscallno; /* -1 outside system calls */
 };
 #endif
 
 #pragma clang attribute pop
 
 /*
- * The context of a perf_event program: the UAPI's layout, which the verifier translates by itself.
+ * The context of a perf_event program has the UAPI's layout; the verifier translates accesses
+ * itself.
  */
 #if defined(__TARGET_ARCH_x86)
 struct perf_event_registers {

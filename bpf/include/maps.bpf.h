@@ -50,7 +50,7 @@ struct unwind_tables_map {
 	__type(value, struct abi_unwind_info);
 };
 
-/* The ceiling is set before loading: one for each slot. */
+/* The agent sets max_entries before loading: the number of slots. */
 struct unwind_regions_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -60,8 +60,8 @@ struct unwind_regions_map {
 };
 
 /*
- * Written by the agent through a mapping: no system call, which would make ticks of its CPU go
- * missing.
+ * The agent writes it through a memory mapping, because each system call that changes a map would
+ * make the kernel skip ticks on its CPU.
  */
 struct unwind_part_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -75,7 +75,7 @@ struct unwind_part_map {
 	__uint(value_size, UNWIND_SLOT_BYTES);
 };
 
-/* As many parts as the budget allows: set before loading. */
+/* The agent sets max_entries before loading: as many parts as the budget allows. */
 struct unwind_pool_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
@@ -83,7 +83,9 @@ struct unwind_pool_map {
 	__array(values, struct unwind_part_map);
 };
 
-/* Direct-mapped: the hash of the stack that last used the slot, mixed with the window. */
+/*
+ * Direct-mapped. An entry is the hash of the stack that last used the slot, mixed with the window.
+ */
 struct seen_stacks_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ABI_SEEN_SLOTS);

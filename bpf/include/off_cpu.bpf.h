@@ -2,18 +2,19 @@
 #pragma once
 
 /*
- * What off_cpu.bpf.c (threads leave and come back) and off_cpu_walk.bpf.c (the agent looks at who
- * waits) share: what is kept of each thread, in task storage, so that it goes with the thread and
- * follows it to another CPU. Where the kernel has no task storage for tracing programs it is in a
- * hash map by thread ID (config.hash_threads): made at the fork, removed when the thread's task is
- * freed, and told from that of an earlier thread by the time of its start.
+ * State that off_cpu.bpf.c (threads leave their CPU and resume) and off_cpu_walk.bpf.c (the agent
+ * visits waiting threads) share: one struct thread_waits per thread. It is in task storage, which
+ * the kernel frees with the thread. If the kernel has no task storage for tracing programs, it is
+ * in a hash map by thread ID (config.hash_threads): created at fork, removed when the thread's task
+ * is freed, and distinguished from the state of an earlier thread with the same ID by the thread's
+ * start time.
  *
- * since_ns decides who tells a piece of a wait: a thread that comes back takes it by exchange, the
- * walk moves it by compare-and-exchange, so that nothing is told twice. All else belongs to the
- * wait that began at start_ns, and is written before since_ns. Kernels before 5.12 have no atomic
- * exchange: there a thread that comes back within the few nanoseconds between the walk's look at
- * since_ns and its write has a piece of its wait, at most a second, told twice. The fields of the
- * walk are its own: they count for the wait that began at walk_start_ns.
+ * since_ns decides which program reports a part of a wait. A thread that resumes takes it by atomic
+ * exchange; the walk advances it by compare-and-exchange. So no part is reported twice. All other
+ * fields belong to the wait that began at start_ns and are written before since_ns. Kernels before
+ * 5.12 have no atomic exchange: if a thread resumes within the few nanoseconds between the walk's
+ * read of since_ns and its write, a part of its wait, at most a second, is reported twice. Only the
+ * walk uses the fields walk_*; they are valid for the wait that began at walk_start_ns.
  */
 
 #include "bpf/include/sample.bpf.h"
@@ -40,19 +41,22 @@ struct bpf_iter__task {
 #define OFF_CPU_MAX_WAIT_NS (3600 * 1000000000ULL)
 
 enum wait_stack {
-	/* not chosen: others like it stand for it, unless the walk finds it */
+	/* not chosen: other waits of its site represent it, unless the walk captures it */
 	WAIT_STACK_NONE = 0,
-	WAIT_STACK_TAKEN = 1,   /* stack_hash; the lot was one in 2^weight_shift */
-	WAIT_STACK_LOST = 2,    /* taken, but the ring buffer was full */
-	WAIT_STACK_IGNORED = 3, /* left out by regex, or without user frames */
-	/* taken, but cut where mappings or pages were not known yet: the walk takes it again */
+	/* stack_hash is set; it was chosen with probability 1/2^weight_shift */
+	WAIT_STACK_TAKEN = 1,
+	WAIT_STACK_LOST = 2,    /* captured, but the ring buffer was full */
+	WAIT_STACK_IGNORED = 3, /* excluded by off_cpu.regex, or has no user frames */
+	/*
+	 * captured, but cut where mappings or pages were not available: the walk captures it again
+	 */
 	WAIT_STACK_CUT = 4,
 };
 
 /*
- * Waits that are alike in length stand for each other: else one that took a thousand times as long
- * as most, because who held the lock was pushed off the CPU, would stand for a thousand others when
- * its stack happened to be taken. Below 131 us, 1 ms, 8 ms, and above.
+ * Only waits of similar length represent each other. Otherwise a wait that took a thousand times as
+ * long as most, because the holder of the lock was preempted, would represent a thousand others if
+ * its stack happened to be captured. The classes are: below 131 us, 1 ms, 8 ms, and above.
  */
 #define N_WAIT_CLASSES 4
 
@@ -64,19 +68,22 @@ static __always_inline __u8 wait_class(__u64 duration_ns)
 }
 
 /*
- * Where in user code a thread waits: told apart by program counter and stack pointer, which is
- * cheap, and enough to keep the lock that is waited for a thousand times a second apart from the
- * queue that is waited for once. Those for which there is no room share one.
+ * A site: a point in user code where a thread waits, identified by program counter and stack
+ * pointer. That is cheap, and enough to distinguish a lock that is waited for a thousand times a
+ * second from a queue that is waited for once. Sites beyond N_WAIT_SITES share one entry.
  */
 struct wait_site {
 	__u64 tag;     /* 0: free */
-	__u64 last_ns; /* start of the last wait here; 0: there was none */
-	__u64 gap_ns;  /* mean time from one start to the next */
-	/* time of waits without a stack since one with a stack was told */
+	__u64 last_ns; /* start of the last wait here; 0: none */
+	__u64 gap_ns;  /* mean time between the starts of two waits */
+	/* time of waits without a stack since it was last reported, by class */
 	__u64 others_ns[N_WAIT_CLASSES];
 	__u32 n_others[N_WAIT_CLASSES];
-	__u64 told_ns; /* when all of it was told */
-	/* when the stack went to the agent as a copy, for want of mappings or tables here */
+	__u64 told_ns; /* when the time of all classes was last reported */
+	/*
+	 * when a copy of the stack was last sent to the agent, because mappings or unwind tables
+	 * were missing here
+	 */
 	__u64 copied_ns;
 	__u64 queued_ns; /* run-queue time at the ends of waits here that was not reported yet */
 };
@@ -84,20 +91,23 @@ struct wait_site {
 #define N_WAIT_SITES 8
 
 struct thread_waits {
-	__u64 thread_start_ns; /* of the thread, CLOCK_BOOTTIME; in the hash only */
-	__u64 since_ns; /* from when on this wait is not told yet; 0: the thread does not wait */
-	__u64 start_ns; /* of the last wait; 0: there was none */
-	/* what the thread had run by then: it does not wait any more when that grows */
+	__u64 thread_start_ns; /* start of the thread, CLOCK_BOOTTIME; used in the hash map only */
+	__u64 since_ns;        /* beginning of the unreported part of the wait; 0: not waiting */
+	__u64 start_ns;        /* start of the last wait; 0: none */
+	/* how long the thread had run at that time; the thread has resumed if this has grown */
 	__u64 ran_ns;
 	__u64 stack_hash;
-	/* run-queue time of the thread's life, as of when it came to a CPU last */
+	/* run-queue time of the thread's life, when it was last put on a CPU */
 	__u64 run_delay_ns;
-	__u64 throttled_ns; /* throttled_ns() of the thread by then, plus one; 0: not known */
+	__u64 throttled_ns; /* throttled_ns() of the thread at that time, plus one; 0: not known */
 	__u64 walk_start_ns;
-	/* stack of the wait that began at walk_start_ns, which stands for itself alone */
+	/*
+	 * hash of the stack of the wait that began at walk_start_ns; this wait represents only
+	 * itself
+	 */
 	__u64 walk_hash;
 	__u32 capture_ns;
-	__u32 cpu; /* that the thread left */
+	__u32 cpu; /* the CPU that the thread left */
 	__u8 site;
 	__u8 stack; /* enum wait_stack */
 	__u8 weight_shift;
@@ -115,7 +125,7 @@ struct thread_waits_map {
 extern struct thread_waits_map thread_waits SEC(".maps");
 
 /*
- * Most threads that are kept in the hash. Its buckets take 16 bytes each, a thread's element some 1
+ * Maximum number of threads in the hash map. Its buckets take 16 bytes each, an element about 1
  * KiB.
  */
 #define MAX_HASHED_THREADS 32768
@@ -128,7 +138,7 @@ struct hashed_waits_map {
 	__type(value, struct thread_waits);
 };
 
-/* All zero: what an element of hashed_waits is made of. */
+/* All zero: the initial value of an element of hashed_waits. */
 struct blank_waits_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -139,7 +149,7 @@ struct blank_waits_map {
 extern struct hashed_waits_map hashed_waits SEC(".maps");
 extern struct blank_waits_map blank_waits SEC(".maps");
 
-/* NULL: there is none yet. */
+/* Returns NULL if there is no state yet. */
 static __always_inline struct thread_waits *find_waits(struct task_struct *task)
 {
 	struct thread_waits *waits;
@@ -151,7 +161,7 @@ static __always_inline struct thread_waits *find_waits(struct task_struct *task)
 	return waits && waits->thread_start_ns == task->start_boottime ? waits : NULL;
 }
 
-/* Memory is taken: not under the scheduler's locks. */
+/* Allocates memory, so it must not be called under the scheduler's locks. */
 static __always_inline struct thread_waits *make_waits(struct task_struct *task)
 {
 	struct thread_waits *waits;
@@ -163,7 +173,7 @@ static __always_inline struct thread_waits *make_waits(struct task_struct *task)
 	waits = find_waits(task);
 	if (waits)
 		return waits;
-	/* What is there is an earlier thread's of this ID. */
+	/* The existing element belongs to an earlier thread with this ID. */
 	waits = bpf_map_lookup_elem(&blank_waits, &key);
 	if (!waits || bpf_map_update_elem(&hashed_waits, &tid, waits, BPF_ANY))
 		return NULL;
@@ -200,7 +210,10 @@ static __always_inline __u64 compare_and_exchange(__u64 *field, __u64 expected, 
 
 #endif
 
-/* Kernel threads wait for work all the time, and have no user frame to tell by whom. */
+/*
+ * Kernel threads are excluded: they always wait for work, and have no user frame that shows for
+ * whom.
+ */
 static __always_inline bool is_user_thread(const struct task_struct *task)
 {
 	return task->pid != 0 && !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER));
@@ -211,7 +224,9 @@ static __always_inline bool is_waiting_state(__u32 state)
 	return state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE);
 }
 
-/* How many of sample->kernel_pcs, at the leaf, are the tracing that led here, and not the wait. */
+/*
+ * Number of leading entries of sample->kernel_pcs that belong to the tracing code, not to the wait.
+ */
 static __always_inline __u32 frames_above_schedule(const struct sample *sample)
 {
 #pragma unroll
@@ -233,10 +248,10 @@ static __always_inline void count_more(enum abi_counter id, __u64 more)
 }
 
 /*
- * Run-queue time: a thread could run, and another one had the CPU (or the thread's cgroup had used
- * up its share). The scheduler measures it (/proc/PID/schedstat), and adds it up as the thread is
- * put on a CPU, just behind this tracepoint: what the present stay adds is on top. Without
- * CONFIG_SCHED_INFO it is 0.
+ * Run-queue time: the time in which the thread could run, but another thread had the CPU or the
+ * thread's cgroup had used up its quota. The scheduler measures it (/proc/PID/schedstat) and adds
+ * it up when the thread is put on a CPU, which happens just after this tracepoint; so the current
+ * period is added here. 0 without CONFIG_SCHED_INFO.
  */
 static __always_inline __u64 run_delay_ns(const struct task_struct *task)
 {
@@ -252,13 +267,13 @@ static __always_inline __u64 run_delay_ns(const struct task_struct *task)
 	return task->sched_info.run_delay + (clock_ns > queued_ns ? clock_ns - queued_ns : 0);
 }
 
-/* Nested cgroups whose limits are looked at; container hosts have up to six. */
+/* Nested cgroups that are checked for limits. Container hosts have up to six. */
 #define MAX_CGROUP_DEPTH 8
 
 /*
- * Time for which the cgroup of the thread, or one around it, was stopped because it had used up its
- * CPU time (cpu.max, cpu.cfs_quota_us), summed over CPUs: what cpu.stat shows as throttled. Without
- * CONFIG_CFS_BANDWIDTH it is 0.
+ * Time for which the thread's cgroup, or one that contains it, was stopped because it had used up
+ * its CPU quota (cpu.max, cpu.cfs_quota_us), summed over CPUs: the value `throttled` of cpu.stat. 0
+ * without CONFIG_CFS_BANDWIDTH.
  */
 static __always_inline __u64 throttled_ns(const struct task_struct *task)
 {
@@ -280,7 +295,8 @@ static __always_inline __u64 throttled_ns(const struct task_struct *task)
 }
 
 /*
- * The thread's cgroup may have been throttled before: that is not part of run-queue time to come.
+ * Excludes the time for which the thread's cgroup was throttled before now from later run-queue
+ * time.
  */
 static __always_inline void begin_throttled(struct thread_waits *waits,
 					    const struct task_struct *task)

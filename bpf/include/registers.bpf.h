@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * The registers that unwinding works on, per architecture. All of them are known in the innermost
- * frame only; after the first step pc, sp and fp are what is carried along.
+ * The registers that unwinding uses, per architecture. All of them are known in the innermost frame
+ * only. Each step computes pc, sp and fp of the caller.
  */
 
 #include "bpf/include/task.bpf.h"
 
 /*
- * The verifier wants each access as context + constant; volatile keeps the compiler from sharing a
- * moved pointer.
+ * The verifier accepts only accesses at context + constant. `volatile` keeps the compiler from
+ * sharing a pointer into the context.
  */
 #define context_read(context, field) (*(volatile __u64 *)&(context)->regs.field)
 
@@ -24,9 +24,9 @@
 #define REGISTER_SP         7
 
 /*
- * rax rcx rdx rsi rdi r8 ... r11 are the callee's to use. Call frame information that needs one of
- * them behind a call is written by hand (OpenSSL's AES-GCM), for a callee that leaves it alone:
- * then it still holds what it held in the innermost frame.
+ * The callee may change rax rcx rdx rsi rdi r8 ... r11. Call frame information that needs one of
+ * them after a call is written by hand (OpenSSL's AES-GCM), for a callee that preserves it. Then
+ * the register still has the value of the innermost frame.
  */
 #define REGISTERS_OF_CALLEE 0x0f37
 
@@ -34,7 +34,8 @@
 #define in_user_mode(context) ((context_read(context, cs) & 3) == 3)
 
 /*
- * __USER32_CS (arch/x86/include/asm/segment.h): code of 32 bits, whatever the program otherwise is.
+ * __USER32_CS (arch/x86/include/asm/segment.h): the current code is 32-bit, whatever the program
+ * is.
  */
 #define context_is_32_bit(context)           (context_read(context, cs) == 0x23)
 #define task_registers_are_32_bit(registers) (kernel_read(registers, cs) == 0x23)
@@ -100,22 +101,28 @@ struct unwind_registers {
 	__u64 fp; /* rbp, x29 */
 #if defined(__TARGET_ARCH_x86)
 	__u64 rbx;
-	bool rbx_known; /* it is followed only where some CFA is made of it */
+	bool rbx_known; /* followed only where a CFA depends on it */
 #elif defined(__TARGET_ARCH_arm64)
-	/* of a frame whose pc is exact: the innermost one, and what a signal interrupted */
+	/* of a frame with an exact pc: the innermost one, and one that a signal interrupted */
 	__u64 lr;
-	/* a frame record may lie anywhere in its frame: behind one, sp is only a lower bound */
+	/*
+	 * a frame record may be anywhere in its frame; after a step by frame record, sp is only a
+	 * lower bound
+	 */
 	bool sp_is_exact;
 #endif
-	/* of the innermost frame; 0: its registers could not be had */
+	/* pc of the innermost frame; 0: its registers could not be read */
 	__u64 entry_pc;
 	__u64 general[N_GENERAL_REGISTERS]; /* of the innermost frame, by DWARF number */
-	bool is_32_bit; /* of the innermost frame: the others are not looked for then */
-	/* a signal's frame: general[] is of the handler, not of what it interrupted */
+	bool is_32_bit; /* the innermost frame runs 32-bit code; its callers are not unwound */
+	/*
+	 * a signal frame was passed: general[] is of the handler, not of the code that it
+	 * interrupted
+	 */
 	bool general_passed;
 };
 
-/* The one more register that is carried along. */
+/* The additional register that each step computes. */
 static __always_inline void follow_register(struct unwind_registers *registers)
 {
 #if defined(__TARGET_ARCH_x86)

@@ -2,17 +2,21 @@
 #pragma once
 
 /*
- * One sample in the making: the record as it goes out, and what unwinding needs beside it. It lives
- * in per-CPU scratch, one slot per program type, because a tick may interrupt another program.
+ * A sample while it is being taken: the record that is sent, followed by the state of unwinding. It
+ * is in per-CPU scratch memory, one slot per program type, because a tick may interrupt another
+ * program.
  */
 
 #include "bpf/include/maps.bpf.h"
 #include "bpf/include/registers.bpf.h"
 
-/* A frame is some ten words. */
+/* A frame has about ten words. */
 #define SAMPLE_WINDOW_WORDS 64
 
-/* Regions of code (bpf/abi/unwind_maps.h) that a stack goes to and fro between. A power of two. */
+/*
+ * Number of recently used code regions (bpf/abi/unwind_maps.h); a stack often alternates between a
+ * few. A power of two.
+ */
 #define SAMPLE_REGIONS 4
 
 struct sample_region {
@@ -22,35 +26,37 @@ struct sample_region {
 
 struct sample {
 	struct abi_sample header;
-	struct abi_frame frames[ABI_MAX_FRAMES]; /* follows the header: both go out in one piece */
+	/* directly after the header: both are sent in one piece */
+	struct abi_frame frames[ABI_MAX_FRAMES];
 	__u32 n_frames;
 	__u64 hash;
-	__u64 hash_before; /* the last frame was added */
+	__u64 hash_before; /* value of hash before the last frame was added */
 
-	/* unwinding */
+	/* state of unwinding */
 	struct unwind_registers registers;
 	__u64 window_start; /* user address of window[0] */
-	__u64 window_bytes; /* 0: nothing in it */
+	__u64 window_bytes; /* 0: the window is empty */
 	__u64 window[SAMPLE_WINDOW_WORDS];
-	__u32 n_by_table, n_by_pointer; /* frames */
+	__u32 n_by_table, n_by_pointer; /* frames left by an unwind row, by the frame pointer */
 	__u32 n_rules_cached;           /* rules that were found in rule_cache */
-	__u32 n_missing;                /* frames whose rows the agent has not loaded */
-	__u32 missing_executable;       /* of the first of them */
+	__u32 n_missing;                /* frames whose rows are not loaded */
+	__u32 missing_executable;       /* of the first such frame */
 	__u64 missing_address;
-	bool copy_lacks_pages; /* of the copy of the stack that went to the agent */
-	/* not a return address: the innermost frame, or one that a signal interrupted */
+	bool copy_lacks_pages; /* the stack copy that was sent to the agent lacks pages */
+	/* the pc is not a return address: the innermost frame, or one that a signal interrupted */
 	bool pc_is_exact;
 	bool innermost;
-	bool fault_innermost; /* it was so at the fault */
-	bool met_unmapped;    /* a pc where, as far as the maps know, no code is */
-	bool without_memory;  /* there is no user stack: in exit, or in the middle of execve() */
-	__u64 fault_address;  /* what could not be read, 0 none */
-	struct sample_region regions[SAMPLE_REGIONS]; /* looked up last; key 0: none yet */
-	struct abi_mapping mapping; /* the last one found: the next pc is often in it as well */
+	bool fault_innermost; /* the value of `innermost` at the fault */
+	bool met_unmapped;    /* a pc was outside all known mappings */
+	/* there is no user stack: the thread exits, or is in the middle of execve() */
+	bool without_memory;
+	__u64 fault_address; /* address that could not be read, 0 if none */
+	struct sample_region regions[SAMPLE_REGIONS]; /* most recently looked up; key 0: empty */
+	struct abi_mapping mapping; /* most recently found: it often contains the next pc too */
 	__u32 process_flags;        /* enum abi_process_flags */
-	__u32 set;                  /* mapping set of the process, 0 none */
+	__u32 set;                  /* mapping set of the process, 0 if none */
 	__u32 n_chunks;
-	__u64 replaced_start, replaced_end; /* where the mappings are not what they were */
+	__u64 replaced_start, replaced_end; /* range whose mappings were replaced */
 	__u64 kernel_pcs[ABI_MAX_KERNEL_FRAMES];
 };
 
@@ -64,72 +70,75 @@ static __always_inline void sample_forget_regions(struct sample *sample)
 /* Fills the header for the current task. */
 __hidden void sample_begin(struct sample *sample, __u8 event_type, __u64 value);
 
-/* The same for another task. */
+/* Fills the header for another task. */
 __hidden void sample_begin_task(struct sample *sample, struct task_struct *task, __u8 event_type,
 				__u64 value);
 
-/* Finds the mappings of the sample's process; counts and flags a process that is not known. */
+/* Finds the mappings of the sample's process. Counts and flags an unknown process. */
 __hidden void sample_find_process(struct sample *sample);
 
-/* Fills header.cgroups, where the agent may not know the cgroups of the current process yet. */
+/* Fills header.cgroups if the agent may not know the cgroups of the current process. */
 __hidden void sample_note_cgroups(struct sample *sample);
 
 __hidden void unwind_kernel(struct sample *sample, void *context);
 
-/* The same without the @n_innermost frames, at most 255. */
+/* Like unwind_kernel(), without the @n_innermost innermost frames, at most 255. */
 __hidden void unwind_kernel_without(struct sample *sample, void *context, __u32 n_innermost);
 
 __hidden void unwind_user(struct sample *sample);
 
 /*
- * unwind_user() in parts, for where a loop over all frames is more than the verifier takes.
- * unwind_user_begin() returns whether there is anything to walk; each unwind_user_part() walks that
- * many frames and returns whether the stack ended; unwind_user_end() closes it.
+ * unwind_user() in parts, for kernels whose verifier does not accept a loop over all frames.
+ * unwind_user_begin() returns whether there is a stack to walk. Each unwind_user_part() walks
+ * UNWIND_STEPS_OF_PART frames and returns whether the stack ended. unwind_user_end() completes the
+ * stack.
  */
 #define UNWIND_STEPS_OF_PART 16
 __hidden bool unwind_user_begin(struct sample *sample);
 __hidden bool unwind_user_part(struct sample *sample);
 __hidden void unwind_user_end(struct sample *sample, bool ended);
 
-/* Adds sample->kernel_pcs[first] up to [n_pcs - 1], return addresses all of them. */
+/* Adds sample->kernel_pcs[first .. n_pcs). All of them are return addresses. */
 __hidden void unwind_kernel_callers(struct sample *sample, __u32 first, __u32 n_pcs);
 
-/* After STACK_CUT_READ_FAULT: goes on from the frame that could not be left. */
+/* Continues after STACK_CUT_READ_FAULT, from the frame whose caller could not be read. */
 __hidden void unwind_user_again(struct sample *sample);
 
 /*
- * Into the ring buffer: with a copy of the stack where the agent can unwind it and we could not,
- * else by sample_submit(). 0 or -1: did not fit.
+ * Sends the sample through the ring buffer. If the agent can unwind the stack and this program
+ * could not, sends a copy of the stack; else calls sample_submit(). Returns 0, or -1 if the ring
+ * buffer is full.
  */
 __hidden int sample_deliver(struct sample *sample);
 
 /*
- * Into the ring buffer: in full when the stack was not seen in this window, else its hash. A
- * definition goes out in full or not at all. 0 or -1: did not fit.
+ * Sends the sample through the ring buffer: in full if the stack was not sent in this window, else
+ * with its hash only. A definition is sent in full or not at all. Returns 0, or -1 if the ring
+ * buffer is full.
  */
 __hidden int sample_submit(struct sample *sample);
 
 /*
- * A sample whose stack went out before and whose hash is in the header; with STANDS the first frame
- * is abi_wait.
+ * Sends a sample whose stack was sent before and whose hash is in the header. With
+ * ABI_SAMPLE_WITH_WAIT the first frame is a struct abi_wait.
  */
 __hidden int sample_submit_known(struct sample *sample);
 
 /*
- * For a stack that was cut because a page is not resident. sample_defer(), at a tick only: true
- * when the sample will be finished and submitted by its thread. sample_touch(): the agent is told
- * to read the page, for the samples to come.
+ * For a stack that was cut because a page is not resident. sample_defer(), called at ticks only,
+ * returns true if the sampled thread will complete and submit the sample. sample_touch() asks the
+ * agent to read the page, so that later samples find it.
  */
 __hidden bool sample_defer(struct sample *sample);
 __hidden void sample_touch(struct sample *sample);
 
-/* Appends a frame; false when the record is full. */
+/* Appends a frame. Returns false if the record is full. */
 static __always_inline bool sample_add_frame(struct sample *sample, __u32 kind, __u32 executable,
 					     __u64 address)
 {
 	__u32 index = sample->n_frames;
 
-	/* The verifier must see the bound on the very register that indexes. */
+	/* The verifier must see the bound on the same register that is used as index. */
 	asm volatile("" : "+r"(index));
 	if (index >= ABI_MAX_FRAMES)
 		return false;
@@ -138,7 +147,7 @@ static __always_inline bool sample_add_frame(struct sample *sample, __u32 kind, 
 	sample->frames[index].kind = kind;
 	sample->n_frames = index + 1;
 
-	/* Multiply-xorshift: cheap, and a single changed bit reaches all of the hash. */
+	/* Multiply-xorshift: cheap, and a change of one bit affects the whole hash. */
 	sample->hash_before = sample->hash;
 	__u64 hash = (sample->hash ^ address ^ ((__u64)executable << 40) ^ ((__u64)kind << 60)) *
 		     0x9e3779b97f4a7c15ULL;

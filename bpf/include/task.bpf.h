@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * The current task, its fields and the registers that it entered the kernel with, on every kernel.
+ * Access to the current task, its fields, and the registers with which it entered the kernel, on
+ * every supported kernel.
  *
- * Before 5.11 a program of a perf event gets the task's address as a plain number: fields must be
- * read by a helper. Before 5.15 the place of the registers must be computed: they are the last on
- * the task's kernel stack.
+ * Before 5.11 a perf_event program gets the task's address as a plain number, so a helper must read
+ * its fields. Before 5.15 the address of the registers must be computed: they are at the end of the
+ * task's kernel stack.
  */
 
 #include "bpf/include/kernel_types.h"
@@ -46,7 +47,7 @@ static __always_inline struct task_struct *current_task(void)
 
 #endif
 
-/* Bits of TASK_... The verifier must know @task as a pointer to a task (BTF). */
+/* Bits TASK_... of the state. The verifier must know @task as a pointer to a task (BTF). */
 static __always_inline __u32 task_state(struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->__state))
@@ -54,7 +55,7 @@ static __always_inline __u32 task_state(struct task_struct *task)
 	return (__u32)((struct task_struct___before_5_14 *)task)->state;
 }
 
-/* Calls @callback for 0 to @n - 1, at most @most times, until it returns other than 0. */
+/* Calls @callback for 0 to @n - 1, at most @most times, until it returns a value other than 0. */
 #if defined(HEARTH_BPF_KERNEL_5)
 #define for_each_index(n, most, callback, argument)                                                \
 	do {                                                                                       \

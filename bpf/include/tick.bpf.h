@@ -2,13 +2,14 @@
 #pragma once
 
 /*
- * What the two programs of the on-CPU timer share, per CPU: hearth_on_cpu_tick, which the perf
- * event calls, and hearth_on_timer, which takes the ticks at which the kernel does not call it.
+ * State and code that the two programs of the on-CPU timer share: hearth_on_cpu_tick, which the
+ * perf event calls, and hearth_on_timer, which takes the ticks at which the kernel does not call
+ * it. The state is per CPU.
  */
 
 #include "bpf/include/sample.bpf.h"
 
-/* Both run in the timer's interrupt, one after the other: one slot is enough. */
+/* Both programs run in the timer's interrupt, one after the other, so one slot is enough. */
 struct cpu_scratch_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -17,10 +18,14 @@ struct cpu_scratch_map {
 };
 
 struct tick_timer {
-	/* address of the timer in whose interrupt hearth_on_cpu_tick runs; for comparison only */
+	/*
+	 * address of the timer in whose interrupt hearth_on_cpu_tick runs; compared, never
+	 * dereferenced
+	 */
 	__u64 ours;
-	__u64 kernel_pc; /* what its last interrupt interrupted, 0 user mode */
-	/* kernel frames from hearth_on_timer up to what is interrupted; 0 not known yet */
+	/* pc at which the last interrupt found the kernel, 0 if it found user mode */
+	__u64 kernel_pc;
+	/* kernel frames from hearth_on_timer to the interrupted code; 0: not known yet */
 	__u32 n_irq_frames;
 	__u32 sampled; /* hearth_on_cpu_tick ran in this interrupt */
 };

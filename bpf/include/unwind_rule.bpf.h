@@ -3,9 +3,9 @@
 
 /*
  * Finds the unwind rule of an ELF address: in the cache of recent rules (rule_cache.bpf.h), else
- * through region -> directory -> chunk -> row -> rule. Except for the region, which neighbouring
- * frames share, each arrow is two array accesses, which the kernel's JIT inlines; the search within
- * a page reads a few cache lines.
+ * through region -> directory -> chunk -> row -> rule. Adjacent frames often share the region. Each
+ * other arrow is two array accesses, which the kernel's JIT inlines. The search within a page reads
+ * a few cache lines.
  */
 
 #include "bpf/include/rule_cache.bpf.h"
@@ -13,20 +13,20 @@
 
 enum rule_found {
 	RULE_FOUND,
-	RULE_MISSING, /* the agent has not loaded the rows, or has not made the table */
+	RULE_MISSING, /* the rows are not resident, or the agent has not compiled the table */
 	RULE_NONE,    /* the table has no rows there, or the executable has no table */
 };
 
 /*
- * 0, which neither the compiler nor the CPU knows before it has read @value: what is read at an
- * address that includes it is read after @value. arm64 reorders reads without such a dependency;
- * x86-64 does not, and it costs one instruction.
+ * Returns 0, which neither the compiler nor the CPU can know before @value is read. So a load from
+ * an address that includes this 0 happens after the load of @value. arm64 reorders loads without
+ * such a dependency. x86-64 does not; there it costs one instruction.
  */
 static __always_inline __u64 zero_after(__u64 value)
 {
 #if defined(HEARTH_BPF_KERNEL_5) && defined(__TARGET_ARCH_x86)
 	/*
-	 * The verifier of 5.10 has no bounds for the masked value below. x86 reads in order: a
+	 * The verifier of 5.10 finds no bounds for the masked value below. x86 reads in order, so a
 	 * compiler barrier is enough.
 	 */
 	asm volatile("" : : "r"(value) : "memory");
@@ -48,7 +48,7 @@ static __always_inline struct abi_unwind_slot *pool_slot(__u32 slot)
 	return map ? bpf_map_lookup_elem(map, &index) : NULL;
 }
 
-/* The directory of the region; 0: there is none. */
+/* The directory of the region, 0 if there is none. */
 static __always_inline __u32 find_directory(struct sample *sample, __u32 executable, __u64 elf_addr)
 {
 	__u64 key = UNWIND_REGION_KEY(executable, elf_addr);
@@ -72,7 +72,7 @@ static __always_inline __u32 read_cell(__u32 directory, __u32 unit)
 	__u32 index = first + (unit & (UNWIND_CELLS - 1));
 
 	/*
-	 * Clang turns the sum into an OR, of which the verifier of 5.10 loses the bounds: the
+	 * Clang turns the sum into an OR, and the verifier of 5.10 then loses the bounds. The
 	 * modulo repeats them.
 	 */
 	asm volatile("" : "+r"(index));
@@ -94,8 +94,8 @@ static __always_inline __u32 find_row_slot(struct sample *sample, __u32 executab
 }
 
 /*
- * The number of the rule in the last of the unit's rows at or before the address; the first row
- * always is.
+ * Finds the number of the rule in the unit's last row at or before the address. The first row is
+ * always at or before it.
  */
 static __always_inline bool find_row(const struct abi_unwind_chunk *chunk, __u64 elf_addr,
 				     __u32 *ret_rule)
@@ -118,7 +118,7 @@ static __always_inline bool find_row(const struct abi_unwind_chunk *chunk, __u64
 		if (count <= 1)
 			break;
 		beyond = (__s64)offset - chunk->rows[(low + middle) % UNWIND_CHUNK_ROWS].offset;
-		/* Without a branch: which way it goes cannot be predicted. */
+		/* Without a branch, because its direction could not be predicted. */
 		low += middle & ~(__u32)(beyond >> 63);
 		count -= middle;
 	}
@@ -127,8 +127,8 @@ static __always_inline bool find_row(const struct abi_unwind_chunk *chunk, __u64
 }
 
 /*
- * The reader's side of what unwind_maps.h says of slots that are reused. False: the chunk is not,
- * or no longer, it.
+ * The reader's part of the protocol for reused slots in unwind_maps.h. Returns false if the slot
+ * does not contain the chunk, or no longer contains it.
  */
 static __always_inline bool read_rule(struct sample *sample, struct abi_unwind_chunk *chunk,
 				      __u32 executable, __u64 elf_addr,
@@ -158,7 +158,7 @@ static __always_inline bool read_rule(struct sample *sample, struct abi_unwind_c
 	return *(volatile __u64 *)((char *)&chunk->owner + zero_after(copy[0] ^ copy[1])) == owner;
 }
 
-/* Why no chunk of the page is resident. */
+/* Reports why no chunk of the page is resident. */
 static __always_inline enum rule_found page_without_chunk(__u32 executable, __u64 elf_addr)
 {
 	struct abi_unwind_info *info = bpf_map_lookup_elem(&unwind_tables, &executable);

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Stands before libbpf's header of this name when BPF programs are compiled for the host. Accesses
- * need no relocation: the kernel's structs are those that bpf/include/kernel_types.h declares, and
- * the driver makes them.
+ * Replaces libbpf's header of this name when BPF programs are compiled for the host. Accesses need
+ * no relocation: the kernel's structs are those of bpf/include/kernel_types.h, and the caller fills
+ * them.
  */
 
 #include <bpf/bpf_helpers.h>

@@ -2,13 +2,12 @@
 #pragma once
 
 /*
- * Stands before libbpf's header of this name when BPF programs are compiled for the host: each
- * helper becomes a call into bpf/host/host_run.h. Programs are part of the file that includes them
- * (everything they export is static), so that those of several architectures can be linked
- * together.
+ * Replaces libbpf's header of this name when BPF programs are compiled for the host. Each helper
+ * becomes a call of a function in bpf/host/host_run.h. Functions that a program exports are static
+ * here, so that programs of several architectures can be linked together.
  *
- * Maps are never defined. A program only takes their addresses to hand them to a helper, and the
- * type of the address says which map it is; a map that is not listed here does not compile.
+ * Maps are never defined. A program only passes their addresses to helpers, and the type of the
+ * address identifies the map. A map that is not listed here does not compile.
  */
 
 #include "bpf/host/host_run.h"
@@ -31,9 +30,9 @@
 #define barrier_var(variable) asm volatile("" : "+r"(variable))
 
 /*
- * Global variables are the run's: each use of the name is a call. That makes their declarations in
- * maps.bpf.h those of the functions, once more and without a prototype, which is why the program is
- * compiled with -Wno-strict-prototypes.
+ * Global variables belong to the run, so each use of the name is a function call. The declarations
+ * in maps.bpf.h thus become second declarations of these functions without a prototype, which is
+ * why the program is compiled with -Wno-strict-prototypes.
  */
 #define config  (*host_config())
 #define control (*host_control())
