@@ -28,17 +28,14 @@ static uint32_t *cells_of(const struct directories *directories, uint32_t id)
 	return &slot->cells[(id & (PER_SLOT - 1)) * UNWIND_CELLS];
 }
 
-/*
- * ---- ids ----------------------------------------------------------------------------------------
- * -----------------
- */
+/* ---- numbers of directories ---- */
 
 static uint32_t *use_of(struct directories *directories, uint32_t id)
 {
 	return &directories->n_used.items[(id >> UNWIND_DIRECTORY_SHIFT) - UNWIND_RULE_SLOTS];
 }
 
-/* Makes a free slot directories. */
+/* Turns a free slot into 15 free directories. */
 static int add_slot(struct directories *directories)
 {
 	uint32_t slot;
@@ -54,7 +51,7 @@ static int add_slot(struct directories *directories)
 		return -ENOSPC;
 	directories->n_slots++;
 	/*
-	 * Where a chunk has its owner and range nothing is ever written: readers cannot take cells
+	 * The bytes where a chunk has its owner and range stay 0, so that readers cannot take cells
 	 * for a chunk.
 	 */
 	memset(slot_pool_at(directories->slots, slot), 0, UNWIND_CELLS * sizeof(uint32_t));
@@ -76,7 +73,7 @@ static int take_id(struct directories *directories, uint32_t *ret_id)
 	return 0;
 }
 
-/* The slot of the last directory in it is free again. */
+/* Returns a directory. When the last directory of a slot is returned, the slot becomes free. */
 static void give_back_id(struct directories *directories, uint32_t id)
 {
 	uint32_t slot = id >> UNWIND_DIRECTORY_SHIFT;
@@ -93,12 +90,9 @@ static void give_back_id(struct directories *directories, uint32_t id)
 	slot_pool_give_back(directories->slots, slot);
 }
 
-/*
- * ---- directories
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- directories ---- */
 
-/* The code page that a directory of pieces is of, as a unit of the directory above. */
+/* A directory of pieces covers one code page, which is one unit of its parent directory. */
 static struct directory_key parent_of(const struct directory_key *key)
 {
 	return (struct directory_key){ .executable = key->executable,
@@ -111,7 +105,7 @@ static uint64_t region_of(const struct directory_key *key)
 	return UNWIND_REGION_KEY(key->executable, key->number << UNWIND_REGION_SHIFT);
 }
 
-/* Makes readers find it. */
+/* Makes the directory visible to readers. */
 static int link_directory(struct directories *directories, const struct directory_key *key,
 			  uint32_t id)
 {

@@ -47,18 +47,15 @@ static uint32_t used_in(const struct paged_rows *rows, uint32_t slot)
 }
 
 /*
- * Ticks since the chunk was used; negative where a stack of this moment is ahead of what is taken
- * for now.
+ * Ticks since the chunk was last used. Negative if a stack in the kernel has used it later than
+ * rows->now.
  */
 static int32_t age_of(const struct paged_rows *rows, uint32_t slot)
 {
 	return (int32_t)(rows->now - used_in(rows, slot));
 }
 
-/*
- * ---- eviction -----------------------------------------------------------------------------------
- * -----------------
- */
+/* ---- eviction ---- */
 
 static struct directory_key key_of(const struct abi_unwind_chunk *chunk, uint32_t executable,
 				   uint64_t unit)
@@ -81,7 +78,7 @@ static void clear_cells(struct paged_rows *rows, uint32_t slot, uint32_t executa
 	}
 }
 
-/* What is written after this call is seen by readers only after the owner is gone. */
+/* Readers see writes after this call only after they see that the chunk has no owner. */
 static void disown(struct abi_unwind_chunk *chunk)
 {
 	__atomic_store_n(&chunk->owner, 0, __ATOMIC_RELAXED);
@@ -132,7 +129,7 @@ static int compare_ages(const void *left, const void *right)
 	return a->slot < b->slot ? -1 : a->slot > b->slot;
 }
 
-/* The ages are read once: readers change them. Without memory there are none. */
+/* Reads each age once, because readers change them. The list is empty if there is no memory. */
 static void list_oldest(struct paged_rows *rows)
 {
 	scoped_free struct aged_slot *aged =
@@ -156,7 +153,7 @@ static void list_oldest(struct paged_rows *rows)
 		rows->oldest.items[rows->oldest.count++] = aged[i].slot;
 }
 
-/* Evicts the chunk that was used longest ago, if that is at least @min_age ticks. */
+/* Evicts the chunk that was not used for the longest time, if that is at least @min_age ticks. */
 static bool evict_oldest(struct paged_rows *rows, int32_t min_age)
 {
 	if (rows->oldest.count == 0 && rows->listed != rows->now)
@@ -164,7 +161,7 @@ static bool evict_oldest(struct paged_rows *rows, int32_t min_age)
 	while (rows->oldest.count > 0) {
 		uint32_t slot = rows->oldest.items[rows->oldest.count - 1];
 
-		/* Since the list was made it may have been used, or evicted. */
+		/* The chunk may have been used or evicted since the list was made. */
 		if (is_chunk(rows, slot) && age_of(rows, slot) >= PAGED_ROWS_IDLE_TICKS) {
 			if (age_of(rows, slot) < min_age)
 				return false;
@@ -185,7 +182,10 @@ static uint32_t max_churning(const struct paged_rows *rows)
 		   PAGED_ROWS_MAX_CHURN);
 }
 
-/* The chunk that takes turns from now on, next to the last one that does. 0: there is none. */
+/*
+ * Chooses a chunk to be added to the churn ring, starting after the previous choice. 0 if there is
+ * none.
+ */
 static uint32_t slot_to_churn(struct paged_rows *rows)
 {
 	uint32_t n_slots = rows->slots.end_slot - UNWIND_RULE_SLOTS;
@@ -199,7 +199,7 @@ static uint32_t slot_to_churn(struct paged_rows *rows)
 	return 0;
 }
 
-/* Evicts one of the slots that take turns. It is free then, and the next one that is taken. */
+/* Evicts a chunk of the churn ring. Its slot becomes free and is the next one to be taken. */
 static bool evict_churning(struct paged_rows *rows)
 {
 	uint32_t *slot;
@@ -211,7 +211,7 @@ static bool evict_churning(struct paged_rows *rows)
 	} else {
 		slot = &rows->churning.items[rows->next_churning++ % rows->churning.count];
 	}
-	/* It may be directories' now. */
+	/* The slot may hold directories now. */
 	if (!is_chunk(rows, *slot))
 		*slot = slot_to_churn(rows);
 	if (*slot == 0)
@@ -221,7 +221,7 @@ static bool evict_churning(struct paged_rows *rows)
 	return true;
 }
 
-/* Sees to it that a slot is free. 0, -ENOSPC, or other negative errno. */
+/* Makes sure that a slot is free. Returns 0, -ENOSPC, or another negative errno. */
 static int need_slot(struct paged_rows *rows)
 {
 	int r;
@@ -236,10 +236,7 @@ static int need_slot(struct paged_rows *rows)
 	return r < 0 ? r : -ENOSPC;
 }
 
-/*
- * ---- loading ------------------------------------------------------------------------------------
- * -----------------
- */
+/* ---- loading ---- */
 
 static int note_slots(struct paged_rows *rows)
 {
@@ -250,7 +247,7 @@ static int note_slots(struct paged_rows *rows)
 	return r;
 }
 
-/* Rows with the numbers that their rules have in the pool. */
+/* Replaces the record's rule numbers in the rows by the numbers of the rules in the pool. */
 static uint32_t number_rules(struct paged_rows *rows, const struct chunk_record *record,
 			     struct abi_unwind_chunk *chunk)
 {
@@ -270,7 +267,7 @@ static uint32_t number_rules(struct paged_rows *rows, const struct chunk_record 
 	return end - first;
 }
 
-/* Readers accept the slot's content from the last line on. */
+/* Readers accept the slot's content after the last statement. */
 static void publish(struct paged_rows *rows, uint32_t slot, uint32_t executable,
 		    const struct chunk_record *record)
 {
@@ -280,7 +277,9 @@ static void publish(struct paged_rows *rows, uint32_t slot, uint32_t executable,
 
 	copy.owner = 0;
 	copy.used = rows->now;
-	/* It may have been something else's, whose owner must not be met with new rows. */
+	/*
+	 * The slot may have held another chunk. Readers must not see its owner with the new rows.
+	 */
 	disown(chunk);
 	memcpy(chunk, &copy, sizeof(copy));
 	*resident_at(rows, slot) =
@@ -292,10 +291,7 @@ static void publish(struct paged_rows *rows, uint32_t slot, uint32_t executable,
 			 __ATOMIC_RELEASE);
 }
 
-/*
- * Directories need slots of their own: another chunk may leave for one, but not this one, which is
- * in use.
- */
+/* Directories need slots too. Another chunk may be evicted for them, but not this one. */
 static int set_cells(struct paged_rows *rows, uint32_t slot, uint32_t executable)
 {
 	const struct abi_unwind_chunk *chunk = chunk_at(rows, slot);
@@ -350,14 +346,9 @@ void paged_rows_unload(struct paged_rows *rows, uint32_t executable)
 			evict(rows, UNWIND_RULE_SLOTS + i);
 }
 
-/*
- * ---- the ceiling
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- maximum size ---- */
 
-/*
- * Whether the chunk in @slot, or one of its directories, lies in slot @first_slot or a later one.
- */
+/* Whether the chunk in @slot, or one of its directories, is in slot @first_slot or a later one. */
 static bool needs_slots_behind(const struct paged_rows *rows, uint32_t slot, uint32_t first_slot)
 {
 	const struct abi_unwind_chunk *chunk = chunk_at(rows, slot);
@@ -390,7 +381,7 @@ void paged_rows_limit(struct paged_rows *rows, uint32_t n_parts)
 	directories_trim(&rows->directories);
 	rows->resident.count = MIN(rows->resident.count, (size_t)(first_slot - UNWIND_RULE_SLOTS));
 	rows->oldest.count = 0;
-	rows->listed = rows->now - 1; /* have the list of oldest chunks built again */
+	rows->listed = rows->now - 1; /* forces a new list of the oldest chunks */
 	rows->churning.count = 0;
 }
 
@@ -399,10 +390,7 @@ uint32_t paged_rows_parts(const struct paged_rows *rows)
 	return (rows->slots.end_slot - UNWIND_RULE_SLOTS) / UNWIND_SLOTS_PER_PART;
 }
 
-/*
- * ---- time ---------------------------------------------------------------------------------------
- * -----------------
- */
+/* ---- time ---- */
 
 void paged_rows_set_now(struct paged_rows *rows, uint32_t now)
 {

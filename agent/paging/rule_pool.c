@@ -13,7 +13,7 @@ static struct abi_unwind_rule *rule_at(const struct rule_pool *pool, uint32_t nu
 	return &slot->rules[number & (UNWIND_RULES_PER_SLOT - 1)];
 }
 
-/* A number that no row has. 1; 0: none is left; negative errno. */
+/* Finds an unused number. Returns 1, 0 if none is left, or a negative errno. */
 static int new_number(struct rule_pool *pool, uint16_t *ret_number)
 {
 	size_t number = pool->references.count;
@@ -28,7 +28,7 @@ static int new_number(struct rule_pool *pool, uint16_t *ret_number)
 	r = slot_pool_add_part(pool->slots, (uint32_t)number / RULES_PER_PART);
 	if (r == 0)
 		r = vec_push(&pool->references, 0);
-	/* Dropping a rule needs no memory. */
+	/* Reserve now, so that dropping a rule needs no memory. */
 	if (r == 0)
 		r = vec_reserve(&pool->free, pool->references.count);
 	if (r < 0)
@@ -37,7 +37,7 @@ static int new_number(struct rule_pool *pool, uint16_t *ret_number)
 	return 1;
 }
 
-/* 1, 0: no number is left, negative errno. */
+/* Returns 1, 0 if no number is left, or a negative errno. */
 static int add(struct rule_pool *pool, const struct abi_unwind_rule *rule, uint16_t *ret_number)
 {
 	uint16_t number;

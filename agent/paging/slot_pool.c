@@ -59,11 +59,11 @@ int slot_pool_grow(struct slot_pool *pool)
 		r = slot_pool_add_part(pool, part);
 	if (r < 0)
 		return r;
-	/* The lowest is taken first. */
+	/* The lowest slot is taken first. */
 	for (uint32_t i = UNWIND_SLOTS_PER_PART; i-- > 0;)
 		pool->free.items[pool->free.count++] = pool->end_slot + i;
 	pool->end_slot += UNWIND_SLOTS_PER_PART;
-	/* Giving back needs no memory. */
+	/* Reserve now, so that giving back needs no memory. */
 	return vec_reserve(&pool->free, pool->end_slot - UNWIND_RULE_SLOTS) < 0 ? -ENOMEM : 1;
 }
 

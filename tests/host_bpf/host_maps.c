@@ -9,7 +9,7 @@
 
 #define START_TIME_TICK_NS (10 * NSEC_PER_MSEC)
 
-/* 256 MiB, of which only what is used is memory. */
+/* 256 MiB of address space, of which only the used parts take memory. */
 #define MAX_PARTS 1024
 
 static int add_part(void *arg, uint32_t part, struct abi_unwind_slot **ret_slots)

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What the agent would have put into the BPF maps, in plain memory: all chunks of the executables'
- * tables in a pool, and the mappings of one process in chunks.
+ * The content that the agent writes to the BPF maps, in plain memory: all chunks of the
+ * executables' tables in a pool, and the mappings of one process in chunks.
  */
 
 #include "agent/paging/paged_rows.h"
@@ -31,25 +31,28 @@ struct host_maps {
 	struct host_unwind_tables tables;
 };
 
-/* All zero: no tables, and a process without mappings. */
+/* Initialize with zeros: no tables, and a process without mappings. */
 void host_maps_release(struct host_maps *maps);
 
-/* All of the table of @executable (> 0) becomes resident. 0 or -ENOMEM. */
+/* Makes the whole table of @executable (> 0) resident. Returns 0 or -ENOMEM. */
 int host_maps_add_table(struct host_maps *maps, uint32_t executable,
 			const struct unwind_table *table);
 
 /*
- * Compiles the table of the ELF file first. 1 added, 0 it has no call frame information, negative
- * errno.
+ * Compiles the table of the ELF file and adds it. Returns 1, 0 if the file has no call frame
+ * information, or a negative errno.
  */
 int host_maps_add_elf(struct host_maps *maps, uint32_t executable, const struct elf_file *elf);
 
-/* The mappings of the process, by rising start. 0, -ENOMEM, -E2BIG: more than the chunks hold. */
+/*
+ * Sets the mappings of the process, sorted by start. Returns 0, -ENOMEM, or -E2BIG if the chunks
+ * cannot hold them.
+ */
 int host_maps_set_mappings(struct host_maps *maps, const struct abi_mapping *mappings,
 			   size_t n_mappings);
 
 /*
- * Hands the maps to a run; they are borrowed. Registers, memory and configuration are left to the
- * caller.
+ * Sets the maps in the input of a run; they are borrowed. The caller sets registers, memory and
+ * configuration.
  */
 void host_maps_describe(struct host_maps *maps, struct host_unwind_input *input);

@@ -26,7 +26,7 @@ void image_release(struct image *image)
 	vec_release(&image->frames);
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static int parse_machine(struct image *image, const char *text)
 {
@@ -97,7 +97,7 @@ static int parse_memory(struct image *image, const char *text)
 
 	if (sscanf(text, "%" SCNx64 " %n", &word.address, &used) != 1)
 		return -EBADMSG;
-	/* The most significant digit first, as numbers are written. */
+	/* The most significant digit is first. */
 	for (text += used; r == 0 && *text; text += used) {
 		if (sscanf(text, "%" SCNx64 " %n", &word.value, &used) != 1)
 			return -EBADMSG;
@@ -155,7 +155,7 @@ static int parse_line(struct image *image, const char *line)
 	return -EBADMSG;
 }
 
-/* Inflates @path; the text ends with a NUL behind its size. */
+/* Inflates @path. A NUL follows the text and is not part of its size. */
 static int read_compressed(const char *path, struct bytes *ret_content)
 {
 	scoped(bytes_release) struct bytes file = BYTES_INIT(MAX_IMAGE_BYTES);
@@ -193,7 +193,7 @@ int image_read(const char *path, struct image *ret_image)
 	return r;
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static void write_memory(const struct image *image, struct bytes *text)
 {
@@ -260,7 +260,7 @@ int image_write(const struct image *image, const char *path)
 	return write_compressed(&text, path);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static const struct image_word *find_word(const struct image *image, uint64_t address)
 {
@@ -299,7 +299,7 @@ int image_read_memory(void *argument, uint64_t address, void *buffer, size_t siz
 	return 0;
 }
 
-/* ---- modules --------------------------------------------------------------------------------- */
+/* ---- modules ---- */
 
 struct part {
 	uint64_t offset;

@@ -2,22 +2,24 @@
 #pragma once
 
 /*
- * A recorded image: a stopped program as an unwinder sees it, and the stack that it must find.
+ * A recorded image: the registers, memory and mappings of a stopped program, and the stack that an
+ * unwinder must find.
  *
- * A file of lines, compressed with zstd; numbers are hexadecimal but those of modules and
- * registers. Modules are files of their own beside it, shared by images: ELF files of which only
- * what unwinding needs is left (headers and call frame information), everything else zeros.
+ * The file consists of lines and is compressed with zstd. Numbers are hexadecimal, except those of
+ * modules and registers. Modules are separate files that images share: ELF files with headers and
+ * call frame information only; everything else is zeros.
  *
  *   hearth-image MACHINE            "x86-64" or "arm64"
- *   about TEXT                      what is to be seen
+ *   about TEXT                      what the image shows
  *   pc PC
  *   register NUMBER VALUE           by DWARF number
  *   pc-mask MASK                    arm64: bits of a return address that are not its signature
- *   module NUMBER FILE              the executable of this number, if a frame lies in it; in modules/FILE.zst
+ *   module NUMBER FILE              the executable of this number, if a frame is in it; in
+ *                                   modules/FILE.zst
  *   mapping START END BIAS NUMBER   executable memory; number 0: no file
  *   memory ADDRESS BYTES            at most 64, in rising order
- *   frame NUMBER ADDRESS FUNCTION   leaf first; of another unwinder than ours; "?" an unknown function
- *   cut REASON                      what the kernel's unwinder is expected to say, by its name
+ *   frame NUMBER ADDRESS FUNCTION   leaf first; found by another unwinder; "?": unknown function
+ *   cut REASON                      the reason that the BPF unwinder must report, by its name
  */
 
 #include "bpf/host/host_unwind.h"
@@ -57,18 +59,18 @@ struct image {
 
 void image_release(struct image *image);
 
-/* 0, -EBADMSG (not an image), errors of files. */
+/* Returns 0, -EBADMSG if the file is not an image, or an error of the file. */
 int image_read(const char *path, struct image *ret_image);
 int image_write(const struct image *image, const char *path);
 
 /* A host_unwind_read; @argument is the image. */
 int image_read_memory(void *argument, uint64_t address, void *buffer, size_t size);
 
-/* Writes what unwinding needs of @elf to @path. 0 or negative errno. */
+/* Writes the parts of @elf that unwinding needs to @path. Returns 0 or a negative errno. */
 int image_write_module(const struct elf_file *elf, const char *path);
 
 /*
- * Fills the maps with the image's modules, found in @modules_folder, and its mappings. 0 or
- * negative errno.
+ * Fills the maps with the image's mappings and its modules, which are in @modules_folder. Returns 0
+ * or a negative errno.
  */
 int image_fill_maps(const struct image *image, const char *modules_folder, struct host_maps *maps);

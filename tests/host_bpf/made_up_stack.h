@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * A process that was never there: one executable, a stack whose words a test writes, and a table
- * whose rules it names.
+ * An invented process: one executable, a table with rules that the test lists, and a stack with
+ * words that the test writes.
  *
- *   code   [CODE_START, CODE_START + CODE_BYTES), executable 1 at bias CODE_BIAS; function i begins FUNCTION_BYTES * i
- *          after its start, and the whole of it has rule i of the table
+ *   code   [CODE_START, CODE_START + CODE_BYTES), executable 1 at bias CODE_BIAS; function i begins
+ *          FUNCTION_BYTES * i after its start, and all of it has rule i of the table
  *   stack  [STACK_START, STACK_START + STACK_BYTES), of which the first @readable_bytes can be read
  */
 
@@ -19,7 +19,7 @@
 #define CODE_BYTES     UINT64_C(0x10000)
 #define CODE_BIAS      UINT64_C(0x555500000000)
 #define FUNCTION_BYTES 256
-#define OTHER_START    UINT64_C(0x7f0000000000) /* executable memory of no file */
+#define OTHER_START    UINT64_C(0x7f0000000000) /* executable memory without a file */
 #define OTHER_BYTES    UINT64_C(0x1000)
 #define STACK_START    UINT64_C(0x7ffc00000000)
 #define STACK_WORDS    1024
@@ -37,7 +37,7 @@ struct made_up {
 /* Address of a word of the stack. */
 #define at_word(index) (STACK_START + 8 * (uint64_t)(index))
 
-/* A place in function @number, not its first byte. */
+/* An address in function @number that is not its first byte. */
 static inline uint64_t in_function(unsigned int number)
 {
 	return CODE_START + number * FUNCTION_BYTES + 20;
@@ -70,8 +70,8 @@ static inline void made_up_map(struct made_up *process)
 }
 
 /*
- * Function i has rules[i]; behind the last there are rows without one. NULL: the executable has no
- * table.
+ * Function i has rules[i]; addresses after the last function have rows without a rule. @rules NULL:
+ * the executable has no table.
  */
 static inline struct made_up *made_up_new(const struct abi_unwind_rule *rules, unsigned int n_rules)
 {
@@ -117,7 +117,10 @@ static inline void made_up_free(struct made_up *process)
 	free(process);
 }
 
-/* The stack ended for this reason, which was counted once, after frames at exactly these pcs. */
+/*
+ * Checks that the stack ended for @reason, which was counted once, after frames at exactly these
+ * pcs.
+ */
 static inline void expect_stack(const struct made_up *process, enum stack_cut cut,
 				const uint64_t *pcs, size_t n_pcs)
 {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * libdw is told the modules of the process and how to get at registers and memory; it finds its own
- * call frame information, and follows every register.
+ * libdw gets the modules of the process and callbacks for registers and memory. It finds the call
+ * frame information itself, and follows every register.
  */
 
 struct oracle {
@@ -57,7 +57,7 @@ static bool set_registers(Dwfl_Thread *thread, void *argument)
 	if (target_registers(oracle->target, &registers) < 0)
 		return false;
 #if defined(__x86_64__)
-	/* The return address column stands for the pc. */
+	/* The return address column holds the pc. */
 	return dwfl_thread_state_registers(thread, 0, 16, registers.general) &&
 	       dwfl_thread_state_registers(thread, 16, 1, &registers.pc);
 #else
@@ -66,7 +66,10 @@ static bool set_registers(Dwfl_Thread *thread, void *argument)
 #endif
 }
 
-/* No look at debug files: what the program has in memory must do, as it must for us. */
+/*
+ * Does not search for debug files: the call frame information in memory must be sufficient, as it
+ * must be for us.
+ */
 static int find_no_debuginfo(Dwfl_Module *module, void **argument, const char *name,
 			     Dwarf_Addr base, const char *file_name, const char *link,
 			     GElf_Word crc, char **ret_file_name)
@@ -122,9 +125,9 @@ void oracle_watch_reads(struct oracle *oracle, oracle_on_read on_read, void *arg
 }
 
 /*
- * libdw takes the pc of a signal trampoline as it is, as it does with the frame that the signal
- * interrupted. But the handler's return address is one like others: the byte before it, which the
- * trampoline's FDE covers.
+ * libdw looks up the pc of a signal trampoline unchanged, as it does for the frame that the signal
+ * interrupted. But the handler's return address is an ordinary return address: the byte before it
+ * must be looked up, which the trampoline's FDE covers.
  */
 static bool is_signal_trampoline(Dwfl_Module *module, Dwarf_Addr pc)
 {
@@ -179,7 +182,7 @@ int oracle_frames(struct oracle *oracle, bool with_names, struct oracle_frame_ve
 	oracle->with_names = with_names;
 	oracle->error = 0;
 	frames->count = 0;
-	/* Where it cannot go on it says so; the frames until there count. */
+	/* If libdw cannot continue it reports an error; the frames until then count. */
 	(void)dwfl_getthread_frames(oracle->dwfl, oracle->target->pid, on_frame, oracle);
 	return oracle->error;
 }

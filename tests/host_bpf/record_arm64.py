@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records one stopped program of arm64, which QEMU runs, for test_recorded_images. Run by gdb; see record_arm64.sh.
+"""Records one stopped program of arm64, which QEMU runs, for test_recorded_images. gdb runs this script, see
+record_arm64.sh.
 
-gdb has stepped nothing yet: the program is at its first instruction. What is asked for comes in the environment:
+The program is at its first instruction. These environment variables select the image:
 
     IMAGE   the file to write (not compressed)     MODULE   name of the program in modules/
-    ABOUT   what is to be seen                     MASK     bits of return addresses that are no signature, in hex
-    UNTIL   step into this function or section     STEPS    and so many instructions more
+    ABOUT   what the image shows                   MASK     bits of return addresses that are no signature, in hex
+    UNTIL   step into this function or section     STEPS    then step this number of instructions
     ORACLE  "gdb": gdb's own unwinder; "records": the chain of frame records, for signed return addresses, which gdb
-            cannot read without help of the machine
+            reads only if the target reports which bits are the signature
 """
 
 import os
@@ -47,7 +48,7 @@ def section_at(pc):
     return ""
 
 
-def step_to_place():
+def step_to_stop():
     until = os.environ.get("UNTIL", "")
     for _ in range(MAX_STEPS):
         pc = register("pc")
@@ -55,13 +56,13 @@ def step_to_place():
             break
         gdb.execute("stepi", to_string=True)
     else:
-        raise gdb.GdbError(f"never comes to {until}")
+        raise gdb.GdbError(f"the program never reaches {until}")
     for _ in range(int(os.environ.get("STEPS", "0"))):
         gdb.execute("stepi", to_string=True)
 
 
 def frames_of_gdb():
-    """The address of each frame, leaf first; of a return address one less."""
+    """The address of each frame, leaf first. Return addresses are decremented by one."""
     frame, newer = gdb.newest_frame(), None
     while frame:
         exact = newer is None or newer.type() == gdb.SIGTRAMP_FRAME
@@ -94,7 +95,7 @@ def segments(path):
 
 
 def stack_ranges(sp, entry_sp):
-    """The stack that the program is on, and the main one if that is another."""
+    """The current stack, and the main stack if that is a different one."""
     if entry_sp - STACK_BELOW_ENTRY <= sp <= entry_sp:
         yield sp - MARGIN, entry_sp + 64
         return
@@ -115,8 +116,8 @@ def image_lines(entry_sp):
     path = gdb.current_progspace().filename
     code = list(segments(path))
     frames = list(frames_of_gdb() if os.environ["ORACLE"] == "gdb" else frames_of_records(mask))
-    # Code of no file. QEMU's signal trampoline begins at the start of a page, where the kernel's has an instruction
-    # before it, so that an address less is in it too.
+    # Code without a file. QEMU's signal trampoline begins at the start of a page, so the byte before it is in another
+    # page. The kernel's trampoline has an instruction before it.
     generated = [pc for pc in frames if not any(start <= pc < end for start, end in code)]
     pages = sorted({page & ~0xfff for pc in generated for page in (pc, pc + 1)})
 
@@ -143,9 +144,9 @@ def record():
     gdb.execute("handle SIGSEGV nostop noprint pass", to_string=True)
     gdb.execute("continue", to_string=True)
     if os.environ.get("UNTIL"):
-        # Over the breakpoint instruction, which the processor does not leave by itself.
+        # Skip the breakpoint instruction: the processor does not advance the pc.
         gdb.execute("set $pc = $pc + 4")
-    step_to_place()
+    step_to_stop()
     lines = list(image_lines(entry_sp))
     with open(os.environ["IMAGE"], "w", encoding="ascii") as file:
         file.write("\n".join(lines) + "\n")

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Records a stopped program for test_recorded_images, with the stack that libdw finds.
+ * Records a stopped program and the stack that libdw finds, for test_recorded_images.
  *
  *   record_image [OPTION...] FOLDER NAME [--] PROGRAM [ARGUMENT...]
  *   record_image --module=ELF FOLDER
  *
- * The program runs up to a breakpoint instruction (int3) of its own, or to where options say; from
- * there on it may be stepped. FOLDER/NAME.zst is the image, FOLDER/modules/ gets what unwinding
- * needs of the executables; --module does that for one file, and prints the name it has there.
+ * The program runs until its own breakpoint instruction (int3), or until the point that the options
+ * select; from there it may be stepped. FOLDER/NAME.zst is the image. The parts of the executables
+ * that unwinding needs are written to FOLDER/modules/. --module writes those of one file only, and
+ * prints its name there.
  */
 
 #include <argp.h>
@@ -24,10 +25,10 @@
 #include "tests/host_bpf/image.h"
 #include "tests/host_bpf/oracle.h"
 
-/* Beyond the words that libdw read: an unwinder may read more at once. */
+/* Memory kept beyond the words that libdw read, because an unwinder may read more at once. */
 #define MARGIN_BYTES 512
 
-/* A program that never comes to the place it should stop at. */
+/* Limit for a program that never reaches the selected point. */
 #define MAX_STEPS 1000000
 
 struct arguments {
@@ -37,7 +38,7 @@ struct arguments {
 	const char *module;
 	bool until_return;
 	long n_steps;
-	long system_call; /* -1: not */
+	long system_call; /* -1: none */
 	pid_t pid;        /* 0: PROGRAM is started */
 	const char *folder;
 	const char *name;
@@ -46,7 +47,7 @@ struct arguments {
 
 VEC_DEFINE(address_vec, uint64_t);
 
-/* ---- where to stop --------------------------------------------------------------------------- */
+/* ---- where to stop ---- */
 
 /* Whether the pc is in @name: a section (".plt") of its executable, or else a function. */
 static bool is_in(const struct target *target, struct oracle *oracle, uint64_t pc, const char *name)
@@ -117,7 +118,7 @@ static int stop_program(const struct arguments *arguments, struct target *ret_ta
 	return 0;
 }
 
-/* ---- what to keep ---------------------------------------------------------------------------- */
+/* ---- which memory to keep ---- */
 
 static int write_module(const struct elf_file *elf, const char *path, const char *folder,
 			char *ret_name, size_t size)
@@ -178,7 +179,7 @@ static int keep_frames(const struct target *target, const struct oracle_frame_ve
 
 static void note_read(void *argument, uint64_t address)
 {
-	/* An address less would be noticed when the image is replayed. */
+	/* If an address is missing, replaying the image fails. */
 	(void)vec_push((struct address_vec *)argument, address);
 }
 
@@ -190,8 +191,8 @@ static int compare_addresses(const void *left, const void *right)
 }
 
 /*
- * The words from the lowest to the highest read of each stack. Stacks are farther apart than any
- * frame is large.
+ * Keeps the words from the lowest to the highest read of each stack. The distance between two
+ * stacks is larger than any frame.
  */
 static int keep_memory(struct target *target, struct address_vec *reads, struct image *image)
 {
@@ -214,7 +215,7 @@ static int keep_memory(struct target *target, struct address_vec *reads, struct 
 	return r;
 }
 
-/* ---- recording ------------------------------------------------------------------------------- */
+/* ---- recording ---- */
 
 static int fill_image(struct target *target, struct oracle *oracle,
 		      const struct arguments *arguments, struct image *image)
@@ -227,7 +228,7 @@ static int fill_image(struct target *target, struct oracle *oracle,
 	for (unsigned int cut = 0; cut < STACK_CUT_END; cut++)
 		if (arguments->cut && strcmp(arguments->cut, stack_cut_name(cut)) == 0)
 			image->cut = cut;
-	/* The innermost frame, whatever is read of it. */
+	/* Keep the innermost frame, whether it was read or not. */
 	if (r == 0)
 		r = vec_push(&reads,
 			     image->registers.general[image->machine == EM_X86_64 ? 7 : 31]);
@@ -303,7 +304,7 @@ static int record_module(const struct arguments *arguments)
 	return r;
 }
 
-/* ---- command line ---------------------------------------------------------------------------- */
+/* ---- command line ---- */
 
 enum {
 	KEY_ABOUT = 'a',

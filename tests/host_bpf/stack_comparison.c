@@ -6,7 +6,7 @@
 #include "common/frame.h"
 #include "tests/support/unit.h"
 
-/* More than these are too many to look at. */
+/* Maximum number of different stacks that are printed. */
 #define MAX_REPORTED 5
 
 /* The registers by DWARF number: rsp and rbp, sp and x29. */
@@ -77,7 +77,7 @@ static uint64_t pc_of(const struct stack_comparison *comparison, const struct ab
 	return frame->address + bias;
 }
 
-/* The first frames, as many as libdw has. */
+/* Whether the first frames match, as many as libdw has. */
 static bool has_expected_frames(const struct stack_comparison *comparison)
 {
 	const struct host_unwind_output *output = &comparison->output;
@@ -94,7 +94,7 @@ static bool has_expected_frames(const struct stack_comparison *comparison)
 	return true;
 }
 
-/* libdw's stack ends at the outermost frames that the process was begun with. */
+/* Whether libdw's stack ends with the outermost frames that the process had at its start. */
 static bool oracle_is_whole(const struct stack_comparison *comparison)
 {
 	const struct oracle_frame_vec *expected = &comparison->expected;

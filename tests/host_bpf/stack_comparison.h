@@ -2,26 +2,27 @@
 #pragma once
 
 /*
- * Unwinds a stopped process with the kernel's unwinder on the host and with libdw, and compares.
+ * Unwinds a stopped process with the BPF unwinder on the host and with libdw, and compares the
+ * stacks.
  *
- * libdw loses rbx where a function has not saved it yet, and with it everything above
- * _dl_runtime_resolve, whose CFA is made of rbx. A stack of libdw's that ends early is accepted if
- * ours has all of it and goes on to the outermost frames that the process had when it was first
- * looked at; it is counted. So is a stack that both end at the same frame before those: a library's
- * _init and _fini have no CFI, and whoever is stopped there learns nothing from the oracle.
+ * If a function has not saved rbx yet, libdw loses rbx, and with it everything above
+ * _dl_runtime_resolve, where the CFA is based on rbx. If libdw's stack ends early, it is accepted
+ * and counted if our stack contains it and continues to the outermost frames that the process had
+ * at the first stop. A stack that both unwinders end at the same earlier frame is accepted and
+ * counted too: a library's _init and _fini have no CFI, so libdw's stack shows nothing there.
  */
 
 #include "tests/host_bpf/oracle.h"
 
-/* Where the process was stopped. */
+/* A point at which the process was stopped. */
 struct stack_stop {
 	uint64_t number; /* from 1 */
 	uint64_t pc, sp, frame_pointer;
-	uint32_t module;  /* that holds pc, as in target->modules, from 1; 0: none */
-	const char *what; /* became of its stack */
+	uint32_t module;  /* the module with pc, an index into target->modules from 1; 0: none */
+	const char *what; /* how its stacks differed */
 };
 
-/* Stops whose stacks were accepted without being alike; more than these are only counted. */
+/* Stops with stacks that were accepted although they differ. Further ones are only counted. */
 #define STACK_COMPARISON_NOTED 8
 
 struct stack_comparison {
@@ -38,18 +39,19 @@ struct stack_comparison {
 	size_t n_noted;
 };
 
-/* @target is taken over. */
+/* Takes ownership of @target. */
 void stack_comparison_begin(struct stack_comparison *comparison, struct target *target);
 void stack_comparison_end(struct stack_comparison *comparison);
 
-/* Mappings may have come or gone since the last stop. */
+/* Call if mappings may have changed since the last stop. */
 void stack_comparison_reload(struct stack_comparison *comparison);
 
-/* The stack as it is now; prints the first few that differ. */
+/* Compares the current stacks. Prints the first few that differ. */
 void stack_comparison_run(struct stack_comparison *comparison);
 
 /*
- * All stacks were alike, and no more than one of a hundred was cut short by libdw or by both. If
- * there were more, prints where: a process that runs is not stopped at the same places again.
+ * Asserts that all stacks were equal, and that libdw or both unwinders cut no more than one of a
+ * hundred. If more were cut, prints where, because a running program is not stopped at the same
+ * points again.
  */
 void stack_comparison_assert_equal(const struct stack_comparison *comparison);

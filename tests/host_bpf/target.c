@@ -15,10 +15,10 @@
 #include "agent/process/proc_files.h"
 #include "common/frame.h"
 
-/* What the kernel adds to SIGTRAP at a stop of a system call (PTRACE_O_TRACESYSGOOD). */
+/* At a stop for a system call the kernel adds this to SIGTRAP (PTRACE_O_TRACESYSGOOD). */
 #define SYSTEM_CALL_STOP (SIGTRAP | 0x80)
 
-/* ---- running --------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 static void become_target(char *const arguments[])
 {
@@ -29,7 +29,7 @@ static void become_target(char *const arguments[])
 	_exit(127);
 }
 
-/* The signal that stopped it; 0: it has ended. */
+/* Returns the signal that stopped it, 0 if it has ended. */
 static int wait_for_stop(pid_t pid)
 {
 	int status;
@@ -101,7 +101,7 @@ void target_release(struct target *target)
 	*target = (struct target){};
 }
 
-/* Resumes by @request until a stop by @stop_signal; 1 there, 0 ended. */
+/* Resumes with @request until a stop by @stop_signal. Returns 1, or 0 if the process has ended. */
 static int run_to_stop(pid_t pid, unsigned int request, int stop_signal)
 {
 	long deliver = 0;
@@ -141,7 +141,7 @@ int target_run_for(const struct target *target, uint64_t duration_ns)
 	(void)nanosleep(&duration, NULL);
 	if (kill(target->pid, SIGSTOP) < 0)
 		return -errno;
-	/* It may have stopped for another signal meanwhile, which is delivered before ours. */
+	/* It may have stopped for another signal first, which is delivered before ours. */
 	while ((signal = wait_for_stop(target->pid)) > 0 && signal != SIGSTOP)
 		if (ptrace(PTRACE_CONT, target->pid, NULL, (long)signal) < 0)
 			return -errno;
@@ -163,7 +163,7 @@ int target_run_to_system_call(const struct target *target, long number)
 	}
 }
 
-/* ---- registers and memory -------------------------------------------------------------------- */
+/* ---- registers and memory ---- */
 
 #if defined(__x86_64__)
 
@@ -212,7 +212,7 @@ int target_read(void *argument, uint64_t address, void *buffer, size_t size)
 	return process_vm_readv(target->pid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -1;
 }
 
-/* ---- mappings -------------------------------------------------------------------------------- */
+/* ---- mappings ---- */
 
 static int open_module(const struct target *target, const struct proc_mapping *mapping)
 {
@@ -225,7 +225,7 @@ static int open_module(const struct target *target, const struct proc_mapping *m
 	return open_mapped_file((uint32_t)target->pid, mapping->start, mapping->end, &status);
 }
 
-/* The segment that was mapped from this offset says where the file's addresses are. */
+/* The segment that was mapped from this file offset determines the bias. */
 static int load_bias(const struct elf_file *elf, const struct proc_mapping *mapping,
 		     uint64_t *ret_bias)
 {

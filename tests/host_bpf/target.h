@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A process that is stopped under ptrace: its registers, its memory, its executable mappings and
- * the files behind them.
+ * A process that is stopped under ptrace: its registers, memory, executable mappings and the mapped
+ * files.
  */
 
 #include <sys/types.h>
@@ -23,33 +23,38 @@ VEC_DEFINE(target_module_vec, struct target_module);
 
 struct target {
 	pid_t pid;
-	bool was_running;                 /* before us: it goes on afterwards */
+	bool was_running;                 /* it ran before us, and continues afterwards */
 	struct target_module_vec modules; /* executable number i + 1 is modules.items[i] */
 	struct host_mapping_vec mappings; /* executable ones, by rising start */
 };
 
-/* Starts @arguments (a path first) with an empty environment, stopped at its first instruction. */
+/*
+ * Starts @arguments (the first is a path) with an empty environment, and stops it at its first
+ * instruction.
+ */
 int target_start(char *const arguments[], struct target *ret_target);
 
 /* Stops a process that is running. */
 int target_stop_running(pid_t pid, struct target *ret_target);
 
-/* Ends what was started, lets go what was running. */
+/* Ends a process that was started, resumes one that was running. */
 void target_release(struct target *target);
 
 /*
- * Runs until a breakpoint instruction; other signals are delivered. 1 there, 0 the process has
- * ended.
+ * Runs until a breakpoint instruction; other signals are delivered. Returns 1, or 0 if the process
+ * has ended.
  */
 int target_run_to_trap(const struct target *target);
 
-/* Runs until it enters system call @number. 1 there, 0 the process has ended. */
+/* Runs until it enters system call @number. Returns 1, or 0 if the process has ended. */
 int target_run_to_system_call(const struct target *target, long number);
 
-/* Runs for a while, to wherever it is then. 1 there, 0 the process has ended. */
+/*
+ * Runs for @duration_ns, and stops wherever it is then. Returns 1, or 0 if the process has ended.
+ */
 int target_run_for(const struct target *target, uint64_t duration_ns);
 
-/* One instruction. 1 done; 0: the process has ended. */
+/* Executes one instruction. Returns 1, or 0 if the process has ended. */
 int target_step(const struct target *target);
 
 int target_registers(const struct target *target, struct host_unwind_registers *ret_registers);
@@ -57,11 +62,11 @@ int target_registers(const struct target *target, struct host_unwind_registers *
 /* A host_unwind_read; @argument is the target. */
 int target_read(void *argument, uint64_t address, void *buffer, size_t size);
 
-/* Looks at the mappings anew; modules keep their numbers. */
+/* Reads the mappings again; modules keep their numbers. */
 int target_load_mappings(struct target *target);
 
-/* The mapping that holds @pc, or NULL. */
+/* The mapping that contains @pc, or NULL. */
 const struct abi_mapping *target_mapping(const struct target *target, uint64_t pc);
 
-/* Tables of all modules, and the mappings. */
+/* Fills the maps with the tables of all modules and the mappings. */
 int target_fill_maps(const struct target *target, struct host_maps *maps);

@@ -2,23 +2,23 @@
 #include "tests/host_bpf/made_up_stack.h"
 
 /*
- * Stacks of arm64, by the arm64 build of the unwinder: what only that machine has. x29 is the frame
- * pointer, x30 the link register, 31 stands for sp. A frame record is {caller's x29, return
- * address}, at x29.
+ * Stacks of arm64 with the arm64 build of the unwinder: cases that exist only on that machine. x29
+ * is the frame pointer, x30 the link register, number 31 is sp. A frame record is {caller's x29,
+ * return address}, at x29.
  */
 
 #define X29 29
 #define LR  30
 #define SP  31
 
-/* What pac-ret puts between a 48-bit address and bit 55. */
+/* The signature that pac-ret inserts between a 48-bit address and bit 55. */
 #define SIGNATURE UINT64_C(0x005a000000000000)
 #define TAG       UINT64_C(0x2b00000000000000)
 
 enum function {
 	LEAF,  /* no frame: CFA = sp, return address in x30 */
 	SMALL, /* CFA = sp + 16, frame record at CFA - 16 */
-	/* CFA = x29 + 100016, frame record at CFA - 100016: the return address lies beside x29 */
+	/* CFA = x29 + 100016, frame record at CFA - 100016: the return address is next to x29 */
 	LARGE,
 	HUGE_BY_SP,  /* CFA = sp + 80000, frame record at the bottom */
 	TRAMPOLINE,  /* the kernel's signal frame is at sp */
@@ -100,7 +100,7 @@ static void a_leaf_returns_to_the_link_register(void **state)
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_TABLE], 2);
 }
 
-static void of_a_32_bit_program_only_the_innermost_frame_is_known(void **state)
+static void a_32_bit_program_has_only_its_innermost_frame(void **state)
 {
 	struct made_up *process = *state;
 
@@ -146,12 +146,12 @@ static void a_frame_record_at_the_bottom_of_a_large_frame_is_found(void **state)
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_TABLE], 2);
 }
 
-static void signatures_and_tags_of_return_addresses_are_taken_off(void **state)
+static void signatures_and_tags_of_return_addresses_are_removed(void **state)
 {
 	struct made_up *process = *state;
 
 	begin(process, in_function(LEAF), at_word(10), at_word(10), in_function(SMALL) | SIGNATURE);
-	/* no row there */
+	/* an address without a row */
 	record_frame(process, 10, at_word(30), in_function(N_FUNCTIONS) | SIGNATURE | TAG);
 	record_frame(process, 30, 0, in_function(OUTERMOST) | SIGNATURE);
 	run(process);
@@ -159,7 +159,7 @@ static void signatures_and_tags_of_return_addresses_are_taken_off(void **state)
 		      in_function(N_FUNCTIONS) - 1, in_function(OUTERMOST) - 1);
 }
 
-static void a_signed_zero_is_the_end_of_the_stack(void **state)
+static void a_signed_zero_ends_the_stack(void **state)
 {
 	struct made_up *process = *state;
 
@@ -169,7 +169,7 @@ static void a_signed_zero_is_the_end_of_the_stack(void **state)
 	expect_frames(process, STACK_CUT_NONE, in_function(SMALL));
 }
 
-static void addresses_of_52_bits_stay_whole(void **state)
+static void addresses_of_52_bits_are_kept(void **state)
 {
 	const struct abi_mapping mapping = { .start = UINT64_C(0x000a055500010000),
 					     .end = UINT64_C(0x000a055500011000),
@@ -185,9 +185,7 @@ static void addresses_of_52_bits_stay_whole(void **state)
 	expect_frames(process, STACK_CUT_NO_ROW, mapping.start, mapping.start + 0x7f);
 }
 
-/*
- * As the kernel lays it out: siginfo, ucontext, and in it the registers behind the fault's address.
- */
+/* The kernel's layout: siginfo, ucontext, and in it the registers after the fault's address. */
 static void write_signal_frame(struct made_up *process, unsigned int word, uint64_t pc, uint64_t sp,
 			       uint64_t fp, uint64_t lr)
 {
@@ -199,11 +197,11 @@ static void write_signal_frame(struct made_up *process, unsigned int word, uint6
 	process->words[registers + 32] = pc;
 }
 
-static void a_signal_frame_gives_all_that_was_interrupted(void **state)
+static void a_signal_frame_restores_all_interrupted_registers(void **state)
 {
 	struct made_up *process = *state;
 
-	/* A handler, the trampoline, a leaf whose caller is known to its link register alone. */
+	/* A handler, the trampoline, and a leaf with its caller in the link register only. */
 	begin(process, in_function(SMALL), at_word(10), at_word(10), 0);
 	record_frame(process, 10, 0, in_function(TRAMPOLINE));
 	write_signal_frame(process, 12, in_function(LEAF), at_word(500), at_word(500),
@@ -214,7 +212,7 @@ static void a_signal_frame_gives_all_that_was_interrupted(void **state)
 		      in_function(LEAF), in_function(SMALL) - 1, in_function(OUTERMOST) - 1);
 }
 
-static void a_signal_may_have_come_from_a_stack_below(void **state)
+static void a_signal_may_have_interrupted_a_lower_stack(void **state)
 {
 	struct made_up *process = *state;
 
@@ -227,11 +225,11 @@ static void a_signal_may_have_come_from_a_stack_below(void **state)
 		      in_function(SMALL) - 1, in_function(OUTERMOST) - 1);
 }
 
-static void a_link_register_above_the_innermost_frame_means_nothing(void **state)
+static void the_link_register_is_used_in_the_innermost_frame_only(void **state)
 {
 	struct made_up *process = *state;
 
-	/* A leaf that something else returned to: by its frame pointer, if it has one. */
+	/* A leaf that another frame returned to: by its frame pointer, if it has one. */
 	begin(process, in_function(SMALL), at_word(10), at_word(10), in_function(SMALL));
 	record_frame(process, 10, at_word(20), in_function(LEAF));
 	record_frame(process, 20, 0, in_function(OUTERMOST));
@@ -241,11 +239,11 @@ static void a_link_register_above_the_innermost_frame_means_nothing(void **state
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_UNSUPPORTED], 1);
 }
 
-static void frames_without_a_frame_end(void **state)
+static void a_cycle_of_frames_without_a_frame_record_ends(void **state)
 {
 	struct made_up *process = *state;
 
-	/* A leaf under a signal in a leaf, for ever: each signal frame is the one before. */
+	/* A leaf under a signal in a leaf, without end: each signal frame is the previous one. */
 	begin(process, in_function(TRAMPOLINE), at_word(100), 0, 0);
 	write_signal_frame(process, 100, in_function(LEAF), at_word(100), 0,
 			   in_function(TRAMPOLINE) + 1);
@@ -257,7 +255,7 @@ static void code_without_rows_returns_to_the_link_register(void **state)
 {
 	struct made_up *process = *state;
 
-	/* A procedure linkage table's entry, in the same executable as who called it. */
+	/* An entry of a procedure linkage table, in the same executable as its caller. */
 	begin(process, in_function(N_FUNCTIONS), at_word(10), at_word(10),
 	      in_function(SMALL) | SIGNATURE);
 	record_frame(process, 10, 0, in_function(OUTERMOST));
@@ -278,11 +276,11 @@ static void the_vdso_without_rows_returns_to_the_link_register(void **state)
 		      in_function(OUTERMOST) - 1);
 }
 
-static void generated_code_with_a_frame_record_returns_to_that(void **state)
+static void generated_code_with_a_frame_record_returns_by_it(void **state)
 {
 	/*
-	 * Before its first call the link register is what the record has; after it, an address of
-	 * its own.
+	 * Before its first call the link register holds the same address as the record; afterwards
+	 * an address of the function itself.
 	 */
 	const uint64_t link_registers[] = { in_function(SMALL), OTHER_START + 36 };
 	struct made_up *process = *state;
@@ -298,7 +296,7 @@ static void generated_code_with_a_frame_record_returns_to_that(void **state)
 	}
 }
 
-static void a_jump_to_nowhere_has_a_caller(void **state)
+static void a_call_of_a_null_pointer_has_a_caller(void **state)
 {
 	struct made_up *process = *state;
 
@@ -316,21 +314,21 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		with_process(a_leaf_returns_to_the_link_register),
-		with_process(of_a_32_bit_program_only_the_innermost_frame_is_known),
+		with_process(a_32_bit_program_has_only_its_innermost_frame),
 		with_process(a_leaf_may_have_moved_the_stack_pointer),
 		with_process(other_functions_return_to_their_frame_record),
 		with_process(a_frame_record_at_the_bottom_of_a_large_frame_is_found),
-		with_process(signatures_and_tags_of_return_addresses_are_taken_off),
-		with_process(a_signed_zero_is_the_end_of_the_stack),
-		with_process(addresses_of_52_bits_stay_whole),
-		with_process(a_signal_frame_gives_all_that_was_interrupted),
-		with_process(a_signal_may_have_come_from_a_stack_below),
-		with_process(a_link_register_above_the_innermost_frame_means_nothing),
-		with_process(frames_without_a_frame_end),
+		with_process(signatures_and_tags_of_return_addresses_are_removed),
+		with_process(a_signed_zero_ends_the_stack),
+		with_process(addresses_of_52_bits_are_kept),
+		with_process(a_signal_frame_restores_all_interrupted_registers),
+		with_process(a_signal_may_have_interrupted_a_lower_stack),
+		with_process(the_link_register_is_used_in_the_innermost_frame_only),
+		with_process(a_cycle_of_frames_without_a_frame_record_ends),
 		with_process(code_without_rows_returns_to_the_link_register),
 		with_process(the_vdso_without_rows_returns_to_the_link_register),
-		with_process(generated_code_with_a_frame_record_returns_to_that),
-		with_process(a_jump_to_nowhere_has_a_caller),
+		with_process(generated_code_with_a_frame_record_returns_by_it),
+		with_process(a_call_of_a_null_pointer_has_a_caller),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 #include "tests/host_bpf/made_up_stack.h"
 
 /*
- * Why a stack of x86-64 ends: naturally, or cut with a reason. rbp is register 6, rsp 7.
+ * Why a stack of x86-64 ends: naturally, or cut with a reason. rbp is register 6, rsp is 7.
  */
 
 #define RAX 0
@@ -14,14 +14,15 @@ enum function {
 	PLAIN,       /* CFA = rsp + 16 */
 	WITH_FP,     /* CFA = rbp + 16, rbp saved */
 	OUTERMOST,   /* return address undefined */
-	UNEXPRESSED, /* an expression of no known shape */
+	UNEXPRESSED, /* an unsupported expression */
 	BY_R15,      /* CFA = r15 + 8 */
 	REALIGNED,   /* CFA = *(rbp - 8), rbp saved at rbp */
 	BY_RBX,      /* CFA = rbx + 8, as in the dynamic linker's entry */
 	KEEPS_RBX,   /* CFA = rsp + 16, rbx untouched */
 	SAVES_RBX,   /* CFA = rsp + 24, rbx saved */
-	EPILOGUE,    /* of it: CFA = r10, rbp popped, though the row says that it is saved at rbp */
-	CLONES,      /* behind the system call clone(), which returns twice */
+	/* an epilogue: CFA = r10; rbp has been popped, but the row describes it as saved at rbp */
+	EPILOGUE,
+	CLONES, /* after the system call clone(), which returns twice */
 	N_FUNCTIONS
 };
 
@@ -103,7 +104,7 @@ static void run(struct made_up *process)
 	host_unwind_x86(&process->input, &process->output);
 }
 
-/* Frame pointer and return address, as "push %rbp" leaves them. */
+/* Writes frame pointer and return address, like "push %rbp". */
 static void link_frame(struct made_up *process, unsigned int word, uint64_t caller_fp,
 		       uint64_t return_address)
 {
@@ -111,7 +112,7 @@ static void link_frame(struct made_up *process, unsigned int word, uint64_t call
 	process->words[word + 1] = return_address;
 }
 
-/* Only a row says that a frame is the outermost: other code may have a zero in the register. */
+/* Only a row can mark a frame as the outermost one: in other code the register may hold 0. */
 static void a_chain_of_frame_pointers_that_leads_to_zero_is_cut(void **state)
 {
 	struct made_up *process = *state;
@@ -127,7 +128,7 @@ static void a_chain_of_frame_pointers_that_leads_to_zero_is_cut(void **state)
 	assert_true(process->output.header.flags & ABI_SAMPLE_UNRESOLVED);
 }
 
-static void a_chain_of_frame_pointers_into_a_row_that_ends_it_is_whole(void **state)
+static void a_chain_of_frame_pointers_to_an_outermost_frame_is_complete(void **state)
 {
 	struct made_up *process = *state;
 
@@ -139,7 +140,7 @@ static void a_chain_of_frame_pointers_into_a_row_that_ends_it_is_whole(void **st
 		      in_function(OUTERMOST) - 1);
 }
 
-/* As in code that uses the register freely, whose stack has callers all the same. */
+/* Code may use the register for other purposes, and its stack then still has callers. */
 static void a_leaf_without_a_row_whose_frame_pointer_is_zero_is_cut(void **state)
 {
 	struct made_up *process = *state;
@@ -148,7 +149,7 @@ static void a_leaf_without_a_row_whose_frame_pointer_is_zero_is_cut(void **state
 	process->words[11] = in_function(OUTERMOST);
 	run(process);
 	expect_frames(process, STACK_CUT_NO_ROW, OTHER_START + 8);
-	/* The same where a row led there. */
+	/* The same if a row led there. */
 	begin(process, in_function(PLAIN), 10, 0);
 	process->words[11] = OTHER_START + 8;
 	run(process);
@@ -177,8 +178,8 @@ static void an_undefined_return_address_is_a_natural_end(void **state)
 	assert_false(process->output.header.flags & ABI_SAMPLE_UNRESOLVED);
 }
 
-/* The parent's is like any other's. */
-static void the_stack_of_a_new_thread_ends_where_clone_returns_to(void **state)
+/* The parent's stack is unwound like any other. */
+static void the_stack_of_a_new_thread_ends_where_clone_returns(void **state)
 {
 	struct made_up *process = *state;
 
@@ -259,7 +260,7 @@ static void a_return_address_in_no_mapping_cuts_the_stack(void **state)
 	}
 }
 
-static void a_leaf_in_no_mapping_is_told_as_it_is(void **state)
+static void a_leaf_in_no_mapping_is_sent_as_a_raw_pc(void **state)
 {
 	struct made_up *process = *state;
 
@@ -315,7 +316,7 @@ static void a_stack_that_never_ends_is_cut_at_the_depth_that_fits(void **state)
 
 	for (size_t i = 0; i < STACK_WORDS; i++)
 		process->words[i] = in_function(PLAIN);
-	/* 512 frames of two words are all of the stack: they must fit, and one more must not. */
+	/* The stack consists of 512 frames of two words: these fit, one more does not. */
 	begin(process, in_function(PLAIN), 0, 0);
 	run(process);
 	n_frames = process->output.header.n_user_frames;
@@ -346,12 +347,13 @@ static void without_registers_there_is_no_stack(void **state)
 	expect_stack(process, STACK_CUT_NO_USER_REGS, NULL, 0);
 }
 
-static void where_nothing_is_expressed_the_frame_pointer_is_tried(void **state)
+static void unsupported_rules_fall_back_to_the_frame_pointer(void **state)
 {
 	struct made_up *process = *state;
 
 	begin(process, in_function(UNEXPRESSED), 10, at_word(20));
-	link_frame(process, 20, at_word(30), in_function(N_FUNCTIONS)); /* a place without a row */
+	/* an address without a row */
+	link_frame(process, 20, at_word(30), in_function(N_FUNCTIONS));
 	link_frame(process, 30, 0, in_function(OUTERMOST));
 	run(process);
 	expect_frames(process, STACK_CUT_NONE, in_function(UNEXPRESSED),
@@ -366,7 +368,7 @@ static void a_register_is_known_in_the_innermost_frame_only(void **state)
 
 	process->input.registers.general[15] = at_word(14);
 	begin(process, in_function(BY_R15), 10, at_word(40));
-	process->words[14] = in_function(BY_R15); /* whose r15 is not known: by the frame pointer */
+	process->words[14] = in_function(BY_R15); /* its r15 is not known: by the frame pointer */
 	link_frame(process, 40, 0, in_function(OUTERMOST));
 	run(process);
 	expect_frames(process, STACK_CUT_NONE, in_function(BY_R15), in_function(BY_R15) - 1,
@@ -389,11 +391,11 @@ static void a_realigned_frame_finds_its_callers_frame_pointer(void **state)
 		      in_function(OUTERMOST) - 1);
 }
 
-static void rbx_is_followed_to_the_frame_whose_cfa_is_made_of_it(void **state)
+static void rbx_is_followed_to_the_frame_with_a_cfa_based_on_it(void **state)
 {
 	struct made_up *process = *state;
 
-	/* The leaf keeps it, the next one has saved it. */
+	/* The leaf preserves rbx, its caller has saved it. */
 	process->input.registers.general[RBX] = 0x1234;
 	begin(process, in_function(KEEPS_RBX), 10, 0);
 	process->words[11] = in_function(SAVES_RBX);
@@ -406,7 +408,7 @@ static void rbx_is_followed_to_the_frame_whose_cfa_is_made_of_it(void **state)
 	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_TABLE], 3);
 }
 
-static void where_rbx_was_lost_it_is_not_guessed(void **state)
+static void a_lost_rbx_is_not_guessed(void **state)
 {
 	const uint64_t losing[] = { in_function(PLAIN), OTHER_START + 8 };
 	struct made_up *process = *state;
@@ -426,7 +428,7 @@ static void where_rbx_was_lost_it_is_not_guessed(void **state)
 	}
 }
 
-static void a_stack_that_is_not_aligned_is_read_all_the_same(void **state)
+static void an_unaligned_stack_is_read(void **state)
 {
 	const uint64_t return_addresses[] = { in_function(PLAIN), in_function(OUTERMOST) };
 	struct made_up *process = *state;
@@ -445,7 +447,7 @@ static void a_stack_that_is_not_aligned_is_read_all_the_same(void **state)
 	}
 }
 
-static void rows_that_are_not_resident_are_reported_and_frame_pointers_tried(void **state)
+static void missing_rows_are_reported_and_frame_pointers_tried(void **state)
 {
 	struct made_up *process = *state;
 
@@ -461,9 +463,8 @@ static void rows_that_are_not_resident_are_reported_and_frame_pointers_tried(voi
 	assert_int_equal(process->output.missing_address, in_function(PLAIN) - CODE_BIAS);
 }
 
-/* gcc's row says that rbp is still saved at rbp when it has been popped. */
-static void
-behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_the_register(void **state)
+/* gcc's row still describes rbp as saved at rbp after it has been popped. */
+static void a_realigned_frame_whose_rbp_was_popped_has_its_callers_rbp(void **state)
 {
 	static const uint64_t of_caller[] = { at_word(40), 7, 0 };
 	struct made_up *process = *state;
@@ -480,7 +481,7 @@ behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_the_register
 	}
 }
 
-static void a_process_that_is_not_known_is_unwound_by_frame_pointers(void **state)
+static void an_unknown_process_is_unwound_by_frame_pointers(void **state)
 {
 	struct made_up *process = *state;
 
@@ -495,7 +496,7 @@ static void a_process_that_is_not_known_is_unwound_by_frame_pointers(void **stat
 	assert_int_equal(process->output.counters[ABI_COUNTER_UNKNOWN_PROCESS], 1);
 }
 
-static void an_entry_of_another_process_or_image_does_not_count(void **state)
+static void an_entry_of_another_process_or_image_is_not_used(void **state)
 {
 	struct made_up *process = *state;
 
@@ -510,7 +511,7 @@ static void an_entry_of_another_process_or_image_does_not_count(void **state)
 	}
 }
 
-static void an_executable_without_a_table_is_missing_its_rows(void **state)
+static void an_executable_without_a_table_has_missing_rows(void **state)
 {
 	struct made_up *process = made_up_new(NULL, 0);
 
@@ -524,8 +525,8 @@ static void an_executable_without_a_table_is_missing_its_rows(void **state)
 	made_up_free(process);
 }
 
-/* Whatever a walk would find: a row, a frame pointer chain. */
-static void of_a_32_bit_program_only_the_innermost_frame_is_known(void **state)
+/* The stack has no more frames, although a row and a frame pointer chain exist. */
+static void a_32_bit_program_has_only_its_innermost_frame(void **state)
 {
 	struct made_up *process = *state;
 
@@ -547,36 +548,35 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		with_process(a_chain_of_frame_pointers_that_leads_to_zero_is_cut),
-		with_process(a_chain_of_frame_pointers_into_a_row_that_ends_it_is_whole),
+		with_process(a_chain_of_frame_pointers_to_an_outermost_frame_is_complete),
 		with_process(a_leaf_without_a_row_whose_frame_pointer_is_zero_is_cut),
 		with_process(a_frame_record_without_return_address_cuts_the_stack),
 		with_process(an_undefined_return_address_is_a_natural_end),
-		with_process(the_stack_of_a_new_thread_ends_where_clone_returns_to),
+		with_process(the_stack_of_a_new_thread_ends_where_clone_returns),
 		with_process(a_return_address_of_zero_is_a_natural_end),
 		with_process(a_page_that_cannot_be_read_cuts_the_stack),
 		with_process(a_frame_pointer_into_a_page_that_cannot_be_read_cuts_the_stack),
 		with_process(the_last_words_before_an_unreadable_page_are_read),
 		with_process(a_return_address_in_no_mapping_cuts_the_stack),
-		with_process(a_leaf_in_no_mapping_is_told_as_it_is),
+		with_process(a_leaf_in_no_mapping_is_sent_as_a_raw_pc),
 		with_process(implausible_frame_pointers_cut_the_stack),
 		with_process(a_loop_of_frame_pointers_ends),
 		with_process(a_loop_of_frames_with_rows_ends),
 		with_process(a_stack_that_never_ends_is_cut_at_the_depth_that_fits),
 		with_process(as_many_frames_as_fit_are_not_cut),
 		with_process(without_registers_there_is_no_stack),
-		with_process(where_nothing_is_expressed_the_frame_pointer_is_tried),
+		with_process(unsupported_rules_fall_back_to_the_frame_pointer),
 		with_process(a_register_is_known_in_the_innermost_frame_only),
 		with_process(a_realigned_frame_finds_its_callers_frame_pointer),
-		with_process(rbx_is_followed_to_the_frame_whose_cfa_is_made_of_it),
-		with_process(where_rbx_was_lost_it_is_not_guessed),
-		with_process(a_stack_that_is_not_aligned_is_read_all_the_same),
-		with_process(rows_that_are_not_resident_are_reported_and_frame_pointers_tried),
-		with_process(
-			behind_the_pop_of_a_realigned_frame_its_callers_frame_pointer_is_in_the_register),
-		with_process(a_process_that_is_not_known_is_unwound_by_frame_pointers),
-		with_process(of_a_32_bit_program_only_the_innermost_frame_is_known),
-		with_process(an_entry_of_another_process_or_image_does_not_count),
-		cmocka_unit_test(an_executable_without_a_table_is_missing_its_rows),
+		with_process(rbx_is_followed_to_the_frame_with_a_cfa_based_on_it),
+		with_process(a_lost_rbx_is_not_guessed),
+		with_process(an_unaligned_stack_is_read),
+		with_process(missing_rows_are_reported_and_frame_pointers_tried),
+		with_process(a_realigned_frame_whose_rbp_was_popped_has_its_callers_rbp),
+		with_process(an_unknown_process_is_unwound_by_frame_pointers),
+		with_process(a_32_bit_program_has_only_its_innermost_frame),
+		with_process(an_entry_of_another_process_or_image_is_not_used),
+		cmocka_unit_test(an_executable_without_a_table_has_missing_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

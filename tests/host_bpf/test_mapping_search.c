@@ -8,18 +8,16 @@
 #include "tests/host_bpf/host_maps.h"
 #include "tests/support/unit.h"
 
-/*
- * Finding the mapping of a pc, by runs whose stack is one frame: nothing can be read.
- */
+/* Finds the mapping of a pc in runs with a stack of one frame: no memory can be read. */
 
 #define MAPPING_BYTES UINT64_C(0x3000)
 #define FIRST_START   UINT64_C(0x400000)
 #define MAX_MAPPINGS  (ABI_MAPPINGS_PER_CHUNK * ABI_MAX_CHUNKS)
 
-/* Searches while the chunk changes. */
+/* Searches during changes of the chunk. */
 #define N_RACES 300000
 
-/* Elements that a process has one after the other. */
+/* Elements that a process has in succession. */
 #define N_ENTRIES 10000
 
 struct search {
@@ -40,7 +38,7 @@ static int read_nothing(void *argument, uint64_t address, void *buffer, size_t s
 	return -1;
 }
 
-/* Every third one begins where the one before ends. Each has a bias of its own. */
+/* Every third mapping begins where the previous one ends. Each has a different bias. */
 static struct search *search_new(size_t n_mappings)
 {
 	struct search *search = calloc(1, sizeof(*search));
@@ -123,7 +121,7 @@ static void every_mapping_is_found_from_its_first_to_its_last_byte(void **state)
 	}
 }
 
-static void a_process_without_mappings_is_not_known(void **state)
+static void a_process_without_mappings_is_unknown(void **state)
 {
 	struct search *search = search_new(1);
 
@@ -136,7 +134,7 @@ static void a_process_without_mappings_is_not_known(void **state)
 	search_free(search);
 }
 
-static void a_chunk_of_another_set_is_not_believed(void **state)
+static void a_chunk_of_another_set_is_not_used(void **state)
 {
 	struct search *search = search_new(3 * ABI_MAPPINGS_PER_CHUNK + 20);
 
@@ -180,7 +178,7 @@ static void a_directory_with_an_impossible_count_finds_nothing_outside_itself(vo
 	search_free(search);
 }
 
-static void a_chunk_that_is_gone_makes_the_process_unknown(void **state)
+static void a_removed_chunk_makes_the_process_unknown(void **state)
 {
 	struct search *search = search_new(3 * ABI_MAPPINGS_PER_CHUNK + 20);
 
@@ -198,7 +196,7 @@ static void a_chunk_with_an_impossible_count_finds_nothing_outside_itself(void *
 	struct search *search = search_new(2 * ABI_MAPPINGS_PER_CHUNK);
 
 	(void)state;
-	/* What lies behind the chunk would fit. */
+	/* The memory after the chunk would match. */
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		search->maps.process.n_chunks = 1;
 		search->maps.chunks.items[0].n_mappings = counts[i];
@@ -209,8 +207,8 @@ static void a_chunk_with_an_impossible_count_finds_nothing_outside_itself(void *
 }
 
 /*
- * As the kernel does it: the element is taken out of its bucket (set 0), filled in any order, and
- * put into another. Each set has a bias of its own.
+ * Follows the kernel: takes the element out of its bucket (set 0), fills it in any order, and puts
+ * it into another bucket. Each set has a different bias.
  */
 static void reuse_chunk(struct abi_mapping_chunk *chunk, uint32_t set)
 {
@@ -226,11 +224,11 @@ static void reuse_chunk(struct abi_mapping_chunk *chunk, uint32_t set)
 
 struct reuse {
 	struct abi_mapping_chunk *chunk;
-	atomic_uint written; /* the last set whose chunk was whole */
+	atomic_uint written; /* the last set with a complete chunk */
 	atomic_bool stop;
 };
 
-/* One set after the other has the element. A number never comes back. */
+/* The element belongs to one set after the other. No number is used twice. */
 static void *reuse_element(void *argument)
 {
 	struct reuse *reuse = argument;
@@ -244,7 +242,9 @@ static void *reuse_element(void *argument)
 	return NULL;
 }
 
-/* True when the frame was found; it is then the one of the set that the process had. */
+/*
+ * Returns whether the frame was found. It must then be the frame of the set that the process had.
+ */
 static bool run_while_reused(struct search *search, const struct reuse *reuse,
 			     const struct abi_mapping *mapping)
 {
@@ -261,7 +261,7 @@ static bool run_while_reused(struct search *search, const struct reuse *reuse,
 	return true;
 }
 
-static void an_element_that_is_reused_under_its_reader_gives_no_wrong_frame(void **state)
+static void a_chunk_reused_during_a_read_gives_no_wrong_frame(void **state)
 {
 	struct search *search = search_new(ABI_MAPPINGS_PER_CHUNK);
 	struct reuse reuse = { .chunk = search->maps.chunks.items, .written = HOST_MAPS_SET };
@@ -271,7 +271,7 @@ static void an_element_that_is_reused_under_its_reader_gives_no_wrong_frame(void
 	(void)state;
 	reuse_chunk(reuse.chunk, HOST_MAPS_SET);
 	assert_int_equal(pthread_create(&thread, NULL, reuse_element, &reuse), 0);
-	/* And for as long as it takes until the other thread was run. */
+	/* Continues until the other thread has run. */
 	for (uint64_t i = 0; i < N_RACES || n_known == 0 || n_unknown == 0; i++) {
 		if (run_while_reused(search, &reuse, &search->mappings[i % ABI_MAPPINGS_PER_CHUNK]))
 			n_known++;
@@ -291,7 +291,7 @@ struct replacement {
 	atomic_bool done;
 };
 
-/* Until the reader begins once more, and then for a time that is another each time. */
+/* Waits until the reader begins another run, and then for a time that differs in each call. */
 static void wait_for_run(struct replacement *replacement, size_t turn)
 {
 	unsigned int before = atomic_load(&replacement->n_runs);
@@ -303,9 +303,9 @@ static void wait_for_run(struct replacement *replacement, size_t turn)
 }
 
 /*
- * An element that was the process's becomes another one's. What it then says is right about start
- * and image, so that nothing but the check tells it from the process's own: left out, another set,
- * mappings replaced.
+ * Gives an element of the process to another process. Its new content has the same start time and
+ * image, so that only the check distinguishes it from the process's own entry: excluded by regex,
+ * another set, replaced mappings.
  */
 static void give_to_another(struct abi_process *entry)
 {
@@ -318,8 +318,8 @@ static void give_to_another(struct abi_process *entry)
 }
 
 /*
- * The process gets one new element after the other. None comes back: see map_reuse.bpf.h on what is
- * not noticed.
+ * The process gets one new element after the other. No element is used twice, because
+ * map_reuse.bpf.h does not detect that.
  */
 static void *replace_entries(void *argument)
 {
@@ -337,7 +337,7 @@ static void *replace_entries(void *argument)
 	return NULL;
 }
 
-static void a_process_entry_that_is_reused_under_its_reader_is_not_believed(void **state)
+static void a_process_entry_reused_during_a_read_is_not_used(void **state)
 {
 	struct search *search = search_new(1);
 	struct replacement replacement = { .search = search,
@@ -355,7 +355,7 @@ static void a_process_entry_that_is_reused_under_its_reader_is_not_believed(void
 	assert_int_equal(pthread_create(&thread, NULL, replace_entries, &replacement), 0);
 	while (!atomic_load(&replacement.done) || n_known == 0) {
 		if (atomic_fetch_add(&replacement.n_runs, 1) % 256 == 0)
-			/* to the other thread, where there are fewer CPUs than threads */
+			/* run the other thread, if there are fewer CPUs than threads */
 			sched_yield();
 		run(search, mapping->start);
 		assert_int_equal(search->output.header.flags & ABI_SAMPLE_WITHOUT_STACK, 0);
@@ -376,14 +376,14 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_mapping_is_found_from_its_first_to_its_last_byte),
-		cmocka_unit_test(a_process_without_mappings_is_not_known),
-		cmocka_unit_test(a_chunk_of_another_set_is_not_believed),
+		cmocka_unit_test(a_process_without_mappings_is_unknown),
+		cmocka_unit_test(a_chunk_of_another_set_is_not_used),
 		cmocka_unit_test(without_the_directory_of_its_set_the_process_is_unknown),
 		cmocka_unit_test(a_directory_with_an_impossible_count_finds_nothing_outside_itself),
-		cmocka_unit_test(a_chunk_that_is_gone_makes_the_process_unknown),
+		cmocka_unit_test(a_removed_chunk_makes_the_process_unknown),
 		cmocka_unit_test(a_chunk_with_an_impossible_count_finds_nothing_outside_itself),
-		cmocka_unit_test(an_element_that_is_reused_under_its_reader_gives_no_wrong_frame),
-		cmocka_unit_test(a_process_entry_that_is_reused_under_its_reader_is_not_believed),
+		cmocka_unit_test(a_chunk_reused_during_a_read_gives_no_wrong_frame),
+		cmocka_unit_test(a_process_entry_reused_during_a_read_is_not_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

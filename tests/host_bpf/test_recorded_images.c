@@ -9,8 +9,9 @@
 #include "tests/support/unit.h"
 
 /*
- * Each image in tests/host_bpf/images/ is unwound by the kernel's unwinder with tables compiled
- * from its modules, and must give the frames that another unwinder found when it was recorded.
+ * Unwinds each image in tests/host_bpf/images/ with the BPF unwinder and with tables compiled from
+ * the image's modules. The frames must be those that another unwinder found when the image was
+ * recorded.
  */
 
 struct replay {
@@ -61,7 +62,7 @@ static bool is_as_expected(const struct replay *replay)
 
 	if (output->header.cut != replay->image.cut)
 		return false;
-	/* A stack that is too deep has as many as fit. */
+	/* A stack that is too deep has as many frames as fit. */
 	if (replay->image.cut == STACK_CUT_DEPTH
 		    ? n_frames < ABI_MAX_USER_FRAMES || n_frames > frames->count
 		    : n_frames != frames->count)
@@ -107,13 +108,13 @@ static void replay_all(const char *pattern, size_t n_at_least)
 	assert_int_equal(n_wrong, 0);
 }
 
-static void recorded_stacks_of_x86_64_are_found_again(void **state)
+static void recorded_stacks_of_x86_64_are_unwound_as_recorded(void **state)
 {
 	(void)state;
 	replay_all(IMAGES "/x86-64-*.zst", 13);
 }
 
-static void recorded_stacks_of_arm64_are_found_again(void **state)
+static void recorded_stacks_of_arm64_are_unwound_as_recorded(void **state)
 {
 	(void)state;
 	replay_all(IMAGES "/arm64-*.zst", 13);
@@ -122,8 +123,8 @@ static void recorded_stacks_of_arm64_are_found_again(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(recorded_stacks_of_x86_64_are_found_again),
-		cmocka_unit_test(recorded_stacks_of_arm64_are_found_again),
+		cmocka_unit_test(recorded_stacks_of_x86_64_are_unwound_as_recorded),
+		cmocka_unit_test(recorded_stacks_of_arm64_are_unwound_as_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,18 +7,18 @@
 #include "tests/support/unit.h"
 
 /*
- * The kernel's search of unwind tables beside the agent's, over tables of this host that stand one
- * after the other.
+ * Compares the BPF programs' search of unwind tables with the agent's, over tables of this host's
+ * files.
  */
 
 #define N_RANDOM 1000000
 
-/* Larger than a chunk of rows, with a row for every byte: what no compiler writes. */
+/* Pages with one row for every byte, which no compiler generates: their rows exceed one chunk. */
 #define DENSE_PAGES 3
 
 struct searched {
 	uint32_t n_tables;
-	struct unwind_table tables[8]; /* of executable i + 1 */
+	struct unwind_table tables[8]; /* tables[i] is of executable i + 1 */
 	struct host_maps maps;
 	struct host_unwind_input input;
 	uint64_t n_found, n_outside;
@@ -111,7 +111,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Outside of a table the kernel's search says so, the agent's gives rule 0. */
+/* Outside of a table the BPF search finds no rule, and the agent's search returns rule 0. */
 static void compare(struct searched *searched, uint32_t executable, uint64_t elf_addr)
 {
 	const struct abi_unwind_rule *expected =
@@ -149,7 +149,7 @@ static void both_searches_find_the_same_rule_at_random_addresses(void **state)
 		const struct unwind_table *table = &searched->tables[executable - 1];
 		uint64_t span = (uint64_t)(table->n_pages + 2) << UNWIND_PAGE_SHIFT;
 
-		/* From a page before the table to a page behind it. */
+		/* From one page before the table to one page after it. */
 		compare(searched, executable,
 			table->base_address - (1u << UNWIND_PAGE_SHIFT) +
 				next_random(&random) % span);
@@ -199,7 +199,7 @@ static void addresses_far_from_a_table_have_no_rule(void **state)
 	assert_int_equal(host_unwind_find_rule_x86(NULL, 1, 0x1000, &rule), -1);
 }
 
-/* Two addresses of a table whose rules differ. */
+/* Finds two addresses of a table with different rules. */
 static void find_two_rules(const struct unwind_table *table, uint64_t ret_addresses[2])
 {
 	const struct abi_unwind_rule *first = unwind_table_find(table, table->base_address);
@@ -241,7 +241,7 @@ static void a_rule_is_cached_for_its_address_and_half_a_second(void **state)
 	assert_true(lookup.was_cached);
 	expect_rule(searched, &lookup);
 
-	/* The entry of the other address replaces it, because this cache has one entry. */
+	/* The entry of the other address replaces it, because this cache has only one entry. */
 	lookup.elf_addr = addresses[1];
 	assert_int_equal(host_unwind_look_up_x86(&lookup), 1);
 	assert_false(lookup.was_cached);
@@ -260,7 +260,7 @@ static void a_rule_is_cached_for_its_address_and_half_a_second(void **state)
 }
 
 /*
- * Two CPUs may write the same entry at once. An entry with words of both is only accepted where the
+ * Two CPUs may write the same entry at once. An entry with words of both is only accepted if the
  * words are equal.
  */
 static void an_entry_with_words_of_two_rules_is_not_used(void **state)
@@ -290,8 +290,8 @@ static void an_entry_with_words_of_two_rules_is_not_used(void **state)
 			n_cached += lookup.was_cached;
 		}
 	/*
-	 * The time is the same in both, so each entry is found in at least two mixtures; in more if
-	 * a word of both rules is equal.
+	 * Both have the same time, so each entry is accepted in at least two mixtures; in more if a
+	 * word of both rules is equal.
 	 */
 	assert_true(n_cached >= 4 && n_cached < 16);
 }

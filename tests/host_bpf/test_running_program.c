@@ -6,14 +6,14 @@
 #include "tests/support/unit.h"
 
 /*
- * A program of the distribution, stopped wherever it happens to be: an interpreter without frame
- * pointers, which calls compression, hand-written cryptography and what it loads while it runs.
+ * Stops a program of the distribution at arbitrary points: an interpreter without frame pointers,
+ * which calls compression, hand-written cryptography, and libraries that it loads at run time.
  */
 
 #define N_STOPS      400
 #define MAX_PAUSE_NS (4 * NSEC_PER_MSEC)
 
-/* It says a word when it is under way, and loads libraries later. */
+/* It prints a word after its start, and loads libraries later. */
 static const char program[] =
 	"import re\n"
 	"print('ready', flush=True)\n"
@@ -27,7 +27,7 @@ static const char program[] =
 	"    re.findall(r'(\\d+)[,}]+', json.dumps(tree))\n"
 	"    sorted(tree, key=lambda item: (random.random(), item['name']))\n";
 
-static void wherever_python_is_stopped_its_stack_is_what_libdw_says(void **state)
+static void pythons_stack_matches_libdw_at_every_stop(void **state)
 {
 	char *const arguments[] = { (char *)"/usr/bin/python3", (char *)"-S", (char *)"-c",
 				    (char *)program, NULL };
@@ -40,7 +40,7 @@ static void wherever_python_is_stopped_its_stack_is_what_libdw_says(void **state
 	assert_ok(target_start(arguments, &target));
 	assert_int_equal(target_run_to_system_call(&target, SYS_write), 1);
 	stack_comparison_begin(&comparison, &target);
-	/* A pause of another length each time, so that it does not fall in step with the loop. */
+	/* The duration differs each time, so that stops do not synchronize with the loop. */
 	for (uint64_t i = 0; i < N_STOPS; i++) {
 		int r = target_run_for(&comparison.target, i * 7919 * NSEC_PER_USEC % MAX_PAUSE_NS);
 
@@ -57,7 +57,7 @@ static void wherever_python_is_stopped_its_stack_is_what_libdw_says(void **state
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wherever_python_is_stopped_its_stack_is_what_libdw_says),
+		cmocka_unit_test(pythons_stack_matches_libdw_at_every_stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,10 +3,7 @@
 
 #include "tests/support/unit.h"
 
-/*
- * Runs a program instruction by instruction and unwinds it at each: wherever it stands, its stack
- * must be whole.
- */
+/* Runs a program instruction by instruction. At each instruction, its stack must be complete. */
 
 static bool is_at_breakpoint(const struct target *target, uint64_t pc)
 {
@@ -15,7 +12,7 @@ static bool is_at_breakpoint(const struct target *target, uint64_t pc)
 	return target_read((void *)target, pc, &instruction, 1) == 0 && instruction == 0xcc;
 }
 
-static void at_every_instruction_the_stack_is_what_libdw_says(void **state)
+static void the_stack_matches_libdw_at_every_instruction(void **state)
 {
 	char *const arguments[] = { (char *)STEPPED_PROGRAM, NULL };
 	struct stack_comparison comparison;
@@ -37,7 +34,7 @@ static void at_every_instruction_the_stack_is_what_libdw_says(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(at_every_instruction_the_stack_is_what_libdw_says),
+		cmocka_unit_test(the_stack_matches_libdw_at_every_instruction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stacks worth recording: recorded_program CASE [NUMBER] runs into a breakpoint instruction at the
- * place that the case is about, or just before it. Compiled without frame pointers.
+ * Stacks to be recorded: recorded_program CASE [NUMBER] runs into a breakpoint instruction at the
+ * code that the case is about, or just before it. Compiled without frame pointers.
  */
 
 #include <signal.h>
@@ -30,11 +30,11 @@ __attribute__((noinline)) static long recurse(long depth)
 		return 1;
 	}
 	below = recurse(depth - 1);
-	__asm__ volatile("" : "+r"(below)); /* neither a loop nor a tail call */
+	__asm__ volatile("" : "+r"(below)); /* prevents a loop or a tail call */
 	return below + depth;
 }
 
-/* A leaf: no frame of its own. On arm64 its caller is known to the link register alone. */
+/* A leaf without a frame. On arm64 its caller is in the link register only. */
 __attribute__((noinline)) static int read_through(const volatile int *pointer)
 {
 	return *pointer + 1;
@@ -76,7 +76,10 @@ static int sort(void)
 	return numbers[0];
 }
 
-/* Its frame is aligned beyond 16 bytes and has a size known at run time: the CFA is in memory. */
+/*
+ * Its frame is aligned to more than 16 bytes and has a size known at run time: the CFA is in
+ * memory.
+ */
 __attribute__((noinline)) static int realigned(int a, int b, int c, int d, int e, int f,
 					       size_t size)
 {
@@ -101,14 +104,17 @@ __attribute__((noinline)) static int large(size_t size)
 	return bytes[size / 2] + puts(bytes);
 }
 
-/* A function of the C library that nothing has called yet, so that it is bound now. */
+/* Calls a function of the C library that was not called before, so that it is bound now. */
 static int bind(const char *text)
 {
 	STOP();
 	return (int)strtoul(text, NULL, 10) + (int)strcspn(text, "xyz");
 }
 
-/* Registers that it keeps over calls of it knows not what are pushed first, and popped last. */
+/*
+ * Pushes the registers that it must preserve over calls of unknown functions first, and pops them
+ * last.
+ */
 __attribute__((noinline)) static long many_registers(const int *a, const int *b, const int *c,
 						     const int *d)
 {
@@ -134,7 +140,7 @@ __attribute__((noinline)) static int called_back(int n)
 	return read_through(&n) + 1;
 }
 
-/* Code as a just-in-time compiler writes it: a frame pointer, and no call frame information. */
+/* Code like that of a just-in-time compiler: a frame pointer, and no call frame information. */
 static int call_generated_code(void)
 {
 #if defined(__x86_64__)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A program to be stepped through: between two breakpoint instructions it runs prologues and
- * epilogues, library functions that are bound while it runs, callbacks, a frame whose CFA is in
- * memory, the vDSO, and a signal handler on a stack of its own. Compiled without frame pointers.
+ * A program to be stepped: between two breakpoint instructions it runs prologues and epilogues,
+ * library functions that are bound at run time, callbacks, a frame with its CFA in memory, the
+ * vDSO, and a signal handler on a separate stack. Compiled without frame pointers.
  */
 
 #include <regex.h>
@@ -44,7 +44,10 @@ __attribute__((noinline)) static long sum_of_divisors(long n)
 	return sum + sum_of_divisors(n / 2) + sum_of_divisors(n / 3);
 }
 
-/* Its frame is aligned beyond 16 bytes and has a size known at run time: the CFA is in memory. */
+/*
+ * Its frame is aligned to more than 16 bytes and has a size known at run time: the CFA is in
+ * memory.
+ */
 __attribute__((noinline)) static size_t realigned(int a, int b, int c, int d, int e, int f,
 						  size_t size)
 {

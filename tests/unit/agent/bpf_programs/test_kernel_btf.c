@@ -9,7 +9,7 @@ static void need_btf(void)
 		skip();
 }
 
-static void what_every_kernel_has_is_found(void **state)
+static void a_name_that_every_kernel_has_is_found(void **state)
 {
 	(void)state;
 	need_btf();
@@ -17,7 +17,7 @@ static void what_every_kernel_has_is_found(void **state)
 	assert_true(kernel_btf_names("schedule"));
 }
 
-static void a_name_is_meant_whole(void **state)
+static void a_part_of_a_name_is_not_found(void **state)
 {
 	(void)state;
 	need_btf();
@@ -26,7 +26,7 @@ static void a_name_is_meant_whole(void **state)
 	assert_false(kernel_btf_names("no_kernel_has_this_function"));
 }
 
-static void a_name_longer_than_any_is_not_there(void **state)
+static void a_name_longer_than_the_maximum_is_not_found(void **state)
 {
 	char name[2048];
 
@@ -39,9 +39,9 @@ static void a_name_longer_than_any_is_not_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_every_kernel_has_is_found),
-		cmocka_unit_test(a_name_is_meant_whole),
-		cmocka_unit_test(a_name_longer_than_any_is_not_there),
+		cmocka_unit_test(a_name_that_every_kernel_has_is_found),
+		cmocka_unit_test(a_part_of_a_name_is_not_found),
+		cmocka_unit_test(a_name_longer_than_the_maximum_is_not_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

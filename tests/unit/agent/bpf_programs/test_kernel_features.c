@@ -15,7 +15,7 @@ static struct kernel_features all_features(void)
 	return features;
 }
 
-static void unknown_names_are_found(void **state)
+static void unknown_feature_names_are_reported(void **state)
 {
 	const char *unknown = NULL;
 	size_t length = 0;
@@ -28,7 +28,7 @@ static void unknown_names_are_found(void **state)
 	assert_memory_equal(unknown, "loop", 4);
 }
 
-static void a_kernel_without_loops_gets_the_variant_that_needs_none(void **state)
+static void a_kernel_without_bpf_loop_gets_the_variant_without_it(void **state)
 {
 	struct kernel_features features = all_features();
 
@@ -40,13 +40,13 @@ static void a_kernel_without_loops_gets_the_variant_that_needs_none(void **state
 	assert_int_equal(kernel_features_variant(&features), BPF_VARIANT_KERNEL_5);
 }
 
-static void a_host_is_labelled_with_what_its_profiles_miss(void **state)
+static void the_label_lists_the_features_without_which_profiles_lose_something(void **state)
 {
 	struct kernel_features features = all_features();
 	struct bytes lacks = BYTES_INIT(1024);
 
 	(void)state;
-	/* Nothing is lost by this one. */
+	/* Profiles lose nothing without this feature. */
 	features.has[KERNEL_FEATURE_TASK_WORK] = false;
 	assert_int_equal(kernel_features_append_lacks(&features, &lacks), 0);
 	assert_int_equal(lacks.size, 0);
@@ -58,8 +58,11 @@ static void a_host_is_labelled_with_what_its_profiles_miss(void **state)
 	bytes_release(&lacks);
 }
 
-/* Where probing is not allowed nothing is found, which must not be taken for something. */
-static void features_that_are_left_out_are_missing(void **state)
+/*
+ * Without the permission to probe, no feature is found; this must not look like a result of the
+ * list.
+ */
+static void listed_features_count_as_missing(void **state)
 {
 	struct kernel_features features = all_features();
 
@@ -72,10 +75,10 @@ static void features_that_are_left_out_are_missing(void **state)
 }
 
 /*
- * Where no program may be loaded at all, this is not the reason. That lockdown is one:
- * tests/kernels/checks/81.
+ * If no program may be loaded at all, lockdown is not the reason. tests/kernels/checks/81 tests
+ * that lockdown is a reason.
  */
-static void only_lockdown_keeps_the_kernels_memory_from_programs(void **state)
+static void only_lockdown_forbids_programs_to_read_kernel_memory(void **state)
 {
 	scoped(bytes_release) struct bytes lockdown = BYTES_INIT(4096);
 	bool locked = false;
@@ -90,11 +93,12 @@ static void only_lockdown_keeps_the_kernels_memory_from_programs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unknown_names_are_found),
-		cmocka_unit_test(a_kernel_without_loops_gets_the_variant_that_needs_none),
-		cmocka_unit_test(a_host_is_labelled_with_what_its_profiles_miss),
-		cmocka_unit_test(features_that_are_left_out_are_missing),
-		cmocka_unit_test(only_lockdown_keeps_the_kernels_memory_from_programs),
+		cmocka_unit_test(unknown_feature_names_are_reported),
+		cmocka_unit_test(a_kernel_without_bpf_loop_gets_the_variant_without_it),
+		cmocka_unit_test(
+			the_label_lists_the_features_without_which_profiles_lose_something),
+		cmocka_unit_test(listed_features_count_as_missing),
+		cmocka_unit_test(only_lockdown_forbids_programs_to_read_kernel_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static void sizes_follow_cpus_and_memory(void **state)
 	}
 }
 
-static void the_ring_takes_a_quarter_of_the_budget_at_most(void **state)
+static void the_ring_takes_at_most_a_quarter_of_the_budget(void **state)
 {
 	(void)state;
 	assert_int_equal(choose(64, GIB, 16 * MIB).ring_bytes, 4 * MIB);
@@ -50,7 +50,7 @@ static void the_ring_takes_a_quarter_of_the_budget_at_most(void **state)
 	assert_int_equal(choose(1000, GIB, GIB).ring_bytes, 32 * MIB);
 }
 
-static void what_is_configured_is_taken(void **state)
+static void configured_sizes_are_used(void **state)
 {
 	const struct map_sizes_wish wish = {
 		.n_cpus = 200,
@@ -71,8 +71,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_follow_cpus_and_memory),
-		cmocka_unit_test(the_ring_takes_a_quarter_of_the_budget_at_most),
-		cmocka_unit_test(what_is_configured_is_taken),
+		cmocka_unit_test(the_ring_takes_at_most_a_quarter_of_the_budget),
+		cmocka_unit_test(configured_sizes_are_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static uint8_t *data_at(struct fixture *fixture, uint64_t position)
 	return fixture->memory + 2 * fixture->page_bytes + position % DATA_BYTES;
 }
 
-/* Returns the place of its header. */
+/* Returns the address of the record's header. */
 static uint32_t *produce(struct fixture *fixture, size_t size, uint32_t flags, uint8_t content)
 {
 	uint32_t *header = (uint32_t *)data_at(fixture, fixture->produced);
@@ -94,7 +94,7 @@ static void expect_record(const struct fixture *fixture, size_t index, size_t si
 		assert_int_equal(fixture->received[index][i], (uint8_t)(content + i));
 }
 
-static void records_come_in_order_and_their_space_is_given_back(void **state)
+static void records_are_read_in_order_and_their_space_is_released(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -107,7 +107,7 @@ static void records_come_in_order_and_their_space_is_given_back(void **state)
 	assert_int_equal(record_ring_read(fixture->ring), 0);
 }
 
-static void a_record_that_goes_round_the_end_comes_in_one_piece(void **state)
+static void a_record_that_wraps_around_the_end_is_contiguous(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -119,7 +119,7 @@ static void a_record_that_goes_round_the_end_comes_in_one_piece(void **state)
 	assert_int_equal(consumed(fixture), fixture->produced);
 }
 
-static void a_record_being_written_holds_back_those_behind_it(void **state)
+static void an_unfinished_record_blocks_those_after_it(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t *header;
@@ -134,7 +134,7 @@ static void a_record_being_written_holds_back_those_behind_it(void **state)
 	expect_record(fixture, 2, 8, 3);
 }
 
-static void a_discarded_record_is_passed_over(void **state)
+static void a_discarded_record_is_skipped(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -146,7 +146,7 @@ static void a_discarded_record_is_passed_over(void **state)
 	assert_int_equal(consumed(fixture), fixture->produced);
 }
 
-static void a_reading_that_is_ended_goes_on_with_the_next_record(void **state)
+static void a_stopped_reading_continues_with_the_next_record(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -163,16 +163,15 @@ static void a_reading_that_is_ended_goes_on_with_the_next_record(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(records_come_in_order_and_their_space_is_given_back,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_record_that_goes_round_the_end_comes_in_one_piece,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_record_being_written_holds_back_those_behind_it,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_discarded_record_is_passed_over, set_up,
-						tear_down),
 		cmocka_unit_test_setup_teardown(
-			a_reading_that_is_ended_goes_on_with_the_next_record, set_up, tear_down),
+			records_are_read_in_order_and_their_space_is_released, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_record_that_wraps_around_the_end_is_contiguous,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_unfinished_record_blocks_those_after_it, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_discarded_record_is_skipped, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_stopped_reading_continues_with_the_next_record,
+						set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

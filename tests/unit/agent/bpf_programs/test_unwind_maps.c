@@ -16,8 +16,8 @@ static int make_map(enum bpf_map_type type, const char *name, uint32_t value_siz
 	return bpf_map_create(type, name, sizeof(uint32_t), value_size, max_entries, &options);
 }
 
-/* What is written through the mapping is what a lookup finds in the kernel. */
-static void a_part_is_memory_of_the_kernel(void **state)
+/* A lookup in the kernel finds what was written through the memory mapping. */
+static void a_part_is_kernel_memory(void **state)
 {
 	struct unwind_parts parts = {};
 	struct abi_unwind_slot *slots[2], found;
@@ -63,7 +63,7 @@ static void a_budget_is_whole_parts_and_at_least_one(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_part_is_memory_of_the_kernel),
+		cmocka_unit_test(a_part_is_kernel_memory),
 		cmocka_unit_test(a_budget_is_whole_parts_and_at_least_one),
 	};
 

@@ -3,7 +3,7 @@
 
 #include "tests/support/unit.h"
 
-static void lists_are_read_as_the_kernel_writes_them(void **state)
+static void cpu_lists_of_the_kernel_are_parsed(void **state)
 {
 	static const struct {
 		const char *text;
@@ -30,7 +30,7 @@ static void lists_are_read_as_the_kernel_writes_them(void **state)
 	}
 }
 
-static void anything_else_is_refused(void **state)
+static void other_texts_are_refused(void **state)
 {
 	static const char *const cases[] = { "a",   "1-",       "-1",  "3-1",  "1,,2",
 					     "1 2", "99999999", "0x1", "1-2-3" };
@@ -44,7 +44,7 @@ static void anything_else_is_refused(void **state)
 	}
 }
 
-static void without_a_wish_every_online_cpu_that_nobody_set_aside_is_sampled(void **state)
+static void by_default_every_online_cpu_that_is_not_isolated_is_sampled(void **state)
 {
 	struct cpu_vec cpus = {};
 
@@ -55,7 +55,7 @@ static void without_a_wish_every_online_cpu_that_nobody_set_aside_is_sampled(voi
 	vec_release(&cpus);
 }
 
-static void cpus_that_are_not_online_are_left_out(void **state)
+static void offline_cpus_are_not_sampled(void **state)
 {
 	struct cpu_vec cpus = {};
 
@@ -69,10 +69,10 @@ static void cpus_that_are_not_online_are_left_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists_are_read_as_the_kernel_writes_them),
-		cmocka_unit_test(anything_else_is_refused),
-		cmocka_unit_test(without_a_wish_every_online_cpu_that_nobody_set_aside_is_sampled),
-		cmocka_unit_test(cpus_that_are_not_online_are_left_out),
+		cmocka_unit_test(cpu_lists_of_the_kernel_are_parsed),
+		cmocka_unit_test(other_texts_are_refused),
+		cmocka_unit_test(by_default_every_online_cpu_that_is_not_isolated_is_sampled),
+		cmocka_unit_test(offline_cpus_are_not_sampled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

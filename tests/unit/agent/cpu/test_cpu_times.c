@@ -21,7 +21,7 @@ static void note(void *arg, uint32_t cpu, const struct cpu_times *times)
 	seen->times[seen->count++] = *times;
 }
 
-static void idle_includes_waiting_for_io_and_steal_is_apart(void **state)
+static void idle_includes_waiting_for_io_but_not_steal(void **state)
 {
 	static const char text[] = "cpu  10 20 30 400 50 60 70 80 90 0\n"
 				   "cpu0 1 2 3 40 5 6 7 8 9 0\n"
@@ -41,7 +41,7 @@ static void idle_includes_waiting_for_io_and_steal_is_apart(void **state)
 	assert_int_equal(seen.times[1].steal_ns, 0);
 }
 
-static void a_line_that_is_cut_is_left_out(void **state)
+static void an_incomplete_line_is_ignored(void **state)
 {
 	struct seen seen = {};
 
@@ -65,8 +65,8 @@ static void this_host_has_times(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(idle_includes_waiting_for_io_and_steal_is_apart),
-		cmocka_unit_test(a_line_that_is_cut_is_left_out),
+		cmocka_unit_test(idle_includes_waiting_for_io_but_not_steal),
+		cmocka_unit_test(an_incomplete_line_is_ignored),
 		cmocka_unit_test(this_host_has_times),
 	};
 

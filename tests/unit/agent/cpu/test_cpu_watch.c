@@ -3,10 +3,10 @@
 
 #include "tests/support/unit.h"
 
-/* With what follows the first line, as the kernel sends it. */
+/* The kernel sends more fields after the first line. */
 #define REST "\0ACTION=x\0SUBSYSTEM=cpu\0SEQNUM=1"
 
-static void an_announcement_names_the_cpu_and_what_became_of_it(void **state)
+static void a_uevent_names_the_cpu_and_its_new_state(void **state)
 {
 	static const struct {
 		const char *message;
@@ -47,7 +47,7 @@ static void never(void *arg, uint32_t cpu)
 	fail_msg("CPU %u went offline", cpu);
 }
 
-static void nothing_changes_where_no_cpu_comes_or_goes(void **state)
+static void nothing_changes_while_the_same_cpus_are_online(void **state)
 {
 	scoped(cpu_watch_freep) struct cpu_watch *watch = NULL;
 
@@ -62,8 +62,8 @@ static void nothing_changes_where_no_cpu_comes_or_goes(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_announcement_names_the_cpu_and_what_became_of_it),
-		cmocka_unit_test(nothing_changes_where_no_cpu_comes_or_goes),
+		cmocka_unit_test(a_uevent_names_the_cpu_and_its_new_state),
+		cmocka_unit_test(nothing_changes_while_the_same_cpus_are_online),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,8 @@
 #define RECORDS_BYTES (2 * (COPY_BYTES + ABI_WALKED_STACK_BYTES))
 
 /*
- * As a walk gives it: a wait whose stack is known, one with a copy of 256 bytes, and another one.
+ * Records as a walk returns them: a wait with a known stack, one with a copy of 256 bytes, and
+ * another one.
  */
 static struct bytes_view fill(uint8_t *buffer)
 {
@@ -39,7 +40,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void records_come_one_after_the_other(void **state)
+static void records_follow_one_another(void **state)
 {
 	struct bytes_view view = fill(*state);
 	const struct abi_sample *sample;
@@ -54,7 +55,7 @@ static void records_come_one_after_the_other(void **state)
 	assert_int_equal(off_cpu_next_record(&view, &sample), 0);
 }
 
-static void a_record_that_is_cut_waits_for_its_rest(void **state)
+static void an_incomplete_record_waits_for_its_rest(void **state)
 {
 	const size_t whole = fill(*state).size;
 	const struct abi_sample *sample;
@@ -72,7 +73,7 @@ static void a_record_that_is_cut_waits_for_its_rest(void **state)
 	}
 }
 
-static void what_no_walk_writes_is_refused(void **state)
+static void records_that_no_walk_writes_are_refused(void **state)
 {
 	struct bytes_view view = fill(*state);
 	struct abi_stack_copy *copy = *state;
@@ -92,9 +93,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(records_come_one_after_the_other),
-		TEST(a_record_that_is_cut_waits_for_its_rest),
-		TEST(what_no_walk_writes_is_refused),
+		TEST(records_follow_one_another),
+		TEST(an_incomplete_record_waits_for_its_rest),
+		TEST(records_that_no_walk_writes_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timers on CPUs that come and go, with real perf events and a program that does nothing. No CPU of
- * this machine is switched off: a timer that is given up, or whose CPU is said to be offline, is
- * ended and opened the same way.
+ * Timers on CPUs that go offline and online, with real perf events and a program that does nothing.
+ * No CPU of this machine is switched off: a timer that is suspected, or whose CPU is reported as
+ * offline, is closed and opened in the same way.
  */
 #include "agent/cpu/on_cpu.h"
 
@@ -23,7 +23,7 @@ struct fixture {
 	struct on_cpu *on_cpu;
 };
 
-/* Returns 0: the kernel goes on as if there were no program. */
+/* The program returns 0: the kernel then behaves as if there were no program. */
 static int load_program(void)
 {
 	static const struct bpf_insn steps[] = {
@@ -75,7 +75,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
-/* The first @n_cpus of the host are online. */
+/* Reports the first @n_cpus CPUs of the host as online. */
 static int follow(struct fixture *fixture, size_t n_cpus)
 {
 	return on_cpu_follow(fixture->on_cpu, &(struct on_cpu_look){
@@ -105,7 +105,7 @@ static struct on_cpu_ticks account(struct fixture *fixture)
 	return ticks;
 }
 
-/* No tick is counted as received: each period that passes is expected, and absent. */
+/* No tick counts as received, so each period that passes is expected and absent. */
 static void wait_for_expected(struct fixture *fixture, uint64_t expected)
 {
 	const struct timespec pause = { .tv_nsec = 2 * NSEC_PER_MSEC };
@@ -114,7 +114,7 @@ static void wait_for_expected(struct fixture *fixture, uint64_t expected)
 		(void)nanosleep(&pause, NULL);
 }
 
-static void a_cpu_that_is_offline_expects_nothing_and_goes_on_when_it_is_back(void **state)
+static void an_offline_cpu_expects_no_ticks_until_it_is_online_again(void **state)
 {
 	struct fixture *fixture = *state;
 	struct on_cpu_ticks offline, back;
@@ -132,7 +132,10 @@ static void a_cpu_that_is_offline_expects_nothing_and_goes_on_when_it_is_back(vo
 	assert_int_equal(account(fixture).expected, offline.expected);
 	assert_int_equal(offline.uncovered_ns, 0);
 
-	/* A look saw it offline still; what is between that and the next one may not be covered. */
+	/*
+	 * A look found the CPU still offline. The time from then until the next look may not be
+	 * covered.
+	 */
 	on_cpu_unchanged(fixture->on_cpu, now_ns() - NSEC_PER_MSEC);
 	assert_int_equal(follow(fixture, 1), 1);
 	back = account(fixture);
@@ -141,7 +144,7 @@ static void a_cpu_that_is_offline_expects_nothing_and_goes_on_when_it_is_back(vo
 	assert_int_equal(account(fixture).uncovered_ns, back.uncovered_ns);
 }
 
-static void a_suspect_timer_is_opened_anew_and_no_period_is_lost_or_counted_twice(void **state)
+static void a_suspect_timer_is_reopened_and_no_period_is_lost_or_counted_twice(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t began_ns = now_ns();
@@ -161,8 +164,8 @@ static void a_suspect_timer_is_opened_anew_and_no_period_is_lost_or_counted_twic
 	assert_true(ticks.expected >= 20);
 	assert_true(ticks.expected <= took_ns / PERIOD_NS);
 	/*
-	 * Each time less than a period is left over; the last one is overdue only after half a
-	 * period.
+	 * Each of the timers leaves less than a period over; the last one is overdue only after
+	 * half a period.
 	 */
 	assert_true((ticks.expected + 7) * PERIOD_NS + ticks.uncovered_ns >=
 		    took_ns - took_ns / 10);
@@ -177,12 +180,12 @@ static void a_clock_that_stands_still_shows_that_the_cpu_was_offline(void **stat
 	wait_for_expected(fixture, 2);
 	assert_false(on_cpu_found_dead(fixture->on_cpu));
 	/*
-	 * The clock is read twice within its resolution, or between two readings nothing went on:
-	 * never here.
+	 * A clock that is read twice within its resolution, or that did not advance between two
+	 * readings, would count as standing still. Neither happens here.
 	 */
 	wait_for_expected(fixture, 4);
 	assert_false(on_cpu_found_dead(fixture->on_cpu));
-	/* A stopped agent reads the clocks of events that it ended itself. */
+	/* A stopped agent still reads the clocks of events that it ended itself. */
 	on_cpu_stop(fixture->on_cpu);
 	on_cpu_read_clocks(fixture->on_cpu);
 	on_cpu_read_clocks(fixture->on_cpu);
@@ -194,8 +197,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 #define TIMER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TIMER_TEST(a_cpu_that_is_offline_expects_nothing_and_goes_on_when_it_is_back),
-		TIMER_TEST(a_suspect_timer_is_opened_anew_and_no_period_is_lost_or_counted_twice),
+		TIMER_TEST(an_offline_cpu_expects_no_ticks_until_it_is_online_again),
+		TIMER_TEST(a_suspect_timer_is_reopened_and_no_period_is_lost_or_counted_twice),
 		TIMER_TEST(a_clock_that_stands_still_shows_that_the_cpu_was_offline),
 #undef TIMER_TEST
 	};

@@ -16,7 +16,7 @@ static struct tick_reading reading_of(double periods, uint64_t received, uint64_
 	};
 }
 
-static void ticks_that_do_not_come_are_missed_on_a_busy_cpu_and_asleep_on_an_idle_one(void **state)
+static void absent_ticks_are_missed_on_a_busy_cpu_and_asleep_on_an_idle_one(void **state)
 {
 	static const struct {
 		double periods;
@@ -24,12 +24,12 @@ static void ticks_that_do_not_come_are_missed_on_a_busy_cpu_and_asleep_on_an_idl
 		double idle_periods;
 		uint64_t asleep, missed;
 	} cases[] = {
-		{ 100.6, 100, 0, 0, 0, 0 },   /* all came */
+		{ 100.6, 100, 0, 0, 0, 0 },   /* all ticks arrived */
 		{ 100.6, 60, 0, 0, 0, 40 },   /* busy all the time */
-		{ 100.6, 0, 0, 101, 100, 0 }, /* slept all the time, without a tick */
+		{ 100.6, 0, 0, 101, 100, 0 }, /* idle all the time, without a tick */
 		{ 100.6, 60, 0, 30, 30, 10 }, /* both */
 		{ 100.6, 60, 30, 30, 0, 40 }, /* the idle time had its ticks */
-		{ 100.6, 60, 30, 45, 15, 25 }, { 0.4, 0, 0, 0, 0, 0 }, /* nothing was due */
+		{ 100.6, 60, 30, 45, 15, 25 }, { 0.4, 0, 0, 0, 0, 0 }, /* no tick was due */
 	};
 
 	(void)state;
@@ -59,7 +59,7 @@ static void a_tick_that_is_late_by_less_than_half_a_period_is_not_missed(void **
 	assert_int_equal(account.missed, 1);
 }
 
-static void a_tick_that_comes_after_it_was_given_up_makes_up_for_the_next_loss(void **state)
+static void a_late_tick_that_was_counted_as_missed_offsets_the_next_loss(void **state)
 {
 	struct tick_account account = {};
 	struct tick_reading reading = reading_of(10.9, 9, 0, 0);
@@ -77,7 +77,9 @@ static void a_tick_that_comes_after_it_was_given_up_makes_up_for_the_next_loss(v
 	assert_int_equal(account.expected, 30);
 }
 
-/* An idle hour leaves nothing behind that could excuse a tick lost later, while the CPU is busy. */
+/*
+ * An idle hour leaves no credit that could excuse a tick that is lost later, while the CPU is busy.
+ */
 static void idle_time_does_not_excuse_a_tick_that_is_lost_afterwards(void **state)
 {
 	struct tick_account account = {};
@@ -86,7 +88,7 @@ static void idle_time_does_not_excuse_a_tick_that_is_lost_afterwards(void **stat
 
 	(void)state;
 	/*
-	 * Idle for 600 periods by the scheduler's account, but only 400 ticks found it idle; none
+	 * The scheduler accounts 600 idle periods, but only 400 ticks found the CPU idle. No tick
 	 * is absent.
 	 */
 	tick_account_update(&account, PERIOD_NS, &reading);
@@ -102,7 +104,7 @@ static void idle_time_does_not_excuse_a_tick_that_is_lost_afterwards(void **stat
 	assert_int_equal(account.asleep, asleep);
 }
 
-static void ticks_that_do_not_come_while_others_have_the_cpu_are_stolen(void **state)
+static void absent_ticks_are_stolen_while_the_hypervisor_runs_others(void **state)
 {
 	static const struct {
 		uint64_t received;
@@ -111,9 +113,9 @@ static void ticks_that_do_not_come_while_others_have_the_cpu_are_stolen(void **s
 	} cases[] = {
 		{ 100, 0, 30, 0, 0, 0 }, /* in pieces of less than a period: none is lost */
 		{ 70, 0, 30, 0, 30, 0 },
-		{ 60, 0, 30, 0, 30, 10 }, /* some are lost beside */
+		{ 60, 0, 30, 0, 30, 10 }, /* some ticks are lost as well */
 		{ 60, 10, 30, 10, 30, 0 },
-		/* stolen while it was idle: accounted twice by the scheduler */
+		/* stolen while the CPU was idle: the scheduler accounts it twice */
 		{ 60, 40, 30, 10, 30, 0 },
 	};
 
@@ -134,9 +136,10 @@ static void ticks_that_do_not_come_while_others_have_the_cpu_are_stolen(void **s
 }
 
 /*
- * The CPU goes offline after 100.8 periods, and comes back: the clock and the idle time begin anew.
+ * The CPU goes offline after 100.8 periods and comes online again: clock and idle time restart at
+ * 0.
  */
-static void a_timer_that_starts_anew_goes_on_where_the_last_one_ended(void **state)
+static void a_restarted_timer_continues_the_account_of_the_last_one(void **state)
 {
 	struct tick_account account = {};
 	struct tick_reading reading = reading_of(0, 0, 0, 5000);
@@ -161,7 +164,7 @@ static void a_timer_that_starts_anew_goes_on_where_the_last_one_ended(void **sta
 	assert_int_equal(account.missed, 0);
 }
 
-/* No tick follows the clock of an event that ended: nothing is late. */
+/* No tick follows the clock of an event that ended, so none is late. */
 static void the_last_tick_of_a_timer_that_ended_is_due_at_once(void **state)
 {
 	struct tick_account account = {};
@@ -174,10 +177,8 @@ static void the_last_tick_of_a_timer_that_ended_is_due_at_once(void **state)
 	assert_int_equal(account.missed, 1);
 }
 
-/*
- * A CPU that is busy, idle with ticks, idle without, and loses ticks, as a random generator has it.
- */
-static void the_account_adds_up_and_never_falls(void **state)
+/* A CPU that is busy, idle with ticks, idle without ticks, or loses ticks, in random order. */
+static void the_account_adds_up_and_never_decreases(void **state)
 {
 	struct tick_account account = {};
 	struct tick_reading reading = {};
@@ -218,16 +219,14 @@ static void the_account_adds_up_and_never_falls(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			ticks_that_do_not_come_are_missed_on_a_busy_cpu_and_asleep_on_an_idle_one),
+		cmocka_unit_test(absent_ticks_are_missed_on_a_busy_cpu_and_asleep_on_an_idle_one),
 		cmocka_unit_test(a_tick_that_is_late_by_less_than_half_a_period_is_not_missed),
-		cmocka_unit_test(
-			a_tick_that_comes_after_it_was_given_up_makes_up_for_the_next_loss),
+		cmocka_unit_test(a_late_tick_that_was_counted_as_missed_offsets_the_next_loss),
 		cmocka_unit_test(idle_time_does_not_excuse_a_tick_that_is_lost_afterwards),
-		cmocka_unit_test(ticks_that_do_not_come_while_others_have_the_cpu_are_stolen),
-		cmocka_unit_test(a_timer_that_starts_anew_goes_on_where_the_last_one_ended),
+		cmocka_unit_test(absent_ticks_are_stolen_while_the_hypervisor_runs_others),
+		cmocka_unit_test(a_restarted_timer_continues_the_account_of_the_last_one),
 		cmocka_unit_test(the_last_tick_of_a_timer_that_ended_is_due_at_once),
-		cmocka_unit_test(the_account_adds_up_and_never_falls),
+		cmocka_unit_test(the_account_adds_up_and_never_decreases),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "tests/support/unit.h"
 
-/* Longer than any test may take: where bytes are expected, they come. */
+/* Longer than any test may take, for bytes that are certain to arrive. */
 #define LONG_NS (100 * NSEC_PER_SEC)
 
 struct fixture {
@@ -119,7 +119,7 @@ static void an_error_ends_the_walk(void **state)
 	expect_end(fixture);
 }
 
-static void more_than_a_buffer_comes_in_parts(void **state)
+static void more_bytes_than_the_buffer_arrive_in_parts(void **state)
 {
 	struct fixture *fixture = *state;
 	static uint8_t sent[60000], received[sizeof(sent)];
@@ -143,7 +143,7 @@ static void more_than_a_buffer_comes_in_parts(void **state)
 	assert_memory_equal(received, sent, sizeof(sent));
 }
 
-static void a_thread_that_hangs_does_not_keep_the_agent_from_ending(void **state)
+static void a_hanging_thread_does_not_stop_the_agent_from_exiting(void **state)
 {
 	struct walk_thread *thread;
 	const uint8_t *bytes;
@@ -165,8 +165,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_walk_that_hangs_is_continued_later, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(an_error_ends_the_walk, setup, teardown),
-		cmocka_unit_test_setup_teardown(more_than_a_buffer_comes_in_parts, setup, teardown),
-		cmocka_unit_test(a_thread_that_hangs_does_not_keep_the_agent_from_ending),
+		cmocka_unit_test_setup_teardown(more_bytes_than_the_buffer_arrive_in_parts, setup,
+						teardown),
+		cmocka_unit_test(a_hanging_thread_does_not_stop_the_agent_from_exiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

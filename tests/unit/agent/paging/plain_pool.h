@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A pool of slots in plain memory, and what readers in the kernel would find in unwind_regions.
+ * A pool of slots in plain memory, and the regions that readers in the kernel would find.
  */
 
 #include "agent/paging/slot_pool.h"
@@ -16,7 +16,7 @@ struct plain_pool {
 	struct abi_unwind_slot *parts[PLAIN_MAX_PARTS];
 	struct hash_table *regions; /* uint64_t key -> uint32_t directory */
 	uint32_t n_parts;
-	uint32_t parts_allowed; /* more cannot be made */
+	uint32_t parts_allowed; /* creating more fails */
 };
 
 static inline int plain_add_part(void *arg, uint32_t part, struct abi_unwind_slot **ret_slots)
@@ -49,7 +49,7 @@ static inline int plain_put_region(void *arg, uint64_t key, uint32_t directory)
 	struct plain_pool *pool = arg;
 	void *value;
 
-	/* Nobody puts what is there. */
+	/* No region is put twice. */
 	assert_int_equal(hash_table_insert(pool->regions, &key, &value), 1);
 	*(uint32_t *)value = directory;
 	return 0;

@@ -69,7 +69,7 @@ static void cells_lead_to_slots_while_they_are_set(void **state)
 	assert_int_equal(n_regions(fixture), 1);
 	assert_non_null(directories_region(directories, UNWIND_REGION_KEY(7, address)));
 
-	directories_clear(directories, &key, 5, 999); /* another one's: left alone */
+	directories_clear(directories, &key, 5, 999); /* the cell has another slot: unchanged */
 	assert_int_equal(directories_find(directories, 7, address), 300);
 	directories_clear(directories, &key, 5, 300);
 	assert_int_equal(directories_find(directories, 7, address), 0);
@@ -79,7 +79,7 @@ static void cells_lead_to_slots_while_they_are_set(void **state)
 	assert_int_equal(fixture->slots.free.count, UNWIND_SLOTS_PER_PART);
 }
 
-static void a_dense_page_has_a_directory_of_its_own(void **state)
+static void a_dense_page_has_its_own_directory(void **state)
 {
 	struct fixture *fixture = *state;
 	struct directories *directories = &fixture->directories;
@@ -95,7 +95,7 @@ static void a_dense_page_has_a_directory_of_its_own(void **state)
 	assert_int_equal(fixture->slots.free.count, UNWIND_SLOTS_PER_PART);
 }
 
-static void fifteen_share_a_slot_and_the_head_of_it_stays_zero(void **state)
+static void fifteen_directories_share_a_slot_and_its_head_stays_zero(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct abi_unwind_slot *slot;
@@ -112,7 +112,7 @@ static void fifteen_share_a_slot_and_the_head_of_it_stays_zero(void **state)
 		assert_int_equal(slot->cells[i], i < UNWIND_CELLS ? 0 : 0x7fffffff);
 }
 
-static void without_a_free_slot_nothing_is_changed(void **state)
+static void without_a_free_slot_nothing_changes(void **state)
 {
 	struct fixture *fixture = *state;
 	struct directory_key key = pages(1, 1), piece = pieces(1, 64);
@@ -132,9 +132,9 @@ int main(void)
 #define with_pool(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	static const struct CMUnitTest tests[] = {
 		with_pool(cells_lead_to_slots_while_they_are_set),
-		with_pool(a_dense_page_has_a_directory_of_its_own),
-		with_pool(fifteen_share_a_slot_and_the_head_of_it_stays_zero),
-		with_pool(without_a_free_slot_nothing_is_changed),
+		with_pool(a_dense_page_has_its_own_directory),
+		with_pool(fifteen_directories_share_a_slot_and_its_head_stays_zero),
+		with_pool(without_a_free_slot_nothing_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

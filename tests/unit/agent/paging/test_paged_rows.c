@@ -7,7 +7,7 @@
 #define N_SLOTS   (MAX_PARTS * UNWIND_SLOTS_PER_PART)
 
 /*
- * Each executable of these tests has one chunk, in a region of its own: it takes a slot, and a
+ * Each executable of these tests has one chunk, in its own region. It takes one slot, and a
  * fifteenth of another.
  */
 #define PAGE UINT64_C(0x40)
@@ -42,7 +42,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* @n_pages code pages from PAGE on, a row each, with rules that are @executable's. */
+/* @n_pages code pages from PAGE on with one row each, and rules that only @executable has. */
 static struct chunk_record make_record(uint32_t executable, uint32_t n_pages)
 {
 	struct chunk_record record = { .n_rules = 2 };
@@ -83,7 +83,7 @@ static struct abi_unwind_chunk *chunk_of(const struct fixture *fixture, uint32_t
 	return &slot_pool_at(&fixture->rows.slots, slot)->chunk;
 }
 
-/* As a stack does that goes through it. */
+/* Marks the chunk as used, like an unwinder. */
 static void use(struct fixture *fixture, uint32_t executable)
 {
 	chunk_of(fixture, executable)->used = fixture->now;
@@ -104,7 +104,7 @@ static uint32_t count_resident(const struct fixture *fixture, uint32_t first, ui
 	return count;
 }
 
-static void a_chunk_says_whose_it_is_and_has_the_rules_of_all(void **state)
+static void a_chunk_names_its_owner_and_uses_the_pools_rule_numbers(void **state)
 {
 	struct fixture *fixture = *state;
 	struct abi_unwind_chunk *chunk;
@@ -129,11 +129,11 @@ static void a_chunk_says_whose_it_is_and_has_the_rules_of_all(void **state)
 	assert_int_equal(rule_pool_count(&fixture->rows.rules), 2 + 4);
 }
 
-static void the_pool_grows_with_what_is_loaded(void **state)
+static void the_pool_grows_with_the_loaded_chunks(void **state)
 {
 	struct fixture *fixture = *state;
 
-	assert_int_equal(fixture->plain->n_parts, 1); /* of rules */
+	assert_int_equal(fixture->plain->n_parts, 1); /* the part for rules */
 	assert_ok(load(fixture, 1));
 	assert_int_equal(fixture->plain->n_parts, 2);
 	for (uint32_t i = 2; i <= 100; i++)
@@ -164,7 +164,7 @@ static void an_unloaded_executable_leaves_nothing_behind(void **state)
 	}
 }
 
-/* How many executables fit at once. */
+/* Loads executables until one is evicted. Returns how many fit at once. */
 static uint32_t fill(struct fixture *fixture)
 {
 	uint32_t n = 0;
@@ -174,14 +174,14 @@ static uint32_t fill(struct fixture *fixture)
 	return n - 1;
 }
 
-static void the_chunk_used_longest_ago_leaves_first(void **state)
+static void the_least_recently_used_chunk_is_evicted_first(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t n = fill(fixture);
 
 	assert_in_range(n, N_SLOTS * 15 / 16 - 2, N_SLOTS * 15 / 16 + 1);
 	pass(fixture, 1);
-	/* All but 10 and 30 were used; 20 was, but not lately. */
+	/* All but 10 and 30 were used; 20 was used, but not recently. */
 	for (uint32_t i = 1; i <= n + 1; i++) {
 		if (has(fixture, i) && i != 10 && i != 30)
 			use(fixture, i);
@@ -202,7 +202,7 @@ static void the_chunk_used_longest_ago_leaves_first(void **state)
 	assert_int_equal(count_resident(fixture, 1, n + 1), n - 3);
 }
 
-static void a_chunk_that_was_used_after_the_list_was_made_stays(void **state)
+static void a_chunk_used_after_the_list_was_made_is_not_evicted(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t n = fill(fixture);
@@ -216,10 +216,10 @@ static void a_chunk_that_was_used_after_the_list_was_made_stays(void **state)
 	for (uint32_t i = 0; i < n - 10; i++)
 		assert_ok(load(fixture, 1000 + i));
 	assert_true(has(fixture, left));
-	assert_int_equal(fixture->rows.n_churned, 1); /* of fill() */
+	assert_int_equal(fixture->rows.n_churned, 1); /* by fill() */
 }
 
-static void where_all_are_in_use_newcomers_take_turns_in_few_slots(void **state)
+static void if_all_chunks_are_in_use_new_ones_share_few_slots(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t n_evicted;
@@ -241,7 +241,7 @@ static void where_all_are_in_use_newcomers_take_turns_in_few_slots(void **state)
 	assert_true(fixture->rows.n_evicted - n_evicted >= 4990);
 }
 
-static void a_chunk_unused_for_long_leaves_before_the_pool_grows(void **state)
+static void a_chunk_unused_for_long_is_evicted_before_the_pool_grows(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -255,7 +255,7 @@ static void a_chunk_unused_for_long_leaves_before_the_pool_grows(void **state)
 	assert_int_equal(fixture->rows.n_evicted, 30);
 }
 
-static void without_memory_for_a_part_chunks_make_room(void **state)
+static void without_memory_for_a_part_a_chunk_is_evicted(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -268,7 +268,7 @@ static void without_memory_for_a_part_chunks_make_room(void **state)
 }
 
 /* A chunk of 600 code pages has cells in 11 directories. */
-static void a_chunk_may_reach_over_many_regions(void **state)
+static void a_chunk_may_span_many_regions(void **state)
 {
 	struct fixture *fixture = *state;
 	struct chunk_record record = make_record(3, 600);
@@ -283,7 +283,7 @@ static void a_chunk_may_reach_over_many_regions(void **state)
 }
 
 /*
- * Chunks in the parts that stay are kept. Others can be loaded again, but the pool does not grow
+ * Chunks in the remaining parts are kept. Others can be loaded again, but the pool does not grow
  * beyond the ceiling.
  */
 static void a_lower_ceiling_evicts_the_chunks_and_frees_the_parts_beyond_it(void **state)
@@ -294,7 +294,7 @@ static void a_lower_ceiling_evicts_the_chunks_and_frees_the_parts_beyond_it(void
 	assert_int_equal(paged_rows_parts(&fixture->rows), 2);
 	paged_rows_limit(&fixture->rows, 1);
 	assert_int_equal(paged_rows_parts(&fixture->rows), 1);
-	assert_int_equal(fixture->plain->n_parts, 2); /* of rules, and this one */
+	assert_int_equal(fixture->plain->n_parts, 2); /* the part for rules and this one */
 	n_kept = count_resident(fixture, 1, n + 1);
 	assert_in_range(n_kept, 1, UNWIND_SLOTS_PER_PART - 1);
 	assert_int_equal(fixture->rows.n_chunks, n_kept);
@@ -335,7 +335,7 @@ static void a_ceiling_that_is_raised_lets_the_pool_grow_again(void **state)
 	assert_int_equal(fixture->rows.slots.free.count, N_SLOTS);
 }
 
-/* A chunk is evicted if its slot or its directory lies beyond the ceiling. */
+/* A chunk is evicted if its slot or its directory is beyond the ceiling. */
 static void a_chunk_is_evicted_with_its_directory(void **state)
 {
 	struct fixture *fixture = *state;
@@ -348,8 +348,8 @@ static void a_chunk_is_evicted_with_its_directory(void **state)
 			  UNWIND_DIRECTORY_SHIFT;
 	assert_true(first_directory >= UNWIND_RULE_SLOTS + UNWIND_SLOTS_PER_PART);
 	/*
-	 * The slot of executable 2 is taken next; its directory is then made in the slot of the
-	 * directory of 70.
+	 * The slot of executable 2 is taken next. Its directory is then created in the slot of 70's
+	 * directory.
 	 */
 	slot = directories_find(&fixture->rows.directories, 2, PAGE << UNWIND_PAGE_SHIFT);
 	for (uint32_t i = 61; i < 70; i++)
@@ -376,15 +376,15 @@ int main(void)
 {
 #define with_rows(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	static const struct CMUnitTest tests[] = {
-		with_rows(a_chunk_says_whose_it_is_and_has_the_rules_of_all),
-		with_rows(the_pool_grows_with_what_is_loaded),
+		with_rows(a_chunk_names_its_owner_and_uses_the_pools_rule_numbers),
+		with_rows(the_pool_grows_with_the_loaded_chunks),
 		with_rows(an_unloaded_executable_leaves_nothing_behind),
-		with_rows(the_chunk_used_longest_ago_leaves_first),
-		with_rows(a_chunk_that_was_used_after_the_list_was_made_stays),
-		with_rows(where_all_are_in_use_newcomers_take_turns_in_few_slots),
-		with_rows(a_chunk_unused_for_long_leaves_before_the_pool_grows),
-		with_rows(without_memory_for_a_part_chunks_make_room),
-		with_rows(a_chunk_may_reach_over_many_regions),
+		with_rows(the_least_recently_used_chunk_is_evicted_first),
+		with_rows(a_chunk_used_after_the_list_was_made_is_not_evicted),
+		with_rows(if_all_chunks_are_in_use_new_ones_share_few_slots),
+		with_rows(a_chunk_unused_for_long_is_evicted_before_the_pool_grows),
+		with_rows(without_memory_for_a_part_a_chunk_is_evicted),
+		with_rows(a_chunk_may_span_many_regions),
 		with_rows(a_lower_ceiling_evicts_the_chunks_and_frees_the_parts_beyond_it),
 		with_rows(a_ceiling_that_is_raised_lets_the_pool_grow_again),
 		with_rows(a_chunk_is_evicted_with_its_directory),

@@ -16,7 +16,7 @@
 #define N_READERS      3
 #define N_EXECUTABLES  100u
 #define N_ROUNDS       15000u
-#define CEILING_ROUNDS 500u /* between changes of the ceiling */
+#define CEILING_ROUNDS 500u /* between two changes of the ceiling */
 #define PAGE           UINT64_C(0x40)
 #define ROWS           200u
 #define ROW_BYTES      16u
@@ -73,7 +73,9 @@ static const struct abi_unwind_info *find_table(void *arg, uint32_t executable)
 	return &info;
 }
 
-/* A copy that stays while it is looked at, as an element of the kernel's hash does. */
+/*
+ * Copies the element and keeps the copy while it is used, like an element of the kernel's hash map.
+ */
 static const uint32_t *find_region(void *arg, uint64_t key)
 {
 	static _Thread_local uint32_t directory;
@@ -96,7 +98,10 @@ static void make_record(uint32_t executable, struct chunk_record *ret_record)
 	chunk->first_unit = PAGE;
 	chunk->n_units = 1;
 	chunk->unit_shift = UNWIND_PAGE_SHIFT;
-	/* At places of their own: rows of one are the index, or nothing, of another. */
+	/*
+	 * The rows of each executable begin at a different offset: the rows of one are the index of
+	 * another, or unused.
+	 */
 	chunk->halves[UNWIND_CHUNK_FIRST_HALF] = (uint16_t)(7 + executable * 8);
 	chunk->halves[UNWIND_CHUNK_FIRST_HALF + 1] = (uint16_t)(7 + executable * 8 + ROWS);
 	for (uint32_t i = 0; i < ROWS; i++) {
@@ -170,7 +175,7 @@ static void readers_find_their_own_rule_or_none(void **state)
 
 		if (round % CEILING_ROUNDS == 0)
 			paged_rows_limit(&race->rows, 1 + round / CEILING_ROUNDS % 2);
-		/* Two of three executables are loaded, which are more than fit into one part. */
+		/* Loads two of three executables, more than fit into one part. */
 		if (round % 3 == 0)
 			paged_rows_unload(&race->rows, executable);
 		else if (!paged_rows_find(&race->rows, executable, PAGE << UNWIND_PAGE_SHIFT))

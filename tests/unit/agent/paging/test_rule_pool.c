@@ -67,7 +67,7 @@ static void equal_rules_have_one_number(void **state)
 	expect_rule(fixture, number, 8);
 }
 
-static void a_number_is_given_again_when_its_last_row_is_gone(void **state)
+static void a_number_is_reused_after_its_last_row_is_dropped(void **state)
 {
 	struct fixture *fixture = *state;
 	uint16_t number = take(fixture, 8, 2);
@@ -80,7 +80,7 @@ static void a_number_is_given_again_when_its_last_row_is_gone(void **state)
 	assert_int_not_equal(take(fixture, 8, 1), number);
 }
 
-static void without_a_number_left_the_frame_pointer_stands_in_and_it_is_counted(void **state)
+static void without_a_free_number_the_rule_is_unsupported_and_counted(void **state)
 {
 	struct fixture *fixture = *state;
 	uint16_t number = 0;
@@ -90,9 +90,9 @@ static void without_a_number_left_the_frame_pointer_stands_in_and_it_is_counted(
 	assert_int_equal(number, MAX_RULES - 1);
 	assert_int_equal(take(fixture, 7, 12), UNWIND_RULE_UNSUPPORTED);
 	assert_int_equal(fixture->rules.n_refused, 12);
-	/* Those that are there can still be had. */
+	/* Rules that have a number can still be taken. */
 	assert_int_equal(take(fixture, 1000, 1), 2);
-	/* What the rows drop is what they took. */
+	/* The rows drop the same numbers that they took. */
 	for (int i = 0; i < 12; i++)
 		rule_pool_drop(&fixture->rules, UNWIND_RULE_UNSUPPORTED);
 	rule_pool_drop(&fixture->rules, number);
@@ -105,8 +105,8 @@ int main(void)
 #define with_pool(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	static const struct CMUnitTest tests[] = {
 		with_pool(equal_rules_have_one_number),
-		with_pool(a_number_is_given_again_when_its_last_row_is_gone),
-		with_pool(without_a_number_left_the_frame_pointer_stands_in_and_it_is_counted),
+		with_pool(a_number_is_reused_after_its_last_row_is_dropped),
+		with_pool(without_a_free_number_the_rule_is_unsupported_and_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
