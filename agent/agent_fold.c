@@ -77,7 +77,7 @@ size_t agent_record_size(const struct abi_sample *sample)
 	if (sample->flags & ABI_SAMPLE_COPIED)
 		return offsetof(struct abi_stack_copy, stack) +
 		       ((const struct abi_stack_copy *)(const void *)sample)->stack_bytes;
-	if (sample->flags & ABI_SAMPLE_STANDS)
+	if (sample->flags & ABI_SAMPLE_WITH_WAIT)
 		return sizeof(*sample) + sizeof(struct abi_wait);
 	if (sample->flags & ABI_SAMPLE_FULL)
 		return sizeof(*sample) + n_frames * sizeof(struct abi_frame);

@@ -33,7 +33,7 @@ __hidden void sample_note_cgroups(struct sample *sample)
 	__u64 hash = 0;
 
 	if (!(sample->header.flags & ABI_SAMPLE_UNKNOWN) &&
-	    !(sample->process_flags & ABI_PROCESS_TELL_CGROUPS))
+	    !(sample->process_flags & ABI_PROCESS_WITH_CGROUPS))
 		return;
 	if (!bpf_core_field_exists(task->cgroups))
 		return;

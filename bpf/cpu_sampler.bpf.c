@@ -4,13 +4,12 @@
  */
 #include "bpf/include/tick.bpf.h"
 
-#include "common/event_type.h"
 #include "common/frame.h"
 
 struct cpu_scratch_map cpu_scratch SEC(".maps");
 struct tick_timers_map tick_timers SEC(".maps");
 
-static __always_inline void tell_timer(struct bpf_perf_event_data *context)
+static __always_inline void note_timer(struct bpf_perf_event_data *context)
 {
 	__u32 key = 0;
 	struct tick_timer *timer = bpf_map_lookup_elem(&tick_timers, &key);
@@ -43,10 +42,7 @@ static __always_inline int finish_tick(struct sample *sample)
 		}
 		sample_touch(sample);
 	}
-	if (sample_deliver(sample))
-		count(ABI_COUNTER_TICKS_RING_FULL);
-	else
-		count(ABI_COUNTER_TICKS_SAMPLED);
+	tick_deliver(sample);
 	count_many(ABI_COUNTER_TICKS_NS, bpf_ktime_get_ns() - sample->header.time_ns);
 	return 0;
 }
@@ -78,23 +74,12 @@ int hearth_unwind_part(struct bpf_perf_event_data *context)
 SEC("perf_event")
 int hearth_on_cpu_tick(struct bpf_perf_event_data *context)
 {
-	__u32 key = 0;
 	struct sample *sample;
 
-	tell_timer(context);
-	if ((__u32)bpf_get_current_pid_tgid() == 0) {
-		count(ABI_COUNTER_TICKS_IDLE);
+	note_timer(context);
+	sample = tick_begin();
+	if (!sample)
 		return 0;
-	}
-	sample = bpf_map_lookup_elem(&cpu_scratch, &key);
-	if (!sample) {
-		count(ABI_COUNTER_TICKS_FAILED);
-		return 0;
-	}
-
-	sample_begin(sample, EVENT_ON_CPU, 1);
-	sample_find_process(sample);
-	sample_note_cgroups(sample);
 	if (!(sample->header.flags & ABI_SAMPLE_WITHOUT_STACK)) {
 		bool user_mode = in_user_mode(context);
 

@@ -115,7 +115,7 @@ static __always_inline __u64 *since_of(__u32 slot)
 
 enum known {
 	KNOWN_UNREADABLE = 1,
-	KNOWN_TOLD = 2, /* the agent was asked to touch it */
+	KNOWN_REQUESTED = 2, /* the agent was asked to touch it */
 };
 
 /* The mark includes the time, so that a page is tried again later. */
@@ -221,7 +221,7 @@ static long fault_in_and_unwind(__u64 index, void *argument)
  * Whether the thread is still where the tick interrupted it, and not in exit, in another program,
  * or in a signal handler.
  */
-static __always_inline bool is_where_it_was(const struct deferred_sample *waiting)
+static __always_inline bool is_at_interrupted_pc(const struct deferred_sample *waiting)
 {
 	struct task_struct *task = current_task();
 	struct pt_regs *registers = user_registers(task);
@@ -254,7 +254,7 @@ static __always_inline void finish(struct deferred_sample *waiting)
 		.n_waits = kernel_read(current_task(), nvcsw),
 	};
 
-	if (!is_where_it_was(waiting)) {
+	if (!is_at_interrupted_pc(waiting)) {
 		count_preemptible(ABI_COUNTER_DEFERRED_GONE);
 		return;
 	}
@@ -373,7 +373,7 @@ static __always_inline bool is_leaving(const struct sample *sample)
  * Whether unwinding stopped at a page that can perhaps be read in another way. Without mappings and
  * tables the address is a guess, and the agent gets a copy of the stack instead.
  */
-static __always_inline bool may_be_had(const struct sample *sample)
+static __always_inline bool may_become_readable(const struct sample *sample)
 {
 	return sample->header.cut == STACK_CUT_READ_FAULT &&
 	       !(sample->header.flags & ABI_SAMPLE_UNKNOWN) && sample->n_missing == 0 &&
@@ -386,10 +386,10 @@ __hidden void sample_touch(struct sample *sample)
 	struct abi_absent_page page = { .address = sample->fault_address,
 					.pid = sample->header.pid };
 
-	if (config.absent_pages == ABI_ABSENT_PAGES_LEAVE || !may_be_had(sample) ||
-	    is_known(sample, KNOWN_TOLD))
+	if (config.absent_pages == ABI_ABSENT_PAGES_LEAVE || !may_become_readable(sample) ||
+	    is_known(sample, KNOWN_REQUESTED))
 		return;
-	note_known(sample, KNOWN_TOLD);
+	note_known(sample, KNOWN_REQUESTED);
 	if (bpf_ringbuf_output(&absent_pages, &page, sizeof(page), BPF_RB_FORCE_WAKEUP))
 		count(ABI_COUNTER_TOUCH_LOST);
 }
@@ -406,7 +406,7 @@ __hidden bool sample_defer(struct sample *sample)
 #if defined(HEARTH_BPF_KERNEL_5)
 	return false;
 #endif
-	if (config.absent_pages != ABI_ABSENT_PAGES_DEFER || !may_be_had(sample))
+	if (config.absent_pages != ABI_ABSENT_PAGES_DEFER || !may_become_readable(sample))
 		return false;
 	for_each_index(ABI_DEFERRED_SLOTS, ABI_DEFERRED_SLOTS, claim_slot, &slot);
 	if (slot >= ABI_DEFERRED_SLOTS) {

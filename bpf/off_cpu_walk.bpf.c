@@ -9,7 +9,7 @@
  * when it began, only its innermost frame is known.
  *
  * The walk waits neither for a file system nor for another process: it does not read a stack in a
- * mapping of a file, or in memory whose pages another process supplies (look_at_memory()).
+ * mapping of a file, or in memory whose pages another process supplies (check_memory()).
  *
  * Records are written to the walk's own file, one after the other, in the format of the ring
  * buffer.
@@ -80,7 +80,7 @@ struct safe_memory {
 	bool is_userfault; /* another process supplies the pages after it */
 };
 
-static long look_at_mapping(struct task_struct *task, struct vm_area_struct *mapping, void *context)
+static long check_mapping(struct task_struct *task, struct vm_area_struct *mapping, void *context)
 {
 	struct safe_memory *memory = context;
 	unsigned long magic = 0;
@@ -111,7 +111,7 @@ enum memory_state {
  * may hang.
  */
 static __always_inline enum memory_state
-look_at_memory(struct task_struct *task, struct safe_memory *memory, __u64 address, __u32 size)
+check_memory(struct task_struct *task, struct safe_memory *memory, __u64 address, __u32 size)
 {
 	/* At most two mappings: a piece is not larger than a page. */
 	for (int i = 0; i < 2; i++) {
@@ -119,8 +119,8 @@ look_at_memory(struct task_struct *task, struct safe_memory *memory, __u64 addre
 
 		if (address + size <= memory->end)
 			return MEMORY_SAFE;
-		r = bpf_find_vma(task, memory->end > address ? memory->end : address,
-				 look_at_mapping, memory, 0);
+		r = bpf_find_vma(task, memory->end > address ? memory->end : address, check_mapping,
+				 memory, 0);
 		if (r == -EBUSY)
 			return MEMORY_BUSY;
 		if (r || memory->in_file || memory->is_userfault)
@@ -149,7 +149,7 @@ static __always_inline int copy_stack(struct task_struct *task, struct abi_stack
 		 */
 #pragma unroll
 	for (int piece = 0; piece < ABI_WALKED_STACK_BYTES / PIECE_BYTES; piece++) {
-		state = look_at_memory(task, &memory, address + size, PIECE_BYTES);
+		state = check_memory(task, &memory, address + size, PIECE_BYTES);
 		if (state == MEMORY_BUSY)
 			return -1;
 		if (state != MEMORY_SAFE ||
@@ -165,7 +165,7 @@ static __always_inline int copy_stack(struct task_struct *task, struct abi_stack
 	for (int piece = 0; piece < PIECE_BYTES / SMALL_PIECE; piece++) {
 		if (size > ABI_WALKED_STACK_BYTES - SMALL_PIECE)
 			break;
-		if (look_at_memory(task, &memory, address + size, SMALL_PIECE) != MEMORY_SAFE ||
+		if (check_memory(task, &memory, address + size, SMALL_PIECE) != MEMORY_SAFE ||
 		    bpf_copy_from_user_task(copy->stack + size, SMALL_PIECE,
 					    (void *)(address + size), task, 0))
 			break;

@@ -9,8 +9,6 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#define START_TIME_TICK_NS 10000000ULL
-
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(hearth_on_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -33,7 +31,7 @@ int BPF_PROG(hearth_on_fork, struct task_struct *parent, struct task_struct *chi
 	if (bpf_map_lookup_elem(&processes, &parent_pid) != from ||
 	    to.exec_count != (execs ? *execs : 0))
 		return 0;
-	to.start_time_10ms = child->start_boottime / START_TIME_TICK_NS;
+	to.start_time_10ms = child->start_boottime / ABI_START_TIME_TICK_NS;
 	to.exec_count = 0;
 	bpf_map_update_elem(&processes, &child_pid, &to, BPF_ANY);
 	return 0;
@@ -84,7 +82,7 @@ static __always_inline bool holds_code(const struct abi_process *process, __u64 
  * as one that moves its code to larger pages, has the same code there.)
  */
 SEC("tp_btf/vm_unmapped_area")
-int BPF_PROG(hearth_on_place_for_mapping, unsigned long address, struct vm_unmapped_area_info *info)
+int BPF_PROG(hearth_on_unmapped_area, unsigned long address, struct vm_unmapped_area_info *info)
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	struct abi_process *process = bpf_map_lookup_elem(&processes, &pid);

@@ -8,8 +8,6 @@
 #include "bpf/include/task.bpf.h"
 #include "common/frame.h"
 
-#define START_TIME_TICK_NS 10000000ULL
-
 /*
  * Returns false after exit_mm(), and in execve() from the release of the old program's memory until
  * the new program is ready to run. The task then has no user stack, and its registers are still
@@ -120,7 +118,7 @@ static __always_inline bool read_process(struct sample *sample)
 	pid += read_before(copy_process(process, sample, &image));
 	if (bpf_map_lookup_elem(&processes, &pid) == process &&
 	    image.exec_count == sample->header.exec_count &&
-	    image.start_time_10ms == sample->header.start_time_ns / START_TIME_TICK_NS)
+	    image.start_time_10ms == sample->header.start_time_ns / ABI_START_TIME_TICK_NS)
 		return true;
 	sample->process_flags = 0;
 	sample->set = 0;
@@ -227,7 +225,7 @@ __hidden int sample_submit_known(struct sample *sample)
 {
 	__u64 size = sizeof(struct abi_sample);
 
-	if (sample->header.flags & ABI_SAMPLE_STANDS)
+	if (sample->header.flags & ABI_SAMPLE_WITH_WAIT)
 		size += sizeof(struct abi_wait);
 	if (bpf_ringbuf_output(&samples, sample, size, wakeup_flags(sample)))
 		return -1;

@@ -11,15 +11,13 @@
 
 #include <bpf/bpf_tracing.h>
 
-#include "common/event_type.h"
-
 struct frame_search {
 	struct sample *scratch;
 	__u64 pc;
 	__u32 found_at;
 };
 
-static long look_at_frame(__u64 index, void *argument)
+static long compare_frame(__u64 index, void *argument)
 {
 	struct frame_search *search = argument;
 
@@ -48,7 +46,7 @@ static __always_inline __u32 count_irq_frames(void *context, __u64 kernel_pc)
 	size = bpf_get_stack(context, search.scratch->kernel_pcs,
 			     sizeof(search.scratch->kernel_pcs), 0);
 	if (size > 0)
-		for_each_index((__u32)size / sizeof(__u64), ABI_MAX_KERNEL_FRAMES, look_at_frame,
+		for_each_index((__u32)size / sizeof(__u64), ABI_MAX_KERNEL_FRAMES, compare_frame,
 			       &search);
 	return search.found_at;
 }
@@ -74,18 +72,9 @@ int BPF_PROG(hearth_on_timer, void *hrtimer)
 		return 0;
 
 	count(ABI_COUNTER_TICKS_SKIPPED);
-	if ((__u32)bpf_get_current_pid_tgid() == 0) {
-		count(ABI_COUNTER_TICKS_IDLE);
+	sample = tick_begin();
+	if (!sample)
 		return 0;
-	}
-	sample = bpf_map_lookup_elem(&cpu_scratch, &key);
-	if (!sample) {
-		count(ABI_COUNTER_TICKS_FAILED);
-		return 0;
-	}
-	sample_begin(sample, EVENT_ON_CPU, 1);
-	sample_find_process(sample);
-	sample_note_cgroups(sample);
 	if (!(sample->header.flags & ABI_SAMPLE_WITHOUT_STACK)) {
 		/*
 		 * The kernel skips ticks only while it runs a BPF program or changes a map, so the
@@ -97,9 +86,6 @@ int BPF_PROG(hearth_on_timer, void *hrtimer)
 			unwind_user(sample);
 		}
 	}
-	if (sample_deliver(sample))
-		count(ABI_COUNTER_TICKS_RING_FULL);
-	else
-		count(ABI_COUNTER_TICKS_SAMPLED);
+	tick_deliver(sample);
 	return 0;
 }

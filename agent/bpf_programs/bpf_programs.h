@@ -51,7 +51,7 @@ int bpf_programs_on_cpu_fd(const struct bpf_programs *programs);
  */
 struct bpf_record_functions {
 	void *arg;
-	/* With ABI_SAMPLE_STANDS, @frames points to a struct abi_wait instead of frames. */
+	/* With ABI_SAMPLE_WITH_WAIT, @frames points to a struct abi_wait instead of frames. */
 	int (*sample)(void *arg, const struct abi_sample *sample, const struct abi_frame *frames);
 	int (*stack_copy)(void *arg, const struct abi_stack_copy *copy);
 };

@@ -84,7 +84,7 @@ int off_cpu_next_record(struct bytes_view *view, const struct abi_sample **ret_s
 
 	if (view->size < size)
 		return 0;
-	if (sample->flags & (ABI_SAMPLE_FULL | ABI_SAMPLE_STANDS))
+	if (sample->flags & (ABI_SAMPLE_FULL | ABI_SAMPLE_WITH_WAIT))
 		return -EBADMSG;
 	if (sample->flags & ABI_SAMPLE_COPIED) {
 		const struct abi_stack_copy *copy = (const struct abi_stack_copy *)sample;

@@ -155,7 +155,7 @@ static int publish(struct mapping_publisher *publisher, struct process *process)
 		.exec_count = process->exec_count,
 		.flags = (process->without_stacks ? ABI_PROCESS_WITHOUT_STACKS : 0) |
 			 (process->without_waits ? ABI_PROCESS_WITHOUT_OFF_CPU : 0) |
-			 (process_wants_cgroups(process) ? ABI_PROCESS_TELL_CGROUPS : 0),
+			 (process_wants_cgroups(process) ? ABI_PROCESS_WITH_CGROUPS : 0),
 	};
 	int r = 0;
 

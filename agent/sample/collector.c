@@ -343,7 +343,7 @@ int collector_add(struct collector *collector, const struct abi_sample *sample,
 		return r;
 	return add_wait_rows(
 		collector, process, sample,
-		sample->flags & ABI_SAMPLE_STANDS ? (const struct abi_wait *)frames : NULL, row);
+		sample->flags & ABI_SAMPLE_WITH_WAIT ? (const struct abi_wait *)frames : NULL, row);
 }
 
 static void forget_sendings(void *arg, uint64_t *first_sent_sequence, bool all)

@@ -55,7 +55,7 @@ int collector_process(struct collector *collector, const struct abi_sample *samp
 
 /*
  * Adds a sample. A wait (off-cpu) becomes one row per second, each in the slot in which that second
- * ends. A sample with ABI_SAMPLE_DEFINITION only adds its stack. With ABI_SAMPLE_STANDS, @frames is
+ * ends. A sample with ABI_SAMPLE_DEFINITION only adds its stack. With ABI_SAMPLE_WITH_WAIT, @frames is
  * the struct abi_wait of a wait that stands for skipped ones. 0 or -ENOMEM (if possible, the sample
  * is counted without its stack instead).
  */

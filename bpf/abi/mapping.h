@@ -55,8 +55,11 @@ struct abi_chunk_key {
 enum abi_process_flags {
 	ABI_PROCESS_WITHOUT_STACKS = 1,  /* excluded by on_cpu.regex: samples are counted only */
 	ABI_PROCESS_WITHOUT_OFF_CPU = 2, /* excluded by off_cpu.regex: waits are not captured */
-	ABI_PROCESS_TELL_CGROUPS = 4,    /* samples must have abi_sample.cgroups */
+	ABI_PROCESS_WITH_CGROUPS = 4,    /* samples must have abi_sample.cgroups */
 };
+
+/* Unit of abi_process.start_time_10ms. */
+#define ABI_START_TIME_TICK_NS 10000000ULL
 
 struct abi_process {
 	/* start of the group leader since boot, in ticks of 10 ms as in /proc/PID/stat */

@@ -28,7 +28,7 @@ enum abi_sample_flags {
 	/* off-cpu: the stack of an open wait; value 0, not a sample */
 	ABI_SAMPLE_DEFINITION = 64,
 	/* off-cpu: the sample also represents other waits; a struct abi_wait follows */
-	ABI_SAMPLE_STANDS = 128,
+	ABI_SAMPLE_WITH_WAIT = 128,
 };
 
 struct abi_sample {

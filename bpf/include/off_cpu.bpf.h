@@ -79,7 +79,7 @@ struct wait_site {
 	/* time of waits without a stack since it was last reported, by class */
 	__u64 others_ns[N_WAIT_CLASSES];
 	__u32 n_others[N_WAIT_CLASSES];
-	__u64 told_ns; /* when the time of all classes was last reported */
+	__u64 reported_ns; /* when the time of all classes was last reported */
 	/*
 	 * when a copy of the stack was last sent to the agent, because mappings or unwind tables
 	 * were missing here
@@ -236,15 +236,6 @@ static __always_inline __u32 frames_above_schedule(const struct sample *sample)
 			return i;
 	}
 	return 0;
-}
-
-static __always_inline void count_more(enum abi_counter id, __u64 more)
-{
-	__u32 key = id;
-	__u64 *value = bpf_map_lookup_elem(&counters, &key);
-
-	if (value)
-		*value += more;
 }
 
 /*

@@ -8,6 +8,7 @@
  */
 
 #include "bpf/include/sample.bpf.h"
+#include "common/event_type.h"
 
 /* Both programs run in the timer's interrupt, one after the other, so one slot is enough. */
 struct cpu_scratch_map {
@@ -39,3 +40,32 @@ struct tick_timers_map {
 
 extern struct cpu_scratch_map cpu_scratch SEC(".maps");
 extern struct tick_timers_map tick_timers SEC(".maps");
+
+/* Begins the sample of a tick. Returns NULL if the CPU is idle or on failure, which is counted. */
+static __always_inline struct sample *tick_begin(void)
+{
+	struct sample *sample;
+	__u32 key = 0;
+
+	if ((__u32)bpf_get_current_pid_tgid() == 0) {
+		count(ABI_COUNTER_TICKS_IDLE);
+		return NULL;
+	}
+	sample = bpf_map_lookup_elem(&cpu_scratch, &key);
+	if (!sample) {
+		count(ABI_COUNTER_TICKS_FAILED);
+		return NULL;
+	}
+	sample_begin(sample, EVENT_ON_CPU, 1);
+	sample_find_process(sample);
+	sample_note_cgroups(sample);
+	return sample;
+}
+
+static __always_inline void tick_deliver(struct sample *sample)
+{
+	if (sample_deliver(sample))
+		count(ABI_COUNTER_TICKS_RING_FULL);
+	else
+		count(ABI_COUNTER_TICKS_SAMPLED);
+}

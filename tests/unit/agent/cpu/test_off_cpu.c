@@ -81,7 +81,7 @@ static void records_that_no_walk_writes_are_refused(void **state)
 
 	copy->header.flags = ABI_SAMPLE_FULL;
 	assert_errno(off_cpu_next_record(&view, &sample), -EBADMSG);
-	copy->header.flags = ABI_SAMPLE_STANDS;
+	copy->header.flags = ABI_SAMPLE_WITH_WAIT;
 	assert_errno(off_cpu_next_record(&view, &sample), -EBADMSG);
 	copy->header.flags = ABI_SAMPLE_COPIED;
 	copy->stack_bytes = ABI_WALKED_STACK_BYTES + 1;

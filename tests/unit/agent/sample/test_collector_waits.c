@@ -206,7 +206,7 @@ static void a_wait_that_stands_for_skipped_ones_gets_their_time(void **state)
 	struct window window;
 
 	define(fixture, 1);
-	sample.flags = ABI_SAMPLE_STANDS;
+	sample.flags = ABI_SAMPLE_WITH_WAIT;
 	assert_ok(collector_add(fixture->collector, &sample, (const struct abi_frame *)&wait));
 	/* The same site in another thread has a separate sum. */
 	sample.tid++;
