@@ -119,25 +119,25 @@ enum known {
 };
 
 /* The mark includes the time, so that a page is tried again later. */
-static __always_inline __u64 page_mark(const struct sample *sample, enum known what)
+static __always_inline __u64 page_mark(const struct sample *sample, enum known state)
 {
 	__u64 moment = bpf_ktime_get_ns() >> KNOWN_SHIFT;
 
 	return ((sample->fault_address >> PAGE_SHIFT) ^ ((__u64)sample->header.pid << 40) ^
-		(moment << 20) ^ what) *
+		(moment << 20) ^ state) *
 	       0x9e3779b97f4a7c15ULL;
 }
 
-static __always_inline bool is_known(const struct sample *sample, enum known what)
+static __always_inline bool is_known(const struct sample *sample, enum known state)
 {
-	__u64 mark = page_mark(sample, what);
+	__u64 mark = page_mark(sample, state);
 
 	return known_pages[mark >> 56] == mark;
 }
 
-static __always_inline void note_known(const struct sample *sample, enum known what)
+static __always_inline void note_known(const struct sample *sample, enum known state)
 {
-	__u64 mark = page_mark(sample, what);
+	__u64 mark = page_mark(sample, state);
 
 	known_pages[mark >> 56] = mark;
 }

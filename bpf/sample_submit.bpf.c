@@ -164,7 +164,7 @@ static __always_inline void count_cut(__u8 cut)
 {
 	_Static_assert(ABI_COUNTER_CUT_32_BIT - ABI_COUNTER_CUT_DEPTH ==
 			       STACK_CUT_32_BIT - STACK_CUT_DEPTH,
-		       "counters of cuts stand in the order of the reasons");
+		       "the counters of cuts have the order of the reasons");
 	if (cut != STACK_CUT_NONE)
 		count(ABI_COUNTER_CUT_DEPTH + cut - STACK_CUT_DEPTH);
 }

@@ -85,7 +85,8 @@ static int on_ring_record(void *arg, void *record, size_t size)
 			       : 0;
 	}
 	n_frames = (size_t)sample->n_kernel_frames + sample->n_user_frames;
-	if (sample->flags & ABI_SAMPLE_WITH_WAIT && size < sizeof(*sample) + sizeof(struct abi_wait))
+	if (sample->flags & ABI_SAMPLE_WITH_WAIT &&
+	    size < sizeof(*sample) + sizeof(struct abi_wait))
 		return 0;
 	if (sample->flags & ABI_SAMPLE_FULL &&
 	    size < sizeof(*sample) + n_frames * sizeof(struct abi_frame))

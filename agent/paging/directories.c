@@ -39,13 +39,16 @@ static uint32_t *use_of(struct directories *directories, uint32_t id)
 static int add_slot(struct directories *directories)
 {
 	uint32_t slot;
-	int r = vec_reserve(&directories->free, (directories->n_slots + 1) * PER_SLOT);
+	int r;
 
-	while (r == 0 &&
-	       directories->n_used.count < directories->slots->end_slot - UNWIND_RULE_SLOTS)
-		r = vec_push(&directories->n_used, 0);
+	r = vec_reserve(&directories->free, (directories->n_slots + 1) * PER_SLOT);
 	if (r < 0)
 		return r;
+	while (directories->n_used.count < directories->slots->end_slot - UNWIND_RULE_SLOTS) {
+		r = vec_push(&directories->n_used, 0);
+		if (r < 0)
+			return r;
+	}
 	slot = slot_pool_take(directories->slots);
 	if (!slot)
 		return -ENOSPC;
@@ -167,13 +170,14 @@ int directories_set(struct directories *directories, const struct directory_key 
 		    uint32_t slot)
 {
 	struct directory *directory = hash_table_find(directories->all, key);
-	int r = 0;
+	int r;
 
 	assert(unit < UNWIND_CELLS && slot != 0);
-	if (!directory)
+	if (!directory) {
 		r = add_directory(directories, key, &directory);
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return r;
+	}
 	directory->n_cells += cells_of(directories, directory->id)[unit] == 0;
 	set_cell(directories, directory->id, unit, slot);
 	return 0;

@@ -14,11 +14,12 @@ int paged_rows_init(struct paged_rows *rows, const struct paging_backend *backen
 
 	*rows = (struct paged_rows){};
 	r = slot_pool_init(&rows->slots, backend, max_parts);
-	if (r == 0)
-		r = rule_pool_init(&rows->rules, &rows->slots, max_rules);
-	if (r == 0)
-		r = directories_init(&rows->directories, &rows->slots);
-	return r;
+	if (r < 0)
+		return r;
+	r = rule_pool_init(&rows->rules, &rows->slots, max_rules);
+	if (r < 0)
+		return r;
+	return directories_init(&rows->directories, &rows->slots);
 }
 
 void paged_rows_release(struct paged_rows *rows)
@@ -240,11 +241,13 @@ static int need_slot(struct paged_rows *rows)
 
 static int note_slots(struct paged_rows *rows)
 {
-	int r = 0;
+	while (rows->resident.count < rows->slots.end_slot - UNWIND_RULE_SLOTS) {
+		int r = vec_push(&rows->resident, (struct resident_slot){});
 
-	while (r == 0 && rows->resident.count < rows->slots.end_slot - UNWIND_RULE_SLOTS)
-		r = vec_push(&rows->resident, (struct resident_slot){});
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Replaces the record's rule numbers in the rows by the numbers of the rules in the pool. */
@@ -292,27 +295,34 @@ static void publish(struct paged_rows *rows, uint32_t slot, uint32_t executable,
 }
 
 /* Directories need slots too. Another chunk may be evicted for them, but not this one. */
+static int set_cell(struct paged_rows *rows, uint32_t slot, uint32_t executable, uint64_t unit)
+{
+	struct directory_key key = key_of(chunk_at(rows, slot), executable, unit);
+	uint32_t cell = (uint32_t)(unit % UNWIND_CELLS);
+	int r;
+
+	r = directories_set(&rows->directories, &key, cell, slot);
+	if (r != -ENOSPC)
+		return r;
+	r = need_slot(rows);
+	if (r < 0)
+		return r;
+	if (!is_chunk(rows, slot))
+		return -ENOSPC;
+	return directories_set(&rows->directories, &key, cell, slot);
+}
+
 static int set_cells(struct paged_rows *rows, uint32_t slot, uint32_t executable)
 {
 	const struct abi_unwind_chunk *chunk = chunk_at(rows, slot);
-	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < chunk->n_units; i++) {
-		uint64_t unit = chunk->first_unit + i;
-		struct directory_key key = key_of(chunk, executable, unit);
+	for (uint32_t i = 0; i < chunk->n_units; i++) {
+		int r = set_cell(rows, slot, executable, chunk->first_unit + i);
 
-		r = directories_set(&rows->directories, &key, (uint32_t)(unit % UNWIND_CELLS),
-				    slot);
-		if (r != -ENOSPC)
-			continue;
-		r = need_slot(rows);
-		if (r == 0 && !is_chunk(rows, slot))
-			return -ENOSPC;
-		if (r == 0)
-			r = directories_set(&rows->directories, &key,
-					    (uint32_t)(unit % UNWIND_CELLS), slot);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int paged_rows_load(struct paged_rows *rows, uint32_t executable, const struct chunk_record *record)
@@ -322,8 +332,9 @@ int paged_rows_load(struct paged_rows *rows, uint32_t executable, const struct c
 
 	assert(executable != 0);
 	r = need_slot(rows);
-	if (r == 0)
-		r = note_slots(rows);
+	if (r < 0)
+		return r;
+	r = note_slots(rows);
 	if (r < 0)
 		return r;
 	slot = slot_pool_take(&rows->slots);

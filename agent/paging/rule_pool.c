@@ -26,11 +26,13 @@ static int new_number(struct rule_pool *pool, uint16_t *ret_number)
 	if (number == pool->max_rules)
 		return 0;
 	r = slot_pool_add_part(pool->slots, (uint32_t)number / RULES_PER_PART);
-	if (r == 0)
-		r = vec_push(&pool->references, 0);
+	if (r < 0)
+		return r;
+	r = vec_push(&pool->references, 0);
+	if (r < 0)
+		return r;
 	/* Reserve now, so that dropping a rule needs no memory. */
-	if (r == 0)
-		r = vec_reserve(&pool->free, pool->references.count);
+	r = vec_reserve(&pool->free, pool->references.count);
 	if (r < 0)
 		return r;
 	*ret_number = (uint16_t)number;
@@ -68,14 +70,18 @@ int rule_pool_init(struct rule_pool *pool, struct slot_pool *slots, uint32_t max
 
 	*pool = (struct rule_pool){ .slots = slots, .max_rules = max_rules };
 	r = hash_table_new(sizeof(struct abi_unwind_rule), sizeof(uint16_t), 0, &pool->numbers);
-	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(always); i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(always); i++) {
 		uint16_t number;
 
 		r = add(pool, &always[i], &number);
+		if (r < 0)
+			return r;
 		if (r > 0)
 			pool->references.items[number] = 1;
 	}
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 void rule_pool_release(struct rule_pool *pool)

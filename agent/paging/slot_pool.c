@@ -55,8 +55,9 @@ int slot_pool_grow(struct slot_pool *pool)
 	if (part >= pool->ceiling)
 		return 0;
 	r = vec_reserve(&pool->free, UNWIND_SLOTS_PER_PART);
-	if (r == 0)
-		r = slot_pool_add_part(pool, part);
+	if (r < 0)
+		return r;
+	r = slot_pool_add_part(pool, part);
 	if (r < 0)
 		return r;
 	/* The lowest slot is taken first. */

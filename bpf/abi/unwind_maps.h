@@ -120,4 +120,5 @@ _Static_assert(sizeof(struct abi_unwind_info) == 16, "part of the BPF/userspace 
 _Static_assert(sizeof(struct abi_unwind_chunk) == UNWIND_SLOT_BYTES, "a chunk is a slot");
 _Static_assert(sizeof(struct abi_unwind_slot) == UNWIND_SLOT_BYTES,
 	       "a slot is a value of the part's map");
-_Static_assert(UNWIND_RULE_SLOTS % UNWIND_SLOTS_PER_PART == 0, "rules have parts of their own");
+_Static_assert(UNWIND_RULE_SLOTS % UNWIND_SLOTS_PER_PART == 0,
+	       "the slots of rules fill whole parts");

@@ -100,5 +100,5 @@ struct abi_unwind_rule {
 	};
 };
 
-_Static_assert(sizeof(struct abi_unwind_row) == 4, "what a row costs");
+_Static_assert(sizeof(struct abi_unwind_row) == 4, "the size of a row in the pool");
 _Static_assert(sizeof(struct abi_unwind_rule) == 16, "part of the BPF/userspace ABI");

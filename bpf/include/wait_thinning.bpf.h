@@ -87,7 +87,7 @@ static __always_inline void adjust_interval(struct capture_budget *budget, __u64
 
 static __always_inline bool has_others(const struct wait_site *site)
 {
-	_Static_assert(N_WAIT_CLASSES == 4, "each is looked at");
+	_Static_assert(N_WAIT_CLASSES == 4, "all classes are checked");
 	return site->n_others[0] | site->n_others[1] | site->n_others[2] | site->n_others[3];
 }
 
@@ -158,7 +158,7 @@ static __always_inline void skip_wait(struct thread_waits *waits, __u64 duration
 
 /*
  * Sums the time of waits of this length class without a stack. With @all, of all classes: no wait
- * of their own class had a stack for a while.
+ * of the same class had a stack for a while.
  */
 static __always_inline void sum_others(struct wait_site *site, __u8 class, bool all,
 				       struct abi_wait *wait)

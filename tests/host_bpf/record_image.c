@@ -359,16 +359,16 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-	{ "about", KEY_ABOUT, "TEXT", 0, "what is to be seen", 0 },
-	{ "until", KEY_UNTIL, "PLACE", 0, "step into a function, or a section such as .plt", 0 },
-	{ "until-return", KEY_RETURN, NULL, 0, "and on to a return instruction", 0 },
-	{ "steps", KEY_STEPS, "N", 0, "and N instructions more", 0 },
+	{ "about", KEY_ABOUT, "TEXT", 0, "what the image shows", 0 },
+	{ "until", KEY_UNTIL, "NAME", 0, "step into a function, or a section such as .plt", 0 },
+	{ "until-return", KEY_RETURN, NULL, 0, "then step to a return instruction", 0 },
+	{ "steps", KEY_STEPS, "N", 0, "then step N instructions", 0 },
 	{ "system-call", KEY_CALL, "NUMBER", 0,
 	  "stop at a system call instead of a breakpoint instruction", 0 },
-	{ "cut", KEY_CUT, "REASON", 0, "what the kernel's unwinder is expected to say", 0 },
-	{ "pid", KEY_PID, "PID", 0, "record a process that runs, where it is", 0 },
-	{ "module", KEY_MODULE, "ELF", 0,
-	  "keep what unwinding needs of this file, and nothing else", 0 },
+	{ "cut", KEY_CUT, "REASON", 0, "the reason that the BPF unwinder must report", 0 },
+	{ "pid", KEY_PID, "PID", 0, "stop and record a running process", 0 },
+	{ "module", KEY_MODULE, "ELF", 0, "only write the parts of this file that unwinding needs",
+	  0 },
 	{},
 };
 
@@ -402,7 +402,7 @@ int main(int argc, char **argv)
 	}
 	if (r < 0)
 		fprintf(stderr, "%s: %s\n", argv[0],
-			r == -ESRCH ? "the program ended before it came to the place"
+			r == -ESRCH ? "the program ended before it reached the selected point"
 				    : strerror(-r));
 	return r < 0;
 }

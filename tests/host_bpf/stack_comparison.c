@@ -125,7 +125,8 @@ static bool has_outermost_frames(const struct stack_comparison *comparison)
 	return true;
 }
 
-static struct stack_stop this_stop(const struct stack_comparison *comparison, const char *what)
+static struct stack_stop current_stop(const struct stack_comparison *comparison,
+				      const char *difference)
 {
 	const struct host_unwind_registers *registers = &comparison->input.registers;
 	const struct abi_mapping *mapping = target_mapping(&comparison->target, registers->pc);
@@ -136,7 +137,7 @@ static struct stack_stop this_stop(const struct stack_comparison *comparison, co
 		.sp = registers->general[STACK_POINTER],
 		.frame_pointer = registers->general[FRAME_POINTER],
 		.module = mapping ? mapping->executable : 0,
-		.what = what,
+		.difference = difference,
 	};
 }
 
@@ -147,19 +148,19 @@ static void print_stop(const struct stack_comparison *comparison, const struct s
 
 	print_message("stack %" PRIu64 " %s: pc %" PRIx64 " (%s %" PRIx64 "), sp %" PRIx64
 		      ", frame pointer %" PRIx64 "\n",
-		      stop->number, stop->what, stop->pc, module ? module->path : "no file",
+		      stop->number, stop->difference, stop->pc, module ? module->path : "no file",
 		      stop->pc - (module ? module->bias : 0), stop->sp, stop->frame_pointer);
 }
 
-static void note_stop(struct stack_comparison *comparison, const char *what)
+static void note_stop(struct stack_comparison *comparison, const char *difference)
 {
 	if (comparison->n_noted < ARRAY_SIZE(comparison->noted))
-		comparison->noted[comparison->n_noted++] = this_stop(comparison, what);
+		comparison->noted[comparison->n_noted++] = current_stop(comparison, difference);
 }
 
 static void report(struct stack_comparison *comparison)
 {
-	const struct stack_stop stop = this_stop(comparison, "differs");
+	const struct stack_stop stop = current_stop(comparison, "differs");
 	const struct host_unwind_output *output = &comparison->output;
 	size_t n_rows;
 
@@ -190,13 +191,13 @@ static void compare_cut(struct stack_comparison *comparison)
 		return;
 	}
 	comparison->n_both_cut++;
-	note_stop(comparison, "is cut for both");
+	note_stop(comparison, "is cut by both unwinders");
 }
 
 static void accept_early_end(struct stack_comparison *comparison)
 {
 	comparison->n_ended_early++;
-	note_stop(comparison, "ends early for libdw");
+	note_stop(comparison, "ends early in libdw");
 }
 
 void stack_comparison_run(struct stack_comparison *comparison)
@@ -225,7 +226,7 @@ void stack_comparison_assert_equal(const struct stack_comparison *comparison)
 		(comparison->n_ended_early + comparison->n_both_cut) * 100 > comparison->n_stacks;
 
 	print_message("%" PRIu64 " stacks, %" PRIu64 " frames by tables, %" PRIu64
-		      " by frame pointers; %" PRIu64 " of libdw's end early, %" PRIu64 " of both\n",
+		      " by frame pointers; libdw ended %" PRIu64 " early, both cut %" PRIu64 "\n",
 		      comparison->n_stacks, comparison->n_by_table, comparison->n_by_pointer,
 		      comparison->n_ended_early, comparison->n_both_cut);
 	assert_int_equal(comparison->n_different, 0);

@@ -18,8 +18,8 @@
 struct stack_stop {
 	uint64_t number; /* from 1 */
 	uint64_t pc, sp, frame_pointer;
-	uint32_t module;  /* the module with pc, an index into target->modules from 1; 0: none */
-	const char *what; /* how its stacks differed */
+	uint32_t module; /* the module with pc, an index into target->modules from 1; 0: none */
+	const char *difference; /* between the two stacks */
 };
 
 /* Stops with stacks that were accepted although they differ. Further ones are only counted. */
