@@ -88,14 +88,14 @@ typedef int (*task_work_callback)(struct bpf_map *map, void *key, void *value);
  * fails if a type differs, even for a weak symbol.
  */
 #if defined(HEARTH_BPF_KERNEL_7)
+/* 7.0 */
 extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *work,
-					 void *map,
-					 task_work_callback callback) __ksym __weak; /* 7.0 */
+					 void *map, task_work_callback callback) __ksym __weak;
 #elif !defined(HEARTH_BPF_KERNEL_5)
+/* 6.18 */
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work,
-					      void *map,
-					      /* 6.18 */
-					      task_work_callback callback, void *aux) __ksym __weak;
+					      void *map, task_work_callback callback,
+					      void *aux) __ksym __weak;
 #endif
 extern void bpf_local_irq_save(unsigned long *flags) __ksym __weak; /* 6.14 */
 extern void bpf_local_irq_restore(unsigned long *flags) __ksym __weak;

@@ -143,11 +143,11 @@ static __always_inline int copy_stack(struct task_struct *task, struct abi_stack
 	if (!may_sleep)
 		return 0;
 
-		/*
-		 * Unrolled, because clang let the loop's end fall through into its beginning, which
-		 * the verifier of 6.1 refuses.
-		 */
 #pragma unroll
+	/*
+	 * Unrolled, because clang let the loop's end fall through into its beginning, which the
+	 * verifier of 6.1 refuses.
+	 */
 	for (int piece = 0; piece < ABI_WALKED_STACK_BYTES / PIECE_BYTES; piece++) {
 		state = check_memory(task, &memory, address + size, PIECE_BYTES);
 		if (state == MEMORY_BUSY)

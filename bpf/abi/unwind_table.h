@@ -34,8 +34,8 @@ enum unwind_cfa {
 	UNWIND_CFA_SP = 2,   /* sp + offset */
 	UNWIND_CFA_FP = 3,   /* fp + offset */
 	/*
-	 * DWARF register cfa_register + offset; the register is known in the innermost frame, where
-	 * calls preserve it (x86-64: callee-saved registers), and rbx if it is followed
+	 * DWARF register cfa_register + offset. All registers are known in the innermost frame; in
+	 * the others only those of REGISTERS_OF_CALLEE (x86-64), and rbx if it is followed
 	 */
 	UNWIND_CFA_REGISTER = 4,
 	UNWIND_CFA_DEREF_SP = 5, /* *(sp + offset) + addend */

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * One step of a user stack: computes the caller's registers from those of a frame, by the row of the
- * executable's unwind table or by the frame pointer chain (unwind_native.bpf.c).
+ * One step of a user stack: computes the caller's registers from those of a frame, by the row of
+ * the executable's unwind table or by the frame pointer chain (unwind_native.bpf.c).
  */
 
 #include "bpf/include/unwind_rule.bpf.h"
@@ -144,7 +144,8 @@ static __always_inline bool register_is_kept(const struct sample *sample, __u32 
 
 /*
  * Reads a register of this frame. The registers that each step computes are always known. The
- * others are known in the innermost frame, or if calls preserve them.
+ * others are known in the innermost frame, and those of REGISTERS_OF_CALLEE until a signal frame is
+ * passed.
  */
 static __always_inline bool register_value(struct sample *sample, __u32 number, __u64 *ret_value)
 {

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Decides which waits have their stack captured, within a time budget per CPU, and gives the time of
- * the other waits to those with a stack (off_cpu.bpf.c).
+ * Decides which waits have their stack captured, within a time budget per CPU, and gives the time
+ * of the other waits to those with a stack (off_cpu.bpf.c).
  */
 
 #include "bpf/include/off_cpu.bpf.h"
