@@ -6,7 +6,7 @@
  * is stored, and what it is relative to.
  */
 
-#include "common/elf/frame_cursor.h"
+#include "common/elf/dwarf_cursor.h"
 
 enum {
 	EH_PE_ABSPTR = 0x00,

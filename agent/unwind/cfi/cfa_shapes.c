@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/cfi/cfa_shapes.h"
 
-#include "common/elf/frame_cursor.h"
+#include "common/elf/dwarf_cursor.h"
 
 /*
  * Two shapes are compared byte by byte: that of the procedure linkage table, which every linker

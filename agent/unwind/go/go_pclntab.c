@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unwind/go/go_pclntab.h"
 
-#include "common/elf/frame_cursor.h"
+#include "common/elf/dwarf_cursor.h"
 
 /*
  * The header has the offsets of the parts of the table, relative to itself. functab has an entry

@@ -6,7 +6,7 @@
  * (Intel SDM vol. 2, chapter 2, appendix A.) x86_instruction.h derives its effect.
  */
 
-#include "common/elf/frame_cursor.h"
+#include "common/elf/dwarf_cursor.h"
 
 enum x86_map {
 	X86_MAP_ONE_BYTE = 0,

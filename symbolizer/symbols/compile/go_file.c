@@ -3,7 +3,7 @@
 
 #include <elf.h>
 
-#include "symbolizer/symbols/dwarf/dwarf_cursor.h"
+#include "common/elf/dwarf_cursor.h"
 
 #define MAGIC_1_18 0xfffffff0u
 #define MAGIC_1_20 0xfffffff1u
@@ -58,12 +58,12 @@ static struct elf_image_section *find_table(const struct elf_image *image)
 }
 
 /* The part of the table from an offset of its header on. */
-static bool take_part(struct go_file *file, struct dwarf_cursor *header,
+static bool take_part(struct go_file *file, struct bytes_reader *header,
 		      struct bytes_view *ret_part)
 {
-	uint64_t offset = dwarf_u64(header);
+	uint64_t offset = cursor_u64(header);
 
-	if (header->failed || offset > file->table.size)
+	if (header->error < 0 || offset > file->table.size)
 		return false;
 	*ret_part =
 		(struct bytes_view){ file->table.data + offset, file->table.size - (size_t)offset };
@@ -73,21 +73,21 @@ static bool take_part(struct go_file *file, struct dwarf_cursor *header,
 static int read_header(struct elf_image *image, const struct elf_image_section *section,
 		       struct go_file *file)
 {
-	struct dwarf_cursor cursor = dwarf_cursor_at(file->table, 0);
-	uint32_t magic = dwarf_u32(&cursor);
+	struct bytes_reader cursor = cursor_at(file->table, 0);
+	uint32_t magic = cursor_u32(&cursor);
 	uint8_t pointer_bytes;
 
 	if (file->table.size < HEADER_BYTES || (magic != MAGIC_1_18 && magic != MAGIC_1_20))
 		return 0;
 	file->is_1_20 = magic == MAGIC_1_20;
-	dwarf_skip(&cursor, 2);
-	file->quantum = dwarf_u8(&cursor);
-	pointer_bytes = dwarf_u8(&cursor);
+	cursor_skip(&cursor, 2);
+	file->quantum = cursor_u8(&cursor);
+	pointer_bytes = cursor_u8(&cursor);
 	if (pointer_bytes != 8 || file->quantum == 0 || file->quantum > 4)
 		return 0;
-	file->n_functions = dwarf_u64(&cursor);
-	dwarf_skip(&cursor, 8); /* how many files */
-	file->text = dwarf_u64(&cursor);
+	file->n_functions = cursor_u64(&cursor);
+	cursor_skip(&cursor, 8); /* how many files */
+	file->text = cursor_u64(&cursor);
 	if (!take_part(file, &cursor, &file->names) || !take_part(file, &cursor, &file->units) ||
 	    !take_part(file, &cursor, &file->files) || !take_part(file, &cursor, &file->values) ||
 	    !take_part(file, &cursor, &file->functions))

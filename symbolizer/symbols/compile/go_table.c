@@ -9,9 +9,9 @@
 
 #include <string.h>
 
+#include "common/elf/dwarf_cursor.h"
 #include "common/hash_table.h"
 #include "symbolizer/symbols/compile/go_file.h"
-#include "symbolizer/symbols/dwarf/dwarf_cursor.h"
 #include "symbolizer/symbols/symbol_limits.h"
 
 /* Positions in a function's lists of tables. */
@@ -52,7 +52,7 @@ struct go_reading {
 
 /* A table from pc to value, while it is walked. */
 struct go_values {
-	struct dwarf_cursor cursor;
+	struct bytes_reader cursor;
 	int32_t value; /* up to @end */
 	uint32_t end;
 	bool is_first;
@@ -60,10 +60,10 @@ struct go_values {
 
 static void values_next(struct go_reading *reading, struct go_values *values)
 {
-	uint64_t delta = dwarf_uleb(&values->cursor);
+	uint64_t delta = cursor_uleb(&values->cursor);
 	uint64_t end;
 
-	if (reading->steps_left == 0 || values->cursor.failed ||
+	if (reading->steps_left == 0 || values->cursor.error < 0 ||
 	    (delta == 0 && !values->is_first)) {
 		values->value = -1;
 		values->end = UINT32_MAX;
@@ -71,7 +71,7 @@ static void values_next(struct go_reading *reading, struct go_values *values)
 	}
 	reading->steps_left--;
 	values->is_first = false;
-	end = dwarf_uleb(&values->cursor) & UINT32_MAX;
+	end = cursor_uleb(&values->cursor) & UINT32_MAX;
 	end = values->end + end * reading->file.quantum;
 	values->value = (int32_t)((uint32_t)values->value + (uint32_t)zigzag_decode(delta));
 	values->end = (uint32_t)MIN(end, (uint64_t)UINT32_MAX);
@@ -80,7 +80,7 @@ static void values_next(struct go_reading *reading, struct go_values *values)
 static void values_open(struct go_reading *reading, uint32_t table, struct go_values *values)
 {
 	*values = (struct go_values){
-		.cursor = dwarf_cursor_at(reading->file.values, table),
+		.cursor = cursor_at(reading->file.values, table),
 		.value = -1,
 		.end = reading->function.start,
 		.is_first = true,
@@ -108,7 +108,7 @@ static int32_t value_at(struct go_reading *reading, uint32_t table, uint32_t pc)
 
 static int function_named(struct go_reading *reading, uint32_t name, uint32_t *ret_function)
 {
-	const char *text = dwarf_text_at(reading->file.names, name);
+	const char *text = text_at_offset(reading->file.names, name);
 	void *value;
 	int r;
 
@@ -128,16 +128,16 @@ static int function_named(struct go_reading *reading, uint32_t name, uint32_t *r
 static int path_of(struct go_reading *reading, int32_t number, uint32_t *ret_path)
 {
 	const uint64_t index = (uint64_t)reading->function.unit + (uint32_t)number;
-	struct dwarf_cursor cursor = dwarf_cursor_at(reading->file.units, index * 4);
-	const uint32_t offset = dwarf_u32(&cursor);
+	struct bytes_reader cursor = cursor_at(reading->file.units, index * 4);
+	const uint32_t offset = cursor_u32(&cursor);
 	const char *text;
 	void *value;
 	int r;
 
 	*ret_path = SYMBOL_NONE;
-	if (number < 0 || cursor.failed || offset == NO_OFFSET)
+	if (number < 0 || cursor.error < 0 || offset == NO_OFFSET)
 		return 0;
-	text = dwarf_text_at(reading->file.files, offset);
+	text = text_at_offset(reading->file.files, offset);
 	if (!text || text[0] == '\0')
 		return 0;
 	r = hash_table_insert(reading->paths, &offset, &value);
@@ -158,16 +158,15 @@ static bool node_at(const struct go_reading *reading, int32_t number, struct go_
 {
 	const bool is_1_20 = reading->file.is_1_20;
 	const uint64_t size = is_1_20 ? 16 : 20;
-	struct dwarf_cursor cursor;
+	struct bytes_reader cursor;
 
 	if (number < 0 || (uint32_t)number >= NODES_MAX || reading->function.tree == NO_OFFSET)
 		return false;
-	cursor = dwarf_cursor_at(reading->file.trees,
-				 reading->function.tree + (uint64_t)number * size);
-	dwarf_skip(&cursor, is_1_20 ? 4 : 12);
-	ret_node->name = dwarf_u32(&cursor);
-	ret_node->parent_pc = dwarf_u32(&cursor);
-	return !cursor.failed;
+	cursor = cursor_at(reading->file.trees, reading->function.tree + (uint64_t)number * size);
+	cursor_skip(&cursor, is_1_20 ? 4 : 12);
+	ret_node->name = cursor_u32(&cursor);
+	ret_node->parent_pc = cursor_u32(&cursor);
+	return cursor.error == 0;
 }
 
 static int location_at(struct go_reading *reading, uint32_t function, int32_t file, int32_t line,
@@ -281,46 +280,46 @@ static int add_function(struct go_reading *reading)
 static bool read_function(struct go_reading *reading, uint32_t offset)
 {
 	struct go_function *function = &reading->function;
-	struct dwarf_cursor cursor = dwarf_cursor_at(reading->file.functions, offset);
+	struct bytes_reader cursor = cursor_at(reading->file.functions, offset);
 	uint32_t n_pcdata;
 	uint8_t n_funcdata;
 
-	dwarf_skip(&cursor, 4); /* its start, again */
-	function->name = dwarf_u32(&cursor);
-	dwarf_skip(&cursor, 12); /* arguments, deferreturn, stack */
-	function->files = dwarf_u32(&cursor);
-	function->lines = dwarf_u32(&cursor);
-	n_pcdata = dwarf_u32(&cursor);
-	function->unit = dwarf_u32(&cursor);
-	dwarf_skip(&cursor, reading->file.is_1_20 ? 7 : 3); /* its line, kind and flags */
-	n_funcdata = dwarf_u8(&cursor);
+	cursor_skip(&cursor, 4); /* its start, again */
+	function->name = cursor_u32(&cursor);
+	cursor_skip(&cursor, 12); /* arguments, deferreturn, stack */
+	function->files = cursor_u32(&cursor);
+	function->lines = cursor_u32(&cursor);
+	n_pcdata = cursor_u32(&cursor);
+	function->unit = cursor_u32(&cursor);
+	cursor_skip(&cursor, reading->file.is_1_20 ? 7 : 3); /* its line, kind and flags */
+	n_funcdata = cursor_u8(&cursor);
 	function->inlined = 0;
 	function->tree = NO_OFFSET;
 	if (n_pcdata > PCDATA_INLINE_TREE && n_funcdata > FUNCDATA_INLINE_TREE) {
-		struct dwarf_cursor data = cursor;
+		struct bytes_reader data = cursor;
 
-		dwarf_skip(&data, PCDATA_INLINE_TREE * 4);
-		function->inlined = dwarf_u32(&data);
-		dwarf_skip(&cursor, ((uint64_t)n_pcdata + FUNCDATA_INLINE_TREE) * 4);
-		function->tree = dwarf_u32(&cursor);
+		cursor_skip(&data, PCDATA_INLINE_TREE * 4);
+		function->inlined = cursor_u32(&data);
+		cursor_skip(&cursor, ((uint64_t)n_pcdata + FUNCDATA_INLINE_TREE) * 4);
+		function->tree = cursor_u32(&cursor);
 	}
-	return !cursor.failed;
+	return cursor.error == 0;
 }
 
 static int read_functions(struct go_reading *reading)
 {
-	struct dwarf_cursor cursor = dwarf_cursor_at(reading->file.functions, 0);
-	uint32_t next = dwarf_u32(&cursor);
+	struct bytes_reader cursor = cursor_at(reading->file.functions, 0);
+	uint32_t next = cursor_u32(&cursor);
 
 	for (uint64_t i = 0; i < reading->file.n_functions; i++) {
 		uint32_t offset;
 		int r;
 
 		reading->function.start = next;
-		offset = dwarf_u32(&cursor);
-		next = dwarf_u32(&cursor);
+		offset = cursor_u32(&cursor);
+		next = cursor_u32(&cursor);
 		reading->function.end = next;
-		if (cursor.failed || !read_function(reading, offset))
+		if (cursor.error < 0 || !read_function(reading, offset))
 			return -EBADMSG;
 		r = next > reading->function.start ? add_function(reading) : 0;
 		if (r < 0)

@@ -3,10 +3,10 @@
 
 #include <dwarf.h>
 
-/* Every compiler counts codes from 1 without gaps; a table may have this much more of them. */
+/* Highest code. Compilers number abbreviations from 1 without gaps. */
 #define CODES_MAX (1u << 20)
 
-/* The longest list of attributes that any compiler writes is about 30. */
+/* Attributes of one abbreviation. Compilers write at most about 30. */
 #define SPECS_MAX 200
 
 int dwarf_form_bytes(uint16_t form, struct dwarf_widths widths)
@@ -58,7 +58,7 @@ int dwarf_form_bytes(uint16_t form, struct dwarf_widths widths)
 	}
 }
 
-/* How to get over a form that has no fixed length; -1: not a form of DWARF. */
+/* How to skip a form without a fixed size; -1 for an unknown form. */
 static int step_kind(uint16_t form)
 {
 	switch (form) {
@@ -90,36 +90,36 @@ static int step_kind(uint16_t form)
 	}
 }
 
-void dwarf_skip_form(struct dwarf_cursor *cursor, uint16_t form, struct dwarf_widths widths)
+void dwarf_skip_form(struct bytes_reader *cursor, uint16_t form, struct dwarf_widths widths)
 {
 	int bytes = dwarf_form_bytes(form, widths);
 
 	if (bytes >= 0) {
-		dwarf_skip(cursor, (uint64_t)bytes);
+		cursor_skip(cursor, (uint64_t)bytes);
 		return;
 	}
 	switch (step_kind(form)) {
 	case STEP_LEB:
-		dwarf_skip_leb(cursor);
+		cursor_skip_leb(cursor);
 		break;
 	case STEP_TEXT:
-		(void)dwarf_text(cursor);
+		(void)cursor_text(cursor);
 		break;
 	case STEP_BLOCK1:
-		dwarf_skip(cursor, dwarf_u8(cursor));
+		cursor_skip(cursor, cursor_u8(cursor));
 		break;
 	case STEP_BLOCK2:
-		dwarf_skip(cursor, dwarf_u16(cursor));
+		cursor_skip(cursor, cursor_u16(cursor));
 		break;
 	case STEP_BLOCK4:
-		dwarf_skip(cursor, dwarf_u32(cursor));
+		cursor_skip(cursor, cursor_u32(cursor));
 		break;
 	case STEP_BLOCK_LEB:
-		dwarf_skip(cursor, dwarf_uleb(cursor));
+		cursor_skip(cursor, cursor_uleb(cursor));
 		break;
 	default:
-		/* An indirect form within an indirect one has no use. */
-		dwarf_fail(cursor);
+		/* Unknown, or an indirect form within an indirect one, which no compiler writes. */
+		(void)cursor_fail(cursor);
 		break;
 	}
 }
@@ -164,16 +164,15 @@ static void note_attribute(struct dwarf_abbrev *abbrev, uint64_t attribute)
 }
 
 static int read_specs(struct dwarf_abbrev_table *table, struct dwarf_abbrev *abbrev,
-		      struct dwarf_cursor *cursor)
+		      struct bytes_reader *cursor)
 {
-	int r = 0;
+	for (;;) {
+		uint64_t attribute = cursor_uleb(cursor);
+		uint64_t form = cursor_uleb(cursor);
+		int64_t implicit = form == DW_FORM_implicit_const ? cursor_sleb(cursor) : 0;
+		int r;
 
-	while (r == 0) {
-		uint64_t attribute = dwarf_uleb(cursor);
-		uint64_t form = dwarf_uleb(cursor);
-		int64_t implicit = form == DW_FORM_implicit_const ? dwarf_sleb(cursor) : 0;
-
-		if (cursor->failed || attribute > UINT16_MAX || form > UINT16_MAX)
+		if (cursor->error < 0 || attribute > UINT16_MAX || form > UINT16_MAX)
 			return -EBADMSG;
 		if (attribute == 0 && form == 0)
 			return 0;
@@ -184,14 +183,17 @@ static int read_specs(struct dwarf_abbrev_table *table, struct dwarf_abbrev *abb
 		r = vec_push(&table->specs, (struct dwarf_spec){ .attribute = (uint16_t)attribute,
 								 .form = (uint16_t)form,
 								 .implicit = implicit });
-		if (r == 0)
-			r = add_step(table, abbrev, (uint16_t)form);
+		if (r < 0)
+			return r;
+		r = add_step(table, abbrev, (uint16_t)form);
+		if (r < 0)
+			return r;
 	}
-	return r;
 }
 
 static int store(struct dwarf_abbrev_table *table, uint64_t code, const struct dwarf_abbrev *abbrev)
 {
+	/* The second bound keeps a few large codes from allocating CODES_MAX entries. */
 	if (code > CODES_MAX || code > table->by_code.count * 4 + 1024)
 		return -EBADMSG;
 	while (table->by_code.count <= code) {
@@ -207,7 +209,7 @@ static int store(struct dwarf_abbrev_table *table, uint64_t code, const struct d
 int dwarf_abbrev_table_read(struct dwarf_abbrev_table *table, struct bytes_view section,
 			    uint64_t offset, struct dwarf_widths widths)
 {
-	struct dwarf_cursor cursor = dwarf_cursor_at(section, offset);
+	struct bytes_reader cursor = cursor_at(section, offset);
 	uint64_t code;
 
 	vec_clear(&table->by_code);
@@ -215,16 +217,16 @@ int dwarf_abbrev_table_read(struct dwarf_abbrev_table *table, struct bytes_view 
 	vec_clear(&table->steps);
 	table->offset = offset;
 	table->widths = widths;
-	while ((code = dwarf_uleb(&cursor)) != 0) {
+	while ((code = cursor_uleb(&cursor)) != 0) {
 		struct dwarf_abbrev abbrev = {
 			.first_spec = (uint32_t)table->specs.count,
 			.first_step = (uint32_t)table->steps.count,
 		};
-		uint64_t tag = dwarf_uleb(&cursor);
+		uint64_t tag = cursor_uleb(&cursor);
 		int r;
 
-		abbrev.has_children = dwarf_u8(&cursor) != 0;
-		if (cursor.failed || tag > UINT16_MAX)
+		abbrev.has_children = cursor_u8(&cursor) != 0;
+		if (cursor.error < 0 || tag > UINT16_MAX)
 			return -EBADMSG;
 		abbrev.tag = (uint16_t)tag;
 		r = read_specs(table, &abbrev, &cursor);
@@ -233,7 +235,7 @@ int dwarf_abbrev_table_read(struct dwarf_abbrev_table *table, struct bytes_view 
 		if (r < 0)
 			return r;
 	}
-	return cursor.failed ? -EBADMSG : 0;
+	return cursor.error < 0 ? -EBADMSG : 0;
 }
 
 void dwarf_abbrev_table_release(struct dwarf_abbrev_table *table)

@@ -32,59 +32,60 @@ static int read_sections(struct dwarf_file *file)
 	return 0;
 }
 
-/* The fields behind the length. */
-static void read_header(struct dwarf_unit *unit, struct dwarf_cursor *cursor)
+/* Reads the fields of a unit header that follow the length. */
+static void read_header(struct dwarf_unit *unit, struct bytes_reader *cursor)
 {
-	unit->version = (uint8_t)MIN(dwarf_u16(cursor), (uint16_t)UINT8_MAX);
+	unit->version = (uint8_t)MIN(cursor_u16(cursor), (uint16_t)UINT8_MAX);
 	if (unit->version >= 5) {
-		unit->unit_type = dwarf_u8(cursor);
-		unit->widths.address_size = dwarf_u8(cursor);
-		unit->abbrev_offset = dwarf_fixed(cursor, unit->widths.offset_size);
+		unit->unit_type = cursor_u8(cursor);
+		unit->widths.address_size = cursor_u8(cursor);
+		unit->abbrev_offset = cursor_fixed(cursor, unit->widths.offset_size);
 		unit->is_type =
 			unit->unit_type == DW_UT_type || unit->unit_type == DW_UT_split_type;
 		if (unit->is_type || unit->unit_type == DW_UT_skeleton ||
 		    unit->unit_type == DW_UT_split_compile)
-			unit->id = dwarf_u64(cursor);
+			unit->id = cursor_u64(cursor);
 	} else {
-		unit->abbrev_offset = dwarf_fixed(cursor, unit->widths.offset_size);
-		unit->widths.address_size = dwarf_u8(cursor);
+		unit->abbrev_offset = cursor_fixed(cursor, unit->widths.offset_size);
+		unit->widths.address_size = cursor_u8(cursor);
 		unit->is_type = unit->in_types;
 		if (unit->is_type)
-			unit->id = dwarf_u64(cursor);
+			unit->id = cursor_u64(cursor);
 	}
 	if (unit->is_type)
-		unit->type_offset = dwarf_fixed(cursor, unit->widths.offset_size);
+		unit->type_offset = cursor_fixed(cursor, unit->widths.offset_size);
 	unit->widths.ref_addr_size =
 		unit->version <= 2 ? unit->widths.address_size : unit->widths.offset_size;
 }
 
-static bool is_known(const struct dwarf_unit *unit)
+static bool is_supported(const struct dwarf_unit *unit)
 {
 	return unit->version >= 2 && unit->version <= 5 &&
 	       (unit->widths.address_size == 8 || unit->widths.address_size == 4);
 }
 
 /*
- * Units until the end, or until one whose length cannot be right: nothing tells where the next is.
+ * Reads unit headers up to the end of the section, or up to one with an impossible length, because
+ * only the length leads to the next unit.
  */
 static int read_headers(struct dwarf_file *file, bool in_types)
 {
 	struct bytes_view section = in_types ? file->types : file->info;
-	struct dwarf_cursor cursor = dwarf_cursor_at(section, 0);
+	struct bytes_reader cursor = cursor_at(section, 0);
 
-	while (dwarf_left(&cursor) > 0) {
+	while (cursor_left(&cursor) > 0) {
 		struct dwarf_unit unit = { .file = file, .in_types = in_types };
-		struct dwarf_cursor header;
+		struct bytes_reader header;
 		const struct dwarf_parts *parts;
 		uint64_t length;
 
 		unit.start = (uint64_t)(cursor.next - section.data);
-		length = dwarf_length(&cursor, &unit.widths.offset_size);
-		if (cursor.failed)
+		length = cursor_unit_length(&cursor, &unit.widths.offset_size);
+		if (cursor.error < 0)
 			return file->units.count > 0 ? 0 : -EBADMSG;
 		header = cursor;
 		header.end = cursor.next + length;
-		dwarf_skip(&cursor, length);
+		cursor_skip(&cursor, length);
 		unit.end = (uint64_t)(cursor.next - section.data);
 
 		read_header(&unit, &header);
@@ -92,7 +93,7 @@ static int read_headers(struct dwarf_file *file, bool in_types)
 		parts = dwarf_parts_of(file, in_types, unit.start);
 		if (parts)
 			unit.abbrev_offset += parts->abbrev;
-		if (header.failed || !is_known(&unit))
+		if (header.error < 0 || !is_supported(&unit))
 			continue;
 		if (vec_push(&file->units, unit) < 0)
 			return -ENOMEM;
@@ -112,12 +113,15 @@ int dwarf_file_open(struct dwarf_file *file, enum dwarf_file_index index, struct
 	if (file->info.size == 0)
 		return 0;
 	r = index == DWARF_SPLIT ? dwarf_parts_read(file) : 0;
-	if (r == 0)
-		r = read_headers(file, false);
-	if (r == 0)
-		r = read_headers(file, true);
-	if (r == 0)
-		r = dwarf_file_sort_ids(file);
+	if (r < 0)
+		return r;
+	r = read_headers(file, false);
+	if (r < 0)
+		return r;
+	r = read_headers(file, true);
+	if (r < 0)
+		return r;
+	r = dwarf_file_sort_ids(file);
 	return r < 0 ? r : file->units.count > 0;
 }
 
@@ -132,9 +136,8 @@ void dwarf_file_release(struct dwarf_file *file)
 
 int dwarf_unit_abbrevs(const struct dwarf_unit *unit, const struct dwarf_abbrev_table **ret_table)
 {
-	/* Offsets are anything: spread them. */
-	const uint64_t spread = unit->abbrev_offset * UINT64_C(0x9e3779b97f4a7c15);
-	struct dwarf_abbrev_table *table = &unit->file->tables[spread >> 58];
+	const uint64_t hash = unit->abbrev_offset * UINT64_C(0x9e3779b97f4a7c15);
+	struct dwarf_abbrev_table *table = &unit->file->tables[hash >> 58];
 	int r;
 
 	static_assert(ABBREV_TABLES == 1 << (64 - 58), "the index has six bits");
@@ -233,9 +236,10 @@ struct first_entry {
 	bool has_folder, has_name, has_split_name, has_low;
 };
 
-/* Bases first, whatever the order of the attributes: the others need them. */
-static void read_bases(struct dwarf_unit *unit, uint16_t attribute, const struct dwarf_value *value,
-		       struct first_entry *entry)
+/* Stores an attribute of the first entry. Strings and addresses are resolved later, because the bases
+ * that they need may follow them. */
+static void store_attribute(struct dwarf_unit *unit, uint16_t attribute,
+			    const struct dwarf_value *value, struct first_entry *entry)
 {
 	switch (attribute) {
 	case DW_AT_name:
@@ -283,7 +287,7 @@ static void read_bases(struct dwarf_unit *unit, uint16_t attribute, const struct
 	}
 }
 
-/* A split unit names no bases: its parts begin behind their headers. */
+/* A split unit has no attributes for its bases: its tables begin behind their headers. */
 static void default_bases(struct dwarf_unit *unit)
 {
 	const struct dwarf_parts *parts;
@@ -306,9 +310,9 @@ int dwarf_unit_read(struct dwarf_unit *unit)
 {
 	const struct dwarf_abbrev_table *table;
 	const struct dwarf_abbrev *abbrev;
-	struct dwarf_cursor cursor = dwarf_unit_cursor(unit, unit->entries);
+	struct bytes_reader cursor = dwarf_unit_cursor(unit, unit->entries);
 	struct first_entry entry = {};
-	uint64_t code = dwarf_uleb(&cursor);
+	uint64_t code = cursor_uleb(&cursor);
 	int r;
 
 	if (unit->was_read)
@@ -325,8 +329,8 @@ int dwarf_unit_read(struct dwarf_unit *unit)
 		struct dwarf_value value;
 
 		dwarf_value_read(unit, &cursor, spec, &value);
-		if (!cursor.failed)
-			read_bases(unit, spec->attribute, &value, &entry);
+		if (cursor.error == 0)
+			store_attribute(unit, spec->attribute, &value, &entry);
 	}
 	if (entry.has_name)
 		unit->name = dwarf_value_text(unit, &entry.name);
@@ -337,5 +341,5 @@ int dwarf_unit_read(struct dwarf_unit *unit)
 	if (entry.has_low)
 		(void)dwarf_value_address(unit, &entry.low, &unit->low_pc);
 	unit->was_read = true;
-	return cursor.failed ? -EBADMSG : 0;
+	return cursor.error < 0 ? -EBADMSG : 0;
 }

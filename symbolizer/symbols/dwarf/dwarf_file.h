@@ -3,10 +3,11 @@
 
 /*
  * The DWARF of one file: its sections, its units, and the attributes of entries. Versions 2 to 5,
- * 32 and 64 bits; the forms of split DWARF and of dwz.
+ * 32-bit and 64-bit format, with the forms of split DWARF and of dwz.
  *
- * Units are found by walking .debug_info, never by .debug_aranges, which clang and rustc do not
- * write. Owned by one thread. Nothing in it is trusted: offsets are checked where they are used.
+ * Units are found by walking .debug_info. .debug_aranges is not read, because clang and rustc do not
+ * write it. Offsets in the file are not trusted: each is checked when it is used. Owned by one
+ * thread.
  */
 
 #include "common/vec.h"
@@ -16,8 +17,8 @@
 struct dwarf_file;
 
 /*
- * An entry, wherever it is: the file (dwarf_file.index) in the highest bits, then whether it is in
- * .debug_types, then the offset in its section.
+ * Identifies an entry (DIE) in any of the files. Bits 61 to 63: dwarf_file.index; bit 60: it is in
+ * .debug_types; bits 0 to 59: its offset in the section.
  */
 typedef uint64_t dwarf_ref;
 
@@ -28,7 +29,7 @@ typedef uint64_t dwarf_ref;
 
 enum dwarf_file_index {
 	DWARF_MAIN,
-	DWARF_ALT,   /* what dwz shares */
+	DWARF_ALT,   /* the file that dwz moved shared entries and strings to */
 	DWARF_SPLIT, /* .dwp or .dwo */
 	N_DWARF_FILES,
 };
@@ -37,42 +38,43 @@ struct dwarf_unit {
 	struct dwarf_file *file;
 	bool in_types;
 	bool is_type;  /* a type unit */
-	bool was_read; /* what follows the header's fields here */
+	bool was_read; /* the fields of the first entry are set */
 	bool has_lines;
 	uint8_t version;
 	uint8_t unit_type; /* DW_UT_*; 0 before DWARF 5 */
 	struct dwarf_widths widths;
-	uint64_t start;   /* of its header, in its section */
-	uint64_t entries; /* of its first entry */
+	uint64_t start;   /* offset of its header in its section */
+	uint64_t entries; /* offset of its first entry */
 	uint64_t end;
 	uint64_t abbrev_offset;
-	uint64_t id;          /* dwo_id, or a type's signature */
-	uint64_t type_offset; /* of a type unit, from start */
-	/* Of its first entry: */
+	uint64_t id;          /* dwo_id, or the signature of a type unit */
+	uint64_t type_offset; /* of the type in a type unit, from start */
+	/* From its first entry, read by dwarf_unit_read(): */
 	uint16_t language;
 	uint64_t low_pc;
 	uint64_t line_offset;
 	uint64_t str_offsets_base;
 	uint64_t addr_base;
 	uint64_t rnglists_base;
-	uint64_t ranges_base; /* of GNU's split DWARF 4 */
+	uint64_t ranges_base; /* DW_AT_GNU_ranges_base of split DWARF 4 */
 	const char *name;
-	const char *folder;          /* DW_AT_comp_dir */
-	const char *split_name;      /* DW_AT_dwo_name */
-	struct dwarf_unit *skeleton; /* of a split unit: where its addresses and lines are */
+	const char *folder;     /* DW_AT_comp_dir */
+	const char *split_name; /* DW_AT_dwo_name */
+	/* Of a split unit: the unit of the main file that has its addresses and lines. */
+	struct dwarf_unit *skeleton;
 };
 
 VEC_DEFINE(dwarf_unit_vec, struct dwarf_unit);
 
 struct dwarf_unit_id {
 	uint64_t id;
-	uint32_t unit; /* its place among the units */
+	uint32_t unit; /* index in dwarf_file.units */
 	bool is_type;
 };
 
 VEC_DEFINE(dwarf_unit_id_vec, struct dwarf_unit_id);
 
-/* What a .dwp says of one unit: where its parts of the sections begin. */
+/* Offsets at which the parts of one unit begin in the sections of a .dwp. */
 struct dwarf_parts {
 	uint64_t info;
 	uint64_t types;
@@ -83,8 +85,8 @@ struct dwarf_parts {
 
 VEC_DEFINE(dwarf_parts_vec, struct dwarf_parts);
 
-/* Tables of abbreviations that stay at hand: units of one compilation share one, references go
- * back and forth between a few. */
+/* Abbreviation tables that are cached. Units of one compilation share a table, and references go
+ * back and forth between a few units. */
 #define ABBREV_TABLES 64
 
 struct dwarf_file {
@@ -92,34 +94,37 @@ struct dwarf_file {
 	struct elf_image *image;
 	struct bytes_view info, types, abbrev, str, line, line_str, ranges, rnglists, addr,
 		str_offsets;
-	struct dwarf_unit_vec units;  /* by (in_types, start) */
-	struct dwarf_unit_id_vec ids; /* those that have one, by (is_type, id, unit) */
-	struct dwarf_parts_vec parts;
-	struct dwarf_file *files[N_DWARF_FILES]; /* those that there are, this one too */
+	struct dwarf_unit_vec units;  /* sorted by (in_types, start) */
+	struct dwarf_unit_id_vec ids; /* units with an id, sorted by (is_type, id, unit) */
+	struct dwarf_parts_vec parts; /* of a .dwp, sorted */
+	/* All files that are open, this one included; else NULL. */
+	struct dwarf_file *files[N_DWARF_FILES];
 	struct dwarf_abbrev_table tables[ABBREV_TABLES];
 };
 
-/* Reads the sections and the headers of all units. 1 there is DWARF, 0 none, -EBADMSG, -EFBIG,
- * -ENOMEM. Release also after an error. */
+/*
+ * Reads the sections and the headers of all units. Returns 1, or 0 if the file has no DWARF;
+ * -EBADMSG, -EFBIG, -ENOMEM. The caller releases @file also after an error.
+ */
 int dwarf_file_open(struct dwarf_file *file, enum dwarf_file_index index, struct elf_image *image);
 void dwarf_file_release(struct dwarf_file *file);
 
-/* Reads the unit's first entry, unless that was done. 0, -EBADMSG, -ENOMEM. */
+/* Reads the unit's first entry, if it has not been read yet. 0, -EBADMSG, -ENOMEM. */
 int dwarf_unit_read(struct dwarf_unit *unit);
 
-/* The unit around a reference, or NULL. */
+/* The unit that holds the entry @ref, or NULL. */
 struct dwarf_unit *dwarf_unit_at(struct dwarf_file *file, dwarf_ref ref);
 
 /*
- * Split units of DWARF 4 have their id in the first entry: to be called once those are read. 0 or
- * -ENOMEM.
+ * Sorts the ids of units. Called again after the first entries of split units were read, because
+ * split units of DWARF 4 have their id there. 0 or -ENOMEM.
  */
 int dwarf_file_sort_ids(struct dwarf_file *file);
 
-/* The first unit of this type signature (@is_type) or dwo_id, or NULL. */
+/* The first unit with this dwo_id, or with this type signature if @is_type; or NULL. */
 struct dwarf_unit *dwarf_unit_by_id(struct dwarf_file *file, uint64_t id, bool is_type);
 
-/* *ret_table lives until ABBREV_TABLES others were asked for. */
+/* The abbreviations of @unit, valid until the next call for a unit of the same file. */
 int dwarf_unit_abbrevs(const struct dwarf_unit *unit, const struct dwarf_abbrev_table **ret_table);
 
 static inline dwarf_ref dwarf_ref_of(const struct dwarf_unit *unit, uint64_t offset)
@@ -133,25 +138,28 @@ static inline struct bytes_view dwarf_unit_section(const struct dwarf_unit *unit
 }
 
 /* A cursor over the unit's entries from @offset in its section. */
-static inline struct dwarf_cursor dwarf_unit_cursor(const struct dwarf_unit *unit, uint64_t offset)
+static inline struct bytes_reader dwarf_unit_cursor(const struct dwarf_unit *unit, uint64_t offset)
 {
 	struct bytes_view section = dwarf_unit_section(unit);
 
 	section.size = (size_t)unit->end;
-	return dwarf_cursor_at(section, offset);
+	return cursor_at(section, offset);
 }
 
-/* An attribute, as it stands there. */
+/* The value of an attribute, not yet interpreted. */
 struct dwarf_value {
 	uint16_t form; /* never DW_FORM_indirect */
 	uint64_t number;
 	const char *text; /* DW_FORM_string */
 };
 
-void dwarf_value_read(const struct dwarf_unit *unit, struct dwarf_cursor *cursor,
+void dwarf_value_read(const struct dwarf_unit *unit, struct bytes_reader *cursor,
 		      const struct dwarf_spec *spec, struct dwarf_value *ret_value);
 
-/* What it means. NULL, false or DWARF_NO_REF where it does not mean that. */
+/*
+ * The string, entry or address that a value stands for. NULL, DWARF_NO_REF or false if its form is
+ * another one or an offset in it lies outside of its section.
+ */
 const char *dwarf_value_text(const struct dwarf_unit *unit, const struct dwarf_value *value);
 dwarf_ref dwarf_value_ref(const struct dwarf_unit *unit, const struct dwarf_value *value);
 bool dwarf_value_address(const struct dwarf_unit *unit, const struct dwarf_value *value,
@@ -161,7 +169,7 @@ bool dwarf_value_is_address(const struct dwarf_value *value);
 /* Address @index of the unit's .debug_addr. */
 bool dwarf_unit_address(const struct dwarf_unit *unit, uint64_t index, uint64_t *ret_address);
 
-/* What a function or an inlined one says of itself. */
+/* Attributes of a function or an inlined function. */
 struct dwarf_function {
 	uint16_t tag;
 	bool has_low;
@@ -174,17 +182,17 @@ struct dwarf_function {
 	const char *name;
 	const char *linkage_name;
 	dwarf_ref origin;    /* DW_AT_abstract_origin, DW_AT_specification, or DWARF_NO_REF */
-	dwarf_ref signature; /* of a type that is described in a type unit */
+	dwarf_ref signature; /* DW_AT_signature: the type's entry in a type unit, or DWARF_NO_REF */
 	uint64_t call_file;
 	uint64_t call_line;
 };
 
-/* Reads the attributes behind the code of an entry. */
+/* Reads the attributes of an entry; @cursor stands behind its abbreviation code. */
 void dwarf_function_read(const struct dwarf_unit *unit, const struct dwarf_abbrev_table *table,
-			 const struct dwarf_abbrev *abbrev, struct dwarf_cursor *cursor,
+			 const struct dwarf_abbrev *abbrev, struct bytes_reader *cursor,
 			 struct dwarf_function *ret_function);
 
-/* The same of any entry. 1 read, 0 there is none. */
+/* The same for the entry @ref. Returns 1, or 0 if there is no valid entry. */
 int dwarf_function_at(struct dwarf_file *file, dwarf_ref ref, struct dwarf_unit **ret_unit,
 		      struct dwarf_function *ret_function);
 
@@ -195,12 +203,14 @@ struct dwarf_range {
 
 VEC_DEFINE(dwarf_range_vec, struct dwarf_range);
 
-/* dwarf_ranges.c: appends the ranges of a function that are not empty. 0, -EFBIG beyond
- * @max_ranges in the vector, -ENOMEM. A damaged list ends where the damage is. */
+/*
+ * dwarf_ranges.c: appends the non-empty address ranges of a function. A damaged list ends at the
+ * damage. 0, -EFBIG if @ranges would get more than @max_ranges, -ENOMEM.
+ */
 int dwarf_ranges_read(const struct dwarf_unit *unit, const struct dwarf_function *function,
 		      size_t max_ranges, struct dwarf_range_vec *ranges);
 
-/* dwarf_package.c: the parts of units in a .dwp. */
+/* dwarf_package.c: reads the offsets of the units' parts in a .dwp; finds those of one unit. */
 int dwarf_parts_read(struct dwarf_file *file);
 const struct dwarf_parts *dwarf_parts_of(const struct dwarf_file *file, bool in_types,
 					 uint64_t start);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program of a line table is run once into one array. Its sequences nearly always rise; where
- * they do not, they are sorted, and what lies under the end of an earlier one goes.
+ * The line number program is run once, into one array of rows. Its sequences nearly always have
+ * rising addresses. If not, they are sorted, and the part of a sequence that an earlier one covers is
+ * dropped.
  *
- * DWARF 5, 6.2; the file table's formats of version 5 are in dwarf_line_files.c.
+ * Format: DWARF 5 §6.2. The files of the program are read in dwarf_line_files.c.
  */
 
 #include "symbolizer/symbols/dwarf/dwarf_lines.h"
@@ -12,13 +13,13 @@
 
 #include "symbolizer/symbols/dwarf/dwarf_line_files.h"
 
-/* Rows of a unit beyond two for each byte of code: sequences of code that was dropped have some,
- * until they end. */
+/* Rows of a unit allowed beyond two for each byte of code: a sequence of removed code has rows, too,
+ * until its end is read. */
 #define SPARE_ROWS (1u << 20)
 
 struct line_sequence {
-	size_t first; /* row */
-	size_t count; /* with the gap that ends it */
+	size_t first; /* index of its first row */
+	size_t count; /* of its rows, with the LINE_GAP that ends it */
 	uint32_t start;
 	uint32_t end;
 };
@@ -29,12 +30,12 @@ struct line_program {
 	const struct dwarf_unit *unit;
 	const struct code_window *window;
 	struct line_table *table;
-	struct dwarf_cursor cursor;
+	struct bytes_reader cursor;
 	struct line_program_header header;
 	struct line_sequence_vec sequences;
 	uint64_t *rows_left;
-	size_t first; /* row of the sequence under way */
-	/* The machine's registers. */
+	size_t first; /* index of the current sequence's first row */
+	/* Registers of the state machine. */
 	uint64_t address;
 	uint64_t file;
 	uint64_t line;
@@ -48,7 +49,7 @@ static void reset(struct line_program *program)
 	program->first = program->table->rows.count;
 }
 
-/* Whether the address is in code, and where in the window. */
+/* Whether the current address lies in the window, and its offset there. */
 static bool in_window(const struct line_program *program, uint64_t *ret_offset)
 {
 	*ret_offset = program->address - program->window->start;
@@ -68,13 +69,13 @@ static int add_row(struct line_program *program)
 	if (*program->rows_left == 0)
 		return -EFBIG;
 	--*program->rows_left;
-	/* A dropped sequence begins outside; all of it goes at its end. */
+	/* A sequence of removed code begins outside; end_sequence() removes all of its rows. */
 	if (!in_window(program, &offset))
 		offset = UINT32_MAX;
 	row.offset = (uint32_t)offset;
 	last = rows->count > program->first ? &rows->items[rows->count - 1] : NULL;
 	if (last && row.offset <= last->offset) {
-		/* Of several rows at one address the last one counts; back is not possible. */
+		/* The last of several rows at one address counts; rows that go back are ignored. */
 		if (row.offset == last->offset) {
 			last->file = row.file;
 			last->line = row.line;
@@ -84,7 +85,7 @@ static int add_row(struct line_program *program)
 	if (last && last->file == row.file && last->line == row.line)
 		return 0;
 	if (rows->count >= 2 * program->window->code_bytes + SPARE_ROWS) {
-		dwarf_fail(&program->cursor);
+		(void)cursor_fail(&program->cursor);
 		return 0;
 	}
 	return vec_push(rows, row);
@@ -120,22 +121,22 @@ static int end_sequence(struct line_program *program)
 
 static int run_extended(struct line_program *program)
 {
-	struct dwarf_cursor *cursor = &program->cursor;
-	uint64_t length = dwarf_uleb(cursor);
+	struct bytes_reader *cursor = &program->cursor;
+	uint64_t length = cursor_uleb(cursor);
 	const uint8_t *begin = cursor->next;
 	int r = 0;
 
-	if (length == 0 || length > dwarf_left(cursor)) {
-		dwarf_fail(cursor);
+	if (length == 0 || length > cursor_left(cursor)) {
+		(void)cursor_fail(cursor);
 		return 0;
 	}
-	switch (dwarf_u8(cursor)) {
+	switch (cursor_u8(cursor)) {
 	case DW_LNE_end_sequence:
 		r = end_sequence(program);
 		reset(program);
 		break;
 	case DW_LNE_set_address:
-		program->address = dwarf_fixed(cursor, (size_t)MIN(length - 1, UINT64_C(8)));
+		program->address = cursor_fixed(cursor, (size_t)MIN(length - 1, UINT64_C(8)));
 		break;
 	default:
 		break;
@@ -147,32 +148,32 @@ static int run_extended(struct line_program *program)
 static int run_standard(struct line_program *program, uint8_t opcode)
 {
 	const struct line_program_header *header = &program->header;
-	struct dwarf_cursor *cursor = &program->cursor;
+	struct bytes_reader *cursor = &program->cursor;
 
 	switch (opcode) {
 	case DW_LNS_copy:
 		return add_row(program);
 	case DW_LNS_advance_pc:
-		program->address += dwarf_uleb(cursor) * header->min_instruction_bytes;
+		program->address += cursor_uleb(cursor) * header->min_instruction_bytes;
 		return 0;
 	case DW_LNS_advance_line:
 		program->line =
-			(uint64_t)((int64_t)program->line + dwarf_sleb(cursor)) & UINT32_MAX;
+			(uint64_t)((int64_t)program->line + cursor_sleb(cursor)) & UINT32_MAX;
 		return 0;
 	case DW_LNS_set_file:
-		program->file = dwarf_uleb(cursor);
+		program->file = cursor_uleb(cursor);
 		return 0;
 	case DW_LNS_const_add_pc:
 		program->address += (uint64_t)((255 - header->opcode_base) / header->line_range) *
 				    header->min_instruction_bytes;
 		return 0;
 	case DW_LNS_fixed_advance_pc:
-		program->address += dwarf_u16(cursor);
+		program->address += cursor_u16(cursor);
 		return 0;
 	default:
-		/* Also those that say nothing of address and line: column, is_stmt, view ... */
+		/* Opcodes that change neither address nor line (column, is_stmt, ...). */
 		for (unsigned int i = 0; i < header->operands[opcode]; i++)
-			dwarf_skip_leb(cursor);
+			cursor_skip_leb(cursor);
 		return 0;
 	}
 }
@@ -195,8 +196,8 @@ static int run(struct line_program *program)
 	int r = 0;
 
 	reset(program);
-	while (r == 0 && dwarf_left(&program->cursor) > 0) {
-		uint8_t opcode = dwarf_u8(&program->cursor);
+	while (r == 0 && cursor_left(&program->cursor) > 0) {
+		uint8_t opcode = cursor_u8(&program->cursor);
 
 		if (opcode >= program->header.opcode_base)
 			r = run_special(program, opcode);
@@ -205,7 +206,7 @@ static int run(struct line_program *program)
 		else
 			r = run_standard(program, opcode);
 	}
-	/* A sequence without an end is damaged. */
+	/* The rows of a sequence without an end are dropped. */
 	program->table->rows.count = program->first;
 	return r;
 }
@@ -220,7 +221,7 @@ static int compare_sequences(const void *left, const void *right)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* Appends the part of a sequence from @from on; the row that reaches into it begins there. */
+/* Appends the rows of a sequence that end above @from; the first of them is cut to begin there. */
 static int append_sequence(struct line_row_vec *rows, const struct line_row *items, size_t count,
 			   uint32_t from)
 {
@@ -291,7 +292,7 @@ int line_table_read(struct line_table *table, const struct dwarf_unit *unit,
 	vec_clear(&table->folders);
 	if (!owner->has_lines)
 		return 0;
-	program.cursor = dwarf_cursor_at(owner->file->line, owner->line_offset);
+	program.cursor = cursor_at(owner->file->line, owner->line_offset);
 	r = line_program_header_read(&program.header, table, owner, &program.cursor);
 	if (r <= 0)
 		return r;

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The line table of one unit, as rising rows. Rows of code that the linker dropped are left out.
+ * The line table of one unit: rows sorted by address. Rows of code that the linker removed are left
+ * out.
  */
 
 #include "symbolizer/symbols/dwarf/dwarf_file.h"
@@ -11,8 +12,8 @@
 #define LINE_GAP UINT32_MAX
 
 struct line_row {
-	uint32_t offset; /* from the window's start; it reaches to the next row's */
-	uint32_t file;   /* of the table; LINE_GAP: no line is known from here on */
+	uint32_t offset; /* from the window's start; the row ends at the next row's offset */
+	uint32_t file;   /* index in files; LINE_GAP: no line is known up to the next row */
 	uint32_t line;
 };
 
@@ -26,7 +27,7 @@ struct line_file {
 VEC_DEFINE(line_file_vec, struct line_file);
 VEC_DEFINE(line_folder_vec, const char *);
 
-/* The addresses that are taken: code sections, at most 4 GiB from @start. */
+/* The addresses that a table covers: the code sections within 4 GiB from @start. */
 struct code_window {
 	uint64_t start;
 	uint64_t code_bytes; /* of all sections */
@@ -41,15 +42,17 @@ struct line_table {
 };
 
 /*
- * Reads the table of @unit (of its skeleton, if it is split) into @table, whose memory is used
- * again. Damage ends the table, and so does a row more than bytes of code that it could be of.
- * *rows_left bounds the work, over all units. 0, -EFBIG, -ENOMEM.
+ * Reads the line table of @unit, or of its skeleton if it is a split unit. Reuses the memory of
+ * @table. Reading ends at damage, and at more rows than the code can have. *rows_left is the number
+ * of rows that may still be read, of all units together; -EFBIG when it is used up. 0, -ENOMEM.
  */
 int line_table_read(struct line_table *table, const struct dwarf_unit *unit,
 		    const struct code_window *window, uint64_t *rows_left);
 void line_table_release(struct line_table *table);
 
-/* Appends the path of @file, with the folders before it, "." and ".." taken out. 1 known, 0 not,
- * -ENOMEM. */
+/*
+ * Appends the path of @file, with its folders, and without "." and "..". Returns 1, or 0 if the table
+ * has no such file; -ENOMEM, -EFBIG.
+ */
 int line_table_path(const struct line_table *table, const struct dwarf_unit *unit, uint64_t file,
 		    struct bytes *out);

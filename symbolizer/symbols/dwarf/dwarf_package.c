@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * .debug_cu_index and .debug_tu_index of a .dwp: hash tables from a unit's id to where its parts
- * of the sections begin. Only the rows are read, and units found by where they are: the hash is of
- * no use to somebody who walks all of them. Version 2 (GNU) and 5.
+ * .debug_cu_index and .debug_tu_index of a .dwp. They are hash tables from the id of a unit to a row
+ * with the offsets of its parts of the sections. The hash table is skipped, because all units are
+ * read: the rows are sorted by the unit's offset instead. Versions 2 (GNU) and 5.
  */
 
 #include <dwarf.h>
 
 #include "symbolizer/symbols/dwarf/dwarf_file.h"
 
-/* Sections in GNU's numbering where it differs from DWARF 5's. */
+/* Section numbers that <dwarf.h> lacks: GNU's for .debug_types, and that of .debug_str_offsets. */
 #define GNU_SECT_TYPES       2
 #define GNU_SECT_STR_OFFSETS 6
-#define COLUMNS_MAX          16
+
+#define COLUMNS_MAX 16
 
 struct package_index {
 	uint32_t version;
@@ -22,29 +23,29 @@ struct package_index {
 	uint32_t sections[COLUMNS_MAX];
 };
 
-static bool read_index_header(struct dwarf_cursor *cursor, struct package_index *ret_index)
+static bool read_index_header(struct bytes_reader *cursor, struct package_index *ret_index)
 {
-	struct package_index index = { .version = dwarf_u32(cursor) };
+	struct package_index index = { .version = cursor_u32(cursor) };
 
-	/* DWARF 5 has 16 bits and two of padding. */
+	/* In DWARF 5 the version has 16 bits, followed by two bytes of padding. */
 	if (index.version != 2)
 		index.version &= 0xffff;
-	index.n_columns = dwarf_u32(cursor);
-	index.n_rows = dwarf_u32(cursor);
-	index.n_slots = dwarf_u32(cursor);
-	if (cursor->failed || (index.version != 2 && index.version != 5) ||
+	index.n_columns = cursor_u32(cursor);
+	index.n_rows = cursor_u32(cursor);
+	index.n_slots = cursor_u32(cursor);
+	if (cursor->error < 0 || (index.version != 2 && index.version != 5) ||
 	    index.n_columns > COLUMNS_MAX)
 		return false;
-	dwarf_skip(cursor, (uint64_t)index.n_slots * (8 + 4));
+	cursor_skip(cursor, (uint64_t)index.n_slots * (8 + 4));
 	for (uint32_t i = 0; i < index.n_columns; i++)
-		index.sections[i] = dwarf_u32(cursor);
+		index.sections[i] = cursor_u32(cursor);
 	*ret_index = index;
-	return !cursor->failed &&
-	       (uint64_t)index.n_rows * index.n_columns * 4 <= dwarf_left(cursor);
+	return cursor->error == 0 &&
+	       (uint64_t)index.n_rows * index.n_columns * 4 <= cursor_left(cursor);
 }
 
-static void take_part(const struct package_index *index, uint32_t section, uint32_t offset,
-		      struct dwarf_parts *parts)
+static void store_offset(const struct package_index *index, uint32_t section, uint32_t offset,
+			 struct dwarf_parts *parts)
 {
 	switch (section) {
 	case DW_SECT_INFO:
@@ -71,21 +72,21 @@ static void take_part(const struct package_index *index, uint32_t section, uint3
 static int read_index(struct dwarf_file *file, const char *name)
 {
 	struct package_index index;
-	struct dwarf_cursor cursor;
+	struct bytes_reader cursor;
 	struct bytes_view data;
 	int r;
 
 	r = elf_image_data(file->image, elf_image_section(file->image, name), &data);
 	if (r < 0 || data.size == 0)
 		return r;
-	cursor = dwarf_cursor_at(data, 0);
+	cursor = cursor_at(data, 0);
 	if (!read_index_header(&cursor, &index))
 		return 0;
 	for (uint32_t row = 0; row < index.n_rows; row++) {
 		struct dwarf_parts parts = { .info = UINT64_MAX, .types = UINT64_MAX };
 
 		for (uint32_t i = 0; i < index.n_columns; i++)
-			take_part(&index, index.sections[i], dwarf_u32(&cursor), &parts);
+			store_offset(&index, index.sections[i], cursor_u32(&cursor), &parts);
 		r = vec_push(&file->parts, parts);
 		if (r < 0)
 			return r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the code of a function is: low_pc and high_pc, .debug_ranges (DWARF 3 and 4) or
- * .debug_rnglists (5). A linker that drops a function leaves 0, 1 or the highest addresses behind;
- * offsets from such a base would point anywhere.
+ * Address ranges of a function: from low_pc and high_pc, .debug_ranges (DWARF 3 and 4) or
+ * .debug_rnglists (DWARF 5). A linker that removes a function writes 0, 1 or one of the two highest
+ * addresses in place of its address. Ranges relative to such a base are ignored.
  */
 
 #include <dwarf.h>
@@ -11,7 +11,7 @@
 
 struct range_reading {
 	const struct dwarf_unit *unit;
-	struct dwarf_cursor cursor;
+	struct bytes_reader cursor;
 	uint64_t base;
 	bool base_is_dropped;
 	size_t max_ranges;
@@ -25,7 +25,7 @@ static uint64_t highest_address(const struct dwarf_unit *unit)
 
 static bool is_dropped(const struct dwarf_unit *unit, uint64_t address)
 {
-	/* -1 and -2, of which the second is lld's in lists where the first has a meaning. */
+	/* lld writes -2 into .debug_ranges, where -1 has another meaning. */
 	return address >= highest_address(unit) - 1;
 }
 
@@ -41,7 +41,7 @@ static int add_range(struct range_reading *reading, uint64_t low, uint64_t high)
 static void set_base(struct range_reading *reading, uint64_t base)
 {
 	reading->base = base;
-	/* Where code is linked to 0 nobody needs a base to say so. */
+	/* A file with code at address 0 does not set a base of 0, which is the default. */
 	reading->base_is_dropped = base == 0 || is_dropped(reading->unit, base);
 }
 
@@ -51,10 +51,10 @@ static int read_debug_ranges(struct range_reading *reading)
 	int r = 0;
 
 	while (r == 0) {
-		uint64_t low = dwarf_fixed(&reading->cursor, width);
-		uint64_t high = dwarf_fixed(&reading->cursor, width);
+		uint64_t low = cursor_fixed(&reading->cursor, width);
+		uint64_t high = cursor_fixed(&reading->cursor, width);
 
-		if (reading->cursor.failed || (low == 0 && high == 0))
+		if (reading->cursor.error < 0 || (low == 0 && high == 0))
 			break;
 		if (low == highest_address(reading->unit))
 			set_base(reading, high);
@@ -68,27 +68,27 @@ static uint64_t read_indexed(struct range_reading *reading)
 {
 	uint64_t address = UINT64_MAX;
 
-	(void)dwarf_unit_address(reading->unit, dwarf_uleb(&reading->cursor), &address);
+	(void)dwarf_unit_address(reading->unit, cursor_uleb(&reading->cursor), &address);
 	return address;
 }
 
-/* One entry of .debug_rnglists. 0, 1 at the end of the list, -EFBIG, -ENOMEM. */
+/* Reads one entry of .debug_rnglists. 0, or 1 at the end of the list; -EFBIG, -ENOMEM. */
 static int read_rnglist_entry(struct range_reading *reading)
 {
 	const size_t width = reading->unit->widths.address_size;
-	struct dwarf_cursor *cursor = &reading->cursor;
+	struct bytes_reader *cursor = &reading->cursor;
 	uint64_t low, high;
 
-	switch (dwarf_u8(cursor)) {
+	switch (cursor_u8(cursor)) {
 	case DW_RLE_base_addressx:
 		set_base(reading, read_indexed(reading));
 		return 0;
 	case DW_RLE_base_address:
-		set_base(reading, dwarf_fixed(cursor, width));
+		set_base(reading, cursor_fixed(cursor, width));
 		return 0;
 	case DW_RLE_offset_pair:
-		low = dwarf_uleb(cursor);
-		high = dwarf_uleb(cursor);
+		low = cursor_uleb(cursor);
+		high = cursor_uleb(cursor);
 		if (reading->base_is_dropped)
 			return 0;
 		low += reading->base;
@@ -100,43 +100,43 @@ static int read_rnglist_entry(struct range_reading *reading)
 		break;
 	case DW_RLE_startx_length:
 		low = read_indexed(reading);
-		high = low + dwarf_uleb(cursor);
+		high = low + cursor_uleb(cursor);
 		break;
 	case DW_RLE_start_end:
-		low = dwarf_fixed(cursor, width);
-		high = dwarf_fixed(cursor, width);
+		low = cursor_fixed(cursor, width);
+		high = cursor_fixed(cursor, width);
 		break;
 	case DW_RLE_start_length:
-		low = dwarf_fixed(cursor, width);
-		high = low + dwarf_uleb(cursor);
+		low = cursor_fixed(cursor, width);
+		high = low + cursor_uleb(cursor);
 		break;
 	default:
 		return 1;
 	}
-	return cursor->failed ? 1 : add_range(reading, low, high);
+	return cursor->error < 0 ? 1 : add_range(reading, low, high);
 }
 
-/* Where the list of an index begins: a table of offsets stands at the base. */
+/* The offset of list @index, from the table of offsets at the unit's rnglists_base. */
 static bool rnglist_offset(const struct dwarf_unit *unit, uint64_t index, uint64_t *ret_offset)
 {
 	const size_t width = unit->widths.offset_size;
-	struct dwarf_cursor cursor;
+	struct bytes_reader cursor;
 	uint64_t offset;
 
 	if (__builtin_mul_overflow(index, width, &offset) ||
 	    __builtin_add_overflow(offset, unit->rnglists_base, &offset))
 		return false;
-	cursor = dwarf_cursor_at(unit->file->rnglists, offset);
-	if (cursor.failed || dwarf_left(&cursor) < width)
+	cursor = cursor_at(unit->file->rnglists, offset);
+	if (cursor.error < 0 || cursor_left(&cursor) < width)
 		return false;
-	return !__builtin_add_overflow(dwarf_fixed(&cursor, width), unit->rnglists_base,
+	return !__builtin_add_overflow(cursor_fixed(&cursor, width), unit->rnglists_base,
 				       ret_offset);
 }
 
 static int read_list(struct range_reading *reading, const struct dwarf_value *value)
 {
 	const struct dwarf_unit *unit = reading->unit;
-	/* In GNU's split DWARF 4 the lists are in the file of the skeleton. */
+	/* In GNU's split DWARF 4 the lists are in the main file. */
 	const struct dwarf_unit *owner =
 		unit->version < 5 && unit->skeleton ? unit->skeleton : unit;
 	uint64_t offset = value->number;
@@ -145,13 +145,13 @@ static int read_list(struct range_reading *reading, const struct dwarf_value *va
 	if (unit->version < 5) {
 		if (unit->skeleton)
 			offset += owner->ranges_base;
-		reading->cursor = dwarf_cursor_at(owner->file->ranges, offset);
-		return reading->cursor.failed ? 0 : read_debug_ranges(reading);
+		reading->cursor = cursor_at(owner->file->ranges, offset);
+		return reading->cursor.error < 0 ? 0 : read_debug_ranges(reading);
 	}
 	if (value->form == DW_FORM_rnglistx && !rnglist_offset(unit, value->number, &offset))
 		return 0;
-	reading->cursor = dwarf_cursor_at(unit->file->rnglists, offset);
-	while (r == 0 && !reading->cursor.failed)
+	reading->cursor = cursor_at(unit->file->rnglists, offset);
+	while (r == 0 && reading->cursor.error == 0)
 		r = read_rnglist_entry(reading);
 	return r < 0 ? r : 0;
 }

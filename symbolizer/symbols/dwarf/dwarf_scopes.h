@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Where functions are declared that have no linkage name: in which namespace, class or function.
- * Entries of DWARF do not know what they are in, so that it is noted while units are walked.
+ * For functions without a linkage name: the namespace, class or function in which they are declared.
+ * An entry of DWARF has no reference to its parent, so dwarf_walk.c records the scopes while it walks
+ * the units.
  */
 
 #include "symbolizer/symbols/dwarf/dwarf_file.h"
@@ -30,7 +31,7 @@ struct dwarf_scopes {
 
 void dwarf_scopes_release(struct dwarf_scopes *scopes);
 
-/* After the walk, before the first question. */
+/* Sorts the functions; to be called after the walk and before dwarf_scopes_find(). */
 void dwarf_scopes_sort(struct dwarf_scopes *scopes);
 
 /* The scope of the function @entry, or NO_SCOPE; @scopes may be NULL. */

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes: their bytes, and what the bytes mean by their form.
+ * Reads values of attributes and resolves them by their form: strings, references and addresses.
  */
 
 #include <dwarf.h>
 
 #include "symbolizer/symbols/dwarf/dwarf_file.h"
 
-static void read_form(const struct dwarf_unit *unit, struct dwarf_cursor *cursor,
+static void read_form(const struct dwarf_unit *unit, struct bytes_reader *cursor,
 		      struct dwarf_value *value)
 {
 	int bytes = dwarf_form_bytes(value->form, unit->widths);
 
 	if (bytes > 8) {
-		dwarf_skip(cursor, (uint64_t)bytes);
+		cursor_skip(cursor, (uint64_t)bytes);
 		return;
 	}
 	if (bytes >= 0) {
-		value->number = dwarf_fixed(cursor, (size_t)bytes);
+		value->number = cursor_fixed(cursor, (size_t)bytes);
 		return;
 	}
 	switch (value->form) {
 	case DW_FORM_sdata:
-		value->number = (uint64_t)dwarf_sleb(cursor);
+		value->number = (uint64_t)cursor_sleb(cursor);
 		break;
 	case DW_FORM_udata:
 	case DW_FORM_ref_udata:
@@ -32,10 +32,10 @@ static void read_form(const struct dwarf_unit *unit, struct dwarf_cursor *cursor
 	case DW_FORM_rnglistx:
 	case DW_FORM_GNU_addr_index:
 	case DW_FORM_GNU_str_index:
-		value->number = dwarf_uleb(cursor);
+		value->number = cursor_uleb(cursor);
 		break;
 	case DW_FORM_string:
-		value->text = dwarf_text(cursor);
+		value->text = cursor_text(cursor);
 		break;
 	default:
 		dwarf_skip_form(cursor, value->form, unit->widths);
@@ -43,7 +43,7 @@ static void read_form(const struct dwarf_unit *unit, struct dwarf_cursor *cursor
 	}
 }
 
-void dwarf_value_read(const struct dwarf_unit *unit, struct dwarf_cursor *cursor,
+void dwarf_value_read(const struct dwarf_unit *unit, struct bytes_reader *cursor,
 		      const struct dwarf_spec *spec, struct dwarf_value *ret_value)
 {
 	*ret_value = (struct dwarf_value){ .form = spec->form };
@@ -55,7 +55,7 @@ void dwarf_value_read(const struct dwarf_unit *unit, struct dwarf_cursor *cursor
 		ret_value->number = 1;
 		return;
 	case DW_FORM_indirect:
-		ret_value->form = (uint16_t)dwarf_uleb(cursor);
+		ret_value->form = (uint16_t)cursor_uleb(cursor);
 		break;
 	default:
 		break;
@@ -63,20 +63,20 @@ void dwarf_value_read(const struct dwarf_unit *unit, struct dwarf_cursor *cursor
 	read_form(unit, cursor, ret_value);
 }
 
-/* Text @index of the unit's .debug_str_offsets. */
+/* String @index of the unit's .debug_str_offsets. */
 static const char *indexed_text(const struct dwarf_unit *unit, uint64_t index)
 {
 	const size_t width = unit->widths.offset_size;
 	uint64_t offset;
-	struct dwarf_cursor cursor;
+	struct bytes_reader cursor;
 
 	if (__builtin_mul_overflow(index, width, &offset) ||
 	    __builtin_add_overflow(offset, unit->str_offsets_base, &offset))
 		return NULL;
-	cursor = dwarf_cursor_at(unit->file->str_offsets, offset);
-	if (cursor.failed || dwarf_left(&cursor) < width)
+	cursor = cursor_at(unit->file->str_offsets, offset);
+	if (cursor.error < 0 || cursor_left(&cursor) < width)
 		return NULL;
-	return dwarf_text_at(unit->file->str, dwarf_fixed(&cursor, width));
+	return text_at_offset(unit->file->str, cursor_fixed(&cursor, width));
 }
 
 const char *dwarf_value_text(const struct dwarf_unit *unit, const struct dwarf_value *value)
@@ -87,12 +87,12 @@ const char *dwarf_value_text(const struct dwarf_unit *unit, const struct dwarf_v
 	case DW_FORM_string:
 		return value->text;
 	case DW_FORM_strp:
-		return dwarf_text_at(unit->file->str, value->number);
+		return text_at_offset(unit->file->str, value->number);
 	case DW_FORM_line_strp:
-		return dwarf_text_at(unit->file->line_str, value->number);
+		return text_at_offset(unit->file->line_str, value->number);
 	case DW_FORM_GNU_strp_alt:
 	case DW_FORM_strp_sup:
-		return alt ? dwarf_text_at(alt->str, value->number) : NULL;
+		return alt ? text_at_offset(alt->str, value->number) : NULL;
 	case DW_FORM_strx:
 	case DW_FORM_strx1:
 	case DW_FORM_strx2:
@@ -145,16 +145,16 @@ bool dwarf_unit_address(const struct dwarf_unit *unit, uint64_t index, uint64_t 
 {
 	const struct dwarf_unit *owner = unit->skeleton ? unit->skeleton : unit;
 	const size_t width = owner->widths.address_size;
-	struct dwarf_cursor cursor;
+	struct bytes_reader cursor;
 	uint64_t offset;
 
 	if (__builtin_mul_overflow(index, width, &offset) ||
 	    __builtin_add_overflow(offset, owner->addr_base, &offset))
 		return false;
-	cursor = dwarf_cursor_at(owner->file->addr, offset);
-	if (cursor.failed || dwarf_left(&cursor) < width)
+	cursor = cursor_at(owner->file->addr, offset);
+	if (cursor.error < 0 || cursor_left(&cursor) < width)
 		return false;
-	*ret_address = dwarf_fixed(&cursor, width);
+	*ret_address = cursor_fixed(&cursor, width);
 	return true;
 }
 
@@ -185,8 +185,8 @@ bool dwarf_value_address(const struct dwarf_unit *unit, const struct dwarf_value
 	       dwarf_unit_address(unit, value->number, ret_address);
 }
 
-static void take_attribute(const struct dwarf_unit *unit, uint16_t attribute,
-			   const struct dwarf_value *value, struct dwarf_function *function)
+static void store_attribute(const struct dwarf_unit *unit, uint16_t attribute,
+			    const struct dwarf_value *value, struct dwarf_function *function)
 {
 	switch (attribute) {
 	case DW_AT_low_pc:
@@ -230,7 +230,7 @@ static void take_attribute(const struct dwarf_unit *unit, uint16_t attribute,
 }
 
 void dwarf_function_read(const struct dwarf_unit *unit, const struct dwarf_abbrev_table *table,
-			 const struct dwarf_abbrev *abbrev, struct dwarf_cursor *cursor,
+			 const struct dwarf_abbrev *abbrev, struct bytes_reader *cursor,
 			 struct dwarf_function *ret_function)
 {
 	*ret_function = (struct dwarf_function){
@@ -243,9 +243,9 @@ void dwarf_function_read(const struct dwarf_unit *unit, const struct dwarf_abbre
 		struct dwarf_value value;
 
 		dwarf_value_read(unit, cursor, spec, &value);
-		if (cursor->failed)
+		if (cursor->error < 0)
 			return;
-		take_attribute(unit, spec->attribute, &value, ret_function);
+		store_attribute(unit, spec->attribute, &value, ret_function);
 	}
 }
 
@@ -254,16 +254,16 @@ int dwarf_function_at(struct dwarf_file *file, dwarf_ref ref, struct dwarf_unit 
 {
 	const struct dwarf_abbrev_table *table;
 	struct dwarf_unit *unit = ref == DWARF_NO_REF ? NULL : dwarf_unit_at(file, ref);
-	struct dwarf_cursor cursor;
+	struct bytes_reader cursor;
 	uint64_t code;
 
 	if (!unit || dwarf_unit_read(unit) < 0 || dwarf_unit_abbrevs(unit, &table) < 0)
 		return 0;
 	cursor = dwarf_unit_cursor(unit, DWARF_REF_OFFSET(ref));
-	code = dwarf_uleb(&cursor);
+	code = cursor_uleb(&cursor);
 	if (code == 0 || code >= table->by_code.count || table->by_code.items[code].tag == 0)
 		return 0;
 	dwarf_function_read(unit, table, &table->by_code.items[code], &cursor, ret_function);
 	*ret_unit = unit;
-	return cursor.failed ? 0 : 1;
+	return cursor.error < 0 ? 0 : 1;
 }

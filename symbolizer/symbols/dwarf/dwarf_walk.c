@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over the entries of a unit in the order of the file. Most entries are types, variables
- * and declarations: they are passed by the plan of their abbreviation, without a look at their
- * attributes.
+ * Walks the entries of a unit once, in the order of the file. Most entries are types, variables and
+ * declarations. They are skipped by the steps of their abbreviation, without decoding attributes.
  */
 
 #include "symbolizer/symbols/dwarf/dwarf_walk.h"
@@ -12,15 +11,15 @@
 #include "symbolizer/symbols/symbol_limits.h"
 #include "symbolizer/symbols/table/symbol_layout.h"
 
-/* Not noted, because no function without a linkage name was met in it so far. */
-#define SCOPE_NOT_NOTED (UINT32_MAX - 1)
+/* The scope is not recorded yet, because no function without a linkage name was found in it. */
+#define SCOPE_NOT_RECORDED (UINT32_MAX - 1)
 
-/* An entry that has children, while they are walked. */
+/* An entry whose children are being walked. */
 struct walk_level {
 	dwarf_ref entry;
-	uint32_t instance; /* whose code this is part of, or NO_INSTANCE */
-	uint32_t scope;    /* number, NO_SCOPE or SCOPE_NOT_NOTED */
-	uint32_t naming;   /* the innermost level that gives a scope its name; 0: the unit */
+	uint32_t instance; /* function or inlined call around its children, or NO_INSTANCE */
+	uint32_t scope;    /* index in dwarf_scopes, NO_SCOPE or SCOPE_NOT_RECORDED */
+	uint32_t naming;   /* innermost level, itself included, that is a scope; 0: the unit */
 };
 
 int dwarf_walk_init(struct dwarf_walk *walk, const struct code_window *window,
@@ -44,8 +43,8 @@ void dwarf_walk_release(struct dwarf_walk *walk)
 	walk->levels = NULL;
 }
 
-/* The number of the scope that @level is in; notes it and those around it. */
-static int note_scope(struct dwarf_walk *walk, uint32_t level, uint32_t *ret_scope)
+/* The index of the innermost scope at @level; records it and the scopes around it, if needed. */
+static int record_scope(struct dwarf_walk *walk, uint32_t level, uint32_t *ret_scope)
 {
 	struct walk_level *naming = &walk->levels[walk->levels[level].naming];
 	uint32_t parent;
@@ -55,11 +54,11 @@ static int note_scope(struct dwarf_walk *walk, uint32_t level, uint32_t *ret_sco
 		*ret_scope = NO_SCOPE;
 		return 0;
 	}
-	if (naming->scope == SCOPE_NOT_NOTED) {
-		r = note_scope(walk, walk->levels[level].naming - 1, &parent);
+	if (naming->scope == SCOPE_NOT_RECORDED) {
+		r = record_scope(walk, walk->levels[level].naming - 1, &parent);
 		if (r < 0)
 			return r;
-		if (walk->scopes->scopes.count >= SCOPE_NOT_NOTED)
+		if (walk->scopes->scopes.count >= SCOPE_NOT_RECORDED)
 			return -EFBIG;
 		naming->scope = (uint32_t)walk->scopes->scopes.count;
 		r = vec_push(&walk->scopes->scopes,
@@ -71,14 +70,14 @@ static int note_scope(struct dwarf_walk *walk, uint32_t level, uint32_t *ret_sco
 	return 0;
 }
 
-static int note_function(struct dwarf_walk *walk, uint32_t level, dwarf_ref entry)
+static int record_function(struct dwarf_walk *walk, uint32_t level, dwarf_ref entry)
 {
 	uint32_t scope;
 	int r;
 
 	if (walk->levels[level].naming == 0)
 		return 0;
-	r = note_scope(walk, level, &scope);
+	r = record_scope(walk, level, &scope);
 	return r < 0 ? r
 		     : vec_push(&walk->scopes->functions,
 				(struct scoped_function){ .entry = entry, .scope = scope });
@@ -123,7 +122,7 @@ static int add_instance(struct dwarf_walk *walk, const struct code_instance *ins
 	return vec_push(&walk->code.instances, *instance);
 }
 
-/* A function with code of its own. *ret_instance: NO_INSTANCE when the linker dropped it. */
+/* Adds a function with code. *ret_instance is NO_INSTANCE if the linker removed the code. */
 static int add_function(struct dwarf_walk *walk, const struct dwarf_unit *unit,
 			const struct dwarf_function *function, dwarf_ref entry,
 			uint32_t *ret_instance)
@@ -157,7 +156,7 @@ static int add_inlined(struct dwarf_walk *walk, const struct dwarf_unit *unit,
 	};
 	int r;
 
-	/* One frame is the leaf's own. Deeper ones count as code of the last that fits. */
+	/* Code of a call that is nested too deep belongs to the innermost call that is kept. */
 	if (instance.depth >= SYMBOL_CHAIN_MAX - 1) {
 		*ret_instance = parent;
 		return 0;
@@ -188,11 +187,14 @@ struct entry_reading {
 	struct dwarf_walk *walk;
 	struct dwarf_unit *unit;
 	const struct dwarf_abbrev_table *table;
-	struct dwarf_cursor cursor;
-	uint32_t level; /* of the entry around; the unit's own is 0 */
+	struct bytes_reader cursor;
+	uint32_t level; /* of the entry around; 0 is the unit's first entry */
 };
 
-/* Reads a function or an inlined one, as far as it is of use; the cursor goes behind it. */
+/*
+ * Adds a function or an inlined call if it has code, and moves the cursor behind its attributes.
+ * *instance is the instance around, and afterwards the one around its children.
+ */
 static int read_function(struct entry_reading *reading, const struct dwarf_abbrev *abbrev,
 			 dwarf_ref entry, uint32_t *instance)
 {
@@ -202,17 +204,17 @@ static int read_function(struct entry_reading *reading, const struct dwarf_abbre
 	int r = 0;
 
 	if (!is_inlined && !abbrev->has_linkage)
-		r = note_function(walk, reading->level, entry);
+		r = record_function(walk, reading->level, entry);
 	if (r < 0)
 		return r;
-	/* Declarations, and what is inlined everywhere: within them nothing has code. */
+	/* A declaration, or a function that is inlined everywhere: its children have no code. */
 	if (is_inlined ? *instance == NO_INSTANCE : !abbrev->has_code) {
 		*instance = NO_INSTANCE;
 		dwarf_skip_entry(reading->table, abbrev, &reading->cursor);
 		return 0;
 	}
 	dwarf_function_read(reading->unit, reading->table, abbrev, &reading->cursor, &function);
-	if (reading->cursor.failed)
+	if (reading->cursor.error < 0)
 		return -EBADMSG;
 	if (is_inlined)
 		return add_inlined(walk, reading->unit, &function, entry, *instance, instance);
@@ -230,7 +232,7 @@ static int descend(struct entry_reading *reading, const struct dwarf_abbrev *abb
 	around[1] = (struct walk_level){
 		.entry = entry,
 		.instance = instance,
-		.scope = SCOPE_NOT_NOTED,
+		.scope = SCOPE_NOT_RECORDED,
 		.naming = names_a_scope(abbrev->tag) ? reading->level : around->naming,
 	};
 	return 0;
@@ -256,7 +258,7 @@ static int read_entry(struct entry_reading *reading, uint64_t code, dwarf_ref en
 		dwarf_skip_entry(reading->table, abbrev, &reading->cursor);
 		break;
 	}
-	if (reading->cursor.failed)
+	if (reading->cursor.error < 0)
 		return -EBADMSG;
 	return abbrev->has_children ? descend(reading, abbrev, entry, instance) : 0;
 }
@@ -266,10 +268,10 @@ static int walk_children(struct entry_reading *reading)
 	const uint8_t *section = dwarf_unit_section(reading->unit).data;
 	int r = 0;
 
-	while (r == 0 && dwarf_left(&reading->cursor) > 0) {
+	while (r == 0 && cursor_left(&reading->cursor) > 0) {
 		dwarf_ref entry =
 			dwarf_ref_of(reading->unit, (uint64_t)(reading->cursor.next - section));
-		uint64_t code = dwarf_uleb(&reading->cursor);
+		uint64_t code = cursor_uleb(&reading->cursor);
 
 		if (code != 0) {
 			r = read_entry(reading, code, entry);
@@ -297,10 +299,11 @@ int dwarf_walk_unit(struct dwarf_walk *walk, struct dwarf_unit *unit)
 		return r;
 
 	reading.cursor = dwarf_unit_cursor(unit, unit->entries);
-	code = dwarf_uleb(&reading.cursor);
+	code = cursor_uleb(&reading.cursor);
+	assert(code < reading.table->by_code.count); /* dwarf_unit_read() has checked it */
 	dwarf_skip_entry(reading.table, &reading.table->by_code.items[code], &reading.cursor);
 	walk->levels[0] = (struct walk_level){ .instance = NO_INSTANCE, .scope = NO_SCOPE };
-	if (reading.cursor.failed || !reading.table->by_code.items[code].has_children)
+	if (reading.cursor.error < 0 || !reading.table->by_code.items[code].has_children)
 		return 0;
 	return walk_children(&reading);
 }

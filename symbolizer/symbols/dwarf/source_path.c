@@ -10,7 +10,7 @@ static int append_component(struct bytes *out, const char *name, size_t length)
 	return r < 0 ? r : bytes_append(out, name, length);
 }
 
-/* ".." behind "a/b" leaves "a"; behind "/" it is nothing; behind "" and ".." it stays. */
+/* Appends "..": "a/b" becomes "a", "/" stays "/"; to "" and ".." the ".." is appended. */
 static int go_up(struct bytes *out)
 {
 	const uint8_t *slash = out->size > 0 ? memrchr(out->data, '/', out->size) : NULL;

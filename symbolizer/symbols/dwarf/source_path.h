@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Paths of source files, put together from the folders that DWARF gives. "." and empty components
- * go, ".." takes the one before away: build systems write one file in many ways, and a debuginfod
- * server is asked for the shortest.
+ * Joins the folders and file names of DWARF to the path of a source file. "." and empty components
+ * are removed, and ".." removes the component before it: build systems write the path of one file in
+ * many ways, and debuginfod servers are queried by the normalized path.
  */
 
 #include "common/bytes.h"
 
-/* Appends @text to the path in @out, or begins one there. 0, -ENOMEM, -EFBIG. */
+/* Appends the components of @text to the path in @out, which may be empty. 0, -ENOMEM, -EFBIG. */
 int source_path_append(struct bytes *out, const char *text);
