@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compressed sections: SHF_COMPRESSED with zlib or zstd behind an Elf_Chdr, and GNU's older form,
- * ".zdebug_" with "ZLIB" and the size, big-endian. The size is known beforehand and was bounded by
- * the caller: a stream that holds more or less is damaged.
+ * Expands compressed sections. There are two forms: SHF_COMPRESSED, where an Elf_Chdr precedes a
+ * zlib or zstd stream, and GNU's older ".zdebug_", where "ZLIB" and the expanded size (8 bytes,
+ * big-endian) precede a zlib stream. The caller has checked the expanded size; a stream that
+ * expands to more or fewer bytes is damaged.
  */
 
 #include <elf.h>
@@ -18,7 +19,7 @@
 
 #define ZDEBUG_HEADER_BYTES 12
 
-/* zlib counts in 32 bits. */
+/* Most bytes passed to one inflate() call: zlib counts them in 32 bits. */
 #define INFLATE_STEP_BYTES (1u << 30)
 
 static size_t chdr_bytes(const struct elf_image *image)

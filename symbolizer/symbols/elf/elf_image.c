@@ -10,9 +10,6 @@
 #include "common/elf/build_id.h"
 #include "symbolizer/symbols/symbol_limits.h"
 
-/* e_shnum has 16 bits; more are told elsewhere, and no linked file has them. */
-#define SECTIONS_MAX 65535
-
 static int refuse(const struct elf_image *image, int error, const char *what, const char *section)
 {
 	snprintf(image->message, SYMBOL_COMPILE_MESSAGE_SIZE, "%s (section '%.60s')", what,
@@ -20,7 +17,7 @@ static int refuse(const struct elf_image *image, int error, const char *what, co
 	return error;
 }
 
-/* A file of 32 bits has the same fields, narrower and for symbols in another order. */
+/* Headers of 32-bit files have the same fields, narrower. They are widened to the 64-bit form. */
 static Elf64_Shdr section_header(const struct elf_image *image, const uint8_t *from)
 {
 	Elf64_Shdr wide;
@@ -93,7 +90,7 @@ static bool is_within(const struct elf_image *image, uint64_t offset, uint64_t s
 	return offset <= image->file.size && size <= image->file.size - offset;
 }
 
-/* The text at @offset of a string section, if it ends within it. */
+/* The string at @offset of a string section, or NULL if no NUL ends it within the section. */
 static const char *text_at(struct bytes_view texts, uint64_t offset)
 {
 	if (offset >= texts.size || !memchr(texts.data + offset, '\0', texts.size - offset))
@@ -109,7 +106,6 @@ static int read_section(struct elf_image *image, const Elf64_Shdr *header, uint3
 
 	if (!name)
 		name = "";
-	section->gnu_compressed = strncmp(name, ".zdebug_", 8) == 0;
 	*section = (struct elf_image_section){
 		.name = name,
 		.type = header->sh_type,
@@ -120,7 +116,7 @@ static int read_section(struct elf_image *image, const Elf64_Shdr *header, uint3
 		.elf_addr = header->sh_addr,
 		.size = header->sh_size,
 		.entry_size = header->sh_entsize,
-		.gnu_compressed = section->gnu_compressed,
+		.gnu_compressed = strncmp(name, ".zdebug_", 8) == 0,
 	};
 	if (header->sh_type == SHT_NOBITS || header->sh_type == SHT_NULL)
 		return 0;
@@ -294,7 +290,7 @@ static bool needs_relocation(const struct elf_image *image, const struct elf_ima
 	return false;
 }
 
-/* Own pages with what the section holds once it is expanded and relocated. */
+/* Makes section->expanded: the section's bytes, expanded and relocated. */
 static int make_pages(struct elf_image *image, struct elf_image_section *section, size_t size,
 		      bool is_compressed)
 {
@@ -371,9 +367,7 @@ bool elf_image_is_code(const struct elf_image *image, const struct elf_image_sec
 {
 	const uint64_t wanted = SHF_ALLOC | SHF_EXECINSTR;
 
-	/*
-	 * In an object file every section starts at 0; addresses in modules are relative to .text.
-	 */
+	/* In an object file every section starts at address 0. */
 	if (image->relocatable && section->index != image->text_index)
 		return false;
 	return (section->flags & wanted) == wanted && section->size > 0 &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debug sections of object files (kernel modules) hold zeros where addresses and offsets into other
- * debug sections belong. Addresses in .text become offsets in it, which is how agents count them;
- * what lies in another section of code is marked as dropped, as a linker marks it.
+ * Relocates debug sections of object files (kernel modules), which hold zeros in place of addresses
+ * and of offsets into other debug sections. An address in .text becomes its offset in .text, because
+ * agents report addresses in modules so. An address in another loaded section becomes DROPPED.
  */
 
 #include <elf.h>
@@ -10,10 +10,10 @@
 
 #include "symbolizer/symbols/elf/elf_image.h"
 
-/* What linkers write for code that they dropped. */
+/* Address that linkers write into debug sections for code that they removed. */
 #define DROPPED UINT64_MAX
 
-/* Bytes that a relocation of an absolute value takes; 0: none that debug sections need. */
+/* Width of an absolute relocation in bytes; 0 for types that debug sections do not use. */
 static size_t absolute_bytes(uint16_t machine, uint32_t type)
 {
 	switch (machine) {
@@ -32,15 +32,16 @@ static size_t absolute_bytes(uint16_t machine, uint32_t type)
 	}
 }
 
-static bool is_other_code(const struct elf_image *image, uint32_t index)
+static bool is_other_loaded_section(const struct elf_image *image, uint32_t index)
 {
 	return index < image->n_sections && index != image->text_index &&
 	       (image->sections[index].flags & SHF_ALLOC);
 }
 
-/* @adds: the addend is what @to holds there. */
+/* @addend_in_place: SHT_REL, where the relocated field itself holds the addend. */
 static void apply(struct elf_image *image, struct elf_image_section *symbols,
-		  const struct elf_image_relocation *relocation, bool adds, struct bytes_view to)
+		  const struct elf_image_relocation *relocation, bool addend_in_place,
+		  struct bytes_view to)
 {
 	uint8_t *data = (uint8_t *)to.data;
 	const size_t bytes = absolute_bytes(image->machine, relocation->type);
@@ -51,10 +52,10 @@ static void apply(struct elf_image *image, struct elf_image_section *symbols,
 		return;
 	if (elf_image_symbol(image, symbols, relocation->symbol, &symbol) < 0)
 		return;
-	if (adds)
+	if (addend_in_place)
 		memcpy(&value, data + relocation->offset, bytes);
 	value += symbol.value + (uint64_t)relocation->addend;
-	if (is_other_code(image, symbol.section))
+	if (is_other_loaded_section(image, symbol.section))
 		value = DROPPED;
 	memcpy(data + relocation->offset, &value, bytes);
 }

@@ -2,14 +2,17 @@
 #pragma once
 
 /*
- * What the readers of symbols find, before aliases are chosen and ranges cut.
+ * Functions as the readers of symbols find them, and the ranges that function_ranges_make() makes of
+ * them.
  *
- * Where several symbols start at one address, the function is called by the one that is a function
- * (not a bare label), not weak, has a size, has the fewest leading underscores, and comes first in
- * the alphabet: the same on every run. A symbol without a size reaches to the next symbol of its
- * section. A function inside another one's range wins there. Bare labels inside a function are not
- * functions; inside what has a size and is no function they are: the kernel's entry code and its
- * arrays of thunks (entry_SYSCALL_64_after_hwframe, __x86_indirect_thunk_rbx).
+ * Of several symbols at one address, one gives the name. Preferred are, in this order: symbols of
+ * type function over labels, non-weak over weak ones, those with a size, fewer leading underscores,
+ * alphabetical order. So every run gives the same name.
+ *
+ * A symbol without a size reaches to the next symbol of its section. Where functions overlap, the
+ * one that starts last has the bytes. A label inside of a function is not a function. A label
+ * inside of an untyped symbol with a size is one: so are the kernel's entry code and its arrays of
+ * thunks (entry_SYSCALL_64_after_hwframe, __x86_indirect_thunk_rbx).
  */
 
 #include "common/vec.h"
@@ -17,9 +20,9 @@
 struct function_candidate {
 	uint64_t start;
 	uint64_t size;    /* 0: not known */
-	uint64_t limit;   /* where it ends at the latest: its section's end */
-	const char *name; /* of the open file */
-	bool label;       /* not marked as a function */
+	uint64_t limit;   /* its range ends here at the latest: the end of its section */
+	const char *name; /* points into the open file */
+	bool label;       /* its type is not function */
 	bool weak;
 };
 
@@ -36,15 +39,15 @@ VEC_DEFINE(code_section_vec, struct code_section);
 /* The executable section around @elf_addr, or NULL. */
 const struct code_section *code_section_at(const struct code_section_vec *code, uint64_t elf_addr);
 
-/* A range of the finished table. */
+/* The code of one function; ranges do not overlap. */
 struct function_range {
 	uint64_t start;
 	uint64_t end;
 	const char *name;
-	bool label; /* no symbol of it is marked as a function */
+	bool label; /* no symbol at its start has the type function */
 };
 
 VEC_DEFINE(function_range_vec, struct function_range);
 
-/* Sorts @functions, and appends the ranges that they leave, rising and apart. 0 or -ENOMEM. */
+/* Appends the ranges of @functions, sorted and without overlap. Reorders @functions. 0 or -ENOMEM. */
 int function_ranges_make(struct candidate_vec *functions, struct function_range_vec *ranges);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From overlapping candidates to ranges that do not overlap. Candidates are sorted by start, best
- * name first; those with one start become one function. Then one sweep keeps the open functions on
- * a stack: the innermost, that is the one that started last, owns the bytes.
+ * Candidates are sorted by start, the best name first, and those with one start are merged. Then a
+ * sweep over the addresses keeps the functions around the current address on a stack: the innermost,
+ * which started last, gets the bytes.
  */
 
 #include <string.h>
@@ -16,7 +16,7 @@ static size_t leading_underscores(const char *name)
 	return strspn(name, "_");
 }
 
-/* Which of two names for one address is the better one; see function_candidate.h. */
+/* Less than 0 if @a has the better name; see function_candidate.h. */
 static int compare_names(const struct function_candidate *a, const struct function_candidate *b)
 {
 	size_t a_underscores, b_underscores;
@@ -44,7 +44,7 @@ static int compare_candidates(const void *left, const void *right)
 	return compare_names(a, b);
 }
 
-/* Leaves one candidate per start: the best name with the largest size. Returns how many. */
+/* Leaves one candidate per start, with the best name and the largest size. Returns their number. */
 static size_t merge_aliases(struct candidate_vec *functions)
 {
 	size_t kept = 0;
@@ -64,11 +64,11 @@ static size_t merge_aliases(struct candidate_vec *functions)
 	return kept;
 }
 
-/* Sizes what has none; drops labels within functions, not those within a label that has a size. Returns
- * how many are left. */
+/* Gives a size to candidates that have none. Removes labels inside of functions, but keeps labels
+ * inside of a label that has a size. Returns the number of candidates left. */
 static size_t infer_sizes(struct function_candidate *functions, size_t count)
 {
-	uint64_t functions_end = 0; /* of those so far that have a size */
+	uint64_t functions_end = 0; /* highest end of a function that has a size */
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -105,7 +105,7 @@ static int append_range(struct function_range_vec *ranges, uint64_t start, uint6
 							 .label = function->label });
 }
 
-/* Closes the open functions that end at or before @until. */
+/* Takes the functions off the stack that end at or before @until, and appends their ranges. */
 static int close_functions(struct function_range_vec *open, uint64_t until, uint64_t *cursor,
 			   struct function_range_vec *ranges)
 {

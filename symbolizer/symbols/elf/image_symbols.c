@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Assembly often does not mark its functions as such, so that untyped symbols in code count too, as
- * bare labels. A kernel image that an agent made from kallsyms has absolute symbols and no code
- * sections: there only what is marked as a function counts.
+ * Assembly code often leaves its functions without a type, so untyped symbols in code are read too,
+ * as labels. A kernel image that an agent made from kallsyms has absolute symbols and no sections
+ * of code: there only symbols of type function are read.
  */
 
 #include "symbolizer/symbols/elf/image_symbols.h"
@@ -60,14 +60,14 @@ const struct code_section *code_section_at(const struct code_section_vec *code, 
 	return low > 0 && elf_addr < code->items[low - 1].end ? &code->items[low - 1] : NULL;
 }
 
-/* "$x", "$d.12", ...: ARM's and RISC-V's marks of code and data within functions; ".L": the
- * compiler's own labels. */
-static bool is_mark(const char *name)
+/* "$x", "$d.12": mapping symbols of ARM and RISC-V, which mark code and data within functions.
+ * ".L": local labels of the compiler. */
+static bool is_mapping_symbol(const char *name)
 {
 	return name[0] == '\0' || name[0] == '$' || strncmp(name, ".L", 2) == 0;
 }
 
-/* "net(.text)": Go's linker names what came from an object file of C so, beside its functions. */
+/* "net(.text)": Go's linker adds a symbol for each section of an object file written in C. */
 static bool is_section_name(const char *name)
 {
 	const size_t length = strlen(name);
@@ -75,7 +75,7 @@ static bool is_section_name(const char *name)
 	return length > 0 && name[length - 1] == ')' && strstr(name, "(.text");
 }
 
-/* Where a symbol's range ends at the latest; 0: it is no function of this file. */
+/* The address at which the symbol's range must end; 0: it is no function of this file. */
 static uint64_t symbol_limit(const struct image_symbols *symbols, const struct elf_image *image,
 			     const struct elf_image_symbol *symbol, bool label)
 {
@@ -105,7 +105,7 @@ static int add_symbol(struct image_symbols *symbols, const struct elf_image *ima
 	}
 	if (!label && symbol->type != STT_FUNC && symbol->type != STT_GNU_IFUNC)
 		return 0;
-	if (is_mark(symbol->name))
+	if (is_mapping_symbol(symbol->name))
 		return 0;
 	limit = symbol_limit(symbols, image, symbol, label);
 	if (limit == 0)
@@ -133,7 +133,7 @@ static int read_table(struct image_symbols *symbols, struct elf_image *image,
 	for (uint32_t i = 1; i < count; i++) {
 		struct elf_image_symbol symbol;
 
-		/* A name that is none costs this symbol only. */
+		/* Without a valid name: only this symbol is left out. */
 		if (elf_image_symbol(image, section, i, &symbol) < 0)
 			continue;
 		r = add_symbol(symbols, image, &symbol);

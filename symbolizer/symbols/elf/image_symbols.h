@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Functions that the symbols of an ELF file name: .symtab, .dynsym, the .symtab within
- * MiniDebugInfo, and the stubs of the PLT. Names are of the image, or live in @names.
+ * Functions named by the symbols of an ELF file: by .symtab, .dynsym, the .symtab within
+ * MiniDebugInfo, and the relocations of PLT stubs. Names point into the image, into the expanded
+ * MiniDebugInfo, or into the arena @names.
  */
 
 #include "common/arena.h"
@@ -11,7 +12,7 @@
 #include "symbolizer/symbols/elf/function_candidate.h"
 
 struct image_symbols {
-	const struct code_section_vec *code; /* of the executable, by start */
+	const struct code_section_vec *code; /* of the executable, sorted by start */
 	struct candidate_vec functions;
 	struct arena *names;
 	uint32_t sources; /* enum symbol_source */
@@ -19,17 +20,18 @@ struct image_symbols {
 	uint64_t text; /* value of _text */
 };
 
-/* Executable sections, sorted. -ENOMEM. */
+/* Appends the sections that hold code, sorted by start. 0 or -ENOMEM. */
 int image_code_sections(const struct elf_image *image, struct code_section_vec *code);
 
-/* .symtab and .dynsym. -EBADMSG, -EFBIG (SYMBOLS_MAX), -ENOMEM. */
+/* Appends the functions of .symtab and .dynsym. -EBADMSG, -EFBIG (SYMBOLS_MAX), -ENOMEM. */
 int image_symbols_read(struct image_symbols *symbols, struct elf_image *image);
 
 /*
- * mini_debuginfo.c: expands .gnu_debugdata into @xz, which must outlive the names. 1 read, 0 none.
+ * mini_debuginfo.c: expands .gnu_debugdata into @xz, which must outlive the names. Returns 1, or 0 if
+ * there is no such section.
  */
 int image_symbols_read_mini(struct image_symbols *symbols, struct elf_image *image,
 			    struct bytes *xz);
 
-/* plt_stubs.c: x86-64 and arm64. */
+/* plt_stubs.c: appends PLT stubs of x86-64 and arm64. -EBADMSG, -EFBIG, -ENOMEM. */
 int image_symbols_read_plt(struct image_symbols *symbols, struct elf_image *image);

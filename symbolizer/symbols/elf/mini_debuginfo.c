@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MiniDebugInfo: an ELF file with a .symtab, compressed by xz, in the section .gnu_debugdata of
- * another one. Its size is not told beforehand.
+ * MiniDebugInfo: an xz-compressed ELF file with a .symtab, in the section .gnu_debugdata of another
+ * ELF file. No header holds its expanded size, so the output buffer grows in steps.
  */
 
 #include <lzma.h>
@@ -10,9 +10,9 @@
 #include "symbolizer/symbols/symbol_limits.h"
 #include "symbolizer/symbols/table/symbol_file.h"
 
-#define STEP_BYTES_AT_ONCE (1 * MIB)
+#define EXPAND_STEP_BYTES (1 * MIB)
 
-/* xz's own dictionaries need up to 64 MiB at its highest level. */
+/* Memory limit of the decoder. At xz's highest level the dictionary needs 64 MiB. */
 #define LZMA_MEMORY_BYTES (128 * MIB)
 
 static int expand(struct bytes_view in, struct bytes *out)
@@ -24,13 +24,13 @@ static int expand(struct bytes_view in, struct bytes *out)
 	stream.next_in = in.data;
 	stream.avail_in = in.size;
 	while (r == 0 && code == LZMA_OK) {
-		r = bytes_reserve(out, STEP_BYTES_AT_ONCE);
+		r = bytes_reserve(out, EXPAND_STEP_BYTES);
 		if (r < 0)
 			break;
 		stream.next_out = out->data + out->size;
-		stream.avail_out = STEP_BYTES_AT_ONCE;
+		stream.avail_out = EXPAND_STEP_BYTES;
 		code = lzma_code(&stream, LZMA_FINISH);
-		out->size += STEP_BYTES_AT_ONCE - stream.avail_out;
+		out->size += EXPAND_STEP_BYTES - stream.avail_out;
 		if (code != LZMA_OK && code != LZMA_STREAM_END)
 			r = code == LZMA_MEM_ERROR ? -ENOMEM : -EBADMSG;
 	}
@@ -47,7 +47,7 @@ int image_symbols_read_mini(struct image_symbols *symbols, struct elf_image *ima
 	struct bytes_view data;
 	int r;
 
-	/* Names live in @xz: one such section is all there may be. */
+	/* @xz holds the names of an image that was read before: it cannot take another one. */
 	if (xz->size > 0)
 		return 0;
 	r = elf_image_data(image, elf_image_section(image, ".gnu_debugdata"), &data);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CIEs are met by rising offset, so that their list is sorted, and an FDE that names no CIE before
- * it is left out: the work is linear in the section's size (but for the sort), whatever it holds.
+ * The section is read once, from its start. CIEs are appended in that order, so their list is sorted
+ * by offset; an FDE whose CIE does not precede it is left out. So the time is linear in the size of
+ * the section, apart from sorting, for damaged files too.
  */
 
 #include "symbolizer/symbols/elf/nameless_functions.h"
@@ -23,11 +24,11 @@ struct reading {
 	const struct code_section_vec *code;
 	uint64_t section_elf_addr;
 	struct cie_vec cies;
-	size_t last_cie; /* most FDEs use the CIE that the last one used */
+	size_t last_cie; /* found last; most FDEs use the CIE of the FDE before */
 	struct nameless_vec *functions;
 };
 
-/* Pointers relative to anything but themselves need addresses that the section does not hold. */
+/* Absolute and pc-relative pointers only: other bases need addresses outside of the section. */
 static bool is_readable(const struct eh_frame_cie *header)
 {
 	const uint8_t base = header->address_encoding & EH_PE_BASE_MASK;
@@ -78,7 +79,7 @@ static int add_function(struct reading *reading, const struct eh_frame_range *ra
 	return vec_push(reading->functions, (struct nameless_function){ range->start, range->end });
 }
 
-/* @entry: the bytes of one entry, which begin at @offset of the section. */
+/* @entry: the bytes of one entry, which begins at @offset of the section. */
 static int read_entry(struct reading *reading, struct bytes_view entry,
 		      const struct eh_frame_entry *measured, size_t offset)
 {
@@ -116,7 +117,7 @@ static int read_entries(struct reading *reading, struct bytes_view section)
 		if (!eh_frame_entry_measure(rest, false, &entry) || entry.size > rest.size)
 			break;
 		rest.size = (size_t)entry.size;
-		/* A zero ends what one object file brought, others may follow. */
+		/* A length of zero ends the entries of one object file; more may follow. */
 		if (entry.size > entry.id_at)
 			r = read_entry(reading, rest, &entry, at);
 		if (r < 0)
@@ -136,8 +137,8 @@ static int compare_functions(const void *left, const void *right)
 	return a->end < b->end ? -1 : a->end > b->end;
 }
 
-/* Of those with one start the longest stays, and ends where the next one begins. */
-static void separate(struct nameless_vec *functions)
+/* Sorts; keeps the longest range of each start, and ends it at the start of the next one. */
+static void sort_and_separate(struct nameless_vec *functions)
 {
 	size_t kept = 0;
 
@@ -173,6 +174,6 @@ int nameless_functions_read(struct elf_image *image, const struct code_section_v
 	reading.section_elf_addr = section->elf_addr;
 	r = read_entries(&reading, content);
 	vec_release(&reading.cies);
-	separate(functions);
+	sort_and_separate(functions);
 	return r;
 }

@@ -2,18 +2,18 @@
 #pragma once
 
 /*
- * Where functions begin and end that may have no symbol: the FDEs of .eh_frame, which the unwinder
- * of C++ needs in the running program, so that strip keeps them. With them frames of a stripped
- * file are told apart by the function's beginning.
+ * Address ranges of functions that may have no symbol, from the FDEs of .eh_frame. strip keeps
+ * .eh_frame, because C++ needs it at run time to unwind. With these ranges, a frame of a stripped
+ * file is labelled with the start of its function.
  *
- * Not used: .debug_frame, which is stripped when symbols are; object files, whose FDEs have no
- * addresses yet; 32-bit files.
+ * Not read: .debug_frame, which strip removes together with the symbols; object files, whose FDEs
+ * have no addresses before they are linked; 32-bit files.
  */
 
 #include "symbolizer/symbols/elf/elf_image.h"
 #include "symbolizer/symbols/elf/function_candidate.h"
 
-/* ELF addresses; start < end. */
+/* [start, end) in ELF addresses; start < end. */
 struct nameless_function {
 	uint64_t start;
 	uint64_t end;
@@ -22,8 +22,8 @@ struct nameless_function {
 VEC_DEFINE(nameless_vec, struct nameless_function);
 
 /*
- * Appends the ranges of @image's FDEs that lie in one section of @code, rising and without overlap:
- * a range ends where the next one begins. FDEs that make no sense are left out. -ENOMEM, -EFBIG
+ * Appends the ranges of all FDEs that lie within one section of @code, sorted. Where ranges overlap,
+ * the earlier one ends at the start of the next. Damaged FDEs are left out. -ENOMEM, -EFBIG
  * (SYMBOLS_MAX).
  */
 int nameless_functions_read(struct elf_image *image, const struct code_section_vec *code,

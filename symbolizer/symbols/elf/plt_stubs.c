@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stubs through which a program calls what is in other files. They have no symbols; each jumps
- * through a slot that a relocation fills with the address of a symbol, which gives its name. The
- * stubs are decoded, not counted: there are several kinds of them, and some that have no
- * relocation.
+ * Names PLT stubs, through which a program calls functions of other files. A stub has no symbol. It
+ * jumps through a slot of the GOT, which a relocation fills with the address of a symbol: the stub
+ * gets the name of that symbol with "@plt". The slot is found by decoding the stub's instructions,
+ * because stubs cannot be matched with relocations by their order: there are several kinds of
+ * stubs, and some have no relocation.
  */
 
 #include <elf.h>
@@ -14,7 +15,7 @@
 #include "symbolizer/symbols/symbol_limits.h"
 #include "symbolizer/symbols/table/symbol_file.h"
 
-/* A slot and the symbol that fills it. */
+/* A slot of the GOT and the symbol that fills it. */
 struct plt_slot {
 	uint64_t elf_addr;
 	const char *name;
@@ -22,10 +23,10 @@ struct plt_slot {
 
 VEC_DEFINE(plt_slot_vec, struct plt_slot);
 
-/* Names longer than that are cut: "@plt" must not be. */
-#define MANGLED_STUB_NAME_BYTES 4000
+/* A longer name is cut to this, so that "@plt" is kept. */
+#define STUB_SYMBOL_NAME_MAX_BYTES 4000
 
-/* The longest stub of any kind on the machines that are decoded. */
+/* The longest stub of x86-64 and arm64. */
 #define STUB_BYTES 16
 
 static int compare_slots(const void *left, const void *right)
@@ -110,7 +111,7 @@ static const char *slot_name(const struct plt_slot_vec *slots, uint64_t elf_addr
 									    : NULL;
 }
 
-/* x86-64: "jmp *slot(%rip)", maybe behind an endbr64 and with a bnd prefix. */
+/* x86-64: "jmp *slot(%rip)", optionally after endbr64 and with a bnd prefix. */
 static bool decode_x86_64(const uint8_t *stub, uint64_t elf_addr, uint64_t *ret_slot)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -126,7 +127,7 @@ static bool decode_x86_64(const uint8_t *stub, uint64_t elf_addr, uint64_t *ret_
 	return true;
 }
 
-/* arm64: "adrp x16, page; ldr x17, [x16, offset]", maybe behind a bti. */
+/* arm64: "adrp x16, page; ldr x17, [x16, offset]", optionally after bti. */
 static bool decode_arm64(const uint8_t *stub, uint64_t elf_addr, uint64_t *ret_slot)
 {
 	uint32_t words[3];
@@ -164,7 +165,7 @@ static int add_stub(struct image_symbols *symbols, const struct elf_image_sectio
 		    uint64_t offset, uint64_t size, const char *name)
 {
 	char *stub_name =
-		arena_format(symbols->names, "%.*s@plt", (int)MANGLED_STUB_NAME_BYTES, name);
+		arena_format(symbols->names, "%.*s@plt", (int)STUB_SYMBOL_NAME_MAX_BYTES, name);
 
 	if (!stub_name)
 		return -ENOMEM;
@@ -179,7 +180,8 @@ static int add_stub(struct image_symbols *symbols, const struct elf_image_sectio
 					     });
 }
 
-/* What a section says of its entries is not always true: .plt.got says 8, with endbr64 it is 16. */
+/* Distance between stubs. The section's entry size is not reliable: .plt.got has 8, also where its
+ * stubs have 16 bytes because they begin with endbr64. */
 static uint64_t stub_bytes(const struct elf_image *image, const struct elf_image_section *section)
 {
 	if (image->machine == EM_X86_64 && strcmp(section->name, ".plt.got") == 0)
@@ -195,9 +197,7 @@ static int read_stubs(struct image_symbols *symbols, const struct elf_image *ima
 {
 	const uint64_t step = stub_bytes(image, section);
 	const uint64_t size = MIN(section->stored.size, (size_t)section->size);
-	/*
-	 * Stubs of arm64 are found at any instruction: the first of .plt is longer than the rest.
-	 */
+	/* On arm64 a stub may begin at any instruction: the first stub of .plt is longer. */
 	const uint64_t length = image->machine == EM_AARCH64 ? 16 : step;
 	uint8_t stub[STUB_BYTES];
 	uint64_t slot;
