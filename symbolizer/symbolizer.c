@@ -103,7 +103,7 @@ static int open_stores(struct symbolizer *symbolizer, const struct symbolizer_co
 static int open_resolver(struct symbolizer *symbolizer, const struct symbolizer_config *config,
 			 char ret_message[SYMBOLIZER_MESSAGE_SIZE])
 {
-	const struct table_cache_options tables = {
+	const struct symbol_cache_options tables = {
 		.debuginfo = symbolizer->debuginfo,
 		.clock = symbolizer->clock,
 		.folder = config->data,

@@ -53,7 +53,7 @@ static void set_debuginfo_gauges(struct api_context *context)
 
 static void set_table_gauges(struct api_context *context)
 {
-	struct table_cache_counts counts = resolver_counts(context->resolver);
+	struct symbol_cache_counts counts = resolver_counts(context->resolver);
 
 	metric_set(context->metrics, API_METRIC_TABLES_MADE, counts.n_made);
 	metric_set(context->metrics, API_METRIC_TABLES_REFUSED, counts.n_refused);

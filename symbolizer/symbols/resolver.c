@@ -15,17 +15,17 @@
 #include "symbolizer/symbols/table/symbol_layout.h"
 
 struct resolver {
-	struct table_cache *tables;
+	struct symbol_cache *tables;
 };
 
-int resolver_new(const struct table_cache_options *options, struct resolver **ret_resolver)
+int resolver_new(const struct symbol_cache_options *options, struct resolver **ret_resolver)
 {
 	scoped(resolver_freep) struct resolver *resolver = calloc(1, sizeof(*resolver));
 	int r;
 
 	if (!resolver)
 		return -ENOMEM;
-	r = table_cache_new(options, &resolver->tables);
+	r = symbol_cache_new(options, &resolver->tables);
 	if (r < 0)
 		return r;
 	*ret_resolver = take_ptr(resolver);
@@ -36,7 +36,7 @@ struct resolver *resolver_free(struct resolver *resolver)
 {
 	if (!resolver)
 		return NULL;
-	table_cache_free(resolver->tables);
+	symbol_cache_free(resolver->tables);
 	free(resolver);
 	return NULL;
 }
@@ -331,11 +331,11 @@ int resolver_resolve(struct resolver *resolver, const struct resolve_request *re
 		*ret_answer = answer;
 		return 0;
 	}
-	r = table_cache_borrow(resolver->tables, request->id, request->patience_ns, &loan);
+	r = symbol_cache_borrow(resolver->tables, request->id, request->patience_ns, &loan);
 	if (r < 0)
 		return r;
 	r = resolve_with(&loan, request, arena, &answer);
-	table_cache_give_back(resolver->tables, &loan);
+	symbol_cache_give_back(resolver->tables, &loan);
 	if (r == 0)
 		*ret_answer = answer;
 	return r;
@@ -344,15 +344,15 @@ int resolver_resolve(struct resolver *resolver, const struct resolve_request *re
 int resolver_status(struct resolver *resolver, const struct executable_id *id,
 		    struct table_status *ret_status)
 {
-	return table_cache_status(resolver->tables, id, ret_status);
+	return symbol_cache_status(resolver->tables, id, ret_status);
 }
 
 int resolver_forget(struct resolver *resolver, const struct executable_id *id)
 {
-	return table_cache_forget(resolver->tables, id);
+	return symbol_cache_forget(resolver->tables, id);
 }
 
-struct table_cache_counts resolver_counts(struct resolver *resolver)
+struct symbol_cache_counts resolver_counts(struct resolver *resolver)
 {
-	return table_cache_counts(resolver->tables);
+	return symbol_cache_counts(resolver->tables);
 }

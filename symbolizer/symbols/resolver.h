@@ -4,15 +4,15 @@
 /*
  * (executable identity, ELF address) -> names. Tables are made from the debuginfo store when they
  * are first wanted, and anew when it has something better, so that names of the past change too
- * (table_cache.h). Thread-safe.
+ * (symbol_cache.h). Thread-safe.
  */
 
 #include "common/arena.h"
-#include "symbolizer/symbols/cache/table_cache.h"
+#include "symbolizer/symbols/cache/symbol_cache.h"
 
 struct resolver;
 
-int resolver_new(const struct table_cache_options *options, struct resolver **ret_resolver);
+int resolver_new(const struct symbol_cache_options *options, struct resolver **ret_resolver);
 struct resolver *resolver_free(struct resolver *resolver);
 
 /* RESOLVE_STATUSES(X): X(id, number, name); every other status than the first is a reason. */
@@ -92,6 +92,6 @@ int resolver_status(struct resolver *resolver, const struct executable_id *id,
 /* Somebody has removed the debuginfo of @id, and wants its names gone, too. */
 int resolver_forget(struct resolver *resolver, const struct executable_id *id);
 
-struct table_cache_counts resolver_counts(struct resolver *resolver);
+struct symbol_cache_counts resolver_counts(struct resolver *resolver);
 
 DEFINE_SCOPED(struct resolver *, resolver_free);

@@ -45,7 +45,7 @@ static int prepare(struct compile_dwarf *compile, const struct code_window *wind
 		rows += 2 * file->line.size;
 	}
 	compile->rows_left = rows;
-	code_map_init(&compile->map, builder);
+	location_map_init(&compile->map, builder);
 	return dwarf_walk_init(&compile->walk, window, &compile->scopes, ranges);
 }
 
@@ -107,7 +107,7 @@ static int read_unit(struct compile_dwarf *compile, struct dwarf_unit *unit,
 		report->sources |= SYMBOL_SOURCE_LINES;
 	if (compile->walk.code.ranges.count > 0)
 		report->sources |= SYMBOL_SOURCE_DWARF;
-	r = code_map_add(&compile->map, unit, &compile->walk.code);
+	r = location_map_add(&compile->map, unit, &compile->walk.code);
 	name_functions(compile);
 	return r < 0 ? r : walked;
 }
@@ -202,5 +202,5 @@ void compile_dwarf_release(struct compile_dwarf *compile)
 		dwarf_file_release(&compile->files[i]);
 	dwarf_scopes_release(&compile->scopes);
 	dwarf_walk_release(&compile->walk);
-	code_map_release(&compile->map);
+	location_map_release(&compile->map);
 }

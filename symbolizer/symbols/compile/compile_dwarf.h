@@ -5,8 +5,8 @@
  * All units of a file's DWARF into a table builder.
  */
 
-#include "symbolizer/symbols/compile/code_map.h"
 #include "symbolizer/symbols/compile/dwarf_names.h"
+#include "symbolizer/symbols/compile/location_map.h"
 #include "symbolizer/symbols/compile/symbol_compile.h"
 
 struct compile_dwarf {
@@ -14,7 +14,7 @@ struct compile_dwarf {
 	struct dwarf_scopes scopes;
 	struct dwarf_names names; /* once all units are read */
 	struct dwarf_walk walk;
-	struct code_map map;
+	struct location_map map;
 	uint64_t rows_left;
 	size_t n_named; /* of the builder's functions */
 };

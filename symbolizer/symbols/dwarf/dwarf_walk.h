@@ -19,7 +19,7 @@ struct code_instance {
 	uint32_t depth;     /* number of parents */
 	uint32_t call_file;
 	uint32_t call_line;
-	/* Set by code_map.c: */
+	/* Set by location_map.c: */
 	uint32_t function_id;
 	uint32_t caller;
 	uint32_t epoch;

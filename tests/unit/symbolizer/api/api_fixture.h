@@ -362,14 +362,14 @@ static inline int api_fixture_setup(void **state)
 						.anonymous = true };
 	assert_ok(
 		debuginfo_store_open(fixture->folder, &fixture_clock, &fixture->context.debuginfo));
-	assert_ok(
-		resolver_new(&(struct table_cache_options){ .debuginfo = fixture->context.debuginfo,
-							    .clock = &fixture_clock,
-							    .folder = fixture->folder,
-							    .helper = "/proc/self/exe",
-							    .max_bytes = 16 * MIB,
-							    .stored_bytes = GIB },
-			     &fixture->context.resolver));
+	assert_ok(resolver_new(
+		&(struct symbol_cache_options){ .debuginfo = fixture->context.debuginfo,
+						.clock = &fixture_clock,
+						.folder = fixture->folder,
+						.helper = "/proc/self/exe",
+						.max_bytes = 16 * MIB,
+						.stored_bytes = GIB },
+		&fixture->context.resolver));
 	*state = fixture;
 	return 0;
 }

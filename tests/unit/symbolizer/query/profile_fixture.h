@@ -212,12 +212,12 @@ static inline int fixture_setup(void **state)
 	assert_int_equal(temp_folder_setup(&fixture->folder), 0);
 	fake_debuginfo_init(&fixture->debuginfo);
 	add_executables(fixture);
-	assert_ok(resolver_new(&(struct table_cache_options){ .debuginfo = &fixture->debuginfo,
-							      .clock = &system_clock,
-							      .folder = fixture->folder,
-							      .helper = "/proc/self/exe",
-							      .max_bytes = 16 * MIB,
-							      .stored_bytes = GIB },
+	assert_ok(resolver_new(&(struct symbol_cache_options){ .debuginfo = &fixture->debuginfo,
+							       .clock = &system_clock,
+							       .folder = fixture->folder,
+							       .helper = "/proc/self/exe",
+							       .max_bytes = 16 * MIB,
+							       .stored_bytes = GIB },
 			       &fixture->resolver));
 	fixture->store = fake_store_init(&fixture->fake);
 	fixture->fake.hosts = hosts;

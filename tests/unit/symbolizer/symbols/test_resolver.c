@@ -19,12 +19,12 @@ static int setup(void **state)
 	assert_non_null(fixture);
 	assert_int_equal(temp_folder_setup(&fixture->folder), 0);
 	fake_debuginfo_init(&fixture->debuginfo);
-	assert_ok(resolver_new(&(struct table_cache_options){ .debuginfo = &fixture->debuginfo,
-							      .clock = &system_clock,
-							      .folder = fixture->folder,
-							      .helper = "/proc/self/exe",
-							      .max_bytes = 64 * MIB,
-							      .stored_bytes = GIB },
+	assert_ok(resolver_new(&(struct symbol_cache_options){ .debuginfo = &fixture->debuginfo,
+							       .clock = &system_clock,
+							       .folder = fixture->folder,
+							       .helper = "/proc/self/exe",
+							       .max_bytes = 64 * MIB,
+							       .stored_bytes = GIB },
 			       &fixture->resolver));
 	assert_ok(arena_new(16 * MIB, &fixture->arena));
 	assert_ok(executable_id_set(&fixture->id, EXECUTABLE_ID_GNU, "\x01\x02\x03\x04", 4));

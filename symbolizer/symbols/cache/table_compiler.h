@@ -10,11 +10,11 @@
 #include <stdatomic.h>
 
 #include "symbolizer/debuginfo/debuginfo_store.h"
-#include "symbolizer/symbols/cache/table_store.h"
+#include "symbolizer/symbols/cache/table_database.h"
 
-struct table_maker {
+struct table_compiler {
 	struct debuginfo_store *debuginfo;
-	struct table_store *store;
+	struct table_database *database;
 	const struct clock *clock;
 	const char *program; /* of the helper */
 	int stop_fd;         /* readable: give up */
@@ -27,7 +27,7 @@ struct table_maker {
 /* A flat table beyond it is not taken. That of ceph-osd has 58 MB. */
 #define TABLE_FLAT_MAX_BYTES GIB
 
-struct made_table {
+struct compiled_table {
 	struct stored_table row; /* HELPER_MADE_TABLE: the table; else why not */
 	struct bytes flat;       /* HELPER_MADE_TABLE: checked by symbol_file.h; the caller's */
 };
@@ -36,8 +36,8 @@ struct made_table {
  * @before: the last try, zeroes if there was none. 1 tried, 0 there is no debuginfo any more.
  * -ECANCELED by stop_fd; other errors are ours, may pass, and are not remembered.
  */
-int table_make(struct table_maker *maker, const struct executable_id *id,
-	       const struct stored_table *before, struct made_table *ret_made);
+int table_compile(struct table_compiler *compiler, const struct executable_id *id,
+		  const struct stored_table *before, struct compiled_table *ret_made);
 
 /* The wall-clock time after which a failed try may be repeated; UINT64_MAX: not with these files.
  */

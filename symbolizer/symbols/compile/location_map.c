@@ -8,7 +8,7 @@
  * of its ranges to another (f and f.cold); the locations of its callees are made anew then.
  */
 
-#include "symbolizer/symbols/compile/code_map.h"
+#include "symbolizer/symbols/compile/location_map.h"
 
 #include "symbolizer/symbols/symbol_limits.h"
 
@@ -20,12 +20,12 @@
 /* Longer ones are cut off the table: PATH_MAX, twice. */
 #define PATH_MAX_BYTES 8192
 
-void code_map_init(struct code_map *map, struct table_builder *builder)
+void location_map_init(struct location_map *map, struct table_builder *builder)
 {
-	*map = (struct code_map){ .builder = builder, .path = BYTES_INIT(PATH_MAX_BYTES) };
+	*map = (struct location_map){ .builder = builder, .path = BYTES_INIT(PATH_MAX_BYTES) };
 }
 
-void code_map_release(struct code_map *map)
+void location_map_release(struct location_map *map)
 {
 	line_table_release(&map->lines);
 	vec_release(&map->open);
@@ -66,7 +66,7 @@ static void heap_pop(struct code_heap *heap)
 	}
 }
 
-static int make_path(struct code_map *map, uint64_t file, uint32_t *ret_path)
+static int make_path(struct location_map *map, uint64_t file, uint32_t *ret_path)
 {
 	int r;
 
@@ -81,7 +81,7 @@ static int make_path(struct code_map *map, uint64_t file, uint32_t *ret_path)
 }
 
 /* The builder's path of file @file of the unit, or SYMBOL_NONE. */
-static int path_of(struct code_map *map, uint64_t file, uint32_t *ret_path)
+static int path_of(struct location_map *map, uint64_t file, uint32_t *ret_path)
 {
 	int r = 0;
 
@@ -95,7 +95,8 @@ static int path_of(struct code_map *map, uint64_t file, uint32_t *ret_path)
 	return r;
 }
 
-static int function_of(struct code_map *map, struct code_instance *instance, uint32_t *ret_function)
+static int function_of(struct location_map *map, struct code_instance *instance,
+		       uint32_t *ret_function)
 {
 	int r = 0;
 
@@ -106,7 +107,7 @@ static int function_of(struct code_map *map, struct code_instance *instance, uin
 }
 
 /* The location that an inlined function was called from. */
-static int caller_of(struct code_map *map, struct code_instance *instance, uint32_t *ret_caller)
+static int caller_of(struct location_map *map, struct code_instance *instance, uint32_t *ret_caller)
 {
 	struct symbol_location location;
 	struct code_instance *parent;
@@ -136,7 +137,7 @@ static int caller_of(struct code_map *map, struct code_instance *instance, uint3
 }
 
 /* The row that @offset lies in, or NULL; and up to where. */
-static const struct line_row *row_at(struct code_map *map, uint32_t offset, uint32_t *ret_end)
+static const struct line_row *row_at(struct location_map *map, uint32_t offset, uint32_t *ret_end)
 {
 	const struct line_row_vec *rows = &map->lines.rows;
 
@@ -154,8 +155,8 @@ static const struct line_row *row_at(struct code_map *map, uint32_t offset, uint
 
 /* Code that belongs to no line of its own counts to the line before, if that is of the same
  * function. */
-static int line_of(struct code_map *map, struct code_instance *instance, const struct line_row *row,
-		   struct symbol_location *location)
+static int line_of(struct location_map *map, struct code_instance *instance,
+		   const struct line_row *row, struct symbol_location *location)
 {
 	int r = 0;
 
@@ -176,7 +177,7 @@ static int line_of(struct code_map *map, struct code_instance *instance, const s
 }
 
 /* Code of several functions is mixed, but each of them goes on from the line where it was. */
-static int leaf_of(struct code_map *map, struct code_instance *instance,
+static int leaf_of(struct location_map *map, struct code_instance *instance,
 		   const struct symbol_location *location, bool is_last, uint32_t *ret_number)
 {
 	const uint32_t epoch = map->instances[instance->root].epoch;
@@ -192,7 +193,7 @@ static int leaf_of(struct code_map *map, struct code_instance *instance,
 }
 
 /* Bytes that belong to @owner. */
-static int add_code(struct code_map *map, uint32_t owner, uint32_t start, uint32_t end)
+static int add_code(struct location_map *map, uint32_t owner, uint32_t start, uint32_t end)
 {
 	struct code_instance *instance = &map->instances[owner];
 	struct symbol_location location;
@@ -221,7 +222,7 @@ static int add_code(struct code_map *map, uint32_t owner, uint32_t start, uint32
 }
 
 /* Bytes that belong to no function: the padding between two, assembly. */
-static int add_lines(struct code_map *map, uint32_t start, uint32_t end)
+static int add_lines(struct location_map *map, uint32_t start, uint32_t end)
 {
 	struct symbol_location location = { .function = SYMBOL_NONE, .caller = SYMBOL_NONE };
 	uint32_t number, row_end;
@@ -246,7 +247,7 @@ static int add_lines(struct code_map *map, uint32_t start, uint32_t end)
 }
 
 /* A range begins. That of an outermost function says how it is called from here on. */
-static int open_range(struct code_map *map, const struct code_range *range)
+static int open_range(struct location_map *map, const struct code_range *range)
 {
 	struct code_instance *instance = &map->instances[range->instance];
 	int64_t symbol;
@@ -286,7 +287,7 @@ static int compare_ranges(const void *left, const void *right)
 	return a->end > b->end ? -1 : a->end < b->end;
 }
 
-static int sweep(struct code_map *map, const struct code_range_vec *ranges)
+static int sweep(struct location_map *map, const struct code_range_vec *ranges)
 {
 	uint32_t offset = 0;
 	size_t next = 0;
@@ -314,7 +315,7 @@ static int sweep(struct code_map *map, const struct code_range_vec *ranges)
 	return r < 0 ? r : add_lines(map, offset, UINT32_MAX);
 }
 
-static int reset(struct code_map *map, const struct dwarf_unit *unit, struct unit_code *code)
+static int reset(struct location_map *map, const struct dwarf_unit *unit, struct unit_code *code)
 {
 	int r;
 
@@ -338,7 +339,8 @@ static int reset(struct code_map *map, const struct dwarf_unit *unit, struct uni
 	return r;
 }
 
-int code_map_add(struct code_map *map, const struct dwarf_unit *unit, struct unit_code *code)
+int location_map_add(struct location_map *map, const struct dwarf_unit *unit,
+		     struct unit_code *code)
 {
 	int r = reset(map, unit, code);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/symbols/cache/table_maker.h"
+#include "symbolizer/symbols/cache/table_compiler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "common/log.h"
 #include "common/sandbox.h"
-#include "symbolizer/symbols/cache/table_sources.h"
+#include "symbolizer/symbols/cache/compile_inputs.h"
 #include "symbolizer/symbols/table/symbol_file.h"
 #include "symbolizer/symbols/table/symbol_layout.h"
 #include "symbolizer/symbols/table/symbol_pack.h"
@@ -30,9 +30,9 @@ uint64_t table_retry_wall_ns(const struct stored_table *row)
 	       (FIRST_RETRY_NS << MIN(row->n_deaths - 1, (uint32_t)MAX_RETRY_SHIFT));
 }
 
-static void say_lack_once(struct table_maker *maker, unsigned int lacks)
+static void say_lack_once(struct table_compiler *compiler, unsigned int lacks)
 {
-	if (lacks == 0 || atomic_exchange(&maker->said_lack, true))
+	if (lacks == 0 || atomic_exchange(&compiler->said_lack, true))
 		return;
 	log_warn("this kernel has no %s: symbol tables are compiled behind fewer fences%s",
 		 lacks == SANDBOX_LANDLOCK  ? "Landlock"
@@ -66,14 +66,14 @@ static void refuse(struct stored_table *row, const char *why)
 }
 
 /* A disk that is full costs the next start the time to make the table again. */
-static void put(struct table_maker *maker, const struct executable_id *id, struct stored_table *row,
-		struct bytes_view stored)
+static void put(struct table_compiler *compiler, const struct executable_id *id,
+		struct stored_table *row, struct bytes_view stored)
 {
 	char id_text[EXECUTABLE_ID_TEXT_SIZE];
 	int r;
 
 	executable_id_format(id, id_text);
-	r = table_store_put(maker->store, id, row, stored);
+	r = table_database_put(compiler->database, id, row, stored);
 	if (r < 0)
 		log_warn_errno(r,
 			       "cannot store the symbol table of '%s', it will be made again after "
@@ -83,8 +83,8 @@ static void put(struct table_maker *maker, const struct executable_id *id, struc
 		log_warn("the debuginfo of '%s' is used in part: %s", id_text, row->why);
 }
 
-static int take_table(struct table_maker *maker, const struct executable_id *id,
-		      const struct helper_result *result, struct made_table *made)
+static int take_table(struct table_compiler *compiler, const struct executable_id *id,
+		      const struct helper_result *result, struct compiled_table *made)
 {
 	struct bytes_view stored = {};
 	int r = expand(result, &stored, &made->flat);
@@ -96,14 +96,14 @@ static int take_table(struct table_maker *maker, const struct executable_id *id,
 		made->row.symbol_sources = result->report.sources;
 		made->row.n_functions = result->report.n_functions;
 		made->row.n_locations = result->report.n_locations;
-		put(maker, id, &made->row, stored);
+		put(compiler, id, &made->row, stored);
 	}
 	if (stored.data)
 		(void)munmap((void *)stored.data, stored.size);
 	return r;
 }
 
-static void put_failure(struct table_maker *maker, const struct executable_id *id,
+static void put_failure(struct table_compiler *compiler, const struct executable_id *id,
 			struct stored_table *row)
 {
 	char id_text[EXECUTABLE_ID_TEXT_SIZE];
@@ -113,23 +113,23 @@ static void put_failure(struct table_maker *maker, const struct executable_id *i
 	log_warn("cannot make the symbol table of '%s', %s: %s", id_text,
 		 row->stored_bytes > 0 ? "the older one stays" : "its frames stay without names",
 		 row->why);
-	r = table_store_put_failure(maker->store, id, row);
+	r = table_database_put_failure(compiler->database, id, row);
 	if (r < 0)
 		log_warn_errno(r, "cannot remember that '%s' failed, it will be tried again: %m",
 			       id_text);
 }
 
-static int judge(struct table_maker *maker, const struct executable_id *id,
-		 const struct helper_result *result, struct made_table *made)
+static int judge(struct table_compiler *compiler, const struct executable_id *id,
+		 const struct helper_result *result, struct compiled_table *made)
 {
 	struct stored_table *row = &made->row;
 	int r = 0;
 
-	say_lack_once(maker, result->lacks);
+	say_lack_once(compiler, result->lacks);
 	row->outcome = result->outcome;
 	(void)snprintf(row->why, sizeof(row->why), "%s", result->why);
 	if (row->outcome == HELPER_MADE_TABLE)
-		r = take_table(maker, id, result, made);
+		r = take_table(compiler, id, result, made);
 	if (r < 0)
 		return r;
 	if (row->outcome == HELPER_DIED)
@@ -137,22 +137,22 @@ static int judge(struct table_maker *maker, const struct executable_id *id,
 	else
 		row->n_deaths = 0;
 	if (row->outcome != HELPER_MADE_TABLE)
-		put_failure(maker, id, row);
-	atomic_fetch_add(row->outcome == HELPER_MADE_TABLE ? &maker->n_made
-			 : row->outcome == HELPER_REFUSED  ? &maker->n_refused
-							   : &maker->n_died,
+		put_failure(compiler, id, row);
+	atomic_fetch_add(row->outcome == HELPER_MADE_TABLE ? &compiler->n_made
+			 : row->outcome == HELPER_REFUSED  ? &compiler->n_refused
+							   : &compiler->n_died,
 			 1);
 	return 1;
 }
 
-static int run(struct table_maker *maker, const struct executable_id *id,
-	       const struct table_inputs *inputs, struct made_table *made)
+static int run(struct table_compiler *compiler, const struct executable_id *id,
+	       const struct compile_inputs *inputs, struct compiled_table *made)
 {
 	const struct helper_job job = {
-		.program = maker->program,
+		.program = compiler->program,
 		.input = inputs->fds,
 		.limits = helper_limits_for(inputs->size_bytes),
-		.stop_fd = maker->stop_fd,
+		.stop_fd = compiler->stop_fd,
 	};
 	struct helper_result result;
 	int r;
@@ -162,32 +162,32 @@ static int run(struct table_maker *maker, const struct executable_id *id,
 	r = helper_run(&job, &result);
 	if (r < 0)
 		return r;
-	r = judge(maker, id, &result, made);
+	r = judge(compiler, id, &result, made);
 	helper_result_release(&result);
 	return r;
 }
 
-int table_make(struct table_maker *maker, const struct executable_id *id,
-	       const struct stored_table *before, struct made_table *ret_made)
+int table_compile(struct table_compiler *compiler, const struct executable_id *id,
+		  const struct stored_table *before, struct compiled_table *ret_made)
 {
-	struct table_inputs inputs;
+	struct compile_inputs inputs;
 	int r;
 
-	*ret_made = (struct made_table){ .row = *before };
-	r = table_inputs_open(maker->debuginfo, id, &inputs);
+	*ret_made = (struct compiled_table){ .row = *before };
+	r = compile_inputs_open(compiler->debuginfo, id, &inputs);
 	if (r > 0) {
 		struct stored_table *row = &ret_made->row;
 
-		if (!table_sources_equal(&row->sources, &inputs.sources) ||
+		if (!input_hashes_equal(&row->inputs, &inputs.hashes) ||
 		    row->layout_version != SYMBOL_LAYOUT_VERSION)
 			row->n_deaths = 0;
-		row->sources = inputs.sources;
+		row->inputs = inputs.hashes;
 		row->alt_id = inputs.alt_id;
 		row->layout_version = SYMBOL_LAYOUT_VERSION;
-		row->tried_wall_ns = clock_wall_ns(maker->clock);
-		r = run(maker, id, &inputs, ret_made);
+		row->tried_wall_ns = clock_wall_ns(compiler->clock);
+		r = run(compiler, id, &inputs, ret_made);
 	}
-	table_inputs_release(&inputs);
+	compile_inputs_release(&inputs);
 	if (r <= 0 || ret_made->row.outcome != HELPER_MADE_TABLE)
 		bytes_release(&ret_made->flat);
 	return r;

@@ -6,22 +6,22 @@
  * while one thread does so, or opens a table, without the lock. What takes longer is a job.
  */
 
-#include "symbolizer/symbols/cache/table_cache.h"
+#include "symbolizer/symbols/cache/symbol_cache.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/log.h"
-#include "symbolizer/symbols/cache/table_cache_private.h"
-#include "symbolizer/symbols/cache/table_sources.h"
+#include "symbolizer/symbols/cache/compile_inputs.h"
+#include "symbolizer/symbols/cache/symbol_cache_private.h"
 #include "symbolizer/symbols/table/symbol_layout.h"
 
 /* Generations of the store start here at the earliest; an entry with this one is looked at in any
  * case. */
 #define NEVER_CHECKED UINT64_MAX
 
-uint64_t table_cache_now_ns(void)
+uint64_t symbol_cache_now_ns(void)
 {
 	struct timespec now;
 
@@ -32,33 +32,33 @@ uint64_t table_cache_now_ns(void)
 /* ---- entries -----------------------------------------------------------------------------------
  */
 
-uint64_t table_cache_entry_bytes(const struct cache_entry *entry)
+uint64_t symbol_cache_entry_bytes(const struct cache_entry *entry)
 {
-	return sizeof(*entry) + 2 * sizeof(entry->id) + (entry->cached ? entry->cached->bytes : 0);
+	return sizeof(*entry) + 2 * sizeof(entry->id) + (entry->table ? entry->table->bytes : 0);
 }
 
-void table_cache_set_table(struct table_cache *cache, struct cache_entry *entry,
-			   struct cached_table *cached)
+void symbol_cache_set_table(struct symbol_cache *cache, struct cache_entry *entry,
+			    struct open_table *table)
 {
-	struct cached_table *old = entry->cached;
+	struct open_table *old = entry->table;
 
-	cache->bytes -= table_cache_entry_bytes(entry);
-	if (old && (!cached || memcmp(&old->name, &cached->name, sizeof(old->name)) != 0))
-		table_files_remove(cache->files, &old->name);
-	cached_table_release(old);
-	entry->cached = cached;
-	cache->n_open += (cached != NULL) - (uint64_t)(old != NULL);
-	cache->bytes += table_cache_entry_bytes(entry);
+	cache->bytes -= symbol_cache_entry_bytes(entry);
+	if (old && (!table || memcmp(&old->name, &table->name, sizeof(old->name)) != 0))
+		flat_files_remove(cache->files, &old->name);
+	open_table_release(old);
+	entry->table = table;
+	cache->n_open += (table != NULL) - (uint64_t)(old != NULL);
+	cache->bytes += symbol_cache_entry_bytes(entry);
 }
 
-static void unlink_entry(struct table_cache *cache, struct cache_entry *entry)
+static void unlink_entry(struct symbol_cache *cache, struct cache_entry *entry)
 {
 	*(entry->newer ? &entry->newer->older : &cache->newest) = entry->older;
 	*(entry->older ? &entry->older->newer : &cache->oldest) = entry->newer;
 	entry->newer = entry->older = NULL;
 }
 
-static void link_newest(struct table_cache *cache, struct cache_entry *entry)
+static void link_newest(struct symbol_cache *cache, struct cache_entry *entry)
 {
 	entry->older = cache->newest;
 	*(cache->newest ? &cache->newest->newer : &cache->oldest) = entry;
@@ -66,40 +66,40 @@ static void link_newest(struct table_cache *cache, struct cache_entry *entry)
 }
 
 /* Its file stays: a new start finds it. */
-static void drop_entry(struct table_cache *cache, struct cache_entry *entry)
+static void drop_entry(struct symbol_cache *cache, struct cache_entry *entry)
 {
-	cache->bytes -= table_cache_entry_bytes(entry);
-	cache->n_open -= entry->cached != NULL;
+	cache->bytes -= symbol_cache_entry_bytes(entry);
+	cache->n_open -= entry->table != NULL;
 	unlink_entry(cache, entry);
 	hash_table_remove(cache->entries, &entry->id);
-	cached_table_release(entry->cached);
+	open_table_release(entry->table);
 	free(entry);
 }
 
-static bool has_too_much(struct table_cache *cache)
+static bool has_too_much(struct symbol_cache *cache)
 {
-	return cache->bytes + table_files_left_bytes(cache->files) > cache->max_bytes;
+	return cache->bytes + flat_files_left_bytes(cache->files) > cache->max_bytes;
 }
 
 /* Files that nobody has asked for since the start were used before all others. */
-static void evict(struct table_cache *cache)
+static void evict(struct symbol_cache *cache)
 {
 	struct cache_entry *entry = cache->oldest;
 
-	while (has_too_much(cache) && table_files_remove_left(cache->files) > 0)
+	while (has_too_much(cache) && flat_files_remove_left(cache->files) > 0)
 		;
 	while (entry && entry != cache->newest && has_too_much(cache)) {
 		struct cache_entry *newer = entry->newer;
 
 		if (!entry->busy && entry->job == JOB_NONE) {
-			table_cache_set_table(cache, entry, NULL);
+			symbol_cache_set_table(cache, entry, NULL);
 			drop_entry(cache, entry);
 		}
 		entry = newer;
 	}
 }
 
-static int find_or_add(struct table_cache *cache, const struct executable_id *id,
+static int find_or_add(struct symbol_cache *cache, const struct executable_id *id,
 		       struct cache_entry **ret_entry)
 {
 	struct cache_entry *entry;
@@ -123,7 +123,7 @@ static int find_or_add(struct table_cache *cache, const struct executable_id *id
 	entry->id = *id;
 	entry->checked_at = NEVER_CHECKED;
 	*(struct cache_entry **)value = entry;
-	cache->bytes += table_cache_entry_bytes(entry);
+	cache->bytes += symbol_cache_entry_bytes(entry);
 	link_newest(cache, entry);
 	*ret_entry = entry;
 	return 0;
@@ -132,7 +132,7 @@ static int find_or_add(struct table_cache *cache, const struct executable_id *id
 /* ---- start and end -----------------------------------------------------------------------------
  */
 
-static int open_parts(struct table_cache *cache, const struct table_cache_options *options)
+static int open_parts(struct symbol_cache *cache, const struct symbol_cache_options *options)
 {
 	scoped_free char *folder = NULL;
 	int r;
@@ -142,14 +142,14 @@ static int open_parts(struct table_cache *cache, const struct table_cache_option
 	r = hash_table_new(sizeof(struct executable_id), sizeof(struct cache_entry *), 0,
 			   &cache->entries);
 	if (r == 0)
-		r = table_files_open(folder, &cache->files);
+		r = flat_files_open(folder, &cache->files);
 	if (r == 0)
-		r = table_store_open(options->folder, options->clock, options->stored_bytes,
-				     &cache->maker.store);
-	return r == 0 ? table_jobs_start(cache) : r;
+		r = table_database_open(options->folder, options->clock, options->stored_bytes,
+					&cache->compiler.database);
+	return r == 0 ? compile_queue_start(cache) : r;
 }
 
-static void init_locks(struct table_cache *cache)
+static void init_locks(struct symbol_cache *cache)
 {
 	pthread_condattr_t attributes;
 
@@ -161,15 +161,15 @@ static void init_locks(struct table_cache *cache)
 	(void)pthread_condattr_destroy(&attributes);
 }
 
-int table_cache_new(const struct table_cache_options *options, struct table_cache **ret_cache)
+int symbol_cache_new(const struct symbol_cache_options *options, struct symbol_cache **ret_cache)
 {
-	scoped(table_cache_freep) struct table_cache *cache = calloc(1, sizeof(*cache));
+	scoped(symbol_cache_freep) struct symbol_cache *cache = calloc(1, sizeof(*cache));
 	int r;
 
 	if (!cache)
 		return -ENOMEM;
 	cache->max_bytes = options->max_bytes;
-	cache->maker = (struct table_maker){
+	cache->compiler = (struct table_compiler){
 		.debuginfo = options->debuginfo,
 		.clock = options->clock,
 		.program = options->helper,
@@ -183,16 +183,16 @@ int table_cache_new(const struct table_cache_options *options, struct table_cach
 	return 0;
 }
 
-struct table_cache *table_cache_free(struct table_cache *cache)
+struct symbol_cache *symbol_cache_free(struct symbol_cache *cache)
 {
 	if (!cache)
 		return NULL;
 
-	table_jobs_stop(cache);
+	compile_queue_stop(cache);
 	while (cache->oldest)
 		drop_entry(cache, cache->oldest);
-	(void)table_store_free(cache->maker.store);
-	(void)table_files_free(cache->files);
+	(void)table_database_free(cache->compiler.database);
+	(void)flat_files_free(cache->files);
 	hash_table_free(cache->entries);
 	(void)pthread_cond_destroy(&cache->wanted);
 	(void)pthread_cond_destroy(&cache->changed);
@@ -210,40 +210,40 @@ struct finding {
 	bool has_sources;
 	bool wants_job;
 	bool ask_again;
-	struct cached_table *cached; /* a table that is not the entry's yet */
+	struct open_table *table; /* a table that is not the entry's yet */
 };
 
-static bool is_due(struct table_cache *cache, const struct stored_table *row)
+static bool is_due(struct symbol_cache *cache, const struct stored_table *row)
 {
-	return clock_wall_ns(cache->maker.clock) >= table_retry_wall_ns(row);
+	return clock_wall_ns(cache->compiler.clock) >= table_retry_wall_ns(row);
 }
 
-/* Whether @row is what these sources give: then there is nothing to do. */
-static bool is_answer(struct table_cache *cache, const struct stored_table *row,
-		      const struct table_sources *sources)
+/* Whether @row is what these hashes give: then there is nothing to do. */
+static bool is_answer(struct symbol_cache *cache, const struct stored_table *row,
+		      const struct input_hashes *hashes)
 {
 	return row->layout_version == SYMBOL_LAYOUT_VERSION &&
-	       table_sources_equal(&row->sources, sources) &&
+	       input_hashes_equal(&row->inputs, hashes) &&
 	       (row->outcome != HELPER_DIED || !is_due(cache, row));
 }
 
-static int look(struct table_cache *cache, const struct executable_id *id,
-		const struct cached_table *open, struct finding *finding)
+static int look(struct symbol_cache *cache, const struct executable_id *id,
+		const struct open_table *open, struct finding *finding)
 {
-	struct table_sources sources = {};
+	struct input_hashes hashes = {};
 	int r = 0;
 
 	/* Nothing is known yet. */
 	if (finding->row.layout_version == 0)
-		r = table_store_find(cache->maker.store, id, &finding->row);
+		r = table_database_find(cache->compiler.database, id, &finding->row);
 	if (r >= 0)
-		r = table_sources_find(cache->maker.debuginfo, id, &finding->row.alt_id, &sources);
+		r = input_hashes_find(cache->compiler.debuginfo, id, &finding->row.alt_id, &hashes);
 	if (r < 0)
 		return r;
 	finding->has_sources = r > 0;
 	if (!open) {
-		r = cached_table_of_row(cache->files, cache->maker.store, id, &finding->row,
-					&finding->cached);
+		r = open_table_from_row(cache->files, cache->compiler.database, id, &finding->row,
+					&finding->table);
 		if (r < 0)
 			return r;
 		/* Damaged, driven out by others, or of another version. */
@@ -252,38 +252,38 @@ static int look(struct table_cache *cache, const struct executable_id *id,
 		if (r == 0)
 			finding->row.stored_bytes = 0;
 	}
-	finding->wants_job = finding->has_sources && !is_answer(cache, &finding->row, &sources);
+	finding->wants_job = finding->has_sources && !is_answer(cache, &finding->row, &hashes);
 	return 0;
 }
 
-void table_cache_reset(struct table_cache *cache, struct cache_entry *entry)
+void symbol_cache_reset(struct symbol_cache *cache, struct cache_entry *entry)
 {
-	table_cache_set_table(cache, entry, NULL);
+	symbol_cache_set_table(cache, entry, NULL);
 	entry->row = (struct stored_table){};
 	entry->state = TABLE_NONE;
 	entry->checked_at = NEVER_CHECKED;
 	entry->forgotten = false;
 }
 
-static void install(struct table_cache *cache, struct cache_entry *entry,
+static void install(struct symbol_cache *cache, struct cache_entry *entry,
 		    const struct finding *finding)
 {
 	if (entry->forgotten) {
-		cached_table_release(finding->cached);
-		table_cache_reset(cache, entry);
+		open_table_release(finding->table);
+		symbol_cache_reset(cache, entry);
 		return;
 	}
 	entry->row = finding->row;
-	if (finding->cached)
-		table_cache_set_table(cache, entry, finding->cached);
+	if (finding->table)
+		symbol_cache_set_table(cache, entry, finding->table);
 	if (!finding->has_sources)
-		entry->state = entry->cached ? TABLE_READY : TABLE_NONE;
+		entry->state = entry->table ? TABLE_READY : TABLE_NONE;
 	else if (finding->row.layout_version != 0 && finding->row.outcome != HELPER_MADE_TABLE)
 		entry->state = TABLE_FAILED;
 	else
 		entry->state = TABLE_READY;
 	if (finding->wants_job)
-		table_jobs_add(cache, entry);
+		compile_queue_add(cache, entry);
 }
 
 static void look_failed(struct cache_entry *entry, int error)
@@ -299,22 +299,22 @@ static void look_failed(struct cache_entry *entry, int error)
 }
 
 /* Looks at the stores without the lock, which is held before and after. */
-static int refresh(struct table_cache *cache, struct cache_entry *entry)
+static int refresh(struct symbol_cache *cache, struct cache_entry *entry)
 {
 	struct finding finding = { .row = entry->row };
-	struct cached_table *open = entry->cached;
+	struct open_table *open = entry->table;
 	uint64_t generation;
 	int r;
 
 	entry->busy = true;
 	(void)pthread_mutex_unlock(&cache->lock);
-	generation = debuginfo_generation(cache->maker.debuginfo);
+	generation = debuginfo_generation(cache->compiler.debuginfo);
 	r = look(cache, &entry->id, open, &finding);
 	(void)pthread_mutex_lock(&cache->lock);
 
 	entry->busy = false;
 	entry->checked_at = generation;
-	entry->checked_wall_ns = clock_wall_ns(cache->maker.clock);
+	entry->checked_wall_ns = clock_wall_ns(cache->compiler.clock);
 	entry->ask_again = r < 0;
 	if (r == 0)
 		install(cache, entry, &finding);
@@ -324,10 +324,10 @@ static int refresh(struct table_cache *cache, struct cache_entry *entry)
 	return r == -ENOMEM ? r : 0;
 }
 
-static bool is_stale(struct table_cache *cache, const struct cache_entry *entry)
+static bool is_stale(struct symbol_cache *cache, const struct cache_entry *entry)
 {
 	return entry->checked_at == NEVER_CHECKED ||
-	       entry->checked_at < debuginfo_generation(cache->maker.debuginfo) ||
+	       entry->checked_at < debuginfo_generation(cache->compiler.debuginfo) ||
 	       (entry->state == TABLE_FAILED && is_due(cache, &entry->row));
 }
 
@@ -335,22 +335,22 @@ static bool is_stale(struct table_cache *cache, const struct cache_entry *entry)
  */
 
 /* Until something has changed or @until_ns; false: it is past that. */
-static bool wait_until(struct table_cache *cache, uint64_t until_ns)
+static bool wait_until(struct symbol_cache *cache, uint64_t until_ns)
 {
 	const struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
 					.tv_nsec = (long)(until_ns % NSEC_PER_SEC) };
 
-	if (table_cache_now_ns() >= until_ns)
+	if (symbol_cache_now_ns() >= until_ns)
 		return false;
 	(void)pthread_cond_timedwait(&cache->changed, &cache->lock, &until);
 	return true;
 }
 
 /* The entry of @id as up to date as it gets within the time. With the lock. */
-static int find_current(struct table_cache *cache, const struct executable_id *id,
+static int find_current(struct symbol_cache *cache, const struct executable_id *id,
 			uint64_t patience_ns, struct cache_entry **ret_entry)
 {
-	const uint64_t deadline_ns = table_cache_now_ns() + patience_ns;
+	const uint64_t deadline_ns = symbol_cache_now_ns() + patience_ns;
 	bool looked = false;
 
 	for (;;) {
@@ -365,7 +365,7 @@ static int find_current(struct table_cache *cache, const struct executable_id *i
 			continue;
 		}
 		if (entry->job == JOB_NONE &&
-		    (looked ? is_stale(cache, entry) && table_cache_now_ns() < deadline_ns
+		    (looked ? is_stale(cache, entry) && symbol_cache_now_ns() < deadline_ns
 			    : is_stale(cache, entry) || entry->ask_again)) {
 			looked = true;
 			r = refresh(cache, entry);
@@ -382,8 +382,8 @@ static int find_current(struct table_cache *cache, const struct executable_id *i
 	}
 }
 
-int table_cache_borrow(struct table_cache *cache, const struct executable_id *id,
-		       uint64_t patience_ns, struct table_loan *ret_loan)
+int symbol_cache_borrow(struct symbol_cache *cache, const struct executable_id *id,
+			uint64_t patience_ns, struct table_loan *ret_loan)
 {
 	struct cache_entry *entry = NULL;
 	int r;
@@ -392,14 +392,14 @@ int table_cache_borrow(struct table_cache *cache, const struct executable_id *id
 	r = find_current(cache, id, patience_ns, &entry);
 	if (r == 0) {
 		*ret_loan = (struct table_loan){
-			.file = entry->cached ? entry->cached->file : NULL,
+			.file = entry->table ? entry->table->file : NULL,
 			.state = entry->state,
 			.pending = entry->job != JOB_NONE,
-			.cached = entry->cached,
+			.table = entry->table,
 		};
 		memcpy(ret_loan->why, entry->row.why, sizeof(ret_loan->why));
-		if (entry->cached)
-			entry->cached->references++;
+		if (entry->table)
+			entry->table->references++;
 		unlink_entry(cache, entry);
 		link_newest(cache, entry);
 		evict(cache);
@@ -408,28 +408,28 @@ int table_cache_borrow(struct table_cache *cache, const struct executable_id *id
 	return r;
 }
 
-void table_cache_give_back(struct table_cache *cache, struct table_loan *loan)
+void symbol_cache_give_back(struct symbol_cache *cache, struct table_loan *loan)
 {
-	if (!loan->cached)
+	if (!loan->table)
 		return;
 	(void)pthread_mutex_lock(&cache->lock);
-	cached_table_release(loan->cached);
+	open_table_release(loan->table);
 	(void)pthread_mutex_unlock(&cache->lock);
 	*loan = (struct table_loan){};
 }
 
-int table_cache_forget(struct table_cache *cache, const struct executable_id *id)
+int symbol_cache_forget(struct symbol_cache *cache, const struct executable_id *id)
 {
 	struct cache_entry **value;
 	int r;
 
-	r = table_store_remove(cache->maker.store, id);
+	r = table_database_remove(cache->compiler.database, id);
 	(void)pthread_mutex_lock(&cache->lock);
 	value = hash_table_find(cache->entries, id);
 	if (value && ((*value)->busy || (*value)->job != JOB_NONE)) {
 		(*value)->forgotten = true;
 	} else if (value) {
-		table_cache_set_table(cache, *value, NULL);
+		symbol_cache_set_table(cache, *value, NULL);
 		drop_entry(cache, *value);
 	}
 	(void)pthread_mutex_unlock(&cache->lock);
@@ -439,8 +439,8 @@ int table_cache_forget(struct table_cache *cache, const struct executable_id *id
 /* ---- what is known -----------------------------------------------------------------------------
  */
 
-int table_cache_status(struct table_cache *cache, const struct executable_id *id,
-		       struct table_status *ret_status)
+int symbol_cache_status(struct symbol_cache *cache, const struct executable_id *id,
+			struct table_status *ret_status)
 {
 	struct cache_entry *entry;
 	int r;
@@ -459,17 +459,17 @@ int table_cache_status(struct table_cache *cache, const struct executable_id *id
 	return r;
 }
 
-struct table_cache_counts table_cache_counts(struct table_cache *cache)
+struct symbol_cache_counts symbol_cache_counts(struct symbol_cache *cache)
 {
-	struct table_cache_counts counts = {
-		.stored_bytes = table_store_bytes(cache->maker.store),
-		.n_made = atomic_load(&cache->maker.n_made),
-		.n_refused = atomic_load(&cache->maker.n_refused),
-		.n_died = atomic_load(&cache->maker.n_died),
+	struct symbol_cache_counts counts = {
+		.stored_bytes = table_database_bytes(cache->compiler.database),
+		.n_made = atomic_load(&cache->compiler.n_made),
+		.n_refused = atomic_load(&cache->compiler.n_refused),
+		.n_died = atomic_load(&cache->compiler.n_died),
 	};
 
 	(void)pthread_mutex_lock(&cache->lock);
-	counts.bytes = cache->bytes + table_files_left_bytes(cache->files);
+	counts.bytes = cache->bytes + flat_files_left_bytes(cache->files);
 	counts.n_open = cache->n_open;
 	counts.n_pending = cache->n_pending;
 	(void)pthread_mutex_unlock(&cache->lock);

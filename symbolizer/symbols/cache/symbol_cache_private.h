@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * Shared by the two halves of the cache: its entries (table_cache.c), and the threads that make
- * tables (table_jobs.c).
+ * Shared by the two halves of the cache: its entries (symbol_cache.c), and the threads that make
+ * tables (compile_queue.c).
  */
 
 #include <pthread.h>
 
 #include "common/hash_table.h"
-#include "symbolizer/symbols/cache/cached_table.h"
-#include "symbolizer/symbols/cache/table_cache.h"
+#include "symbolizer/symbols/cache/open_table.h"
+#include "symbolizer/symbols/cache/symbol_cache.h"
 
 /*
  * A table of the largest files takes a minute and a gigabyte while it is made, and a file can be
@@ -27,9 +27,9 @@ enum job_state {
 struct cache_entry {
 	struct executable_id id;
 	enum table_state state;
-	struct stored_table row;     /* as in the store, or what could not be stored */
-	struct cached_table *cached; /* of row or of an earlier one; NULL none */
-	uint64_t checked_at;         /* the debuginfo store's generation */
+	struct stored_table row;  /* as in the store, or what could not be stored */
+	struct open_table *table; /* of row or of an earlier one; NULL none */
+	uint64_t checked_at;      /* the debuginfo store's generation */
 	uint64_t checked_wall_ns;
 	bool ask_again; /* what failed may pass: look at the next use */
 	bool forgotten; /* what a look or a job under way brings is not wanted */
@@ -41,9 +41,9 @@ struct cache_entry {
 	struct cache_entry *older;
 };
 
-struct table_cache {
-	struct table_maker maker;
-	struct table_files *files;
+struct symbol_cache {
+	struct table_compiler compiler;
+	struct flat_files *files;
 	uint64_t max_bytes;
 	pthread_mutex_t lock;       /* everything below */
 	pthread_cond_t changed;     /* an entry is no longer busy, or its job is done */
@@ -62,23 +62,23 @@ struct table_cache {
 	unsigned int n_threads;
 };
 
-uint64_t table_cache_now_ns(void);
+uint64_t symbol_cache_now_ns(void);
 
 /* Bytes that an entry is accounted with. */
-uint64_t table_cache_entry_bytes(const struct cache_entry *entry);
+uint64_t symbol_cache_entry_bytes(const struct cache_entry *entry);
 
-/* Makes @cached (taken, may be NULL) the table of @entry. With the lock. */
-void table_cache_set_table(struct table_cache *cache, struct cache_entry *entry,
-			   struct cached_table *cached);
+/* Makes @table (taken, may be NULL) the table of @entry. With the lock. */
+void symbol_cache_set_table(struct symbol_cache *cache, struct cache_entry *entry,
+			    struct open_table *table);
 
 /* As if it were never looked at. With the lock. */
-void table_cache_reset(struct table_cache *cache, struct cache_entry *entry);
+void symbol_cache_reset(struct symbol_cache *cache, struct cache_entry *entry);
 
-/* ---- table_jobs.c ------------------------------------------------------------------------------
+/* ---- compile_queue.c ------------------------------------------------------------------------------
  */
 
-int table_jobs_start(struct table_cache *cache);
-void table_jobs_stop(struct table_cache *cache);
+int compile_queue_start(struct symbol_cache *cache);
+void compile_queue_stop(struct symbol_cache *cache);
 
 /* With the lock. Nothing happens if it has one. */
-void table_jobs_add(struct table_cache *cache, struct cache_entry *entry);
+void compile_queue_add(struct symbol_cache *cache, struct cache_entry *entry);

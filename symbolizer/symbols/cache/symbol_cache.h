@@ -11,12 +11,12 @@
  * there is: an older table, or none. Thread-safe.
  */
 
-#include "symbolizer/symbols/cache/table_maker.h"
+#include "symbolizer/symbols/cache/table_compiler.h"
 #include "symbolizer/symbols/table/symbol_file.h"
 
-struct table_cache;
+struct symbol_cache;
 
-struct table_cache_options {
+struct symbol_cache_options {
 	struct debuginfo_store *debuginfo;
 	const struct clock *clock;
 	const char *folder;    /* symbols.db and symbols/ are in it */
@@ -25,10 +25,10 @@ struct table_cache_options {
 	uint64_t stored_bytes; /* of tables in their stored form */
 };
 
-int table_cache_new(const struct table_cache_options *options, struct table_cache **ret_cache);
+int symbol_cache_new(const struct symbol_cache_options *options, struct symbol_cache **ret_cache);
 
 /* Kills helpers at work. */
-struct table_cache *table_cache_free(struct table_cache *cache);
+struct symbol_cache *symbol_cache_free(struct symbol_cache *cache);
 
 enum table_state {
 	TABLE_NONE,   /* there is nothing to make one from */
@@ -42,19 +42,19 @@ struct table_loan {
 	enum table_state state;         /* as far as it is known while it is pending */
 	bool pending;                   /* one is being made, or waits for its turn */
 	char why[HELPER_WHY_SIZE];      /* TABLE_FAILED: the reason; TABLE_READY: what is missing */
-	struct cached_table *cached;
+	struct open_table *table;
 };
 
 /*
  * Waits at most @patience_ns for a table that is being made, and for none longer than that since it
- * was first wanted. 0 or -ENOMEM. Every loan goes back to table_cache_give_back().
+ * was first wanted. 0 or -ENOMEM. Every loan goes back to symbol_cache_give_back().
  */
-int table_cache_borrow(struct table_cache *cache, const struct executable_id *id,
-		       uint64_t patience_ns, struct table_loan *ret_loan);
-void table_cache_give_back(struct table_cache *cache, struct table_loan *loan);
+int symbol_cache_borrow(struct symbol_cache *cache, const struct executable_id *id,
+			uint64_t patience_ns, struct table_loan *ret_loan);
+void symbol_cache_give_back(struct symbol_cache *cache, struct table_loan *loan);
 
 /* Forgets the table of @id, whose debuginfo somebody has removed. */
-int table_cache_forget(struct table_cache *cache, const struct executable_id *id);
+int symbol_cache_forget(struct symbol_cache *cache, const struct executable_id *id);
 
 /* What is known of the table of @id; row is zeros as long as none was tried. */
 struct table_status {
@@ -64,16 +64,16 @@ struct table_status {
 	struct stored_table row;
 	uint64_t checked_wall_ns;
 };
-int table_cache_status(struct table_cache *cache, const struct executable_id *id,
-		       struct table_status *ret_status);
+int symbol_cache_status(struct symbol_cache *cache, const struct executable_id *id,
+			struct table_status *ret_status);
 
-struct table_cache_counts {
+struct symbol_cache_counts {
 	uint64_t bytes; /* open or in files */
 	uint64_t stored_bytes;
 	uint64_t n_open;
 	uint64_t n_pending;
 	uint64_t n_made, n_refused, n_died; /* since the start */
 };
-struct table_cache_counts table_cache_counts(struct table_cache *cache);
+struct symbol_cache_counts symbol_cache_counts(struct symbol_cache *cache);
 
-DEFINE_SCOPED(struct table_cache *, table_cache_free);
+DEFINE_SCOPED(struct symbol_cache *, symbol_cache_free);

@@ -9,14 +9,14 @@
 #include <sys/eventfd.h>
 
 #include "common/log.h"
-#include "symbolizer/symbols/cache/table_cache_private.h"
+#include "symbolizer/symbols/cache/symbol_cache_private.h"
 
-void table_jobs_add(struct table_cache *cache, struct cache_entry *entry)
+void compile_queue_add(struct symbol_cache *cache, struct cache_entry *entry)
 {
 	if (entry->job != JOB_NONE)
 		return;
 	entry->job = JOB_WAITS;
-	entry->job_since_ns = table_cache_now_ns();
+	entry->job_since_ns = symbol_cache_now_ns();
 	entry->next_job = NULL;
 	*(cache->last_job ? &cache->last_job->next_job : &cache->first_job) = entry;
 	cache->last_job = entry;
@@ -24,7 +24,7 @@ void table_jobs_add(struct table_cache *cache, struct cache_entry *entry)
 	(void)pthread_cond_signal(&cache->wanted);
 }
 
-static struct cache_entry *take_job(struct table_cache *cache)
+static struct cache_entry *take_job(struct symbol_cache *cache)
 {
 	struct cache_entry *entry = cache->first_job;
 
@@ -38,12 +38,12 @@ static struct cache_entry *take_job(struct table_cache *cache)
 
 /* What a job came to. */
 struct job_result {
-	int r; /* of table_make() */
-	struct made_table made;
-	struct cached_table *cached;
+	int r; /* of table_compile() */
+	struct compiled_table made;
+	struct open_table *table;
 };
 
-static void run_job(struct table_cache *cache, const struct executable_id *id,
+static void run_job(struct symbol_cache *cache, const struct executable_id *id,
 		    const struct stored_table *before, struct job_result *ret_result)
 {
 	struct job_result *result = ret_result;
@@ -51,10 +51,10 @@ static void run_job(struct table_cache *cache, const struct executable_id *id,
 	int r;
 
 	*result = (struct job_result){};
-	result->r = table_make(&cache->maker, id, before, &result->made);
+	result->r = table_compile(&cache->compiler, id, before, &result->made);
 	if (result->r > 0 && result->made.row.outcome == HELPER_MADE_TABLE) {
-		r = cached_table_of_flat(cache->files, &result->made.row.hash, &result->made.flat,
-					 &result->cached);
+		r = open_table_from_flat(cache->files, &result->made.row.hash, &result->made.flat,
+					 &result->table);
 		result->r = r < 0 ? r : result->r;
 	}
 	if (result->r < 0 && result->r != -ECANCELED) {
@@ -67,19 +67,19 @@ static void run_job(struct table_cache *cache, const struct executable_id *id,
 }
 
 /* With the lock. */
-static void install(struct table_cache *cache, struct cache_entry *entry,
+static void install(struct symbol_cache *cache, struct cache_entry *entry,
 		    const struct job_result *result, uint64_t generation)
 {
 	entry->job = JOB_NONE;
 	cache->n_pending--;
 	if (entry->forgotten) {
-		cached_table_release(result->cached);
-		(void)table_store_remove(cache->maker.store, &entry->id);
-		table_cache_reset(cache, entry);
+		open_table_release(result->table);
+		(void)table_database_remove(cache->compiler.database, &entry->id);
+		symbol_cache_reset(cache, entry);
 		return;
 	}
 	entry->checked_at = generation;
-	entry->checked_wall_ns = clock_wall_ns(cache->maker.clock);
+	entry->checked_wall_ns = clock_wall_ns(cache->compiler.clock);
 	entry->ask_again = result->r < 0;
 	if (result->r < 0) {
 		entry->state = TABLE_FAILED;
@@ -89,18 +89,18 @@ static void install(struct table_cache *cache, struct cache_entry *entry,
 	}
 	/* The debuginfo went away meanwhile. */
 	if (result->r == 0) {
-		entry->state = entry->cached ? TABLE_READY : TABLE_NONE;
+		entry->state = entry->table ? TABLE_READY : TABLE_NONE;
 		return;
 	}
 	entry->row = result->made.row;
 	entry->state = entry->row.outcome == HELPER_MADE_TABLE ? TABLE_READY : TABLE_FAILED;
-	if (result->cached)
-		table_cache_set_table(cache, entry, result->cached);
+	if (result->table)
+		symbol_cache_set_table(cache, entry, result->table);
 }
 
 static void *work(void *arg)
 {
-	struct table_cache *cache = arg;
+	struct symbol_cache *cache = arg;
 
 	(void)pthread_mutex_lock(&cache->lock);
 	for (;;) {
@@ -117,7 +117,7 @@ static void *work(void *arg)
 		before = entry->row;
 		(void)pthread_mutex_unlock(&cache->lock);
 		/* Before the files are opened: what comes later is noticed at the next use. */
-		generation = debuginfo_generation(cache->maker.debuginfo);
+		generation = debuginfo_generation(cache->compiler.debuginfo);
 		run_job(cache, &entry->id, &before, &result);
 		(void)pthread_mutex_lock(&cache->lock);
 		install(cache, entry, &result, generation);
@@ -127,10 +127,10 @@ static void *work(void *arg)
 	return NULL;
 }
 
-int table_jobs_start(struct table_cache *cache)
+int compile_queue_start(struct symbol_cache *cache)
 {
-	cache->maker.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (cache->maker.stop_fd < 0)
+	cache->compiler.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (cache->compiler.stop_fd < 0)
 		return -errno;
 	while (cache->n_threads < MAX_JOBS) {
 		int error = pthread_create(&cache->threads[cache->n_threads], NULL, work, cache);
@@ -142,17 +142,17 @@ int table_jobs_start(struct table_cache *cache)
 	return 0;
 }
 
-void table_jobs_stop(struct table_cache *cache)
+void compile_queue_stop(struct symbol_cache *cache)
 {
-	if (cache->maker.stop_fd < 0)
+	if (cache->compiler.stop_fd < 0)
 		return;
-	(void)eventfd_write(cache->maker.stop_fd, 1);
+	(void)eventfd_write(cache->compiler.stop_fd, 1);
 	(void)pthread_mutex_lock(&cache->lock);
 	cache->stopping = true;
 	(void)pthread_cond_broadcast(&cache->wanted);
 	(void)pthread_mutex_unlock(&cache->lock);
 	while (cache->n_threads > 0)
 		(void)pthread_join(cache->threads[--cache->n_threads], NULL);
-	scoped_close(&cache->maker.stop_fd);
-	cache->maker.stop_fd = -1;
+	scoped_close(&cache->compiler.stop_fd);
+	cache->compiler.stop_fd = -1;
 }

@@ -17,7 +17,7 @@ struct code_heap_item {
 VEC_DEFINE(code_heap, struct code_heap_item);
 VEC_DEFINE(path_id_vec, uint32_t);
 
-struct code_map {
+struct location_map {
 	struct table_builder *builder;
 	struct line_table lines;
 	struct code_heap open;    /* ranges around the current offset, the innermost first */
@@ -29,8 +29,9 @@ struct code_map {
 	uint32_t epoch;
 };
 
-void code_map_init(struct code_map *map, struct table_builder *builder);
-void code_map_release(struct code_map *map);
+void location_map_init(struct location_map *map, struct table_builder *builder);
+void location_map_release(struct location_map *map);
 
 /* Adds a unit whose lines are in map->lines. Reorders @code's ranges. */
-int code_map_add(struct code_map *map, const struct dwarf_unit *unit, struct unit_code *code);
+int location_map_add(struct location_map *map, const struct dwarf_unit *unit,
+		     struct unit_code *code);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/symbols/cache/table_sources.h"
+#include "symbolizer/symbols/cache/compile_inputs.h"
 
 #include <string.h>
 
@@ -24,13 +24,13 @@ static int open_kind(struct debuginfo_store *debuginfo, const struct executable_
 	return debuginfo_open_kind(debuginfo, &key, ret_fd, ret_entry);
 }
 
-bool table_sources_equal(const struct table_sources *a, const struct table_sources *b)
+bool input_hashes_equal(const struct input_hashes *a, const struct input_hashes *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
 static int find_alt(struct debuginfo_store *debuginfo, const struct executable_id *alt_id,
-		    struct table_sources *sources)
+		    struct input_hashes *hashes)
 {
 	struct debuginfo_entry entry;
 	int r;
@@ -39,26 +39,26 @@ static int find_alt(struct debuginfo_store *debuginfo, const struct executable_i
 		return 0;
 	r = find_kind(debuginfo, alt_id, DEBUGINFO_KIND_DEBUGINFO, &entry);
 	if (r > 0)
-		sources->alt = entry.hash;
+		hashes->alt = entry.hash;
 	return MIN(r, 0);
 }
 
 static int find_split(struct debuginfo_store *debuginfo, const struct executable_id *id,
-		      struct table_sources *sources)
+		      struct input_hashes *hashes)
 {
 	struct debuginfo_entry entry;
 	int r = find_kind(debuginfo, id, DEBUGINFO_KIND_SPLIT, &entry);
 
 	if (r > 0)
-		sources->split = entry.hash;
+		hashes->split = entry.hash;
 	return MIN(r, 0);
 }
 
-int table_sources_find(struct debuginfo_store *debuginfo, const struct executable_id *id,
-		       const struct executable_id *alt_id, struct table_sources *ret_sources)
+int input_hashes_find(struct debuginfo_store *debuginfo, const struct executable_id *id,
+		      const struct executable_id *alt_id, struct input_hashes *ret_hashes)
 {
 	struct debuginfo_entry main, executable;
-	struct table_sources sources = {};
+	struct input_hashes hashes = {};
 	int r;
 
 	r = debuginfo_find(debuginfo, id, &main);
@@ -66,24 +66,24 @@ int table_sources_find(struct debuginfo_store *debuginfo, const struct executabl
 		r = find_kind(debuginfo, id, DEBUGINFO_KIND_EXECUTABLE, &main);
 	if (r <= 0)
 		return r;
-	sources.main = main.hash;
+	hashes.main = main.hash;
 	if (!main.has_code) {
 		r = find_kind(debuginfo, id, DEBUGINFO_KIND_EXECUTABLE, &executable);
 		if (r > 0)
-			sources.executable = executable.hash;
+			hashes.executable = executable.hash;
 	}
 	if (r >= 0)
-		r = find_alt(debuginfo, alt_id, &sources);
+		r = find_alt(debuginfo, alt_id, &hashes);
 	if (r >= 0)
-		r = find_split(debuginfo, id, &sources);
+		r = find_split(debuginfo, id, &hashes);
 	if (r < 0)
 		return r;
-	*ret_sources = sources;
+	*ret_hashes = hashes;
 	return 1;
 }
 
 static int open_main(struct debuginfo_store *debuginfo, const struct executable_id *id,
-		     struct table_inputs *inputs)
+		     struct compile_inputs *inputs)
 {
 	struct debuginfo_entry main, executable;
 	int r;
@@ -94,14 +94,14 @@ static int open_main(struct debuginfo_store *debuginfo, const struct executable_
 			      &main);
 	if (r <= 0)
 		return r;
-	inputs->sources.main = main.hash;
+	inputs->hashes.main = main.hash;
 	inputs->size_bytes = main.size_bytes;
 	if (main.has_code)
 		return 1;
 	r = open_kind(debuginfo, id, DEBUGINFO_KIND_EXECUTABLE, &inputs->fds.executable_fd,
 		      &executable);
 	if (r > 0) {
-		inputs->sources.executable = executable.hash;
+		inputs->hashes.executable = executable.hash;
 		inputs->size_bytes += executable.size_bytes;
 	}
 	return r < 0 ? r : 1;
@@ -131,7 +131,7 @@ static int read_alt_link(struct debuginfo_store *debuginfo, const struct executa
 }
 
 static int open_alt(struct debuginfo_store *debuginfo, const struct executable_id *id,
-		    struct table_inputs *inputs)
+		    struct compile_inputs *inputs)
 {
 	static const uint8_t nobody[16];
 	struct debuginfo_entry alt;
@@ -146,7 +146,7 @@ static int open_alt(struct debuginfo_store *debuginfo, const struct executable_i
 	r = open_kind(debuginfo, &inputs->alt_id, DEBUGINFO_KIND_DEBUGINFO, &inputs->fds.alt_fd,
 		      &alt);
 	if (r > 0) {
-		inputs->sources.alt = alt.hash;
+		inputs->hashes.alt = alt.hash;
 		inputs->size_bytes += alt.size_bytes;
 	}
 	/* Upstream servers may have it; when it comes, the table is made anew. */
@@ -156,25 +156,25 @@ static int open_alt(struct debuginfo_store *debuginfo, const struct executable_i
 }
 
 static int open_split(struct debuginfo_store *debuginfo, const struct executable_id *id,
-		      struct table_inputs *inputs)
+		      struct compile_inputs *inputs)
 {
 	struct debuginfo_entry split;
 	int r;
 
 	r = open_kind(debuginfo, id, DEBUGINFO_KIND_SPLIT, &inputs->fds.split_fd, &split);
 	if (r > 0) {
-		inputs->sources.split = split.hash;
+		inputs->hashes.split = split.hash;
 		inputs->size_bytes += split.size_bytes;
 	}
 	return MIN(r, 0);
 }
 
-int table_inputs_open(struct debuginfo_store *debuginfo, const struct executable_id *id,
-		      struct table_inputs *ret_inputs)
+int compile_inputs_open(struct debuginfo_store *debuginfo, const struct executable_id *id,
+			struct compile_inputs *ret_inputs)
 {
 	int r;
 
-	*ret_inputs = (struct table_inputs){
+	*ret_inputs = (struct compile_inputs){
 		.fds = { .main_fd = -1, .executable_fd = -1, .alt_fd = -1, .split_fd = -1 },
 	};
 	r = open_main(debuginfo, id, ret_inputs);
@@ -186,7 +186,7 @@ int table_inputs_open(struct debuginfo_store *debuginfo, const struct executable
 	return r < 0 ? r : 1;
 }
 
-void table_inputs_release(struct table_inputs *inputs)
+void compile_inputs_release(struct compile_inputs *inputs)
 {
 	scoped_close(&inputs->fds.main_fd);
 	scoped_close(&inputs->fds.executable_fd);

@@ -4,7 +4,7 @@
  * and orders what a new start finds.
  */
 
-#include "symbolizer/symbols/cache/table_files.h"
+#include "symbolizer/symbols/cache/flat_files.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct left_file {
 
 VEC_DEFINE(left_file_vec, struct left_file);
 
-struct table_files {
+struct flat_files {
 	int folder_fd;
 	pthread_mutex_t lock;
 	struct left_file_vec left; /* the most recently used first */
@@ -49,7 +49,7 @@ static bool parse_name(const char *name, struct hash128 *ret_hash)
 	       hex_decode(name, digits, ret_hash->bytes, sizeof(ret_hash->bytes)) > 0;
 }
 
-static int add_left(struct table_files *files, const char *name)
+static int add_left(struct flat_files *files, const char *name)
 {
 	struct left_file file;
 	struct stat status;
@@ -78,7 +78,7 @@ static int compare_use(const void *left, const void *right)
 	return a->tv_nsec > b->tv_nsec ? -1 : a->tv_nsec < b->tv_nsec;
 }
 
-static int read_folder(struct table_files *files, const char *path)
+static int read_folder(struct flat_files *files, const char *path)
 {
 	DIR *folder = opendir(path);
 	const struct dirent *entry;
@@ -95,9 +95,9 @@ static int read_folder(struct table_files *files, const char *path)
 	return r;
 }
 
-int table_files_open(const char *folder, struct table_files **ret_files)
+int flat_files_open(const char *folder, struct flat_files **ret_files)
 {
-	scoped(table_files_freep) struct table_files *files = calloc(1, sizeof(*files));
+	scoped(flat_files_freep) struct flat_files *files = calloc(1, sizeof(*files));
 	int r;
 
 	if (!files)
@@ -117,7 +117,7 @@ int table_files_open(const char *folder, struct table_files **ret_files)
 	return 0;
 }
 
-struct table_files *table_files_free(struct table_files *files)
+struct flat_files *flat_files_free(struct flat_files *files)
 {
 	if (!files)
 		return NULL;
@@ -129,7 +129,7 @@ struct table_files *table_files_free(struct table_files *files)
 }
 
 /* Somebody else accounts for it from now on. */
-static void forget_left(struct table_files *files, const struct hash128 *name)
+static void forget_left(struct flat_files *files, const struct hash128 *name)
 {
 	(void)pthread_mutex_lock(&files->lock);
 	for (size_t i = 0; i < files->left.count; i++) {
@@ -145,7 +145,7 @@ static void forget_left(struct table_files *files, const struct hash128 *name)
 	(void)pthread_mutex_unlock(&files->lock);
 }
 
-int table_files_take(struct table_files *files, const struct hash128 *name, int *ret_fd)
+int flat_files_take(struct flat_files *files, const struct hash128 *name, int *ret_fd)
 {
 	char file_name[NAME_BYTES];
 	int fd;
@@ -169,8 +169,8 @@ static int write_part(int folder_fd, const char *name, struct bytes_view flat)
 	return fd < 0 ? -errno : write_all(fd, flat.data, flat.size);
 }
 
-int table_files_write(struct table_files *files, const struct hash128 *name, struct bytes_view flat,
-		      int *ret_fd)
+int flat_files_write(struct flat_files *files, const struct hash128 *name, struct bytes_view flat,
+		     int *ret_fd)
 {
 	char part_name[NAME_BYTES], file_name[NAME_BYTES], suffix[32];
 	int r;
@@ -185,11 +185,11 @@ int table_files_write(struct table_files *files, const struct hash128 *name, str
 		(void)unlinkat(files->folder_fd, part_name, 0);
 		return r;
 	}
-	r = table_files_take(files, name, ret_fd);
+	r = flat_files_take(files, name, ret_fd);
 	return r == 0 ? -ENOENT : MIN(r, 0);
 }
 
-void table_files_remove(struct table_files *files, const struct hash128 *name)
+void flat_files_remove(struct flat_files *files, const struct hash128 *name)
 {
 	char file_name[NAME_BYTES];
 
@@ -198,7 +198,7 @@ void table_files_remove(struct table_files *files, const struct hash128 *name)
 	forget_left(files, name);
 }
 
-uint64_t table_files_left_bytes(struct table_files *files)
+uint64_t flat_files_left_bytes(struct flat_files *files)
 {
 	uint64_t bytes;
 
@@ -208,7 +208,7 @@ uint64_t table_files_left_bytes(struct table_files *files)
 	return bytes;
 }
 
-int table_files_remove_left(struct table_files *files)
+int flat_files_remove_left(struct flat_files *files)
 {
 	struct hash128 name;
 	bool found;
@@ -220,6 +220,6 @@ int table_files_remove_left(struct table_files *files)
 	(void)pthread_mutex_unlock(&files->lock);
 	if (!found)
 		return 0;
-	table_files_remove(files, &name);
+	flat_files_remove(files, &name);
 	return 1;
 }

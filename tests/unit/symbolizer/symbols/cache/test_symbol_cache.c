@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/symbols/cache/table_cache.h"
+#include "symbolizer/symbols/cache/symbol_cache.h"
 
 #include <dirent.h>
 #include <sqlite3.h>
@@ -29,7 +29,7 @@ __attribute__((constructor(101))) static void lie_if_asked(int argc, char **argv
 struct fixture {
 	void *folder;
 	struct debuginfo_store debuginfo;
-	struct table_cache_options options;
+	struct symbol_cache_options options;
 	char *paths[3]; /* libraries with one function each: f0, f1, f2 */
 	struct executable_id ids[3];
 	struct executable_id unknown;
@@ -53,7 +53,7 @@ static int setup(void **state)
 		fake_debuginfo_put(&fixture->debuginfo, &fixture->ids[i], fixture->paths[i]);
 	}
 	assert_ok(executable_id_set(&fixture->unknown, EXECUTABLE_ID_GNU, "nobody", 6));
-	fixture->options = (struct table_cache_options){
+	fixture->options = (struct symbol_cache_options){
 		.debuginfo = &fixture->debuginfo,
 		.clock = &system_clock,
 		.folder = fixture->folder,
@@ -76,11 +76,11 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct table_cache *new_cache(struct fixture *fixture)
+static struct symbol_cache *new_cache(struct fixture *fixture)
 {
-	struct table_cache *cache = NULL;
+	struct symbol_cache *cache = NULL;
 
-	assert_ok(table_cache_new(&fixture->options, &cache));
+	assert_ok(symbol_cache_new(&fixture->options, &cache));
 	return cache;
 }
 
@@ -101,32 +101,32 @@ static const char *first_name(const struct symbol_file *file)
 }
 
 /* Borrows, looks at the first function's name, gives back. */
-static void assert_holds(struct table_cache *cache, const struct executable_id *id,
+static void assert_holds(struct symbol_cache *cache, const struct executable_id *id,
 			 const char *name)
 {
 	struct table_loan loan;
 
-	assert_ok(table_cache_borrow(cache, id, PATIENCE_NS, &loan));
+	assert_ok(symbol_cache_borrow(cache, id, PATIENCE_NS, &loan));
 	if (loan.state != TABLE_READY || !loan.file)
 		fail_msg("state %d: %s", (int)loan.state, loan.why);
 	assert_false(loan.pending);
 	assert_string_equal(first_name(loan.file), name);
-	table_cache_give_back(cache, &loan);
+	symbol_cache_give_back(cache, &loan);
 }
 
 /* The state with neither table nor pending. */
-static void assert_state(struct table_cache *cache, const struct executable_id *id,
+static void assert_state(struct symbol_cache *cache, const struct executable_id *id,
 			 enum table_state state, const char *why)
 {
 	struct table_loan loan;
 
-	assert_ok(table_cache_borrow(cache, id, PATIENCE_NS, &loan));
+	assert_ok(symbol_cache_borrow(cache, id, PATIENCE_NS, &loan));
 	assert_int_equal(loan.state, state);
 	assert_false(loan.pending);
 	assert_null(loan.file);
 	if (!strstr(loan.why, why))
 		fail_msg("'%s' is not in '%s'", why, loan.why);
-	table_cache_give_back(cache, &loan);
+	symbol_cache_give_back(cache, &loan);
 }
 
 /* How many table files there are, and what they have together. */
@@ -157,7 +157,7 @@ static size_t count_files(struct fixture *fixture, uint64_t *ret_bytes)
 static void a_table_is_made_once(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped(symbol_cache_freep) struct symbol_cache *cache = new_cache(fixture);
 	unsigned int n_finds;
 
 	assert_holds(cache, &fixture->ids[0], "f0");
@@ -167,26 +167,26 @@ static void a_table_is_made_once(void **state)
 	assert_int_equal(opened(fixture, 0), 1);
 	/* While nothing is uploaded, the store is not even asked. */
 	assert_int_equal(fixture->debuginfo.n_finds, n_finds);
-	assert_int_equal(table_cache_counts(cache).n_made, 1);
+	assert_int_equal(symbol_cache_counts(cache).n_made, 1);
 }
 
 static void a_new_start_makes_nothing_anew(void **state)
 {
 	struct fixture *fixture = *state;
-	struct table_cache *cache = new_cache(fixture);
-	struct table_cache_counts counts;
+	struct symbol_cache *cache = new_cache(fixture);
+	struct symbol_cache_counts counts;
 
 	assert_holds(cache, &fixture->ids[0], "f0");
-	counts = table_cache_counts(cache);
+	counts = symbol_cache_counts(cache);
 	assert_true(counts.stored_bytes > 0);
-	cache = table_cache_free(cache);
+	cache = symbol_cache_free(cache);
 
 	cache = new_cache(fixture);
 	assert_holds(cache, &fixture->ids[0], "f0");
 	assert_int_equal(opened(fixture, 0), 1);
-	assert_int_equal(table_cache_counts(cache).n_made, 0);
-	assert_int_equal(table_cache_counts(cache).stored_bytes, counts.stored_bytes);
-	cache = table_cache_free(cache);
+	assert_int_equal(symbol_cache_counts(cache).n_made, 0);
+	assert_int_equal(symbol_cache_counts(cache).stored_bytes, counts.stored_bytes);
+	cache = symbol_cache_free(cache);
 }
 
 static void damage_files(struct fixture *fixture, bool truncated)
@@ -228,15 +228,15 @@ static void damaged_files_are_made_anew_from_the_stored_form(void **state)
 	struct fixture *fixture = *state;
 
 	for (int truncated = 0; truncated < 2; truncated++) {
-		struct table_cache *cache = new_cache(fixture);
+		struct symbol_cache *cache = new_cache(fixture);
 
 		assert_holds(cache, &fixture->ids[0], "f0");
-		cache = table_cache_free(cache);
+		cache = symbol_cache_free(cache);
 		damage_files(fixture, truncated);
 		cache = new_cache(fixture);
 		assert_holds(cache, &fixture->ids[0], "f0");
 		assert_int_equal(opened(fixture, 0), 1);
-		cache = table_cache_free(cache);
+		cache = symbol_cache_free(cache);
 	}
 }
 
@@ -244,18 +244,18 @@ static void damaged_files_are_made_anew_from_the_stored_form(void **state)
 static void assert_made_anew_after(struct fixture *fixture, const char *sql)
 {
 	scoped_free char *files = path_in(fixture->folder, "symbols");
-	struct table_cache *cache = new_cache(fixture);
+	struct symbol_cache *cache = new_cache(fixture);
 	unsigned int before;
 
 	assert_holds(cache, &fixture->ids[0], "f0");
 	before = opened(fixture, 0);
-	cache = table_cache_free(cache);
+	cache = symbol_cache_free(cache);
 	run_sql(fixture, sql);
 	run_command("rm -r %s", files);
 	cache = new_cache(fixture);
 	assert_holds(cache, &fixture->ids[0], "f0");
 	assert_int_equal(opened(fixture, 0), before + 1);
-	cache = table_cache_free(cache);
+	cache = symbol_cache_free(cache);
 }
 
 static void what_is_stored_in_another_version_or_damaged_is_made_anew(void **state)
@@ -274,27 +274,27 @@ static void a_damaged_database_is_begun_anew(void **state)
 {
 	static const char text[] = "this is no database, is it?";
 	struct fixture *fixture = *state;
-	struct table_cache *cache;
+	struct symbol_cache *cache;
 
 	free(write_file_in(fixture->folder, "symbols.db", text, strlen(text)));
 	cache = new_cache(fixture);
 	assert_holds(cache, &fixture->ids[0], "f0");
-	cache = table_cache_free(cache);
+	cache = symbol_cache_free(cache);
 }
 
 static void a_table_outlives_its_debuginfo_but_not_its_removal(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped(symbol_cache_freep) struct symbol_cache *cache = new_cache(fixture);
 
 	assert_holds(cache, &fixture->ids[0], "f0");
 	fake_debuginfo_remove(&fixture->debuginfo, &fixture->ids[0]);
 	assert_holds(cache, &fixture->ids[0], "f0");
-	cache = table_cache_free(cache);
+	cache = symbol_cache_free(cache);
 	cache = new_cache(fixture);
 	assert_holds(cache, &fixture->ids[0], "f0");
 
-	assert_ok(table_cache_forget(cache, &fixture->ids[0]));
+	assert_ok(symbol_cache_forget(cache, &fixture->ids[0]));
 	assert_state(cache, &fixture->ids[0], TABLE_NONE, "");
 	assert_int_equal(count_files(fixture, NULL), 0);
 }
@@ -302,7 +302,7 @@ static void a_table_outlives_its_debuginfo_but_not_its_removal(void **state)
 static void what_was_never_uploaded_is_asked_for_once_per_generation(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped(symbol_cache_freep) struct symbol_cache *cache = new_cache(fixture);
 	unsigned int n_finds;
 
 	assert_state(cache, &fixture->unknown, TABLE_NONE, "");
@@ -317,10 +317,10 @@ static void what_was_never_uploaded_is_asked_for_once_per_generation(void **stat
 static void a_new_file_replaces_the_table_and_an_upload_for_another_does_not(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped(symbol_cache_freep) struct symbol_cache *cache = new_cache(fixture);
 	struct table_loan old;
 
-	assert_ok(table_cache_borrow(cache, &fixture->ids[0], PATIENCE_NS, &old));
+	assert_ok(symbol_cache_borrow(cache, &fixture->ids[0], PATIENCE_NS, &old));
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->ids[1], fixture->paths[2]);
 	assert_holds(cache, &fixture->ids[0], "f0");
 	assert_int_equal(opened(fixture, 0), 1);
@@ -331,13 +331,13 @@ static void a_new_file_replaces_the_table_and_an_upload_for_another_does_not(voi
 	/* Who still reads the old one may go on; its file is gone. */
 	assert_string_equal(first_name(old.file), "f0");
 	assert_int_equal(count_files(fixture, NULL), 1);
-	table_cache_give_back(cache, &old);
+	symbol_cache_give_back(cache, &old);
 }
 
 static void the_older_table_serves_while_a_newer_one_is_made(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped(symbol_cache_freep) struct symbol_cache *cache = new_cache(fixture);
 	struct table_status status;
 	struct table_loan loan;
 
@@ -345,18 +345,18 @@ static void the_older_table_serves_while_a_newer_one_is_made(void **state)
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->ids[0], fixture->paths[1]);
 	fake_debuginfo_hold(&fixture->debuginfo, &fixture->ids[0]);
 	for (int i = 0; i < 3; i++) {
-		assert_ok(table_cache_borrow(cache, &fixture->ids[0], NSEC_PER_MSEC, &loan));
+		assert_ok(symbol_cache_borrow(cache, &fixture->ids[0], NSEC_PER_MSEC, &loan));
 		assert_true(loan.pending);
 		assert_string_equal(first_name(loan.file), "f0");
-		table_cache_give_back(cache, &loan);
+		symbol_cache_give_back(cache, &loan);
 	}
 	fake_debuginfo_wait_held(&fixture->debuginfo);
-	assert_ok(table_cache_status(cache, &fixture->ids[0], &status));
+	assert_ok(symbol_cache_status(cache, &fixture->ids[0], &status));
 	assert_true(status.pending && status.running);
-	assert_int_equal(table_cache_counts(cache).n_pending, 1);
+	assert_int_equal(symbol_cache_counts(cache).n_pending, 1);
 	fake_debuginfo_hold(&fixture->debuginfo, NULL);
 	assert_holds(cache, &fixture->ids[0], "f1");
-	assert_ok(table_cache_status(cache, &fixture->ids[0], &status));
+	assert_ok(symbol_cache_status(cache, &fixture->ids[0], &status));
 	assert_false(status.pending || status.running);
 	assert_int_equal(status.state, TABLE_READY);
 	assert_int_equal(status.row.n_functions, 1);
@@ -365,16 +365,16 @@ static void the_older_table_serves_while_a_newer_one_is_made(void **state)
 static void nobody_waits_longer_than_its_patience(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped(symbol_cache_freep) struct symbol_cache *cache = new_cache(fixture);
 	struct table_loan loan;
 
 	fake_debuginfo_hold(&fixture->debuginfo, &fixture->ids[0]);
-	assert_ok(table_cache_borrow(cache, &fixture->ids[0], 20 * NSEC_PER_MSEC, &loan));
+	assert_ok(symbol_cache_borrow(cache, &fixture->ids[0], 20 * NSEC_PER_MSEC, &loan));
 	assert_true(loan.pending);
 	assert_null(loan.file);
 	fake_debuginfo_wait_held(&fixture->debuginfo);
 	/* It has been wanted for longer than that: no further wait, or this test would not end. */
-	assert_ok(table_cache_borrow(cache, &fixture->ids[0], 20 * NSEC_PER_MSEC, &loan));
+	assert_ok(symbol_cache_borrow(cache, &fixture->ids[0], 20 * NSEC_PER_MSEC, &loan));
 	assert_true(loan.pending);
 	fake_debuginfo_hold(&fixture->debuginfo, NULL);
 	assert_holds(cache, &fixture->ids[0], "f0");
@@ -385,31 +385,31 @@ static void a_cache_that_ends_does_not_wait_for_tables(void **state)
 	static const char text[] = "#!/bin/sh\nexec sleep 1000\n";
 	struct fixture *fixture = *state;
 	scoped_free char *script = write_file_in(fixture->folder, "sleeps", text, strlen(text));
-	struct table_cache *cache;
+	struct symbol_cache *cache;
 	struct table_loan loan;
 
 	assert_int_equal(chmod(script, 0700), 0);
 	fixture->options.helper = script;
 	cache = new_cache(fixture);
 	for (int i = 0; i < 3; i++) {
-		assert_ok(table_cache_borrow(cache, &fixture->ids[i], 0, &loan));
+		assert_ok(symbol_cache_borrow(cache, &fixture->ids[i], 0, &loan));
 		assert_true(loan.pending);
 	}
-	cache = table_cache_free(cache);
+	cache = symbol_cache_free(cache);
 }
 
 static void the_least_recently_used_table_leaves_and_the_newest_stays(void **state)
 {
 	struct fixture *fixture = *state;
-	struct table_cache *cache = new_cache(fixture);
+	struct symbol_cache *cache = new_cache(fixture);
 	struct table_loan loan;
 	uint64_t one, bytes;
 
 	assert_holds(cache, &fixture->ids[0], "f0");
-	one = table_cache_counts(cache).bytes;
+	one = symbol_cache_counts(cache).bytes;
 	assert_holds(cache, &fixture->ids[1], "f1");
 	assert_holds(cache, &fixture->ids[2], "f2");
-	cache = table_cache_free(cache);
+	cache = symbol_cache_free(cache);
 	assert_int_equal(count_files(fixture, NULL), 3);
 
 	/* Room for two and a few bytes: what the last run left goes before what was used now. */
@@ -421,21 +421,21 @@ static void the_least_recently_used_table_leaves_and_the_newest_stays(void **sta
 	/* 0 was used after 1, so that 2 drives out 1. */
 	assert_holds(cache, &fixture->ids[0], "f0");
 	assert_holds(cache, &fixture->ids[2], "f2");
-	assert_true(table_cache_counts(cache).bytes <= fixture->options.max_bytes);
+	assert_true(symbol_cache_counts(cache).bytes <= fixture->options.max_bytes);
 	assert_int_equal(count_files(fixture, &bytes), 2);
 	assert_true(bytes <= fixture->options.max_bytes);
-	assert_int_equal(table_cache_counts(cache).n_open, 2);
-	cache = table_cache_free(cache);
+	assert_int_equal(symbol_cache_counts(cache).n_open, 2);
+	cache = symbol_cache_free(cache);
 
 	/* Room for none: the newest stays. A table in use is not closed. */
 	fixture->options.max_bytes = 1;
 	cache = new_cache(fixture);
-	assert_ok(table_cache_borrow(cache, &fixture->ids[0], PATIENCE_NS, &loan));
+	assert_ok(symbol_cache_borrow(cache, &fixture->ids[0], PATIENCE_NS, &loan));
 	assert_holds(cache, &fixture->ids[1], "f1");
 	assert_int_equal(count_files(fixture, NULL), 1);
 	assert_string_equal(first_name(loan.file), "f0");
-	table_cache_give_back(cache, &loan);
-	cache = table_cache_free(cache);
+	symbol_cache_give_back(cache, &loan);
+	cache = symbol_cache_free(cache);
 	/* All that time none was made anew. */
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(opened(fixture, i), 1);
@@ -444,62 +444,62 @@ static void the_least_recently_used_table_leaves_and_the_newest_stays(void **sta
 static void stored_tables_keep_their_quota(void **state)
 {
 	struct fixture *fixture = *state;
-	struct table_cache *cache = new_cache(fixture);
+	struct symbol_cache *cache = new_cache(fixture);
 	uint64_t one;
 
 	assert_holds(cache, &fixture->ids[0], "f0");
-	one = table_cache_counts(cache).stored_bytes;
-	cache = table_cache_free(cache);
+	one = symbol_cache_counts(cache).stored_bytes;
+	cache = symbol_cache_free(cache);
 	run_sql(fixture, "UPDATE symbol_table SET used_ns = 1");
 
 	fixture->options.stored_bytes = 2 * one + one / 2;
 	cache = new_cache(fixture);
 	assert_holds(cache, &fixture->ids[1], "f1");
 	assert_holds(cache, &fixture->ids[2], "f2");
-	assert_true(table_cache_counts(cache).stored_bytes <= fixture->options.stored_bytes);
+	assert_true(symbol_cache_counts(cache).stored_bytes <= fixture->options.stored_bytes);
 	assert_holds(cache, &fixture->ids[0], "f0");
 	assert_int_equal(opened(fixture, 0), 2);
-	cache = table_cache_free(cache);
+	cache = symbol_cache_free(cache);
 }
 
 static void a_damaged_file_fails_once_per_file_and_start(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped_free char *damaged = write_file_in(fixture->folder, "damaged", "\177ELFgarbage", 11);
-	struct table_cache *cache = new_cache(fixture);
+	struct symbol_cache *cache = new_cache(fixture);
 
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->unknown, damaged);
 	for (int i = 0; i < 3; i++)
 		assert_state(cache, &fixture->unknown, TABLE_FAILED, "ELF");
-	cache = table_cache_free(cache);
+	cache = symbol_cache_free(cache);
 	cache = new_cache(fixture);
 	assert_state(cache, &fixture->unknown, TABLE_FAILED, "ELF");
 	assert_int_equal(fake_debuginfo_opened(&fixture->debuginfo, &fixture->unknown), 1);
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->unknown, fixture->paths[0]);
 	assert_holds(cache, &fixture->unknown, "f0");
-	cache = table_cache_free(cache);
+	cache = symbol_cache_free(cache);
 }
 
 static void a_bad_upload_does_not_take_names_away(void **state)
 {
 	struct fixture *fixture = *state;
 	scoped_free char *damaged = write_file_in(fixture->folder, "damaged", "\177ELFgarbage", 11);
-	struct table_cache *cache = new_cache(fixture);
+	struct symbol_cache *cache = new_cache(fixture);
 
 	assert_holds(cache, &fixture->ids[0], "f0");
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->ids[0], damaged);
 	for (int start = 0; start < 2; start++) {
 		struct table_loan loan;
 
-		assert_ok(table_cache_borrow(cache, &fixture->ids[0], PATIENCE_NS, &loan));
+		assert_ok(symbol_cache_borrow(cache, &fixture->ids[0], PATIENCE_NS, &loan));
 		assert_int_equal(loan.state, TABLE_FAILED);
 		assert_true(loan.why[0] != '\0');
 		assert_string_equal(first_name(loan.file), "f0");
-		table_cache_give_back(cache, &loan);
-		cache = table_cache_free(cache);
+		symbol_cache_give_back(cache, &loan);
+		cache = symbol_cache_free(cache);
 		cache = new_cache(fixture);
 	}
-	cache = table_cache_free(cache);
+	cache = symbol_cache_free(cache);
 }
 
 static void a_helper_is_not_believed(void **state)
@@ -507,15 +507,15 @@ static void a_helper_is_not_believed(void **state)
 	struct fixture *fixture = *state;
 	scoped_free char *self = realpath("/proc/self/exe", NULL);
 	scoped_free char *liar = path_in(fixture->folder, "liar");
-	struct table_cache *cache;
+	struct symbol_cache *cache;
 
 	assert_int_equal(symlink(self, liar), 0);
 	fixture->options.helper = liar;
 	cache = new_cache(fixture);
 	assert_state(cache, &fixture->ids[0], TABLE_FAILED, "the table is damaged");
-	assert_int_equal(table_cache_counts(cache).n_refused, 1);
-	assert_int_equal(table_cache_counts(cache).stored_bytes, 0);
-	cache = table_cache_free(cache);
+	assert_int_equal(symbol_cache_counts(cache).n_refused, 1);
+	assert_int_equal(symbol_cache_counts(cache).stored_bytes, 0);
+	cache = symbol_cache_free(cache);
 }
 
 static uint64_t hours; /* that have passed */
@@ -540,7 +540,7 @@ static void a_helper_that_died_is_tried_again_less_and_less_often(void **state)
 		unsigned int n_opened;
 	} rows[] = { { 0, 1 }, { 1, 2 }, { 2, 2 }, { 3, 3 }, { 4, 3 }, { 7, 4 }, { 8, 4 } };
 	struct fixture *fixture = *state;
-	struct table_cache *cache;
+	struct symbol_cache *cache;
 
 	fixture->options.clock = &later;
 	fixture->options.helper = "/bin/false";
@@ -554,15 +554,15 @@ static void a_helper_that_died_is_tried_again_less_and_less_often(void **state)
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->ids[0], fixture->paths[1]);
 	assert_state(cache, &fixture->ids[0], TABLE_FAILED, "status 1");
 	assert_int_equal(opened(fixture, 0), 5);
-	assert_int_equal(table_cache_counts(cache).n_died, 5);
-	cache = table_cache_free(cache);
+	assert_int_equal(symbol_cache_counts(cache).n_died, 5);
+	cache = symbol_cache_free(cache);
 	hours = 0;
 }
 
 static void a_store_that_cannot_be_read_is_asked_again(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped(symbol_cache_freep) struct symbol_cache *cache = new_cache(fixture);
 
 	fake_debuginfo_fail(&fixture->debuginfo, &fixture->ids[0], -EIO);
 	assert_state(cache, &fixture->ids[0], TABLE_FAILED, "Input/output error");
@@ -573,7 +573,7 @@ static void a_store_that_cannot_be_read_is_asked_again(void **state)
 static void an_executable_without_symbols_is_read_too(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped(symbol_cache_freep) struct symbol_cache *cache = new_cache(fixture);
 
 	fake_debuginfo_describe(
 		&fixture->debuginfo, &fixture->ids[0],
@@ -585,7 +585,7 @@ static void an_alternative_file_that_comes_later_is_used(void **state)
 {
 	static const char link[] = "/usr/lib/debug/.dwz/shared.debug\0nobody";
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped(symbol_cache_freep) struct symbol_cache *cache = new_cache(fixture);
 	struct fake_debuginfo_file description = { .has_code = true };
 	scoped_free char *path = write_file_in(fixture->folder, "altlink", link, sizeof(link) - 1);
 	struct table_status status;
@@ -593,7 +593,7 @@ static void an_alternative_file_that_comes_later_is_used(void **state)
 	(void)snprintf(description.alt_link_path, sizeof(description.alt_link_path), "%s", path);
 	fake_debuginfo_describe(&fixture->debuginfo, &fixture->ids[0], &description);
 	assert_holds(cache, &fixture->ids[0], "f0");
-	assert_ok(table_cache_status(cache, &fixture->ids[0], &status));
+	assert_ok(symbol_cache_status(cache, &fixture->ids[0], &status));
 	assert_true(executable_id_equal(&status.row.alt_id, &fixture->unknown));
 	assert_true(executable_id_equal(&fixture->debuginfo.last_wanted, &fixture->unknown));
 
@@ -612,12 +612,13 @@ static const char split_c[] = "volatile int sink;\n"
 			      "int work(int n) { return twice(n) + 1; }\n";
 
 /* Whether an inlined function of this name is in the table. */
-static bool has_inlined(struct table_cache *cache, const struct executable_id *id, const char *name)
+static bool has_inlined(struct symbol_cache *cache, const struct executable_id *id,
+			const char *name)
 {
 	struct table_loan loan;
 	bool found = false;
 
-	assert_ok(table_cache_borrow(cache, id, PATIENCE_NS, &loan));
+	assert_ok(symbol_cache_borrow(cache, id, PATIENCE_NS, &loan));
 	assert_int_equal(loan.state, TABLE_READY);
 	for (uint32_t i = 0; !found && i < symbol_file_info(loan.file)->n_ranges; i++) {
 		struct symbol_range range;
@@ -628,14 +629,14 @@ static bool has_inlined(struct table_cache *cache, const struct executable_id *i
 		    symbol_file_frame(loan.file, range.location, &frame) != SYMBOL_NO_LOCATION)
 			found = frame.function && strcmp(frame.function, name) == 0;
 	}
-	table_cache_give_back(cache, &loan);
+	symbol_cache_give_back(cache, &loan);
 	return found;
 }
 
 static void split_dwarf_that_comes_later_is_used(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped(symbol_cache_freep) struct symbol_cache *cache = new_cache(fixture);
 	scoped_free char *source =
 		write_file_in(fixture->folder, "split.c", split_c, sizeof(split_c) - 1);
 	scoped_free char *program = path_in(fixture->folder, "split.so");
@@ -649,12 +650,12 @@ static void split_dwarf_that_comes_later_is_used(void **state)
 		    (char *)fixture->folder);
 	fake_debuginfo_put(&fixture->debuginfo, &fixture->ids[0], program);
 	assert_false(has_inlined(cache, &fixture->ids[0], "twice"));
-	assert_ok(table_cache_status(cache, &fixture->ids[0], &status));
+	assert_ok(symbol_cache_status(cache, &fixture->ids[0], &status));
 	assert_non_null(strstr(status.row.why, "upload its .dwp"));
 
 	fake_debuginfo_put_split(&fixture->debuginfo, &fixture->ids[0], split);
 	assert_true(has_inlined(cache, &fixture->ids[0], "twice"));
-	assert_ok(table_cache_status(cache, &fixture->ids[0], &status));
+	assert_ok(symbol_cache_status(cache, &fixture->ids[0], &status));
 	assert_string_equal(status.row.why, "");
 	assert_int_equal(opened(fixture, 0), 3);
 	assert_true(has_inlined(cache, &fixture->ids[0], "twice"));
@@ -662,7 +663,7 @@ static void split_dwarf_that_comes_later_is_used(void **state)
 }
 
 struct borrower {
-	struct table_cache *cache;
+	struct symbol_cache *cache;
 	const struct executable_id *id;
 	char name[16];
 };
@@ -672,16 +673,17 @@ static void *borrow(void *arg)
 	struct borrower *borrower = arg;
 	struct table_loan loan;
 
-	if (table_cache_borrow(borrower->cache, borrower->id, PATIENCE_NS, &loan) == 0 && loan.file)
+	if (symbol_cache_borrow(borrower->cache, borrower->id, PATIENCE_NS, &loan) == 0 &&
+	    loan.file)
 		(void)snprintf(borrower->name, sizeof(borrower->name), "%s", first_name(loan.file));
-	table_cache_give_back(borrower->cache, &loan);
+	symbol_cache_give_back(borrower->cache, &loan);
 	return NULL;
 }
 
 static void many_who_want_a_table_get_the_one_that_is_made(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped(symbol_cache_freep) struct symbol_cache *cache = new_cache(fixture);
 	struct borrower borrowers[4] = {};
 	pthread_t threads[4];
 
@@ -706,17 +708,17 @@ static void many_who_want_a_table_get_the_one_that_is_made(void **state)
 static void two_tables_are_made_at_a_time_and_no_more(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped(symbol_cache_freep) struct symbol_cache *cache = new_cache(fixture);
 	struct table_loan loan;
 
 	fake_debuginfo_hold_all(&fixture->debuginfo, true);
 	for (int i = 0; i < 3; i++) {
-		assert_ok(table_cache_borrow(cache, &fixture->ids[i], 0, &loan));
+		assert_ok(symbol_cache_borrow(cache, &fixture->ids[i], 0, &loan));
 		assert_true(loan.pending);
 	}
 	while (fake_debuginfo_held(&fixture->debuginfo) < 2)
 		(void)sched_yield();
-	assert_int_equal(table_cache_counts(cache).n_pending, 3);
+	assert_int_equal(symbol_cache_counts(cache).n_pending, 3);
 	assert_int_equal(opened(fixture, 2), 0);
 	fake_debuginfo_hold_all(&fixture->debuginfo, false);
 	assert_holds(cache, &fixture->ids[2], "f2");
@@ -727,7 +729,7 @@ static void two_tables_are_made_at_a_time_and_no_more(void **state)
 static void a_disk_that_takes_no_file_costs_memory_only(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = new_cache(fixture);
+	scoped(symbol_cache_freep) struct symbol_cache *cache = new_cache(fixture);
 	scoped_free char *folder = path_in(fixture->folder, "symbols");
 
 	/* As good as a full disk, for root too. */
@@ -739,7 +741,7 @@ static void a_disk_that_takes_no_file_costs_memory_only(void **state)
 
 struct churner {
 	struct fixture *fixture;
-	struct table_cache *cache;
+	struct symbol_cache *cache;
 	unsigned int seed;
 	bool uploads;
 };
@@ -756,13 +758,13 @@ static void *churn(void *arg)
 		if (churner->uploads && i % 20 == 0)
 			fake_debuginfo_put(&fixture->debuginfo, &fixture->ids[which],
 					   fixture->paths[which]);
-		if (table_cache_borrow(churner->cache, &fixture->ids[which], PATIENCE_NS, &loan) <
+		if (symbol_cache_borrow(churner->cache, &fixture->ids[which], PATIENCE_NS, &loan) <
 		    0)
 			return NULL;
 		if (loan.state != TABLE_READY || !loan.file ||
 		    first_name(loan.file)[1] != '0' + which)
 			return NULL;
-		table_cache_give_back(churner->cache, &loan);
+		symbol_cache_give_back(churner->cache, &loan);
 	}
 	return arg;
 }
@@ -770,7 +772,7 @@ static void *churn(void *arg)
 static void many_threads_with_little_room_and_uploads_agree(void **state)
 {
 	struct fixture *fixture = *state;
-	scoped(table_cache_freep) struct table_cache *cache = NULL;
+	scoped(symbol_cache_freep) struct symbol_cache *cache = NULL;
 	struct churner churners[4];
 	pthread_t threads[4];
 

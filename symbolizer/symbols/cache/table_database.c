@@ -5,7 +5,7 @@
  * are some megabytes.
  */
 
-#include "symbolizer/symbols/cache/table_store.h"
+#include "symbolizer/symbols/cache/table_database.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -82,7 +82,7 @@ static_assert(ARRAY_SIZE(statements) == TABLE_STATEMENT_COUNT, "every statement 
 /* Where there is no disk. */
 #define MEMORY_QUOTA_BYTES (32 * MIB)
 
-struct table_store {
+struct table_database {
 	const struct clock *clock;
 	uint64_t quota_bytes;
 	pthread_mutex_t lock;
@@ -139,52 +139,52 @@ static void remove_database(const char *path)
 	}
 }
 
-static int open_or_begin_anew(struct table_store *store, const char *path)
+static int open_or_begin_anew(struct table_database *database, const char *path)
 {
-	int r = open_database(path, &store->db);
+	int r = open_database(path, &database->db);
 
 	if (r == -EUCLEAN) {
 		log_warn("'%s' is damaged, symbol tables are made anew from the debuginfo", path);
 		remove_database(path);
-		r = open_database(path, &store->db);
+		r = open_database(path, &database->db);
 	}
 	if (r == -ENOSPC || r == -EROFS) {
 		log_warn_errno(r,
 			       "cannot make '%s', symbol tables are kept in memory and made anew "
 			       "after a restart: %m",
 			       path);
-		store->quota_bytes = MIN(store->quota_bytes, MEMORY_QUOTA_BYTES);
-		r = open_database(":memory:", &store->db);
+		database->quota_bytes = MIN(database->quota_bytes, MEMORY_QUOTA_BYTES);
+		r = open_database(":memory:", &database->db);
 	}
 	return r;
 }
 
-int table_store_open(const char *folder, const struct clock *clock, uint64_t quota_bytes,
-		     struct table_store **ret_store)
+int table_database_open(const char *folder, const struct clock *clock, uint64_t quota_bytes,
+			struct table_database **ret_database)
 {
-	scoped(table_store_freep) struct table_store *store = calloc(1, sizeof(*store));
+	scoped(table_database_freep) struct table_database *database = calloc(1, sizeof(*database));
 	scoped_free char *path = NULL;
 	int r;
 
-	if (!store || asprintf(&path, "%s/symbols.db", folder) < 0)
+	if (!database || asprintf(&path, "%s/symbols.db", folder) < 0)
 		return -ENOMEM;
-	store->clock = clock;
-	store->quota_bytes = quota_bytes;
-	(void)pthread_mutex_init(&store->lock, NULL);
-	r = open_or_begin_anew(store, path);
+	database->clock = clock;
+	database->quota_bytes = quota_bytes;
+	(void)pthread_mutex_init(&database->lock, NULL);
+	r = open_or_begin_anew(database, path);
 	if (r < 0)
 		return r;
-	*ret_store = take_ptr(store);
+	*ret_database = take_ptr(database);
 	return 0;
 }
 
-struct table_store *table_store_free(struct table_store *store)
+struct table_database *table_database_free(struct table_database *database)
 {
-	if (!store)
+	if (!database)
 		return NULL;
-	(void)sqlite_db_free(store->db);
-	(void)pthread_mutex_destroy(&store->lock);
-	free(store);
+	(void)sqlite_db_free(database->db);
+	(void)pthread_mutex_destroy(&database->lock);
+	free(database);
 	return NULL;
 }
 
@@ -211,10 +211,10 @@ static void read_row(sqlite3_stmt *row, struct stored_table *ret_table)
 
 	*ret_table = (struct stored_table){
 		.number = sqlite3_column_int64(row, 0),
-		.sources = { .main = hash_column(row, 1),
-			     .executable = hash_column(row, 2),
-			     .alt = hash_column(row, 3),
-			     .split = hash_column(row, 11) },
+		.inputs = { .main = hash_column(row, 1),
+			    .executable = hash_column(row, 2),
+			    .alt = hash_column(row, 3),
+			    .split = hash_column(row, 11) },
 		.layout_version = (uint32_t)sqlite3_column_int64(row, 6),
 		.outcome = (enum helper_outcome)sqlite3_column_int(row, 7),
 		.n_deaths = (uint32_t)sqlite3_column_int64(row, 8),
@@ -231,32 +231,32 @@ static void read_row(sqlite3_stmt *row, struct stored_table *ret_table)
 	(void)snprintf(ret_table->why, sizeof(ret_table->why), "%s", sqlite_text(row, 10));
 }
 
-static int find(struct table_store *store, const struct executable_id *id,
+static int find(struct table_database *database, const struct executable_id *id,
 		struct stored_table *ret_table)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
-	int r = sqlite_query(store->db, SQL_FIND, &row, SQL_ID(id));
+	int r = sqlite_query(database->db, SQL_FIND, &row, SQL_ID(id));
 
 	if (r > 0)
 		read_row(row, ret_table);
 	return r;
 }
 
-int table_store_find(struct table_store *store, const struct executable_id *id,
-		     struct stored_table *ret_table)
+int table_database_find(struct table_database *database, const struct executable_id *id,
+			struct stored_table *ret_table)
 {
 	int r;
 
-	(void)pthread_mutex_lock(&store->lock);
-	r = find(store, id, ret_table);
-	(void)pthread_mutex_unlock(&store->lock);
+	(void)pthread_mutex_lock(&database->lock);
+	r = find(database, id, ret_table);
+	(void)pthread_mutex_unlock(&database->lock);
 	return r;
 }
 
-static int load(struct table_store *store, const struct executable_id *id,
+static int load(struct table_database *database, const struct executable_id *id,
 		const struct hash128 *hash, struct bytes *out)
 {
-	const uint64_t now_ns = clock_wall_ns(store->clock);
+	const uint64_t now_ns = clock_wall_ns(database->clock);
 	uint64_t used_ns = 0;
 	int64_t number = 0;
 	int r;
@@ -264,7 +264,7 @@ static int load(struct table_store *store, const struct executable_id *id,
 	{
 		scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 
-		r = sqlite_query(store->db, SQL_LOAD, &row, SQL_ID(id),
+		r = sqlite_query(database->db, SQL_LOAD, &row, SQL_ID(id),
 				 SQL_BLOB(hash->bytes, sizeof(hash->bytes)));
 		if (r > 0) {
 			struct bytes_view stored = sqlite_blob(row, 2);
@@ -277,41 +277,41 @@ static int load(struct table_store *store, const struct executable_id *id,
 	}
 	/* On a disk that takes nothing more the order of use is what suffers. */
 	if (r > 0 && now_ns > used_ns + USE_RESOLUTION_NS)
-		(void)sqlite_run(store->db, SQL_USED, SQL_INT(number), SQL_INT(now_ns));
+		(void)sqlite_run(database->db, SQL_USED, SQL_INT(number), SQL_INT(now_ns));
 	return r;
 }
 
-int table_store_load(struct table_store *store, const struct executable_id *id,
-		     const struct hash128 *hash, struct bytes *out)
+int table_database_load(struct table_database *database, const struct executable_id *id,
+			const struct hash128 *hash, struct bytes *out)
 {
 	int r;
 
-	(void)pthread_mutex_lock(&store->lock);
-	r = load(store, id, hash, out);
-	(void)pthread_mutex_unlock(&store->lock);
+	(void)pthread_mutex_lock(&database->lock);
+	r = load(database, id, hash, out);
+	(void)pthread_mutex_unlock(&database->lock);
 	return r;
 }
 
 /* ---- writing -----------------------------------------------------------------------------------
  */
 
-static int put_try(struct table_store *store, const struct executable_id *id,
+static int put_try(struct table_database *database, const struct executable_id *id,
 		   const struct stored_table *table)
 {
-	const struct table_sources *sources = &table->sources;
+	const struct input_hashes *inputs = &table->inputs;
 
-	return sqlite_run(store->db, SQL_PUT_TRY, SQL_ID(id), SQL_BLOB(sources->main.bytes, 16),
-			  SQL_BLOB(sources->executable.bytes, 16), SQL_BLOB(sources->alt.bytes, 16),
+	return sqlite_run(database->db, SQL_PUT_TRY, SQL_ID(id), SQL_BLOB(inputs->main.bytes, 16),
+			  SQL_BLOB(inputs->executable.bytes, 16), SQL_BLOB(inputs->alt.bytes, 16),
 			  SQL_ID(&table->alt_id), SQL_INT(table->layout_version),
 			  SQL_INT(table->outcome), SQL_INT(table->n_deaths),
 			  SQL_INT(table->tried_wall_ns), SQL_TEXT(table->why),
-			  SQL_BLOB(sources->split.bytes, 16));
+			  SQL_BLOB(inputs->split.bytes, 16));
 }
 
-static int total_bytes(struct table_store *store, uint64_t *ret_bytes)
+static int total_bytes(struct table_database *database, uint64_t *ret_bytes)
 {
 	scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
-	int r = sqlite_query_values(store->db, SQL_BYTES, NULL, 0, &row);
+	int r = sqlite_query_values(database->db, SQL_BYTES, NULL, 0, &row);
 
 	if (r > 0)
 		*ret_bytes = (uint64_t)sqlite3_column_int64(row, 0);
@@ -319,7 +319,7 @@ static int total_bytes(struct table_store *store, uint64_t *ret_bytes)
 }
 
 /* The least recently used table but that of @id: 1 removed, 0 there is no other. */
-static int remove_oldest(struct table_store *store, const struct executable_id *id)
+static int remove_oldest(struct table_database *database, const struct executable_id *id)
 {
 	int64_t number;
 	int r;
@@ -327,99 +327,100 @@ static int remove_oldest(struct table_store *store, const struct executable_id *
 	{
 		scoped(sqlite_resetp) sqlite3_stmt *row = NULL;
 
-		r = sqlite_query(store->db, SQL_OLDEST, &row, SQL_ID(id));
+		r = sqlite_query(database->db, SQL_OLDEST, &row, SQL_ID(id));
 		if (r <= 0)
 			return r;
 		number = sqlite3_column_int64(row, 0);
 	}
-	r = sqlite_run(store->db, SQL_REMOVE_ID, SQL_INT(number));
+	r = sqlite_run(database->db, SQL_REMOVE_ID, SQL_INT(number));
 	return r < 0 ? r : 1;
 }
 
-static int keep_quota(struct table_store *store, const struct executable_id *id)
+static int keep_quota(struct table_database *database, const struct executable_id *id)
 {
 	uint64_t bytes = 0;
 	int r;
 
 	do {
-		r = total_bytes(store, &bytes);
-		if (r < 0 || bytes <= store->quota_bytes)
+		r = total_bytes(database, &bytes);
+		if (r < 0 || bytes <= database->quota_bytes)
 			return r;
-		r = remove_oldest(store, id);
+		r = remove_oldest(database, id);
 	} while (r > 0);
 	return r;
 }
 
-static int put_table(struct table_store *store, const struct executable_id *id,
+static int put_table(struct table_database *database, const struct executable_id *id,
 		     const struct stored_table *table, struct bytes_view stored)
 {
 	int r;
 
-	r = sqlite_begin(store->db);
+	r = sqlite_begin(database->db);
 	if (r < 0)
 		return r;
-	r = put_try(store, id, table);
+	r = put_try(database, id, table);
 	if (r == 0)
-		r = sqlite_run(store->db, SQL_PUT_TABLE, SQL_ID(id), SQL_INT(table->stored_bytes),
-			       SQL_INT(table->made_wall_ns), SQL_INT(table->symbol_sources),
-			       SQL_INT(table->n_functions), SQL_INT(table->n_locations),
+		r = sqlite_run(database->db, SQL_PUT_TABLE, SQL_ID(id),
+			       SQL_INT(table->stored_bytes), SQL_INT(table->made_wall_ns),
+			       SQL_INT(table->symbol_sources), SQL_INT(table->n_functions),
+			       SQL_INT(table->n_locations),
 			       SQL_BLOB(table->hash.bytes, sizeof(table->hash.bytes)),
 			       SQL_BLOB(stored.data, stored.size));
 	if (r == 0)
-		r = keep_quota(store, id);
+		r = keep_quota(database, id);
 	if (r == 0)
-		return sqlite_commit(store->db);
-	sqlite_rollback(store->db);
+		return sqlite_commit(database->db);
+	sqlite_rollback(database->db);
 	return r;
 }
 
-int table_store_put(struct table_store *store, const struct executable_id *id,
-		    struct stored_table *table, struct bytes_view stored)
+int table_database_put(struct table_database *database, const struct executable_id *id,
+		       struct stored_table *table, struct bytes_view stored)
 {
 	int r;
 
 	table->hash = hash128_of(stored.data, stored.size);
 	table->stored_bytes = stored.size;
 	table->made_wall_ns = table->tried_wall_ns;
-	(void)pthread_mutex_lock(&store->lock);
-	r = put_table(store, id, table, stored);
+	(void)pthread_mutex_lock(&database->lock);
+	r = put_table(database, id, table, stored);
 	/* Pages that became free go back a few at a time: all at once could take long. */
 	if (r == 0)
-		(void)sqlite_db_run(store->db, "PRAGMA incremental_vacuum(4096)");
-	(void)pthread_mutex_unlock(&store->lock);
+		(void)sqlite_db_run(database->db, "PRAGMA incremental_vacuum(4096)");
+	(void)pthread_mutex_unlock(&database->lock);
 	return r;
 }
 
-int table_store_put_failure(struct table_store *store, const struct executable_id *id,
-			    const struct stored_table *failure)
+int table_database_put_failure(struct table_database *database, const struct executable_id *id,
+			       const struct stored_table *failure)
 {
 	int r;
 
-	(void)pthread_mutex_lock(&store->lock);
-	r = put_try(store, id, failure);
-	(void)pthread_mutex_unlock(&store->lock);
+	(void)pthread_mutex_lock(&database->lock);
+	r = put_try(database, id, failure);
+	(void)pthread_mutex_unlock(&database->lock);
 	return r;
 }
 
-int table_store_remove(struct table_store *store, const struct executable_id *id)
+int table_database_remove(struct table_database *database, const struct executable_id *id)
 {
 	int r;
 
-	(void)pthread_mutex_lock(&store->lock);
-	r = sqlite_run(store->db, SQL_REMOVE, SQL_ID(id));
+	(void)pthread_mutex_lock(&database->lock);
+	r = sqlite_run(database->db, SQL_REMOVE, SQL_ID(id));
 	if (r == 0)
-		r = sqlite3_changes(store->db->handle) > 0;
-	(void)pthread_mutex_unlock(&store->lock);
+		r = sqlite3_changes(database->db->handle) > 0;
+	(void)pthread_mutex_unlock(&database->lock);
 	return r;
 }
 
-uint64_t table_store_bytes(struct table_store *store)
+uint64_t table_database_bytes(struct table_database *database)
 {
 	uint64_t bytes = 0;
 
-	(void)pthread_mutex_lock(&store->lock);
-	if (total_bytes(store, &bytes) < 0)
+	(void)pthread_mutex_lock(&database->lock);
+	if (total_bytes(database, &bytes) < 0)
 		bytes = 0;
-	(void)pthread_mutex_unlock(&store->lock);
+	(void)pthread_mutex_unlock(&database->lock);
 	return bytes;
 }

@@ -9,22 +9,22 @@
  */
 
 #include "symbolizer/debuginfo/debuginfo_store.h"
-#include "symbolizer/symbols/cache/table_store.h"
+#include "symbolizer/symbols/cache/table_database.h"
 
 /* 1 found, 0 there is nothing for @id. @alt_id (NONE: none) is what is known of earlier reading. */
-int table_sources_find(struct debuginfo_store *debuginfo, const struct executable_id *id,
-		       const struct executable_id *alt_id, struct table_sources *ret_sources);
+int input_hashes_find(struct debuginfo_store *debuginfo, const struct executable_id *id,
+		      const struct executable_id *alt_id, struct input_hashes *ret_hashes);
 
-bool table_sources_equal(const struct table_sources *a, const struct table_sources *b);
+bool input_hashes_equal(const struct input_hashes *a, const struct input_hashes *b);
 
-struct table_inputs {
+struct compile_inputs {
 	struct symbol_compile_input fds; /* ours */
-	struct table_sources sources;
+	struct input_hashes hashes;
 	struct executable_id alt_id;
 	uint64_t size_bytes; /* of all of them */
 };
 
 /* 1 open, 0 there is nothing for @id. To be released also after a failure. */
-int table_inputs_open(struct debuginfo_store *debuginfo, const struct executable_id *id,
-		      struct table_inputs *ret_inputs);
-void table_inputs_release(struct table_inputs *inputs);
+int compile_inputs_open(struct debuginfo_store *debuginfo, const struct executable_id *id,
+			struct compile_inputs *ret_inputs);
+void compile_inputs_release(struct compile_inputs *inputs);

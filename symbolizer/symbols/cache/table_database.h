@@ -17,10 +17,10 @@
 #include "common/scoped.h"
 #include "symbolizer/symbols/cache/helper_process.h"
 
-struct table_store;
+struct table_database;
 
 /* The contents that a table is made from. Zeros: there was none. */
-struct table_sources {
+struct input_hashes {
 	struct hash128 main;
 	struct hash128 executable; /* beside a main file that has no code */
 	struct hash128 alt;
@@ -28,10 +28,10 @@ struct table_sources {
 };
 
 struct stored_table {
-	int64_t number; /* in the store */
+	int64_t number; /* in the database */
 
 	/* The last try. */
-	struct table_sources sources;
+	struct input_hashes inputs;
 	struct executable_id alt_id; /* NONE: the main file names no alternative one */
 	uint32_t layout_version;     /* of the program that tried */
 	enum helper_outcome outcome;
@@ -52,29 +52,29 @@ struct stored_table {
  * Bounds the stored tables to @quota_bytes; the least recently used go first. Where the disk takes
  * no new file, tables are kept in memory instead, and few of them.
  */
-int table_store_open(const char *folder, const struct clock *clock, uint64_t quota_bytes,
-		     struct table_store **ret_store);
-struct table_store *table_store_free(struct table_store *store);
+int table_database_open(const char *folder, const struct clock *clock, uint64_t quota_bytes,
+			struct table_database **ret_database);
+struct table_database *table_database_free(struct table_database *database);
 
 /* 1 found, 0 nothing was tried yet. */
-int table_store_find(struct table_store *store, const struct executable_id *id,
-		     struct stored_table *ret_table);
+int table_database_find(struct table_database *database, const struct executable_id *id,
+			struct stored_table *ret_table);
 
 /* Appends the stored form to @out, if it is still the one with @hash. 1 found, 0 gone. */
-int table_store_load(struct table_store *store, const struct executable_id *id,
-		     const struct hash128 *hash, struct bytes *out);
+int table_database_load(struct table_database *database, const struct executable_id *id,
+			const struct hash128 *hash, struct bytes *out);
 
 /* Replaces what there was. hash, made_wall_ns and stored_bytes are filled in. */
-int table_store_put(struct table_store *store, const struct executable_id *id,
-		    struct stored_table *table, struct bytes_view stored);
+int table_database_put(struct table_database *database, const struct executable_id *id,
+		       struct stored_table *table, struct bytes_view stored);
 
 /* Remembers the try; what table there was stays. */
-int table_store_put_failure(struct table_store *store, const struct executable_id *id,
-			    const struct stored_table *failure);
+int table_database_put_failure(struct table_database *database, const struct executable_id *id,
+			       const struct stored_table *failure);
 
 /* 1 removed, 0 was not there. */
-int table_store_remove(struct table_store *store, const struct executable_id *id);
+int table_database_remove(struct table_database *database, const struct executable_id *id);
 
-uint64_t table_store_bytes(struct table_store *store);
+uint64_t table_database_bytes(struct table_database *database);
 
-DEFINE_SCOPED(struct table_store *, table_store_free);
+DEFINE_SCOPED(struct table_database *, table_database_free);

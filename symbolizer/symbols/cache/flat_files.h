@@ -14,26 +14,26 @@
 #include "common/hash.h"
 #include "common/scoped.h"
 
-struct table_files;
+struct flat_files;
 
 /* Makes the folder if it is not there, and removes what a crash left half-written. */
-int table_files_open(const char *folder, struct table_files **ret_files);
-struct table_files *table_files_free(struct table_files *files);
+int flat_files_open(const char *folder, struct flat_files **ret_files);
+struct flat_files *flat_files_free(struct flat_files *files);
 
 /* 1 found, 0 there is none. Open for reading. */
-int table_files_take(struct table_files *files, const struct hash128 *name, int *ret_fd);
+int flat_files_take(struct flat_files *files, const struct hash128 *name, int *ret_fd);
 
 /* Replaces the file; it is open for reading afterwards. -ENOSPC and the like leave nothing behind.
  */
-int table_files_write(struct table_files *files, const struct hash128 *name, struct bytes_view flat,
-		      int *ret_fd);
+int flat_files_write(struct flat_files *files, const struct hash128 *name, struct bytes_view flat,
+		     int *ret_fd);
 
-void table_files_remove(struct table_files *files, const struct hash128 *name);
+void flat_files_remove(struct flat_files *files, const struct hash128 *name);
 
 /* Of the files that nobody has opened yet. */
-uint64_t table_files_left_bytes(struct table_files *files);
+uint64_t flat_files_left_bytes(struct flat_files *files);
 
 /* Removes the one of them that was used least recently. 1 removed, 0 none is left. */
-int table_files_remove_left(struct table_files *files);
+int flat_files_remove_left(struct flat_files *files);
 
-DEFINE_SCOPED(struct table_files *, table_files_free);
+DEFINE_SCOPED(struct flat_files *, flat_files_free);
