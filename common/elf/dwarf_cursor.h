@@ -3,7 +3,8 @@
 
 /*
  * Reads the integers and strings of DWARF sections, .eh_frame and similar tables from a
- * bytes_reader. The functions are inline, because making one table reads tens of millions of values.
+ * bytes_reader. The functions are inline, because making one table reads tens of millions of
+ * values.
  *
  * A read past the end returns 0 (or NULL, or an empty view), moves the cursor to the end and sets
  * cursor->error to -EBADMSG. So callers may read a group of fields and check the error once after
@@ -27,7 +28,9 @@ static inline uint64_t cursor_fail(struct bytes_reader *cursor)
 	return 0;
 }
 
-/* A cursor from @offset to the end of @bytes; one that has failed if @offset lies beyond the end. */
+/*
+ * A cursor from @offset to the end of @bytes; one that has failed if @offset lies beyond the end.
+ */
 static inline struct bytes_reader cursor_at(struct bytes_view bytes, uint64_t offset)
 {
 	struct bytes_reader cursor = {};
@@ -145,7 +148,9 @@ static inline struct bytes_view cursor_take(struct bytes_reader *cursor, uint64_
 	return view;
 }
 
-/* The NUL-terminated string at the cursor, which moves behind the NUL; NULL if none ends in time. */
+/*
+ * The NUL-terminated string at the cursor, which moves behind the NUL; NULL if none ends in time.
+ */
 static inline const char *cursor_text(struct bytes_reader *cursor)
 {
 	const char *text = (const char *)cursor->next;

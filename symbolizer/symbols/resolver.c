@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch is searched in order of address, which is several times faster than at random. What it
- * found is copied into the caller's arena, each place and each text once, because the table may
- * leave the cache at any time.
+ * Addresses are looked up in sorted order, which is several times faster than a random one. The
+ * places and strings found are copied to the caller's arena, each once, because the table may be
+ * evicted at any time.
  */
 
 #include "symbolizer/symbols/resolver.h"
@@ -58,7 +58,7 @@ const char *resolve_status_name(enum resolve_status status)
 
 VEC_DEFINE(place_vec, struct symbol_place);
 
-/* What is copied out of a table. */
+/* Places and strings that are copied out of a table. */
 struct copying {
 	const struct symbol_file *file;
 	struct arena *arena;
@@ -87,7 +87,7 @@ static void copying_release(struct copying *copying)
 	vec_release(&copying->places);
 }
 
-/* Texts are the same where their address is. */
+/* Copies a string. A table has each string once, so its address identifies it. */
 static int copy_text(struct copying *copying, const char **text)
 {
 	void *value;
@@ -125,7 +125,7 @@ static int add_place(struct copying *copying, const struct symbol_frame *frame, 
 	return r < 0 ? r : vec_push(&copying->places, place);
 }
 
-/* The place of @location, added with its callers where it is new. */
+/* The place of @location; adds it and its callers if they are new. */
 static int place_of(struct copying *copying, uint32_t location, uint32_t *ret_place)
 {
 	uint32_t chain[SYMBOL_CHAIN_MAX];
@@ -167,10 +167,10 @@ struct batch_item {
 	size_t index; /* in the caller's arrays */
 };
 
-/* One batch's way through a table; arrays in the arena. */
+/* A sorted batch of addresses, and their locations. The arrays are in the arena. */
 struct resolve_batch {
 	size_t count;
-	struct batch_item *items; /* by elf_addr */
+	struct batch_item *items; /* sorted by elf_addr */
 	uint64_t *elf_addrs;
 	uint32_t *locations;
 };
@@ -209,7 +209,7 @@ static int batch_search(struct resolve_batch *batch, const struct symbol_file *f
 	return 0;
 }
 
-/* Why an address without a function has none. */
+/* The status of addresses without a function. */
 static enum resolve_status reason_of(const struct table_loan *loan)
 {
 	if (loan->pending)

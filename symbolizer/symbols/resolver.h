@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * (executable identity, ELF address) -> names. Tables are made from the debuginfo store when they
- * are first wanted, and anew when it has something better, so that names of the past change too
- * (symbol_cache.h). Thread-safe.
+ * Resolves (executable identity, ELF address) to functions and source lines. A symbol table is
+ * compiled from the debuginfo store when it is first used, and again when the store has a better
+ * file (symbol_cache.h). So an upload also names samples that were stored before. Thread-safe.
  */
 
 #include "common/arena.h"
@@ -15,15 +15,17 @@ struct resolver;
 int resolver_new(const struct symbol_cache_options *options, struct resolver **ret_resolver);
 struct resolver *resolver_free(struct resolver *resolver);
 
-/* RESOLVE_STATUSES(X): X(id, number, name); every other status than the first is a reason. */
+/*
+ * RESOLVE_STATUSES(X): X(id, number, name). All but the first say why an address has no function.
+ */
 /* clang-format off */
 #define RESOLVE_STATUSES(X)                                                                        \
 	X(RESOLVED, 0, "resolved")                                                                 \
-	X(RESOLVE_NO_DEBUGINFO, 1, "no debuginfo") /* nothing was uploaded for this identity */    \
-	X(RESOLVE_STRIPPED, 2, "stripped")         /* what was has exported symbols at best */     \
-	X(RESOLVE_OUTSIDE, 3, "address outside")   /* no function of the table is there */         \
-	X(RESOLVE_PENDING, 4, "table pending")     /* the table is being made: ask again */        \
-	X(RESOLVE_FAILED, 5, "table failed")       /* none can be made of the file; see why */
+	X(RESOLVE_NO_DEBUGINFO, 1, "no debuginfo") /* no file was uploaded for this identity */    \
+	X(RESOLVE_STRIPPED, 2, "stripped")         /* the file has only exported symbols, if any */\
+	X(RESOLVE_OUTSIDE, 3, "address outside")   /* the table has no function there */           \
+	X(RESOLVE_PENDING, 4, "table pending")     /* the table is being compiled: try again */    \
+	X(RESOLVE_FAILED, 5, "table failed")       /* the file cannot be compiled; see why */
 /* clang-format on */
 
 enum resolve_status {
@@ -32,64 +34,74 @@ enum resolve_status {
 #undef X
 };
 
-/* NULL for a number that is none. */
+/* The name of @status, or NULL for an unknown number. */
 const char *resolve_status_name(enum resolve_status status);
 
 #define RESOLVE_NO_PLACE UINT32_MAX
 #define RESOLVE_NO_START UINT64_MAX
 
 /*
- * A place in the source. Places are few compared with addresses, and dense: whoever counts or
- * labels them can have an array beside them.
+ * A source location of an answer. Places are numbered from 0 and are fewer than addresses, so
+ * callers can count or label them in an array.
  */
 struct symbol_place {
-	const char *function;     /* for people: demangled; NULL: only the line is known */
-	const char *linkage_name; /* NULL with function */
-	const char *file;         /* NULL when not known */
-	uint32_t line;            /* 0 when not known */
-	uint32_t caller; /* the place, lower than this one, of the call that was inlined; or
-			    RESOLVE_NO_PLACE: the function that has the code */
+	const char *function;     /* display name; NULL: only the line is known */
+	const char *linkage_name; /* NULL if function is */
+	const char *file;         /* NULL: not known */
+	uint32_t line;            /* 0: not known */
+	/*
+	 * The place of the inlined call, a lower number than this one; RESOLVE_NO_PLACE if the
+	 * function is not inlined.
+	 */
+	uint32_t caller;
 };
 
 struct symbol {
 	enum resolve_status status;
-	uint32_t place; /* the innermost; or RESOLVE_NO_PLACE. Also without status RESOLVED: a line
-			   may be known where no function is */
-	uint64_t start; /* without status RESOLVED: ELF address of the beginning of the function;
-			   RESOLVE_NO_START when that is not known either */
+	/*
+	 * The innermost place, or RESOLVE_NO_PLACE. May be set without status RESOLVED, because a
+	 * line can be known without a function.
+	 */
+	uint32_t place;
+	/*
+	 * If status is not RESOLVED: ELF address at which the function starts, or RESOLVE_NO_START.
+	 */
+	uint64_t start;
 };
 
 struct resolve_request {
 	const struct executable_id *id;
 	bool kernel_image;         /* addresses are relative to the symbol _text */
-	const uint64_t *addresses; /* [count]; rising ones are fastest */
+	const uint64_t *addresses; /* [count]; fastest if they rise */
 	size_t count;
-	uint64_t patience_ns; /* for a table that is being made */
+	uint64_t patience_ns; /* time to wait for a table that is being compiled */
 };
 
 /*
- * All in the arena.
+ * The answer; its memory is in the arena.
  *
- *   symbols[count]    as the addresses
- *   places[n_places]  callers before what was inlined into them
+ *   symbols[count]    symbols[i] is of addresses[i]
+ *   places[n_places]  a caller precedes the places inlined into it
  */
 struct resolve_answer {
 	struct symbol *symbols;
 	struct symbol_place *places;
 	size_t n_places;
-	bool pending; /* another answer may come when the table is made, also for what has a name */
-	const char *why; /* of "table failed", and what of the files could not be used; or "" */
+	/* The table is being compiled. The answer may change then, also where it has names. */
+	bool pending;
+	const char
+		*why; /* reason of RESOLVE_FAILED, or what could not be used of the files, or "" */
 };
 
-/* 0 or negative errno (only out of memory). */
+/* 0 or -ENOMEM. */
 int resolver_resolve(struct resolver *resolver, const struct resolve_request *request,
 		     struct arena *arena, struct resolve_answer *ret_answer);
 
-/* What is known of the table of @id. Has it made if that was not tried. */
+/* State of the table of @id. Starts compiling it if that was not attempted yet. */
 int resolver_status(struct resolver *resolver, const struct executable_id *id,
 		    struct table_status *ret_status);
 
-/* Somebody has removed the debuginfo of @id, and wants its names gone, too. */
+/* Removes the table of @id; called when a user has removed its debuginfo. */
 int resolver_forget(struct resolver *resolver, const struct executable_id *id);
 
 struct symbol_cache_counts resolver_counts(struct resolver *resolver);

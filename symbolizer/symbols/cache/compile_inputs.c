@@ -5,7 +5,9 @@
 
 #include "common/file.h"
 
-/* "/usr/lib/debug/.dwz/x86_64-linux-gnu/NAME.debug", NUL, a build-ID. */
+/*
+ * .gnu_debugaltlink: a path ("/usr/lib/debug/.dwz/x86_64-linux-gnu/NAME.debug"), NUL, a build-ID.
+ */
 #define ALT_LINK_MAX_BYTES (4096 + 1 + EXECUTABLE_ID_MAX_BYTES)
 
 static int find_kind(struct debuginfo_store *debuginfo, const struct executable_id *id,
@@ -107,7 +109,7 @@ static int open_main(struct debuginfo_store *debuginfo, const struct executable_
 	return r < 0 ? r : 1;
 }
 
-/* What .gnu_debugaltlink says, if there is one and it is well-formed. */
+/* Reads the build-ID in .gnu_debugaltlink, if there is one and it is well-formed. */
 static int read_alt_link(struct debuginfo_store *debuginfo, const struct executable_id *id,
 			 struct executable_id *ret_alt_id)
 {
@@ -138,7 +140,7 @@ static int open_alt(struct debuginfo_store *debuginfo, const struct executable_i
 	int r;
 
 	r = read_alt_link(debuginfo, id, &inputs->alt_id);
-	/* Headers that cannot be read: the compiler says what is wrong with them. */
+	/* Damaged headers: compiling the file will give the error message. */
 	if (r == -EBADMSG)
 		return 0;
 	if (r < 0 || inputs->alt_id.kind == EXECUTABLE_ID_NONE)
@@ -149,7 +151,7 @@ static int open_alt(struct debuginfo_store *debuginfo, const struct executable_i
 		inputs->hashes.alt = alt.hash;
 		inputs->size_bytes += alt.size_bytes;
 	}
-	/* Upstream servers may have it; when it comes, the table is made anew. */
+	/* Request the file from upstream servers; its arrival changes the hashes of the inputs. */
 	if (r == 0)
 		r = debuginfo_want(debuginfo, &inputs->alt_id, nobody);
 	return MIN(r, 0);

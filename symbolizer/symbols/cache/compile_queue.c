@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs are entries of the cache in a row, first come, first served. An entry that has one is not
- * dropped.
+ * Jobs are a queue of cache entries, processed in order of arrival. An entry with a job is not
+ * evicted.
  */
 
 #include <stdio.h>
@@ -36,9 +36,8 @@ static struct cache_entry *take_job(struct symbol_cache *cache)
 	return entry;
 }
 
-/* What a job came to. */
 struct job_result {
-	int r; /* of table_compile() */
+	int r; /* of table_compile(), or an error of opening the table */
 	struct compiled_table made;
 	struct open_table *table;
 };
@@ -61,12 +60,12 @@ static void run_job(struct symbol_cache *cache, const struct executable_id *id,
 		executable_id_format(id, id_text);
 		log_warn_errno(result->r,
 			       "cannot make the symbol table of '%s' now, trying again when it is "
-			       "wanted: %m",
+			       "next used: %m",
 			       id_text);
 	}
 }
 
-/* With the lock. */
+/* Stores the result of a job in its entry. With the lock. */
 static void install(struct symbol_cache *cache, struct cache_entry *entry,
 		    const struct job_result *result, uint64_t generation)
 {
@@ -80,14 +79,14 @@ static void install(struct symbol_cache *cache, struct cache_entry *entry,
 	}
 	entry->checked_at = generation;
 	entry->checked_wall_ns = clock_wall_ns(cache->compiler.clock);
-	entry->ask_again = result->r < 0;
+	entry->check_again = result->r < 0;
 	if (result->r < 0) {
 		entry->state = TABLE_FAILED;
 		(void)snprintf(entry->row.why, sizeof(entry->row.why), "not now: %s",
 			       strerror(-result->r));
 		return;
 	}
-	/* The debuginfo went away meanwhile. */
+	/* The debuginfo was removed meanwhile. */
 	if (result->r == 0) {
 		entry->state = entry->table ? TABLE_READY : TABLE_NONE;
 		return;
@@ -116,7 +115,7 @@ static void *work(void *arg)
 		entry = take_job(cache);
 		before = entry->row;
 		(void)pthread_mutex_unlock(&cache->lock);
-		/* Before the files are opened: what comes later is noticed at the next use. */
+		/* Read before the files are opened: a later upload makes the entry stale. */
 		generation = debuginfo_generation(cache->compiler.debuginfo);
 		run_job(cache, &entry->id, &before, &result);
 		(void)pthread_mutex_lock(&cache->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of a file's last modification is that of its last use: it is set when somebody opens it,
- * and orders what a new start finds.
+ * The modification time of a file is the time of its last use: it is set when the file is opened.
+ * After a restart it gives the order in which left files are removed.
  */
 
 #include "symbolizer/symbols/cache/flat_files.h"
@@ -32,7 +32,7 @@ struct flat_files {
 	pthread_mutex_t lock;
 	struct left_file_vec left; /* the most recently used first */
 	uint64_t left_bytes;
-	_Atomic uint32_t n_parts; /* names one that nobody else writes */
+	_Atomic uint32_t n_parts; /* makes names of incomplete files unique */
 };
 
 static void format_name(const struct hash128 *hash, const char *suffix, char ret_name[NAME_BYTES])
@@ -55,7 +55,7 @@ static int add_left(struct flat_files *files, const char *name)
 	struct stat status;
 
 	if (!parse_name(name, &file.name)) {
-		/* Half-written, or not ours to have: a file with another name is never read. */
+		/* An incomplete file is removed. Files with other names are left alone. */
 		if (strstr(name, PART))
 			(void)unlinkat(files->folder_fd, name, 0);
 		return 0;
@@ -128,7 +128,7 @@ struct flat_files *flat_files_free(struct flat_files *files)
 	return NULL;
 }
 
-/* Somebody else accounts for it from now on. */
+/* Removes a file from the list of left files. */
 static void forget_left(struct flat_files *files, const struct hash128 *name)
 {
 	(void)pthread_mutex_lock(&files->lock);
@@ -165,7 +165,7 @@ static int write_part(int folder_fd, const char *name, struct bytes_view flat)
 	scoped_fd int fd = openat(folder_fd, name,
 				  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
 
-	/* Not synced: what a power cut damages is noticed when it is opened. */
+	/* Not synced: opening the file checks it, and finds damage by a power failure. */
 	return fd < 0 ? -errno : write_all(fd, flat.data, flat.size);
 }
 

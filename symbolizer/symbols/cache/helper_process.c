@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * posix_spawn() rather than fork(): the server's memory is large and it has threads. The helper is
- * waited for by its pidfd, which cannot come to mean another process.
+ * The helper is started by posix_spawn() instead of fork(), because the server has much memory and
+ * many threads. A pidfd is polled for its end.
  */
 
 #include "symbolizer/symbols/cache/helper_process.h"
@@ -24,20 +24,26 @@
 #include "common/file.h"
 
 /*
- * Compilation takes about 1.5 times the file; compressed sections may expand to
- * DEBUG_EXPANDED_MAX_BYTES, and a table is built beside them. Address space is more than memory.
+ * Limit of the address space, which is larger than the memory used. Compilation needs about 1.5
+ * times the size of the files; compressed sections may expand to DEBUG_EXPANDED_MAX_BYTES, and a
+ * table is built besides.
  */
 #define BASE_ADDRESS_SPACE_BYTES      (3 * GIB)
 #define ADDRESS_SPACE_PER_INPUT_BYTES 4
 
-/* Fifty MB/s and more is usual; a slow machine under a sanitizer has one. */
+/*
+ * Limit of processor time. Usual are 50 MB/s and more; a slow machine with a sanitizer has 1 MB/s.
+ */
 #define BASE_CPU_S            60
 #define INPUT_BYTES_PER_CPU_S MIB
 
-/* It runs with low priority: other work may take most of the processors. */
+/* Limit of elapsed time. The helper has a low priority, so it may get little processor time. */
 #define WALL_PER_CPU_S 4
 
-/* That of ceph-osd (630 MB of DWARF) has 7 MB. SQLite takes up to a billion bytes as one value. */
+/*
+ * Limit of the stored form. The one of ceph-osd (630 MB of DWARF) has 7 MB. A value in SQLite has
+ * at most a billion bytes.
+ */
 #define WRITTEN_MAX_BYTES (512 * MIB)
 
 struct helper_limits helper_limits_for(uint64_t input_bytes)
@@ -62,7 +68,7 @@ void helper_result_release(struct helper_result *result)
 /* ---- start -------------------------------------------------------------------------------------
  */
 
-/* What the helper gets, at numbers that are in nobody's way. */
+/* Duplicates of the helper's descriptors, at numbers above those they get in the helper. */
 struct descriptors {
 	int out;
 	int inputs[N_TABLE_INPUTS];
@@ -101,7 +107,7 @@ static int make_descriptors(const struct symbol_compile_input *input, int out,
 	return 0;
 }
 
-/* Positive errors, as posix_spawn has them. */
+/* Returns a positive error number, like posix_spawn(). */
 static int fill_actions(posix_spawn_file_actions_t *actions, const struct descriptors *descriptors)
 {
 	int error = 0;
@@ -111,7 +117,7 @@ static int fill_actions(posix_spawn_file_actions_t *actions, const struct descri
 	if (error == 0)
 		error = posix_spawn_file_actions_adddup2(actions, descriptors->out,
 							 TABLE_HELPER_OUT_FD);
-	/* What is not there must not be something else of ours. */
+	/* /dev/null replaces a missing input: its number may be a file of the server. */
 	for (int i = 0; i < N_TABLE_INPUTS && error == 0; i++) {
 		const int fd = TABLE_HELPER_INPUT_FD(i);
 
@@ -127,7 +133,7 @@ static int fill_actions(posix_spawn_file_actions_t *actions, const struct descri
 	return error;
 }
 
-/* Signals that the server blocks or ignores mean what they usually do. */
+/* The helper starts with no signal blocked or ignored. */
 static int fill_attributes(posix_spawnattr_t *attributes)
 {
 	sigset_t none, all;
@@ -146,7 +152,7 @@ static int fill_attributes(posix_spawnattr_t *attributes)
 static int spawn_with(const struct helper_job *job, char **arguments,
 		      const struct descriptors *descriptors, pid_t *ret_pid)
 {
-	/* Where libraries are is all that it needs to know; the rest may hold secrets. */
+	/* Other variables of the environment are not passed on: they may hold secrets. */
 	const char *libraries = getenv("LD_LIBRARY_PATH");
 	scoped_free char *library_path = NULL;
 	char *environment[2] = {};
@@ -229,7 +235,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / NSEC_PER_MSEC;
 }
 
-/* Until the helper is gone, its time is over, or somebody says stop. */
+/* Waits until the helper has ended, its time is over, or stop_fd is readable. */
 static enum ending wait_for(int pidfd, const struct helper_job *job)
 {
 	const uint64_t deadline_ms = now_ms() + job->limits.wall_s * 1000;
@@ -250,13 +256,13 @@ static enum ending wait_for(int pidfd, const struct helper_job *job)
 	}
 }
 
-/* Without a pidfd (no descriptors are left) it gets no time at all. */
+/* Waits for the helper and reaps it. If no pidfd can be opened, the helper is killed at once. */
 static enum ending finish(pid_t pid, const struct helper_job *job, int *ret_status)
 {
 	scoped_fd int pidfd = pidfd_open(pid, 0);
 	enum ending ending = pidfd >= 0 ? wait_for(pidfd, job) : ENDED_BY_STOP;
 
-	/* Not waited for yet: the number is still its own. */
+	/* The helper has not been reaped, so no other process can have its pid. */
 	if (ending != ENDED_BY_ITSELF)
 		(void)kill(pid, SIGKILL);
 	while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
@@ -264,10 +270,11 @@ static enum ending finish(pid_t pid, const struct helper_job *job, int *ret_stat
 	return ending;
 }
 
-static void say(struct helper_result *result, enum helper_outcome outcome, const char *format, ...)
-	printf_like(3, 4);
+static void set_outcome(struct helper_result *result, enum helper_outcome outcome,
+			const char *format, ...) printf_like(3, 4);
 
-static void say(struct helper_result *result, enum helper_outcome outcome, const char *format, ...)
+static void set_outcome(struct helper_result *result, enum helper_outcome outcome,
+			const char *format, ...)
 {
 	va_list arguments;
 
@@ -277,25 +284,27 @@ static void say(struct helper_result *result, enum helper_outcome outcome, const
 	va_end(arguments);
 }
 
-static void say_signal(const struct helper_job *job, int number, struct helper_result *result)
+static void set_outcome_of_signal(const struct helper_job *job, int number,
+				  struct helper_result *result)
 {
 	const char *name = sigabbrev_np(number);
 
 	if (number == SIGXCPU)
-		say(result, HELPER_DIED, "it took more than %" PRIu64 " s of processor time",
-		    job->limits.cpu_s);
+		set_outcome(result, HELPER_DIED,
+			    "it took more than %" PRIu64 " s of processor time", job->limits.cpu_s);
 	else if (number == SIGXFSZ)
-		say(result, HELPER_DIED, "the table has more than %" PRIu64 " MiB",
-		    job->limits.written_bytes / MIB);
+		set_outcome(result, HELPER_DIED, "the table has more than %" PRIu64 " MiB",
+			    job->limits.written_bytes / MIB);
 	else if (number == SIGSYS)
-		say(result, HELPER_DIED, "it tried what it may not (SIGSYS)");
+		set_outcome(result, HELPER_DIED, "it tried what it may not (SIGSYS)");
 	else if (number == SIGKILL)
-		say(result, HELPER_DIED, "it was killed (SIGKILL), as when memory is short");
+		set_outcome(result, HELPER_DIED,
+			    "it was killed (SIGKILL), as when memory is short");
 	else
-		say(result, HELPER_DIED, "it crashed (SIG%s)", name ? name : "?");
+		set_outcome(result, HELPER_DIED, "it crashed (SIG%s)", name ? name : "?");
 }
 
-/* The compiler's message is as trustworthy as the file: one line of text, whatever it holds. */
+/* Makes a single line of the helper's message, which may hold any bytes. */
 static void clean_message(char *message, size_t size)
 {
 	message[size - 1] = '\0';
@@ -305,20 +314,21 @@ static void clean_message(char *message, size_t size)
 	}
 }
 
-static void say_compiled(const struct helper_job *job, int error, struct helper_result *result)
+static void set_outcome_of_compilation(const struct helper_job *job, int error,
+				       struct helper_result *result)
 {
 	const char *detail = result->report.message;
 
 	if (error == -ENOMEM)
-		say(result, HELPER_DIED, "it needs more than %" PRIu64 " MiB of memory",
-		    job->limits.address_space_bytes / MIB);
+		set_outcome(result, HELPER_DIED, "it needs more than %" PRIu64 " MiB of memory",
+			    job->limits.address_space_bytes / MIB);
 	else if (error < 0)
-		say(result, HELPER_REFUSED, "%s", *detail ? detail : strerror(-error));
+		set_outcome(result, HELPER_REFUSED, "%s", *detail ? detail : strerror(-error));
 	else
-		say(result, HELPER_MADE_TABLE, "%s", detail);
+		set_outcome(result, HELPER_MADE_TABLE, "%s", detail);
 }
 
-/* What it says of itself stands at the end of what it wrote. */
+/* Reads the report at the end of the helper's output. */
 static void read_report(const struct helper_job *job, int out, struct helper_result *result)
 {
 	struct table_helper_report report;
@@ -326,32 +336,32 @@ static void read_report(const struct helper_job *job, int out, struct helper_res
 	uint64_t size;
 
 	if (fstat(out, &status) < 0 || status.st_size < (off_t)sizeof(report)) {
-		say(result, HELPER_DIED, "it ended without a word");
+		set_outcome(result, HELPER_DIED, "it ended without a word");
 		return;
 	}
 	size = (uint64_t)status.st_size - sizeof(report);
 	if (pread_all(out, &report, sizeof(report), size) < 0 ||
 	    memcmp(report.magic, TABLE_HELPER_MAGIC, sizeof(report.magic)) != 0) {
-		say(result, HELPER_DIED, "it ended without a word");
+		set_outcome(result, HELPER_DIED, "it ended without a word");
 		return;
 	}
 	clean_message(report.compile.message, sizeof(report.compile.message));
 	result->report = report.compile;
 	result->lacks = report.lacks;
 	result->stored_bytes = size;
-	say_compiled(job, report.result, result);
+	set_outcome_of_compilation(job, report.result, result);
 }
 
 static void judge(const struct helper_job *job, int out, enum ending ending, int status,
 		  struct helper_result *result)
 {
 	if (ending == ENDED_BY_TIME)
-		say(result, HELPER_DIED, "it was not done within %" PRIu64 " s",
-		    job->limits.wall_s);
+		set_outcome(result, HELPER_DIED, "it was not done within %" PRIu64 " s",
+			    job->limits.wall_s);
 	else if (WIFSIGNALED(status))
-		say_signal(job, WTERMSIG(status), result);
+		set_outcome_of_signal(job, WTERMSIG(status), result);
 	else if (WEXITSTATUS(status) != 0)
-		say(result, HELPER_DIED, "it ended with status %d", WEXITSTATUS(status));
+		set_outcome(result, HELPER_DIED, "it ended with status %d", WEXITSTATUS(status));
 	else
 		read_report(job, out, result);
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Runs a table helper (table_helper.h) to its end and says what became of it. However it ends, by
- * its own fault, by a limit or killed by somebody, that is an answer and not an error of ours.
+ * Runs a helper (table_helper.h), waits for its end, and reports the outcome. A helper that
+ * crashes, exceeds a limit or is killed is an outcome, not an error of helper_run().
  */
 
 #include "common/scoped.h"
@@ -16,11 +16,11 @@ struct helper_limits {
 	uint64_t wall_s;
 };
 
-/* What files of so many bytes together may cost: several times what honest ones take. */
+/* Limits for files of @input_bytes together: several times the needs of real files. */
 struct helper_limits helper_limits_for(uint64_t input_bytes);
 
 struct helper_job {
-	const char *program; /* what to execute */
+	const char *program;
 	struct symbol_compile_input input;
 	struct helper_limits limits;
 	int stop_fd; /* readable: kill it and return -ECANCELED */
@@ -30,13 +30,13 @@ struct helper_job {
 
 enum helper_outcome {
 	HELPER_MADE_TABLE,
-	HELPER_REFUSED, /* the files are what failed; they will again */
-	HELPER_DIED,    /* killed, or a limit was reached: may end otherwise another time */
+	HELPER_REFUSED, /* the files cannot be compiled; trying again is useless */
+	HELPER_DIED,    /* crashed, killed or reached a limit; another attempt may succeed */
 };
 
 struct helper_result {
 	enum helper_outcome outcome;
-	char why[HELPER_WHY_SIZE]; /* one line; with a table, what of the files could not be used */
+	char why[HELPER_WHY_SIZE]; /* one line; with a table, what could not be used of the files */
 	struct symbol_compile_report report;
 	unsigned int lacks; /* enum sandbox_fence */
 	int stored_fd;      /* HELPER_MADE_TABLE: the stored form, from offset 0; else -1 */
@@ -44,8 +44,8 @@ struct helper_result {
 };
 
 /*
- * Returns when the helper is gone. 0: see ret_result, to be released with helper_result_release().
- * -ECANCELED by stop_fd; other errors: no helper could be started.
+ * Runs a helper to its end. Returns 0 and fills *ret_result, which the caller releases. -ECANCELED
+ * by stop_fd; other errors: no helper could be started.
  */
 int helper_run(const struct helper_job *job, struct helper_result *ret_result);
 

@@ -6,7 +6,7 @@
 #include "symbolizer/symbols/table/symbol_pack.h"
 
 static int make_table(struct symbol_file *file_taken, struct bytes *memory_taken,
-		       const struct hash128 *name, struct open_table **ret_table)
+		      const struct hash128 *name, struct open_table **ret_table)
 {
 	struct open_table *table = calloc(1, sizeof(*table));
 
@@ -61,7 +61,7 @@ int open_table_from_flat(struct flat_files *files, const struct hash128 *name, s
 	r = flat_files_write(files, name, bytes_view_of(flat), &fd);
 	if (r == 0)
 		r = map_file(fd, name, ret_table);
-	/* A full disk: names are worth some memory. */
+	/* For example a full disk. */
 	if (r < 0 && r != -ENOMEM) {
 		log_warn_errno(r, "cannot write a symbol table, keeping it in memory: %m");
 		r = keep_in_memory(name, flat, ret_table);
@@ -70,7 +70,7 @@ int open_table_from_flat(struct flat_files *files, const struct hash128 *name, s
 	return r;
 }
 
-/* 1 open, 0 there is none, or not as it should be. */
+/* Returns 1, or 0 if there is no file, or it was damaged and has been removed. */
 static int open_file(struct flat_files *files, const struct hash128 *name,
 		     struct open_table **ret_table)
 {
@@ -88,7 +88,7 @@ static int open_file(struct flat_files *files, const struct hash128 *name,
 	return r < 0 ? r : 1;
 }
 
-/* Expands the stored form into @flat. 1 done, 0 it is gone, or damaged and removed. */
+/* Expands the stored form into @flat. Returns 1, or 0 if it is missing, or damaged and removed. */
 static int expand_row(struct table_database *database, const struct executable_id *id,
 		      const struct stored_table *row, struct bytes *flat)
 {
@@ -109,7 +109,8 @@ static int expand_row(struct table_database *database, const struct executable_i
 	if (r == -ENOMEM || r >= 0)
 		return r;
 	executable_id_format(id, id_text);
-	log_warn_errno(r, "the stored symbol table of '%s' is made anew: %m", id_text);
+	log_warn_errno(r, "cannot use the stored symbol table of '%s', compiling it again: %m",
+		       id_text);
 	r = table_database_remove(database, id);
 	return MIN(r, 0);
 }

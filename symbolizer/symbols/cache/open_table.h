@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A symbol table that is open: mapped from a file of flat_files.h, or, where the disk takes no
- * file, in memory. Counted: it outlives its place in the cache while somebody reads it. Counts are
- * changed under the cache's lock.
+ * An open symbol table: mapped from a file of flat_files.h, or kept in memory if the file cannot be
+ * written. It has a reference count, because a table may be evicted from the cache while a query
+ * reads it. The count is changed under the cache's lock.
  */
 
 #include "symbolizer/symbols/cache/flat_files.h"
@@ -19,17 +19,17 @@ struct open_table {
 	unsigned int references;
 };
 
-/* Writes the checked @flat, whose memory it takes, under @name and maps it. */
+/* Writes @flat, which must be a valid table, to a file @name and maps it. Takes @flat's memory. */
 int open_table_from_flat(struct flat_files *files, const struct hash128 *name, struct bytes *flat,
 			 struct open_table **ret_table);
 
 /*
- * Opens the table of @row: the file that is there, or a new one from the stored form. 1 open, 0
- * there is no such table any more, or it was damaged and is removed.
+ * Opens the table of @row from its flat file; makes that from the stored form if it is missing.
+ * Returns 1, or 0 if the database no longer has the table, or it was damaged and has been removed.
  */
 int open_table_from_row(struct flat_files *files, struct table_database *database,
 			const struct executable_id *id, const struct stored_table *row,
 			struct open_table **ret_table);
 
-/* One reference less; the last one closes it. */
+/* Drops a reference; the last one closes the table. */
 void open_table_release(struct open_table *table);

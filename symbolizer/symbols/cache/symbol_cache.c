@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two kinds of objects: an entry per identity, which knows what was found there and when it was
- * looked at last, and a counted table, which outlives its entry while somebody reads it. An entry
- * is compared with the debuginfo store only when the store's generation has moved, and is `busy`
- * while one thread does so, or opens a table, without the lock. What takes longer is a job.
+ * The cache has an entry for each identity, with its state and the time of its last check. The open
+ * table of an entry has a reference count, because a query may read it after the entry is evicted.
+ *
+ * An entry is compared with the debuginfo store only if the store's generation has changed. While a
+ * thread does so, or opens a table, it does not hold the lock, and the entry is `busy`. Compiling a
+ * table takes longer and is a job (compile_queue.c).
  */
 
 #include "symbolizer/symbols/cache/symbol_cache.h"
@@ -17,8 +19,7 @@
 #include "symbolizer/symbols/cache/symbol_cache_private.h"
 #include "symbolizer/symbols/table/symbol_layout.h"
 
-/* Generations of the store start here at the earliest; an entry with this one is looked at in any
- * case. */
+/* cache_entry.checked_at before the first check. */
 #define NEVER_CHECKED UINT64_MAX
 
 uint64_t symbol_cache_now_ns(void)
@@ -65,7 +66,7 @@ static void link_newest(struct symbol_cache *cache, struct cache_entry *entry)
 	cache->newest = entry;
 }
 
-/* Its file stays: a new start finds it. */
+/* Removes an entry. Its flat file stays, and is found after a restart. */
 static void drop_entry(struct symbol_cache *cache, struct cache_entry *entry)
 {
 	cache->bytes -= symbol_cache_entry_bytes(entry);
@@ -76,19 +77,19 @@ static void drop_entry(struct symbol_cache *cache, struct cache_entry *entry)
 	free(entry);
 }
 
-static bool has_too_much(struct symbol_cache *cache)
+static bool exceeds_limit(struct symbol_cache *cache)
 {
 	return cache->bytes + flat_files_left_bytes(cache->files) > cache->max_bytes;
 }
 
-/* Files that nobody has asked for since the start were used before all others. */
+/* Left files are removed first: they were not used since the start. */
 static void evict(struct symbol_cache *cache)
 {
 	struct cache_entry *entry = cache->oldest;
 
-	while (has_too_much(cache) && flat_files_remove_left(cache->files) > 0)
+	while (exceeds_limit(cache) && flat_files_remove_left(cache->files) > 0)
 		;
-	while (entry && entry != cache->newest && has_too_much(cache)) {
+	while (entry && entry != cache->newest && exceeds_limit(cache)) {
 		struct cache_entry *newer = entry->newer;
 
 		if (!entry->busy && entry->job == JOB_NONE) {
@@ -201,16 +202,16 @@ struct symbol_cache *symbol_cache_free(struct symbol_cache *cache)
 	return NULL;
 }
 
-/* ---- looking -----------------------------------------------------------------------------------
+/* ---- checking ----------------------------------------------------------------------------------
  */
 
-/* What a look at the stores gave. */
+/* The result of a check. */
 struct finding {
 	struct stored_table row;
 	bool has_sources;
 	bool wants_job;
-	bool ask_again;
-	struct open_table *table; /* a table that is not the entry's yet */
+	bool check_again;
+	struct open_table *table; /* a newly opened table, or NULL */
 };
 
 static bool is_due(struct symbol_cache *cache, const struct stored_table *row)
@@ -218,7 +219,7 @@ static bool is_due(struct symbol_cache *cache, const struct stored_table *row)
 	return clock_wall_ns(cache->compiler.clock) >= table_retry_wall_ns(row);
 }
 
-/* Whether @row is what these hashes give: then there is nothing to do. */
+/* Whether @row is the result of these inputs, so that nothing has to be compiled. */
 static bool is_answer(struct symbol_cache *cache, const struct stored_table *row,
 		      const struct input_hashes *hashes)
 {
@@ -227,13 +228,13 @@ static bool is_answer(struct symbol_cache *cache, const struct stored_table *row
 	       (row->outcome != HELPER_DIED || !is_due(cache, row));
 }
 
-static int look(struct symbol_cache *cache, const struct executable_id *id,
-		const struct open_table *open, struct finding *finding)
+static int check(struct symbol_cache *cache, const struct executable_id *id,
+		 const struct open_table *open, struct finding *finding)
 {
 	struct input_hashes hashes = {};
 	int r = 0;
 
-	/* Nothing is known yet. */
+	/* The first check of the entry. */
 	if (finding->row.layout_version == 0)
 		r = table_database_find(cache->compiler.database, id, &finding->row);
 	if (r >= 0)
@@ -246,7 +247,7 @@ static int look(struct symbol_cache *cache, const struct executable_id *id,
 					&finding->table);
 		if (r < 0)
 			return r;
-		/* Damaged, driven out by others, or of another version. */
+		/* The table was damaged, evicted from the database, or of another version. */
 		if (r == 0 && finding->row.stored_bytes > 0)
 			finding->row.layout_version = 0;
 		if (r == 0)
@@ -286,7 +287,7 @@ static void install(struct symbol_cache *cache, struct cache_entry *entry,
 		compile_queue_add(cache, entry);
 }
 
-static void look_failed(struct cache_entry *entry, int error)
+static void check_failed(struct cache_entry *entry, int error)
 {
 	char id_text[EXECUTABLE_ID_TEXT_SIZE];
 
@@ -298,7 +299,7 @@ static void look_failed(struct cache_entry *entry, int error)
 	(void)snprintf(entry->row.why, sizeof(entry->row.why), "not now: %s", strerror(-error));
 }
 
-/* Looks at the stores without the lock, which is held before and after. */
+/* Checks an entry. Releases the lock meanwhile. */
 static int refresh(struct symbol_cache *cache, struct cache_entry *entry)
 {
 	struct finding finding = { .row = entry->row };
@@ -309,17 +310,17 @@ static int refresh(struct symbol_cache *cache, struct cache_entry *entry)
 	entry->busy = true;
 	(void)pthread_mutex_unlock(&cache->lock);
 	generation = debuginfo_generation(cache->compiler.debuginfo);
-	r = look(cache, &entry->id, open, &finding);
+	r = check(cache, &entry->id, open, &finding);
 	(void)pthread_mutex_lock(&cache->lock);
 
 	entry->busy = false;
 	entry->checked_at = generation;
 	entry->checked_wall_ns = clock_wall_ns(cache->compiler.clock);
-	entry->ask_again = r < 0;
+	entry->check_again = r < 0;
 	if (r == 0)
 		install(cache, entry, &finding);
 	else if (r != -ENOMEM)
-		look_failed(entry, r);
+		check_failed(entry, r);
 	(void)pthread_cond_broadcast(&cache->changed);
 	return r == -ENOMEM ? r : 0;
 }
@@ -334,7 +335,7 @@ static bool is_stale(struct symbol_cache *cache, const struct cache_entry *entry
 /* ---- borrowing ---------------------------------------------------------------------------------
  */
 
-/* Until something has changed or @until_ns; false: it is past that. */
+/* Waits until an entry changes or @until_ns. Returns false without waiting after @until_ns. */
 static bool wait_until(struct symbol_cache *cache, uint64_t until_ns)
 {
 	const struct timespec until = { .tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
@@ -346,7 +347,7 @@ static bool wait_until(struct symbol_cache *cache, uint64_t until_ns)
 	return true;
 }
 
-/* The entry of @id as up to date as it gets within the time. With the lock. */
+/* Finds or adds the entry of @id, and brings it up to date within the time. With the lock. */
 static int find_current(struct symbol_cache *cache, const struct executable_id *id,
 			uint64_t patience_ns, struct cache_entry **ret_entry)
 {
@@ -359,14 +360,14 @@ static int find_current(struct symbol_cache *cache, const struct executable_id *
 
 		if (r < 0)
 			return r;
-		/* The entry may be gone when a wait is over: it is looked up again. */
+		/* The entry may be evicted during a wait, so it is looked up again. */
 		if (entry->busy) {
 			(void)pthread_cond_wait(&cache->changed, &cache->lock);
 			continue;
 		}
 		if (entry->job == JOB_NONE &&
 		    (looked ? is_stale(cache, entry) && symbol_cache_now_ns() < deadline_ns
-			    : is_stale(cache, entry) || entry->ask_again)) {
+			    : is_stale(cache, entry) || entry->check_again)) {
 			looked = true;
 			r = refresh(cache, entry);
 			if (r < 0)
@@ -436,7 +437,7 @@ int symbol_cache_forget(struct symbol_cache *cache, const struct executable_id *
 	return MIN(r, 0);
 }
 
-/* ---- what is known -----------------------------------------------------------------------------
+/* ---- status ------------------------------------------------------------------------------------
  */
 
 int symbol_cache_status(struct symbol_cache *cache, const struct executable_id *id,

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * Symbol tables by identity, open for queries. The least recently used leave when the files take
- * more than so many bytes; the newest one always stays, whatever its size, and one in use is not
- * closed before it is given back.
+ * Open symbol tables by identity, for queries. The least recently used tables are evicted while all
+ * of them take more than max_bytes. The most recently used one always stays, whatever its size. An
+ * evicted table in use is closed when its last loan is given back.
  *
- * A table that is not there, or whose debuginfo has changed, is made by threads of this module, two
- * at a time, once however many want it. Who wants it waits for a bounded time, and else takes what
- * there is: an older table, or none. Thread-safe.
+ * Two threads of this module compile tables that are missing or whose debuginfo has changed. A
+ * table that several callers want is compiled once. A caller waits for a bounded time, and then
+ * gets the older table, or none. Thread-safe.
  */
 
 #include "symbolizer/symbols/cache/table_compiler.h"
@@ -19,48 +19,49 @@ struct symbol_cache;
 struct symbol_cache_options {
 	struct debuginfo_store *debuginfo;
 	const struct clock *clock;
-	const char *folder;    /* symbols.db and symbols/ are in it */
-	const char *helper;    /* the program that runs as table helper */
-	uint64_t max_bytes;    /* of tables that are open or in files */
-	uint64_t stored_bytes; /* of tables in their stored form */
+	const char *folder;    /* has symbols.db and symbols/ */
+	const char *helper;    /* the program that runs as helper (table_helper.h) */
+	uint64_t max_bytes;    /* limit of open tables and flat files */
+	uint64_t stored_bytes; /* limit of tables in their stored form */
 };
 
 int symbol_cache_new(const struct symbol_cache_options *options, struct symbol_cache **ret_cache);
 
-/* Kills helpers at work. */
+/* Kills running helpers. */
 struct symbol_cache *symbol_cache_free(struct symbol_cache *cache);
 
 enum table_state {
-	TABLE_NONE,   /* there is nothing to make one from */
-	TABLE_FAILED, /* with what there is now none can be made */
+	TABLE_NONE,   /* no debuginfo is stored */
+	TABLE_FAILED, /* the stored debuginfo cannot be compiled */
 	TABLE_READY,
 };
 
-/* A loan of a table. */
+/* A table that is lent to a caller. */
 struct table_loan {
-	const struct symbol_file *file; /* NULL: none; in any state it may be an older one */
-	enum table_state state;         /* as far as it is known while it is pending */
-	bool pending;                   /* one is being made, or waits for its turn */
+	const struct symbol_file *file; /* may be an older table in any state; NULL: none */
+	enum table_state state;         /* of the last attempt, while the table is pending */
+	bool pending;                   /* a table is being compiled, or waits in the queue */
 	char why[HELPER_WHY_SIZE];      /* TABLE_FAILED: the reason; TABLE_READY: what is missing */
 	struct open_table *table;
 };
 
 /*
- * Waits at most @patience_ns for a table that is being made, and for none longer than that since it
- * was first wanted. 0 or -ENOMEM. Every loan goes back to symbol_cache_give_back().
+ * Lends the table of @id. Waits for a table that is being compiled until @patience_ns after it was
+ * first wanted, at most for @patience_ns. 0 or -ENOMEM. The caller passes each loan to
+ * symbol_cache_give_back().
  */
 int symbol_cache_borrow(struct symbol_cache *cache, const struct executable_id *id,
 			uint64_t patience_ns, struct table_loan *ret_loan);
 void symbol_cache_give_back(struct symbol_cache *cache, struct table_loan *loan);
 
-/* Forgets the table of @id, whose debuginfo somebody has removed. */
+/* Removes the table of @id; called when a user has removed its debuginfo. */
 int symbol_cache_forget(struct symbol_cache *cache, const struct executable_id *id);
 
-/* What is known of the table of @id; row is zeros as long as none was tried. */
+/* State of the table of @id; row is all zeros if no table has been compiled yet. */
 struct table_status {
 	enum table_state state;
 	bool pending;
-	bool running; /* pending, and its turn has come */
+	bool running; /* pending, and being compiled */
 	struct stored_table row;
 	uint64_t checked_wall_ns;
 };
@@ -68,7 +69,7 @@ int symbol_cache_status(struct symbol_cache *cache, const struct executable_id *
 			struct table_status *ret_status);
 
 struct symbol_cache_counts {
-	uint64_t bytes; /* open or in files */
+	uint64_t bytes; /* of open tables and flat files */
 	uint64_t stored_bytes;
 	uint64_t n_open;
 	uint64_t n_pending;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Shared by the two halves of the cache: its entries (symbol_cache.c), and the threads that make
+ * Shared by the two parts of the cache: its entries (symbol_cache.c), and the threads that compile
  * tables (compile_queue.c).
  */
 
@@ -13,8 +13,8 @@
 #include "symbolizer/symbols/cache/symbol_cache.h"
 
 /*
- * A table of the largest files takes a minute and a gigabyte while it is made, and a file can be
- * made to take as much: a few of them must not take all of the memory and processors at once.
+ * Tables compiled at a time. One of the largest files takes a minute and a gigabyte of memory, and
+ * a hostile file can take as much: a few of them must not use up all memory and processors.
  */
 #define MAX_JOBS 2
 
@@ -27,13 +27,13 @@ enum job_state {
 struct cache_entry {
 	struct executable_id id;
 	enum table_state state;
-	struct stored_table row;  /* as in the store, or what could not be stored */
-	struct open_table *table; /* of row or of an earlier one; NULL none */
-	uint64_t checked_at;      /* the debuginfo store's generation */
+	struct stored_table row;  /* as in the database, or one that could not be written there */
+	struct open_table *table; /* of row or of an earlier attempt; or NULL */
+	uint64_t checked_at;      /* generation of the debuginfo store at the last check */
 	uint64_t checked_wall_ns;
-	bool ask_again; /* what failed may pass: look at the next use */
-	bool forgotten; /* what a look or a job under way brings is not wanted */
-	bool busy;      /* one thread looks, without the lock */
+	bool check_again; /* the last error was temporary: check again at the next use */
+	bool forgotten;   /* drop the result of the check or job that is running */
+	bool busy;        /* a thread checks the entry, without the lock */
 	enum job_state job;
 	uint64_t job_since_ns; /* monotonic */
 	struct cache_entry *next_job;
@@ -45,7 +45,7 @@ struct symbol_cache {
 	struct table_compiler compiler;
 	struct flat_files *files;
 	uint64_t max_bytes;
-	pthread_mutex_t lock;       /* everything below */
+	pthread_mutex_t lock;       /* protects the fields below */
 	pthread_cond_t changed;     /* an entry is no longer busy, or its job is done */
 	struct hash_table *entries; /* executable_id -> struct cache_entry * */
 	struct cache_entry *newest;
@@ -53,7 +53,7 @@ struct symbol_cache {
 	uint64_t bytes;
 	uint64_t n_open;
 
-	pthread_cond_t wanted; /* there is a job, or they shall stop */
+	pthread_cond_t wanted; /* a job was added, or the threads must stop */
 	struct cache_entry *first_job;
 	struct cache_entry *last_job;
 	uint64_t n_pending;
@@ -64,21 +64,21 @@ struct symbol_cache {
 
 uint64_t symbol_cache_now_ns(void);
 
-/* Bytes that an entry is accounted with. */
+/* Bytes of an entry that count towards max_bytes. */
 uint64_t symbol_cache_entry_bytes(const struct cache_entry *entry);
 
-/* Makes @table (taken, may be NULL) the table of @entry. With the lock. */
+/* Sets the table of @entry. Takes @table, which may be NULL. The caller holds the lock. */
 void symbol_cache_set_table(struct symbol_cache *cache, struct cache_entry *entry,
 			    struct open_table *table);
 
-/* As if it were never looked at. With the lock. */
+/* Resets @entry to its initial state. The caller holds the lock. */
 void symbol_cache_reset(struct symbol_cache *cache, struct cache_entry *entry);
 
-/* ---- compile_queue.c ------------------------------------------------------------------------------
+/* ---- compile_queue.c ---------------------------------------------------------------------------
  */
 
 int compile_queue_start(struct symbol_cache *cache);
 void compile_queue_stop(struct symbol_cache *cache);
 
-/* With the lock. Nothing happens if it has one. */
+/* Adds a job for @entry, unless it has one. The caller holds the lock. */
 void compile_queue_add(struct symbol_cache *cache, struct cache_entry *entry);

@@ -12,13 +12,17 @@
 #include "symbolizer/symbols/table/symbol_layout.h"
 #include "symbolizer/symbols/table/symbol_pack.h"
 
-/* A helper that died may have died of what else went on; a file that kills each must not have one
- * at work all day. */
+/*
+ * Time until a helper that died is run again, doubled with each death. It may have died of other
+ * load on the host. But a file that kills each helper must not keep one running all the time.
+ */
 #define FIRST_RETRY_NS  (3600 * NSEC_PER_SEC)
 #define MAX_RETRY_SHIFT 5
 
-/* What this process allots to a table that comes back. That of ceph-osd has a tenth of its file,
- * compressed ones a half. */
+/*
+ * Limit of a flat table, by the size of its files. The one of ceph-osd has a tenth of its files;
+ * with compressed files it may be half.
+ */
 #define FLAT_BASE_BYTES      (64 * MIB)
 #define FLAT_PER_INPUT_BYTES 4
 
@@ -30,9 +34,9 @@ uint64_t table_retry_wall_ns(const struct stored_table *row)
 	       (FIRST_RETRY_NS << MIN(row->n_deaths - 1, (uint32_t)MAX_RETRY_SHIFT));
 }
 
-static void say_lack_once(struct table_compiler *compiler, unsigned int lacks)
+static void log_lack_once(struct table_compiler *compiler, unsigned int lacks)
 {
-	if (lacks == 0 || atomic_exchange(&compiler->said_lack, true))
+	if (lacks == 0 || atomic_exchange(&compiler->lack_was_logged, true))
 		return;
 	log_warn("this kernel has no %s: symbol tables are compiled behind fewer fences%s",
 		 lacks == SANDBOX_LANDLOCK  ? "Landlock"
@@ -41,7 +45,7 @@ static void say_lack_once(struct table_compiler *compiler, unsigned int lacks)
 		 lacks == SANDBOX_LANDLOCK ? "" : ", upload only files that you trust");
 }
 
-/* Bytes of the helper are trusted as much as the file: what they expand to is checked whole. */
+/* Expands and checks the helper's output, which is trusted no more than the files. */
 static int expand(const struct helper_result *result, struct bytes_view *stored,
 		  struct bytes *ret_flat)
 {
@@ -65,7 +69,7 @@ static void refuse(struct stored_table *row, const char *why)
 	(void)snprintf(row->why, sizeof(row->why), "%s", why);
 }
 
-/* A disk that is full costs the next start the time to make the table again. */
+/* Stores a table. An error is only logged, because the table can be compiled again. */
 static void put(struct table_compiler *compiler, const struct executable_id *id,
 		struct stored_table *row, struct bytes_view stored)
 {
@@ -115,7 +119,7 @@ static void put_failure(struct table_compiler *compiler, const struct executable
 		 row->why);
 	r = table_database_put_failure(compiler->database, id, row);
 	if (r < 0)
-		log_warn_errno(r, "cannot remember that '%s' failed, it will be tried again: %m",
+		log_warn_errno(r, "cannot store that '%s' failed, it will be tried again: %m",
 			       id_text);
 }
 
@@ -125,7 +129,7 @@ static int judge(struct table_compiler *compiler, const struct executable_id *id
 	struct stored_table *row = &made->row;
 	int r = 0;
 
-	say_lack_once(compiler, result->lacks);
+	log_lack_once(compiler, result->lacks);
 	row->outcome = result->outcome;
 	(void)snprintf(row->why, sizeof(row->why), "%s", result->why);
 	if (row->outcome == HELPER_MADE_TABLE)

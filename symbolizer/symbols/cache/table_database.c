@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One row per identity, the table itself in its last column, so that what is asked often (is it
- * still valid?) does not read it. One connection behind one lock: what is read or written at a time
- * are some megabytes.
+ * There is one row per identity. The stored table is its last column, so that reading the other
+ * columns does not read it. One connection behind one lock is enough, because a statement reads or
+ * writes a few megabytes.
  */
 
 #include "symbolizer/symbols/cache/table_database.h"
@@ -16,7 +16,7 @@
 #include "symbolizer/sqlite/sqlite_schema.h"
 #include "symbolizer/symbols/table/symbol_layout.h"
 
-/* Of the database. Another one is no reason to keep anything: see the header. */
+/* Format of the database. */
 #define FORMAT 2
 
 #define MAKE_TABLES                                                                                \
@@ -31,7 +31,7 @@
 	" hash BLOB NOT NULL DEFAULT x'', used_ns INTEGER NOT NULL DEFAULT 0, stored BLOB,"        \
 	" UNIQUE(kind, identity));"
 
-/* It does not matter if the last tables are gone after a power cut. */
+/* synchronous=NORMAL may lose the last tables in a power failure; they are compiled again. */
 #define PRAGMAS "PRAGMA auto_vacuum=INCREMENTAL;" SQLITE_DB_PRAGMAS "PRAGMA synchronous=NORMAL;"
 
 #define TRY_COLUMNS                                                                                \
@@ -50,7 +50,7 @@
 		   " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?11)"          \
 		   " ON CONFLICT(kind, identity) DO UPDATE SET main = ?3, executable = ?4,"        \
 		   " alt = ?5, alt_kind = ?6, alt_identity = ?7, layout = ?8, outcome = ?9,"       \
-		   " deaths = ?10, tried_ns = ?11, why = ?12, split = ?13")                                     \
+		   " deaths = ?10, tried_ns = ?11, why = ?12, split = ?13")                   \
 	X(PUT_TABLE, "UPDATE symbol_table SET stored_bytes = ?3, made_ns = ?4,"                    \
 		     " symbol_sources = ?5, functions = ?6, locations = ?7, hash = ?8,"            \
 		     " used_ns = ?4, stored = ?9 WHERE kind = ?1 AND identity = ?2")               \
@@ -76,10 +76,10 @@ static const char *const statements[] = {
 
 static_assert(ARRAY_SIZE(statements) == TABLE_STATEMENT_COUNT, "every statement has a row");
 
-/* A use is written down at most so often. */
+/* The time of the last use is written at most this often. */
 #define USE_RESOLUTION_NS (3600 * NSEC_PER_SEC)
 
-/* Where there is no disk. */
+/* Quota of a database in memory. */
 #define MEMORY_QUOTA_BYTES (32 * MIB)
 
 struct table_database {
@@ -139,19 +139,20 @@ static void remove_database(const char *path)
 	}
 }
 
-static int open_or_begin_anew(struct table_database *database, const char *path)
+static int open_or_replace(struct table_database *database, const char *path)
 {
 	int r = open_database(path, &database->db);
 
 	if (r == -EUCLEAN) {
-		log_warn("'%s' is damaged, symbol tables are made anew from the debuginfo", path);
+		log_warn("'%s' is damaged, symbol tables are compiled again from the debuginfo",
+			 path);
 		remove_database(path);
 		r = open_database(path, &database->db);
 	}
 	if (r == -ENOSPC || r == -EROFS) {
 		log_warn_errno(r,
-			       "cannot make '%s', symbol tables are kept in memory and made anew "
-			       "after a restart: %m",
+			       "cannot make '%s', symbol tables are kept in memory and compiled "
+			       "again after a restart: %m",
 			       path);
 		database->quota_bytes = MIN(database->quota_bytes, MEMORY_QUOTA_BYTES);
 		r = open_database(":memory:", &database->db);
@@ -171,7 +172,7 @@ int table_database_open(const char *folder, const struct clock *clock, uint64_t 
 	database->clock = clock;
 	database->quota_bytes = quota_bytes;
 	(void)pthread_mutex_init(&database->lock, NULL);
-	r = open_or_begin_anew(database, path);
+	r = open_or_replace(database, path);
 	if (r < 0)
 		return r;
 	*ret_database = take_ptr(database);
@@ -191,7 +192,7 @@ struct table_database *table_database_free(struct table_database *database)
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
-/* The key of a row as two values. */
+/* The key of a row, as two values of a statement. */
 #define SQL_ID(id) SQL_INT((id)->kind), SQL_BLOB((id)->bytes, (id)->size)
 
 static struct hash128 hash_column(sqlite3_stmt *row, int column)
@@ -275,7 +276,7 @@ static int load(struct table_database *database, const struct executable_id *id,
 			r = r < 0 ? r : 1;
 		}
 	}
-	/* On a disk that takes nothing more the order of use is what suffers. */
+	/* An error is ignored: on a full disk only the order of use gets stale. */
 	if (r > 0 && now_ns > used_ns + USE_RESOLUTION_NS)
 		(void)sqlite_run(database->db, SQL_USED, SQL_INT(number), SQL_INT(now_ns));
 	return r;
@@ -318,7 +319,7 @@ static int total_bytes(struct table_database *database, uint64_t *ret_bytes)
 	return MIN(r, 0);
 }
 
-/* The least recently used table but that of @id: 1 removed, 0 there is no other. */
+/* Removes the least recently used table, except @id's. Returns 1, or 0 if there is no other. */
 static int remove_oldest(struct table_database *database, const struct executable_id *id)
 {
 	int64_t number;
@@ -384,7 +385,7 @@ int table_database_put(struct table_database *database, const struct executable_
 	table->made_wall_ns = table->tried_wall_ns;
 	(void)pthread_mutex_lock(&database->lock);
 	r = put_table(database, id, table, stored);
-	/* Pages that became free go back a few at a time: all at once could take long. */
+	/* Returns at most 4096 free pages to the file system, because all of them may take long. */
 	if (r == 0)
 		(void)sqlite_db_run(database->db, "PRAGMA incremental_vacuum(4096)");
 	(void)pthread_mutex_unlock(&database->lock);

@@ -7,9 +7,11 @@
 #include "symbolizer/symbols/symbol_limits.h"
 #include "symbolizer/symbols/table/symbol_file.h"
 
+/* Bytes of units read after which the file's pages are dropped from memory. */
 #define WALKED_BYTES_KEPT (64 * MIB)
 
-static void say(struct symbol_compile_report *report, const char *what)
+/* The report has one message: the first one stays. */
+static void report_problem(struct symbol_compile_report *report, const char *what)
 {
 	if (report->message[0] == '\0')
 		snprintf(report->message, sizeof(report->message), "%s", what);
@@ -30,7 +32,8 @@ static int open_files(struct compile_dwarf *compile, struct elf_image *const ima
 	return r;
 }
 
-/* Before the first unit: bounds for all of them together. */
+/* Sets the limits for all units together: 2 rows for each byte of .debug_line, 4 ranges for each
+ * byte of range lists and 1 for each byte of .debug_info. */
 static int prepare(struct compile_dwarf *compile, const struct code_window *window,
 		   struct table_builder *builder)
 {
@@ -40,7 +43,7 @@ static int prepare(struct compile_dwarf *compile, const struct code_window *wind
 	for (unsigned int i = 0; i < N_DWARF_FILES; i++) {
 		const struct dwarf_file *file = &compile->files[i];
 
-		/* Each takes a byte at least, and lists may be shared by a few. */
+		/* A range takes at least a byte; a few functions may share a list. */
 		ranges += file->info.size + 4 * (file->ranges.size + file->rnglists.size);
 		rows += 2 * file->line.size;
 	}
@@ -49,31 +52,31 @@ static int prepare(struct compile_dwarf *compile, const struct code_window *wind
 	return dwarf_walk_init(&compile->walk, window, &compile->scopes, ranges);
 }
 
-/* The unit that holds what a skeleton only points to, or the skeleton itself. */
-static struct dwarf_unit *split_unit_of(struct compile_dwarf *compile, struct dwarf_unit *unit,
+/* The split unit that @unit is the skeleton of; @unit itself if there is none. */
+static struct dwarf_unit *split_unit_of(struct dwarf_unit *unit,
 					struct symbol_compile_report *report)
 {
 	struct dwarf_file *split = unit->file->files[DWARF_SPLIT];
 	struct dwarf_unit *found = NULL;
 
-	(void)compile;
 	if (!unit->split_name || unit->file->index != DWARF_MAIN)
 		return unit;
 	if (split)
 		found = dwarf_unit_by_id(split, unit->id, false);
 	if (!found) {
 		report->wants_split = true;
-		say(report,
-		    split ? "the split DWARF lacks units that the program names: it is not the "
-			    "one of this build"
-			  : "the program's DWARF was split off: upload its .dwp too");
+		report_problem(report,
+			       split ? "the split DWARF lacks units that the program names: it is "
+				       "not the one of this build"
+				     : "the program's DWARF was split off: upload its .dwp too");
 		return unit;
 	}
 	found->skeleton = unit;
 	return found;
 }
 
-/* Now, while the unit is in memory, and not in the order of addresses at the end. */
+/* Finds names of the functions of the last unit now, while its pages are in memory. At the end,
+ * functions are named in order of address, which would read all units again. */
 static void name_functions(struct compile_dwarf *compile)
 {
 	struct builder_function_vec *functions = &compile->map.builder->functions;
@@ -94,7 +97,7 @@ static int read_unit(struct compile_dwarf *compile, struct dwarf_unit *unit,
 	r = dwarf_unit_read(unit);
 	if (r < 0)
 		return r;
-	unit = split_unit_of(compile, unit, report);
+	unit = split_unit_of(unit, report);
 	walked = dwarf_walk_unit(&compile->walk, unit);
 	if (walked == -ENOMEM || walked == -EFBIG)
 		return walked;
@@ -112,7 +115,7 @@ static int read_unit(struct compile_dwarf *compile, struct dwarf_unit *unit,
 	return r < 0 ? r : walked;
 }
 
-/* Split units of DWARF 4 have their id in the first entry. */
+/* Reads the first entries of split units, because those of DWARF 4 have their id there. */
 static int read_split_ids(struct dwarf_file *file)
 {
 	for (size_t i = 0; i < file->units.count; i++) {
@@ -124,7 +127,7 @@ static int read_split_ids(struct dwarf_file *file)
 	return dwarf_file_sort_ids(file);
 }
 
-/* References go back within a unit and rarely beyond it: what was walked is not kept in memory. */
+/* Drops pages that were read: references to units before the current one are rare. */
 static void drop_walked(const struct dwarf_unit *unit, uint64_t *walked_bytes)
 {
 	*walked_bytes += unit->end - unit->start;
@@ -143,19 +146,21 @@ static int read_file(struct compile_dwarf *compile, struct dwarf_file *file,
 		struct dwarf_unit *unit = &file->units.items[i];
 		int r;
 
-		/* What a type unit declares has its code elsewhere. */
+		/* Functions of a type unit have their code in other units. */
 		if (unit->is_type)
 			continue;
 		r = read_unit(compile, unit, report);
 		if (r == -ENOMEM)
 			return r;
 		if (r == -EFBIG) {
-			say(report, "the DWARF is beyond a limit: what follows there is not read");
+			report_problem(
+				report,
+				"the DWARF is beyond a limit: what follows there is not read");
 			return 0;
 		}
 		if (r < 0)
-			say(report, "a unit of the DWARF is damaged: some of its functions and "
-				    "lines are unknown");
+			report_problem(report, "a unit of the DWARF is damaged: some of its "
+					       "functions and lines are unknown");
 		drop_walked(unit, &walked_bytes);
 	}
 	if (file->image)
@@ -183,7 +188,7 @@ int compile_dwarf(struct compile_dwarf *compile, struct elf_image *const images[
 	r = open_files(compile, images);
 	compile->names.file = &compile->files[DWARF_MAIN];
 	if (r < 0) {
-		say(report, "the DWARF is damaged: it is not used");
+		report_problem(report, "the DWARF is damaged: it is not used");
 		return r == -ENOMEM ? r : 0;
 	}
 	report->wants_alt =

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * All units of a file's DWARF into a table builder.
+ * Adds the functions and lines of all units of a file's DWARF to a table builder.
  */
 
 #include "symbolizer/symbols/compile/dwarf_names.h"
@@ -12,15 +12,18 @@
 struct compile_dwarf {
 	struct dwarf_file files[N_DWARF_FILES];
 	struct dwarf_scopes scopes;
-	struct dwarf_names names; /* once all units are read */
+	struct dwarf_names names;
 	struct dwarf_walk walk;
 	struct location_map map;
 	uint64_t rows_left;
-	size_t n_named; /* of the builder's functions */
+	size_t n_named; /* the builder's functions that name_functions() has passed */
 };
 
-/* @images[DWARF_MAIN] is there, the others may be NULL. 0 also when the DWARF is damaged: the
- * report's message says so. -ENOMEM. Release also after an error, or when zeroed. */
+/*
+ * @images[DWARF_MAIN] is required, the others may be NULL. Damaged DWARF is no error: the result is
+ * 0 and the report's message says what is missing. -ENOMEM. The caller releases @compile also after
+ * an error; a zeroed one may be released, too.
+ */
 int compile_dwarf(struct compile_dwarf *compile, struct elf_image *const images[N_DWARF_FILES],
 		  const struct code_window *window, struct table_builder *builder,
 		  struct symbol_compile_report *report);

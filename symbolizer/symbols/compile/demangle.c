@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libiberty's demanglers, made safe for names that somebody sends. They write through a callback
- * and cannot be told to stop, and a short name can print for minutes: the callback leaves by
- * longjmp when the sink is full (neither demangler owns memory at that moment, see
- * may_hold_memory()). The C++ one refuses names of more than 1024 bytes unless it is told to
- * recurse without limit, and takes up to about 6 MiB of stack for one of 4 KiB: such names, which
- * are rare, are demangled on a thread of their own with a stack that is large enough.
+ * Runs libiberty's demanglers safely on hostile names.
+ *
+ * A demangler writes through a callback that cannot stop it, and a short name can print for
+ * minutes. So the callback leaves by longjmp when the output is full. Neither demangler owns memory
+ * at that moment; see may_hold_memory().
+ *
+ * The C++ demangler refuses names of more than 1024 bytes, unless its recursion limit is switched
+ * off. Then it needs up to about 6 MiB of stack for a name of 4 KiB. These names are rare, and are
+ * demangled in a new thread with a large stack.
  */
 
 #include "symbolizer/symbols/compile/demangle.h"
@@ -17,10 +20,11 @@
 
 #include "common/scoped.h"
 
-/* Up to here libiberty's own recursion limit (2048 components, two per byte) holds. */
+/* The longest name that libiberty demangles within its recursion limit (2048 components, two for
+ * each byte). */
 #define SHORT_NAME_BYTES 1024
 
-/* Four times what the worst name was computed to take: room for a sanitizer's larger frames. */
+/* Four times what the worst name needs, because a sanitizer makes frames larger. */
 #define LARGE_STACK_BYTES (32 * MIB)
 
 #define RUST_HASH_DIGITS 16
@@ -78,9 +82,9 @@ static void run_in_thread(struct demangling *demangling)
 }
 
 /*
- * Rust's demangler allocates while it prints a punycode identifier; leaving it then would leak.
- * Only back references
- * ('B') make output grow beyond its input, so that names with both are left as they are.
+ * Rust's demangler owns memory while it prints a punycode identifier; leaving it at that moment
+ * would leak. Output only grows beyond its input by back references ('B'). So names that have both
+ * are not demangled.
  */
 static bool may_hold_memory(const char *name, size_t length)
 {
@@ -94,11 +98,11 @@ static bool may_hold_memory(const char *name, size_t length)
 }
 
 /*
- * Rust's demangler counts the lifetimes that a binder names one by one, also where it prints none
- * of them and nobody can stop it; as many as 64 bits hold would take it years. A binder ("G", a
- * base-62 number, "_") stands behind the "F" of a function or the "D" of a trait object only. Names
- * with more than 63 lifetimes are left as they are; so is one whose identifier happens to look like
- * that.
+ * Rust's demangler counts the lifetimes of a binder one by one. It may print none of them, so the
+ * callback cannot stop it, and a count of 64 bits would take years. A binder ("G", a base-62
+ * number, "_") follows only the "F" of a function or the "D" of a trait object. Names with more
+ * than 63 lifetimes are not demangled. Neither is a name with an identifier that looks like such a
+ * binder.
  */
 static bool binds_many_lifetimes(const char *name, size_t length)
 {
@@ -111,12 +115,13 @@ static bool binds_many_lifetimes(const char *name, size_t length)
 			end++;
 		if (end - (i + 2) > 1 && end < length && name[end] == '_')
 			return true;
-		i = end - 1; /* what else begins in between ends there too */
+		i = end - 1; /* any other binder that begins before @end would end there, too */
 	}
 	return false;
 }
 
-/* Appends the demangled form of @name: 1 done, 0 not a name that can be demangled, -ENOMEM, -EFBIG.
+/*
+ * Appends the demangled form of @name. Returns 1, or 0 if it cannot be demangled; -ENOMEM, -EFBIG.
  */
 static int demangle(struct bytes *out, const char *name, size_t length, bool rust)
 {
@@ -126,7 +131,7 @@ static int demangle(struct bytes *out, const char *name, size_t length, bool rus
 	if (length > MANGLED_NAME_MAX_BYTES ||
 	    (rust && (may_hold_memory(name, length) || binds_many_lifetimes(name, length))))
 		return 0;
-	/* Not cleared: it is most of what a short name costs. */
+	/* Not calloc(): clearing would take most of the time of a short name. */
 	demangling = malloc(sizeof(*demangling));
 	if (!demangling)
 		return -ENOMEM;
@@ -150,8 +155,9 @@ static int demangle(struct bytes *out, const char *name, size_t length, bool rus
 	return r;
 }
 
-/* Length of a legacy Rust name "_ZN...17h<16 hex digits>E", which C++ demanglers take for one of
- * theirs; or 0. */
+/*
+ * Length of a legacy Rust name "_ZN...17h<16 hex digits>E", which is a valid C++ name, too; or 0.
+ */
 static size_t rust_legacy_length(const char *name, size_t length)
 {
 	const char *hash = memmem(name, length, "17h", 3);
@@ -170,7 +176,7 @@ static size_t rust_legacy_length(const char *name, size_t length)
 	return 0;
 }
 
-/* The end of what a demangler understands; a clone's suffix begins there. */
+/* Length of the part of a name that a demangler understands; the suffix of a clone follows it. */
 static size_t mangled_length(const char *name, size_t length, bool *ret_rust)
 {
 	size_t rust_length = 0;
@@ -199,7 +205,7 @@ static size_t plain_length(const char *name, size_t length)
 	if (!at || at == name)
 		return end;
 	for (const char *c = at; c < name + end; c++) {
-		/* A path, as in Go's "module@v1/package.Function", is no version. */
+		/* Not a version but a path, as in Go's "module@v1/package.Function". */
 		if (!isalnum((unsigned char)*c) && !strchr("@._", *c))
 			return end;
 	}
@@ -224,7 +230,7 @@ static int append_plain(struct bytes *out, const char *linkage_name, size_t leng
 	mangled = mangled_length(name, length, &rust);
 	r = demangle(out, name, mangled, rust);
 	if (r == 0 && mangled < length) {
-		/* The dot was part of the name. */
+		/* The dot may be part of the name. */
 		mangled = length;
 		r = demangle(out, name, mangled, rust);
 	}

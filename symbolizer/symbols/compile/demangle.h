@@ -2,29 +2,32 @@
 #pragma once
 
 /*
- * The name people know a function by: C++ and Rust names demangled, without parameters, return type
- * and hash.
+ * Makes the display name of a function from its linkage name: demangles C++ and Rust names, and
+ * drops parameters, return type and hash.
  *
  *   _ZNK3foo3barEi                         foo::bar
  *   _ZZN1AclEiENKUliE_clEi                 A::operator()(int)::{lambda(int)#1}::operator()
  *   _ZN3std2io6_print17h553351a860254660E  std::io::_print
- *   _Z4workv.part.0                        work.part.0        suffixes of GCC's clones stay
- *   memcpy@@GLIBC_2.14, f.llvm.8151        memcpy, f          versions and LTO's numbers go
- *   _Z4workv@plt                           work@plt           stubs stay what they are
+ *   _Z4workv.part.0                        work.part.0        suffixes of GCC's clones are kept
+ *   memcpy@@GLIBC_2.14, f.llvm.8151        memcpy, f          versions and LTO's numbers are cut
+ *   _Z4workv@plt                           work@plt           PLT stubs keep their suffix
  *
- * Names are hostile: the output and the stack that a name may take are bounded. Thread-safe, keeps
- * no state.
+ * Names may be hostile: the size of the output and of the stack is bounded. Thread-safe, without
+ * state.
  */
 
 #include "common/bytes.h"
 
-/* A longer name is shown as it is (its first bytes). The longest in Chrome and LLVM are about 4
- * KiB. */
+/*
+ * A longer name is not demangled and cut to this size. The longest in Chrome and LLVM have 4 KiB.
+ */
 #define MANGLED_NAME_MAX_BYTES 4096
 
-/* A 210-byte name can expand to 35 MB; one that needs more than this is shown as it is. */
+/* A name that would expand to more is not demangled: 210 bytes can expand to 35 MB. */
 #define DEMANGLED_NAME_MAX_BYTES (64 * KIB)
 
-/* Appends the name for people; what cannot be demangled is appended as it is. 0, -ENOMEM, -EFBIG
- * (@out's ceiling). */
+/*
+ * Appends the display name, or the linkage name itself if it cannot be demangled. 0, -ENOMEM,
+ * -EFBIG (the ceiling of @out).
+ */
 int demangle_append(struct bytes *out, const char *linkage_name, size_t length);

@@ -7,18 +7,17 @@
 #include "symbolizer/symbols/compile/table_builder.h"
 #include "symbolizer/symbols/symbol_limits.h"
 
-/* What is known of a function after following its origins. */
+/* The names found at an entry or at its origins. */
 struct found_name {
 	const char *linkage;
 	const char *name;
-	dwarf_ref named; /* the entry that has the name: where it is declared */
-	uint32_t scope;
+	uint32_t scope; /* of the entry or an origin, or NO_SCOPE */
 };
 
-/* From an instance to what it is an instance of, to its declaration. */
+/* Follows the origins of an entry: from an instance to its abstract function to its declaration. */
 static void find_name(const struct dwarf_names *names, dwarf_ref entry, struct found_name *ret)
 {
-	*ret = (struct found_name){ .named = entry, .scope = NO_SCOPE };
+	*ret = (struct found_name){ .scope = NO_SCOPE };
 	for (int i = 0; i < DIE_MAX_ORIGINS && entry != DWARF_NO_REF; i++) {
 		struct dwarf_function function;
 		struct dwarf_unit *unit;
@@ -79,7 +78,8 @@ static const char *unnamed(uint16_t tag)
 	}
 }
 
-/* A function around is called by its full name, which says what it is in. */
+/* Appends the name of a function that is a scope. *ret_full: it is a linkage name, which includes
+ * the scopes around. */
 static int append_function_scope(const struct dwarf_names *names, dwarf_ref entry,
 				 struct bytes *display, bool *ret_full)
 {
@@ -109,7 +109,7 @@ static int append_scope_name(const struct dwarf_names *names, dwarf_ref entry,
 	return bytes_append_text(display, scope.name ? scope.name : unnamed(scope.tag));
 }
 
-/* "a::b::" for what is in b in a. */
+/* Appends the names of @scope and the scopes around it, as "a::b::". */
 static int append_scopes(const struct dwarf_names *names, uint32_t scope, unsigned int depth,
 			 struct bytes *display)
 {
@@ -149,7 +149,7 @@ int dwarf_names_append(const struct dwarf_names *names, dwarf_ref entry, struct 
 
 	r = append_scopes(names, found.scope, 0, display);
 	if (r == -EFBIG) {
-		/* The plain name is better than none. */
+		/* The scopes are too long: the name alone is shown. */
 		bytes_clear(display);
 		r = 0;
 	}

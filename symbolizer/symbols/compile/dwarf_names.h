@@ -2,27 +2,25 @@
 #pragma once
 
 /*
- * What a function of DWARF is called. A linkage name where there is one; else the name and where it
- * is declared, put together as the demangler would: GCC gives no linkage name to functions local to
- * a unit, and flame graphs are full of "operator()" where nobody does this.
+ * Names of the functions of DWARF: the linkage name if there is one. GCC writes none for functions
+ * local to a unit. Their display name is made of the name and the scopes around it, formatted as
+ * the demangler does it; without the scopes, flame graphs would be full of "operator()".
  */
 
 #include "symbolizer/symbols/dwarf/dwarf_scopes.h"
 
 struct dwarf_names {
 	struct dwarf_file *file;
-	const struct dwarf_scopes *scopes; /* sorted; NULL while they are gathered */
+	const struct dwarf_scopes *scopes; /* sorted; NULL until all units are walked */
 };
 
-/*
- * As builder_names_function in table_builder.h: @display stays empty where a linkage name says all.
- */
+/* A builder_names_function (table_builder.h). @display stays empty if there is a linkage name. */
 int dwarf_names_append(const struct dwarf_names *names, dwarf_ref entry, struct bytes *linkage,
 		       struct bytes *display);
 
 /*
- * The name of @entry that needs nothing else to be known: its linkage name, or its name where the
- * language has no scopes. NULL: there is none, or not yet. Lives as long as the file. Cheap while
- * the unit of @entry is at hand.
+ * The name of @entry if it can be found without scopes: its linkage name, or its name if the
+ * language has no scopes. Otherwise NULL. Valid as long as the file. Fast while the pages of the
+ * entry's unit are in memory.
  */
 const char *dwarf_names_plain(const struct dwarf_names *names, dwarf_ref entry);

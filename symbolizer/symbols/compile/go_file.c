@@ -10,8 +10,9 @@
 
 #define HEADER_BYTES 72
 
-/* Fields of moduledata that have been there since Go 1.18: behind the slices of the table, and after
- * 1.20 two pointers of coverage counters further. */
+/*
+ * Offsets of fields of moduledata. Since Go 1.20 two pointers to coverage counters precede gofunc.
+ */
 #define MODULE_TEXT        176
 #define MODULE_GOFUNC_1_18 304
 #define MODULE_GOFUNC_1_20 320
@@ -24,7 +25,7 @@ static bool read_u64(struct bytes_view data, uint64_t offset, uint64_t *ret_valu
 	return true;
 }
 
-/* What the linker left to be written at @elf_addr when the program starts (in a PIE), or 0. */
+/* The value that a relocation writes to @elf_addr when the program starts (in a PIE), or 0. */
 static uint64_t relocated_pointer(const struct elf_image *image, uint64_t elf_addr)
 {
 	for (uint32_t i = 0; i < image->n_sections; i++) {
@@ -57,7 +58,7 @@ static struct elf_image_section *find_table(const struct elf_image *image)
 	return section ? section : elf_image_section(image, ".data.rel.ro.gopclntab");
 }
 
-/* The part of the table from an offset of its header on. */
+/* Reads an offset from the header; the part reaches from there to the end of the table. */
 static bool take_part(struct go_file *file, struct bytes_reader *header,
 		      struct bytes_view *ret_part)
 {
@@ -86,7 +87,7 @@ static int read_header(struct elf_image *image, const struct elf_image_section *
 	if (pointer_bytes != 8 || file->quantum == 0 || file->quantum > 4)
 		return 0;
 	file->n_functions = cursor_u64(&cursor);
-	cursor_skip(&cursor, 8); /* how many files */
+	cursor_skip(&cursor, 8); /* number of files */
 	file->text = cursor_u64(&cursor);
 	if (!take_part(file, &cursor, &file->names) || !take_part(file, &cursor, &file->units) ||
 	    !take_part(file, &cursor, &file->files) || !take_part(file, &cursor, &file->values) ||
@@ -99,7 +100,7 @@ static int read_header(struct elf_image *image, const struct elf_image_section *
 	return 1;
 }
 
-/* Whether moduledata is at @elf_addr, which begins with a pointer to the table. */
+/* Whether @elf_addr, where a pointer to the table was found, is the address of moduledata. */
 static bool is_module(struct elf_image *image, struct go_file *file, uint64_t elf_addr)
 {
 	uint64_t text = pointer_at(image, elf_addr + MODULE_TEXT);
@@ -110,7 +111,7 @@ static bool is_module(struct elf_image *image, struct go_file *file, uint64_t el
 	return true;
 }
 
-/* The address of moduledata, or 0: by the pointer to the table that it begins with. */
+/* Finds moduledata by its first field, a pointer to the table. Returns its address, or 0. */
 static uint64_t find_module(struct elf_image *image, struct go_file *file, uint64_t table)
 {
 	for (uint32_t i = 0; i < image->n_sections; i++) {

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Where the parts of Go's table are in an ELF file: the header of .gopclntab, and the base that
- * offsets to inline trees count from, which only moduledata knows.
+ * Finds the parts of Go's function table in an ELF file: reads the header of .gopclntab, and the
+ * base of the offsets to inline trees, which only the runtime's moduledata has.
  */
 
 #include "symbolizer/symbols/elf/elf_image.h"
@@ -11,16 +11,16 @@
 struct go_file {
 	struct bytes_view table; /* .gopclntab */
 	bool is_1_20;            /* or later: shorter inline trees, longer functions */
-	uint8_t quantum;         /* pcs are counted in it */
+	uint8_t quantum;         /* unit of pc differences, in bytes */
 	uint64_t n_functions;
-	uint64_t text; /* runtime.text: pcs are relative to it */
+	uint64_t text; /* address of runtime.text: pcs are relative to it */
 	struct bytes_view names;
 	struct bytes_view units; /* u32 for each file of each unit: offset in files */
 	struct bytes_view files;
 	struct bytes_view values;    /* tables of pc -> value */
-	struct bytes_view functions; /* {u32 pc, u32 offset} each, then what these lead to */
-	struct bytes_view trees;     /* from go:func.* on; empty: not found */
+	struct bytes_view functions; /* n_functions of {u32 pc, u32 offset}, then the records */
+	struct bytes_view trees;     /* begins at go:func.*; empty if that was not found */
 };
 
-/* 1 found, 0 no Go program or of a version that is not read, -EBADMSG. */
+/* Returns 1, or 0 if the file has no table or one of an unsupported version; -EBADMSG. */
 int go_file_find(struct elf_image *image, struct go_file *ret_file);

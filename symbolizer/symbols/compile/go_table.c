@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each function has small tables from pc to value: file, line, and the node of its inline tree. All
- * three are walked together, piece by piece. What a node was inlined into is found at its parent
- * pc, as Go's runtime does it.
+ * Each function has small tables from pc to value: file, line, and node of its inline tree. All
+ * three are walked together. A node has the pc of its call ("parent pc"): the tables at that pc
+ * give the line of the call and the node that it was inlined into, as in Go's runtime.
  */
 
 #include "symbolizer/symbols/compile/go_table.h"
@@ -14,25 +14,26 @@
 #include "symbolizer/symbols/compile/go_file.h"
 #include "symbolizer/symbols/symbol_limits.h"
 
-/* Positions in a function's lists of tables. */
+/* Indexes in a function's lists of tables. */
 #define PCDATA_INLINE_TREE   2
 #define FUNCDATA_INLINE_TREE 3
 
 #define NO_OFFSET UINT32_MAX
 
-/* A table of a binary is walked for one function only; hostile ones share one among all. */
-#define STEPS_A_BYTE 16
+/* Limit of the work: steps for each byte of the tables. In a real file each table belongs to one
+ * function; a hostile file may share one table among all functions. */
+#define STEPS_PER_BYTE 16
 
 VEC_DEFINE(caller_vec, uint32_t);
 
 struct go_function {
-	uint32_t start; /* pcs from text on */
+	uint32_t start; /* pcs relative to go_file.text */
 	uint32_t end;
 	uint32_t name;
 	uint32_t files;
 	uint32_t lines;
-	uint32_t inlined; /* table of nodes, or 0 */
-	uint32_t tree;    /* offset, or NO_OFFSET */
+	uint32_t inlined; /* table from pc to node, or 0 */
+	uint32_t tree;    /* offset of its nodes, or NO_OFFSET */
 	uint32_t unit;
 };
 
@@ -42,7 +43,7 @@ struct go_reading {
 	const struct code_section_vec *code;
 	struct hash_table *names;  /* offset -> function */
 	struct hash_table *paths;  /* offset -> path */
-	struct caller_vec callers; /* of each node of the function, or CALLER_NOT_MADE */
+	struct caller_vec callers; /* location of each node's call, or CALLER_NOT_MADE */
 	struct go_function function;
 	uint64_t steps_left;
 };
@@ -50,11 +51,11 @@ struct go_reading {
 #define CALLER_NOT_MADE (UINT32_MAX - 1)
 #define NODES_MAX       (1u << 20)
 
-/* A table from pc to value, while it is walked. */
+/* State of walking a table from pc to value. */
 struct go_values {
 	struct bytes_reader cursor;
-	int32_t value; /* up to @end */
-	uint32_t end;
+	int32_t value; /* of the current piece; -1: none */
+	uint32_t end;  /* pc at which the piece ends; UINT32_MAX: the table has ended */
 	bool is_first;
 };
 
@@ -151,7 +152,7 @@ static int path_of(struct go_reading *reading, int32_t number, uint32_t *ret_pat
 
 struct go_node {
 	uint32_t name;
-	uint32_t parent_pc; /* from the function's start on */
+	uint32_t parent_pc; /* pc of the call, relative to the function's start */
 };
 
 static bool node_at(const struct go_reading *reading, int32_t number, struct go_node *ret_node)
@@ -186,7 +187,7 @@ static int location_at(struct go_reading *reading, uint32_t function, int32_t fi
 static int function_and_caller(struct go_reading *reading, int32_t number, unsigned int depth,
 			       uint32_t *ret_function, uint32_t *ret_caller);
 
-/* The location of the call that node @number stands for. */
+/* The location of the call of node @number. */
 static int call_of(struct go_reading *reading, int32_t number, const struct go_node *node,
 		   unsigned int depth, uint32_t *ret_location)
 {
@@ -214,7 +215,7 @@ static int call_of(struct go_reading *reading, int32_t number, const struct go_n
 	return 0;
 }
 
-/* Who has the code of node @number (-1: the function itself), and from where it was called. */
+/* The function of node @number (-1: the outermost function), and the location of its call. */
 static int function_and_caller(struct go_reading *reading, int32_t number, unsigned int depth,
 			       uint32_t *ret_function, uint32_t *ret_caller)
 {
@@ -222,14 +223,14 @@ static int function_and_caller(struct go_reading *reading, int32_t number, unsig
 	int r;
 
 	*ret_caller = SYMBOL_NONE;
-	/* A circle is as deep as this lets it be. */
+	/* The depth is bounded, because the nodes of a damaged tree may form a cycle. */
 	if (depth >= SYMBOL_CHAIN_MAX / 2 || !node_at(reading, number, &node))
 		return function_named(reading, reading->function.name, ret_function);
 	r = call_of(reading, number, &node, depth, ret_caller);
 	return r < 0 ? r : function_named(reading, node.name, ret_function);
 }
 
-/* From pcs to offsets in the table that is built. */
+/* Adds the code [start, end) to the builder. */
 static int add_piece(struct go_reading *reading, uint32_t start, uint32_t end, uint32_t location)
 {
 	const uint64_t base = reading->builder->base;
@@ -260,7 +261,7 @@ static int add_function(struct go_reading *reading)
 		values_seek(reading, &files, pc);
 		values_seek(reading, &lines, pc);
 		values_seek(reading, &inlined, pc);
-		/* Behind the last line there is only what fills up to the next function. */
+		/* Padding up to the next function follows the last line. */
 		if (function->lines != 0 && lines.end == UINT32_MAX)
 			break;
 		end = MIN(files.end, lines.end);
@@ -276,7 +277,7 @@ static int add_function(struct go_reading *reading)
 	return r < 0 ? r : (reading->steps_left == 0 ? -EFBIG : 0);
 }
 
-/* What the function says of itself, at @offset. */
+/* Reads the record of a function at @offset. */
 static bool read_function(struct go_reading *reading, uint32_t offset)
 {
 	struct go_function *function = &reading->function;
@@ -284,7 +285,7 @@ static bool read_function(struct go_reading *reading, uint32_t offset)
 	uint32_t n_pcdata;
 	uint8_t n_funcdata;
 
-	cursor_skip(&cursor, 4); /* its start, again */
+	cursor_skip(&cursor, 4); /* its start */
 	function->name = cursor_u32(&cursor);
 	cursor_skip(&cursor, 12); /* arguments, deferreturn, stack */
 	function->files = cursor_u32(&cursor);
@@ -336,7 +337,7 @@ int go_table_read(struct elf_image *image, const struct code_section_vec *code,
 
 	if (r <= 0)
 		return r;
-	reading.steps_left = STEPS_A_BYTE * reading.file.values.size;
+	reading.steps_left = STEPS_PER_BYTE * reading.file.values.size;
 	r = hash_table_new(sizeof(uint32_t), sizeof(uint32_t), 0, &reading.names);
 	if (r == 0)
 		r = hash_table_new(sizeof(uint32_t), sizeof(uint32_t), 0, &reading.paths);

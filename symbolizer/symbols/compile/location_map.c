@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranges are swept by address. Of those around an address the one whose entry comes last has it:
- * entries come after what they are in, and where DWARF contradicts itself this is what other
- * readers do too.
+ * Sweeps over the ranges in order of address. An address belongs to the range around it whose entry
+ * stands last in the file: an entry follows the entries around it, so this is the innermost one.
+ * Where the DWARF contradicts itself, other readers choose the same.
  *
- * The outermost function is called as .symtab calls what begins there, which may differ from one
- * of its ranges to another (f and f.cold); the locations of its callees are made anew then.
+ * An outermost function gets the name of the symbol that begins at the start of its range. The name
+ * may differ between the ranges of one function (f and f.cold). So each such range starts an epoch,
+ * and locations of inlined calls in it are made again.
  */
 
 #include "symbolizer/symbols/compile/location_map.h"
@@ -14,10 +15,10 @@
 
 #define PATH_NOT_MADE (UINT32_MAX - 1)
 
-/* They are counted up with the ranges of functions, of which there are fewer. */
+/* Epochs are numbered from 1. There are fewer than 2^32 ranges, so none has this number. */
 #define NO_EPOCH UINT32_MAX
 
-/* Longer ones are cut off the table: PATH_MAX, twice. */
+/* Twice PATH_MAX. A longer path is left out of the table. */
 #define PATH_MAX_BYTES 8192
 
 void location_map_init(struct location_map *map, struct table_builder *builder)
@@ -80,7 +81,7 @@ static int make_path(struct location_map *map, uint64_t file, uint32_t *ret_path
 	return r == -ENOSPC ? -EFBIG : r;
 }
 
-/* The builder's path of file @file of the unit, or SYMBOL_NONE. */
+/* The id in builder->paths of the unit's file @file, or SYMBOL_NONE. */
 static int path_of(struct location_map *map, uint64_t file, uint32_t *ret_path)
 {
 	int r = 0;
@@ -106,7 +107,7 @@ static int function_of(struct location_map *map, struct code_instance *instance,
 	return r;
 }
 
-/* The location that an inlined function was called from. */
+/* The location of the call that was inlined; SYMBOL_NONE for an outermost function. */
 static int caller_of(struct location_map *map, struct code_instance *instance, uint32_t *ret_caller)
 {
 	struct symbol_location location;
@@ -136,7 +137,7 @@ static int caller_of(struct location_map *map, struct code_instance *instance, u
 	return 0;
 }
 
-/* The row that @offset lies in, or NULL; and up to where. */
+/* The row of @offset, or NULL if it has none; *ret_end is where that ends. */
 static const struct line_row *row_at(struct location_map *map, uint32_t offset, uint32_t *ret_end)
 {
 	const struct line_row_vec *rows = &map->lines.rows;
@@ -153,7 +154,7 @@ static const struct line_row *row_at(struct location_map *map, uint32_t offset, 
 	return rows->items[map->row].file == LINE_GAP ? NULL : &rows->items[map->row];
 }
 
-/* Code that belongs to no line of its own counts to the line before, if that is of the same
+/* The source line of @row. Line 0 means code without a line: it gets the previous line of the same
  * function. */
 static int line_of(struct location_map *map, struct code_instance *instance,
 		   const struct line_row *row, struct symbol_location *location)
@@ -176,7 +177,11 @@ static int line_of(struct location_map *map, struct code_instance *instance,
 	return r;
 }
 
-/* Code of several functions is mixed, but each of them goes on from the line where it was. */
+/*
+ * The location of a leaf. @is_last: path and line are those of the instance's last piece of code,
+ * so that its last location is used again. Instructions of several functions are mixed, and each
+ * function often continues with the line it had.
+ */
 static int leaf_of(struct location_map *map, struct code_instance *instance,
 		   const struct symbol_location *location, bool is_last, uint32_t *ret_number)
 {
@@ -192,7 +197,7 @@ static int leaf_of(struct location_map *map, struct code_instance *instance,
 	return r;
 }
 
-/* Bytes that belong to @owner. */
+/* Adds the bytes [start, end), which belong to the instance @owner. */
 static int add_code(struct location_map *map, uint32_t owner, uint32_t start, uint32_t end)
 {
 	struct code_instance *instance = &map->instances[owner];
@@ -221,7 +226,7 @@ static int add_code(struct location_map *map, uint32_t owner, uint32_t start, ui
 	return r;
 }
 
-/* Bytes that belong to no function: the padding between two, assembly. */
+/* Adds bytes that belong to no function, such as padding between functions, and assembly code. */
 static int add_lines(struct location_map *map, uint32_t start, uint32_t end)
 {
 	struct symbol_location location = { .function = SYMBOL_NONE, .caller = SYMBOL_NONE };
@@ -246,7 +251,7 @@ static int add_lines(struct location_map *map, uint32_t start, uint32_t end)
 	return r;
 }
 
-/* A range begins. That of an outermost function says how it is called from here on. */
+/* Adds a range that begins. A range of an outermost function also sets its name and a new epoch. */
 static int open_range(struct location_map *map, const struct code_range *range)
 {
 	struct code_instance *instance = &map->instances[range->instance];
@@ -326,8 +331,8 @@ static int reset(struct location_map *map, const struct dwarf_unit *unit, struct
 		struct code_instance *instance = &code->instances.items[i];
 
 		instance->function_id = SYMBOL_NONE;
-		/* A callee may have code before its function has: then nothing of it is known yet
-		 * either. */
+		/* Never equal to the root's epoch, even while that is 0: in damaged DWARF an
+		 * inlined call may begin before its function. */
 		instance->epoch = instance->parent == NO_INSTANCE ? 0 : NO_EPOCH;
 		instance->last_epoch = NO_EPOCH;
 	}

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * From the functions of a unit and its lines to locations: who has each byte, innermost, and from
- * which line it comes.
+ * Maps the code of a unit to locations: finds for each byte the innermost function or inlined call
+ * that has it, and its source line.
  */
 
 #include "symbolizer/symbols/compile/table_builder.h"
@@ -20,18 +20,18 @@ VEC_DEFINE(path_id_vec, uint32_t);
 struct location_map {
 	struct table_builder *builder;
 	struct line_table lines;
-	struct code_heap open;    /* ranges around the current offset, the innermost first */
-	struct path_id_vec paths; /* of the unit's files, or PATH_NOT_MADE */
+	struct code_heap open;    /* max-heap by instance: ranges that began before the offset */
+	struct path_id_vec paths; /* of the unit's files: id in builder->paths, or PATH_NOT_MADE */
 	struct bytes path;
 	const struct dwarf_unit *unit;
 	struct code_instance *instances;
-	size_t row; /* that the current offset lies in or behind */
+	size_t row; /* the last row that begins at or before the current offset */
 	uint32_t epoch;
 };
 
 void location_map_init(struct location_map *map, struct table_builder *builder);
 void location_map_release(struct location_map *map);
 
-/* Adds a unit whose lines are in map->lines. Reorders @code's ranges. */
+/* Adds the code of @unit to the builder; map->lines has its lines. Reorders the ranges of @code. */
 int location_map_add(struct location_map *map, const struct dwarf_unit *unit,
 		     struct unit_code *code);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of the work: symbols first, because the outermost functions of DWARF take their names;
- * then unit by unit, each added to the builder before the next is read; then Go's own table, if
- * there is no DWARF; then the builder puts it together.
+ * Symbols are read first, because they name the outermost functions of DWARF. Then each unit of
+ * DWARF is read and added to the builder before the next one. Go's table is read if there is no
+ * DWARF. In the end the builder makes the table.
  *
- * What goes wrong in one source costs that source. Only too little memory ends the work, and a file
- * that is no ELF file.
+ * An error in one source loses only that source. Compilation fails if the main file is no ELF file
+ * or memory is short.
  */
 
 #include "symbolizer/symbols/compile/symbol_compile.h"
@@ -60,7 +60,7 @@ static void compilation_release(struct compilation *compilation)
 		elf_image_release(&compilation->images[i]);
 }
 
-/* The file that cannot be opened is not used, but for the main one. */
+/* Opens the files. One that cannot be opened is not used, except that the main file is required. */
 static int open_images(struct compilation *compilation, const struct symbol_compile_input *input)
 {
 	const int fds[N_INPUT_FILES] = { input->main_fd, input->executable_fd, input->alt_fd,
@@ -79,8 +79,8 @@ static int open_images(struct compilation *compilation, const struct symbol_comp
 	return 0;
 }
 
-/* Reads one source of symbols; damage in it is told and costs only it. */
-static int keep_going(int r)
+/* Ignores errors of one source, except for -ENOMEM. Its message is in the report. */
+static int ignore_damage(int r)
 {
 	return r == -ENOMEM ? r : 0;
 }
@@ -93,12 +93,12 @@ static int read_symbols_of(struct compilation *compilation, enum input_file file
 	if (!compilation->is_open[file])
 		return 0;
 	r = image_symbols_read(&compilation->symbols, image);
-	if (keep_going(r) == 0)
+	if (ignore_damage(r) == 0)
 		r = image_symbols_read_plt(&compilation->symbols, image);
-	if (keep_going(r) == 0)
+	if (ignore_damage(r) == 0)
 		r = image_symbols_read_mini(&compilation->symbols, image,
 					    &compilation->mini_debuginfo);
-	return keep_going(r);
+	return ignore_damage(r);
 }
 
 static int read_symbols(struct compilation *compilation)
@@ -119,8 +119,8 @@ static int read_symbols(struct compilation *compilation)
 }
 
 /*
- * Offsets have 32 bits. Where a file's code spreads wider, the 4 GiB are taken that begin at its
- * largest section, or at its first symbol where there are no sections.
+ * Offsets in the table have 32 bits. If the code spans more, the window is the 4 GiB from the start
+ * of the largest section of code; without sections, from the first symbol.
  */
 static void choose_window(struct compilation *compilation)
 {
@@ -167,7 +167,7 @@ static int read_dwarf(struct compilation *compilation)
 			     &compilation->builder, compilation->report);
 }
 
-/* Go's own table, where there is no DWARF, which says more. */
+/* Reads Go's table if there is no DWARF, which has more. */
 static int read_go(struct compilation *compilation)
 {
 	int r = 0;
@@ -184,19 +184,21 @@ static int read_go(struct compilation *compilation)
 	if (r < 0 && compilation->report->message[0] == '\0')
 		snprintf(compilation->report->message, sizeof(compilation->report->message),
 			 "Go's table is damaged: some functions and lines are unknown");
-	return keep_going(r);
+	return ignore_damage(r);
 }
 
-/* Of the executable, because a debug file has a header of the section only. */
+/*
+ * Reads .eh_frame of the first file that has one: debug files have only the header of that section.
+ */
 static int read_nameless(struct compilation *compilation)
 {
 	int r = 0;
 
 	for (size_t i = FILE_MAIN; i <= FILE_EXECUTABLE && r == 0; i++) {
 		if (compilation->is_open[i] && compilation->nameless.count == 0)
-			r = keep_going(nameless_functions_read(&compilation->images[i],
-							       &compilation->code,
-							       &compilation->nameless));
+			r = ignore_damage(nameless_functions_read(&compilation->images[i],
+								  &compilation->code,
+								  &compilation->nameless));
 	}
 	return r;
 }
@@ -208,7 +210,7 @@ static int dwarf_name(void *argument, uint64_t entry, struct bytes *linkage, str
 	return dwarf_names_append(&compilation->dwarf.names, entry, linkage, display);
 }
 
-/* Load segments with contents: of the executable, because a debug file has none. */
+/* The load segments that have bytes in the file. Those of a debug file have none. */
 static int make_segments(const struct compilation *compilation, struct arena *arena,
 			 struct symbol_segment **ret_segments, uint32_t *ret_count)
 {

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * Gathers what the readers find, in any order, and makes a flat symbol table of it: numbered in the
- * order of addresses, so that the same findings give the same bytes, and neighbours in the code are
- * neighbours in memory.
+ * Collects the code that the readers find, in any order, and makes a flat symbol table of it.
+ * Locations, functions and paths are numbered in the order of addresses: the same input gives the
+ * same bytes, and data of adjacent code is adjacent in memory.
  *
- * Findings come in runs: segments one after the other without a gap. There are two layers: code
- * with functions, and bare lines, which only count where the first has nothing. Symbols are below
- * both.
+ * Code is added in runs: segments that follow each other without a gap. There are two layers. The
+ * first has code with functions. The second has lines without a function and is used only where the
+ * first has nothing. Symbols are used where both have none.
  */
 
 #include "common/string_table.h"
@@ -18,10 +18,10 @@
 
 struct hash_table;
 
-/* A function before it has its final number: an entry of DWARF, or a name. */
+/* A function before it gets its number in the table: an entry of DWARF, or a name. */
 struct builder_function {
 	uint64_t entry;   /* dwarf_ref, or UINT64_MAX */
-	const char *name; /* the linkage name, if that says all; outlives the builder */
+	const char *name; /* linkage name, or NULL if only names() knows it; outlives the builder */
 };
 
 struct builder_segment {
@@ -32,8 +32,8 @@ struct builder_segment {
 struct builder_run {
 	uint32_t start;
 	uint32_t end;
-	uint32_t first; /* segment */
-	uint32_t count;
+	uint32_t first; /* index of its first segment */
+	uint32_t count; /* of its segments */
 };
 
 VEC_DEFINE(builder_function_vec, struct builder_function);
@@ -54,9 +54,9 @@ enum builder_layer_kind {
 struct table_builder {
 	uint64_t base;
 	const struct function_range_vec *symbols;
-	uint32_t *symbol_functions; /* of each symbol, or SYMBOL_NONE */
+	uint32_t *symbol_functions; /* function of each symbol, or SYMBOL_NONE */
 	struct builder_layer layers[N_LAYERS];
-	struct location_table locations; /* forgotten after each unit */
+	struct location_table locations; /* location_table_forget() is called after each unit */
 	struct builder_function_vec functions;
 	struct hash_table *entry_functions; /* dwarf_ref -> function */
 	struct string_table *paths;
@@ -69,45 +69,51 @@ void table_builder_release(struct table_builder *builder);
 /* The function of a DWARF entry. */
 int table_builder_entry(struct table_builder *builder, uint64_t entry, uint32_t *ret_function);
 
-/* A function known by its linkage name only; each call makes a new one. */
+/* Adds a function of which only the linkage name is known; each call adds a new one. */
 int table_builder_named(struct table_builder *builder, const char *name, uint32_t *ret_function);
 
-/* The index of the symbol whose range @offset lies in, or -1. */
+/* The index of the symbol around @offset, or -1. */
 int64_t table_builder_symbol_at(const struct table_builder *builder, uint32_t offset);
+
+/* The function of symbol @symbol. */
 int table_builder_symbol(struct table_builder *builder, uint32_t symbol, uint32_t *ret_function);
 
-/* Appends a segment; it continues the run before when that ends at @start. Within one caller,
- * starts rise. */
+/*
+ * Appends the segment [start, end) to a layer. It continues the last run if that ends at @start,
+ * and begins a run otherwise.
+ */
 int table_builder_add(struct table_builder *builder, enum builder_layer_kind kind, uint32_t start,
 		      uint32_t end, uint32_t location);
 
-/* What is known of the names of a DWARF entry. */
+/* The names that were found for a DWARF entry. */
 enum builder_names {
-	NAMES_NONE,    /* nothing */
-	NAMES_LINKAGE, /* the linkage name, which has only to be demangled */
+	NAMES_NONE,
+	NAMES_LINKAGE, /* the linkage name; the display name is made by demangling it */
 	NAMES_BOTH,
 };
 
-/* Appends the names, without NUL. enum builder_names, -ENOMEM, -EFBIG. */
+/* Appends the names of @entry, without NUL. Returns enum builder_names, -ENOMEM or -EFBIG. */
 typedef int (*builder_names_function)(void *argument, uint64_t entry, struct bytes *linkage,
 				      struct bytes *display);
 
 struct builder_output {
-	struct symbol_header header; /* to be filled but for what the builder knows */
+	/* The caller sets sources, has_text, text, id and n_segments. */
+	struct symbol_header header;
 	const struct symbol_segment *segments;
-	/* The table gets those of which some byte has no name. NULL: none. */
+	/* Functions of .eh_frame; those with a byte that has no name are stored. May be NULL. */
 	const struct nameless_vec *nameless;
 	builder_names_function names;
 	void *names_argument;
 };
 
-/* Appends the flat table to @flat. The builder is good for nothing but release afterwards. */
+/* Appends the flat table to @flat. Afterwards the builder can only be released. */
 int table_builder_finish(struct table_builder *builder, const struct builder_output *output,
 			 struct bytes *flat);
 
-/* table_merge.c: the layers one over the other. */
+/* table_merge.c: merges the layers and symbols to one list of ranges. */
 struct merged_ranges {
-	/* location SYMBOL_NO_LOCATION: a gap; the last is one */
+	/* Sorted; each ends where the next one begins. Location SYMBOL_NO_LOCATION is a gap; the
+	 * last range is a gap. */
 	struct builder_segment_vec segments;
 };
 

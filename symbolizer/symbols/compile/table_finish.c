@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers are given in the order in which a walk up the addresses meets what they are for, callers
- * before what was inlined into them. Functions are named only now, so that names are made for what
- * is really there, and once; functions of one name become one.
+ * Walks the merged ranges in order of address and numbers locations, functions and paths when they
+ * are first found; a caller is numbered before a location inlined into it. Names are made at this
+ * point, so that they are made once, and only for functions that have code in the table. Functions
+ * with equal names get one number.
  */
 
 #include <string.h>
@@ -14,7 +15,7 @@
 
 #define NOT_NUMBERED (UINT32_MAX - 1)
 
-/* Of a function: texts in the string table. */
+/* The names of a function, as ids in numbering.texts. */
 struct text_pair {
 	string_id display;
 	string_id linkage;
@@ -27,20 +28,20 @@ VEC_DEFINE(symbol_nameless_vec, struct symbol_nameless);
 struct numbering {
 	struct table_builder *builder;
 	const struct builder_output *output;
-	uint32_t *location_numbers; /* [builder locations] */
-	uint32_t *function_numbers; /* [builder functions] */
-	uint32_t *path_numbers;     /* [builder paths] */
+	/* By index in the builder: number in the table, or NOT_NUMBERED. */
+	uint32_t *location_numbers;
+	uint32_t *function_numbers;
+	uint32_t *path_numbers;
 	struct location_table locations;
 	struct text_pair_vec functions;
 	struct hash_table *functions_by_text; /* struct text_pair -> number */
-	/* Functions whose linkage name says all, by the text of it: each unit that inlines one has an
-	 * entry of its own for it, but it is demangled once. */
-	struct text_vec demangled; /* number, or NOT_NUMBERED */
+	/* By id of a linkage name: the number of its function, or NOT_NUMBERED. Each unit that
+	 * inlines a function has another entry for it, but its name is demangled once. */
+	struct text_vec demangled;
 	struct text_vec paths;
 	struct symbol_nameless_vec nameless;
-	/*
-	 * Apart, so that those of functions lie in the order of the functions: see symbol_pack.c.
-	 */
+	/* Two tables, so that names are stored in the order of the functions: symbol_pack.c packs
+	 * them well because of it. */
 	struct string_table *texts;
 	struct string_table *path_texts;
 	struct bytes linkage;
@@ -101,7 +102,8 @@ static void numbering_release(struct numbering *numbering)
 	bytes_release(&numbering->display);
 }
 
-/* Fills the linkage name, and the other if it does not follow from that. */
+/* Fills numbering->linkage, and numbering->display if demangling does not give it. Returns enum
+ * builder_names. */
 static int make_names(struct numbering *numbering, const struct builder_function *function)
 {
 	const struct builder_output *output = numbering->output;
@@ -124,7 +126,7 @@ static int intern(struct string_table *texts, const struct bytes *text, string_i
 	return r == -ENOSPC ? -EFBIG : r;
 }
 
-/* The number of the function with these two texts. */
+/* The number of the function with these two names. */
 static int number_texts(struct numbering *numbering, const struct text_pair *texts,
 			uint32_t *ret_number)
 {
@@ -155,7 +157,7 @@ static int number_linkage(struct numbering *numbering, string_id linkage, uint32
 	if (numbering->demangled.items[linkage] == NOT_NUMBERED) {
 		r = demangle_append(&numbering->display, (const char *)numbering->linkage.data,
 				    numbering->linkage.size);
-		/* Nothing is left of ".llvm.1". */
+		/* The display name is empty for a name such as ".llvm.1". */
 		texts.display = linkage;
 		if (r == 0 && numbering->display.size > 0)
 			r = intern(numbering->texts, &numbering->display, &texts.display);
@@ -198,7 +200,7 @@ static int number_path(struct numbering *numbering, string_id path, uint32_t *re
 	return r == -ENOSPC ? -EFBIG : r;
 }
 
-/* The number that @index has in @numbers, which is given now if there is none. */
+/* The number of @index in @numbers; calls @number to assign one if there is none yet. */
 static int renumber(struct numbering *numbering, uint32_t *numbers, uint32_t index,
 		    int (*number)(struct numbering *, uint32_t, uint32_t *), uint32_t *ret_number)
 {
@@ -220,7 +222,7 @@ static int number_location(struct numbering *numbering, uint32_t index, uint32_t
 	struct symbol_location location = { .line = old->line };
 	int r;
 
-	/* Chains are at most SYMBOL_CHAIN_MAX long: so deep this goes. */
+	/* The recursion over callers is at most SYMBOL_CHAIN_MAX deep. */
 	assert(old->caller < index || old->caller == SYMBOL_NONE);
 	r = renumber(numbering, numbering->location_numbers, old->caller, number_location,
 		     &location.caller);
@@ -254,7 +256,8 @@ static bool is_named(const struct numbering *numbering, const struct builder_seg
 	       locations[segment->location].function != SYMBOL_NONE;
 }
 
-/* Whether some byte of @function has no name. @segment: where to search from, moved up to it. */
+/* Whether some byte of @function has no name. *segment is where the search begins; it is moved to
+ * the segment of the function's start. */
 static bool lacks_a_name(const struct numbering *numbering, const struct merged_ranges *merged,
 			 const struct symbol_nameless *function, size_t *segment)
 {
@@ -296,7 +299,7 @@ static int choose_nameless(struct numbering *numbering, const struct merged_rang
 	return 0;
 }
 
-/* Two of the builder's locations may have become one. */
+/* Two of the builder's locations may have got one number. */
 static void join_equal_neighbours(struct merged_ranges *merged)
 {
 	struct builder_segment *segments = merged->segments.items;
@@ -310,7 +313,7 @@ static void join_equal_neighbours(struct merged_ranges *merged)
 	merged->segments.count = kept;
 }
 
-/* With a NUL behind each; without text 0, which is "". */
+/* Size of all texts with their NULs, without text 0, which is "". */
 static uint64_t bytes_of(const struct string_table *texts)
 {
 	uint64_t bytes = 0;
@@ -359,8 +362,8 @@ static void write_ranges(const struct merged_ranges *merged, const struct symbol
 }
 
 /*
- * Writes texts in the order of their ids from *offset on; ret_offsets[] is where each begins. "" is
- * at 0 for all tables.
+ * Writes the texts of @table in the order of their ids, starting at *offset. (*ret_offsets)[id] is
+ * the offset of text @id. Text 0, "", has offset 0 in each table.
  */
 static int write_table(const struct string_table *table, char *texts, uint32_t *offset,
 		       uint32_t **ret_offsets)
@@ -382,7 +385,7 @@ static int write_table(const struct string_table *table, char *texts, uint32_t *
 	return 0;
 }
 
-/* Texts, and what refers to them. */
+/* Writes the texts, and the functions and paths that refer to them. */
 static int write_texts(const struct numbering *numbering, const struct symbol_arrays *arrays)
 {
 	struct symbol_function *functions = (struct symbol_function *)arrays->functions;

@@ -53,11 +53,11 @@ static int enter(const struct work *work)
 	r = sandbox_end_with_parent((pid_t)work->parent);
 	if (r < 0)
 		return r;
-	/* What ps shows, and the kernel's log of what a fence stopped. */
+	/* The name in ps, and in the kernel's log if the sandbox stops a system call. */
 	(void)prctl(PR_SET_NAME, "hearth-table", 0, 0, 0);
 	sandbox_yield_to_others();
-	/* A second heap for the threads that demangle would read from /sys how many CPUs there are.
-	 */
+	/* A thread that demangles would get a second heap, for which glibc reads the number of CPUs
+	 * from /sys, which the sandbox forbids. */
 	(void)mallopt(M_ARENA_MAX, 1);
 	return sandbox_enter(&work->rules);
 }

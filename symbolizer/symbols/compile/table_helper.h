@@ -2,15 +2,16 @@
 #pragma once
 
 /*
- * A process that compiles one symbol table and ends. It is the server's own program, started anew
- * with TABLE_HELPER_ARGUMENT as first argument (so that nothing of the server's memory is in it)
- * and descriptors at fixed numbers; it enters a sandbox (common/sandbox.h) before it reads a byte
- * of the files. What it writes is the stored form (symbol_pack.h) and then struct
- * table_helper_report; both are to be distrusted like the files themselves.
+ * The helper: a process that compiles one symbol table and exits. It executes the server's program
+ * with TABLE_HELPER_ARGUMENT as first argument, so it has nothing of the server's memory, and gets
+ * its files as descriptors of fixed numbers. It enters a sandbox (common/sandbox.h) before it reads
+ * a byte of the files. It writes the stored form (symbol_pack.h) and then struct
+ * table_helper_report. The server trusts neither, because a hostile file may have taken over the
+ * helper.
  *
  *   PROGRAM TABLE_HELPER_ARGUMENT PARENT-PID INPUTS ADDRESS-SPACE WRITTEN-BYTES CPU-SECONDS
  *
- * INPUTS: a digit of bits, 1 << enum table_input.
+ * INPUTS: a decimal number with the bits 1 << enum table_input of the files that are given.
  */
 
 #include "symbolizer/symbols/compile/symbol_compile.h"
@@ -34,13 +35,13 @@ enum table_input {
 
 struct table_helper_report {
 	char magic[8];
-	int32_t result; /* 0, or what symbol_compile() failed with */
-	uint32_t lacks; /* enum sandbox_fence */
+	int32_t result; /* of symbol_compile() */
+	uint32_t lacks; /* enum sandbox_fence: what the kernel does not have */
 	struct symbol_compile_report compile;
 };
 
-/* Whether this process was started as a helper: to be asked before any option is read. */
+/* Whether this process was started as a helper. main() checks it before it parses options. */
 bool table_helper_is_asked(int argc, char **argv);
 
-/* Does its work; the exit status. */
+/* Compiles the table; returns the exit status. */
 int table_helper_main(int argc, char **argv);

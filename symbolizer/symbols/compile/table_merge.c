@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three layers over each other: code with functions; where there is none, lines without a function,
- * which take the name of the symbol that they lie in; and where there are none either, the symbols
- * alone. Where two runs of one layer overlap (functions that a linker folded into one), the one
- * that begins first has the bytes, and of two that begin together the one found first.
+ * Merges three sources. Code with functions is used first. Where there is none, lines without a
+ * function are used, with the name of the symbol around them. Where there are no lines either,
+ * symbols are used alone. Where two runs of one layer overlap (functions that a linker merged), the
+ * run that begins first gets the bytes; of two with the same start, the one that was added first.
  */
 
 #include "symbolizer/symbols/compile/table_builder.h"
 
-/* No range but the last, which is a gap, reaches to here. */
+/* Start of the last range, which is a gap. */
 #define WINDOW_END (UINT32_MAX - 1)
 
-/* Where the next symbol begins, for somebody who goes up. */
+/* Finds symbols at rising offsets. */
 struct symbol_cursor {
 	const struct table_builder *builder;
-	uint32_t next;
+	uint32_t next; /* index of the first symbol that ends above the last offset */
 };
 
+/* Finds pieces of a layer at rising offsets. */
 struct layer_cursor {
 	const struct builder_layer *layer;
 	size_t run;
-	uint32_t segment; /* within the run */
-	/* The current piece; start UINT32_MAX: there is none left. */
+	uint32_t segment; /* index within the run */
+	/* The current piece; its start is UINT32_MAX after the last one. */
 	uint32_t start;
 	uint32_t end;
 	uint32_t location;
@@ -37,7 +38,7 @@ static int compare_runs(const void *left, const void *right)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* Moves to the first piece that ends behind @offset, and cuts it there. */
+/* Moves to the first piece that ends above @offset, and cuts off its part below @offset. */
 static void seek(struct layer_cursor *cursor, uint32_t offset)
 {
 	const struct builder_layer *layer = cursor->layer;
@@ -62,13 +63,14 @@ static void seek(struct layer_cursor *cursor, uint32_t offset)
 	cursor->start = cursor->end = UINT32_MAX;
 }
 
-/* The symbol at @offset or the first one above. */
+/* A symbol's range, cut like the pieces of a layer. */
 struct symbol_piece {
 	uint32_t index;
 	uint32_t start;
 	uint32_t end;
 };
 
+/* Finds the symbol around @offset or the first one above it. */
 static void seek_symbol(struct symbol_cursor *cursor, uint32_t offset, struct symbol_piece *ret)
 {
 	const struct function_range_vec *symbols = cursor->builder->symbols;
@@ -104,7 +106,7 @@ static int append(struct merged_ranges *merged, uint32_t start, uint32_t locatio
 	return vec_push(segments, (struct builder_segment){ .start = start, .location = location });
 }
 
-/* The location of bare lines or of nothing (SYMBOL_NO_LOCATION) within a symbol. */
+/* The location @lines, which may be SYMBOL_NO_LOCATION, with the function of @symbol. */
 static int named_location(struct table_builder *builder, uint32_t lines, uint32_t symbol,
 			  uint32_t *ret_location)
 {
@@ -128,7 +130,8 @@ struct merging {
 	struct merged_ranges *merged;
 };
 
-/* Writes what is at @offset, where no code is, and says up to where it reaches. */
+/* Appends the lines or the symbol at @offset, where the first layer has nothing; *ret_end is where
+ * they end. */
 static int append_below(struct merging *merging, uint32_t offset, uint32_t *ret_end)
 {
 	uint32_t location = SYMBOL_NO_LOCATION;

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Tables of .debug_abbrev. Each abbreviation also has a list of steps with which an entry is skipped
- * without decoding its attributes: most entries are types and variables, which are not needed here.
+ * Tables of .debug_abbrev. Each abbreviation also has a list of steps with which an entry is
+ * skipped without decoding its attributes: most entries are types and variables, which are not
+ * needed here.
  */
 
 #include "common/vec.h"

@@ -236,8 +236,10 @@ struct first_entry {
 	bool has_folder, has_name, has_split_name, has_low;
 };
 
-/* Stores an attribute of the first entry. Strings and addresses are resolved later, because the bases
- * that they need may follow them. */
+/*
+ * Stores an attribute of the first entry. Strings and addresses are resolved later, because the
+ * bases that they need may follow them.
+ */
 static void store_attribute(struct dwarf_unit *unit, uint16_t attribute,
 			    const struct dwarf_value *value, struct first_entry *entry)
 {

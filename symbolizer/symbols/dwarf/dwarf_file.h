@@ -5,8 +5,8 @@
  * The DWARF of one file: its sections, its units, and the attributes of entries. Versions 2 to 5,
  * 32-bit and 64-bit format, with the forms of split DWARF and of dwz.
  *
- * Units are found by walking .debug_info. .debug_aranges is not read, because clang and rustc do not
- * write it. Offsets in the file are not trusted: each is checked when it is used. Owned by one
+ * Units are found by walking .debug_info. .debug_aranges is not read, because clang and rustc do
+ * not write it. Offsets in the file are not trusted: each is checked when it is used. Owned by one
  * thread.
  */
 

@@ -11,7 +11,9 @@
 /* Fields of one folder or file in DWARF 5. */
 #define LINE_FORMATS_MAX 32
 
-/* Before DWARF 5: lists of strings that end with an empty one. Folder 0 and file 0 are the unit's. */
+/*
+ * Before DWARF 5: lists of strings that end with an empty one. Folder 0 and file 0 are the unit's.
+ */
 static int read_old_lists(struct line_table *table, const struct dwarf_unit *unit,
 			  struct bytes_reader *cursor)
 {

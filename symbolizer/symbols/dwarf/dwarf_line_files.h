@@ -17,7 +17,8 @@ struct line_program_header {
 
 /*
  * Reads the header at @cursor, and the files and folders of @table. Afterwards @cursor covers the
- * opcodes of the program. Returns 1, or 0 if the header is damaged or of an unknown version; -ENOMEM.
+ * opcodes of the program. Returns 1, or 0 if the header is damaged or of an unknown version;
+ * -ENOMEM.
  */
 int line_program_header_read(struct line_program_header *header, struct line_table *table,
 			     const struct dwarf_unit *unit, struct bytes_reader *cursor);

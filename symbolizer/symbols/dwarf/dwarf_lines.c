@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The line number program is run once, into one array of rows. Its sequences nearly always have
- * rising addresses. If not, they are sorted, and the part of a sequence that an earlier one covers is
- * dropped.
+ * rising addresses. If not, they are sorted, and the part of a sequence that an earlier one covers
+ * is dropped.
  *
  * Format: DWARF 5 §6.2. The files of the program are read in dwarf_line_files.c.
  */
@@ -13,8 +13,10 @@
 
 #include "symbolizer/symbols/dwarf/dwarf_line_files.h"
 
-/* Rows of a unit allowed beyond two for each byte of code: a sequence of removed code has rows, too,
- * until its end is read. */
+/*
+ * Rows of a unit allowed beyond two for each byte of code: a sequence of removed code has rows,
+ * too, until its end is read.
+ */
 #define SPARE_ROWS (1u << 20)
 
 struct line_sequence {

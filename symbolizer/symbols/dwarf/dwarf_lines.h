@@ -51,8 +51,8 @@ int line_table_read(struct line_table *table, const struct dwarf_unit *unit,
 void line_table_release(struct line_table *table);
 
 /*
- * Appends the path of @file, with its folders, and without "." and "..". Returns 1, or 0 if the table
- * has no such file; -ENOMEM, -EFBIG.
+ * Appends the path of @file, with its folders, and without "." and "..". Returns 1, or 0 if the
+ * table has no such file; -ENOMEM, -EFBIG.
  */
 int line_table_path(const struct line_table *table, const struct dwarf_unit *unit, uint64_t file,
 		    struct bytes *out);

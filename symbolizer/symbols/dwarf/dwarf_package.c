@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * .debug_cu_index and .debug_tu_index of a .dwp. They are hash tables from the id of a unit to a row
- * with the offsets of its parts of the sections. The hash table is skipped, because all units are
- * read: the rows are sorted by the unit's offset instead. Versions 2 (GNU) and 5.
+ * .debug_cu_index and .debug_tu_index of a .dwp. They are hash tables from the id of a unit to a
+ * row with the offsets of its parts of the sections. The hash table is skipped, because all units
+ * are read: the rows are sorted by the unit's offset instead. Versions 2 (GNU) and 5.
  */
 
 #include <dwarf.h>

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * For functions without a linkage name: the namespace, class or function in which they are declared.
- * An entry of DWARF has no reference to its parent, so dwarf_walk.c records the scopes while it walks
- * the units.
+ * For functions without a linkage name: the namespace, class or function in which they are
+ * declared. An entry of DWARF has no reference to its parent, so dwarf_walk.c records the scopes
+ * while it walks the units.
  */
 
 #include "symbolizer/symbols/dwarf/dwarf_file.h"

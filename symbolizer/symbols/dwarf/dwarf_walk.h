@@ -10,8 +10,10 @@
 
 #define NO_INSTANCE UINT32_MAX
 
-/* The code of a function, or of one inlined call of it. Instances have the order of their entries, so
- * a parent precedes what is inlined into it. */
+/*
+ * The code of a function, or of one inlined call of it. Instances have the order of their entries,
+ * so a parent precedes what is inlined into it.
+ */
 struct code_instance {
 	dwarf_ref function; /* the entry that has its name or leads to it */
 	uint32_t parent;    /* instance that it is inlined into, or NO_INSTANCE */
@@ -58,7 +60,7 @@ int dwarf_walk_init(struct dwarf_walk *walk, const struct code_window *window,
 void dwarf_walk_release(struct dwarf_walk *walk);
 
 /*
- * Reads the functions of @unit into walk->code. -EBADMSG: the unit is damaged, and walk->code has the
- * functions before the damage; -EFBIG; -ENOMEM.
+ * Reads the functions of @unit into walk->code. -EBADMSG: the unit is damaged, and walk->code has
+ * the functions before the damage; -EFBIG; -ENOMEM.
  */
 int dwarf_walk_unit(struct dwarf_walk *walk, struct dwarf_unit *unit);

@@ -3,8 +3,8 @@
 
 /*
  * Joins the folders and file names of DWARF to the path of a source file. "." and empty components
- * are removed, and ".." removes the component before it: build systems write the path of one file in
- * many ways, and debuginfod servers are queried by the normalized path.
+ * are removed, and ".." removes the component before it: build systems write the path of one file
+ * in many ways, and debuginfod servers are queried by the normalized path.
  */
 
 #include "common/bytes.h"

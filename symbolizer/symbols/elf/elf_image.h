@@ -119,8 +119,8 @@ struct elf_image_relocation {
 };
 
 /*
- * Reads entry @index of a SHT_RELA or SHT_REL section; entries of SHT_REL get addend 0. Returns 1, or
- * 0 beyond the last entry.
+ * Reads entry @index of a SHT_RELA or SHT_REL section; entries of SHT_REL get addend 0. Returns 1,
+ * or 0 beyond the last entry.
  */
 int elf_image_relocation(const struct elf_image *image, const struct elf_image_section *section,
 			 uint32_t index, struct elf_image_relocation *ret_relocation);
@@ -141,6 +141,8 @@ int elf_image_relocate(struct elf_image *image, const struct elf_image_section *
 int elf_section_expanded_size(const struct elf_image *image,
 			      const struct elf_image_section *section, uint64_t *ret_size);
 
-/* Expands a compressed section into @to, which has the @size bytes of elf_section_expanded_size(). */
+/*
+ * Expands a compressed section into @to, which has the @size bytes of elf_section_expanded_size().
+ */
 int elf_section_expand(const struct elf_image *image, const struct elf_image_section *section,
 		       uint8_t *to, size_t size);

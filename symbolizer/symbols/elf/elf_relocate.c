@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Relocates debug sections of object files (kernel modules), which hold zeros in place of addresses
- * and of offsets into other debug sections. An address in .text becomes its offset in .text, because
- * agents report addresses in modules so. An address in another loaded section becomes DROPPED.
+ * and of offsets into other debug sections. An address in .text becomes its offset in .text,
+ * because agents report addresses in modules so. An address in another loaded section becomes
+ * DROPPED.
  */
 
 #include <elf.h>

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Functions as the readers of symbols find them, and the ranges that function_ranges_make() makes of
- * them.
+ * Functions as the readers of symbols find them, and the ranges that function_ranges_make() makes
+ * of them.
  *
  * Of several symbols at one address, one gives the name. Preferred are, in this order: symbols of
  * type function over labels, non-weak over weak ones, those with a size, fewer leading underscores,
@@ -49,5 +49,7 @@ struct function_range {
 
 VEC_DEFINE(function_range_vec, struct function_range);
 
-/* Appends the ranges of @functions, sorted and without overlap. Reorders @functions. 0 or -ENOMEM. */
+/*
+ * Appends the ranges of @functions, sorted and without overlap. Reorders @functions. 0 or -ENOMEM.
+ */
 int function_ranges_make(struct candidate_vec *functions, struct function_range_vec *ranges);

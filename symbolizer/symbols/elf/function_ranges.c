@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Candidates are sorted by start, the best name first, and those with one start are merged. Then a
- * sweep over the addresses keeps the functions around the current address on a stack: the innermost,
- * which started last, gets the bytes.
+ * sweep over the addresses keeps the functions around the current address on a stack: the
+ * innermost, which started last, gets the bytes.
  */
 
 #include <string.h>

@@ -27,8 +27,8 @@ int image_code_sections(const struct elf_image *image, struct code_section_vec *
 int image_symbols_read(struct image_symbols *symbols, struct elf_image *image);
 
 /*
- * mini_debuginfo.c: expands .gnu_debugdata into @xz, which must outlive the names. Returns 1, or 0 if
- * there is no such section.
+ * mini_debuginfo.c: expands .gnu_debugdata into @xz, which must outlive the names. Returns 1, or 0
+ * if there is no such section.
  */
 int image_symbols_read_mini(struct image_symbols *symbols, struct elf_image *image,
 			    struct bytes *xz);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The section is read once, from its start. CIEs are appended in that order, so their list is sorted
- * by offset; an FDE whose CIE does not precede it is left out. So the time is linear in the size of
- * the section, apart from sorting, for damaged files too.
+ * The section is read once, from its start. CIEs are appended in that order, so their list is
+ * sorted by offset; an FDE whose CIE does not precede it is left out. So the time is linear in the
+ * size of the section, apart from sorting, for damaged files too.
  */
 
 #include "symbolizer/symbols/elf/nameless_functions.h"

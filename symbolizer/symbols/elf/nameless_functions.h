@@ -22,9 +22,9 @@ struct nameless_function {
 VEC_DEFINE(nameless_vec, struct nameless_function);
 
 /*
- * Appends the ranges of all FDEs that lie within one section of @code, sorted. Where ranges overlap,
- * the earlier one ends at the start of the next. Damaged FDEs are left out. -ENOMEM, -EFBIG
- * (SYMBOLS_MAX).
+ * Appends the ranges of all FDEs that lie within one section of @code, sorted. Where ranges
+ * overlap, the earlier one ends at the start of the next. Damaged FDEs are left out. -ENOMEM,
+ * -EFBIG (SYMBOLS_MAX).
  */
 int nameless_functions_read(struct elf_image *image, const struct code_section_vec *code,
 			    struct nameless_vec *functions);

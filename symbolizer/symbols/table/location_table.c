@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Open addressing over slots that are used again and again: what is of an older generation is free,
- * and after location_table_forget() only the first few slots are used, so that the locations of a
- * small unit stay in the cache however large another one was.
+ * A hash table with open addressing. A slot of an older generation is free, so the table is emptied
+ * by incrementing the generation. location_table_forget() also reduces the slots in use, so that
+ * slots of a small unit stay in the CPU cache after a large one.
  */
 
 #include "symbolizer/symbols/table/location_table.h"
@@ -61,7 +61,7 @@ static struct location_slot *find_slot(const struct location_table *table,
 	}
 }
 
-/* Doubles the slots that are used, and puts everything of this generation into a new one. */
+/* Doubles the slots in use, and enters the locations from table->first on into a new generation. */
 static int grow(struct location_table *table)
 {
 	if (table->n_slots > UINT32_MAX / 4)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Locations, equal ones of which get one number.
+ * Numbers locations; equal locations get one number.
  */
 
 #include "common/vec.h"
@@ -18,20 +18,21 @@ struct location_slot {
 struct location_table {
 	struct symbol_location_vec locations;
 	struct location_slot *slots;
-	uint32_t capacity;   /* of slots */
-	uint32_t n_slots;    /* in use; a power of two */
-	uint32_t generation; /* grows with every unit and every doubling: far below 2^32 */
-	size_t first;        /* location of this generation */
+	uint32_t capacity;   /* allocated slots */
+	uint32_t n_slots;    /* slots in use; a power of two */
+	uint32_t generation; /* incremented for each unit and each doubling; stays below 2^32 */
+	size_t first;        /* first location that slots may refer to */
 };
 
 int location_table_init(struct location_table *table);
 void location_table_release(struct location_table *table);
 
-/* The number of @location: of an equal one added since location_table_forget(), or a new one. */
+/* The number of an equal location that was added since location_table_forget(), or a new number. */
 int location_table_add(struct location_table *table, const struct symbol_location *location,
 		       uint32_t *ret_location);
 
 /*
- * What comes from here on does not share numbers with what is there: a small table is a fast one.
+ * Locations added from now on do not share numbers with the present ones. Called between units,
+ * because lookups in a small hash table are faster.
  */
 void location_table_forget(struct location_table *table);

@@ -3,24 +3,26 @@
 
 /*
  * The columns of a stored symbol table, for the writer (symbol_pack.c) and the reader
- * (symbol_unpack.c). Each is written so that what is usual is a zero or a one:
+ * (symbol_unpack.c). Values are encoded so that the most frequent ones are 0 and 1. "Next" is the
+ * number after the highest one that the column had so far.
  *
- *   segments       as they are
- *   texts          as they are: first those of functions in the order of the functions, then paths
- *   starts         the difference to the start before
- *   location_of    0 a gap; 1, 3 ... so many beyond those met; 2, 4 ... so many back
- *   callers        0 none, else how many locations back
- *   functions_of   0 as the last location with the same caller; 1 the first not met yet; 2 none;
- *                  3 ... the difference to that
- *   paths_of       0 as the last location of the same function; 1 none; 2 ... the difference to the
- *                  first not met yet
- *   lines          the difference to the last location of the same function
- *   texts_of       for each function linkage name and display, then for each path: 0 the first
- *                  text not met yet, else how many texts back from there; "" is met
- *   nameless       for each the gap to the one before, and its length
+ *   segments       the array as it is
+ *   texts          the array as it is: names in the order of the functions, then paths
+ *   starts         difference to the previous start
+ *   location_of    0: gap; 1 + 2 * (location - next); or 2 * (next - location)
+ *   callers        0: none; else the location's number minus the caller's
+ *   functions_of   0: as the previous location with the same caller; 1: next; 2: none; else 3 +
+ *                  zigzag difference of next and function
+ *   paths_of       0: as the previous location of the same function; 1: none; else 2 + zigzag
+ *                  difference of next and path
+ *   lines          zigzag difference to the previous location of the same function
+ *   texts_of       for each function its linkage and display name, then each path: 0: the first
+ *                  text not used yet; else the number of texts to go back from that one. "" counts
+ *                  as used
+ *   nameless       for each: distance from the end of the previous one, then its length
  *
- * In the file: a header as in the flat form, with another magic and the checksum of the flat form;
- * then each column as a u64 with its size and a zstd frame.
+ * The file has a header as in the flat form, with another magic and the checksum of the flat form.
+ * Then follow the columns, each as a u64 with its size and a zstd frame.
  */
 
 #include "common/base.h"
@@ -29,7 +31,7 @@
 enum column {
 	COLUMN_SEGMENTS,
 	COLUMN_TEXTS,
-	COLUMN_STARTS, /* from here on varints */
+	COLUMN_STARTS, /* this and the following columns consist of varints */
 	COLUMN_LOCATION_OF,
 	COLUMN_CALLERS,
 	COLUMN_FUNCTIONS_OF,
@@ -40,23 +42,25 @@ enum column {
 	N_COLUMNS,
 };
 
-/* Longest varint of a column: 34 bits. */
+/* The longest varint of a column has 34 bits. */
 #define COLUMN_VARINT_MAX_BYTES 5
 
-/* What was last seen of each function, from which its next location is guessed. */
-struct last_place {
+/*
+ * Path and line of the previous location of a function: the next one is encoded relative to them.
+ */
+struct last_line {
 	uint32_t path;
 	uint32_t line;
 };
 
-/* @last has n_functions + 1; the last one is for SYMBOL_NONE. */
-static inline struct last_place *last_place_of(struct last_place *last, uint32_t n_functions,
-					       uint32_t function)
+/* @last has n_functions + 1 elements; the last element is for SYMBOL_NONE. */
+static inline struct last_line *last_line_of(struct last_line *last, uint32_t n_functions,
+					     uint32_t function)
 {
 	return &last[function == SYMBOL_NONE ? n_functions : function];
 }
 
-/* The most values that a column of varints has. */
+/* The largest number of values in a column of varints. */
 static inline size_t longest_column(const struct symbol_header *header)
 {
 	const size_t ranges = MAX((size_t)header->n_ranges, (size_t)header->n_locations);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lookup touches a page, a line or two of starts, location_of, and a location for each frame:
- * all of them cache misses in a large table. They depend on each other within one address, but not
- * between addresses, so that a batch is taken through the steps together, each step fetching what
- * the next one reads.
+ * A lookup reads pages, one or two cache lines of starts, location_of, and a location for each
+ * frame. In a large table each of these reads is a cache miss, and each depends on the one before.
+ * Lookups of different addresses are independent. So a batch of addresses takes each step together,
+ * and prefetches the data of the next step.
  */
 
 #include "symbolizer/symbols/table/symbol_file.h"
@@ -22,10 +22,10 @@ struct symbol_file {
 	size_t mapping_bytes;
 };
 
-/* Misses under way at once; what one core can have of them (12 to 48) is the limit. */
+/* Addresses of a batch. A core can have 12 to 48 cache misses at a time. */
 #define LOOKUPS_AT_ONCE 32
 
-/* Up to here it is faster to compare all starts of a page than to halve. */
+/* With fewer starts than this, comparing all of them is faster than a binary search. */
 #define COMPARED_AT_ONCE 32
 
 static int check_ranges(const struct symbol_header *header, const struct symbol_arrays *arrays)
@@ -55,7 +55,9 @@ static bool is_index(uint32_t index, uint32_t count)
 	return index < count || index == SYMBOL_NONE;
 }
 
-/* Callers come first, so that no chain is a circle; and none is longer than SYMBOL_CHAIN_MAX. */
+/*
+ * Callers must precede their callees, so that chains end, and no chain may exceed SYMBOL_CHAIN_MAX.
+ */
 static int check_locations(const struct symbol_header *header, const struct symbol_arrays *arrays)
 {
 	scoped_free uint16_t *depths = calloc(header->n_locations + 1UL, sizeof(*depths));
@@ -225,7 +227,7 @@ const struct symbol_file_info *symbol_file_info(const struct symbol_file *file)
 	return &file->info;
 }
 
-/* How many of starts[low .. high) are at or below @offset, plus @low. */
+/* @low plus the number of starts[low .. high) that are at or below @offset. */
 static uint32_t upper_bound(const uint32_t *starts, uint32_t low, uint32_t high, uint32_t offset)
 {
 	uint32_t below = 0;
@@ -242,16 +244,16 @@ static uint32_t upper_bound(const uint32_t *starts, uint32_t low, uint32_t high,
 	return low + below;
 }
 
-/* One address on its way through the steps. */
+/* State of one address. */
 struct lookup {
 	uint32_t offset;
-	uint32_t low; /* ranges that start in its page */
+	uint32_t low; /* first the page, then the first range that starts in it, then the result */
 	uint32_t high;
 };
 
-/* Whoever asks for a location reads what it is made of next. */
-static void fetch_callers(const struct symbol_arrays *arrays, const uint32_t *locations,
-			  size_t count)
+/* Prefetches what symbol_file_frame() will read of the locations. */
+static void prefetch_frames(const struct symbol_arrays *arrays, const uint32_t *locations,
+			    size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct symbol_location *location;
@@ -276,8 +278,7 @@ static void find_some(const struct symbol_file *file, const uint64_t *elf_addrs,
 	for (size_t i = 0; i < count; i++) {
 		uint64_t offset = elf_addrs[i] - header->base;
 		uint64_t page = offset >> header->page_shift;
-		/* Behind the last range, which is a gap; as is what the page after the last
-		 * has. */
+		/* An address beyond the last page gets the last range, which is a gap. */
 		bool is_outside = page >= header->n_pages;
 
 		lookups[i].offset = (uint32_t)offset;
@@ -295,7 +296,7 @@ static void find_some(const struct symbol_file *file, const uint64_t *elf_addrs,
 	for (size_t i = 0; i < count; i++) {
 		lookups[i].low = upper_bound(arrays->starts, lookups[i].low, lookups[i].high,
 					     lookups[i].offset);
-		/* Below the first range there is none: entry -1 is not read. */
+		/* low is 0 for an address below the first range, which has no location. */
 		__builtin_prefetch(&arrays->location_of[lookups[i].low]);
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -305,7 +306,7 @@ static void find_some(const struct symbol_file *file, const uint64_t *elf_addrs,
 		if (ret_locations[i] != SYMBOL_NO_LOCATION)
 			__builtin_prefetch(&arrays->locations[ret_locations[i]]);
 	}
-	fetch_callers(arrays, ret_locations, count);
+	prefetch_frames(arrays, ret_locations, count);
 }
 
 void symbol_file_find(const struct symbol_file *file, const uint64_t *elf_addrs, size_t count,

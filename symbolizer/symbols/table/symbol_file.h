@@ -2,24 +2,25 @@
 #pragma once
 
 /*
- * A compiled symbol table in the form that queries read: one file per executable, mapped,
+ * A compiled symbol table in its flat form, which queries read: one file per executable, mapped and
  * immutable.
  *
- * An ELF address leads to a location: a function, a source line, and the location of the call that
- * the function was inlined into, and so on to the function that really has the code. Locations are
- * dense numbers; a caller's is always lower than that of what was inlined into it, and equal
- * locations have one number, so that whoever counts by location need not compare names.
+ * Each ELF address has a location: a function, a source line, and, if the function is inlined
+ * there, the location of the inlined call. The last location of this chain is in the function that
+ * has the code. Locations are dense numbers. A caller's number is always lower than that of a
+ * location inlined into it. Equal locations have one number, so values can be summed by location
+ * without comparing names.
  *
  *	uint32_t location;
  *	symbol_file_find(file, &elf_addr, 1, &location);
  *	while (location != SYMBOL_NO_LOCATION) {
  *		struct symbol_frame frame;
- *		location = symbol_file_frame(file, location, &frame);    -- innermost first
+ *		location = symbol_file_frame(file, location, &frame);    -- innermost frame first
  *		...
  *	}
  *
- * The file is made from the stored form (symbol_pack.h) and may be made anew at any time. Opening
- * checks all of it once, so that no byte of it can lead a reader astray. Thread-safe.
+ * The file is made from the stored form (symbol_pack.h) and can be made again at any time. Opening
+ * checks all indexes and offsets once; reading relies on that. Thread-safe.
  */
 
 #include "common/bytes.h"
@@ -29,17 +30,17 @@
 struct symbol_file;
 
 /*
- * Maps the file behind @fd (not taken). Nobody may write to it while it is open; replace it by
- * rename. -EBADMSG: damaged, or no table; -ESTALE: a table of another version, to be made anew;
- * -ENOMEM.
+ * Maps the file @fd, which stays the caller's. The file must not be written to while it is open;
+ * replace it by rename. -EBADMSG: damaged, or no table; -ESTALE: a table of another version, which
+ * has to be compiled again; -ENOMEM.
  */
 int symbol_file_open(int fd, struct symbol_file **ret_file);
 
-/* The same over memory that the caller keeps, aligned to 8 bytes. */
+/* The same for a table in memory, aligned to 8 bytes, which must outlive the file. */
 int symbol_file_open_memory(struct bytes_view flat, struct symbol_file **ret_file);
 struct symbol_file *symbol_file_free(struct symbol_file *file);
 
-/* Where names and lines come from. */
+/* The sections that names and lines were read from. */
 enum symbol_source {
 	SYMBOL_SOURCE_DWARF = 1 << 0,          /* functions and inlined functions */
 	SYMBOL_SOURCE_LINES = 1 << 1,          /* .debug_line */
@@ -50,21 +51,18 @@ enum symbol_source {
 	SYMBOL_SOURCE_PLT = 1 << 6,            /* stubs, named f@plt */
 };
 
-/*
- * Sources that have all functions of a file. A table without any of them is that of a stripped
- * file.
- */
+/* Sources that have all functions of a file. A table with none of them is of a stripped file. */
 #define SYMBOL_SOURCES_OF_ALL                                                                      \
 	(SYMBOL_SOURCE_DWARF | SYMBOL_SOURCE_SYMTAB | SYMBOL_SOURCE_MINI_DEBUGINFO |               \
 	 SYMBOL_SOURCE_GO)
 
 struct symbol_file_info {
-	struct executable_id id; /* EXECUTABLE_ID_NONE when the ELF file has none */
+	struct executable_id id; /* EXECUTABLE_ID_NONE if the ELF file has none */
 	uint32_t sources;        /* enum symbol_source, or-ed */
-	bool has_text;           /* the symbol _text is known ... */
-	uint64_t text;           /* ... to which addresses in a kernel image are relative */
-	uint64_t start;          /* of the code that is described, ELF addresses */
-	uint64_t end;            /* exclusive */
+	bool has_text;           /* text is known */
+	uint64_t text;           /* of symbol _text: kernel addresses are relative to it */
+	uint64_t start;          /* of the first range, ELF address */
+	uint64_t end;            /* of the last range, exclusive */
 	uint32_t n_ranges;
 	uint32_t n_locations;
 	uint32_t n_functions;
@@ -77,44 +75,43 @@ const struct symbol_file_info *symbol_file_info(const struct symbol_file *file);
 #define SYMBOL_NO_LOCATION UINT32_MAX
 
 /*
- * ret_locations[i] is the innermost location at elf_addrs[i], or SYMBOL_NO_LOCATION. Any order;
- * many at once are several times faster than one by one, rising ones faster still.
+ * Sets ret_locations[i] to the innermost location at elf_addrs[i], or to SYMBOL_NO_LOCATION.
+ * Addresses may have any order. One call for many addresses is several times faster than a call for
+ * each, and fastest if they rise.
  */
 void symbol_file_find(const struct symbol_file *file, const uint64_t *elf_addrs, size_t count,
 		      uint32_t *ret_locations);
 
-/* Texts live as long as the file. */
+/* Strings are valid as long as the file. */
 struct symbol_frame {
-	const char *function;     /* for people: see demangle.h; NULL: only the line is known */
-	const char *linkage_name; /* as the linker knows it; NULL with function */
-	/* of the source file, as absolute as the compiler said; or NULL */
-	const char *path;
-	/* of the instruction, or of the call to what is inlined; 0 unknown */
-	uint32_t line;
+	const char *function;     /* display name (demangle.h); NULL: only the line is known */
+	const char *linkage_name; /* NULL if function is */
+	const char *path;         /* of the source file, absolute if DWARF has folders; or NULL */
+	uint32_t line;            /* of the instruction or the inlined call; 0: not known */
 };
 
-/* The frame of @location, which must come from this file; returns its caller's location. */
+/* Reads the frame of @location, a location of this file, and returns its caller's location. */
 uint32_t symbol_file_frame(const struct symbol_file *file, uint32_t location,
 			   struct symbol_frame *ret_frame);
 
-/* Range @index < n_ranges, rising, without overlap. Gaps between them belong to nobody. */
+/* Range @index < n_ranges. Ranges are sorted and do not overlap. */
 struct symbol_range {
 	uint64_t start;
 	uint64_t end;
-	uint32_t location; /* SYMBOL_NO_LOCATION: a gap */
+	uint32_t location; /* SYMBOL_NO_LOCATION: a gap without code */
 };
 
 void symbol_file_range(const struct symbol_file *file, uint32_t index,
 		       struct symbol_range *ret_range);
 
 /*
- * Where the function without a name begins that has @elf_addr. 1 found; 0: the file does not say,
- * or only a function with a name is there.
+ * Finds the start of the function around @elf_addr among the functions without a name. Returns 1,
+ * or 0 if none of them has the address.
  */
 int symbol_file_nameless_start(const struct symbol_file *file, uint64_t elf_addr,
 			       uint64_t *ret_start);
 
-/* A file offset of the executable as ELF address. 1 found, 0 not known. */
+/* Converts a file offset of the executable. Returns 1, or 0 if no load segment has the offset. */
 int symbol_file_offset_to_elf_addr(const struct symbol_file *file, uint64_t file_offset,
 				   uint64_t *ret_elf_addr);
 

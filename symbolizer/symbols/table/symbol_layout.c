@@ -3,10 +3,11 @@
 
 #include "common/hash.h"
 
-#define MEAN_RANGES_A_PAGE 16
-#define MAX_PAGE_SHIFT     20
+#define MEAN_RANGES_PER_PAGE 16
+#define MAX_PAGE_SHIFT       20
 
-/* Sizes of the arrays in the order in which they lie. Counts are 32 bits wide: no sum overflows. */
+/* Number of arrays. Their sizes are computed in the order of the layout. Counts have 32 bits and
+ * text_bytes is bounded, so the sum of sizes cannot overflow. */
 #define N_ARRAYS 9
 
 static void array_sizes(const struct symbol_header *header, uint64_t sizes[N_ARRAYS])
@@ -67,7 +68,7 @@ uint32_t symbol_layout_page_shift(uint32_t last_start, uint32_t n_ranges)
 {
 	uint32_t shift = 4;
 
-	while (shift < MAX_PAGE_SHIFT && last_start >> shift > n_ranges / MEAN_RANGES_A_PAGE)
+	while (shift < MAX_PAGE_SHIFT && last_start >> shift > n_ranges / MEAN_RANGES_PER_PAGE)
 		shift++;
 	return shift;
 }

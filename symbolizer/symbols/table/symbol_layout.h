@@ -2,32 +2,32 @@
 #pragma once
 
 /*
- * The bytes of a flat symbol table. Little-endian, as the machines are that this is built for; a
- * header, and after it without gaps but for alignment to 8 bytes:
+ * The bytes of a flat symbol table: a header, then these arrays, each aligned to 8 bytes. Integers
+ * are little-endian.
  *
  *   segments[n_segments]      load segments of the executable: file offset -> ELF address
- *   pages[n_pages + 1]        pages[p]: how many ranges start below p << page_shift
- *   starts[n_ranges]          rising; relative to base; the last range is a gap
- *   location_of[n_ranges]     or SYMBOL_NO_LOCATION
- *   locations[n_locations]    a caller comes before what was inlined into it
+ *   pages[n_pages + 1]        pages[p]: number of ranges that start below p << page_shift
+ *   starts[n_ranges]          sorted, relative to base; the last range is a gap
+ *   location_of[n_ranges]     location of the range, or SYMBOL_NO_LOCATION
+ *   locations[n_locations]    a caller precedes the locations inlined into it
  *   functions[n_functions]    offsets into texts
  *   paths[n_paths]            offsets into texts
- *   nameless[n_nameless]      functions without a name, rising, apart; relative to base
- *   texts[text_bytes]         each ends in NUL
+ *   nameless[n_nameless]      functions without a name, sorted, without overlap; relative to base
+ *   texts[text_bytes]         strings, each with a NUL
  *
- * Where an array begins follows from the counts alone, so that there are no offsets to distrust.
+ * The offset of an array follows from the counts in the header, so there are no offsets to check.
  */
 
 #include "common/executable_id.h"
 #include "symbolizer/symbols/table/symbol_file.h"
 
-/* Rises with every change of the layout or of what compilation puts into it. */
+/* Incremented with every change of the layout, or of what is compiled into a table. */
 #define SYMBOL_LAYOUT_VERSION 3
 
 #define SYMBOL_FLAT_MAGIC   "HrthSymF"
 #define SYMBOL_STORED_MAGIC "HrthSymS"
 
-/* The longest chain of inlined functions that is kept. Real ones have at most some 60. */
+/* The longest chain of locations. Real code has at most about 60 inlined calls at an address. */
 #define SYMBOL_CHAIN_MAX 256
 
 #define SYMBOL_NONE UINT32_MAX
@@ -36,7 +36,7 @@ struct symbol_header {
 	char magic[8];
 	uint32_t version;
 	uint32_t zero;
-	uint64_t checksum; /* XXH3-64 of all that follows this field */
+	uint64_t checksum; /* XXH3-64 of all bytes after this field */
 	uint64_t total_bytes;
 	uint64_t base;
 	uint64_t text;
@@ -73,8 +73,8 @@ struct symbol_location {
 };
 
 struct symbol_function {
-	uint32_t display; /* text */
-	uint32_t linkage; /* text */
+	uint32_t display; /* offset in texts */
+	uint32_t linkage; /* offset in texts */
 };
 
 struct symbol_nameless {
@@ -82,7 +82,7 @@ struct symbol_nameless {
 	uint32_t end; /* exclusive */
 };
 
-/* Where the arrays begin in @flat; computed from its header. */
+/* Pointers to the arrays of a flat table. */
 struct symbol_arrays {
 	const struct symbol_segment *segments;
 	const uint32_t *pages;
@@ -95,14 +95,15 @@ struct symbol_arrays {
 	const char *texts;
 };
 
-/* The size that the counts of @header ask for. */
+/* The size of a flat table with the counts of @header. */
 uint64_t symbol_layout_bytes(const struct symbol_header *header);
+
 void symbol_layout_arrays(const struct symbol_header *header, const void *flat,
 			  struct symbol_arrays *ret_arrays);
 
 uint64_t symbol_layout_checksum(struct bytes_view flat);
 
-/* Pages so large that some sixteen ranges start in each: a cache line of starts. */
+/* Chooses pages in which about 16 ranges start: their starts fill a cache line. */
 uint32_t symbol_layout_page_shift(uint32_t last_start, uint32_t n_ranges);
 void symbol_layout_fill_pages(const uint32_t *starts, uint32_t n_ranges, uint32_t page_shift,
 			      uint32_t n_pages, uint32_t *ret_pages);

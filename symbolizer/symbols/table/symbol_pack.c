@@ -5,7 +5,9 @@
 #include "common/zstd_frame.h"
 #include "symbolizer/symbols/table/symbol_columns.h"
 
-/* Level 9 takes four times as long for 3 % less; level 3 half as long for 12 % more. */
+/*
+ * Level 9 takes four times as long and saves 3 %; level 3 takes half as long and needs 12 % more.
+ */
 #define ZSTD_LEVEL 6
 
 struct column_writer {
@@ -25,9 +27,10 @@ static void put(struct column_writer *writer, uint64_t value)
 struct packing {
 	struct symbol_header header;
 	struct symbol_arrays arrays;
-	struct last_place *last;
-	uint32_t *last_callee; /* function of the last location, by caller; [n_locations + 1] */
-	uint32_t *met_texts;   /* [longest_column() + 2] */
+	struct last_line *last; /* [n_functions + 1] */
+	/* By caller: function of the previous location with it; [n_locations + 1]. */
+	uint32_t *last_callee;
+	uint32_t *used_texts; /* [longest_column() + 2] */
 	struct column_writer writer;
 	struct bytes *out;
 };
@@ -44,18 +47,18 @@ static void put_starts(struct packing *packing)
 
 static void put_location_of(struct packing *packing)
 {
-	uint64_t unmet = 0;
+	uint64_t next = 0;
 
 	for (uint32_t i = 0; i < packing->header.n_ranges; i++) {
 		uint64_t location = packing->arrays.location_of[i];
 
 		if (location == SYMBOL_NO_LOCATION) {
 			put(&packing->writer, 0);
-		} else if (location >= unmet) {
-			put(&packing->writer, 1 + 2 * (location - unmet));
-			unmet = location + 1;
+		} else if (location >= next) {
+			put(&packing->writer, 1 + 2 * (location - next));
+			next = location + 1;
 		} else {
-			put(&packing->writer, 2 * (unmet - location));
+			put(&packing->writer, 2 * (next - location));
 		}
 	}
 }
@@ -72,7 +75,7 @@ static void put_callers(struct packing *packing)
 static void put_functions_of(struct packing *packing)
 {
 	const struct symbol_location *locations = packing->arrays.locations;
-	uint32_t unmet = 0;
+	uint32_t next = 0;
 
 	for (uint32_t i = 0; i < packing->header.n_locations; i++) {
 		const uint32_t function = locations[i].function;
@@ -81,14 +84,14 @@ static void put_functions_of(struct packing *packing)
 
 		if (function == *last)
 			put(&packing->writer, 0);
-		else if (function == unmet)
+		else if (function == next)
 			put(&packing->writer, 1);
 		else if (function == SYMBOL_NONE)
 			put(&packing->writer, 2);
 		else
-			put(&packing->writer, 3 + zigzag_encode((int64_t)unmet - function));
-		if (function != SYMBOL_NONE && function >= unmet)
-			unmet = function + 1;
+			put(&packing->writer, 3 + zigzag_encode((int64_t)next - function));
+		if (function != SYMBOL_NONE && function >= next)
+			next = function + 1;
 		*last = function;
 	}
 }
@@ -96,11 +99,11 @@ static void put_functions_of(struct packing *packing)
 static void put_paths_of(struct packing *packing)
 {
 	const struct symbol_location *locations = packing->arrays.locations;
-	uint32_t unmet = 0;
+	uint32_t next = 0;
 
 	for (uint32_t i = 0; i < packing->header.n_locations; i++) {
-		struct last_place *last = last_place_of(packing->last, packing->header.n_functions,
-							locations[i].function);
+		struct last_line *last = last_line_of(packing->last, packing->header.n_functions,
+						      locations[i].function);
 		uint32_t path = locations[i].path;
 
 		if (path == last->path)
@@ -108,9 +111,9 @@ static void put_paths_of(struct packing *packing)
 		else if (path == SYMBOL_NONE)
 			put(&packing->writer, 1);
 		else
-			put(&packing->writer, 2 + zigzag_encode((int64_t)unmet - path));
-		if (path != SYMBOL_NONE && path >= unmet)
-			unmet = path + 1;
+			put(&packing->writer, 2 + zigzag_encode((int64_t)next - path));
+		if (path != SYMBOL_NONE && path >= next)
+			next = path + 1;
 		last->path = path;
 	}
 }
@@ -120,56 +123,56 @@ static void put_lines(struct packing *packing)
 	const struct symbol_location *locations = packing->arrays.locations;
 
 	for (uint32_t i = 0; i < packing->header.n_locations; i++) {
-		struct last_place *last = last_place_of(packing->last, packing->header.n_functions,
-							locations[i].function);
+		struct last_line *last = last_line_of(packing->last, packing->header.n_functions,
+						      locations[i].function);
 
 		put(&packing->writer, zigzag_encode((int64_t)locations[i].line - last->line));
 		last->line = locations[i].line;
 	}
 }
 
-/* Texts in the order in which they were met, which is that of their offsets. */
-struct met_texts {
+/* Texts in the order of their first use, which is the order of their offsets. */
+struct used_texts {
 	uint32_t *offsets;
 	size_t count;
-	uint32_t unmet; /* where the next one begins */
+	uint32_t next; /* offset of the first text not used yet */
 };
 
-static void put_text(struct packing *packing, uint32_t text, struct met_texts *met)
+static void put_text(struct packing *packing, uint32_t text, struct used_texts *used)
 {
 	size_t low = 0;
-	size_t high = met->count;
+	size_t high = used->count;
 
-	if (text == met->unmet) {
-		met->offsets[met->count++] = text;
-		met->unmet += (uint32_t)strlen(packing->arrays.texts + text) + 1;
+	if (text == used->next) {
+		used->offsets[used->count++] = text;
+		used->next += (uint32_t)strlen(packing->arrays.texts + text) + 1;
 		put(&packing->writer, 0);
 		return;
 	}
-	assert(text < met->unmet);
+	assert(text < used->next);
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (met->offsets[middle] < text)
+		if (used->offsets[middle] < text)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	put(&packing->writer, met->count - low);
+	put(&packing->writer, used->count - low);
 }
 
 static void put_texts_of(struct packing *packing)
 {
 	const struct symbol_arrays *arrays = &packing->arrays;
-	struct met_texts met = { .offsets = packing->met_texts, .count = 1, .unmet = 1 };
+	struct used_texts used = { .offsets = packing->used_texts, .count = 1, .next = 1 };
 
-	met.offsets[0] = 0;
+	used.offsets[0] = 0;
 	for (uint32_t i = 0; i < packing->header.n_functions; i++) {
-		put_text(packing, arrays->functions[i].linkage, &met);
-		put_text(packing, arrays->functions[i].display, &met);
+		put_text(packing, arrays->functions[i].linkage, &used);
+		put_text(packing, arrays->functions[i].display, &used);
 	}
 	for (uint32_t i = 0; i < packing->header.n_paths; i++)
-		put_text(packing, arrays->paths[i], &met);
+		put_text(packing, arrays->paths[i], &used);
 }
 
 static void put_nameless(struct packing *packing)
@@ -234,9 +237,9 @@ static int append_columns(struct packing *packing)
 int symbol_pack(struct bytes_view flat, struct bytes *out)
 {
 	struct packing packing = { .out = out };
-	scoped_free struct last_place *last = NULL;
+	scoped_free struct last_line *last = NULL;
 	scoped_free uint32_t *last_callee = NULL;
-	scoped_free uint32_t *met_texts = NULL;
+	scoped_free uint32_t *used_texts = NULL;
 	scoped_free uint8_t *data = NULL;
 	int r;
 
@@ -248,9 +251,9 @@ int symbol_pack(struct bytes_view flat, struct bytes *out)
 		calloc(packing.header.n_locations + 1UL, sizeof(*last_callee));
 	packing.writer.data = data =
 		malloc(longest_column(&packing.header) * COLUMN_VARINT_MAX_BYTES + 1);
-	packing.met_texts = met_texts =
-		malloc((longest_column(&packing.header) + 2) * sizeof(*met_texts));
-	if (!last || !last_callee || !met_texts || !data)
+	packing.used_texts = used_texts =
+		malloc((longest_column(&packing.header) + 2) * sizeof(*used_texts));
+	if (!last || !last_callee || !used_texts || !data)
 		return -ENOMEM;
 
 	memcpy(packing.header.magic, SYMBOL_STORED_MAGIC, sizeof(packing.header.magic));

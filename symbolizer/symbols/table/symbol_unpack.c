@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts are the header's, so that every array is as long as it says, whatever the columns hold.
- * What they hold is checked only as far as this needs it: the checksum tells damage, and
- * symbol_file.h distrusts the rest.
+ * The counts of the header alone decide how many values are read from each column and written to
+ * each array. Values are checked only where this file uses them as an index. The checksum finds
+ * damage, and symbol_file.h checks the table as a whole.
  */
 
 #include "common/scoped.h"
@@ -13,12 +13,12 @@
 struct unpacking {
 	struct symbol_header header;
 	struct bytes_view rest; /* columns not read yet */
-	struct bytes column;    /* the one that is read, expanded */
+	struct bytes column;    /* the current column, expanded */
 	struct bytes_reader reader;
-	struct last_place *last;
+	struct last_line *last; /* as in symbol_pack.c */
 	uint32_t *last_callee;
-	uint32_t *met_texts; /* [longest_column() + 2] */
-	/* As struct symbol_arrays, to be filled. */
+	uint32_t *used_texts;
+	/* The arrays of struct symbol_arrays, which are written here. */
 	struct symbol_segment *segments;
 	uint32_t *pages;
 	uint32_t *starts;
@@ -34,7 +34,7 @@ static uint64_t get(struct unpacking *unpacking)
 {
 	struct bytes_reader *reader = &unpacking->reader;
 
-	/* Nearly all are of one byte. */
+	/* Nearly all values have one byte. */
 	if (reader->next < reader->end && *reader->next < 0x80)
 		return *reader->next++;
 	return bytes_read_varint(reader);
@@ -57,17 +57,17 @@ static void get_starts(struct unpacking *unpacking)
 
 static void get_location_of(struct unpacking *unpacking)
 {
-	uint32_t unmet = 0;
+	uint32_t next = 0;
 
 	for (uint32_t i = 0; i < unpacking->header.n_ranges; i++) {
 		uint64_t code = get(unpacking);
 		uint32_t location = SYMBOL_NO_LOCATION;
 
 		if (code & 1) {
-			location = unmet + (uint32_t)(code >> 1);
-			unmet = location + 1;
+			location = next + (uint32_t)(code >> 1);
+			next = location + 1;
 		} else if (code > 0) {
-			location = unmet - (uint32_t)(code >> 1);
+			location = next - (uint32_t)(code >> 1);
 		}
 		unpacking->location_of[i] = location;
 	}
@@ -85,7 +85,7 @@ static void get_callers(struct unpacking *unpacking)
 static void get_functions_of(struct unpacking *unpacking)
 {
 	const struct symbol_header *header = &unpacking->header;
-	uint32_t unmet = 0;
+	uint32_t next = 0;
 
 	for (uint32_t i = 0; i < header->n_locations; i++) {
 		struct symbol_location *location = &unpacking->locations[i];
@@ -95,29 +95,29 @@ static void get_functions_of(struct unpacking *unpacking)
 		uint32_t function = *last;
 
 		if (code == 1)
-			function = unmet;
+			function = next;
 		else if (code == 2)
 			function = SYMBOL_NONE;
 		else if (code > 2)
-			function = unmet - (uint32_t)zigzag_decode(code - 3);
-		/* last_place_of() trusts it. */
+			function = next - (uint32_t)zigzag_decode(code - 3);
+		/* last_line_of() uses it as an index. */
 		if (function >= header->n_functions && function != SYMBOL_NONE) {
 			unpacking->reader.error = -EBADMSG;
 			function = SYMBOL_NONE;
 		}
-		if (function != SYMBOL_NONE && function >= unmet)
-			unmet = function + 1;
+		if (function != SYMBOL_NONE && function >= next)
+			next = function + 1;
 		location->function = *last = function;
 	}
 }
 
 static void get_paths_of(struct unpacking *unpacking)
 {
-	uint32_t unmet = 0;
+	uint32_t next = 0;
 
 	for (uint32_t i = 0; i < unpacking->header.n_locations; i++) {
 		struct symbol_location *location = &unpacking->locations[i];
-		struct last_place *last = last_place_of(
+		struct last_line *last = last_line_of(
 			unpacking->last, unpacking->header.n_functions, location->function);
 		uint64_t code = get(unpacking);
 		uint32_t path = last->path;
@@ -125,9 +125,9 @@ static void get_paths_of(struct unpacking *unpacking)
 		if (code == 1)
 			path = SYMBOL_NONE;
 		else if (code > 1)
-			path = unmet - (uint32_t)zigzag_decode(code - 2);
-		if (path != SYMBOL_NONE && path >= unmet)
-			unmet = path + 1;
+			path = next - (uint32_t)zigzag_decode(code - 2);
+		if (path != SYMBOL_NONE && path >= next)
+			next = path + 1;
 		location->path = last->path = path;
 	}
 }
@@ -136,50 +136,50 @@ static void get_lines(struct unpacking *unpacking)
 {
 	for (uint32_t i = 0; i < unpacking->header.n_locations; i++) {
 		struct symbol_location *location = &unpacking->locations[i];
-		struct last_place *last = last_place_of(
+		struct last_line *last = last_line_of(
 			unpacking->last, unpacking->header.n_functions, location->function);
 
 		location->line = last->line = get_signed(unpacking, last->line);
 	}
 }
 
-/* Texts in the order in which they were met. */
-struct met_texts {
+/* Texts in the order of their first use. */
+struct used_texts {
 	uint32_t *offsets;
 	size_t count;
-	uint64_t unmet; /* where the next one begins */
+	uint64_t next; /* offset of the first text not used yet */
 };
 
-static uint32_t get_text(struct unpacking *unpacking, struct met_texts *met)
+static uint32_t get_text(struct unpacking *unpacking, struct used_texts *used)
 {
 	const uint64_t text_bytes = unpacking->header.text_bytes;
 	uint64_t back = get(unpacking);
 
-	if (back == 0 && met->unmet < text_bytes) {
-		met->offsets[met->count++] = (uint32_t)met->unmet;
-		met->unmet +=
-			strnlen(unpacking->texts + met->unmet, (size_t)(text_bytes - met->unmet)) +
+	if (back == 0 && used->next < text_bytes) {
+		used->offsets[used->count++] = (uint32_t)used->next;
+		used->next +=
+			strnlen(unpacking->texts + used->next, (size_t)(text_bytes - used->next)) +
 			1;
 		back = 1;
 	}
-	if (back == 0 || back > met->count) {
+	if (back == 0 || back > used->count) {
 		unpacking->reader.error = -EBADMSG;
 		return 0;
 	}
-	return met->offsets[met->count - back];
+	return used->offsets[used->count - back];
 }
 
 static void get_texts_of(struct unpacking *unpacking)
 {
-	struct met_texts met = { .offsets = unpacking->met_texts, .count = 1, .unmet = 1 };
+	struct used_texts used = { .offsets = unpacking->used_texts, .count = 1, .next = 1 };
 
-	met.offsets[0] = 0;
+	used.offsets[0] = 0;
 	for (uint32_t i = 0; i < unpacking->header.n_functions; i++) {
-		unpacking->functions[i].linkage = get_text(unpacking, &met);
-		unpacking->functions[i].display = get_text(unpacking, &met);
+		unpacking->functions[i].linkage = get_text(unpacking, &used);
+		unpacking->functions[i].display = get_text(unpacking, &used);
 	}
 	for (uint32_t i = 0; i < unpacking->header.n_paths; i++)
-		unpacking->paths[i] = get_text(unpacking, &met);
+		unpacking->paths[i] = get_text(unpacking, &used);
 }
 
 static void get_nameless(struct unpacking *unpacking)
@@ -194,7 +194,7 @@ static void get_nameless(struct unpacking *unpacking)
 	}
 }
 
-/* Expands the next column; it may take @max_bytes. */
+/* Expands the next column, which may have @max_bytes. */
 static int next_column(struct unpacking *unpacking, uint64_t max_bytes)
 {
 	struct bytes_view *rest = &unpacking->rest;
@@ -219,7 +219,7 @@ static int next_column(struct unpacking *unpacking, uint64_t max_bytes)
 	return 0;
 }
 
-/* A column that is there byte by byte. */
+/* Expands a column that is stored as it is. */
 static int copy_column(struct unpacking *unpacking, void *to, uint64_t size)
 {
 	int r = next_column(unpacking, size);
@@ -259,41 +259,43 @@ static int read_columns(struct unpacking *unpacking)
 	return r;
 }
 
-/* Array by array, in the order of the layout. */
-static void place_arrays(struct unpacking *unpacking, uint8_t *flat)
+/* Sets the pointers to the arrays in @flat. */
+static void set_arrays(struct unpacking *unpacking, uint8_t *flat)
 {
 	struct symbol_arrays arrays;
 	const uint8_t *from = flat;
 
 	symbol_layout_arrays(&unpacking->header, flat, &arrays);
-#define PLACE(member) (unpacking->member = (void *)(flat + ((const uint8_t *)arrays.member - from)))
-	PLACE(segments);
-	PLACE(pages);
-	PLACE(starts);
-	PLACE(location_of);
-	PLACE(locations);
-	PLACE(functions);
-	PLACE(paths);
-	PLACE(nameless);
-	PLACE(texts);
-#undef PLACE
+#define SET_ARRAY(member)                                                                          \
+	(unpacking->member = (void *)(flat + ((const uint8_t *)arrays.member - from)))
+	SET_ARRAY(segments);
+	SET_ARRAY(pages);
+	SET_ARRAY(starts);
+	SET_ARRAY(location_of);
+	SET_ARRAY(locations);
+	SET_ARRAY(functions);
+	SET_ARRAY(paths);
+	SET_ARRAY(nameless);
+	SET_ARRAY(texts);
+#undef SET_ARRAY
 }
 
 static int fill_flat(struct unpacking *unpacking, struct bytes_view flat, uint8_t *writable)
 {
 	const struct symbol_header *header = &unpacking->header;
-	scoped_free struct last_place *last = calloc(header->n_functions + 1UL, sizeof(*last));
+	scoped_free struct last_line *last = calloc(header->n_functions + 1UL, sizeof(*last));
 	scoped_free uint32_t *last_callee = calloc(header->n_locations + 1UL, sizeof(*last_callee));
-	scoped_free uint32_t *met_texts = malloc((longest_column(header) + 2) * sizeof(*met_texts));
+	scoped_free uint32_t *used_texts =
+		malloc((longest_column(header) + 2) * sizeof(*used_texts));
 	int r;
 
-	if (!last || !last_callee || !met_texts)
+	if (!last || !last_callee || !used_texts)
 		return -ENOMEM;
 	unpacking->last = last;
-	unpacking->met_texts = met_texts;
+	unpacking->used_texts = used_texts;
 	unpacking->last_callee = last_callee;
 	memset(writable, 0, flat.size);
-	place_arrays(unpacking, writable);
+	set_arrays(unpacking, writable);
 	r = read_columns(unpacking);
 	if (r < 0)
 		return r;
