@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# symbol tables: compiling, size, memory and lookups with whole inline chains, beside llvm-symbolizer, eu-addr2line, GSYM
+# symbol tables: compiling, size, memory and lookups of whole inline chains; beside llvm-symbolizer, eu-addr2line, GSYM
 #
-# The files are the debuginfo of Debian's ceph-osd (630 MB expanded) and, with HEARTH_BENCH_KERNEL=1, of its kernel: 512
-# and 858 MB to fetch. They are kept in HEARTH_BENCH_DATA where that is set. HEARTH_BENCH_FILES names others instead.
+# The files are the debuginfo of Debian's ceph-osd (630 MB expanded) and, with HEARTH_BENCH_KERNEL=1, of Debian's kernel:
+# 512 and 858 MB to download. They are kept in HEARTH_BENCH_DATA if that is set. HEARTH_BENCH_FILES names other files.
 . "$(dirname "$0")/figures.sh"
 
 need_tools apt-get dpkg eu-elfcompress eu-addr2line llvm-symbolizer llvm-gsymutil-14 python3
@@ -12,11 +12,11 @@ data=${HEARTH_BENCH_DATA:-$work/data}
 bench=$HEARTH_BUILD/bin/symbols_bench
 mkdir -p "$data"
 
-# Addresses: for tables, for llvm-symbolizer beyond the first, for eu-addr2line beyond the first.
+# Numbers of addresses: for tables, for llvm-symbolizer (many and few), for eu-addr2line (many and few).
 count=${HEARTH_BENCH_LOOKUPS:-2000000}
 readonly PEER_COUNT=50000 PEER_FEW=1000 EU_COUNT=60 EU_FEW=10
 
-# fetch PACKAGE: unpacked to $data/PACKAGE
+# fetch PACKAGE: downloads and unpacks it to $data/PACKAGE
 fetch() {
 	local folder=$data/$1
 	[ ! -d "$folder" ] || return 0
@@ -30,7 +30,7 @@ fetch() {
 	mv "$folder.new" "$folder"
 }
 
-# The debuginfo of ceph-osd, without compression: the peers' best case.
+# Prints the debuginfo of ceph-osd, expanded, because the peers are fastest with that.
 ceph_file() {
 	local file=$data/ceph-osd.debug
 	if [ ! -e "$file" ]; then
@@ -50,7 +50,7 @@ kernel_file() {
 	find "$data/$package" -path '*/boot/vmlinux*' -type f
 }
 
-# measure COMMAND...: its processor time in seconds and peak memory in bytes; its output goes to $work/measured.
+# measure COMMAND...: prints its processor time in seconds and peak memory in bytes; its output is in $work/measured.
 measure() {
 	python3 - "$work/measured" "$@" <<'PYTHON'
 import resource
@@ -64,7 +64,7 @@ print(f"{usage.ru_utime + usage.ru_stime:.3f} {usage.ru_maxrss * 1024}")
 PYTHON
 }
 
-# marginal_rate COUNT FEW COMMAND...: addresses a second once the file is loaded. $work/addresses has enough of them.
+# marginal_rate COUNT FEW COMMAND...: addresses a second, without the time to load the file. Uses $work/addresses.
 marginal_rate() {
 	local count=$1 few=$2 long short
 	shift 2
@@ -87,7 +87,7 @@ compile_and_compare() {
 	"$bench" compile "$file" "$work/stored" >/dev/null
 	cmp "$work/stored" "$work/stored.first" || fail "two compilations of $file differ"
 	theirs=$(measure llvm-gsymutil-14 "--convert=$file" --num-threads=1 "--out-file=$work/gsym" --quiet)
-	# The shell reads the hexadecimal sizes: strtonum() is gawk's alone.
+	# The shell converts the hexadecimal sizes, because only gawk has strtonum().
 	dwarf_sizes=$(readelf -SW "$file" | sed 's/\[ */[/' | awk '$2 ~ /^\.debug_/ { printf " + 0x%s", $6 }')
 	dwarf_bytes=$((0$dwarf_sizes))
 
@@ -104,7 +104,7 @@ compile_and_compare() {
 	figure "$name.table_pct" "$(calculate "100 * $stored_bytes / $dwarf_bytes")" %
 }
 
-# look_up_and_compare NAME FILE: behind compile_and_compare, of the same file
+# look_up_and_compare NAME FILE: after compile_and_compare of the same file
 look_up_and_compare() {
 	local name=$1 file=$2 random
 	"$bench" expand "$work/stored" "$work/flat" >/dev/null
@@ -137,7 +137,7 @@ else
 fi
 [ ${#files[@]} -gt 0 ] || skip "there is no debuginfo to compile"
 
-# The first file's figures are the benchmark's; others have its name in theirs.
+# Figures of the first file begin with "symbols", those of others also have the file's name.
 for i in "${!files[@]}"; do
 	file=${files[$i]}
 	name=symbols

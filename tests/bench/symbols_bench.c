@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What symbol tables cost and how fast they answer.
+ * Measures how long symbol tables take to compile, their size, and how fast lookups are.
  *
- *   symbols_bench compile FILE STORED    compiles FILE, writes the stored form to STORED
- *   symbols_bench expand STORED FLAT     the flat form of it
- *   symbols_bench lookup FLAT COUNT      COUNT random addresses, and the same in rising batches
- *   symbols_bench addresses FLAT COUNT   prints random addresses that belong to a function
+ *   symbols_bench compile FILE STORED    compiles FILE and writes the stored form to STORED
+ *   symbols_bench expand STORED FLAT     writes the flat form to FLAT
+ *   symbols_bench lookup FLAT COUNT      looks up COUNT random addresses, then the same ones sorted
+ *   symbols_bench addresses FLAT COUNT   prints COUNT random addresses that have a location
  *
- * A lookup counts when the texts of the whole inline chain have been read from the table.
+ * A lookup includes reading the texts of the whole inline chain from the table.
  */
 
 #include <fcntl.h>
@@ -26,12 +26,12 @@
 #include "symbolizer/symbols/table/symbol_file.h"
 #include "symbolizer/symbols/table/symbol_pack.h"
 
-/* As many addresses as one query asks for at once. */
+/* Addresses of a batch, as in queries. */
 #define BATCH 4096
 
 #define PASSES 7
 
-/* Of this thread's processor time: what else runs on the machine counts as little as it can. */
+/* Processor time of this thread, which other load on the machine disturbs least. */
 static double seconds_now(void)
 {
 	struct timespec now;
@@ -121,7 +121,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-/* Addresses in code that the table knows, evenly over it. */
+/* Random addresses with a location, uniformly distributed. */
 static uint64_t *random_addresses(const struct symbol_file *file, size_t count)
 {
 	const struct symbol_file_info *info = symbol_file_info(file);
@@ -145,7 +145,7 @@ static uint64_t *random_addresses(const struct symbol_file *file, size_t count)
 
 struct totals {
 	uint64_t frames;
-	uint64_t check; /* so that nothing is left out by the compiler */
+	uint64_t check; /* keeps the compiler from removing the reads */
 };
 
 static void read_chains(const struct symbol_file *file, const uint32_t *locations, size_t count,
@@ -181,7 +181,7 @@ static double look_all_up(const struct symbol_file *file, const uint64_t *addres
 	return (double)count / (seconds_now() - start);
 }
 
-/* The best of a few passes: somebody else's program may have had the caches in the others. */
+/* The best of a few passes, because other programs may have used the caches during the others. */
 static double best_rate(const struct symbol_file *file, const uint64_t *addresses, size_t count,
 			struct totals *totals)
 {

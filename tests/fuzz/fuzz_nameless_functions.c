@@ -9,8 +9,7 @@
 #define CODE_START UINT64_C(0x1000)
 #define CODE_END   UINT64_C(0x200000)
 
-/* The bytes are an .eh_frame. Whatever they say, ranges rise, do not overlap, and lie in the code.
- */
+/* The input is an .eh_frame. Ranges must be sorted, without overlap, and within the code. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct code_section text = { 1, CODE_START, CODE_END };

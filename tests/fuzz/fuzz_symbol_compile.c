@@ -8,10 +8,10 @@
 #include "symbolizer/symbols/table/symbol_pack.h"
 #include "tests/fuzz/allocation_failure.h"
 
-/* A few KiB of ELF do not make more. */
+/* Limit of the table of an input, which has a few KiB. */
 #define FLAT_MAX_BYTES (256 * MIB)
 
-/* The table that comes out opens, and its stored form gives it back. */
+/* The compiled table must open, and its stored form must expand to the same bytes. */
 static void check_table(struct bytes *flat)
 {
 	struct bytes stored = BYTES_INIT(FLAT_MAX_BYTES), again = BYTES_INIT(FLAT_MAX_BYTES);
@@ -29,7 +29,7 @@ static void check_table(struct bytes *flat)
 	bytes_release(&again);
 }
 
-/* The file stands for all that a compilation may be given: dwz's and split DWARF too. */
+/* The input is used as main file, as file of dwz, and as split DWARF. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bytes flat = BYTES_INIT(FLAT_MAX_BYTES);

@@ -5,7 +5,7 @@
 #include "symbolizer/symbols/table/symbol_file.h"
 #include "symbolizer/symbols/table/symbol_layout.h"
 
-/* Every chain ends, and every text can be read. */
+/* Each chain must end, and each text must be readable. */
 static void read_all(const struct symbol_file *file)
 {
 	const struct symbol_file_info *info = symbol_file_info(file);
@@ -34,7 +34,7 @@ static void read_all(const struct symbol_file *file)
 	assert(lengths < SIZE_MAX / 2);
 }
 
-/* A table with the checksum that it should have: what a hostile one has. */
+/* The input is a flat table; its checksum is corrected, as a hostile table would have it. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	scoped(symbol_file_freep) struct symbol_file *file = NULL;

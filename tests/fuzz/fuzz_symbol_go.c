@@ -10,7 +10,7 @@
 #define TABLE_ADDRESS  0x500000
 #define MODULE_ADDRESS 0x600000
 
-/* The pointers of moduledata by Go's version: to the table, to the code, to the inline trees. */
+/* Pointers of moduledata: to the table, to the code, and to the inline trees for both versions. */
 static void fill_module(uint64_t module[64])
 {
 	module[0] = TABLE_ADDRESS;
@@ -19,7 +19,7 @@ static void fill_module(uint64_t module[64])
 	module[320 / 8] = TABLE_ADDRESS;
 }
 
-/* A program whose .gopclntab is the input, which the inline trees are looked for in too. */
+/* The input is the .gopclntab of a program; its inline trees are in the same bytes. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint64_t module[64] = {};

@@ -5,7 +5,7 @@
 
 #define FLAT_MAX_BYTES (64 * MIB)
 
-/* What expands is as large as was told before; whether it is a table shows when it is opened. */
+/* An input that expands must have the size of its header. The result need not be a valid table. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	scoped(symbol_file_freep) struct symbol_file *file = NULL;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of differences, with a verdict each, and what must hold for an answer to be of the class.
+"""Classes of differences, each with a verdict, and the condition that an answer of the class must meet.
 
-A verdict is `name` where both are right and have different words for it, `peer` where the peer is wrong or says less,
-`open` for everything else. What is `name` or `peer` is checked against what readelf, objdump and llvm-dwarfdump print of
-the file (elf_facts.py): an answer of a class that they do not bear out counts as unexplained.
+The verdict is `name` if both answers are right but use different names, `peer` if the peer is wrong or has less, and
+`open` for all others. Answers with the verdict `name` or `peer` are checked against the output of readelf, objdump and
+llvm-dwarfdump (elf_facts.py): an answer that fails the check counts as unexplained.
 """
 
 import posixpath
@@ -15,30 +15,30 @@ NOTHING = [("??", "??", 0)]
 
 # class -> (verdict, why)
 CLASSES = {
-    "alias": ("name", "symbols that begin at one address: ours goes by the rule of function_candidate.h"),
+    "alias": ("name", "symbols that begin at one address: ours is chosen by the rule of function_candidate.h"),
     "version": ("name", "name@VERSION of the symbol table"),
-    "clone": ("peer", "the symbol table knows .cold, .part and the like: the peer has the name before cloning"),
-    "line 0": ("peer", "an instruction without a line: ours counts it to the line before it in the same function"),
+    "clone": ("peer", "the symbol table has the suffix .cold, .part or similar, which the peer omits"),
+    "line 0": ("peer", "an instruction without a line: ours has the previous line of the same function"),
     "outside the symbol": ("peer", "the peer names a symbol that ends before the address"),
-    "stub": ("peer", "an entry of the PLT, which the peer does not name"),
-    "file of the symbol": ("peer", "no row has the address: the peer has a name of the symbol table for a path"),
-    "padding": ("peer", "no function has the byte, a row of lines has it: the peer does not say so"),
-    "no unit": ("peer", "no unit of DWARF has the address, a symbol does: the peer does not say so"),
-    "no function": ("peer", "the peer knows the line only: ours has the symbol"),
-    "no lines": ("peer", "a row of lines has the address: the peer finds no unit, as without .debug_aranges"),
-    "fewer frames": ("peer", "the peer leaves out what was inlined; the other peer has our frames"),
-    "after the end": ("peer", "no row has the address: the peer takes the row before, of a sequence that ended there"),
-    "local function": ("peer", "DWARF has no linkage name of what is local to a unit: ours is the symbol's"),
-    "label": ("name", "a label within a function: one has the function, the other the label"),
-    "wrong scope": ("peer", "the entries around the address are ours; so says the other peer"),
-    "folder 0": ("peer", "DWARF 5's folder 0 is the unit's own: the peer joins it to itself"),
-    "several units": ("name", "several units have the address, each with rows of its own: the linker kept one's code"),
+    "stub": ("peer", "an entry of the PLT, for which the peer has no name"),
+    "file of the symbol": ("peer", "no row has the address: the peer reports a name of the symbol table as path"),
+    "padding": ("peer", "no function has the byte, but a row of lines does, which the peer does not report"),
+    "no unit": ("peer", "no unit of DWARF has the address, but a symbol does, which the peer does not report"),
+    "no function": ("peer", "the peer has only the line: ours has the symbol"),
+    "no lines": ("peer", "a row of lines has the address: the peer finds no unit, for example without .debug_aranges"),
+    "fewer frames": ("peer", "the peer leaves out inlined functions; the other peer has our frames"),
+    "after the end": ("peer", "no row has the address: the peer uses the last row of a sequence that has ended"),
+    "local function": ("peer", "DWARF has no linkage name of a function local to a unit: ours is the symbol's"),
+    "label": ("name", "a label within a function: one answer has the function, the other the label"),
+    "wrong scope": ("peer", "the entries around the address match ours, and so does the other peer"),
+    "folder 0": ("peer", "folder 0 of DWARF 5 is the unit's folder: the peer appends it to itself"),
+    "several units": ("name", "several units have rows for the address: the linker kept the code of one of them"),
     "outermost name": ("open", ""),
     "depth": ("open", ""),
     "function": ("open", ""),
     "file": ("open", ""),
     "line": ("open", ""),
-    "not there": ("open", "only the peer knows something"),
+    "not there": ("open", "only the peer has an answer"),
 }
 
 
@@ -47,13 +47,13 @@ def without_clone(name):
 
 
 def same_before_cloning(symbol, name):
-    """DWARF calls what C1 and C2, D1 and D2 are made from C4 and D4."""
+    """DWARF has the names C4 and D4 for constructors and destructors that the symbol table has as C1, C2, D1, D2."""
     plain = without_clone(name)
     return without_clone(symbol) == plain or re.sub(r"([CD])[12](?=[EI])", r"\g<1>4", without_clone(symbol)) == plain
 
 
 def mangled_part(name):
-    """What of a name without its namespaces stands in a linkage name."""
+    """How a name without namespaces appears in a linkage name."""
     if name == "operator()":
         return "clE"
     return f"{len(name) - 1}{name[1:]}D" if name.startswith("~") else f"{len(name)}{name}"
@@ -79,7 +79,7 @@ def outermost_class(address, ours, peer, symbols):
     return "outermost name"
 
 
-def place_class(ours, peer, is_leaf):
+def line_class(ours, peer, is_leaf):
     if ours[1:] == peer[1:]:
         return None
     if is_leaf and peer[1:] == ("??", 0):
@@ -96,7 +96,7 @@ def place_class(ours, peer, is_leaf):
 
 
 def class_without_frames(address, ours, peer, symbols):
-    """The class where one of the two knows nothing or no function; None where frames can be compared."""
+    """The class if one of the two has no answer or no function; None if the frames can be compared."""
     if peer == NOTHING:
         if ours[0][0].endswith("@plt"):
             return "stub"
@@ -111,14 +111,14 @@ def class_without_frames(address, ours, peer, symbols):
 
 
 def leaves_out_frames(address, ours, peer, symbols):
-    """Whether the peer has the outermost function, and the place of the innermost or none."""
+    """Whether the peer has only the outermost function, with the source line of the innermost frame or none."""
     kind = outermost_class(address, ours[-1][0], peer[-1][0], symbols)
     return (len(peer) == 1 and (kind is None or CLASSES[kind][0] != "open") and
             (peer[0][1:] == ours[0][1:] or peer[0][1] == "??"))
 
 
 def classify(address, ours, peer, symbols):
-    """The class of the difference, or None. An open one outweighs the others of a chain."""
+    """The class of the difference, or None. If frames of a chain have several classes, an open one is preferred."""
     if ours == peer:
         return None
     found = class_without_frames(address, ours, peer, symbols)
@@ -128,7 +128,7 @@ def classify(address, ours, peer, symbols):
         return "fewer frames" if leaves_out_frames(address, ours, peer, symbols) else "depth"
     kinds = ["function" for mine, theirs in zip(ours[:-1], peer[:-1]) if mine[0] != theirs[0]]
     kinds.append(outermost_class(address, ours[-1][0], peer[-1][0], symbols))
-    kinds += [place_class(mine, theirs, number == 0) for number, (mine, theirs) in enumerate(zip(ours, peer))]
+    kinds += [line_class(mine, theirs, number == 0) for number, (mine, theirs) in enumerate(zip(ours, peer))]
     kinds = [kind for kind in kinds if kind]
     return next((kind for kind in kinds if CLASSES[kind][0] == "open"), kinds[0])
 
@@ -138,7 +138,7 @@ def leaf_row(frames):
 
 
 def has_entries(item, facts):
-    """Whether the entries of DWARF around the address have our calls; None: the function is not found by its name."""
+    """Whether the entries of DWARF around the address have our calls; None if no function of the name is found."""
     address, ours, _, _ = item
     names = {without_clone(name.split("@")[0]) for name in facts.symbols.names_beside(ours[-1][0])}
     for name in sorted(names):
@@ -148,8 +148,8 @@ def has_entries(item, facts):
     return None
 
 
-def is_borne_out(kind, item, facts):
-    """Whether readelf and objdump say what the class claims. @facts: a compare.Facts."""
+def is_confirmed(kind, item, facts):
+    """Whether the facts of readelf and objdump meet the condition of the class. @facts: a compare.Facts."""
     address, ours, peer, witness = item
     symbols, rows = facts.symbols, facts.lines.rows.get(address, [])
     name, line = ours[0][0], ours[0][2]
@@ -160,7 +160,7 @@ def is_borne_out(kind, item, facts):
         found = {row[:2] for row in rows}
         return len(found) > 1 and {leaf_row(ours), leaf_row(peer)} <= found
     if kind == "wrong scope":
-        return is_borne_out("fewer frames", item, facts) and has_entries(item, facts) is True
+        return is_confirmed("fewer frames", item, facts) and has_entries(item, facts) is True
     if kind == "after the end":
         return not rows and (symbols.reaches(name, address) if name != "??" else not symbols.is_in_function(address))
     if kind == "label":

@@ -4,10 +4,9 @@
 
     compare.py --answers PROGRAM [OPTION]... FILE[,executable=FILE][,alt=FILE][,split=FILE]...
 
-Random addresses of each file's code are resolved by all; function, inline chain, file and line must be equal. What is
-not is counted by class, each with an example (classes.py); of each class answers are drawn by lot, and readelf, objdump
-and llvm-dwarfdump must bear out what the class says of them. Exits 1 when fewer than 99.9 % are equal or explained by
-such a class.
+All of them resolve random addresses of each file's code. Answers are equal if functions, inline chain, files and lines
+are. Other answers are counted by class (classes.py), with an example of each. Random answers of each class are checked
+against readelf, objdump and llvm-dwarfdump. Exits 1 if less than 99.9 % of the answers are equal or explained by a class.
 """
 
 import argparse
@@ -18,16 +17,16 @@ import random
 import sys
 import tempfile
 
-from classes import CLASSES, classify, has_entries, is_borne_out
+from classes import CLASSES, classify, has_entries, is_confirmed
 from elf_facts import Lines, Symbols, is_object_file, random_addresses, stub_names
 from peers import ask, eu_answers, llvm_answers, our_answers
 
 GOAL = 0.999
-DEEP_LOT = 20 # for what takes seconds each: the entries of a whole function
+DEEP_SAMPLE = 20 # for checks that read all entries of a function, which takes seconds
 
 
 class Facts:
-    """What the judge knows of a file: all of its symbols, the lines of some addresses, its stubs."""
+    """Facts about a file for the checks: all of its symbols, the lines of some addresses, its PLT stubs."""
 
     def __init__(self, symbols, path, executable, addresses):
         self.symbols = symbols
@@ -39,8 +38,8 @@ class Facts:
         return next((name for start, end, name in self.stubs if start <= address < end), None)
 
 
-class Lot:
-    """As many as are wanted out of a stream of unknown length, each as likely."""
+class Sample:
+    """A uniform random sample of a stream of unknown length (reservoir sampling)."""
 
     def __init__(self, size, picker):
         self.size, self.picker, self.seen, self.items = size, picker, 0, []
@@ -58,7 +57,7 @@ class Comparison:
         picker = random.Random(1)
         self.symbols = symbols
         self.total = self.equal = 0
-        self.lots = collections.defaultdict(lambda: Lot(judged, picker))
+        self.samples = collections.defaultdict(lambda: Sample(judged, picker))
         self.refuted = collections.defaultdict(list)
 
     def add(self, addresses, ours, peer, witnesses):
@@ -66,40 +65,40 @@ class Comparison:
             self.total += 1
             kind = classify(address, mine, theirs, self.symbols)
             if kind:
-                self.lots[kind].offer((address, mine, theirs, witness))
+                self.samples[kind].offer((address, mine, theirs, witness))
             else:
                 self.equal += 1
 
     def judge(self, path, executable):
-        """A lot stands for its class: what is not as the class says is refuted, what is open may be explained."""
-        items = [item for lot in self.lots.values() for item in lot.items]
+        """Checks the sample of each class: answers may be refuted; answers of an open class may be explained."""
+        items = [item for sample in self.samples.values() for item in sample.items]
         facts = Facts(self.symbols, path, executable, [item[0] for item in items]) if items else None
-        for kind in list(self.lots):
+        for kind in list(self.samples):
             if CLASSES[kind][0] == "open":
                 self.explain(kind, facts)
             else:
-                self.refuted[kind] = [item for item in self.lots[kind].items if not is_borne_out(kind, item, facts)]
+                self.refuted[kind] = [item for item in self.samples[kind].items if not is_confirmed(kind, item, facts)]
             if kind == "fewer frames":
-                self.refuted[kind] += [item for item in self.lots[kind].items[:DEEP_LOT]
+                self.refuted[kind] += [item for item in self.samples[kind].items[:DEEP_SAMPLE]
                                        if has_entries(item, facts) is False]
 
     def explain(self, kind, facts):
-        """Classes that only the judge can tell apart. The last one reads the entries of a whole function: a few."""
-        for explanation, most in (("several units", None), ("wrong scope", DEEP_LOT)):
-            lot, explained = self.lots[kind], self.lots[explanation]
-            asked = lot.items[:most]
-            borne_out = [item for item in asked if is_borne_out(explanation, item, facts)]
-            moved = round(lot.seen * len(borne_out) / max(len(asked), 1))
-            explained.items += borne_out
+        """Finds answers of classes that need the facts of the file. The second check is slow, so it takes a few."""
+        for explanation, most in (("several units", None), ("wrong scope", DEEP_SAMPLE)):
+            sample, explained = self.samples[kind], self.samples[explanation]
+            asked = sample.items[:most]
+            confirmed = [item for item in asked if is_confirmed(explanation, item, facts)]
+            moved = round(sample.seen * len(confirmed) / max(len(asked), 1))
+            explained.items += confirmed
             explained.seen += moved
-            lot.seen -= moved
-            lot.items = [item for item in lot.items if item not in borne_out]
+            sample.seen -= moved
+            sample.items = [item for item in sample.items if item not in confirmed]
 
     def refuted_share(self, kind):
-        return len(self.refuted[kind]) / max(len(self.lots[kind].items), 1)
+        return len(self.refuted[kind]) / max(len(self.samples[kind].items), 1)
 
     def explained(self):
-        return sum(lot.seen * (1 - self.refuted_share(kind)) for kind, lot in self.lots.items()
+        return sum(sample.seen * (1 - self.refuted_share(kind)) for kind, sample in self.samples.items()
                    if CLASSES[kind][0] != "open")
 
     def report(self, name, examples):
@@ -108,13 +107,13 @@ class Comparison:
         shares = [100 * count / total for count in (self.equal, explained, total - self.equal - explained)]
         print(f"{name}: {self.total} addresses, {shares[0]:.4f} % equal, {shares[1]:.4f} % explained, "
               f"{shares[2]:.4f} % unexplained")
-        for kind, lot in sorted(self.lots.items(), key=lambda item: -item[1].seen):
-            if lot.seen == 0:
+        for kind, sample in sorted(self.samples.items(), key=lambda item: -item[1].seen):
+            if sample.seen == 0:
                 continue
             verdict, why = CLASSES[kind]
-            judged = f"; judged {len(lot.items)}, refuted {len(self.refuted[kind])}" if verdict != "open" else ""
-            print(f"  {lot.seen:8} {100 * lot.seen / total:.4f} %  {kind} [{verdict}] {why}{judged}")
-            shown = self.refuted[kind][:examples] or lot.items[:examples]
+            judged = f"; judged {len(sample.items)}, refuted {len(self.refuted[kind])}" if verdict != "open" else ""
+            print(f"  {sample.seen:8} {100 * sample.seen / total:.4f} %  {kind} [{verdict}] {why}{judged}")
+            shown = self.refuted[kind][:examples] or sample.items[:examples]
             for address, mine, theirs, _ in shown:
                 print(f"           0x{address:x}{' (refuted)' if self.refuted[kind] else ''}")
                 print(f"             ours {mine}")
@@ -147,17 +146,17 @@ def check_file(spec, arguments, folder):
 
 
 def every(items, count, total):
-    """Some @count of the items, evenly: the addresses rise."""
+    """About @count of the items, at equal distances."""
     return itertools.islice(items, 0, None, max(total // count, 1))
 
 
 def peers_of(path, belongs, arguments):
-    """(name, command, reader of its answers, how many addresses), the one that is asked for all first."""
+    """(name, command, reader of its answers, number of addresses); the peer that gets all addresses is the first."""
     if arguments.llvm:
         split = [f"--dwp={belongs['split']}"] if belongs.get("split", "").endswith(".dwp") else []
         command = [arguments.llvm, f"--obj={path}", "--no-demangle", *split]
         yield "llvm-symbolizer", command, llvm_answers, arguments.count
-    # eu-addr2line lays the sections of an object file out anew: other addresses.
+    # eu-addr2line assigns other addresses to the sections of an object file.
     if arguments.eu > 0 and not is_object_file(path):
         yield "eu-addr2line", ["eu-addr2line", "-a", "-f", "-i", "-e", path], eu_answers, arguments.eu
 
@@ -167,8 +166,8 @@ def main():
     parser.add_argument("--answers", required=True)
     parser.add_argument("--count", type=int, default=1_000_000, help="addresses of each file")
     parser.add_argument("--llvm", default="llvm-symbolizer", help="the peer; '' for none")
-    parser.add_argument("--eu", type=int, default=0, help="how many of them eu-addr2line is asked for")
-    parser.add_argument("--judged", type=int, default=1000, help="answers of each class that are judged")
+    parser.add_argument("--eu", type=int, default=0, help="number of addresses for eu-addr2line")
+    parser.add_argument("--judged", type=int, default=1000, help="answers of each class that are checked")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--examples", type=int, default=1)
     parser.add_argument("files", nargs="+", metavar="FILE")

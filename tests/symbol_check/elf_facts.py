@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What readelf and objdump say of a file: its code, its symbols, its lines. The judge where two readers differ."""
+"""Facts about a file from readelf, objdump and llvm-dwarfdump: code, symbols, lines. They decide between two answers."""
 
 import bisect
 import collections
@@ -10,7 +10,7 @@ import subprocess
 
 
 def lines_of(command):
-    """The lines that a command prints, one by one: a kernel's are a gigabyte."""
+    """Yields the lines that a command prints: for a kernel they have a gigabyte."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                           errors="replace") as process:
         for line in process.stdout:
@@ -22,7 +22,7 @@ def is_object_file(path):
 
 
 def code_sections(path):
-    """(number, address, size, name) of the sections that are code; of an object file .text only."""
+    """(number, address, size, name) of the sections of code; only .text of an object file."""
     pattern = r"\s*\[\s*(\d+)\]\s+(\S+)\s+\S+\s+([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s+[0-9a-f]+\s+(\S*)"
     is_object = is_object_file(path)
     for line in lines_of(["readelf", "-SW", path]):
@@ -32,7 +32,7 @@ def code_sections(path):
 
 
 def random_addresses(path, count, seed):
-    """Rising, because the peers are faster then; weighed by size, so that each byte of code is as likely."""
+    """Uniformly distributed over all bytes of code; sorted, because the peers are faster then."""
     sections = list(code_sections(path))
     picker = random.Random(seed)
     chosen = picker.choices(sections, weights=[section[2] for section in sections], k=count)
@@ -40,13 +40,13 @@ def random_addresses(path, count, seed):
 
 
 class Symbols:
-    """Names at one address, and which bytes each name has."""
+    """The names at each address, and the bytes that each name has."""
 
     def __init__(self, path):
         self.ranges = [(address, address + size) for _, address, size, _ in code_sections(path)]
         section = next(code_sections(path))[0] if is_object_file(path) else None
         self.starts = collections.defaultdict(set)
-        self.places = collections.defaultdict(list)
+        self.spans = collections.defaultdict(list)
         self.sized = []
         self.functions = set()
         self.labels = set()
@@ -56,11 +56,11 @@ class Symbols:
             if len(fields) < 8 or fields[6] == "UND" or not re.fullmatch(r"[0-9a-f]{8,16}", fields[1]):
                 continue
             if section is not None and fields[6] != section:
-                self.places.setdefault(fields[7], [])
+                self.spans.setdefault(fields[7], [])
                 continue
             self._add(int(fields[1], 16), int(fields[2], 0), fields[7], fields[3], labels)
         self.sized.sort()
-        self._place_labels(labels)
+        self._add_labels(labels)
         self.at = collections.defaultdict(set)
         for name, starts in self.starts.items():
             for start in starts:
@@ -72,13 +72,13 @@ class Symbols:
             labels.append((address, name))
             self.labels.add(name)
             return
-        self.places[name].append((address, address + size))
+        self.spans[name].append((address, address + size))
         if kind in ("FUNC", "IFUNC", "GNU_IFUNC"):
             self.sized.append((address, address + size))
             self.functions.add(name)
 
-    def _place_labels(self, labels):
-        """A symbol without a size reaches to the end of the function that it is in, else of its section."""
+    def _add_labels(self, labels):
+        """A symbol without a size reaches to the end of the function around it, or else of its section."""
         starts = [start for start, _ in self.sized]
         for address, name in labels:
             index = bisect.bisect_right(starts, address) - 1
@@ -86,26 +86,26 @@ class Symbols:
                 end = self.sized[index][1]
             else:
                 end = next((end for start, end in self.ranges if start <= address < end), address)
-            self.places[name].append((address, end))
+            self.spans[name].append((address, end))
 
     def are_aliases(self, a, b):
         return bool(self.starts.get(a, set()) & self.starts.get(b, set()))
 
     def names_beside(self, name):
-        """All names of what begins where @name does, this one too."""
+        """All names that begin at the same address as @name, including itself."""
         return {name}.union(*(self.at[start] for start in self.starts.get(name, ())))
 
     def reaches(self, name, address):
-        """Whether the symbol table says that @name has the byte; None: it does not know the name."""
-        places = self.places.get(name)
-        return None if places is None else any(start <= address < end for start, end in places)
+        """Whether @name has the byte by the symbol table; None if the symbol table does not have the name."""
+        spans = self.spans.get(name)
+        return None if spans is None else any(start <= address < end for start, end in spans)
 
     def is_label(self, name):
-        """Whether it has no size of its own."""
+        """Whether the symbol has no size."""
         return name in self.labels
 
     def is_in_function(self, address):
-        """Whether a symbol with a size has the byte. They may nest a little."""
+        """Whether a symbol with a size has the byte. Symbols may be nested, but not deeply."""
         index = bisect.bisect_right(self.sized, (address, 1 << 64)) - 1
         return any(start <= address < end for start, end in self.sized[max(0, index - 16):index + 1])
 
@@ -123,7 +123,7 @@ def line_rows(path):
 
 
 class Lines:
-    """The rows that given addresses lie in, of all sequences: each is a list of (file, line, lines before it)."""
+    """The rows of given addresses in all sequences: a list of (file, line, earlier lines of the sequence) for each."""
 
     def __init__(self, path, addresses):
         self.rows = collections.defaultdict(list)
@@ -178,10 +178,10 @@ def _has(text, address):
 
 
 def call_lines(path, function, address):
-    """DW_AT_call_line of what is inlined around the address in entries of this name, the innermost first; None: no entry."""
+    """DW_AT_call_line of the inlined calls around the address in functions of this name, innermost first; or None."""
     found, within = None, False
     for depth, tag, text in _entries(lines_of(["llvm-dwarfdump", f"--name={function}", "--show-children", path])):
-        # What was inlined under this name elsewhere is printed on its own too, as an outermost entry.
+        # Inlined calls of this name in other functions are printed, too, as outermost entries.
         if depth == 1:
             within = tag == "DW_TAG_subprogram" and _has(text, address)
             found = [] if within else found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a resolver over addresses and reads its answers: a list of (function, path, line), innermost first, for each."""
+"""Runs a resolver on addresses and reads its answers: for each a list of (function, path, line), innermost frame first."""
 
 import posixpath
 import re
@@ -23,7 +23,7 @@ def _place(text):
 
 
 def _blocks(path):
-    """Blocks of lines that end in an empty one."""
+    """Yields blocks of lines; each ends with an empty line."""
     block = []
     with open(path, errors="replace") as file:
         for line in file:
@@ -57,7 +57,7 @@ def _eu_frames(block):
 
 
 def eu_answers(path):
-    """Blocks that begin with the address; columns are there for some places only."""
+    """Blocks begin with the address; only some lines have a column."""
     block = None
     with open(path, errors="replace") as file:
         for line in file:

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Gets the programs that the table in docs/symbols.md is about.
+# Gets the programs of the table in docs/symbols.md.
 #
-#   tests/symbol_check/programs.sh FOLDER      unpacks and builds what is not there yet, prints what run.sh takes
+#   tests/symbol_check/programs.sh FOLDER      unpacks and builds missing programs, prints arguments for run.sh
 #
-# From Debian 12: packages with debug files, fetched by apt-get and unpacked in FOLDER, nothing is installed. Built
-# here: C++ by g++ and clang++ with LTO, split DWARF and DWARF 4, Rust, Go, C. Needs g++, clang, lld, dwz, cargo,
-# golang-go; 6 GB and half an hour, most of them for ceph-osd and the kernel.
+# Packages of Debian 12 with debug files are downloaded by apt-get and unpacked in FOLDER; nothing is installed. Programs
+# built here: C++ by g++ and clang++ with LTO, split DWARF and DWARF 4; Rust; Go; C. Needs g++, clang, lld, dwz, cargo,
+# golang-go; 6 GB and half an hour, most of it for ceph-osd and the kernel.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -21,7 +21,7 @@ folder=$(cd "$1" && pwd)
 x=$folder/x
 bin=$folder/bin
 
-# Once each; a package's files lie in x/ as they would in /.
+# unpack PACKAGE...: downloads each package once and unpacks it to x/.
 unpack() {
 	local package
 	for package in "$@"; do
@@ -53,7 +53,7 @@ debian_programs() {
 	echo "$x/usr/bin/python3.11d"
 }
 
-# build NAME COMPILER FLAG...: both units of the C++ program, each on its own as a build system would.
+# build NAME COMPILER FLAG...: compiles both units of the C++ program separately, as a build system does, and links them.
 build() {
 	local name=$1 compiler=$2 objects=$folder/o/$1
 	shift 2
@@ -72,7 +72,7 @@ cxx_programs() {
 	build gcc-dwarf4-types g++ -O2 -gdwarf-4 -fdebug-types-section
 	build clang-thinlto clang++ -O2 -flto=thin -fuse-ld=lld -Wno-unused-command-line-argument
 	build clang-dwarf4 clang++ -O2 -gdwarf-4
-	# binutils' dwp of Debian 12 knows no DWARF 5: it crashes.
+	# binutils' dwp of Debian 12 crashes on DWARF 5.
 	build gcc-split g++ -O2 -gsplit-dwarf -gdwarf-4
 	[ -e "$bin/gcc-split.dwp" ] || (cd "$folder/o/gcc-split" && dwp -e "$bin/gcc-split" -o "$bin/gcc-split.dwp")
 	build clang-split clang++ -O2 -gsplit-dwarf -gdwarf-5

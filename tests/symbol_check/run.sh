@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compares symbol tables with llvm-symbolizer and eu-addr2line, at random addresses: function, inline chain, file, line.
+# Compares symbol tables with llvm-symbolizer and eu-addr2line at random addresses: functions, inline chain, files, lines.
 #
 #   tests/symbol_check/run.sh [OPTION]... FILE...      builds symbol_answers first; --help lists the options
-#   tests/symbol_check/programs.sh FOLDER              gets the programs that docs/symbols.md has a table of
+#   tests/symbol_check/programs.sh FOLDER              gets the programs of the table in docs/symbols.md
 #
-# FILE may be followed by what belongs to it: FILE,executable=FILE,alt=FILE,split=FILE. --eu N compares N addresses with
-# eu-addr2line too, which takes a millisecond to sixty for each. 1 000 000 addresses (the default) take a minute, three of
-# 630 MB of DWARF. --llvm names the peer: llvm-symbolizer of LLVM 14 (Debian 12) joins folder 0 of DWARF 5 to itself, that
-# of LLVM 19 does not. Exits 1 when fewer than 99.9 % are equal or of a class that classes.py explains.
+# FILE may be followed by other files of the same program: FILE,executable=FILE,alt=FILE,split=FILE. --eu N also compares
+# N addresses with eu-addr2line, which takes 1 to 60 ms for each. The default, 1 000 000 addresses, takes a minute, or
+# three for 630 MB of DWARF. --llvm names the peer: llvm-symbolizer of LLVM 14 (Debian 12) appends folder 0 of DWARF 5 to
+# itself, LLVM 19 does not. Exits 1 if less than 99.9 % of the answers are equal or explained by a class of classes.py.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Compiles a file and answers addresses as llvm-symbolizer does, for comparison.
+ * Compiles a file and resolves addresses, in the output format of llvm-symbolizer.
  *
  *   symbol_answers [--display] FILE [--executable FILE] [--alt FILE] [--split FILE] < ADDRESSES
  *
- * For each address the frames, innermost first, each as a line with the linkage name (--display:
- * the name for people) and one with path:line; then an empty line.
+ * For each address the frames are printed, innermost first, each as a line with the linkage name
+ * (--display: with the display name) and a line with path:line; then an empty line.
  */
 
 #include <fcntl.h>
@@ -77,7 +77,7 @@ static void print_answer(const struct symbol_file *file, uint64_t elf_addr, bool
 	printf("\n");
 }
 
-/* The table as a query would get it: stored, expanded, opened. */
+/* Compiles the table, and packs and unpacks it, as the server does. */
 static int make_table(const struct answers *answers, struct bytes *flat)
 {
 	struct bytes compiled = BYTES_INIT(SYMBOL_FLAT_MAX_BYTES);

@@ -296,10 +296,10 @@ static void set_outcome_of_signal(const struct helper_job *job, int number,
 		set_outcome(result, HELPER_DIED, "the table has more than %" PRIu64 " MiB",
 			    job->limits.written_bytes / MIB);
 	else if (number == SIGSYS)
-		set_outcome(result, HELPER_DIED, "it tried what it may not (SIGSYS)");
+		set_outcome(result, HELPER_DIED, "it made a forbidden system call (SIGSYS)");
 	else if (number == SIGKILL)
 		set_outcome(result, HELPER_DIED,
-			    "it was killed (SIGKILL), as when memory is short");
+			    "it was killed (SIGKILL), for example because memory was short");
 	else
 		set_outcome(result, HELPER_DIED, "it crashed (SIG%s)", name ? name : "?");
 }
@@ -336,13 +336,13 @@ static void read_report(const struct helper_job *job, int out, struct helper_res
 	uint64_t size;
 
 	if (fstat(out, &status) < 0 || status.st_size < (off_t)sizeof(report)) {
-		set_outcome(result, HELPER_DIED, "it ended without a word");
+		set_outcome(result, HELPER_DIED, "it ended without a report");
 		return;
 	}
 	size = (uint64_t)status.st_size - sizeof(report);
 	if (pread_all(out, &report, sizeof(report), size) < 0 ||
 	    memcmp(report.magic, TABLE_HELPER_MAGIC, sizeof(report.magic)) != 0) {
-		set_outcome(result, HELPER_DIED, "it ended without a word");
+		set_outcome(result, HELPER_DIED, "it ended without a report");
 		return;
 	}
 	clean_message(report.compile.message, sizeof(report.compile.message));
@@ -356,7 +356,7 @@ static void judge(const struct helper_job *job, int out, enum ending ending, int
 		  struct helper_result *result)
 {
 	if (ending == ENDED_BY_TIME)
-		set_outcome(result, HELPER_DIED, "it was not done within %" PRIu64 " s",
+		set_outcome(result, HELPER_DIED, "it did not finish within %" PRIu64 " s",
 			    job->limits.wall_s);
 	else if (WIFSIGNALED(status))
 		set_outcome_of_signal(job, WTERMSIG(status), result);

@@ -38,7 +38,7 @@ static void log_lack_once(struct table_compiler *compiler, unsigned int lacks)
 {
 	if (lacks == 0 || atomic_exchange(&compiler->lack_was_logged, true))
 		return;
-	log_warn("this kernel has no %s: symbol tables are compiled behind fewer fences%s",
+	log_warn("this kernel has no %s: symbol tables are compiled in a weaker sandbox%s",
 		 lacks == SANDBOX_LANDLOCK  ? "Landlock"
 		 : lacks == SANDBOX_SECCOMP ? "seccomp"
 					    : "Landlock and no seccomp",
@@ -84,7 +84,7 @@ static void put(struct table_compiler *compiler, const struct executable_id *id,
 			       "a restart: %m",
 			       id_text);
 	if (row->why[0])
-		log_warn("the debuginfo of '%s' is used in part: %s", id_text, row->why);
+		log_warn("a part of the debuginfo of '%s' cannot be used: %s", id_text, row->why);
 }
 
 static int take_table(struct table_compiler *compiler, const struct executable_id *id,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Code of many templates and deep inlining, for tests/symbol_check: a parser, formatting, regular expressions. It is
- * never run. What is local to a unit (anonymous namespaces, local classes, lambdas) is there for its names.
+ * Code with many templates and deep inlining, for tests/symbol_check: a parser, formatting, regular
+ * expressions. It is never run. Functions local to a unit (in anonymous namespaces, local classes,
+ * lambdas) test names without a linkage name.
  */
 
 #include <algorithm>

@@ -2,14 +2,13 @@
 #pragma once
 
 /*
- * Real ELF files, made by the compiler and binutils when the test runs, and what nm says about
- * them.
+ * Makes real ELF files with the compiler and binutils while a test runs, and reads nm's output.
  */
 
 #include "tests/support/command.h"
 #include "tests/support/test_seed.h"
 
-/* Runs a command, which must succeed; its output to be freed. */
+/* Runs a command, which must succeed. Returns its output; the caller frees it. */
 static inline char *command_text(const char *format, ...) printf_like(1, 2);
 static inline char *command_text(const char *format, ...)
 {
@@ -36,7 +35,7 @@ static inline int open_file(const char *path)
 	return fd;
 }
 
-/* The value of @symbol in nm's output, which must hold it. */
+/* The value of @symbol in nm's output; fails the test if it is not there. */
 static inline uint64_t address_in(const char *nm, const char *symbol)
 {
 	size_t length = strlen(symbol);
@@ -55,7 +54,7 @@ static inline uint64_t address_in(const char *nm, const char *symbol)
 	return 0;
 }
 
-/* Statics, inlining, recursion, an alias, a weak alias, an indirect function, a destructor. */
+/* Has static functions, inlining, recursion, an alias, a weak alias, an ifunc, a destructor. */
 static const char program_c[] =
 	"#include <stdio.h>\n"
 	"#include <string.h>\n"
@@ -97,7 +96,7 @@ static const char program_cpp[] =
 	"	return app::lambda(argc) + int(b.get(argc));\n"
 	"}\n";
 
-/* @source compiled to @folder/@name with @flags; the path, to be freed. */
+/* Compiles @source to @folder/@name. Returns the path; the caller frees it. */
 static inline char *compile(const char *folder, const char *name, const char *compiler,
 			    const char *suffix, const char *source, const char *flags)
 {

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Compiled symbol tables of files, and what they say of an address as one line of text.
+ * Compiles symbol tables of files, and formats the location of an address as one line of text.
  */
 
 #include "symbolizer/symbols/compile/symbol_compile.h"
@@ -25,7 +25,7 @@ static inline void compiled_release(struct compiled *compiled)
 
 #define scoped_compiled scoped(compiled_release)
 
-/* @executable, @alt and @split may be NULL. */
+/* Compiles the files; @executable, @alt and @split may be NULL. */
 static inline struct compiled compiled_with(const char *path, const char *executable,
 					    const char *alt, const char *split)
 {
@@ -49,7 +49,8 @@ static inline struct compiled compiled_of(const char *path)
 }
 
 /*
- * "inner a.c:3 < outer a.c:9", names for people, paths without folders; "-" nothing. To be freed.
+ * The location of an address as "inner a.c:3 < outer a.c:9": display names, paths without folders;
+ * "-" for none. The caller frees it.
  */
 static inline char *chain_at(const struct compiled *compiled, uint64_t elf_addr)
 {
@@ -76,7 +77,7 @@ static inline char *chain_at(const struct compiled *compiled, uint64_t elf_addr)
 	return (char *)text.data;
 }
 
-/* Whether a function of this name for people has code. */
+/* Whether a function with this display name has code. */
 static inline bool has_function(const struct compiled *compiled, const char *name)
 {
 	const struct symbol_file_info *info = symbol_file_info(compiled->file);

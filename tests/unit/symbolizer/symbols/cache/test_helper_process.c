@@ -14,7 +14,7 @@
 #include "symbolizer/symbols/table/symbol_pack.h"
 #include "tests/unit/symbolizer/symbols/programs.h"
 
-/* ---- helpers that do what they should not, by the name that they are started under --------------
+/* ---- helpers that misbehave, chosen by the name of the program ----------------------------------
  */
 
 static void open_a_file(void)
@@ -34,7 +34,7 @@ static void make_a_process(void)
 
 static void crash(void)
 {
-	/* A sanitizer would catch it, and say so where nobody reads it. */
+	/* A sanitizer would catch the signal. */
 	(void)signal(SIGSEGV, SIG_DFL);
 	(void)raise(SIGSEGV);
 }
@@ -70,26 +70,26 @@ static void lie(void)
 	(void)!write(TABLE_HELPER_OUT_FD, &report, sizeof(report));
 }
 
-static const struct deed {
+static const struct misdeed {
 	const char *name;
 	void (*act)(void);
-	bool before_sandbox; /* could do nothing inside */
+	bool before_sandbox; /* runs before the sandbox, which would prevent it */
 	enum helper_outcome outcome;
 	const char *why;
-} deeds[] = {
+} misdeeds[] = {
 	{ "opens", open_a_file, false, HELPER_DIED, "SIGSYS" },
 	{ "connects", connect_somewhere, false, HELPER_DIED, "SIGSYS" },
 	{ "forks", make_a_process, false, HELPER_DIED, "SIGSYS" },
 	{ "crashes", crash, true, HELPER_DIED, "SIGSEGV" },
 	{ "loops", loop, false, HELPER_DIED, "more than 1 s of processor time" },
-	{ "sleeps", sleep_forever, true, HELPER_DIED, "not done within 1 s" },
+	{ "sleeps", sleep_forever, true, HELPER_DIED, "did not finish within 1 s" },
 	{ "writes", write_without_end, false, HELPER_DIED, "the table has more than 1 MiB" },
-	{ "says-nothing", say_nothing, false, HELPER_DIED, "ended without a word" },
+	{ "says-nothing", say_nothing, false, HELPER_DIED, "ended without a report" },
 	{ "lies", lie, false, HELPER_REFUSED, "   " },
 };
 
-/* A file descriptor is not one of them where the helper has none. */
-static bool has_only_its_descriptors(void)
+/* Whether the helper has no descriptor and no variable of the server. */
+static bool has_nothing_of_the_server(void)
 {
 	for (int fd = TABLE_HELPER_FIRST_UNUSED_FD; fd < 256; fd++) {
 		if (fcntl(fd, F_GETFD) >= 0)
@@ -98,7 +98,7 @@ static bool has_only_its_descriptors(void)
 	return getenv("PATH") == NULL && getenv("HEARTH_SECRET") == NULL;
 }
 
-static void act(const struct deed *deed)
+static void act(const struct misdeed *misdeed)
 {
 	const struct sandbox_rules rules = {
 		.out_fd = TABLE_HELPER_OUT_FD,
@@ -107,11 +107,11 @@ static void act(const struct deed *deed)
 		.cpu_s = 1,
 	};
 
-	if (!has_only_its_descriptors())
+	if (!has_nothing_of_the_server())
 		_exit(98);
-	if (!deed->before_sandbox && sandbox_enter(&rules) < 0)
+	if (!misdeed->before_sandbox && sandbox_enter(&rules) < 0)
 		_exit(99);
-	deed->act();
+	misdeed->act();
 	_exit(0);
 }
 
@@ -119,9 +119,9 @@ __attribute__((constructor)) static void become_a_helper_if_asked(int argc, char
 {
 	if (!table_helper_is_asked(argc, argv))
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(deeds); i++) {
-		if (strcmp(basename(argv[0]), deeds[i].name) == 0)
-			act(&deeds[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(misdeeds); i++) {
+		if (strcmp(basename(argv[0]), misdeeds[i].name) == 0)
+			act(&misdeeds[i]);
 	}
 	_exit(table_helper_main(argc, argv));
 }
@@ -139,7 +139,7 @@ static struct helper_job job_with(const char *program, int main_fd)
 	};
 }
 
-static void a_table_comes_back(void **state)
+static void a_helper_returns_a_table(void **state)
 {
 	const char *folder = *state;
 	scoped_free char *path = compile(folder, "c", "gcc", "c", program_c, "-O1 -g");
@@ -173,8 +173,8 @@ static void a_table_comes_back(void **state)
 	helper_result_release(&result);
 }
 
-/* Long names are demangled on a thread of their own. */
-static void a_name_of_four_kilobytes_is_no_reason_to_die(void **state)
+/* Long names are demangled in another thread. */
+static void a_name_of_four_kilobytes_does_not_kill_the_helper(void **state)
 {
 	const char *folder = *state;
 	char source[8192] = "int f(void) __asm__(\"_ZN";
@@ -195,7 +195,7 @@ static void a_name_of_four_kilobytes_is_no_reason_to_die(void **state)
 	helper_result_release(&result);
 }
 
-static void what_is_no_elf_file_is_refused(void **state)
+static void other_files_than_elf_are_refused(void **state)
 {
 	const char *folder = *state;
 	scoped_free char *path = write_file_in(folder, "text", "not an ELF file", 15);
@@ -209,24 +209,24 @@ static void what_is_no_elf_file_is_refused(void **state)
 	assert_int_equal(result.stored_fd, -1);
 }
 
-static void every_death_has_its_reason(void **state)
+static void every_kind_of_death_has_its_message(void **state)
 {
 	const char *folder = *state;
 	scoped_free char *self = realpath("/proc/self/exe", NULL);
 
 	assert_int_equal(setenv("HEARTH_SECRET", "token", 1), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(deeds); i++) {
-		scoped_free char *program = path_in(folder, deeds[i].name);
+	for (size_t i = 0; i < ARRAY_SIZE(misdeeds); i++) {
+		scoped_free char *program = path_in(folder, misdeeds[i].name);
 		struct helper_job job = job_with(program, -1);
 		struct helper_result result;
 
 		assert_int_equal(symlink(self, program), 0);
-		job.limits.wall_s = deeds[i].act == sleep_forever ? 1 : 60;
+		job.limits.wall_s = misdeeds[i].act == sleep_forever ? 1 : 60;
 		job.limits.cpu_s = 1;
 		job.limits.written_bytes = MIB;
 		assert_ok(helper_run(&job, &result));
-		if (result.outcome != deeds[i].outcome || !strstr(result.why, deeds[i].why))
-			fail_msg("'%s': %d, %s", deeds[i].name, (int)result.outcome, result.why);
+		if (result.outcome != misdeeds[i].outcome || !strstr(result.why, misdeeds[i].why))
+			fail_msg("'%s': %d, %s", misdeeds[i].name, (int)result.outcome, result.why);
 		assert_null(strchr(result.why, '\n'));
 		assert_int_equal(result.stored_fd, -1);
 	}
@@ -239,7 +239,7 @@ static void assert_too_little_memory_is_said(const char *folder)
 	struct helper_job job = job_with("/proc/self/exe", fd);
 	struct helper_result result;
 
-	/* Programs and libraries take some of it; a file that is mapped takes the rest. */
+	/* The program and its libraries take a part; the mapped file takes the rest. */
 	assert_int_equal(truncate(path, 256 * MIB), 0);
 	job.limits.address_space_bytes = 128 * MIB;
 	assert_ok(helper_run(&job, &result));
@@ -247,15 +247,15 @@ static void assert_too_little_memory_is_said(const char *folder)
 	assert_string_equal(result.why, "it needs more than 128 MiB of memory");
 }
 
-static void too_little_memory_is_said(void **state)
+static void too_little_memory_is_reported(void **state)
 {
 #if defined(__SANITIZE_ADDRESS__)
-	skip(); /* it reserves terabytes: there is no such limit */
+	skip(); /* a sanitizer reserves terabytes, so address space is not limited */
 #endif
 	assert_too_little_memory_is_said(*state);
 }
 
-static void a_program_that_is_not_there_is_our_error(void **state)
+static void a_missing_program_is_an_error(void **state)
 {
 	struct helper_job job = job_with("/nonexistent", -1);
 	struct helper_result result;
@@ -270,7 +270,7 @@ static void *stop_soon(void *arg)
 	return NULL;
 }
 
-static void it_stops_when_it_is_told_to(void **state)
+static void the_helper_is_killed_when_stop_fd_is_readable(void **state)
 {
 	const char *folder = *state;
 	scoped_free char *self = realpath("/proc/self/exe", NULL);
@@ -304,13 +304,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define IN_FOLDER(test)                                                                            \
 	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-		IN_FOLDER(a_table_comes_back),
-		IN_FOLDER(a_name_of_four_kilobytes_is_no_reason_to_die),
-		IN_FOLDER(what_is_no_elf_file_is_refused),
-		IN_FOLDER(every_death_has_its_reason),
-		IN_FOLDER(too_little_memory_is_said),
-		cmocka_unit_test(a_program_that_is_not_there_is_our_error),
-		IN_FOLDER(it_stops_when_it_is_told_to),
+		IN_FOLDER(a_helper_returns_a_table),
+		IN_FOLDER(a_name_of_four_kilobytes_does_not_kill_the_helper),
+		IN_FOLDER(other_files_than_elf_are_refused),
+		IN_FOLDER(every_kind_of_death_has_its_message),
+		IN_FOLDER(too_little_memory_is_reported),
+		cmocka_unit_test(a_missing_program_is_an_error),
+		IN_FOLDER(the_helper_is_killed_when_stop_fd_is_readable),
 		cmocka_unit_test(limits_grow_with_the_files),
 	};
 

@@ -14,7 +14,7 @@ static char *demangled(const char *name)
 	return (char *)out.data;
 }
 
-static void names_are_those_people_know(void **state)
+static void display_names_are_demangled(void **state)
 {
 	static const struct {
 		const char *linkage, *display;
@@ -81,7 +81,7 @@ static void names_are_those_people_know(void **state)
 	}
 }
 
-/* f<a<int, int>, a<S1, S1>, a<S2, S2>, ...>: each argument is twice as long as the one before. */
+/* f<a<int, int>, a<S1, S1>, a<S2, S2>, ...>: each argument is twice as long as the previous one. */
 static void doubling_name(unsigned int levels, struct bytes *name)
 {
 	assert_ok(bytes_append_text(name, "_Z1fI1aIiiE"));
@@ -95,7 +95,7 @@ static void doubling_name(unsigned int levels, struct bytes *name)
 	assert_ok(bytes_append_byte(name, 0));
 }
 
-static void a_short_name_that_expands_without_end_is_left_as_it_is(void **state)
+static void a_name_that_expands_beyond_the_limit_is_not_demangled(void **state)
 {
 	static const struct {
 		unsigned int levels;
@@ -118,10 +118,10 @@ static void a_short_name_that_expands_without_end_is_left_as_it_is(void **state)
 }
 
 /*
- * A binder that names 2^40 lifetimes where the demangler prints nothing: it counted them all the
- * same, for hours.
+ * A binder with 2^40 lifetimes, none of which is printed. The demangler counts them nevertheless,
+ * which would take hours.
  */
-static void a_name_that_binds_lifetimes_without_end_is_left_as_it_is(void **state)
+static void a_name_with_very_many_lifetimes_is_not_demangled(void **state)
 {
 	static const char *const endless[] = {
 		"_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3neRNvMsr_NtC3std4path"
@@ -140,7 +140,7 @@ static void a_name_that_binds_lifetimes_without_end_is_left_as_it_is(void **stat
 	assert_string_equal(some, "<for<'a> fn(&'a u8)>");
 }
 
-/* "_Z1fI" "PPPP..." "iEvv", and other shapes that recurse at each byte. */
+/* "_Z1fI" "PPPP..." "iEvv", and other names for which the demangler recurses at each byte. */
 static char *nested_name(const char *head, const char *unit, const char *tail, size_t length)
 {
 	struct bytes name = BYTES_INIT(64 * KIB);
@@ -153,7 +153,7 @@ static char *nested_name(const char *head, const char *unit, const char *tail, s
 	return (char *)name.data;
 }
 
-/* A thread with the smallest stack that servers give to theirs. */
+/* Runs in a thread with a small stack, as servers may use. */
 static void *demangle_shapes(void *arg)
 {
 	static const char *const shapes[][3] = {
@@ -195,7 +195,7 @@ static void deeply_nested_names_fit_a_small_stack(void **state)
 	assert_int_equal(pthread_attr_destroy(&attributes), 0);
 }
 
-static void a_long_name_is_demangled_too(void **state)
+static void a_long_name_is_demangled(void **state)
 {
 	scoped_free char *name = nested_name("_Z1fI", "1aIiE", "Evv", 3000);
 	scoped_free char *display = demangled(name);
@@ -205,7 +205,7 @@ static void a_long_name_is_demangled_too(void **state)
 	assert_memory_equal(display, "f<a<int>, a<int>, ", 18);
 }
 
-static void a_name_beyond_the_limit_is_cut_and_left_as_it_is(void **state)
+static void a_name_beyond_the_limit_is_cut_and_not_demangled(void **state)
 {
 	scoped_free char *name = nested_name("_ZN", "1a", "E", MANGLED_NAME_MAX_BYTES + 500);
 	scoped_free char *display = demangled(name);
@@ -218,12 +218,12 @@ static void a_name_beyond_the_limit_is_cut_and_left_as_it_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_those_people_know),
-		cmocka_unit_test(a_short_name_that_expands_without_end_is_left_as_it_is),
-		cmocka_unit_test(a_name_that_binds_lifetimes_without_end_is_left_as_it_is),
+		cmocka_unit_test(display_names_are_demangled),
+		cmocka_unit_test(a_name_that_expands_beyond_the_limit_is_not_demangled),
+		cmocka_unit_test(a_name_with_very_many_lifetimes_is_not_demangled),
 		cmocka_unit_test(deeply_nested_names_fit_a_small_stack),
-		cmocka_unit_test(a_long_name_is_demangled_too),
-		cmocka_unit_test(a_name_beyond_the_limit_is_cut_and_left_as_it_is),
+		cmocka_unit_test(a_long_name_is_demangled),
+		cmocka_unit_test(a_name_beyond_the_limit_is_cut_and_not_demangled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

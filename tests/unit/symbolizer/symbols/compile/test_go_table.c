@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go's own table. A Go program of any size has a megabyte; these tables hold one function of 64
- * bytes, main.outer in /src/a.go, lines 10, 11, 3, 12 with 16 bytes each, of which the third
- * belongs to main.inner, inlined at a call in line 11.
+ * Go's table. Every real Go program has at least a megabyte, so the tables are made by the test.
+ * They have one function of 64 bytes, main.outer in /src/a.go, with the lines 10, 11, 3 and 12, 16
+ * bytes each. The third line belongs to main.inner, inlined at a call in line 11.
  */
 
 #include <elf.h>
@@ -61,7 +61,7 @@ struct go_program {
 	struct code_section code;
 };
 
-/* @gofunc: where moduledata has the pointer to the inline trees; 0 nowhere. */
+/* @gofunc: offset in moduledata of the pointer to the inline trees; 0: it has none. */
 static void make_program(struct go_program *program, struct bytes_view table, size_t gofunc)
 {
 	*program = (struct go_program){
@@ -96,7 +96,7 @@ static void make_program(struct go_program *program, struct bytes_view table, si
 	};
 }
 
-/* The table made of a program, as compiled_of() gives it. */
+/* Compiles a program to a table, like compiled_of(). */
 static struct compiled compiled_go(struct bytes_view table, size_t gofunc)
 {
 	struct compiled compiled = { .flat = BYTES_INIT(MIB) };
@@ -124,7 +124,7 @@ static const struct {
 	{ { go_1_20, sizeof(go_1_20) }, 320 },
 };
 
-static void each_byte_has_its_line_and_what_it_was_inlined_into(void **state)
+static void each_byte_has_its_line_and_its_callers(void **state)
 {
 	static const char *const expected[] = {
 		"main.outer a.go:10",
@@ -160,7 +160,7 @@ static void without_the_inline_trees_the_function_has_all_of_its_code(void **sta
 	}
 }
 
-static void a_table_of_another_version_is_left_alone(void **state)
+static void a_table_of_another_version_is_not_read(void **state)
 {
 	const struct function_range_vec no_symbols = {};
 	const struct code_section_vec no_code = {};
@@ -177,7 +177,7 @@ static void a_table_of_another_version_is_left_alone(void **state)
 	table_builder_release(&builder);
 }
 
-static void a_table_cut_short_is_damaged_or_none(void **state)
+static void a_truncated_table_is_damaged_or_not_read(void **state)
 {
 	const struct function_range_vec no_symbols = {};
 	const struct code_section_vec no_code = {};
@@ -188,7 +188,7 @@ static void a_table_cut_short_is_damaged_or_none(void **state)
 		struct go_program program;
 		scoped_free uint8_t *table = malloc(size + 1);
 
-		/* Apart, so that a sanitizer sees a read beyond its end. */
+		/* A separate allocation, so that a sanitizer detects a read beyond its end. */
 		assert_non_null(table);
 		memcpy(table, go_1_20, size);
 		make_program(&program, (struct bytes_view){ table, size }, 320);
@@ -201,10 +201,10 @@ static void a_table_cut_short_is_damaged_or_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_byte_has_its_line_and_what_it_was_inlined_into),
+		cmocka_unit_test(each_byte_has_its_line_and_its_callers),
 		cmocka_unit_test(without_the_inline_trees_the_function_has_all_of_its_code),
-		cmocka_unit_test(a_table_of_another_version_is_left_alone),
-		cmocka_unit_test(a_table_cut_short_is_damaged_or_none),
+		cmocka_unit_test(a_table_of_another_version_is_not_read),
+		cmocka_unit_test(a_truncated_table_is_damaged_or_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

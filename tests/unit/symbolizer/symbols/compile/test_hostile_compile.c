@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that anybody may have made, through the compiler of tables. */
+/* Compiles damaged and hostile files. */
 
 #include <elf.h>
 
 #include "common/file.h"
 #include "tests/unit/symbolizer/symbols/tables.h"
 
-/* Compiles bytes; a table that comes out is one that opens. The error or 0. */
+/* Compiles bytes. If a table is made, it must open. Returns 0 or the error. */
 static int compile_bytes(const uint8_t *data, size_t size, struct symbol_compile_report *report)
 {
 	scoped(symbol_file_freep) struct symbol_file *file = NULL;
@@ -35,7 +35,7 @@ static struct bytes bytes_of_program(const char *folder, const char *flags)
 	return data;
 }
 
-static void what_is_no_elf_file_is_refused_with_a_message(void **state)
+static void other_files_than_elf_are_refused_with_a_message(void **state)
 {
 	static const char *const contents[] = { "", "x", "\177ELF", "!<arch>\nnothing",
 						"<html></html>" };
@@ -50,7 +50,7 @@ static void what_is_no_elf_file_is_refused_with_a_message(void **state)
 	}
 }
 
-static void a_file_of_the_other_byte_order_is_refused(void **state)
+static void a_big_endian_file_is_refused(void **state)
 {
 	struct bytes data = bytes_of_program(*state, "-O1");
 	struct symbol_compile_report report;
@@ -61,7 +61,7 @@ static void a_file_of_the_other_byte_order_is_refused(void **state)
 	bytes_release(&data);
 }
 
-static void a_file_cut_short_is_refused_with_a_message(void **state)
+static void a_truncated_file_is_refused_with_a_message(void **state)
 {
 	struct bytes data = bytes_of_program(*state, "-O1 -g");
 	struct symbol_compile_report report;
@@ -73,7 +73,7 @@ static void a_file_cut_short_is_refused_with_a_message(void **state)
 	bytes_release(&data);
 }
 
-static void damage_anywhere_leads_to_a_table_or_to_an_error(void **state)
+static void a_damaged_file_gives_a_valid_table_or_an_error(void **state)
 {
 	static const char *const flags[] = { "-O2 -g", "-O2 -gdwarf-4 -fdebug-types-section",
 					     "-O2 -g -gz" };
@@ -98,8 +98,8 @@ static void damage_anywhere_leads_to_a_table_or_to_an_error(void **state)
 	}
 }
 
-/* Damage within one section of DWARF costs at most what it knows: symbols stay. */
-static void damaged_dwarf_leaves_the_symbols(void **state)
+/* Damage in a section of DWARF loses only data of DWARF: the symbols stay. */
+static void damaged_dwarf_does_not_lose_symbols(void **state)
 {
 	static const char *const sections[] = { ".debug_info", ".debug_abbrev", ".debug_line" };
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
@@ -117,7 +117,7 @@ static void damaged_dwarf_leaves_the_symbols(void **state)
 	}
 }
 
-static void a_section_that_claims_to_expand_beyond_reason_is_not_expanded(void **state)
+static void a_section_with_an_implausible_expanded_size_is_not_expanded(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g -gz");
 	scoped_free char *line = command_text(
@@ -141,8 +141,8 @@ static void a_section_that_claims_to_expand_beyond_reason_is_not_expanded(void *
 	bytes_release(&data);
 }
 
-/* 1 GiB of zeros takes a megabyte as zlib, and 60 KiB as zstd. */
-static void a_bomb_in_a_debug_section_costs_no_more_than_the_limit(void **state)
+/* 1 GiB of zeros has a megabyte compressed with zlib, and 60 KiB with zstd. */
+static void a_decompression_bomb_needs_no_more_memory_than_the_limit(void **state)
 {
 	static const char *const kinds[] = { "zlib", "zstd" };
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
@@ -161,7 +161,7 @@ static void a_bomb_in_a_debug_section_costs_no_more_than_the_limit(void **state)
 	}
 }
 
-static void inlining_deeper_than_the_limit_keeps_the_outermost_that_fit(void **state)
+static void inlining_beyond_the_limit_keeps_the_outermost_calls(void **state)
 {
 	scoped_file FILE *file = NULL;
 	scoped_free char *source = path_in(*state, "deep.c");
@@ -194,14 +194,14 @@ static void inlining_deeper_than_the_limit_keeps_the_outermost_that_fit(void **s
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_no_elf_file_is_refused_with_a_message),
-		in_folder(a_file_of_the_other_byte_order_is_refused),
-		in_folder(a_file_cut_short_is_refused_with_a_message),
-		in_folder(damage_anywhere_leads_to_a_table_or_to_an_error),
-		in_folder(damaged_dwarf_leaves_the_symbols),
-		in_folder(a_section_that_claims_to_expand_beyond_reason_is_not_expanded),
-		in_folder(a_bomb_in_a_debug_section_costs_no_more_than_the_limit),
-		in_folder(inlining_deeper_than_the_limit_keeps_the_outermost_that_fit),
+		cmocka_unit_test(other_files_than_elf_are_refused_with_a_message),
+		in_folder(a_big_endian_file_is_refused),
+		in_folder(a_truncated_file_is_refused_with_a_message),
+		in_folder(a_damaged_file_gives_a_valid_table_or_an_error),
+		in_folder(damaged_dwarf_does_not_lose_symbols),
+		in_folder(a_section_with_an_implausible_expanded_size_is_not_expanded),
+		in_folder(a_decompression_bomb_needs_no_more_memory_than_the_limit),
+		in_folder(inlining_beyond_the_limit_keeps_the_outermost_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a compiled table says of programs, beside what is known of them and what llvm-symbolizer
- * says.
+ * Compares compiled tables of programs with known locations and with llvm-symbolizer.
  */
 
 #include "common/file.h"
 #include "tests/unit/symbolizer/symbols/tables.h"
 
-/* Each statement on a line of its own, so that lines tell where code comes from. */
+/* Each statement stands on a separate line, so that lines identify the code. */
 static const char inlined_c[] =
 	"volatile int sink;\n" /* 1 */
 	"static inline __attribute__((always_inline)) int inner(int x)\n"
@@ -26,7 +25,7 @@ static const char inlined_c[] =
 	"}\n"
 	"int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
 
-/* The address of an instruction that reads sink within outer: the only load there. */
+/* The address of the instruction in outer that reads sink, the only load there. */
 static uint64_t load_in_outer(const char *path)
 {
 	scoped_free char *text = command_text("objdump -d --no-show-raw-insn "
@@ -71,7 +70,7 @@ static void clang_gives_the_same_chain(void **state)
 	}
 }
 
-static void names_without_a_linkage_name_are_put_together_from_their_scopes(void **state)
+static void functions_without_a_linkage_name_are_named_by_their_scopes(void **state)
 {
 	static const char source[] =
 		"volatile int sink;\n"
@@ -90,7 +89,7 @@ static void names_without_a_linkage_name_are_put_together_from_their_scopes(void
 	assert_true(has_function(&compiled, "main"));
 }
 
-static void a_part_that_gcc_splits_off_keeps_its_own_name(void **state)
+static void a_part_that_gcc_splits_off_has_the_name_of_its_symbol(void **state)
 {
 	static const char source[] =
 		"#include <stdlib.h>\n"
@@ -114,7 +113,7 @@ static void a_part_that_gcc_splits_off_keeps_its_own_name(void **state)
 	assert_true(strncmp(cold, "work.cold cold.c:", strlen("work.cold cold.c:")) == 0);
 }
 
-static void code_without_a_line_counts_to_the_line_before(void **state)
+static void code_without_a_line_gets_the_previous_line(void **state)
 {
 	static const char source[] = "	.text\n"
 				     "	.file 1 \"made.c\"\n"
@@ -180,7 +179,7 @@ static void a_table_is_written_in_its_stored_form(void **state)
 	bytes_release(&flat);
 }
 
-static void a_table_knows_what_it_was_made_from(void **state)
+static void a_table_has_its_build_id_and_sources(void **state)
 {
 	scoped_free char *path =
 		compile(*state, "c", "gcc", "c", program_c, "-O1 -g -Wl,--build-id=0x0123456789");
@@ -197,7 +196,8 @@ static void a_table_knows_what_it_was_made_from(void **state)
 }
 
 /*
- * Lines of llvm-symbolizer for one address: "function", "path:line:column", ... until an empty one.
+ * Reads llvm-symbolizer's lines for one address: "function", "path:line:column", ... up to an empty
+ * line.
  */
 static char *llvm_chain(char **text)
 {
@@ -221,8 +221,8 @@ static char *llvm_chain(char **text)
 	return (char *)chain.data;
 }
 
-/* Every instruction of C code, where display names and linkage names are the same. */
-static void every_instruction_gets_the_answer_that_llvm_symbolizer_gives(void **state)
+/* Checks each instruction of C code, where display names and linkage names are equal. */
+static void every_instruction_has_the_location_of_llvm_symbolizer(void **state)
 {
 	scoped_free char *path = compile(*state, "inlined", "gcc", "c", inlined_c, "-O2 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
@@ -254,13 +254,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_folder(an_inlined_instruction_has_the_whole_chain_of_calls),
 		in_folder(clang_gives_the_same_chain),
-		in_folder(names_without_a_linkage_name_are_put_together_from_their_scopes),
-		in_folder(a_part_that_gcc_splits_off_keeps_its_own_name),
-		in_folder(code_without_a_line_counts_to_the_line_before),
+		in_folder(functions_without_a_linkage_name_are_named_by_their_scopes),
+		in_folder(a_part_that_gcc_splits_off_has_the_name_of_its_symbol),
+		in_folder(code_without_a_line_gets_the_previous_line),
 		in_folder(the_same_files_give_the_same_bytes),
 		in_folder(a_table_is_written_in_its_stored_form),
-		in_folder(a_table_knows_what_it_was_made_from),
-		in_folder(every_instruction_gets_the_answer_that_llvm_symbolizer_gives),
+		in_folder(a_table_has_its_build_id_and_sources),
+		in_folder(every_instruction_has_the_location_of_llvm_symbolizer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

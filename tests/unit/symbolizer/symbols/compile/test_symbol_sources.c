@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One program in every form that debuginfo comes in: each gives the answers that the plain one
- * gives.
+ * Compiles one program with debuginfo in different forms. All forms must give the same locations.
  */
 
 #include "tests/unit/symbolizer/symbols/tables.h"
 
-/* The addresses where something changes in the plain table, and between. */
+/* Compares the locations at the start and in the middle of each range of the plain table. */
 static void assert_same_answers(const struct compiled *plain, const struct compiled *other,
 				const char *what)
 {
@@ -58,7 +57,7 @@ static void a_debug_file_with_its_executable_gives_the_same_answers(void **state
 	assert_same_answers(&plain, &both, "debug file");
 }
 
-static void types_in_units_of_their_own_change_nothing(void **state)
+static void type_units_give_the_same_answers(void **state)
 {
 	static const char *const flags[] = { "-O2 -gdwarf-4 -fdebug-types-section",
 					     "-O2 -gdwarf-5 -fdebug-types-section" };
@@ -74,7 +73,7 @@ static void types_in_units_of_their_own_change_nothing(void **state)
 	}
 }
 
-static void split_dwarf_is_read_from_its_own_file(void **state)
+static void split_dwarf_is_read_from_its_dwo_file(void **state)
 {
 	static const char *const versions[] = { "4", "5" };
 	static const char *const compilers[] = { "g++", "clang++" };
@@ -105,7 +104,7 @@ static void split_dwarf_is_read_from_its_own_file(void **state)
 	}
 }
 
-static void a_package_of_split_dwarf_serves_all_units(void **state)
+static void a_package_of_split_dwarf_has_all_units(void **state)
 {
 	static const char other_cc[] =
 		"volatile int other_sink;\n"
@@ -154,7 +153,7 @@ static void mini_debuginfo_names_functions_that_dynsym_lacks(void **state)
 	assert_true(symbol_file_info(compiled.file)->sources & SYMBOL_SOURCE_MINI_DEBUGINFO);
 }
 
-static void stubs_of_the_plt_are_called_by_what_they_jump_to(void **state)
+static void plt_stubs_have_the_name_of_their_target(void **state)
 {
 	static const char source[] = "#include <stdio.h>\n"
 				     "#include <string.h>\n"
@@ -182,7 +181,7 @@ static void stubs_of_the_plt_are_called_by_what_they_jump_to(void **state)
 	}
 }
 
-static void addresses_in_an_object_file_count_from_its_text(void **state)
+static void addresses_in_an_object_file_are_relative_to_its_text(void **state)
 {
 	static const char source[] =
 		"volatile int sink;\n"
@@ -204,7 +203,7 @@ static void addresses_in_an_object_file_count_from_its_text(void **state)
 	assert_false(has_function(&compiled, "early"));
 }
 
-static void marks_of_code_and_data_are_no_functions(void **state)
+static void mapping_symbols_are_not_functions(void **state)
 {
 	static const char source[] = "	.text\n"
 				     "	.globl work\n"
@@ -225,7 +224,7 @@ static void marks_of_code_and_data_are_no_functions(void **state)
 	assert_false(has_function(&compiled, "$d.1"));
 }
 
-/* Files shared by dwz are answered for by the plain ones that they were made of. */
+/* Compares files processed by dwz with the original ones. */
 static void debuginfo_shared_by_dwz_gives_the_same_answers(void **state)
 {
 	scoped_free char *path = compile(*state, "cpp", "g++", "cc", program_cpp, "-O2 -g");
@@ -255,13 +254,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_folder(a_compressed_file_gives_the_same_table),
 		in_folder(a_debug_file_with_its_executable_gives_the_same_answers),
-		in_folder(types_in_units_of_their_own_change_nothing),
-		in_folder(split_dwarf_is_read_from_its_own_file),
-		in_folder(a_package_of_split_dwarf_serves_all_units),
+		in_folder(type_units_give_the_same_answers),
+		in_folder(split_dwarf_is_read_from_its_dwo_file),
+		in_folder(a_package_of_split_dwarf_has_all_units),
 		in_folder(mini_debuginfo_names_functions_that_dynsym_lacks),
-		in_folder(stubs_of_the_plt_are_called_by_what_they_jump_to),
-		in_folder(addresses_in_an_object_file_count_from_its_text),
-		in_folder(marks_of_code_and_data_are_no_functions),
+		in_folder(plt_stubs_have_the_name_of_their_target),
+		in_folder(addresses_in_an_object_file_are_relative_to_its_text),
+		in_folder(mapping_symbols_are_not_functions),
 		in_folder(debuginfo_shared_by_dwz_gives_the_same_answers),
 	};
 

@@ -2,7 +2,7 @@
 #include "symbolizer/symbols/dwarf/source_path.h"
 #include "tests/support/unit.h"
 
-static void folders_and_names_are_joined_to_the_shortest_path(void **state)
+static void folders_and_names_are_joined_to_a_normalized_path(void **state)
 {
 	static const struct {
 		const char *parts[3];
@@ -46,7 +46,7 @@ static void a_path_beyond_the_ceiling_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(folders_and_names_are_joined_to_the_shortest_path),
+		cmocka_unit_test(folders_and_names_are_joined_to_a_normalized_path),
 		cmocka_unit_test(a_path_beyond_the_ceiling_is_refused),
 	};
 

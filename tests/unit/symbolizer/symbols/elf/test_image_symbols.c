@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Symbols: which of them names what, where DWARF is silent. */
+/* Names of code without DWARF: which symbol gives the name. */
 
 #include <inttypes.h>
 
@@ -17,7 +17,7 @@ static const char *name_at(const struct compiled *compiled, uint64_t elf_addr)
 	return frame.linkage_name;
 }
 
-/* The version is no part of the name in nm's list of .dynsym. */
+/* nm prints versions of .dynsym, which are not part of the name in the table. */
 static bool is_same_name(const char *name, const char *other)
 {
 	return strcspn(name, "@") == strcspn(other, "@") &&
@@ -29,7 +29,7 @@ struct nm_symbol {
 	char name[512];
 };
 
-/* One line "address size type name" of nm -S; false for lines of another shape or type. */
+/* Parses a line "address size type name" of nm -S; false for other lines and types. */
 static bool parse_nm_line(const char *line, struct nm_symbol *symbol)
 {
 	char type;
@@ -37,12 +37,12 @@ static bool parse_nm_line(const char *line, struct nm_symbol *symbol)
 	if (sscanf(line, "%" SCNx64 " %" SCNx64 " %c %511s", &symbol->start, &symbol->size, &type,
 		   symbol->name) != 4)
 		return false;
-	/* Versions are no part of the name in .dynsym. */
+	/* The version is not part of the name. */
 	*strchrnul(symbol->name, '@') = '\0';
 	return strchr("tTwWi", type) && symbol->size > 0;
 }
 
-/* Some symbol of nm's named @name has this address in its range. */
+/* Whether a symbol @name in nm's output has the address in its range. */
 static bool nm_knows(const char *nm, const char *name, uint64_t elf_addr)
 {
 	struct nm_symbol symbol;
@@ -55,7 +55,7 @@ static bool nm_knows(const char *nm, const char *name, uint64_t elf_addr)
 	return false;
 }
 
-/* At the start, in the middle and at the last byte of every sized function that nm lists. */
+/* Checks the first, the middle and the last byte of each function with a size that nm lists. */
 static void compare_with_nm(const char *path, const char *nm_flags, size_t at_least)
 {
 	scoped_compiled struct compiled table = compiled_of(path);
@@ -82,7 +82,7 @@ static void compare_with_nm(const char *path, const char *nm_flags, size_t at_le
 	assert_true(n_compared >= at_least);
 }
 
-static void functions_are_those_of_nm(void **state)
+static void functions_equal_those_of_nm(void **state)
 {
 	scoped_free char *c = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
 	scoped_free char *optimised =
@@ -94,7 +94,7 @@ static void functions_are_those_of_nm(void **state)
 	compare_with_nm(libc, "-D", 1500);
 }
 
-static void functions_of_cpp_are_those_of_nm(void **state)
+static void functions_of_cpp_equal_those_of_nm(void **state)
 {
 	scoped_free char *path = NULL;
 
@@ -104,7 +104,7 @@ static void functions_of_cpp_are_those_of_nm(void **state)
 	compare_with_nm(path, "", 100);
 }
 
-/* addr2line's first line is the function; it names the innermost symbol too. */
+/* The first line of addr2line's output is the function's name. */
 static void functions_of_cpp_are_those_of_addr2line(void **state)
 {
 	scoped_free char *path = compile(*state, "cpp", "g++", "cc", program_cpp, "-std=c++17 -O0");
@@ -123,8 +123,8 @@ static void functions_of_cpp_are_those_of_addr2line(void **state)
 			continue;
 		answer = command_text("addr2line -f -e %s %#" PRIx64, path, range.start);
 		*strchrnul(answer, '\n') = '\0';
-		/* Of two names for one function (C1 and C2 of a constructor) it may choose the
-		 * other. */
+		/* addr2line may choose the other of two names of a function, such as C1 and C2 of a
+		 * constructor. */
 		if (strcmp(name, answer) != 0)
 			assert_true(nm_knows(nm, answer, range.start));
 		n_compared++;
@@ -132,7 +132,7 @@ static void functions_of_cpp_are_those_of_addr2line(void **state)
 	assert_true(n_compared > 20);
 }
 
-/* The shapes that assembly makes: aliases, sizes that lack, labels, marks, nested and overlapping
+/* Assembly code with aliases, missing sizes, labels, mapping symbols, and nested and overlapping
  * functions. */
 static const char shapes_s[] =
 	"	.text\n"
@@ -147,7 +147,7 @@ static const char shapes_s[] =
 	"	.size b_twin,16\n	.size a_twin,16\n"
 	"	.type sizeless,@function\n"
 	"sizeless: .skip 16\n"
-	"assembly: .skip 16\n" /* a bare label */
+	"assembly: .skip 16\n" /* a label without a type */
 	"$x: $d.1: .Lx: .skip 16\n"
 	"	.type outer,@function\n"
 	"outer: .skip 8\n"
@@ -155,8 +155,8 @@ static const char shapes_s[] =
 	"	.type nested,@function\n"
 	"nested: .skip 8\n	.size nested,8\n"
 	".skip 8\n	.size outer,32\n"
-	".skip 16\n" /* nobody's */
-	/* As the kernel's entry code: no function, but it has a size. */
+	".skip 16\n" /* without a symbol */
+	/* Like the kernel's entry code: not of type function, but with a size. */
 	"entry: .skip 8\n"
 	"after_entry: .skip 8\n"
 	"	.size entry,24\n"
@@ -172,9 +172,9 @@ static const char shapes_s[] =
 	"	.type variable,@object\n"
 	"variable: .skip 8\n	.size variable,8\n";
 
-static void aliases_sizes_and_labels_are_settled_by_rule(void **state)
+static void aliases_missing_sizes_and_labels_follow_the_rules(void **state)
 {
-	/* Relative to the symbol. */
+	/* Offsets from the symbol. */
 	static const struct {
 		const char *symbol;
 		uint64_t offset;
@@ -212,7 +212,7 @@ static void aliases_sizes_and_labels_are_settled_by_rule(void **state)
 	}
 }
 
-static void ranges_rise_and_do_not_overlap(void **state)
+static void ranges_are_sorted_and_do_not_overlap(void **state)
 {
 	scoped_free char *path = compile(*state, "o", "gcc", "c", program_c, "-O3 -static");
 	scoped_compiled struct compiled table = compiled_of(path);
@@ -227,7 +227,7 @@ static void ranges_rise_and_do_not_overlap(void **state)
 	}
 }
 
-static void dwarf_names_what_the_symbol_table_lacks(void **state)
+static void dwarf_names_functions_that_the_symbol_table_lacks(void **state)
 {
 	static const char *const flags[] = { "-O1 -g", "-O1 -g -gdwarf-4", "-O1 -g -gz=zlib",
 					     "-O1 -g -ffunction-sections" };
@@ -255,7 +255,7 @@ static void dwarf_names_what_the_symbol_table_lacks(void **state)
 	}
 }
 
-static void a_stripped_file_gives_only_what_is_exported(void **state)
+static void a_stripped_file_has_only_exported_functions(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g -rdynamic");
 	scoped_free char *nm = command_text("nm %s", path);
@@ -267,12 +267,12 @@ static void a_stripped_file_gives_only_what_is_exported(void **state)
 		scoped_compiled struct compiled table = compiled_of(path);
 
 		assert_string_equal(name_at(&table, work), "public_work");
-		/* Not charged to its neighbour. */
+		/* The function before does not get its bytes. */
 		assert_null(name_at(&table, helper));
 	}
 }
 
-static void an_object_file_is_relative_to_its_text(void **state)
+static void addresses_in_an_object_file_are_relative_to_text(void **state)
 {
 	static const char source[] =
 		"__attribute__((section(\".init.text\"))) int at_start(int x) { return x; }\n"
@@ -287,7 +287,9 @@ static void an_object_file_is_relative_to_its_text(void **state)
 	assert_false(has_function(&table, "at_start"));
 }
 
-/* As an agent makes it from /proc/kallsyms: absolute symbols without sizes, and _text. */
+/*
+ * Like a file that an agent makes from /proc/kallsyms: absolute symbols without sizes, and _text.
+ */
 static void a_kernel_made_of_absolute_symbols_is_read(void **state)
 {
 	static const char source[] =
@@ -331,14 +333,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define IN_FOLDER(test)                                                                            \
 	cmocka_unit_test_setup_teardown(test, temp_folder_setup, temp_folder_teardown)
-		IN_FOLDER(functions_are_those_of_nm),
-		IN_FOLDER(functions_of_cpp_are_those_of_nm),
+		IN_FOLDER(functions_equal_those_of_nm),
+		IN_FOLDER(functions_of_cpp_equal_those_of_nm),
 		IN_FOLDER(functions_of_cpp_are_those_of_addr2line),
-		IN_FOLDER(aliases_sizes_and_labels_are_settled_by_rule),
-		IN_FOLDER(ranges_rise_and_do_not_overlap),
-		IN_FOLDER(dwarf_names_what_the_symbol_table_lacks),
-		IN_FOLDER(a_stripped_file_gives_only_what_is_exported),
-		IN_FOLDER(an_object_file_is_relative_to_its_text),
+		IN_FOLDER(aliases_missing_sizes_and_labels_follow_the_rules),
+		IN_FOLDER(ranges_are_sorted_and_do_not_overlap),
+		IN_FOLDER(dwarf_names_functions_that_the_symbol_table_lacks),
+		IN_FOLDER(a_stripped_file_has_only_exported_functions),
+		IN_FOLDER(addresses_in_an_object_file_are_relative_to_text),
 		IN_FOLDER(a_kernel_made_of_absolute_symbols_is_read),
 		IN_FOLDER(a_file_without_functions_gives_an_empty_table),
 	};

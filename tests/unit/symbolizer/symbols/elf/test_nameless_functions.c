@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of stripped files: where they begin and end, and that hostile bytes cannot say more. */
+/* Ranges of functions in stripped files, and damaged .eh_frame sections. */
 
 #include "symbolizer/symbols/elf/nameless_functions.h"
 
@@ -31,7 +31,7 @@ static bool has_name(const struct compiled *compiled, uint64_t elf_addr)
 	return frame.function != NULL;
 }
 
-static void a_stripped_program_has_the_functions_of_its_twin(void **state)
+static void a_stripped_program_has_the_functions_of_the_unstripped_one(void **state)
 {
 	static const char *const functions[] = { "helper", "public_work", "deep", "main", "done" };
 	static const char *const flags[] = { "-O1", "-O2 -fcf-protection=full", "-O1 -static",
@@ -52,7 +52,7 @@ static void a_stripped_program_has_the_functions_of_its_twin(void **state)
 			assert_false(has_name(&table, start));
 			assert_true(start_at(&table, start) == start);
 			assert_true(start_at(&table, start + 1) == start);
-			/* What has a name is no nameless function. */
+			/* A function with a name is not stored as nameless. */
 			assert_true(start_at(&twin, start) == 0);
 		}
 		compiled_release(&twin);
@@ -60,8 +60,8 @@ static void a_stripped_program_has_the_functions_of_its_twin(void **state)
 	}
 }
 
-/* Every byte that readelf has in an FDE's range has a name, or is in a function that begins with
- * it. */
+/* Each byte in the range of an FDE that readelf prints must have a name, or lie in a nameless
+ * function that starts with the FDE. */
 static void compare_with_readelf(const char *path, size_t at_least)
 {
 	scoped_compiled struct compiled table = compiled_of(path);
@@ -90,7 +90,7 @@ static void compare_with_readelf(const char *path, size_t at_least)
 	assert_true(symbol_file_info(table.file)->n_nameless <= n_ranges);
 }
 
-static void functions_of_a_distribution_are_those_of_readelf(void **state)
+static void functions_of_debian_files_equal_those_of_readelf(void **state)
 {
 	scoped_free char *libz = command_text("gcc -print-file-name=libz.so.1 | tr -d '\\n'");
 	scoped_free char *libc = command_text("gcc -print-file-name=libc.so.6 | tr -d '\\n'");
@@ -101,7 +101,7 @@ static void functions_of_a_distribution_are_those_of_readelf(void **state)
 		compare_with_readelf(libz, 50);
 }
 
-/* ---- sections put together by hand -------------------------------------------------------------
+/* ---- sections made by the test -----------------------------------------------------------------
  */
 
 #define SECTION_ELF_ADDR UINT64_C(0x100000)
@@ -111,7 +111,7 @@ static void write_fixed(struct bytes *out, uint64_t value, size_t size)
 	assert_ok(bytes_append(out, &value, size));
 }
 
-/* The offset of a CIE with the augmentation "zR". */
+/* Appends a CIE with the augmentation "zR"; returns its offset. */
 static size_t write_cie(struct bytes *out, uint8_t encoding)
 {
 	const size_t offset = out->size;
@@ -137,7 +137,7 @@ static void write_fde(struct bytes *out, size_t cie, uint64_t start, uint64_t si
 	write_fixed(out, 0, 1);
 }
 
-/* "1000..1010 1010..1020 " of the section's functions, where code is at 0x1000..0x2000 and
+/* The functions of the section as "1000..1010 1010..1020 "; code is at 0x1000..0x2000 and
  * 0x3000..0x4000. */
 static void assert_functions(const struct bytes *content, const char *expected)
 {
@@ -179,7 +179,7 @@ static void ranges_that_overlap_are_cut_and_those_outside_of_code_left_out(void 
 		{ { { 0x1020, 0x10 }, { 0x1000, 0x10 } }, "1000..1010 1020..1030 " },
 		{ { { 0x1000, 0x40 }, { 0x1010, 0x10 } }, "1000..1010 1010..1020 " },
 		{ { { 0x1000, 0x10 }, { 0x1000, 0x30 }, { 0x1000, 0x20 } }, "1000..1030 " },
-		/* before, between, behind, and across the end of the code */
+		/* before, between and after the code, and across its end */
 		{ { { 0xfff, 2 }, { 0x2000, 0x10 }, { 0x4000, 1 }, { 0x1ff0, 0x20 } }, "" },
 		{ { { 0x1000, 0x1000 }, { 0x3000, 0x1000 } }, "1000..2000 3000..4000 " },
 		{ { { 0x1ff0, UINT64_MAX }, { UINT64_MAX, 1 }, { 0x1000, UINT64_MAX - 0x1000 } },
@@ -202,7 +202,7 @@ static void ranges_that_overlap_are_cut_and_those_outside_of_code_left_out(void 
 	}
 }
 
-static void an_entry_that_makes_no_sense_is_lost_alone(void **state)
+static void a_damaged_entry_does_not_affect_others(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
 	size_t cie = write_cie(&content, EH_PE_ABSPTR);
@@ -210,14 +210,14 @@ static void an_entry_that_makes_no_sense_is_lost_alone(void **state)
 
 	(void)state;
 	write_fde(&content, text_relative, 0x1000, 0x10);
-	write_fde(&content, cie + 4, 0x1100, 0x10);           /* no CIE begins there */
+	write_fde(&content, cie + 4, 0x1100, 0x10);           /* no CIE begins at that offset */
 	write_fde(&content, content.size + 21, 0x1200, 0x10); /* beyond the section's start */
 	write_fixed(&content, 3, 4);                          /* too short for an id */
 	write_fixed(&content, 0, 3);
 	write_fixed(&content, 0, 4); /* the end of one object file's part */
 	write_fde(&content, cie, 0x1300, 0x10);
 	assert_functions(&content, "1300..1310 ");
-	/* Nothing can be found behind an entry that ends beyond the section. */
+	/* No entry is read after one that ends beyond the section. */
 	write_fixed(&content, 0x7fffffff, 4);
 	write_fde(&content, cie, 0x1400, 0x10);
 	assert_functions(&content, "1300..1310 ");
@@ -239,7 +239,7 @@ static void functions_of_cies_beyond_the_limit_are_left_out(void **state)
 	assert_functions(&content, "1000..1010 1010..1020 ");
 }
 
-static void a_section_cut_short_gives_what_is_left_of_it(void **state)
+static void a_truncated_section_gives_the_entries_before_its_end(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
 	size_t cie = write_cie(&content, EH_PE_ABSPTR);
@@ -261,12 +261,12 @@ static void a_section_cut_short_gives_what_is_left_of_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_folder(a_stripped_program_has_the_functions_of_its_twin),
-		cmocka_unit_test(functions_of_a_distribution_are_those_of_readelf),
+		in_folder(a_stripped_program_has_the_functions_of_the_unstripped_one),
+		cmocka_unit_test(functions_of_debian_files_equal_those_of_readelf),
 		cmocka_unit_test(ranges_that_overlap_are_cut_and_those_outside_of_code_left_out),
-		cmocka_unit_test(an_entry_that_makes_no_sense_is_lost_alone),
+		cmocka_unit_test(a_damaged_entry_does_not_affect_others),
 		cmocka_unit_test(functions_of_cies_beyond_the_limit_are_left_out),
-		cmocka_unit_test(a_section_cut_short_gives_what_is_left_of_it),
+		cmocka_unit_test(a_truncated_section_gives_the_entries_before_its_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

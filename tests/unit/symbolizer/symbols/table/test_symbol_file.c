@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flat form: what it answers, and that no byte of it can lead a reader astray. */
+/* Lookups in the flat form, and that a damaged or hostile table is refused. */
 
 #include <inttypes.h>
 
 #include "symbolizer/symbols/table/symbol_layout.h"
 #include "tests/unit/symbolizer/symbols/tables.h"
 
-static void an_address_leads_to_the_range_that_it_lies_in(void **state)
+static void an_address_is_found_in_the_range_around_it(void **state)
 {
 	scoped_free char *path = compile(*state, "cpp", "g++", "cc", program_cpp, "-O2 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
@@ -28,7 +28,7 @@ static void an_address_leads_to_the_range_that_it_lies_in(void **state)
 	}
 }
 
-static void addresses_outside_of_code_belong_to_nobody(void **state)
+static void addresses_outside_of_code_have_no_location(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
@@ -49,7 +49,7 @@ static void addresses_outside_of_code_belong_to_nobody(void **state)
 		assert_int_equal(locations[i], SYMBOL_NO_LOCATION);
 }
 
-static void many_addresses_get_the_answers_that_each_gets_alone(void **state)
+static void a_batch_gives_the_answers_of_single_lookups(void **state)
 {
 	scoped_free char *path = compile(*state, "cpp", "g++", "cc", program_cpp, "-O2 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
@@ -68,7 +68,7 @@ static void many_addresses_get_the_answers_that_each_gets_alone(void **state)
 	}
 }
 
-static void a_file_offset_becomes_the_elf_address_of_its_segment(void **state)
+static void a_file_offset_is_converted_by_its_segment(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c,
 					 "-O1 -g -fuse-ld=bfd -Wl,-z,separate-code");
@@ -91,7 +91,7 @@ static int open_bytes(const struct bytes *flat)
 	return symbol_file_open_memory(bytes_view_of(flat), &file);
 }
 
-static void every_damaged_byte_is_noticed(void **state)
+static void every_damaged_byte_is_detected(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
@@ -104,7 +104,7 @@ static void every_damaged_byte_is_noticed(void **state)
 	assert_int_equal(open_bytes(&compiled.flat), 0);
 }
 
-static void a_table_cut_short_is_refused(void **state)
+static void a_truncated_table_is_refused(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
@@ -115,7 +115,7 @@ static void a_table_cut_short_is_refused(void **state)
 	compiled.flat.size = whole;
 }
 
-/* What a hostile table may hold, with a checksum that is right. */
+/* Invalid values that a hostile table may have, with a correct checksum. */
 static void write_checksum(struct bytes *flat)
 {
 	struct symbol_header *header = (struct symbol_header *)(void *)flat->data;
@@ -195,7 +195,7 @@ static void change_table(struct bytes *flat, enum hostile_change change)
 	write_checksum(flat);
 }
 
-static void what_a_table_points_to_must_be_there(void **state)
+static void indexes_and_offsets_out_of_range_are_refused(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
@@ -213,7 +213,7 @@ static void what_a_table_points_to_must_be_there(void **state)
 	bytes_release(&copy);
 }
 
-static void functions_without_a_name_must_be_apart_and_have_code(void **state)
+static void functions_without_a_name_must_not_be_empty_or_overlap(void **state)
 {
 	scoped_free char *path = compile(*state, "stripped", "gcc", "c", program_c, "-O1 -s");
 	scoped_compiled struct compiled compiled = compiled_of(path);
@@ -243,7 +243,7 @@ static void functions_without_a_name_must_be_apart_and_have_code(void **state)
 	assert_int_equal(open_bytes(&compiled.flat), 0);
 }
 
-static void a_table_of_another_version_is_to_be_made_anew(void **state)
+static void a_table_of_another_version_is_stale(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
@@ -277,15 +277,15 @@ static void a_table_is_mapped_from_its_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_folder(an_address_leads_to_the_range_that_it_lies_in),
-		in_folder(addresses_outside_of_code_belong_to_nobody),
-		in_folder(many_addresses_get_the_answers_that_each_gets_alone),
-		in_folder(a_file_offset_becomes_the_elf_address_of_its_segment),
-		in_folder(every_damaged_byte_is_noticed),
-		in_folder(a_table_cut_short_is_refused),
-		in_folder(what_a_table_points_to_must_be_there),
-		in_folder(functions_without_a_name_must_be_apart_and_have_code),
-		in_folder(a_table_of_another_version_is_to_be_made_anew),
+		in_folder(an_address_is_found_in_the_range_around_it),
+		in_folder(addresses_outside_of_code_have_no_location),
+		in_folder(a_batch_gives_the_answers_of_single_lookups),
+		in_folder(a_file_offset_is_converted_by_its_segment),
+		in_folder(every_damaged_byte_is_detected),
+		in_folder(a_truncated_table_is_refused),
+		in_folder(indexes_and_offsets_out_of_range_are_refused),
+		in_folder(functions_without_a_name_must_not_be_empty_or_overlap),
+		in_folder(a_table_of_another_version_is_stale),
 		in_folder(a_table_is_mapped_from_its_file),
 	};
 

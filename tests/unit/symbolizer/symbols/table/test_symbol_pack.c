@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stored form: gives the same table back, or says that it is damaged. */
+/* The stored form expands to the same table, or is refused as damaged. */
 
 #include "symbolizer/symbols/table/symbol_layout.h"
 #include "tests/unit/symbolizer/symbols/tables.h"
@@ -59,8 +59,8 @@ static void the_stored_form_is_several_times_smaller(void **state)
 	bytes_release(&stored);
 }
 
-/* Bytes that say nothing (zstd's own) may change, but never the table. */
-static void a_damaged_stored_table_never_becomes_another_one(void **state)
+/* A byte that zstd does not use may change, but the table must not. */
+static void a_damaged_stored_table_does_not_expand_to_another_table(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
@@ -86,7 +86,7 @@ static void a_damaged_stored_table_never_becomes_another_one(void **state)
 	bytes_release(&stored);
 }
 
-static void a_stored_table_cut_short_is_refused(void **state)
+static void a_truncated_stored_table_is_refused(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
@@ -100,7 +100,7 @@ static void a_stored_table_cut_short_is_refused(void **state)
 	bytes_release(&stored);
 }
 
-static void a_table_may_take_what_its_reader_allows(void **state)
+static void a_table_beyond_the_ceiling_is_refused(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
@@ -112,7 +112,7 @@ static void a_table_may_take_what_its_reader_allows(void **state)
 	bytes_release(&stored);
 }
 
-static void a_stored_table_of_another_version_is_to_be_made_anew(void **state)
+static void a_stored_table_of_another_version_is_stale(void **state)
 {
 	scoped_free char *path = compile(*state, "c", "gcc", "c", program_c, "-O1 -g");
 	scoped_compiled struct compiled compiled = compiled_of(path);
@@ -133,10 +133,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_folder(a_stored_table_expands_to_the_same_bytes),
 		in_folder(the_stored_form_is_several_times_smaller),
-		in_folder(a_damaged_stored_table_never_becomes_another_one),
-		in_folder(a_stored_table_cut_short_is_refused),
-		in_folder(a_table_may_take_what_its_reader_allows),
-		in_folder(a_stored_table_of_another_version_is_to_be_made_anew),
+		in_folder(a_damaged_stored_table_does_not_expand_to_another_table),
+		in_folder(a_truncated_stored_table_is_refused),
+		in_folder(a_table_beyond_the_ceiling_is_refused),
+		in_folder(a_stored_table_of_another_version_is_stale),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
