@@ -43,6 +43,7 @@ static int run_operation(const struct parser *parser, enum parser_operation oper
 	const struct parser_request request = { .operation = operation, .what = 2 };
 	scoped_free struct helper_message *message = calloc(1, sizeof(*message));
 	struct parser_answer answer;
+	int r;
 
 	assert_non_null(message);
 	memcpy(message->bytes, &request, sizeof(request));
@@ -51,8 +52,12 @@ static int run_operation(const struct parser *parser, enum parser_operation oper
 	message->fds[0] = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	message->fds[1] = memfd_create("output", MFD_CLOEXEC);
 	assert_true(message->fds[0] >= 0 && message->fds[1] >= 0);
-	assert_ok(helper_send(parser->socket, message, 0));
+	r = helper_send(parser->socket, message, 0);
 	helper_message_close(message);
+	/* On a busy host a parser that cannot set up its sandbox may end before this request. */
+	if (r == -EPIPE)
+		return 0;
+	assert_ok(r);
 	if (helper_receive(parser->socket, message, 0) != 1)
 		return 0;
 	assert_true(message->size >= sizeof(answer));
