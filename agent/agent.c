@@ -12,7 +12,7 @@
 /* Used instead of AGENT_DRAIN_INTERVAL_NS while drains are quiet. */
 #define QUIET_DRAIN_INTERVAL_NS NSEC_PER_SEC
 
-/* How often the agent walks over waits whose stack was not taken when they began. */
+/* How often the agent walks over open waits for stacks that were not taken when they began. */
 #define WALK_EVERY_NS NSEC_PER_SEC
 
 /* How long a stopping agent tries to send its last batches. */

@@ -277,7 +277,9 @@ static int upload(struct agent *agent, const struct executable *executable,
 	return r;
 }
 
-/* If the upload fails for another reason, the server requests it again, perhaps from another agent. */
+/*
+ * If the upload fails for another reason, the server requests it again, perhaps from another agent.
+ */
 static void try_upload(struct agent *agent, const struct wanted *wanted,
 		       const struct executable *executable)
 {
@@ -328,7 +330,9 @@ void agent_feed_uploads(struct agent *agent)
 	agent->wanted.count -= next - kept;
 }
 
-/* The kernel is first in the queue: it is in nearly every stack, and one agent of a fleet sends it. */
+/*
+ * The kernel is first in the queue: it is in nearly every stack, and one agent of a fleet sends it.
+ */
 static int enqueue(struct agent *agent, const struct wanted *wanted)
 {
 	const struct executable *executable =

@@ -195,8 +195,8 @@ static void report(struct agent *agent)
 	if (exhausted && !agent->over_budget)
 		log_warn(
 			"the agent needs %" PRIu64 " KiB and %" PRIu64
-			" ms of CPU time per second, more than its budget, after all reductions: raise "
-			"budget.memory or budget.cpu, or lower ring_size or on_cpu.frequency",
+			" ms of CPU time per second, more than its budget, after all reductions: "
+			"raise budget.memory or budget.cpu, or lower ring_size or on_cpu.frequency",
 			budget->memory_bytes / KIB, budget->cpu_ns_per_s / NSEC_PER_MSEC);
 	agent->over_budget = agent->over_budget || exhausted;
 }

@@ -174,7 +174,8 @@ static int follow_changes(struct agent *agent, uint64_t now_ns)
 	if (rings < 0)
 		log_warn_errno(
 			rings,
-			"cannot watch processes on a CPU that came online, samples may lack names: %m");
+			"cannot watch processes on a CPU that came online, samples may lack names: "
+			"%m");
 	log_info("the set of online CPUs changed: %zu are online, %zu are sampled", online->count,
 		 agent->on_cpu ? on_cpu_count(agent->on_cpu) : 0);
 	/* Programs may have run on the CPU before its ring was opened, or it has no ring. */

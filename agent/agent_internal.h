@@ -95,7 +95,7 @@ struct agent {
 	struct parked_records *parked;
 	struct sender *sender;
 	struct wanted_vec wanted;       /* in order of request, the kernel first */
-	unsigned int n_opening_uploads; /* uploads whose file a helper is opening: 0 or 1 */
+	unsigned int n_opening_uploads; /* uploads with a file that a helper is opening: 0 or 1 */
 
 	uint64_t epoch;
 	uint64_t sequence;
@@ -185,7 +185,7 @@ int agent_run_helpers(struct agent *agent);
  */
 int agent_finish_helpers(struct agent *agent);
 
-/* Processes all parked records, and closes the window, whose time is over. */
+/* Processes all parked records, and closes the window. To be called when its time is over. */
 int agent_close_due_window(struct agent *agent);
 
 /* agent_batch.c */

@@ -78,10 +78,10 @@ static void gather_walks(struct agent *agent)
 static void log_first_lost_exec(struct agent *agent, uint64_t n_lost)
 {
 	if (n_lost > 0 && metric_get(agent->metrics, AGENT_METRIC_EXECS_LOST) == 0)
-		log_warn(
-			"the BPF map that counts execs is full: frames of a process that executes another program may "
-			"be attributed to the older program; max_processes is too small for this host; further cases "
-			"are only counted (execs_lost_total)");
+		log_warn("the BPF map that counts execs is full: frames of a process that executes "
+			 "another program may be attributed to the older program; max_processes is "
+			 "too small for this host; further cases are only counted "
+			 "(execs_lost_total)");
 }
 
 /* /proc/loadavg, "0.10 0.05 0.01 2/417 12345", has the number of threads after the slash. */

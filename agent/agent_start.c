@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes an agent: its tables, the BPF programs, helpers, timers and the sender, and frees them. Each
- * function here logs its failure once, so agent_new() only returns it.
+ * Makes an agent: its tables, the BPF programs, helpers, timers and the sender, and frees them.
+ * Each function here logs its failure once, so agent_new() only returns it.
  */
 #include "agent/agent.h"
 
@@ -89,13 +89,11 @@ static int read_kernel(struct agent *agent)
 	int r = kernel_layout_read(&agent->kernel);
 
 	if (r == -EPERM && !privileges_log_if_missing(PRIVILEGE_SYSLOG))
-		log_warn(
-			"the kernel hides its addresses, kernel frames have no names: kernel.kptr_restrict is 2, set "
-			"it to 1");
+		log_warn("the kernel hides its addresses, kernel frames have no names: "
+			 "kernel.kptr_restrict is 2, set it to 1");
 	if (r == -ENOENT)
-		log_warn(
-			"/proc/kallsyms is absent or empty, kernel frames have no names: a container, or a unit with "
-			"ProtectKernelTunables=yes, may hide it");
+		log_warn("/proc/kallsyms is absent or empty, kernel frames have no names: a "
+			 "container, or a unit with ProtectKernelTunables=yes, may hide it");
 	if (r == -EPERM || r == -ENOENT)
 		r = 0;
 	if (r < 0)
@@ -348,8 +346,8 @@ static int refuse_foreign_namespace(void)
 		return 0;
 	return log_error_errno(
 		ENOTSUP,
-		"the agent is not in the host's PID namespace, where samples have other process IDs "
-		"than /proc: not starting; run the container with hostPID: true or --pid=host");
+		"the agent is not in the host's PID namespace, where samples have other process "
+		"IDs than /proc: not starting; run the container with hostPID: true or --pid=host");
 }
 
 static int refuse_no_cpu(const struct agent_config *config)

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A step is taken when a limit was exceeded for some time, and taken back after a longer calm: see
- * budget.h.
- */
 #include "agent/budget.h"
 
+/* In intervals; see the header. */
 #define CPU_INTERVALS_OVER 3
-#define PATIENCE_INTERVALS 4 /* without doubling */
+#define PATIENCE_INTERVALS 4 /* before doubling */
 #define MAX_DOUBLINGS      4
 
-/*
- * A limit that is exceeded again within this time of a step back is taken as the effect of that
- * step.
- */
+/* If a limit is exceeded within this time after a step back, that step is taken for the cause. */
 #define RELAPSE_INTERVALS (3 * PATIENCE_INTERVALS)
 
 void budget_init(struct budget *budget, const struct budget_limits *limits)
@@ -20,10 +14,7 @@ void budget_init(struct budget *budget, const struct budget_limits *limits)
 	*budget = (struct budget){ .limits = *limits };
 }
 
-/*
- * The first measure that is taken against too much memory, and against too much CPU time: see the
- * header.
- */
+/* The first measure to tighten for memory, and for CPU time: see the header. */
 #define FIRST_FOR_MEMORY BUDGET_UNWIND
 #define FIRST_FOR_CPU    BUDGET_OFF_CPU
 
@@ -97,8 +88,8 @@ static bool tighten(struct budget *budget, uint64_t now_ns, enum budget_measure 
 }
 
 /*
- * A step back at most doubles what the measure bounds now. Everything else is assumed to stay as it
- * is.
+ * Whether a step back would keep both limits: it at most doubles the cost that the measure bounds.
+ * All other costs are assumed not to change.
  */
 static bool has_room_for(const struct budget *budget, enum budget_measure measure,
 			 const struct budget_reading *reading)
@@ -150,10 +141,7 @@ enum budget_change budget_update(struct budget *budget, const struct budget_read
 	budget->memory_bytes = reading->memory_bytes;
 	if (memory_is_exceeded(budget)) {
 		budget->calm_since_ns = 0;
-		/*
-		 * Short peaks are no reason for a step, and the effect of a step shows only after a
-		 * while.
-		 */
+		/* A short peak causes no step, and a step has an effect only after some time. */
 		if (budget->memory_over_since_ns == 0)
 			budget->memory_over_since_ns = reading->now_ns;
 		if (reading->now_ns - budget->memory_over_since_ns <

@@ -2,27 +2,28 @@
 #pragma once
 
 /*
- * Decides what the agent gives up when it needs more memory or CPU time than budget.memory and
- * budget.cpu allow. The caller measures and carries out; this module reads no clock and no file.
+ * Decides what to reduce when the agent needs more memory or CPU time than budget.memory and
+ * budget.cpu allow. The caller measures, and carries the decisions out. This module reads no clock
+ * and no file.
  *
- * There are three measures. Each has steps from 0 (nothing is given up) to its highest; each step
- * halves what the measure bounds. When memory is exceeded, the first measure of this list that has
- * a step left is taken; when CPU time is exceeded, the same without BUDGET_UNWIND, because fewer
- * resident unwind rows cost CPU time:
+ * There are three measures. Each has steps from 0 (not reduced) to a maximum, and each step halves
+ * what the measure bounds. When memory is exceeded, the first measure in this list with a step left
+ * is tightened. When CPU time is exceeded, the same without BUDGET_UNWIND, because fewer resident
+ * unwind rows cost CPU time.
  *
  *   BUDGET_UNWIND     fewer chunks of unwind tables in the BPF maps
- *   BUDGET_OFF_CPU    fewer stacks of waits (their time stays exact)
- *   BUDGET_FREQUENCY  a lower on-CPU frequency (values stay right, each sample counts its period)
+ *   BUDGET_OFF_CPU    fewer stacks of waits; their time stays exact
+ *   BUDGET_FREQUENCY  a lower on-CPU frequency; values stay right, as each sample counts its period
  *
  * Steps are taken back in the opposite order, one at a time. A step is taken back when memory and
  * CPU time would stay at 90 % of their limits or below even if that step cost again what it saved,
- * and when this was so for the whole of a waiting time. It is four intervals (interval_ns) at
- * first, and doubles each time a limit is exceeded again soon after a step back, so that the agent
- * does not alternate between two steps.
+ * and this was so for a waiting time. The waiting time is four intervals (interval_ns). It doubles
+ * each time a limit is exceeded soon after a step back, so that the agent does not alternate
+ * between two steps.
  *
  * Memory must exceed its limit for two thirds of an interval before each step. CPU time is averaged
- * over intervals, and three in a row must exceed the limit, so that a short peak is no reason to
- * sample less.
+ * over intervals, and three averages in a row must exceed the limit, so that a short peak does not
+ * reduce the sampling.
  */
 
 #include "common/base.h"
@@ -58,11 +59,11 @@ struct budget {
 	/* Internal. */
 	uint64_t interval_start_ns, interval_cpu_ns; /* 0: no reading yet */
 	unsigned int n_intervals_over;
-	/* since then, or since the last step for it, memory is exceeded; 0: it is not */
+	/* memory is exceeded since then, or since the last step for it; 0: it is not exceeded */
 	uint64_t memory_over_since_ns;
-	uint64_t calm_since_ns;   /* since then a step could be taken back; 0: none could */
-	uint64_t relaxed_ns;      /* when a step was taken back last; 0 never, or long ago */
-	unsigned int n_doublings; /* of the time to wait before a step back */
+	uint64_t calm_since_ns;   /* a step could be taken back since then; 0: none could */
+	uint64_t relaxed_ns;      /* the last step back; 0: never, or a step was taken since */
+	unsigned int n_doublings; /* of the waiting time */
 };
 
 enum budget_change {
@@ -84,5 +85,5 @@ enum budget_change budget_update(struct budget *budget, const struct budget_read
 /* Whether memory or CPU time exceeds its limit, by the last readings. */
 bool budget_is_exceeded(const struct budget *budget);
 
-/* Whether one of them exceeds its limit, and no step against that one is left. */
+/* Whether memory or CPU time exceeds its limit, and no step for it is left. */
 bool budget_is_exhausted(const struct budget *budget);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The holder listens and never accepts: connecting is enough for the kernel to tell its pid and
- * user (SO_PEERCRED).
+ * The holder of the name listens and never accepts. Another agent connects, and reads the pid and
+ * user of the holder with SO_PEERCRED.
  */
 #include "agent/instance.h"
 
@@ -19,7 +19,7 @@
 #include "common/log.h"
 #include "common/scoped.h"
 
-/* Connections that nobody accepts wait here: so many agents can ask who holds the name. */
+/* Number of agents that can connect: the holder accepts no connection. */
 #define BACKLOG 64
 
 #define STATUS_MAX_BYTES ((size_t)(64 * KIB))
@@ -28,7 +28,8 @@ void instance_address(const char *server, const uint8_t agent_id[16],
 		      struct sockaddr_un *ret_address, socklen_t *ret_size)
 {
 	struct bytes identity = BYTES_INIT(64 * KIB);
-	char *name = ret_address->sun_path + 1; /* a name that begins with 0 is no file */
+	char *name =
+		ret_address->sun_path + 1; /* a path that begins with NUL is abstract: no file */
 	struct hash128 hash;
 	char text[2 * sizeof(hash.bytes) + 1];
 	int length;
@@ -51,7 +52,9 @@ static int find_holder(const struct sockaddr_un *address, socklen_t size, struct
 	*ret_holder = (struct ucred){};
 	if (fd < 0)
 		return -errno;
-	/* ECONNREFUSED: it ended just now, or does not listen yet. EAGAIN: too many have asked. */
+	/*
+	 * ECONNREFUSED: the holder has exited, or does not listen yet. EAGAIN: the queue is full.
+	 */
 	if (connect(fd, (const struct sockaddr *)address, size) < 0)
 		return errno == ECONNREFUSED || errno == EAGAIN ? 0 : -errno;
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret_holder, &holder_size) < 0 ? -errno : 0;
@@ -80,7 +83,7 @@ bool instance_status_is_privileged(const char *status)
 	return line && strtoull(line + strlen("\nCapPrm:"), NULL, 16) & wanted;
 }
 
-/* Of an agent that ended meanwhile nothing can be read: then, too, it does not matter. */
+/* False as well if the process has exited: it is no longer an agent. */
 static bool is_privileged(pid_t pid)
 {
 	struct bytes text = BYTES_INIT(STATUS_MAX_BYTES);
@@ -97,22 +100,22 @@ static bool is_privileged(pid_t pid)
 static int judge_holder(const char *server, const struct ucred *holder, bool allow_second)
 {
 	if (holder->pid > 0 && !is_privileged(holder->pid)) {
-		log_warn(
-			"process %d of user %u holds the name by which agents of this host find each other, without "
-			"being one: ignoring it, a second agent would not be noticed",
-			(int)holder->pid, (unsigned int)holder->uid);
+		log_warn("process %d of user %u, which is no agent, holds the name by which agents "
+			 "of this host detect each other: ignoring it, a second agent would not be "
+			 "detected",
+			 (int)holder->pid, (unsigned int)holder->uid);
 		return 0;
 	}
 	if (allow_second) {
-		log_warn(
-			"another agent (pid %d) sends to '%s' as this host: every sample counts twice there",
-			(int)holder->pid, server);
+		log_warn("another agent (pid %d) sends to '%s' as this host: every sample counts "
+			 "twice there",
+			 (int)holder->pid, server);
 		return 0;
 	}
-	log_error(
-		"another agent (pid %d) sends to '%s' as this host, every sample would count twice: not starting; "
-		"stop it, give this one another host.name, or set allow_second_agent",
-		(int)holder->pid, server);
+	log_error("another agent (pid %d) sends to '%s' as this host, every sample would count "
+		  "twice: not starting; stop it, give this one another host.name, or set "
+		  "allow_second_agent",
+		  (int)holder->pid, server);
 	return -EEXIST;
 }
 
@@ -128,7 +131,7 @@ int instance_claim(const char *server, const uint8_t agent_id[16], bool allow_se
 	if (r < 0) {
 		(void)log_warn_errno(
 			r, "cannot look for another agent on this host, a second one would not be "
-			   "noticed: %m");
+			   "detected: %m");
 		return 0;
 	}
 	return r == 1 ? 0 : judge_holder(server, &holder, allow_second);

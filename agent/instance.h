@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * One agent for each (host, server): a second one with the same host name and the same server would
- * have every sample counted twice. The first binds an abstract UNIX socket whose name is made from
- * both; the kernel frees the name when the agent ends, however it ends. Agents in different network
- * namespaces do not see each other's names.
+ * Allows one agent for each (host, server): with a second one, the server would count every sample
+ * twice. The first agent binds an abstract UNIX socket with a name that is made from both. The
+ * kernel frees the name when the agent exits or crashes. Agents in different network namespaces do
+ * not detect each other.
  *
- * Any local user can bind such a name. A holder that has none of the capabilities of an agent is
- * therefore ignored, so that an unprivileged program cannot keep the agent from starting.
+ * Any local user can bind such a name. A holder without the capabilities of an agent is therefore
+ * ignored, so that an unprivileged program cannot prevent the agent from starting.
  */
 
 #include <sys/socket.h>
@@ -17,8 +17,9 @@
 #include "common/base.h"
 
 /*
- * To be closed at the end. -EEXIST: there is another agent, which was logged; never with
- * @allow_second.
+ * Claims the name; the caller closes *@ret_fd at the end. 0: there is no other agent, or
+ * @allow_second is set, or the name could not be claimed, which was logged; -EEXIST: there is
+ * another agent (logged).
  */
 int instance_claim(const char *server, const uint8_t agent_id[16], bool allow_second, int *ret_fd);
 
@@ -29,8 +30,8 @@ void instance_address(const char *server, const uint8_t agent_id[16],
 		      struct sockaddr_un *ret_address, socklen_t *ret_size);
 
 /*
- * 1: the name is ours while *ret_fd is open. 0: somebody holds it, and *ret_holder says who; its
- * pid is 0 when the kernel did not say. Or negative errno.
+ * 1: this process holds the name while *ret_fd is open; 0: another process holds it, *ret_holder
+ * has its pid, or 0 if that is not known; or negative errno.
  */
 int instance_bind(const struct sockaddr_un *address, socklen_t size, int *ret_fd,
 		  struct ucred *ret_holder);

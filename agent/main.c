@@ -49,7 +49,9 @@ static void reload(void *arg, struct agent *agent)
 	log_info("configuration reloaded");
 }
 
-/* To be called before any thread starts: threads inherit the mask. signalfd(2) reads the signals. */
+/*
+ * To be called before any thread starts: threads inherit the mask. signalfd(2) reads the signals.
+ */
 static void block_signals(void)
 {
 	sigset_t signals;
@@ -87,8 +89,8 @@ int main(int argc, char **argv)
 	if (r < 0) {
 		(void)log_error_errno(
 			r,
-			"cannot fork the process that forks helpers: %m, not starting; raise the limits of "
-			"the service or container for memory, open files and tasks");
+			"cannot fork the process that forks helpers: %m, not starting; raise the "
+			"limits of the service or container for memory, open files and tasks");
 		return EXIT_FAILURE;
 	}
 	keep_memory_small();

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares the capabilities of the process with the table, and words messages about missing ones. */
+/*
+ * Compares the capabilities of the process with the table, and words messages about missing ones.
+ */
 #include "agent/privileges.h"
 
 #include <assert.h>
@@ -78,8 +80,8 @@ void privilege_format(enum privilege privilege, const char *program,
 	list_for_setcap(list, sizeof(list));
 	(void)snprintf(
 		ret_message, PRIVILEGE_MESSAGE_SIZE,
-		"CAP_%s is missing: %s%s; add CAP_%s to AmbientCapabilities= of the systemd unit or "
-		"--cap-add=%s to the container's options, or run 'setcap %s+ep %s'",
+		"CAP_%s is missing: %s%s; add CAP_%s to AmbientCapabilities= of the systemd unit "
+		"or --cap-add=%s to the container's options, or run 'setcap %s+ep %s'",
 		name, privilege_row(privilege)->loss,
 		is_required(privilege) ? ", not starting" : "", name, name, list, program);
 }
@@ -103,8 +105,9 @@ static int refuse_foreign_user_namespace(void)
 		return 0;
 	return log_error_errno(
 		EPERM,
-		"the agent is not in the host's user namespace, and the kernel allows BPF only there: "
-		"not starting; run the container with --userns=host, without hostUsers: false");
+		"the agent is not in the host's user namespace, and the kernel allows BPF only "
+		"there: not starting; run the container with --userns=host, without hostUsers: "
+		"false");
 }
 
 int privileges_check(void)
@@ -157,9 +160,9 @@ const char *privilege_perf_remedy(uint64_t permitted, int perf_event_paranoid)
 		return "CAP_PERFMON is needed";
 	if (perf_event_paranoid >= PARANOID_BEYOND_PERFMON &&
 	    !(permitted & CAPABILITY_BIT(CAP_SYS_ADMIN)))
-		return "kernel.perf_event_paranoid is above 2, so kernels of Debian and Ubuntu require "
-		       "CAP_SYS_ADMIN instead of CAP_PERFMON: run 'sysctl kernel.perf_event_paranoid=2', or "
-		       "add CAP_SYS_ADMIN";
+		return "kernel.perf_event_paranoid is above 2, so kernels of Debian and Ubuntu "
+		       "require CAP_SYS_ADMIN instead of CAP_PERFMON: run "
+		       "'sysctl kernel.perf_event_paranoid=2', or add CAP_SYS_ADMIN";
 	return "a container's seccomp profile or a security module forbids perf_event_open(2)";
 }
 
@@ -185,9 +188,9 @@ int privileges_limit(void)
 			r, "cannot give up capabilities that are not needed: %m, not starting; "
 			   "--privileges.keep starts with all of them");
 	if (paranoid >= PARANOID_BEYOND_PERFMON)
-		log_info(
-			"kernel.perf_event_paranoid is %d, so this kernel requires CAP_SYS_ADMIN for perf events: "
-			"keeping it; after 'sysctl kernel.perf_event_paranoid=2' the agent gives it up",
-			paranoid);
+		log_info("kernel.perf_event_paranoid is %d, so this kernel requires CAP_SYS_ADMIN "
+			 "for perf events: keeping it; after 'sysctl kernel.perf_event_paranoid=2' "
+			 "the agent gives it up",
+			 paranoid);
 	return 0;
 }

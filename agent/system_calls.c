@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The table of calls as a seccomp filter, with the few calls whose arguments decide.
- */
+/* Makes a seccomp filter of the table, and of the calls that are allowed with certain arguments. */
 #include "agent/system_calls.h"
 
 #include <linux/bpf.h>
@@ -18,7 +16,7 @@
 	((scmp_datum_t)(CLONE_NEWCGROUP | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWNS |              \
 			CLONE_NEWPID | CLONE_NEWUSER | CLONE_NEWUTS))
 
-/* Sanitizers make calls of their own, a leak check among them that traces its threads. */
+/* Sanitizers make other calls: the leak check, for example, traces the threads of the program. */
 static const uint32_t default_action = SANITIZED ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(ENOSYS);
 
 static const int allowed_calls[] = {
@@ -49,15 +47,16 @@ int system_calls_restrict(void)
 	const struct system_call_condition conditions[] = {
 		{ SCMP_SYS(bpf), SCMP_ACT_ALLOW, SCMP_A0(SCMP_CMP_NE, BPF_BTF_GET_NEXT_ID) },
 		/*
-		 * libbpf looks for types that the kernel image lacks among those of its modules.
-		 * The kernel asks for CAP_SYS_ADMIN there, and libbpf 1.1 then refuses to load
-		 * anything. No program of ours needs a module's types: there are none.
+		 * libbpf looks for types that the kernel image lacks in those of its modules, for
+		 * which the kernel requires CAP_SYS_ADMIN. Without it, libbpf 1.1 refuses to load
+		 * any program. The agent's programs need no types of modules, so the filter reports
+		 * that there are none.
 		 */
 		{ SCMP_SYS(bpf), SCMP_ACT_ERRNO(ENOENT),
 		  SCMP_A0(SCMP_CMP_EQ, BPF_BTF_GET_NEXT_ID) },
 		{ SCMP_SYS(clone), SCMP_ACT_ALLOW,
 		  SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NAMESPACES, 0) },
-		/* Whether a process exists; the end of one that we forked. */
+		/* 0: checks that a process exists. The others: end a child process. */
 		{ SCMP_SYS(kill), SCMP_ACT_ALLOW, SCMP_A1(SCMP_CMP_EQ, 0) },
 		{ SCMP_SYS(kill), SCMP_ACT_ALLOW, SCMP_A1(SCMP_CMP_EQ, SIGTERM) },
 		{ SCMP_SYS(kill), SCMP_ACT_ALLOW, SCMP_A1(SCMP_CMP_EQ, SIGKILL) },

@@ -11,9 +11,9 @@
 #include "common/scoped.h"
 
 /*
- * Data of one ring: 128 KiB hold a thousand mappings. With fewer CPUs, more events happen on each of
- * them, and the agent may wait longer for a CPU to read them. All rings together take 1 MiB; with
- * more than 16 CPUs 64 KiB for each CPU, and 8 MiB at most.
+ * Data of one ring: 128 KiB hold a thousand mappings. With fewer CPUs, more events happen on each
+ * of them, and the agent may wait longer for a CPU to read them. All rings together take 1 MiB;
+ * with more than 16 CPUs 64 KiB for each CPU, and 8 MiB at most.
  */
 #define RING_MIN_BYTES      ((size_t)(8 * KIB))
 #define RING_MAX_BYTES      ((size_t)(512 * KIB))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Merges the rings of all CPUs into one queue by time. Each ring is sorted. The records of all rings
- * are appended to a vector, which is sorted before the next event is taken from it.
+ * Merges the rings of all CPUs into one queue by time. Each ring is sorted. The records of all
+ * rings are appended to a vector, which is sorted before the next event is taken from it.
  */
 #include "agent/process/process_events.h"
 

@@ -60,9 +60,9 @@ typedef int (*process_events_fd_function)(void *arg, int fd);
 /*
  * Watches @cpus, which are online, and no others. The kernel ends the event of a CPU that goes
  * offline: the records in its ring are read, and it gets a new event when it is online again.
- * @function may be NULL. Returns the number of events that were opened, or a negative errno; -EPERM,
- * -EACCES: no CAP_PERFMON. The events of a CPU before its perf event was opened are missing: the
- * caller must read /proc.
+ * @function may be NULL. Returns the number of events that were opened, or a negative errno;
+ * -EPERM, -EACCES: no CAP_PERFMON. The events of a CPU before its perf event was opened are
+ * missing: the caller must read /proc.
  */
 int process_events_follow(struct process_events *events, const uint32_t *cpus, size_t n_cpus,
 			  process_events_fd_function function, void *arg);

@@ -2,9 +2,11 @@
 #pragma once
 
 /*
- * Labels from the cgroup path of a process: container ID, Kubernetes pod UID, systemd unit. Examples:
+ * Labels from the cgroup path of a process: container ID, Kubernetes pod UID, systemd unit.
+ * Examples:
  *
- *   kubepods .../pod<UID>/<64 hex>, kubepods-...-pod<UID with _>.slice/cri-containerd-<64 hex>.scope
+ *   kubepods .../pod<UID>/<64 hex>
+ *   kubepods-...-pod<UID with _>.slice/cri-containerd-<64 hex>.scope
  *   /docker/<64 hex>, /system.slice/docker-<64 hex>.scope, libpod-<64 hex>.scope
  *   /system.slice/nginx.service, /user.slice/.../app-x.scope
  */

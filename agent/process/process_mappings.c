@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The executable mappings of an image: a sorted array, shared by forked children until it changes. */
+/*
+ * The executable mappings of an image: a sorted array, shared by forked children until it changes.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -354,7 +356,8 @@ static void drop_mapping(const struct process_image_context *context, struct pro
 		return;
 	process->mappings_dropped = true;
 	log_warn(
-		"process %u ('%s') has more than %d executable mappings: frames in the others have no names",
+		"process %u ('%s') has more than %d executable mappings: frames in the others have "
+		"no names",
 		process->pid, process->image_name, MAX_MAPPINGS);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Live images are in a hash table by pid. Retired images, whose process executed another program or
- * whose pid was reused, are in a list until no window refers to them.
+ * Live images are in a hash table by pid. An image is retired when its process executes another
+ * program or its pid is reused. It is then in a list until no window refers to it.
  */
 #include "agent/process/process_table_internal.h"
 

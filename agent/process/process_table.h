@@ -96,7 +96,9 @@ struct process {
 	size_t n_labels;
 	/* abi_sample.cgroups of the last sample before its labels were read; 0: not known */
 	uint64_t cgroups;
-	/* when the labels were read, while it is not certain that they belong to @cgroups; else 0 */
+	/*
+	 * when the labels were read, while it is not certain that they belong to @cgroups; else 0
+	 */
 	uint64_t labels_read_ns;
 
 	/* State of the wire format. */

@@ -50,7 +50,7 @@ void process_table_note_exit(struct process_table *table, struct process *proces
 int process_table_apply_exec(struct process_table *table, const struct process_event *event);
 
 /*
- * Makes an image from /proc for a process that started before the agent, or whose events were lost.
+ * Makes an image from /proc for a process that started before the agent, or after a loss of events.
  * 0, -ENOMEM, or another negative errno, such as -ESRCH: there is no such process.
  */
 int process_table_adopt(struct process_table *table, uint32_t pid, struct process **ret_process);

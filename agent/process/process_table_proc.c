@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads /proc for the process table: processes that started before the agent or whose events were
- * lost, their mappings, and programs whose exec no event reported.
+ * Reads /proc for the process table: processes that started before the agent, processes and
+ * programs with lost events, and their mappings.
  */
 #include "agent/process/process_table_internal.h"
 

@@ -38,7 +38,8 @@ struct unwound_stack {
 
 /*
  * Unwinds @copy, a stack of @process. If it cannot be unwound to its end, the sample's `cut` has
- * the reason. 0; or, only with @may_wait, -EINPROGRESS: it needs an unwind table that is being made.
+ * the reason. 0; or, only with @may_wait, -EINPROGRESS: it needs an unwind table that is being
+ * made.
  */
 int copy_unwinder_run(struct copy_unwinder *unwinder, const struct abi_stack_copy *copy,
 		      struct process *process, bool may_wait, struct unwound_stack *ret_stack);

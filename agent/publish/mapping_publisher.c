@@ -61,10 +61,9 @@ static void note_truncated(struct mapping_publisher *publisher, struct process_m
 		return;
 	mappings->truncated = true;
 	publisher->n_truncated++;
-	log_warn(
-		"process %u has %zu executable mappings, and the BPF maps hold %d of one process: frames in the "
-		"others are found by frame pointers alone",
-		pid, mappings->count, ABI_MAX_MAPPINGS);
+	log_warn("process %u has %zu executable mappings, and the BPF maps hold %d of one process: "
+		 "frames in the others are found by frame pointers alone",
+		 pid, mappings->count, ABI_MAX_MAPPINGS);
 }
 
 static int put_chunks(struct mapping_publisher *publisher, uint32_t set, uint32_t n_chunks)
@@ -225,8 +224,9 @@ void mapping_publisher_run(struct mapping_publisher *publisher, uint64_t now_ns)
 		if (publisher->failures++ == 0)
 			log_warn_errno(
 				r,
-				"cannot write the mappings of process %u into the BPF maps, its stacks are copied "
-				"and unwound by the agent, which costs more, further cases are only counted: %m",
+				"cannot write the mappings of process %u into the BPF maps, its "
+				"stacks are copied and unwound by the agent, which costs more, "
+				"further cases are only counted: %m",
 				process->pid);
 	}
 	for (size_t i = 0; i < publisher->later.count; i++)

@@ -103,13 +103,14 @@ void table_maker_use_cache(struct table_maker *maker, const char *folder, uint64
 	r = table_cache_open(&options, &maker->cache);
 	if (r == -EBUSY)
 		log_warn(
-			"another agent uses '%s', unwind tables are kept in memory, and made again after a "
-			"restart",
+			"another agent uses '%s', unwind tables are kept in memory, and made again "
+			"after a restart",
 			folder);
 	else if (r < 0)
 		log_warn_errno(
 			r,
-			"cannot use '%s', unwind tables are kept in memory, and made again after a restart: %m",
+			"cannot use '%s', unwind tables are kept in memory, and made again after a "
+			"restart: %m",
 			folder);
 }
 
@@ -129,9 +130,9 @@ uint64_t table_maker_retry_at_ns(const struct table_maker *maker, const struct h
 static void note_cache_failure(struct table_maker *maker, int r)
 {
 	if (!maker->cache_failed)
-		log_warn_errno(
-			r,
-			"cannot write to unwind.cache_folder, new unwind tables are kept in memory: %m");
+		log_warn_errno(r,
+			       "cannot write to unwind.cache_folder, new unwind tables are kept in "
+			       "memory: %m");
 	maker->cache_failed = true;
 }
 

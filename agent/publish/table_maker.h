@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Makes files with unwind tables (agent/unwind/table/table_file.h): takes them from the cache on disk, or
- * has helpers compile them. Helpers open and parse the executables (agent/helper/). No function of
- * this header blocks.
+ * Makes files with unwind tables (agent/unwind/table/table_file.h): takes them from the cache on
+ * disk, or has helpers compile them. Helpers open and parse the executables (agent/helper/). No
+ * function of this header blocks.
  *
  * A hostile file that takes over the helper that parses it can damage only its own table. A
  * compiler reads one file and exits. It writes into an empty file that no other helper has open.

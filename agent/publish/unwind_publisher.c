@@ -11,7 +11,7 @@
 /* File descriptors that the rest of the agent needs. */
 #define OTHER_FDS 512
 
-/* A table whose making could not begin, for lack of descriptors or memory, is retried after this. */
+/* Time until the next attempt when making a table could not begin for lack of resources. */
 #define UNBEGUN_NS (10 * NSEC_PER_SEC)
 
 /*
@@ -251,7 +251,7 @@ static void on_made(void *arg, const struct made_table *made)
 	(void)put_info(publisher, made->number, table);
 }
 
-/* When to retry a table whose making could not begin because of @error or an earlier failure. */
+/* When to retry after making a table could not begin because of @error or an earlier failure. */
 static uint64_t retry_of_unbegun(const struct unwind_publisher *publisher,
 				 const struct executable *executable, int error)
 {

@@ -89,7 +89,7 @@ bool unwind_publisher_is_making(const struct unwind_publisher *publisher, uint32
 
 /*
  * Removes tables of executables that were forgotten, and tables above the bounds. Forgets failures
- * to make a table whose time of retry has passed. To be called about once per batch.
+ * that may be retried now. To be called about once per batch.
  */
 void unwind_publisher_tidy(struct unwind_publisher *publisher);
 

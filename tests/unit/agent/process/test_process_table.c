@@ -1,121 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/process/process_table.h"
+#include "tests/unit/agent/process/process_table_fixture.h"
 
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "common/frame.h"
-#include "tests/support/unit.h"
-
-/* Pids above the largest pid_max, which no process has. */
-#define PARENT 5000001u
-#define CHILD  5000002u
-
-struct fixture {
-	struct executable_cache *executables;
-	struct string_table *strings;
-	struct process_table *table;
-	struct process_rules rules;
-	int sets_gone;
-	int processes_gone;
-};
-
-static void count_set(void *arg, struct process_mappings *mappings)
-{
-	struct fixture *fixture = arg;
-
-	(void)mappings;
-	fixture->sets_gone++;
-}
-
-static void count_process(void *arg, const struct process *process)
-{
-	struct fixture *fixture = arg;
-
-	(void)process;
-	fixture->processes_gone++;
-}
-
-static int setup(void **state)
-{
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	struct process_observer observer = {
-		.arg = fixture,
-		.mappings_gone = count_set,
-		.process_gone = count_process,
-	};
-
-	assert_non_null(fixture);
-	assert_ok(executable_cache_new(100, &fixture->executables));
-	assert_ok(string_table_new(MIB, &fixture->strings));
-	assert_ok(process_table_new(fixture->executables, fixture->strings, &fixture->rules,
-				    &observer, &fixture->table));
-	*state = fixture;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-
-	process_table_free(fixture->table);
-	executable_cache_free(fixture->executables);
-	string_table_free(fixture->strings);
-	free(fixture);
-	return 0;
-}
-
-static void forked(struct fixture *fixture, uint32_t parent, uint32_t child)
-{
-	struct process_event event = { .type = PROCESS_FORKED, .pid = child, .parent = parent };
-
-	assert_ok(process_table_apply(fixture->table, &event));
-}
-
-static void execed(struct fixture *fixture, uint32_t pid, const char *comm)
-{
-	struct process_event event = { .type = PROCESS_EXECED, .pid = pid };
-
-	(void)snprintf(event.comm, sizeof(event.comm), "%s", comm);
-	assert_ok(process_table_apply(fixture->table, &event));
-}
-
-static void mapped(struct fixture *fixture, uint32_t pid, uint64_t start, uint64_t end,
-		   const char *path)
-{
-	struct process_event event = {
-		.type = PROCESS_MAPPED,
-		.pid = pid,
-		.start = start,
-		.end = end,
-		.path = (char *)path,
-	};
-
-	assert_ok(process_table_apply(fixture->table, &event));
-}
-
-static void exited(struct fixture *fixture, uint32_t pid)
-{
-	assert_ok(process_table_apply(
-		fixture->table, &(struct process_event){ .type = PROCESS_EXITED, .pid = pid }));
-}
-
-static struct process *find(struct fixture *fixture, uint32_t pid)
-{
-	struct process *process;
-
-	assert_ok(process_table_find(fixture->table, pid, 1, 0, "sampled", false, &process));
-	return process;
-}
-
-static const char *path_at(struct fixture *fixture, struct process *process, uint64_t pc)
-{
-	const struct process_mapping *mapping =
-		process_table_mapping(fixture->table, process, pc, 1);
-
-	return mapping ? string_table_text(fixture->strings, mapping->path) : NULL;
-}
 
 static void a_process_is_named_at_exec(void **state)
 {
@@ -128,89 +17,6 @@ static void a_process_is_named_at_exec(void **state)
 	assert_string_equal(process->name, "server");
 	assert_int_equal(process->number, 1);
 	assert_ptr_equal(find(fixture, PARENT), process);
-}
-
-static void a_child_shares_the_mappings_of_its_parent_until_it_maps_something(void **state)
-{
-	struct fixture *fixture = *state;
-	struct process *parent;
-	struct process *child;
-
-	forked(fixture, 1, PARENT);
-	execed(fixture, PARENT, "server");
-	mapped(fixture, PARENT, 0x1000, 0x3000, "/no/such/a");
-	forked(fixture, PARENT, CHILD);
-	parent = find(fixture, PARENT);
-	child = find(fixture, CHILD);
-	assert_string_equal(child->name, "server");
-	assert_ptr_equal(parent->mappings, child->mappings);
-
-	mapped(fixture, CHILD, 0x8000, 0x9000, "/no/such/b");
-	assert_ptr_not_equal(parent->mappings, child->mappings);
-	assert_string_equal(path_at(fixture, child, 0x8010), "/no/such/b");
-	assert_string_equal(path_at(fixture, child, 0x1010), "/no/such/a");
-	assert_null(path_at(fixture, parent, 0x8010));
-}
-
-static void a_mapping_replaces_what_it_overlaps(void **state)
-{
-	struct fixture *fixture = *state;
-	struct process *process;
-
-	forked(fixture, 1, PARENT);
-	execed(fixture, PARENT, "x");
-	mapped(fixture, PARENT, 0x1000, 0x9000, "/no/such/a");
-	mapped(fixture, PARENT, 0x3000, 0x5000, "/no/such/b"); /* in the middle */
-	mapped(fixture, PARENT, 0x8000, 0xa000, "/no/such/c"); /* over the end */
-	process = find(fixture, PARENT);
-	assert_string_equal(path_at(fixture, process, 0x2fff), "/no/such/a");
-	assert_string_equal(path_at(fixture, process, 0x3000), "/no/such/b");
-	assert_string_equal(path_at(fixture, process, 0x4fff), "/no/such/b");
-	assert_string_equal(path_at(fixture, process, 0x5000), "/no/such/a");
-	assert_string_equal(path_at(fixture, process, 0x8000), "/no/such/c");
-	assert_string_equal(path_at(fixture, process, 0x9fff), "/no/such/c");
-	assert_null(path_at(fixture, process, 0xa000));
-	assert_null(path_at(fixture, process, 0xfff));
-	assert_int_equal(process->mappings->count, 4);
-	/* The rest of a cut mapping keeps its addresses and offset. */
-	assert_int_equal(process->mappings->items[2].file_offset, 0x4000);
-
-	mapped(fixture, PARENT, 0, 0x10000, "/no/such/all");
-	assert_int_equal(process->mappings->count, 1);
-}
-
-static void a_mapping_replaces_code_only_if_another_file_was_there(void **state)
-{
-	struct fixture *fixture = *state;
-	struct process_event event = {
-		.type = PROCESS_MAPPED,
-		.pid = 10,
-		.start = 0x1000,
-		.end = 0x3000,
-		.device = 1,
-		.inode = 5,
-		.inode_generation = 7,
-		.path = (char *)"/lib/a.so",
-	};
-
-	assert_ok(process_table_apply(
-		fixture->table, &(struct process_event){ .type = PROCESS_EXECED, .pid = 10 }));
-	assert_false(process_table_replaces(fixture->table, &event));
-	assert_ok(process_table_apply(fixture->table, &event));
-	mapped(fixture, 10, 0x8000, 0x9000, "//anon");
-
-	/* The same file again, another file next to it, and another file over anonymous memory. */
-	assert_false(process_table_replaces(fixture->table, &event));
-	event.inode = 6;
-	event.start = 0x3000, event.end = 0x4000;
-	assert_false(process_table_replaces(fixture->table, &event));
-	event.start = 0x8000, event.end = 0x9000;
-	assert_false(process_table_replaces(fixture->table, &event));
-
-	event.start = 0x2000, event.end = 0x4000;
-	assert_true(process_table_replaces(fixture->table, &event));
-	event.pid = 11;
-	assert_false(process_table_replaces(fixture->table, &event));
 }
 
 static void held_events_are_counted_for_each_image(void **state)
@@ -230,40 +36,6 @@ static void held_events_are_counted_for_each_image(void **state)
 	assert_false(process_table_is_held(fixture->table, 10));
 	process_table_hold(fixture->table, 10, -1);
 	assert_false(process_table_is_held(fixture->table, 10));
-}
-
-static void random_mappings_agree_with_a_page_table(void **state)
-{
-	enum { PAGES = 64 };
-	struct fixture *fixture = *state;
-	int owner[PAGES] = {};
-	unsigned int seed = 12345;
-	struct process *process;
-
-	forked(fixture, 1, PARENT);
-	execed(fixture, PARENT, "x");
-	for (int round = 1; round <= 300; round++) {
-		unsigned int first = (unsigned int)rand_r(&seed) % PAGES;
-		unsigned int count = 1 + (unsigned int)rand_r(&seed) % 12;
-		char path[32];
-
-		(void)snprintf(path, sizeof(path), "/no/such/%d", round);
-		count = MIN(count, PAGES - first);
-		mapped(fixture, PARENT, (first + 1) * 0x1000u, (first + 1 + count) * 0x1000u, path);
-		for (unsigned int page = first; page < first + count; page++)
-			owner[page] = round;
-	}
-	process = find(fixture, PARENT);
-	for (unsigned int page = 0; page < PAGES; page++) {
-		const char *path = path_at(fixture, process, (page + 1) * 0x1000u + 5);
-		char expected[32];
-
-		(void)snprintf(expected, sizeof(expected), "/no/such/%d", owner[page]);
-		if (owner[page] == 0)
-			assert_null(path);
-		else
-			assert_string_equal(path, expected);
-	}
 }
 
 static void an_exec_starts_a_new_image_and_keeps_the_old_one_for_late_readers(void **state)
@@ -355,32 +127,6 @@ static void a_sampled_process_is_kept_until_its_windows_are_over(void **state)
 	assert_int_equal(process_table_count(fixture->table), 0);
 }
 
-/* Exited processes are kept for their last samples, but need no mappings in the BPF maps. */
-static void mappings_are_removed_from_the_bpf_maps_with_the_last_running_process(void **state)
-{
-	struct fixture *fixture = *state;
-	struct process_mappings *mappings;
-
-	forked(fixture, 1, PARENT);
-	execed(fixture, PARENT, "x");
-	mapped(fixture, PARENT, 0x1000, 0x2000, "/no/such/x");
-	mappings = find(fixture, PARENT)->mappings;
-	mappings->published_set = 7;
-	forked(fixture, PARENT, CHILD);
-	find(fixture, CHILD);
-	exited(fixture, PARENT);
-	assert_int_equal(fixture->sets_gone, 0);
-	assert_int_equal(mappings->published_set, 7);
-	/* The child executes another program: no running process uses the mappings any longer. */
-	execed(fixture, CHILD, "y");
-	assert_int_equal(fixture->sets_gone, 1);
-	assert_int_equal(mappings->published_set, 0);
-	exited(fixture, CHILD);
-	process_table_sweep(fixture->table, 100);
-	assert_int_equal(process_table_count(fixture->table), 0);
-	assert_int_equal(fixture->sets_gone, 1);
-}
-
 /* /proc is read only for a process with several threads: one may still run. */
 static void a_process_without_threads_ends_with_its_leader(void **state)
 {
@@ -453,20 +199,6 @@ static void a_scan_detects_exits_that_no_event_reported(void **state)
 	assert_ok(process_table_scan(fixture->table));
 	assert_true(find(fixture, (uint32_t)pid)->exited);
 	assert_true(fixture->processes_gone >= 1);
-}
-
-static void mappings_of_events_are_kept_when_maps_cannot_be_read(void **state)
-{
-	struct fixture *fixture = *state;
-	struct process *process;
-
-	forked(fixture, 1, PARENT);
-	execed(fixture, PARENT, "x");
-	mapped(fixture, PARENT, 0x1000, 0x2000, "/no/such/x");
-	process = find(fixture, PARENT);
-	/* For a pc without a mapping the table reads /proc, which has no such process. */
-	assert_null(path_at(fixture, process, 0x9000));
-	assert_string_equal(path_at(fixture, process, 0x1000), "/no/such/x");
 }
 
 static void unused_strings_are_freed(void **state)
@@ -583,91 +315,6 @@ static void labels_of_a_process_that_changed_its_cgroup_are_not_cached(void **st
 	assert_true(process_wants_cgroups(other));
 }
 
-/* Identifies files by the cache of the fixture once is_available is set. */
-struct late_identifier {
-	struct executable_cache *executables;
-	unsigned int n_calls;
-	bool is_available;
-};
-
-static int find_late(void *arg, const struct mapped_file *file, uint32_t *number,
-		     struct executable **ret_executable)
-{
-	struct late_identifier *identifier = arg;
-
-	assert_int_equal(*number, 0);
-	identifier->n_calls++;
-	if (identifier->is_available)
-		return executable_cache_identify(identifier->executables, file, ret_executable);
-	*number = identifier->n_calls;
-	return EXECUTABLE_UNAVAILABLE;
-}
-
-static void an_unavailable_file_is_looked_up_again_seconds_later(void **state)
-{
-	struct fixture *fixture = *state;
-	struct late_identifier late = { .executables = fixture->executables };
-	uint64_t pc = (uint64_t)(uintptr_t)an_unavailable_file_is_looked_up_again_seconds_later;
-	uint64_t now_ns = 100 * NSEC_PER_SEC;
-	struct process_mapping *mapping;
-	struct process *process;
-
-	process_table_set_identifier(
-		fixture->table, &(struct process_identifier){ .arg = &late, .find = find_late });
-	process = find(fixture, (uint32_t)getpid());
-	mapping = process_table_mapping(fixture->table, process, pc, now_ns);
-	assert_non_null(mapping);
-	assert_null(mapping->executable);
-	process_table_read_details(fixture->table, process);
-	assert_null(process->main_executable);
-
-	late.is_available = true;
-	late.n_calls = 0;
-	mapping = process_table_mapping(fixture->table, process, pc, now_ns + 1);
-	assert_null(mapping->executable);
-	assert_int_equal(late.n_calls, 0);
-	process->first_sent_sequence = 7;
-	mapping = process_table_mapping(fixture->table, process, pc, now_ns + 10 * NSEC_PER_SEC);
-	assert_non_null(mapping->executable);
-	/* The server has its definition without the main executable. */
-	process_table_read_details(fixture->table, process);
-	assert_ptr_equal(process->main_executable, mapping->executable);
-	assert_int_equal(process->first_sent_sequence, 0);
-}
-
-static void adjacent_anonymous_mappings_are_joined_and_thousands_are_kept(void **state)
-{
-	struct fixture *fixture = *state;
-	struct process *process;
-
-	forked(fixture, PARENT, CHILD);
-	execed(fixture, CHILD, "jit");
-	/* As a just-in-time compiler maps memory: in pieces, from both sides. One is reported twice. */
-	mapped(fixture, CHILD, 0x10000, 0x11000, "//anon");
-	mapped(fixture, CHILD, 0x12000, 0x13000, "//anon");
-	mapped(fixture, CHILD, 0x11000, 0x12000, "//anon");
-	mapped(fixture, CHILD, 0x10000, 0x11000, "//anon");
-	mapped(fixture, CHILD, 0x13000, 0x14000, "/usr/lib/a.so");
-	mapped(fixture, CHILD, 0x14000, 0x15000, "//anon");
-	assert_ok(process_table_find(fixture->table, CHILD, PARENT, 7, "jit", false, &process));
-	assert_int_equal(process->mappings->count, 3);
-	assert_int_equal(process->mappings->items[0].start, 0x10000);
-	assert_int_equal(process->mappings->items[0].end, 0x13000);
-	assert_int_equal(process->mappings->items[1].start, 0x13000);
-	/* A file is mapped over a part in the middle. */
-	mapped(fixture, CHILD, 0x11000, 0x12000, "/usr/lib/a.so");
-	assert_int_equal(process->mappings->count, 5);
-
-	for (uint64_t i = 0; i < 20000; i++)
-		mapped(fixture, CHILD, 0x1000000 + i * 0x3000, 0x1001000 + i * 0x3000, "//anon");
-	assert_int_equal(process->mappings->count, 20005);
-	assert_int_equal(process_table_stats(fixture->table)->mappings_dropped, 0);
-	for (uint64_t i = 20000; i < 70000; i++)
-		mapped(fixture, CHILD, 0x1000000 + i * 0x3000, 0x1001000 + i * 0x3000, "//anon");
-	assert_int_equal(process->mappings->count, 65536);
-	assert_int_equal(process_table_stats(fixture->table)->mappings_dropped, 70005 - 65536);
-}
-
 static void a_new_kernel_thread_has_the_name_of_its_kind_not_of_its_parent(void **state)
 {
 	struct fixture *fixture = *state;
@@ -731,32 +378,23 @@ static void rules_rename_services_and_exclude_stacks(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_process_is_named_at_exec),
-		TEST(a_child_shares_the_mappings_of_its_parent_until_it_maps_something),
-		TEST(a_mapping_replaces_what_it_overlaps),
-		TEST(a_mapping_replaces_code_only_if_another_file_was_there),
 		TEST(held_events_are_counted_for_each_image),
-		TEST(random_mappings_agree_with_a_page_table),
 		TEST(an_exec_starts_a_new_image_and_keeps_the_old_one_for_late_readers),
 		TEST(a_sample_older_than_an_exec_belongs_to_the_image_before_it),
 		TEST(without_the_older_image_a_late_sample_stays_with_the_process),
 		TEST(a_process_without_samples_is_freed_at_its_exit),
 		TEST(a_sampled_process_is_kept_until_its_windows_are_over),
 		TEST(a_process_without_threads_ends_with_its_leader),
-		TEST(mappings_are_removed_from_the_bpf_maps_with_the_last_running_process),
 		TEST(a_child_of_a_published_parent_is_published_again_when_it_maps_something),
 		TEST(a_zombie_adopted_for_a_late_sample_is_freed_with_its_window),
 		TEST(a_scan_detects_exits_that_no_event_reported),
-		TEST(mappings_of_events_are_kept_when_maps_cannot_be_read),
 		TEST(unused_strings_are_freed),
 		TEST(a_reused_pid_is_another_process),
 		TEST(a_running_process_is_found_in_proc_with_its_program),
 		TEST(labels_are_read_once_for_processes_of_the_same_cgroups),
 		TEST(labels_of_a_process_that_changed_its_cgroup_are_not_cached),
-		TEST(an_unavailable_file_is_looked_up_again_seconds_later),
-		TEST(adjacent_anonymous_mappings_are_joined_and_thousands_are_kept),
 		TEST(a_new_kernel_thread_has_the_name_of_its_kind_not_of_its_parent),
 		TEST(rules_rename_services_and_exclude_stacks),
 	};
