@@ -89,8 +89,8 @@ static void print_next_steps(const struct token_request *request, unsigned int s
 	http_scopes_format(scopes, text);
 	(void)fprintf(
 		hints,
-		"Added token '%s' (%s) to '%s'. The file has its hash only: the line on stdout "
-		"is the one copy of the token.\n"
+		"Added token '%s' (%s) to '%s'. The file has only its hash: the line on stdout is "
+		"the only copy of the token.\n"
 		"A running server reads the file again within 10 s, or at once on SIGHUP; its "
 		"user must be able to read the file.\n",
 		request->name, text, request->path);

@@ -117,8 +117,7 @@ static void describe_failure(int error, char ret_message[PROFILE_MESSAGE_SIZE])
 	if (error == -ENOMEM || error == -ENOSPC)
 		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE,
 			       "the profile needs more memory than one query may have: choose a "
-			       "shorter time, a service or "
-			       "a tag_filter");
+			       "shorter time, a service or a tag_filter");
 	else if (!ret_message[0])
 		(void)snprintf(ret_message, PROFILE_MESSAGE_SIZE, "the sample store failed: %s",
 			       strerror(-error));

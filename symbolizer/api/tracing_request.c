@@ -296,6 +296,7 @@ static int convert(const struct raw_request *raw, struct tracing_request *ret_re
 {
 	char reason[TRACING_MESSAGE_SIZE / 2];
 	enum event_type type = event_type_of_request(raw->event_type, reason, sizeof(reason));
+	int64_t kernel_depth = MIN(raw->max_kernel_stack_depth, (int64_t)INT_MAX);
 
 	if (type == EVENT_NONE)
 		return refuse(message, "profile_event_type: %s", reason);
@@ -308,7 +309,7 @@ static int convert(const struct raw_request *raw, struct tracing_request *ret_re
 			.group_by = raw->group_by,
 			.from_slot = (uint64_t)raw->time_start * SLOTS_PER_SECOND,
 			.to_slot = ((uint64_t)raw->time_end + 1) * SLOTS_PER_SECOND,
-			.max_kernel_stack_depth = (int)MIN(raw->max_kernel_stack_depth, (int64_t)INT_MAX),
+			.max_kernel_stack_depth = (int)kernel_depth,
 			.fold_threads = raw->fold_threads,
 			.no_inlines = !raw->inlines,
 			.function_starts = raw->function_starts,

@@ -298,6 +298,7 @@ static void run_exchange(struct worker_job *job)
 	struct exchange *exchange = container_of(job, struct exchange, job);
 	const struct http_route *route = exchange->route;
 
+	assert(exchange->state == EXCHANGE_WORKING);
 	if (exchange->stream)
 		route->stream->finish(exchange->stream, &exchange->request, &exchange->response);
 	else
@@ -328,6 +329,7 @@ static enum MHD_Result hand_over(struct exchange *exchange)
 {
 	const unsigned int lane_share = TOKEN_LANES + exchange->route->lane;
 
+	assert(exchange->state == EXCHANGE_READING);
 	if (!exchange_take(exchange, lane_share, 1)) {
 		exchange_refuse_share(exchange, lane_share);
 		release_held_body(exchange);

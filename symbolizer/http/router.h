@@ -52,12 +52,12 @@ struct http_stream_operations {
  * requests, and HTTP_MAX_HELD_BODY_BYTES or the disk bounds their bodies.
  */
 /* clang-format off */
-#define HTTP_LANES(X)                                                                                 \
-	X(HEALTH, "health", 2, 0, "microseconds: health and the page, which read no store")           \
-	X(READY, "ready", 2, 0, "milliseconds: readiness, which checks the store")                    \
-	X(SHORT, "short", 0, 0, "milliseconds: batches, lists, metrics")                              \
-	X(QUERY, "query", 0, 256, "up to seconds: profiles, and symbols that need a new table")       \
-	X(FILES, "files", 0, 0, "uploads of debuginfo, which are compressed at the end")              \
+#define HTTP_LANES(X)                                                                              \
+	X(HEALTH, "health", 2, 0, "microseconds: health and the page, which read no store")        \
+	X(READY, "ready", 2, 0, "milliseconds: readiness, which checks the store")                 \
+	X(SHORT, "short", 0, 0, "milliseconds: batches, lists, metrics")                           \
+	X(QUERY, "query", 0, 256, "up to seconds: profiles, and symbols that need a new table")    \
+	X(FILES, "files", 0, 0, "uploads of debuginfo, which are compressed at the end")           \
 	X(DEBUGINFOD, "debuginfod", 0, 64, "downloads of debuginfo, which are expanded, or fetched first")
 /* clang-format on */
 

@@ -158,9 +158,9 @@ static int start_daemons(struct http_server *server, char ret_message[HTTP_SERVE
 			listen_address_format(&server->addresses[i], text);
 			(void)snprintf(
 				ret_message, HTTP_SERVER_MESSAGE_SIZE,
-				"cannot serve on '%s': no thread or file descriptor is left; reduce "
-				"max_connections, or raise the limits of the service for tasks "
-				"and open files",
+				"cannot serve on '%s': too few threads or file descriptors; reduce "
+				"max_connections, or raise the service's limits of tasks and open "
+				"files",
 				text);
 			return -ENOMEM;
 		}
@@ -262,8 +262,7 @@ int http_server_start(const struct http_server_options *options, struct http_ser
 		(void)snprintf(
 			ret_message, HTTP_SERVER_MESSAGE_SIZE,
 			"cannot start the HTTP server with %u threads for each kind of request: "
-			"%s; reduce threads, or raise the limits of the service for tasks "
-			"and memory",
+			"%s; reduce threads, or raise the service's limits of tasks and memory",
 			options->n_workers, strerror(-r));
 		return r;
 	}

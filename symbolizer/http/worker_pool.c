@@ -59,6 +59,7 @@ static struct worker_job *take_job(struct worker_pool *pool)
 		pool->first = job->next;
 	if (pool->last == job)
 		pool->last = previous;
+	assert(pool->n_waiting > 0);
 	pool->n_waiting--;
 	return job;
 }
