@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/debuginfo/debuginfo_private.h"
-
 /*
- * One identity at a time, so that no request takes longer than its files are large.
+ * Checks one identity per call, so that no request takes longer than reading its files.
  */
 
 #include "common/vec.h"
+#include "symbolizer/debuginfo/debuginfo_private.h"
 
 VEC_DEFINE(file_ids, int64_t);
 
@@ -23,13 +22,13 @@ static int collect_ids(struct debuginfo_store *store, const struct executable_id
 		if (r == 0)
 			r = sqlite_step(store->reader, row);
 	}
-	/* Within the lock: the statement belongs to whoever has it. */
+	/* Before the unlock: the next thread that takes the lock uses the same statement. */
 	sqlite_resetp(&row);
 	(void)pthread_mutex_unlock(&store->read_lock);
 	return r;
 }
 
-/* The chunks' hashes are no proof against forgery; SHA-256 is, where it is known. */
+/* The hashes of chunks do not detect forgery. SHA-256 does, if it is known. */
 static int compare_sha256(struct debuginfo_view *view)
 {
 	static const uint8_t unknown[DEBUGINFO_SHA256_BYTES];

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Splits bytes into chunks and stores them, a few per transaction, so that other writers need not
+ * wait long. The content row has no effect until a file row names it. Content that the database has
+ * already is not stored again. SHA-256 decides that contents are equal: with a weaker hash, a
+ * client could forge a collision and have its bytes served in the name of another.
+ */
+
 #include <gnutls/crypto.h>
 #include <unistd.h>
 
 #include "common/file.h"
 #include "common/zstd_frame.h"
 #include "symbolizer/debuginfo/debuginfo_private.h"
-
-/*
- * Bytes become chunks: a few per transaction so that others need not wait, under a content row that
- * does not count until a file names it. Content that is there already is not stored again; what is
- * equal is decided by SHA-256, because whoever can forge a collision could have his bytes served as
- * somebody else's.
- */
 
 #define CHUNKS_PER_TRANSACTION 16
 
@@ -24,13 +24,13 @@ struct chunk {
 	struct bytes content;
 };
 
-/* Content that is being filled. */
+/* Content while its chunks are stored. */
 struct filling {
 	struct debuginfo_store *store;
 	struct new_content *content;
 	int fd;
 	uint64_t n_chunks;
-	struct bytes hashes; /* of all chunks, one after the other */
+	struct bytes hashes; /* of all chunks, one after another */
 };
 
 static int hash_pieces(gnutls_hash_hd_t state, int fd, uint64_t size)
@@ -204,7 +204,7 @@ int debuginfo_content_store(struct debuginfo_store *store, int fd, uint64_t size
 	return r;
 }
 
-/* Equal content may have come, or gone, since it was looked for. */
+/* Looks again: equal content may have been stored or removed since. */
 int debuginfo_content_publish(struct debuginfo_store *store, struct new_content *content)
 {
 	struct sqlite_db *db = store->writer;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * IDs of files are never used again (AUTOINCREMENT), so that caches can compare the ID of the best
+ * file of an identity. The space of removed files returns to the file system (incremental
+ * auto_vacuum): an administrator who removes debuginfo from a full disk needs the space at once.
+ *
+ * Format 1 had one table for files and content, and no sources, executables and upstream servers.
+ * Its chunks are kept, since content gets the IDs of the files. Format 2 had no number for tables
+ * within executables (DEBUGINFO_EMBEDDED), and no split DWARF.
+ */
+
 #include "symbolizer/debuginfo/debuginfo_db.h"
 
 #include <stdio.h>
 
 #include "symbolizer/sqlite/sqlite_schema.h"
-
-/*
- * Ids of files are never used again (AUTOINCREMENT), so that an id tells caches apart what the best
- * file of an identity was and is. Space of removed files goes back to the file system (auto_vacuum,
- * incremental): whoever removes debuginfo from a full disk wants the space now.
- *
- * Format 1 had one table for files and content, and knew no sources, executables and upstream
- * servers. Its chunks stay where they are: content takes the ids of the files. Format 2 had no
- * number for tables within executables (DEBUGINFO_EMBEDDED), and no split DWARF.
- */
 
 /* Format of the file (SQLite's user_version). */
 #define FORMAT 3
@@ -109,7 +109,7 @@ int debuginfo_db_open(const char *folder, bool writer, struct sqlite_db **ret_db
 	if (!writer)
 		r = sqlite_db_run(db, "PRAGMA query_only=1;");
 	else
-		/* auto_vacuum counts only before the first page is written, which WAL does. */
+		/* First, because auto_vacuum has no effect once WAL mode has written a page. */
 		r = sqlite_db_run(db, "PRAGMA auto_vacuum=INCREMENTAL;" SQLITE_DB_PRAGMAS);
 	if (r == 0 && writer)
 		r = sqlite_ensure_schema(db, &schema);
@@ -127,7 +127,7 @@ static void copy_blob(sqlite3_stmt *row, int column, void *bytes, size_t size)
 		memcpy(bytes, blob.data, size);
 }
 
-/* Columns as in FILE_COLUMNS. */
+/* @row has the columns FILE_COLUMNS. */
 int debuginfo_db_row(sqlite3_stmt *row, struct stored_file *ret_file)
 {
 	struct bytes_view identity = sqlite_blob(row, 2);

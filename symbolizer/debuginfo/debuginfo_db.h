@@ -2,14 +2,15 @@
 #pragma once
 
 /*
- * debuginfo.db, format 3. Shared by the files of this folder.
+ * The database debuginfo.db (format 3) and the state of the store, for the files of this folder.
  *
- *   file      what an identity has: ELF files (path ""), split DWARF and source files
- *   content   bytes; files with equal bytes share one. `complete` once all of its chunks are there
- *   chunk     its id is content << 24 | number
- *   session   uploads in pieces that are not finished
- *   miss      what upstream servers did not have
- *   total     stored_bytes of all complete content, kept in step with it
+ *   file      the files of an identity: ELF files (path ""), split DWARF, source files
+ *   content   the bytes of files; files with equal bytes share a row. `complete` is set after all
+ *             chunks are stored
+ *   chunk     its ID is content << 24 | number
+ *   session   unfinished uploads in pieces
+ *   miss      the negative cache of upstream servers
+ *   total     stored_bytes of all complete content, updated with it
  */
 
 #include <pthread.h>
@@ -20,13 +21,15 @@
 #include "symbolizer/debuginfo/debuginfo_store.h"
 #include "symbolizer/sqlite/sqlite_db.h"
 
-/* Independent zstd frames: a range is read without what stands before it, and no row nears SQLite's
- * 1 GB. */
+/*
+ * Size of a chunk, which is an independent zstd frame: a range is read without the chunks before
+ * it, and no row is near SQLite's limit of 1 GB.
+ */
 #define CHUNK_BYTES ((size_t)(512 * KIB))
 
 #define CHUNK_NUMBER_BITS 24
 static_assert((UINT64_C(1) << CHUNK_NUMBER_BITS) * CHUNK_BYTES >= DEBUGINFO_MAX_FILE_BYTES,
-	      "numbers suffice");
+	      "the largest file has fewer chunks than numbers");
 
 #define UPLOAD_PREFIX "debuginfo-upload-"
 
@@ -42,7 +45,7 @@ enum file_role {
 
 #define FROM_FILES " FROM file JOIN content ON content.id = file.content"
 
-/* @condition: besides kind and identity. The best by origin, then by richness. */
+/* The best file by origin, then by richness. @condition selects the kind. */
 #define BEST_ELF(condition)                                                                        \
 	"SELECT " FILE_COLUMNS FROM_FILES                                                          \
 	" WHERE kind = ? AND identity = ? AND role = 1 AND path = '' AND " condition               \
@@ -131,7 +134,7 @@ enum debuginfo_statement {
 		DEBUGINFO_STATEMENT_COUNT,
 };
 
-/* Connections that read are kept for the next reader: opening one costs more than a section. */
+/* Idle connections that are kept for the next reader: opening one costs more than a section. */
 #define MAX_IDLE_READERS 8
 
 struct debuginfo_fetcher;
@@ -150,7 +153,7 @@ struct debuginfo_store {
 	pthread_mutex_t idle_lock;
 	struct sqlite_db *idle[MAX_IDLE_READERS];
 	unsigned int n_idle;
-	struct hash_table *pins; /* under idle_lock: content -> unsigned int, how many read it */
+	struct hash_table *pins; /* under idle_lock: content -> unsigned int, number of readers */
 
 	_Atomic uint64_t quota_bytes; /* 0: none */
 	_Atomic uint64_t low_bytes;
@@ -179,7 +182,7 @@ struct stored_file {
 	struct debuginfo_entry entry;
 	int64_t id;
 	int64_t content;
-	bool code_unknown; /* of format 1: not looked at since */
+	bool code_unknown; /* of format 1, and not read since */
 };
 
 int debuginfo_db_row(sqlite3_stmt *row, struct stored_file *ret_file);
@@ -189,11 +192,11 @@ int debuginfo_db_best(struct sqlite_db *db, const struct debuginfo_key *key,
 		      struct stored_file *ret_file);
 int debuginfo_db_by_id(struct sqlite_db *db, int64_t id, struct stored_file *ret_file);
 
-/* Within a transaction of the caller's. Content goes with its last file. */
+/* Runs in a transaction of the caller. Content is removed with its last file. */
 int debuginfo_db_remove_file(struct sqlite_db *db, int64_t file);
 int debuginfo_db_remove_content(struct sqlite_db *db, int64_t content);
 int debuginfo_db_raise_generation(struct sqlite_db *db, uint64_t *ret_generation);
 
-/* One number from a statement without parameters. */
+/* Reads one number with a statement without parameters. */
 int debuginfo_db_number(struct sqlite_db *db, enum debuginfo_statement statement,
 			uint64_t *ret_number);

@@ -19,7 +19,7 @@ void debuginfo_set_fetcher(struct debuginfo_store *store, struct debuginfo_fetch
 
 const struct clock *debuginfo_clock(const struct debuginfo_store *store);
 
-/* 1 no upstream server had @key at the last attempts, and the next attempt is not due yet; 0 not. */
+/* 1 the last attempts for @key failed, and the next one is not due yet; 0 not. */
 int negative_cache_contains(struct debuginfo_store *store, const struct debuginfo_key *key);
 
 /*

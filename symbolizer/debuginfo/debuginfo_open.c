@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens stored files for callers: the whole file, a part, its frames, or one section.
+ */
+
 #include <elf.h>
 
 #include "common/elf/elf_file.h"
 #include "common/elf/richness.h"
 #include "common/log.h"
 #include "symbolizer/debuginfo/debuginfo_private.h"
-
-/*
- * What is stored, handed out: whole, in part, as its frames, or one section of it.
- */
 
 int debuginfo_open_kind(struct debuginfo_store *store, const struct debuginfo_key *key, int *ret_fd,
 			struct debuginfo_entry *ret_entry)
@@ -130,8 +130,11 @@ int debuginfo_open_section(struct debuginfo_store *store, const struct executabl
 	return r;
 }
 
-/* Whether a file of format 1 has code; one that cannot be read has none. 1 done, 0 none is left. */
-static int look_at_one(struct debuginfo_store *store)
+/*
+ * Determines whether one file of format 1 has code. A file that cannot be read has none. 1 done, 0
+ * no such file is left.
+ */
+static int complete_one(struct debuginfo_store *store)
 {
 	scoped(debuginfo_view_releasep) struct debuginfo_view view;
 	scoped(elf_file_freep) struct elf_file *elf = NULL;
@@ -164,12 +167,12 @@ void debuginfo_complete_format_1(struct debuginfo_store *store)
 	int r;
 
 	do
-		r = look_at_one(store);
+		r = complete_one(store);
 	while (r > 0);
 	if (r < 0)
-		log_warn_errno(r,
-			       "cannot look into all debuginfo of an older version in "
-			       "'%s/debuginfo.db', executables are missing until the next start: "
-			       "%m",
-			       store->folder);
+		log_warn_errno(
+			r,
+			"cannot read all debuginfo of an older version in '%s/debuginfo.db', "
+			"executables are missing until the next start: %m",
+			store->folder);
 }

@@ -137,7 +137,7 @@ void debuginfo_came_from_user(struct debuginfo_store *store, const struct execut
 
 /* ---- others --------------------------------------------------------------------------------- */
 
-/* The number of failed attempts for @key, and when the next is due. 1 found, 0 no attempt failed. */
+/* The failed attempts for @key, and when the next is due. 1 found, 0 no attempt failed. */
 int negative_cache_read(struct debuginfo_store *store, const struct debuginfo_key *key,
 			uint32_t *ret_failures, uint64_t *ret_again_wall_ns);
 

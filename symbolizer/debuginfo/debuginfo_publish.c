@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The content is stored first, in many short transactions, and has no effect. The last transaction
+ * adds the file row, and removes files that the new one makes superfluous.
+ */
+
 #include "symbolizer/debuginfo/debuginfo_publish.h"
 
 #include "common/log.h"
 #include "symbolizer/debuginfo/debuginfo_inspect.h"
 #include "symbolizer/debuginfo/debuginfo_private.h"
 
-/*
- * The content is stored first, in many short transactions, and counts for nothing until the last
- * one adds the file's row, and takes away what it makes superfluous.
- */
-
-/* An identity with more files than kinds and origins explain was not written by us. */
+/* Most ELF files of an identity: more than there are combinations of kind and origin. */
 #define MAX_ELVES 32
 
-/* Equal content that was found, and was removed before it could be used: it is stored anew. */
+/* Attempts, if equal content is found but removed by another thread before the commit. */
 #define MAX_STORE_ATTEMPTS 3
 
 struct publication {
@@ -21,10 +21,10 @@ struct publication {
 	struct new_content content;
 	struct debuginfo_entry entry;
 	char *message;
-	int64_t file; /* 0: not added */
+	int64_t file; /* row ID, 0: not added */
 };
 
-/* The other files of the identity that could take its place. */
+/* The other files of the identity for the same use. */
 struct rivals {
 	struct stored_file files[MAX_ELVES];
 	struct debuginfo_entry entries[MAX_ELVES];
@@ -79,9 +79,7 @@ static bool has_same_role(const struct debuginfo_entry *a, const struct debuginf
 	return a->is_source == b->is_source && a->is_split == b->is_split;
 }
 
-/*
- * A source file or split DWARF that differs is a correction, if it comes from somebody as trusted.
- */
+/* A different source file or split DWARF from the same origin is a correction of the rival. */
 static bool is_correction(const struct publication *pub, const struct debuginfo_entry *rival)
 {
 	return has_same_role(rival, &pub->entry) && (rival->is_source || rival->is_split) &&
@@ -89,17 +87,17 @@ static bool is_correction(const struct publication *pub, const struct debuginfo_
 	       memcmp(rival->sha256, pub->content.sha256, sizeof(rival->sha256)) != 0;
 }
 
-static const char *words_for(const struct debuginfo_entry *entry)
+static const char *describe(const struct debuginfo_entry *entry)
 {
-	static const char *const names[] = { "nothing but code", "tables for its own use",
-					     "symbols", "source lines", "full DWARF" };
+	static const char *const names[] = { "code only", "tables for its own use", "symbols",
+					     "source lines", "full DWARF" };
 
 	if (entry->is_split)
 		return "split DWARF";
 	return entry->is_source ? "this source" : names[entry->richness];
 }
 
-/* The best of those that are there for the same use; it becomes the first. */
+/* The best rival of the same role, which is copied to the first entry. */
 static const struct debuginfo_entry *best_rival(const struct publication *pub,
 						struct rivals *rivals)
 {
@@ -117,9 +115,7 @@ static const struct debuginfo_entry *best_rival(const struct publication *pub,
 	return best;
 }
 
-/*
- * 1 better than what is there, 0 not (the message says why, and the first rival is what is there).
- */
+/* 1 better than the stored files, 0 not: the message and the first rival are the stored file. */
 static int is_better(struct sqlite_db *db, struct publication *pub, struct rivals *rivals)
 {
 	const struct debuginfo_entry *best;
@@ -127,21 +123,21 @@ static int is_better(struct sqlite_db *db, struct publication *pub, struct rival
 
 	r = load_rivals(db, pub->arrival, rivals);
 	if (r < 0)
-		return debuginfo_fail_errno(pub->message, r, "cannot look for what is there");
+		return debuginfo_fail_errno(pub->message, r, "cannot look up the stored files");
 	if (debuginfo_is_needed(&pub->entry, rivals->entries, rivals->count))
 		return 1;
 	for (size_t i = 0; i < rivals->count; i++)
 		if (is_correction(pub, &rivals->entries[i]))
 			return 1;
 	best = best_rival(pub, rivals);
-	return debuginfo_fail(pub->message, 0, "a file with %s from %s is there already",
-			      words_for(best),
+	return debuginfo_fail(pub->message, 0, "a file with %s from %s is stored already",
+			      describe(best),
 			      best->origin == DEBUGINFO_FROM_PIPELINE   ? "a build pipeline"
 			      : best->origin == DEBUGINFO_FROM_UPSTREAM ? "an upstream server"
 									: "an agent");
 }
 
-/* One after the other: of two that are equal, one stays. The new one is kept in any case. */
+/* Checks one after another, so that one of two equal rivals stays. Keeps the new file. */
 static int remove_superfluous(struct sqlite_db *db, const struct publication *pub,
 			      struct rivals *rivals)
 {
@@ -186,15 +182,20 @@ static int add_file(struct sqlite_db *db, struct publication *pub, int64_t conte
 	if (r < 0)
 		return r;
 	pub->file = sqlite_last_id(db);
-	/* What servers lacked may be there now; what came from one says nothing of the rest. */
+	/*
+	 * The build may be published now, so upstream servers are asked again for what they
+	 * lacked. A file from an upstream server says nothing about its other files.
+	 */
 	if (arrival->origin == DEBUGINFO_FROM_UPSTREAM)
 		return 0;
 	return sqlite_run(db, SQL_MISS_CLEAR, SQL_INT(arrival->id.kind),
 			  SQL_BLOB(arrival->id.bytes, arrival->id.size));
 }
 
-/* In a transaction: another upload of this identity may have been completed meanwhile. 1 stored, 0
- * not better. */
+/*
+ * Runs in a transaction, and compares again: another upload of this identity may have been stored
+ * meanwhile. 1 stored, 0 not better.
+ */
 static int complete_file(struct debuginfo_store *store, void *arg)
 {
 	struct publication *pub = arg;
@@ -213,8 +214,7 @@ static int complete_file(struct debuginfo_store *store, void *arg)
 		r = remove_superfluous(db, pub, &rivals);
 	if (r < 0)
 		return r;
-	/* From what is known, not from the database: once the file is published nothing may fail
-	 * any more. */
+	/* Not read from the database, because nothing may fail after the file is published. */
 	pub->entry.stored_bytes = content.stored_bytes;
 	pub->entry.hash = content.hash;
 	memcpy(pub->entry.sha256, content.sha256, sizeof(content.sha256));
@@ -246,9 +246,10 @@ static int store_file(struct debuginfo_store *store, struct publication *pub)
 	if (r > 0 && debuginfo_enforce_quota(store, pub->file, pub->entry.origin) == -EDQUOT)
 		r = -EDQUOT;
 	if (r == -EDQUOT)
-		return debuginfo_fail(pub->message, r,
-				      "debuginfo.quota leaves no room for the file: what pipelines "
-				      "uploaded stays");
+		return debuginfo_fail(
+			pub->message, r,
+			"debuginfo.quota leaves no room for the file: files of pipelines "
+			"are kept");
 	if (r < 0 && pub->message[0] == '\0')
 		return debuginfo_fail_errno(pub->message, r, "cannot store the file");
 	return r;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limit of stored bytes. Content that is being read is pinned and not evicted, because it would
+ * only be requested again.
+ */
+
 #include <inttypes.h>
 
 #include "common/log.h"
 #include "symbolizer/debuginfo/debuginfo_private.h"
-
-/*
- * The bound on what is stored, and what is being read, which is not thrown out: it would only be
- * asked for again.
- */
 
 void debuginfo_store_set_quota(struct debuginfo_store *store, uint64_t quota_bytes,
 			       uint64_t low_bytes)
@@ -24,8 +24,10 @@ struct debuginfo_totals debuginfo_store_totals(struct debuginfo_store *store)
 	};
 }
 
-/* A pin that cannot be remembered costs a second upload at worst: readers see what they began to
- * read in any case. */
+/*
+ * Without memory the content is not pinned. Then it may be evicted, which costs a second upload at
+ * most: the reader's transaction still sees it.
+ */
 void debuginfo_pin(struct debuginfo_store *store, int64_t content)
 {
 	void *count;
@@ -76,16 +78,16 @@ int debuginfo_quota_allows(struct debuginfo_store *store, enum debuginfo_origin 
 	return size > quota || taken > quota - size ? -EDQUOT : 0;
 }
 
-/* What goes next. */
+/* One run of evictions. */
 struct eviction {
-	int64_t keep;                /* the file that needs the room; 0: may go as well */
-	enum debuginfo_origin below; /* only files of lesser origins */
-	int64_t file;
+	int64_t keep;                /* the new file; 0: it may be evicted too */
+	enum debuginfo_origin below; /* only files of less trusted origins are evicted */
+	int64_t file;                /* evicted last */
 	uint64_t freed_bytes;
 	uint64_t n_files;
 };
 
-/* With the transaction open. 1 removed, 0 nothing can go. */
+/* Runs in a transaction. 1 evicted, 0 no file can be evicted. */
 static int evict_one(struct debuginfo_store *store, void *arg)
 {
 	struct eviction *eviction = arg;
@@ -113,27 +115,27 @@ static int evict_one(struct debuginfo_store *store, void *arg)
 int debuginfo_enforce_quota(struct debuginfo_store *store, int64_t file,
 			    enum debuginfo_origin origin)
 {
-	bool is_last_to_go = origin == DEBUGINFO_FROM_PIPELINE;
+	bool is_pipeline = origin == DEBUGINFO_FROM_PIPELINE;
 	struct eviction eviction = {
-		.keep = is_last_to_go ? file : 0,
-		.below = is_last_to_go ? DEBUGINFO_FROM_PIPELINE + 1 : DEBUGINFO_FROM_PIPELINE,
+		.keep = is_pipeline ? file : 0,
+		.below = is_pipeline ? DEBUGINFO_FROM_PIPELINE + 1 : DEBUGINFO_FROM_PIPELINE,
 	};
 	uint64_t quota = atomic_load(&store->quota_bytes);
-	bool went_itself = false;
+	bool evicted_itself = false;
 	int r = 1;
 
 	if (quota == 0 || atomic_load(&store->stored_bytes) <= quota)
 		return 0;
 	while (r > 0 && atomic_load(&store->stored_bytes) > atomic_load(&store->low_bytes)) {
 		r = debuginfo_change(store, evict_one, &eviction);
-		went_itself = went_itself || (r > 0 && eviction.file == file);
+		evicted_itself = evicted_itself || (r > 0 && eviction.file == file);
 	}
 	atomic_fetch_add(&store->n_evicted, eviction.n_files);
 	if (eviction.n_files > 0)
-		log_info("removed %" PRIu64 " debuginfo files to keep debuginfo.quota, the least "
-			 "recently used that can be had again first",
+		log_info("evicted %" PRIu64 " debuginfo files to keep debuginfo.quota, the least "
+			 "recently used first, files of pipelines last",
 			 eviction.n_files);
 	if (r < 0)
 		return r;
-	return went_itself ? -EDQUOT : 0;
+	return evicted_itself ? -EDQUOT : 0;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/debuginfo/debuginfo_private.h"
-
 /*
- * An identity has a handful of files. One is needed for a kind unless another one of that kind is
- * at least as trusted and at least as rich; and it is needed at all while it is needed for some
- * kind.
+ * An identity has a handful of files. A file is needed for a kind unless another file of that kind
+ * is at least as trusted and at least as rich. It is kept while it is needed for some kind.
  */
+
+#include "symbolizer/debuginfo/debuginfo_private.h"
 
 bool debuginfo_is_of_kind(const struct debuginfo_entry *entry, enum debuginfo_kind kind)
 {
@@ -27,7 +26,7 @@ bool debuginfo_is_of_kind(const struct debuginfo_entry *entry, enum debuginfo_ki
 	return false;
 }
 
-/* Code is code: an executable is not better for having symbols. */
+/* For kind EXECUTABLE, only code counts: symbols do not make a file better. */
 static bool is_as_good(const struct debuginfo_entry *other, const struct debuginfo_entry *entry,
 		       enum debuginfo_kind kind)
 {

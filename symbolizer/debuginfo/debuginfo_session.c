@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session is a row that describes the file, and a file in the data folder with the bytes received
+ * so far. Its size is the offset to continue at. Nothing else must be consistent, so a session can
+ * continue after a crash at any moment; whether all its bytes reached the disk is decided by the
+ * hash at the end.
+ */
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <gnutls/crypto.h>
@@ -12,19 +19,12 @@
 #include "symbolizer/debuginfo/debuginfo_private.h"
 #include "symbolizer/debuginfo/debuginfo_publish.h"
 
-/*
- * A session is a row, which says what is coming, and a file in the data folder, whose size says how
- * much of it is here. Nothing else has to be kept in step, so that a crash of the server at any
- * moment leaves a session that can be gone on with; whether all its bytes reached the disk is what
- * the hash at the end decides.
- */
-
 #define SESSION_PREFIX "debuginfo-session-"
 
-/* A pipeline that was interrupted is started again within a day, or not at all. */
+/* An interrupted pipeline is started again within a day, or not at all. */
 #define SESSION_LIFE_NS (24 * 3600 * NSEC_PER_SEC)
 
-/* Each is a file of up to the largest upload. */
+/* Each session has a file, which may have the size of the largest upload. */
 #define MAX_SESSIONS 1024
 
 struct debuginfo_piece {
@@ -39,7 +39,7 @@ static int session_path(const struct debuginfo_store *store, const char *name, c
 	return asprintf(ret_path, "%s/" SESSION_PREFIX "%s", store->folder, name) < 0 ? -ENOMEM : 0;
 }
 
-/* Names are ours: nothing else reaches the file system. */
+/* Only names that we generate become part of a path. */
 static bool is_session_name(const char *name)
 {
 	return strlen(name) == DEBUGINFO_SESSION_NAME_SIZE - 1 &&
@@ -101,7 +101,7 @@ int debuginfo_session_find(struct debuginfo_store *store, const char *name,
 
 	if (!is_session_name(name))
 		return 0;
-	/* Never behind whoever writes: a piece begins on a thread that serves others too. */
+	/* On the reading connection, because this thread of the HTTP server must not wait for writers. */
 	(void)pthread_mutex_lock(&store->read_lock);
 	r = read_session(store->reader, name, &session);
 	(void)pthread_mutex_unlock(&store->read_lock);
@@ -114,7 +114,7 @@ int debuginfo_session_find(struct debuginfo_store *store, const char *name,
 	return 1;
 }
 
-/* 1 the same bytes are there already. */
+/* 1 the store has the same bytes, from this origin or a better one. */
 static int is_stored(struct sqlite_db *db, const struct debuginfo_session *session)
 {
 	bool is_source = session->source_path[0] != '\0';
@@ -175,8 +175,8 @@ static int add_session(struct debuginfo_store *store, struct debuginfo_session *
 	if (r == 0 && count >= MAX_SESSIONS)
 		return debuginfo_fail(
 			message, -ENOSPC,
-			"%d uploads in pieces are under way already; what nobody goes "
-			"on with is removed after a day",
+			"%d uploads in pieces are unfinished already; an upload without "
+			"a new piece for a day is removed",
 			MAX_SESSIONS);
 	if (r < 0 || gnutls_rnd(GNUTLS_RND_NONCE, random, sizeof(random)) < 0)
 		return r < 0 ? r : -EIO;
@@ -189,7 +189,7 @@ static int add_session(struct debuginfo_store *store, struct debuginfo_session *
 			  SQL_INT(clock_wall_ns(store->clock)));
 }
 
-/* With the write lock. 1 begun or found, 0 not needed. */
+/* The caller holds the write lock. 1 begun or found, 0 not needed. */
 static int begin_session(struct debuginfo_store *store, struct debuginfo_session *session,
 			 char *message)
 {
@@ -199,7 +199,7 @@ static int begin_session(struct debuginfo_store *store, struct debuginfo_session
 	if (r < 0)
 		return r;
 	if (r > 0)
-		return debuginfo_fail(message, 0, "this very file is there already");
+		return debuginfo_fail(message, 0, "this file is stored already");
 	r = find_same(store->writer, session);
 	if (r == 0)
 		r = add_session(store, session, message);
@@ -233,7 +233,7 @@ int debuginfo_session_begin(struct debuginfo_store *store, struct debuginfo_sess
 	return r;
 }
 
-/* 1 ours now, -EBUSY somebody else's. */
+/* Marks the session as in use. 1 done, -EBUSY: another thread uses it. */
 static int take_session(struct debuginfo_store *store, const char *name)
 {
 	char key[DEBUGINFO_SESSION_NAME_SIZE] = "";
@@ -256,7 +256,7 @@ static void leave_session(struct debuginfo_store *store, const char *name)
 	(void)pthread_mutex_unlock(&store->session_lock);
 }
 
-/* First the row: a file without one is removed at the next start. */
+/* Removes the row first: a file without a row is removed at the next start. */
 static int forget_session(struct debuginfo_store *store, const char *name)
 {
 	scoped_free char *path = NULL;
@@ -297,7 +297,7 @@ struct debuginfo_piece *debuginfo_piece_free(struct debuginfo_piece *piece)
 	return NULL;
 }
 
-/* What the file has is what counts: another piece may have come since the session was read. */
+/* Compares the size of the file: another piece may have been stored since the lookup. */
 static int open_end(struct debuginfo_piece *piece, uint64_t offset)
 {
 	scoped_free char *path = NULL;
@@ -340,7 +340,7 @@ int debuginfo_piece_open(struct debuginfo_store *store, const char *name, uint64
 	return 1;
 }
 
-/* What is here of the file is wrong from its beginning, unless another piece brought it. */
+/* Discards the session, unless another piece had the first bytes of the file. */
 static void refuse_first_bytes(struct debuginfo_piece *piece)
 {
 	debuginfo_refused(piece->store, &piece->session.id);
@@ -356,7 +356,7 @@ int debuginfo_piece_append(struct debuginfo_piece *piece, struct bytes_view data
 
 	if (data.size > session->size_bytes - MIN(session->offset, session->size_bytes))
 		return debuginfo_fail(ret_message, -EBADMSG,
-				      "more comes than the %" PRIu64 " bytes of the whole file",
+				      "the piece ends beyond the %" PRIu64 " bytes of the file",
 				      session->size_bytes);
 	r = debuginfo_check_first_bytes(session->source_path, session->offset, data, ret_message);
 	if (r < 0) {
@@ -387,7 +387,7 @@ static int check_sha256(const struct debuginfo_piece *piece, char *message)
 	if (memcmp(sha256, piece->session.sha256, sizeof(sha256)) != 0)
 		return debuginfo_fail(
 			message, -EBADMSG,
-			"what came has another SHA-256 than was announced; begin anew");
+			"the SHA-256 of the file differs from the announced one; begin again");
 	return 0;
 }
 
@@ -398,7 +398,7 @@ static bool can_be_tried_again(int error)
 
 static void touch(struct debuginfo_store *store, const char *name)
 {
-	/* A full disk is no reason to refuse a piece before it is known not to fit. */
+	/* Errors are ignored: on a full disk the piece may still fit. */
 	(void)pthread_mutex_lock(&store->write_lock);
 	(void)sqlite_run(store->writer, SQL_SESSION_TOUCH, SQL_TEXT(name),
 			 SQL_INT(clock_wall_ns(store->clock)));
@@ -422,8 +422,8 @@ int debuginfo_piece_commit(struct debuginfo_piece *piece, struct debuginfo_entry
 	if (session->offset < session->size_bytes) {
 		touch(piece->store, session->name);
 		return debuginfo_fail(ret_message, -EAGAIN,
-				      "%" PRIu64 " of %" PRIu64 " bytes are here", session->offset,
-				      session->size_bytes);
+				      "%" PRIu64 " of %" PRIu64 " bytes are received",
+				      session->offset, session->size_bytes);
 	}
 	r = check_sha256(piece, ret_message);
 	if (r == 0)
@@ -449,7 +449,7 @@ static int next_stale(struct debuginfo_store *store, char ret_name[DEBUGINFO_SES
 	return r;
 }
 
-/* A file whose row is gone, or was never written. */
+/* Removes files of sessions without a row. */
 static void remove_orphans(struct debuginfo_store *store)
 {
 	DIR *folder = opendir(store->folder);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compilers write "/build/obj/../src/main.c". Some clients send that path, and others resolve the
+ * ".." literally. Both get the same key.
+ */
+
 #include "symbolizer/debuginfo/debuginfo_store.h"
 
 #include <string.h>
 
-/*
- * Compilers write "/build/obj/../src/main.c"; some clients send it so, and others what is left when
- * ".." is taken literally. Both mean one key.
- */
-
-/* Without the last segment of the @length bytes: "/a/b" becomes "/a". */
+/* The length without the last segment: "/a/b" becomes "/a". */
 static size_t parent_length(const char *path, size_t length)
 {
 	while (length > 0 && path[length - 1] != '/')

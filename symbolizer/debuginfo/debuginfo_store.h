@@ -2,23 +2,23 @@
 #pragma once
 
 /*
- * Files by identity, in SQLite (debuginfo.db): ELF files and source files. Content is kept as
- * independent zstd frames of 512 KiB, one row each, so that uploads stream in, parts are read
- * without what stands before them, frames are sent as they are, and no blob limit applies. Equal
- * content is kept once.
+ * Files by identity, in SQLite (debuginfo.db): ELF files and source files. Content is stored as
+ * independent zstd frames of 512 KiB, one row each. Uploads are stored while they stream in, a part
+ * is read without the frames before it, frames can be sent without recompression, and no blob
+ * limit applies. Equal content is stored once.
  *
- * One identity may have several ELF files. What one is good for is its kind:
+ * One identity may have several ELF files. The kind is the use of a file:
  *
- *   NAMES       symbols or more: what functions are named from
- *   DEBUGINFO   what debuggers want beside the executable: debug sections, or symbols without code
+ *   NAMES       symbols or more: the names of functions
+ *   DEBUGINFO   for debuggers, besides the executable: debug sections, or symbols without code
  *   EXECUTABLE  has the code
- *   SPLIT       what the compiler split off its DWARF: a .dwp, or the .dwo of one unit
+ *   SPLIT       DWARF that the compiler split off: a .dwp, or the .dwo of one unit
  *
- * Of each kind there is a best file: by origin (a pipeline's word counts more than an upstream
- * server's, that more than an agent's, and least counts what an agent sent from a file that others
- * than root can write: its build-ID may be forged), then by richness. A file stays as long as it is
- * the best of some kind, or richer than a better origin's; what is neither goes when a better one
- * comes. An upload by an agent therefore never outranks one by a pipeline. Thread-safe.
+ * The best file of a kind is chosen by origin, then by richness. The origins, by trust: a build
+ * pipeline, an upstream server, an agent, and last an agent that sent a file which others than root
+ * can write, since its build-ID may be forged. A file is kept while it is the best of some kind, or
+ * richer than the file of a better origin; otherwise it is removed when a better one is stored. An
+ * upload by an agent therefore never replaces one by a pipeline. Thread-safe.
  */
 
 #include "common/arena.h"
@@ -32,9 +32,9 @@
 struct debuginfo_store;
 struct debuginfo_upload;
 
-/* The order is that of trust; the numbers stand in the database. */
+/* In the order of trust. The numbers are stored in the database. */
 enum debuginfo_origin {
-	DEBUGINFO_FROM_USER = 0, /* an agent sent it, from a file that others than root can write */
+	DEBUGINFO_FROM_USER = 0, /* an agent, from a file that others than root can write */
 	DEBUGINFO_FROM_AGENT = 1,
 	DEBUGINFO_FROM_UPSTREAM = 2,
 	DEBUGINFO_FROM_PIPELINE = 3,
@@ -48,18 +48,18 @@ enum debuginfo_kind {
 	DEBUGINFO_KIND_SPLIT,
 };
 
-/* The largest file taken. Chromium with full debuginfo is about 5 GB. */
+/* The largest file accepted. Chromium with full debuginfo has about 5 GB. */
 #define DEBUGINFO_MAX_FILE_BYTES (16 * GIB)
 
-/* The largest source file; generated ones have some megabytes. */
+/* The largest source file accepted. Generated ones have some megabytes. */
 #define DEBUGINFO_MAX_SOURCE_BYTES (64 * MIB)
 
-/* Of a source file, with the NUL. */
+/* The longest path of a source file, with the NUL. */
 #define DEBUGINFO_MAX_PATH 4096
 
 #define DEBUGINFO_SHA256_BYTES 32
 
-/* What is looked for. */
+/* Selects a file. */
 struct debuginfo_key {
 	struct executable_id id;
 	enum debuginfo_kind kind;
@@ -73,19 +73,21 @@ struct debuginfo_entry {
 	bool is_source;
 	bool is_split; /* split DWARF */
 	bool has_code;
-	uint32_t n_files;      /* 1; in a list, of all source files of an identity */
+	uint32_t n_files;      /* 1, or the number of source files that this entry of a list sums */
 	uint64_t size_bytes;   /* of the file */
 	uint64_t stored_bytes; /* compressed */
 	uint64_t uploaded_wall_ns;
-	uint64_t first_used_wall_ns; /* 0 never */
-	uint64_t last_used_wall_ns;  /* 0 never */
+	uint64_t first_used_wall_ns; /* 0: never */
+	uint64_t last_used_wall_ns;  /* 0: never */
 	uint64_t generation;         /* changes whenever the best file of an identity changes */
 	struct hash128 hash;         /* of the content */
-	uint8_t sha256[DEBUGINFO_SHA256_BYTES]; /* of the content; zeros: not known (format 1) */
+	uint8_t sha256[DEBUGINFO_SHA256_BYTES]; /* of the content; zeros: unknown (format 1) */
 };
 
-/* -EBUSY when another server has the folder open. Removes what uploads left over that a crash
- * interrupted. */
+/*
+ * Removes leftovers of uploads that a crash interrupted. -EBUSY: another server has the folder
+ * open.
+ */
 int debuginfo_store_open(const char *folder, const struct clock *clock,
 			 struct debuginfo_store **ret_store);
 struct debuginfo_store *debuginfo_store_free(struct debuginfo_store *store);
@@ -93,29 +95,33 @@ struct debuginfo_store *debuginfo_store_free(struct debuginfo_store *store);
 #define DEBUGINFO_MESSAGE_SIZE 256
 
 /*
- * The identity has to be in the file: its GNU or Go note, or for TEXT the hash of its .text, which
- * only a file that has no .text bytes (objcopy --only-keep-debug) need not match. Split DWARF has
- * no identity: its sender is believed, and one of another program has no unit that the program asks
- * for. There is one split file of an identity and origin, the last that came.
+ * An upload: begin, append pieces of any size, then commit (or free, which discards the upload).
+ * The bytes are written to a temporary file in the data folder. The commit checks that the file is
+ * an ELF file, that it is complete (section contents within the file), that its identity is @id,
+ * and that it has symbols (or at least code, unless an agent sent it). 1 stored, 0 the stored files
+ * are at least as good (the message names them). Errors set a message for the client: -EBADMSG the
+ * check failed, -EFBIG, -ENOSPC, -EDQUOT, ...
  *
- * An upload: begin, append in any pieces, then commit (or free, which forgets all of it). The bytes
- * go to a temporary file in the data folder and are checked at the commit: it is an ELF file,
- * complete (section contents within the file), its own identity is @id, and it holds symbols (or at
- * least code, unless an agent sent it). Errors carry a message for the client: -EBADMSG not what it
- * claims, -EFBIG, -ENOSPC, -EDQUOT ... Commit: 1 stored, 0 nothing better than what is there (the
- * message says so).
+ * The identity of a file is its GNU or Go note, or for TEXT the hash of its .text. A file without
+ * .text bytes (objcopy --only-keep-debug) need not match the hash. Split DWARF has no identity, so
+ * the sender is trusted; a split file of another program has no unit that the program refers to.
+ * An identity has one split file per origin, the last one stored.
  */
 int debuginfo_upload_begin(struct debuginfo_store *store, const struct executable_id *id,
 			   enum debuginfo_origin origin, struct debuginfo_upload **ret_upload,
 			   char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 
-/* What comes is a source file of @id, whose path in the debuginfo is @path (raw or canonical). To
- * be called right after begin. -EINVAL with a message when that is no absolute path. */
+/*
+ * Declares the upload as a source file with the path @path in the debuginfo (raw or canonical).
+ * Call it right after begin. -EINVAL with a message: the path is empty or too long.
+ */
 int debuginfo_upload_as_source(struct debuginfo_upload *upload, const char *path,
 			       char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 
-/* Whether @bytes more fit on the disk, which a client wants to know before it sends them. 0, or
- * -ENOSPC with a message. */
+/*
+ * Whether @bytes more fit on the disk, so that a client can know before it sends them. 0, or
+ * -ENOSPC with a message.
+ */
 int debuginfo_check_room(struct debuginfo_store *store, uint64_t bytes,
 			 char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 int debuginfo_upload_append(struct debuginfo_upload *upload, struct bytes_view data,
@@ -125,8 +131,8 @@ int debuginfo_upload_commit(struct debuginfo_upload *upload, struct debuginfo_en
 struct debuginfo_upload *debuginfo_upload_free(struct debuginfo_upload *upload);
 
 /*
- * An upload in pieces, for what a connection cannot carry at once: it has a name, survives restarts
- * of client and server, and goes away when nobody went on with it for a day.
+ * An upload in pieces, over several connections. It has a name, survives restarts of client and
+ * server, and is removed when it got no piece for a day.
  */
 #define DEBUGINFO_SESSION_NAME_SIZE 33
 
@@ -136,28 +142,29 @@ struct debuginfo_session {
 	enum debuginfo_origin origin;
 	char source_path[DEBUGINFO_MAX_PATH]; /* "": an ELF file */
 	uint64_t size_bytes;                  /* of the whole file */
-	uint64_t offset;                      /* so much is here */
+	uint64_t offset;                      /* bytes received */
 	uint8_t sha256[DEBUGINFO_SHA256_BYTES];
 };
 
 /*
- * Begins the upload that @session describes (all but name and offset), or finds the one that was
- * begun with the same words, so that a client that lost everything goes on. 1 begun or found, 0
- * such a file is not needed (the message says why). -EINVAL, -EFBIG, -ENOSPC with a message.
+ * Begins the upload that @session describes (all fields but name and offset), or finds a begun
+ * upload with equal fields, so that a client that lost its state can continue. Sets name and
+ * offset. 1 begun or found, 0 the file is not needed (the message has the reason). -EINVAL, -EFBIG,
+ * -ENOSPC with a message.
  */
 int debuginfo_session_begin(struct debuginfo_store *store, struct debuginfo_session *session,
 			    char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 
-/* 1 found, 0 none of this name. */
+/* 1 found, 0 no session has this name. */
 int debuginfo_session_find(struct debuginfo_store *store, const char *name,
 			   struct debuginfo_session *ret_session);
 
-/* Forgets it. 1 done, 0 none of this name, -EBUSY a piece is on its way. */
+/* 1 removed, 0 no session has this name, -EBUSY: a piece is being received. */
 int debuginfo_session_remove(struct debuginfo_store *store, const char *name);
 
 /*
- * One piece: open at an offset (which has to be where the file ends so far), append, close. One at
- * a time: -EBUSY. 1 open, 0 no such session; -ESPIPE another offset.
+ * A piece: open it at the offset where the file ends so far, append, then commit or free. 1 open, 0
+ * no such session; -EBUSY: another piece is open; -ESPIPE: the file ends at another offset.
  */
 struct debuginfo_piece;
 int debuginfo_piece_open(struct debuginfo_store *store, const char *name, uint64_t offset,
@@ -166,66 +173,64 @@ int debuginfo_piece_append(struct debuginfo_piece *piece, struct bytes_view data
 			   char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 struct debuginfo_piece *debuginfo_piece_free(struct debuginfo_piece *piece);
 
-/* So much is here, with this piece. */
+/* Bytes received, including this piece. */
 uint64_t debuginfo_piece_offset(const struct debuginfo_piece *piece);
 
 /*
- * With the last byte: compares the hash and does what debuginfo_upload_commit() does. -EAGAIN when
- * bytes are lacking. The session ends, unless it can be tried again (-ENOSPC and other errors of
- * ours).
+ * Call it after the last byte. Compares the hash, then does the same as debuginfo_upload_commit().
+ * -EAGAIN: bytes are missing. The session ends, unless the client can retry (after -ENOSPC and
+ * other errors of the server).
  */
 int debuginfo_piece_commit(struct debuginfo_piece *piece, struct debuginfo_entry *ret_entry,
 			   char ret_message[DEBUGINFO_MESSAGE_SIZE]);
 
-/* The best file of @id for names: 1 found, 0 none. Cheap (one indexed lookup). */
+/* The best file of @id for names. 1 found, 0 none. Costs one indexed lookup. */
 int debuginfo_find(struct debuginfo_store *store, const struct executable_id *id,
 		   struct debuginfo_entry *ret_entry);
 int debuginfo_find_kind(struct debuginfo_store *store, const struct debuginfo_key *key,
 			struct debuginfo_entry *ret_entry);
 
 /*
- * Expands the best file of @id for names into memory (below 64 MiB) or an unlinked temporary file;
- * *ret_fd is at offset 0. 1 found, 0 none. -EIO when it is damaged: then it is removed, so that the
- * same file can be uploaded again.
+ * Expands the best file of @id for names into memory (below 64 MiB) or an unlinked temporary file.
+ * *ret_fd is at offset 0. 1 found, 0 none. -EIO: the file is damaged, and was removed, so that it
+ * can be uploaded again.
  */
 int debuginfo_open_file(struct debuginfo_store *store, const struct executable_id *id, int *ret_fd,
 			struct debuginfo_entry *ret_entry);
 int debuginfo_open_kind(struct debuginfo_store *store, const struct debuginfo_key *key, int *ret_fd,
 			struct debuginfo_entry *ret_entry);
 
-/* Where in a descriptor an answer stands. */
+/* A range of a file. */
 struct debuginfo_range {
 	uint64_t offset;
 	uint64_t size;
 };
 
-/* The same, of which only @range is there (at its place; the rest are holes). -ERANGE when the file
- * is shorter. */
+/* The same, but only @range is expanded, and the rest are holes. -ERANGE: the file is shorter. */
 int debuginfo_open_part(struct debuginfo_store *store, const struct debuginfo_key *key,
 			const struct debuginfo_range *range, int *ret_fd,
 			struct debuginfo_entry *ret_entry);
 
-/* The file as it is stored: zstd frames one after another, *ret_size bytes. */
+/* The stored form of the file: zstd frames one after another, *ret_size bytes. */
 int debuginfo_open_frames(struct debuginfo_store *store, const struct debuginfo_key *key,
 			  int *ret_fd, uint64_t *ret_size, struct debuginfo_entry *ret_entry);
 
 /*
- * The bytes of a section as they stand in the file, with their compression header where they have
- * one; of the executable where the debuginfo has but its header (NOBITS). 1 found, 0 no file has
- * contents for it.
+ * The bytes of a section, with the compression header if it is compressed. They come from the
+ * executable if the section is NOBITS in the debuginfo. 1 found, 0 no file has contents for it.
  */
 int debuginfo_open_section(struct debuginfo_store *store, const struct executable_id *id,
 			   const char *name, int *ret_fd, struct debuginfo_range *ret_range);
 
-/* All ELF files, and one entry for all source files of an identity. */
+/* All ELF files, and for each identity one entry that sums its source files. */
 int debuginfo_list(struct debuginfo_store *store, struct arena *arena,
 		   struct debuginfo_entry **ret_entries, size_t *ret_count);
 
-/* The same of one identity. */
+/* The same for one identity. */
 int debuginfo_list_of(struct debuginfo_store *store, const struct executable_id *id,
 		      struct arena *arena, struct debuginfo_entry **ret_entries, size_t *ret_count);
 
-/* Removes all files of @id: 1 removed, 0 was not there. */
+/* Removes all files of @id. 1 removed, 0 there were none. */
 int debuginfo_remove(struct debuginfo_store *store, const struct executable_id *id);
 
 struct debuginfo_check {
@@ -234,16 +239,15 @@ struct debuginfo_check {
 	uint64_t size_bytes;
 };
 
-/* Reads all files of @id and compares every hash; what is damaged is removed, as when it is read. 1
- * checked, 0 nothing there. */
+/* Reads all files of @id, compares every hash, and removes damaged files. 1 checked, 0 no files. */
 int debuginfo_check(struct debuginfo_store *store, const struct executable_id *id,
 		    struct debuginfo_check *ret_check);
 
 /*
- * Bounds what is stored, in compressed bytes: an upload that takes more than @quota_bytes (0: no
- * bound) makes room down to @low_bytes. What can be had again goes first (from upstream servers and
- * agents), the least recently used before others, what pipelines uploaded last, and what is being
- * read never. An agent's or upstream file never drives a pipeline's out.
+ * Limits the stored (compressed) bytes. When an upload exceeds @quota_bytes (0: no limit), files
+ * are evicted until @low_bytes are left. Files of upstream servers and agents, which can be fetched
+ * again, are evicted first, the least recently used before others. Files of pipelines are evicted
+ * last, and only for a file of a pipeline. Files that are being read are not evicted.
  */
 void debuginfo_store_set_quota(struct debuginfo_store *store, uint64_t quota_bytes,
 			       uint64_t low_bytes);
@@ -254,39 +258,39 @@ struct debuginfo_totals {
 };
 struct debuginfo_totals debuginfo_store_totals(struct debuginfo_store *store);
 
-/* Rises whenever anything was stored or removed: caches of names compare it. */
+/* Increases with every stored or removed file. Caches of names compare it. */
 uint64_t debuginfo_generation(struct debuginfo_store *store);
 
 #define DEBUGINFO_DO_NOT_ASK 0
 #define DEBUGINFO_ASK        1
-#define DEBUGINFO_ASK_TRUSTED                                                                      \
-	2 /* what is there is DEBUGINFO_FROM_USER: only something better is of use */
+/* The stored file is DEBUGINFO_FROM_USER: only a file that others than root cannot write helps. */
+#define DEBUGINFO_ASK_TRUSTED 2
 
 /*
- * Whether this agent should be asked for @id now: only when nothing is stored, or nothing but what
- * users can write, and no agent was asked within the last ten minutes, or within the last hour when
- * what came was refused. Remembers the asking.
+ * Whether to ask this agent for @id now: only if the store has no file, or only files that others
+ * than root can write, and no agent was asked in the last ten minutes, nor in the hour after an
+ * upload was refused. Records the request.
  */
 int debuginfo_want(struct debuginfo_store *store, const struct executable_id *id,
 		   const uint8_t agent_id[16]);
 
-/* Where else @id was looked for. Times are those from which it may be again; 0: it was not. */
+/* Sources that were asked for @id. Times are when they may be asked again, 0: not asked. */
 struct debuginfo_search {
-	uint64_t agents_again_wall_ns; /* an agent was asked, or what one sent was refused */
-	bool has_upstream;             /* other servers are asked, if there is a reason to */
-	uint32_t n_upstream_misses;    /* in a row: none of them had it, or could be asked */
+	uint64_t agents_again_wall_ns; /* after a request, or a refused upload */
+	bool has_upstream;             /* upstream servers are configured */
+	uint32_t n_upstream_misses;    /* consecutive failed attempts at all of them */
 	uint64_t upstream_again_wall_ns;
 };
 int debuginfo_search_of(struct debuginfo_store *store, const struct executable_id *id,
 			struct debuginfo_search *ret_search);
 
 /*
- * The spelling under which a source file is kept: absolute, without empty, "." and ".." segments.
- * -EINVAL for an empty path or one that is too long. It is a key, never a path on this machine.
+ * The path under which a source file is stored: absolute, without empty, "." and ".." segments. It
+ * is a key, never a path on this machine. -EINVAL for an empty path or one that is too long.
  */
 int debuginfo_canonical_path(const char *path, char ret_path[DEBUGINFO_MAX_PATH]);
 
-/* "agent", "upstream", "pipeline". */
+/* "agent-user", "agent", "upstream", "pipeline". */
 const char *debuginfo_origin_name(enum debuginfo_origin origin);
 
 DEFINE_SCOPED(struct debuginfo_store *, debuginfo_store_free);

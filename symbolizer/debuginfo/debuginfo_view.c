@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A view expands a stored file into a descriptor without a name, chunk by chunk, at their offsets.
+ * Chunks that nobody reads stay holes, so that a section of a large file costs its chunks and those
+ * of the headers.
+ *
+ * A view reads on a connection that it has for itself, from the snapshot that WAL gives it, even if
+ * the file is replaced meanwhile.
+ */
+
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,19 +18,10 @@
 #include "common/zstd_frame.h"
 #include "symbolizer/debuginfo/debuginfo_private.h"
 
-/*
- * A stored file becomes a descriptor: a file that nobody else can see, into which the chunks that
- * are asked for are expanded at their places. What is not asked for stays a hole, so that a section
- * of a large file costs its chunks and those of the headers.
- *
- * A view reads from the snapshot that WAL gives it, whatever is replaced meanwhile, on a connection
- * of its own: for as long as the file is large.
- */
-
-/* How often last_used_ns is brought up to date. */
+/* last_used_ns is updated at most this often. */
 #define USED_LAG_NS (600 * NSEC_PER_SEC)
 
-/* Expanded files below this stay in memory. Callers bound how many there are at a time. */
+/* Smaller files are expanded in memory. Callers limit their number. */
 #define IN_MEMORY_BELOW_BYTES (64 * MIB)
 
 int debuginfo_open_unlinked(const char *folder, uint64_t size_bytes)
@@ -71,19 +71,19 @@ static void give_reader_back(struct debuginfo_store *store, struct sqlite_db *db
 	(void)sqlite_db_free(db);
 }
 
-static void note_use(struct debuginfo_store *store, const struct stored_file *file)
+static void record_use(struct debuginfo_store *store, const struct stored_file *file)
 {
 	uint64_t now = clock_wall_ns(store->clock);
 
 	if (now < file->entry.last_used_wall_ns + USED_LAG_NS)
 		return;
-	/* A full disk is no reason not to read. */
+	/* The file is read even if this fails, as on a full disk. */
 	(void)pthread_mutex_lock(&store->write_lock);
 	(void)sqlite_run(store->writer, SQL_FILE_USED, SQL_INT(file->id), SQL_INT(now));
 	(void)pthread_mutex_unlock(&store->write_lock);
 }
 
-/* What is known of the file becomes a view. */
+/* Prepares the view after its file was found. */
 static int begin_view(struct debuginfo_view *view)
 {
 	uint64_t n_chunks = (view->file.entry.size_bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
@@ -120,7 +120,7 @@ int debuginfo_view_open(struct debuginfo_store *store, const struct debuginfo_ke
 	int r = open_view(store, key, 0, view);
 
 	if (r > 0)
-		note_use(store, &view->file);
+		record_use(store, &view->file);
 	return r;
 }
 
@@ -130,8 +130,8 @@ int debuginfo_view_open_id(struct debuginfo_store *store, int64_t file, struct d
 }
 
 /*
- * A damaged file is worse than none: as long as it stands, an equal one is not better, a poorer one
- * of a lower rank is not looked at, and nobody is asked for another.
+ * A damaged file must be removed: it would keep out an equal file, hide files of lower rank, and
+ * keep the server from asking agents for another.
  */
 static void forget_damaged_file(struct debuginfo_store *store, const struct stored_file *file)
 {
@@ -147,7 +147,7 @@ static void forget_damaged_file(struct debuginfo_store *store, const struct stor
 
 void debuginfo_view_release(struct debuginfo_view *view)
 {
-	/* Its read transaction goes first: it would keep the removed pages alive. */
+	/* Ends the read transaction first, which would keep the pages of removed files. */
 	if (view->db)
 		give_reader_back(view->store, view->db);
 	if (view->present)
@@ -165,7 +165,7 @@ int debuginfo_view_take_fd(struct debuginfo_view *view)
 	return lseek(view->fd, 0, SEEK_SET) < 0 ? -errno : take_fd(view->fd);
 }
 
-static int damaged(struct debuginfo_view *view, const char *what)
+static int damaged(struct debuginfo_view *view, const char *reason)
 {
 	char id[EXECUTABLE_ID_TEXT_SIZE];
 
@@ -174,7 +174,7 @@ static int damaged(struct debuginfo_view *view, const char *what)
 	return log_error_errno(EIO,
 			       "debuginfo of '%s' in '%s/debuginfo.db' is damaged (%s), removing "
 			       "it, upload it again: %m",
-			       id, view->store->folder, what);
+			       id, view->store->folder, reason);
 }
 
 static int open_descriptor(struct debuginfo_view *view, uint64_t size_bytes)
@@ -250,7 +250,7 @@ static int expand_missing(struct debuginfo_view *view, uint64_t first, uint64_t 
 	return first <= last ? expand_chunks(view, first, last) : 0;
 }
 
-/* Headers were read into memory, and now comes a section that is too large for it. */
+/* Called when headers were expanded in memory, and a section is too large for it. */
 static int move_to_disk(struct debuginfo_view *view)
 {
 	scoped_free uint8_t *wanted = take_ptr(view->present);
@@ -285,7 +285,7 @@ int debuginfo_view_read(struct debuginfo_view *view, uint64_t offset, uint64_t s
 	return expand_missing(view, offset / CHUNK_BYTES, (offset + size - 1) / CHUNK_BYTES);
 }
 
-/* The hash of the whole is that of the chunks' hashes; each chunk agreed with its own. */
+/* The hash of the file is the hash of the hashes of its chunks, which were compared before. */
 static int compare_whole(struct debuginfo_view *view)
 {
 	scoped(bytes_release) struct bytes hashes =
@@ -346,7 +346,7 @@ int debuginfo_view_copy_frames(struct debuginfo_view *view, int fd)
 	return r;
 }
 
-/* -EBADMSG when the headers do not stand within the file; what is stored was checked for that. */
+/* -EBADMSG: the headers are not within the file, which the upload has checked. */
 static int read_headers_of(struct debuginfo_view *view, const Elf64_Ehdr *header)
 {
 	uint64_t table_bytes = (uint64_t)header->e_shnum * header->e_shentsize;
@@ -359,7 +359,7 @@ static int read_headers_of(struct debuginfo_view *view, const Elf64_Ehdr *header
 		r = debuginfo_view_read(view, header->e_shoff, table_bytes);
 	if (r == 0 && (header->e_shnum == 0 || header->e_shstrndx >= header->e_shnum ||
 		       header->e_shentsize != sizeof(names)))
-		/* More than 65279 sections: their number stands in the first one. */
+		/* With more than 65279 sections, the first section header has their number. */
 		return debuginfo_view_read(view, 0, view->file.entry.size_bytes);
 	if (r == 0)
 		r = pread_all(view->fd, &names, sizeof(names),

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What the tests of the store share: a store in a folder of the test, uploads of the sample program
- * in its forms, made-up programs of any size, and looks into the database.
+ * For the tests of the debuginfo store: a store in the folder of the test, uploads of the sample
+ * program and its variants, generated programs of any size, and queries of the database.
  */
 
 #include <sqlite3.h>
@@ -12,7 +12,7 @@
 #include "symbolizer/debuginfo/debuginfo_store.h"
 #include "tests/support/unit.h"
 
-/* The build says where it lies. */
+/* Path prefix of the sample programs; CMake defines it. */
 #ifndef SAMPLE
 #define SAMPLE "sample"
 #endif
@@ -32,7 +32,7 @@ static inline struct debuginfo_store *open_debuginfo_at(const char *folder,
 	return store;
 }
 
-/* The build-ID that the sample was linked with. */
+/* The build-ID with which CMakeLists.txt links the sample. */
 static inline struct executable_id sample_identity(void)
 {
 	struct executable_id id;
@@ -89,8 +89,8 @@ static inline int put_source(struct debuginfo_store *store, enum debuginfo_origi
 }
 
 /*
- * The sample with another build-ID, of @seed, and @extra_bytes behind it that do not compress:
- * sections lie within the file whatever stands after them.
+ * The sample with a build-ID of @seed, and with @extra_bytes appended that do not compress. Its
+ * sections are still within the file.
  */
 static inline struct executable_id make_program(uint32_t seed, size_t extra_bytes,
 						struct bytes *ret_elf)
@@ -144,7 +144,7 @@ static inline int64_t debuginfo_number(const char *folder, const char *sql)
 	return number;
 }
 
-/* What @fd has at @offset is what @wanted has there. */
+/* The bytes of @fd at @offset equal those of @wanted. */
 static inline void assert_bytes_at(int fd, uint64_t offset, const struct bytes *wanted,
 				   uint64_t wanted_offset, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A program to upload. Its second function gives the line table something to tell apart.
+ * A program to upload. It has two functions, so that the line table has several rows.
  */
 
 static int twice(int value)

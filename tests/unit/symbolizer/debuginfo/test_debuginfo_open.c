@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kinds, parts, frames and sections of stored files, compared with the uploaded files.
+ */
+
 #include <elf.h>
 #include <sys/stat.h>
 
@@ -6,16 +10,12 @@
 #include "common/zstd_frame.h"
 #include "tests/unit/symbolizer/debuginfo/debuginfo_fixture.h"
 
-/*
- * Kinds, parts, frames and sections of what is stored, each compared with the file that was sent.
- */
-
 static void each_kind_has_its_best_file(void **state)
 {
 	static const struct {
 		enum debuginfo_origin origin;
 		const char *path;
-		/* What is found after it was sent: its origin and richness; -1 nothing. */
+		/* The file found after the upload: its origin and richness; -1: none. */
 		int names, debuginfo, executable;
 	} steps[] = {
 		{ DEBUGINFO_FROM_AGENT, SAMPLE_STRIPPED, DEBUGINFO_SYMBOLS, -1, DEBUGINFO_SYMBOLS },
@@ -41,12 +41,12 @@ static void each_kind_has_its_best_file(void **state)
 				assert_int_equal(entry.richness, wanted[kind]);
 		}
 	}
-	/* The last one is all that the others were. */
+	/* The last file replaces all others. */
 	assert_int_equal(debuginfo_number(*state, "SELECT count(*) FROM file"), 1);
 	(void)debuginfo_store_free(store);
 }
 
-static void a_part_has_its_bytes_at_their_place_and_costs_no_more(void **state)
+static void a_part_has_its_bytes_at_their_offsets_and_holes_elsewhere(void **state)
 {
 	enum { CHUNK = 512 * 1024 };
 	static const struct {
@@ -72,7 +72,7 @@ static void a_part_has_its_bytes_at_their_place_and_costs_no_more(void **state)
 		assert_bytes_at(fd, range.offset, &elf, range.offset, range.size);
 		assert_ok(fstat(fd, &status));
 		assert_int_equal(status.st_size, elf.size);
-		/* Its chunks, and no more. */
+		/* Only the chunks of the part are expanded. */
 		assert_true((uint64_t)status.st_blocks * 512 <= range.size + 2 * CHUNK);
 	}
 	{
@@ -85,7 +85,7 @@ static void a_part_has_its_bytes_at_their_place_and_costs_no_more(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-static void frames_one_after_another_are_the_file(void **state)
+static void the_frames_decompress_to_the_file(void **state)
 {
 	struct debuginfo_store *store = open_debuginfo_at(*state, &system_clock);
 	scoped(bytes_release) struct bytes elf = {};
@@ -109,7 +109,7 @@ static void frames_one_after_another_are_the_file(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-/* The section as it stands in the file at @path. */
+/* The bytes of the section in the file at @path. */
 static void assert_section_of(struct debuginfo_store *store, const char *name, const char *path)
 {
 	scoped_fd int wanted_fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -130,7 +130,7 @@ static void assert_section_of(struct debuginfo_store *store, const char *name, c
 	assert_bytes_at(fd, range.offset, &wanted, section->file_offset, section->size);
 }
 
-static void a_section_comes_from_the_file_that_has_its_bytes(void **state)
+static void a_section_is_read_from_the_file_with_its_bytes(void **state)
 {
 	struct debuginfo_store *store = open_debuginfo_at(*state, &system_clock);
 	struct executable_id id = sample_identity();
@@ -141,7 +141,7 @@ static void a_section_comes_from_the_file_that_has_its_bytes(void **state)
 	assert_int_equal(debuginfo_open_section(store, &id, ".text", &fd, &range), 0);
 	assert_int_equal(put_file(store, DEBUGINFO_FROM_PIPELINE, SAMPLE_DEBUG, &entry), 1);
 	assert_section_of(store, ".debug_info", SAMPLE_DEBUG);
-	/* But a header of it there. */
+	/* The debug file has only its header. */
 	assert_int_equal(debuginfo_open_section(store, &id, ".text", &fd, &range), 0);
 	assert_int_equal(put_file(store, DEBUGINFO_FROM_PIPELINE, SAMPLE_STRIPPED, &entry), 1);
 	assert_section_of(store, ".text", SAMPLE_STRIPPED);
@@ -166,7 +166,7 @@ static void a_section_too_large_for_memory_is_read_to_disk(void **state)
 	uint64_t offset = elf.size;
 	scoped_fd int fd = -1;
 
-	/* A comment of 70 MiB. */
+	/* .comment has 70 MiB. */
 	assert_ok(bytes_reserve(&elf, 70 * MIB));
 	memset(elf.data + elf.size, 7, 70 * MIB);
 	elf.size += 70 * MIB;
@@ -194,11 +194,11 @@ static void a_section_too_large_for_memory_is_read_to_disk(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-static void sources_are_found_by_either_spelling(void **state)
+static void sources_are_found_by_raw_and_canonical_path(void **state)
 {
 	static const struct {
 		const char *path;
-		const char *canonical; /* NULL: no path */
+		const char *canonical; /* NULL: refused */
 	} cases[] = {
 		{ "/usr/src/a.c", "/usr/src/a.c" },
 		{ "usr/src/a.c", "/usr/src/a.c" },
@@ -228,7 +228,7 @@ static void sources_are_found_by_either_spelling(void **state)
 	assert_int_equal(strlen(canonical), DEBUGINFO_MAX_PATH - 1);
 }
 
-static void a_source_is_kept_beside_the_files_and_corrected_by_its_equals(void **state)
+static void a_source_is_replaced_by_a_different_one_of_the_same_origin(void **state)
 {
 	static const struct {
 		enum debuginfo_origin origin;
@@ -262,7 +262,7 @@ static void a_source_is_kept_beside_the_files_and_corrected_by_its_equals(void *
 		assert_string_equal(got, steps[i].kept);
 		assert_int_equal(debuginfo_number(*state, "SELECT count(*) FROM file"), 1);
 	}
-	/* A source names nothing. */
+	/* A source file is not a file for names. */
 	assert_int_equal(debuginfo_find(store, &id, &entry), 0);
 	key.path = "/src/other.c";
 	assert_int_equal(debuginfo_find_kind(store, &key, &entry), 0);
@@ -273,12 +273,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(each_kind_has_its_best_file),
-		IN_FOLDER(a_part_has_its_bytes_at_their_place_and_costs_no_more),
-		IN_FOLDER(frames_one_after_another_are_the_file),
-		IN_FOLDER(a_section_comes_from_the_file_that_has_its_bytes),
+		IN_FOLDER(a_part_has_its_bytes_at_their_offsets_and_holes_elsewhere),
+		IN_FOLDER(the_frames_decompress_to_the_file),
+		IN_FOLDER(a_section_is_read_from_the_file_with_its_bytes),
 		IN_FOLDER(a_section_too_large_for_memory_is_read_to_disk),
-		IN_FOLDER(sources_are_found_by_either_spelling),
-		IN_FOLDER(a_source_is_kept_beside_the_files_and_corrected_by_its_equals),
+		IN_FOLDER(sources_are_found_by_raw_and_canonical_path),
+		IN_FOLDER(a_source_is_replaced_by_a_different_one_of_the_same_origin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

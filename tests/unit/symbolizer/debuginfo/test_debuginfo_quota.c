@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Eviction, pinned files, shared content, checks, and conversion of older formats.
+ */
+
 #include "symbolizer/debuginfo/debuginfo_private.h"
 #include "tests/unit/symbolizer/debuginfo/debuginfo_fixture.h"
-
-/*
- * What goes when there is no room, what stays, and what is stored but once.
- */
 
 struct moving_clock {
 	struct clock clock;
@@ -18,7 +18,7 @@ static uint64_t moving_now(const struct clock *clock)
 
 #define PROGRAM_BYTES (1 * MIB)
 
-/* A program of about a megabyte that does not compress, stored a second after the one before. */
+/* A program of 1 MB that does not compress, stored one second after the previous one. */
 static int put_program(struct debuginfo_store *store, struct moving_clock *clock,
 		       enum debuginfo_origin origin, uint32_t seed)
 {
@@ -60,7 +60,7 @@ static struct moving_clock new_clock(void)
 	};
 }
 
-static void what_can_be_had_again_goes_first_and_the_least_used_of_it(void **state)
+static void files_that_can_be_fetched_again_are_evicted_first(void **state)
 {
 	enum { AGENT_OLD = 1, UPSTREAM_USED, AGENT_NEW, PIPELINE_OLD, PIPELINE_NEW, NEXT };
 	struct moving_clock clock = new_clock();
@@ -73,17 +73,17 @@ static void what_can_be_had_again_goes_first_and_the_least_used_of_it(void **sta
 	use(store, &clock, UPSTREAM_USED);
 	debuginfo_store_set_quota(store, 4 * PROGRAM_BYTES + PROGRAM_BYTES / 2,
 				  4 * PROGRAM_BYTES + PROGRAM_BYTES / 4);
-	/* One too many: the agent's that nobody used for longest. */
+	/* Evicts the least recently used file of an agent. */
 	assert_int_equal(put_program(store, &clock, DEBUGINFO_FROM_PIPELINE, PIPELINE_NEW), 1);
 	assert_false(is_there(store, AGENT_OLD));
 	assert_true(is_there(store, AGENT_NEW) && is_there(store, UPSTREAM_USED));
-	/* Down to the low mark, which takes both others. */
+	/* Eviction down to the low mark removes both others. */
 	debuginfo_store_set_quota(store, 4 * PROGRAM_BYTES + PROGRAM_BYTES / 2,
 				  3 * PROGRAM_BYTES + PROGRAM_BYTES / 2);
 	assert_int_equal(put_program(store, &clock, DEBUGINFO_FROM_PIPELINE, NEXT), 1);
 	assert_false(is_there(store, AGENT_NEW) || is_there(store, UPSTREAM_USED));
 	assert_true(is_there(store, PIPELINE_OLD) && is_there(store, PIPELINE_NEW));
-	/* Then pipelines', the oldest first, never what has just come. */
+	/* Then files of pipelines, the oldest first, but never the new file. */
 	assert_int_equal(put_program(store, &clock, DEBUGINFO_FROM_PIPELINE, NEXT + 1), 1);
 	assert_int_equal(put_program(store, &clock, DEBUGINFO_FROM_PIPELINE, NEXT + 2), 1);
 	assert_false(is_there(store, PIPELINE_OLD));
@@ -93,7 +93,7 @@ static void what_can_be_had_again_goes_first_and_the_least_used_of_it(void **sta
 	(void)debuginfo_store_free(store);
 }
 
-static void an_agent_never_drives_a_pipelines_file_out(void **state)
+static void an_agents_file_never_evicts_one_of_a_pipeline(void **state)
 {
 	struct moving_clock clock = new_clock();
 	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
@@ -108,13 +108,13 @@ static void an_agent_never_drives_a_pipelines_file_out(void **state)
 	assert_false(is_there(store, 3));
 	assert_int_equal(debuginfo_generation(store), generation);
 	assert_int_equal(debuginfo_number(*state, "SELECT count(*) FROM content"), 2);
-	/* Larger than all that may be stored, it cannot be taken from a pipeline either. */
+	/* A file of a pipeline that exceeds the quota is refused too. */
 	debuginfo_store_set_quota(store, PROGRAM_BYTES / 2, PROGRAM_BYTES / 2);
 	assert_errno(put_program(store, &clock, DEBUGINFO_FROM_PIPELINE, 4), -EDQUOT);
 	(void)debuginfo_store_free(store);
 }
 
-static void what_is_being_read_stays(void **state)
+static void a_file_that_is_being_read_is_not_evicted(void **state)
 {
 	struct moving_clock clock = new_clock();
 	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
@@ -136,7 +136,7 @@ static void what_is_being_read_stays(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-static void equal_content_is_stored_once_and_goes_with_its_last_name(void **state)
+static void equal_content_is_stored_once_until_its_last_file_is_removed(void **state)
 {
 	struct moving_clock clock = new_clock();
 	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
@@ -150,7 +150,7 @@ static void equal_content_is_stored_once_and_goes_with_its_last_name(void **stat
 	assert_int_equal(put_source(store, DEBUGINFO_FROM_PIPELINE, "/b.c", "int a;", &entry), 1);
 	assert_int_equal(debuginfo_store_totals(store).stored_bytes, stored_bytes);
 	assert_int_equal(debuginfo_number(*state, "SELECT count(*) FROM content"), 1);
-	/* One name gets other content, the other keeps its own. */
+	/* One identity gets new content, the other keeps the shared one. */
 	assert_int_equal(put_source(store, DEBUGINFO_FROM_PIPELINE, "/a.c", "int b;", &entry), 1);
 	assert_int_equal(debuginfo_number(*state, "SELECT count(*) FROM content"), 2);
 	assert_int_equal(put_source(store, DEBUGINFO_FROM_PIPELINE, "/b.c", "int b;", &entry), 1);
@@ -163,7 +163,7 @@ static void equal_content_is_stored_once_and_goes_with_its_last_name(void **stat
 	(void)debuginfo_store_free(store);
 }
 
-static void a_check_finds_what_is_damaged_and_removes_it(void **state)
+static void a_check_finds_and_removes_damaged_files(void **state)
 {
 	struct moving_clock clock = new_clock();
 	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
@@ -179,7 +179,7 @@ static void a_check_finds_what_is_damaged_and_removes_it(void **state)
 	assert_int_equal(check.n_files, 3);
 	assert_int_equal(check.n_damaged, 0);
 	assert_true(check.size_bytes > 1000);
-	/* What agrees with its own hashes, but is not what was uploaded. */
+	/* The hashes of chunks match, but the SHA-256 of the file does not. */
 	debuginfo_sql(*state, "UPDATE content SET sha256 = zeroblob(31) || x'01' WHERE size = 6 AND"
 			      " id = (SELECT max(id) FROM content)");
 	debuginfo_sql(*state, "UPDATE chunk SET hash = zeroblob(16) WHERE id ="
@@ -192,7 +192,7 @@ static void a_check_finds_what_is_damaged_and_removes_it(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-/* As the version before wrote it. */
+/* The tables of format 1. */
 static const char back_to_format_1[] =
 	"ALTER TABLE file RENAME TO file2;"
 	"CREATE TABLE file(id INTEGER PRIMARY KEY AUTOINCREMENT, kind INTEGER NOT NULL,"
@@ -209,7 +209,7 @@ static const char back_to_format_1[] =
 	"CREATE INDEX file_identity ON file(kind, identity);"
 	"PRAGMA user_version=1;";
 
-static void a_database_of_the_version_before_is_taken_over(void **state)
+static void a_database_of_format_1_is_converted(void **state)
 {
 	struct moving_clock clock = new_clock();
 	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
@@ -247,14 +247,14 @@ static void a_database_of_the_version_before_is_taken_over(void **state)
 		assert_bytes_at(debuginfo_fd, 0, &debug, 0, debug.size);
 		(void)debuginfo_store_free(store);
 	}
-	/* Numbers that were given before are not given again. */
+	/* IDs are not used again. */
 	store = open_debuginfo_at(*state, &clock.clock);
 	assert_int_equal(put_file(store, DEBUGINFO_FROM_PIPELINE, SAMPLE_FULL, &entry), 1);
 	assert_true(entry.generation > 11);
 	(void)debuginfo_store_free(store);
 }
 
-static void a_database_of_format_2_keeps_what_its_files_tell(void **state)
+static void a_database_of_format_2_keeps_the_richness_of_files(void **state)
 {
 	struct moving_clock clock = new_clock();
 	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
@@ -274,7 +274,7 @@ static void a_database_of_format_2_keeps_what_its_files_tell(void **state)
 	}
 }
 
-static void the_first_and_the_last_use_are_remembered(void **state)
+static void the_first_and_the_last_use_are_recorded(void **state)
 {
 	struct moving_clock clock = new_clock();
 	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
@@ -295,7 +295,7 @@ static void the_first_and_the_last_use_are_remembered(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-static void sources_of_an_identity_are_one_line_of_the_list(void **state)
+static void sources_of_an_identity_are_one_entry_of_the_list(void **state)
 {
 	struct moving_clock clock = new_clock();
 	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
@@ -324,15 +324,15 @@ static void sources_of_an_identity_are_one_line_of_the_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_FOLDER(what_can_be_had_again_goes_first_and_the_least_used_of_it),
-		IN_FOLDER(an_agent_never_drives_a_pipelines_file_out),
-		IN_FOLDER(what_is_being_read_stays),
-		IN_FOLDER(equal_content_is_stored_once_and_goes_with_its_last_name),
-		IN_FOLDER(a_check_finds_what_is_damaged_and_removes_it),
-		IN_FOLDER(a_database_of_the_version_before_is_taken_over),
-		IN_FOLDER(a_database_of_format_2_keeps_what_its_files_tell),
-		IN_FOLDER(the_first_and_the_last_use_are_remembered),
-		IN_FOLDER(sources_of_an_identity_are_one_line_of_the_list),
+		IN_FOLDER(files_that_can_be_fetched_again_are_evicted_first),
+		IN_FOLDER(an_agents_file_never_evicts_one_of_a_pipeline),
+		IN_FOLDER(a_file_that_is_being_read_is_not_evicted),
+		IN_FOLDER(equal_content_is_stored_once_until_its_last_file_is_removed),
+		IN_FOLDER(a_check_finds_and_removes_damaged_files),
+		IN_FOLDER(a_database_of_format_1_is_converted),
+		IN_FOLDER(a_database_of_format_2_keeps_the_richness_of_files),
+		IN_FOLDER(the_first_and_the_last_use_are_recorded),
+		IN_FOLDER(sources_of_an_identity_are_one_entry_of_the_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

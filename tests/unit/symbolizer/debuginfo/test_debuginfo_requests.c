@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When agents are asked for an executable, and when again.
+ */
+
 #include "tests/support/unit.h"
 
 #include "common/elf/build_id.h"
 #include "common/file.h"
 #include "symbolizer/debuginfo/debuginfo_store.h"
-
-/*
- * Who is asked for an executable, and when again.
- */
 
 struct moving_clock {
 	struct clock clock;
@@ -38,7 +38,7 @@ static struct executable_id id_of(uint32_t seed)
 	return id;
 }
 
-static void it_is_asked_once_in_ten_minutes(void **state)
+static void agents_are_asked_once_in_ten_minutes(void **state)
 {
 	struct moving_clock clock = clock_at(NSEC_PER_SEC);
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = NULL;
@@ -57,7 +57,7 @@ static void it_is_asked_once_in_ten_minutes(void **state)
 	assert_int_equal(debuginfo_want(store, &one, agent), 1);
 }
 
-static void after_a_refused_upload_it_waits_an_hour(void **state)
+static void after_a_refused_upload_no_agent_is_asked_for_an_hour(void **state)
 {
 	struct moving_clock clock = clock_at(NSEC_PER_SEC);
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = NULL;
@@ -128,7 +128,7 @@ static void upload_true(struct debuginfo_store *store, enum debuginfo_origin ori
 	(void)debuginfo_upload_free(upload);
 }
 
-static void a_better_file_than_that_of_a_user_is_asked_for_at_once(void **state)
+static void a_trusted_file_is_requested_at_once_after_a_users_file(void **state)
 {
 	struct moving_clock clock = clock_at(NSEC_PER_SEC);
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = NULL;
@@ -149,7 +149,7 @@ static void a_better_file_than_that_of_a_user_is_asked_for_at_once(void **state)
 	assert_int_equal(entry.origin, DEBUGINFO_FROM_AGENT);
 }
 
-static void what_is_there_is_not_asked_for_until_it_is_removed(void **state)
+static void a_stored_file_is_not_requested_until_it_is_removed(void **state)
 {
 	struct moving_clock clock = clock_at(NSEC_PER_SEC);
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = NULL;
@@ -164,7 +164,7 @@ static void what_is_there_is_not_asked_for_until_it_is_removed(void **state)
 	assert_int_equal(debuginfo_want(store, &id, agent), 1);
 }
 
-static void a_full_table_forgets_the_answered_and_asks_on(void **state)
+static void a_full_table_drops_expired_entries(void **state)
 {
 	enum { FIT = 65536, MORE_THAN_FIT = FIT + 200 };
 	struct moving_clock clock = clock_at(NSEC_PER_SEC);
@@ -196,8 +196,10 @@ static void a_full_table_is_walked_at_most_every_ten_seconds(void **state)
 		id = id_of(i);
 		assert_int_equal(debuginfo_want(store, &id, agent), 1);
 	}
-	/* One second before their time is over the table is walked in vain; when it is over two
-	 * seconds later, the next walk is not yet due. */
+	/*
+	 * One second before the entries expire, the table is walked in vain. Two seconds later the
+	 * entries have expired, but the next walk is not due yet.
+	 */
 	clock.now_ns += 599 * NSEC_PER_SEC;
 	assert_int_equal(debuginfo_want(store, &new_one, agent), 0);
 	clock.now_ns += 2 * NSEC_PER_SEC;
@@ -212,12 +214,12 @@ static void a_full_table_is_walked_at_most_every_ten_seconds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_folder(it_is_asked_once_in_ten_minutes),
-		in_folder(after_a_refused_upload_it_waits_an_hour),
+		in_folder(agents_are_asked_once_in_ten_minutes),
+		in_folder(after_a_refused_upload_no_agent_is_asked_for_an_hour),
 		in_folder(refused_first_bytes_count_as_a_refused_upload),
-		in_folder(a_better_file_than_that_of_a_user_is_asked_for_at_once),
-		in_folder(what_is_there_is_not_asked_for_until_it_is_removed),
-		in_folder(a_full_table_forgets_the_answered_and_asks_on),
+		in_folder(a_trusted_file_is_requested_at_once_after_a_users_file),
+		in_folder(a_stored_file_is_not_requested_until_it_is_removed),
+		in_folder(a_full_table_drops_expired_entries),
 		in_folder(a_full_table_is_walked_at_most_every_ten_seconds),
 	};
 

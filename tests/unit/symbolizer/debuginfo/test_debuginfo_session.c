@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Uploads in pieces: interruptions, restarts, wrong offsets, wrong bytes.
+ */
+
 #include <gnutls/crypto.h>
 #include <sys/stat.h>
 
 #include "tests/unit/symbolizer/debuginfo/debuginfo_fixture.h"
-
-/*
- * Uploads in pieces: interrupted, gone on with, by the wrong offset, with the wrong bytes.
- */
 
 struct moving_clock {
 	struct clock clock;
@@ -39,7 +39,7 @@ static struct debuginfo_session session_for(const struct bytes *elf)
 	return session;
 }
 
-/* @size bytes of @elf from @offset; what committing them gives. */
+/* Sends @size bytes of @elf from @offset as one piece. Returns the result of the commit. */
 static int send_piece(struct debuginfo_store *store, const char *name, const struct bytes *elf,
 		      uint64_t offset, size_t size)
 {
@@ -69,7 +69,7 @@ static size_t count_session_files(const char *folder)
 	return (size_t)strtoul(number, NULL, 10);
 }
 
-static void pieces_survive_a_restart_and_become_the_file(void **state)
+static void pieces_from_before_and_after_a_restart_make_one_file(void **state)
 {
 	struct moving_clock clock = new_clock();
 	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
@@ -90,7 +90,7 @@ static void pieces_survive_a_restart_and_become_the_file(void **state)
 	(void)debuginfo_store_free(store);
 
 	store = open_debuginfo_at(*state, &clock.clock);
-	/* Who lost the name finds it by saying the same. */
+	/* A client that lost the name finds the session by equal fields. */
 	assert_int_equal(debuginfo_session_begin(store, &again, message), 1);
 	assert_string_equal(again.name, session.name);
 	assert_int_equal(again.offset, half);
@@ -104,13 +104,13 @@ static void pieces_survive_a_restart_and_become_the_file(void **state)
 	assert_memory_equal(entry.sha256, session.sha256, sizeof(entry.sha256));
 	assert_int_equal(debuginfo_session_find(store, session.name, &found), 0);
 	assert_int_equal(count_session_files(*state), 0);
-	/* And once more: it is there. */
+	/* The file is stored: it is not needed again. */
 	assert_int_equal(debuginfo_session_begin(store, &again, message), 0);
-	assert_non_null(strstr(message, "there already"));
+	assert_non_null(strstr(message, "stored already"));
 	(void)debuginfo_store_free(store);
 }
 
-static void other_bytes_than_announced_are_refused_and_forgotten(void **state)
+static void bytes_with_another_hash_are_refused_and_removed(void **state)
 {
 	struct moving_clock clock = new_clock();
 	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
@@ -131,7 +131,7 @@ static void other_bytes_than_announced_are_refused_and_forgotten(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-static void one_piece_at_a_time_and_no_more_than_the_whole(void **state)
+static void a_session_takes_one_piece_at_a_time_and_at_most_its_size(void **state)
 {
 	struct moving_clock clock = new_clock();
 	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
@@ -157,7 +157,7 @@ static void one_piece_at_a_time_and_no_more_than_the_whole(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-static void a_first_piece_that_is_no_elf_file_is_refused_when_it_arrives(void **state)
+static void a_first_piece_that_is_no_elf_file_is_refused_at_once(void **state)
 {
 	scoped(bytes_release) struct bytes elf = {}, other = BYTES_INIT(100);
 	struct moving_clock clock = new_clock();
@@ -172,7 +172,7 @@ static void a_first_piece_that_is_no_elf_file_is_refused_when_it_arrives(void **
 	assert_errno(send_piece(store, session.name, &other, 0, other.size), -EBADMSG);
 	assert_int_equal(debuginfo_session_find(store, session.name, &found), 0);
 	assert_int_equal(count_session_files(*state), 0);
-	/* After bytes that were right the upload stays, for whoever has the others. */
+	/* If an earlier piece had the first bytes, the session is kept. */
 	assert_int_equal(debuginfo_session_begin(store, &session, message), 1);
 	assert_errno(send_piece(store, session.name, &elf, 0, 3), -EAGAIN);
 	assert_errno(send_piece(store, session.name, &other, 3, 4), -EBADMSG);
@@ -180,7 +180,7 @@ static void a_first_piece_that_is_no_elf_file_is_refused_when_it_arrives(void **
 	(void)debuginfo_store_free(store);
 }
 
-static void a_day_later_it_is_forgotten(void **state)
+static void a_session_without_pieces_is_removed_after_a_day(void **state)
 {
 	struct moving_clock clock = new_clock();
 	struct debuginfo_store *store = open_debuginfo_at(*state, &clock.clock);
@@ -212,7 +212,7 @@ static void a_day_later_it_is_forgotten(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-static void names_of_others_reach_no_file(void **state)
+static void only_generated_names_reach_the_file_system(void **state)
 {
 	static const char *const names[] = { "",
 					     "../debuginfo.db",
@@ -236,12 +236,12 @@ static void names_of_others_reach_no_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_FOLDER(pieces_survive_a_restart_and_become_the_file),
-		IN_FOLDER(other_bytes_than_announced_are_refused_and_forgotten),
-		IN_FOLDER(one_piece_at_a_time_and_no_more_than_the_whole),
-		IN_FOLDER(a_first_piece_that_is_no_elf_file_is_refused_when_it_arrives),
-		IN_FOLDER(a_day_later_it_is_forgotten),
-		IN_FOLDER(names_of_others_reach_no_file),
+		IN_FOLDER(pieces_from_before_and_after_a_restart_make_one_file),
+		IN_FOLDER(bytes_with_another_hash_are_refused_and_removed),
+		IN_FOLDER(a_session_takes_one_piece_at_a_time_and_at_most_its_size),
+		IN_FOLDER(a_first_piece_that_is_no_elf_file_is_refused_at_once),
+		IN_FOLDER(a_session_without_pieces_is_removed_after_a_day),
+		IN_FOLDER(only_generated_names_reach_the_file_system),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/symbolizer/debuginfo/debuginfo_fixture.h"
 
-/* What gcc -gsplit-dwarf wrote beside the sample's object, and the same of another build. */
+/* The .dwo that gcc -gsplit-dwarf writes for the sample, and that of another build. */
 #define SAMPLE_SPLIT       SAMPLE ".dwo"
 #define SAMPLE_OTHER_SPLIT SAMPLE ".other.dwo"
 
@@ -23,7 +23,7 @@ static void assert_kept(struct debuginfo_store *store, const char *path,
 	assert_bytes_at(fd, 0, &content, 0, content.size);
 }
 
-static void split_dwarf_lies_beside_the_program_and_is_nothing_else(void **state)
+static void split_dwarf_is_a_file_of_kind_split_only(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store =
 		open_debuginfo_at(*state, &system_clock);
@@ -55,13 +55,13 @@ static void split_dwarf_lies_beside_the_program_and_is_nothing_else(void **state
 	assert_int_equal(debuginfo_number(*state, "SELECT count(*) FROM chunk"), 0);
 }
 
-static void the_split_dwarf_that_came_last_from_the_best_origin_is_kept(void **state)
+static void the_last_split_dwarf_of_the_best_origin_is_kept(void **state)
 {
 	static const struct {
 		enum debuginfo_origin origin;
 		const char *path;
 		int stored;
-		/* What is there afterwards. */
+		/* The stored file afterwards. */
 		enum debuginfo_origin best;
 		const char *kept;
 		int n_files;
@@ -92,7 +92,7 @@ static void the_split_dwarf_that_came_last_from_the_best_origin_is_kept(void **s
 	}
 }
 
-static void a_refusal_of_split_dwarf_names_what_is_there(void **state)
+static void a_refusal_of_split_dwarf_names_the_stored_file(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store =
 		open_debuginfo_at(*state, &system_clock);
@@ -109,20 +109,18 @@ static void a_refusal_of_split_dwarf_names_what_is_there(void **state)
 	assert_ok(debuginfo_upload_append(upload, bytes_view_of(&content), message));
 	assert_int_equal(debuginfo_upload_commit(upload, &entry, message), 0);
 	assert_string_equal(message,
-			    "a file with split DWARF from a build pipeline is there already");
+			    "a file with split DWARF from a build pipeline is stored already");
 	assert_true(entry.is_split);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			split_dwarf_lies_beside_the_program_and_is_nothing_else, temp_folder_setup,
-			temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(
-			the_split_dwarf_that_came_last_from_the_best_origin_is_kept,
-			temp_folder_setup, temp_folder_teardown),
-		cmocka_unit_test_setup_teardown(a_refusal_of_split_dwarf_names_what_is_there,
+		cmocka_unit_test_setup_teardown(split_dwarf_is_a_file_of_kind_split_only,
+						temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test_setup_teardown(the_last_split_dwarf_of_the_best_origin_is_kept,
+						temp_folder_setup, temp_folder_teardown),
+		cmocka_unit_test_setup_teardown(a_refusal_of_split_dwarf_names_the_stored_file,
 						temp_folder_setup, temp_folder_teardown),
 	};
 

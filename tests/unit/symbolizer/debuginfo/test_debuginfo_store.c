@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Uploads of real files: a program, the stripped program, and its debug sections.
+ */
+
 #include "tests/support/unit.h"
 
 #include <dirent.h>
@@ -10,10 +14,6 @@
 #include "common/elf/build_id.h"
 #include "common/file.h"
 #include "symbolizer/debuginfo/debuginfo_store.h"
-
-/*
- * Uploads of real files: a program, the same stripped, and what objcopy took out of it.
- */
 
 #define FULL     SAMPLE ".full"
 #define STRIPPED SAMPLE ".stripped"
@@ -110,7 +110,7 @@ static size_t count_leftovers(const char *folder)
 	return count;
 }
 
-static void what_was_uploaded_is_read_back(void **state)
+static void uploaded_files_are_read_back(void **state)
 {
 	static const struct {
 		const char *path;
@@ -143,7 +143,7 @@ static void what_was_uploaded_is_read_back(void **state)
 	assert_int_equal(count_leftovers(*state), 0);
 }
 
-static void a_system_binary_is_taken(void **state)
+static void a_system_binary_is_accepted(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 	struct executable_id id = id_of_file("/bin/true");
@@ -168,7 +168,7 @@ static void content_of_many_chunks_survives_a_restart(void **state)
 	scoped_fd int fd = -1;
 	uint32_t random = 1;
 
-	/* More than one transaction of chunks, and an end in the middle of one. */
+	/* Several transactions of chunks, and a last chunk that is not full. */
 	read_whole(FULL, &large);
 	while (large.size < 9 * MIB + 12345) {
 		random = random * 1664525 + 1013904223;
@@ -187,7 +187,7 @@ static void content_of_many_chunks_survives_a_restart(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-static void what_is_not_what_it_claims_is_refused(void **state)
+static void files_of_other_identities_or_formats_are_refused(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 	struct executable_id right = sample_id();
@@ -228,11 +228,11 @@ static void what_is_not_what_it_claims_is_refused(void **state)
 	assert_int_equal(count_leftovers(*state), 0);
 }
 
-static void the_first_bytes_decide_before_the_rest_arrives(void **state)
+static void wrong_first_bytes_are_refused_at_once(void **state)
 {
 	static const struct {
 		const char *pieces[3];
-		const char *says; /* of the last piece */
+		const char *says; /* message of the last piece */
 	} cases[] = {
 		{ { "#!/bin/sh" }, "not an ELF file" },
 		{ { "\177", "ELG" }, "not an ELF file" },
@@ -264,7 +264,7 @@ static void the_first_bytes_decide_before_the_rest_arrives(void **state)
 	}
 }
 
-static void cut_anywhere_it_is_refused(void **state)
+static void a_truncated_file_is_refused(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 	struct executable_id id = sample_id();
@@ -280,7 +280,7 @@ static void cut_anywhere_it_is_refused(void **state)
 			     -EBADMSG);
 }
 
-static void a_text_identity_is_checked_where_there_is_text(void **state)
+static void a_text_identity_is_checked_if_the_file_has_text(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 	struct executable_id id = id_of_file(PLAIN);
@@ -293,7 +293,7 @@ static void a_text_identity_is_checked_where_there_is_text(void **state)
 	assert_errno(upload_file(store, &other, DEBUGINFO_FROM_AGENT, PLAIN, &entry, message),
 		     -EBADMSG);
 	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, PLAIN, &entry, message), 1);
-	/* No code in it: its sender is believed. */
+	/* It has no code, so the sender is trusted. */
 	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, DEBUG, &entry, message), 1);
 }
 
@@ -309,12 +309,12 @@ static void rename_section(uint8_t *elf, const char *from, const char *to)
 		if (strcmp(name, from) == 0)
 			memcpy(name, to, strlen(to) + 1);
 		else if (strcmp(name, ".dynsym") == 0)
-			sections[i].sh_size = sizeof(Elf64_Sym); /* the empty entry alone */
+			sections[i].sh_size = sizeof(Elf64_Sym); /* only the null symbol */
 	}
 }
 
-/* Go's table, MiniDebugInfo and .eh_frame in a program that is stripped of everything else. */
-static void tables_within_an_executable_name_functions_until_symbols_come(void **state)
+/* The Go table, MiniDebugInfo and .eh_frame of a program without other symbols. */
+static void tables_within_an_executable_rank_below_symbols(void **state)
 {
 	static const struct {
 		const char *section;
@@ -353,7 +353,7 @@ static void tables_within_an_executable_name_functions_until_symbols_come(void *
 	}
 }
 
-static void code_without_any_names_is_taken_from_a_pipeline_only(void **state)
+static void code_without_names_is_accepted_from_a_pipeline_only(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 	scoped(bytes_release) struct bytes content = {};
@@ -372,7 +372,7 @@ static void code_without_any_names_is_taken_from_a_pipeline_only(void **state)
 	assert_int_equal(debuginfo_find(store, &id, &entry), 0);
 }
 
-static void better_files_replace_and_poorer_ones_do_not(void **state)
+static void better_files_replace_poorer_ones_and_not_vice_versa(void **state)
 {
 	static const struct {
 		enum debuginfo_origin origin;
@@ -386,16 +386,16 @@ static void better_files_replace_and_poorer_ones_do_not(void **state)
 		{ DEBUGINFO_FROM_AGENT, STRIPPED, 0, DEBUGINFO_FROM_AGENT, DEBUGINFO_SYMBOLS, 1 },
 		{ DEBUGINFO_FROM_AGENT, FULL, 1, DEBUGINFO_FROM_AGENT, DEBUGINFO_DWARF, 1 },
 		{ DEBUGINFO_FROM_AGENT, STRIPPED, 0, DEBUGINFO_FROM_AGENT, DEBUGINFO_DWARF, 1 },
-		/* A pipeline's word counts more, but the agent's richer file is kept beside it. */
+		/* The pipeline is trusted more, but the agent's richer file is kept too. */
 		{ DEBUGINFO_FROM_PIPELINE, STRIPPED, 1, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_SYMBOLS,
 		  2 },
 		{ DEBUGINFO_FROM_AGENT, FULL, 0, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_SYMBOLS, 2 },
-		/* It makes the agent's superfluous; the stripped one is the executable. */
+		/* It replaces the agent's file; the stripped file remains the executable. */
 		{ DEBUGINFO_FROM_PIPELINE, DEBUG, 1, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_DWARF, 2 },
 		{ DEBUGINFO_FROM_PIPELINE, STRIPPED, 0, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_DWARF,
 		  2 },
 		{ DEBUGINFO_FROM_UPSTREAM, FULL, 0, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_DWARF, 2 },
-		/* What it has is there, in two files. */
+		/* The stored two files have all that it has. */
 		{ DEBUGINFO_FROM_PIPELINE, FULL, 0, DEBUGINFO_FROM_PIPELINE, DEBUGINFO_DWARF, 2 },
 	};
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
@@ -422,7 +422,7 @@ static void better_files_replace_and_poorer_ones_do_not(void **state)
 	}
 }
 
-static void an_interrupted_upload_leaves_nothing(void **state)
+static void an_interrupted_upload_is_removed(void **state)
 {
 	struct debuginfo_store *store = open_debuginfo(*state);
 	struct executable_id id = sample_id();
@@ -439,7 +439,7 @@ static void an_interrupted_upload_leaves_nothing(void **state)
 	assert_int_equal(count_leftovers(*state), 0);
 	(void)debuginfo_store_free(store);
 
-	/* As a crash would leave it. */
+	/* The state after a crash. */
 	leftover = write_file_in(*state, "debuginfo-upload-AbCdEf", "x", 1);
 	store = open_debuginfo(*state);
 	assert_int_equal(count_leftovers(*state), 0);
@@ -457,7 +457,7 @@ static void run_sql(const char *folder, const char *sql)
 	(void)sqlite3_close(db);
 }
 
-static void an_incomplete_file_does_not_count_and_goes_away(void **state)
+static void incomplete_content_is_not_found_and_is_removed(void **state)
 {
 	struct debuginfo_store *store = open_debuginfo(*state);
 	struct executable_id id = sample_id();
@@ -466,7 +466,7 @@ static void an_incomplete_file_does_not_count_and_goes_away(void **state)
 
 	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, FULL, &entry, message), 1);
 	(void)debuginfo_store_free(store);
-	/* As a crash while its chunks were written. */
+	/* The state after a crash while chunks were written. */
 	run_sql(*state, "UPDATE content SET complete = 0; DELETE FROM file");
 	store = open_debuginfo(*state);
 	assert_int_equal(debuginfo_find(store, &id, &entry), 0);
@@ -474,7 +474,7 @@ static void an_incomplete_file_does_not_count_and_goes_away(void **state)
 	(void)debuginfo_store_free(store);
 }
 
-static void damage_is_an_error_never_content_and_gives_way_to_the_same_file(void **state)
+static void a_damaged_file_is_an_error_and_can_be_uploaded_again(void **state)
 {
 	static const char *const damages[] = {
 		"UPDATE chunk SET hash = x'00'",
@@ -503,7 +503,7 @@ static void damage_is_an_error_never_content_and_gives_way_to_the_same_file(void
 		store = open_debuginfo(*state);
 		assert_errno(debuginfo_open_file(store, &id, &fd, &entry), -EIO);
 		assert_int_equal(fd, -1);
-		/* Now the same file is better than what is there. */
+		/* The damaged file was removed, so the same file is stored again. */
 		assert_int_equal(debuginfo_find(store, &id, &entry), 0);
 		assert_int_equal(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT,
 					      bytes_view_of(&large), MIB, &entry, message),
@@ -531,15 +531,14 @@ static int64_t count_rows(const char *folder, const char *sql)
 	return count;
 }
 
-static void what_is_published_stays_whatever_a_look_at_it_says(void **state)
+static void a_lookup_error_after_the_commit_does_not_undo_it(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 	struct executable_id id = sample_id();
 	char message[DEBUGINFO_MESSAGE_SIZE];
 	struct debuginfo_entry entry;
 
-	/* The file is not found under its identity from the moment it is there, as if the look
-	 * after the commit failed. */
+	/* A trigger hides the new file from lookups by identity, as if a later lookup failed. */
 	run_sql(*state, "CREATE TRIGGER hide AFTER INSERT ON file BEGIN"
 			" UPDATE file SET kind = 99 WHERE id = new.id; END");
 	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, FULL, &entry, message), 1);
@@ -582,7 +581,7 @@ static void small_files_expand_in_memory_and_large_ones_on_disk(void **state)
 	}
 }
 
-static void removed_files_give_their_space_back(void **state)
+static void the_space_of_removed_files_returns_to_the_file_system(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 	struct executable_id id = sample_id();
@@ -605,7 +604,7 @@ static void removed_files_give_their_space_back(void **state)
 	assert_true(entry.generation != generation_of_file);
 }
 
-static void reading_is_remembered(void **state)
+static void reading_updates_the_last_use(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 	struct executable_id id = sample_id();
@@ -620,7 +619,7 @@ static void reading_is_remembered(void **state)
 	assert_true(entry.last_used_wall_ns >= entry.uploaded_wall_ns);
 }
 
-static void a_full_disk_refuses_uploads_and_keeps_what_is_there(void **state)
+static void on_a_full_disk_uploads_fail_and_stored_files_are_kept(void **state)
 {
 	const char *folder = *state;
 	scoped(bytes_release) struct bytes large = {};
@@ -645,12 +644,12 @@ static void a_full_disk_refuses_uploads_and_keeps_what_is_there(void **state)
 	store = open_debuginfo(folder);
 	assert_int_equal(upload_file(store, &id, DEBUGINFO_FROM_AGENT, STRIPPED, &entry, message),
 			 1);
-	/* It fits beside the database, but not into it as well. */
+	/* The temporary file fits on the disk, but its content in the database does not. */
 	assert_errno(upload_bytes(store, &id, DEBUGINFO_FROM_AGENT, bytes_view_of(&large), MIB,
 				  &entry, message),
 		     -ENOSPC);
 	assert_non_null(strstr(message, "cannot store the file"));
-	/* Nor does the second copy of it, while it comes in. */
+	/* A second temporary file does not fit either. */
 	assert_ok(debuginfo_upload_begin(store, &id, DEBUGINFO_FROM_AGENT, &upload, message));
 	for (int i = 0; i < 3 && r == 0; i++)
 		r = debuginfo_upload_append(upload, bytes_view_of(&large), message);
@@ -665,7 +664,7 @@ static void a_full_disk_refuses_uploads_and_keeps_what_is_there(void **state)
 	assert_ok(umount2(folder, MNT_DETACH));
 }
 
-static void a_folder_has_one_server(void **state)
+static void a_second_server_cannot_open_the_folder(void **state)
 {
 	scoped(debuginfo_store_freep) struct debuginfo_store *store = open_debuginfo(*state);
 	struct debuginfo_store *second;
@@ -680,25 +679,25 @@ static void a_folder_has_one_server(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		in_folder(what_was_uploaded_is_read_back),
-		in_folder(a_system_binary_is_taken),
+		in_folder(uploaded_files_are_read_back),
+		in_folder(a_system_binary_is_accepted),
 		in_folder(content_of_many_chunks_survives_a_restart),
-		in_folder(what_is_not_what_it_claims_is_refused),
-		in_folder(the_first_bytes_decide_before_the_rest_arrives),
-		in_folder(cut_anywhere_it_is_refused),
-		in_folder(a_text_identity_is_checked_where_there_is_text),
-		in_folder(better_files_replace_and_poorer_ones_do_not),
-		in_folder(an_interrupted_upload_leaves_nothing),
-		in_folder(an_incomplete_file_does_not_count_and_goes_away),
-		in_folder(damage_is_an_error_never_content_and_gives_way_to_the_same_file),
-		in_folder(tables_within_an_executable_name_functions_until_symbols_come),
-		in_folder(code_without_any_names_is_taken_from_a_pipeline_only),
-		in_folder(what_is_published_stays_whatever_a_look_at_it_says),
+		in_folder(files_of_other_identities_or_formats_are_refused),
+		in_folder(wrong_first_bytes_are_refused_at_once),
+		in_folder(a_truncated_file_is_refused),
+		in_folder(a_text_identity_is_checked_if_the_file_has_text),
+		in_folder(better_files_replace_poorer_ones_and_not_vice_versa),
+		in_folder(an_interrupted_upload_is_removed),
+		in_folder(incomplete_content_is_not_found_and_is_removed),
+		in_folder(a_damaged_file_is_an_error_and_can_be_uploaded_again),
+		in_folder(tables_within_an_executable_rank_below_symbols),
+		in_folder(code_without_names_is_accepted_from_a_pipeline_only),
+		in_folder(a_lookup_error_after_the_commit_does_not_undo_it),
 		in_folder(small_files_expand_in_memory_and_large_ones_on_disk),
-		in_folder(removed_files_give_their_space_back),
-		in_folder(reading_is_remembered),
-		in_folder(a_full_disk_refuses_uploads_and_keeps_what_is_there),
-		in_folder(a_folder_has_one_server),
+		in_folder(the_space_of_removed_files_returns_to_the_file_system),
+		in_folder(reading_updates_the_last_use),
+		in_folder(on_a_full_disk_uploads_fail_and_stored_files_are_kept),
+		in_folder(a_second_server_cannot_open_the_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The test plays an upstream server: it counts requests, and checks how its answers are used.
+ */
+
 #include "symbolizer/debuginfo/upstream/debuginfo_upstream.h"
 
 #include <stdatomic.h>
@@ -6,21 +10,16 @@
 #include "tests/support/http_peer.h"
 #include "tests/unit/symbolizer/debuginfo/debuginfo_fixture.h"
 
-/*
- * Another server, played by the test: what it is asked for, how often, and what becomes of its
- * answers.
- */
-
 #define TEN_MINUTES_NS (600 * NSEC_PER_SEC)
 
 struct other_server {
 	struct clock clock;
 	_Atomic uint64_t now_ns;
 	struct http_peer *peer;
-	struct bytes content; /* what it answers with; none: 404 */
+	struct bytes content; /* the body of its answers; empty: 404 */
 	_Atomic unsigned int n_asked;
 	char last_path[256];
-	atomic_bool holds; /* its answers back */
+	atomic_bool holds; /* the server delays its answers */
 	struct debuginfo_store *store;
 	struct debuginfo_upstream *upstream;
 };
@@ -68,7 +67,7 @@ static void stop(struct other_server *other)
 	other->peer = http_peer_stop(other->peer);
 }
 
-/* Asks, waits for the outcome, and says whether it came. */
+/* Requests the file and waits. Returns whether it was stored. */
 static bool fetch(struct other_server *other, const struct debuginfo_key *key,
 		  const struct debuginfo_hops *hops)
 {
@@ -79,7 +78,7 @@ static bool fetch(struct other_server *other, const struct debuginfo_key *key,
 	return debuginfo_find_kind(other->store, key, &entry) > 0;
 }
 
-static void what_comes_is_stored_as_upstreams(void **state)
+static void a_downloaded_file_has_origin_upstream(void **state)
 {
 	struct other_server other = {};
 	struct executable_id id = sample_identity();
@@ -100,7 +99,7 @@ static void what_comes_is_stored_as_upstreams(void **state)
 	bytes_release(&other.content);
 }
 
-static void what_is_missing_is_asked_for_after_growing_times(void **state)
+static void a_missing_file_is_requested_at_growing_intervals(void **state)
 {
 	struct other_server other = {};
 	struct executable_id id = sample_identity();
@@ -114,7 +113,7 @@ static void what_is_missing_is_asked_for_after_growing_times(void **state)
 		assert_false(fetch(&other, &key, &none));
 		assert_int_equal(other.n_asked, n);
 		other.now_ns += wait_ns - NSEC_PER_SEC;
-		/* Also in another life. */
+		/* Also after a restart. */
 		stop(&other);
 		start(&other, *state);
 		assert_false(fetch(&other, &key, &none));
@@ -128,7 +127,7 @@ static void what_is_missing_is_asked_for_after_growing_times(void **state)
 	}
 	assert_int_equal(other.n_asked, 12);
 
-	/* An upload ends it. */
+	/* An upload clears the negative cache. */
 	assert_false(fetch(&other, &key, &none));
 	assert_int_equal(put_file(other.store, DEBUGINFO_FROM_AGENT, SAMPLE_STRIPPED, &entry), 1);
 	assert_false(fetch(&other, &key, &none));
@@ -136,7 +135,7 @@ static void what_is_missing_is_asked_for_after_growing_times(void **state)
 	stop(&other);
 }
 
-static void many_wishes_are_one_request(void **state)
+static void concurrent_requests_share_one_download(void **state)
 {
 	struct other_server other = {};
 	struct executable_id id = sample_identity();
@@ -151,7 +150,7 @@ static void many_wishes_are_one_request(void **state)
 		assert_int_equal(
 			debuginfo_upstream_want(other.upstream, &key, i % 2 ? &none : NULL),
 			UPSTREAM_IS_ASKED);
-	/* Patience ends before the answer comes. */
+	/* This wait ends before the answer. */
 	debuginfo_upstream_wait(other.upstream, &key, NSEC_PER_MSEC);
 	assert_int_equal(debuginfo_find(other.store, &id, &entry), 0);
 	atomic_store(&other.holds, false);
@@ -162,7 +161,7 @@ static void many_wishes_are_one_request(void **state)
 	bytes_release(&other.content);
 }
 
-static void another_file_than_was_asked_for_is_refused(void **state)
+static void a_file_of_another_build_id_is_refused(void **state)
 {
 	struct other_server other = {};
 	struct executable_id id = sample_identity();
@@ -176,7 +175,7 @@ static void another_file_than_was_asked_for_is_refused(void **state)
 	start(&other, *state);
 	assert_false(fetch(&other, &key, &none));
 	assert_int_equal(debuginfo_upstream_counts(other.upstream).n_refused, 1);
-	/* Debug sections are no executable, though the build-ID is right. */
+	/* Debug sections with the right build-ID are not an executable. */
 	id = sample_identity();
 	key = key_of(&id, DEBUGINFO_KIND_EXECUTABLE);
 	assert_false(fetch(&other, &key, &none));
@@ -186,8 +185,8 @@ static void another_file_than_was_asked_for_is_refused(void **state)
 	bytes_release(&other.content);
 }
 
-/* Its first bytes end the transfer; it is a refusal all the same, not a failure of the server. */
-static void a_page_in_place_of_a_file_is_refused(void **state)
+/* The first bytes end the transfer. It counts as refused, not as a failure of the server. */
+static void an_html_page_is_refused(void **state)
 {
 	static const struct debuginfo_hops none = {};
 	struct other_server other = { .content = BYTES_INIT(100) };
@@ -202,7 +201,7 @@ static void a_page_in_place_of_a_file_is_refused(void **state)
 	bytes_release(&other.content);
 }
 
-static void a_request_that_went_in_circles_or_came_far_asks_nobody(void **state)
+static void a_request_in_a_loop_or_with_many_hops_is_not_forwarded(void **state)
 {
 	static const struct {
 		const char *via;
@@ -240,7 +239,7 @@ static void a_request_that_went_in_circles_or_came_far_asks_nobody(void **state)
 	stop(&other);
 }
 
-static void what_agents_run_is_asked_for_in_the_background(void **state)
+static void executables_of_agents_are_requested_in_the_background(void **state)
 {
 	static const uint8_t agent[16] = { 1 };
 	struct other_server other = {};
@@ -253,7 +252,7 @@ static void what_agents_run_is_asked_for_in_the_background(void **state)
 	assert_int_equal(debuginfo_want(other.store, &id, agent), 1);
 	debuginfo_upstream_wait(other.upstream, &key, 20 * NSEC_PER_SEC);
 	assert_int_equal(debuginfo_find(other.store, &id, &entry), 1);
-	/* Other servers know nothing of identities that are not GNU build-IDs. */
+	/* Other servers know GNU build-IDs only. */
 	assert_ok(executable_id_set(&go, EXECUTABLE_ID_GO, "abcdefgh", 8));
 	assert_int_equal(debuginfo_want(other.store, &go, agent), 1);
 	assert_int_equal(other.n_asked, 1);
@@ -261,7 +260,7 @@ static void what_agents_run_is_asked_for_in_the_background(void **state)
 	bytes_release(&other.content);
 }
 
-static void a_server_that_is_away_rests_and_the_end_does_not_wait_for_it(void **state)
+static void an_unreachable_server_is_skipped_and_does_not_delay_the_stop(void **state)
 {
 	static const struct debuginfo_hops none = {};
 	struct other_server other = {};
@@ -287,7 +286,7 @@ static void a_server_that_is_away_rests_and_the_end_does_not_wait_for_it(void **
 	stop(&other);
 }
 
-static void addresses_are_checked(void **state)
+static void urls_are_checked(void **state)
 {
 	static const struct {
 		const char *url;
@@ -314,15 +313,15 @@ static void addresses_are_checked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_FOLDER(what_comes_is_stored_as_upstreams),
-		IN_FOLDER(what_is_missing_is_asked_for_after_growing_times),
-		IN_FOLDER(many_wishes_are_one_request),
-		IN_FOLDER(another_file_than_was_asked_for_is_refused),
-		IN_FOLDER(a_page_in_place_of_a_file_is_refused),
-		IN_FOLDER(a_request_that_went_in_circles_or_came_far_asks_nobody),
-		IN_FOLDER(what_agents_run_is_asked_for_in_the_background),
-		IN_FOLDER(a_server_that_is_away_rests_and_the_end_does_not_wait_for_it),
-		cmocka_unit_test(addresses_are_checked),
+		IN_FOLDER(a_downloaded_file_has_origin_upstream),
+		IN_FOLDER(a_missing_file_is_requested_at_growing_intervals),
+		IN_FOLDER(concurrent_requests_share_one_download),
+		IN_FOLDER(a_file_of_another_build_id_is_refused),
+		IN_FOLDER(an_html_page_is_refused),
+		IN_FOLDER(a_request_in_a_loop_or_with_many_hops_is_not_forwarded),
+		IN_FOLDER(executables_of_agents_are_requested_in_the_background),
+		IN_FOLDER(an_unreachable_server_is_skipped_and_does_not_delay_the_stop),
+		cmocka_unit_test(urls_are_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

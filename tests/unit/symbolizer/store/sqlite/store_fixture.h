@@ -37,7 +37,7 @@ int write_batch_in(struct store *store, const char *tenant, struct batch_builder
 /* Adds executable 1 (build-ID 1), process 1, series 1 (on-cpu), and stacks 1 and 2. */
 void define_all(struct batch_builder *builder);
 
-/* A batch [@closed - 5 s, @closed) of agent 1 with rows of series 1, with or without definitions. */
+/* A batch [@closed - 5 s, @closed) of agent 1 with rows of series 1. */
 struct batch_builder *batch_at(uint64_t sequence, uint64_t closed_wall_ns, bool defined);
 
 struct totals {
