@@ -42,10 +42,12 @@ int unwind_parts_add(struct unwind_parts *parts, int pool_fd, uint32_t part,
 		     struct abi_unwind_slot **ret_slots)
 {
 	struct abi_unwind_slot *slots;
-	int r = vec_reserve(&parts->all, 1);
+	int r;
 
-	if (r == 0)
-		r = make_part(part, pool_fd, &slots);
+	r = vec_reserve(&parts->all, 1);
+	if (r < 0)
+		return r;
+	r = make_part(part, pool_fd, &slots);
 	if (r < 0)
 		return r;
 	parts->all.items[parts->all.count++] = slots;

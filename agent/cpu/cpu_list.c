@@ -48,7 +48,7 @@ int cpu_list_parse(const char *text, struct cpu_vec *cpus)
  */
 static int read_list(const char *path, struct cpu_vec *cpus)
 {
-	struct bytes text = BYTES_INIT(64 * KIB);
+	scoped(bytes_release) struct bytes text = BYTES_INIT(64 * KIB);
 	int r;
 
 	r = file_read(path, &text);
@@ -56,7 +56,6 @@ static int read_list(const char *path, struct cpu_vec *cpus)
 		r = bytes_append_byte(&text, 0);
 	if (r == 0)
 		r = cpu_list_parse((const char *)text.data, cpus);
-	bytes_release(&text);
 	return r == -ENOMEM ? r : 0;
 }
 

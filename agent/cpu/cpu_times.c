@@ -7,6 +7,7 @@
 
 #include "common/bytes.h"
 #include "common/file.h"
+#include "common/scoped.h"
 
 /* Enough for 8192 CPUs with ten fields each, and the line of interrupts. */
 #define PROC_STAT_MAX_BYTES (4 * MIB)
@@ -43,14 +44,15 @@ void cpu_times_parse(const char *text, cpu_times_function function, void *arg)
 
 int cpu_times_read(cpu_times_function function, void *arg)
 {
-	struct bytes text = BYTES_INIT(PROC_STAT_MAX_BYTES);
+	scoped(bytes_release) struct bytes text = BYTES_INIT(PROC_STAT_MAX_BYTES);
 	int r;
 
 	r = file_read("/proc/stat", &text);
-	if (r == 0)
-		r = bytes_append_byte(&text, 0);
-	if (r == 0)
-		cpu_times_parse((const char *)text.data, function, arg);
-	bytes_release(&text);
-	return r;
+	if (r < 0)
+		return r;
+	r = bytes_append_byte(&text, 0);
+	if (r < 0)
+		return r;
+	cpu_times_parse((const char *)text.data, function, arg);
+	return 0;
 }

@@ -161,9 +161,7 @@ static int read_compressed(const char *path, struct bytes *ret_content)
 	scoped(bytes_release) struct bytes file = BYTES_INIT(MAX_IMAGE_BYTES);
 	int r = file_read(path, &file);
 
-	if (r == 0)
-		r = zstd_decompress(bytes_view_of(&file), ret_content);
-	return r;
+	return r < 0 ? r : zstd_decompress(bytes_view_of(&file), ret_content);
 }
 
 int image_read(const char *path, struct image *ret_image)
@@ -247,8 +245,9 @@ static int write_compressed(const struct bytes *content, const char *path)
 	scoped(bytes_release) struct bytes file = BYTES_INIT(MAX_IMAGE_BYTES);
 	int r = bytes_error(content);
 
-	if (r == 0)
-		r = zstd_compress(bytes_view_of(content), ZSTD_LEVEL, &file);
+	if (r < 0)
+		return r;
+	r = zstd_compress(bytes_view_of(content), ZSTD_LEVEL, &file);
 	return r < 0 ? r : file_replace(path, file.data, file.size, 0644);
 }
 
@@ -371,10 +370,12 @@ static int add_module(const struct image_module *module, const char *modules_fol
 	if (asprintf(&path, "%s/%s.zst", modules_folder, module->file) < 0)
 		return -ENOMEM;
 	r = read_compressed(path, &content);
-	if (r == 0)
-		r = write_all(fd, content.data, content.size);
-	if (r == 0)
-		r = elf_file_open(fd, &elf);
+	if (r < 0)
+		return r;
+	r = write_all(fd, content.data, content.size);
+	if (r < 0)
+		return r;
+	r = elf_file_open(fd, &elf);
 	return r < 0 ? r : host_maps_add_elf(maps, module->number, elf);
 }
 

@@ -78,8 +78,8 @@ static bool is_return_instruction(struct target *target, uint64_t pc)
 	return target_read(target, pc, &instruction, 1) == 0 && instruction == 0xc3;
 }
 
-static int step_to_place(struct target *target, struct oracle *oracle,
-			 const struct arguments *arguments)
+static int step_to_stop(struct target *target, struct oracle *oracle,
+			const struct arguments *arguments)
 {
 	struct host_unwind_registers registers;
 	int r = target_registers(target, &registers);
@@ -151,8 +151,9 @@ static int keep_modules(const struct target *target, const char *folder, struct 
 			continue;
 		r = write_module(target->modules.items[i].elf, target->modules.items[i].path,
 				 folder, module.file, sizeof(module.file));
-		if (r == 0)
-			r = vec_push(&image->modules, module);
+		if (r < 0)
+			return r;
+		r = vec_push(&image->modules, module);
 		if (r < 0)
 			return r;
 	}
@@ -274,7 +275,7 @@ static int record(struct target *target, const struct arguments *arguments)
 	if (r == 0)
 		r = oracle_new(target, &oracle);
 	if (r == 0)
-		r = step_to_place(target, oracle, arguments);
+		r = step_to_stop(target, oracle, arguments);
 	if (r >= 0)
 		r = fill_image(target, oracle, arguments, &image);
 	if (r == 0 && asprintf(&path, "%s/%s.zst", arguments->folder, arguments->name) < 0)
@@ -297,11 +298,13 @@ static int record_module(const struct arguments *arguments)
 	if (fd < 0)
 		return -errno;
 	r = elf_file_open(fd, &elf);
-	if (r == 0)
-		r = write_module(elf, arguments->module, arguments->folder, name, sizeof(name));
-	if (r == 0)
-		printf("%s\n", name);
-	return r;
+	if (r < 0)
+		return r;
+	r = write_module(elf, arguments->module, arguments->folder, name, sizeof(name));
+	if (r < 0)
+		return r;
+	printf("%s\n", name);
+	return 0;
 }
 
 /* ---- command line ---- */

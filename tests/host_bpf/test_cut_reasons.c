@@ -1,116 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/host_bpf/made_up_stack.h"
-
 /*
- * Why a stack of x86-64 ends: naturally, or cut with a reason. rbp is register 6, rsp is 7.
+ * Why a stack of x86-64 ends: naturally, or cut with a reason.
  */
-
-#define RAX 0
-#define RBX 3
-#define RBP 6
-#define RSP 7
-
-enum function {
-	PLAIN,       /* CFA = rsp + 16 */
-	WITH_FP,     /* CFA = rbp + 16, rbp saved */
-	OUTERMOST,   /* return address undefined */
-	UNEXPRESSED, /* an unsupported expression */
-	BY_R15,      /* CFA = r15 + 8 */
-	REALIGNED,   /* CFA = *(rbp - 8), rbp saved at rbp */
-	BY_RBX,      /* CFA = rbx + 8, as in the dynamic linker's entry */
-	KEEPS_RBX,   /* CFA = rsp + 16, rbx untouched */
-	SAVES_RBX,   /* CFA = rsp + 24, rbx saved */
-	/* an epilogue: CFA = r10; rbp has been popped, but the row describes it as saved at rbp */
-	EPILOGUE,
-	CLONES, /* after the system call clone(), which returns twice */
-	N_FUNCTIONS
-};
-
-static const struct abi_unwind_rule rules[N_FUNCTIONS] = {
-	[PLAIN] = { .cfa = UNWIND_CFA_SP,
-		    .cfa_offset = 16,
-		    .ra = UNWIND_SAVED_CFA,
-		    .ra_offset = -8,
-		    .rbx_offset = UNWIND_RBX_LOST },
-	[WITH_FP] = { .cfa = UNWIND_CFA_FP,
-		      .cfa_offset = 16,
-		      .ra = UNWIND_SAVED_CFA,
-		      .ra_offset = -8,
-		      .fp = UNWIND_SAVED_CFA,
-		      .fp_offset = -16,
-		      .rbx_offset = UNWIND_RBX_LOST },
-	[OUTERMOST] = { .cfa = UNWIND_CFA_END },
-	[UNEXPRESSED] = { .cfa = UNWIND_CFA_UNSUPPORTED },
-	[BY_R15] = { .cfa = UNWIND_CFA_REGISTER,
-		     .cfa_register = 15,
-		     .cfa_offset = 8,
-		     .ra = UNWIND_SAVED_CFA,
-		     .ra_offset = -8,
-		     .rbx_offset = UNWIND_RBX_LOST },
-	[BY_RBX] = { .cfa = UNWIND_CFA_REGISTER,
-		     .cfa_register = RBX,
-		     .cfa_offset = 8,
-		     .ra = UNWIND_SAVED_CFA,
-		     .ra_offset = -8,
-		     .rbx_offset = -16 },
-	[KEEPS_RBX] = { .cfa = UNWIND_CFA_SP,
-			.cfa_offset = 16,
-			.ra = UNWIND_SAVED_CFA,
-			.ra_offset = -8 },
-	[SAVES_RBX] = { .cfa = UNWIND_CFA_SP,
-			.cfa_offset = 24,
-			.ra = UNWIND_SAVED_CFA,
-			.ra_offset = -8,
-			.rbx_offset = -24 },
-	[CLONES] = { .cfa = UNWIND_CFA_CLONE,
-		     .cfa_offset = 8,
-		     .ra = UNWIND_SAVED_CFA,
-		     .ra_offset = -8 },
-	[REALIGNED] = { .cfa = UNWIND_CFA_DEREF_FP,
-			.cfa_offset = -8,
-			.ra = UNWIND_SAVED_CFA,
-			.ra_offset = -8,
-			.fp = UNWIND_SAVED_FP_DEREF,
-			.rbx_offset = UNWIND_RBX_LOST },
-	[EPILOGUE] = { .cfa = UNWIND_CFA_REGISTER,
-		       .cfa_register = 10,
-		       .ra = UNWIND_SAVED_CFA,
-		       .ra_offset = -8,
-		       .fp = UNWIND_SAVED_FP_DEREF,
-		       .rbx_offset = UNWIND_RBX_LOST },
-};
-
-static int setup(void **state)
-{
-	*state = made_up_new(rules, N_FUNCTIONS);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	made_up_free(*state);
-	return 0;
-}
-
-static void begin(struct made_up *process, uint64_t pc, unsigned int sp_word, uint64_t fp)
-{
-	process->input.registers.pc = pc;
-	process->input.registers.general[RSP] = at_word(sp_word);
-	process->input.registers.general[RBP] = fp;
-}
-
-static void run(struct made_up *process)
-{
-	host_unwind_x86(&process->input, &process->output);
-}
-
-/* Writes frame pointer and return address, like "push %rbp". */
-static void link_frame(struct made_up *process, unsigned int word, uint64_t caller_fp,
-		       uint64_t return_address)
-{
-	process->words[word] = caller_fp;
-	process->words[word + 1] = return_address;
-}
+#include "tests/host_bpf/x86_stack.h"
 
 /* Only a row can mark a frame as the outermost one: in other code the register may hold 0. */
 static void a_chain_of_frame_pointers_that_leads_to_zero_is_cut(void **state)
@@ -347,140 +239,6 @@ static void without_registers_there_is_no_stack(void **state)
 	expect_stack(process, STACK_CUT_NO_USER_REGS, NULL, 0);
 }
 
-static void unsupported_rules_fall_back_to_the_frame_pointer(void **state)
-{
-	struct made_up *process = *state;
-
-	begin(process, in_function(UNEXPRESSED), 10, at_word(20));
-	/* an address without a row */
-	link_frame(process, 20, at_word(30), in_function(N_FUNCTIONS));
-	link_frame(process, 30, 0, in_function(OUTERMOST));
-	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(UNEXPRESSED),
-		      in_function(N_FUNCTIONS) - 1, in_function(OUTERMOST) - 1);
-	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_UNSUPPORTED], 1);
-	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_POINTER], 2);
-}
-
-static void a_register_is_known_in_the_innermost_frame_only(void **state)
-{
-	struct made_up *process = *state;
-
-	process->input.registers.general[15] = at_word(14);
-	begin(process, in_function(BY_R15), 10, at_word(40));
-	process->words[14] = in_function(BY_R15); /* its r15 is not known: by the frame pointer */
-	link_frame(process, 40, 0, in_function(OUTERMOST));
-	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(BY_R15), in_function(BY_R15) - 1,
-		      in_function(OUTERMOST) - 1);
-	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_TABLE], 1);
-	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_UNSUPPORTED], 1);
-}
-
-static void a_realigned_frame_finds_its_callers_frame_pointer(void **state)
-{
-	struct made_up *process = *state;
-
-	begin(process, in_function(REALIGNED), 10, at_word(20));
-	process->words[19] = at_word(30); /* CFA */
-	process->words[20] = at_word(40); /* the caller's rbp */
-	process->words[29] = in_function(WITH_FP);
-	link_frame(process, 40, 0, in_function(OUTERMOST));
-	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(REALIGNED), in_function(WITH_FP) - 1,
-		      in_function(OUTERMOST) - 1);
-}
-
-static void rbx_is_followed_to_the_frame_with_a_cfa_based_on_it(void **state)
-{
-	struct made_up *process = *state;
-
-	/* The leaf preserves rbx, its caller has saved it. */
-	process->input.registers.general[RBX] = 0x1234;
-	begin(process, in_function(KEEPS_RBX), 10, 0);
-	process->words[11] = in_function(SAVES_RBX);
-	process->words[12] = at_word(50);
-	process->words[14] = in_function(BY_RBX);
-	process->words[50] = in_function(OUTERMOST);
-	run(process);
-	expect_frames(process, STACK_CUT_NONE, in_function(KEEPS_RBX), in_function(SAVES_RBX) - 1,
-		      in_function(BY_RBX) - 1, in_function(OUTERMOST) - 1);
-	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_TABLE], 3);
-}
-
-static void a_lost_rbx_is_not_guessed(void **state)
-{
-	const uint64_t losing[] = { in_function(PLAIN), OTHER_START + 8 };
-	struct made_up *process = *state;
-
-	for (size_t i = 0; i < ARRAY_SIZE(losing); i++) {
-		process->input.registers.general[RBX] = at_word(50);
-		begin(process, losing[i], 10, at_word(10));
-		link_frame(process, 10, at_word(60), in_function(BY_RBX));
-		process->words[50] = in_function(PLAIN);
-		link_frame(process, 60, 0, in_function(OUTERMOST));
-		if (i == 0)
-			process->input.registers.general[RBP] = at_word(60);
-		run(process);
-		expect_frames(process, STACK_CUT_NONE, losing[i], in_function(BY_RBX) - 1,
-			      in_function(OUTERMOST) - 1);
-		assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_UNSUPPORTED], 1);
-	}
-}
-
-static void an_unaligned_stack_is_read(void **state)
-{
-	const uint64_t return_addresses[] = { in_function(PLAIN), in_function(OUTERMOST) };
-	struct made_up *process = *state;
-
-	for (size_t shift = 1; shift < 8; shift++) {
-		uint8_t *stack = (uint8_t *)&process->words[10] + shift;
-
-		memset(process->words, 0x5a, sizeof(process->words));
-		memcpy(stack + 8, &return_addresses[0], 8);
-		memcpy(stack + 24, &return_addresses[1], 8);
-		begin(process, in_function(PLAIN), 10, 0);
-		process->input.registers.general[RSP] += shift;
-		run(process);
-		expect_frames(process, STACK_CUT_NONE, in_function(PLAIN), in_function(PLAIN) - 1,
-			      in_function(OUTERMOST) - 1);
-	}
-}
-
-static void missing_rows_are_reported_and_frame_pointers_tried(void **state)
-{
-	struct made_up *process = *state;
-
-	paged_rows_unload(&process->maps.rows, 1);
-	begin(process, in_function(PLAIN), 10, at_word(20));
-	process->words[11] = 0x1;
-	link_frame(process, 20, 0, in_function(OUTERMOST));
-	run(process);
-	expect_frames(process, STACK_CUT_NO_ROW, in_function(PLAIN), in_function(OUTERMOST) - 1);
-	assert_int_equal(process->output.counters[ABI_COUNTER_FRAMES_BY_POINTER], 2);
-	assert_int_equal(process->output.n_missing, 2);
-	assert_int_equal(process->output.missing_executable, 1);
-	assert_int_equal(process->output.missing_address, in_function(PLAIN) - CODE_BIAS);
-}
-
-/* gcc's row still describes rbp as saved at rbp after it has been popped. */
-static void a_realigned_frame_whose_rbp_was_popped_has_its_callers_rbp(void **state)
-{
-	static const uint64_t of_caller[] = { at_word(40), 7, 0 };
-	struct made_up *process = *state;
-
-	for (size_t i = 0; i < ARRAY_SIZE(of_caller); i++) {
-		process->input.registers.general[10] = at_word(30);
-		begin(process, in_function(EPILOGUE), 28, of_caller[i]);
-		process->words[29] = in_function(of_caller[i] == at_word(40) ? WITH_FP : PLAIN);
-		process->words[31] = in_function(OUTERMOST);
-		link_frame(process, 40, 0, in_function(OUTERMOST));
-		run(process);
-		expect_frames(process, STACK_CUT_NONE, in_function(EPILOGUE),
-			      process->words[29] - 1, in_function(OUTERMOST) - 1);
-	}
-}
-
 static void an_unknown_process_is_unwound_by_frame_pointers(void **state)
 {
 	struct made_up *process = *state;
@@ -511,20 +269,6 @@ static void an_entry_of_another_process_or_image_is_not_used(void **state)
 	}
 }
 
-static void an_executable_without_a_table_has_missing_rows(void **state)
-{
-	struct made_up *process = made_up_new(NULL, 0);
-
-	(void)state;
-	begin(process, in_function(WITH_FP), 10, at_word(20));
-	link_frame(process, 20, 0, in_function(PLAIN));
-	run(process);
-	expect_frames(process, STACK_CUT_NO_ROW, in_function(WITH_FP), in_function(PLAIN) - 1);
-	assert_int_equal(process->output.n_missing, 2);
-	assert_int_equal(process->output.missing_address, in_function(WITH_FP) - CODE_BIAS);
-	made_up_free(process);
-}
-
 /* The stack has no more frames, although a row and a frame pointer chain exist. */
 static void a_32_bit_program_has_only_its_innermost_frame(void **state)
 {
@@ -541,8 +285,6 @@ static void a_32_bit_program_has_only_its_innermost_frame(void **state)
 	run(process);
 	assert_int_equal(process->output.header.n_user_frames, 2);
 }
-
-#define with_process(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
@@ -565,18 +307,9 @@ int main(void)
 		with_process(a_stack_that_never_ends_is_cut_at_the_depth_that_fits),
 		with_process(as_many_frames_as_fit_are_not_cut),
 		with_process(without_registers_there_is_no_stack),
-		with_process(unsupported_rules_fall_back_to_the_frame_pointer),
-		with_process(a_register_is_known_in_the_innermost_frame_only),
-		with_process(a_realigned_frame_finds_its_callers_frame_pointer),
-		with_process(rbx_is_followed_to_the_frame_with_a_cfa_based_on_it),
-		with_process(a_lost_rbx_is_not_guessed),
-		with_process(an_unaligned_stack_is_read),
-		with_process(missing_rows_are_reported_and_frame_pointers_tried),
-		with_process(a_realigned_frame_whose_rbp_was_popped_has_its_callers_rbp),
 		with_process(an_unknown_process_is_unwound_by_frame_pointers),
 		with_process(a_32_bit_program_has_only_its_innermost_frame),
 		with_process(an_entry_of_another_process_or_image_is_not_used),
-		cmocka_unit_test(an_executable_without_a_table_has_missing_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
