@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hashes the options, the headers, and the sections with call frame information as they are in the
+ * file, compressed or not: that is a hundred times faster than compiling them. Of sections that
+ * addresses are relative to, only their headers are hashed. The code of Go's hand-written functions
+ * is not hashed, because their addresses are.
+ */
 #include "agent/unwind/unwind_input.h"
 
 #include <elf.h>
@@ -8,13 +14,6 @@
 #include "agent/unwind/x86_code/x86_code.h"
 #include "common/file.h"
 #include "common/scoped.h"
-
-/*
- * Hashes the options, the headers, and the sections with call frame information as they are in the
- * file, compressed or not: that is a hundred times faster than compiling them. Of sections that
- * addresses are relative to, only their headers are hashed. The code of Go's hand-written functions
- * is not hashed, because their addresses are.
- */
 
 #define PIECE_BYTES (64 * KIB)
 

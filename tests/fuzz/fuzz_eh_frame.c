@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz-libs: agent_unwind */
-#include <elf.h>
-
-#include "agent/unwind/table/unwind_builder.h"
-
 /*
  * The first byte selects the format and the architecture, the second one the size of the pieces;
  * the rest is the section. Lookups must stay within the table.
  */
+#include <elf.h>
+
+#include "agent/unwind/table/unwind_builder.h"
 
 #define CODE_START 0x1000
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz-libs: agent_unwind */
-#include "agent/unwind/x86_code/function_analysis.h"
-
 /*
  * The input is code, after a first byte with the end of the first function. Functions that it
  * refers to are analyzed too.
  */
+#include "agent/unwind/x86_code/function_analysis.h"
 
 #define TEXT UINT64_C(0x1000)
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz-libs: agent_unwind */
-#include "agent/unwind/x86_code/gap_analysis.h"
-
 /* The input is code, after a first byte with the distance of the functions that are tried. */
+#include "agent/unwind/x86_code/gap_analysis.h"
 
 #define TEXT UINT64_C(0x1000)
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz-libs: agent_unwind */
-#include "agent/unwind/go/go_frames.h"
-
-#include <elf.h>
-
 /*
  * The input is a .gopclntab, after a first byte that selects the architecture. Functions begin at
  * 0x1000 if the table does not have the address.
  */
+#include "agent/unwind/go/go_frames.h"
+
+#include <elf.h>
 
 static void look_up(const struct unwind_table *table)
 {

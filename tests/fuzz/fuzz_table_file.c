@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz-libs: agent_paging hearth_bpf_host */
-
 /*
  * A table file of a hostile writer: checksums are corrected, so that the bytes behind them are
  * read. Each accepted record is loaded as in the agent, looked up as in the kernel, and evicted

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The FDEs of readelf are compared one by one. Differences are kept and explained once all FDEs are
+ * known. Rules from expressions are kept too, and compared with the texts of a second run.
+ */
 #include "tests/unwind_check/compare.h"
 
 #include <elf.h>
@@ -7,17 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/unwind/unwind_compile.h"
 #include "agent/unwind/x86_code/cfi_gaps.h"
 #include "agent/unwind/x86_code/crt_rows.h"
-#include "agent/unwind/unwind_compile.h"
 #include "common/elf/elf_file.h"
 #include "common/scoped.h"
 #include "tests/unwind_check/match.h"
-
-/*
- * The FDEs of readelf are compared one by one. Differences are kept and explained once all FDEs are
- * known. Rules from expressions are kept too, and compared with the texts of a second run.
- */
 
 /* Most differences that are explained. Further ones are counted as differing. */
 #define MAX_KEPT 200000
@@ -207,9 +206,7 @@ static int on_fde(void *argument, const struct readelf_fde *fde)
 	return r;
 }
 
-/*
- * ---- differences -------------------------------------------------------------------------------
- */
+/* ---- differences ----------------------------------------------------------------------------- */
 
 static bool is_in_executable_segment(const struct elf_file *elf, uint64_t start, uint64_t end)
 {

@@ -14,15 +14,15 @@
 /*          id               name               what it means */
 /* clang-format off */
 #define OUTCOMES(X)                                                                                \
-	X(EQUAL, "equal", "the rule says what readelf says")                                       \
+	X(EQUAL, "equal", "the rule agrees with readelf")                                          \
 	X(EXPRESSION, "expression", "the rule has a known shape, whose text readelf prints")       \
 	X(NOT_EXPRESSIBLE, "not expressible",                                                      \
-	  "an expression of no known shape: the table says that it is one")                        \
+	  "an expression of no known shape, and the rule is unsupported")                          \
 	X(OVERLAP, "overlap", "an FDE that comes earlier in the file covers the address too")      \
 	X(OUTSIDE, "outside", "the FDE lies in no executable segment")                             \
 	X(ENTRY, "entry", "the function contexts return to: the stack ends there (x86_code/glibc_rows.h)") \
 	X(LOST, "lost", "the table has no rule there")                                             \
-	X(DIFFERS, "differs", "the rule says something else")                                      \
+	X(DIFFERS, "differs", "the rule is another one")                                           \
 	X(INVENTED, "invented", "the table has a rule where there is no FDE")                      \
 	X(FROM_CODE, "from code", "the same, computed from the code of a gap (x86_code/cfi_gaps.h)")
 /* clang-format on */

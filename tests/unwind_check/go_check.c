@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
- * Compares the two sources of rows that an unstripped Go program has: Go's own table of functions,
- * and the .debug_frame that Go's linker writes. At every address where a row of either begins, the
- * CFA has to be the same one.
+ * Compares the two sources of rows in an unstripped Go program: Go's table of functions, and the
+ * .debug_frame that Go's linker writes. Where a row of either begins, both must have the same CFA.
  *
- *   go_check [-v] FILE...      exits 1 below 99.9 % of agreement, or where a file has not both
+ *   go_check [-v] FILE...      exits 1 below 99.9 % of agreement, or if a file lacks one of them
  */
-
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/unwind/file/section_reader.h"
 #include "agent/unwind/go/go_file.h"
 #include "agent/unwind/go/go_frames.h"
-#include "agent/unwind/file/section_reader.h"
 #include "agent/unwind/table/unwind_table.h"
 #include "common/scoped.h"
 

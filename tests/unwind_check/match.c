@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text of readelf is parsed for the CFA, whose register has to be known, and printed from the
+ * rule for saved registers.
+ */
 #include "tests/unwind_check/match.h"
 
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/*
- * The text of readelf is parsed for the CFA, whose register has to be known, and printed from the
- * rule for saved registers.
- */
 
 static const char *const x86_names[] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi",
 					 "rbp", "rsp", "r8",  "r9",  "r10", "r11",

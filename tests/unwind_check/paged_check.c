@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
- * Whether table files say what the tables say that they were made of: at the first and the last
+ * Compares table files with the tables that they were written from: at the first and the last
  * address of every row of every file.
  *
  *   paged_check FILE...     FILE of "-": names come from standard input, one a line
  *
- * Prints the totals, and what a row takes with all that belongs to it. Exits 1 if a row is lost or
+ * Prints the totals, and the bytes per row including indexes and rules. Exits 1 if a row is lost or
  * differs.
  */
-
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parses the text line by line. A line that begins with three hexadecimal numbers begins a CIE or
+ * an FDE, a line with "LOC" names columns, and a line of 16 digits and as many words as there are
+ * columns is a row.
+ */
 #include "tests/unwind_check/readelf_frames.h"
 
 #include <errno.h>
@@ -11,12 +16,6 @@
 
 #include "common/bytes.h"
 #include "common/scoped.h"
-
-/*
- * Parses the text line by line. A line that begins with three hexadecimal numbers begins a CIE or
- * an FDE, a line with "LOC" names columns, and a line of 16 digits and as many words as there are
- * columns is a row.
- */
 
 /* rax to r15, ra, mask and vector registers: more have not been seen. */
 #define MAX_COLUMNS 80

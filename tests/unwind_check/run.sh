@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compares the unwind tables of every ELF file with readelf, row by row, and prints the differences by reason. Before that
-# it compares the files that tables are paged from with the tables.
+# Compares the unwind tables of every ELF file with readelf, row by row, and prints the differences by reason. Before, it
+# compares table files with the tables that they were written from.
 #
 #   tests/unwind_check/run.sh [-v] FILE-OR-DIR...       -v: every difference; builds unwind_check first
 #
-# Exits 1 when a file is refused, when a row is lost or differs in its file, when the table has a rule where there is no FDE, or below 99.9 % of agreement.
-# /usr/bin /usr/sbin /usr/lib take some ten minutes, nearly all of it in readelf.
+# Exits 1 if a file is refused, if a row is lost or differs in the table file, if a table has a rule where there is no FDE,
+# or if fewer than 99.9 % of the rows agree. /usr/bin /usr/sbin /usr/lib take ten minutes, most of them in readelf.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -28,7 +28,7 @@ cmake --build "$build" --target unwind_check paged_check >"$build/unwind-check-b
 	exit 1
 }
 
-# Each file once, whatever links lead to it; and only ELF files, so that the counts mean something.
+# Each file once, even if several links lead to it; only ELF files, so that the counts are of executables.
 elf_files() {
 	find "$@" -type f -printf '%D:%i %p\n' | sort -u -k1,1 | cut -d' ' -f2- | while IFS= read -r file; do
 		if [ "$(head -c 4 "$file" 2>/dev/null | tr -d '\0')" = $'\x7fELF' ]; then

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
 /*
  * Compares the unwind tables of files with readelf.
  *
  *   unwind_check [-v] FILE...     FILE of "-": names come from standard input, one a line
  *
- * Prints what agrees and what does not, by reason. Exits 1 if a file was refused, or if below
- * 99.9 % of the rows agree.
+ * Prints the number of rows that agree, and of those that do not, by reason. Exits 1 if a file is
+ * refused, or if fewer than 99.9 % of the rows agree.
  */
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

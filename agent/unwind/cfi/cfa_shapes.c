@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/cfi/cfa_shapes.h"
-
-#include "common/elf/dwarf_cursor.h"
-
 /*
  * Two shapes are compared byte by byte: that of the procedure linkage table, which every linker
  * writes in the same way, and that of OpenSSL's Montgomery multiplication. For the others, the
@@ -10,6 +6,9 @@
  * register plus a constant, or a word in memory at such an address plus a constant. So each way to
  * write "plus 8" gives the same shape.
  */
+#include "agent/unwind/cfi/cfa_shapes.h"
+
+#include "common/elf/dwarf_cursor.h"
 
 enum {
 	OP_DEREF = 0x06,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/cfi/cfi_program.h"
-
-#include <elf.h>
-
 /*
  * A row is complete when the location advances; until then, instructions change the state. The
  * number of steps is bounded by the number of bytes.
  */
+#include "agent/unwind/cfi/cfi_program.h"
+
+#include <elf.h>
 
 enum {
 	/* In the two highest bits. The others hold an operand. */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/cfi/eh_frame.h"
-
-#include "common/elf/eh_frame_entry.h"
-#include "common/vec.h"
-
 /*
  * CIEs are found by rising offset, so that their list is sorted. Most FDEs use the same CIE as the
  * previous FDE.
  */
+#include "agent/unwind/cfi/eh_frame.h"
+
+#include "common/elf/eh_frame_entry.h"
+#include "common/vec.h"
 
 struct cie {
 	uint64_t offset;

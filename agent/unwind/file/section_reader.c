@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The size in the compression header is trusted up to the caller's bound. Deflated bytes are read
+ * in pieces, so that neither form is ever in memory as a whole.
+ */
 #include "agent/unwind/file/section_reader.h"
 
 #include <elf.h>
 #include <zlib.h>
 
 #include "common/file.h"
-
-/*
- * The size in the compression header is trusted up to the caller's bound. Deflated bytes are read
- * in pieces, so that neither form is ever in memory as a whole.
- */
 
 #define PIECE_BYTES (32 * KIB)
 

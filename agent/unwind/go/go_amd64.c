@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/go/go_frames.h"
-
-#include "agent/unwind/file/elf_code.h"
-
 /*
  * x86-64. The return address is at CFA - 8. In a function that has a frame, the caller's frame
  * pointer is at CFA - 16:
@@ -16,6 +12,9 @@
  * therefore skipped in the stack. The caller of asmcgocall is not skipped, because the size of its
  * frame is known.
  */
+#include "agent/unwind/go/go_frames.h"
+
+#include "agent/unwind/file/elf_code.h"
 
 #define CODE_BYTES 512
 
@@ -103,9 +102,7 @@ static int find_prologue(const struct go_frames *frames, const struct go_frame *
 	return r;
 }
 
-/*
- * ---- rules -------------------------------------------------------------------------------------
- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static struct abi_unwind_rule rule_of(int32_t delta, bool fp_is_saved)
 {
@@ -178,9 +175,7 @@ static int make_rules(struct go_row_vec *rows, const struct go_frame *frame,
 	return r;
 }
 
-/*
- * ---- other stacks ------------------------------------------------------------------------------
- */
+/* ---- other stacks ---------------------------------------------------------------------------- */
 
 /*
  * The end of the first instruction at or after @at that moves a value into rsp, or aligns it; @size
@@ -301,9 +296,10 @@ int go_amd64_finish_rows(struct go_frames *frames, const struct go_frame *frame)
 	int r;
 
 	r = find_prologue(frames, frame, &prologue);
-	if (r == 0)
-		r = make_rules(&frames->rows, frame, &prologue);
-	if (r == 0 && frame->kind != GO_PLAIN)
-		r = finish_switch(frames, frame, prologue.points_here);
-	return r;
+	if (r < 0)
+		return r;
+	r = make_rules(&frames->rows, frame, &prologue);
+	if (r < 0 || frame->kind == GO_PLAIN)
+		return r;
+	return finish_switch(frames, frame, prologue.points_here);
 }

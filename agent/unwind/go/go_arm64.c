@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/go/go_frames.h"
-
-#include "agent/unwind/file/elf_code.h"
-
 /*
  * arm64. In a function with a frame of N bytes, the return address is at the bottom of the frame,
  * CFA - N. The caller's frame pointer is 8 bytes below it, and x29 points to that. In a function
@@ -12,6 +8,9 @@
  *
  * A function that switches to another stack has a frame as well, which is found by x29.
  */
+#include "agent/unwind/go/go_frames.h"
+
+#include "agent/unwind/file/elf_code.h"
 
 /*
  * In smaller frames, the instruction that saves the return address moves the stack pointer. In
@@ -119,9 +118,11 @@ int go_arm64_finish_rows(struct go_frames *frames, const struct go_frame *frame)
 	if (frame->kind == GO_LEAVES || (frame->kind != GO_PLAIN && frame->first_push == 0))
 		return go_rows_replace_from(&frames->rows, frame->start, &outermost);
 	r = saves_link(frames, frame, &has_usual_frame);
-	if (r == 0)
-		r = delay_fp(&frames->rows, frame);
-	if (r == 0)
-		make_rules(&frames->rows, frame, has_usual_frame);
-	return r;
+	if (r < 0)
+		return r;
+	r = delay_fp(&frames->rows, frame);
+	if (r < 0)
+		return r;
+	make_rules(&frames->rows, frame, has_usual_frame);
+	return 0;
 }

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Most programs have a section for the table. Position-independent programs of linkers other than
+ * Go's have it somewhere in .data.rel.ro, where it is found by its first bytes.
+ */
 #include "agent/unwind/go/go_file.h"
 
 #include <elf.h>
@@ -7,11 +11,6 @@
 #include "agent/unwind/go/go_pclntab.h"
 #include "common/file.h"
 #include "common/scoped.h"
-
-/*
- * Most programs have a section for the table. Position-independent programs of linkers other than
- * Go's have it somewhere in .data.rel.ro, where it is found by its first bytes.
- */
 
 static const char *const own_sections[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
 static const char *const go_marks[] = { ".go.buildinfo", ".note.go.buildid" };
@@ -49,7 +48,7 @@ static uint64_t u64_at(const uint8_t *bytes)
 }
 
 /*
- * Since Go 1.26 the address is in the moduledata. A program without .go.module was linked by Go's
+ * Since Go 1.26 the start of text is in the moduledata. A program without .go.module was linked by Go's
  * own linker, and it is the address of .text.
  */
 static int text_start_of_module(const struct elf_file *elf, uint64_t pclntab_vaddr,
@@ -70,8 +69,8 @@ static int text_start_of_module(const struct elf_file *elf, uint64_t pclntab_vad
 }
 
 /* 1; 0: no supported table begins at @offset in @section; negative errno. */
-static int look_at(const struct elf_file *elf, const struct elf_section *section, uint64_t offset,
-		   struct go_file *ret_file)
+static int read_table_at(const struct elf_file *elf, const struct elf_section *section,
+			 uint64_t offset, struct go_file *ret_file)
 {
 	uint8_t header[GO_PCLNTAB_HEADER_BYTES];
 	struct go_file file = {
@@ -115,7 +114,7 @@ static int search_section(const struct elf_file *elf, const struct elf_section *
 		r = pread_all(elf->fd, piece, size, section->file_offset + offset);
 		for (; r == 0 && at + 8 <= size; at += TABLE_ALIGNMENT)
 			if (go_pclntab_is_header(piece + at))
-				r = look_at(elf, section, offset + at, ret_file);
+				r = read_table_at(elf, section, offset + at, ret_file);
 	}
 	return r;
 }
@@ -141,7 +140,7 @@ int go_file_find(const struct elf_file *elf, struct go_file *ret_file)
 	for (size_t i = 0; i < ARRAY_SIZE(own_sections); i++) {
 		section = elf_file_section(elf, own_sections[i]);
 		if (section && is_in_file(elf, section))
-			return look_at(elf, section, 0, ret_file);
+			return read_table_at(elf, section, 0, ret_file);
 	}
 	section = elf_file_section(elf, ".data.rel.ro");
 	if (!section || !is_in_file(elf, section) || !is_go_program(elf))

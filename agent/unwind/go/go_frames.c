@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/go/go_frames.h"
-
-#include <elf.h>
-
 /*
  * For each function: rows of the stack pointer, then complete rules for the architecture. Most
  * functions are plain; a few are recognized by name, or by the flags that Go's runtime uses when it
  * walks stacks.
  */
+#include "agent/unwind/go/go_frames.h"
+
+#include <elf.h>
 
 /* dockerd has 70 thousand functions and 0.6 million steps. */
 #define MAX_STEPS UNWIND_MAX_ROWS
@@ -56,9 +55,7 @@ static bool is_hand_written(const struct go_frames *frames, const struct go_func
 	return kind != GO_PLAIN || strcmp(name, "crosscall2") == 0 || strstr(name, SIGNAL_HANDLER);
 }
 
-/*
- * ---- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 int go_rows_replace_from(struct go_row_vec *rows, uint64_t address,
 			 const struct abi_unwind_rule *rule)
@@ -110,9 +107,7 @@ static int finish_rows(struct go_frames *frames, const struct go_frame *frame)
 	return go_arm64_finish_rows(frames, frame);
 }
 
-/*
- * ---- functions ---------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static int32_t deepest(const struct go_row_vec *rows)
 {

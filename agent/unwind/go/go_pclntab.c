@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/go/go_pclntab.h"
-
-#include "common/elf/dwarf_cursor.h"
-
 /*
  * The header has the offsets of the parts of the table, relative to itself. functab has an entry
  * for each function: its address, and the offset of its record. The records are behind it in the
  * same part, in the order of functions.
  */
+#include "agent/unwind/go/go_pclntab.h"
+
+#include "common/elf/dwarf_cursor.h"
 
 /* kubelet, the largest known, has 12 MiB. */
 #define MAX_PCTAB_BYTES (48 * MIB)
@@ -105,12 +104,15 @@ static int open_parts(const struct byte_window *whole, const uint8_t *header,
 	int r;
 
 	r = byte_window_part(whole, functions, UINT64_MAX, WINDOW_BYTES, &table->functions);
-	if (r == 0)
-		r = byte_window_part(whole, functions, UINT64_MAX, WINDOW_BYTES, &table->records);
-	if (r == 0)
-		r = byte_window_part(whole, names, UINT64_MAX, WINDOW_BYTES, &table->names);
-	if (r == 0)
-		r = read_pctab(whole, pctab, functions, &table->pctab);
+	if (r < 0)
+		return r;
+	r = byte_window_part(whole, functions, UINT64_MAX, WINDOW_BYTES, &table->records);
+	if (r < 0)
+		return r;
+	r = byte_window_part(whole, names, UINT64_MAX, WINDOW_BYTES, &table->names);
+	if (r < 0)
+		return r;
+	r = read_pctab(whole, pctab, functions, &table->pctab);
 	return r;
 }
 

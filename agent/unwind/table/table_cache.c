@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The index is a plain array, because a host has some hundred tables, and each is looked up once in
+ * the lifetime of an agent. The modification time of a file is the time of its last use, so that
+ * the order survives a restart.
+ */
 #include "agent/unwind/table/table_cache.h"
 
 #include <dirent.h>
@@ -9,12 +14,6 @@
 
 #include "common/file.h"
 #include "common/vec.h"
-
-/*
- * The index is a plain array, because a host has some hundred tables, and each is looked up once in
- * the lifetime of an agent. The modification time of a file is the time of its last use, so that
- * the order survives a restart.
- */
 
 /* "<maker>-<key>.table", 16 and 32 hexadecimal digits. */
 #define NAME_MAKER_DIGITS 16
@@ -136,9 +135,7 @@ static uint64_t disk_bytes(uint64_t file_bytes)
 	return ROUND_UP(file_bytes, BLOCK_BYTES);
 }
 
-/*
- * ---- the folder --------------------------------------------------------------------------------
- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 /* A temporary file of an earlier run. */
 static bool is_temporary(const char *name)
@@ -223,8 +220,9 @@ int table_cache_open(const struct table_cache_options *options, struct table_cac
 	cache->max_bytes = options->max_bytes;
 	cache->maker = options->maker;
 	r = open_folder(cache, options->folder);
-	if (r == 0)
-		r = find_files(cache);
+	if (r < 0)
+		return r;
+	r = find_files(cache);
 	if (r < 0)
 		return r;
 	(void)make_room(cache, 0);
@@ -243,9 +241,7 @@ struct table_cache *table_cache_close(struct table_cache *cache)
 	return NULL;
 }
 
-/*
- * ---- tables ------------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 int table_cache_find(struct table_cache *cache, const struct hash128 *key, int *ret_fd)
 {

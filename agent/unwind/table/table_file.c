@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Written in order: header (filled in at the end), records, index. The index is searched in the
+ * file, with ten or more reads of 16 bytes each from the page cache, so that a table with a million
+ * chunks needs no memory.
+ */
 #include "agent/unwind/table/table_file.h"
 
 #include <stdlib.h>
@@ -8,12 +13,6 @@
 #include "common/file.h"
 #include "common/scoped.h"
 #include "common/vec.h"
-
-/*
- * Written in order: header (filled in at the end), records, index. The index is searched in the
- * file, with ten or more reads of 16 bytes each from the page cache, so that a table with a million
- * chunks needs no memory.
- */
 
 #define MAGIC "HUNWIND2"
 
@@ -54,9 +53,7 @@ VEC_DEFINE(index_vec, struct index_entry);
 #define RECORD_MAX_BYTES (sizeof(struct record_header) + sizeof(struct chunk_record))
 #define BUFFER_BYTES     (64 * KIB)
 
-/*
- * ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct file_writer {
 	int fd;
@@ -135,10 +132,12 @@ int table_file_write(int fd, const struct hash128 *key, const struct unwind_tabl
 
 	memcpy(header.magic, MAGIC, sizeof(header.magic));
 	r = append(&writer, &header, sizeof(header));
-	if (r == 0)
-		r = chunk_writer_run(table, write_record, &writer);
-	if (r == 0)
-		r = write_buffer(&writer);
+	if (r < 0)
+		return r;
+	r = chunk_writer_run(table, write_record, &writer);
+	if (r < 0)
+		return r;
+	r = write_buffer(&writer);
 	if (r < 0)
 		return r;
 	index_bytes = writer.index.count * sizeof(*writer.index.items);
@@ -148,16 +147,15 @@ int table_file_write(int fd, const struct hash128 *key, const struct unwind_tabl
 	header.checksum =
 		hash64_of((uint8_t *)&header + CHECKED_FROM, sizeof(header) - CHECKED_FROM);
 	r = write_all(fd, writer.index.items, index_bytes);
-	if (r == 0 && pwrite(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header))
-		r = -EIO;
-	if (r == 0)
-		*ret_bytes = header.file_bytes;
-	return r;
+	if (r < 0)
+		return r;
+	if (pwrite(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header))
+		return -EIO;
+	*ret_bytes = header.file_bytes;
+	return 0;
 }
 
-/*
- * ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool header_is_sound(const struct file_header *header, const struct hash128 *key,
 			    uint64_t file_bytes)

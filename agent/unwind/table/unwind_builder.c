@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows of one FDE are contiguous and in order, so only FDEs are sorted, and their overlaps
+ * resolved (unwind_sweep.h). Addresses have 32 bits, relative to the first executable segment,
+ * rounded down to 64 KiB.
+ */
 #include "agent/unwind/table/unwind_builder.h"
 
 #include <elf.h>
@@ -6,12 +11,6 @@
 #include "agent/unwind/table/unwind_packer.h"
 #include "agent/unwind/table/unwind_rule.h"
 #include "agent/unwind/table/unwind_sweep.h"
-
-/*
- * The rows of one FDE are contiguous and in order, so only FDEs are sorted, and their overlaps
- * resolved (unwind_sweep.h). Addresses have 32 bits, relative to the first executable segment,
- * rounded down to 64 KiB.
- */
 
 /* Linkers make far fewer. The code of further segments is ignored. */
 #define MAX_RANGES 64
@@ -44,9 +43,7 @@ struct unwind_builder {
 	struct unwind_table_stats stats;
 };
 
-/*
- * ---- executable segments -----------------------------------------------------------------------
- */
+/* ---- executable segments --------------------------------------------------------------------- */
 
 static void collect_ranges(struct unwind_builder *builder, const struct load_segment *segments,
 			   size_t n_segments)
@@ -223,6 +220,7 @@ int unwind_builder_add_rows(struct unwind_builder *builder, const struct unwind_
 	uint16_t number;
 	int r = 0;
 
+	assert(n_rows > 0);
 	if (!is_code(builder, rows[0].start, end)) {
 		builder->stats.n_fdes_outside++;
 		return 0;
@@ -265,9 +263,7 @@ int unwind_builder_add_section(struct unwind_builder *builder,
 	return r < 0 ? r : 0;
 }
 
-/*
- * ---- ranges ------------------------------------------------------------------------------------
- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 void unwind_builder_sort(struct unwind_builder *builder)
 {
@@ -301,9 +297,7 @@ bool unwind_builder_range(const struct unwind_builder *builder, size_t index, ui
 	return true;
 }
 
-/*
- * ---- the table ---------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 /* Added last, so that any FDE that covers the byte wins. */
 static int add_bytes_before_signal_frames(struct unwind_builder *builder)

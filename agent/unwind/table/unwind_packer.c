@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/table/unwind_packer.h"
-
 /*
  * Pages are opened in order, up to the one of the next row. The first row of a page repeats the
  * last rule of the previous page, unless a row begins at the start of the page.
  */
+#include "agent/unwind/table/unwind_packer.h"
 
 static int push_row(struct unwind_packer *packer, uint32_t address, uint16_t rule)
 {

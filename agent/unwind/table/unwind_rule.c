@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/table/unwind_rule.h"
-
-#include <elf.h>
-
 /*
  * A rule is exact or unsupported. A state that would need rounding, guessing or another register
  * becomes UNWIND_CFA_UNSUPPORTED. If only the frame pointer cannot be found, it becomes
  * UNWIND_SAVED_UNDEFINED.
  */
+#include "agent/unwind/table/unwind_rule.h"
+
+#include <elf.h>
 
 /*
  * In glibc's __restore_rt, rsp points to the ucontext, which has the interrupted rsp and rip at
@@ -248,9 +247,7 @@ bool unwind_rule_needs_kept(const struct unwind_dialect *dialect,
 	return rule->cfa == UNWIND_CFA_REGISTER && rule->cfa_register == dialect->machine->kept;
 }
 
-/*
- * ---- the set of rules --------------------------------------------------------------------------
- */
+/* ---- the set of rules ------------------------------------------------------------------------ */
 
 /*
  * With at most a quarter of the slots taken, the longest run of taken slots is shorter than twenty.

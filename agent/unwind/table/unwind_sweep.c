@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/table/unwind_sweep.h"
-
-#include "common/scoped.h"
-
 /*
  * A sweep over the addresses keeps the FDEs that cover the current position in a heap, with the
  * first added one on top. Without overlaps, which is usual, the heap has one entry.
  */
+#include "agent/unwind/table/unwind_sweep.h"
+
+#include "common/scoped.h"
 
 /* Functions begin at multiples of this. A shorter gap before such an address is padding. */
 #define FUNCTION_ALIGNMENT 16

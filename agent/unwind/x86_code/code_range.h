@@ -11,3 +11,11 @@ struct code_range {
 };
 
 VEC_DEFINE(code_address_vec, uint64_t);
+VEC_DEFINE(code_offset_vec, uint32_t);
+
+/* How an instruction is reached. A higher value replaces a lower one. */
+enum reachability {
+	UNREACHED = 0,
+	REACHED_BEHIND_CALL = 1, /* only if a callee returns */
+	REACHED = 2,
+};

@@ -161,10 +161,12 @@ int crt_ranges_find(const struct elf_file *elf, struct crt_range *ranges)
 	if (elf->machine != EM_X86_64)
 		return 0;
 	r = find_functions(elf, &functions);
-	if (r == 0)
-		r = read_first(elf, functions.init_array, &first_init);
-	if (r == 0)
-		r = read_first(elf, functions.fini_array, &first_fini);
+	if (r < 0)
+		return r;
+	r = read_first(elf, functions.init_array, &first_init);
+	if (r < 0)
+		return r;
+	r = read_first(elf, functions.fini_array, &first_fini);
 	if (r < 0)
 		return r;
 	n += surround(elf, functions.init, functions.init, 0, INIT_BYTES, &ranges[n]);
@@ -199,13 +201,17 @@ static int add_range(const struct elf_file *elf, const struct crt_range *range,
 	int r;
 
 	r = pread_all(elf->fd, bytes, range->size, range->file_offset);
-	if (r == 0)
-		r = gap_analysis_begin(code, &piece);
+	if (r < 0)
+		return r;
+	r = gap_analysis_begin(code, &piece);
 	for (size_t i = 0; r >= 0 && i < range->n_functions; i++)
 		r = gap_analysis_try(code, range->functions[i]);
-	if (r >= 0)
-		r = gap_analysis_rows(code, &rows, &n_rows);
-	return r < 0 ? r : add_rows(builder, rows, n_rows, range->vaddr + range->size);
+	if (r < 0)
+		return r;
+	r = gap_analysis_rows(code, &rows, &n_rows);
+	if (r < 0)
+		return r;
+	return add_rows(builder, rows, n_rows, range->vaddr + range->size);
 }
 
 int crt_rows_add(const struct elf_file *elf, struct unwind_builder *builder)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/x86_code/frame_state.h"
-
 /*
  * A register is taken for a copy of rsp until x86_decode() reports that it is overwritten, and
  * x86_decode() does not report all writes. A caller that needs certainty checks that all paths to a
  * return restore rsp from the copy: then no path can have overwritten it.
  */
+#include "agent/unwind/x86_code/frame_state.h"
 
 static void lose_sp(struct frame_state *state)
 {
@@ -21,9 +20,7 @@ static bool is_plausible(int64_t bytes)
 	return bytes > -(1 << 28) && bytes < 1 << 28;
 }
 
-/*
- * ---- the frame pointer -------------------------------------------------------------------------
- */
+/* ---- the frame pointer ----------------------------------------------------------------------- */
 
 /* Only the first save is the caller's rbp. What is saved later may be anything. */
 static void save_fp(struct frame_state *state, int32_t at)
@@ -72,9 +69,7 @@ static void leave(struct frame_state *state)
 	state->sp_delta -= 8;
 }
 
-/*
- * ---- copies of the stack pointer ---------------------------------------------------------------
- */
+/* ---- copies of the stack pointer ------------------------------------------------------------- */
 
 static void restore_sp(struct frame_state *state, int64_t displacement)
 {
@@ -145,9 +140,7 @@ static void align_sp(struct frame_state *state)
 	state->sp_delta = 0;
 }
 
-/*
- * ---- all effects -------------------------------------------------------------------------------
- */
+/* ---- all effects ----------------------------------------------------------------------------- */
 
 static void apply_push(struct frame_state *state, const struct x86_instruction *instruction)
 {
@@ -247,7 +240,7 @@ static void apply(struct frame_state *state, const struct x86_instruction *instr
  * Signal handlers may overwrite memory below the stack pointer: once the stack pointer is above the
  * saved rbp, that value cannot be used. Before, it was loaded, or it is lost.
  */
-static void forget_what_was_left(struct frame_state *state)
+static void forget_overwritten(struct frame_state *state)
 {
 	if (state->sp_is_known && state->fp_saved_at > state->sp_delta)
 		state->fp_saved_at = 0;
@@ -262,12 +255,10 @@ void frame_state_apply(struct frame_state *state, const struct x86_instruction *
 	apply(state, instruction);
 	if (instruction->written != X86_NO_REGISTER && instruction->written == state->copy_register)
 		state->copy_register = X86_NO_REGISTER;
-	forget_what_was_left(state);
+	forget_overwritten(state);
 }
 
-/*
- * ---- rules -------------------------------------------------------------------------------------
- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 /* DWARF register numbers (psABI x86-64, figure 3.36), by the number in the instruction. */
 static const uint8_t dwarf_registers[16] = { 0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 };

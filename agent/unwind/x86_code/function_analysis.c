@@ -1,84 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/x86_code/function_analysis.h"
-
-#include "agent/unwind/x86_code/frame_state.h"
-
 /*
  * An instruction has a frame state once a path reaches it. Paths are followed one after the other.
  * Code behind a call may be unreachable, because the callee may never return, so that the state
  * from a jump replaces the state from a return, once.
  */
+#include "agent/unwind/x86_code/function_analysis.h"
 
-/* Longer functions are not analyzed: each byte needs a struct code_byte. */
+#include "agent/unwind/x86_code/frame_state.h"
+
+/* Longer functions are not analyzed: each byte needs a struct function_byte. */
 #define MAX_FUNCTION_BYTES (256 * KIB)
 
 /* A number in the code is taken for the address of a function if it is a multiple of this. */
 #define FUNCTION_ALIGNMENT 16
 
-enum sureness {
-	UNREACHED = 0,
-	BEHIND_CALL,
-	REACHED,
-};
-
-struct place {
+struct function_byte {
 	struct frame_state state; /* before the instruction */
-	uint8_t sureness;         /* enum reachability */
+	uint8_t reached;          /* enum reachability */
 	uint8_t length;           /* of the instruction; 0: not decoded */
 };
 
-VEC_DEFINE(way_vec, uint32_t);
 VEC_DEFINE(rule_row_vec, struct unwind_builder_row);
 
 struct function_analysis {
 	struct code_range code;
-	struct place *places; /* one for each byte of the longest function so far */
-	size_t n_places;
-	struct way_vec ways; /* offsets of instructions that are still to be followed */
+	struct function_byte *bytes; /* one for each byte of the longest function so far */
+	size_t n_bytes;
+	struct code_offset_vec paths; /* offsets of instructions that are still to be followed */
 	struct rule_row_vec rows;
 };
 
-int function_analysis_new(const struct code_range *code, struct function_analysis **ret_frames)
+int function_analysis_new(const struct code_range *code, struct function_analysis **ret_analysis)
 {
-	struct function_analysis *frames = calloc(1, sizeof(*frames));
+	struct function_analysis *analysis = calloc(1, sizeof(*analysis));
 
-	if (!frames)
+	if (!analysis)
 		return -ENOMEM;
-	frames->code = *code;
-	*ret_frames = frames;
+	analysis->code = *code;
+	*ret_analysis = analysis;
 	return 0;
 }
 
-struct function_analysis *function_analysis_free(struct function_analysis *frames)
+struct function_analysis *function_analysis_free(struct function_analysis *analysis)
 {
-	if (!frames)
+	if (!analysis)
 		return NULL;
-	free(frames->places);
-	vec_release(&frames->ways);
-	vec_release(&frames->rows);
-	free(frames);
+	free(analysis->bytes);
+	vec_release(&analysis->paths);
+	vec_release(&analysis->rows);
+	free(analysis);
 	return NULL;
 }
 
-const struct unwind_builder_row *function_analysis_rows(const struct function_analysis *frames,
+const struct unwind_builder_row *function_analysis_rows(const struct function_analysis *analysis,
 							size_t *ret_count)
 {
-	*ret_count = frames->rows.count;
-	return frames->rows.items;
+	*ret_count = analysis->rows.count;
+	return analysis->rows.items;
 }
 
-static bool is_in_code(const struct function_analysis *frames, uint64_t address)
+static bool is_in_code(const struct function_analysis *analysis, uint64_t address)
 {
-	return address >= frames->code.vaddr &&
-	       address - frames->code.vaddr < frames->code.bytes.size;
+	return address >= analysis->code.vaddr &&
+	       address - analysis->code.vaddr < analysis->code.bytes.size;
 }
 
-/*
- * ---- paths through a function ------------------------------------------------------------------
- */
+/* ---- paths through a function ---------------------------------------------------------------- */
 
 struct walk {
-	struct function_analysis *frames;
+	struct function_analysis *analysis;
 	struct code_address_vec *found;
 	uint64_t start;
 	uint32_t size; /* from the start to the end of the function */
@@ -88,21 +78,21 @@ struct walk {
 };
 
 static int reach(struct walk *walk, uint64_t offset, const struct frame_state *state,
-		 enum sureness sureness)
+		 enum reachability reached)
 {
-	struct place *place = &walk->frames->places[offset];
+	struct function_byte *byte = &walk->analysis->bytes[offset];
 
-	if (offset >= walk->size || place->sureness >= sureness)
+	if (offset >= walk->size || byte->reached >= reached)
 		return 0;
-	place->state = *state;
-	place->sureness = (uint8_t)sureness;
-	return vec_push(&walk->frames->ways, (uint32_t)offset);
+	byte->state = *state;
+	byte->reached = (uint8_t)reached;
+	return vec_push(&walk->analysis->paths, (uint32_t)offset);
 }
 
 /* Also addresses within the function, because its end may be unknown. */
 static int note_address(struct walk *walk, uint64_t address)
 {
-	if (!is_in_code(walk->frames, address) || address == walk->start)
+	if (!is_in_code(walk->analysis, address) || address == walk->start)
 		return 0;
 	return vec_push(walk->found, address);
 }
@@ -144,40 +134,40 @@ static int branch(struct walk *walk, const struct x86_instruction *instruction,
 }
 
 /* Follows one instruction. */
-static int follow_way(struct walk *walk, uint32_t offset)
+static int follow_instruction(struct walk *walk, uint32_t offset)
 {
-	struct function_analysis *frames = walk->frames;
-	struct bytes_view code = frames->code.bytes;
-	size_t into_code = (size_t)(walk->start - frames->code.vaddr) + offset;
-	struct place *place = &frames->places[offset];
+	struct function_analysis *analysis = walk->analysis;
+	struct bytes_view code = analysis->code.bytes;
+	size_t code_offset = (size_t)(walk->start - analysis->code.vaddr) + offset;
+	struct function_byte *byte = &analysis->bytes[offset];
 	struct x86_instruction instruction;
-	enum sureness sureness = place->sureness;
+	enum reachability reached = byte->reached;
 	struct frame_state behind;
 	int r;
 
-	if (!x86_decode((struct bytes_view){ code.data + into_code, walk->size - offset },
+	if (!x86_decode((struct bytes_view){ code.data + code_offset, walk->size - offset },
 			walk->start + offset, &instruction)) {
-		place->sureness = UNREACHED;
+		byte->reached = UNREACHED;
 		return 0;
 	}
-	place->length = instruction.length;
-	behind = place->state;
+	byte->length = instruction.length;
+	behind = byte->state;
 	frame_state_apply(&behind, &instruction);
 	r = branch(walk, &instruction, &behind);
 	if (r <= 0)
 		return r;
 	if (instruction.effect == X86_CALL || instruction.effect == X86_CALL_INDIRECT)
-		sureness = BEHIND_CALL;
-	return reach(walk, offset + instruction.length, &behind, sureness);
+		reached = REACHED_BEHIND_CALL;
+	return reach(walk, offset + instruction.length, &behind, reached);
 }
 
-static int follow_ways(struct walk *walk)
+static int follow_paths(struct walk *walk)
 {
-	struct way_vec *ways = &walk->frames->ways;
+	struct code_offset_vec *paths = &walk->analysis->paths;
 	int r = 0;
 
-	while (r == 0 && ways->count > 0)
-		r = follow_way(walk, ways->items[--ways->count]);
+	while (r == 0 && paths->count > 0)
+		r = follow_instruction(walk, paths->items[--paths->count]);
 	return r;
 }
 
@@ -191,37 +181,35 @@ static int follow_cases(struct walk *walk)
 	int r = 0;
 
 	while (r == 0 && walk->has_switch && offset < walk->size) {
-		const struct place *place = &walk->frames->places[offset];
+		const struct function_byte *byte = &walk->analysis->bytes[offset];
 
-		if (place->sureness == UNREACHED) {
-			r = reach(walk, offset, &walk->at_jump, BEHIND_CALL);
+		if (byte->reached == UNREACHED) {
+			r = reach(walk, offset, &walk->at_jump, REACHED_BEHIND_CALL);
 			if (r == 0)
-				r = follow_ways(walk);
+				r = follow_paths(walk);
 		}
-		offset += MAX((uint32_t)place->length, 1u);
+		offset += MAX((uint32_t)byte->length, 1u);
 	}
 	return r;
 }
 
-/*
- * ---- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-static struct abi_unwind_rule rule_of(const struct place *place)
+static struct abi_unwind_rule rule_of(const struct function_byte *byte)
 {
-	if (place->sureness == UNREACHED)
+	if (byte->reached == UNREACHED)
 		return (struct abi_unwind_rule){ .cfa = UNWIND_CFA_NONE };
-	return frame_state_rule(&place->state);
+	return frame_state_rule(&byte->state);
 }
 
-static int add_row(struct function_analysis *frames, uint64_t address,
+static int add_row(struct function_analysis *analysis, uint64_t address,
 		   const struct abi_unwind_rule *rule)
 {
-	const struct rule_row_vec *rows = &frames->rows;
+	const struct rule_row_vec *rows = &analysis->rows;
 
 	if (rows->count > 0 && memcmp(&rows->items[rows->count - 1].rule, rule, sizeof(*rule)) == 0)
 		return 0;
-	return vec_push(&frames->rows,
+	return vec_push(&analysis->rows,
 			(struct unwind_builder_row){ .start = address, .rule = *rule });
 }
 
@@ -233,56 +221,60 @@ static int make_rows(struct walk *walk, uint64_t *ret_end)
 
 	*ret_end = walk->start;
 	while (r == 0 && offset < walk->size) {
-		const struct place *place = &walk->frames->places[offset];
-		struct abi_unwind_rule rule = rule_of(place);
+		const struct function_byte *byte = &walk->analysis->bytes[offset];
+		struct abi_unwind_rule rule = rule_of(byte);
 
-		r = add_row(walk->frames, walk->start + offset, &rule);
-		offset += MAX((uint32_t)place->length, 1u);
-		if (place->sureness != UNREACHED)
+		r = add_row(walk->analysis, walk->start + offset, &rule);
+		offset += MAX((uint32_t)byte->length, 1u);
+		if (byte->reached != UNREACHED)
 			*ret_end = walk->start + MIN(offset, walk->size);
 	}
-	while (walk->frames->rows.count > 0 &&
-	       walk->frames->rows.items[walk->frames->rows.count - 1].start >= *ret_end)
-		walk->frames->rows.count--;
+	while (walk->analysis->rows.count > 0 &&
+	       walk->analysis->rows.items[walk->analysis->rows.count - 1].start >= *ret_end)
+		walk->analysis->rows.count--;
 	return r;
 }
 
-static int make_places(struct function_analysis *frames, size_t n_places)
+static int prepare_bytes(struct function_analysis *analysis, size_t n_bytes)
 {
-	if (n_places > frames->n_places) {
-		struct place *places = realloc(frames->places, n_places * sizeof(*places));
+	if (n_bytes > analysis->n_bytes) {
+		struct function_byte *bytes = realloc(analysis->bytes, n_bytes * sizeof(*bytes));
 
-		if (!places)
+		if (!bytes)
 			return -ENOMEM;
-		frames->places = places;
-		frames->n_places = n_places;
+		analysis->bytes = bytes;
+		analysis->n_bytes = n_bytes;
 	}
-	memset(frames->places, 0, n_places * sizeof(*frames->places));
+	memset(analysis->bytes, 0, n_bytes * sizeof(*analysis->bytes));
 	return 0;
 }
 
-int function_analysis_run(struct function_analysis *frames, uint64_t start, uint64_t end,
+int function_analysis_run(struct function_analysis *analysis, uint64_t start, uint64_t end,
 			  struct code_address_vec *found, uint64_t *ret_end)
 {
 	const struct frame_state at_entry = FRAME_STATE_AT_ENTRY;
-	struct walk walk = { .frames = frames, .found = found, .start = start };
-	uint64_t code_end = frames->code.vaddr + frames->code.bytes.size;
+	struct walk walk = { .analysis = analysis, .found = found, .start = start };
+	uint64_t code_end = analysis->code.vaddr + analysis->code.bytes.size;
 	int r;
 
-	vec_clear(&frames->rows);
-	vec_clear(&frames->ways);
+	vec_clear(&analysis->rows);
+	vec_clear(&analysis->paths);
 	end = MIN(end, code_end);
-	if (!is_in_code(frames, start) || end <= start || end - start > MAX_FUNCTION_BYTES)
+	if (!is_in_code(analysis, start) || end <= start || end - start > MAX_FUNCTION_BYTES)
 		return 0;
 	walk.size = (uint32_t)(end - start);
-	r = make_places(frames, walk.size);
-	if (r == 0)
-		r = reach(&walk, 0, &at_entry, REACHED);
-	if (r == 0)
-		r = follow_ways(&walk);
-	if (r == 0)
-		r = follow_cases(&walk);
-	if (r == 0)
-		r = make_rows(&walk, ret_end);
+	r = prepare_bytes(analysis, walk.size);
+	if (r < 0)
+		return r;
+	r = reach(&walk, 0, &at_entry, REACHED);
+	if (r < 0)
+		return r;
+	r = follow_paths(&walk);
+	if (r < 0)
+		return r;
+	r = follow_cases(&walk);
+	if (r < 0)
+		return r;
+	r = make_rows(&walk, ret_end);
 	return r < 0 ? r : *ret_end > start;
 }

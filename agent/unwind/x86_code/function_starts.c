@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Code is not decoded from instruction to instruction. Bytes that look like a call or a lea, with a
+ * target in a gap, are hardly ever something else; and the gap analysis rejects a wrong start.
+ * Sections are read in pieces.
+ */
 #include "agent/unwind/x86_code/function_starts.h"
 
 #include <elf.h>
@@ -9,12 +14,6 @@
 #include "agent/unwind/x86_code/x86_instruction.h"
 #include "common/file.h"
 #include "common/scoped.h"
-
-/*
- * Code is not decoded from instruction to instruction. Bytes that look like a call or a lea, with a
- * target in a gap, are hardly ever something else; and the gap analysis rejects a wrong start.
- * Sections are read in pieces.
- */
 
 /* A multiple of the size of a symbol (24 bytes) and of a word (8). */
 #define PIECE_BYTES ((size_t)(24 * 8 * 340))
@@ -66,52 +65,49 @@ enum starts_source function_starts_source(const struct elf_file *elf,
 	return STARTS_FROM_NONE;
 }
 
-/*
- * ---- the bitmap --------------------------------------------------------------------------------
- */
+/* ---- the bitmap ------------------------------------------------------------------------------ */
 
 /* Gaps are sorted by address. */
-static void make_filter(struct function_starts *gap)
+static void make_filter(struct function_starts *search)
 {
-	gap->filter_start = gap->gaps->items[0].start;
-	gap->filter_size = gap->gaps->items[gap->gaps->count - 1].end - gap->filter_start;
-	gap->filter_shift = LEAST_FILTER_SHIFT;
-	while (gap->filter_size >> gap->filter_shift >= FILTER_BITS)
-		gap->filter_shift++;
-	for (size_t i = 0; i < gap->gaps->count; i++) {
-		uint64_t first =
-			(gap->gaps->items[i].start - gap->filter_start) >> gap->filter_shift;
-		uint64_t last =
-			(gap->gaps->items[i].end - 1 - gap->filter_start) >> gap->filter_shift;
+	search->filter_start = search->gaps->items[0].start;
+	search->filter_size =
+		search->gaps->items[search->gaps->count - 1].end - search->filter_start;
+	search->filter_shift = LEAST_FILTER_SHIFT;
+	while (search->filter_size >> search->filter_shift >= FILTER_BITS)
+		search->filter_shift++;
+	for (size_t i = 0; i < search->gaps->count; i++) {
+		uint64_t first = (search->gaps->items[i].start - search->filter_start) >>
+				 search->filter_shift;
+		uint64_t last = (search->gaps->items[i].end - 1 - search->filter_start) >>
+				search->filter_shift;
 
 		for (uint64_t bit = first; bit <= last; bit++)
-			gap->filter[bit / 64] |= (uint64_t)1 << bit % 64;
+			search->filter[bit / 64] |= (uint64_t)1 << bit % 64;
 	}
 }
 
-static bool may_hold(const struct function_starts *gap, uint64_t address)
+static bool may_hold(const struct function_starts *search, uint64_t address)
 {
-	uint64_t bit = (address - gap->filter_start) >> gap->filter_shift;
+	uint64_t bit = (address - search->filter_start) >> search->filter_shift;
 
-	return address - gap->filter_start < gap->filter_size &&
-	       (gap->filter[bit / 64] >> bit % 64 & 1);
+	return address - search->filter_start < search->filter_size &&
+	       (search->filter[bit / 64] >> bit % 64 & 1);
 }
 
-/*
- * ---- references to functions -------------------------------------------------------------------
- */
+/* ---- references to functions ----------------------------------------------------------------- */
 
-static int add_start(struct function_starts *gap, uint64_t address)
+static int add_start(struct function_starts *search, uint64_t address)
 {
-	if (!may_hold(gap, address) || !cfi_gaps_contain(gap->gaps, address) ||
-	    gap->starts->count == MAX_STARTS)
+	if (!may_hold(search, address) || !cfi_gaps_contain(search->gaps, address) ||
+	    search->starts->count == MAX_STARTS)
 		return 0;
-	return vec_push(gap->starts, address);
+	return vec_push(search->starts, address);
 }
 
-static int add_aligned_start(struct function_starts *gap, uint64_t address)
+static int add_aligned_start(struct function_starts *search, uint64_t address)
 {
-	return address % FUNCTION_ALIGNMENT == 0 ? add_start(gap, address) : 0;
+	return address % FUNCTION_ALIGNMENT == 0 ? add_start(search, address) : 0;
 }
 
 static uint64_t relative_target(const uint8_t *operand, uint64_t next)
@@ -141,26 +137,26 @@ static uint64_t target_of(const uint8_t *bytes, uint64_t address)
  * Adds the target of the instruction with the opcode @bytes[1], if it has one. @bytes has at least
  * OVERLAP_BYTES; @bytes[0] may be a prefix.
  */
-static int look_at_opcode(struct function_starts *gap, const uint8_t *bytes, uint64_t address)
+static int add_target_of(struct function_starts *search, const uint8_t *bytes, uint64_t address)
 {
 	struct x86_instruction instruction;
 
 	switch (bytes[1]) {
 	case 0x8d: /* lea N(%rip), with REX.W */
 		if ((bytes[0] & 0xf8) == 0x48 && (bytes[2] & 0xc7) == 0x05)
-			return add_start(gap, target_of(bytes, address));
+			return add_start(search, target_of(bytes, address));
 		return 0;
 	case 0xe8:
-		return add_start(gap, target_of(bytes, address));
+		return add_start(search, target_of(bytes, address));
 	case 0xe9:          /* may also jump into the middle of a function */
 	case 0xb8 ... 0xbf: /* mov N, %r32 */
-		return add_aligned_start(gap, target_of(bytes, address));
+		return add_aligned_start(search, target_of(bytes, address));
 	case MOV_TO_MEMORY:
 		if ((bytes[2] & 0x38) == 0 &&
 		    x86_decode((struct bytes_view){ bytes + 1, OVERLAP_BYTES - 1 }, address + 1,
 			       &instruction) &&
 		    instruction.effect == X86_NUMBER)
-			return add_aligned_start(gap, instruction.target);
+			return add_aligned_start(search, instruction.target);
 		return 0;
 	default:
 		return 0;
@@ -180,18 +176,18 @@ static uint64_t bytes_equal(uint64_t word, uint8_t byte)
  * The high bit of each byte of @word that add_target_of() can use. Numbers are addresses only if
  * the code is linked to a fixed address.
  */
-static uint64_t opcodes_in(const struct function_starts *gap, uint64_t word)
+static uint64_t opcodes_in(const struct function_starts *search, uint64_t word)
 {
 	uint64_t calls = bytes_equal(word & 0xfefefefefefefefeu, 0xe8) | bytes_equal(word, 0x8d);
 
-	if (gap->is_fixed)
+	if (search->is_fixed)
 		calls |= bytes_equal(word & 0xf8f8f8f8f8f8f8f8u, 0xb8) |
 			 bytes_equal(word, MOV_TO_MEMORY);
 	return calls;
 }
 
 /* Checks eight opcodes at a time, because few bytes are one with a target in a gap. */
-static int look_at_code(struct function_starts *gap, struct bytes_view piece, uint64_t address)
+static int search_code(struct function_starts *search, struct bytes_view piece, uint64_t address)
 {
 	int r = 0;
 
@@ -199,21 +195,22 @@ static int look_at_code(struct function_starts *gap, struct bytes_view piece, ui
 		uint64_t word, found;
 
 		memcpy(&word, piece.data + i + 1, sizeof(word));
-		for (found = opcodes_in(gap, le64toh(word)); r == 0 && found; found &= found - 1) {
+		for (found = opcodes_in(search, le64toh(word)); r == 0 && found;
+		     found &= found - 1) {
 			size_t at = i + (size_t)__builtin_ctzll(found) / 8;
 			const uint8_t *bytes = piece.data + at;
 
 			if (at + OVERLAP_BYTES > piece.size)
 				break;
 			if (bytes[1] == MOV_TO_MEMORY ||
-			    may_hold(gap, target_of(bytes, address + at)))
-				r = look_at_opcode(gap, bytes, address + at);
+			    may_hold(search, target_of(bytes, address + at)))
+				r = add_target_of(search, bytes, address + at);
 		}
 	}
 	return r;
 }
 
-static int look_at_symbols(struct function_starts *gap, struct bytes_view piece)
+static int search_symbols(struct function_starts *search, struct bytes_view piece)
 {
 	int r = 0;
 
@@ -222,12 +219,12 @@ static int look_at_symbols(struct function_starts *gap, struct bytes_view piece)
 
 		memcpy(&symbol, piece.data + i, sizeof(symbol));
 		if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF)
-			r = add_start(gap, symbol.st_value);
+			r = add_start(search, symbol.st_value);
 	}
 	return r;
 }
 
-static int look_at_pointers(struct function_starts *gap, struct bytes_view piece)
+static int search_pointers(struct function_starts *search, struct bytes_view piece)
 {
 	int r = 0;
 
@@ -235,25 +232,25 @@ static int look_at_pointers(struct function_starts *gap, struct bytes_view piece
 		uint64_t word;
 
 		memcpy(&word, piece.data + i, sizeof(word));
-		r = add_aligned_start(gap, word);
+		r = add_aligned_start(search, word);
 	}
 	return r;
 }
 
-static int look_at_piece(struct function_starts *gap, enum starts_source source,
-			 struct bytes_view piece, uint64_t address)
+static int search_piece(struct function_starts *search, enum starts_source source,
+			struct bytes_view piece, uint64_t address)
 {
 	if (source == STARTS_FROM_CODE)
-		return look_at_code(gap, piece, address);
+		return search_code(search, piece, address);
 	if (source == STARTS_FROM_SYMBOLS)
-		return look_at_symbols(gap, piece);
-	return look_at_pointers(gap, piece);
+		return search_symbols(search, piece);
+	return search_pointers(search, piece);
 }
 
-static int look_at_section(struct function_starts *gap, const struct elf_section *section,
-			   uint8_t *buffer)
+static int search_section(struct function_starts *search, const struct elf_section *section,
+			  uint8_t *buffer)
 {
-	enum starts_source source = function_starts_source(gap->elf, section);
+	enum starts_source source = function_starts_source(search->elf, section);
 	int r = 0;
 
 	if (source == STARTS_FROM_NONE)
@@ -261,12 +258,12 @@ static int look_at_section(struct function_starts *gap, const struct elf_section
 	for (uint64_t at = 0; r == 0 && at < section->size; at += PIECE_BYTES) {
 		size_t n = (size_t)MIN(section->size - at, PIECE_BYTES + OVERLAP_BYTES);
 
-		r = pread_all(gap->elf->fd, buffer, n, section->file_offset + at);
+		r = pread_all(search->elf->fd, buffer, n, section->file_offset + at);
 		if (source != STARTS_FROM_CODE)
 			n = MIN(n, PIECE_BYTES);
 		if (r == 0)
-			r = look_at_piece(gap, source, (struct bytes_view){ buffer, n },
-					  section->vaddr + at);
+			r = search_piece(search, source, (struct bytes_view){ buffer, n },
+					 section->vaddr + at);
 	}
 	return r;
 }
@@ -294,20 +291,20 @@ int function_starts_find(const struct elf_file *elf, const struct cfi_gap_vec *g
 			 struct code_address_vec *starts)
 {
 	scoped_free uint8_t *buffer = malloc(PIECE_BYTES + OVERLAP_BYTES);
-	scoped_free struct function_starts *gap = calloc(1, sizeof(*gap));
+	scoped_free struct function_starts *search = calloc(1, sizeof(*search));
 	int r = 0;
 
-	if (!buffer || !gap)
+	if (!buffer || !search)
 		return -ENOMEM;
 	if (gaps->count == 0)
 		return 0;
-	gap->elf = elf;
-	gap->gaps = gaps;
-	gap->starts = starts;
-	gap->is_fixed = elf->type == ET_EXEC;
-	make_filter(gap);
+	search->elf = elf;
+	search->gaps = gaps;
+	search->starts = starts;
+	search->is_fixed = elf->type == ET_EXEC;
+	make_filter(search);
 	for (size_t i = 0; r == 0 && i < elf->n_sections; i++)
-		r = look_at_section(gap, &elf->sections[i], buffer);
+		r = search_section(search, &elf->sections[i], buffer);
 	sort_starts(starts);
 	return r;
 }

@@ -6,8 +6,8 @@
  * that pointers in data refer to, and those that other code calls or takes.
  */
 
-#include "agent/unwind/x86_code/function_analysis.h"
 #include "agent/unwind/x86_code/cfi_gaps.h"
+#include "agent/unwind/x86_code/function_analysis.h"
 #include "common/elf/elf_file.h"
 
 /*

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "agent/unwind/x86_code/cfi_gaps.h"
-#include "agent/unwind/x86_code/gap_analysis.h"
 #include "agent/unwind/x86_code/function_starts.h"
+#include "agent/unwind/x86_code/gap_analysis.h"
 #include "common/file.h"
 #include "common/scoped.h"
 
@@ -57,7 +57,7 @@ static uint64_t end_of_piece(const struct gap_rows *gap, const struct cfi_gap *w
 	return end;
 }
 
-static bool says_something(const struct unwind_builder_row *rows, size_t count)
+static bool has_rules(const struct unwind_builder_row *rows, size_t count)
 {
 	return count > 1 || (count == 1 && rows[0].rule.cfa != UNWIND_CFA_NONE);
 }
@@ -74,11 +74,13 @@ static int add_piece(struct gap_rows *gap, const struct code_range *range)
 			break;
 		r = gap_analysis_try(gap->code, gap->starts.items[i]);
 	}
-	if (r >= 0)
-		r = gap_analysis_complete(gap->code);
-	if (r == 0)
-		r = gap_analysis_rows(gap->code, &rows, &count);
-	if (r < 0 || !says_something(rows, count))
+	if (r < 0)
+		return r;
+	r = gap_analysis_complete(gap->code);
+	if (r < 0)
+		return r;
+	r = gap_analysis_rows(gap->code, &rows, &count);
+	if (r < 0 || !has_rules(rows, count))
 		return r;
 	return unwind_builder_add_rows(gap->builder, rows, count, end);
 }
@@ -104,20 +106,28 @@ static int add_gap(struct gap_rows *gap, const struct cfi_gap *whole)
 	return r;
 }
 
+static int add_gaps(struct gap_rows *gap)
+{
+	int r = cfi_gaps_find(gap->elf, &gap->gaps);
+
+	if (r <= 0)
+		return r;
+	r = function_starts_find(gap->elf, &gap->gaps, &gap->starts);
+	if (r < 0)
+		return r;
+	r = gap_analysis_new(&gap->code);
+	for (size_t i = 0; r == 0 && i < gap->gaps.count; i++)
+		r = add_gap(gap, &gap->gaps.items[i]);
+	return r < 0 ? r : 1;
+}
+
 int gap_rows_add(const struct elf_file *elf, struct unwind_builder *builder)
 {
 	struct gap_rows gap = { .elf = elf, .builder = builder };
-	int needed = cfi_gaps_find(elf, &gap.gaps);
-	int r = needed;
+	int r = add_gaps(&gap);
 
-	if (r > 0)
-		r = function_starts_find(elf, &gap.gaps, &gap.starts);
-	if (needed > 0 && r == 0)
-		r = gap_analysis_new(&gap.code);
-	for (size_t i = 0; r == 0 && i < gap.gaps.count; i++)
-		r = add_gap(&gap, &gap.gaps.items[i]);
 	(void)gap_analysis_free(gap.code);
 	vec_release(&gap.gaps);
 	vec_release(&gap.starts);
-	return r < 0 ? r : needed;
+	return r;
 }

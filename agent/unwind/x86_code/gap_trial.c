@@ -45,6 +45,7 @@ static int reach(struct gap_analysis *analysis, uint32_t offset, uint16_t state)
 	struct code_byte reached = { .state = state, .reached = (uint8_t)analysis->reachability };
 	int r;
 
+	assert(offset < analysis->size);
 	if (byte->reached != UNREACHED) {
 		bool replaces =
 			reachability_of(byte) < analysis->reachability && byte->state != state;

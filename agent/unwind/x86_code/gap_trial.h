@@ -13,18 +13,11 @@
 #include "agent/unwind/x86_code/code_range.h"
 #include "agent/unwind/x86_code/frame_state_set.h"
 
-/* How an instruction is reached. A higher value replaces a lower one. */
-enum reachability {
-	UNREACHED = 0,
-	REACHED_BEHIND_CALL = 1, /* only if a callee returns */
-	REACHED = 2,
-};
-
 /* Flags beside enum reachability. */
 #define BYTE_IS_ACCEPTED 4 /* belongs to an accepted function */
 #define BYTE_IS_ENTRY    8 /* the first instruction of an accepted function */
 
-/* What is known of an instruction; in the entry of its first byte. */
+/* An instruction that was reached, in the entry of its first byte. */
 struct code_byte {
 	uint16_t state;  /* number of the frame state before the instruction */
 	uint8_t length;  /* of the instruction; 0: not decoded */
@@ -47,7 +40,6 @@ struct code_position {
 
 VEC_DEFINE(code_change_vec, struct code_change);
 VEC_DEFINE(code_position_vec, struct code_position);
-VEC_DEFINE(code_offset_vec, uint32_t);
 VEC_DEFINE(gap_row_vec, struct unwind_builder_row);
 
 struct trial_result {

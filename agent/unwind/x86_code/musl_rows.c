@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/x86_code/musl_rows.h"
-
-#include <elf.h>
-
-#include "agent/unwind/x86_code/function_analysis.h"
-#include "agent/unwind/file/elf_code.h"
-#include "agent/unwind/x86_code/x86_instruction.h"
-#include "common/file.h"
-#include "common/scoped.h"
-
 /*
  * Functions are found by symbols. In a stripped file they are found by the calls and addresses in
  * functions that are known, with or without call frame information.
  */
+#include "agent/unwind/x86_code/musl_rows.h"
+
+#include <elf.h>
+
+#include "agent/unwind/file/elf_code.h"
+#include "agent/unwind/x86_code/function_analysis.h"
+#include "agent/unwind/x86_code/x86_instruction.h"
+#include "common/file.h"
+#include "common/scoped.h"
 
 /* All of musl has 0.6 MB. A statically linked program may have more. */
 #define MAX_CODE_BYTES (32 * MIB)
@@ -41,7 +40,7 @@ static const uint8_t restore_rt[] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 
 struct function {
 	uint64_t start;
 	uint64_t size; /* 0: unknown */
-	bool is_looked_at;
+	bool is_analyzed;
 };
 
 VEC_DEFINE(function_vec, struct function);
@@ -53,7 +52,7 @@ struct musl_rows {
 	struct function_vec functions; /* the first n_sorted of them by rising start */
 	size_t n_sorted;
 	struct code_address_vec found;
-	struct function_analysis *frames;
+	struct function_analysis *analysis;
 };
 
 int musl_rows_are_needed(const struct elf_file *elf)
@@ -81,9 +80,7 @@ const struct load_segment *musl_rows_segment(const struct elf_file *elf, uint64_
 	return segment;
 }
 
-/*
- * ---- functions ---------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static int add_symbols(struct musl_rows *musl, const char *section_name)
 {
@@ -129,8 +126,7 @@ static void sort_functions(struct musl_rows *musl)
 		if (count == 0 || functions->items[count - 1].start != functions->items[i].start)
 			functions->items[count++] = functions->items[i];
 		else
-			functions->items[count - 1].is_looked_at |=
-				functions->items[i].is_looked_at;
+			functions->items[count - 1].is_analyzed |= functions->items[i].is_analyzed;
 	}
 	functions->count = count;
 	musl->n_sorted = count;
@@ -161,9 +157,7 @@ static uint64_t end_of(const struct musl_rows *musl, const struct function *func
 	return behind < musl->n_sorted ? musl->functions.items[behind].start : UINT64_MAX;
 }
 
-/*
- * ---- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const uint8_t *code_at(const struct musl_rows *musl, uint64_t address, size_t size)
 {
@@ -211,7 +205,7 @@ static int add_trampolines(struct musl_rows *musl)
  * Appends the addresses that the function refers to to @found, and with @adds also its rows to the
  * builder.
  */
-static int look_at(struct musl_rows *musl, const struct function *function, bool adds)
+static int analyze(struct musl_rows *musl, const struct function *function, bool adds)
 {
 	const struct unwind_builder_row *rows;
 	uint64_t end;
@@ -220,11 +214,11 @@ static int look_at(struct musl_rows *musl, const struct function *function, bool
 
 	if (unwind_builder_covers(musl->builder, function->start) || is_trampoline(musl, function))
 		return 0;
-	r = function_analysis_run(musl->frames, function->start, end_of(musl, function),
+	r = function_analysis_run(musl->analysis, function->start, end_of(musl, function),
 				  &musl->found, &end);
 	if (r <= 0 || !adds)
 		return r;
-	rows = function_analysis_rows(musl->frames, &count);
+	rows = function_analysis_rows(musl->analysis, &count);
 	return unwind_builder_add_rows(musl->builder, rows, count, end);
 }
 
@@ -260,13 +254,13 @@ static int take_found(struct musl_rows *musl)
 }
 
 /* In a file without symbols, functions with call frame information refer to those without. */
-static int look_into_described(struct musl_rows *musl)
+static int analyze_described(struct musl_rows *musl)
 {
 	uint64_t start, end, rows_end;
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && unwind_builder_range(musl->builder, i, &start, &end); i++)
-		r = function_analysis_run(musl->frames, start, end, &musl->found, &rows_end);
+		r = function_analysis_run(musl->analysis, start, end, &musl->found, &rows_end);
 	return r < 0 ? r : take_found(musl);
 }
 
@@ -278,9 +272,9 @@ static int discover(struct musl_rows *musl)
 	for (size_t round = 0; r > 0 && round < MAX_ROUNDS; round++) {
 		sort_functions(musl);
 		for (size_t i = 0; r >= 0 && i < musl->n_sorted; i++) {
-			if (!musl->functions.items[i].is_looked_at)
-				r = look_at(musl, &musl->functions.items[i], false);
-			musl->functions.items[i].is_looked_at = true;
+			if (!musl->functions.items[i].is_analyzed)
+				r = analyze(musl, &musl->functions.items[i], false);
+			musl->functions.items[i].is_analyzed = true;
 		}
 		if (r >= 0)
 			r = take_found(musl);
@@ -296,12 +290,36 @@ static int add_functions(struct musl_rows *musl)
 {
 	int r = discover(musl);
 
+	if (r < 0)
+		return r;
 	sort_functions(musl);
-	if (r >= 0)
-		r = add_trampolines(musl);
+	r = add_trampolines(musl);
 	for (size_t i = 0; r >= 0 && i < musl->n_sorted; i++)
-		r = look_at(musl, &musl->functions.items[i], true);
-	return r < 0 ? r : 0;
+		r = analyze(musl, &musl->functions.items[i], true);
+	return MIN(r, 0);
+}
+
+static int add_program(struct musl_rows *musl)
+{
+	int r;
+
+	unwind_builder_sort(musl->builder);
+	r = add_rule(musl, musl->elf->entry, START_BYTES, UNWIND_CFA_END);
+	if (r < 0)
+		return r;
+	r = function_analysis_new(&musl->code, &musl->analysis);
+	if (r < 0)
+		return r;
+	r = add_symbols(musl, ".symtab");
+	if (r < 0)
+		return r;
+	r = add_symbols(musl, ".dynsym");
+	if (r < 0)
+		return r;
+	r = vec_push(&musl->functions, (struct function){ .start = musl->elf->entry });
+	if (r == 0 && !elf_file_section(musl->elf, ".symtab"))
+		r = analyze_described(musl);
+	return r < 0 ? r : add_functions(musl);
 }
 
 int musl_rows_add(const struct elf_file *elf, struct unwind_builder *builder)
@@ -323,21 +341,8 @@ int musl_rows_add(const struct elf_file *elf, struct unwind_builder *builder)
 	content.size = (size_t)size;
 	musl.code =
 		(struct code_range){ .bytes = bytes_view_of(&content), .vaddr = segment->vaddr };
-	unwind_builder_sort(builder);
-	r = add_rule(&musl, elf->entry, START_BYTES, UNWIND_CFA_END);
-	if (r == 0)
-		r = function_analysis_new(&musl.code, &musl.frames);
-	if (r == 0)
-		r = add_symbols(&musl, ".symtab");
-	if (r == 0)
-		r = add_symbols(&musl, ".dynsym");
-	if (r == 0)
-		r = vec_push(&musl.functions, (struct function){ .start = elf->entry });
-	if (r == 0 && !elf_file_section(elf, ".symtab"))
-		r = look_into_described(&musl);
-	if (r >= 0)
-		r = add_functions(&musl);
-	(void)function_analysis_free(musl.frames);
+	r = add_program(&musl);
+	(void)function_analysis_free(musl.analysis);
 	vec_release(&musl.functions);
 	vec_release(&musl.found);
 	return r < 0 ? r : 1;

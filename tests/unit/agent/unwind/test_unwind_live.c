@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Unwinds this process with its own tables, and compares the stacks with libgcc's unwinder at the
+ * same instruction. The processor runs code step by step (the trap flag), so that every instruction
+ * is compared: prologues and epilogues, the procedure linkage table, the dynamic linker's lazy
+ * binding, the vDSO. In the handler of each SIGTRAP, one walk starts from the interrupted
+ * registers, and another one from the handler itself, through the signal frame.
+ */
 #include "agent/unwind/unwind_compile.h"
 
 #include <elf.h>
@@ -12,14 +19,6 @@
 
 #include "common/file.h"
 #include "tests/support/unit.h"
-
-/*
- * Unwinds this process with its own tables, and compares the stacks with libgcc's unwinder at the
- * same instruction. The processor runs code step by step (the trap flag), so that every instruction
- * is compared: prologues and epilogues, the procedure linkage table, the dynamic linker's lazy
- * binding, the vDSO. In the handler of each SIGTRAP, one walk starts from the interrupted
- * registers, and another one from the handler itself, through the signal frame.
- */
 
 #if defined(__x86_64__)
 
@@ -392,7 +391,7 @@ __attribute__((noinline)) static int stepped(void)
 	return numbers[0] + numbers[1] + numbers[2];
 }
 
-static void at_every_instruction_the_stack_is_what_libgcc_says(void **state)
+static void at_every_instruction_the_stack_agrees_with_libgcc(void **state)
 {
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
 	struct walk first = {};
@@ -432,7 +431,7 @@ static void at_every_instruction_the_stack_is_what_libgcc_says(void **state)
 
 #else
 
-static void at_every_instruction_the_stack_is_what_libgcc_says(void **state)
+static void at_every_instruction_the_stack_agrees_with_libgcc(void **state)
 {
 	(void)state;
 	skip();
@@ -443,7 +442,7 @@ static void at_every_instruction_the_stack_is_what_libgcc_says(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(at_every_instruction_the_stack_is_what_libgcc_says),
+		cmocka_unit_test(at_every_instruction_the_stack_agrees_with_libgcc),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

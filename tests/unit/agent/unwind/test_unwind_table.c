@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of real files are compared with readelf. Then parts of the files are removed or changed.
+ */
 #include "agent/unwind/unwind_compile.h"
 
 #include <elf.h>
@@ -13,10 +16,6 @@
 #include "tests/support/command.h"
 #include "tests/unit/agent/unwind/frame_writer.h"
 #include "tests/unwind_check/compare.h"
-
-/*
- * Tables of real files are compared with readelf. Then parts of the files are removed or changed.
- */
 
 /*
  * Every row agrees with readelf, with at least the number of expressions that are known to be
@@ -95,7 +94,7 @@ static int compile(const char *path, struct unwind_table *ret_table,
 	return unwind_table_compile(elf, &(struct unwind_options){}, ret_table, ret_stats);
 }
 
-static void the_signal_trampoline_of_libc_is_known_with_the_byte_before(void **state)
+static void the_signal_trampoline_of_libc_has_a_rule_with_the_byte_before(void **state)
 {
 	scoped(unwind_table_release) struct unwind_table table = {};
 	struct unwind_table_stats stats;
@@ -260,7 +259,7 @@ static void a_file_cut_at_any_length_is_an_error_or_a_smaller_table(void **state
 }
 
 /* Truncated after it was opened: pread() fails, and nothing crashes. */
-static void a_file_truncated_under_us_is_an_error(void **state)
+static void a_file_that_is_truncated_meanwhile_is_an_error(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(64 * MIB);
 	scoped_fd int fd = open_copy(FIXTURES "/program", &content);
@@ -372,13 +371,13 @@ int main(void)
 		cmocka_unit_test(debug_frame_alone_agrees_with_readelf),
 		cmocka_unit_test(arm64_code_agrees_with_readelf),
 		cmocka_unit_test(the_c_library_and_this_test_agree_with_readelf),
-		cmocka_unit_test(the_signal_trampoline_of_libc_is_known_with_the_byte_before),
+		cmocka_unit_test(the_signal_trampoline_of_libc_has_a_rule_with_the_byte_before),
 		cmocka_unit_test(contexts_end_in_the_c_library),
 		cmocka_unit_test(the_loader_s_first_instructions_end_stacks),
 		cmocka_unit_test(without_section_headers_the_table_is_the_same),
 		cmocka_unit_test(a_compressed_section_gives_the_same_table),
 		cmocka_unit_test(a_file_cut_at_any_length_is_an_error_or_a_smaller_table),
-		cmocka_unit_test(a_file_truncated_under_us_is_an_error),
+		cmocka_unit_test(a_file_that_is_truncated_meanwhile_is_an_error),
 		cmocka_unit_test(random_changes_of_a_file_do_no_harm),
 		cmocka_unit_test(random_changes_of_a_compressed_section_do_no_harm),
 		cmocka_unit_test(files_without_frames_have_empty_tables),

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /*
  * A program with all forms of call frame information that compilers and linkers write for C: frames
  * without a frame pointer, a realigned frame whose size is known only at run time (its CFA has to
  * be read from memory), cold parts, calls through the procedure linkage table.
  */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static volatile sig_atomic_t n_signals;
 

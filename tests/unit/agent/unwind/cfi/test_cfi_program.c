@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/unwind/cfi/cfi_program.h"
-
-#include <elf.h>
-
-#include "tests/unit/agent/unwind/frame_writer.h"
-
 /*
  * Programs as bytes and their rows as text: every instruction of DWARF 5 §6.4.2, and the extensions
  * that are in use. All run on [0x1000, 0x1100) after a CIE with CFA = sp + 8, and the return
  * address at CFA - 8.
  */
+#include "agent/unwind/cfi/cfi_program.h"
+
+#include <elf.h>
+
+#include "tests/unit/agent/unwind/frame_writer.h"
 
 #define START 0x1000
 #define END   0x1100
@@ -268,7 +267,7 @@ static void rows_end_with_the_range(void **state)
 	check_rows(EM_X86_64, cases, ARRAY_SIZE(cases));
 }
 
-static void programs_that_make_no_sense_are_errors(void **state)
+static void malformed_programs_are_errors(void **state)
 {
 	static const struct instructions cases[] = {
 		INSTRUCTIONS(0x3f),                                     /* unknown */
@@ -348,7 +347,7 @@ int main(void)
 		cmocka_unit_test(states_are_remembered_and_restored),
 		cmocka_unit_test(arm64_programs_follow_the_link_register),
 		cmocka_unit_test(rows_end_with_the_range),
-		cmocka_unit_test(programs_that_make_no_sense_are_errors),
+		cmocka_unit_test(malformed_programs_are_errors),
 		cmocka_unit_test(frames_of_the_kernel_are_signal_frames),
 	};
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Contents of sections: augmentations, encodings, versions, formats. */
 #include "agent/unwind/cfi/eh_frame.h"
 
 #include "tests/unit/agent/unwind/fde_printer.h"
-
-/* Contents of sections: augmentations, encodings, versions, formats. */
 
 static void augmentations_are_understood(void **state)
 {
@@ -225,7 +224,7 @@ static void gcc_2s_pointer_is_skipped(void **state)
 	assert_fdes(&content, "1000..1100 +8\n", 0);
 }
 
-static void a_bad_fde_is_lost_alone(void **state)
+static void a_malformed_fde_does_not_affect_others(void **state)
 {
 	static const struct instructions bad = INSTRUCTIONS(0x41, 0x0e, 16, 0x3f);
 	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
@@ -309,7 +308,7 @@ int main(void)
 		cmocka_unit_test(unknown_versions_lose_their_fdes),
 		cmocka_unit_test(eh_frame_of_the_64_bit_format_is_read),
 		cmocka_unit_test(gcc_2s_pointer_is_skipped),
-		cmocka_unit_test(a_bad_fde_is_lost_alone),
+		cmocka_unit_test(a_malformed_fde_does_not_affect_others),
 		cmocka_unit_test(a_zero_ends_a_part_but_not_the_section),
 		cmocka_unit_test(the_header_says_where_eh_frame_is),
 	};

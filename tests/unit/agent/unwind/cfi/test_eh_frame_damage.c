@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sections that are parsed in pieces, cut, changed, or too long. */
 #include "agent/unwind/cfi/eh_frame.h"
 
 #include "tests/unit/agent/unwind/fde_printer.h"
-
-/* Sections that are parsed in pieces, cut, changed, or too long. */
 
 /* Several CIEs, FDEs that alternate between them, and instructions. */
 static void write_mixed_section(struct bytes *content)
@@ -41,7 +40,7 @@ static void pieces_of_any_size_give_the_same(void **state)
 	}
 }
 
-static void a_section_cut_at_any_length_gives_what_is_whole(void **state)
+static void a_section_cut_at_any_length_gives_its_complete_entries(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(MIB);
 	struct fde_printer whole, cut;
@@ -64,7 +63,7 @@ static void a_section_cut_at_any_length_gives_what_is_whole(void **state)
 }
 
 /* Also lengths of 4 GiB and of 2^64 - 1. */
-static void an_entry_too_long_is_lost_alone_or_ends_the_section(void **state)
+static void an_entry_that_is_too_long_is_lost_or_ends_the_section(void **state)
 {
 	scoped(bytes_release) struct bytes content = BYTES_INIT(4 * MIB);
 	size_t cie = write_plain_cie(&content);
@@ -172,8 +171,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pieces_of_any_size_give_the_same),
-		cmocka_unit_test(a_section_cut_at_any_length_gives_what_is_whole),
-		cmocka_unit_test(an_entry_too_long_is_lost_alone_or_ends_the_section),
+		cmocka_unit_test(a_section_cut_at_any_length_gives_its_complete_entries),
+		cmocka_unit_test(an_entry_that_is_too_long_is_lost_or_ends_the_section),
 		cmocka_unit_test(random_changes_do_no_harm),
 		cmocka_unit_test(other_errors_of_the_receiver_end_the_parsing),
 	};

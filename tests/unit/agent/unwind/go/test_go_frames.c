@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables are written by the test, and code is a few instructions where rules depend on it.
+ * tests/unwind_check/go_check compares the rows of real programs.
+ */
 #include "agent/unwind/go/go_frames.h"
 
 #include <elf.h>
@@ -7,11 +11,6 @@
 #include "agent/unwind/go/go_file.h"
 #include "common/file.h"
 #include "tests/unit/agent/unwind/go/go_writer.h"
-
-/*
- * Tables are written by the test, and code is a few instructions where rules depend on it.
- * tests/unwind_check/go_check compares the rows of real programs.
- */
 
 #define TEXT UINT64_C(0x401000)
 
@@ -129,7 +128,7 @@ static void a_frame_pointer_that_is_pushed_is_saved_at_once(void **state)
 	assert_rule(&table, TEXT + 35, UNWIND_CFA_SP, 8, 0);
 }
 
-static void stacks_end_where_the_runtime_says_that_they_do(void **state)
+static void stacks_end_at_functions_that_the_runtime_flags(void **state)
 {
 	static const struct go_written_function functions[] = {
 		{ TEXT,
@@ -154,7 +153,7 @@ static void stacks_end_where_the_runtime_says_that_they_do(void **state)
 	assert_rule(&table, TEXT + 0x101, UNWIND_CFA_END, 0, 0);
 }
 
-static void the_signal_trampoline_is_known_with_the_byte_before(void **state)
+static void the_signal_trampoline_has_a_rule_with_the_byte_before(void **state)
 {
 	static const struct go_written_function functions[] = {
 		WORKER,
@@ -170,9 +169,7 @@ static void the_signal_trampoline_is_known_with_the_byte_before(void **state)
 	assert_rule(&table, TEXT + 0x205, UNWIND_CFA_SIGNAL, 0, 0);
 }
 
-/*
- * ---- other stacks: by code ---------------------------------------------------------------------
- */
+/* ---- other stacks: by code ------------------------------------------------------------------- */
 
 #define PUSH_FP     0x55, 0x48, 0x89, 0xe5       /* push %rbp; mov %rsp,%rbp */
 #define LOAD_SP     0x48, 0x8b, 0x66, 0x38       /* mov 56(%rsi),%rsp */
@@ -219,7 +216,7 @@ static void a_function_with_a_frame_that_changes_stacks_is_left_by_its_frame_poi
 	assert_rule(&table, TEXT + 15, UNWIND_CFA_SP, 8, 0);
 }
 
-static void a_function_that_never_comes_back_ends_the_stack(void **state)
+static void a_function_that_never_returns_ends_the_stack(void **state)
 {
 	static const uint8_t code[] = { 0x90, LOAD_SP_R14, CALL, 0x90 };
 	static const struct go_written_function functions[] = {
@@ -262,7 +259,7 @@ static void asmcgocall_leads_back_to_the_goroutine(void **state)
 	assert_rule(&table, TEXT + 29, UNWIND_CFA_SP, 8, 0);
 }
 
-static void hand_written_code_is_looked_at_for_where_it_saves_the_frame_pointer(void **state)
+static void hand_written_code_is_read_for_where_it_saves_the_frame_pointer(void **state)
 {
 	static const uint8_t stores[] = { 0x48, 0x83, 0xec, 0x20, 0x48, 0x89,
 					  0x6c, 0x24, 0x18, 0x90, 0x90 };
@@ -285,9 +282,7 @@ static void hand_written_code_is_looked_at_for_where_it_saves_the_frame_pointer(
 	assert_rule(&other, TEXT + 9, UNWIND_CFA_SP, 48, 0);
 }
 
-/*
- * ---- arm64 -------------------------------------------------------------------------------------
- */
+/* ---- arm64 ----------------------------------------------------------------------------------- */
 
 static void arm64_has_the_return_address_at_the_bottom_of_the_frame(void **state)
 {
@@ -319,9 +314,7 @@ static void arm64_has_the_return_address_at_the_bottom_of_the_frame(void **state
 	assert_rule(&table, TEXT + 0x408, UNWIND_CFA_END, 0, 0);
 }
 
-/*
- * ---- damage ------------------------------------------------------------------------------------
- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static int add(struct bytes_view content, struct unwind_table *ret_table)
 {
@@ -436,14 +429,13 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_layouts_of_all_versions_give_the_same_rows),
 		cmocka_unit_test(a_frame_pointer_that_is_pushed_is_saved_at_once),
-		cmocka_unit_test(stacks_end_where_the_runtime_says_that_they_do),
-		cmocka_unit_test(the_signal_trampoline_is_known_with_the_byte_before),
+		cmocka_unit_test(stacks_end_at_functions_that_the_runtime_flags),
+		cmocka_unit_test(the_signal_trampoline_has_a_rule_with_the_byte_before),
 		cmocka_unit_test(
 			a_function_with_a_frame_that_changes_stacks_is_left_by_its_frame_pointer),
-		cmocka_unit_test(a_function_that_never_comes_back_ends_the_stack),
+		cmocka_unit_test(a_function_that_never_returns_ends_the_stack),
 		cmocka_unit_test(asmcgocall_leads_back_to_the_goroutine),
-		cmocka_unit_test(
-			hand_written_code_is_looked_at_for_where_it_saves_the_frame_pointer),
+		cmocka_unit_test(hand_written_code_is_read_for_where_it_saves_the_frame_pointer),
 		cmocka_unit_test(arm64_has_the_return_address_at_the_bottom_of_the_frame),
 		cmocka_unit_test(a_table_cut_at_any_length_gives_fewer_rows_or_none),
 		cmocka_unit_test(random_changes_of_a_table_do_no_harm),

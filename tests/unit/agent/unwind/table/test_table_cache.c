@@ -163,7 +163,7 @@ static void a_later_run_finds_the_same_table(void **state)
 	(void)table_cache_close(cache);
 }
 
-static void what_another_run_left_unfinished_is_removed(void **state)
+static void unfinished_files_of_an_earlier_run_are_removed(void **state)
 {
 	struct table_cache *cache = open_cache(*state, MANY_BYTES, MAKER);
 	struct table_cache_file file;
@@ -216,7 +216,7 @@ static void age(const char *folder, uint32_t number, time_t ago_s)
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-static void those_used_longest_ago_leave_first_also_after_a_restart(void **state)
+static void the_least_recently_used_are_removed_first_also_after_a_restart(void **state)
 {
 	struct table_cache *cache = open_cache(*state, 6 * 12288, MAKER);
 
@@ -241,7 +241,7 @@ static void those_used_longest_ago_leave_first_also_after_a_restart(void **state
 	(void)table_cache_close(cache);
 }
 
-static void a_table_larger_than_the_bound_is_left_out_and_removes_nothing(void **state)
+static void a_table_larger_than_the_bound_is_not_stored_and_removes_nothing(void **state)
 {
 	scoped(table_cache_closep) struct table_cache *cache = open_cache(*state, 3 * 12288, MAKER);
 	scoped(unwind_table_release) struct unwind_table table = make_table(9, 100000);
@@ -269,7 +269,7 @@ static void tables_of_another_maker_are_removed_and_foreign_files_are_not(void *
 	assert_string_equal(left, foreign);
 }
 
-static void the_folder_is_ours_alone(void **state)
+static void the_folder_belongs_to_one_process_and_user(void **state)
 {
 	scoped_free char *folder = path_in(*state, "a/b");
 	const struct table_cache_options options = { .folder = folder,
@@ -288,7 +288,7 @@ static void the_folder_is_ours_alone(void **state)
 }
 
 /* A file system of 64 KiB. */
-static void a_full_disk_is_an_error_that_leaves_what_was_there(void **state)
+static void a_full_disk_is_an_error_and_keeps_the_stored_tables(void **state)
 {
 	scoped(unwind_table_release) struct unwind_table table = make_table(2, 40000);
 	struct hash128 key = key_of(2);
@@ -307,9 +307,7 @@ static void a_full_disk_is_an_error_that_leaves_what_was_there(void **state)
 	assert_int_equal(umount2(*state, MNT_DETACH), 0);
 }
 
-/*
- * ---- keys --------------------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static struct hash128 input_hash_of(int fd)
 {
@@ -359,12 +357,12 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		WITH_FOLDER(a_later_run_finds_the_same_table),
 		WITH_FOLDER(a_file_cut_at_any_length_is_removed_and_can_be_stored_again),
-		WITH_FOLDER(what_another_run_left_unfinished_is_removed),
-		WITH_FOLDER(those_used_longest_ago_leave_first_also_after_a_restart),
-		WITH_FOLDER(a_table_larger_than_the_bound_is_left_out_and_removes_nothing),
+		WITH_FOLDER(unfinished_files_of_an_earlier_run_are_removed),
+		WITH_FOLDER(the_least_recently_used_are_removed_first_also_after_a_restart),
+		WITH_FOLDER(a_table_larger_than_the_bound_is_not_stored_and_removes_nothing),
 		WITH_FOLDER(tables_of_another_maker_are_removed_and_foreign_files_are_not),
-		WITH_FOLDER(the_folder_is_ours_alone),
-		WITH_FOLDER(a_full_disk_is_an_error_that_leaves_what_was_there),
+		WITH_FOLDER(the_folder_belongs_to_one_process_and_user),
+		WITH_FOLDER(a_full_disk_is_an_error_and_keeps_the_stored_tables),
 		cmocka_unit_test(
 			files_that_differ_in_their_frames_have_different_keys_under_one_build_id),
 	};

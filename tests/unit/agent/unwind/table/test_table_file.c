@@ -171,9 +171,7 @@ static void a_file_of_another_length_or_key_is_refused(void **state)
 	}
 }
 
-/*
- * ---- malformed records with a valid checksum ---------------------------------------------------
- */
+/* ---- malformed records with a valid checksum ------------------------------------------------- */
 
 #define RECORD_AT TABLE_FILE_HEADER_BYTES
 #define CHUNK_AT  (RECORD_AT + 16)

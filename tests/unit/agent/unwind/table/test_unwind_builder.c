@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables from hand-made FDEs. Each FDE has a different CFA offset, by which a test recognizes the
+ * rule that it finds.
+ */
 #include "agent/unwind/table/unwind_builder.h"
 
 #include <elf.h>
 
 #include "tests/unit/agent/unwind/frame_writer.h"
-
-/*
- * Tables from hand-made FDEs. Each FDE has a different CFA offset, by which a test recognizes the
- * rule that it finds.
- */
 
 #define CODE_START 0x400000
 #define CODE_SIZE  0x1000000
@@ -105,7 +104,7 @@ static void assert_well_formed(const struct unwind_table *table)
 						sizeof(table->rules[0]));
 }
 
-static void gaps_say_nothing_but_padding_does_not_end_a_function(void **state)
+static void gaps_have_no_rule_but_padding_does_not_end_a_function(void **state)
 {
 	static const struct lookup lookups[] = {
 		{ 0x400fff, -1 },
@@ -294,7 +293,7 @@ static void fdes_outside_executable_segments_are_left_out(void **state)
 	assert_lookups(&table, lookups, ARRAY_SIZE(lookups));
 }
 
-static void a_lost_fde_leaves_no_trace(void **state)
+static void a_lost_fde_leaves_no_rows(void **state)
 {
 	static const struct instructions bad = INSTRUCTIONS(0x0e, 99, 0x41, 0x0e, 98, 0x41, 0x3f);
 	scoped(unwind_table_release) struct unwind_table table = {};
@@ -378,9 +377,7 @@ static void more_rules_than_a_row_can_name_are_unsupported(void **state)
 			 UNWIND_CFA_UNSUPPORTED);
 }
 
-/*
- * ---- comparison with a linear search -----------------------------------------------------------
- */
+/* ---- comparison with a linear search --------------------------------------------------------- */
 
 struct random {
 	uint64_t state;
@@ -476,12 +473,12 @@ static void lookups_agree_with_a_naive_list(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gaps_say_nothing_but_padding_does_not_end_a_function),
+		cmocka_unit_test(gaps_have_no_rule_but_padding_does_not_end_a_function),
 		cmocka_unit_test(equal_neighbours_are_one_row),
 		cmocka_unit_test(where_fdes_overlap_the_first_wins),
 		cmocka_unit_test(functions_across_pages_are_found_in_each),
 		cmocka_unit_test(fdes_outside_executable_segments_are_left_out),
-		cmocka_unit_test(a_lost_fde_leaves_no_trace),
+		cmocka_unit_test(a_lost_fde_leaves_no_rows),
 		cmocka_unit_test(the_byte_before_a_signal_frame_belongs_to_it_unless_it_has_an_fde),
 		cmocka_unit_test(no_fdes_make_an_empty_table),
 		cmocka_unit_test(more_rules_than_a_row_can_name_are_unsupported),

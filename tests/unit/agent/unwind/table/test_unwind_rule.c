@@ -13,7 +13,7 @@ static struct cfi_state plain_state(const struct cfi_machine *machine)
 				   .ra = { .where = CFI_AT_CFA, .value = -8 } };
 }
 
-static void rbx_is_followed_only_where_it_is_asked_for(void **state)
+static void rbx_is_followed_only_if_the_dialect_says_so(void **state)
 {
 	static const struct {
 		struct cfi_rule kept;
@@ -166,7 +166,7 @@ static void rules_that_every_set_has_keep_their_numbers(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rbx_is_followed_only_where_it_is_asked_for),
+		cmocka_unit_test(rbx_is_followed_only_if_the_dialect_says_so),
 		cmocka_unit_test(
 			a_return_address_far_away_lies_beside_the_frame_pointer_or_is_unsupported),
 		cmocka_unit_test(a_return_address_far_away_needs_no_frame_pointer_beside_it),

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions without call frame information in a library that the compiler links, and in the C
+ * library of this test.
+ */
 #include "agent/unwind/x86_code/crt_rows.h"
 
 #include <elf.h>
@@ -11,11 +15,6 @@
 #include "common/bytes.h"
 #include "common/file.h"
 #include "tests/support/unit.h"
-
-/*
- * Functions without call frame information in a library that the compiler links, and in the C
- * library of this test.
- */
 
 struct file {
 	int fd;

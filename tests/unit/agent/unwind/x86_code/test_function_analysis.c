@@ -58,7 +58,7 @@ static void assert_sp(const struct followed *followed, uint64_t offset, int32_t 
 	assert_int_equal(rule->fp_offset, fp_offset);
 }
 
-static void every_way_through_a_function_has_its_own_depth(void **state)
+static void every_path_through_a_function_has_its_own_depth(void **state)
 {
 	static const uint8_t code[] = {
 		0x85,
@@ -146,7 +146,7 @@ static void the_cases_of_a_switch_have_the_depth_of_its_jump(void **state)
 	release(&followed);
 }
 
-static void where_the_stack_pointer_is_lost_nothing_is_said(void **state)
+static void where_the_stack_pointer_is_lost_there_is_no_rule(void **state)
 {
 	/* and $-16; call; hlt */
 	static const uint8_t code[] = { 0x48, 0x83, 0xe4, 0xf0, 0xff, 0xd0, 0xf4 };
@@ -207,9 +207,7 @@ static void random_code_does_no_harm(void **state)
 	}
 }
 
-/*
- * ---- comparison with call frame information ----------------------------------------------------
- */
+/* ---- comparison with call frame information -------------------------------------------------- */
 
 static const char *path_of_libc(void)
 {
@@ -244,7 +242,7 @@ static void compare_function(const struct followed *followed, const struct unwin
 }
 
 /* The rows from the code of the C library are those that its compiler has written. */
-static void code_says_what_call_frame_information_says(void **state)
+static void rows_from_code_agree_with_call_frame_information(void **state)
 {
 	scoped(bytes_release) struct bytes listing = BYTES_INIT(COMMAND_OUTPUT_BYTES),
 					   content = BYTES_INIT(64 * MIB);
@@ -296,13 +294,13 @@ static void code_says_what_call_frame_information_says(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_way_through_a_function_has_its_own_depth),
+		cmocka_unit_test(every_path_through_a_function_has_its_own_depth),
 		cmocka_unit_test(a_variable_frame_is_found_by_the_frame_pointer),
 		cmocka_unit_test(the_cases_of_a_switch_have_the_depth_of_its_jump),
-		cmocka_unit_test(where_the_stack_pointer_is_lost_nothing_is_said),
+		cmocka_unit_test(where_the_stack_pointer_is_lost_there_is_no_rule),
 		cmocka_unit_test(functions_that_are_called_are_found),
 		cmocka_unit_test(random_code_does_no_harm),
-		cmocka_unit_test(code_says_what_call_frame_information_says),
+		cmocka_unit_test(rows_from_code_agree_with_call_frame_information),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

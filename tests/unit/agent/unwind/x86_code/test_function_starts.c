@@ -79,7 +79,7 @@ static size_t relative(uint8_t *instruction, const uint8_t *opcode, size_t n, si
 	return n + sizeof(distance);
 }
 
-static void calls_jumps_and_addresses_lead_to_functions_wherever_they_stand(void **state)
+static void calls_jumps_and_addresses_are_found_at_every_offset(void **state)
 {
 	static const struct {
 		uint8_t opcode[3];
@@ -120,7 +120,7 @@ static void calls_jumps_and_addresses_lead_to_functions_wherever_they_stand(void
 	}
 }
 
-static void other_forms_of_lea_do_not(void **state)
+static void other_forms_of_lea_are_not_found(void **state)
 {
 	const uint8_t narrow[] = { 0x66, 0x8d, 0x3d }, of_register[] = { 0x48, 0x8d, 0xbd };
 	uint8_t bytes[8];
@@ -160,8 +160,8 @@ static void numbers_lead_to_functions_where_code_is_linked_to_a_fixed_address(vo
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_jumps_and_addresses_lead_to_functions_wherever_they_stand),
-		cmocka_unit_test(other_forms_of_lea_do_not),
+		cmocka_unit_test(calls_jumps_and_addresses_are_found_at_every_offset),
+		cmocka_unit_test(other_forms_of_lea_are_not_found),
 		cmocka_unit_test(numbers_lead_to_functions_where_code_is_linked_to_a_fixed_address),
 	};
 

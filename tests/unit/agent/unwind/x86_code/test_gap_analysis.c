@@ -42,7 +42,7 @@ static void assert_nothing(struct gap_analysis *gap, uint64_t offset)
 }
 
 /* At its end the stack pointer would be above the return address. */
-static void the_middle_of_a_function_with_a_frame_is_no_function(void **state)
+static void the_middle_of_a_function_with_a_frame_is_rejected(void **state)
 {
 	static const uint8_t code[] = {
 		0x31, 0xc0, 0xc3,             /* 0: a function */
@@ -72,7 +72,7 @@ static void the_middle_of_a_function_with_a_frame_is_no_function(void **state)
 	(void)gap_analysis_free(gap);
 }
 
-static void a_function_that_contradicts_another_one_is_not_believed(void **state)
+static void a_function_that_contradicts_another_one_is_rejected(void **state)
 {
 	static const uint8_t code[] = {
 		0x53,             /* 0: push */
@@ -100,7 +100,8 @@ static void a_function_that_contradicts_another_one_is_not_believed(void **state
  * with a frame as if it was called. That one returns with another stack pointer, and so contradicts
  * nothing.
  */
-static void a_frame_that_begins_beside_another_return_address_spoils_the_way_there(void **state)
+static void
+a_frame_that_begins_next_to_another_return_address_contradicts_the_path_to_it(void **state)
 {
 	static const uint8_t code[] = {
 		0x74, 0x04, /* 0: je 6 */
@@ -145,7 +146,7 @@ static void the_frame_pointer_is_trusted_before_the_stack_pointer(void **state)
 }
 
 /* Its frames are not at the stack pointer: it never returns by it. */
-static void code_that_never_returns_is_not_believed(void **state)
+static void code_that_never_returns_is_rejected(void **state)
 {
 	static const uint8_t code[] = {
 		0x48, 0x83, 0xc5, 0x08, /* 0: add $8,%rbp */
@@ -168,7 +169,7 @@ static void code_that_never_returns_is_not_believed(void **state)
  * The code behind such a call does not belong to its function. If it is accepted, then as a
  * function.
  */
-static void what_stands_behind_a_call_that_never_returns_does_not_spoil_its_function(void **state)
+static void code_behind_a_call_that_never_returns_does_not_affect_its_function(void **state)
 {
 	static const uint8_t code[] = {
 		0x53,                         /* 0: push */
@@ -191,7 +192,7 @@ static void what_stands_behind_a_call_that_never_returns_does_not_spoil_its_func
 	(void)gap_analysis_free(gap);
 }
 
-static void an_aligned_stack_without_a_copy_of_its_pointer_is_nothing(void **state)
+static void an_aligned_stack_without_a_copy_of_its_pointer_has_no_rows(void **state)
 {
 	static const uint8_t code[] = {
 		0x48, 0x89, 0xe1,       /* 0: mov %rsp,%rcx */
@@ -252,15 +253,15 @@ static void random_code_does_no_harm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_middle_of_a_function_with_a_frame_is_no_function),
-		cmocka_unit_test(a_function_that_contradicts_another_one_is_not_believed),
+		cmocka_unit_test(the_middle_of_a_function_with_a_frame_is_rejected),
+		cmocka_unit_test(a_function_that_contradicts_another_one_is_rejected),
 		cmocka_unit_test(
-			a_frame_that_begins_beside_another_return_address_spoils_the_way_there),
+			a_frame_that_begins_next_to_another_return_address_contradicts_the_path_to_it),
 		cmocka_unit_test(the_frame_pointer_is_trusted_before_the_stack_pointer),
-		cmocka_unit_test(code_that_never_returns_is_not_believed),
+		cmocka_unit_test(code_that_never_returns_is_rejected),
 		cmocka_unit_test(
-			what_stands_behind_a_call_that_never_returns_does_not_spoil_its_function),
-		cmocka_unit_test(an_aligned_stack_without_a_copy_of_its_pointer_is_nothing),
+			code_behind_a_call_that_never_returns_does_not_affect_its_function),
+		cmocka_unit_test(an_aligned_stack_without_a_copy_of_its_pointer_has_no_rows),
 		cmocka_unit_test(too_large_a_piece_is_refused),
 		cmocka_unit_test(random_code_does_no_harm),
 	};

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The same assembly twice (assembly_functions.S): without call frame information, the rows have to
+ * be those with it.
+ */
 #include "agent/unwind/x86_code/gap_rows.h"
 
 #include <elf.h>
@@ -6,16 +10,11 @@
 #include <inttypes.h>
 #include <sys/mman.h>
 
-#include "agent/unwind/x86_code/cfi_gaps.h"
-#include "agent/unwind/unwind_input.h"
 #include "agent/unwind/unwind_compile.h"
+#include "agent/unwind/unwind_input.h"
+#include "agent/unwind/x86_code/cfi_gaps.h"
 #include "common/file.h"
 #include "tests/support/command.h"
-
-/*
- * The same assembly twice (assembly_functions.S): without call frame information, the rows have to
- * be those with it.
- */
 
 struct library {
 	struct elf_file *elf;
@@ -100,7 +99,7 @@ static bool rules_agree(const struct abi_unwind_rule *left, const struct abi_unw
 	       left->cfa_register == right->cfa_register;
 }
 
-static void code_says_where_frames_are_as_call_frame_information_does(void **state)
+static void rows_from_assembly_agree_with_call_frame_information(void **state)
 {
 	struct library with = open_library(FIXTURES "/assembly_cfi.so");
 	struct library without = open_library(FIXTURES "/assembly.so");
@@ -141,7 +140,7 @@ static void code_says_where_frames_are_as_call_frame_information_does(void **sta
 	close_library(&without);
 }
 
-static void only_files_that_lack_much_are_looked_into(void **state)
+static void only_files_with_much_code_without_fdes_are_analyzed(void **state)
 {
 	struct library with = open_library(FIXTURES "/assembly_cfi.so");
 	struct library without = open_library(FIXTURES "/assembly.so");
@@ -231,8 +230,8 @@ static void without_the_reader_such_code_has_no_rows_and_the_key_differs(void **
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(code_says_where_frames_are_as_call_frame_information_does),
-		cmocka_unit_test(only_files_that_lack_much_are_looked_into),
+		cmocka_unit_test(rows_from_assembly_agree_with_call_frame_information),
+		cmocka_unit_test(only_files_with_much_code_without_fdes_are_analyzed),
 		cmocka_unit_test(files_that_differ_in_such_code_have_different_keys),
 		cmocka_unit_test(without_the_reader_such_code_has_no_rows_and_the_key_differs),
 	};

@@ -104,7 +104,7 @@ static void targets_are_addresses(void **state)
 	assert_int_equal(decode(number, sizeof(number)).effect, X86_NUMBER);
 }
 
-static void what_is_cut_or_no_instruction_is_refused(void **state)
+static void cut_and_unknown_instructions_are_refused(void **state)
 {
 	static const uint8_t long_one[] = { 0x48, 0x81, 0xec, 0x58, 0x1d, 0, 0 };
 	static const uint8_t prefixes[] = { 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66,
@@ -122,7 +122,7 @@ static void what_is_cut_or_no_instruction_is_refused(void **state)
 }
 
 /* The lengths of all instructions of the C library are those of objdump. */
-static void lengths_are_those_of_a_disassembler(void **state)
+static void lengths_agree_with_objdump(void **state)
 {
 	scoped(bytes_release) struct bytes listing = BYTES_INIT(COMMAND_OUTPUT_BYTES);
 	size_t n_instructions = 0, n_wrong = 0;
@@ -166,8 +166,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_stack_pointer_is_followed_through_what_compilers_write),
 		cmocka_unit_test(targets_are_addresses),
-		cmocka_unit_test(what_is_cut_or_no_instruction_is_refused),
-		cmocka_unit_test(lengths_are_those_of_a_disassembler),
+		cmocka_unit_test(cut_and_unknown_instructions_are_refused),
+		cmocka_unit_test(lengths_agree_with_objdump),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
