@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The search is linear: the table has about forty rows, and reading the request's headers costs
+ * The search is linear: the table has some thirty rows, and reading the request's headers costs
  * more.
  */
 

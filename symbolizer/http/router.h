@@ -57,8 +57,8 @@ struct http_stream_operations {
 	X(READY, "ready", 2, 0, "milliseconds: readiness, which checks the store")                 \
 	X(SHORT, "short", 0, 0, "milliseconds: batches, lists, metrics")                           \
 	X(QUERY, "query", 0, 256, "up to seconds: profiles, and symbols that need a new table")    \
-	X(FILES, "files", 0, 0, "uploads of debuginfo, which are compressed at the end")           \
-	X(DEBUGINFOD, "debuginfod", 0, 64, "downloads of debuginfo, which are expanded, or fetched first")
+	X(FILES, "files", 0, 0, "uploads of debuginfo, which are compressed as a whole")           \
+	X(DEBUGINFOD, "debuginfod", 0, 64, "downloads of debuginfo, expanded or fetched first")
 /* clang-format on */
 
 enum http_lane {

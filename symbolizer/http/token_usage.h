@@ -52,7 +52,8 @@ bool token_usage_take(struct token_usage *usage, const char *name, unsigned int 
 void token_usage_give(struct token_usage *usage, const char *name, unsigned int share,
 		      uint64_t amount);
 
-/* Logs refusals. To be called about every second with the monotonic time. */
+/* Logs refusals if a line is due. To be called at least every few seconds with the monotonic
+ * time. */
 void token_usage_log(struct token_usage *usage, uint64_t now_ns);
 
 #include "common/scoped.h"
