@@ -141,11 +141,11 @@ class Page {
 
 	answerPaused({ requestId, request }) {
 		const answer = this.answerFor(request);
+		const sent = answer
+			? this.send("Fetch.fulfillRequest", { requestId, responseCode: answer.status, body: Buffer.from(answer.body).toString("base64") })
+			: this.send("Fetch.continueRequest", { requestId });
 
-		if (!answer)
-			this.send("Fetch.continueRequest", { requestId });
-		else
-			this.send("Fetch.fulfillRequest", { requestId, responseCode: answer.status, body: Buffer.from(answer.body).toString("base64") });
+		sent.catch(() => {}); /* the page may be closed already */
 	}
 
 	/*
