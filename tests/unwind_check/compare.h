@@ -18,7 +18,7 @@
 	X(EXPRESSION, "expression", "the rule has a known shape, whose text readelf prints")       \
 	X(NOT_EXPRESSIBLE, "not expressible",                                                      \
 	  "an expression of no known shape, and the rule is unsupported")                          \
-	X(OVERLAP, "overlap", "an FDE that comes earlier in the file covers the address too")      \
+	X(OVERLAP, "overlap", "an FDE before it in the file covers the address too")                 \
 	X(OUTSIDE, "outside", "the FDE lies in no executable segment")                             \
 	X(ENTRY, "entry", "the function contexts return to: the stack ends there (x86_code/glibc_rows.h)") \
 	X(LOST, "lost", "the table has no rule there")                                             \

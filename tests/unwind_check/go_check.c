@@ -129,7 +129,7 @@ static bool check(const char *path, bool verbose)
 	dialect.machine = cfi_machine_of(elf->machine);
 	if (!dialect.machine || !compile_go(elf, &dialect, &go) ||
 	    !compile_dwarf(elf, &dialect, &dwarf)) {
-		printf("%s: has not both\n", path);
+		printf("%s: lacks one of the two tables\n", path);
 		return false;
 	}
 	compare_rows(&go, &go, &dwarf, &agreement, verbose);

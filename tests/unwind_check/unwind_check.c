@@ -97,7 +97,7 @@ static void report(const struct totals *totals)
 	       totals->n_files, totals->n_skipped, totals->n_refused, totals->n_below_goal,
 	       GOAL * 100);
 	printf("%" PRIu64 " FDEs, %" PRIu64 " rows of readelf, %" PRIu64
-	       " of ours (%.2f bytes each)\n",
+	       " of the tables (%.2f bytes each)\n",
 	       comparison->n_fdes, comparison_rows(comparison), comparison->n_table_rows,
 	       comparison->n_table_rows > 0
 		       ? (double)comparison->n_table_bytes / (double)comparison->n_table_rows

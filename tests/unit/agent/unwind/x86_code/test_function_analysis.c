@@ -11,7 +11,7 @@
 
 /* The rows of one function at TEXT. */
 struct followed {
-	struct function_analysis *frames;
+	struct function_analysis *analysis;
 	struct code_address_vec found;
 	uint64_t end;
 };
@@ -21,24 +21,24 @@ static struct followed follow(const uint8_t *code, size_t size)
 	const struct code_range range = { .bytes = { code, size }, .vaddr = TEXT };
 	struct followed followed = {};
 
-	assert_ok(function_analysis_new(&range, &followed.frames));
-	assert_int_equal(function_analysis_run(followed.frames, TEXT, TEXT + size, &followed.found,
-					       &followed.end),
+	assert_ok(function_analysis_new(&range, &followed.analysis));
+	assert_int_equal(function_analysis_run(followed.analysis, TEXT, TEXT + size,
+					       &followed.found, &followed.end),
 			 1);
 	return followed;
 }
 
 static void release(struct followed *followed)
 {
-	(void)function_analysis_free(followed->frames);
+	(void)function_analysis_free(followed->analysis);
 	vec_release(&followed->found);
 }
 
-static const struct abi_unwind_rule *rule_at(const struct function_analysis *frames,
+static const struct abi_unwind_rule *rule_at(const struct function_analysis *analysis,
 					     uint64_t address)
 {
 	size_t count;
-	const struct unwind_builder_row *rows = function_analysis_rows(frames, &count);
+	const struct unwind_builder_row *rows = function_analysis_rows(analysis, &count);
 	const struct abi_unwind_rule *rule = NULL;
 
 	for (size_t i = 0; i < count && rows[i].start <= address; i++)
@@ -50,7 +50,7 @@ static const struct abi_unwind_rule *rule_at(const struct function_analysis *fra
 static void assert_sp(const struct followed *followed, uint64_t offset, int32_t cfa_offset,
 		      int32_t fp_offset)
 {
-	const struct abi_unwind_rule *rule = rule_at(followed->frames, TEXT + offset);
+	const struct abi_unwind_rule *rule = rule_at(followed->analysis, TEXT + offset);
 
 	assert_int_equal(rule->cfa, UNWIND_CFA_SP);
 	assert_int_equal(rule->cfa_offset, cfa_offset);
@@ -94,7 +94,7 @@ static void every_path_through_a_function_has_its_own_depth(void **state)
 	assert_sp(&followed, 6, 24, -16);
 	assert_sp(&followed, 0xa, 48, -16);
 	assert_sp(&followed, 0xc, 48, -16);
-	assert_int_equal(rule_at(followed.frames, TEXT + 0xe)->cfa, UNWIND_CFA_NONE);
+	assert_int_equal(rule_at(followed.analysis, TEXT + 0xe)->cfa, UNWIND_CFA_NONE);
 	assert_sp(&followed, 0xf, 8, 0);
 	assert_sp(&followed, 0x16, 16, -16);
 	assert_sp(&followed, 0x17, 8, 0);
@@ -118,7 +118,7 @@ static void a_variable_frame_is_found_by_the_frame_pointer(void **state)
 	assert_sp(&followed, 1, 16, -16);
 	/* While rbp is the base, callees may change the stack pointer. */
 	for (uint64_t at = 4; at <= 0xd; at++) {
-		const struct abi_unwind_rule *rule = rule_at(followed.frames, TEXT + at);
+		const struct abi_unwind_rule *rule = rule_at(followed.analysis, TEXT + at);
 
 		assert_int_equal(rule->cfa, UNWIND_CFA_FP);
 		assert_int_equal(rule->cfa_offset, 16);
@@ -154,7 +154,7 @@ static void where_the_stack_pointer_is_lost_there_is_no_rule(void **state)
 
 	(void)state;
 	assert_sp(&followed, 0, 8, 0);
-	assert_int_equal(rule_at(followed.frames, TEXT + 4)->cfa, UNWIND_CFA_NONE);
+	assert_int_equal(rule_at(followed.analysis, TEXT + 4)->cfa, UNWIND_CFA_NONE);
 	release(&followed);
 }
 
@@ -167,8 +167,8 @@ static void functions_that_are_called_are_found(void **state)
 	struct followed followed = {};
 
 	(void)state;
-	assert_ok(function_analysis_new(&range, &followed.frames));
-	assert_int_equal(function_analysis_run(followed.frames, TEXT, UINT64_MAX, &followed.found,
+	assert_ok(function_analysis_new(&range, &followed.analysis));
+	assert_int_equal(function_analysis_run(followed.analysis, TEXT, UINT64_MAX, &followed.found,
 					       &followed.end),
 			 1);
 	assert_int_equal(followed.found.count, 2);
@@ -196,10 +196,10 @@ static void random_code_does_no_harm(void **state)
 			seed ^= seed << 17;
 			code[i] = (uint8_t)(seed >> 40);
 		}
-		assert_ok(function_analysis_new(&range, &followed.frames));
-		assert_ok(function_analysis_run(followed.frames, TEXT, TEXT + sizeof(code),
+		assert_ok(function_analysis_new(&range, &followed.analysis));
+		assert_ok(function_analysis_run(followed.analysis, TEXT, TEXT + sizeof(code),
 						&followed.found, &followed.end));
-		rows = function_analysis_rows(followed.frames, &count);
+		rows = function_analysis_rows(followed.analysis, &count);
 		for (size_t i = 1; i < count; i++)
 			assert_true(rows[i].start > rows[i - 1].start &&
 				    rows[i].start < followed.end);
@@ -226,7 +226,7 @@ static void compare_function(const struct followed *followed, const struct unwin
 			     struct agreement *agreement)
 {
 	size_t count;
-	const struct unwind_builder_row *rows = function_analysis_rows(followed->frames, &count);
+	const struct unwind_builder_row *rows = function_analysis_rows(followed->analysis, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct abi_unwind_rule *code = &rows[i].rule;
@@ -267,7 +267,7 @@ static void rows_from_code_agree_with_call_frame_information(void **state)
 	assert_non_null(section);
 	assert_ok(elf_file_read_section(elf, section, &content));
 	range = (struct code_range){ .bytes = bytes_view_of(&content), .vaddr = section->vaddr };
-	assert_ok(function_analysis_new(&range, &followed.frames));
+	assert_ok(function_analysis_new(&range, &followed.analysis));
 	(void)snprintf(command, sizeof(command),
 		       "nm -D -S --defined-only %s | awk '$3 ~ /[TWi]/ { print $1, $2 }'",
 		       path_of_libc());
@@ -277,7 +277,7 @@ static void rows_from_code_agree_with_call_frame_information(void **state)
 		unsigned long long start, size;
 
 		if (sscanf(line, "%llx %llx", &start, &size) != 2 ||
-		    function_analysis_run(followed.frames, start, start + size, &followed.found,
+		    function_analysis_run(followed.analysis, start, start + size, &followed.found,
 					  &followed.end) != 1)
 			continue;
 		compare_function(&followed, &table, &agreement);
