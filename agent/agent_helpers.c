@@ -98,11 +98,6 @@ static int needs_look_ups(struct agent *agent, const struct abi_sample *sample)
 	return !process_table_identify_mappings(agent->processes, process);
 }
 
-bool agent_has_parked(const struct agent *agent)
-{
-	return parked_records_count(agent->parked) > 0;
-}
-
 /*
  * Adds the stack of the sample, but not the sample. Samples of other processes may refer to the
  * stack by its hash before this sample is processed, because only records of the same process keep

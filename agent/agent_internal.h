@@ -138,6 +138,12 @@ static inline int agent_watch_fd(struct agent *agent, int fd)
 	return epoll_ctl(agent->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
+/* Whether records wait for look-ups or unwind tables (agent_helpers.c). */
+static inline bool agent_has_parked(const struct agent *agent)
+{
+	return parked_records_count(agent->parked) > 0;
+}
+
 /* Logs that the start failed because @object could not be made: there are too few resources. */
 static inline int agent_log_not_made(int r, const char *object)
 {
@@ -276,7 +282,6 @@ void agent_free_helpers(struct agent *agent);
  * parked; 0: it is not, and must be processed now; or negative errno.
  */
 int agent_park(struct agent *agent, const struct abi_sample *sample);
-bool agent_has_parked(const struct agent *agent);
 
 /* Parks the copy until the unwind table of @executable is made. 0, or -ENOSPC: there is no room. */
 int agent_park_for_table(struct agent *agent, const struct abi_stack_copy *copy,
